@@ -1,0 +1,91 @@
+// Package codec encodes the values that arc's packages keep in a store.
+//
+// A value is an envelope: one byte of format version, four bytes of CRC-32C,
+// and the record in CBOR (RFC 8949, core deterministic encoding). The checksum
+// covers the key as well, so a value that turns up under another key is
+// damage too, not somebody else's record.
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Version is the format version that Encode writes.
+const Version = 1
+
+const header = 5
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	encMode    = must(encOptions().EncMode())
+	decMode    = must(cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		MaxNestedLevels:  64,
+		MaxArrayElements: 1 << 20,
+		MaxMapPairs:      1 << 20,
+		TimeTag:          cbor.DecTagIgnored,
+		UTF8:             cbor.UTF8RejectInvalid,
+	}.DecMode())
+)
+
+func encOptions() cbor.EncOptions {
+	o := cbor.CoreDetEncOptions()
+	o.Time = cbor.TimeRFC3339Nano
+	return o
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // the options above are constants: they fail always or never
+	}
+	return v
+}
+
+// Encode returns the envelope of v for storing under key.
+func Encode(key string, v any) ([]byte, error) {
+	body, err := encMode.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %q: %w", key, err)
+	}
+	out := make([]byte, header+len(body))
+	copy(out[header:], body)
+	seal(key, out)
+	return out, nil
+}
+
+func seal(key string, out []byte) {
+	out[0] = Version
+	binary.BigEndian.PutUint32(out[1:header], sum(key, out[header:]))
+}
+
+func sum(key string, body []byte) uint32 {
+	crc := crc32.Update(0, castagnoli, []byte(key))
+	return crc32.Update(crc, castagnoli, body)
+}
+
+// Decode reads the envelope of e into v. It returns store.ErrDamaged or
+// store.ErrNewer, with the key, for a value that it cannot trust.
+func Decode(e store.Entry, v any) error {
+	switch {
+	case len(e.Value) < header:
+		return fmt.Errorf("%w: %q holds %d bytes", store.ErrDamaged, e.Key, len(e.Value))
+	case e.Value[0] > Version:
+		return fmt.Errorf("%w: %q has format %d", store.ErrNewer, e.Key, e.Value[0])
+	case e.Value[0] == 0:
+		return fmt.Errorf("%w: %q has format 0", store.ErrDamaged, e.Key)
+	}
+	body := e.Value[header:]
+	if sum(e.Key, body) != binary.BigEndian.Uint32(e.Value[1:header]) {
+		return fmt.Errorf("%w: %q does not match its checksum", store.ErrDamaged, e.Key)
+	}
+	if err := decMode.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
+	}
+	return nil
+}

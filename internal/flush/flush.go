@@ -1,0 +1,186 @@
+// Package flush writes small changes behind the caller: they are in memory at
+// once and on disk with the next group.
+package flush
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Delay is how long a change waits for others before it is written.
+const Delay = 50 * time.Millisecond
+
+// A group is written before it can outgrow a commit, even together with one
+// that failed and waits to be tried again.
+const (
+	maxBytes = store.MaxCommitBytes / 4
+	maxOps   = store.MaxCommitOps / 4
+)
+
+// Writer collects writes of absolute values and commits them as one group, at
+// the latest Delay after the first. Groups are committed one after another,
+// in order; a group that could not be written is joined with the next and
+// tried again, and its error is returned by the next call.
+//
+// The owner must write a key through the Writer only, once it has done so. A
+// Writer may be used concurrently. It has no goroutine while nothing waits.
+type Writer struct {
+	st   store.Store
+	turn chan struct{} // holds one token; whoever has it commits
+
+	mu struct {
+		sync.Mutex
+		pending map[string]store.Op // to be written
+		writing map[string]store.Op // being written
+		bytes   int                 // of pending
+		timer   *time.Timer
+		err     error // of the last group, until a call has returned it
+		closed  bool
+	}
+}
+
+// New returns a Writer to st, which it does not close.
+func New(st store.Store) *Writer {
+	w := &Writer{st: st, turn: make(chan struct{}, 1)}
+	w.turn <- struct{}{}
+	w.mu.pending = make(map[string]store.Op)
+	return w
+}
+
+// Add joins ops, which must be unconditional, to the pending group: they are
+// committed together or not at all. A later Add of the same key replaces the
+// earlier. It returns the error of an earlier group, if there is one that no
+// call has returned yet; ops are added all the same, unless the group is full
+// because the store refuses it, or the Writer is closed.
+func (w *Writer) Add(ctx context.Context, ops ...store.Op) error {
+	if err := store.CheckOps(ops); err != nil {
+		return err
+	}
+	size := 0
+	for i := range ops {
+		size += len(ops[i].Key) + len(ops[i].Value)
+	}
+	w.mu.Lock()
+	for w.mu.bytes+size > maxBytes || len(w.mu.pending)+len(ops) > maxOps {
+		if w.mu.closed || len(w.mu.pending) == 0 {
+			break
+		}
+		w.mu.Unlock()
+		if err := w.Flush(ctx); err != nil {
+			return err
+		}
+		w.mu.Lock()
+	}
+	defer w.mu.Unlock()
+	if w.mu.closed {
+		return store.ErrClosed
+	}
+	for _, op := range ops {
+		w.putLocked(op)
+	}
+	if w.mu.timer == nil && len(w.mu.pending) > 0 {
+		w.mu.timer = time.AfterFunc(Delay, func() {
+			// The caller is gone: the error waits in mu.err for the next.
+			if err := w.flush(context.Background()); err != nil {
+				w.mu.Lock()
+				w.mu.err = err
+				w.mu.Unlock()
+			}
+		})
+	}
+	err := w.mu.err
+	w.mu.err = nil
+	return err
+}
+
+func (w *Writer) putLocked(op store.Op) {
+	if old, ok := w.mu.pending[op.Key]; ok {
+		w.mu.bytes -= len(old.Key) + len(old.Value)
+	}
+	w.mu.bytes += len(op.Key) + len(op.Value)
+	w.mu.pending[op.Key] = op
+}
+
+// Pending returns the write of key that is not on disk yet, if any, so that
+// the owner can read its own writes.
+func (w *Writer) Pending(key string) (store.Op, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if op, ok := w.mu.pending[key]; ok {
+		return op, true
+	}
+	op, ok := w.mu.writing[key]
+	return op, ok
+}
+
+// Flush writes what is pending and waits for it. Callers that arrive while a
+// group is being written share the next.
+func (w *Writer) Flush(ctx context.Context) error {
+	err := w.flush(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		err = w.mu.err
+	}
+	w.mu.err = nil
+	return err
+}
+
+func (w *Writer) flush(ctx context.Context) error {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { w.turn <- struct{}{} }()
+
+	w.mu.Lock()
+	group := w.mu.pending
+	w.mu.pending, w.mu.writing, w.mu.bytes = make(map[string]store.Op), group, 0
+	if w.mu.timer != nil {
+		w.mu.timer.Stop()
+		w.mu.timer = nil
+	}
+	w.mu.Unlock()
+	if len(group) == 0 {
+		return nil
+	}
+	ops := make([]store.Op, 0, len(group))
+	for _, op := range group {
+		ops = append(ops, op)
+	}
+	_, err := w.st.Commit(ctx, ops...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.writing = nil
+	if err == nil {
+		return nil
+	}
+	for _, op := range ops {
+		if _, newer := w.mu.pending[op.Key]; !newer {
+			w.putLocked(op)
+		}
+	}
+	return err
+}
+
+// Close writes what is pending and refuses what comes later. It is
+// idempotent. It returns the error of a group that could not be written.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	w.mu.closed = true
+	w.mu.Unlock()
+	err := w.Flush(context.Background())
+	if errors.Is(err, store.ErrClosed) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.mu.pending) == 0 {
+			return nil
+		}
+	}
+	return err
+}

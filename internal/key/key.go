@@ -1,0 +1,53 @@
+// Package key builds the keys under which arc's packages keep their records.
+//
+// A key is a sequence of parts joined by a NUL byte. No part holds a NUL (ids
+// and scopes are checked by [CheckID] and by memory), so two different
+// sequences never share a key, and the keys below one prefix of parts are the
+// keys that begin with [Prefix] of it: "a" never matches "ab".
+package key
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/arc-learn/arc/store"
+)
+
+const sep = "\x00"
+
+// MaxID is the largest number of bytes in an id that a host gives.
+const MaxID = 256
+
+// ErrID is the error of an id that is not valid UTF-8 or holds control
+// characters.
+var ErrID = errors.New("bad id")
+
+// Join returns the key of the parts.
+func Join(parts ...string) string { return strings.Join(parts, sep) }
+
+// Prefix returns the prefix of all keys whose first parts are parts.
+func Prefix(parts ...string) string { return strings.Join(parts, sep) + sep }
+
+// Split returns the parts of a key.
+func Split(key string) []string { return strings.Split(key, sep) }
+
+// CheckID returns nil if id can be part of a key: at most MaxID bytes of
+// valid UTF-8 without control characters. An empty id passes; whether one is
+// allowed is the caller's to say. Field names the id in the error.
+func CheckID(field, id string) error {
+	if len(id) > MaxID {
+		return &store.LimitError{Field: field, Limit: MaxID, Got: len(id)}
+	}
+	if !utf8.ValidString(id) {
+		return fmt.Errorf("%s: %w: not valid UTF-8", field, ErrID)
+	}
+	for _, r := range id {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%s: %w: control character %U", field, ErrID, r)
+		}
+	}
+	return nil
+}
