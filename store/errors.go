@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -46,6 +47,18 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d is over the limit of %d", e.Field, e.Got, e.Limit)
 }
+
+// CheckContext returns the error with which every method must refuse ctx: its
+// own error if it has ended, and one that says so if it is nil. It is for
+// implementers.
+func CheckContext(ctx context.Context) error {
+	if ctx == nil {
+		return errNilContext
+	}
+	return ctx.Err()
+}
+
+var errNilContext = errors.New("nil context")
 
 // CheckOps returns the error with which Commit must refuse ops before it
 // writes anything: ErrKey or a *LimitError. It is for implementers.

@@ -82,7 +82,7 @@ type Op struct {
 }
 
 // Range selects keys for [Store.Scan]: those that begin with Prefix and sort
-// after After, at most Limit of them (0: all).
+// after After, at most Limit of them (0 or less: all).
 type Range struct {
 	Prefix string
 	After  string
