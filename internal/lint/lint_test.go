@@ -1,0 +1,108 @@
+package lint_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+)
+
+// rules are all that the repository keeps to. Each returns one line per
+// offence.
+var rules = []struct {
+	name  string
+	check func(*repo) []string
+}{
+	{"imports", importRule},
+	{"reach", reachRule},
+	{"link", linkRule},
+	{"docs", docRule},
+	{"use", useRule},
+	{"package", packageRule},
+	{"length", lengthRule},
+	{"library", libraryRule},
+	{"sleep", sleepRule},
+	{"signature", signatureRule},
+	{"readme", readmeRule},
+}
+
+// pending are the rules that the repository does not keep yet.
+var pending = []string{"docs", "use", "readme"}
+
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	r := load(t, filepath.Join("..", ".."))
+	for _, rule := range rules {
+		if slices.Contains(pending, rule.name) {
+			continue
+		}
+		t.Run(rule.name, func(t *testing.T) {
+			for _, offence := range rule.check(r) {
+				t.Error(offence)
+			}
+		})
+	}
+}
+
+// TestBroken runs each rule over the samples that break it. A sample is named
+// after its rule; the file "want" in it holds the offences.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	for _, rule := range rules {
+		if rule.name == "link" {
+			continue // see TestLink
+		}
+		t.Run(rule.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			want := unpack(t, filepath.Join("testdata", rule.name+".txtar"), dir)
+			got := rule.check(load(t, dir))
+			slices.Sort(got)
+			require.NotEmpty(t, want)
+			require.Equal(t, strings.Join(want, "\n"), strings.Join(got, "\n"))
+		})
+	}
+}
+
+// unpack writes the files of a sample to dir and returns its offences.
+func unpack(t *testing.T, name, dir string) (want []string) {
+	t.Helper()
+	a, err := txtar.ParseFile(name)
+	require.NoError(t, err)
+	for _, f := range a.Files {
+		if f.Name == "want" {
+			want = strings.Split(strings.TrimSpace(string(f.Data)), "\n")
+			slices.Sort(want)
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, f.Data, 0o600))
+	}
+	return want
+}
+
+// TestLink gives the rule a root with one module too many, which would be a
+// long sample.
+func TestLink(t *testing.T) {
+	t.Parallel()
+	r := &repo{module: "example.com/m", pkgs: map[string]*pkg{}}
+	root := &pkg{ImportPath: r.module}
+	r.pkgs[r.module] = root
+	for i := range maxModules + 1 {
+		require.Empty(t, linkRule(r), "%d modules", i)
+		dep := &pkg{ImportPath: fmt.Sprintf("example.com/dep%d", i)}
+		dep.Module = &struct {
+			Path string
+			Main bool
+		}{Path: dep.ImportPath}
+		r.pkgs[dep.ImportPath] = dep
+		root.Imports = append(root.Imports, dep.ImportPath)
+	}
+	require.Len(t, linkRule(r), 1)
+}

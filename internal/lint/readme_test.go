@@ -1,0 +1,82 @@
+package lint_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxProgram is the length of the longest program in README.md.
+const maxProgram = 40
+
+// setup are the commands that README.md must name, alone on their lines: one
+// runs the main job, the other the tests.
+var setup = []string{"go run ./examples/quickstart", "go test ./..."}
+
+// readmeRule checks that the Go code of README.md is, byte for byte, a program
+// in examples/, which is compiled and run with the other tests.
+func readmeRule(r *repo) []string {
+	text, err := os.ReadFile(filepath.Join(r.dir, "README.md"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return []string{"README.md: does not exist"}
+	} else if err != nil {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, cmd := range setup {
+		if !strings.Contains(string(text), "\n"+cmd+"\n") {
+			out = append(out, fmt.Sprintf("README.md: has no line %q", cmd))
+		}
+	}
+	programs, err := r.programs()
+	if err != nil {
+		return append(out, err.Error())
+	}
+	blocks := goBlocks(string(text))
+	if len(blocks) == 0 {
+		out = append(out, "README.md: has no Go program")
+	}
+	for i, b := range blocks {
+		if programs[b] == "" {
+			out = append(out, fmt.Sprintf("README.md: Go block %d is no program in examples", i+1))
+		}
+		if n := strings.Count(b, "\n"); n > maxProgram {
+			out = append(out, fmt.Sprintf("README.md: Go block %d has %d lines, more than %d", i+1, n, maxProgram))
+		}
+	}
+	return out
+}
+
+// programs maps the text of each main package's files under examples to their
+// path.
+func (r *repo) programs() (map[string]string, error) {
+	out := map[string]string{}
+	for _, f := range r.files {
+		if !under(f.dir(), "examples") || f.ast.Name.Name != "main" || f.test() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(f.path)))
+		if err != nil {
+			return nil, err
+		}
+		out[string(text)] = f.path
+	}
+	return out, nil
+}
+
+// goBlocks returns the fenced blocks of Go in a Markdown text.
+func goBlocks(text string) []string {
+	var out []string
+	for {
+		_, rest, ok := strings.Cut(text, "\n```go\n")
+		if !ok {
+			return out
+		}
+		block, after, _ := strings.Cut(rest, "```")
+		out = append(out, block)
+		text = after
+	}
+}
