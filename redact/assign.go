@@ -1,0 +1,310 @@
+package redact
+
+import "strings"
+
+// separator is what stands between a name and its value.
+type separator uint8
+
+const (
+	tight  separator = iota // name=value
+	spaced                  // name = value
+	colon                   // name: value
+	code                    // :=, ==, !=: only a literal can be a secret
+	flag                    // --name value
+	tag                     // <name>value<
+	is                      // name is value
+)
+
+// assignment is a name that says secret, and how a value is given to it.
+type assignment struct {
+	keyStart  int
+	keyQuoted bool // in double quotes, as in JSON
+	family    family
+	sep       separator
+}
+
+// maxOrdinary bounds what is looked at to decide that a value is no secret; a
+// longer value always counts as one. It keeps scanning linear.
+const maxOrdinary = 256
+
+// assign looks for name=value around the separator at i.
+func (sc *scanner) assign(i int) int {
+	t := sc.text
+	a := assignment{sep: tight}
+	next := i + 1
+	switch {
+	case t[i] == '>':
+		return sc.tag(i)
+	case t[i] == ':':
+		a.sep = colon
+		if next < len(t) && t[next] == ':' || i > 0 && t[i-1] == ':' {
+			return next
+		}
+		if next < len(t) && t[next] == '=' {
+			a.sep = code
+			next++
+		}
+	default:
+		if i > 0 && strings.IndexByte("!<>~+*/%^|&-=", t[i-1]) >= 0 {
+			a.sep = code
+		}
+		if next < len(t) && t[next] == '=' {
+			a.sep = code
+			next++
+		} else if next < len(t) && t[next] == '>' {
+			a.sep = colon
+			next++
+		}
+	}
+	end := i
+	if a.sep == code && end > 0 && !isBlank(t[end-1]) && !isIdent(t[end-1]) && !isQuote(t[end-1]) && t[end-1] != ']' {
+		end-- // the first byte of != and its like
+	}
+	if !sc.name(&a, end) {
+		return next
+	}
+	if a.sep == tight && (end > 0 && isBlank(t[end-1]) || next < len(t) && isBlank(t[next])) {
+		a.sep = spaced
+	}
+	return sc.value(a, next)
+}
+
+// name reads the name that ends before end into a and says whether it names a
+// secret.
+func (sc *scanner) name(a *assignment, end int) bool {
+	t := sc.text
+	for n := 0; end > 0 && isBlank(t[end-1]) && n < 16; n++ {
+		end--
+	}
+	if end > 0 && t[end-1] == ']' {
+		end--
+	}
+	if end > 0 && isQuote(t[end-1]) {
+		a.keyQuoted = t[end-1] == '"'
+		for end--; end > 0 && t[end-1] == '\\'; end-- {
+		}
+	}
+	if end == 0 || !isIdent(t[end-1]) {
+		return false
+	}
+	start := end
+	for start > 0 && end-start < 64 && (isIdent(t[start-1]) || t[start-1] == '-' || t[start-1] == '.') {
+		start--
+	}
+	a.keyStart = start
+	a.family = familyOf(t[start:end])
+	if a.family == none && hasPrefixFold(t[start:], "key") && start > 1 && t[start-1] == ' ' {
+		for start--; start > 0 && end-start < 64 && isAlpha(t[start-1]); {
+			start--
+		}
+		a.keyStart = start
+		a.family = familyOf(t[start:end]) // «api key», «secret key»
+	}
+	return a.family != none
+}
+
+// tag looks for <name>value< around the > at i.
+func (sc *scanner) tag(i int) int {
+	t := sc.text
+	start := i
+	for start > 0 && i-start < 64 && (isIdent(t[start-1]) || strings.IndexByte("-.:", t[start-1]) >= 0) {
+		start--
+	}
+	if start == 0 || t[start-1] != '<' {
+		return i + 1
+	}
+	f := familyOf(t[start:i])
+	if f == none || f == header {
+		return i + 1
+	}
+	return sc.value(assignment{keyStart: start, family: f, sep: tag}, i+1)
+}
+
+// is looks for «the password is …» around the s at i.
+func (sc *scanner) is(i int) int {
+	t := sc.text
+	if i+1 >= len(t) || (t[i+1] != ' ' && t[i+1] != ':') {
+		return i + 1
+	}
+	a := assignment{sep: is}
+	if !sc.name(&a, i-2) || a.family == header {
+		return i + 1
+	}
+	next := i + 1
+	if t[next] == ':' {
+		next++
+	}
+	return sc.value(a, next)
+}
+
+// value looks for the value of a that begins at i and returns where to go on.
+func (sc *scanner) value(a assignment, i int) int {
+	t := sc.text
+	for n := 0; i < len(t) && isBlank(t[i]) && n < 256; n++ {
+		i++
+	}
+	if i == len(t) {
+		return i
+	}
+	slashes := 0
+	for i+slashes < len(t) && t[i+slashes] == '\\' && slashes < 8 {
+		slashes++
+	}
+	if a.sep != tag && i+slashes < len(t) && isQuote(t[i+slashes]) {
+		return sc.quoted(a, i+slashes, slashes)
+	}
+	if strings.HasPrefix(t[i:], pemBegin) {
+		return i
+	}
+	if a.family == header {
+		return sc.credential(a, i, -1)
+	}
+	return sc.bare(a, i)
+}
+
+// quoted handles a value whose opening quote, behind so many backslashes, is at
+// i. A value that is not closed on its line ends with the line.
+func (sc *scanner) quoted(a assignment, i, slashes int) int {
+	t := sc.text
+	q, start := t[i], i+1
+	if strings.HasPrefix(t[start:], pemBegin) {
+		return start
+	}
+	end, n := start, 0
+	for ; end < len(t) && t[end] != '\n'; end++ {
+		if t[end] == '\\' {
+			n++
+			continue
+		}
+		if t[end] == q && n <= slashes && (slashes > 0 || n == 0) {
+			end -= n
+			break
+		}
+		n = 0
+		if t[end] == q {
+			continue
+		}
+	}
+	v := t[start:end]
+	if a.family == header {
+		return sc.credential(a, start, end)
+	}
+	if v == "" || tokenLen(v) == len(v) || isPlaceholder(v) {
+		return end
+	}
+	if a.sep == is && a.family != password && !looksStrong(v) {
+		return start
+	}
+	return sc.found(start, end, a.family.kind())
+}
+
+// bare handles a value without quotes that begins at i.
+func (sc *scanner) bare(a assignment, i int) int {
+	t := sc.text
+	end := bareEnd(t, i, a.sep)
+	v := t[i:end]
+	if a.sep != tag {
+		v = trimEnd(v)
+	}
+	if v == "" {
+		return i
+	}
+	if n := tokenLen(v); n > 0 && n == len(v) {
+		return i + n
+	}
+	if sc.ordinary(a, v, t[i+len(v):]) {
+		return i
+	}
+	end = sc.found(i, i+len(v), a.family.kind())
+	if a.keyQuoted && a.sep == colon {
+		sc.spans[len(sc.spans)-1].quote = true // a JSON number: the text stays JSON
+	}
+	return end
+}
+
+// bareEnd returns the end of the value that begins at i: the next space or
+// quote, or a mark that begins the next assignment of a list of them.
+func bareEnd(t string, i int, sep separator) int {
+	for j := i; j < len(t); j++ {
+		switch c := t[j]; {
+		case sep == tag:
+			if c == '<' || c == '\n' {
+				return j
+			}
+		case isSpace(c), isQuote(c):
+			return j
+		case c == '<' && j > i:
+			return j
+		case c == '\\' && j+1 < len(t) && strings.IndexByte(`nrt"'`, t[j+1]) >= 0:
+			return j
+		case (c == '&' || c == ';' || c == ',') && startsAssignment(t[j+1:]):
+			return j
+		}
+	}
+	return len(t)
+}
+
+// startsAssignment says whether s begins with name= or name: or ends.
+func startsAssignment(s string) bool {
+	for j := 0; j < len(s) && j < 48; j++ {
+		if !isIdent(s[j]) && strings.IndexByte("-. \"[]", s[j]) < 0 {
+			return j > 0 && (s[j] == '=' || s[j] == ':')
+		}
+	}
+	return s == ""
+}
+
+// trimEnd takes closing brackets and the punctuation of a sentence off a value.
+func trimEnd(v string) string {
+	if n := tokenLen(v); n > 0 {
+		return v[:n+len(trimEnd(v[n:]))]
+	}
+	return strings.TrimRight(v, ".,;:)]}")
+}
+
+// credential handles the value of an Authorization header: an optional scheme,
+// then what is secret, up to end, or, if that is negative, to the next space.
+func (sc *scanner) credential(a assignment, i, end int) int {
+	t := sc.text
+	quoted := end >= 0
+	if !quoted {
+		end = bareEnd(t, i, a.sep)
+	}
+	first := i
+	for first < len(t) && (isAlnum(t[first]) || t[first] == '-') && first-i < 32 {
+		first++
+	}
+	scheme := t[i:first]
+	if first < len(t) && isBlank(t[first]) && isScheme(scheme) {
+		for i = first; i < len(t) && isBlank(t[i]); i++ {
+		}
+		switch {
+		case quoted:
+		case strings.EqualFold(scheme, "digest") || hasPrefixFold(scheme, "aws4"):
+			for end = i; end < len(t) && t[end] != '\n' && t[end] != '\r'; end++ {
+			}
+		default:
+			end = bareEnd(t, i, a.sep)
+		}
+	} else if !quoted {
+		a.family = secret
+		return sc.bare(a, i)
+	}
+	v := t[i:max(i, end)]
+	if !quoted {
+		v = trimEnd(v)
+	}
+	if v == "" || tokenLen(v) == len(v) || isPlaceholder(v) || stopWord(v) {
+		return max(i, first)
+	}
+	return sc.found(i, i+len(v), header.kind())
+}
+
+func isScheme(s string) bool {
+	switch strings.ToLower(s) {
+	case "basic", "bearer", "token", "digest", "negotiate", "apikey", "api-key", "key", "ntlm",
+		"aws4-hmac-sha256", "hawk", "oauth", "jwt", "splunk", "sharedkey", "bot":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// JSON returns raw with each secret replaced inside its strings and object
+// keys, and with every string and number under a key that says secret
+// ({"password":"x","api_key":123}) replaced whole; true, false, null and "" are
+// kept. Valid JSON stays valid; if nothing was found, raw itself comes back.
+//
+// Bytes that are not valid JSON are sanitised as text and come back as a JSON
+// string, so that the result can always be embedded. Empty raw is returned as
+// it is.
+func (s *Sanitizer) JSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return raw
+	}
+	if !json.Valid(raw) {
+		return quoteJSON(s.Sanitize(string(raw)))
+	}
+	w := walker{s: s, raw: raw}
+	w.value(none)
+	if w.out == nil {
+		return raw
+	}
+	return append(w.out, raw[w.copied:]...)
+}
+
+// walker copies a valid JSON text, changing strings and keys. It copies nothing
+// until the first change.
+type walker struct {
+	s      *Sanitizer
+	raw    []byte
+	at     int
+	out    []byte
+	copied int // raw[:copied] is in out
+}
+
+// put replaces raw[start:w.at] by text.
+func (w *walker) put(start int, text []byte) {
+	if w.out == nil {
+		w.out = make([]byte, 0, len(w.raw)+32)
+	}
+	w.out = append(append(w.out, w.raw[w.copied:start]...), text...)
+	w.copied = w.at
+}
+
+func (w *walker) space() {
+	for isSpace(w.raw[w.at]) {
+		w.at++
+	}
+}
+
+// value walks one value; f is the family of the key that it stands under, at
+// whatever depth.
+func (w *walker) value(f family) {
+	w.space()
+	switch c := w.raw[w.at]; c {
+	case '{', '[':
+		w.at++
+		w.members(f, c == '{')
+	case '"':
+		start := w.at
+		text, changed := w.literal()
+		switch {
+		case f == none && !changed:
+		case f != none && text != "" && tokenLen(text) != len(text) && (f != header || !w.isCredential(text)):
+			w.put(start, quoteJSON(token(f.kind())))
+		case changed:
+			w.put(start, quoteJSON(text))
+		}
+	default:
+		start := w.at
+		for w.at < len(w.raw) && (isAlnum(w.raw[w.at]) || w.raw[w.at] == '-' || w.raw[w.at] == '+' || w.raw[w.at] == '.') {
+			w.at++
+		}
+		if f != none && (c == '-' || isDigit(c)) {
+			w.put(start, quoteJSON(token(f.kind())))
+		}
+	}
+}
+
+// isCredential says whether text is a sanitised header: a scheme and a token.
+func (w *walker) isCredential(text string) bool {
+	for i := range len(text) {
+		if text[i] == ' ' {
+			return isScheme(text[:i]) && tokenLen(text[i+1:]) == len(text)-i-1
+		}
+	}
+	return false
+}
+
+func (w *walker) members(f family, object bool) {
+	for {
+		w.space()
+		switch w.raw[w.at] {
+		case '}', ']':
+			w.at++
+			return
+		case ',':
+			w.at++
+			continue
+		}
+		under := f
+		if object {
+			start := w.at
+			key, changed := w.literal()
+			if changed {
+				w.put(start, quoteJSON(key))
+			}
+			if k := familyOf(key); k != none {
+				under = k
+			}
+			w.space()
+			w.at++ // the colon
+		}
+		w.value(under)
+	}
+}
+
+// literal reads the string at w.at and returns it sanitised.
+func (w *walker) literal() (text string, changed bool) {
+	start := w.at
+	escaped := false
+	for w.at++; w.raw[w.at] != '"'; w.at++ {
+		if w.raw[w.at] == '\\' {
+			escaped = true
+			w.at++
+		}
+	}
+	w.at++
+	lit := w.raw[start:w.at]
+	if !escaped {
+		text = string(lit[1 : len(lit)-1])
+	} else if err := json.Unmarshal(lit, &text); err != nil {
+		return token("text"), true // unreachable for valid JSON; if not, nothing leaks
+	}
+	clean := w.s.Sanitize(text)
+	return clean, clean != text
+}
+
+// quoteJSON returns text as a JSON string.
+func quoteJSON(text string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		return []byte(`"` + token("text") + `"`) // unreachable: any string encodes
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,134 @@
+package redact
+
+import "strings"
+
+// family is how strongly a name says that its value is a secret.
+type family uint8
+
+const (
+	none     family = iota
+	password        // whatever follows
+	secret          // secret, api_key: what could be a secret
+	weak            // token, pass: also words of ordinary text and code
+	header          // Authorization: a scheme and a credential
+)
+
+func (f family) kind() string {
+	switch f {
+	case password:
+		return "password"
+	case header:
+		return "authorization"
+	}
+	return "secret"
+}
+
+// names are the endings of names, lower-case and without separators, that
+// decide what a name is; the first that fits counts. whole: only as a word of
+// its own; part: only behind other words.
+var names = []struct {
+	ending      string
+	whole, part bool
+	family      family
+}{
+	{"pagetoken", false, false, none},
+	{"nexttoken", false, false, none},
+	{"continuationtoken", false, false, none},
+	{"eostoken", false, false, none},
+	{"bostoken", false, false, none},
+	{"padtoken", false, false, none},
+	{"unktoken", false, false, none},
+	{"septoken", false, false, none},
+	{"masktoken", false, false, none},
+	{"stoptoken", false, false, none},
+	{"pertoken", false, false, none},
+	{"costtoken", false, false, none},
+	{"password", false, false, password},
+	{"passwords", false, false, password},
+	{"passwd", false, false, password},
+	{"passphrase", false, false, password},
+	{"passcode", false, false, password},
+	{"pwd", true, false, password},
+	{"pass", true, true, password},
+	{"pass", true, false, weak},
+	{"secret", false, false, secret},
+	{"secrets", false, false, secret},
+	{"credential", false, false, secret},
+	{"credentials", false, false, secret},
+	{"apikey", false, false, secret},
+	{"appkey", false, false, secret},
+	{"secretkey", false, false, secret},
+	{"accesskey", false, false, secret},
+	{"privatekey", false, false, secret},
+	{"authkey", false, false, secret},
+	{"signingkey", false, false, secret},
+	{"encryptionkey", false, false, secret},
+	{"masterkey", false, false, secret},
+	{"accountkey", false, false, secret},
+	{"sharedkey", false, false, secret},
+	{"storagekey", false, false, secret},
+	{"subscriptionkey", false, false, secret},
+	{"licensekey", false, false, secret},
+	{"servicekey", false, false, secret},
+	{"hmackey", false, false, secret},
+	{"sshkey", false, false, secret},
+	{"jwt", true, false, secret},
+	{"bearer", true, false, secret},
+	{"token", false, false, weak},
+	{"authorization", false, false, header},
+}
+
+// nameEnds are the last letters of names.
+var nameEnds = func() (s [256]bool) {
+	for _, n := range names {
+		c := n.ending[len(n.ending)-1]
+		s[c], s[c-'a'+'A'] = true, true
+	}
+	return s
+}()
+
+// familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or
+// «api key»; trailing digits do not count.
+func familyOf(name string) family {
+	name = strings.TrimRight(name, "0123456789_-. ")
+	if name == "" || !nameEnds[name[len(name)-1]] {
+		return none
+	}
+	var buf [24]byte
+	n := len(buf)
+	for i := len(name) - 1; i >= 0 && n > 0; i-- {
+		c := name[i]
+		if c == '_' || c == '-' || c == '.' || c == ' ' {
+			continue
+		}
+		if c-'A' < 26 {
+			c |= 0x20
+		}
+		n--
+		buf[n] = c
+	}
+	tail := string(buf[n:])
+	for i := range names {
+		w := &names[i]
+		if !strings.HasSuffix(tail, w.ending) {
+			continue
+		}
+		if at := len(name) - len(w.ending); w.whole && !isWholeWord(name, at) || w.part && at == 0 {
+			continue
+		}
+		return w.family
+	}
+	return none
+}
+
+// isWholeWord says whether the last word of a name begins at i.
+func isWholeWord(name string, i int) bool {
+	if i <= 0 {
+		return i == 0
+	}
+	return !isAlnum(name[i-1]) || (name[i]-'A' < 26 && name[i-1]-'a' < 26)
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}

@@ -1,0 +1,205 @@
+package redact
+
+import "strings"
+
+// ordinary says whether v, an unquoted value given to the name of a, followed
+// by rest, is something else than a secret: a placeholder, a word of a
+// sentence, a type, an expression of a program. Values longer than maxOrdinary
+// never are.
+func (sc *scanner) ordinary(a assignment, v, rest string) bool {
+	if a.sep == code {
+		return true
+	}
+	if len(v) > maxOrdinary {
+		return false
+	}
+	if isPlaceholder(v) || stopWord(v) {
+		return true
+	}
+	if a.sep == tag {
+		return strings.TrimSpace(v) == ""
+	}
+	sh := shapeOf(v)
+	if a.sep == is {
+		return !looksStrong(v)
+	}
+	if isCode(a.sep, v, sh) || (sh.letters == len(v) && sc.afterComplaint(a.keyStart)) {
+		return true
+	}
+	if a.family == password {
+		return sh.letters == len(v) && closesCode(rest)
+	}
+	if a.keyQuoted && a.sep == colon {
+		return sh.digits == 0 // a number in JSON
+	}
+	if sh.letters == 0 {
+		return sh.digits < 6 || sh.digits < len(v)
+	}
+	if a.sep == tight || a.sep == flag {
+		return false
+	}
+	if sh.digits > 0 && sh.others == 0 {
+		return len(v) < 6
+	}
+	if sh.others > 0 && len(v) >= 8 {
+		return false
+	}
+	return a.family == weak || len(v) < 4 || !(rest == "" || rest[0] == '\n' || rest[0] == '\r') || sc.inSentence(a.keyStart)
+}
+
+// shape counts the bytes of a value: letters, digits, the rest of what names
+// are made of (_ - .), and others.
+type shape struct{ letters, digits, joins, others int }
+
+func shapeOf(v string) (s shape) {
+	for i := range len(v) {
+		switch c := v[i]; {
+		case isAlpha(c):
+			s.letters++
+		case isDigit(c):
+			s.digits++
+		case c == '_' || c == '-' || c == '.':
+			s.joins++
+		default:
+			s.others++
+		}
+	}
+	return s
+}
+
+// looksStrong says whether a word of a sentence looks like a secret: letters
+// mixed with digits or with marks inside.
+func looksStrong(v string) bool {
+	sh := shapeOf(v)
+	if len(v) < 4 || stopWord(v) {
+		return false
+	}
+	return sh.letters > 0 && sh.digits > 0 || sh.letters > 0 && strings.ContainsAny(v[1:], "!@#$%^&*?")
+}
+
+// isPlaceholder recognises what stands for a secret without being one:
+// ${NAME}, $NAME, {{name}}, <name>, %s, ****.
+func isPlaceholder(v string) bool {
+	switch {
+	case len(v) > maxOrdinary:
+		return false
+	case strings.HasPrefix(v, "${"):
+		return strings.IndexByte(v, '}') == len(v)-1 || v == "${" || strings.HasPrefix(v, "${{")
+	case strings.HasPrefix(v, "$("):
+		return true
+	case v[0] == '$' && len(v) > 1:
+		return strings.Trim(v[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && !isDigit(v[1])
+	case strings.HasPrefix(v, "{{"), v[0] == '<' && v[len(v)-1] == '>':
+		return true
+	case v == "<" || v == "{":
+		return true
+	case v[0] == '%' && len(v) == 2:
+		return isAlpha(v[1])
+	}
+	return strings.Trim(v, "*") == "" || strings.Trim(v, ".") == "" || strings.Trim(v, "•") == "" || (len(v) >= 3 && strings.Trim(v, "xX") == "")
+}
+
+// isCode recognises expressions of a program: calls, indexing, literals of
+// composite types, and fields of well-known roots.
+func isCode(sep separator, v string, sh shape) bool {
+	if strings.IndexByte("{[(&*|", v[0]) >= 0 && sh.digits == 0 {
+		return true
+	}
+	n := 0
+	for n < len(v) && (isIdent(v[n]) || v[n] == '.') {
+		n++
+	}
+	if n > 0 && n < len(v) && isAlpha(v[0]) && (sep != tight || !hasDigit(v[:n])) && (v[n] == '(' || v[n] == '[' || v[n] == '{') {
+		return true
+	}
+	root, field, ok := strings.Cut(v, ".")
+	if !ok || sh.others > 0 || sh.digits > 0 {
+		return false
+	}
+	switch root {
+	case "os", "env", "secrets", "vars", "var", "self", "this", "config", "cfg", "conf", "req", "request",
+		"opts", "options", "settings", "process", "args", "flags", "data", "local", "module", "params", "ctx", "r", "c", "s", "o", "p", "u":
+		return true
+	}
+	return familyOf(field) != none
+}
+
+// closesCode says whether what follows a value ends a field or an argument in a
+// program: a comma at the end of the line, a bracket, a semicolon.
+func closesCode(rest string) bool {
+	if rest == "" {
+		return false
+	}
+	switch rest[0] {
+	case ')', '}', ']':
+		return true
+	case ',', ';':
+		return len(rest) > 1 && rest[1] == '\n'
+	}
+	return false
+}
+
+// afterComplaint says whether the word before the name at i is of a message
+// about it («invalid password: too short»).
+func (sc *scanner) afterComplaint(i int) bool {
+	switch strings.ToLower(sc.wordBefore(i)) {
+	case "invalid", "wrong", "bad", "incorrect", "missing", "unexpected", "expected", "forgot", "reset", "no",
+		"expired", "empty", "malformed", "unknown", "unsupported", "illegal", "next", "current", "last", "first", "error":
+		return true
+	}
+	return false
+}
+
+// inSentence says whether a word stands right before the name at i.
+func (sc *scanner) inSentence(i int) bool { return sc.wordBefore(i) != "" }
+
+func (sc *scanner) wordBefore(i int) string {
+	t := sc.text
+	if i == 0 || t[i-1] != ' ' {
+		return ""
+	}
+	end := i - 1
+	start := end
+	for start > 0 && end-start < 16 && isAlpha(t[start-1]) {
+		start--
+	}
+	return t[start:end]
+}
+
+// stopWords are words that follow a name or a scheme in ordinary text, and
+// values that are no secret.
+var stopWords = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`
+		a an and any are as at auth authentication authenticated authorization authorized be been before but by
+		can cannot could credential credentials current disabled does enabled error expected expired failed failure
+		fails field file first flow for format from given had has hash hashed have header headers here how if in
+		incorrect input invalid is it its key last length like match matches may mismatch missing must my name needed
+		never new next no none not null nil of off ok old on only optional or output own password passwords please
+		policy prefix prompt protected provided refresh refreshed rejected required reset revoked rotated scheme
+		scope secret see sent set shall should so some stored string strings text that the then there this to token
+		tokens too true false type undefined unexpected unknown unset unused update updated used user valid value values
+		via was when where which while will with without would wrong yes you your
+		bool boolean byte bytes int integer number object array any str number uint float char varchar rune interface error
+		str? string? string[] option optional[str] inherit default always empty hidden masked redacted removed
+		base64 sha256 sha1 sha512 md5 utf8 utf-8 x509 oauth oauth2 argon2 pbkdf2 2fa mfa jwt rs256 hs256
+		eof ident identifier todo unspecified changed`) {
+		m[w] = true
+	}
+	return m
+}()
+
+func stopWord(v string) bool {
+	if len(v) > 16 {
+		return false
+	}
+	var buf [16]byte
+	for i := range len(v) {
+		c := v[i]
+		if c-'A' < 26 {
+			c |= 0x20
+		}
+		buf[i] = c
+	}
+	return stopWords[string(buf[:len(v)])]
+}

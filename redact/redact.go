@@ -1,0 +1,183 @@
+package redact
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Sanitizer replaces secrets in text. The zero value and a nil pointer know the
+// built-in kinds; [New] adds patterns of the host. It is immutable and safe for
+// concurrent use.
+type Sanitizer struct {
+	patterns []Pattern
+}
+
+// Pattern is one kind of secret that a host adds.
+type Pattern struct {
+	// Kind names the secret in the replacement, as in [REDACTED:kind]: 1 to 32
+	// characters of a to z and underscore.
+	Kind string
+	// Expr finds the secret. Required. Empty matches are ignored.
+	Expr *regexp.Regexp
+	// Group is the number of the capturing group that holds the secret;
+	// 0, the default, is the whole match.
+	Group int
+}
+
+// Options of [New]. Nil and the zero value mean the built-in kinds alone.
+type Options struct {
+	// Patterns are looked for beside the built-in kinds.
+	Patterns []Pattern
+}
+
+// ErrPattern is returned by [New], joined once per bad pattern, for a pattern
+// without an expression, with a malformed kind, or with a group that its
+// expression does not have.
+var ErrPattern = errors.New("bad pattern")
+
+// New returns a Sanitizer with the patterns of opts beside the built-in kinds.
+// The error names every bad pattern and matches [ErrPattern].
+func New(opts *Options) (*Sanitizer, error) {
+	if opts == nil {
+		return &Sanitizer{}, nil
+	}
+	var errs []error
+	for i, p := range opts.Patterns {
+		switch {
+		case !isKind(p.Kind):
+			errs = append(errs, fmt.Errorf("redact: pattern %d: kind %q: %w", i, p.Kind, ErrPattern))
+		case p.Expr == nil:
+			errs = append(errs, fmt.Errorf("redact: pattern %d (%s): no expression: %w", i, p.Kind, ErrPattern))
+		case p.Group < 0 || p.Group > p.Expr.NumSubexp():
+			errs = append(errs, fmt.Errorf("redact: pattern %d (%s): no group %d: %w", i, p.Kind, p.Group, ErrPattern))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return &Sanitizer{patterns: slices.Clone(opts.Patterns)}, nil
+}
+
+// maxPasses bounds how often a text is scanned again after something in it was
+// replaced. Text made to need more is replaced whole.
+const maxPasses = 8
+
+// Sanitize returns text with each secret replaced by [REDACTED:kind]. A text
+// without secrets is returned as it is. Sanitising a sanitised text changes
+// nothing.
+func (s *Sanitizer) Sanitize(text string) string {
+	for range maxPasses {
+		spans := s.find(text)
+		if len(spans) == 0 {
+			return text
+		}
+		text = replace(text, spans)
+	}
+	if len(s.find(text)) == 0 {
+		return text
+	}
+	return token("text")
+}
+
+// span is a secret found in a text: text[start:end].
+type span struct {
+	start, end int
+	kind       string
+	quote      bool // the replacement has to bring its own double quotes
+}
+
+func (s *Sanitizer) find(text string) []span {
+	spans := scan(text)
+	if s == nil || len(s.patterns) == 0 {
+		return spans
+	}
+	for _, p := range s.patterns {
+		for _, m := range p.Expr.FindAllStringSubmatchIndex(text, -1) {
+			start, end := m[2*p.Group], m[2*p.Group+1]
+			if start < end {
+				spans = append(spans, span{start: start, end: end, kind: p.Kind})
+			}
+		}
+	}
+	return outside(text, spans)
+}
+
+// outside drops the spans that lie within a replacement made earlier and widens
+// those that cut one.
+func outside(text string, spans []span) []span {
+	for at := 0; ; {
+		i := strings.Index(text[at:], tokenOpen)
+		if i < 0 {
+			return spans
+		}
+		start := at + i
+		n := tokenLen(text[start:])
+		if n == 0 {
+			at = start + len(tokenOpen)
+			continue
+		}
+		end := start + n
+		spans = slices.DeleteFunc(spans, func(sp span) bool { return sp.start >= start && sp.end <= end })
+		for j := range spans {
+			if spans[j].start < end && spans[j].end > start {
+				spans[j].start, spans[j].end = min(spans[j].start, start), max(spans[j].end, end)
+			}
+		}
+		at = end
+	}
+}
+
+// replace puts a token in the place of each span; overlapping spans become one,
+// named by the one that starts first.
+func replace(text string, spans []span) string {
+	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
+	var b strings.Builder
+	b.Grow(len(text) + 16*len(spans))
+	at := 0
+	for i := 0; i < len(spans); {
+		cur := spans[i]
+		for i++; i < len(spans) && spans[i].start < cur.end; i++ {
+			cur.end = max(cur.end, spans[i].end)
+		}
+		b.WriteString(text[at:cur.start])
+		if cur.quote {
+			b.WriteByte('"')
+		}
+		b.WriteString(token(cur.kind))
+		if cur.quote {
+			b.WriteByte('"')
+		}
+		at = cur.end
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+const tokenOpen = "[REDACTED:"
+
+func token(kind string) string { return tokenOpen + kind + "]" }
+
+// tokenLen is the length of the replacement that text starts with, or 0.
+func tokenLen(text string) int {
+	if !strings.HasPrefix(text, tokenOpen) {
+		return 0
+	}
+	rest := text[len(tokenOpen):]
+	n := strings.IndexByte(rest[:min(len(rest), 33)], ']')
+	if n < 0 || !isKind(rest[:n]) {
+		return 0
+	}
+	return len(tokenOpen) + n + 1
+}
+
+func isKind(s string) bool {
+	for i := range len(s) {
+		if (s[i] < 'a' || s[i] > 'z') && s[i] != '_' {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 32
+}
