@@ -1,0 +1,44 @@
+// Package memory keeps what was learned and finds it again.
+//
+// A [Bank] holds the memories of many scopes; a [Space] is the view of one.
+// A [Draft] goes in, a [Record] is what is kept of it, and a [Query] brings
+// back [Hit]s, best first, with the parts of their score. [Feedback] says
+// what became of the records that were shown, and moves their effectiveness.
+//
+//	bank, err := memory.Open(ctx, st, nil)
+//	defer bank.Close()
+//	space := bank.In("acme/user-42")
+//	r, err := space.Remember(ctx, memory.Draft{
+//		Kind:    memory.Pattern,
+//		Trigger: "go build reports an import cycle",
+//		Content: "move the shared type to the lower package",
+//	})
+//	hits, err := space.Recall(ctx, memory.Query{Text: "import cycle in the build"})
+//	err = space.Feedback(ctx, memory.Feedback{Key: "run-1/task-1",
+//		Injected: []memory.ID{r.ID}, Utilized: []memory.ID{r.ID}, Delivered: true})
+//
+// # Score
+//
+// A hit's score is 0.5·relevance + 0.3·effectiveness + 0.2·recency, but the
+// last two count only for records whose relevance is at least 0.8 of the best
+// of the query. The others follow in order of relevance alone, so that nothing
+// unrelated wins by being fresh. [Parts] documents the formulas.
+//
+// # Trust
+//
+// Records from a model, an executor, a user or the web are quarantined: recall
+// returns them with Trusted unset, and a Query with Inject leaves them out,
+// until [Space.Trust] or until a verified outcome of another run derives the
+// same. Every text passes a sanitizer before it is kept. [Render]
+// fences what was recalled, so that a prompt can carry it as data.
+//
+// # Concurrency and durability
+//
+// All methods may be called concurrently. Remember returns after the store
+// has committed; feedback is visible at once and written within 50 ms, unless
+// Options.Sync is set. A Bank keeps texts and index in memory, and expects to
+// be the only writer below its prefix of the store.
+//
+// There is no embedder here yet, statements that supersede one another are not
+// linked, and the identity of a person is not modelled.
+package memory

@@ -1,0 +1,102 @@
+package memory
+
+import "time"
+
+// Query asks for memories. The zero Query asks for the ten that are most
+// effective and recent.
+type Query struct {
+	// Text is what to look for. Empty: everything, ordered by
+	// 0.3·effectiveness + 0.2·recency.
+	Text string
+	// K is the largest number of hits. 0: 10. Negative: ErrQuery.
+	K int
+	// Kinds are the kinds to look for. Empty: all.
+	Kinds []Kind
+	// Also are further scopes to search, of the same tenant (else ErrTenant).
+	Also []Scope
+	// At asks for what held then: records of a later At are left out, and
+	// recency is as of then. Zero: now, and records dated ahead are in.
+	At time.Time
+	// Known asks for what was known then: records made later are left out.
+	// Zero: now.
+	Known time.Time
+	// Inject is set when the hits go into a prompt: quarantined records are
+	// left out.
+	Inject bool
+	// Archived brings in the records that Decay has put aside.
+	Archived bool
+	// Situation selects the situation for which effectiveness is estimated,
+	// as in Feedback. "": over all of them.
+	Situation string
+	// Context are records that are in mind: those linked with them have
+	// Parts.Spreading.
+	Context []ID
+}
+
+// Hit is a record that was found. Superseded is nil: statements that replace
+// one another are not recognised yet.
+type Hit struct {
+	Record     Record
+	Score      float64
+	Parts      Parts
+	Superseded *Record
+}
+
+// Parts are what a score is made of. Relevance, Effectiveness and Recency are
+// in [0,1].
+type Parts struct {
+	// Relevance is absolute: it does not depend on the other hits. It is the
+	// BM25F score of the record divided by what a record of average length
+	// that holds each word of the query once would have, and scaled so that
+	// such a record has 0.8; see internal/lexical.
+	Relevance float64
+	// Effectiveness is the mean of a Beta posterior: (1 + helped) / (2 +
+	// helped + misled + 0.2·failed), and with Query.Situation the same over
+	// the counts of that situation, with a prior of weight 2 around the mean
+	// over all situations. The weight 0.2 of an exposure that was not used is
+	// provisional.
+	Effectiveness float64
+	// Recency is 2^(-age/half-life), age being the time since the last use,
+	// or since At if it was never used. A date ahead has 1.
+	Recency float64
+	// BaseLevel is ACT-R's optimized base-level activation ln(n/(1-d)) -
+	// d·ln(L), where n is one more than helped, L the seconds since the
+	// record was made, at least one, and d = 0.5 (Anderson and Lebiere 1998).
+	// It is reported, and not part of the score.
+	BaseLevel float64
+	// Spreading is the activation that a record linked with Query.Context
+	// receives: the mean over the Context of 1/fan, fan being the number of
+	// links of that record (Anderson and Lebiere 1998). It is reported, and
+	// not part of the score.
+	Spreading float64
+	// Near says that Relevance is at least 0.8 of the best of the query, so
+	// that Effectiveness and Recency count.
+	Near bool
+}
+
+// ThreadHit is a conversation that was found. Hits are its three best, best
+// first. Score is in [0,1].
+type ThreadHit struct {
+	Thread string
+	Score  float64
+	Hits   []Hit
+}
+
+// Explanation says why a record ranks where it does, or why it does not.
+type Explanation struct {
+	ID       ID
+	Returned bool    // among the first K
+	Rank     int     // from 1; 0 if it was left out
+	Of       int     // how many records matched
+	Score    float64 // as in Hit
+	Parts    Parts
+	Words    []Word // the words of the query, as they were looked for
+	Reason   string // in words
+}
+
+// Word is a word of a query.
+type Word struct {
+	Text   string  // its stem
+	Weight float64 // its share of what the query asks for; they add up to 1
+	Found  bool    // in the record
+}

@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// ID names a record within its scope. IDs are made by the package: a host
+// passes them around but does not build them.
+type ID string
+
+// Kind says what a record is.
+type Kind string
+
+// The kinds of records.
+const (
+	Failure Kind = "failure" // what went wrong in a situation, and what to do instead
+	Pattern Kind = "pattern" // an approach that worked in a situation
+	Fact    Kind = "fact"    // a statement that holds from a time on
+	Episode Kind = "episode" // something that was said or happened
+)
+
+func (k Kind) valid() bool {
+	return k == Failure || k == Pattern || k == Fact || k == Episode
+}
+
+// Origin says where a text comes from. The zero Origin is Host.
+type Origin string
+
+// The origins. Host and Derived are trusted, the others are quarantined.
+const (
+	Host     Origin = ""         // the program that links arc in
+	Model    Origin = "model"    // a language model
+	Executor Origin = "executor" // the output of an executor
+	User     Origin = "user"     // a person who talks to the host
+	Web      Origin = "web"      // pages, mails and other outside documents
+	Derived  Origin = "derived"  // drawn by arc from an outcome that gates have verified
+)
+
+func (o Origin) valid() bool {
+	switch o {
+	case Host, Model, Executor, User, Web, Derived:
+		return true
+	}
+	return false
+}
+
+func (o Origin) trusted() bool { return o == Host || o == Derived }
+
+// Source is the provenance of a text.
+type Source struct {
+	Origin Origin
+	Ref    string // a path, an address or another name for it; at most 256 bytes
+	Run    string // the run that it came up in; at most 256 bytes
+}
+
+// Link points from a record to another record of the same scope.
+type Link struct {
+	To  ID
+	Rel string // how they are related; "": derived from it, which Revoke follows
+}
+
+// Variant is a near-duplicate that was merged into a record.
+type Variant struct {
+	ID      ID // its former id, which still leads to the record; "" if it never had one
+	Source  Source
+	At      time.Time
+	Trigger string // its own texts; both are empty if they equal the record's
+	Content string
+}
+
+// Stats are the counters of a record.
+type Stats struct {
+	Helped   int       // shown and used in a task that was delivered, or derived again from one
+	Failed   int       // shown but not used in a task that was delivered
+	Misled   int       // named as misleading
+	Exposed  int       // feedbacks that changed one of the other counters
+	LastUsed time.Time // when it helped last; zero: never
+}
+
+// Record is what is kept of a Draft. It is a copy: changing it changes nothing
+// in the Bank.
+type Record struct {
+	ID       ID
+	Scope    Scope
+	Kind     Kind
+	Trigger  string
+	Content  string
+	At       time.Time // when it happened or began to hold
+	Known    time.Time // when it was recorded
+	Source   Source
+	Actor    string
+	Thread   string
+	Links    []Link
+	Variants []Variant // near-duplicates that were merged into it
+	Vector   []float32
+	Plan     json.RawMessage // what to run when a Pattern fires; opaque here
+	Trusted  bool            // false: quarantined
+	Archived bool            // put aside by Decay
+	Repaired bool            // the texts held invalid UTF-8, which was replaced by U+FFFD
+	Stats    Stats
+}
+
+// Effectiveness estimates over all situations how likely the record is to
+// help when it is shown, in [0,1]: the mean of a Beta posterior, 0.5 when
+// nothing is known. See [Parts].
+func (r Record) Effectiveness() float64 {
+	return posterior(prior{0.5, 2}, float64(r.Stats.Helped), float64(r.Stats.Failed), float64(r.Stats.Misled))
+}
+
+// String names the record without its texts.
+func (r Record) String() string { return string(r.Kind) + " " + string(r.ID) }
+
+// GoString is String: no verb of package fmt prints the texts.
+func (r Record) GoString() string { return r.String() }
+
+// LogValue names the record without its texts.
+func (r Record) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", string(r.ID)), slog.String("kind", string(r.Kind)))
+}
+
+func (r *Record) clone() Record {
+	c := *r
+	c.Links = slices.Clone(r.Links)
+	c.Variants = slices.Clone(r.Variants)
+	c.Vector = slices.Clone(r.Vector)
+	c.Plan = slices.Clone(r.Plan)
+	return c
+}

@@ -1,0 +1,65 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors of scopes.
+var (
+	// ErrScope: a scope is not 1 to 8 segments of [A-Za-z0-9_.:@-]{1,128}
+	// joined by "/".
+	ErrScope = errors.New("bad scope")
+	// ErrTenant: a scope has no valid tenant, or belongs to another one.
+	ErrTenant = errors.New("bad tenant")
+)
+
+const (
+	maxSegments = 8
+	maxSegment  = 128
+)
+
+// Scope says whose memories they are, as in "acme/user-42". The first segment
+// is the tenant. Scopes share nothing, statistics included; there is no
+// default.
+type Scope string
+
+// Tenant returns the first segment.
+func (s Scope) Tenant() string {
+	tenant, _, _ := strings.Cut(string(s), "/")
+	return tenant
+}
+
+// check returns ErrScope, and ErrTenant too if it is the tenant that is bad.
+func (s Scope) check() error {
+	segments := strings.SplitN(string(s), "/", maxSegments+1)
+	if len(segments) > maxSegments {
+		return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)
+	}
+	for i, seg := range segments {
+		if goodSegment(seg) {
+			continue
+		}
+		if i == 0 {
+			return fmt.Errorf("%w: %w: segment %d", ErrScope, ErrTenant, i+1)
+		}
+		return fmt.Errorf("%w: segment %d", ErrScope, i+1)
+	}
+	return nil
+}
+
+func goodSegment(s string) bool {
+	if s == "" || len(s) > maxSegment {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case strings.IndexByte("_.:@-", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
