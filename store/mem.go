@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/tidwall/btree"
+
+	"github.com/arc-learn/arc/internal/notify"
 )
 
 // Mem is the reference implementation of [Store]. It keeps everything in
@@ -25,6 +27,7 @@ type Mem struct {
 		rev    Revision
 		closed bool
 	}
+	feed notify.Feed[[]Entry] // a value is a commit; published under mu
 }
 
 // version is what a key holds. Its value is never changed in place: snapshots
@@ -34,7 +37,10 @@ type version struct {
 	rev   Revision
 }
 
-var _ Store = (*Mem)(nil)
+var (
+	_ Store   = (*Mem)(nil)
+	_ Watcher = (*Mem)(nil)
+)
 
 // NewMem returns an empty store.
 func NewMem() *Mem {
@@ -195,6 +201,9 @@ func (m *Mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 		}
 		m.mu.tree.Set(ops[i].Key, version{bytes.Clone(ops[i].Value), m.mu.rev})
 	}
+	if m.feed.Followed() {
+		m.feed.Publish(changes(m.mu.rev, ops))
+	}
 	return m.mu.rev, nil
 }
 
@@ -204,5 +213,6 @@ func (m *Mem) Close() error {
 	defer m.mu.Unlock()
 	m.mu.closed = true
 	m.mu.tree, m.mu.snap = nil, nil
+	m.feed.Close()
 	return nil
 }

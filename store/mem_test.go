@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/storetest"
 )
 
 func ExampleNewMem() {
@@ -106,4 +107,12 @@ func BenchmarkMem(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestMem(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.Store { return store.NewMem() })
+}
+
+func BenchmarkMemSuite(b *testing.B) {
+	storetest.Benchmark(b, func(*testing.B) store.Store { return store.NewMem() })
 }
