@@ -1,0 +1,70 @@
+package rank_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// crew returns a Book in which n candidates have 20 samples each, and them.
+func crew(tb testing.TB, n int) (*rank.Book, []rank.Candidate) {
+	tb.Helper()
+	book := open(tb, store.NewMem(), nil)
+	cs := make([]rank.Candidate, n)
+	for i := range cs {
+		cs[i] = rank.Candidate{Name: fmt.Sprintf("candidate-%02d", i), Prior: 0.5}
+		for j := range 20 {
+			confidence := float64(j) / 20
+			require.NoError(tb, book.Observe(tb.Context(), rank.Sample{
+				Key:       fmt.Sprintf("%d/%d", i, j),
+				Candidate: cs[i].Name, Situation: rank.Situation{Skill: "build"},
+				Success: (i*7+j)%5 != 0, Confidence: &confidence, Wall: time.Duration(i+1) * time.Second, CostUSD: 0.01,
+			}))
+		}
+	}
+	return book, cs
+}
+
+func BenchmarkScore(b *testing.B) {
+	for _, n := range []int{4, 16, 64} {
+		book, cs := crew(b, n)
+		s := rank.Situation{Skill: "build"}
+		for _, p := range []struct {
+			name   string
+			policy rank.Policy
+		}{{"observed", book.Observed()}, {"weighted", book.Weighted()}} {
+			b.Run(fmt.Sprintf("%s/n=%d", p.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := p.policy.Score(b.Context(), s, cs); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	book := open(b, store.NewMem(), nil)
+	ctx := context.Background()
+	keys := 0
+	confidence := 0.9
+	b.ReportAllocs()
+	for b.Loop() {
+		keys++
+		err := book.Observe(ctx, rank.Sample{
+			Key: fmt.Sprintf("run/%d", keys), Candidate: "c", Situation: rank.Situation{Skill: "build", Key: "go"},
+			Success: true, Confidence: &confidence, Wall: time.Second, CostUSD: 0.01, TokensIn: 1200, TokensOut: 300,
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

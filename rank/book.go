@@ -1,0 +1,220 @@
+package rank
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// Options of a [Book]. Nil and the zero value are the defaults.
+type Options struct {
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+	// Seed varies the draws of Weighted between hosts that are otherwise
+	// equal.
+	Seed uint64
+	// Explore is the share of probability that Weighted spreads evenly over
+	// all candidates, in (0,1]; zero: 0.05. Without it a candidate that only
+	// failed would never be tried again.
+	Explore float64
+	// Sanitizer takes secrets out of a situation's key before it is stored;
+	// nil: the zero Sanitizer.
+	Sanitizer *redact.Sanitizer
+	// Sync makes Observe wait until the sample is in the store.
+	Sync bool
+}
+
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.Now == nil {
+		out.Now = time.Now
+	}
+	if !unit(out.Explore) {
+		return out, fmt.Errorf("%w: Explore is %v, want a number in (0,1]", ErrOptions, out.Explore)
+	}
+	if out.Explore == 0 {
+		out.Explore = 0.05
+	}
+	return out, nil
+}
+
+// Book keeps what came of each candidate's attempts, durably. It may be used
+// concurrently. A candidate is read from the store when it is first named,
+// and stays in memory.
+type Book struct {
+	st   store.Store
+	w    *flush.Writer
+	opts Options
+	turn chan struct{} // holds one token; whoever has it loads and observes
+
+	mu struct {
+		sync.RWMutex
+		closed  bool
+		skills  map[string]map[string]*window // skill, candidate
+		windows map[string][]*window          // of each candidate loaded
+	}
+}
+
+// Open returns the Book that st holds, empty if there is none. The caller
+// closes the Book before the store. It returns ErrOptions.
+func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	b := &Book{st: st, w: flush.New(st), opts: o, turn: make(chan struct{}, 1)}
+	b.turn <- struct{}{}
+	b.mu.skills = make(map[string]map[string]*window)
+	b.mu.windows = make(map[string][]*window)
+	return b, nil
+}
+
+// Observe adds a sample. It is idempotent on s.Key for all time. The sample
+// counts at once, and is written within 50 ms together with others;
+// Options.Sync waits for that. An earlier sample that could not be written is
+// reported by the next call, whose own sample counts all the same; a call
+// with the same Key is always safe.
+//
+// It returns ErrSample or a *store.LimitError for a sample that it does not
+// take, store.ErrClosed, and the errors of the store.
+func (b *Book) Observe(ctx context.Context, s Sample) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.check(); err != nil {
+		return fmt.Errorf("observe %q: %w", s.Key, err)
+	}
+	s.Situation.Key = b.opts.Sanitizer.Sanitize(s.Situation.Key)
+	if s.At.IsZero() {
+		s.At = b.opts.Now()
+	}
+	if err := b.observe(ctx, &s); err != nil {
+		return fmt.Errorf("observe %q: %w", s.Key, err)
+	}
+	if b.opts.Sync {
+		return b.Flush(ctx)
+	}
+	return nil
+}
+
+func (b *Book) observe(ctx context.Context, s *Sample) error {
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	marker := key.Join(space, "seen", s.Key)
+	seen, err := b.seen(ctx, marker)
+	if err != nil {
+		return err
+	}
+	if seen {
+		return b.w.Add(ctx) // adds nothing, reports what went wrong before
+	}
+	if err := b.load(ctx, s.Candidate); err != nil {
+		return err
+	}
+	r := record{Seq: b.next(s.Candidate, s.Situation.Skill)}
+	r.fill(s)
+	k := slotKey(s.Candidate, s.Situation.Skill, r.Seq)
+	v, err := codec.Encode(k, &r)
+	if err != nil {
+		return err
+	}
+	failed := b.w.Add(ctx, store.Op{Key: marker, Value: []byte{1}}, store.Op{Key: k, Value: v})
+	if failed != nil {
+		// Either these were refused, or they were added and the error is
+		// that of an earlier group.
+		if added, err := b.seen(ctx, marker); err != nil || !added {
+			return failed
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.windowLocked(s.Candidate, s.Situation.Skill).add(r.entry())
+	return failed
+}
+
+// take waits for the right to load and observe.
+func (b *Book) take(ctx context.Context) error {
+	select {
+	case <-b.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.mu.closed {
+		b.give()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+func (b *Book) give() { b.turn <- struct{}{} }
+
+// seen reports whether the marker is in the store or on its way there.
+func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
+	if _, ok := b.w.Pending(marker); ok {
+		return true, nil
+	}
+	_, err := b.st.Get(ctx, marker)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// next returns the sequence number of the next sample of a pair.
+func (b *Book) next(candidate, skill string) uint64 {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if w := b.mu.skills[skill][candidate]; w != nil {
+		return w.next
+	}
+	return 0
+}
+
+func (b *Book) windowLocked(candidate, skill string) *window {
+	if w := b.mu.skills[skill][candidate]; w != nil {
+		return w
+	}
+	w := new(window)
+	b.putLocked(candidate, skill, w)
+	return w
+}
+
+func (b *Book) putLocked(candidate, skill string, w *window) {
+	m := b.mu.skills[skill]
+	if m == nil {
+		m = make(map[string]*window)
+		b.mu.skills[skill] = m
+	}
+	m[candidate] = w
+	b.mu.windows[candidate] = append(b.mu.windows[candidate], w)
+}
+
+// Flush writes every sample that is not in the store yet, and waits for it.
+func (b *Book) Flush(ctx context.Context) error { return b.w.Flush(ctx) }
+
+// Close flushes and stops; it does not close the store. Later calls of other
+// methods return store.ErrClosed. It is idempotent.
+func (b *Book) Close() error {
+	b.mu.Lock()
+	b.mu.closed = true
+	b.mu.Unlock()
+	return b.w.Close()
+}

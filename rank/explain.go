@@ -1,0 +1,81 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Reason says in a sentence what the score rests on.
+func (s Scored) Reason() string {
+	p := &s.Parts
+	switch p.Basis {
+	case Cold:
+		return fmt.Sprintf("the card's prior %s, as %d of the %d known outcomes are there", number(p.Prior), p.Known, trusted)
+	case Warm:
+		return fmt.Sprintf("%d of %d outcomes known: success %+.4g, confidence %+.4g, wall time %+.4g",
+			p.Known, s.Samples, p.Success, p.Confidence, p.Wall)
+	case Drawn:
+		if p.Known == 0 {
+			return fmt.Sprintf("no outcome in the last day, first with chance %s", number(p.Chance))
+		}
+		return fmt.Sprintf("success rate %s and %s USD a success in the last day, first with chance %s",
+			number(p.Success), number(p.Cost), number(p.Chance))
+	}
+	return fmt.Sprintf("score %s over %d samples", number(s.Score), s.Samples)
+}
+
+// Explain says of each candidate of an order where it stands and why, and of
+// each but the first what it lost to the first by. It is one line per
+// candidate, for people to read.
+func Explain(ss []Scored) string {
+	var b strings.Builder
+	for i := range ss {
+		name := ss[i].Candidate.Name
+		if name == "" {
+			name = "(unnamed)"
+		}
+		fmt.Fprintf(&b, "%d. %s %s: %s", i+1, name, number(ss[i].Score), ss[i].Reason())
+		if i > 0 {
+			fmt.Fprintf(&b, "; %s", lost(&ss[i], &ss[0]))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// lost says why s comes after first.
+func lost(s, first *Scored) string {
+	gap := first.Score - s.Score
+	switch {
+	case s.Parts.Basis == Drawn:
+		return fmt.Sprintf("drawn after the first, whose chance was %s", number(first.Parts.Chance))
+	case gap > 0 && s.Parts.Basis == Warm && first.Parts.Basis == Warm:
+		return fmt.Sprintf("%s behind the first, most of it %s", number(gap), mostOf(&s.Parts, &first.Parts))
+	case gap > 0:
+		return fmt.Sprintf("%s behind the first", number(gap))
+	case s.Candidate.Prior < first.Candidate.Prior:
+		return "as good as the first, with a lower prior"
+	case s.Candidate.Blast > first.Candidate.Blast:
+		return "as good as the first, with a larger blast"
+	}
+	return "as good as the first, and later in the input"
+}
+
+// mostOf names the term in which p loses most to first.
+func mostOf(p, first *Parts) string {
+	term, most := "success", first.Success-p.Success
+	if d := first.Confidence - p.Confidence; d > most {
+		term, most = "confidence", d
+	}
+	if d := first.Wall - p.Wall; d > most {
+		term = "wall time"
+	}
+	return term
+}
+
+// number prints a figure with at most four digits after the point.
+func number(f float64) string {
+	const digits = 1e4
+	return fmt.Sprintf("%g", math.Round(f*digits)/digits)
+}

@@ -1,0 +1,89 @@
+package rank
+
+import "context"
+
+// Candidate is something that can take a step.
+type Candidate struct {
+	// Name identifies the candidate for all time. A candidate without a name
+	// has no samples and is scored by its Prior.
+	Name string
+	// Prior is the confidence that the candidate's own card claims, in [0,1].
+	Prior float64
+	// Blast says how far a mistake reaches; the smaller wins a tie.
+	Blast int
+}
+
+// Situation is the step for which a candidate is wanted.
+type Situation struct {
+	// Skill is what the step needs. Samples are kept apart by skill.
+	Skill string
+	// Key names a discrete context, "" for none. [Book.Observed] ignores it,
+	// [Book.Weighted] uses it to key its draws.
+	Key string
+	// Features describe the step in numbers. They are kept with a sample;
+	// neither policy of this package reads them.
+	Features []float64
+}
+
+// Scored is one candidate as a policy sees it.
+type Scored struct {
+	Candidate Candidate
+	// Score orders the candidates of [Book.Observed]. For [Book.Weighted] it
+	// is the weight, before the exploration floor.
+	Score float64
+	// Parts is what the score is made of.
+	Parts Parts
+	// Samples is how many samples the candidate has in the window, those of
+	// unknown outcome included.
+	Samples int
+}
+
+// Basis says what a score rests on.
+type Basis string
+
+// The bases of a score.
+const (
+	// Cold: too few samples, so the card's prior is the score.
+	Cold Basis = "cold"
+	// Warm: the formula over the samples of the candidate and skill.
+	Warm Basis = "warm"
+	// Drawn: the weight over the last day, ordered by a draw.
+	Drawn Basis = "drawn"
+)
+
+// Parts is what a score is made of. For [Book.Observed] the score is the sum
+// of Success, Confidence, Wall and Prior.
+type Parts struct {
+	Basis Basis
+	// Known is how many samples of the basis have a known outcome.
+	Known int
+	// Success is what the success rate adds (Warm), or the rate (Drawn).
+	Success float64
+	// Confidence is what the mean confidence of successes adds (Warm).
+	Confidence float64
+	// Wall is what the mean wall time adds, zero or less (Warm).
+	Wall float64
+	// Prior is what the card's own confidence adds (Cold).
+	Prior float64
+	// Cost is the cost of a success in US dollars (Drawn).
+	Cost float64
+	// Chance is the probability of coming first, in (0,1] (Drawn).
+	Chance float64
+}
+
+// Policy orders candidates for a situation.
+type Policy interface {
+	// Score returns every candidate once, best first. It may be called
+	// concurrently, keeps none of its arguments, and its result belongs to
+	// the caller. It returns ErrNoCandidate for no candidates, ErrCandidate
+	// for one that it cannot score, and the context's error.
+	Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error)
+}
+
+// PolicyFunc adapts a function to [Policy].
+type PolicyFunc func(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error)
+
+// Score calls f.
+func (f PolicyFunc) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
+	return f(ctx, s, cs)
+}

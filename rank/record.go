@@ -1,0 +1,136 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// The keys of a book: a marker per sample that was ever observed, and a slot
+// per sample in a window.
+//
+//	rank seen <sample key>
+//	rank slot <candidate> <skill> <sequence number modulo Window>
+const space = "rank"
+
+func slotKey(candidate, skill string, seq uint64) string {
+	return key.Join(space, "slot", candidate, skill, strconv.FormatUint(seq%Window, 10))
+}
+
+// Outcomes of a stored sample.
+const (
+	failure = iota
+	success
+	unknown
+)
+
+// record is a sample as it is stored. Its candidate and skill are in its key.
+type record struct {
+	Seq        uint64    `cbor:"1,keyasint"`
+	At         int64     `cbor:"2,keyasint"` // nanoseconds since 1970
+	Outcome    uint8     `cbor:"3,keyasint"`
+	Confidence *float64  `cbor:"4,keyasint,omitempty"`
+	Wall       int64     `cbor:"5,keyasint,omitempty"` // nanoseconds
+	Cost       float64   `cbor:"6,keyasint,omitempty"` // US dollars
+	In         int32     `cbor:"7,keyasint,omitempty"` // tokens
+	Out        int32     `cbor:"8,keyasint,omitempty"` // tokens
+	Reward     *float64  `cbor:"9,keyasint,omitempty"`
+	Situation  string    `cbor:"10,keyasint,omitempty"`
+	Features   []float64 `cbor:"11,keyasint,omitempty"`
+}
+
+// fill sets everything but Seq from a sample that has been checked.
+func (r *record) fill(s *Sample) {
+	r.At = s.At.UnixNano()
+	switch {
+	case s.Unknown:
+		r.Outcome = unknown
+	case s.Success:
+		r.Outcome = success
+	}
+	r.Confidence, r.Reward = s.Confidence, s.Reward
+	r.Wall, r.Cost = int64(min(s.Wall, MaxWall)), s.CostUSD
+	r.In, r.Out = int32(s.TokensIn), int32(s.TokensOut)
+	r.Situation, r.Features = s.Situation.Key, s.Situation.Features
+}
+
+// entry returns what the window keeps in memory.
+func (r *record) entry() entry {
+	e := entry{at: r.At, wall: r.Wall, cost: r.Cost, in: r.In, out: r.Out, outcome: r.Outcome, confidence: -1}
+	if r.Confidence != nil && r.Outcome != unknown {
+		e.confidence = *r.Confidence
+	}
+	return e
+}
+
+// valid reports whether Observe could have written the record. The checksum
+// has been verified, so anything else was written by something else.
+func (r *record) valid() bool {
+	return r.At >= 0 && r.Outcome <= unknown && (r.Confidence == nil || unit(*r.Confidence)) &&
+		r.Wall >= 0 && r.Wall <= int64(MaxWall) && r.Cost >= 0 && r.Cost <= MaxCostUSD &&
+		r.In >= 0 && r.Out >= 0 && r.Seq < math.MaxUint64
+}
+
+// load reads the candidate's windows, unless they are in memory. The caller
+// has the turn.
+func (b *Book) load(ctx context.Context, candidate string) error {
+	b.mu.RLock()
+	_, ok := b.mu.windows[candidate]
+	b.mu.RUnlock()
+	if ok {
+		return nil
+	}
+	records := make(map[string][]record) // by skill
+	prefix := key.Prefix(space, "slot", candidate)
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return fmt.Errorf("load %q: %w", candidate, err)
+		}
+		var r record
+		if err := codec.Decode(e, &r); err != nil {
+			return fmt.Errorf("load %q: %w", candidate, err)
+		}
+		parts := key.Split(e.Key)
+		if len(parts) != 5 || !r.valid() || slotKey(candidate, parts[3], r.Seq) != e.Key {
+			return fmt.Errorf("load %q: %w: %q is not a sample", candidate, store.ErrDamaged, e.Key)
+		}
+		records[parts[3]] = append(records[parts[3]], r)
+	}
+	windows := make(map[string]*window, len(records))
+	for skill, rs := range records {
+		w, err := replay(rs)
+		if err != nil {
+			return fmt.Errorf("load %q for %q: %w", candidate, skill, err)
+		}
+		windows[skill] = w
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.windows[candidate] = nil // loaded, even if there is nothing
+	for skill, w := range windows {
+		b.putLocked(candidate, skill, w)
+	}
+	return nil
+}
+
+// replay builds the window of a pair from its samples, in any order.
+func replay(rs []record) (*window, error) {
+	slices.SortFunc(rs, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
+	last := rs[len(rs)-1].Seq
+	first := last + 1 - min(last+1, Window)
+	w := &window{next: first}
+	for i := range rs {
+		if rs[i].Seq != w.next {
+			return nil, fmt.Errorf("%w: sample %d is missing", store.ErrDamaged, w.next)
+		}
+		w.add(rs[i].entry())
+	}
+	return w, nil
+}

@@ -1,0 +1,143 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// HighConfidence is the reported confidence from which a failure counts as a
+// high-confidence failure.
+const HighConfidence = 0.8
+
+// Stats are the figures of one candidate and skill over its last [Window]
+// samples. Means of nothing are zero.
+type Stats struct {
+	Samples   int // in the window
+	Known     int // of known outcome
+	Successes int
+
+	SuccessRate float64 // of Known
+
+	Confident           int     // samples of known outcome with a confidence
+	Confidence          float64 // mean over Confident
+	ConfidenceOnSuccess float64
+	ConfidenceOnFailure float64
+	// HighConfidenceFailures counts failures that reported HighConfidence or
+	// more.
+	HighConfidenceFailures int
+
+	// Means over Samples. What was not reported counts as zero.
+	Wall                time.Duration
+	CostUSD             float64
+	TokensIn, TokensOut float64
+}
+
+// Stats returns the figures of a candidate for a skill; all zero if it has no
+// samples. It takes time that does not depend on their number.
+func (b *Book) Stats(ctx context.Context, candidate, skill string) (Stats, error) {
+	if err := b.ready(ctx, candidate); err != nil {
+		return Stats{}, fmt.Errorf("stats of %q: %w", candidate, err)
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	w := b.mu.skills[skill][candidate]
+	if w == nil {
+		return Stats{}, nil
+	}
+	s := &w.sums
+	return Stats{
+		Samples:                int(s.samples),
+		Known:                  int(s.known),
+		Successes:              int(s.successes),
+		SuccessRate:            mean(float64(s.successes), s.known),
+		Confident:              int(s.confident),
+		Confidence:             mean(s.confidence.float(), s.confident),
+		ConfidenceOnSuccess:    mean(s.confidenceSuccess.float(), s.confidentSuccesses),
+		ConfidenceOnFailure:    mean(s.confidenceFailure.float(), s.confident-s.confidentSuccesses),
+		HighConfidenceFailures: int(s.highFailures),
+		Wall:                   time.Duration(mean(float64(s.wall), s.samples)),
+		CostUSD:                mean(s.cost.float(), s.samples),
+		TokensIn:               mean(float64(s.in), s.samples),
+		TokensOut:              mean(float64(s.out), s.samples),
+	}, nil
+}
+
+func mean(sum float64, n int64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return sum / float64(n)
+}
+
+// Day is how far back [Book.Health] and [Book.Weighted] look.
+const Day = 24 * time.Hour
+
+// Health is how a candidate did over the last [Day], over all skills, as far
+// as the windows reach.
+type Health struct {
+	Known       int     // samples of known outcome
+	Successes   int     // of these
+	SuccessRate float64 // of Known; 1 if there are none
+	CostUSD     float64 // of all samples
+	// CostPerSuccess is CostUSD over Successes, in US dollars; zero if there
+	// are none.
+	CostPerSuccess float64
+}
+
+// Health returns how the candidate did over the last Day, both ends included.
+func (b *Book) Health(ctx context.Context, candidate string) (Health, error) {
+	if err := b.ready(ctx, candidate); err != nil {
+		return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
+	}
+	since := b.opts.Now().Add(-Day).UnixNano()
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.healthLocked(candidate, since), nil
+}
+
+func (b *Book) healthLocked(candidate string, since int64) Health {
+	var h Health
+	var cost fixed
+	for _, w := range b.mu.windows[candidate] {
+		for i := range w.entries {
+			e := &w.entries[i]
+			if e.at < since {
+				continue
+			}
+			cost.add(e.cost, +1)
+			if e.outcome != unknown {
+				h.Known++
+			}
+			if e.outcome == success {
+				h.Successes++
+			}
+		}
+	}
+	h.CostUSD = cost.float()
+	h.CostPerSuccess = mean(h.CostUSD, int64(h.Successes))
+	h.SuccessRate = 1
+	if h.Known > 0 {
+		h.SuccessRate = float64(h.Successes) / float64(h.Known)
+	}
+	return h
+}
+
+// ready makes the candidate's windows present in memory.
+func (b *Book) ready(ctx context.Context, candidate string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.RLock()
+	_, ok := b.mu.windows[candidate]
+	closed := b.mu.closed
+	b.mu.RUnlock()
+	if ok && !closed {
+		return nil
+	}
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	return b.load(ctx, candidate)
+}

@@ -1,0 +1,94 @@
+package rank
+
+// Window is how many samples of a candidate and skill the policies see: the
+// last that were observed, whatever their time.
+const Window = 200
+
+// entry is a sample as the window keeps it.
+type entry struct {
+	at, wall   int64   // nanoseconds
+	cost       float64 // US dollars
+	confidence float64 // below zero: none
+	in, out    int32   // tokens
+	outcome    uint8
+}
+
+// window is a ring of the last samples of a pair, with their sums.
+type window struct {
+	next    uint64 // sequence number of the next sample
+	oldest  int    // in entries, once there are Window of them
+	entries []entry
+	sums    sums
+}
+
+func (w *window) add(e entry) {
+	if len(w.entries) < Window {
+		w.entries = append(w.entries, e)
+	} else {
+		w.sums.add(&w.entries[w.oldest], -1)
+		w.entries[w.oldest] = e
+		w.oldest = (w.oldest + 1) % Window
+	}
+	w.sums.add(&e, +1)
+	w.next++
+}
+
+// sums are kept in integers, so that what was added can be taken away without
+// a trace: windows with the same samples have the same sums, whatever they
+// held before.
+type sums struct {
+	samples, known, successes     int64
+	confident, confidentSuccesses int64 // with confidence, of known outcome
+	highFailures                  int64 // of confidence HighConfidence or more
+	confidence, confidenceSuccess fixed
+	confidenceFailure, cost       fixed
+	wall, in, out                 int64
+}
+
+func (s *sums) add(e *entry, sign int64) {
+	s.samples += sign
+	s.wall += sign * e.wall
+	s.in += sign * int64(e.in)
+	s.out += sign * int64(e.out)
+	s.cost.add(e.cost, sign)
+	if e.outcome == unknown {
+		return
+	}
+	s.known += sign
+	if e.outcome == success {
+		s.successes += sign
+	}
+	if e.confidence < 0 {
+		return
+	}
+	s.confident += sign
+	s.confidence.add(e.confidence, sign)
+	if e.outcome == success {
+		s.confidentSuccesses += sign
+		s.confidenceSuccess.add(e.confidence, sign)
+		return
+	}
+	s.confidenceFailure.add(e.confidence, sign)
+	if e.confidence >= HighConfidence {
+		s.highFailures += sign
+	}
+}
+
+// fixed is an exact sum of numbers in [0, 1e9]: a whole part, and a fraction
+// in units of 2^-53. Only the rounding of a number to that unit is lost. A
+// window's worth of them does not overflow.
+type fixed struct{ whole, fraction int64 }
+
+const fractionBits = 53
+
+func (f *fixed) add(v float64, sign int64) {
+	whole := int64(v)
+	f.whole += sign * whole
+	f.fraction += sign * int64((v-float64(whole))*(1<<fractionBits)+0.5)
+	f.whole += f.fraction >> fractionBits
+	f.fraction &= 1<<fractionBits - 1
+}
+
+func (f fixed) float() float64 {
+	return float64(f.whole) + float64(f.fraction)/(1<<fractionBits)
+}
