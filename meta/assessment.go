@@ -1,0 +1,131 @@
+package meta
+
+import "fmt"
+
+// State says how a session is doing.
+type State string
+
+// The states of a session.
+const (
+	NoData     State = "no_data"
+	Healthy    State = "healthy"
+	Struggling State = "struggling"
+	Failing    State = "failing"
+)
+
+// Recommendation says what to do about it.
+type Recommendation string
+
+// The recommendations, from the mildest.
+const (
+	KeepGoing     Recommendation = "keep_going"
+	SlowDown      Recommendation = "slow_down"
+	ConsiderPivot Recommendation = "consider_pivot"
+	PivotNow      Recommendation = "pivot_now"
+)
+
+// Confidence says how far to trust a recommendation.
+type Confidence string
+
+// The degrees of confidence.
+const (
+	Low    Confidence = "low"
+	Medium Confidence = "medium"
+	High   Confidence = "high"
+)
+
+// The rules of Assess, as the first Arc has them.
+const (
+	pivotFailures = 3   // of one approach, since the last success
+	pivotRate     = 0.4 // success rate below which a pivot is considered
+	pivotTasks    = 2   // outcomes that a success rate needs
+)
+
+// Assessment is what the outcomes of a session add up to. [Monitor.Assess]
+// says by which rules.
+type Assessment struct {
+	Session        string
+	State          State
+	Recommendation Recommendation
+	// Pivot is set if the recommendation is PivotNow.
+	Pivot      bool
+	Confidence Confidence
+
+	Total       int     // outcomes ever recorded
+	Successes   int     // of Total
+	SuccessRate float64 // of Total; zero if there are none
+	Failures    int     // since the last success
+	// Same is how many of these failures, at most the last 256, are of the
+	// same approach as the last.
+	Same int
+	// Goal and Approach are those of the last failure; empty if the last
+	// outcome was a success.
+	Goal, Approach string
+	// Evidence says in words what the recommendation rests on; nil if it is
+	// KeepGoing.
+	Evidence []string
+}
+
+// assess applies the rules.
+func (s *session) assess(name string) Assessment {
+	if s.totals.Outcomes == 0 {
+		return Assessment{Session: name, State: NoData, Recommendation: KeepGoing, Confidence: Low}
+	}
+	a := Assessment{
+		Session:        name,
+		State:          Healthy,
+		Recommendation: KeepGoing,
+		Confidence:     High,
+		Total:          int(s.totals.Outcomes),
+		Successes:      int(s.totals.Successes),
+		SuccessRate:    float64(s.totals.Successes) / float64(s.totals.Outcomes),
+		Failures:       int(s.totals.Failures),
+	}
+	if n := len(s.failures); n > 0 {
+		last := s.failures[n-1]
+		a.Goal, a.Approach = s.goal, s.approach
+		for _, f := range s.failures {
+			if f.same(last) {
+				a.Same++
+			}
+		}
+	}
+	low := a.SuccessRate < pivotRate && a.Total >= pivotTasks
+	switch {
+	case a.Same >= pivotFailures:
+		a.State, a.Recommendation, a.Pivot = Failing, PivotNow, true
+	case low:
+		a.State, a.Recommendation, a.Confidence = Struggling, ConsiderPivot, Medium
+	case a.Failures > 0:
+		a.State, a.Recommendation, a.Confidence = Struggling, SlowDown, Medium
+	default:
+		return a
+	}
+	a.Evidence = a.evidence(low)
+	return a
+}
+
+func (a *Assessment) evidence(low bool) []string {
+	var es []string
+	if a.Failures > 0 {
+		es = append(es, fmt.Sprintf("%d failed since the last success, %d of them by %s", a.Failures, a.Same, a.what()))
+	}
+	if a.Failures >= pivotFailures && a.Same < pivotFailures {
+		es = append(es, fmt.Sprintf("the failures are of different approaches: none of them failed %d times", pivotFailures))
+	}
+	if low {
+		es = append(es, fmt.Sprintf("%d of %d succeeded, fewer than %g %%", a.Successes, a.Total, 100*pivotRate))
+	}
+	return es
+}
+
+// what names the failing approach, as far as it has a name.
+func (a *Assessment) what() string {
+	switch {
+	case a.Approach != "":
+		return fmt.Sprintf("the approach %q", a.Approach)
+	case a.Goal != "":
+		return fmt.Sprintf("the same way to the goal %q", a.Goal)
+	}
+	return "an approach without a name"
+}

@@ -1,0 +1,235 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// Kept is how many outcomes of a session can be read back: the last ones.
+// Totals count all of them.
+const Kept = 256
+
+// The keys of a monitor: a marker per outcome that was ever recorded, the
+// totals of a session, and a slot per outcome that is kept.
+//
+//	meta seen <session> <outcome key>
+//	meta totals <session>
+//	meta slot <session> <number of the outcome modulo Kept>
+const space = "meta"
+
+func totalsKey(session string) string { return key.Join(space, "totals", session) }
+
+func slotKey(session string, n uint64) string {
+	return key.Join(space, "slot", session, strconv.FormatUint(n%Kept, 10))
+}
+
+// totals are the counts of a session, as they are stored.
+type totals struct {
+	Outcomes  uint64 `cbor:"1,keyasint"`
+	Successes uint64 `cbor:"2,keyasint"`
+	Failures  uint64 `cbor:"3,keyasint"` // since the last success
+}
+
+func (t totals) valid() bool {
+	return t.Outcomes > 0 && t.Successes <= t.Outcomes && t.Failures <= t.Outcomes-t.Successes &&
+		(t.Successes > 0 || t.Failures == t.Outcomes)
+}
+
+func (t totals) next(success bool) totals {
+	t.Outcomes++
+	t.Failures++
+	if success {
+		t.Successes++
+		t.Failures = 0
+	}
+	return t
+}
+
+// record is an outcome as it is stored. Its session is in its key.
+type record struct {
+	Number    uint64   `cbor:"1,keyasint"`
+	At        int64    `cbor:"2,keyasint"` // nanoseconds since 1970
+	Success   bool     `cbor:"3,keyasint,omitempty"`
+	Key       string   `cbor:"4,keyasint"`
+	Goal      string   `cbor:"5,keyasint,omitempty"`
+	Approach  string   `cbor:"6,keyasint,omitempty"`
+	Note      string   `cbor:"7,keyasint,omitempty"`
+	Resonance *float64 `cbor:"8,keyasint,omitempty"`
+}
+
+func (r *record) outcome(session string) Outcome {
+	return Outcome{
+		Key: r.Key, Session: session, Goal: r.Goal, Approach: r.Approach, Success: r.Success,
+		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(),
+	}
+}
+
+// session is what the rules need to know of a session.
+type session struct {
+	seed           maphash.Seed // of the digests
+	totals         totals
+	failures       []failure // since the last success, at most the last Kept
+	goal, approach string    // of the last of these
+}
+
+func (s *session) add(success bool, goal, approach string) {
+	s.totals = s.totals.next(success)
+	if success {
+		s.failures, s.goal, s.approach = nil, "", ""
+		return
+	}
+	s.goal, s.approach = goal, approach
+	if len(s.failures) == Kept {
+		s.failures = append(s.failures[:0], s.failures[1:]...)
+	}
+	s.failures = append(s.failures, failure{s.digest(goal), s.digest(approach)})
+}
+
+// failure is what is remembered of a failure since the last success: digests
+// of its texts, which may be long.
+type failure struct{ goal, approach uint64 }
+
+// same reports whether two failures are of one approach.
+func (f failure) same(g failure) bool {
+	if f.approach != 0 && g.approach != 0 {
+		return f.approach == g.approach
+	}
+	return f.goal == g.goal
+}
+
+// digest is zero for the empty text only. Digests hold within this process.
+func (s *session) digest(text string) uint64 {
+	if text == "" {
+		return 0
+	}
+	return max(1, maphash.String(s.seed, text))
+}
+
+// get returns the entry of a key as last written, be it on its way or stored.
+func (m *Monitor) get(ctx context.Context, k string) (store.Entry, error) {
+	if op, ok := m.w.Pending(k); ok {
+		return store.Entry{Key: k, Value: op.Value}, nil
+	}
+	return m.st.Get(ctx, k)
+}
+
+// load returns the session, from the store unless it is in memory. The caller
+// has the turn.
+func (m *Monitor) load(ctx context.Context, name string) (*session, error) {
+	m.mu.Lock()
+	s, ok := m.mu.sessions.Get(name)
+	m.mu.Unlock()
+	if ok {
+		return s, nil
+	}
+	s, err := m.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.sessions.Add(name, s)
+	return s, nil
+}
+
+func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
+	s := &session{seed: m.seed}
+	e, err := m.get(ctx, totalsKey(name))
+	if errors.Is(err, store.ErrNotFound) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var t totals
+	if err := codec.Decode(e, &t); err != nil {
+		return nil, err
+	}
+	if !t.valid() {
+		return nil, fmt.Errorf("%w: %q holds impossible counts", store.ErrDamaged, e.Key)
+	}
+	for n := t.Outcomes - min(t.Failures, Kept); n < t.Outcomes; n++ {
+		r, err := m.slot(ctx, name, n)
+		if err != nil {
+			return nil, err
+		}
+		if r.Success {
+			return nil, fmt.Errorf("%w: %q counts a success as a failure", store.ErrDamaged, e.Key)
+		}
+		s.add(false, r.Goal, r.Approach)
+	}
+	s.totals = t
+	return s, nil
+}
+
+// slot reads outcome n of a session.
+func (m *Monitor) slot(ctx context.Context, name string, n uint64) (record, error) {
+	var r record
+	k := slotKey(name, n)
+	e, err := m.get(ctx, k)
+	if errors.Is(err, store.ErrNotFound) {
+		return r, fmt.Errorf("%w: %q is missing", store.ErrDamaged, k)
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := codec.Decode(e, &r); err != nil {
+		return r, err
+	}
+	if r.Number != n || r.At < 0 || r.Resonance != nil && !unit(*r.Resonance) {
+		return r, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, k, n)
+	}
+	return r, nil
+}
+
+// ops returns what has to be written when o joins the session.
+func (s *session) ops(o *Outcome) ([]store.Op, error) {
+	r := record{
+		Number: s.totals.Outcomes, At: o.At.UnixNano(), Success: o.Success, Key: o.Key,
+		Goal: o.Goal, Approach: o.Approach, Note: o.Note, Resonance: o.Resonance,
+	}
+	ops := []store.Op{
+		{Key: key.Join(space, "seen", o.Session, o.Key), Value: []byte{1}},
+		{Key: totalsKey(o.Session)},
+		{Key: slotKey(o.Session, r.Number)},
+	}
+	var err error
+	if ops[1].Value, err = codec.Encode(ops[1].Key, s.totals.next(o.Success)); err != nil {
+		return nil, err
+	}
+	ops[2].Value, err = codec.Encode(ops[2].Key, &r)
+	return ops, err
+}
+
+// History returns the last outcomes of a session, at most [Kept], in the
+// order in which they were recorded. It reads them from the store.
+func (m *Monitor) History(ctx context.Context, session string) ([]Outcome, error) {
+	if err := checkSession(session); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	if err := m.take(ctx); err != nil {
+		return nil, fmt.Errorf("history of %q: %w", session, err)
+	}
+	defer m.give()
+	s, err := m.load(ctx, session)
+	if err != nil {
+		return nil, fmt.Errorf("history of %q: %w", session, err)
+	}
+	var os []Outcome
+	for n := s.totals.Outcomes - min(s.totals.Outcomes, Kept); n < s.totals.Outcomes; n++ {
+		r, err := m.slot(ctx, session, n)
+		if err != nil {
+			return nil, fmt.Errorf("history of %q: %w", session, err)
+		}
+		os = append(os, r.outcome(session))
+	}
+	return os, nil
+}
