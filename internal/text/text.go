@@ -1,0 +1,259 @@
+// Package text turns text into the terms that are indexed and compared.
+//
+// Words are those of Unicode's default segmentation (UAX #29), in lower case.
+// English ones are reduced to their stem (Porter2); an identifier such as
+// fooBar or foo_bar yields itself and its parts. Function words stay in, with
+// a low weight.
+package text
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/words"
+	"github.com/kljensen/snowball/english"
+)
+
+// StopWeight is the weight of a function word. It is a power of two, so that
+// sums of weights are exact in any order.
+const StopWeight = 0.125
+
+// maxTerm is the number of bytes after which a word is cut.
+const maxTerm = 128
+
+// Term is a word of a text as it is indexed.
+type Term struct {
+	Text string
+	Stop bool // a function word
+	Mark bool // a number, or a negation: without it the statement is another
+}
+
+// Weight returns how much the term counts: 1, or StopWeight.
+func (t Term) Weight() float64 {
+	if t.Stop {
+		return StopWeight
+	}
+	return 1
+}
+
+// Append appends the terms of s to dst, in order of their occurrence.
+func Append(dst []Term, s string) []Term {
+	it := words.FromString(s)
+	for it.Next() {
+		w := it.Value()
+		if !hasWord(w) {
+			continue
+		}
+		dst = append(dst, term(w))
+		if compound(w) {
+			dst = appendParts(dst, w)
+		}
+	}
+	return dst
+}
+
+func hasWord(w string) bool {
+	if c := w[0]; c < utf8.RuneSelf && isAlnum(c) {
+		return true
+	}
+	return strings.ContainsFunc(w, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+}
+
+func isAlnum(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+
+// term returns the term of a whole word. A word in ASCII, which is nearly
+// every one, costs no allocation once it is in the memo.
+func term(w string) Term {
+	w = cut(w)
+	var buf [maxTerm]byte
+	for i := range len(w) {
+		c := w[i]
+		if c >= utf8.RuneSelf {
+			return analyze(fold(w))
+		}
+		if isUpper(c) {
+			c += 'a' - 'A'
+		}
+		buf[i] = c
+	}
+	return memo.term(buf[:len(w)])
+}
+
+// cut returns the first maxTerm bytes of w, less a rune that they would split.
+func cut(w string) string {
+	if len(w) <= maxTerm {
+		return w
+	}
+	n := maxTerm
+	for n > 0 && !utf8.RuneStart(w[n]) {
+		n--
+	}
+	return w[:n]
+}
+
+// fold returns w in lower case, with the typewriter's apostrophe.
+func fold(w string) string {
+	return strings.ToLower(strings.ReplaceAll(w, "\u2019", "'"))
+}
+
+// analyze returns the term of a word in lower case.
+func analyze(w string) Term {
+	t := Term{Text: w, Stop: stop[w], Mark: negation[w] || strings.HasSuffix(w, "n't")}
+	letters := true
+	for i := range len(w) {
+		switch c := w[i]; {
+		case '0' <= c && c <= '9':
+			t.Mark, letters = true, false
+		case c != '\'' && !isLower(c):
+			letters = false
+		}
+	}
+	if !letters {
+		return t
+	}
+	if stem := english.Stem(w, true); stem != "" { // "'s" alone has none
+		t.Text = stem
+	}
+	return t
+}
+
+// compound reports whether the word has parts: letters, and between them a
+// separator or a change of case.
+func compound(w string) bool {
+	for i := 1; i < len(w); i++ {
+		switch c := w[i]; {
+		case c == '_' || c == '.' || c == ':':
+			return strings.ContainsFunc(w, unicode.IsLetter)
+		case isUpper(c) && (isLower(w[i-1]) || isUpper(w[i-1]) && i+1 < len(w) && isLower(w[i+1])):
+			return true
+		}
+	}
+	return false
+}
+
+// appendParts appends the parts of an identifier that have two bytes or more:
+// "HTTPServer_v2" has http, server and v2.
+func appendParts(dst []Term, w string) []Term {
+	start := 0
+	emit := func(end int) {
+		if part := w[start:end]; len(part) > 1 && len(part) < len(w) && hasWord(part) {
+			dst = append(dst, term(part))
+		}
+		start = end
+	}
+	for i := range len(w) {
+		switch c := w[i]; {
+		case c == '_' || c == '.' || c == ':':
+			emit(i)
+			start = i + 1
+		case i > start && isUpper(c) && (!isUpper(w[i-1]) || i+1 < len(w) && isLower(w[i+1])):
+			emit(i)
+		}
+	}
+	emit(len(w))
+	return dst
+}
+
+// memo remembers the terms of words, which are costly to stem. It is a memo of
+// a pure function: it changes no answer, whoever shares it.
+var memo = memoized{terms: make(map[string]Term)}
+
+// maxMemo is the number of words after which the memo starts afresh.
+const maxMemo = 1 << 15
+
+type memoized struct {
+	sync.RWMutex
+	terms map[string]Term
+}
+
+func (m *memoized) term(w []byte) Term {
+	m.RLock()
+	t, ok := m.terms[string(w)]
+	m.RUnlock()
+	if ok {
+		return t
+	}
+	word := string(w)
+	t = analyze(word)
+	m.Lock()
+	defer m.Unlock()
+	if len(m.terms) >= maxMemo {
+		clear(m.terms)
+	}
+	m.terms[word] = t
+	return t
+}
+
+// Similarity returns the cosine of the weighted counts of two texts' terms, in
+// [0,1], whatever their order: 1 if the terms are the same, 0 if they share
+// none. It is 0 if there are none to compare.
+func Similarity(a, b []Term) float64 {
+	x, y := count(a), count(b)
+	dot := 0.0
+	for i, j := 0, 0; i < len(x) && j < len(y); {
+		switch c := strings.Compare(x[i].text, y[j].text); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			dot += x[i].weight * y[j].weight
+			i, j = i+1, j+1
+		}
+	}
+	return Cosine(dot, norm(x), norm(y))
+}
+
+// Norm returns the squared norm of the terms' weighted counts.
+func Norm(terms []Term) float64 { return norm(count(terms)) }
+
+// Cosine returns dot over the root of the squared norms a and b, in [0,1]; 0 if
+// one of them is 0.
+func Cosine(dot, a, b float64) float64 {
+	if dot == 0 {
+		return 0
+	}
+	return min(1, dot/math.Sqrt(a*b))
+}
+
+type counted struct {
+	text   string
+	weight float64
+}
+
+// count returns the terms in order of their text, each once.
+func count(terms []Term) []counted {
+	out := make([]counted, 0, len(terms))
+	for _, t := range terms {
+		out = append(out, counted{t.Text, t.Weight()})
+	}
+	slices.SortFunc(out, func(a, b counted) int { return strings.Compare(a.text, b.text) })
+	n := 0
+	for i := range out {
+		if n > 0 && out[n-1].text == out[i].text {
+			out[n-1].weight += out[i].weight
+			continue
+		}
+		out[n] = out[i]
+		n++
+	}
+	return out[:n]
+}
+
+func norm(xs []counted) float64 {
+	n := 0.0
+	for _, x := range xs {
+		n += x.weight * x.weight
+	}
+	return n
+}
