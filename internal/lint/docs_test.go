@@ -157,11 +157,14 @@ func exportedSpec(d *ast.GenDecl, spec ast.Spec) []ident {
 		if !s.Name.IsExported() {
 			return nil
 		}
-		doc := s.Doc.Text()
-		if !d.Lparen.IsValid() {
-			doc = d.Doc.Text()
+		id := ident{name: s.Name.Name, node: s, doc: s.Doc.Text()}
+		switch {
+		case !d.Lparen.IsValid():
+			id.doc = d.Doc.Text()
+		case s.Doc == nil:
+			id.loose = d.Doc != nil
 		}
-		return append([]ident{{name: s.Name.Name, node: s, doc: doc}}, methods(s)...)
+		return append([]ident{id}, methods(s)...)
 	case *ast.ValueSpec:
 		var out []ident
 		for _, name := range s.Names {
