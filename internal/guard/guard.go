@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"time"
 )
@@ -12,6 +13,9 @@ import (
 // ErrExited is the error of a callback that ended its goroutine, as
 // runtime.Goexit and testing's FailNow do.
 var ErrExited = errors.New("callback ended its goroutine")
+
+// ErrTime is the error of a callback that did not return within its limit.
+var ErrTime = errors.New("no answer in time")
 
 // PanicError is a panic of a callback, recovered at the edge.
 type PanicError struct {
@@ -34,11 +38,16 @@ type answer[T any] struct {
 
 // Do calls fn in a goroutine with a context that ends after limit, and waits
 // for it no longer than that. A panic comes back as a *PanicError, a lost
-// goroutine as ErrExited, a function that does not return in time as
-// context.DeadlineExceeded (or the error of ctx): it is left behind, and what
-// it returns later is dropped.
+// goroutine as ErrExited. A function that does not return within limit, or
+// fails once that has passed, gives ErrTime, and the error of ctx once ctx has
+// ended. One that does not return is left behind: what it returns later is
+// dropped.
 func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	var zero T
+	if err := ctx.Err(); err != nil {
+		return zero, err
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan answer[T], 1)
 	go func() {
@@ -49,20 +58,36 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 			}
 			done <- a
 		}()
-		v, err := fn(ctx)
+		v, err := fn(limited)
 		a = answer[T]{v, err}
 	}()
 	select {
 	case a := <-done:
-		return a.v, a.err
-	case <-ctx.Done():
+		if a.err == nil {
+			return a.v, nil
+		}
+		return zero, cause(ctx, limited, a.err)
+	case <-limited.Done():
 		select {
 		case a := <-done: // both were ready: the answer counts
-			return a.v, a.err
+			if a.err == nil {
+				return a.v, nil
+			}
 		default:
 		}
-		var zero T
-		return zero, ctx.Err()
+		return zero, cause(ctx, limited, ErrTime)
+	}
+}
+
+// cause returns why a call under limited, whose parent is ctx, has failed.
+func cause(ctx, limited context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return ErrTime
+	default:
+		return err
 	}
 }
 
@@ -76,4 +101,18 @@ func Call(fn func()) (err error) {
 	}()
 	fn()
 	return nil
+}
+
+// IsNil reports whether v is nil or an interface that holds a nil pointer,
+// func, map, chan or slice: a part that would panic when called.
+func IsNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch rv := reflect.ValueOf(v); rv.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
+		return rv.IsNil()
+	default:
+		return false
+	}
 }
