@@ -1,0 +1,188 @@
+package repair
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"slices"
+)
+
+// findSpelling replaces names that do not exist by the nearest that does: of
+// the scope, of a package, or among the fields and methods of a type.
+func findSpelling(s *source) []edit {
+	var edits []edit
+	correct := func(id *ast.Ident, names []string) {
+		if near := nearest(id.Name, names); near != "" {
+			edits = append(edits, edit{id.Pos(), id.End(), near, fmt.Sprintf("%s is spelled %s", id.Name, near)})
+		}
+	}
+	for _, f := range s.files {
+		members := map[*ast.Ident]bool{} // names behind a dot, and keys of literals
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				members[n.Sel] = true
+				if names, missing := s.membersInsteadOf(n); missing {
+					correct(n.Sel, names)
+				}
+			case *ast.CompositeLit:
+				s.literalKeys(n, members, correct)
+			case *ast.BranchStmt:
+				if n.Label != nil {
+					members[n.Label] = true
+				}
+			case *ast.Ident:
+				if !members[n] && n != f.Name && n.Name != "_" && !s.resolves(n) {
+					correct(n, s.namesAt(n))
+				}
+			}
+			return true
+		})
+	}
+	return edits
+}
+
+// literalKeys marks the keys of a struct literal, which no scope resolves,
+// and corrects those that are no field.
+func (s *source) literalKeys(lit *ast.CompositeLit, keys map[*ast.Ident]bool, correct func(*ast.Ident, []string)) {
+	t := s.typeOf(lit)
+	if t == nil {
+		return
+	}
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	var names []string
+	for v := range st.Fields() {
+		names = append(names, v.Name())
+	}
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			if key, ok := kv.Key.(*ast.Ident); ok {
+				keys[key] = true
+				if !slices.Contains(names, key.Name) {
+					correct(key, names)
+				}
+			}
+		}
+	}
+}
+
+// membersInsteadOf returns what could stand behind the dot when what stands
+// there does not exist.
+func (s *source) membersInsteadOf(sel *ast.SelectorExpr) (names []string, missing bool) {
+	if s.info.Selections[sel] != nil || s.info.Uses[sel.Sel] != nil {
+		return nil, false
+	}
+	if q, ok := sel.X.(*ast.Ident); ok {
+		if p, ok := s.info.Uses[q].(*types.PkgName); ok {
+			for _, name := range p.Imported().Scope().Names() {
+				if ast.IsExported(name) {
+					names = append(names, name)
+				}
+			}
+			return names, true
+		}
+	}
+	t := s.typeOf(sel.X)
+	if t == nil {
+		return nil, false
+	}
+	return s.membersOf(t), true
+}
+
+// membersOf lists the fields and methods that can be selected on a value of
+// type t.
+func (s *source) membersOf(t types.Type) []string {
+	var names []string
+	usable := func(o types.Object) {
+		if o.Exported() || o.Pkg() == s.pkg {
+			names = append(names, o.Name())
+		}
+	}
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if st, ok := t.Underlying().(*types.Struct); ok {
+		for v := range st.Fields() {
+			usable(v)
+		}
+	}
+	if !types.IsInterface(t) {
+		t = types.NewPointer(t)
+	}
+	for m := range types.NewMethodSet(t).Methods() {
+		usable(m.Obj())
+	}
+	return names
+}
+
+// scopeAt returns the innermost scope around a node.
+func (s *source) scopeAt(n ast.Node) *types.Scope {
+	for _, f := range s.files {
+		if scope := s.info.Scopes[f]; scope != nil && scope.Contains(n.Pos()) {
+			if inner := scope.Innermost(n.Pos()); inner != nil {
+				return inner
+			}
+			return scope
+		}
+	}
+	return s.pkg.Scope()
+}
+
+// namesAt lists the names that can be used at a node, innermost scope first.
+func (s *source) namesAt(n ast.Node) []string {
+	var names []string
+	for scope := s.scopeAt(n); scope != nil; scope = scope.Parent() {
+		for _, name := range scope.Names() {
+			if _, o := scope.LookupParent(name, n.Pos()); o != nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// nearest returns the name with the fewest edits to a misspelled one, ""
+// when none is near. Of two as near, the first wins.
+func nearest(misspelled string, names []string) string {
+	limit := min(2, (len(misspelled)-1)/2)
+	best, found := limit+1, ""
+	for _, name := range names {
+		if name == misspelled || name == "_" {
+			continue
+		}
+		if d := distance(misspelled, name); d < best {
+			best, found = d, name
+		}
+	}
+	return found
+}
+
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours that turn a into b (optimal string alignment).
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(x)][len(y)]
+}

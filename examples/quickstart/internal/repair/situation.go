@@ -1,0 +1,119 @@
+package repair
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	position = regexp.MustCompile(`^(vet: )?\S*\.go:\d+(:\d+)?: `)
+	word     = regexp.MustCompile(`"[^"]*"|%[a-z]|[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*`)
+	argument = regexp.MustCompile(`^(undefined|declared and not used): (\S+)$`)
+)
+
+// vocabulary holds the words in which the compiler, vet, the runtime and
+// table tests state a problem. What is not in it is a name of the package at
+// hand, or too common to tell one problem from another.
+var vocabulary = wordSet(`
+	argument arg assign assignment bad bounds break call cannot closed constant contains copies
+	cycle declared declaration deadlock dereference divide duplicate entry error expected field
+	format func goroutine implement import imported index initialization interface
+	invalid key label length literal lock loop map memory method mismatch mismatched
+	missing mixed multiple necessary negative nil nondeclaration not operand operation operator
+	out outside overflow panic parameter passes pointer possible range reading receiver redeclared
+	return returns self shift slice statement struct syntax tag timed truncated
+	type types undefined unexpected unkeyed unreachable unused use used value values variable variables want got
+	verb wrong zero`)
+
+var predeclared = wordSet(`bool byte complex64 complex128 error float32 float64 int int8 int16 int32 int64
+	rune string uint uint8 uint16 uint32 uint64 uintptr`)
+
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(text) {
+		set[w] = true
+	}
+	return set
+}
+
+// Situation says in words what kind of problem the diagnosis shows, such as
+// "build undefined standard package". The names, values and positions of the
+// package are left out, so that two packages with the same mistake are in the
+// same situation. It is computed from the diagnosis alone; a diagnosis that
+// is OK has the situation "".
+func (d Diagnosis) Situation() string {
+	if d.OK() {
+		return ""
+	}
+	var words []string
+	add := func(w string) {
+		if !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	add(d.Step)
+	for _, m := range d.messages() {
+		for _, w := range abstract(m) {
+			add(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// messages returns the lines that state a problem, without their positions.
+// A panic is the problem, whatever else the tests printed.
+func (d Diagnosis) messages() []string {
+	var ms []string
+	for line := range strings.Lines(d.Text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "panic: ") && d.Step == "test" {
+			text, _, _ := strings.Cut(line, " [recovered")
+			return []string{text}
+		}
+		if at := position.FindString(line); at != "" {
+			ms = append(ms, line[len(at):])
+		}
+	}
+	return ms
+}
+
+// abstract turns a message into words of the vocabulary and placeholders.
+func abstract(message string) []string {
+	if m := argument.FindStringSubmatch(message); m != nil {
+		return append(known(m[1]), placeholder(m[2])...)
+	}
+	return known(message)
+}
+
+// known returns the words of the text that belong to the vocabulary. Quoted
+// text that is an import path of the standard library counts as one.
+func known(text string) []string {
+	var words []string
+	for _, w := range word.FindAllString(text, -1) {
+		switch {
+		case strings.HasPrefix(w, `"`):
+			if isStandard(strings.Trim(w, `"`)) {
+				words = append(words, "standard", "package")
+			}
+		case predeclared[w] && w != "error":
+			words = append(words, "basic")
+		case vocabulary[w]:
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// placeholder says what sort of name stands where a message names one.
+func placeholder(name string) []string {
+	qualifier, _, qualified := strings.Cut(name, ".")
+	_, standard := standardPackages[qualifier]
+	switch {
+	case standard && qualified:
+		return []string{"standard", "member"}
+	case standard:
+		return []string{"standard", "package"}
+	}
+	return []string{"name"}
+}

@@ -1,0 +1,218 @@
+package repair
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/format"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// source is a package as the fixers see it: parsed, and type-checked as far
+// as its mistakes allow. Test files are not part of it.
+type source struct {
+	dir   string
+	fset  *token.FileSet
+	files []*ast.File
+	text  map[string][]byte // by file name
+	pkg   *types.Package
+	info  *types.Info
+	errs  []types.Error
+}
+
+// edit replaces the text between two positions.
+type edit struct {
+	pos, end token.Pos
+	text     string
+	why      string // in words, for the summary; "" when another edit says it
+}
+
+// load reads the package in dir. Type errors are collected, not returned;
+// a file that does not parse is an error.
+func load(ctx context.Context, dir string) (*source, error) {
+	s := &source{dir: dir, fset: token.NewFileSet(), text: map[string][]byte{}}
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		match, err := build.Default.MatchFile(dir, filepath.Base(name))
+		if err != nil {
+			return nil, err
+		}
+		if !match || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parser.ParseFile(s.fset, name, data, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		s.files, s.text[name] = append(s.files, f), data
+	}
+	if len(s.files) == 0 {
+		return nil, fmt.Errorf("no Go files in %s", dir)
+	}
+	return s, s.typeCheck(ctx)
+}
+
+func (s *source) typeCheck(ctx context.Context) error {
+	var paths []string
+	for _, f := range s.files {
+		for _, spec := range f.Imports {
+			paths = append(paths, strings.Trim(spec.Path.Value, "\"`"))
+		}
+	}
+	if err := exports.need(ctx, s.dir, paths...); err != nil {
+		return err
+	}
+	s.info = &types.Info{
+		Types:      map[ast.Expr]types.TypeAndValue{},
+		Defs:       map[*ast.Ident]types.Object{},
+		Uses:       map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{},
+		Scopes:     map[ast.Node]*types.Scope{},
+	}
+	conf := types.Config{
+		Importer: exports,
+		Error: func(err error) {
+			if e, ok := err.(types.Error); ok {
+				s.errs = append(s.errs, e)
+			}
+		},
+	}
+	// The error repeats the first of s.errs.
+	s.pkg, _ = conf.Check(s.files[0].Name.Name, s.fset, s.files, s.info)
+	return nil
+}
+
+// typeOf returns the type of an expression, nil when it has no valid one.
+func (s *source) typeOf(e ast.Expr) types.Type {
+	t := s.info.TypeOf(e)
+	if t == nil || t == types.Typ[types.Invalid] {
+		return nil
+	}
+	return t
+}
+
+// typeString writes t as it is written inside the package.
+func (s *source) typeString(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == s.pkg {
+			return ""
+		}
+		return p.Name()
+	})
+}
+
+// code returns the source text of a node.
+func (s *source) code(n ast.Node) string {
+	pos, end := s.fset.PositionFor(n.Pos(), false), s.fset.PositionFor(n.End(), false)
+	return string(s.text[pos.Filename][pos.Offset:end.Offset])
+}
+
+// write applies the edits and writes the files they touch. A file that was
+// formatted by gofmt stays so; edits that overlap an earlier one are dropped.
+func (s *source) write(edits []edit) error {
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.pos, b.pos) })
+	byFile := map[string][]edit{}
+	for _, e := range edits {
+		name := s.fset.PositionFor(e.pos, false).Filename
+		if done := byFile[name]; len(done) > 0 && e.pos < done[len(done)-1].end {
+			continue
+		}
+		byFile[name] = append(byFile[name], e)
+	}
+	for name, es := range byFile {
+		old := s.text[name]
+		var buf bytes.Buffer
+		at := 0
+		for _, e := range es {
+			buf.Write(old[at:s.fset.PositionFor(e.pos, false).Offset])
+			buf.WriteString(e.text)
+			at = s.fset.PositionFor(e.end, false).Offset
+		}
+		buf.Write(old[at:])
+		out := buf.Bytes()
+		if tidy, err := format.Source(old); err == nil && bytes.Equal(tidy, old) {
+			if out, err = format.Source(out); err != nil {
+				return fmt.Errorf("%s: %w", filepath.Base(name), err)
+			}
+		}
+		if err := os.WriteFile(name, out, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportData imports packages from the export data that the go command keeps
+// in its build cache: type-checking the sources of fmt takes a second, this a
+// millisecond. It is filled once per process and shared.
+type exportData struct {
+	mu       sync.Mutex
+	file     map[string]string // import path to file; "" when there is none
+	importer types.Importer
+}
+
+var exports = newExportData()
+
+func newExportData() *exportData {
+	x := &exportData{file: map[string]string{}}
+	x.importer = importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		if x.file[path] == "" {
+			return nil, fmt.Errorf("no export data for %s", path)
+		}
+		return os.Open(x.file[path])
+	})
+	return x
+}
+
+// need asks the go command for the export data of the paths not yet known.
+func (x *exportData) need(ctx context.Context, dir string, paths ...string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var unknown []string
+	for _, p := range paths {
+		if _, ok := x.file[p]; !ok && p != "unsafe" && p != "C" {
+			unknown = append(unknown, p)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	args := []string{"list", "-e", "-export", "-f", "{{.ImportPath}}\t{{.Export}}"}
+	out, err := goTool(ctx, dir, append(args, unknown...)...)
+	if err != nil {
+		// Without them the type checker knows less, which is no reason to stop.
+		return ctx.Err()
+	}
+	for line := range strings.Lines(string(out)) {
+		if path, file, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			x.file[path] = file
+		}
+	}
+	return nil
+}
+
+// Import implements types.Importer.
+func (x *exportData) Import(path string) (*types.Package, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.importer.Import(path)
+}
