@@ -61,9 +61,14 @@ type Book struct {
 	mu struct {
 		sync.RWMutex
 		closed  bool
-		skills  map[string]map[string]*window // skill, candidate
-		windows map[string][]*window          // of each candidate loaded
+		members map[string]*member // by candidate, those that are loaded
 	}
+}
+
+// member is a candidate in memory. Whoever has the turn may read it, and write
+// it with the lock held.
+type member struct {
+	windows map[string]*window // by skill
 }
 
 // Open returns the Book that st holds, empty if there is none. The caller
@@ -78,8 +83,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	}
 	b := &Book{st: st, w: flush.New(st), opts: o, turn: make(chan struct{}, 1)}
 	b.turn <- struct{}{}
-	b.mu.skills = make(map[string]map[string]*window)
-	b.mu.windows = make(map[string][]*window)
+	b.mu.members = make(map[string]*member)
 	return b, nil
 }
 
@@ -124,10 +128,15 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if seen {
 		return b.w.Add(ctx) // adds nothing, reports what went wrong before
 	}
-	if err := b.load(ctx, s.Candidate); err != nil {
+	m, err := b.load(ctx, s.Candidate)
+	if err != nil {
 		return err
 	}
-	r := record{Seq: b.next(s.Candidate, s.Situation.Skill)}
+	w := m.windows[s.Situation.Skill]
+	if w == nil {
+		w = new(window)
+	}
+	r := record{Seq: w.next}
 	r.fill(s)
 	k := slotKey(s.Candidate, s.Situation.Skill, r.Seq)
 	v, err := codec.Encode(k, &r)
@@ -144,7 +153,8 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.windowLocked(s.Candidate, s.Situation.Skill).add(r.entry())
+	m.windows[s.Situation.Skill] = w
+	w.add(r.entry())
 	return failed
 }
 
@@ -176,35 +186,6 @@ func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// next returns the sequence number of the next sample of a pair.
-func (b *Book) next(candidate, skill string) uint64 {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	if w := b.mu.skills[skill][candidate]; w != nil {
-		return w.next
-	}
-	return 0
-}
-
-func (b *Book) windowLocked(candidate, skill string) *window {
-	if w := b.mu.skills[skill][candidate]; w != nil {
-		return w
-	}
-	w := new(window)
-	b.putLocked(candidate, skill, w)
-	return w
-}
-
-func (b *Book) putLocked(candidate, skill string, w *window) {
-	m := b.mu.skills[skill]
-	if m == nil {
-		m = make(map[string]*window)
-		b.mu.skills[skill] = m
-	}
-	m[candidate] = w
-	b.mu.windows[candidate] = append(b.mu.windows[candidate], w)
 }
 
 // Flush writes every sample that is not in the store yet, and waits for it.

@@ -78,46 +78,69 @@ func (r *record) valid() bool {
 		r.In >= 0 && r.Out >= 0 && r.Seq < math.MaxUint64
 }
 
-// load reads the candidate's windows, unless they are in memory. The caller
-// has the turn.
-func (b *Book) load(ctx context.Context, candidate string) error {
-	b.mu.RLock()
-	_, ok := b.mu.windows[candidate]
-	b.mu.RUnlock()
-	if ok {
-		return nil
+// load returns the candidate, from the store unless it is in memory. The
+// caller has the turn.
+func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
+	if m, err := b.member(candidate); m != nil || err != nil {
+		return m, err
 	}
 	records := make(map[string][]record) // by skill
 	prefix := key.Prefix(space, "slot", candidate)
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
-			return fmt.Errorf("load %q: %w", candidate, err)
+			return nil, err
 		}
 		var r record
 		if err := codec.Decode(e, &r); err != nil {
-			return fmt.Errorf("load %q: %w", candidate, err)
+			return nil, err
 		}
 		parts := key.Split(e.Key)
 		if len(parts) != 5 || !r.valid() || slotKey(candidate, parts[3], r.Seq) != e.Key {
-			return fmt.Errorf("load %q: %w: %q is not a sample", candidate, store.ErrDamaged, e.Key)
+			return nil, fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
 		}
 		records[parts[3]] = append(records[parts[3]], r)
 	}
-	windows := make(map[string]*window, len(records))
+	m := &member{windows: make(map[string]*window, len(records))}
 	for skill, rs := range records {
 		w, err := replay(rs)
 		if err != nil {
-			return fmt.Errorf("load %q for %q: %w", candidate, skill, err)
+			return nil, fmt.Errorf("window of %q for %q: %w", candidate, skill, err)
 		}
-		windows[skill] = w
+		m.windows[skill] = w
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.windows[candidate] = nil // loaded, even if there is nothing
-	for skill, w := range windows {
-		b.putLocked(candidate, skill, w)
+	b.mu.members[candidate] = m
+	return m, nil
+}
+
+// member returns the candidate if it is in memory, else nil.
+func (b *Book) member(candidate string) (*member, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.mu.closed {
+		return nil, store.ErrClosed
 	}
-	return nil
+	return b.mu.members[candidate], nil
+}
+
+// ready returns the candidate, and waits for the turn only if it has to be
+// read from the store.
+func (b *Book) ready(ctx context.Context, candidate string) (*member, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if m, err := b.member(candidate); m != nil || err != nil {
+		return m, err
+	}
+	if err := key.CheckID("candidate", candidate); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCandidate, err)
+	}
+	if err := b.take(ctx); err != nil {
+		return nil, err
+	}
+	defer b.give()
+	return b.load(ctx, candidate)
 }
 
 // replay builds the window of a pair from its samples, in any order.

@@ -36,12 +36,13 @@ type Stats struct {
 // Stats returns the figures of a candidate for a skill; all zero if it has no
 // samples. It takes time that does not depend on their number.
 func (b *Book) Stats(ctx context.Context, candidate, skill string) (Stats, error) {
-	if err := b.ready(ctx, candidate); err != nil {
+	m, err := b.ready(ctx, candidate)
+	if err != nil {
 		return Stats{}, fmt.Errorf("stats of %q: %w", candidate, err)
 	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	w := b.mu.skills[skill][candidate]
+	w := m.windows[skill]
 	if w == nil {
 		return Stats{}, nil
 	}
@@ -87,19 +88,27 @@ type Health struct {
 
 // Health returns how the candidate did over the last Day, both ends included.
 func (b *Book) Health(ctx context.Context, candidate string) (Health, error) {
-	if err := b.ready(ctx, candidate); err != nil {
+	m, err := b.ready(ctx, candidate)
+	if err != nil {
 		return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
 	}
 	since := b.opts.Now().Add(-Day).UnixNano()
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.healthLocked(candidate, since), nil
+	return m.health(since), nil
 }
 
-func (b *Book) healthLocked(candidate string, since int64) Health {
-	var h Health
+// health returns the figures since then; m may be nil.
+func (m *member) health(since int64) Health {
+	h := Health{SuccessRate: 1}
+	if m == nil {
+		return h
+	}
 	var cost fixed
-	for _, w := range b.mu.windows[candidate] {
+	for _, w := range m.windows {
+		if w.latest < since {
+			continue
+		}
 		for i := range w.entries {
 			e := &w.entries[i]
 			if e.at < since {
@@ -116,28 +125,8 @@ func (b *Book) healthLocked(candidate string, since int64) Health {
 	}
 	h.CostUSD = cost.float()
 	h.CostPerSuccess = mean(h.CostUSD, int64(h.Successes))
-	h.SuccessRate = 1
 	if h.Known > 0 {
 		h.SuccessRate = float64(h.Successes) / float64(h.Known)
 	}
 	return h
-}
-
-// ready makes the candidate's windows present in memory.
-func (b *Book) ready(ctx context.Context, candidate string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	b.mu.RLock()
-	_, ok := b.mu.windows[candidate]
-	closed := b.mu.closed
-	b.mu.RUnlock()
-	if ok && !closed {
-		return nil
-	}
-	if err := b.take(ctx); err != nil {
-		return err
-	}
-	defer b.give()
-	return b.load(ctx, candidate)
 }

@@ -30,52 +30,56 @@ func (b *Book) Weighted() Policy { return weighted{b} }
 type weighted struct{ b *Book }
 
 func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
+	var buf [few]contender
 	b := p.b
-	if err := b.prepare(ctx, cs); err != nil {
+	fs, err := b.field(ctx, buf[:0], s.Skill, cs)
+	if err != nil {
 		return nil, err
 	}
-	since := b.opts.Now().Add(-Day).UnixNano()
-	draws := make([]float64, len(cs)) // of the input, then of the result
-	out := make([]Scored, len(cs))
-	order := make([]int, len(cs))
-	total := 0.0
-	b.mu.RLock()
 	defer b.mu.RUnlock()
-	bySkill := b.mu.skills[s.Skill]
-	for i, c := range cs {
-		h := b.healthLocked(c.Name, since)
-		out[i] = Scored{Candidate: c, Score: h.SuccessRate / (1 + h.CostPerSuccess)}
-		out[i].Parts = Parts{Basis: Drawn, Known: h.Known, Success: h.SuccessRate, Cost: h.CostPerSuccess}
-		total += out[i].Score
-		var seen uint64
-		if w := bySkill[c.Name]; w != nil {
-			seen = w.next
-			out[i].Samples = len(w.entries)
-		}
-		draws[i] = b.draw(&s, c.Name, seen)
-		order[i] = i
+	since := b.opts.Now().Add(-Day).UnixNano()
+	total := 0.0
+	for i := range fs {
+		total += fs[i].member.health(since).weight()
 	}
-	for i := range out {
-		chance := 1 / float64(len(out))
-		if total > 0 {
-			chance = b.opts.Explore*chance + (1-b.opts.Explore)*out[i].Score/total
-		}
-		out[i].Parts.Chance = chance
+	for i := range fs {
+		f := &fs[i]
+		chance := b.chance(f.member.health(since).weight(), total, len(fs))
 		// Exponential keys: the smallest of independent exponentials of
 		// these rates is each with its chance, and so on down the order
 		// (Efraimidis and Spirakis, 2006).
-		draws[i] = -math.Log(draws[i]) / chance
+		f.by = math.Log(b.draw(&s, cs[i].Name, f.window)) / chance
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(draws[i], draws[j]) })
-	sorted := make([]Scored, len(out))
-	for i, j := range order {
-		sorted[i] = out[j]
+	slices.SortStableFunc(fs, func(f, g contender) int { return cmp.Compare(g.by, f.by) })
+	out := make([]Scored, len(fs))
+	for i := range fs {
+		f := &fs[i]
+		h := f.member.health(since)
+		out[i] = Scored{Candidate: cs[f.index], Score: h.weight(), Samples: f.window.samples(), Parts: Parts{
+			Basis: Drawn, Known: h.Known, Success: h.SuccessRate, Cost: h.CostPerSuccess,
+			Chance: b.chance(h.weight(), total, len(fs)),
+		}}
 	}
-	return sorted, nil
+	return out, nil
+}
+
+func (h Health) weight() float64 { return h.SuccessRate / (1 + h.CostPerSuccess) }
+
+// chance is the probability of coming first among n candidates.
+func (b *Book) chance(weight, total float64, n int) float64 {
+	even := 1 / float64(n)
+	if total == 0 {
+		return even
+	}
+	return b.opts.Explore*even + (1-b.opts.Explore)*weight/total
 }
 
 // draw returns a number in (0,1) that is fixed by its arguments and the seed.
-func (b *Book) draw(s *Situation, candidate string, seen uint64) float64 {
+func (b *Book) draw(s *Situation, candidate string, w *window) float64 {
+	var seen uint64
+	if w != nil {
+		seen = w.next
+	}
 	h := mix(b.opts.Seed)
 	h = hash(h, s.Skill)
 	h = hash(h, s.Key)

@@ -17,8 +17,10 @@ type entry struct {
 type window struct {
 	next    uint64 // sequence number of the next sample
 	oldest  int    // in entries, once there are Window of them
+	latest  int64  // time of the latest sample ever added
 	entries []entry
 	sums    sums
+	warm    Parts // the terms of Observed, as of the sums
 }
 
 func (w *window) add(e entry) {
@@ -30,7 +32,17 @@ func (w *window) add(e entry) {
 		w.oldest = (w.oldest + 1) % Window
 	}
 	w.sums.add(&e, +1)
+	w.latest = max(w.latest, e.at)
 	w.next++
+	w.warm = w.sums.parts()
+}
+
+// samples returns how many samples there are; w may be nil.
+func (w *window) samples() int {
+	if w == nil {
+		return 0
+	}
+	return len(w.entries)
 }
 
 // sums are kept in integers, so that what was added can be taken away without

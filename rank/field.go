@@ -1,0 +1,92 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// contender is a candidate of one decision with its record.
+type contender struct {
+	by    float64 // what it is ordered by, larger first
+	index int     // in the input
+	*member
+	*window // nil: no samples for the skill
+}
+
+// field appends the contenders to buf, once they are all in memory. It returns
+// with the lock held for reading, unless with an error.
+func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, error) {
+	if len(cs) == 0 {
+		return nil, ErrNoCandidate
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for {
+		b.mu.RLock()
+		fs, missing, err := b.fieldLocked(buf, skill, cs)
+		if err == nil && missing < 0 {
+			return fs, nil
+		}
+		b.mu.RUnlock()
+		if err == nil {
+			_, err = b.ready(ctx, cs[missing].Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("score: %w", err)
+		}
+	}
+}
+
+// fieldLocked also returns the index of a candidate that is not in memory, or
+// -1.
+func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]contender, int, error) {
+	if b.mu.closed {
+		return nil, -1, store.ErrClosed
+	}
+	for i := range cs {
+		c := &cs[i]
+		if !unit(c.Prior) {
+			return nil, -1, fmt.Errorf("%w: the prior of %q is %v", ErrCandidate, c.Name, c.Prior)
+		}
+		f := contender{index: i}
+		if c.Name != "" {
+			if f.member = b.mu.members[c.Name]; f.member == nil {
+				return nil, i, nil
+			}
+			f.window = f.member.windows[skill]
+		}
+		fs = append(fs, f)
+	}
+	if i := twice(fs); i >= 0 {
+		return nil, -1, fmt.Errorf("%w: %q is named twice", ErrCandidate, cs[i].Name)
+	}
+	return fs, -1, nil
+}
+
+// few is how many contenders are handled without a further allocation.
+const few = 32
+
+// twice returns the index of a candidate that is there twice, or -1.
+func twice(fs []contender) int {
+	if len(fs) <= few {
+		for i := range fs {
+			for j := range i {
+				if fs[i].member == fs[j].member && fs[i].member != nil {
+					return i
+				}
+			}
+		}
+		return -1
+	}
+	seen := make(map[*member]struct{}, len(fs))
+	for i := range fs {
+		if _, ok := seen[fs[i].member]; ok && fs[i].member != nil {
+			return i
+		}
+		seen[fs[i].member] = struct{}{}
+	}
+	return -1
+}
