@@ -7,6 +7,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -23,7 +24,7 @@ const header = 5
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	encMode    = must(encOptions().EncMode())
+	encMode    = must(encOptions().UserBufferEncMode())
 	decMode    = must(cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
@@ -49,19 +50,19 @@ func must[T any](v T, err error) T {
 
 // Encode returns the envelope of v for storing under key.
 func Encode(key string, v any) ([]byte, error) {
-	body, err := encMode.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode %q: %w", key, err)
-	}
-	out := make([]byte, header+len(body))
-	copy(out[header:], body)
-	seal(key, out)
-	return out, nil
+	return Append(make([]byte, 0, 256), key, v)
 }
 
-func seal(key string, out []byte) {
-	out[0] = Version
-	binary.BigEndian.PutUint32(out[1:header], sum(key, out[header:]))
+// Append appends the envelope of v for storing under key to buf.
+func Append(buf []byte, key string, v any) ([]byte, error) {
+	start := len(buf)
+	w := bytes.NewBuffer(append(buf, Version, 0, 0, 0, 0))
+	if err := encMode.MarshalToBuffer(v, w); err != nil {
+		return nil, fmt.Errorf("encode %q: %w", key, err)
+	}
+	out := w.Bytes()
+	binary.BigEndian.PutUint32(out[start+1:], sum(key, out[start+header:]))
+	return out, nil
 }
 
 func sum(key string, body []byte) uint32 {

@@ -1,0 +1,169 @@
+package flush_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errBoom = errors.New("boom")
+
+// failing is a store whose commits fail while err is set, and that counts
+// them.
+type failing struct {
+	store.Store
+	mu      sync.Mutex
+	err     error
+	commits int
+}
+
+func (f *failing) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *failing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.commits++
+	if f.err != nil {
+		return 0, f.err
+	}
+	return f.Store.Commit(ctx, ops...)
+}
+
+func put(k, v string) store.Op { return store.Op{Key: k, Value: []byte(v)} }
+
+func value(t *testing.T, st store.Store, k string) string {
+	t.Helper()
+	e, err := st.Get(t.Context(), k)
+	if errors.Is(err, store.ErrNotFound) {
+		return ""
+	}
+	require.NoError(t, err)
+	return string(e.Value)
+}
+
+func TestChangesAreWrittenTogetherAfterTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &failing{Store: store.NewMem()}
+		w := flush.New(st)
+		require.NoError(t, w.Add(t.Context(), put("a", "1"), put("b", "1")))
+		require.NoError(t, w.Add(t.Context(), put("a", "2")))
+		op, ok := w.Pending("a")
+		require.True(t, ok)
+		require.Equal(t, "2", string(op.Value))
+		time.Sleep(flush.Delay - 1)
+		synctest.Wait()
+		require.Empty(t, value(t, st, "a"))
+		time.Sleep(1)
+		synctest.Wait()
+		require.Equal(t, "2", value(t, st, "a"))
+		require.Equal(t, "1", value(t, st, "b"))
+		require.Equal(t, 1, st.commits)
+		_, ok = w.Pending("a")
+		require.False(t, ok)
+		require.NoError(t, w.Close())
+	})
+}
+
+func TestFailureSurfacesOnceAndTheGroupIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &failing{Store: store.NewMem()}
+		w := flush.New(st)
+		st.set(errBoom)
+		require.NoError(t, w.Add(t.Context(), put("a", "1"), put("b", "1")))
+		time.Sleep(flush.Delay)
+		synctest.Wait()
+		require.ErrorIs(t, w.Add(t.Context(), put("a", "2")), errBoom)
+		require.NoError(t, w.Add(t.Context(), put("c", "1")))
+		require.ErrorIs(t, w.Flush(t.Context()), errBoom)
+		st.set(nil)
+		require.NoError(t, w.Flush(t.Context()))
+		require.Equal(t, "2 1 1", fmt.Sprint(value(t, st, "a"), " ", value(t, st, "b"), " ", value(t, st, "c")))
+		require.NoError(t, w.Close())
+	})
+}
+
+func TestCloseWritesAndRefuses(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	w := flush.New(st)
+	require.NoError(t, w.Add(t.Context(), put("a", "1")))
+	require.NoError(t, w.Close())
+	require.Equal(t, "1", value(t, st, "a"))
+	require.NoError(t, w.Close())
+	require.ErrorIs(t, w.Add(t.Context(), put("a", "2")), store.ErrClosed)
+
+	w = flush.New(st)
+	st.set(errBoom)
+	require.NoError(t, w.Add(t.Context(), put("a", "3")))
+	require.ErrorIs(t, w.Close(), errBoom)
+}
+
+func TestManyChangesAreWrittenInGroupsThatFit(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	w := flush.New(st)
+	for i := range 3 * store.MaxCommitOps {
+		require.NoError(t, w.Add(t.Context(), put(fmt.Sprint("key-", i), "1")))
+	}
+	require.NoError(t, w.Close())
+	n := 0
+	for _, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 3*store.MaxCommitOps, n)
+
+	st.set(errBoom)
+	w = flush.New(st)
+	var err error
+	for i := 0; err == nil; i++ {
+		require.Less(t, i, store.MaxCommitOps, "a store that refuses everything must be noticed")
+		err = w.Add(t.Context(), put(fmt.Sprint("more-", i), "1"))
+	}
+	require.ErrorIs(t, err, errBoom)
+	require.ErrorIs(t, w.Close(), errBoom)
+}
+
+func TestConcurrentAddAndFlushLoseNothing(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	w := flush.New(st)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 200 {
+				if err := w.Add(t.Context(), put(fmt.Sprintf("%d-%d", g, i), "1")); err != nil {
+					t.Error(err)
+				}
+				if i%20 == 0 {
+					if err := w.Flush(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, w.Close())
+	n := 0
+	for range st.Scan(t.Context(), store.Range{}) {
+		n++
+	}
+	require.Equal(t, 1600, n)
+}
