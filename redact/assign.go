@@ -18,6 +18,7 @@ const (
 // assignment is a name that says secret, and how a value is given to it.
 type assignment struct {
 	keyStart  int
+	keyEnd    int
 	keyQuoted bool // in double quotes, as in JSON
 	family    family
 	sep       separator
@@ -91,7 +92,7 @@ func (sc *scanner) name(a *assignment, end int) bool {
 	for start > 0 && end-start < 64 && (isIdent(t[start-1]) || t[start-1] == '-' || t[start-1] == '.') {
 		start--
 	}
-	a.keyStart = start
+	a.keyStart, a.keyEnd = start, end
 	a.family = familyOf(t[start:end])
 	if a.family == none && hasPrefixFold(t[start:], "key") && start > 1 && t[start-1] == ' ' {
 		for start--; start > 0 && end-start < 64 && isAlpha(t[start-1]); {
@@ -156,6 +157,9 @@ func (sc *scanner) value(a assignment, i int) int {
 	if strings.HasPrefix(t[i:], pemBegin) {
 		return i
 	}
+	if a.sep == code {
+		return i // an expression
+	}
 	if a.family == header {
 		return sc.credential(a, i, -1)
 	}
@@ -167,23 +171,23 @@ func (sc *scanner) value(a assignment, i int) int {
 func (sc *scanner) quoted(a assignment, i, slashes int) int {
 	t := sc.text
 	q, start := t[i], i+1
+	if a.sep == tight && slashes == 0 && closesString(t, a.keyStart, i) {
+		return start
+	}
 	if strings.HasPrefix(t[start:], pemBegin) {
 		return start
 	}
-	end, n := start, 0
+	end, n := start, 0 // n: the backslashes right before end
 	for ; end < len(t) && t[end] != '\n'; end++ {
 		if t[end] == '\\' {
 			n++
 			continue
 		}
-		if t[end] == q && n <= slashes && (slashes > 0 || n == 0) {
+		if t[end] == q && n <= slashes {
 			end -= n
 			break
 		}
 		n = 0
-		if t[end] == q {
-			continue
-		}
 	}
 	v := t[start:end]
 	if a.family == header {
@@ -192,10 +196,26 @@ func (sc *scanner) quoted(a assignment, i, slashes int) int {
 	if v == "" || tokenLen(v) == len(v) || isPlaceholder(v) {
 		return end
 	}
-	if a.sep == is && a.family != password && !looksStrong(v) {
-		return start
+	if a.family != password && (!hasAlnum(v) || a.sep == is && !looksStrong(v)) {
+		return end
 	}
 	return sc.found(start, end, a.family.kind())
+}
+
+// closesString says whether the quote at i ends a string that holds the name at
+// key ("password="+p) instead of beginning the value: one is open on the line,
+// and what follows cannot stand in a value at its start.
+func closesString(t string, key, i int) bool {
+	if i+1 < len(t) && strings.IndexByte("+,;:.)]} \t\n", t[i+1]) < 0 {
+		return false
+	}
+	open := false
+	for j := key - 1; j >= 0 && key-j <= maxOrdinary && t[j] != '\n'; j-- {
+		if t[j] == t[i] {
+			open = !open
+		}
+	}
+	return open
 }
 
 // bare handles a value without quotes that begins at i.
@@ -205,6 +225,8 @@ func (sc *scanner) bare(a assignment, i int) int {
 	v := t[i:end]
 	if a.sep != tag {
 		v = trimEnd(v)
+	} else if end == len(t) || t[end] != '<' {
+		return end
 	}
 	if v == "" {
 		return i
@@ -287,6 +309,9 @@ func (sc *scanner) credential(a assignment, i, end int) int {
 			end = bareEnd(t, i, a.sep)
 		}
 	} else if !quoted {
+		if isDigit(t[i]) && a.keyQuoted {
+			return i
+		}
 		a.family = secret
 		return sc.bare(a, i)
 	}

@@ -20,7 +20,7 @@ func (s *Sanitizer) JSON(raw json.RawMessage) json.RawMessage {
 	if !json.Valid(raw) {
 		return quoteJSON(s.Sanitize(string(raw)))
 	}
-	w := walker{s: s, raw: raw}
+	w := walker{s: s, raw: string(raw)}
 	w.value(none)
 	if w.out == nil {
 		return raw
@@ -32,7 +32,7 @@ func (s *Sanitizer) JSON(raw json.RawMessage) json.RawMessage {
 // until the first change.
 type walker struct {
 	s      *Sanitizer
-	raw    []byte
+	raw    string
 	at     int
 	out    []byte
 	copied int // raw[:copied] is in out
@@ -76,7 +76,7 @@ func (w *walker) value(f family) {
 		for w.at < len(w.raw) && (isAlnum(w.raw[w.at]) || w.raw[w.at] == '-' || w.raw[w.at] == '+' || w.raw[w.at] == '.') {
 			w.at++
 		}
-		if f != none && (c == '-' || isDigit(c)) {
+		if f != none && f != header && (c == '-' || isDigit(c)) {
 			w.put(start, quoteJSON(token(f.kind())))
 		}
 	}
@@ -132,13 +132,20 @@ func (w *walker) literal() (text string, changed bool) {
 	}
 	w.at++
 	lit := w.raw[start:w.at]
-	if !escaped {
-		text = string(lit[1 : len(lit)-1])
-	} else if err := json.Unmarshal(lit, &text); err != nil {
-		return token("text"), true // unreachable for valid JSON; if not, nothing leaks
+	text = lit[1 : len(lit)-1]
+	if escaped {
+		text = unescape(lit)
 	}
 	clean := w.s.Sanitize(text)
 	return clean, clean != text
+}
+
+// unescape returns the string that a literal of valid JSON stands for.
+func unescape(lit string) (text string) {
+	if err := json.Unmarshal([]byte(lit), &text); err != nil {
+		return token("text") // unreachable for a valid literal; if not, nothing leaks
+	}
+	return text
 }
 
 // quoteJSON returns text as a JSON string.

@@ -9,13 +9,15 @@ const (
 	none     family = iota
 	password        // whatever follows
 	secret          // secret, api_key: what could be a secret
-	weak            // token, pass: also words of ordinary text and code
+	short           // pwd: a password, or the working directory
+	weak            // token: also a word of ordinary text and code
+	faint           // pass: also what tests do
 	header          // Authorization: a scheme and a credential
 )
 
 func (f family) kind() string {
 	switch f {
-	case password:
+	case password, short, faint:
 		return "password"
 	case header:
 		return "authorization"
@@ -23,14 +25,15 @@ func (f family) kind() string {
 	return "secret"
 }
 
-// names are the endings of names, lower-case and without separators, that
-// decide what a name is; the first that fits counts. whole: only as a word of
-// its own; part: only behind other words.
-var names = []struct {
-	ending      string
-	whole, part bool
+// ending decides what a name that ends so is.
+type ending struct {
+	text        string // lower-case, without separators
+	whole, part bool   // only as a word of its own; only behind other words
 	family      family
-}{
+}
+
+// endings are tried in order; the first that fits counts.
+var endings = []ending{
 	{"pagetoken", false, false, none},
 	{"nexttoken", false, false, none},
 	{"continuationtoken", false, false, none},
@@ -48,9 +51,9 @@ var names = []struct {
 	{"passwd", false, false, password},
 	{"passphrase", false, false, password},
 	{"passcode", false, false, password},
-	{"pwd", true, false, password},
+	{"pwd", true, false, short},
 	{"pass", true, true, password},
-	{"pass", true, false, weak},
+	{"pass", true, false, faint},
 	{"secret", false, false, secret},
 	{"secrets", false, false, secret},
 	{"credential", false, false, secret},
@@ -78,20 +81,21 @@ var names = []struct {
 	{"authorization", false, false, header},
 }
 
-// nameEnds are the last letters of names.
-var nameEnds = func() (s [256]bool) {
-	for _, n := range names {
-		c := n.ending[len(n.ending)-1]
-		s[c], s[c-'a'+'A'] = true, true
+// byLast are the endings by their last letter, in either case.
+var byLast = func() (t [256][]ending) {
+	for _, e := range endings {
+		c := e.text[len(e.text)-1]
+		t[c] = append(t[c], e)
+		t[c-'a'+'A'] = t[c]
 	}
-	return s
+	return t
 }()
 
 // familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or
 // «api key»; trailing digits do not count.
 func familyOf(name string) family {
 	name = strings.TrimRight(name, "0123456789_-. ")
-	if name == "" || !nameEnds[name[len(name)-1]] {
+	if name == "" || byLast[name[len(name)-1]] == nil || name == "PWD" || name == "OLDPWD" {
 		return none
 	}
 	var buf [24]byte
@@ -107,13 +111,12 @@ func familyOf(name string) family {
 		n--
 		buf[n] = c
 	}
-	tail := string(buf[n:])
-	for i := range names {
-		w := &names[i]
-		if !strings.HasSuffix(tail, w.ending) {
+	tail := buf[n:]
+	for _, w := range byLast[name[len(name)-1]] {
+		if len(tail) < len(w.text) || string(tail[len(tail)-len(w.text):]) != w.text {
 			continue
 		}
-		if at := len(name) - len(w.ending); w.whole && !isWholeWord(name, at) || w.part && at == 0 {
+		if at := len(name) - len(w.text); w.whole && !isWholeWord(name, at) || w.part && at == 0 {
 			continue
 		}
 		return w.family

@@ -7,23 +7,32 @@ import "strings"
 // sentence, a type, an expression of a program. Values longer than maxOrdinary
 // never are.
 func (sc *scanner) ordinary(a assignment, v, rest string) bool {
-	if a.sep == code {
-		return true
-	}
 	if len(v) > maxOrdinary {
 		return false
 	}
-	if isPlaceholder(v) || stopWord(v) {
+	if isPlaceholder(v) || stopWord(v) || (v[0] == '<' && strings.IndexByte(rest[:min(len(rest), 48)], '>') >= 0) {
 		return true
 	}
 	if a.sep == tag {
 		return strings.TrimSpace(v) == ""
 	}
+	switch {
+	case a.family == faint && (a.sep == colon || a.sep == spaced || a.sep == is):
+		return true
+	case a.family == short && strings.IndexByte("/~.", v[0]) >= 0:
+		return true
+	}
 	sh := shapeOf(v)
 	if a.sep == is {
 		return !looksStrong(v)
 	}
-	if isCode(a.sep, v, sh) || (sh.letters == len(v) && sc.afterComplaint(a.keyStart)) {
+	if a.sep == colon && a.keyStart > 0 && sc.text[a.keyStart-1] == ':' {
+		return true // one of a row of names: group:password:id
+	}
+	if isCode(a.sep, v, sh) || sc.isOwnName(a, v, sh) || (sh.letters == len(v) && sc.afterComplaint(a.keyStart)) {
+		return true
+	}
+	if a.family != password && (strings.HasPrefix(v, "https://") || strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "0x") && len(v) <= 10) {
 		return true
 	}
 	if a.family == password {
@@ -67,6 +76,15 @@ func shapeOf(v string) (s shape) {
 	return s
 }
 
+func hasAlnum(v string) bool {
+	for i := range len(v) {
+		if isAlnum(v[i]) || v[i] >= 0x80 {
+			return true
+		}
+	}
+	return false
+}
+
 // looksStrong says whether a word of a sentence looks like a secret: letters
 // mixed with digits or with marks inside.
 func looksStrong(v string) bool {
@@ -84,7 +102,8 @@ func isPlaceholder(v string) bool {
 	case len(v) > maxOrdinary:
 		return false
 	case strings.HasPrefix(v, "${"):
-		return strings.IndexByte(v, '}') == len(v)-1 || v == "${" || strings.HasPrefix(v, "${{")
+		i := strings.IndexByte(v, '}') // cut off with other closing brackets, or last
+		return i < 0 || i == len(v)-1 || strings.HasPrefix(v, "${{")
 	case strings.HasPrefix(v, "$("):
 		return true
 	case v[0] == '$' && len(v) > 1:
@@ -102,7 +121,7 @@ func isPlaceholder(v string) bool {
 // isCode recognises expressions of a program: calls, indexing, literals of
 // composite types, and fields of well-known roots.
 func isCode(sep separator, v string, sh shape) bool {
-	if strings.IndexByte("{[(&*|", v[0]) >= 0 && sh.digits == 0 {
+	if strings.IndexByte("{[(&*|", v[0]) >= 0 && sh.digits == 0 || strings.HasPrefix(v, "[]") || v == "//" {
 		return true
 	}
 	n := 0
@@ -124,6 +143,19 @@ func isCode(sep separator, v string, sh shape) bool {
 	return familyOf(field) != none
 }
 
+// isOwnName recognises a variable by its name: act.pass = pass, key: testPrivateKey.
+func (sc *scanner) isOwnName(a assignment, v string, sh shape) bool {
+	if a.sep == tight || a.sep == flag || sh.others > 0 || familyOf(v) == none {
+		return false
+	}
+	key := sc.text[a.keyStart:a.keyEnd]
+	if len(key) >= len(v) && strings.EqualFold(key[len(key)-len(v):], v) {
+		return true
+	}
+	hasCapital := strings.ToLower(v[1:]) != v[1:] && strings.ToUpper(v) != v
+	return a.family != password && hasCapital && sh.digits <= 4
+}
+
 // closesCode says whether what follows a value ends a field or an argument in a
 // program: a comma at the end of the line, a bracket, a semicolon.
 func closesCode(rest string) bool {
@@ -134,7 +166,7 @@ func closesCode(rest string) bool {
 	case ')', '}', ']':
 		return true
 	case ',', ';':
-		return len(rest) > 1 && rest[1] == '\n'
+		return len(rest) == 1 || rest[1] == '\n'
 	}
 	return false
 }

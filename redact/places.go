@@ -223,14 +223,34 @@ func (sc *scanner) pem(i int) int {
 			return sc.found(i, stop+len(pemEnd)+n+len("-----"), "private_key")
 		}
 	}
-	end := body // cut off: what can be part of the key
-	for end < len(t) && (isAlnum(t[end]) || isSpace(t[end]) || strings.IndexByte(`+/=\:,-`, t[end]) >= 0) {
+	return sc.found(i, cutKeyEnd(t, body), "private_key")
+}
+
+// cutKeyEnd returns the end of key data that begins at i and has no end line:
+// what can be part of the key on its first line, then lines of nothing else.
+func cutKeyEnd(t string, i int) int {
+	end := i
+	for end < len(t) && isKeyByte(t[end]) {
 		end++
+	}
+	for end < len(t) && (t[end] == '\n' || t[end] == '\r') {
+		next := end + 1
+		for next < len(t) && isKeyByte(t[next]) && !isBlank(t[next]) {
+			next++
+		}
+		if next < len(t) && t[next] != '\n' && t[next] != '\r' {
+			break
+		}
+		end = next
 	}
 	for isSpace(t[end-1]) {
 		end--
 	}
-	return sc.found(i, end, "private_key")
+	return end
+}
+
+func isKeyByte(c byte) bool {
+	return isAlnum(c) || isBlank(c) || strings.IndexByte(`+/=\:,-`, c) >= 0
 }
 
 // nextPemEnd returns where the first end line at or after i begins, or -1. It

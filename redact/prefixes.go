@@ -142,6 +142,9 @@ func isJWT(s string) bool {
 // sk-fading-circle: one part between dashes is long, or has digits and is not
 // short.
 func hasKeySegment(s string) bool {
+	if strings.HasPrefix(s, "ecdsa-") || strings.HasPrefix(s, "ssh-") { // types of SSH keys
+		return false
+	}
 	for part := range strings.SplitSeq(s, "-") {
 		if len(part) >= 16 || (len(part) >= 8 && hasDigit(part)) {
 			return true

@@ -108,26 +108,43 @@ func (s *Sanitizer) find(text string) []span {
 // outside drops the spans that lie within a replacement made earlier and widens
 // those that cut one.
 func outside(text string, spans []span) []span {
-	for at := 0; ; {
-		i := strings.Index(text[at:], tokenOpen)
-		if i < 0 {
-			return spans
+	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
+	kept := spans[:0]
+	start, end := nextToken(text, 0) // the first replacement that ends after the span begins
+	for _, sp := range spans {
+		for end <= sp.start && start >= 0 {
+			start, end = nextToken(text, end)
 		}
-		start := at + i
-		n := tokenLen(text[start:])
-		if n == 0 {
-			at = start + len(tokenOpen)
+		if start < 0 || sp.end <= start {
+			kept = append(kept, sp)
 			continue
 		}
-		end := start + n
-		spans = slices.DeleteFunc(spans, func(sp span) bool { return sp.start >= start && sp.end <= end })
-		for j := range spans {
-			if spans[j].start < end && spans[j].end > start {
-				spans[j].start, spans[j].end = min(spans[j].start, start), max(spans[j].end, end)
-			}
+		if sp.start >= start && sp.end <= end {
+			continue
 		}
-		at = end
+		sp.start = min(sp.start, start)
+		for s, e := start, end; s >= 0 && s < sp.end; s, e = nextToken(text, e) {
+			sp.end = max(sp.end, e)
+		}
+		kept = append(kept, sp)
 	}
+	return kept
+}
+
+// nextToken returns where the first replacement at or after i begins and ends;
+// start is -1 if there is none.
+func nextToken(text string, i int) (start, end int) {
+	for i < len(text) {
+		n := strings.Index(text[i:], tokenOpen)
+		if n < 0 {
+			break
+		}
+		if l := tokenLen(text[i+n:]); l > 0 {
+			return i + n, i + n + l
+		}
+		i += n + len(tokenOpen)
+	}
+	return -1, -1
 }
 
 // replace puts a token in the place of each span; overlapping spans become one,
