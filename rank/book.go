@@ -99,13 +99,13 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.check(); err != nil {
-		return fmt.Errorf("observe %q: %w", s.Key, err)
-	}
-	s.Situation.Key = b.opts.Sanitizer.Sanitize(s.Situation.Key)
 	if s.At.IsZero() {
 		s.At = b.opts.Now()
 	}
+	if err := s.check(); err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	s.Situation.Key = b.opts.Sanitizer.Sanitize(s.Situation.Key)
 	if err := b.observe(ctx, &s); err != nil {
 		return fmt.Errorf("observe %q: %w", s.Key, err)
 	}

@@ -9,10 +9,10 @@ import (
 
 // contender is a candidate of one decision with its record.
 type contender struct {
-	by    float64 // what it is ordered by, larger first
-	index int     // in the input
-	*member
-	*window // nil: no samples for the skill
+	by     float64 // what it is ordered by, larger first
+	index  int     // in the input
+	member *member // nil: no name
+	window *window // nil: no samples for the skill
 }
 
 // field appends the contenders to buf, once they are all in memory. It returns

@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"cmp"
 	"context"
 	"slices"
 )
@@ -41,56 +40,70 @@ func (o observed) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	}
 	defer o.b.mu.RUnlock()
 	for i := range fs {
-		fs[i].by = fs[i].window.score(cs[i].Prior)
-	}
-	slices.SortFunc(fs, func(f, g contender) int {
-		if f.by != g.by {
-			return cmp.Compare(g.by, f.by)
+		f := &fs[i]
+		f.by = cs[i].Prior
+		if f.window.warm() {
+			f.by = f.window.score
 		}
-		return cmp.Or(
-			cmp.Compare(cs[g.index].Prior, cs[f.index].Prior),
-			cmp.Compare(cs[f.index].Blast, cs[g.index].Blast),
-			cmp.Compare(f.index, g.index),
-		)
-	})
+	}
+	sortObserved(fs, cs)
 	out := make([]Scored, len(fs))
 	for i := range fs {
 		f, o := &fs[i], &out[i]
-		o.Candidate = cs[f.index]
-		o.Score = f.by
-		o.Parts = f.window.parts(o.Candidate.Prior)
-		o.Samples = f.window.samples()
+		o.Candidate, o.Score, o.Samples = cs[f.index], f.by, f.window.samples()
+		if f.window.warm() {
+			o.Parts = f.window.parts
+			continue
+		}
+		o.Parts.Basis, o.Parts.Prior = Cold, f.by
+		if f.window != nil {
+			o.Parts.Known = int(f.window.sums.known)
+		}
 	}
 	return out, nil
 }
 
-// score returns the sum of the parts; w may be nil.
-func (w *window) score(prior float64) float64 {
-	if w == nil || w.sums.known < trusted {
-		return prior
+// sortObserved puts the contenders in the order of Observed.
+func sortObserved(fs []contender, cs []Candidate) {
+	before := func(f, g *contender) bool {
+		if f.by != g.by {
+			return f.by > g.by
+		}
+		a, b := &cs[f.index], &cs[g.index]
+		if a.Prior != b.Prior {
+			return a.Prior > b.Prior
+		}
+		return a.Blast < b.Blast || a.Blast == b.Blast && f.index < g.index
 	}
-	return w.warm.Success + w.warm.Confidence + w.warm.Wall
+	if len(fs) > few {
+		slices.SortFunc(fs, func(f, g contender) int {
+			if before(&f, &g) {
+				return -1
+			}
+			return +1 // no two are equal, as their indices differ
+		})
+		return
+	}
+	for i := range fs { // half the time of SortFunc at this size
+		for j := i; j > 0 && before(&fs[j], &fs[j-1]); j-- {
+			fs[j], fs[j-1] = fs[j-1], fs[j]
+		}
+	}
 }
 
-// parts returns the terms of the formula for a candidate; w may be nil.
-func (w *window) parts(prior float64) Parts {
-	switch {
-	case w == nil:
-		return Parts{Basis: Cold, Prior: prior}
-	case w.sums.known < trusted:
-		return Parts{Basis: Cold, Prior: prior, Known: int(w.sums.known)}
-	}
-	return w.warm
-}
+// warm reports whether the pair's record is long enough to go by; w may be
+// nil.
+func (w *window) warm() bool { return w != nil && w.sums.known >= trusted }
 
-// parts returns the terms of the formula for a warm pair.
-func (s *sums) parts() Parts {
-	p := Parts{Basis: Warm, Known: int(s.known)}
+// rate sets the score and its terms by the sums.
+func (w *window) rate() {
+	s, p := &w.sums, &w.parts
+	*p = Parts{Basis: Warm, Known: int(s.known)}
 	p.Success = weightSuccess * mean(float64(s.successes), s.known)
 	if s.confident >= trusted {
 		p.Confidence = weightConfidence * mean(s.confidenceSuccess.float(), s.confidentSuccesses)
 	}
 	const minute = 60e9 // nanoseconds
 	p.Wall = -weightWall * min(mean(float64(s.wall), s.samples)/minute, maxWallMinutes)
-	return p
+	w.score = p.Success + p.Confidence + p.Wall
 }

@@ -48,7 +48,7 @@ type Sample struct {
 	// Reward is the host's own measure of worth; nil if there is none. It is
 	// kept; neither policy of this package reads it.
 	Reward *float64
-	// At is when the attempt ended; zero: now.
+	// At is when the attempt ended, in 1970 to 2262; zero: now.
 	At time.Time
 }
 
@@ -88,7 +88,7 @@ func (s *Sample) check() error {
 	}
 	bad("wall", s.Wall >= 0, s.Wall)
 	bad("cost", finite(s.CostUSD) && s.CostUSD >= 0, s.CostUSD)
-	limit("cost", MaxCostUSD, finite(s.CostUSD) && s.CostUSD > MaxCostUSD, int(min(s.CostUSD, math.MaxInt)))
+	limit("cost", MaxCostUSD, finite(s.CostUSD) && s.CostUSD > MaxCostUSD, int(min(s.CostUSD, math.MaxInt32)))
 	bad("tokens in", s.TokensIn >= 0, s.TokensIn)
 	limit("tokens in", MaxTokens, s.TokensIn > MaxTokens, s.TokensIn)
 	bad("tokens out", s.TokensOut >= 0, s.TokensOut)
@@ -96,7 +96,7 @@ func (s *Sample) check() error {
 	if s.Reward != nil {
 		bad("reward", finite(*s.Reward), *s.Reward)
 	}
-	bad("time", s.At.IsZero() || inRange(s.At), s.At)
+	bad("time", inRange(s.At), s.At)
 	return errors.Join(errs...)
 }
 

@@ -20,7 +20,8 @@ type window struct {
 	latest  int64  // time of the latest sample ever added
 	entries []entry
 	sums    sums
-	warm    Parts // the terms of Observed, as of the sums
+	score   float64 // of Observed, once the pair is warm
+	parts   Parts   // of the score
 }
 
 func (w *window) add(e entry) {
@@ -34,7 +35,7 @@ func (w *window) add(e entry) {
 	w.sums.add(&e, +1)
 	w.latest = max(w.latest, e.at)
 	w.next++
-	w.warm = w.sums.parts()
+	w.rate()
 }
 
 // samples returns how many samples there are; w may be nil.
