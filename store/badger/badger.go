@@ -1,0 +1,339 @@
+// Package badger keeps a [store.Store] in a directory, with Badger.
+//
+// A [Store] opened by [Open] acknowledges a commit when it is on disk, so that
+// it survives a kill and a power cut. Concurrent commits share one sync: each
+// is atomic and checked on its own, but they are written as a group. Reads
+// work on what was acknowledged last and never wait for a commit.
+//
+//	st, err := badger.Open(dir, nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer st.Close()
+//	rev, err := st.Commit(ctx, store.Op{Key: "greeting", Value: []byte("hello")})
+//
+// A store is for one opener at a time, on a local file system (ext4, xfs;
+// Windows and macOS without the promise of power cuts; network file systems
+// not at all).
+//
+// # What is guarded
+//
+// Badger maps its files into memory, and the operating system kills a process
+// that writes to a map when the disk is full. Open, Commit and Close therefore
+// refuse with [store.ErrFull] while too little space is free (see
+// [Options.MinFree]); reads go on, and commits too as soon as there is space.
+//
+// A disk that cannot sync may have dropped what it was given, and does not say
+// so twice. After any such error the store is [store.ErrFailed] until it is
+// closed and opened again.
+//
+// Damage is an error and never a missing record: values carry a checksum,
+// tables are verified when the store opens, and a small file beside them,
+// arc.mark, remembers how far the commits had come, to within a second. It
+// reveals a write-ahead log or a table that has gone missing.
+//
+// # What is not there
+//
+// No encryption, no backup, no compression, no repair, and no sharing of a
+// directory between processes.
+package badger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"github.com/arc-learn/arc/internal/notify"
+	"github.com/arc-learn/arc/store"
+)
+
+// Options tune Open. The zero value is the default.
+type Options struct {
+	// Logger takes what Badger reports: its errors and warnings as such, the
+	// rest at debug level. Keys and values are not logged. Nil discards.
+	Logger *slog.Logger
+
+	// MinFree is the number of bytes that have to be free on the disk for
+	// Open and Commit; Close asks for half of it. It has to cover what Badger
+	// writes in the background. 0 means 192 MiB and an eighth of the size of
+	// the tables.
+	MinFree uint64
+}
+
+// Store is a store.Store and a store.Watcher in a directory. It may be used
+// concurrently. Use [Open].
+//
+// An iteration that is open when the store is closed ends with
+// store.ErrClosed at its next step; Close does not wait for it. One that is
+// never ended keeps old versions from being cleared away.
+type Store struct {
+	dir  string
+	opts Options
+	log  *slog.Logger
+	lock *os.File
+	db   *badger.DB
+	mark *mark
+	feed notify.Feed[[]store.Entry]
+
+	// use is held for reading by whoever is inside Badger, and for writing by
+	// Close. It is never held while the caller's code runs.
+	use     sync.RWMutex
+	closing atomic.Bool // set before Close asks for use
+	failure atomic.Pointer[failure]
+
+	closeMu struct {
+		sync.Mutex
+		done bool
+	}
+
+	queue queue
+	turn  chan struct{} // holds one token: who has it commits
+	reads snapshots
+
+	// Seams for tests of what a disk does.
+	commitAt func(txn *badger.Txn, seq uint64) error
+	free     func(dir string) (uint64, error)
+}
+
+var (
+	_ store.Store   = (*Store)(nil)
+	_ store.Watcher = (*Store)(nil)
+)
+
+// failure is why the store takes no more calls.
+type failure struct{ cause error }
+
+const (
+	memTable  = 8 << 20
+	memTables = 3
+)
+
+// settings are chosen for durability first, see the comments.
+func settings(dir string, log badger.Logger) badger.Options {
+	return badger.DefaultOptions(dir).
+		WithSyncWrites(true).                              // or a power cut takes what was acknowledged
+		WithMemTableSize(memTable).                        // bounds a group (15 % of it), replay and memory
+		WithNumMemtables(memTables).                       //
+		WithValueThreshold(1 << 20).                       // nothing goes to the value log: a failed sync of it is not reported, and there is no garbage to collect in it
+		WithValueLogFileSize(16 << 20).                    // its apparent size is twice that
+		WithCompression(options.None).                     // compressed, a damaged block is a panic
+		WithChecksumVerificationMode(options.OnTableRead). // damage is an error of Open
+		WithBlockCacheSize(16 << 20).
+		WithIndexCacheSize(16 << 20). // 0 would keep every index in memory
+		WithNumCompactors(2).         // the fewest that Badger takes
+		WithCompactL0OnClose(true).
+		WithNumVersionsToKeep(1).
+		WithDetectConflicts(false). // there is one writer, which checks conditions itself
+		WithMetricsEnabled(false).  // they are global to the process
+		WithLogger(log).
+		WithExternalMagic(magic)
+}
+
+// Open opens the store in dir, and makes one if dir is missing or empty. Its
+// errors are, besides those of the operating system such as fs.ErrPermission:
+// store.ErrForeign for a directory with other files in it, or a file;
+// store.ErrNewer for a store of a newer version; store.ErrLocked while it is
+// open elsewhere; store.ErrFull; store.ErrDamaged. It changes nothing in a
+// directory that it refuses, but for creating an empty arc.lock.
+//
+// A new directory has mode 0700, which also protects Badger's files in it:
+// their own mode follows the umask.
+func Open(dir string, opts *Options) (*Store, error) {
+	s := &Store{turn: make(chan struct{}, 1), commitAt: commitAt, free: freeSpace}
+	s.turn <- struct{}{}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.log = s.opts.Logger
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.open(dir); err != nil {
+		return nil, fmt.Errorf("open %q: %w", dir, err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(dir string) (err error) {
+	if s.dir, err = resolve(dir); err != nil {
+		return err
+	}
+	before, err := inspect(s.dir)
+	if err != nil {
+		return err
+	}
+	if err := s.checkSpace(s.minFree(before.tables), existing(s.dir)); err != nil {
+		return err
+	}
+	if err := before.create(); err != nil {
+		return err
+	}
+	if s.lock, err = lockFile(filepath.Join(s.dir, lockName)); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.lock.Close())
+		}
+	}()
+	// Only now nobody else changes the directory.
+	now, err := inspect(s.dir)
+	if err != nil {
+		return err
+	}
+	if err := now.prepare(); err != nil {
+		return err
+	}
+	if s.db, err = s.openBadger(); err != nil {
+		return err
+	}
+	if err := s.load(); err != nil {
+		return errors.Join(err, s.db.Close())
+	}
+	return nil
+}
+
+// resolve returns the absolute name of dir, with links followed as far as it
+// exists, so that a later change of the working directory or of a link does
+// not matter.
+func resolve(dir string) (string, error) {
+	if dir == "" {
+		return "", fs.ErrInvalid
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return abs, nil
+	}
+	return real, err
+}
+
+// existing returns dir or the nearest directory above it that exists.
+func existing(dir string) string {
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// createNew is the error of Badger for a file that it had to fill: one that a
+// kill left empty. The second attempt finds it filled.
+const createNew = "Create a new file"
+
+func (s *Store) openBadger() (*badger.DB, error) {
+	db, err := recoverOpen(settings(s.dir, &logger{s}))
+	if err != nil && strings.Contains(err.Error(), createNew) {
+		db, err = recoverOpen(settings(s.dir, &logger{s}))
+	}
+	if err == nil {
+		return db, nil
+	}
+	// Badger's errors keep nothing but their text.
+	text := err.Error()
+	for _, c := range []struct {
+		part string
+		is   error
+	}{
+		{"Cannot acquire directory lock", store.ErrLocked},
+		{"Cannot create lock file", store.ErrLocked},
+		{"permission denied", fs.ErrPermission},
+		{"no space left", store.ErrFull},
+		{"too many open files", nil},
+		{"cannot allocate memory", nil},
+	} {
+		if !strings.Contains(text, c.part) {
+			continue
+		}
+		if c.is == nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %s", c.is, text)
+	}
+	return nil, fmt.Errorf("%w: %s", store.ErrDamaged, text)
+}
+
+// recoverOpen turns the panics with which Badger meets some damage into
+// errors.
+func recoverOpen(o badger.Options) (db *badger.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return badger.OpenManaged(o)
+}
+
+// enter begins a call into Badger; exit ends it.
+func (s *Store) enter() error {
+	if s.closing.Load() {
+		return store.ErrClosed // at once, also while Close waits
+	}
+	s.use.RLock()
+	if err := s.usable(); err != nil {
+		s.use.RUnlock()
+		return err
+	}
+	return nil
+}
+
+func (s *Store) exit() { s.use.RUnlock() }
+
+func (s *Store) usable() error {
+	if s.closing.Load() {
+		return store.ErrClosed
+	}
+	if f := s.failure.Load(); f != nil {
+		return fmt.Errorf("%w: %v", store.ErrFailed, f.cause)
+	}
+	return nil
+}
+
+// fail ends the use of the store. The first cause is kept.
+func (s *Store) fail(cause error) {
+	if s.failure.CompareAndSwap(nil, &failure{cause}) {
+		s.log.Error("store has failed", "dir", s.dir, "cause", cause)
+		s.feed.Close()
+	}
+}
+
+// Close waits for the commits under way and closes the directory. Nothing is
+// lost by a process that ends without it, but the next Open takes longer.
+//
+// It returns store.ErrFull, and leaves Badger running, if there is not enough
+// space for what Badger writes then. The store is closed to all other calls;
+// Close can be called again when there is space.
+func (s *Store) Close() error {
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
+	if s.closeMu.done {
+		return nil
+	}
+	s.closing.Store(true)
+	s.feed.Close()
+	s.use.Lock()
+	defer s.use.Unlock()
+	s.reads.release()
+	markErr := s.mark.close(s.failure.Load() == nil)
+	if err := s.checkSpace(s.closeFree(), s.dir); err != nil {
+		return fmt.Errorf("close %q: %w", s.dir, err)
+	}
+	s.closeMu.done = true
+	if err := errors.Join(markErr, s.db.Close(), s.lock.Close()); err != nil {
+		return fmt.Errorf("close %q: %w", s.dir, err)
+	}
+	return nil
+}

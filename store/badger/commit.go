@@ -1,0 +1,260 @@
+package badger
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Commit applies all ops or none, and returns when they are on disk.
+//
+// Badger syncs once for each of its transactions, so commits that wait at the
+// same time are written in one: whoever gets the turn takes all that wait, its
+// own among them. Each is checked against the store and against those before
+// it in the group; one that fails is left out.
+//
+// An error of the disk while the group is written leaves the outcome of its
+// commits unknown, and the store in store.ErrFailed.
+func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := store.CheckContext(ctx); err != nil {
+		return 0, err
+	}
+	if err := store.CheckOps(ops); err != nil {
+		return 0, err
+	}
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.exit()
+	if len(ops) == 0 {
+		return 0, nil
+	}
+	r := newRequest(ops)
+	s.queue.add(r)
+	select {
+	case <-r.done:
+		return r.rev, r.err
+	case <-s.turn:
+		for !r.isDone() {
+			s.writeGroup(s.queue.take())
+		}
+		s.turn <- struct{}{}
+		return r.rev, r.err
+	case <-ctx.Done():
+		if s.queue.withdraw(r) {
+			return 0, ctx.Err()
+		}
+		<-r.done // too late: somebody is writing it
+		return r.rev, r.err
+	}
+}
+
+// request is a commit that waits for a group.
+type request struct {
+	writes []write
+	size   int
+	done   chan struct{}
+
+	// Set before done is closed.
+	rev store.Revision
+	err error
+}
+
+// write is an op in Badger's terms.
+type write struct {
+	key  []byte
+	rec  []byte // nil: delete
+	sum  uint32
+	cond store.Condition
+}
+
+// entryOverhead is what Badger adds to the size of key and value when it
+// measures a transaction.
+const entryOverhead = 12
+
+// newRequest copies ops and does the part of the work that does not have to
+// wait for the turn.
+func newRequest(ops []store.Op) *request {
+	r := &request{writes: make([]write, len(ops)), done: make(chan struct{})}
+	for i := range ops {
+		w := write{key: []byte(hostPrefix + ops[i].Key), cond: ops[i].If}
+		if !ops[i].Delete {
+			w.rec, w.sum = newRecord(w.key, ops[i].Value)
+		}
+		r.writes[i] = w
+		r.size += len(w.key) + len(w.rec) + entryOverhead
+	}
+	return r
+}
+
+func (r *request) isDone() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// queue holds the requests that nobody has taken yet, in order of arrival.
+type queue struct {
+	mu struct {
+		sync.Mutex
+		waiting []*request
+	}
+}
+
+// A transaction of Badger is limited to 15 % of a memtable. The largest commit
+// fits with some room; a group stays below that.
+const (
+	maxGroupSize = 15*memTable/100 - 16<<10
+	maxGroupOps  = 2 * store.MaxCommitOps
+)
+
+func (q *queue) add(r *request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.waiting = append(q.mu.waiting, r)
+}
+
+// take removes as many requests as fit into a group.
+func (q *queue) take() []*request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n, size, ops := 0, 0, 0
+	for _, r := range q.mu.waiting {
+		size += r.size
+		ops += len(r.writes)
+		if n > 0 && (size > maxGroupSize || ops > maxGroupOps) {
+			break
+		}
+		n++
+	}
+	group := q.mu.waiting[:n:n]
+	q.mu.waiting = q.mu.waiting[n:]
+	if len(q.mu.waiting) == 0 {
+		q.mu.waiting = nil
+	}
+	return group
+}
+
+// withdraw removes a request, and reports false if it has been taken.
+func (q *queue) withdraw(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, waiting := range q.mu.waiting {
+		if waiting == r {
+			q.mu.waiting = append(q.mu.waiting[:i:i], q.mu.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// writeGroup commits what holds of a group, and finishes all of it. The caller
+// has the turn.
+func (s *Store) writeGroup(group []*request) {
+	accepted, seq, err := s.stageAndCommit(group)
+	if err == nil && len(accepted) > 0 {
+		oldest := s.reads.advance(seq, func() { s.publish(accepted) })
+		s.db.SetDiscardTs(oldest)
+		s.mark.schedule()
+	}
+	for _, r := range group {
+		if err != nil && r.err == nil {
+			r.rev, r.err = 0, err
+		}
+		close(r.done)
+	}
+}
+
+// stageAndCommit returns the requests that were written. The others have their
+// own error, or share the one returned.
+func (s *Store) stageAndCommit(group []*request) (accepted []*request, seq uint64, err error) {
+	if err := s.ready(); err != nil {
+		return nil, 0, err
+	}
+	seq = s.reads.last()
+	txn := s.db.NewTransactionAt(seq, true)
+	defer txn.Discard()
+	for _, r := range group {
+		if r.err = r.check(txn); r.err != nil {
+			continue
+		}
+		seq++
+		r.rev = store.Revision(seq)
+		if err := r.stage(txn); err != nil {
+			return nil, 0, err // nothing is written before commitAt
+		}
+		accepted = append(accepted, r)
+	}
+	if len(accepted) == 0 {
+		return nil, 0, nil
+	}
+	rec, sum := newRecord([]byte(seqKey), nil)
+	seal(rec, sum, seq)
+	if err := txn.SetEntry(badger.NewEntry([]byte(seqKey), rec)); err != nil {
+		return nil, 0, fmt.Errorf("commit: %v", err)
+	}
+	err = s.commitAt(txn, seq)
+	if f := s.failure.Load(); err == nil && f != nil {
+		err = f.cause // a sync failed behind Badger's back
+	}
+	if err != nil {
+		s.fail(err)
+		return nil, 0, fmt.Errorf("commit: outcome unknown: %v", err)
+	}
+	return accepted, seq, nil
+}
+
+// ready returns the error with which a group is refused before it is begun.
+func (s *Store) ready() error {
+	if f := s.failure.Load(); f != nil {
+		return fmt.Errorf("%w: %v", store.ErrFailed, f.cause)
+	}
+	return s.checkSpace(s.commitFree(), s.dir)
+}
+
+// check returns nil if all conditions hold. The transaction shows what the
+// group has written so far.
+func (r *request) check(txn *badger.Txn) error {
+	for i := range r.writes {
+		w := &r.writes[i]
+		if w.cond == store.Any {
+			continue
+		}
+		rev, err := revision(txn, w.key)
+		if err != nil {
+			return err
+		}
+		if !w.cond.Holds(store.Revision(rev)) {
+			return fmt.Errorf("%w: %q", store.ErrConflict, name(w.key))
+		}
+	}
+	return nil
+}
+
+func (r *request) stage(txn *badger.Txn) error {
+	for i := range r.writes {
+		w := &r.writes[i]
+		var err error
+		if w.rec == nil {
+			err = txn.Delete(w.key)
+		} else {
+			seal(w.rec, w.sum, uint64(r.rev))
+			err = txn.SetEntry(badger.NewEntry(w.key, w.rec))
+		}
+		if err != nil {
+			return fmt.Errorf("commit: %q: %v", name(w.key), err)
+		}
+	}
+	return nil
+}
+
+// commitAt writes and syncs a transaction. All that it writes gets seq for a
+// version.
+func commitAt(txn *badger.Txn, seq uint64) error { return txn.CommitAt(seq, nil) }

@@ -1,0 +1,39 @@
+package badger_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
+)
+
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "arc")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	ctx := context.Background()
+	for range 2 {
+		st, err := badger.Open(dir, &badger.Options{MinFree: 64 << 20})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		e, err := st.Get(ctx, "visits")
+		fmt.Printf("before: %q (%v)\n", e.Value, err)
+		if _, err := st.Commit(ctx, store.Op{Key: "visits", Value: append(e.Value, '|'), If: store.At(e.Rev)}); err != nil {
+			fmt.Println(err)
+		}
+		if err := st.Close(); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// before: "" (not found: "visits")
+	// before: "|" (<nil>)
+}

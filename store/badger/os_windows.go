@@ -1,0 +1,45 @@
+package badger
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// lockFile opens and locks a file, until it is closed or the process ends.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err = windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, new(windows.Overlapped))
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		err = store.ErrLocked
+	} else {
+		err = fmt.Errorf("lock %s: %w", name, err)
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// freeSpace returns the bytes that this user may still write on the disk of
+// dir.
+func freeSpace(dir string) (uint64, error) {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
+	return free, err
+}
+
+// syncDir does nothing: Windows has no way to sync a directory.
+func syncDir(string) error { return nil }

@@ -1,0 +1,189 @@
+package badger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Get returns the entry of key, or store.ErrNotFound.
+func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := store.CheckContext(ctx); err != nil {
+		return store.Entry{}, err
+	}
+	if err := store.CheckKey(key); err != nil {
+		return store.Entry{}, err
+	}
+	if err := s.enter(); err != nil {
+		return store.Entry{}, err
+	}
+	defer s.exit()
+	seq := s.reads.begin()
+	defer s.reads.end(seq)
+	txn := s.db.NewTransactionAt(seq, false)
+	defer txn.Discard()
+	e := store.Entry{Key: key}
+	err := read(txn, []byte(hostPrefix+key), func(rev uint64, value []byte) {
+		e.Rev, e.Value = store.Revision(rev), bytes.Clone(value)
+	})
+	if err != nil {
+		return store.Entry{}, err
+	}
+	return e, nil
+}
+
+// read calls fn with what a key holds. The value is valid during the call.
+func read(txn *badger.Txn, key []byte, fn func(rev uint64, value []byte)) error {
+	item, err := txn.Get(key)
+	if err != nil {
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return fmt.Errorf("%w: %q", store.ErrNotFound, name(key))
+		}
+		return fmt.Errorf("get %q: %v", name(key), err) // Badger's errors stay behind
+	}
+	return readItem(item, fn)
+}
+
+func readItem(item *badger.Item, fn func(rev uint64, value []byte)) error {
+	var damage error
+	err := item.Value(func(rec []byte) error {
+		rev, value, err := openRecord(item.Key(), rec)
+		if err != nil {
+			damage = err
+			return nil
+		}
+		fn(rev, value)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, name(item.Key()), err)
+	}
+	return damage
+}
+
+func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
+
+// Scan yields the entries of r in key order, as of the moment at which the
+// iteration began.
+func (s *Store) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		if err := store.CheckContext(ctx); err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		sc, err := s.openScan(r)
+		if err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		defer sc.close()
+		for more := true; more; {
+			if more, err = sc.next(); err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+			for _, e := range sc.batch {
+				if err := ctx.Err(); err != nil {
+					yield(store.Entry{}, err)
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A scan reads a batch of entries at a time, so that it is not inside Badger
+// while the caller's code runs.
+const (
+	batchEntries = 64
+	batchBytes   = 256 << 10
+)
+
+// scan is an iteration under way. It is used by one goroutine, and released
+// by Close when nobody is inside Badger.
+type scan struct {
+	s     *Store
+	txn   *badger.Txn
+	it    *badger.Iterator
+	seq   uint64
+	after []byte // the key not to be yielded, if the scan began there
+	left  int    // entries that Limit allows; negative: any number
+	batch []store.Entry
+}
+
+func (s *Store) openScan(r store.Range) (*scan, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.exit()
+	return s.scanAt(s.reads.begin(), r), nil
+}
+
+// scanAt takes over the snapshot. The caller is inside Badger.
+func (s *Store) scanAt(seq uint64, r store.Range) *scan {
+	sc := &scan{s: s, seq: seq, left: r.Limit, after: []byte(hostPrefix + r.After)}
+	if r.Limit <= 0 {
+		sc.left = -1
+	}
+	sc.txn = s.db.NewTransactionAt(seq, false)
+	// Values are in the tables: prefetching would only start goroutines.
+	sc.it = sc.txn.NewIterator(badger.IteratorOptions{Prefix: []byte(hostPrefix + r.Prefix)})
+	sc.it.Seek([]byte(hostPrefix + max(r.Prefix, r.After)))
+	s.reads.register(sc)
+	return sc
+}
+
+// next fills the batch, and reports whether there may be another.
+func (sc *scan) next() (more bool, err error) {
+	if err := sc.s.enter(); err != nil {
+		return false, err
+	}
+	defer sc.s.exit()
+	sc.batch = sc.batch[:0]
+	size := 0
+	for ; sc.it.Valid(); sc.it.Next() {
+		if sc.left == 0 {
+			return false, nil
+		}
+		if len(sc.batch) == batchEntries || size >= batchBytes {
+			return true, nil
+		}
+		item := sc.it.Item()
+		if bytes.Equal(item.Key(), sc.after) {
+			continue
+		}
+		e := store.Entry{Key: name(item.Key())}
+		if err := readItem(item, func(rev uint64, value []byte) {
+			e.Rev, e.Value = store.Revision(rev), bytes.Clone(value)
+		}); err != nil {
+			return false, err
+		}
+		sc.batch = append(sc.batch, e)
+		size += len(e.Key) + len(e.Value)
+		sc.left--
+	}
+	return false, nil
+}
+
+// close ends the iteration, unless Close has done so.
+func (sc *scan) close() {
+	sc.s.use.RLock()
+	defer sc.s.use.RUnlock()
+	if sc.s.reads.unregister(sc) {
+		sc.release()
+	}
+}
+
+func (sc *scan) release() {
+	sc.it.Close()
+	sc.txn.Discard()
+}
