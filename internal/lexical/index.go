@@ -54,8 +54,9 @@ type Index struct {
 	terms  []term            // by number
 	free   []uint32          // numbers without a term
 	docs   []doc             // by slot
+	length []float64         // by slot; apart from docs, since every posting reads it
 	live   int
-	length float64 // of all live docs
+	total  float64 // of length
 }
 
 type term struct {
@@ -71,7 +72,6 @@ type posting struct {
 }
 
 type doc struct {
-	length           float64
 	terms            []uint32 // distinct, for deletion
 	trigger, content vector
 }
@@ -87,13 +87,14 @@ func (ix *Index) Len() int { return ix.live }
 func (ix *Index) Put(slot uint32, d Doc) {
 	for uint32(len(ix.docs)) <= slot {
 		ix.docs = append(ix.docs, doc{})
+		ix.length = append(ix.length, 0)
 	}
-	in := doc{}
+	in, length := doc{}, 0.0
 	tf := make(map[uint32]float32)
 	add := func(terms []text.Term, weight float64) {
 		for _, t := range terms {
 			tf[ix.intern(t)] += float32(weight)
-			in.length += weight * t.Weight()
+			length += weight * t.Weight()
 		}
 	}
 	add(d.Trigger, triggerWeight)
@@ -112,8 +113,9 @@ func (ix *Index) Put(slot uint32, d Doc) {
 		in.terms = append(in.terms, id)
 	}
 	ix.docs[slot] = in
+	ix.length[slot] = length
 	ix.live++
-	ix.length += in.length
+	ix.total += length
 }
 
 // Delete removes slot.
@@ -130,8 +132,8 @@ func (ix *Index) Delete(slot uint32) {
 		}
 	}
 	ix.live--
-	ix.length -= d.length
-	ix.docs[slot] = doc{}
+	ix.total -= ix.length[slot]
+	ix.docs[slot], ix.length[slot] = doc{}, 0
 }
 
 func (t *term) find(slot uint32) (int, bool) {
@@ -165,7 +167,7 @@ func (ix *Index) idf(df int) float64 {
 }
 
 func (ix *Index) meanLength() float64 {
-	mean := ix.length / float64(max(ix.live, 1))
+	mean := ix.total / float64(max(ix.live, 1))
 	if mean <= minLength {
 		return minLength
 	}

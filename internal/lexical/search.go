@@ -57,7 +57,7 @@ func (ix *Index) Search(sc *Scratch, query []text.Term) []Match {
 				sc.touched = append(sc.touched, p.slot)
 			}
 			tf := float64(p.tf)
-			sc.scores[p.slot] += gain * tf / (tf + k1*(1-b+b*ix.docs[p.slot].length/mean))
+			sc.scores[p.slot] += gain * tf / (tf + k1*(1-b+b*ix.length[p.slot]/mean))
 		}
 	}
 	sc.matches = sc.matches[:0]
