@@ -1,69 +1,207 @@
 package memory
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
-	"iter"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
-var errStub = errors.New("stub")
+// Bank holds the memories of all scopes of a store, in memory as well as on
+// disk. It may be used concurrently. Close it before the store.
+type Bank struct {
+	st       store.Store
+	w        *flush.Writer
+	o        Options
+	sanitize redact.Sanitizer
+	scratch  sync.Pool // *scratch
+	closed   atomic.Bool
 
-// Bank holds the memories of all scopes.
-type Bank struct{ st store.Store }
+	mu struct {
+		sync.RWMutex
+		shards map[Scope]*shard
+	}
+}
 
-// Open loads the memories of st.
+// Open loads the memories of st, and indexes them. A damaged record is an
+// error that names its key. St stays open when the Bank is closed.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
-	return &Bank{st}, nil
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	err := o.fill()
+	if st == nil {
+		err = errors.Join(err, errors.New("memory: no store"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for o.Seed == 0 {
+		var b [8]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			return nil, fmt.Errorf("memory: seed: %w", err)
+		}
+		o.Seed = binary.BigEndian.Uint64(b[:])
+	}
+	b := &Bank{st: st, w: flush.New(st), o: o}
+	b.scratch.New = func() any { return new(scratch) }
+	b.mu.shards = make(map[Scope]*shard)
+	if err := b.load(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
+	}
+	return b, nil
 }
 
-// Space is the view of one scope.
-type Space struct {
-	b     *Bank
-	scope Scope
+func (b *Bank) load(ctx context.Context) error {
+	parts := make(map[string]*shard)
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, recordPart)}) {
+		if err != nil {
+			return err
+		}
+		r, err := decodeRecord(e)
+		if err != nil {
+			return err
+		}
+		sh := b.shardFor(r.Scope)
+		parts[sh.part] = sh
+		sh.put(r, new(counts), e.Rev)
+	}
+	var strays []stray
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, countsPart)}) {
+		if err != nil {
+			return err
+		}
+		c, err := decodeCounts(e)
+		if err != nil {
+			return err
+		}
+		s := stray{key: e.Key, counts: c}
+		if p := key.Split(e.Key); len(p) == 4 && parts[p[2]] != nil {
+			s.sh, s.id = parts[p[2]], ID(p[3])
+			if old := s.sh.entry(s.id); old != nil && old.rec.ID == s.id {
+				s.sh.count(map[ID]*counts{s.id: c})
+				continue
+			}
+		}
+		strays = append(strays, s)
+	}
+	return b.settle(ctx, strays)
 }
 
-// In returns the view of one scope.
-func (b *Bank) In(s Scope) Space { return Space{b, s} }
-
-// Flush writes what is pending.
-func (b *Bank) Flush(ctx context.Context) error { return nil }
-
-// Close flushes and stops.
-func (b *Bank) Close() error { return nil }
-
-func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) { return Receipt{}, errStub }
-func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Receipt, error) {
-	return nil, errStub
-}
-func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error)              { return nil, errStub }
-func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) { return nil, errStub }
-func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error) {
-	return Explanation{}, errStub
-}
-func (s Space) Feedback(ctx context.Context, f Feedback) error      { return errStub }
-func (s Space) Get(ctx context.Context, id ID) (Record, error)      { return Record{}, errStub }
-func (s Space) Trust(ctx context.Context, id ID) error              { return errStub }
-func (s Space) Forget(ctx context.Context, id ID) error             { return errStub }
-func (s Space) Revoke(ctx context.Context, src Source) (int, error) { return 0, errStub }
-func (s Space) Health(ctx context.Context) (Health, error)          { return Health{}, errStub }
-func (s Space) Decay(ctx context.Context) (DecayReport, error)      { return DecayReport{}, errStub }
-func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
-	return ConsolidateReport{}, errStub
-}
-func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
-	return func(func(Record, error) bool) {}
+// stray are counters without a record of their own: the process ended after
+// the record was merged into another, or forgotten, and before its counters
+// followed.
+type stray struct {
+	sh     *shard
+	id     ID
+	key    string
+	counts *counts
 }
 
-// Similarity tells how alike two texts are.
-func Similarity(a, b string) float64 { return 0 }
-
-// Render fences recalled text as data.
-func Render(hits []Hit) string { return "" }
-
-type prior struct{ mean, weight float64 }
-
-func posterior(p prior, helped, failed, misled float64) float64 {
-	return (p.mean*p.weight + helped) / (p.weight + helped + misled + 0.2*failed)
+// settle adds strays to the record that theirs was merged into, if any, and
+// removes them.
+func (b *Bank) settle(ctx context.Context, strays []stray) error {
+	for _, s := range strays {
+		ops := []store.Op{{Key: s.key, Delete: true}}
+		if s.sh != nil {
+			if e := s.sh.entry(s.id); e != nil {
+				sum := e.counts.sum(s.counts)
+				op, err := s.sh.encodeCounts(e.rec.ID, sum)
+				if err != nil {
+					return err
+				}
+				ops = append(ops, op)
+				s.sh.count(map[ID]*counts{e.rec.ID: sum})
+			}
+		}
+		if err := b.w.Add(ctx, ops...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// shard returns what is in memory of a scope, or nil.
+func (b *Bank) shard(s Scope) *shard {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.mu.shards[s]
+}
+
+// shardFor returns what is in memory of a scope, which it makes if need be.
+func (b *Bank) shardFor(s Scope) *shard {
+	if sh := b.shard(s); sh != nil {
+		return sh
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sh, ok := b.mu.shards[s]
+	if !ok {
+		sh = newShard(s)
+		b.mu.shards[s] = sh
+	}
+	return sh
+}
+
+// In returns the view of one scope. A bad scope is ErrScope at the first use
+// of the view.
+func (b *Bank) In(s Scope) Space { return Space{b: b, scope: s, err: s.check()} }
+
+// Flush writes the counters that are in memory only, and waits for it.
+func (b *Bank) Flush(ctx context.Context) error {
+	if b.closed.Load() {
+		return store.ErrClosed
+	}
+	return b.w.Flush(ctx)
+}
+
+// Close writes the counters that are in memory only. The Bank's methods return
+// store.ErrClosed from then on. It does not close the store, and is idempotent.
+func (b *Bank) Close() error {
+	b.closed.Store(true)
+	return b.w.Close()
+}
+
+// add hands ops to the writer behind. They are in its hands if taken is true,
+// even if there is an error, which may be that of an earlier group.
+func (b *Bank) add(ctx context.Context, ops ...store.Op) (taken bool, err error) {
+	err = b.w.Add(ctx, ops...)
+	if err == nil {
+		return true, nil
+	}
+	// All ops of a call go together: one of them tells.
+	op := ops[0]
+	if p, ok := b.w.Pending(op.Key); ok {
+		return p.Delete == op.Delete && bytes.Equal(p.Value, op.Value), err
+	}
+	e, look := b.st.Get(ctx, op.Key)
+	if look != nil {
+		return op.Delete && errors.Is(look, store.ErrNotFound), err
+	}
+	return !op.Delete && bytes.Equal(e.Value, op.Value), err
+}
+
+// read returns what was written behind under key, or store.ErrNotFound.
+func (b *Bank) read(ctx context.Context, key string) (store.Entry, error) {
+	if op, ok := b.w.Pending(key); ok {
+		if op.Delete {
+			return store.Entry{}, store.ErrNotFound
+		}
+		return store.Entry{Key: key, Value: op.Value}, nil
+	}
+	return b.st.Get(ctx, key)
+}
+
+// now returns the time by the Bank's clock.
+func (b *Bank) now() time.Time { return b.o.Now().UTC().Round(0) }

@@ -1,19 +1,157 @@
 package memory
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
 // Feedback says what became of the records that were shown for a task.
 type Feedback struct {
 	// Key makes it idempotent: one Key counts once, for all time. Required,
 	// at most 256 bytes.
 	Key string
 	// Injected are the records that were shown, Utilized those of them that
-	// were used, Misled those that led astray. A record that is utilized but
-	// was not injected is ignored, and so is an id that the scope does not
-	// know. Misled outweighs Utilized.
-	Injected, Utilized, Misled []ID
+	// were used. A record that is utilized but was not injected is ignored.
+	Injected, Utilized []ID
+	// Misled are records that led astray, injected or not. It outweighs
+	// Utilized.
+	Misled []ID
 	// Delivered says that the task was delivered. If not, nobody helped and
 	// nobody is blamed but Misled.
 	Delivered bool
 	// Situation is the situation that it counts for, besides the overall
-	// counts; "": none. At most 256 bytes. A record keeps the last 32.
+	// counts; "": none. A record keeps the last 32 of them, as hashes.
 	Situation string
+}
+
+func (f *Feedback) check() error {
+	if f.Key == "" {
+		return fmt.Errorf("key: %w", ErrEmpty)
+	}
+	if err := key.CheckID("key", f.Key); err != nil {
+		return err
+	}
+	for _, ids := range []struct {
+		name string
+		ids  []ID
+	}{{"injected", f.Injected}, {"utilized", f.Utilized}, {"misled", f.Misled}} {
+		if len(ids.ids) > MaxFeedback {
+			return &store.LimitError{Field: ids.name, Limit: MaxFeedback, Got: len(ids.ids)}
+		}
+	}
+	if len(f.Situation) > MaxText {
+		return &store.LimitError{Field: "situation", Limit: MaxText, Got: len(f.Situation)}
+	}
+	return nil
+}
+
+// of returns what the feedback says of the record that the id names, 0 for
+// nothing.
+func (f *Feedback) of(id ID) effect {
+	switch {
+	case slices.Contains(f.Misled, id):
+		return misled
+	case !f.Delivered || !slices.Contains(f.Injected, id):
+		return 0
+	case slices.Contains(f.Utilized, id):
+		return helped
+	default:
+		return failed
+	}
+}
+
+// Feedback moves the counters of the records that were shown: of those that
+// were used in a task that was delivered, Helped; of the others in it, Failed;
+// of those that misled, Misled. It is visible at once, and on disk within 50
+// ms or, with Options.Sync, when Feedback returns. Ids that the scope does not
+// know are ignored: a record that was found in another scope gets its feedback
+// there.
+//
+// An error of the store may be that of earlier feedback, which is tried again;
+// call it again with the same Key if in doubt.
+func (s Space) Feedback(ctx context.Context, f Feedback) error {
+	if err := s.feedback(ctx, &f); err != nil {
+		return fmt.Errorf("memory: feedback: %w", err)
+	}
+	return nil
+}
+
+func (s Space) feedback(ctx context.Context, f *Feedback) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return nil // there is nobody whom it could be about
+	}
+	if err := s.b.apply(ctx, sh, f); err != nil || !s.b.o.Sync {
+		return err
+	}
+	return s.b.w.Flush(ctx)
+}
+
+// applied is what is stored under the key of a feedback.
+type applied struct {
+	At time.Time `cbor:"1,keyasint"`
+}
+
+func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
+	marker := sh.feedbackKey(f.Key)
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	if _, err := b.read(ctx, marker); !errors.Is(err, store.ErrNotFound) {
+		return err // nil: it was applied before
+	}
+	now := b.now()
+	value, err := codec.Encode(marker, applied{now})
+	if err != nil {
+		return err
+	}
+	ops := []store.Op{{Key: marker, Value: value}}
+	changes := sh.effects(f, now)
+	for id, c := range changes {
+		op, err := sh.encodeCounts(id, c)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, op)
+	}
+	taken, err := b.add(ctx, ops...)
+	if taken {
+		sh.count(changes)
+	}
+	return err
+}
+
+// effects returns the new counters of the records that the feedback is about.
+// A record that is named twice, by a former id too, counts once.
+func (sh *shard) effects(f *Feedback, now time.Time) map[ID]*counts {
+	said := make(map[*entry]effect)
+	sh.mu.RLock()
+	for _, ids := range [][]ID{f.Injected, f.Misled} {
+		for _, id := range ids {
+			if e := sh.entryLocked(id); e != nil {
+				said[e] = max(said[e], f.of(id))
+			}
+		}
+	}
+	sh.mu.RUnlock()
+	hash := hashSituation(f.Situation)
+	changes := make(map[ID]*counts)
+	for e, eff := range said {
+		if eff != 0 {
+			changes[e.rec.ID] = e.counts.after(eff, hash, now)
+		}
+	}
+	return changes
 }

@@ -1,5 +1,7 @@
 package memory
 
+import "context"
+
 // The values of Health.Status.
 const (
 	Healthy        = "HEALTHY"
@@ -9,26 +11,53 @@ const (
 // Health is the state of a scope.
 type Health struct {
 	Status        string // Healthy if there are memories, feedback, and no Issues
-	Total         int    // records, archived ones included
+	Total         int    // records, quarantined and archived ones included
 	Kinds         map[Kind]int
-	Effectiveness float64 // of all records together; 0.5 when nothing is known
+	Effectiveness float64 // the posterior of all records' counts together; 0.5 when nothing is known
 	Feedback      int     // records that have had feedback
 	Quarantined   int
 	Archived      int
 	Issues        []string
 }
 
-// DecayReport says what Decay did. Total = Kept + Archived + Already.
-type DecayReport struct {
-	Total    int // records
-	Kept     int // in use, or young
-	Archived int // by this call
-	Already  int // archived before
+// Health returns the state of the scope.
+func (s Space) Health(ctx context.Context) (Health, error) {
+	if err := s.ready(ctx); err != nil {
+		return Health{}, err
+	}
+	h := Health{Status: Healthy, Kinds: make(map[Kind]int)}
+	var all counts
+	if sh := s.b.shard(s.scope); sh != nil {
+		for _, e := range sh.snapshot() {
+			h.add(e)
+			all.Helped += e.counts.Helped
+			all.Failed += e.counts.Failed
+			all.Misled += e.counts.Misled
+		}
+	}
+	h.Effectiveness = all.effectiveness(0)
+	switch {
+	case h.Total == 0:
+		h.Issues = append(h.Issues, "No memories yet")
+	case h.Feedback == 0:
+		h.Issues = append(h.Issues, "No feedback recorded - learning loop not closed")
+	}
+	if len(h.Issues) > 0 {
+		h.Status = NeedsAttention
+	}
+	return h, nil
 }
 
-// ConsolidateReport says what Consolidate did. Before = After + Merged.
-type ConsolidateReport struct {
-	Before int // records
-	Merged int // records that are now part of another
-	After  int
+func (h *Health) add(e *entry) {
+	h.Total++
+	h.Kinds[e.rec.Kind]++
+	if e.counts.feedback() > 0 {
+		h.Feedback++
+	}
+	if !e.rec.Trusted {
+		h.Quarantined++
+	}
+	if e.counts.Archived {
+		h.Archived++
+	}
 }

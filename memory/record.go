@@ -75,7 +75,7 @@ type Variant struct {
 type Stats struct {
 	Helped   int       // shown and used in a task that was delivered, or derived again from one
 	Failed   int       // shown but not used in a task that was delivered
-	Misled   int       // named as misleading
+	Misled   int       // named as misleading, delivered or not
 	Exposed  int       // feedbacks that changed one of the other counters
 	LastUsed time.Time // when it helped last; zero: never
 }
@@ -107,7 +107,7 @@ type Record struct {
 // help when it is shown, in [0,1]: the mean of a Beta posterior, 0.5 when
 // nothing is known. See [Parts].
 func (r Record) Effectiveness() float64 {
-	return posterior(prior{0.5, 2}, float64(r.Stats.Helped), float64(r.Stats.Failed), float64(r.Stats.Misled))
+	return posterior(flat, r.Stats.Helped, r.Stats.Failed, r.Stats.Misled)
 }
 
 // String names the record without its texts.
@@ -123,9 +123,14 @@ func (r Record) LogValue() slog.Value {
 
 func (r *Record) clone() Record {
 	c := *r
-	c.Links = slices.Clone(r.Links)
-	c.Variants = slices.Clone(r.Variants)
-	c.Vector = slices.Clone(r.Vector)
-	c.Plan = slices.Clone(r.Plan)
+	c.own()
 	return c
+}
+
+// own makes r's slices its own.
+func (r *Record) own() {
+	r.Links = slices.Clone(r.Links)
+	r.Variants = slices.Clone(r.Variants)
+	r.Vector = slices.Clone(r.Vector)
+	r.Plan = slices.Clone(r.Plan)
 }

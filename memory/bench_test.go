@@ -1,0 +1,118 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// drafts returns n memories of words drawn from a Zipf distribution.
+func drafts(n, words int) []memory.Draft {
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rng, 1.1, 8, 20_000)
+	sentence := func(n int) string {
+		ws := make([]string, n)
+		for i := range ws {
+			ws[i] = word(zipf.Uint64())
+		}
+		return strings.Join(ws, " ")
+	}
+	ds := make([]memory.Draft, n)
+	for i := range ds {
+		ds[i] = memory.Draft{Kind: memory.Pattern, Trigger: sentence(words / 3), Content: sentence(words - words/3)}
+	}
+	return ds
+}
+
+// word spells a number, so that words have letters only.
+func word(n uint64) string {
+	syllables := []string{"ba", "ke", "li", "mo", "nu", "pra", "ste", "tri", "vo", "zur"}
+	w := ""
+	for {
+		w += syllables[n%10]
+		if n /= 10; n == 0 {
+			return w + "t"
+		}
+	}
+}
+
+func benchSpace(b *testing.B, n, words int) (memory.Space, []memory.Draft) {
+	bank, err := memory.Open(context.Background(), store.NewMem(), nil)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, bank.Close()) })
+	s := bank.In("acme/user-42")
+	ds := drafts(n, words)
+	_, err = s.RememberAll(context.Background(), ds)
+	require.NoError(b, err)
+	return s, ds
+}
+
+func BenchmarkRecall(b *testing.B) {
+	for _, c := range []struct{ n, words int }{{100, 12}, {10_000, 30}, {100_000, 30}} {
+		b.Run(fmt.Sprintf("n=%d", c.n), func(b *testing.B) {
+			s, ds := benchSpace(b, c.n, c.words)
+			queries := make([]string, 64)
+			for i := range queries {
+				queries[i] = strings.Join(strings.Fields(ds[i*len(ds)/64].Content)[:5], " ")
+			}
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Recall(context.Background(), memory.Query{Text: queries[i%64], Situation: "x"}); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkRemember(b *testing.B) {
+	s, _ := benchSpace(b, 10_000, 30)
+	ds := drafts(200_000, 30)[10_000:]
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Remember(context.Background(), ds[i%len(ds)]); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+}
+
+func BenchmarkFeedback(b *testing.B) {
+	s, _ := benchSpace(b, 100, 12)
+	hits, err := s.Recall(context.Background(), memory.Query{K: 8})
+	require.NoError(b, err)
+	shown := ids(hits)
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		i++
+		f := memory.Feedback{Key: fmt.Sprint(i), Injected: shown, Utilized: shown[:2], Delivered: true, Situation: "x"}
+		if err := s.Feedback(context.Background(), f); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	st := store.NewMem()
+	bank, err := memory.Open(context.Background(), st, nil)
+	require.NoError(b, err)
+	_, err = bank.In("acme/user-42").RememberAll(context.Background(), drafts(10_000, 30))
+	require.NoError(b, err)
+	require.NoError(b, bank.Close())
+	for b.Loop() {
+		bank, err := memory.Open(context.Background(), st, nil)
+		require.NoError(b, err)
+		require.NoError(b, bank.Close())
+	}
+}

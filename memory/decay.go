@@ -1,0 +1,99 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// A record is archived when it is older than unusedAfter and had fewer than
+// minUses uses. With the default half-life its recency is below 0.06 then.
+const (
+	unusedAfter = 30 * 24 * time.Hour
+	minUses     = 2
+)
+
+// DecayReport says what Decay did. Total = Kept + Archived + Already.
+type DecayReport struct {
+	Total    int // records
+	Kept     int // in use, or young
+	Archived int // by this call
+	Already  int // archived before
+}
+
+// Decay archives what is not used: records that have had fewer than two
+// feedbacks and that were neither used, said again, made, nor dated within
+// the last 30 days. Nothing is deleted: Query.Archived finds them, and being
+// said or used again brings them back. Fading itself needs no call, since
+// recency is computed when it is read.
+func (s Space) Decay(ctx context.Context) (DecayReport, error) {
+	var report DecayReport
+	if err := s.ready(ctx); err != nil {
+		return report, err
+	}
+	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return report, nil
+	}
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	cutoff := s.b.now().Add(-unusedAfter)
+	var unused []*entry
+	for _, e := range sh.snapshot() {
+		report.Total++
+		switch {
+		case e.counts.Archived:
+			report.Already++
+		case e.unused(cutoff):
+			unused = append(unused, e)
+		default:
+			report.Kept++
+		}
+	}
+	for chunk := range slices.Chunk(unused, maxGroupOps/4) {
+		if err := s.b.archive(ctx, sh, chunk); err != nil {
+			report.Kept += len(unused) - report.Archived
+			return report, fmt.Errorf("memory: decay: %w", err)
+		}
+		report.Archived += len(chunk)
+	}
+	if err := s.b.w.Flush(ctx); err != nil {
+		return report, fmt.Errorf("memory: decay: %w", err)
+	}
+	return report, nil
+}
+
+func (e *entry) unused(cutoff time.Time) bool {
+	if e.counts.feedback() >= minUses {
+		return false
+	}
+	for _, t := range []time.Time{e.counts.LastUsed, e.counts.Said, e.rec.Known, e.rec.At} {
+		if t.After(cutoff) {
+			return false
+		}
+	}
+	return true
+}
+
+// archive sets the records aside. The caller holds edit.
+func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry) error {
+	var ops []store.Op
+	changes := make(map[ID]*counts)
+	for _, e := range es {
+		c := e.counts.clone()
+		c.Archived = true
+		op, err := sh.encodeCounts(e.rec.ID, c)
+		if err != nil {
+			return err
+		}
+		ops, changes[e.rec.ID] = append(ops, op), c
+	}
+	taken, err := b.add(ctx, ops...)
+	if taken {
+		sh.count(changes)
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Explain says why the query ranks the record where it does, or why it leaves
+// it out. The record may be in one of the further scopes of the query; one
+// that is in none of them is store.ErrNotFound.
+func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error) {
+	var x Explanation
+	err := s.with(ctx, &q, func(sc *scratch) error {
+		sh, e := s.locate(&sc.query, id)
+		if e == nil {
+			return fmt.Errorf("record %q: %w", id, store.ErrNotFound)
+		}
+		s.find(sc)
+		slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
+		x = s.explanation(sc, e)
+		sh.mu.RLock()
+		defer sh.mu.RUnlock()
+		if now := sh.entryLocked(e.rec.ID); now != nil {
+			for _, w := range sh.mu.index.Words(&sc.index, sc.query.text, now.slot) {
+				x.Words = append(x.Words, Word{Text: w.Text, Weight: w.Share, Found: w.Found})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return Explanation{}, fmt.Errorf("memory: explain: %w", err)
+	}
+	return x, nil
+}
+
+// locate returns the record that the id leads to in the scopes of the query.
+func (s Space) locate(q *query, id ID) (*shard, *entry) {
+	for _, scope := range q.scopes {
+		if sh := s.b.shard(scope); sh != nil {
+			if e := sh.entry(id); e != nil {
+				return sh, e
+			}
+		}
+	}
+	return nil, nil
+}
+
+// explanation says where e is among sc.found, which is in order.
+func (s Space) explanation(sc *scratch, e *entry) Explanation {
+	q := &sc.query
+	x := Explanation{ID: e.rec.ID, Of: len(sc.found)}
+	i := slices.IndexFunc(sc.found, func(f found) bool { return f.rec.ID == e.rec.ID && f.rec.Scope == e.rec.Scope })
+	if i < 0 {
+		x.Parts = s.parts(q, &found{entry: e})
+		if x.Reason = q.excludes(e); x.Reason == "" {
+			x.Reason = "it shares no word with the query"
+		}
+		return x
+	}
+	f := &sc.found[i]
+	x.Rank, x.Returned, x.Score, x.Parts = i+1, i < q.k, f.score, s.parts(q, f)
+	x.Reason = fmt.Sprintf("rank %d of %d", x.Rank, x.Of)
+	if !x.Returned {
+		x.Reason += fmt.Sprintf(", beyond the first %d", q.k)
+	}
+	switch {
+	case q.all:
+		x.Reason += ": there is no text, so effectiveness and recency count"
+	case f.near:
+		x.Reason += ": its relevance is near the best, so effectiveness and recency count too"
+	default:
+		x.Reason += fmt.Sprintf(": its relevance is below %.1f of the best, so nothing else counts", gate)
+	}
+	return x
+}

@@ -1,0 +1,206 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Forget removes a record for good, with all that was merged into it: from the
+// index, the store and the counters. Its Key, if it had one, is remembered as a
+// hash, so that a draft that is delivered again is Rejected. Records that were
+// derived from it stay; see Revoke.
+func (s Space) Forget(ctx context.Context, id ID) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	sh, _, err := s.lookup(id)
+	if err != nil {
+		return err
+	}
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	_, e, err := s.lookup(id) // again: it may have changed
+	if err != nil {
+		return err
+	}
+	if err := s.b.erase(ctx, sh, []*entry{e}); err != nil {
+		return fmt.Errorf("memory: forget %q: %w", id, err)
+	}
+	return nil
+}
+
+// Revoke removes what comes from a source, and everything that was derived
+// from that, as far as Links without a Rel tell. A record that other sources
+// have said as well stays, with their texts. It returns how many records were
+// removed.
+//
+// A source is meant by its Ref with its Origin, by its Run whatever the
+// origin, by both, or by its Origin alone; the zero Source is ErrEmpty. After
+// an error some records may be gone: call it again to complete it.
+func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
+	if err := s.ready(ctx); err != nil {
+		return 0, err
+	}
+	if src == (Source{}) {
+		return 0, fmt.Errorf("memory: revoke: source: %w", ErrEmpty)
+	}
+	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return 0, nil
+	}
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	gone, cut := sh.revoked(s.b.cleanSource(src))
+	// What was derived goes first: until it is gone, the next call finds it by
+	// what it was derived from.
+	slices.Reverse(gone)
+	for chunk := range slices.Chunk(gone, eraseChunk) {
+		if err := s.b.erase(ctx, sh, chunk); err != nil {
+			return 0, fmt.Errorf("memory: revoke: %w", err)
+		}
+	}
+	for _, c := range cut {
+		if err := s.b.rewrite(ctx, sh, c.old, c.rec); err != nil {
+			return 0, fmt.Errorf("memory: revoke: %w", err)
+		}
+	}
+	return len(gone), nil
+}
+
+func (src Source) covers(s Source) bool {
+	switch {
+	case src.Ref != "" && (s.Origin != src.Origin || s.Ref != src.Ref):
+		return false
+	case src.Run != "" && s.Run != src.Run:
+		return false
+	}
+	return src.Ref != "" || src.Run != "" || s.Origin == src.Origin
+}
+
+// cutting is a record that stays without what came from a source.
+type cutting struct {
+	old *entry
+	rec *Record
+}
+
+// revoked returns the records that go with a source, each before those that
+// were derived from it, and those that stay in part.
+func (sh *shard) revoked(src Source) (gone []*entry, cut []cutting) {
+	all := byTime(sh.snapshot())
+	roots := make(map[ID]bool) // what is derived from them goes
+	seen := make(map[*entry]bool)
+	mark := func(e *entry) {
+		roots[e.rec.ID] = true
+		for _, v := range e.rec.Variants {
+			if v.ID != "" {
+				roots[v.ID] = true
+			}
+		}
+	}
+	take := func(e *entry) {
+		seen[e] = true
+		gone = append(gone, e)
+		mark(e)
+	}
+	for _, e := range all {
+		rec, left := without(e.rec, src)
+		switch {
+		case !left:
+			take(e)
+		case rec != nil:
+			cut = append(cut, cutting{e, rec})
+			if src.covers(e.rec.Source) {
+				mark(e)
+			}
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, e := range all {
+			if !seen[e] && slices.ContainsFunc(e.rec.Links, func(l Link) bool { return l.Rel == "" && roots[l.To] }) {
+				take(e)
+				grown = true
+			}
+		}
+	}
+	cut = slices.DeleteFunc(cut, func(c cutting) bool { return seen[c.old] })
+	return gone, cut
+}
+
+// without returns r less what came from src, nil if that changes nothing, and
+// whether anything is left. If the record's own text goes, that of the first
+// variant that stays takes its place.
+func without(r *Record, src Source) (rec *Record, left bool) {
+	own := src.covers(r.Source)
+	if !own && !slices.ContainsFunc(r.Variants, func(v Variant) bool { return src.covers(v.Source) }) {
+		return nil, true
+	}
+	n := r.clone()
+	n.Variants = nil
+	for _, v := range r.Variants {
+		if src.covers(v.Source) {
+			continue
+		}
+		if v.Content == "" {
+			v.Trigger, v.Content = r.Trigger, r.Content
+		}
+		n.Variants = append(n.Variants, v)
+	}
+	if own {
+		if len(n.Variants) == 0 {
+			return nil, false
+		}
+		first := n.Variants[0]
+		n.Source, n.At, n.Trigger, n.Content = first.Source, first.At, first.Trigger, first.Content
+		n.Plan, n.Vector = nil, nil // they came with the text that goes
+		n.Variants = n.Variants[1:]
+	}
+	for i := range n.Variants {
+		if v := &n.Variants[i]; v.Trigger == n.Trigger && v.Content == n.Content {
+			v.Trigger, v.Content = "", ""
+		}
+	}
+	return &n, true
+}
+
+// eraseChunk is how many records are erased in a commit: each takes a delete,
+// and a receipt for each Key that led to it.
+const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
+
+// erase removes records from the store and from memory, in one commit, and
+// their counters after that. The caller holds edit.
+func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
+	var ops, counters []store.Op
+	var ids []ID
+	for _, e := range es {
+		id := e.rec.ID
+		ids = append(ids, id)
+		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(e.rev)})
+		counters = append(counters, store.Op{Key: sh.countsKey(id), Delete: true})
+		former := []ID{id}
+		for _, v := range e.rec.Variants {
+			former = append(former, v.ID)
+		}
+		for _, id := range former {
+			if !id.keyed() {
+				continue
+			}
+			op, err := sh.encodeReceipt(id, Receipt{Disposition: Rejected, Reason: "forgotten"})
+			if err != nil {
+				return err
+			}
+			ops = append(ops, op)
+		}
+	}
+	if _, err := b.st.Commit(ctx, ops...); err != nil {
+		return err
+	}
+	sh.remove(ids...)
+	if _, err := b.add(ctx, counters...); err != nil {
+		return err
+	}
+	return b.w.Flush(ctx)
+}

@@ -1,0 +1,307 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/lexical"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/store"
+)
+
+// A group of RememberAll is committed before it outgrows a commit.
+const (
+	maxGroupOps   = store.MaxCommitOps / 4
+	maxGroupBytes = store.MaxCommitBytes - store.MaxValue
+)
+
+// Remember keeps a draft. When it returns without an error, the memory is
+// visible and on disk.
+//
+// A near-duplicate of a record (same kind, trigger and content both at least
+// 0.85 similar by [Similarity], the same numbers and negations) becomes a
+// Variant of it: Strengthened if the draft's origin is Derived, Merged
+// otherwise. A plan that the record has stays. Episodes are never duplicates:
+// what was said twice was said twice. A trusted and a quarantined text are
+// not merged either, but a Derived draft of another run that says exactly the
+// same as a quarantined record makes that trusted, with the draft's plan.
+//
+// A Failure or Pattern whose trigger has fewer than 10 characters is Rejected,
+// without an error. The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector,
+// ErrPlan, ErrID and *store.LimitError for a bad draft, and those of the
+// store; an error that the store does not call definite leaves it open whether
+// the draft was kept, so retry with a Key.
+func (s Space) Remember(ctx context.Context, d Draft) (Receipt, error) {
+	receipts, err := s.remember(ctx, []Draft{d})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("memory: remember: %w", err)
+	}
+	return receipts[0], nil
+}
+
+// RememberAll keeps drafts, in order, as Remember does. It writes them in
+// groups, each with one commit that keeps all of the group or none; a group
+// ends before it outgrows a commit, and around each near-duplicate. If a draft
+// is bad, nothing is kept. If a commit fails, the receipts are those of the
+// drafts before its group.
+func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Receipt, error) {
+	receipts, err := s.remember(ctx, ds)
+	if err != nil {
+		return receipts, fmt.Errorf("memory: remember all: %w", err)
+	}
+	return receipts, nil
+}
+
+func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	now := s.b.now()
+	cs := make([]candidate, len(ds))
+	for i := range ds {
+		c, err := s.b.clean(s.scope, &ds[i], now)
+		if err != nil {
+			if len(ds) > 1 {
+				err = fmt.Errorf("draft %d: %w", i, err)
+			}
+			return nil, err
+		}
+		cs[i] = c
+	}
+	if len(cs) == 0 {
+		return nil, nil
+	}
+	sh := s.b.shardFor(s.scope)
+	if err := sh.checkDimensions(cs); err != nil {
+		return nil, err
+	}
+	release, err := sh.claims.claim(ctx, claimed(cs))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	g := group{b: s.b, sh: sh, receipts: make([]Receipt, 0, len(cs))}
+	for _, c := range cs {
+		if err := g.take(ctx, c); err != nil {
+			return g.receipts[:g.done], err
+		}
+	}
+	if err := g.commit(ctx); err != nil {
+		return g.receipts[:g.done], err
+	}
+	return g.receipts, nil
+}
+
+// checkDimensions returns ErrVector unless all vectors have the dimension of
+// those that the scope has, or else of the first.
+func (sh *shard) checkDimensions(cs []candidate) error {
+	sh.mu.RLock()
+	dim := sh.mu.dim
+	sh.mu.RUnlock()
+	for i, c := range cs {
+		n := len(c.rec.Vector)
+		if dim == 0 {
+			dim = n
+		}
+		if n != 0 && n != dim {
+			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, dim)
+		}
+	}
+	return nil
+}
+
+// claimed returns what nobody else may store at the same time: the same Keys
+// and the same texts.
+func claimed(cs []candidate) []string {
+	var names []string
+	for _, c := range cs {
+		r := c.rec
+		if r.ID != "" {
+			names = append(names, string(r.ID))
+		}
+		sum := digest("text", string(r.Kind), r.Trigger, r.Content)
+		names = append(names, string(sum[:]))
+	}
+	return names
+}
+
+// group collects new records for one commit.
+type group struct {
+	b        *Bank
+	sh       *shard
+	receipts []Receipt // of all candidates that were taken
+	done     int       // how many of them are certain
+
+	recs  []*Record
+	ops   []store.Op
+	bytes int
+	index *lexical.Index // of recs, by position
+	sc    lexical.Scratch
+}
+
+// take settles what becomes of a candidate: it is known, a duplicate, or joins
+// the group.
+func (g *group) take(ctx context.Context, c candidate) error {
+	if c.rejected != "" {
+		g.settled(Receipt{Disposition: Rejected, Reason: c.rejected})
+		return nil
+	}
+	for {
+		if g.holds(c.rec) {
+			if err := g.commit(ctx); err != nil {
+				return err
+			}
+		}
+		if known, err := g.known(ctx, c.rec); known || err != nil {
+			return err
+		}
+		twin := g.sh.twin(&g.sc, c.rec)
+		if twin == nil {
+			return g.add(ctx, c.rec)
+		}
+		if err := g.commit(ctx); err != nil {
+			return err
+		}
+		receipt, ok, err := g.b.merge(ctx, g.sh, c.rec, twin.rec.ID)
+		if err != nil {
+			return err
+		}
+		if ok {
+			g.settled(receipt)
+			return nil
+		}
+		// The twin has gone or changed meanwhile: look again.
+	}
+}
+
+// settled notes the receipt of a candidate that needs no commit of the group.
+// It is certain if nothing before it waits for one.
+func (g *group) settled(r Receipt) {
+	g.receipts = append(g.receipts, r)
+	if len(g.recs) == 0 {
+		g.done = len(g.receipts)
+	}
+}
+
+// known settles a candidate whose Key was seen before.
+func (g *group) known(ctx context.Context, r *Record) (bool, error) {
+	if r.ID == "" {
+		return false, nil
+	}
+	if g.sh.entry(r.ID) != nil {
+		g.settled(Receipt{ID: r.ID, Disposition: Stored})
+		return true, nil
+	}
+	e, err := g.b.read(ctx, g.sh.receiptKey(r.ID))
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	receipt, err := decodeReceipt(e)
+	if err != nil {
+		return false, err
+	}
+	g.settled(receipt)
+	return true, nil
+}
+
+// holds reports whether the group has a record that r may be a duplicate of.
+func (g *group) holds(r *Record) bool {
+	if len(g.recs) == 0 {
+		return false
+	}
+	if r.ID != "" && slices.ContainsFunc(g.recs, func(o *Record) bool { return o.ID == r.ID }) {
+		return true
+	}
+	return r.Kind != Episode && len(g.index.Similar(&g.sc, text.Append(nil, r.Trigger), text.Append(nil, r.Content), mergeSimilarity)) > 0
+}
+
+// add puts a new record in the group, after committing that if it is full.
+func (g *group) add(ctx context.Context, r *Record) error {
+	if len(g.recs) == maxGroupOps || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
+		if err := g.commit(ctx); err != nil {
+			return err
+		}
+	}
+	for n := uint64(0); r.ID == ""; n++ {
+		id := timedID(g.b.o.Seed, r.Known, r, n)
+		taken := func(o *Record) bool { return o.ID == id }
+		if g.sh.entry(id) == nil && !slices.ContainsFunc(g.recs, taken) {
+			r.ID = id
+		}
+	}
+	op, err := g.sh.encodeRecord(r)
+	if err != nil {
+		return err
+	}
+	op.If = store.Absent
+	if g.index == nil {
+		g.index = lexical.New()
+	}
+	if r.Kind != Episode {
+		g.index.Put(uint32(len(g.recs)), document(r))
+	}
+	g.recs = append(g.recs, r)
+	g.ops = append(g.ops, op)
+	g.bytes += len(op.Key) + len(op.Value)
+	g.receipts = append(g.receipts, Receipt{ID: r.ID, Disposition: Stored})
+	return nil
+}
+
+// commit stores the records of the group and makes them visible.
+func (g *group) commit(ctx context.Context) error {
+	if len(g.recs) == 0 {
+		return nil
+	}
+	rev, err := g.b.st.Commit(ctx, g.ops...)
+	for err != nil {
+		// A commit whose outcome was unknown may have taken place.
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		found, look := g.adopt(ctx)
+		if look != nil {
+			return look
+		}
+		if !found {
+			return err
+		}
+		rev, err = g.b.st.Commit(ctx, g.ops...)
+	}
+	for _, r := range g.recs {
+		g.sh.put(r, new(counts), rev)
+	}
+	g.recs, g.ops, g.bytes, g.index = nil, nil, 0, nil
+	g.done = len(g.receipts)
+	return nil
+}
+
+// adopt makes visible those records of the group that are in the store, as
+// they are there, and takes them out of the group. It reports whether it
+// found any.
+func (g *group) adopt(ctx context.Context) (bool, error) {
+	var recs []*Record
+	var ops []store.Op
+	for i, r := range g.recs {
+		e, err := g.b.st.Get(ctx, g.ops[i].Key)
+		if errors.Is(err, store.ErrNotFound) {
+			recs, ops = append(recs, r), append(ops, g.ops[i])
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		stored, err := decodeRecord(e)
+		if err != nil {
+			return false, err
+		}
+		g.sh.put(stored, new(counts), e.Rev)
+	}
+	found := len(recs) < len(g.recs)
+	g.recs, g.ops = recs, ops
+	return found, nil
+}

@@ -1,0 +1,126 @@
+package memory
+
+import (
+	"cmp"
+	"math"
+	"time"
+)
+
+// The weights of a score, and the share of the best relevance from which on
+// effectiveness and recency count. Measured on dialogue with evidence marked:
+// with the gate, the two cost at most 0.2 points of recall at 10, without it
+// up to 32.
+const (
+	relevanceWeight     = 0.5
+	effectivenessWeight = 0.3
+	recencyWeight       = 0.2
+	gate                = 0.8
+)
+
+// found is a record that a query found, before it is copied for the caller.
+type found struct {
+	*entry
+	relevance float64
+	near      bool
+	score     float64
+}
+
+// better orders hits: by score, then the newer, then by ID.
+func better(a, b *found) int {
+	switch {
+	case a.score > b.score:
+		return -1
+	case a.score < b.score:
+		return 1
+	}
+	return cmp.Or(
+		b.rec.At.Compare(a.rec.At),
+		cmp.Compare(a.rec.ID, b.rec.ID),
+		cmp.Compare(a.rec.Scope, b.rec.Scope),
+	)
+}
+
+// weigh scores what was found: 0.5·relevance + 0.3·effectiveness +
+// 0.2·recency for those near the best, 0.5·relevance for the others, which are
+// thus below all of the former.
+func (q *query) weigh(fs []found) {
+	best := 0.0
+	for i := range fs {
+		best = max(best, fs[i].relevance)
+	}
+	for i := range fs {
+		f := &fs[i]
+		f.score = relevanceWeight * f.relevance
+		if f.near = f.relevance >= gate*best; f.near {
+			f.score += effectivenessWeight*f.counts.effectiveness(q.situation) + recencyWeight*q.recency(f.entry)
+		}
+	}
+}
+
+// recency is 2^(-age/half-life) since the last use, or since At.
+func (q *query) recency(e *entry) float64 {
+	last := e.counts.LastUsed
+	if last.IsZero() {
+		last = e.rec.At
+	}
+	return decay(q.at.Sub(last), q.halfLife)
+}
+
+// decay is 2^(-age/half-life), at most 1.
+func decay(age, halfLife time.Duration) float64 {
+	if age <= 0 {
+		return 1
+	}
+	return math.Exp2(-float64(age) / float64(halfLife))
+}
+
+// baseDecay is d of ACT-R's base-level equation, its standard value.
+const baseDecay = 0.5
+
+// baseLevel is ln(n/(1-d)) - d·ln(L), in which the making of the record is a
+// use too. A record that is younger than a second counts as that old.
+func (q *query) baseLevel(e *entry) float64 {
+	life := max(q.at.Sub(e.rec.Known).Seconds(), 1)
+	n := float64(1 + e.counts.Helped)
+	return math.Log(n / (1 - baseDecay) / math.Sqrt(life)) // the root is life^baseDecay
+}
+
+// top moves the k best to the front, in order, and returns them.
+func top(fs []found, k int) []found {
+	k = min(k, len(fs))
+	if k == 0 {
+		return fs[:0]
+	}
+	heap := fs[:k] // the worst of them first
+	for i := k/2 - 1; i >= 0; i-- {
+		sink(heap, i)
+	}
+	for i := k; i < len(fs); i++ {
+		if better(&fs[i], &heap[0]) < 0 {
+			heap[0], fs[i] = fs[i], heap[0]
+			sink(heap, 0)
+		}
+	}
+	for n := k - 1; n > 0; n-- {
+		heap[0], heap[n] = heap[n], heap[0]
+		sink(heap[:n], 0)
+	}
+	return fs[:k]
+}
+
+// sink restores the heap below i: no child is worse than its parent.
+func sink(heap []found, i int) {
+	for {
+		worst := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(heap); c++ {
+			if better(&heap[c], &heap[worst]) > 0 {
+				worst = c
+			}
+		}
+		if worst == i {
+			return
+		}
+		heap[i], heap[worst] = heap[worst], heap[i]
+		i = worst
+	}
+}

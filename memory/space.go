@@ -1,0 +1,95 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Space is the view of one scope of a Bank. It is a small value: copy it
+// freely. It may be used concurrently.
+//
+// Every method returns ErrScope if the scope is bad, store.ErrClosed after the
+// Bank was closed, and the error of a context that has ended. An id that the
+// scope does not know, be it that of another scope, is store.ErrNotFound.
+type Space struct {
+	b     *Bank
+	scope Scope
+	err   error
+}
+
+// Scope returns the scope.
+func (s Space) Scope() Scope { return s.scope }
+
+// ready returns why the space cannot be used, or nil.
+func (s Space) ready(ctx context.Context) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.b == nil:
+		return ErrScope
+	case s.b.closed.Load():
+		return store.ErrClosed
+	}
+	return store.CheckContext(ctx)
+}
+
+// lookup returns the record that the id leads to.
+func (s Space) lookup(id ID) (*shard, *entry, error) {
+	if sh := s.b.shard(s.scope); sh != nil {
+		if e := sh.entry(id); e != nil {
+			return sh, e, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("memory: record %q: %w", id, store.ErrNotFound)
+}
+
+// Get returns the record. The id of a record that was merged into another
+// leads to that one.
+func (s Space) Get(ctx context.Context, id ID) (Record, error) {
+	if err := s.ready(ctx); err != nil {
+		return Record{}, err
+	}
+	_, e, err := s.lookup(id)
+	if err != nil {
+		return Record{}, err
+	}
+	return e.record(), nil
+}
+
+// All yields the records, quarantined and archived ones too, as they were when
+// the iteration began, in order of At and then ID. It ends after the first
+// error.
+func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if err := s.ready(ctx); err != nil {
+			yield(Record{}, err)
+			return
+		}
+		sh := s.b.shard(s.scope)
+		if sh == nil {
+			return
+		}
+		for _, e := range byTime(sh.snapshot()) {
+			if err := ctx.Err(); err != nil {
+				yield(Record{}, err)
+				return
+			}
+			if !yield(e.record(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// byTime sorts the entries by At, then ID.
+func byTime(es []*entry) []*entry {
+	slices.SortFunc(es, func(a, b *entry) int {
+		return cmp.Or(a.rec.At.Compare(b.rec.At), cmp.Compare(a.rec.ID, b.rec.ID))
+	})
+	return es
+}

@@ -1,0 +1,172 @@
+package memory
+
+import (
+	"slices"
+	"time"
+)
+
+// counts are the counters of a record as they are stored, under a key of their
+// own. They are immutable once a reader can see them.
+type counts struct {
+	Helped     int         `cbor:"1,keyasint,omitempty"`
+	Failed     int         `cbor:"2,keyasint,omitempty"`
+	Misled     int         `cbor:"3,keyasint,omitempty"`
+	Exposed    int         `cbor:"4,keyasint,omitempty"`
+	LastUsed   time.Time   `cbor:"5,keyasint,omitzero"`
+	Said       time.Time   `cbor:"6,keyasint,omitzero"` // when a near-duplicate was merged last
+	Archived   bool        `cbor:"7,keyasint,omitempty"`
+	Situations []situation `cbor:"8,keyasint,omitempty"` // the latest last
+}
+
+// situation holds the counters of one situation, which is kept as a hash.
+type situation struct {
+	Hash   uint64 `cbor:"1,keyasint"`
+	Helped int    `cbor:"2,keyasint,omitempty"`
+	Failed int    `cbor:"3,keyasint,omitempty"`
+	Misled int    `cbor:"4,keyasint,omitempty"`
+}
+
+// maxSituations is the number of situations that a record keeps.
+const maxSituations = 32
+
+// hashSituation is FNV-1a. 0 is no situation.
+func hashSituation(s string) uint64 {
+	if s == "" {
+		return 0
+	}
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h ^= uint64(s[i])
+		h *= 1099511628211
+	}
+	return max(h, 1)
+}
+
+func (c *counts) valid() bool {
+	for _, s := range c.Situations {
+		if s.Helped < 0 || s.Failed < 0 || s.Misled < 0 {
+			return false
+		}
+	}
+	return c.Helped >= 0 && c.Failed >= 0 && c.Misled >= 0 && c.Exposed >= 0 && len(c.Situations) <= maxSituations
+}
+
+func (c *counts) clone() *counts {
+	n := *c
+	n.Situations = slices.Clone(c.Situations)
+	return &n
+}
+
+// effect is what a feedback says of a record. Where it says several, the
+// largest counts.
+type effect int
+
+const (
+	failed effect = iota + 1
+	helped
+	misled
+)
+
+// after returns the counters after the effect, in the situation with the hash.
+func (c *counts) after(e effect, hash uint64, now time.Time) *counts {
+	n := c.clone()
+	n.Exposed++
+	s := &situation{}
+	if hash != 0 {
+		s = n.situation(hash)
+	}
+	switch e {
+	case helped:
+		n.Helped++
+		s.Helped++
+		n.used(now)
+	case failed:
+		n.Failed++
+		s.Failed++
+	case misled:
+		n.Misled++
+		s.Misled++
+	}
+	return n
+}
+
+func (c *counts) used(now time.Time) {
+	if now.After(c.LastUsed) {
+		c.LastUsed = now
+	}
+	c.Archived = false
+}
+
+// situation moves the situation to the end and returns it.
+func (c *counts) situation(hash uint64) *situation {
+	s := situation{Hash: hash}
+	if i := slices.IndexFunc(c.Situations, func(s situation) bool { return s.Hash == hash }); i >= 0 {
+		s = c.Situations[i]
+		c.Situations = slices.Delete(c.Situations, i, i+1)
+	} else if len(c.Situations) == maxSituations {
+		c.Situations = slices.Delete(c.Situations, 0, 1)
+	}
+	c.Situations = append(c.Situations, s)
+	return &c.Situations[len(c.Situations)-1]
+}
+
+// sum returns the counters of two records that become one.
+func (c *counts) sum(o *counts) *counts {
+	n := c.clone()
+	n.Helped += o.Helped
+	n.Failed += o.Failed
+	n.Misled += o.Misled
+	n.Exposed += o.Exposed
+	if o.LastUsed.After(n.LastUsed) {
+		n.LastUsed = o.LastUsed
+	}
+	if o.Said.After(n.Said) {
+		n.Said = o.Said
+	}
+	n.Archived = n.Archived && o.Archived
+	for _, s := range o.Situations {
+		t := n.situation(s.Hash)
+		t.Helped += s.Helped
+		t.Failed += s.Failed
+		t.Misled += s.Misled
+	}
+	return n
+}
+
+// feedback is how much feedback there was.
+func (c *counts) feedback() int { return c.Helped + c.Failed + c.Misled }
+
+func (c *counts) stats() Stats {
+	return Stats{Helped: c.Helped, Failed: c.Failed, Misled: c.Misled, Exposed: c.Exposed, LastUsed: c.LastUsed}
+}
+
+// unusedWeight is what an exposure that was not used counts of a failure. Five
+// of them weigh as much as being named misleading once. Provisional.
+const unusedWeight = 0.2
+
+// prior is a belief before any count: its mean, and how many counts it weighs.
+type prior struct{ mean, weight float64 }
+
+// flat is the uniform Beta(1, 1): 0.5 when nothing is known.
+var flat = prior{0.5, 2}
+
+// posterior is the mean of the Beta posterior.
+func posterior(p prior, helped, failed, misled int) float64 {
+	h, f := float64(helped), float64(misled)+unusedWeight*float64(failed)
+	return (p.mean*p.weight + h) / (p.weight + h + f)
+}
+
+// effectiveness is the posterior in the situation, which backs off to that
+// over all of them.
+func (c *counts) effectiveness(hash uint64) float64 {
+	overall := posterior(flat, c.Helped, c.Failed, c.Misled)
+	if hash == 0 {
+		return overall
+	}
+	for _, s := range c.Situations {
+		if s.Hash == hash {
+			return posterior(prior{overall, flat.weight}, s.Helped, s.Failed, s.Misled)
+		}
+	}
+	return overall
+}

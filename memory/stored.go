@@ -1,0 +1,179 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// Everything lies under "memory": r holds the records, s their counters, f the
+// keys of the feedback that was applied, k the receipts of drafts with a Key
+// that have no record of their own.
+const (
+	root         = "memory"
+	recordPart   = "r"
+	countsPart   = "s"
+	feedbackPart = "f"
+	receiptPart  = "k"
+)
+
+// scopePart is the scope as part of a key. Long ones are hashed, so that the
+// key stays within the store's limit; no scope begins with '#'.
+func scopePart(s Scope) string {
+	if len(s) <= 512 {
+		return string(s)
+	}
+	sum := digest("scope", string(s))
+	return "#" + encodeID(sum[:20])
+}
+
+func (sh *shard) recordKey(id ID) string  { return key.Join(root, recordPart, sh.part, string(id)) }
+func (sh *shard) countsKey(id ID) string  { return key.Join(root, countsPart, sh.part, string(id)) }
+func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, sh.part, string(id)) }
+
+// feedbackKey hashes the host's key: what is not kept cannot leak.
+func (sh *shard) feedbackKey(k string) string {
+	sum := digest("feedback", k)
+	return key.Join(root, feedbackPart, sh.part, encodeID(sum[:15]))
+}
+
+// storedRecord is a Record on disk, without its counters.
+type storedRecord struct {
+	Scope    Scope           `cbor:"1,keyasint"`
+	Kind     Kind            `cbor:"2,keyasint"`
+	Trigger  string          `cbor:"3,keyasint,omitempty"`
+	Content  string          `cbor:"4,keyasint"`
+	At       time.Time       `cbor:"5,keyasint"`
+	Known    time.Time       `cbor:"6,keyasint"`
+	Source   storedSource    `cbor:"7,keyasint,omitzero"`
+	Actor    string          `cbor:"8,keyasint,omitempty"`
+	Thread   string          `cbor:"9,keyasint,omitempty"`
+	Links    []storedLink    `cbor:"10,keyasint,omitempty"`
+	Variants []storedVariant `cbor:"11,keyasint,omitempty"`
+	Vector   []float32       `cbor:"12,keyasint,omitempty"`
+	Plan     []byte          `cbor:"13,keyasint,omitempty"`
+	Trusted  bool            `cbor:"14,keyasint,omitempty"`
+	Repaired bool            `cbor:"15,keyasint,omitempty"`
+}
+
+type storedSource struct {
+	Origin Origin `cbor:"1,keyasint,omitempty"`
+	Ref    string `cbor:"2,keyasint,omitempty"`
+	Run    string `cbor:"3,keyasint,omitempty"`
+}
+
+type storedLink struct {
+	To  ID     `cbor:"1,keyasint"`
+	Rel string `cbor:"2,keyasint,omitempty"`
+}
+
+type storedVariant struct {
+	ID      ID           `cbor:"1,keyasint,omitempty"`
+	Source  storedSource `cbor:"2,keyasint,omitzero"`
+	At      time.Time    `cbor:"3,keyasint"`
+	Trigger string       `cbor:"4,keyasint,omitempty"`
+	Content string       `cbor:"5,keyasint,omitempty"`
+}
+
+func (sh *shard) encodeRecord(r *Record) (store.Op, error) {
+	s := storedRecord{
+		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At, Known: r.Known,
+		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Vector: r.Vector, Plan: r.Plan,
+		Trusted: r.Trusted, Repaired: r.Repaired,
+	}
+	for _, l := range r.Links {
+		s.Links = append(s.Links, storedLink(l))
+	}
+	for _, v := range r.Variants {
+		s.Variants = append(s.Variants, storedVariant{v.ID, storedSource(v.Source), v.At, v.Trigger, v.Content})
+	}
+	k := sh.recordKey(r.ID)
+	value, err := codec.Encode(k, s)
+	return store.Op{Key: k, Value: value}, err
+}
+
+// decodeRecord returns the record of an entry, or store.ErrDamaged with its key
+// if it cannot be one that was stored there.
+func decodeRecord(e store.Entry) (*Record, error) {
+	var s storedRecord
+	if err := codec.Decode(e, &s); err != nil {
+		return nil, err
+	}
+	parts := key.Split(e.Key)
+	damaged := func(what string) (*Record, error) {
+		return nil, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
+	}
+	switch {
+	case s.Scope.check() != nil:
+		return damaged("bad scope")
+	case len(parts) != 4 || parts[2] != scopePart(s.Scope) || parts[3] == "":
+		return damaged("not its key")
+	case !s.Kind.valid():
+		return damaged("unknown kind")
+	case !s.Source.Origin.valid():
+		return damaged("unknown origin")
+	case strings.TrimSpace(s.Content) == "":
+		return damaged("no content")
+	}
+	for _, x := range s.Vector {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return damaged("vector is not finite")
+		}
+	}
+	r := &Record{
+		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: s.At.UTC(), Known: s.Known.UTC(),
+		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Vector: s.Vector, Plan: s.Plan,
+		Trusted: s.Trusted, Repaired: s.Repaired,
+	}
+	for _, l := range s.Links {
+		r.Links = append(r.Links, Link(l))
+	}
+	for _, v := range s.Variants {
+		r.Variants = append(r.Variants, Variant{v.ID, Source(v.Source), v.At.UTC(), v.Trigger, v.Content})
+	}
+	return r, nil
+}
+
+func (sh *shard) encodeCounts(id ID, c *counts) (store.Op, error) {
+	k := sh.countsKey(id)
+	value, err := codec.Encode(k, c)
+	return store.Op{Key: k, Value: value}, err
+}
+
+func decodeCounts(e store.Entry) (*counts, error) {
+	c := new(counts)
+	if err := codec.Decode(e, c); err != nil {
+		return nil, err
+	}
+	if !c.valid() {
+		return nil, fmt.Errorf("%w: %q: impossible counts", store.ErrDamaged, e.Key)
+	}
+	c.LastUsed, c.Said = c.LastUsed.UTC(), c.Said.UTC()
+	return c, nil
+}
+
+// storedReceipt is what a Key whose draft has no record comes to.
+type storedReceipt struct {
+	Disposition Disposition `cbor:"1,keyasint"`
+	Into        ID          `cbor:"2,keyasint,omitempty"`
+	Reason      string      `cbor:"3,keyasint,omitempty"`
+}
+
+func (sh *shard) encodeReceipt(id ID, r Receipt) (store.Op, error) {
+	k := sh.receiptKey(id)
+	value, err := codec.Encode(k, storedReceipt{r.Disposition, r.Into, r.Reason})
+	return store.Op{Key: k, Value: value}, err
+}
+
+func decodeReceipt(e store.Entry) (Receipt, error) {
+	var s storedReceipt
+	if err := codec.Decode(e, &s); err != nil {
+		return Receipt{}, err
+	}
+	return Receipt{ID: s.Into, Disposition: s.Disposition, Into: s.Into, Reason: s.Reason}, nil
+}

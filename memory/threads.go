@@ -1,0 +1,77 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// threadHits is how many records of a thread count, and furtherWeight what
+// those after the best add.
+const (
+	threadHits    = 3
+	furtherWeight = 0.3
+)
+
+// RecallThreads returns the threads that match the query, best first: the
+// Query's K is the largest number of threads. Score is that of the best record
+// plus 0.3 times those of the next two, divided by 1.6. Records without a
+// Thread are left out; threads of the same name in different scopes are
+// different.
+func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
+	var hits []ThreadHit
+	err := s.with(ctx, &q, func(sc *scratch) error {
+		s.find(sc)
+		fs := slices.DeleteFunc(sc.found, func(f found) bool { return f.rec.Thread == "" })
+		slices.SortFunc(fs, func(a, b found) int { return better(&a, &b) })
+		for _, t := range groupThreads(fs, sc.query.k) {
+			hits = append(hits, ThreadHit{Thread: t.best[0].rec.Thread, Score: t.score(), Hits: s.hits(sc, t.best)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("memory: recall threads: %w", err)
+	}
+	return hits, nil
+}
+
+// thread is what was found of a thread: its best records, best first.
+type thread struct{ best []found }
+
+func (t *thread) score() float64 {
+	sum := 0.0
+	for i, f := range t.best {
+		if i == 0 {
+			sum = f.score
+			continue
+		}
+		sum += furtherWeight * f.score
+	}
+	return sum / (1 + furtherWeight*(threadHits-1))
+}
+
+// groupThreads returns the k best threads of fs, which is best first.
+func groupThreads(fs []found, k int) []*thread {
+	type name struct {
+		scope  Scope
+		thread string
+	}
+	byName := make(map[name]*thread)
+	var out []*thread
+	for _, f := range fs {
+		n := name{f.rec.Scope, f.rec.Thread}
+		t := byName[n]
+		if t == nil {
+			t = new(thread)
+			byName[n] = t
+			out = append(out, t)
+		}
+		if len(t.best) < threadHits {
+			t.best = append(t.best, f)
+		}
+	}
+	// The sort is stable: among equals, the one with the better record.
+	slices.SortStableFunc(out, func(a, b *thread) int { return cmp.Compare(b.score(), a.score()) })
+	return out[:min(k, len(out))]
+}
