@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/arc-learn/arc/internal/flush"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -81,11 +80,11 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := o.check(); err != nil {
-		return fmt.Errorf("record %q: %w", o.Key, err)
-	}
 	if o.At.IsZero() {
 		o.At = m.opts.Now()
+	}
+	if err := o.check(); err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
 	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
 		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
@@ -104,7 +103,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 		return err
 	}
 	defer m.give()
-	seen := key.Join(space, "seen", o.Session, o.Key)
+	seen := seenKey(o.Session, o.Key)
 	_, err := m.get(ctx, seen)
 	if err == nil {
 		return m.w.Add(ctx) // adds nothing, reports what went wrong before

@@ -39,7 +39,7 @@ type Outcome struct {
 	// Note is whatever else a reader should know, such as the last
 	// complaint; may be empty. It is kept.
 	Note string
-	// At is when the task ended; zero: now. The order of outcomes is that in
+	// At is when the task ended, in 1970 to 2262; zero: now. The order of outcomes is that in
 	// which they were recorded, not that of their times.
 	At time.Time
 }
@@ -63,7 +63,7 @@ func (o *Outcome) check() error {
 	if r := o.Resonance; r != nil && !unit(*r) {
 		errs = append(errs, fmt.Errorf("%w: resonance is %v", ErrOutcome, *r))
 	}
-	if !o.At.IsZero() && (o.At.Before(time.Unix(0, 0)) || o.At.After(time.Unix(0, math.MaxInt64))) {
+	if o.At.Before(time.Unix(0, 0)) || o.At.After(time.Unix(0, math.MaxInt64)) {
 		errs = append(errs, fmt.Errorf("%w: time is %v", ErrOutcome, o.At))
 	}
 	return errors.Join(errs...)

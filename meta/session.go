@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"strconv"
 	"time"
 
@@ -25,6 +26,8 @@ const Kept = 256
 //	meta slot <session> <number of the outcome modulo Kept>
 const space = "meta"
 
+func seenKey(session, outcome string) string { return key.Join(space, "seen", session, outcome) }
+
 func totalsKey(session string) string { return key.Join(space, "totals", session) }
 
 func slotKey(session string, n uint64) string {
@@ -39,7 +42,7 @@ type totals struct {
 }
 
 func (t totals) valid() bool {
-	return t.Outcomes > 0 && t.Successes <= t.Outcomes && t.Failures <= t.Outcomes-t.Successes &&
+	return t.Outcomes > 0 && t.Outcomes <= math.MaxInt && t.Successes <= t.Outcomes && t.Failures <= t.Outcomes-t.Successes &&
 		(t.Successes > 0 || t.Failures == t.Outcomes)
 }
 
@@ -197,7 +200,7 @@ func (s *session) ops(o *Outcome) ([]store.Op, error) {
 		Goal: o.Goal, Approach: o.Approach, Note: o.Note, Resonance: o.Resonance,
 	}
 	ops := []store.Op{
-		{Key: key.Join(space, "seen", o.Session, o.Key), Value: []byte{1}},
+		{Key: seenKey(o.Session, o.Key), Value: []byte{1}},
 		{Key: totalsKey(o.Session)},
 		{Key: slotKey(o.Session, r.Number)},
 	}

@@ -1,0 +1,75 @@
+package meta_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/store"
+)
+
+// Three failures of one approach say that it is time for another.
+func Example() {
+	ctx := context.Background()
+	m, err := meta.Open(ctx, store.NewMem(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+	for step := range 3 {
+		err := m.Record(ctx, meta.Outcome{
+			Key:      fmt.Sprintf("run-7/step-%d", step),
+			Session:  "s1",
+			Goal:     "make the tests pass",
+			Approach: "edit the generated file",
+			Note:     "the generator wrote it anew",
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		a, err := m.Assess(ctx, "s1")
+		fmt.Println(a.State, a.Recommendation, err)
+		for _, e := range a.Evidence {
+			fmt.Println("  " + e)
+		}
+	}
+	// Output:
+	// struggling slow_down <nil>
+	//   1 failed since the last success, 1 of them by the approach "edit the generated file"
+	// struggling consider_pivot <nil>
+	//   2 failed since the last success, 2 of them by the approach "edit the generated file"
+	//   0 of 2 succeeded, fewer than 40 %
+	// failing pivot_now <nil>
+	//   3 failed since the last success, 3 of them by the approach "edit the generated file"
+	//   0 of 3 succeeded, fewer than 40 %
+}
+
+func ExampleMonitor_History() {
+	ctx := context.Background()
+	m, err := meta.Open(ctx, store.NewMem(), &meta.Options{Sync: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+	for _, o := range []meta.Outcome{
+		{Key: "1", Session: "s1", Note: "the port was taken"},
+		{Key: "2", Session: "s1", Success: true},
+	} {
+		if err := m.Record(ctx, o); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	outcomes, err := m.History(ctx, "s1")
+	for _, o := range outcomes {
+		fmt.Printf("%v %q\n", o.Success, o.Note)
+	}
+	fmt.Println(err)
+	// Output:
+	// false "the port was taken"
+	// true ""
+	// <nil>
+}

@@ -1,0 +1,413 @@
+package meta_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/store"
+)
+
+// count returns how many keys a store holds.
+func count(t *testing.T, st store.Store) int {
+	t.Helper()
+	n := 0
+	for _, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
+func TestBadOutcomes(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*meta.Outcome){
+		"no key":                 func(o *meta.Outcome) { o.Key = "" },
+		"NUL in the key":         func(o *meta.Outcome) { o.Key = "a\x00" },
+		"no session":             func(o *meta.Outcome) { o.Session = "" },
+		"session not UTF-8":      func(o *meta.Outcome) { o.Session = "\xff" },
+		"newline in the session": func(o *meta.Outcome) { o.Session = "a\nb" },
+		"resonance NaN":          func(o *meta.Outcome) { o.Resonance = p(math.NaN()) },
+		"resonance 1.1":          func(o *meta.Outcome) { o.Resonance = p(1.1) },
+		"resonance -0.1":         func(o *meta.Outcome) { o.Resonance = p(-0.1) },
+		"time before 1970":       func(o *meta.Outcome) { o.At = time.Unix(-1, 0) },
+		"time in year 9999":      func(o *meta.Outcome) { o.At = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := store.NewMem()
+			m := open(t, st)
+			o := meta.Outcome{Key: "k", Session: "s"}
+			spoil(&o)
+			require.ErrorIs(t, m.Record(t.Context(), o), meta.ErrOutcome)
+			require.NoError(t, m.Flush(t.Context()))
+			require.Zero(t, count(t, st))
+		})
+	}
+	long := strings.Repeat("x", meta.MaxText+1)
+	for name, spoil := range map[string]func(*meta.Outcome){
+		"key":      func(o *meta.Outcome) { o.Key = long },
+		"session":  func(o *meta.Outcome) { o.Session = long },
+		"goal":     func(o *meta.Outcome) { o.Goal = long },
+		"approach": func(o *meta.Outcome) { o.Approach = long },
+		"note":     func(o *meta.Outcome) { o.Note = long },
+	} {
+		t.Run("over the limit: "+name, func(t *testing.T) {
+			t.Parallel()
+			st := store.NewMem()
+			m := open(t, st)
+			o := meta.Outcome{Key: "k", Session: "s"}
+			spoil(&o)
+			err := m.Record(t.Context(), o)
+			limit, ok := errors.AsType[*store.LimitError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, name, limit.Field)
+			require.Less(t, len(err.Error()), 1000, "the text is not in the error")
+			require.NoError(t, m.Flush(t.Context()))
+			require.Zero(t, count(t, st))
+		})
+	}
+	m := open(t, store.NewMem())
+	for _, session := range []string{"", "\x00", "\xff"} {
+		_, err := m.Assess(t.Context(), session)
+		require.ErrorIs(t, err, meta.ErrOutcome)
+		_, err = m.History(t.Context(), session)
+		require.ErrorIs(t, err, meta.ErrOutcome)
+	}
+}
+
+func TestRecordIsIdempotent(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	o := meta.Outcome{Key: "k", Success: true}
+	again := func(m *meta.Monitor) {
+		o.Success = false // what a second outcome says does not matter
+		record(t, m, "s", o)
+		a := assess(t, m, "s")
+		require.Equal(t, 1, a.Total)
+		require.Equal(t, 1, a.Successes)
+	}
+	m := open(t, st)
+	record(t, m, "s", o)
+	again(m)
+	require.NoError(t, m.Flush(t.Context()))
+	again(m)
+	record(t, m, "other session", meta.Outcome{Key: "k"})
+	require.Equal(t, 1, assess(t, m, "other session").Failures)
+	require.NoError(t, m.Close())
+	again(open(t, st))
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	m := open(t, st)
+	const n = meta.Kept + 44
+	var want []meta.Outcome
+	for i := range n {
+		o := meta.Outcome{
+			Key: fmt.Sprint(i), Session: "s", Goal: "g", Approach: "a", Note: fmt.Sprint("note ", i),
+			Success: i%2 == 0, At: noon.Add(time.Duration(n-i) * time.Hour), // not in order
+		}
+		if i%3 == 0 {
+			o.Resonance = p(0.5)
+		}
+		require.NoError(t, m.Record(t.Context(), o))
+		want = append(want, o)
+	}
+	want = want[44:]
+	got, err := m.History(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.NoError(t, m.Close())
+	m = open(t, st)
+	got, err = m.History(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.Equal(t, n, assess(t, m, "s").Total)
+	got, err = m.History(t.Context(), "nobody")
+	require.NoError(t, err)
+	require.Empty(t, got)
+}
+
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	m := open(t, st)
+	record(t, m, "s", meta.Outcome{
+		Goal: "log in with password=hunter2secret", Approach: "try password=hunter2secret\xff",
+		Note: "password=hunter2secret was refused",
+	})
+	a := assess(t, m, "s")
+	require.NotContains(t, fmt.Sprint(a), "hunter2secret")
+	require.NotContains(t, a.Approach, "\xff")
+	require.NoError(t, m.Close())
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, string(e.Value), "hunter2secret")
+	}
+	require.Equal(t, a, assess(t, open(t, st), "s"), "text that was not UTF-8 can be read back")
+}
+
+// TestReopened: a monitor that was opened again, or that has put the session
+// out of memory, cannot be told from one that was not; and both agree with
+// counting.
+func TestReopened(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		st := store.NewMem()
+		open := func(st store.Store) *meta.Monitor {
+			m, err := meta.Open(t.Context(), st, &meta.Options{Now: func() time.Time { return noon }})
+			require.NoError(rt, err)
+			return m
+		}
+		reopened, continued := open(st), open(store.NewMem())
+		name := rapid.SampledFrom([]string{"", "a", "b"})
+		total, successes, run := 0, 0, 0
+		for range rapid.IntRange(1, 4).Draw(rt, "lives") {
+			for range rapid.IntRange(1, 30).Draw(rt, "outcomes") {
+				o := meta.Outcome{
+					Session: "s", Key: fmt.Sprint(total), Goal: name.Draw(rt, "goal"), Approach: name.Draw(rt, "approach"),
+					Success: rapid.IntRange(0, 4).Draw(rt, "success") == 0,
+				}
+				total++
+				run++
+				if o.Success {
+					successes++
+					run = 0
+				}
+				for _, m := range []*meta.Monitor{reopened, continued} {
+					require.NoError(rt, m.Record(t.Context(), o))
+					require.NoError(rt, m.Record(t.Context(), o))
+				}
+			}
+			require.NoError(rt, reopened.Close())
+			reopened = open(st)
+			got, err := reopened.Assess(t.Context(), "s")
+			require.NoError(rt, err)
+			want, err := continued.Assess(t.Context(), "s")
+			require.NoError(rt, err)
+			require.Equal(rt, want, got)
+			require.Equal(rt, [3]int{total, successes, run}, [3]int{got.Total, got.Successes, got.Failures})
+		}
+		require.NoError(rt, reopened.Close())
+		require.NoError(rt, continued.Close())
+	})
+}
+
+// TestManySessions has more sessions than stay in memory, each with writes
+// that may still be on their way when it is read back.
+func TestManySessions(t *testing.T) {
+	t.Parallel()
+	m := open(t, store.NewMem())
+	const sessions = 5000
+	for round := range 2 {
+		for i := range sessions {
+			record(t, m, fmt.Sprint(i), meta.Outcome{Key: fmt.Sprint(round), Approach: "a"})
+		}
+	}
+	for i := range sessions {
+		a := assess(t, m, fmt.Sprint(i))
+		require.Equal(t, 2, a.Total)
+		require.Equal(t, 2, a.Same)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	m := open(t, st)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := meta.Open(ctx, st, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, m.Record(ctx, meta.Outcome{Key: "k", Session: "s"}), context.Canceled)
+	_, err = m.Assess(ctx, "s")
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = m.History(ctx, "s")
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, m.Close())
+	require.Zero(t, count(t, st))
+}
+
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	m := open(t, st)
+	record(t, m, "s", meta.Outcome{})
+	require.NoError(t, m.Close())
+	require.NoError(t, m.Close())
+	require.ErrorIs(t, m.Record(t.Context(), meta.Outcome{Key: "l", Session: "s"}), store.ErrClosed)
+	for _, session := range []string{"s", "not in memory"} {
+		_, err := m.Assess(t.Context(), session)
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = m.History(t.Context(), session)
+		require.ErrorIs(t, err, store.ErrClosed)
+	}
+	require.Equal(t, 3, count(t, st), "Close does not close the store, and has written the outcome")
+}
+
+func TestSync(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	m, err := meta.Open(t.Context(), st, &meta.Options{Sync: true})
+	require.NoError(t, err)
+	require.NoError(t, m.Record(t.Context(), meta.Outcome{Key: "k", Session: "s"}))
+	require.Equal(t, 3, count(t, st))
+	require.NoError(t, m.Close())
+}
+
+func TestConcurrentRecord(t *testing.T) {
+	t.Parallel()
+	const workers, outcomes = 8, 100
+	st := store.NewMem()
+	m := open(t, st)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range outcomes { // every worker brings the same outcomes
+				o := meta.Outcome{Session: "s", Key: fmt.Sprint(i), Approach: "a", Success: i == 0}
+				if err := m.Record(t.Context(), o); err != nil {
+					t.Error(err)
+				}
+				if _, err := m.Assess(t.Context(), fmt.Sprint("s", i%2)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	a := assess(t, m, "s")
+	require.Equal(t, outcomes, a.Total)
+	require.Equal(t, 1, a.Successes)
+	require.NoError(t, m.Close())
+	require.Equal(t, 2*outcomes+1, count(t, st))
+}
+
+// broken is a store whose commits fail while it is told to.
+type broken struct {
+	store.Store
+	fail atomic.Bool
+}
+
+var errDisk = errors.New("disk on fire")
+
+func (b *broken) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if b.fail.Load() {
+		return 0, errDisk
+	}
+	return b.Store.Commit(ctx, ops...)
+}
+
+func TestFailedWriteSurfaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := &broken{Store: store.NewMem()}
+		m, err := meta.Open(t.Context(), st, nil)
+		require.NoError(t, err)
+		st.fail.Store(true)
+		require.NoError(t, m.Record(t.Context(), meta.Outcome{Key: "1", Session: "s"}))
+		time.Sleep(time.Second) // the group is written behind, and fails
+		synctest.Wait()
+		require.ErrorIs(t, m.Record(t.Context(), meta.Outcome{Key: "2", Session: "s"}), errDisk)
+		require.Equal(t, 2, assess(t, m, "s").Failures, "the outcome of the call that reports counts too")
+		time.Sleep(time.Second)
+		require.ErrorIs(t, m.Record(t.Context(), meta.Outcome{Key: "2", Session: "s"}), errDisk,
+			"also to a call that adds nothing")
+		require.ErrorIs(t, m.Flush(t.Context()), errDisk)
+		require.ErrorIs(t, m.Close(), errDisk)
+	})
+}
+
+func TestFailedWriteIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	st := &broken{Store: store.NewMem()}
+	m := open(t, st)
+	st.fail.Store(true)
+	record(t, m, "s", meta.Outcome{}, meta.Outcome{}, meta.Outcome{})
+	require.ErrorIs(t, m.Flush(t.Context()), errDisk)
+	st.fail.Store(false)
+	require.NoError(t, m.Close())
+	require.True(t, assess(t, open(t, st), "s").Pivot)
+}
+
+// TestRefusedOutcome fills the writer behind a store that takes nothing: what
+// is refused then must not count, and must be welcome later.
+func TestRefusedOutcome(t *testing.T) {
+	t.Parallel()
+	st := &broken{Store: store.NewMem()}
+	m := open(t, st)
+	st.fail.Store(true)
+	counted, refused := 0, ""
+	for i := 0; refused == ""; i++ {
+		require.Less(t, i, 10_000)
+		o := meta.Outcome{Key: fmt.Sprint(i), Session: "s"}
+		if m.Record(t.Context(), o) != nil && assess(t, m, "s").Total == counted {
+			refused = o.Key
+			continue
+		}
+		counted++
+	}
+	st.fail.Store(false)
+	require.NoError(t, m.Record(t.Context(), meta.Outcome{Key: refused, Session: "s"}))
+	require.NoError(t, m.Close())
+	require.Equal(t, counted+1, assess(t, open(t, st), "s").Total)
+}
+
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(store.Entry) store.Op{
+		"flipped bit": func(e store.Entry) store.Op {
+			e.Value[len(e.Value)-1] ^= 1
+			return store.Op{Key: e.Key, Value: e.Value}
+		},
+		"cut off": func(e store.Entry) store.Op {
+			return store.Op{Key: e.Key, Value: e.Value[:3]}
+		},
+	} {
+		for _, kind := range []string{"totals", "slot"} {
+			t.Run(name+" in "+kind, func(t *testing.T) {
+				t.Parallel()
+				st := store.NewMem()
+				m := open(t, st)
+				record(t, m, "s", meta.Outcome{}, meta.Outcome{})
+				require.NoError(t, m.Close())
+				for e, err := range st.Scan(t.Context(), store.Range{Prefix: "meta\x00" + kind, Limit: 1}) {
+					require.NoError(t, err)
+					_, err = st.Commit(t.Context(), harm(e))
+					require.NoError(t, err)
+				}
+				m = open(t, st)
+				_, err := m.Assess(t.Context(), "s")
+				require.ErrorIs(t, err, store.ErrDamaged)
+				require.ErrorContains(t, err, kind)
+				_, err = m.History(t.Context(), "s")
+				require.ErrorIs(t, err, store.ErrDamaged)
+				require.ErrorIs(t, m.Record(t.Context(), meta.Outcome{Key: "new", Session: "s"}), store.ErrDamaged)
+				record(t, m, "other", meta.Outcome{})
+			})
+		}
+	}
+	t.Run("missing outcome", func(t *testing.T) {
+		t.Parallel()
+		st := store.NewMem()
+		m := open(t, st)
+		record(t, m, "s", meta.Outcome{}, meta.Outcome{})
+		require.NoError(t, m.Close())
+		_, err := st.Commit(t.Context(), store.Op{Key: "meta\x00slot\x00s\x001", Delete: true})
+		require.NoError(t, err)
+		_, err = open(t, st).Assess(t.Context(), "s")
+		require.ErrorIs(t, err, store.ErrDamaged)
+	})
+}
