@@ -15,7 +15,7 @@ import (
 const (
 	MaxWall     = 365 * 24 * time.Hour // of one attempt
 	MaxCostUSD  = 1_000_000_000        // of one attempt
-	MaxTokens   = math.MaxInt32        // in or out, of one attempt
+	MaxTokens   = 1_000_000_000        // in or out, of one attempt
 	MaxFeatures = 1024                 // of a situation
 )
 
