@@ -9,6 +9,9 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/store"
+	arcbadger "github.com/arc-learn/arc/store/badger"
 )
 
 // valueSize is the size of each committed value in bytes, that of a short
@@ -19,6 +22,15 @@ const valueSize = 256
 // goroutines at once as the name says. An operation ends after its sync.
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("arc/writers=%d", writers), func(b *testing.B) {
+			st, err := arcbadger.Open(b.TempDir(), nil)
+			require.NoError(b, err)
+			commitAll(b, writers, func(key, value []byte) error {
+				_, err := st.Commit(b.Context(), store.Op{Key: string(key), Value: value})
+				return err
+			})
+			require.NoError(b, st.Close())
+		})
 		b.Run(fmt.Sprintf("badger/writers=%d", writers), func(b *testing.B) {
 			db, err := badger.Open(badger.DefaultOptions(b.TempDir()).WithSyncWrites(true).WithLogger(nil))
 			require.NoError(b, err)
