@@ -3,6 +3,7 @@ package rank
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -15,8 +16,8 @@ type contender struct {
 	window *window // nil: no samples for the skill
 }
 
-// field appends the contenders to buf, once they are all in memory. It returns
-// with the lock held for reading, unless with an error.
+// field appends the contenders to buf, which is empty, once they are all in
+// memory. It returns with the lock held for reading, unless with an error.
 func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, error) {
 	if len(cs) == 0 {
 		return nil, ErrNoCandidate
@@ -24,6 +25,7 @@ func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Ca
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	buf = slices.Grow(buf, len(cs))
 	for {
 		b.mu.RLock()
 		fs, missing, err := b.fieldLocked(buf, skill, cs)

@@ -19,7 +19,7 @@ func FuzzSlot(f *testing.F) {
 	for _, v := range []any{
 		map[int]any{1: 0, 2: 1, 3: 1, 4: 0.5, 5: 1_000_000, 6: 0.25, 7: 10, 8: 20},
 		map[int]any{1: 0, 2: 1, 3: 9}, map[int]any{1: 0, 2: -1}, map[int]any{1: 0, 6: math.NaN()},
-		map[int]any{1: 200, 2: 1}, map[int]any{1: 0, 4: math.Inf(1)}, map[int]any{1: 0, 7: 1 << 40},
+		map[int]any{1: 200, 2: 1}, map[int]any{1: 0, 4: math.Inf(1)}, map[int]any{1: 0, 7: int64(1 << 40)},
 		map[int]any{1: uint64(math.MaxUint64)}, []int{1}, "sample", nil,
 	} {
 		raw, err := cbor.Marshal(v)
