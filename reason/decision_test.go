@@ -1,0 +1,105 @@
+package reason_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+func Example() {
+	// A model behind the interface, here one that always says the same.
+	model := reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: `{"approach":"edit","task":"` + req.Messages[0].Text + `"}`}, nil
+	})
+	var r reason.Reasoner = reason.ReasonerFunc(func(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+		resp, err := model.Generate(ctx, &reason.Request{
+			System:   "Decide what to do.",
+			Messages: []reason.Message{{Role: "user", Text: b.Objective}},
+		})
+		if err != nil {
+			return reason.Decision{}, err
+		}
+		var answer struct{ Approach, Task string }
+		if err := json.Unmarshal([]byte(resp.Text), &answer); err != nil {
+			return reason.Decision{}, err
+		}
+		return reason.Decision{
+			Complexity: reason.Simple,
+			Approach:   answer.Approach,
+			Tasks:      []reason.Task{{Objective: answer.Task, Verify: "go vet is silent"}},
+			Usage:      resp.Usage,
+		}, nil
+	})
+	d, err := r.Reason(context.Background(), reason.Brief{Objective: "mend the cache"})
+	fmt.Println(d.Approach, d.Tasks[0].Objective, err, d.Check())
+	// Output: edit mend the cache <nil> <nil>
+}
+
+func ExampleDecision_Check() {
+	d := reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Reason: "no idea"}}
+	fmt.Println(d.Check())
+	// Output: decision refused: an impasse needs a subgoal
+}
+
+func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
+	t.Parallel()
+	task := reason.Task{Objective: "x"}
+	good := map[string]reason.Decision{
+		"tasks":     {Complexity: reason.Complex, Tasks: []reason.Task{task, {Objective: "y", Inputs: []byte(`{"a":1}`)}}},
+		"questions": {Complexity: reason.Unclear, Questions: []string{"?"}},
+		"impasse":   {Impasse: &reason.Impasse{Kind: reason.RepeatedFailure, Subgoal: "x"}},
+		"effect":    {Complexity: reason.Moderate, Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Domain: "ci", Path: "failing"}}}},
+		"most":      {Tasks: []reason.Task{{Objective: strings.Repeat("x", 64<<10)}}},
+	}
+	for name, d := range good {
+		require.NoError(t, d.Check(), name)
+	}
+	bad := map[string]reason.Decision{
+		"nothing":           {},
+		"tasks, questions":  {Tasks: []reason.Task{task}, Questions: []string{"?"}},
+		"tasks, impasse":    {Tasks: []reason.Task{task}, Impasse: &reason.Impasse{Kind: reason.Conflict, Subgoal: "x"}},
+		"unclear tasks":     {Complexity: reason.Unclear, Tasks: []reason.Task{task}},
+		"complexity":        {Complexity: "hard", Tasks: []reason.Task{task}},
+		"kind":              {Impasse: &reason.Impasse{Kind: "lost", Subgoal: "x"}},
+		"no subgoal":        {Impasse: &reason.Impasse{Kind: reason.MissingCapability, Subgoal: "\n"}},
+		"blank question":    {Questions: []string{"?", " "}},
+		"blank objective":   {Tasks: []reason.Task{task, {}}},
+		"inputs":            {Tasks: []reason.Task{{Objective: "x", Inputs: []byte("{")}}},
+		"negative tokens":   {Tasks: []reason.Task{task}, Usage: reason.Usage{TokensOut: -1}},
+		"cost not a number": {Tasks: []reason.Task{task}, Usage: reason.Usage{APICostUSD: math.NaN()}},
+	}
+	for name, d := range bad {
+		require.ErrorIs(t, d.Check(), reason.ErrDecision, name)
+	}
+	long := strings.Repeat("x", 64<<10+1)
+	over := map[string]reason.Decision{
+		"approach":  {Approach: long, Tasks: []reason.Task{task}},
+		"objective": {Tasks: []reason.Task{{Objective: long}}},
+		"inputs":    {Tasks: []reason.Task{{Objective: "x", Inputs: []byte(`"` + long + `"`)}}},
+		"subgoal":   {Impasse: &reason.Impasse{Kind: reason.Conflict, Subgoal: long}},
+		"question":  {Questions: []string{long}},
+		"tasks":     {Tasks: make([]reason.Task, reason.MaxTasks+1)},
+		"together":  {Tasks: []reason.Task{{Objective: long[1:]}, {Objective: long[1:]}, task}},
+	}
+	for name, d := range over {
+		_, ok := errors.AsType[*store.LimitError](d.Check())
+		require.True(t, ok, name)
+	}
+}
+
+func TestUsageAddsUp(t *testing.T) {
+	t.Parallel()
+	u := reason.Usage{TokensIn: 1, TokensOut: 2, CostUSD: 3, APICostUSD: 4}
+	require.Equal(t, reason.Usage{TokensIn: 2, TokensOut: 4, CostUSD: 6, APICostUSD: 8}, u.Add(u))
+	require.True(t, u.Valid())
+	require.False(t, reason.Usage{TokensIn: -1}.Valid())
+}

@@ -1,0 +1,19 @@
+// Package reason holds the nouns of deciding what to do: the [Brief] that a
+// [Reasoner] is given, and the [Decision] that it returns, which is a plan of
+// [Task] values, an [Impasse] with a subgoal, or questions to a human.
+//
+//	r := reason.ReasonerFunc(func(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+//		return reason.Decision{
+//			Complexity: reason.Simple,
+//			Approach:   "ask the linter, then edit",
+//			Tasks:      []reason.Task{{Objective: b.Objective, Verify: "go vet is silent", Skill: "edit"}},
+//		}, nil
+//	})
+//
+// A Reasoner may be a model behind a prompt, a planner, or plain code. It only
+// decides: it runs no tools and writes no memory. The loop in the root package
+// calls it, checks what it says with [Decision.Check], and does the rest.
+//
+// The package has no model client. [Model] is the interface that a host's
+// client is adapted to.
+package reason
