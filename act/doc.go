@@ -1,0 +1,18 @@
+// Package act does the work: a [Worker] pairs an [Executor], which does a
+// task, with the [Gate] values that decide whether it was done.
+//
+//	r, err := act.NewRunner(act.Options{
+//		Workers: []act.Worker{{Card: rank.Candidate{Name: "fixer"}, Executor: fixer, Skills: []string{"edit"}}},
+//		Gates:   []act.Gate{tests},
+//	})
+//	a := r.Execute(ctx, "fixer", act.Work{Task: task, Key: "run/1"})   // never panics, always ends
+//	v := r.Verify(ctx, "fixer", work, a.Result)                        // every gate, fail closed
+//
+// Executors and gates are host code and are not trusted: each call runs under
+// a deadline, a panic, a lost goroutine or a malformed reflection is a failed
+// attempt, and a gate that errs or hangs does not let anything pass.
+//
+// The package makes single attempts. Which worker gets the next one, and what
+// is learned from it, is decided by the loop in the root package. Durable
+// queues and worktrees are not here yet.
+package act

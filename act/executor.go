@@ -1,0 +1,101 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Executor does a task.
+//
+// Execute may be called concurrently, for different work. It should return
+// when ctx ends; a call that does not is left behind at its deadline, and what
+// it returns later is dropped. The Work must not be changed.
+//
+// A result with [iar.Success] or [iar.Warning] goes to the gates. Everything
+// else is a failed attempt: an error (which wins over a result given with it),
+// a panic, a missed deadline, a reflection that is not valid, or one that says
+// Failure or Skipped. The kinds of error that mean more are [ErrDenied],
+// [Transient] and [RateLimitError].
+//
+// After a crash an attempt may be executed again with the same [Work.Key],
+// unless its outcome had been committed: executors whose effects must not
+// happen twice remember the Key.
+type Executor interface {
+	Execute(ctx context.Context, w Work) (Result, error)
+}
+
+// ExecutorFunc adapts a function to [Executor].
+type ExecutorFunc func(ctx context.Context, w Work) (Result, error)
+
+// Execute calls f.
+func (f ExecutorFunc) Execute(ctx context.Context, w Work) (Result, error) { return f(ctx, w) }
+
+// Work is one attempt at a task, as an Executor and the gates see it.
+type Work struct {
+	Run       string          // the run's id
+	Objective string          // what the run is for; in a subgoal, the subgoal
+	Situation string          // the kind of situation
+	Inputs    json.RawMessage // the host's data, as given in the objective
+
+	Task      Task
+	Memories  []memory.Hit // what was recalled for this goal, best first
+	Lineage   []Delivery   // what earlier tasks of this run delivered
+	Attempt   int          // from 1, over all workers
+	Key       string       // identifies the attempt: the same after a crash, never used for another
+	Complaint string       // why the previous attempt at this task did not pass; "" at first
+}
+
+// Task, Delivery, Delta and Usage are the nouns that package reason defines
+// and that executors deal in.
+type (
+	Task     = reason.Task
+	Delivery = reason.Delivery
+	Delta    = reason.Delta
+	Usage    = reason.Usage
+)
+
+// Result is what an Executor made of its work.
+type Result struct {
+	Output     json.RawMessage // JSON; nil if there is nothing to hand on
+	Reflection iar.Reflection
+	Utilized   []memory.ID // the injected memories that helped
+	Misled     []memory.ID // the injected memories that led astray
+	Usage      Usage
+	Deltas     []Delta // what changed in the world
+}
+
+// ErrDenied says that the worker may not do this: permission denied, 401,
+// 403, or an approval that was refused or did not come in time. The worker is
+// not asked again for the task.
+var ErrDenied = errors.New("denied")
+
+// Transient marks an error of an Executor as one that may go away by itself:
+// the call is repeated up to three times, after 1, 2 and 4 seconds, within the
+// attempt's deadline, and counts as one attempt. Transient(nil) is nil.
+func Transient(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &transientError{err}
+}
+
+type transientError struct{ err error }
+
+func (e *transientError) Error() string { return e.err.Error() }
+func (e *transientError) Unwrap() error { return e.err }
+
+// RateLimitError is the error of an Executor that was told to wait. The call
+// is repeated after that time, within the attempt's deadline, and counts as
+// one attempt.
+type RateLimitError struct {
+	After time.Duration // kept between 0 and a minute
+}
+
+func (e *RateLimitError) Error() string { return fmt.Sprintf("rate limited for %v", e.After) }

@@ -1,0 +1,394 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// Options configure a [Runner].
+type Options struct {
+	Workers []Worker
+	Gates   []Gate // applied to every task, in order
+
+	Approver    Approver      // asked for workers in mode Veto and above; nil: such workers are refused
+	ApproveFrom Blast         // asked for workers of this radius and above too; Self (zero): only by mode
+	ApprovalTTL time.Duration // how long an answer may take; 0: one minute
+
+	Timeout     time.Duration     // of one attempt; 0: ten minutes
+	GateTimeout time.Duration     // of one gate; 0: ten minutes
+	Sanitizer   *redact.Sanitizer // nil: the zero Sanitizer
+	Now         func() time.Time  // nil: time.Now
+}
+
+// Runner makes attempts and verifies them. It is safe for concurrent use.
+type Runner struct {
+	o      Options
+	byName map[string]*Worker
+	skills []string
+}
+
+// NewRunner returns a Runner, or one error that lists everything that is wrong
+// with the options: no workers, missing or duplicate names, nil parts, workers
+// whose tasks no gate would check, or modes that need an Approver.
+func NewRunner(o Options) (*Runner, error) {
+	o.Workers, o.Gates = slices.Clone(o.Workers), slices.Clone(o.Gates)
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Minute
+	}
+	if o.GateTimeout == 0 {
+		o.GateTimeout = 10 * time.Minute
+	}
+	if o.ApprovalTTL == 0 {
+		o.ApprovalTTL = time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r := &Runner{o: o, byName: make(map[string]*Worker, len(o.Workers))}
+	for i := range r.o.Workers {
+		w := &r.o.Workers[i]
+		w.Skills, w.Effects, w.Gates = slices.Clone(w.Skills), slices.Clone(w.Effects), slices.Clone(w.Gates)
+		w.Card.Blast = max(w.Card.Blast, int(w.Blast))
+		r.byName[w.Card.Name] = w
+		r.skills = append(r.skills, w.Skills...)
+	}
+	slices.Sort(r.skills)
+	r.skills = slices.Compact(r.skills)
+	return r, nil
+}
+
+func (o *Options) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if len(o.Workers) == 0 {
+		bad("no workers")
+	}
+	if o.Timeout < 0 || o.GateTimeout < 0 || o.ApprovalTTL < 0 {
+		bad("negative timeout")
+	}
+	for i, g := range o.Gates {
+		if guard.IsNil(g) {
+			bad("gate %d is nil", i)
+		}
+	}
+	seen := make(map[string]bool)
+	for i := range o.Workers {
+		w := &o.Workers[i]
+		name := w.Card.Name
+		switch err := key.CheckID("worker", name); {
+		case err != nil:
+			errs = append(errs, err)
+		case name == "":
+			bad("worker %d has no name", i)
+		case seen[name]:
+			bad("worker %q is given twice", name)
+		}
+		seen[name] = true
+		if guard.IsNil(w.Executor) {
+			bad("worker %q has no executor", name)
+		}
+		for j, g := range w.Gates {
+			if guard.IsNil(g) {
+				bad("gate %d of worker %q is nil", j, name)
+			}
+		}
+		if len(o.Gates)+len(w.Gates) == 0 {
+			bad("worker %q has no gate, and there is none for all: pass act.NoGate if nothing can be verified", name)
+		}
+		if w.Blast < Self || w.Blast > Public {
+			bad("worker %q: unknown blast %d", name, w.Blast)
+		}
+		if w.Mode < Autonomous || w.Mode > Compound {
+			bad("worker %q: unknown mode %d", name, w.Mode)
+		}
+		if o.needsApproval(w) && guard.IsNil(o.Approver) {
+			bad("worker %q needs an approver", name)
+		}
+		if p := w.Card.Prior; !(p >= 0 && p <= 1) {
+			bad("worker %q: prior %v is not in [0,1]", name, p)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) needsApproval(w *Worker) bool {
+	return w.Mode >= Veto || o.ApproveFrom > Self && max(w.Card.Blast, int(w.Blast)) >= int(o.ApproveFrom)
+}
+
+// Skills returns what the workers can do, sorted.
+func (r *Runner) Skills() []string { return slices.Clone(r.skills) }
+
+// Candidates returns the cards of the workers that can take the task, in the
+// order in which the workers were given.
+func (r *Runner) Candidates(t *Task) []rank.Candidate {
+	cs := make([]rank.Candidate, 0, len(r.o.Workers))
+	for i := range r.o.Workers {
+		if w := &r.o.Workers[i]; w.able(t) {
+			cs = append(cs, w.Card)
+		}
+	}
+	return cs
+}
+
+// End says how an attempt ended.
+type End string
+
+// The ends of an attempt. Only Finished goes to the gates.
+const (
+	Finished  End = "finished"  // a result with a valid reflection that claims success
+	Failed    End = "failed"    // an error, or a reflection that says Failure or Skipped
+	Malformed End = "malformed" // a result that is not valid: its reflection or its output
+	TimedOut  End = "timed_out" // no result within the deadline
+	Panicked  End = "panicked"  // a panic, or a lost goroutine
+	Denied    End = "denied"    // ErrDenied
+	Canceled  End = "canceled"  // the caller's context ended: not an attempt at all
+)
+
+// Attempt is one execution, whatever came of it.
+type Attempt struct {
+	End       End
+	Result    Result // as given if Finished; else what is known of it
+	Resonance float64
+	Complaint string // what went wrong; "" if Finished
+	Stack     []byte // of a panic
+	Wall      time.Duration
+	Err       error // the executor's error, if any
+}
+
+// Execute has the named worker do the work, and returns what came of it. It
+// never panics and ends at the latest with the attempt's deadline.
+func (r *Runner) Execute(ctx context.Context, worker string, work Work) Attempt {
+	w, ok := r.byName[worker]
+	if !ok {
+		return Attempt{End: Failed, Complaint: fmt.Sprintf("there is no worker %q", worker)}
+	}
+	start := r.o.Now()
+	a := r.execute(ctx, w, work)
+	a.Wall = max(0, r.o.Now().Sub(start))
+	a.Complaint = r.o.Sanitizer.Sanitize(a.Complaint)
+	return a
+}
+
+func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
+	if r.o.needsApproval(w) {
+		if err := r.approve(ctx, w, work); err != nil {
+			return r.ended(ctx, err)
+		}
+	}
+	res, err := guard.Do(ctx, r.o.Timeout, func(ctx context.Context) (Result, error) {
+		return persist(ctx, w.Executor, work)
+	})
+	if err != nil {
+		return r.ended(ctx, err)
+	}
+	return r.judge(work, res)
+}
+
+func (r *Runner) approve(ctx context.Context, w *Worker, work Work) error {
+	ok, err := guard.Do(ctx, r.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
+		return r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work})
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("%w: approval: %w", ErrDenied, err)
+	case !ok:
+		return fmt.Errorf("%w: approval was refused", ErrDenied)
+	}
+	return nil
+}
+
+// The waits before the repeats of a call that failed with Transient.
+var backoff = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+
+const maxRateLimit = time.Minute
+
+// persist calls e until it succeeds, fails for good, or ctx ends.
+func persist(ctx context.Context, e Executor, work Work) (Result, error) {
+	repeats := 0
+	for {
+		res, err := e.Execute(ctx, work)
+		if err == nil {
+			return res, nil
+		}
+		var wait time.Duration
+		if limit, ok := errors.AsType[*RateLimitError](err); ok {
+			wait = min(max(0, limit.After), maxRateLimit)
+		} else if _, ok := errors.AsType[*transientError](err); ok && repeats < len(backoff) {
+			wait = backoff[repeats]
+			repeats++
+		} else {
+			return Result{}, err
+		}
+		t := time.NewTimer(max(wait, time.Millisecond))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return Result{}, err
+		}
+	}
+}
+
+// ended describes an attempt that ended with an error.
+func (r *Runner) ended(ctx context.Context, err error) Attempt {
+	a := Attempt{End: Failed, Err: err, Complaint: err.Error()}
+	if p, ok := errors.AsType[*guard.PanicError](err); ok {
+		a.End, a.Stack = Panicked, p.Stack
+		return a
+	}
+	switch {
+	case ctx.Err() != nil:
+		a.End = Canceled
+	case errors.Is(err, guard.ErrExited):
+		a.End = Panicked
+	case errors.Is(err, ErrDenied):
+		a.End = Denied
+	case errors.Is(err, guard.ErrTime):
+		a.End, a.Complaint = TimedOut, fmt.Sprintf("no result within %v", r.o.Timeout)
+	}
+	return a
+}
+
+// Bounds of what an executor returns: its output, and the texts of its
+// reflection together, in bytes.
+const (
+	maxOutput     = 512 << 10
+	maxReflection = 64 << 10
+)
+
+// judge validates what an executor returned without an error.
+func (r *Runner) judge(work Work, res Result) Attempt {
+	a := Attempt{End: Finished, Result: res}
+	if err := checkOutput(res); err != nil {
+		a.End, a.Complaint, a.Err = Malformed, err.Error(), err
+		a.Result = Result{Utilized: res.Utilized, Misled: res.Misled}
+		return a
+	}
+	var v iar.Validator
+	check := v.Content(res.Reflection, iar.Context{Task: work.Task.Objective})
+	a.Resonance = check.Resonance
+	if !check.Valid {
+		a.End, a.Complaint = Malformed, "malformed reflection: "+issues(check.Issues)
+		a.Result.Reflection, a.Resonance = iar.Reflection{}, 0
+	}
+	r.clean(&a.Result)
+	if a.End == Finished && (res.Reflection.Status == iar.Failure || res.Reflection.Status == iar.Skipped) {
+		a.End = Failed
+		a.Complaint = complaintOf(a.Result.Reflection)
+	}
+	return a
+}
+
+// clean takes the secrets out of every text of a result and copies what the
+// executor could still change.
+func (r *Runner) clean(res *Result) {
+	s := r.o.Sanitizer
+	res.Output = s.JSON(slices.Clone(res.Output))
+	res.Reflection.Summary = s.Sanitize(res.Reflection.Summary)
+	res.Reflection.PotentialIssues = slices.Clone(res.Reflection.PotentialIssues)
+	for i, issue := range res.Reflection.PotentialIssues {
+		res.Reflection.PotentialIssues[i] = s.Sanitize(issue)
+	}
+	res.Utilized, res.Misled = slices.Clone(res.Utilized), slices.Clone(res.Misled)
+	res.Deltas = slices.Clone(res.Deltas)
+	for i := range res.Deltas {
+		res.Deltas[i].Value = s.JSON(slices.Clone(res.Deltas[i].Value))
+	}
+}
+
+func checkOutput(res Result) error {
+	if len(res.Output) > maxOutput {
+		return &store.LimitError{Field: "output of an executor", Limit: maxOutput, Got: len(res.Output)}
+	}
+	if err := checkJSON("output", res.Output); err != nil {
+		return err
+	}
+	for _, d := range res.Deltas {
+		if err := checkJSON("delta", d.Value); err != nil {
+			return err
+		}
+	}
+	texts := len(res.Reflection.Summary)
+	for _, issue := range res.Reflection.PotentialIssues {
+		texts += len(issue)
+	}
+	for name := range res.Reflection.AlignmentCheck {
+		texts += len(name)
+	}
+	if texts > maxReflection {
+		return &store.LimitError{Field: "texts of a reflection", Limit: maxReflection, Got: texts}
+	}
+	if !res.Usage.Valid() {
+		return errors.New("usage is negative or not a number")
+	}
+	return nil
+}
+
+func checkJSON(field string, raw json.RawMessage) error {
+	if len(raw) > 0 && !json.Valid(raw) {
+		return fmt.Errorf("%s is not JSON", field)
+	}
+	return nil
+}
+
+func issues(list []iar.Issue) string {
+	texts := make([]string, len(list))
+	for i, issue := range list {
+		texts[i] = issue.Text
+	}
+	return strings.Join(texts, "; ")
+}
+
+func complaintOf(r iar.Reflection) string {
+	parts := append([]string{r.Summary}, r.PotentialIssues...)
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+}
+
+// Verify has every gate check the work of the named worker: the host's, then
+// the worker's own, and stops at the first that does not pass. A gate that
+// errs, panics or does not return in time blocks the delivery; the error says
+// which, and that the worker is not to blame.
+func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Result) (Verdict, error) {
+	w, ok := r.byName[worker]
+	if !ok {
+		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
+	}
+	for _, gates := range [2][]Gate{r.o.Gates, w.Gates} {
+		for i, g := range gates {
+			if g == NoGate {
+				continue
+			}
+			v, err := guard.Do(ctx, r.o.GateTimeout, func(ctx context.Context) (Verdict, error) {
+				return g.Verify(ctx, work, res)
+			})
+			if err != nil {
+				return Verdict{}, fmt.Errorf("gate %d: %w", i+1, err)
+			}
+			if !v.Pass {
+				v.Complaint = r.o.Sanitizer.Sanitize(v.Complaint)
+				if v.Complaint == "" {
+					v.Complaint = fmt.Sprintf("gate %d did not pass", i+1)
+				}
+				return v, nil
+			}
+		}
+	}
+	return Verdict{Pass: true}, nil
+}
