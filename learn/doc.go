@@ -1,0 +1,23 @@
+// Package learn turns what happened into what is remembered.
+//
+// A [Learner] recalls memories for a goal ([Learner.Recall]), says when one of
+// them is a chunk that can act without deliberation ([Learner.Fire]), and
+// takes in each [Outcome] ([Learner.Learn]): a sample for the ranking, an
+// outcome for the monitor, feedback on the memories that were injected, a
+// failure to remember when a goal is BLOCKED, and a chunk when one is
+// DELIVERED.
+//
+//	hits, err := l.Recall(ctx, scope, "tests fail: nil map", objective)
+//	if chunk, ok := l.Fire(hits, "tests fail: nil map", objective, nil); ok {
+//		// run chunk.Tasks, through the gates
+//	}
+//	lessons, err := l.Learn(ctx, learn.Outcome{Key: "run-7/1", Worker: "fixer", Passed: true, …})
+//
+// Learn is idempotent: after a crash the same outcome may be given again and
+// nothing counts twice.
+//
+// A chunk is a Pattern memory with a plan: the situation, the approach, and
+// the tasks that passed their gates. The name and the idea are Soar's
+// (Laird, Rosenbloom & Newell 1986): deliberation that succeeded is compiled
+// into a rule, which fires the next time without deliberating.
+package learn

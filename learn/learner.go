@@ -1,0 +1,203 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+)
+
+// Options configure a [Learner]. The zero value is ready.
+type Options struct {
+	// Recall is the number of memories recalled for a goal. 0: 8; negative:
+	// none.
+	Recall int
+
+	// FireAfter is the number of verified deliveries after which a chunk may
+	// fire. 0: 2; negative: never.
+	FireAfter int
+	// FireMatch is how alike the situation and a chunk's must be, as
+	// measured by memory.Similarity, in [0,1]. 0: 0.85.
+	FireMatch float64
+	// FireEffectiveness is the least posterior effectiveness of a chunk that
+	// fires, in [0,1]. 0: 0.6.
+	FireEffectiveness float64
+}
+
+func (o *Options) fill() error {
+	if o.Recall == 0 {
+		o.Recall = 8
+	}
+	if o.FireAfter == 0 {
+		o.FireAfter = 2
+	}
+	if o.FireMatch == 0 {
+		o.FireMatch = 0.85
+	}
+	if o.FireEffectiveness == 0 {
+		o.FireEffectiveness = 0.6
+	}
+	var errs []error
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"FireMatch", o.FireMatch}, {"FireEffectiveness", o.FireEffectiveness}} {
+		if !(f.v >= 0 && f.v <= 1) {
+			errs = append(errs, fmt.Errorf("%s %v is not in [0,1]", f.name, f.v))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Learner connects memory, ranking and metacognition to outcomes. It is safe
+// for concurrent use, and closes none of its parts.
+type Learner struct {
+	bank    *memory.Bank
+	book    *rank.Book
+	monitor *meta.Monitor
+	o       Options
+}
+
+// New returns a Learner over the three, or an error that lists the options
+// that are out of range.
+func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Options) (*Learner, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	return &Learner{bank: bank, book: book, monitor: monitor, o: o}, nil
+}
+
+// Recall returns the memories to inject for a goal, best first: those whose
+// trigger or content matches the situation or the objective, without the
+// quarantined ones. Also names further scopes of the same tenant.
+func (l *Learner) Recall(ctx context.Context, scope memory.Scope, also []memory.Scope, situation, objective string) ([]memory.Hit, error) {
+	if l.o.Recall < 0 {
+		return nil, nil
+	}
+	text := situation
+	if objective != situation {
+		text += "\n" + objective
+	}
+	return l.bank.In(scope).Recall(ctx, memory.Query{
+		Text: text, K: l.o.Recall, Also: also, Inject: true, Situation: situationKey(situation),
+	})
+}
+
+// Flush writes what Learn has applied in memory only. The loop calls it before
+// it commits the step that learned.
+func (l *Learner) Flush(ctx context.Context) error {
+	return errors.Join(l.bank.Flush(ctx), l.book.Flush(ctx), l.monitor.Flush(ctx))
+}
+
+// Learn takes in an outcome. It is idempotent on Outcome.Key. When it returns
+// an error, part of the outcome may have been taken in: calling it again with
+// the same outcome completes it.
+func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
+	var lessons Lessons
+	if o.Worker != "" {
+		if err := l.book.Observe(ctx, o.sample()); err != nil {
+			return lessons, fmt.Errorf("observe: %w", err)
+		}
+	}
+	switch {
+	case o.Goal == Delivered && o.Plan != nil:
+		r, err := l.Chunk(ctx, o)
+		if err != nil {
+			return lessons, fmt.Errorf("chunk: %w", err)
+		}
+		lessons.Chunk = r
+	case o.Goal == Blocked:
+		r, err := l.rememberFailure(ctx, o)
+		if err != nil {
+			return lessons, fmt.Errorf("remember the failure: %w", err)
+		}
+		lessons.Failure = r
+	}
+	if f, ok := o.feedback(lessons.Chunk); ok {
+		if err := l.bank.In(o.Scope).Feedback(ctx, f); err != nil {
+			return lessons, fmt.Errorf("feedback: %w", err)
+		}
+		lessons.Helped, lessons.Misled = f.Utilized, f.Misled
+	}
+	if o.Task != Open {
+		if err := l.monitor.Record(ctx, o.verdict()); err != nil {
+			return lessons, fmt.Errorf("record the outcome: %w", err)
+		}
+	}
+	return lessons, nil
+}
+
+// Lessons says what an outcome has changed in memory.
+type Lessons struct {
+	Chunk   memory.Receipt // of the pattern; zero if the goal was not delivered by deliberation
+	Failure memory.Receipt // of the failure; zero if the goal was not blocked
+	Helped  []memory.ID    // memories credited with the delivery
+	Misled  []memory.ID    // memories charged with a failure
+}
+
+// Chunk remembers the plan that delivered a goal as a pattern, or strengthens
+// the pattern that says the same. Learn calls it; a host calls it for runs
+// from before it had learning switched on. It is idempotent on the goal's key.
+func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) {
+	plan, err := encodePlan(o.Approach, o.Plan, o.Objective)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return l.bank.In(o.Scope).Remember(ctx, memory.Draft{
+		Kind:    memory.Pattern,
+		Trigger: o.trigger(),
+		Content: patternText(o),
+		Key:     o.GoalKey + "/chunk",
+		At:      o.At,
+		Source:  memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey},
+		Plan:    plan,
+	})
+}
+
+func (l *Learner) rememberFailure(ctx context.Context, o Outcome) (memory.Receipt, error) {
+	return l.bank.In(o.Scope).Remember(ctx, memory.Draft{
+		Kind:    memory.Failure,
+		Trigger: o.trigger(),
+		Content: failureText(o),
+		Key:     o.GoalKey + "/failure",
+		At:      o.At,
+		Source:  memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey},
+	})
+}
+
+// Fire returns the chunk among hits that may act without deliberation: a
+// trusted pattern with a plan, from the same situation, delivered often enough
+// and still effective. If there are several, the first of hits. Chunks in
+// except, which have failed for this goal already, do not fire.
+func (l *Learner) Fire(hits []memory.Hit, situation, objective string, except []memory.ID) (Chunk, bool) {
+	if l.o.FireAfter < 0 {
+		return Chunk{}, false
+	}
+	for i := range hits {
+		r := &hits[i].Record
+		if r.Kind != memory.Pattern || len(r.Plan) == 0 || !r.Trusted || slices.Contains(except, r.ID) {
+			continue
+		}
+		// The delivery that made the chunk counts, besides those that it helped.
+		if 1+r.Stats.Helped < l.o.FireAfter || hits[i].Parts.Effectiveness < l.o.FireEffectiveness {
+			continue
+		}
+		if memory.Similarity(r.Trigger, situation) < l.o.FireMatch {
+			continue
+		}
+		p, err := decodePlan(r.Plan, objective)
+		if err != nil {
+			continue // a plan from another version: deliberation replaces it
+		}
+		return Chunk{ID: r.ID, Approach: p.Approach, Tasks: p.Tasks}, true
+	}
+	return Chunk{}, false
+}

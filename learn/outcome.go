@@ -1,0 +1,150 @@
+package learn
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Status says how far a task or a goal has come with an outcome.
+type Status int
+
+// The statuses.
+const (
+	Open      Status = iota // not decided by this outcome
+	Delivered               // done, and passed by its gates
+	Blocked                 // given up
+)
+
+// Outcome is one attempt and what it decided.
+type Outcome struct {
+	Key     string // of the attempt; Learn is idempotent on it
+	GoalKey string // of the goal that the attempt belongs to
+	Run     string
+	Session string
+	Scope   memory.Scope
+	At      time.Time
+
+	Objective string // of the goal
+	Situation string // of the goal
+	Approach  string // the decision's
+
+	Task   Status // of the task
+	Goal   Status // of the goal
+	Skill  string // that the task asked for
+	Worker string // that made the attempt
+	End    act.End
+	Passed bool // the gates passed
+	Faulty bool // a gate failed to decide: nobody is to blame
+	Result act.Result
+	Wall   time.Duration
+
+	Complaint string
+
+	Injected []memory.ID // what was recalled for the goal
+	Utilized []memory.ID // what the decision applied and the workers used, for the goal as a whole
+	Fired    memory.ID   // the chunk whose plan was run; "" if it was reasoned
+
+	Plan   []reason.Task          // the tasks that delivered the goal, with their workers; nil if a chunk did
+	Failed []reason.FailedAttempt // what was tried for the goal
+}
+
+// sample is what the ranking sees of the outcome.
+func (o *Outcome) sample() rank.Sample {
+	s := rank.Sample{
+		Key:       o.Key,
+		Candidate: o.Worker,
+		Situation: Situation(o.Skill, o.Situation),
+		Success:   o.Passed,
+		Unknown:   o.Faulty,
+		Wall:      o.Wall,
+		CostUSD:   o.Result.Usage.CostUSD,
+		TokensIn:  o.Result.Usage.TokensIn,
+		TokensOut: o.Result.Usage.TokensOut,
+		At:        o.At,
+	}
+	if o.End == act.Finished || o.End == act.Failed && o.Result.Reflection.Status != "" {
+		c := o.Result.Reflection.Confidence
+		s.Confidence = &c
+	}
+	return s
+}
+
+// feedback is what memory sees of the outcome: credit when the goal is
+// delivered, blame for what misled as soon as it has. strengthened is the
+// pattern that the delivery has already credited.
+func (o *Outcome) feedback(chunk memory.Receipt) (memory.Feedback, bool) {
+	f := memory.Feedback{Key: o.Key, Situation: situationKey(o.Situation), Delivered: o.Goal == Delivered}
+	if f.Delivered {
+		credited := func(id memory.ID) bool { return chunk.Into != "" && id == chunk.Into }
+		f.Injected = slices.DeleteFunc(slices.Clone(o.Injected), credited)
+		f.Utilized = slices.DeleteFunc(slices.Clone(o.Utilized), credited)
+	} else {
+		f.Injected = o.Injected
+	}
+	f.Misled = o.Result.Misled
+	if o.Fired != "" {
+		if f.Delivered {
+			f.Utilized = append(slices.Clip(f.Utilized), o.Fired)
+		} else if !o.Passed && !o.Faulty {
+			f.Misled = append(slices.Clip(f.Misled), o.Fired)
+		}
+	}
+	return f, f.Delivered && len(f.Injected) > 0 || len(f.Misled) > 0
+}
+
+// verdict is what the monitor sees of the outcome.
+func (o *Outcome) verdict() meta.Outcome {
+	v := meta.Outcome{
+		Key:      o.Key,
+		Session:  o.Session,
+		Goal:     o.Objective,
+		Approach: o.Approach,
+		Success:  o.Task == Delivered,
+		At:       o.At,
+		Note:     o.Complaint,
+	}
+	if o.Result.Reflection.Status != "" {
+		r := iar.Resonance(o.Result.Reflection)
+		v.Resonance = &r
+	}
+	return v
+}
+
+// minTrigger is the length below which memory takes a trigger for noise.
+const minTrigger = 10
+
+// trigger is the situation in which a lesson applies.
+func (o *Outcome) trigger() string {
+	if len(o.Situation) < minTrigger {
+		return o.Objective
+	}
+	return o.Situation
+}
+
+// maxSituationKey is the longest situation that is its own key.
+const maxSituationKey = 64
+
+// Situation is how the ranking sees a task: by the skill that it asks for, in
+// the discrete context of the goal's situation.
+func Situation(skill, situation string) rank.Situation {
+	return rank.Situation{Skill: skill, Key: situationKey(situation)}
+}
+
+// situationKey makes a discrete context out of a situation: statistics are
+// kept by it, so it must be short and hold no control characters.
+func situationKey(situation string) string {
+	if len(situation) <= maxSituationKey && !slices.ContainsFunc([]byte(situation), func(b byte) bool { return b < ' ' || b >= 0x7f }) {
+		return situation
+	}
+	sum := sha256.Sum256([]byte(situation))
+	return hex.EncodeToString(sum[:8])
+}

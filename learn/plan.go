@@ -1,0 +1,145 @@
+package learn
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Chunk is a plan that fires without deliberation.
+type Chunk struct {
+	ID       memory.ID
+	Approach string
+	Tasks    []reason.Task
+}
+
+// slot stands in a stored plan for the objective of the run that fires it.
+const slot = "{{objective}}"
+
+// plan is a chunk as it is stored.
+type plan struct {
+	Approach string
+	Tasks    []reason.Task
+}
+
+// encodePlan returns the plan as it is stored: the objective that it was made
+// for is replaced by a slot.
+func encodePlan(approach string, tasks []reason.Task, objective string) (json.RawMessage, error) {
+	p := plan{Approach: approach, Tasks: make([]reason.Task, len(tasks))}
+	for i, t := range tasks {
+		t.Objective = replaceWhole(t.Objective, objective, slot)
+		t.Delta = replaceWhole(t.Delta, objective, slot)
+		t.Verify = replaceWhole(t.Verify, objective, slot)
+		p.Tasks[i] = t
+	}
+	return json.Marshal(p)
+}
+
+// decodePlan is the reverse, for another objective.
+func decodePlan(raw json.RawMessage, objective string) (plan, error) {
+	var p plan
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return plan{}, fmt.Errorf("plan: %w", err)
+	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		t.Objective = strings.ReplaceAll(t.Objective, slot, objective)
+		t.Delta = strings.ReplaceAll(t.Delta, slot, objective)
+		t.Verify = strings.ReplaceAll(t.Verify, slot, objective)
+	}
+	d := reason.Decision{Tasks: p.Tasks}
+	return p, d.Check()
+}
+
+// replaceWhole replaces old in s where it is not part of a longer word.
+func replaceWhole(s, old, new string) string {
+	if old == "" || !strings.Contains(s, old) {
+		return s
+	}
+	var b strings.Builder
+	for at := 0; ; {
+		i := strings.Index(s[at:], old)
+		if i < 0 {
+			b.WriteString(s[at:])
+			return b.String()
+		}
+		start, end := at+i, at+i+len(old)
+		b.WriteString(s[at:start])
+		if insideWord(s, start) || insideWord(s, end) {
+			b.WriteString(old)
+		} else {
+			b.WriteString(new)
+		}
+		at = end
+	}
+}
+
+// insideWord reports whether a letter or digit stands on both sides of i.
+func insideWord(s string, i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	after, _ := utf8.DecodeRuneInString(s[i:])
+	return word(before) && word(after)
+}
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// patternText says in words what a chunk holds, for recall and for prompts.
+func patternText(o Outcome) string {
+	var b strings.Builder
+	b.WriteString("What worked: ")
+	b.WriteString(line(o.Approach))
+	b.WriteByte('.')
+	for i, t := range o.Plan {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, line(replaceWhole(t.Objective, o.Objective, "the objective")))
+		if t.Skill != "" {
+			fmt.Fprintf(&b, " (%s)", t.Skill)
+		}
+		fmt.Fprintf(&b, ", done by %s", t.Worker)
+	}
+	return b.String()
+}
+
+// failureText names the obstacle and what was tried against it.
+func failureText(o Outcome) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Not delivered: %s.", line(o.Objective))
+	if o.Approach != "" {
+		fmt.Fprintf(&b, " Approach: %s.", line(o.Approach))
+	}
+	if o.Complaint != "" {
+		fmt.Fprintf(&b, "\nObstacle: %s", line(o.Complaint))
+	}
+	for i, f := range o.Failed {
+		if i == maxFailed {
+			fmt.Fprintf(&b, "\nand %d more attempts", len(o.Failed)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\nTried %s: %s", f.Worker, line(f.Complaint))
+	}
+	b.WriteString("\nDo differently: take another approach, or other workers than these.")
+	return b.String()
+}
+
+// Bounds of what a failure quotes.
+const (
+	maxFailed = 16
+	maxLine   = 240
+)
+
+// line is the first maxLine bytes of s on one line.
+func line(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= maxLine {
+		return s
+	}
+	cut := maxLine
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
