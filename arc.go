@@ -1,0 +1,364 @@
+package arc
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
+)
+
+// Host is what the host program brings. Reasoner and Workers are required, and
+// Gates too unless every worker has its own.
+type Host struct {
+	Reasoner reason.Reasoner
+	Workers  []act.Worker
+	Gates    []act.Gate   // applied to every task
+	Approver act.Approver // for workers whose Mode or Blast asks for one
+}
+
+// Options configure an Agent. The zero value, and nil, are ready.
+type Options struct {
+	// Scope of objectives that name none. "": "local", for hosts with a
+	// single tenant; others give every objective its scope.
+	Scope memory.Scope
+	// Attempts at a task, over all workers, before it is BLOCKED. 0: 3.
+	Attempts int
+	// Decisions that a reasoner may have refused for one goal (errors,
+	// malformed answers, skills that nobody has) before the goal is BLOCKED.
+	// 0: 3.
+	Refusals int
+	// Replans is how often a goal is reasoned about again after one of its
+	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too.
+	Replans int
+	// Pivot is what to do when metacognition says to pivot.
+	Pivot PivotPolicy
+	// Budget of objectives that set none.
+	Budget Budget
+
+	ReasonTimeout  time.Duration // of one deliberation; 0: ten minutes
+	AttemptTimeout time.Duration // of one attempt; 0: ten minutes
+	GateTimeout    time.Duration // of one gate; 0: ten minutes
+	ApprovalTTL    time.Duration // of one approval, which then is denied; 0: one minute
+	ApproveFrom    act.Blast     // workers of this radius and above need the Approver; Self: only by Mode
+	// Grace is how long Close waits for executors before it cancels their
+	// contexts. 0: five seconds; negative: not at all.
+	Grace time.Duration
+
+	// Policy ranks the workers. nil: (*rank.Book).Observed.
+	Policy func(*rank.Book) rank.Policy
+	// Learn tunes recall for injection, and when chunks fire.
+	Learn learn.Options
+
+	Sanitizer *redact.Sanitizer // takes secrets out of every text; nil: the zero Sanitizer
+	Logger    *slog.Logger      // nil: discards
+	Hooks     Hooks
+	Now       func() time.Time // nil: time.Now
+	Seed      uint64           // of every draw; 0: a random one
+}
+
+// PivotPolicy says what the loop does when the monitor recommends to pivot.
+type PivotPolicy int
+
+// The policies.
+const (
+	PivotFlag PivotPolicy = iota // put it into the Report and the next Brief, and go on
+	PivotAuto                    // drop the plan and reason again, with the approach to avoid
+	PivotAsk                     // stop and ask a human
+)
+
+func (o *Options) fill() {
+	setDefault(&o.Scope, "local")
+	setDefault(&o.Attempts, 3)
+	setDefault(&o.Refusals, 3)
+	setDefault(&o.ReasonTimeout, 10*time.Minute)
+	setDefault(&o.Grace, 5*time.Second)
+	setDefault(&o.Budget.Steps, 1000)
+	if o.Policy == nil {
+		o.Policy = (*rank.Book).Observed
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Seed == 0 {
+		var b [8]byte
+		crand.Read(b[:]) // never fails: it ends the process instead
+		o.Seed = binary.LittleEndian.Uint64(b[:]) | 1
+	}
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (o *Options) check() error {
+	var errs []error
+	for _, f := range [...]struct {
+		name string
+		v    int
+	}{{"Attempts", o.Attempts}, {"Refusals", o.Refusals}, {"Replans", o.Replans}} {
+		if f.v < 0 {
+			errs = append(errs, fmt.Errorf("%s: %d is negative", f.name, f.v))
+		}
+	}
+	if o.ReasonTimeout < 0 {
+		errs = append(errs, fmt.Errorf("ReasonTimeout: %v is negative", o.ReasonTimeout))
+	}
+	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
+		errs = append(errs, fmt.Errorf("Pivot: unknown policy %d", o.Pivot))
+	}
+	if err := o.Scope.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("Scope: %w", err))
+	}
+	if err := o.Budget.check(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Agent runs objectives and keeps what is learned. It is safe for concurrent
+// use; runs of different ids may overlap. It starts no goroutine of its own
+// beyond the runs that its methods are called for.
+type Agent struct {
+	o        Options
+	st       store.Store
+	owned    bool // Close closes st
+	reasoner reason.Reasoner
+	runner   *act.Runner
+	bank     *memory.Bank
+	book     *rank.Book
+	policy   rank.Policy
+	monitor  *meta.Monitor
+	learner  *learn.Learner
+
+	bufs sync.Pool // of *[]byte, for encoding States
+
+	mu struct {
+		sync.Mutex
+		closing bool
+		live    map[string]context.CancelFunc // of the runs that are being run, by id
+		idle    chan struct{}                 // closed when closing and no run is live
+		ids     uint64                        // generated so far
+	}
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open returns an Agent that keeps everything in dir, which is created if it
+// is missing; with dir "" everything is kept in memory. Close closes the
+// store. The errors are New's and those of badger.Open.
+func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, error) {
+	if err := checkHost(host, opts); err != nil {
+		return nil, err // before anything is created on disk
+	}
+	var st store.Store = store.NewMem()
+	if dir != "" {
+		var logger *slog.Logger
+		if opts != nil {
+			logger = opts.Logger
+		}
+		disk, err := badger.Open(dir, &badger.Options{Logger: logger})
+		if err != nil {
+			return nil, err
+		}
+		st = disk
+	}
+	a, err := New(ctx, st, host, opts)
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	a.owned = true
+	return a, nil
+}
+
+// New returns an Agent over a store that the host has opened and will close.
+// One error lists everything that is wrong with the host's parts and the
+// options.
+func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent, error) {
+	if err := checkHost(host, opts); err != nil {
+		return nil, err
+	}
+	if guard.IsNil(st) {
+		return nil, errors.New("arc: the store is nil")
+	}
+	if ctx == nil {
+		return nil, errors.New("arc: the context is nil")
+	}
+	a := &Agent{o: options(opts), st: st, reasoner: host.Reasoner}
+	runner, err := newRunner(host, &a.o)
+	if err != nil {
+		return nil, err
+	}
+	a.runner = runner
+	a.mu.live = make(map[string]context.CancelFunc)
+	a.bufs.New = func() any { return new([]byte) }
+	if err := a.openParts(ctx); err != nil {
+		return nil, errors.Join(err, a.closeParts())
+	}
+	return a, nil
+}
+
+func options(opts *Options) Options {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.fill()
+	return o
+}
+
+// checkHost returns every problem with the host's parts and the options.
+func checkHost(host Host, opts *Options) error {
+	o := options(opts)
+	var errs []error
+	if guard.IsNil(host.Reasoner) {
+		errs = append(errs, errors.New("the reasoner is nil"))
+	}
+	if err := o.check(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := newRunner(host, &o); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := learn.New(nil, nil, nil, &o.Learn); err != nil {
+		errs = append(errs, err)
+	}
+	if errs != nil {
+		return fmt.Errorf("arc: %w", errors.Join(errs...))
+	}
+	return nil
+}
+
+func newRunner(host Host, o *Options) (*act.Runner, error) {
+	return act.NewRunner(act.Options{
+		Workers: host.Workers, Gates: host.Gates, Approver: host.Approver,
+		ApproveFrom: o.ApproveFrom, ApprovalTTL: o.ApprovalTTL,
+		Timeout: o.AttemptTimeout, GateTimeout: o.GateTimeout,
+		Sanitizer: o.Sanitizer, Now: o.Now,
+	})
+}
+
+func (a *Agent) openParts(ctx context.Context) (err error) {
+	if a.bank, err = memory.Open(ctx, a.st, &memory.Options{Sanitizer: a.o.Sanitizer, Now: a.o.Now, Seed: a.o.Seed}); err != nil {
+		return fmt.Errorf("arc: memory: %w", err)
+	}
+	if a.book, err = rank.Open(ctx, a.st, &rank.Options{Now: a.o.Now, Seed: a.o.Seed}); err != nil {
+		return fmt.Errorf("arc: rank: %w", err)
+	}
+	if a.monitor, err = meta.Open(ctx, a.st, &meta.Options{Sanitizer: a.o.Sanitizer, Now: a.o.Now}); err != nil {
+		return fmt.Errorf("arc: meta: %w", err)
+	}
+	if a.policy = a.o.Policy(a.book); guard.IsNil(a.policy) {
+		return errors.New("arc: Policy returned nil")
+	}
+	if a.learner, err = learn.New(a.bank, a.book, a.monitor, &a.o.Learn); err != nil {
+		return fmt.Errorf("arc: %w", err)
+	}
+	return nil
+}
+
+func (a *Agent) closeParts() error {
+	var errs []error
+	if a.bank != nil {
+		errs = append(errs, a.bank.Close())
+	}
+	if a.book != nil {
+		errs = append(errs, a.book.Close())
+	}
+	if a.monitor != nil {
+		errs = append(errs, a.monitor.Close())
+	}
+	if a.owned {
+		errs = append(errs, a.st.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// enter marks a run as live, and returns the context that it runs under. Every
+// call that succeeds is paired with leave.
+func (a *Agent) enter(ctx context.Context, id string) (context.Context, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.closing {
+		return nil, store.ErrClosed
+	}
+	if _, ok := a.mu.live[id]; ok {
+		return nil, fmt.Errorf("%w: %q", ErrRunning, id)
+	}
+	ctx, a.mu.live[id] = context.WithCancel(ctx)
+	return ctx, nil
+}
+
+func (a *Agent) leave(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.live[id]()
+	delete(a.mu.live, id)
+	if a.mu.closing && len(a.mu.live) == 0 {
+		close(a.mu.idle)
+	}
+}
+
+func (a *Agent) closing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.closing
+}
+
+// Shutdown stops the intake of runs, lets the live ones finish their step, and
+// waits for them until ctx ends; then it cancels their executors, and closes
+// what it has opened. Runs that were not finished go on with Resume when the
+// Agent is opened again. Shutdown and Close are idempotent. They must not be
+// called by the host's parts from inside a run: they would wait for
+// themselves until ctx ends.
+func (a *Agent) Shutdown(ctx context.Context) error {
+	a.closeOnce.Do(func() {
+		a.mu.Lock()
+		a.mu.closing = true
+		a.mu.idle = make(chan struct{})
+		if len(a.mu.live) == 0 {
+			close(a.mu.idle)
+		}
+		a.mu.Unlock()
+		select {
+		case <-a.mu.idle:
+		case <-ctx.Done():
+		}
+		a.mu.Lock()
+		for _, cancel := range a.mu.live {
+			cancel()
+		}
+		a.mu.Unlock()
+		<-a.mu.idle // the commits under way; executors that hang are left behind
+		a.closeErr = a.closeParts()
+	})
+	return a.closeErr
+}
+
+// Close is Shutdown with Options.Grace for the executors. A Close that is
+// called while another Shutdown is waiting waits with it.
+func (a *Agent) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), max(0, a.o.Grace))
+	defer cancel()
+	return a.Shutdown(ctx)
+}

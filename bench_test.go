@@ -1,0 +1,69 @@
+package arc_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// counting counts the commits of a store.
+type counting struct {
+	store.Store
+	n atomic.Int64
+}
+
+func (c *counting) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	c.n.Add(1)
+	return c.Store.Commit(ctx, ops...)
+}
+
+// BenchmarkTurn is one full turn over the in-memory store: context from 100
+// memories, reason, one task, gate and learn, with host parts that do nothing
+// and with firing off.
+func BenchmarkTurn(b *testing.B) {
+	st := &counting{Store: store.NewMem()}
+	a, err := arc.New(b.Context(), st, nopHost(), &arc.Options{Seed: 1, Learn: learn.Options{FireAfter: -1}})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, a.Close()) }()
+	for i := range 100 {
+		_, err := a.Memory("").Remember(b.Context(), memory.Draft{
+			Kind:    memory.Pattern,
+			Trigger: fmt.Sprintf("problem number %d in module m%d", i, i%10),
+			Content: fmt.Sprintf("look at part p%d before anything else", i),
+		})
+		require.NoError(b, err)
+	}
+	before := st.n.Load()
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := a.Run(b.Context(), arc.Objective{Text: "the server leaks memory in module m7"})
+		if err != nil || r.Status != arc.Delivered {
+			b.Fatal(r, err)
+		}
+	}
+	b.ReportMetric(float64(st.n.Load()-before)/float64(b.N), "commits/op")
+}
+
+func nopHost() arc.Host {
+	decision := plan("look into it")
+	result := done(`"nothing"`)
+	return arc.Host{
+		Reasoner: reason.ReasonerFunc(func(context.Context, reason.Brief) (reason.Decision, error) { return decision, nil }),
+		Workers: []act.Worker{{
+			Card: rank.Candidate{Name: "worker"}, Skills: []string{"work"},
+			Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return result, nil }),
+		}},
+		Gates: []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Pass: true}, nil })},
+	}
+}

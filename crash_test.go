@@ -1,0 +1,268 @@
+package arc_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+var (
+	crashRounds = flag.Int("crash.rounds", 6, "how often the child process is killed")
+	crashSeed   = flag.Uint64("crash.seed", 0, "seed of the moments at which it is killed; 0: random")
+)
+
+const (
+	crashDir        = "ARC_TEST_CRASH_DIR" // set in the child process: where it keeps its store
+	crashObjectives = 600
+)
+
+// child runs the loop over Badger until it is killed, if this process is the
+// child of the crash test.
+func child() bool {
+	dir := os.Getenv(crashDir)
+	if dir == "" {
+		return false
+	}
+	if err := crashLoop(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// crashLoop runs the objectives one after another, and says on its standard
+// output what was committed.
+func crashLoop(dir string) error {
+	ctx := context.Background()
+	a, err := arc.Open(ctx, filepath.Join(dir, "store"), crashHost(dir), &arc.Options{
+		Seed: 1, Now: newClock().Now, Attempts: 3,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Hooks: arc.Hooks{Commit: func(s *arc.State) {
+			if s.Current != nil && s.Current.End != "" {
+				fmt.Println("executed", s.Current.Key)
+			}
+			if s.Status != arc.Running {
+				fmt.Println("finished", s.ID, s.Learned)
+			}
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	if err := runObjectives(ctx, a); err != nil {
+		return err
+	}
+	return a.Close()
+}
+
+func runObjectives(ctx context.Context, a *arc.Agent) error {
+	for i := range crashObjectives {
+		_, err := a.Run(ctx, arc.Objective{
+			ID: fmt.Sprintf("run-%04d", i), Session: "crash", Text: fmt.Sprintf("mend package %d", i),
+			Situation: crashSituations[i%len(crashSituations)],
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var crashSituations = []string{
+	"build fails: undefined name", "vet fails: wrong verb in a format", "tests fail: got and want differ",
+	"tests panic: assignment to entry in nil map", "tests hang: deadlock on a mutex",
+}
+
+// crashHost is a crew in which every situation has one worker that can mend
+// it, most of the time. With a dir it writes each execution to a file there.
+func crashHost(dir string) arc.Host {
+	s := &script{
+		decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+			d := plan(b.Objective)
+			for _, h := range b.Memories[:min(1, len(b.Memories))] {
+				d.Applied = append(d.Applied, h.Record.ID)
+			}
+			return d, nil
+		},
+		do: func(_ int, w act.Work) (act.Result, error) {
+			if dir != "" {
+				if err := appendLine(filepath.Join(dir, "executed"), w.Key); err != nil {
+					return act.Result{}, err
+				}
+			}
+			var n int
+			if _, err := fmt.Sscanf(w.Run, "run-%d", &n); err != nil {
+				return act.Result{}, err
+			}
+			able := fmt.Sprintf("worker-%d", n%len(crashSituations)) == w.Task.Worker
+			r := done(fmt.Sprint(able && n%7 != 3))
+			if !able && len(w.Memories) > 0 && n%4 == 1 {
+				r.Misled = []memory.ID{w.Memories[0].Record.ID}
+			}
+			return r, nil
+		},
+		judge: func(_ act.Work, r act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: string(r.Output) == "true", Complaint: "it is still broken"}, nil
+		},
+	}
+	names := make([]string, len(crashSituations))
+	for i := range names {
+		names[i] = fmt.Sprintf("worker-%d", i)
+	}
+	return s.host(names...)
+}
+
+func appendLine(path, line string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
+}
+
+// TestKilledAtAnyMoment kills a process that runs the loop over Badger, again
+// and again, and then holds what is left against the same runs made without
+// an interruption.
+func TestKilledAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	seed := *crashSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-crash.seed=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	dir := t.TempDir()
+	committed := map[string]bool{} // attempts whose outcome was committed
+	finished := map[string]string{}
+	executed := 0 // lines of the file when the last child was killed
+	for range *crashRounds {
+		lines := runAndKill(t, dir, time.Duration(r.IntN(250))*time.Millisecond)
+		keys := readLines(t, filepath.Join(dir, "executed"))
+		for _, k := range keys[executed:] {
+			require.False(t, committed[k], "attempt %s was committed and made again", k)
+		}
+		executed = len(keys)
+		for _, line := range lines {
+			what, rest, _ := strings.Cut(line, " ")
+			switch what {
+			case "executed":
+				committed[rest] = true
+			case "finished":
+				id, learned, _ := strings.Cut(rest, " ")
+				finished[id] = learned
+			}
+		}
+	}
+	require.NotEmpty(t, committed, "the child was killed before it did anything")
+
+	a, err := arc.Open(t.Context(), filepath.Join(dir, "store"), crashHost(dir), &arc.Options{Seed: 1, Now: newClock().Now})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, a.Close()) }()
+	for id, learned := range finished {
+		rep, err := a.Resume(t.Context(), id)
+		require.NoError(t, err, "an acknowledged run is lost")
+		require.NotEqual(t, arc.Running, rep.Status, id)
+		require.Equal(t, learned, fmt.Sprint(rep.Learned), id)
+		for _, m := range rep.Learned {
+			_, err := a.Memory("").Get(t.Context(), m)
+			require.NoError(t, err, "an acknowledged memory is lost")
+		}
+	}
+	require.NoError(t, runObjectives(t.Context(), a))
+	for _, k := range readLines(t, filepath.Join(dir, "executed"))[executed:] {
+		require.False(t, committed[k], "attempt %s was committed and made again", k)
+	}
+
+	whole := agentOn(t, store.NewMem(), crashHost(""), nil)
+	require.NoError(t, runObjectives(t.Context(), whole))
+	require.Equal(t, learnedBy(t, whole), learnedBy(t, a), "an interruption changed what was learned")
+	t.Logf("%d kills, %d attempts committed and %d runs finished before the last", *crashRounds, len(committed), len(finished))
+}
+
+// runAndKill starts the child, kills it some time after it is open, and
+// returns what it had said by then.
+func runAndKill(t *testing.T, dir string, after time.Duration) []string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), crashDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var lines []string
+	var kill *time.Timer
+	sc := bufio.NewScanner(out)
+	for sc.Scan() {
+		if kill == nil {
+			kill = time.AfterFunc(after, func() {
+				_ = cmd.Process.Kill() // it may have ended by itself
+			})
+		}
+		lines = append(lines, sc.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		require.Equal(t, -1, cmd.ProcessState.ExitCode(), "the child failed by itself")
+	}
+	if kill != nil {
+		kill.Stop()
+	}
+	if n := len(lines); n > 0 && strings.Count(lines[n-1], " ") == 0 {
+		lines = lines[:n-1] // cut off in the middle
+	}
+	return lines
+}
+
+func readLines(t *testing.T, path string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	require.NoError(t, err)
+	return strings.Fields(string(raw))
+}
+
+// learnedBy is all that an agent has learned, as text.
+func learnedBy(t *testing.T, a *arc.Agent) string {
+	t.Helper()
+	var out []string
+	for rec, err := range a.Memory("").All(t.Context()) {
+		require.NoError(t, err)
+		raw, err := json.Marshal(rec)
+		require.NoError(t, err)
+		out = append(out, string(raw))
+	}
+	slices.Sort(out)
+	for _, s := range crashSituations {
+		ranking, err := a.Rank(t.Context(), s, reason.Task{Skill: "work"})
+		require.NoError(t, err)
+		out = append(out, fmt.Sprintf("%+v", ranking))
+	}
+	as, err := a.Assess(t.Context(), "crash")
+	require.NoError(t, err)
+	return strings.Join(append(out, fmt.Sprintf("%+v", as)), "\n")
+}

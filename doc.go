@@ -1,0 +1,41 @@
+// Package arc runs an agent that learns: reason, act, learn, watched by
+// metacognition.
+//
+// The host brings a [reason.Reasoner] (a model behind a prompt, or plain code),
+// [act.Worker] values that do the work, and gates that verify it. An [Agent]
+// runs the loop around them:
+//
+//	agent, err := arc.Open(ctx, dir, arc.Host{
+//		Reasoner: reasoner,
+//		Workers:  []act.Worker{{Card: rank.Candidate{Name: "fixer"}, Executor: fixer}},
+//		Gates:    []act.Gate{tests},
+//	}, nil)
+//	report, err := agent.Run(ctx, arc.Objective{Text: "make the tests pass", Situation: "go test: nil map"})
+//
+// For each objective it recalls what was learned, asks the reasoner for tasks
+// (or lets a chunk fire, a plan that has delivered in this situation before,
+// without asking), has the best-ranked worker attempt each task, lets nothing
+// count as done that a gate has not passed, and feeds the gate's complaint into
+// the next attempt. The objective ends DELIVERED or BLOCKED, never with a
+// guess. Whatever happened is learned: feedback on the memories that were
+// used, a failure to avoid, a chunk to reuse, samples for the ranking.
+//
+// # State
+//
+// A run is a [State], a plain value, and [Agent.Step] takes it one transition
+// further. [Agent.Run] is a thin shell: step, commit, repeat. A run that is
+// killed goes on from its last commit ([Agent.Resume]) and repeats no attempt
+// whose outcome was committed. Given the same state, clock, seed and answers
+// of the host's parts, a run repeats exactly.
+//
+// # Where things are
+//
+// Package memory holds what was learned, rank which worker to try, reason and
+// act the host's interfaces, iar the reflection on every action, meta the
+// monitor, learn the step from outcome to memory, store the key-value
+// interface below them all, and redact what keeps secrets out. Each can be
+// used without the loop.
+//
+// There is no server, no model client, no prompt and no tool in arc, and
+// nothing is read from the environment.
+package arc

@@ -1,0 +1,248 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+)
+
+// learn takes in the attempt at hand, or a goal that was given up without one,
+// and moves on: to the next task or attempt, back to reason, or out of the
+// goal.
+func (t *turn) learn(ctx context.Context) error {
+	g, c := t.s.goal(), t.s.Current
+	n := t.after()
+	if c != nil && !c.Passed {
+		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
+			Objective: g.Tasks[g.Next].Objective, Worker: c.Worker, Complaint: clip(c.Wrong, maxComplaint),
+		})
+		if c.End == act.Denied {
+			g.Denied = appendTo(g.Denied, c.Worker)
+		}
+	}
+	if c != nil && c.Passed {
+		g.Utilized = union(g.Utilized, c.Utilized)
+		g.Tasks = slices.Clone(g.Tasks)
+		g.Tasks[g.Next].Worker = c.Worker
+	}
+	lessons, err := t.a.learner.Learn(ctx, t.outcome(n))
+	if err != nil {
+		return fmt.Errorf("learn: %w", err)
+	}
+	if err := t.a.learner.Flush(ctx); err != nil {
+		return fmt.Errorf("learn: %w", err)
+	}
+	t.note(lessons)
+	return t.move(ctx, n)
+}
+
+// clip bounds a complaint that is kept in the State and given to the next
+// attempt.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + " …"
+}
+
+// Bounds of what a State keeps of failed attempts at a goal.
+const (
+	maxFailed    = 64
+	maxComplaint = 4 << 10 // bytes
+)
+
+// next is what follows an attempt.
+type next int
+
+const (
+	nextTask      next = iota // the task is done, another follows
+	nextDelivered             // the goal is done
+	nextAttempt               // the task is tried again
+	nextReason                // the plan is dropped, and the reasoner asked
+	nextBlocked               // the goal is given up
+)
+
+// after decides what follows the attempt at hand.
+func (t *turn) after() next {
+	g, c := t.s.goal(), t.s.Current
+	switch {
+	case c == nil:
+		return nextBlocked
+	case c.Passed && g.Next+1 < len(g.Tasks):
+		return nextTask
+	case c.Passed:
+		return nextDelivered
+	case g.Fired != "":
+		return nextReason // a chunk gets one attempt: deliberation takes over
+	case g.Tries < t.a.o.Attempts && !t.allDenied():
+		return nextAttempt
+	case g.Replans < t.a.o.Replans:
+		return nextReason
+	}
+	return nextBlocked
+}
+
+// allDenied reports whether nobody is left for the task once the attempt at
+// hand is counted.
+func (t *turn) allDenied() bool {
+	g, c := t.s.goal(), t.s.Current
+	for _, cand := range t.a.runner.Candidates(&g.Tasks[g.Next]) {
+		denied := slices.Contains(g.Denied, cand.Name) || c.End == act.Denied && cand.Name == c.Worker
+		if !denied {
+			return false
+		}
+	}
+	return true
+}
+
+// outcome describes the attempt at hand, and what it decides, to the learner.
+func (t *turn) outcome(n next) learn.Outcome {
+	s, g, c := &t.s, t.s.goal(), t.s.Current
+	o := learn.Outcome{
+		GoalKey: s.ID + "/goal/" + strconv.Itoa(g.Number),
+		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
+		Objective: g.Text, Situation: g.Situation, Approach: g.Approach,
+		Complaint: g.Blocked,
+		Injected:  g.Recalled, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+	}
+	o.Key = o.GoalKey + "/blocked"
+	switch n {
+	case nextDelivered:
+		o.Task, o.Goal = learn.Delivered, learn.Delivered
+		if g.Fired == "" {
+			o.Plan = g.Tasks
+		}
+	case nextTask:
+		o.Task = learn.Delivered
+	case nextBlocked:
+		o.Task, o.Goal = learn.Blocked, learn.Blocked
+	case nextReason:
+		if g.Fired == "" {
+			o.Task = learn.Blocked
+		}
+	}
+	if c != nil {
+		o.Key = c.Key
+		o.Skill, o.Worker = g.Tasks[g.Next].Skill, c.Worker
+		o.End, o.Passed, o.Faulty, o.Wall, o.Complaint = c.End, c.Passed, c.Faulty, c.Wall, c.Wrong
+		o.Result = act.Result{Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage}
+	}
+	return o
+}
+
+func (t *turn) note(l learn.Lessons) {
+	var ids []memory.ID
+	for _, r := range [...]memory.Receipt{l.Chunk, l.Failure} {
+		switch {
+		case r.Into != "":
+			ids = append(ids, r.Into)
+		case r.ID != "":
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) > 0 {
+		t.s.Learned = union(t.s.Learned, ids)
+		t.emit(EventLearned, Event{IDs: ids})
+	}
+}
+
+// union appends to a those of b that are not in it.
+func union[T comparable](a, b []T) []T {
+	for _, v := range b {
+		if !slices.Contains(a, v) {
+			a = appendTo(a, v)
+		}
+	}
+	return a
+}
+
+// move goes on to what follows.
+func (t *turn) move(ctx context.Context, n next) error {
+	s, g, c := &t.s, t.s.goal(), t.s.Current
+	if c != nil && c.Passed {
+		s.Deliveries = appendTo(s.Deliveries, Delivery{
+			Task: g.Tasks[g.Next], Worker: c.Worker, Attempt: c.Number,
+			Output: c.Output, Summary: c.Reflection.Summary, Deltas: c.Deltas,
+		})
+	}
+	switch n {
+	case nextTask:
+		s.Current = nil
+		g.Next++
+		g.Tries, g.Denied = 0, nil
+		return t.prepare(ctx)
+	case nextAttempt:
+		s.Current = nil
+		return t.prepare(ctx)
+	case nextReason:
+		if g.Fired != "" {
+			g.Spent = appendTo(g.Spent, g.Fired)
+		} else {
+			g.Replans++
+		}
+		s.Current = nil
+		g.Tasks, g.Next, g.Tries, g.Denied, g.Fired = nil, 0, 0, nil, ""
+		s.Phase = PhaseReason
+		return nil
+	case nextDelivered:
+		t.emit(EventDelivered, Event{})
+		s.Current = nil
+		if len(s.Goals) == 1 {
+			s.Phase = PhaseSummary
+			return nil
+		}
+		// The subgoal is reached: its deliveries are in the lineage, and
+		// what it taught may be recalled.
+		s.Goals = slices.Clip(s.Goals[:len(s.Goals)-1])
+		s.hits, s.Phase = nil, PhaseContext
+		return nil
+	default:
+		return t.giveUp()
+	}
+}
+
+// giveUp ends the run: a goal that is blocked blocks the goals above it.
+func (t *turn) giveUp() error {
+	s, g, c := &t.s, t.s.goal(), t.s.Current
+	why := g.Blocked
+	if why == "" && c != nil {
+		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s", g.Next+1, g.Tries, c.Worker, clip(c.Wrong, maxComplaint))
+	}
+	if g.Impasse != "" {
+		why = fmt.Sprintf("impasse %s: subgoal %q: %s", g.Impasse, g.Text, why)
+	}
+	t.emit(EventBlocked, Event{Text: why})
+	s.Current = nil
+	s.Reason, s.Phase = why, PhaseSummary
+	return nil
+}
+
+// summary ends the run.
+func (t *turn) summary(ctx context.Context) error {
+	s := &t.s
+	as, err := t.a.monitor.Assess(ctx, s.Session)
+	if err != nil {
+		return fmt.Errorf("assess: %w", err)
+	}
+	s.Assessment, s.Ended, s.Current, s.Phase = as, t.a.o.Now().UnixNano(), nil, PhaseDone
+	s.Status = Delivered
+	if s.Reason != "" {
+		s.Status = Blocked
+	}
+	s.hits = nil
+	t.emit(EventFinished, Event{Text: string(s.Status)})
+	return nil
+}
+
+// outgrow makes s, the State before a turn whose result is too large to be
+// kept, one that ends the run.
+func (s *State) outgrow(err error) {
+	s.Step++
+	s.Reason, s.Phase = "the run has outgrown its record: "+err.Error(), PhaseSummary
+}

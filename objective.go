@@ -1,0 +1,186 @@
+package arc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/store"
+)
+
+// Objective is what a run is to achieve.
+type Objective struct {
+	// ID names the run. "": one is generated. Running an ID again goes on
+	// with that run; if it has finished, its Report is returned.
+	ID string
+	// Text is the objective in words, at most 64 KiB. Required.
+	Text string
+	// Situation is the kind of situation that the objective is about, such
+	// as the kind of error that is to be mended, without what is particular
+	// to this case. Memories are recalled, chunks fired and rankings kept by
+	// it. "": the Text.
+	Situation string
+	// Inputs are the host's data, valid JSON, handed to the reasoner and to
+	// every worker as they are.
+	Inputs json.RawMessage
+	// Session groups runs for metacognition. "": the run is its own session.
+	Session string
+	// Scope is where the run recalls from and learns into. "": Options.Scope.
+	Scope memory.Scope
+	// Also are further scopes of the same tenant to recall from.
+	Also []memory.Scope
+	// Fresh starts with a clean context: nothing is recalled, no chunk
+	// fires, and the session's history gives no advice. What happens is
+	// learned all the same.
+	Fresh bool
+	// Budget bounds the run; its zero fields are those of Options.Budget.
+	Budget Budget
+}
+
+// Budget bounds a run. A run that reaches a bound ends BLOCKED before its next
+// step. Zero fields are unbounded, but for Steps.
+type Budget struct {
+	Steps   int           // transitions; 0: 1000
+	Wall    time.Duration // since the run began, by Options.Now
+	Tokens  int           // in and out, of reasoner and workers, as reported
+	CostUSD float64       // as reported
+}
+
+func (b Budget) or(d Budget) Budget {
+	if b.Steps == 0 {
+		b.Steps = d.Steps
+	}
+	if b.Wall == 0 {
+		b.Wall = d.Wall
+	}
+	if b.Tokens == 0 {
+		b.Tokens = d.Tokens
+	}
+	if b.CostUSD == 0 {
+		b.CostUSD = d.CostUSD
+	}
+	return b
+}
+
+func (b Budget) check() error {
+	if b.Steps < 0 || b.Wall < 0 || b.Tokens < 0 || !(b.CostUSD >= 0) {
+		return errors.New("budget: negative or not a number")
+	}
+	return nil
+}
+
+// spent says which bound s has reached, or "".
+func (b Budget) spent(s *State, now time.Time) string {
+	switch {
+	case s.Step >= b.Steps:
+		return fmt.Sprintf("budget of %d steps is spent", b.Steps)
+	case b.Wall > 0 && now.UnixNano()-s.Started >= int64(b.Wall):
+		return fmt.Sprintf("budget of %v is spent", b.Wall)
+	case b.Tokens > 0 && s.Usage.TokensIn+s.Usage.TokensOut >= b.Tokens:
+		return fmt.Sprintf("budget of %d tokens is spent", b.Tokens)
+	case b.CostUSD > 0 && s.Usage.CostUSD >= b.CostUSD:
+		return fmt.Sprintf("budget of $%g is spent", b.CostUSD)
+	}
+	return ""
+}
+
+// Errors of the Agent's methods. Besides these they return the store's.
+var (
+	// ErrObjective: the objective cannot be run as given.
+	ErrObjective = errors.New("bad objective")
+	// ErrRunning: the run is live, here or in another process.
+	ErrRunning = errors.New("run is live")
+	// ErrNotAsking: Answer was called for a run that asked nothing.
+	ErrNotAsking = errors.New("run has asked nothing")
+)
+
+// maxText bounds the texts of an objective, in bytes.
+const maxText = 64 << 10
+
+func (o *Objective) check() error {
+	var errs []error
+	if strings.TrimSpace(o.Text) == "" {
+		errs = append(errs, errors.New("no text"))
+	}
+	for _, f := range [...]struct {
+		name string
+		n    int
+	}{{"text", len(o.Text)}, {"situation", len(o.Situation)}, {"inputs", len(o.Inputs)}} {
+		if f.n > maxText {
+			errs = append(errs, &store.LimitError{Field: f.name, Limit: maxText, Got: f.n})
+		}
+	}
+	if len(o.Inputs) > 0 && len(o.Inputs) <= maxText && !json.Valid(o.Inputs) {
+		errs = append(errs, errors.New("inputs are not JSON"))
+	}
+	if err := key.CheckID("id", o.ID); err != nil {
+		errs = append(errs, err)
+	}
+	if err := key.CheckID("session", o.Session); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Budget.check(); err != nil {
+		errs = append(errs, err)
+	}
+	if errs != nil {
+		return fmt.Errorf("%w: %w", ErrObjective, errors.Join(errs...))
+	}
+	return nil
+}
+
+func (o Objective) clone() Objective {
+	o.Inputs, o.Also = slices.Clone(o.Inputs), slices.Clone(o.Also)
+	return o
+}
+
+// Status is how a run stands.
+type Status string
+
+// The statuses of a run.
+const (
+	Running   Status = "running"   // not finished; live, or to be resumed
+	Asking    Status = "asking"    // waits for Answer
+	Delivered Status = "delivered" // done: every task passed its gates
+	Blocked   Status = "blocked"   // given up; Report.Reason says why
+)
+
+// Report is what came of a run.
+type Report struct {
+	ID      string
+	Session string
+	Status  Status
+	Reason  string // why it is blocked; "" otherwise
+
+	Questions  []string       // when Asking
+	Deliveries []act.Delivery // what was delivered, in order, subgoals included
+
+	Attempts      int // executions of workers
+	Deliberations int // calls of the reasoner
+	Fired         int // chunks whose plan was run
+	Steps         int // transitions, each of them committed
+	Usage         act.Usage
+
+	Resonance  []float64       // of each attempt, in order; at most the last 64
+	Assessment meta.Assessment // of the session, at the end
+	Pivots     []string        // recommendations to pivot, with their evidence
+	Learned    []memory.ID     // patterns and failures stored or strengthened
+	Started    time.Time
+	Ended      time.Time // zero while it is not finished
+}
+
+// RunInfo is a line about a run.
+type RunInfo struct {
+	ID        string
+	Session   string
+	Status    Status
+	Objective string
+	Started   time.Time
+	Ended     time.Time
+}

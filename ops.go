@@ -1,0 +1,106 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Think reasons about an objective and returns the decision, once it can be
+// acted on. Nothing is executed, learned or kept.
+func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error) {
+	if err := alive(ctx); err != nil {
+		return reason.Decision{}, err
+	}
+	s, err := a.Begin(o)
+	if err != nil {
+		return reason.Decision{}, err
+	}
+	t := &turn{a: a, s: s}
+	if !o.Fresh {
+		if err := t.recall(ctx); err != nil {
+			return reason.Decision{}, err
+		}
+		if t.s.Assessment, err = a.monitor.Assess(ctx, s.Session); err != nil {
+			return reason.Decision{}, fmt.Errorf("assess: %w", err)
+		}
+	}
+	b, err := t.brief(ctx)
+	if err != nil {
+		return reason.Decision{}, err
+	}
+	for refused := 1; ; refused++ {
+		d, err := a.deliberate(ctx, b)
+		if err == nil || ctx.Err() != nil || refused >= a.o.Refusals {
+			return d, err
+		}
+		b.Complaint = a.o.Sanitizer.Sanitize(err.Error())
+	}
+}
+
+// Recall searches memory by meaning, best first. Unlike recall for a prompt
+// it shows quarantined memories too, unless q.Inject is set.
+func (a *Agent) Recall(ctx context.Context, scope memory.Scope, q memory.Query) ([]memory.Hit, error) {
+	return a.Memory(scope).Recall(ctx, q)
+}
+
+// Health says how the memory of a scope is doing.
+func (a *Agent) Health(ctx context.Context, scope memory.Scope) (memory.Health, error) {
+	return a.Memory(scope).Health(ctx)
+}
+
+// Assess is the metacognitive assessment of a session: is what it does
+// working, and if not, what to do about it.
+func (a *Agent) Assess(ctx context.Context, session string) (meta.Assessment, error) {
+	return a.monitor.Assess(ctx, session)
+}
+
+// Rank returns the workers that can take the task in a situation, best first,
+// with the parts of their scores; rank.Explain puts them into words.
+func (a *Agent) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
+	return a.ranked(ctx, &Goal{Situation: situation}, &task)
+}
+
+// Chunk extracts patterns from the delivered runs of a session. The loop does
+// so by itself when a goal is delivered; doing it again changes nothing.
+func (a *Agent) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
+	var out []memory.Receipt
+	for s, err := range a.states(ctx, session) {
+		if err != nil {
+			return out, err
+		}
+		g := s.goal()
+		if s.Status != Delivered || g.Fired != "" {
+			continue
+		}
+		t := turn{a: a, s: s}
+		r, err := a.learner.Chunk(ctx, t.outcome(nextDelivered))
+		if err != nil {
+			return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Decay puts memories aside that are old and unused. They are archived, not
+// deleted.
+func (a *Agent) Decay(ctx context.Context, scope memory.Scope) (memory.DecayReport, error) {
+	return a.Memory(scope).Decay(ctx)
+}
+
+// Consolidate merges memories that say the same.
+func (a *Agent) Consolidate(ctx context.Context, scope memory.Scope) (memory.ConsolidateReport, error) {
+	return a.Memory(scope).Consolidate(ctx)
+}
+
+// Memory returns the memory of a scope, for what the other methods do not
+// offer: remembering, forgetting, trusting. "" is Options.Scope.
+func (a *Agent) Memory(scope memory.Scope) memory.Space {
+	setDefault(&scope, a.o.Scope)
+	return a.bank.In(scope)
+}

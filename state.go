@@ -1,0 +1,159 @@
+package arc
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Phase is where a run stands in the loop.
+type Phase string
+
+// The phases.
+//
+//	Context → Reason → Act → Verify → Learn → Act …   the next task or attempt
+//	   │        │ │                     │  └─→ Reason  a chunk failed, or a replan
+//	   │        │ └─→ Ask → Reason      └────→ Summary → Done
+//	   │        └───→ Context           a subgoal
+//	   └────────────→ Act               a chunk fires
+const (
+	PhaseContext Phase = "context" // recall, and let a chunk fire
+	PhaseReason  Phase = "reason"  // ask the reasoner
+	PhaseAsk     Phase = "ask"     // wait for a human
+	PhaseAct     Phase = "act"     // have a worker make the attempt
+	PhaseVerify  Phase = "verify"  // have the gates judge it
+	PhaseLearn   Phase = "learn"   // take it in, and decide what follows
+	PhaseSummary Phase = "summary" // end the run
+	PhaseDone    Phase = "done"
+)
+
+// State is a run as it is committed after each step. It is a plain value that
+// encodes to JSON and CBOR; whoever holds one must not change it.
+type State struct {
+	ID        string    `cbor:"1,keyasint" json:"id"`
+	Session   string    `cbor:"2,keyasint" json:"session"`
+	Objective Objective `cbor:"3,keyasint" json:"objective"`
+	Status    Status    `cbor:"4,keyasint" json:"status"`
+	Reason    string    `cbor:"5,keyasint,omitempty" json:"reason,omitempty"`
+	Phase     Phase     `cbor:"6,keyasint" json:"phase"`
+	Step      int       `cbor:"7,keyasint" json:"step"`    // transitions made
+	Seq       int       `cbor:"8,keyasint" json:"seq"`     // events so far
+	Started   int64     `cbor:"9,keyasint" json:"started"` // Unix time in nanoseconds, as is Ended
+	Ended     int64     `cbor:"10,keyasint,omitempty" json:"ended,omitempty"`
+
+	// Goals are the objective and, while an impasse is being resolved, its
+	// subgoals, innermost last.
+	Goals []Goal `cbor:"11,keyasint" json:"goals"`
+	// Subgoals are the texts of all subgoals so far: none is entered twice.
+	Subgoals []string `cbor:"12,keyasint,omitempty" json:"subgoals,omitempty"`
+	// Current is the attempt that is prepared, running, or to be judged.
+	Current *Attempt `cbor:"13,keyasint,omitempty" json:"current,omitempty"`
+
+	Deliveries    []Delivery  `cbor:"14,keyasint,omitempty" json:"deliveries,omitempty"`
+	Attempts      int         `cbor:"15,keyasint,omitempty" json:"attempts,omitempty"`
+	Deliberations int         `cbor:"16,keyasint,omitempty" json:"deliberations,omitempty"`
+	Fired         int         `cbor:"17,keyasint,omitempty" json:"fired,omitempty"`
+	Usage         act.Usage   `cbor:"18,keyasint,omitzero" json:"usage"`
+	Tracker       []iar.Entry `cbor:"19,keyasint,omitempty" json:"tracker,omitempty"`
+	Learned       []memory.ID `cbor:"20,keyasint,omitempty" json:"learned,omitempty"`
+	Pivots        []string    `cbor:"21,keyasint,omitempty" json:"pivots,omitempty"`
+	// Assessment is the last of the session that was not to keep going; in a
+	// finished run, the last.
+	Assessment meta.Assessment `cbor:"22,keyasint,omitzero" json:"assessment"`
+
+	// hits caches the records of the innermost goal's Recalled. It is not
+	// part of the state: after a restart they are fetched again.
+	hits []memory.Hit
+}
+
+// Goal is the objective, or a subgoal that would resolve an impasse.
+type Goal struct {
+	Text      string             `cbor:"1,keyasint" json:"text"`
+	Situation string             `cbor:"2,keyasint" json:"situation"`
+	Number    int                `cbor:"21,keyasint,omitempty" json:"number,omitempty"` // subgoals entered before it
+	Impasse   reason.ImpasseKind `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"` // that made it a subgoal
+	Recalled  []memory.ID        `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
+
+	Approach string        `cbor:"5,keyasint,omitempty" json:"approach,omitempty"`
+	Tasks    []reason.Task `cbor:"6,keyasint,omitempty" json:"tasks,omitempty"`
+	Next     int           `cbor:"7,keyasint,omitempty" json:"next,omitempty"`   // index of the task at hand
+	Tries    int           `cbor:"8,keyasint,omitempty" json:"tries,omitempty"`  // attempts at that task
+	Fired    memory.ID     `cbor:"9,keyasint,omitempty" json:"fired,omitempty"`  // the chunk that made the tasks
+	Spent    []memory.ID   `cbor:"10,keyasint,omitempty" json:"spent,omitempty"` // chunks that failed for this goal
+	Utilized []memory.ID   `cbor:"11,keyasint,omitempty" json:"utilized,omitempty"`
+
+	Failed    []reason.FailedAttempt `cbor:"12,keyasint,omitempty" json:"failed,omitempty"`
+	Denied    []string               `cbor:"13,keyasint,omitempty" json:"denied,omitempty"` // workers that may not do the task at hand
+	Questions []string               `cbor:"14,keyasint,omitempty" json:"questions,omitempty"`
+	Answers   []reason.Answer        `cbor:"15,keyasint,omitempty" json:"answers,omitempty"`
+	Avoid     []string               `cbor:"16,keyasint,omitempty" json:"avoid,omitempty"` // approaches to leave
+	Refused   int                    `cbor:"17,keyasint,omitempty" json:"refused,omitempty"`
+	Complaint string                 `cbor:"18,keyasint,omitempty" json:"complaint,omitempty"` // about the last decision
+	Replans   int                    `cbor:"19,keyasint,omitempty" json:"replans,omitempty"`
+	Blocked   string                 `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"` // why it is given up
+}
+
+// Attempt is the attempt at hand. What follows Complaint is there once it was
+// executed, Verdict once it was verified.
+type Attempt struct {
+	Key       string `cbor:"1,keyasint" json:"key"`
+	Worker    string `cbor:"2,keyasint" json:"worker"`
+	Number    int    `cbor:"3,keyasint" json:"number"`
+	Complaint string `cbor:"4,keyasint,omitempty" json:"complaint,omitempty"` // about the attempt before
+
+	End        act.End        `cbor:"5,keyasint,omitempty" json:"end,omitempty"`
+	Reflection iar.Reflection `cbor:"6,keyasint,omitzero" json:"reflection"`
+	Resonance  float64        `cbor:"7,keyasint,omitempty" json:"resonance,omitempty"`
+	Output     Output         `cbor:"8,keyasint,omitzero" json:"output"`
+	Utilized   []memory.ID    `cbor:"9,keyasint,omitempty" json:"utilized,omitempty"`
+	Misled     []memory.ID    `cbor:"10,keyasint,omitempty" json:"misled,omitempty"`
+	Usage      act.Usage      `cbor:"11,keyasint,omitzero" json:"usage"`
+	Deltas     []act.Delta    `cbor:"12,keyasint,omitempty" json:"deltas,omitempty"`
+	Wall       time.Duration  `cbor:"13,keyasint,omitempty" json:"wall,omitempty"`
+
+	Passed bool   `cbor:"14,keyasint,omitempty" json:"passed,omitempty"`
+	Faulty bool   `cbor:"15,keyasint,omitempty" json:"faulty,omitempty"`  // a gate could not decide
+	Wrong  string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"` // why it did not pass
+}
+
+// Output is JSON that a worker made. A large one is a record of its own.
+type Output struct {
+	Inline json.RawMessage `cbor:"1,keyasint,omitempty" json:"inline,omitempty"`
+	Key    string          `cbor:"2,keyasint,omitempty" json:"key,omitempty"`
+}
+
+// Delivery is a delivered task.
+type Delivery struct {
+	Task    reason.Task `cbor:"1,keyasint" json:"task"`
+	Worker  string      `cbor:"2,keyasint" json:"worker"`
+	Attempt int         `cbor:"3,keyasint" json:"attempt"`
+	Output  Output      `cbor:"4,keyasint,omitzero" json:"output"`
+	Summary string      `cbor:"5,keyasint,omitempty" json:"summary,omitempty"`
+	Deltas  []act.Delta `cbor:"6,keyasint,omitempty" json:"deltas,omitempty"`
+}
+
+// goal returns the innermost goal.
+func (s *State) goal() *Goal { return &s.Goals[len(s.Goals)-1] }
+
+// fork returns a copy of s whose goals and attempt can be changed without
+// changing those of s. Slices in them are still shared: they are only ever
+// replaced, or appended to with appendTo.
+func (s State) fork() State {
+	s.Goals = slices.Clone(s.Goals)
+	if s.Current != nil {
+		c := *s.Current
+		s.Current = &c
+	}
+	return s
+}
+
+// appendTo appends without writing into memory that another State may share.
+func appendTo[T any](list []T, more ...T) []T {
+	return append(slices.Clip(list), more...)
+}
