@@ -1,0 +1,9 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// delivered asked: 1 fired: 0 <nil>
+	// delivered asked: 1 fired: 0 <nil>
+	// delivered asked: 0 fired: 1 <nil>
+}
