@@ -119,7 +119,7 @@ func (a *Agent) reopen(ctx context.Context, id string, change func(State) (State
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
-		if rev, err = a.commit(context.WithoutCancel(ctx), &s, rev); err != nil {
+		if rev, err = a.commit(context.WithoutCancel(ctx), runKey(id), &s, rev); err != nil {
 			return nil, err
 		}
 	}
@@ -136,6 +136,7 @@ func alive(ctx context.Context) error {
 // drive is the shell around the steps: step, commit, report, repeat. It owns s.
 func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield func(Event) bool) (*Report, error) {
 	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil}
+	k := runKey(s.ID)
 	over := context.WithoutCancel(ctx) // a step that is over is committed, even if nobody waits any more
 	for t.s.Status == Running {
 		switch {
@@ -147,7 +148,7 @@ func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield fu
 		if err := t.step(ctx); err != nil {
 			return nil, err
 		}
-		next, err := a.commit(over, &t.s, rev)
+		next, err := a.commit(over, k, &t.s, rev)
 		if _, large := errors.AsType[*store.LimitError](err); large && rev != 0 {
 			next, err = a.outgrown(over, t, rev, err)
 		}
@@ -173,7 +174,7 @@ func (a *Agent) outgrown(ctx context.Context, t *turn, rev store.Revision, cause
 	}
 	before.outgrow(cause)
 	t.s, t.events = before, nil
-	return a.commit(ctx, &t.s, rev)
+	return a.commit(ctx, runKey(t.s.ID), &t.s, rev)
 }
 
 // report tells the hooks and the consumer what a committed step has done, and
@@ -200,9 +201,9 @@ func (a *Agent) hook(fn func()) {
 	}
 }
 
-// commit writes s, which must still be as it was at rev (0: not there yet).
-func (a *Agent) commit(ctx context.Context, s *State, rev store.Revision) (store.Revision, error) {
-	k := runKey(s.ID)
+// commit writes s under k, which must still be as it was at rev (0: not there
+// yet).
+func (a *Agent) commit(ctx context.Context, k string, s *State, rev store.Revision) (store.Revision, error) {
 	buf := a.bufs.Get().(*[]byte)
 	defer a.bufs.Put(buf)
 	value, err := codec.Append((*buf)[:0], k, s)

@@ -60,6 +60,19 @@ func CheckContext(ctx context.Context) error {
 
 var errNilContext = errors.New("nil context")
 
+// keyError says which key an error is about. It is built on every miss, so it
+// formats nothing before it is asked to.
+type keyError struct {
+	err error
+	key string
+}
+
+func (e *keyError) Error() string { return fmt.Sprintf("%v: %q", e.err, e.key) }
+func (e *keyError) Unwrap() error { return e.err }
+
+// NotFound returns ErrNotFound with the key. It is for implementers.
+func NotFound(key string) error { return &keyError{ErrNotFound, key} }
+
 // CheckOps returns the error with which Commit must refuse ops before it
 // writes anything: ErrKey or a *LimitError. It is for implementers.
 func CheckOps(ops []Op) error {

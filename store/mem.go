@@ -65,7 +65,7 @@ func (m *Mem) Get(ctx context.Context, key string) (Entry, error) {
 	v, ok := m.mu.tree.Get(key)
 	m.mu.RUnlock()
 	if !ok {
-		return Entry{}, fmt.Errorf("%w: %q", ErrNotFound, key)
+		return Entry{}, NotFound(key)
 	}
 	return v.entry(key), nil
 }

@@ -11,6 +11,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
+	"sync"
+	"unsafe"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -48,25 +51,30 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// buffers hold what is being encoded.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // Encode returns the envelope of v for storing under key.
-func Encode(key string, v any) ([]byte, error) {
-	return Append(make([]byte, 0, 256), key, v)
-}
+func Encode(key string, v any) ([]byte, error) { return Append(nil, key, v) }
 
 // Append appends the envelope of v for storing under key to buf.
 func Append(buf []byte, key string, v any) ([]byte, error) {
-	start := len(buf)
-	w := bytes.NewBuffer(append(buf, Version, 0, 0, 0, 0))
+	w := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(w)
+	w.Reset()
 	if err := encMode.MarshalToBuffer(v, w); err != nil {
 		return nil, fmt.Errorf("encode %q: %w", key, err)
 	}
-	out := w.Bytes()
-	binary.BigEndian.PutUint32(out[start+1:], sum(key, out[start+header:]))
-	return out, nil
+	body := w.Bytes()
+	buf = slices.Grow(buf, header+len(body))
+	buf = append(buf, Version)
+	buf = binary.BigEndian.AppendUint32(buf, sum(key, body))
+	return append(buf, body...), nil
 }
 
 func sum(key string, body []byte) uint32 {
-	crc := crc32.Update(0, castagnoli, []byte(key))
+	// The conversion copies nothing: Update reads the bytes and keeps none.
+	crc := crc32.Update(0, castagnoli, unsafe.Slice(unsafe.StringData(key), len(key)))
 	return crc32.Update(crc, castagnoli, body)
 }
 

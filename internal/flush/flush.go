@@ -31,6 +31,7 @@ const (
 type Writer struct {
 	st   store.Store
 	turn chan struct{} // holds one token; whoever has it commits
+	ops  []store.Op    // of the group being written; belongs to the turn
 
 	mu struct {
 		sync.Mutex
@@ -38,6 +39,7 @@ type Writer struct {
 		writing map[string]store.Op // being written
 		bytes   int                 // of pending
 		timer   *time.Timer
+		waiting bool  // the timer runs
 		err     error // of the last group, until a call has returned it
 		closed  bool
 	}
@@ -47,7 +49,7 @@ type Writer struct {
 func New(st store.Store) *Writer {
 	w := &Writer{st: st, turn: make(chan struct{}, 1)}
 	w.turn <- struct{}{}
-	w.mu.pending = make(map[string]store.Op)
+	w.mu.pending, w.mu.writing = make(map[string]store.Op), make(map[string]store.Op)
 	return w
 }
 
@@ -82,19 +84,30 @@ func (w *Writer) Add(ctx context.Context, ops ...store.Op) error {
 	for _, op := range ops {
 		w.putLocked(op)
 	}
-	if w.mu.timer == nil && len(w.mu.pending) > 0 {
-		w.mu.timer = time.AfterFunc(Delay, func() {
-			// The caller is gone: the error waits in mu.err for the next.
-			if err := w.flush(context.Background()); err != nil {
-				w.mu.Lock()
-				w.mu.err = err
-				w.mu.Unlock()
-			}
-		})
-	}
+	w.startLocked()
 	err := w.mu.err
 	w.mu.err = nil
 	return err
+}
+
+// startLocked sees to it that what is pending is written after the Delay.
+func (w *Writer) startLocked() {
+	if w.mu.waiting || len(w.mu.pending) == 0 {
+		return
+	}
+	w.mu.waiting = true
+	if w.mu.timer != nil {
+		w.mu.timer.Reset(Delay)
+		return
+	}
+	w.mu.timer = time.AfterFunc(Delay, func() {
+		// The caller is gone: the error waits for the next.
+		if err := w.flush(context.Background()); err != nil {
+			w.mu.Lock()
+			w.mu.err = err
+			w.mu.Unlock()
+		}
+	})
 }
 
 func (w *Writer) putLocked(op store.Op) {
@@ -139,32 +152,34 @@ func (w *Writer) flush(ctx context.Context) error {
 	defer func() { w.turn <- struct{}{} }()
 
 	w.mu.Lock()
-	group := w.mu.pending
-	w.mu.pending, w.mu.writing, w.mu.bytes = make(map[string]store.Op), group, 0
-	if w.mu.timer != nil {
+	w.mu.pending, w.mu.writing, w.mu.bytes = w.mu.writing, w.mu.pending, 0
+	if w.mu.waiting {
 		w.mu.timer.Stop()
-		w.mu.timer = nil
+		w.mu.waiting = false
+	}
+	w.ops = w.ops[:0]
+	for _, op := range w.mu.writing {
+		w.ops = append(w.ops, op)
 	}
 	w.mu.Unlock()
-	if len(group) == 0 {
+	if len(w.ops) == 0 {
 		return nil
 	}
-	ops := make([]store.Op, 0, len(group))
-	for _, op := range group {
-		ops = append(ops, op)
-	}
-	_, err := w.st.Commit(ctx, ops...)
+	_, err := w.st.Commit(ctx, w.ops...)
+	clear(w.ops)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mu.writing = nil
-	if err == nil {
-		return nil
-	}
-	for _, op := range ops {
-		if _, newer := w.mu.pending[op.Key]; !newer {
-			w.putLocked(op)
+	if err != nil {
+		for _, op := range w.mu.writing {
+			if _, newer := w.mu.pending[op.Key]; !newer {
+				w.putLocked(op)
+			}
+		}
+		if !w.mu.closed {
+			w.startLocked() // to try again
 		}
 	}
+	clear(w.mu.writing)
 	return err
 }
 

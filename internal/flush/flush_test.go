@@ -66,10 +66,10 @@ func TestChangesAreWrittenTogetherAfterTheDelay(t *testing.T) {
 		op, ok := w.Pending("a")
 		require.True(t, ok)
 		require.Equal(t, "2", string(op.Value))
-		time.Sleep(flush.Delay - 1)
+		idle(flush.Delay - 1)
 		synctest.Wait()
 		require.Empty(t, value(t, st, "a"))
-		time.Sleep(1)
+		idle(1)
 		synctest.Wait()
 		require.Equal(t, "2", value(t, st, "a"))
 		require.Equal(t, "1", value(t, st, "b"))
@@ -86,7 +86,7 @@ func TestFailureSurfacesOnceAndTheGroupIsTriedAgain(t *testing.T) {
 		w := flush.New(st)
 		st.set(errBoom)
 		require.NoError(t, w.Add(t.Context(), put("a", "1"), put("b", "1")))
-		time.Sleep(flush.Delay)
+		idle(flush.Delay)
 		synctest.Wait()
 		require.ErrorIs(t, w.Add(t.Context(), put("a", "2")), errBoom)
 		require.NoError(t, w.Add(t.Context(), put("c", "1")))
@@ -167,3 +167,6 @@ func TestConcurrentAddAndFlushLoseNothing(t *testing.T) {
 	}
 	require.Equal(t, 1600, n)
 }
+
+// idle lets time pass inside a bubble.
+func idle(d time.Duration) { <-time.After(d) }

@@ -26,14 +26,14 @@ func TestDo(t *testing.T) {
 		"exit":       {func(context.Context) (int, error) { runtime.Goexit(); return 1, nil }, guard.ErrExited},
 		"panic":      {func(context.Context) (int, error) { panic(errBoom) }, errBoom},
 		"obedient":   {func(ctx context.Context) (int, error) { <-ctx.Done(); return 1, ctx.Err() }, guard.ErrTime},
-		"late":       {func(ctx context.Context) (int, error) { time.Sleep(time.Hour); return 1, nil }, guard.ErrTime},
+		"late":       {func(ctx context.Context) (int, error) { idle(time.Hour); return 1, nil }, guard.ErrTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v, err := guard.Do(t.Context(), time.Minute, c.fn)
 				require.ErrorIs(t, err, c.want)
 				require.Equal(t, c.want == nil, v == 1)
-				time.Sleep(2 * time.Hour)
+				idle(2 * time.Hour)
 			})
 		})
 	}
@@ -70,3 +70,6 @@ func TestIsNil(t *testing.T) {
 		require.False(t, guard.IsNil(v))
 	}
 }
+
+// idle lets time pass inside a bubble.
+func idle(d time.Duration) { <-time.After(d) }
