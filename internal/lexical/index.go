@@ -33,13 +33,13 @@ const (
 // and the mean length is rounded up to a power of two, at least minLength.
 const (
 	minRecords = 1024
-	minLength  = 16
+	minLength  = 32
 )
 
 // minInformation is the least that a query counts as asking for, in units of
-// idf. One rare word has 6.5; a record that matches nothing but function words
-// is thus hardly relevant, however few of them there are.
-const minInformation = 4
+// idf: that of a word which one record in minRecords holds. A few function
+// words or common words alone thus make no record very relevant.
+const minInformation = 6.5
 
 // Doc is what is indexed of a record. Extra are further terms under which it
 // is found; they do not add to its length, nor to what is compared.

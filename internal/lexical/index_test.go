@@ -51,7 +51,7 @@ func (n naive) search(query []text.Term) map[uint32]float64 {
 			df[t]++
 		}
 	}
-	mean := math.Max(16, math.Exp2(math.Ceil(math.Log2(total/math.Max(1, float64(len(n)))))))
+	mean := math.Max(32, math.Exp2(math.Ceil(math.Log2(total/math.Max(1, float64(len(n)))))))
 	idf := func(t string) float64 { return math.Log(1 + (size-df[t]+0.5)/(df[t]+0.5)) }
 	ideal := 0.0
 	for _, t := range query {
@@ -60,12 +60,18 @@ func (n naive) search(query []text.Term) map[uint32]float64 {
 	out := make(map[uint32]float64)
 	for slot, d := range n {
 		tf, length := n.frequencies(d)
-		s := 0.0
+		s, counts := 0.0, !slices.ContainsFunc(query, func(t text.Term) bool { return !t.Stop })
 		for _, t := range query {
+			counts = counts || !t.Stop && tf[t.Text] > 0
+		}
+		for _, t := range query {
+			if !counts {
+				break
+			}
 			f := tf[t.Text]
 			s += t.Weight() * idf(t.Text) * 2.2 * f / (f + 1.2*(0.25+0.75*length/mean))
 		}
-		if y := 0.8 * s / math.Max(4, ideal); y > 0.8 {
+		if y := 0.8 * s / math.Max(6.5, ideal); y > 0.8 {
 			out[slot] = 0.8 + 0.2*(1-math.Exp(-(y-0.8)/0.2))
 		} else if y > 0 {
 			out[slot] = y

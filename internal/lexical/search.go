@@ -27,12 +27,14 @@ type word struct {
 	text   string
 	id     uint32
 	known  bool
+	stop   bool
 	count  float64
 	weight float64 // count · weight of the term · idf
 }
 
-// Search returns the records that hold a term of the query, in no order. The
-// result is valid until the next use of sc.
+// Search returns the records that hold a term of the query, in no order; a
+// function word counts only beside another, unless the query has no others.
+// The result is valid until the next use of sc.
 //
 // With s the BM25F score of a record and U the sum of the query's term
 // weights, each its idf times that of the term (at least minInformation),
@@ -46,18 +48,16 @@ func (ix *Index) Search(sc *Scratch, query []text.Term) []Match {
 	total := ix.weigh(sc, query)
 	mean := ix.meanLength()
 	sc.touched = sc.touched[:0]
+	content := false
 	for i := range sc.words {
-		w := &sc.words[i]
-		if !w.known {
-			continue
+		if w := &sc.words[i]; !w.stop {
+			content = true
+			ix.score(sc, w, mean, true)
 		}
-		gain := w.weight * (k1 + 1)
-		for _, p := range ix.terms[w.id].posts {
-			if sc.scores[p.slot] == 0 {
-				sc.touched = append(sc.touched, p.slot)
-			}
-			tf := float64(p.tf)
-			sc.scores[p.slot] += gain * tf / (tf + k1*(1-b+b*ix.length[p.slot]/mean))
+	}
+	for i := range sc.words {
+		if w := &sc.words[i]; w.stop {
+			ix.score(sc, w, mean, !content)
 		}
 	}
 	sc.matches = sc.matches[:0]
@@ -66,6 +66,25 @@ func (ix *Index) Search(sc *Scratch, query []text.Term) []Match {
 		sc.scores[slot] = 0
 	}
 	return sc.matches
+}
+
+// score adds what the word gives to the records that hold it: to all of them,
+// or only to those that have a score.
+func (ix *Index) score(sc *Scratch, w *word, mean float64, all bool) {
+	if !w.known {
+		return
+	}
+	gain := w.weight * (k1 + 1)
+	for _, p := range ix.terms[w.id].posts {
+		if sc.scores[p.slot] == 0 {
+			if !all {
+				continue
+			}
+			sc.touched = append(sc.touched, p.slot)
+		}
+		tf := float64(p.tf)
+		sc.scores[p.slot] += gain * tf / (tf + k1*(1-b+b*ix.length[p.slot]/mean))
+	}
 }
 
 // weigh fills sc.words with the distinct terms of the query, in order of their
@@ -81,7 +100,7 @@ next:
 			}
 		}
 		id, known := ix.ids[t.Text]
-		sc.words = append(sc.words, word{text: t.Text, id: id, known: known, count: t.Weight()})
+		sc.words = append(sc.words, word{text: t.Text, id: id, known: known, stop: t.Stop, count: t.Weight()})
 	}
 	total := 0.0
 	for i := range sc.words {
