@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -168,6 +169,7 @@ type Report struct {
 	Usage         act.Usage
 
 	Resonance  []float64       // of each attempt, in order; at most the last 64
+	Findings   []iar.Finding   // low or falling resonance
 	Assessment meta.Assessment // of the session, at the end
 	Pivots     []string        // recommendations to pivot, with their evidence
 	Learned    []memory.ID     // patterns and failures stored or strengthened

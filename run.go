@@ -314,7 +314,11 @@ func (a *Agent) reportOf(ctx context.Context, s *State) (*Report, error) {
 		Attempts: s.Attempts, Deliberations: s.Deliberations, Fired: s.Fired,
 		Steps: s.Step, Usage: s.Usage, Assessment: s.Assessment,
 		Pivots: slices.Clone(s.Pivots), Learned: slices.Clone(s.Learned),
-		Started: at(s.Started), Ended: at(s.Ended), Resonance: trend(s.Tracker),
+		Started: at(s.Started), Ended: at(s.Ended),
+	}
+	if len(s.Tracker) > 0 {
+		tracker := iar.NewTracker(&iar.Options{History: s.Tracker})
+		r.Resonance, r.Findings = tracker.Trend(maxTracked), tracker.Issues()
 	}
 	if s.Status == Asking {
 		r.Questions = slices.Clone(s.goal().Questions)
@@ -322,17 +326,6 @@ func (a *Agent) reportOf(ctx context.Context, s *State) (*Report, error) {
 	var err error
 	r.Deliveries, err = a.lineage(ctx, s)
 	return r, err
-}
-
-func trend(entries []iar.Entry) []float64 {
-	if len(entries) == 0 {
-		return nil
-	}
-	out := make([]float64, len(entries))
-	for i, e := range entries {
-		out[i] = e.Resonance
-	}
-	return out
 }
 
 // lineage returns the deliveries of a run, with outputs that are records of

@@ -544,7 +544,9 @@ func (t *turn) act(ctx context.Context) error {
 	c.Misled = s.goal().applied(at.Result.Misled)
 	s.Usage = s.Usage.Add(c.Usage)
 	if c.Reflection.Status != "" {
-		s.Tracker = track(s.Tracker, c.Key, c.Reflection)
+		s.Tracker = appendTo(s.Tracker[max(0, len(s.Tracker)+1-maxTracked):], iar.Entry{
+			Task: c.Key, Status: c.Reflection.Status, Confidence: c.Reflection.Confidence, Resonance: c.Resonance,
+		})
 	}
 	s.Phase = PhaseVerify
 	if at.End != act.Finished {
@@ -560,12 +562,6 @@ func (t *turn) act(ctx context.Context) error {
 
 // maxTracked bounds the reflections in a State.
 const maxTracked = 64
-
-func track(entries []iar.Entry, task string, r iar.Reflection) []iar.Entry {
-	tr := iar.NewTracker(&iar.Options{History: entries, MaxHistory: maxTracked})
-	tr.Record(task, r)
-	return tr.Entries()
-}
 
 // before is the metacognitive check before a task. With PivotAuto it drops the
 // plan of an approach that keeps failing.

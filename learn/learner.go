@@ -9,6 +9,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
 )
 
 // Options configure a [Learner]. The zero value is ready.
@@ -151,26 +152,25 @@ func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) 
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	return l.bank.In(o.Scope).Remember(ctx, memory.Draft{
-		Kind:    memory.Pattern,
-		Trigger: o.trigger(),
-		Content: patternText(o),
-		Key:     o.GoalKey + "/chunk",
-		At:      o.At,
-		Source:  memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey},
-		Plan:    plan,
+	return l.remember(ctx, o, memory.Draft{
+		Kind: memory.Pattern, Content: patternText(o), Key: o.GoalKey + "/chunk", Plan: plan,
 	})
 }
 
 func (l *Learner) rememberFailure(ctx context.Context, o Outcome) (memory.Receipt, error) {
-	return l.bank.In(o.Scope).Remember(ctx, memory.Draft{
-		Kind:    memory.Failure,
-		Trigger: o.trigger(),
-		Content: failureText(o),
-		Key:     o.GoalKey + "/failure",
-		At:      o.At,
-		Source:  memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey},
-	})
+	return l.remember(ctx, o, memory.Draft{Kind: memory.Failure, Content: failureText(o), Key: o.GoalKey + "/failure"})
+}
+
+// remember stores what the outcome teaches. A lesson that is too large for
+// memory is rejected rather than an error: the run that taught it goes on.
+func (l *Learner) remember(ctx context.Context, o Outcome, d memory.Draft) (memory.Receipt, error) {
+	d.Trigger, d.At = o.trigger(), o.At
+	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
+	r, err := l.bank.In(o.Scope).Remember(ctx, d)
+	if limit, ok := errors.AsType[*store.LimitError](err); ok {
+		return memory.Receipt{Disposition: memory.Rejected, Reason: limit.Error()}, nil
+	}
+	return r, err
 }
 
 // Fire returns the chunk among hits that may act without deliberation: a

@@ -3,6 +3,7 @@ package learn
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -90,18 +91,17 @@ func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // patternText says in words what a chunk holds, for recall and for prompts.
 func patternText(o Outcome) string {
-	var b strings.Builder
-	b.WriteString("What worked: ")
-	b.WriteString(line(o.Approach))
-	b.WriteByte('.')
+	b := []byte("What worked: ")
+	b = append(append(b, line(o.Approach)...), '.')
 	for i, t := range o.Plan {
-		fmt.Fprintf(&b, "\n%d. %s", i+1, line(replaceWhole(t.Objective, o.Objective, "the objective")))
+		b = strconv.AppendInt(append(b, '\n'), int64(i+1), 10)
+		b = append(append(b, ". "...), line(replaceWhole(t.Objective, o.Objective, "the objective"))...)
 		if t.Skill != "" {
-			fmt.Fprintf(&b, " (%s)", t.Skill)
+			b = append(append(append(b, " ("...), t.Skill...), ')')
 		}
-		fmt.Fprintf(&b, ", done by %s", t.Worker)
+		b = append(append(b, ", done by "...), t.Worker...)
 	}
-	return b.String()
+	return string(b)
 }
 
 // failureText names the obstacle and what was tried against it.
@@ -133,7 +133,9 @@ const (
 
 // line is the first maxLine bytes of s on one line.
 func line(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	if strings.ContainsAny(s, "\t\n\v\f\r") || strings.Contains(s, "  ") {
+		s = strings.Join(strings.Fields(s), " ")
+	}
 	if len(s) <= maxLine {
 		return s
 	}
