@@ -22,6 +22,8 @@
 // that writes to a map when the disk is full. Open, Commit and Close therefore
 // refuse with [store.ErrFull] while too little space is free (see
 // [Options.MinFree]); reads go on, and commits too as soon as there is space.
+// What remains is a disk that another program fills to the last byte in the
+// moment in which Badger writes in the background.
 //
 // A disk that cannot sync may have dropped what it was given, and does not say
 // so twice. After any such error the store is [store.ErrFailed] until it is
@@ -63,9 +65,9 @@ type Options struct {
 	Logger *slog.Logger
 
 	// MinFree is the number of bytes that have to be free on the disk for
-	// Open and Commit; Close asks for half of it. It has to cover what Badger
-	// writes in the background. 0 means 192 MiB and an eighth of the size of
-	// the tables.
+	// Open and Commit; Close asks for 96 MiB less, or for half. It has to cover
+	// what Badger writes in the background. 0 means 128 MiB and the size of the
+	// tables, of which what is over 256 MiB counts for an eighth only.
 	MinFree uint64
 }
 
@@ -74,7 +76,7 @@ type Options struct {
 //
 // An iteration that is open when the store is closed ends with
 // store.ErrClosed at its next step; Close does not wait for it. One that is
-// never ended keeps old versions from being cleared away.
+// never ended keeps the tables that it began with on the disk until then.
 type Store struct {
 	dir  string
 	opts Options

@@ -80,7 +80,7 @@ func inspect(dir string) (*contents, error) {
 	c.empty = len(files) == 0
 	foreign := ""
 	for _, f := range files {
-		if !c.add(f) && foreign == "" {
+		if !c.add(f) && (foreign == "" || trips(f.Name())) {
 			foreign = f.Name()
 		}
 	}

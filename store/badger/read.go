@@ -43,7 +43,7 @@ func read(txn *badger.Txn, key []byte, fn func(rev uint64, value []byte)) error 
 	item, err := txn.Get(key)
 	if err != nil {
 		if errors.Is(err, badger.ErrKeyNotFound) {
-			return fmt.Errorf("%w: %q", store.ErrNotFound, name(key))
+			return store.NotFound(name(key))
 		}
 		return fmt.Errorf("get %q: %v", name(key), err) // Badger's errors stay behind
 	}
@@ -109,12 +109,12 @@ const (
 )
 
 // scan is an iteration under way. It is used by one goroutine, and released
-// by Close when nobody is inside Badger.
+// by Close when nobody is inside Badger. Its iterator keeps the tables that it
+// began with, so it needs no snapshot once it exists.
 type scan struct {
 	s     *Store
 	txn   *badger.Txn
 	it    *badger.Iterator
-	seq   uint64
 	after []byte // the key not to be yielded, if the scan began there
 	left  int    // entries that Limit allows; negative: any number
 	batch []store.Entry
@@ -128,9 +128,11 @@ func (s *Store) openScan(r store.Range) (*scan, error) {
 	return s.scanAt(s.reads.begin(), r), nil
 }
 
-// scanAt takes over the snapshot. The caller is inside Badger.
+// scanAt begins an iteration and ends the snapshot. The caller is inside
+// Badger.
 func (s *Store) scanAt(seq uint64, r store.Range) *scan {
-	sc := &scan{s: s, seq: seq, left: r.Limit, after: []byte(hostPrefix + r.After)}
+	defer s.reads.end(seq)
+	sc := &scan{s: s, left: r.Limit, after: []byte(hostPrefix + r.After)}
 	if r.Limit <= 0 {
 		sc.left = -1
 	}

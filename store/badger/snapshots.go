@@ -2,8 +2,9 @@ package badger
 
 import "sync"
 
-// snapshots knows what readers may see: everything up to the last group that
-// was acknowledged, and for how long old versions have to be kept for them.
+// snapshots knows what readers may see, which is everything up to the last
+// group that was acknowledged; the old versions that they still need; and the
+// scans under way.
 type snapshots struct {
 	mu struct {
 		sync.Mutex
@@ -31,10 +32,6 @@ func (r *snapshots) begin() uint64 {
 func (r *snapshots) end(seq uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.endLocked(seq)
-}
-
-func (r *snapshots) endLocked(seq uint64) {
 	if r.mu.open[seq]--; r.mu.open[seq] == 0 {
 		delete(r.mu.open, seq)
 	}
@@ -76,8 +73,7 @@ func (r *snapshots) register(sc *scan) {
 	r.mu.scans[sc] = struct{}{}
 }
 
-// unregister ends the snapshot of a scan and reports whether it is the
-// caller's to release.
+// unregister reports whether a scan is the caller's to release.
 func (r *snapshots) unregister(sc *scan) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +81,6 @@ func (r *snapshots) unregister(sc *scan) bool {
 		return false
 	}
 	delete(r.mu.scans, sc)
-	r.endLocked(sc.seq)
 	return true
 }
 
@@ -95,7 +90,6 @@ func (r *snapshots) release() {
 	defer r.mu.Unlock()
 	for sc := range r.mu.scans {
 		sc.release()
-		r.endLocked(sc.seq)
 	}
 	clear(r.mu.scans)
 }

@@ -6,12 +6,16 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Badger writes in the background: memtables to tables (the active one, those
-// that wait, and their logs), and tables to new tables before the old ones go,
-// of which each compaction rewrites a small part of all.
+// What Badger writes in the background takes space before it gives some back:
+// memtables become tables while their logs are still there, and a compaction
+// writes its tables anew before it removes them. The largest rewrites the
+// newest tables and the level below, which together are all of a small store
+// and seldom more than wideCompaction of a large one; deeper down it is a part.
 const (
-	defaultFree = 4*memTables*memTable + 2*(10<<20) + 76<<20 // 192 MiB
-	tablesShare = 8
+	headroom       = 96 << 20
+	flushes        = 4 * memTable
+	wideCompaction = 256 << 20
+	deepShare      = 8
 )
 
 // minFree is how much must be free to write, given the size of the tables.
@@ -19,7 +23,8 @@ func (s *Store) minFree(tables uint64) uint64 {
 	if s.opts.MinFree > 0 {
 		return s.opts.MinFree
 	}
-	return defaultFree + tables/tablesShare
+	wide := min(tables, wideCompaction)
+	return headroom + flushes + wide + (tables-wide)/deepShare
 }
 
 func (s *Store) commitFree() uint64 {
@@ -29,7 +34,10 @@ func (s *Store) commitFree() uint64 {
 
 // closeFree is less than what commits need, so that a store whose commits
 // have just been refused can be closed.
-func (s *Store) closeFree() uint64 { return s.commitFree() / 2 }
+func (s *Store) closeFree() uint64 {
+	need := s.commitFree()
+	return need - min(need/2, headroom)
+}
 
 // checkSpace returns ErrFull unless need bytes are free on the disk of dir.
 // Asking takes about a microsecond, which is nothing beside the sync of a

@@ -1,0 +1,237 @@
+package badger_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
+)
+
+var flips = flag.Int("flips", 3, "bits that TestDamagedFiles flips in each file, one at a time")
+
+func TestDamagedValue(t *testing.T) {
+	for name, spoil := range map[string]func(rec []byte) []byte{
+		"value":    func(rec []byte) []byte { rec[len(rec)-1] ^= 1; return rec },
+		"revision": func(rec []byte) []byte { rec[11] ^= 1; return rec },
+		"checksum": func(rec []byte) []byte { rec[0] ^= 1; return rec },
+		"short":    func(rec []byte) []byte { return rec[:11] },
+		"empty":    func([]byte) []byte { return nil },
+		"moved":    func([]byte) []byte { return badger.Record("other", []byte("1"), 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := open(t, t.TempDir())
+			for _, key := range []string{"a", "sick", "z"} {
+				_, err := st.Commit(t.Context(), put(key, "1", store.Any))
+				require.NoError(t, err)
+			}
+			require.NoError(t, st.Spoil("sick", spoil))
+			requireNamed(t, st)
+			for _, key := range []string{"a", "z"} {
+				_, err := st.Get(t.Context(), key)
+				require.NoError(t, err)
+			}
+			_, err := st.Commit(t.Context(), put("sick", "2", store.Any))
+			require.NoError(t, err, "an unconditional write heals it")
+			_, err = st.Get(t.Context(), "sick")
+			require.NoError(t, err)
+		})
+	}
+}
+
+// requireNamed wants every way to the key "sick" to say that it is damaged.
+func requireNamed(t *testing.T, st *badger.Store) {
+	t.Helper()
+	_, err := st.Get(t.Context(), "sick")
+	require.ErrorIs(t, err, store.ErrDamaged)
+	require.ErrorContains(t, err, `"sick"`)
+	var last error
+	for _, last = range st.Scan(t.Context(), store.Range{}) {
+	}
+	require.ErrorIs(t, last, store.ErrDamaged)
+	require.ErrorContains(t, last, `"sick"`)
+	for _, cond := range []store.Condition{store.Absent, store.At(3)} {
+		_, err = st.Commit(t.Context(), put("sick", "2", cond))
+		require.ErrorIs(t, err, store.ErrDamaged)
+	}
+}
+
+// filled returns two directories with the same content, one of a store that
+// was closed and one of a store that was killed.
+func filled(t *testing.T) (closed, killed string, content map[string]string) {
+	dir := t.TempDir()
+	st, err := badger.Open(dir, nil)
+	require.NoError(t, err)
+	content = map[string]string{}
+	for i := range 200 {
+		key := fmt.Sprintf("key/%03d", i)
+		content[key] = strings.Repeat(key, 1+i)
+		_, err := st.Commit(t.Context(), put(key, content[key], store.Any))
+		require.NoError(t, err)
+	}
+	require.NoError(t, st.WriteMark())
+	killed = copyDir(t, dir)
+	require.NoError(t, st.Close())
+	return copyDir(t, dir), killed, content
+}
+
+// silent opens a directory and returns an error if something is wrong with it
+// that the store did not report.
+func silent(t *testing.T, dir string, content map[string]string) error {
+	t.Helper()
+	st, err := badger.Open(dir, nil)
+	if err != nil {
+		refused := errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrForeign)
+		require.True(t, refused, "%v", err)
+		return nil
+	}
+	defer func() { require.NoError(t, st.Close()) }()
+	n := 0
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrDamaged)
+			return nil
+		}
+		if content[e.Key] != string(e.Value) {
+			return fmt.Errorf("%q holds %q", e.Key, e.Value)
+		}
+		n++
+	}
+	if n != len(content) {
+		return fmt.Errorf("%d of %d entries are there, and no error", n, len(content))
+	}
+	return nil
+}
+
+// Whatever happens to one file, the store says so or holds what it held.
+func TestDamagedFiles(t *testing.T) {
+	closed, killed, content := filled(t)
+	require.NoError(t, silent(t, copyDir(t, closed), content))
+	require.NoError(t, silent(t, copyDir(t, killed), content))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for state, dir := range map[string]string{"closed": closed, "killed": killed} {
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, f := range files {
+			if f.Name() == "LOCK" || f.Name() == badger.LockName || strings.HasSuffix(f.Name(), ".vlog") {
+				continue // they hold nothing
+			}
+			t.Run(state+"/"+f.Name(), func(t *testing.T) {
+				for what, damage := range damages(random, *flips) {
+					sick := copyDir(t, dir)
+					damage(t, filepath.Join(sick, f.Name()))
+					require.NoError(t, silent(t, sick, content), what)
+				}
+			})
+		}
+	}
+}
+
+// damages are flipped bits, files cut short, and no file at all.
+func damages(random *rand.Rand, flips int) map[string]func(t *testing.T, name string) {
+	all := map[string]func(t *testing.T, name string){
+		"removed": func(t *testing.T, name string) { require.NoError(t, os.Remove(name)) },
+	}
+	rewrite := func(change func(data []byte) []byte) func(t *testing.T, name string) {
+		return func(t *testing.T, name string) {
+			data, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(name, change(data), 0o600))
+		}
+	}
+	for i := range flips {
+		at, bit := random.Float64(), byte(1)<<random.IntN(8)
+		all[fmt.Sprintf("flip %d: %.6f, %d", i, at, bit)] = rewrite(func(data []byte) []byte {
+			if n := used(data); n > 0 {
+				data[int(at*float64(n))] ^= bit
+			}
+			return data
+		})
+		if i%3 == 0 {
+			all[fmt.Sprintf("cut %d: %.6f", i, at)] = rewrite(func(data []byte) []byte {
+				return data[:int(at*float64(used(data)))]
+			})
+		}
+	}
+	for _, n := range []int{1, 5} {
+		all[fmt.Sprintf("cut by %d", n)] = rewrite(func(data []byte) []byte {
+			return data[:max(0, used(data)-n)]
+		})
+	}
+	return all
+}
+
+// A log that lost its end says how much is missing, and the host may accept
+// that.
+func TestMissingCommitsAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+	short := copyDir(t, dir)
+	for range 7 {
+		_, err := st.Commit(t.Context(), put("a", "2", store.Any))
+		require.NoError(t, err)
+	}
+	require.NoError(t, st.WriteMark())
+	mark, err := os.ReadFile(filepath.Join(dir, badger.MarkName))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(short, badger.MarkName), mark, 0o600))
+
+	_, err = badger.Open(short, nil)
+	require.ErrorIs(t, err, store.ErrDamaged)
+	require.ErrorContains(t, err, "the last 7 commits are missing")
+	require.NoError(t, os.Remove(filepath.Join(short, badger.MarkName)))
+	requireHolds(t, short)
+
+	other := made(t)
+	require.NoError(t, os.WriteFile(filepath.Join(other, badger.MarkName), mark, 0o600))
+	_, err = badger.Open(other, nil)
+	require.ErrorIs(t, err, store.ErrDamaged)
+	require.ErrorContains(t, err, "another store")
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add("key", badger.Record("key", []byte("value"), 7))
+	f.Add("key", badger.Record("key", nil, 0))
+	f.Add("", []byte("short"))
+	f.Fuzz(func(t *testing.T, key string, rec []byte) {
+		value, rev, err := badger.Unrecord(key, rec)
+		if err != nil {
+			if !errors.Is(err, store.ErrDamaged) {
+				t.Fatalf("unrecord(%q, %x): %v", key, rec, err)
+			}
+			return
+		}
+		if again := badger.Record(key, value, rev); string(again) != string(rec) {
+			t.Fatalf("record(%q, %x, %d): got %x, want %x", key, value, rev, again, rec)
+		}
+	})
+}
+
+func FuzzMark(f *testing.F) {
+	f.Add(badger.EncodeMark([16]byte{1, 2, 3}, 99))
+	f.Add([]byte("arcmark1"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		id, seq, err := badger.DecodeMark(data)
+		if err != nil {
+			if !errors.Is(err, store.ErrDamaged) {
+				t.Fatalf("decode(%x): %v", data, err)
+			}
+			return
+		}
+		if again := badger.EncodeMark(id, seq); string(again) != string(data) {
+			t.Fatalf("encode(%x, %d): got %x, want %x", id, seq, again, data)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package badger
+
+import (
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// What the tests need to play the disk.
+
+const (
+	ManifestName = manifestName
+	MarkName     = markName
+	LockName     = lockName
+)
+
+// OnCommit has fn called in place of Badger's commit, which it may call.
+func (s *Store) OnCommit(fn func(commit func() error) error) {
+	s.commitAt = func(txn *badger.Txn, seq uint64) error {
+		return fn(func() error { return commitAt(txn, seq) })
+	}
+}
+
+// OnFree has fn asked for the free space.
+func (s *Store) OnFree(fn func() uint64) {
+	s.free = func(string) (uint64, error) { return fn(), nil }
+}
+
+// LogError logs a line as Badger does.
+func (s *Store) LogError(format string, args ...any) { (&logger{s}).Errorf(format, args...) }
+
+// WriteMark does at once what happens within a second.
+func (s *Store) WriteMark() error { return s.mark.write() }
+
+// Waiting returns the number of commits that nobody has taken yet.
+func (s *Store) Waiting() int {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return len(s.queue.mu.waiting)
+}
+
+// Spoil changes the stored record of a key.
+func (s *Store) Spoil(key string, change func(rec []byte) []byte) error {
+	seq := s.reads.last()
+	txn := s.db.NewTransactionAt(seq, true)
+	defer txn.Discard()
+	item, err := txn.Get([]byte(hostPrefix + key))
+	if err != nil {
+		return err
+	}
+	rec, err := item.ValueCopy(nil)
+	if err != nil {
+		return err
+	}
+	if err := txn.Set([]byte(hostPrefix+key), change(rec)); err != nil {
+		return err
+	}
+	return txn.CommitAt(seq, nil)
+}
+
+// Record and Unrecord are the format of a stored value.
+func Record(key string, value []byte, rev store.Revision) []byte {
+	rec, sum := newRecord([]byte(hostPrefix+key), value)
+	seal(rec, sum, uint64(rev))
+	return rec
+}
+
+func Unrecord(key string, rec []byte) ([]byte, store.Revision, error) {
+	rev, value, err := openRecord([]byte(hostPrefix+key), rec)
+	return value, store.Revision(rev), err
+}
+
+var (
+	EncodeMark = encodeMark
+	DecodeMark = decodeMark
+)

@@ -1,0 +1,143 @@
+package badger_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
+)
+
+var definite = []error{
+	store.ErrNotFound, store.ErrConflict, store.ErrClosed, store.ErrFull, store.ErrLocked, store.ErrDamaged,
+	store.ErrForeign, store.ErrNewer, store.ErrKey, store.ErrFailed, context.Canceled,
+}
+
+func requireFailed(t *testing.T, st *badger.Store) {
+	t.Helper()
+	_, err := st.Commit(t.Context(), put("b", "1", store.Any))
+	require.ErrorIs(t, err, store.ErrFailed)
+	_, err = st.Get(t.Context(), "a")
+	require.ErrorIs(t, err, store.ErrFailed)
+	for _, err := range st.Scan(t.Context(), store.Range{}) {
+		require.ErrorIs(t, err, store.ErrFailed)
+	}
+	for _, err := range st.Watch(t.Context(), "", 0) {
+		require.ErrorIs(t, err, store.ErrFailed)
+	}
+}
+
+// The error of a disk may come before or after the commit took effect: the
+// store says that it does not know, and nothing more until it is reopened.
+func TestFailedCommit(t *testing.T) {
+	eio := errors.New("input/output error")
+	for name, fails := range map[string]func(commit func() error) error{
+		"before": func(func() error) error { return eio },
+		"after":  func(commit func() error) error { return errors.Join(commit(), eio) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			st := open(t, dir)
+			_, err := st.Commit(t.Context(), put("a", "1", store.Any))
+			require.NoError(t, err)
+			watched := make(chan error, 1)
+			first := make(chan struct{})
+			go func() {
+				var last error
+				for _, err := range st.Watch(t.Context(), "", 0) {
+					if last = err; err == nil {
+						close(first)
+					}
+				}
+				watched <- last
+			}()
+			<-first
+			st.OnCommit(fails)
+			rev, err := st.Commit(t.Context(), put("a", "2", store.Any))
+			require.Zero(t, rev)
+			require.ErrorContains(t, err, "outcome unknown")
+			for _, d := range definite {
+				require.NotErrorIs(t, err, d)
+			}
+			requireFailed(t, st)
+			require.ErrorIs(t, <-watched, store.ErrFailed)
+			require.NoError(t, st.Close())
+			_, err = st.Get(t.Context(), "a")
+			require.ErrorIs(t, err, store.ErrClosed)
+
+			st = open(t, dir)
+			e, err := st.Get(t.Context(), "a")
+			require.NoError(t, err)
+			want := map[string]string{"before": "1", "after": "2"}[name]
+			require.Equal(t, want, string(e.Value))
+			_, err = st.Commit(t.Context(), put("a", "3", store.At(e.Rev)))
+			require.NoError(t, err)
+		})
+	}
+}
+
+// A failed sync of the value log is a line in Badger's log and nothing else.
+// A commit during which that happens is not acknowledged.
+func TestFailedSyncThatIsOnlyLogged(t *testing.T) {
+	var logged bytes.Buffer
+	st, err := badger.Open(t.TempDir(), &badger.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	require.NoError(t, err)
+	defer st.Close()
+	_, err = st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+	st.LogError("unrelated trouble: %v", "x")
+	_, err = st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+	st.OnCommit(func(commit func() error) error {
+		st.LogError("Error while curlf sync: %v\n", "input/output error")
+		return commit()
+	})
+	_, err = st.Commit(t.Context(), put("a", "2", store.Any))
+	require.ErrorContains(t, err, "outcome unknown")
+	requireFailed(t, st)
+	require.Equal(t, 1, strings.Count(logged.String(), "store has failed"))
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	st, err := badger.Open(dir, &badger.Options{MinFree: 100 << 20})
+	require.NoError(t, err)
+	free := uint64(100 << 20)
+	st.OnFree(func() uint64 { return free })
+	_, err = st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+
+	free--
+	_, err = st.Commit(t.Context(), put("a", "2", store.Any))
+	require.ErrorIs(t, err, store.ErrFull)
+	e, err := st.Get(t.Context(), "a")
+	require.NoError(t, err, "reads go on")
+	require.Equal(t, "1", string(e.Value))
+
+	free = 100 << 20
+	_, err = st.Commit(t.Context(), put("a", "3", store.Any))
+	require.NoError(t, err, "there is space again")
+
+	free = 50<<20 - 1
+	require.ErrorIs(t, st.Close(), store.ErrFull)
+	_, err = st.Get(t.Context(), "a")
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = badger.Open(dir, nil)
+	require.ErrorIs(t, err, store.ErrLocked, "Badger still runs")
+	free = 50 << 20
+	require.NoError(t, st.Close())
+	require.NoError(t, st.Close())
+
+	_, err = badger.Open(dir, &badger.Options{MinFree: 1 << 60})
+	require.ErrorIs(t, err, store.ErrFull)
+	st = open(t, dir)
+	e, err = st.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, "3", string(e.Value))
+}
