@@ -23,7 +23,7 @@ type Bank struct {
 	st       store.Store
 	w        *flush.Writer
 	o        Options
-	sanitize redact.Sanitizer
+	sanitize *redact.Sanitizer
 	scratch  sync.Pool // *scratch
 	closed   atomic.Bool
 
@@ -54,7 +54,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		}
 		o.Seed = binary.BigEndian.Uint64(b[:])
 	}
-	b := &Bank{st: st, w: flush.New(st), o: o}
+	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer}
 	b.scratch.New = func() any { return new(scratch) }
 	b.mu.shards = make(map[Scope]*shard)
 	if err := b.load(ctx); err != nil {
@@ -156,7 +156,7 @@ func (b *Bank) shardFor(s Scope) *shard {
 
 // In returns the view of one scope. A bad scope is ErrScope at the first use
 // of the view.
-func (b *Bank) In(s Scope) Space { return Space{b: b, scope: s, err: s.check()} }
+func (b *Bank) In(s Scope) Space { return Space{b: b, scope: s, err: s.Check()} }
 
 // Flush writes the counters that are in memory only, and waits for it.
 func (b *Bank) Flush(ctx context.Context) error {

@@ -56,7 +56,7 @@ func (s Space) explanation(sc *scratch, e *entry) Explanation {
 	if i < 0 {
 		x.Parts = s.parts(q, &found{entry: e})
 		if x.Reason = q.excludes(e); x.Reason == "" {
-			x.Reason = "it shares no word with the query"
+			x.Reason = "it shares no word with the query, function words aside"
 		}
 		return x
 	}

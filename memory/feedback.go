@@ -90,11 +90,7 @@ func (s Space) feedback(ctx context.Context, f *Feedback) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	sh := s.b.shard(s.scope)
-	if sh == nil {
-		return nil // there is nobody whom it could be about
-	}
-	if err := s.b.apply(ctx, sh, f); err != nil || !s.b.o.Sync {
+	if err := s.b.apply(ctx, s.b.shardFor(s.scope), f); err != nil || !s.b.o.Sync {
 		return err
 	}
 	return s.b.w.Flush(ctx)

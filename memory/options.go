@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/arc-learn/arc/redact"
 )
 
 // DefaultHalfLife is the default of Options.HalfLife.
@@ -19,6 +21,9 @@ type Options struct {
 	// HalfLife is the time in which the recency of a record halves. 0:
 	// DefaultHalfLife. Negative is an error.
 	HalfLife time.Duration
+	// Sanitizer takes secrets out of every text before it is kept. Nil: the
+	// zero Sanitizer.
+	Sanitizer *redact.Sanitizer
 	// Sync makes Feedback wait until it is on disk.
 	Sync bool
 }

@@ -67,7 +67,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 		p.at = s.b.now()
 	}
 	for _, also := range q.Also {
-		if err := also.check(); err != nil {
+		if err := also.Check(); err != nil {
 			return err
 		}
 		if also.Tenant() != s.scope.Tenant() {
@@ -153,7 +153,8 @@ func (b *Bank) release(sc *scratch) {
 
 // Recall returns the records that match the query, best first; see [Parts] and
 // the package comment for the score. With a text, a record that shares no word
-// with it is not returned. Equal scores are ordered by At, the newer first,
+// with it is not returned, nor one that shares function words alone, unless
+// the text has no others. Equal scores are ordered by At, the newer first,
 // then by ID.
 //
 // The errors are ErrKind, ErrQuery, ErrScope, ErrTenant and *store.LimitError

@@ -127,6 +127,12 @@ func (r *Record) clone() Record {
 	return c
 }
 
+// Clone returns a copy of r that shares nothing with it.
+func (r Record) Clone() Record {
+	r.own()
+	return r
+}
+
 // own makes r's slices its own.
 func (r *Record) own() {
 	r.Links = slices.Clone(r.Links)

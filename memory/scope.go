@@ -31,8 +31,8 @@ func (s Scope) Tenant() string {
 	return tenant
 }
 
-// check returns ErrScope, and ErrTenant too if it is the tenant that is bad.
-func (s Scope) check() error {
+// Check returns nil for a scope that can be used, else ErrScope, and ErrTenant too if it is the tenant that is bad.
+func (s Scope) Check() error {
 	segments := strings.SplitN(string(s), "/", maxSegments+1)
 	if len(segments) > maxSegments {
 		return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)

@@ -109,7 +109,7 @@ func decodeRecord(e store.Entry) (*Record, error) {
 		return nil, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
 	}
 	switch {
-	case s.Scope.check() != nil:
+	case s.Scope.Check() != nil:
 		return damaged("bad scope")
 	case len(parts) != 4 || parts[2] != scopePart(s.Scope) || parts[3] == "":
 		return damaged("not its key")

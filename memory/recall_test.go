@@ -1,0 +1,376 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+func TestBadQueries(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	ctx := context.Background()
+	for _, c := range []struct {
+		q    memory.Query
+		want error
+	}{
+		{memory.Query{K: -1}, memory.ErrQuery},
+		{memory.Query{Kinds: []memory.Kind{"note"}}, memory.ErrKind},
+		{memory.Query{Also: []memory.Scope{"evil/user-42"}}, memory.ErrTenant},
+		{memory.Query{Also: []memory.Scope{"acme/../x"}}, nil}, // dots are allowed
+		{memory.Query{Also: []memory.Scope{"acme/"}}, memory.ErrScope},
+		{memory.Query{Also: []memory.Scope{""}}, memory.ErrScope},
+	} {
+		_, err := s.Recall(ctx, c.q)
+		require.ErrorIs(t, err, c.want)
+		_, err = s.RecallThreads(ctx, c.q)
+		require.ErrorIs(t, err, c.want)
+	}
+	var limit *store.LimitError
+	_, err := s.Recall(ctx, memory.Query{Text: strings.Repeat("a", memory.MaxText+1)})
+	require.ErrorAs(t, err, &limit)
+	_, err = s.Recall(ctx, memory.Query{Situation: strings.Repeat("a", memory.MaxText+1)})
+	require.ErrorAs(t, err, &limit)
+}
+
+func TestBadScopes(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.NewMem(), newClock())
+	ctx := context.Background()
+	for _, c := range []struct {
+		scope  memory.Scope
+		tenant bool // that is what is bad
+	}{
+		{"", true}, {"*", true}, {"/a", true}, {"a b", true}, {"\x00", true}, {"ä", true},
+		{memory.Scope(strings.Repeat("a", 129)), true},
+		{"acme/", false}, {"acme//x", false}, {"acme/x\x00y", false}, {"a/b/c/d/e/f/g/h/i", false},
+	} {
+		s := b.In(c.scope)
+		_, err := s.Remember(ctx, pattern("a trigger that is long enough", "c"))
+		require.ErrorIs(t, err, memory.ErrScope, "%q", c.scope)
+		if c.tenant {
+			require.ErrorIs(t, err, memory.ErrTenant, "%q", c.scope)
+		}
+		_, err = s.Recall(ctx, memory.Query{})
+		require.ErrorIs(t, err, memory.ErrScope)
+		require.ErrorIs(t, s.Feedback(ctx, memory.Feedback{Key: "k"}), memory.ErrScope)
+		_, err = s.Get(ctx, "x")
+		require.ErrorIs(t, err, memory.ErrScope)
+		for _, err := range s.All(ctx) {
+			require.ErrorIs(t, err, memory.ErrScope)
+		}
+	}
+	longest := memory.Scope(strings.Repeat(strings.Repeat("a", 128)+"/", 7) + strings.Repeat("b", 128))
+	s := b.In(longest)
+	id := remember(t, s, pattern("a trigger that is long enough", "c"))
+	used(t, s, 1, "k", id)
+	require.Equal(t, longest, get(t, s, id).Scope)
+	require.Equal(t, longest, s.Scope())
+	_, err := memory.Space{}.Recall(ctx, memory.Query{})
+	require.ErrorIs(t, err, memory.ErrScope)
+}
+
+// What does not match never wins by being fresh and proven.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	relevant := remember(t, s, pattern("go build reports an import cycle", "move the shared type down"))
+	feedback(t, s, memory.Feedback{Key: "m", Misled: []memory.ID{relevant}})
+	c.move(300 * day)
+	partial := remember(t, s, pattern("the weekly import of invoices is slow", "add an index"))
+	fresh := remember(t, s, pattern("a test fails under the race detector", "guard the map"))
+	used(t, s, 20, "u", partial, fresh)
+
+	hits := recall(t, s, memory.Query{Text: "import cycle in go build"})
+	require.Equal(t, []memory.ID{relevant, partial}, ids(hits))
+	require.True(t, hits[0].Parts.Near)
+	require.False(t, hits[1].Parts.Near)
+	require.Equal(t, 0.5*hits[1].Parts.Relevance, hits[1].Score)
+	require.Greater(t, hits[1].Parts.Effectiveness, 0.9, "it is reported all the same")
+
+	p := hits[0].Parts
+	require.InDelta(t, 0.5*p.Relevance+0.3*p.Effectiveness+0.2*p.Recency, hits[0].Score, 1e-12)
+}
+
+func TestEffectivenessAndRecencyOrderTheRelevant(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	bad := remember(t, s, pattern("import cycle in package one", "first way to do it"))
+	good := remember(t, s, pattern("import cycle in package two", "second way to do it"))
+	feedback(t, s, memory.Feedback{Key: "1", Misled: []memory.ID{bad}, Injected: []memory.ID{good}, Utilized: []memory.ID{good}, Delivered: true})
+	require.Equal(t, []memory.ID{good, bad}, ids(recall(t, s, memory.Query{Text: "import cycle"})))
+	c.move(10 * day)
+	young := remember(t, s, pattern("import cycle in package six", "third way to do it"))
+	require.Equal(t, young, recall(t, s, memory.Query{Text: "import cycle"})[0].Record.ID, "0.2·0.63 more recency, 0.3·0.17 less effectiveness")
+}
+
+func TestRecency(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	id := remember(t, s, pattern("go build reports an import cycle", "move the shared type down"))
+	recency := func() float64 { return recall(t, s, memory.Query{})[0].Parts.Recency }
+	require.Equal(t, 1.0, recency())
+	c.move(36 * time.Hour)
+	require.InDelta(t, math.Exp2(-1.5/7), recency(), 1e-12, "fractions of days count")
+	c.move(5*day + 12*time.Hour)
+	require.InDelta(t, 0.5, recency(), 1e-12)
+	for range 3 {
+		require.InDelta(t, 0.5, recency(), 1e-12, "reading it does not change it")
+	}
+	used(t, s, 1, "u", id)
+	require.Equal(t, 1.0, recency(), "it counts from the last use")
+	c.move(-300 * day)
+	require.Equal(t, 1.0, recency(), "a date ahead has 1")
+	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "tomorrow", At: c.now().Add(day)})
+	require.Equal(t, 1.0, recall(t, s, memory.Query{Text: "tomorrow"})[0].Parts.Recency)
+	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "antiquity", At: time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC)})
+	require.Equal(t, 0.0, recall(t, s, memory.Query{Text: "antiquity"})[0].Parts.Recency)
+}
+
+func TestBaseLevel(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	id := remember(t, s, pattern("go build reports an import cycle", "move the shared type down"))
+	base := func() float64 { return recall(t, s, memory.Query{})[0].Parts.BaseLevel }
+	require.InDelta(t, math.Log(2), base(), 1e-12)
+	used(t, s, 4, "u", id)
+	c.move(100 * time.Second)
+	require.InDelta(t, math.Log(5/0.5)-0.5*math.Log(100), base(), 1e-12)
+}
+
+func TestSpreading(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	fact := func(content string, links ...memory.ID) memory.ID {
+		d := memory.Draft{Kind: memory.Fact, Content: content}
+		for _, id := range links {
+			d.Links = append(d.Links, memory.Link{To: id, Rel: "about"})
+		}
+		return remember(t, s, d)
+	}
+	lawyer, park := fact("the lawyer"), fact("the park")
+	both := fact("the lawyer is in the park", lawyer, park)
+	one := fact("a lawyer reads", lawyer)
+	spread := func(id memory.ID, context ...memory.ID) float64 {
+		for _, h := range recall(t, s, memory.Query{Context: context}) {
+			if h.Record.ID == id {
+				return h.Parts.Spreading
+			}
+		}
+		return -1
+	}
+	require.Zero(t, spread(both))
+	require.Equal(t, 0.75, spread(both, lawyer, park), "a fan of 2 and one of 1")
+	require.Equal(t, 0.25, spread(one, lawyer, park))
+	require.Equal(t, 0.5, spread(park, both), "links work both ways")
+	require.Zero(t, spread(both, both, "unknown"))
+	require.NoError(t, s.Forget(context.Background(), one))
+	require.Equal(t, 1.0, spread(both, lawyer), "the fan shrinks")
+}
+
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	pat := remember(t, s, pattern("import cycle in the build", "one"))
+	c.move(day)
+	fact := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "import cycle seen", At: epoch.Add(-10 * day)})
+	c.move(day)
+	web := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "import cycle on the web", Source: memory.Source{Origin: memory.Web}})
+	for _, c := range []struct {
+		name string
+		q    memory.Query
+		want []memory.ID
+	}{
+		{"all", memory.Query{}, []memory.ID{pat, fact, web}},
+		{"kinds", memory.Query{Kinds: []memory.Kind{memory.Fact, memory.Episode}}, []memory.ID{fact, web}},
+		{"what held ten days ago", memory.Query{At: epoch.Add(-10 * day)}, []memory.ID{fact}},
+		{"what held before", memory.Query{At: epoch.Add(-11 * day)}, []memory.ID{}},
+		{"what was known at first", memory.Query{Known: epoch}, []memory.ID{pat}},
+		{"both clocks", memory.Query{At: epoch.Add(-5 * day), Known: epoch.Add(5 * day)}, []memory.ID{fact}},
+		{"for a prompt", memory.Query{Inject: true}, []memory.ID{pat, fact}},
+	} {
+		for _, text := range []string{"", "import cycle"} {
+			c.q.Text = text
+			require.ElementsMatch(t, c.want, ids(recall(t, s, c.q)), "%s, text %q", c.name, text)
+		}
+	}
+	for _, h := range recall(t, s, memory.Query{}) {
+		require.Equal(t, h.Record.ID != web, h.Record.Trusted)
+	}
+	require.Equal(t, 1.0, recall(t, s, memory.Query{At: epoch.Add(-10 * day)})[0].Parts.Recency, "as of then")
+}
+
+// Function words find nothing by themselves, unless there is nothing else.
+func TestFunctionWords(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "who is who in the house"})
+	require.Empty(t, recall(t, s, memory.Query{Text: "the cause of the crash"}))
+	hits := recall(t, s, memory.Query{Text: "who is the"})
+	require.Equal(t, []memory.ID{id}, ids(hits))
+	require.Less(t, hits[0].Parts.Relevance, 0.6)
+}
+
+func TestAlso(t *testing.T) {
+	t.Parallel()
+	c, st := newClock(), store.NewMem()
+	b := open(t, st, c)
+	mine, shared, other := b.In("acme/ann"), b.In("acme/all"), b.In("acme/bob")
+	a := remember(t, mine, pattern("import cycle in the build", "one"))
+	z := remember(t, shared, pattern("import cycle in a build of ours", "two"))
+	remember(t, other, pattern("import cycle in a build of bob", "three"))
+	require.Equal(t, []memory.ID{a}, ids(recall(t, mine, memory.Query{Text: "import cycle"})))
+	hits := recall(t, mine, memory.Query{Text: "import cycle", Also: []memory.Scope{"acme/all", "acme/all", "acme/ann", "acme/none"}})
+	require.ElementsMatch(t, []memory.ID{a, z}, ids(hits))
+	for _, h := range hits {
+		require.Equal(t, h.Record.ID == z, h.Record.Scope == "acme/all")
+	}
+	x, err := mine.Explain(context.Background(), memory.Query{Text: "import cycle", Also: []memory.Scope{"acme/all"}}, z)
+	require.NoError(t, err)
+	require.True(t, x.Returned)
+	_, err = mine.Get(context.Background(), z)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestTiesAreOrdered(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	// The clock stands: score and recency are equal, At and ID decide.
+	later := epoch.Add(time.Hour)
+	var want []memory.ID
+	for range 3 {
+		want = append(want, remember(t, s, memory.Draft{Kind: memory.Episode, Content: "hello there", At: later}))
+	}
+	slices.Sort(want)
+	old := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "hello there"})
+	for _, text := range []string{"hello", ""} {
+		for k := 1; k <= 4; k++ {
+			require.Equal(t, append(slices.Clone(want), old)[:k], ids(recall(t, s, memory.Query{Text: text, K: k})))
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	ctx := context.Background()
+	best := remember(t, s, pattern("go build reports an import cycle", "move the shared type down"))
+	partial := remember(t, s, pattern("the weekly import of invoices is slow", "add an index"))
+	none := remember(t, s, pattern("a test fails under the race detector", "guard the map"))
+	web := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "import cycle on the web", Source: memory.Source{Origin: memory.Web}})
+	q := memory.Query{Text: "import cycle of the build", K: 1, Inject: true}
+	explain := func(q memory.Query, id memory.ID) memory.Explanation {
+		t.Helper()
+		x, err := s.Explain(ctx, q, id)
+		require.NoError(t, err)
+		return x
+	}
+	x := explain(q, best)
+	require.Equal(t, [2]int{1, 2}, [2]int{x.Rank, x.Of})
+	require.True(t, x.Returned)
+	hit := recall(t, s, q)[0]
+	require.Equal(t, hit.Score, x.Score)
+	require.Equal(t, hit.Parts, x.Parts)
+	sum := 0.0
+	for _, w := range x.Words {
+		sum += w.Weight
+		require.Equal(t, w.Text != "of", w.Found, w.Text)
+	}
+	require.InDelta(t, 1, sum, 1e-12)
+
+	x = explain(q, partial)
+	require.Equal(t, 2, x.Rank)
+	require.False(t, x.Returned)
+	require.Contains(t, x.Reason, "beyond the first 1")
+	require.Contains(t, x.Reason, "below 0.8 of the best")
+	require.Contains(t, explain(memory.Query{Text: "import cycle"}, none).Reason, "no word")
+	require.Contains(t, explain(q, web).Reason, "quarantined")
+	require.Contains(t, explain(memory.Query{Kinds: []memory.Kind{memory.Fact}}, best).Reason, "kind")
+	require.Contains(t, explain(memory.Query{At: epoch.Add(-day)}, best).Reason, "hold")
+	require.Contains(t, explain(memory.Query{Known: epoch.Add(-day)}, best).Reason, "known")
+	require.Contains(t, explain(memory.Query{}, best).Reason, "there is no text")
+	c.move(40 * day)
+	_, err := s.Decay(ctx)
+	require.NoError(t, err)
+	require.Contains(t, explain(q, best).Reason, "archived")
+	_, err = s.Explain(ctx, q, "unknown")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestRecallThreads(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	say := func(thread, content string) memory.ID {
+		return remember(t, s, memory.Draft{Kind: memory.Episode, Thread: thread, Content: content})
+	}
+	say("", "the import cycle again")
+	a := say("a", "we saw an import cycle")
+	say("b", "lunch was good")
+	for range 5 {
+		say("c", "the import of invoices")
+	}
+	hits, err := s.RecallThreads(context.Background(), memory.Query{Text: "import cycle"})
+	require.NoError(t, err)
+	require.Len(t, hits, 2)
+	require.Equal(t, "a", hits[0].Thread)
+	require.Equal(t, []memory.ID{a}, ids(hits[0].Hits))
+	require.Len(t, hits[1].Hits, 3)
+	require.InDelta(t, hits[0].Hits[0].Score/1.6, hits[0].Score, 1e-12)
+	require.Greater(t, hits[0].Score, hits[1].Score)
+	hits, err = s.RecallThreads(context.Background(), memory.Query{K: 1})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+}
+
+var topics = strings.Fields("import cycle build race test map lint vet store index query cache the of is not 17 8080")
+
+func sentence(t *rapid.T, label string, least int) string {
+	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(topics), least, 10).Draw(t, label), " ")
+}
+
+// The order of insertion changes nothing, nor does a memory that has nothing
+// to do with the query, which does not turn up.
+func TestMetamorphic(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "n")
+		ds := make([]memory.Draft, n)
+		for i := range ds {
+			ds[i] = memory.Draft{
+				Kind: memory.Episode, Trigger: sentence(t, "trigger", 0), Content: sentence(t, "content", 1), Key: fmt.Sprint(i),
+				At: epoch.Add(-time.Duration(rapid.IntRange(0, 400).Draw(t, "hours")) * time.Hour),
+			}
+		}
+		text := sentence(t, "query", 1)
+		results := func(ds []memory.Draft) []memory.Hit {
+			st := store.NewMem()
+			s := open(t, st, newClock()).In("acme")
+			_, err := s.RememberAll(context.Background(), ds)
+			require.NoError(t, err)
+			return recall(t, s, memory.Query{Text: text, K: 100})
+		}
+		want := results(ds)
+		for i, h := range want {
+			p := h.Parts
+			require.False(t, math.IsNaN(h.Score))
+			require.True(t, p.Relevance > 0 && p.Relevance < 1 && p.Recency >= 0 && p.Recency <= 1 && p.Effectiveness >= 0 && p.Effectiveness <= 1)
+			require.True(t, i == 0 || h.Score <= want[i-1].Score)
+			require.True(t, i == 0 || want[i-1].Parts.Near || !p.Near, "those near the best come first")
+		}
+		require.Equal(t, want, results(rapid.Permutation(ds).Draw(t, "permuted")))
+		at := rapid.IntRange(0, n).Draw(t, "at")
+		require.Equal(t, want, results(slices.Insert(slices.Clone(ds), at, memory.Draft{
+			Kind: memory.Episode, Content: "lorem ipsum dolor sit amet", Key: "irrelevant",
+		})))
+	})
+}

@@ -1,0 +1,138 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/store"
+)
+
+func sample() (*shard, *Record) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 123, time.UTC)
+	return newShard("acme/user-42"), &Record{
+		ID: "k1", Scope: "acme/user-42", Kind: Pattern, Trigger: "t", Content: "c", At: at, Known: at.Add(time.Hour),
+		Source: Source{Origin: Web, Ref: "r", Run: "u"}, Actor: "a", Thread: "th", Links: []Link{{To: "x", Rel: "y"}},
+		Variants: []Variant{{ID: "v", Source: Source{Run: "w"}, At: at, Trigger: "vt", Content: "vc"}},
+		Vector:   []float32{1, -2}, Plan: []byte(`{}`), Trusted: true, Repaired: true,
+	}
+}
+
+// What is encoded decodes to the same, and what decodes encodes to the same.
+func FuzzDecodeRecord(f *testing.F) {
+	sh, r := sample()
+	op, err := sh.encodeRecord(r)
+	require.NoError(f, err)
+	got, err := decodeRecord(store.Entry{Key: op.Key, Value: op.Value})
+	require.NoError(f, err)
+	require.Equal(f, r, got)
+	f.Add(op.Value[5:])
+	f.Add([]byte{0xa0})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		// The body is put in a valid envelope, so that the checksum does not
+		// keep the fuzzer out.
+		value, err := codec.Encode(op.Key, cborBytes(body))
+		if err != nil {
+			return
+		}
+		r, err := decodeRecord(store.Entry{Key: op.Key, Value: value})
+		if err != nil {
+			require.True(t, errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer))
+			require.Contains(t, err.Error(), "k1")
+			return
+		}
+		again, err := newShard(r.Scope).encodeRecord(r)
+		require.NoError(t, err)
+		same, err := decodeRecord(store.Entry{Key: again.Key, Value: again.Value})
+		require.NoError(t, err)
+		require.Equal(t, r, same)
+	})
+}
+
+// cborBytes is a body that is in CBOR already.
+type cborBytes []byte
+
+func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
+
+func FuzzDecodeCounts(f *testing.F) {
+	sh, _ := sample()
+	op, err := sh.encodeCounts("k1", &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: time.Unix(1, 0).UTC()})
+	require.NoError(f, err)
+	f.Add(op.Value[5:])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		value, err := codec.Encode(op.Key, cborBytes(body))
+		if err != nil {
+			return
+		}
+		c, err := decodeCounts(store.Entry{Key: op.Key, Value: value})
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrDamaged)
+			return
+		}
+		e := c.effectiveness(3)
+		require.True(t, e >= 0 && e <= 1, "%v of %+v", e, c)
+	})
+}
+
+func TestDamageIsNamed(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, change := range map[string]func(*Record){
+		"kind":    func(r *Record) { r.Kind = "note" },
+		"origin":  func(r *Record) { r.Source.Origin = "root" },
+		"scope":   func(r *Record) { r.Scope = "acme/user-43" },
+		"content": func(r *Record) { r.Content = "" },
+		"vector":  func(r *Record) { r.Vector[0] = float32(math.NaN()) },
+	} {
+		sh, r := sample()
+		change(r)
+		op, err := sh.encodeRecord(r)
+		require.NoError(t, err)
+		st := store.NewMem()
+		_, err = st.Commit(ctx, op)
+		require.NoError(t, err)
+		_, err = Open(ctx, st, nil)
+		require.ErrorIs(t, err, store.ErrDamaged, name)
+		require.ErrorContains(t, err, "k1")
+	}
+	// A flipped bit anywhere in the value.
+	sh, r := sample()
+	record, err := sh.encodeRecord(r)
+	require.NoError(t, err)
+	counters, err := sh.encodeCounts(r.ID, &counts{Helped: 1})
+	require.NoError(t, err)
+	for _, op := range []store.Op{record, counters} {
+		for i := range op.Value {
+			st := store.NewMem()
+			value := bytes.Clone(op.Value)
+			value[i] ^= 4
+			_, err := st.Commit(ctx, record)
+			require.NoError(t, err)
+			_, err = st.Commit(ctx, store.Op{Key: op.Key, Value: value})
+			require.NoError(t, err)
+			_, err = Open(ctx, st, nil)
+			require.True(t, errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer), "byte %d: %v", i, err)
+			require.ErrorContains(t, err, "k1")
+		}
+	}
+}
+
+func TestSituationsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := new(counts)
+	for i := range uint64(100) {
+		c = c.after(helped, i+1, time.Time{})
+		c = c.after(failed, i%7+1, time.Time{})
+	}
+	require.Len(t, c.Situations, maxSituations)
+	require.True(t, c.valid())
+	o := c.sum(c)
+	require.True(t, o.valid())
+	require.Equal(t, 200, o.Helped)
+}
