@@ -31,7 +31,8 @@ func (s Scope) Tenant() string {
 	return tenant
 }
 
-// Check returns nil for a scope that can be used, else ErrScope, and ErrTenant too if it is the tenant that is bad.
+// Check returns nil for a scope that can be used, else ErrScope, and ErrTenant
+// too if it is the tenant that is bad.
 func (s Scope) Check() error {
 	segments := strings.SplitN(string(s), "/", maxSegments+1)
 	if len(segments) > maxSegments {
