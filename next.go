@@ -122,6 +122,9 @@ func (t *turn) outcome(n next) learn.Outcome {
 		o.Task = learn.Delivered
 	case nextBlocked:
 		o.Task, o.Goal = learn.Blocked, learn.Blocked
+		if c == nil && g.Refused >= t.a.o.Refusals {
+			o.Goal = learn.Open // the reasoner failed: that says nothing about the situation
+		}
 	case nextReason:
 		if g.Fired == "" {
 			o.Task = learn.Blocked

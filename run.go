@@ -342,7 +342,7 @@ func (a *Agent) lineage(ctx context.Context, s *State) ([]act.Delivery, error) {
 		}
 		ds[i] = act.Delivery{
 			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt,
-			Output: out, Summary: d.Summary, Deltas: d.Deltas,
+			Output: slices.Clone(out), Summary: d.Summary, Deltas: slices.Clone(d.Deltas),
 		}
 	}
 	return ds, nil

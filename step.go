@@ -372,8 +372,8 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	}
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
-		Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Memories: slices.Clone(hits), Skills: t.a.runner.Skills(), Lineage: lineage,
+		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
+		Memories: cloneHits(hits), Skills: t.a.runner.Skills(), Lineage: lineage,
 		Failed: g.Failed, Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
 		Advice: advice(&s.Assessment),
 	}
@@ -507,11 +507,23 @@ func (t *turn) work(ctx context.Context) (act.Work, error) {
 	if err != nil {
 		return act.Work{}, err
 	}
+	task := g.Tasks[g.Next]
+	task.Inputs = slices.Clone(task.Inputs)
 	return act.Work{
-		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: g.Tasks[g.Next], Memories: slices.Clone(hits), Lineage: lineage,
+		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
+		Task: task, Memories: cloneHits(hits), Lineage: lineage,
 		Attempt: c.Number, Key: c.Key, Complaint: c.Complaint,
 	}, nil
+}
+
+// cloneHits copies hits with all that a worker could change in them: the next
+// attempt gets what was recalled, not what became of it.
+func cloneHits(hits []memory.Hit) []memory.Hit {
+	hits = slices.Clone(hits)
+	for i := range hits {
+		hits[i].Record = hits[i].Record.Clone()
+	}
+	return hits
 }
 
 // act makes the attempt.
