@@ -11,6 +11,9 @@ import (
 	"strings"
 )
 
+// Unchanged is the complaint about a repair that is none.
+const Unchanged = "nothing was changed"
+
 // Verify checks a repaired package against the original it was copied from,
 // which is known to be broken. The complaint is empty when build, vet and
 // tests pass and the tests are the original ones; otherwise it is what a next
@@ -25,7 +28,7 @@ func Verify(ctx context.Context, original, repaired string) (complaint string, e
 		return "", err
 	}
 	if maps.Equal(want, got) {
-		return "nothing was changed", nil // and what it was does not pass
+		return Unchanged, nil // and what it was does not pass
 	}
 	if !maps.Equal(fixed(want), fixed(got)) {
 		return "tests were changed", nil

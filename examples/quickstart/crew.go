@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/examples/quickstart/internal/repair"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+)
+
+// skill is what every member of the crew claims to have.
+const skill = "repair-go"
+
+// inputs is what an objective hands to the reasoner and the crew.
+type inputs struct {
+	Module      string `json:"module"` // root of the module as it was found
+	Package     string `json:"package"`
+	Diagnostics string `json:"diagnostics"`
+}
+
+// output is what a member of the crew hands to the gate.
+type output struct {
+	Package string   `json:"package"` // a copy, edited
+	Edits   []string `json:"edits"`
+}
+
+// host wires the crew: the reasoner, one worker for each fixer in an order
+// drawn from the seed, all with the same prior, and one gate.
+func host(scratch string, seed uint64) arc.Host {
+	h := arc.Host{
+		Reasoner: reason.ReasonerFunc(decide),
+		Gates:    []act.Gate{act.GateFunc(verify)},
+	}
+	for _, f := range repair.Fixers() {
+		h.Workers = append(h.Workers, act.Worker{
+			Card:     rank.Candidate{Name: f.Name, Prior: 0.5},
+			Executor: executor{f, scratch},
+			Skills:   []string{skill},
+		})
+	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	r.Shuffle(len(h.Workers), func(i, j int) { h.Workers[i], h.Workers[j] = h.Workers[j], h.Workers[i] })
+	return h
+}
+
+// sameSituation is how alike two situations must be, by memory.Similarity, for
+// the reasoner to follow what worked in the other.
+const sameSituation = 0.8
+
+// decide is the reasoner. It knows the diagnostics and what memory recalls,
+// and asks for one task; whom to try first it knows only from a recalled
+// pattern that worked in the same situation.
+func decide(_ context.Context, b reason.Brief) (reason.Decision, error) {
+	var in inputs
+	if err := json.Unmarshal(b.Inputs, &in); err != nil {
+		return reason.Decision{}, err
+	}
+	problems := strings.Count(in.Diagnostics, "\n") + 1
+	d := reason.Decision{
+		Complexity: reason.Simple,
+		Approach:   "edit the source where it says: " + b.Situation,
+		Reasoning:  fmt.Sprintf("%d lines of diagnostics; nothing is known about this situation", problems),
+		Tasks: []reason.Task{{
+			Objective: b.Objective,
+			Delta:     "the package works",
+			Verify:    "go build, go vet and go test pass, and the tests are unchanged",
+			Skill:     skill,
+		}},
+	}
+	if problems > 3 {
+		d.Complexity = reason.Moderate
+	}
+	for i := range b.Memories {
+		r := &b.Memories[i].Record
+		if worker := delivered(r); worker != "" && memory.Similarity(r.Trigger, b.Situation) >= sameSituation {
+			d.Tasks[0].Worker, d.Applied = worker, []memory.ID{r.ID}
+			d.Reasoning = fmt.Sprintf("%s delivered in this situation before", worker)
+			break
+		}
+	}
+	return d, nil
+}
+
+// delivered returns the worker who delivered the plan of a pattern, "" if the
+// record holds none.
+func delivered(r *memory.Record) string {
+	var plan struct{ Tasks []reason.Task }
+	if r.Kind != memory.Pattern || json.Unmarshal(r.Plan, &plan) != nil || len(plan.Tasks) == 0 {
+		return ""
+	}
+	return plan.Tasks[0].Worker
+}
+
+// executor has a fixer edit a copy of the package. It claims success when it
+// has edited something and hands in every copy: whether it is repaired is for
+// the gate to say.
+type executor struct {
+	fixer   repair.Fixer
+	scratch string
+}
+
+func (e executor) Execute(ctx context.Context, w act.Work) (act.Result, error) {
+	var in inputs
+	if err := json.Unmarshal(w.Inputs, &in); err != nil {
+		return act.Result{}, err
+	}
+	rel, err := filepath.Rel(in.Module, in.Package)
+	if err != nil {
+		return act.Result{}, err
+	}
+	module := filepath.Join(e.scratch, e.fixer.Name)
+	if err := repair.Copy(module, in.Module); err != nil {
+		return act.Result{}, err
+	}
+	dir := filepath.Join(module, rel)
+	out, err := e.fixer.Apply(ctx, dir)
+	if err != nil {
+		return act.Result{}, err
+	}
+	raw, err := json.Marshal(output{dir, out.Edits})
+	if err != nil {
+		return act.Result{}, err
+	}
+	return act.Result{Output: raw, Reflection: reflection(out)}, nil
+}
+
+// reflection is what a fixer can honestly say of its own work: that it found
+// something of its kind says little about whether it was the mistake.
+func reflection(out repair.Outcome) iar.Reflection {
+	if !out.Changed {
+		return iar.Reflection{
+			Status: iar.Warning, Confidence: 0.1, Summary: "found nothing to edit",
+			PotentialIssues: []string{"the mistake is of another kind"},
+			AlignmentCheck:  map[string]float64{"edited": 0},
+		}
+	}
+	return iar.Reflection{
+		Status: iar.Success, Confidence: 0.8, Summary: strings.Join(out.Edits, "; "),
+		PotentialIssues: []string{},
+		AlignmentCheck:  map[string]float64{"edited": 1},
+	}
+}
+
+// verify is the gate.
+func verify(ctx context.Context, w act.Work, r act.Result) (act.Verdict, error) {
+	var in inputs
+	var out output
+	if err := json.Unmarshal(w.Inputs, &in); err != nil {
+		return act.Verdict{}, err
+	}
+	if err := json.Unmarshal(r.Output, &out); err != nil {
+		return act.Verdict{}, err
+	}
+	complaint, err := repair.Verify(ctx, in.Package, out.Package)
+	return act.Verdict{Pass: err == nil && complaint == "", Complaint: complaint}, err
+}
