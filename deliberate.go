@@ -1,0 +1,260 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason"
+)
+
+// reason asks the reasoner, and follows what it decides.
+func (t *turn) reason(ctx context.Context) error {
+	stop, err := t.assess(ctx)
+	if stop || err != nil {
+		return err
+	}
+	b, err := t.brief(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := t.a.deliberate(ctx, b)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	t.s.Deliberations++
+	if err != nil {
+		t.refuse(err)
+		return nil
+	}
+	t.s.Usage = t.s.Usage.Add(d.Usage)
+	return t.follow(ctx, d)
+}
+
+// brief is what the reasoner is told.
+func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
+	s, g := &t.s, t.s.goal()
+	hits, err := t.memories(ctx)
+	if err != nil {
+		return reason.Brief{}, err
+	}
+	lineage, err := t.a.lineage(ctx, s)
+	if err != nil {
+		return reason.Brief{}, err
+	}
+	b := reason.Brief{
+		Run: s.ID, Session: s.Session,
+		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
+		Memories: cloneHits(hits), Skills: t.a.runner.Skills(), Lineage: lineage,
+		Failed: g.Failed, Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
+		Advice: advice(&s.Assessment),
+	}
+	for _, above := range s.Goals[:len(s.Goals)-1] {
+		b.Goals = append(b.Goals, above.Text)
+	}
+	return b, nil
+}
+
+// deliberate returns a decision that can be acted on.
+func (a *Agent) deliberate(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+	d, err := guard.Do(ctx, a.o.ReasonTimeout, func(ctx context.Context) (reason.Decision, error) {
+		return a.reasoner.Reason(ctx, b)
+	})
+	if err != nil {
+		return reason.Decision{}, err
+	}
+	if err := d.Check(); err != nil {
+		return reason.Decision{}, err
+	}
+	a.cleanDecision(&d)
+	if why := a.nobodyFor(d.Tasks); why != "" {
+		return reason.Decision{}, fmt.Errorf("%w: %s", reason.ErrDecision, why)
+	}
+	return d, nil
+}
+
+func (a *Agent) cleanDecision(d *reason.Decision) {
+	san := a.o.Sanitizer
+	d.Approach, d.Reasoning = san.Sanitize(d.Approach), san.Sanitize(d.Reasoning)
+	d.Tasks = slices.Clone(d.Tasks)
+	for i := range d.Tasks {
+		k := &d.Tasks[i]
+		k.Objective, k.Delta, k.Verify = san.Sanitize(k.Objective), san.Sanitize(k.Delta), san.Sanitize(k.Verify)
+		k.Inputs = san.JSON(slices.Clone(k.Inputs))
+		if k.Effect != nil {
+			e := *k.Effect
+			k.Effect = &e
+		}
+	}
+	d.Questions = slices.Clone(d.Questions)
+	for i, q := range d.Questions {
+		d.Questions[i] = san.Sanitize(q)
+	}
+	if d.Impasse != nil {
+		imp := *d.Impasse
+		imp.Reason, imp.Subgoal = san.Sanitize(imp.Reason), san.Sanitize(imp.Subgoal)
+		d.Impasse = &imp
+	}
+}
+
+// nobodyFor says which of the tasks no worker can take, or "".
+func (a *Agent) nobodyFor(tasks []reason.Task) string {
+	for i := range tasks {
+		if len(a.runner.Candidates(&tasks[i])) > 0 {
+			continue
+		}
+		return fmt.Sprintf("no worker can take task %d (skill %q, effect %+v); the skills are: %s",
+			i+1, tasks[i].Skill, tasks[i].Effect, strings.Join(a.runner.Skills(), ", "))
+	}
+	return ""
+}
+
+// refuse counts a deliberation that led to nothing.
+func (t *turn) refuse(err error) {
+	g := t.s.goal()
+	g.Refused++
+	g.Complaint = t.a.o.Sanitizer.Sanitize(err.Error())
+	if p, ok := errors.AsType[*guard.PanicError](err); ok {
+		t.a.o.Logger.Error("the reasoner panicked", "run", t.s.ID, "panic", g.Complaint, "stack", string(p.Stack))
+	}
+	t.emit(EventRefused, Event{Text: g.Complaint})
+	if g.Refused >= t.a.o.Refusals {
+		t.block("no decision could be acted on: " + g.Complaint)
+	}
+}
+
+// follow takes up a decision that can be acted on.
+func (t *turn) follow(ctx context.Context, d reason.Decision) error {
+	g := t.s.goal()
+	g.Complaint = ""
+	g.Utilized = g.applied(d.Applied)
+	switch {
+	case d.Impasse != nil:
+		t.emit(EventDecided, Event{Text: string(d.Impasse.Kind) + ": " + d.Impasse.Reason, IDs: g.Utilized})
+		t.subgoal(d.Impasse)
+		return nil
+	case len(d.Questions) > 0:
+		t.ask(d.Questions)
+		return nil
+	}
+	g.Tasks, g.Next, g.Tries, g.Approach, g.Fired = d.Tasks, 0, 0, d.Approach, ""
+	t.emit(EventDecided, Event{Text: d.Approach, IDs: g.Utilized})
+	return t.prepare(ctx)
+}
+
+// applied returns those of ids that were recalled for the goal: a reasoner
+// cannot credit what it was not shown.
+func (g *Goal) applied(ids []memory.ID) []memory.ID {
+	var out []memory.ID
+	for _, id := range ids {
+		if slices.Contains(g.Recalled, id) && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (t *turn) ask(questions []string) {
+	t.s.goal().Questions = questions
+	t.s.Phase, t.s.Status = PhaseAsk, Asking
+	t.emit(EventAsked, Event{Text: strings.Join(questions, "\n")})
+}
+
+// answer returns the run as it goes on after a human's answer.
+func (s State) answer(text string) State {
+	s = s.fork()
+	g := s.goal()
+	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
+	g.Questions = nil
+	s.Phase, s.Status = PhaseReason, Running
+	return s
+}
+
+// Bounds of subgoals, besides their texts being distinct.
+const (
+	maxDepth    = 16
+	maxSubgoals = 64
+)
+
+// subgoal enters the subgoal of an impasse, unless that would go in a circle.
+func (t *turn) subgoal(imp *reason.Impasse) {
+	same := func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), strings.TrimSpace(imp.Subgoal)) }
+	why := ""
+	switch {
+	case slices.ContainsFunc(t.s.Goals, func(g Goal) bool { return same(g.Text) }):
+		why = "the subgoal is one of the goals above it"
+	case slices.ContainsFunc(t.s.Subgoals, same):
+		why = "the subgoal was tried before"
+	case len(t.s.Goals) >= maxDepth:
+		why = fmt.Sprintf("subgoals are nested %d deep", maxDepth)
+	case len(t.s.Subgoals) >= maxSubgoals:
+		why = fmt.Sprintf("there were %d subgoals", maxSubgoals)
+	}
+	if why != "" {
+		t.block(fmt.Sprintf("impasse %s (%s), and %s", imp.Kind, imp.Reason, why))
+		return
+	}
+	t.s.Subgoals = appendTo(t.s.Subgoals, imp.Subgoal)
+	t.s.Goals = appendTo(t.s.Goals, Goal{
+		Text: imp.Subgoal, Situation: imp.Subgoal, Impasse: imp.Kind, Number: len(t.s.Subgoals),
+	})
+	t.s.hits, t.s.Phase = nil, PhaseContext
+	t.emit(EventSubgoal, Event{Text: imp.Subgoal})
+}
+
+// block gives the innermost goal up. Learn takes it in.
+func (t *turn) block(why string) {
+	t.s.goal().Blocked = why
+	t.s.Current, t.s.Phase = nil, PhaseLearn
+}
+
+// assess is the metacognitive check: is what the session does working? It
+// reports whether the pivot policy has stopped the turn.
+func (t *turn) assess(ctx context.Context) (stop bool, err error) {
+	s, g := &t.s, t.s.goal()
+	if s.Objective.Fresh {
+		return false, nil
+	}
+	now, err := t.a.monitor.Assess(ctx, s.Session)
+	if err != nil {
+		return false, fmt.Errorf("assess: %w", err)
+	}
+	if now.Recommendation == meta.KeepGoing {
+		s.Assessment = meta.Assessment{}
+		return false, nil
+	}
+	was := s.Assessment
+	s.Assessment = now
+	if now.Recommendation == was.Recommendation && now.Failures == was.Failures {
+		return false, nil // known already
+	}
+	text := advice(&now)
+	t.emit(EventAssessed, Event{Text: text})
+	if now.Recommendation != meta.PivotNow {
+		return false, nil
+	}
+	s.Pivots = appendTo(s.Pivots, text)
+	t.emit(EventPivot, Event{Text: text})
+	if now.Approach != "" && !slices.Contains(g.Avoid, now.Approach) {
+		g.Avoid = appendTo(g.Avoid, now.Approach)
+	}
+	if t.a.o.Pivot == PivotAsk {
+		t.ask([]string{text + ": how shall I go on?"})
+		return true, nil
+	}
+	return false, nil
+}
+
+// advice puts an assessment into words; "" if all is well.
+func advice(as *meta.Assessment) string {
+	switch as.Recommendation {
+	case "", meta.KeepGoing:
+		return ""
+	}
+	return string(as.Recommendation) + ": " + strings.Join(as.Evidence, "; ")
+}
