@@ -316,8 +316,9 @@ func (s *Store) fail(cause error) {
 // lost by a process that ends without it, but the next Open takes longer.
 //
 // It returns store.ErrFull, and leaves Badger running, if there is not enough
-// space for what Badger writes then. The store is closed to all other calls;
-// Close can be called again when there is space.
+// space for what Badger writes then; likewise the error of the operating system
+// if the directory is out of reach. The store is closed to all other calls;
+// Close can be called again when that has changed.
 func (s *Store) Close() error {
 	s.closeMu.Lock()
 	defer s.closeMu.Unlock()

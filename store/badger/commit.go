@@ -2,6 +2,7 @@ package badger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -216,7 +217,14 @@ func (s *Store) ready() error {
 	if f := s.failure.Load(); f != nil {
 		return fmt.Errorf("%w: %v", store.ErrFailed, f.cause)
 	}
-	return s.checkSpace(s.commitFree(), s.dir)
+	err := s.checkSpace(s.commitFree(), s.dir)
+	if err != nil && !errors.Is(err, store.ErrFull) {
+		// The directory is out of reach, and Badger would go on writing to
+		// files that nobody finds again.
+		s.fail(err)
+		return fmt.Errorf("%w: %v", store.ErrFailed, err)
+	}
+	return err
 }
 
 // check returns nil if all conditions hold. The transaction shows what the

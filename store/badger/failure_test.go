@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -102,6 +104,22 @@ func TestFailedSyncThatIsOnlyLogged(t *testing.T) {
 	require.ErrorContains(t, err, "outcome unknown")
 	requireFailed(t, st)
 	require.Equal(t, 1, strings.Count(logged.String(), "store has failed"))
+}
+
+// Badger does not notice that its directory has gone: it writes to files that
+// have no name any more.
+func TestDirectoryGone(t *testing.T) {
+	dir := made(t)
+	st, err := badger.Open(dir, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(dir, dir+".away"))
+	_, err = st.Commit(t.Context(), put("b", "1", store.Any))
+	require.ErrorIs(t, err, store.ErrFailed)
+	requireFailed(t, st)
+	require.ErrorIs(t, st.Close(), fs.ErrNotExist)
+	require.NoError(t, os.Rename(dir+".away", dir))
+	require.NoError(t, st.Close())
+	requireHolds(t, dir)
 }
 
 func TestFullDisk(t *testing.T) {
