@@ -65,9 +65,9 @@ type Options struct {
 	Logger *slog.Logger
 
 	// MinFree is the number of bytes that have to be free on the disk for
-	// Open and Commit; Close asks for 96 MiB less, or for half. It has to cover
-	// what Badger writes in the background. 0 means 128 MiB and the size of the
-	// tables, of which what is over 256 MiB counts for an eighth only.
+	// Open and Commit; Close asks for half. It has to cover what Badger writes
+	// in the background. 0 means 96 MiB and twice the size of the tables, of
+	// which what is over 192 MiB counts for an eighth only.
 	MinFree uint64
 }
 

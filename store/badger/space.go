@@ -12,32 +12,32 @@ import (
 // newest tables and the level below, which together are all of a small store
 // and seldom more than wideCompaction of a large one; deeper down it is a part.
 const (
-	headroom       = 96 << 20
-	flushes        = 4 * memTable
-	wideCompaction = 256 << 20
+	flushes        = 6 * memTable
+	wideCompaction = 192 << 20
 	deepShare      = 8
 )
 
-// minFree is how much must be free to write, given the size of the tables.
+// minFree is how much must be free to write, given the size of the tables:
+// twice what Badger may need, once for what it is doing and once for Close.
 func (s *Store) minFree(tables uint64) uint64 {
 	if s.opts.MinFree > 0 {
 		return s.opts.MinFree
 	}
 	wide := min(tables, wideCompaction)
-	return headroom + flushes + wide + (tables-wide)/deepShare
+	return 2 * (flushes + wide + (tables-wide)/deepShare)
 }
 
 func (s *Store) commitFree() uint64 {
-	tables, _ := s.db.Size() // the value log is empty
+	tables := int64(0)
+	for _, level := range s.db.Levels() {
+		tables += level.Size
+	}
 	return s.minFree(uint64(max(tables, 0)))
 }
 
 // closeFree is less than what commits need, so that a store whose commits
 // have just been refused can be closed.
-func (s *Store) closeFree() uint64 {
-	need := s.commitFree()
-	return need - min(need/2, headroom)
-}
+func (s *Store) closeFree() uint64 { return s.commitFree() / 2 }
 
 // checkSpace returns ErrFull unless need bytes are free on the disk of dir.
 // Asking takes about a microsecond, which is nothing beside the sync of a
