@@ -143,6 +143,14 @@ func TestAgainstScan(t *testing.T) {
 			},
 			"similar": func(t *rapid.T) {
 				trigger, content := text.Append(nil, sentence(t, "trigger", 0, 6)), text.Append(nil, sentence(t, "content", 0, 8))
+				if len(model) > 0 && rapid.Bool().Draw(t, "nearly") {
+					d := model[rapid.SampledFrom(slices.Sorted(maps.Keys(model))).Draw(t, "slot")]
+					trigger = text.Append(slices.Clone(d.Trigger), sentence(t, "more trigger", 0, 1))
+					content = text.Append(slices.Clone(d.Content), sentence(t, "more content", 0, 1))
+					if n := len(content); n > 1 && rapid.Bool().Draw(t, "less") {
+						content = slices.Delete(content, n/2, n/2+1)
+					}
+				}
 				least := rapid.SampledFrom([]float64{0.5, 0.85, 0.9, 1}).Draw(t, "min")
 				var got []uint32
 				for _, p := range ix.Similar(&sc, trigger, content, least) {
