@@ -75,7 +75,7 @@ func (b *Bank) load(ctx context.Context) error {
 		}
 		sh := b.shardFor(r.Scope)
 		parts[sh.part] = sh
-		sh.put(r, new(counts), e.Rev)
+		sh.put(r, document(r), new(counts), e.Rev)
 	}
 	var strays []stray
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, countsPart)}) {

@@ -75,15 +75,35 @@ func BenchmarkRecall(b *testing.B) {
 }
 
 func BenchmarkRemember(b *testing.B) {
-	s, _ := benchSpace(b, 10_000, 30)
-	ds := drafts(200_000, 30)[10_000:]
+	for _, c := range []struct{ n, words int }{{100, 12}, {10_000, 30}} {
+		b.Run(fmt.Sprintf("n=%d", c.n), func(b *testing.B) {
+			s, _ := benchSpace(b, c.n, c.words)
+			ds := drafts(c.n+50_000, c.words)[c.n:]
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Remember(context.Background(), ds[i%len(ds)]); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+// A pattern that every run derives again, as chunks are.
+func BenchmarkStrengthen(b *testing.B) {
+	s, ds := benchSpace(b, 100, 12)
+	d := ds[50]
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Remember(context.Background(), ds[i%len(ds)]); err != nil {
+		i++
+		d.Key = fmt.Sprint("run-", i)
+		d.Source = memory.Source{Origin: memory.Derived, Run: d.Key}
+		if _, err := s.Remember(context.Background(), d); err != nil {
 			b.Fatal(err)
 		}
-		i++
 	}
 }
 

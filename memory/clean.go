@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/lexical"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -25,7 +26,8 @@ const minTrigger = 10
 // be. The ID is set if the draft has a Key.
 type candidate struct {
 	rec      *Record
-	rejected string // why, or ""
+	doc      lexical.Doc // of rec
+	rejected string      // why, or ""
 }
 
 // clean checks the draft against the limits, sanitises it, and returns what
@@ -58,7 +60,7 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	if size := r.size(); size > MaxRecord {
 		return candidate{}, &store.LimitError{Field: "record", Limit: MaxRecord, Got: size}
 	}
-	c := candidate{rec: r}
+	c := candidate{rec: r, doc: document(r)}
 	if d.Kind.learned() && utf8.RuneCountInString(strings.TrimSpace(r.Trigger)) < minTrigger {
 		c.rejected = fmt.Sprintf("trigger shorter than %d characters", minTrigger)
 	}

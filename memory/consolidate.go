@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/arc-learn/arc/internal/lexical"
-	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -75,11 +74,11 @@ func (b *Bank) consolidate(ctx context.Context, sh *shard, sc *lexical.Scratch, 
 
 // pair returns the record most like e with e, first the one that stays.
 func (sh *shard) pair(sc *lexical.Scratch, e *entry) (stays, goes *entry) {
-	trigger, content := text.Append(nil, e.rec.Trigger), text.Append(nil, e.rec.Content)
+	d := document(e.rec)
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
 	var alike float64
-	for _, p := range sh.mu.index.Similar(sc, trigger, content, consolidateSimilarity) {
+	for _, p := range sh.mu.index.Similar(sc, d.Trigger, d.Content, consolidateSimilarity) {
 		o := sh.mu.entries[p.Slot]
 		if o.rec.ID == e.rec.ID || o.rec.Kind != e.rec.Kind || o.rec.Trusted != e.rec.Trusted {
 			continue
@@ -145,7 +144,7 @@ func (b *Bank) join(ctx context.Context, sh *shard, stays, goes *entry) error {
 	if err != nil {
 		return err
 	}
-	sh.put(rec, sum, rev, goes.rec.ID)
+	sh.put(rec, document(rec), sum, rev, goes.rec.ID)
 	_, err = b.add(ctx, op, store.Op{Key: sh.countsKey(goes.rec.ID), Delete: true})
 	return err
 }

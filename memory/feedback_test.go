@@ -216,10 +216,10 @@ func TestFeedbackReachesTheStore(t *testing.T) {
 		id := three(t, s)["a"]
 		f.set(nil)
 		used(t, s, 10, "k", id)
-		require.Zero(t, f.commits)
+		require.Zero(t, f.count())
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Equal(t, 1, f.commits, "with the next group")
+		require.Equal(t, 1, f.count(), "with the next group")
 	})
 }
 
@@ -232,7 +232,7 @@ func TestSync(t *testing.T) {
 	id := three(t, s)["a"]
 	f.set(nil)
 	used(t, s, 1, "a", id)
-	require.Equal(t, 1, f.commits)
+	require.Equal(t, 1, f.count())
 	f.set(always(errDisk))
 	fb := memory.Feedback{Key: "b", Injected: []memory.ID{id}, Utilized: []memory.ID{id}, Delivered: true}
 	require.ErrorIs(t, s.Feedback(context.Background(), fb), errDisk)

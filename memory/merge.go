@@ -29,19 +29,19 @@ func Similarity(a, b string) float64 {
 	return text.Similarity(text.Append(nil, a), text.Append(nil, b))
 }
 
-// twin returns the record that r is to be merged into, or nil: the most
+// twin returns the record that c is to be merged into, or nil: the most
 // similar one, among equals the one with the earlier At and then the smaller
 // ID.
-func (sh *shard) twin(sc *lexical.Scratch, r *Record) *entry {
+func (sh *shard) twin(sc *lexical.Scratch, c candidate) *entry {
+	r := c.rec
 	if r.Kind == Episode {
 		return nil
 	}
-	trigger, content := text.Append(nil, r.Trigger), text.Append(nil, r.Content)
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
 	var best *entry
 	var alike float64
-	for _, p := range sh.mu.index.Similar(sc, trigger, content, mergeSimilarity) {
+	for _, p := range sh.mu.index.Similar(sc, c.doc.Trigger, c.doc.Content, mergeSimilarity) {
 		e := sh.mu.entries[p.Slot]
 		if e.rec.Kind != r.Kind || !takes(e.rec, r) {
 			continue
@@ -68,8 +68,7 @@ func takes(old, r *Record) bool {
 	if v := variantOf(old, r); v.Content != "" && len(old.Variants) >= maxVariants && !hasVariant(old, v) {
 		return false
 	}
-	n, _ := absorb(old, r)
-	return n.size() <= MaxRecord
+	return old.size()+r.size() <= MaxRecord
 }
 
 // confirms reports whether r is the verified outcome that makes the
@@ -102,21 +101,24 @@ func hasVariant(old *Record, v Variant) bool {
 	})
 }
 
-// absorb returns old with r as part of it, and whether that changes anything.
-func absorb(old, r *Record) (*Record, bool) {
+// absorb returns old with r as part of it: old itself if that changes nothing.
+func absorb(old, r *Record) *Record {
+	v := variantOf(old, r)
+	confirmed := confirms(old, r)
+	planned := len(old.Plan) == 0 && len(r.Plan) > 0
+	noted := hasVariant(old, v) || len(old.Variants) == maxVariants
+	if !confirmed && !planned && noted {
+		return old
+	}
 	n := old.clone()
-	changed := false
-	if confirms(old, r) {
-		n.Trusted, changed = true, true
-		// What runs when it fires was not what was verified.
+	if planned || confirmed { // what a quarantined record would run was not verified
 		n.Plan = slices.Clone(r.Plan)
-	} else if len(n.Plan) == 0 && len(r.Plan) > 0 {
-		n.Plan, changed = slices.Clone(r.Plan), true
 	}
-	if v := variantOf(old, r); !hasVariant(old, v) && len(n.Variants) < maxVariants {
-		n.Variants, changed = append(n.Variants, v), true
+	n.Trusted = old.Trusted || confirmed
+	if !noted {
+		n.Variants = append(n.Variants, v)
 	}
-	return &n, changed
+	return &n
 }
 
 // merge makes r part of the record with the id. It reports false if that is
@@ -128,8 +130,8 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	if old == nil || !takes(old.rec, r) {
 		return Receipt{}, false, nil
 	}
-	rec, changed := absorb(old.rec, r)
-	if changed {
+	rec := absorb(old.rec, r)
+	if rec != old.rec {
 		if err := b.rewrite(ctx, sh, old, rec); err != nil {
 			return Receipt{}, false, err
 		}
@@ -175,6 +177,6 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) 
 	if err != nil {
 		return err
 	}
-	sh.put(rec, old.counts, rev)
+	sh.put(rec, document(rec), old.counts, rev)
 	return nil
 }

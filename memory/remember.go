@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/lexical"
-	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -134,11 +133,12 @@ type group struct {
 	receipts []Receipt // of all candidates that were taken
 	done     int       // how many of them are certain
 
-	recs  []*Record
-	ops   []store.Op
-	bytes int
-	index *lexical.Index // of recs, by position
-	sc    lexical.Scratch
+	new     []candidate
+	ops     []store.Op
+	bytes   int
+	index   *lexical.Index // of the first of new, by position; Episodes are not in it
+	indexed int            // how many
+	sc      lexical.Scratch
 }
 
 // take settles what becomes of a candidate: it is known, a duplicate, or joins
@@ -149,7 +149,7 @@ func (g *group) take(ctx context.Context, c candidate) error {
 		return nil
 	}
 	for {
-		if g.holds(c.rec) {
+		if g.holds(c) {
 			if err := g.commit(ctx); err != nil {
 				return err
 			}
@@ -157,9 +157,9 @@ func (g *group) take(ctx context.Context, c candidate) error {
 		if known, err := g.known(ctx, c.rec); known || err != nil {
 			return err
 		}
-		twin := g.sh.twin(&g.sc, c.rec)
+		twin := g.sh.twin(&g.sc, c)
 		if twin == nil {
-			return g.add(ctx, c.rec)
+			return g.add(ctx, c)
 		}
 		if err := g.commit(ctx); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (g *group) take(ctx context.Context, c candidate) error {
 // It is certain if nothing before it waits for one.
 func (g *group) settled(r Receipt) {
 	g.receipts = append(g.receipts, r)
-	if len(g.recs) == 0 {
+	if len(g.new) == 0 {
 		g.done = len(g.receipts)
 	}
 }
@@ -209,28 +209,39 @@ func (g *group) known(ctx context.Context, r *Record) (bool, error) {
 	return true, nil
 }
 
-// holds reports whether the group has a record that r may be a duplicate of.
-func (g *group) holds(r *Record) bool {
-	if len(g.recs) == 0 {
+// holds reports whether the group has a record that c may be a duplicate of.
+func (g *group) holds(c candidate) bool {
+	if len(g.new) == 0 {
 		return false
 	}
-	if r.ID != "" && slices.ContainsFunc(g.recs, func(o *Record) bool { return o.ID == r.ID }) {
+	if c.rec.ID != "" && g.has(c.rec.ID) {
 		return true
 	}
-	return r.Kind != Episode && len(g.index.Similar(&g.sc, text.Append(nil, r.Trigger), text.Append(nil, r.Content), mergeSimilarity)) > 0
+	if g.index == nil {
+		g.index = lexical.New()
+	}
+	for ; g.indexed < len(g.new); g.indexed++ {
+		if n := &g.new[g.indexed]; n.rec.Kind != Episode {
+			g.index.Put(uint32(g.indexed), n.doc)
+		}
+	}
+	return c.rec.Kind != Episode && len(g.index.Similar(&g.sc, c.doc.Trigger, c.doc.Content, mergeSimilarity)) > 0
+}
+
+func (g *group) has(id ID) bool {
+	return slices.ContainsFunc(g.new, func(c candidate) bool { return c.rec.ID == id })
 }
 
 // add puts a new record in the group, after committing that if it is full.
-func (g *group) add(ctx context.Context, r *Record) error {
-	if len(g.recs) == maxGroupOps || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
+func (g *group) add(ctx context.Context, c candidate) error {
+	r := c.rec
+	if len(g.new) == maxGroupOps || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
 		if err := g.commit(ctx); err != nil {
 			return err
 		}
 	}
 	for n := uint64(0); r.ID == ""; n++ {
-		id := timedID(g.b.o.Seed, r.Known, r, n)
-		taken := func(o *Record) bool { return o.ID == id }
-		if g.sh.entry(id) == nil && !slices.ContainsFunc(g.recs, taken) {
+		if id := timedID(g.b.o.Seed, r.Known, r, n); g.sh.entry(id) == nil && !g.has(id) {
 			r.ID = id
 		}
 	}
@@ -239,13 +250,7 @@ func (g *group) add(ctx context.Context, r *Record) error {
 		return err
 	}
 	op.If = store.Absent
-	if g.index == nil {
-		g.index = lexical.New()
-	}
-	if r.Kind != Episode {
-		g.index.Put(uint32(len(g.recs)), document(r))
-	}
-	g.recs = append(g.recs, r)
+	g.new = append(g.new, c)
 	g.ops = append(g.ops, op)
 	g.bytes += len(op.Key) + len(op.Value)
 	g.receipts = append(g.receipts, Receipt{ID: r.ID, Disposition: Stored})
@@ -254,7 +259,7 @@ func (g *group) add(ctx context.Context, r *Record) error {
 
 // commit stores the records of the group and makes them visible.
 func (g *group) commit(ctx context.Context) error {
-	if len(g.recs) == 0 {
+	if len(g.new) == 0 {
 		return nil
 	}
 	rev, err := g.b.st.Commit(ctx, g.ops...)
@@ -272,10 +277,10 @@ func (g *group) commit(ctx context.Context) error {
 		}
 		rev, err = g.b.st.Commit(ctx, g.ops...)
 	}
-	for _, r := range g.recs {
-		g.sh.put(r, new(counts), rev)
+	for _, c := range g.new {
+		g.sh.put(c.rec, c.doc, new(counts), rev)
 	}
-	g.recs, g.ops, g.bytes, g.index = nil, nil, 0, nil
+	g.new, g.ops, g.bytes, g.index, g.indexed = nil, nil, 0, nil, 0
 	g.done = len(g.receipts)
 	return nil
 }
@@ -284,12 +289,12 @@ func (g *group) commit(ctx context.Context) error {
 // they are there, and takes them out of the group. It reports whether it
 // found any.
 func (g *group) adopt(ctx context.Context) (bool, error) {
-	var recs []*Record
+	var rest []candidate
 	var ops []store.Op
-	for i, r := range g.recs {
+	for i, c := range g.new {
 		e, err := g.b.st.Get(ctx, g.ops[i].Key)
 		if errors.Is(err, store.ErrNotFound) {
-			recs, ops = append(recs, r), append(ops, g.ops[i])
+			rest, ops = append(rest, c), append(ops, g.ops[i])
 			continue
 		}
 		if err != nil {
@@ -299,9 +304,9 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		g.sh.put(stored, new(counts), e.Rev)
+		g.sh.put(stored, document(stored), new(counts), e.Rev)
 	}
-	found := len(recs) < len(g.recs)
-	g.recs, g.ops = recs, ops
+	found := len(rest) < len(g.new)
+	g.new, g.ops = rest, ops
 	return found, nil
 }

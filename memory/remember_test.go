@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -371,6 +372,12 @@ func (f *faulty) set(fail func(n int, ops []store.Op) (before, after error)) {
 	f.commits = 0
 }
 
+func (f *faulty) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.commits
+}
+
 func always(err error) func(int, []store.Op) (error, error) {
 	return func(int, []store.Op) (error, error) { return err, nil }
 }
@@ -388,8 +395,8 @@ func TestGroupsFitACommit(t *testing.T) {
 	got, err := s.RememberAll(context.Background(), ds)
 	require.NoError(t, err)
 	require.Len(t, got, len(ds))
-	require.Greater(t, f.commits, 8)
-	require.Less(t, f.commits, 40)
+	require.Greater(t, f.count(), 8)
+	require.Less(t, f.count(), 40)
 }
 
 func TestFailedCommitIsNotVisible(t *testing.T) {
@@ -454,6 +461,39 @@ func TestUnknownOutcome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, memory.Stored, got[0].Disposition)
 	require.Len(t, recall(t, s, memory.Query{}), 2)
+}
+
+// Whoever stores a text waits for the one that is storing it.
+func TestDuplicatesWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &faulty{Store: store.NewMem()}
+		b, err := memory.Open(context.Background(), f, nil)
+		require.NoError(t, err)
+		s := b.In("acme")
+		f.set(func(int, []store.Op) (error, error) {
+			time.Sleep(time.Second)
+			return nil, nil
+		})
+		d := pattern("go build reports an import cycle", "move the shared type down")
+		var g errgroup.Group
+		for range 3 {
+			time.Sleep(10 * time.Millisecond) // they have different ids
+			g.Go(func() error {
+				_, err := s.Remember(context.Background(), d)
+				return err
+			})
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		synctest.Wait()
+		_, err = s.Remember(ctx, d)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, g.Wait())
+		require.Len(t, recall(t, s, memory.Query{}), 1)
+		f.set(nil)
+		require.NoError(t, b.Close())
+	})
 }
 
 func TestConcurrentDuplicates(t *testing.T) {

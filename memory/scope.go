@@ -34,18 +34,20 @@ func (s Scope) Tenant() string {
 // Check returns nil for a scope that can be used, else ErrScope, and ErrTenant
 // too if it is the tenant that is bad.
 func (s Scope) Check() error {
-	segments := strings.SplitN(string(s), "/", maxSegments+1)
-	if len(segments) > maxSegments {
-		return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)
-	}
-	for i, seg := range segments {
-		if goodSegment(seg) {
-			continue
+	rest, more := string(s), true
+	for n := 1; more; n++ {
+		if n > maxSegments {
+			return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)
 		}
-		if i == 0 {
-			return fmt.Errorf("%w: %w: segment %d", ErrScope, ErrTenant, i+1)
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		switch {
+		case goodSegment(segment):
+		case n == 1:
+			return fmt.Errorf("%w: %w: segment 1", ErrScope, ErrTenant)
+		default:
+			return fmt.Errorf("%w: segment %d", ErrScope, n)
 		}
-		return fmt.Errorf("%w: segment %d", ErrScope, i+1)
 	}
 	return nil
 }

@@ -92,20 +92,16 @@ func (sh *shard) snapshot() []*entry {
 
 // put makes a record visible, in place of the one with its id, if any, and of
 // those that became part of it.
-func (sh *shard) put(r *Record, c *counts, rev store.Revision, merged ...ID) {
+func (sh *shard) put(r *Record, d lexical.Doc, c *counts, rev store.Revision, merged ...ID) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.removeLocked(r.ID)
 	for _, id := range merged {
 		sh.removeLocked(id)
 	}
-	sh.putLocked(r, c, rev)
-}
-
-func (sh *shard) putLocked(r *Record, c *counts, rev store.Revision) {
 	slot := uint32(len(sh.mu.entries))
 	sh.mu.entries = append(sh.mu.entries, &entry{r, c, rev, slot})
-	sh.mu.index.Put(slot, document(r))
+	sh.mu.index.Put(slot, d)
 	sh.mu.live++
 	if sh.mu.dim == 0 {
 		sh.mu.dim = len(r.Vector)
@@ -166,17 +162,21 @@ func (sh *shard) count(changes map[ID]*counts) {
 	}
 }
 
+// document returns what is indexed of r.
 func document(r *Record) lexical.Doc {
-	d := lexical.Doc{
-		Trigger: text.Append(nil, r.Trigger),
-		Content: text.Append(nil, r.Content),
-		Actor:   text.Append(nil, r.Actor),
-	}
+	d := lexical.Doc{Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor)}
 	for _, v := range r.Variants {
 		d.Extra = text.Append(d.Extra, v.Trigger)
 		d.Extra = text.Append(d.Extra, v.Content)
 	}
 	return d
+}
+
+func terms(s string) []text.Term {
+	if s == "" {
+		return nil
+	}
+	return text.Append(make([]text.Term, 0, len(s)/5+1), s)
 }
 
 // claims are names that one goroutine at a time may work on.

@@ -239,6 +239,35 @@ func TestRevokeOneOfSeveralSources(t *testing.T) {
 	require.Empty(t, recall(t, s, memory.Query{}))
 }
 
+// What was derived goes first, so that an interrupted call can be completed.
+func TestRevokeIsResumable(t *testing.T) {
+	t.Parallel()
+	st, c, ctx := store.NewMem(), newClock(), context.Background()
+	f := &faulty{Store: st}
+	s := open(t, f, c).In("acme")
+	d := memory.Draft{Kind: memory.Episode, Content: "link of a chain", Source: web("http://evil")}
+	for range 450 {
+		id := remember(t, s, d)
+		d.Source, d.Links = memory.Source{Origin: memory.Derived}, []memory.Link{{To: id}}
+	}
+	f.set(func(n int, _ []store.Op) (error, error) {
+		if n == 3 {
+			return errDisk, nil
+		}
+		return nil, nil
+	})
+	_, err := s.Revoke(ctx, web("http://evil"))
+	require.ErrorIs(t, err, errDisk)
+	left := len(recall(t, s, memory.Query{K: 1000}))
+	require.True(t, 0 < left && left < 450, left)
+	f.set(nil)
+	s = open(t, st, c).In("acme")
+	n, err := s.Revoke(ctx, web("http://evil"))
+	require.NoError(t, err)
+	require.Equal(t, left, n)
+	require.Empty(t, recall(t, s, memory.Query{}))
+}
+
 func TestDecay(t *testing.T) {
 	t.Parallel()
 	st, c, ctx := store.NewMem(), newClock(), context.Background()
@@ -312,6 +341,9 @@ func TestConsolidate(t *testing.T) {
 		r := get(t, s, first)
 		require.Equal(t, r, get(t, s, second), "the former id leads to what stays")
 		require.Equal(t, memory.Stats{Helped: 3, Failed: 1, Exposed: 4, LastUsed: c.now()}, r.Stats)
+		overall := 4 / 5.2
+		got := recall(t, s, memory.Query{Text: "extra", Situation: "x"})[0].Parts.Effectiveness
+		require.InDelta(t, (2*overall+3)/5.2, got, 1e-12, "situations are added up too")
 		require.Equal(t, []memory.Variant{{ID: second, Source: memory.Source{Run: "second"}, At: c.now(), Content: base + " extra"}}, r.Variants)
 		require.Equal(t, []memory.ID{first}, ids(recall(t, s, memory.Query{Text: "extra"})))
 		require.ElementsMatch(t, []memory.ID{first, kindred}, ids(recall(t, s, memory.Query{Text: "alpha"})))
