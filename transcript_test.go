@@ -30,8 +30,9 @@ var stories = map[string]struct {
 	answer     string
 }{
 	// The first worker cannot do it, the second is told why and can. The
-	// second run follows what was learned, in the third the chunk fires, fails
-	// and pays, and so the fourth reasons again.
+	// second run follows what was learned. In the third the chunk fires, fails
+	// and pays; reasoning delivers the same way again, and so it fires in the
+	// fourth.
 	"learn": {
 		host: func(c *clock) *script {
 			s := &script{}

@@ -277,9 +277,9 @@ func TestLessonThatDoesNotFitIsSkipped(t *testing.T) {
 
 func TestOptionsOutOfRangeAreListed(t *testing.T) {
 	t.Parallel()
-	_, err := learn.New(nil, nil, nil, &learn.Options{FireMatch: 2, FireEffectiveness: -1})
+	_, err := learn.New(nil, nil, nil, &learn.Options{FireMatch: 2, FireReliability: -1})
 	require.ErrorContains(t, err, "FireMatch")
-	require.ErrorContains(t, err, "FireEffectiveness")
+	require.ErrorContains(t, err, "FireReliability")
 }
 
 func TestRecallCanBeSwitchedOff(t *testing.T) {

@@ -14,9 +14,12 @@ import (
 
 // Options configure a [Learner]. The zero value is ready.
 type Options struct {
-	// Recall is the number of memories recalled for a goal. 0: 8; negative:
-	// none.
+	// Recall is the largest number of memories injected for a goal. 0: 8;
+	// negative: none.
 	Recall int
+	// Floor is the least relevance of a memory that is injected, in [0,1]: a
+	// wrong memory is worse than none. 0: 0.2; negative: no floor.
+	Floor float64
 
 	// FireAfter is the number of verified deliveries after which a chunk may
 	// fire. 0: 2; negative: never.
@@ -24,9 +27,12 @@ type Options struct {
 	// FireMatch is how alike the situation and a chunk's must be, as
 	// measured by memory.Similarity, in [0,1]. 0: 0.85.
 	FireMatch float64
-	// FireEffectiveness is the least posterior effectiveness of a chunk that
-	// fires, in [0,1]. 0: 0.6.
-	FireEffectiveness float64
+	// FireReliability is the least reliability of a chunk that fires, in
+	// [0,1]: the mean of the Beta posterior (1+d)/(2+d+m) over its d
+	// deliveries and the m times that it misled. Goals for which it was
+	// recalled but did not fire say nothing about it. 0: 0.65, which one
+	// failure against two deliveries is below, and against three is not.
+	FireReliability float64
 }
 
 func (o *Options) fill() error {
@@ -39,14 +45,17 @@ func (o *Options) fill() error {
 	if o.FireMatch == 0 {
 		o.FireMatch = 0.85
 	}
-	if o.FireEffectiveness == 0 {
-		o.FireEffectiveness = 0.6
+	if o.FireReliability == 0 {
+		o.FireReliability = 0.65
+	}
+	if o.Floor == 0 {
+		o.Floor = 0.2
 	}
 	var errs []error
 	for _, f := range []struct {
 		name string
 		v    float64
-	}{{"FireMatch", o.FireMatch}, {"FireEffectiveness", o.FireEffectiveness}} {
+	}{{"FireMatch", o.FireMatch}, {"FireReliability", o.FireReliability}, {"Floor", max(0, o.Floor)}} {
 		if !(f.v >= 0 && f.v <= 1) {
 			errs = append(errs, fmt.Errorf("%s %v is not in [0,1]", f.name, f.v))
 		}
@@ -87,9 +96,10 @@ func (l *Learner) Recall(ctx context.Context, scope memory.Scope, also []memory.
 	if objective != situation {
 		text += "\n" + objective
 	}
-	return l.bank.In(scope).Recall(ctx, memory.Query{
+	hits, err := l.bank.In(scope).Recall(ctx, memory.Query{
 		Text: text, K: l.o.Recall, Also: also, Inject: true, Situation: situationKey(situation),
 	})
+	return slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Parts.Relevance < l.o.Floor }), err
 }
 
 // Flush writes what Learn has applied in memory only. The loop calls it before
@@ -174,8 +184,8 @@ func (l *Learner) remember(ctx context.Context, o Outcome, d memory.Draft) (memo
 }
 
 // Fire returns the chunk among hits that may act without deliberation: a
-// trusted pattern with a plan, from the same situation, delivered often enough
-// and still effective. If there are several, the first of hits. Chunks in
+// trusted pattern with a plan, from the same situation, that has delivered often
+// enough and is reliable. If there are several, the first of hits. Chunks in
 // except, which have failed for this goal already, do not fire.
 func (l *Learner) Fire(hits []memory.Hit, situation, objective string, except []memory.ID) (Chunk, bool) {
 	if l.o.FireAfter < 0 {
@@ -186,8 +196,9 @@ func (l *Learner) Fire(hits []memory.Hit, situation, objective string, except []
 		if r.Kind != memory.Pattern || len(r.Plan) == 0 || !r.Trusted || slices.Contains(except, r.ID) {
 			continue
 		}
-		// The delivery that made the chunk counts, besides those that it helped.
-		if 1+r.Stats.Helped < l.o.FireAfter || hits[i].Parts.Effectiveness < l.o.FireEffectiveness {
+		delivered := 1 + r.Stats.Helped // the delivery that made it counts too
+		reliability := float64(1+delivered) / float64(2+delivered+r.Stats.Misled)
+		if delivered < l.o.FireAfter || reliability < l.o.FireReliability {
 			continue
 		}
 		if memory.Similarity(r.Trigger, situation) < l.o.FireMatch {

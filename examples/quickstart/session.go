@@ -13,7 +13,6 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/examples/quickstart/internal/repair"
-	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -107,10 +106,6 @@ func work(ctx context.Context, c config, out *printer) (_ *result, err error) {
 	h := host(filepath.Join(scratch, "attempt"), c.seed)
 	agent, err := arc.Open(ctx, filepath.Join(c.dir, "memory"), h, &arc.Options{
 		Seed: c.seed, Attempts: len(h.Workers),
-		Learn: learn.Options{
-			Recall:            1,   // what is less alike is about another kind of mistake
-			FireEffectiveness: 0.5, // a chunk may fire unless what is known speaks against it
-		},
 	})
 	if err != nil {
 		return nil, badUsage("-dir: %w", err)
