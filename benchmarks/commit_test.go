@@ -46,7 +46,6 @@ func BenchmarkCommit(b *testing.B) {
 // operation has a key of its own.
 func commitAll(b *testing.B, writers int, commit func(key, value []byte) error) {
 	b.Helper()
-	b.SetBytes(16 + valueSize)
 	b.ReportAllocs()
 	b.ResetTimer()
 	var next atomic.Int64
