@@ -30,8 +30,8 @@ func Similarity(a, b string) float64 {
 }
 
 // twin returns the record that c is to be merged into, or nil: the most
-// similar one, among equals the one with the earlier At and then the smaller
-// ID.
+// similar one, among equals a trusted one, then the one with the earlier At and
+// then the smaller ID.
 func (sh *shard) twin(sc *lexical.Scratch, c candidate) *entry {
 	r := c.rec
 	if r.Kind == Episode {
@@ -46,11 +46,18 @@ func (sh *shard) twin(sc *lexical.Scratch, c candidate) *entry {
 		if e.rec.Kind != r.Kind || !takes(e.rec, r) {
 			continue
 		}
-		if sum := p.Trigger + p.Content; best == nil || sum > alike || sum == alike && older(e.rec, best.rec) {
+		if sum := p.Trigger + p.Content; best == nil || sum > alike || sum == alike && preferred(e.rec, best.rec) {
 			best, alike = e, sum
 		}
 	}
 	return best
+}
+
+func preferred(a, b *Record) bool {
+	if a.Trusted != b.Trusted {
+		return a.Trusted
+	}
+	return older(a, b)
 }
 
 func older(a, b *Record) bool {

@@ -132,8 +132,10 @@ func TestConfirmation(t *testing.T) {
 		return r
 	}
 	require.Equal(t, memory.Merged, say(memory.Web, "r9", d.Content).Disposition)
-	require.Equal(t, memory.Stored, say(memory.Derived, "r1", d.Content).Disposition, "its own run cannot confirm it")
-	require.NoError(t, s.Forget(context.Background(), say(memory.Derived, "r1", d.Content).Into))
+	own := say(memory.Derived, "r1", d.Content)
+	require.Equal(t, memory.Stored, own.Disposition, "its own run cannot confirm it")
+	require.Equal(t, own.ID, say(memory.Derived, "r2", d.Content).Into, "what is trusted already comes first")
+	require.NoError(t, s.Forget(context.Background(), own.ID))
 	require.NotEqual(t, id, say(memory.Derived, "r2", d.Content+" now").ID, "nearly the same is not the same")
 	require.False(t, get(t, s, id).Trusted)
 
