@@ -90,7 +90,7 @@ func (b *Bank) load(ctx context.Context) error {
 		if p := key.Split(e.Key); len(p) == 4 && parts[p[2]] != nil {
 			s.sh, s.id = parts[p[2]], ID(p[3])
 			if old := s.sh.entry(s.id); old != nil && old.rec.ID == s.id {
-				s.sh.count(map[ID]*counts{s.id: c})
+				s.sh.count(change{s.id, c})
 				continue
 			}
 		}
@@ -116,13 +116,12 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 		ops := []store.Op{{Key: s.key, Delete: true}}
 		if s.sh != nil {
 			if e := s.sh.entry(s.id); e != nil {
-				sum := e.counts.sum(s.counts)
-				op, err := s.sh.encodeCounts(e.rec.ID, sum)
-				if err != nil {
+				sum := change{e.rec.ID, e.counts.sum(s.counts)}
+				var err error
+				if ops, err = s.sh.encodeCounts(ops, sum); err != nil {
 					return err
 				}
-				ops = append(ops, op)
-				s.sh.count(map[ID]*counts{e.rec.ID: sum})
+				s.sh.count(sum)
 			}
 		}
 		if err := b.w.Add(ctx, ops...); err != nil {
@@ -203,5 +202,5 @@ func (b *Bank) read(ctx context.Context, key string) (store.Entry, error) {
 	return b.st.Get(ctx, key)
 }
 
-// now returns the time by the Bank's clock.
-func (b *Bank) now() time.Time { return b.o.Now().UTC().Round(0) }
+// now returns the time by the Bank's clock, as exactly as it is stored.
+func (b *Bank) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }

@@ -136,7 +136,7 @@ func (b *Bank) join(ctx context.Context, sh *shard, stays, goes *entry) error {
 	}
 	put.If = store.At(stays.rev)
 	sum := stays.counts.sum(goes.counts)
-	op, err := sh.encodeCounts(rec.ID, sum)
+	ops, err := sh.encodeCounts(nil, change{rec.ID, sum})
 	if err != nil {
 		return err
 	}
@@ -145,6 +145,6 @@ func (b *Bank) join(ctx context.Context, sh *shard, stays, goes *entry) error {
 		return err
 	}
 	sh.put(rec, document(rec), sum, rev, goes.rec.ID)
-	_, err = b.add(ctx, op, store.Op{Key: sh.countsKey(goes.rec.ID), Delete: true})
+	_, err = b.add(ctx, append(ops, store.Op{Key: sh.countsKey(goes.rec.ID), Delete: true})...)
 	return err
 }

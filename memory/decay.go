@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/arc-learn/arc/store"
 )
 
 // A record is archived when it is older than unusedAfter and had fewer than
@@ -70,7 +68,7 @@ func (e *entry) unused(cutoff time.Time) bool {
 	if e.counts.feedback() >= minUses {
 		return false
 	}
-	for _, t := range []time.Time{e.counts.LastUsed, e.counts.Said, e.rec.Known, e.rec.At} {
+	for _, t := range []time.Time{e.counts.LastUsed.time(), e.counts.Said.time(), e.rec.Known, e.rec.At} {
 		if t.After(cutoff) {
 			return false
 		}
@@ -80,20 +78,19 @@ func (e *entry) unused(cutoff time.Time) bool {
 
 // archive sets the records aside. The caller holds edit.
 func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry) error {
-	var ops []store.Op
-	changes := make(map[ID]*counts)
+	var changes []change
 	for _, e := range es {
 		c := e.counts.clone()
 		c.Archived = true
-		op, err := sh.encodeCounts(e.rec.ID, c)
-		if err != nil {
-			return err
-		}
-		ops, changes[e.rec.ID] = append(ops, op), c
+		changes = append(changes, change{e.rec.ID, c})
+	}
+	ops, err := sh.encodeCounts(nil, changes...)
+	if err != nil {
+		return err
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		sh.count(changes)
+		sh.count(changes...)
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func (s Space) feedback(ctx context.Context, f *Feedback) error {
 
 // applied is what is stored under the key of a feedback.
 type applied struct {
-	At time.Time `cbor:"1,keyasint"`
+	At instant `cbor:"1,keyasint"`
 }
 
 func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
@@ -109,30 +109,26 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 		return err // nil: it was applied before
 	}
 	now := b.now()
-	value, err := codec.Encode(marker, applied{now})
+	value, err := codec.Encode(marker, applied{instantOf(now)})
 	if err != nil {
 		return err
 	}
-	ops := []store.Op{{Key: marker, Value: value}}
 	changes := sh.effects(f, now)
-	for id, c := range changes {
-		op, err := sh.encodeCounts(id, c)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, op)
+	ops := append(make([]store.Op, 0, 1+len(changes)), store.Op{Key: marker, Value: value})
+	if ops, err = sh.encodeCounts(ops, changes...); err != nil {
+		return err
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		sh.count(changes)
+		sh.count(changes...)
 	}
 	return err
 }
 
 // effects returns the new counters of the records that the feedback is about.
 // A record that is named twice, by a former id too, counts once.
-func (sh *shard) effects(f *Feedback, now time.Time) map[ID]*counts {
-	said := make(map[*entry]effect)
+func (sh *shard) effects(f *Feedback, now time.Time) []change {
+	said := make(map[*entry]effect, len(f.Injected)+len(f.Misled))
 	sh.mu.RLock()
 	for _, ids := range [][]ID{f.Injected, f.Misled} {
 		for _, id := range ids {
@@ -143,10 +139,10 @@ func (sh *shard) effects(f *Feedback, now time.Time) map[ID]*counts {
 	}
 	sh.mu.RUnlock()
 	hash := hashSituation(f.Situation)
-	changes := make(map[ID]*counts)
+	changes := make([]change, 0, len(said))
 	for e, eff := range said {
 		if eff != 0 {
-			changes[e.rec.ID] = e.counts.after(eff, hash, now)
+			changes = append(changes, change{e.rec.ID, e.counts.after(eff, hash, now)})
 		}
 	}
 	return changes

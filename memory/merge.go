@@ -145,17 +145,16 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	}
 	receipt := Receipt{ID: rec.ID, Disposition: Merged, Into: rec.ID}
 	c := old.counts.clone()
-	c.Said, c.Archived = r.Known, false
+	c.Said, c.Archived = instantOf(r.Known), false
 	if r.Source.Origin == Derived {
 		receipt.Disposition = Strengthened
 		c.Helped++
 		c.used(r.Known)
 	}
-	op, err := sh.encodeCounts(rec.ID, c)
+	ops, err := sh.encodeCounts(nil, change{rec.ID, c})
 	if err != nil {
 		return Receipt{}, false, err
 	}
-	ops := []store.Op{op}
 	if r.ID != "" {
 		op, err := sh.encodeReceipt(r.ID, receipt)
 		if err != nil {
@@ -165,7 +164,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		sh.count(map[ID]*counts{rec.ID: c})
+		sh.count(change{rec.ID, c})
 	}
 	if err != nil {
 		return Receipt{}, false, err

@@ -59,9 +59,9 @@ func (q *query) weigh(fs []found) {
 
 // recency is 2^(-age/half-life) since the last use, or since At.
 func (q *query) recency(e *entry) float64 {
-	last := e.counts.LastUsed
-	if last.IsZero() {
-		last = e.rec.At
+	last := e.rec.At
+	if e.counts.LastUsed != 0 {
+		last = e.counts.LastUsed.time()
 	}
 	return decay(q.at.Sub(last), q.halfLife)
 }

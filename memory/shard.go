@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lexical"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
@@ -11,8 +12,9 @@ import (
 
 // shard holds the records of one scope in memory, and their index.
 type shard struct {
-	scope Scope
-	part  string // of keys
+	scope  Scope
+	part   string // of keys
+	counts string // prefix of the keys of counters
 
 	// edit is held by whoever changes a record that exists, from reading it
 	// until the change is in the store and in memory. Whoever stores a new
@@ -55,6 +57,7 @@ func (e *entry) copy(r *Record) {
 
 func newShard(s Scope) *shard {
 	sh := &shard{scope: s, part: scopePart(s)}
+	sh.counts = key.Prefix(root, countsPart, sh.part)
 	sh.claims.held = make(map[string]chan struct{})
 	sh.mu.slots = make(map[ID]uint32)
 	sh.mu.fan = make(map[ID]int)
@@ -152,12 +155,12 @@ func (sh *shard) unlinkLocked(id ID) {
 }
 
 // count replaces the counters of records.
-func (sh *shard) count(changes map[ID]*counts) {
+func (sh *shard) count(changes ...change) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for id, c := range changes {
-		if e := sh.entryLocked(id); e != nil {
-			sh.mu.entries[e.slot] = &entry{e.rec, c, e.rev, e.slot}
+	for _, c := range changes {
+		if e := sh.entryLocked(c.id); e != nil {
+			sh.mu.entries[e.slot] = &entry{e.rec, c.counts, e.rev, e.slot}
 		}
 	}
 }

@@ -12,10 +12,22 @@ type counts struct {
 	Failed     int         `cbor:"2,keyasint,omitempty"`
 	Misled     int         `cbor:"3,keyasint,omitempty"`
 	Exposed    int         `cbor:"4,keyasint,omitempty"`
-	LastUsed   time.Time   `cbor:"5,keyasint,omitzero"`
-	Said       time.Time   `cbor:"6,keyasint,omitzero"` // when a near-duplicate was merged last
+	LastUsed   instant     `cbor:"5,keyasint,omitempty"`
+	Said       instant     `cbor:"6,keyasint,omitempty"` // when a near-duplicate was merged last
 	Archived   bool        `cbor:"7,keyasint,omitempty"`
 	Situations []situation `cbor:"8,keyasint,omitempty"` // the latest last
+}
+
+// instant is a time in microseconds since 1970, 0 for none.
+type instant int64
+
+func instantOf(t time.Time) instant { return instant(t.UnixMicro()) }
+
+func (i instant) time() time.Time {
+	if i == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(i)).UTC()
 }
 
 // situation holds the counters of one situation, which is kept as a hash.
@@ -91,9 +103,7 @@ func (c *counts) after(e effect, hash uint64, now time.Time) *counts {
 }
 
 func (c *counts) used(now time.Time) {
-	if now.After(c.LastUsed) {
-		c.LastUsed = now
-	}
+	c.LastUsed = max(c.LastUsed, instantOf(now))
 	c.Archived = false
 }
 
@@ -117,12 +127,8 @@ func (c *counts) sum(o *counts) *counts {
 	n.Failed += o.Failed
 	n.Misled += o.Misled
 	n.Exposed += o.Exposed
-	if o.LastUsed.After(n.LastUsed) {
-		n.LastUsed = o.LastUsed
-	}
-	if o.Said.After(n.Said) {
-		n.Said = o.Said
-	}
+	n.LastUsed = max(n.LastUsed, o.LastUsed)
+	n.Said = max(n.Said, o.Said)
 	n.Archived = n.Archived && o.Archived
 	for _, s := range o.Situations {
 		t := n.situation(s.Hash)
@@ -137,7 +143,7 @@ func (c *counts) sum(o *counts) *counts {
 func (c *counts) feedback() int { return c.Helped + c.Failed + c.Misled }
 
 func (c *counts) stats() Stats {
-	return Stats{Helped: c.Helped, Failed: c.Failed, Misled: c.Misled, Exposed: c.Exposed, LastUsed: c.LastUsed}
+	return Stats{Helped: c.Helped, Failed: c.Failed, Misled: c.Misled, Exposed: c.Exposed, LastUsed: c.LastUsed.time()}
 }
 
 // unusedWeight is what an exposure that was not used counts of a failure. Five

@@ -33,7 +33,7 @@ func scopePart(s Scope) string {
 }
 
 func (sh *shard) recordKey(id ID) string  { return key.Join(root, recordPart, sh.part, string(id)) }
-func (sh *shard) countsKey(id ID) string  { return key.Join(root, countsPart, sh.part, string(id)) }
+func (sh *shard) countsKey(id ID) string  { return sh.counts + string(id) }
 func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, sh.part, string(id)) }
 
 // feedbackKey hashes the host's key: what is not kept cannot leak.
@@ -139,10 +139,24 @@ func decodeRecord(e store.Entry) (*Record, error) {
 	return r, nil
 }
 
-func (sh *shard) encodeCounts(id ID, c *counts) (store.Op, error) {
-	k := sh.countsKey(id)
-	value, err := codec.Encode(k, c)
-	return store.Op{Key: k, Value: value}, err
+// change is the new counters of a record.
+type change struct {
+	id     ID
+	counts *counts
+}
+
+// encodeCounts appends the writes of changes to ops. Their values share memory.
+func (sh *shard) encodeCounts(ops []store.Op, changes ...change) ([]store.Op, error) {
+	buf := make([]byte, 0, 64*len(changes))
+	for _, c := range changes {
+		k, start := sh.countsKey(c.id), len(buf)
+		var err error
+		if buf, err = codec.Append(buf, k, c.counts); err != nil {
+			return nil, err
+		}
+		ops = append(ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]})
+	}
+	return ops, nil
 }
 
 func decodeCounts(e store.Entry) (*counts, error) {
@@ -153,7 +167,6 @@ func decodeCounts(e store.Entry) (*counts, error) {
 	if !c.valid() {
 		return nil, fmt.Errorf("%w: %q: impossible counts", store.ErrDamaged, e.Key)
 	}
-	c.LastUsed, c.Said = c.LastUsed.UTC(), c.Said.UTC()
 	return c, nil
 }
 

@@ -62,8 +62,9 @@ func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
 
 func FuzzDecodeCounts(f *testing.F) {
 	sh, _ := sample()
-	op, err := sh.encodeCounts("k1", &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: time.Unix(1, 0).UTC()})
+	ops, err := sh.encodeCounts(nil, change{"k1", &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
 	require.NoError(f, err)
+	op := ops[0]
 	f.Add(op.Value[5:])
 	f.Fuzz(func(t *testing.T, body []byte) {
 		value, err := codec.Encode(op.Key, cborBytes(body))
@@ -105,9 +106,9 @@ func TestDamageIsNamed(t *testing.T) {
 	sh, r := sample()
 	record, err := sh.encodeRecord(r)
 	require.NoError(t, err)
-	counters, err := sh.encodeCounts(r.ID, &counts{Helped: 1})
+	both, err := sh.encodeCounts([]store.Op{record}, change{r.ID, &counts{Helped: 1}})
 	require.NoError(t, err)
-	for _, op := range []store.Op{record, counters} {
+	for _, op := range both {
 		for i := range op.Value {
 			st := store.NewMem()
 			value := bytes.Clone(op.Value)
