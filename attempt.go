@@ -87,7 +87,7 @@ func (t *turn) act(ctx context.Context) error {
 			return err
 		}
 	}
-	work, err := t.work(ctx)
+	work, err := t.workersOwn(ctx)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (t *turn) undo() {
 	t.s.goal().Tries = 0
 }
 
-// work is the attempt at hand as workers and gates see it.
+// work is the attempt at hand as gates see it.
 func (t *turn) work(ctx context.Context) (act.Work, error) {
 	s, g, c := &t.s, t.s.goal(), t.s.Current
 	hits, err := t.memories(ctx)
@@ -166,13 +166,24 @@ func (t *turn) work(ctx context.Context) (act.Work, error) {
 	if err != nil {
 		return act.Work{}, err
 	}
-	task := g.Tasks[g.Next]
-	task.Inputs = slices.Clone(task.Inputs)
 	return act.Work{
-		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
-		Task: task, Memories: cloneHits(hits), Lineage: lineage,
+		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
+		Task: g.Tasks[g.Next], Memories: hits, Lineage: lineage,
 		Attempt: c.Number, Key: c.Key, Complaint: c.Complaint,
 	}, nil
+}
+
+// workersOwn is the attempt at hand as a worker sees it. Workers are told not
+// to change their work, and some do: the next attempt is to get what was
+// recalled, not what became of it.
+func (t *turn) workersOwn(ctx context.Context) (act.Work, error) {
+	w, err := t.work(ctx)
+	w.Inputs, w.Task.Inputs = slices.Clone(w.Inputs), slices.Clone(w.Task.Inputs)
+	w.Memories = slices.Clone(w.Memories)
+	for i := range w.Memories {
+		w.Memories[i].Record = w.Memories[i].Record.Clone()
+	}
+	return w, err
 }
 
 // verify has the gates judge the attempt.

@@ -50,7 +50,7 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
-		Memories: cloneHits(hits), Skills: t.a.runner.Skills(), Lineage: lineage,
+		Memories: hits, Skills: t.a.runner.Skills(), Lineage: lineage,
 		Failed: g.Failed, Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
 		Advice: advice(&s.Assessment),
 	}

@@ -197,8 +197,7 @@ func (t *turn) move(ctx context.Context, n next) error {
 		t.emit(EventDelivered, Event{})
 		s.Current = nil
 		if len(s.Goals) == 1 {
-			s.Phase = PhaseSummary
-			return nil
+			return t.summary(ctx)
 		}
 		// The subgoal is reached: its deliveries are in the lineage, and
 		// what it taught may be recalled.
@@ -206,12 +205,12 @@ func (t *turn) move(ctx context.Context, n next) error {
 		s.hits, s.Phase = nil, PhaseContext
 		return nil
 	default:
-		return t.giveUp()
+		return t.giveUp(ctx)
 	}
 }
 
 // giveUp ends the run: a goal that is blocked blocks the goals above it.
-func (t *turn) giveUp() error {
+func (t *turn) giveUp(ctx context.Context) error {
 	s, g, c := &t.s, t.s.goal(), t.s.Current
 	why := g.Blocked
 	if why == "" && c != nil {
@@ -221,9 +220,8 @@ func (t *turn) giveUp() error {
 		why = fmt.Sprintf("impasse %s: subgoal %q: %s", g.Impasse, g.Text, why)
 	}
 	t.emit(EventBlocked, Event{Text: why})
-	s.Current = nil
-	s.Reason, s.Phase = why, PhaseSummary
-	return nil
+	s.Current, s.Reason = nil, why
+	return t.summary(ctx)
 }
 
 // summary ends the run.

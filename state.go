@@ -15,13 +15,17 @@ import (
 // Phase is where a run stands in the loop.
 type Phase string
 
-// The phases.
+// The phases, and what follows what:
 //
-//	Context → Reason → Act → Verify → Learn → Act …   the next task or attempt
-//	   │        │ │                     │  └─→ Reason  a chunk failed, or a replan
-//	   │        │ └─→ Ask → Reason      └────→ Summary → Done
-//	   │        └───→ Context           a subgoal
-//	   └────────────→ Act               a chunk fires
+//	Context → Reason → Act → Verify → Learn → Done
+//	Context → Act             a chunk fires
+//	Reason  → Ask → Reason    a human is asked
+//	Reason  → Context         a subgoal
+//	Act     → Learn           the attempt failed by itself
+//	Learn   → Act             the next task or attempt
+//	Learn   → Reason          a chunk failed, or a replan
+//	Learn   → Context         back in the goal above a subgoal
+//	any     → Summary → Done  the budget is spent
 const (
 	PhaseContext Phase = "context" // recall, and let a chunk fire
 	PhaseReason  Phase = "reason"  // ask the reasoner
@@ -29,7 +33,7 @@ const (
 	PhaseAct     Phase = "act"     // have a worker make the attempt
 	PhaseVerify  Phase = "verify"  // have the gates judge it
 	PhaseLearn   Phase = "learn"   // take it in, and decide what follows
-	PhaseSummary Phase = "summary" // end the run
+	PhaseSummary Phase = "summary" // end a run that is cut short
 	PhaseDone    Phase = "done"
 )
 

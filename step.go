@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
@@ -172,14 +171,4 @@ func (a *Agent) recordOf(ctx context.Context, o *Objective, id memory.ID) (memor
 		rec, err = a.bank.In(scope).Get(ctx, id)
 	}
 	return rec, err
-}
-
-// cloneHits copies hits with all that a worker could change in them: the next
-// attempt gets what was recalled, not what became of it.
-func cloneHits(hits []memory.Hit) []memory.Hit {
-	hits = slices.Clone(hits)
-	for i := range hits {
-		hits[i].Record = hits[i].Record.Clone()
-	}
-	return hits
 }
