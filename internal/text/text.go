@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/words"
-	"github.com/kljensen/snowball/english"
 )
 
 // StopWeight is the weight of a function word. It is a power of two, so that
@@ -121,8 +120,8 @@ func analyze(w string) Term {
 	if !letters {
 		return t
 	}
-	if stem := english.Stem(w, true); stem != "" { // "'s" alone has none
-		t.Text = stem
+	if s := stem(w); s != "" { // "'s" alone has none
+		t.Text = s
 	}
 	return t
 }
