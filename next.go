@@ -17,6 +17,9 @@ import (
 // goal.
 func (t *turn) learn(ctx context.Context) error {
 	g, c := t.s.goal(), t.s.Current
+	if _, err := t.memories(ctx); err != nil {
+		return err
+	}
 	n := t.after()
 	if c != nil && !c.Passed {
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
@@ -109,7 +112,7 @@ func (t *turn) outcome(n next) learn.Outcome {
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
 		Objective: g.Text, Situation: g.Situation, Approach: g.Approach,
 		Complaint: g.Blocked,
-		Injected:  g.Recalled, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+		Injected:  t.s.hits, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	o.Key = o.GoalKey + "/blocked"
 	switch n {

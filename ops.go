@@ -65,8 +65,10 @@ func (a *Agent) Rank(ctx context.Context, situation string, task reason.Task) ([
 	return a.ranked(ctx, &Goal{Situation: situation}, &task)
 }
 
-// Chunk extracts patterns from the delivered runs of a session. The loop does
-// so by itself when a goal is delivered; doing it again changes nothing.
+// Chunk returns a receipt for the pattern of each run of a session that was
+// delivered by deliberation, in order of their ids. The loop extracts it when
+// the run is delivered: Chunk tells which it was, and tries again where memory
+// had rejected it.
 func (a *Agent) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
 	var out []memory.Receipt
 	for s, err := range a.states(ctx, session) {
@@ -75,6 +77,10 @@ func (a *Agent) Chunk(ctx context.Context, session string) ([]memory.Receipt, er
 		}
 		g := s.goal()
 		if s.Status != Delivered || g.Fired != "" {
+			continue
+		}
+		if n := len(s.Learned); n > 0 {
+			out = append(out, memory.Receipt{Disposition: memory.Merged, Into: s.Learned[n-1]})
 			continue
 		}
 		t := turn{a: a, s: s}

@@ -64,6 +64,17 @@ func setup(t *testing.T, opts *learn.Options) parts {
 	return p
 }
 
+// hits are memories as they were recalled.
+func (p parts) hits(t *testing.T, ids ...memory.ID) (out []memory.Hit) {
+	t.Helper()
+	for _, id := range ids {
+		r, err := p.bank.In(scope).Get(t.Context(), id)
+		require.NoError(t, err)
+		out = append(out, memory.Hit{Record: r})
+	}
+	return out
+}
+
 // attempt is an attempt of a run at mending something.
 func attempt(run, objective string, passed bool) learn.Outcome {
 	return learn.Outcome{
@@ -141,7 +152,7 @@ func TestChunkFiresOnlyWhenItIsProven(t *testing.T) {
 	require.False(t, ok, "it has failed for this goal")
 
 	o := attempt("three", "the index", false)
-	o.Fired, o.Injected = chunk.ID, []memory.ID{chunk.ID}
+	o.Fired, o.Injected = chunk.ID, p.hits(t, chunk.ID)
 	l, err = p.learner.Learn(ctx, o)
 	require.NoError(t, err)
 	require.Equal(t, []memory.ID{chunk.ID}, l.Misled)
@@ -180,7 +191,7 @@ func TestLearnIsIdempotent(t *testing.T) {
 	id := first.Chunk.ID
 	again := attempt("two", "the pool", true)
 	again.Task, again.Goal = learn.Delivered, learn.Delivered
-	again.Injected, again.Utilized, again.Fired = []memory.ID{id}, nil, id
+	again.Injected, again.Utilized, again.Fired = p.hits(t, id), nil, id
 	for range 3 {
 		_, err = p.learner.Learn(ctx, again)
 		require.NoError(t, err)
@@ -201,18 +212,36 @@ func TestLearnIsIdempotent(t *testing.T) {
 	require.Equal(t, []int{3, 2}, []int{as.Total, as.Successes})
 }
 
-// A delivery credits a pattern once, whether it strengthened it, was shaped by
-// it, or both.
+// A delivery credits a pattern once, whether it was shaped by it, says the
+// same, says nearly the same, or all of these.
 func TestDeliveryCountsOnce(t *testing.T) {
 	t.Parallel()
+	for name, change := range map[string]func(*learn.Outcome){
+		"the same":        func(*learn.Outcome) {},
+		"nearly the same": func(o *learn.Outcome) { o.Plan[0].Objective = "the edit for: " + o.Objective },
+		"not applied":     func(o *learn.Outcome) { o.Utilized = nil },
+		"not injected":    func(o *learn.Outcome) { o.Injected = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDeliveryCountsOnce(t, change)
+		})
+	}
+}
+
+func testDeliveryCountsOnce(t *testing.T, change func(*learn.Outcome)) {
 	ctx := t.Context()
 	p := setup(t, nil)
 	l, err := p.learner.Learn(ctx, delivered("one", "the cache"))
 	require.NoError(t, err)
 	o := delivered("two", "the pool")
-	o.Injected, o.Utilized = []memory.ID{l.Chunk.ID}, []memory.ID{l.Chunk.ID}
-	_, err = p.learner.Learn(ctx, o)
-	require.NoError(t, err)
+	o.Injected, o.Utilized = p.hits(t, l.Chunk.ID), []memory.ID{l.Chunk.ID}
+	change(&o)
+	for range 2 {
+		got, err := p.learner.Learn(ctx, o)
+		require.NoError(t, err)
+		require.Equal(t, l.Chunk.ID, got.Chunk.Into)
+	}
 	rec, err := p.bank.In(scope).Get(ctx, l.Chunk.ID)
 	require.NoError(t, err)
 	require.Equal(t, 1, rec.Stats.Helped)
@@ -225,10 +254,10 @@ func TestBlockedGoalPunishesNoBystander(t *testing.T) {
 	l, err := p.learner.Learn(ctx, delivered("one", "the cache"))
 	require.NoError(t, err)
 	o := blocked("two", "the pool")
-	o.Injected, o.Utilized = []memory.ID{l.Chunk.ID}, []memory.ID{l.Chunk.ID}
+	o.Injected, o.Utilized = p.hits(t, l.Chunk.ID), []memory.ID{l.Chunk.ID}
 	l, err = p.learner.Learn(ctx, o)
 	require.NoError(t, err)
-	rec, err := p.bank.In(scope).Get(ctx, o.Injected[0])
+	rec, err := p.bank.In(scope).Get(ctx, o.Injected[0].Record.ID)
 	require.NoError(t, err)
 	require.Zero(t, rec.Stats.Helped+rec.Stats.Failed+rec.Stats.Misled)
 	failure, err := p.bank.In(scope).Get(ctx, l.Failure.ID)

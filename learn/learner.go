@@ -118,22 +118,24 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 			return lessons, fmt.Errorf("observe: %w", err)
 		}
 	}
+	var err error
 	switch {
 	case o.Goal == Delivered && o.Plan != nil:
-		r, err := l.Chunk(ctx, o)
-		if err != nil {
+		if lessons.Chunk, err = l.chunk(ctx, &o); err != nil {
 			return lessons, fmt.Errorf("chunk: %w", err)
 		}
-		lessons.Chunk = r
 	case o.Goal == Blocked:
-		r, err := l.rememberFailure(ctx, o)
-		if err != nil {
+		draft := memory.Draft{Kind: memory.Failure, Content: failureText(&o), Key: o.GoalKey + "/failure"}
+		if lessons.Failure, err = l.remember(ctx, &o, draft); err != nil {
 			return lessons, fmt.Errorf("remember the failure: %w", err)
 		}
-		lessons.Failure = r
 	}
-	if f, ok := o.feedback(lessons.Chunk); ok {
-		if err := l.bank.In(o.Scope).Feedback(ctx, f); err != nil {
+	for _, scope := range o.scopes() {
+		f, ok := o.feedback(scope, lessons.credited())
+		if !ok {
+			continue
+		}
+		if err := l.bank.In(scope).Feedback(ctx, f); err != nil {
 			return lessons, fmt.Errorf("feedback: %w", err)
 		}
 		lessons.Helped, lessons.Misled = f.Utilized, f.Misled
@@ -154,26 +156,43 @@ type Lessons struct {
 	Misled  []memory.ID    // memories charged with a failure
 }
 
+// credited is the pattern that Remember has credited with the delivery.
+func (l *Lessons) credited() memory.ID {
+	if l.Chunk.Disposition == memory.Strengthened && l.Chunk.ID != "" {
+		return l.Chunk.Into
+	}
+	return ""
+}
+
+// chunk strengthens the pattern that says what the outcome teaches, or
+// remembers one. One that was injected needs no search: that it was used is
+// all that there is to say.
+func (l *Learner) chunk(ctx context.Context, o *Outcome) (memory.Receipt, error) {
+	if id := o.known(o.trigger(), patternText(o)); id != "" {
+		if !slices.Contains(o.Utilized, id) {
+			o.Utilized = append(slices.Clip(o.Utilized), id)
+		}
+		return memory.Receipt{Disposition: memory.Strengthened, Into: id}, nil
+	}
+	return l.Chunk(ctx, *o)
+}
+
 // Chunk remembers the plan that delivered a goal as a pattern, or strengthens
-// the pattern that says the same. Learn calls it; a host calls it for runs
-// from before it had learning switched on. It is idempotent on the goal's key.
+// the pattern that says the same. It is idempotent on the goal's key. Learn
+// does it for every goal that deliberation has delivered.
 func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) {
 	plan, err := encodePlan(o.Approach, o.Plan, o.Objective)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	return l.remember(ctx, o, memory.Draft{
-		Kind: memory.Pattern, Content: patternText(o), Key: o.GoalKey + "/chunk", Plan: plan,
+	return l.remember(ctx, &o, memory.Draft{
+		Kind: memory.Pattern, Content: patternText(&o), Key: o.GoalKey + "/chunk", Plan: plan,
 	})
-}
-
-func (l *Learner) rememberFailure(ctx context.Context, o Outcome) (memory.Receipt, error) {
-	return l.remember(ctx, o, memory.Draft{Kind: memory.Failure, Content: failureText(o), Key: o.GoalKey + "/failure"})
 }
 
 // remember stores what the outcome teaches. A lesson that is too large for
 // memory is rejected rather than an error: the run that taught it goes on.
-func (l *Learner) remember(ctx context.Context, o Outcome, d memory.Draft) (memory.Receipt, error) {
+func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (memory.Receipt, error) {
 	d.Trigger, d.At = o.trigger(), o.At
 	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
 	r, err := l.bank.In(o.Scope).Remember(ctx, d)

@@ -49,9 +49,9 @@ type Outcome struct {
 
 	Complaint string
 
-	Injected []memory.ID // what was recalled for the goal
-	Utilized []memory.ID // what the decision applied and the workers used, for the goal as a whole
-	Fired    memory.ID   // the chunk whose plan was run; "" if it was reasoned
+	Injected []memory.Hit // what was recalled for the goal
+	Utilized []memory.ID  // what the decision applied and the workers used, for the goal as a whole
+	Fired    memory.ID    // the chunk whose plan was run; "" if it was reasoned
 
 	Plan   []reason.Task          // the tasks that delivered the goal, with their workers; nil if a chunk did
 	Failed []reason.FailedAttempt // what was tried for the goal
@@ -78,19 +78,30 @@ func (o *Outcome) sample() rank.Sample {
 	return s
 }
 
-// feedback is what memory sees of the outcome: credit when the goal is
-// delivered, blame for what misled as soon as it has. strengthened is the
-// pattern that the delivery has already credited.
-func (o *Outcome) feedback(chunk memory.Receipt) (memory.Feedback, bool) {
-	f := memory.Feedback{Key: o.Key, Situation: situationKey(o.Situation), Delivered: o.Goal == Delivered}
-	if f.Delivered {
-		credited := func(id memory.ID) bool { return chunk.Into != "" && id == chunk.Into }
-		f.Injected = slices.DeleteFunc(slices.Clone(o.Injected), credited)
-		f.Utilized = slices.DeleteFunc(slices.Clone(o.Utilized), credited)
-	} else {
-		f.Injected = o.Injected
+// scopes are those that the injected memories come from.
+func (o *Outcome) scopes() []memory.Scope {
+	out := []memory.Scope{o.Scope}
+	for i := range o.Injected {
+		if s := o.Injected[i].Record.Scope; s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
 	}
-	f.Misled = o.Result.Misled
+	return out
+}
+
+// feedback is what the memory of a scope sees of the outcome: credit when the
+// goal is delivered, blame for what misled as soon as it has. credited is a
+// pattern that Remember has credited: once is enough.
+func (o *Outcome) feedback(scope memory.Scope, credited memory.ID) (memory.Feedback, bool) {
+	f := memory.Feedback{
+		Key: o.Key, Situation: situationKey(o.Situation), Delivered: o.Goal == Delivered,
+		Injected: make([]memory.ID, 0, len(o.Injected)), Utilized: o.Utilized, Misled: o.Result.Misled,
+	}
+	for i := range o.Injected {
+		if r := &o.Injected[i].Record; r.Scope == scope && r.ID != credited {
+			f.Injected = append(f.Injected, r.ID)
+		}
+	}
 	if o.Fired != "" {
 		if f.Delivered {
 			f.Utilized = append(slices.Clip(f.Utilized), o.Fired)
@@ -99,6 +110,17 @@ func (o *Outcome) feedback(chunk memory.Receipt) (memory.Feedback, bool) {
 		}
 	}
 	return f, f.Delivered && len(f.Injected) > 0 || len(f.Misled) > 0
+}
+
+// known returns the injected pattern that says just what the outcome teaches.
+func (o *Outcome) known(trigger, content string) memory.ID {
+	for i := range o.Injected {
+		r := &o.Injected[i].Record
+		if r.Kind == memory.Pattern && r.Trusted && r.Scope == o.Scope && r.Trigger == trigger && r.Content == content {
+			return r.ID
+		}
+	}
+	return ""
 }
 
 // verdict is what the monitor sees of the outcome.

@@ -90,7 +90,7 @@ func insideWord(s string, i int) bool {
 func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // patternText says in words what a chunk holds, for recall and for prompts.
-func patternText(o Outcome) string {
+func patternText(o *Outcome) string {
 	b := []byte("What worked: ")
 	b = append(append(b, line(o.Approach)...), '.')
 	for i, t := range o.Plan {
@@ -105,7 +105,7 @@ func patternText(o Outcome) string {
 }
 
 // failureText names the obstacle and what was tried against it.
-func failureText(o Outcome) string {
+func failureText(o *Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Not delivered: %s.", line(o.Objective))
 	if o.Approach != "" {
