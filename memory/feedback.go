@@ -125,25 +125,52 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	return err
 }
 
+// saying is what a feedback says of a record.
+type saying struct {
+	entry  *entry
+	effect effect
+}
+
 // effects returns the new counters of the records that the feedback is about.
-// A record that is named twice, by a former id too, counts once.
+// Those of one feedback lie side by side in memory.
 func (sh *shard) effects(f *Feedback, now time.Time) []change {
-	said := make(map[*entry]effect, len(f.Injected)+len(f.Misled))
-	sh.mu.RLock()
-	for _, ids := range [][]ID{f.Injected, f.Misled} {
-		for _, id := range ids {
-			if e := sh.entryLocked(id); e != nil {
-				said[e] = max(said[e], f.of(id))
-			}
-		}
-	}
-	sh.mu.RUnlock()
+	said, known := sh.said(f)
 	hash := hashSituation(f.Situation)
 	changes := make([]change, 0, len(said))
-	for e, eff := range said {
-		if eff != 0 {
-			changes = append(changes, change{e.rec.ID, e.counts.after(eff, hash, now)})
-		}
+	all := make([]counts, len(said))
+	situations := make([]situation, 0, known+len(said))
+	for i, s := range said {
+		n := &all[i]
+		*n = *s.entry.counts
+		start := len(situations)
+		situations = append(situations, n.Situations...)
+		n.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
+		situations = situations[:len(situations)+1]
+		n.take(s.effect, hash, now)
+		changes = append(changes, change{s.entry.rec.ID, n})
 	}
 	return changes
+}
+
+// said returns what the feedback says of which record, and how many situations
+// these know. A record that is named twice, by a former id too, counts once.
+func (sh *shard) said(f *Feedback) (said []saying, situations int) {
+	said = make([]saying, 0, len(f.Injected)+len(f.Misled))
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	for _, ids := range [2][]ID{f.Injected, f.Misled} {
+		for _, id := range ids {
+			e, eff := sh.entryLocked(id), f.of(id)
+			if e == nil || eff == 0 {
+				continue
+			}
+			if i := slices.IndexFunc(said, func(s saying) bool { return s.entry == e }); i >= 0 {
+				said[i].effect = max(said[i].effect, eff)
+				continue
+			}
+			said = append(said, saying{e, eff})
+			situations += len(e.counts.Situations)
+		}
+	}
+	return said, situations
 }

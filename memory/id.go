@@ -8,32 +8,25 @@ import (
 )
 
 // base orders ids as the bytes that they encode.
-var base = base32.HexEncoding.WithPadding(base32.NoPadding)
+var base = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// idLength is the length of most ids.
+const idLength = 26
 
 const keyedMark = 'k' // first byte of an id made from a Key; base has digits there
 
 // digest hashes the parts, each with its length, so that two different
 // sequences never hash the same bytes.
 func digest(parts ...string) [sha256.Size]byte {
-	h := sha256.New()
+	var small [512]byte
+	buf := small[:0]
 	for _, p := range parts {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
+		buf = append(binary.BigEndian.AppendUint64(buf, uint64(len(p))), p...)
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return sha256.Sum256(buf)
 }
 
-func encodeID(b []byte) string {
-	s := []byte(base.EncodeToString(b))
-	for i, c := range s {
-		if 'A' <= c && c <= 'Z' {
-			s[i] = c + 'a' - 'A'
-		}
-	}
-	return string(s)
-}
+func encodeID(b []byte) string { return base.EncodeToString(b) }
 
 // keyedID is the id of every draft with this key: the key needs no index.
 func keyedID(s Scope, key string) ID {

@@ -156,11 +156,13 @@ func (sh *shard) unlinkLocked(id ID) {
 
 // count replaces the counters of records.
 func (sh *shard) count(changes ...change) {
+	fresh := make([]entry, len(changes))
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for _, c := range changes {
+	for i, c := range changes {
 		if e := sh.entryLocked(c.id); e != nil {
-			sh.mu.entries[e.slot] = &entry{e.rec, c.counts, e.rev, e.slot}
+			fresh[i] = entry{e.rec, c.counts, e.rev, e.slot}
+			sh.mu.entries[e.slot] = &fresh[i]
 		}
 	}
 }

@@ -82,24 +82,29 @@ const (
 // after returns the counters after the effect, in the situation with the hash.
 func (c *counts) after(e effect, hash uint64, now time.Time) *counts {
 	n := c.clone()
-	n.Exposed++
+	n.take(e, hash, now)
+	return n
+}
+
+// take adds the effect to counters that nobody can see yet.
+func (c *counts) take(e effect, hash uint64, now time.Time) {
+	c.Exposed++
 	s := &situation{}
 	if hash != 0 {
-		s = n.situation(hash)
+		s = c.situation(hash)
 	}
 	switch e {
 	case helped:
-		n.Helped++
+		c.Helped++
 		s.Helped++
-		n.used(now)
+		c.used(now)
 	case failed:
-		n.Failed++
+		c.Failed++
 		s.Failed++
 	case misled:
-		n.Misled++
+		c.Misled++
 		s.Misled++
 	}
-	return n
 }
 
 func (c *counts) used(now time.Time) {

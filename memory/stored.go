@@ -145,11 +145,17 @@ type change struct {
 	counts *counts
 }
 
-// encodeCounts appends the writes of changes to ops. Their values share memory.
+// encodeCounts appends the writes of changes to ops. Their keys share memory,
+// and so do their values.
 func (sh *shard) encodeCounts(ops []store.Op, changes ...change) ([]store.Op, error) {
+	var keys strings.Builder
+	keys.Grow((len(sh.counts) + idLength) * len(changes))
 	buf := make([]byte, 0, 64*len(changes))
 	for _, c := range changes {
-		k, start := sh.countsKey(c.id), len(buf)
+		at, start := keys.Len(), len(buf)
+		keys.WriteString(sh.counts)
+		keys.WriteString(string(c.id))
+		k := keys.String()[at:]
 		var err error
 		if buf, err = codec.Append(buf, k, c.counts); err != nil {
 			return nil, err
