@@ -87,14 +87,15 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 		return nil, err
 	}
 	defer a.leave(s.ID)
-	old, rev, err := a.load(ctx, s.ID)
-	switch {
-	case err == nil && o.ID == "":
-		return nil, fmt.Errorf("run %q: the generated id is taken: two agents share a seed", s.ID)
-	case err == nil:
-		s = old
-	case !errors.Is(err, store.ErrNotFound):
-		return nil, err
+	var rev store.Revision
+	if o.ID != "" {
+		old, at, err := a.load(ctx, o.ID)
+		switch {
+		case err == nil:
+			s, rev = old, at
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
 	}
 	return a.drive(ctx, s, rev, yield)
 }
@@ -218,7 +219,7 @@ func (a *Agent) commit(ctx context.Context, k string, s *State, rev store.Revisi
 	}
 	rev, err = a.st.Commit(ctx, ops[:n]...)
 	if errors.Is(err, store.ErrConflict) {
-		return 0, fmt.Errorf("%w: %q was moved on by another process", ErrRunning, s.ID)
+		return 0, fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)

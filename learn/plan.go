@@ -91,7 +91,7 @@ func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // patternText says in words what a chunk holds, for recall and for prompts.
 func patternText(o *Outcome) string {
-	b := []byte("What worked: ")
+	b := append(make([]byte, 0, 160), "What worked: "...)
 	b = append(append(b, line(o.Approach)...), '.')
 	for i, t := range o.Plan {
 		b = strconv.AppendInt(append(b, '\n'), int64(i+1), 10)

@@ -46,7 +46,10 @@ type Outcome struct {
 
 // check reports everything that is wrong with the outcome, at once.
 func (o *Outcome) check() error {
-	errs := []error{checkSession(o.Session)}
+	var errs []error
+	if err := checkSession(o.Session); err != nil {
+		errs = append(errs, err)
+	}
 	if o.Key == "" {
 		errs = append(errs, fmt.Errorf("%w: key is empty", ErrOutcome))
 	}

@@ -194,17 +194,44 @@ func (m *Mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	}
 	m.mu.rev++
 	m.mu.snap = nil
+	var block []byte
 	for i := range ops {
 		if ops[i].Delete {
 			m.mu.tree.Delete(ops[i].Key)
 			continue
 		}
-		m.mu.tree.Set(ops[i].Key, version{bytes.Clone(ops[i].Value), m.mu.rev})
+		var v []byte
+		v, block = keep(block, ops[i:])
+		m.mu.tree.Set(ops[i].Key, version{v, m.mu.rev})
 	}
 	if m.feed.Followed() {
 		m.feed.Publish(changes(m.mu.rev, ops))
 	}
 	return m.mu.rev, nil
+}
+
+// maxBlock bounds the memory that the small values of a commit share: one that
+// stays keeps that of the others from being freed.
+const maxBlock = 512
+
+// keep returns a copy of the value of the first of ops, and what is left of the
+// block that it was put into. Small values of a commit go into one block.
+func keep(block []byte, ops []Op) (value, rest []byte) {
+	n := len(ops[0].Value)
+	if n > maxBlock/4 {
+		return bytes.Clone(ops[0].Value), block
+	}
+	if n > len(block) {
+		size := 0
+		for i := range ops {
+			if v := len(ops[i].Value); v <= maxBlock/4 {
+				size = min(size+v, maxBlock)
+			}
+		}
+		block = make([]byte, size)
+	}
+	copy(block, ops[0].Value)
+	return block[:n:n], block[n:]
 }
 
 // Close drops everything. It is idempotent and returns nil.
