@@ -201,7 +201,11 @@ func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
 
 func (r *Runner) approve(ctx context.Context, w *Worker, work Work) error {
 	ok, err := guard.Do(ctx, r.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
-		return r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work})
+		ok, err := r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work})
+		if err == nil {
+			err = ctx.Err() // an answer that comes late is none
+		}
+		return ok, err
 	})
 	switch {
 	case ctx.Err() != nil:
