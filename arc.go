@@ -118,17 +118,17 @@ func (o *Options) check() error {
 		v    int
 	}{{"Attempts", o.Attempts}, {"Refusals", o.Refusals}, {"Replans", o.Replans}} {
 		if f.v < 0 {
-			errs = append(errs, fmt.Errorf("%s: %d is negative", f.name, f.v))
+			errs = append(errs, fmt.Errorf("option %s: %d is negative", f.name, f.v))
 		}
 	}
 	if o.ReasonTimeout < 0 {
-		errs = append(errs, fmt.Errorf("ReasonTimeout: %v is negative", o.ReasonTimeout))
+		errs = append(errs, fmt.Errorf("option ReasonTimeout: %v is negative", o.ReasonTimeout))
 	}
 	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
-		errs = append(errs, fmt.Errorf("Pivot: unknown policy %d", o.Pivot))
+		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
 	}
 	if err := o.Scope.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("Scope: %w", err))
+		errs = append(errs, fmt.Errorf("option Scope: %w", err))
 	}
 	if err := o.Budget.check(); err != nil {
 		errs = append(errs, err)

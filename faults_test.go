@@ -98,9 +98,11 @@ func TestReasonerThatMisbehavesIsAskedAgainAndThenBlocks(t *testing.T) {
 				r := run(t, agent(t, s.host(), &arc.Options{ReasonTimeout: time.Minute}), arc.Objective{Text: "mend the cache"})
 				require.Equal(t, arc.Blocked, r.Status)
 				require.Equal(t, []int{3, 0}, []int{r.Deliberations, r.Attempts})
+				idle(4 * time.Hour) // let those that hang end
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				require.NotEmpty(t, s.briefs[1].Complaint)
 				require.Contains(t, r.Reason, s.briefs[1].Complaint)
-				idle(4 * time.Hour)
 			})
 		})
 	}
@@ -466,7 +468,8 @@ func TestNewListsEverythingThatIsWrong(t *testing.T) {
 	}
 	_, err = arc.New(t.Context(), nil, (&script{}).host(), nil)
 	require.Error(t, err)
-	_, err = arc.New(nil, store.NewMem(), (&script{}).host(), nil) //nolint:staticcheck // that is the test
+	//lint:ignore SA1012 that it is refused is the test
+	_, err = arc.New(nil, store.NewMem(), (&script{}).host(), nil)
 	require.Error(t, err)
 	h := (&script{}).host()
 	h.Gates = nil

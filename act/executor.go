@@ -98,4 +98,5 @@ type RateLimitError struct {
 	After time.Duration // kept between 0 and a minute
 }
 
+// Error says how long to wait.
 func (e *RateLimitError) Error() string { return fmt.Sprintf("rate limited for %v", e.After) }

@@ -44,6 +44,7 @@ type LimitError struct {
 	Got   int    // what was given
 }
 
+// Error says what was too large, and by how much.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d is over the limit of %d", e.Field, e.Got, e.Limit)
 }
