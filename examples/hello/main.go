@@ -13,27 +13,27 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-func think(_ context.Context, b reason.Brief) (reason.Decision, error) {
-	return reason.Decision{Approach: "just say it", Tasks: []reason.Task{{Objective: b.Objective}}}, nil
-}
-
-func greet(_ context.Context, w act.Work) (act.Result, error) {
-	return act.Result{Output: []byte(`"hello"`), Reflection: iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "said it"}}, nil
-}
-
-func polite(_ context.Context, w act.Work, r act.Result) (act.Verdict, error) {
-	return act.Verdict{Pass: string(r.Output) == `"hello"`, Complaint: "say hello"}, nil
-}
-
 func main() {
-	worker := act.Worker{Card: rank.Candidate{Name: "greeter"}, Executor: act.ExecutorFunc(greet)}
-	host := arc.Host{Reasoner: reason.ReasonerFunc(think), Workers: []act.Worker{worker}, Gates: []act.Gate{act.GateFunc(polite)}}
+	host := arc.Host{
+		Reasoner: reason.ReasonerFunc(func(_ context.Context, b reason.Brief) (reason.Decision, error) {
+			return reason.Decision{Approach: "just say it", Tasks: []reason.Task{{Objective: b.Objective}}}, nil
+		}),
+		Workers: []act.Worker{{Card: rank.Candidate{Name: "greeter"}, Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+			return act.Result{Output: []byte(`"hello"`), Reflection: iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "said it"}}, nil
+		})}},
+		Gates: []act.Gate{act.GateFunc(func(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: string(r.Output) == `"hello"`, Complaint: "say hello"}, nil
+		})},
+	}
 	agent, err := arc.Open(context.Background(), "", host, nil) // "" keeps it in memory
 	if err != nil {
 		log.Fatal(err)
 	}
 	for range 3 {
 		report, err := agent.Run(context.Background(), arc.Objective{Text: "greet the reader"})
-		fmt.Println(report.Status, "asked:", report.Deliberations, "fired:", report.Fired, err)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(report.Status, "asked:", report.Deliberations, "fired:", report.Fired)
 	}
 }

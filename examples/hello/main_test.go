@@ -3,7 +3,7 @@ package main
 func Example() {
 	main()
 	// Output:
-	// delivered asked: 1 fired: 0 <nil>
-	// delivered asked: 1 fired: 0 <nil>
-	// delivered asked: 0 fired: 1 <nil>
+	// delivered asked: 1 fired: 0
+	// delivered asked: 1 fired: 0
+	// delivered asked: 0 fired: 1
 }
