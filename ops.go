@@ -80,7 +80,8 @@ func (a *Agent) Chunk(ctx context.Context, session string) ([]memory.Receipt, er
 			continue
 		}
 		if n := len(s.Learned); n > 0 {
-			out = append(out, memory.Receipt{Disposition: memory.Merged, Into: s.Learned[n-1]})
+			id := s.Learned[n-1]
+			out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
 			continue
 		}
 		t := turn{a: a, s: s}

@@ -1,0 +1,169 @@
+package arc_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/reason"
+)
+
+// kinds runs an objective to its end and returns what happened.
+func kinds(t *testing.T, a *arc.Agent, o arc.Objective) (out []arc.EventKind) {
+	t.Helper()
+	for e, err := range a.Events(t.Context(), o) {
+		require.NoError(t, err)
+		require.False(t, e.At.IsZero())
+		require.NotEmpty(t, e.Run)
+		require.NotEmpty(t, e.Goal)
+		out = append(out, e.Kind)
+	}
+	return out
+}
+
+// attempted is what happens in an attempt that reaches the gates.
+var attempted = []arc.EventKind{arc.EventAttempt, arc.EventExecuted, arc.EventVerified}
+
+func events(parts ...any) (out []arc.EventKind) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case arc.EventKind:
+			out = append(out, p)
+		case []arc.EventKind:
+			out = append(out, p...)
+		}
+	}
+	return out
+}
+
+func TestEventsOfAPlanAndOfAChunk(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{}).host(), nil)
+	for range 2 {
+		require.Equal(t,
+			events(arc.EventRecalled, arc.EventDecided, attempted, arc.EventLearned, arc.EventDelivered, arc.EventFinished),
+			kinds(t, a, arc.Objective{Text: "mend the cache", Situation: situation}))
+	}
+	require.Equal(t,
+		events(arc.EventRecalled, arc.EventFired, attempted, arc.EventDelivered, arc.EventFinished),
+		kinds(t, a, arc.Objective{Text: "mend the pool", Situation: situation}))
+}
+
+func TestEventsOfARefusalAndAQuestion(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(n int, _ reason.Brief) (reason.Decision, error) {
+		if n == 1 {
+			return reason.Decision{}, errBoom
+		}
+		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which cache?"}}, nil
+	}}
+	require.Equal(t,
+		events(arc.EventRecalled, arc.EventRefused, arc.EventAsked),
+		kinds(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"}))
+}
+
+func TestEventsOfASubgoal(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+		if len(b.Goals) == 0 && len(b.Lineage) == 0 {
+			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.MissingCapability, Subgoal: "find the key"}}, nil
+		}
+		return plan(b.Objective), nil
+	}}
+	goal := events(arc.EventRecalled, arc.EventDecided, attempted, arc.EventLearned, arc.EventDelivered)
+	require.Equal(t,
+		events(arc.EventRecalled, arc.EventDecided, arc.EventSubgoal, goal, goal, arc.EventFinished),
+		kinds(t, agent(t, s.host(), nil), arc.Objective{Text: "open the door"}))
+}
+
+func TestEventsOfAPivot(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{judge: fail("no")}).host(), &arc.Options{Attempts: 1})
+	end := events(arc.EventDecided, attempted, arc.EventLearned, arc.EventBlocked, arc.EventFinished)
+	for i, begin := range [][]arc.EventKind{
+		{arc.EventRecalled},
+		{arc.EventRecalled, arc.EventAssessed},
+		{arc.EventRecalled, arc.EventAssessed},
+		{arc.EventRecalled, arc.EventAssessed, arc.EventPivot},
+	} {
+		require.Equal(t, events(begin, end), kinds(t, a, arc.Objective{Text: fmt.Sprint("mend package ", i), Session: "s"}))
+	}
+}
+
+// phases makes the steps of a run one by one, as Run does, and returns the
+// phases that it is in between them.
+func phases(t *testing.T, a *arc.Agent, o arc.Objective) (out []arc.Phase, s arc.State) {
+	t.Helper()
+	s, err := a.Begin(o)
+	require.NoError(t, err)
+	for out = append(out, s.Phase); s.Status == arc.Running; out = append(out, s.Phase) {
+		s, err = a.Step(t.Context(), s)
+		require.NoError(t, err)
+	}
+	return out, s
+}
+
+func TestStepGoesThroughThePhases(t *testing.T) {
+	t.Parallel()
+	s := &script{
+		do: func(n int, _ act.Work) (act.Result, error) {
+			if n == 1 {
+				return act.Result{}, errBoom // nothing for the gates to judge
+			}
+			return done(`"ok"`), nil
+		},
+		judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: w.Attempt == 3, Complaint: "again"}, nil
+		},
+	}
+	got, st := phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
+	require.Equal(t, []arc.Phase{
+		arc.PhaseContext, arc.PhaseReason,
+		arc.PhaseAct, arc.PhaseLearn,
+		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn,
+		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseDone,
+	}, got)
+	require.Equal(t, arc.Delivered, st.Status)
+	require.Equal(t, len(got)-1, st.Step)
+
+	s.decide = func(int, reason.Brief) (reason.Decision, error) {
+		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
+	}
+	got, st = phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
+	require.Equal(t, []arc.Phase{arc.PhaseContext, arc.PhaseReason, arc.PhaseAsk}, got)
+	require.Equal(t, arc.Asking, st.Status)
+}
+
+// A run whose State no longer fits into a record keeps what was committed, and
+// ends.
+func TestRunThatOutgrowsItsRecordIsCutShort(t *testing.T) {
+	t.Parallel()
+	s := &script{
+		decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+			d := plan(b.Objective)
+			for len(d.Tasks) < reason.MaxTasks {
+				d.Tasks = append(d.Tasks, d.Tasks[0])
+			}
+			return d, nil
+		},
+		do: func(int, act.Work) (act.Result, error) {
+			r := done(`"ok"`)
+			r.Reflection.Summary = strings.Repeat("at length ", 6000)
+			return r, nil
+		},
+	}
+	var committed []arc.Phase
+	a := agent(t, s.host(), &arc.Options{Hooks: arc.Hooks{
+		Commit: func(s *arc.State) { committed = append(committed, s.Phase) },
+	}})
+	r := run(t, a, arc.Objective{Text: "write it all down"})
+	require.Equal(t, arc.Blocked, r.Status)
+	require.Contains(t, r.Reason, "outgrown")
+	require.NotEmpty(t, r.Deliveries)
+	require.Less(t, len(r.Deliveries), reason.MaxTasks)
+	require.Equal(t, []arc.Phase{arc.PhaseSummary, arc.PhaseDone}, committed[len(committed)-2:])
+}

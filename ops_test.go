@@ -1,0 +1,267 @@
+package arc_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// stored returns what a store holds.
+func stored(t *testing.T, st store.Store) (out []store.Entry) {
+	t.Helper()
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		out = append(out, e)
+	}
+	return out
+}
+
+func TestThinkDecidesAndKeepsNothing(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	s := &script{}
+	a := agentOn(t, st, s.host(), nil)
+	run(t, a, arc.Objective{Text: "mend the cache", Situation: situation})
+	before := stored(t, st)
+	s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+		if n == 2 {
+			return reason.Decision{}, nil
+		}
+		return plan(b.Objective), nil
+	}
+	d, err := a.Think(t.Context(), arc.Objective{Text: "mend the pool", Situation: situation})
+	require.NoError(t, err)
+	require.Equal(t, plan("mend the pool"), d)
+	require.Len(t, s.briefs[1].Memories, 1, "it is told what was learned")
+	require.NotEmpty(t, s.briefs[2].Complaint, "and why a decision was refused")
+	require.Len(t, s.work, 1, "nothing was executed")
+	require.Equal(t, before, stored(t, st))
+
+	s.decide = func(int, reason.Brief) (reason.Decision, error) { return reason.Decision{}, nil }
+	_, err = a.Think(t.Context(), arc.Objective{Text: "mend the pool"})
+	require.ErrorIs(t, err, reason.ErrDecision)
+	_, err = a.Think(t.Context(), arc.Objective{})
+	require.ErrorIs(t, err, arc.ErrObjective)
+}
+
+func TestRunsOfASession(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := &script{do: func(int, act.Work) (act.Result, error) {
+		c.Add(time.Minute)
+		return done(`1`), nil
+	}}
+	a := agent(t, s.host(), &arc.Options{Now: c.Now})
+	begin := c.Now()
+	run(t, a, arc.Objective{ID: "b", Session: "s", Text: "mend the pool"})
+	run(t, a, arc.Objective{ID: "other", Session: "t", Text: "mend the log"})
+	s.decide = func(int, reason.Brief) (reason.Decision, error) {
+		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
+	}
+	run(t, a, arc.Objective{ID: "a", Session: "s", Text: "mend something"})
+	var got []arc.RunInfo
+	for info, err := range a.Runs(t.Context(), "s") {
+		require.NoError(t, err)
+		got = append(got, info)
+	}
+	require.Equal(t, []arc.RunInfo{
+		{ID: "a", Session: "s", Status: arc.Asking, Objective: "mend something", Started: begin.Add(2 * time.Minute)},
+		{ID: "b", Session: "s", Status: arc.Delivered, Objective: "mend the pool", Started: begin, Ended: begin.Add(time.Minute)},
+	}, got)
+}
+
+// A large output is a record of its own, so that the State, which is written
+// at every step, stays small.
+func TestLargeOutputsAreKeptBesideTheState(t *testing.T) {
+	t.Parallel()
+	large := `"` + strings.Repeat("x", 10_000) + `"`
+	s := &script{
+		decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+			d := plan(b.Objective)
+			d.Tasks = append(d.Tasks, d.Tasks[0])
+			return d, nil
+		},
+		do: func(n int, _ act.Work) (act.Result, error) {
+			return done([]string{`"small"`, large}[n-1]), nil
+		},
+	}
+	var last []arc.Delivery
+	a := agent(t, s.host(), &arc.Options{Hooks: arc.Hooks{
+		Commit: func(s *arc.State) { last = s.Deliveries },
+	}})
+	r := run(t, a, arc.Objective{ID: "run", Text: "mend the cache"})
+	require.Len(t, last, 2)
+	require.Equal(t, arc.Output{Inline: []byte(`"small"`)}, last[0].Output)
+	require.Empty(t, last[1].Output.Inline)
+	require.NotEmpty(t, last[1].Output.Key)
+
+	task := plan("mend the cache").Tasks[0]
+	task.Worker = "worker"
+	want := []act.Delivery{
+		{Task: task, Worker: "worker", Attempt: 1, Output: []byte(`"small"`), Summary: "did it"},
+		{Task: task, Worker: "worker", Attempt: 1, Output: []byte(large), Summary: "did it"},
+	}
+	require.Equal(t, want, r.Deliveries)
+	again, err := a.Resume(t.Context(), "run")
+	require.NoError(t, err)
+	require.Equal(t, want, again.Deliveries)
+}
+
+func TestChunkAgainChangesNothing(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{}).host(), nil)
+	for _, name := range []string{"cache", "pool"} {
+		run(t, a, arc.Objective{ID: name, Session: "s", Text: "mend the " + name, Situation: situation})
+	}
+	before := recallOne(t, a, memory.Pattern)
+	for range 2 {
+		receipts, err := a.Chunk(t.Context(), "s")
+		require.NoError(t, err)
+		require.Len(t, receipts, 2)
+		for _, r := range receipts {
+			require.Equal(t, before.ID, r.ID)
+		}
+		require.Equal(t, before, recallOne(t, a, memory.Pattern))
+	}
+	receipts, err := a.Chunk(t.Context(), "another")
+	require.NoError(t, err)
+	require.Empty(t, receipts)
+}
+
+func TestUpkeepOfAScope(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	a := agent(t, (&script{}).host(), &arc.Options{Now: c.Now})
+	ctx := t.Context()
+	run(t, a, arc.Objective{Text: "mend the cache", Situation: situation, Scope: "acme"})
+	// Two that say the same stay apart for as long as one is in quarantine.
+	d := memory.Draft{Kind: memory.Fact, Content: "the cache lives in cache.go"}
+	_, err := a.Memory("acme").Remember(ctx, d)
+	require.NoError(t, err)
+	d.Source.Origin = memory.Web
+	page, err := a.Memory("acme").Remember(ctx, d)
+	require.NoError(t, err)
+	h, err := a.Health(ctx, "acme")
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 1, 0}, []int{h.Total, h.Quarantined, h.Archived})
+
+	require.NoError(t, a.Memory("acme").Trust(ctx, page.ID))
+	merged, err := a.Consolidate(ctx, "acme")
+	require.NoError(t, err)
+	require.Equal(t, memory.ConsolidateReport{Before: 3, Merged: 1, After: 2}, merged)
+
+	c.Add(60 * 24 * time.Hour)
+	faded, err := a.Decay(ctx, "acme")
+	require.NoError(t, err)
+	require.Equal(t, memory.DecayReport{Total: 2, Archived: 2}, faded)
+	h, err = a.Health(ctx, "acme")
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 0, 2}, []int{h.Total, h.Quarantined, h.Archived})
+
+	h, err = a.Health(ctx, "") // another scope
+	require.NoError(t, err)
+	require.Zero(t, h.Total)
+}
+
+// With PivotAuto the plan of an approach that keeps failing in the session is
+// dropped before it is tried once more, be it a chunk that fired. The other
+// policies try it.
+func TestPivotAutoDropsThePlan(t *testing.T) {
+	t.Parallel()
+	for policy, dropped := range map[arc.PivotPolicy]bool{arc.PivotAuto: true, arc.PivotFlag: false} {
+		s := &script{judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: !strings.HasPrefix(w.Objective, "break"), Complaint: "no"}, nil
+		}}
+		a := agent(t, s.host(), &arc.Options{Pivot: policy, Attempts: 1})
+		for _, name := range []string{"cache", "pool"} {
+			run(t, a, arc.Objective{Text: "mend the " + name, Situation: situation, Session: "good"})
+		}
+		for i := range 3 {
+			run(t, a, arc.Objective{Text: fmt.Sprint("break something ", i), Session: "bad"})
+		}
+		asked := len(s.briefs)
+		s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+			d := plan(b.Objective)
+			d.Approach = "begin with the test"
+			return d, nil
+		}
+		r := run(t, a, arc.Objective{Text: "mend the index", Situation: situation, Session: "bad"})
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Len(t, r.Pivots, 1)
+		require.Equal(t, []int{1, 1}, []int{r.Fired, r.Attempts})
+		if !dropped {
+			require.Zero(t, r.Deliberations)
+			continue
+		}
+		require.Equal(t, 1, r.Deliberations)
+		b := s.briefs[asked]
+		require.Equal(t, []string{"just do it"}, b.Avoid)
+		require.Contains(t, b.Advice, "pivot_now")
+		require.Empty(t, b.Failed, "the plan that was dropped was not tried")
+	}
+}
+
+// Shutdown lets the step under way finish and commits it; what it has done is
+// not done again.
+func TestShutdownWaitsForTheStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := make(chan struct{})
+		s := &script{do: func(int, act.Work) (act.Result, error) {
+			close(started)
+			idle(time.Hour)
+			return done(`1`), nil
+		}}
+		st := store.NewMem()
+		a, err := arc.New(t.Context(), st, s.host(), &arc.Options{AttemptTimeout: 2 * time.Hour})
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "mend it"})
+			ended <- err
+		}()
+		<-started
+		begin := time.Now()
+		require.NoError(t, a.Shutdown(t.Context()))
+		require.Equal(t, time.Hour, time.Since(begin))
+		require.ErrorIs(t, <-ended, store.ErrClosed)
+
+		r, err := agentOn(t, st, s.host(), nil).Resume(t.Context(), "run")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+		require.Len(t, s.work, 1)
+	})
+}
+
+func TestShutdownCancelsAtOnceWhenNobodyWaits(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{})
+	h := (&script{}).host()
+	h.Workers[0].Executor = act.ExecutorFunc(func(ctx context.Context, _ act.Work) (act.Result, error) {
+		close(started)
+		<-ctx.Done()
+		return act.Result{}, ctx.Err()
+	})
+	a := agent(t, h, &arc.Options{Grace: time.Hour})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.Run(t.Context(), arc.Objective{Text: "mend it"})
+		ended <- err
+	}()
+	<-started
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, a.Shutdown(ctx))
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.NoError(t, a.Shutdown(t.Context()), "again")
+}
