@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -142,7 +143,8 @@ func (o *Options) check() error {
 type Agent struct {
 	o        Options
 	st       store.Store
-	owned    bool // Close closes st
+	w        *flush.Writer // of all parts
+	owned    bool          // Close closes st
 	reasoner reason.Reasoner
 	runner   *act.Runner
 	bank     *memory.Bank
@@ -204,7 +206,8 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 	if ctx == nil {
 		return nil, errors.New("arc: the context is nil")
 	}
-	a := &Agent{o: options(opts), st: st, reasoner: host.Reasoner}
+	shared := flush.Share(st)
+	a := &Agent{o: options(opts), st: shared, w: flush.New(shared), reasoner: host.Reasoner}
 	runner, err := newRunner(host, &a.o)
 	if err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 	}
 	got, st := phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
 	require.Equal(t, []arc.Phase{
-		arc.PhaseContext, arc.PhaseReason,
+		arc.PhaseContext,
 		arc.PhaseAct, arc.PhaseLearn,
 		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn,
 		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseDone,
@@ -134,7 +134,7 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
 	}
 	got, st = phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
-	require.Equal(t, []arc.Phase{arc.PhaseContext, arc.PhaseReason, arc.PhaseAsk}, got)
+	require.Equal(t, []arc.Phase{arc.PhaseContext, arc.PhaseAsk}, got)
 	require.Equal(t, arc.Asking, st.Status)
 }
 

@@ -38,9 +38,7 @@ func (t *turn) learn(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("learn: %w", err)
 	}
-	if err := t.a.learner.Flush(ctx); err != nil {
-		return fmt.Errorf("learn: %w", err)
-	}
+	t.learned = true
 	t.note(lessons)
 	return t.move(ctx, n)
 }

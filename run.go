@@ -120,7 +120,7 @@ func (a *Agent) reopen(ctx context.Context, id string, change func(State) (State
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
-		if rev, err = a.commit(context.WithoutCancel(ctx), runKey(id), &s, rev); err != nil {
+		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(id), &s, rev); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +149,11 @@ func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield fu
 		if err := t.step(ctx); err != nil {
 			return nil, err
 		}
-		next, err := a.commit(over, k, &t.s, rev)
+		var to committer = a.st
+		if t.learned {
+			to = a.w // what was learned and that it was, in one commit
+		}
+		next, err := a.commit(over, to, k, &t.s, rev)
 		if _, large := errors.AsType[*store.LimitError](err); large && rev != 0 {
 			next, err = a.outgrown(over, t, rev, err)
 		}
@@ -175,7 +179,7 @@ func (a *Agent) outgrown(ctx context.Context, t *turn, rev store.Revision, cause
 	}
 	before.outgrow(cause)
 	t.s, t.events = before, nil
-	return a.commit(ctx, runKey(t.s.ID), &t.s, rev)
+	return a.commit(ctx, a.st, runKey(t.s.ID), &t.s, rev)
 }
 
 // report tells the hooks and the consumer what a committed step has done, and
@@ -202,9 +206,15 @@ func (a *Agent) hook(fn func()) {
 	}
 }
 
+// committer commits ops together: the store, or the parts' Writer, which adds
+// what they have learned.
+type committer interface {
+	Commit(ctx context.Context, ops ...store.Op) (store.Revision, error)
+}
+
 // commit writes s under k, which must still be as it was at rev (0: not there
 // yet).
-func (a *Agent) commit(ctx context.Context, k string, s *State, rev store.Revision) (store.Revision, error) {
+func (a *Agent) commit(ctx context.Context, to committer, k string, s *State, rev store.Revision) (store.Revision, error) {
 	buf := a.bufs.Get().(*[]byte)
 	defer a.bufs.Put(buf)
 	value, err := codec.Append((*buf)[:0], k, s)
@@ -217,7 +227,7 @@ func (a *Agent) commit(ctx context.Context, k string, s *State, rev store.Revisi
 	if rev == 0 {
 		ops[1], n = store.Op{Key: key.Join(sessionKeys, s.Session, s.ID)}, 2
 	}
-	rev, err = a.st.Commit(ctx, ops[:n]...)
+	rev, err = to.Commit(ctx, ops[:n]...)
 	if errors.Is(err, store.ErrConflict) {
 		return 0, fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}

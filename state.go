@@ -17,17 +17,18 @@ type Phase string
 
 // The phases, and what follows what:
 //
-//	Context → Reason → Act → Verify → Learn → Done
-//	Context → Act             a chunk fires
-//	Reason  → Ask → Reason    a human is asked
-//	Reason  → Context         a subgoal
+//	Context → Act → Verify → Learn → Done
+//	Context → Reason          no decision could be acted on: again
+//	Context → Context         a subgoal
+//	Context → Ask → Reason    a human is asked
+//	Reason                    as Context, but for the recall
 //	Act     → Learn           the attempt failed by itself
 //	Learn   → Act             the next task or attempt
 //	Learn   → Reason          a chunk failed, or a replan
 //	Learn   → Context         back in the goal above a subgoal
 //	any     → Summary → Done  the budget is spent
 const (
-	PhaseContext Phase = "context" // recall, and let a chunk fire
+	PhaseContext Phase = "context" // recall, and let a chunk fire or ask the reasoner
 	PhaseReason  Phase = "reason"  // ask the reasoner
 	PhaseAsk     Phase = "ask"     // wait for a human
 	PhaseAct     Phase = "act"     // have a worker make the attempt

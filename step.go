@@ -56,6 +56,11 @@ func (a *Agent) Step(ctx context.Context, s State) (State, error) {
 	if err := t.step(ctx); err != nil {
 		return s, err
 	}
+	if t.learned {
+		if err := a.w.Flush(ctx); err != nil {
+			return s, fmt.Errorf("learn: %w", err)
+		}
+	}
 	return t.s, nil
 }
 
@@ -64,12 +69,13 @@ type turn struct {
 	a       *Agent
 	s       State
 	watched bool    // somebody wants the events
+	learned bool    // the last step has changed what is learned
 	events  []Event // of the last step
 }
 
 func (t *turn) step(ctx context.Context) (err error) {
 	s := &t.s
-	t.events = nil
+	t.events, t.learned = nil, false
 	if why := s.Objective.Budget.spent(s, t.a.o.Now()); why != "" && s.Phase != PhaseSummary && s.Phase != PhaseLearn {
 		s.Reason, s.Phase = why, PhaseSummary
 	}
@@ -107,11 +113,13 @@ func (t *turn) emit(kind EventKind, e Event) {
 	t.events = append(t.events, e)
 }
 
-// context recalls what is known about the goal, and lets a chunk fire.
+// context recalls what is known about the goal, and lets a chunk fire. If none
+// does, it goes on to reason: recalling changes nothing, so it needs no commit
+// of its own.
 func (t *turn) context(ctx context.Context) error {
 	t.s.Phase = PhaseReason
 	if t.s.Objective.Fresh {
-		return nil
+		return t.reason(ctx)
 	}
 	if err := t.recall(ctx); err != nil {
 		return err
@@ -120,7 +128,7 @@ func (t *turn) context(ctx context.Context) error {
 	t.emit(EventRecalled, Event{IDs: g.Recalled})
 	chunk, ok := t.a.learner.Fire(t.s.hits, g.Situation, g.Text, g.Spent)
 	if !ok || t.a.nobodyFor(chunk.Tasks) != "" {
-		return nil
+		return t.reason(ctx)
 	}
 	g.Tasks, g.Next, g.Tries, g.Approach, g.Fired = chunk.Tasks, 0, 0, chunk.Approach, chunk.ID
 	t.s.Fired++

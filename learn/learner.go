@@ -14,7 +14,7 @@ import (
 
 // Options configure a [Learner]. The zero value is ready.
 type Options struct {
-	// Recall is the largest number of memories injected for a goal. 0: 8;
+	// Recall is the largest number of memories injected for a goal. 0: 5;
 	// negative: none.
 	Recall int
 	// Floor is the least relevance of a memory that is injected, in [0,1]: a
@@ -37,7 +37,7 @@ type Options struct {
 
 func (o *Options) fill() error {
 	if o.Recall == 0 {
-		o.Recall = 8
+		o.Recall = 5
 	}
 	if o.FireAfter == 0 {
 		o.FireAfter = 2
@@ -102,8 +102,7 @@ func (l *Learner) Recall(ctx context.Context, scope memory.Scope, also []memory.
 	return slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Parts.Relevance < l.o.Floor }), err
 }
 
-// Flush writes what Learn has applied in memory only. The loop calls it before
-// it commits the step that learned.
+// Flush writes what Learn has applied in memory only, and waits for it.
 func (l *Learner) Flush(ctx context.Context) error {
 	return errors.Join(l.bank.Flush(ctx), l.book.Flush(ctx), l.monitor.Flush(ctx))
 }

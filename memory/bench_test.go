@@ -74,6 +74,29 @@ func BenchmarkRecall(b *testing.B) {
 	}
 }
 
+// A word of the query is in every record.
+func BenchmarkRecallBroad(b *testing.B) {
+	bank, err := memory.Open(context.Background(), store.NewMem(), nil)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, bank.Close()) })
+	s := bank.In("acme/user-42")
+	for i := range 100 {
+		_, err := s.Remember(context.Background(), memory.Draft{
+			Kind:    memory.Pattern,
+			Trigger: fmt.Sprintf("problem number %d in module m%d", i, i%10),
+			Content: fmt.Sprintf("look at part p%d before anything else", i),
+		})
+		require.NoError(b, err)
+	}
+	q := memory.Query{Text: "the server leaks memory in module m7", K: 8, Inject: true, Situation: "leak"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Recall(context.Background(), q); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkRemember(b *testing.B) {
 	for _, c := range []struct{ n, words int }{{100, 12}, {10_000, 30}} {
 		b.Run(fmt.Sprintf("n=%d", c.n), func(b *testing.B) {

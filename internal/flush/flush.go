@@ -24,7 +24,7 @@ const (
 // Writer collects writes of absolute values and commits them as one group, at
 // the latest Delay after the first. Groups are committed one after another,
 // in order; a group that could not be written is joined with the next and
-// tried again, and its error is returned by the next call.
+// tried again, and the next call returns its error if it is not written by then.
 //
 // The owner must write a key through the Writer only, once it has done so. A
 // Writer may be used concurrently. It has no goroutine while nothing waits.
@@ -45,8 +45,25 @@ type Writer struct {
 	}
 }
 
+// Shared is a store all of whose Writers are one: what its users change
+// together is committed together. Closing one of them closes all.
+type Shared struct {
+	store.Store
+	w *Writer
+}
+
+// Share returns st as a store whose Writers are one.
+func Share(st store.Store) *Shared { return &Shared{Store: st, w: newWriter(st)} }
+
 // New returns a Writer to st, which it does not close.
 func New(st store.Store) *Writer {
+	if s, ok := st.(*Shared); ok {
+		return s.w
+	}
+	return newWriter(st)
+}
+
+func newWriter(st store.Store) *Writer {
 	w := &Writer{st: st, turn: make(chan struct{}, 1)}
 	w.turn <- struct{}{}
 	w.mu.pending, w.mu.writing = make(map[string]store.Op), make(map[string]store.Op)
@@ -144,14 +161,63 @@ func (w *Writer) Flush(ctx context.Context) error {
 }
 
 func (w *Writer) flush(ctx context.Context) error {
+	if err := w.take(ctx); err != nil {
+		return err
+	}
+	defer w.give()
+	if w.group() == 0 {
+		return nil
+	}
+	_, err := w.st.Commit(ctx, w.ops...)
+	w.done(err)
+	return err
+}
+
+// Commit commits ops, which may have conditions, in one commit with all that
+// is pending, and returns the revision. If it fails, what was pending is tried
+// again later, and ops are not. It does not report errors of earlier groups:
+// they are part of this one.
+func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := w.take(ctx); err != nil {
+		return 0, err
+	}
+	if w.group() == 0 { // nothing to wait for: commits of others may go on side by side
+		w.give()
+		return w.st.Commit(ctx, ops...)
+	}
+	defer w.give()
+	n := len(w.ops)
+	w.ops = append(w.ops, ops...)
+	if store.CheckOps(w.ops) != nil {
+		// Too large for one commit, unless ops by themselves are bad.
+		if _, err := w.st.Commit(ctx, w.ops[:n]...); err != nil {
+			w.done(err)
+			return 0, err
+		}
+		w.done(nil)
+		return w.st.Commit(ctx, ops...)
+	}
+	rev, err := w.st.Commit(ctx, w.ops...)
+	w.done(err)
+	return rev, err
+}
+
+func (w *Writer) take(ctx context.Context) error {
 	select {
 	case <-w.turn:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { w.turn <- struct{}{} }()
+}
 
+func (w *Writer) give() { w.turn <- struct{}{} }
+
+// group makes what is pending the group to be written, in ops, and returns its
+// size. The caller has the turn.
+func (w *Writer) group() int {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.mu.pending, w.mu.writing, w.mu.bytes = w.mu.writing, w.mu.pending, 0
 	if w.mu.waiting {
 		w.mu.timer.Stop()
@@ -161,15 +227,17 @@ func (w *Writer) flush(ctx context.Context) error {
 	for _, op := range w.mu.writing {
 		w.ops = append(w.ops, op)
 	}
-	w.mu.Unlock()
-	if len(w.ops) == 0 {
-		return nil
-	}
-	_, err := w.st.Commit(ctx, w.ops...)
+	return len(w.ops)
+}
+
+// done ends the group. One that was not written is pending again.
+func (w *Writer) done(err error) {
 	clear(w.ops)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err != nil {
+	if err == nil {
+		w.mu.err = nil // what could not be written before was part of this
+	} else {
 		for _, op := range w.mu.writing {
 			if _, newer := w.mu.pending[op.Key]; !newer {
 				w.putLocked(op)
@@ -180,7 +248,6 @@ func (w *Writer) flush(ctx context.Context) error {
 		}
 	}
 	clear(w.mu.writing)
-	return err
 }
 
 // Close writes what is pending and refuses what comes later. It is
