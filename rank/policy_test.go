@@ -48,6 +48,26 @@ func TestBadCandidates(t *testing.T) {
 	}
 }
 
+func TestBasisOfAScore(t *testing.T) {
+	t.Parallel()
+	book := open(t, store.NewMem(), nil)
+	for i := range 5 {
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "known", Success: true}))
+	}
+	cs := []rank.Candidate{{Name: "known"}, {Name: "new"}}
+	basis := func(p rank.Policy) map[string]rank.Basis {
+		ss, err := p.Score(t.Context(), rank.Situation{}, cs)
+		require.NoError(t, err)
+		out := map[string]rank.Basis{}
+		for _, s := range ss {
+			out[s.Candidate.Name] = s.Parts.Basis
+		}
+		return out
+	}
+	require.Equal(t, map[string]rank.Basis{"known": rank.Warm, "new": rank.Cold}, basis(book.Observed()))
+	require.Equal(t, map[string]rank.Basis{"known": rank.Drawn, "new": rank.Drawn}, basis(book.Weighted()))
+}
+
 func TestObservedTies(t *testing.T) {
 	t.Parallel()
 	cs := []rank.Candidate{

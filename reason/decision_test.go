@@ -44,6 +44,42 @@ func Example() {
 	// Output: edit mend the cache <nil> <nil>
 }
 
+// A Reasoner that knows one way, and says how it is stuck when that does not
+// lead on.
+func ExampleImpasse() {
+	delivered := func(lineage []reason.Delivery, objective string) bool {
+		for _, d := range lineage {
+			if d.Task.Objective == objective {
+				return true
+			}
+		}
+		return false
+	}
+	stuck := func(kind reason.ImpasseKind, subgoal string) reason.Decision {
+		return reason.Decision{Impasse: &reason.Impasse{Kind: kind, Reason: "the door does not open", Subgoal: subgoal}}
+	}
+	decide := func(b reason.Brief) reason.Decision {
+		switch {
+		case !delivered(b.Lineage, "find the key"):
+			return stuck(reason.MissingCapability, "find the key")
+		case len(b.Failed) > 2:
+			return stuck(reason.RepeatedFailure, "oil the lock")
+		}
+		return reason.Decision{Approach: "turn the key", Tasks: []reason.Task{{Objective: b.Objective}}}
+	}
+	b := reason.Brief{Objective: "open the door"}
+	fmt.Println(decide(b).Impasse.Kind)
+	b.Lineage = []reason.Delivery{{Task: reason.Task{Objective: "find the key"}, Worker: "scout", Attempt: 1}}
+	fmt.Println(decide(b).Approach)
+	b.Failed = make([]reason.FailedAttempt, 3)
+	d := decide(b)
+	fmt.Println(d.Impasse.Kind, d.Check())
+	// Output:
+	// missing_capability
+	// turn the key
+	// repeated_failure <nil>
+}
+
 func ExampleDecision_Check() {
 	d := reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Reason: "no idea"}}
 	fmt.Println(d.Check())
