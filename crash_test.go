@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,10 +32,15 @@ var (
 	crashSeed   = flag.Uint64("crash.seed", 0, "seed of the moments at which it is killed; 0: random")
 )
 
+// Set in the child process: where it keeps its store, and how many runs it
+// makes.
 const (
-	crashDir        = "ARC_TEST_CRASH_DIR" // set in the child process: where it keeps its store
-	crashObjectives = 600
+	crashDir  = "ARC_TEST_CRASH_DIR"
+	crashRuns = "ARC_TEST_CRASH_RUNS"
 )
+
+// runsPerRound is more than a child gets done before it is killed.
+const runsPerRound = 40
 
 // child runs the loop over Badger until it is killed, if this process is the
 // child of the crash test.
@@ -43,7 +49,11 @@ func child() bool {
 	if dir == "" {
 		return false
 	}
-	if err := crashLoop(dir); err != nil {
+	runs, err := strconv.Atoi(os.Getenv(crashRuns))
+	if err == nil {
+		err = crashLoop(dir, runs)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)
 	}
@@ -52,7 +62,7 @@ func child() bool {
 
 // crashLoop runs the objectives one after another, and says on its standard
 // output what was committed.
-func crashLoop(dir string) error {
+func crashLoop(dir string, runs int) error {
 	ctx := context.Background()
 	a, err := arc.Open(ctx, filepath.Join(dir, "store"), crashHost(dir), &arc.Options{
 		Seed: 1, Now: newClock().Now, Attempts: 3,
@@ -70,14 +80,14 @@ func crashLoop(dir string) error {
 		return err
 	}
 	fmt.Println("open")
-	if err := runObjectives(ctx, a); err != nil {
+	if err := runObjectives(ctx, a, runs); err != nil {
 		return err
 	}
 	return a.Close()
 }
 
-func runObjectives(ctx context.Context, a *arc.Agent) error {
-	for i := range crashObjectives {
+func runObjectives(ctx context.Context, a *arc.Agent, runs int) error {
+	for i := range runs {
 		_, err := a.Run(ctx, arc.Objective{
 			ID: fmt.Sprintf("run-%04d", i), Session: "crash", Text: fmt.Sprintf("mend package %d", i),
 			Situation: crashSituations[i%len(crashSituations)],
@@ -158,9 +168,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	dir := t.TempDir()
 	committed := map[string]bool{} // attempts whose outcome was committed
 	finished := map[string]string{}
-	executed := 0 // lines of the file when the last child was killed
+	runs := *crashRounds * runsPerRound
+	executed, kills := 0, 0 // lines of the file when the last child was killed
 	for range *crashRounds {
-		lines := runAndKill(t, dir, time.Duration(r.IntN(250))*time.Millisecond)
+		lines, killed := runAndKill(t, dir, runs, time.Duration(r.IntN(100_000))*time.Microsecond)
+		if killed {
+			kills++
+		}
 		keys := readLines(t, filepath.Join(dir, "executed"))
 		for _, k := range keys[executed:] {
 			require.False(t, committed[k], "attempt %s was committed and made again", k)
@@ -177,6 +191,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 		}
 	}
+	require.NotZero(t, kills, "no child was at work when it was to be killed")
 	require.NotEmpty(t, committed, "the child was killed before it did anything")
 
 	a, err := arc.Open(t.Context(), filepath.Join(dir, "store"), crashHost(dir), &arc.Options{Seed: 1, Now: newClock().Now})
@@ -192,28 +207,27 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			require.NoError(t, err, "an acknowledged memory is lost")
 		}
 	}
-	require.NoError(t, runObjectives(t.Context(), a))
+	require.NoError(t, runObjectives(t.Context(), a, runs))
 	for _, k := range readLines(t, filepath.Join(dir, "executed"))[executed:] {
 		require.False(t, committed[k], "attempt %s was committed and made again", k)
 	}
 
 	whole := agentOn(t, store.NewMem(), crashHost(""), nil)
-	require.NoError(t, runObjectives(t.Context(), whole))
+	require.NoError(t, runObjectives(t.Context(), whole, runs))
 	require.Equal(t, learnedBy(t, whole), learnedBy(t, a), "an interruption changed what was learned")
-	t.Logf("%d kills, %d attempts committed and %d runs finished before the last", *crashRounds, len(committed), len(finished))
+	t.Logf("%d kills, %d attempts committed and %d of %d runs finished before the last", kills, len(committed), len(finished), runs)
 }
 
 // runAndKill starts the child, kills it some time after it is open, and
-// returns what it had said by then.
-func runAndKill(t *testing.T, dir string, after time.Duration) []string {
+// returns what it had said by then, and whether it was still at work.
+func runAndKill(t *testing.T, dir string, runs int, after time.Duration) (lines []string, killed bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), crashDir+"="+dir)
+	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashRuns+"="+strconv.Itoa(runs))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	var lines []string
 	var kill *time.Timer
 	sc := bufio.NewScanner(out)
 	for sc.Scan() {
@@ -226,6 +240,7 @@ func runAndKill(t *testing.T, dir string, after time.Duration) []string {
 	}
 	if err := cmd.Wait(); err != nil {
 		require.Equal(t, -1, cmd.ProcessState.ExitCode(), "the child failed by itself")
+		killed = true
 	}
 	if kill != nil {
 		kill.Stop()
@@ -233,7 +248,7 @@ func runAndKill(t *testing.T, dir string, after time.Duration) []string {
 	if n := len(lines); n > 0 && strings.Count(lines[n-1], " ") == 0 {
 		lines = lines[:n-1] // cut off in the middle
 	}
-	return lines
+	return lines, killed
 }
 
 func readLines(t *testing.T, path string) []string {
