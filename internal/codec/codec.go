@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -51,25 +50,46 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// buffers hold what is being encoded.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// buffers hold what is being encoded by reflection, scratches what is made for
+// Encode.
+var (
+	buffers   = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+	scratches = sync.Pool{New: func() any { return new([]byte) }}
+)
 
 // Encode returns the envelope of v for storing under key.
-func Encode(key string, v any) ([]byte, error) { return Append(nil, key, v) }
+func Encode(key string, v any) ([]byte, error) {
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	value, err := Append((*scratch)[:0], key, v)
+	if err != nil {
+		return nil, err
+	}
+	*scratch = value
+	return bytes.Clone(value), nil
+}
 
 // Append appends the envelope of v for storing under key to buf.
 func Append(buf []byte, key string, v any) ([]byte, error) {
+	start := len(buf)
+	buf, err := appendBody(append(buf, Version, 0, 0, 0, 0), v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %q: %w", key, err)
+	}
+	value := buf[start:]
+	binary.BigEndian.PutUint32(value[1:], sum(key, value[header:]))
+	return buf, nil
+}
+
+func appendBody(buf []byte, v any) ([]byte, error) {
+	if a, ok := v.(Appender); ok {
+		return a.AppendCBOR(buf), nil
+	}
 	w := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(w)
 	w.Reset()
-	if err := encMode.MarshalToBuffer(v, w); err != nil {
-		return nil, fmt.Errorf("encode %q: %w", key, err)
-	}
-	body := w.Bytes()
-	buf = slices.Grow(buf, header+len(body))
-	buf = append(buf, Version)
-	buf = binary.BigEndian.AppendUint32(buf, sum(key, body))
-	return append(buf, body...), nil
+	err := encMode.MarshalToBuffer(v, w)
+	return append(buf, w.Bytes()...), err
 }
 
 func sum(key string, body []byte) uint32 {

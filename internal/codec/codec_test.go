@@ -2,6 +2,8 @@ package codec_test
 
 import (
 	"bytes"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/codec/codectest"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -82,4 +85,103 @@ func FuzzDecode(f *testing.F) {
 		var back record
 		require.NoError(t, codec.Decode(store.Entry{Key: "k", Value: again}, &back))
 	})
+}
+
+// written is a record with a field of each kind that a record can write.
+type written struct {
+	Yes     bool               `cbor:"1,keyasint,omitempty"`
+	Int     int                `cbor:"2,keyasint,omitempty"`
+	Uint    uint64             `cbor:"3,keyasint,omitempty"`
+	Float   float64            `cbor:"4,keyasint,omitempty"`
+	Maybe   *float64           `cbor:"5,keyasint,omitempty"`
+	Text    string             `cbor:"6,keyasint,omitempty"`
+	Bytes   []byte             `cbor:"7,keyasint,omitempty"`
+	Floats  map[string]float64 `cbor:"8,keyasint,omitempty"`
+	Texts   []string           `cbor:"9,keyasint,omitempty"`
+	Struct  inner              `cbor:"10,keyasint,omitempty"`
+	Pointer *inner             `cbor:"11,keyasint,omitempty"`
+	List    []inner            `cbor:"23,keyasint,omitempty"`
+}
+
+type inner struct {
+	Text  string  `cbor:"1,keyasint,omitempty"`
+	Inner deepest `cbor:"2,keyasint,omitempty"`
+}
+
+type deepest struct {
+	Int int64 `cbor:"1,keyasint,omitempty"`
+}
+
+func (w *written) AppendCBOR(buf []byte) []byte {
+	m := codec.Open(buf)
+	m.Bool(1, w.Yes)
+	m.Int(2, int64(w.Int))
+	m.Uint(3, w.Uint)
+	m.Float(4, w.Float)
+	m.FloatPointer(5, w.Maybe)
+	m.Text(6, w.Text)
+	m.Bytes(7, w.Bytes)
+	m.Floats(8, w.Floats)
+	codec.Texts(&m, 9, w.Texts)
+	codec.Struct(&m, 10, &w.Struct, appendInner)
+	codec.Pointer(&m, 11, w.Pointer, appendInner)
+	codec.List(&m, 23, w.List, appendInner)
+	return m.Close()
+}
+
+func appendInner(buf []byte, i *inner) []byte {
+	m := codec.Open(buf)
+	m.Text(1, i.Text)
+	codec.Struct(&m, 2, &i.Inner, appendDeepest)
+	return m.Close()
+}
+
+func appendDeepest(buf []byte, d *deepest) []byte {
+	m := codec.Open(buf)
+	m.Int(1, d.Int)
+	return m.Close()
+}
+
+func TestAppender(t *testing.T) {
+	t.Parallel()
+	codectest.Check[written](t)
+}
+
+func TestAppenderEdges(t *testing.T) {
+	t.Parallel()
+	same := func(w *written) {
+		t.Helper()
+		got, err := codec.Encode("k", w)
+		require.NoError(t, err)
+		want, err := codec.Encode("k", [1]any{w})
+		require.NoError(t, err)
+		require.Equal(t, want[6:], got[5:])
+	}
+	for shift := range 64 {
+		for _, d := range []uint64{0, 1, 2} {
+			n := 1<<shift - d
+			same(&written{Uint: n, Int: int(n)})
+		}
+	}
+	for exponent := -160; exponent < 140; exponent++ {
+		for _, fraction := range []float64{1, 1 + 0x1p-10, 1 + 0x1p-11, 1 + 0x1p-13, 1 + 0x1p-23, 1 + 0x1p-24, 2 - 0x1p-10, 2 - 0x1p-23} {
+			same(&written{Float: math.Ldexp(fraction, exponent), Maybe: new(-math.Ldexp(fraction, exponent))})
+		}
+	}
+	for _, f := range []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
+		same(&written{Float: f, Maybe: &f, Floats: map[string]float64{"": f}})
+	}
+	for _, n := range []int{23, 24, 255, 256, 65535, 65536} {
+		same(&written{Text: strings.Repeat("x", n), Bytes: make([]byte, n), Texts: make([]string, n)})
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	w := &written{Text: "text", Floats: map[string]float64{"b": 1, "a": 2, "aa": 3}, List: make([]inner, 2)}
+	buf := make([]byte, 0, 1<<10)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if _, err := codec.Append(buf, "k", w); err != nil {
+			t.Error(err)
+		}
+	}))
 }
