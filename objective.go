@@ -20,38 +20,38 @@ import (
 type Objective struct {
 	// ID names the run. "": one is generated. Running an ID again goes on
 	// with that run; if it has finished, its Report is returned.
-	ID string
+	ID string `cbor:"1,keyasint,omitempty"`
 	// Text is the objective in words, at most 64 KiB. Required.
-	Text string
+	Text string `cbor:"2,keyasint,omitempty"`
 	// Situation is the kind of situation that the objective is about, such
 	// as the kind of error that is to be mended, without what is particular
 	// to this case. Memories are recalled, chunks fired and rankings kept by
 	// it. "": the Text.
-	Situation string
+	Situation string `cbor:"3,keyasint,omitempty"`
 	// Inputs are the host's data, valid JSON, handed to the reasoner and to
 	// every worker as they are.
-	Inputs json.RawMessage
+	Inputs json.RawMessage `cbor:"4,keyasint,omitempty"`
 	// Session groups runs for metacognition. "": the run is its own session.
-	Session string
+	Session string `cbor:"5,keyasint,omitempty"`
 	// Scope is where the run recalls from and learns into. "": Options.Scope.
-	Scope memory.Scope
+	Scope memory.Scope `cbor:"6,keyasint,omitempty"`
 	// Also are further scopes of the same tenant to recall from.
-	Also []memory.Scope
+	Also []memory.Scope `cbor:"7,keyasint,omitempty"`
 	// Fresh starts with a clean context: nothing is recalled, no chunk
 	// fires, and the session's history gives no advice. What happens is
 	// learned all the same.
-	Fresh bool
+	Fresh bool `cbor:"8,keyasint,omitempty"`
 	// Budget bounds the run; its zero fields are those of Options.Budget.
-	Budget Budget
+	Budget Budget `cbor:"9,keyasint,omitempty"`
 }
 
 // Budget bounds a run. A run that reaches a bound ends BLOCKED before its next
 // step. Zero fields are unbounded, but for Steps.
 type Budget struct {
-	Steps   int           // transitions; 0: 1000
-	Wall    time.Duration // since the run began, by Options.Now
-	Tokens  int           // in and out, of reasoner and workers, as reported
-	CostUSD float64       // as reported
+	Steps   int           `cbor:"1,keyasint,omitempty"` // transitions; 0: 1000
+	Wall    time.Duration `cbor:"2,keyasint,omitempty"` // since the run began, by Options.Now
+	Tokens  int           `cbor:"3,keyasint,omitempty"` // in and out, of reasoner and workers, as reported
+	CostUSD float64       `cbor:"4,keyasint,omitempty"` // as reported
 }
 
 func (b Budget) or(d Budget) Budget {

@@ -217,7 +217,7 @@ type committer interface {
 func (a *Agent) commit(ctx context.Context, to committer, k string, s *State, rev store.Revision) (store.Revision, error) {
 	buf := a.bufs.Get().(*[]byte)
 	defer a.bufs.Put(buf)
-	value, err := codec.Append((*buf)[:0], k, s)
+	value, err := codec.Append((*buf)[:0], k, (*storedState)(s))
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
 	}

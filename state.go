@@ -41,20 +41,20 @@ const (
 // State is a run as it is committed after each step. It is a plain value that
 // encodes to JSON and CBOR; whoever holds one must not change it.
 type State struct {
-	ID        string    `cbor:"1,keyasint" json:"id"`
-	Session   string    `cbor:"2,keyasint" json:"session"`
-	Objective Objective `cbor:"3,keyasint" json:"objective"`
-	Status    Status    `cbor:"4,keyasint" json:"status"`
+	ID        string    `cbor:"1,keyasint,omitempty" json:"id"`
+	Session   string    `cbor:"2,keyasint,omitempty" json:"session"`
+	Objective Objective `cbor:"3,keyasint,omitempty" json:"objective"`
+	Status    Status    `cbor:"4,keyasint,omitempty" json:"status"`
 	Reason    string    `cbor:"5,keyasint,omitempty" json:"reason,omitempty"`
-	Phase     Phase     `cbor:"6,keyasint" json:"phase"`
-	Step      int       `cbor:"7,keyasint" json:"step"`    // transitions made
-	Seq       int       `cbor:"8,keyasint" json:"seq"`     // events so far
-	Started   int64     `cbor:"9,keyasint" json:"started"` // Unix time in nanoseconds, as is Ended
+	Phase     Phase     `cbor:"6,keyasint,omitempty" json:"phase"`
+	Step      int       `cbor:"7,keyasint,omitempty" json:"step"`    // transitions made
+	Seq       int       `cbor:"8,keyasint,omitempty" json:"seq"`     // events so far
+	Started   int64     `cbor:"9,keyasint,omitempty" json:"started"` // Unix time in nanoseconds, as is Ended
 	Ended     int64     `cbor:"10,keyasint,omitempty" json:"ended,omitempty"`
 
 	// Goals are the objective and, while an impasse is being resolved, its
 	// subgoals, innermost last.
-	Goals []Goal `cbor:"11,keyasint" json:"goals"`
+	Goals []Goal `cbor:"11,keyasint,omitempty" json:"goals"`
 	// Subgoals are the texts of all subgoals so far: none is entered twice.
 	Subgoals []string `cbor:"12,keyasint,omitempty" json:"subgoals,omitempty"`
 	// Current is the attempt that is prepared, running, or to be judged.
@@ -64,13 +64,13 @@ type State struct {
 	Attempts      int         `cbor:"15,keyasint,omitempty" json:"attempts,omitempty"`
 	Deliberations int         `cbor:"16,keyasint,omitempty" json:"deliberations,omitempty"`
 	Fired         int         `cbor:"17,keyasint,omitempty" json:"fired,omitempty"`
-	Usage         act.Usage   `cbor:"18,keyasint,omitzero" json:"usage"`
+	Usage         act.Usage   `cbor:"18,keyasint,omitempty" json:"usage"`
 	Tracker       []iar.Entry `cbor:"19,keyasint,omitempty" json:"tracker,omitempty"`
 	Learned       []memory.ID `cbor:"20,keyasint,omitempty" json:"learned,omitempty"`
 	Pivots        []string    `cbor:"21,keyasint,omitempty" json:"pivots,omitempty"`
 	// Assessment is the last of the session that was not to keep going; in a
 	// finished run, the last.
-	Assessment meta.Assessment `cbor:"22,keyasint,omitzero" json:"assessment"`
+	Assessment meta.Assessment `cbor:"22,keyasint,omitempty" json:"assessment"`
 
 	// hits caches the records of the innermost goal's Recalled. It is not
 	// part of the state: after a restart they are fetched again.
@@ -79,8 +79,8 @@ type State struct {
 
 // Goal is the objective, or a subgoal that would resolve an impasse.
 type Goal struct {
-	Text      string             `cbor:"1,keyasint" json:"text"`
-	Situation string             `cbor:"2,keyasint" json:"situation"`
+	Text      string             `cbor:"1,keyasint,omitempty" json:"text"`
+	Situation string             `cbor:"2,keyasint,omitempty" json:"situation"`
 	Number    int                `cbor:"21,keyasint,omitempty" json:"number,omitempty"` // subgoals entered before it
 	Impasse   reason.ImpasseKind `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"` // that made it a subgoal
 	Recalled  []memory.ID        `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
@@ -107,18 +107,18 @@ type Goal struct {
 // Attempt is the attempt at hand. What follows Complaint is there once it was
 // executed, Verdict once it was verified.
 type Attempt struct {
-	Key       string `cbor:"1,keyasint" json:"key"`
-	Worker    string `cbor:"2,keyasint" json:"worker"`
-	Number    int    `cbor:"3,keyasint" json:"number"`
+	Key       string `cbor:"1,keyasint,omitempty" json:"key"`
+	Worker    string `cbor:"2,keyasint,omitempty" json:"worker"`
+	Number    int    `cbor:"3,keyasint,omitempty" json:"number"`
 	Complaint string `cbor:"4,keyasint,omitempty" json:"complaint,omitempty"` // about the attempt before
 
 	End        act.End        `cbor:"5,keyasint,omitempty" json:"end,omitempty"`
-	Reflection iar.Reflection `cbor:"6,keyasint,omitzero" json:"reflection"`
+	Reflection iar.Reflection `cbor:"6,keyasint,omitempty" json:"reflection"`
 	Resonance  float64        `cbor:"7,keyasint,omitempty" json:"resonance,omitempty"`
-	Output     Output         `cbor:"8,keyasint,omitzero" json:"output"`
+	Output     Output         `cbor:"8,keyasint,omitempty" json:"output"`
 	Utilized   []memory.ID    `cbor:"9,keyasint,omitempty" json:"utilized,omitempty"`
 	Misled     []memory.ID    `cbor:"10,keyasint,omitempty" json:"misled,omitempty"`
-	Usage      act.Usage      `cbor:"11,keyasint,omitzero" json:"usage"`
+	Usage      act.Usage      `cbor:"11,keyasint,omitempty" json:"usage"`
 	Deltas     []act.Delta    `cbor:"12,keyasint,omitempty" json:"deltas,omitempty"`
 	Wall       time.Duration  `cbor:"13,keyasint,omitempty" json:"wall,omitempty"`
 
@@ -135,10 +135,10 @@ type Output struct {
 
 // Delivery is a delivered task.
 type Delivery struct {
-	Task    reason.Task `cbor:"1,keyasint" json:"task"`
-	Worker  string      `cbor:"2,keyasint" json:"worker"`
-	Attempt int         `cbor:"3,keyasint" json:"attempt"`
-	Output  Output      `cbor:"4,keyasint,omitzero" json:"output"`
+	Task    reason.Task `cbor:"1,keyasint,omitempty" json:"task"`
+	Worker  string      `cbor:"2,keyasint,omitempty" json:"worker"`
+	Attempt int         `cbor:"3,keyasint,omitempty" json:"attempt"`
+	Output  Output      `cbor:"4,keyasint,omitempty" json:"output"`
 	Summary string      `cbor:"5,keyasint,omitempty" json:"summary,omitempty"`
 	Deltas  []act.Delta `cbor:"6,keyasint,omitempty" json:"deltas,omitempty"`
 }

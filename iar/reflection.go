@@ -28,16 +28,16 @@ func (s Status) Valid() bool {
 
 // Reflection is an action's report about itself.
 type Reflection struct {
-	Status Status `json:"status"`
+	Status Status `cbor:"1,keyasint,omitempty" json:"status"`
 	// Confidence in the quality and correctness of the result, in [0,1].
-	Confidence float64 `json:"confidence"`
+	Confidence float64 `cbor:"2,keyasint,omitempty" json:"confidence"`
 	// Summary of the action for a human reader. It may be empty.
-	Summary string `json:"summary"`
+	Summary string `cbor:"3,keyasint,omitempty" json:"summary"`
 	// PotentialIssues are problems, caveats and limits, one each.
-	PotentialIssues []string `json:"potential_issues"`
+	PotentialIssues []string `cbor:"4,keyasint,omitempty" json:"potential_issues"`
 	// AlignmentCheck says for each named aspect how well the action served its
 	// task, in [0,1].
-	AlignmentCheck map[string]float64 `json:"alignment_check"`
+	AlignmentCheck map[string]float64 `cbor:"5,keyasint,omitempty" json:"alignment_check"`
 }
 
 // MarshalJSON writes all five fields; nil issues and alignment are empty, not

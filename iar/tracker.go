@@ -26,13 +26,13 @@ type Tracker struct {
 
 // Entry is one record of a [Tracker]: a plain value that can be stored.
 type Entry struct {
-	Task       string  `json:"task"`
-	Status     Status  `json:"status"`
-	Confidence float64 `json:"confidence"`
-	Resonance  float64 `json:"resonance"`
+	Task       string  `cbor:"1,keyasint,omitempty" json:"task"`
+	Status     Status  `cbor:"2,keyasint,omitempty" json:"status"`
+	Confidence float64 `cbor:"3,keyasint,omitempty" json:"confidence"`
+	Resonance  float64 `cbor:"4,keyasint,omitempty" json:"resonance"`
 	// Invalid marks a reflection that did not pass [Validator.Content]; it is
 	// counted, and its numbers are 0 and count for nothing.
-	Invalid bool `json:"invalid,omitempty"`
+	Invalid bool `cbor:"5,keyasint,omitempty" json:"invalid,omitempty"`
 }
 
 // Options of [NewTracker]. Nil and the zero value mean the defaults.

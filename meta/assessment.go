@@ -44,26 +44,27 @@ const (
 // Assessment is what the outcomes of a session add up to. [Monitor.Assess]
 // says by which rules.
 type Assessment struct {
-	Session        string
-	State          State
-	Recommendation Recommendation
+	Session        string         `cbor:"1,keyasint,omitempty"`
+	State          State          `cbor:"2,keyasint,omitempty"`
+	Recommendation Recommendation `cbor:"3,keyasint,omitempty"`
 	// Pivot is set if the recommendation is PivotNow.
-	Pivot      bool
-	Confidence Confidence
+	Pivot      bool       `cbor:"4,keyasint,omitempty"`
+	Confidence Confidence `cbor:"5,keyasint,omitempty"`
 
-	Total       int     // outcomes ever recorded
-	Successes   int     // of Total
-	SuccessRate float64 // of Total; zero if there are none
-	Failures    int     // since the last success
+	Total       int     `cbor:"6,keyasint,omitempty"` // outcomes ever recorded
+	Successes   int     `cbor:"7,keyasint,omitempty"` // of Total
+	SuccessRate float64 `cbor:"8,keyasint,omitempty"` // of Total; zero if there are none
+	Failures    int     `cbor:"9,keyasint,omitempty"` // since the last success
 	// Same is how many of these failures, at most the last 256, are of the
 	// same approach as the last.
-	Same int
+	Same int `cbor:"10,keyasint,omitempty"`
 	// Goal and Approach are those of the last failure; empty if the last
 	// outcome was a success.
-	Goal, Approach string
+	Goal     string `cbor:"11,keyasint,omitempty"`
+	Approach string `cbor:"12,keyasint,omitempty"`
 	// Evidence says in words what the recommendation rests on; nil if it is
 	// KeepGoing.
-	Evidence []string
+	Evidence []string `cbor:"13,keyasint,omitempty"`
 }
 
 // assess applies the rules.

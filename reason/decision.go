@@ -37,35 +37,35 @@ type Decision struct {
 
 // Task is one unit of work with its own check.
 type Task struct {
-	Objective string
-	Delta     string          // what will be different when it is done
-	Verify    string          // what a gate checks, in words or as a command that the host's gates allow
-	Skill     string          // what a worker must be able to do; "": any worker will do
-	Effect    *Effect         // what a worker must be able to change; nil: no matter
-	Worker    string          // the worker to try first, by name; "" or unknown: as ranked
-	Inputs    json.RawMessage // data for the worker
+	Objective string          `cbor:"1,keyasint,omitempty"`
+	Delta     string          `cbor:"2,keyasint,omitempty"` // what will be different when it is done
+	Verify    string          `cbor:"3,keyasint,omitempty"` // what a gate checks, in words or as a command that the host's gates allow
+	Skill     string          `cbor:"4,keyasint,omitempty"` // what a worker must be able to do; "": any worker will do
+	Effect    *Effect         `cbor:"5,keyasint,omitempty"` // what a worker must be able to change; nil: no matter
+	Worker    string          `cbor:"6,keyasint,omitempty"` // the worker to try first, by name; "" or unknown: as ranked
+	Inputs    json.RawMessage `cbor:"7,keyasint,omitempty"` // data for the worker
 }
 
 // Effect names a value of the world that a task is to change.
 type Effect struct {
-	Domain string // such as "ci"
-	Path   string // within the domain, such as "data.failing"
+	Domain string `cbor:"1,keyasint,omitempty"` // such as "ci"
+	Path   string `cbor:"2,keyasint,omitempty"` // within the domain, such as "data.failing"
 }
 
 // Delta is a change of the world that a worker reports.
 type Delta struct {
-	Domain string
-	Path   string
-	Value  json.RawMessage // the value now
+	Domain string          `cbor:"1,keyasint,omitempty"`
+	Path   string          `cbor:"2,keyasint,omitempty"`
+	Value  json.RawMessage `cbor:"3,keyasint,omitempty"` // the value now
 }
 
 // Usage is what a call of a model or a worker has used. The zero value is
 // "nothing reported".
 type Usage struct {
-	TokensIn   int
-	TokensOut  int
-	CostUSD    float64 // as reported by the provider
-	APICostUSD float64 // as estimated from tokens and list prices
+	TokensIn   int     `cbor:"1,keyasint,omitempty"`
+	TokensOut  int     `cbor:"2,keyasint,omitempty"`
+	CostUSD    float64 `cbor:"3,keyasint,omitempty"` // as reported by the provider
+	APICostUSD float64 `cbor:"4,keyasint,omitempty"` // as estimated from tokens and list prices
 }
 
 // Add returns the sum of u and v.

@@ -58,13 +58,13 @@ type Delivery struct {
 
 // FailedAttempt is an attempt at a task that did not pass.
 type FailedAttempt struct {
-	Objective string // of the task
-	Worker    string
-	Complaint string // of the gate, or what went wrong
+	Objective string `cbor:"1,keyasint,omitempty"` // of the task
+	Worker    string `cbor:"2,keyasint,omitempty"`
+	Complaint string `cbor:"3,keyasint,omitempty"` // of the gate, or what went wrong
 }
 
 // Answer is a human's answer to the questions of a run.
 type Answer struct {
-	Questions []string
-	Text      string
+	Questions []string `cbor:"1,keyasint,omitempty"`
+	Text      string   `cbor:"2,keyasint,omitempty"`
 }
