@@ -130,6 +130,24 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 	require.Equal(t, arc.Delivered, st.Status)
 	require.Equal(t, len(got)-1, st.Step)
 
+	// A decision that cannot be acted on, and a plan that does not deliver.
+	s = &script{
+		decide: func(n int, b reason.Brief) (reason.Decision, error) {
+			if n == 1 {
+				return reason.Decision{}, errBoom
+			}
+			return plan(b.Objective), nil
+		},
+		judge: fail("no"),
+	}
+	got, st = phases(t, agent(t, s.host(), &arc.Options{Attempts: 1, Replans: 1}), arc.Objective{Text: "mend the cache"})
+	require.Equal(t, []arc.Phase{
+		arc.PhaseContext, arc.PhaseReason,
+		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseReason,
+		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseDone,
+	}, got)
+	require.Equal(t, arc.Blocked, st.Status)
+
 	s.decide = func(int, reason.Brief) (reason.Decision, error) {
 		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
 	}
