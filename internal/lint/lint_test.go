@@ -31,16 +31,10 @@ var rules = []struct {
 	{"readme", readmeRule},
 }
 
-// pending are the rules that the repository does not keep yet.
-var pending = []string{"reach", "docs", "use"}
-
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	r := load(t, filepath.Join("..", ".."))
 	for _, rule := range rules {
-		if slices.Contains(pending, rule.name) {
-			continue
-		}
 		t.Run(rule.name, func(t *testing.T) {
 			for _, offence := range rule.check(r) {
 				t.Error(offence)
