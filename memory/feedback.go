@@ -98,7 +98,7 @@ func (s Space) feedback(ctx context.Context, f *Feedback) error {
 
 // applied is what is stored under the key of a feedback.
 type applied struct {
-	At instant `cbor:"1,keyasint"`
+	At instant `cbor:"1,keyasint,omitempty"`
 }
 
 func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {

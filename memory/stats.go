@@ -32,7 +32,7 @@ func (i instant) time() time.Time {
 
 // situation holds the counters of one situation, which is kept as a hash.
 type situation struct {
-	Hash   uint64 `cbor:"1,keyasint"`
+	Hash   uint64 `cbor:"1,keyasint,omitempty"`
 	Helped int    `cbor:"2,keyasint,omitempty"`
 	Failed int    `cbor:"3,keyasint,omitempty"`
 	Misled int    `cbor:"4,keyasint,omitempty"`

@@ -178,7 +178,7 @@ func decodeCounts(e store.Entry) (*counts, error) {
 
 // storedReceipt is what a Key whose draft has no record comes to.
 type storedReceipt struct {
-	Disposition Disposition `cbor:"1,keyasint"`
+	Disposition Disposition `cbor:"1,keyasint,omitempty"`
 	Into        ID          `cbor:"2,keyasint,omitempty"`
 	Reason      string      `cbor:"3,keyasint,omitempty"`
 }

@@ -36,9 +36,9 @@ func slotKey(session string, n uint64) string {
 
 // totals are the counts of a session, as they are stored.
 type totals struct {
-	Outcomes  uint64 `cbor:"1,keyasint"`
-	Successes uint64 `cbor:"2,keyasint"`
-	Failures  uint64 `cbor:"3,keyasint"` // since the last success
+	Outcomes  uint64 `cbor:"1,keyasint,omitempty"`
+	Successes uint64 `cbor:"2,keyasint,omitempty"`
+	Failures  uint64 `cbor:"3,keyasint,omitempty"` // since the last success
 }
 
 func (t totals) valid() bool {
@@ -58,10 +58,10 @@ func (t totals) next(success bool) totals {
 
 // record is an outcome as it is stored. Its session is in its key.
 type record struct {
-	Number    uint64   `cbor:"1,keyasint"`
-	At        int64    `cbor:"2,keyasint"` // nanoseconds since 1970
+	Number    uint64   `cbor:"1,keyasint,omitempty"`
+	At        int64    `cbor:"2,keyasint,omitempty"` // nanoseconds since 1970
 	Success   bool     `cbor:"3,keyasint,omitempty"`
-	Key       string   `cbor:"4,keyasint"`
+	Key       string   `cbor:"4,keyasint,omitempty"`
 	Goal      string   `cbor:"5,keyasint,omitempty"`
 	Approach  string   `cbor:"6,keyasint,omitempty"`
 	Note      string   `cbor:"7,keyasint,omitempty"`
