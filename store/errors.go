@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -99,18 +100,14 @@ func CheckOps(ops []Op) error {
 
 // smallCommit is the number of ops up to which comparing every pair is faster
 // than building a set.
-const smallCommit = 16
+const smallCommit = 32
 
 func checkDistinct(ops []Op) error {
-	if len(ops) <= smallCommit {
-		for i := range ops {
-			for j := range i {
-				if ops[i].Key == ops[j].Key {
-					return fmt.Errorf("%w: %q is named twice in a commit", ErrKey, ops[i].Key)
-				}
-			}
-		}
+	switch {
+	case len(ops) < 2:
 		return nil
+	case len(ops) <= smallCommit:
+		return checkFew(ops)
 	}
 	seen := make(map[string]struct{}, len(ops))
 	for i := range ops {
@@ -120,6 +117,29 @@ func checkDistinct(ops []Op) error {
 		}
 	}
 	return nil
+}
+
+// checkFew compares the ends of the keys, where those of one commit differ, and
+// the keys themselves only where these are the same.
+func checkFew(ops []Op) error {
+	var ends [smallCommit]uint64
+	for i := range ops {
+		end := tail(ops[i].Key)
+		for j, other := range ends[:i] {
+			if end == other && ops[i].Key == ops[j].Key {
+				return fmt.Errorf("%w: %q is named twice in a commit", ErrKey, ops[i].Key)
+			}
+		}
+		ends[i] = end
+	}
+	return nil
+}
+
+// tail returns the last eight bytes of the key, or all of it.
+func tail(key string) uint64 {
+	var end [8]byte
+	copy(end[:], key[max(len(key)-8, 0):])
+	return binary.NativeEndian.Uint64(end[:])
 }
 
 // CheckKey returns the error with which a Store must refuse the key: ErrKey

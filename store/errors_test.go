@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -61,4 +62,22 @@ func TestChecksRefuseWhatMemRefuses(t *testing.T) {
 	e, err := shelf{"a": "1"}.Get(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, "1", string(e.Value))
+}
+
+func TestCheckOpsFindsKeysThatAreNamedTwice(t *testing.T) {
+	t.Parallel()
+	key := rapid.StringMatching(`(a{0,2}\x00)?[ab]{0,2}\x00?(b{7,9})?c`) // many share their end, and a NUL is no padding
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfN(key, 0, 40).Draw(t, "keys")
+		distinct := make(map[string]bool)
+		ops := make([]store.Op, len(keys))
+		for i, k := range keys {
+			distinct[k], ops[i].Key = true, k
+		}
+		if err := store.CheckOps(ops); len(distinct) == len(keys) {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, store.ErrKey)
+		}
+	})
 }
