@@ -217,7 +217,7 @@ func (t *turn) block(why string) {
 // reports whether the pivot policy has stopped the turn.
 func (t *turn) assess(ctx context.Context) (stop bool, err error) {
 	s, g := &t.s, t.s.goal()
-	if s.Objective.Fresh {
+	if s.Objective.Fresh || s.unjudged() {
 		return false, nil
 	}
 	now, err := t.a.monitor.Assess(ctx, s.Session)
@@ -248,6 +248,11 @@ func (t *turn) assess(ctx context.Context) (stop bool, err error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// unjudged reports whether the session is the run's own and has no outcome yet.
+func (s *State) unjudged() bool {
+	return s.Objective.Session == "" && len(s.Deliveries) == 0 && s.goal().Replans == 0
 }
 
 // advice puts an assessment into words; "" if all is well.

@@ -31,9 +31,10 @@ func (a *Agent) Begin(o Objective) (State, error) {
 	if o.ID == "" {
 		o.ID = a.newID(now)
 	}
-	setDefault(&o.Session, o.ID)
+	session := o.Session
+	setDefault(&session, o.ID)
 	return State{
-		ID: o.ID, Session: o.Session, Objective: o,
+		ID: o.ID, Session: session, Objective: o,
 		Status: Running, Phase: PhaseContext, Started: now.UnixNano(),
 		Goals: []Goal{{Text: o.Text, Situation: o.Situation}},
 	}, nil
