@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/store"
@@ -18,7 +19,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 		if e == nil {
 			return fmt.Errorf("record %q: %w", id, store.ErrNotFound)
 		}
-		s.find(sc)
+		s.find(sc, math.MaxInt)
 		slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
 		x = s.explanation(sc, e)
 		sh.mu.RLock()

@@ -99,35 +99,59 @@ func (q *query) excludes(e *entry) string {
 	return ""
 }
 
-// find fills sc.found with what matches the query, scored, in no order.
-func (s Space) find(sc *scratch) {
+// find fills sc.found with what matches the query, scored, in no order: with
+// all of that, or at least with the n best.
+func (s Space) find(sc *scratch, n int) {
 	q := &sc.query
 	sc.found = sc.found[:0]
 	for _, scope := range q.scopes {
 		if sh := s.b.shard(scope); sh != nil {
-			sh.find(sc)
+			sh.find(sc, n)
 		}
 	}
 	q.weigh(sc.found)
 }
 
-func (sh *shard) find(sc *scratch) {
+func (sh *shard) find(sc *scratch, n int) {
 	q := &sc.query
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
 	if q.all {
-		for _, e := range sh.mu.entries {
+		for _, e := range slices.Backward(sh.mu.entries) {
 			if e != nil && q.excludes(e) == "" {
 				sc.found = append(sc.found, found{entry: e})
 			}
 		}
 		return
 	}
-	for _, m := range sh.mu.index.Search(&sc.index, q.text) {
-		if e := sh.mu.entries[m.Slot]; q.excludes(e) == "" {
-			sc.found = append(sc.found, found{entry: e, relevance: m.Relevance})
+	matches := sh.mu.index.Search(&sc.index, q.text)
+	kept, best := matches[:0], 0.0
+	for _, m := range matches {
+		if q.excludes(sh.mu.entries[m.Slot]) == "" {
+			kept = append(kept, m)
+			if m.Relevance > best {
+				best = m.Relevance
+			}
 		}
 	}
+	// What is not near the best is below all that is, whatever else is found
+	// in other scopes: it is not needed where n are near.
+	if sh.take(sc, kept, best, true) < n {
+		sh.take(sc, kept, best, false)
+	}
+}
+
+// take adds those matches to sc.found that are near the best, or those that
+// are not, and returns how many they are. The latest come first: few of what
+// follows is better.
+func (sh *shard) take(sc *scratch, matches []lexical.Match, best float64, near bool) int {
+	before := len(sc.found)
+	for i := len(matches) - 1; i >= 0; i-- {
+		if m := &matches[i]; (m.Relevance >= gate*best) == near {
+			sc.found = append(sc.found, found{entry: sh.mu.entries[m.Slot], relevance: m.Relevance})
+		}
+	}
+	return len(sc.found) - before
 }
 
 // with calls fn with a checked query and memory to work in.
@@ -162,7 +186,7 @@ func (b *Bank) release(sc *scratch) {
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	var hits []Hit
 	err := s.with(ctx, &q, func(sc *scratch) error {
-		s.find(sc)
+		s.find(sc, sc.query.k)
 		hits = s.hits(sc, top(sc.found, sc.query.k))
 		return nil
 	})
@@ -185,10 +209,13 @@ func (s Space) hits(sc *scratch, fs []found) []Hit {
 }
 
 func (s Space) parts(q *query, f *found) Parts {
+	if !f.near {
+		f.effectiveness, f.recency = f.counts.effectiveness(q.situation), q.recency(f.entry)
+	}
 	return Parts{
 		Relevance:     f.relevance,
-		Effectiveness: f.counts.effectiveness(q.situation),
-		Recency:       q.recency(f.entry),
+		Effectiveness: f.effectiveness,
+		Recency:       f.recency,
 		BaseLevel:     q.baseLevel(f.entry),
 		Spreading:     s.spreading(q, f.rec),
 		Near:          f.near,

@@ -374,3 +374,49 @@ func TestMetamorphic(t *testing.T) {
 		})))
 	})
 }
+
+// Recall looks for the best alone; Explain puts all in order.
+func TestRecallReturnsTheFirstOfAll(t *testing.T) {
+	t.Parallel()
+	words := []string{"red", "green", "blue", "black", "white"}
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newClock()
+		b := open(t, store.NewMem(), c)
+		spaces := []memory.Space{b.In("acme/a"), b.In("acme/b")}
+		text := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 3).Draw(t, "words"), " ")
+		})
+		var all []memory.ID
+		for i := range rapid.IntRange(1, 30).Draw(rt, "records") {
+			d := memory.Draft{Kind: memory.Episode, Content: text.Draw(rt, "content"), Key: fmt.Sprint("key-", i)}
+			d.At = c.now().Add(-time.Duration(rapid.IntRange(0, 3).Draw(rt, "age")) * 400 * time.Nanosecond)
+			if rapid.Bool().Draw(rt, "web") {
+				d.Source.Origin = memory.Web
+			}
+			s := spaces[rapid.IntRange(0, 1).Draw(rt, "space")]
+			id := remember(t, s, d)
+			all = append(all, id)
+			if rapid.IntRange(0, 3).Draw(rt, "used") == 0 {
+				used(t, s, 1, fmt.Sprint("use-", i), id)
+				c.move(time.Hour)
+			}
+		}
+		q := memory.Query{Text: text.Draw(rt, "text"), K: rapid.IntRange(1, 12).Draw(rt, "k"), Inject: rapid.Bool().Draw(rt, "inject"), Also: []memory.Scope{"acme/b"}}
+		want := []memory.ID{}
+		ranked := make(map[int]memory.Explanation)
+		for _, id := range all {
+			x, err := spaces[0].Explain(context.Background(), q, id)
+			require.NoError(t, err)
+			ranked[x.Rank] = x
+		}
+		for i := 1; i <= q.K && ranked[i].ID != ""; i++ {
+			want = append(want, ranked[i].ID)
+		}
+		hits := recall(t, spaces[0], q)
+		require.Equal(t, want, ids(hits))
+		for i, h := range hits {
+			require.Equal(t, ranked[i+1].Score, h.Score)
+			require.Equal(t, ranked[i+1].Parts, h.Parts)
+		}
+	})
+}

@@ -133,10 +133,18 @@ func (r Record) Clone() Record {
 	return r
 }
 
-// own makes r's slices its own.
+// own makes r's slices its own. Most records have none: it leaves these alone.
 func (r *Record) own() {
-	r.Links = slices.Clone(r.Links)
-	r.Variants = slices.Clone(r.Variants)
-	r.Vector = slices.Clone(r.Vector)
-	r.Plan = slices.Clone(r.Plan)
+	if r.Links != nil {
+		r.Links = slices.Clone(r.Links)
+	}
+	if r.Variants != nil {
+		r.Variants = slices.Clone(r.Variants)
+	}
+	if r.Vector != nil {
+		r.Vector = slices.Clone(r.Vector)
+	}
+	if r.Plan != nil {
+		r.Plan = slices.Clone(r.Plan)
+	}
 }

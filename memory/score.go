@@ -20,9 +20,10 @@ const (
 // found is a record that a query found, before it is copied for the caller.
 type found struct {
 	*entry
-	relevance float64
-	near      bool
-	score     float64
+	relevance              float64
+	near                   bool
+	effectiveness, recency float64 // if near
+	score                  float64
 }
 
 // better orders hits: by score, then the newer, then by ID.
@@ -31,6 +32,10 @@ func better(a, b *found) int {
 	case a.score > b.score:
 		return -1
 	case a.score < b.score:
+		return 1
+	case a.at > b.at:
+		return -1
+	case a.at < b.at:
 		return 1
 	}
 	return cmp.Or(
@@ -46,13 +51,16 @@ func better(a, b *found) int {
 func (q *query) weigh(fs []found) {
 	best := 0.0
 	for i := range fs {
-		best = max(best, fs[i].relevance)
+		if fs[i].relevance > best { // cheaper than max, which heeds NaN
+			best = fs[i].relevance
+		}
 	}
 	for i := range fs {
 		f := &fs[i]
 		f.score = relevanceWeight * f.relevance
 		if f.near = f.relevance >= gate*best; f.near {
-			f.score += effectivenessWeight*f.counts.effectiveness(q.situation) + recencyWeight*q.recency(f.entry)
+			f.effectiveness, f.recency = f.counts.effectiveness(q.situation), q.recency(f.entry)
+			f.score += effectivenessWeight*f.effectiveness + recencyWeight*f.recency
 		}
 	}
 }

@@ -38,6 +38,7 @@ type entry struct {
 	rec    *Record
 	counts *counts
 	rev    store.Revision // of the record, not of the counters
+	at     instant        // rec.At, less what is below a microsecond
 	slot   uint32
 }
 
@@ -103,7 +104,7 @@ func (sh *shard) put(r *Record, d lexical.Doc, c *counts, rev store.Revision, me
 		sh.removeLocked(id)
 	}
 	slot := uint32(len(sh.mu.entries))
-	sh.mu.entries = append(sh.mu.entries, &entry{r, c, rev, slot})
+	sh.mu.entries = append(sh.mu.entries, &entry{r, c, rev, instantOf(r.At), slot})
 	sh.mu.index.Put(slot, d)
 	sh.mu.live++
 	if sh.mu.dim == 0 {
@@ -161,7 +162,8 @@ func (sh *shard) count(changes ...change) {
 	defer sh.mu.Unlock()
 	for i, c := range changes {
 		if e := sh.entryLocked(c.id); e != nil {
-			fresh[i] = entry{e.rec, c.counts, e.rev, e.slot}
+			fresh[i] = *e
+			fresh[i].counts = c.counts
 			sh.mu.entries[e.slot] = &fresh[i]
 		}
 	}

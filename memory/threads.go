@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -22,7 +23,7 @@ const (
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
-		s.find(sc)
+		s.find(sc, math.MaxInt)
 		fs := slices.DeleteFunc(sc.found, func(f found) bool { return f.rec.Thread == "" })
 		slices.SortFunc(fs, func(a, b found) int { return better(&a, &b) })
 		for _, t := range groupThreads(fs, sc.query.k) {

@@ -75,6 +75,7 @@ func (ix *Index) score(sc *Scratch, w *word, mean float64, all bool) {
 		return
 	}
 	gain := w.weight * (k1 + 1)
+	inverse := 1 / mean // exact: the mean is a power of two
 	for _, p := range ix.terms[w.id].posts {
 		if sc.scores[p.slot] == 0 {
 			if !all {
@@ -83,7 +84,7 @@ func (ix *Index) score(sc *Scratch, w *word, mean float64, all bool) {
 			sc.touched = append(sc.touched, p.slot)
 		}
 		tf := float64(p.tf)
-		sc.scores[p.slot] += gain * tf / (tf + k1*(1-b+b*ix.length[p.slot]/mean))
+		sc.scores[p.slot] += gain * tf / (tf + k1*(1-b+b*ix.length[p.slot]*inverse))
 	}
 }
 
