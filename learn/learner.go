@@ -118,9 +118,10 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 		}
 	}
 	var err error
+	var credited memory.ID
 	switch {
 	case o.Goal == Delivered && o.Plan != nil:
-		if lessons.Chunk, err = l.chunk(ctx, &o); err != nil {
+		if lessons.Chunk, credited, err = l.chunk(ctx, &o); err != nil {
 			return lessons, fmt.Errorf("chunk: %w", err)
 		}
 	case o.Goal == Blocked:
@@ -130,7 +131,7 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 		}
 	}
 	for _, scope := range o.scopes() {
-		f, ok := o.feedback(scope, lessons.credited())
+		f, ok := o.feedback(scope, credited)
 		if !ok {
 			continue
 		}
@@ -155,25 +156,21 @@ type Lessons struct {
 	Misled  []memory.ID    // memories charged with a failure
 }
 
-// credited is the pattern that Remember has credited with the delivery.
-func (l *Lessons) credited() memory.ID {
-	if l.Chunk.Disposition == memory.Strengthened && l.Chunk.ID != "" {
-		return l.Chunk.Into
-	}
-	return ""
-}
-
 // chunk strengthens the pattern that says what the outcome teaches, or
-// remembers one. One that was injected needs no search: that it was used is
-// all that there is to say.
-func (l *Learner) chunk(ctx context.Context, o *Outcome) (memory.Receipt, error) {
+// remembers one, and returns the pattern that has its credit for the delivery
+// by that. One that was injected needs no search, and gets its credit by
+// feedback: that it was used is all that there is to say.
+func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, credited memory.ID, err error) {
 	if id := o.known(o.trigger(), patternText(o)); id != "" {
 		if !slices.Contains(o.Utilized, id) {
 			o.Utilized = append(slices.Clip(o.Utilized), id)
 		}
-		return memory.Receipt{Disposition: memory.Strengthened, Into: id}, nil
+		return memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}, "", nil
 	}
-	return l.Chunk(ctx, *o)
+	if r, err = l.Chunk(ctx, *o); err != nil {
+		return r, "", err
+	}
+	return r, r.Into, nil
 }
 
 // Chunk remembers the plan that delivered a goal as a pattern, or strengthens
