@@ -52,13 +52,13 @@ func (f *Feedback) check() error {
 	return nil
 }
 
-// of returns what the feedback says of the record that the id names, 0 for
-// nothing.
+// of returns what the feedback says of the record that an id in Injected or
+// Misled names, 0 for nothing.
 func (f *Feedback) of(id ID) effect {
 	switch {
 	case slices.Contains(f.Misled, id):
 		return misled
-	case !f.Delivered || !slices.Contains(f.Injected, id):
+	case !f.Delivered:
 		return 0
 	case slices.Contains(f.Utilized, id):
 		return helped
@@ -134,7 +134,8 @@ type saying struct {
 // effects returns the new counters of the records that the feedback is about.
 // Those of one feedback lie side by side in memory.
 func (sh *shard) effects(f *Feedback, now time.Time) []change {
-	said, known := sh.said(f)
+	var few [8]saying
+	said, known := sh.said(few[:0], f)
 	hash := hashSituation(f.Situation)
 	changes := make([]change, 0, len(said))
 	all := make([]counts, len(said))
@@ -152,10 +153,10 @@ func (sh *shard) effects(f *Feedback, now time.Time) []change {
 	return changes
 }
 
-// said returns what the feedback says of which record, and how many situations
-// these know. A record that is named twice, by a former id too, counts once.
-func (sh *shard) said(f *Feedback) (said []saying, situations int) {
-	said = make([]saying, 0, len(f.Injected)+len(f.Misled))
+// said appends to said what the feedback says of which record, and counts the
+// situations that these know. A record that is named twice, by a former id too,
+// counts once.
+func (sh *shard) said(said []saying, f *Feedback) (_ []saying, situations int) {
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
 	for _, ids := range [2][]ID{f.Injected, f.Misled} {

@@ -15,6 +15,7 @@ type shard struct {
 	scope  Scope
 	part   string // of keys
 	counts string // prefix of the keys of counters
+	marks  string // prefix of the keys of feedback
 
 	// edit is held by whoever changes a record that exists, from reading it
 	// until the change is in the store and in memory. Whoever stores a new
@@ -58,7 +59,7 @@ func (e *entry) copy(r *Record) {
 
 func newShard(s Scope) *shard {
 	sh := &shard{scope: s, part: scopePart(s)}
-	sh.counts = key.Prefix(root, countsPart, sh.part)
+	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	sh.claims.held = make(map[string]chan struct{})
 	sh.mu.slots = make(map[ID]uint32)
 	sh.mu.fan = make(map[ID]int)

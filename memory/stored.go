@@ -39,7 +39,8 @@ func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, s
 // feedbackKey hashes the host's key: what is not kept cannot leak.
 func (sh *shard) feedbackKey(k string) string {
 	sum := digest("feedback", k)
-	return key.Join(root, feedbackPart, sh.part, encodeID(sum[:15]))
+	var id [idLength]byte
+	return sh.marks + string(base.AppendEncode(id[:0], sum[:15]))
 }
 
 // storedRecord is a Record on disk, without its counters.
