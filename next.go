@@ -140,19 +140,16 @@ func (t *turn) outcome(n next) learn.Outcome {
 	return o
 }
 
+// note keeps what was learned.
 func (t *turn) note(l learn.Lessons) {
-	var ids []memory.ID
+	before := len(t.s.Learned)
 	for _, r := range [...]memory.Receipt{l.Chunk, l.Failure} {
-		switch {
-		case r.Into != "":
-			ids = append(ids, r.Into)
-		case r.ID != "":
-			ids = append(ids, r.ID)
+		if r.ID != "" && !slices.Contains(t.s.Learned, r.ID) {
+			t.s.Learned = appendTo(t.s.Learned, r.ID)
 		}
 	}
-	if len(ids) > 0 {
-		t.s.Learned = union(t.s.Learned, ids)
-		t.emit(EventLearned, Event{IDs: ids})
+	if l.Chunk.ID != "" || l.Failure.ID != "" {
+		t.emit(EventLearned, Event{IDs: t.s.Learned[before:]})
 	}
 }
 

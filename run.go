@@ -327,16 +327,26 @@ func (a *Agent) reportOf(ctx context.Context, s *State) (*Report, error) {
 		Pivots: slices.Clone(s.Pivots), Learned: slices.Clone(s.Learned),
 		Started: at(s.Started), Ended: at(s.Ended),
 	}
-	if len(s.Tracker) > 0 {
-		tracker := iar.NewTracker(&iar.Options{History: s.Tracker})
-		r.Resonance, r.Findings = tracker.Trend(maxTracked), tracker.Issues()
-	}
+	r.Resonance, r.Findings = resonance(s.Tracker)
 	if s.Status == Asking {
 		r.Questions = slices.Clone(s.goal().Questions)
 	}
 	var err error
 	r.Deliveries, err = a.lineage(ctx, s)
 	return r, err
+}
+
+// resonance returns the trend of a run's reflections, and what there is to say
+// about it.
+func resonance(entries []iar.Entry) (trend []float64, findings []iar.Finding) {
+	switch {
+	case len(entries) == 0:
+		return nil, nil
+	case len(entries) == 1 && entries[0].Resonance >= iar.LowResonance:
+		return []float64{entries[0].Resonance}, nil // as the tracker would
+	}
+	tracker := iar.NewTracker(&iar.Options{History: entries})
+	return tracker.Trend(len(entries)), tracker.Issues()
 }
 
 // lineage returns the deliveries of a run, with outputs that are records of
