@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -135,19 +136,20 @@ func (sh *shard) find(sc *scratch, n int) {
 		}
 	}
 	// What is not near the best is below all that is, whatever else is found
-	// in other scopes: it is not needed where n are near.
-	if sh.take(sc, kept, best, true) < n {
-		sh.take(sc, kept, best, false)
+	// in other scopes, and counts by its relevance alone.
+	near := sh.take(sc, kept, gate*best, math.Inf(1))
+	if near < n {
+		sh.take(sc, kept, nth(kept, gate*best, n-near), gate*best)
 	}
 }
 
-// take adds those matches to sc.found that are near the best, or those that
-// are not, and returns how many they are. The latest come first: few of what
-// follows is better.
-func (sh *shard) take(sc *scratch, matches []lexical.Match, best float64, near bool) int {
+// take adds the matches to sc.found whose relevance is at least from and below
+// to, and returns how many they are. The latest come first: few of what follows
+// is better.
+func (sh *shard) take(sc *scratch, matches []lexical.Match, from, to float64) int {
 	before := len(sc.found)
 	for i := len(matches) - 1; i >= 0; i-- {
-		if m := &matches[i]; (m.Relevance >= gate*best) == near {
+		if m := &matches[i]; from <= m.Relevance && m.Relevance < to {
 			sc.found = append(sc.found, found{entry: sh.mu.entries[m.Slot], relevance: m.Relevance})
 		}
 	}
