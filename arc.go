@@ -170,8 +170,11 @@ type Agent struct {
 // is missing; with dir "" everything is kept in memory. Close closes the
 // store. The errors are New's and those of badger.Open.
 func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err // before anything is created on disk, as what follows
+	}
 	if err := checkHost(host, opts); err != nil {
-		return nil, err // before anything is created on disk
+		return nil, err
 	}
 	var st store.Store = store.NewMem()
 	if dir != "" {
