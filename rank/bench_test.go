@@ -38,7 +38,7 @@ func BenchmarkScore(b *testing.B) {
 		for _, p := range []struct {
 			name   string
 			policy rank.Policy
-		}{{"observed", book.Observed()}, {"weighted", book.Weighted()}} {
+		}{{"observed", book.Observed()}, {"weighted", book.Weighted()}, {"learned", book.Learned(nil)}} {
 			b.Run(fmt.Sprintf("%s/n=%d", p.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

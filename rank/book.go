@@ -28,6 +28,9 @@ type Options struct {
 	// Sanitizer takes secrets out of a situation's key before it is stored;
 	// nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
+	// Stationary tells Learned that candidates do not change: it then does
+	// not look for changes of quality, and old samples count like new ones.
+	Stationary bool
 	// Sync makes Observe wait until the sample is in the store.
 	Sync bool
 }
@@ -62,7 +65,18 @@ type Book struct {
 		sync.RWMutex
 		closed  bool
 		members map[string]*member // by candidate, those that are loaded
+		pairs   map[string]pairs   // by skill, the windows of members
+		models  map[string]*model  // by skill, those that are loaded
 	}
+}
+
+// pairs are the windows of a skill by candidate. They are those of the
+// members, for finding one with a single look.
+type pairs map[string]pair
+
+type pair struct {
+	member *member
+	window *window
 }
 
 // member is a candidate in memory. Whoever has the turn may read it, and write
@@ -84,6 +98,8 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	b := &Book{st: st, w: flush.New(st), opts: o, turn: make(chan struct{}, 1)}
 	b.turn <- struct{}{}
 	b.mu.members = make(map[string]*member)
+	b.mu.pairs = make(map[string]pairs)
+	b.mu.models = make(map[string]*model)
 	return b, nil
 }
 
@@ -105,7 +121,6 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
-	s.Situation.Key = b.opts.Sanitizer.Sanitize(s.Situation.Key)
 	if err := b.observe(ctx, &s); err != nil {
 		return fmt.Errorf("observe %q: %w", s.Key, err)
 	}
@@ -132,18 +147,28 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if err != nil {
 		return err
 	}
+	known, err := b.model(ctx, s.Situation.Skill)
+	if err != nil {
+		return err
+	}
 	w := m.windows[s.Situation.Skill]
 	if w == nil {
 		w = new(window)
 	}
 	r := record{Seq: w.next}
 	r.fill(s)
+	r.Situation = b.opts.Sanitizer.Sanitize(r.Situation)
 	k := slotKey(s.Candidate, s.Situation.Skill, r.Seq)
 	v, err := codec.Encode(k, &r)
 	if err != nil {
 		return err
 	}
-	failed := b.w.Add(ctx, store.Op{Key: marker, Value: []byte{1}}, store.Op{Key: k, Value: v})
+	u := known.learn(s.fact(), b.opts.Stationary)
+	ops, err := u.puts([]store.Op{{Key: marker, Value: []byte{1}}, {Key: k, Value: v}}, s.Situation.Skill)
+	if err != nil {
+		return err
+	}
+	failed := b.w.Add(ctx, ops...)
 	if failed != nil {
 		// Either these were refused, or they were added and the error is
 		// that of an earlier group.
@@ -153,9 +178,23 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m.windows[s.Situation.Skill] = w
+	if w.next == 0 {
+		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
+	}
 	w.add(r.entry())
+	known.apply(u)
 	return failed
+}
+
+// enterLocked makes the window known that a member has for a skill.
+func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
+	m.windows[skill] = w
+	ps := b.mu.pairs[skill]
+	if ps == nil {
+		ps = make(pairs)
+		b.mu.pairs[skill] = ps
+	}
+	ps[candidate] = pair{m, w}
 }
 
 // take waits for the right to load and observe.

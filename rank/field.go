@@ -48,6 +48,7 @@ func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]cont
 	if b.mu.closed {
 		return nil, -1, store.ErrClosed
 	}
+	ps := b.mu.pairs[skill]
 	for i := range cs {
 		c := &cs[i]
 		if !unit(c.Prior) {
@@ -55,10 +56,14 @@ func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]cont
 		}
 		f := contender{index: i}
 		if c.Name != "" {
-			if f.member = b.mu.members[c.Name]; f.member == nil {
+			p := ps[c.Name]
+			if p.member == nil {
+				p.member = b.mu.members[c.Name]
+			}
+			if p.member == nil {
 				return nil, i, nil
 			}
-			f.window = f.member.windows[skill]
+			f.member, f.window = p.member, p.window
 		}
 		fs = append(fs, f)
 	}

@@ -100,16 +100,20 @@ func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
 		}
 		records[parts[3]] = append(records[parts[3]], r)
 	}
-	m := &member{windows: make(map[string]*window, len(records))}
+	windows := make(map[string]*window, len(records))
 	for skill, rs := range records {
 		w, err := replay(rs)
 		if err != nil {
 			return nil, fmt.Errorf("window of %q for %q: %w", candidate, skill, err)
 		}
-		m.windows[skill] = w
+		windows[skill] = w
 	}
+	m := &member{windows: make(map[string]*window, len(windows))}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for skill, w := range windows {
+		b.enterLocked(m, candidate, skill, w)
+	}
 	b.mu.members[candidate] = m
 	return m, nil
 }

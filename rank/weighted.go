@@ -85,8 +85,11 @@ func (b *Book) draw(s *Situation, candidate string, w *window) float64 {
 	h = hash(h, s.Key)
 	h = hash(h, candidate)
 	h = mix(h ^ mix(seen+1))
-	return (float64(h>>11) + 0.5) / (1 << 53)
+	return uniform(h)
 }
+
+// uniform returns the number in (0,1) that a hash stands for.
+func uniform(h uint64) float64 { return (float64(h>>11) + 0.5) / (1 << 53) }
 
 // hash continues h with the bytes of s (FNV-1a) and scrambles the result, so
 // that neither the boundaries between strings nor their last bytes show.
