@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/key"
@@ -53,8 +55,8 @@ func (o *Options) withDefaults() (Options, error) {
 }
 
 // Book keeps what came of each candidate's attempts, durably. It may be used
-// concurrently. A candidate is read from the store when it is first named,
-// and stays in memory.
+// concurrently. A candidate is read from the store when it is first named; its
+// figures then stay in memory, its samples while they are in use.
 type Book struct {
 	st   store.Store
 	w    *flush.Writer
@@ -67,6 +69,7 @@ type Book struct {
 		members map[string]*member // by candidate, those that are loaded
 		pairs   map[string]pairs   // by skill, the windows of members
 		models  map[string]*model  // by skill, those that are loaded
+		hot     *simplelru.LRU[*window, struct{}]
 	}
 }
 
@@ -100,7 +103,8 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	b.mu.members = make(map[string]*member)
 	b.mu.pairs = make(map[string]pairs)
 	b.mu.models = make(map[string]*model)
-	return b, nil
+	b.mu.hot, err = simplelru.NewLRU(hotWindows, func(w *window, _ struct{}) { w.ring = nil })
+	return b, err
 }
 
 // Observe adds a sample. It is idempotent on s.Key for all time. The sample
@@ -163,6 +167,10 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if err != nil {
 		return err
 	}
+	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
+	if err != nil {
+		return err
+	}
 	u := known.learn(s.fact(), b.opts.Stationary)
 	ops, err := u.puts([]store.Op{{Key: marker, Value: []byte{1}}, {Key: k, Value: v}}, s.Situation.Skill)
 	if err != nil {
@@ -181,7 +189,8 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if w.next == 0 {
 		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
 	}
-	w.add(r.entry())
+	w.add(r.entry(), out)
+	b.usedLocked(w)
 	known.apply(u)
 	return failed
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -25,7 +24,7 @@ func count(t *testing.T, st store.Store) int {
 	n := 0
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
-		switch key.Split(e.Key)[1] {
+		switch part(e.Key) {
 		case "seen", "slot":
 			n++
 		}

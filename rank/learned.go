@@ -26,7 +26,7 @@ type LearnedOptions struct {
 // explores with half of its variance. Those that will come are guessed to be
 // as many as those that came, and with few to come it does not pay to try out
 // many candidates (Bayati et al., 2020).
-const patience = 10
+const patience = 20
 
 // Learned returns the policy that learns from every sample of a skill, also
 // from those that have left the window. The score is what the candidate is
@@ -120,8 +120,8 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, o
 	}
 }
 
-// combine averages over the models what the situation's context does to the
-// candidate. Only what is uncertain by key is worth exploring: a key comes
+// combine averages over the models what the situation's context does to all
+// candidates and to this one. Only what is uncertain by key is worth exploring: a key comes
 // back, features hardly do.
 func combine(h *head, views *[kinds]view, i int32, a *arm, mean float64) (shift, variance float64) {
 	total := 0.0
@@ -143,6 +143,7 @@ func combine(h *head, views *[kinds]view, i int32, a *arm, mean float64) (shift,
 		if i >= 0 {
 			n, sum = v.evidence(i, a)
 		}
+		shift += h.of[k] / total * v.shared
 		for j, s := range spreads {
 			d, d2 := shrink(h, n, sum, mean+v.shared, s*s*unit*unit)
 			shift += h.weight[k][j] / total * d

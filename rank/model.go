@@ -24,7 +24,7 @@ const (
 	priorSpread     = 0.15 // standard deviation of the candidates' means …
 	priorSpreadN    = 3    // … worth this many candidates
 	priorMeanWeight = 4    // precision of the prior of their mean, 0.5
-	sharedSpread    = 0.1  // standard deviation of what a context does to all
+	sharedSpread    = 0.15 // standard deviation of what a context does to all
 	keepLoss        = 0.9995
 	maxEvidence     = 2000 // samples that a mean remembers, the older less
 	cardWeight      = 5    // samples of a skill that weigh as much as a card
@@ -69,10 +69,16 @@ func newHead() head {
 	return h
 }
 
-// scale is the unit of worth.
+// ranged reports whether the rewards seen have a range.
+func (h *head) ranged() bool { return h.hi-h.lo > leastScale }
+
+// scale is the unit of worth. Before rewards have a range it is a guess.
 func (h *head) scale() float64 {
-	if r := h.hi - h.lo; r > leastScale {
-		return r
+	switch {
+	case h.ranged():
+		return h.hi - h.lo
+	case h.rewarded:
+		return max(1, math.Abs(h.hi))
 	}
 	return 1
 }
@@ -107,13 +113,22 @@ func (h *head) derive() {
 	}
 }
 
-// widen takes a reward into the range.
-func (h *head) widen(reward float64) {
+// widen takes a reward into the range. It reports whether there was one
+// before; if not, what was learned of errors and spreads was in another unit
+// and is dropped.
+func (h *head) widen(reward float64) bool {
+	was := h.ranged()
 	if !h.rewarded {
 		h.lo, h.hi, h.rewarded = reward, reward, true
-		return
 	}
 	h.lo, h.hi = min(h.lo, reward), max(h.hi, reward)
+	if !was {
+		u := priorSpread * h.scale()
+		h.spread2 = u * u
+		h.sum2, h.n2 = 0, 0
+		h.loss = [kinds][len(spreads)]float64{}
+	}
+	return was
 }
 
 // arm is what a model knows of a candidate.
@@ -194,17 +209,17 @@ func (m *model) learn(f *fact, stationary bool) *update {
 	if !f.known {
 		return u
 	}
-	h := &u.head
+	h, drift := &u.head, 0.0
 	h.n++
-	if f.rewarded {
-		h.widen(f.worth)
+	if !f.rewarded || h.widen(f.worth) {
+		e := m.predict(u, f)
+		h.sum2 = keepLoss*h.sum2 + e*e
+		h.n2 = keepLoss*h.n2 + 1
+		drift = e / math.Sqrt(h.noise2)
 	}
-	e := m.predict(u, f)
-	h.sum2 = keepLoss*h.sum2 + e*e
-	h.n2 = keepLoss*h.n2 + 1
 	u.arm.add(f.worth)
 	if !stationary {
-		u.arm.watch(e/math.Sqrt(h.noise2), f.worth)
+		u.arm.watch(drift, f.worth)
 	}
 	h.derive()
 	m.refresh(u)
@@ -284,7 +299,7 @@ func (m *model) refresh(u *update) {
 // low is the worth that a card of zero claims; low plus scale is that of a
 // card of one.
 func (h *head) low() float64 {
-	if h.hi-h.lo > leastScale {
+	if h.ranged() {
 		return h.lo
 	}
 	return 0

@@ -14,7 +14,7 @@ import (
 )
 
 func policies(book *rank.Book) map[string]rank.Policy {
-	return map[string]rank.Policy{"observed": book.Observed(), "weighted": book.Weighted()}
+	return map[string]rank.Policy{"observed": book.Observed(), "weighted": book.Weighted(), "learned": book.Learned(nil)}
 }
 
 func TestBadCandidates(t *testing.T) {

@@ -3,6 +3,7 @@ package rank
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -32,12 +33,12 @@ type weighted struct{ b *Book }
 func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
 	var buf [few]contender
 	b := p.b
-	fs, err := b.field(ctx, buf[:0], s.Skill, cs)
+	since := b.opts.Now().Add(-Day).UnixNano()
+	fs, err := b.awakeField(ctx, buf[:0], s.Skill, cs, since)
 	if err != nil {
 		return nil, err
 	}
 	defer b.mu.RUnlock()
-	since := b.opts.Now().Add(-Day).UnixNano()
 	total := 0.0
 	for i := range fs {
 		total += fs[i].member.health(since).weight()
@@ -61,6 +62,24 @@ func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 		}}
 	}
 	return out, nil
+}
+
+// awakeField is field with the samples since then in memory.
+func (b *Book) awakeField(ctx context.Context, buf []contender, skill string, cs []Candidate, since int64) ([]contender, error) {
+	for {
+		fs, err := b.field(ctx, buf, skill, cs)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(fs, func(f contender) bool { return !f.member.awake(since) })
+		if i < 0 {
+			return fs, nil
+		}
+		b.mu.RUnlock()
+		if err := b.wakeAll(ctx, cs[i].Name, fs[i].member, since); err != nil {
+			return nil, fmt.Errorf("score: %w", err)
+		}
+	}
 }
 
 func (h Health) weight() float64 { return h.SuccessRate / (1 + h.CostPerSuccess) }
