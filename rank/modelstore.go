@@ -129,8 +129,8 @@ func (r *headRecord) head() (head, bool) {
 		seen: r.Seen, n: r.N, lo: r.Lo, hi: r.Hi, rewarded: r.Rewarded,
 		sum2: r.Sum2, n2: r.N2, mean: r.Mean, spread2: r.Spread2,
 	}
-	if len(r.Loss) != kinds*len(spreads) || !(r.N >= 0 && r.Sum2 >= 0 && r.N2 >= 0 && r.Spread2 > 0) ||
-		!allFinite(r.N, r.Lo, r.Hi, r.Sum2, r.N2, r.Mean, r.Spread2) || !allFinite(r.Loss...) ||
+	if len(r.Loss) != kinds*len(spreads) || !(r.N >= 0 && r.Sum2 >= 0 && r.N2 >= 0 && r.Spread2 >= 1e-36) ||
+		!sane(r.N, r.Lo, r.Hi, r.Sum2, r.N2, r.Mean, r.Spread2) || !sane(r.Loss...) ||
 		!(math.Abs(r.Lo) <= MaxReward && math.Abs(r.Hi) <= MaxReward) {
 		return head{}, false
 	}
@@ -141,9 +141,11 @@ func (r *headRecord) head() (head, bool) {
 	return h, true
 }
 
-func allFinite(fs ...float64) bool {
+// sane reports whether Observe could have come to the figures: rewards are
+// bounded, and so are their sums.
+func sane(fs ...float64) bool {
 	for _, f := range fs {
-		if !finite(f) {
+		if !(math.Abs(f) <= 1e36) {
 			return false
 		}
 	}
@@ -164,7 +166,7 @@ func (r *armRecord) arm() (arm, bool) {
 		up:   change{r.Up[0], r.Up[1], r.Up[2]},
 		down: change{r.Down[0], r.Down[1], r.Down[2]},
 	}
-	return a, r.Index >= 0 && r.N >= 0 && allFinite(r.N, r.Sum) && allFinite(r.Up[:]...) && allFinite(r.Down[:]...)
+	return a, r.Index >= 0 && r.N >= 0 && sane(r.N, r.Sum) && sane(r.Up[:]...) && sane(r.Down[:]...)
 }
 
 func (c *setting) record() *settingRecord {
@@ -179,12 +181,12 @@ func (c *setting) record() *settingRecord {
 
 func (r *settingRecord) setting(arms int) (*setting, bool) {
 	c := &setting{weight: r.Weight, moved: r.Moved, used: r.Used, cells: make([]cell, len(r.Cells))}
-	ok := len(r.Cells) <= maxCells && allFinite(r.Weight, r.Moved)
+	ok := len(r.Cells) <= maxCells && sane(r.Weight, r.Moved)
 	for i, x := range r.Cells {
 		c.cells[i] = cell{
 			arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum, weight: x.Weight, moved: x.Moved, used: x.Used,
 		}
-		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && allFinite(x.N, x.Sum, x.Weight, x.Moved)
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && sane(x.N, x.Sum, x.Weight, x.Moved)
 	}
 	return c, ok
 }
@@ -205,16 +207,16 @@ func (r *pointRecord) point(arms, features int) (point, bool) {
 	}
 	for i, x := range r.Cells {
 		p.cells[i] = pointCell{arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum}
-		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && allFinite(x.N, x.Sum)
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && sane(x.N, x.Sum)
 	}
 	return p, ok
 }
 
 func (r *axesRecord) valid() bool {
 	ok := r.N > 0 && finite(r.N) && len(r.Mean) == len(r.M2) && len(r.Mean) > 0 && len(r.Mean) <= MaxFeatures &&
-		r.Next >= 0 && r.Next < maxPoints && allFinite(r.Mean...) && allFinite(r.M2...)
+		r.Next >= 0 && r.Next < maxPoints && sane(r.Mean...)
 	for _, m2 := range r.M2 {
-		ok = ok && m2 >= 0
+		ok = ok && m2 >= 0 && finite(m2)
 	}
 	return ok
 }

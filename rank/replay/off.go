@@ -71,7 +71,7 @@ func Off(ctx context.Context, l Learner, ds []Decision, opts *Options) (*Report,
 		model := m.of(chosen, d.Situation.Key)
 		dr = append(dr, model+weight*(worth-m.of(s.Candidate, d.Situation.Key)))
 		m.add(s.Candidate, d.Situation.Key, worth)
-		if err := observe(ctx, l, d, s, fmt.Sprintf("off/%d", turn)); err != nil {
+		if err := observe(ctx, l, d, s, fmt.Sprintf("%s/%d", o.Prefix, turn)); err != nil {
 			return nil, fmt.Errorf("decision %d: %w", i, err)
 		}
 	}

@@ -66,6 +66,9 @@ type Options struct {
 	Seed uint64
 	// InOrder keeps the decisions in the order of the log.
 	InOrder bool
+	// Prefix begins the keys of samples that have none; empty: "replay". A
+	// Book that sees several replays needs one for each.
+	Prefix string
 	// Worth is what an outcome is worth; nil: [Worth]. It is for counting
 	// only: what a Learner sees is the sample.
 	Worth func(rank.Sample) float64
@@ -78,6 +81,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if out.Worth == nil {
 		out.Worth = Worth
+	}
+	if out.Prefix == "" {
+		out.Prefix = "replay"
 	}
 	return out
 }
@@ -161,7 +167,7 @@ func Run(ctx context.Context, l Learner, ds []Decision, opts *Options) (*Result,
 		if s == nil {
 			continue
 		}
-		if err := observe(ctx, l, d, s, fmt.Sprintf("replay/%d", turn)); err != nil {
+		if err := observe(ctx, l, d, s, fmt.Sprintf("%s/%d", o.Prefix, turn)); err != nil {
 			return nil, fmt.Errorf("decision %d: %w", i, err)
 		}
 		r.Chosen[name]++
