@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/arc-learn/arc/internal/key"
 )
@@ -87,36 +88,51 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 		return nil, err
 	}
 	defer l.b.mu.RUnlock()
+	var room [few]estimate
+	es := slices.Grow(room[:0], len(fs))[:len(fs)]
+	l.score(m, &s, cs, es)
+	for i := range fs {
+		fs[i].by = es[i].mean + es[i].context + es[i].draw
+	}
+	var ranks [few]int32
 	out := make([]Scored, len(fs))
-	l.score(m, &s, cs, fs, out)
-	sortObserved(fs, cs)
-	arrange(fs, out)
+	for rank, i := range sortObserved(ranks[:0], fs, cs) {
+		e, o := &es[i], &out[rank]
+		o.Candidate, o.Score, o.Samples = cs[i], e.mean+e.context, fs[i].window.samples()
+		o.Parts.Basis, o.Parts.Known = Estimated, e.known
+		o.Parts.Mean, o.Parts.Context, o.Parts.Spread, o.Parts.Draw = e.mean, e.context, e.spread, e.draw
+	}
 	return out, nil
 }
 
-// score fills out, in the order of cs, and sets what fs is ordered by.
-func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, out []Scored) {
+// estimate is what a model makes of a candidate in a situation.
+type estimate struct {
+	known                       int
+	mean, context, spread, draw float64
+}
+
+// score sets the estimates of the candidates.
+func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 	h := &m.head
 	var views [kinds]view
 	views[byKey], views[byFeatures] = m.keyView(s.Key), m.nearView(s.Features)
 	defer views[byFeatures].release()
 	seed := l.draws(h, s)
+	var none arm
 	ramp := h.n / (h.n + patience*float64(max(1, len(m.arms))))
 	for i := range cs {
-		c, f := &cs[i], &fs[i]
-		a, index := &arm{}, int32(-1)
+		c, e := &cs[i], &es[i]
+		a, index := &none, int32(-1)
 		if j, ok := m.index[c.Name]; ok && c.Name != "" {
 			a, index = &m.arms[j], j
 		}
 		mean, variance := a.posterior(h, h.prior(c.Prior))
 		shift, shift2 := combine(h, &views, index, a, mean)
-		spread := l.opts.Explore * math.Sqrt(ramp*variance+shift2)
-		p := Parts{Basis: Estimated, Known: int(a.n + 0.5), Mean: mean, Context: shift, Spread: spread}
+		e.known, e.mean, e.context = int(a.n+0.5), mean, shift
+		e.spread = l.opts.Explore * math.Sqrt(ramp*variance+shift2)
 		if !l.opts.Greedy {
-			p.Draw = spread * normal(hash(seed, c.Name))
+			e.draw = e.spread * normal(hash(seed, c.Name))
 		}
-		f.by = mean + shift + p.Draw
-		out[i] = Scored{Candidate: *c, Score: mean + shift, Parts: p, Samples: f.window.samples()}
 	}
 }
 
@@ -169,15 +185,6 @@ func (l learned) draws(h *head, s *Situation) uint64 {
 // normal returns the standard normal deviate of a hash.
 func normal(h uint64) float64 {
 	return math.Sqrt2 * math.Erfinv(2*uniform(h)-1)
-}
-
-// arrange puts out, which is in the order of the input, in that of fs.
-func arrange(fs []contender, out []Scored) {
-	var buf [few]Scored
-	in := append(buf[:0], out...)
-	for i := range fs {
-		out[i] = in[fs[i].index]
-	}
 }
 
 // learnedField returns the contenders and the model of the skill. It returns

@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -51,12 +50,12 @@ func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 		// (Efraimidis and Spirakis, 2006).
 		f.by = math.Log(b.draw(&s, cs[i].Name, f.window)) / chance
 	}
-	slices.SortStableFunc(fs, func(f, g contender) int { return cmp.Compare(g.by, f.by) })
+	var ranks [few]int32
 	out := make([]Scored, len(fs))
-	for i := range fs {
+	for rank, i := range sortObserved(ranks[:0], fs, cs) {
 		f := &fs[i]
 		h := f.member.health(since)
-		out[i] = Scored{Candidate: cs[f.index], Score: h.weight(), Samples: f.window.samples(), Parts: Parts{
+		out[rank] = Scored{Candidate: cs[i], Score: h.weight(), Samples: f.window.samples(), Parts: Parts{
 			Basis: Drawn, Known: h.Known, Success: h.SuccessRate, Cost: h.CostPerSuccess,
 			Chance: b.chance(h.weight(), total, len(fs)),
 		}}

@@ -21,8 +21,9 @@ type window struct {
 	latest int64   // time of the latest sample ever added
 	ring   []entry // by sequence number modulo Window; nil: at rest
 	sums   sums
-	score  float64 // of Observed, once the pair is warm
-	parts  Parts   // of the score
+
+	// Of Observed, once the pair is warm: the score and its terms.
+	score, success, confidence, wall float64
 }
 
 // full reports whether the next sample pushes one out.
