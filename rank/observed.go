@@ -27,7 +27,8 @@ const (
 //
 // The policy is greedy: it never tries the second best to learn more. And
 // both scores share one scale, so a card that claims 1.0 comes before a
-// candidate that was seen to succeed half of the time.
+// candidate that was seen to succeed half of the time. [Book.Learned] does
+// neither.
 func (b *Book) Observed() Policy { return observed{b} }
 
 type observed struct{ b *Book }
