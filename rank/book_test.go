@@ -280,11 +280,14 @@ func TestConcurrentObserve(t *testing.T) {
 			cs := []rank.Candidate{{Name: "c0"}, {Name: "c1"}, {Name: "c2"}}
 			for i := range samples { // every worker brings the same samples
 				s := rank.Sample{Key: fmt.Sprint(i), Candidate: fmt.Sprintf("c%d", i%3), Success: i%2 == 0}
+				s.Situation.Features = []float64{float64(i % 5)}
 				if book.Observe(t.Context(), s) != nil {
 					t.Error("observe failed")
 				}
-				if _, err := book.Weighted().Score(t.Context(), rank.Situation{}, cs); err != nil {
-					t.Error(err)
+				for _, policy := range policies(book) {
+					if _, err := policy.Score(t.Context(), s.Situation, cs); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 		})

@@ -133,6 +133,26 @@ func TestLearnedUsesFeaturesWhereTheyHelp(t *testing.T) {
 	require.ErrorIs(t, err, rank.ErrSituation)
 }
 
+// TestExtremeFeatures are numbers like any other.
+func TestExtremeFeatures(t *testing.T) {
+	t.Parallel()
+	extremes := []float64{0, math.MaxFloat64, -math.MaxFloat64, 1, 1e-40, -1e-75, math.SmallestNonzeroFloat64, 1e20}
+	for _, n := range []int{2, 3, len(extremes)} {
+		for first := range extremes {
+			book := open(t, store.NewMem(), nil)
+			for i := range n {
+				require.NoError(t, book.Observe(t.Context(), rank.Sample{
+					Key: fmt.Sprint(i), Candidate: "a", Success: i%2 == 0,
+					Situation: rank.Situation{Features: []float64{extremes[(first+i)%len(extremes)], 1}},
+				}))
+			}
+			for _, x := range extremes {
+				score(t, book.Learned(nil), rank.Situation{Features: []float64{x, 1}}, "a", "b")
+			}
+		}
+	}
+}
+
 func TestLearnedWeighsTimeAndCost(t *testing.T) {
 	t.Parallel()
 	book := open(t, store.NewMem(), nil)

@@ -152,7 +152,7 @@ func (n *near) rescale() {
 	n.inv = slices.Grow(n.inv[:0], len(n.axes.m2))[:len(n.axes.m2)]
 	for i, m2 := range n.axes.m2 {
 		n.inv[i] = 0
-		if sd := math.Sqrt(m2 / n.axes.n); sd > 0 {
+		if sd := math.Sqrt(m2 / n.axes.n); sd > 1/maxFeature {
 			n.inv[i] = float32(1 / sd)
 		}
 	}
@@ -189,7 +189,8 @@ func (n *near) nearest(buf []neighbour, x []float32) []neighbour {
 	return buf
 }
 
-// distance stops early once it is limit or more.
+// distance stops early once it is limit or more. It is at most maxFeature, so
+// that it is always a number.
 func distance(x, y, inv []float32, limit float32) float32 {
 	y, inv = y[:len(x)], inv[:len(x)]
 	d := float32(0)
@@ -198,7 +199,7 @@ func distance(x, y, inv []float32, limit float32) float32 {
 			e := (x[i] - y[i]) * inv[i]
 			d += max(e, -e)
 		}
-		if d >= limit {
+		if d = min(d, maxFeature); d >= limit {
 			return limit
 		}
 	}

@@ -76,12 +76,13 @@ type Parts struct {
 	// Chance is the probability of coming first, in (0,1] (Drawn).
 	Chance float64
 	// Mean is the worth that is expected in any situation (Estimated).
-	Mean float64
+	Mean float64 `json:",omitzero"`
 	// Context is what the situation's key and features change (Estimated).
-	Context float64
+	Context float64 `json:",omitzero"`
 	// Spread is the standard deviation of the draw (Estimated), and Draw what
 	// it came to: the order is that of Mean + Context + Draw.
-	Spread, Draw float64
+	Spread float64 `json:",omitzero"`
+	Draw   float64 `json:",omitzero"`
 }
 
 // Policy orders candidates for a situation.
