@@ -3,6 +3,7 @@ package rank_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func BenchmarkScore(b *testing.B) {
 		for _, p := range []struct {
 			name   string
 			policy rank.Policy
-		}{{"observed", book.Observed()}, {"weighted", book.Weighted()}} {
+		}{{"observed", book.Observed()}, {"weighted", book.Weighted()}, {"learned", book.Learned(nil)}} {
 			b.Run(fmt.Sprintf("%s/n=%d", p.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -66,5 +67,37 @@ func BenchmarkObserve(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkScoreInContext scores 16 candidates by key and features: with 32
+// keys, and 256 points of 8 features that lie about at random.
+func BenchmarkScoreInContext(b *testing.B) {
+	book, cs := crew(b, 16)
+	rng := rand.New(rand.NewPCG(1, 1))
+	var s rank.Situation
+	for i := range 1024 {
+		if i%4 == 0 {
+			s = rank.Situation{Skill: "build", Key: fmt.Sprint(i % 32), Features: make([]float64, 8)}
+			for j := range s.Features {
+				s.Features[j] = rng.NormFloat64()
+			}
+		}
+		require.NoError(b, book.Observe(b.Context(), rank.Sample{
+			Key: fmt.Sprint(i), Candidate: cs[i%16].Name, Situation: s, Success: i%3 == 0,
+		}))
+	}
+	byKey := s
+	byKey.Features = nil
+	for name, s := range map[string]rank.Situation{"key": byKey, "features": s} {
+		b.Run(name, func(b *testing.B) {
+			learned := book.Learned(nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := learned.Score(b.Context(), s, cs); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/key"
@@ -28,6 +30,9 @@ type Options struct {
 	// Sanitizer takes secrets out of a situation's key before it is stored;
 	// nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
+	// Stationary tells Learned that candidates do not change: it then does
+	// not look for changes of quality, and old samples count like new ones.
+	Stationary bool
 	// Sync makes Observe wait until the sample is in the store.
 	Sync bool
 }
@@ -50,8 +55,8 @@ func (o *Options) withDefaults() (Options, error) {
 }
 
 // Book keeps what came of each candidate's attempts, durably. It may be used
-// concurrently. A candidate is read from the store when it is first named,
-// and stays in memory.
+// concurrently. A candidate is read from the store when it is first named; its
+// figures then stay in memory, its samples while they are in use.
 type Book struct {
 	st   store.Store
 	w    *flush.Writer
@@ -62,7 +67,19 @@ type Book struct {
 		sync.RWMutex
 		closed  bool
 		members map[string]*member // by candidate, those that are loaded
+		pairs   map[string]pairs   // by skill, the windows of members
+		models  map[string]*model  // by skill, those that are loaded
+		hot     *simplelru.LRU[*window, struct{}]
 	}
+}
+
+// pairs are the windows of a skill by candidate. They are those of the
+// members, for finding one with a single look.
+type pairs map[string]pair
+
+type pair struct {
+	member *member
+	window *window
 }
 
 // member is a candidate in memory. Whoever has the turn may read it, and write
@@ -84,7 +101,10 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	b := &Book{st: st, w: flush.New(st), opts: o, turn: make(chan struct{}, 1)}
 	b.turn <- struct{}{}
 	b.mu.members = make(map[string]*member)
-	return b, nil
+	b.mu.pairs = make(map[string]pairs)
+	b.mu.models = make(map[string]*model)
+	b.mu.hot, err = simplelru.NewLRU(hotWindows, func(w *window, _ struct{}) { w.ring = nil })
+	return b, err
 }
 
 // Observe adds a sample. It is idempotent on s.Key for all time. The sample
@@ -105,7 +125,6 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
-	s.Situation.Key = b.opts.Sanitizer.Sanitize(s.Situation.Key)
 	if err := b.observe(ctx, &s); err != nil {
 		return fmt.Errorf("observe %q: %w", s.Key, err)
 	}
@@ -132,18 +151,32 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if err != nil {
 		return err
 	}
+	known, err := b.model(ctx, s.Situation.Skill)
+	if err != nil {
+		return err
+	}
 	w := m.windows[s.Situation.Skill]
 	if w == nil {
 		w = new(window)
 	}
 	r := record{Seq: w.next}
 	r.fill(s)
+	r.Situation = b.opts.Sanitizer.Sanitize(r.Situation)
 	k := slotKey(s.Candidate, s.Situation.Skill, r.Seq)
 	v, err := codec.Encode(k, &r)
 	if err != nil {
 		return err
 	}
-	failed := b.w.Add(ctx, store.Op{Key: marker, Value: []byte{1}}, store.Op{Key: k, Value: v})
+	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
+	if err != nil {
+		return err
+	}
+	u := known.learn(s.fact(), b.opts.Stationary)
+	ops, err := u.puts([]store.Op{{Key: marker, Value: []byte{1}}, {Key: k, Value: v}}, s.Situation.Skill)
+	if err != nil {
+		return err
+	}
+	failed := b.w.Add(ctx, ops...)
 	if failed != nil {
 		// Either these were refused, or they were added and the error is
 		// that of an earlier group.
@@ -153,9 +186,24 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m.windows[s.Situation.Skill] = w
-	w.add(r.entry())
+	if w.next == 0 {
+		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
+	}
+	w.add(r.entry(), out)
+	b.usedLocked(w)
+	known.apply(u)
 	return failed
+}
+
+// enterLocked makes the window known that a member has for a skill.
+func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
+	m.windows[skill] = w
+	ps := b.mu.pairs[skill]
+	if ps == nil {
+		ps = make(pairs)
+		b.mu.pairs[skill] = ps
+	}
+	ps[candidate] = pair{m, w}
 }
 
 // take waits for the right to load and observe.

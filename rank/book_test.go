@@ -18,13 +18,16 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// count returns how many keys a store holds.
+// count returns how many keys a store holds, but for those of what is learned.
 func count(t *testing.T, st store.Store) int {
 	t.Helper()
 	n := 0
-	for _, err := range st.Scan(t.Context(), store.Range{}) {
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
-		n++
+		switch part(e.Key) {
+		case "seen", "slot":
+			n++
+		}
 	}
 	return n
 }
@@ -75,6 +78,7 @@ func TestBadSamples(t *testing.T) {
 		"skill":      func(s *rank.Sample) { s.Situation.Skill = long },
 		"features":   func(s *rank.Sample) { s.Situation.Features = make([]float64, rank.MaxFeatures+1) },
 		"cost":       func(s *rank.Sample) { s.CostUSD = 2 * rank.MaxCostUSD },
+		"reward":     func(s *rank.Sample) { r := -2.0 * rank.MaxReward; s.Reward = &r },
 		"tokens in":  func(s *rank.Sample) { s.TokensIn = rank.MaxTokens + 1 },
 		"tokens out": func(s *rank.Sample) { s.TokensOut = rank.MaxTokens + 1 },
 	} {
@@ -277,11 +281,14 @@ func TestConcurrentObserve(t *testing.T) {
 			cs := []rank.Candidate{{Name: "c0"}, {Name: "c1"}, {Name: "c2"}}
 			for i := range samples { // every worker brings the same samples
 				s := rank.Sample{Key: fmt.Sprint(i), Candidate: fmt.Sprintf("c%d", i%3), Success: i%2 == 0}
+				s.Situation.Features = []float64{float64(i % 5)}
 				if book.Observe(t.Context(), s) != nil {
 					t.Error("observe failed")
 				}
-				if _, err := book.Weighted().Score(t.Context(), rank.Situation{}, cs); err != nil {
-					t.Error(err)
+				for _, policy := range policies(book) {
+					if _, err := policy.Score(t.Context(), s.Situation, cs); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 		})

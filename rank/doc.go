@@ -17,10 +17,13 @@
 //	ss, err := book.Observed().Score(ctx, rank.Situation{Skill: "format"}, cards)
 //	fmt.Print(rank.Explain(ss))
 //
-// Two policies come with the Book. [Book.Observed] is a fixed formula over
+// Three policies come with the Book. [Book.Observed] is a fixed formula over
 // success, confidence and wall time, greedy and easy to predict.
 // [Book.Weighted] draws an order in which the better and cheaper come first
 // more often. Both see the last [Window] samples of a candidate and skill.
+// [Book.Learned] is the one to start with: it learns from all samples, goes by
+// the situation where that helps, tries out what it does not know, and notices
+// when a candidate changes. Package replay tries any of them on a log.
 //
 // All types are safe for concurrent use. Samples are in memory at once and in
 // the store with the next group of writes. A store holds one book, and one

@@ -21,6 +21,9 @@ func (s Scored) Reason() string {
 		}
 		return fmt.Sprintf("success rate %s and %s USD a success in the last day, first with chance %s",
 			number(p.Success), number(p.Cost), number(p.Chance))
+	case Estimated:
+		return fmt.Sprintf("worth %s by about %d samples, %s for the context, %s by the draw",
+			number(p.Mean), p.Known, signed(p.Context), signed(p.Draw))
 	}
 	return fmt.Sprintf("score %s over %d samples", number(s.Score), s.Samples)
 }
@@ -46,11 +49,11 @@ func Explain(ss []Scored) string {
 
 // lost says why s comes after first.
 func lost(s, first *Scored) string {
-	gap := first.Score - s.Score
+	gap := first.Score + first.Parts.Draw - s.Score - s.Parts.Draw
 	switch {
 	case s.Parts.Basis == Drawn:
 		return fmt.Sprintf("drawn after the first, whose chance was %s", number(first.Parts.Chance))
-	case gap > 0 && s.Parts.Basis == Warm && first.Parts.Basis == Warm:
+	case gap > 0 && s.Parts.Basis == first.Parts.Basis && s.Parts.Basis != Cold:
 		return fmt.Sprintf("%s behind the first, most of it %s", number(gap), mostOf(&s.Parts, &first.Parts))
 	case gap > 0:
 		return fmt.Sprintf("%s behind the first", number(gap))
@@ -64,14 +67,31 @@ func lost(s, first *Scored) string {
 
 // mostOf names the term in which p loses most to first.
 func mostOf(p, first *Parts) string {
-	term, most := "success", first.Success-p.Success
-	if d := first.Confidence - p.Confidence; d > most {
-		term, most = "confidence", d
-	}
-	if d := first.Wall - p.Wall; d > most {
-		term = "wall time"
+	most, term := 0.0, ""
+	for _, t := range []struct {
+		name string
+		lost float64
+	}{
+		{"success", first.Success - p.Success},
+		{"confidence", first.Confidence - p.Confidence},
+		{"wall time", first.Wall - p.Wall},
+		{"worth", first.Mean - p.Mean},
+		{"context", first.Context - p.Context},
+		{"the draw", first.Draw - p.Draw},
+	} {
+		if t.lost > most {
+			most, term = t.lost, t.name
+		}
 	}
 	return term
+}
+
+// signed prints a figure with its sign.
+func signed(f float64) string {
+	if f < 0 {
+		return number(f)
+	}
+	return "+" + number(f)
 }
 
 // number prints a figure with at most four digits after the point.

@@ -11,13 +11,12 @@ import (
 // contender is a candidate of one decision with its record.
 type contender struct {
 	by     float64 // what it is ordered by, larger first
-	index  int     // in the input
 	member *member // nil: no name
 	window *window // nil: no samples for the skill
 }
 
-// field appends the contenders to buf, which is empty, once they are all in
-// memory. It returns with the lock held for reading, unless with an error.
+// field appends the contenders to buf, which is empty, in the order of the
+// input, once they are all in memory. It returns with the lock held for reading, unless with an error.
 func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, error) {
 	if len(cs) == 0 {
 		return nil, ErrNoCandidate
@@ -48,17 +47,22 @@ func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]cont
 	if b.mu.closed {
 		return nil, -1, store.ErrClosed
 	}
+	ps := b.mu.pairs[skill]
 	for i := range cs {
 		c := &cs[i]
 		if !unit(c.Prior) {
 			return nil, -1, fmt.Errorf("%w: the prior of %q is %v", ErrCandidate, c.Name, c.Prior)
 		}
-		f := contender{index: i}
+		var f contender
 		if c.Name != "" {
-			if f.member = b.mu.members[c.Name]; f.member == nil {
+			p := ps[c.Name]
+			if p.member == nil {
+				p.member = b.mu.members[c.Name]
+			}
+			if p.member == nil {
 				return nil, i, nil
 			}
-			f.window = f.member.windows[skill]
+			f.member, f.window = p.member, p.window
 		}
 		fs = append(fs, f)
 	}

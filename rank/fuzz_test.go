@@ -1,6 +1,7 @@
 package rank_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -49,5 +50,59 @@ func FuzzSlot(f *testing.F) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, stats.CostUSD, 0.0)
 		require.GreaterOrEqual(t, int64(stats.Wall), int64(0))
+	})
+}
+
+// FuzzModel puts bytes where what was learned should be, with checksums that
+// hold. They are either damage, or give scores that are numbers.
+func FuzzModel(f *testing.F) {
+	st := store.NewMem()
+	book, err := rank.Open(f.Context(), st, nil)
+	require.NoError(f, err)
+	for i, name := range []string{"a", "b", "a"} {
+		require.NoError(f, book.Observe(f.Context(), rank.Sample{
+			Key: fmt.Sprint(i), Candidate: name, Situation: rank.Situation{Key: "k", Features: []float64{1, 2}}, Reward: p(float64(i)),
+		}))
+	}
+	require.NoError(f, book.Close())
+	var keys []string
+	var sound []store.Op
+	for e, err := range st.Scan(f.Context(), store.Range{}) {
+		require.NoError(f, err)
+		switch part(e.Key) {
+		case "head", "arm", "setting", "point", "axes":
+			var raw cbor.RawMessage
+			require.NoError(f, codec.Decode(e, &raw))
+			f.Add(uint8(len(keys)), []byte(raw))
+			f.Add(uint8(len(keys)), []byte{0xa0})
+			keys = append(keys, e.Key)
+			sound = append(sound, store.Op{Key: e.Key, Value: e.Value})
+		}
+	}
+	require.Len(f, keys, 6)
+	f.Fuzz(func(t *testing.T, which uint8, raw []byte) {
+		k := keys[int(which)%len(keys)]
+		v, err := codec.Encode(k, cbor.RawMessage(raw))
+		if err != nil {
+			return
+		}
+		st := store.NewMem()
+		_, err = st.Commit(t.Context(), sound...)
+		require.NoError(t, err)
+		_, err = st.Commit(t.Context(), store.Op{Key: k, Value: v})
+		require.NoError(t, err)
+		book, err := rank.Open(t.Context(), st, nil)
+		require.NoError(t, err)
+		defer book.Close()
+		s := rank.Situation{Key: "k", Features: []float64{1, 2}}
+		ss, err := book.Learned(nil).Score(t.Context(), s, []rank.Candidate{{Name: "a"}, {Name: "b"}, {Name: "c"}})
+		if err != nil {
+			require.ErrorIs(t, err, store.ErrDamaged)
+			return
+		}
+		for _, x := range ss {
+			require.False(t, math.IsNaN(x.Score) || math.IsInf(x.Score, 0))
+			require.False(t, math.IsNaN(x.Parts.Draw) || math.IsInf(x.Parts.Draw, 0))
+		}
 	})
 }

@@ -1,12 +1,17 @@
 package rank_test
 
 import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -32,3 +37,25 @@ func open(tb testing.TB, st store.Store, opts *rank.Options) *rank.Book {
 }
 
 func p(f float64) *float64 { return &f }
+
+// ctx returns the context of a test, or of a rapid check.
+func ctx(t any) context.Context {
+	if t, ok := t.(interface{ Context() context.Context }); ok {
+		return t.Context()
+	}
+	return context.Background()
+}
+
+// sorted iterates over a map in the order of its keys.
+func sorted[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}
+
+// part returns the part of a key that says what it is for.
+func part(k string) string { return key.Split(k)[1] }

@@ -27,7 +27,8 @@ const (
 //
 // The policy is greedy: it never tries the second best to learn more. And
 // both scores share one scale, so a card that claims 1.0 comes before a
-// candidate that was seen to succeed half of the time.
+// candidate that was seen to succeed half of the time. [Book.Learned] does
+// neither.
 func (b *Book) Observed() Policy { return observed{b} }
 
 type observed struct{ b *Book }
@@ -46,13 +47,13 @@ func (o observed) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 			f.by = f.window.score
 		}
 	}
-	sortObserved(fs, cs)
+	var ranks [few]int32
 	out := make([]Scored, len(fs))
-	for i := range fs {
-		f, o := &fs[i], &out[i]
-		o.Candidate, o.Score, o.Samples = cs[f.index], f.by, f.window.samples()
+	for rank, i := range sortObserved(ranks[:0], fs, cs) {
+		f, o := &fs[i], &out[rank]
+		o.Candidate, o.Score, o.Samples = cs[i], f.by, f.window.samples()
 		if f.window.warm() {
-			o.Parts = f.window.parts
+			f.window.fill(&o.Parts)
 			continue
 		}
 		o.Parts.Basis, o.Parts.Prior = Cold, f.by
@@ -63,32 +64,38 @@ func (o observed) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	return out, nil
 }
 
-// sortObserved puts the contenders in the order of Observed.
-func sortObserved(fs []contender, cs []Candidate) {
-	before := func(f, g *contender) bool {
-		if f.by != g.by {
-			return f.by > g.by
+// sortObserved appends the indices of the contenders to buf, which is empty,
+// in the order of Observed.
+func sortObserved(buf []int32, fs []contender, cs []Candidate) []int32 {
+	before := func(i, j int32) bool {
+		if fs[i].by != fs[j].by {
+			return fs[i].by > fs[j].by
 		}
-		a, b := &cs[f.index], &cs[g.index]
+		a, b := &cs[i], &cs[j]
 		if a.Prior != b.Prior {
 			return a.Prior > b.Prior
 		}
-		return a.Blast < b.Blast || a.Blast == b.Blast && f.index < g.index
+		return a.Blast < b.Blast || a.Blast == b.Blast && i < j
+	}
+	buf = slices.Grow(buf, len(fs))
+	for i := range int32(len(fs)) {
+		buf = append(buf, i)
 	}
 	if len(fs) > few {
-		slices.SortFunc(fs, func(f, g contender) int {
-			if before(&f, &g) {
+		slices.SortFunc(buf, func(i, j int32) int {
+			if before(i, j) {
 				return -1
 			}
 			return +1 // no two are equal, as their indices differ
 		})
-		return
+		return buf
 	}
-	for i := range fs { // half the time of SortFunc at this size
-		for j := i; j > 0 && before(&fs[j], &fs[j-1]); j-- {
-			fs[j], fs[j-1] = fs[j-1], fs[j]
+	for i := range buf { // half the time of SortFunc at this size
+		for j := i; j > 0 && before(buf[j], buf[j-1]); j-- {
+			buf[j], buf[j-1] = buf[j-1], buf[j]
 		}
 	}
+	return buf
 }
 
 // warm reports whether the pair's record is long enough to go by; w may be
@@ -97,13 +104,19 @@ func (w *window) warm() bool { return w != nil && w.sums.known >= trusted }
 
 // rate sets the score and its terms by the sums.
 func (w *window) rate() {
-	s, p := &w.sums, &w.parts
-	*p = Parts{Basis: Warm, Known: int(s.known)}
-	p.Success = weightSuccess * mean(float64(s.successes), s.known)
+	s := &w.sums
+	w.success = weightSuccess * mean(float64(s.successes), s.known)
+	w.confidence = 0
 	if s.confident >= trusted {
-		p.Confidence = weightConfidence * mean(s.confidenceSuccess.float(), s.confidentSuccesses)
+		w.confidence = weightConfidence * mean(s.confidenceSuccess.float(), s.confidentSuccesses)
 	}
 	const minute = 60e9 // nanoseconds
-	p.Wall = -weightWall * min(mean(float64(s.wall), s.samples)/minute, maxWallMinutes)
-	w.score = p.Success + p.Confidence + p.Wall
+	w.wall = -weightWall * min(mean(float64(s.wall), s.samples)/minute, maxWallMinutes)
+	w.score = w.success + w.confidence + w.wall
+}
+
+// fill sets the parts of the score; p is zero.
+func (w *window) fill(p *Parts) {
+	p.Basis, p.Known = Warm, int(w.sums.known)
+	p.Success, p.Confidence, p.Wall = w.success, w.confidence, w.wall
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func policies(book *rank.Book) map[string]rank.Policy {
-	return map[string]rank.Policy{"observed": book.Observed(), "weighted": book.Weighted()}
+	return map[string]rank.Policy{"observed": book.Observed(), "weighted": book.Weighted(), "learned": book.Learned(nil)}
 }
 
 func TestBadCandidates(t *testing.T) {
@@ -66,6 +66,7 @@ func TestBasisOfAScore(t *testing.T) {
 	}
 	require.Equal(t, map[string]rank.Basis{"known": rank.Warm, "new": rank.Cold}, basis(book.Observed()))
 	require.Equal(t, map[string]rank.Basis{"known": rank.Drawn, "new": rank.Drawn}, basis(book.Weighted()))
+	require.Equal(t, map[string]rank.Basis{"known": rank.Estimated, "new": rank.Estimated}, basis(book.Learned(nil)))
 }
 
 func TestObservedTies(t *testing.T) {

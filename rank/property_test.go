@@ -94,7 +94,10 @@ func TestWindow(t *testing.T) {
 		draw := rapid.Custom(func(rt *rapid.T) rank.Sample {
 			s := rank.Sample{
 				Candidate: rapid.SampledFrom(cs).Draw(rt, "candidate").Name,
-				Situation: rank.Situation{Skill: rapid.SampledFrom([]string{"", "b"}).Draw(rt, "skill")},
+				Situation: rank.Situation{
+					Skill: rapid.SampledFrom([]string{"", "b"}).Draw(rt, "skill"),
+					Key:   rapid.SampledFrom([]string{"", "k", "l"}).Draw(rt, "key"),
+				},
 				Success:   rapid.Bool().Draw(rt, "success"),
 				Unknown:   rapid.IntRange(0, 4).Draw(rt, "unknown") == 0,
 				Wall:      time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "wall")),
@@ -105,6 +108,12 @@ func TestWindow(t *testing.T) {
 			}
 			if rapid.Bool().Draw(rt, "reports") {
 				s.Confidence = p(rapid.Float64Range(0, 1).Draw(rt, "confidence"))
+			}
+			if rapid.Bool().Draw(rt, "rewards") {
+				s.Reward = p(rapid.Float64Range(-1, 3).Draw(rt, "reward"))
+			}
+			if rapid.Bool().Draw(rt, "features") {
+				s.Situation.Features = []float64{rapid.Float64Range(-9, 9).Draw(rt, "feature"), 1}
 			}
 			return s
 		})
@@ -152,9 +161,10 @@ func TestWindow(t *testing.T) {
 		}
 		theirs := policies(continued)
 		for name, policy := range policies(reopened) {
-			want, err := theirs[name].Score(t.Context(), rank.Situation{Skill: "b"}, cs)
+			s := rank.Situation{Skill: "b", Key: "k", Features: []float64{1, 1}}
+			want, err := theirs[name].Score(t.Context(), s, cs)
 			require.NoError(rt, err)
-			got, err := policy.Score(t.Context(), rank.Situation{Skill: "b"}, cs)
+			got, err := policy.Score(t.Context(), s, cs)
 			require.NoError(rt, err)
 			require.Equal(rt, want, got)
 		}

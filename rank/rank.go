@@ -18,10 +18,11 @@ type Situation struct {
 	// Skill is what the step needs. Samples are kept apart by skill.
 	Skill string
 	// Key names a discrete context, "" for none. [Book.Observed] ignores it,
-	// [Book.Weighted] uses it to key its draws.
+	// [Book.Weighted] uses it to key its draws, [Book.Learned] learns what
+	// candidates are good for it.
 	Key string
-	// Features describe the step in numbers. They are kept with a sample;
-	// neither policy of this package reads them.
+	// Features describe the step in numbers, for [Book.Learned]: situations
+	// of similar features are taken to be alike.
 	Features []float64
 }
 
@@ -29,7 +30,8 @@ type Situation struct {
 type Scored struct {
 	Candidate Candidate
 	// Score orders the candidates of [Book.Observed]. For [Book.Weighted] it
-	// is the weight, before the exploration floor.
+	// is the weight, before the exploration floor, and for [Book.Learned] the
+	// expected worth, before the draw.
 	Score float64
 	// Parts is what the score is made of.
 	Parts Parts
@@ -49,13 +51,17 @@ const (
 	Warm Basis = "warm"
 	// Drawn: the weight over the last day, ordered by a draw.
 	Drawn Basis = "drawn"
+	// Estimated: the worth that is expected, ordered by it and a draw.
+	Estimated Basis = "estimated"
 )
 
 // Parts is what a score is made of. For [Book.Observed] the score is the sum
-// of Success, Confidence, Wall and Prior.
+// of Success, Confidence, Wall and Prior, for [Book.Learned] that of Mean and
+// Context.
 type Parts struct {
 	Basis Basis
-	// Known is how many samples of the basis have a known outcome.
+	// Known is how many samples of the basis have a known outcome; for
+	// Estimated, how many the mean rests on, rounded.
 	Known int
 	// Success is what the success rate adds (Warm), or the rate (Drawn).
 	Success float64
@@ -69,6 +75,14 @@ type Parts struct {
 	Cost float64
 	// Chance is the probability of coming first, in (0,1] (Drawn).
 	Chance float64
+	// Mean is the worth that is expected in any situation (Estimated).
+	Mean float64 `json:",omitzero"`
+	// Context is what the situation's key and features change (Estimated).
+	Context float64 `json:",omitzero"`
+	// Spread is the standard deviation of the draw (Estimated), and Draw what
+	// it came to: the order is that of Mean + Context + Draw.
+	Spread float64 `json:",omitzero"`
+	Draw   float64 `json:",omitzero"`
 }
 
 // Policy orders candidates for a situation.

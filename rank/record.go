@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -44,6 +45,7 @@ type record struct {
 	Reward     *float64  `cbor:"9,keyasint,omitempty"`
 	Situation  string    `cbor:"10,keyasint,omitempty"`
 	Features   []float64 `cbor:"11,keyasint,omitempty"`
+	Key        string    `cbor:"12,keyasint,omitempty"` // of the sample
 }
 
 // fill sets everything but Seq from a sample that has been checked.
@@ -59,6 +61,18 @@ func (r *record) fill(s *Sample) {
 	r.Wall, r.Cost = int64(min(s.Wall, MaxWall)), s.CostUSD
 	r.In, r.Out = int32(s.TokensIn), int32(s.TokensOut)
 	r.Situation, r.Features = s.Situation.Key, s.Situation.Features
+	r.Key = s.Key
+}
+
+// sample is the opposite of fill.
+func (r *record) sample(candidate, skill string) Sample {
+	return Sample{
+		Key: r.Key, Candidate: candidate,
+		Situation: Situation{Skill: skill, Key: r.Situation, Features: r.Features},
+		Success:   r.Outcome == success, Unknown: r.Outcome == unknown, Confidence: r.Confidence,
+		Wall: time.Duration(r.Wall), CostUSD: r.Cost, TokensIn: int(r.In), TokensOut: int(r.Out),
+		Reward: r.Reward, At: time.Unix(0, r.At).UTC(),
+	}
 }
 
 // entry returns what the window keeps in memory.
@@ -100,16 +114,21 @@ func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
 		}
 		records[parts[3]] = append(records[parts[3]], r)
 	}
-	m := &member{windows: make(map[string]*window, len(records))}
+	windows := make(map[string]*window, len(records))
 	for skill, rs := range records {
 		w, err := replay(rs)
 		if err != nil {
 			return nil, fmt.Errorf("window of %q for %q: %w", candidate, skill, err)
 		}
-		m.windows[skill] = w
+		windows[skill] = w
 	}
+	m := &member{windows: make(map[string]*window, len(windows))}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for skill, w := range windows {
+		b.enterLocked(m, candidate, skill, w)
+		b.usedLocked(w)
+	}
 	b.mu.members[candidate] = m
 	return m, nil
 }
@@ -153,7 +172,81 @@ func replay(rs []record) (*window, error) {
 		if rs[i].Seq != w.next {
 			return nil, fmt.Errorf("%w: sample %d is missing", store.ErrDamaged, w.next)
 		}
-		w.add(rs[i].entry())
+		w.add(rs[i].entry(), nil)
 	}
 	return w, nil
+}
+
+// slot returns the sample of a sequence number as it is stored, or is about
+// to be.
+func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*record, error) {
+	k := slotKey(candidate, skill, seq)
+	e := store.Entry{Key: k}
+	if op, ok := b.w.Pending(k); ok {
+		e.Value = op.Value
+	} else {
+		var err error
+		if e, err = b.st.Get(ctx, k); err != nil {
+			return nil, fmt.Errorf("sample %d: %w", seq, err)
+		}
+	}
+	var r record
+	if err := codec.Decode(e, &r); err != nil {
+		return nil, err
+	}
+	if !r.valid() || r.Seq != seq {
+		return nil, fmt.Errorf("%w: %q is not sample %d", store.ErrDamaged, k, seq)
+	}
+	return &r, nil
+}
+
+// pushedOut returns the sample that the next one pushes out of the window,
+// nil if the window is not full. The caller has the turn.
+func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window) (*entry, error) {
+	if !w.full() {
+		return nil, nil
+	}
+	if w.ring != nil {
+		e := w.ring[w.oldest()%Window]
+		return &e, nil
+	}
+	r, err := b.slot(ctx, candidate, skill, w.oldest())
+	if err != nil {
+		return nil, err
+	}
+	e := r.entry()
+	return &e, nil
+}
+
+// wake reads the samples of a window at rest into memory. The caller has the
+// turn.
+func (b *Book) wake(ctx context.Context, candidate, skill string, w *window) error {
+	if w.ring != nil {
+		return nil
+	}
+	var ring []entry
+	for seq := w.oldest(); seq < w.next; seq++ {
+		r, err := b.slot(ctx, candidate, skill, seq)
+		if err != nil {
+			return err
+		}
+		ring = w.put(ring, seq, r.entry())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w.ring = ring
+	b.usedLocked(w)
+	return nil
+}
+
+// hotWindows is how many windows have their samples in memory, up to 10 KiB
+// each.
+const hotWindows = 4096
+
+// usedLocked notes that the window was used. One that was not for long comes
+// to rest.
+func (b *Book) usedLocked(w *window) {
+	if w.ring != nil {
+		b.mu.hot.Add(w, struct{}{})
+	}
 }

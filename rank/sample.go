@@ -16,6 +16,7 @@ const (
 	MaxWall     = 365 * 24 * time.Hour // of one attempt
 	MaxCostUSD  = 1_000_000_000        // of one attempt
 	MaxTokens   = 1_000_000_000        // in or out, of one attempt
+	MaxReward   = 1_000_000_000        // of one attempt, without its sign
 	MaxFeatures = 1024                 // of a situation
 )
 
@@ -45,8 +46,8 @@ type Sample struct {
 	CostUSD float64
 	// TokensIn and TokensOut are the tokens it read and wrote.
 	TokensIn, TokensOut int
-	// Reward is the host's own measure of worth; nil if there is none. It is
-	// kept; neither policy of this package reads it.
+	// Reward is the host's own measure of worth, for [Book.Learned]; nil if
+	// there is none.
 	Reward *float64
 	// At is when the attempt ended, in 1970 to 2262; zero: now.
 	At time.Time
@@ -95,6 +96,8 @@ func (s *Sample) check() error {
 	limit("tokens out", MaxTokens, s.TokensOut > MaxTokens, s.TokensOut)
 	if s.Reward != nil {
 		bad("reward", finite(*s.Reward), *s.Reward)
+		over := finite(*s.Reward) && math.Abs(*s.Reward) > MaxReward
+		limit("reward", MaxReward, over, int(min(math.Abs(*s.Reward), math.MaxInt32)))
 	}
 	bad("time", inRange(s.At), s.At)
 	return errors.Join(errs...)
@@ -108,4 +111,28 @@ func unit(f float64) bool { return f >= 0 && f <= 1 }
 // inRange reports whether t can be kept as nanoseconds since 1970.
 func inRange(t time.Time) bool {
 	return !t.Before(time.Unix(0, 0)) && !t.After(time.Unix(0, math.MaxInt64))
+}
+
+// What wall time and cost are worth where the host gives no reward: shares of
+// a success, per doubling of 1 + seconds and of 1 + US dollars.
+const (
+	worthOfTime = 0.02
+	worthOfCost = 0.1
+)
+
+// fact returns what a model needs of the sample.
+func (s *Sample) fact() *fact {
+	f := &fact{candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features}
+	switch {
+	case s.Reward != nil:
+		f.worth, f.known, f.rewarded = *s.Reward, true, true
+	case !s.Unknown:
+		if s.Success {
+			f.worth = 1
+		}
+		f.worth -= worthOfTime * math.Log2(1+min(s.Wall, MaxWall).Seconds())
+		f.worth -= worthOfCost * math.Log2(1+s.CostUSD)
+		f.known = true
+	}
+	return f
 }

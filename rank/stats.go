@@ -88,14 +88,52 @@ type Health struct {
 
 // Health returns how the candidate did over the last Day, both ends included.
 func (b *Book) Health(ctx context.Context, candidate string) (Health, error) {
-	m, err := b.ready(ctx, candidate)
-	if err != nil {
-		return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
-	}
 	since := b.opts.Now().Add(-Day).UnixNano()
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return m.health(since), nil
+	for {
+		m, err := b.ready(ctx, candidate)
+		if err != nil {
+			return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
+		}
+		b.mu.RLock()
+		h, ok := m.health(since), m.awake(since)
+		b.mu.RUnlock()
+		if ok {
+			return h, nil
+		}
+		if err := b.wakeAll(ctx, candidate, m, since); err != nil {
+			return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
+		}
+	}
+}
+
+// awake reports whether the samples since then are in memory; m may be nil.
+func (m *member) awake(since int64) bool {
+	if m == nil {
+		return true
+	}
+	for _, w := range m.windows {
+		if w.ring == nil && w.latest >= since {
+			return false
+		}
+	}
+	return true
+}
+
+// wakeAll reads the samples since then into memory.
+func (b *Book) wakeAll(ctx context.Context, candidate string, m *member, since int64) error {
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	for skill, w := range m.windows {
+		if w.latest < since {
+			continue
+		}
+		if err := b.wake(ctx, candidate, skill, w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // health returns the figures since then; m may be nil.
@@ -109,8 +147,8 @@ func (m *member) health(since int64) Health {
 		if w.latest < since {
 			continue
 		}
-		for i := range w.entries {
-			e := &w.entries[i]
+		for i := range w.ring {
+			e := &w.ring[i]
 			if e.at < since {
 				continue
 			}

@@ -1,8 +1,8 @@
 package rank
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -32,12 +32,12 @@ type weighted struct{ b *Book }
 func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
 	var buf [few]contender
 	b := p.b
-	fs, err := b.field(ctx, buf[:0], s.Skill, cs)
+	since := b.opts.Now().Add(-Day).UnixNano()
+	fs, err := b.awakeField(ctx, buf[:0], s.Skill, cs, since)
 	if err != nil {
 		return nil, err
 	}
 	defer b.mu.RUnlock()
-	since := b.opts.Now().Add(-Day).UnixNano()
 	total := 0.0
 	for i := range fs {
 		total += fs[i].member.health(since).weight()
@@ -50,17 +50,35 @@ func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 		// (Efraimidis and Spirakis, 2006).
 		f.by = math.Log(b.draw(&s, cs[i].Name, f.window)) / chance
 	}
-	slices.SortStableFunc(fs, func(f, g contender) int { return cmp.Compare(g.by, f.by) })
+	var ranks [few]int32
 	out := make([]Scored, len(fs))
-	for i := range fs {
+	for rank, i := range sortObserved(ranks[:0], fs, cs) {
 		f := &fs[i]
 		h := f.member.health(since)
-		out[i] = Scored{Candidate: cs[f.index], Score: h.weight(), Samples: f.window.samples(), Parts: Parts{
+		out[rank] = Scored{Candidate: cs[i], Score: h.weight(), Samples: f.window.samples(), Parts: Parts{
 			Basis: Drawn, Known: h.Known, Success: h.SuccessRate, Cost: h.CostPerSuccess,
 			Chance: b.chance(h.weight(), total, len(fs)),
 		}}
 	}
 	return out, nil
+}
+
+// awakeField is field with the samples since then in memory.
+func (b *Book) awakeField(ctx context.Context, buf []contender, skill string, cs []Candidate, since int64) ([]contender, error) {
+	for {
+		fs, err := b.field(ctx, buf, skill, cs)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(fs, func(f contender) bool { return !f.member.awake(since) })
+		if i < 0 {
+			return fs, nil
+		}
+		b.mu.RUnlock()
+		if err := b.wakeAll(ctx, cs[i].Name, fs[i].member, since); err != nil {
+			return nil, fmt.Errorf("score: %w", err)
+		}
+	}
 }
 
 func (h Health) weight() float64 { return h.SuccessRate / (1 + h.CostPerSuccess) }
@@ -85,8 +103,11 @@ func (b *Book) draw(s *Situation, candidate string, w *window) float64 {
 	h = hash(h, s.Key)
 	h = hash(h, candidate)
 	h = mix(h ^ mix(seen+1))
-	return (float64(h>>11) + 0.5) / (1 << 53)
+	return uniform(h)
 }
+
+// uniform returns the number in (0,1) that a hash stands for.
+func uniform(h uint64) float64 { return (float64(h>>11) + 0.5) / (1 << 53) }
 
 // hash continues h with the bytes of s (FNV-1a) and scrambles the result, so
 // that neither the boundaries between strings nor their last bytes show.

@@ -13,24 +13,32 @@ type entry struct {
 	outcome    uint8
 }
 
-// window is a ring of the last samples of a pair, with their sums.
+// window is a ring of the last samples of a pair, with their sums. The samples
+// themselves are in memory while the window is among the last that were used,
+// else in the store only; the sums always are in memory.
 type window struct {
-	next    uint64 // sequence number of the next sample
-	oldest  int    // in entries, once there are Window of them
-	latest  int64  // time of the latest sample ever added
-	entries []entry
-	sums    sums
-	score   float64 // of Observed, once the pair is warm
-	parts   Parts   // of the score
+	next   uint64  // sequence number of the next sample
+	latest int64   // time of the latest sample ever added
+	ring   []entry // by sequence number modulo Window; nil: at rest
+	sums   sums
+
+	// Of Observed, once the pair is warm: the score and its terms.
+	score, success, confidence, wall float64
 }
 
-func (w *window) add(e entry) {
-	if len(w.entries) < Window {
-		w.entries = append(w.entries, e)
-	} else {
-		w.sums.add(&w.entries[w.oldest], -1)
-		w.entries[w.oldest] = e
-		w.oldest = (w.oldest + 1) % Window
+// full reports whether the next sample pushes one out.
+func (w *window) full() bool { return w.sums.samples == Window }
+
+// oldest is the sequence number of the first sample in the window.
+func (w *window) oldest() uint64 { return w.next - uint64(w.sums.samples) }
+
+// add takes a sample in. If the window is full, out is the one it pushes out.
+func (w *window) add(e entry, out *entry) {
+	if out != nil {
+		w.sums.add(out, -1)
+	}
+	if w.ring != nil || w.sums.samples == 0 {
+		w.ring = w.put(w.ring, w.next, e)
 	}
 	w.sums.add(&e, +1)
 	w.latest = max(w.latest, e.at)
@@ -38,12 +46,22 @@ func (w *window) add(e entry) {
 	w.rate()
 }
 
+// put sets the sample of a sequence number in a ring.
+func (w *window) put(ring []entry, seq uint64, e entry) []entry {
+	i := int(seq % Window)
+	for len(ring) <= i {
+		ring = append(ring, entry{})
+	}
+	ring[i] = e
+	return ring
+}
+
 // samples returns how many samples there are; w may be nil.
 func (w *window) samples() int {
 	if w == nil {
 		return 0
 	}
-	return len(w.entries)
+	return int(w.sums.samples)
 }
 
 // sums are kept in integers, so that what was added can be taken away without

@@ -1,0 +1,214 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/key"
+)
+
+// LearnedOptions of [Book.Learned]. Nil and the zero value are the defaults.
+type LearnedOptions struct {
+	// Explore scales how much of the uncertainty the draws take in; zero:
+	// 0.7. At 1 they are draws from the posterior (Thompson, 1933), below it
+	// the policy is greedier, which costs less wherever the number of
+	// decisions is not very large.
+	Explore float64
+	// Greedy leaves the draws out: the order is that of the scores. It is
+	// for reading an order, or for a host that explores by itself.
+	Greedy bool
+	// Seed varies the draws between policies of one Book.
+	Seed uint64
+}
+
+// patience is how many samples per candidate a skill has when the policy
+// explores with half of its variance. Those that will come are guessed to be
+// as many as those that came, and with few to come it does not pay to try out
+// many candidates (Bayati et al., 2020).
+const patience = 20
+
+// Learned returns the policy that learns from every sample of a skill, also
+// from those that have left the window. The score is what the candidate is
+// expected to be worth in the situation. The worth of a sample is its Reward,
+// or if it has none
+//
+//	success − 0.02·log2(1 + wall in seconds) − 0.1·log2(1 + cost in US dollars)
+//
+// where success is 1 or 0, so that a doubling of time costs two percent of a
+// success; a host that weighs differently gives a Reward. Samples of unknown
+// outcome without a Reward teach nothing.
+//
+// The order is that of scores plus a normal draw as wide as the candidate's
+// score is uncertain (Options of this policy scale it), so the scores of the
+// result need not descend. The draws depend on both seeds, the skill, the
+// situation, the candidate's name and how many samples the skill has ever
+// had, and on nothing else: a book gives the same order until another sample
+// arrives, also after a restart, whatever the order of the input.
+//
+// Context, which is the situation's Key and Features, moves a candidate's
+// score as far as it has been of use in predicting samples: not at all where
+// candidates do not differ by context. Candidates in the 8 nearest of the last
+// 1024 different feature vectors are compared with each other there; of keys
+// the 1024 used last are known. All features of a skill must be as many as
+// its first.
+//
+// A card's Prior counts as long as the skill has few samples. A candidate
+// whose worth changes for good is noticed, and starts anew from there, unless
+// Options.Stationary is set.
+func (b *Book) Learned(opts *LearnedOptions) Policy {
+	l := learned{b: b}
+	if opts != nil {
+		l.opts = *opts
+	}
+	if l.opts.Explore == 0 {
+		l.opts.Explore = 0.7
+	}
+	return l
+}
+
+type learned struct {
+	b    *Book
+	opts LearnedOptions
+}
+
+func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scored, error) {
+	if e := l.opts.Explore; !(e > 0 && e <= 10) {
+		return nil, fmt.Errorf("%w: Explore is %v, want a number in (0,10]", ErrOptions, e)
+	}
+	for i, f := range s.Features {
+		if !finite(f) {
+			return nil, fmt.Errorf("%w: feature %d is %v", ErrSituation, i, f)
+		}
+	}
+	var buf [few]contender
+	fs, m, err := l.b.learnedField(ctx, buf[:0], s.Skill, cs)
+	if err != nil {
+		return nil, err
+	}
+	defer l.b.mu.RUnlock()
+	var room [few]estimate
+	es := slices.Grow(room[:0], len(fs))[:len(fs)]
+	l.score(m, &s, cs, es)
+	for i := range fs {
+		fs[i].by = es[i].mean + es[i].context + es[i].draw
+	}
+	var ranks [few]int32
+	out := make([]Scored, len(fs))
+	for rank, i := range sortObserved(ranks[:0], fs, cs) {
+		e, o := &es[i], &out[rank]
+		o.Candidate, o.Score, o.Samples = cs[i], e.mean+e.context, fs[i].window.samples()
+		o.Parts.Basis, o.Parts.Known = Estimated, e.known
+		o.Parts.Mean, o.Parts.Context, o.Parts.Spread, o.Parts.Draw = e.mean, e.context, e.spread, e.draw
+	}
+	return out, nil
+}
+
+// estimate is what a model makes of a candidate in a situation.
+type estimate struct {
+	known                       int
+	mean, context, spread, draw float64
+}
+
+// score sets the estimates of the candidates.
+func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
+	h := &m.head
+	var views [kinds]view
+	views[byKey], views[byFeatures] = m.keyView(s.Key), m.nearView(s.Features)
+	defer views[byFeatures].release()
+	seed := l.draws(h, s)
+	var none arm
+	ramp := h.n / (h.n + patience*float64(max(1, len(m.arms))))
+	for i := range cs {
+		c, e := &cs[i], &es[i]
+		a, index := &none, int32(-1)
+		if j, ok := m.index[c.Name]; ok && c.Name != "" {
+			a, index = &m.arms[j], j
+		}
+		mean, variance := a.posterior(h, h.prior(c.Prior))
+		shift, shift2 := combine(h, &views, index, a, mean)
+		e.known, e.mean, e.context = int(a.n+0.5), mean, shift
+		e.spread = l.opts.Explore * math.Sqrt(ramp*variance+shift2)
+		if !l.opts.Greedy {
+			e.draw = e.spread * normal(hash(seed, c.Name))
+		}
+	}
+}
+
+// combine averages over the models what the situation's context does to all
+// candidates and to this one. Only what is uncertain by key is worth exploring: a key comes
+// back, features hardly do.
+func combine(h *head, views *[kinds]view, i int32, a *arm, mean float64) (shift, variance float64) {
+	total := 0.0
+	for k := range views {
+		if views[k].ok {
+			total += h.of[k]
+		}
+	}
+	if total == 0 {
+		return 0, 0
+	}
+	unit := h.scale()
+	for k := range views {
+		v := &views[k]
+		if !v.ok || h.of[k] < 1e-9*total {
+			continue
+		}
+		n, sum := 0.0, 0.0
+		if i >= 0 {
+			n, sum = v.evidence(i, a)
+		}
+		shift += h.of[k] / total * v.shared
+		for j, s := range spreads {
+			d, d2 := shrink(h, n, sum, mean+v.shared, s*s*unit*unit)
+			shift += h.weight[k][j] / total * d
+			if k == byKey {
+				variance += h.weight[k][j] / total * d2
+			}
+		}
+	}
+	return shift, variance
+}
+
+// draws returns what the draws of a decision have in common.
+func (l learned) draws(h *head, s *Situation) uint64 {
+	x := mix(l.b.opts.Seed ^ mix(l.opts.Seed))
+	x = hash(x, s.Skill)
+	x = hash(x, s.Key)
+	for _, f := range s.Features {
+		x = mix(x ^ math.Float64bits(f))
+	}
+	return mix(x ^ mix(h.seen+1))
+}
+
+// normal returns the standard normal deviate of a hash.
+func normal(h uint64) float64 {
+	return math.Sqrt2 * math.Erfinv(2*uniform(h)-1)
+}
+
+// learnedField returns the contenders and the model of the skill. It returns
+// with the lock held for reading, unless with an error.
+func (b *Book) learnedField(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, *model, error) {
+	for {
+		fs, err := b.field(ctx, buf, skill, cs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m := b.mu.models[skill]; m != nil {
+			return fs, m, nil
+		}
+		b.mu.RUnlock()
+		if err := key.CheckID("skill", skill); err != nil {
+			return nil, nil, fmt.Errorf("score: %w: %w", ErrSituation, err)
+		}
+		if err := b.take(ctx); err != nil {
+			return nil, nil, fmt.Errorf("score: %w", err)
+		}
+		_, err = b.model(ctx, skill)
+		b.give()
+		if err != nil {
+			return nil, nil, fmt.Errorf("score: %w", err)
+		}
+	}
+}

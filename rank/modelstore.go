@@ -1,0 +1,353 @@
+package rank
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// The keys of a model, next to those of the book's samples:
+//
+//	rank head <skill>
+//	rank arm <skill> <candidate>
+//	rank setting <skill> <id of the situation's key>
+//	rank point <skill> <slot>
+//	rank axes <skill>
+
+type headRecord struct {
+	Seen     uint64    `cbor:"1,keyasint"`
+	N        float64   `cbor:"2,keyasint"`
+	Lo       float64   `cbor:"3,keyasint,omitempty"`
+	Hi       float64   `cbor:"4,keyasint,omitempty"`
+	Rewarded bool      `cbor:"5,keyasint,omitempty"`
+	Sum2     float64   `cbor:"6,keyasint"`
+	N2       float64   `cbor:"7,keyasint"`
+	Mean     float64   `cbor:"8,keyasint"`
+	Spread2  float64   `cbor:"9,keyasint"`
+	Loss     []float64 `cbor:"10,keyasint"`
+}
+
+type armRecord struct {
+	Index int32      `cbor:"1,keyasint"`
+	Epoch uint32     `cbor:"2,keyasint,omitempty"`
+	N     float64    `cbor:"3,keyasint"`
+	Sum   float64    `cbor:"4,keyasint"`
+	Up    [3]float64 `cbor:"5,keyasint"` // drift, n, sum
+	Down  [3]float64 `cbor:"6,keyasint"`
+}
+
+type settingRecord struct {
+	Weight float64      `cbor:"1,keyasint"`
+	Moved  float64      `cbor:"2,keyasint"`
+	Used   uint64       `cbor:"3,keyasint"`
+	Cells  []cellRecord `cbor:"4,keyasint"`
+}
+
+type cellRecord struct {
+	_      struct{} `cbor:",toarray"`
+	Arm    int32
+	Epoch  uint32
+	N      float64
+	Sum    float64
+	Weight float64
+	Moved  float64
+	Used   uint64
+}
+
+type pointRecord struct {
+	X     []float32         `cbor:"1,keyasint"`
+	Cells []pointCellRecord `cbor:"2,keyasint"`
+}
+
+type pointCellRecord struct {
+	_     struct{} `cbor:",toarray"`
+	Arm   int32
+	Epoch uint32
+	N     float64
+	Sum   float64
+}
+
+type axesRecord struct {
+	N    float64   `cbor:"1,keyasint"`
+	Mean []float64 `cbor:"2,keyasint"`
+	M2   []float64 `cbor:"3,keyasint"`
+	Next int32     `cbor:"4,keyasint"`
+}
+
+// puts appends the writes of an update to ops.
+func (u *update) puts(ops []store.Op, skill string) ([]store.Op, error) {
+	var err error
+	put := func(k string, v any) {
+		if err != nil {
+			return
+		}
+		var raw []byte
+		raw, err = codec.Encode(k, v)
+		ops = append(ops, store.Op{Key: k, Value: raw})
+	}
+	put(key.Join(space, "head", skill), u.head.record())
+	put(key.Join(space, "arm", skill, u.candidate), u.arm.record(u.index))
+	if u.evicts {
+		ops = append(ops, store.Op{Key: settingKey(skill, u.evicted), Delete: true})
+	}
+	if u.setting != nil {
+		put(settingKey(skill, u.key), u.setting.record())
+	}
+	if p := u.point; p != nil {
+		put(key.Join(space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record())
+		if p.fresh {
+			put(key.Join(space, "axes", skill), &axesRecord{N: p.axes.n, Mean: p.axes.mean, M2: p.axes.m2, Next: p.next})
+		}
+	}
+	return ops, err
+}
+
+func settingKey(skill string, id uint64) string {
+	return key.Join(space, "setting", skill, strconv.FormatUint(id, 16))
+}
+
+func (h *head) record() *headRecord {
+	r := &headRecord{
+		Seen: h.seen, N: h.n, Lo: h.lo, Hi: h.hi, Rewarded: h.rewarded,
+		Sum2: h.sum2, N2: h.n2, Mean: h.mean, Spread2: h.spread2,
+		Loss: make([]float64, 0, kinds*len(spreads)),
+	}
+	for k := range h.loss {
+		r.Loss = append(r.Loss, h.loss[k][:]...)
+	}
+	return r
+}
+
+func (r *headRecord) head() (head, bool) {
+	h := head{
+		seen: r.Seen, n: r.N, lo: r.Lo, hi: r.Hi, rewarded: r.Rewarded,
+		sum2: r.Sum2, n2: r.N2, mean: r.Mean, spread2: r.Spread2,
+	}
+	if len(r.Loss) != kinds*len(spreads) || !(r.N >= 0 && r.Sum2 >= 0 && r.N2 >= 0 && r.Spread2 >= 1e-36) ||
+		!sane(r.N, r.Lo, r.Hi, r.Sum2, r.N2, r.Mean, r.Spread2) || !sane(r.Loss...) ||
+		!(math.Abs(r.Lo) <= MaxReward && math.Abs(r.Hi) <= MaxReward) {
+		return head{}, false
+	}
+	for i, l := range r.Loss {
+		h.loss[i/len(spreads)][i%len(spreads)] = l
+	}
+	h.derive()
+	return h, true
+}
+
+// sane reports whether Observe could have come to the figures: rewards are
+// bounded, and so are their sums.
+func sane(fs ...float64) bool {
+	for _, f := range fs {
+		if !(math.Abs(f) <= 1e36) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *arm) record(index int32) *armRecord {
+	return &armRecord{
+		Index: index, Epoch: a.epoch, N: a.n, Sum: a.sum,
+		Up:   [3]float64{a.up.drift, a.up.n, a.up.sum},
+		Down: [3]float64{a.down.drift, a.down.n, a.down.sum},
+	}
+}
+
+func (r *armRecord) arm() (arm, bool) {
+	a := arm{
+		n: r.N, sum: r.Sum, epoch: r.Epoch,
+		up:   change{r.Up[0], r.Up[1], r.Up[2]},
+		down: change{r.Down[0], r.Down[1], r.Down[2]},
+	}
+	return a, r.Index >= 0 && r.N >= 0 && sane(r.N, r.Sum) && sane(r.Up[:]...) && sane(r.Down[:]...)
+}
+
+func (c *setting) record() *settingRecord {
+	r := &settingRecord{Weight: c.weight, Moved: c.moved, Used: c.used, Cells: make([]cellRecord, len(c.cells))}
+	for i, x := range c.cells {
+		r.Cells[i] = cellRecord{
+			Arm: x.arm, Epoch: x.epoch, N: x.n, Sum: x.sum, Weight: x.weight, Moved: x.moved, Used: x.used,
+		}
+	}
+	return r
+}
+
+func (r *settingRecord) setting(arms int) (*setting, bool) {
+	c := &setting{weight: r.Weight, moved: r.Moved, used: r.Used, cells: make([]cell, len(r.Cells))}
+	ok := len(r.Cells) <= maxCells && sane(r.Weight, r.Moved)
+	for i, x := range r.Cells {
+		c.cells[i] = cell{
+			arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum, weight: x.Weight, moved: x.Moved, used: x.Used,
+		}
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && sane(x.N, x.Sum, x.Weight, x.Moved)
+	}
+	return c, ok
+}
+
+func (p *point) record() *pointRecord {
+	r := &pointRecord{X: p.x, Cells: make([]pointCellRecord, len(p.cells))}
+	for i, x := range p.cells {
+		r.Cells[i] = pointCellRecord{Arm: x.arm, Epoch: x.epoch, N: x.n, Sum: x.sum}
+	}
+	return r
+}
+
+func (r *pointRecord) point(arms, features int) (point, bool) {
+	p := point{x: r.X, cells: make([]pointCell, len(r.Cells))}
+	ok := len(r.X) == features && len(r.Cells) <= maxCells
+	for _, v := range r.X {
+		ok = ok && finite(float64(v))
+	}
+	for i, x := range r.Cells {
+		p.cells[i] = pointCell{arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum}
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && sane(x.N, x.Sum)
+	}
+	return p, ok
+}
+
+func (r *axesRecord) valid() bool {
+	ok := r.N > 0 && finite(r.N) && len(r.Mean) == len(r.M2) && len(r.Mean) > 0 && len(r.Mean) <= MaxFeatures &&
+		r.Next >= 0 && r.Next < maxPoints && sane(r.Mean...)
+	for _, m2 := range r.M2 {
+		ok = ok && m2 >= 0 && finite(m2)
+	}
+	return ok
+}
+
+// model returns what is learned of a skill, from the store unless it is in
+// memory. The caller has the turn.
+func (b *Book) model(ctx context.Context, skill string) (*model, error) {
+	b.mu.RLock()
+	m := b.mu.models[skill]
+	b.mu.RUnlock()
+	if m != nil {
+		return m, nil
+	}
+	m = newModel()
+	if err := b.loadModel(ctx, skill, m); err != nil {
+		return nil, fmt.Errorf("what is learned of %q: %w", skill, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.models[skill] = m
+	return m, nil
+}
+
+func (b *Book) loadModel(ctx context.Context, skill string, m *model) error {
+	var h headRecord
+	found, err := b.fetch(ctx, key.Join(space, "head", skill), &h)
+	if !found || err != nil {
+		return err
+	}
+	var ok bool
+	if m.head, ok = h.head(); !ok {
+		return fmt.Errorf("%w: head", store.ErrDamaged)
+	}
+	if err := b.loadArms(ctx, skill, m); err != nil {
+		return err
+	}
+	if err := b.loadSettings(ctx, skill, m); err != nil {
+		return err
+	}
+	return b.loadNear(ctx, skill, m)
+}
+
+// fetch decodes a record, and reports whether there is one.
+func (b *Book) fetch(ctx context.Context, k string, v any) (bool, error) {
+	e, err := b.st.Get(ctx, k)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, codec.Decode(e, v)
+}
+
+// each decodes every record below a prefix into what fresh returns, and hands
+// it to take with the last part of its key.
+func each[T any](ctx context.Context, st store.Store, prefix string, take func(last string, r *T) bool) error {
+	for e, err := range st.Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return err
+		}
+		var r T
+		if err := codec.Decode(e, &r); err != nil {
+			return err
+		}
+		if !take(e.Key[len(prefix):], &r) {
+			return fmt.Errorf("%w: %q", store.ErrDamaged, e.Key)
+		}
+	}
+	return nil
+}
+
+func (b *Book) loadArms(ctx context.Context, skill string, m *model) error {
+	names := make(map[int32]string)
+	arms := make(map[int32]arm)
+	err := each(ctx, b.st, key.Prefix(space, "arm", skill), func(name string, r *armRecord) bool {
+		a, ok := r.arm()
+		_, twice := names[r.Index]
+		names[r.Index], arms[r.Index] = name, a
+		return ok && !twice
+	})
+	if err != nil {
+		return err
+	}
+	for i := range int32(len(names)) {
+		name, ok := names[i]
+		if !ok {
+			return fmt.Errorf("%w: candidate %d is missing", store.ErrDamaged, i)
+		}
+		m.index[name] = i
+		m.arms = append(m.arms, arms[i])
+	}
+	return nil
+}
+
+func (b *Book) loadSettings(ctx context.Context, skill string, m *model) error {
+	return each(ctx, b.st, key.Prefix(space, "setting", skill), func(last string, r *settingRecord) bool {
+		id, err := strconv.ParseUint(last, 16, 64)
+		c, ok := r.setting(len(m.arms))
+		m.settings[id] = c
+		return ok && err == nil
+	})
+}
+
+func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
+	var r axesRecord
+	found, err := b.fetch(ctx, key.Join(space, "axes", skill), &r)
+	if !found || err != nil {
+		return err
+	}
+	if !r.valid() {
+		return fmt.Errorf("%w: axes", store.ErrDamaged)
+	}
+	n := &m.near
+	n.axes, n.next = axes{n: r.N, mean: r.Mean, m2: r.M2}, r.Next
+	n.points = make([]point, int(min(r.N, maxPoints)))
+	have := 0
+	err = each(ctx, b.st, key.Prefix(space, "point", skill), func(last string, r *pointRecord) bool {
+		slot, err := strconv.Atoi(last)
+		p, ok := r.point(len(m.arms), len(n.axes.mean))
+		if err != nil || !ok || slot < 0 || slot >= len(n.points) {
+			return false
+		}
+		n.points[slot] = p
+		n.enter(int32(slot), p)
+		have++
+		return true
+	})
+	if err == nil && have != len(n.points) {
+		err = fmt.Errorf("%w: %d of %d points", store.ErrDamaged, have, len(n.points))
+	}
+	n.rescale()
+	return err
+}

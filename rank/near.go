@@ -1,0 +1,300 @@
+package rank
+
+import (
+	"math"
+	"slices"
+	"sync"
+)
+
+const (
+	maxPoints  = 1024 // feature vectors per skill; the oldest makes room
+	neighbours = 8    // whose samples speak for a situation
+	maxFeature = 1e30 // what is beyond counts as this
+)
+
+// point is a vector of features and what the candidates did there.
+type point struct {
+	x     []float32
+	cells []pointCell
+}
+
+type pointCell struct {
+	arm    int32
+	epoch  uint32
+	n, sum float64
+}
+
+// axes are mean and spread of the features over the points, by which they
+// are made comparable (Welford, 1962).
+type axes struct {
+	n    float64
+	mean []float64
+	m2   []float64
+}
+
+// near finds the neighbourhood of a situation by its features.
+type near struct {
+	points []point
+	byX    map[uint64]int32 // by hash of x
+	next   int32            // the slot that the next point takes
+	axes   axes
+	inv    []float32 // one over the standard deviation of each feature; zero: it does not vary
+}
+
+// fits reports whether x can be used: the first features of a skill say how
+// many there are.
+func (n *near) fits(x []float64) bool {
+	return len(x) > 0 && (n.axes.n == 0 || len(x) == len(n.axes.mean))
+}
+
+// narrow returns x as it is kept.
+func narrow(buf []float32, x []float64) []float32 {
+	for _, v := range x {
+		buf = append(buf, float32(max(-maxFeature, min(maxFeature, v))))
+	}
+	return buf
+}
+
+func hashX(x []float32) uint64 {
+	h := uint64(len(x))
+	for _, v := range x {
+		h = mix(h ^ uint64(math.Float32bits(v+0))) // minus zero is zero
+	}
+	return h
+}
+
+// at returns the slot of x, or -1.
+func (n *near) at(x []float32) int32 {
+	if i, ok := n.byX[hashX(x)]; ok && slices.Equal(n.points[i].x, x) {
+		return i
+	}
+	return -1
+}
+
+// pointUpdate is what a sample changes in near.
+type pointUpdate struct {
+	slot  int32
+	point point
+	fresh bool // the point is new, and so are next and axes
+	next  int32
+	axes  axes
+}
+
+// with returns what a sample changes; the features fit.
+func (n *near) with(u *update, f *fact) *pointUpdate {
+	x := narrow(make([]float32, 0, len(f.features)), f.features)
+	p := &pointUpdate{slot: n.at(x)}
+	if p.slot < 0 {
+		p.slot, p.fresh = n.next, true
+		p.next = (n.next + 1) % maxPoints
+		p.axes = n.axes.with(x)
+		p.point = point{x: x}
+	} else {
+		old := &n.points[p.slot]
+		p.point = point{x: old.x, cells: slices.Clone(old.cells)}
+	}
+	p.point.add(u.index, u.arm.epoch, f.worth)
+	return p
+}
+
+func (p *point) add(arm int32, epoch uint32, worth float64) {
+	i := slices.IndexFunc(p.cells, func(c pointCell) bool { return c.arm == arm })
+	switch {
+	case i < 0 && len(p.cells) < maxCells:
+		i = len(p.cells)
+		p.cells = append(p.cells, pointCell{arm: arm, epoch: epoch})
+	case i < 0:
+		p.cells = append(p.cells[1:], pointCell{arm: arm, epoch: epoch}) // the first came first
+		i = len(p.cells) - 1
+	case p.cells[i].epoch != epoch:
+		p.cells[i] = pointCell{arm: arm, epoch: epoch}
+	}
+	p.cells[i].n++
+	p.cells[i].sum += worth
+}
+
+func (a axes) with(x []float32) axes {
+	out := axes{n: a.n + 1, mean: slices.Clone(a.mean), m2: slices.Clone(a.m2)}
+	if a.n == 0 {
+		out.mean, out.m2 = make([]float64, len(x)), make([]float64, len(x))
+	}
+	for i, v := range x {
+		d := float64(v) - out.mean[i]
+		out.mean[i] += d / out.n
+		out.m2[i] += d * (float64(v) - out.mean[i])
+	}
+	return out
+}
+
+func (n *near) apply(p *pointUpdate) {
+	if p.fresh {
+		if int(p.slot) == len(n.points) {
+			n.points = append(n.points, point{})
+		} else {
+			delete(n.byX, hashX(n.points[p.slot].x))
+		}
+		n.next, n.axes = p.next, p.axes
+		n.enter(p.slot, p.point)
+		n.rescale()
+	}
+	n.points[p.slot] = p.point
+}
+
+func (n *near) enter(slot int32, p point) {
+	if n.byX == nil {
+		n.byX = make(map[uint64]int32)
+	}
+	n.byX[hashX(p.x)] = slot
+}
+
+// rescale computes inv.
+func (n *near) rescale() {
+	n.inv = slices.Grow(n.inv[:0], len(n.axes.m2))[:len(n.axes.m2)]
+	for i, m2 := range n.axes.m2 {
+		n.inv[i] = 0
+		if sd := math.Sqrt(m2 / n.axes.n); sd > 1/maxFeature {
+			n.inv[i] = float32(1 / sd)
+		}
+	}
+}
+
+// neighbour is a point and its distance.
+type neighbour struct {
+	distance float32
+	slot     int32
+}
+
+// nearest returns the nearest points to x, the nearest first, one more than
+// neighbours if there are as many. The distance is the sum of the differences
+// by feature, in standard deviations.
+func (n *near) nearest(buf []neighbour, x []float32) []neighbour {
+	for slot := range n.points {
+		limit := float32(math.MaxFloat32)
+		if len(buf) > neighbours {
+			limit = buf[neighbours].distance
+		}
+		d := distance(n.points[slot].x, x, n.inv, limit)
+		if d >= limit {
+			continue
+		}
+		if len(buf) <= neighbours {
+			buf = append(buf, neighbour{})
+		}
+		i := len(buf) - 1
+		for ; i > 0 && d < buf[i-1].distance; i-- {
+			buf[i] = buf[i-1]
+		}
+		buf[i] = neighbour{d, int32(slot)}
+	}
+	return buf
+}
+
+// distance stops early once it is limit or more. It is at most maxFeature, so
+// that it is always a number.
+func distance(x, y, inv []float32, limit float32) float32 {
+	y, inv = y[:len(x)], inv[:len(x)]
+	d := float32(0)
+	for i := 0; i < len(x); {
+		for end := min(i+8, len(x)); i < end; i++ {
+			e := (x[i] - y[i]) * inv[i]
+			d += max(e, -e)
+		}
+		if d = min(d, maxFeature); d >= limit {
+			return limit
+		}
+	}
+	return d
+}
+
+// around is what is known of the neighbourhood of a situation.
+type around struct {
+	x       []float32
+	found   []neighbour
+	samples []evidence // by candidate; zero unless touched
+	touched []int32
+}
+
+type evidence struct{ n, sum float64 }
+
+var arounds = sync.Pool{New: func() any { return new(around) }}
+
+func (a *around) evidence(i int32) (n, sum float64) {
+	if int(i) >= len(a.samples) {
+		return 0, 0
+	}
+	return a.samples[i].n, a.samples[i].sum
+}
+
+// nearView gathers the samples of the neighbours, the nearer the heavier, and
+// what they say of all candidates. It has to be released.
+func (m *model) nearView(x []float64) view {
+	n := &m.near
+	if len(n.points) == 0 || !n.fits(x) {
+		return view{}
+	}
+	a := arounds.Get().(*around)
+	a.x = narrow(a.x[:0], x)
+	a.found = n.nearest(a.found[:0], a.x)
+	if len(a.samples) < len(m.arms) {
+		a.samples = make([]evidence, len(m.arms))
+	}
+	edge := a.found[len(a.found)-1].distance
+	if len(a.found) <= neighbours {
+		edge *= 2 // too few to say where the neighbourhood ends
+	}
+	for _, f := range a.found {
+		weight := 1.0
+		if edge > 0 {
+			weight -= float64(f.distance / edge)
+		}
+		a.gather(m, &n.points[f.slot], weight)
+	}
+	return view{ok: true, around: a, shared: a.shared(m)}
+}
+
+func (a *around) gather(m *model, p *point, weight float64) {
+	if weight <= 0 {
+		return
+	}
+	for i := range p.cells {
+		c := &p.cells[i]
+		if c.epoch != m.arms[c.arm].epoch {
+			continue
+		}
+		e := &a.samples[c.arm]
+		if e.n == 0 {
+			a.touched = append(a.touched, c.arm)
+		}
+		e.n += weight * c.n
+		e.sum += weight * c.sum
+	}
+}
+
+// shared is what the neighbourhood does to all candidates.
+func (a *around) shared(m *model) float64 {
+	h := &m.head
+	u := sharedSpread * h.scale()
+	weight, moved := 1/(u*u), 0.0
+	for _, i := range a.touched {
+		e := &a.samples[i]
+		mean, _ := m.arms[i].posterior(h, h.mean)
+		w := 1 / (h.context2[byFeatures] + h.noise2/e.n)
+		weight += w
+		moved += w * (e.sum/e.n - mean)
+	}
+	return moved / weight
+}
+
+// release gives back what the view borrowed.
+func (v *view) release() {
+	a := v.around
+	if a == nil {
+		return
+	}
+	for _, i := range a.touched {
+		a.samples[i] = evidence{}
+	}
+	a.touched = a.touched[:0]
+	v.around = nil
+	arounds.Put(a)
+}
