@@ -153,7 +153,7 @@ type Agent struct {
 	monitor  *meta.Monitor
 	learner  *learn.Learner
 
-	bufs sync.Pool // of *[]byte, for encoding States
+	writes sync.Pool // of *write
 
 	mu struct {
 		sync.Mutex
@@ -217,7 +217,7 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 	}
 	a.runner = runner
 	a.mu.live = make(map[string]context.CancelFunc)
-	a.bufs.New = func() any { return new([]byte) }
+	a.writes.New = func() any { return new(write) }
 	if err := a.openParts(ctx); err != nil {
 		return nil, errors.Join(err, a.closeParts())
 	}

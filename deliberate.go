@@ -105,7 +105,7 @@ func (a *Agent) cleanDecision(d *reason.Decision) {
 // nobodyFor says which of the tasks no worker can take, or "".
 func (a *Agent) nobodyFor(tasks []reason.Task) string {
 	for i := range tasks {
-		if len(a.runner.Candidates(&tasks[i])) > 0 {
+		if a.runner.Able(&tasks[i]) {
 			continue
 		}
 		return fmt.Sprintf("no worker can take task %d (skill %q, effect %+v); the skills are: %s",

@@ -112,7 +112,9 @@ func (t *turn) outcome(n next) learn.Outcome {
 		Complaint: g.Blocked,
 		Injected:  t.s.hits, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
-	o.Key = o.GoalKey + "/blocked"
+	if c == nil {
+		o.Key = o.GoalKey + "/blocked"
+	}
 	switch n {
 	case nextDelivered:
 		o.Task, o.Goal = learn.Delivered, learn.Delivered

@@ -206,6 +206,12 @@ func (a *Agent) hook(fn func()) {
 	}
 }
 
+// write is what a commit of a State takes. Stores keep nothing of it.
+type write struct {
+	buf []byte
+	ops []store.Op
+}
+
 // committer commits ops together: the store, or the parts' Writer, which adds
 // what they have learned.
 type committer interface {
@@ -215,19 +221,18 @@ type committer interface {
 // commit writes s under k, which must still be as it was at rev (0: not there
 // yet).
 func (a *Agent) commit(ctx context.Context, to committer, k string, s *State, rev store.Revision) (store.Revision, error) {
-	buf := a.bufs.Get().(*[]byte)
-	defer a.bufs.Put(buf)
-	value, err := codec.Append((*buf)[:0], k, (*storedState)(s))
+	w := a.writes.Get().(*write)
+	defer a.writes.Put(w)
+	value, err := codec.Append(w.buf[:0], k, (*storedState)(s))
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
 	}
-	*buf = value // the store does not keep it
-	ops := [2]store.Op{{Key: k, Value: value, If: store.At(rev)}}
-	n := 1
+	w.buf = value
+	w.ops = append(w.ops[:0], store.Op{Key: k, Value: value, If: store.At(rev)})
 	if rev == 0 {
-		ops[1], n = store.Op{Key: key.Join(sessionKeys, s.Session, s.ID)}, 2
+		w.ops = append(w.ops, store.Op{Key: key.Join(sessionKeys, s.Session, s.ID)})
 	}
-	rev, err = to.Commit(ctx, ops[:n]...)
+	rev, err = to.Commit(ctx, w.ops...)
 	if errors.Is(err, store.ErrConflict) {
 		return 0, fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}
@@ -295,7 +300,8 @@ func (a *Agent) newID(now time.Time) string {
 	a.mu.ids++
 	n := a.mu.ids
 	a.mu.Unlock()
-	r := rand.NewPCG(a.o.Seed, n)
+	var r rand.PCG
+	r.Seed(a.o.Seed, n)
 	ms := uint64(now.UnixMilli())
 	hi, lo := r.Uint64(), r.Uint64()
 	var id uuid.UUID

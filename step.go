@@ -17,10 +17,12 @@ func (a *Agent) Begin(o Objective) (State, error) {
 	}
 	o = o.clone()
 	setDefault(&o.Scope, a.o.Scope)
-	for _, scope := range append([]memory.Scope{o.Scope}, o.Also...) {
-		if err := scope.Check(); err != nil {
-			return State{}, fmt.Errorf("%w: %w", ErrObjective, err)
-		}
+	err := o.Scope.Check()
+	for _, scope := range o.Also {
+		err = errors.Join(err, scope.Check())
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	san := a.o.Sanitizer
 	o.Text, o.Inputs = san.Sanitize(o.Text), san.JSON(o.Inputs)

@@ -133,6 +133,11 @@ func (o *Options) needsApproval(w *Worker) bool {
 // Skills returns what the workers can do, sorted.
 func (r *Runner) Skills() []string { return slices.Clone(r.skills) }
 
+// Able reports whether any worker can take the task.
+func (r *Runner) Able(t *Task) bool {
+	return slices.ContainsFunc(r.o.Workers, func(w Worker) bool { return w.able(t) })
+}
+
 // Candidates returns the cards of the workers that can take the task, in the
 // order in which the workers were given.
 func (r *Runner) Candidates(t *Task) []rank.Candidate {

@@ -190,6 +190,8 @@ func TestCandidatesAreTheAbleWorkers(t *testing.T) {
 	require.Equal(t, []string{"b"}, names(act.Task{Skill: "deploy"}))
 	require.Equal(t, []string{"b"}, names(act.Task{Effect: &ci}))
 	require.Empty(t, names(act.Task{Skill: "fly"}))
+	require.False(t, r.Able(&act.Task{Skill: "fly"}))
+	require.True(t, r.Able(&act.Task{Skill: "edit"}))
 	require.Equal(t, int(act.Fleet), r.Candidates(&act.Task{})[0].Blast)
 	require.Equal(t, []string{"deploy", "edit"}, r.Skills())
 }

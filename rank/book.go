@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
@@ -62,6 +61,7 @@ type Book struct {
 	w    *flush.Writer
 	opts Options
 	turn chan struct{} // holds one token; whoever has it loads and observes
+	x    scratch       // belongs to the turn
 
 	mu struct {
 		sync.RWMutex
@@ -134,6 +134,9 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 	return nil
 }
 
+// present is the value of a marker.
+var present = []byte{1}
+
 func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if err := b.take(ctx); err != nil {
 		return err
@@ -159,21 +162,21 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if w == nil {
 		w = new(window)
 	}
-	r := record{Seq: w.next}
+	r := &b.x.sample
+	*r = record{Seq: w.next}
 	r.fill(s)
 	r.Situation = b.opts.Sanitizer.Sanitize(r.Situation)
-	k := slotKey(s.Candidate, s.Situation.Skill, r.Seq)
-	v, err := codec.Encode(k, &r)
-	if err != nil {
-		return err
-	}
 	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
 	if err != nil {
 		return err
 	}
 	u := known.learn(s.fact(), b.opts.Stationary)
-	ops, err := u.puts([]store.Op{{Key: marker, Value: []byte{1}}, {Key: k, Value: v}}, s.Situation.Skill)
-	if err != nil {
+	ops := append(make([]store.Op, 0, 8), store.Op{Key: marker, Value: present})
+	b.x.buf = make([]byte, 0, 512)
+	if ops, err = b.x.put(ops, slotKey(s.Candidate, s.Situation.Skill, r.Seq), r); err != nil {
+		return err
+	}
+	if ops, err = u.puts(&b.x, ops, s.Situation.Skill); err != nil {
 		return err
 	}
 	failed := b.w.Add(ctx, ops...)

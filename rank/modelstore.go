@@ -80,29 +80,46 @@ type axesRecord struct {
 	Next int32     `cbor:"4,keyasint"`
 }
 
-// puts appends the writes of an update to ops.
-func (u *update) puts(ops []store.Op, skill string) ([]store.Op, error) {
-	var err error
-	put := func(k string, v any) {
-		if err != nil {
-			return
-		}
-		var raw []byte
-		raw, err = codec.Encode(k, v)
-		ops = append(ops, store.Op{Key: k, Value: raw})
+// scratch is where whoever has the turn puts records together for writing.
+type scratch struct {
+	sample  record
+	head    headRecord
+	arm     armRecord
+	setting settingRecord
+	buf     []byte // what is encoded; a new one for each sample
+}
+
+// put appends the write of a record to ops.
+func (x *scratch) put(ops []store.Op, k string, v any) ([]store.Op, error) {
+	start := len(x.buf)
+	buf, err := codec.Append(x.buf, k, v)
+	if err != nil {
+		return ops, err
 	}
-	put(key.Join(space, "head", skill), u.head.record())
-	put(key.Join(space, "arm", skill, u.candidate), u.arm.record(u.index))
+	x.buf = buf
+	return append(ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]}), nil
+}
+
+// puts appends the writes of an update to ops.
+func (u *update) puts(x *scratch, ops []store.Op, skill string) ([]store.Op, error) {
+	u.head.record(&x.head)
+	u.arm.record(&x.arm, u.index)
+	ops, err := x.put(ops, key.Join(space, "head", skill), &x.head)
+	if err == nil {
+		ops, err = x.put(ops, key.Join(space, "arm", skill, u.candidate), &x.arm)
+	}
 	if u.evicts {
 		ops = append(ops, store.Op{Key: settingKey(skill, u.evicted), Delete: true})
 	}
-	if u.setting != nil {
-		put(settingKey(skill, u.key), u.setting.record())
+	if u.setting != nil && err == nil {
+		u.setting.record(&x.setting)
+		ops, err = x.put(ops, settingKey(skill, u.key), &x.setting)
 	}
-	if p := u.point; p != nil {
-		put(key.Join(space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record())
-		if p.fresh {
-			put(key.Join(space, "axes", skill), &axesRecord{N: p.axes.n, Mean: p.axes.mean, M2: p.axes.m2, Next: p.next})
+	if p := u.point; p != nil && err == nil {
+		ops, err = x.put(ops, key.Join(space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record())
+		if p.fresh && err == nil {
+			axes := &axesRecord{N: p.axes.n, Mean: p.axes.mean, M2: p.axes.m2, Next: p.next}
+			ops, err = x.put(ops, key.Join(space, "axes", skill), axes)
 		}
 	}
 	return ops, err
@@ -112,16 +129,15 @@ func settingKey(skill string, id uint64) string {
 	return key.Join(space, "setting", skill, strconv.FormatUint(id, 16))
 }
 
-func (h *head) record() *headRecord {
-	r := &headRecord{
+func (h *head) record(r *headRecord) {
+	*r = headRecord{
 		Seen: h.seen, N: h.n, Lo: h.lo, Hi: h.hi, Rewarded: h.rewarded,
 		Sum2: h.sum2, N2: h.n2, Mean: h.mean, Spread2: h.spread2,
-		Loss: make([]float64, 0, kinds*len(spreads)),
+		Loss: r.Loss[:0],
 	}
 	for k := range h.loss {
 		r.Loss = append(r.Loss, h.loss[k][:]...)
 	}
-	return r
 }
 
 func (r *headRecord) head() (head, bool) {
@@ -152,8 +168,8 @@ func sane(fs ...float64) bool {
 	return true
 }
 
-func (a *arm) record(index int32) *armRecord {
-	return &armRecord{
+func (a *arm) record(r *armRecord, index int32) {
+	*r = armRecord{
 		Index: index, Epoch: a.epoch, N: a.n, Sum: a.sum,
 		Up:   [3]float64{a.up.drift, a.up.n, a.up.sum},
 		Down: [3]float64{a.down.drift, a.down.n, a.down.sum},
@@ -169,14 +185,13 @@ func (r *armRecord) arm() (arm, bool) {
 	return a, r.Index >= 0 && r.N >= 0 && sane(r.N, r.Sum) && sane(r.Up[:]...) && sane(r.Down[:]...)
 }
 
-func (c *setting) record() *settingRecord {
-	r := &settingRecord{Weight: c.weight, Moved: c.moved, Used: c.used, Cells: make([]cellRecord, len(c.cells))}
-	for i, x := range c.cells {
-		r.Cells[i] = cellRecord{
+func (c *setting) record(r *settingRecord) {
+	*r = settingRecord{Weight: c.weight, Moved: c.moved, Used: c.used, Cells: r.Cells[:0]}
+	for _, x := range c.cells {
+		r.Cells = append(r.Cells, cellRecord{
 			Arm: x.arm, Epoch: x.epoch, N: x.n, Sum: x.sum, Weight: x.weight, Moved: x.moved, Used: x.used,
-		}
+		})
 	}
-	return r
 }
 
 func (r *settingRecord) setting(arms int) (*setting, bool) {

@@ -98,6 +98,11 @@ func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
 	if m, err := b.member(candidate); m != nil || err != nil {
 		return m, err
 	}
+	return b.restore(ctx, candidate)
+}
+
+// restore is load for a candidate that is not in memory.
+func (b *Book) restore(ctx context.Context, candidate string) (*member, error) {
 	records := make(map[string][]record) // by skill
 	prefix := key.Prefix(space, "slot", candidate)
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {

@@ -87,7 +87,9 @@ func (s *Sample) check() error {
 	if s.Confidence != nil {
 		bad("confidence", unit(*s.Confidence), *s.Confidence)
 	}
-	bad("wall", s.Wall >= 0, s.Wall)
+	if s.Wall < 0 {
+		bad("wall", false, s.Wall)
+	}
 	bad("cost", finite(s.CostUSD) && s.CostUSD >= 0, s.CostUSD)
 	limit("cost", MaxCostUSD, finite(s.CostUSD) && s.CostUSD > MaxCostUSD, int(min(s.CostUSD, math.MaxInt32)))
 	bad("tokens in", s.TokensIn >= 0, s.TokensIn)
@@ -99,7 +101,9 @@ func (s *Sample) check() error {
 		over := finite(*s.Reward) && math.Abs(*s.Reward) > MaxReward
 		limit("reward", MaxReward, over, int(min(math.Abs(*s.Reward), math.MaxInt32)))
 	}
-	bad("time", inRange(s.At), s.At)
+	if !inRange(s.At) {
+		bad("time", false, s.At)
+	}
 	return errors.Join(errs...)
 }
 

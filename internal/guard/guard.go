@@ -49,34 +49,30 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	done := make(chan answer[T], 1)
+	done := make(chan struct{}, 1)
+	a := answer[T]{err: ErrExited}
 	go func() {
-		a := answer[T]{err: ErrExited}
 		defer func() {
 			if r := recover(); r != nil {
-				a = answer[T]{err: &PanicError{Value: r, Stack: debug.Stack()}}
+				a.err = &PanicError{Value: r, Stack: debug.Stack()}
 			}
-			done <- a
+			done <- struct{}{} // what was written to a is seen by who receives this
 		}()
-		v, err := fn(limited)
-		a = answer[T]{v, err}
+		a.v, a.err = fn(limited)
 	}()
 	select {
-	case a := <-done:
-		if a.err == nil {
-			return a.v, nil
-		}
-		return zero, cause(ctx, limited, a.err)
+	case <-done:
 	case <-limited.Done():
 		select {
-		case a := <-done: // both were ready: the answer counts
-			if a.err == nil {
-				return a.v, nil
-			}
+		case <-done: // both were ready: the answer counts
 		default:
+			return zero, cause(ctx, limited, ErrTime)
 		}
-		return zero, cause(ctx, limited, ErrTime)
 	}
+	if a.err != nil {
+		return zero, cause(ctx, limited, a.err)
+	}
+	return a.v, nil
 }
 
 // cause returns why a call under limited, whose parent is ctx, has failed.
