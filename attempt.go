@@ -34,7 +34,7 @@ func (t *turn) prepare(ctx context.Context) error {
 	worker := g.choose(task, ranking)
 	g.Tries++
 	s.Current = &Attempt{
-		Key:    s.ID + "/" + strconv.Itoa(s.Attempts+1),
+		Key:    s.prefix() + "/" + strconv.Itoa(s.Attempts+1),
 		Worker: worker, Number: g.Tries, Complaint: complaint,
 	}
 	s.Phase = PhaseAct
@@ -104,7 +104,7 @@ func (t *turn) act(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("keep the output: %w", err)
 	}
-	c.End, c.Wrong, c.Wall, c.Resonance = at.End, at.Complaint, at.Wall, at.Resonance
+	c.End, c.Wrong, c.Wall, c.Resonance = at.End, clip(at.Complaint), at.Wall, at.Resonance
 	c.Reflection, c.Output, c.Usage, c.Deltas = at.Result.Reflection, out, at.Result.Usage, at.Result.Deltas
 	c.Utilized = s.goal().applied(at.Result.Utilized)
 	c.Misled = s.goal().applied(at.Result.Misled)
@@ -119,8 +119,8 @@ func (t *turn) act(ctx context.Context) error {
 		s.Phase = PhaseLearn
 	}
 	e := Event{Text: string(at.End), Wall: at.Wall}
-	if at.Complaint != "" {
-		e.Text += ": " + at.Complaint
+	if c.Wrong != "" {
+		e.Text += ": " + c.Wrong
 	}
 	t.emit(EventExecuted, e)
 	return nil
@@ -203,10 +203,10 @@ func (t *turn) verify(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	c.Passed, c.Wrong = v.Pass, v.Complaint
+	c.Passed, c.Wrong = v.Pass, clip(v.Complaint)
 	if err != nil {
 		c.Passed, c.Faulty = false, true
-		c.Wrong = t.a.o.Sanitizer.Sanitize(err.Error())
+		c.Wrong = clip(t.a.o.Sanitizer.Sanitize(err.Error()))
 		t.a.o.Logger.Error("a gate failed", "run", t.s.ID, "error", c.Wrong)
 	}
 	t.s.Phase = PhaseLearn

@@ -118,7 +118,7 @@ func (a *Agent) nobodyFor(tasks []reason.Task) string {
 func (t *turn) refuse(err error) {
 	g := t.s.goal()
 	g.Refused++
-	g.Complaint = t.a.o.Sanitizer.Sanitize(err.Error())
+	g.Complaint = clip(t.a.o.Sanitizer.Sanitize(err.Error()))
 	if p, ok := errors.AsType[*guard.PanicError](err); ok {
 		t.a.o.Logger.Error("the reasoner panicked", "run", t.s.ID, "panic", g.Complaint, "stack", string(p.Stack))
 	}

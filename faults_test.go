@@ -529,3 +529,47 @@ func TestSecretsDoNotReachTheStore(t *testing.T) {
 	}
 	require.Greater(t, n, 3)
 }
+
+// Whatever the texts are that the host's parts give, a run ends, is kept, and
+// can be read back.
+func TestTextsOfAnyKindAreKept(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"not UTF-8":  "a\xffb \xc3",
+		"long":       strings.Repeat("ü", 20_000),
+		"control":    "a\x00b\x1b[31m\r\n",
+		"huge words": strings.Repeat("x", 60_000),
+	} {
+		for _, pass := range []bool{true, false} {
+			s := &script{
+				decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+					d := plan(text)
+					d.Approach, d.Reasoning = text, text
+					return d, nil
+				},
+				do: func(n int, _ act.Work) (act.Result, error) {
+					if n == 1 {
+						return act.Result{}, errors.New(strings.Repeat(text, 5))
+					}
+					r := done(`1`)
+					r.Reflection.Summary, r.Reflection.PotentialIssues = text[:len(text)/4], []string{text[:len(text)/4]}
+					r.Deltas = []act.Delta{{Domain: text, Path: text, Value: []byte(`1`)}}
+					return r, nil
+				},
+				judge: func(act.Work, act.Result) (act.Verdict, error) {
+					return act.Verdict{Pass: pass, Complaint: strings.Repeat(text, 40)}, nil
+				},
+			}
+			st := store.NewMem()
+			o := arc.Objective{ID: strings.Repeat("i", 256), Text: "mend it: " + text, Situation: "at: " + text}
+			want := run(t, agentOn(t, st, s.host(), nil), o)
+			require.Equal(t, pass, want.Status == arc.Delivered, "%s: %s", name, want.Reason)
+			got, err := agentOn(t, st, s.host(), nil).Resume(t.Context(), o.ID)
+			require.NoError(t, err, name)
+			require.Equal(t, want.Status, got.Status)
+			require.Equal(t, want.Reason, got.Reason)
+			require.Len(t, got.Deliveries, len(want.Deliveries))
+			require.Less(t, len(s.work[1].Complaint), 5<<10, "a complaint is bounded")
+		}
+	}
+}

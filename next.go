@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
@@ -23,7 +24,7 @@ func (t *turn) learn(ctx context.Context) error {
 	n := t.after()
 	if c != nil && !c.Passed {
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
-			Objective: g.Tasks[g.Next].Objective, Worker: c.Worker, Complaint: clip(c.Wrong, maxComplaint),
+			Objective: g.Tasks[g.Next].Objective, Worker: c.Worker, Complaint: c.Wrong,
 		})
 		if c.End == act.Denied {
 			g.Denied = appendTo(g.Denied, c.Worker)
@@ -44,12 +45,13 @@ func (t *turn) learn(ctx context.Context) error {
 }
 
 // clip bounds a complaint that is kept in the State and given to the next
-// attempt.
-func clip(s string, n int) string {
-	if len(s) <= n {
+// attempt: what stands at its beginning and at its end.
+func clip(s string) string {
+	if len(s) <= maxComplaint {
 		return s
 	}
-	return s[:n] + " …"
+	head, tail := s[:maxComplaint/2], s[len(s)-maxComplaint/2:]
+	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
 }
 
 // Bounds of what a State keeps of failed attempts at a goal.
@@ -106,7 +108,7 @@ func (t *turn) allDenied() bool {
 func (t *turn) outcome(n next) learn.Outcome {
 	s, g, c := &t.s, t.s.goal(), t.s.Current
 	o := learn.Outcome{
-		GoalKey: s.ID + "/goal/" + strconv.Itoa(g.Number),
+		GoalKey: s.prefix() + "/goal/" + strconv.Itoa(g.Number),
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
 		Objective: g.Text, Situation: g.Situation, Approach: g.Approach,
 		Complaint: g.Blocked,
@@ -214,7 +216,7 @@ func (t *turn) giveUp(ctx context.Context) error {
 	s, g, c := &t.s, t.s.goal(), t.s.Current
 	why := g.Blocked
 	if why == "" && c != nil {
-		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s", g.Next+1, g.Tries, c.Worker, clip(c.Wrong, maxComplaint))
+		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s", g.Next+1, g.Tries, c.Worker, c.Wrong)
 	}
 	if g.Impasse != "" {
 		why = fmt.Sprintf("impasse %s: subgoal %q: %s", g.Impasse, g.Text, why)

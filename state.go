@@ -1,6 +1,8 @@
 package arc
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"time"
@@ -145,6 +147,19 @@ type Delivery struct {
 
 // goal returns the innermost goal.
 func (s *State) goal() *Goal { return &s.Goals[len(s.Goals)-1] }
+
+// maxPrefix leaves room in a key for what follows the run.
+const maxPrefix = 192
+
+// prefix is what the keys of a run's attempts and goals begin with: its id, or
+// a hash of one that is too long for a part of a key.
+func (s *State) prefix() string {
+	if len(s.ID) <= maxPrefix {
+		return s.ID
+	}
+	sum := sha256.Sum256([]byte(s.ID))
+	return "run-" + hex.EncodeToString(sum[:16])
+}
 
 // fork returns a copy of s whose goals and attempt can be changed without
 // changing those of s. Slices in them are still shared: they are only ever

@@ -92,9 +92,9 @@ func (l *Learner) Recall(ctx context.Context, scope memory.Scope, also []memory.
 	if l.o.Recall < 0 {
 		return nil, nil
 	}
-	text := situation
+	text := cut(situation, maxNote)
 	if objective != situation {
-		text += "\n" + objective
+		text += "\n" + cut(objective, maxNote)
 	}
 	hits, err := l.bank.In(scope).Recall(ctx, memory.Query{
 		Text: text, K: l.o.Recall, Also: also, Inject: true, Situation: situationKey(situation),

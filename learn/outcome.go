@@ -123,16 +123,20 @@ func (o *Outcome) known(trigger, content string) memory.ID {
 	return ""
 }
 
+// maxNote is as much of a text as recall looks for and the monitor keeps, in
+// bytes.
+const maxNote = 4 << 10
+
 // verdict is what the monitor sees of the outcome.
 func (o *Outcome) verdict() meta.Outcome {
 	v := meta.Outcome{
 		Key:      o.Key,
 		Session:  o.Session,
-		Goal:     o.Objective,
-		Approach: o.Approach,
+		Goal:     cut(o.Objective, maxNote),
+		Approach: cut(o.Approach, maxNote),
 		Success:  o.Task == Delivered,
 		At:       o.At,
-		Note:     o.Complaint,
+		Note:     cut(o.Complaint, maxNote),
 	}
 	if o.Result.Reflection.Status != "" {
 		r := iar.Resonance(o.Result.Reflection)

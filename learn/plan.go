@@ -136,12 +136,16 @@ func line(s string) string {
 	if strings.ContainsAny(s, "\t\n\v\f\r") || strings.Contains(s, "  ") {
 		s = strings.Join(strings.Fields(s), " ")
 	}
-	if len(s) <= maxLine {
+	return cut(s, maxLine)
+}
+
+// cut is the first n bytes of s, or less where that would split a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	cut := maxLine
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
 	}
-	return s[:cut] + "…"
+	return s[:n] + "…"
 }

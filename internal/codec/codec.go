@@ -33,7 +33,7 @@ var (
 		MaxArrayElements: 1 << 20,
 		MaxMapPairs:      1 << 20,
 		TimeTag:          cbor.DecTagIgnored,
-		UTF8:             cbor.UTF8RejectInvalid,
+		UTF8:             cbor.UTF8DecodeInvalid, // what a host's part has said is read as it was written
 	}.DecMode())
 )
 
