@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // prepare chooses the worker of the next attempt at the task at hand. The
@@ -101,7 +103,9 @@ func (t *turn) act(ctx context.Context) error {
 		t.a.o.Logger.Error("a worker panicked", "run", s.ID, "worker", c.Worker, "panic", at.Complaint, "stack", string(at.Stack))
 	}
 	out, err := t.a.keep(ctx, c.Key, at.Result.Output)
-	if err != nil {
+	if limit, ok := errors.AsType[*store.LimitError](err); ok {
+		at = act.Attempt{End: act.Malformed, Complaint: "output: " + limit.Error(), Wall: at.Wall}
+	} else if err != nil {
 		return fmt.Errorf("keep the output: %w", err)
 	}
 	c.End, c.Wrong, c.Wall, c.Resonance = at.End, clip(at.Complaint), at.Wall, at.Resonance

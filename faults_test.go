@@ -43,7 +43,10 @@ func TestWorkerThatMisbehavesHasFailedAnAttempt(t *testing.T) {
 		"confidence 90":    func() (act.Result, error) { r := done(`1`); r.Reflection.Confidence = 90; return r, nil },
 		"unknown status":   func() (act.Result, error) { r := done(`1`); r.Reflection.Status = "OK"; return r, nil },
 		"says failure":     func() (act.Result, error) { r := done(`1`); r.Reflection.Status = iar.Failure; return r, nil },
-		"negative usage":   func() (act.Result, error) { r := done(`1`); r.Usage.TokensIn = -1; return r, nil },
+		"grows": func() (act.Result, error) { // when the addresses are taken out
+			return done(`"` + strings.Repeat("a@b.io ", 70_000) + `"`), nil
+		},
+		"negative usage": func() (act.Result, error) { r := done(`1`); r.Usage.TokensIn = -1; return r, nil },
 		"bad delta": func() (act.Result, error) {
 			r := done(`1`)
 			r.Deltas = []act.Delta{{Value: []byte("{")}}
@@ -539,11 +542,12 @@ func TestTextsOfAnyKindAreKept(t *testing.T) {
 		"long":       strings.Repeat("ü", 20_000),
 		"control":    "a\x00b\x1b[31m\r\n",
 		"huge words": strings.Repeat("x", 60_000),
+		"blank":      strings.Repeat(" ", 20),
 	} {
 		for _, pass := range []bool{true, false} {
 			s := &script{
 				decide: func(_ int, b reason.Brief) (reason.Decision, error) {
-					d := plan(text)
+					d := plan("do: " + text)
 					d.Approach, d.Reasoning = text, text
 					return d, nil
 				},
@@ -554,6 +558,7 @@ func TestTextsOfAnyKindAreKept(t *testing.T) {
 					r := done(`1`)
 					r.Reflection.Summary, r.Reflection.PotentialIssues = text[:len(text)/4], []string{text[:len(text)/4]}
 					r.Deltas = []act.Delta{{Domain: text, Path: text, Value: []byte(`1`)}}
+					r.Usage = act.Usage{TokensIn: math.MaxInt32, CostUSD: 1e300}
 					return r, nil
 				},
 				judge: func(act.Work, act.Result) (act.Verdict, error) {
@@ -561,7 +566,7 @@ func TestTextsOfAnyKindAreKept(t *testing.T) {
 				},
 			}
 			st := store.NewMem()
-			o := arc.Objective{ID: strings.Repeat("i", 256), Text: "mend it: " + text, Situation: "at: " + text}
+			o := arc.Objective{ID: strings.Repeat("i", 256), Text: "mend it: " + text, Situation: text}
 			want := run(t, agentOn(t, st, s.host(), nil), o)
 			require.Equal(t, pass, want.Status == arc.Delivered, "%s: %s", name, want.Reason)
 			got, err := agentOn(t, st, s.host(), nil).Resume(t.Context(), o.ID)

@@ -389,8 +389,10 @@ func (a *Agent) keep(ctx context.Context, attempt string, raw json.RawMessage) (
 	if err != nil {
 		return Output{}, err
 	}
-	_, err = a.st.Commit(context.WithoutCancel(ctx), store.Op{Key: k, Value: value})
-	return Output{Key: k}, err
+	if _, err = a.st.Commit(context.WithoutCancel(ctx), store.Op{Key: k, Value: value}); err != nil {
+		return Output{}, err
+	}
+	return Output{Key: k}, nil
 }
 
 func (a *Agent) output(ctx context.Context, o Output) (json.RawMessage, error) {

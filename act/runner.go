@@ -99,6 +99,11 @@ func (o *Options) check() error {
 			bad("worker %q is given twice", name)
 		}
 		seen[name] = true
+		for _, skill := range w.Skills {
+			if err := key.CheckID("skill", skill); err != nil {
+				errs = append(errs, fmt.Errorf("worker %q: %w", name, err))
+			}
+		}
 		if guard.IsNil(w.Executor) {
 			bad("worker %q has no executor", name)
 		}

@@ -187,13 +187,17 @@ func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) 
 }
 
 // remember stores what the outcome teaches. A lesson that is too large for
-// memory is rejected rather than an error: the run that taught it goes on.
+// memory, or says nothing, is rejected rather than an error: the run that taught
+// it goes on.
 func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (memory.Receipt, error) {
 	d.Trigger, d.At = o.trigger(), o.At
 	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
 	r, err := l.bank.In(o.Scope).Remember(ctx, d)
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		return memory.Receipt{Disposition: memory.Rejected, Reason: limit.Error()}, nil
+	}
+	if errors.Is(err, memory.ErrEmpty) {
+		return memory.Receipt{Disposition: memory.Rejected, Reason: err.Error()}, nil
 	}
 	return r, err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -66,9 +67,9 @@ func (o *Outcome) sample() rank.Sample {
 		Success:   o.Passed,
 		Unknown:   o.Faulty,
 		Wall:      o.Wall,
-		CostUSD:   o.Result.Usage.CostUSD,
-		TokensIn:  o.Result.Usage.TokensIn,
-		TokensOut: o.Result.Usage.TokensOut,
+		CostUSD:   min(o.Result.Usage.CostUSD, rank.MaxCostUSD),
+		TokensIn:  min(o.Result.Usage.TokensIn, rank.MaxTokens),
+		TokensOut: min(o.Result.Usage.TokensOut, rank.MaxTokens),
 		At:        o.At,
 	}
 	if o.End == act.Finished || o.End == act.Failed && o.Result.Reflection.Status != "" {
@@ -150,7 +151,7 @@ const minTrigger = 10
 
 // trigger is the situation in which a lesson applies.
 func (o *Outcome) trigger() string {
-	if len(o.Situation) < minTrigger {
+	if len(strings.TrimSpace(o.Situation)) < minTrigger {
 		return o.Objective
 	}
 	return o.Situation

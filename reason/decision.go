@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/arc-learn/arc/memory"
@@ -77,10 +78,12 @@ func (u Usage) Add(v Usage) Usage {
 	return u
 }
 
-// Valid reports whether no count of u is negative or not a number.
+// Valid reports whether no count of u is negative, infinite or not a number.
 func (u Usage) Valid() bool {
-	return u.TokensIn >= 0 && u.TokensOut >= 0 && u.CostUSD >= 0 && u.APICostUSD >= 0
+	return u.TokensIn >= 0 && u.TokensOut >= 0 && cost(u.CostUSD) && cost(u.APICostUSD)
 }
+
+func cost(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat64 }
 
 // ImpasseKind says in which way a Reasoner is stuck. The four kinds follow
 // Soar's idea that an impasse is made explicit and resolved in a subgoal

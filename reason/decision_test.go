@@ -138,4 +138,5 @@ func TestUsageAddsUp(t *testing.T) {
 	require.Equal(t, reason.Usage{TokensIn: 2, TokensOut: 4, CostUSD: 6, APICostUSD: 8}, u.Add(u))
 	require.True(t, u.Valid())
 	require.False(t, reason.Usage{TokensIn: -1}.Valid())
+	require.False(t, reason.Usage{CostUSD: math.Inf(1)}.Valid())
 }
