@@ -188,8 +188,7 @@ func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	defer w.give()
 	n := len(w.ops)
 	w.ops = append(w.ops, ops...)
-	if store.CheckOps(w.ops) != nil {
-		// Too large for one commit, unless ops by themselves are bad.
+	if !fits(w.ops) {
 		if _, err := w.st.Commit(ctx, w.ops[:n]...); err != nil {
 			w.done(err)
 			return 0, err
@@ -200,6 +199,15 @@ func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	rev, err := w.st.Commit(ctx, w.ops...)
 	w.done(err)
 	return rev, err
+}
+
+// fits reports whether ops are within the limits of one commit.
+func fits(ops []store.Op) bool {
+	size := 0
+	for i := range ops {
+		size += len(ops[i].Key) + len(ops[i].Value)
+	}
+	return len(ops) <= store.MaxCommitOps && size <= store.MaxCommitBytes
 }
 
 func (w *Writer) take(ctx context.Context) error {

@@ -140,6 +140,38 @@ func TestManyChangesAreWrittenInGroupsThatFit(t *testing.T) {
 	require.ErrorIs(t, w.Close(), errBoom)
 }
 
+func TestCommitTakesWhatIsPendingWithIt(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	shared := flush.Share(st)
+	w, other := flush.New(shared), flush.New(shared)
+	require.Same(t, w, other)
+	require.NoError(t, w.Add(t.Context(), put("a", "1")))
+	rev, err := other.Commit(t.Context(), store.Op{Key: "s", Value: []byte("1"), If: store.Absent})
+	require.NoError(t, err)
+	require.Equal(t, 1, st.commits)
+	require.Equal(t, "1 1", value(t, st, "a")+" "+value(t, st, "s"))
+
+	// What is pending stays so when the commit does not take place.
+	require.NoError(t, w.Add(t.Context(), put("a", "2")))
+	_, err = w.Commit(t.Context(), store.Op{Key: "s", Value: []byte("2"), If: store.Absent})
+	require.ErrorIs(t, err, store.ErrConflict)
+	require.Equal(t, "1", value(t, st, "a"))
+	_, err = w.Commit(t.Context(), store.Op{Key: "s", Value: []byte("2"), If: store.At(rev)})
+	require.NoError(t, err)
+	require.Equal(t, "2", value(t, st, "a"))
+
+	// Together they are too large for a commit; by themselves they are not.
+	require.NoError(t, w.Add(t.Context(), put("b", string(make([]byte, store.MaxCommitBytes/4-10)))))
+	require.NoError(t, w.Add(t.Context(), put("c", "1")))
+	large := put("s", string(make([]byte, store.MaxValue)))
+	_, err = w.Commit(t.Context(), large, put("d", string(make([]byte, 1<<10))))
+	require.NoError(t, err)
+	require.Equal(t, "1", value(t, st, "c"))
+	require.Len(t, value(t, st, "s"), store.MaxValue)
+	require.NoError(t, w.Close())
+}
+
 func TestConcurrentAddAndFlushLoseNothing(t *testing.T) {
 	t.Parallel()
 	st := store.NewMem()
