@@ -217,7 +217,7 @@ func TestFeedbackReachesTheStore(t *testing.T) {
 		f.set(nil)
 		used(t, s, 10, "k", id)
 		require.Zero(t, f.count())
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		require.Equal(t, 1, f.count(), "with the next group")
 	})

@@ -472,13 +472,13 @@ func TestDuplicatesWaitForEachOther(t *testing.T) {
 		require.NoError(t, err)
 		s := b.In("acme")
 		f.set(func(int, []store.Op) (error, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return nil, nil
 		})
 		d := pattern("go build reports an import cycle", "move the shared type down")
 		var g errgroup.Group
 		for range 3 {
-			time.Sleep(10 * time.Millisecond) // they have different ids
+			<-time.After(10 * time.Millisecond) // they have different ids
 			g.Go(func() error {
 				_, err := s.Remember(context.Background(), d)
 				return err

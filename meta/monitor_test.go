@@ -318,11 +318,11 @@ func TestFailedWriteSurfaces(t *testing.T) {
 		require.NoError(t, err)
 		st.fail.Store(true)
 		require.NoError(t, m.Record(t.Context(), meta.Outcome{Key: "1", Session: "s"}))
-		time.Sleep(time.Second) // the group is written behind, and fails
+		<-time.After(time.Second) // the group is written behind, and fails
 		synctest.Wait()
 		require.ErrorIs(t, m.Record(t.Context(), meta.Outcome{Key: "2", Session: "s"}), errDisk)
 		require.Equal(t, 2, assess(t, m, "s").Failures, "the outcome of the call that reports counts too")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		require.ErrorIs(t, m.Record(t.Context(), meta.Outcome{Key: "2", Session: "s"}), errDisk,
 			"also to a call that adds nothing")
 		require.ErrorIs(t, m.Flush(t.Context()), errDisk)

@@ -328,7 +328,7 @@ func TestFailedWriteSurfaces(t *testing.T) {
 		require.NoError(t, err)
 		st.fail.Store(true)
 		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "1", Candidate: "c"}))
-		time.Sleep(time.Second) // the group is written behind, and fails
+		<-time.After(time.Second) // the group is written behind, and fails
 		synctest.Wait()
 		require.ErrorIs(t, book.Observe(t.Context(), rank.Sample{Key: "2", Candidate: "c"}), errDisk)
 		stats, err := book.Stats(t.Context(), "c", "")
@@ -336,7 +336,7 @@ func TestFailedWriteSurfaces(t *testing.T) {
 		require.Equal(t, 2, stats.Samples, "the sample of the call that reports counts too")
 
 		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "2", Candidate: "c"}), "reported once")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		require.ErrorIs(t, book.Observe(t.Context(), rank.Sample{Key: "1", Candidate: "c"}), errDisk,
 			"also to a call that adds nothing")
 		require.ErrorIs(t, book.Flush(t.Context()), errDisk)
