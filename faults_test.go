@@ -578,3 +578,52 @@ func TestTextsOfAnyKindAreKept(t *testing.T) {
 		}
 	}
 }
+
+// Two agents over one store: the one that comes second to a commit is told,
+// and what the first has done stands.
+func TestRunThatAnotherAgentMovedOnIsLeftToIt(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	var other *arc.Agent
+	s := &script{do: func(n int, _ act.Work) (act.Result, error) {
+		if n == 1 {
+			r, err := other.Resume(t.Context(), "run")
+			if err != nil || r.Status != arc.Delivered {
+				return act.Result{}, fmt.Errorf("the other agent: %v, %w", r, err)
+			}
+		}
+		return done(`1`), nil
+	}}
+	other = agentOn(t, st, s.host(), nil)
+	a := agentOn(t, st, s.host(), nil)
+	_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "mend the cache"})
+	require.ErrorIs(t, err, arc.ErrRunning)
+	r, err := a.Resume(t.Context(), "run")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Equal(t, 1, r.Attempts)
+}
+
+func TestCloseReturnsThoughAWorkerHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := make(chan struct{})
+		s := &script{do: func(int, act.Work) (act.Result, error) {
+			close(started)
+			idle(time.Hour) // whatever its context says
+			return done(`1`), nil
+		}}
+		a, err := arc.New(t.Context(), store.NewMem(), s.host(), &arc.Options{Grace: time.Second})
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := a.Run(t.Context(), arc.Objective{Text: "mend the cache"})
+			ended <- err
+		}()
+		<-started
+		begin := time.Now()
+		require.NoError(t, a.Close())
+		require.Equal(t, time.Second, time.Since(begin))
+		require.ErrorIs(t, <-ended, context.Canceled)
+		idle(2 * time.Hour)
+	})
+}
