@@ -168,6 +168,10 @@ func sane(fs ...float64) bool {
 	return true
 }
 
+// summed reports whether sum can be that of n worths, each of which is within
+// the bounds of a reward but for rounding.
+func summed(n, sum float64) bool { return n >= 0 && sane(n) && math.Abs(sum) <= 2*MaxReward*n }
+
 func (a *arm) record(r *armRecord, index int32) {
 	*r = armRecord{
 		Index: index, Epoch: a.epoch, N: a.n, Sum: a.sum,
@@ -182,7 +186,7 @@ func (r *armRecord) arm() (arm, bool) {
 		up:   change{r.Up[0], r.Up[1], r.Up[2]},
 		down: change{r.Down[0], r.Down[1], r.Down[2]},
 	}
-	return a, r.Index >= 0 && r.N >= 0 && sane(r.N, r.Sum) && sane(r.Up[:]...) && sane(r.Down[:]...)
+	return a, r.Index >= 0 && summed(r.N, r.Sum) && sane(r.Up[:]...) && sane(r.Down[:]...)
 }
 
 func (c *setting) record(r *settingRecord) {
@@ -201,7 +205,7 @@ func (r *settingRecord) setting(arms int) (*setting, bool) {
 		c.cells[i] = cell{
 			arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum, weight: x.Weight, moved: x.Moved, used: x.Used,
 		}
-		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && sane(x.N, x.Sum, x.Weight, x.Moved)
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && summed(x.N, x.Sum) && sane(x.Weight, x.Moved)
 	}
 	return c, ok
 }
@@ -222,7 +226,7 @@ func (r *pointRecord) point(arms, features int) (point, bool) {
 	}
 	for i, x := range r.Cells {
 		p.cells[i] = pointCell{arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum}
-		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && x.N >= 0 && sane(x.N, x.Sum)
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && summed(x.N, x.Sum)
 	}
 	return p, ok
 }
