@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // JSON returns raw with each secret replaced inside its strings and object
@@ -18,7 +19,7 @@ func (s *Sanitizer) JSON(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	if !json.Valid(raw) {
-		return quoteJSON(s.Sanitize(string(raw)))
+		return quoteJSON(s.Sanitize(valid(string(raw))))
 	}
 	w := walker{s: s, raw: string(raw)}
 	w.value(none)
@@ -136,9 +137,13 @@ func (w *walker) literal() (text string, changed bool) {
 	if escaped {
 		text = unescape(lit)
 	}
-	clean := w.s.Sanitize(text)
+	clean := w.s.Sanitize(valid(text))
 	return clean, clean != text
 }
+
+// valid replaces what is not UTF-8 as JSON would: sanitised before, a text
+// could hold a secret afterwards.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // unescape returns the string that a literal of valid JSON stands for.
 func unescape(lit string) (text string) {
