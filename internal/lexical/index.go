@@ -105,8 +105,8 @@ func (ix *Index) Put(slot uint32, d Doc) {
 			tf[id] = contentWeight
 		}
 	}
-	in.trigger, _ = ix.vector(d.Trigger)
-	in.content, _ = ix.vector(d.Content)
+	in.trigger, _ = ix.vector(d.Trigger) // true: add has interned all terms
+	in.content, _ = ix.vector(d.Content) // as above
 	in.terms = make([]uint32, 0, len(tf))
 	for id, n := range tf {
 		ix.terms[id].posts = append(ix.terms[id].posts, posting{slot, n})
