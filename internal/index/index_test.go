@@ -1,0 +1,312 @@
+package index_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/text"
+)
+
+func doc(trigger, content, actor string) index.Doc {
+	return index.Doc{
+		Trigger: text.Append(nil, trigger),
+		Content: text.Append(nil, content),
+		Actor:   text.Append(nil, actor),
+	}
+}
+
+// naive holds what an index should hold.
+type naive map[uint32]index.Doc
+
+func (n naive) similar(trigger, content []text.Term, least float64) []uint32 {
+	marks := func(terms []text.Term) map[string]int {
+		m := map[string]int{}
+		for _, t := range terms {
+			if t.Mark {
+				m[t.Text]++
+			}
+		}
+		return m
+	}
+	alike := func(a, b []text.Term) bool {
+		return len(a) == 0 && len(b) == 0 ||
+			text.Similarity(a, b) >= least && maps.Equal(marks(a), marks(b))
+	}
+	var out []uint32
+	for slot, d := range n {
+		if alike(trigger, d.Trigger) && alike(content, d.Content) && len(trigger)+len(content) > 0 {
+			out = append(out, slot)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (n naive) doc(slot uint32) (trigger, content []text.Term) {
+	return n[slot].Trigger, n[slot].Content
+}
+
+func (n naive) slots() []uint32 { return slices.Sorted(maps.Keys(n)) }
+
+func (n naive) search(q *index.Query) map[uint32]float64 {
+	df, total, size := map[string]float64{}, 0.0, math.Max(float64(len(n)), 1024)
+	lengths := map[uint32]float64{}
+	for slot, d := range n {
+		tf, length := frequencies(d)
+		lengths[slot] = coarse(length)
+		total += lengths[slot]
+		for t := range tf {
+			df[t]++
+		}
+	}
+	mean := math.Max(32, math.Exp2(math.Ceil(math.Log2(total/math.Max(1, float64(len(n)))))))
+	idf := func(t string) float64 { return math.Log(1 + (size-df[t]+0.5)/(df[t]+0.5)) }
+	ideal := 0.0
+	for _, t := range q.Terms {
+		ideal += t.Weight() * idf(t.Text)
+	}
+	out := make(map[uint32]float64)
+	for slot, d := range n {
+		if d.Flags&q.Exclude != 0 || q.Skip != nil && q.Skip(slot) {
+			continue
+		}
+		tf, _ := frequencies(d)
+		s, counts := 0.0, !slices.ContainsFunc(q.Terms, func(t text.Term) bool { return !t.Stop })
+		for _, t := range q.Terms {
+			counts = counts || !t.Stop && tf[t.Text] > 0
+		}
+		for _, t := range q.Terms {
+			if !counts {
+				break
+			}
+			f := tf[t.Text]
+			s += t.Weight() * idf(t.Text) * 2.2 * f / (f + 1.2*(0.25+0.75*lengths[slot]/mean))
+		}
+		if y := 0.8 * s / math.Max(6.5, ideal); y > 0.8 {
+			out[slot] = 0.8 + 0.2*(1-math.Exp(-(y-0.8)/0.2))
+		} else if y > 0 {
+			out[slot] = y
+		}
+	}
+	return out
+}
+
+// coarse rounds a length as the index does: to 16 steps an octave above 4.
+func coarse(length float64) float64 {
+	step := 0.125
+	for length/step >= 32 {
+		step *= 2
+	}
+	return math.Floor(length/step+0.5) * step
+}
+
+func frequencies(d index.Doc) (tf map[string]float64, length float64) {
+	tf = make(map[string]float64)
+	for _, f := range []struct {
+		terms  []text.Term
+		weight float64
+	}{{d.Trigger, 2}, {d.Content, 1}, {d.Actor, 1}} {
+		for _, t := range f.terms {
+			tf[t.Text] += f.weight
+			length += f.weight * t.Weight()
+		}
+	}
+	for _, t := range d.Extra {
+		if tf[t.Text] == 0 {
+			tf[t.Text] = 1
+		}
+	}
+	dated := map[string]bool{}
+	for _, t := range d.Date {
+		dated[t.Text] = true
+	}
+	for t := range dated {
+		tf[t]++
+	}
+	return tf, length
+}
+
+// wanted says what of the matches a query wants; near are those of which
+// rounding may decide.
+func wanted(all map[uint32]float64, q *index.Query) (must, may []uint32) {
+	scores := slices.Sorted(maps.Values(all))
+	least := 0.0
+	if q.K > 0 && q.K < len(scores) {
+		least = scores[len(scores)-q.K]
+		if q.Gate > 0 {
+			least = min(least, q.Gate*scores[len(scores)-1])
+		}
+	}
+	for slot, r := range all {
+		if r >= least*(1+1e-5) {
+			must = append(must, slot)
+		} else if r >= least*(1-1e-5) {
+			may = append(may, slot)
+		}
+	}
+	return must, may
+}
+
+var vocabulary = strings.Fields("go build test cycle import store memory vet lint not never 8080 17 fooBar the of is a to")
+
+func sentence(t *rapid.T, label string, least, most int) string {
+	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), least, most).Draw(t, label), " ")
+}
+
+func terms(t *rapid.T, label string, least, most int) []text.Term {
+	return text.Append(nil, sentence(t, label, least, most))
+}
+
+func drawDoc(t *rapid.T) index.Doc {
+	return index.Doc{
+		Trigger: terms(t, "trigger", 0, 6),
+		Content: terms(t, "content", 0, 8),
+		Actor:   terms(t, "actor", 0, 1),
+		Extra:   terms(t, "extra", 0, 2),
+		Date:    terms(t, "date", 0, 2),
+		Flags:   index.Flags(rapid.IntRange(0, 3).Draw(t, "flags")),
+	}
+}
+
+// The index finds what a scan of all texts finds, with the same relevance,
+// through puts, deletes and changes of flags.
+func TestAgainstScan(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ix, model, next := index.New(), naive{}, uint32(0)
+		var sc index.Scratch
+		some := func(t *rapid.T) uint32 {
+			if len(model) == 0 {
+				t.Skip("there is none")
+			}
+			return rapid.SampledFrom(model.slots()).Draw(t, "slot")
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				next += uint32(rapid.IntRange(0, 2).Draw(t, "skip"))
+				d := drawDoc(t)
+				ix.Put(next, d)
+				model[next] = d
+				next++
+			},
+			"delete": func(t *rapid.T) {
+				slot := some(t)
+				ix.Delete(slot, model[slot])
+				delete(model, slot)
+			},
+			"flags": func(t *rapid.T) {
+				slot := some(t)
+				d := model[slot]
+				d.Flags = index.Flags(rapid.IntRange(0, 3).Draw(t, "flags"))
+				ix.SetFlags(slot, d.Flags)
+				model[slot] = d
+			},
+			"search": func(t *rapid.T) {
+				q := index.Query{
+					Terms:   terms(t, "query", 0, 5),
+					K:       rapid.IntRange(0, 3).Draw(t, "k"),
+					Gate:    rapid.SampledFrom([]float64{0, 0.5, 0.8, 1}).Draw(t, "gate"),
+					Exclude: index.Flags(rapid.IntRange(0, 3).Draw(t, "exclude")),
+				}
+				if rapid.Bool().Draw(t, "filter") {
+					q.Skip = func(slot uint32) bool { return slot%3 == 0 }
+				}
+				requireMatches(t, model.search(&q), ix.Search(&sc, &q), &q)
+			},
+			"similar": func(t *rapid.T) {
+				trigger, content := terms(t, "trigger", 0, 6), terms(t, "content", 0, 8)
+				if len(model) > 0 && rapid.Bool().Draw(t, "nearly") {
+					d := model[some(t)]
+					trigger = text.Append(slices.Clone(d.Trigger), sentence(t, "more trigger", 0, 1))
+					content = text.Append(slices.Clone(d.Content), sentence(t, "more content", 0, 1))
+					if n := len(content); n > 1 && rapid.Bool().Draw(t, "less") {
+						content = slices.Delete(content, n/2, n/2+1)
+					}
+				}
+				least := rapid.SampledFrom([]float64{0.5, 0.85, 0.9, 1}).Draw(t, "min")
+				var got []uint32
+				for _, p := range ix.Similar(&sc, trigger, content, least, model.doc) {
+					got = append(got, p.Slot)
+				}
+				require.Equal(t, model.similar(trigger, content, least), got)
+			},
+			"": func(t *rapid.T) { require.Equal(t, len(model), ix.Len()) },
+		})
+	})
+}
+
+func requireMatches(t *rapid.T, all map[uint32]float64, got []index.Match, q *index.Query) {
+	must, may := wanted(all, q)
+	found := map[uint32]bool{}
+	for _, m := range got {
+		require.False(t, found[m.Slot], "twice")
+		found[m.Slot] = true
+		require.Contains(t, all, m.Slot)
+		require.InEpsilon(t, all[m.Slot], m.Relevance, 1e-5)
+		require.True(t, m.Relevance > 0 && m.Relevance < 1)
+		require.True(t, slices.Contains(must, m.Slot) || slices.Contains(may, m.Slot), "not wanted")
+	}
+	for _, slot := range must {
+		require.True(t, found[slot], "%d is missing", slot)
+	}
+}
+
+func TestSimilarAgreesWithText(t *testing.T) {
+	t.Parallel()
+	a, b := "go build reports an import cycle in the store", "the store has an import cycle that go build reports"
+	ix, docs := index.New(), naive{3: doc("", a, "")}
+	ix.Put(3, docs[3])
+	var sc index.Scratch
+	pairs := ix.Similar(&sc, nil, text.Append(nil, b), 0.5, docs.doc)
+	require.Len(t, pairs, 1)
+	require.Equal(t, uint32(3), pairs[0].Slot)
+	require.Equal(t, text.Similarity(text.Append(nil, a), text.Append(nil, b)), pairs[0].Content)
+}
+
+func TestExtraTermsAreFound(t *testing.T) {
+	t.Parallel()
+	ix := index.New()
+	d := doc("", "import cycle", "")
+	d.Extra = text.Append(nil, "import loop")
+	d.Date = text.Append(nil, "May 2026")
+	ix.Put(0, d)
+	var sc index.Scratch
+	find := func(s string) []index.Match { return ix.Search(&sc, &index.Query{Terms: text.Append(nil, s)}) }
+	require.Len(t, find("loop"), 1)
+	require.Len(t, find("may"), 1)
+	docs := naive{0: d}
+	require.Len(t, ix.Similar(&sc, nil, d.Content, 1, docs.doc), 1, "they are not compared")
+	ix.Delete(0, d)
+	require.Empty(t, find("loop"))
+	require.Empty(t, find("may"))
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	ix := index.New()
+	ix.Put(0, doc("", "the import cycle", ""))
+	var sc index.Scratch
+	words := ix.Words(&sc, text.Append(nil, "the cycle of death"), 0)
+	sum := 0.0
+	for _, w := range words {
+		sum += w.Share
+		require.Equal(t, w.Text == "the" || w.Text == "cycl", w.Found, w.Text)
+	}
+	require.InDelta(t, 1, sum, 1e-12)
+	require.Len(t, words, 4)
+	require.Equal(t, "death", words[0].Text, "the rarest asks for most")
+}
+
+func TestThreadsOfNone(t *testing.T) {
+	t.Parallel()
+	var found []index.Thread = index.New().Threads(new(index.Scratch), &index.Query{Terms: text.Append(nil, "x")})
+	require.Empty(t, found, fmt.Sprint(found))
+}

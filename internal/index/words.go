@@ -1,0 +1,35 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/arc-learn/arc/internal/text"
+)
+
+// Word is a term of a query as it was weighed. Share is in [0,1].
+type Word struct {
+	Text  string
+	Share float64
+	Found bool // in the record that was asked for
+}
+
+// Words says how the query weighs and which of it is in slot, the rarest terms
+// first.
+func (ix *Index) Words(sc *Scratch, query []text.Term, slot uint32) []Word {
+	ix.weigh(sc, query)
+	total := 0.0
+	for i := range sc.words {
+		total += sc.words[i].weight
+	}
+	out := make([]Word, 0, len(sc.words))
+	for i := range sc.words {
+		w := &sc.words[i]
+		found := false
+		if w.term != nil {
+			slots, _ := w.term.view(ix.limit.Load(), &w.slot, &w.code)
+			_, found = slices.BinarySearch(slots, slot)
+		}
+		out = append(out, Word{Text: w.text, Share: w.weight / total, Found: found})
+	}
+	return out
+}
