@@ -1,0 +1,99 @@
+// Package uplift estimates how much a treatment adds to the chance of success
+// when chance decides who gets it, and says so with an interval that holds at
+// every moment: whoever looks after each episode and stops when it pleases is
+// wrong no more often than whoever looks once.
+package uplift
+
+import "math"
+
+// Trial holds what the estimate needs of the episodes so far, in constant
+// space. The zero value is an empty trial. It is a plain value, and stored as
+// it is.
+//
+// Each episode gives the score of an augmented inverse-probability estimator
+// (Robins, Rotnitzky and Zhao 1994): with the arms' rates before it, m1 and m0,
+//
+//	X = m1 - m0 + [treated](y-m1)/p - [not](y-m0)/(1-p)
+//
+// whose mean is the uplift whatever m1 and m0 are, since p is known. The
+// interval is the normal-mixture confidence sequence of Robbins (1970) in its
+// asymptotic form (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024,
+// eq. 9), over the sum of squares of X about its mean so far.
+type Trial struct {
+	Treated   Arm     `cbor:"1,keyasint,omitzero"`
+	Untreated Arm     `cbor:"2,keyasint,omitzero"`
+	Sum       float64 `cbor:"3,keyasint,omitempty"` // of the scores
+	Squares   float64 `cbor:"4,keyasint,omitempty"` // of the scores about their mean so far
+}
+
+// Arm counts the episodes of one arm.
+type Arm struct {
+	Episodes  int `cbor:"1,keyasint,omitempty"`
+	Successes int `cbor:"2,keyasint,omitempty"`
+}
+
+// rate is the mean of the Beta(1, 1) posterior.
+func (a Arm) rate() float64 { return float64(a.Successes+1) / float64(a.Episodes+2) }
+
+// Episodes is how many episodes there were.
+func (t Trial) Episodes() int { return t.Treated.Episodes + t.Untreated.Episodes }
+
+// Valid reports whether the trial can have come from episodes.
+func (t Trial) Valid() bool {
+	for _, a := range [...]Arm{t.Treated, t.Untreated} {
+		if a.Successes < 0 || a.Episodes < a.Successes {
+			return false
+		}
+	}
+	return t.Squares >= 0 && !math.IsInf(t.Squares, 0) && !math.IsNaN(t.Sum) && !math.IsInf(t.Sum, 0)
+}
+
+// Add takes in an episode that was treated with probability p, in (0,1).
+func (t *Trial) Add(p float64, treated, success bool) {
+	m1, m0, y := t.Treated.rate(), t.Untreated.rate(), 0.0
+	if success {
+		y = 1
+	}
+	arm, x := &t.Untreated, m1-m0-(y-m0)/(1-p)
+	if treated {
+		arm, x = &t.Treated, m1-m0+(y-m1)/p
+	}
+	d := x - t.mean()
+	t.Squares += d * d
+	t.Sum += x
+	arm.Episodes++
+	if success {
+		arm.Successes++
+	}
+}
+
+func (t Trial) mean() float64 { return t.Sum / float64(max(1, t.Episodes())) }
+
+const (
+	// alpha is the nominal chance that the truth is ever outside the
+	// interval. The law is asymptotic: at 0.05 it was outside in 4.9 to 5.1 %
+	// of 2000 simulated trials of 3000 episodes, at 0.03 in 2.9 to 3.8 %.
+	alpha = 0.03
+	// tuned is the sum of squares at which the interval is tightest: that
+	// of some 400 episodes with a fifth of them untreated.
+	tuned = 600
+	// least is how many episodes each arm needs: before that the normal
+	// law does not hold, and nothing is claimed.
+	least = 10
+)
+
+// mixture is the variance of the mixture that is best at tuned
+// (Waudby-Smith et al. 2024, Appendix B.2).
+var mixture = (-2*math.Log(alpha) + math.Log(1-2*math.Log(alpha))) / tuned
+
+// Interval returns the estimate and the 95 % interval around it, within
+// [-1,1]. Before there is enough to say anything it is all of [-1,1].
+func (t Trial) Interval() (mean, low, high float64) {
+	mean = min(1, max(-1, t.mean()))
+	if t.Treated.Episodes < least || t.Untreated.Episodes < least {
+		return mean, -1, 1
+	}
+	v := t.Squares*mixture + 1
+	half := math.Sqrt(v/mixture*math.Log(v/(alpha*alpha))) / float64(t.Episodes())
+	return mean, max(-1, t.mean()-half), min(1, t.mean()+half)
+}
