@@ -216,5 +216,24 @@ func appendAssessment(buf []byte, a *meta.Assessment) []byte {
 	m.Text(11, a.Goal)
 	m.Text(12, a.Approach)
 	codec.Texts(&m, 13, a.Evidence)
+	codec.Struct(&m, 14, &a.Chances, appendChances)
+	return m.Close()
+}
+
+func appendChances(buf []byte, c *meta.Chances) []byte {
+	m := codec.Open(buf)
+	codec.Struct(&m, 1, &c.Again, appendChance)
+	codec.Struct(&m, 2, &c.Other, appendChance)
+	return m.Close()
+}
+
+func appendChance(buf []byte, c *meta.Chance) []byte {
+	m := codec.Open(buf)
+	m.Float(1, c.Deliver)
+	m.Float(2, c.Low)
+	m.Float(3, c.High)
+	m.Int(4, int64(c.Failures))
+	m.Int(5, int64(c.Tries))
+	m.Int(6, int64(c.Successes))
 	return m.Close()
 }

@@ -41,6 +41,12 @@ const (
 	pivotTasks    = 2   // outcomes that a success rate needs
 )
 
+// The rule of Assess that goes by what was learned.
+const (
+	pivotChance = 0.25 // another try that delivers less often than that is not worth its while
+	pivotTries  = 5    // tries after as many failures that say so
+)
+
 // Assessment is what the outcomes of a session add up to. [Monitor.Assess]
 // says by which rules.
 type Assessment struct {
@@ -65,10 +71,13 @@ type Assessment struct {
 	// Evidence says in words what the recommendation rests on; nil if it is
 	// KeepGoing.
 	Evidence []string `cbor:"13,keyasint,omitempty"`
+	// Chances are those of another try of Approach at Goal, and of another
+	// approach to it; zero if the last outcome was a success.
+	Chances Chances `cbor:"14,keyasint,omitzero"`
 }
 
 // assess applies the rules.
-func (s *session) assess(name string) Assessment {
+func (s *session) assess(name string, known *odds) Assessment {
 	if s.totals.Outcomes == 0 {
 		return Assessment{Session: name, State: NoData, Recommendation: KeepGoing, Confidence: Low}
 	}
@@ -90,10 +99,12 @@ func (s *session) assess(name string) Assessment {
 				a.Same++
 			}
 		}
+		same, all := s.tried(last)
+		a.Chances = known.chances(s.own, same, all)
 	}
 	low := a.SuccessRate < pivotRate && a.Total >= pivotTasks
 	switch {
-	case a.Same >= pivotFailures:
+	case a.Same >= pivotFailures, a.Chances.pivot():
 		a.State, a.Recommendation, a.Pivot = Failing, PivotNow, true
 	case low:
 		a.State, a.Recommendation, a.Confidence = Struggling, ConsiderPivot, Medium
@@ -114,10 +125,29 @@ func (a *Assessment) evidence(low bool) []string {
 	if a.Failures >= pivotFailures && a.Same < pivotFailures {
 		es = append(es, fmt.Sprintf("the failures are of different approaches: none of them failed %d times", pivotFailures))
 	}
+	if a.Chances.pivot() {
+		es = append(es, a.Chances.String())
+	}
 	if low {
 		es = append(es, fmt.Sprintf("%d of %d succeeded, fewer than %g %%", a.Successes, a.Total, 100*pivotRate))
 	}
 	return es
+}
+
+// pivot reports whether what was learned speaks for another approach.
+func (c *Chances) pivot() bool {
+	return c.Again.Tries >= pivotTries && c.Again.Deliver < pivotChance && c.Again.Deliver < c.Other.Deliver
+}
+
+// String puts the chances into words.
+func (c Chances) String() string {
+	return fmt.Sprintf("another try delivers with a chance of %v, another approach of %v", c.Again, c.Other)
+}
+
+// String gives the estimate, its bounds, and what it rests on.
+func (c Chance) String() string {
+	return fmt.Sprintf("%.2f (%.2f to %.2f; after %d failures %d of %d tries did)",
+		c.Deliver, c.Low, c.High, c.Failures, c.Successes, c.Tries)
 }
 
 // what names the failing approach, as far as it has a name.

@@ -43,6 +43,8 @@ type Monitor struct {
 		sync.Mutex
 		closed   bool
 		sessions *simplelru.LRU[string, *session]
+		odds     *simplelru.LRU[string, *odds] // by key
+		all      *odds
 	}
 }
 
@@ -64,6 +66,12 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 		return nil, err
 	}
 	m.mu.sessions = sessions
+	if m.mu.odds, err = simplelru.NewLRU[string, *odds](loadedSessions, nil); err != nil {
+		return nil, err
+	}
+	if m.mu.all, err = m.odds(ctx, allKey); err != nil {
+		return nil, errors.Join(fmt.Errorf("meta: open: %w", err), m.w.Close())
+	}
 	m.turn <- struct{}{}
 	return m, nil
 }
@@ -115,8 +123,19 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	if err != nil {
 		return err
 	}
+	own, err := m.odds(ctx, oddsKey(o.Approach))
+	if err != nil {
+		return err
+	}
+	same, all := s.tried(s.failure(o.Goal, o.Approach))
 	ops, err := s.ops(o)
 	if err != nil {
+		return err
+	}
+	if ops, err = m.mu.all.ops(ops, same, all, o.Success); err != nil {
+		return err
+	}
+	if ops, err = own.ops(ops, same, all, o.Success); err != nil {
 		return err
 	}
 	failed := m.w.Add(ctx, ops...)
@@ -130,6 +149,11 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s.add(o.Success, o.Goal, o.Approach)
+	m.mu.all.count(same, all, o.Success)
+	own.count(same, all, o.Success)
+	if !o.Success {
+		s.own = own
+	}
 	return failed
 }
 
@@ -158,6 +182,9 @@ func (m *Monitor) give() { m.turn <- struct{}{} }
 // applies:
 //
 //   - three failures of the same approach since the last success: PivotNow
+//   - the chance that another try of the last approach delivers is below 0.25,
+//     as learned from at least 5 tries after as many failures, and below that of
+//     another approach (see [Monitor.Chances]): PivotNow
 //   - a success rate below 0.4 over at least two outcomes: ConsiderPivot
 //   - a failure last: SlowDown
 //   - else: KeepGoing, also for a session without outcomes (State NoData)
@@ -184,7 +211,9 @@ func (m *Monitor) Assess(ctx context.Context, session string) (Assessment, error
 	if err != nil {
 		return Assessment{}, fmt.Errorf("assess %q: %w", session, err)
 	}
-	return s.assess(session), nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return s.assess(session, m.mu.all), nil
 }
 
 // assess reports false if the session is not in memory.
@@ -201,7 +230,7 @@ func (m *Monitor) assess(ctx context.Context, name string) (Assessment, bool, er
 	if !ok {
 		return Assessment{}, false, nil
 	}
-	return s.assess(name), true, nil
+	return s.assess(name, m.mu.all), true, nil
 }
 
 // Flush writes every outcome that is not in the store yet, and waits for it.

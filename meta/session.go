@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +25,7 @@ const Kept = 256
 //	meta seen <session> <outcome key>
 //	meta totals <session>
 //	meta slot <session> <number of the outcome modulo Kept>
+//	meta odds <all, or an approach's hash>
 const space = "meta"
 
 func seenKey(session, outcome string) string { return key.Join(space, "seen", session, outcome) }
@@ -81,23 +83,54 @@ type session struct {
 	totals         totals
 	failures       []failure // since the last success, at most the last Kept
 	goal, approach string    // of the last of these
+	tries          []failure // since the last success of their goal, at most the last Kept
+	own            *odds     // of the last failure's approach; nil if there is none
 }
 
 func (s *session) add(success bool, goal, approach string) {
 	s.totals = s.totals.next(success)
+	f := s.failure(goal, approach)
 	if success {
-		s.failures, s.goal, s.approach = nil, "", ""
+		s.failures, s.goal, s.approach, s.own = nil, "", "", nil
+		s.tries = slices.DeleteFunc(s.tries, func(t failure) bool { return t.goal == f.goal })
 		return
 	}
 	s.goal, s.approach = goal, approach
-	if len(s.failures) == Kept {
-		s.failures = append(s.failures[:0], s.failures[1:]...)
+	s.failures, s.tries = last(s.failures, f), last(s.tries, f)
+}
+
+func (s *session) failure(goal, approach string) failure {
+	f := failure{goal: s.digest(goal)}
+	if approach != "" {
+		f.approach = max(1, approachKey(approach))
 	}
-	s.failures = append(s.failures, failure{s.digest(goal), s.digest(approach)})
+	return f
+}
+
+// last appends f, and drops the oldest over Kept.
+func last(fs []failure, f failure) []failure {
+	if len(fs) == Kept {
+		fs = append(fs[:0], fs[1:]...)
+	}
+	return append(fs, f)
+}
+
+// tried returns how often the goal has failed since it was last delivered: by
+// the approach, and by any.
+func (s *session) tried(f failure) (same, all int) {
+	for _, t := range s.tries {
+		if t.goal == f.goal {
+			all++
+			if t.approach == f.approach {
+				same++
+			}
+		}
+	}
+	return same, all
 }
 
 // failure is what is remembered of a failure since the last success: digests
-// of its texts, which may be long.
+// of its texts, which may be long. Zero is an empty text.
 type failure struct{ goal, approach uint64 }
 
 // same reports whether two failures are of one approach.
@@ -159,18 +192,21 @@ func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
 	if !t.valid() {
 		return nil, fmt.Errorf("%w: %q holds impossible counts", store.ErrDamaged, e.Key)
 	}
-	for n := t.Outcomes - min(t.Failures, Kept); n < t.Outcomes; n++ {
+	for n := t.Outcomes - min(t.Outcomes, Kept); n < t.Outcomes; n++ {
 		r, err := m.slot(ctx, name, n)
 		if err != nil {
 			return nil, err
 		}
-		if r.Success {
-			return nil, fmt.Errorf("%w: %q counts a success as a failure", store.ErrDamaged, e.Key)
-		}
-		s.add(false, r.Goal, r.Approach)
+		s.add(r.Success, r.Goal, r.Approach)
+	}
+	if uint64(len(s.failures)) != min(t.Failures, Kept) {
+		return nil, fmt.Errorf("%w: %q does not count the failures that are kept", store.ErrDamaged, e.Key)
 	}
 	s.totals = t
-	return s, nil
+	if len(s.failures) > 0 {
+		s.own, err = m.odds(ctx, oddsKey(s.approach))
+	}
+	return s, err
 }
 
 // slot reads outcome n of a session.
