@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
@@ -24,13 +26,10 @@ type Bank struct {
 	w        *flush.Writer
 	o        Options
 	sanitize *redact.Sanitizer
-	scratch  sync.Pool // *scratch
+	scratch  sync.Pool                   // *scratch
+	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
+	shards   sync.Map                    // Scope -> *shard
 	closed   atomic.Bool
-
-	mu struct {
-		sync.RWMutex
-		shards map[Scope]*shard
-	}
 }
 
 // Open loads the memories of st, and indexes them. A damaged record is an
@@ -56,7 +55,10 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	}
 	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer}
 	b.scratch.New = func() any { return new(scratch) }
-	b.mu.shards = make(map[Scope]*shard)
+	b.bodies, err = lru.New[*entry, *Record](o.Cache)
+	if err != nil {
+		return nil, fmt.Errorf("memory: cache: %w", err)
+	}
 	if err := b.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
 	}
@@ -69,13 +71,13 @@ func (b *Bank) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r, err := decodeRecord(e)
+		r, dim, err := decodeRecord(e)
 		if err != nil {
 			return err
 		}
 		sh := b.shardFor(r.Scope)
 		parts[sh.part] = sh
-		sh.put(r, document(r), new(counts), e.Rev)
+		sh.put(newEntry(r, dim, nil, e.Rev), document(r))
 	}
 	var strays []stray
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, countsPart)}) {
@@ -89,8 +91,8 @@ func (b *Bank) load(ctx context.Context) error {
 		s := stray{key: e.Key, counts: c}
 		if p := key.Split(e.Key); len(p) == 4 && parts[p[2]] != nil {
 			s.sh, s.id = parts[p[2]], ID(p[3])
-			if old := s.sh.entry(s.id); old != nil && old.rec.ID == s.id {
-				s.sh.count(change{s.id, c})
+			if old := s.sh.entry(s.id); old != nil && old.id == keyOf(s.id) {
+				old.tally(c)
 				continue
 			}
 		}
@@ -116,12 +118,12 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 		ops := []store.Op{{Key: s.key, Delete: true}}
 		if s.sh != nil {
 			if e := s.sh.entry(s.id); e != nil {
-				sum := change{e.rec.ID, e.counts.sum(s.counts)}
+				sum := change{e, e.counts().sum(s.counts)}
 				var err error
 				if ops, err = s.sh.encodeCounts(ops, sum); err != nil {
 					return err
 				}
-				s.sh.count(sum)
+				apply(sum)
 			}
 		}
 		if err := b.w.Add(ctx, ops...); err != nil {
@@ -133,9 +135,9 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 
 // shard returns what is in memory of a scope, or nil.
 func (b *Bank) shard(s Scope) *shard {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.mu.shards[s]
+	sh, _ := b.shards.Load(s)
+	known, _ := sh.(*shard) // nil if there is none
+	return known
 }
 
 // shardFor returns what is in memory of a scope, which it makes if need be.
@@ -143,14 +145,8 @@ func (b *Bank) shardFor(s Scope) *shard {
 	if sh := b.shard(s); sh != nil {
 		return sh
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	sh, ok := b.mu.shards[s]
-	if !ok {
-		sh = newShard(s)
-		b.mu.shards[s] = sh
-	}
-	return sh
+	sh, _ := b.shards.LoadOrStore(s, newShard(s))
+	return sh.(*shard)
 }
 
 // In returns the view of one scope. A bad scope is ErrScope at the first use

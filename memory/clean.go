@@ -48,7 +48,7 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	if r.At.IsZero() {
 		r.At = now
 	}
-	r.At = r.At.UTC().Round(0)
+	r.At = r.At.UTC().Truncate(time.Microsecond)
 	r.Trigger = b.cleanText(d.Trigger, r)
 	r.Content = b.cleanText(d.Content, r)
 	for _, l := range d.Links {

@@ -36,10 +36,10 @@ func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	report.Before, report.After = len(all), len(all)
 	var sc lexical.Scratch
 	for _, e := range all {
-		if e.rec.Kind == Episode {
+		if e.flags&isEpisode != 0 {
 			continue
 		}
-		for id := e.rec.ID; id != ""; {
+		for id := e.name(); id != ""; {
 			next, err := s.b.consolidate(ctx, sh, &sc, id)
 			if err != nil {
 				return report, fmt.Errorf("memory: consolidate: %w", err)
@@ -62,43 +62,59 @@ func (b *Bank) consolidate(ctx context.Context, sh *shard, sc *lexical.Scratch, 
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	e := sh.entry(id)
-	if e == nil || e.rec.ID != id {
+	if e == nil || e.id != keyOf(id) {
 		return "", nil // gone, or part of another already
 	}
-	stays, goes := sh.pair(sc, e)
-	if goes == nil {
-		return "", nil
+	m, err := b.pair(ctx, sh, sc, e)
+	if m == nil || err != nil {
+		return "", err
 	}
-	return stays.rec.ID, b.join(ctx, sh, stays, goes)
+	return m.rec.ID, b.join(ctx, sh, m)
 }
 
-// pair returns the record most like e with e, first the one that stays.
-func (sh *shard) pair(sc *lexical.Scratch, e *entry) (stays, goes *entry) {
-	d := document(e.rec)
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+// merger is two records that become one.
+type merger struct {
+	stays, goes leaving
+	rec         *Record // what they become
+}
+
+// pair returns the merger of e and the record most like it, or nil. The caller
+// holds edit.
+func (b *Bank) pair(ctx context.Context, sh *shard, sc *lexical.Scratch, e *entry) (*merger, error) {
+	rec, err := b.record(ctx, sh, e)
+	if err != nil {
+		return nil, err
+	}
+	d := document(rec)
+	var best *merger
 	var alike float64
-	for _, p := range sh.mu.index.Similar(sc, d.Trigger, d.Content, consolidateSimilarity) {
-		o := sh.mu.entries[p.Slot]
-		if o.rec.ID == e.rec.ID || o.rec.Kind != e.rec.Kind || o.rec.Trusted != e.rec.Trusted {
+	for _, p := range sh.similar(sc, d, consolidateSimilarity) {
+		o, sum := p.entry, p.trigger+p.content
+		if o.id == e.id || (o.flags^e.flags)&(kindFlags|isQuarantined) != 0 || sum <= alike {
 			continue
 		}
-		a, b := e, o
-		if stronger(b, a) {
-			a, b = b, a
+		other, err := b.record(ctx, sh, o)
+		if err != nil {
+			return nil, err
 		}
-		if sum := p.Trigger + p.Content; sum > alike && joined(a.rec, b.rec) != nil {
-			stays, goes, alike = a, b, sum
+		stays, goes := e, o
+		first, second := rec, other
+		if stronger(o, e) {
+			stays, goes, first, second = o, e, other, rec
+		}
+		if n := joined(first, second); n != nil {
+			alike = sum
+			best = &merger{stays: leaving{stays, document(first)}, goes: leaving{goes, document(second)}, rec: n}
 		}
 	}
-	return stays, goes
+	return best, nil
 }
 
 func stronger(a, b *entry) bool {
-	if x, y := a.counts.feedback(), b.counts.feedback(); x != y {
+	if x, y := a.counts().feedback(), b.counts().feedback(); x != y {
 		return x > y
 	}
-	return older(a.rec, b.rec)
+	return before(a, b) < 0
 }
 
 // joined returns the record that stays with the other as part of it, or nil if
@@ -128,23 +144,29 @@ func joined(stays, goes *Record) *Record {
 
 // join stores the merger of two records and makes it visible. If it ends after
 // the commit and before the counters follow, Open adds them up.
-func (b *Bank) join(ctx context.Context, sh *shard, stays, goes *entry) error {
-	rec := joined(stays.rec, goes.rec)
-	put, err := sh.encodeRecord(rec)
+func (b *Bank) join(ctx context.Context, sh *shard, m *merger) error {
+	stays, goes := m.stays, m.goes
+	put, err := sh.encodeRecord(m.rec, int(stays.dim))
 	if err != nil {
 		return err
 	}
 	put.If = store.At(stays.rev)
-	sum := stays.counts.sum(goes.counts)
-	ops, err := sh.encodeCounts(nil, change{rec.ID, sum})
+	id := goes.name()
+	commit := []store.Op{put, {Key: sh.recordKey(id), Delete: true, If: store.At(goes.rev)}}
+	if goes.dim != 0 {
+		commit = append(commit, store.Op{Key: sh.vectorKey(id), Delete: true})
+	}
+	e := newEntry(m.rec, int(stays.dim), stays.counts().sum(goes.counts()), 0)
+	ops, err := sh.encodeCounts(nil, change{e, e.counts()})
 	if err != nil {
 		return err
 	}
-	rev, err := b.st.Commit(ctx, put, store.Op{Key: sh.recordKey(goes.rec.ID), Delete: true, If: store.At(goes.rev)})
-	if err != nil {
+	if e.rev, err = b.st.Commit(ctx, commit...); err != nil {
 		return err
 	}
-	sh.put(rec, document(rec), sum, rev, goes.rec.ID)
-	_, err = b.add(ctx, append(ops, store.Op{Key: sh.countsKey(goes.rec.ID), Delete: true})...)
+	sh.put(e, document(m.rec), stays, goes)
+	b.bodies.Remove(stays.entry)
+	b.bodies.Remove(goes.entry)
+	_, err = b.add(ctx, append(ops, store.Op{Key: sh.countsKey(id), Delete: true})...)
 	return err
 }

@@ -43,7 +43,7 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	for _, e := range sh.snapshot() {
 		report.Total++
 		switch {
-		case e.counts.Archived:
+		case e.counts().Archived:
 			report.Already++
 		case e.unused(cutoff):
 			unused = append(unused, e)
@@ -65,24 +65,17 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 }
 
 func (e *entry) unused(cutoff time.Time) bool {
-	if e.counts.feedback() >= minUses {
-		return false
-	}
-	for _, t := range []time.Time{e.counts.LastUsed.time(), e.counts.Said.time(), e.rec.Known, e.rec.At} {
-		if t.After(cutoff) {
-			return false
-		}
-	}
-	return true
+	c := e.counts()
+	return c.feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
 }
 
 // archive sets the records aside. The caller holds edit.
 func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry) error {
 	var changes []change
 	for _, e := range es {
-		c := e.counts.clone()
+		c := e.counts().clone()
 		c.Archived = true
-		changes = append(changes, change{e.rec.ID, c})
+		changes = append(changes, change{e, c})
 	}
 	ops, err := sh.encodeCounts(nil, changes...)
 	if err != nil {
@@ -90,7 +83,7 @@ func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry) error {
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		sh.count(changes...)
+		apply(changes...)
 	}
 	return err
 }

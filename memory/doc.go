@@ -36,8 +36,12 @@
 //
 // All methods may be called concurrently. Remember returns after the store
 // has committed; feedback is visible at once and written within 50 ms, unless
-// Options.Sync is set. A Bank keeps texts and index in memory, and expects to
-// be the only writer below its prefix of the store.
+// Options.Sync is set. Recall waits for no writer.
+//
+// A Bank keeps the index in memory, and the records whose texts and plan are
+// shorter than 4 KiB together. Longer ones, and all vectors, stay on disk and
+// are read when they are returned; see [Options] for how many are kept. It
+// expects to be the only writer below its prefix of the store.
 //
 // There is no embedder here yet, statements that supersede one another are not
 // linked, and the identity of a person is not modelled.

@@ -41,12 +41,12 @@ type Draft struct {
 	Trigger string          // the situation in which it applies; may be empty for Episode and Fact
 	Content string          // what to know or do
 	Key     string          // idempotency: the same Key again changes nothing; "": none; at most 256 bytes
-	At      time.Time       // when it happened or began to hold; zero: now
+	At      time.Time       // when it happened or began to hold, to the microsecond; zero: now
 	Source  Source          // provenance
 	Actor   string          // who said or did it, if anybody; at most 256 bytes
 	Thread  string          // the conversation, session or document it belongs to; at most 256 bytes
 	Links   []Link          // what it is related to; at most MaxLinks
-	Vector  []float32       // optional; kept, not used in recall yet
+	Vector  []float32       // optional; kept on disk, not used in recall yet
 	Plan    json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
 }
 

@@ -21,11 +21,11 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 		}
 		s.find(sc, math.MaxInt)
 		slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
-		x = s.explanation(sc, e)
-		sh.mu.RLock()
-		defer sh.mu.RUnlock()
-		if now := sh.entryLocked(e.rec.ID); now != nil {
-			for _, w := range sh.mu.index.Words(&sc.index, sc.query.text, now.slot) {
+		x = s.explanation(sc, sh, e)
+		sh.index.RLock()
+		defer sh.index.RUnlock()
+		if now := sh.ids.find(&sh.entries, e.id); now != nil {
+			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.slot) {
 				x.Words = append(x.Words, Word{Text: w.Text, Weight: w.Share, Found: w.Found})
 			}
 		}
@@ -50,13 +50,13 @@ func (s Space) locate(q *query, id ID) (*shard, *entry) {
 }
 
 // explanation says where e is among sc.found, which is in order.
-func (s Space) explanation(sc *scratch, e *entry) Explanation {
+func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	q := &sc.query
-	x := Explanation{ID: e.rec.ID, Of: len(sc.found)}
-	i := slices.IndexFunc(sc.found, func(f found) bool { return f.rec.ID == e.rec.ID && f.rec.Scope == e.rec.Scope })
+	x := Explanation{ID: e.name(), Of: len(sc.found)}
+	i := slices.IndexFunc(sc.found, func(f found) bool { return f.id == e.id && f.sh == sh })
 	if i < 0 {
-		x.Parts = s.parts(q, &found{entry: e})
-		if x.Reason = q.excludes(e); x.Reason == "" {
+		x.Parts = s.parts(q, &found{entry: e, sh: sh, tally: e.counts()})
+		if x.Reason = q.excludes(e, e.counts()); x.Reason == "" {
 			x.Reason = "it shares no word with the query, function words aside"
 		}
 		return x

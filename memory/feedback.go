@@ -120,7 +120,7 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		sh.count(changes...)
+		apply(changes...)
 	}
 	return err
 }
@@ -142,13 +142,13 @@ func (sh *shard) effects(f *Feedback, now time.Time) []change {
 	situations := make([]situation, 0, known+len(said))
 	for i, s := range said {
 		n := &all[i]
-		*n = *s.entry.counts
+		*n = *s.entry.counts()
 		start := len(situations)
 		situations = append(situations, n.Situations...)
 		n.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
 		situations = situations[:len(situations)+1]
 		n.take(s.effect, hash, now)
-		changes = append(changes, change{s.entry.rec.ID, n})
+		changes = append(changes, change{s.entry, n})
 	}
 	return changes
 }
@@ -157,11 +157,9 @@ func (sh *shard) effects(f *Feedback, now time.Time) []change {
 // situations that these know. A record that is named twice, by a former id too,
 // counts once.
 func (sh *shard) said(said []saying, f *Feedback) (_ []saying, situations int) {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
 	for _, ids := range [2][]ID{f.Injected, f.Misled} {
 		for _, id := range ids {
-			e, eff := sh.entryLocked(id), f.of(id)
+			e, eff := sh.entry(id), f.of(id)
 			if e == nil || eff == 0 {
 				continue
 			}
@@ -170,7 +168,7 @@ func (sh *shard) said(said []saying, f *Feedback) (_ []saying, situations int) {
 				continue
 			}
 			said = append(said, saying{e, eff})
-			situations += len(e.counts.Situations)
+			situations += len(e.counts().Situations)
 		}
 	}
 	return said, situations

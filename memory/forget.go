@@ -53,7 +53,10 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	}
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	gone, cut := sh.revoked(s.b.cleanSource(src))
+	gone, cut, err := s.b.revoked(ctx, sh, s.b.cleanSource(src))
+	if err != nil {
+		return 0, fmt.Errorf("memory: revoke: %w", err)
+	}
 	// What was derived goes first: until it is gone, the next call finds it by
 	// what it was derived from.
 	slices.Reverse(gone)
@@ -63,7 +66,7 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 		}
 	}
 	for _, c := range cut {
-		if err := s.b.rewrite(ctx, sh, c.old, c.rec); err != nil {
+		if err := s.b.rewrite(ctx, sh, c.old, c.rec, c.dim); err != nil {
 			return 0, fmt.Errorf("memory: revoke: %w", err)
 		}
 	}
@@ -84,19 +87,20 @@ func (src Source) covers(s Source) bool {
 type cutting struct {
 	old *entry
 	rec *Record
+	dim int // of the vector that stays
 }
 
 // revoked returns the records that go with a source, each before those that
 // were derived from it, and those that stay in part.
-func (sh *shard) revoked(src Source) (gone []*entry, cut []cutting) {
+func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entry, cut []cutting, err error) {
 	all := byTime(sh.snapshot())
-	roots := make(map[ID]bool) // what is derived from them goes
+	roots := make(map[idKey]bool) // what is derived from them goes
 	seen := make(map[*entry]bool)
 	mark := func(e *entry) {
-		roots[e.rec.ID] = true
-		for _, v := range e.rec.Variants {
-			if v.ID != "" {
-				roots[v.ID] = true
+		roots[e.id] = true
+		if e.more != nil {
+			for _, k := range e.more.former {
+				roots[k] = true
 			}
 		}
 	}
@@ -106,28 +110,36 @@ func (sh *shard) revoked(src Source) (gone []*entry, cut []cutting) {
 		mark(e)
 	}
 	for _, e := range all {
-		rec, left := without(e.rec, src)
+		own := src.covers(e.from())
+		if !own && e.more == nil && e.flags&isCold == 0 {
+			continue
+		}
+		old, err := b.record(ctx, sh, e)
+		if err != nil {
+			return nil, nil, err
+		}
+		rec, left := without(old, src)
 		switch {
 		case !left:
 			take(e)
+		case rec != nil && own:
+			cut = append(cut, cutting{e, rec, 0}) // the vector came with the text that goes
+			mark(e)
 		case rec != nil:
-			cut = append(cut, cutting{e, rec})
-			if src.covers(e.rec.Source) {
-				mark(e)
-			}
+			cut = append(cut, cutting{e, rec, int(e.dim)})
 		}
 	}
 	for grown := true; grown; {
 		grown = false
 		for _, e := range all {
-			if !seen[e] && slices.ContainsFunc(e.rec.Links, func(l Link) bool { return l.Rel == "" && roots[l.To] }) {
+			if !seen[e] && slices.ContainsFunc(e.links(), func(l Link) bool { return l.Rel == "" && roots[keyOf(l.To)] }) {
 				take(e)
 				grown = true
 			}
 		}
 	}
 	cut = slices.DeleteFunc(cut, func(c cutting) bool { return seen[c.old] })
-	return gone, cut
+	return gone, cut, nil
 }
 
 // without returns r less what came from src, nil if that changes nothing, and
@@ -138,7 +150,7 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 	if !own && !slices.ContainsFunc(r.Variants, func(v Variant) bool { return src.covers(v.Source) }) {
 		return nil, true
 	}
-	n := r.clone()
+	n := *r
 	n.Variants = nil
 	for _, v := range r.Variants {
 		if src.covers(v.Source) {
@@ -155,7 +167,7 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 		}
 		first := n.Variants[0]
 		n.Source, n.At, n.Trigger, n.Content = first.Source, first.At, first.Trigger, first.Content
-		n.Plan, n.Vector = nil, nil // they came with the text that goes
+		n.Plan = nil // it came with the text that goes
 		n.Variants = n.Variants[1:]
 	}
 	for i := range n.Variants {
@@ -167,21 +179,28 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 }
 
 // eraseChunk is how many records are erased in a commit: each takes a delete,
-// and a receipt for each Key that led to it.
+// one for its vector, and a receipt for each Key that led to it.
 const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
 
 // erase removes records from the store and from memory, in one commit, and
 // their counters after that. The caller holds edit.
 func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 	var ops, counters []store.Op
-	var ids []ID
+	var going []leaving
 	for _, e := range es {
-		id := e.rec.ID
-		ids = append(ids, id)
+		id := e.name()
+		r, err := b.record(ctx, sh, e)
+		if err != nil {
+			return err
+		}
+		going = append(going, leaving{e, document(r)})
 		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(e.rev)})
+		if e.dim != 0 {
+			ops = append(ops, store.Op{Key: sh.vectorKey(id), Delete: true})
+		}
 		counters = append(counters, store.Op{Key: sh.countsKey(id), Delete: true})
 		former := []ID{id}
-		for _, v := range e.rec.Variants {
+		for _, v := range r.Variants {
 			former = append(former, v.ID)
 		}
 		for _, id := range former {
@@ -198,7 +217,10 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 	if _, err := b.st.Commit(ctx, ops...); err != nil {
 		return err
 	}
-	sh.remove(ids...)
+	sh.remove(going...)
+	for _, e := range es {
+		b.bodies.Remove(e)
+	}
 	if _, err := b.add(ctx, counters...); err != nil {
 		return err
 	}

@@ -30,9 +30,10 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 	if sh := s.b.shard(s.scope); sh != nil {
 		for _, e := range sh.snapshot() {
 			h.add(e)
-			all.Helped += e.counts.Helped
-			all.Failed += e.counts.Failed
-			all.Misled += e.counts.Misled
+			c := e.counts()
+			all.Helped += c.Helped
+			all.Failed += c.Failed
+			all.Misled += c.Misled
 		}
 	}
 	h.Effectiveness = all.effectiveness(0)
@@ -50,14 +51,14 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 
 func (h *Health) add(e *entry) {
 	h.Total++
-	h.Kinds[e.rec.Kind]++
-	if e.counts.feedback() > 0 {
+	h.Kinds[e.flags.kind()]++
+	if e.counts().feedback() > 0 {
 		h.Feedback++
 	}
-	if !e.rec.Trusted {
+	if !e.flags.trusted() {
 		h.Quarantined++
 	}
-	if e.counts.Archived {
+	if e.counts().Archived {
 		h.Archived++
 	}
 }

@@ -10,7 +10,7 @@ import (
 // base orders ids as the bytes that they encode.
 var base = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// idLength is the length of most ids.
+// idLength is more than the length of an id that the package makes.
 const idLength = 26
 
 const keyedMark = 'k' // first byte of an id made from a Key; base has digits there
@@ -51,4 +51,64 @@ func timedID(seed uint64, now time.Time, r *Record, n uint64) ID {
 	}
 	copy(b[6:], sum[:9])
 	return ID(encodeID(b[:]))
+}
+
+// idKey is an id in memory: a mark, and the 15 bytes that it encodes, or as
+// many of its hash if the package has not made it.
+type idKey [16]byte
+
+// The marks, in the order in which the ids are.
+const (
+	ownTimed = iota
+	ownKeyed
+	foreignID
+)
+
+// encoded is the length of 15 bytes in base32.
+const encoded = 24
+
+// keyOf returns the key of an id.
+func keyOf(id ID) (k idKey) {
+	s, mark := string(id), byte(ownTimed)
+	if len(s) == encoded+1 && s[0] == keyedMark {
+		s, mark = s[1:], ownKeyed
+	}
+	if len(s) == encoded && k.decode(s) {
+		k[0] = mark
+		return k
+	}
+	sum := digest("id", string(id))
+	k[0] = foreignID
+	copy(k[1:], sum[:])
+	return k
+}
+
+// decode fills k[1:], unless s has a digit that base does not.
+func (k *idKey) decode(s string) bool {
+	for i := range 3 { // five bytes are eight digits
+		n := uint64(0)
+		for _, c := range []byte(s[8*i : 8*i+8]) {
+			switch {
+			case '0' <= c && c <= '9':
+				c -= '0'
+			case 'a' <= c && c <= 'v':
+				c -= 'a' - 10
+			default:
+				return false
+			}
+			n = n<<5 | uint64(c)
+		}
+		for j := range 5 {
+			k[1+5*i+j] = byte(n >> (8 * (4 - j)))
+		}
+	}
+	return true
+}
+
+// append appends the id, which is not a foreign one.
+func (k *idKey) append(buf []byte) []byte {
+	if k[0] == ownKeyed {
+		buf = append(buf, keyedMark)
+	}
+	return base.AppendEncode(buf, k[1:])
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/lexical"
@@ -32,39 +33,59 @@ func Similarity(a, b string) float64 {
 // twin returns the record that c is to be merged into, or nil: the most
 // similar one, among equals a trusted one, then the one with the earlier At and
 // then the smaller ID.
-func (sh *shard) twin(sc *lexical.Scratch, c candidate) *entry {
+func (b *Bank) twin(ctx context.Context, sh *shard, sc *lexical.Scratch, c candidate) (*entry, error) {
 	r := c.rec
 	if r.Kind == Episode {
-		return nil
+		return nil, nil
 	}
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
 	var best *entry
 	var alike float64
-	for _, p := range sh.mu.index.Similar(sc, c.doc.Trigger, c.doc.Content, mergeSimilarity) {
-		e := sh.mu.entries[p.Slot]
-		if e.rec.Kind != r.Kind || !takes(e.rec, r) {
+	for _, p := range sh.similar(sc, c.doc, mergeSimilarity) {
+		e, sum := p.entry, p.trigger+p.content
+		if e.flags&r.Kind.flag() == 0 || best != nil && (sum < alike || sum == alike && !preferred(e, best)) {
 			continue
 		}
-		if sum := p.Trigger + p.Content; best == nil || sum > alike || sum == alike && preferred(e.rec, best.rec) {
+		old, err := b.record(ctx, sh, e)
+		if errors.Is(sh.missing(e, err), store.ErrNotFound) {
+			continue // it has just gone
+		}
+		if err != nil {
+			return nil, err
+		}
+		if takes(old, r) {
 			best, alike = e, sum
 		}
 	}
-	return best
+	return best, nil
 }
 
-func preferred(a, b *Record) bool {
-	if a.Trusted != b.Trusted {
-		return a.Trusted
+func preferred(a, b *entry) bool {
+	if x, y := a.flags.trusted(), b.flags.trusted(); x != y {
+		return x
 	}
-	return older(a, b)
+	return before(a, b) < 0
 }
 
-func older(a, b *Record) bool {
-	if c := a.At.Compare(b.At); c != 0 {
-		return c < 0
+// alike is a record that says nearly the same as a text: how similar its
+// trigger and its content are.
+type alike struct {
+	*entry
+	trigger, content float64
+}
+
+// similar returns the records whose texts are at least that similar to those
+// of d.
+func (sh *shard) similar(sc *lexical.Scratch, d lexical.Doc, least float64) []alike {
+	sh.index.RLock()
+	pairs := sh.index.Similar(sc, d.Trigger, d.Content, least)
+	sh.index.RUnlock()
+	var out []alike
+	for _, p := range pairs {
+		if e := sh.entries.at(p.Slot); e != nil && !slices.ContainsFunc(out, func(a alike) bool { return a.entry == e }) {
+			out = append(out, alike{e, p.Trigger, p.Content})
+		}
 	}
-	return a.ID < b.ID
+	return out
 }
 
 // takes reports whether the near-duplicate r can become part of old.
@@ -133,25 +154,30 @@ func absorb(old, r *Record) *Record {
 func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt, bool, error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	old := sh.entry(id)
-	if old == nil || !takes(old.rec, r) {
+	e := sh.entry(id)
+	if e == nil {
 		return Receipt{}, false, nil
 	}
-	rec := absorb(old.rec, r)
-	if rec != old.rec {
-		if err := b.rewrite(ctx, sh, old, rec); err != nil {
+	old, err := b.record(ctx, sh, e)
+	if err != nil || !takes(old, r) {
+		return Receipt{}, false, err
+	}
+	rec := absorb(old, r)
+	if rec != old {
+		if err := b.rewrite(ctx, sh, e, rec, int(e.dim)); err != nil {
 			return Receipt{}, false, err
 		}
+		e = sh.entry(id)
 	}
 	receipt := Receipt{ID: rec.ID, Disposition: Merged, Into: rec.ID}
-	c := old.counts.clone()
+	c := e.counts().clone()
 	c.Said, c.Archived = instantOf(r.Known), false
 	if r.Source.Origin == Derived {
 		receipt.Disposition = Strengthened
 		c.Helped++
 		c.used(r.Known)
 	}
-	ops, err := sh.encodeCounts(nil, change{rec.ID, c})
+	ops, err := sh.encodeCounts(nil, change{e, c})
 	if err != nil {
 		return Receipt{}, false, err
 	}
@@ -164,7 +190,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		sh.count(change{rec.ID, c})
+		e.tally(c)
 	}
 	if err != nil {
 		return Receipt{}, false, err
@@ -172,17 +198,27 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	return receipt, true, b.w.Flush(ctx)
 }
 
-// rewrite stores a record anew and makes that visible. The caller holds edit.
-func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) error {
-	op, err := sh.encodeRecord(rec)
+// rewrite stores a record anew and makes that visible. Its vector stays, or goes
+// if dim is 0. The caller holds edit.
+func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record, dim int) error {
+	was, err := b.leaving(ctx, sh, old)
+	if err != nil {
+		return err
+	}
+	op, err := sh.encodeRecord(rec, dim)
 	if err != nil {
 		return err
 	}
 	op.If = store.At(old.rev)
-	rev, err := b.st.Commit(ctx, op)
+	ops := []store.Op{op}
+	if dim == 0 && old.dim != 0 {
+		ops = append(ops, store.Op{Key: sh.vectorKey(rec.ID), Delete: true})
+	}
+	rev, err := b.st.Commit(ctx, ops...)
 	if err != nil {
 		return err
 	}
-	sh.put(rec, document(rec), old.counts, rev)
+	sh.put(newEntry(rec, dim, old.counts(), rev), document(rec), was)
+	b.bodies.Remove(old)
 	return nil
 }

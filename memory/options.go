@@ -11,6 +11,9 @@ import (
 // DefaultHalfLife is the default of Options.HalfLife.
 const DefaultHalfLife = 7 * 24 * time.Hour
 
+// DefaultCache is the default of Options.Cache.
+const DefaultCache = 256
+
 // Options configure a [Bank]. Nil and the zero value are ready.
 type Options struct {
 	// Now is the clock. Nil: time.Now.
@@ -24,6 +27,10 @@ type Options struct {
 	// Sanitizer takes secrets out of every text before it is kept. Nil: the
 	// zero Sanitizer.
 	Sanitizer *redact.Sanitizer
+	// Cache is how many of the records that are too long to be kept in memory
+	// are kept there after they were read. 0: DefaultCache. Negative is an
+	// error.
+	Cache int
 	// Sync makes Feedback wait until it is on disk.
 	Sync bool
 }
@@ -38,6 +45,12 @@ func (o *Options) fill() error {
 	}
 	if o.HalfLife < 0 {
 		errs = append(errs, fmt.Errorf("memory: HalfLife %v is negative", o.HalfLife))
+	}
+	if o.Cache == 0 {
+		o.Cache = DefaultCache
+	}
+	if o.Cache < 0 {
+		errs = append(errs, fmt.Errorf("memory: Cache %d is negative", o.Cache))
 	}
 	return errors.Join(errs...)
 }

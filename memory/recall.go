@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,15 +23,13 @@ type query struct {
 	text      []text.Term
 	all       bool // there is no text: every record is found
 	scopes    []Scope
-	kinds     []Kind
-	before    time.Time // no later At; zero: any
-	known     time.Time // no later Known; zero: any
-	at        time.Time // when recency is taken
-	inject    bool
-	archived  bool
+	without   flags   // records that have one of them are left out
+	before    int64   // no later At, in microseconds since 1970 as the next two
+	known     int64   // no later Known
+	at        int64   // when recency is taken
+	rate      float64 // 1 / the half-life in microseconds
 	situation uint64
-	context   []ID
-	halfLife  time.Duration
+	context   []idKey
 }
 
 // scratch is memory that recalls use again.
@@ -57,15 +57,15 @@ func (s Space) query(q *Query, sc *scratch) error {
 	}
 	p := &sc.query
 	*p = query{
-		k: q.K, all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope), kinds: q.Kinds,
-		before: q.At, known: q.Known, at: q.At, inject: q.Inject, archived: q.Archived,
-		situation: hashSituation(q.Situation), context: q.Context, halfLife: s.b.o.HalfLife,
+		k: cmp.Or(q.K, defaultK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
+		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
+		situation: hashSituation(q.Situation), context: p.context[:0],
 	}
-	if p.k == 0 {
-		p.k = defaultK
+	if p.at = q.At.UnixMicro(); q.At.IsZero() {
+		p.at = s.b.now().UnixMicro()
 	}
-	if p.at.IsZero() {
-		p.at = s.b.now()
+	for _, id := range q.Context {
+		p.context = append(p.context, keyOf(id))
 	}
 	for _, also := range q.Also {
 		if err := also.Check(); err != nil {
@@ -83,18 +83,43 @@ func (s Space) query(q *Query, sc *scratch) error {
 	return nil
 }
 
+// latest returns t in microseconds since 1970, or the end of time if it is zero.
+func latest(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixMicro()
+}
+
+// without returns the flags of the records that the query leaves out.
+func (q *Query) without() (f flags) {
+	if len(q.Kinds) > 0 {
+		f = kindFlags
+		for _, k := range q.Kinds {
+			f &^= k.flag()
+		}
+	}
+	if q.Inject {
+		f |= isQuarantined
+	}
+	if !q.Archived {
+		f |= isArchived
+	}
+	return f
+}
+
 // excludes returns why the query leaves a record out, or "".
-func (q *query) excludes(e *entry) string {
+func (q *query) excludes(e *entry, c *counts) string {
 	switch {
-	case len(q.kinds) > 0 && !slices.Contains(q.kinds, e.rec.Kind):
+	case q.without&e.flags&kindFlags != 0:
 		return "its kind is not asked for"
-	case q.inject && !e.rec.Trusted:
+	case q.without&e.flags&isQuarantined != 0:
 		return "it is quarantined, and Inject leaves those out until Trust"
-	case e.counts.Archived && !q.archived:
+	case q.without&isArchived != 0 && c.Archived:
 		return "it is archived"
-	case !q.before.IsZero() && e.rec.At.After(q.before):
+	case e.at > q.before:
 		return "it did not hold yet at At"
-	case !q.known.IsZero() && e.rec.Known.After(q.known):
+	case e.known > q.known:
 		return "it was not known yet at Known"
 	}
 	return ""
@@ -113,22 +138,58 @@ func (s Space) find(sc *scratch, n int) {
 	q.weigh(sc.found)
 }
 
+// maxTries is how often a search is made again because records left the index
+// during it. After that, what has gone is missing from the result and what has
+// changed is in it as it is now.
+const maxTries = 4
+
+// find is the first stages of a recall: candidates, and the filters. It waits
+// for no writer.
 func (sh *shard) find(sc *scratch, n int) {
-	q := &sc.query
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
-	if q.all {
-		for _, e := range slices.Backward(sh.mu.entries) {
-			if e != nil && q.excludes(e) == "" {
-				sc.found = append(sc.found, found{entry: e})
-			}
+	before := len(sc.found)
+	for try := 1; ; try++ {
+		left := sh.left.Load()
+		if sc.query.all {
+			sh.findAll(sc)
+		} else {
+			sh.search(sc, n)
 		}
-		return
+		if sh.left.Load() == left || try == maxTries {
+			break
+		}
+		sc.found = sc.found[:before]
 	}
-	matches := sh.mu.index.Search(&sc.index, q.text)
+}
+
+// add resolves a slot that the index has found.
+func (sh *shard) add(sc *scratch, slot uint32, relevance float64) {
+	e := sh.entries.at(slot)
+	if e == nil {
+		return // gone
+	}
+	if e.slot != slot && slices.ContainsFunc(sc.found, func(f found) bool { return f.entry == e }) {
+		return // it is changing, and was found as it was and as it is
+	}
+	c := e.counts()
+	if sc.query.excludes(e, c) == "" {
+		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, relevance: relevance})
+	}
+}
+
+func (sh *shard) findAll(sc *scratch) {
+	for e := range sh.entries.all() {
+		sh.add(sc, e.slot, 0)
+	}
+}
+
+func (sh *shard) search(sc *scratch, n int) {
+	q := &sc.query
+	sh.index.RLock()
+	matches := sh.index.Search(&sc.index, q.text)
+	sh.index.RUnlock()
 	kept, best := matches[:0], 0.0
 	for _, m := range matches {
-		if q.excludes(sh.mu.entries[m.Slot]) == "" {
+		if e := sh.entries.at(m.Slot); e != nil && q.excludes(e, e.counts()) == "" {
 			kept = append(kept, m)
 			if m.Relevance > best {
 				best = m.Relevance
@@ -150,7 +211,7 @@ func (sh *shard) take(sc *scratch, matches []lexical.Match, from, to float64) in
 	before := len(sc.found)
 	for i := len(matches) - 1; i >= 0; i-- {
 		if m := &matches[i]; from <= m.Relevance && m.Relevance < to {
-			sc.found = append(sc.found, found{entry: sh.mu.entries[m.Slot], relevance: m.Relevance})
+			sh.add(sc, m.Slot, m.Relevance)
 		}
 	}
 	return len(sc.found) - before
@@ -173,7 +234,7 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 func (b *Bank) release(sc *scratch) {
 	clear(sc.found)
 	clear(sc.terms)
-	sc.query = query{scopes: sc.query.scopes}
+	sc.query = query{scopes: sc.query.scopes, context: sc.query.context}
 	b.scratch.Put(sc)
 }
 
@@ -181,16 +242,16 @@ func (b *Bank) release(sc *scratch) {
 // the package comment for the score. With a text, a record that shares no word
 // with it is not returned, nor one that shares function words alone, unless
 // the text has no others. Equal scores are ordered by At, the newer first,
-// then by ID.
+// then by ID. Record.Vector is not filled: Get does that.
 //
 // The errors are ErrKind, ErrQuery, ErrScope, ErrTenant and *store.LimitError
 // for a bad query.
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	var hits []Hit
-	err := s.with(ctx, &q, func(sc *scratch) error {
-		s.find(sc, sc.query.k)
-		hits = s.hits(sc, top(sc.found, sc.query.k))
-		return nil
+	err := s.with(ctx, &q, func(sc *scratch) (err error) {
+		s.find(sc, sc.query.k)                                 // candidates, filters, score
+		hits, err = s.hits(ctx, sc, top(sc.found, sc.query.k)) // selection, copy
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
@@ -198,58 +259,85 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	return hits, nil
 }
 
-// hits copies what was found for the caller.
-func (s Space) hits(sc *scratch, fs []found) []Hit {
-	hits := make([]Hit, len(fs))
+// hits copies what was found for the caller. This is the last stage, and the
+// only one that may ask the disk: for the texts of records that are cold.
+func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error) {
+	hits := make([]Hit, 0, len(fs))
+	names := nameAll(fs)
 	for i := range fs {
-		h := &hits[i]
-		fs[i].copy(&h.Record)
-		h.Score = fs[i].score
-		h.Parts = s.parts(&sc.query, &fs[i])
+		f := &fs[i]
+		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f)})
+		r := &hits[len(hits)-1].Record
+		r.ID, names = names.next(f.entry)
+		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
+			hits = hits[:len(hits)-1] // it was forgotten meanwhile
+		} else if err != nil {
+			return nil, err
+		}
 	}
-	return hits
+	return hits, nil
+}
+
+// names are the ids of what was found, one after another in one string.
+type names string
+
+func nameAll(fs []found) names {
+	var b strings.Builder
+	b.Grow(len(fs) * idLength)
+	var buf [idLength]byte
+	for i := range fs {
+		if k := &fs[i].id; k[0] != foreignID {
+			b.Write(k.append(buf[:0]))
+		}
+	}
+	return names(b.String())
+}
+
+// next returns the id of e, whose turn it is, and the names after it.
+func (n names) next(e *entry) (ID, names) {
+	length := encoded
+	switch e.id[0] {
+	case foreignID:
+		return e.more.foreign, n
+	case ownKeyed:
+		length++
+	}
+	return ID(n[:length]), n[length:]
 }
 
 func (s Space) parts(q *query, f *found) Parts {
 	if !f.near {
-		f.effectiveness, f.recency = f.counts.effectiveness(q.situation), q.recency(f.entry)
+		f.effectiveness, f.recency = f.tally.effectiveness(q.situation), q.recency(f)
 	}
 	return Parts{
 		Relevance:     f.relevance,
 		Effectiveness: f.effectiveness,
 		Recency:       f.recency,
-		BaseLevel:     q.baseLevel(f.entry),
-		Spreading:     s.spreading(q, f.rec),
+		BaseLevel:     q.baseLevel(f),
+		Spreading:     f.sh.spreading(q, f.entry),
 		Near:          f.near,
 	}
 }
 
-// spreading is the mean over the context of 1/fan, for those that r is linked
+// spreading is the mean over the context of 1/fan, for those that e is linked
 // with in either direction.
-func (s Space) spreading(q *query, r *Record) float64 {
+func (sh *shard) spreading(q *query, e *entry) float64 {
 	if len(q.context) == 0 {
 		return 0
 	}
-	sh := s.b.shard(r.Scope)
-	if sh == nil {
-		return 0
-	}
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
 	sum := 0.0
-	for _, id := range q.context {
-		if id != r.ID && (linked(r, id) || sh.linksLocked(id, r.ID)) {
-			sum += 1 / float64(max(sh.mu.fan[id], 1))
+	for _, k := range q.context {
+		if k == e.id {
+			continue
+		}
+		other := sh.ids.find(&sh.entries, k)
+		if linked(e, k) || other != nil && linked(other, e.id) {
+			sum += 1 / float64(max(sh.fanOf(k), 1))
 		}
 	}
 	return sum / float64(len(q.context))
 }
 
-func (sh *shard) linksLocked(from, to ID) bool {
-	e := sh.entryLocked(from)
-	return e != nil && linked(e.rec, to)
-}
-
-func linked(r *Record, to ID) bool {
-	return slices.ContainsFunc(r.Links, func(l Link) bool { return l.To == to })
+func linked(e *entry, to idKey) bool {
+	return slices.ContainsFunc(e.links(), func(l Link) bool { return keyOf(l.To) == to })
 }

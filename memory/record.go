@@ -94,8 +94,8 @@ type Record struct {
 	Actor    string
 	Thread   string
 	Links    []Link
-	Variants []Variant // near-duplicates that were merged into it
-	Vector   []float32
+	Variants []Variant       // near-duplicates that were merged into it
+	Vector   []float32       // filled by Get and All alone
 	Plan     json.RawMessage // what to run when a Pattern fires; opaque here
 	Trusted  bool            // false: quarantined
 	Archived bool            // put aside by Decay

@@ -96,9 +96,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 // checkDimensions returns ErrVector unless all vectors have the dimension of
 // those that the scope has, or else of the first.
 func (sh *shard) checkDimensions(cs []candidate) error {
-	sh.mu.RLock()
-	dim := sh.mu.dim
-	sh.mu.RUnlock()
+	dim := int(sh.dim.Load())
 	for i, c := range cs {
 		n := len(c.rec.Vector)
 		if dim == 0 {
@@ -134,7 +132,8 @@ type group struct {
 	done     int       // how many of them are certain
 
 	new     []candidate
-	ops     []store.Op
+	ops     []store.Op // of new
+	vectors []store.Op // of new; without a Key: none
 	bytes   int
 	index   *lexical.Index // of the first of new, by position; Episodes are not in it
 	indexed int            // how many
@@ -157,14 +156,17 @@ func (g *group) take(ctx context.Context, c candidate) error {
 		if known, err := g.known(ctx, c.rec); known || err != nil {
 			return err
 		}
-		twin := g.sh.twin(&g.sc, c)
+		twin, err := g.b.twin(ctx, g.sh, &g.sc, c)
+		if err != nil {
+			return err
+		}
 		if twin == nil {
 			return g.add(ctx, c)
 		}
 		if err := g.commit(ctx); err != nil {
 			return err
 		}
-		receipt, ok, err := g.b.merge(ctx, g.sh, c.rec, twin.rec.ID)
+		receipt, ok, err := g.b.merge(ctx, g.sh, c.rec, twin.name())
 		if err != nil {
 			return err
 		}
@@ -245,14 +247,20 @@ func (g *group) add(ctx context.Context, c candidate) error {
 			r.ID = id
 		}
 	}
-	op, err := g.sh.encodeRecord(r)
+	op, err := g.sh.encodeRecord(r, len(r.Vector))
 	if err != nil {
 		return err
 	}
 	op.If = store.Absent
+	var vector store.Op
+	if len(r.Vector) > 0 {
+		if vector, err = g.sh.encodeVector(r.ID, r.Vector); err != nil {
+			return err
+		}
+	}
 	g.new = append(g.new, c)
-	g.ops = append(g.ops, op)
-	g.bytes += len(op.Key) + len(op.Value)
+	g.ops, g.vectors = append(g.ops, op), append(g.vectors, vector)
+	g.bytes += len(op.Key) + len(op.Value) + len(vector.Key) + len(vector.Value)
 	g.receipts = append(g.receipts, Receipt{ID: r.ID, Disposition: Stored})
 	return nil
 }
@@ -262,7 +270,7 @@ func (g *group) commit(ctx context.Context) error {
 	if len(g.new) == 0 {
 		return nil
 	}
-	rev, err := g.b.st.Commit(ctx, g.ops...)
+	rev, err := g.write(ctx)
 	for err != nil {
 		// A commit whose outcome was unknown may have taken place.
 		if !errors.Is(err, store.ErrConflict) {
@@ -275,14 +283,24 @@ func (g *group) commit(ctx context.Context) error {
 		if !found {
 			return err
 		}
-		rev, err = g.b.st.Commit(ctx, g.ops...)
+		rev, err = g.write(ctx)
 	}
 	for _, c := range g.new {
-		g.sh.put(c.rec, c.doc, new(counts), rev)
+		g.sh.put(newEntry(c.rec, len(c.rec.Vector), nil, rev), c.doc)
 	}
-	g.new, g.ops, g.bytes, g.index, g.indexed = nil, nil, 0, nil, 0
+	g.new, g.ops, g.vectors, g.bytes, g.index, g.indexed = nil, nil, nil, 0, nil, 0
 	g.done = len(g.receipts)
 	return nil
+}
+
+func (g *group) write(ctx context.Context) (store.Revision, error) {
+	ops := slices.Clip(g.ops)
+	for _, op := range g.vectors {
+		if op.Key != "" {
+			ops = append(ops, op)
+		}
+	}
+	return g.b.st.Commit(ctx, ops...)
 }
 
 // adopt makes visible those records of the group that are in the store, as
@@ -290,23 +308,23 @@ func (g *group) commit(ctx context.Context) error {
 // found any.
 func (g *group) adopt(ctx context.Context) (bool, error) {
 	var rest []candidate
-	var ops []store.Op
+	var ops, vectors []store.Op
 	for i, c := range g.new {
 		e, err := g.b.st.Get(ctx, g.ops[i].Key)
 		if errors.Is(err, store.ErrNotFound) {
-			rest, ops = append(rest, c), append(ops, g.ops[i])
+			rest, ops, vectors = append(rest, c), append(ops, g.ops[i]), append(vectors, g.vectors[i])
 			continue
 		}
 		if err != nil {
 			return false, err
 		}
-		stored, err := decodeRecord(e)
+		stored, dim, err := decodeRecord(e)
 		if err != nil {
 			return false, err
 		}
-		g.sh.put(stored, document(stored), new(counts), e.Rev)
+		g.sh.put(newEntry(stored, dim, nil, e.Rev), document(stored))
 	}
 	found := len(rest) < len(g.new)
-	g.new, g.ops = rest, ops
+	g.new, g.ops, g.vectors = rest, ops, vectors
 	return found, nil
 }

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"math"
-	"time"
 
 	"github.com/arc-learn/arc/internal/lexical"
 )
@@ -22,6 +21,8 @@ const (
 // found is a record that a query found, before it is copied for the caller.
 type found struct {
 	*entry
+	sh                     *shard  // that it is of
+	tally                  *counts // as they were when it was found
 	relevance              float64
 	near                   bool
 	effectiveness, recency float64 // if near
@@ -40,11 +41,7 @@ func better(a, b *found) int {
 	case a.at < b.at:
 		return 1
 	}
-	return cmp.Or(
-		b.rec.At.Compare(a.rec.At),
-		cmp.Compare(a.rec.ID, b.rec.ID),
-		cmp.Compare(a.rec.Scope, b.rec.Scope),
-	)
+	return cmp.Or(compareIDs(a.entry, b.entry), cmp.Compare(a.sh.scope, b.sh.scope))
 }
 
 // nth returns the n-th largest relevance of those below to, or 0 if there are
@@ -83,27 +80,22 @@ func (q *query) weigh(fs []found) {
 		f := &fs[i]
 		f.score = relevanceWeight * f.relevance
 		if f.near = f.relevance >= gate*best; f.near {
-			f.effectiveness, f.recency = f.counts.effectiveness(q.situation), q.recency(f.entry)
+			f.effectiveness, f.recency = f.tally.effectiveness(q.situation), q.recency(f)
 			f.score += effectivenessWeight*f.effectiveness + recencyWeight*f.recency
 		}
 	}
 }
 
 // recency is 2^(-age/half-life) since the last use, or since At.
-func (q *query) recency(e *entry) float64 {
-	last := e.rec.At
-	if e.counts.LastUsed != 0 {
-		last = e.counts.LastUsed.time()
+func (q *query) recency(f *found) float64 {
+	last := f.at
+	if f.tally.LastUsed != 0 {
+		last = int64(f.tally.LastUsed)
 	}
-	return decay(q.at.Sub(last), q.halfLife)
-}
-
-// decay is 2^(-age/half-life), at most 1.
-func decay(age, halfLife time.Duration) float64 {
-	if age <= 0 {
+	if last >= q.at {
 		return 1
 	}
-	return math.Exp2(-float64(age) / float64(halfLife))
+	return math.Exp2(float64(last-q.at) * q.rate)
 }
 
 // baseDecay is d of ACT-R's base-level equation, its standard value.
@@ -111,9 +103,9 @@ const baseDecay = 0.5
 
 // baseLevel is ln(n/(1-d)) - d·ln(L), in which the making of the record is a
 // use too. A record that is younger than a second counts as that old.
-func (q *query) baseLevel(e *entry) float64 {
-	life := max(q.at.Sub(e.rec.Known).Seconds(), 1)
-	n := float64(1 + e.counts.Helped)
+func (q *query) baseLevel(f *found) float64 {
+	life := max(float64(q.at-f.known)/1e6, 1)
+	n := float64(1 + f.tally.Helped)
 	return math.Log(n / (1 - baseDecay) / math.Sqrt(life)) // the root is life^baseDecay
 }
 

@@ -2,12 +2,12 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lexical"
-	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/store"
 )
 
 // shard holds the records of one scope in memory, and their index.
@@ -23,168 +23,118 @@ type shard struct {
 	edit   sync.Mutex
 	claims claims
 
-	mu struct {
+	// What follows is read without a lock. Whoever writes to it holds mu, and
+	// waits for nothing meanwhile.
+	mu      sync.Mutex
+	entries column
+	ids     *idTable      // former ids included
+	left    atomic.Uint64 // how often records were about to leave the index
+	live    atomic.Int64
+	dim     atomic.Int32 // of the vectors; 0: there is none yet
+	fan     sync.Map     // idKey -> int: links that begin or end at a record
+
+	index struct {
 		sync.RWMutex
-		entries []*entry      // by slot; nil: gone
-		slots   map[ID]uint32 // former ids included
-		fan     map[ID]int    // links that begin or end at a record
-		index   *lexical.Index
-		live    int
-		dim     int // of the vectors; 0: there is none yet
+		*lexical.Index
 	}
 }
 
-// entry is a record as it stands. It is immutable: a change replaces it.
-type entry struct {
-	rec    *Record
-	counts *counts
-	rev    store.Revision // of the record, not of the counters
-	at     instant        // rec.At, less what is below a microsecond
-	slot   uint32
-}
-
-// record returns a copy for the caller.
-func (e *entry) record() (r Record) {
-	e.copy(&r)
-	return r
-}
-
-// copy writes a copy for the caller to r.
-func (e *entry) copy(r *Record) {
-	*r = *e.rec
-	r.own()
-	r.Stats = e.counts.stats()
-	r.Archived = e.counts.Archived
-}
-
 func newShard(s Scope) *shard {
-	sh := &shard{scope: s, part: scopePart(s)}
+	sh := &shard{scope: s, part: scopePart(s), ids: newIDTable()}
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	sh.claims.held = make(map[string]chan struct{})
-	sh.mu.slots = make(map[ID]uint32)
-	sh.mu.fan = make(map[ID]int)
-	sh.mu.index = lexical.New()
+	sh.index.Index = lexical.New()
 	return sh
 }
 
 // entry returns the record that the id leads to, or nil.
-func (sh *shard) entry(id ID) *entry {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
-	return sh.entryLocked(id)
-}
-
-func (sh *shard) entryLocked(id ID) *entry {
-	slot, ok := sh.mu.slots[id]
-	if !ok {
-		return nil
-	}
-	return sh.mu.entries[slot]
-}
+func (sh *shard) entry(id ID) *entry { return sh.ids.find(&sh.entries, keyOf(id)) }
 
 // snapshot returns all entries, in the order in which they were indexed.
 func (sh *shard) snapshot() []*entry {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
-	out := make([]*entry, 0, sh.mu.live)
-	for _, e := range sh.mu.entries {
-		if e != nil {
-			out = append(out, e)
-		}
-	}
-	return out
+	return slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
 }
 
 // put makes a record visible, in place of the one with its id, if any, and of
-// those that became part of it.
-func (sh *shard) put(r *Record, d lexical.Doc, c *counts, rev store.Revision, merged ...ID) {
+// those that became part of it. A reader finds the old or the new, and after
+// put the new.
+func (sh *shard) put(e *entry, d lexical.Doc, replaced ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.removeLocked(r.ID)
-	for _, id := range merged {
-		sh.removeLocked(id)
+	sh.entries.add(e)
+	for _, old := range replaced {
+		sh.entries.replace(old.slot, e)
 	}
-	slot := uint32(len(sh.mu.entries))
-	sh.mu.entries = append(sh.mu.entries, &entry{r, c, rev, instantOf(r.At), slot})
-	sh.mu.index.Put(slot, d)
-	sh.mu.live++
-	if sh.mu.dim == 0 {
-		sh.mu.dim = len(r.Vector)
+	sh.ids.set(&sh.entries, e.id, e.slot)
+	for _, l := range e.links() {
+		sh.linkLocked(e.id, 1)
+		sh.linkLocked(keyOf(l.To), 1)
 	}
-	sh.mu.slots[r.ID] = slot
-	for _, v := range r.Variants {
-		if v.ID != "" {
-			sh.mu.slots[v.ID] = slot
+	if e.more != nil {
+		for _, k := range e.more.former {
+			sh.ids.set(&sh.entries, k, e.slot)
 		}
 	}
-	for _, l := range r.Links {
-		sh.mu.fan[r.ID]++
-		sh.mu.fan[l.To]++
+	if e.dim != 0 {
+		sh.dim.CompareAndSwap(0, int32(e.dim))
+	}
+	sh.live.Add(1)
+	sh.index.Lock()
+	sh.index.Put(e.slot, d)
+	sh.index.Unlock()
+	for _, old := range replaced {
+		sh.leaveLocked(old)
 	}
 }
 
-// remove makes the records with the ids invisible.
-func (sh *shard) remove(ids ...ID) {
+// leaving is a record that goes, with what is indexed of it.
+type leaving struct {
+	*entry
+	doc lexical.Doc
+}
+
+// remove makes records invisible.
+func (sh *shard) remove(es ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for _, id := range ids {
-		sh.removeLocked(id)
-	}
-}
-
-func (sh *shard) removeLocked(id ID) {
-	e := sh.entryLocked(id)
-	if e == nil || e.rec.ID != id {
-		return
-	}
-	sh.mu.entries[e.slot] = nil
-	sh.mu.index.Delete(e.slot)
-	sh.mu.live--
-	delete(sh.mu.slots, id)
-	for _, v := range e.rec.Variants {
-		delete(sh.mu.slots, v.ID)
-	}
-	for _, l := range e.rec.Links {
-		sh.unlinkLocked(id)
-		sh.unlinkLocked(l.To)
-	}
-}
-
-func (sh *shard) unlinkLocked(id ID) {
-	if sh.mu.fan[id]--; sh.mu.fan[id] <= 0 {
-		delete(sh.mu.fan, id)
-	}
-}
-
-// count replaces the counters of records.
-func (sh *shard) count(changes ...change) {
-	fresh := make([]entry, len(changes))
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for i, c := range changes {
-		if e := sh.entryLocked(c.id); e != nil {
-			fresh[i] = *e
-			fresh[i].counts = c.counts
-			sh.mu.entries[e.slot] = &fresh[i]
+	for _, e := range es {
+		sh.ids.remove(&sh.entries, e.id)
+		if e.more != nil {
+			for _, k := range e.more.former {
+				sh.ids.remove(&sh.entries, k)
+			}
 		}
+		sh.leaveLocked(e)
 	}
 }
 
-// document returns what is indexed of r.
-func document(r *Record) lexical.Doc {
-	d := lexical.Doc{Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor)}
-	for _, v := range r.Variants {
-		d.Extra = text.Append(d.Extra, v.Trigger)
-		d.Extra = text.Append(d.Extra, v.Content)
+// leaveLocked takes a record that no id leads to any more out of the index.
+func (sh *shard) leaveLocked(e leaving) {
+	sh.left.Add(1)
+	sh.index.Lock()
+	sh.index.Delete(e.slot)
+	sh.index.Unlock()
+	sh.entries.replace(e.slot, nil)
+	sh.live.Add(-1)
+	for _, l := range e.links() {
+		sh.linkLocked(e.id, -1)
+		sh.linkLocked(keyOf(l.To), -1)
 	}
-	return d
 }
 
-func terms(s string) []text.Term {
-	if s == "" {
-		return nil
+func (sh *shard) linkLocked(k idKey, by int) {
+	if n := sh.fanOf(k) + by; n > 0 {
+		sh.fan.Store(k, n)
+	} else {
+		sh.fan.Delete(k)
 	}
-	return text.Append(make([]text.Term, 0, len(s)/5+1), s)
+}
+
+// fanOf returns how many links begin or end at a record.
+func (sh *shard) fanOf(k idKey) int {
+	n, _ := sh.fan.Load(k)
+	fan, _ := n.(int) // 0 if there are none
+	return fan
 }
 
 // claims are names that one goroutine at a time may work on.

@@ -1,8 +1,8 @@
 package memory
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -49,16 +49,25 @@ func (s Space) lookup(id ID) (*shard, *entry, error) {
 }
 
 // Get returns the record. The id of a record that was merged into another
-// leads to that one.
+// leads to that one. It alone, and All, read the Vector, which is on disk.
 func (s Space) Get(ctx context.Context, id ID) (Record, error) {
 	if err := s.ready(ctx); err != nil {
 		return Record{}, err
 	}
-	_, e, err := s.lookup(id)
-	if err != nil {
-		return Record{}, err
+	for {
+		sh, e, err := s.lookup(id)
+		if err != nil {
+			return Record{}, err
+		}
+		r, err := s.b.whole(ctx, sh, e)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it changed meanwhile: look again
+		}
+		if err != nil {
+			return Record{}, fmt.Errorf("memory: get: %w", err)
+		}
+		return r, nil
 	}
-	return e.record(), nil
 }
 
 // All yields the records, quarantined and archived ones too, as they were when
@@ -79,7 +88,11 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 				yield(Record{}, err)
 				return
 			}
-			if !yield(e.record(), nil) {
+			r, err := s.b.whole(ctx, sh, e)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // forgotten meanwhile
+			}
+			if !yield(r, err) || err != nil {
 				return
 			}
 		}
@@ -88,8 +101,6 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 
 // byTime sorts the entries by At, then ID.
 func byTime(es []*entry) []*entry {
-	slices.SortFunc(es, func(a, b *entry) int {
-		return cmp.Or(a.rec.At.Compare(b.rec.At), cmp.Compare(a.rec.ID, b.rec.ID))
-	})
+	slices.SortFunc(es, before)
 	return es
 }

@@ -63,6 +63,11 @@ func (c *counts) valid() bool {
 	return c.Helped >= 0 && c.Failed >= 0 && c.Misled >= 0 && c.Exposed >= 0 && len(c.Situations) <= maxSituations
 }
 
+// zero reports whether c says nothing. A nil one does not.
+func (c *counts) zero() bool {
+	return c == nil || c.Situations == nil && c.feedback()+c.Exposed == 0 && c.LastUsed|c.Said == 0 && !c.Archived
+}
+
 func (c *counts) clone() *counts {
 	n := *c
 	n.Situations = slices.Clone(c.Situations)

@@ -2,16 +2,14 @@ package memory
 
 import (
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
-// Everything lies under "memory": r holds the records, s their counters, f the
+// Everything lies under "memory": r holds the records, v their vectors, s their counters, f the
 // keys of the feedback that was applied, k the receipts of drafts with a Key
 // that have no record of their own.
 const (
@@ -20,6 +18,7 @@ const (
 	countsPart   = "s"
 	feedbackPart = "f"
 	receiptPart  = "k"
+	vectorPart   = "v"
 )
 
 // scopePart is the scope as part of a key. Long ones are hashed, so that the
@@ -33,6 +32,7 @@ func scopePart(s Scope) string {
 }
 
 func (sh *shard) recordKey(id ID) string  { return key.Join(root, recordPart, sh.part, string(id)) }
+func (sh *shard) vectorKey(id ID) string  { return key.Join(root, vectorPart, sh.part, string(id)) }
 func (sh *shard) countsKey(id ID) string  { return sh.counts + string(id) }
 func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, sh.part, string(id)) }
 
@@ -43,20 +43,20 @@ func (sh *shard) feedbackKey(k string) string {
 	return sh.marks + string(base.AppendEncode(id[:0], sum[:15]))
 }
 
-// storedRecord is a Record on disk, without its counters.
+// storedRecord is a Record on disk, without its counters and its vector.
 type storedRecord struct {
 	Scope    Scope           `cbor:"1,keyasint"`
 	Kind     Kind            `cbor:"2,keyasint"`
 	Trigger  string          `cbor:"3,keyasint,omitempty"`
 	Content  string          `cbor:"4,keyasint"`
-	At       time.Time       `cbor:"5,keyasint"`
-	Known    time.Time       `cbor:"6,keyasint"`
+	At       int64           `cbor:"5,keyasint,omitempty"` // microseconds since 1970, as Known
+	Known    int64           `cbor:"6,keyasint,omitempty"`
 	Source   storedSource    `cbor:"7,keyasint,omitzero"`
 	Actor    string          `cbor:"8,keyasint,omitempty"`
 	Thread   string          `cbor:"9,keyasint,omitempty"`
 	Links    []storedLink    `cbor:"10,keyasint,omitempty"`
 	Variants []storedVariant `cbor:"11,keyasint,omitempty"`
-	Vector   []float32       `cbor:"12,keyasint,omitempty"`
+	Dim      uint16          `cbor:"12,keyasint,omitempty"` // of the vector
 	Plan     []byte          `cbor:"13,keyasint,omitempty"`
 	Trusted  bool            `cbor:"14,keyasint,omitempty"`
 	Repaired bool            `cbor:"15,keyasint,omitempty"`
@@ -76,38 +76,39 @@ type storedLink struct {
 type storedVariant struct {
 	ID      ID           `cbor:"1,keyasint,omitempty"`
 	Source  storedSource `cbor:"2,keyasint,omitzero"`
-	At      time.Time    `cbor:"3,keyasint"`
+	At      int64        `cbor:"3,keyasint,omitempty"`
 	Trigger string       `cbor:"4,keyasint,omitempty"`
 	Content string       `cbor:"5,keyasint,omitempty"`
 }
 
-func (sh *shard) encodeRecord(r *Record) (store.Op, error) {
+// encodeRecord returns the write of r, which has a vector of dim numbers.
+func (sh *shard) encodeRecord(r *Record, dim int) (store.Op, error) {
 	s := storedRecord{
-		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At, Known: r.Known,
-		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Vector: r.Vector, Plan: r.Plan,
+		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(),
+		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: uint16(dim), Plan: r.Plan,
 		Trusted: r.Trusted, Repaired: r.Repaired,
 	}
 	for _, l := range r.Links {
 		s.Links = append(s.Links, storedLink(l))
 	}
 	for _, v := range r.Variants {
-		s.Variants = append(s.Variants, storedVariant{v.ID, storedSource(v.Source), v.At, v.Trigger, v.Content})
+		s.Variants = append(s.Variants, storedVariant{v.ID, storedSource(v.Source), v.At.UnixMicro(), v.Trigger, v.Content})
 	}
 	k := sh.recordKey(r.ID)
 	value, err := codec.Encode(k, s)
 	return store.Op{Key: k, Value: value}, err
 }
 
-// decodeRecord returns the record of an entry, or store.ErrDamaged with its key
-// if it cannot be one that was stored there.
-func decodeRecord(e store.Entry) (*Record, error) {
+// decodeRecord returns the record of an entry and the dimension of its vector,
+// or store.ErrDamaged with its key if it cannot be one that was stored there.
+func decodeRecord(e store.Entry) (r *Record, dim int, err error) {
 	var s storedRecord
 	if err := codec.Decode(e, &s); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	parts := key.Split(e.Key)
-	damaged := func(what string) (*Record, error) {
-		return nil, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
+	damaged := func(what string) (*Record, int, error) {
+		return nil, 0, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
 	}
 	switch {
 	case s.Scope.Check() != nil:
@@ -120,30 +121,34 @@ func decodeRecord(e store.Entry) (*Record, error) {
 		return damaged("unknown origin")
 	case strings.TrimSpace(s.Content) == "":
 		return damaged("no content")
+	case s.Dim > MaxDimension:
+		return damaged("vector too long")
 	}
-	for _, x := range s.Vector {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return damaged("vector is not finite")
-		}
-	}
-	r := &Record{
-		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: s.At.UTC(), Known: s.Known.UTC(),
-		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Vector: s.Vector, Plan: s.Plan,
+	r = &Record{
+		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: micros(s.At), Known: micros(s.Known),
+		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Plan: s.Plan,
 		Trusted: s.Trusted, Repaired: s.Repaired,
 	}
 	for _, l := range s.Links {
 		r.Links = append(r.Links, Link(l))
 	}
 	for _, v := range s.Variants {
-		r.Variants = append(r.Variants, Variant{v.ID, Source(v.Source), v.At.UTC(), v.Trigger, v.Content})
+		r.Variants = append(r.Variants, Variant{v.ID, Source(v.Source), micros(v.At), v.Trigger, v.Content})
 	}
-	return r, nil
+	return r, int(s.Dim), nil
 }
 
 // change is the new counters of a record.
 type change struct {
-	id     ID
+	entry  *entry
 	counts *counts
+}
+
+// apply makes changes visible. The caller holds edit.
+func apply(changes ...change) {
+	for _, c := range changes {
+		c.entry.tally(c.counts)
+	}
 }
 
 // encodeCounts appends the writes of changes to ops. Their keys share memory,
@@ -152,10 +157,11 @@ func (sh *shard) encodeCounts(ops []store.Op, changes ...change) ([]store.Op, er
 	var keys strings.Builder
 	keys.Grow((len(sh.counts) + idLength) * len(changes))
 	buf := make([]byte, 0, 64*len(changes))
+	var id [idLength]byte
 	for _, c := range changes {
 		at, start := keys.Len(), len(buf)
 		keys.WriteString(sh.counts)
-		keys.WriteString(string(c.id))
+		keys.Write(c.entry.appendName(id[:0]))
 		k := keys.String()[at:]
 		var err error
 		if buf, err = codec.Append(buf, k, c.counts); err != nil {

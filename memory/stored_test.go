@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"testing"
 	"time"
 
@@ -15,23 +14,24 @@ import (
 )
 
 func sample() (*shard, *Record) {
-	at := time.Date(2026, 3, 1, 12, 0, 0, 123, time.UTC)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 123000, time.UTC)
 	return newShard("acme/user-42"), &Record{
 		ID: "k1", Scope: "acme/user-42", Kind: Pattern, Trigger: "t", Content: "c", At: at, Known: at.Add(time.Hour),
 		Source: Source{Origin: Web, Ref: "r", Run: "u"}, Actor: "a", Thread: "th", Links: []Link{{To: "x", Rel: "y"}},
 		Variants: []Variant{{ID: "v", Source: Source{Run: "w"}, At: at, Trigger: "vt", Content: "vc"}},
-		Vector:   []float32{1, -2}, Plan: []byte(`{}`), Trusted: true, Repaired: true,
+		Plan:     []byte(`{}`), Trusted: true, Repaired: true,
 	}
 }
 
 // What is encoded decodes to the same, and what decodes encodes to the same.
 func FuzzDecodeRecord(f *testing.F) {
 	sh, r := sample()
-	op, err := sh.encodeRecord(r)
+	op, err := sh.encodeRecord(r, 3)
 	require.NoError(f, err)
-	got, err := decodeRecord(store.Entry{Key: op.Key, Value: op.Value})
+	got, dim, err := decodeRecord(store.Entry{Key: op.Key, Value: op.Value})
 	require.NoError(f, err)
 	require.Equal(f, r, got)
+	require.Equal(f, 3, dim)
 	f.Add(op.Value[5:])
 	f.Add([]byte{0xa0})
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -41,15 +41,15 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := decodeRecord(store.Entry{Key: op.Key, Value: value})
+		r, dim, err := decodeRecord(store.Entry{Key: op.Key, Value: value})
 		if err != nil {
 			require.True(t, errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer))
 			require.Contains(t, err.Error(), "k1")
 			return
 		}
-		again, err := newShard(r.Scope).encodeRecord(r)
+		again, err := newShard(r.Scope).encodeRecord(r, dim)
 		require.NoError(t, err)
-		same, err := decodeRecord(store.Entry{Key: again.Key, Value: again.Value})
+		same, _, err := decodeRecord(store.Entry{Key: again.Key, Value: again.Value})
 		require.NoError(t, err)
 		require.Equal(t, r, same)
 	})
@@ -61,8 +61,8 @@ type cborBytes []byte
 func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
 
 func FuzzDecodeCounts(f *testing.F) {
-	sh, _ := sample()
-	ops, err := sh.encodeCounts(nil, change{"k1", &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
+	sh, r := sample()
+	ops, err := sh.encodeCounts(nil, change{newEntry(r, 0, nil, 1), &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
 	require.NoError(f, err)
 	op := ops[0]
 	f.Add(op.Value[5:])
@@ -89,11 +89,10 @@ func TestDamageIsNamed(t *testing.T) {
 		"origin":  func(r *Record) { r.Source.Origin = "root" },
 		"scope":   func(r *Record) { r.Scope = "acme/user-43" },
 		"content": func(r *Record) { r.Content = "" },
-		"vector":  func(r *Record) { r.Vector[0] = float32(math.NaN()) },
 	} {
 		sh, r := sample()
 		change(r)
-		op, err := sh.encodeRecord(r)
+		op, err := sh.encodeRecord(r, 0)
 		require.NoError(t, err)
 		st := store.NewMem()
 		_, err = st.Commit(ctx, op)
@@ -104,9 +103,9 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 	// A flipped bit anywhere in the value.
 	sh, r := sample()
-	record, err := sh.encodeRecord(r)
+	record, err := sh.encodeRecord(r, 0)
 	require.NoError(t, err)
-	both, err := sh.encodeCounts([]store.Op{record}, change{r.ID, &counts{Helped: 1}})
+	both, err := sh.encodeCounts([]store.Op{record}, change{newEntry(r, 0, nil, 1), &counts{Helped: 1}})
 	require.NoError(t, err)
 	for _, op := range both {
 		for i := range op.Value {

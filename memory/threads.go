@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unique"
 )
 
 // threadHits is how many records of a thread count, and furtherWeight what
@@ -24,10 +25,16 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
 		s.find(sc, math.MaxInt)
-		fs := slices.DeleteFunc(sc.found, func(f found) bool { return f.rec.Thread == "" })
+		fs := slices.DeleteFunc(sc.found, func(f found) bool { return name(f.thread) == "" })
 		slices.SortFunc(fs, func(a, b found) int { return better(&a, &b) })
 		for _, t := range groupThreads(fs, sc.query.k) {
-			hits = append(hits, ThreadHit{Thread: t.best[0].rec.Thread, Score: t.score(), Hits: s.hits(sc, t.best)})
+			best, err := s.hits(ctx, sc, t.best)
+			if err != nil {
+				return err
+			}
+			if len(best) > 0 {
+				hits = append(hits, ThreadHit{Thread: name(t.best[0].thread), Score: t.score(), Hits: best})
+			}
 		}
 		return nil
 	})
@@ -54,14 +61,14 @@ func (t *thread) score() float64 {
 
 // groupThreads returns the k best threads of fs, which is best first.
 func groupThreads(fs []found, k int) []*thread {
-	type name struct {
-		scope  Scope
-		thread string
+	type key struct {
+		sh     *shard
+		thread unique.Handle[string]
 	}
-	byName := make(map[name]*thread)
+	byName := make(map[key]*thread)
 	var out []*thread
 	for _, f := range fs {
-		n := name{f.rec.Scope, f.rec.Thread}
+		n := key{f.sh, f.thread}
 		t := byName[n]
 		if t == nil {
 			t = new(thread)

@@ -18,12 +18,16 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	_, e, err := s.lookup(id) // again: it may have changed
-	if err != nil || e.rec.Trusted {
+	if err != nil || e.flags.trusted() {
 		return err
 	}
-	rec := e.rec.clone()
-	rec.Trusted = true
-	if err := s.b.rewrite(ctx, sh, e, &rec); err != nil {
+	old, err := s.b.record(ctx, sh, e)
+	if err == nil {
+		rec := *old
+		rec.Trusted = true
+		err = s.b.rewrite(ctx, sh, e, &rec, int(e.dim))
+	}
+	if err != nil {
 		return fmt.Errorf("memory: trust %q: %w", id, err)
 	}
 	return nil

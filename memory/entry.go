@@ -1,0 +1,255 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unique"
+
+	"github.com/arc-learn/arc/internal/lexical"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/store"
+)
+
+// coldText is the number of bytes of texts and plan from which on they stay on
+// disk, and are read when the record is returned.
+const coldText = 4 << 10
+
+// entry is a record as it is kept in memory. It is immutable but for its
+// counters: a change of anything else replaces it. What most records have is
+// here, what few have is in more; names that many records share are shared.
+type entry struct {
+	id     idKey
+	text   string // trigger and content; "" if the record is cold
+	count  atomic.Pointer[counts]
+	more   *more // nil: none of that
+	actor  unique.Handle[string]
+	thread unique.Handle[string]
+	source unique.Handle[Source]
+	at     int64 // microseconds since 1970, as known is
+	known  int64
+	rev    store.Revision // of the record, not of the counters
+	slot   uint32
+	cut    uint32 // length of the trigger
+	dim    uint16 // of the vector, which is on disk; 0: none
+	flags  flags
+}
+
+// more is what few records have. In a cold record only foreign, former and the
+// targets of the links are set.
+type more struct {
+	foreign  ID      // the id, if this package has not made it
+	former   []idKey // ids of records that became part of it
+	links    []Link
+	variants []Variant
+	plan     json.RawMessage
+}
+
+// flags are what a query can leave out by.
+type flags uint16
+
+const (
+	isFailure flags = 1 << iota
+	isPattern
+	isFact
+	isEpisode
+	isQuarantined
+	isArchived // in the index only: the counters say so
+	isCold
+	isRepaired
+
+	kindFlags = isFailure | isPattern | isFact | isEpisode
+)
+
+func (k Kind) flag() flags {
+	switch k {
+	case Failure:
+		return isFailure
+	case Pattern:
+		return isPattern
+	case Fact:
+		return isFact
+	}
+	return isEpisode
+}
+
+func (f flags) kind() Kind {
+	switch f & kindFlags {
+	case isFailure:
+		return Failure
+	case isPattern:
+		return Pattern
+	case isFact:
+		return Fact
+	}
+	return Episode
+}
+
+func (f flags) trusted() bool { return f&isQuarantined == 0 }
+
+// newEntry returns r as it is kept in memory, with a vector of dim numbers on
+// disk. It has no slot yet.
+func newEntry(r *Record, dim int, c *counts, rev store.Revision) *entry {
+	e := &entry{
+		id: keyOf(r.ID), actor: intern(r.Actor), thread: intern(r.Thread),
+		at: r.At.UnixMicro(), known: r.Known.UnixMicro(),
+		rev: rev, cut: uint32(len(r.Trigger)), dim: uint16(dim), flags: r.Kind.flag(),
+	}
+	if r.Source != (Source{}) {
+		e.source = unique.Make(r.Source)
+	}
+	if !r.Trusted {
+		e.flags |= isQuarantined
+	}
+	if r.Repaired {
+		e.flags |= isRepaired
+	}
+	var m more
+	if e.id[0] == foreignID {
+		m.foreign = r.ID
+	}
+	for _, v := range r.Variants {
+		if v.ID != "" {
+			m.former = append(m.former, keyOf(v.ID))
+		}
+	}
+	m.links = r.Links
+	if r.textSize() >= coldText {
+		e.flags |= isCold
+	} else {
+		e.text = r.Trigger + r.Content
+		m.variants, m.plan = r.Variants, r.Plan
+	}
+	if m.foreign != "" || m.former != nil || m.links != nil || m.variants != nil || m.plan != nil {
+		e.more = &m
+	}
+	e.tally(c)
+	return e
+}
+
+// textSize is the number of bytes of what is on disk only in a cold record.
+func (r *Record) textSize() int {
+	n := len(r.Trigger) + len(r.Content) + len(r.Plan)
+	for _, v := range r.Variants {
+		n += len(v.Trigger) + len(v.Content)
+	}
+	return n
+}
+
+func intern(s string) (h unique.Handle[string]) {
+	if s != "" {
+		h = unique.Make(s)
+	}
+	return h
+}
+
+func name(h unique.Handle[string]) string {
+	if h == (unique.Handle[string]{}) {
+		return ""
+	}
+	return h.Value()
+}
+
+func (e *entry) from() Source {
+	if e.source == (unique.Handle[Source]{}) {
+		return Source{}
+	}
+	return e.source.Value()
+}
+
+// none is the counters of a record that has none. Nobody changes it.
+var none counts
+
+// counts returns the counters as they stand.
+func (e *entry) counts() *counts {
+	if c := e.count.Load(); c != nil {
+		return c
+	}
+	return &none
+}
+
+func (e *entry) tally(c *counts) {
+	if c.zero() {
+		c = nil
+	}
+	e.count.Store(c)
+}
+
+func micros(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// links returns what the record points to.
+func (e *entry) links() []Link {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.links
+}
+
+// is reports whether k is the id of e, or a former one that leads to it.
+func (e *entry) is(k idKey) bool {
+	return e.id == k || e.more != nil && slices.Contains(e.more.former, k)
+}
+
+// name returns the id.
+func (e *entry) name() ID {
+	if e.id[0] == foreignID {
+		return e.more.foreign
+	}
+	var buf [idLength]byte
+	return ID(e.id.append(buf[:0]))
+}
+
+// appendName appends the id to buf.
+func (e *entry) appendName(buf []byte) []byte {
+	if e.id[0] == foreignID {
+		return append(buf, e.more.foreign...)
+	}
+	return e.id.append(buf)
+}
+
+// fill writes the record to r, which has nothing of its own then, but not the
+// texts of one that is cold, the vector, the ID and the Scope.
+func (e *entry) fill(r *Record) {
+	r.Kind, r.Trusted, r.Repaired = e.flags.kind(), e.flags.trusted(), e.flags&isRepaired != 0
+	r.At, r.Known = micros(e.at), micros(e.known)
+	r.Source, r.Actor, r.Thread = e.from(), name(e.actor), name(e.thread)
+	if e.flags&isCold == 0 {
+		r.Trigger, r.Content = e.text[:e.cut], e.text[e.cut:]
+	}
+	if e.more != nil {
+		r.Links, r.Variants, r.Plan = e.more.links, e.more.variants, e.more.plan
+	}
+}
+
+// before orders entries by At, then ID.
+func before(a, b *entry) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), compareIDs(a, b))
+}
+
+// compareIDs orders entries as their IDs are ordered.
+func compareIDs(a, b *entry) int {
+	if a.id[0] == foreignID || b.id[0] == foreignID {
+		return cmp.Compare(a.name(), b.name())
+	}
+	return bytes.Compare(a.id[:], b.id[:])
+}
+
+// document returns what is indexed of r.
+func document(r *Record) lexical.Doc {
+	d := lexical.Doc{Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor)}
+	for _, v := range r.Variants {
+		d.Extra = text.Append(d.Extra, v.Trigger)
+		d.Extra = text.Append(d.Extra, v.Content)
+	}
+	return d
+}
+
+func terms(s string) []text.Term {
+	if s == "" {
+		return nil
+	}
+	return text.Append(make([]text.Term, 0, len(s)/5+1), s)
+}

@@ -1,0 +1,190 @@
+package memory
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// idTable leads from ids to slots. Readers need no lock; writers are one at a
+// time. It holds no ids: those are in the entries.
+type idTable struct {
+	seed  maphash.Seed
+	cells atomic.Pointer[[]atomic.Uint32] // a power of two of them; each free, gone, or firstSlot + a slot
+	used  int                             // cells that are not free; the writer's
+}
+
+const (
+	free = iota
+	gone
+	firstSlot
+)
+
+const minCells = 16
+
+func newIDTable() *idTable {
+	t := &idTable{seed: maphash.MakeSeed()}
+	t.resize(minCells)
+	return t
+}
+
+func (t *idTable) resize(n int) {
+	cells := make([]atomic.Uint32, n)
+	t.cells.Store(&cells)
+	t.used = 0
+}
+
+// find returns the entry that k leads to, or nil.
+func (t *idTable) find(c *column, k idKey) *entry {
+	e, _ := t.probe(c, k)
+	return e
+}
+
+// probe returns the entry that k leads to, and its cell.
+func (t *idTable) probe(c *column, k idKey) (*entry, *atomic.Uint32) {
+	cells := *t.cells.Load()
+	mask := uint64(len(cells) - 1)
+	for i := maphash.Bytes(t.seed, k[:]) & mask; ; i = (i + 1) & mask {
+		v := cells[i].Load()
+		for v >= firstSlot {
+			if e := c.at(v - firstSlot); e != nil {
+				if e.is(k) {
+					return e, &cells[i]
+				}
+				break
+			}
+			// The record got another slot, or is going.
+			now := cells[i].Load()
+			if now == v {
+				break
+			}
+			v = now
+		}
+		if v == free {
+			return nil, nil
+		}
+	}
+}
+
+// set makes k lead to a slot. The entries of the slots that are in c have to be
+// there already.
+func (t *idTable) set(c *column, k idKey, slot uint32) {
+	if _, cell := t.probe(c, k); cell != nil {
+		cell.Store(firstSlot + slot)
+		return
+	}
+	if n := len(*t.cells.Load()); 4*(t.used+1) > 3*n {
+		t.rebuild(c)
+		if _, cell := t.probe(c, k); cell != nil {
+			return // its entry was in c
+		}
+	}
+	insert(*t.cells.Load(), t.hash(k), slot)
+	t.used++
+}
+
+func (t *idTable) hash(k idKey) uint64 { return maphash.Bytes(t.seed, k[:]) }
+
+func insert(cells []atomic.Uint32, hash uint64, slot uint32) {
+	mask := uint64(len(cells) - 1)
+	i := hash & mask
+	for cells[i].Load() != free {
+		i = (i + 1) & mask
+	}
+	cells[i].Store(firstSlot + slot)
+}
+
+// remove makes k lead nowhere.
+func (t *idTable) remove(c *column, k idKey) {
+	if _, cell := t.probe(c, k); cell != nil {
+		cell.Store(gone)
+	}
+}
+
+// rebuild makes room for more ids.
+func (t *idTable) rebuild(c *column) {
+	live := 1
+	for e := range c.all() {
+		live++
+		if e.more != nil {
+			live += len(e.more.former)
+		}
+	}
+	n := minCells
+	for 2*live > n {
+		n *= 2
+	}
+	cells := make([]atomic.Uint32, n)
+	used := 0
+	for e := range c.all() {
+		insert(cells, t.hash(e.id), e.slot)
+		used++
+		if e.more == nil {
+			continue
+		}
+		for _, k := range e.more.former {
+			insert(cells, t.hash(k), e.slot)
+			used++
+		}
+	}
+	t.used = used
+	t.cells.Store(&cells)
+}
+
+// column holds the entries by slot. Readers need no lock; writers are one at a
+// time. A slot leads to nil when its record is gone, and, for a moment, to the
+// entry that has taken its place in another slot.
+type column struct {
+	cells atomic.Pointer[[]atomic.Pointer[entry]]
+	next  uint32 // the first slot that was never used; the writer's
+}
+
+// at returns the entry of a slot, or nil.
+func (c *column) at(slot uint32) *entry {
+	cells := c.cells.Load()
+	if cells == nil || slot >= uint32(len(*cells)) {
+		return nil
+	}
+	return (*cells)[slot].Load()
+}
+
+// add gives e a slot.
+func (c *column) add(e *entry) {
+	e.slot = c.next
+	cells := c.cells.Load()
+	if cells == nil || int(c.next) == len(*cells) {
+		cells = c.grow(cells)
+	}
+	(*cells)[e.slot].Store(e)
+	c.next++
+}
+
+// grow by a quarter, when there are many: what is not used yet costs memory.
+func (c *column) grow(old *[]atomic.Pointer[entry]) *[]atomic.Pointer[entry] {
+	n := int(c.next)
+	bigger := make([]atomic.Pointer[entry], max(8, n+min(n, 1024+n/4)))
+	if old != nil {
+		for i := range *old {
+			bigger[i].Store((*old)[i].Load())
+		}
+	}
+	c.cells.Store(&bigger)
+	return &bigger
+}
+
+// replace makes a slot lead to another entry or to nil.
+func (c *column) replace(slot uint32, e *entry) { (*c.cells.Load())[slot].Store(e) }
+
+// all yields the entries, in order of slot.
+func (c *column) all() func(yield func(*entry) bool) {
+	return func(yield func(*entry) bool) {
+		cells := c.cells.Load()
+		if cells == nil {
+			return
+		}
+		for i := range *cells {
+			if e := (*cells)[i].Load(); e != nil && e.slot == uint32(i) && !yield(e) {
+				return
+			}
+		}
+	}
+}
