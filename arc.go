@@ -277,6 +277,7 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 	if a.policy = a.o.Policy(a.book); guard.IsNil(a.policy) {
 		return errors.New("arc: Policy returned nil")
 	}
+	setDefault(&a.o.Learn.Seed, a.o.Seed)
 	if a.learner, err = learn.New(a.bank, a.book, a.monitor, &a.o.Learn); err != nil {
 		return fmt.Errorf("arc: %w", err)
 	}

@@ -108,11 +108,11 @@ func (t *turn) allDenied() bool {
 func (t *turn) outcome(n next) learn.Outcome {
 	s, g, c := &t.s, t.s.goal(), t.s.Current
 	o := learn.Outcome{
-		GoalKey: s.prefix() + "/goal/" + strconv.Itoa(g.Number),
+		GoalKey: s.goalKey(),
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
 		Objective: g.Text, Situation: g.Situation, Approach: g.Approach,
 		Complaint: g.Blocked,
-		Injected:  t.s.hits, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+		Injected:  t.s.hits, Withheld: g.Withheld, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	if c == nil {
 		o.Key = o.GoalKey + "/blocked"
@@ -143,6 +143,9 @@ func (t *turn) outcome(n next) learn.Outcome {
 	}
 	return o
 }
+
+// goalKey names the innermost goal among all goals of all runs.
+func (s *State) goalKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.goal().Number) }
 
 // note keeps what was learned.
 func (t *turn) note(l learn.Lessons) {

@@ -86,6 +86,7 @@ type Goal struct {
 	Number    int                `cbor:"21,keyasint,omitempty" json:"number,omitempty"` // subgoals entered before it
 	Impasse   reason.ImpasseKind `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"` // that made it a subgoal
 	Recalled  []memory.ID        `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
+	Withheld  []memory.ID        `cbor:"22,keyasint,omitempty" json:"withheld,omitempty"` // recalled, and held out: see learn.Options
 
 	Approach string        `cbor:"5,keyasint,omitempty" json:"approach,omitempty"`
 	Tasks    []reason.Task `cbor:"6,keyasint,omitempty" json:"tasks,omitempty"`

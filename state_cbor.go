@@ -88,6 +88,7 @@ func appendGoal(buf []byte, g *Goal) []byte {
 	m.Int(19, int64(g.Replans))
 	m.Text(20, g.Blocked)
 	m.Int(21, int64(g.Number))
+	codec.Texts(&m, 22, g.Withheld)
 	return m.Close()
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -141,15 +142,21 @@ func (t *turn) context(ctx context.Context) error {
 
 func (t *turn) recall(ctx context.Context) error {
 	o, g := &t.s.Objective, t.s.goal()
-	hits, err := t.a.learner.Recall(ctx, o.Scope, o.Also, g.Situation, g.Text)
+	hits, withheld, err := t.a.learner.Recall(ctx, learn.Ask{
+		GoalKey: t.s.goalKey(), Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text,
+	})
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}
-	t.s.hits = hits
-	g.Recalled = make([]memory.ID, len(hits))
+	ids := make([]memory.ID, len(hits))
 	for i := range hits {
-		g.Recalled[i] = hits[i].Record.ID
+		ids[i] = hits[i].Record.ID
 	}
+	if withheld {
+		t.s.hits, g.Recalled, g.Withheld = nil, nil, ids
+		return nil
+	}
+	t.s.hits, g.Recalled = hits, ids
 	return nil
 }
 

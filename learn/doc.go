@@ -7,11 +7,15 @@
 // failure to remember when a goal is BLOCKED, and a chunk when one is
 // DELIVERED.
 //
-//	hits, err := l.Recall(ctx, scope, "tests fail: nil map", objective)
+//	hits, withheld, err := l.Recall(ctx, learn.Ask{GoalKey: "run-7", Scope: scope, Situation: "tests fail: nil map", …})
 //	if chunk, ok := l.Fire(hits, "tests fail: nil map", objective, nil); ok {
 //		// run chunk.Tasks, through the gates
 //	}
 //	lessons, err := l.Learn(ctx, learn.Outcome{Key: "run-7/1", Worker: "fixer", Passed: true, …})
+//
+// With Options.Holdout a share of the goals goes without its memories, by
+// chance, and [Learner.Uplift] says by how much memory helps, with an interval
+// that holds whenever one looks.
 //
 // Learn is idempotent: after a crash the same outcome may be given again and
 // nothing counts twice.

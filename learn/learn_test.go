@@ -112,7 +112,7 @@ func Example() {
 			fmt.Println(err)
 		}
 	}
-	hits, err := p.learner.Recall(ctx, scope, nil, situation, "the index")
+	hits, _, err := p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: situation, Objective: "the index"})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -131,7 +131,7 @@ func TestChunkFiresOnlyWhenItIsProven(t *testing.T) {
 	p := setup(t, nil)
 	fires := func(sit string, except ...memory.ID) (learn.Chunk, bool) {
 		t.Helper()
-		hits, err := p.learner.Recall(ctx, scope, nil, sit, "the index")
+		hits, _, err := p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: sit, Objective: "the index"})
 		require.NoError(t, err)
 		return p.learner.Fire(hits, sit, "the index", except)
 	}
@@ -177,7 +177,7 @@ func TestPatternOfAModelNeverFires(t *testing.T) {
 	require.Equal(t, r.ID, hits[0].Record.ID)
 	_, ok := p.learner.Fire(hits, situation, "x", nil)
 	require.False(t, ok)
-	hits, err = p.learner.Recall(ctx, scope, nil, situation, "x")
+	hits, _, err = p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
 	require.NoError(t, err)
 	require.Empty(t, hits, "nor is it injected")
 }
@@ -316,7 +316,7 @@ func TestRecallCanBeSwitchedOff(t *testing.T) {
 	p := setup(t, &learn.Options{Recall: -1})
 	_, err := p.learner.Learn(t.Context(), delivered("one", "the cache"))
 	require.NoError(t, err)
-	hits, err := p.learner.Recall(t.Context(), scope, nil, situation, "x")
+	hits, _, err := p.learner.Recall(t.Context(), learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
 	require.NoError(t, err)
 	require.Empty(t, hits)
 }

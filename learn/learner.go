@@ -21,6 +21,13 @@ type Options struct {
 	// wrong memory is worse than none. 0: 0.2; negative: no floor.
 	Floor float64
 
+	// Holdout is the share of goals, in [0,0.5], for which nothing is
+	// injected and no chunk fires, so that Uplift can say how much memory
+	// helps. Whether a goal is one of them is drawn by its key. 0: none.
+	Holdout float64
+	// Seed is that of the draws. 0 is a seed like any other.
+	Seed uint64
+
 	// FireAfter is the number of verified deliveries after which a chunk may
 	// fire. 0: 2; negative: never.
 	FireAfter int
@@ -60,6 +67,9 @@ func (o *Options) fill() error {
 			errs = append(errs, fmt.Errorf("%s %v is not in [0,1]", f.name, f.v))
 		}
 	}
+	if !(o.Holdout >= 0 && o.Holdout <= 0.5) {
+		errs = append(errs, fmt.Errorf("Holdout %v is not in [0,0.5]", o.Holdout))
+	}
 	return errors.Join(errs...)
 }
 
@@ -85,21 +95,32 @@ func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Option
 	return &Learner{bank: bank, book: book, monitor: monitor, o: o}, nil
 }
 
+// Ask is what memories are recalled for.
+type Ask struct {
+	GoalKey   string         // of the goal, as in Outcome
+	Scope     memory.Scope   // where to recall from
+	Also      []memory.Scope // further scopes of the same tenant
+	Situation string
+	Objective string
+}
+
 // Recall returns the memories to inject for a goal, best first: those whose
 // trigger or content matches the situation or the objective, without the
-// quarantined ones. Also names further scopes of the same tenant.
-func (l *Learner) Recall(ctx context.Context, scope memory.Scope, also []memory.Scope, situation, objective string) ([]memory.Hit, error) {
+// quarantined ones. If withheld is set, they are not to be shown, nor to fire,
+// for the sake of Holdout: the host says so in Outcome.Withheld.
+func (l *Learner) Recall(ctx context.Context, a Ask) (hits []memory.Hit, withheld bool, err error) {
 	if l.o.Recall < 0 {
-		return nil, nil
+		return nil, false, nil
 	}
-	text := cut(situation, maxNote)
-	if objective != situation {
-		text += "\n" + cut(objective, maxNote)
+	text := cut(a.Situation, maxNote)
+	if a.Objective != a.Situation {
+		text += "\n" + cut(a.Objective, maxNote)
 	}
-	hits, err := l.bank.In(scope).Recall(ctx, memory.Query{
-		Text: text, K: l.o.Recall, Also: also, Inject: true, Situation: situationKey(situation),
+	hits, err = l.bank.In(a.Scope).Recall(ctx, memory.Query{
+		Text: text, K: l.o.Recall, Also: a.Also, Inject: true, Situation: situationKey(a.Situation),
 	})
-	return slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Parts.Relevance < l.o.Floor }), err
+	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Parts.Relevance < l.o.Floor })
+	return hits, len(hits) > 0 && l.holds(a.GoalKey), err
 }
 
 // Flush writes what Learn has applied in memory only, and waits for it.
@@ -144,6 +165,9 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 		if err := l.monitor.Record(ctx, o.verdict()); err != nil {
 			return lessons, fmt.Errorf("record the outcome: %w", err)
 		}
+	}
+	if err := l.measure(ctx, &o); err != nil {
+		return lessons, fmt.Errorf("measure the memories: %w", err)
 	}
 	return lessons, nil
 }

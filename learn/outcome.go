@@ -51,6 +51,7 @@ type Outcome struct {
 	Complaint string
 
 	Injected []memory.Hit // what was recalled for the goal
+	Withheld []memory.ID  // what would have been injected, but for Holdout
 	Utilized []memory.ID  // what the decision applied and the workers used, for the goal as a whole
 	Fired    memory.ID    // the chunk whose plan was run; "" if it was reasoned
 

@@ -92,7 +92,7 @@ func (b *Bank) load(ctx context.Context) error {
 		if p := key.Split(e.Key); len(p) == 4 && parts[p[2]] != nil {
 			s.sh, s.id = parts[p[2]], ID(p[3])
 			if old := s.sh.entry(s.id); old != nil && old.id == keyOf(s.id) {
-				s.sh.tally(change{old, c})
+				old.tally(c)
 				continue
 			}
 		}
@@ -123,7 +123,7 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 				if ops, err = s.sh.encodeCounts(ops, sum); err != nil {
 					return err
 				}
-				s.sh.tally(sum)
+				apply(sum)
 			}
 		}
 		if err := b.w.Add(ctx, ops...); err != nil {

@@ -120,7 +120,7 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		sh.tally(changes...)
+		apply(changes...)
 	}
 	return err
 }

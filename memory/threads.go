@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"unique"
 )
@@ -23,7 +24,7 @@ const (
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
-		s.find(sc, 0)
+		s.find(sc, math.MaxInt)
 		fs := slices.DeleteFunc(sc.found, func(f found) bool { return name(f.thread) == "" })
 		slices.SortFunc(fs, func(a, b found) int { return better(&a, &b) })
 		for _, t := range groupThreads(fs, sc.query.k) {

@@ -12,7 +12,6 @@ import (
 // built-in kinds; [New] adds patterns of the host. It is immutable and safe for
 // concurrent use.
 type Sanitizer struct {
-	m        *matcher // nil: builtin
 	patterns []Pattern
 }
 
@@ -30,11 +29,7 @@ type Pattern struct {
 
 // Options of [New]. Nil and the zero value mean the built-in kinds alone.
 type Options struct {
-	// Rules are looked for beside the built-in ones, and before them where both
-	// fit. They cost next to nothing, however many there are.
-	Rules []Rule
-	// Patterns are looked for beside the built-in kinds. Each costs a search of
-	// the whole text.
+	// Patterns are looked for beside the built-in kinds.
 	Patterns []Pattern
 }
 
@@ -43,23 +38,13 @@ type Options struct {
 // expression does not have.
 var ErrPattern = errors.New("bad pattern")
 
-// ErrRule is returned by [New], joined once per bad rule, for a rule whose
-// fields are outside of what [Rule] says.
-var ErrRule = errors.New("bad rule")
-
-// New returns a Sanitizer with the rules and patterns of opts beside the
-// built-in kinds. The error names all that are bad and matches [ErrPattern] or
-// [ErrRule].
+// New returns a Sanitizer with the patterns of opts beside the built-in kinds.
+// The error names every bad pattern and matches [ErrPattern].
 func New(opts *Options) (*Sanitizer, error) {
 	if opts == nil {
 		return &Sanitizer{}, nil
 	}
 	var errs []error
-	for i := range opts.Rules {
-		if err := opts.Rules[i].check(); err != nil {
-			errs = append(errs, fmt.Errorf("redact: rule %d: %w", i, err))
-		}
-	}
 	for i, p := range opts.Patterns {
 		switch {
 		case !isKind(p.Kind):
@@ -73,11 +58,7 @@ func New(opts *Options) (*Sanitizer, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	s := &Sanitizer{patterns: slices.Clone(opts.Patterns)}
-	if len(opts.Rules) > 0 {
-		s.m = compile(opts.Rules)
-	}
-	return s, nil
+	return &Sanitizer{patterns: slices.Clone(opts.Patterns)}, nil
 }
 
 // maxPasses bounds how often a text is scanned again after something in it was
@@ -109,11 +90,7 @@ type span struct {
 }
 
 func (s *Sanitizer) find(text string) []span {
-	m := builtin
-	if s != nil && s.m != nil {
-		m = s.m
-	}
-	spans := m.scan(text)
+	spans := scan(text)
 	if s == nil || len(s.patterns) == 0 {
 		return spans
 	}

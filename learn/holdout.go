@@ -1,0 +1,89 @@
+package learn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+)
+
+// holds draws whether the memories of a goal are withheld. The same key draws
+// the same, after a crash too.
+func (l *Learner) holds(goalKey string) bool {
+	if l.o.Holdout == 0 {
+		return false
+	}
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("holdout\x00"+goalKey+"\x00"), l.o.Seed))
+	return float64(binary.BigEndian.Uint64(sum[:])>>11)/(1<<53) < l.o.Holdout
+}
+
+// Uplift says how much memory helps in a scope.
+type Uplift struct {
+	// Delivered is what memory adds to the chance that a goal is delivered,
+	// AtOnce to the chance that it is at the first attempt.
+	Delivered, AtOnce meta.Uplift
+}
+
+// Uplift says what Holdout has measured in a scope so far. Goals for which
+// memory had nothing to say do not count.
+func (l *Learner) Uplift(ctx context.Context, scope memory.Scope) (u Uplift, err error) {
+	if u.Delivered, err = l.monitor.Uplift(ctx, treatment(scope, "delivered")); err != nil {
+		return u, err
+	}
+	u.AtOnce, err = l.monitor.Uplift(ctx, treatment(scope, "at once"))
+	return u, err
+}
+
+// UpliftOf says how much one memory adds to the chance that a goal is
+// delivered for which it is recalled. Memories that are withheld together share
+// the credit: it tells good from bad company only over goals that differ.
+func (l *Learner) UpliftOf(ctx context.Context, scope memory.Scope, id memory.ID) (meta.Uplift, error) {
+	return l.monitor.Uplift(ctx, treatment(scope, string(id)))
+}
+
+// treatment names an experiment within the limit of names.
+func treatment(scope memory.Scope, what string) string {
+	name := "memory " + string(scope) + " " + what
+	if len(name) <= key.MaxID {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "memory #" + hex.EncodeToString(sum[:])
+}
+
+// measure adds a goal that has ended to the experiments.
+func (l *Learner) measure(ctx context.Context, o *Outcome) error {
+	if l.o.Holdout == 0 || o.Goal == Open {
+		return nil
+	}
+	shown := o.Withheld
+	for i := range o.Injected {
+		shown = append(shown[:len(shown):len(shown)], o.Injected[i].Record.ID)
+	}
+	if len(shown) == 0 {
+		return nil
+	}
+	e := meta.Episode{
+		Key: digest(o.GoalKey, "delivered"), Treatments: []string{treatment(o.Scope, "delivered")},
+		Treated: len(o.Withheld) == 0, Chance: 1 - l.o.Holdout, Success: o.Goal == Delivered,
+	}
+	for _, id := range shown {
+		e.Treatments = append(e.Treatments, treatment(o.Scope, string(id)))
+	}
+	if err := l.monitor.RecordEpisode(ctx, e); err != nil {
+		return err
+	}
+	e.Key, e.Treatments = digest(o.GoalKey, "at once"), []string{treatment(o.Scope, "at once")}
+	e.Success = e.Success && len(o.Failed) == 0
+	return l.monitor.RecordEpisode(ctx, e)
+}
+
+// digest makes a key of a goal's, which may have any length.
+func digest(goalKey, what string) string {
+	sum := sha256.Sum256([]byte(goalKey))
+	return hex.EncodeToString(sum[:16]) + " " + what
+}

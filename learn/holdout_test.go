@@ -1,0 +1,108 @@
+package learn_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// goal runs one goal whose worker succeeds when it is told what worked, and
+// for every fourth goal without.
+func (p parts) goal(t *testing.T, n int) (withheld bool) {
+	t.Helper()
+	key := fmt.Sprint("run ", n)
+	hits, withheld, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation, Objective: key})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+	success := !withheld || n%4 == 0
+	o := blocked(key, key)
+	if success {
+		o = delivered(key, key)
+		o.Plan = nil
+	}
+	o.Situation = "kept apart from what is recalled"
+	o.GoalKey, o.Injected = key, hits
+	if withheld {
+		o.Injected, o.Withheld = nil, []memory.ID{hits[0].Record.ID}
+	}
+	for range 2 { // again after a crash
+		_, err = p.learner.Learn(t.Context(), o)
+		require.NoError(t, err)
+	}
+	return withheld
+}
+
+func TestHoldoutMeasuresWhatMemoryHelps(t *testing.T) {
+	t.Parallel()
+	p := setup(t, &learn.Options{Holdout: 0.25, Seed: 1, Recall: 1})
+	lesson, err := p.bank.In(scope).Remember(t.Context(), memory.Draft{Kind: memory.Pattern, Trigger: situation, Content: "make the map first"})
+	require.NoError(t, err)
+	u, err := p.learner.Uplift(t.Context(), scope)
+	require.NoError(t, err)
+	require.Equal(t, "not measured", u.Delivered.String())
+
+	const goals = 200
+	held := 0
+	for n := range goals {
+		if p.goal(t, n) {
+			held++
+		}
+		if n == 15 {
+			u, err = p.learner.Uplift(t.Context(), scope)
+			require.NoError(t, err)
+			require.False(t, u.Delivered.Helps())
+			require.True(t, strings.HasPrefix(u.Delivered.String(), "cannot tell yet: "), u.Delivered)
+		}
+	}
+	require.InDelta(t, goals/4, held, 20)
+	u, err = p.learner.Uplift(t.Context(), scope)
+	require.NoError(t, err)
+	require.Equal(t, held, u.Delivered.Withheld)
+	require.Equal(t, goals-held, u.Delivered.Treated)
+	require.True(t, u.Delivered.Helps() && u.AtOnce.Helps(), "%v", u)
+	require.InDelta(t, 0.75, u.Delivered.Mean, 0.15)
+	require.Equal(t, 1.0, u.Delivered.With)
+	require.True(t, strings.HasPrefix(u.Delivered.String(), "helps by +"), u.Delivered)
+
+	of, err := p.learner.UpliftOf(t.Context(), scope, lesson.ID)
+	require.NoError(t, err)
+	require.True(t, of.Helps())
+	require.Positive(t, of.Treated)
+	other, err := p.learner.Uplift(t.Context(), "acme/another")
+	require.NoError(t, err)
+	require.Zero(t, other.Delivered.Treated)
+}
+
+func TestHoldoutIsDrawnByTheGoal(t *testing.T) {
+	t.Parallel()
+	draw := func(o learn.Options, key string) bool {
+		p := setup(t, &o)
+		_, err := p.bank.In(scope).Remember(t.Context(), memory.Draft{Kind: memory.Pattern, Trigger: situation, Content: "make the map first"})
+		require.NoError(t, err)
+		hits, withheld, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation})
+		require.NoError(t, err)
+		require.Len(t, hits, 1)
+		_, withheld2, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation})
+		require.NoError(t, err)
+		require.Equal(t, withheld, withheld2)
+		_, nothing, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: "acme/another", Situation: situation})
+		require.NoError(t, err)
+		require.False(t, nothing, "where there is nothing to say, nothing is withheld")
+		return withheld
+	}
+	differ := false
+	for i := range 40 {
+		key := fmt.Sprint(i)
+		require.False(t, draw(learn.Options{}, key))
+		differ = differ || draw(learn.Options{Holdout: 0.5, Seed: 1}, key) != draw(learn.Options{Holdout: 0.5, Seed: 2}, key)
+	}
+	require.True(t, differ, "the seed matters")
+	_, err := open(t.Context(), store.NewMem(), &learn.Options{Holdout: 0.6})
+	require.ErrorContains(t, err, "Holdout")
+}
