@@ -102,7 +102,7 @@ func ExampleSpace_Feedback() {
 	// helped 1, failed 0, misled 0: 0.67
 	// helped 1, failed 0, misled 0: 0.67
 	// helped 1, failed 0, misled 0: 0.67
-	// helped 1, failed 1, misled 0: 0.62
+	// helped 1, failed 1, misled 0: 0.64
 	// helped 1, failed 1, misled 1: 0.48
 }
 

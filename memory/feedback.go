@@ -62,6 +62,8 @@ func (f *Feedback) of(id ID) effect {
 		return 0
 	case slices.Contains(f.Utilized, id):
 		return helped
+	case len(f.Utilized)+len(f.Misled) == 0:
+		return quiet
 	default:
 		return failed
 	}

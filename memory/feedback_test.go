@@ -37,6 +37,10 @@ func TestFeedback(t *testing.T) {
 	}{
 		{name: "used and unused", injected: names{"a", "b"}, utilized: names{"a"}, delivered: true,
 			want: map[string]memory.Stats{"a": {Helped: 1, Exposed: 1, LastUsed: epoch}, "b": {Failed: 1, Exposed: 1}}},
+		{name: "nothing named as used", injected: names{"a", "b"}, delivered: true,
+			want: map[string]memory.Stats{"a": {Failed: 1, Quiet: 1, Exposed: 1}, "b": {Failed: 1, Quiet: 1, Exposed: 1}}},
+		{name: "nothing used, one misled", injected: names{"a", "b"}, misled: names{"b"}, delivered: true,
+			want: map[string]memory.Stats{"a": {Failed: 1, Exposed: 1}, "b": {Misled: 1, Exposed: 1}}},
 		{name: "not delivered", injected: names{"a", "b"}, utilized: names{"a"}},
 		{name: "not delivered, one misled", injected: names{"a", "b"}, utilized: names{"a"}, misled: names{"b"},
 			want: map[string]memory.Stats{"b": {Misled: 1, Exposed: 1}}},
@@ -117,8 +121,9 @@ func TestEffectiveness(t *testing.T) {
 	require.Equal(t, 0.5, of(memory.Stats{}))
 	require.InDelta(t, 2.0/3, of(memory.Stats{Helped: 1}), 1e-12)
 	require.InDelta(t, 1.0/3, of(memory.Stats{Misled: 1}), 1e-12)
-	require.InDelta(t, 1/2.2, of(memory.Stats{Failed: 1}), 1e-12)
-	require.Equal(t, of(memory.Stats{Misled: 1}), of(memory.Stats{Failed: 5}), "five that were not used weigh as one that misled")
+	require.InDelta(t, 1/2.5, of(memory.Stats{Failed: 1}), 1e-12)
+	require.Equal(t, of(memory.Stats{Misled: 1}), of(memory.Stats{Failed: 2}), "two that were not used weigh as one that misled")
+	require.Equal(t, of(memory.Stats{Failed: 1}), of(memory.Stats{Failed: 4, Quiet: 4}), "and as eight where nothing was named")
 }
 
 func TestEffectivenessBySituation(t *testing.T) {

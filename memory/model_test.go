@@ -95,6 +95,9 @@ func (m *model) learn(f memory.Feedback) {
 			st.LastUsed = m.now
 		default:
 			st.Failed++
+			if len(f.Utilized)+len(f.Misled) == 0 {
+				st.Quiet++
+			}
 		}
 		st.Exposed++
 	}
@@ -117,7 +120,8 @@ func (m *model) check(t require.TestingT, q memory.Query, hits []memory.Hit) {
 		if last.IsZero() {
 			last = r.At
 		}
-		effectiveness := (1 + float64(r.stats.Helped)) / (2 + float64(r.stats.Helped+r.stats.Misled) + 0.2*float64(r.stats.Failed))
+		unused := 0.5*float64(r.stats.Failed-r.stats.Quiet) + 0.125*float64(r.stats.Quiet)
+		effectiveness := (1 + float64(r.stats.Helped)) / (2 + float64(r.stats.Helped+r.stats.Misled) + unused)
 		recency := min(1, math.Exp2(-m.now.Sub(last).Hours()/(24*7)))
 		want := 0.5 * h.Parts.Relevance
 		if h.Parts.Relevance >= 0.8*best {

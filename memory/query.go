@@ -51,10 +51,11 @@ type Parts struct {
 	// such a record has 0.8; see internal/lexical.
 	Relevance float64
 	// Effectiveness is the mean of a Beta posterior: (1 + helped) / (2 +
-	// helped + misled + 0.2·failed), and with Query.Situation the same over
-	// the counts of that situation, with a prior of weight 2 around the mean
-	// over all situations. The weight 0.2 of an exposure that was not used is
-	// provisional.
+	// helped + misled + 0.5·unused + 0.125·quiet), where quiet are the
+	// exposures in tasks that named nothing as used, and unused the others of
+	// Stats.Failed. With Query.Situation it is the same over the counts of
+	// that situation, with a prior of weight 2 around the mean over all
+	// situations. The weights are measured by simulation.
 	Effectiveness float64
 	// Recency is 2^(-age/half-life), age being the time since the last use,
 	// or since At if it was never used. A date ahead has 1.

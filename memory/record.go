@@ -75,6 +75,7 @@ type Variant struct {
 type Stats struct {
 	Helped   int       // shown and used in a task that was delivered, or derived again from one
 	Failed   int       // shown but not used in a task that was delivered
+	Quiet    int       // of Failed, those where nothing that was shown was named as used
 	Misled   int       // named as misleading, delivered or not
 	Exposed  int       // feedbacks that changed one of the other counters
 	LastUsed time.Time // when it helped last; zero: never
@@ -107,7 +108,7 @@ type Record struct {
 // help when it is shown, in [0,1]: the mean of a Beta posterior, 0.5 when
 // nothing is known. See [Parts].
 func (r Record) Effectiveness() float64 {
-	return posterior(flat, r.Stats.Helped, r.Stats.Failed, r.Stats.Misled)
+	return posterior(flat, r.Stats.Helped, r.Stats.Failed, r.Stats.Quiet, r.Stats.Misled)
 }
 
 // String names the record without its texts.

@@ -15,8 +15,13 @@ type counts struct {
 	LastUsed   instant     `cbor:"5,keyasint,omitempty"`
 	Said       instant     `cbor:"6,keyasint,omitempty"` // when a near-duplicate was merged last
 	Archived   bool        `cbor:"7,keyasint,omitempty"`
-	Situations []situation `cbor:"8,keyasint,omitempty"` // the latest last
+	Situations []situation `cbor:"8,keyasint,omitempty"`  // the latest last
+	Quiet      int         `cbor:"9,keyasint,omitempty"`  // of Failed
+	Earlier    []instant   `cbor:"10,keyasint,omitempty"` // the uses before LastUsed, in order
 }
+
+// maxUses is how many times of use a record keeps, LastUsed included.
+const maxUses = 10
 
 // instant is a time in microseconds since 1970, 0 for none.
 type instant int64
@@ -36,6 +41,7 @@ type situation struct {
 	Helped int    `cbor:"2,keyasint,omitempty"`
 	Failed int    `cbor:"3,keyasint,omitempty"`
 	Misled int    `cbor:"4,keyasint,omitempty"`
+	Quiet  int    `cbor:"5,keyasint,omitempty"`
 }
 
 // maxSituations is the number of situations that a record keeps.
@@ -56,11 +62,12 @@ func hashSituation(s string) uint64 {
 
 func (c *counts) valid() bool {
 	for _, s := range c.Situations {
-		if s.Helped < 0 || s.Failed < 0 || s.Misled < 0 {
+		if s.Helped < 0 || s.Quiet < 0 || s.Failed < s.Quiet || s.Misled < 0 {
 			return false
 		}
 	}
-	return c.Helped >= 0 && c.Failed >= 0 && c.Misled >= 0 && c.Exposed >= 0 && len(c.Situations) <= maxSituations
+	return c.Helped >= 0 && c.Quiet >= 0 && c.Failed >= c.Quiet && c.Misled >= 0 && c.Exposed >= 0 &&
+		len(c.Situations) <= maxSituations && len(c.Earlier) < maxUses
 }
 
 // zero reports whether c says nothing. A nil one does not.
@@ -71,7 +78,7 @@ func (c *counts) zero() bool {
 func (c *counts) clone() *counts {
 	n := *c
 	n.Situations = slices.Clone(c.Situations)
-	return &n
+	return &n // Earlier is never changed in place
 }
 
 // effect is what a feedback says of a record. Where it says several, the
@@ -79,7 +86,8 @@ func (c *counts) clone() *counts {
 type effect int
 
 const (
-	failed effect = iota + 1
+	quiet effect = iota + 1 // failed, where nothing was named as used
+	failed
 	helped
 	misled
 )
@@ -106,6 +114,11 @@ func (c *counts) take(e effect, hash uint64, now time.Time) {
 	case failed:
 		c.Failed++
 		s.Failed++
+	case quiet:
+		c.Failed++
+		c.Quiet++
+		s.Failed++
+		s.Quiet++
 	case misled:
 		c.Misled++
 		s.Misled++
@@ -113,8 +126,24 @@ func (c *counts) take(e effect, hash uint64, now time.Time) {
 }
 
 func (c *counts) used(now time.Time) {
-	c.LastUsed = max(c.LastUsed, instantOf(now))
+	c.setUses(instantOf(now))
 	c.Archived = false
+}
+
+// setUses adds times of use, of which the latest are kept.
+func (c *counts) setUses(more ...instant) {
+	all := make([]instant, 0, len(c.Earlier)+1+len(more))
+	all = append(append(append(all, c.Earlier...), c.LastUsed), more...)
+	all = slices.DeleteFunc(all, func(i instant) bool { return i == 0 })
+	slices.Sort(all)
+	if all = all[max(0, len(all)-maxUses):]; len(all) == 0 {
+		return
+	}
+	last := len(all) - 1
+	c.LastUsed, c.Earlier = all[last], nil
+	if last > 0 {
+		c.Earlier = all[:last]
+	}
 }
 
 // situation moves the situation to the end and returns it.
@@ -137,7 +166,8 @@ func (c *counts) sum(o *counts) *counts {
 	n.Failed += o.Failed
 	n.Misled += o.Misled
 	n.Exposed += o.Exposed
-	n.LastUsed = max(n.LastUsed, o.LastUsed)
+	n.Quiet += o.Quiet
+	n.setUses(append(slices.Clip(o.Earlier), o.LastUsed)...)
 	n.Said = max(n.Said, o.Said)
 	n.Archived = n.Archived && o.Archived
 	for _, s := range o.Situations {
@@ -145,6 +175,7 @@ func (c *counts) sum(o *counts) *counts {
 		t.Helped += s.Helped
 		t.Failed += s.Failed
 		t.Misled += s.Misled
+		t.Quiet += s.Quiet
 	}
 	return n
 }
@@ -153,12 +184,19 @@ func (c *counts) sum(o *counts) *counts {
 func (c *counts) feedback() int { return c.Helped + c.Failed + c.Misled }
 
 func (c *counts) stats() Stats {
-	return Stats{Helped: c.Helped, Failed: c.Failed, Misled: c.Misled, Exposed: c.Exposed, LastUsed: c.LastUsed.time()}
+	return Stats{
+		Helped: c.Helped, Failed: c.Failed, Quiet: c.Quiet, Misled: c.Misled, Exposed: c.Exposed, LastUsed: c.LastUsed.time(),
+	}
 }
 
-// unusedWeight is what an exposure that was not used counts of a failure. Five
-// of them weigh as much as being named misleading once. Provisional.
-const unusedWeight = 0.2
+// unusedWeight is what an exposure counts of a failure if the record was not
+// used and others were, and quietWeight what it counts if none was named as
+// used, which tells less: an executor that does not say what it used looks
+// like that. Measured by simulation, see docs/benchmarks.md.
+const (
+	unusedWeight = 0.5
+	quietWeight  = unusedWeight / 4
+)
 
 // prior is a belief before any count: its mean, and how many counts it weighs.
 type prior struct{ mean, weight float64 }
@@ -167,21 +205,21 @@ type prior struct{ mean, weight float64 }
 var flat = prior{0.5, 2}
 
 // posterior is the mean of the Beta posterior.
-func posterior(p prior, helped, failed, misled int) float64 {
-	h, f := float64(helped), float64(misled)+unusedWeight*float64(failed)
+func posterior(p prior, helped, failed, quiet, misled int) float64 {
+	h, f := float64(helped), float64(misled)+unusedWeight*float64(failed-quiet)+quietWeight*float64(quiet)
 	return (p.mean*p.weight + h) / (p.weight + h + f)
 }
 
 // effectiveness is the posterior in the situation, which backs off to that
 // over all of them.
 func (c *counts) effectiveness(hash uint64) float64 {
-	overall := posterior(flat, c.Helped, c.Failed, c.Misled)
+	overall := posterior(flat, c.Helped, c.Failed, c.Quiet, c.Misled)
 	if hash == 0 {
 		return overall
 	}
 	for _, s := range c.Situations {
 		if s.Hash == hash {
-			return posterior(prior{overall, flat.weight}, s.Helped, s.Failed, s.Misled)
+			return posterior(prior{overall, flat.weight}, s.Helped, s.Failed, s.Quiet, s.Misled)
 		}
 	}
 	return overall

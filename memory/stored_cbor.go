@@ -16,6 +16,8 @@ func (c *counts) AppendCBOR(buf []byte) []byte {
 	m.Int(6, int64(c.Said))
 	m.Bool(7, c.Archived)
 	codec.List(&m, 8, c.Situations, appendSituation)
+	m.Int(9, int64(c.Quiet))
+	codec.Ints(&m, 10, c.Earlier)
 	return m.Close()
 }
 
@@ -25,6 +27,7 @@ func appendSituation(buf []byte, s *situation) []byte {
 	m.Int(2, int64(s.Helped))
 	m.Int(3, int64(s.Failed))
 	m.Int(4, int64(s.Misled))
+	m.Int(5, int64(s.Quiet))
 	return m.Close()
 }
 

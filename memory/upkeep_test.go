@@ -343,9 +343,9 @@ func TestConsolidate(t *testing.T) {
 		r := get(t, s, first)
 		require.Equal(t, r, get(t, s, second), "the former id leads to what stays")
 		require.Equal(t, memory.Stats{Helped: 3, Failed: 1, Exposed: 4, LastUsed: c.now()}, r.Stats)
-		overall := 4 / 5.2
+		overall := 4 / 5.5
 		got := recall(t, s, memory.Query{Text: "extra", Situation: "x"})[0].Parts.Effectiveness
-		require.InDelta(t, (2*overall+3)/5.2, got, 1e-12, "situations are added up too")
+		require.InDelta(t, (2*overall+3)/5.5, got, 1e-12, "situations are added up too")
 		require.Equal(t, []memory.Variant{{ID: second, Source: memory.Source{Run: "second"}, At: c.now(), Content: base + " extra"}}, r.Variants)
 		require.Equal(t, []memory.ID{first}, ids(recall(t, s, memory.Query{Text: "extra"})))
 		require.ElementsMatch(t, []memory.ID{first, kindred}, ids(recall(t, s, memory.Query{Text: "alpha"})))

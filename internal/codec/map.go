@@ -77,6 +77,10 @@ func (m *Map) Int(number byte, v int64) {
 
 func (m *Map) int(number byte, v int64) {
 	m.field(number)
+	m.integer(v)
+}
+
+func (m *Map) integer(v int64) {
 	if v < 0 {
 		m.head(majorNegint, uint64(-1-v))
 	} else {
@@ -175,6 +179,21 @@ func texts[S ~string](m *Map, number byte, v []S) {
 	m.head(majorArray, uint64(len(v)))
 	for _, s := range v {
 		m.string(string(s))
+	}
+}
+
+// Ints adds a list of integers unless it is empty.
+func Ints[I ~int64](m *Map, number byte, v []I) {
+	if len(v) > 0 {
+		ints(m, number, v)
+	}
+}
+
+func ints[I ~int64](m *Map, number byte, v []I) {
+	m.field(number)
+	m.head(majorArray, uint64(len(v)))
+	for _, i := range v {
+		m.integer(int64(i))
 	}
 }
 
