@@ -9,12 +9,15 @@ import (
 // ErrConfidence is returned for a confidence that is not a number in [0,1].
 var ErrConfidence = errors.New("confidence outside [0,1]")
 
+// bins is how many ranges of confidence are told apart.
+const bins = 10
+
 // Calibration holds reported confidence against verified outcomes. The zero
 // value is empty and ready. It is a plain value: copy it, compare it, store it.
 // Concurrent use needs a lock of the caller.
 type Calibration struct {
 	// Bins hold confidence in [0, 0.1), [0.1, 0.2), … and [0.9, 1].
-	Bins [10]Bin `json:"bins"`
+	Bins [bins]Bin `json:"bins"`
 }
 
 // Bin is what a [Calibration] keeps of the outcomes in one range of confidence.
@@ -95,4 +98,59 @@ func (c *Calibration) Table() []Reliability {
 		})
 	}
 	return rows
+}
+
+// believed is how many outcomes a bin begins with, in Correct.
+const believed = 4
+
+// Correct returns what a reported confidence is worth, in [0,1]: the chance of
+// success that the outcomes so far give it. It is the isotonic regression of
+// outcomes on confidence (pool adjacent violators; Zadrozny and Elkan 2002) over
+// the bins, each of which begins with four outcomes that agree with what is
+// reported; linear between the means of the bins and level beyond them. It never
+// falls as confidence rises. Without outcomes, confidence is taken at its word.
+// One that is not a number is worth 0.
+func (c *Calibration) Correct(confidence float64) float64 {
+	confidence = min(1, max(0, number(confidence)))
+	if c.Count() == 0 {
+		return confidence
+	}
+	said, was := c.isotonic()
+	i := 0
+	for i < len(said) && said[i] < confidence {
+		i++
+	}
+	switch i {
+	case 0:
+		return was[0]
+	case len(said):
+		return was[i-1]
+	}
+	share := (confidence - said[i-1]) / (said[i] - said[i-1])
+	return was[i-1] + share*(was[i]-was[i-1])
+}
+
+// isotonic returns for each bin the mean of what was said and the rate of what
+// was, neighbours whose rates fall being pooled until none do.
+func (c *Calibration) isotonic() (said, was [bins]float64) {
+	type pool struct{ sum, weight, bins float64 }
+	var pools []pool
+	for i, b := range c.Bins {
+		middle, n := (float64(i)+0.5)/float64(len(c.Bins)), float64(b.Count)+believed
+		said[i] = (b.Confidence + believed*middle) / n
+		p := pool{float64(b.Successes) + believed*middle, n, 1}
+		for k := len(pools) - 1; k >= 0 && pools[k].sum*p.weight >= p.sum*pools[k].weight; k-- {
+			p = pool{p.sum + pools[k].sum, p.weight + pools[k].weight, p.bins + pools[k].bins}
+			pools = pools[:k]
+		}
+		pools = append(pools, p)
+	}
+	i := 0
+	for _, p := range pools {
+		for range int(p.bins) {
+			was[i] = p.sum / p.weight
+			i++
+		}
+	}
+	return said, was
 }

@@ -4,8 +4,10 @@
 // A [Reflection] is a status, a confidence, a summary, potential issues and an
 // alignment with the task. A [Validator] checks one, as JSON or as a value,
 // and computes its resonance, one number in [0,1]. A [Tracker] keeps the
-// resonance of recent actions and finds low values and decline. A
-// [Calibration] holds reported confidence against verified outcomes.
+// resonance of recent actions and finds low values, decline and alternation. A
+// [Calibration] holds reported confidence against verified outcomes, and says
+// what a confidence is worth. [Reflect] wraps actions that know nothing of all
+// this.
 //
 //	var v iar.Validator
 //	r, res := v.Parse(raw)

@@ -123,6 +123,9 @@ const (
 	FoundLow FindingKind = "low_resonance"
 	// FoundDegradation: resonance falls, by more than chance.
 	FoundDegradation FindingKind = "resonance_degradation"
+	// FoundAlternation: resonance goes up and down in turn, as when two ways
+	// of doing something undo each other.
+	FoundAlternation FindingKind = "resonance_alternation"
 )
 
 // Finding is something wrong with a run of reflections.
@@ -143,6 +146,9 @@ type Finding struct {
 // noise is found within 25 records in 99 %. A series of 3 to 5 that does nothing
 // but fall, by 0.15 or more besides its largest step, counts too. One dip trips
 // neither.
+//
+// Alternation is six records of which each is higher or lower than the one
+// before, in turn, by 0.2 or more every time.
 func (t *Tracker) Issues() []Finding {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +170,29 @@ func findings(values []float64) []Finding {
 	if declines(values) {
 		fs = append(fs, Finding{FoundDegradation, fmt.Sprintf("falling over the last %d, from %.2f to %.2f", len(values), values[0], values[len(values)-1])})
 	}
+	if last := values[max(0, len(values)-turns):]; alternates(last) {
+		fs = append(fs, Finding{FoundAlternation, fmt.Sprintf("up and down in turn over the last %d: %.2f", turns, last)})
+	}
 	return fs
+}
+
+const (
+	turns     = 6   // records that alternate
+	amplitude = 0.2 // by at least so much
+)
+
+// alternates reports whether values go up and down in turn.
+func alternates(values []float64) bool {
+	if len(values) < turns {
+		return false
+	}
+	for i := 1; i < len(values); i++ {
+		step := values[i] - values[i-1]
+		if math.Abs(step) < amplitude || i > 1 && step*(values[i-1]-values[i-2]) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Summary is the state of a [Tracker] over the records it keeps.
