@@ -32,6 +32,8 @@ type Scratch struct {
 	query   []float32
 	scaled  []int64 // query in units of step
 	step    float64
+	signed  []int64 // for each four signs, by their bits: the sum of scaled where they are set
+	rest    int64   // sum of scaled, halved
 	bits    []uint64
 	dist    []uint16 // by row; deadRow: not wanted
 	counts  []uint32 // rows by their number of other signs
@@ -50,9 +52,10 @@ func (sc *Scratch) Ask(v []float32) bool {
 	}
 	if cap(sc.query) < width {
 		sc.query, sc.scaled, sc.bits = make([]float32, width), make([]int64, width), make([]uint64, width/64)
-		sc.counts = make([]uint32, width+1)
+		sc.counts, sc.signed = make([]uint32, width+1), make([]int64, width*4)
 	}
-	sc.query, sc.scaled, sc.bits, sc.counts = sc.query[:width], sc.scaled[:width], sc.bits[:width/64], sc.counts[:width+1]
+	sc.query, sc.scaled, sc.bits = sc.query[:width], sc.scaled[:width], sc.bits[:width/64]
+	sc.counts, sc.signed = sc.counts[:width+1], sc.signed[:width*4]
 	if !unit(sc.query, v) {
 		return false
 	}
@@ -61,6 +64,7 @@ func (sc *Scratch) Ask(v []float32) bool {
 	for i, x := range sc.query {
 		sc.scaled[i] = int64(math.RoundToEven(float64(x) / sc.step))
 	}
+	sc.tabulate()
 	sc.dim = len(v)
 	return true
 }
@@ -79,15 +83,40 @@ func (s *Set) Cosine(sc *Scratch, slot uint32) (float64, bool) {
 	return s.cosine(sc, st, row), true
 }
 
+// tabulate sums sc.scaled for all patterns of four signs.
+func (sc *Scratch) tabulate() {
+	sum := int64(0)
+	for i := 0; i < len(sc.scaled); i += 4 {
+		q, t := (*[4]int64)(sc.scaled[i:]), (*[16]int64)(sc.signed[i*4:])
+		t[0] = 0
+		for bit, x := range q {
+			sum += x
+			for p := range 1 << bit {
+				t[1<<bit+p] = t[p] + x
+			}
+		}
+	}
+	sc.rest = sum / 2
+}
+
+// cosine multiplies what encode has kept with the query, in whole numbers:
+// turning codes into floats takes longer.
 func (s *Set) cosine(sc *Scratch, st *state, row uint32) float64 {
 	b, i := st.blocks[row/blockRows], int(row%blockRows)
-	c := float64(dot(b.codes[i*s.width:][:s.width], sc.scaled)) * sc.step * float64(b.scale[i])
+	units := dot(b.codes[i*s.width:][:s.width], sc.scaled) + sc.rest
+	signed, at := int64(0), sc.signed
+	for _, w := range b.bits[i*s.width/64:][:s.width/64] {
+		for t := at[:16*16]; len(t) >= 64; t = t[64:] {
+			signed += t[w&15] + t[16+w>>4&15] + t[32+w>>8&15] + t[48+w>>12&15]
+			w >>= 16
+		}
+		at = at[16*16:]
+	}
+	c := float64(units-256*signed) * sc.step * float64(b.scale[i])
 	return max(-1, min(1, c))
 }
 
-// dot multiplies codes with the query, in whole numbers, which is twice as
-// fast as turning the codes into floats.
-func dot(codes []int8, q []int64) int64 {
+func dot(codes []uint8, q []int64) int64 {
 	q = q[:len(codes)]
 	var a, b, c, d int64
 	for len(codes) >= 8 && len(q) >= 8 {

@@ -14,7 +14,7 @@ import (
 )
 
 // tolerance is what the codes may be off, in a cosine.
-const tolerance = 0.01
+const tolerance = 0.005
 
 // naive holds the vectors as they are.
 type naive struct {
