@@ -92,7 +92,7 @@ func (b *Bank) load(ctx context.Context) error {
 		if p := key.Split(e.Key); len(p) == 4 && parts[p[2]] != nil {
 			s.sh, s.id = parts[p[2]], ID(p[3])
 			if old := s.sh.entry(s.id); old != nil && old.id == keyOf(s.id) {
-				old.tally(c)
+				s.sh.tally(change{old, c})
 				continue
 			}
 		}
@@ -123,7 +123,7 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 				if ops, err = s.sh.encodeCounts(ops, sum); err != nil {
 					return err
 				}
-				apply(sum)
+				s.sh.tally(sum)
 			}
 		}
 		if err := b.w.Add(ctx, ops...); err != nil {

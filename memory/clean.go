@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/lexical"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -26,8 +26,8 @@ const minTrigger = 10
 // be. The ID is set if the draft has a Key.
 type candidate struct {
 	rec      *Record
-	doc      lexical.Doc // of rec
-	rejected string      // why, or ""
+	doc      index.Doc // of rec
+	rejected string    // why, or ""
 }
 
 // clean checks the draft against the limits, sanitises it, and returns what

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/arc-learn/arc/internal/lexical"
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -34,7 +34,7 @@ func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	}
 	all := byTime(sh.snapshot())
 	report.Before, report.After = len(all), len(all)
-	var sc lexical.Scratch
+	var sc index.Scratch
 	for _, e := range all {
 		if e.flags&isEpisode != 0 {
 			continue
@@ -58,7 +58,7 @@ func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 
 // consolidate merges the record with the id with one like it, and returns the
 // id of the one that stays, or "" if there is nothing to merge.
-func (b *Bank) consolidate(ctx context.Context, sh *shard, sc *lexical.Scratch, id ID) (ID, error) {
+func (b *Bank) consolidate(ctx context.Context, sh *shard, sc *index.Scratch, id ID) (ID, error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	e := sh.entry(id)
@@ -80,7 +80,7 @@ type merger struct {
 
 // pair returns the merger of e and the record most like it, or nil. The caller
 // holds edit.
-func (b *Bank) pair(ctx context.Context, sh *shard, sc *lexical.Scratch, e *entry) (*merger, error) {
+func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry) (*merger, error) {
 	rec, err := b.record(ctx, sh, e)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,11 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *lexical.Scratch, e *entr
 	d := document(rec)
 	var best *merger
 	var alike float64
-	for _, p := range sh.similar(sc, d, consolidateSimilarity) {
+	similar, err := b.similar(ctx, sh, sc, d, consolidateSimilarity)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range similar {
 		o, sum := p.entry, p.trigger+p.content
 		if o.id == e.id || (o.flags^e.flags)&(kindFlags|isQuarantined) != 0 || sum <= alike {
 			continue

@@ -83,7 +83,7 @@ func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry) error {
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		apply(changes...)
+		sh.tally(changes...)
 	}
 	return err
 }

@@ -3,13 +3,15 @@ package memory
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unique"
 
-	"github.com/arc-learn/arc/internal/lexical"
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -86,6 +88,15 @@ func (f flags) kind() Kind {
 		return Fact
 	}
 	return Episode
+}
+
+// marks are the flags that the index has of e.
+func (e *entry) marks() index.Flags {
+	f := e.flags & (kindFlags | isQuarantined)
+	if e.counts().Archived {
+		f |= isArchived
+	}
+	return index.Flags(f)
 }
 
 func (f flags) trusted() bool { return f&isQuarantined == 0 }
@@ -238,8 +249,13 @@ func compareIDs(a, b *entry) int {
 }
 
 // document returns what is indexed of r.
-func document(r *Record) lexical.Doc {
-	d := lexical.Doc{Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor)}
+func document(r *Record) index.Doc {
+	k := keyOf(r.ID)
+	d := index.Doc{
+		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor),
+		Thread: r.Thread, At: r.At.UnixMicro(), Tie: int64(binary.BigEndian.Uint64(k[8:])),
+		Asks: strings.HasSuffix(strings.TrimSpace(r.Content), "?"),
+	}
 	for _, v := range r.Variants {
 		d.Extra = text.Append(d.Extra, v.Trigger)
 		d.Extra = text.Append(d.Extra, v.Content)

@@ -129,11 +129,11 @@ func ExampleSpace_Explain() {
 	}
 	// Output:
 	// true rank 1 of 1: its relevance is near the best, so effectiveness and recency count too
-	//   import 0.46 found=true
 	//   loop 0.54 found=false
+	//   import 0.46 found=true
 	// false it is quarantined, and Inject leaves those out until Trust
-	//   import 0.46 found=true
 	//   loop 0.54 found=false
+	//   import 0.46 found=true
 }
 
 func ExampleRender() {

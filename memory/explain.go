@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/store"
@@ -19,11 +18,9 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 		if e == nil {
 			return fmt.Errorf("record %q: %w", id, store.ErrNotFound)
 		}
-		s.find(sc, math.MaxInt)
+		s.find(sc, 0)
 		slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
 		x = s.explanation(sc, sh, e)
-		sh.index.RLock()
-		defer sh.index.RUnlock()
 		if now := sh.ids.find(&sh.entries, e.id); now != nil {
 			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.slot) {
 				x.Words = append(x.Words, Word{Text: w.Text, Weight: w.Share, Found: w.Found})

@@ -122,7 +122,7 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		apply(changes...)
+		sh.tally(changes...)
 	}
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/lexical"
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -33,21 +33,25 @@ func Similarity(a, b string) float64 {
 // twin returns the record that c is to be merged into, or nil: the most
 // similar one, among equals a trusted one, then the one with the earlier At and
 // then the smaller ID.
-func (b *Bank) twin(ctx context.Context, sh *shard, sc *lexical.Scratch, c candidate) (*entry, error) {
+func (b *Bank) twin(ctx context.Context, sh *shard, sc *index.Scratch, c candidate) (*entry, error) {
 	r := c.rec
 	if r.Kind == Episode {
 		return nil, nil
 	}
 	var best *entry
 	var alike float64
-	for _, p := range sh.similar(sc, c.doc, mergeSimilarity) {
+	similar, err := b.similar(ctx, sh, sc, c.doc, mergeSimilarity)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range similar {
 		e, sum := p.entry, p.trigger+p.content
 		if e.flags&r.Kind.flag() == 0 || best != nil && (sum < alike || sum == alike && !preferred(e, best)) {
 			continue
 		}
 		old, err := b.record(ctx, sh, e)
-		if errors.Is(sh.missing(e, err), store.ErrNotFound) {
-			continue // it has just gone
+		if errors.Is(err, store.ErrNotFound) {
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -75,17 +79,30 @@ type alike struct {
 
 // similar returns the records whose texts are at least that similar to those
 // of d.
-func (sh *shard) similar(sc *lexical.Scratch, d lexical.Doc, least float64) []alike {
-	sh.index.RLock()
-	pairs := sh.index.Similar(sc, d.Trigger, d.Content, least)
-	sh.index.RUnlock()
+func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, least float64) ([]alike, error) {
+	var failed error
+	pairs := sh.index.Similar(sc, d.Trigger, d.Content, least, func(slot uint32) (trigger, content []text.Term) {
+		e := sh.entries.at(slot)
+		if e == nil {
+			return nil, nil
+		}
+		r, err := b.record(ctx, sh, e)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil // it has just gone, or else whoever returns it will say so
+		}
+		if err != nil {
+			failed = err
+			return nil, nil
+		}
+		return terms(r.Trigger), terms(r.Content)
+	})
 	var out []alike
 	for _, p := range pairs {
 		if e := sh.entries.at(p.Slot); e != nil && !slices.ContainsFunc(out, func(a alike) bool { return a.entry == e }) {
 			out = append(out, alike{e, p.Trigger, p.Content})
 		}
 	}
-	return out
+	return out, failed
 }
 
 // takes reports whether the near-duplicate r can become part of old.
@@ -190,7 +207,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	}
 	taken, err := b.add(ctx, ops...)
 	if taken {
-		e.tally(c)
+		sh.tally(change{e, c})
 	}
 	if err != nil {
 		return Receipt{}, false, err

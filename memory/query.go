@@ -48,7 +48,7 @@ type Parts struct {
 	// Relevance is absolute: it does not depend on the other hits. It is the
 	// BM25F score of the record divided by what a record of average length
 	// that holds each word of the query once would have, and scaled so that
-	// such a record has 0.8; see internal/lexical.
+	// such a record has 0.8; see internal/index.
 	Relevance float64
 	// Effectiveness is the mean of a Beta posterior: (1 + helped) / (2 +
 	// helped + misled + 0.5·unused + 0.125·quiet), where quiet are the
@@ -91,7 +91,7 @@ type Explanation struct {
 	Of       int     // how many records matched
 	Score    float64 // as in Hit
 	Parts    Parts
-	Words    []Word // the words of the query, as they were looked for
+	Words    []Word // the words of the query as they were looked for, the rarest first
 	Reason   string // in words
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/lexical"
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -34,7 +34,7 @@ type query struct {
 
 // scratch is memory that recalls use again.
 type scratch struct {
-	index lexical.Scratch
+	index index.Scratch
 	terms []text.Term
 	query query
 	found []found
@@ -126,7 +126,7 @@ func (q *query) excludes(e *entry, c *counts) string {
 }
 
 // find fills sc.found with what matches the query, scored, in no order: with
-// all of that, or at least with the n best.
+// all of that if n is 0, or at least with the n best.
 func (s Space) find(sc *scratch, n int) {
 	q := &sc.query
 	sc.found = sc.found[:0]
@@ -182,39 +182,22 @@ func (sh *shard) findAll(sc *scratch) {
 	}
 }
 
+// search takes from the index the n best, and all that are near the best of
+// this scope: effectiveness and recency can put these in another order. What is
+// not near is below all that is, whatever is found in other scopes, and counts
+// by its relevance alone.
 func (sh *shard) search(sc *scratch, n int) {
 	q := &sc.query
-	sh.index.RLock()
-	matches := sh.index.Search(&sc.index, q.text)
-	sh.index.RUnlock()
-	kept, best := matches[:0], 0.0
-	for _, m := range matches {
-		if e := sh.entries.at(m.Slot); e != nil && q.excludes(e, e.counts()) == "" {
-			kept = append(kept, m)
-			if m.Relevance > best {
-				best = m.Relevance
-			}
+	ask := index.Query{Terms: q.text, K: n, Gate: gate, Exclude: index.Flags(q.without)}
+	if q.before != math.MaxInt64 || q.known != math.MaxInt64 {
+		ask.Skip = func(slot uint32) bool {
+			e := sh.entries.at(slot)
+			return e == nil || e.at > q.before || e.known > q.known
 		}
 	}
-	// What is not near the best is below all that is, whatever else is found
-	// in other scopes, and counts by its relevance alone.
-	near := sh.take(sc, kept, gate*best, math.Inf(1))
-	if near < n {
-		sh.take(sc, kept, nth(kept, gate*best, n-near), gate*best)
+	for _, m := range sh.index.Search(&sc.index, &ask) {
+		sh.add(sc, m.Slot, m.Relevance)
 	}
-}
-
-// take adds the matches to sc.found whose relevance is at least from and below
-// to, and returns how many they are. The latest come first: few of what follows
-// is better.
-func (sh *shard) take(sc *scratch, matches []lexical.Match, from, to float64) int {
-	before := len(sc.found)
-	for i := len(matches) - 1; i >= 0; i-- {
-		if m := &matches[i]; from <= m.Relevance && m.Relevance < to {
-			sh.add(sc, m.Slot, m.Relevance)
-		}
-	}
-	return len(sc.found) - before
 }
 
 // with calls fn with a checked query and memory to work in.

@@ -281,11 +281,13 @@ func TestExplain(t *testing.T) {
 	hit := recall(t, s, q)[0]
 	require.Equal(t, hit.Score, x.Score)
 	require.Equal(t, hit.Parts, x.Parts)
-	sum := 0.0
+	sum, words := 0.0, make(map[string]memory.Word)
 	for _, w := range x.Words {
 		sum += w.Weight
+		words[w.Text] = w
 		require.Equal(t, w.Text != "of", w.Found, w.Text)
 	}
+	require.Less(t, words["of"].Weight, words["build"].Weight)
 	require.InDelta(t, 1, sum, 1e-12)
 
 	x = explain(q, partial)

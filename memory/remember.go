@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/lexical"
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -135,9 +136,9 @@ type group struct {
 	ops     []store.Op // of new
 	vectors []store.Op // of new; without a Key: none
 	bytes   int
-	index   *lexical.Index // of the first of new, by position; Episodes are not in it
-	indexed int            // how many
-	sc      lexical.Scratch
+	index   *index.Index // of the first of new, by position; Episodes are not in it
+	indexed int          // how many
+	sc      index.Scratch
 }
 
 // take settles what becomes of a candidate: it is known, a duplicate, or joins
@@ -220,14 +221,19 @@ func (g *group) holds(c candidate) bool {
 		return true
 	}
 	if g.index == nil {
-		g.index = lexical.New()
+		g.index = index.New()
 	}
 	for ; g.indexed < len(g.new); g.indexed++ {
 		if n := &g.new[g.indexed]; n.rec.Kind != Episode {
 			g.index.Put(uint32(g.indexed), n.doc)
 		}
 	}
-	return c.rec.Kind != Episode && len(g.index.Similar(&g.sc, c.doc.Trigger, c.doc.Content, mergeSimilarity)) > 0
+	return c.rec.Kind != Episode && len(g.index.Similar(&g.sc, c.doc.Trigger, c.doc.Content, mergeSimilarity, g.texts)) > 0
+}
+
+// texts returns what is compared of a record of the group.
+func (g *group) texts(i uint32) (trigger, content []text.Term) {
+	return g.new[i].doc.Trigger, g.new[i].doc.Content
 }
 
 func (g *group) has(id ID) bool {

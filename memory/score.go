@@ -3,8 +3,6 @@ package memory
 import (
 	"cmp"
 	"math"
-
-	"github.com/arc-learn/arc/internal/lexical"
 )
 
 // The weights of a score, and the share of the best relevance from which on
@@ -42,28 +40,6 @@ func better(a, b *found) int {
 		return 1
 	}
 	return cmp.Or(compareIDs(a.entry, b.entry), cmp.Compare(a.sh.scope, b.sh.scope))
-}
-
-// nth returns the n-th largest relevance of those below to, or 0 if there are
-// fewer, or if n is so large that finding it is not worth its while.
-func nth(matches []lexical.Match, to float64, n int) float64 {
-	var all [64]float64
-	if n > len(all) {
-		return 0
-	}
-	best := all[:n] // in ascending order
-	for i := range matches {
-		r := matches[i].Relevance
-		if r <= best[0] || r >= to {
-			continue
-		}
-		at := 1
-		for ; at < n && best[at] < r; at++ {
-			best[at-1] = best[at]
-		}
-		best[at-1] = r
-	}
-	return best[0]
 }
 
 // weigh scores what was found: 0.5·relevance + 0.3·effectiveness +

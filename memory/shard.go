@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/lexical"
 )
 
 // shard holds the records of one scope in memory, and their index.
@@ -33,17 +33,13 @@ type shard struct {
 	dim     atomic.Int32 // of the vectors; 0: there is none yet
 	fan     sync.Map     // idKey -> int: links that begin or end at a record
 
-	index struct {
-		sync.RWMutex
-		*lexical.Index
-	}
+	index *index.Index
 }
 
 func newShard(s Scope) *shard {
-	sh := &shard{scope: s, part: scopePart(s), ids: newIDTable()}
+	sh := &shard{scope: s, part: scopePart(s), ids: newIDTable(), index: index.New()}
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	sh.claims.held = make(map[string]chan struct{})
-	sh.index.Index = lexical.New()
 	return sh
 }
 
@@ -58,7 +54,7 @@ func (sh *shard) snapshot() []*entry {
 // put makes a record visible, in place of the one with its id, if any, and of
 // those that became part of it. A reader finds the old or the new, and after
 // put the new.
-func (sh *shard) put(e *entry, d lexical.Doc, replaced ...leaving) {
+func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.entries.add(e)
@@ -79,9 +75,8 @@ func (sh *shard) put(e *entry, d lexical.Doc, replaced ...leaving) {
 		sh.dim.CompareAndSwap(0, int32(e.dim))
 	}
 	sh.live.Add(1)
-	sh.index.Lock()
+	d.Flags = e.marks()
 	sh.index.Put(e.slot, d)
-	sh.index.Unlock()
 	for _, old := range replaced {
 		sh.leaveLocked(old)
 	}
@@ -90,7 +85,7 @@ func (sh *shard) put(e *entry, d lexical.Doc, replaced ...leaving) {
 // leaving is a record that goes, with what is indexed of it.
 type leaving struct {
 	*entry
-	doc lexical.Doc
+	doc index.Doc
 }
 
 // remove makes records invisible.
@@ -111,9 +106,7 @@ func (sh *shard) remove(es ...leaving) {
 // leaveLocked takes a record that no id leads to any more out of the index.
 func (sh *shard) leaveLocked(e leaving) {
 	sh.left.Add(1)
-	sh.index.Lock()
-	sh.index.Delete(e.slot)
-	sh.index.Unlock()
+	sh.index.Delete(e.slot, e.doc)
 	sh.entries.replace(e.slot, nil)
 	sh.live.Add(-1)
 	for _, l := range e.links() {
@@ -135,6 +128,19 @@ func (sh *shard) fanOf(k idKey) int {
 	n, _ := sh.fan.Load(k)
 	fan, _ := n.(int) // 0 if there are none
 	return fan
+}
+
+// tally replaces counters. The caller holds edit.
+func (sh *shard) tally(changes ...change) {
+	for _, c := range changes {
+		marks := c.entry.marks()
+		c.entry.tally(c.counts)
+		if now := c.entry.marks(); now != marks {
+			sh.mu.Lock()
+			sh.index.SetFlags(c.entry.slot, now)
+			sh.mu.Unlock()
+		}
+	}
 }
 
 // claims are names that one goroutine at a time may work on.

@@ -144,13 +144,6 @@ type change struct {
 	counts *counts
 }
 
-// apply makes changes visible. The caller holds edit.
-func apply(changes ...change) {
-	for _, c := range changes {
-		c.entry.tally(c.counts)
-	}
-}
-
 // encodeCounts appends the writes of changes to ops. Their keys share memory,
 // and so do their values.
 func (sh *shard) encodeCounts(ops []store.Op, changes ...change) ([]store.Op, error) {

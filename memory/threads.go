@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"unique"
 )
@@ -24,7 +23,7 @@ const (
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
-		s.find(sc, math.MaxInt)
+		s.find(sc, 0)
 		fs := slices.DeleteFunc(sc.found, func(f found) bool { return name(f.thread) == "" })
 		slices.SortFunc(fs, func(a, b found) int { return better(&a, &b) })
 		for _, t := range groupThreads(fs, sc.query.k) {
