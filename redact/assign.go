@@ -62,7 +62,7 @@ func (sc *scanner) assign(i int) int {
 		end-- // the first byte of != and its like
 	}
 	if !sc.name(&a, end) {
-		return next
+		return sc.keyed(a, next)
 	}
 	if a.sep == tight && (end > 0 && isBlank(t[end-1]) || next < len(t) && isBlank(t[next])) {
 		a.sep = spaced
@@ -190,6 +190,7 @@ func (sc *scanner) quoted(a assignment, i, slashes int) int {
 		n = 0
 	}
 	v := t[start:end]
+	sc.work += len(v)
 	if a.family == header {
 		return sc.credential(a, start, end)
 	}
@@ -222,6 +223,7 @@ func closesString(t string, key, i int) bool {
 func (sc *scanner) bare(a assignment, i int) int {
 	t := sc.text
 	end := bareEnd(t, i, a.sep)
+	sc.work += end - i
 	v := t[i:end]
 	if a.sep != tag {
 		v = trimEnd(v)
@@ -315,6 +317,7 @@ func (sc *scanner) credential(a assignment, i, end int) int {
 		a.family = secret
 		return sc.bare(a, i)
 	}
+	sc.work += max(i, end) - i
 	v := t[i:max(i, end)]
 	if !quoted {
 		v = trimEnd(v)

@@ -36,7 +36,8 @@ type walker struct {
 	raw    string
 	at     int
 	out    []byte
-	copied int // raw[:copied] is in out
+	copied int    // raw[:copied] is in out
+	name   string // of the value to come, if its name says nothing
 }
 
 // put replaces raw[start:w.at] by text.
@@ -58,6 +59,8 @@ func (w *walker) space() {
 // whatever depth.
 func (w *walker) value(f family) {
 	w.space()
+	name := w.name
+	w.name = ""
 	switch c := w.raw[w.at]; c {
 	case '{', '[':
 		w.at++
@@ -66,6 +69,8 @@ func (w *walker) value(f family) {
 		start := w.at
 		text, changed := w.literal()
 		switch {
+		case f == none && isKeyed(name, text):
+			w.put(start, quoteJSON(token(secret.kind())))
 		case f == none && !changed:
 		case f != none && text != "" && tokenLen(text) != len(text) && (f != header || !w.isCredential(text)):
 			w.put(start, quoteJSON(token(f.kind())))
@@ -113,6 +118,8 @@ func (w *walker) members(f family, object bool) {
 			}
 			if k := familyOf(key); k != none {
 				under = k
+			} else {
+				w.name = key
 			}
 			w.space()
 			w.at++ // the colon

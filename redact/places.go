@@ -1,7 +1,7 @@
 package redact
 
 import (
-	"encoding/base64"
+	b64 "encoding/base64"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -108,6 +108,7 @@ func (sc *scanner) userinfo(i int) int {
 			at = end
 		}
 	}
+	sc.work += end - i
 	if at < 0 || tokenLen(t[i:at]) == at-i {
 		return i
 	}
@@ -141,6 +142,7 @@ func (sc *scanner) auth(i int) int {
 		return i + 1
 	}
 	end := run(t, start, bearers)
+	sc.work += end - start
 	for end > start && t[end-1] == '.' {
 		end--
 	}
@@ -170,8 +172,40 @@ func isBasic(v string) bool {
 	if len(v) > 4096 {
 		return true
 	}
-	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
+	b, err := b64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
 	return err == nil && strings.IndexByte(string(b), ':') >= 0 && utf8.Valid(b)
+}
+
+// media passes over data in base64 in a text, such as a picture, behind the
+// base64, at i: somewhere in it anything can stand.
+func (sc *scanner) media(i int) int {
+	t := sc.text
+	start := i + len("base64,")
+	end := run(t, start, data)
+	sc.work += end - start
+	if i == 0 || t[i-1] != ';' || end-start < 128 {
+		return start
+	}
+	return end
+}
+
+// discord looks for a token of Discord, three parts between dots, whose first
+// dot is at i.
+func (sc *scanner) discord(i int) int {
+	t := sc.text
+	if i < 23 || i+7+27 >= len(t)+1 || t[i+7] != '.' || run(t[:i+7], i+1, parts) != i+7 {
+		return i + 1
+	}
+	start := i
+	for start > 0 && i-start < 29 && isAlnum(t[start-1]) {
+		start--
+	}
+	end := run(t, i+8, parts)
+	sc.work += end - i
+	if i-start < 23 || i-start > 28 || t[start]-'M' > 2 || end-i-8 < 27 {
+		return i + 1
+	}
+	return sc.found(start, end, "discord_token")
 }
 
 const (
@@ -223,7 +257,9 @@ func (sc *scanner) pem(i int) int {
 			return sc.found(i, stop+len(pemEnd)+n+len("-----"), "private_key")
 		}
 	}
-	return sc.found(i, cutKeyEnd(t, body), "private_key")
+	end := cutKeyEnd(t, body)
+	sc.work += end - body
+	return sc.found(i, end, "private_key")
 }
 
 // cutKeyEnd returns the end of key data that begins at i and has no end line:
@@ -263,6 +299,9 @@ func (sc *scanner) nextPemEnd(i int) int {
 	sc.pemNext = strings.Index(sc.text[i:], pemEnd)
 	if sc.pemNext >= 0 {
 		sc.pemNext += i
+		sc.work += sc.pemNext - i
+	} else {
+		sc.work += len(sc.text) - i
 	}
 	return sc.pemNext
 }

@@ -12,6 +12,7 @@ import (
 // built-in kinds; [New] adds patterns of the host. It is immutable and safe for
 // concurrent use.
 type Sanitizer struct {
+	m        *matcher // nil: builtin
 	patterns []Pattern
 }
 
@@ -29,7 +30,11 @@ type Pattern struct {
 
 // Options of [New]. Nil and the zero value mean the built-in kinds alone.
 type Options struct {
-	// Patterns are looked for beside the built-in kinds.
+	// Rules are looked for beside the built-in ones, and before them where both
+	// fit. They cost next to nothing, however many there are.
+	Rules []Rule
+	// Patterns are looked for beside the built-in kinds. Each costs a search of
+	// the whole text.
 	Patterns []Pattern
 }
 
@@ -38,13 +43,23 @@ type Options struct {
 // expression does not have.
 var ErrPattern = errors.New("bad pattern")
 
-// New returns a Sanitizer with the patterns of opts beside the built-in kinds.
-// The error names every bad pattern and matches [ErrPattern].
+// ErrRule is returned by [New], joined once per bad rule, for a rule whose
+// fields are outside of what [Rule] says.
+var ErrRule = errors.New("bad rule")
+
+// New returns a Sanitizer with the rules and patterns of opts beside the
+// built-in kinds. The error names all that are bad and matches [ErrPattern] or
+// [ErrRule].
 func New(opts *Options) (*Sanitizer, error) {
 	if opts == nil {
 		return &Sanitizer{}, nil
 	}
 	var errs []error
+	for i := range opts.Rules {
+		if err := opts.Rules[i].check(); err != nil {
+			errs = append(errs, fmt.Errorf("redact: rule %d: %w", i, err))
+		}
+	}
 	for i, p := range opts.Patterns {
 		switch {
 		case !isKind(p.Kind):
@@ -58,7 +73,11 @@ func New(opts *Options) (*Sanitizer, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return &Sanitizer{patterns: slices.Clone(opts.Patterns)}, nil
+	s := &Sanitizer{patterns: slices.Clone(opts.Patterns)}
+	if len(opts.Rules) > 0 {
+		s.m = compile(opts.Rules)
+	}
+	return s, nil
 }
 
 // maxPasses bounds how often a text is scanned again after something in it was
@@ -90,7 +109,11 @@ type span struct {
 }
 
 func (s *Sanitizer) find(text string) []span {
-	spans := scan(text)
+	m := builtin
+	if s != nil && s.m != nil {
+		m = s.m
+	}
+	spans := m.scan(text)
 	if s == nil || len(s.patterns) == 0 {
 		return spans
 	}

@@ -224,6 +224,7 @@ func TestSanitizeIsIdempotent(t *testing.T) {
 func checkText(t require.TestingT, s *redact.Sanitizer, text string) {
 	once := s.Sanitize(text)
 	require.Equal(t, once, s.Sanitize(once), "second pass over %q", text)
+	require.LessOrEqual(t, len(once), 8*len(text)+64, "%q became %q", text, once)
 	if utf8.ValidString(text) {
 		require.True(t, utf8.ValidString(once), "%q became %q", text, once)
 	}
@@ -248,6 +249,9 @@ func FuzzSanitize(f *testing.F) {
 		const key = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 		require.NotContains(t, s.Sanitize(text+" "+key+" "+text), key)
 		require.NotContains(t, s.Sanitize(text+"\npassword=hunter2xyz\n"+text), "hunter2xyz")
+		for _, w := range wrappings {
+			require.NotContains(t, s.Sanitize(text+"\n"+strings.ReplaceAll(w, "%s", key)+"\n"+text), key[4:], "in %q", w)
+		}
 	})
 }
 

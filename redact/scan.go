@@ -5,19 +5,18 @@ import "strings"
 // The scanner passes once over a text and stops only at bytes that every kind
 // of secret contains near its start: its trigger. There it looks around.
 const (
-	onPrefix = 1 << iota // ends or sits in the known prefix of a key
+	onMark   = 1 << iota // the anchor of a rule
 	onAssign             // = or :, or the > that closes an XML tag
 	onAt                 // an e-mail address
 	onAuth               // Bearer, Basic
 	onDash               // a private key block, a command-line flag
 	onIs                 // the password is …
 	onToken              // a replacement made earlier
+	onDot                // the first dot of a token of Discord
 )
 
+// triggers are those that do not depend on the rules.
 var triggers = func() (t [256]uint8) {
-	for _, r := range prefixes {
-		t[r.prefix[r.at]] |= onPrefix
-	}
 	t['='] |= onAssign
 	t[':'] |= onAssign
 	t['>'] |= onAssign
@@ -27,11 +26,14 @@ var triggers = func() (t [256]uint8) {
 	t['-'] |= onDash
 	t['s'] |= onIs
 	t['['] |= onToken
+	t['.'] |= onDot
 	return t
 }()
 
 type scanner struct {
 	text  string
+	m     *matcher
+	work  int // bytes looked at in places where their number has no bound of its own, and stops
 	spans []span
 	noAt  int // an @ before this offset is no e-mail address
 
@@ -40,17 +42,29 @@ type scanner struct {
 }
 
 // scan returns the secrets of text in the order in which they were met.
-func scan(text string) []span {
-	sc := scanner{text: text}
-	for i := 0; i < len(text); {
-		on := triggers[text[i]]
+func (m *matcher) scan(text string) []span {
+	sc := scanner{text: text, m: m}
+	sc.scan()
+	return sc.spans
+}
+
+func (sc *scanner) scan() {
+	t, triggers := sc.text, &sc.m.triggers
+	for i := 0; i < len(t); {
+		on := triggers[t[i]]
 		if on == 0 {
 			i++
 			continue
 		}
+		sc.work++
+		if on&onMark != 0 {
+			if next := sc.mark(i); next > i {
+				i = next
+				continue
+			}
+		}
 		i = sc.at(i, on)
 	}
-	return sc.spans
 }
 
 // at looks for a secret around the trigger at i and returns where to go on.
@@ -75,17 +89,17 @@ func (sc *scanner) at(i int, on uint8) int {
 		if i+6 > len(t) || (t[i+1]|0x20 != 'e' && t[i+1]|0x20 != 'a') {
 			return i + 1
 		}
+		if strings.HasPrefix(t[i:], "base64,") {
+			return sc.media(i)
+		}
 		return sc.auth(i)
-	}
-	if on&onDash != 0 {
-		if next := sc.dash(i); next > i {
-			return next
+	case on&onDot != 0:
+		if i+7 >= len(t) || t[i+7] != '.' {
+			return i + 1
 		}
-	}
-	if on&onPrefix != 0 {
-		if next := sc.prefix(i); next > i {
-			return next
-		}
+		return sc.discord(i)
+	case on&onDash != 0:
+		return max(i+1, sc.dash(i))
 	}
 	return i + 1
 }
@@ -111,10 +125,28 @@ func startsWord(t string, i int) bool {
 	if i == 0 || !isAlnum(t[i-1]) {
 		return true
 	}
-	if i >= 2 && t[i-2] == '\\' {
-		return t[i-1] == 'n' || t[i-1] == 'r' || t[i-1] == 't'
+	if (t[i-1] == 'n' || t[i-1] == 'r' || t[i-1] == 't') && endsBackslash(t[:i-1]) {
+		return true
 	}
-	return i >= 3 && t[i-3] == '%' && isHex(t[i-2]) && isHex(t[i-1])
+	if !isHex(t[i-1]) {
+		return t[i-1] == 'm' && endsColour(t[max(0, i-16):i-1])
+	}
+	return i >= 3 && isHex(t[i-2]) && (t[i-3] == '%' || i >= 5 && t[i-5:i-2] == "%25") ||
+		i >= 4 && t[i-3] == 'x' && isHex(t[i-2]) && endsBackslash(t[:i-3]) ||
+		i >= 6 && t[i-5] == 'u' && isHex(t[i-4]) && isHex(t[i-3]) && isHex(t[i-2]) && endsBackslash(t[:i-5])
+}
+
+// endsBackslash says whether s ends with a backslash, in a URL perhaps.
+func endsBackslash(s string) bool {
+	return strings.HasSuffix(s, `\`) || strings.HasSuffix(s, "%5C") || strings.HasSuffix(s, "%5c")
+}
+
+// endsColour says whether s ends with the beginning of a terminal's escape
+// sequence, ESC [ and numbers.
+func endsColour(s string) bool {
+	s = strings.TrimRight(s, "0123456789;")
+	return strings.HasSuffix(s, "\x1b[") || strings.HasSuffix(s, "1b[") || strings.HasSuffix(s, "33[") || strings.HasSuffix(s, `\e[`) ||
+		strings.HasSuffix(s, "%1B%5B")
 }
 
 // run returns the end of the run of bytes in set that begins at i.
@@ -125,13 +157,9 @@ func run(t string, i int, set *[256]bool) int {
 	return i
 }
 
-func setOf(extra string) *[256]bool {
-	var s [256]bool
-	for c := range 256 {
-		s[c] = isAlnum(byte(c))
-	}
-	for i := range len(extra) {
-		s[extra[i]] = true
-	}
-	return &s
-}
+var (
+	bearers = alphabet("A-Za-z0-9._~+/=-")
+	data    = alphabet(base64)
+	values  = alphabet("A-Za-z0-9._~+/=%-")
+	parts   = alphabet(dashed)
+)
