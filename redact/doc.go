@@ -26,5 +26,6 @@
 //
 // What is not there: decoding (a secret inside base64 or percent-encoding is
 // not looked for), entropy tests on words without context, keys that are plain
-// hex under a name that says nothing, and secrets that span two texts. Sanitise a text before it is cut into pieces.
+// hex under a name that says nothing, and secrets that span two texts. Sanitise
+// a text before it is cut into pieces.
 package redact
