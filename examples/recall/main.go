@@ -34,7 +34,7 @@ func main() {
 	flag.Parse()
 	question := strings.Join(flag.Args(), " ")
 	if question == "" {
-		question, *not = "Why did the restore take four hours?", "talk.txt"
+		question, *not = "Why did the restore take four hours?", "deploy.md"
 	}
 	files, err := fs.Sub(builtIn, "notes")
 	if err != nil {
