@@ -14,7 +14,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/internal/flush"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -63,74 +62,6 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
 	}
 	return b, nil
-}
-
-func (b *Bank) load(ctx context.Context) error {
-	parts := make(map[string]*shard)
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, recordPart)}) {
-		if err != nil {
-			return err
-		}
-		r, dim, err := decodeRecord(e)
-		if err != nil {
-			return err
-		}
-		sh := b.shardFor(r.Scope)
-		parts[sh.part] = sh
-		sh.put(newEntry(r, dim, nil, e.Rev), document(r))
-	}
-	var strays []stray
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, countsPart)}) {
-		if err != nil {
-			return err
-		}
-		c, err := decodeCounts(e)
-		if err != nil {
-			return err
-		}
-		s := stray{key: e.Key, counts: c}
-		if p := key.Split(e.Key); len(p) == 4 && parts[p[2]] != nil {
-			s.sh, s.id = parts[p[2]], ID(p[3])
-			if old := s.sh.entry(s.id); old != nil && old.id == keyOf(s.id) {
-				s.sh.tally(change{old, c})
-				continue
-			}
-		}
-		strays = append(strays, s)
-	}
-	return b.settle(ctx, strays)
-}
-
-// stray are counters without a record of their own: the process ended after
-// the record was merged into another, or forgotten, and before its counters
-// followed.
-type stray struct {
-	sh     *shard
-	id     ID
-	key    string
-	counts *counts
-}
-
-// settle adds strays to the record that theirs was merged into, if any, and
-// removes them.
-func (b *Bank) settle(ctx context.Context, strays []stray) error {
-	for _, s := range strays {
-		ops := []store.Op{{Key: s.key, Delete: true}}
-		if s.sh != nil {
-			if e := s.sh.entry(s.id); e != nil {
-				sum := change{e, e.counts().sum(s.counts)}
-				var err error
-				if ops, err = s.sh.encodeCounts(ops, sum); err != nil {
-					return err
-				}
-				s.sh.tally(sum)
-			}
-		}
-		if err := b.w.Add(ctx, ops...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // shard returns what is in memory of a scope, or nil.

@@ -125,10 +125,17 @@ func BenchmarkBars(b *testing.B) {
 			st, err := badger.Open(dir, nil)
 			require.NoError(b, err)
 			defer func() { require.NoError(b, st.Close()) }()
-			before, start := heap(), time.Now()
-			bank, err := memory.Open(ctx, st, nil)
-			require.NoError(b, err)
-			took := time.Since(start)
+			var bank *memory.Bank
+			var before uint64
+			took := time.Hour // the shortest of some: what else the machine does is not measured
+			for range 5 {
+				bank = nil
+				before = heap()
+				start := time.Now()
+				bank, err = memory.Open(ctx, st, nil)
+				require.NoError(b, err)
+				took = min(took, time.Since(start))
+			}
 			defer func() { require.NoError(b, bank.Close()) }()
 			beyond := float64(heap()) - float64(before) - float64(c.texts)
 			s := bank.In("acme")

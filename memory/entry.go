@@ -250,6 +250,19 @@ func compareIDs(a, b *entry) int {
 
 // document returns what is indexed of r.
 func document(r *Record) index.Doc {
+	d, _ := appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+3), r)
+	return d
+}
+
+// appendDocument returns what is indexed of r. The terms are appended to buf.
+func appendDocument(buf []text.Term, r *Record) (index.Doc, []text.Term) {
+	terms := func(texts ...string) []text.Term {
+		start := len(buf)
+		for _, s := range texts {
+			buf = text.Append(buf, s)
+		}
+		return buf[start:len(buf):len(buf)]
+	}
 	k := keyOf(r.ID)
 	d := index.Doc{
 		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor),
@@ -257,10 +270,9 @@ func document(r *Record) index.Doc {
 		Asks: strings.HasSuffix(strings.TrimSpace(r.Content), "?"),
 	}
 	for _, v := range r.Variants {
-		d.Extra = text.Append(d.Extra, v.Trigger)
-		d.Extra = text.Append(d.Extra, v.Content)
+		d.Extra = append(d.Extra, terms(v.Trigger, v.Content)...)
 	}
-	return d
+	return d, buf
 }
 
 func terms(s string) []text.Term {
