@@ -1,0 +1,154 @@
+package meta_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+)
+
+func TestFleetCases(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/fleet-health.json")
+	require.NoError(t, err)
+	var f struct {
+		Cases []struct {
+			Name  string
+			Input struct {
+				Now      int64 `json:"now_ms"`
+				Registry []string
+				Events   []struct {
+					Actor, Skill string
+					Success      bool
+					Wall         int64 `json:"duration_ms"`
+					Age          int64 `json:"age_ms"`
+					Tokens       []int
+				}
+			}
+			Want struct {
+				Agents []struct {
+					Agent       string
+					SuccessRate float64 `json:"success_rate"`
+					P50         int64   `json:"p50_ms"`
+					P95         int64   `json:"p95_ms"`
+					PerSuccess  float64 `json:"cost_per_success"`
+					Cost        float64 `json:"total_cost_usd"`
+					Total       int
+					FailureRate float64  `json:"failure_rate_1h"`
+					Failures    []string `json:"recent_failures"`
+				}
+				MaxFailureRate float64 `json:"max_failure_rate_1h"`
+				Cost           float64 `json:"total_cost_usd_1d"`
+				Orphaned       int     `json:"orphaned_skill_count"`
+				System         []struct {
+					Actor                   string
+					Total, Success, Failure int
+				} `json:"system_actors"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &f))
+	require.NotEmpty(t, f.Cases)
+	for _, c := range f.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			now := time.UnixMilli(c.Input.Now).UTC()
+			var samples []rank.Sample
+			for _, e := range c.Input.Events {
+				s := rank.Sample{
+					Key: "c", Candidate: e.Actor, Situation: rank.Situation{Skill: e.Skill}, Success: e.Success,
+					Wall: time.Duration(e.Wall) * time.Millisecond, At: now.Add(-time.Duration(e.Age) * time.Millisecond),
+				}
+				if len(e.Tokens) == 2 {
+					s.TokensIn, s.TokensOut = e.Tokens[0], e.Tokens[1]
+				}
+				samples = append(samples, s)
+			}
+			got := meta.NewFleet(now, slices.Values(samples), &meta.FleetOptions{Workers: c.Input.Registry})
+			require.Len(t, got.Workers, len(c.Want.Agents))
+			for i, w := range c.Want.Agents {
+				h := got.Workers[i]
+				require.Equal(t, w.Agent, h.Name)
+				require.InDelta(t, w.SuccessRate, h.SuccessRate, 1e-12)
+				require.InDelta(t, w.FailureRate, h.FailureRate, 1e-12)
+				require.InDelta(t, w.PerSuccess, h.CostPerSuccess, 1e-12)
+				require.InDelta(t, w.Cost, h.CostUSD, 1e-12)
+				require.Equal(t, w.Total, h.Samples)
+				require.Equal(t, []int64{w.P50, w.P95}, []int64{h.P50.Milliseconds(), h.P95.Milliseconds()})
+				require.Len(t, h.Failures, len(w.Failures))
+			}
+			require.InDelta(t, c.Want.MaxFailureRate, got.MaxFailureRate, 1e-12)
+			require.InDelta(t, c.Want.Cost, got.CostUSD, 1e-12)
+			require.Len(t, got.Orphaned, c.Want.Orphaned)
+			require.Len(t, got.Outsiders, len(c.Want.System))
+			for _, w := range c.Want.System {
+				i := slices.IndexFunc(got.Outsiders, func(h meta.WorkerHealth) bool { return h.Name == w.Actor })
+				require.Equal(t, [3]int{w.Total, w.Success, w.Failure}, [3]int{
+					got.Outsiders[i].Samples, got.Outsiders[i].Successes, got.Outsiders[i].Known - got.Outsiders[i].Successes,
+				})
+			}
+		})
+	}
+}
+
+func TestFleetTakesTheDayAndNoMore(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	confidence := 0.9
+	var ss []rank.Sample
+	for i := range 30 {
+		ss = append(ss, rank.Sample{
+			Key: fmt.Sprint(i), Candidate: "w", Situation: rank.Situation{Skill: "s"}, Success: i%2 == 0,
+			Confidence: &confidence, CostUSD: 0.5, Wall: time.Second, At: now.Add(-time.Duration(i) * time.Hour),
+		})
+	}
+	ss = append(ss,
+		rank.Sample{Key: "ahead", Candidate: "w", At: now.Add(time.Nanosecond)},
+		rank.Sample{Key: "unknown", Candidate: "w", Situation: rank.Situation{Skill: "other"}, Unknown: true, At: now, Wall: time.Minute})
+	f := meta.NewFleet(now, slices.Values(ss), nil)
+	h := f.Workers[0]
+	require.Equal(t, []int{26, 25, 13}, []int{h.Samples, h.Known, h.Successes})
+	require.Equal(t, 0.5, h.FailureRate, "of the last hour, both ends included")
+	require.Equal(t, []string{"19", "17", "15", "13", "11", "9", "7", "5", "3", "1"}, h.Failures[len(h.Failures)-10:])
+	require.Len(t, h.Failures, 10)
+	require.Equal(t, time.Second, h.P95, "index 24 of 26")
+	require.InDelta(t, 12.5/13, h.CostPerSuccess, 1e-12)
+	require.Equal(t, 25, h.Calibration.Count())
+	edge := meta.NewFleet(now, slices.Values([]rank.Sample{
+		{Key: "1", Candidate: "w", At: now.Add(-meta.RecentWindow)}, {Key: "2", Candidate: "w", Success: true, At: now.Add(-meta.RecentWindow - 1)},
+		{Key: "3", Candidate: "w", At: now.Add(-meta.FleetWindow)}, {Key: "4", Candidate: "w", At: now.Add(-meta.FleetWindow - 1)},
+	}), nil).Workers[0]
+	require.Equal(t, []float64{1, 3}, []float64{edge.FailureRate, float64(edge.Known)}, "both ends included")
+	require.Empty(t, f.Orphaned, "nobody knows whether the other skill was delivered")
+
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ss), func(i, j int) { ss[i], ss[j] = ss[j], ss[i] })
+	require.Equal(t, f, meta.NewFleet(now, slices.Values(ss), nil), "the order of samples does not matter")
+	require.Empty(t, meta.NewFleet(now, slices.Values(ss), &meta.FleetOptions{Workers: []string{}}).Workers)
+	require.Zero(t, meta.NewFleet(now, slices.Values([]rank.Sample{{Candidate: "w", TokensIn: 1e6, At: now}}), &meta.FleetOptions{USDPerTokenIn: -1}).CostUSD)
+}
+
+func ExampleNewFleet() {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	samples := []rank.Sample{
+		{Key: "1", Candidate: "ava", Situation: rank.Situation{Skill: "review"}, Success: true, CostUSD: 0.02, Wall: 3 * time.Second, At: now},
+		{Key: "2", Candidate: "ava", Situation: rank.Situation{Skill: "review"}, CostUSD: 0.02, Wall: 5 * time.Second, At: now.Add(-time.Minute)},
+		{Key: "3", Candidate: "quinn", Situation: rank.Situation{Skill: "deploy"}, CostUSD: 0.01, Wall: time.Second, At: now},
+	}
+	f := meta.NewFleet(now, slices.Values(samples), nil)
+	for _, w := range f.Workers {
+		fmt.Printf("%s: %d of %d, p95 %v, $%.2f per success\n", w.Name, w.Successes, w.Known, w.P95, w.CostPerSuccess)
+	}
+	fmt.Println("nobody delivers:", f.Orphaned)
+	// Output:
+	// ava: 1 of 2, p95 5s, $0.04 per success
+	// quinn: 0 of 1, p95 1s, $0.00 per success
+	// nobody delivers: [deploy]
+}

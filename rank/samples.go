@@ -1,0 +1,51 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// Samples returns the samples of all candidates and skills that the windows
+// keep and that ended at since or later, in order of candidate and skill; the
+// zero time is all of them. It writes what is pending and reads the store:
+// a call takes time in proportion to all that is kept. It yields the errors of
+// the store and store.ErrClosed, and then ends.
+func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		if err := b.w.Flush(ctx); err != nil {
+			yield(Sample{}, fmt.Errorf("samples: %w", err))
+			return
+		}
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(space, "slot")}) {
+			var s Sample
+			if err == nil {
+				s, err = decodeSample(e)
+			}
+			if err != nil {
+				yield(Sample{}, fmt.Errorf("samples: %w", err))
+				return
+			}
+			if !s.At.Before(since) && !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func decodeSample(e store.Entry) (Sample, error) {
+	var r record
+	if err := codec.Decode(e, &r); err != nil {
+		return Sample{}, err
+	}
+	p := key.Split(e.Key)
+	if len(p) != 5 || !r.valid() {
+		return Sample{}, fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
+	}
+	return r.sample(p[2], p[3]), nil
+}
