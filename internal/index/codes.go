@@ -1,36 +1,26 @@
 package index
 
-import (
-	"math/bits"
+import "math"
 
-	"github.com/arc-learn/arc/internal/text"
-)
-
-// lengthUnit is the resolution of lengths: a function word.
-const lengthUnit = text.StopWeight
-
-// lengthCode returns the code of a length, in a byte: units are exact up to
-// 31, above that there are 16 codes to an octave. Codes and lengths have the
-// same order.
+// lengthCode returns the code of a length, in a byte: there are 8 to an
+// octave.
 func lengthCode(length float64) uint8 {
-	n := uint64(length/lengthUnit + 0.5)
-	if n < 32 {
-		return uint8(n)
-	}
-	shift := bits.Len64(n) - 5
-	n = (n + 1<<shift>>1) >> shift // rounding may carry into the next octave, with the same code
-	return uint8(min(16*uint64(shift)+n, 255))
+	return uint8(min(math.Round(8*math.Log2(max(length, 1))), 255))
 }
 
 // lengthOf returns the length that a code stands for.
-func lengthOf(code uint8) float64 {
-	if code < 32 {
-		return float64(code) * lengthUnit
-	}
-	shift := code/16 - 1
-	return float64((uint64(code)%16+16)<<shift) * lengthUnit
-}
+func lengthOf(code uint8) float64 { return math.Exp2(float64(code) / 8) }
 
-// Weighted term frequencies are whole numbers, of which a posting keeps up to
-// maxCount.
-const maxCount = 127
+// sums holds the lengths by code as whole numbers of sumUnit, of which sums
+// are exact in any order.
+var sums = func() (s [256]int64) {
+	for code := range s {
+		s[code] = int64(math.Round(lengthOf(uint8(code)) / sumUnit))
+	}
+	return s
+}()
+
+const sumUnit = 1.0 / 256
+
+// maxCount is the largest term frequency that is told from larger ones.
+const maxCount = 255

@@ -1,11 +1,11 @@
 // Package index finds records by the words of their texts.
 //
 // An [Index] is an inverted index in memory. Records are put under slots,
-// searched for by terms, and deleted again. The score is BM25F over the fields
-// of a record (Robertson and Zaragoza, The Probabilistic Relevance Framework:
-// BM25 and Beyond, 2009, §3.5 and §3.6); its constants are in recipe.go. What
-// [Index.Search] returns is exact: terms that cannot make a difference any more
-// are left out of the work, but never out of the result.
+// searched for by terms, and deleted again. The score is BM25, in which a record
+// counts with what is around it in its thread; the formula and its constants
+// are in recipe.go. What [Index.Search] returns is exact: terms and threads that
+// cannot make a difference any more are left out of the work, but never out of
+// the result.
 //
 // One goroutine may write at a time, any number may read meanwhile: readers
 // take no lock, and no writer waits for them. A search sees every record whose
@@ -21,16 +21,18 @@ import (
 // Doc is what is indexed of a record.
 type Doc struct {
 	Trigger, Content, Actor []text.Term
-	// Extra are further terms under which the record is found, and Date those
-	// of its date. They do not add to its length.
+	// Extra are further terms under which the record is found, if it does not
+	// have them; Date are those of its date, which count once more. They do
+	// not add to its length.
 	Extra, Date []text.Term
 	// Thread is the conversation that the record is part of; "" is none. Its
 	// records are in order of At, then of Tie, then of slot.
 	Thread  string
 	At, Tie int64
-	// Asks says that the content ends with a question mark.
-	Asks  bool
-	Flags Flags
+	// Asks says that the content is a question of somebody, and Self that it
+	// is said by the one who asks the queries.
+	Asks, Self bool
+	Flags      Flags
 }
 
 // Flags are marks that the owner gives to records, in the lower 12 bits.
@@ -40,6 +42,7 @@ type Flags uint16
 const (
 	dead Flags = 1 << (15 - iota)
 	asks
+	self
 	own = 1<<12 - 1 // the owner's
 )
 
@@ -47,27 +50,50 @@ const (
 // one record only, ever, and in ascending order. It costs some bytes for a slot
 // that is skipped or deleted.
 type Index struct {
-	terms dict[term]
-	cols  atomic.Pointer[columns]
-	limit atomic.Uint32 // slots below it may be seen
-	live  atomic.Int64
-	norms atomic.Pointer[norms]
+	terms  dict[term]
+	names  dict[name]
+	cols   atomic.Pointer[columns]
+	limit  atomic.Uint32 // slots below it may be seen
+	live   atomic.Int64
+	selves atomic.Int64 // live records that are by who asks
+	norms  atomic.Pointer[norms]
+
+	threads atomic.Pointer[threads]
+
+	// Of threads: how many there are, and their length in sumUnit.
+	threadCount, threadLength atomic.Int64
 
 	// The writer's.
-	total   float64 // length of all live records
-	touched []*term // of the record at hand
+	lengths     [256]int // how many live records have the code
+	touched     []*term  // of the record at hand
+	named       map[string]*thread
+	chunks      uint32   // how many numbers there are
+	free        []uint32 // numbers of chunks
+	lastThread  uint32
+	freeThreads []uint32
+
+	actors    map[string]*actor
+	lastActor uint32
 }
 
 // columns are what is kept by slot.
 type columns struct {
-	meta []atomic.Uint32 // flags <<16 | own length <<8 | length in its thread
+	meta  []atomic.Uint32 // flags <<16 | code of length
+	chunk []atomic.Uint32 // of its thread, see nearPrev
+	actor []uint32        // its number; immutable
 }
 
 // New returns an empty Index.
 func New() *Index {
-	ix := &Index{terms: newDict(func(t *term) string { return t.text })}
+	ix := &Index{
+		terms:  newDict(func(t *term) string { return t.text }),
+		names:  newDict(func(n *name) string { return n.text }),
+		named:  make(map[string]*thread),
+		actors: make(map[string]*actor),
+	}
+	ix.threads.Store(new(threads))
 	ix.cols.Store(new(columns))
-	ix.norms.Store(newNorms(roundMean(0)))
+	ix.norms.Store(newNorms(minLength))
 	return ix
 }
 
@@ -80,32 +106,44 @@ func (ix *Index) Put(slot uint32, d Doc) {
 	length := ix.gather(&d, ix.intern)
 	code := lengthCode(length)
 	flags := d.Flags & own
-	if d.Asks {
+	if d.Asks && length <= shortAsk {
 		flags |= asks
 	}
-	cols := ix.grow(slot)
-	cols.meta[slot].Store(uint32(flags)<<16 | uint32(code)<<8 | uint32(code))
-	for _, t := range ix.touched {
-		t.put(slot, t.code(), code)
+	if d.Self {
+		flags |= self
 	}
-	ix.count(1, lengthOf(code))
+	cols := ix.grow(slot)
+	cols.meta[slot].Store(uint32(flags)<<16 | uint32(code))
+	cols.actor[slot] = ix.enter(d.Actor)
+	for _, t := range ix.touched {
+		t.put(slot, t.count, code)
+		t.count = 0
+	}
+	if d.Thread != "" {
+		ix.join(slot, d.Thread, place{d.At, d.Tie})
+	}
+	ix.count(flags, code, 1)
 	ix.limit.Store(slot + 1)
 }
 
 // Delete removes slot, of which d was indexed.
 func (ix *Index) Delete(slot uint32, d Doc) {
 	cols := ix.cols.Load()
-	if int(slot) >= len(cols.meta) || flagsOf(cols.meta[slot].Load())&dead != 0 {
+	if int(slot) >= len(cols.meta) || cols.dead(slot) {
 		return
 	}
 	ix.gather(&d, func(t text.Term) *term { return ix.terms.get(t.Text) })
 	meta := cols.meta[slot].Load()
 	cols.meta[slot].Store(meta | uint32(dead)<<16)
 	for _, t := range ix.touched {
-		t.code()
+		t.count = 0
 		t.drop(cols.dead)
 	}
-	ix.count(-1, -lengthOf(uint8(meta>>8)))
+	ix.exit(d.Actor)
+	if cols.chunk[slot].Load() != 0 {
+		ix.leave(slot)
+	}
+	ix.count(flagsOf(meta), uint8(meta), -1)
 }
 
 // SetFlags replaces the owner's flags of slot.
@@ -124,24 +162,34 @@ func (ix *Index) grow(slot uint32) *columns {
 	if int(slot) < len(old.meta) {
 		return old
 	}
-	grown := &columns{meta: make([]atomic.Uint32, max(int(slot)+1+int(slot)/4, 16))}
-	for i := range grown.meta {
-		meta := uint32(dead) << 16 // a slot that is skipped holds nothing
-		if i < len(old.meta) {
-			meta = old.meta[i].Load()
-		}
-		grown.meta[i].Store(meta)
+	n := max(int(slot)+1+int(slot)/4, 16)
+	grown := &columns{meta: make([]atomic.Uint32, n), chunk: make([]atomic.Uint32, n), actor: make([]uint32, n)}
+	copy(grown.actor, old.actor)
+	for i := range old.meta {
+		grown.meta[i].Store(old.meta[i].Load())
+		grown.chunk[i].Store(old.chunk[i].Load())
+	}
+	for i := len(old.meta); i < n; i++ {
+		grown.meta[i].Store(uint32(dead) << 16) // a slot that is skipped holds nothing
 	}
 	ix.cols.Store(grown)
 	return grown
 }
 
 // count keeps the statistics.
-func (ix *Index) count(records int64, length float64) {
-	ix.total += length
-	n := ix.live.Add(records)
-	if mean := roundMean(ix.total / float64(max(n, 1))); mean != ix.norms.Load().mean {
-		ix.norms.Store(newNorms(mean))
+func (ix *Index) count(f Flags, length uint8, records int) {
+	if f&self != 0 {
+		ix.selves.Add(int64(records))
+	}
+	ix.lengths[length] += records
+	n, below := int(ix.live.Add(int64(records))), 0
+	for code, records := range &ix.lengths {
+		if below += records; 4*below >= n {
+			if usual := usualLength(lengthOf(uint8(code))); usual != ix.norms.Load().usual {
+				ix.norms.Store(newNorms(usual))
+			}
+			return
+		}
 	}
 }
 
@@ -168,7 +216,7 @@ func (ix *Index) gather(d *Doc, find func(text.Term) *term) float64 {
 	}
 	for _, x := range d.Date {
 		if t := ix.touch(find(x)); t != nil {
-			t.dated = true
+			t.count = uint8(min(int(t.count)+1, maxCount))
 		}
 	}
 	return length
@@ -176,21 +224,10 @@ func (ix *Index) gather(d *Doc, find func(text.Term) *term) float64 {
 
 // touch notes that the record at hand has the term.
 func (ix *Index) touch(t *term) *term {
-	if t != nil && t.count == 0 && !t.dated {
+	if t != nil && t.count == 0 {
 		ix.touched = append(ix.touched, t)
 	}
 	return t
-}
-
-// code returns the code of the posting at hand, and makes the term ready for
-// the next.
-func (t *term) code() uint8 {
-	code := t.count
-	if t.dated {
-		code |= datedBit
-	}
-	t.count, t.dated = 0, false
-	return code
 }
 
 func (ix *Index) intern(x text.Term) *term {
@@ -198,6 +235,6 @@ func (ix *Index) intern(x text.Term) *term {
 		return t
 	}
 	t := &term{text: x.Text, stop: x.Stop}
-	ix.terms.add(t, func(t *term) bool { return t.df.Load() > 0 || t.count > 0 || t.dated })
+	ix.terms.add(t, func(t *term) bool { return t.df.Load() > 0 || t.count > 0 })
 	return t
 }

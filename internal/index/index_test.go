@@ -1,9 +1,7 @@
 package index_test
 
 import (
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -56,84 +54,6 @@ func (n naive) doc(slot uint32) (trigger, content []text.Term) {
 
 func (n naive) slots() []uint32 { return slices.Sorted(maps.Keys(n)) }
 
-func (n naive) search(q *index.Query) map[uint32]float64 {
-	df, total, size := map[string]float64{}, 0.0, math.Max(float64(len(n)), 1024)
-	lengths := map[uint32]float64{}
-	for slot, d := range n {
-		tf, length := frequencies(d)
-		lengths[slot] = coarse(length)
-		total += lengths[slot]
-		for t := range tf {
-			df[t]++
-		}
-	}
-	mean := math.Max(32, math.Exp2(math.Ceil(math.Log2(total/math.Max(1, float64(len(n)))))))
-	idf := func(t string) float64 { return math.Log(1 + (size-df[t]+0.5)/(df[t]+0.5)) }
-	ideal := 0.0
-	for _, t := range q.Terms {
-		ideal += t.Weight() * idf(t.Text)
-	}
-	out := make(map[uint32]float64)
-	for slot, d := range n {
-		if d.Flags&q.Exclude != 0 || q.Skip != nil && q.Skip(slot) {
-			continue
-		}
-		tf, _ := frequencies(d)
-		s, counts := 0.0, !slices.ContainsFunc(q.Terms, func(t text.Term) bool { return !t.Stop })
-		for _, t := range q.Terms {
-			counts = counts || !t.Stop && tf[t.Text] > 0
-		}
-		for _, t := range q.Terms {
-			if !counts {
-				break
-			}
-			f := tf[t.Text]
-			s += t.Weight() * idf(t.Text) * 2.2 * f / (f + 1.2*(0.25+0.75*lengths[slot]/mean))
-		}
-		if y := 0.8 * s / math.Max(6.5, ideal); y > 0.8 {
-			out[slot] = 0.8 + 0.2*(1-math.Exp(-(y-0.8)/0.2))
-		} else if y > 0 {
-			out[slot] = y
-		}
-	}
-	return out
-}
-
-// coarse rounds a length as the index does: to 16 steps an octave above 4.
-func coarse(length float64) float64 {
-	step := 0.125
-	for length/step >= 32 {
-		step *= 2
-	}
-	return math.Floor(length/step+0.5) * step
-}
-
-func frequencies(d index.Doc) (tf map[string]float64, length float64) {
-	tf = make(map[string]float64)
-	for _, f := range []struct {
-		terms  []text.Term
-		weight float64
-	}{{d.Trigger, 2}, {d.Content, 1}, {d.Actor, 1}} {
-		for _, t := range f.terms {
-			tf[t.Text] += f.weight
-			length += f.weight * t.Weight()
-		}
-	}
-	for _, t := range d.Extra {
-		if tf[t.Text] == 0 {
-			tf[t.Text] = 1
-		}
-	}
-	dated := map[string]bool{}
-	for _, t := range d.Date {
-		dated[t.Text] = true
-	}
-	for t := range dated {
-		tf[t]++
-	}
-	return tf, length
-}
-
 // wanted says what of the matches a query wants; near are those of which
 // rounding may decide.
 func wanted(all map[uint32]float64, q *index.Query) (must, may []uint32) {
@@ -169,10 +89,15 @@ func drawDoc(t *rapid.T) index.Doc {
 	return index.Doc{
 		Trigger: terms(t, "trigger", 0, 6),
 		Content: terms(t, "content", 0, 8),
-		Actor:   terms(t, "actor", 0, 1),
+		Actor:   text.Append(nil, rapid.SampledFrom([]string{"", "cycle", "Ann Store", "the import"}).Draw(t, "actor")),
 		Extra:   terms(t, "extra", 0, 2),
 		Date:    terms(t, "date", 0, 2),
 		Flags:   index.Flags(rapid.IntRange(0, 3).Draw(t, "flags")),
+		Thread:  rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "thread"),
+		At:      int64(rapid.IntRange(0, 9).Draw(t, "at")),
+		Tie:     int64(rapid.IntRange(0, 2).Draw(t, "tie")),
+		Asks:    rapid.Bool().Draw(t, "asks"),
+		Self:    rapid.Bool().Draw(t, "self"),
 	}
 }
 
@@ -216,10 +141,12 @@ func TestAgainstScan(t *testing.T) {
 					Gate:    rapid.SampledFrom([]float64{0, 0.5, 0.8, 1}).Draw(t, "gate"),
 					Exclude: index.Flags(rapid.IntRange(0, 3).Draw(t, "exclude")),
 				}
+				q.Asker = rapid.Bool().Draw(t, "asker")
 				if rapid.Bool().Draw(t, "filter") {
 					q.Skip = func(slot uint32) bool { return slot%3 == 0 }
 				}
 				requireMatches(t, model.search(&q), ix.Search(&sc, &q), &q)
+				requireThreads(t, model, ix.Threads(&sc, &q), &q)
 			},
 			"similar": func(t *rapid.T) {
 				trigger, content := terms(t, "trigger", 0, 6), terms(t, "content", 0, 8)
@@ -250,7 +177,8 @@ func requireMatches(t *rapid.T, all map[uint32]float64, got []index.Match, q *in
 		require.False(t, found[m.Slot], "twice")
 		found[m.Slot] = true
 		require.Contains(t, all, m.Slot)
-		require.InEpsilon(t, all[m.Slot], m.Relevance, 1e-5)
+		require.InEpsilon(t, all[m.Slot], m.Ratio, 1e-5)
+		require.InEpsilon(t, curve(all[m.Slot], q), m.Relevance, 1e-4)
 		require.True(t, m.Relevance > 0 && m.Relevance < 1)
 		require.True(t, slices.Contains(must, m.Slot) || slices.Contains(may, m.Slot), "not wanted")
 	}
@@ -279,7 +207,9 @@ func TestExtraTermsAreFound(t *testing.T) {
 	d.Date = text.Append(nil, "May 2026")
 	ix.Put(0, d)
 	var sc index.Scratch
-	find := func(s string) []index.Match { return ix.Search(&sc, &index.Query{Terms: text.Append(nil, s)}) }
+	find := func(s string) []index.Match {
+		return ix.Search(&sc, &index.Query{Terms: text.Append(nil, s)})
+	}
 	require.Len(t, find("loop"), 1)
 	require.Len(t, find("may"), 1)
 	docs := naive{0: d}
@@ -303,10 +233,4 @@ func TestWords(t *testing.T) {
 	require.InDelta(t, 1, sum, 1e-12)
 	require.Len(t, words, 4)
 	require.Equal(t, "death", words[0].Text, "the rarest asks for most")
-}
-
-func TestThreadsOfNone(t *testing.T) {
-	t.Parallel()
-	var found []index.Thread = index.New().Threads(new(index.Scratch), &index.Query{Terms: text.Append(nil, "x")})
-	require.Empty(t, found, fmt.Sprint(found))
 }

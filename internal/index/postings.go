@@ -8,10 +8,9 @@ type term struct {
 	text   string
 	stop   bool
 	count  uint8         // writer's: in the record at hand
-	dated  bool          // writer's: in the date of the record at hand
 	bounds atomic.Uint32 // largest count <<8 | shortest length; of the dead as well
 	df     atomic.Uint32 // records that hold it and are not deleted
-	first  atomic.Uint64 // the only posting, if posts is nil: present | slot<<8 | code
+	first  atomic.Uint64 // the only posting, if posts is nil: present | slot<<8 | count
 	posts  atomic.Pointer[list]
 }
 
@@ -19,31 +18,27 @@ const present = 1 << 63
 
 // list are postings in order of slot. What is below n is immutable.
 type list struct {
-	n     atomic.Uint32
-	slots []uint32
-	codes []uint8
+	n      atomic.Uint32
+	slots  []uint32
+	counts []uint8 // term frequencies
 }
 
-// The code of a posting is the count, and a bit that says whether the word is
-// in the date of the record too.
-const datedBit = 128
-
 func newList(capacity int) *list {
-	return &list{slots: make([]uint32, capacity), codes: make([]uint8, capacity)}
+	return &list{slots: make([]uint32, capacity), counts: make([]uint8, capacity)}
 }
 
 // append adds a posting, and returns the list that holds it: l, or a larger
 // one.
-func (l *list) append(slot uint32, code uint8) *list {
+func (l *list) append(slot uint32, count uint8) *list {
 	n := l.n.Load()
 	if int(n) == len(l.slots) {
 		grown := newList(capacity(int(n) + 1))
 		copy(grown.slots, l.slots)
-		copy(grown.codes, l.codes)
+		copy(grown.counts, l.counts)
 		grown.n.Store(n)
 		l = grown
 	}
-	l.slots[n], l.codes[n] = slot, code
+	l.slots[n], l.counts[n] = slot, count
 	l.n.Store(n + 1)
 	return l
 }
@@ -58,45 +53,45 @@ func capacity(n int) int {
 
 // view returns the postings with slots below limit. The buffers serve if there
 // is only one.
-func (t *term) view(limit uint32, slot *[1]uint32, code *[1]uint8) ([]uint32, []uint8) {
+func (t *term) view(limit uint32, slot *[1]uint32, count *[1]uint8) ([]uint32, []uint8) {
 	l := t.posts.Load()
 	if l == nil {
 		one := t.first.Load()
-		slot[0], code[0] = uint32(one>>8), uint8(one)
+		slot[0], count[0] = uint32(one>>8), uint8(one)
 		if one == 0 || slot[0] >= limit {
 			return nil, nil
 		}
-		return slot[:], code[:]
+		return slot[:], count[:]
 	}
 	n := l.n.Load()
 	for n > 0 && l.slots[n-1] >= limit {
 		n--
 	}
-	return l.slots[:n], l.codes[:n]
+	return l.slots[:n], l.counts[:n]
 }
 
 // put adds a posting.
-func (t *term) put(slot uint32, code, length uint8) {
+func (t *term) put(slot uint32, count, length uint8) {
 	l := t.posts.Load()
 	one := t.first.Load()
 	switch {
 	case l != nil:
-		if grown := l.append(slot, code); grown != l {
+		if grown := l.append(slot, count); grown != l {
 			t.posts.Store(grown)
 		}
 	case t.df.Load() == 0:
-		t.first.Store(present | uint64(slot)<<8 | uint64(code))
-		t.bounds.Store(uint32(code&maxCount)<<8 | uint32(length))
+		t.first.Store(present | uint64(slot)<<8 | uint64(count))
+		t.bounds.Store(uint32(count)<<8 | uint32(length))
 		t.df.Store(1)
 		return
 	default:
 		l = newList(2)
 		l.append(uint32(one>>8), uint8(one))
-		l.append(slot, code)
+		l.append(slot, count)
 		t.posts.Store(l)
 	}
 	bounds := t.bounds.Load()
-	t.bounds.Store(max(bounds>>8, uint32(code&maxCount))<<8 | min(bounds&255, uint32(length)))
+	t.bounds.Store(max(bounds>>8, uint32(count))<<8 | min(bounds&255, uint32(length)))
 	t.df.Add(1)
 }
 
@@ -119,7 +114,7 @@ func (t *term) drop(dead func(slot uint32) bool) {
 	live := newList(capacity(int(df)))
 	for i, slot := range l.slots[:n] {
 		if !dead(slot) {
-			live.append(slot, l.codes[i])
+			live.append(slot, l.counts[i])
 		}
 	}
 	t.posts.Store(live)

@@ -133,7 +133,7 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 			continue
 		}
 		var w word
-		slots, _ := it.term.view(limit, &w.slot, &w.code)
+		slots, _ := it.term.view(limit, &w.slot, &w.count)
 		fresh := rest+float32(it.square) >= need
 		for _, slot := range slots {
 			if sc.scores[slot] == 0 {
@@ -152,6 +152,7 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 		}
 		sc.scores[slot] = 0
 	}
+	sc.touched = sc.touched[:0]
 	slices.Sort(out)
 	return out
 }

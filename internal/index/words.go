@@ -17,6 +17,7 @@ type Word struct {
 // first.
 func (ix *Index) Words(sc *Scratch, query []text.Term, slot uint32) []Word {
 	ix.weigh(sc, query)
+	defer sc.end()
 	total := 0.0
 	for i := range sc.words {
 		total += sc.words[i].weight
@@ -26,7 +27,7 @@ func (ix *Index) Words(sc *Scratch, query []text.Term, slot uint32) []Word {
 		w := &sc.words[i]
 		found := false
 		if w.term != nil {
-			slots, _ := w.term.view(ix.limit.Load(), &w.slot, &w.code)
+			slots, _ := w.term.view(ix.limit.Load(), &w.slot, &w.count)
 			_, found = slices.BinarySearch(slots, slot)
 		}
 		out = append(out, Word{Text: w.text, Share: w.weight / total, Found: found})

@@ -1,0 +1,102 @@
+package index
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/arc-learn/arc/internal/text"
+)
+
+// actor is who said or did something: records with the same terms in Actor
+// have the same.
+type actor struct {
+	id    uint32   // from 1
+	words []string // distinct, without function words
+	n     int      // records; the writer's
+}
+
+// name is a word of the names of actors.
+type name struct {
+	text   string
+	actors atomic.Pointer[[]*actor]
+}
+
+func actorKey(terms []text.Term) string {
+	words := make([]string, len(terms))
+	for i, t := range terms {
+		words[i] = t.Text
+	}
+	return strings.Join(words, "\x00")
+}
+
+// enter counts a record of an actor, and returns the number of the actor; 0 if
+// there is none.
+func (ix *Index) enter(terms []text.Term) uint32 {
+	if len(terms) == 0 {
+		return 0
+	}
+	key := actorKey(terms)
+	a := ix.actors[key]
+	if a == nil {
+		ix.lastActor++
+		a = &actor{id: ix.lastActor}
+		ix.actors[key] = a
+		for _, t := range terms {
+			if !t.Stop && !slices.Contains(a.words, t.Text) {
+				a.words = append(a.words, t.Text)
+			}
+		}
+		ix.rename(a, func(as []*actor) []*actor { return append(slices.Clip(as), a) })
+	}
+	a.n++
+	return a.id
+}
+
+// exit takes back what enter did.
+func (ix *Index) exit(terms []text.Term) {
+	key := actorKey(terms)
+	a := ix.actors[key]
+	if a == nil {
+		return
+	}
+	if a.n--; a.n == 0 {
+		delete(ix.actors, key)
+		ix.rename(a, func(as []*actor) []*actor {
+			return slices.DeleteFunc(slices.Clone(as), func(x *actor) bool { return x == a })
+		})
+	}
+}
+
+// rename changes the actors of the words of a name.
+func (ix *Index) rename(a *actor, change func([]*actor) []*actor) {
+	for _, word := range a.words {
+		n := ix.names.get(word)
+		if n == nil {
+			n = &name{text: word}
+			n.actors.Store(new([]*actor))
+			ix.names.add(n, func(n *name) bool { return len(*n.actors.Load()) > 0 })
+		}
+		changed := change(*n.actors.Load())
+		n.actors.Store(&changed)
+	}
+}
+
+// actorNamed returns the number of the only actor whose name has a word of the
+// query, function words aside, or 0.
+func (ix *Index) actorNamed(words []word) uint32 {
+	found := uint32(0)
+	for i := range words {
+		n := ix.names.get(words[i].text)
+		if n == nil {
+			continue
+		}
+		for _, a := range *n.actors.Load() {
+			if found != 0 && found != a.id {
+				return 0
+			}
+			found = a.id
+		}
+	}
+	return found
+}
