@@ -25,6 +25,7 @@ type Bank struct {
 	w        *flush.Writer
 	o        Options
 	sanitize *redact.Sanitizer
+	model    *model                      // nil: the policy is Weighted
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
@@ -53,6 +54,9 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		o.Seed = binary.BigEndian.Uint64(b[:])
 	}
 	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer}
+	if a, ok := o.Policy.(ACTR); ok {
+		b.model = newModel(a, o.Seed)
+	}
 	b.scratch.New = func() any { return new(scratch) }
 	b.bodies, err = lru.New[*entry, *Record](o.Cache)
 	if err != nil {

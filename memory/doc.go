@@ -24,6 +24,10 @@
 // of the query. The others follow in order of relevance alone, so that nothing
 // unrelated wins by being fresh. [Parts] documents the formulas.
 //
+// Options.Policy can have [ACTR] instead: the activation of ACT-R's declarative
+// memory, with base level, spreading from Query.Context, partial matching,
+// noise, a threshold and latencies; [Space.Blend] blends values by it.
+//
 // # Trust
 //
 // Records from a model, an executor, a user or the web are quarantined: recall

@@ -171,3 +171,46 @@ func ExampleSpace_Revoke() {
 	// Output:
 	// 2 <nil>
 }
+
+func ExampleACTR() {
+	ctx := context.Background()
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	st := store.NewMem()
+	defer st.Close()
+	bank, err := memory.Open(ctx, st, &memory.Options{
+		Now:    func() time.Time { return now },
+		Seed:   1,
+		Policy: memory.ACTR{Threshold: new(-6.0)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer bank.Close()
+	space := bank.In("acme/user-42")
+	r, err := space.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "the door code is 4711"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, wait := range []time.Duration{time.Minute, 24 * time.Hour, 30 * 24 * time.Hour} {
+		now = now.Add(wait)
+		hits, err := space.Recall(ctx, memory.Query{Text: "door code"})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, h := range hits {
+			fmt.Printf("after %v: base level %.2f\n", wait, h.Parts.BaseLevel)
+		}
+		if len(hits) == 0 {
+			fmt.Printf("after %v: forgotten\n", wait)
+		}
+		if err := space.Feedback(ctx, memory.Feedback{
+			Key: wait.String(), Injected: []memory.ID{r.ID}, Utilized: []memory.ID{r.ID}, Delivered: len(hits) > 0,
+		}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// after 1m0s: base level -2.05
+	// after 24h0m0s: base level -4.99
+	// after 720h0m0s: forgotten
+}

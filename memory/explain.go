@@ -59,12 +59,18 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 		return x
 	}
 	f := &sc.found[i]
-	x.Rank, x.Returned, x.Score, x.Parts = i+1, i < q.k, f.score, s.parts(q, f)
+	x.Rank, x.Returned, x.Score, x.Parts = i+1, i < q.k && !q.below(f), f.score, s.parts(q, f)
 	x.Reason = fmt.Sprintf("rank %d of %d", x.Rank, x.Of)
-	if !x.Returned {
+	if i >= q.k {
 		x.Reason += fmt.Sprintf(", beyond the first %d", q.k)
 	}
 	switch {
+	case q.below(f):
+		x.Reason += fmt.Sprintf(": its activation %.2f is below the threshold %.2f", f.score, q.model.threshold)
+	case q.model != nil:
+		p := &x.Parts
+		x.Reason += fmt.Sprintf(": activation %.2f = base level %.2f + spreading %.2f + mismatch %.2f + noise %.2f",
+			p.Activation, p.BaseLevel, p.Spreading, p.Mismatch, p.Noise)
 	case q.all:
 		x.Reason += ": there is no text, so effectiveness and recency count"
 	case f.near:

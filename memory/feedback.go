@@ -115,7 +115,7 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	if err != nil {
 		return err
 	}
-	changes := sh.effects(f, now)
+	changes := sh.effects(f, now, b.o.uses())
 	ops := append(make([]store.Op, 0, 1+len(changes)), store.Op{Key: marker, Value: value})
 	if ops, err = sh.encodeCounts(ops, changes...); err != nil {
 		return err
@@ -135,7 +135,7 @@ type saying struct {
 
 // effects returns the new counters of the records that the feedback is about.
 // Those of one feedback lie side by side in memory.
-func (sh *shard) effects(f *Feedback, now time.Time) []change {
+func (sh *shard) effects(f *Feedback, now time.Time, keep int) []change {
 	var few [8]saying
 	said, known := sh.said(few[:0], f)
 	hash := hashSituation(f.Situation)
@@ -149,7 +149,7 @@ func (sh *shard) effects(f *Feedback, now time.Time) []change {
 		situations = append(situations, n.Situations...)
 		n.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
 		situations = situations[:len(situations)+1]
-		n.take(s.effect, hash, now)
+		n.take(s.effect, hash, now, keep)
 		changes = append(changes, change{s.entry, n})
 	}
 	return changes

@@ -192,7 +192,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	if r.Source.Origin == Derived {
 		receipt.Disposition = Strengthened
 		c.Helped++
-		c.used(r.Known)
+		c.used(r.Known, b.o.uses())
 	}
 	ops, err := sh.encodeCounts(nil, change{e, c})
 	if err != nil {

@@ -24,6 +24,8 @@ type Options struct {
 	// HalfLife is the time in which the recency of a record halves. 0:
 	// DefaultHalfLife. Negative is an error.
 	HalfLife time.Duration
+	// Policy says how what a query finds is ranked. Nil: Weighted{}.
+	Policy Policy
 	// Sanitizer takes secrets out of every text before it is kept. Nil: the
 	// zero Sanitizer.
 	Sanitizer *redact.Sanitizer
@@ -52,5 +54,9 @@ func (o *Options) fill() error {
 	if o.Cache < 0 {
 		errs = append(errs, fmt.Errorf("memory: Cache %d is negative", o.Cache))
 	}
+	if o.Policy == nil {
+		o.Policy = Weighted{}
+	}
+	errs = append(errs, o.Policy.check())
 	return errors.Join(errs...)
 }

@@ -60,23 +60,34 @@ type Parts struct {
 	// Recency is 2^(-age/half-life), age being the time since the last use,
 	// or since At if it was never used. A date ahead has 1.
 	Recency float64
-	// BaseLevel is ACT-R's optimized base-level activation ln(n/(1-d)) -
-	// d·ln(L), where n is one more than helped, L the seconds since the
-	// record was made, at least one, and d = 0.5 (Anderson and Lebiere 1998).
-	// It is reported, and not part of the score.
+	// BaseLevel is ACT-R's base-level activation ln Σ t^-d over the uses, t
+	// being their ages in seconds, of which none counts below 0.05, the making
+	// of the record included, and d = 0.5 or that of the policy. The last ten
+	// uses are exact (Petrov 2006), unless the policy asks for another form.
+	// Under Weighted it is reported, and not part of the score.
 	BaseLevel float64
 	// Spreading is the activation that a record linked with Query.Context
-	// receives: the mean over the Context of 1/fan, fan being the number of
-	// links of that record (Anderson and Lebiere 1998). It is reported, and
-	// not part of the score.
+	// receives. Under Weighted it is the mean over the Context of 1/fan, fan
+	// being the number of links of that record, is reported, and not part of
+	// the score.
 	Spreading float64
+	// Mismatch, Noise, Activation, Latency and Probability are 0 under
+	// Weighted. Activation is BaseLevel + Spreading + Mismatch + Noise, the
+	// score. Latency is the seconds that its retrieval takes by ACT-R, and
+	// Probability how likely its activation before noise comes out above the
+	// threshold.
+	Mismatch    float64
+	Noise       float64
+	Activation  float64
+	Latency     float64
+	Probability float64
 	// Near says that Relevance is at least 0.8 of the best of the query, so
-	// that Effectiveness and Recency count.
+	// that Effectiveness and Recency count. Never under ACTR.
 	Near bool
 }
 
 // ThreadHit is a conversation that was found. Hits are its three best, best
-// first. Score is in [0,1].
+// first. Score is in [0,1], or an activation under [ACTR].
 type ThreadHit struct {
 	Thread string
 	Score  float64

@@ -30,6 +30,8 @@ type query struct {
 	rate      float64 // 1 / the half-life in microseconds
 	situation uint64
 	context   []idKey
+	model     *model // nil: Weighted
+	draws     uint64 // seed of the noise of the model
 }
 
 // scratch is memory that recalls use again.
@@ -59,7 +61,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	*p = query{
 		k: cmp.Or(q.K, defaultK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
 		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		situation: hashSituation(q.Situation), context: p.context[:0],
+		situation: hashSituation(q.Situation), context: p.context[:0], model: s.b.model,
 	}
 	if p.at = q.At.UnixMicro(); q.At.IsZero() {
 		p.at = s.b.now().UnixMicro()
@@ -77,6 +79,9 @@ func (s Space) query(q *Query, sc *scratch) error {
 		if !slices.Contains(p.scopes, also) {
 			p.scopes = append(p.scopes, also)
 		}
+	}
+	if p.model != nil && p.model.Noise > 0 {
+		p.draws = p.model.drawsOf(s.scope, q.Text, p.at, p.context)
 	}
 	sc.terms = text.Append(sc.terms[:0], q.Text)
 	p.text = sc.terms
@@ -134,6 +139,10 @@ func (s Space) find(sc *scratch, n int) {
 		if sh := s.b.shard(scope); sh != nil {
 			sh.find(sc, n)
 		}
+	}
+	if q.model != nil {
+		q.activate(sc.found)
+		return
 	}
 	q.weigh(sc.found)
 }
@@ -232,8 +241,9 @@ func (b *Bank) release(sc *scratch) {
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	var hits []Hit
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
-		s.find(sc, sc.query.k)                                 // candidates, filters, score
-		hits, err = s.hits(ctx, sc, top(sc.found, sc.query.k)) // selection, copy
+		q := &sc.query
+		s.find(sc, q.enough())                                 // candidates, filters, score
+		hits, err = s.hits(ctx, sc, top(q.cut(sc.found), q.k)) // selection, copy
 		return err
 	})
 	if err != nil {
@@ -291,6 +301,11 @@ func (n names) next(e *entry) (ID, names) {
 func (s Space) parts(q *query, f *found) Parts {
 	if !f.near {
 		f.effectiveness, f.recency = f.tally.effectiveness(q.situation), q.recency(f)
+	}
+	if q.model != nil {
+		p := q.activation(f, q.bonds(f.sh))
+		p.Effectiveness, p.Recency = f.effectiveness, f.recency
+		return p
 	}
 	return Parts{
 		Relevance:     f.relevance,

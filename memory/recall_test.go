@@ -142,10 +142,10 @@ func TestBaseLevel(t *testing.T) {
 	s, c := space(t)
 	id := remember(t, s, pattern("go build reports an import cycle", "move the shared type down"))
 	base := func() float64 { return recall(t, s, memory.Query{})[0].Parts.BaseLevel }
-	require.InDelta(t, math.Log(2), base(), 1e-12)
+	require.InDelta(t, -0.5*math.Log(0.05), base(), 1e-12)
 	used(t, s, 4, "u", id)
 	c.move(100 * time.Second)
-	require.InDelta(t, math.Log(5/0.5)-0.5*math.Log(100), base(), 1e-12)
+	require.InDelta(t, math.Log(5)-0.5*math.Log(100), base(), 1e-12)
 }
 
 func TestSpreading(t *testing.T) {

@@ -74,17 +74,6 @@ func (q *query) recency(f *found) float64 {
 	return math.Exp2(float64(last-q.at) * q.rate)
 }
 
-// baseDecay is d of ACT-R's base-level equation, its standard value.
-const baseDecay = 0.5
-
-// baseLevel is ln(n/(1-d)) - d·ln(L), in which the making of the record is a
-// use too. A record that is younger than a second counts as that old.
-func (q *query) baseLevel(f *found) float64 {
-	life := max(float64(q.at-f.known)/1e6, 1)
-	n := float64(1 + f.tally.Helped)
-	return math.Log(n / (1 - baseDecay) / math.Sqrt(life)) // the root is life^baseDecay
-}
-
 // top moves the k best to the front, in order, and returns them.
 func top(fs []found, k int) []found {
 	k = min(k, len(fs))

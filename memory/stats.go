@@ -20,9 +20,6 @@ type counts struct {
 	Earlier    []instant   `cbor:"10,keyasint,omitempty"` // the uses before LastUsed, in order
 }
 
-// maxUses is how many times of use a record keeps, LastUsed included.
-const maxUses = 10
-
 // instant is a time in microseconds since 1970, 0 for none.
 type instant int64
 
@@ -67,7 +64,7 @@ func (c *counts) valid() bool {
 		}
 	}
 	return c.Helped >= 0 && c.Quiet >= 0 && c.Failed >= c.Quiet && c.Misled >= 0 && c.Exposed >= 0 &&
-		len(c.Situations) <= maxSituations && len(c.Earlier) < maxUses
+		len(c.Situations) <= maxSituations && len(c.Earlier) < maxExact
 }
 
 // zero reports whether c says nothing. A nil one does not.
@@ -93,14 +90,15 @@ const (
 )
 
 // after returns the counters after the effect, in the situation with the hash.
-func (c *counts) after(e effect, hash uint64, now time.Time) *counts {
+func (c *counts) after(e effect, hash uint64, now time.Time, keep int) *counts {
 	n := c.clone()
-	n.take(e, hash, now)
+	n.take(e, hash, now, keep)
 	return n
 }
 
-// take adds the effect to counters that nobody can see yet.
-func (c *counts) take(e effect, hash uint64, now time.Time) {
+// take adds the effect to counters that nobody can see yet. So many times of
+// use are kept.
+func (c *counts) take(e effect, hash uint64, now time.Time, keep int) {
 	c.Exposed++
 	s := &situation{}
 	if hash != 0 {
@@ -110,7 +108,7 @@ func (c *counts) take(e effect, hash uint64, now time.Time) {
 	case helped:
 		c.Helped++
 		s.Helped++
-		c.used(now)
+		c.used(now, keep)
 	case failed:
 		c.Failed++
 		s.Failed++
@@ -125,18 +123,18 @@ func (c *counts) take(e effect, hash uint64, now time.Time) {
 	}
 }
 
-func (c *counts) used(now time.Time) {
-	c.setUses(instantOf(now))
+func (c *counts) used(now time.Time, keep int) {
+	c.setUses(keep, instantOf(now))
 	c.Archived = false
 }
 
 // setUses adds times of use, of which the latest are kept.
-func (c *counts) setUses(more ...instant) {
+func (c *counts) setUses(keep int, more ...instant) {
 	all := make([]instant, 0, len(c.Earlier)+1+len(more))
 	all = append(append(append(all, c.Earlier...), c.LastUsed), more...)
 	all = slices.DeleteFunc(all, func(i instant) bool { return i == 0 })
 	slices.Sort(all)
-	if all = all[max(0, len(all)-maxUses):]; len(all) == 0 {
+	if all = all[max(0, len(all)-keep):]; len(all) == 0 {
 		return
 	}
 	last := len(all) - 1
@@ -167,7 +165,7 @@ func (c *counts) sum(o *counts) *counts {
 	n.Misled += o.Misled
 	n.Exposed += o.Exposed
 	n.Quiet += o.Quiet
-	n.setUses(append(slices.Clip(o.Earlier), o.LastUsed)...)
+	n.setUses(max(defaultUses, 1+len(n.Earlier), 1+len(o.Earlier)), append(slices.Clip(o.Earlier), o.LastUsed)...)
 	n.Said = max(n.Said, o.Said)
 	n.Archived = n.Archived && o.Archived
 	for _, s := range o.Situations {

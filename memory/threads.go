@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"unique"
+
+	"github.com/arc-learn/arc/internal/actr"
 )
 
 // threadHits is how many records of a thread count, and furtherWeight what
@@ -17,22 +19,22 @@ const (
 
 // RecallThreads returns the threads that match the query, best first: the
 // Query's K is the largest number of threads. Score is that of the best record
-// plus 0.3 times those of the next two, divided by 1.6. Records without a
-// Thread are left out; threads of the same name in different scopes are
-// different.
+// plus 0.3 times those of the next two, divided by 1.6; under [ACTR] it is ln
+// Σ e^A over the three. Records without a Thread are left out; threads of the
+// same name in different scopes are different.
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
 		s.find(sc, 0)
-		fs := slices.DeleteFunc(sc.found, func(f found) bool { return name(f.thread) == "" })
+		fs := slices.DeleteFunc(sc.query.cut(sc.found), func(f found) bool { return name(f.thread) == "" })
 		slices.SortFunc(fs, func(a, b found) int { return better(&a, &b) })
-		for _, t := range groupThreads(fs, sc.query.k) {
+		for _, t := range groupThreads(fs, &sc.query) {
 			best, err := s.hits(ctx, sc, t.best)
 			if err != nil {
 				return err
 			}
 			if len(best) > 0 {
-				hits = append(hits, ThreadHit{Thread: name(t.best[0].thread), Score: t.score(), Hits: best})
+				hits = append(hits, ThreadHit{Thread: name(t.best[0].thread), Score: t.score, Hits: best})
 			}
 		}
 		return nil
@@ -44,22 +46,29 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 }
 
 // thread is what was found of a thread: its best records, best first.
-type thread struct{ best []found }
+type thread struct {
+	best  []found
+	score float64
+}
 
-func (t *thread) score() float64 {
-	sum := 0.0
-	for i, f := range t.best {
-		if i == 0 {
-			sum = f.score
-			continue
+// together is the score of a thread.
+func (q *query) together(best []found) float64 {
+	if q.model != nil {
+		var as [threadHits]float64
+		for i := range best {
+			as[i] = best[i].score
 		}
+		return actr.BlendedActivation(as[:len(best)])
+	}
+	sum := best[0].score
+	for _, f := range best[1:] {
 		sum += furtherWeight * f.score
 	}
 	return sum / (1 + furtherWeight*(threadHits-1))
 }
 
-// groupThreads returns the k best threads of fs, which is best first.
-func groupThreads(fs []found, k int) []*thread {
+// groupThreads returns the best threads of fs, which is best first.
+func groupThreads(fs []found, q *query) []*thread {
 	type key struct {
 		sh     *shard
 		thread unique.Handle[string]
@@ -78,7 +87,10 @@ func groupThreads(fs []found, k int) []*thread {
 			t.best = append(t.best, f)
 		}
 	}
+	for _, t := range out {
+		t.score = q.together(t.best)
+	}
 	// The sort is stable: among equals, the one with the better record.
-	slices.SortStableFunc(out, func(a, b *thread) int { return cmp.Compare(b.score(), a.score()) })
-	return out[:min(k, len(out))]
+	slices.SortStableFunc(out, func(a, b *thread) int { return cmp.Compare(b.score, a.score) })
+	return out[:min(q.k, len(out))]
 }

@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/actr"
+)
+
+// activate scores what was found by its activation.
+func (q *query) activate(fs []found) {
+	var b *bonds
+	for i := range fs {
+		f := &fs[i]
+		if b == nil || b.sh != f.sh {
+			b = q.bonds(f.sh)
+		}
+		f.score = q.activation(f, b).Activation
+	}
+}
+
+// enough is how many of the best by relevance have to be looked at; 0: all.
+func (q *query) enough() int {
+	if q.model != nil {
+		return 0
+	}
+	return q.k
+}
+
+// below reports whether f is below the threshold.
+func (q *query) below(f *found) bool {
+	return q.model != nil && q.model.Threshold != nil && f.score < q.model.threshold
+}
+
+// cut leaves what is not below the threshold.
+func (q *query) cut(fs []found) []found {
+	if q.model == nil || q.model.Threshold == nil {
+		return fs
+	}
+	return slices.DeleteFunc(fs, func(f found) bool { return q.below(&f) })
+}
+
+// activation is the part of a score that ACT-R's equations give.
+func (q *query) activation(f *found, b *bonds) Parts {
+	m := q.model
+	p := Parts{Relevance: f.relevance, BaseLevel: q.baseLevel(f)}
+	p.Spreading = b.spread(m, f.entry)
+	if !q.all && m.MismatchPenalty > 0 {
+		p.Mismatch = actr.Mismatch(m.MismatchPenalty, f.relevance-1)
+	}
+	p.Activation = p.BaseLevel + p.Spreading + p.Mismatch
+	p.Probability = actr.Probability(p.Activation, m.threshold, m.Noise)
+	if m.Noise > 0 {
+		var buf [64]byte
+		p.Noise = actr.Noise(m.Noise, q.draws, string(f.appendName(buf[:0])))
+		p.Activation += p.Noise
+	}
+	p.Latency = actr.Latency(m.LatencyFactor, p.Activation)
+	return p
+}
+
+// drawsOf is the seed of the noise of a query.
+func (m *model) drawsOf(s Scope, text string, at int64, context []idKey) uint64 {
+	buf := binary.BigEndian.AppendUint64(nil, uint64(at))
+	for _, k := range context {
+		buf = append(buf, k[:]...)
+	}
+	buf = append(append(append(buf, s...), 0), text...)
+	return actr.Draw(m.seed, string(buf))
+}
+
+// baseLevel is B as of the query. Uses after that do not count, as far as their
+// times are known.
+func (q *query) baseLevel(f *found) float64 {
+	form, d := HybridBase, float64(baseDecay)
+	if q.model != nil {
+		form, d = q.model.BaseLevel, q.model.Decay
+	}
+	c := f.tally
+	n, life := 1+c.Helped, seconds(q.at-f.known)
+	switch form {
+	case NoBase:
+		return 0
+	case OptimizedBase:
+		return actr.Optimized(n, life, d)
+	}
+	var few [defaultUses]float64
+	ages := few[:0]
+	add := func(at int64) {
+		switch {
+		case at > q.at:
+			n--
+		case form == ExactBase || len(ages) < defaultUses:
+			ages = append(ages, seconds(q.at-at))
+		}
+	}
+	if c.LastUsed != 0 {
+		add(int64(c.LastUsed))
+		for _, at := range slices.Backward(c.Earlier) {
+			add(int64(at))
+		}
+	}
+	n = max(n, 1)
+	if len(ages) == n-1 && (form == ExactBase || n <= defaultUses) {
+		ages = append(ages, life)
+	}
+	return actr.Hybrid(ages, n, life, d)
+}
+
+// seconds are those of an age in microseconds.
+func seconds(us int64) float64 { return max(float64(us)/1e6, actr.MinAge) }
+
+// bonds are the records of the context, as a shard has them.
+type bonds struct {
+	sh      *shard
+	sources []source
+}
+
+// source is a record of the context.
+type source struct {
+	key  idKey
+	of   *entry // nil: the shard has none
+	refs int    // its links, in either direction
+}
+
+func (q *query) bonds(sh *shard) *bonds {
+	b := &bonds{sh: sh, sources: make([]source, len(q.context))}
+	for i, k := range q.context {
+		s := source{key: k, of: sh.ids.find(&sh.entries, k), refs: sh.fanOf(k)}
+		if s.of != nil {
+			s.key, s.refs = s.of.id, sh.fanOf(s.of.id)
+			if s.of.more != nil {
+				for _, former := range s.of.more.former {
+					s.refs += sh.fanOf(former)
+				}
+			}
+		}
+		b.sources[i] = s
+	}
+	return b
+}
+
+// spread is the activation that e receives from the sources.
+func (b *bonds) spread(m *model, e *entry) float64 {
+	if len(b.sources) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for i := range b.sources {
+		s := &b.sources[i]
+		if s.key == e.id {
+			continue
+		}
+		held := 0
+		for _, l := range e.links() {
+			if k := keyOf(l.To); k == s.key || s.of != nil && s.of.is(k) {
+				held++
+			}
+		}
+		if s.of != nil {
+			for _, l := range s.of.links() {
+				if e.is(keyOf(l.To)) {
+					held++
+				}
+			}
+		}
+		sum += actr.Association(m.MaxAssociation, s.refs, held, false)
+	}
+	return m.SourceActivation * sum / float64(len(b.sources))
+}

@@ -1,0 +1,175 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/arc-learn/arc/internal/actr"
+)
+
+// Policy says how what a query finds is ranked: [Weighted], the default, or
+// [ACTR]. Both are values; there are no others.
+type Policy interface {
+	// check returns what is wrong with the parameters, all at once.
+	check() error
+}
+
+var (
+	_ Policy = Weighted{}
+	_ Policy = ACTR{}
+)
+
+// Weighted ranks by 0.5·relevance + 0.3·effectiveness + 0.2·recency, behind a
+// gate of relevance; see the package comment.
+type Weighted struct{}
+
+func (Weighted) check() error { return nil }
+
+// ACTR ranks by the activation that ACT-R's declarative memory has (Anderson
+// and Lebiere 1998; the ACT-R 7 reference manual):
+//
+//	A = B + Σ (W/n)·S + P + noise
+//
+// B is the base level: how often and how lately the record helped, its making
+// being the first use. S is how strongly each of the n records in
+// Query.Context is bound to it, by links in either direction: MaxAssociation
+// less the logarithm of the fan, which is one more than the links of that
+// record, over those of them that lead to this one; not below 0. A record is no
+// source for itself. P is what partial matching takes from what the text does
+// not match in full: MismatchPenalty·(relevance - 1), and nothing without a
+// text. The noise is logistic.
+//
+// Hit.Score is A, in natural logarithms of odds: it may be negative. Everything
+// that the query finds is scored, where Weighted looks only at what is near the
+// best, so a recall takes time in proportion to the matches. Effectiveness does
+// not enter: what misled fades only.
+//
+// The zero value is ready. Fields that are out of range are an error of Open.
+type ACTR struct {
+	// Decay is d, with which a use fades as t^-d, t in seconds. Above 0 and
+	// below 1; 0: 0.5. (:bll)
+	Decay float64
+	// BaseLevel says how B is computed.
+	BaseLevel BaseLevel
+	// Threshold cuts off what is less active. Nil: nothing. (:rt)
+	Threshold *float64
+	// LatencyFactor is F: a retrieval takes F·e^-A seconds. 0: 1. (:lf)
+	LatencyFactor float64
+	// SourceActivation is W, which the records in Query.Context share. 0: 1.
+	SourceActivation float64
+	// MaxAssociation is S. 0: 1.6, as in the model of the fan effect. (:mas)
+	MaxAssociation float64
+	// MismatchPenalty is what a relevance of 0 would cost. 0: 16, with which a
+	// fifth of relevance weighs as much as 25 times the uses or 600 times
+	// the age. Negative: nothing, so that relevance only selects. (:mp)
+	MismatchPenalty float64
+	// Noise is s, the scale of the noise, whose variance is π²s²/3. 0: none.
+	// Draws depend on Options.Seed, the scope, text, time and context of the
+	// query, and the record: the same recall repeats, and another record does
+	// not change it. (:ans)
+	Noise float64
+	// Temperature is that of [Space.Blend]. 0: √2·Noise, or 1 without noise.
+	// (:tmp)
+	Temperature float64
+}
+
+// BaseLevel is a form of ACT-R's base-level equation.
+type BaseLevel string
+
+// The forms. A record keeps the last ten times at which it helped, or the last
+// 256 in a Bank whose policy asks for ExactBase.
+const (
+	// HybridBase has the last ten uses exact and spreads the others evenly
+	// between those and the making of the record (Petrov 2006).
+	HybridBase BaseLevel = ""
+	// ExactBase is ln Σ t^-d over all uses. Where there were more than are
+	// kept, the others are spread evenly as in HybridBase.
+	ExactBase BaseLevel = "exact"
+	// OptimizedBase is ln(n/(1-d)) - d·ln(L), which needs no times: n uses in
+	// the L seconds since the record was made.
+	OptimizedBase BaseLevel = "optimized"
+	// NoBase is 0: all records are as active as one another.
+	NoBase BaseLevel = "none"
+)
+
+const (
+	baseDecay        = 0.5
+	defaultS         = 1.6
+	defaultPenalty   = 16
+	maxExact         = 256
+	defaultUses      = 10
+	noThreshold      = -math.MaxFloat64
+	plainTemperature = 1
+)
+
+func (a ACTR) check() error {
+	var errs []error
+	bad := func(field string, v float64, want string) {
+		errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not %s", field, v, want))
+	}
+	if !(a.Decay >= 0 && a.Decay < 1) {
+		bad("Decay", a.Decay, "in [0,1)")
+	}
+	switch a.BaseLevel {
+	case HybridBase, ExactBase, OptimizedBase, NoBase:
+	default:
+		errs = append(errs, fmt.Errorf("memory: ACTR.BaseLevel is %.32q", string(a.BaseLevel)))
+	}
+	if a.Threshold != nil && !finite(*a.Threshold) {
+		bad("Threshold", *a.Threshold, "finite")
+	}
+	if !finite(a.MismatchPenalty) {
+		bad("MismatchPenalty", a.MismatchPenalty, "finite")
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{
+		{"LatencyFactor", a.LatencyFactor}, {"SourceActivation", a.SourceActivation}, {"MaxAssociation", a.MaxAssociation},
+		{"Noise", a.Noise}, {"Temperature", a.Temperature},
+	} {
+		if !(f.v >= 0 && finite(f.v)) {
+			bad(f.name, f.v, "finite and at least 0")
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// model is an ACTR with its defaults filled in.
+type model struct {
+	ACTR
+	threshold float64
+	seed      uint64
+}
+
+func newModel(a ACTR, seed uint64) *model {
+	m := &model{ACTR: a, threshold: noThreshold, seed: seed}
+	if a.Threshold != nil {
+		m.threshold = *a.Threshold
+	}
+	or := func(v *float64, fallback float64) {
+		if *v == 0 {
+			*v = fallback
+		}
+	}
+	or(&m.Decay, baseDecay)
+	or(&m.LatencyFactor, 1)
+	or(&m.SourceActivation, 1)
+	or(&m.MaxAssociation, defaultS)
+	or(&m.MismatchPenalty, defaultPenalty)
+	m.MismatchPenalty = max(m.MismatchPenalty, 0)
+	or(&m.Temperature, actr.BlendTemperature(m.Noise))
+	or(&m.Temperature, plainTemperature)
+	return m
+}
+
+// uses is how many times of use a record keeps.
+func (o *Options) uses() int {
+	if a, ok := o.Policy.(ACTR); ok && a.BaseLevel == ExactBase {
+		return maxExact
+	}
+	return defaultUses
+}

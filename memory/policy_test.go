@@ -1,0 +1,351 @@
+package memory_test
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/internal/actr"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+var pairedRuns = flag.Int("paired.runs", 60, "subjects of the paired-associate experiment")
+
+// ranked returns a space of a new Bank with a policy.
+func ranked(t tb, p memory.Policy, seed uint64) (memory.Space, *clock) {
+	t.Helper()
+	c := newClock()
+	st := store.NewMem()
+	b, err := memory.Open(context.Background(), st, &memory.Options{Now: c.now, Seed: seed, Policy: p})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, b.Close())
+		require.NoError(t, st.Close())
+	})
+	return b.In("acme/user-42"), c
+}
+
+// The fan experiment (Anderson 1974) as ACT-R's tutorial models it, unit 5:
+// persons and places are facts, and what was studied is linked to one of each.
+// All 18 cells come out to the millisecond.
+func TestFanExperiment(t *testing.T) {
+	t.Parallel()
+	var f struct {
+		Study  [][2]string `json:"study_set"`
+		Probes struct{ Target, Foil [][2]string }
+		Cases  []struct {
+			Name string
+			Want struct {
+				RT float64 `json:"rt_published_model"`
+			}
+		}
+	}
+	read(t, "../internal/actr/testdata/actr-fan.json", &f)
+	s, _ := ranked(t, memory.ACTR{
+		BaseLevel: memory.NoBase, LatencyFactor: .63, MaxAssociation: 1.6, MismatchPenalty: -1, Threshold: new(0.0),
+	}, 1)
+	concepts := map[string]memory.ID{}
+	concept := func(word string) memory.Link {
+		if concepts[word] == "" {
+			concepts[word] = remember(t, s, memory.Draft{Kind: memory.Fact, Content: word})
+		}
+		return memory.Link{To: concepts[word], Rel: "about"}
+	}
+	for _, p := range f.Study {
+		remember(t, s, memory.Draft{
+			Kind: memory.Episode, Content: p[0] + " " + p[1], Links: []memory.Link{concept(p[0]), concept(p[1])},
+		})
+	}
+	// A probe puts both words in mind, and retrieves by one of them.
+	retrieve := func(probe [2]string, cue string) (string, float64) {
+		hits := recall(t, s, memory.Query{
+			Text: cue, K: 1, Kinds: []memory.Kind{memory.Episode}, Context: []memory.ID{concepts[probe[0]], concepts[probe[1]]},
+		})
+		require.Len(t, hits, 1)
+		return hits[0].Record.Content, math.Round(hits[0].Parts.Latency*1000) / 1000
+	}
+	probes := slices.Concat(f.Probes.Target, f.Probes.Foil)
+	require.Len(t, probes, len(f.Cases))
+	for i, probe := range probes {
+		byPerson, a := retrieve(probe, probe[0])
+		byPlace, b := retrieve(probe, probe[1])
+		studied := i < len(f.Probes.Target)
+		require.Equal(t, studied, byPerson == probe[0]+" "+probe[1])
+		require.Equal(t, studied, byPlace == probe[0]+" "+probe[1])
+		const encode, respond = .585, .26
+		require.InDelta(t, f.Cases[i].Want.RT, encode+(a+b)/2+respond, .001, f.Cases[i].Name)
+	}
+}
+
+// Paired associates (Anderson 1981) as ACT-R's tutorial models them, unit 4:
+// 20 pairs in eight blocks, each learned by being presented, and by being
+// recalled.
+func TestPairedAssociates(t *testing.T) {
+	t.Parallel()
+	var f struct {
+		Cases []struct {
+			Want struct {
+				Accuracy float64 `json:"accuracy_published_model"`
+				Latency  float64 `json:"latency_published_model_s"`
+			}
+		}
+	}
+	read(t, "../internal/actr/testdata/actr-paired.json", &f)
+	var accuracy, latency [8]float64
+	for run := range *pairedRuns {
+		paired(t, uint64(run+1), &accuracy, &latency)
+	}
+	wrong, late := 0.0, 0.0
+	for b, c := range f.Cases {
+		if accuracy[b] > 0 {
+			latency[b] /= accuracy[b]
+			late += math.Pow(latency[b]-c.Want.Latency, 2) / 7
+		}
+		accuracy[b] /= float64(20 * *pairedRuns)
+		wrong += math.Pow(accuracy[b]-c.Want.Accuracy, 2) / 8
+	}
+	t.Logf("accuracy %.3f, RMS %.4f; latency %.3f, RMS %.3f", accuracy, math.Sqrt(wrong), latency, math.Sqrt(late))
+	require.Less(t, math.Sqrt(wrong), .02)
+	require.Less(t, math.Sqrt(late), .06)
+}
+
+// paired is one subject. It counts what was recalled, and adds up how long the
+// answers took.
+func paired(t *testing.T, seed uint64, recalled, took *[8]float64) {
+	s, c := ranked(t, memory.ACTR{
+		BaseLevel: memory.OptimizedBase, LatencyFactor: .4, Noise: .5, Threshold: new(-2.0), MismatchPenalty: -1,
+	}, seed)
+	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var known [20]memory.ID
+	for block := range 8 {
+		for _, pair := range rng.Perm(len(known)) {
+			start := c.now()
+			at := func(s float64) { c.move(start.Add(seconds(s)).Sub(c.now())) }
+			at(.185)
+			if hits := recall(t, s, memory.Query{Text: fmt.Sprintf("stimulus%d", pair), K: 1}); len(hits) > 0 {
+				retrieval := hits[0].Parts.Latency
+				recalled[block]++
+				took[block] += .185 + retrieval + .05 + .313 // with the motor system's share
+				at(.185 + min(retrieval, 4.9))
+				used(t, s, 1, fmt.Sprint("recalled", block, pair), hits[0].Record.ID)
+			}
+			at(5.185)
+			if known[pair] == "" {
+				known[pair] = remember(t, s, memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("stimulus%d goes with %d", pair, pair%10)})
+			} else {
+				used(t, s, 1, fmt.Sprint("presented", block, pair), known[pair])
+			}
+			at(10)
+		}
+	}
+}
+
+// Whatever the history of a record, its base level is that of the equations.
+func TestBaseLevelForms(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		form := rapid.SampledFrom([]memory.BaseLevel{
+			memory.HybridBase, memory.ExactBase, memory.OptimizedBase, memory.NoBase,
+		}).Draw(t, "form")
+		s, c := ranked(t, memory.ACTR{BaseLevel: form, Decay: .4}, 1)
+		id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "water boils"})
+		uses := []time.Time{c.now()}
+		for i, wait := range rapid.SliceOfN(rapid.IntRange(0, 1e6), 0, 25).Draw(t, "waits") {
+			c.move(time.Duration(wait) * time.Second)
+			used(t, s, 1, fmt.Sprint(i), id)
+			uses = append(uses, c.now())
+		}
+		c.move(time.Duration(rapid.IntRange(0, 1e6).Draw(t, "wait")) * time.Second)
+		var ages []float64 // the most recent first
+		for _, u := range slices.Backward(uses) {
+			ages = append(ages, c.now().Sub(u).Seconds())
+		}
+		n, life := len(ages), ages[len(ages)-1]
+		want := map[memory.BaseLevel]float64{
+			memory.ExactBase:     actr.Exact(ages, .4),
+			memory.HybridBase:    actr.Hybrid(ages[:min(n, 10)], n, life, .4),
+			memory.OptimizedBase: actr.Optimized(n, life, .4),
+		}[form]
+		h := recall(t, s, memory.Query{Text: "water"})[0]
+		require.InDelta(t, want, h.Parts.BaseLevel, 1e-9)
+		require.Equal(t, h.Parts.BaseLevel+h.Parts.Spreading+h.Parts.Mismatch+h.Parts.Noise, h.Parts.Activation)
+		require.Equal(t, h.Parts.Activation, h.Score)
+	})
+}
+
+func TestUsesSurviveAndMerge(t *testing.T) {
+	t.Parallel()
+	c, st := newClock(), store.NewMem()
+	open := func() (memory.Space, func()) {
+		b, err := memory.Open(t.Context(), st, &memory.Options{Now: c.now, Seed: 1})
+		require.NoError(t, err)
+		return b.In("acme/user-42"), func() { require.NoError(t, b.Close()) }
+	}
+	s, done := open()
+	id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "water boils"})
+	for i := range 14 {
+		c.move(time.Duration(i) * time.Hour)
+		used(t, s, 1, fmt.Sprint(i), id)
+	}
+	before := recall(t, s, memory.Query{Text: "water"})[0].Parts.BaseLevel
+	done()
+	s, done = open()
+	defer done()
+	require.Equal(t, before, recall(t, s, memory.Query{Text: "water"})[0].Parts.BaseLevel)
+	// As of an earlier time, later uses do not count, as far as they are known.
+	earlier := recall(t, s, memory.Query{Text: "water", At: c.now().Add(-30 * time.Minute)})[0].Parts.BaseLevel
+	require.Less(t, earlier, before)
+}
+
+// The policy scores all that the query finds, so its best are the best of all.
+func TestActivationRanksAllMatches(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		policy := memory.ACTR{
+			MismatchPenalty: rapid.SampledFrom([]float64{-1, .5, 4, 16}).Draw(t, "penalty"),
+			Noise:           rapid.SampledFrom([]float64{0, .25}).Draw(t, "noise"),
+		}
+		s, c := ranked(t, policy, 1)
+		var all []memory.ID
+		for i := range rapid.IntRange(1, 20).Draw(t, "records") {
+			content := fmt.Sprintf("water r%d", i)
+			for range rapid.IntRange(0, 30).Draw(t, "words") {
+				content += " filler"
+			}
+			d := memory.Draft{Kind: memory.Episode, Content: content}
+			if i > 0 && rapid.Bool().Draw(t, "linked") {
+				d.Links = []memory.Link{{To: all[0]}}
+			}
+			all = append(all, remember(t, s, d))
+			c.move(time.Hour)
+			if rapid.Bool().Draw(t, "used") {
+				used(t, s, rapid.IntRange(1, 12).Draw(t, "times"), fmt.Sprint(i), all[i])
+			}
+		}
+		q := memory.Query{Text: "water", K: len(all), Context: all[:1]}
+		hits := recall(t, s, q)
+		require.Len(t, hits, len(all))
+		for _, h := range hits {
+			p := h.Parts
+			require.InDelta(t, max(policy.MismatchPenalty, 0)*(p.Relevance-1), p.Mismatch, 1e-9)
+			require.InDelta(t, p.BaseLevel+p.Spreading+p.Mismatch+p.Noise, h.Score, 1e-9)
+			require.InDelta(t, math.Exp(-h.Score), p.Latency, 1e-9*p.Latency)
+		}
+		require.True(t, slices.IsSortedFunc(hits, func(a, b memory.Hit) int { return cmp.Compare(b.Score, a.Score) }))
+		k := rapid.IntRange(1, len(all)).Draw(t, "k")
+		q.K = k
+		require.Equal(t, hits[:k], recall(t, s, q), "fewer are the first of all, and the noise repeats")
+	})
+}
+
+func TestThresholdAndNoise(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	policy := memory.ACTR{BaseLevel: memory.OptimizedBase, Noise: .5, Threshold: new(-3.0), MismatchPenalty: -1}
+	found, expected := 0, 0.0
+	const trials = 400
+	for seed := range uint64(trials) {
+		s, c := ranked(t, policy, seed+1)
+		id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "water boils"})
+		c.move(30 * time.Minute)
+		hits := recall(t, s, memory.Query{Text: "water"})
+		found += len(hits)
+		x, err := s.Explain(ctx, memory.Query{Text: "water"}, id)
+		require.NoError(t, err)
+		require.Equal(t, len(hits) == 1, x.Returned)
+		require.Equal(t, x.Returned, x.Score >= -3)
+		expected += x.Parts.Probability / trials
+		if x.Returned {
+			require.Contains(t, x.Reason, "activation")
+			require.Equal(t, hits[0].Parts, x.Parts)
+		} else {
+			require.Contains(t, x.Reason, "below the threshold")
+		}
+		threads, err := s.RecallThreads(ctx, memory.Query{Text: "water"})
+		require.NoError(t, err)
+		require.Empty(t, threads)
+	}
+	require.InDelta(t, expected, float64(found)/trials, .08, "as often as Probability says")
+	require.InDelta(t, actr.Probability(actr.Optimized(1, 1800, .5), -3, .5), expected, 1e-9)
+}
+
+func TestActivationOfThreads(t *testing.T) {
+	t.Parallel()
+	s, _ := ranked(t, memory.ACTR{}, 1)
+	for i, thread := range []string{"a", "a", "b"} {
+		remember(t, s, memory.Draft{Kind: memory.Episode, Content: fmt.Sprintf("water n%d", i), Thread: thread})
+	}
+	hits, err := s.RecallThreads(t.Context(), memory.Query{Text: "water"})
+	require.NoError(t, err)
+	require.Len(t, hits, 2)
+	require.Equal(t, "a", hits[0].Thread)
+	require.InDelta(t, hits[1].Score+math.Ln2, hits[0].Score, 1e-2, "two are twice the odds of one")
+}
+
+func TestBlend(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, c := ranked(t, memory.ACTR{Temperature: 1}, 1)
+	values := map[memory.ID]float64{}
+	for i, v := range []float64{10, 20, 60} {
+		id := remember(t, s, memory.Draft{Kind: memory.Episode, Content: fmt.Sprintf("price of water on day d%d", i)})
+		values[id] = v
+		c.move(day)
+	}
+	remember(t, s, memory.Draft{Kind: memory.Episode, Content: "water without a price"})
+	value := func(r memory.Record) (float64, bool) { v, ok := values[r.ID]; return v, ok }
+	got, err := s.Blend(ctx, memory.Query{Text: "price of water"}, value)
+	require.NoError(t, err)
+	var as, vs []float64
+	for _, h := range recall(t, s, memory.Query{Text: "price of water"}) {
+		if v, ok := values[h.Record.ID]; ok {
+			as, vs = append(as, h.Score), append(vs, v)
+		}
+	}
+	require.Equal(t, 3, got.Of)
+	require.InDelta(t, actr.Mean(actr.Softmax(as, 1), vs), got.Value, 1e-9)
+	require.InDelta(t, actr.BlendedActivation(as), got.Activation, 1e-9)
+	require.InDelta(t, math.Exp(-got.Activation), got.Latency, 1e-9*got.Latency)
+	require.Greater(t, got.Value, 30.0, "the latest count most")
+
+	got, err = s.Blend(ctx, memory.Query{Text: "price"}, func(memory.Record) (float64, bool) { return 0, false })
+	require.NoError(t, err)
+	require.Equal(t, memory.Blended{}, got)
+	_, err = s.Blend(ctx, memory.Query{Text: "price"}, func(memory.Record) (float64, bool) { panic("no") })
+	require.ErrorContains(t, err, "panic: no")
+	plain, _ := space(t)
+	_, err = plain.Blend(ctx, memory.Query{}, value)
+	require.ErrorIs(t, err, memory.ErrPolicy)
+	high, _ := ranked(t, memory.ACTR{Threshold: new(9.0)}, 1)
+	values[remember(t, high, memory.Draft{Kind: memory.Episode, Content: "price"})] = 1
+	got, err = high.Blend(ctx, memory.Query{Text: "price"}, value)
+	require.NoError(t, err)
+	require.Zero(t, got, "below the threshold")
+}
+
+func TestBadPolicy(t *testing.T) {
+	t.Parallel()
+	for _, p := range []memory.ACTR{
+		{Decay: 1}, {Decay: -.1}, {Decay: math.NaN()}, {BaseLevel: "other"}, {Threshold: new(math.NaN())}, {LatencyFactor: -1},
+		{SourceActivation: -1}, {MaxAssociation: math.Inf(1)}, {MismatchPenalty: math.NaN()}, {Noise: -1}, {Temperature: -1},
+	} {
+		_, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Policy: p})
+		require.ErrorContains(t, err, "memory: ACTR.")
+	}
+	_, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Policy: memory.ACTR{Noise: -1, Decay: 2}, HalfLife: -1})
+	for _, field := range []string{"Noise", "Decay", "HalfLife"} {
+		require.ErrorContains(t, err, field)
+	}
+	ranked(t, memory.Weighted{}, 1)
+}
