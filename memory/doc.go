@@ -20,9 +20,9 @@
 // # Score
 //
 // A hit's score is 0.5·relevance + 0.3·effectiveness + 0.2·recency, but the
-// last two count only for records whose relevance is at least 0.8 of the best
-// of the query. The others follow in order of relevance alone, so that nothing
-// unrelated wins by being fresh. [Parts] documents the formulas.
+// last two count only for records whose score by words is at least 0.8 of the
+// best of the query. The others follow in order of relevance alone, so that
+// nothing unrelated wins by being fresh. [Parts] documents the formulas.
 //
 // Options.Policy can have [ACTR] instead: the activation of ACT-R's declarative
 // memory, with base level, spreading from Query.Context, partial matching,

@@ -68,7 +68,7 @@ func ExampleSpace_Recall() {
 	}
 	// Output:
 	// "move the shared type down" trusted=true near=true
-	// "import cycles are an error in Go" trusted=false near=true
+	// "import cycles are an error in Go" trusted=false near=false
 }
 
 func ExampleSpace_Feedback() {
@@ -128,7 +128,7 @@ func ExampleSpace_Explain() {
 		}
 	}
 	// Output:
-	// true rank 1 of 1: its relevance is near the best, so effectiveness and recency count too
+	// true rank 1 of 1: its score by words is near the best, so effectiveness and recency count too
 	//   loop 0.54 found=false
 	//   import 0.46 found=true
 	// false it is quarantined, and Inject leaves those out until Trust
@@ -180,7 +180,7 @@ func ExampleACTR() {
 	bank, err := memory.Open(ctx, st, &memory.Options{
 		Now:    func() time.Time { return now },
 		Seed:   1,
-		Policy: memory.ACTR{Threshold: new(-6.0)},
+		Policy: memory.ACTR{Threshold: new(-6.0), MismatchPenalty: -1},
 	})
 	if err != nil {
 		log.Fatal(err)

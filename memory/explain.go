@@ -74,9 +74,9 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	case q.all:
 		x.Reason += ": there is no text, so effectiveness and recency count"
 	case f.near:
-		x.Reason += ": its relevance is near the best, so effectiveness and recency count too"
+		x.Reason += ": its score by words is near the best, so effectiveness and recency count too"
 	default:
-		x.Reason += fmt.Sprintf(": its relevance is below %.1f of the best, so nothing else counts", gate)
+		x.Reason += fmt.Sprintf(": its score by words is below %.1f of the best, so nothing else counts", gate)
 	}
 	return x
 }

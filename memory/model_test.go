@@ -106,10 +106,15 @@ func (m *model) learn(f memory.Feedback) {
 // check checks all hits of a query. Relevance is taken from the hits: that it
 // is right is shown where it is computed.
 func (m *model) check(t require.TestingT, q memory.Query, hits []memory.Hit) {
-	best := 0.0
+	near, far := 1.0, -1.0 // the least and the most relevance of those near the best, and of the others
 	for _, h := range hits {
-		best = max(best, h.Parts.Relevance)
+		if h.Parts.Near {
+			near = min(near, h.Parts.Relevance)
+		} else {
+			far = max(far, h.Parts.Relevance)
+		}
 	}
+	require.Greater(t, near, far)
 	seen := map[memory.ID]bool{}
 	for _, h := range hits {
 		r := m.records[h.Record.ID]
@@ -124,7 +129,7 @@ func (m *model) check(t require.TestingT, q memory.Query, hits []memory.Hit) {
 		effectiveness := (1 + float64(r.stats.Helped)) / (2 + float64(r.stats.Helped+r.stats.Misled) + unused)
 		recency := min(1, math.Exp2(-m.now.Sub(last).Hours()/(24*7)))
 		want := 0.5 * h.Parts.Relevance
-		if h.Parts.Relevance >= 0.8*best {
+		if h.Parts.Near {
 			want += 0.3*effectiveness + 0.2*recency
 		}
 		require.InDelta(t, want, h.Score, 1e-9)

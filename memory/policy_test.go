@@ -282,7 +282,7 @@ func TestThresholdAndNoise(t *testing.T) {
 
 func TestActivationOfThreads(t *testing.T) {
 	t.Parallel()
-	s, _ := ranked(t, memory.ACTR{}, 1)
+	s, _ := ranked(t, memory.ACTR{MismatchPenalty: -1}, 1)
 	for i, thread := range []string{"a", "a", "b"} {
 		remember(t, s, memory.Draft{Kind: memory.Episode, Content: fmt.Sprintf("water n%d", i), Thread: thread})
 	}

@@ -81,8 +81,9 @@ type Parts struct {
 	Activation  float64
 	Latency     float64
 	Probability float64
-	// Near says that Relevance is at least 0.8 of the best of the query, so
-	// that Effectiveness and Recency count. Never under ACTR.
+	// Near says that the score by words, of which Relevance is a steep
+	// function, is at least 0.8 of the best of the query, so that
+	// Effectiveness and Recency count. Never under ACTR.
 	Near bool
 }
 

@@ -171,7 +171,7 @@ func (sh *shard) find(sc *scratch, n int) {
 }
 
 // add resolves a slot that the index has found.
-func (sh *shard) add(sc *scratch, slot uint32, relevance float64) {
+func (sh *shard) add(sc *scratch, slot uint32, ratio, relevance float64) {
 	e := sh.entries.at(slot)
 	if e == nil {
 		return // gone
@@ -181,13 +181,13 @@ func (sh *shard) add(sc *scratch, slot uint32, relevance float64) {
 	}
 	c := e.counts()
 	if sc.query.excludes(e, c) == "" {
-		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, relevance: relevance})
+		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, ratio: ratio, relevance: relevance})
 	}
 }
 
 func (sh *shard) findAll(sc *scratch) {
 	for e := range sh.entries.all() {
-		sh.add(sc, e.slot, 0)
+		sh.add(sc, e.slot, 0, 0)
 	}
 }
 
@@ -205,7 +205,7 @@ func (sh *shard) search(sc *scratch, n int) {
 		}
 	}
 	for _, m := range sh.index.Search(&sc.index, &ask) {
-		sh.add(sc, m.Slot, m.Relevance)
+		sh.add(sc, m.Slot, m.Ratio, m.Relevance)
 	}
 }
 

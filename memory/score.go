@@ -21,7 +21,7 @@ type found struct {
 	*entry
 	sh                     *shard  // that it is of
 	tally                  *counts // as they were when it was found
-	relevance              float64
+	ratio, relevance       float64 // see internal/index
 	near                   bool
 	effectiveness, recency float64 // if near
 	score                  float64
@@ -48,14 +48,14 @@ func better(a, b *found) int {
 func (q *query) weigh(fs []found) {
 	best := 0.0
 	for i := range fs {
-		if fs[i].relevance > best { // cheaper than max, which heeds NaN
-			best = fs[i].relevance
+		if fs[i].ratio > best { // cheaper than max, which heeds NaN
+			best = fs[i].ratio
 		}
 	}
 	for i := range fs {
 		f := &fs[i]
 		f.score = relevanceWeight * f.relevance
-		if f.near = f.relevance >= gate*best; f.near {
+		if f.near = f.ratio >= gate*best; f.near {
 			f.effectiveness, f.recency = f.tally.effectiveness(q.situation), q.recency(f)
 			f.score += effectivenessWeight*f.effectiveness + recencyWeight*f.recency
 		}
