@@ -110,7 +110,8 @@ func ExampleAnalyse() {
 		events = append(events, meta.Event{Skill: "deploy", Success: i%4 == 0, TimedOut: i == 1, At: now.Add(-time.Duration(i) * time.Hour)})
 	}
 	asked := []meta.Escalation{{Kind: "merge", Target: "pr 7", At: now}, {Kind: "merge", Target: "pr 7", At: now}, {Kind: "merge", Target: "pr 7", At: now}}
-	a := meta.Analyse(now, slices.Values(events), slices.Values(asked), nil, nil)
+	none := meta.Analysis{}.Alerts
+	a := meta.Analyse(now, slices.Values(events), slices.Values(asked), none, nil)
 	for _, al := range a.Alerts {
 		fmt.Println(al.Kind+":", al.Text)
 	}

@@ -18,6 +18,12 @@
 //		fmt.Println(a.Evidence)
 //	}
 //
+// Beside the sessions stand the workers ([NewFleet] computes their health from
+// the ranking's samples), what keeps failing over a window ([Analyse] raises
+// alerts), changes that would mend it ([Proposals]: they need evidence and a
+// person's approval), and experiments ([Monitor.RecordEpisode]: what a treatment
+// such as memory adds, with an interval).
+//
 // All types are safe for concurrent use. Outcomes are in memory at once and
 // in the store with the next group of writes. A store holds one monitor, and
 // one Monitor at a time may have it open.
