@@ -18,6 +18,7 @@ type Question struct {
 	Text     string
 	Category string   // reported apart; "": only in the whole
 	Gold     []string // the names of all that answers it; empty: nothing does
+	Where    string   // whatever else the Recall has to know, such as the scope
 }
 
 // Hit is what a recall found: a record, a thread, a file, whatever the gold
@@ -28,8 +29,9 @@ type Hit struct {
 	Relevance float64 // higher is surer; compared between questions
 }
 
-// Recall returns at most k hits for a question, best first.
-type Recall func(ctx context.Context, question string, k int) ([]Hit, error)
+// Recall returns at most k hits for a question, best first. It does not look
+// at the gold.
+type Recall func(ctx context.Context, q Question, k int) ([]Hit, error)
 
 // Records recalls the records of s. They are named by name; nil: by their id.
 // With a name that several share, such as the Thread, the best counts.
@@ -37,8 +39,8 @@ func Records(s memory.Space, name func(*memory.Record) string) Recall {
 	if name == nil {
 		name = func(r *memory.Record) string { return string(r.ID) }
 	}
-	return func(ctx context.Context, question string, k int) ([]Hit, error) {
-		found, err := s.Recall(ctx, memory.Query{Text: question, K: k})
+	return func(ctx context.Context, q Question, k int) ([]Hit, error) {
+		found, err := s.Recall(ctx, memory.Query{Text: q.Text, K: k})
 		hits := make([]Hit, len(found))
 		for i := range found {
 			hits[i] = hit(name(&found[i].Record), &found[i])
@@ -50,8 +52,8 @@ func Records(s memory.Space, name func(*memory.Record) string) Recall {
 // Threads recalls the threads of s, by their name. Their text is that of the
 // records that come with them.
 func Threads(s memory.Space) Recall {
-	return func(ctx context.Context, question string, k int) ([]Hit, error) {
-		found, err := s.RecallThreads(ctx, memory.Query{Text: question, K: k})
+	return func(ctx context.Context, q Question, k int) ([]Hit, error) {
+		found, err := s.RecallThreads(ctx, memory.Query{Text: q.Text, K: k})
 		hits := make([]Hit, len(found))
 		for i, t := range found {
 			hits[i] = Hit{Name: t.Thread, Relevance: t.Score}
@@ -140,7 +142,7 @@ func Measure(ctx context.Context, recall Recall, questions []Question, opts *Opt
 	most := slices.Max(o.Cutoffs)
 	all := make([]outcome, 0, len(questions))
 	for i, q := range questions {
-		hits, err := recall(ctx, q.Text, most)
+		hits, err := recall(ctx, q, most)
 		if err != nil {
 			return Report{}, fmt.Errorf("memorytest: question %d: %w", i, err)
 		}

@@ -23,8 +23,8 @@ import (
 // canned recalls what is written down for a question, whatever k is.
 type canned map[string][]memorytest.Hit
 
-func (c canned) recall(_ context.Context, question string, _ int) ([]memorytest.Hit, error) {
-	hits, ok := c[question]
+func (c canned) recall(_ context.Context, q memorytest.Question, _ int) ([]memorytest.Hit, error) {
+	hits, ok := c[q.Where+q.Text]
 	if !ok {
 		return nil, errors.New("unknown question")
 	}
@@ -59,7 +59,7 @@ func TestMetrics(t *testing.T) {
 		{Text: "two of three", Category: "1", Gold: []string{"a", "b", "c", "a"}},
 		{Text: "nothing", Category: "2", Gold: []string{"a"}},
 		{Text: "none to find", Category: "2"},
-		{Text: "no hits", Category: "2"},
+		{Text: "hits", Category: "2", Where: "no "},
 	}, &memorytest.Options{Cutoffs: []int{1, 3}, Budgets: []int{5, 100}})
 	gain := (1/math.Log2(3) + 1/math.Log2(4)) / (1 + 1/math.Log2(3) + 1/math.Log2(4))
 	for name, want := range map[string]float64{
