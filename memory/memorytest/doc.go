@@ -9,5 +9,6 @@
 //	fmt.Print(report)
 //
 // [CheckSanitizer] holds a sanitizer, such as a redact.Sanitizer with patterns
-// of the host, to the rules that memory relies on.
+// of the host, to the rules that memory relies on, and [CheckEmbedder] an
+// Embedder.
 package memorytest
