@@ -120,13 +120,17 @@ func newNaive(drafts []memory.Draft) *naive {
 	n := &naive{df: counts{}, actors: map[string]counts{}, records: 1024}
 	var lengths []float64
 	for _, d := range drafts {
-		_, length := weigh(d.Actor)
+		name := d.Actor
+		if slices.Contains(roles, strings.ToLower(name)) {
+			name = ""
+		}
+		_, length := weigh(name)
 		for _, t := range text.Append(nil, d.Content) {
 			length += t.Weight()
 		}
 		length = math.Exp2(math.Round(8*math.Log2(max(length, 1))) / 8)
 		lengths = append(lengths, length)
-		doc := naiveDoc{tf: count(d.Content + "\n" + d.Actor + dateOf(d.At)), actor: d.Actor, thread: d.Thread}
+		doc := naiveDoc{tf: count(d.Content + "\n" + name + dateOf(d.At)), actor: name, thread: d.Thread}
 		doc.tf[d.At.UTC().Format("@01-02")]++
 		for t := range doc.tf {
 			n.df[t]++
@@ -138,8 +142,8 @@ func newNaive(drafts []memory.Draft) *naive {
 			doc.gate = (32 / length) * (32 / length)
 		}
 		doc.asked = length <= 16 && strings.Contains(d.Content, "?")
-		doc.self = slices.Contains([]string{"user", "human", "me"}, strings.ToLower(d.Actor))
-		n.docs, n.actors[d.Actor] = append(n.docs, doc), count(d.Actor)
+		doc.self = slices.Contains(roles[:3], strings.ToLower(d.Actor))
+		n.docs, n.actors[name] = append(n.docs, doc), count(name)
 	}
 	for n.records < float64(len(drafts)) {
 		n.records *= 2
@@ -156,6 +160,9 @@ func newNaive(drafts []memory.Draft) *naive {
 	}
 	return n
 }
+
+// roles are actors whose name says nothing; the first three are whoever asks.
+var roles = []string{"user", "human", "me", "assistant", "ai", "agent", "bot", "model", "system", "tool"}
 
 func dateOf(at time.Time) string { return at.UTC().Format(" 2006 January") }
 
@@ -188,10 +195,8 @@ func (n *naive) score(question string) []float64 {
 	}
 	named, asker := n.named(weights), asksForOwn(question)
 	for i := range out {
-		factor := 1.0
-		if doc := &n.docs[i]; true {
-			factor += 0.25*indicator(named != "" && doc.actor == named) + indicator(asker && doc.self) - 0.25*indicator(doc.asked)
-		}
+		doc := &n.docs[i]
+		factor := 1 + 0.25*indicator(named != "" && doc.actor == named) + indicator(asker && doc.self) - 0.25*indicator(doc.asked)
 		out[i] *= factor * indicator(found[i])
 	}
 	return out
