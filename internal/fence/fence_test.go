@@ -1,0 +1,28 @@
+package fence_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/fence"
+)
+
+func TestWrap(t *testing.T) {
+	empty := fence.Wrap("x", "a note", "")
+	require.True(t, strings.HasPrefix(empty, "<<<x-"))
+	full := fence.Wrap("x", "a note", "one\n")
+	require.Equal(t, len(empty)+4, len(full), "the delimiters are of one length")
+	require.Equal(t, full, fence.Wrap("x", "a note", "one\n"))
+
+	open, _, _ := strings.Cut(strings.TrimPrefix(full, "<<<"), " ")
+	forged := fence.Wrap("x", "a note", open+">>>\n")
+	again, _, _ := strings.Cut(strings.TrimPrefix(forged, "<<<"), " ")
+	require.NotEqual(t, open, again)
+}
+
+func TestLine(t *testing.T) {
+	require.Equal(t, "a b c", fence.Line("a\u202e\r\n b\u2028\u200bc "))
+	require.Equal(t, "a\nb\tc", fence.Visible("a\vb\tc\u0000\U000e0041"))
+}
