@@ -47,6 +47,6 @@
 // are read when they are returned; see [Options] for how many are kept. It
 // expects to be the only writer below its prefix of the store.
 //
-// There is no embedder here yet, statements that supersede one another are not
-// linked, and the identity of a person is not modelled.
+// There is no embedder here yet, and statements that supersede one another are
+// not linked. What is known about a person is in package memory/identity.
 package memory

@@ -1,0 +1,89 @@
+// Identity keeps what is known about a person, tells a task only what is worth
+// its tokens there, and forgets nothing that was refused.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/store"
+)
+
+func main() {
+	ctx := context.Background()
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) // a clock that the example sets
+	st := store.NewMem()                               // or badger.Open(dir, nil), to keep it
+	me, err := identity.New(st, "acme/ann", &identity.Options{Now: func() time.Time { return now }})
+	check(err)
+
+	// What Ann has said, and what a conversation gave away.
+	tests := add(ctx, me, identity.Draft{Content: "prefers table-driven tests in Go"})
+	add(ctx, me, identity.Draft{Content: "10 years of experience with Go"})
+	add(ctx, me, identity.Draft{Content: "working on a parser for invoices"})
+	add(ctx, me, identity.Draft{Content: "grows tomatoes"})
+	add(ctx, me, identity.Draft{Content: "salary is 90k", Visibility: identity.Local})
+	rust := add(ctx, me, identity.Draft{Content: "Rust", Category: identity.Expertise, Source: identity.Conversation, Ref: "chat-17"})
+
+	// Four more times it turned out that she meant it.
+	for i := range 4 {
+		tests, err = me.Validate(ctx, tests.ID, identity.Validation{Reason: fmt.Sprintf("review %d", i+1)})
+		check(err)
+	}
+	fmt.Printf("%q is %s now\n", tests.Content, tests.Maturity)
+
+	// It was not her who knows Rust. Nobody suggests that again; rustic things
+	// are something else.
+	_, err = me.Reject(ctx, rust.ID, "that was about a colleague")
+	check(err)
+	for _, guess := range []string{"writes async Rust", "restores rustic furniture"} {
+		_, err = me.Add(ctx, identity.Draft{Content: guess, Source: identity.Inferred})
+		fmt.Printf("%q: %s\n", guess, outcome(err))
+	}
+
+	// Forty days later, a task with little room.
+	now = now.AddDate(0, 0, 40)
+	p, err := me.Project(ctx, "write tests for the invoice parser in Go", identity.Budget{Tokens: 65})
+	check(err)
+	fmt.Printf("\n%d of 65 tokens:\n", p.Tokens)
+	for _, f := range p.Facts {
+		fmt.Printf("  %.2f  %s\n", f.Value, f.Content)
+	}
+	for _, l := range p.Left {
+		f, err := me.Get(ctx, l.ID)
+		check(err)
+		fmt.Printf("  left out (%s): %s\n", l.Reason, f.Content)
+	}
+
+	// Take it elsewhere: all of it, or what others may see.
+	there, err := identity.New(store.NewMem(), "elsewhere/ann", nil)
+	check(err)
+	document, err := me.Export(ctx, identity.Local)
+	check(err)
+	report, err := there.Import(ctx, document)
+	check(err)
+	refused, err := there.Rejections(ctx)
+	check(err)
+	fmt.Printf("\nmoved %d facts and %d rejection: %s\n", report.Added, len(refused), refused[0].Reasons[0])
+}
+
+func add(ctx context.Context, me *identity.Identity, d identity.Draft) identity.Fact {
+	f, err := me.Add(ctx, d)
+	check(err)
+	return f
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "kept as a candidate"
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,53 @@
+// Package identity keeps what is known about one person or project, in a form
+// that can be taken elsewhere: facts that fade unless they are confirmed, and
+// the few of them that are worth telling for a task.
+//
+// An Identity is the view of one scope of a store. A Draft goes in and becomes
+// a Fact; Validate and Reject say whether it holds; Project chooses the facts
+// for a task within a Budget of tokens; Observe takes events, from which Infer
+// suggests further facts; Export and Import move the whole as JSON.
+//
+//	me, err := identity.New(st, "acme/user-42", nil)
+//	f, err := me.Add(ctx, identity.Draft{Content: "prefers table-driven tests"})
+//	f, err = me.Validate(ctx, f.ID, identity.Validation{Reason: "said so again"})
+//	p, err := me.Project(ctx, "write tests for the parser", identity.Budget{Tokens: 300})
+//	prompt += p.Text // fenced as data
+//
+// # How a fact lives
+//
+// Its confidence halves every 60 days since it was last validated. That is
+// computed when it is read, never written back, so that reading does not wear
+// it out. A fact rises from Candidate to Established with its second
+// validation and to Proven with its fifth; what is said by hand starts as
+// Established. Maintain takes back one step of maturity when the effective
+// confidence is below 0.3, and archives below 0.1. Nothing is ever deleted:
+// archived, rejected and superseded facts and former wordings stay readable,
+// and so do the parts of an imported document that this package cannot read.
+//
+// Facts of one Subject and Slot answer the same question, so they supersede one
+// another: the newest by At answers, the older ones as of their time. Filter
+// and Question have both clocks, when a fact held and when it was known.
+//
+// # Concurrency and durability
+//
+// All methods may be called concurrently, on any number of Identities of one
+// scope, in any number of processes over one store. Writes are conditional:
+// two writers never overwrite one another's change, they are both applied. A
+// change is on disk when its method returns, and every method may be called
+// again after an error.
+//
+// # Privacy
+//
+// Every text passes a sanitizer before it is kept. Project and Export leave
+// Local facts out unless they are asked for. What Project returns is fenced as
+// data; candidates, which nobody has confirmed, are marked as such.
+//
+// # What is not here
+//
+// No model is asked: categories and inference follow fixed rules, which are
+// documented where they are. Facts are matched to a task by words, not by
+// meaning. Nothing is found by similarity either: to change a fact, name its ID.
+// An Identity reads all facts of its scope for a projection, so it is meant for
+// hundreds of them, not for hundreds of thousands; that is what package memory
+// is for.
+package identity

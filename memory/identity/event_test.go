@@ -1,0 +1,185 @@
+package identity_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/store"
+)
+
+func TestObserve(t *testing.T) {
+	x, clock := fresh(t)
+	_, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
+		p.Settings.ExcludedDomains = []string{"bank.example"}
+		return nil
+	})
+	require.NoError(t, err)
+	n, err := x.Observe(t.Context(),
+		identity.Event{Key: "1", Address: "https://go.dev/doc"},
+		identity.Event{Key: "1", Address: "https://go.dev/doc"},
+		identity.Event{Address: "https://www.my.bank.example/account"},
+		identity.Event{Address: "bank.example"},
+		identity.Event{Address: "notbank.example"},
+		identity.Event{Kind: "conversation", Text: "about tea", At: start.Add(-time.Hour)},
+	)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	clock.add(time.Second)
+	events, err := x.Recent(t.Context(), 2)
+	require.NoError(t, err)
+	require.Len(t, events, 2)
+	require.Equal(t, "notbank.example", events[0].Address)
+	require.Equal(t, start, events[0].At)
+	events, err = x.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, "about tea", events[2].Text)
+
+	for _, e := range []identity.Event{{}, {Topic: "a", Kind: "\n"}, {Topic: "a", Category: "\n"}, {Topic: "a", Key: "\n"}, {Text: strings.Repeat("x", identity.MaxContent+1)}} {
+		_, err := x.Observe(t.Context(), identity.Event{Topic: "fine"}, e)
+		require.Error(t, err)
+	}
+	_, err = x.Observe(t.Context(), identity.Event{})
+	require.ErrorIs(t, err, memory.ErrEmpty)
+	events, err = x.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 3)
+}
+
+// However many events there are, and whatever became of them, the ring is
+// bounded and no event is lost from the counts.
+func TestRing(t *testing.T) {
+	x, clock := fresh(t)
+	topics := []string{"tea", "chess", "sailing"}
+	total := 0
+	for range 12 {
+		var events []identity.Event
+		for i := range 100 {
+			events = append(events, identity.Event{Topic: topics[i%3]})
+		}
+		n, err := x.Observe(t.Context(), events...)
+		require.NoError(t, err)
+		total += n
+		clock.add(6 * time.Hour)
+		kept, err := x.Recent(t.Context(), 0)
+		require.NoError(t, err)
+		require.Len(t, kept, min(total, identity.MaxEvents))
+	}
+	got, err := x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	count := func(all []identity.Suggestion) (sum int) {
+		for _, s := range all {
+			sum += s.Count
+		}
+		return sum
+	}
+	for _, s := range got {
+		require.Equal(t, 4, s.Days)
+	}
+	require.Equal(t, total, count(got), "rolled up or not")
+
+	u, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, u.RolledUp)
+	clock.add(days(31))
+	u, err = x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, identity.MaxEvents, u.RolledUp)
+	kept, err := x.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Empty(t, kept)
+	got, err = x.Infer(t.Context(), days(40))
+	require.NoError(t, err)
+	require.Equal(t, total, count(got))
+	clock.add(days(31))
+	_, err = x.Maintain(t.Context()) // forgets the keys
+	require.NoError(t, err)
+}
+
+func TestInfer(t *testing.T) {
+	st, c := store.NewMem(), &clock{t: start}
+	x, err := identity.New(st, "acme/ann", &identity.Options{Now: c.now, Sites: map[string]identity.Site{
+		"tide.example": {Content: "sails", Category: identity.Context}, "nothing.example": {},
+	}})
+	require.NoError(t, err)
+	visit(t, x, "deep.tide.example", 3)
+	visit(t, x, "nothing.example", 9)
+	visit(t, x, "stripe.com", 3)
+	visit(t, x, "parents.example", 9)
+	c.add(days(1))
+	for range 2 {
+		_, err := x.Observe(t.Context(), identity.Event{Topic: "prefers tabs", Category: identity.Preference})
+		require.NoError(t, err)
+	}
+	_, err = x.Observe(t.Context(), identity.Event{Topic: "Prefers tabs!", Category: identity.Preference, At: start})
+	require.NoError(t, err)
+	got, err := x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	require.Equal(t, "Prefers tabs!", got[0].Draft.Content)
+	require.Equal(t, 2, got[0].Days, "the better founded of equal counts")
+	require.Equal(t, identity.Draft{Content: "Stripe development", Category: identity.Expertise, Source: identity.Inferred, Ref: "stripe.com", Confidence: 0.55}, got[1].Draft)
+	require.Equal(t, "sails", got[2].Draft.Content)
+
+	f := add(t, x, got[0].Draft)
+	require.Equal(t, identity.Candidate, f.Maturity)
+	confirmed := got[2].Draft
+	confirmed.Maturity = identity.Established
+	require.Equal(t, identity.Established, add(t, x, confirmed).Maturity)
+	require.NoError(t, x.Block(t.Context(), got[1].Topic, "only paid with it"))
+	got, err = x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	require.Empty(t, got, "known, or refused")
+}
+
+func TestAutoInfer(t *testing.T) {
+	x, _ := fresh(t)
+	visit(t, x, "go.dev", 4)
+	u, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, u.Inferred, "off by default")
+	_, err = x.UpdateProfile(t.Context(), func(p *identity.Profile) error { p.Settings.AutoInfer = true; return nil })
+	require.NoError(t, err)
+	for i := range 2 {
+		u, err = x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1-i, u.Inferred)
+	}
+	views, err := x.List(t.Context(), identity.Filter{Maturity: identity.Candidate})
+	require.NoError(t, err)
+	require.Len(t, views, 1)
+	require.Equal(t, "Go development", views[0].Content)
+}
+
+// Any order and grouping of the same events gives the same suggestions.
+func TestInferIgnoresOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var events []identity.Event
+		for i := range rapid.IntRange(1, 30).Draw(t, "n") {
+			events = append(events, identity.Event{
+				Key:   fmt.Sprint(i),
+				Topic: rapid.SampledFrom([]string{"tea", "Tea", "chess", "go"}).Draw(t, "topic"),
+				At:    start.Add(-time.Duration(rapid.IntRange(0, 200).Draw(t, "hours")) * time.Hour),
+			})
+		}
+		x, _ := fresh(t)
+		_, err := x.Observe(t.Context(), events...)
+		require.NoError(t, err)
+		want, err := x.Infer(t.Context(), 0)
+		require.NoError(t, err)
+		y, _ := fresh(t)
+		for _, e := range rapid.Permutation(events).Draw(t, "order") {
+			_, err := y.Observe(t.Context(), e)
+			require.NoError(t, err)
+		}
+		got, err := y.Infer(t.Context(), 0)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	})
+}

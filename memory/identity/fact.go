@@ -1,0 +1,225 @@
+package identity
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/arc-learn/arc/internal/key"
+)
+
+// ID names a fact within its identity.
+type ID string
+
+// Category says what a fact is about. The constants are those of the format;
+// any other name of at most 64 bytes is kept as it is.
+type Category string
+
+// The categories.
+const (
+	Core       Category = "core"       // who it is
+	Expertise  Category = "expertise"  // what they know
+	Preference Category = "preference" // how they like things done
+	Context    Category = "context"    // where and with what they work
+	Focus      Category = "focus"      // what they are at just now
+)
+
+// Maturity says how well a fact is established.
+type Maturity string
+
+// The maturities, in rising order.
+const (
+	Candidate   Maturity = "candidate"   // proposed, by inference or import
+	Established Maturity = "established" // said by hand, or validated twice
+	Proven      Maturity = "proven"      // validated five times
+)
+
+// Validations at which a fact rises.
+const (
+	establishedAt = 2
+	provenAt      = 5
+)
+
+func (m Maturity) rank() int {
+	switch m {
+	case Candidate:
+		return 1
+	case Established:
+		return 2
+	case Proven:
+		return 3
+	}
+	return 0
+}
+
+// matured is what a fact with so many validations is at least.
+func matured(validations int) Maturity {
+	switch {
+	case validations >= provenAt:
+		return Proven
+	case validations >= establishedAt:
+		return Established
+	}
+	return Candidate
+}
+
+// Visibility says how far a fact may go.
+type Visibility string
+
+// The visibilities, in order of narrowing.
+const (
+	Public  Visibility = "public"  // to anybody
+	Trusted Visibility = "trusted" // to the assistants that the host trusts; the default
+	Local   Visibility = "local"   // not off this device, nor into a prompt unless asked for
+)
+
+func (v Visibility) rank() int {
+	switch v {
+	case Public:
+		return 1
+	case Trusted:
+		return 2
+	case Local:
+		return 3
+	}
+	return 0
+}
+
+// Within reports whether v goes at least as far as limit: what is public may
+// be shown wherever what is trusted may.
+func (v Visibility) Within(limit Visibility) bool { return v.rank() <= limit.rank() }
+
+// Source says how a fact came about. The constants are those of the format;
+// any other name of at most 64 bytes is kept as it is.
+type Source string
+
+// The sources.
+const (
+	Manual       Source = "manual"       // said by the person, or by the host for it
+	Inferred     Source = "inferred"     // drawn from events
+	Conversation Source = "conversation" // picked up in a conversation
+	Imported     Source = "imported"     // from elsewhere
+)
+
+// Draft is a fact that is to be added. Only Content is required.
+type Draft struct {
+	Content    string     // the fact, as a short statement
+	Category   Category   // "": Categorize(Content)
+	Source     Source     // "": Manual
+	Ref        string     // where it comes from: a conversation, an address; at most 256 bytes
+	Visibility Visibility // "": Trusted
+	// Confidence is in (0,1]. 0: 1 for a Manual fact, 0.5 otherwise.
+	Confidence float64
+	// Maturity "" is Established for a Manual fact, Candidate otherwise.
+	Maturity Maturity
+	// Subject and Slot say what the fact answers: whose property, and which
+	// one, as in "me" and "employer". Facts that share both replace one
+	// another by At. Both or neither; both empty: no slot.
+	Subject, Slot string
+	// At is when it began to hold. Zero: now.
+	At time.Time
+}
+
+// Fact is what is kept of a Draft, and what became of it. It is a copy:
+// changing it changes nothing in the store.
+type Fact struct {
+	ID         ID
+	Category   Category
+	Content    string
+	Subject    string // with Slot, what it answers; "": nothing in particular
+	Slot       string
+	Confidence float64 // in [0,1], as of Validated
+	Maturity   Maturity
+	Source     Source
+	Ref        string
+	Visibility Visibility
+
+	Validations int        // how often it was confirmed; a manual fact begins with 1
+	Evidence    []Evidence // of the last validations, the newest last
+
+	At        time.Time // when it began to hold
+	Created   time.Time // when it was learned
+	Updated   time.Time // when it last changed
+	Validated time.Time // when it was last confirmed; confidence fades from here
+	Demoted   time.Time // when it lost a step of maturity since it was validated; zero: not
+	Archived  time.Time // when it was put aside; zero: in use
+	Rejected  time.Time // when it was rejected, which archives it too; zero: not
+
+	Past     []Past    // former wordings, the oldest first
+	Variants []Variant // duplicates that an import brought and that it stands for
+
+	// Extra holds fields of an imported fact that this package does not
+	// know; Damaged the raw values of those that it could not read. Both are
+	// exported again.
+	Extra   map[string]json.RawMessage
+	Damaged map[string]json.RawMessage
+}
+
+// Evidence is one validation of a fact.
+type Evidence struct {
+	Key    string // as a hash; "": none was given
+	Reason string
+	At     time.Time
+}
+
+// Past is a wording that an Update replaced.
+type Past struct {
+	Content string
+	Until   time.Time
+}
+
+// Variant is a duplicate that was merged into a fact on import.
+type Variant struct {
+	ID      ID
+	Content string
+	Ref     string
+}
+
+// Effective returns the confidence in the fact at a time: it halves with each
+// halfLife since it was validated,
+//
+//	confidence · 2^(-age/halfLife)
+//
+// and it never exceeds Confidence, whatever the clocks say. A halfLife of 0 is
+// DefaultHalfLife. It is computed, and never written back.
+func (f Fact) Effective(at time.Time, halfLife time.Duration) float64 {
+	if halfLife <= 0 {
+		halfLife = DefaultHalfLife
+	}
+	age := max(at.Sub(f.Validated), 0)
+	return min(max(f.Confidence, 0), 1) * math.Exp2(-age.Seconds()/halfLife.Seconds())
+}
+
+// String names the fact without its text, which belongs to a person.
+func (f Fact) String() string {
+	return fmt.Sprintf("fact %s (%s, %s)", f.ID, f.Category, f.Maturity)
+}
+
+// GoString is String: no verb of package fmt prints the text.
+func (f Fact) GoString() string { return f.String() }
+
+// wordingAt is the text of the fact as it was known at a time; zero: by now.
+func (f *Fact) wordingAt(known time.Time) string {
+	for _, p := range f.Past {
+		if !known.IsZero() && known.Before(p.Until) {
+			return p.Content
+		}
+	}
+	return f.Content
+}
+
+// learned reports whether the fact was known at a time; zero: by now.
+func (f *Fact) learned(known time.Time) bool { return known.IsZero() || !f.Created.After(known) }
+
+// inUse reports whether the fact was neither archived nor rejected at a time;
+// zero: by now.
+func (f *Fact) inUse(known time.Time) bool {
+	return f.Archived.IsZero() || !known.IsZero() && known.Before(f.Archived)
+}
+
+// isName reports whether s can be a category, a source or a kind of event.
+func isName(s string) bool {
+	return s != "" && len(s) <= 64 && utf8.ValidString(s) && key.CheckID("", s) == nil
+}

@@ -1,0 +1,190 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultLookback is how far back Infer looks unless told otherwise.
+const DefaultLookback = 7 * 24 * time.Hour
+
+// The rules of inference.
+const (
+	inferFrom    = 3   // events about a topic
+	inferBase    = 0.4 // confidence without any
+	inferStep    = 0.05
+	inferMost    = 0.8
+	maxSuggested = 5
+	suggestTimes = 2 // how often something is suggested before it is let be
+	developing   = " development"
+)
+
+// Suggestion is a fact that events speak for. Add its Draft to keep it as a
+// candidate, with Maturity set to Established if the person has confirmed it;
+// Block its Topic if it was refused.
+type Suggestion struct {
+	Draft Draft
+	Topic string
+	Count int // events
+	Days  int // on which there were any, in UTC
+}
+
+// suggestion counts how often something was suggested.
+type suggested struct {
+	Times int `cbor:"1,keyasint"`
+}
+
+// Infer returns what the events of the last lookback (0: DefaultLookback) speak
+// for, the best founded first, five at most. Nothing is added to the facts.
+//
+// A topic needs three events; its confidence is 0.4 + 0.05 per event, 0.8 at
+// most. The topic is that of the event, or what is known of the site at its
+// address. Left out are topics that were rejected or that a fact in use
+// mentions already, both by whole words, and those that were suggested twice
+// before: who has not taken them up by then does not want to. The same events
+// always give the same suggestions.
+func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggestion, error) {
+	if lookback <= 0 {
+		lookback = DefaultLookback
+	}
+	found, err := x.infer(ctx, lookback)
+	if err != nil {
+		return nil, err
+	}
+	out := found[:0]
+	for _, s := range found {
+		if len(out) == maxSuggested {
+			break
+		}
+		name := digest("suggestion", string(s.Draft.Category), canonical(s.Draft.Content))
+		fresh := false
+		err := x.change(ctx, func(b *batch) error {
+			r, err := fetch[suggested](ctx, x, suggestionPart, name)
+			if fresh = r.v.Times < suggestTimes; err != nil || !fresh {
+				return err
+			}
+			r.v.Times++
+			b.put(suggestionPart, name, r.rev, r.v)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if fresh {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// topic is what several events are about.
+type topic struct {
+	site  Site
+	topic string
+	n     int
+	days  map[string]bool
+	hosts map[string]int
+}
+
+// infer returns all that the events speak for, the best founded first.
+func (x *Identity) infer(ctx context.Context, lookback time.Duration) ([]Suggestion, error) {
+	topics, err := x.topics(ctx, x.clock().Add(-lookback))
+	if err != nil {
+		return nil, err
+	}
+	known, err := x.List(ctx, Filter{})
+	if err != nil {
+		return nil, err
+	}
+	refused, err := x.Rejections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Suggestion
+	for _, t := range topics {
+		if t.n < inferFrom ||
+			slices.ContainsFunc(known, func(v View) bool { return overlaps(v.Content, t.topic) || overlaps(v.Content, t.site.Content) }) ||
+			slices.ContainsFunc(refused, func(r Rejection) bool { return overlaps(r.Content, t.topic) || overlaps(r.Content, t.site.Content) }) {
+			continue
+		}
+		out = append(out, Suggestion{
+			Draft: Draft{
+				Content: t.site.Content, Category: t.site.Category, Source: Inferred, Ref: t.ref(),
+				Confidence: min(roundOff(inferBase+inferStep*float64(t.n)), inferMost),
+			},
+			Topic: t.topic, Count: t.n, Days: len(t.days),
+		})
+	}
+	slices.SortFunc(out, func(a, b Suggestion) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Days, a.Days), cmp.Compare(a.Draft.Content, b.Draft.Content), cmp.Compare(a.Draft.Category, b.Draft.Category))
+	})
+	return out, nil
+}
+
+// ref is the host with the most events.
+func (t *topic) ref() string {
+	best := ""
+	for host, n := range t.hosts {
+		if n > t.hosts[best] || n == t.hosts[best] && host < best {
+			best = host
+		}
+	}
+	return best
+}
+
+// topics collects what the events since a time are about, those that were
+// rolled up included as far as their whole day is within it.
+func (x *Identity) topics(ctx context.Context, since time.Time) (map[string]*topic, error) {
+	out := map[string]*topic{}
+	add := func(c count, day string) {
+		site, name, ok := x.about(&c)
+		if !ok {
+			return
+		}
+		k := string(site.Category) + "\x00" + canonical(site.Content)
+		t := out[k]
+		if t == nil {
+			t = &topic{site: site, topic: name, days: map[string]bool{}, hosts: map[string]int{}}
+			out[k] = t
+		}
+		if site.Content < t.site.Content { // of several spellings, one
+			t.site, t.topic = site, name
+		}
+		t.n += c.N
+		t.days[day] = true
+		if c.Host != "" {
+			t.hosts[c.Host] += c.N
+		}
+	}
+	for r, err := range each[storedEvent](ctx, x, eventPart, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if !r.v.At.Before(since) {
+			add(countOf(&r.v), r.v.At.Format(time.DateOnly))
+		}
+	}
+	for r, err := range each[rollup](ctx, x, rollupPart, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if day, err := time.Parse(time.DateOnly, r.name); err == nil && !day.Before(since) {
+			for _, c := range r.v.Counts {
+				add(c, r.name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// about tells what an event would have one say, and of which topic.
+func (x *Identity) about(c *count) (Site, string, bool) {
+	if c.Topic != "" {
+		return Site{c.Topic, cmp.Or(c.Category, Expertise)}, c.Topic, true
+	}
+	site, ok := x.siteOf(c.Host)
+	return site, strings.TrimSuffix(site.Content, developing), ok
+}

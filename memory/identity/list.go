@@ -1,0 +1,187 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// slotOf finds out what a statement answers. Statements are not taken apart
+// yet: only a host's own Subject and Slot count.
+func slotOf(string) (subject, slot string) { return "", "" }
+
+// View is a fact as it stands at a time.
+type View struct {
+	Fact
+	Effective float64 // the confidence in it, faded
+	// Superseded is the fact of the same subject and slot that answers
+	// instead; "": none, so that this one does.
+	Superseded ID
+}
+
+// Filter selects facts. The zero Filter selects all that are in use.
+type Filter struct {
+	Category   Category   // "": any
+	Maturity   Maturity   // "": any
+	Visibility Visibility // those Within it; "": any
+	// Subject and Slot select the statements that answer one question, the
+	// answering one first. Empty: any.
+	Subject, Slot string
+	// Archived brings in those that were archived or rejected.
+	Archived bool
+	// At asks for what held then: facts that began later are left out, and
+	// what answers is what answered then. Zero: now.
+	At time.Time
+	// Known asks for what was known then, in the wording of then: facts that
+	// were learned later are left out, and those that were archived later are
+	// in. Zero: now.
+	Known time.Time
+}
+
+// List returns facts. Those of one subject and slot stand together, the one
+// that answers first; otherwise the older come first.
+func (x *Identity) List(ctx context.Context, f Filter) ([]View, error) {
+	rows, err := x.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := x.Profile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.apply(rows, p.Settings, x.clock()), nil
+}
+
+// latest is now, or the latest time at which a fact was learned by the clock
+// of another writer: what is stored was not learned in the future.
+func latest(rows []row[Fact], now time.Time) time.Time {
+	for i := range rows {
+		if c := rows[i].v.Created; c.After(now) {
+			now = c
+		}
+	}
+	return now
+}
+
+// look returns the facts as they stood at a time and were known at another
+// (zero: by now), those that had not begun or were archived too.
+func look(rows []row[Fact], at, known time.Time) []View {
+	heads := answers(rows, at, known)
+	var out []View
+	for i := range rows {
+		v := View{Fact: rows[i].v}
+		if !v.learned(known) {
+			continue
+		}
+		v.Content = v.wordingAt(known)
+		if head := heads[slotKey(&v.Fact)]; head != nil && head.ID != v.ID {
+			v.Superseded = head.ID
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// apply returns the views of the rows that f selects.
+func (f *Filter) apply(rows []row[Fact], s Settings, now time.Time) []View {
+	at, fading := f.At, f.At
+	if at.IsZero() {
+		at, fading = latest(rows, now), now
+	}
+	out := slices.DeleteFunc(look(rows, at, f.Known), func(v View) bool {
+		return v.At.After(at) || !f.Archived && !v.inUse(f.Known) || !f.selects(&v.Fact)
+	})
+	for i := range out {
+		out[i].Effective = out[i].Fact.Effective(fading, s.halfLife(out[i].Category))
+	}
+	first := map[string]int{}
+	for i := range out {
+		k := slotKey(&out[i].Fact)
+		if _, seen := first[k]; !seen {
+			first[k] = i
+		}
+	}
+	slices.SortStableFunc(out, func(a, b View) int {
+		if c := cmp.Compare(first[slotKey(&a.Fact)], first[slotKey(&b.Fact)]); c != 0 || a.Slot == "" {
+			return c
+		}
+		if answers := a.Superseded == ""; answers != (b.Superseded == "") {
+			if answers {
+				return -1
+			}
+			return 1
+		}
+		return newest(&a.Fact, &b.Fact)
+	})
+	return out
+}
+
+func (f *Filter) selects(v *Fact) bool {
+	return (f.Category == "" || f.Category == v.Category) &&
+		(f.Maturity == "" || f.Maturity == v.Maturity) &&
+		(f.Visibility == "" || v.Visibility.Within(f.Visibility)) &&
+		(f.Subject == "" || canonical(f.Subject) == canonical(v.Subject)) &&
+		(f.Slot == "" || canonical(f.Slot) == canonical(v.Slot))
+}
+
+// slotKey is equal for facts that answer the same, and unique for others.
+func slotKey(f *Fact) string {
+	if f.Slot == "" {
+		return "id\x00" + string(f.ID)
+	}
+	return canonical(f.Subject) + "\x00" + canonical(f.Slot)
+}
+
+// newest orders what answers before what it replaces.
+func newest(a, b *Fact) int {
+	return cmp.Or(b.At.Compare(a.At), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
+}
+
+// answers returns for each slot the fact that answers: the newest that held at
+// a time, and that was known and in use at another.
+func answers(rows []row[Fact], at, known time.Time) map[string]*Fact {
+	out := map[string]*Fact{}
+	for i := range rows {
+		f := &rows[i].v
+		if f.Slot == "" || f.At.After(at) || !f.learned(known) || !f.inUse(known) {
+			continue
+		}
+		if head := out[slotKey(f)]; head == nil || newest(f, head) < 0 {
+			out[slotKey(f)] = f
+		}
+	}
+	return out
+}
+
+// Question asks for the value of a slot.
+type Question struct {
+	Subject, Slot string
+	At            time.Time // as of when; zero: now
+	Known         time.Time // as known when; zero: now
+}
+
+// Answer returns the fact that answers a question: of those with its subject
+// and slot, the newest that held at the time and was in use. If there is none,
+// the error is [store.ErrNotFound]; a question without both is
+// [memory.ErrEmpty]. Filter.Subject and Filter.Slot list the
+// whole set.
+func (x *Identity) Answer(ctx context.Context, q Question) (View, error) {
+	if canonical(q.Subject) == "" || canonical(q.Slot) == "" {
+		return View{}, fmt.Errorf("identity: question: %w", memory.ErrEmpty)
+	}
+	views, err := x.List(ctx, Filter{Subject: q.Subject, Slot: q.Slot, At: q.At, Known: q.Known})
+	if err != nil {
+		return View{}, err
+	}
+	for _, v := range views {
+		if v.Slot != "" && v.Superseded == "" {
+			return v, nil
+		}
+	}
+	return View{}, fmt.Errorf("identity: answer: %w", store.ErrNotFound)
+}

@@ -1,0 +1,187 @@
+package identity
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// v1Parts are the fields by which a document of version 1 is known.
+var v1Parts = []string{"meta", "core", "communication", "expertise", "currentFocus", "context", "privacy", "custom", "sources"}
+
+// isV1 reports whether an object without a version is one of version 1. One
+// that has facts of its own is something else.
+func isV1(f *fields) bool {
+	return f.left["facts"] == nil && slices.ContainsFunc(v1Parts, func(p string) bool { return f.left[p] != nil })
+}
+
+// migration collects the facts of a document of version 1.
+type migration struct {
+	x       *Identity
+	in      *incoming
+	first   Fact                  // what all facts have alike
+	private map[string]Visibility // by the names in the privacy lists
+	seen    map[string]int        // places in in.facts by category and canonical form
+}
+
+// readV1 makes facts of the texts of a document of version 1, in the order of
+// its fields: what the person had written down themselves is proven, and what
+// they were at just then established. Whatever has no place in a fact is in
+// the document, which is kept whole.
+func (x *Identity) readV1(data []byte, f *fields, in *incoming) {
+	in.profile.Extra = map[string]json.RawMessage{"v1": json.RawMessage(compact(data))}
+	meta, _ := open(f.left["meta"])
+	now := x.clock()
+	in.profile.DeviceID, in.profile.UserID = meta.text("deviceId"), meta.text("userId")
+	m := &migration{x: x, in: in, private: privacyLists(f.left["privacy"]), seen: map[string]int{}}
+	m.first = Fact{Confidence: 1, Maturity: Proven, Validations: provenAt, Source: Manual, Updated: now, Validated: now}
+	m.first.Created = meta.time("lastModified")
+	if m.first.Created.IsZero() || m.first.Created.After(now) {
+		m.first.Created = now
+	}
+	m.first.At = m.first.Created
+
+	core, _ := open(f.left["core"])
+	in.profile.Name, in.profile.Role = core.text("name"), core.text("role")
+	for _, name := range []string{"name", "role"} {
+		if v := m.visibility("core", name); v.rank() > in.profile.Visibility.rank() {
+			in.profile.Visibility = v
+		}
+	}
+	for _, raw := range f.list("expertise") {
+		m.add(Expertise, textOr(raw, "name"), nil, "expertise")
+	}
+	communication, _ := open(f.left["communication"])
+	for _, part := range []struct{ name, label string }{{"style", "Communication style: "}, {"avoid", "Avoid: "}, {"format", "Communication format: "}} {
+		for _, raw := range communication.list(part.name) {
+			m.add(Preference, label(part.label, raw), nil, "communication", part.name)
+		}
+	}
+	m.focus(f.left["currentFocus"])
+	context, _ := open(f.left["context"])
+	for _, part := range []string{"personal", "professional"} {
+		for _, raw := range context.list(part) {
+			m.add(Context, plain(raw), nil, "context", part)
+		}
+	}
+	m.rest(Context, "communication", communication)
+	m.rest(Context, "context", context)
+	m.rest(Core, "core", core)
+	custom, _ := open(f.left["custom"])
+	m.rest(Context, "custom", custom)
+}
+
+// focus migrates projects and goals.
+func (m *migration) focus(raw json.RawMessage) {
+	f, _ := open(raw)
+	for _, raw := range f.list("projects") {
+		p, object := open(raw)
+		if !object {
+			m.add(Focus, label("Project: ", raw), nil, "currentFocus", "projects")
+			continue
+		}
+		name := p.text("name")
+		text := name
+		if d := p.text("description"); d != "" {
+			text = strings.TrimPrefix(text+" - "+d, " - ")
+		}
+		if text == "" {
+			text = plain(raw)
+		}
+		m.add(Focus, "Project: "+text, p.left, "currentFocus", "projects", name)
+	}
+	for _, raw := range f.list("goals") {
+		m.add(Focus, label("Goal: ", raw), nil, "currentFocus", "goals")
+	}
+	m.rest(Focus, "currentFocus", f)
+}
+
+// rest makes facts of the fields that are left, as "Name: value".
+func (m *migration) rest(c Category, section string, f *fields) {
+	maps.Copy(f.left, f.damaged) // what was not what it should be is a value all the same
+	for _, name := range slices.Sorted(maps.Keys(f.left)) {
+		for _, raw := range f.list(name) {
+			m.add(c, label(strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):]+": ", raw), nil, section, name)
+		}
+	}
+}
+
+// add makes a fact, or adds to the one that says the same. The path names it
+// in the privacy lists.
+func (m *migration) add(c Category, content string, extra map[string]json.RawMessage, path ...string) {
+	content = strings.TrimSpace(m.x.clean(content))
+	if content == "" {
+		return
+	}
+	f := m.first
+	f.Category, f.Content, f.Visibility = c, content, m.visibility(path...)
+	f.Extra = m.x.cleanExtra(extra)
+	if slices.Contains(path, "projects") {
+		f.Maturity, f.Validations = Established, establishedAt
+	}
+	f.ID = numbered(len(m.in.facts), &f)
+	if at, seen := m.seen[claimName(&f)]; seen {
+		have := &m.in.facts[at]
+		if v := (Variant{Content: content}); have.Content != content && !slices.Contains(have.Variants, v) {
+			have.Variants = append(have.Variants, v)
+		}
+		if f.Visibility.rank() > have.Visibility.rank() {
+			have.Visibility = f.Visibility
+		}
+		have.Extra = union(have.Extra, f.Extra)
+		return
+	}
+	m.seen[claimName(&f)] = len(m.in.facts)
+	m.in.facts = append(m.in.facts, f)
+}
+
+// label puts a label before a text, unless that is empty.
+func label(l string, raw json.RawMessage) string {
+	if s := strings.TrimSpace(plain(raw)); s != "" && s != "null" {
+		return l + s
+	}
+	return ""
+}
+
+// textOr returns a string, or the named field of an object, or the JSON.
+func textOr(raw json.RawMessage, name string) string {
+	if f, ok := open(raw); ok {
+		if s := f.text(name); s != "" && len(f.left) == 0 {
+			return s
+		}
+	}
+	return plain(raw)
+}
+
+// privacyLists reads what is public, private (for trusted ones), and local.
+func privacyLists(raw json.RawMessage) map[string]Visibility {
+	out := map[string]Visibility{}
+	f, _ := open(raw)
+	for _, l := range []struct {
+		name string
+		v    Visibility
+	}{{"public", Public}, {"private", Trusted}, {"localOnly", Local}} { // the strictest last
+		for _, raw := range f.list(l.name) {
+			out[strings.ToLower(strings.TrimSpace(plain(raw)))] = l.v
+		}
+	}
+	return out
+}
+
+// visibility is the strictest that a list gives to a field, to its section, or
+// to its path.
+func (m *migration) visibility(path ...string) Visibility {
+	var v Visibility
+	for i, name := range path {
+		for _, n := range []string{name, strings.Join(path[:i+1], ".")} {
+			if o := m.private[strings.ToLower(n)]; o.rank() > v.rank() {
+				v = o
+			}
+		}
+	}
+	if v == "" {
+		return Trusted
+	}
+	return v
+}
