@@ -48,11 +48,6 @@ func (a *Agent) Recall(ctx context.Context, scope memory.Scope, q memory.Query) 
 	return a.Memory(scope).Recall(ctx, q)
 }
 
-// Health says how the memory of a scope is doing.
-func (a *Agent) Health(ctx context.Context, scope memory.Scope) (memory.Health, error) {
-	return a.Memory(scope).Health(ctx)
-}
-
 // Assess is the metacognitive assessment of a session: is what it does
 // working, and if not, what to do about it.
 func (a *Agent) Assess(ctx context.Context, session string) (meta.Assessment, error) {

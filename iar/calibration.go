@@ -46,6 +46,16 @@ func (c *Calibration) Add(confidence float64, success bool) error {
 	return nil
 }
 
+// Merge adds the outcomes of another Calibration.
+func (c *Calibration) Merge(o Calibration) {
+	for i, b := range o.Bins {
+		c.Bins[i].Count += b.Count
+		c.Bins[i].Successes += b.Successes
+		c.Bins[i].Confidence += b.Confidence
+		c.Bins[i].Squared += b.Squared
+	}
+}
+
 // Count returns how many outcomes were added.
 func (c *Calibration) Count() (n int) {
 	for _, b := range c.Bins {

@@ -121,3 +121,18 @@ func ExampleReflect() {
 	// 4 Success 0.9 []
 	// 0 Failure 0 [it is odd]
 }
+
+func TestMergeAddsOutcomes(t *testing.T) {
+	t.Parallel()
+	var a, b, both iar.Calibration
+	for i := range 60 {
+		said, was := float64(i%10)/10, i%3 == 0
+		for _, c := range []*iar.Calibration{&both, []*iar.Calibration{&a, &b}[i%2]} {
+			require.NoError(t, c.Add(said, was))
+		}
+	}
+	a.Merge(b)
+	require.Equal(t, both.Count(), a.Count())
+	require.InDelta(t, both.Brier(), a.Brier(), 1e-12)
+	require.InDelta(t, both.ECE(), a.ECE(), 1e-12)
+}

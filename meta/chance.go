@@ -65,6 +65,7 @@ type after [depths]count
 type odds struct {
 	key          string // where they are stored
 	again, other after
+	pulse        pulse // of all approaches together
 }
 
 // depth is the index of a number of failures.
@@ -134,12 +135,14 @@ func (o *odds) count(same, all int, success bool) {
 // storedOdds are odds as they are stored: the counts in order, as varints.
 type storedOdds struct {
 	Counts []byte `cbor:"1,keyasint,omitempty"`
+	Pulse  []byte `cbor:"2,keyasint,omitempty"`
 }
 
 // AppendCBOR implements codec.Appender.
 func (s *storedOdds) AppendCBOR(buf []byte) []byte {
 	m := codec.Open(buf)
 	m.Bytes(1, s.Counts)
+	m.Bytes(2, s.Pulse)
 	return m.Close()
 }
 
@@ -153,10 +156,10 @@ func (o *odds) counts(fn func(*count)) {
 }
 
 // ops appends what has to be written when a try is counted.
-func (o *odds) ops(ops []store.Op, same, all int, success bool) ([]store.Op, error) {
+func (o *odds) ops(ops []store.Op, same, all int, success bool, p pulse) ([]store.Op, error) {
 	next := odds{again: o.again, other: o.other}
 	next.count(same, all, success)
-	s := storedOdds{make([]byte, 0, 48)}
+	s := storedOdds{Counts: make([]byte, 0, 48), Pulse: p}
 	next.counts(func(c *count) {
 		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.tries))
 		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.successes))
@@ -170,7 +173,7 @@ func decodeOdds(e store.Entry) (*odds, error) {
 	if err := codec.Decode(e, &s); err != nil {
 		return nil, err
 	}
-	o, rest, ok := &odds{key: e.Key}, s.Counts, true
+	o, rest, ok := &odds{key: e.Key, pulse: s.Pulse}, s.Counts, len(s.Pulse) <= pulseLength
 	next := func() uint32 {
 		v, n := binary.Uvarint(rest)
 		if n <= 0 || v > math.MaxUint32 {
@@ -278,4 +281,32 @@ func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (
 	defer m.mu.Unlock()
 	same, all := s.tried(s.failure(goal, approach))
 	return m.mu.all.chances(own, same, all), nil
+}
+
+// pulse are the last resonances of all sessions, oldest first, each as a
+// hundredth. It is immutable.
+type pulse []byte
+
+// pulseLength is how many are kept.
+const pulseLength = 64
+
+// beat returns the pulse with one more.
+func (p pulse) beat(resonance *float64) pulse {
+	if resonance == nil {
+		return p
+	}
+	next := make(pulse, 0, pulseLength)
+	return append(append(next, p[max(0, len(p)+1-pulseLength):]...), byte(math.Round(100**resonance)))
+}
+
+// Resonance returns the last 64 resonances that were recorded, of all sessions,
+// oldest first, to two decimals.
+func (m *Monitor) Resonance() []float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]float64, len(m.mu.all.pulse))
+	for i, b := range m.mu.all.pulse {
+		out[i] = min(1, float64(b)/100)
+	}
+	return out
 }

@@ -128,14 +128,15 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 		return err
 	}
 	same, all := s.tried(s.failure(o.Goal, o.Approach))
+	beat := m.mu.all.pulse.beat(o.Resonance)
 	ops, err := s.ops(o)
 	if err != nil {
 		return err
 	}
-	if ops, err = m.mu.all.ops(ops, same, all, o.Success); err != nil {
+	if ops, err = m.mu.all.ops(ops, same, all, o.Success, beat); err != nil {
 		return err
 	}
-	if ops, err = own.ops(ops, same, all, o.Success); err != nil {
+	if ops, err = own.ops(ops, same, all, o.Success, nil); err != nil {
 		return err
 	}
 	failed := m.w.Add(ctx, ops...)
@@ -150,6 +151,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	defer m.mu.Unlock()
 	s.add(o.Success, o.Goal, o.Approach)
 	m.mu.all.count(same, all, o.Success)
+	m.mu.all.pulse = beat
 	own.count(same, all, o.Success)
 	if !o.Success {
 		s.own = own

@@ -1,0 +1,74 @@
+package arc_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/memory"
+)
+
+// A crew that claims much and delivers nothing is told so, with what to do.
+func TestHealthSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := &script{judge: fail("still nil")}
+	a := agent(t, s.host(), nil)
+	for i := range 8 {
+		run(t, a, arc.Objective{Text: fmt.Sprint("mend the cache ", i), Situation: situation})
+	}
+	_, err := a.Memory("").RememberAll(t.Context(), quarantined(30))
+	require.NoError(t, err)
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, memory.NeedsAttention, h.Status)
+	require.Len(t, h.Advice, len(h.Issues))
+	report := h.String()
+	for _, want := range []string{
+		"30 of 3", "quarantined", "what workers claim is off by 0.90", "worker failed 100 % of the last hour",
+		`nobody has delivered "work"`, "let workers and reasoner name what they used", "uplift     not measured", "0 of 24 delivered",
+	} {
+		require.Contains(t, report, want)
+	}
+	require.Len(t, h.Resonance, 8, "one for each task that was decided")
+	require.Equal(t, strings.Count(report, "issue "), strings.Count(report, "→"))
+
+	raw, err := json.Marshal(h)
+	require.NoError(t, err)
+	var again arc.Health
+	require.NoError(t, json.Unmarshal(raw, &again))
+	require.Equal(t, h, again)
+}
+
+func quarantined(n int) (ds []memory.Draft) {
+	for i := range n {
+		ds = append(ds, memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("page %d says something of its own", i*i), Source: memory.Source{Origin: memory.Web}})
+	}
+	return ds
+}
+
+// What a run withholds is neither told to the reasoner nor to the worker, and
+// no chunk fires; the run learns all the same.
+func TestWithheldMemoryIsNotShown(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	o := &arc.Options{Seed: 3}
+	o.Learn.Holdout = 0.5
+	a := agent(t, s.host(), o)
+	told := 0
+	for i := range 40 {
+		r := run(t, a, arc.Objective{Text: fmt.Sprint("mend the cache ", i), Situation: situation})
+		require.Equal(t, arc.Delivered, r.Status)
+		told += len(s.work[i].Memories)
+	}
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, 39, h.Uplift.Delivered.Treated+h.Uplift.Delivered.Withheld, "the first knew nothing")
+	require.Equal(t, h.Uplift.Delivered.Treated, told)
+	require.InDelta(t, 20, h.Uplift.Delivered.Withheld, 8)
+	require.InDelta(t, 2+h.Uplift.Delivered.Withheld, len(s.briefs), 1, "those without memory were reasoned, and what came before a chunk could fire")
+	require.False(t, h.Uplift.Delivered.Helps(), "all were delivered")
+}
