@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arc-learn/arc/benchmarks/peers/report"
+)
+
+var errNoText = errors.New("an engine returned nothing, or no text")
+
+// bench holds what the parts of the comparison share.
+type bench struct {
+	z    *zipf
+	dir  string // of the indexes
+	runs int
+	rep  *report.Report
+	file string
+}
+
+// save prints a figure and keeps it in the file at once: a run that is stopped
+// has lost nothing.
+func (b *bench) save(format string, args ...any) error {
+	fmt.Printf(format+"\n", args...)
+	return b.rep.Save(b.file)
+}
+
+// set is a named list of queries.
+type set struct {
+	name    string
+	queries []query
+}
+
+func texts(qs []string) []query {
+	out := make([]query, len(qs))
+	for i, q := range qs {
+		out[i] = query{text: q, k: 10}
+	}
+	return out
+}
+
+// words compares the engines on queries of words over n memories.
+func (b *bench) words(ctx context.Context, n int, peers bool) error {
+	docs := corpus(b.z, n, 1, false)
+	engines := []engine{&arcEngine{}}
+	if peers {
+		engines = append(engines, &bleveEngine{label: "bleve"}, &blugeEngine{})
+		if e := newSQLite(); e != nil {
+			engines = append(engines, e)
+		}
+	}
+	sets := []set{
+		{"content", texts(questions(b.z, docs, 1, true))},
+		{"all", texts(questions(b.z, docs, 1, false))},
+	}
+	if err := b.compare(ctx, "words", engines, docs, sets); err != nil {
+		return err
+	}
+	return b.threads(ctx, n)
+}
+
+// threads measures arc where memories belong to threads of 20 and have actors.
+func (b *bench) threads(ctx context.Context, n int) error {
+	docs := corpus(b.z, n, 1, true)
+	return b.compare(ctx, "threads", []engine{&arcEngine{}}, docs, []set{
+		{"threads", texts(questions(b.z, docs, 1, true))},
+		{"threads, all", texts(questions(b.z, docs, 1, false))},
+	})
+}
+
+// compare builds the engines and runs the sets on them by turns.
+func (b *bench) compare(ctx context.Context, kind string, engines []engine, docs []doc, sets []set) (err error) {
+	for _, e := range engines {
+		if err := b.index(ctx, kind, e, docs); err != nil {
+			return fmt.Errorf("%s: %w", e.name(), err)
+		}
+		defer func() { err = errors.Join(err, e.close()) }()
+	}
+	for _, s := range sets {
+		type figures struct{ p50, p99, allocs []float64 }
+		got := make([]figures, len(engines))
+		for run := range b.runs + 1 {
+			for i, e := range engines {
+				times, allocs, err := pass(ctx, e, s.queries)
+				if err != nil {
+					return fmt.Errorf("%s: %w", e.name(), err)
+				}
+				if run == 0 {
+					continue // warm
+				}
+				f := &got[i]
+				f.p50 = append(f.p50, quantile(times, 0.5))
+				f.p99 = append(f.p99, quantile(times, 0.99))
+				f.allocs = append(f.allocs, allocs)
+			}
+		}
+		for i, e := range engines {
+			l := report.Latency{Engine: e.name(), Set: s.name, N: len(docs),
+				P50: median(got[i].p50), P99: median(got[i].p99), Allocs: median(got[i].allocs)}
+			b.rep.AddLatency(l)
+			if err := b.save("%-12s %-22s n=%-8d p50 %9.1f us  p99 %9.1f us  %8.1f allocs", l.Set, l.Engine, l.N, l.P50, l.P99, l.Allocs); err != nil {
+				return err
+			}
+		}
+	}
+	if a, ok := engines[0].(*arcEngine); ok && kind == "words" {
+		return b.underWriters(ctx, a, docs, sets[0])
+	}
+	return nil
+}
+
+// index builds one engine and measures what that takes.
+func (b *bench) index(ctx context.Context, kind string, e engine, docs []doc) error {
+	dir, err := subdir(b.dir, "index")
+	if err != nil {
+		return err
+	}
+	before := heap()
+	start := time.Now()
+	if err := e.build(ctx, dir, docs); err != nil {
+		return err
+	}
+	f := report.Build{Engine: e.name(), Set: kind, N: len(docs), Build: time.Since(start).Seconds()}
+	n := float64(len(docs))
+	f.Heap = (heap() - before) / n
+	if a, ok := e.(*arcEngine); ok {
+		if err := a.reopen(ctx); err != nil {
+			return err
+		}
+		f.Open, f.Heap, f.Store = a.opened, a.bankHeap/n, a.storeHeap/n
+	}
+	for i := range docs {
+		f.Text += float64(len(docs[i].text)+len(docs[i].thread)+len(docs[i].actor)) / n
+	}
+	f.Disk = usage(dir) / n
+	b.rep.AddBuild(f)
+	return b.save("build        %-22s n=%-8d %.2f s, open %.3f s, heap %.0f B a memory of %.0f B text, store %.0f B, disk %.0f B",
+		f.Engine+" "+kind, f.N, f.Build, f.Open, f.Heap, f.Text, f.Store, f.Disk)
+}
+
+// underWriters measures queries while four goroutines write, each a memory
+// after the other, durably.
+func (b *bench) underWriters(ctx context.Context, a *arcEngine, docs []doc, s set) error {
+	fresh := corpus(b.z, min(len(docs), 50_000), 2, false)
+	var next atomic.Int64
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	var failed atomic.Pointer[error]
+	for range 4 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				i := next.Add(1)
+				d := draft(int(i), &fresh[int(i)%len(fresh)])
+				d.Key = ""
+				if _, err := a.space.Remember(ctx, d); err != nil {
+					failed.Store(&err)
+					return
+				}
+			}
+		})
+	}
+	var p50, p99 []float64
+	start := time.Now()
+	var err error
+	for range b.runs {
+		var times []float64
+		if times, _, err = pass(ctx, a, append(s.queries, s.queries...)); err != nil {
+			break
+		}
+		p50, p99 = append(p50, quantile(times, 0.5)), append(p99, quantile(times, 0.99))
+	}
+	rate := float64(next.Load()) / time.Since(start).Seconds()
+	close(stop)
+	group.Wait()
+	if e := failed.Load(); e != nil {
+		err = errors.Join(err, *e)
+	}
+	if err != nil {
+		return err
+	}
+	l := report.Latency{Engine: a.name(), Set: "4 writers", N: len(docs), P50: median(p50), P99: median(p99)}
+	b.rep.AddLatency(l)
+	return b.save("%-12s %-22s n=%-8d p50 %9.1f us  p99 %9.1f us  (%.0f written/s)", l.Set, l.Engine, l.N, l.P50, l.P99, rate)
+}
+
+// clear removes the indexes that are not needed any more.
+func (b *bench) clear() error {
+	if err := os.RemoveAll(b.dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(b.dir, 0o755)
+}
