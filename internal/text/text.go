@@ -1,7 +1,8 @@
 // Package text turns text into the terms that are indexed and compared.
 //
 // Words are those of Unicode's default segmentation (UAX #29), in lower case.
-// English ones are reduced to their stem (Porter2); an identifier such as
+// English ones are reduced to their stem (Porter2) unless the language is
+// [Plain]; an identifier such as
 // fooBar or foo_bar yields itself and its parts. Function words stay in, with
 // a low weight.
 package text
@@ -10,7 +11,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -39,17 +39,30 @@ func (t Term) Weight() float64 {
 	return 1
 }
 
+// Language says what is done with words.
+type Language uint8
+
+// The languages.
+const (
+	English Language = iota // stems and function words
+	Plain                   // of no language, or of several: words as they are, none of which is a function word
+)
+
+// Append appends the terms of s, in English, to dst, in order of their
+// occurrence.
+func Append(dst []Term, s string) []Term { return English.Append(dst, s) }
+
 // Append appends the terms of s to dst, in order of their occurrence.
-func Append(dst []Term, s string) []Term {
+func (l Language) Append(dst []Term, s string) []Term {
 	it := words.FromString(s)
 	for it.Next() {
 		w := it.Value()
 		if !hasWord(w) {
 			continue
 		}
-		dst = append(dst, term(w))
+		dst = append(dst, l.term(w))
 		if compound(w) {
-			dst = appendParts(dst, w)
+			dst = l.appendParts(dst, w)
 		}
 	}
 	return dst
@@ -72,20 +85,20 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // term returns the term of a whole word. A word in ASCII, which is nearly
 // every one, costs no allocation once it is in the memo.
-func term(w string) Term {
+func (l Language) term(w string) Term {
 	w = cut(w)
 	var buf [maxTerm]byte
 	for i := range len(w) {
 		c := w[i]
 		if c >= utf8.RuneSelf {
-			return analyze(fold(w))
+			return l.analyze(fold(w))
 		}
 		if isUpper(c) {
 			c += 'a' - 'A'
 		}
 		buf[i] = c
 	}
-	return memo.term(buf[:len(w)])
+	return l.recall(buf[:len(w)])
 }
 
 // cut returns the first maxTerm bytes of w, less a rune that they would split.
@@ -106,8 +119,8 @@ func fold(w string) string {
 }
 
 // analyze returns the term of a word in lower case.
-func analyze(w string) Term {
-	t := Term{Text: w, Stop: stop[w], Mark: negation[w] || strings.HasSuffix(w, "n't")}
+func (l Language) analyze(w string) Term {
+	t := Term{Text: w, Stop: l == English && stop[w], Mark: negation[w] || strings.HasSuffix(w, "n't")}
 	letters := true
 	for i := range len(w) {
 		switch c := w[i]; {
@@ -117,7 +130,7 @@ func analyze(w string) Term {
 			letters = false
 		}
 	}
-	if !letters {
+	if !letters || l == Plain {
 		return t
 	}
 	if s := stem(w); s != "" { // "'s" alone has none
@@ -142,11 +155,11 @@ func compound(w string) bool {
 
 // appendParts appends the parts of an identifier that have two bytes or more:
 // "HTTPServer_v2" has http, server and v2.
-func appendParts(dst []Term, w string) []Term {
+func (l Language) appendParts(dst []Term, w string) []Term {
 	start := 0
 	emit := func(end int) {
 		if part := w[start:end]; len(part) > 1 && len(part) < len(w) && hasWord(part) {
-			dst = append(dst, term(part))
+			dst = append(dst, l.term(part))
 		}
 		start = end
 	}
@@ -161,36 +174,6 @@ func appendParts(dst []Term, w string) []Term {
 	}
 	emit(len(w))
 	return dst
-}
-
-// memo remembers the terms of words, which are costly to stem. It is a memo of
-// a pure function: it changes no answer, whoever shares it.
-var memo = memoized{terms: make(map[string]Term)}
-
-// maxMemo is the number of words after which the memo starts afresh.
-const maxMemo = 1 << 15
-
-type memoized struct {
-	sync.RWMutex
-	terms map[string]Term
-}
-
-func (m *memoized) term(w []byte) Term {
-	m.RLock()
-	t, ok := m.terms[string(w)]
-	m.RUnlock()
-	if ok {
-		return t
-	}
-	word := string(w)
-	t = analyze(word)
-	m.Lock()
-	defer m.Unlock()
-	if len(m.terms) >= maxMemo {
-		clear(m.terms)
-	}
-	m.terms[word] = t
-	return t
 }
 
 // Similarity returns the cosine of the weighted counts of two texts' terms, in

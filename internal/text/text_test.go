@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -136,5 +137,28 @@ func BenchmarkSimilarity(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		text.Similarity(x, y)
+	}
+}
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, x := range text.Plain.Append(nil, "The builds of fooBar don't run, Käse") {
+		require.False(t, x.Stop)
+		require.Equal(t, x.Text == "don't", x.Mark)
+		got = append(got, x.Text)
+	}
+	require.Equal(t, []string{"the", "builds", "of", "foobar", "foo", "bar", "don't", "run", "käse"}, got)
+	require.Equal(t, text.Append(nil, "The builds"), text.English.Append(nil, "The builds"))
+}
+
+// Words that share a place in the memo do not share terms.
+func TestManyWords(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		for i := range 100_000 {
+			w := fmt.Sprint("w", i)
+			require.Equal(t, w, text.Append(nil, w)[0].Text)
+		}
 	}
 }
