@@ -14,6 +14,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -25,7 +26,9 @@ type Bank struct {
 	w        *flush.Writer
 	o        Options
 	sanitize *redact.Sanitizer
-	model    *model                      // nil: the policy is Weighted
+	model    *model // nil: the policy is Weighted
+	lang     text.Language
+	dates    *calendar
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
@@ -57,6 +60,10 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	if a, ok := o.Policy.(ACTR); ok {
 		b.model = newModel(a, o.Seed)
 	}
+	if o.Language == "none" {
+		b.lang = text.Plain
+	}
+	b.dates = newCalendar(b.lang)
 	b.scratch.New = func() any { return new(scratch) }
 	b.bodies, err = lru.New[*entry, *Record](o.Cache)
 	if err != nil {

@@ -27,7 +27,8 @@ const minTrigger = 10
 type candidate struct {
 	rec      *Record
 	doc      index.Doc // of rec
-	rejected string    // why, or ""
+	with     stowed
+	rejected string // why, or ""
 }
 
 // clean checks the draft against the limits, sanitises it, and returns what
@@ -60,7 +61,8 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	if size := r.size(); size > MaxRecord {
 		return candidate{}, &store.LimitError{Field: "record", Limit: MaxRecord, Got: size}
 	}
-	c := candidate{rec: r, doc: document(r)}
+	with := stowed{dim: uint16(len(r.Vector))}
+	c := candidate{rec: r, doc: b.document(r, with), with: with}
 	if d.Kind.learned() && utf8.RuneCountInString(strings.TrimSpace(r.Trigger)) < minTrigger {
 		c.rejected = fmt.Sprintf("trigger shorter than %d characters", minTrigger)
 	}

@@ -95,7 +95,7 @@ func (b *Bank) leaving(ctx context.Context, sh *shard, e *entry) (leaving, error
 	if err != nil {
 		return leaving{}, err
 	}
-	return leaving{e, document(r)}, nil
+	return leaving{e, b.document(r, e.stowed)}, nil
 }
 
 // storedVector is a vector on disk, beside the record.

@@ -85,7 +85,7 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 	if err != nil {
 		return nil, err
 	}
-	d := document(rec)
+	d := b.document(rec, e.stowed)
 	var best *merger
 	var alike float64
 	similar, err := b.similar(ctx, sh, sc, d, consolidateSimilarity)
@@ -108,7 +108,7 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 		}
 		if n := joined(first, second); n != nil {
 			alike = sum
-			best = &merger{stays: leaving{stays, document(first)}, goes: leaving{goes, document(second)}, rec: n}
+			best = &merger{stays: leaving{stays, b.document(first, stays.stowed)}, goes: leaving{goes, b.document(second, goes.stowed)}, rec: n}
 		}
 	}
 	return best, nil
@@ -150,7 +150,7 @@ func joined(stays, goes *Record) *Record {
 // the commit and before the counters follow, Open adds them up.
 func (b *Bank) join(ctx context.Context, sh *shard, m *merger) error {
 	stays, goes := m.stays, m.goes
-	put, err := sh.encodeRecord(m.rec, int(stays.dim))
+	put, err := sh.encodeRecord(m.rec, stays.stowed)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger) error {
 	if goes.dim != 0 {
 		commit = append(commit, store.Op{Key: sh.vectorKey(id), Delete: true})
 	}
-	e := newEntry(m.rec, int(stays.dim), stays.counts().sum(goes.counts()), 0)
+	e := newEntry(m.rec, stays.stowed, stays.counts().sum(goes.counts()), 0)
 	ops, err := sh.encodeCounts(nil, change{e, e.counts()})
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger) error {
 	if e.rev, err = b.st.Commit(ctx, commit...); err != nil {
 		return err
 	}
-	sh.put(e, document(m.rec), stays, goes)
+	sh.put(e, b.document(m.rec, e.stowed), stays, goes)
 	b.bodies.Remove(stays.entry)
 	b.bodies.Remove(goes.entry)
 	_, err = b.add(ctx, append(ops, store.Op{Key: sh.countsKey(id), Delete: true})...)

@@ -3,7 +3,6 @@ package memory
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -35,9 +34,15 @@ type entry struct {
 	known  int64
 	rev    store.Revision // of the record, not of the counters
 	slot   uint32
-	cut    uint32 // length of the trigger
-	dim    uint16 // of the vector, which is on disk; 0: none
+	cut    uint16 // length of the trigger, unless the record is cold
 	flags  flags
+	stowed
+}
+
+// stowed is what is kept with a Record and not in it.
+type stowed struct {
+	seq uint32 // larger than those of the records of the scope that were made before
+	dim uint16 // of the vector, which has a key of its own; 0: none
 }
 
 // more is what few records have. In a cold record only foreign, former and the
@@ -101,13 +106,12 @@ func (e *entry) marks() index.Flags {
 
 func (f flags) trusted() bool { return f&isQuarantined == 0 }
 
-// newEntry returns r as it is kept in memory, with a vector of dim numbers on
-// disk. It has no slot yet.
-func newEntry(r *Record, dim int, c *counts, rev store.Revision) *entry {
+// newEntry returns r as it is kept in memory. It has no slot yet.
+func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 	e := &entry{
 		id: keyOf(r.ID), actor: intern(r.Actor), thread: intern(r.Thread),
 		at: r.At.UnixMicro(), known: r.Known.UnixMicro(),
-		rev: rev, cut: uint32(len(r.Trigger)), dim: uint16(dim), flags: r.Kind.flag(),
+		rev: rev, cut: uint16(len(r.Trigger)), stowed: s, flags: r.Kind.flag(),
 	}
 	if r.Source != (Source{}) {
 		e.source = unique.Make(r.Source)
@@ -249,35 +253,37 @@ func compareIDs(a, b *entry) int {
 }
 
 // document returns what is indexed of r.
-func document(r *Record) index.Doc {
-	d, _ := appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+3), r)
+func (b *Bank) document(r *Record, s stowed) index.Doc {
+	d, _ := b.appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+8), r, s)
 	return d
 }
 
 // appendDocument returns what is indexed of r. The terms are appended to buf.
-func appendDocument(buf []text.Term, r *Record) (index.Doc, []text.Term) {
+func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
 	terms := func(texts ...string) []text.Term {
 		start := len(buf)
 		for _, s := range texts {
-			buf = text.Append(buf, s)
+			buf = b.lang.Append(buf, s)
 		}
 		return buf[start:len(buf):len(buf)]
 	}
-	k := keyOf(r.ID)
 	d := index.Doc{
 		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor),
-		Thread: r.Thread, At: r.At.UnixMicro(), Tie: int64(binary.BigEndian.Uint64(k[8:])),
-		Asks: strings.HasSuffix(strings.TrimSpace(r.Content), "?"),
+		Thread: r.Thread, At: r.At.UnixMicro(), Tie: int64(s.seq),
+		Asks: r.Kind == Episode && strings.HasSuffix(strings.TrimSpace(r.Content), "?"),
 	}
 	for _, v := range r.Variants {
 		d.Extra = append(d.Extra, terms(v.Trigger, v.Content)...)
 	}
+	start := len(buf)
+	buf = b.dates.append(buf, r.At)
+	d.Date = buf[start:len(buf):len(buf)]
 	return d, buf
 }
 
-func terms(s string) []text.Term {
+func (b *Bank) terms(s string) []text.Term {
 	if s == "" {
 		return nil
 	}
-	return text.Append(make([]text.Term, 0, len(s)/5+1), s)
+	return b.lang.Append(make([]text.Term, 0, len(s)/5+1), s)
 }

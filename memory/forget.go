@@ -87,7 +87,7 @@ func (src Source) covers(s Source) bool {
 type cutting struct {
 	old *entry
 	rec *Record
-	dim int // of the vector that stays
+	dim uint16 // of the vector that stays
 }
 
 // revoked returns the records that go with a source, each before those that
@@ -126,7 +126,7 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 			cut = append(cut, cutting{e, rec, 0}) // the vector came with the text that goes
 			mark(e)
 		case rec != nil:
-			cut = append(cut, cutting{e, rec, int(e.dim)})
+			cut = append(cut, cutting{e, rec, e.dim})
 		}
 	}
 	for grown := true; grown; {
@@ -193,7 +193,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 		if err != nil {
 			return err
 		}
-		going = append(going, leaving{e, document(r)})
+		going = append(going, leaving{e, b.document(r, e.stowed)})
 		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(e.rev)})
 		if e.dim != 0 {
 			ops = append(ops, store.Op{Key: sh.vectorKey(id), Delete: true})

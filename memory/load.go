@@ -85,7 +85,7 @@ func (b *Bank) loadRecords(ctx context.Context) (map[string]*shard, error) {
 	for range max(runtime.GOMAXPROCS(0)-1, 1) {
 		g.Go(func() error {
 			for n := range unprepared {
-				n.prepare()
+				n.prepare(b)
 			}
 			return nil
 		})
@@ -149,17 +149,17 @@ func (b *Bank) readBatches(ctx context.Context, idle <-chan *batch, fn func(*bat
 }
 
 // prepare decodes the records of the batch.
-func (n *batch) prepare() {
+func (n *batch) prepare(b *Bank) {
 	defer close(n.ready)
 	n.records, n.terms = n.records[:0], n.terms[:0]
 	for _, e := range n.stored {
-		r, dim, err := decodeRecord(e)
+		r, with, err := decodeRecord(e)
 		if err != nil {
 			n.err = err
 			break
 		}
-		l := loading{scope: r.Scope, entry: newEntry(r, dim, nil, e.Rev)}
-		l.doc, n.terms = appendDocument(n.terms, r)
+		l := loading{scope: r.Scope, entry: newEntry(r, with, nil, e.Rev)}
+		l.doc, n.terms = b.appendDocument(n.terms, r, with)
 		n.records = append(n.records, l)
 	}
 	clear(n.stored)

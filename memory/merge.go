@@ -94,7 +94,7 @@ func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d inde
 			failed = err
 			return nil, nil
 		}
-		return terms(r.Trigger), terms(r.Content)
+		return b.terms(r.Trigger), b.terms(r.Content)
 	})
 	var out []alike
 	for _, p := range pairs {
@@ -181,7 +181,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	}
 	rec := absorb(old, r)
 	if rec != old {
-		if err := b.rewrite(ctx, sh, e, rec, int(e.dim)); err != nil {
+		if err := b.rewrite(ctx, sh, e, rec, e.dim); err != nil {
 			return Receipt{}, false, err
 		}
 		e = sh.entry(id)
@@ -217,12 +217,13 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 
 // rewrite stores a record anew and makes that visible. Its vector stays, or goes
 // if dim is 0. The caller holds edit.
-func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record, dim int) error {
+func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record, dim uint16) error {
 	was, err := b.leaving(ctx, sh, old)
 	if err != nil {
 		return err
 	}
-	op, err := sh.encodeRecord(rec, dim)
+	with := stowed{old.seq, dim}
+	op, err := sh.encodeRecord(rec, with)
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record, 
 	if err != nil {
 		return err
 	}
-	sh.put(newEntry(rec, dim, old.counts(), rev), document(rec), was)
+	sh.put(newEntry(rec, with, old.counts(), rev), b.document(rec, with), was)
 	b.bodies.Remove(old)
 	return nil
 }

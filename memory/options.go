@@ -29,6 +29,10 @@ type Options struct {
 	// Sanitizer takes secrets out of every text before it is kept. Nil: the
 	// zero Sanitizer.
 	Sanitizer *redact.Sanitizer
+	// Language is that of the texts: "en" has words reduced to their stems and
+	// function words weigh little, "none" takes the words as they are. "":
+	// "en". Others are an error. It may change from one Open to the next.
+	Language string
 	// Cache is how many of the records that are too long to be kept in memory
 	// are kept there after they were read. 0: DefaultCache. Negative is an
 	// error.
@@ -58,5 +62,8 @@ func (o *Options) fill() error {
 		o.Policy = Weighted{}
 	}
 	errs = append(errs, o.Policy.check())
+	if o.Language != "" && o.Language != "en" && o.Language != "none" {
+		errs = append(errs, fmt.Errorf("memory: Language %.32q is neither en nor none", o.Language))
+	}
 	return errors.Join(errs...)
 }

@@ -83,7 +83,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	if p.model != nil && p.model.Noise > 0 {
 		p.draws = p.model.drawsOf(s.scope, q.Text, p.at, p.context)
 	}
-	sc.terms = text.Append(sc.terms[:0], q.Text)
+	sc.terms = s.b.dates.appendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
 	p.text = sc.terms
 	return nil
 }

@@ -422,3 +422,43 @@ func TestRecallReturnsTheFirstOfAll(t *testing.T) {
 		}
 	})
 }
+
+// The date of a record is part of what it is found by.
+func TestDates(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	on := map[string]memory.ID{}
+	for _, d := range []string{"2025-05-07", "2025-05-08", "2025-07-05", "2024-11-30"} {
+		at, err := time.Parse(time.DateOnly, d)
+		require.NoError(t, err)
+		on[d] = remember(t, s, memory.Draft{Kind: memory.Episode, Content: "we had lunch", At: at})
+	}
+	for question, want := range map[string]string{
+		"lunch on 7 May": "2025-05-07", "lunch on the 7th of May": "2025-05-07", "lunch, May 8th": "2025-05-08", "lunch July 5": "2025-07-05",
+		"lunch in November": "2024-11-30", "lunch in 2024": "2024-11-30",
+	} {
+		hits := recall(t, s, memory.Query{Text: question})
+		require.Len(t, hits, 4, question)
+		require.Equal(t, on[want], hits[0].Record.ID, question)
+	}
+	require.Len(t, recall(t, s, memory.Query{Text: "2025"}), 3)
+	require.Empty(t, recall(t, s, memory.Query{Text: "May 32 of 1999"}), "May alone is a function word")
+}
+
+func TestLanguage(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	_, err := memory.Open(ctx, store.NewMem(), &memory.Options{Language: "xx"})
+	require.ErrorContains(t, err, "Language")
+	st := store.NewMem()
+	for language, found := range map[string]int{"": 1, "en": 1, "none": 0} {
+		b, err := memory.Open(ctx, st, &memory.Options{Now: newClock().now, Language: language})
+		require.NoError(t, err)
+		s := b.In("acme")
+		_, err = s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Die Häuser in Bremen; builds were running", Key: "k"})
+		require.NoError(t, err)
+		require.Len(t, recall(t, s, memory.Query{Text: "build run"}), found, language)
+		require.Len(t, recall(t, s, memory.Query{Text: "die HÄUSER"}), 1, language)
+		require.NoError(t, b.Close())
+	}
+}

@@ -253,7 +253,9 @@ func (g *group) add(ctx context.Context, c candidate) error {
 			r.ID = id
 		}
 	}
-	op, err := g.sh.encodeRecord(r, len(r.Vector))
+	c.with.seq = g.sh.seq.Add(1)
+	c.doc.Tie = int64(c.with.seq)
+	op, err := g.sh.encodeRecord(r, c.with)
 	if err != nil {
 		return err
 	}
@@ -292,7 +294,7 @@ func (g *group) commit(ctx context.Context) error {
 		rev, err = g.write(ctx)
 	}
 	for _, c := range g.new {
-		g.sh.put(newEntry(c.rec, len(c.rec.Vector), nil, rev), c.doc)
+		g.sh.put(newEntry(c.rec, c.with, nil, rev), c.doc)
 	}
 	g.new, g.ops, g.vectors, g.bytes, g.index, g.indexed = nil, nil, nil, 0, nil, 0
 	g.done = len(g.receipts)
@@ -324,11 +326,11 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		stored, dim, err := decodeRecord(e)
+		stored, with, err := decodeRecord(e)
 		if err != nil {
 			return false, err
 		}
-		g.sh.put(newEntry(stored, dim, nil, e.Rev), document(stored))
+		g.sh.put(newEntry(stored, with, nil, e.Rev), g.b.document(stored, with))
 	}
 	found := len(rest) < len(g.new)
 	g.new, g.ops, g.vectors = rest, ops, vectors

@@ -30,8 +30,9 @@ type shard struct {
 	ids     *idTable      // former ids included
 	left    atomic.Uint64 // how often records were about to leave the index
 	live    atomic.Int64
-	dim     atomic.Int32 // of the vectors; 0: there is none yet
-	fan     sync.Map     // idKey -> int: links that begin or end at a record
+	seq     atomic.Uint32 // the largest of the records
+	dim     atomic.Int32  // of the vectors; 0: there is none yet
+	fan     sync.Map      // idKey -> int: links that begin or end at a record
 
 	index *index.Index
 }
@@ -75,6 +76,9 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 		sh.dim.CompareAndSwap(0, int32(e.dim))
 	}
 	sh.live.Add(1)
+	for last := sh.seq.Load(); last < e.seq && !sh.seq.CompareAndSwap(last, e.seq); {
+		last = sh.seq.Load()
+	}
 	d.Flags = e.marks()
 	sh.index.Put(e.slot, d)
 	for _, old := range replaced {

@@ -60,6 +60,7 @@ type storedRecord struct {
 	Plan     []byte          `cbor:"13,keyasint,omitempty"`
 	Trusted  bool            `cbor:"14,keyasint,omitempty"`
 	Repaired bool            `cbor:"15,keyasint,omitempty"`
+	Seq      uint32          `cbor:"16,keyasint,omitempty"` // as in stowed
 }
 
 type storedSource struct {
@@ -81,12 +82,11 @@ type storedVariant struct {
 	Content string       `cbor:"5,keyasint,omitempty"`
 }
 
-// encodeRecord returns the write of r, which has a vector of dim numbers.
-func (sh *shard) encodeRecord(r *Record, dim int) (store.Op, error) {
+func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	s := storedRecord{
 		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(),
-		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: uint16(dim), Plan: r.Plan,
-		Trusted: r.Trusted, Repaired: r.Repaired,
+		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: with.dim, Plan: r.Plan,
+		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq,
 	}
 	for _, l := range r.Links {
 		s.Links = append(s.Links, storedLink(l))
@@ -99,16 +99,16 @@ func (sh *shard) encodeRecord(r *Record, dim int) (store.Op, error) {
 	return store.Op{Key: k, Value: value}, err
 }
 
-// decodeRecord returns the record of an entry and the dimension of its vector,
-// or store.ErrDamaged with its key if it cannot be one that was stored there.
-func decodeRecord(e store.Entry) (r *Record, dim int, err error) {
+// decodeRecord returns the record of an entry, or store.ErrDamaged with its key
+// if it cannot be one that was stored there.
+func decodeRecord(e store.Entry) (*Record, stowed, error) {
 	var s storedRecord
 	if err := codec.Decode(e, &s); err != nil {
-		return nil, 0, err
+		return nil, stowed{}, err
 	}
 	parts := key.Split(e.Key)
-	damaged := func(what string) (*Record, int, error) {
-		return nil, 0, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
+	damaged := func(what string) (*Record, stowed, error) {
+		return nil, stowed{}, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
 	}
 	switch {
 	case s.Scope.Check() != nil:
@@ -124,7 +124,7 @@ func decodeRecord(e store.Entry) (r *Record, dim int, err error) {
 	case s.Dim > MaxDimension:
 		return damaged("vector too long")
 	}
-	r = &Record{
+	r := &Record{
 		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: micros(s.At), Known: micros(s.Known),
 		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Plan: s.Plan,
 		Trusted: s.Trusted, Repaired: s.Repaired,
@@ -135,7 +135,7 @@ func decodeRecord(e store.Entry) (r *Record, dim int, err error) {
 	for _, v := range s.Variants {
 		r.Variants = append(r.Variants, Variant{v.ID, Source(v.Source), micros(v.At), v.Trigger, v.Content})
 	}
-	return r, int(s.Dim), nil
+	return r, stowed{seq: s.Seq, dim: s.Dim}, nil
 }
 
 // change is the new counters of a record.

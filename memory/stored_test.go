@@ -26,12 +26,12 @@ func sample() (*shard, *Record) {
 // What is encoded decodes to the same, and what decodes encodes to the same.
 func FuzzDecodeRecord(f *testing.F) {
 	sh, r := sample()
-	op, err := sh.encodeRecord(r, 3)
+	op, err := sh.encodeRecord(r, stowed{7, 3})
 	require.NoError(f, err)
-	got, dim, err := decodeRecord(store.Entry{Key: op.Key, Value: op.Value})
+	got, with, err := decodeRecord(store.Entry{Key: op.Key, Value: op.Value})
 	require.NoError(f, err)
 	require.Equal(f, r, got)
-	require.Equal(f, 3, dim)
+	require.Equal(f, stowed{7, 3}, with)
 	f.Add(op.Value[5:])
 	f.Add([]byte{0xa0})
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -41,13 +41,13 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, dim, err := decodeRecord(store.Entry{Key: op.Key, Value: value})
+		r, with, err := decodeRecord(store.Entry{Key: op.Key, Value: value})
 		if err != nil {
 			require.True(t, errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer))
 			require.Contains(t, err.Error(), "k1")
 			return
 		}
-		again, err := newShard(r.Scope).encodeRecord(r, dim)
+		again, err := newShard(r.Scope).encodeRecord(r, with)
 		require.NoError(t, err)
 		same, _, err := decodeRecord(store.Entry{Key: again.Key, Value: again.Value})
 		require.NoError(t, err)
@@ -62,7 +62,7 @@ func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
 
 func FuzzDecodeCounts(f *testing.F) {
 	sh, r := sample()
-	ops, err := sh.encodeCounts(nil, change{newEntry(r, 0, nil, 1), &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
+	ops, err := sh.encodeCounts(nil, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
 	require.NoError(f, err)
 	op := ops[0]
 	f.Add(op.Value[5:])
@@ -92,7 +92,7 @@ func TestDamageIsNamed(t *testing.T) {
 	} {
 		sh, r := sample()
 		change(r)
-		op, err := sh.encodeRecord(r, 0)
+		op, err := sh.encodeRecord(r, stowed{})
 		require.NoError(t, err)
 		st := store.NewMem()
 		_, err = st.Commit(ctx, op)
@@ -103,9 +103,9 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 	// A flipped bit anywhere in the value.
 	sh, r := sample()
-	record, err := sh.encodeRecord(r, 0)
+	record, err := sh.encodeRecord(r, stowed{})
 	require.NoError(t, err)
-	both, err := sh.encodeCounts([]store.Op{record}, change{newEntry(r, 0, nil, 1), &counts{Helped: 1}})
+	both, err := sh.encodeCounts([]store.Op{record}, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1}})
 	require.NoError(t, err)
 	for _, op := range both {
 		for i := range op.Value {

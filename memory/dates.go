@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/text"
+)
+
+// calendar has the terms of dates: the month as a word, which texts have as
+// well, and for each day of a year a term that no text has.
+type calendar struct {
+	months [12]text.Term
+	days   [12][31]text.Term
+}
+
+func newCalendar(l text.Language) *calendar {
+	c := new(calendar)
+	for m := range c.months {
+		c.months[m] = l.Append(nil, time.Month(m+1).String())[0]
+		for d := range c.days[m] {
+			c.days[m][d] = text.Term{Text: fmt.Sprintf("@%02d-%02d", m+1, d+1)}
+		}
+	}
+	return c
+}
+
+// append appends the terms of a date, in UTC: year, month and day.
+func (c *calendar) append(buf []text.Term, at time.Time) []text.Term {
+	year, month, day := at.Date()
+	return append(buf, text.Term{Text: strconv.Itoa(year), Mark: true}, c.months[month-1], c.days[month-1][day-1])
+}
+
+// appendNamed appends the days that terms, which are those of a query, name, as
+// in "7 May", "7th of May" and "May 7th".
+func (c *calendar) appendNamed(terms []text.Term) []text.Term {
+	n := len(terms)
+	for i := range n {
+		m := c.month(terms[i].Text)
+		if m < 0 {
+			continue
+		}
+		day := 0
+		switch {
+		case i+1 < n && dayOf(terms[i+1].Text) > 0:
+			day = dayOf(terms[i+1].Text)
+		case i > 0 && terms[i-1].Text != "of":
+			day = dayOf(terms[i-1].Text)
+		case i > 1:
+			day = dayOf(terms[i-2].Text)
+		}
+		if day > 0 {
+			terms = append(terms, c.days[m][day-1])
+		}
+	}
+	return terms
+}
+
+func (c *calendar) month(s string) int {
+	for m := range c.months {
+		if c.months[m].Text == s {
+			return m
+		}
+	}
+	return -1
+}
+
+// dayOf returns the day of the month that "7" or "7th" names, or 0.
+func dayOf(s string) int {
+	for _, suffix := range [...]string{"st", "nd", "rd", "th"} {
+		s = strings.TrimSuffix(s, suffix)
+	}
+	if len(s) > 2 {
+		return 0
+	}
+	if n, err := strconv.Atoi(s); err == nil && 1 <= n && n <= 31 {
+		return n
+	}
+	return 0
+}
