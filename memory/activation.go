@@ -32,12 +32,12 @@ func (q *query) below(f *found) bool {
 	return q.model != nil && q.model.Threshold != nil && f.score < q.model.threshold
 }
 
-// cut leaves what is not below the threshold.
+// cut leaves what is not below the threshold, nor below the floor.
 func (q *query) cut(fs []found) []found {
-	if q.model == nil || q.model.Threshold == nil {
+	if q.floor == 0 && (q.model == nil || q.model.Threshold == nil) {
 		return fs
 	}
-	return slices.DeleteFunc(fs, func(f found) bool { return q.below(&f) })
+	return slices.DeleteFunc(fs, func(f found) bool { return f.relevance < q.floor || q.below(&f) })
 }
 
 // activation is the part of a score that ACT-R's equations give.

@@ -270,7 +270,7 @@ func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, 
 	d := index.Doc{
 		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor),
 		Thread: r.Thread, At: r.At.UnixMicro(), Tie: int64(s.seq),
-		Asks: r.Kind == Episode && strings.HasSuffix(strings.TrimSpace(r.Content), "?"),
+		Asks: r.Kind == Episode && strings.HasSuffix(strings.TrimSpace(r.Content), "?"), Self: bySelf(r),
 	}
 	for _, v := range r.Variants {
 		d.Extra = append(d.Extra, terms(v.Trigger, v.Content)...)

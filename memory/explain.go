@@ -19,7 +19,6 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 			return fmt.Errorf("record %q: %w", id, store.ErrNotFound)
 		}
 		s.find(sc, 0)
-		slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
 		x = s.explanation(sc, sh, e)
 		if now := sh.ids.find(&sh.entries, e.id); now != nil {
 			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.slot) {
@@ -46,15 +45,22 @@ func (s Space) locate(q *query, id ID) (*shard, *entry) {
 	return nil, nil
 }
 
-// explanation says where e is among sc.found, which is in order.
+// explanation says where e is among what was found.
 func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	q := &sc.query
+	is := func(f found) bool { return f.id == e.id && f.sh == sh }
+	if i := slices.IndexFunc(sc.found, is); i >= 0 && sc.found[i].relevance < q.floor {
+		f := &sc.found[i]
+		return Explanation{ID: e.name(), Of: len(sc.found), Score: f.score, Parts: s.parts(q, f), Reason: "its relevance is below the Floor"}
+	}
+	sc.found = slices.DeleteFunc(sc.found, func(f found) bool { return f.relevance < q.floor })
+	slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
 	x := Explanation{ID: e.name(), Of: len(sc.found)}
-	i := slices.IndexFunc(sc.found, func(f found) bool { return f.id == e.id && f.sh == sh })
+	i := slices.IndexFunc(sc.found, is)
 	if i < 0 {
 		x.Parts = s.parts(q, &found{entry: e, sh: sh, tally: e.counts()})
 		if x.Reason = q.excludes(e, e.counts()); x.Reason == "" {
-			x.Reason = "it shares no word with the query, function words aside"
+			x.Reason = "it has no word of the query, nor has what is around it in its Thread, function words aside"
 		}
 		return x
 	}

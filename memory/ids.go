@@ -2,6 +2,7 @@ package memory
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 )
 
@@ -135,7 +136,7 @@ func (t *idTable) rebuild(c *column) {
 // entry that has taken its place in another slot.
 type column struct {
 	cells atomic.Pointer[[]atomic.Pointer[entry]]
-	next  uint32 // the first slot that was never used; the writer's
+	next  atomic.Uint32 // the first slot that no record has
 }
 
 // at returns the entry of a slot, or nil.
@@ -147,20 +148,23 @@ func (c *column) at(slot uint32) *entry {
 	return (*cells)[slot].Load()
 }
 
-// add gives e a slot.
-func (c *column) add(e *entry) {
-	e.slot = c.next
+// add gives e a slot, and makes the slots of what it replaces lead to it.
+func (c *column) add(e *entry, replaced []leaving) {
+	e.slot = c.next.Load()
 	cells := c.cells.Load()
-	if cells == nil || int(c.next) == len(*cells) {
+	if cells == nil || int(e.slot) == len(*cells) {
 		cells = c.grow(cells)
 	}
 	(*cells)[e.slot].Store(e)
-	c.next++
+	for _, old := range replaced {
+		(*cells)[old.slot].Store(e)
+	}
+	c.next.Store(e.slot + 1)
 }
 
 // grow by a quarter, when there are many: what is not used yet costs memory.
 func (c *column) grow(old *[]atomic.Pointer[entry]) *[]atomic.Pointer[entry] {
-	n := int(c.next)
+	n := int(c.next.Load())
 	bigger := make([]atomic.Pointer[entry], max(8, n+min(n, 1024+n/4)))
 	if old != nil {
 		for i := range *old {
@@ -171,18 +175,28 @@ func (c *column) grow(old *[]atomic.Pointer[entry]) *[]atomic.Pointer[entry] {
 	return &bigger
 }
 
-// replace makes a slot lead to another entry or to nil.
-func (c *column) replace(slot uint32, e *entry) { (*c.cells.Load())[slot].Store(e) }
+// remove makes a slot lead nowhere.
+func (c *column) remove(slot uint32) { (*c.cells.Load())[slot].Store(nil) }
 
-// all yields the entries, in order of slot.
+// all yields the entries that there are when it begins, each once, in order of
+// slot. One that is replaced meanwhile comes as it was or as it is; it is
+// missing if its slot has been removed before its turn.
 func (c *column) all() func(yield func(*entry) bool) {
 	return func(yield func(*entry) bool) {
-		cells := c.cells.Load()
-		if cells == nil {
-			return
-		}
-		for i := range *cells {
-			if e := (*cells)[i].Load(); e != nil && e.slot == uint32(i) && !yield(e) {
+		n := c.next.Load()
+		var fresh []*entry // in place of older ones
+		for slot := range n {
+			e := c.at(slot)
+			switch {
+			case e == nil:
+				continue
+			case e.slot == slot:
+			case e.slot < n || slices.Contains(fresh, e):
+				continue // it has its turn, or had it
+			default:
+				fresh = append(fresh, e)
+			}
+			if !yield(e) {
 				return
 			}
 		}

@@ -103,11 +103,15 @@ func (m *model) learn(f memory.Feedback) {
 	}
 }
 
+// match is what Relevance is made of, times a constant of the query.
+func match(h memory.Hit) float64 { return math.Pow(h.Parts.Relevance/(1-h.Parts.Relevance), 0.25) }
+
 // check checks all hits of a query. Relevance is taken from the hits: that it
 // is right is shown where it is computed.
 func (m *model) check(t require.TestingT, q memory.Query, hits []memory.Hit) {
-	near, far := 1.0, -1.0 // the least and the most relevance of those near the best, and of the others
+	best, near, far := 0.0, 1.0, -1.0 // the least and the most relevance of those near the best, and of the others
 	for _, h := range hits {
+		best = max(best, match(h))
 		if h.Parts.Near {
 			near = min(near, h.Parts.Relevance)
 		} else {
@@ -129,7 +133,7 @@ func (m *model) check(t require.TestingT, q memory.Query, hits []memory.Hit) {
 		effectiveness := (1 + float64(r.stats.Helped)) / (2 + float64(r.stats.Helped+r.stats.Misled) + unused)
 		recency := min(1, math.Exp2(-m.now.Sub(last).Hours()/(24*7)))
 		want := 0.5 * h.Parts.Relevance
-		if h.Parts.Near {
+		if ratio := match(h); ratio >= (0.8+1e-9)*best || h.Parts.Near && ratio >= (0.8-1e-9)*best {
 			want += 0.3*effectiveness + 0.2*recency
 		}
 		require.InDelta(t, want, h.Score, 1e-9)

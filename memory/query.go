@@ -10,6 +10,10 @@ type Query struct {
 	Text string
 	// K is the largest number of hits. 0: 10. Negative: ErrQuery.
 	K int
+	// Floor is the least Relevance of a hit, in [0,1], else ErrQuery: with it,
+	// a recall can come back empty-handed. 0: none. It does not count without
+	// a Text.
+	Floor float64
 	// Kinds are the kinds to look for. Empty: all.
 	Kinds []Kind
 	// Also are further scopes to search, of the same tenant (else ErrTenant).
@@ -45,10 +49,13 @@ type Hit struct {
 // Parts are what a score is made of. Relevance, Effectiveness and Recency are
 // in [0,1].
 type Parts struct {
-	// Relevance is absolute: it does not depend on the other hits. It is the
-	// BM25F score of the record divided by what a record of average length
-	// that holds each word of the query once would have, and scaled so that
-	// such a record has 0.8; see internal/index.
+	// Relevance is absolute: it does not depend on the other hits. It is a
+	// probability, with even odds: that the record is evidence for what was
+	// asked, rather than the best match in a scope that knows nothing about
+	// it. With s the score of the record by its words and those around it in
+	// its Thread (see internal/index), U the sum of the weights of the query's
+	// words, n their number, of which function words count an eighth, and
+	// x = s/U · (max(n,4)/4)^(3/4), it is x⁴/(1+x⁴).
 	Relevance float64
 	// Effectiveness is the mean of a Beta posterior: (1 + helped) / (2 +
 	// helped + misled + 0.5·unused + 0.125·quiet), where quiet are the

@@ -22,6 +22,7 @@ type query struct {
 	k         int
 	text      []text.Term
 	all       bool // there is no text: every record is found
+	asker     bool // the text is about who asks
 	scopes    []Scope
 	without   flags   // records that have one of them are left out
 	before    int64   // no later At, in microseconds since 1970 as the next two
@@ -30,8 +31,9 @@ type query struct {
 	rate      float64 // 1 / the half-life in microseconds
 	situation uint64
 	context   []idKey
-	model     *model // nil: Weighted
-	draws     uint64 // seed of the noise of the model
+	model     *model  // nil: Weighted
+	draws     uint64  // seed of the noise of the model
+	floor     float64 // the least relevance, if there is a text
 }
 
 // scratch is memory that recalls use again.
@@ -40,6 +42,7 @@ type scratch struct {
 	terms []text.Term
 	query query
 	found []found
+	moved bool // records that are in found were in other slots before
 }
 
 // query checks q and fills sc.query.
@@ -47,6 +50,8 @@ func (s Space) query(q *Query, sc *scratch) error {
 	switch {
 	case q.K < 0:
 		return fmt.Errorf("%w: K is %d", ErrQuery, q.K)
+	case !(q.Floor >= 0 && q.Floor <= 1):
+		return fmt.Errorf("%w: Floor is %v", ErrQuery, q.Floor)
 	case len(q.Text) > MaxText:
 		return &store.LimitError{Field: "text", Limit: MaxText, Got: len(q.Text)}
 	case len(q.Situation) > MaxText:
@@ -61,7 +66,10 @@ func (s Space) query(q *Query, sc *scratch) error {
 	*p = query{
 		k: cmp.Or(q.K, defaultK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
 		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		situation: hashSituation(q.Situation), context: p.context[:0], model: s.b.model,
+		asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
+	}
+	if p.all {
+		p.floor = 0
 	}
 	if p.at = q.At.UnixMicro(); q.At.IsZero() {
 		p.at = s.b.now().UnixMicro()
@@ -157,6 +165,7 @@ const maxTries = 4
 func (sh *shard) find(sc *scratch, n int) {
 	before := len(sc.found)
 	for try := 1; ; try++ {
+		sc.moved = false
 		left := sh.left.Load()
 		if sc.query.all {
 			sh.findAll(sc)
@@ -171,23 +180,24 @@ func (sh *shard) find(sc *scratch, n int) {
 }
 
 // add resolves a slot that the index has found.
-func (sh *shard) add(sc *scratch, slot uint32, ratio, relevance float64) {
-	e := sh.entries.at(slot)
+func (sh *shard) add(sc *scratch, m index.Match) {
+	e := sh.entries.at(m.Slot)
 	if e == nil {
 		return // gone
 	}
-	if e.slot != slot && slices.ContainsFunc(sc.found, func(f found) bool { return f.entry == e }) {
+	sc.moved = sc.moved || e.slot != m.Slot
+	if sc.moved && slices.ContainsFunc(sc.found, func(f found) bool { return f.entry == e }) {
 		return // it is changing, and was found as it was and as it is
 	}
 	c := e.counts()
 	if sc.query.excludes(e, c) == "" {
-		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, ratio: ratio, relevance: relevance})
+		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, ratio: m.Ratio, relevance: m.Relevance})
 	}
 }
 
 func (sh *shard) findAll(sc *scratch) {
 	for e := range sh.entries.all() {
-		sh.add(sc, e.slot, 0, 0)
+		sh.add(sc, index.Match{Slot: e.slot})
 	}
 }
 
@@ -196,17 +206,22 @@ func (sh *shard) findAll(sc *scratch) {
 // not near is below all that is, whatever is found in other scopes, and counts
 // by its relevance alone.
 func (sh *shard) search(sc *scratch, n int) {
-	q := &sc.query
-	ask := index.Query{Terms: q.text, K: n, Gate: gate, Exclude: index.Flags(q.without)}
+	ask := sh.ask(&sc.query, n)
+	for _, m := range sh.index.Search(&sc.index, &ask) {
+		sh.add(sc, m)
+	}
+}
+
+// ask returns the query as the index takes it.
+func (sh *shard) ask(q *query, n int) index.Query {
+	ask := index.Query{Terms: q.text, K: n, Gate: gate, Asker: q.asker, Exclude: index.Flags(q.without)}
 	if q.before != math.MaxInt64 || q.known != math.MaxInt64 {
 		ask.Skip = func(slot uint32) bool {
 			e := sh.entries.at(slot)
 			return e == nil || e.at > q.before || e.known > q.known
 		}
 	}
-	for _, m := range sh.index.Search(&sc.index, &ask) {
-		sh.add(sc, m.Slot, m.Ratio, m.Relevance)
-	}
+	return ask
 }
 
 // with calls fn with a checked query and memory to work in.

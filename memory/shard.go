@@ -49,7 +49,13 @@ func (sh *shard) entry(id ID) *entry { return sh.ids.find(&sh.entries, keyOf(id)
 
 // snapshot returns all entries, in the order in which they were indexed.
 func (sh *shard) snapshot() []*entry {
-	return slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
+	for try := 1; ; try++ {
+		left := sh.left.Load()
+		all := slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
+		if sh.left.Load() == left || try == maxTries {
+			return all
+		}
+	}
 }
 
 // put makes a record visible, in place of the one with its id, if any, and of
@@ -58,10 +64,7 @@ func (sh *shard) snapshot() []*entry {
 func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.entries.add(e)
-	for _, old := range replaced {
-		sh.entries.replace(old.slot, e)
-	}
+	sh.entries.add(e, replaced)
 	sh.ids.set(&sh.entries, e.id, e.slot)
 	for _, l := range e.links() {
 		sh.linkLocked(e.id, 1)
@@ -111,7 +114,7 @@ func (sh *shard) remove(es ...leaving) {
 func (sh *shard) leaveLocked(e leaving) {
 	sh.left.Add(1)
 	sh.index.Delete(e.slot, e.doc)
-	sh.entries.replace(e.slot, nil)
+	sh.entries.remove(e.slot)
 	sh.live.Add(-1)
 	for _, l := range e.links() {
 		sh.linkLocked(e.id, -1)

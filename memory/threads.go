@@ -11,30 +11,48 @@ import (
 )
 
 // threadHits is how many records of a thread count, and furtherWeight what
-// those after the best add.
+// those after the best add, when there is no text.
 const (
 	threadHits    = 3
 	furtherWeight = 0.3
 )
 
 // RecallThreads returns the threads that match the query, best first: the
-// Query's K is the largest number of threads. Score is that of the best record
-// plus 0.3 times those of the next two, divided by 1.6; under [ACTR] it is ln
-// Σ e^A over the three. Records without a Thread are left out; threads of the
-// same name in different scopes are different.
+// Query's K is the largest number of threads. Records without a Thread are left
+// out, and threads none of whose records reaches the Floor; threads of the same
+// name in different scopes are different.
+//
+// With a text, Score is to a thread what Relevance is to a record: s is the BM25
+// score of all its words together, plus 0.3 times that of each of its three best
+// records, and U counts 1.9 times. The words of a thread weigh by how few
+// threads have them, so where there are few threads no Score is high.
+// Effectiveness and recency are not in it.
+// Without one, it is the score of the best record plus 0.3 times those of the
+// next two, divided by 1.6. Under [ACTR] it is ln Σ e^A over the three best.
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
-		s.find(sc, 0)
-		fs := slices.DeleteFunc(sc.query.cut(sc.found), func(f found) bool { return name(f.thread) == "" })
-		slices.SortFunc(fs, func(a, b found) int { return better(&a, &b) })
-		for _, t := range groupThreads(fs, &sc.query) {
-			best, err := s.hits(ctx, sc, t.best)
+		var ts []foundThread
+		if sc.query.all || sc.query.model != nil {
+			s.find(sc, 0)
+			ts = groupThreads(sc)
+		} else {
+			ts = s.findThreads(sc)
+		}
+		for _, t := range ts {
+			if len(hits) == sc.query.k {
+				break
+			}
+			fs := sc.query.cut(sc.found[t.from:t.to])
+			if len(fs) == 0 {
+				continue
+			}
+			best, err := s.hits(ctx, sc, fs)
 			if err != nil {
 				return err
 			}
 			if len(best) > 0 {
-				hits = append(hits, ThreadHit{Thread: name(t.best[0].thread), Score: t.score, Hits: best})
+				hits = append(hits, ThreadHit{Thread: name(fs[0].thread), Score: t.score, Hits: best})
 			}
 		}
 		return nil
@@ -45,13 +63,60 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 	return hits, nil
 }
 
-// thread is what was found of a thread: its best records, best first.
-type thread struct {
-	best  []found
-	score float64
+// foundThread is a thread that a query found. Its best records are sc.found
+// from from to to, best first.
+type foundThread struct {
+	from, to     int
+	ratio, score float64
 }
 
-// together is the score of a thread.
+// findThreads returns the threads that match the text, best first, at least as
+// many as are wanted.
+func (s Space) findThreads(sc *scratch) []foundThread {
+	var ts []foundThread
+	sc.found = sc.found[:0]
+	for _, scope := range sc.query.scopes {
+		if sh := s.b.shard(scope); sh != nil {
+			ts = sh.findThreads(sc, ts)
+		}
+	}
+	sc.query.weigh(sc.found)
+	for _, t := range ts {
+		slices.SortFunc(sc.found[t.from:t.to], func(a, b found) int { return better(&a, &b) })
+	}
+	slices.SortFunc(ts, func(a, b foundThread) int {
+		return cmp.Or(cmp.Compare(b.ratio, a.ratio), better(&sc.found[a.from], &sc.found[b.from]))
+	})
+	return ts
+}
+
+// findThreads appends those of a scope to ts.
+func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
+	before, threads := len(sc.found), len(ts)
+	ask := sh.ask(&sc.query, sc.query.k)
+	if sc.query.floor > 0 {
+		ask.K = 0 // some will be left out
+	}
+	for try := 1; ; try++ {
+		sc.moved = false
+		left := sh.left.Load()
+		for _, t := range sh.index.Threads(&sc.index, &ask) {
+			from := len(sc.found)
+			for _, m := range t.Best {
+				sh.add(sc, m)
+			}
+			if to := len(sc.found); to > from {
+				ts = append(ts, foundThread{from, to, t.Ratio, t.Relevance})
+			}
+		}
+		if sh.left.Load() == left || try == maxTries {
+			return ts
+		}
+		sc.found, ts = sc.found[:before], ts[:threads]
+	}
+}
+
+// together is the score of a thread, by its best records.
 func (q *query) together(best []found) float64 {
 	if q.model != nil {
 		var as [threadHits]float64
@@ -67,30 +132,34 @@ func (q *query) together(best []found) float64 {
 	return sum / (1 + furtherWeight*(threadHits-1))
 }
 
-// groupThreads returns the best threads of fs, which is best first.
-func groupThreads(fs []found, q *query) []*thread {
+// groupThreads returns the threads of all that was found, best first.
+func groupThreads(sc *scratch) []foundThread {
 	type key struct {
 		sh     *shard
 		thread unique.Handle[string]
 	}
-	byName := make(map[key]*thread)
-	var out []*thread
-	for _, f := range fs {
-		n := key{f.sh, f.thread}
-		t := byName[n]
-		if t == nil {
-			t = new(thread)
-			byName[n] = t
-			out = append(out, t)
+	all := slices.DeleteFunc(sc.query.cut(sc.found), func(f found) bool { return name(f.thread) == "" })
+	slices.SortFunc(all, func(a, b found) int { return better(&a, &b) })
+	groups := make(map[key][]found)
+	var order []key
+	for _, f := range all {
+		k := key{f.sh, f.thread}
+		if groups[k] == nil {
+			order = append(order, k)
 		}
-		if len(t.best) < threadHits {
-			t.best = append(t.best, f)
+		if len(groups[k]) < threadHits {
+			groups[k] = append(groups[k], f)
 		}
 	}
-	for _, t := range out {
-		t.score = q.together(t.best)
+	var ts []foundThread
+	sc.found = sc.found[:0]
+	for _, k := range order {
+		t := foundThread{from: len(sc.found), score: sc.query.together(groups[k])}
+		sc.found = append(sc.found, groups[k]...)
+		t.to = len(sc.found)
+		ts = append(ts, t)
 	}
 	// The sort is stable: among equals, the one with the better record.
-	slices.SortStableFunc(out, func(a, b *thread) int { return cmp.Compare(b.score, a.score) })
-	return out[:min(q.k, len(out))]
+	slices.SortStableFunc(ts, func(a, b foundThread) int { return cmp.Compare(b.score, a.score) })
+	return ts
 }

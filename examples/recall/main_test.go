@@ -42,7 +42,7 @@ func Example() {
 	//    score 0.00: relevance 0.00, effectiveness 0.50, recency 0.00
 	//    has the (2 %)
 	//    lacks take (27 %), four (23 %), hour (23 %), restor (19 %), whi (3 %), did (3 %)
-	//    it shares no word with the query, function words aside
+	//    it has no word of the query, nor has what is around it in its Thread, function words aside
 }
 
 func Example_nothing() {
