@@ -7,10 +7,13 @@ import (
 
 // state is what a search knows of a chunk.
 type state struct {
-	bound float32 // no record of it has more, of the words that were walked
-	more  float32 // see note
-	word  int32   // of the last hit, plus one
-	hits  int32   // the last, plus one; 0: none
+	before float32 // no record of it has more, of the words before the last
+	bound  float32 // no record of it has more, of the words that were walked
+	sum    float32 // of what the postings of the last word count
+	most   float32 // the most that one of them counts
+	word   int32   // the last, plus one
+	hits   int32   // the last, plus one; 0: none
+	closed bool    // it has no wanted record
 }
 
 // hit is a posting that counts in a chunk: that of a record in it, or within
@@ -43,9 +46,8 @@ func (sc *Scratch) hit(cell uint32, w *word, n int, count, length uint8) {
 	}
 }
 
-// note notes a hit of a chunk. The bound grows by what the word gives there at
-// most: a sum saturates at less than its parts do together, and all of them but
-// a record's own count for at most windowMost.
+// note notes a hit of a chunk. The bound of a word there is that of a record
+// which has the posting that counts most, and the others around it.
 func (sc *Scratch) note(id uint32, place int, w *word, n int, count, length uint8) {
 	if uint(place) >= maxPlaces || int(id) >= len(sc.states) {
 		return // the thread has changed since the search began
@@ -54,58 +56,86 @@ func (sc *Scratch) note(id uint32, place int, w *word, n int, count, length uint
 	if st.hits == 0 {
 		sc.chunks = append(sc.chunks, id)
 	}
-	var all, half float32
-	if count == 1 {
-		all, half = sc.norms.once[length], sc.norms.half[length]
-	} else {
-		p := float32(count) * sc.norms.inv[length]
-		all, half = saturate(p), saturate(p*windowMost)
-	}
+	p := float32(count) * sc.norms.inv[length]
 	if st.word != int32(n+1) {
-		st.word, st.more = int32(n+1), all-half
-		st.bound += w.gain * all
+		st.word, st.before, st.sum, st.most = int32(n+1), st.bound, p, p
 	} else {
-		if more := all - half; more > st.more {
-			half += more - st.more
-			st.more = more
-		}
-		st.bound += w.gain * half
+		st.sum += p
+		st.most = max(st.most, p)
 	}
+	tau := st.most + min(windowMost*(st.sum-st.most), windowSum*st.most)
+	st.bound = st.before + w.gain*saturate(tau)
 	sc.hits = append(sc.hits, hit{before: st.hits, word: int32(n), place: uint8(place), count: count})
 	st.hits = int32(len(sc.hits))
 }
 
-// forget drops the hits that were weighed.
-func (sc *Scratch) forget() {
+// isOpen reports whether the chunk has hits and may have a wanted record.
+func (sc *Scratch) isOpen(id uint32) bool {
+	return int(id) < len(sc.states) && sc.states[id].hits != 0 && !sc.states[id].closed
+}
+
+// samples is the number of chunks from which narrow learns what is wanted.
+const samples = 16
+
+// sample weighs the chunks with the best bounds, and returns what least is then.
+func (sc *Scratch) sample(least float32) float32 {
+	var best [samples]uint32
+	n := 0 // of best, which is in ascending order from the end
 	for _, id := range sc.chunks {
-		sc.states[id] = state{}
+		bound := sc.states[id].bound
+		if n == samples {
+			if bound <= sc.states[best[0]].bound {
+				continue
+			}
+		} else {
+			n++
+			copy(best[samples-n:], best[samples-n+1:])
+		}
+		at := samples - n + 1
+		for ; at < samples && sc.states[best[at]].bound < bound; at++ {
+			best[at-1] = best[at]
+		}
+		best[at-1] = id
 	}
-	sc.chunks, sc.hits = sc.chunks[:0], sc.hits[:0]
+	for _, id := range best[samples-n:] {
+		sc.weighChunk(id)
+	}
+	return max(least, sc.least())
+}
+
+func (sc *Scratch) bestBound(chunks []uint32) float32 {
+	most := float32(0)
+	for _, id := range chunks {
+		most = max(most, sc.states[id].bound)
+	}
+	return most
 }
 
 // bands are shares of the best bound: the chunks in the higher ones are weighed
 // first, since what they come to often spares the others.
-var bands = [...]float32{0.8, 0.65, 0.5, 0.35, 0}
+var bands = [...]float32{0.85, 0.7, 0.55, 0.4, 0}
 
-// weighChunks scores the records of the chunks that may have wanted ones, by
-// the words that were walked, of which there are n.
-func (sc *Scratch) weighChunks(n int) {
-	if len(sc.chunks) == 0 {
-		return
+// weighChunks scores the records of the chunks in open that may have wanted
+// ones, and ranks them with those in single.
+func (sc *Scratch) weighChunks(least float32) {
+	sc.rank.reset(sc.q.K)
+	for _, slot := range sc.single {
+		sc.rank.add(sc.scores[slot])
 	}
-	most := float32(0)
-	for _, id := range sc.chunks {
-		most = max(most, sc.states[id].bound)
-	}
-	rest, above := sc.after[n], float32(2)
+	most, above := sc.bestBound(sc.open), float32(2)
 	for _, band := range bands {
-		least := sc.least()
-		for _, id := range sc.chunks {
+		if most == 0 {
+			return
+		}
+		for _, id := range sc.open {
 			bound := sc.states[id].bound
-			if bound < band*most || bound >= above*most || bound*sc.most+rest < least {
+			if bound < band*most || bound >= above*most || bound*sc.most < least {
 				continue
 			}
-			sc.weighChunk(id, true)
+			for _, slot := range sc.weighChunk(id) {
+				sc.rank.add(sc.scores[slot])
+			}
+			least = max(least, rounding*sc.rank.least(sc.q.Gate))
 		}
 		above = band
 	}
@@ -119,7 +149,8 @@ type local struct {
 	own    [maxPlaces]float32 // of the word at hand
 	near   [maxPlaces]float32 // of the word at hand, of those around
 	hits   []hit              // the last first
-	within uint64             // places that are in the chunk, and that a hit is within reach of
+	found  [maxChunk]uint32
+	within uint64 // places that are in the chunk, and that a hit is within reach of
 }
 
 const (
@@ -127,12 +158,12 @@ const (
 	around    = 1<<(2*reach+1) - 1 // the places within reach of place reach
 )
 
-// weighChunk scores the records of a chunk by its hits: from nothing, or in
-// addition to what those have that have something.
-func (sc *Scratch) weighChunk(id uint32, fresh bool) {
+// weighChunk scores the records of a chunk by its hits, and returns those that
+// have a score.
+func (sc *Scratch) weighChunk(id uint32) []uint32 {
 	c, l := sc.th.chunk(id), &sc.local
 	if c == nil {
-		return
+		return nil
 	}
 	l.hits = l.hits[:0]
 	load := uint64(0)
@@ -151,14 +182,11 @@ func (sc *Scratch) weighChunk(id uint32, fresh bool) {
 			slot, l.within = 0, l.within&^(1<<i)
 		}
 		l.slots[i], l.metas[i], l.scores[i] = slot, sc.cols.meta[slot].Load(), 0
-		if !fresh {
-			l.scores[i] = max(sc.scores[slot], 0)
-		}
 	}
 	for len(l.hits) > 0 {
 		sc.weighWord(l)
 	}
-	sc.settle(l, fresh)
+	return sc.settle(l)
 }
 
 // place returns the slot at a place of c.
@@ -211,38 +239,25 @@ func (sc *Scratch) weighWord(l *local) {
 	}
 }
 
-// settle takes over what a chunk was weighed.
-func (sc *Scratch) settle(l *local, fresh bool) {
+// settle takes over what the records of a chunk were weighed, and returns those
+// that have a score.
+func (sc *Scratch) settle(l *local) []uint32 {
+	found := l.found[:0]
 	for set := l.within; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
 		slot, s := l.slots[i], l.scores[i]
 		if s == 0 || flagsOf(l.metas[i])&(sc.q.Exclude|dead) != 0 {
 			continue
 		}
-		switch old := sc.scores[slot]; {
-		case old > 0 || old == 0 && fresh && sc.touch(slot) == 0:
+		old := sc.scores[slot]
+		if old == 0 {
+			old = sc.touch(slot)
+			sc.scores[slot] = old
+		}
+		if old >= 0 {
 			sc.scores[slot] = s
-		case old == 0 && fresh:
-			sc.scores[slot] = skipped
+			found = append(found, slot)
 		}
 	}
-}
-
-// needAround adds to need the slots around those that are in threads.
-func (sc *Scratch) needAround() {
-	for _, slot := range sc.need {
-		cell := sc.cols.chunk[slot].Load()
-		if cell == 0 {
-			continue
-		}
-		c := sc.th.chunk(chunkOf(cell))
-		if c == nil {
-			continue
-		}
-		for d := -reach; d <= reach; d++ {
-			if near, ok := sc.th.neighbor(c, placeOf(cell), d); ok && near < sc.limit {
-				sc.need = append(sc.need, near)
-			}
-		}
-	}
+	return found
 }

@@ -2,6 +2,7 @@ package index_test
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,31 @@ func TestAgainstScan(t *testing.T) {
 				ix.Put(next, d)
 				model[next] = d
 				next++
+			},
+			"talk": func(t *rapid.T) {
+				thread := rapid.SampledFrom([]string{"one", "two", "three"}).Draw(t, "thread")
+				span := rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "span")
+				rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+				for i := range rapid.IntRange(1, 60).Draw(t, "turns") {
+					d := index.Doc{Thread: thread, At: int64(i/2 + rng.IntN(span))}
+					for range 1 + rng.IntN(4) {
+						d.Content = text.Append(d.Content, vocabulary[rng.IntN(len(vocabulary))])
+					}
+					if rng.IntN(10) == 0 {
+						d.Content = slices.Repeat(d.Content, 30)
+					}
+					ix.Put(next, d)
+					model[next] = d
+					next++
+				}
+			},
+			"silence": func(t *rapid.T) {
+				for _, slot := range model.slots() {
+					if slot%4 != 0 && model[slot].Thread != "" {
+						ix.Delete(slot, model[slot])
+						delete(model, slot)
+					}
+				}
 			},
 			"delete": func(t *rapid.T) {
 				slot := some(t)

@@ -74,16 +74,6 @@ func (n naive) order(thread string) []uint32 {
 	return out
 }
 
-func (n naive) df(term string) float64 {
-	df := 0.0
-	for _, d := range n {
-		if frequencies(d)[term] > 0 {
-			df++
-		}
-	}
-	return df
-}
-
 func logIDF(size, df float64) float64 { return math.Log(1 + (size-df+0.5)/(df+0.5)) }
 
 // usual is the length of the lower quartile, at least 64, rounded up to a
@@ -100,8 +90,45 @@ func (n naive) usual() float64 {
 	return max(64, math.Exp2(math.Ceil(math.Log2(all[(len(all)+3)/4-1]))))
 }
 
-func (n naive) own(slot uint32, term string) float64 {
-	return frequencies(n[slot])[term] / (0.1 + 0.9*length(n[slot])/n.usual())
+// scan is what is computed of all texts, before a search of them.
+type scan struct {
+	tf     map[uint32]map[string]float64
+	length map[uint32]float64
+	df     map[string]float64
+	orders map[string][]uint32
+	usual  float64
+}
+
+func (n naive) scan() *scan {
+	s := &scan{map[uint32]map[string]float64{}, map[uint32]float64{}, map[string]float64{}, map[string][]uint32{}, n.usual()}
+	for slot, d := range n {
+		s.tf[slot], s.length[slot] = frequencies(d), length(d)
+		for t := range s.tf[slot] {
+			s.df[t]++
+		}
+		if d.Thread != "" && s.orders[d.Thread] == nil {
+			s.orders[d.Thread] = n.order(d.Thread)
+		}
+	}
+	return s
+}
+
+func (s *scan) own(slot uint32, term string) float64 {
+	return s.tf[slot][term] / (0.1 + 0.9*s.length[slot]/s.usual)
+}
+
+// tau is what a record counts for a term, with what is around it.
+func (s *scan) tau(slot uint32, thread, term string) float64 {
+	tau := s.own(slot, term)
+	order := s.orders[thread]
+	i := slices.Index(order, slot)
+	for j, w := range map[int]float64{-3: .15, -2: .3, -1: .5, 1: .25, 2: .2, 3: .1} {
+		if thread != "" && i+j >= 0 && i+j < len(order) {
+			near := order[i+j]
+			tau += openness(s.length[slot]) * w * openness(s.length[near]) * s.own(near, term)
+		}
+	}
+	return tau
 }
 
 func openness(l float64) float64 {
@@ -116,9 +143,9 @@ func openness(l float64) float64 {
 
 // total is what a query asks for.
 func (n naive) total(q *index.Query) float64 {
-	u := 0.0
+	u, scan := 0.0, n.scan()
 	for _, t := range distinct(q.Terms) {
-		u += t.Weight() * logIDF(n.size(), n.df(t.Text))
+		u += t.Weight() * logIDF(n.size(), scan.df[t.Text])
 	}
 	return max(6.5, u)
 }
@@ -130,33 +157,20 @@ func (n naive) size() float64 {
 // search scores by the formula of recipe.go, from the texts alone: it returns
 // the ratios of all records that match.
 func (n naive) search(q *index.Query) map[uint32]float64 {
-	out, query, named := map[uint32]float64{}, distinct(q.Terms), n.named(q)
+	out, query, named, scan, total := map[uint32]float64{}, distinct(q.Terms), n.named(q), n.scan(), n.total(q)
 	onlyStops := !slices.ContainsFunc(query, func(t text.Term) bool { return !t.Stop })
-	weights := map[string]float64{}
-	for _, t := range query {
-		weights[t.Text] = t.Weight() * logIDF(n.size(), n.df(t.Text)) * 2.2
-	}
 	for slot, d := range n {
 		if d.Flags&q.Exclude != 0 || q.Skip != nil && q.Skip(slot) {
 			continue
 		}
 		s, counts := 0.0, false
 		for _, t := range query {
-			tau := n.own(slot, t.Text)
-			if d.Thread != "" {
-				order := n.order(d.Thread)
-				i := slices.Index(order, slot)
-				for j, w := range map[int]float64{-3: .15, -2: .3, -1: .5, 1: .25, 2: .2, 3: .1} {
-					if i+j >= 0 && i+j < len(order) {
-						tau += openness(length(d)) * w * openness(length(n[order[i+j]])) * n.own(order[i+j], t.Text)
-					}
-				}
-			}
+			tau := scan.tau(slot, d.Thread, t.Text)
 			counts = counts || tau > 0 && (onlyStops || !t.Stop)
-			s += weights[t.Text] * tau / (tau + 1.2)
+			s += t.Weight() * logIDF(n.size(), scan.df[t.Text]) * 2.2 * tau / (tau + 1.2)
 		}
 		if counts {
-			out[slot] = s * n.factor(slot, q, named) / n.total(q)
+			out[slot] = s * n.factor(slot, q, named) / total
 		}
 	}
 	return out
@@ -238,20 +252,20 @@ func (n naive) threads(q *index.Query) map[string]float64 {
 		sum += long[name]
 	}
 	usual := max(256, math.Exp2(math.Ceil(math.Log2(sum/float64(len(all))))))
-	out := map[string]float64{}
+	out, scan, total := map[string]float64{}, n.scan(), n.total(q)
 	for name, rs := range best {
 		slices.Sort(rs)
 		slices.Reverse(rs)
 		s := 0.0
 		for _, r := range rs[:min(3, len(rs))] {
-			s += 0.3 * r * n.total(q)
+			s += 0.3 * r * total
 		}
 		for _, t := range distinct(q.Terms) {
 			tf, df := 0.0, 0.0
 			for other, slots := range all {
 				held := 0.0
 				for _, slot := range slots {
-					held += frequencies(n[slot])[t.Text]
+					held += scan.tf[slot][t.Text]
 				}
 				if held > 0 {
 					df++
@@ -262,7 +276,7 @@ func (n naive) threads(q *index.Query) map[string]float64 {
 			}
 			s += t.Weight() * logIDF(float64(len(all)), df) * 2.2 * tf / (tf + 1.2*(0.25+0.75*long[name]/usual))
 		}
-		out[name] = s / (1.9 * n.total(q))
+		out[name] = s / (1.9 * total)
 	}
 	return out
 }

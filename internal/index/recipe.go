@@ -83,7 +83,6 @@ type norms struct {
 	usual float64
 	inv   [256]float32
 	once  [256]float32 // saturate(inv)
-	half  [256]float32 // saturate(windowMost · inv)
 }
 
 func newNorms(usual float64) *norms {
@@ -91,7 +90,6 @@ func newNorms(usual float64) *norms {
 	for code := range n.inv {
 		n.inv[code] = float32(1 / (1 - b + b*lengthOf(uint8(code))/usual))
 		n.once[code] = saturate(n.inv[code])
-		n.half[code] = saturate(windowMost * n.inv[code])
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/text"
@@ -44,12 +45,14 @@ type Scratch struct {
 	scores  []float32 // by slot, zero between searches
 	touched []uint32  // slots that have a score
 	matches []Match
-	best    []float32
-	need    []uint32
+	rank    ranking
+	single  []uint32 // slots without a thread that may be wanted
+	bits    []uint64 // by slot, zero between uses
 
 	// Of threads, see chunks.go.
-	states  []state // by chunk, zero between searches
-	chunks  []uint32
+	states  []state  // by chunk, zero between searches
+	chunks  []uint32 // that have hits
+	open    []uint32 // those that may have wanted records
 	hits    []hit
 	local   local
 	tallies []tally // by thread, zero between searches
@@ -101,12 +104,11 @@ func (ix *Index) Search(sc *Scratch, q *Query) []Match {
 			break // it makes no record a candidate any more
 		}
 		sc.walk(w, done)
-		if rest := sc.after[done+1]; rest > 0 && sc.after[0]-rest > rest {
-			least = sc.least()
+		if sc.after[0] > 2*sc.after[done+1] && sc.worthwhile(done+1) {
+			least = sc.sample(least)
 		}
 	}
-	sc.weighChunks(done)
-	sc.finish(done)
+	sc.weighChunks(sc.narrow(done, least))
 	return sc.take()
 }
 
@@ -173,7 +175,7 @@ func (sc *Scratch) end() {
 const skipped = -1e30
 
 // walk adds what the word, which is the n-th, gives to the records that hold
-// it. It notes which chunks of threads they are in.
+// it and are in no thread. Of the others it notes in which chunks they are.
 func (sc *Scratch) walk(w *word, n int) {
 	meta, chunk, exclude := sc.cols.meta, sc.cols.chunk, sc.q.Exclude|dead
 	if len(sc.th.chunks) > 0 {
@@ -188,6 +190,7 @@ func (sc *Scratch) walk(w *word, n int) {
 		count := counts[i]
 		if cell := chunk[slot].Load(); cell != 0 {
 			sc.hit(cell, w, n, count, uint8(m))
+			continue
 		}
 		if flagsOf(m)&sc.q.Exclude != 0 {
 			continue
@@ -231,91 +234,193 @@ func (sc *Scratch) saturated(count, length uint8) float32 {
 	return saturate(float32(count) * sc.norms.inv[length])
 }
 
+// worthwhile reports whether walking the n-th word would cost more than to find
+// out that it need not be.
+func (sc *Scratch) worthwhile(n int) bool {
+	return n < len(sc.words) && len(sc.words[n].slots) > 2*samples+(len(sc.touched)+len(sc.chunks))/4
+}
+
+// maxRanked is the largest K for which the work is cut short.
+const maxRanked = 256
+
+// ranking are the best scores so far, in ascending order.
+type ranking struct {
+	best []float32
+	k    int
+}
+
+func (r *ranking) reset(k int) {
+	if r.best, r.k = r.best[:0], k; k > maxRanked {
+		r.k = 0
+	}
+}
+
+func (r *ranking) add(s float32) {
+	switch {
+	case r.k == 0 || len(r.best) == r.k && s <= r.best[0]:
+		return
+	case len(r.best) < r.k:
+		r.best = append(r.best, 0)
+		copy(r.best[1:], r.best)
+	}
+	at := 1
+	for ; at < len(r.best) && r.best[at] < s; at++ {
+		r.best[at-1] = r.best[at]
+	}
+	r.best[at-1] = s
+}
+
+// least returns the least score that is wanted, going by those that were added:
+// 0 if they are fewer than wanted.
+func (r *ranking) least(gate float64) float32 {
+	if r.k == 0 || len(r.best) < r.k {
+		return 0
+	}
+	if gate > 0 {
+		return min(r.best[0], float32(gate)*r.best[r.k-1])
+	}
+	return r.best[0]
+}
+
+// rounding is what a bound is lowered by, so that rounding loses nothing.
+const rounding = 1 - 1e-5
+
 // least returns a score such that no record below it is wanted, going by the
 // scores so far.
 func (sc *Scratch) least() float32 {
-	k := sc.q.K
-	if k <= 0 || len(sc.touched) < k {
-		return 0
-	}
-	worst, best := sc.kth(k)
-	if worst <= 0 {
-		return 0
-	}
-	if sc.q.Gate > 0 {
-		worst = min(worst, float32(sc.q.Gate)*best)
-	}
-	return worst * (1 - 1e-5) // rounding loses nothing
-}
-
-// kth returns the k-th best score, or 0 if there are fewer, and the best.
-func (sc *Scratch) kth(k int) (worst, best float32) {
-	top := sc.best[:0] // in ascending order
+	sc.rank.reset(sc.q.K)
 	for _, slot := range sc.touched {
-		s := sc.scores[slot]
-		switch {
-		case s <= 0 || len(top) == k && s <= top[0]:
-			continue
-		case len(top) < k:
-			top = append(top, 0)
-			copy(top[1:], top)
+		if s := sc.scores[slot]; s > 0 {
+			sc.rank.add(s)
 		}
-		at := 1
-		for ; at < len(top) && top[at] < s; at++ {
-			top[at-1] = top[at]
-		}
-		top[at-1] = s
 	}
-	sc.best = top
-	if len(top) < k {
-		return 0, 0
-	}
-	return top[0], top[k-1]
+	return rounding * sc.rank.least(sc.q.Gate)
 }
 
-// finish adds what the words from the n-th on give to those records that may
-// be wanted.
-func (sc *Scratch) finish(n int) {
-	if n == len(sc.words) || sc.after[n] == 0 {
+// narrow adds what the words from the n-th on give to the records that may
+// still be wanted, and to the chunks that may hold such records, which are
+// fewer after each. It leaves those chunks in open.
+func (sc *Scratch) narrow(n int, least float32) float32 {
+	sc.open = append(sc.open[:0], sc.chunks...)
+	sc.single = sc.single[:0]
+	for _, slot := range sc.touched {
+		if sc.scores[slot] > 0 && sc.cols.chunk[slot].Load() == 0 {
+			sc.single = append(sc.single, slot)
+		}
+	}
+	for ; ; n++ {
+		sc.prune(least, sc.after[n])
+		if sc.after[n] == 0 {
+			return least
+		}
+		if w := &sc.words[n]; len(w.slots) > 0 {
+			sc.complete(w, n)
+			if sc.after[n+1] > 0 {
+				least = sc.sample(least)
+			}
+		}
+	}
+}
+
+// prune leaves in single and open only what may come to least, if rest is the
+// most that can be added.
+func (sc *Scratch) prune(least, rest float32) {
+	single, open := sc.single[:0], sc.open[:0]
+	for _, slot := range sc.single {
+		if sc.scores[slot]+rest >= least {
+			single = append(single, slot)
+		}
+	}
+	for _, id := range sc.open {
+		if st := &sc.states[id]; st.bound*sc.most+rest >= least {
+			open = append(open, id)
+		} else {
+			st.closed = true
+		}
+	}
+	sc.single, sc.open = single, open
+}
+
+// complete does what walk does, for what is in single and open: it looks at all
+// postings, or looks up what it needs where that is much less.
+func (sc *Scratch) complete(w *word, n int) {
+	count := len(sc.single) + maxChunk/2*len(sc.open)
+	if len(w.slots) < 4*count {
+		for i, slot := range w.slots {
+			sc.give(w, n, slot, w.counts[i])
+		}
 		return
 	}
-	least, rest := sc.least(), sc.after[n]
-	sc.need = sc.need[:0]
-	for _, slot := range sc.touched {
-		if s := sc.scores[slot]; s > 0 && s+rest >= least {
-			sc.need = append(sc.need, slot)
+	sc.mark()
+	defer clear(sc.bits)
+	slots, counts := w.slots, w.counts
+	if len(slots) < 16*count {
+		for i, slot := range slots {
+			if sc.bits[slot/64]>>(slot%64)&1 != 0 {
+				sc.give(w, n, slot, counts[i])
+			}
 		}
+		return
 	}
-	sc.needAround()
-	slices.Sort(sc.need)
-	sc.need = slices.Compact(sc.need)
-	sc.forget()
-	for i := n; i < len(sc.words); i++ {
-		sc.complete(&sc.words[i], i)
-	}
-	for _, id := range sc.chunks {
-		sc.weighChunk(id, false)
+	for base, set := range sc.bits {
+		for ; set != 0; set &= set - 1 {
+			slot := uint32(base*64 + bits.TrailingZeros64(set))
+			i := gallop(slots, slot)
+			if slots, counts = slots[i:], counts[i:]; len(slots) == 0 {
+				return
+			}
+			if slots[0] == slot {
+				sc.give(w, n, slot, counts[0])
+			}
+		}
 	}
 }
 
-// complete does what walk does for the slots in need that have a score.
-func (sc *Scratch) complete(w *word, n int) {
-	slots, counts := w.slots, w.counts
-	for _, slot := range sc.need {
-		i := gallop(slots, slot)
-		if slots, counts = slots[i:], counts[i:]; len(slots) == 0 {
-			return
+// give adds a posting to what its record has.
+func (sc *Scratch) give(w *word, n int, slot uint32, count uint8) {
+	if cell := sc.cols.chunk[slot].Load(); cell != 0 {
+		if sc.isOpen(chunkOf(cell)) || cell&(nearPrev|nearNext) != 0 {
+			if m := sc.cols.meta[slot].Load(); flagsOf(m)&dead == 0 {
+				sc.hit(cell, w, n, count, uint8(m))
+			}
 		}
-		if slots[0] != slot {
+	} else if sc.scores[slot] > 0 {
+		m := sc.cols.meta[slot].Load()
+		sc.scores[slot] += float32(w.gain * sc.factor(slot, m) * sc.saturated(count, uint8(m)))
+	}
+}
+
+// mark sets the bits of the slots in single, and of those that count in the
+// chunks in open.
+func (sc *Scratch) mark() {
+	if n := int(sc.limit)/64 + 1; len(sc.bits) < n {
+		sc.bits = make([]uint64, n+n/4)
+	}
+	set := func(slot uint32) {
+		if slot < sc.limit {
+			sc.bits[slot/64] |= 1 << (slot % 64)
+		}
+	}
+	for _, slot := range sc.single {
+		set(slot)
+	}
+	for _, id := range sc.open {
+		c := sc.th.chunk(id)
+		if c == nil {
 			continue
 		}
-		m := sc.cols.meta[slot].Load()
-		if cell := sc.cols.chunk[slot].Load(); cell != 0 {
-			if flagsOf(m)&dead == 0 {
-				sc.hit(cell, w, n, counts[0], uint8(m))
+		for _, slot := range c.slots {
+			set(slot)
+		}
+		if p := sc.th.chunk(c.prev); p != nil {
+			for _, slot := range p.slots[max(0, len(p.slots)-reach):] {
+				set(slot)
 			}
-		} else if sc.scores[slot] > 0 {
-			sc.scores[slot] += float32(w.gain * sc.factor(slot, m) * sc.saturated(counts[0], uint8(m)))
+		}
+		if x := sc.th.chunk(c.next); x != nil {
+			for _, slot := range x.slots[:min(reach, len(x.slots))] {
+				set(slot)
+			}
 		}
 	}
 }
@@ -333,13 +438,9 @@ func gallop(slots []uint32, slot uint32) int {
 
 // take returns what is wanted of the records that have a score.
 func (sc *Scratch) take() []Match {
-	least := float32(0)
-	if sc.q.K > 0 && sc.q.K < len(sc.touched) {
-		var best float32
-		least, best = sc.kth(sc.q.K)
-		if sc.q.Gate > 0 {
-			least = min(least, float32(sc.q.Gate)*best)
-		}
+	least := sc.rank.least(sc.q.Gate)
+	if k := sc.q.K; k > maxRanked && k < len(sc.touched) {
+		least = sc.leastOfMany(k)
 	}
 	sc.matches = sc.matches[:0]
 	for _, slot := range sc.touched {
@@ -348,6 +449,26 @@ func (sc *Scratch) take() []Match {
 		}
 	}
 	return sc.matches
+}
+
+// leastOfMany is what ranking.least is for a large k.
+func (sc *Scratch) leastOfMany(k int) float32 {
+	all := sc.rank.best[:0]
+	for _, slot := range sc.touched {
+		if s := sc.scores[slot]; s > 0 {
+			all = append(all, s)
+		}
+	}
+	slices.Sort(all)
+	sc.rank.best, sc.rank.k = all, min(k, len(all))
+	if k >= len(all) {
+		return 0
+	}
+	least := all[len(all)-k]
+	if gate := sc.q.Gate; gate > 0 {
+		least = min(least, float32(gate)*all[len(all)-1])
+	}
+	return least
 }
 
 func (sc *Scratch) match(slot uint32, s float32) Match {

@@ -38,8 +38,7 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 	for ; done < len(sc.words) && !(sc.words[done].stop && sc.content); done++ {
 		sc.walk(&sc.words[done], done)
 	}
-	sc.weighChunks(done)
-	sc.finish(done)
+	sc.weighChunks(sc.narrow(done, 0))
 	if n := int(ix.threadCount.Load()); len(sc.tallies) < n {
 		sc.tallies = slices.Grow(sc.tallies, n-len(sc.tallies))[:n]
 	}
