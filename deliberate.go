@@ -235,6 +235,16 @@ func (t *turn) assess(ctx context.Context) (stop bool, err error) {
 	}
 	text := advice(&now)
 	t.emit(EventAssessed, Event{Text: text})
+	if t.a.o.Pivot == PivotAuto {
+		switch {
+		case slices.Contains(now.Also, meta.GiveUp):
+			t.block(text)
+			return true, nil
+		case slices.Contains(now.Also, meta.AskHuman):
+			t.ask([]string{text + ": how shall I go on?"})
+			return true, nil
+		}
+	}
 	if now.Recommendation != meta.PivotNow {
 		return false, nil
 	}

@@ -218,6 +218,7 @@ func appendAssessment(buf []byte, a *meta.Assessment) []byte {
 	m.Text(12, a.Approach)
 	codec.Texts(&m, 13, a.Evidence)
 	codec.Struct(&m, 14, &a.Chances, appendChances)
+	codec.Texts(&m, 15, a.Also)
 	return m.Close()
 }
 

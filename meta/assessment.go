@@ -1,6 +1,9 @@
 package meta
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // State says how a session is doing.
 type State string
@@ -22,6 +25,25 @@ const (
 	SlowDown      Recommendation = "slow_down"
 	ConsiderPivot Recommendation = "consider_pivot"
 	PivotNow      Recommendation = "pivot_now"
+)
+
+// Step is what to do besides the recommendation when a pivot alone will not
+// mend it.
+type Step string
+
+// The steps, from the mildest.
+const (
+	// StartFresh: two approaches fail at a goal in turn, or five tries at it
+	// failed by two approaches or more. What is in the context misleads:
+	// begin with a clean one.
+	StartFresh Step = "start_fresh"
+	// AskHuman: three approaches or more have failed at a goal, six times or
+	// more; or neither another try nor another approach delivers in one of
+	// ten cases, as learned from at least 20 tries of each.
+	AskHuman Step = "ask_human"
+	// GiveUp: neither delivers in one of twenty cases, as learned from at
+	// least 50 tries of each, and the goal has failed six times.
+	GiveUp Step = "give_up"
 )
 
 // Confidence says how far to trust a recommendation.
@@ -74,6 +96,9 @@ type Assessment struct {
 	// Chances are those of another try of Approach at Goal, and of another
 	// approach to it; zero if the last outcome was a success.
 	Chances Chances `cbor:"14,keyasint,omitzero"`
+	// Also are steps besides the recommendation, the mildest first, each with
+	// its reason in Evidence; nil for none.
+	Also []Step `cbor:"15,keyasint,omitempty"`
 }
 
 // assess applies the rules.
@@ -114,7 +139,59 @@ func (s *session) assess(name string, known *odds) Assessment {
 		return a
 	}
 	a.Evidence = a.evidence(low)
+	s.also(&a)
 	return a
+}
+
+// also adds the steps that the failures at the last goal ask for.
+func (s *session) also(a *Assessment) {
+	n := len(s.failures)
+	if n == 0 {
+		return
+	}
+	goal, approaches := s.failures[n-1].goal, []uint64(nil)
+	var failed []uint64 // approaches, at the goal
+	for _, f := range s.failures {
+		if f.goal == goal {
+			failed = append(failed, f.approach)
+			if !slices.Contains(approaches, f.approach) {
+				approaches = append(approaches, f.approach)
+			}
+		}
+	}
+	add := func(step Step, format string, args ...any) {
+		a.Also = append(a.Also, step)
+		a.Evidence = append(a.Evidence, fmt.Sprintf(string(step)+": "+format, args...))
+	}
+	switch {
+	case inTurn(failed):
+		add(StartFresh, "two approaches fail in turn")
+	case len(failed) >= 5 && len(approaches) >= 2:
+		add(StartFresh, "%d tries at the goal failed, by %d approaches", len(failed), len(approaches))
+	}
+	hopeless := func(tries int, chance float64) bool {
+		c := &a.Chances
+		return c.Again.Tries >= tries && c.Other.Tries >= tries && max(c.Again.High, c.Other.High) < chance
+	}
+	switch {
+	case len(failed) >= 6 && len(approaches) >= 3:
+		add(AskHuman, "%d tries at the goal failed, by %d approaches", len(failed), len(approaches))
+	case hopeless(20, 0.1):
+		add(AskHuman, "%v", a.Chances)
+	}
+	if len(failed) >= 6 && hopeless(50, 0.05) {
+		add(GiveUp, "%v", a.Chances)
+	}
+}
+
+// inTurn reports whether the last four failures are of two approaches in turn.
+func inTurn(approaches []uint64) bool {
+	n := len(approaches)
+	if n < 4 {
+		return false
+	}
+	l := approaches[n-4:]
+	return l[0] == l[2] && l[1] == l[3] && l[0] != l[1] && l[0] != 0 && l[1] != 0
 }
 
 func (a *Assessment) evidence(low bool) []string {
