@@ -43,15 +43,12 @@ func TestGiveUpIsLearned(t *testing.T) {
 	m := open(t, store.NewMem())
 	for i := range 80 {
 		s := fmt.Sprint("session ", i)
-		for j, approach := range "abababab" {
+		for j, approach := range "aaaaaaaab" {
 			record(t, m, s, meta.Outcome{Key: fmt.Sprint(j), Goal: s, Approach: string(approach)})
 		}
-		record(t, m, s+"x", meta.Outcome{Key: "1", Goal: s, Approach: "a"})
-		record(t, m, s+"x", meta.Outcome{Key: "2", Goal: s, Approach: "b"})
-		for j := range 7 {
-			record(t, m, s+"y", meta.Outcome{Key: fmt.Sprint(j), Goal: s, Approach: "a"})
+		for j, approach := range "aaaaaaab" {
+			record(t, m, s+" again", meta.Outcome{Key: fmt.Sprint(j), Goal: s, Approach: string(approach)})
 		}
-		record(t, m, s+"y", meta.Outcome{Key: "8", Goal: s, Approach: "b"})
 	}
 	for j := range 7 {
 		record(t, m, "new", meta.Outcome{Key: fmt.Sprint(j), Goal: "g", Approach: "a"})
