@@ -22,8 +22,8 @@ const Dead = 1 << 31
 // blockRows is the number of rows of a full block.
 const blockRows = 1024
 
-// Set holds vectors of one dimension by slot. Put, Delete and SetFlags must
-// not run side by side; any number of Search and Cosine may, also beside them.
+// Set holds vectors of one dimension by slot. Put, Move, Delete and SetFlags
+// must not run side by side; any number of the others may, also beside them.
 type Set struct {
 	dim, width int // numbers of a vector as given, and as coded
 	st         atomic.Pointer[state]
@@ -76,11 +76,7 @@ func (s *Set) Put(slot uint32, v []float32, flags uint32) error {
 	n := st.n.Load()
 	b, i := st.blocks[n/blockRows], int(n%blockRows)
 	b.scale[i] = encode(b.bits[i*s.width/64:][:s.width/64], b.codes[i*s.width:][:s.width], s.row)
-	b.slots[i] = slot
-	b.flags[i].Store(flags &^ Dead)
-	st.rows[slot].Store(n + 1)
-	st.n.Store(n + 1)
-	s.live.Add(1)
+	s.publish(st, slot, flags)
 	return nil
 }
 
@@ -129,6 +125,43 @@ func (s *Set) Delete(slot uint32) {
 	if dead := n - live; dead >= blockRows/16 && dead*4 > n {
 		s.compact(int(n), int(live))
 	}
+}
+
+// Has reports whether the slot has a vector.
+func (s *Set) Has(slot uint32) bool {
+	_, ok := s.st.Load().row(slot)
+	return ok
+}
+
+// Move gives the vector of one slot, if there is one, to another that has none,
+// with new flags. A reader may see both for a moment.
+func (s *Set) Move(from, to, flags uint32) {
+	if !s.Has(from) {
+		return
+	}
+	s.reserve(to)
+	st := s.st.Load()
+	row, _ := st.row(from)
+	o, j := st.blocks[row/blockRows], int(row%blockRows)
+	n := st.n.Load()
+	b, i := st.blocks[n/blockRows], int(n%blockRows)
+	words := s.width / 64
+	copy(b.bits[i*words:][:words], o.bits[j*words:])
+	copy(b.codes[i*s.width:][:s.width], o.codes[j*s.width:])
+	b.scale[i] = o.scale[j]
+	s.publish(st, to, flags)
+	s.Delete(from)
+}
+
+// publish makes the row that was written last visible as that of the slot.
+func (s *Set) publish(st *state, slot, flags uint32) {
+	n := st.n.Load()
+	b, i := st.blocks[n/blockRows], n%blockRows
+	b.slots[i] = slot
+	b.flags[i].Store(flags &^ Dead)
+	st.rows[slot].Store(n + 1)
+	st.n.Store(n + 1)
+	s.live.Add(1)
 }
 
 // SetFlags replaces the flags of the slot's vector, if there is one.

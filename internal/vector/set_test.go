@@ -93,6 +93,20 @@ func TestSetAgainstScan(t *testing.T) {
 					delete(m.flags, slot)
 				}
 			},
+			"move": func(t *rapid.T) {
+				from, to := slots.Draw(t, "from"), slots.Draw(t, "to")
+				if _, taken := m.vectors[to]; taken {
+					t.Skip("taken")
+				}
+				s.Move(from, to, 5)
+				if v, ok := m.vectors[from]; ok {
+					m.vectors[to], m.flags[to] = v, 5
+					delete(m.vectors, from)
+					delete(m.flags, from)
+				}
+				require.False(t, s.Has(from))
+				require.Equal(t, m.vectors[to] != nil, s.Has(to))
+			},
 			"flag": func(t *rapid.T) {
 				slot, flags := slots.Draw(t, "slot"), rapid.Uint32Range(0, 7).Draw(t, "flags")
 				s.SetFlags(slot, flags)
