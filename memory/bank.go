@@ -32,6 +32,7 @@ type Bank struct {
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
+	vectors  embedding
 	closed   atomic.Bool
 }
 
@@ -72,6 +73,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
 	}
+	b.vectors.run(b.embedBehind)
 	return b, nil
 }
 
@@ -103,10 +105,12 @@ func (b *Bank) Flush(ctx context.Context) error {
 	return b.w.Flush(ctx)
 }
 
-// Close writes the counters that are in memory only. The Bank's methods return
-// store.ErrClosed from then on. It does not close the store, and is idempotent.
+// Close writes the counters that are in memory only, and ends the embedding of
+// what waits for it. The Bank's methods return store.ErrClosed from then on. It
+// does not close the store, and is idempotent.
 func (b *Bank) Close() error {
 	b.closed.Store(true)
+	b.vectors.close()
 	return b.w.Close()
 }
 

@@ -68,7 +68,7 @@ func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *counts, r *Reco
 func (b *Bank) whole(ctx context.Context, sh *shard, e *entry) (Record, error) {
 	r := Record{ID: e.name()}
 	err := b.copy(ctx, sh, e, e.counts(), &r)
-	if err == nil && e.dim != 0 {
+	if err == nil && (e.dim != 0 || !sh.vectorless(e)) {
 		r.Vector, err = b.vector(ctx, sh, e)
 	}
 	return r, sh.missing(e, err)
@@ -89,22 +89,14 @@ func (sh *shard) missing(e *entry, err error) error {
 	return err
 }
 
-// leaving returns e with what is indexed of it.
-func (b *Bank) leaving(ctx context.Context, sh *shard, e *entry) (leaving, error) {
-	r, err := b.record(ctx, sh, e)
-	if err != nil {
-		return leaving{}, err
-	}
-	return leaving{e, b.document(r, e.stowed)}, nil
-}
-
 // storedVector is a vector on disk, beside the record.
 type storedVector struct {
-	Numbers []byte `cbor:"1,keyasint"` // four bytes each, little endian
+	Numbers []byte `cbor:"1,keyasint"`           // four bytes each, little endian; none: the text has no vector
+	Model   string `cbor:"2,keyasint,omitempty"` // that has made it
 }
 
-func (sh *shard) encodeVector(id ID, v []float32) (store.Op, error) {
-	s := storedVector{make([]byte, 0, 4*len(v))}
+func (sh *shard) encodeVector(id ID, model string, v []float32) (store.Op, error) {
+	s := storedVector{make([]byte, 0, 4*len(v)), model}
 	for _, x := range v {
 		s.Numbers = binary.LittleEndian.AppendUint32(s.Numbers, math.Float32bits(x))
 	}
@@ -113,29 +105,35 @@ func (sh *shard) encodeVector(id ID, v []float32) (store.Op, error) {
 	return store.Op{Key: k, Value: value}, err
 }
 
-func decodeVector(e store.Entry) ([]float32, error) {
+// decodeVector returns a vector, nil if its text has none, and its model.
+func decodeVector(e store.Entry) (model string, v []float32, err error) {
 	var s storedVector
 	if err := codec.Decode(e, &s); err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	if n := len(s.Numbers); n == 0 || n%4 != 0 || n > 4*MaxDimension {
-		return nil, fmt.Errorf("%w: %q: vector of %d bytes", store.ErrDamaged, e.Key, n)
+	n := len(s.Numbers)
+	if n == 0 {
+		return s.Model, nil, nil
 	}
-	v := make([]float32, len(s.Numbers)/4)
+	if n%4 != 0 || n > 4*MaxDimension {
+		return "", nil, fmt.Errorf("%w: %q: vector of %d bytes", store.ErrDamaged, e.Key, n)
+	}
+	v = make([]float32, n/4)
 	for i := range v {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(s.Numbers[4*i:]))
 	}
 	if err := checkVector(v); err != nil {
-		return nil, fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
+		return "", nil, fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
 	}
-	return v, nil
+	return s.Model, v, nil
 }
 
 // vector reads the vector of e.
 func (b *Bank) vector(ctx context.Context, sh *shard, e *entry) ([]float32, error) {
-	stored, err := b.st.Get(ctx, sh.vectorKey(e.name()))
+	stored, err := b.read(ctx, sh.vectorKey(e.name()))
 	if err != nil {
 		return nil, err
 	}
-	return decodeVector(stored)
+	_, v, err := decodeVector(stored)
+	return v, err
 }

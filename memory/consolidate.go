@@ -108,7 +108,9 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 		}
 		if n := joined(first, second); n != nil {
 			alike = sum
-			best = &merger{stays: leaving{stays, b.document(first, stays.stowed)}, goes: leaving{goes, b.document(second, goes.stowed)}, rec: n}
+			best = &merger{
+				stays: leaving{stays, b.document(first, stays.stowed), true}, goes: leaving{goes, b.document(second, goes.stowed), false}, rec: n,
+			}
 		}
 	}
 	return best, nil
@@ -157,9 +159,11 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger) error {
 	put.If = store.At(stays.rev)
 	id := goes.name()
 	commit := []store.Op{put, {Key: sh.recordKey(id), Delete: true, If: store.At(goes.rev)}}
-	if goes.dim != 0 {
-		commit = append(commit, store.Op{Key: sh.vectorKey(id), Delete: true})
+	vector, err := b.unwritten(ctx, sh, id)
+	if err != nil {
+		return err
 	}
+	commit = append(commit, vector...)
 	e := newEntry(m.rec, stays.stowed, stays.counts().sum(goes.counts()), 0)
 	ops, err := sh.encodeCounts(nil, change{e, e.counts()})
 	if err != nil {
@@ -171,6 +175,7 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger) error {
 	sh.put(e, b.document(m.rec, e.stowed), stays, goes)
 	b.bodies.Remove(stays.entry)
 	b.bodies.Remove(goes.entry)
+	b.wanted(sh)
 	_, err = b.add(ctx, append(ops, store.Op{Key: sh.countsKey(id), Delete: true})...)
 	return err
 }

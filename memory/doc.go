@@ -28,6 +28,14 @@
 // memory, with base level, spreading from Query.Context, partial matching,
 // noise, a threshold and latencies; [Space.Blend] blends values by it.
 //
+// # Vectors
+//
+// With an [Embedder], or with vectors that drafts and queries bring, recall
+// also finds what says the same in other words. A record is findable by its
+// words at once; its vector is made behind. Vectors add to what words say and
+// take nothing from it: if the Embedder fails, words alone decide, and
+// [Health] says so. Package memory/embed has embedders that need no server.
+//
 // # Trust
 //
 // Records from a model, an executor, a user or the web are quarantined: recall
@@ -47,6 +55,6 @@
 // are read when they are returned; see [Options] for how many are kept. It
 // expects to be the only writer below its prefix of the store.
 //
-// There is no embedder here yet, and statements that supersede one another are
-// not linked. What is known about a person is in package memory/identity.
+// Statements that supersede one another are not linked yet. What is known about
+// a person is in package memory/identity.
 package memory

@@ -16,7 +16,7 @@ var (
 	// ErrOrigin: an Origin is not one of the six.
 	ErrOrigin = errors.New("unknown origin")
 	// ErrVector: a vector holds a number that is not finite, is zero, or has
-	// another dimension than those of the scope.
+	// another dimension than those of the Bank.
 	ErrVector = errors.New("bad vector")
 	// ErrPlan: a plan is not JSON.
 	ErrPlan = errors.New("bad plan")

@@ -58,9 +58,16 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	x := Explanation{ID: e.name(), Of: len(sc.found)}
 	i := slices.IndexFunc(sc.found, is)
 	if i < 0 {
-		x.Parts = s.parts(q, &found{entry: e, sh: sh, tally: e.counts()})
+		f := &found{entry: e, sh: sh, tally: e.counts()}
+		if set := sh.vectors.Load(); set != nil && q.vector {
+			f.cosine, _ = set.Cosine(&sc.hybrid.vector, e.slot) // 0: it has none
+		}
+		x.Parts = s.parts(q, f)
 		if x.Reason = q.excludes(e, e.counts()); x.Reason == "" {
 			x.Reason = "it has no word of the query, nor has what is around it in its Thread, function words aside"
+			if q.vector {
+				x.Reason += fmt.Sprintf(", and its cosine is not above %.2f", q.minCosine)
+			}
 		}
 		return x
 	}

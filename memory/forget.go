@@ -66,7 +66,7 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 		}
 	}
 	for _, c := range cut {
-		if err := s.b.rewrite(ctx, sh, c.old, c.rec, c.dim); err != nil {
+		if err := s.b.rewrite(ctx, sh, c.old, c.rec); err != nil {
 			return 0, fmt.Errorf("memory: revoke: %w", err)
 		}
 	}
@@ -87,7 +87,6 @@ func (src Source) covers(s Source) bool {
 type cutting struct {
 	old *entry
 	rec *Record
-	dim uint16 // of the vector that stays
 }
 
 // revoked returns the records that go with a source, each before those that
@@ -123,10 +122,10 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 		case !left:
 			take(e)
 		case rec != nil && own:
-			cut = append(cut, cutting{e, rec, 0}) // the vector came with the text that goes
+			cut = append(cut, cutting{e, rec})
 			mark(e)
 		case rec != nil:
-			cut = append(cut, cutting{e, rec, e.dim})
+			cut = append(cut, cutting{e, rec})
 		}
 	}
 	for grown := true; grown; {
@@ -187,17 +186,21 @@ const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
 func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 	var ops, counters []store.Op
 	var going []leaving
+	var texts [][16]byte
 	for _, e := range es {
 		id := e.name()
 		r, err := b.record(ctx, sh, e)
 		if err != nil {
 			return err
 		}
-		going = append(going, leaving{e, b.document(r, e.stowed)})
-		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(e.rev)})
-		if e.dim != 0 {
-			ops = append(ops, store.Op{Key: sh.vectorKey(id), Delete: true})
+		vector, err := b.unwritten(ctx, sh, id)
+		if err != nil {
+			return err
 		}
+		going = append(going, leaving{entry: e, doc: b.document(r, e.stowed)})
+		texts = append(texts, textKey(embedded(r)))
+		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(e.rev)})
+		ops = append(ops, vector...)
 		counters = append(counters, store.Op{Key: sh.countsKey(id), Delete: true})
 		former := []ID{id}
 		for _, v := range r.Variants {
@@ -218,8 +221,9 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 		return err
 	}
 	sh.remove(going...)
-	for _, e := range es {
+	for i, e := range es {
 		b.bodies.Remove(e)
+		b.vectors.cache.Remove(texts[i])
 	}
 	if _, err := b.add(ctx, counters...); err != nil {
 		return err

@@ -17,6 +17,8 @@ type Health struct {
 	Feedback      int     // records that have had feedback
 	Quarantined   int
 	Archived      int
+	Pending       int    // records that Options.Embedder has yet to give a vector to
+	Embedder      string // why it failed when it was asked last; "": it did not
 	Issues        []string
 }
 
@@ -35,6 +37,11 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 			all.Failed += c.Failed
 			all.Misled += c.Misled
 		}
+		h.Pending = s.b.pending(sh)
+	}
+	if err := s.b.vectors.lastError(); err != nil {
+		h.Embedder = s.b.sanitize.Sanitize(err.Error())
+		h.Issues = append(h.Issues, "Embedder failing - recall finds by words alone")
 	}
 	h.Effectiveness = all.effectiveness(0)
 	switch {

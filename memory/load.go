@@ -14,6 +14,13 @@ import (
 
 // load reads what the store holds.
 func (b *Bank) load(ctx context.Context) error {
+	noted, err := b.loadModel(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.vectors.start(b.o.Embedder, noted); err != nil {
+		return err
+	}
 	shards, err := b.loadRecords(ctx)
 	if err != nil {
 		return err
@@ -37,7 +44,10 @@ func (b *Bank) load(ctx context.Context) error {
 		}
 		strays = append(strays, s)
 	}
-	return b.settle(ctx, strays)
+	if err := b.settle(ctx, strays); err != nil {
+		return err
+	}
+	return b.loadVectors(ctx, shards)
 }
 
 // batch is a part of the records. The worker that has prepared it closes ready.

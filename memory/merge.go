@@ -181,7 +181,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	}
 	rec := absorb(old, r)
 	if rec != old {
-		if err := b.rewrite(ctx, sh, e, rec, e.dim); err != nil {
+		if err := b.rewrite(ctx, sh, e, rec); err != nil {
 			return Receipt{}, false, err
 		}
 		e = sh.entry(id)
@@ -215,28 +215,34 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	return receipt, true, b.w.Flush(ctx)
 }
 
-// rewrite stores a record anew and makes that visible. Its vector stays, or goes
-// if dim is 0. The caller holds edit.
-func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record, dim uint16) error {
-	was, err := b.leaving(ctx, sh, old)
+// rewrite stores a record anew and makes that visible. Its vector stays if the
+// texts do, and goes with them. The caller holds edit.
+func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) error {
+	r, err := b.record(ctx, sh, old)
 	if err != nil {
 		return err
 	}
-	with := stowed{old.seq, dim}
+	was := leaving{old, b.document(r, old.stowed), r.Trigger == rec.Trigger && r.Content == rec.Content}
+	with := old.stowed
+	var ops []store.Op
+	if !was.same {
+		with.dim = 0
+		if ops, err = b.unwritten(ctx, sh, rec.ID); err != nil {
+			return err
+		}
+	}
 	op, err := sh.encodeRecord(rec, with)
 	if err != nil {
 		return err
 	}
 	op.If = store.At(old.rev)
-	ops := []store.Op{op}
-	if dim == 0 && old.dim != 0 {
-		ops = append(ops, store.Op{Key: sh.vectorKey(rec.ID), Delete: true})
-	}
-	rev, err := b.st.Commit(ctx, ops...)
+	rev, err := b.st.Commit(ctx, append(ops, op)...)
 	if err != nil {
 		return err
 	}
 	sh.put(newEntry(rec, with, old.counts(), rev), b.document(rec, with), was)
 	b.bodies.Remove(old)
+	b.vectors.cache.Remove(textKey(embedded(r)))
+	b.wanted(sh)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/redact"
 )
 
@@ -13,6 +14,12 @@ const DefaultHalfLife = 7 * 24 * time.Hour
 
 // DefaultCache is the default of Options.Cache.
 const DefaultCache = 256
+
+// The defaults of Options.MinCosine and Options.CosineWeight.
+const (
+	DefaultMinCosine    = 0.2
+	DefaultCosineWeight = 0.3
+)
 
 // Options configure a [Bank]. Nil and the zero value are ready.
 type Options struct {
@@ -37,6 +44,18 @@ type Options struct {
 	// are kept there after they were read. 0: DefaultCache. Negative is an
 	// error.
 	Cache int
+	// Embedder makes vectors of texts, so that Recall finds what says the same
+	// in other words. Nil: vectors are those of Draft and Query, if any.
+	Embedder Embedder
+	// MinCosine is the cosine with the query from which on a record's vector
+	// counts, in (0,1); see Parts.Relevance. It depends on the model: a value
+	// that unrelated texts rarely reach. 0: DefaultMinCosine.
+	MinCosine float64
+	// CosineWeight is how much a cosine of 1 adds to the score, in (0,4]; 1 is
+	// what words have to say for a relevance of 0.5. See Parts.Relevance. 0:
+	// DefaultCosineWeight, which is safe with a weak model. A good one
+	// deserves 1 or more.
+	CosineWeight float64
 	// Sync makes Feedback wait until it is on disk.
 	Sync bool
 }
@@ -64,6 +83,21 @@ func (o *Options) fill() error {
 	errs = append(errs, o.Policy.check())
 	if o.Language != "" && o.Language != "en" && o.Language != "none" {
 		errs = append(errs, fmt.Errorf("memory: Language %.32q is neither en nor none", o.Language))
+	}
+	if o.MinCosine == 0 {
+		o.MinCosine = DefaultMinCosine
+	}
+	if !(o.MinCosine > 0 && o.MinCosine < 1) {
+		errs = append(errs, fmt.Errorf("memory: MinCosine %v is not in (0,1)", o.MinCosine))
+	}
+	if o.CosineWeight == 0 {
+		o.CosineWeight = DefaultCosineWeight
+	}
+	if !(o.CosineWeight > 0 && o.CosineWeight <= 4) {
+		errs = append(errs, fmt.Errorf("memory: CosineWeight %v is not in (0,4]", o.CosineWeight))
+	}
+	if guard.IsNil(o.Embedder) {
+		o.Embedder = nil
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,11 @@ type Query struct {
 	// Text is what to look for. Empty: everything, ordered by
 	// 0.3·effectiveness + 0.2·recency.
 	Text string
+	// Vector is the vector of the query, by the model that made those of the
+	// records; of another dimension: ErrVector. Nil: Options.Embedder makes
+	// it of Text, or there is none. With a Vector and no Text, the nearest
+	// records are returned.
+	Vector []float32
 	// K is the largest number of hits. 0: 10. Negative: ErrQuery.
 	K int
 	// Floor is the least Relevance of a hit, in [0,1], else ErrQuery: with it,
@@ -52,11 +57,20 @@ type Parts struct {
 	// Relevance is absolute: it does not depend on the other hits. It is a
 	// probability, with even odds: that the record is evidence for what was
 	// asked, rather than the best match in a scope that knows nothing about
-	// it. With s the score of the record by its words and those around it in
-	// its Thread (see internal/index), U the sum of the weights of the query's
-	// words, n their number, of which function words count an eighth, and
-	// x = s/U · (max(n,4)/4)^(3/4), it is x⁴/(1+x⁴).
+	// it. Without vectors it is Lexical. A Cosine above m, Options.MinCosine,
+	// adds w·(Cosine-m)/(1-m) to the x of Lexical, w being
+	// Options.CosineWeight: it adds to what words say, and takes nothing from
+	// it. Without a text Relevance is the Cosine, or 0 if that is negative.
 	Relevance float64
+	// Lexical is the relevance by words. With s the score of the record by its
+	// words and those around it in its Thread (see internal/index), U the sum
+	// of the weights of the query's words, n their number, of which function
+	// words count an eighth, and x = s/U · (max(n,4)/4)^(3/4), it is
+	// x⁴/(1+x⁴).
+	Lexical float64
+	// Cosine is that of the angle between the vectors of record and query, to
+	// about 0.001, in [-1,1]; 0 if one of them has no vector.
+	Cosine float64
 	// Effectiveness is the mean of a Beta posterior: (1 + helped) / (2 +
 	// helped + misled + 0.5·unused + 0.125·quiet), where quiet are the
 	// exposures in tasks that named nothing as used, and unused the others of
@@ -88,8 +102,7 @@ type Parts struct {
 	Activation  float64
 	Latency     float64
 	Probability float64
-	// Near says that the score by words, of which Relevance is a steep
-	// function, is at least 0.8 of the best of the query, so that
+	// Near says that x, of which Relevance is a steep function, is at least 0.8 of the best of the query, so that
 	// Effectiveness and Recency count. Never under ACTR.
 	Near bool
 }

@@ -34,15 +34,20 @@ type query struct {
 	model     *model  // nil: Weighted
 	draws     uint64  // seed of the noise of the model
 	floor     float64 // the least relevance, if there is a text
+
+	vector                  bool // there is one, in scratch.hybrid
+	alone                   bool // and no text
+	minCosine, cosineWeight float64
 }
 
 // scratch is memory that recalls use again.
 type scratch struct {
-	index index.Scratch
-	terms []text.Term
-	query query
-	found []found
-	moved bool // records that are in found were in other slots before
+	index  index.Scratch
+	hybrid hybrid
+	terms  []text.Term
+	query  query
+	found  []found
+	moved  bool // records that are in found were in other slots before
 }
 
 // query checks q and fills sc.query.
@@ -57,6 +62,9 @@ func (s Space) query(q *Query, sc *scratch) error {
 	case len(q.Situation) > MaxText:
 		return &store.LimitError{Field: "situation", Limit: MaxText, Got: len(q.Situation)}
 	}
+	if err := s.b.checkQueryVector(q.Vector); err != nil {
+		return err
+	}
 	for _, k := range q.Kinds {
 		if !k.valid() {
 			return fmt.Errorf("%w: %.32q", ErrKind, string(k))
@@ -67,9 +75,13 @@ func (s Space) query(q *Query, sc *scratch) error {
 		k: cmp.Or(q.K, defaultK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
 		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
 		asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
+		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
 	if p.all {
 		p.floor = 0
+	}
+	if len(q.Vector) > 0 {
+		p.vector, p.alone, p.all = sc.hybrid.vector.Ask(q.Vector), p.all, false
 	}
 	if p.at = q.At.UnixMicro(); q.At.IsZero() {
 		p.at = s.b.now().UnixMicro()
@@ -181,23 +193,27 @@ func (sh *shard) find(sc *scratch, n int) {
 
 // add resolves a slot that the index has found.
 func (sh *shard) add(sc *scratch, m index.Match) {
-	e := sh.entries.at(m.Slot)
+	sh.addRated(sc, m.Slot, rated{ratio: m.Ratio, relevance: m.Relevance, lexical: m.Relevance})
+}
+
+func (sh *shard) addRated(sc *scratch, slot uint32, r rated) {
+	e := sh.entries.at(slot)
 	if e == nil {
 		return // gone
 	}
-	sc.moved = sc.moved || e.slot != m.Slot
+	sc.moved = sc.moved || e.slot != slot
 	if sc.moved && slices.ContainsFunc(sc.found, func(f found) bool { return f.entry == e }) {
 		return // it is changing, and was found as it was and as it is
 	}
 	c := e.counts()
 	if sc.query.excludes(e, c) == "" {
-		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, ratio: m.Ratio, relevance: m.Relevance})
+		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, rated: r})
 	}
 }
 
 func (sh *shard) findAll(sc *scratch) {
 	for e := range sh.entries.all() {
-		sh.add(sc, index.Match{Slot: e.slot})
+		sh.addRated(sc, e.slot, rated{})
 	}
 }
 
@@ -207,6 +223,10 @@ func (sh *shard) findAll(sc *scratch) {
 // by its relevance alone.
 func (sh *shard) search(sc *scratch, n int) {
 	ask := sh.ask(&sc.query, n)
+	if sc.query.vector {
+		sh.searchBoth(sc, ask)
+		return
+	}
 	for _, m := range sh.index.Search(&sc.index, &ask) {
 		sh.add(sc, m)
 	}
@@ -227,6 +247,9 @@ func (sh *shard) ask(q *query, n int) index.Query {
 // with calls fn with a checked query and memory to work in.
 func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) error {
 	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if err := s.embedQuery(ctx, q); err != nil {
 		return err
 	}
 	sc := s.b.scratch.Get().(*scratch)
@@ -324,6 +347,8 @@ func (s Space) parts(q *query, f *found) Parts {
 	}
 	return Parts{
 		Relevance:     f.relevance,
+		Lexical:       f.lexical,
+		Cosine:        f.cosine,
 		Effectiveness: f.effectiveness,
 		Recency:       f.recency,
 		BaseLevel:     q.baseLevel(f),

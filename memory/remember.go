@@ -74,7 +74,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 		return nil, nil
 	}
 	sh := s.b.shardFor(s.scope)
-	if err := sh.checkDimensions(cs); err != nil {
+	if err := s.b.checkDimensions(cs); err != nil {
 		return nil, err
 	}
 	release, err := sh.claims.claim(ctx, claimed(cs))
@@ -95,16 +95,11 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 }
 
 // checkDimensions returns ErrVector unless all vectors have the dimension of
-// those that the scope has, or else of the first.
-func (sh *shard) checkDimensions(cs []candidate) error {
-	dim := int(sh.dim.Load())
+// those that the Bank has, or else of the first.
+func (b *Bank) checkDimensions(cs []candidate) error {
 	for i, c := range cs {
-		n := len(c.rec.Vector)
-		if dim == 0 {
-			dim = n
-		}
-		if n != 0 && n != dim {
-			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, dim)
+		if n := len(c.rec.Vector); n != 0 && !b.vectors.fits(n) {
+			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, b.vectors.model.Load().Dim)
 		}
 	}
 	return nil
@@ -262,7 +257,7 @@ func (g *group) add(ctx context.Context, c candidate) error {
 	op.If = store.Absent
 	var vector store.Op
 	if len(r.Vector) > 0 {
-		if vector, err = g.sh.encodeVector(r.ID, r.Vector); err != nil {
+		if vector, err = g.sh.encodeVector(r.ID, g.b.vectors.model.Load().Name, r.Vector); err != nil {
 			return err
 		}
 	}
@@ -294,8 +289,9 @@ func (g *group) commit(ctx context.Context) error {
 		rev, err = g.write(ctx)
 	}
 	for _, c := range g.new {
-		g.sh.put(newEntry(c.rec, c.with, nil, rev), c.doc)
+		g.sh.putVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
 	}
+	g.b.wanted(g.sh)
 	g.new, g.ops, g.vectors, g.bytes, g.index, g.indexed = nil, nil, nil, 0, nil, 0
 	g.done = len(g.receipts)
 	return nil
@@ -308,7 +304,18 @@ func (g *group) write(ctx context.Context) (store.Revision, error) {
 			ops = append(ops, op)
 		}
 	}
-	return g.b.st.Commit(ctx, ops...)
+	if len(ops) == len(g.ops) {
+		return g.b.st.Commit(ctx, ops...)
+	}
+	m, note, err := g.b.vectors.note()
+	if err != nil {
+		return 0, err
+	}
+	rev, err := g.b.st.Commit(ctx, append(ops, note...)...)
+	if err == nil {
+		g.b.vectors.noted(m)
+	}
+	return rev, err
 }
 
 // adopt makes visible those records of the group that are in the store, as
@@ -330,7 +337,14 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		g.sh.put(newEntry(stored, with, nil, e.Rev), g.b.document(stored, with))
+		adopted := newEntry(stored, with, nil, e.Rev)
+		var x []float32
+		if with.dim != 0 {
+			if x, err = g.b.vector(ctx, g.sh, adopted); err != nil {
+				return false, err
+			}
+		}
+		g.sh.putVector(adopted, g.b.document(stored, with), x)
 	}
 	found := len(rest) < len(g.new)
 	g.new, g.ops, g.vectors = rest, ops, vectors

@@ -19,12 +19,19 @@ const (
 // found is a record that a query found, before it is copied for the caller.
 type found struct {
 	*entry
-	sh                     *shard  // that it is of
-	tally                  *counts // as they were when it was found
-	ratio, relevance       float64 // as in index.Match
+	sh    *shard  // that it is of
+	tally *counts // as they were when it was found
+	rated
 	near                   bool
 	effectiveness, recency float64 // if near
 	score                  float64
+}
+
+// rated is what a search says of a record. Ratios are those of scores within a
+// query; see internal/index for those of words.
+type rated struct {
+	ratio, relevance float64
+	lexical, cosine  float64 // relevance by words, and cosine with the query
 }
 
 // better orders hits: by score, then the newer, then by ID.

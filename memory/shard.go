@@ -8,6 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/vector"
 )
 
 // shard holds the records of one scope in memory, and their index.
@@ -31,10 +32,14 @@ type shard struct {
 	left    atomic.Uint64 // how often records were about to leave the index
 	live    atomic.Int64
 	seq     atomic.Uint32 // the largest of the records
-	dim     atomic.Int32  // of the vectors; 0: there is none yet
 	fan     sync.Map      // idKey -> int: links that begin or end at a record
 
 	index *index.Index
+
+	vectors atomic.Pointer[vector.Set] // nil: there is none yet
+	blank   sync.Map                   // slot -> true: the text has no vector
+	blanks  atomic.Int64
+	waits   waits
 }
 
 func newShard(s Scope) *shard {
@@ -64,6 +69,10 @@ func (sh *shard) snapshot() []*entry {
 func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.putLocked(e, d, replaced...)
+}
+
+func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 	sh.entries.add(e, replaced)
 	sh.ids.set(&sh.entries, e.id, e.slot)
 	for _, l := range e.links() {
@@ -75,9 +84,6 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 			sh.ids.set(&sh.entries, k, e.slot)
 		}
 	}
-	if e.dim != 0 {
-		sh.dim.CompareAndSwap(0, int32(e.dim))
-	}
 	sh.live.Add(1)
 	for last := sh.seq.Load(); last < e.seq && !sh.seq.CompareAndSwap(last, e.seq); {
 		last = sh.seq.Load()
@@ -85,6 +91,9 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 	d.Flags = e.marks()
 	sh.index.Put(e.slot, d)
 	for _, old := range replaced {
+		if old.same {
+			sh.moveVectorLocked(old.entry, e)
+		}
 		sh.leaveLocked(old)
 	}
 }
@@ -92,7 +101,8 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 // leaving is a record that goes, with what is indexed of it.
 type leaving struct {
 	*entry
-	doc index.Doc
+	doc  index.Doc
+	same bool // the one that takes its place has its texts, and so its vector
 }
 
 // remove makes records invisible.
@@ -114,6 +124,7 @@ func (sh *shard) remove(es ...leaving) {
 func (sh *shard) leaveLocked(e leaving) {
 	sh.left.Add(1)
 	sh.index.Delete(e.slot, e.doc)
+	sh.dropVectorLocked(e.entry)
 	sh.entries.remove(e.slot)
 	sh.live.Add(-1)
 	for _, l := range e.links() {
@@ -145,6 +156,9 @@ func (sh *shard) tally(changes ...change) {
 		if now := c.entry.marks(); now != marks {
 			sh.mu.Lock()
 			sh.index.SetFlags(c.entry.slot, now)
+			if set := sh.vectors.Load(); set != nil {
+				set.SetFlags(c.entry.slot, uint32(now))
+			}
 			sh.mu.Unlock()
 		}
 	}

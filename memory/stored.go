@@ -9,7 +9,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Everything lies under "memory": r holds the records, v their vectors, s their counters, f the
+// Everything lies under "memory": r holds the records, v their vectors, m the model of these, s their counters, f the
 // keys of the feedback that was applied, k the receipts of drafts with a Key
 // that have no record of their own.
 const (
@@ -19,6 +19,7 @@ const (
 	feedbackPart = "f"
 	receiptPart  = "k"
 	vectorPart   = "v"
+	modelPart    = "m"
 )
 
 // scopePart is the scope as part of a key. Long ones are hashed, so that the

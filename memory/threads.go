@@ -27,13 +27,14 @@ const (
 // records, and U counts 1.9 times. The words of a thread weigh by how few
 // threads have them, so where there are few threads no Score is high.
 // Effectiveness and recency are not in it.
+// Nor are vectors, which count only without a text, or under [ACTR].
 // Without one, it is the score of the best record plus 0.3 times those of the
 // next two, divided by 1.6. Under [ACTR] it is ln Σ e^A over the three best.
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
 	err := s.with(ctx, &q, func(sc *scratch) error {
 		var ts []foundThread
-		if sc.query.all || sc.query.model != nil {
+		if sc.query.all || sc.query.alone || sc.query.model != nil {
 			s.find(sc, 0)
 			ts = groupThreads(sc)
 		} else {

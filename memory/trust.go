@@ -25,7 +25,7 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 	if err == nil {
 		rec := *old
 		rec.Trusted = true
-		err = s.b.rewrite(ctx, sh, e, &rec, e.dim)
+		err = s.b.rewrite(ctx, sh, e, &rec)
 	}
 	if err != nil {
 		return fmt.Errorf("memory: trust %q: %w", id, err)

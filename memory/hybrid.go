@@ -1,0 +1,156 @@
+package memory
+
+import (
+	"math"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/vector"
+)
+
+// How many of the nearest vectors are candidates, at least and for each hit
+// that is asked for.
+const (
+	minNearest  = 128
+	nearestPerK = 4
+)
+
+// hybrid is memory that recalls with a vector use again.
+type hybrid struct {
+	vector vector.Scratch
+	both   []both
+	ratios []float64 // for sorting
+	marks  []uint64  // a bit for each slot
+}
+
+// both is what the two searches say of a slot.
+type both struct {
+	slot uint32
+	rated
+}
+
+// fuse completes r, whose lexical and cosine are known; see Parts.Relevance. The
+// fourth root of the odds is, but for a factor of the query, the ratio of the
+// score of the words: what a vector adds there does not depend on how relevant a
+// record is already.
+func (q *query) fuse(r *rated) {
+	if q.alone {
+		r.relevance = max(0, r.cosine)
+		r.ratio = r.relevance
+		return
+	}
+	x := math.Sqrt(math.Sqrt(r.lexical / (1 - r.lexical)))
+	if r.cosine > q.minCosine {
+		x += q.cosineWeight * (r.cosine - q.minCosine) / (1 - q.minCosine)
+	}
+	odds := x * x * x * x
+	r.ratio, r.relevance = x, max(r.lexical, odds/(1+odds)) // rounding takes nothing from words
+}
+
+// searchBoth is search for a query with a vector. Candidates are the nearest
+// vectors, and as many records of the index as can be among the n best, or
+// near the best, once cosines are added.
+func (sh *shard) searchBoth(sc *scratch, ask index.Query) {
+	q, h, set := &sc.query, &sc.hybrid, sh.vectors.Load()
+	nearest := max(minNearest, nearestPerK*q.k)
+	var near []vector.Match
+	unseen := rated{} // the most that a record is worth that neither has named
+	if set != nil {
+		if near = set.Search(&h.vector, nearest, uint32(ask.Exclude), 0, ask.Skip); len(near) == nearest {
+			unseen.cosine = near[nearest-1].Cosine
+		}
+	}
+	n := ask.K
+	for complete := false; !complete; {
+		ask.K *= 4
+		h.both = h.both[:0]
+		unseen.lexical = 1
+		for _, m := range sh.index.Search(&sc.index, &ask) {
+			r := rated{lexical: m.Relevance}
+			if set != nil {
+				r.cosine, _ = set.Cosine(&h.vector, m.Slot) // 0: it has none
+			}
+			h.both = append(h.both, both{m.Slot, r})
+			unseen.lexical = min(unseen.lexical, m.Relevance)
+		}
+		complete = ask.K == 0 || len(h.both) < ask.K
+		h.addNearest(sh, sc, near, ask, complete)
+		for i := range h.both {
+			q.fuse(&h.both[i].rated)
+		}
+		if !complete {
+			q.fuse(&unseen)
+			complete = unseen.ratio < h.needed(n)
+		}
+	}
+	for _, b := range h.both {
+		if b.ratio > 0 {
+			sh.addRated(sc, b.slot, b.rated)
+		}
+	}
+}
+
+// needed returns the ratio that is as good as that of the n best, and of all
+// that are near the best.
+func (h *hybrid) needed(n int) float64 {
+	if len(h.both) < n {
+		return 0
+	}
+	h.ratios = h.ratios[:0]
+	for _, b := range h.both {
+		h.ratios = append(h.ratios, b.ratio)
+	}
+	slices.Sort(h.ratios)
+	return min(gate*h.ratios[len(h.ratios)-1], h.ratios[len(h.ratios)-n])
+}
+
+// addNearest adds the nearest that the index has not found among its best, with
+// what their words are worth, if the index has not named all that match.
+func (h *hybrid) addNearest(sh *shard, sc *scratch, near []vector.Match, ask index.Query, complete bool) {
+	for _, b := range h.both {
+		h.mark(b.slot)
+	}
+	first := len(h.both)
+	for _, m := range near {
+		if !h.marked(m.Slot) {
+			h.both = append(h.both, both{m.Slot, rated{cosine: m.Cosine}})
+		}
+	}
+	for _, b := range h.both[:first] {
+		h.unmark(b.slot)
+	}
+	added := h.both[first:]
+	if complete || len(added) == 0 {
+		return
+	}
+	for _, b := range added {
+		h.mark(b.slot)
+	}
+	ask.K, ask.Gate = 0, 0
+	skip := ask.Skip
+	ask.Skip = func(slot uint32) bool { return !h.marked(slot) || skip != nil && skip(slot) }
+	slices.SortFunc(added, func(a, b both) int { return int(a.slot) - int(b.slot) })
+	for _, m := range sh.index.Search(&sc.index, &ask) {
+		i, ok := slices.BinarySearchFunc(added, m.Slot, func(b both, slot uint32) int { return int(b.slot) - int(slot) })
+		if ok {
+			added[i].lexical = m.Relevance
+		}
+	}
+	for _, b := range added {
+		h.unmark(b.slot)
+	}
+}
+
+func (h *hybrid) mark(slot uint32) {
+	word := int(slot / 64)
+	if word >= len(h.marks) {
+		h.marks = append(h.marks, make([]uint64, word+1-len(h.marks)+word/4)...)
+	}
+	h.marks[word] |= 1 << (slot % 64)
+}
+
+func (h *hybrid) unmark(slot uint32) { h.marks[slot/64] &^= 1 << (slot % 64) }
+
+func (h *hybrid) marked(slot uint32) bool {
+	return int(slot/64) < len(h.marks) && h.marks[slot/64]&(1<<(slot%64)) != 0
+}
