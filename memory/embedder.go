@@ -20,23 +20,22 @@ import (
 )
 
 // Embedder turns texts into vectors that are near one another if the texts
-// mean alike.
-//
-// Embed returns one vector for each text, in their order. All vectors have
-// the same number of finite numbers, at most MaxDimension, of any length; a nil
-// vector says that the text has none, which is no error. The vector of a text
-// depends on nothing but the text: not on the others of the batch, nor on time. A
-// text may be up to 128 KiB long; an Embedder with a shorter limit cuts it.
-// Texts have been sanitised. After an error the same texts come again later,
-// by and by in smaller batches. Embed must heed ctx, keeps no slice that it is
-// given or returns, and is called concurrently: by recalls, and by one
-// goroutine of the Bank.
-//
-// Model names the model and all else that the vectors depend on, with at most
-// 256 bytes. Vectors of different models are never compared: when the name
-// changes, all texts are embedded again.
+// mean alike. It is called concurrently: by recalls, and by one goroutine of the
+// Bank. memorytest.CheckEmbedder checks what is said here.
 type Embedder interface {
+	// Embed returns one vector for each text, in their order. All vectors have
+	// the same number of finite numbers, at most MaxDimension; their lengths
+	// do not matter. Nil says that a text has none, which is no error. The
+	// vector of a text depends on nothing but the text.
+	//
+	// Texts have been sanitised. One may be 128 KiB long: an Embedder with a
+	// shorter limit cuts it. After an error the same texts come again later,
+	// in smaller batches. Embed must heed ctx, and keeps no slice that it is
+	// given or returns.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
+	// Model names the model and all else that the vectors depend on, with at
+	// most 256 bytes. Vectors of different models are never compared: when the
+	// name changes, all texts are embedded again.
 	Model() string
 }
 
