@@ -117,6 +117,9 @@ func (t *turn) outcome(n next) learn.Outcome {
 	if c == nil {
 		o.Key = o.GoalKey + "/blocked"
 	}
+	if len(s.Goals) == 1 {
+		o.Episodes = s.Objective.Episodes
+	}
 	switch n {
 	case nextDelivered:
 		o.Task, o.Goal = learn.Delivered, learn.Delivered

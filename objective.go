@@ -37,6 +37,9 @@ type Objective struct {
 	Scope memory.Scope `cbor:"6,keyasint,omitempty"`
 	// Also are further scopes of the same tenant to recall from.
 	Also []memory.Scope `cbor:"7,keyasint,omitempty"`
+	// Episodes are scopes of the same tenant, such as that of the user whom
+	// the run serves, in which an Episode tells how it ended.
+	Episodes []memory.Scope `cbor:"10,keyasint,omitempty"`
 	// Fresh starts with a clean context: nothing is recalled, no chunk
 	// fires, and the session's history gives no advice. What happens is
 	// learned all the same.
@@ -137,7 +140,7 @@ func (o *Objective) check() error {
 }
 
 func (o Objective) clone() Objective {
-	o.Inputs, o.Also = slices.Clone(o.Inputs), slices.Clone(o.Also)
+	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
 	return o
 }
 

@@ -53,6 +53,7 @@ func appendObjective(buf []byte, o *Objective) []byte {
 	codec.Texts(&m, 7, o.Also)
 	m.Bool(8, o.Fresh)
 	codec.Struct(&m, 9, &o.Budget, appendBudget)
+	codec.Texts(&m, 10, o.Episodes)
 	return m.Close()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -19,8 +20,11 @@ func (a *Agent) Begin(o Objective) (State, error) {
 	o = o.clone()
 	setDefault(&o.Scope, a.o.Scope)
 	err := o.Scope.Check()
-	for _, scope := range o.Also {
+	for _, scope := range slices.Concat(o.Also, o.Episodes) {
 		err = errors.Join(err, scope.Check())
+		if scope.Tenant() != o.Scope.Tenant() {
+			err = errors.Join(err, fmt.Errorf("%w: a scope of another tenant", memory.ErrTenant))
+		}
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("%w: %w", ErrObjective, err)

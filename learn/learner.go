@@ -166,6 +166,9 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 			return lessons, fmt.Errorf("record the outcome: %w", err)
 		}
 	}
+	if err := l.tell(ctx, &o); err != nil {
+		return lessons, fmt.Errorf("tell the episode: %w", err)
+	}
 	if err := l.measure(ctx, &o); err != nil {
 		return lessons, fmt.Errorf("measure the memories: %w", err)
 	}

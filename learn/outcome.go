@@ -50,6 +50,8 @@ type Outcome struct {
 
 	Complaint string
 
+	Episodes []memory.Scope // where an Episode tells how the goal ended, besides what Scope learns
+
 	Injected []memory.Hit // what was recalled for the goal
 	Withheld []memory.ID  // what would have been injected, but for Holdout
 	Utilized []memory.ID  // what the decision applied and the workers used, for the goal as a whole
