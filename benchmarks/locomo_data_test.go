@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,6 +114,38 @@ func (c *conversation) read(t *testing.T, raw map[string]json.RawMessage, n int)
 		})
 		c.end = c.drafts[len(c.drafts)-1].At
 	}
+}
+
+// ofOthers are questions about the conversation that nothing in it answers:
+// those about another, with the names of the speakers exchanged.
+func (c *conversation) ofOthers(other *conversation) (out []memorytest.Question) {
+	ours, theirs := c.speakers(), other.speakers()
+	names := strings.NewReplacer(theirs[0], ours[0], theirs[1], ours[1])
+	for _, q := range other.questions {
+		out = append(out, memorytest.Question{Text: names.Replace(q.Text), Where: string(c.scope)})
+	}
+	return out
+}
+
+func (c *conversation) speakers() (out []string) {
+	for _, d := range c.drafts {
+		if !slices.Contains(out, d.Actor) {
+			out = append(out, d.Actor)
+		}
+	}
+	return out
+}
+
+// undated is the conversation with nothing but the date of its sessions: what
+// comes after what is told by the order in which it is remembered.
+func (c conversation) undated() conversation {
+	c.drafts = slices.Clone(c.drafts)
+	for i := range c.drafts[1:] {
+		if d, before := &c.drafts[i+1], &c.drafts[i]; d.Thread == before.Thread {
+			d.At = before.At
+		}
+	}
+	return c
 }
 
 // byThread is the question with the threads of its gold in place of the turns.

@@ -113,7 +113,7 @@ type naiveDoc struct {
 	tf            counts // over the length norm
 	actor, thread string
 	gate          float64
-	asked, self   bool
+	asked, other  bool
 }
 
 func newNaive(drafts []memory.Draft) *naive {
@@ -142,7 +142,7 @@ func newNaive(drafts []memory.Draft) *naive {
 			doc.gate = (32 / length) * (32 / length)
 		}
 		doc.asked = length <= 16 && strings.Contains(d.Content, "?")
-		doc.self = slices.Contains(roles[:3], strings.ToLower(d.Actor))
+		doc.other = slices.Contains(roles[3:], strings.ToLower(d.Actor))
 		n.docs, n.actors[name] = append(n.docs, doc), count(name)
 	}
 	for n.records < float64(len(drafts)) {
@@ -161,7 +161,8 @@ func newNaive(drafts []memory.Draft) *naive {
 	return n
 }
 
-// roles are actors whose name says nothing; the first three are whoever asks.
+// roles are actors whose name says nothing; the first three are the side that
+// asks, the others the other.
 var roles = []string{"user", "human", "me", "assistant", "ai", "agent", "bot", "model", "system", "tool"}
 
 func dateOf(at time.Time) string { return at.UTC().Format(" 2006 January") }
@@ -196,7 +197,7 @@ func (n *naive) score(question string) []float64 {
 	named, asker := n.named(weights), asksForOwn(question)
 	for i := range out {
 		doc := &n.docs[i]
-		factor := 1 + 0.25*indicator(named != "" && doc.actor == named) + indicator(asker && doc.self) - 0.25*indicator(doc.asked)
+		factor := 1 + 0.25*indicator(named != "" && doc.actor == named) - 0.5*indicator(asker && doc.other) - 0.25*indicator(doc.asked)
 		out[i] *= factor * indicator(found[i])
 	}
 	return out

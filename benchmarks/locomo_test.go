@@ -82,8 +82,11 @@ func measure(t *testing.T, what string, recall memorytest.Recall, qs []memorytes
 // The bars of turn recall at 10 and 50, and of session recall at 10.
 func TestLocomo(t *testing.T) {
 	cs := locomo(t)
-	var turns, threads []memorytest.Question
-	for _, c := range cs {
+	var undated []conversation
+	var turns, threads, abstain []memorytest.Question
+	for i, c := range cs {
+		undated = append(undated, c.undated())
+		abstain = append(abstain, c.ofOthers(&cs[(i+1)%len(cs)])...)
 		turns = append(turns, c.questions...)
 		for _, q := range c.questions {
 			threads = append(threads, c.byThread(q))
@@ -96,6 +99,8 @@ func TestLocomo(t *testing.T) {
 	got := measure(t, "turns", b.records, turns)
 	now := measure(t, "turns, with recency", recent.records, turns)
 	sessions := measure(t, "sessions", b.threads, threads)
+	ordered := measure(t, "turns, in the order in which they were remembered", ingest(t, undated, 100).records, turns)
+	measure(t, "turns, and questions without an answer", b.records, slices.Concat(turns, abstain))
 	slices.Sort(b.took)
 	t.Logf("a recall took %v (median), %v (p99), of at most 50 records", b.took[len(b.took)/2], b.took[len(b.took)*99/100])
 
@@ -103,6 +108,7 @@ func TestLocomo(t *testing.T) {
 	for _, k := range []string{"R@5", "R@10", "R@50"} {
 		require.InDelta(t, at(reference, k), at(got, k), 0.3, k)
 		require.InDelta(t, at(got, k), at(now, k), 0.6, k)
+		require.InDelta(t, at(got, k), at(ordered, k), 0.3, k)
 	}
 	require.GreaterOrEqual(t, at(now, "R@10"), 81.0)
 	require.GreaterOrEqual(t, at(now, "R@50"), 91.0)

@@ -1,22 +1,40 @@
 package memory
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// bySelf reports whether the record is by the person who asks the queries, as
-// far as that can be told: it comes from a user, or its actor is called so.
-func bySelf(r *Record) bool {
-	if r.Source.Origin == User {
-		return true
+// Actors that are no more than a side of a conversation: that of who asks the
+// queries, and the other.
+var (
+	asking    = [...]string{"user", "human", "customer", "me"}
+	answering = [...]string{"assistant", "ai", "agent", "bot", "model", "system", "tool"}
+)
+
+func oneOf(actor string, roles []string) bool {
+	return slices.ContainsFunc(roles, func(role string) bool { return strings.EqualFold(actor, role) })
+}
+
+// nameOf returns the actor as a name to be found by; "" for a role. Half of
+// all records have that, and a query for "user" means something else.
+func nameOf(actor string) string {
+	if oneOf(actor, asking[:]) || oneOf(actor, answering[:]) {
+		return ""
 	}
-	for _, name := range [...]string{"user", "human", "customer", "me"} {
-		if strings.EqualFold(r.Actor, name) {
-			return true
-		}
+	return actor
+}
+
+// byOther reports whether the record is by the other side than the one that
+// asks the queries, as far as that can be told: its actor is called so, or, if
+// not called like one who asks, it comes from a model, a program or the web.
+func byOther(r *Record) bool {
+	switch r.Source.Origin {
+	case Model, Executor, Web:
+		return !oneOf(r.Actor, asking[:])
 	}
-	return false
+	return oneOf(r.Actor, answering[:])
 }
 
 // aboutAsker reports whether a question is about the one who asks it: it has I

@@ -18,10 +18,19 @@ func TestAboutAsker(t *testing.T) {
 	}
 }
 
-func TestBySelf(t *testing.T) {
+func TestByOther(t *testing.T) {
 	t.Parallel()
-	require.True(t, bySelf(&Record{Actor: "User"}))
-	require.True(t, bySelf(&Record{Actor: "Ann", Source: Source{Origin: User}}))
-	require.False(t, bySelf(&Record{Actor: "assistant"}))
-	require.False(t, bySelf(&Record{Source: Source{Origin: Model}}))
+	require.True(t, byOther(&Record{Actor: "Assistant"}))
+	require.True(t, byOther(&Record{Actor: "Ann's agent", Source: Source{Origin: Model}}))
+	require.False(t, byOther(&Record{Actor: "user", Source: Source{Origin: Web}}))
+	require.False(t, byOther(&Record{Actor: "Ann", Source: Source{Origin: User}}))
+	require.False(t, byOther(new(Record)))
+}
+
+func TestNameOf(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"", "user", "Human", "ASSISTANT", "tool"} {
+		require.Empty(t, nameOf(role))
+	}
+	require.Equal(t, "Bot Smith", nameOf("Bot Smith"))
 }

@@ -268,9 +268,9 @@ func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, 
 		return buf[start:len(buf):len(buf)]
 	}
 	d := index.Doc{
-		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(r.Actor),
+		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(nameOf(r.Actor)),
 		Thread: r.Thread, At: r.At.UnixMicro(), Tie: int64(s.seq),
-		Asks: r.Kind == Episode && strings.HasSuffix(strings.TrimSpace(r.Content), "?"), Self: bySelf(r),
+		Asks: r.Kind == Episode && strings.Contains(r.Content, "?"), Other: byOther(r),
 	}
 	for _, v := range r.Variants {
 		d.Extra = append(d.Extra, terms(v.Trigger, v.Content)...)

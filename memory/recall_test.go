@@ -467,7 +467,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// What the asker said counts more for questions about the asker.
+// What the other side said counts less for questions about the asker.
 func TestAsker(t *testing.T) {
 	t.Parallel()
 	s, _ := space(t)

@@ -29,10 +29,10 @@ type Doc struct {
 	// records are in order of At, then of Tie, then of slot.
 	Thread  string
 	At, Tie int64
-	// Asks says that the content is a question of somebody, and Self that it
-	// is said by the one who asks the queries.
-	Asks, Self bool
-	Flags      Flags
+	// Asks says that the content is a question of somebody, and Other that it
+	// is not said by the side that asks the queries.
+	Asks, Other bool
+	Flags       Flags
 }
 
 // Flags are marks that the owner gives to records, in the lower 12 bits.
@@ -42,7 +42,7 @@ type Flags uint16
 const (
 	dead Flags = 1 << (15 - iota)
 	asks
-	self
+	other
 	own = 1<<12 - 1 // the owner's
 )
 
@@ -50,13 +50,12 @@ const (
 // one record only, ever, and in ascending order. It costs some bytes for a slot
 // that is skipped or deleted.
 type Index struct {
-	terms  dict[term]
-	names  dict[name]
-	cols   atomic.Pointer[columns]
-	limit  atomic.Uint32 // slots below it may be seen
-	live   atomic.Int64
-	selves atomic.Int64 // live records that are by who asks
-	norms  atomic.Pointer[norms]
+	terms dict[term]
+	names dict[name]
+	cols  atomic.Pointer[columns]
+	limit atomic.Uint32 // slots below it may be seen
+	live  atomic.Int64
+	norms atomic.Pointer[norms]
 
 	threads atomic.Pointer[threads]
 
@@ -109,8 +108,8 @@ func (ix *Index) Put(slot uint32, d Doc) {
 	if d.Asks && length <= shortAsk {
 		flags |= asks
 	}
-	if d.Self {
-		flags |= self
+	if d.Other {
+		flags |= other
 	}
 	cols := ix.grow(slot)
 	cols.meta[slot].Store(uint32(flags)<<16 | uint32(code))
@@ -122,7 +121,7 @@ func (ix *Index) Put(slot uint32, d Doc) {
 	if d.Thread != "" {
 		ix.join(slot, d.Thread, place{d.At, d.Tie})
 	}
-	ix.count(flags, code, 1)
+	ix.count(code, 1)
 	ix.limit.Store(slot + 1)
 }
 
@@ -143,7 +142,7 @@ func (ix *Index) Delete(slot uint32, d Doc) {
 	if cols.chunk[slot].Load() != 0 {
 		ix.leave(slot)
 	}
-	ix.count(flagsOf(meta), uint8(meta), -1)
+	ix.count(uint8(meta), -1)
 }
 
 // SetFlags replaces the owner's flags of slot.
@@ -177,10 +176,7 @@ func (ix *Index) grow(slot uint32) *columns {
 }
 
 // count keeps the statistics.
-func (ix *Index) count(f Flags, length uint8, records int) {
-	if f&self != 0 {
-		ix.selves.Add(int64(records))
-	}
+func (ix *Index) count(length uint8, records int) {
 	ix.lengths[length] += records
 	n, below := int(ix.live.Add(int64(records))), 0
 	for code, records := range &ix.lengths {

@@ -98,7 +98,7 @@ func drawDoc(t *rapid.T) index.Doc {
 		At:      int64(rapid.IntRange(0, 9).Draw(t, "at")),
 		Tie:     int64(rapid.IntRange(0, 2).Draw(t, "tie")),
 		Asks:    rapid.Bool().Draw(t, "asks"),
-		Self:    rapid.Bool().Draw(t, "self"),
+		Other:   rapid.Bool().Draw(t, "other"),
 	}
 }
 

@@ -187,8 +187,8 @@ func (n naive) factor(slot uint32, q *index.Query, named string) float64 {
 	if d.Asks && l <= 16 {
 		f -= 0.25
 	}
-	if q.Asker && d.Self {
-		f++
+	if q.Asker && d.Other {
+		f -= 0.5
 	}
 	if named != "" && nameOf(d) == named {
 		f += 0.25

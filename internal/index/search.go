@@ -16,8 +16,8 @@ type Query struct {
 	// Gate is the share of the best score from which on records are wanted in
 	// any case, in [0,1]; 0: only the K best are.
 	Gate float64
-	// Asker says that the query is about the one who asks it: what that one
-	// said counts more.
+	// Asker says that the query is about the one who asks it: what the other
+	// side said counts less.
 	Asker bool
 	// Exclude are the flags of which a record may have none.
 	Exclude Flags
@@ -67,8 +67,7 @@ type search struct {
 	th    *threads
 	norms *norms
 	limit uint32
-	actor uint32 // the one that the query names
-	asker bool
+	actor uint32  // the one that the query names
 	total float64 // U
 	size  float64 // sum of the weights of the terms by their kind
 	most  float32 // largest factor of a score
@@ -123,9 +122,6 @@ func (ix *Index) begin(sc *Scratch, q *Query) {
 	}
 	ix.weigh(sc, q.Terms)
 	sc.most = 1
-	if sc.asker = q.Asker && ix.selves.Load() > 0; sc.asker {
-		sc.most += selfAsked
-	}
 	if sc.actor = ix.actorNamed(sc.words); sc.actor != 0 {
 		sc.most += actorNamed
 	}
@@ -218,8 +214,8 @@ func (sc *Scratch) factor(slot, meta uint32) float32 {
 	if flagsOf(meta)&asks != 0 {
 		f += justAsks
 	}
-	if sc.asker && flagsOf(meta)&self != 0 {
-		f += selfAsked
+	if sc.q.Asker && flagsOf(meta)&other != 0 {
+		f += otherAsked
 	}
 	if sc.actor != 0 && sc.cols.actor[slot] == sc.actor {
 		f += actorNamed
