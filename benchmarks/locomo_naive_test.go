@@ -103,10 +103,28 @@ func (p *plain) score(question string) []float64 {
 // down once more, from texts alone and by scanning everything: what a Bank
 // finds is compared with it. See internal/index for the meaning of each part.
 type naive struct {
-	docs    []naiveDoc
-	df      counts
-	records float64 // as the idf counts them
-	actors  map[string]counts
+	recipe
+	docs   []naiveDoc
+	df     counts
+	size   float64 // number of records, as the idf counts them
+	actors map[string]counts
+}
+
+// recipe holds the parts of the score that TestLocomoParts changes.
+type recipe struct {
+	window       map[int]float64 // weights of the records before and after
+	open         float64         // up to this length a record takes part in them
+	k1, b        float64
+	usual        float64 // least length that the norm calls usual
+	records      float64 // least number of records
+	named, asked float64
+	actor, date  bool // words of the record
+	function     bool // function words count
+}
+
+var standard = recipe{
+	window: map[int]float64{-1: 0.5, -2: 0.3, -3: 0.15, 1: 0.25, 2: 0.2, 3: 0.1}, open: 32,
+	k1: 1.2, b: 0.9, usual: 64, records: 1024, named: 0.25, asked: 0.25, actor: true, date: true, function: true,
 }
 
 type naiveDoc struct {
@@ -116,46 +134,57 @@ type naiveDoc struct {
 	asked, other  bool
 }
 
-func newNaive(drafts []memory.Draft) *naive {
-	n := &naive{df: counts{}, actors: map[string]counts{}, records: 1024}
+func newNaive(drafts []memory.Draft) *naive { return standard.over(drafts) }
+
+func (r recipe) over(drafts []memory.Draft) *naive {
+	n := &naive{recipe: r, df: counts{}, actors: map[string]counts{}, size: r.records}
 	var lengths []float64
 	for _, d := range drafts {
 		name := d.Actor
 		if slices.Contains(roles, strings.ToLower(name)) {
 			name = ""
 		}
-		_, length := weigh(name)
-		for _, t := range text.Append(nil, d.Content) {
+		written := d.Content
+		if r.actor {
+			written += "\n" + name
+		}
+		length := 0.0
+		for _, t := range text.Append(nil, written) {
 			length += t.Weight()
 		}
+		if r.date {
+			written += d.At.UTC().Format(" 2006 January")
+		}
+		asked := length <= 16 && strings.Contains(d.Content, "?")
 		length = math.Exp2(math.Round(8*math.Log2(max(length, 1))) / 8)
 		lengths = append(lengths, length)
-		doc := naiveDoc{tf: count(d.Content + "\n" + name + dateOf(d.At)), actor: name, thread: d.Thread}
-		doc.tf[d.At.UTC().Format("@01-02")]++
+		doc := naiveDoc{tf: count(written), actor: name, thread: d.Thread, asked: asked}
+		if r.date {
+			doc.tf[d.At.UTC().Format("@01-02")]++
+		}
 		for t := range doc.tf {
 			n.df[t]++
 		}
 		switch {
-		case length <= 32:
+		case length <= r.open:
 			doc.gate = 1
-		case length <= 96:
-			doc.gate = (32 / length) * (32 / length)
+		case length <= 3*r.open:
+			doc.gate = (r.open / length) * (r.open / length)
 		}
-		doc.asked = length <= 16 && strings.Contains(d.Content, "?")
 		doc.other = slices.Contains(roles[3:], strings.ToLower(d.Actor))
 		n.docs, n.actors[name] = append(n.docs, doc), count(name)
 	}
-	for n.records < float64(len(drafts)) {
-		n.records *= 2
+	for n.size < float64(len(drafts)) {
+		n.size *= 2
 	}
 	sorted := slices.Sorted(slices.Values(lengths))
-	reference := 64.0
-	for len(sorted) > 0 && reference < sorted[(len(sorted)-1)/4] {
-		reference *= 2
+	usual := r.usual
+	for len(sorted) > 0 && usual < sorted[(len(sorted)-1)/4] {
+		usual *= 2
 	}
 	for i, length := range lengths {
 		for t := range n.docs[i].tf {
-			n.docs[i].tf[t] /= 0.1 + 0.9*length/reference
+			n.docs[i].tf[t] /= 1 - r.b + r.b*length/usual
 		}
 	}
 	return n
@@ -164,11 +193,6 @@ func newNaive(drafts []memory.Draft) *naive {
 // roles are actors whose name says nothing; the first three are the side that
 // asks, the others the other.
 var roles = []string{"user", "human", "me", "assistant", "ai", "agent", "bot", "model", "system", "tool"}
-
-func dateOf(at time.Time) string { return at.UTC().Format(" 2006 January") }
-
-// window holds the weights of the records before and after.
-var window = map[int]float64{-1: 0.5, -2: 0.3, -3: 0.15, 1: 0.25, 2: 0.2, 3: 0.1}
 
 func (n *naive) score(question string) []float64 {
 	weights, _ := weigh(question)
@@ -181,15 +205,18 @@ func (n *naive) score(question string) []float64 {
 	}
 	out, found := make([]float64, len(n.docs)), make([]bool, len(n.docs))
 	for t, w := range weights {
+		if w < 1 && !n.function {
+			continue
+		}
 		for i := range n.docs {
 			tf := n.docs[i].tf[t]
-			for d, share := range window {
+			for d, share := range n.window {
 				if j := i + d; j >= 0 && j < len(n.docs) && n.docs[i].thread != "" && n.docs[j].thread == n.docs[i].thread {
 					tf += share * n.docs[i].gate * n.docs[j].gate * n.docs[j].tf[t]
 				}
 			}
 			if tf > 0 {
-				out[i] += w * idf(n.records, n.df[t]) * 2.2 * tf / (tf + 1.2)
+				out[i] += w * idf(n.size, n.df[t]) * (n.k1 + 1) * tf / (tf + n.k1)
 				found[i] = found[i] || w == 1 || !content
 			}
 		}
@@ -197,7 +224,7 @@ func (n *naive) score(question string) []float64 {
 	named, asker := n.named(weights), asksForOwn(question)
 	for i := range out {
 		doc := &n.docs[i]
-		factor := 1 + 0.25*indicator(named != "" && doc.actor == named) - 0.5*indicator(asker && doc.other) - 0.25*indicator(doc.asked)
+		factor := 1 + n.recipe.named*indicator(named != "" && doc.actor == named) - 0.5*indicator(asker && doc.other) - n.asked*indicator(doc.asked)
 		out[i] *= factor * indicator(found[i])
 	}
 	return out

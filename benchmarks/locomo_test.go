@@ -106,9 +106,9 @@ func TestLocomo(t *testing.T) {
 
 	at := func(r memorytest.Report, name string) float64 { return 100 * r.Metric("", name).Value }
 	for _, k := range []string{"R@5", "R@10", "R@50"} {
-		require.InDelta(t, at(reference, k), at(got, k), 0.3, k)
+		require.InDelta(t, at(reference, k), at(got, k), 0.15, k) // one question writes a date as no program does
 		require.InDelta(t, at(got, k), at(now, k), 0.6, k)
-		require.InDelta(t, at(got, k), at(ordered, k), 0.3, k)
+		require.InDelta(t, at(got, k), at(ordered, k), 1e-9, k)
 	}
 	require.GreaterOrEqual(t, at(now, "R@10"), 81.0)
 	require.GreaterOrEqual(t, at(now, "R@50"), 91.0)
@@ -116,5 +116,42 @@ func TestLocomo(t *testing.T) {
 	for _, row := range old.Rows {
 		got, was := now.Metric(row.Category, "R@10").Value, old.Metric(row.Category, "R@10").Value
 		require.GreaterOrEqual(t, got, was, "category %s", row.Category)
+	}
+}
+
+// What each part of the score gives, by leaving it out of the scan.
+func TestLocomoParts(t *testing.T) {
+	cs := locomo(t)
+	var turns []memorytest.Question
+	for _, c := range cs {
+		turns = append(turns, c.questions...)
+	}
+	for _, part := range []struct {
+		name   string
+		change func(*recipe)
+	}{
+		{"all", func(*recipe) {}},
+		{"no window", func(r *recipe) { r.window = nil }},
+		{"window of two", func(r *recipe) { r.window = map[int]float64{-1: 0.5, -2: 0.25, 1: 0.25, 2: 0.125} }},
+		{"long records too", func(r *recipe) { r.open = 1e9 }},
+		{"named actor counts as any", func(r *recipe) { r.named = 0 }},
+		{"questions count as answers", func(r *recipe) { r.asked = 0 }},
+		{"no actor's name", func(r *recipe) { r.actor = false }},
+		{"no date", func(r *recipe) { r.date = false }},
+		{"no function words", func(r *recipe) { r.function = false }},
+		{"usual length at least 32", func(r *recipe) { r.usual = 32 }},
+		{"usual length at least 128", func(r *recipe) { r.usual = 128 }},
+		{"b 0.75", func(r *recipe) { r.b = 0.75 }},
+		{"b 0.5", func(r *recipe) { r.b = 0.5 }},
+		{"k1 0.9", func(r *recipe) { r.k1 = 0.9 }},
+		{"k1 2", func(r *recipe) { r.k1 = 2 }},
+		{"few records count as few", func(r *recipe) { r.records = 1 }},
+	} {
+		r := standard
+		part.change(&r)
+		report, err := memorytest.Measure(t.Context(), scan(cs, r.over), turns, &memorytest.Options{Resamples: 1})
+		require.NoError(t, err)
+		at := func(name string) float64 { return 100 * report.Metric("", name).Value }
+		t.Logf("%-28s %.1f %.1f %.1f", part.name, at("R@5"), at("R@10"), at("R@50"))
 	}
 }
