@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,12 @@ func asked(seed uint64) []memory.Query {
 			memory.Query{Text: text, K: 100, At: epoch.Add(-40 * time.Hour)}, memory.Query{Text: text, Floor: 0.4, K: 5})
 	}
 	return append(qs, memory.Query{K: 7}, memory.Query{K: 1000, Inject: true})
+}
+
+// requireSame says less than require.Equal does of long lists that differ.
+func requireSame(t *testing.T, want, got any, q memory.Query) {
+	t.Helper()
+	require.True(t, reflect.DeepEqual(want, got), "%+v finds\n%.2000v\nnot\n%.2000v", q, got, want)
 }
 
 // What a Bank finds depends on what it holds, and not on how that came about:
@@ -113,18 +120,18 @@ func TestHistoryChangesNothing(t *testing.T) {
 		again := open(t, st, c).In("acme")
 		for _, q := range asked(seed) {
 			want := recall(t, fresh, q)
-			require.Equal(t, want, recall(t, s, q), "%+v", q)
-			require.Equal(t, want, recall(t, again, q), "%+v", q)
+			requireSame(t, want, recall(t, s, q), q)
+			requireSame(t, want, recall(t, again, q), q)
 			threads, err := fresh.RecallThreads(ctx, q)
 			require.NoError(t, err)
 			for _, other := range []memory.Space{s, again} {
 				got, err := other.RecallThreads(ctx, q)
 				require.NoError(t, err)
-				require.Equal(t, threads, got, "%+v", q)
+				requireSame(t, threads, got, q)
 			}
 			all := q
 			all.K = 1000
-			require.Equal(t, want, recall(t, fresh, all)[:len(want)], "the first are the first of all")
+			requireSame(t, want, recall(t, fresh, all)[:len(want)], all)
 			require.True(t, slices.IsSortedFunc(want, func(a, b memory.Hit) int { return int(1e9 * (b.Score - a.Score)) }))
 		}
 	}

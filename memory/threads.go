@@ -86,7 +86,8 @@ func (s Space) findThreads(sc *scratch) []foundThread {
 		slices.SortFunc(sc.found[t.from:t.to], func(a, b found) int { return better(&a, &b) })
 	}
 	slices.SortFunc(ts, func(a, b foundThread) int {
-		return cmp.Or(cmp.Compare(b.ratio, a.ratio), better(&sc.found[a.from], &sc.found[b.from]))
+		x, y := &sc.found[a.from], &sc.found[b.from]
+		return cmp.Or(cmp.Compare(b.ratio, a.ratio), cmp.Compare(name(x.thread), name(y.thread)), cmp.Compare(x.sh.scope, y.sh.scope))
 	})
 	return ts
 }
@@ -97,6 +98,10 @@ func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
 	ask := sh.ask(&sc.query, sc.query.k)
 	if sc.query.floor > 0 {
 		ask.K = 0 // some will be left out
+	}
+	ask.First = func(a, b uint32) bool {
+		x, y := sh.entries.at(a), sh.entries.at(b)
+		return x != nil && (y == nil || x.at > y.at || x.at == y.at && compareIDs(x, y) < 0)
 	}
 	for try := 1; ; try++ {
 		sc.moved = false

@@ -23,6 +23,10 @@ type Query struct {
 	Exclude Flags
 	// Skip, if not nil, leaves out the slots for which it returns true.
 	Skip func(slot uint32) bool
+	// First, if not nil, says which of two slots is the better one when their
+	// scores are equal, so that this does not hang on the order of puts. Only
+	// Threads needs to know.
+	First func(a, b uint32) bool
 }
 
 // Match is a record that a query found. Ratio is its score over the sum of the

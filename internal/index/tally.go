@@ -84,7 +84,7 @@ func (sc *Scratch) tallyRecord(slot uint32, s float32) {
 	}
 	m := Match{Slot: slot, Ratio: float64(s) / sc.total}
 	at := t.n
-	for at > 0 && (t.best[at-1].Ratio < m.Ratio || t.best[at-1].Ratio == m.Ratio && t.best[at-1].Slot < m.Slot) {
+	for at > 0 && (t.best[at-1].Ratio < m.Ratio || t.best[at-1].Ratio == m.Ratio && sc.first(slot, t.best[at-1].Slot)) {
 		at--
 	}
 	if at == threadHits {
@@ -93,6 +93,14 @@ func (sc *Scratch) tallyRecord(slot uint32, s float32) {
 	t.n = min(t.n+1, threadHits)
 	copy(t.best[at+1:], t.best[at:])
 	t.best[at] = m
+}
+
+// first orders records of equal scores.
+func (sc *Scratch) first(a, b uint32) bool {
+	if sc.q.First != nil {
+		return sc.q.First(a, b)
+	}
+	return a > b
 }
 
 // tallyWord adds what a word gives to threads.
