@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/actr"
@@ -9,10 +10,10 @@ import (
 
 // activate scores what was found by its activation.
 func (q *query) activate(fs []found) {
-	var b *bonds
+	var b bonds
 	for i := range fs {
 		f := &fs[i]
-		if b == nil || b.sh != f.sh {
+		if b.sh != f.sh {
 			b = q.bonds(f.sh)
 		}
 		f.score = q.activation(f, b).Activation
@@ -41,7 +42,7 @@ func (q *query) cut(fs []found) []found {
 }
 
 // activation is the part of a score that ACT-R's equations give.
-func (q *query) activation(f *found, b *bonds) Parts {
+func (q *query) activation(f *found, b bonds) Parts {
 	m := q.model
 	p := Parts{Relevance: f.relevance, BaseLevel: q.baseLevel(f)}
 	p.Spreading = b.spread(m, f.entry)
@@ -78,11 +79,13 @@ func (q *query) baseLevel(f *found) float64 {
 	}
 	c := f.tally
 	n, life := 1+c.Helped, seconds(q.at-f.known)
-	switch form {
-	case NoBase:
+	switch {
+	case form == NoBase:
 		return 0
-	case OptimizedBase:
+	case form == OptimizedBase:
 		return actr.Optimized(n, life, d)
+	case n == 1:
+		return -d * math.Log(life) // what it comes to for most records
 	}
 	var few [defaultUses]float64
 	ages := few[:0]
@@ -123,8 +126,8 @@ type source struct {
 	refs int    // its links, in either direction
 }
 
-func (q *query) bonds(sh *shard) *bonds {
-	b := &bonds{sh: sh, sources: make([]source, len(q.context))}
+func (q *query) bonds(sh *shard) bonds {
+	b := bonds{sh: sh, sources: make([]source, len(q.context))}
 	for i, k := range q.context {
 		s := source{key: k, of: sh.ids.find(&sh.entries, k), refs: sh.fanOf(k)}
 		if s.of != nil {
@@ -141,7 +144,7 @@ func (q *query) bonds(sh *shard) *bonds {
 }
 
 // spread is the activation that e receives from the sources.
-func (b *bonds) spread(m *model, e *entry) float64 {
+func (b bonds) spread(m *model, e *entry) float64 {
 	if len(b.sources) == 0 {
 		return 0
 	}

@@ -159,3 +159,38 @@ func BenchmarkOpen(b *testing.B) {
 		require.NoError(b, bank.Close())
 	}
 }
+
+// Under ACTR all that matches is scored.
+func BenchmarkRecallACTR(b *testing.B) {
+	for _, c := range []struct {
+		name, text string
+	}{{"few", ""}, {"all", "common"}} {
+		b.Run(c.name, func(b *testing.B) {
+			bank, err := memory.Open(context.Background(), store.NewMem(), &memory.Options{Policy: memory.ACTR{Noise: 0.25}})
+			require.NoError(b, err)
+			b.Cleanup(func() { require.NoError(b, bank.Close()) })
+			s := bank.In("acme/user-42")
+			ds := drafts(10_000, 30)
+			for i := range ds {
+				ds[i].Content += " common"
+			}
+			_, err = s.RememberAll(context.Background(), ds)
+			require.NoError(b, err)
+			q := memory.Query{Text: c.text}
+			if c.text == "" {
+				q.Text = strings.Join(strings.Fields(ds[5000].Content)[:5], " ")
+			}
+			q.K = len(ds)
+			hits, err := s.Recall(context.Background(), q)
+			require.NoError(b, err)
+			q.K = 10
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Recall(context.Background(), q); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(hits)), "matches")
+		})
+	}
+}
