@@ -116,7 +116,8 @@ type Draft struct {
 	Maturity Maturity
 	// Subject and Slot say what the fact answers: whose property, and which
 	// one, as in "me" and "employer". Facts that share both replace one
-	// another by At. Both or neither; both empty: no slot.
+	// another by At. Both or neither; both empty: what can be read from
+	// Content, such as "works at Acme", or no slot.
 	Subject, Slot string
 	// At is when it began to hold. Zero: now.
 	At time.Time
@@ -128,8 +129,8 @@ type Fact struct {
 	ID         ID
 	Category   Category
 	Content    string
-	Subject    string // with Slot, what it answers; "": nothing in particular
-	Slot       string
+	Subject    string  // as in the draft
+	Slot       string  // as in the draft; without a Subject, what was read from Content; "": none
 	Confidence float64 // in [0,1], as of Validated
 	Maturity   Maturity
 	Source     Source

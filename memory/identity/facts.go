@@ -84,6 +84,9 @@ func lift(known, said *Fact) bool {
 
 // fact checks a draft and returns what it would make, without an ID.
 func (x *Identity) fact(d Draft) (Fact, error) {
+	if (canonical(d.Subject) == "") != (canonical(d.Slot) == "") {
+		return Fact{}, fmt.Errorf("identity: %w: a subject without a slot, or a slot without a subject", ErrValue)
+	}
 	now := x.clock()
 	if d.Source == "" {
 		d.Source = Manual
@@ -103,9 +106,10 @@ func (x *Identity) fact(d Draft) (Fact, error) {
 		f.At = now
 	}
 	begin(&f)
-	if f.Subject == "" && f.Slot == "" {
-		f.Subject, f.Slot = slotOf(f.Content)
+	if err := f.check(); err != nil || f.Slot != "" {
+		return f, err
 	}
+	f.Slot = slotOf(f.Content)
 	return f, f.check()
 }
 
@@ -144,8 +148,8 @@ func (f *Fact) check() error {
 		return bad("maturity", string(f.Maturity))
 	case !(f.Confidence >= 0 && f.Confidence <= 1): // NaN too
 		return fmt.Errorf("identity: %w: confidence %v", ErrValue, f.Confidence)
-	case (canonical(f.Subject) == "") != (canonical(f.Slot) == ""):
-		return fmt.Errorf("identity: %w: a subject without a slot, or a slot without a subject", ErrValue)
+	case f.Subject != "" && canonical(f.Slot) == "":
+		return fmt.Errorf("identity: %w: a subject without a slot", ErrValue)
 	case !goodYear(f.At):
 		return &store.LimitError{Field: "year of At", Limit: 9999, Got: f.At.Year()}
 	}
@@ -305,8 +309,14 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 		set(&f.Category, e.Category)
 		set(&f.Visibility, e.Visibility)
 		set(&f.Ref, x.clean(e.Ref))
+		if (e.Subject == "") != (e.Slot == "") {
+			return false, fmt.Errorf("identity: %w: a subject without a slot, or a slot without a subject", ErrValue)
+		}
 		set(&f.Subject, x.clean(e.Subject))
 		set(&f.Slot, x.clean(e.Slot))
+		if f.Subject == "" && f.Content != was.Content { // the slot was read from the text
+			f.Slot = slotOf(f.Content)
+		}
 		if err := f.check(); err != nil {
 			return false, err
 		}

@@ -121,6 +121,9 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 	default:
 		return nil, fmt.Errorf("%w: version %.16q", ErrFormat, version)
 	}
+	for i, raw := range in.unreadable {
+		in.unreadable[i] = slices.Clone(x.sanitize.JSON(raw))
+	}
 	for i := range in.facts {
 		if err := in.facts[i].check(); err != nil {
 			return nil, fmt.Errorf("fact %d: %w", i, err)
@@ -286,7 +289,7 @@ func (f *Fact) settle(now time.Time) {
 	if !f.Rejected.IsZero() && f.Archived.IsZero() {
 		f.Archived = f.Rejected
 	}
-	if (canonical(f.Subject) == "") != (canonical(f.Slot) == "") {
+	if canonical(f.Slot) == "" {
 		f.Subject, f.Slot = "", ""
 	}
 }
@@ -454,9 +457,12 @@ func mergeUnreadable(extra map[string]json.RawMessage, entries []json.RawMessage
 	if raw, ok := extra[unreadable]; ok && json.Unmarshal(raw, &has) != nil {
 		has = []json.RawMessage{raw}
 	}
+	for i := range has {
+		has[i] = compact(has[i])
+	}
 	n := len(has)
 	for _, raw := range entries {
-		raw = json.RawMessage(compact(raw))
+		raw = compact(raw)
 		if !slices.ContainsFunc(has, func(h json.RawMessage) bool { return bytes.Equal(h, raw) }) {
 			has = append(has, raw)
 		}
@@ -472,12 +478,13 @@ func mergeUnreadable(extra map[string]json.RawMessage, entries []json.RawMessage
 	return true
 }
 
-func compact(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
+// compact returns JSON as Marshal writes it.
+func compact(raw json.RawMessage) json.RawMessage {
+	out, err := json.Marshal(raw)
+	if err != nil {
 		return raw
 	}
-	return b.Bytes()
+	return out
 }
 
 // importRejection adds the reasons of a rejection to those that are known.

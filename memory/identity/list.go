@@ -7,13 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/internal/slots"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
-
-// slotOf finds out what a statement answers. Statements are not taken apart
-// yet: only a host's own Subject and Slot count.
-func slotOf(string) (subject, slot string) { return "", "" }
 
 // View is a fact as it stands at a time.
 type View struct {
@@ -30,7 +27,8 @@ type Filter struct {
 	Maturity   Maturity   // "": any
 	Visibility Visibility // those Within it; "": any
 	// Subject and Slot select the statements that answer one question, the
-	// answering one first. Empty: any.
+	// answering one first. One of them alone: the facts that were given it.
+	// Empty: any.
 	Subject, Slot string
 	// Archived brings in those that were archived or rejected.
 	Archived bool
@@ -125,25 +123,60 @@ func (f *Filter) selects(v *Fact) bool {
 	return (f.Category == "" || f.Category == v.Category) &&
 		(f.Maturity == "" || f.Maturity == v.Maturity) &&
 		(f.Visibility == "" || v.Visibility.Within(f.Visibility)) &&
-		(f.Subject == "" || canonical(f.Subject) == canonical(v.Subject)) &&
+		f.asks(v)
+}
+
+// asks reports whether a fact is of the subject and slot.
+func (f *Filter) asks(v *Fact) bool {
+	if f.Subject != "" && f.Slot != "" {
+		return v.Slot != "" && slotKey(v) == question(f.Subject, f.Slot)
+	}
+	return (f.Subject == "" || canonical(f.Subject) == canonical(v.Subject)) &&
 		(f.Slot == "" || canonical(f.Slot) == canonical(v.Slot))
 }
 
 // slotKey is equal for facts that answer the same, and unique for others.
 func slotKey(f *Fact) string {
-	if f.Slot == "" {
+	switch {
+	case f.Slot == "":
 		return "id\x00" + string(f.ID)
+	case f.Subject == "": // it was read from the text
+		return f.Slot
 	}
-	return canonical(f.Subject) + "\x00" + canonical(f.Slot)
+	return question(f.Subject, f.Slot)
 }
 
-// newest orders what answers before what it replaces.
+// question is the slotKey of what has a subject and a slot.
+func question(subject, slot string) string {
+	if words := slots.Of(subject, slot, "x", "").Words; words != "" {
+		return words
+	}
+	return canonical(subject) + "\x00" + canonical(slot)
+}
+
+// slotOf is the slot that a statement fills, in the words of package slots, if
+// it fills one and says nothing else. A statement without a subject, as facts
+// about a person are, is read as one about the user.
+func slotOf(content string) string {
+	r := slots.Read(content, "")
+	if len(r.Statements) == 0 {
+		r = slots.Read("user "+content, "")
+	}
+	if len(r.Statements) != 1 || r.Rest > 0 || r.Statements[0].Many {
+		return ""
+	}
+	return r.Statements[0].Words
+}
+
+// newest orders what answers before what it replaces. What nobody has
+// confirmed replaces nothing that somebody has.
 func newest(a, b *Fact) int {
-	return cmp.Or(b.At.Compare(a.At), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
+	confirmed := func(f *Fact) int { return number(f.Maturity != Candidate) }
+	return cmp.Or(confirmed(b)-confirmed(a), b.At.Compare(a.At), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
 }
 
-// answers returns for each slot the fact that answers: the newest that held at
-// a time, and that was known and in use at another.
+// answers returns for each slot the fact that answers: the newest of those
+// that held at a time, and were known and in use at another.
 func answers(rows []row[Fact], at, known time.Time) map[string]*Fact {
 	out := map[string]*Fact{}
 	for i := range rows {
@@ -166,7 +199,8 @@ type Question struct {
 }
 
 // Answer returns the fact that answers a question: of those with its subject
-// and slot, the newest that held at the time and was in use. If there is none,
+// and slot, the newest that held at the time and was in use; a Candidate only
+// if there is nothing better. If there is none,
 // the error is [store.ErrNotFound]; a question without both is
 // [memory.ErrEmpty]. Filter.Subject and Filter.Slot list the
 // whole set.

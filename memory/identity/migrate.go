@@ -30,7 +30,7 @@ type migration struct {
 // they were at just then established. Whatever has no place in a fact is in
 // the document, which is kept whole.
 func (x *Identity) readV1(data []byte, f *fields, in *incoming) {
-	in.profile.Extra = map[string]json.RawMessage{"v1": json.RawMessage(compact(data))}
+	in.profile.Extra = map[string]json.RawMessage{"v1": compact(data)}
 	meta, _ := open(f.left["meta"])
 	now := x.clock()
 	in.profile.DeviceID, in.profile.UserID = meta.text("deviceId"), meta.text("userId")
