@@ -331,7 +331,7 @@ func testMigrateFocus(t *testing.T, c areteCase) {
 	require.NoError(t, err)
 	require.Len(t, views, 1)
 	require.Equal(t, "Project: Arete - AI identity", views[0].Content, "with its description, which the format's own migration drops")
-	require.JSONEq(t, `"active"`, string(views[0].Extra["status"]))
+	require.JSONEq(t, `{"status":"active"}`, string(views[0].Extra["project"]))
 }
 
 const v1Document = `{"meta":{"version":"1.0.0","lastModified":"2025-01-15T10:00:00Z","deviceId":"device-123"},

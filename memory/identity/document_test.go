@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,13 +63,21 @@ func object(t *rapid.T, depth int) map[string]any {
 func TestAnyDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := object(t, 3)
+		doc["unheard"] = "marker-of-the-document"
+		marked := []string{"marker-of-the-document"}
 		if rapid.Bool().Draw(t, "v2") {
 			doc["version"] = "2.0.0"
 			var facts []any
+			used := map[any]bool{}
 			for range rapid.IntRange(0, 5).Draw(t, "facts") {
 				f := object(t, 1)
 				f["content"] = value(t, 0)
 				f["id"] = rapid.SampledFrom([]any{"a", "b", "c", nil}).Draw(t, "id")
+				if f["id"] == nil || !used[f["id"]] { // of two states of one fact, only the later keeps such a field
+					used[f["id"]] = true
+					m := fmt.Sprintf("marker-%d-", len(facts))
+					f["unheard"], marked = m, append(marked, m)
+				}
 				f["updatedAt"] = rapid.SampledFrom([]any{"2026-01-01", "2026-01-02", nil}).Draw(t, "updated")
 				facts = append(facts, f)
 			}
@@ -90,6 +99,9 @@ func TestAnyDocument(t *testing.T) {
 		}
 		require.Equal(t, r.Facts, r.Added+r.Merged+r.Kept)
 		first := exported(t, x, identity.Local)
+		for _, m := range marked {
+			require.Contains(t, first, m, "lost of %s", raw)
+		}
 		y := open(t, store.NewMem(), c)
 		_, err = y.Import(tContext, []byte(first))
 		require.NoError(t, err)

@@ -176,6 +176,7 @@ type Variant struct {
 	ID      ID
 	Content string
 	Ref     string
+	Extra   map[string]json.RawMessage // its own, and its Damaged under their names
 }
 
 // Effective returns the confidence in the fact at a time: it halves with each

@@ -326,6 +326,16 @@ func TestSlots(t *testing.T) {
 	require.Len(t, p.Facts, 1)
 	require.Equal(t, []identity.Left{{ID: first.ID, Reason: identity.Replaced}}, p.Left)
 
+	clock.add(time.Hour)
+	job.Content, job.At = "worked at Hooli", start.Add(-days(400)) // learned last, began in between
+	add(t, x, job)
+	require.Equal(t, "works at Acme", ask(identity.Question{}))
+	require.Equal(t, "worked at Hooli", ask(identity.Question{At: start.Add(-days(200))}))
+	third, err := x.Answer(t.Context(), identity.Question{Subject: "me", Slot: "employer", At: start.Add(-days(200))})
+	require.NoError(t, err)
+	_, err = x.Archive(t.Context(), third.ID)
+	require.NoError(t, err)
+
 	before := clock.now()
 	clock.add(time.Hour)
 	_, err = x.Archive(t.Context(), second.ID)
@@ -460,6 +470,99 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	refused, err := x.Rejections(t.Context())
 	require.NoError(t, err)
 	require.Len(t, refused[0].Reasons, writers)
+}
+
+// racing lets another writer in before its next commit.
+type racing struct {
+	store.Store
+	before func()
+}
+
+func (r *racing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if before := r.before; before != nil {
+		r.before = nil
+		before()
+	}
+	return r.Store.Commit(ctx, ops...)
+}
+
+// Each writer finds another one has just done the like: both are applied.
+func TestWriterInBetween(t *testing.T) {
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		do    func(x *identity.Identity, f identity.Fact, n int) error
+		check func(x *identity.Identity, f identity.Fact) (got, want any)
+	}{
+		"add the same": {
+			func(x *identity.Identity, _ identity.Fact, _ int) error {
+				_, err := x.Add(ctx, identity.Draft{Content: "tea"})
+				return err
+			},
+			func(x *identity.Identity, _ identity.Fact) (any, any) { return len(contents(t, x)), 2 },
+		},
+		"validate": {
+			func(x *identity.Identity, f identity.Fact, n int) error {
+				_, err := x.Validate(ctx, f.ID, identity.Validation{Key: fmt.Sprint(n)})
+				return err
+			},
+			func(_ *identity.Identity, f identity.Fact) (any, any) { return f.Validations, 3 },
+		},
+		"update": {
+			func(x *identity.Identity, f identity.Fact, n int) error {
+				e := identity.Edit{Ref: "a ref"}
+				if n == 0 {
+					e = identity.Edit{Visibility: identity.Public}
+				}
+				_, err := x.Update(ctx, f.ID, e)
+				return err
+			},
+			func(_ *identity.Identity, f identity.Fact) (any, any) {
+				return f.Ref + string(f.Visibility), "a refpublic"
+			},
+		},
+		"observe": {
+			func(x *identity.Identity, _ identity.Fact, _ int) error {
+				_, err := x.Observe(ctx, identity.Event{Topic: "tea"})
+				return err
+			},
+			func(x *identity.Identity, _ identity.Fact) (any, any) {
+				events, err := x.Recent(ctx, 0)
+				require.NoError(t, err)
+				return len(events), 2
+			},
+		},
+		"block": {
+			func(x *identity.Identity, _ identity.Fact, n int) error { return x.Block(ctx, "tea", fmt.Sprint(n)) },
+			func(x *identity.Identity, _ identity.Fact) (any, any) {
+				refused, err := x.Rejections(ctx)
+				require.NoError(t, err)
+				return refused[0].Reasons, []string{"1", "0"}
+			},
+		},
+		"profile": {
+			func(x *identity.Identity, _ identity.Fact, n int) error {
+				_, err := x.UpdateProfile(ctx, func(p *identity.Profile) error { p.Name += fmt.Sprint(n); return nil })
+				return err
+			},
+			func(x *identity.Identity, _ identity.Fact) (any, any) {
+				p, err := x.Profile(ctx)
+				require.NoError(t, err)
+				return p.Name, "10"
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, clock := &racing{Store: store.NewMem()}, &clock{t: start}
+			x, y := open(t, st, clock), open(t, st.Store, clock)
+			f := add(t, x, identity.Draft{Content: "first"})
+			st.before = func() { require.NoError(t, c.do(y, f, 1)) }
+			require.NoError(t, c.do(x, f, 0))
+			f, err := x.Get(ctx, f.ID)
+			require.NoError(t, err)
+			got, want := c.check(x, f)
+			require.Equal(t, want, got)
+		})
+	}
 }
 
 // failing fails a commit after it has taken place: its outcome is unknown.

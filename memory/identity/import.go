@@ -311,7 +311,7 @@ func (x *Identity) readHistory(f *fields, fact *Fact) {
 	var variants []variantJSON
 	if f.into("variants", &variants) {
 		for _, v := range variants {
-			fact.Variants = append(fact.Variants, Variant{ID(x.clean(string(v.ID))), x.clean(v.Content), x.clean(v.Ref)})
+			fact.Variants = append(fact.Variants, Variant{ID(x.clean(string(v.ID))), x.clean(v.Content), x.clean(v.Ref), x.cleanExtra(v.Extra)})
 		}
 	}
 	var damaged map[string]json.RawMessage
@@ -635,28 +635,58 @@ func (f *Fact) merge(other *Fact) Fact {
 		if other.Visibility.rank() > f.Visibility.rank() {
 			out.Visibility = other.Visibility
 		}
+		if f.Slot == "" {
+			out.Subject, out.Slot = other.Subject, other.Slot
+		}
 	case other.Updated.After(f.Updated):
 		out, lost = *other, f
 	}
-	past, variants := slices.Clone(f.Past), slices.Clone(f.Variants)
+	out.Past = slices.Clone(f.Past)
 	for _, p := range other.Past {
-		if !slices.ContainsFunc(past, func(o Past) bool { return o.Content == p.Content && o.Until.Equal(p.Until) }) {
-			past = append(past, p)
+		if !slices.ContainsFunc(out.Past, func(o Past) bool { return o.Content == p.Content && o.Until.Equal(p.Until) }) {
+			out.Past = append(out.Past, p)
 		}
 	}
-	slices.SortStableFunc(past, func(a, b Past) int { return a.Until.Compare(b.Until) })
-	told := func(v Variant) bool {
-		return slices.Contains(variants, v) || v.ID == out.ID && (v.Content == out.Content ||
-			slices.ContainsFunc(past, func(p Past) bool { return p.Content == v.Content }))
-	}
-	for _, v := range append(slices.Clone(other.Variants), Variant{lost.ID, lost.Content, lost.Ref}) {
-		if !told(v) {
-			variants = append(variants, v)
+	slices.SortStableFunc(out.Past, func(a, b Past) int { return a.Until.Compare(b.Until) })
+	out.Evidence = slices.Clone(f.Evidence)
+	for _, e := range other.Evidence {
+		if !slices.ContainsFunc(out.Evidence, func(o Evidence) bool { return o.Key == e.Key && o.Reason == e.Reason && o.At.Equal(e.At) }) {
+			out.Evidence = append(out.Evidence, e)
 		}
 	}
-	out.Past, out.Variants = past, variants
-	out.Extra, out.Damaged = union(out.Extra, lost.Extra), union(out.Damaged, lost.Damaged)
+	slices.SortStableFunc(out.Evidence, func(a, b Evidence) int { return a.At.Compare(b.At) })
+	out.Evidence = out.Evidence[max(0, len(out.Evidence)-maxEvidence):]
+	out.Variants = slices.Clone(f.Variants)
+	for _, v := range append(slices.Clone(other.Variants), lost.variant(out.ID)) {
+		out.tell(v)
+	}
+	if f.ID == other.ID {
+		out.Extra, out.Damaged = union(out.Extra, lost.Extra), union(out.Damaged, lost.Damaged)
+	}
 	return out
+}
+
+// variant is what is kept of a fact that another one stands for, or that is
+// an older state of it: then the unknown fields are not in it.
+func (f *Fact) variant(of ID) Variant {
+	v := Variant{ID: f.ID, Content: f.Content, Ref: f.Ref}
+	if f.ID != of {
+		v.Extra = union(f.Extra, f.Damaged)
+	}
+	return v
+}
+
+// tell adds a variant, unless the fact says all of it already.
+func (f *Fact) tell(v Variant) {
+	if v.ID == f.ID && (v.Content == f.Content || slices.ContainsFunc(f.Past, func(p Past) bool { return p.Content == v.Content })) {
+		return
+	}
+	if !slices.ContainsFunc(f.Variants, func(o Variant) bool {
+		return o.ID == v.ID && o.Content == v.Content && o.Ref == v.Ref &&
+			maps.EqualFunc(o.Extra, v.Extra, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+	}) {
+		f.Variants = append(f.Variants, v)
+	}
 }
 
 func later(a, b time.Time) time.Time {

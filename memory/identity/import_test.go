@@ -217,6 +217,18 @@ func TestImportLastWriteWins(t *testing.T) {
 	}
 }
 
+func TestImportTie(t *testing.T) {
+	x, _ := fresh(t)
+	f := add(t, x, identity.Draft{Content: "here"})
+	doc := fmt.Appendf(nil, `{"version":"2.0.0","facts":[{"id":%q,"content":"there","category":"context","updatedAt":%q}]}`, f.ID, f.Updated.Format(time.RFC3339Nano))
+	_, err := x.Import(t.Context(), doc)
+	require.NoError(t, err)
+	f, err = x.Get(t.Context(), f.ID)
+	require.NoError(t, err)
+	require.Equal(t, "here", f.Content)
+	require.Equal(t, "there", f.Variants[0].Content)
+}
+
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(v1Document))
 	f.Add([]byte(`{"version":"2.0.0","facts":[{"id":"a","content":"Go","confidence":2,"lastValidated":"x","zz":[{}]},"b",{}],"events":[{"text":"x"}],"blocked":["x"],"rollups":[{"day":"2026-01-02","counts":[{"n":3,"topic":"a"}]}]}`))

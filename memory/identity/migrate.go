@@ -89,7 +89,11 @@ func (m *migration) focus(raw json.RawMessage) {
 		if text == "" {
 			text = plain(raw)
 		}
-		m.add(Focus, "Project: "+text, p.left, "currentFocus", "projects", name)
+		var extra map[string]json.RawMessage
+		if raw, err := json.Marshal(p.left); err == nil && len(p.left) > 0 {
+			extra = map[string]json.RawMessage{"project": raw} // apart, as its names may be those of a fact
+		}
+		m.add(Focus, "Project: "+text, extra, "currentFocus", "projects", name)
 	}
 	for _, raw := range f.list("goals") {
 		m.add(Focus, label("Goal: ", raw), nil, "currentFocus", "goals")
@@ -123,8 +127,8 @@ func (m *migration) add(c Category, content string, extra map[string]json.RawMes
 	f.ID = numbered(len(m.in.facts), &f)
 	if at, seen := m.seen[claimName(&f)]; seen {
 		have := &m.in.facts[at]
-		if v := (Variant{Content: content}); have.Content != content && !slices.Contains(have.Variants, v) {
-			have.Variants = append(have.Variants, v)
+		if have.Content != content {
+			have.tell(Variant{Content: content})
 		}
 		if f.Visibility.rank() > have.Visibility.rank() {
 			have.Visibility = f.Visibility

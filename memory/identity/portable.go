@@ -89,6 +89,8 @@ type variantJSON struct {
 	ID      ID     `json:"id,omitempty"`
 	Content string `json:"content,omitempty"`
 	Ref     string `json:"sourceRef,omitempty"`
+
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 type rejectionJSON struct {

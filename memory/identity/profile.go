@@ -140,6 +140,11 @@ func (x *Identity) cleanProfile(p *Profile) error {
 	}
 	p.Settings.ExcludedDomains = slices.Compact(domains)
 	p.Extra = x.cleanExtra(p.Extra)
+	for _, name := range []string{"version", "userId", "deviceId", "facts", "blocked", "events", "rollups"} {
+		if _, taken := p.Extra[name]; taken {
+			return fmt.Errorf("%w: extra field %q is one of the format", ErrValue, name)
+		}
+	}
 	return nil
 }
 
