@@ -197,6 +197,11 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	if r, err = l.Chunk(ctx, *o); err != nil {
 		return r, "", err
 	}
+	if r.Disposition == memory.Stored {
+		if err := l.generalise(ctx, o, r.ID); err != nil {
+			return r, "", fmt.Errorf("generalise: %w", err)
+		}
+	}
 	return r, r.Into, nil
 }
 
@@ -231,7 +236,9 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 
 // Fire returns the chunk among hits that may act without deliberation: a
 // trusted pattern with a plan, from the same situation, that has delivered often
-// enough and is reliable. If there are several, the first of hits. Chunks in
+// enough and is reliable. A pattern with variables, drawn from three or more that
+// differ in a few words only, fires where the situation matches it word by word
+// but for these, which are put into the plan. If there are several, the first of hits. Chunks in
 // except, which have failed for this goal already, do not fire.
 func (l *Learner) Fire(hits []memory.Hit, situation, objective string, except []memory.ID) (Chunk, bool) {
 	if l.o.FireAfter < 0 {
@@ -243,14 +250,16 @@ func (l *Learner) Fire(hits []memory.Hit, situation, objective string, except []
 			continue
 		}
 		delivered := 1 + r.Stats.Helped // the delivery that made it counts too
+		raw, same := r.Plan, memory.Similarity(r.Trigger, situation) >= l.o.FireMatch
+		if general(r) {
+			delivered = len(r.Links) + r.Stats.Helped // those that it was drawn from
+			raw, same = bind(r, situation)
+		}
 		reliability := float64(1+delivered) / float64(2+delivered+r.Stats.Misled)
-		if delivered < l.o.FireAfter || reliability < l.o.FireReliability {
+		if !same || delivered < l.o.FireAfter || reliability < l.o.FireReliability {
 			continue
 		}
-		if memory.Similarity(r.Trigger, situation) < l.o.FireMatch {
-			continue
-		}
-		p, err := decodePlan(r.Plan, objective)
+		p, err := decodePlan(raw, objective)
 		if err != nil {
 			continue // a plan from another version: deliberation replaces it
 		}
