@@ -15,9 +15,11 @@ const DefaultHalfLife = 7 * 24 * time.Hour
 // DefaultCache is the default of Options.Cache.
 const DefaultCache = 256
 
-// The defaults of Options.MinCosine and Options.CosineWeight.
+// The defaults of Options.MinCosine and Options.CosineWeight: with embed.Hashed,
+// the weakest embedder there is, they lower the recall at 10 and at 50 of no
+// category of questions about real dialogue, and raise some.
 const (
-	DefaultMinCosine    = 0.2
+	DefaultMinCosine    = 0.3
 	DefaultCosineWeight = 0.3
 )
 

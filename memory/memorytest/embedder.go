@@ -12,15 +12,6 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-// Embedder turns texts into vectors. It is the interface that memory asks of a
-// host.
-type Embedder interface {
-	// Embed returns a vector for each text.
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-	// Model names what the vectors depend on.
-	Model() string
-}
-
 // same is how near, as a cosine, two vectors of one text have to be. Models
 // that run on several cores or machines do not repeat the last bits.
 const same = 0.9999
@@ -40,7 +31,7 @@ const same = 0.9999
 //
 // Vectors of one text are the same if their cosine is at least 0.9999. It calls
 // Embed some twenty times, and puts 128 KiB of text to it.
-func CheckEmbedder(ctx context.Context, e Embedder) error {
+func CheckEmbedder(ctx context.Context, e memory.Embedder) error {
 	c := embedderCheck{ctx: ctx, e: e}
 	if name := e.Model(); name == "" || len(name) > 256 {
 		c.complain("the model's name has %d bytes, not 1 to 256", len(name))
@@ -61,7 +52,7 @@ func CheckEmbedder(ctx context.Context, e Embedder) error {
 
 type embedderCheck struct {
 	ctx  context.Context
-	e    Embedder
+	e    memory.Embedder
 	dim  int
 	errs []error
 }

@@ -39,8 +39,7 @@ func (a altered) Model() string {
 
 func TestEmbedders(t *testing.T) {
 	t.Parallel()
-	var e memorytest.Embedder = embed.Hashed{}
-	require.NoError(t, memorytest.CheckEmbedder(t.Context(), e))
+	require.NoError(t, memorytest.CheckEmbedder(t.Context(), embed.Hashed{}))
 	require.NoError(t, memorytest.CheckEmbedder(t.Context(), altered{}))
 }
 

@@ -1,0 +1,243 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Embed embeds what has no vector yet, without waiting for the Bank to do so
+// behind, and returns when all is done or the Embedder has failed. It is for
+// hosts that have just stored much, and for tests; without an Embedder it does
+// nothing.
+func (b *Bank) Embed(ctx context.Context) error {
+	if b.closed.Load() {
+		return store.ErrClosed
+	}
+	for {
+		n, err := b.embedNext(ctx)
+		if err != nil {
+			return fmt.Errorf("memory: embed: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+// embedBehind embeds until ctx ends.
+func (b *Bank) embedBehind(ctx context.Context) {
+	v := &b.vectors
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		n := 0
+		pause := v.rest(b.now())
+		if pause <= 0 {
+			// An error is noted, and in Health until an attempt succeeds.
+			if n, _ = b.embedNext(ctx); n > 0 {
+				continue
+			}
+			pause = v.rest(b.now())
+		}
+		timer.Stop()
+		if pause > 0 {
+			timer.Reset(pause)
+		}
+		select {
+		case <-v.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// embedNext embeds the next records that wait, and returns how many they were.
+func (b *Bank) embedNext(ctx context.Context) (int, error) {
+	v := &b.vectors
+	if v.host == nil {
+		return 0, nil
+	}
+	v.turn.Lock()
+	defer v.turn.Unlock()
+	sh, next, err := b.nextWaiting(ctx)
+	if err == nil && len(next) > 0 {
+		err = b.embedThese(ctx, sh, next)
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err() // which is no failure of the Embedder
+	}
+	if err != nil || len(next) > 0 {
+		v.report(b.now(), err)
+	}
+	return len(next), err
+}
+
+func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error {
+	v := &b.vectors
+	var texts []string
+	found := make(map[[16]byte][]float32)
+	for _, w := range next {
+		if _, ok := found[w.key]; ok {
+			continue
+		}
+		x, ok := v.cache.Get(w.key)
+		if found[w.key] = x; !ok {
+			texts = append(texts, w.text)
+		}
+	}
+	if len(texts) > 0 {
+		out, err := v.embed(ctx, embedLimit, texts)
+		if err != nil {
+			if len(texts) == 1 {
+				sh.waits.putOff(next)
+			}
+			return err
+		}
+		for i, x := range out {
+			k := textKey(texts[i])
+			found[k] = x
+			v.cache.Add(k, x)
+		}
+	}
+	for _, w := range next {
+		if err := b.keepVector(ctx, sh, w, found[w.key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting is a record that is being embedded.
+type waiting struct {
+	e    *entry
+	text string
+	key  [16]byte
+}
+
+// waits is what the holder of the turn knows of a shard: the records below from
+// have a vector, but for those that were put off.
+type waits struct {
+	queued atomic.Bool
+	from   uint32
+	off    uint32 // 1 + the first slot that was put off; 0: none
+}
+
+// putOff lets others go before those that failed.
+func (w *waits) putOff(failed []waiting) {
+	first, last := failed[0].e.slot, failed[len(failed)-1].e.slot
+	if w.off == 0 || first < w.off-1 {
+		w.off = 1 + first
+	}
+	w.from = last + 1
+}
+
+// wanted tells the Embedder that there are records without a vector.
+func (b *Bank) wanted(sh *shard) {
+	v := &b.vectors
+	if v.host == nil || !sh.waits.queued.CompareAndSwap(false, true) {
+		return
+	}
+	v.mu.Lock()
+	v.mu.queue = append(v.mu.queue, sh)
+	v.mu.Unlock()
+	select {
+	case v.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// nextWaiting returns the next batch, of one shard. The caller has the turn.
+func (b *Bank) nextWaiting(ctx context.Context) (*shard, []waiting, error) {
+	v := &b.vectors
+	for {
+		v.mu.Lock()
+		if len(v.mu.queue) == 0 {
+			v.mu.Unlock()
+			return nil, nil, nil
+		}
+		sh, size := v.mu.queue[0], v.mu.size
+		v.mu.queue = v.mu.queue[1:]
+		v.mu.Unlock()
+		sh.waits.queued.Store(false) // what comes from now on queues it again
+		next, err := b.waitingIn(ctx, sh, size)
+		if len(next) > 0 || err != nil {
+			b.wanted(sh)
+			return sh, next, err
+		}
+	}
+}
+
+func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, error) {
+	w := &sh.waits
+	end := sh.entries.next.Load()
+	var next []waiting
+	bytes := 0
+	for slot := w.from; ; slot++ {
+		if slot >= end {
+			if len(next) > 0 || w.off == 0 {
+				return next, nil
+			}
+			slot, w.off = w.off-1, 0
+			w.from = slot
+		}
+		e := sh.entries.at(slot)
+		if e == nil || e.slot != slot || !sh.vectorless(e) {
+			if len(next) == 0 {
+				w.from = slot + 1
+			}
+			continue
+		}
+		r, err := b.record(ctx, sh, e)
+		if err = sh.missing(e, err); errors.Is(err, store.ErrNotFound) {
+			continue // it has just gone
+		}
+		if err != nil {
+			return nil, err
+		}
+		text := embedded(r)
+		if bytes += len(text); len(next) == size || len(next) > 0 && bytes > batchBytes {
+			return next, nil
+		}
+		next = append(next, waiting{e, text, textKey(text)})
+	}
+}
+
+// embedded is the text of a record that is embedded.
+func embedded(r *Record) string {
+	if r.Trigger == "" {
+		return r.Content
+	}
+	return r.Trigger + "\n" + r.Content
+}
+
+// keepVector makes a vector visible, and has it written behind: one that is
+// lost in a crash is made again.
+func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32) error {
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	e := w.e
+	if sh.entries.at(e.slot) != e || !sh.vectorless(e) {
+		b.vectors.cache.Remove(w.key)
+		return nil // it has gone, or is another by now
+	}
+	m, ops, err := b.vectors.note()
+	if err != nil {
+		return err
+	}
+	op, err := sh.encodeVector(e.name(), m.Name, x)
+	if err != nil {
+		return err
+	}
+	taken, err := b.add(ctx, append(ops, op)...)
+	if taken {
+		b.vectors.noted(m)
+		sh.setVector(e, x)
+	}
+	return err
+}
