@@ -43,7 +43,7 @@ type Draft struct {
 	Key     string          // idempotency: the same Key again changes nothing; "": none; at most 256 bytes
 	At      time.Time       // when it happened or began to hold, to the microsecond; zero: now
 	Source  Source          // provenance
-	Actor   string          // who said or did it, if anybody; at most 256 bytes
+	Actor   string          // who said or did it, if anybody: a name, or a role such as user or assistant; at most 256 bytes
 	Thread  string          // the conversation, session or document it belongs to; at most 256 bytes
 	Links   []Link          // what it is related to; at most MaxLinks
 	Vector  []float32       // optional; kept on disk, not used in recall yet
