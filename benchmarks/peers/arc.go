@@ -91,13 +91,14 @@ func (e *arcEngine) open(ctx context.Context, measure bool) (err error) {
 }
 
 func (e *arcEngine) search(ctx context.Context, q query) ([]hit, error) {
-	found, err := e.space.Recall(ctx, memory.Query{Text: q.text, K: q.k})
+	found, err := e.space.Recall(ctx, memory.Query{Text: q.text, Vector: q.vector, K: q.k})
 	if err != nil {
 		return nil, err
 	}
 	hits := make([]hit, len(found))
 	for i := range found {
-		hits[i].text = found[i].Record.Content
+		r := &found[i].Record
+		hits[i] = hit{doc: int(r.At.Sub(epoch) / time.Minute), text: r.Content}
 	}
 	return hits, nil
 }

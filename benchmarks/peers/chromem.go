@@ -53,13 +53,6 @@ type pairEngine struct{ words, vectors engine }
 
 func (e *pairEngine) name() string { return e.vectors.name() + " and " + e.words.name() }
 
-func (e *pairEngine) build(ctx context.Context, dir string, docs []doc) error {
-	if err := e.words.build(ctx, dir, docs); err != nil {
-		return err
-	}
-	return e.vectors.build(ctx, dir, docs)
-}
-
 func (e *pairEngine) search(ctx context.Context, q query) ([]hit, error) {
 	a, err := e.words.search(ctx, q)
 	if err != nil {
@@ -70,11 +63,4 @@ func (e *pairEngine) search(ctx context.Context, q query) ([]hit, error) {
 		return nil, err
 	}
 	return fuse(q.k, a, b), nil
-}
-
-func (e *pairEngine) close() error {
-	if err := e.words.close(); err != nil {
-		return err
-	}
-	return e.vectors.close()
 }

@@ -24,19 +24,23 @@ type query struct {
 	k      int
 }
 
-// engine is one of those that are compared. Build indexes all of docs below
-// dir, in batches, and leaves the engine open; open closes it and opens what
-// Build has left, where the engine keeps anything.
-type engine interface {
+// searcher is one of those that are compared.
+type searcher interface {
 	name() string
-	build(ctx context.Context, dir string, docs []doc) error
 	search(ctx context.Context, q query) ([]hit, error)
+}
+
+// engine is a searcher with an index of its own. Build indexes all of docs
+// below dir, in batches, and leaves the engine open.
+type engine interface {
+	searcher
+	build(ctx context.Context, dir string, docs []doc) error
 	close() error
 }
 
 // pass runs all queries once and returns the time of each in microseconds,
 // sorted, and the allocations per query.
-func pass(ctx context.Context, e engine, qs []query) (times []float64, allocs float64, err error) {
+func pass(ctx context.Context, e searcher, qs []query) (times []float64, allocs float64, err error) {
 	runtime.GC()
 	times = make([]float64, len(qs))
 	var before, after runtime.MemStats

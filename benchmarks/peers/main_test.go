@@ -30,11 +30,14 @@ func TestRun(t *testing.T) {
 	}
 	sets := map[string]int{}
 	for _, f := range r.Latency {
+		if f.Set == "vector" {
+			require.Greater(t, f.Recall, 0.9, f.Engine)
+		}
 		sets[f.Set]++
 		require.Positive(t, f.P50)
 		require.GreaterOrEqual(t, f.P99, f.P50)
 	}
-	for _, name := range []string{"content", "all", "threads", "4 writers", "hybrid"} {
+	for _, name := range []string{"content", "all", "threads", "4 writers", "vector", "hybrid"} {
 		require.Positive(t, sets[name], name)
 	}
 

@@ -30,10 +30,12 @@ func (b *bench) save(format string, args ...any) error {
 	return b.rep.Save(b.file)
 }
 
-// set is a named list of queries.
+// set is a named list of queries; exact are the memories nearest to each, if
+// they have vectors alone.
 type set struct {
 	name    string
 	queries []query
+	exact   [][]int
 }
 
 func texts(qs []string) []query {
@@ -55,8 +57,8 @@ func (b *bench) words(ctx context.Context, n int, peers bool) error {
 		}
 	}
 	sets := []set{
-		{"content", texts(questions(b.z, docs, 1, true))},
-		{"all", texts(questions(b.z, docs, 1, false))},
+		{name: "content", queries: texts(questions(b.z, docs, 1, true))},
+		{name: "all", queries: texts(questions(b.z, docs, 1, false))},
 	}
 	if err := b.compare(ctx, "words", engines, docs, sets); err != nil {
 		return err
@@ -68,8 +70,8 @@ func (b *bench) words(ctx context.Context, n int, peers bool) error {
 func (b *bench) threads(ctx context.Context, n int) error {
 	docs := corpus(b.z, n, 1, true)
 	return b.compare(ctx, "threads", []engine{&arcEngine{}}, docs, []set{
-		{"threads", texts(questions(b.z, docs, 1, true))},
-		{"threads, all", texts(questions(b.z, docs, 1, false))},
+		{name: "threads", queries: texts(questions(b.z, docs, 1, true))},
+		{name: "threads, all", queries: texts(questions(b.z, docs, 1, false))},
 	})
 }
 
@@ -81,37 +83,62 @@ func (b *bench) compare(ctx context.Context, kind string, engines []engine, docs
 		}
 		defer func() { err = errors.Join(err, e.close()) }()
 	}
+	searchers := make([]searcher, len(engines))
+	for i, e := range engines {
+		searchers[i] = e
+	}
 	for _, s := range sets {
-		type figures struct{ p50, p99, allocs []float64 }
-		got := make([]figures, len(engines))
-		for run := range b.runs + 1 {
-			for i, e := range engines {
-				times, allocs, err := pass(ctx, e, s.queries)
-				if err != nil {
-					return fmt.Errorf("%s: %w", e.name(), err)
-				}
-				if run == 0 {
-					continue // warm
-				}
-				f := &got[i]
-				f.p50 = append(f.p50, quantile(times, 0.5))
-				f.p99 = append(f.p99, quantile(times, 0.99))
-				f.allocs = append(f.allocs, allocs)
-			}
-		}
-		for i, e := range engines {
-			l := report.Latency{Engine: e.name(), Set: s.name, N: len(docs),
-				P50: median(got[i].p50), P99: median(got[i].p99), Allocs: median(got[i].allocs)}
-			b.rep.AddLatency(l)
-			if err := b.save("%-12s %-22s n=%-8d p50 %9.1f us  p99 %9.1f us  %8.1f allocs", l.Set, l.Engine, l.N, l.P50, l.P99, l.Allocs); err != nil {
-				return err
-			}
+		if err := b.measure(ctx, searchers, len(docs), s); err != nil {
+			return err
 		}
 	}
 	if a, ok := engines[0].(*arcEngine); ok && kind == "words" {
 		return b.underWriters(ctx, a, docs, sets[0])
 	}
 	return nil
+}
+
+// measure runs a set on the engines by turns, once to warm up.
+func (b *bench) measure(ctx context.Context, engines []searcher, n int, s set) error {
+	type figures struct{ p50, p99, allocs []float64 }
+	got := make([]figures, len(engines))
+	for run := range b.runs + 1 {
+		for i, e := range engines {
+			times, allocs, err := pass(ctx, e, s.queries)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name(), err)
+			}
+			if run == 0 {
+				continue
+			}
+			f := &got[i]
+			f.p50 = append(f.p50, quantile(times, 0.5))
+			f.p99 = append(f.p99, quantile(times, 0.99))
+			f.allocs = append(f.allocs, allocs)
+		}
+	}
+	for i, e := range engines {
+		l := report.Latency{Engine: e.name(), Set: s.name, N: n,
+			P50: median(got[i].p50), P99: median(got[i].p99), Allocs: median(got[i].allocs)}
+		if s.exact != nil {
+			var err error
+			if l.Recall, err = s.overlap(ctx, e); err != nil {
+				return err
+			}
+		}
+		b.rep.AddLatency(l)
+		if err := b.save("%-12s %-22s n=%-8d p50 %9.1f us  p99 %9.1f us  %8.1f allocs%s", l.Set, l.Engine, l.N, l.P50, l.P99, l.Allocs, exact(l.Recall)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exact(recall float64) string {
+	if recall == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  recall %.3f of the exact 10", recall)
 }
 
 // index builds one engine and measures what that takes.
@@ -127,7 +154,7 @@ func (b *bench) index(ctx context.Context, kind string, e engine, docs []doc) er
 	}
 	f := report.Build{Engine: e.name(), Set: kind, N: len(docs), Build: time.Since(start).Seconds()}
 	n := float64(len(docs))
-	f.Heap = (heap() - before) / n
+	f.Heap = max(0, heap()-before) / n
 	if a, ok := e.(*arcEngine); ok {
 		if err := a.reopen(ctx); err != nil {
 			return err
