@@ -27,7 +27,7 @@ func Visible(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t':
+		case ' ' <= r && r <= '~', r == '\n', r == '\t':
 			return r
 		case r == '\r' || r == '\v' || r == '\f' || r == 0x85 || unicode.In(r, unicode.Zl, unicode.Zp):
 			return '\n'

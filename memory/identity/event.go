@@ -47,8 +47,14 @@ type Event struct {
 	Extra map[string]json.RawMessage
 }
 
-// storedEvent is an Event on disk. Mark is its name, which its Key decides if
-// it has one, and by which it is known again.
+// String names the event without its texts, which are not sanitised yet.
+func (e Event) String() string { return fmt.Sprintf("event of %s", e.At.Format(time.RFC3339)) }
+
+// GoString is String: no verb of package fmt prints the texts.
+func (e Event) GoString() string { return e.String() }
+
+// storedEvent is an Event on disk. Mark is its name, by which it is known
+// again: its Key decides it, or else it is drawn when the event is stored.
 type storedEvent struct {
 	Mark     string                     `cbor:"1,keyasint"`
 	Kind     string                     `cbor:"2,keyasint,omitempty"`
@@ -140,12 +146,18 @@ func (x *Identity) appendGroup(ctx context.Context, b *batch, events []storedEve
 	group := map[string]bool{}
 	fresh := 0
 	for i := range events {
-		e := &events[i]
+		e := events[i]
+		if e.Mark == "" {
+			e.Mark = x.draw()
+		}
 		m, err := fetch[mark](ctx, x, markPart, e.Mark)
 		if err != nil {
 			return 0, err
 		}
 		if m.rev != 0 || group[e.Mark] {
+			if events[i].Mark == "" {
+				return 0, fmt.Errorf("drawn before: %w", store.ErrConflict) // another draw will do
+			}
 			continue
 		}
 		group[e.Mark] = true
@@ -255,7 +267,6 @@ func (x *Identity) event(e *Event) (storedEvent, error) {
 	if out.At.IsZero() {
 		out.At = x.clock()
 	}
-	out.Mark = x.draw()
 	if e.Key != "" {
 		out.Mark = digest("event", e.Key)
 	}

@@ -123,6 +123,12 @@ type Draft struct {
 	At time.Time
 }
 
+// String names the draft without its text, which is not sanitised yet.
+func (d Draft) String() string { return fmt.Sprintf("draft (%s, %s)", d.Category, d.Source) }
+
+// GoString is String: no verb of package fmt prints the text.
+func (d Draft) GoString() string { return d.String() }
+
 // Fact is what is kept of a Draft, and what became of it. It is a copy:
 // changing it changes nothing in the store.
 type Fact struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -408,6 +409,9 @@ func TestSecretsAndNames(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), secret)
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", f, f, f, f), "REDACTED", "no verb prints the text")
+	for _, v := range []any{identity.Draft{Content: secret}, identity.Event{Text: secret}} {
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", v, v, v, v), secret)
+	}
 }
 
 func TestUpdateProfile(t *testing.T) {
@@ -631,5 +635,45 @@ func TestVisibilityWithin(t *testing.T) {
 		for j, limit := range order {
 			require.Equal(t, i <= j, v.Within(limit))
 		}
+	}
+}
+
+// Two views with one seed and one clock draw the same names.
+func TestSameSeed(t *testing.T) {
+	st := store.NewMem()
+	for range 2 {
+		x, err := identity.New(st, "acme/ann", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
+		require.NoError(t, err)
+		for i := range 3 {
+			add(t, x, identity.Draft{Content: fmt.Sprint("fact ", len(contents(t, x)), i)})
+			visit(t, x, "go.dev", 1)
+		}
+	}
+	x, err := identity.New(st, "acme/ann", nil)
+	require.NoError(t, err)
+	require.Len(t, contents(t, x), 6)
+	events, err := x.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, events, 6)
+}
+
+// What is on disk is there after the store was closed and opened again.
+func TestReopen(t *testing.T) {
+	dir, c := t.TempDir(), &clock{t: start}
+	var before string
+	for i := range 2 {
+		st, err := badger.Open(dir, nil)
+		require.NoError(t, err)
+		x := open(t, st, c)
+		if i == 0 {
+			f := add(t, x, identity.Draft{Content: "works at Acme"})
+			_, err = x.Validate(t.Context(), f.ID, identity.Validation{Reason: "said so"})
+			require.NoError(t, err)
+			require.NoError(t, x.Block(t.Context(), "Go", "no"))
+			visit(t, x, "react.dev", 2)
+			before = exported(t, x, identity.Local)
+		}
+		require.Equal(t, before, exported(t, x, identity.Local))
+		require.NoError(t, st.Close())
 	}
 }

@@ -128,6 +128,10 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 		if err := in.facts[i].check(); err != nil {
 			return nil, fmt.Errorf("fact %d: %w", i, err)
 		}
+		b := &batch{x: x}
+		if b.putFact(0, in.facts[i]); b.err != nil { // so that it cannot fail half-way
+			return nil, fmt.Errorf("fact %d: %w", i, b.err)
+		}
 	}
 	return in, x.cleanProfile(&in.profile)
 }
