@@ -255,8 +255,10 @@ func TestReject(t *testing.T) {
 	require.Len(t, refused, 1)
 	require.Equal(t, []string{"never used it", "only read about it"}, refused[0].Reasons)
 
+	require.NoError(t, x.Block(t.Context(), "web development", ""))
 	for content, blocked := range map[string]bool{
 		"go": true, "GO!": true, "Learning Go generics": true, "G\u200bo": true, // an invisible character hides nothing
+		"likes web development": true, "React development": false, "web": true, // either way
 		"MongoDB": false, "Django": false, "going home": false, "cargo": false,
 	} {
 		_, err := x.Add(t.Context(), identity.Draft{Content: content, Source: identity.Inferred})
@@ -284,7 +286,7 @@ func TestReject(t *testing.T) {
 	require.True(t, f.Rejected.IsZero())
 	refused, err = x.Rejections(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, refused)
+	require.Len(t, refused, 1)
 	require.NoError(t, x.Block(t.Context(), "Go", ""))
 	require.NoError(t, x.Unblock(t.Context(), "go"))
 	add(t, x, identity.Draft{Content: "Learning Go", Source: identity.Inferred})
@@ -654,6 +656,14 @@ func TestSameSeed(t *testing.T) {
 	require.Len(t, contents(t, x), 6)
 	events, err := x.Recent(t.Context(), 0)
 	require.NoError(t, err)
+	require.Len(t, events, 6)
+	for range 2 {
+		x, err := identity.New(st, "acme/bob", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
+		require.NoError(t, err)
+		visit(t, x, "go.dev", 3)
+		events, err = x.Recent(t.Context(), 0)
+		require.NoError(t, err)
+	}
 	require.Len(t, events, 6)
 }
 

@@ -138,6 +138,7 @@ func TestImportRefuses(t *testing.T) {
 	for _, doc := range []string{
 		`{"version":"2.0.0","x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
 		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"` + strings.Repeat("x", identity.MaxContent+1) + `"}]}`,
+		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"x","big":"` + strings.Repeat("x", 600<<10) + `"}]}`,
 		strings.Repeat(" ", identity.MaxDocument+1),
 	} {
 		_, err := x.Import(t.Context(), []byte(doc))
@@ -201,7 +202,7 @@ func TestImportV1Damaged(t *testing.T) {
 // the other's wording stays readable.
 func TestImportLastWriteWins(t *testing.T) {
 	doc := func(content string, day int) []byte {
-		return fmt.Appendf(nil, `{"version":"2.0.0","facts":[{"id":"a","category":"context","content":%q,"updatedAt":"2026-01-%02d"}]}`, content, day)
+		return fmt.Appendf(nil, `{"version":"2.0.0","facts":[{"id":"a","category":"context","content":%q,"updatedAt":"2026-01-%02d","tag%d":1,"tag":%d}]}`, content, day, day, day)
 	}
 	for _, order := range [][]int{{1, 2}, {2, 1}} {
 		x, _ := fresh(t)
@@ -213,6 +214,9 @@ func TestImportLastWriteWins(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "state 2", f.Content)
 		require.Equal(t, []identity.Variant{{ID: "a", Content: "state 1"}}, f.Variants)
+		raw, err := json.Marshal(f.Extra)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"tag":2,"tag1":1,"tag2":1}`, string(raw))
 		require.Equal(t, identity.ID("a"), add(t, x, identity.Draft{Content: "state 2", Category: identity.Context}).ID)
 	}
 }

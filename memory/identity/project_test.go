@@ -151,3 +151,20 @@ func TestProjectGreedy(t *testing.T) {
 	require.LessOrEqual(t, p.Value, p.Bound)
 	require.Greater(t, p.Value, 0.8*p.Bound)
 }
+
+// Short names and marks make a difference, punctuation does not.
+func TestRelevance(t *testing.T) {
+	x, _ := fresh(t)
+	for _, text := range []string{"C++", "C#", "C", "Go"} {
+		add(t, x, identity.Draft{Content: text})
+	}
+	for task, want := range map[string]string{"port it to C++.": "C++", "(C#)": "C#", "plain C": "C", "\"Go\", please": "Go", "gopher": "", "": ""} {
+		p, err := x.Project(t.Context(), task, identity.Budget{})
+		require.NoError(t, err)
+		for _, f := range p.Facts {
+			if task != "" {
+				require.Equal(t, f.Content == want, f.Relevance > 0, "%q: %q", task, f.Content)
+			}
+		}
+	}
+}
