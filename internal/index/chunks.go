@@ -100,7 +100,7 @@ func (sc *Scratch) sample(least float32) float32 {
 	for _, id := range best[samples-n:] {
 		sc.weighChunk(id)
 	}
-	return max(least, sc.least())
+	return sc.improve(least)
 }
 
 func (sc *Scratch) bestBound(chunks []uint32) float32 {
@@ -251,13 +251,17 @@ func (sc *Scratch) settle(l *local) []uint32 {
 		}
 		old := sc.scores[slot]
 		if old == 0 {
-			old = sc.touch(slot)
+			sc.settled = append(sc.settled, slot)
+			if sc.q.Skip != nil && sc.q.Skip(slot) {
+				old = skipped
+			}
+		}
+		if old < 0 {
 			sc.scores[slot] = old
+			continue
 		}
-		if old >= 0 {
-			sc.scores[slot] = s
-			found = append(found, slot)
-		}
+		sc.scores[slot] = s
+		found = append(found, slot)
 	}
 	return found
 }

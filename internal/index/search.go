@@ -47,7 +47,7 @@ type Scratch struct {
 	seen    map[string]bool
 	after   []float32 // the sum of the words' bounds from each one on
 	scores  []float32 // by slot, zero between searches
-	touched []uint32  // slots that have a score
+	touched []uint32  // slots without a thread that have a score
 	matches []Match
 	rank    ranking
 	single  []uint32 // slots without a thread that may be wanted
@@ -57,6 +57,7 @@ type Scratch struct {
 	states  []state  // by chunk, zero between searches
 	chunks  []uint32 // that have hits
 	open    []uint32 // those that may have wanted records
+	settled []uint32 // slots in threads that have a score
 	hits    []hit
 	local   local
 	tallies []tally // by thread, zero between searches
@@ -66,15 +67,16 @@ type Scratch struct {
 
 // search is what one search reads.
 type search struct {
-	q     *Query
-	cols  *columns
-	th    *threads
-	norms *norms
-	limit uint32
-	actor uint32  // the one that the query names
-	total float64 // U
-	size  float64 // sum of the weights of the terms by their kind
-	most  float32 // largest factor of a score
+	q        *Query
+	cols     *columns
+	th       *threads
+	norms    *norms
+	limit    uint32
+	actor    uint32  // the one that the query names
+	total    float64 // U
+	size     float64 // sum of the weights of the terms by their kind
+	most     float32 // largest factor of a score
+	threaded bool    // some records are in threads
 	// content says that function words count only beside others.
 	content bool
 }
@@ -125,7 +127,7 @@ func (ix *Index) begin(sc *Scratch, q *Query) {
 		sc.states = make([]state, len(sc.th.chunks))
 	}
 	ix.weigh(sc, q.Terms)
-	sc.most = 1
+	sc.most, sc.threaded = 1, len(sc.th.chunks) > 0
 	if sc.actor = ix.actorNamed(sc.words); sc.actor != 0 {
 		sc.most += actorNamed
 	}
@@ -151,7 +153,7 @@ func (sc *Scratch) bound(w *word) float32 {
 	w.gain = float32(w.weight * (k1 + 1))
 	bounds := w.term.bounds.Load()
 	p := float32(bounds>>8) * sc.norms.inv[uint8(bounds)]
-	if len(sc.th.chunks) > 0 {
+	if sc.threaded {
 		p *= 1 + windowSum
 	}
 	return w.gain * sc.most * saturate(p)
@@ -162,12 +164,16 @@ func (sc *Scratch) end() {
 	for _, slot := range sc.touched {
 		sc.scores[slot] = 0
 	}
+	for _, slot := range sc.settled {
+		sc.scores[slot] = 0
+	}
 	for _, id := range sc.chunks {
 		sc.states[id] = state{}
 	}
 	clear(sc.words)
 	clear(sc.seen)
-	sc.touched, sc.chunks, sc.hits, sc.words = sc.touched[:0], sc.chunks[:0], sc.hits[:0], sc.words[:0]
+	sc.touched, sc.settled, sc.words = sc.touched[:0], sc.settled[:0], sc.words[:0]
+	sc.chunks, sc.open, sc.hits = sc.chunks[:0], sc.open[:0], sc.hits[:0]
 	sc.search = search{}
 }
 
@@ -177,39 +183,38 @@ const skipped = -1e30
 // walk adds what the word, which is the n-th, gives to the records that hold
 // it and are in no thread. Of the others it notes in which chunks they are.
 func (sc *Scratch) walk(w *word, n int) {
-	meta, chunk, exclude := sc.cols.meta, sc.cols.chunk, sc.q.Exclude|dead
-	if len(sc.th.chunks) > 0 {
-		exclude = dead // also what is left out counts as surroundings
+	meta, scores, touched, counts := sc.cols.meta, sc.scores, sc.touched, w.counts
+	special := sc.q.Exclude | dead | asks
+	if sc.q.Asker {
+		special |= other
 	}
-	scores, counts := sc.scores, w.counts
 	for i, slot := range w.slots {
 		m := meta[slot].Load()
-		if flagsOf(m)&exclude != 0 {
-			continue
+		count, gain := counts[i], w.gain
+		if sc.threaded {
+			if cell := sc.cols.chunk[slot].Load(); cell != 0 {
+				if flagsOf(m)&dead == 0 { // also what is left out counts as surroundings
+					sc.hit(cell, w, n, count, uint8(m))
+				}
+				continue
+			}
 		}
-		count := counts[i]
-		if cell := chunk[slot].Load(); cell != 0 {
-			sc.hit(cell, w, n, count, uint8(m))
-			continue
-		}
-		if flagsOf(m)&sc.q.Exclude != 0 {
-			continue
+		if flagsOf(m)&special != 0 || sc.actor != 0 {
+			if flagsOf(m)&(sc.q.Exclude|dead) != 0 {
+				continue
+			}
+			gain *= sc.factor(slot, m)
 		}
 		old := scores[slot]
 		if old == 0 {
-			old = sc.touch(slot)
+			touched = append(touched, slot)
+			if sc.q.Skip != nil && sc.q.Skip(slot) {
+				old = skipped
+			}
 		}
-		scores[slot] = old + float32(w.gain*sc.factor(slot, m)*sc.saturated(count, uint8(m)))
+		scores[slot] = old + float32(gain*sc.saturated(count, uint8(m)))
 	}
-}
-
-// touch notes that a record has a score, and returns what that begins with.
-func (sc *Scratch) touch(slot uint32) float32 {
-	sc.touched = append(sc.touched, slot)
-	if sc.q.Skip != nil && sc.q.Skip(slot) {
-		return skipped
-	}
-	return 0
+	sc.touched = touched
 }
 
 // factor returns by what the score of a record is multiplied.
@@ -285,16 +290,25 @@ func (r *ranking) least(gate float64) float32 {
 // rounding is what a bound is lowered by, so that rounding loses nothing.
 const rounding = 1 - 1e-5
 
-// least returns a score such that no record below it is wanted, going by the
-// scores so far.
-func (sc *Scratch) least() float32 {
+// improve returns a score such that no record below it is wanted, going by the
+// scores so far, if least is one.
+func (sc *Scratch) improve(least float32) float32 {
 	sc.rank.reset(sc.q.K)
-	for _, slot := range sc.touched {
-		if s := sc.scores[slot]; s > 0 {
-			sc.rank.add(s)
+	if sc.rank.k == 0 || len(sc.touched)+len(sc.settled) < sc.rank.k {
+		return least
+	}
+	bar := least
+	for _, slots := range [...][]uint32{sc.touched, sc.settled} {
+		for _, slot := range slots {
+			if s := sc.scores[slot]; s > bar {
+				sc.rank.add(s)
+				if len(sc.rank.best) == sc.rank.k {
+					bar = sc.rank.best[0]
+				}
+			}
 		}
 	}
-	return rounding * sc.rank.least(sc.q.Gate)
+	return max(least, rounding*sc.rank.least(sc.q.Gate))
 }
 
 // narrow adds what the words from the n-th on give to the records that may
@@ -304,7 +318,7 @@ func (sc *Scratch) narrow(n int, least float32) float32 {
 	sc.open = append(sc.open[:0], sc.chunks...)
 	sc.single = sc.single[:0]
 	for _, slot := range sc.touched {
-		if sc.scores[slot] > 0 && sc.cols.chunk[slot].Load() == 0 {
+		if s := sc.scores[slot]; s > 0 && s+sc.after[n] >= least {
 			sc.single = append(sc.single, slot)
 		}
 	}
@@ -436,37 +450,41 @@ func gallop(slots []uint32, slot uint32) int {
 	return from + i
 }
 
-// take returns what is wanted of the records that have a score.
+// take returns what is wanted of the records that were ranked.
 func (sc *Scratch) take() []Match {
 	least := sc.rank.least(sc.q.Gate)
-	if k := sc.q.K; k > maxRanked && k < len(sc.touched) {
-		least = sc.leastOfMany(k)
+	if sc.q.K > maxRanked {
+		least = sc.leastOfMany()
 	}
 	sc.matches = sc.matches[:0]
-	for _, slot := range sc.touched {
-		if s := sc.scores[slot]; s > 0 && s >= least {
-			sc.matches = append(sc.matches, sc.match(slot, s))
+	for _, slots := range [...][]uint32{sc.single, sc.settled} {
+		for _, slot := range slots {
+			if s := sc.scores[slot]; s > 0 && s >= least {
+				sc.matches = append(sc.matches, sc.match(slot, s))
+			}
 		}
 	}
 	return sc.matches
 }
 
-// leastOfMany is what ranking.least is for a large k.
-func (sc *Scratch) leastOfMany(k int) float32 {
-	all := sc.rank.best[:0]
-	for _, slot := range sc.touched {
-		if s := sc.scores[slot]; s > 0 {
-			all = append(all, s)
+// leastOfMany is what ranking.least is for a large K.
+func (sc *Scratch) leastOfMany() float32 {
+	sc.rank.best = sc.rank.best[:0]
+	for _, slots := range [...][]uint32{sc.single, sc.settled} {
+		for _, slot := range slots {
+			if s := sc.scores[slot]; s > 0 {
+				sc.rank.best = append(sc.rank.best, s)
+			}
 		}
 	}
-	slices.Sort(all)
-	sc.rank.best, sc.rank.k = all, min(k, len(all))
-	if k >= len(all) {
+	n := len(sc.rank.best)
+	if sc.q.K >= n {
 		return 0
 	}
-	least := all[len(all)-k]
+	slices.Sort(sc.rank.best)
+	least := sc.rank.best[n-sc.q.K]
 	if gate := sc.q.Gate; gate > 0 {
-		least = min(least, float32(gate)*all[len(all)-1])
+		least = min(least, float32(gate)*sc.rank.best[n-1])
 	}
 	return least
 }

@@ -42,7 +42,7 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 	if n := int(ix.threadCount.Load()); len(sc.tallies) < n {
 		sc.tallies = slices.Grow(sc.tallies, n-len(sc.tallies))[:n]
 	}
-	for _, slot := range sc.touched {
+	for _, slot := range sc.settled {
 		if s := sc.scores[slot]; s > 0 {
 			sc.tallyRecord(slot, s)
 		}
