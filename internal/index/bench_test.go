@@ -157,3 +157,18 @@ func BenchmarkPut(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkSimilar(b *testing.B) {
+	c := benches[100_000]()
+	var sc index.Scratch
+	found, asked := 0, 0
+	for i := 0; b.Loop(); i++ {
+		d := c.corpus.doc(i*31%len(c.corpus.docs), false)
+		found += len(c.index[0].Similar(&sc, nil, d.Content, 0.85, func(slot uint32) (trigger, content []text.Term) {
+			asked++
+			return nil, c.corpus.doc(int(slot), false).Content
+		}))
+	}
+	b.ReportMetric(float64(found)/float64(b.N), "found/op")
+	b.ReportMetric(float64(asked)/float64(b.N), "asked/op")
+}

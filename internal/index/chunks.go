@@ -21,8 +21,9 @@ type state struct {
 type hit struct {
 	before int32 // the hit before it in the chunk, plus one
 	word   int32
-	place  uint8 // position in the chunk, plus reach
-	count  uint8
+	p      float32 // what the record counts itself: tf · inv
+	place  uint8   // position in the chunk, plus reach
+	length uint8   // code
 }
 
 // hit notes a posting of a record in a thread.
@@ -65,7 +66,7 @@ func (sc *Scratch) note(id uint32, place int, w *word, n int, count, length uint
 	}
 	tau := st.most + min(windowMost*(st.sum-st.most), windowSum*st.most)
 	st.bound = st.before + w.gain*saturate(tau)
-	sc.hits = append(sc.hits, hit{before: st.hits, word: int32(n), place: uint8(place), count: count})
+	sc.hits = append(sc.hits, hit{before: st.hits, word: int32(n), p: p, place: uint8(place), length: length})
 	st.hits = int32(len(sc.hits))
 }
 
@@ -103,6 +104,37 @@ func (sc *Scratch) sample(least float32) float32 {
 	return sc.improve(least)
 }
 
+// boundByPlace returns a score that no record of the chunk has more than, like
+// state.bound, but heeding where the words are.
+func (sc *Scratch) boundByPlace(id uint32) float32 {
+	var scores [maxPlaces]float32
+	most := float32(0)
+	for at := sc.states[id].hits; at != 0; {
+		first, word := at, sc.hits[at-1].word
+		sum, largest, reached := float32(0), float32(0), uint64(0)
+		for ; at != 0 && sc.hits[at-1].word == word; at = sc.hits[at-1].before {
+			h := &sc.hits[at-1]
+			sum += h.p
+			largest = max(largest, h.p)
+			reached |= around << h.place >> reach
+		}
+		gain := sc.words[word].gain
+		near := gain * saturate(min(windowMost*sum, windowSum*largest))
+		for set := reached & (1<<maxPlaces - 1); set != 0; set &= set - 1 {
+			i := bits.TrailingZeros64(set)
+			scores[i] += near
+			most = max(most, scores[i])
+		}
+		for at := first; at != 0 && sc.hits[at-1].word == word; at = sc.hits[at-1].before {
+			h := &sc.hits[at-1]
+			own := gain * saturate(h.p+min(windowMost*(sum-h.p), windowSum*largest))
+			scores[h.place] += own - near
+			most = max(most, scores[h.place])
+		}
+	}
+	return most
+}
+
 func (sc *Scratch) bestBound(chunks []uint32) float32 {
 	most := float32(0)
 	for _, id := range chunks {
@@ -129,7 +161,8 @@ func (sc *Scratch) weighChunks(least float32) {
 		}
 		for _, id := range sc.open {
 			bound := sc.states[id].bound
-			if bound < band*most || bound >= above*most || bound*sc.most < least {
+			if bound < band*most || bound >= above*most || bound*sc.most < least ||
+				least > 0 && sc.boundByPlace(id)*sc.most < least {
 				continue
 			}
 			for _, slot := range sc.weighChunk(id) {
@@ -166,20 +199,19 @@ func (sc *Scratch) weighChunk(id uint32) []uint32 {
 		return nil
 	}
 	l.hits = l.hits[:0]
-	load := uint64(0)
 	l.within = 0
 	for at := sc.states[id].hits; at != 0; at = sc.hits[at-1].before {
 		h := sc.hits[at-1]
 		l.hits = append(l.hits, h)
-		load |= 1 << h.place
 		l.within |= around << h.place >> reach
 	}
 	l.within &= (1<<len(c.slots) - 1) << reach
-	for set := load | l.within; set != 0; set &= set - 1 {
+	for set := l.within; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
-		slot, ok := sc.th.place(c, i)
-		if !ok || slot >= sc.limit { // it is newer than the search
-			slot, l.within = 0, l.within&^(1<<i)
+		slot := c.slots[i-reach]
+		if slot >= sc.limit { // it is newer than the search
+			l.within &^= 1 << i
+			continue
 		}
 		l.slots[i], l.metas[i], l.scores[i] = slot, sc.cols.meta[slot].Load(), 0
 	}
@@ -187,17 +219,6 @@ func (sc *Scratch) weighChunk(id uint32) []uint32 {
 		sc.weighWord(l)
 	}
 	return sc.settle(l)
-}
-
-// place returns the slot at a place of c.
-func (th *threads) place(c *chunk, i int) (uint32, bool) {
-	switch i -= reach; {
-	case i < 0:
-		return th.neighbor(c, 0, i)
-	case i >= len(c.slots):
-		return th.neighbor(c, len(c.slots)-1, i-len(c.slots)+1)
-	}
-	return c.slots[i], true
 }
 
 // weighWord takes the hits of one word, which are the last of l.hits, and adds
@@ -214,12 +235,10 @@ func (sc *Scratch) weighWord(l *local) {
 		slices.SortFunc(hits, func(a, b hit) int { return int(a.place) - int(b.place) })
 	}
 	for _, h := range hits {
-		length := uint8(l.metas[h.place])
-		p := float32(h.count) * sc.norms.inv[length]
-		l.own[h.place] = p
+		l.own[h.place] = h.p
 		reached := around << h.place >> reach & l.within
 		set |= reached
-		p *= open[length]
+		p := h.p * open[h.length]
 		for reached &^= 1 << h.place; reached != 0; reached &= reached - 1 {
 			i := bits.TrailingZeros64(reached)
 			l.near[i] += float32(window[int(h.place)-i+reach] * p)

@@ -11,6 +11,12 @@ func lengthCode(length float64) uint8 {
 // lengthOf returns the length that a code stands for.
 func lengthOf(code uint8) float64 { return math.Exp2(float64(code) / 8) }
 
+// normCode returns the code of the largest length that is not above a squared
+// norm, or 0 if there is none.
+func normCode(norm float64) uint8 {
+	return uint8(min(math.Floor(8*math.Log2(max(norm, 1))), 255))
+}
+
 // sums holds the lengths by code as whole numbers of sumUnit, of which sums
 // are exact in any order.
 var sums = func() (s [256]int64) {

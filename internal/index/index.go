@@ -77,7 +77,7 @@ type Index struct {
 
 // columns are what is kept by slot.
 type columns struct {
-	meta  []atomic.Uint32 // flags <<16 | code of length
+	meta  []atomic.Uint32 // flags <<16 | code of the squared norm of the content <<8 | code of length
 	chunk []atomic.Uint32 // of its thread, see nearPrev
 	actor []uint32        // its number; immutable
 }
@@ -102,7 +102,7 @@ func (ix *Index) Len() int { return int(ix.live.Load()) }
 // Put indexes d as slot, which was never used before and is larger than all
 // that were.
 func (ix *Index) Put(slot uint32, d Doc) {
-	length := ix.gather(&d, ix.intern)
+	length, norm := ix.gather(&d, ix.intern)
 	code := lengthCode(length)
 	flags := d.Flags & own
 	if d.Asks && length <= shortAsk {
@@ -112,7 +112,7 @@ func (ix *Index) Put(slot uint32, d Doc) {
 		flags |= other
 	}
 	cols := ix.grow(slot)
-	cols.meta[slot].Store(uint32(flags)<<16 | uint32(code))
+	cols.meta[slot].Store(uint32(flags)<<16 | uint32(normCode(norm))<<8 | uint32(code))
 	cols.actor[slot] = ix.enter(d.Actor)
 	for _, t := range ix.touched {
 		t.put(slot, t.count, code)
@@ -189,11 +189,11 @@ func (ix *Index) count(length uint8, records int) {
 	}
 }
 
-// gather counts the terms of a document in ix.touched, and returns its length.
-func (ix *Index) gather(d *Doc, find func(text.Term) *term) float64 {
+// gather counts the terms of a document in ix.touched, and returns its length,
+// and the squared norm of its content as similarity takes it.
+func (ix *Index) gather(d *Doc, find func(text.Term) *term) (length, norm float64) {
 	clear(ix.touched)
 	ix.touched = ix.touched[:0]
-	length := 0.0
 	add := func(terms []text.Term, weight int) {
 		for _, x := range terms {
 			if t := ix.touch(find(x)); t != nil {
@@ -202,8 +202,12 @@ func (ix *Index) gather(d *Doc, find func(text.Term) *term) float64 {
 			length += float64(weight) * x.Weight()
 		}
 	}
-	add(d.Trigger, triggerWeight)
 	add(d.Content, contentWeight)
+	for _, t := range ix.touched {
+		w := float64(t.count) * text.Term{Stop: t.stop}.Weight()
+		norm += w * w
+	}
+	add(d.Trigger, triggerWeight)
 	add(d.Actor, actorWeight)
 	for _, x := range d.Extra {
 		if t := ix.touch(find(x)); t != nil && t.count == 0 {
@@ -215,7 +219,7 @@ func (ix *Index) gather(d *Doc, find func(text.Term) *term) float64 {
 			t.count = uint8(min(int(t.count)+1, maxCount))
 		}
 	}
-	return length
+	return length, norm
 }
 
 // touch notes that the record at hand has the term.

@@ -50,8 +50,9 @@ type Scratch struct {
 	touched []uint32  // slots without a thread that have a score
 	matches []Match
 	rank    ranking
-	single  []uint32 // slots without a thread that may be wanted
-	bits    []uint64 // by slot, zero between uses
+	dots    []float32 // by slot, zero between uses; see similar.go
+	single  []uint32  // slots without a thread that may be wanted
+	bits    []uint64  // by slot, zero between uses
 
 	// Of threads, see chunks.go.
 	states  []state  // by chunk, zero between searches
@@ -328,6 +329,9 @@ func (sc *Scratch) narrow(n int, least float32) float32 {
 			return least
 		}
 		if w := &sc.words[n]; len(w.slots) > 0 {
+			if len(w.slots) > 8*len(sc.open) {
+				sc.pruneByPlace(least, sc.after[n])
+			}
 			sc.complete(w, n)
 			if sc.after[n+1] > 0 {
 				least = sc.sample(least)
@@ -353,6 +357,19 @@ func (sc *Scratch) prune(least, rest float32) {
 		}
 	}
 	sc.single, sc.open = single, open
+}
+
+// pruneByPlace does what prune does for chunks, with a better bound.
+func (sc *Scratch) pruneByPlace(least, rest float32) {
+	open := sc.open[:0]
+	for _, id := range sc.open {
+		if least == 0 || sc.boundByPlace(id)*sc.most+rest >= least {
+			open = append(open, id)
+		} else {
+			sc.states[id].closed = true
+		}
+	}
+	sc.open = open
 }
 
 // complete does what walk does, for what is in single and open: it looks at all

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/text"
@@ -19,8 +20,8 @@ type Pair struct {
 // empty contents, are alike, but not if both are empty.
 //
 // doc returns the trigger and the content of a record, which are read before
-// its next call; it is asked about the few that hold enough of the rarest
-// terms. If x and y share only some terms then, by Cauchy and Schwarz, their
+// its next call; it is asked about the few that share enough terms, and has to
+// put up with slots that were deleted meanwhile. If x and y share only some terms then, by Cauchy and Schwarz, their
 // cosine is at most the norm of these in x over that of x.
 func (ix *Index) Similar(sc *Scratch, trigger, content []text.Term, min float64, doc func(slot uint32) (trigger, content []text.Term)) []Pair {
 	t, c := newVector(trigger), newVector(content)
@@ -98,7 +99,7 @@ func marks(terms []text.Term) []string {
 }
 
 // slack keeps rounding from cutting the first terms short.
-const slack = 1e-9
+const slack = 1e-5
 
 // sharing returns the records that hold enough of the terms of one of the
 // fields to be as similar as min: of that for which fewer records hold one of
@@ -119,42 +120,97 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 	if best == nil {
 		return nil
 	}
-	limit, cols := ix.limit.Load(), ix.cols.Load()
-	if len(sc.scores) < int(limit) {
-		sc.scores = make([]float32, int(limit)+int(limit)/4)
-	}
-	need := float32(min * min * best.norm * (1 - 1e-5))
+	sc.search = search{limit: ix.limit.Load(), cols: ix.cols.Load()}
+	sc.room()
+	need := float32(min * min * best.norm * (1 - slack))
 	rest := float32(best.norm)
-	sc.touched = sc.touched[:0]
 	for i := range best.items {
 		it := &best.items[i]
+		sc.keep(need - rest)
+		fresh := rest >= need // a record without any of those before may do
+		if !fresh && len(sc.single) == 0 {
+			break
+		}
+		sc.share(it, fresh)
 		rest -= float32(it.square)
-		if it.term == nil {
-			continue
-		}
-		var w word
-		slots, _ := it.term.view(limit, &w.slot, &w.count)
-		fresh := rest+float32(it.square) >= need
-		for _, slot := range slots {
-			if sc.scores[slot] == 0 {
-				if !fresh || cols.dead(slot) {
-					continue
-				}
-				sc.touched = append(sc.touched, slot)
-			}
-			sc.scores[slot] += float32(it.square)
-		}
 	}
-	out := sc.touched[:0]
-	for _, slot := range sc.touched {
-		if sc.scores[slot] >= need {
+	sc.keep(need)
+	out := sc.single[:0]
+	for _, slot := range sc.single {
+		norm := 0.0
+		if code := uint8(sc.cols.meta[slot].Load() >> 8); best == content && code > 0 {
+			norm = lengthOf(code)
+		}
+		if sc.dots[slot] >= float32(min*math.Sqrt(best.norm*norm)*(1-slack)) {
 			out = append(out, slot)
 		}
-		sc.scores[slot] = 0
 	}
-	sc.touched = sc.touched[:0]
+	for _, slot := range sc.touched {
+		sc.scores[slot], sc.dots[slot] = 0, 0
+	}
+	sc.search, sc.touched = search{}, sc.touched[:0]
 	slices.Sort(out)
 	return out
+}
+
+// room makes room for similarities.
+func (sc *Scratch) room() {
+	n := int(sc.limit)
+	if len(sc.scores) < n {
+		sc.scores = make([]float32, n+n/4)
+	}
+	if len(sc.dots) < n {
+		sc.dots = make([]float32, n+n/4)
+	}
+	sc.touched, sc.single = sc.touched[:0], sc.single[:0]
+}
+
+// share adds a term to what the records share that hold it: to all of them, or
+// to those in single. dots has at least their product with the text, since the
+// counts are those of all fields.
+func (sc *Scratch) share(it *item, fresh bool) {
+	if it.term == nil {
+		return
+	}
+	var w word
+	slots, counts := it.term.view(sc.limit, &w.slot, &w.count)
+	square, weight := float32(it.square), float32(math.Sqrt(it.square)*it.Weight())
+	give := func(slot uint32, count uint8) {
+		sc.scores[slot] += square
+		sc.dots[slot] += weight * float32(count)
+		if count == maxCount {
+			sc.dots[slot] = math.MaxFloat32 // it may be any
+		}
+	}
+	if !fresh && len(slots) > 16*len(sc.single) {
+		for _, slot := range sc.single {
+			if i, ok := slices.BinarySearch(slots, slot); ok {
+				give(slot, counts[i])
+			}
+		}
+		return
+	}
+	for i, slot := range slots {
+		if sc.scores[slot] == 0 {
+			if !fresh || sc.cols.dead(slot) {
+				continue
+			}
+			sc.touched = append(sc.touched, slot)
+			sc.single = append(sc.single, slot)
+		}
+		give(slot, counts[i])
+	}
+}
+
+// keep leaves in single the records that share at least so much.
+func (sc *Scratch) keep(least float32) {
+	single := sc.single[:0]
+	for _, slot := range sc.single {
+		if sc.scores[slot] >= least {
+			single = append(single, slot)
+		}
+	}
+	sc.single = single
 }
 
 // look finds the terms of a vector, the rarest first, and how many postings
