@@ -21,15 +21,16 @@ type state struct {
 type hit struct {
 	before int32 // the hit before it in the chunk, plus one
 	word   int32
+	slot   uint32
 	p      float32 // what the record counts itself: tf · inv
 	place  uint8   // position in the chunk, plus reach
 	length uint8   // code
 }
 
 // hit notes a posting of a record in a thread.
-func (sc *Scratch) hit(cell uint32, w *word, n int, count, length uint8) {
+func (sc *Scratch) hit(cell, slot uint32, w *word, n int, count, length uint8) {
 	id, i := chunkOf(cell), placeOf(cell)
-	sc.note(id, i+reach, w, n, count, length)
+	sc.note(id, i+reach, slot, w, n, count, length)
 	if cell&(nearPrev|nearNext) == 0 {
 		return
 	}
@@ -39,17 +40,17 @@ func (sc *Scratch) hit(cell uint32, w *word, n int, count, length uint8) {
 	}
 	if cell&nearPrev != 0 {
 		if p := sc.th.chunk(c.prev); p != nil {
-			sc.note(c.prev, i+reach+len(p.slots), w, n, count, length)
+			sc.note(c.prev, i+reach+len(p.slots), slot, w, n, count, length)
 		}
 	}
 	if cell&nearNext != 0 && c.next != none {
-		sc.note(c.next, i+reach-len(c.slots), w, n, count, length)
+		sc.note(c.next, i+reach-len(c.slots), slot, w, n, count, length)
 	}
 }
 
 // note notes a hit of a chunk. The bound of a word there is that of a record
 // which has the posting that counts most, and the others around it.
-func (sc *Scratch) note(id uint32, place int, w *word, n int, count, length uint8) {
+func (sc *Scratch) note(id uint32, place int, slot uint32, w *word, n int, count, length uint8) {
 	if uint(place) >= maxPlaces || int(id) >= len(sc.states) {
 		return // the thread has changed since the search began
 	}
@@ -66,7 +67,7 @@ func (sc *Scratch) note(id uint32, place int, w *word, n int, count, length uint
 	}
 	tau := st.most + min(windowMost*(st.sum-st.most), windowSum*st.most)
 	st.bound = st.before + w.gain*saturate(tau)
-	sc.hits = append(sc.hits, hit{before: st.hits, word: int32(n), p: p, place: uint8(place), length: length})
+	sc.hits = append(sc.hits, hit{before: st.hits, word: int32(n), slot: slot, p: p, place: uint8(place), length: length})
 	st.hits = int32(len(sc.hits))
 }
 
@@ -196,12 +197,15 @@ const (
 func (sc *Scratch) weighChunk(id uint32) []uint32 {
 	c, l := sc.th.chunk(id), &sc.local
 	if c == nil {
-		return nil
+		c = &noChunk
 	}
 	l.hits = l.hits[:0]
 	l.within = 0
 	for at := sc.states[id].hits; at != 0; at = sc.hits[at-1].before {
 		h := sc.hits[at-1]
+		if !sc.th.has(c, int(h.place)-reach, h.slot) {
+			sc.moved(&h)
+		}
 		l.hits = append(l.hits, h)
 		l.within |= around << h.place >> reach
 	}
@@ -219,6 +223,44 @@ func (sc *Scratch) weighChunk(id uint32) []uint32 {
 		sc.weighWord(l)
 	}
 	return sc.settle(l)
+}
+
+var noChunk = chunk{prev: none, next: none}
+
+// has reports whether the slot stands at position i of c, which may be beyond
+// its ends.
+func (th *threads) has(c *chunk, i int, slot uint32) bool {
+	if i >= 0 && i < len(c.slots) {
+		return c.slots[i] == slot
+	}
+	at := 0
+	if i > 0 {
+		at = len(c.slots) - 1
+	}
+	s, ok := th.neighbor(c, at, i-at)
+	return ok && s == slot
+}
+
+// moved sees to a hit whose record is not where it was when it was noted: a
+// record that is moved while a search goes on counts with its best word at
+// least.
+func (sc *Scratch) moved(h *hit) {
+	m := sc.cols.meta[h.slot].Load()
+	w := &sc.words[h.word]
+	if flagsOf(m)&(sc.q.Exclude|dead) != 0 || w.stop && sc.content {
+		return
+	}
+	old := sc.scores[h.slot]
+	if old == 0 {
+		sc.settled = append(sc.settled, h.slot)
+		if sc.q.Skip != nil && sc.q.Skip(h.slot) {
+			old = skipped
+		}
+	}
+	if old >= 0 {
+		old = max(old, w.gain*sc.factor(h.slot, m)*saturate(h.p))
+	}
+	sc.scores[h.slot] = old
 }
 
 // weighWord takes the hits of one word, which are the last of l.hits, and adds

@@ -195,7 +195,7 @@ func (sc *Scratch) walk(w *word, n int) {
 		if sc.threaded {
 			if cell := sc.cols.chunk[slot].Load(); cell != 0 {
 				if flagsOf(m)&dead == 0 { // also what is left out counts as surroundings
-					sc.hit(cell, w, n, count, uint8(m))
+					sc.hit(cell, slot, w, n, count, uint8(m))
 				}
 				continue
 			}
@@ -412,7 +412,7 @@ func (sc *Scratch) give(w *word, n int, slot uint32, count uint8) {
 	if cell := sc.cols.chunk[slot].Load(); cell != 0 {
 		if sc.isOpen(chunkOf(cell)) || cell&(nearPrev|nearNext) != 0 {
 			if m := sc.cols.meta[slot].Load(); flagsOf(m)&dead == 0 {
-				sc.hit(cell, w, n, count, uint8(m))
+				sc.hit(cell, slot, w, n, count, uint8(m))
 			}
 		}
 	} else if sc.scores[slot] > 0 {
