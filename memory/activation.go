@@ -47,7 +47,7 @@ func (q *query) activation(f *found, b bonds) Parts {
 	p := Parts{Relevance: f.relevance, BaseLevel: q.baseLevel(f)}
 	p.Spreading = b.spread(m, f.entry)
 	if !q.all && m.MismatchPenalty > 0 {
-		p.Mismatch = actr.Mismatch(m.MismatchPenalty, f.relevance-1)
+		p.Mismatch = actr.Mismatch(m.MismatchPenalty, math.Log(max(f.relevance, leastRelevance)))
 	}
 	p.Activation = p.BaseLevel + p.Spreading + p.Mismatch
 	p.Probability = actr.Probability(p.Activation, m.threshold, m.Noise)

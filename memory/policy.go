@@ -37,8 +37,8 @@ func (Weighted) check() error { return nil }
 // less the logarithm of the fan, which is one more than the links of that
 // record, over those of them that lead to this one; not below 0. A record is no
 // source for itself. P is what partial matching takes from what the text does
-// not match in full: MismatchPenalty·(relevance - 1), and nothing without a
-// text. The noise is logistic.
+// not match in full: MismatchPenalty·ln(relevance), so that the similarity of a
+// perfect match is 0, and nothing without a text. The noise is logistic.
 //
 // Hit.Score is A, in natural logarithms of odds: it may be negative. Everything
 // that the query finds is scored, where Weighted looks only at what is near the
@@ -60,9 +60,9 @@ type ACTR struct {
 	SourceActivation float64
 	// MaxAssociation is S. 0: 1.6, as in the model of the fan effect. (:mas)
 	MaxAssociation float64
-	// MismatchPenalty is what a relevance of 0 would cost. 0: 16, with which a
-	// fifth of relevance weighs as much as 25 times the uses or 600 times
-	// the age. Negative: nothing, so that relevance only selects. (:mp)
+	// MismatchPenalty is how much relevance counts. 0: 16, with which a
+	// relevance of 0.8 for 1 weighs as much as 36 times the uses or 1260
+	// times the age. Negative: nothing, so that relevance only selects. (:mp)
 	MismatchPenalty float64
 	// Noise is s, the scale of the noise, whose variance is π²s²/3. 0: none.
 	// Draws depend on Options.Seed, the scope, text, time and context of the
@@ -99,6 +99,7 @@ const (
 	defaultPenalty   = 16
 	maxExact         = 256
 	defaultUses      = 10
+	leastRelevance   = 1e-6
 	noThreshold      = -math.MaxFloat64
 	plainTemperature = 1
 )

@@ -238,7 +238,7 @@ func TestActivationRanksAllMatches(t *testing.T) {
 		require.Len(t, hits, len(all))
 		for _, h := range hits {
 			p := h.Parts
-			require.InDelta(t, max(policy.MismatchPenalty, 0)*(p.Relevance-1), p.Mismatch, 1e-9)
+			require.InDelta(t, max(policy.MismatchPenalty, 0)*math.Log(p.Relevance), p.Mismatch, 1e-9)
 			require.InDelta(t, p.BaseLevel+p.Spreading+p.Mismatch+p.Noise, h.Score, 1e-9)
 			require.InDelta(t, math.Exp(-h.Score), p.Latency, 1e-9*p.Latency)
 		}
