@@ -274,7 +274,7 @@ func (n naive) threads(q *index.Query) map[string]float64 {
 					tf = held
 				}
 			}
-			s += t.Weight() * logIDF(float64(len(all)), df) * 2.2 * tf / (tf + 1.2*(0.25+0.75*long[name]/usual))
+			s += t.Weight() * logIDF(math.Exp2(math.Ceil(math.Log2(max(64, float64(len(all)))))), df) * 2.2 * tf / (tf + 1.2*(0.25+0.75*long[name]/usual))
 		}
 		out[name] = s / (1.9 * total)
 	}

@@ -62,7 +62,8 @@ const (
 	minLength  = 64
 )
 
-func roundRecords(n int) int { return 1 << bits.Len(uint(max(n, minRecords)-1)) }
+// roundUp returns the power of two from n, or from least, on.
+func roundUp(n, least int) int { return 1 << bits.Len(uint(max(n, least)-1)) }
 
 // usualLength rounds the length of the lower quartile.
 func usualLength(quartile float64) float64 {
@@ -131,5 +132,6 @@ const (
 	threadHits      = 3
 	furtherWeight   = 0.3
 	threadScale     = 1.9
-	minThreadLength = 256
+	minThreads      = 64  // as minRecords, for the idf of threads
+	minThreadLength = 256 // as minLength, for the mean of threads
 )

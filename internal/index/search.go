@@ -531,7 +531,7 @@ func (sc *Scratch) knows(s string, n int) bool {
 // the fewest records first and function words last.
 func (ix *Index) weigh(sc *Scratch, query []text.Term) {
 	sc.words, sc.total, sc.size = sc.words[:0], 0, 0
-	records := roundRecords(ix.Len())
+	records := roundUp(ix.Len(), minRecords)
 	for _, t := range query {
 		if sc.knows(t.Text, len(query)) {
 			continue

@@ -50,7 +50,7 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 	count := ix.threadCount.Load()
 	usual := max(minThreadLength, math.Exp2(math.Ceil(math.Log2(float64(ix.threadLength.Load())*sumUnit/float64(max(count, 1))))))
 	for i := range sc.words {
-		sc.tallyWord(&sc.words[i], int(count), usual)
+		sc.tallyWord(&sc.words[i], roundUp(int(count), minThreads), usual)
 	}
 	return sc.takeThreads(q.K)
 }
