@@ -62,7 +62,9 @@ func (sc *scanner) assign(i int) int {
 		end-- // the first byte of != and its like
 	}
 	if !sc.name(&a, end) {
-		return sc.keyed(a, next)
+		if a.family = sc.named(a); a.family == none {
+			return sc.keyed(a, next)
+		}
 	}
 	if a.sep == tight && (end > 0 && isBlank(t[end-1]) || next < len(t) && isBlank(t[next])) {
 		a.sep = spaced
@@ -102,6 +104,38 @@ func (sc *scanner) name(a *assignment, end int) bool {
 		a.family = familyOf(t[start:end]) // «api key», «secret key»
 	}
 	return a.family != none
+}
+
+// named returns the family of the name that stands before a «value», as in
+// name: DB_PASSWORD, value: x, on one line or two.
+func (sc *scanner) named(a assignment) family {
+	t := sc.text
+	if a.keyEnd-a.keyStart != len("value") || !strings.EqualFold(t[a.keyStart:a.keyEnd], "value") {
+		return none
+	}
+	back := func(i int, set string) int {
+		for n := 0; i > 0 && n < 64 && strings.IndexByte(set, t[i-1]) >= 0; n++ {
+			i--
+		}
+		return i
+	}
+	end := back(a.keyStart, " \t\r\n,;\\\"'")
+	start := end
+	for start > 0 && end-start < 64 && (isIdent(t[start-1]) || t[start-1] == '-' || t[start-1] == '.') {
+		start--
+	}
+	sep := back(start, " \t\\\"'")
+	if sep == 0 || t[sep-1] != ':' && t[sep-1] != '=' {
+		return none
+	}
+	word := back(sep-1, " \t\\\"'")
+	if !strings.HasSuffix(strings.ToLower(t[max(0, word-4):word]), "name") && !strings.HasSuffix(strings.ToLower(t[max(0, word-3):word]), "key") {
+		return none
+	}
+	if f := familyOf(t[start:end]); f != header {
+		return f
+	}
+	return none
 }
 
 // tag looks for <name>value< around the > at i.

@@ -64,6 +64,7 @@ var builtins = join(
 	from("gitlab_token", dotted, 16, 0, "glpat-", "glrt-", "glrtr-"),
 	from("gitlab_token", dashed, 16, 0, "gldt-", "glptt-", "glcbt-", "glsoat-", "glimt-", "glagent-", "glft-",
 		"glffct-", "gloas-", "glwt-"),
+	from("gitlab_token", dashed, 20, 0, "GR1348941"),
 	from("atlassian_token", either, 40, 0, "ATATT3x", "ATCTT3x", "ATSTT3x"),
 	from("atlassian_token", "", 28, 40, "ATBB"),
 	from("npm_token", "", 20, 0, "npm_"),

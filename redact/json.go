@@ -99,6 +99,7 @@ func (w *walker) isCredential(text string) bool {
 }
 
 func (w *walker) members(f family, object bool) {
+	named := none // the family of what the member «name» says
 	for {
 		w.space()
 		switch w.raw[w.at] {
@@ -116,16 +117,34 @@ func (w *walker) members(f family, object bool) {
 			if changed {
 				w.put(start, quoteJSON(key))
 			}
-			if k := familyOf(key); k != none {
-				under = k
-			} else {
-				w.name = key
-			}
 			w.space()
 			w.at++ // the colon
+			if k := familyOf(key); k != none {
+				under = k
+			} else if strings.EqualFold(key, "value") && named != none {
+				under = named
+			} else {
+				w.name = key
+				if strings.EqualFold(key, "name") || strings.EqualFold(key, "key") {
+					named = w.peek()
+				}
+			}
 		}
 		w.value(under)
 	}
+}
+
+// peek returns the family that the value at w.at names, if it is a string.
+func (w *walker) peek() family {
+	w.space()
+	if w.raw[w.at] != '"' {
+		return none
+	}
+	lit := w.raw[w.at+1:]
+	if f := familyOf(lit[:strings.IndexByte(lit, '"')]); f != header {
+		return f
+	}
+	return none
 }
 
 // literal reads the string at w.at and returns it sanitised.

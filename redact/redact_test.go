@@ -97,6 +97,13 @@ func TestOrdinaryTextIsKept(t *testing.T) {
 	}
 }
 
+func TestNameAndValueOnTwoLines(t *testing.T) {
+	t.Parallel()
+	var s redact.Sanitizer
+	const in = "env:\n  - name: DB_USER\n    value: bob\n  - name: DB_PASSWORD\n    value: hunter2\n  - name: PORT\n    value: \"80\"\n"
+	require.Equal(t, strings.Replace(in, "hunter2", "[REDACTED:password]", 1), s.Sanitize(in))
+}
+
 func TestNilAndEmpty(t *testing.T) {
 	t.Parallel()
 	var s *redact.Sanitizer
@@ -123,6 +130,9 @@ func TestJSON(t *testing.T) {
 		{`{"Authorization":"Bearer abc"}`, `{"Authorization":"Bearer [REDACTED:authorization]"}`},
 		{`"password=hunter2"`, `"password=[REDACTED:password]"`},
 		{`12`, `12`},
+		{`[{"name":"DB_PASSWORD","value":"x"},{"name":"DB_USER","value":"y"}]`, `[{"name":"DB_PASSWORD","value":"[REDACTED:password]"},{"name":"DB_USER","value":"y"}]`},
+		{`{"key":"apiKey","type":"string","value":"x1"}`, `{"key":"apiKey","type":"string","value":"[REDACTED:secret]"}`},
+		{`{"name":"a\"","value":"x"}`, `{"name":"a\"","value":"x"}`},
 		{`{"password":"x"`, `"{\"password\":\"[REDACTED:password]\""`},
 		{`not json`, `"not json"`},
 		{` `, `" "`},
