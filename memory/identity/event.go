@@ -86,8 +86,8 @@ type mark struct {
 // Observe appends events and returns how many were new. Those of an excluded
 // domain are dropped, and those whose Key is known are not counted again. The
 // ring holds MaxEvents: beyond that the oldest become part of the counts of
-// their day, which Infer reads as well; and so do, with Maintain, those that
-// are 30 days old.
+// their day, which Infer reads as well, and so do those that are 30 days old,
+// little by little as others come, or all with Maintain.
 //
 // If an event is bad, nothing is stored: the errors are ErrValue,
 // [memory.ErrEmpty] for one that says nothing, [memory.ErrID] and
@@ -170,36 +170,32 @@ func (x *Identity) appendGroup(ctx context.Context, b *batch, events []storedEve
 	if fresh == 0 {
 		return 0, nil
 	}
-	if over := head.v.Count - MaxEvents; over > 0 {
-		n, err := x.roll(ctx, b, over, time.Time{})
-		if err != nil {
-			return 0, err
-		}
-		head.v.Count -= n
+	n, err := x.roll(ctx, b, max(head.v.Count-MaxEvents, 0), groupEvents)
+	if err != nil {
+		return 0, err
 	}
+	head.v.Count -= n
 	b.put(headPart, "", head.rev, head.v)
 	return fresh, nil
 }
 
 func eventName(n uint64) string { return fmt.Sprintf("%016x", n) }
 
-// roll takes n events out of the ring, the first that were added, or the first
-// of those that are older than a time, and adds them to the counts of their
-// days. It returns how many.
-func (x *Identity) roll(ctx context.Context, b *batch, n int, older time.Time) (int, error) {
+// roll looks at the first events of the ring (0: all), takes the first n of
+// them out, and those that are old enough, groupEvents at most, and adds them
+// to the counts of their days. It returns how many.
+func (x *Identity) roll(ctx context.Context, b *batch, n, look int) (int, error) {
+	old := x.clock().Add(-rollupAfter)
 	var out []row[storedEvent]
-	limit := 0
-	if older.IsZero() {
-		limit = n
-	}
-	for r, err := range each[storedEvent](ctx, x, eventPart, limit) {
+	seen := 0
+	for r, err := range each[storedEvent](ctx, x, eventPart, look) {
 		if err != nil {
 			return 0, err
 		}
-		if older.IsZero() || r.v.At.Before(older) {
+		if seen++; seen <= n || r.v.At.Before(old) {
 			out = append(out, r)
 		}
-		if len(out) == n {
+		if len(out) == groupEvents {
 			break
 		}
 	}

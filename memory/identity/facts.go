@@ -150,6 +150,8 @@ func (f *Fact) check() error {
 		return fmt.Errorf("identity: %w: confidence %v", ErrValue, f.Confidence)
 	case f.Subject != "" && canonical(f.Slot) == "":
 		return fmt.Errorf("identity: %w: a subject without a slot", ErrValue)
+	case len(f.Variants) > maxVariants:
+		return &store.LimitError{Field: "variants", Limit: maxVariants, Got: len(f.Variants)}
 	case !goodYear(f.At):
 		return &store.LimitError{Field: "year of At", Limit: 9999, Got: f.At.Year()}
 	}

@@ -43,6 +43,7 @@ const (
 	maxRecord   = memory.MaxRecord
 	maxEvidence = 16 // validations whose reasons are kept
 	maxReasons  = 16 // reasons of a rejection that are kept
+	maxVariants = 1000
 )
 
 var (

@@ -52,6 +52,8 @@ type incoming struct {
 // future, counts as the next best one that the fact has, and a confidence beyond [0,1] as the limit. A
 // visibility that is not known is taken for Local.
 //
+// A document is taken at its word: what it calls proven is proven.
+//
 // Of version 1 every text becomes a fact, of the visibility that its privacy
 // lists give it, and the whole document is kept as Profile.Extra["v1"].
 //

@@ -139,6 +139,7 @@ func TestImportRefuses(t *testing.T) {
 		`{"version":"2.0.0","x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
 		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"` + strings.Repeat("x", identity.MaxContent+1) + `"}]}`,
 		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"x","big":"` + strings.Repeat("x", 600<<10) + `"}]}`,
+		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"x","variants":[` + strings.Repeat(`{"id":"y"},`, 1000) + `{}]}]}`,
 		strings.Repeat(" ", identity.MaxDocument+1),
 	} {
 		_, err := x.Import(t.Context(), []byte(doc))

@@ -108,7 +108,6 @@ func number(b bool) int {
 // rollOld rolls up the events that are old enough, and forgets the keys of
 // those that are twice as old.
 func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
-	old := x.clock().Add(-rollupAfter)
 	for done := false; !done; {
 		var n int
 		err := x.change(ctx, func(b *batch) error {
@@ -116,7 +115,7 @@ func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
 			if err != nil {
 				return err
 			}
-			if n, err = x.roll(ctx, b, groupEvents, old); err != nil || n == 0 {
+			if n, err = x.roll(ctx, b, 0, 0); err != nil || n == 0 {
 				return err
 			}
 			head.v.Count -= n

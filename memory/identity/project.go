@@ -66,7 +66,7 @@ type Projection struct {
 	// does not belong in a system prompt. Without facts it is "".
 	Text   string
 	Tokens int // of Text
-	// Left are the other facts in use, in the order of List.
+	// Left are the other facts in use.
 	Left []Left
 	// Value is the sum of the facts' values, and Bound is what no choice
 	// within the budget can exceed. They are equal, but for rounding, where
