@@ -73,6 +73,13 @@ func (b bag) settle(val []token) bag {
 	return out
 }
 
+// as returns a settled bag with words for who speaks.
+func (b bag) as(words ...string) bag {
+	out := b.with(words...).drop(me)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // key is FNV-1a over the words of a settled bag.
 func (b bag) key() uint64 {
 	h := uint64(offset)

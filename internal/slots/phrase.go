@@ -43,8 +43,8 @@ var attributes = set(`port host hostname address limit limits timeout ttl thresh
 // append appends the canonical forms of a word of a phrase.
 func (p *parser) append(b bag, t *token) bag {
 	switch t.low {
-	case "i", "my", "me", "mine", "myself", "user":
-		return p.speaker(b)
+	case "i", "my", "me", "mine", "myself":
+		return append(b, me)
 	case "we", "us", "ourselves":
 		return append(b, "we")
 	case "our", "ours", "the", "a", "an":
@@ -55,15 +55,18 @@ func (p *parser) append(b bag, t *token) bag {
 	return stem(b, t.low)
 }
 
-// speaker appends who "I" is.
-func (p *parser) speaker(b bag) bag {
-	n := len(b)
+// me stands in a bag for who speaks.
+const me = "\x01"
+
+// speaker returns the words for who speaks.
+func (p *parser) speaker() bag {
+	var b bag
 	for w := range strings.FieldsSeq(strings.ToLower(p.actor)) {
-		if w = strings.Trim(w, ".,;:()'\""); w != "" && len(b) < maxWords {
+		if w = strings.Trim(w, ".,;:()'\""); w != "" && len(b) < 4 {
 			b = stem(b, w)
 		}
 	}
-	if len(b) == n {
+	if len(b) == 0 {
 		b = append(b, "user")
 	}
 	return b

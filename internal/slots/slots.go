@@ -25,6 +25,7 @@ const maxText = 4096
 // Statement is what a text says of one slot.
 type Statement struct {
 	Key    uint64 // of the slot; never 0
+	Self   uint64 // of the slot with "user" for who speaks, if it is about that one; else 0
 	Value  uint64 // of the value, for comparison; never 0
 	Former uint64 // of the value that it replaces, if the text names it; else 0
 	Change bool   // in words of change: now, new, moved, from … to
@@ -74,11 +75,20 @@ func Of(subject, attribute, value, actor string) Statement {
 			b = p.append(b, t)
 		}
 	}
-	return statement(b.settle(p.tokens[m:]), p.tokens[m:], nil)
+	return p.statement(b, p.tokens[m:], nil)
 }
 
-func statement(b bag, val, from []token) Statement {
-	s := Statement{Key: b.key(), Words: strings.Join(b, " "), Text: canonValue(val)}
+func (p *parser) statement(b bag, val, from []token) Statement {
+	var s Statement
+	b = b.settle(val)
+	if b.has(me) {
+		s.Self = b.as("user").key()
+		b = b.as(p.speaker()...)
+	}
+	s.Key, s.Words, s.Text = b.key(), strings.Join(b, " "), canonValue(val)
+	if s.Self == s.Key {
+		s.Self = 0
+	}
 	s.Value = hash(offset, s.Text) | 1
 	if f := canonValue(from); f != "" {
 		s.Former = hash(offset, f) | 1

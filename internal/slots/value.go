@@ -238,7 +238,7 @@ func (p *parser) emit(b bag, val, from []token, g *group, change, many bool) boo
 	if len(p.out) > MaxStatements {
 		return false
 	}
-	s := statement(b.settle(val), val, strip(former1(from)))
+	s := p.statement(b, val, strip(former1(from)))
 	s.Change = change || g.now || g.verb.event || s.Former != 0
 	s.Many = many
 	if s.Value == s.Former {
