@@ -1,0 +1,540 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arc-learn/arc/internal/slots"
+	"github.com/arc-learn/arc/store"
+)
+
+// Slot is a statement that a host gives with a [Draft], instead of leaving it
+// to be read from the text: that the attribute of a subject has a value. Words
+// that mean the same in other forms or in another order make one slot: "home"
+// of "Alice", "residence" of "alice". "I" and "me" are the Actor.
+type Slot struct {
+	Subject   string // whom or what it is about; may be empty if the Attribute says it
+	Attribute string // what of it
+	Value     string // at most MaxText bytes, with the others
+}
+
+// MaxSlot is the number of bytes of a Slot, all of it.
+const MaxSlot = 4 << 10
+
+// conflictWindow is the time within which two who say different things of one
+// slot contradict one another, rather than the later one telling a change.
+const conflictWindow = time.Hour
+
+// askedRelevance is the least relevance of a record that states the slot for
+// which a question asks: its words need not be those of the question.
+const askedRelevance = 0.95
+
+// said is what a record says of one slot. It is stored with the record, so
+// that what a later version of the parser reads differently stays as it was.
+type said struct {
+	key    uint64 // of the slot
+	value  uint64
+	former uint64 // the value that it replaces, as far as the text says so; 0: none
+	how    saidFlags
+}
+
+type saidFlags uint8
+
+const (
+	saidChange saidFlags = 1 << iota // in words of change
+	saidMany                         // the slot may have several values
+	saidWhole                        // most of the record's text says it
+	saidAlias                        // the slot with "user" for the Actor; the one that it stands for is the one before
+)
+
+// saidSize is the number of bytes of a said as it is stored.
+const saidSize = 3*8 + 1
+
+// maxSaid is the number of a record: each may have an alias.
+const maxSaid = 2 * slots.MaxStatements
+
+// readSlots returns what the record says: what the host gave, or else what its
+// text says, if it is of a kind that states something.
+func (b *Bank) readSlots(r *Record) []said {
+	if r.Slot != (Slot{}) {
+		return appendSaid(nil, slots.Of(r.Slot.Subject, r.Slot.Attribute, r.Slot.Value, r.Actor), saidWhole)
+	}
+	if b.o.NoSlots || r.Kind != Fact && r.Kind != Episode {
+		return nil
+	}
+	reading := slots.Read(r.Content, r.Actor)
+	whole := saidFlags(0)
+	if reading.Rest <= reading.Used {
+		whole = saidWhole
+	}
+	var out []said
+	for _, st := range reading.Statements {
+		if !slices.ContainsFunc(out, func(o said) bool { return o.key == st.Key && o.value == st.Value }) {
+			out = appendSaid(out, st, whole)
+		}
+	}
+	return out
+}
+
+func appendSaid(out []said, st slots.Statement, how saidFlags) []said {
+	if st.Change {
+		how |= saidChange
+	}
+	if st.Many {
+		how |= saidMany
+	}
+	out = append(out, said{st.Key, st.Value, st.Former, how})
+	if st.Self != 0 {
+		out = append(out, said{st.Self, st.Value, 0, how | saidAlias})
+	}
+	return out
+}
+
+func encodeSaid(all []said) []byte {
+	if len(all) == 0 {
+		return nil
+	}
+	buf := make([]byte, 0, saidSize*len(all))
+	for _, s := range all {
+		for _, x := range [...]uint64{s.key, s.value, s.former} {
+			buf = binary.LittleEndian.AppendUint64(buf, x)
+		}
+		buf = append(buf, byte(s.how))
+	}
+	return buf
+}
+
+// decodeSaid reports false if the bytes cannot be what encodeSaid returned.
+func decodeSaid(buf []byte) ([]said, bool) {
+	if len(buf)%saidSize != 0 || len(buf) > saidSize*maxSaid {
+		return nil, false
+	}
+	if len(buf) == 0 {
+		return nil, true
+	}
+	all := make([]said, 0, len(buf)/saidSize)
+	for ; len(buf) > 0; buf = buf[saidSize:] {
+		x := func(i int) uint64 { return binary.LittleEndian.Uint64(buf[8*i:]) }
+		all = append(all, said{x(0), x(1), x(2), saidFlags(buf[saidSize-1])})
+	}
+	return all, all[0].how&saidAlias == 0
+}
+
+// cleanSlot checks and sanitises a slot that the host gives.
+func (b *Bank) cleanSlot(s Slot) (Slot, error) {
+	if s == (Slot{}) {
+		return s, nil
+	}
+	if n := len(s.Subject) + len(s.Attribute) + len(s.Value); n > MaxSlot {
+		return s, &store.LimitError{Field: "slot", Limit: MaxSlot, Got: n}
+	}
+	clean := func(s string) string { return b.sanitize.Sanitize(strings.ToValidUTF8(s, "\uFFFD")) }
+	s = Slot{clean(s.Subject), clean(s.Attribute), clean(s.Value)}
+	for _, f := range [...]struct{ name, text string }{{"attribute", s.Attribute}, {"value", s.Value}} {
+		if strings.TrimSpace(f.text) == "" {
+			return s, fmt.Errorf("slot %s: %w", f.name, ErrEmpty)
+		}
+	}
+	return s, nil
+}
+
+// Restate settles by hand what a record says: the slot takes the place of what
+// was read from its text or given with its draft. The zero Slot says that the
+// record states nothing, so that it neither supersedes another nor is
+// superseded: this undoes a supersession that is wrong. It is on disk when
+// Restate returns, and idempotent.
+//
+// The errors are ErrEmpty and *store.LimitError for a bad slot.
+func (s Space) Restate(ctx context.Context, id ID, slot Slot) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	slot, err := s.b.cleanSlot(slot)
+	if err != nil {
+		return fmt.Errorf("memory: restate: %w", err)
+	}
+	sh, _, err := s.lookup(id)
+	if err != nil {
+		return err
+	}
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	_, e, err := s.lookup(id) // again: it may have changed
+	if err != nil {
+		return err
+	}
+	old, err := s.b.record(ctx, sh, e)
+	if err == nil {
+		rec := *old
+		rec.Slot, rec.said = slot, nil
+		if slot != (Slot{}) {
+			rec.said = s.b.readSlots(&rec)
+		}
+		if rec.Slot != old.Slot || !slices.Equal(rec.said, old.said) {
+			err = s.b.rewrite(ctx, sh, e, &rec)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("memory: restate %q: %w", id, err)
+	}
+	return nil
+}
+
+// slotTable leads from slots to the records that speak of them. Readers need
+// no lock; writers are one at a time.
+type slotTable struct {
+	lists sync.Map     // key -> *[]stated, in order
+	live  atomic.Int64 // statements
+}
+
+// stated is a statement of a record.
+type stated struct {
+	e *entry
+	said
+}
+
+// compareStated orders the statements of a slot: the later one replaces. Of the
+// same time, one in words of change is later.
+func compareStated(a, b stated) int {
+	return cmp.Or(
+		cmp.Compare(a.e.at, b.e.at),
+		cmp.Compare(a.how&saidChange, b.how&saidChange),
+		cmp.Compare(a.e.known, b.e.known),
+		compareIDs(a.e, b.e),
+		cmp.Compare(a.e.slot, b.e.slot),
+		cmp.Compare(a.value, b.value),
+	)
+}
+
+// of returns the statements of a slot, in order. Nobody changes them.
+func (t *slotTable) of(key uint64) []stated {
+	if list, ok := t.lists.Load(key); ok {
+		return *list.(*[]stated)
+	}
+	return nil
+}
+
+func (t *slotTable) put(e *entry) {
+	for _, s := range e.said() {
+		x := stated{e, s}
+		old := t.of(s.key)
+		var list []stated
+		if n := len(old); n == 0 || compareStated(old[n-1], x) < 0 {
+			list = append(old, x) // whoever reads old sees only what it had
+		} else {
+			i, _ := slices.BinarySearchFunc(old, x, compareStated)
+			list = slices.Insert(slices.Clip(old), i, x)
+		}
+		t.lists.Store(s.key, &list)
+		t.live.Add(1)
+	}
+}
+
+func (t *slotTable) remove(e *entry) {
+	for _, s := range e.said() {
+		old := t.of(s.key)
+		i, ok := slices.BinarySearchFunc(old, stated{e, s}, compareStated)
+		if !ok {
+			continue
+		}
+		t.live.Add(-1)
+		if len(old) == 1 {
+			t.lists.Delete(s.key)
+			continue
+		}
+		list := slices.Delete(slices.Clone(old), i, i+1)
+		t.lists.Store(s.key, &list)
+	}
+}
+
+// overtaken reports whether r, a near-duplicate of e, cannot become part of it:
+// it says something else of a slot, or something else was said of it between
+// the two.
+func (sh *shard) overtaken(e *entry, r *Record) bool {
+	for _, s := range e.said() {
+		for _, o := range r.said {
+			if o.key == s.key && o.value != s.value {
+				return true
+			}
+		}
+		at := r.At.UnixMicro()
+		if at < e.at {
+			return true // it holds since then
+		}
+		for _, x := range sh.slots.of(s.key) {
+			if x.value != s.value && x.e.at >= e.at && x.e.at <= at {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// standing is how the statements of a slot stand for a query.
+type standing struct {
+	sh    *shard
+	key   uint64
+	seen  []stated // what the query may see, in order
+	tops  []stated // those that hold, the latest first; not of slots with many values
+	below *entry   // the latest that they replace
+}
+
+// standing returns how a slot stands for the query. It is computed once.
+func (sc *scratch) standing(sh *shard, key uint64) *standing {
+	for _, st := range sc.standings {
+		if st.sh == sh && st.key == key {
+			return st
+		}
+	}
+	st := &standing{sh: sh, key: key}
+	for _, x := range sh.slots.of(key) {
+		if sc.query.sees(sh, x.e) {
+			st.seen = append(st.seen, x)
+		}
+	}
+	st.settle()
+	sc.standings = append(sc.standings, st)
+	return st
+}
+
+// sees reports whether a statement of e counts for the query: what it leaves
+// out replaces nothing. What Decay has archived still does.
+func (q *query) sees(sh *shard, e *entry) bool {
+	return q.without&e.flags&(kindFlags|isQuarantined) == 0 && e.at <= q.before && e.known <= q.known && sh.entries.at(e.slot) == e
+}
+
+// settle finds which statements hold: the latest, and those that contradict it.
+func (st *standing) settle() {
+	i := len(st.seen) - 1
+	for ; i >= 0; i-- {
+		x := st.seen[i]
+		switch {
+		case x.how&(saidMany|saidAlias) != 0:
+		case len(st.tops) == 0 || x.contradicts(st.tops[0]):
+			st.tops = append(st.tops, x)
+		case !st.holds(x.value) && st.below == nil:
+			st.below = x.e
+		}
+	}
+}
+
+// holds reports whether one that holds has the value.
+func (st *standing) holds(value uint64) bool {
+	return slices.ContainsFunc(st.tops, func(x stated) bool { return x.value == value })
+}
+
+// contradicts reports whether x and the later statement y are a contradiction
+// and no change: they are of the same time, or of two who speak within an hour
+// without words of change.
+func (x stated) contradicts(y stated) bool {
+	switch {
+	case x.value == y.value || y.how&saidChange != 0 || y.former != 0:
+		return false
+	case x.e.at == y.e.at:
+		return true
+	}
+	return y.e.at-x.e.at <= conflictWindow.Microseconds() && (x.e.actor != y.e.actor || x.e.source != y.e.source)
+}
+
+// over returns the record that replaces what x says, or nil.
+func (st *standing) over(x stated) *entry {
+	if x.how&saidMany == 0 {
+		if len(st.tops) == 0 || st.holds(x.value) {
+			return nil
+		}
+		return st.tops[0].e
+	}
+	// Of many values, only that one is replaced which the text names, and
+	// that may be replaced in turn.
+	var by *entry
+	for i := range st.seen {
+		y := st.seen[i]
+		switch {
+		case compareStated(x, y) >= 0:
+		case y.value == x.value && y.former == 0:
+			return by // it was said again
+		case y.former == x.value:
+			by, x = y.e, y
+		}
+	}
+	return by
+}
+
+// under returns what x, which holds, has replaced last, or nil.
+func (st *standing) under(x stated) *entry {
+	if x.how&saidMany == 0 {
+		if slices.ContainsFunc(st.tops, func(y stated) bool { return y.e == x.e }) {
+			return st.below
+		}
+		return nil
+	}
+	if x.former == 0 {
+		return nil
+	}
+	for _, y := range slices.Backward(st.seen) {
+		if y.value == x.former && compareStated(y, x) < 0 {
+			return y.e
+		}
+	}
+	return nil
+}
+
+// replaced says that a record gave its place to another.
+type replaced struct{ old, by *entry }
+
+// replace gives the places of what is superseded to what supersedes it, and
+// brings in what states the slot that the text asks for. It reports how many
+// records gave their place.
+func (s Space) replace(sc *scratch) int {
+	sc.standings, sc.replaced = sc.standings[:0], sc.replaced[:0]
+	stating := false
+	for _, scope := range sc.query.scopes {
+		if sh := s.b.shard(scope); sh != nil && sh.slots.live.Load() > 0 {
+			stating = true
+		}
+	}
+	if !stating {
+		return 0
+	}
+	if !sc.query.past {
+		s.giveWay(sc)
+	}
+	s.answer(sc)
+	return len(sc.replaced)
+}
+
+// giveWay takes out what is superseded. What takes its place has its relevance,
+// if that is higher.
+func (s Space) giveWay(sc *scratch) {
+	n := len(sc.found)
+	for i := range n {
+		f := &sc.found[i]
+		if by := sc.superseding(f.sh, f.entry); by != nil {
+			sc.replaced = append(sc.replaced, replaced{f.entry, by})
+		}
+	}
+	if len(sc.replaced) == 0 {
+		return
+	}
+	at := make(map[*entry]int, n)
+	for i := range sc.found {
+		at[sc.found[i].entry] = i
+	}
+	for _, r := range sc.replaced {
+		old := sc.found[at[r.old]]
+		i, ok := at[r.by]
+		if !ok {
+			i = len(sc.found)
+			at[r.by] = i
+			sc.found = append(sc.found, found{entry: r.by, sh: old.sh, tally: r.by.counts()})
+		}
+		f := &sc.found[i]
+		f.ratio, f.relevance = max(f.ratio, old.ratio), max(f.relevance, old.relevance)
+	}
+	sc.found = slices.DeleteFunc(sc.found, func(f found) bool {
+		i := at[f.entry]
+		return i < n && slices.ContainsFunc(sc.replaced, func(r replaced) bool { return r.old == f.entry })
+	})
+}
+
+// superseding returns the record to which e gives its place, or nil: that which
+// supersedes what it says. It has to say nothing else that holds, nor much
+// besides.
+func (sc *scratch) superseding(sh *shard, e *entry) (by *entry) {
+	for _, x := range e.said() {
+		if x.how&saidAlias != 0 {
+			continue
+		}
+		over := sc.standing(sh, x.key).over(stated{e, x})
+		if over == nil || over == e || x.how&saidWhole == 0 {
+			return nil
+		}
+		by = over
+	}
+	return by
+}
+
+// answer raises the records that state the slot for which the text asks, as
+// things stand. They are above all that only shares words with it.
+func (s Space) answer(sc *scratch) {
+	if sc.query.all {
+		return
+	}
+	best := 0.0
+	for i := range sc.found {
+		best = max(best, sc.found[i].ratio)
+	}
+	for _, scope := range sc.query.scopes {
+		sh := s.b.shard(scope)
+		if sh == nil || sh.slots.live.Load() == 0 {
+			continue
+		}
+		for _, key := range sc.query.asks {
+			for _, x := range sc.standing(sh, key).seen {
+				if x.how&saidAlias != 0 {
+					x = x.e.aliased(x.said)
+				}
+				if sc.query.past || sc.standing(sh, x.key).over(x) == nil {
+					sc.raise(sh, x.e, best)
+				}
+			}
+		}
+	}
+}
+
+// raise puts e above what is only as good as the best match by words.
+func (sc *scratch) raise(sh *shard, e *entry, best float64) {
+	i := slices.IndexFunc(sc.found, func(f found) bool { return f.entry == e })
+	if i < 0 {
+		c := e.counts()
+		if sc.query.excludes(e, c) != "" {
+			return
+		}
+		i = len(sc.found)
+		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c})
+	}
+	f := &sc.found[i]
+	f.ratio = max(f.ratio, math.Nextafter(best/gate, 2))
+	f.relevance = max(f.relevance, askedRelevance)
+}
+
+// aliased returns the statement for which an alias of it stands.
+func (e *entry) aliased(alias said) stated {
+	all := e.said()
+	i := slices.Index(all, alias)
+	return stated{e, all[max(i-1, 0)]}
+}
+
+// relate fills in what a hit replaces and what contradicts it.
+func (s Space) relate(ctx context.Context, sc *scratch, f *found, h *Hit) error {
+	for _, x := range f.said() {
+		if x.how&saidAlias != 0 {
+			continue
+		}
+		st := sc.standing(f.sh, x.key)
+		if old := st.under(stated{f.entry, x}); old != nil && h.Superseded == nil {
+			r := Record{ID: old.name()}
+			if err := s.b.copy(ctx, f.sh, old, old.counts(), &r); err == nil {
+				h.Superseded = &r
+			} else if f.sh.entries.at(old.slot) == old {
+				return err
+			}
+		}
+		if len(st.tops) > 1 && slices.ContainsFunc(st.tops, func(y stated) bool { return y.e == f.entry }) {
+			for _, y := range st.tops {
+				if id := y.e.name(); y.value != x.value && !slices.Contains(h.Conflicts, id) {
+					h.Conflicts = append(h.Conflicts, id)
+				}
+			}
+		}
+	}
+	return nil
+}
