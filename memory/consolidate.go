@@ -106,7 +106,7 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 		if stronger(o, e) {
 			stays, goes, first, second = o, e, other, rec
 		}
-		if n := joined(first, second); n != nil {
+		if n := joined(first, second); n != nil && !sh.overtaken(stays, second) {
 			alike = sum
 			best = &merger{
 				stays: leaving{stays, b.document(first, stays.stowed), true}, goes: leaving{goes, b.document(second, goes.stowed), false}, rec: n,

@@ -36,6 +36,33 @@
 // take nothing from it: if the Embedder fails, words alone decide, and
 // [Health] says so. Package memory/embed has embedders that need no server.
 //
+// # What supersedes what
+//
+// A Fact or Episode that states the value of a slot, an attribute of a subject,
+// supersedes those that gave it another value at an earlier At: "Alice moved to
+// Berlin" what says "Alice lives in Paris". Statements are read from the texts,
+// by patterns of English that would rather miss one than link what does not
+// belong together, or given by the host in Draft.Slot; [Space.Restate] corrects
+// them. Nothing is deleted. In a recall, a record whose statements are all
+// superseded, and which says little besides, gives its place and its relevance
+// to what supersedes it, which comes once, with the other as Hit.Superseded.
+// When the words of a query name a slot ("where does Alice live?"), what holds
+// of it has a relevance of at least 0.95, in whatever words it is told.
+// RecallThreads replaces nothing.
+//
+// There are two clocks. Query.At asks for what held then: later statements
+// replace nothing, and the value of that time answers. Query.Known asks for
+// what had been recorded then, whatever time it is about. What a query leaves
+// out by its Kinds, or by Inject, replaces nothing either, so that a quarantined
+// text cannot take the place of a trusted one in a prompt; without Inject it
+// does, and is marked. What Decay has archived still replaces. A query about
+// the past ("where did Alice live before?") replaces nothing: old and new are
+// found by their words, and Hit.Superseded tells which is which.
+//
+// Two values of the same At, or told within an hour by different actors or
+// sources, are no update unless the later text says that something changed:
+// both are found, and name each other in Hit.Conflicts.
+//
 // # Trust
 //
 // Records from a model, an executor, a user or the web are quarantined: recall
@@ -55,6 +82,5 @@
 // are read when they are returned; see [Options] for how many are kept. It
 // expects to be the only writer below its prefix of the store.
 //
-// Statements that supersede one another are not linked yet. What is known about
-// a person is in package memory/identity.
+// What is known about a person is in package memory/identity.
 package memory

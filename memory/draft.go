@@ -47,6 +47,7 @@ type Draft struct {
 	Thread  string          // the conversation, session or document it belongs to; at most 256 bytes
 	Links   []Link          // what it is related to; at most MaxLinks
 	Vector  []float32       // optional; kept on disk, not used in recall yet
+	Slot    Slot            // what it states; zero: read from the Content of a Fact or Episode
 	Plan    json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
 }
 

@@ -45,14 +45,16 @@ type stowed struct {
 	dim uint16 // of the vector, which has a key of its own; 0: none
 }
 
-// more is what few records have. In a cold record only foreign, former and the
-// targets of the links are set.
+// more is what few records have. In a cold record only foreign, former, says,
+// slot and the targets of the links are set.
 type more struct {
 	foreign  ID      // the id, if this package has not made it
 	former   []idKey // ids of records that became part of it
 	links    []Link
 	variants []Variant
 	plan     json.RawMessage
+	says     []said
+	slot     *Slot // that the host gave
 }
 
 // flags are what a query can leave out by.
@@ -131,14 +133,18 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 			m.former = append(m.former, keyOf(v.ID))
 		}
 	}
-	m.links = r.Links
+	m.links, m.says = r.Links, r.said
+	if r.Slot != (Slot{}) {
+		slot := r.Slot
+		m.slot = &slot
+	}
 	if r.textSize() >= coldText {
 		e.flags |= isCold
 	} else {
 		e.text = r.Trigger + r.Content
 		m.variants, m.plan = r.Variants, r.Plan
 	}
-	if m.foreign != "" || m.former != nil || m.links != nil || m.variants != nil || m.plan != nil {
+	if m.foreign != "" || m.former != nil || m.links != nil || m.variants != nil || m.plan != nil || m.says != nil || m.slot != nil {
 		e.more = &m
 	}
 	e.tally(c)
@@ -203,6 +209,14 @@ func (e *entry) links() []Link {
 	return e.more.links
 }
 
+// said returns what the record says of slots.
+func (e *entry) said() []said {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.says
+}
+
 // is reports whether k is the id of e, or a former one that leads to it.
 func (e *entry) is(k idKey) bool {
 	return e.id == k || e.more != nil && slices.Contains(e.more.former, k)
@@ -235,7 +249,10 @@ func (e *entry) fill(r *Record) {
 		r.Trigger, r.Content = e.text[:e.cut], e.text[e.cut:]
 	}
 	if e.more != nil {
-		r.Links, r.Variants, r.Plan = e.more.links, e.more.variants, e.more.plan
+		r.Links, r.Variants, r.Plan, r.said = e.more.links, e.more.variants, e.more.plan, e.more.says
+		if e.more.slot != nil {
+			r.Slot = *e.more.slot
+		}
 	}
 }
 

@@ -214,3 +214,43 @@ func ExampleACTR() {
 	// after 24h0m0s: base level -4.99
 	// after 720h0m0s: forgotten
 }
+
+func ExampleSpace_Restate() {
+	space, done := exampleSpace()
+	defer done()
+	ctx := context.Background()
+	day := func(n int) time.Time { return time.Date(2026, 2, n, 0, 0, 0, 0, time.UTC) }
+	rs, err := space.RememberAll(ctx, []memory.Draft{
+		{Kind: memory.Fact, Content: "Alice lives in Paris.", At: day(1)},
+		{Kind: memory.Fact, Content: "Alice has moved to Berlin.", At: day(20)},
+		{Kind: memory.Fact, Content: "Her new place: Rome!", At: day(25), // of which no pattern can tell who
+			Slot: memory.Slot{Subject: "Alice", Attribute: "home", Value: "Rome"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ask := func(at time.Time) {
+		hits, err := space.Recall(ctx, memory.Query{Text: "Where does Alice live?", At: at})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, h := range hits {
+			fmt.Print(h.Record.Content)
+			if h.Superseded != nil {
+				fmt.Print(" Before: ", h.Superseded.Content)
+			}
+			fmt.Println()
+		}
+	}
+	ask(day(10))
+	ask(time.Time{})
+	// The third was about a holiday: it states nothing.
+	if err := space.Restate(ctx, rs[2].ID, memory.Slot{}); err != nil {
+		log.Fatal(err)
+	}
+	ask(time.Time{})
+	// Output:
+	// Alice lives in Paris.
+	// Her new place: Rome! Before: Alice has moved to Berlin.
+	// Alice has moved to Berlin. Before: Alice lives in Paris.
+}

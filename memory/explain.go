@@ -18,7 +18,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 		if e == nil {
 			return fmt.Errorf("record %q: %w", id, store.ErrNotFound)
 		}
-		s.find(sc, 0)
+		s.findStanding(sc, 0)
 		x = s.explanation(sc, sh, e)
 		if now := sh.ids.find(&sh.entries, e.id); now != nil {
 			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.slot) {
@@ -63,7 +63,10 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 			f.cosine, _ = set.Cosine(&sc.hybrid.vector, e.slot) // 0: it has none
 		}
 		x.Parts = s.parts(q, f)
-		if x.Reason = q.excludes(e, e.counts()); x.Reason == "" {
+		if by := sc.given(e); by != nil {
+			x.By = by.name()
+			x.Reason = "it is superseded, and gave its place to what supersedes it"
+		} else if x.Reason = q.excludes(e, e.counts()); x.Reason == "" {
 			x.Reason = "it has no word of the query, nor has what is around it in its Thread, function words aside"
 			if q.vector {
 				x.Reason += fmt.Sprintf(", and its cosine is not above %.2f", q.minCosine)

@@ -122,6 +122,8 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 		case !left:
 			take(e)
 		case rec != nil && own:
+			rec.Slot, rec.said = Slot{}, nil // as the vector, it came with the text that goes
+			rec.said = b.readSlots(rec)
 			cut = append(cut, cutting{e, rec})
 			mark(e)
 		case rec != nil:

@@ -56,7 +56,7 @@ func (b *Bank) twin(ctx context.Context, sh *shard, sc *index.Scratch, c candida
 		if err != nil {
 			return nil, err
 		}
-		if takes(old, r) {
+		if takes(old, r) && !sh.overtaken(e, r) {
 			best, alike = e, sum
 		}
 	}
@@ -176,7 +176,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		return Receipt{}, false, nil
 	}
 	old, err := b.record(ctx, sh, e)
-	if err != nil || !takes(old, r) {
+	if err != nil || !takes(old, r) || sh.overtaken(e, r) {
 		return Receipt{}, false, err
 	}
 	rec := absorb(old, r)

@@ -42,13 +42,14 @@ type Query struct {
 	Context []ID
 }
 
-// Hit is a record that was found. Superseded is nil: statements that replace
-// one another are not recognised yet.
+// Hit is a record that was found. See the package comment for what supersedes
+// what.
 type Hit struct {
 	Record     Record
 	Score      float64
 	Parts      Parts
-	Superseded *Record
+	Superseded *Record // what it replaces: the latest record that gave another value to a slot of its; nil: none
+	Conflicts  []ID    // records that contradict it, and are no update of it nor it of them
 }
 
 // Parts are what a score is made of. Relevance, Effectiveness and Recency are
@@ -124,6 +125,7 @@ type Explanation struct {
 	Score    float64 // as in Hit
 	Parts    Parts
 	Words    []Word // the words of the query as they were looked for, the rarest first
+	By       ID     // the record to which it gave its place, since that supersedes it; "": none
 	Reason   string // in words
 }
 

@@ -21,8 +21,9 @@ const defaultK = 10
 type query struct {
 	k         int
 	text      []text.Term
-	all       bool // there is no text: every record is found
-	asker     bool // the text is about who asks
+	asked     string // the text as it is
+	all       bool   // there is no text: every record is found
+	asker     bool   // the text is about who asks
 	scopes    []Scope
 	without   flags   // records that have one of them are left out
 	before    int64   // no later At, in microseconds since 1970 as the next two
@@ -48,6 +49,7 @@ type scratch struct {
 	query  query
 	found  []found
 	moved  bool // records that are in found were in other slots before
+	stand       // what holds of what was found
 }
 
 // query checks q and fills sc.query.
@@ -74,7 +76,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	*p = query{
 		k: cmp.Or(q.K, defaultK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
 		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
+		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
 	if p.all {
@@ -153,6 +155,11 @@ func (q *query) excludes(e *entry, c *counts) string {
 // find fills sc.found with what matches the query, scored, in no order: with
 // all of that if n is 0, or at least with the n best.
 func (s Space) find(sc *scratch, n int) {
+	s.gather(sc, n)
+	sc.query.rank(sc.found)
+}
+
+func (s Space) gather(sc *scratch, n int) {
 	q := &sc.query
 	sc.found = sc.found[:0]
 	for _, scope := range q.scopes {
@@ -160,11 +167,14 @@ func (s Space) find(sc *scratch, n int) {
 			sh.find(sc, n)
 		}
 	}
+}
+
+func (q *query) rank(fs []found) {
 	if q.model != nil {
-		q.activate(sc.found)
+		q.activate(fs)
 		return
 	}
-	q.weigh(sc.found)
+	q.weigh(fs)
 }
 
 // maxTries is how often a search is made again because records left the index
@@ -264,6 +274,7 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 func (b *Bank) release(sc *scratch) {
 	clear(sc.found)
 	clear(sc.terms)
+	sc.stand.clear()
 	sc.query = query{scopes: sc.query.scopes, context: sc.query.context}
 	b.scratch.Put(sc)
 }
@@ -280,7 +291,7 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	var hits []Hit
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
 		q := &sc.query
-		s.find(sc, q.enough())                                 // candidates, filters, score
+		s.findStanding(sc, q.enough())                         // candidates, filters, what is superseded, score
 		hits, err = s.hits(ctx, sc, top(q.cut(sc.found), q.k)) // selection, copy
 		return err
 	})
@@ -303,6 +314,8 @@ func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error)
 		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
 			hits = hits[:len(hits)-1] // it was forgotten meanwhile
 		} else if err != nil {
+			return nil, err
+		} else if err := s.relate(ctx, sc, f, &hits[len(hits)-1]); err != nil {
 			return nil, err
 		}
 	}

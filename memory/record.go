@@ -100,8 +100,11 @@ type Record struct {
 	Plan     json.RawMessage // what to run when a Pattern fires; opaque here
 	Trusted  bool            // false: quarantined
 	Archived bool            // put aside by Decay
+	Slot     Slot            // what it states, if the host said so; see also Options.NoSlots
 	Repaired bool            // the texts held invalid UTF-8, which was replaced by U+FFFD
 	Stats    Stats
+
+	said []said // what it says of slots; nil in what a host gets
 }
 
 // Effectiveness estimates over all situations how likely the record is to

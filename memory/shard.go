@@ -32,6 +32,7 @@ type shard struct {
 	left    atomic.Uint64 // how often records were about to leave the index
 	live    atomic.Int64
 	seq     atomic.Uint32 // the largest of the records
+	slots   slotTable     // which records say what of a slot
 	fan     sync.Map      // idKey -> int: links that begin or end at a record
 
 	index *index.Index
@@ -84,6 +85,7 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 			sh.ids.set(&sh.entries, k, e.slot)
 		}
 	}
+	sh.slots.put(e)
 	sh.live.Add(1)
 	for last := sh.seq.Load(); last < e.seq && !sh.seq.CompareAndSwap(last, e.seq); {
 		last = sh.seq.Load()
@@ -125,6 +127,7 @@ func (sh *shard) leaveLocked(e leaving) {
 	sh.left.Add(1)
 	sh.index.Delete(e.slot, e.doc)
 	sh.dropVectorLocked(e.entry)
+	sh.slots.remove(e.entry)
 	sh.entries.remove(e.slot)
 	sh.live.Add(-1)
 	for _, l := range e.links() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/slots"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -55,6 +56,9 @@ const (
 	saidAlias                        // the slot with "user" for the Actor; the one that it stands for is the one before
 )
 
+// prime spreads times over values.
+const prime = 0x9e3779b97f4a7c15
+
 // saidSize is the number of bytes of a said as it is stored.
 const saidSize = 3*8 + 1
 
@@ -67,7 +71,7 @@ func (b *Bank) readSlots(r *Record) []said {
 	if r.Slot != (Slot{}) {
 		return appendSaid(nil, slots.Of(r.Slot.Subject, r.Slot.Attribute, r.Slot.Value, r.Actor), saidWhole)
 	}
-	if b.o.NoSlots || r.Kind != Fact && r.Kind != Episode {
+	if b.o.NoSlots || b.lang != text.English || r.Kind != Fact && r.Kind != Episode {
 		return nil
 	}
 	reading := slots.Read(r.Content, r.Actor)
@@ -77,6 +81,10 @@ func (b *Bank) readSlots(r *Record) []said {
 	}
 	var out []said
 	for _, st := range reading.Statements {
+		if st.Secret { // nobody can tell whether it is the same: it counts as another
+			st.Value ^= uint64(r.At.UnixMicro())*prime + uint64(r.Known.UnixMicro())
+			st.Value |= 1
+		}
 		if !slices.ContainsFunc(out, func(o said) bool { return o.key == st.Key && o.value == st.Value }) {
 			out = appendSaid(out, st, whole)
 		}
@@ -256,19 +264,18 @@ func (t *slotTable) remove(e *entry) {
 }
 
 // overtaken reports whether r, a near-duplicate of e, cannot become part of it:
-// it says something else of a slot, or something else was said of it between
-// the two.
+// they do not say the same of the same slots, or r says it of an earlier time,
+// or something else was said of the slot between the two.
 func (sh *shard) overtaken(e *entry, r *Record) bool {
-	for _, s := range e.said() {
-		for _, o := range r.said {
-			if o.key == s.key && o.value != s.value {
-				return true
-			}
-		}
-		at := r.At.UnixMicro()
-		if at < e.at {
-			return true // it holds since then
-		}
+	says := e.said()
+	if !slices.EqualFunc(says, r.said, func(a, b said) bool { return a.key == b.key && a.value == b.value }) {
+		return true
+	}
+	at := r.At.UnixMicro()
+	if len(says) > 0 && at < e.at {
+		return true
+	}
+	for _, s := range says {
 		for _, x := range sh.slots.of(s.key) {
 			if x.value != s.value && x.e.at >= e.at && x.e.at <= at {
 				return true
@@ -280,8 +287,6 @@ func (sh *shard) overtaken(e *entry, r *Record) bool {
 
 // standing is how the statements of a slot stand for a query.
 type standing struct {
-	sh    *shard
-	key   uint64
 	seen  []stated // what the query may see, in order
 	tops  []stated // those that hold, the latest first; not of slots with many values
 	below *entry   // the latest that they replace
@@ -289,19 +294,21 @@ type standing struct {
 
 // standing returns how a slot stands for the query. It is computed once.
 func (sc *scratch) standing(sh *shard, key uint64) *standing {
-	for _, st := range sc.standings {
-		if st.sh == sh && st.key == key {
-			return st
-		}
+	ref := slotRef{sh, key}
+	if st, ok := sc.standings[ref]; ok {
+		return st
 	}
-	st := &standing{sh: sh, key: key}
+	st := new(standing)
 	for _, x := range sh.slots.of(key) {
 		if sc.query.sees(sh, x.e) {
 			st.seen = append(st.seen, x)
 		}
 	}
 	st.settle()
-	sc.standings = append(sc.standings, st)
+	if sc.standings == nil {
+		sc.standings = make(map[slotRef]*standing)
+	}
+	sc.standings[ref] = st
 	return st
 }
 
@@ -313,15 +320,15 @@ func (q *query) sees(sh *shard, e *entry) bool {
 
 // settle finds which statements hold: the latest, and those that contradict it.
 func (st *standing) settle() {
-	i := len(st.seen) - 1
-	for ; i >= 0; i-- {
-		x := st.seen[i]
-		switch {
-		case x.how&(saidMany|saidAlias) != 0:
-		case len(st.tops) == 0 || x.contradicts(st.tops[0]):
+	for _, x := range slices.Backward(st.seen) {
+		if x.how&(saidMany|saidAlias) == 0 && (len(st.tops) == 0 || x.contradicts(st.tops[0])) {
 			st.tops = append(st.tops, x)
-		case !st.holds(x.value) && st.below == nil:
+		}
+	}
+	for _, x := range slices.Backward(st.seen) {
+		if x.how&(saidMany|saidAlias) == 0 && !st.holds(x.value) {
 			st.below = x.e
+			break
 		}
 	}
 }
@@ -387,14 +394,73 @@ func (st *standing) under(x stated) *entry {
 	return nil
 }
 
-// replaced says that a record gave its place to another.
-type replaced struct{ old, by *entry }
+// stand is how things stand for a recall.
+type stand struct {
+	standings map[slotRef]*standing
+	replaced  map[*entry]*entry // by which record
+	question  slots.Question
+	matched   []int // by scope, before anything gave its place
+}
+
+type slotRef struct {
+	sh  *shard
+	key uint64
+}
+
+func (st *stand) clear() {
+	clear(st.standings)
+	clear(st.replaced)
+	st.question = slots.Question{}
+}
+
+// given returns the record to which e gave its place, or nil.
+func (st *stand) given(e *entry) *entry { return st.replaced[e] }
+
+// findStanding is find for what holds: what is superseded gives its place to
+// what supersedes it, once.
+func (s Space) findStanding(sc *scratch, n int) {
+	for want := n; ; want *= 2 {
+		s.gather(sc, want)
+		s.countMatches(sc)
+		if gone := s.replace(sc); gone == 0 || want == 0 || !s.short(sc, n, want) {
+			break
+		}
+	}
+	sc.query.rank(sc.found)
+}
+
+// countMatches counts what was found in each scope.
+func (s Space) countMatches(sc *scratch) {
+	sc.matched = sc.matched[:0]
+	for _, scope := range sc.query.scopes {
+		sh, n := s.b.shard(scope), 0
+		for i := range sc.found {
+			if sc.found[i].sh == sh {
+				n++
+			}
+		}
+		sc.matched = append(sc.matched, n)
+	}
+}
+
+// short reports whether a scope may have more that belongs to the n best: it
+// gave all that it was asked for, and not enough of that has stayed.
+func (s Space) short(sc *scratch, n, want int) bool {
+	before := slices.Clone(sc.matched)
+	s.countMatches(sc)
+	for i, stay := range sc.matched {
+		if before[i] >= want && stay < n {
+			return true
+		}
+	}
+	return false
+}
 
 // replace gives the places of what is superseded to what supersedes it, and
 // brings in what states the slot that the text asks for. It reports how many
 // records gave their place.
 func (s Space) replace(sc *scratch) int {
-	sc.standings, sc.replaced = sc.standings[:0], sc.replaced[:0]
+	sc.stand.clear()
 	stating := false
 	for _, scope := range sc.query.scopes {
 		if sh := s.b.shard(scope); sh != nil && sh.slots.live.Load() > 0 {
@@ -404,7 +470,10 @@ func (s Space) replace(sc *scratch) int {
 	if !stating {
 		return 0
 	}
-	if !sc.query.past {
+	if !sc.query.all && s.b.lang == text.English && !s.b.o.NoSlots {
+		sc.question = slots.Ask(sc.query.asked)
+	}
+	if !sc.question.Past {
 		s.giveWay(sc)
 	}
 	s.answer(sc)
@@ -414,35 +483,43 @@ func (s Space) replace(sc *scratch) int {
 // giveWay takes out what is superseded. What takes its place has its relevance,
 // if that is higher.
 func (s Space) giveWay(sc *scratch) {
-	n := len(sc.found)
-	for i := range n {
+	for i := range sc.found {
 		f := &sc.found[i]
 		if by := sc.superseding(f.sh, f.entry); by != nil {
-			sc.replaced = append(sc.replaced, replaced{f.entry, by})
+			if sc.replaced == nil {
+				sc.replaced = make(map[*entry]*entry)
+			}
+			sc.replaced[f.entry] = by
 		}
 	}
 	if len(sc.replaced) == 0 {
 		return
 	}
-	at := make(map[*entry]int, n)
-	for i := range sc.found {
-		at[sc.found[i].entry] = i
-	}
-	for _, r := range sc.replaced {
-		old := sc.found[at[r.old]]
-		i, ok := at[r.by]
+	best := make(map[*entry]found) // of what gives its place, by what takes it
+	stay := sc.found[:0]
+	for _, f := range sc.found {
+		by, ok := sc.replaced[f.entry]
 		if !ok {
-			i = len(sc.found)
-			at[r.by] = i
-			sc.found = append(sc.found, found{entry: r.by, sh: old.sh, tally: r.by.counts()})
+			stay = append(stay, f)
+			continue
 		}
-		f := &sc.found[i]
-		f.ratio, f.relevance = max(f.ratio, old.ratio), max(f.relevance, old.relevance)
+		b := best[by]
+		b.sh, b.ratio, b.relevance = f.sh, max(b.ratio, f.ratio), max(b.relevance, f.relevance)
+		best[by] = b
 	}
-	sc.found = slices.DeleteFunc(sc.found, func(f found) bool {
-		i := at[f.entry]
-		return i < n && slices.ContainsFunc(sc.replaced, func(r replaced) bool { return r.old == f.entry })
-	})
+	clear(sc.found[len(stay):])
+	for i := range stay {
+		f := &stay[i]
+		if b, ok := best[f.entry]; ok {
+			f.ratio, f.relevance = max(f.ratio, b.ratio), max(f.relevance, b.relevance)
+			delete(best, f.entry)
+		}
+	}
+	for e, b := range best {
+		b.entry, b.tally = e, e.counts()
+		stay = append(stay, b)
+	}
+	sc.found = stay
 }
 
 // superseding returns the record to which e gives its place, or nil: that which
@@ -465,33 +542,31 @@ func (sc *scratch) superseding(sh *shard, e *entry) (by *entry) {
 // answer raises the records that state the slot for which the text asks, as
 // things stand. They are above all that only shares words with it.
 func (s Space) answer(sc *scratch) {
-	if sc.query.all {
+	if len(sc.question.Keys) == 0 {
 		return
 	}
-	best := 0.0
-	for i := range sc.found {
-		best = max(best, sc.found[i].ratio)
-	}
+	ratio, relevance := sc.raised()
 	for _, scope := range sc.query.scopes {
 		sh := s.b.shard(scope)
 		if sh == nil || sh.slots.live.Load() == 0 {
 			continue
 		}
-		for _, key := range sc.query.asks {
+		for _, key := range sc.question.Keys {
 			for _, x := range sc.standing(sh, key).seen {
 				if x.how&saidAlias != 0 {
 					x = x.e.aliased(x.said)
 				}
-				if sc.query.past || sc.standing(sh, x.key).over(x) == nil {
-					sc.raise(sh, x.e, best)
+				if sc.question.Past || sc.standing(sh, x.key).over(x) == nil {
+					sc.raise(sh, x.e, ratio, relevance)
 				}
 			}
 		}
 	}
 }
 
-// raise puts e above what is only as good as the best match by words.
-func (sc *scratch) raise(sh *shard, e *entry, best float64) {
+// raise puts e above what is only as good as the best match by words: so far
+// that those are not near the best any more.
+func (sc *scratch) raise(sh *shard, e *entry, ratio, relevance float64) {
 	i := slices.IndexFunc(sc.found, func(f found) bool { return f.entry == e })
 	if i < 0 {
 		c := e.counts()
@@ -502,8 +577,28 @@ func (sc *scratch) raise(sh *shard, e *entry, best float64) {
 		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c})
 	}
 	f := &sc.found[i]
-	f.ratio = max(f.ratio, math.Nextafter(best/gate, 2))
-	f.relevance = max(f.relevance, askedRelevance)
+	f.ratio, f.relevance = max(f.ratio, ratio), max(f.relevance, relevance)
+}
+
+// raised returns the score by words of a record that states what is asked for,
+// and its relevance, which is at least askedRelevance.
+func (sc *scratch) raised() (ratio, relevance float64) {
+	ratio, relevance = 1, askedRelevance
+	var best found
+	for i := range sc.found {
+		if f := &sc.found[i]; f.ratio > best.ratio {
+			best = *f
+		}
+	}
+	if best.ratio == 0 {
+		return ratio, relevance
+	}
+	// As Parts.Relevance has it, what is 1/gate as good as the best.
+	odds := best.relevance / (1 - best.relevance)
+	more := math.Sqrt(math.Sqrt(relevance / (1 - relevance) / odds))
+	more = max(more, (1+1e-9)/gate)
+	odds *= more * more * more * more
+	return best.ratio * more, odds / (1 + odds)
 }
 
 // aliased returns the statement for which an alias of it stands.

@@ -62,12 +62,20 @@ type storedRecord struct {
 	Trusted  bool            `cbor:"14,keyasint,omitempty"`
 	Repaired bool            `cbor:"15,keyasint,omitempty"`
 	Seq      uint32          `cbor:"16,keyasint,omitempty"` // as in stowed
+	Slot     storedSlot      `cbor:"17,keyasint,omitzero"`
+	Said     []byte          `cbor:"18,keyasint,omitempty"` // see encodeSaid
 }
 
 type storedSource struct {
 	Origin Origin `cbor:"1,keyasint,omitempty"`
 	Ref    string `cbor:"2,keyasint,omitempty"`
 	Run    string `cbor:"3,keyasint,omitempty"`
+}
+
+type storedSlot struct {
+	Subject   string `cbor:"1,keyasint,omitempty"`
+	Attribute string `cbor:"2,keyasint,omitempty"`
+	Value     string `cbor:"3,keyasint,omitempty"`
 }
 
 type storedLink struct {
@@ -87,7 +95,7 @@ func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	s := storedRecord{
 		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(),
 		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: with.dim, Plan: r.Plan,
-		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq,
+		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: storedSlot(r.Slot), Said: encodeSaid(r.said),
 	}
 	for _, l := range r.Links {
 		s.Links = append(s.Links, storedLink(l))
@@ -111,6 +119,7 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 	damaged := func(what string) (*Record, stowed, error) {
 		return nil, stowed{}, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
 	}
+	says, ok := decodeSaid(s.Said)
 	switch {
 	case s.Scope.Check() != nil:
 		return damaged("bad scope")
@@ -122,13 +131,15 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 		return damaged("unknown origin")
 	case strings.TrimSpace(s.Content) == "":
 		return damaged("no content")
+	case !ok:
+		return damaged("impossible statements")
 	case s.Dim > MaxDimension:
 		return damaged("vector too long")
 	}
 	r := &Record{
 		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: micros(s.At), Known: micros(s.Known),
 		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Plan: s.Plan,
-		Trusted: s.Trusted, Repaired: s.Repaired,
+		Trusted: s.Trusted, Repaired: s.Repaired, Slot: Slot(s.Slot), said: says,
 	}
 	for _, l := range s.Links {
 		r.Links = append(r.Links, Link(l))

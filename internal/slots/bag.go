@@ -162,7 +162,7 @@ func kindOf(val []token) kind {
 			continue
 		case strings.Contains(t.low, "://") || strings.HasPrefix(t.low, "www.") || domain(t.low):
 			return urlLike
-		case strings.IndexByte(t.low, '@') > 0:
+		case strings.IndexByte(t.low, '@') > 0, t.quoted && t.low == "[redacted:email]":
 			return emailLike
 		case strings.HasPrefix(t.low, "/") || strings.HasPrefix(t.low, "~/") || strings.HasPrefix(t.low, "./") || strings.Contains(t.low, `:\`):
 			return pathLike

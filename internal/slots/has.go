@@ -1,5 +1,7 @@
 package slots
 
+import "strings"
+
 // has reads "X has a new A: V", "X has V as A", "X has N As", "X has a A of V".
 func (p *parser) has(s *sentence) {
 	if !s.sub.ok || s.passive && s.verb.sense != get {
@@ -199,6 +201,9 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	}
 	k := kindOf(val)
 	nominal := k != plainText || val[0].proper() || val[0].quoted
+	if !nominal && !(sub.known && !entity[sub.head]) && !sub.words.has("favorit") && participial(first) {
+		return // "is parked behind the house" names nothing
+	}
 	article := first == "a" || first == "an" || first == "the"
 	if preposition[first] && !val[0].quoted && !(sub.known && first != "for") && k == plainText && !(val[len(val)-1].proper() && !entity[sub.head]) {
 		return
@@ -241,6 +246,12 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 		return
 	}
 	p.emit(sub.words, val, o.not, &s.group, change, false)
+}
+
+// participial reports whether the word looks like a participle, in which case
+// it describes and does not name.
+func participial(w string) bool {
+	return len(w) > 5 && (strings.HasSuffix(w, "ed") || strings.HasSuffix(w, "ing")) && !statusword[w] && !marital[w]
 }
 
 // predicates reads "S is based in V", "S is 34", "S is a nurse", "S is due on

@@ -29,6 +29,7 @@ type Statement struct {
 	Value  uint64 // of the value, for comparison; never 0
 	Former uint64 // of the value that it replaces, if the text names it; else 0
 	Change bool   // in words of change: now, new, moved, from … to
+	Secret bool   // the value has a part that a sanitizer has taken out
 	Many   bool   // the slot may have several values: only Former is replaced
 	Words  string // the slot's words, in order, for a human eye
 	Text   string // the value's words
@@ -86,6 +87,7 @@ func (p *parser) statement(b bag, val, from []token) Statement {
 		b = b.as(p.speaker()...)
 	}
 	s.Key, s.Words, s.Text = b.key(), strings.Join(b, " "), canonValue(val)
+	s.Secret = secretIn(val)
 	if s.Self == s.Key {
 		s.Self = 0
 	}

@@ -89,8 +89,22 @@ func quote(s string) (string, int) {
 	return strings.TrimSpace(rest[:n]), len(open) + n + len(end)
 }
 
+// secret begins what a sanitizer has put in place of a secret.
+const secret = "[REDACTED"
+
 // chunk appends what stands between two blanks.
 func chunk(ts []token, w string) []token {
+	if i := strings.Index(w, secret); i >= 0 {
+		if end := strings.IndexByte(w[i:], ']'); end > 0 {
+			if i > 0 {
+				ts = chunk(ts, w[:i])
+			}
+			ts = append(ts, token{text: w[i : i+end+1], low: strings.ToLower(w[i : i+end+1]), quoted: true})
+			if w = w[i+end+1:]; w == "" {
+				return ts
+			}
+		}
+	}
 	switch w {
 	case "=", "==", ":=", ":", "->", "=>", "→":
 		low := ":"

@@ -1,5 +1,7 @@
 package slots
 
+import "strings"
+
 // object is what follows a verb, with its tail cut off.
 type object struct {
 	core []token // the value, or object, with its prepositions
@@ -263,6 +265,15 @@ func (p *parser) group2(b *bag, val []token) []token {
 	return val
 }
 
+func secretIn(val []token) bool {
+	for i := range val {
+		if val[i].quoted && strings.HasPrefix(val[i].text, secret) {
+			return true
+		}
+	}
+	return false
+}
+
 // suits reports whether the value is of the kind that the slot has.
 func suits(b bag, val []token) bool {
 	k := kindOf(val)
@@ -272,6 +283,9 @@ func suits(b bag, val []token) bool {
 		if t := &val[i]; !t.quoted && (t.low == "that" || t.low == "what" || t.low == "why" || t.low == "how" || t.low == "whether" || t.low == "because") {
 			return false
 		}
+	}
+	if secretIn(val) {
+		return true
 	}
 	_, num := numeral[val[0].low]
 	switch {

@@ -346,5 +346,7 @@ var Traps = [][2]string{
 	{"The API returns 404.", "The API returns 500."},
 	{"The meeting is about the budget.", "The meeting is about hiring."},
 	{"The meeting is on Monday.", "The meeting is important."},
+	{"The car of Ann is parked behind the house.", "The car of Ann is covered with snow."},
+	{"Ann's umbrella is broken.", "Ann's umbrella is lying on the floor."},
 	{"Bob said the office is in Rome.", "Bob said the office is nice."},
 }
