@@ -169,7 +169,7 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		st, c := store.NewMem(), newClock()
-		bank := open(t, st, c)
+		bank := openUnread(t, st, c)
 		s := bank.In("acme")
 		m := &model{records: map[memory.ID]*modelRecord{}, receipts: map[string]memory.Receipt{}, feedback: map[string]bool{}, now: c.now()}
 		pick := func(t *rapid.T, label string) []memory.ID {
@@ -206,7 +206,7 @@ func TestModel(t *testing.T) {
 			},
 			"open again": func(t *rapid.T) {
 				require.NoError(t, bank.Close())
-				bank = open(t, st, c)
+				bank = openUnread(t, st, c)
 				s = bank.In("acme")
 			},
 			"": func(t *rapid.T) {
@@ -232,7 +232,7 @@ func TestTenantsAreIsolated(t *testing.T) {
 		one := memory.Scope(nasty.Draw(t, "one"))
 		two := memory.Scope(nasty.Filter(func(s string) bool { return memory.Scope(s) != one }).Draw(t, "two"))
 		st, c, ctx := store.NewMem(), newClock(), context.Background()
-		bank := open(t, st, c)
+		bank := openUnread(t, st, c)
 		a, b := bank.In(one), bank.In(two)
 		d := memory.Draft{Kind: memory.Fact, Content: "import cycle", Key: "k"}
 		id := remember(t, a, d)
@@ -259,7 +259,7 @@ func TestTenantsAreIsolated(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, n)
 			require.NoError(t, bank.Close())
-			bank = open(t, st, c)
+			bank = openUnread(t, st, c)
 			a, b = bank.In(one), bank.In(two)
 		}
 	})

@@ -360,7 +360,7 @@ func TestMetamorphic(t *testing.T) {
 		text := sentence(t, "query", 1)
 		results := func(ds []memory.Draft) []memory.Hit {
 			st := store.NewMem()
-			s := open(t, st, newClock()).In("acme")
+			s := openUnread(t, st, newClock()).In("acme")
 			_, err := s.RememberAll(context.Background(), ds)
 			require.NoError(t, err)
 			return recall(t, s, memory.Query{Text: text, K: 100})
@@ -387,7 +387,7 @@ func TestRecallReturnsTheFirstOfAll(t *testing.T) {
 	words := []string{"red", "green", "blue", "black", "white"}
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newClock()
-		b := open(t, store.NewMem(), c)
+		b := openUnread(t, store.NewMem(), c)
 		spaces := []memory.Space{b.In("acme/a"), b.In("acme/b")}
 		text := rapid.Custom(func(t *rapid.T) string {
 			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 3).Draw(t, "words"), " ")

@@ -201,8 +201,11 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	}
 	k := kindOf(val)
 	nominal := k != plainText || val[0].proper() || val[0].quoted
-	if !nominal && !(sub.known && !entity[sub.head]) && !sub.words.has("favorit") && participial(first) {
+	if (!nominal || k == temporal) && !val[0].proper() && !val[0].quoted && !(sub.known && !entity[sub.head]) && !sub.words.has("favorit") && participial(first) {
 		return // "is parked behind the house" names nothing
+	}
+	if !nominal && sub.count == 1 && !sub.poss && !sub.def && !sub.ident && !sub.pronoun {
+		return // "build is slow"
 	}
 	article := first == "a" || first == "an" || first == "the"
 	if preposition[first] && !val[0].quoted && !(sub.known && first != "for") && k == plainText && !(val[len(val)-1].proper() && !entity[sub.head]) {
