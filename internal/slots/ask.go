@@ -85,104 +85,36 @@ func Ask(s string) Question {
 	return q
 }
 
+// asked is what a question was read to ask for.
+type asked struct {
+	words   bag
+	attr    string // what a verb or "how old" asks for
+	where   bool
+	when    bool
+	did     bool
+	past    bool
+	command int // where the task of "how do I …" begins; 0: there is none
+}
+
 // question returns the words of the slot, and the attributes one of which it
 // may have besides.
 func (p *parser) question(ts []token, q *Question) (b bag, more []string) {
-	attr, where, when, command := "", false, false, -1
-	did := false
+	var a asked
 	for i := 0; i < len(ts); i++ {
-		t := &ts[i]
-		w, next := t.low, word1(ts, i+1)
-		if pastCue[w] || w == "used" && next == "to" || (w == "was" || w == "were") && i <= 1 {
-			q.Past = true
-			if w == "used" {
-				i++
-			}
-			continue
+		skip, done := a.cue(ts, i)
+		if !done {
+			skip, done = a.phrase(ts, i)
 		}
-		did = did || w == "did"
-		if stale[w] {
-			q.Past = true
-			continue
+		if !done {
+			p.askedWord(&a, ts, i)
 		}
-		v, verb := verbs[w]
-		switch {
-		case w == "where":
-			where = true
-		case w == "when":
-			when = true
-		case w == "how":
-			switch next {
-			case "old":
-				attr = "age"
-				i++
-			case "much", "expensive":
-				attr = "price"
-				i++
-			case "many":
-				attr = "number"
-				i++
-			case "do", "can", "to", "should":
-				command = i + 2
-			}
-		case w == "favourite" || w == "favorite":
-			b = append(b, "favorit")
-		case (w == "i" || w == "my" || w == "me" || w == "mine"):
-			if (w != "me" || i > 2) && !(w == "i" && command == i) {
-				b = append(b, "user")
-			}
-		case w == "our" || w == "we" || w == "us":
-		case w == "your":
-			b = append(b, "you")
-		case marital[w] && be[word1(ts, 0)]:
-			attr = "marital" // "is she married or single": the value names the slot
-		case w == "responsible" || w == "charge":
-			attr = "owner"
-		case w == "due" || w == "finished" || w == "deadline":
-			b = append(b, "deadline")
-		case w == "living" && i > 0 && ts[i-1].low == "a":
-			attr = "job" // what she does for a living
-		case w == "take" && next == "place":
-			when, i = true, i+1
-		case w == "go" && next == "to" || w == "goes" && next == "to":
-			if i+2 < len(ts) && ts[i+2].low == "school" {
-				where = false
-			}
-			i++
-		case w == "listen" || w == "listens":
-		case w == "work" && next == "as":
-			attr = "job"
-			i++
-		case t.quoted:
-			b = append(b, w)
-		case idle[w]:
-			if w == "favourite" {
-				b = append(b, "favorit")
-			}
-		case verb && !t.proper() && !t.poss && asks(ts, i, v):
-			a, known := asking[v.sense]
-			switch {
-			case !known && v.sense == other:
-				b = append(stem(b, w), "when")
-				when = false
-			case !known:
-				b = p.append(b, t)
-			case a != "":
-				if did && (v.sense == live || v.sense == work) {
-					q.Past = true
-				}
-				attr = a
-			}
-		case fresh[w]:
-		default:
-			b = p.append(b, t)
-		}
-		if len(b) > maxWords {
+		if i += skip; len(a.words) > maxWords {
 			return nil, nil
 		}
 	}
-	if command > 0 && command < len(ts) {
-		task := ts[command:]
+	q.Past, b = a.past, a.words
+	if a.command > 0 && a.command < len(ts) {
+		task := ts[a.command:]
 		if len(task) > 1 && (task[0].low == "i" || task[0].low == "you" || task[0].low == "we") {
 			task = task[1:]
 		}
@@ -193,7 +125,104 @@ func (p *parser) question(ts []token, q *Question) (b bag, more []string) {
 			return p.task(task), nil
 		}
 	}
-	return b, p.alternatives(b, attr, where, when, ts)
+	return b, p.alternatives(&a)
+}
+
+// cue reads the question words and those of the past at i. It returns how many
+// words it has read besides, and whether it has read the one.
+func (a *asked) cue(ts []token, i int) (skip int, done bool) {
+	w, next := ts[i].low, word1(ts, i+1)
+	switch {
+	case w == "used" && next == "to":
+		a.past = true
+		return 1, true
+	case pastCue[w], stale[w], (w == "was" || w == "were") && i <= 1:
+		a.past = true
+	case w == "did":
+		a.did = true
+	case w == "where":
+		a.where = true
+	case w == "when":
+		a.when = true
+	case w == "how":
+		switch next {
+		case "old":
+			a.attr = "age"
+		case "much", "expensive":
+			a.attr = "price"
+		case "many":
+			a.attr = "number"
+		case "do", "can", "to", "should":
+			a.command = i + 2
+			return 0, true
+		default:
+			return 0, true
+		}
+		return 1, true
+	default:
+		return 0, false
+	}
+	return 0, true
+}
+
+// phrase reads words that ask for an attribute in a way of their own.
+func (a *asked) phrase(ts []token, i int) (skip int, done bool) {
+	w, next := ts[i].low, word1(ts, i+1)
+	switch {
+	case marital[w] && be[word1(ts, 0)]:
+		a.attr = "marital" // "is she married or single": the value names the slot
+	case w == "responsible" || w == "charge":
+		a.attr = "owner"
+	case w == "due" || w == "finished":
+		a.words = append(a.words, "deadline")
+	case w == "living" && i > 0 && ts[i-1].low == "a":
+		a.attr = "job" // what she does for a living
+	case w == "take" && next == "place":
+		a.when = true
+		return 1, true
+	case (w == "go" || w == "goes") && next == "to":
+		a.where = a.where && word1(ts, i+2) != "school"
+		return 1, true
+	case w == "work" && next == "as":
+		a.attr = "job"
+		return 1, true
+	case w == "listen" || w == "listens":
+	case w == "favourite" || w == "favorite":
+		a.words = append(a.words, "favorit")
+	default:
+		return 0, false
+	}
+	return 0, true
+}
+
+// askedWord reads any other word.
+func (p *parser) askedWord(a *asked, ts []token, i int) {
+	t := &ts[i]
+	w := t.low
+	v, verb := verbs[w]
+	switch {
+	case w == "i" || w == "my" || w == "me" || w == "mine":
+		if (w != "me" || i > 2) && !(w == "i" && a.command == i) {
+			a.words = append(a.words, "user")
+		}
+	case w == "our" || w == "we" || w == "us", idle[w], fresh[w]:
+	case t.quoted:
+		a.words = append(a.words, w)
+	case verb && !t.proper() && !t.poss && asks(ts, i, v):
+		attr, known := asking[v.sense]
+		switch {
+		case !known && v.sense == other:
+			a.words = append(stem(a.words, w), "when")
+			a.when = false
+		case !known:
+			a.words = p.append(a.words, t)
+		case attr != "":
+			a.past = a.past || a.did && (v.sense == live || v.sense == work)
+			a.attr = attr
+		}
+	default:
+		a.words = p.append(a.words, t)
+	}
 }
 
 // asks reports whether the word at i is the verb of a question, and not a noun.
@@ -217,36 +246,27 @@ func asks(ts []token, i int, v verb) bool {
 }
 
 // alternatives returns the attributes one of which the question may mean, none
-// if its words say it.
-func (p *parser) alternatives(b bag, attr string, where, when bool, ts []token) []string {
+// if its words say it. "" is none besides.
+func (p *parser) alternatives(a *asked) []string {
+	b, attr := a.words, a.attr
 	switch {
 	case attr == "phone":
 		return []string{"phone", "email", "number"}
-	case attr != "" && where && (attr == "where" || attr == "name"):
-		return []string{"where", "url", "address"}
-	case attr == "price" && b.has("price"), attr == "when" && b.has("when"):
+	case attr != "" && attr != "where" && attr != "name" && b.has(attr), attr == "when" && b.has("deadline"), a.when && b.has("deadline"):
 		return nil
-	case attr != "" && b.has(attr):
-		return nil
-	case attr == "when" || when:
-		if b.has("deadline") {
-			return nil
-		}
+	case attr == "when" || a.when:
 		return []string{"when", "hour", "deadline"}
-	case attr == "where":
+	case attr == "where", attr == "name" && a.where:
 		return []string{"where", "address", "url"}
 	case attr != "":
 		return []string{attr}
-	case where:
+	case a.where:
 		return []string{"where", "url", "address"}
-	}
-	if b.has("when") {
+	case b.has("when"):
 		return []string{"when", "hour"}
-	}
-	if b.has("address") {
+	case b.has("address"):
 		return []string{"address", "url"}
-	}
-	if b.has("mail") {
+	case b.has("mail"):
 		return []string{"", "email"}
 	}
 	return nil
