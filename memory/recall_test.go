@@ -354,18 +354,23 @@ func TestMetamorphic(t *testing.T) {
 		for i := range ds {
 			ds[i] = memory.Draft{
 				Kind: memory.Episode, Trigger: sentence(t, "trigger", 0), Content: sentence(t, "content", 1), Key: fmt.Sprint(i),
-				At: epoch.Add(-time.Duration(rapid.IntRange(0, 400).Draw(t, "hours")) * time.Hour),
+				// No two at once: these keep the order in which they were made.
+				At:     epoch.Add(-time.Duration(rapid.IntRange(0, 33).Draw(t, "half days")*12+i) * time.Hour),
+				Thread: rapid.SampledFrom([]string{"", "a", "a", "b"}).Draw(t, "thread"),
+				Actor:  rapid.SampledFrom([]string{"", "Ann", "Bob", "user", "assistant"}).Draw(t, "actor"),
 			}
 		}
-		text := sentence(t, "query", 1)
-		results := func(ds []memory.Draft) []memory.Hit {
+		q := memory.Query{Text: sentence(t, "query", 1) + rapid.SampledFrom([]string{"", " of Ann", " that I said", " in March"}).Draw(t, "about"), K: 100}
+		results := func(ds []memory.Draft) ([]memory.Hit, []memory.ThreadHit) {
 			st := store.NewMem()
 			s := openUnread(t, st, newClock()).In("acme")
 			_, err := s.RememberAll(context.Background(), ds)
 			require.NoError(t, err)
-			return recall(t, s, memory.Query{Text: text, K: 100})
+			threads, err := s.RecallThreads(context.Background(), q)
+			require.NoError(t, err)
+			return recall(t, s, q), threads
 		}
-		want := results(ds)
+		want, threads := results(ds)
 		for i, h := range want {
 			p := h.Parts
 			require.False(t, math.IsNaN(h.Score))
@@ -373,11 +378,17 @@ func TestMetamorphic(t *testing.T) {
 			require.True(t, i == 0 || h.Score <= want[i-1].Score)
 			require.True(t, i == 0 || want[i-1].Parts.Near || !p.Near, "those near the best come first")
 		}
-		require.Equal(t, want, results(rapid.Permutation(ds).Draw(t, "permuted")))
+		check := func(ds []memory.Draft) {
+			hits, ofThreads := results(ds)
+			require.Equal(t, want, hits)
+			require.Equal(t, threads, ofThreads)
+		}
+		check(rapid.Permutation(ds).Draw(t, "permuted"))
 		at := rapid.IntRange(0, n).Draw(t, "at")
-		require.Equal(t, want, results(slices.Insert(slices.Clone(ds), at, memory.Draft{
-			Kind: memory.Episode, Content: "lorem ipsum dolor sit amet", Key: "irrelevant",
-		})))
+		check(slices.Insert(slices.Clone(ds), at, memory.Draft{
+			Kind: memory.Episode, Content: "lorem ipsum dolor sit amet", Key: "irrelevant", Thread: "c", Actor: "Cicero",
+			At: epoch.AddDate(-1, 2, 3),
+		}))
 	})
 }
 
