@@ -349,3 +349,75 @@ func TestBadPolicy(t *testing.T) {
 	}
 	ranked(t, memory.Weighted{}, 1)
 }
+
+// Alpha-arithmetic (Zbrodoff 1995: does A + 2 = C?) as ACT-R's tutorial models
+// it, unit 4: who cannot retrieve the answer counts, and what was counted can be
+// retrieved later. Counting takes what the published model takes that only
+// counts. Two constants are fitted, the threshold and what is neither counting
+// nor retrieval, to nine published cells.
+func TestCountingBecomesRetrieval(t *testing.T) {
+	t.Parallel()
+	var f struct {
+		Cases []struct {
+			Want struct {
+				Human    float64 `json:"human_s"`
+				Model    float64 `json:"model_rt_only_s"`
+				Counting float64 `json:"counting_only_s"`
+			}
+		}
+	}
+	read(t, "../internal/actr/testdata/actr-zbrodoff.json", &f)
+	const runs = 12
+	var got [9]float64
+	counting := [3]float64{}
+	for i := range counting {
+		counting[i] = f.Cases[i].Want.Counting
+	}
+	for run := range runs {
+		for i, s := range zbrodoff(t, uint64(run+1), counting) {
+			got[i] += s / runs
+		}
+	}
+	square, human := 0.0, 0.0
+	for i, s := range got {
+		square += math.Pow(s-f.Cases[i].Want.Model, 2) / 9
+		human += math.Pow(s-f.Cases[i].Want.Human, 2) / 9
+	}
+	t.Logf("%.3f s, RMS %.3f to the model, %.3f to people", got, math.Sqrt(square), math.Sqrt(human))
+	require.Less(t, math.Sqrt(square), .1)
+	require.Less(t, math.Sqrt(human), .17)
+}
+
+// zbrodoff is one subject: three blocks of 192 trials, two problems for each of
+// the addends 2, 3 and 4. It returns the mean times by block and addend.
+func zbrodoff(t *testing.T, seed uint64, counting [3]float64) (out [9]float64) {
+	const threshold, other, factor, read = .9, .7, .4, .9
+	s, c := ranked(t, memory.ACTR{
+		BaseLevel: memory.OptimizedBase, LatencyFactor: factor, Noise: .5, Threshold: new(threshold), MismatchPenalty: -1,
+	}, seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var known [6]memory.ID
+	var set []int // each problem four times
+	for trial := range 3 * 192 {
+		if len(set) == 0 {
+			set = rng.Perm(24)
+		}
+		problem := set[0] % len(known)
+		set = set[1:]
+		c.move(time.Duration(read * float64(time.Second)))
+		took := other
+		if hits := recall(t, s, memory.Query{Text: fmt.Sprintf("problem%d", problem), K: 1}); len(hits) > 0 {
+			took += hits[0].Parts.Latency
+		} else {
+			took = counting[problem/2] + .05 + actr.Latency(factor, threshold)
+		}
+		c.move(time.Duration((took - read) * float64(time.Second)))
+		if known[problem] == "" {
+			known[problem] = remember(t, s, memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("problem%d has an answer", problem)})
+		} else {
+			used(t, s, 1, fmt.Sprint(trial), known[problem])
+		}
+		out[trial/192*3+problem/2] += took / 64
+	}
+	return out
+}
