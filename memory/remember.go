@@ -82,7 +82,9 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 		return nil, err
 	}
 	defer release()
-	g := group{b: s.b, sh: sh, receipts: make([]Receipt, 0, len(cs))}
+	sc := s.b.scratch.Get().(*scratch)
+	defer s.b.release(sc)
+	g := group{b: s.b, sh: sh, sc: &sc.index, receipts: make([]Receipt, 0, len(cs))}
 	for _, c := range cs {
 		if err := g.take(ctx, c); err != nil {
 			return g.receipts[:g.done], err
@@ -133,7 +135,7 @@ type group struct {
 	bytes   int
 	index   *index.Index // of the first of new, by position; Episodes are not in it
 	indexed int          // how many
-	sc      index.Scratch
+	sc      *index.Scratch
 }
 
 // take settles what becomes of a candidate: it is known, a duplicate, or joins
@@ -152,7 +154,7 @@ func (g *group) take(ctx context.Context, c candidate) error {
 		if known, err := g.known(ctx, c.rec); known || err != nil {
 			return err
 		}
-		twin, err := g.b.twin(ctx, g.sh, &g.sc, c)
+		twin, err := g.b.twin(ctx, g.sh, g.sc, c)
 		if err != nil {
 			return err
 		}
@@ -223,7 +225,7 @@ func (g *group) holds(c candidate) bool {
 			g.index.Put(uint32(g.indexed), n.doc)
 		}
 	}
-	return c.rec.Kind != Episode && len(g.index.Similar(&g.sc, c.doc.Trigger, c.doc.Content, mergeSimilarity, g.texts)) > 0
+	return c.rec.Kind != Episode && len(g.index.Similar(g.sc, c.doc.Trigger, c.doc.Content, mergeSimilarity, g.texts)) > 0
 }
 
 // texts returns what is compared of a record of the group.
