@@ -52,41 +52,68 @@ func (q *query) fuse(r *rated) {
 // near the best, once cosines are added.
 func (sh *shard) searchBoth(sc *scratch, ask index.Query) {
 	q, h, set := &sc.query, &sc.hybrid, sh.vectors.Load()
-	nearest := max(minNearest, nearestPerK*q.k)
-	var near []vector.Match
 	unseen := rated{} // the most that a record is worth that neither has named
+	h.both = h.both[:0]
 	if set != nil {
-		if near = set.Search(&h.vector, nearest, uint32(ask.Exclude), 0, ask.Skip); len(near) == nearest {
-			unseen.cosine = near[nearest-1].Cosine
+		n := max(minNearest, nearestPerK*q.k)
+		near := set.Search(&h.vector, n, uint32(ask.Exclude), 0, ask.Skip)
+		if len(near) == n {
+			unseen.cosine = near[n-1].Cosine
 		}
+		h.addNearest(sh, sc, near, ask)
 	}
-	n := ask.K
-	for complete := false; !complete; {
+	nearest := len(h.both)
+	for n, complete := ask.K, q.alone; !complete; {
 		ask.K *= 4
-		h.both = h.both[:0]
 		unseen.lexical = 1
-		for _, m := range sh.index.Search(&sc.index, &ask) {
+		h.both = h.both[:nearest]
+		found := sh.index.Search(&sc.index, &ask)
+		for _, m := range found {
+			unseen.lexical = min(unseen.lexical, m.Relevance)
+			if h.marked(m.Slot) {
+				continue
+			}
 			r := rated{lexical: m.Relevance}
 			if set != nil {
 				r.cosine, _ = set.Cosine(&h.vector, m.Slot) // 0: it has none
 			}
+			q.fuse(&r)
 			h.both = append(h.both, both{m.Slot, r})
-			unseen.lexical = min(unseen.lexical, m.Relevance)
 		}
-		complete = ask.K == 0 || len(h.both) < ask.K
-		h.addNearest(sh, sc, near, ask, complete)
-		for i := range h.both {
-			q.fuse(&h.both[i].rated)
-		}
-		if !complete {
+		if complete = ask.K == 0 || len(found) < ask.K; !complete {
 			q.fuse(&unseen)
 			complete = unseen.ratio < h.needed(n)
 		}
+	}
+	for _, b := range h.both[:nearest] {
+		h.unmark(b.slot)
 	}
 	for _, b := range h.both {
 		if b.ratio > 0 {
 			sh.addRated(sc, b.slot, b.rated)
 		}
+	}
+}
+
+// addNearest adds the nearest, with what their words are worth, and marks them.
+func (h *hybrid) addNearest(sh *shard, sc *scratch, near []vector.Match, ask index.Query) {
+	for _, m := range near {
+		h.both = append(h.both, both{m.Slot, rated{cosine: m.Cosine}})
+		h.mark(m.Slot)
+	}
+	if !sc.query.alone {
+		slices.SortFunc(h.both, func(a, b both) int { return int(a.slot) - int(b.slot) })
+		ask.K, ask.Gate = 0, 0
+		ask.Skip = func(slot uint32) bool { return !h.marked(slot) } // what the query leaves out is not among them
+		for _, m := range sh.index.Search(&sc.index, &ask) {
+			i, ok := slices.BinarySearchFunc(h.both, m.Slot, func(b both, slot uint32) int { return int(b.slot) - int(slot) })
+			if ok {
+				h.both[i].lexical = m.Relevance
+			}
+		}
+	}
+	for i := range h.both {
+		sc.query.fuse(&h.both[i].rated)
 	}
 }
 
@@ -102,43 +129,6 @@ func (h *hybrid) needed(n int) float64 {
 	}
 	slices.Sort(h.ratios)
 	return min(gate*h.ratios[len(h.ratios)-1], h.ratios[len(h.ratios)-n])
-}
-
-// addNearest adds the nearest that the index has not found among its best, with
-// what their words are worth, if the index has not named all that match.
-func (h *hybrid) addNearest(sh *shard, sc *scratch, near []vector.Match, ask index.Query, complete bool) {
-	for _, b := range h.both {
-		h.mark(b.slot)
-	}
-	first := len(h.both)
-	for _, m := range near {
-		if !h.marked(m.Slot) {
-			h.both = append(h.both, both{m.Slot, rated{cosine: m.Cosine}})
-		}
-	}
-	for _, b := range h.both[:first] {
-		h.unmark(b.slot)
-	}
-	added := h.both[first:]
-	if complete || len(added) == 0 {
-		return
-	}
-	for _, b := range added {
-		h.mark(b.slot)
-	}
-	ask.K, ask.Gate = 0, 0
-	skip := ask.Skip
-	ask.Skip = func(slot uint32) bool { return !h.marked(slot) || skip != nil && skip(slot) }
-	slices.SortFunc(added, func(a, b both) int { return int(a.slot) - int(b.slot) })
-	for _, m := range sh.index.Search(&sc.index, &ask) {
-		i, ok := slices.BinarySearchFunc(added, m.Slot, func(b both, slot uint32) int { return int(b.slot) - int(slot) })
-		if ok {
-			added[i].lexical = m.Relevance
-		}
-	}
-	for _, b := range added {
-		h.unmark(b.slot)
-	}
 }
 
 func (h *hybrid) mark(slot uint32) {
