@@ -23,5 +23,6 @@
 // A chunk is a Pattern memory with a plan: the situation, the approach, and
 // the tasks that passed their gates. The name and the idea are Soar's
 // (Laird, Rosenbloom & Newell 1986): deliberation that succeeded is compiled
-// into a rule, which fires the next time without deliberating.
+// into a rule, which fires the next time without deliberating. Three chunks of
+// one shape become one with variables, which fires for cases never seen.
 package learn
