@@ -54,6 +54,12 @@ const patience = 20
 // the 1024 used last are known. All features of a skill must be as many as
 // its first.
 //
+// Where a candidate was never tried with a Key, what first tries of candidates
+// with keys have come to moves its score too: of those that have delivered
+// before, and of those that have not. Specialists, each of which is good at one
+// kind of situation, are thus told from generalists, as far as that has been of
+// use in predicting first tries.
+//
 // A card's Prior counts as long as the skill has few samples. A candidate
 // whose worth changes for good is noticed, and starts anew from there, unless
 // Options.Stationary is set.
@@ -128,8 +134,13 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 		}
 		mean, variance := a.posterior(h, h.prior(c.Prior))
 		shift, shift2 := combine(h, &views, index, a, mean)
+		own := 1.0 // what the candidate's own mean has to say
+		if views[byKey].ok && views[byKey].cold(index, a) {
+			w := h.transfer.weight(h)
+			shift, own = shift+w*(h.first(a.proven)-mean-shift), 1-w
+		}
 		e.known, e.mean, e.context = int(a.n+0.5), mean, shift
-		e.spread = l.opts.Explore * math.Sqrt(ramp*variance+shift2)
+		e.spread = l.opts.Explore * own * math.Sqrt(ramp*variance+shift2)
 		if !l.opts.Greedy {
 			e.draw = e.spread * normal(hash(seed, c.Name))
 		}

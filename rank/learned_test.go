@@ -90,7 +90,7 @@ func TestLearnedUsesAKeyWhereItHelps(t *testing.T) {
 	in = score(t, crossing.Learned(greedy), y, "a", "b")
 	require.Greater(t, in["b"].Score, in["a"].Score+0.3)
 	out := score(t, crossing.Learned(greedy), rank.Situation{Key: "never seen"}, "a", "b")
-	require.Zero(t, out["a"].Parts.Context)
+	require.Less(t, math.Abs(out["a"].Parts.Context), 0.05, "two first tries have taught little")
 
 	// Where one key is harder for both alike, it says nothing of either.
 	parallel := open(t, store.NewMem(), nil)

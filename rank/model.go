@@ -3,7 +3,7 @@ package rank
 import "math"
 
 // What Learned knows of a skill is a model that every sample with a worth
-// changes a little. It has three layers:
+// changes a little. It has four layers:
 //
 //   - each candidate has a mean worth, drawn from a normal prior whose mean
 //     and spread are those of the skill's candidates (empirical Bayes), so that
@@ -12,6 +12,10 @@ import "math"
 //   - in a context (a situation's key, or the neighbourhood of its features)
 //     all candidates may do better or worse, and one candidate may differ from
 //     the others; only the second matters for the order;
+//   - what a candidate that was never tried in a context does there is
+//     predicted by its mean, or by whether it has delivered anywhere: in some
+//     skills who is good is good everywhere, in others each candidate is there
+//     for one kind of situation (see transfer.go);
 //   - how far candidates differ by context is not assumed: several spreads,
 //     zero among them, predict every sample before it counts, and each has the
 //     weight that its predictions earned (Bayesian model averaging).
@@ -54,6 +58,7 @@ type head struct {
 	mean     float64 // of the candidates' means
 	spread2  float64 // variance of the candidates' means
 	loss     [kinds][len(spreads)]float64
+	transfer transfer
 
 	// What follows is computed from the above.
 	noise2   float64                      // variance of a sample
@@ -127,6 +132,7 @@ func (h *head) widen(reward float64) bool {
 		h.spread2 = u * u
 		h.sum2, h.n2 = 0, 0
 		h.loss = [kinds][len(spreads)]float64{}
+		h.transfer = transfer{}
 	}
 	return was
 }
@@ -136,6 +142,7 @@ type arm struct {
 	n, sum   float64 // of worth; fading beyond maxEvidence
 	epoch    uint32  // how often the candidate was seen to change
 	up, down change
+	proven   bool // it has delivered: a worth in the upper half of the scale
 }
 
 // posterior returns mean and variance of the candidate's mean worth, given
@@ -216,8 +223,10 @@ func (m *model) learn(f *fact, stationary bool) *update {
 		h.sum2 = keepLoss*h.sum2 + e*e
 		h.n2 = keepLoss*h.n2 + 1
 		drift = e / math.Sqrt(h.noise2)
+		m.meet(u, f)
 	}
 	u.arm.add(f.worth)
+	u.arm.proven = u.arm.proven || h.unit(f.worth) > 0.5
 	if !stationary {
 		u.arm.watch(drift, f.worth)
 	}

@@ -31,6 +31,7 @@ type headRecord struct {
 	Mean     float64   `cbor:"8,keyasint"`
 	Spread2  float64   `cbor:"9,keyasint"`
 	Loss     []float64 `cbor:"10,keyasint"`
+	Transfer []float64 `cbor:"11,keyasint,omitempty"` // n and sum of both kinds of meetings, both losses
 }
 
 type armRecord struct {
@@ -40,6 +41,8 @@ type armRecord struct {
 	Sum   float64    `cbor:"4,keyasint"`
 	Up    [3]float64 `cbor:"5,keyasint"` // drift, n, sum
 	Down  [3]float64 `cbor:"6,keyasint"`
+
+	Proven bool `cbor:"7,keyasint,omitempty"`
 }
 
 type settingRecord struct {
@@ -133,11 +136,13 @@ func (h *head) record(r *headRecord) {
 	*r = headRecord{
 		Seen: h.seen, N: h.n, Lo: h.lo, Hi: h.hi, Rewarded: h.rewarded,
 		Sum2: h.sum2, N2: h.n2, Mean: h.mean, Spread2: h.spread2,
-		Loss: r.Loss[:0],
+		Loss: r.Loss[:0], Transfer: r.Transfer[:0],
 	}
 	for k := range h.loss {
 		r.Loss = append(r.Loss, h.loss[k][:]...)
 	}
+	t := &h.transfer
+	r.Transfer = append(r.Transfer, t.first[0].n, t.first[0].sum, t.first[1].n, t.first[1].sum, t.loss[0], t.loss[1])
 }
 
 func (r *headRecord) head() (head, bool) {
@@ -153,8 +158,17 @@ func (r *headRecord) head() (head, bool) {
 	for i, l := range r.Loss {
 		h.loss[i/len(spreads)][i%len(spreads)] = l
 	}
+	if t := r.Transfer; len(t) == 6 {
+		h.transfer = transfer{[2]meetings{{t[0], t[1]}, {t[2], t[3]}}, [2]float64{t[4], t[5]}}
+	}
 	h.derive()
-	return h, true
+	return h, r.transferred()
+}
+
+// transferred reports whether the transfer is none, or can be one.
+func (r *headRecord) transferred() bool {
+	t := r.Transfer
+	return len(t) == 0 || len(t) == 6 && sane(t...) && t[1] >= 0 && t[1] <= t[0] && t[3] >= 0 && t[3] <= t[2] && t[4] >= 0 && t[5] >= 0
 }
 
 // sane reports whether Observe could have come to the figures: rewards are
@@ -177,6 +191,8 @@ func (a *arm) record(r *armRecord, index int32) {
 		Index: index, Epoch: a.epoch, N: a.n, Sum: a.sum,
 		Up:   [3]float64{a.up.drift, a.up.n, a.up.sum},
 		Down: [3]float64{a.down.drift, a.down.n, a.down.sum},
+
+		Proven: a.proven,
 	}
 }
 
@@ -185,6 +201,8 @@ func (r *armRecord) arm() (arm, bool) {
 		n: r.N, sum: r.Sum, epoch: r.Epoch,
 		up:   change{r.Up[0], r.Up[1], r.Up[2]},
 		down: change{r.Down[0], r.Down[1], r.Down[2]},
+
+		proven: r.Proven,
 	}
 	return a, r.Index >= 0 && summed(r.N, r.Sum) && sane(r.Up[:]...) && sane(r.Down[:]...)
 }
