@@ -60,7 +60,7 @@ type Options struct {
 	// contexts. 0: five seconds; negative: not at all.
 	Grace time.Duration
 
-	// Policy ranks the workers. nil: (*rank.Book).Observed.
+	// Policy ranks the workers. nil: Learned of rank.Book, with its defaults.
 	Policy func(*rank.Book) rank.Policy
 	// Learn tunes recall for injection, and when chunks fire.
 	Learn learn.Options
@@ -90,7 +90,7 @@ func (o *Options) fill() {
 	setDefault(&o.Grace, 5*time.Second)
 	setDefault(&o.Budget.Steps, 1000)
 	if o.Policy == nil {
-		o.Policy = (*rank.Book).Observed
+		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
