@@ -184,7 +184,7 @@ func TestBaseLevelForms(t *testing.T) {
 	})
 }
 
-func TestUsesSurviveAndMerge(t *testing.T) {
+func TestUsesSurvive(t *testing.T) {
 	t.Parallel()
 	c, st := newClock(), store.NewMem()
 	open := func() (memory.Space, func()) {
@@ -198,14 +198,21 @@ func TestUsesSurviveAndMerge(t *testing.T) {
 		c.move(time.Duration(i) * time.Hour)
 		used(t, s, 1, fmt.Sprint(i), id)
 	}
-	before := recall(t, s, memory.Query{Text: "water"})[0].Parts.BaseLevel
+	base := func(at time.Time) float64 {
+		return recall(t, s, memory.Query{Text: "water", At: at})[0].Parts.BaseLevel
+	}
+	before := base(c.now())
 	done()
 	s, done = open()
 	defer done()
-	require.Equal(t, before, recall(t, s, memory.Query{Text: "water"})[0].Parts.BaseLevel)
-	// As of an earlier time, later uses do not count, as far as they are known.
-	earlier := recall(t, s, memory.Query{Text: "water", At: c.now().Add(-30 * time.Minute)})[0].Parts.BaseLevel
-	require.Less(t, earlier, before)
+	require.Equal(t, before, base(c.now()))
+	// As of then, what came later does not count, as far as its time is known.
+	then := c.now().Add(time.Hour)
+	before = base(then)
+	c.move(2 * time.Hour)
+	used(t, s, 1, "later", id)
+	require.InDelta(t, before, base(then), .01)
+	require.Greater(t, base(c.now()), before)
 }
 
 // The policy scores all that the query finds, so its best are the best of all.
@@ -420,4 +427,58 @@ func zbrodoff(t *testing.T, seed uint64, counting [3]float64) (out [9]float64) {
 		out[trial/192*3+problem/2] += took / 64
 	}
 	return out
+}
+
+// What a record receives from the context is divided by the fan, whichever way
+// the links go, and shared among the context.
+func TestSpreadingByLinks(t *testing.T) {
+	t.Parallel()
+	s, _ := ranked(t, memory.ACTR{MaxAssociation: 3, SourceActivation: 2}, 1)
+	fact := func(content string, links ...memory.ID) memory.ID {
+		d := memory.Draft{Kind: memory.Fact, Content: content}
+		for i, id := range links {
+			d.Links = append(d.Links, memory.Link{To: id, Rel: fmt.Sprint("r", i)})
+		}
+		return remember(t, s, d)
+	}
+	lawyer, park := fact("the lawyer"), fact("the park")
+	both := fact("a lawyer meets a lawyer at the park", lawyer, lawyer, park)
+	one := fact("a lawyer reads", lawyer)
+	spread := func(id memory.ID, context ...memory.ID) float64 {
+		x, err := s.Explain(t.Context(), memory.Query{Context: context}, id)
+		require.NoError(t, err)
+		return x.Parts.Spreading
+	}
+	ln := math.Log
+	require.Zero(t, spread(both))
+	require.InDelta(t, 2*(3-ln(4.0/2)), spread(both, lawyer), 1e-9, "two of three links, and its own")
+	require.InDelta(t, 2*(3-ln(4)), spread(one, lawyer), 1e-9)
+	require.InDelta(t, (3-ln(4.0/2))+(3-ln(2)), spread(both, lawyer, park), 1e-9)
+	require.InDelta(t, 3-ln(4), spread(one, lawyer, park), 1e-9)
+	require.InDelta(t, 2*(3-ln(4.0/2)), spread(lawyer, both), 1e-9, "links work both ways")
+	require.Zero(t, spread(lawyer, lawyer), "a record is no source for itself")
+	require.Zero(t, spread(both, "unknown"))
+	ghost := fact("what is linked with may be gone", "ghost")
+	require.InDelta(t, 2*(3-ln(2)), spread(ghost, "ghost"), 1e-9)
+	require.Zero(t, spread(one, park))
+}
+
+func TestNoiseDependsOnNothingElse(t *testing.T) {
+	t.Parallel()
+	s, _ := ranked(t, memory.ACTR{Noise: .5}, 1)
+	id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "water boils"})
+	noise := func(q memory.Query) float64 {
+		x, err := s.Explain(t.Context(), q, id)
+		require.NoError(t, err)
+		return x.Parts.Noise
+	}
+	before := noise(memory.Query{Text: "water"})
+	require.NotZero(t, before)
+	other := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "water freezes"})
+	require.Equal(t, before, noise(memory.Query{Text: "water", K: 1, Situation: "x"}))
+	for _, q := range []memory.Query{
+		{Text: "waters"}, {Text: "water", At: epoch.Add(time.Second)}, {Text: "water", Context: []memory.ID{other}},
+	} {
+		require.NotEqual(t, before, noise(q))
+	}
 }

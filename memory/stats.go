@@ -64,7 +64,7 @@ func (c *counts) valid() bool {
 		}
 	}
 	return c.Helped >= 0 && c.Quiet >= 0 && c.Failed >= c.Quiet && c.Misled >= 0 && c.Exposed >= 0 &&
-		len(c.Situations) <= maxSituations && len(c.Earlier) < maxExact
+		len(c.Situations) <= maxSituations && len(c.Earlier) < maxExact && slices.IsSorted(c.Earlier)
 }
 
 // zero reports whether c says nothing. A nil one does not.

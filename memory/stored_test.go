@@ -136,3 +136,28 @@ func TestSituationsAreBounded(t *testing.T) {
 	require.True(t, o.valid())
 	require.Equal(t, 200, o.Helped)
 }
+
+func TestUsesAreTheLatest(t *testing.T) {
+	t.Parallel()
+	a, b := new(counts), new(counts)
+	for i := range 7 {
+		a.used(time.UnixMicro(int64(10*i+1)), defaultUses)
+		b.used(time.UnixMicro(int64(10*i+2)), defaultUses)
+	}
+	b.used(time.UnixMicro(5), defaultUses) // the clock was put back
+	want := []instant{22, 31, 32, 41, 42, 51, 52, 61}
+	for _, sum := range []*counts{a.sum(b), b.sum(a)} {
+		require.Equal(t, append([]instant{21}, want...), sum.Earlier)
+		require.Equal(t, instant(62), sum.LastUsed)
+		require.True(t, sum.valid())
+	}
+	require.Equal(t, []instant{1, 11, 21, 31, 41, 51}, a.Earlier, "what is added up stays as it is")
+	require.Equal(t, []instant{2, 5, 12, 22, 32, 42, 52}, b.Earlier)
+	for i := range 400 {
+		a.used(time.UnixMicro(int64(1000+i)), maxExact)
+	}
+	require.Len(t, a.Earlier, maxExact-1)
+	require.True(t, a.valid())
+	require.Len(t, a.sum(b).Earlier, maxExact-1)
+	require.Equal(t, &counts{}, new(counts).sum(new(counts)))
+}
