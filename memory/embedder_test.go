@@ -434,6 +434,13 @@ func TestForgottenVectors(t *testing.T) {
 	b = openWith(t, st, c, e)
 	require.NoError(t, b.Flush(t.Context()))
 	require.Len(t, vectorKeys(t, st), 1)
+	require.NoError(t, b.Close())
+
+	// One that is damaged is an error, while its record is there.
+	_, err = st.Commit(t.Context(), store.Op{Key: vectorKeys(t, st)[0], Value: append(stored.Value, 1)})
+	require.NoError(t, err)
+	_, err = memory.Open(t.Context(), st, &memory.Options{Embedder: e})
+	require.ErrorIs(t, err, store.ErrDamaged)
 }
 
 // Vectors follow records that are rewritten, and go with texts that go.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
@@ -30,12 +33,23 @@ func (sh *shard) setVector(e *entry, x []float32) {
 }
 
 func (sh *shard) setVectorLocked(e *entry, x []float32) {
+	var c vector.Code
+	if x == nil || c.Make(x) != nil { // it is too small to have a direction
+		sh.setCodeLocked(e, 0, nil)
+		return
+	}
+	sh.setCodeLocked(e, len(x), &c)
+}
+
+// setCodeLocked is setVectorLocked for a vector of dim numbers that was coded;
+// nil: there is none.
+func (sh *shard) setCodeLocked(e *entry, dim int, c *vector.Code) {
 	set := sh.vectors.Load()
-	if set == nil && x != nil {
-		set = vector.New(len(x))
+	if set == nil && c != nil {
+		set = vector.New(dim)
 		sh.vectors.Store(set)
 	}
-	if x == nil || set.Put(e.slot, x, uint32(e.marks())) != nil { // it is too small to have a direction
+	if c == nil || set.PutCode(e.slot, c, uint32(e.marks())) != nil {
 		if _, was := sh.blank.Swap(e.slot, true); !was {
 			sh.blanks.Add(1)
 		}
@@ -95,38 +109,121 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 }
 
 // loadVectors reads the vectors of the Bank's model. Those of another wait to be
-// made again, and those without a record go.
+// made again, and those without a record go. One goroutine reads, others decode,
+// one puts in place.
 func (b *Bank) loadVectors(ctx context.Context, shards map[string]*shard) error {
-	for s, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, vectorPart)}) {
-		if err != nil {
-			return err
-		}
-		p := key.Split(s.Key)
-		var sh *shard
-		var e *entry
-		if len(p) == 4 {
-			if sh = shards[p[2]]; sh != nil {
-				e = sh.entry(ID(p[3]))
+	g, ctx := errgroup.WithContext(ctx)
+	read, decoded := make(chan []store.Entry), make(chan []loadedVector)
+	g.Go(func() error {
+		defer close(read)
+		return b.readVectors(ctx, read)
+	})
+	workers, wctx := errgroup.WithContext(ctx)
+	for range max(runtime.GOMAXPROCS(0)-1, 1) {
+		workers.Go(func() error { return decodeVectors(wctx, read, decoded) })
+	}
+	g.Go(func() error {
+		defer close(decoded)
+		return workers.Wait()
+	})
+	g.Go(func() error {
+		for batch := range decoded {
+			for i := range batch {
+				if err := b.placeVector(ctx, shards, &batch[i]); err != nil {
+					return err
+				}
 			}
 		}
-		if e == nil || e.name() != ID(p[3]) {
-			if err := b.w.Add(ctx, store.Op{Key: s.Key, Delete: true}); err != nil {
-				return err
-			}
-			continue
-		}
-		name, x, err := decodeVector(s)
-		if err != nil {
-			return err
-		}
-		if name == b.vectors.model.Load().Name && (x == nil || b.vectors.fits(len(x))) {
-			sh.setVector(e, x)
-		}
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	for _, sh := range shards {
 		if b.pending(sh) > 0 {
 			b.wanted(sh)
 		}
+	}
+	return nil
+}
+
+// loadedVector is a vector of the store. Dim is 0 if the text has none.
+type loadedVector struct {
+	key, model string
+	dim        int
+	code       vector.Code
+	err        error // it is damaged
+}
+
+func (b *Bank) readVectors(ctx context.Context, read chan<- []store.Entry) error {
+	send := func(batch []store.Entry) error {
+		select {
+		case read <- batch:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	var batch []store.Entry
+	for s, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, vectorPart)}) {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, s); len(batch) == batchVectors {
+			if err := send(batch); err != nil {
+				return err
+			}
+			batch = nil
+		}
+	}
+	return send(batch)
+}
+
+const batchVectors = 64
+
+func decodeVectors(ctx context.Context, read <-chan []store.Entry, decoded chan<- []loadedVector) error {
+	for batch := range read {
+		out := make([]loadedVector, len(batch))
+		for i, s := range batch {
+			name, x, err := decodeVector(s)
+			out[i].key, out[i].model, out[i].err = s.Key, name, err
+			if x != nil && out[i].code.Make(x) == nil {
+				out[i].dim = len(x)
+			}
+		}
+		select {
+		case decoded <- out:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (b *Bank) placeVector(ctx context.Context, shards map[string]*shard, l *loadedVector) error {
+	p := key.Split(l.key)
+	var sh *shard
+	var e *entry
+	if len(p) == 4 {
+		if sh = shards[p[2]]; sh != nil {
+			e = sh.entry(ID(p[3]))
+		}
+	}
+	if e == nil || e.name() != ID(p[3]) {
+		return b.w.Add(ctx, store.Op{Key: l.key, Delete: true})
+	}
+	if l.err != nil {
+		return l.err
+	}
+	if l.model != b.vectors.model.Load().Name || l.dim != 0 && !b.vectors.fits(l.dim) {
+		return nil
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if l.dim == 0 {
+		sh.setCodeLocked(e, 0, nil)
+	} else {
+		sh.setCodeLocked(e, l.dim, &l.code)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@
 package vector
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -27,7 +28,7 @@ const blockRows = 1024
 type Set struct {
 	dim, width int // numbers of a vector as given, and as coded
 	st         atomic.Pointer[state]
-	row        []float32 // the writer's
+	code       Code // the writer's
 	live       atomic.Int64
 }
 
@@ -49,7 +50,6 @@ type block struct {
 // New returns an empty set of vectors of the dimension, which must be positive.
 func New(dim int) *Set {
 	s := &Set{dim: dim, width: widthOf(dim)}
-	s.row = make([]float32, s.width)
 	s.st.Store(new(state))
 	return s
 }
@@ -63,20 +63,52 @@ func (s *Set) Len() int { return int(s.live.Load()) }
 // Put keeps the direction of v under the slot, in place of the one it had. A v
 // of another dimension, one that is zero, or one that is not finite, is refused.
 func (s *Set) Put(slot uint32, v []float32, flags uint32) error {
-	if len(v) != s.dim {
-		return fmt.Errorf("dimension %d, not %d", len(v), s.dim)
+	if err := s.code.Make(v); err != nil {
+		return err
 	}
-	if !unit(s.row, v) {
-		return fmt.Errorf("vector is zero or not finite")
+	return s.PutCode(slot, &s.code, flags)
+}
+
+// PutCode is Put for a vector that was coded before, which takes most of the
+// time.
+func (s *Set) PutCode(slot uint32, c *Code, flags uint32) error {
+	if c.dim != s.dim {
+		return fmt.Errorf("dimension %d, not %d", c.dim, s.dim)
 	}
-	rotate(s.row)
 	s.Delete(slot)
 	s.reserve(slot)
 	st := s.st.Load()
 	n := st.n.Load()
 	b, i := st.blocks[n/blockRows], int(n%blockRows)
-	b.scale[i] = encode(b.bits[i*s.width/64:][:s.width/64], b.codes[i*s.width:][:s.width], s.row)
+	copy(b.bits[i*s.width/64:], c.bits)
+	copy(b.codes[i*s.width:], c.codes)
+	b.scale[i] = c.scale
 	s.publish(st, slot, flags)
+	return nil
+}
+
+// Code is a vector as a Set keeps it. The zero value is ready for Make.
+type Code struct {
+	dim   int // 0: it was not made
+	row   []float32
+	bits  []uint64
+	codes []uint8
+	scale float32
+}
+
+// Make codes v, unless that is empty, zero or not finite.
+func (c *Code) Make(v []float32) error {
+	c.dim = 0
+	width := widthOf(len(v))
+	if len(c.row) != width {
+		c.row, c.bits, c.codes = make([]float32, width), make([]uint64, width/64), make([]uint8, width)
+	}
+	if len(v) == 0 || !unit(c.row, v) {
+		return errors.New("vector is zero or not finite")
+	}
+	rotate(c.row)
+	c.scale = encode(c.bits, c.codes, c.row)
+	c.dim = len(v)
 	return nil
 }
 

@@ -204,6 +204,11 @@ func TestRefused(t *testing.T) {
 	for _, v := range [][]float32{nil, {1, 2}, {0, 0, 0}, {1, nan, 0}, {inf, 0, 0}, {1, 2, 3, 4}} {
 		require.Error(t, s.Put(0, v, 0))
 	}
+	var code vector.Code
+	require.Error(t, s.PutCode(0, &code, 0), "it is not made")
+	require.NoError(t, code.Make([]float32{1, 2, 3}))
+	require.Error(t, code.Make([]float32{0}))
+	require.Error(t, s.PutCode(0, &code, 0), "it is not made any more")
 	require.Zero(t, s.Len())
 	var sc vector.Scratch
 	require.Empty(t, s.Search(&sc, 5, 0, 0, nil), "no query")
