@@ -22,7 +22,7 @@ import (
 // and the old one is as of its time.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
-	for part, least := range map[slotstest.Part]float64{slotstest.Dev: 0.98, slotstest.Held: 0.9} {
+	for part, least := range map[slotstest.Part]float64{slotstest.Dev: 0.98, slotstest.Held: 0.95, slotstest.Fresh: 0.95} {
 		current, old, linked, facts := updates(t, part, nil)
 		t.Logf("part %d: of %d, current first %d, old first as of its time %d, linked %d", part, facts, current, old, linked)
 		require.GreaterOrEqual(t, float64(current), least*float64(facts))

@@ -12,7 +12,7 @@ import (
 
 // The questions of the corpus, which have other words than the statements.
 func TestQuestionsOfTheCorpusNameTheirSlots(t *testing.T) {
-	for _, part := range []slotstest.Part{slotstest.Dev, slotstest.Held} {
+	for _, part := range []slotstest.Part{slotstest.Dev, slotstest.Held, slotstest.Fresh} {
 		n, read := 0, 0
 		missed := map[string]int{}
 		for _, f := range slotstest.Corpus(part, 1) {
@@ -34,6 +34,6 @@ func TestQuestionsOfTheCorpusNameTheirSlots(t *testing.T) {
 			}
 		}
 		t.Logf("part %d: %d of %d questions, missed: %v", part, n, read, missed)
-		require.Greater(t, float64(n), 0.6*float64(read))
+		require.Greater(t, float64(n), 0.9*float64(read))
 	}
 }

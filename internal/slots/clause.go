@@ -64,8 +64,14 @@ func (p *parser) subordinate(ts []token, i int) bool {
 	switch w {
 	case "since", "once", "after", "before", "until":
 		// "since March" is none: it has no verb.
+		if times(ts[i:]) > 0 || i > 0 && (ts[i-1].low == "has" || ts[i-1].low == "have") {
+			return false
+		}
 		return p.clauseAhead(ts, i+1) || w != "since" && i+1 < len(ts) && verbs[ts[i+1].low].form == ing
 	case "when", "so", "where":
+		if w == "where" && i > 0 && be[ts[i-1].low] {
+			return false
+		}
 		if w == "when" && i+3 < len(ts) && ts[i+1].low == "it" && ts[i+2].low == "comes" {
 			return false
 		}
@@ -84,6 +90,9 @@ func (p *parser) clauseAhead(ts []token, i int) bool {
 			return false
 		}
 		if be[t.low] || t.low == "has" || t.low == "have" || t.low == "had" || t.low == "doesn" {
+			return true
+		}
+		if v, ok := verbs[t.low]; ok && v.form == base && n > 0 && ts[i-1].low == "now" {
 			return true
 		}
 		if v, ok := verbs[t.low]; ok && (v.form == third || v.form == past && v.event || v.form == past && n > 0 ||
@@ -155,7 +164,10 @@ func (p *parser) clause(ts []token) {
 	if len(ts) < 2 {
 		return
 	}
-	p.as = nil
+	p.as, p.of = nil, nil
+	if p.aged(ts) || p.dueBy(ts) || p.considered(ts) {
+		return
+	}
 	gone := false
 	for i := range ts {
 		t := &ts[i]
@@ -247,11 +259,15 @@ func hedged(ts []token, i int) bool {
 	}
 	switch w {
 	case "plan", "plans":
-		return next == "to" || next == "on"
+		return (next == "to" || next == "on") && !(i > 0 && (nominal(&ts[i-1]) || ts[i-1].proper() && i > 1 && nominal(&ts[i-2])))
 	case "will":
 		return next != "be" && next != "now" && next != "take" && next != "happen" && next != "not"
+	case "guess":
+		return next != "what"
+	case "planned", "expected":
+		return next != "for"
 	case "going":
-		return next == "to"
+		return next == "to" && i > 0 && be[ts[i-1].low]
 	case "may":
 		return !ts[i].proper() && !(i > 0 && preposition[ts[i-1].low])
 	case "not":
@@ -260,10 +276,80 @@ func hedged(ts []token, i int) bool {
 		return i > 0
 	case "too":
 		return i == len(ts)-1 || ts[i+1].mark
-	case "likes", "suggest", "ask", "expected", "supposed", "offer", "need", "needs":
+	case "likes", "suggest", "ask", "supposed", "offer", "need", "needs":
 		return true
 	}
 	return true
+}
+
+// aged reads "Alice, aged 35, is well".
+func (p *parser) aged(ts []token) bool {
+	for i := 1; i+1 < len(ts); i++ {
+		if ts[i].low == "aged" && ts[i+1].digits() == len(ts[i+1].text) && ts[i-1].low == "," {
+			if ph := p.phrase(ts[:i-1]); ph.ok && ph.names {
+				return p.emit(ph.words.with("age"), ts[i+1:i+2], nil, new(group), false, false) || true
+			}
+		}
+	}
+	return false
+}
+
+// considered reads "Alice considers V her favourite A".
+func (p *parser) considered(ts []token) bool {
+	c := -1
+	for i := range ts {
+		if ts[i].low == "considers" {
+			c = i
+		}
+		if c > 0 && i > c+1 && (ts[i].low == "his" || ts[i].low == "her" || ts[i].low == "their") {
+			sub := p.phrase(ts[:c])
+			ph := p.noun(ts[i:])
+			if !sub.ok || !sub.names || !ph.ok {
+				return false
+			}
+			return p.emit(sub.words.with(ph.words...), ts[c+1:i], nil, new(group), false, false) || true
+		}
+	}
+	return false
+}
+
+// dueBy reads "we have to finish X by V" and "X must be done by V".
+func (p *parser) dueBy(ts []token) bool {
+	by := -1
+	for i := range ts {
+		if ts[i].low == "by" && i+1 < len(ts) && kindOf(ts[i+1:]) == temporal {
+			by = i
+		}
+	}
+	if by < 3 {
+		return false
+	}
+	must := false
+	for i := range ts[:by] {
+		switch ts[i].low {
+		case "must", "need", "needs", "have", "has", "should":
+			must = must || ts[i].low == "must" || ts[i].low == "should" || ts[i+1].low == "to"
+		case "not", "if", "t":
+			return false
+		case "finish", "complete", "deliver", "submit", "ship", "finished", "done", "completed", "delivered", "submitted", "ready":
+			what := ts[i+1 : by]
+			if i == by-1 { // X must be done by
+				for j := range ts[:i] {
+					if w := ts[j].low; w == "must" || w == "has" || w == "needs" || w == "should" || w == "have" || w == "need" {
+						what = ts[:j]
+						break
+					}
+				}
+			}
+			ph := p.phrase(what)
+			if !must || !ph.ok || len(what) == 0 {
+				return false
+			}
+			o := p.object(ts[by+1:], true)
+			return p.emit(ph.words.with("deadline"), o.core, o.not, new(group), o.now, false) || true
+		}
+	}
+	return false
 }
 
 func trimMarks(ts []token) []token {
@@ -281,7 +367,7 @@ var marker = set(`update updated correction corrected note fyi reminder edit new
 	small quick just incidentally anyway basically unfortunately fortunately sadly luckily happily finally recently
 	currently presently today yesterday tomorrow nowadays now lately honestly meanwhile effective starting beginning
 	thanks by as in on at from since for until during after before according to this last next these with to again
-	indeed surprisingly remember fun exciting also when status one changes announcement changed regarding`)
+	indeed surprisingly remember fun exciting also when status one changes announcement changed regarding guess`)
 
 // lead takes off what stands before the subject: markers, times, and who says
 // so.
@@ -335,6 +421,20 @@ func (p *parser) leading(ts []token) int {
 		}
 		if be[t.low] || i > 0 && verbs[t.low].form == third && !preposition[first] {
 			break
+		}
+	}
+	if first == "by" && (ts[1].low == "default" || ts[1].low == "profession" || ts[1].low == "trade") {
+		return 2
+	}
+	if first == "in" && ts[1].low == "order" && ts[2].low == "to" {
+		return 2
+	}
+	if first == "to" {
+		for i := 2; i < min(len(ts)-2, 7); i++ {
+			if w := ts[i].low; w == "you" || w == "we" || w == "just" || w == "now" || w == "please" {
+				p.as = p.task(ts[1:i])
+				return i
+			}
 		}
 	}
 	if first == "turns" && ts[1].low == "out" {
@@ -412,6 +512,9 @@ func (p *parser) prefix(ts []token) bool {
 	}
 	if ph := p.noun(ts[skip:]); ph.ok {
 		p.as = ph.words
+		if (ts[0].low != "as" || skip == 2) && ph.head != "record" && ph.head != "example" && ph.head != "instance" && ph.head != "reference" {
+			p.of = ph.words
+		}
 	}
 	return true
 }
@@ -478,7 +581,8 @@ func times(ts []token) int {
 			continue
 		case i == 0 && (w == "since" || w == "as" || w == "in" || w == "on" || w == "from" || w == "starting" || w == "effective" || w == "at" ||
 			w == "this" || w == "last" || w == "these" || w == "right" || w == "by"),
-			i > 0 && (w == "of" || w == "the" || w == "last" || w == "this" || w == "next" || w == "from" || w == "at" || w == "start"):
+			i > 0 && (w == "of" || w == "last" || w == "this" || w == "next" || w == "from" || w == "at" || w == "start"),
+			i > 0 && w == "the" && (timeword[word1(ts, i+1)] || timeunit[word1(ts, i+1)] || date(word1(ts, i+1)) || word1(ts, i+1) == "moment" || word1(ts, i+1) == "start"):
 			continue
 		case i > 0 && ts[i].digits() > 0 && len(w) <= 4:
 			found = found || ts[i].digits() == 4 && ts[0].low == "in"

@@ -55,8 +55,9 @@ func TestChangesOfTheCorpusAreLinked(t *testing.T) {
 	require.GreaterOrEqual(t, linked(t, slotstest.Dev, testing.Verbose()), 0.97)
 }
 
-func TestHeldOutPhrasingsAreLinked(t *testing.T) {
-	require.GreaterOrEqual(t, linked(t, slotstest.Held, false), 0.5)
+func TestLaterPhrasingsAreLinked(t *testing.T) {
+	require.GreaterOrEqual(t, linked(t, slotstest.Held, testing.Verbose()), 0.95)
+	require.GreaterOrEqual(t, linked(t, slotstest.Fresh, testing.Verbose()), 0.95)
 }
 
 func TestTrapsAreNotLinked(t *testing.T) {
@@ -74,7 +75,7 @@ func TestTrapsAreNotLinked(t *testing.T) {
 // Pairs that have nothing to do with one another: all of the corpus, those with
 // a subject or a kind in common counted apart, and the distractors.
 func TestUnrelatedStatementsAreNotLinked(t *testing.T) {
-	for _, part := range []slotstest.Part{slotstest.Dev, slotstest.Held} {
+	for _, part := range []slotstest.Part{slotstest.Dev, slotstest.Held, slotstest.Fresh} {
 		facts := slotstest.Corpus(part, 1)
 		var olds, reads []slots.Reading
 		for _, f := range facts {

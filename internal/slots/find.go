@@ -25,6 +25,8 @@ func (p *parser) verbAt(ts []token, i int) int {
 			return i
 		}
 		return -1
+	case t.low == "am" && i > 0 && ts[i-1].digits() > 0:
+		return -1 // a time
 	case be[t.low] || t.low == "got" || t.low == "gets":
 		return i
 	}
@@ -42,6 +44,8 @@ func (p *parser) verbAt(ts []token, i int) int {
 			return -1
 		}
 		return i
+	case v.form == past && (t.low == "set" || t.low == "used" || t.low == "given") && preposition[next] && ts[0].low == "the" && beLater(ts[i:]):
+		return -1 // "the deadline set for the audit is …"
 	case owned && t.low != "used", t.proper() && i > 0 && v.form != past:
 		return -1
 	case v.form == third && (i > 0 || v.sense != other), v.form == past, v.form == participle && i == 0:
@@ -50,6 +54,19 @@ func (p *parser) verbAt(ts []token, i int) int {
 		return i
 	}
 	return -1
+}
+
+// beLater reports whether a form of "be" comes before the next mark.
+func beLater(ts []token) bool {
+	for i := range ts {
+		if ts[i].mark || ts[i].low == "to" {
+			return false
+		}
+		if be[ts[i].low] {
+			return true
+		}
+	}
+	return false
 }
 
 var (

@@ -40,7 +40,7 @@ func (p *parser) has(s *sentence) {
 	}
 	if n := len(core); n > 1 && core[0].low == "a" && (core[1].low == "new" || core[1].low == "different") {
 		if ph := p.noun(core); ph.ok { // "a new number: it's …"
-			p.topic = s.sub.words.with(ph.words...)
+			p.topic, p.open = s.sub.words.with(ph.words...), true
 		}
 		return
 	}
@@ -89,7 +89,7 @@ func (p *parser) hasLabelled(s *sentence, event bool) bool {
 		for j := range s.obj[:i] {
 			fresh = fresh || s.obj[j].low == "new" || s.obj[j].low == "different"
 		}
-		if t.low == "," && !fresh {
+		if t.low == "," && !fresh && !(s.obj[i-1].low == "car" && i == 2) {
 			return false
 		}
 		if ph := p.noun(s.obj[:i]); ph.ok {
@@ -117,16 +117,66 @@ func (p *parser) counts(s *sentence, o *object, event bool) {
 		}
 		return
 	}
-	if core[0].low == "status" || core[0].low == "version" || core[0].low == "port" || core[0].low == "priority" {
-		p.emit(s.sub.words.with(stem(nil, core[0].low)...), core[1:], o.not, &s.group, o.now, false)
+	p.hasKnown(s, o, core)
+}
+
+// hasKnown reads "X has the status V", "X has the role of V".
+func (p *parser) hasKnown(s *sentence, o *object, core []token) {
+	if core[0].low == "the" || core[0].low == "a" {
+		core = core[1:]
+	}
+	known := func(t *token) bool {
+		_, ok := canonical[t.low]
+		return (ok || attributes[t.low]) && !t.quoted && !t.mark
+	}
+	n := 0
+	for n < len(core) && n < 3 && known(&core[n]) {
+		n++
+	}
+	if n == 0 || n == len(core) {
+		return
+	}
+	val := core[n:]
+	if val[0].low == "of" {
+		val = val[1:]
+	}
+	if len(val) == 0 || len(val) > 6 || preposition[val[0].low] && !val[0].quoted {
+		return
+	}
+	switch core[n-1].low {
+	case "status", "role", "position", "title", "priority", "version", "port", "name":
+	default:
+		if kindOf(val) == plainText && !val[0].proper() && !val[0].quoted {
+			return
+		}
+	}
+	if ph := p.phrase(core[:n]); ph.ok {
+		p.emit(s.sub.words.with(ph.words...), val, o.not, &s.group, o.now, false)
 	}
 }
 
 // copula reads "S is V".
 func (p *parser) copula(s *sentence) {
+	if p.of != nil && s.sub.ok && !s.sub.pronoun {
+		s.sub.words, s.sub.poss, s.sub.names = s.sub.words.with(p.of...), true, false
+		s.sub.count += len(p.of)
+	}
 	if !s.sub.ok || len(s.obj) == 0 {
 		if s.none || !s.sub.ok && len(s.subTs) > 0 {
 			p.inverse(s)
+		}
+		return
+	}
+	if who, what := until(s.subTs, "responsible"); s.low == "be" && len(what) > 1 && what[0].low == "for" && len(who) < 3 && !s.past && !s.neg {
+		if ph := p.phrase(what[1:]); ph.ok {
+			o := p.object(s.obj, false)
+			p.emit(ph.words.with("owner"), o.core, o.not, &s.group, o.now, false)
+		}
+		return
+	}
+	if s.obj[0].low == "where" && s.sub.names && !s.past && !s.neg {
+		if ph := p.phrase(s.obj[1:]); ph.ok && ph.words.has("where") && len(s.obj) < 6 { // "Paris is where she lives"
+			p.emit(ph.words, s.subTs, nil, &s.group, s.now, false)
 		}
 		return
 	}
@@ -146,7 +196,7 @@ func (p *parser) copula(s *sentence) {
 	}
 	if s.past {
 		if sub.attributive() {
-			p.topic = sub.words
+			p.topic, p.open = sub.words, true
 		}
 		return
 	}
@@ -170,7 +220,7 @@ func (p *parser) negated(s *sentence) {
 	u, v := until(s.obj, "but")
 	if v == nil {
 		if s.sub.attributive() {
-			p.topic = s.sub.words
+			p.topic, p.open = s.sub.words, true
 		}
 		return
 	}
@@ -185,24 +235,30 @@ func (p *parser) negated(s *sentence) {
 	}
 }
 
+// evasive are words with which a sentence begins to describe and not to name.
+var evasive = set(`to about like very so too from with such quite really more less among his her their none something going`)
+
 // attribute reads "the A of S is V".
 func (p *parser) attribute(s *sentence, o *object, change bool) {
 	sub, val := &s.sub, o.core
+	if sub.pronoun && !p.open && !change {
+		return // "it is delicious" of what was just named
+	}
 	first := val[0].low
-	if !val[0].quoted {
-		if first == "to" || first == "about" || first == "like" || first == "very" || first == "so" || first == "too" || first == "from" ||
-			first == "with" || first == "such" || first == "quite" || first == "really" || first == "more" || first == "less" || first == "among" ||
-			first == "his" || first == "her" || first == "their" || first == "none" || first == "something" || first == "going" {
-			return
-		}
-		if v, ok := verbs[first]; ok && (v.form == ing || v.form == past && !statusword[first]) && len(val) == 1 && !val[0].proper() {
-			return
-		}
+	if !val[0].quoted && evasive[first] {
+		return
+	}
+	if v, ok := verbs[first]; ok && (v.form == ing || v.form == past && !statusword[first]) && len(val) == 1 && !val[0].proper() && !val[0].quoted {
+		return
 	}
 	k := kindOf(val)
-	nominal := k != plainText || val[0].proper() || val[0].quoted
+	_, num := numeral[first]
+	nominal := k != plainText || num || val[0].proper() || val[0].quoted || len(val) > 1 && (first == "a" || first == "an") && (val[1].proper() || sub.head == "car")
 	if (!nominal || k == temporal) && !val[0].proper() && !val[0].quoted && !(sub.known && !entity[sub.head]) && !sub.words.has("favorit") && participial(first) {
 		return // "is parked behind the house" names nothing
+	}
+	if !nominal && (describes(val) || (first == "a" || first == "an") && !(sub.known && !entity[sub.head]) && !change) {
+		return
 	}
 	if !nominal && sub.count == 1 && !sub.poss && !sub.def && !sub.ident && !sub.pronoun {
 		return // "build is slow"
@@ -251,6 +307,23 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	p.emit(sub.words, val, o.not, &s.group, change, false)
 }
 
+// describes reports whether the value looks like an adjective, and not a noun.
+func describes(val []token) bool {
+	first := val[0].low
+	if intensifier[first] {
+		return true
+	}
+	if len(val) > 2 || len(val) == 2 && !preposition[val[1].low] {
+		return false
+	}
+	for _, end := range [...]string{"ous", "ful", "less", "able", "ible", "ive", "ish", "some"} {
+		if len(first) > len(end)+2 && strings.HasSuffix(first, end) {
+			return true
+		}
+	}
+	return false
+}
+
 // participial reports whether the word looks like a participle, in which case
 // it describes and does not name.
 func participial(w string) bool {
@@ -288,8 +361,11 @@ func (p *parser) predicates(s *sentence) bool {
 		p.placed(&t)
 		return true
 	case first == "on" || first == "at" || first == "in" || first == "with":
-		if p.common(s) {
+		if p.common(s) || len(core) > 1 && p.versioned(s, core[1:], nil, &o) {
 			return true
+		}
+		if len(core) == 2 && first != "in" && versionLike(core[1].low) && kindOf(core[1:]) == number && strings.ContainsAny(core[1].low, "v.") && !sub.person && !sub.attributive() {
+			return p.emit(sub.words.with("version"), core[1:], o.not, &s.group, o.now, false) || true
 		}
 		if sub.pronoun || s.subPronoun() {
 			if p.topic != nil && (p.topic.has("employer") || p.topic.has("where")) && len(core) > 1 && core[1].proper() && kindOf(core) == plainText {
@@ -352,6 +428,10 @@ func (p *parser) personIs(s *sentence, core []token, o *object) bool {
 		attr, val = "diet", core[n-1:]
 	case statusVal(core) && n <= 2 && !(n == 1 && predicate[first.low]) && !s.sub.person:
 		attr = "status"
+	case first.low == "part" && groups[core[n-1].low] != "":
+		if _, what := until(core, "of"); len(what) > 1 {
+			attr, val = groups[core[n-1].low], strip(what[:len(what)-1])
+		}
 	case first.low == "a" || first.low == "an":
 		of := false
 		for i := range core {
@@ -374,7 +454,7 @@ func (p *parser) personIs(s *sentence, core []token, o *object) bool {
 				attr, val = groups[core[len(core)-1].low], strip(what[:len(what)-1])
 			}
 		}
-	case profession[core[n-1].low] && n <= 4 && s.low != "be":
+	case profession[core[n-1].low] && n <= 4 && s.low != "be" && !p.possessive(core):
 		attr = "job"
 	}
 	if attr == "" {
@@ -409,8 +489,16 @@ func (p *parser) inverse(s *sentence) bool {
 		return false
 	}
 	first := core[0]
+	switch {
+	case first.poss, first.proper(), first.low == "the", first.low == "my", first.low == "our", first.low == "his", first.low == "her", first.low == "their":
+	default:
+		return false
+	}
+	if len(s.subTs) == 1 && pronoun[s.subTs[0].low] || len(core) > 9 || gerund(s.subTs) {
+		return false
+	}
 	ph := p.phrase(core)
-	if !ph.ok || ph.stale || s.neg {
+	if !ph.ok || ph.stale || s.neg || ph.head == "favorite" || ph.head == "favourite" || ph.head == "fave" {
 		return false
 	}
 	switch {

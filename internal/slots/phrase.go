@@ -88,13 +88,22 @@ func (p *parser) phrase(ts []token) phrase {
 	ph := phrase{ok: true, names: true, words: make(bag, 0, len(ts)+2)}
 	ph.person = len(ts) == 1 && (ts[0].low == "i" || ts[0].low == "we" || ts[0].low == "you")
 	head := ""
+	if gerund(ts) {
+		return phrase{}
+	}
+	for i := 1; i+1 < len(ts); i++ {
+		if ts[i].low == "command" && ts[i+1].low == "to" {
+			b := p.task(ts[i+2:])
+			return phrase{ok: b != nil, words: b, head: "command", poss: true, known: true, def: true, count: 2}
+		}
+	}
 	for i := range ts {
 		switch ts[i].low {
 		case "of", "for":
 			if i == 0 {
 				return phrase{}
 			}
-			if !ph.poss || ph.count == 0 {
+			if head == "" {
 				head = ph.head
 			}
 			ph.poss = true
@@ -113,6 +122,13 @@ func (p *parser) phrase(ts []token) phrase {
 	ph.names = ph.names && !ph.ident || ph.person
 	ph.ok = len(ph.words) > 0 && ph.count > 0 && len(ph.words) <= maxWords
 	return ph
+}
+
+// gerund reports whether the phrase begins with what somebody does: "finding
+// investors".
+func gerund(ts []token) bool {
+	return len(ts) > 1 && len(ts[0].low) > 5 && strings.HasSuffix(ts[0].low, "ing") && !ts[0].poss && !ts[0].quoted && strings.IndexByte(ts[0].low, '-') < 0 &&
+		!attributes[ts[0].low] && canonical[ts[0].low] == "" && canonical[ts[1].low] == "" && !attributes[ts[1].low]
 }
 
 // join adds the word at i to the phrase. It reports false if a phrase with it
@@ -137,11 +153,16 @@ func (p *parser) join(ph *phrase, ts []token, i int) bool {
 		return true
 	case "both", "please":
 		return i > 0
-	case "has", "have":
-		return i > 0
+	case "has", "have", "uses", "use", "using", "prefers", "prefer":
+		if i > 0 {
+			return true
+		}
+		return false
 	case "it", "these", "those", "he", "she", "they":
 		return false
-	case "his", "her", "their", "its", "my", "your", "our":
+	case "your", "yours":
+		return false // what somebody tells somebody else about that one
+	case "his", "her", "their", "its", "my", "our":
 		return p.possessor(ph, t)
 	case "user":
 		ph.person = len(ts) <= 2
@@ -150,7 +171,7 @@ func (p *parser) join(ph *phrase, ts []token, i int) bool {
 	}
 	switch {
 	case w == "and" || w == "&":
-		return !ph.names // Alice and Bob are two
+		return false // two are not one
 	case preposition[w] || adverb[w]:
 		ph.names = ph.names && len(ph.words) > 0
 		return i > 0 || !preposition[w]
@@ -166,10 +187,13 @@ func (p *parser) join(ph *phrase, ts []token, i int) bool {
 	return p.content(ph, ts, i)
 }
 
+// particle are parts of names that have no capital.
+var particle = set(`van von de der den da di la le al bin ibn dos del`)
+
 // possessor adds "his", "my" and the like.
 func (p *parser) possessor(ph *phrase, t *token) bool {
 	switch t.low {
-	case "my", "your", "our":
+	case "my", "our":
 		ph.words = p.append(ph.words, t)
 	default:
 		if len(p.subject) == 0 {
@@ -196,9 +220,11 @@ func (p *parser) content(ph *phrase, ts []token, i int) bool {
 		ph.words = p.append(ph.words, t)
 	}
 	ph.count++
-	ph.head = w
+	if w != "lives" && w != "live" && w != "works" && w != "work" || ph.head == "" {
+		ph.head = w
+	}
 	ph.poss = ph.poss || t.poss
-	ph.names = ph.names && t.proper() && !t.poss
+	ph.names = ph.names && (t.proper() || particle[w] && i > 0 && i+1 < len(ts)) && !t.poss
 	if _, ok := canonical[w]; ok || attributes[w] || phone {
 		ph.known = ph.known || !t.proper() || i == 0
 	}

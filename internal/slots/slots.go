@@ -105,9 +105,11 @@ type parser struct {
 	out     []Statement
 	rest    int
 	used    int
-	subject bag // whom the text spoke of last
-	topic   bag // of which slot
-	as      bag // the attribute that the clause begins with: "as editor, …"
+	subject bag  // whom the text spoke of last
+	topic   bag  // of which slot
+	open    bool // the topic has got no value yet
+	as      bag  // the attribute that the clause begins with: "as editor, …"
+	of      bag  // what it begins with being about: "as for Alice, …"
 }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
@@ -159,6 +161,6 @@ func (p *parser) sentence(ts []token, question bool) {
 // ask notes what a question of a noun alone is about: "My color? It's teal."
 func (p *parser) ask(ts []token) {
 	if ph := p.phrase(ts); ph.ok && ph.attributive() && len(ts) <= 5 && p.verbAt(ts, 0) < 0 {
-		p.topic = ph.words
+		p.topic, p.open = ph.words, true
 	}
 }

@@ -58,7 +58,14 @@ func (p *parser) state(ts []token, g group) {
 	s := sentence{group: g, subTs: ts[:g.at], obj: ts[g.end:]}
 	s.subTs = trimSubject(s.subTs)
 	if _, v := until(s.obj, "but"); s.neg && v != nil && g.verb.sense != copula && g.verb.sense != marry {
-		s.neg, s.now, s.obj = false, true, v
+		s.neg, s.now = false, true
+		u := s.obj[:len(s.obj)-len(v)-1]
+		s.obj = v
+		if _, as := until(u, "as"); g.verb.sense == have && as != nil { // "has U as A but V"
+			s.obj = append(append(append([]token(nil), v...), token{text: "as", low: "as"}), as...)
+		} else if g.verb.sense == have && len(u) > 1 { // "has two children but three"
+			s.obj = append(append([]token(nil), v...), u[1:]...)
+		}
 	}
 	if n := len(s.subTs); n > 0 && s.subTs[n-1].low == "both" {
 		return
@@ -173,7 +180,7 @@ func (p *parser) common(s *sentence) bool {
 	core = strip(core)
 	for i := range core {
 		if (core[i].low == "port" || core[i].low == "version") && i+1 < len(core) && core[i+1].digits() > 0 && s.sub.ok && i <= 1 {
-			if i > 0 && !preposition[core[0].low] && core[0].low != "port" {
+			if i+2 < len(core) && core[i+2].low == "of" || i > 0 && !preposition[core[0].low] && core[0].low != "port" {
 				break
 			}
 			return p.emit(s.sub.words.with(core[i].low), core[i+1:i+2], number1(from), &s.group, o.now, false) || true
@@ -200,7 +207,7 @@ func (p *parser) common(s *sentence) bool {
 func (p *parser) versioned(s *sentence, core, from []token, o *object) bool {
 	n := len(core)
 	switch s.verb.sense {
-	case relocate, use, run, upgrade, change, switchTo:
+	case relocate, use, run, upgrade, change, switchTo, copula:
 	default:
 		return false
 	}
@@ -247,7 +254,10 @@ func jobNoun(ts []token) bool {
 
 // personal reads verbs that are said of people.
 func (p *parser) personal(s *sentence) {
-	if !s.sub.ok && !s.none {
+	if !s.sub.ok && s.none && len(p.subject) > 0 {
+		s.sub = phrase{ok: true, words: p.subject, person: true, names: true, count: 1} // "… and now work at V"
+	}
+	if !s.sub.ok {
 		return
 	}
 	switch s.verb.sense {
@@ -280,7 +290,7 @@ func (p *parser) personal(s *sentence) {
 	case begin:
 		p.begins(s)
 	case join:
-		if s.sub.ok && len(o.core) > 0 && o.core[0].proper() && !s.passive {
+		if s.sub.ok && organisation(o.core) && !s.passive {
 			p.about(s, "employer", o.core, &o)
 		}
 	case leave:
@@ -298,7 +308,7 @@ func (p *parser) personal(s *sentence) {
 			p.negated(s)
 			return
 		}
-		if s.passive && (len(o.core) == 0 || preposition[o.core[0].low]) {
+		if s.passive && (len(o.core) == 0 || preposition[o.core[0].low] || o.core[0].low == "last" || o.core[0].low == "this" || now[o.core[0].low]) {
 			p.about(s, "marital", []token{{text: s.low, low: s.low}}, &o)
 		}
 	case turn:
@@ -316,10 +326,10 @@ func (p *parser) personal(s *sentence) {
 func (p *parser) leaves(s *sentence, o *object) {
 	left, right := until(o.core, "for")
 	if right == nil {
-		p.topic = s.sub.words.with("employer")
+		p.topic, p.open = s.sub.words.with("employer"), true
 		return
 	}
-	if len(left) > 0 && left[0].proper() && len(right) > 0 && right[0].proper() {
+	if organisation(left) && organisation(right) {
 		o.not = left
 		p.about(s, "employer", right, o)
 	}
@@ -353,6 +363,14 @@ func cutAt(ts []token, words ...string) []token {
 	}
 	return before
 }
+
+// organisation reports whether the tokens look like where somebody works.
+func organisation(ts []token) bool {
+	return len(ts) > 0 && (ts[0].proper() || len(ts) > 1 && ts[0].low == "the" && organ[ts[len(ts)-1].low])
+}
+
+var organ = set(`library university hospital school bank office company institute agency museum city government army navy firm
+	startup team university college ministry department lab laboratory foundation clinic newspaper`)
 
 // place reports whether the tokens look like the name of a place.
 func place(ts []token) bool {
@@ -403,6 +421,11 @@ func (p *parser) moves(s *sentence, o *object) {
 			return
 		}
 		to, as := until(to, "as")
+		if as == nil {
+			if v, what := until(to, "for"); len(what) > 1 && (what[0].low == "his" || what[0].low == "her" || what[0].low == "their" || what[0].low == "my") {
+				to, as = v, what
+			}
+		}
 		if as != nil && len(to) > 0 {
 			if ph := p.noun(as); ph.ok {
 				p.emit(s.sub.words.with(ph.words...), to, from, &s.group, true, false)
@@ -457,7 +480,10 @@ func whenFor(ph *phrase) string {
 // moved reads "we moved X from U to V".
 func (p *parser) moved(s *sentence, head, from, to []token, o *object) {
 	ph := p.phrase(trimVerbParticle(head))
-	if !ph.ok || ph.stale {
+	if !ph.ok || ph.stale || ph.person || head[0].low == "me" {
+		return
+	}
+	if len(to) == 0 {
 		return
 	}
 	change := o.now || s.verb.event
@@ -466,8 +492,12 @@ func (p *parser) moved(s *sentence, head, from, to []token, o *object) {
 		to = before
 	}
 	switch k := kindOf(to); {
+	case to[0].low == "version" && len(to) > 1:
+		p.emit(ph.words.with("version"), to[1:], number1(from), &s.group, change, false)
 	case k == temporal:
 		p.emit(ph.words.with(whenFor(&ph)), to, from, &s.group, change, false)
+	case (k == urlLike || k == pathLike) && !ph.words.has("url") && !ph.words.has("address"):
+		p.emit(ph.words.with("where"), to, from, &s.group, change, false)
 	case len(to) > 1 && versionLike(to[len(to)-1].low) && to[0].proper() && s.verb.sense == upgrade:
 		t := *s
 		t.sub = ph
@@ -532,7 +562,14 @@ func (p *parser) works(s *sentence, o *object) {
 	if len(left) < 2 {
 		return
 	}
+	if _, name := until(left, "called", "named"); len(name) > 0 {
+		left = append(left[:1:1], name...)
+	}
 	switch left[0].low {
+	case "under":
+		if s.verb.sense == work && left[1].proper() && s.sub.ok {
+			p.about(s, "manager", left[1:], o)
+		}
 	case "at", "for", "by", "with":
 		val := cutAt(left[1:], "in", "with", "on")
 		if left[0].low == "with" && (!s.passive && !val[0].proper()) {
@@ -572,7 +609,7 @@ func (p *parser) begins(s *sentence) {
 		return
 	}
 	o = p.object(s.obj, false)
-	if len(o.core) > 1 && o.core[0].low == "at" && o.core[1].proper() {
+	if len(o.core) > 1 && o.core[0].low == "at" && organisation(o.core[1:]) {
 		p.about(s, "employer", o.core[1:], &o)
 	}
 	if len(o.core) > 1 && o.core[0].low == "as" {
@@ -599,7 +636,7 @@ func (p *parser) promoted(s *sentence, o *object) {
 	if to == nil {
 		to = core
 	}
-	if len(to) > 0 {
+	if len(to) > 0 && !preposition[to[0].low] {
 		o.not = from
 		p.about(s, "job", cutAt(to, "at", "for"), o)
 	}

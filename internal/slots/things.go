@@ -31,6 +31,7 @@ func (p *parser) uses(s *sentence) {
 	if s.sub.ok && p.common(s) {
 		return
 	}
+	s.obj = insteadLast(s.obj)
 	o := p.object(s.obj, false)
 	core := o.core
 	if s.verb.sense == switchTo {
@@ -45,6 +46,12 @@ func (p *parser) uses(s *sentence) {
 	}
 	if len(core) > 1 && core[0].low == "on" && (s.low == "rely" || s.low == "relies" || s.low == "relying") {
 		core = core[1:]
+	}
+	if _, of := until(core, "of"); len(core) > 3 && core[0].low == "version" && core[1].digits() > 0 && of != nil {
+		if ph := p.phrase(of); ph.ok {
+			p.emit(ph.words.with("version"), core[1:2], number1(o.not), &s.group, o.now, false)
+		}
+		return
 	}
 	val, as := until(core, "as", "for")
 	if n := len(core); n >= 2 && s.verb.sense == run && as == nil && !s.passive {
@@ -84,6 +91,23 @@ func (p *parser) uses(s *sentence) {
 		former = f
 	}
 	p.emit(b, val, former, &s.group, o.now, false)
+}
+
+// insteadLast moves "instead of U" behind what follows it: "use V instead of U
+// as A" is "use V as A instead of U".
+func insteadLast(ts []token) []token {
+	for i := 1; i+2 < len(ts); i++ {
+		if ts[i].low != "instead" || ts[i+1].low != "of" {
+			continue
+		}
+		for j := i + 3; j < len(ts); j++ {
+			if w := ts[j].low; (w == "as" || w == "for") && !ts[j].quoted {
+				out := append(append([]token(nil), ts[:i]...), ts[j:]...)
+				return append(out, ts[i:j]...)
+			}
+		}
+	}
+	return ts
 }
 
 func versionLike(w string) bool {
@@ -207,11 +231,17 @@ func (p *parser) roles(s *sentence) {
 		if len(core) == 0 || core[0].low == "a" || core[0].low == "an" || core[0].low == "to" || preposition[core[0].low] {
 			if len(core) > 1 && s.verb.sense == own && core[0].low != "to" {
 				p.ownsCar(s, core, &o)
+				if _, name := until(core, "called", "named"); name != nil && s.sub.ok {
+					p.has(s)
+				}
 			}
 			return
 		}
 		p.inverted(s, core, attr, &o)
 	case belong:
+		if s.sub.names && p.common(s) {
+			return
+		}
 		if len(core) > 1 && core[0].low == "to" {
 			p.about(s, "owner", core[1:], &o)
 		}
@@ -270,8 +300,16 @@ func (p *parser) takes(s *sentence, o *object) {
 		}
 		o.not = from
 		o.now = true
+		attr := "owner"
+		if w, as := until(what, "as"); as != nil {
+			if ph := p.noun(as); ph.ok && len(ph.words) == 1 {
+				attr, what = ph.words[0], w
+			} else if ph.ok && len(ph.words) > 1 {
+				attr, what = stem(nil, ph.head)[0], w
+			}
+		}
 		if len(what) > 0 {
-			p.inverted(s, what, "owner", o)
+			p.inverted(s, what, attr, o)
 		}
 		return
 	}
@@ -437,7 +475,7 @@ func (p *parser) changedAs(s *sentence, o *object) {
 	core := o.core
 	if len(core) < 2 || !s.passive || !s.sub.ok {
 		if s.sub.ok && len(core) == 0 && s.sub.attributive() {
-			p.topic = s.sub.words // "the port has changed: …"
+			p.topic, p.open = s.sub.words, true // "the port has changed: …"
 		}
 		return
 	}
@@ -487,6 +525,11 @@ func (p *parser) placed(s *sentence) {
 					return
 				}
 				core = core[i:]
+				t := *s
+				t.sub, t.obj = sub, core
+				if p.common(&t) {
+					return
+				}
 				break
 			}
 		}
@@ -498,6 +541,9 @@ func (p *parser) placed(s *sentence) {
 		core = core[len(before):]
 	} else if !s.passive && s.verb.sense != copula {
 		return
+	}
+	if len(core) > 3 && core[0].low == "by" && (core[1].low == "email" || core[1].low == "e-mail" || core[1].low == "phone" || core[1].low == "mail") {
+		core = core[2:]
 	}
 	if len(core) < 2 || !preposition[core[0].low] || !sub.ok {
 		return

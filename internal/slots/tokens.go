@@ -198,7 +198,7 @@ func word(ts []token, w string) []token {
 		w = strings.ReplaceAll(w, "’", "'")
 	}
 	low := strings.ToLower(w)
-	i := strings.IndexByte(low, '\'')
+	i := strings.LastIndexByte(low, '\'')
 	if i <= 0 || len(low) != len(w) {
 		if plain(low) {
 			ts = append(ts, token{text: w, low: low})

@@ -230,11 +230,11 @@ func (p *parser) emit(b bag, val, from []token, g *group, change, many bool) boo
 	}
 	val = p.group2(&b, val)
 	if g.past || g.neg {
-		p.topic = b
+		p.topic, p.open = b, true
 		return false
 	}
 	if len(val) == 0 || len(val) > maxValue || !suits(b, val) {
-		p.topic = b
+		p.topic, p.open = b, true
 		return false
 	}
 	if len(p.out) > MaxStatements {
@@ -243,10 +243,10 @@ func (p *parser) emit(b bag, val, from []token, g *group, change, many bool) boo
 	s := p.statement(b, val, strip(former1(from)))
 	s.Change = change || g.now || g.verb.event || s.Former != 0
 	s.Many = many
-	if s.Value == s.Former {
+	if s.Value == s.Former || s.Text == "" {
 		return false
 	}
-	p.topic = b
+	p.topic, p.open = b, false
 	p.out = append(p.out, s)
 	return true
 }
@@ -265,6 +265,9 @@ func (p *parser) group2(b *bag, val []token) []token {
 	return val
 }
 
+// speech are words that make a value a clause.
+var speech = set(`i we they it you he she this these those us them me`)
+
 func secretIn(val []token) bool {
 	for i := range val {
 		if val[i].quoted && strings.HasPrefix(val[i].text, secret) {
@@ -280,7 +283,7 @@ func suits(b bag, val []token) bool {
 	digits := 0
 	for i := range val {
 		digits += val[i].digits()
-		if t := &val[i]; !t.quoted && (t.low == "that" || t.low == "what" || t.low == "why" || t.low == "how" || t.low == "whether" || t.low == "because") {
+		if t := &val[i]; !t.quoted && (speech[t.low] || t.low == "that" || t.low == "what" || t.low == "why" || t.low == "how" || t.low == "whether" || t.low == "because") {
 			return false
 		}
 	}

@@ -160,6 +160,7 @@ replace replace replaces replacing replaced
 replace swap swaps swapping swapped
 replace trade trades trading traded
 !succeed succeed succeeds succeeding succeeded
+time - - - planned
 time happen happens happening happened
 time occur occurs occurring occurred
 time schedule schedules scheduling scheduled

@@ -47,7 +47,7 @@ var (
 	// vague are heads of phrases that name no attribute.
 	vague = set(`thing things reason reasons problem problems issue issues question questions answer answers idea ideas
 		point points truth fact part parts rest weather way ways trick goal goals dream dreams kind sort bunch
-		day days life lives week trip least story luck
+		life lives week trip least story luck
 		mistake news update updates matter hope difference challenge advantage result results conclusion
 		example concern worry feeling opinion advice suggestion secret catch bottom best worst main`)
 
@@ -120,10 +120,16 @@ var (
 		terrible awful wonderful amazing awesome perfect beautiful ugly lovely cute funny loud quiet cold warm hot cool
 		dirty clean wrong right true false sure unsure clear unclear unknown known different same similar better worse
 		best worst high low long short expensive cheap free gone lost missing late early close near new old young fun
-		dead alive full empty stable unstable ideal fantastic brilliant excellent poor rich busy useful useless crazy
+		dead alive full empty key vital crucial essential priority tricky tough rough priceless contagious comfy cozy rewarding together
+		important challenging amazing fantastic unreal epic huge massive sweet gorgeous intense smooth strong weak simple
+		complex special unique personal real proper solid flaky noisy stable unstable ideal fantastic brilliant excellent poor rich busy useful useless crazy
 		weird strange obvious possible impossible necessary correct incorrect fair unfair safe dangerous sunny rainy
 		delicious tasty available unavailable down up here there everywhere yes no nothing everything something
 		sore injured hurt annoying annoyed angry upset worried proud excited delighted glad wet dry`)
+
+	// intensifier are words before adjectives.
+	intensifier = set(`super totally definitely pretty greatly absolutely incredibly truly kinda gonna really very so too quite rather
+		extremely fairly highly all always never worth like made taking doing going getting being just only more most less`)
 
 	statusword = set(`open opened closed blocked done merged deprecated paused active inactive resolved pending cancelled
 		canceled completed complete finished failed failing passing shipped delivered approved rejected unblocked

@@ -24,11 +24,17 @@ type Fact struct {
 // Part selects phrasings.
 type Part int
 
-// The parts: Dev was used to tune the parser, Held was not.
+// The parts: Dev and Held were used to tune the parser, Held only after it had
+// been measured on it; Fresh was not.
 const (
 	Dev Part = iota
 	Held
+	Fresh
 )
+
+func (p Part) phrasings() map[string]phrasings {
+	return [...]map[string]phrasings{dev, held, fresh}[p]
+}
 
 type phrasings struct{ state, change, ask []string }
 
@@ -107,10 +113,7 @@ var families = map[string]family{
 // two of which are about the same.
 func Corpus(part Part, seed uint64) []Fact {
 	rng := rand.New(rand.NewPCG(seed, uint64(part)))
-	set := dev
-	if part == Held {
-		set = held
-	}
+	set := part.phrasings()
 	var out []Fact
 	for _, name := range Families() {
 		f, p := families[name], set[name]
@@ -159,10 +162,7 @@ func Families() []string {
 
 // Phrasings returns how many there are to state a fact and to change it.
 func Phrasings(part Part) (state, change int) {
-	set := dev
-	if part == Held {
-		set = held
-	}
+	set := part.phrasings()
 	for _, p := range set {
 		state, change = state+len(p.state), change+len(p.change)
 	}

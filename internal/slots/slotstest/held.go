@@ -1,6 +1,6 @@
 package slotstest
 
-// held are phrasings that the parser was not tuned on.
+// held are phrasings that the parser was measured on before it was tuned on them.
 var held = map[string]phrasings{
 	"residence": {
 		state: []string{
