@@ -32,7 +32,7 @@ var idle = set(`what who whom whose which when where how why do does did is are 
 	days at the moment right in on to for of from by with as about under does doesn don didn not it that this
 	a an there get find got much many old high long large big far currently actual current latest most recent newest
 	located kept stored based best like likes love loves favourite so and or then hey hi ok okay give show say
-	would should will let see look up info information anymore any more longer exactly actually really`)
+	would should will must let kind sort see look up info information anymore any more longer exactly actually really`)
 
 var pastCue = set(`before previously formerly originally former previous earlier past history once ago initially`)
 
@@ -52,7 +52,7 @@ func Ask(s string) Question {
 			ts = append(ts, t)
 		}
 	}
-	if ts = joined(ts); len(ts) == 0 || len(ts) > MaxQuestion {
+	if ts = joined(polite(ts)); len(ts) == 0 || len(ts) > MaxQuestion {
 		return Question{}
 	}
 	var q Question
@@ -84,6 +84,28 @@ func Ask(s string) Question {
 	q.task = nil
 	return q
 }
+
+// polite takes off "can you tell me", "do you know" and the like.
+func polite(ts []token) []token {
+	for len(ts) > 2 {
+		first, second := ts[0].low, ts[1].low
+		switch {
+		case second == "you" && (first == "can" || first == "could" || first == "would" || first == "do" || first == "will") && inquiring[word1(ts, 2)],
+			second == "me" && inquiring[first]:
+			ts = ts[2:]
+		case first == "please" || first == "hey" || first == "hi" || inquiring[first]:
+			ts = ts[1:]
+		default:
+			return ts
+		}
+	}
+	return ts
+}
+
+var (
+	inquiring = set(`tell remind know remember recall say show please give`)
+	helping   = set(`find get see run use reach call mail email contact phone`)
+)
 
 // asked is what a question was read to ask for.
 type asked struct {
@@ -125,7 +147,8 @@ func (p *parser) question(ts []token, q *Question) (b bag, more []string) {
 			return p.task(task), nil
 		}
 	}
-	return b, p.alternatives(&a)
+	more = p.alternatives(&a)
+	return a.words, more
 }
 
 // cue reads the question words and those of the past at i. It returns how many
@@ -173,7 +196,7 @@ func (a *asked) phrase(ts []token, i int) (skip int, done bool) {
 		a.attr = "marital" // "is she married or single": the value names the slot
 	case w == "responsible" || w == "charge":
 		a.attr = "owner"
-	case w == "due" || w == "finished":
+	case w == "due" || w == "finished" || w == "finish" || w == "complete" && i > 1:
 		a.words = append(a.words, "deadline")
 	case w == "living" && i > 0 && ts[i-1].low == "a":
 		a.attr = "job" // what she does for a living
@@ -186,6 +209,12 @@ func (a *asked) phrase(ts []token, i int) (skip int, done bool) {
 	case w == "work" && next == "as":
 		a.attr = "job"
 		return 1, true
+	case w == "call" && i > 0 && word1(ts, i-1) != "is" && ts[i].low == "call":
+		a.attr = "phone"
+	case w == "mail" && i > 1 && ts[i-1].low == "i":
+		a.attr = "email"
+	case (w == "run" || w == "use") && next == "to" && i > 1:
+		a.command = i + 2
 	case w == "listen" || w == "listens":
 	case w == "favourite" || w == "favorite":
 		a.words = append(a.words, "favorit")
@@ -202,7 +231,8 @@ func (p *parser) askedWord(a *asked, ts []token, i int) {
 	v, verb := verbs[w]
 	switch {
 	case w == "i" || w == "my" || w == "me" || w == "mine":
-		if (w != "me" || i > 2) && !(w == "i" && a.command == i) {
+		helped := w == "i" && (helping[word1(ts, i+1)] || a.command == i || i > 0 && (ts[i-1].low == "can" || ts[i-1].low == "could"))
+		if !helped {
 			a.words = append(a.words, "user")
 		}
 	case w == "our" || w == "we" || w == "us", idle[w], fresh[w]:
@@ -251,7 +281,13 @@ func (p *parser) alternatives(a *asked) []string {
 	b, attr := a.words, a.attr
 	switch {
 	case attr == "phone":
+		a.words = b.drop("number")
 		return []string{"phone", "email", "number"}
+	case attr == "owner" && b.has("team"):
+		return nil
+	case b.has("number") && attr == "":
+		a.words = b.drop("number")
+		return []string{"number", "phone"}
 	case attr != "" && attr != "where" && attr != "name" && b.has(attr), attr == "when" && b.has("deadline"), a.when && b.has("deadline"):
 		return nil
 	case attr == "when" || a.when:
@@ -267,7 +303,8 @@ func (p *parser) alternatives(a *asked) []string {
 	case b.has("address"):
 		return []string{"address", "url"}
 	case b.has("mail"):
-		return []string{"", "email"}
+		a.words = b.drop("mail")
+		return []string{"mail", "email"}
 	}
 	return nil
 }

@@ -134,5 +134,17 @@ func TestRandomWordsDoNotPanic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 14).Draw(t, "words"), " ")
 		slots.Read(text, "Ann")
+		slots.Ask(text)
+	})
+}
+
+func FuzzAsk(f *testing.F) {
+	for _, fact := range slotstest.Corpus(slotstest.Fresh, 1)[:60] {
+		f.Add(fact.Ask)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		q := slots.Ask(s)
+		require.Equal(t, q, slots.Ask(s))
+		require.NotContains(t, q.Keys, uint64(0))
 	})
 }
