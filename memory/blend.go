@@ -22,7 +22,7 @@ type Blended struct {
 	Of         int     // how many records have a value; 0: there is no blend
 }
 
-// Blend blends the values of the K most active records that the query finds,
+// Blend blends the values of the K most active records that Recall would find,
 // under the policy [ACTR] (else ErrPolicy). A record for which value returns
 // false is left out. The threshold is for the blend: below it, or without any
 // value, Blended.Of is 0. value is called in the caller's goroutine; that it
@@ -34,7 +34,7 @@ func (s Space) Blend(ctx context.Context, q Query, value func(Record) (float64, 
 		if q.model == nil {
 			return ErrPolicy
 		}
-		s.find(sc, q.enough())
+		s.findStanding(sc, q.enough())
 		hits, err := s.hits(ctx, sc, top(sc.found, q.k))
 		if err != nil {
 			return err

@@ -41,9 +41,10 @@ func (Weighted) check() error { return nil }
 // perfect match is 0, and nothing without a text. The noise is logistic.
 //
 // Hit.Score is A, in natural logarithms of odds: it may be negative. Everything
-// that the query finds is scored, where Weighted looks only at what is near the
-// best, so a recall takes time in proportion to the matches. Effectiveness does
-// not enter: what misled fades only.
+// that the words of the query find is scored, where Weighted looks only at what
+// is near the best, so a recall takes time in proportion to the matches; of what
+// vectors find, the nearest. Effectiveness does not enter: what misled fades
+// only.
 //
 // The zero value is ready. Fields that are out of range are an error of Open.
 type ACTR struct {
