@@ -17,7 +17,7 @@ type transfer struct {
 type meetings struct{ n, sum float64 }
 
 const (
-	transferOdds   = 20 // of the candidate's mean, before any meeting
+	transferOdds   = 10 // of the candidate's mean, before any meeting
 	transferPooled = 4  // meetings of all kinds that those of one kind begin with
 )
 

@@ -15,11 +15,11 @@ func Example() {
 	//
 	// learned, for a typo:
 	// 1. quick 0.9572: worth 0.5751 by about 60 samples, +0.3822 for the context, +0 by the draw
-	// 2. newcomer 0.6687: worth 0.6459 by about 0 samples, +0.0228 for the context, +0 by the draw; 0.2886 behind the first, most of it context
+	// 2. newcomer 0.6663: worth 0.6459 by about 0 samples, +0.0205 for the context, +0 by the draw; 0.2909 behind the first, most of it context
 	// 3. thorough 0.542: worth 0.6941 by about 60 samples, -0.1521 for the context, +0 by the draw; 0.4152 behind the first, most of it context
 	//
 	// learned, for a redesign:
 	// 1. thorough 0.8638: worth 0.6941 by about 60 samples, +0.1697 for the context, +0 by the draw
-	// 2. newcomer 0.6201: worth 0.6459 by about 0 samples, -0.0257 for the context, +0 by the draw; 0.2436 behind the first, most of it context
+	// 2. newcomer 0.6204: worth 0.6459 by about 0 samples, -0.0255 for the context, +0 by the draw; 0.2434 behind the first, most of it context
 	// 3. quick 0.1797: worth 0.5751 by about 60 samples, -0.3953 for the context, +0 by the draw; 0.684 behind the first, most of it context
 }
