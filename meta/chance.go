@@ -155,17 +155,19 @@ func (o *odds) counts(fn func(*count)) {
 	}
 }
 
-// ops appends what has to be written when a try is counted.
-func (o *odds) ops(ops []store.Op, same, all int, success bool, p pulse) ([]store.Op, error) {
+// tries adds what has to be written when a try is counted.
+func (o *odds) tries(w *write, same, all int, success bool, p pulse) error {
 	next := odds{again: o.again, other: o.other}
 	next.count(same, all, success)
-	s := storedOdds{Counts: make([]byte, 0, 48), Pulse: p}
-	next.counts(func(c *count) {
-		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.tries))
-		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.successes))
-	})
-	v, err := codec.Encode(o.key, &s)
-	return append(ops, store.Op{Key: o.key, Value: v}), err
+	var buf [2 * depths * 2 * binary.MaxVarintLen32]byte
+	b := buf[:0]
+	for _, a := range [...]*after{&next.again, &next.other} {
+		for _, c := range a {
+			b = binary.AppendUvarint(b, uint64(c.tries))
+			b = binary.AppendUvarint(b, uint64(c.successes))
+		}
+	}
+	return w.put(o.key, &storedOdds{Counts: b, Pulse: p})
 }
 
 func decodeOdds(e store.Entry) (*odds, error) {
@@ -200,9 +202,7 @@ var (
 )
 
 // oddsKey is where the odds of an approach are.
-func oddsKey(approach string) string {
-	return oddsPrefix + strconv.FormatUint(approachKey(approach), 16)
-}
+func oddsKey(approach uint64) string { return oddsPrefix + strconv.FormatUint(approach, 16) }
 
 // approachKey names an approach for all processes, whatever its case and
 // spacing: FNV-1a of its canonical form. Two that share one share their odds.
@@ -226,30 +226,34 @@ func approachKey(text string) uint64 {
 	return h
 }
 
-// odds returns those under a key, empty ones if there are none. The caller has
-// the turn.
-func (m *Monitor) odds(ctx context.Context, k string) (*odds, error) {
+// odds returns those of an approach, empty ones if there are none. The caller
+// has the turn.
+func (m *Monitor) odds(ctx context.Context, approach uint64) (*odds, error) {
 	m.mu.Lock()
-	o, ok := m.mu.odds.Get(k)
+	o, ok := m.mu.odds.Get(approach)
 	m.mu.Unlock()
 	if ok {
 		return o, nil
 	}
-	e, err := m.get(ctx, k)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		o = &odds{key: k}
-	case err != nil:
+	o, err := m.readOdds(ctx, oddsKey(approach))
+	if err != nil {
 		return nil, err
-	default:
-		if o, err = decodeOdds(e); err != nil {
-			return nil, err
-		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mu.odds.Add(k, o)
+	m.mu.odds.Add(approach, o)
 	return o, nil
+}
+
+func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
+	e, err := m.get(ctx, k)
+	if errors.Is(err, store.ErrNotFound) {
+		return &odds{key: k}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeOdds(e)
 }
 
 // Chances estimates whether another try of an approach at a goal delivers, and
@@ -273,7 +277,7 @@ func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (
 	if err != nil {
 		return Chances{}, fmt.Errorf("chances in %q: %w", session, err)
 	}
-	own, err := m.odds(ctx, oddsKey(approach))
+	own, err := m.odds(ctx, approachKey(approach))
 	if err != nil {
 		return Chances{}, fmt.Errorf("chances in %q: %w", session, err)
 	}

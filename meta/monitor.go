@@ -43,7 +43,7 @@ type Monitor struct {
 		sync.Mutex
 		closed   bool
 		sessions *simplelru.LRU[string, *session]
-		odds     *simplelru.LRU[string, *odds] // by key
+		odds     *simplelru.LRU[uint64, *odds] // by approach
 		all      *odds
 	}
 }
@@ -66,10 +66,10 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 		return nil, err
 	}
 	m.mu.sessions = sessions
-	if m.mu.odds, err = simplelru.NewLRU[string, *odds](loadedSessions, nil); err != nil {
+	if m.mu.odds, err = simplelru.NewLRU[uint64, *odds](loadedSessions, nil); err != nil {
 		return nil, err
 	}
-	if m.mu.all, err = m.odds(ctx, allKey); err != nil {
+	if m.mu.all, err = m.readOdds(ctx, allKey); err != nil {
 		return nil, errors.Join(fmt.Errorf("meta: open: %w", err), m.w.Close())
 	}
 	m.turn <- struct{}{}
@@ -106,6 +106,9 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	return nil
 }
 
+// present is the value of a marker.
+var present = []byte{1}
+
 func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	if err := m.take(ctx); err != nil {
 		return err
@@ -123,23 +126,19 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	if err != nil {
 		return err
 	}
-	own, err := m.odds(ctx, oddsKey(o.Approach))
+	own, err := m.odds(ctx, approachKey(o.Approach))
 	if err != nil {
 		return err
 	}
 	same, all := s.tried(s.failure(o.Goal, o.Approach))
 	beat := m.mu.all.pulse.beat(o.Resonance)
-	ops, err := s.ops(o)
+	w := newWrite()
+	w.ops = append(w.ops, store.Op{Key: seen, Value: present})
+	err = errors.Join(s.joins(w, o), m.mu.all.tries(w, same, all, o.Success, beat), own.tries(w, same, all, o.Success, nil))
 	if err != nil {
 		return err
 	}
-	if ops, err = m.mu.all.ops(ops, same, all, o.Success, beat); err != nil {
-		return err
-	}
-	if ops, err = own.ops(ops, same, all, o.Success, nil); err != nil {
-		return err
-	}
-	failed := m.w.Add(ctx, ops...)
+	failed := m.w.Add(ctx, w.ops...)
 	if failed != nil {
 		// Either these were refused, or they were added and the error is
 		// that of an earlier group.

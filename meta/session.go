@@ -204,7 +204,7 @@ func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
 	}
 	s.totals = t
 	if len(s.failures) > 0 {
-		s.own, err = m.odds(ctx, oddsKey(s.approach))
+		s.own, err = m.odds(ctx, approachKey(s.approach))
 	}
 	return s, err
 }
@@ -229,23 +229,35 @@ func (m *Monitor) slot(ctx context.Context, name string, n uint64) (record, erro
 	return r, nil
 }
 
-// ops returns what has to be written when o joins the session.
-func (s *session) ops(o *Outcome) ([]store.Op, error) {
+// write is where the records of an outcome are put together: they share one
+// buffer.
+type write struct {
+	ops []store.Op
+	buf []byte
+}
+
+func newWrite() *write { return &write{make([]store.Op, 0, 5), make([]byte, 0, 512)} }
+
+// put adds the write of a record.
+func (w *write) put(k string, v any) error {
+	start := len(w.buf)
+	buf, err := codec.Append(w.buf, k, v)
+	if err != nil {
+		return err
+	}
+	w.buf = buf
+	w.ops = append(w.ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]})
+	return nil
+}
+
+// joins adds what has to be written when o joins the session.
+func (s *session) joins(w *write, o *Outcome) error {
 	r := record{
 		Number: s.totals.Outcomes, At: o.At.UnixNano(), Success: o.Success, Key: o.Key,
 		Goal: o.Goal, Approach: o.Approach, Note: o.Note, Resonance: o.Resonance,
 	}
-	ops := []store.Op{
-		{Key: seenKey(o.Session, o.Key), Value: []byte{1}},
-		{Key: totalsKey(o.Session)},
-		{Key: slotKey(o.Session, r.Number)},
-	}
-	var err error
-	if ops[1].Value, err = codec.Encode(ops[1].Key, s.totals.next(o.Success)); err != nil {
-		return nil, err
-	}
-	ops[2].Value, err = codec.Encode(ops[2].Key, &r)
-	return ops, err
+	next := s.totals.next(o.Success)
+	return errors.Join(w.put(totalsKey(o.Session), &next), w.put(slotKey(o.Session, r.Number), &r))
 }
 
 // History returns the last outcomes of a session, at most [Kept], in the

@@ -6,7 +6,7 @@ import "github.com/arc-learn/arc/internal/codec"
 // field by field, by the numbers in their tags.
 
 // AppendCBOR implements codec.Appender.
-func (t totals) AppendCBOR(buf []byte) []byte {
+func (t *totals) AppendCBOR(buf []byte) []byte {
 	m := codec.Open(buf)
 	m.Uint(1, t.Outcomes)
 	m.Uint(2, t.Successes)

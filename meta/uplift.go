@@ -125,7 +125,7 @@ func (m *Monitor) recordEpisode(ctx context.Context, e *Episode) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	ops := []store.Op{{Key: marker, Value: []byte{1}}}
+	ops := []store.Op{{Key: marker, Value: present}}
 	for i, name := range e.Treatments {
 		if slices.Contains(e.Treatments[:i], name) {
 			continue
