@@ -27,6 +27,8 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
+	r.AddBuild(report.Build{Engine: "arc", Set: "words", N: 100_000, Build: 2, Open: 0.5, Heap: 500})
+	r.AddWrite(report.Write{Engine: "arc", Writers: 64, PerSec: 31_000, P50: 12, P99: 1500})
 	require.NoError(t, r.Save(figures))
 	require.NoError(t, run(figures, dir))
 	for file, want := range map[string][]string{
@@ -50,6 +52,20 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTables(t *testing.T) {
+	var r report.Report
+	for _, e := range []string{"bleve", "arc"} {
+		r.AddLatency(report.Latency{Engine: e, Set: "vector", N: 1000, P50: float64(30 * len(e)), P99: 2000, Recall: 0.99})
+		r.AddRecall(report.Recall{Engine: e, Level: "turn", Category: 2, K: 1, Value: 40, Questions: 7})
+		r.AddRecall(report.Recall{Engine: e, Level: "turn", Category: 2, K: 10, Value: 60.04, Questions: 7})
+	}
+	md, err := tables(&r)
+	require.NoError(t, err)
+	require.Contains(t, md, "| vector, 0.990 of the exact ten | 1,000 | bleve | 150 µs | 2.0 ms | 0 | 1.7 |\n")
+	require.Contains(t, md, "| turn | 2 | 7 | arc | 40.0 | 60.0 |\n| turn | 2 | 7 | bleve | 40.0 | 60.0 |\n")
+	require.NotContains(t, md, "Building")
 }
 
 func TestNothingToDraw(t *testing.T) {

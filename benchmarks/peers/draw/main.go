@@ -1,4 +1,4 @@
-// Draw makes the pictures of docs/ from the figures that the comparison of
+// Draw makes the pictures and tables of docs/ from the figures that the comparison of
 // recall with its peers has measured.
 //
 //	go run ./draw FIGURES.json DIR
@@ -30,6 +30,7 @@ var pictures = []struct {
 }{
 	{"recall-at-k.svg", recallAtK},
 	{"recall-latency.svg", latency},
+	{"recall-figures.md", tables},
 }
 
 var errNothing = errors.New("no figures to draw")
