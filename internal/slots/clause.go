@@ -203,6 +203,8 @@ func joined(ts []token) []token {
 			one = "timezone"
 		case a == "due" && b == "date":
 			one = "deadline"
+		case a == "point" && b == "of" && word1(ts, i+2) == "contact":
+			return append(append([]token(nil), ts[:i]...), ts[i+2:]...)
 		case (a == "likes" || a == "like" || a == "loves" || a == "love") && (b == "best" || b == "most"):
 			one = "favorite"
 		}
@@ -593,7 +595,7 @@ func times(ts []token) int {
 	if !found || i == 0 {
 		return 0
 	}
-	if w := ts[i].low; be[w] || w == "of" || verbs[w].form == third || verbs[w].form == past && verbs[w].sense != other {
+	if w := ts[i].low; be[w] || w == "of" || verbs[w] != (verb{}) && verbs[w].form == base && ts[0].low == "now" || verbs[w].form == third || verbs[w].form == past && verbs[w].sense != other {
 		return 0
 	}
 	return i

@@ -96,6 +96,9 @@ func (p *parser) baseAt(ts []token, i int, v verb) bool {
 	case speaking[prev.low], ts[i].low == "cost", together(ts[:i]):
 		return true
 	}
+	if i == 1 && len(prev.low) > 6 && (v.sense == time || v.sense == other) && preposition[word1(ts, 2)] {
+		return strings.HasSuffix(prev.low, "s")
+	}
 	return i > 1 && len(prev.low) > 3 && strings.HasSuffix(prev.low, "s") && !prev.proper()
 }
 

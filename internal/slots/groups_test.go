@@ -45,3 +45,23 @@ func TestGroups(t *testing.T) {
 	require.Zero(t, wrong)
 	require.Less(t, float64(missed), 0.05*float64(total))
 }
+
+func TestPairs(t *testing.T) {
+	b, err := os.ReadFile("testdata/pairs.txt")
+	require.NoError(t, err)
+	all, n := 0, 0
+	for line := range strings.Lines(string(b)) {
+		old, changed, ok := strings.Cut(strings.TrimSpace(line), "|")
+		if !ok || line[0] == '#' {
+			continue
+		}
+		all++
+		if links(slots.Read(old, ""), slots.Read(changed, "")) {
+			n++
+		} else {
+			t.Logf("%q, %q", old, changed)
+		}
+	}
+	t.Logf("%d of %d linked", n, all)
+	require.Greater(t, float64(n), 0.78*float64(all))
+}

@@ -27,7 +27,9 @@ func (p *parser) has(s *sentence) {
 		return
 	}
 	if left, right := until(core, "named", "called"); right != nil && len(left) > 1 && (left[0].low == "a" || left[0].low == "an") {
-		if ph := p.noun(left); ph.ok {
+		if ph := p.noun(left); ph.ok && ph.known && !entity[ph.head] {
+			p.emit(s.sub.words.with(ph.words...), right, o.not, &s.group, o.now || ph.fresh, false)
+		} else if ph.ok {
 			p.emit(s.sub.words.with(ph.words...).with("name"), right, o.not, &s.group, o.now, false)
 		}
 		return
@@ -109,6 +111,10 @@ func (p *parser) counts(s *sentence, o *object, event bool) {
 		return
 	}
 	if core[0].digits() > 0 && core[0].digits() == len(core[0].text) || numeral[core[0].low] != "" {
+		if _, of := until(core, "of"); len(core) == 4 && of != nil && len(core[1].text) == 2 { // 16 GB of RAM
+			p.emit(s.sub.words.with(stem(nil, of[0].low)...), core[:2], o.not, &s.group, o.now, false)
+			return
+		}
 		if timeunit[core[1].low] || len(core) > 4 || core[1].mark {
 			return
 		}
@@ -124,6 +130,10 @@ func (p *parser) counts(s *sentence, o *object, event bool) {
 func (p *parser) hasKnown(s *sentence, o *object, core []token) {
 	if core[0].low == "the" || core[0].low == "a" {
 		core = core[1:]
+	}
+	if len(core) == 2 && graded[core[1].low] && (predicate[core[0].low] || core[0].proper()) { // "has low priority"
+		p.emit(s.sub.words.with(stem(nil, core[1].low)...), core[:1], o.not, &s.group, o.now, false)
+		return
 	}
 	known := func(t *token) bool {
 		_, ok := canonical[t.low]
@@ -267,7 +277,7 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	if preposition[first] && !val[0].quoted && !(sub.known && first != "for") && k == plainText && !(val[len(val)-1].proper() && !entity[sub.head]) {
 		return
 	}
-	if !nominal && !article && predicate[first] && !sub.pronoun && !(sub.words.has("status") || sub.words.has("favorit")) {
+	if !nominal && !article && predicate[first] && !graded[sub.head] && !sub.pronoun && !(sub.words.has("status") || sub.words.has("favorit")) {
 		return
 	}
 	known := sub.known && !entity[sub.head]
@@ -306,6 +316,9 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	}
 	p.emit(sub.words, val, o.not, &s.group, change, false)
 }
+
+// graded are attributes whose values are adjectives.
+var graded = set(`priority severity level mode mood risk volume size importance urgency`)
 
 // describes reports whether the value looks like an adjective, and not a noun.
 func describes(val []token) bool {

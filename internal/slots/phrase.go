@@ -31,7 +31,7 @@ var attributes = set(`port host hostname address limit limits timeout ttl thresh
 	slogan nickname username handle password passphrase passcode pin code id token channel extension region zone timezone
 	currency format encoding algorithm model engine provider vendor supplier landlord dentist mentor tutor roommate
 	spouse assignee reviewer maintainer captain ceo cto cfo president mayor capital champion headquarters hq
-	diet major mood level grade rank score age birthday gender nationality religion hobby instrument sport
+	diet priority severity major mood level grade rank score age birthday gender nationality religion hobby instrument sport
 	shell ide terminal os distro license default max min maximum minimum delay retries attempts concurrency parallelism
 	workers replicas memory cpu storage bucket queue topic tag label prefix suffix flag mode strategy policy backend
 	frontend stack runtime compiler linter formatter command script entrypoint registry account contact

@@ -324,6 +324,10 @@ func (p *parser) personal(s *sentence) {
 
 // leaves reads "X left U for V".
 func (p *parser) leaves(s *sentence, o *object) {
+	if _, when := until(s.obj, "on", "at"); when != nil && kindOf(when) == temporal {
+		p.generic(s)
+		return
+	}
 	left, right := until(o.core, "for")
 	if right == nil {
 		p.topic, p.open = s.sub.words.with("employer"), true

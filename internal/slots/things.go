@@ -97,10 +97,10 @@ func (p *parser) uses(s *sentence) {
 // as A" is "use V as A instead of U".
 func insteadLast(ts []token) []token {
 	for i := 1; i+2 < len(ts); i++ {
-		if ts[i].low != "instead" || ts[i+1].low != "of" {
+		if (ts[i].low != "instead" || ts[i+1].low != "of") && ts[i].low != "over" {
 			continue
 		}
-		for j := i + 3; j < len(ts); j++ {
+		for j := i + 2; j < len(ts); j++ {
 			if w := ts[j].low; (w == "as" || w == "for") && !ts[j].quoted {
 				out := append(append([]token(nil), ts[:i]...), ts[j:]...)
 				return append(out, ts[i:j]...)
@@ -246,7 +246,11 @@ func (p *parser) roles(s *sentence) {
 			p.about(s, "owner", core[1:], &o)
 		}
 	case assign:
-		if len(core) > 1 && core[0].low == "to" && s.passive {
+		switch {
+		case len(core) < 2 || core[0].low != "to" || !s.passive:
+		case s.sub.names && !s.sub.def && !core[1].proper(): // Dana is assigned to the ticket
+			p.inverted(s, core[1:], "assignee", &o)
+		default:
 			p.about(s, "assignee", core[1:], &o)
 		}
 	case takeVerb:
@@ -431,6 +435,8 @@ func (p *parser) became(s *sentence, from, to []token, o *object) {
 		b = b.with("price")
 	case p.common(s):
 		return
+	case k == temporal && !sub.known && !sub.person:
+		b = b.with("when")
 	case sub.attributive() && !sub.names && !(k == temporal && (sub.head == "release" || sub.head == "launch" || sub.head == "meeting" || sub.head == "standup")):
 	case s.verb.sense == upgrade || s.low == "updated":
 		if k != number && !versionLike(val[0].low) {
@@ -457,6 +463,13 @@ func (p *parser) became(s *sentence, from, to []token, o *object) {
 func (p *parser) goesToSchool(s *sentence) bool {
 	if s.low != "goes" && s.low != "go" && s.low != "going" {
 		return false
+	}
+	if what, when := until(s.obj, "on", "at", "every"); when != nil && len(what) > 1 && what[0].low == "to" && kindOf(when) == temporal {
+		if ph := p.phrase(what[1:]); ph.ok {
+			o := p.object(when, true)
+			p.emit(s.sub.words.with(ph.words...).with("when"), o.core, o.not, &s.group, o.now, false)
+		}
+		return true
 	}
 	if len(s.obj) > 1 && s.obj[0].low == "by" && s.sub.names {
 		o := p.object(s.obj[1:], false)
@@ -512,6 +525,10 @@ func (p *parser) timed(s *sentence) {
 // placed reads where something is kept, hosted or reached.
 func (p *parser) placed(s *sentence) {
 	if s.sub.ok && p.common(s) {
+		return
+	}
+	if _, when := until(s.obj, "on", "at", "every"); s.sub.ok && !s.passive && s.verb.sense != copula && kindOf(when) == temporal {
+		p.generic(s)
 		return
 	}
 	o := p.object(s.obj, false)
@@ -574,6 +591,9 @@ func (p *parser) named(s *sentence) {
 	core := o.core
 	if s.verb.sense == rename {
 		head, from, to := p.fromTo(core)
+		if to == nil && s.passive {
+			head, to = nil, core
+		}
 		if to == nil {
 			return
 		}

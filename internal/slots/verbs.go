@@ -153,6 +153,7 @@ guide chair chairs chairing chaired
 manage manage manages managing managed
 manage supervise supervises supervising supervised
 belong belong belongs belonging belonged
+!assign reassign reassigns reassigning reassigned
 assign assign assigns assigning assigned
 take take takes taking took taken
 !hand hand hands handing handed
@@ -196,6 +197,7 @@ call name - naming named
 !change drop drops dropping dropped
 !change bring brings bringing brought
 !change go goes going went gone
+!change rotate rotates rotating rotated
 !change slip slips slipping slipped
 !change push pushes pushing pushed
 !change shift shifts shifting shifted

@@ -152,6 +152,7 @@ var (
 		plan: plan subscription tier
 		depart: department
 		shift: shift
+		diet: diet
 		timezon: timezone`)
 
 	// report introduces what somebody says.
