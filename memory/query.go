@@ -42,6 +42,9 @@ type Query struct {
 	Context []ID
 }
 
+// MaxConflicts is the number of Hit.Conflicts.
+const MaxConflicts = 32
+
 // Hit is a record that was found. See the package comment for what supersedes
 // what.
 type Hit struct {
@@ -49,7 +52,7 @@ type Hit struct {
 	Score      float64
 	Parts      Parts
 	Superseded *Record // what it replaces: the latest record that gave another value to a slot of its; nil: none
-	Conflicts  []ID    // records that contradict it, and are no update of it nor it of them
+	Conflicts  []ID    // records that contradict it, and are no update of it nor it of them: the latest MaxConflicts
 }
 
 // Parts are what a score is made of. Relevance, Effectiveness and Recency are

@@ -287,10 +287,15 @@ func (sh *shard) overtaken(e *entry, r *Record) bool {
 
 // standing is how the statements of a slot stand for a query.
 type standing struct {
-	seen  []stated // what the query may see, in order
-	tops  []stated // those that hold, the latest first; not of slots with many values
-	below *entry   // the latest that they replace
+	seen   []stated            // what the query may see, in order
+	tops   []stated            // those that hold, the latest first; not of slots with many values
+	values map[uint64]struct{} // of tops, if those are many
+	below  *entry              // the latest that they replace
+	by     []*entry            // what replaces each of seen, if one of those is of a slot with many values
 }
+
+// fewTops is how many values are compared one by one.
+const fewTops = 8
 
 // standing returns how a slot stands for the query. It is computed once.
 func (sc *scratch) standing(sh *shard, key uint64) *standing {
@@ -325,16 +330,45 @@ func (st *standing) settle() {
 			st.tops = append(st.tops, x)
 		}
 	}
+	if len(st.tops) > fewTops {
+		st.values = make(map[uint64]struct{})
+		for _, x := range st.tops {
+			st.values[x.value] = struct{}{}
+		}
+	}
 	for _, x := range slices.Backward(st.seen) {
 		if x.how&(saidMany|saidAlias) == 0 && !st.holds(x.value) {
 			st.below = x.e
 			break
 		}
 	}
+	if slices.ContainsFunc(st.seen, func(x stated) bool { return x.how&saidMany != 0 }) {
+		st.follow()
+	}
+}
+
+// follow finds by what each is replaced if its slot has many values: only that
+// value is replaced which a text names, and what replaces it may be replaced in
+// turn.
+func (st *standing) follow() {
+	st.by = make([]*entry, len(st.seen))
+	next := make(map[uint64]*entry) // what a value comes to that was said just before
+	for i, x := range slices.Backward(st.seen) {
+		st.by[i] = next[x.value]
+		if x.former == 0 {
+			delete(next, x.value) // it was said again
+		} else {
+			next[x.former] = cmp.Or(st.by[i], x.e)
+		}
+	}
 }
 
 // holds reports whether one that holds has the value.
 func (st *standing) holds(value uint64) bool {
+	if st.values != nil {
+		_, ok := st.values[value]
+		return ok
+	}
 	return slices.ContainsFunc(st.tops, func(x stated) bool { return x.value == value })
 }
 
@@ -359,20 +393,10 @@ func (st *standing) over(x stated) *entry {
 		}
 		return st.tops[0].e
 	}
-	// Of many values, only that one is replaced which the text names, and
-	// that may be replaced in turn.
-	var by *entry
-	for i := range st.seen {
-		y := st.seen[i]
-		switch {
-		case compareStated(x, y) >= 0:
-		case y.value == x.value && y.former == 0:
-			return by // it was said again
-		case y.former == x.value:
-			by, x = y.e, y
-		}
+	if i, ok := slices.BinarySearchFunc(st.seen, x, compareStated); ok {
+		return st.by[i]
 	}
-	return by
+	return nil // it has just gone
 }
 
 // under returns what x, which holds, has replaced last, or nil.
@@ -624,12 +648,23 @@ func (s Space) relate(ctx context.Context, sc *scratch, f *found, h *Hit) error 
 			}
 		}
 		if len(st.tops) > 1 && slices.ContainsFunc(st.tops, func(y stated) bool { return y.e == f.entry }) {
-			for _, y := range st.tops {
-				if id := y.e.name(); y.value != x.value && !slices.Contains(h.Conflicts, id) {
-					h.Conflicts = append(h.Conflicts, id)
-				}
-			}
+			h.conflict(x, st.tops)
 		}
 	}
 	return nil
+}
+
+// conflict adds to Conflicts those that contradict x.
+func (h *Hit) conflict(x said, tops []stated) {
+	for _, y := range tops {
+		if len(h.Conflicts) == MaxConflicts {
+			return
+		}
+		if y.value == x.value {
+			continue
+		}
+		if id := y.e.name(); !slices.Contains(h.Conflicts, id) {
+			h.Conflicts = append(h.Conflicts, id)
+		}
+	}
 }

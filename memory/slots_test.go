@@ -399,3 +399,65 @@ func checkHolding(t *rapid.T, s memory.Space, all []statement, q memory.Query) {
 		}
 	}
 }
+
+// Of a slot with many values, each is replaced by what names it, which may be
+// replaced in turn, unless it is said again before that.
+func TestChains(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		s, c := space(t)
+		type use struct {
+			id         memory.ID
+			value, old string
+		}
+		tools := rapid.SampledFrom([]string{"redis", "kafka", "nats", "mysql"})
+		var all []use
+		for range rapid.IntRange(1, 12).Draw(t, "statements") {
+			u := use{value: tools.Draw(t, "value"), old: tools.Draw(t, "old")}
+			text := fmt.Sprintf("We replaced %s with %s.", u.old, u.value)
+			if u.old == u.value {
+				u.old, text = "", fmt.Sprintf("We use %s.", u.value)
+			}
+			c.move(2 * time.Hour)
+			u.id = remember(t, s, memory.Draft{Kind: memory.Episode, Content: text})
+			all = append(all, u)
+		}
+		for i, u := range all {
+			var by memory.ID
+			value := u.value
+			for _, v := range all[i+1:] {
+				if v.value == value && v.old == "" {
+					break
+				}
+				if v.old == value {
+					by, value = v.id, v.value
+				}
+			}
+			why, err := s.Explain(ctx, memory.Query{Text: u.value}, u.id)
+			require.NoError(t, err)
+			require.Equal(t, by, why.By, "%v", all)
+		}
+	})
+}
+
+// A slot for which everybody says something else is no reason to name them all.
+func TestConflictsAreFew(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, _ := space(t)
+	var ids []memory.ID
+	for i := range 2 * memory.MaxConflicts {
+		d := memory.Draft{Kind: memory.Episode, Content: "Alice has moved.", At: epoch}
+		d.Slot = memory.Slot{Subject: "Alice", Attribute: "home", Value: fmt.Sprintf("city %d", i)}
+		ids = append(ids, remember(t, s, d))
+	}
+	hits, err := s.Recall(ctx, memory.Query{Text: "Alice", K: 3 * memory.MaxConflicts})
+	require.NoError(t, err)
+	require.Len(t, hits, len(ids))
+	for _, h := range hits {
+		require.Len(t, h.Conflicts, memory.MaxConflicts)
+		require.NotContains(t, h.Conflicts, h.Record.ID)
+		require.Subset(t, ids, h.Conflicts)
+	}
+}
