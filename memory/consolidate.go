@@ -88,7 +88,7 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 	d := b.document(rec, e.stowed)
 	var best *merger
 	var alike float64
-	similar, err := b.similar(ctx, sh, sc, d, consolidateSimilarity)
+	similar, err := b.similar(ctx, sh, sc, d, e.flags&kindFlags, consolidateSimilarity)
 	if err != nil {
 		return nil, err
 	}

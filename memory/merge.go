@@ -40,13 +40,13 @@ func (b *Bank) twin(ctx context.Context, sh *shard, sc *index.Scratch, c candida
 	}
 	var best *entry
 	var alike float64
-	similar, err := b.similar(ctx, sh, sc, c.doc, mergeSimilarity)
+	similar, err := b.similar(ctx, sh, sc, c.doc, r.Kind.flag(), mergeSimilarity)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range similar {
 		e, sum := p.entry, p.trigger+p.content
-		if e.flags&r.Kind.flag() == 0 || best != nil && (sum < alike || sum == alike && !preferred(e, best)) {
+		if best != nil && (sum < alike || sum == alike && !preferred(e, best)) {
 			continue
 		}
 		old, err := b.record(ctx, sh, e)
@@ -77,13 +77,13 @@ type alike struct {
 	trigger, content float64
 }
 
-// similar returns the records whose texts are at least that similar to those
-// of d.
-func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, least float64) ([]alike, error) {
+// similar returns the records of a kind whose texts are at least that similar
+// to those of d.
+func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, kind flags, least float64) ([]alike, error) {
 	var failed error
 	pairs := sh.index.Similar(sc, d.Trigger, d.Content, least, func(slot uint32) (trigger, content []text.Term) {
 		e := sh.entries.at(slot)
-		if e == nil {
+		if e == nil || e.flags&kind == 0 {
 			return nil, nil
 		}
 		r, err := b.record(ctx, sh, e)
@@ -98,7 +98,7 @@ func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d inde
 	})
 	var out []alike
 	for _, p := range pairs {
-		if e := sh.entries.at(p.Slot); e != nil && !slices.ContainsFunc(out, func(a alike) bool { return a.entry == e }) {
+		if e := sh.entries.at(p.Slot); e != nil && e.flags&kind != 0 && !slices.ContainsFunc(out, func(a alike) bool { return a.entry == e }) {
 			out = append(out, alike{e, p.Trigger, p.Content})
 		}
 	}

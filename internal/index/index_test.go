@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -223,6 +224,26 @@ func TestSimilarAgreesWithText(t *testing.T) {
 	require.Len(t, pairs, 1)
 	require.Equal(t, uint32(3), pairs[0].Slot)
 	require.Equal(t, text.Similarity(text.Append(nil, a), text.Append(nil, b)), pairs[0].Content)
+}
+
+// Texts that differ in numbers alone are many where a program writes them.
+func TestSimilarAsksAboutFewThatDifferInNumbers(t *testing.T) {
+	t.Parallel()
+	ix, docs := index.New(), naive{}
+	for i := range uint32(400) {
+		d := doc("", fmt.Sprintf("the nightly backup of rack %d has finished on machine %d without any error", i/20, 100+i%20), "")
+		ix.Put(i, d)
+		docs[i] = d
+	}
+	var sc index.Scratch
+	asked := 0
+	pairs := ix.Similar(&sc, nil, docs[77].Content, 0.9, func(slot uint32) (trigger, content []text.Term) {
+		asked++
+		return docs.doc(slot)
+	})
+	require.Len(t, pairs, 1)
+	require.Equal(t, uint32(77), pairs[0].Slot)
+	require.LessOrEqual(t, asked, 40, "those with the same rack or the same machine")
 }
 
 func TestExtraTermsAreFound(t *testing.T) {

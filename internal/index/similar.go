@@ -45,6 +45,7 @@ type vector struct {
 	terms []text.Term // in order of text
 	items []item      // of the distinct ones
 	norm  float64     // squared
+	first bool        // every similar record has the first item
 }
 
 type item struct {
@@ -127,7 +128,7 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 	for i := range best.items {
 		it := &best.items[i]
 		sc.keep(need - rest)
-		fresh := rest >= need // a record without any of those before may do
+		fresh := rest >= need && (i == 0 || !best.first) // a record without any of those before may do
 		if !fresh && len(sc.single) == 0 {
 			break
 		}
@@ -214,8 +215,9 @@ func (sc *Scratch) keep(least float32) {
 }
 
 // look finds the terms of a vector, the rarest first, and how many postings
-// those have that a similar record holds one of. It reports false if a term
-// that marks a statement is in no record: none can say the same then.
+// those have that a similar record holds one of. If fewer have the rarest term
+// that marks a statement, which every similar record has, that is first. It
+// reports false if such a term is in no record: none can say the same then.
 func (ix *Index) look(v *vector, min float64) (cost int, ok bool) {
 	for i := range v.items {
 		it := &v.items[i]
@@ -234,6 +236,11 @@ func (ix *Index) look(v *vector, min float64) (cost int, ok bool) {
 		}
 		cost += v.items[i].df
 		rest -= v.items[i].square
+	}
+	if i := slices.IndexFunc(v.items, func(it item) bool { return it.Mark }); i >= 0 && v.items[i].df <= cost {
+		first := v.items[i]
+		copy(v.items[1:i+1], v.items[:i])
+		v.items[0], v.first, cost = first, true, first.df
 	}
 	return cost, true
 }
