@@ -3,14 +3,12 @@ package arc
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
-	"github.com/arc-learn/arc/rank"
 )
 
 // Health is how an agent is doing: the memory of a scope, and what the whole
@@ -53,14 +51,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		return h, err
 	}
 	now := a.o.Now()
-	var samples []rank.Sample
-	for s, err := range a.book.Samples(ctx, now.Add(-meta.FleetWindow)) {
-		if err != nil {
-			return h, err
-		}
-		samples = append(samples, s)
+	if h.Fleet, err = meta.NewFleet(now, a.book.Samples(ctx, now.Add(-meta.FleetWindow)), nil); err != nil {
+		return h, err
 	}
-	h.Fleet = meta.NewFleet(now, slices.Values(samples), nil)
 	for _, w := range h.Fleet.Workers {
 		h.Calibration.Merge(w.Calibration)
 	}
@@ -85,7 +78,7 @@ func (h *Health) judge() {
 		add("Trust what is right, Revoke the sources of what is not", "%d of %d memories are quarantined", n, h.Total)
 	}
 	if h.Uplift.Delivered.Harms() {
-		add("look for the memories that do: learn.Learner.UpliftOf", "memory %v", h.Uplift.Delivered)
+		add("look for the memories that do: Agent.UpliftOf", "memory %v", h.Uplift.Delivered)
 	}
 	if e := h.Calibration.ECE(); h.Calibration.Count() >= claims && e > miscalibrated {
 		add("take iar.Calibration.Correct of what they claim", "what workers claim is off by %.2f on average", e)

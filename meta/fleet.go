@@ -2,6 +2,7 @@ package meta
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -65,19 +66,26 @@ type WorkerHealth struct {
 	Calibration iar.Calibration
 }
 
-// NewFleet computes the health of a fleet at a time from samples in any order,
-// such as those of rank.Book.Samples. Samples that are older than a day or
-// later than at are left out. It is a function of its arguments, and takes time
-// in proportion to the samples. A book keeps the last 200 samples per worker and
-// skill: of a busier pair, the figures are those of the latest 200.
-func NewFleet(at time.Time, samples iter.Seq[rank.Sample], opts *FleetOptions) Fleet {
+// NewFleet computes the health of a fleet at a time from samples in any order:
+// those that a [rank.Book] has of the last [FleetWindow],
+//
+//	f, err := meta.NewFleet(now, book.Samples(ctx, now.Add(-meta.FleetWindow)), nil)
+//
+// Samples that are older than a day or later than at are left out, and an error
+// that samples yields is returned. It is a function of its arguments, and takes
+// time in proportion to the samples. A book keeps the last 200 samples per worker
+// and skill: of a busier pair, the figures are those of the latest 200.
+func NewFleet(at time.Time, samples iter.Seq2[rank.Sample, error], opts *FleetOptions) (Fleet, error) {
 	var o FleetOptions
 	if opts != nil {
 		o = *opts
 	}
 	o.fill()
 	byName := make(map[string][]rank.Sample)
-	for s := range samples {
+	for s, err := range samples {
+		if err != nil {
+			return Fleet{}, fmt.Errorf("meta: fleet: %w", err)
+		}
 		if age := at.Sub(s.At); age >= 0 && age <= FleetWindow {
 			byName[s.Candidate] = append(byName[s.Candidate], s)
 		}
@@ -110,7 +118,7 @@ func NewFleet(at time.Time, samples iter.Seq[rank.Sample], opts *FleetOptions) F
 		}
 	}
 	slices.Sort(f.Orphaned)
-	return f
+	return f, nil
 }
 
 func (o *FleetOptions) fill() {

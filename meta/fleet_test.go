@@ -1,6 +1,7 @@
 package meta_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -13,7 +14,21 @@ import (
 
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
 )
+
+// fleet is NewFleet over a slice.
+func fleet(t *testing.T, at time.Time, samples []rank.Sample, opts *meta.FleetOptions) meta.Fleet {
+	f, err := meta.NewFleet(at, func(yield func(rank.Sample, error) bool) {
+		for _, s := range samples {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}, opts)
+	require.NoError(t, err)
+	return f
+}
 
 func TestFleetCases(t *testing.T) {
 	t.Parallel()
@@ -72,7 +87,7 @@ func TestFleetCases(t *testing.T) {
 				}
 				samples = append(samples, s)
 			}
-			got := meta.NewFleet(now, slices.Values(samples), &meta.FleetOptions{Workers: c.Input.Registry})
+			got := fleet(t, now, samples, &meta.FleetOptions{Workers: c.Input.Registry})
 			require.Len(t, got.Workers, len(c.Want.Agents))
 			for i, w := range c.Want.Agents {
 				h := got.Workers[i]
@@ -113,7 +128,7 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 	ss = append(ss,
 		rank.Sample{Key: "ahead", Candidate: "w", At: now.Add(time.Nanosecond)},
 		rank.Sample{Key: "unknown", Candidate: "w", Situation: rank.Situation{Skill: "other"}, Unknown: true, At: now, Wall: time.Minute})
-	f := meta.NewFleet(now, slices.Values(ss), nil)
+	f := fleet(t, now, ss, nil)
 	h := f.Workers[0]
 	require.Equal(t, []int{26, 25, 13}, []int{h.Samples, h.Known, h.Successes})
 	require.Equal(t, 0.5, h.FailureRate, "of the last hour, both ends included")
@@ -122,27 +137,46 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 	require.Equal(t, time.Second, h.P95, "index 24 of 26")
 	require.InDelta(t, 12.5/13, h.CostPerSuccess, 1e-12)
 	require.Equal(t, 25, h.Calibration.Count())
-	edge := meta.NewFleet(now, slices.Values([]rank.Sample{
+	edge := fleet(t, now, []rank.Sample{
 		{Key: "1", Candidate: "w", At: now.Add(-meta.RecentWindow)}, {Key: "2", Candidate: "w", Success: true, At: now.Add(-meta.RecentWindow - 1)},
 		{Key: "3", Candidate: "w", At: now.Add(-meta.FleetWindow)}, {Key: "4", Candidate: "w", At: now.Add(-meta.FleetWindow - 1)},
-	}), nil).Workers[0]
+	}, nil).Workers[0]
 	require.Equal(t, []float64{1, 3}, []float64{edge.FailureRate, float64(edge.Known)}, "both ends included")
 	require.Empty(t, f.Orphaned, "nobody knows whether the other skill was delivered")
 
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ss), func(i, j int) { ss[i], ss[j] = ss[j], ss[i] })
-	require.Equal(t, f, meta.NewFleet(now, slices.Values(ss), nil), "the order of samples does not matter")
-	require.Empty(t, meta.NewFleet(now, slices.Values(ss), &meta.FleetOptions{Workers: []string{}}).Workers)
-	require.Zero(t, meta.NewFleet(now, slices.Values([]rank.Sample{{Candidate: "w", TokensIn: 1e6, At: now}}), &meta.FleetOptions{USDPerTokenIn: -1}).CostUSD)
+	require.Equal(t, f, fleet(t, now, ss, nil), "the order of samples does not matter")
+	require.Empty(t, fleet(t, now, ss, &meta.FleetOptions{Workers: []string{}}).Workers)
+	require.Zero(t, fleet(t, now, []rank.Sample{{Candidate: "w", TokensIn: 1e6, At: now}}, &meta.FleetOptions{USDPerTokenIn: -1}).CostUSD)
+}
+
+func TestFleetOfABookThatFails(t *testing.T) {
+	t.Parallel()
+	_, err := meta.NewFleet(time.Now(), func(yield func(rank.Sample, error) bool) { yield(rank.Sample{}, store.ErrClosed) }, nil)
+	require.ErrorIs(t, err, store.ErrClosed)
 }
 
 func ExampleNewFleet() {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	samples := []rank.Sample{
+	ctx, now := context.Background(), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	book, err := rank.Open(ctx, store.NewMem(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer book.Close()
+	for _, s := range []rank.Sample{
 		{Key: "1", Candidate: "ava", Situation: rank.Situation{Skill: "review"}, Success: true, CostUSD: 0.02, Wall: 3 * time.Second, At: now},
 		{Key: "2", Candidate: "ava", Situation: rank.Situation{Skill: "review"}, CostUSD: 0.02, Wall: 5 * time.Second, At: now.Add(-time.Minute)},
 		{Key: "3", Candidate: "quinn", Situation: rank.Situation{Skill: "deploy"}, CostUSD: 0.01, Wall: time.Second, At: now},
+	} {
+		if err := book.Observe(ctx, s); err != nil {
+			fmt.Println(err)
+		}
 	}
-	f := meta.NewFleet(now, slices.Values(samples), nil)
+	f, err := meta.NewFleet(now, book.Samples(ctx, now.Add(-meta.FleetWindow)), nil)
+	if err != nil {
+		fmt.Println(err)
+	}
 	for _, w := range f.Workers {
 		fmt.Printf("%s: %d of %d, p95 %v, $%.2f per success\n", w.Name, w.Successes, w.Known, w.P95, w.CostPerSuccess)
 	}

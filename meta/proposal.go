@@ -40,17 +40,17 @@ type ProposalStatus string
 
 // The statuses, and what follows what:
 //
-//	Gathering → Open → Approved → Applied
-//	                            → Failed
-//	          Gathering, Open   → Rejected
-//	          Gathering, Open   → Expired
+//	Gathering → Pending → Approved → Applied
+//	                               → Failed
+//	       Gathering, Pending      → Rejected
+//	       Gathering, Pending      → Expired
 const (
 	Gathering ProposalStatus = "gathering" // lacks evidence
 	Pending   ProposalStatus = "open"      // may be approved
 	Approved  ProposalStatus = "approved"  // is being applied, or was when the process ended
 	Applied   ProposalStatus = "applied"
 	Failed    ProposalStatus = "failed" // the Applier gave an error, or no answer in time
-	Refused   ProposalStatus = "rejected"
+	Rejected  ProposalStatus = "rejected"
 	Expired   ProposalStatus = "expired"
 )
 
@@ -91,9 +91,8 @@ type Applier interface {
 	Apply(ctx context.Context, p Proposal) error
 }
 
-// ProposalOptions configure [OpenProposals].
+// ProposalOptions configure [OpenProposals]. The zero value is ready.
 type ProposalOptions struct {
-	Applier   Applier           // required
 	Now       func() time.Time  // nil: time.Now
 	Sanitizer *redact.Sanitizer // nil: the zero Sanitizer
 	Expiry    time.Duration     // how long a proposal stays open; 0: 7 days
@@ -108,23 +107,32 @@ type ProposalOptions struct {
 // It may be used concurrently, also by several processes over one store: each
 // step is a conditional commit, so that only one of them decides.
 type Proposals struct {
-	st store.Store
-	o  ProposalOptions
+	st      store.Store
+	applier Applier
+	o       ProposalOptions
 }
 
-// OpenProposals returns the proposals that st holds, and finishes those that
-// were approved and not applied when their process ended.
-func OpenProposals(ctx context.Context, st store.Store, opts ProposalOptions) (*Proposals, error) {
-	if st == nil || guard.IsNil(opts.Applier) {
+// OpenProposals returns the proposals that st holds, and has x finish those
+// that were approved and not applied when their process ended. Opts may be nil.
+// Without a store or an Applier, or with a negative option, it returns
+// ErrProposal.
+func OpenProposals(ctx context.Context, st store.Store, x Applier, opts *ProposalOptions) (*Proposals, error) {
+	if st == nil || guard.IsNil(x) {
 		return nil, fmt.Errorf("%w: no store, or no Applier", ErrProposal)
 	}
-	if opts.Now == nil {
-		opts.Now = time.Now
+	ps := &Proposals{st: st, applier: x}
+	if opts != nil {
+		ps.o = *opts
 	}
-	opts.Expiry = cmp.Or(opts.Expiry, 7*24*time.Hour)
-	opts.Quiet = cmp.Or(opts.Quiet, 7*24*time.Hour)
-	opts.Timeout = cmp.Or(opts.Timeout, time.Minute)
-	ps := &Proposals{st: st, o: opts}
+	if min(ps.o.Expiry, ps.o.Quiet, ps.o.Timeout) < 0 {
+		return nil, fmt.Errorf("%w: negative option", ErrProposal)
+	}
+	if ps.o.Now == nil {
+		ps.o.Now = time.Now
+	}
+	ps.o.Expiry = cmp.Or(ps.o.Expiry, 7*24*time.Hour)
+	ps.o.Quiet = cmp.Or(ps.o.Quiet, 7*24*time.Hour)
+	ps.o.Timeout = cmp.Or(ps.o.Timeout, time.Minute)
 	for p, err := range ps.All(ctx) {
 		if err == nil && p.Status == Approved {
 			_, err = ps.apply(ctx, p.ID)
@@ -189,7 +197,7 @@ func (ps *Proposals) propose(ctx context.Context, p Proposal) (Proposal, error) 
 	}
 	if last != nil {
 		switch {
-		case last.Status == Approved, last.Status == Refused && now.Sub(last.Decided) < ps.o.Quiet && p.Samples < 2*last.Samples:
+		case last.Status == Approved, last.Status == Rejected && now.Sub(last.Decided) < ps.o.Quiet && p.Samples < 2*last.Samples:
 			return *last, nil
 		case last.open(now):
 			next := *last
@@ -220,7 +228,7 @@ func (p *Proposal) open(now time.Time) bool {
 }
 
 func (ps *Proposals) validate(ctx context.Context, p Proposal) error {
-	_, err := guard.Do(ctx, ps.o.Timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, ps.o.Applier.Validate(ctx, p) })
+	_, err := guard.Do(ctx, ps.o.Timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, ps.applier.Validate(ctx, p) })
 	if err != nil {
 		return fmt.Errorf("%w: %s", ErrProposal, ps.o.Sanitizer.Sanitize(err.Error()))
 	}

@@ -56,7 +56,7 @@ func decodeProposal(e store.Entry) (Proposal, error) {
 		Status: s.Status, By: s.By, Note: s.Note, Made: s.Made, Decided: s.Decided, Expires: s.Expires,
 	}
 	switch s.Status {
-	case Gathering, Pending, Approved, Applied, Failed, Refused, Expired:
+	case Gathering, Pending, Approved, Applied, Failed, Rejected, Expired:
 	default:
 		return p, fmt.Errorf("%w: %q has the status %.32q", store.ErrDamaged, e.Key, string(s.Status))
 	}
@@ -187,7 +187,7 @@ func (ps *Proposals) decide(ctx context.Context, id string, to ProposalStatus, b
 // Reject closes a proposal that is open or gathers evidence, and keeps why. It
 // returns ErrDecided if it is neither, store.ErrNotFound for an unknown id.
 func (ps *Proposals) Reject(ctx context.Context, id, by, note string) (Proposal, error) {
-	p, err := ps.decide(ctx, id, Refused, by, note)
+	p, err := ps.decide(ctx, id, Rejected, by, note)
 	if err != nil {
 		err = fmt.Errorf("reject proposal %q: %w", id, err)
 	}
@@ -231,7 +231,7 @@ func (ps *Proposals) apply(ctx context.Context, id string) (Proposal, error) {
 	if err != nil || p.Status != Approved {
 		return p, err
 	}
-	_, err = guard.Do(ctx, ps.o.Timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, ps.o.Applier.Apply(ctx, p) })
+	_, err = guard.Do(ctx, ps.o.Timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, ps.applier.Apply(ctx, p) })
 	if ctx.Err() != nil {
 		return p, ctx.Err() // nobody knows whether it was applied: again, with the same ID
 	}

@@ -54,13 +54,15 @@ func (c *config) Apply(_ context.Context, p meta.Proposal) error {
 	return err
 }
 
+var _ meta.Applier = (*config)(nil)
+
 type clock struct{ at atomic.Int64 }
 
 func (c *clock) now() time.Time      { return time.Unix(1_800_000_000+c.at.Load(), 0) }
 func (c *clock) add(d time.Duration) { c.at.Add(int64(d / time.Second)) }
 
 func proposals(t require.TestingT, st store.Store, c *config, cl *clock) *meta.Proposals {
-	ps, err := meta.OpenProposals(context.Background(), st, meta.ProposalOptions{Applier: c, Now: cl.now})
+	ps, err := meta.OpenProposals(context.Background(), st, c, &meta.ProposalOptions{Now: cl.now})
 	require.NoError(t, err)
 	return ps
 }
@@ -110,7 +112,7 @@ func TestRejectedSubjectRests(t *testing.T) {
 	require.NoError(t, err)
 	p, err = ps.Reject(t.Context(), p.ID, "bob", "the key is sk-ant-api03-"+strings.Repeat("x", 40))
 	require.NoError(t, err)
-	require.Equal(t, meta.Refused, p.Status)
+	require.Equal(t, meta.Rejected, p.Status)
 	require.NotContains(t, p.Note, "xxxx")
 	again, err := ps.Propose(t.Context(), draft(99))
 	require.NoError(t, err)
@@ -286,7 +288,9 @@ func TestBadProposals(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "reason", limit.Field)
 	require.Zero(t, count(t, st))
-	_, err = meta.OpenProposals(t.Context(), st, meta.ProposalOptions{})
+	_, err = meta.OpenProposals(t.Context(), st, nil, nil)
+	require.ErrorIs(t, err, meta.ErrProposal)
+	_, err = meta.OpenProposals(t.Context(), st, &config{}, &meta.ProposalOptions{Quiet: -1})
 	require.ErrorIs(t, err, meta.ErrProposal)
 }
 
@@ -359,7 +363,7 @@ func FuzzStoredProposal(f *testing.F) {
 		}
 		_, err = st.Commit(t.Context(), store.Op{Key: k, Value: v})
 		require.NoError(t, err)
-		ps, err := meta.OpenProposals(t.Context(), st, meta.ProposalOptions{Applier: &config{}})
+		ps, err := meta.OpenProposals(t.Context(), st, &config{}, nil)
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrDamaged)
 			return
@@ -374,7 +378,7 @@ func FuzzStoredProposal(f *testing.F) {
 // From an alert to a change: evidence, a person, and the host's Applier.
 func ExampleProposals() {
 	ctx, c := context.Background(), &config{limit: 10}
-	ps, err := meta.OpenProposals(ctx, store.NewMem(), meta.ProposalOptions{Applier: c})
+	ps, err := meta.OpenProposals(ctx, store.NewMem(), c, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
