@@ -108,8 +108,8 @@ func (a *Agent) nobodyFor(tasks []reason.Task) string {
 		if a.runner.Able(&tasks[i]) {
 			continue
 		}
-		return fmt.Sprintf("no worker can take task %d (skill %q, effect %+v); the skills are: %s",
-			i+1, tasks[i].Skill, tasks[i].Effect, strings.Join(a.runner.Skills(), ", "))
+		return fmt.Sprintf("no worker can take task %d (skill %q, effect %+v); the skills of the workers are %q",
+			i+1, tasks[i].Skill, tasks[i].Effect, a.runner.Skills())
 	}
 	return ""
 }

@@ -42,7 +42,7 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	}
 }
 
-// Recall searches memory by meaning, best first. Unlike recall for a prompt
+// Recall searches the memory of a scope, best first. Unlike recall for a prompt
 // it shows quarantined memories too, unless q.Inject is set.
 func (a *Agent) Recall(ctx context.Context, scope memory.Scope, q memory.Query) ([]memory.Hit, error) {
 	return a.Memory(scope).Recall(ctx, q)
@@ -98,6 +98,14 @@ func (a *Agent) Decay(ctx context.Context, scope memory.Scope) (memory.DecayRepo
 // Consolidate merges memories that say the same.
 func (a *Agent) Consolidate(ctx context.Context, scope memory.Scope) (memory.ConsolidateReport, error) {
 	return a.Memory(scope).Consolidate(ctx)
+}
+
+// UpliftOf says how much one memory of a scope adds to the chance that an
+// objective is delivered for which it is recalled; see [learn.Learner.UpliftOf].
+// Health has that of the whole scope.
+func (a *Agent) UpliftOf(ctx context.Context, scope memory.Scope, id memory.ID) (meta.Uplift, error) {
+	setDefault(&scope, a.o.Scope)
+	return a.learner.UpliftOf(ctx, scope, id)
 }
 
 // Memory returns the memory of a scope, for what the other methods do not

@@ -37,7 +37,8 @@ func main() {
 	}
 	defer agent.Close()
 	recipe := memory.Draft{Kind: memory.Pattern, Trigger: "a guest orders goulash", Content: "Goulash takes caraway and much paprika."}
-	if _, err := agent.Memory("").Remember(ctx, recipe); err != nil {
+	kept, err := agent.Memory("").Remember(ctx, recipe)
+	if err != nil {
 		log.Fatal(err)
 	}
 	for i := range 120 {
@@ -53,6 +54,11 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Print(h)
+	u, err := agent.UpliftOf(ctx, "", kept.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("of that, the recipe alone:", u)
 }
 
 func plan(_ context.Context, b reason.Brief) (reason.Decision, error) {
