@@ -46,7 +46,7 @@ type Draft struct {
 	Actor   string          // who said or did it, if anybody: a name, or a role such as user or assistant; at most 256 bytes
 	Thread  string          // the conversation, session or document it belongs to; at most 256 bytes
 	Links   []Link          // what it is related to; at most MaxLinks
-	Vector  []float32       // optional; kept on disk, not used in recall yet
+	Vector  []float32       // that of the texts; nil: Options.Embedder makes it, or there is none
 	Slot    Slot            // what it states; zero: read from the Content of a Fact or Episode
 	Plan    json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
 }

@@ -196,9 +196,6 @@ func Similarity(a, b []Term) float64 {
 	return Cosine(dot, norm(x), norm(y))
 }
 
-// Norm returns the squared norm of the terms' weighted counts.
-func Norm(terms []Term) float64 { return norm(count(terms)) }
-
 // Cosine returns dot over the root of the squared norms a and b, in [0,1]; 0 if
 // one of them is 0.
 func Cosine(dot, a, b float64) float64 {
