@@ -665,3 +665,30 @@ func TestEmbedConcurrently(t *testing.T) {
 	require.Zero(t, health(t, s).Pending)
 	require.Len(t, recall(t, s, memory.Query{Text: "vehicle", K: 200}), 80)
 }
+
+func ExampleEmbedder() {
+	ctx := context.Background()
+	st := store.NewMem()
+	bank, err := memory.Open(ctx, st, &memory.Options{Embedder: embed.Hashed{}})
+	if err != nil {
+		panic(err)
+	}
+	space := bank.In("acme/ops")
+	if _, err := space.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "certificates rotate in March"}); err != nil {
+		panic(err)
+	}
+	if err := bank.Embed(ctx); err != nil { // or wait for the Bank to do so behind
+		panic(err)
+	}
+	hits, err := space.Recall(ctx, memory.Query{Text: "certifcate rotaton"})
+	if err != nil {
+		panic(err)
+	}
+	for _, h := range hits {
+		fmt.Println(h.Record.Content, h.Parts.Lexical, h.Parts.Cosine > memory.DefaultMinCosine)
+	}
+	if err := errors.Join(bank.Close(), st.Close()); err != nil {
+		panic(err)
+	}
+	// Output: certificates rotate in March 0 true
+}

@@ -51,7 +51,8 @@ type Options struct {
 	// error.
 	Cache int
 	// Embedder makes vectors of texts, so that Recall finds what says the same
-	// in other words. Nil: vectors are those of Draft and Query, if any.
+	// in other words. A recall waits for it two seconds at most. Nil: vectors
+	// are those of Draft and Query, if any.
 	Embedder Embedder
 	// MinCosine is the cosine with the query from which on a record's vector
 	// counts, in (0,1); see Parts.Relevance. It depends on the model: a value
