@@ -62,6 +62,9 @@ type Options struct {
 
 	// Policy ranks the workers. nil: Learned of rank.Book, with its defaults.
 	Policy func(*rank.Book) rank.Policy
+	// Memory tunes the memory, such as by an Embedder. Its Now, Seed and
+	// Sanitizer do not count: they are those below.
+	Memory memory.Options
 	// Learn tunes recall for injection, and when chunks fire.
 	Learn learn.Options
 
@@ -265,7 +268,9 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 }
 
 func (a *Agent) openParts(ctx context.Context) (err error) {
-	if a.bank, err = memory.Open(ctx, a.st, &memory.Options{Sanitizer: a.o.Sanitizer, Now: a.o.Now, Seed: a.o.Seed}); err != nil {
+	m := a.o.Memory
+	m.Now, m.Seed, m.Sanitizer = a.o.Now, a.o.Seed, a.o.Sanitizer
+	if a.bank, err = memory.Open(ctx, a.st, &m); err != nil {
 		return fmt.Errorf("arc: memory: %w", err)
 	}
 	if a.book, err = rank.Open(ctx, a.st, &rank.Options{Now: a.o.Now, Seed: a.o.Seed}); err != nil {

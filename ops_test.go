@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/embed"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -25,6 +26,25 @@ func stored(t *testing.T, st store.Store) (out []store.Entry) {
 		out = append(out, e)
 	}
 	return out
+}
+
+// The memory of an Agent has what the host says about memory.
+func TestMemoryOptions(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{}).host(), &arc.Options{Memory: memory.Options{Embedder: embed.Hashed{}, CosineWeight: 2}})
+	d := memory.Draft{Kind: memory.Fact, Content: "authentication uses certificates"}
+	vs, err := embed.Hashed{}.Embed(t.Context(), []string{d.Content})
+	require.NoError(t, err)
+	d.Vector = vs[0]
+	_, err = a.Memory("").Remember(t.Context(), d)
+	require.NoError(t, err)
+	hits, err := a.Recall(t.Context(), "", memory.Query{Text: "authentification certifcates"})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+	require.Positive(t, hits[0].Parts.Cosine)
+
+	_, err = arc.New(t.Context(), store.NewMem(), (&script{}).host(), &arc.Options{Memory: memory.Options{Language: "tlh"}})
+	require.ErrorContains(t, err, "tlh")
 }
 
 func TestThinkDecidesAndKeepsNothing(t *testing.T) {
