@@ -30,11 +30,15 @@
 //
 // # Where things are
 //
-// Package memory holds what was learned, rank which worker to try, reason and
-// act the host's interfaces, iar the reflection on every action, meta the
-// monitor, learn the step from outcome to memory, store the key-value
-// interface below them all, and redact what keeps secrets out. Each can be
-// used without the loop.
+// Package memory holds what was learned, and finds it again; memory/identity
+// what is known about a person or project; rank which worker to try; reason
+// and act the host's interfaces; iar the reflection on every action; meta the
+// monitor; learn the step from outcome to memory; store the key-value
+// interface below them all; and redact what keeps secrets out. Each can be
+// used without the loop, and Options reaches those within an Agent: its memory
+// (an Embedder, for one), what is recalled, when a chunk fires, how workers
+// are ranked. [Agent.Memory] is the memory of a scope, and [Agent.Health]
+// reports whether it helps.
 //
 // There is no server, no model client, no prompt and no tool in arc, and
 // nothing is read from the environment.

@@ -17,6 +17,21 @@
 //	err = space.Feedback(ctx, memory.Feedback{Key: "run-1/task-1",
 //		Injected: []memory.ID{r.ID}, Utilized: []memory.ID{r.ID}, Delivered: true})
 //
+// # What is found
+//
+// A record is found by the words of its texts, stemmed and weighed by how rare
+// they are, by its date, and by who said it, if the query names them. What is
+// said around it in its Thread counts as evidence for it: so a conversation is
+// kept turn by turn, as Episodes with Thread, Actor and At, and an answer is
+// found by the question before it. [Space.RecallThreads] finds whole
+// conversations.
+//
+// Relevance is a probability and, but for what a slot raises (see below), does
+// not depend on the other hits: with Query.Floor, a recall in a scope that
+// knows nothing about the question comes back empty-handed. [Space.Explain]
+// says why a record ranks where it does, or why it was left out, and package
+// memory/memorytest measures recall on questions of your own.
+//
 // # Score
 //
 // A hit's score is 0.5·relevance + 0.3·effectiveness + 0.2·recency, but the
@@ -82,5 +97,12 @@
 // are read when they are returned; see [Options] for how many are kept. It
 // expects to be the only writer below its prefix of the store.
 //
-// What is known about a person is in package memory/identity.
+// # What is not here
+//
+// No model is called, but for the host's [Embedder]. Nothing is summarised,
+// and nothing is deleted but by [Space.Forget] and [Space.Revoke]:
+// [Space.Decay] puts aside what is old and unused, [Space.Consolidate] merges
+// what says the same, and both run when the host calls them. Facts about a
+// person that fade, and which of them to tell for a task, are in package
+// memory/identity.
 package memory
