@@ -24,9 +24,15 @@ type DecayReport struct {
 
 // Decay archives what is not used: records that have had fewer than two
 // feedbacks and that were neither used, said again, made, nor dated within
-// the last 30 days. Nothing is deleted: Query.Archived finds them, and being
-// said or used again brings them back. Fading itself needs no call, since
-// recency is computed when it is read.
+// the last 30 days. A Fact that states the current value of a slot stays,
+// however old it is: it holds until it is superseded, and no quarantined text
+// supersedes a trusted one here. What is superseded goes as other records do,
+// and so do all Episodes: what they tell of a slot still supersedes what was
+// before it, see the package comment.
+//
+// Nothing is deleted: Query.Archived finds what was archived, and being said or
+// used again brings it back. Fading itself needs no call, since recency is
+// computed when it is read.
 func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	var report DecayReport
 	if err := s.ready(ctx); err != nil {
@@ -40,12 +46,13 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	defer sh.edit.Unlock()
 	cutoff := s.b.now().Add(-unusedAfter)
 	var unused []*entry
+	current := currentFacts{sh: sh, standings: make(map[currentSlot]*standing)}
 	for _, e := range sh.snapshot() {
 		report.Total++
 		switch {
 		case e.counts().Archived:
 			report.Already++
-		case e.unused(cutoff):
+		case e.unused(cutoff) && !current.has(e):
 			unused = append(unused, e)
 		default:
 			report.Kept++
@@ -67,6 +74,40 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 func (e *entry) unused(cutoff time.Time) bool {
 	c := e.counts()
 	return c.feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
+}
+
+// currentFacts tells which Facts state what holds now.
+type currentFacts struct {
+	sh        *shard
+	standings map[currentSlot]*standing
+}
+
+type currentSlot struct {
+	key     uint64
+	trusted bool // what is quarantined is left out
+}
+
+func (c *currentFacts) has(e *entry) bool {
+	return e.flags&isFact != 0 && slices.ContainsFunc(e.said(), func(x said) bool {
+		return x.how&saidAlias == 0 &&
+			(c.standing(x.key, false).over(stated{e, x}) == nil || e.flags.trusted() && c.standing(x.key, true).over(stated{e, x}) == nil)
+	})
+}
+
+func (c *currentFacts) standing(key uint64, trusted bool) *standing {
+	of := currentSlot{key, trusted}
+	st := c.standings[of]
+	if st == nil {
+		st = new(standing)
+		for _, x := range c.sh.slots.of(key) {
+			if !trusted || x.e.flags.trusted() {
+				st.seen = append(st.seen, x)
+			}
+		}
+		st.settle()
+		c.standings[of] = st
+	}
+	return st
 }
 
 // archive sets the records aside. The caller holds edit.
