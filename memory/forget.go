@@ -152,7 +152,7 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 		return nil, true
 	}
 	n := *r
-	n.Variants = nil
+	n.Variants, n.apart = nil, nil
 	for _, v := range r.Variants {
 		if src.covers(v.Source) {
 			continue
@@ -179,6 +179,9 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 	return &n, true
 }
 
+// forgotten is what a draft gets that is delivered again.
+var forgotten = Receipt{Disposition: Rejected, Reason: "forgotten"}
+
 // eraseChunk is how many records are erased in a commit: each takes a delete,
 // one for its vector, and a receipt for each Key that led to it.
 const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
@@ -188,7 +191,7 @@ const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
 func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 	var ops, counters []store.Op
 	var going []leaving
-	var texts [][16]byte
+	var records []*Record
 	for _, e := range es {
 		id := e.name()
 		r, err := b.record(ctx, sh, e)
@@ -200,7 +203,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 			return err
 		}
 		going = append(going, leaving{entry: e, doc: b.document(r, e.stowed)})
-		texts = append(texts, textKey(embedded(r)))
+		records = append(records, r)
 		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(e.rev)})
 		ops = append(ops, vector...)
 		counters = append(counters, store.Op{Key: sh.countsKey(id), Delete: true})
@@ -212,7 +215,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 			if !id.keyed() {
 				continue
 			}
-			op, err := sh.encodeReceipt(id, Receipt{Disposition: Rejected, Reason: "forgotten"})
+			op, err := sh.encodeReceipt(id, forgotten)
 			if err != nil {
 				return err
 			}
@@ -225,10 +228,20 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 	sh.remove(going...)
 	for i, e := range es {
 		b.bodies.Remove(e)
-		b.vectors.cache.Remove(texts[i])
+		b.uncache(records[i])
 	}
 	if _, err := b.add(ctx, counters...); err != nil {
 		return err
 	}
 	return b.w.Flush(ctx)
+}
+
+// uncache takes the vectors of a record's texts out of the cache.
+func (b *Bank) uncache(r *Record) {
+	b.vectors.cache.Remove(textKey(embedded(r)))
+	for _, v := range r.Variants {
+		if v.Content != "" {
+			b.vectors.cache.Remove(textKey(embedded(&Record{Trigger: v.Trigger, Content: v.Content})))
+		}
+	}
 }

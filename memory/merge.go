@@ -161,7 +161,7 @@ func absorb(old, r *Record) *Record {
 	}
 	n.Trusted = old.Trusted || confirmed
 	if !noted {
-		n.Variants = append(n.Variants, v)
+		n.Variants, n.apart = append(n.Variants, v), nil
 	}
 	return &n
 }
@@ -242,7 +242,7 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) 
 	}
 	sh.put(newEntry(rec, with, old.counts(), rev), b.document(rec, with), was)
 	b.bodies.Remove(old)
-	b.vectors.cache.Remove(textKey(embedded(r)))
+	b.uncache(r)
 	b.wanted(sh)
 	return nil
 }

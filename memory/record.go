@@ -104,7 +104,9 @@ type Record struct {
 	Repaired bool            // the texts held invalid UTF-8, which was replaced by U+FFFD
 	Stats    Stats
 
-	said []said // what it says of slots; nil in what a host gets
+	// Nil in what a host gets.
+	said  []said   // what it says of slots
+	apart []uint64 // with what it was tried to be one, see apartMark
 }
 
 // Effectiveness estimates over all situations how likely the record is to

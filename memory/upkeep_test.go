@@ -337,7 +337,7 @@ func TestConsolidate(t *testing.T) {
 	require.Equal(t, memory.ConsolidateReport{Before: 3, After: 3}, consolidate(), "no room")
 	_, err := s.Revoke(ctx, memory.Source{Run: "filler"})
 	require.NoError(t, err)
-	require.Equal(t, memory.ConsolidateReport{Before: 3, Merged: 1, After: 2}, consolidate())
+	require.Equal(t, memory.ConsolidateReport{Before: 3, Tried: 1, Merged: 1, After: 2}, consolidate())
 	require.Equal(t, memory.ConsolidateReport{Before: 2, After: 2}, consolidate())
 	for range 2 {
 		r := get(t, s, first)
