@@ -205,6 +205,9 @@ func (g *group) known(ctx context.Context, r *Record) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if receipt.Into != "" && g.sh.entry(receipt.Into) == nil {
+		receipt = forgotten // it was merged into a record that has gone
+	}
 	g.settled(receipt)
 	return true, nil
 }

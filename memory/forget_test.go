@@ -1,0 +1,136 @@
+package memory_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/embed"
+	"github.com/arc-learn/arc/store"
+)
+
+// What was forgotten is nowhere: not in the store, as text or as vector, not in
+// what any method returns, not in what is asked of the Embedder, be it short or
+// long, alone or merged, and not after a restart.
+func TestForgetIsFinal(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, body := range []string{"The vault of the observatory is opened by marmalade.", long("marmalade")} {
+		for _, consolidated := range []bool{false, true} {
+			testForgetIsFinal(ctx, t, body, consolidated)
+		}
+	}
+}
+
+func testForgetIsFinal(ctx context.Context, t *testing.T, body string, consolidated bool) {
+	st, c := store.NewMem(), newClock()
+	bank := openWith(t, st, c, embed.Hashed{})
+	s := bank.In("acme")
+	d := memory.Draft{
+		Kind: memory.Fact, Content: body, Key: "first", Actor: "Quentin", Thread: "t",
+		Slot: memory.Slot{Subject: "the observatory vault", Attribute: "password", Value: "marmalade"},
+		Plan: []byte(`"marmalade"`), Source: memory.Source{Origin: memory.User, Ref: "marmalade.txt"},
+	}
+	id := remember(t, s, d)
+	c.move(time.Second)
+	e := d
+	e.Key, e.Content, e.Source.Run = "again", body+" The", "marmalade run"
+	merged, err := s.Remember(ctx, e)
+	require.NoError(t, err)
+	require.Equal(t, memory.Merged, merged.Disposition)
+	c.move(time.Second)
+	f := d
+	f.Key, f.Source, f.Content = "trusted", memory.Source{}, body+" A"
+	twin := remember(t, s, f)
+	neighbour := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "a word with Quentin", Thread: "t", Links: []memory.Link{{To: id, Rel: "about"}}})
+	require.NoError(t, s.Trust(ctx, id))
+	feedback(t, s, memory.Feedback{Key: "marmalade feedback", Situation: "marmalade", Injected: []memory.ID{id, twin}, Delivered: true})
+	require.NoError(t, bank.Embed(ctx))
+	for _, text := range []string{body, "marmalade"} { // fills the caches
+		recall(t, s, memory.Query{Text: text})
+	}
+	if consolidated {
+		require.Equal(t, 1, consolidate(t, s).Merged)
+		require.NoError(t, bank.Embed(ctx))
+	} else {
+		require.NoError(t, s.Forget(ctx, twin))
+	}
+	require.NoError(t, s.Forget(ctx, id))
+	for range 2 {
+		require.Zero(t, consolidate(t, s).Merged)
+		_, err := s.Decay(ctx)
+		require.NoError(t, err)
+		for _, q := range []memory.Query{
+			{}, {Text: "marmalade"}, {Text: body[:40]}, {Text: "what is the password of the observatory vault?"}, {Text: "What did Quentin say?"},
+		} {
+			q.Archived = true
+			requireWithout(t, "marmalade", recall(t, s, q))
+			threads, err := s.RecallThreads(ctx, q)
+			require.NoError(t, err)
+			requireWithout(t, "marmalade", threads)
+			x, err := s.Explain(ctx, q, neighbour)
+			require.NoError(t, err)
+			require.LessOrEqual(t, x.Of, 1)
+		}
+		for r, err := range s.All(ctx) {
+			require.NoError(t, err)
+			require.Equal(t, neighbour, r.ID)
+			requireWithout(t, "marmalade", []memory.Record{r})
+		}
+		for _, gone := range []memory.ID{id, twin} {
+			_, err := s.Get(ctx, gone)
+			require.ErrorIs(t, err, store.ErrNotFound)
+		}
+		for _, again := range []memory.Draft{d, e, f} {
+			r, err := s.Remember(ctx, again)
+			require.NoError(t, err)
+			require.Equal(t, memory.Receipt{Disposition: memory.Rejected, Reason: "forgotten"}, r, again.Key)
+		}
+		h, err := s.Health(ctx)
+		require.NoError(t, err)
+		require.Equal(t, 1, h.Total)
+		require.NoError(t, bank.Flush(ctx))
+		vectors := 0
+		for e, err := range st.Scan(ctx, store.Range{}) {
+			require.NoError(t, err)
+			require.NotContains(t, strings.ToLower(e.Key+string(e.Value)), "marmalade")
+			require.NotContains(t, strings.ToLower(e.Key+string(e.Value)), "observatory")
+			if strings.HasPrefix(e.Key, "memory\x00v\x00") {
+				vectors++
+				require.Contains(t, e.Key, string(neighbour))
+			}
+		}
+		require.Equal(t, 1, vectors)
+		require.NoError(t, bank.Close())
+		bank = openWith(t, st, c, &deaf{t: t, word: "marmalade"})
+		s = bank.In("acme")
+		require.NoError(t, bank.Embed(ctx))
+	}
+}
+
+// deaf is embed.Hashed for texts without a word.
+type deaf struct {
+	embed.Hashed
+	t    *testing.T
+	word string
+}
+
+func (d *deaf) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	for _, text := range texts {
+		// Queries hold it; records, which have more words than that, do not.
+		require.False(d.t, strings.Contains(text, d.word) && len(text) > 60)
+	}
+	return d.Hashed.Embed(ctx, texts)
+}
+
+func requireWithout(t *testing.T, word string, v any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.NotContains(t, strings.ToLower(string(text)), word)
+}
