@@ -28,6 +28,17 @@
 // whose outcome was committed. Given the same state, clock, seed and answers
 // of the host's parts, a run repeats exactly.
 //
+// # Upkeep
+//
+// Memory that nobody uses is archived, and what says the same is merged, when
+// the host says so: [Agent.Maintain] starts nothing that outlives it. Once a day
+// is plenty, for each scope that was written to:
+//
+//	for range time.Tick(24 * time.Hour) {
+//		report, err := agent.Maintain(ctx, scope)
+//		…
+//	}
+//
 // # Where things are
 //
 // Package memory holds what was learned, and finds it again; memory/identity

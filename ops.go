@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
@@ -106,6 +107,14 @@ func (a *Agent) Consolidate(ctx context.Context, scope memory.Scope) (memory.Con
 func (a *Agent) UpliftOf(ctx context.Context, scope memory.Scope, id memory.ID) (meta.Uplift, error) {
 	setDefault(&scope, a.o.Scope)
 	return a.learner.UpliftOf(ctx, scope, id)
+}
+
+// Maintain keeps the memory of a scope in order: Decay, then Consolidate. The
+// scope "" is Options.Scope. It is idempotent, and may run beside everything
+// else; arc has no schedule of its own, see the package comment.
+func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (learn.MaintenanceReport, error) {
+	setDefault(&scope, a.o.Scope)
+	return a.learner.Maintain(ctx, scope)
 }
 
 // Memory returns the memory of a scope, for what the other methods do not

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/embed"
 	"github.com/arc-learn/arc/reason"
@@ -179,7 +180,7 @@ func TestUpkeepOfAScope(t *testing.T) {
 	require.NoError(t, a.Memory("acme").Trust(ctx, page.ID))
 	merged, err := a.Consolidate(ctx, "acme")
 	require.NoError(t, err)
-	require.Equal(t, memory.ConsolidateReport{Before: 3, Merged: 1, After: 2}, merged)
+	require.Equal(t, memory.ConsolidateReport{Before: 3, Tried: 1, Merged: 1, After: 2}, merged)
 
 	c.Add(60 * 24 * time.Hour)
 	faded, err := a.Decay(ctx, "acme")
@@ -188,6 +189,14 @@ func TestUpkeepOfAScope(t *testing.T) {
 	h, err = a.Health(ctx, "acme")
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 0, 2}, []int{h.Total, h.Quarantined, h.Archived})
+
+	for range 2 {
+		kept, err := a.Maintain(ctx, "acme")
+		require.NoError(t, err)
+		require.Equal(t, learn.MaintenanceReport{
+			Decay: memory.DecayReport{Total: 2, Already: 2}, Consolidate: memory.ConsolidateReport{Before: 2, After: 2},
+		}, kept)
+	}
 
 	h, err = a.Health(ctx, "") // another scope
 	require.NoError(t, err)

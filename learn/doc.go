@@ -20,6 +20,9 @@
 // Learn is idempotent: after a crash the same outcome may be given again and
 // nothing counts twice.
 //
+// [Learner.Maintain] archives what is unused and merges near-duplicates, when
+// the host calls it: once a day is plenty. Nothing runs by itself.
+//
 // A chunk is a Pattern memory with a plan: the situation, the approach, and
 // the tasks that passed their gates. The name and the idea are Soar's
 // (Laird, Rosenbloom & Newell 1986): deliberation that succeeded is compiled
