@@ -44,7 +44,13 @@ func place(t tb, s memory.Space, text string, id memory.ID) int {
 	id = get(t, s, id).ID
 	i := slices.IndexFunc(hits, func(h memory.Hit) bool { return h.Record.ID == id })
 	require.GreaterOrEqual(t, i, 0)
-	return 1 + len(slices.DeleteFunc(hits[:len(hits):len(hits)], func(h memory.Hit) bool { return h.Parts.Relevance <= hits[i].Parts.Relevance }))
+	rank := 1
+	for _, h := range hits {
+		if h.Parts.Relevance > hits[i].Parts.Relevance {
+			rank++
+		}
+	}
+	return rank
 }
 
 const (

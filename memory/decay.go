@@ -25,8 +25,9 @@ type DecayReport struct {
 // Decay archives what is not used: records that have had fewer than two
 // feedbacks and that were neither used, said again, made, nor dated within
 // the last 30 days. A Fact that states the current value of a slot stays,
-// however old it is: it holds until it is superseded, and no quarantined text
-// supersedes a trusted one here. What is superseded goes as other records do,
+// however old it is, if the host gave the slot with its Draft, or if the slot
+// had another value before: somebody keeps it up to date. No quarantined text
+// supersedes a trusted one here. Other Facts go, as does what is superseded,
 // and so do all Episodes: what they tell of a slot still supersedes what was
 // before it, see the package comment.
 //
@@ -76,7 +77,8 @@ func (e *entry) unused(cutoff time.Time) bool {
 	return c.feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
 }
 
-// currentFacts tells which Facts state what holds now.
+// currentFacts tells which Facts state what holds of slots that are kept up to
+// date.
 type currentFacts struct {
 	sh        *shard
 	standings map[currentSlot]*standing
@@ -88,10 +90,21 @@ type currentSlot struct {
 }
 
 func (c *currentFacts) has(e *entry) bool {
-	return e.flags&isFact != 0 && slices.ContainsFunc(e.said(), func(x said) bool {
-		return x.how&saidAlias == 0 &&
-			(c.standing(x.key, false).over(stated{e, x}) == nil || e.flags.trusted() && c.standing(x.key, true).over(stated{e, x}) == nil)
-	})
+	if e.flags&isFact == 0 {
+		return false
+	}
+	for _, x := range e.said() {
+		for _, trusted := range []bool{false, true} {
+			if x.how&saidAlias != 0 || trusted && !e.flags.trusted() {
+				continue
+			}
+			st, own := c.standing(x.key, trusted), stated{e, x}
+			if st.over(own) == nil && (e.more.slot != nil || st.under(own) != nil) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (c *currentFacts) standing(key uint64, trusted bool) *standing {
