@@ -37,7 +37,7 @@ const (
 // Draft is a memory that is to be kept. Texts are sanitised and invalid UTF-8
 // in them is replaced before anything else happens.
 type Draft struct {
-	Kind    Kind
+	Kind    Kind            // required
 	Trigger string          // the situation in which it applies; may be empty for Episode and Fact
 	Content string          // what to know or do
 	Key     string          // idempotency: the same Key again changes nothing; "": none; at most 256 bytes

@@ -218,6 +218,9 @@ func (c *Chances) pivot() bool {
 
 // String puts the chances into words.
 func (c Chances) String() string {
+	if c == (Chances{}) {
+		return "not estimated"
+	}
 	return fmt.Sprintf("another try delivers with a chance of %v, another approach of %v", c.Again, c.Other)
 }
 
