@@ -214,20 +214,14 @@ func joined(stays, goes *Record) *Record {
 func joinedLinks(stays, goes *Record) (links []Link, ok bool) {
 	within := func(l Link) bool { return l.To == stays.ID || l.To == goes.ID }
 	missing := func(l Link, in []Link) bool { return !within(l) && !slices.Contains(in, l) }
-	for _, l := range stays.Links {
-		if l.Rel == "" && missing(l, goes.Links) || l.Rel == "" && within(l) && stays.Source != goes.Source {
-			return nil, false
-		}
-		if missing(l, links) {
-			links = append(links, l)
-		}
-	}
-	for _, l := range goes.Links {
-		if l.Rel == "" && missing(l, stays.Links) || l.Rel == "" && within(l) && stays.Source != goes.Source {
-			return nil, false
-		}
-		if missing(l, links) {
-			links = append(links, l)
+	for _, side := range [][2]*Record{{stays, goes}, {goes, stays}} {
+		for _, l := range side[0].Links {
+			if l.Rel == "" && (missing(l, side[1].Links) || within(l) && stays.Source != goes.Source) {
+				return nil, false
+			}
+			if missing(l, links) {
+				links = append(links, l)
+			}
 		}
 	}
 	return links, len(links) <= MaxLinks
