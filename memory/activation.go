@@ -129,18 +129,42 @@ type source struct {
 func (q *query) bonds(sh *shard) bonds {
 	b := bonds{sh: sh, sources: make([]source, len(q.context))}
 	for i, k := range q.context {
-		s := source{key: k, of: sh.ids.find(&sh.entries, k), refs: sh.fanOf(k)}
-		if s.of != nil {
-			s.key, s.refs = s.of.id, sh.fanOf(s.of.id)
-			if s.of.more != nil {
-				for _, former := range s.of.more.former {
-					s.refs += sh.fanOf(former)
-				}
-			}
-		}
-		b.sources[i] = s
+		b.sources[i] = sh.source(k)
 	}
 	return b
+}
+
+// source returns the record that a key leads to, with the links of what became
+// part of it.
+func (sh *shard) source(k idKey) source {
+	s := source{key: k, of: sh.ids.find(&sh.entries, k), refs: sh.fanOf(k)}
+	if s.of != nil {
+		s.key, s.refs = s.of.id, sh.fanOf(s.of.id)
+		if s.of.more != nil {
+			for _, former := range s.of.more.former {
+				s.refs += sh.fanOf(former)
+			}
+		}
+	}
+	return s
+}
+
+// held returns how many links there are between the source and e.
+func (s *source) held(e *entry) int {
+	n := 0
+	for _, l := range e.links() {
+		if k := keyOf(l.To); k == s.key || s.of != nil && s.of.is(k) {
+			n++
+		}
+	}
+	if s.of != nil {
+		for _, l := range s.of.links() {
+			if e.is(keyOf(l.To)) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // spread is the activation that e receives from the sources.
@@ -154,20 +178,7 @@ func (b bonds) spread(m *model, e *entry) float64 {
 		if s.key == e.id {
 			continue
 		}
-		held := 0
-		for _, l := range e.links() {
-			if k := keyOf(l.To); k == s.key || s.of != nil && s.of.is(k) {
-				held++
-			}
-		}
-		if s.of != nil {
-			for _, l := range s.of.links() {
-				if e.is(keyOf(l.To)) {
-					held++
-				}
-			}
-		}
-		sum += actr.Association(m.MaxAssociation, s.refs, held, false)
+		sum += actr.Association(m.MaxAssociation, s.refs, s.held(e), false)
 	}
 	return m.SourceActivation * sum / float64(len(b.sources))
 }

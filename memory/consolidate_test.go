@@ -298,9 +298,14 @@ func TestConsolidateKeepsProvenance(t *testing.T) {
 		_, two := x.links(parent, other, first)
 		second := remember(t, s, memory.Draft{Kind: memory.Fact, Content: twenty, Links: two, Source: memory.Source{Origin: memory.User}})
 		require.NoError(t, s.Trust(ctx, second))
+		remember(t, s, memory.Draft{Kind: memory.Episode, Content: "the handbook", Links: []memory.Link{{To: second, Rel: "about"}}})
 		require.Equal(t, x.merged, consolidate(t, s).Merged, x.name)
 		r := get(t, s, first)
 		require.Len(t, r.Links, x.want, x.name)
+		for _, in := range []memory.ID{first, second} { // links to the former id still lead to it
+			hits := recall(t, s, memory.Query{Text: "handbook", Context: []memory.ID{in}})
+			require.Equal(t, x.merged == 1 || in == second, hits[0].Parts.Spreading > 0, x.name)
+		}
 		require.Len(t, r.Variants, x.merged, x.name)
 		for _, v := range r.Variants {
 			require.Equal(t, memory.Variant{ID: second, Source: memory.Source{Origin: memory.User}, At: c.now()}, v)

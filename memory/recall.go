@@ -378,17 +378,9 @@ func (sh *shard) spreading(q *query, e *entry) float64 {
 	}
 	sum := 0.0
 	for _, k := range q.context {
-		if k == e.id {
-			continue
-		}
-		other := sh.ids.find(&sh.entries, k)
-		if linked(e, k) || other != nil && linked(other, e.id) {
-			sum += 1 / float64(max(sh.fanOf(k), 1))
+		if s := sh.source(k); s.key != e.id && s.held(e) > 0 {
+			sum += 1 / float64(max(s.refs, 1))
 		}
 	}
 	return sum / float64(len(q.context))
-}
-
-func linked(e *entry, to idKey) bool {
-	return slices.ContainsFunc(e.links(), func(l Link) bool { return keyOf(l.To) == to })
 }
