@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -70,6 +71,7 @@ type embedding struct {
 		failures int         // in a row
 		next     time.Time   // when to try again
 		err      error       // of the last attempt
+		tenant   string      // whose texts that was about
 		size     int         // of the next batch
 		queue    []*shard    // with records that have no vector
 	}
@@ -182,17 +184,26 @@ func (v *embedding) rest(now time.Time) time.Duration {
 	return v.mu.next.Sub(now)
 }
 
-func (v *embedding) lastError() error {
+// errOther is what a tenant is told of an error that may quote another's texts.
+var errOther = errors.New("embedder: it has failed for another tenant")
+
+// lastError returns the error of the last attempt, as far as it is a tenant's
+// to know.
+func (v *embedding) lastError(tenant string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.mu.err != nil && v.mu.tenant != tenant {
+		return errOther
+	}
 	return v.mu.err
 }
 
-// report keeps what an attempt has come to. A batch that failed is tried again as
+// report keeps what an attempt for a tenant has come to. A batch that failed is tried again as
 // two halves; what fails alone comes back last.
-func (v *embedding) report(now time.Time, err error) {
+func (v *embedding) report(now time.Time, tenant string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.mu.tenant = tenant
 	if v.mu.err = err; err == nil {
 		v.mu.failures, v.mu.next, v.mu.size = 0, time.Time{}, min(2*v.mu.size, batchTexts)
 		return
@@ -211,7 +222,7 @@ func (s Space) embedQuery(ctx context.Context, q *Query) (err error) {
 	if s.b.vectors.host == nil || len(q.Vector) > 0 || len(q.Text) > MaxText || strings.TrimSpace(q.Text) == "" {
 		return nil
 	}
-	q.Vector, err = s.b.queryVector(ctx, q.Text)
+	q.Vector, err = s.b.queryVector(ctx, s.scope.Tenant(), q.Text)
 	return err
 }
 
@@ -228,7 +239,7 @@ func (b *Bank) checkQueryVector(x []float32) error {
 
 // queryVector returns the vector of a query's text, or nil if there is none:
 // then words alone have to do. It fails only if ctx has ended.
-func (b *Bank) queryVector(ctx context.Context, text string) ([]float32, error) {
+func (b *Bank) queryVector(ctx context.Context, tenant, text string) ([]float32, error) {
 	v := &b.vectors
 	text = b.sanitize.Sanitize(text)
 	k := textKey(text)
@@ -243,7 +254,7 @@ func (b *Bank) queryVector(ctx context.Context, text string) ([]float32, error) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	v.report(now, err)
+	v.report(now, tenant, err)
 	if err != nil {
 		return nil, nil // Health says so
 	}

@@ -692,3 +692,63 @@ func ExampleEmbedder() {
 	}
 	// Output: certificates rotate in March 0 true
 }
+
+// The error of an Embedder may quote what it was asked for.
+func TestErrorsStayWithTheirTenant(t *testing.T) {
+	t.Parallel()
+	e := &thesaurus{fail: func(texts []string) error { return fmt.Errorf("cannot read %q", texts) }}
+	b := openWith(t, newMem(t), newClock(), e)
+	recall(t, b.In("acme/a"), memory.Query{Text: "the merger with Initech"})
+	require.Contains(t, health(t, b.In("acme/b")).Embedder, "Initech")
+	require.NotContains(t, health(t, b.In("globex/a")).Embedder, "Initech")
+	require.NotEmpty(t, health(t, b.In("globex/a")).Embedder)
+	remember(t, b.In("acme/a"), fact("the merger with Initech"))
+	require.ErrorContains(t, b.Embed(t.Context()), "Initech")
+	require.NotContains(t, health(t, b.In("globex/a")).Embedder, "Initech")
+}
+
+// Drafts that are refused say nothing about the vectors to come.
+func TestRefusedVectorsSettleNothing(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, newMem(t), newClock(), &thesaurus{}).In("a")
+	of := func(dim int) memory.Draft {
+		return memory.Draft{Kind: memory.Episode, Content: "said", Vector: slices.Repeat([]float32{1}, dim)}
+	}
+	_, err := s.RememberAll(t.Context(), []memory.Draft{of(3), of(4)})
+	require.ErrorIs(t, err, memory.ErrVector)
+	remember(t, s, of(5))
+	_, err = s.Remember(t.Context(), of(3))
+	require.ErrorIs(t, err, memory.ErrVector)
+}
+
+// A record that cannot be read keeps no other from its vector.
+func TestDamagedRecordsHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	st, e := newMem(t), &thesaurus{fail: func([]string) error { return errors.New("down") }}
+	b, err := memory.Open(ctx, st, &memory.Options{Now: newClock().now, Seed: 1, Embedder: e, Cache: 1})
+	require.NoError(t, err)
+	defer b.Close()
+	s := b.In("a")
+	long := strings.Repeat("car ", 2000)
+	remember(t, s, fact("the first car"))
+	bad := remember(t, s, fact(long+"one"))
+	remember(t, s, fact("a lake"))
+	last := remember(t, s, fact(strings.Repeat("soup ", 2000)))
+	require.Error(t, b.Embed(ctx))
+	for entry, err := range st.Scan(ctx, store.Range{}) {
+		require.NoError(t, err)
+		if strings.HasSuffix(entry.Key, string(bad)) && strings.Contains(entry.Key, "\x00r\x00") {
+			entry.Value[len(entry.Value)-1] ^= 1
+			_, err := st.Commit(ctx, store.Op{Key: entry.Key, Value: entry.Value})
+			require.NoError(t, err)
+		}
+	}
+	e.set(nil)
+	for range 8 {
+		get(t, s, last) // takes the place of the other in the cache
+		err = b.Embed(ctx)
+	}
+	require.ErrorIs(t, err, store.ErrDamaged)
+	require.Equal(t, 1, health(t, s).Pending)
+}

@@ -18,7 +18,7 @@ type Health struct {
 	Quarantined   int
 	Archived      int
 	Pending       int    // records that Options.Embedder has yet to give a vector to
-	Embedder      string // why it failed when it was asked last; "": it did not
+	Embedder      string // why it failed when it was asked last, for another tenant not in its words; "": it did not
 	Issues        []string
 }
 
@@ -39,7 +39,7 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 		}
 		h.Pending = s.b.pending(sh)
 	}
-	if err := s.b.vectors.lastError(); err != nil {
+	if err := s.b.vectors.lastError(s.scope.Tenant()); err != nil {
 		h.Embedder = s.b.sanitize.Sanitize(err.Error())
 		h.Issues = append(h.Issues, "Embedder failing - recall finds by words alone")
 	}

@@ -72,8 +72,8 @@ func (b *Bank) embedNext(ctx context.Context) (int, error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err() // which is no failure of the Embedder
 	}
-	if err != nil || len(next) > 0 {
-		v.report(b.now(), err)
+	if sh != nil {
+		v.report(b.now(), sh.scope.Tenant(), err)
 	}
 	return len(next), err
 }
@@ -197,7 +197,12 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 		if err = sh.missing(e, err); errors.Is(err, store.ErrNotFound) {
 			continue // it has just gone
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case len(next) > 0:
+			return next, nil // these first
+		default:
+			w.putOff([]waiting{{e: e}})
 			return nil, err
 		}
 		text := embedded(r)

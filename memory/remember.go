@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,12 +98,21 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 }
 
 // checkDimensions returns ErrVector unless all vectors have the dimension of
-// those that the Bank has, or else of the first.
+// those that the Bank has, or else of the first, which settles it then.
 func (b *Bank) checkDimensions(cs []candidate) error {
+	dim := b.vectors.model.Load().Dim
+	settled := dim != 0
 	for i, c := range cs {
-		if n := len(c.rec.Vector); n != 0 && !b.vectors.fits(n) {
-			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, b.vectors.model.Load().Dim)
+		n := len(c.rec.Vector)
+		if n == 0 {
+			continue
 		}
+		if dim = cmp.Or(dim, n); n != dim {
+			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, dim)
+		}
+	}
+	if dim != 0 && !settled && !b.vectors.fits(dim) {
+		return b.checkDimensions(cs) // somebody else has settled it
 	}
 	return nil
 }
