@@ -61,7 +61,7 @@ type embedding struct {
 	model atomic.Pointer[vectorModel]
 	cache *lru.Cache[[16]byte, []float32] // by textKey; nil: the text has none
 	wake  chan struct{}
-	turn  sync.Mutex // held by who embeds
+	turn  chan struct{} // holds one while somebody embeds
 	stop  context.CancelFunc
 	done  chan struct{}
 
@@ -98,7 +98,7 @@ func (v *embedding) start(host Embedder, noted vectorModel) error {
 	if name != noted.Name {
 		v.model.Store(&vectorModel{Name: name})
 	}
-	v.wake = make(chan struct{}, 1)
+	v.wake, v.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	return nil
 }
 

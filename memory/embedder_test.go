@@ -752,3 +752,61 @@ func TestDamagedRecordsHoldNothingUp(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrDamaged)
 	require.Equal(t, 1, health(t, s).Pending)
 }
+
+// Who asks for vectors waits for another who does no longer than it wants to.
+func TestEmbedHeedsItsContext(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 1)
+	e := &unheeding{asked: asked, done: make(chan struct{})}
+	defer close(e.done)
+	b := openWith(t, newMem(t), newClock(), e)
+	remember(t, b.In("a"), fact("a car"))
+	<-asked // the Bank waits for it behind
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, b.Embed(ctx), context.Canceled)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, b.Embed(ctx), context.DeadlineExceeded)
+	require.NoError(t, b.Close())
+}
+
+// unheeding is an Embedder that does not answer, whatever its context says.
+type unheeding struct{ asked, done chan struct{} }
+
+func (h *unheeding) Model() string { return "unheeding" }
+
+func (h *unheeding) Embed(context.Context, []string) ([][]float32, error) {
+	h.asked <- struct{}{}
+	<-h.done
+	return nil, nil
+}
+
+func TestEmbedSaysNoSecrets(t *testing.T) {
+	t.Parallel()
+	token := "ghp_" + strings.Repeat("a1B2c3", 6)
+	down := fmt.Errorf("refused the key %s", token)
+	b := openWith(t, newMem(t), newClock(), &thesaurus{fail: func([]string) error { return down }})
+	remember(t, b.In("a"), fact("a car"))
+	err := b.Embed(t.Context())
+	require.ErrorIs(t, err, down)
+	require.NotContains(t, err.Error(), token)
+}
+
+// As many hits as there may be is no number that overflows.
+func TestAllHits(t *testing.T) {
+	t.Parallel()
+	s := openWith(t, newMem(t), newClock(), &thesaurus{}).In("a")
+	for i := range 5 {
+		d := memory.Draft{Kind: memory.Episode, Content: fmt.Sprintf("car %d", i), Thread: "t", Vector: meaning("car")}
+		remember(t, s, d)
+	}
+	for _, k := range []int{math.MaxInt, math.MaxInt/2 + 1, math.MaxInt/4 + 1, math.MaxInt32} {
+		for _, q := range []memory.Query{{K: k}, {K: k, Text: "car"}, {K: k, Vector: meaning("car")}} {
+			require.Len(t, recall(t, s, q), 5)
+			ts, err := s.RecallThreads(t.Context(), q)
+			require.NoError(t, err)
+			require.Len(t, ts, 1)
+		}
+	}
+}

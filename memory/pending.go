@@ -21,13 +21,24 @@ func (b *Bank) Embed(ctx context.Context) error {
 	for {
 		n, err := b.embedNext(ctx)
 		if err != nil {
-			return fmt.Errorf("memory: embed: %w", err)
+			return fmt.Errorf("memory: embed: %w", &cleaned{b.sanitize.Sanitize(err.Error()), err})
 		}
 		if n == 0 {
 			return nil
 		}
 	}
 }
+
+// cleaned is an error that may quote a host's secrets, without them.
+type cleaned struct {
+	text string
+	err  error
+}
+
+func (c *cleaned) Error() string { return c.text }
+
+// Unwrap lets callers find the cause, with all that it says.
+func (c *cleaned) Unwrap() error { return c.err }
 
 // embedBehind embeds until ctx ends.
 func (b *Bank) embedBehind(ctx context.Context) {
@@ -63,8 +74,12 @@ func (b *Bank) embedNext(ctx context.Context) (int, error) {
 	if v.host == nil {
 		return 0, nil
 	}
-	v.turn.Lock()
-	defer v.turn.Unlock()
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 	sh, next, err := b.nextWaiting(ctx)
 	if err == nil && len(next) > 0 {
 		err = b.embedThese(ctx, sh, next)

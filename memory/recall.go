@@ -15,7 +15,10 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-const defaultK = 10
+const (
+	defaultK = 10
+	maxK     = 1 << 26 // no scope has more, and multiples of it are numbers
+)
 
 // query is a checked Query.
 type query struct {
@@ -74,7 +77,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	}
 	p := &sc.query
 	*p = query{
-		k: cmp.Or(q.K, defaultK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
+		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
 		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
 		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
