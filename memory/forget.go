@@ -13,6 +13,11 @@ import (
 // hash, so that a draft that is delivered again is Rejected. Records that were
 // derived from it stay; see Revoke.
 func (s Space) Forget(ctx context.Context, id ID) error {
+	return s.change(ctx, "forget", id, func(sh *shard, e *entry) error { return s.b.erase(ctx, sh, []*entry{e}) })
+}
+
+// change has a record changed by f, alone in its scope; verb is for errors.
+func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *entry) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -26,8 +31,8 @@ func (s Space) Forget(ctx context.Context, id ID) error {
 	if err != nil {
 		return err
 	}
-	if err := s.b.erase(ctx, sh, []*entry{e}); err != nil {
-		return fmt.Errorf("memory: forget %q: %w", id, err)
+	if err := f(sh, e); err != nil {
+		return fmt.Errorf("memory: %s %q: %w", verb, id, err)
 	}
 	return nil
 }

@@ -162,38 +162,25 @@ func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 //
 // The errors are ErrEmpty and *store.LimitError for a bad slot.
 func (s Space) Restate(ctx context.Context, id ID, slot Slot) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
 	slot, err := s.b.cleanSlot(slot)
 	if err != nil {
 		return fmt.Errorf("memory: restate: %w", err)
 	}
-	sh, _, err := s.lookup(id)
-	if err != nil {
-		return err
-	}
-	sh.edit.Lock()
-	defer sh.edit.Unlock()
-	_, e, err := s.lookup(id) // again: it may have changed
-	if err != nil {
-		return err
-	}
-	old, err := s.b.record(ctx, sh, e)
-	if err == nil {
+	return s.change(ctx, "restate", id, func(sh *shard, e *entry) error {
+		old, err := s.b.record(ctx, sh, e)
+		if err != nil {
+			return err
+		}
 		rec := *old
 		rec.Slot, rec.said = slot, nil
 		if slot != (Slot{}) {
 			rec.said = s.b.readSlots(&rec)
 		}
-		if rec.Slot != old.Slot || !slices.Equal(rec.said, old.said) {
-			err = s.b.rewrite(ctx, sh, e, &rec)
+		if rec.Slot == old.Slot && slices.Equal(rec.said, old.said) {
+			return nil
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("memory: restate %q: %w", id, err)
-	}
-	return nil
+		return s.b.rewrite(ctx, sh, e, &rec)
+	})
 }
 
 // slotTable leads from slots to the records that speak of them. Readers need
