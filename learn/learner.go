@@ -68,7 +68,7 @@ func (o *Options) fill() error {
 		}
 	}
 	if !(o.Holdout >= 0 && o.Holdout <= 0.5) {
-		errs = append(errs, fmt.Errorf("Holdout %v is not in [0,0.5]", o.Holdout))
+		errs = append(errs, fmt.Errorf("option Holdout: %v is not in [0,0.5]", o.Holdout))
 	}
 	return errors.Join(errs...)
 }

@@ -63,7 +63,7 @@ func (p *parser) has(s *sentence) {
 func (p *parser) jobAt(s *sentence) bool {
 	o := p.object(s.obj, false)
 	left, right := until(o.core, "at", "with")
-	if right != nil && len(right) > 0 && jobNoun(left) && right[0].proper() {
+	if len(right) > 0 && jobNoun(left) && right[0].proper() {
 		p.about(s, "employer", cutAt(right, "as", "in"), &o)
 		return true
 	}
@@ -73,7 +73,7 @@ func (p *parser) jobAt(s *sentence) bool {
 		return true
 	}
 	left, right = until(o.core, "as")
-	if right != nil && len(right) > 0 && jobNoun(left) {
+	if len(right) > 0 && jobNoun(left) {
 		p.about(s, "job", cutAt(right, "at", "for"), &o)
 		return true
 	}

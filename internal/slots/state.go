@@ -560,7 +560,7 @@ func (p *parser) works(s *sentence, o *object) {
 		return
 	}
 	left, right := until(core, "as")
-	if right != nil && len(right) > 0 && s.sub.ok {
+	if len(right) > 0 && s.sub.ok {
 		p.about(s, "job", cutAt(right, "at", "for", "in", "with"), o)
 	}
 	if len(left) < 2 {

@@ -123,7 +123,7 @@ func versionLike(w string) bool {
 // switched reads "S switched (its A) (from U) to V (as A)".
 func (p *parser) switched(s *sentence, o *object) {
 	head, from, to := p.fromTo(o.core)
-	if to == nil || len(to) == 0 {
+	if len(to) == 0 {
 		return
 	}
 	if len(from) == 0 {
@@ -329,7 +329,7 @@ func (p *parser) takes(s *sentence, o *object) {
 // hands reads "U handed S over to V".
 func (p *parser) hands(s *sentence, o *object) {
 	head, _, to := p.fromTo(s.obj)
-	if to == nil || len(to) == 0 {
+	if len(to) == 0 {
 		return
 	}
 	var what []token

@@ -77,9 +77,6 @@ var (
 	subordinator = set(`when while because although though if unless until whereas whenever once after before since where
 		so wherever`)
 
-	month = set(`january february march april may june july august september october november december
-		jan feb mar apr jun jul aug sep sept oct nov dec`)
-
 	timeword = set(`monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays
 		saturdays sundays mon tue tues wed thu thur thurs fri sat sun weekday weekdays weekend weekends daily weekly
 		tomorrow tonight noon midnight morning mornings evening evenings afternoon afternoons night nights o'clock
@@ -198,10 +195,7 @@ var canonical = table(`
 	headquart: hq headquarters headquartered headquarter
 `)
 
-// filler are words that add nothing to a phrase that has others.
-var filler = set(`value values setting settings parameter variable option choice marital name's`)
-
-// notJob are what "a …" says besides a profession.
+// profession are what "a …" says of somebody's work.
 var profession = set(`engineer developer programmer teacher doctor nurse lawyer designer manager director analyst architect
 	consultant chef cook baker waiter waitress barista journalist writer author editor artist musician actor actress
 	scientist researcher professor lecturer student intern accountant banker trader broker salesman salesperson
