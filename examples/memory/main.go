@@ -36,7 +36,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ask := func(q memory.Query) []memory.Hit {
+	ask := func(q memory.Query) {
 		q.K, q.Floor = 1, 0.3
 		hits, err := space.Recall(ctx, q)
 		if err != nil {
@@ -56,7 +56,6 @@ func main() {
 		if len(hits) == 0 {
 			fmt.Println("  nothing")
 		}
-		return hits
 	}
 	ask(memory.Query{Text: "Where does Alice live?"})
 	ask(memory.Query{Text: "Where does Alice live?", At: day(time.July, 1)})

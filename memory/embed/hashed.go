@@ -18,6 +18,11 @@ const DefaultDim = 384
 // word is near its inflections and misspellings, and near nothing else: what is
 // said in other words is not found. Two texts that have nothing in common have
 // a cosine of 0 ± 1/√Dim. The zero value is ready, and safe for concurrent use.
+//
+// By the defaults of memory.Options, what is found by spelling alone has a
+// relevance near 0: it comes after all that is found by words, and below a
+// Query.Floor. Where misspelt questions have to pass one, a MinCosine of three
+// times 1/√Dim and a CosineWeight of 4 let them.
 type Hashed struct {
 	// Dim is the dimension, at least 16. 0: DefaultDim.
 	Dim int
