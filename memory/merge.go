@@ -110,6 +110,9 @@ func takes(old, r *Record) bool {
 	if old.Trusted != r.Trusted && !confirms(old, r) {
 		return false
 	}
+	if slices.ContainsFunc(r.Links, func(l Link) bool { return l.Rel == "" && !slices.Contains(old.Links, l) }) {
+		return false // Revoke would not follow what r was derived from
+	}
 	if v := variantOf(old, r); v.Content != "" && len(old.Variants) >= maxVariants && !hasVariant(old, v) {
 		return false
 	}
