@@ -53,6 +53,9 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	r.Trigger = b.cleanText(d.Trigger, r)
 	r.Content = b.cleanText(d.Content, r)
 	for _, l := range d.Links {
+		if keyOf(l.To)[0] == foreignID { // what this package has made is no secret
+			l.To = ID(b.sanitize.Sanitize(string(l.To)))
+		}
 		r.Links = append(r.Links, Link{To: l.To, Rel: b.sanitize.Sanitize(l.Rel)})
 	}
 	slot, err := b.cleanSlot(d.Slot)

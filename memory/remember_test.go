@@ -274,7 +274,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	d := memory.Draft{
 		Kind: memory.Pattern, Trigger: "cloning with " + secret + " fails", Content: "use " + secret, Key: secret,
 		Source: memory.Source{Ref: "r " + secret, Run: secret}, Actor: secret, Thread: secret,
-		Links: []memory.Link{{To: "x", Rel: secret}}, Plan: []byte(`{"args":["` + secret + `"]}`),
+		Links: []memory.Link{{To: "x", Rel: secret}, {To: memory.ID(secret)}}, Plan: []byte(`{"args":["` + secret + `"]}`),
 	}
 	id := remember(t, s, d)
 	feedback(t, s, memory.Feedback{Key: secret, Injected: []memory.ID{id}, Delivered: true, Situation: secret})

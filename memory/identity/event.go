@@ -257,8 +257,8 @@ func (r *rollup) add(c count) {
 // event checks an event and returns what is kept of it.
 func (x *Identity) event(e *Event) (storedEvent, error) {
 	out := storedEvent{
-		Kind: cmp.Or(e.Kind, "event"), Address: x.clean(e.Address), Topic: strings.TrimSpace(x.clean(e.Topic)),
-		Category: e.Category, Text: x.clean(e.Text), At: keptTime(e.At), Key: x.clean(e.Key), Extra: x.cleanExtra(e.Extra),
+		Kind: cmp.Or(x.clean(e.Kind), "event"), Address: x.clean(e.Address), Topic: strings.TrimSpace(x.clean(e.Topic)),
+		Category: Category(x.clean(string(e.Category))), Text: x.clean(e.Text), At: keptTime(e.At), Key: x.clean(e.Key), Extra: x.cleanExtra(e.Extra),
 	}
 	if out.At.IsZero() {
 		out.At = x.clock()

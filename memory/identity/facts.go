@@ -92,8 +92,8 @@ func (x *Identity) fact(d Draft) (Fact, error) {
 		d.Source = Manual
 	}
 	f := Fact{
-		Category: d.Category, Content: x.clean(d.Content), Subject: x.clean(d.Subject), Slot: x.clean(d.Slot),
-		Confidence: d.Confidence, Maturity: d.Maturity, Source: d.Source, Ref: x.clean(d.Ref), Visibility: d.Visibility,
+		Category: Category(x.clean(string(d.Category))), Content: x.clean(d.Content), Subject: x.clean(d.Subject), Slot: x.clean(d.Slot),
+		Confidence: d.Confidence, Maturity: d.Maturity, Source: Source(x.clean(string(d.Source))), Ref: x.clean(d.Ref), Visibility: d.Visibility,
 		At: keptTime(d.At), Created: now, Updated: now, Validated: now,
 	}
 	if f.Category == "" {
@@ -308,7 +308,7 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
 		was := *f
 		set(&f.Content, x.clean(e.Content))
-		set(&f.Category, e.Category)
+		set(&f.Category, Category(x.clean(string(e.Category))))
 		set(&f.Visibility, e.Visibility)
 		set(&f.Ref, x.clean(e.Ref))
 		if (e.Subject == "") != (e.Slot == "") {

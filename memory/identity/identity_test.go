@@ -416,6 +416,31 @@ func TestSecretsAndNames(t *testing.T) {
 	}
 }
 
+// Names are free, so one may hold a secret too.
+func TestNamesHaveNoSecrets(t *testing.T) {
+	x, _ := fresh(t)
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	f := add(t, x, identity.Draft{Content: "Go", Category: "c " + secret, Source: secret})
+	_, err := x.Update(t.Context(), f.ID, identity.Edit{Category: "d " + secret})
+	require.NoError(t, err)
+	_, err = x.Observe(t.Context(), identity.Event{Kind: secret, Category: "e " + secret, Topic: "Go"})
+	require.NoError(t, err)
+	_, err = x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
+		p.Settings.HalfLives = map[identity.Category]time.Duration{secret: time.Hour}
+		p.Settings.ExcludedDomains = []string{secret + ".example"}
+		return nil
+	})
+	require.NoError(t, err)
+	_, err = x.Import(t.Context(), []byte(`{"version":"2.0.0","settings":{"categoryHalfLifeDays":{"`+secret+`":3}},`+
+		`"facts":[{"content":"Rust","category":"`+secret+`","source":"`+secret+`"}],`+
+		`"events":[{"type":"`+secret+`","category":"`+secret+`","topic":"Rust"}],`+
+		`"rollups":[{"day":"2026-01-01","counts":[{"type":"`+secret+`","category":"`+secret+`","topic":"Rust","n":2,"count":2}]}]}`))
+	require.NoError(t, err)
+	raw, err := x.Export(t.Context(), identity.Local)
+	require.NoError(t, err)
+	require.NotContains(t, strings.ToLower(string(raw)), strings.ToLower(secret))
+}
+
 func TestUpdateProfile(t *testing.T) {
 	x, _ := fresh(t)
 	boom := errors.New("boom")

@@ -235,7 +235,7 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	fact := Fact{
 		ID:      ID(f.name("id", func(s string) bool { return key.CheckID("", s) == nil })),
 		Content: x.clean(f.text("content")), Ref: x.clean(f.name("sourceRef", isID)),
-		Category: Category(f.name("category", isName)), Source: Source(cmp.Or(f.name("source", isName), string(Imported))),
+		Category: Category(x.cleanName(f.name("category", isName))), Source: Source(cmp.Or(x.cleanName(f.name("source", isName)), string(Imported))),
 		Maturity:   Maturity(f.name("maturity", func(s string) bool { return Maturity(s).rank() > 0 })),
 		Visibility: readVisibility(f),
 		Subject:    x.clean(f.name("subject", isID)), Slot: x.clean(f.name("slot", isID)),
@@ -259,6 +259,14 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	fact.settle(now)
 	fact.Extra, fact.Damaged = x.cleanExtra(f.left), x.cleanExtra(f.damaged)
 	return fact, true
+}
+
+// cleanName returns a name without secrets, "" if that is none any more.
+func (x *Identity) cleanName(s string) string {
+	if s = x.clean(s); isName(s) {
+		return s
+	}
+	return ""
 }
 
 // numbered is the id of a fact that came without one: the same whenever it is
@@ -364,7 +372,7 @@ func (in *incoming) readRest(x *Identity, f *fields) {
 		out := rollup{Others: max(r.Others, 0)}
 		for _, c := range r.Counts {
 			if c.N > 0 && len(c.Kind) <= 64 && len(c.Host) <= 253 && len(c.Topic) <= key.MaxID && len(c.Category) <= 64 {
-				out.add(count{x.clean(c.Kind), x.clean(c.Host), x.clean(c.Topic), c.Category, c.N})
+				out.add(count{x.clean(c.Kind), x.clean(c.Host), x.clean(c.Topic), Category(x.clean(string(c.Category))), c.N})
 			}
 		}
 		in.rollups[r.Day] = out

@@ -125,14 +125,19 @@ func (x *Identity) cleanProfile(p *Profile) error {
 	if p.Settings.HalfLife < 0 {
 		return fmt.Errorf("%w: half-life %v", ErrValue, p.Settings.HalfLife)
 	}
+	lives := make(map[Category]time.Duration, len(p.Settings.HalfLives))
 	for c, d := range p.Settings.HalfLives {
-		if d < 0 || !isName(string(c)) {
+		if c = Category(x.clean(string(c))); d < 0 || !isName(string(c)) {
 			return fmt.Errorf("%w: half-life %v of category %.32q", ErrValue, d, string(c))
 		}
+		lives[c] = d
+	}
+	if len(lives) > 0 {
+		p.Settings.HalfLives = lives
 	}
 	var domains []string
 	for _, d := range p.Settings.ExcludedDomains {
-		d = strings.Trim(strings.ToLower(strings.TrimSpace(d)), ".")
+		d = strings.Trim(strings.ToLower(strings.TrimSpace(x.clean(d))), ".")
 		if d == "" || key.CheckID("excluded domain", d) != nil {
 			return fmt.Errorf("%w: excluded domain %.64q", ErrValue, d)
 		}
