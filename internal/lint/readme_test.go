@@ -17,7 +17,8 @@ const maxProgram = 40
 var setup = []string{"go run ./examples/quickstart", "go test ./..."}
 
 // readmeRule checks that the Go code of README.md is, byte for byte, a program
-// in examples/, which is compiled and run with the other tests.
+// in examples/, which is compiled and run with the other tests, and that it
+// links the main.go of every example.
 func readmeRule(r *repo) []string {
 	text, err := os.ReadFile(filepath.Join(r.dir, "README.md"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,6 +35,11 @@ func readmeRule(r *repo) []string {
 	programs, err := r.programs()
 	if err != nil {
 		return append(out, err.Error())
+	}
+	for _, path := range programs {
+		if strings.HasSuffix(path, "/main.go") && !strings.Contains(string(text), "("+path+")") {
+			out = append(out, "README.md: does not link "+path)
+		}
 	}
 	blocks := goBlocks(string(text))
 	if len(blocks) == 0 {
