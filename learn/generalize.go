@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/arc-learn/arc/memory"
 )
@@ -151,18 +152,23 @@ func bind(r *memory.Record, situation string) (json.RawMessage, bool) {
 			}
 			continue
 		}
-		if old, ok := values[p]; ok && old != words[i] {
+		if old, ok := values[p]; ok && old != words[i] || !harmless(strings.Trim(words[i], punctuation)) {
 			return nil, false
 		}
 		values[p] = words[i]
 	}
-	plan := string(r.Plan)
+	var pairs []string
 	for name, word := range values {
-		quoted, err := json.Marshal(strings.Trim(word, punctuation))
-		if err != nil {
-			return nil, false
-		}
-		plan = strings.ReplaceAll(plan, name, string(quoted[1:len(quoted)-1]))
+		pairs = append(pairs, name, strings.Trim(word, punctuation)) // as JSON has it: see harmless
 	}
-	return json.RawMessage(plan), true
+	return json.RawMessage(strings.NewReplacer(pairs...).Replace(string(r.Plan))), true
+}
+
+// harmless reports whether a word of a situation, which may be anybody's, can
+// stand in a plan, which may be run by a shell: a name, a path that does not
+// lead upwards, or a number.
+func harmless(word string) bool {
+	return word != "" && word[0] != '-' && !strings.Contains(word, "..") && !strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./:@+", r)
+	})
 }

@@ -75,3 +75,24 @@ func TestWhatDiffersIsNotGeneralised(t *testing.T) {
 		}
 	}
 }
+
+// A situation may quote anybody, and a plan may be run by a shell.
+func TestOnlyNamesAreBound(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	for _, c := range [][2]string{{"parseConfig", "server"}, {"maxDepth", "walker"}, {"errClosed", "store"}} {
+		_, err := p.learner.Learn(t.Context(), mended(c[0], c[1], "fixer"))
+		require.NoError(t, err)
+	}
+	for _, pkg := range []string{"client;reboot", "$(reboot)", "`reboot`", "a|b", "a&&b", "../../etc", "-rf", "{{1}}", "a\\nb", "\"a\\", "a>b", "*", "'"} {
+		chunk, fires := p.fire(t, "go build reports undefined: retryLimit in package "+pkg)
+		if fires { // without what stands around it
+			require.Contains(t, []string{"go build ./reboot", "go build ./1"}, chunk.Tasks[0].Verify, pkg)
+		}
+	}
+	for _, pkg := range []string{"client", "internal/http_2", "größe", "store.go:12", "v1.2-rc"} {
+		chunk, fires := p.fire(t, "go build reports undefined: retryLimit in package "+pkg)
+		require.True(t, fires, pkg)
+		require.Equal(t, "go build ./"+pkg, chunk.Tasks[0].Verify)
+	}
+}
