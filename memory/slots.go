@@ -186,8 +186,59 @@ func (s Space) Restate(ctx context.Context, id ID, slot Slot) error {
 // slotTable leads from slots to the records that speak of them. Readers need
 // no lock; writers are one at a time.
 type slotTable struct {
-	lists sync.Map     // key -> *[]stated, in order
+	lists sync.Map     // key -> *slotList
 	live  atomic.Int64 // statements
+}
+
+// slotList is what is said of a slot. Nobody changes what a reader sees. Of
+// those that came out of order, a few are kept apart, so that not each of them
+// has all that come later moved.
+type slotList struct {
+	inOrder, late []stated // each in order
+}
+
+// maxLate is the number of statements that are kept apart from n others:
+// moving these then takes as long as moving those.
+func maxLate(n int) int { return 16 + int(math.Sqrt(float64(n))) }
+
+// all returns the statements in order.
+func (l *slotList) all() []stated {
+	if len(l.late) == 0 {
+		return l.inOrder
+	}
+	out := make([]stated, 0, len(l.inOrder)+len(l.late))
+	rest := l.inOrder
+	for _, x := range l.late {
+		i, _ := slices.BinarySearchFunc(rest, x, compareStated)
+		out = append(append(out, rest[:i]...), x)
+		rest = rest[i:]
+	}
+	return append(out, rest...)
+}
+
+// with returns the list with x.
+func (l slotList) with(x stated) slotList {
+	if n := len(l.inOrder); n == 0 || compareStated(l.inOrder[n-1], x) < 0 {
+		l.inOrder = append(l.inOrder, x) // whoever reads the old one sees only what it had
+		return l
+	}
+	i, _ := slices.BinarySearchFunc(l.late, x, compareStated)
+	l.late = slices.Insert(slices.Clip(l.late), i, x)
+	if len(l.late) > maxLate(len(l.inOrder)) {
+		l = slotList{inOrder: l.all()}
+	}
+	return l
+}
+
+// without returns the list without x, and whether it was there.
+func (l slotList) without(x stated) (slotList, bool) {
+	for _, part := range []*[]stated{&l.inOrder, &l.late} {
+		if i, ok := slices.BinarySearchFunc(*part, x, compareStated); ok {
+			*part = slices.Delete(slices.Clone(*part), i, i+1)
+			return l, true
+		}
+	}
+	return l, false
 }
 
 // stated is a statement of a record.
@@ -211,42 +262,37 @@ func compareStated(a, b stated) int {
 
 // of returns the statements of a slot, in order. Nobody changes them.
 func (t *slotTable) of(key uint64) []stated {
-	if list, ok := t.lists.Load(key); ok {
-		return *list.(*[]stated)
+	l := t.list(key)
+	return l.all()
+}
+
+func (t *slotTable) list(key uint64) slotList {
+	if l, ok := t.lists.Load(key); ok {
+		return *l.(*slotList)
 	}
-	return nil
+	return slotList{}
 }
 
 func (t *slotTable) put(e *entry) {
 	for _, s := range e.said() {
-		x := stated{e, s}
-		old := t.of(s.key)
-		var list []stated
-		if n := len(old); n == 0 || compareStated(old[n-1], x) < 0 {
-			list = append(old, x) // whoever reads old sees only what it had
-		} else {
-			i, _ := slices.BinarySearchFunc(old, x, compareStated)
-			list = slices.Insert(slices.Clip(old), i, x)
-		}
-		t.lists.Store(s.key, &list)
+		l := t.list(s.key).with(stated{e, s})
+		t.lists.Store(s.key, &l)
 		t.live.Add(1)
 	}
 }
 
 func (t *slotTable) remove(e *entry) {
 	for _, s := range e.said() {
-		old := t.of(s.key)
-		i, ok := slices.BinarySearchFunc(old, stated{e, s}, compareStated)
-		if !ok {
+		l, was := t.list(s.key).without(stated{e, s})
+		if !was {
 			continue
 		}
 		t.live.Add(-1)
-		if len(old) == 1 {
+		if len(l.inOrder)+len(l.late) == 0 {
 			t.lists.Delete(s.key)
 			continue
 		}
-		list := slices.Delete(slices.Clone(old), i, i+1)
-		t.lists.Store(s.key, &list)
+		t.lists.Store(s.key, &l)
 	}
 }
 

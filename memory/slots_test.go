@@ -461,3 +461,54 @@ func TestConflictsAreFew(t *testing.T) {
 		require.Subset(t, ids, h.Conflicts)
 	}
 }
+
+// What holds does not depend on the order in which it was stored.
+func TestStatementsOutOfOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		n := rapid.IntRange(1, 120).Draw(t, "statements")
+		order := rapid.Permutation(slices.Collect(count(n))).Draw(t, "order")
+		forget := rapid.SliceOfDistinct(rapid.IntRange(0, n-1), rapid.ID[int]).Draw(t, "forget")
+		ahead, _ := space(t)
+		mixed, _ := space(t)
+		ids := make([]memory.ID, n)
+		store := func(s memory.Space, i int) {
+			ids[i] = remember(t, s, memory.Draft{
+				Kind: memory.Episode, Content: fmt.Sprintf("Alice has moved %d times.", i), Key: fmt.Sprint(i),
+				At: epoch.Add(time.Duration(i) * time.Hour), Slot: memory.Slot{Subject: "Alice", Attribute: "home", Value: fmt.Sprintf("city %d", i%50)},
+			})
+		}
+		for i := range n {
+			store(ahead, i)
+			store(mixed, order[i])
+		}
+		same := func() {
+			for _, at := range []int{0, n / 3, n / 2, n} {
+				q := memory.Query{Text: "Where is the home of Alice?", At: epoch.Add(time.Duration(at) * time.Hour), K: n}
+				want, got := recall(t, ahead, q), recall(t, mixed, q)
+				require.Len(t, got, len(want))
+				for i := range want {
+					require.Equal(t, want[i].Record.ID, got[i].Record.ID)
+					require.Equal(t, want[i].Superseded == nil, got[i].Superseded == nil)
+					if want[i].Superseded != nil {
+						require.Equal(t, want[i].Superseded.ID, got[i].Superseded.ID)
+					}
+				}
+			}
+		}
+		same()
+		for _, i := range forget {
+			require.NoError(t, ahead.Forget(ctx, ids[i]))
+			require.NoError(t, mixed.Forget(ctx, ids[i]))
+		}
+		same()
+	})
+}
+
+func count(n int) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := 0; i < n && yield(i); i++ {
+		}
+	}
+}
