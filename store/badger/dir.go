@@ -223,9 +223,9 @@ func (c *contents) checkTables() error {
 	return nil
 }
 
-// checkTable reads the index of a table. Badger does so in goroutines of its
-// own, where the panics with which it meets a table that was cut short would
-// end the process. The blocks are verified by Badger.
+// checkTable reads a table and verifies its blocks. Badger does so in goroutines
+// of its own, where the panics with which it meets a table that was cut short,
+// or a block whose checksum cannot even be found, would end the process.
 func checkTable(name string, id uint64) (err error) {
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -236,10 +236,14 @@ func checkTable(name string, id uint64) (err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: the index of %s", store.ErrDamaged, filepath.Base(name))
+			err = fmt.Errorf("%w: the index of %s, or a block", store.ErrDamaged, filepath.Base(name))
 		}
 	}()
-	if _, err := table.OpenInMemoryTable(data, id, &table.Options{}); err != nil {
+	t, err := table.OpenInMemoryTable(data, id, &table.Options{})
+	if err == nil {
+		err = t.VerifyChecksum()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %s: %v", store.ErrDamaged, filepath.Base(name), err)
 	}
 	return nil
