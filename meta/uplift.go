@@ -78,6 +78,8 @@ func (u Uplift) String() string {
 		return "harms by " + measured
 	case u.Treated+u.Withheld == 0:
 		return "not measured"
+	case u.Low <= -1 && u.High >= 1:
+		return fmt.Sprintf("cannot tell yet: %d with, %d without", u.Treated, u.Withheld)
 	}
 	return "cannot tell yet: " + measured
 }
