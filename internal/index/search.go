@@ -409,6 +409,17 @@ func (sc *Scratch) complete(w *word, n int) {
 
 // give adds a posting to what its record has.
 func (sc *Scratch) give(w *word, n int, slot uint32, count uint8) {
+	if !sc.threaded {
+		if old := sc.scores[slot]; old > 0 {
+			m := sc.cols.meta[slot].Load()
+			gain := w.gain
+			if flagsOf(m)&(asks|other) != 0 || sc.actor != 0 {
+				gain *= sc.factor(slot, m)
+			}
+			sc.scores[slot] = old + float32(gain*sc.saturated(count, uint8(m)))
+		}
+		return
+	}
 	if cell := sc.cols.chunk[slot].Load(); cell != 0 {
 		if sc.isOpen(chunkOf(cell)) || cell&(nearPrev|nearNext) != 0 {
 			if m := sc.cols.meta[slot].Load(); flagsOf(m)&dead == 0 {
