@@ -30,6 +30,10 @@ type hit struct {
 // hit notes a posting of a record in a thread.
 func (sc *Scratch) hit(cell, slot uint32, w *word, n int, count, length uint8) {
 	id, i := chunkOf(cell), placeOf(cell)
+	if int(id) >= len(sc.states) { // a chunk that was split off since the search began
+		sc.moved(&hit{word: int32(n), slot: slot, p: float32(count) * sc.norms.inv[length], length: length})
+		return
+	}
 	sc.note(id, i+reach, slot, w, n, count, length)
 	if cell&(nearPrev|nearNext) == 0 {
 		return
@@ -52,7 +56,7 @@ func (sc *Scratch) hit(cell, slot uint32, w *word, n int, count, length uint8) {
 // which has the posting that counts most, and the others around it.
 func (sc *Scratch) note(id uint32, place int, slot uint32, w *word, n int, count, length uint8) {
 	if uint(place) >= maxPlaces || int(id) >= len(sc.states) {
-		return // the thread has changed since the search began
+		return // the thread has changed since the search began: see overtaken
 	}
 	st := &sc.states[id]
 	if st.hits == 0 {
@@ -239,6 +243,17 @@ func (th *threads) has(c *chunk, i int, slot uint32) bool {
 	}
 	s, ok := th.neighbor(c, at, i-at)
 	return ok && s == slot
+}
+
+// overtaken sees to all hits if a thread was rearranged while the search went on:
+// a record may have been noted in a chunk that it has left since.
+func (sc *Scratch) overtaken(ix *Index) {
+	if sc.moves%2 == 0 && ix.moves.Load() == sc.moves {
+		return // odd: it was being rearranged
+	}
+	for i := range sc.hits {
+		sc.moved(&sc.hits[i])
+	}
 }
 
 // moved sees to a hit whose record is not where it was when it was noted: a

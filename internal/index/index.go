@@ -62,6 +62,8 @@ type Index struct {
 	// Of threads: how many there are, and their length in sumUnit.
 	threadCount, threadLength atomic.Int64
 
+	moves atomic.Uint32 // counts before and after threads are rearranged
+
 	// The writer's.
 	lengths     [256]int // how many live records have the code
 	touched     []*term  // of the record at hand

@@ -73,6 +73,7 @@ type search struct {
 	th       *threads
 	norms    *norms
 	limit    uint32
+	moves    uint32  // of the index, when the search began
 	actor    uint32  // the one that the query names
 	total    float64 // U
 	size     float64 // sum of the weights of the terms by their kind
@@ -115,12 +116,13 @@ func (ix *Index) Search(sc *Scratch, q *Query) []Match {
 		}
 	}
 	sc.weighChunks(sc.narrow(done, least))
+	sc.overtaken(ix)
 	return sc.take()
 }
 
 // begin readies sc for a search.
 func (ix *Index) begin(sc *Scratch, q *Query) {
-	sc.search = search{q: q, limit: ix.limit.Load(), cols: ix.cols.Load(), th: ix.threads.Load(), norms: ix.norms.Load()}
+	sc.search = search{q: q, moves: ix.moves.Load(), limit: ix.limit.Load(), cols: ix.cols.Load(), th: ix.threads.Load(), norms: ix.norms.Load()}
 	if len(sc.scores) < int(sc.limit) {
 		sc.scores = make([]float32, int(sc.limit)+int(sc.limit)/4)
 	}

@@ -109,6 +109,8 @@ func (ix *Index) join(slot uint32, name string, p place) {
 		ix.extend(t, last, c, slot, p)
 		return
 	}
+	ix.moves.Add(1)
+	defer ix.moves.Add(1)
 	k, _ := slices.BinarySearchFunc(t.chunks, p, func(id uint32, p place) int {
 		if first := th.chunk(id).places[0]; first.compare(p) <= 0 {
 			return -1
@@ -164,6 +166,8 @@ func (ix *Index) extend(t *thread, last uint32, c *chunk, slot uint32, p place) 
 
 // leave takes a record out of its thread.
 func (ix *Index) leave(slot uint32) {
+	ix.moves.Add(1)
+	defer ix.moves.Add(1)
 	cell := &ix.cols.Load().chunk[slot]
 	id := chunkOf(cell.Load())
 	cell.Store(0)
