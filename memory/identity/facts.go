@@ -213,14 +213,31 @@ func (x *Identity) owner(ctx context.Context, f *Fact) (row[Fact], error) {
 	return x.row(ctx, c.v.ID)
 }
 
-// claim takes the canonical form of f for it, if it is free.
+// claim takes the canonical form of f for it, which owner has found free. It is
+// store.ErrConflict if another writer has taken it since.
 func (x *Identity) claim(ctx context.Context, b *batch, f *Fact) error {
-	name := claimName(f)
-	c, err := fetch[claimed](ctx, x, canonPart, name)
-	if err == nil && c.rev == 0 {
-		b.put(canonPart, name, 0, claimed{f.ID})
+	free, err := x.claimFree(ctx, b, f)
+	if err == nil && !free {
+		err = store.ErrConflict
 	}
 	return err
+}
+
+// claimFree takes the canonical form of f for it, and reports false if that is
+// another fact's.
+func (x *Identity) claimFree(ctx context.Context, b *batch, f *Fact) (bool, error) {
+	name := claimName(f)
+	c, err := fetch[claimed](ctx, x, canonPart, name)
+	if err != nil || c.rev != 0 && c.v.ID == f.ID {
+		return true, err
+	}
+	if c.rev != 0 {
+		if owner, err := x.row(ctx, c.v.ID); err != nil || owner.rev != 0 {
+			return false, err
+		}
+	}
+	b.put(canonPart, name, c.rev, claimed{f.ID})
+	return true, nil
 }
 
 // row returns the fact of an id, or a zero row.

@@ -589,7 +589,7 @@ func (x *Identity) importFact(ctx context.Context, b *batch, f Fact, report *Imp
 		if err := x.release(ctx, b, &there.v); err != nil {
 			return nil, err
 		}
-		if err := x.claim(ctx, b, &merged); err != nil {
+		if _, err := x.claimFree(ctx, b, &merged); err != nil {
 			return nil, err
 		}
 	}
