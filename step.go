@@ -146,9 +146,11 @@ func (t *turn) context(ctx context.Context) error {
 
 func (t *turn) recall(ctx context.Context) error {
 	o, g := &t.s.Objective, t.s.goal()
-	hits, withheld, err := t.a.learner.Recall(ctx, learn.Ask{
-		GoalKey: t.s.goalKey(), Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text,
-	})
+	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text}
+	if t.a.o.Learn.Holdout > 0 {
+		ask.GoalKey = t.s.goalKey()
+	}
+	hits, withheld, err := t.a.learner.Recall(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}

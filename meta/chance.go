@@ -146,6 +146,9 @@ func (s *storedOdds) AppendCBOR(buf []byte) []byte {
 	return m.Close()
 }
 
+// oddsLength is the most bytes that stored counts have.
+const oddsLength = 2 * depths * 2 * binary.MaxVarintLen32
+
 // counts calls fn for each count of o, in the order in which they are stored.
 func (o *odds) counts(fn func(*count)) {
 	for _, a := range [...]*after{&o.again, &o.other} {
@@ -159,15 +162,15 @@ func (o *odds) counts(fn func(*count)) {
 func (o *odds) tries(w *write, same, all int, success bool, p pulse) error {
 	next := odds{again: o.again, other: o.other}
 	next.count(same, all, success)
-	var buf [2 * depths * 2 * binary.MaxVarintLen32]byte
-	b := buf[:0]
+	b := w.room.counts[:0]
 	for _, a := range [...]*after{&next.again, &next.other} {
 		for _, c := range a {
 			b = binary.AppendUvarint(b, uint64(c.tries))
 			b = binary.AppendUvarint(b, uint64(c.successes))
 		}
 	}
-	return w.put(o.key, &storedOdds{Counts: b, Pulse: p})
+	w.odds = storedOdds{Counts: b, Pulse: p}
+	return w.put(o.key, &w.odds)
 }
 
 func decodeOdds(e store.Entry) (*odds, error) {

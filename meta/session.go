@@ -229,14 +229,25 @@ func (m *Monitor) slot(ctx context.Context, name string, n uint64) (record, erro
 	return r, nil
 }
 
-// write is where the records of an outcome are put together: they share one
-// buffer.
+// write is where the records of an outcome are put together. What they are
+// encoded from is part of it, so that it is allocated once.
 type write struct {
-	ops []store.Op
-	buf []byte
+	ops    []store.Op
+	buf    []byte
+	totals totals
+	record record
+	odds   storedOdds
+	room   struct {
+		ops    [5]store.Op
+		counts [oddsLength]byte
+	}
 }
 
-func newWrite() *write { return &write{make([]store.Op, 0, 5), make([]byte, 0, 512)} }
+func newWrite() *write {
+	w := &write{buf: make([]byte, 0, 512)}
+	w.ops = w.room.ops[:0]
+	return w
+}
 
 // put adds the write of a record.
 func (w *write) put(k string, v any) error {
@@ -252,12 +263,12 @@ func (w *write) put(k string, v any) error {
 
 // joins adds what has to be written when o joins the session.
 func (s *session) joins(w *write, o *Outcome) error {
-	r := record{
+	w.record = record{
 		Number: s.totals.Outcomes, At: o.At.UnixNano(), Success: o.Success, Key: o.Key,
 		Goal: o.Goal, Approach: o.Approach, Note: o.Note, Resonance: o.Resonance,
 	}
-	next := s.totals.next(o.Success)
-	return errors.Join(w.put(totalsKey(o.Session), &next), w.put(slotKey(o.Session, r.Number), &r))
+	w.totals = s.totals.next(o.Success)
+	return errors.Join(w.put(totalsKey(o.Session), &w.totals), w.put(slotKey(o.Session, w.record.Number), &w.record))
 }
 
 // History returns the last outcomes of a session, at most [Kept], in the
