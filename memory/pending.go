@@ -49,8 +49,7 @@ func (b *Bank) embedBehind(ctx context.Context) {
 		n := 0
 		pause := v.rest(b.now())
 		if pause <= 0 {
-			// An error is noted, and in Health until an attempt succeeds.
-			if n, _ = b.embedNext(ctx); n > 0 {
+			if n, _ = b.embedNext(ctx); n > 0 { // the error is noted, and in Health until an attempt succeeds
 				continue
 			}
 			pause = v.rest(b.now())

@@ -97,10 +97,11 @@ type Identity struct {
 }
 
 // New returns the identity of a scope, such as that of a [memory.Space]. It
-// reads nothing yet. The error is [memory.ErrScope]. It panics without a store.
+// reads nothing yet. A bad scope is
+// [memory.ErrScope]; it is an error too if there is no store.
 func New(st store.Store, scope memory.Scope, opts *Options) (*Identity, error) {
 	if st == nil {
-		panic("identity: New without a store")
+		return nil, errors.New("identity: no store")
 	}
 	if err := scope.Check(); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)

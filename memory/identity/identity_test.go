@@ -712,3 +712,9 @@ func TestReopen(t *testing.T) {
 		require.NoError(t, st.Close())
 	}
 }
+
+func TestNewNeedsAStore(t *testing.T) {
+	t.Parallel()
+	_, err := identity.New(nil, "acme", nil)
+	require.ErrorContains(t, err, "no store")
+}
