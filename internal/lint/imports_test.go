@@ -16,7 +16,7 @@ var floors = map[string][]string{
 	"redact": {},
 	"memory": {"store", "redact"},
 	"rank":   {"store", "redact", "iar"},
-	"reason": {"memory", "rank", "store"},
+	"reason": {"memory", "rank", "store", "redact"},
 	"act":    {"reason", "memory", "rank", "iar", "store", "redact"},
 	"meta":   {"memory", "rank", "iar", "store", "redact"},
 	"learn":  {"memory", "rank", "act", "meta", "reason", "iar", "store"},

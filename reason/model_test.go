@@ -1,0 +1,60 @@
+package reason_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason"
+)
+
+type streamer struct{ reason.Model }
+
+func (streamer) Stream(context.Context, *reason.Request) iter.Seq2[*reason.Response, error] {
+	return func(yield func(*reason.Response, error) bool) {
+		_ = yield(&reason.Response{Text: "a"}, nil) && yield(&reason.Response{Text: "b", Stop: reason.StopEnd}, nil)
+	}
+}
+
+type wrapper struct{ reason.Model }
+
+func (w wrapper) Unwrap() reason.Model { return w.Model }
+
+func TestAsSeesThroughMiddleware(t *testing.T) {
+	echo := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: r.System}, nil
+	})
+	s, ok := reason.As[reason.Streamer](wrapper{wrapper{streamer{echo}}})
+	require.True(t, ok)
+	var text string
+	for r, err := range s.Stream(t.Context(), &reason.Request{}) {
+		require.NoError(t, err)
+		text += r.Text
+	}
+	require.Equal(t, "ab", text)
+	for _, stop := range []reason.Stop{reason.StopLength, reason.StopRefusal} {
+		require.NotEqual(t, reason.StopEnd, stop)
+	}
+	for _, m := range []reason.Model{nil, echo, wrapper{echo}, wrapper{nil}} {
+		_, ok := reason.As[reason.Streamer](m)
+		require.False(t, ok)
+	}
+}
+
+func TestModelErrorTellsWhatToDo(t *testing.T) {
+	cause := errors.New("slow down")
+	var err error = &reason.ModelError{Status: 429, Code: "rate_limit", Again: true, After: time.Second, Err: cause}
+	require.ErrorIs(t, err, cause)
+	require.EqualError(t, err, "model call failed with status 429 (rate_limit): slow down")
+	var again interface {
+		Retryable() bool
+		RetryAfter() time.Duration
+	}
+	require.ErrorAs(t, err, &again)
+	require.True(t, again.Retryable())
+	require.Equal(t, time.Second, again.RetryAfter())
+}
