@@ -162,7 +162,7 @@ func (o *odds) counts(fn func(*count)) {
 func (o *odds) tries(w *write, same, all int, success bool, p pulse) error {
 	next := odds{again: o.again, other: o.other}
 	next.count(same, all, success)
-	b := w.room.counts[:0]
+	b := w.counts[:0]
 	for _, a := range [...]*after{&next.again, &next.other} {
 		for _, c := range a {
 			b = binary.AppendUvarint(b, uint64(c.tries))

@@ -39,6 +39,8 @@ type Monitor struct {
 	seed maphash.Seed
 	turn chan struct{} // holds one token; whoever has it loads and records
 
+	write write // belongs to the turn
+
 	mu struct {
 		sync.Mutex
 		closed   bool
@@ -132,7 +134,8 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	}
 	same, all := s.tried(s.failure(o.Goal, o.Approach))
 	beat := m.mu.all.pulse.beat(o.Resonance)
-	w := newWrite()
+	w := &m.write
+	w.reset()
 	w.ops = append(w.ops, store.Op{Key: seen, Value: present})
 	err = errors.Join(s.joins(w, o), m.mu.all.tries(w, same, all, o.Success, beat), own.tries(w, same, all, o.Success, nil))
 	if err != nil {

@@ -32,9 +32,9 @@ func seenKey(session, outcome string) string { return key.Join(space, "seen", se
 
 func totalsKey(session string) string { return key.Join(space, "totals", session) }
 
-func slotKey(session string, n uint64) string {
-	return key.Join(space, "slot", session, strconv.FormatUint(n%Kept, 10))
-}
+func slotsPrefix(session string) string { return key.Prefix(space, "slot", session) }
+
+func slotKey(prefix string, n uint64) string { return prefix + strconv.FormatUint(n%Kept, 10) }
 
 // totals are the counts of a session, as they are stored.
 type totals struct {
@@ -80,6 +80,7 @@ func (r *record) outcome(session string) Outcome {
 // session is what the rules need to know of a session.
 type session struct {
 	seed           maphash.Seed // of the digests
+	key, slots     string       // of the totals, and before those of the slots
 	totals         totals
 	failures       []failure // since the last success, at most the last Kept
 	goal, approach string    // of the last of these
@@ -177,8 +178,8 @@ func (m *Monitor) load(ctx context.Context, name string) (*session, error) {
 }
 
 func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
-	s := &session{seed: m.seed}
-	e, err := m.get(ctx, totalsKey(name))
+	s := &session{seed: m.seed, key: totalsKey(name), slots: slotsPrefix(name)}
+	e, err := m.get(ctx, s.key)
 	if errors.Is(err, store.ErrNotFound) {
 		return s, nil
 	}
@@ -193,7 +194,7 @@ func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
 		return nil, fmt.Errorf("%w: %q holds impossible counts", store.ErrDamaged, e.Key)
 	}
 	for n := t.Outcomes - min(t.Outcomes, Kept); n < t.Outcomes; n++ {
-		r, err := m.slot(ctx, name, n)
+		r, err := m.slot(ctx, s.slots, n)
 		if err != nil {
 			return nil, err
 		}
@@ -210,9 +211,9 @@ func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
 }
 
 // slot reads outcome n of a session.
-func (m *Monitor) slot(ctx context.Context, name string, n uint64) (record, error) {
+func (m *Monitor) slot(ctx context.Context, slots string, n uint64) (record, error) {
 	var r record
-	k := slotKey(name, n)
+	k := slotKey(slots, n)
 	e, err := m.get(ctx, k)
 	if errors.Is(err, store.ErrNotFound) {
 		return r, fmt.Errorf("%w: %q is missing", store.ErrDamaged, k)
@@ -229,24 +230,27 @@ func (m *Monitor) slot(ctx context.Context, name string, n uint64) (record, erro
 	return r, nil
 }
 
-// write is where the records of an outcome are put together. What they are
-// encoded from is part of it, so that it is allocated once.
+// write is where the records of an outcome are put together. It belongs to the
+// turn, and is used again and again; what is in buf is not, since the Writer
+// keeps it.
 type write struct {
 	ops    []store.Op
 	buf    []byte
 	totals totals
 	record record
 	odds   storedOdds
-	room   struct {
-		ops    [5]store.Op
-		counts [oddsLength]byte
-	}
+	counts [oddsLength]byte
 }
 
-func newWrite() *write {
-	w := &write{buf: make([]byte, 0, 512)}
-	w.ops = w.room.ops[:0]
-	return w
+// block is the size of a buf, for some twenty outcomes.
+const block = 8 << 10
+
+func (w *write) reset() {
+	clear(w.ops)
+	w.ops = w.ops[:0]
+	if cap(w.buf)-len(w.buf) < block/8 {
+		w.buf = make([]byte, 0, block)
+	}
 }
 
 // put adds the write of a record.
@@ -268,7 +272,7 @@ func (s *session) joins(w *write, o *Outcome) error {
 		Goal: o.Goal, Approach: o.Approach, Note: o.Note, Resonance: o.Resonance,
 	}
 	w.totals = s.totals.next(o.Success)
-	return errors.Join(w.put(totalsKey(o.Session), &w.totals), w.put(slotKey(o.Session, w.record.Number), &w.record))
+	return errors.Join(w.put(s.key, &w.totals), w.put(slotKey(s.slots, w.record.Number), &w.record))
 }
 
 // History returns the last outcomes of a session, at most [Kept], in the
@@ -287,7 +291,7 @@ func (m *Monitor) History(ctx context.Context, session string) ([]Outcome, error
 	}
 	var os []Outcome
 	for n := s.totals.Outcomes - min(s.totals.Outcomes, Kept); n < s.totals.Outcomes; n++ {
-		r, err := m.slot(ctx, session, n)
+		r, err := m.slot(ctx, s.slots, n)
 		if err != nil {
 			return nil, fmt.Errorf("history of %q: %w", session, err)
 		}
