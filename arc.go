@@ -30,6 +30,11 @@ type Host struct {
 	Workers  []act.Worker
 	Gates    []act.Gate   // applied to every task
 	Approver act.Approver // for workers whose Mode or Blast asks for one
+
+	// Skills give the worker of a task AGENT.md of the skill that the task
+	// names, in Work.Agent. They are not kept: a run that goes on after a
+	// restart has those of the new Host. nil: none.
+	Skills *reason.Skills
 }
 
 // Options configure an Agent. The zero value, and nil, are ready.
@@ -149,6 +154,7 @@ type Agent struct {
 	w        *flush.Writer // of all parts
 	owned    bool          // Close closes st
 	reasoner reason.Reasoner
+	skills   *reason.Skills
 	runner   *act.Runner
 	bank     *memory.Bank
 	book     *rank.Book
@@ -213,7 +219,7 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 		return nil, errors.New("arc: the context is nil")
 	}
 	shared := flush.Share(st)
-	a := &Agent{o: options(opts), st: shared, w: flush.New(shared), reasoner: host.Reasoner}
+	a := &Agent{o: options(opts), st: shared, w: flush.New(shared), reasoner: host.Reasoner, skills: host.Skills}
 	runner, err := newRunner(host, &a.o)
 	if err != nil {
 		return nil, err

@@ -170,9 +170,11 @@ func (t *turn) work(ctx context.Context) (act.Work, error) {
 	if err != nil {
 		return act.Work{}, err
 	}
+	task := g.Tasks[g.Next]
+	skill, _ := t.a.skills.Get(task.Skill) // the zero Skill has no AGENT.md
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: g.Tasks[g.Next], Memories: hits, Lineage: lineage,
+		Task: task, Agent: skill.Agent, Memories: hits, Lineage: lineage,
 		Attempt: c.Number, Key: c.Key, Complaint: c.Complaint,
 	}, nil
 }

@@ -45,6 +45,7 @@ type Work struct {
 	Inputs    json.RawMessage // the host's data, as given in the objective
 
 	Task      Task
+	Agent     string       // AGENT.md of the skill that Task names, if the host has one for it
 	Memories  []memory.Hit // what was recalled for this goal, best first
 	Lineage   []Delivery   // what earlier tasks of this run delivered
 	Attempt   int          // from 1, over all workers
