@@ -23,10 +23,10 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// Host is what the host program brings. Reasoner and Workers are required, and
-// Gates too unless every worker has its own.
+// Host is what the host program brings. Workers are required, and Gates too
+// unless every worker has its own.
 type Host struct {
-	Reasoner reason.Reasoner
+	Reasoner reason.Reasoner // nil: every objective brings its Tasks
 	Workers  []act.Worker
 	Gates    []act.Gate   // applied to every task
 	Approver act.Approver // for workers whose Mode or Blast asks for one
@@ -246,7 +246,7 @@ func options(opts *Options) Options {
 func checkHost(host Host, opts *Options) error {
 	o := options(opts)
 	var errs []error
-	if guard.IsNil(host.Reasoner) {
+	if host.Reasoner != nil && guard.IsNil(host.Reasoner) {
 		errs = append(errs, errors.New("the reasoner is nil"))
 	}
 	if err := o.check(); err != nil {

@@ -144,7 +144,7 @@ func (t *turn) before(ctx context.Context) (stop bool, err error) {
 		return stop, err
 	}
 	g := t.s.goal()
-	if t.a.o.Pivot == PivotAuto && len(t.s.Pivots) > pivots && slices.Contains(g.Avoid, g.Approach) {
+	if t.a.o.Pivot == PivotAuto && t.a.reasoner != nil && len(t.s.Pivots) > pivots && slices.Contains(g.Avoid, g.Approach) {
 		t.undo()
 		g.Tasks, g.Next, g.Fired = nil, 0, ""
 		t.s.Phase = PhaseReason

@@ -62,6 +62,9 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 
 // deliberate returns a decision that can be acted on.
 func (a *Agent) deliberate(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+	if a.reasoner == nil {
+		return reason.Decision{}, errors.New("the host has no reasoner")
+	}
 	d, err := guard.Do(ctx, a.o.ReasonTimeout, func(ctx context.Context) (reason.Decision, error) {
 		return a.reasoner.Reason(ctx, b)
 	})
@@ -81,16 +84,7 @@ func (a *Agent) deliberate(ctx context.Context, b reason.Brief) (reason.Decision
 func (a *Agent) cleanDecision(d *reason.Decision) {
 	san := a.o.Sanitizer
 	d.Approach, d.Reasoning = san.Sanitize(d.Approach), san.Sanitize(d.Reasoning)
-	d.Tasks = slices.Clone(d.Tasks)
-	for i := range d.Tasks {
-		k := &d.Tasks[i]
-		k.Objective, k.Delta, k.Verify = san.Sanitize(k.Objective), san.Sanitize(k.Delta), san.Sanitize(k.Verify)
-		k.Inputs = san.JSON(slices.Clone(k.Inputs))
-		if k.Effect != nil {
-			e := *k.Effect
-			k.Effect = &e
-		}
-	}
+	d.Tasks = a.cleanTasks(d.Tasks)
 	d.Questions = slices.Clone(d.Questions)
 	for i, q := range d.Questions {
 		d.Questions[i] = san.Sanitize(q)
@@ -100,6 +94,22 @@ func (a *Agent) cleanDecision(d *reason.Decision) {
 		imp.Reason, imp.Subgoal = san.Sanitize(imp.Reason), san.Sanitize(imp.Subgoal)
 		d.Impasse = &imp
 	}
+}
+
+// cleanTasks returns a copy of the tasks without secrets.
+func (a *Agent) cleanTasks(tasks []reason.Task) []reason.Task {
+	san := a.o.Sanitizer
+	tasks = slices.Clone(tasks)
+	for i := range tasks {
+		k := &tasks[i]
+		k.Objective, k.Delta, k.Verify = san.Sanitize(k.Objective), san.Sanitize(k.Delta), san.Sanitize(k.Verify)
+		k.Inputs = san.JSON(slices.Clone(k.Inputs))
+		if k.Effect != nil {
+			e := *k.Effect
+			k.Effect = &e
+		}
+	}
+	return tasks
 }
 
 // nobodyFor says which of the tasks no worker can take, or "".

@@ -20,6 +20,9 @@
 // guess. Whatever happened is learned: feedback on the memories that were
 // used, a failure to avoid, a chunk to reuse, samples for the ranking.
 //
+// A host that makes its plans itself gives them as [Objective.Tasks], and then
+// needs no reasoner at all; what happens is learned all the same.
+//
 // # State
 //
 // A run is a [State], a plain value, and [Agent.Step] takes it one transition

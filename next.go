@@ -81,11 +81,13 @@ func (t *turn) after() next {
 		return nextTask
 	case c.Passed:
 		return nextDelivered
+	case c.End == act.Interrupted:
+		return nextBlocked
 	case g.Fired != "":
 		return nextReason // a chunk gets one attempt: deliberation takes over
-	case g.Tries < t.a.o.Attempts && !t.allDenied():
+	case g.Tries < t.s.Objective.Attempts && !t.allDenied():
 		return nextAttempt
-	case g.Replans < t.a.o.Replans:
+	case g.Replans < t.a.o.Replans && t.a.reasoner != nil:
 		return nextReason
 	}
 	return nextBlocked
@@ -130,8 +132,11 @@ func (t *turn) outcome(n next) learn.Outcome {
 		o.Task = learn.Delivered
 	case nextBlocked:
 		o.Task, o.Goal = learn.Blocked, learn.Blocked
-		if c == nil && g.Refused >= t.a.o.Refusals {
-			o.Goal = learn.Open // the reasoner failed: that says nothing about the situation
+		switch {
+		case c == nil && (g.Refused >= t.a.o.Refusals || s.unplanned()):
+			o.Goal = learn.Open // the reasoner or the host's plan failed: that says nothing about the situation
+		case c != nil && c.End == act.Interrupted:
+			o.Task, o.Goal = learn.Open, learn.Open // nobody knows
 		}
 	case nextReason:
 		if g.Fired == "" {
@@ -145,6 +150,11 @@ func (t *turn) outcome(n next) learn.Outcome {
 		o.Result = act.Result{Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage}
 	}
 	return o
+}
+
+// unplanned reports whether the host's plan could not be begun.
+func (s *State) unplanned() bool {
+	return len(s.Objective.Tasks) > 0 && s.Deliberations == 0 && len(s.goal().Tasks) == 0
 }
 
 // goalKey names the innermost goal among all goals of all runs.

@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -46,6 +47,20 @@ type Objective struct {
 	Fresh bool `cbor:"8,keyasint,omitempty"`
 	// Budget bounds the run; its zero fields are those of Options.Budget.
 	Budget Budget `cbor:"9,keyasint,omitempty"`
+	// Tasks are a plan that the host has made, at most reason.MaxTasks. It is
+	// run first: no chunk fires, and the reasoner is asked only after one of
+	// the tasks was BLOCKED, as Options.Replans allows. Required if
+	// Host.Reasoner is nil.
+	Tasks []reason.Task `cbor:"11,keyasint,omitempty"`
+	// Attempts at a task, over all workers, before it is BLOCKED. 0:
+	// Options.Attempts.
+	Attempts int `cbor:"12,keyasint,omitempty"`
+	// Once is for work that must not be done twice. An attempt that was cut
+	// off (by a crash, a Shutdown, a context that ended) is not made again,
+	// and no other is: when the run goes on, it ends BLOCKED with
+	// "interrupted: outcome unknown", and what was tried is not held against
+	// the worker. With Attempts of 1, no executor is called twice for a task.
+	Once bool `cbor:"13,keyasint,omitempty"`
 }
 
 // Budget bounds a run. A run that reaches a bound ends BLOCKED before its next
@@ -132,6 +147,14 @@ func (o *Objective) check() error {
 	}
 	if err := o.Budget.check(); err != nil {
 		errs = append(errs, err)
+	}
+	if o.Attempts < 0 {
+		errs = append(errs, fmt.Errorf("attempts: %d is negative", o.Attempts))
+	}
+	if d := (reason.Decision{Tasks: o.Tasks}); len(o.Tasks) > 0 {
+		if err := d.Check(); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	if errs != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, errors.Join(errs...))

@@ -136,6 +136,9 @@ func alive(ctx context.Context) error {
 
 // drive is the shell around the steps: step, commit, report, repeat. It owns s.
 func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield func(Event) bool) (*Report, error) {
+	if s.Objective.Once && s.Phase == PhaseAct {
+		s = s.interrupted()
+	}
 	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil}
 	k := runKey(s.ID)
 	over := context.WithoutCancel(ctx) // a step that is over is committed, even if nobody waits any more
@@ -166,6 +169,17 @@ func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield fu
 		}
 	}
 	return a.reportOf(ctx, &t.s)
+}
+
+// interrupted returns the run as it goes on without repeating the attempt that
+// was prepared, and then perhaps made, when the run was cut off.
+func (s State) interrupted() State {
+	s = s.fork()
+	c := s.Current
+	c.End, c.Wrong, c.Faulty = act.Interrupted, "interrupted: outcome unknown", true
+	s.Attempts++
+	s.Phase = PhaseLearn
+	return s
 }
 
 // outgrown ends a run whose next State is too large to be kept.

@@ -54,6 +54,9 @@ func appendObjective(buf []byte, o *Objective) []byte {
 	m.Bool(8, o.Fresh)
 	codec.Struct(&m, 9, &o.Budget, appendBudget)
 	codec.Texts(&m, 10, o.Episodes)
+	codec.List(&m, 11, o.Tasks, appendTask)
+	m.Int(12, int64(o.Attempts))
+	m.Bool(13, o.Once)
 	return m.Close()
 }
 

@@ -17,6 +17,9 @@ func (a *Agent) Begin(o Objective) (State, error) {
 	if err := o.check(); err != nil {
 		return State{}, err
 	}
+	if a.reasoner == nil && len(o.Tasks) == 0 {
+		return State{}, fmt.Errorf("%w: no tasks, and the host has no reasoner", ErrObjective)
+	}
 	o = o.clone()
 	setDefault(&o.Scope, a.o.Scope)
 	err := o.Scope.Check()
@@ -30,7 +33,8 @@ func (a *Agent) Begin(o Objective) (State, error) {
 		return State{}, fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	san := a.o.Sanitizer
-	o.Text, o.Inputs = san.Sanitize(o.Text), san.JSON(o.Inputs)
+	o.Text, o.Inputs, o.Tasks = san.Sanitize(o.Text), san.JSON(o.Inputs), a.cleanTasks(o.Tasks)
+	setDefault(&o.Attempts, a.o.Attempts)
 	setDefault(&o.Situation, o.Text)
 	o.Situation = san.Sanitize(o.Situation)
 	o.Budget = o.Budget.or(a.o.Budget)
@@ -121,19 +125,29 @@ func (t *turn) emit(kind EventKind, e Event) {
 	t.events = append(t.events, e)
 }
 
-// context recalls what is known about the goal, and lets a chunk fire. If none
-// does, it goes on to reason: recalling changes nothing, so it needs no commit
-// of its own.
+// context recalls what is known about the goal, and lets a chunk fire, unless
+// the host has made the plan. If none does, it goes on to reason: recalling
+// changes nothing, so it needs no commit of its own.
 func (t *turn) context(ctx context.Context) error {
 	t.s.Phase = PhaseReason
+	g := t.s.goal()
+	if !t.s.Objective.Fresh {
+		if err := t.recall(ctx); err != nil {
+			return err
+		}
+		t.emit(EventRecalled, Event{IDs: g.Recalled})
+	}
+	if tasks := t.s.Objective.Tasks; len(tasks) > 0 && t.s.Deliberations == 0 {
+		if why := t.a.nobodyFor(tasks); why != "" {
+			t.block(why)
+			return nil
+		}
+		g.Tasks, g.Next, g.Tries, g.Fired = tasks, 0, 0, ""
+		return t.prepare(ctx)
+	}
 	if t.s.Objective.Fresh {
 		return t.reason(ctx)
 	}
-	if err := t.recall(ctx); err != nil {
-		return err
-	}
-	g := t.s.goal()
-	t.emit(EventRecalled, Event{IDs: g.Recalled})
 	chunk, ok := t.a.learner.Fire(t.s.hits, g.Situation, g.Text, g.Spent)
 	if !ok || t.a.nobodyFor(chunk.Tasks) != "" {
 		return t.reason(ctx)

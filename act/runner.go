@@ -167,6 +167,9 @@ const (
 	Panicked  End = "panicked"  // a panic, or a lost goroutine
 	Denied    End = "denied"    // ErrDenied
 	Canceled  End = "canceled"  // the caller's context ended: not an attempt at all
+	// Interrupted is an attempt that was cut off and must not be made again:
+	// what came of it is unknown. Execute never returns it.
+	Interrupted End = "interrupted"
 )
 
 // Attempt is one execution, whatever came of it.
