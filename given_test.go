@@ -127,7 +127,7 @@ func TestOnceIsOnceWhereverItIsCutOff(t *testing.T) {
 			if r.Status == arc.Delivered {
 				require.Len(t, s.work, 1)
 			} else {
-				require.Contains(t, r.Reason, "interrupted: outcome unknown")
+				require.Contains(t, r.Reason, "outcome unknown")
 				ranking, err := b.Rank(t.Context(), o.Text, o.Tasks[0])
 				require.NoError(t, err)
 				require.Zero(t, ranking[0].Parts.Known+ranking[1].Parts.Known, "nobody is to blame")
@@ -147,7 +147,12 @@ func TestOnceAfterTheContextEnded(t *testing.T) {
 			cancel()
 			return done(fmt.Sprint(n)), ctx.Err()
 		}}
-		a := agent(t, s.host(), nil)
+		var executed []string
+		a := agent(t, s.host(), &arc.Options{Hooks: arc.Hooks{Event: func(e arc.Event) {
+			if e.Kind == arc.EventExecuted {
+				executed = append(executed, e.Text)
+			}
+		}}})
 		_, err := a.Run(ctx, arc.Objective{ID: "run", Text: "pay the bill", Tasks: []reason.Task{task("pay")}, Once: once})
 		require.ErrorIs(t, err, context.Canceled)
 		s.do = nil
@@ -156,5 +161,8 @@ func TestOnceAfterTheContextEnded(t *testing.T) {
 		require.Equal(t, once, r.Status == arc.Blocked)
 		require.Equal(t, 1, r.Attempts)
 		require.Len(t, s.work, map[bool]int{true: 1, false: 2}[once])
+		end := map[bool]act.End{true: act.Interrupted, false: act.Finished}[once]
+		require.Len(t, executed, 1)
+		require.Contains(t, executed[0], string(end))
 	}
 }

@@ -22,6 +22,9 @@ func (t *turn) learn(ctx context.Context) error {
 		return err
 	}
 	n := t.after()
+	if c != nil && c.End == act.Interrupted {
+		t.emit(EventExecuted, Event{Text: string(c.End) + ": " + c.Wrong})
+	}
 	if c != nil && !c.Passed {
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
 			Objective: g.Tasks[g.Next].Objective, Worker: c.Worker, Complaint: c.Wrong,

@@ -57,9 +57,9 @@ type Objective struct {
 	Attempts int `cbor:"12,keyasint,omitempty"`
 	// Once is for work that must not be done twice. An attempt that was cut
 	// off (by a crash, a Shutdown, a context that ended) is not made again,
-	// and no other is: when the run goes on, it ends BLOCKED with
-	// "interrupted: outcome unknown", and what was tried is not held against
-	// the worker. With Attempts of 1, no executor is called twice for a task.
+	// and no other is: when the run goes on, it ends BLOCKED, with "outcome
+	// unknown" as the reason, and what was tried is not held against the
+	// worker. With Attempts of 1, no executor is called twice for a task.
 	Once bool `cbor:"13,keyasint,omitempty"`
 }
 

@@ -176,7 +176,7 @@ func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield fu
 func (s State) interrupted() State {
 	s = s.fork()
 	c := s.Current
-	c.End, c.Wrong, c.Faulty = act.Interrupted, "interrupted: outcome unknown", true
+	c.End, c.Wrong, c.Faulty = act.Interrupted, "outcome unknown", true
 	s.Attempts++
 	s.Phase = PhaseLearn
 	return s
