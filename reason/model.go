@@ -3,8 +3,11 @@ package reason
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net"
 	"time"
 )
 
@@ -39,7 +42,9 @@ type Streamer interface {
 }
 
 // As finds the first T, such as a [Streamer], in a model and those that it
-// wraps. A model that wraps another one has a method Unwrap() Model.
+// wraps. A model that wraps another one has a method Unwrap() Model. If what it
+// adds has to act on streams too, it streams itself, and only if the model that
+// it wraps does; else As goes past it. All of package reason/model do so.
 func As[T any](m Model) (T, bool) {
 	for m != nil {
 		if t, ok := m.(T); ok {
@@ -123,3 +128,79 @@ func (e *ModelError) Retryable() bool { return e.Again }
 
 // RetryAfter returns After. It is asked for like Retryable.
 func (e *ModelError) RetryAfter() time.Duration { return e.After }
+
+// Is reports that a ModelError is an [ErrModel].
+func (e *ModelError) Is(target error) bool { return target == ErrModel }
+
+// Retryable reports whether the call that gave err may be tried again, and how
+// long whoever answered asks to wait first: 0 or more, as they said it, which
+// may be years. It does not look at how often that has happened.
+//
+// An error says so itself by a method Retryable() bool, as [ModelError] does,
+// and by RetryAfter() time.Duration; the outermost in the chain counts. Of those
+// that say nothing, timeouts and broken connections may be tried again, and
+// nothing else. What the caller itself has ended is never tried again: that is
+// any chain with context.Canceled, and one with context.DeadlineExceeded of
+// which no error says otherwise. A caller that tries again looks at its own
+// context first.
+func Retryable(err error) (again bool, after time.Duration) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false, 0
+	}
+	if says, ok := errors.AsType[interface {
+		error
+		Retryable() bool
+	}](err); ok {
+		again = says.Retryable()
+	} else {
+		again = broken(err)
+	}
+	if !again {
+		return false, 0
+	}
+	if asks, ok := errors.AsType[interface {
+		error
+		RetryAfter() time.Duration
+	}](err); ok {
+		after = max(0, asks.RetryAfter())
+	}
+	return true, after
+}
+
+// broken reports whether err is a timeout or a broken connection of its own.
+func broken(err error) bool {
+	if holds(err, context.DeadlineExceeded) {
+		return false
+	}
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+		return true
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return true
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return !dns.IsNotFound
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op == "dial" || op.Op == "read" || op.Op == "write") // others are about what was said, such as TLS alerts
+}
+
+// holds reports whether target itself is in the chain of err. Timeouts of
+// package net say that they are context.DeadlineExceeded, and only those of a
+// context hold it.
+func holds(err, target error) bool {
+	if err == target {
+		return true
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return holds(e.Unwrap(), target)
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if holds(err, target) {
+				return true
+			}
+		}
+	}
+	return false
+}

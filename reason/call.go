@@ -1,0 +1,148 @@
+package reason
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/store"
+)
+
+// ErrModel is the error of a model that gave no answer: its call failed or
+// panicked, or came back with nothing, or with more than [MaxAnswer].
+var ErrModel = errors.New("no answer of the model")
+
+// MaxAnswer is the largest text of an answer, in bytes.
+const MaxAnswer = 1 << 20
+
+// Generate calls m, and makes an error of all that is no answer, so that a
+// caller has a Response or an error and never both: a nil model, a panic, no
+// Response, one with an error, and one whose text is over [MaxAnswer] (a
+// *store.LimitError). Every error is an [ErrModel], but once ctx has ended it is
+// the error of ctx. A Usage that is not valid comes back as none.
+//
+// It runs m in the caller's goroutine, and so waits for one that ignores ctx:
+// reason/model has a Timeout for those.
+func Generate(ctx context.Context, m Model, req *Request) (*Response, error) {
+	if err := store.CheckContext(ctx); err != nil {
+		return nil, err
+	}
+	if guard.IsNil(m) {
+		return nil, fmt.Errorf("%w: there is none", ErrModel)
+	}
+	var resp *Response
+	var err error
+	if p := guard.Call(func() { resp, err = m.Generate(ctx, req) }); p != nil {
+		err = p
+	}
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	return usable(resp, 0)
+}
+
+// Stream calls s, and makes an error of all that is no answer, as [Generate]
+// does. The bound of [MaxAnswer] is on all pieces together. It also ends streams
+// that go on after ctx has ended or after an error, and makes an error of one
+// without any piece, and of one that ended with ctx and without a Stop.
+func Stream(ctx context.Context, s Streamer, req *Request) iter.Seq2[*Response, error] {
+	return func(yield func(*Response, error) bool) {
+		if err := store.CheckContext(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		if guard.IsNil(s) {
+			yield(nil, fmt.Errorf("%w: there is none", ErrModel))
+			return
+		}
+		st := stream{ctx: ctx, yield: yield}
+		if err := st.run(s, req); err != nil && !st.over {
+			yield(nil, failure(ctx, err))
+		}
+	}
+}
+
+// stream passes the pieces of one call on.
+type stream struct {
+	ctx    context.Context
+	yield  func(*Response, error) bool
+	over   bool // nothing may be yielded any more
+	inside bool // the caller's loop body runs
+	size   int
+	last   *Response
+}
+
+// run returns what is wrong, if that has not been yielded yet.
+func (st *stream) run(s Streamer, req *Request) (err error) {
+	defer func() {
+		if st.inside {
+			return // a panic of the loop body is the caller's
+		}
+		if r := recover(); r != nil {
+			err = &guard.PanicError{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	for resp, err := range s.Stream(st.ctx, req) {
+		if !st.piece(resp, err) {
+			return nil
+		}
+	}
+	switch {
+	case st.last == nil:
+		return errors.New("a stream without a piece")
+	case st.last.Stop == "":
+		return st.ctx.Err()
+	}
+	return nil
+}
+
+// piece passes one piece on and reports whether to go on.
+func (st *stream) piece(resp *Response, err error) bool {
+	if err == nil {
+		err = st.ctx.Err()
+	}
+	if err == nil {
+		resp, err = usable(resp, st.size)
+	}
+	st.inside = true
+	if err != nil {
+		st.over = true
+		st.yield(nil, failure(st.ctx, err))
+	} else {
+		st.size += len(resp.Text)
+		st.last = resp
+		st.over = !st.yield(resp, nil)
+	}
+	st.inside = false
+	return !st.over
+}
+
+// failure is the error of a call under ctx that gave err.
+func failure(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, ErrModel):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrModel, err)
+}
+
+// usable returns resp if it is an answer, of which size bytes came before.
+func usable(resp *Response, size int) (*Response, error) {
+	if resp == nil {
+		return nil, fmt.Errorf("%w: neither a response nor an error", ErrModel)
+	}
+	if size += len(resp.Text); size > MaxAnswer {
+		return nil, fmt.Errorf("%w: %w", ErrModel, &store.LimitError{Field: "answer of a model", Limit: MaxAnswer, Got: size})
+	}
+	if !resp.Usage.Valid() {
+		fixed := *resp // the model's own may be shared
+		fixed.Usage = Usage{}
+		resp = &fixed
+	}
+	return resp, nil
+}
