@@ -50,9 +50,9 @@ type Scratch struct {
 	touched []uint32  // slots without a thread that have a score
 	matches []Match
 	rank    ranking
-	dots    []float32 // by slot, zero between uses; see similar.go
-	single  []uint32  // slots without a thread that may be wanted
-	bits    []uint64  // by slot, zero between uses
+	shared  []shared // by slot, zero between uses; see similar.go
+	single  []uint32 // slots without a thread that may be wanted
+	bits    []uint64 // by slot, zero between uses
 
 	// Of threads, see chunks.go.
 	states  []state  // by chunk, zero between searches

@@ -125,89 +125,114 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 	sc.room()
 	need := float32(min * min * best.norm * (1 - slack))
 	rest := float32(best.norm)
-	for i := range best.items {
-		it := &best.items[i]
-		sc.keep(need - rest)
-		fresh := rest >= need && (i == 0 || !best.first) // a record without any of those before may do
-		if !fresh && len(sc.single) == 0 {
+	i := 0
+	for ; i < len(best.items) && rest >= need && (i == 0 || !best.first); i++ { // a record without any of those before may do
+		sc.meet(&best.items[i])
+		rest -= float32(best.items[i].square)
+	}
+	sc.single = append(sc.single[:0], sc.touched...)
+	for ; i < len(best.items); i++ {
+		if sc.keep(need - rest); len(sc.single) == 0 {
 			break
 		}
-		sc.share(it, fresh)
-		rest -= float32(it.square)
+		sc.share(&best.items[i])
+		rest -= float32(best.items[i].square)
 	}
 	sc.keep(need)
 	out := sc.single[:0]
 	for _, slot := range sc.single {
+		if sc.cols.dead(slot) {
+			continue
+		}
 		norm := 0.0
 		if code := uint8(sc.cols.meta[slot].Load() >> 8); best == content && code > 0 {
 			norm = lengthOf(code)
 		}
-		if sc.dots[slot] >= float32(min*math.Sqrt(best.norm*norm)*(1-slack)) {
+		if sc.shared[slot].dot >= float32(min*math.Sqrt(best.norm*norm)*(1-slack)) {
 			out = append(out, slot)
 		}
 	}
 	for _, slot := range sc.touched {
-		sc.scores[slot], sc.dots[slot] = 0, 0
+		sc.shared[slot] = shared{}
 	}
 	sc.search, sc.touched = search{}, sc.touched[:0]
 	slices.Sort(out)
 	return out
 }
 
+// shared is what a record and a text have in common: of the text's squared
+// norm, and at least their product, since the counts are those of all fields.
+type shared struct{ square, dot float32 }
+
 // room makes room for similarities.
 func (sc *Scratch) room() {
-	n := int(sc.limit)
-	if len(sc.scores) < n {
-		sc.scores = make([]float32, n+n/4)
+	if n := int(sc.limit); len(sc.shared) < n {
+		sc.shared = make([]shared, n+n/4)
 	}
-	if len(sc.dots) < n {
-		sc.dots = make([]float32, n+n/4)
-	}
-	sc.touched, sc.single = sc.touched[:0], sc.single[:0]
+	sc.touched = sc.touched[:0]
 }
 
-// share adds a term to what the records share that hold it: to all of them, or
-// to those in single. dots has at least their product with the text, since the
-// counts are those of all fields.
-func (sc *Scratch) share(it *item, fresh bool) {
+// meet adds a term to what all the records share that hold it.
+func (sc *Scratch) meet(it *item) {
 	if it.term == nil {
 		return
 	}
 	var w word
 	slots, counts := it.term.view(sc.limit, &w.slot, &w.count)
-	square, weight := float32(it.square), float32(math.Sqrt(it.square)*it.Weight())
-	give := func(slot uint32, count uint8) {
-		sc.scores[slot] += square
-		sc.dots[slot] += weight * float32(count)
-		if count == maxCount {
-			sc.dots[slot] = math.MaxFloat32 // it may be any
+	own := it.shared()
+	for i, slot := range slots {
+		s := &sc.shared[slot]
+		if s.square == 0 {
+			sc.touched = append(sc.touched, slot)
 		}
+		s.add(own, counts[i])
 	}
-	if !fresh && len(slots) > 16*len(sc.single) {
+}
+
+// share adds a term to what the records in single share, where they hold it.
+func (sc *Scratch) share(it *item) {
+	if it.term == nil {
+		return
+	}
+	var w word
+	slots, counts := it.term.view(sc.limit, &w.slot, &w.count)
+	own := it.shared()
+	if len(slots) > 16*len(sc.single) {
 		for _, slot := range sc.single {
 			if i, ok := slices.BinarySearch(slots, slot); ok {
-				give(slot, counts[i])
+				sc.shared[slot].add(own, counts[i])
 			}
 		}
 		return
 	}
 	for i, slot := range slots {
-		if sc.scores[slot] == 0 {
-			if !fresh || sc.cols.dead(slot) {
-				continue
-			}
-			sc.touched = append(sc.touched, slot)
-			sc.single = append(sc.single, slot)
+		if s := &sc.shared[slot]; s.square != 0 {
+			s.add(own, counts[i])
 		}
-		give(slot, counts[i])
+	}
+}
+
+// shared is what a record that holds the term once shares by it.
+func (it *item) shared() shared {
+	return shared{float32(it.square), float32(math.Sqrt(it.square) * it.Weight())}
+}
+
+func (s *shared) add(own shared, count uint8) {
+	s.square += own.square
+	s.dot += own.dot * float32(count)
+	if count == maxCount {
+		s.dot = math.MaxFloat32 // it may be any
 	}
 }
 
 // keep leaves in single the records that share at least so much.
 func (sc *Scratch) keep(least float32) {
+	if least <= 0 {
+		return
+	}
 	single := sc.single[:0]
 	for _, slot := range sc.single {
-		if sc.scores[slot] >= least {
+		if sc.shared[slot].square >= least {
 			single = append(single, slot)
 		}
 	}
