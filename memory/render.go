@@ -40,25 +40,7 @@ func renderHit(w *strings.Builder, n int, r *Record) {
 	}
 	w.WriteByte('\n')
 	if strings.TrimSpace(r.Trigger) != "" {
-		renderText(w, "when:", r.Trigger)
+		w.WriteString("when:\n" + fence.Quote(r.Trigger, maxRendered))
 	}
-	renderText(w, "what:", r.Content)
-}
-
-func renderText(w *strings.Builder, label, text string) {
-	w.WriteString(label)
-	w.WriteByte('\n')
-	text = fence.Visible(text)
-	cut := len(text) > maxRendered
-	if cut {
-		text = strings.ToValidUTF8(text[:maxRendered], "")
-	}
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		w.WriteString("| ")
-		w.WriteString(line)
-		w.WriteByte('\n')
-	}
-	if cut {
-		w.WriteString("(cut)\n")
-	}
+	w.WriteString("what:\n" + fence.Quote(r.Content, maxRendered))
 }

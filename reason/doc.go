@@ -14,6 +14,17 @@
 // decides: it runs no tools and writes no memory. The loop in the root package
 // calls it, checks what it says with [Decision.Check], and does the rest.
 //
+// [LLM] is the one on a model. It asks for a decision by [Schema], refuses what
+// is not one to the letter, and then asks once more with what was wrong:
+//
+//	llm, err := reason.NewLLM(model, &reason.LLMOptions{Tokens: 20_000, Skills: skills})
+//	…
+//	agent, err := arc.Open(ctx, dir, arc.Host{Reasoner: llm, Workers: workers, Gates: gates}, nil)
+//
+// Memories, inputs, answers and complaints reach the model as fenced data. What
+// does not fit the budget is left out, the least useful first, and the prompt
+// says so.
+//
 // The package has no model client. [Model] is the interface that a host's
 // client is adapted to.
 package reason

@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -16,9 +18,55 @@ import (
 // that begin with name and that body does not contain; note follows the
 // opening one. The delimiter is drawn from the body, so that a run repeats
 // exactly; its length depends on that of name alone.
-func Wrap(name, note, body string) string {
-	d := delimiter(name, body)
-	return fmt.Sprintf("<<<%s %s\n%s%s>>>\n", d, note, body, d)
+func Wrap(name, note, body string) string { return Block(name, Mark(body), note, body) }
+
+// Block is Wrap with a mark that the caller has drawn, so that one prompt can
+// have several blocks and no text in any of them closes one.
+func Block(name, mark, note, body string) string {
+	return fmt.Sprintf("<<<%s-%s %s\n%s%s-%s>>>\n", name, mark, note, body, name, mark)
+}
+
+// Mark returns 16 hexadecimal digits that are drawn from parts and that none
+// of them contains.
+func Mark(parts ...string) string {
+	h := sha256.New()
+	write := func(s string) {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+		h.Write(size[:])
+		io.WriteString(h, s) // a hash does not fail
+	}
+	write("fence")
+	for _, p := range parts {
+		write(p)
+	}
+	for n := byte(0); ; n++ {
+		write(string([]byte{n}))
+		mark := hex.EncodeToString(h.Sum(nil)[:8])
+		if !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(p, mark) }) {
+			return mark
+		}
+	}
+}
+
+// Quote returns the visible part of text with a bar before every line, and
+// ends in a newline. It is cut after limit bytes, and says so.
+func Quote(text string, limit int) string {
+	text = Visible(text)
+	cut := len(text) > limit
+	if cut {
+		text = strings.ToValidUTF8(text[:limit], "")
+	}
+	var w strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		w.WriteString("| ")
+		w.WriteString(line)
+		w.WriteByte('\n')
+	}
+	if cut {
+		w.WriteString("(cut)\n")
+	}
+	return w.String()
 }
 
 // Visible returns s without the characters that do not show, with every kind
@@ -40,18 +88,3 @@ func Visible(s string) string {
 
 // Line returns the visible part of s on one line.
 func Line(s string) string { return strings.Join(strings.Fields(Visible(s)), " ") }
-
-func delimiter(name, body string) string {
-	for n := byte(0); ; n++ {
-		h := sha256.New()
-		for _, part := range []string{"fence", body, string([]byte{n})} {
-			var size [8]byte
-			binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-			h.Write(size[:])
-			h.Write([]byte(part))
-		}
-		if d := name + "-" + hex.EncodeToString(h.Sum(nil)[:8]); !strings.Contains(body, d) {
-			return d
-		}
-	}
-}

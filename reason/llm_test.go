@@ -1,0 +1,204 @@
+package reason_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// lines is a model that gives its answers one after another, the last one for
+// ever, and remembers what it was asked. Each answer costs ten tokens.
+type lines struct {
+	answers []string
+	stop    reason.Stop
+	asked   []*reason.Request
+}
+
+func (l *lines) Generate(_ context.Context, r *reason.Request) (*reason.Response, error) {
+	n := min(len(l.asked), len(l.answers)-1)
+	l.asked = append(l.asked, r)
+	return &reason.Response{Text: l.answers[n], Stop: l.stop, Usage: reason.Usage{TokensOut: 10}}, nil
+}
+
+func (l *lines) prompt(n int) string { return l.asked[n].Messages[0].Text }
+
+func llm(t testing.TB, m reason.Model, opts *reason.LLMOptions) *reason.LLM {
+	t.Helper()
+	r, err := reason.NewLLM(m, opts)
+	require.NoError(t, err)
+	return r
+}
+
+const good = `{"thought":"t","complexity":"simple","approach":"edit","tasks":[{"objective":"mend it","verify":"go test","skill":"edit"}]}`
+
+func brief() reason.Brief {
+	return reason.Brief{Run: "r", Objective: "mend the cache", Skills: []string{"edit", "test"}}
+}
+
+func hit(kind memory.Kind, id, content string) memory.Hit {
+	return memory.Hit{Record: memory.Record{ID: memory.ID(id), Kind: kind, Content: content, Trusted: true, Stats: memory.Stats{Helped: 3, Failed: 1}}}
+}
+
+func ExampleLLM() {
+	model := reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		answer := `{"approach": "edit", "tasks": [{"objective": "initialise the map"}]}`
+		if strings.Contains(req.Messages[0].Text, "tasks[0].verify: found nothing") {
+			answer = `{"approach": "edit", "tasks": [{"objective": "initialise the map", "verify": "go test ./cache"}]}`
+		}
+		return &reason.Response{Text: answer, Stop: reason.StopEnd}, nil
+	})
+	llm, err := reason.NewLLM(model, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := llm.Reason(context.Background(), reason.Brief{Objective: "mend the cache"})
+	fmt.Println(d.Approach, d.Tasks[0].Objective, d.Tasks[0].Verify, err)
+	// Output: edit initialise the map go test ./cache <nil>
+}
+
+func TestReasonTakesWhatTheModelDecides(t *testing.T) {
+	t.Parallel()
+	m := &lines{answers: []string{`{"thought":"because","complexity":"moderate","approach":"edit","applied":["m1","m9","m1"],
+		"tasks":[{"objective":"mend","delta":"it works","verify":"go test","skill":"edit","effect":{"domain":"ci","path":"failing"},"inputs":{"n":9007199254740993}}]}`}}
+	b := brief()
+	b.Memories = []memory.Hit{hit(memory.Pattern, "p", "initialise the map")}
+	d, err := llm(t, m, nil).Reason(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, reason.Decision{
+		Complexity: reason.Moderate, Approach: "edit", Applied: []memory.ID{"p"},
+		Reasoning: "because\n(1 of the memories that it names were not shown to it: \"m9\")",
+		Usage:     reason.Usage{TokensOut: 10},
+		Tasks: []reason.Task{{
+			Objective: "mend", Delta: "it works", Verify: "go test", Skill: "edit",
+			Effect: &reason.Effect{Domain: "ci", Path: "failing"}, Inputs: []byte(`{"n":9007199254740993}`),
+		}},
+	}, d)
+	require.Equal(t, string(reason.Schema([]string{"edit", "test"})), string(m.asked[0].Schema))
+	require.Contains(t, m.asked[0].System, string(m.asked[0].Schema))
+	require.NotContains(t, m.asked[0].System, "cache", "nothing of the brief is in the system prompt")
+}
+
+func TestImpasseAndQuestionsAreAnswers(t *testing.T) {
+	t.Parallel()
+	d, err := llm(t, &lines{answers: []string{`{"impasse":{"kind":"no_approach","reason":"no key","subgoal":"find it"},"tasks":[],"questions":null}`}}, nil).Reason(t.Context(), brief())
+	require.NoError(t, err)
+	require.Equal(t, &reason.Impasse{Kind: reason.NoApproach, Reason: "no key", Subgoal: "find it"}, d.Impasse)
+	d, err = llm(t, &lines{answers: []string{`{"complexity":"unclear","questions":["which cache?"]}`}}, nil).Reason(t.Context(), brief())
+	require.NoError(t, err)
+	require.Equal(t, []string{"which cache?"}, d.Questions)
+}
+
+func TestOneRoundOfRepair(t *testing.T) {
+	t.Parallel()
+	bad := `{"tasks":[{"objective":"mend it","verify":"go test","skill":"Edit"}]}`
+	m := &lines{answers: []string{bad, good}}
+	d, err := llm(t, m, nil).Reason(t.Context(), brief())
+	require.NoError(t, err)
+	require.Equal(t, reason.Usage{TokensOut: 20}, d.Usage, "both calls count")
+	require.Equal(t, "mend it", d.Tasks[0].Objective)
+	require.Contains(t, m.prompt(1), `tasks[0].skill: found "Edit"; wanted one of "edit", "test", to the letter`)
+	require.Contains(t, m.prompt(1), "| "+bad)
+	require.True(t, strings.HasPrefix(m.prompt(1), m.prompt(0)), "what a provider has cached still holds")
+
+	m = &lines{answers: []string{bad}}
+	d, err = llm(t, m, nil).Reason(t.Context(), brief())
+	require.ErrorIs(t, err, reason.ErrFormat)
+	require.Equal(t, reason.Decision{Usage: reason.Usage{TokensOut: 20}}, d)
+	require.Len(t, m.asked, 2)
+	b := brief()
+	b.Complaint = err.Error()
+	_, _ = llm(t, m, nil).Reason(t.Context(), b)
+	require.Contains(t, m.prompt(2), `| the answer cannot be used: tasks[0].skill: found "Edit"`)
+}
+
+func TestErrorsOfAnswers(t *testing.T) {
+	t.Parallel()
+	boom := &reason.ModelError{Status: 429, Again: true, After: time.Second}
+	for name, c := range map[string]struct {
+		m     reason.Model
+		want  error
+		calls int
+	}{
+		"empty":     {&lines{answers: []string{"```json\n```"}}, reason.ErrEmpty, 2},
+		"refusal":   {&lines{answers: []string{"I\u2019m sorry, but I can\u2019t help with that."}}, reason.ErrRefusal, 1},
+		"filter":    {&lines{answers: []string{good}, stop: reason.StopRefusal}, reason.ErrRefusal, 1},
+		"cut":       {&lines{answers: []string{good}, stop: reason.StopLength}, reason.ErrFormat, 2},
+		"prose":     {&lines{answers: []string{"mend it"}}, reason.ErrFormat, 2},
+		"too large": {&lines{answers: []string{strings.Repeat("x", reason.MaxAnswer+1)}}, reason.ErrModel, 1},
+		"nil":       {reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) { return nil, nil }), reason.ErrModel, 0},
+		"panic":     {reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) { panic("a secret") }), reason.ErrModel, 0},
+		"error wins": {reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			return &reason.Response{Text: good}, boom
+		}), boom, 0},
+	} {
+		d, err := llm(t, c.m, nil).Reason(t.Context(), brief())
+		require.ErrorIs(t, err, c.want, name)
+		if m, ok := c.m.(*lines); ok {
+			require.Len(t, m.asked, c.calls, name)
+		}
+		d.Usage = reason.Usage{}
+		require.Equal(t, reason.Decision{}, d, name)
+	}
+}
+
+func TestMemoriesAreShownInOrderAndNeverFromQuarantine(t *testing.T) {
+	t.Parallel()
+	m := &lines{answers: []string{strings.Replace(good, `"tasks"`, `"applied":["m1","m4"],"tasks"`, 1)}}
+	b := brief()
+	b.Memories = []memory.Hit{hit(memory.Episode, "e", "an episode"), hit(memory.Fact, "f", "a fact"), hit(memory.Pattern, "p", "a pattern"), hit(memory.Failure, "x", "a failure"), hit(memory.Fact, "q", "quarantined"), {Record: memory.Record{ID: "gone", Trusted: true}}}
+	b.Memories[4].Record.Trusted = false
+	b.Memories[3].Record.Source = memory.Source{Origin: memory.Derived, Ref: "run-1"}
+	b.Memories[3].Record.Actor = "Ann"
+	b.Memories[3].Record.Stats.Misled = 2
+	d, err := llm(t, m, nil).Reason(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, []memory.ID{"x", "e"}, d.Applied)
+	p := m.prompt(0)
+	at := 0
+	for _, want := range []string{"[m1] failure; helped 3, failed 1, misled 2; from derived run-1, by Ann", "| a failure", "[m2] pattern; helped 3, failed 1; from host\n", "[m3] fact", "[m4] episode"} {
+		i := strings.Index(p[at:], want)
+		require.GreaterOrEqual(t, i, 0, want)
+		at += i
+	}
+	require.NotContains(t, p, "quarantined")
+	require.NotContains(t, p, "[m5]")
+}
+
+func TestNewLLMSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, o := range []reason.LLMOptions{
+		{Tokens: -1}, {System: "{{.Nope}}"}, {Brief: "{{.Objective}}"}, {Brief: "{{"}, {Brief: "{{.Objective}}{{.Inputs}}{{.Complaint}}{{.Nope}}"},
+	} {
+		_, err := reason.NewLLM(&lines{}, &o)
+		require.Error(t, err)
+		_, err = reason.NewLLM(nil, &o)
+		require.ErrorContains(t, err, "the model is nil")
+	}
+	m := &lines{answers: []string{good}}
+	_, err := llm(t, m, &reason.LLMOptions{System: "Be brief.", Brief: "DO {{.Objective}}{{.Inputs}}{{.Complaint}}"}).Reason(t.Context(), brief())
+	require.NoError(t, err)
+	require.Equal(t, "Be brief.", m.asked[0].System)
+	require.True(t, strings.HasPrefix(m.prompt(0), "DO <<<objective-"))
+}
+
+func TestOverBudgetIsALimitError(t *testing.T) {
+	t.Parallel()
+	b := brief()
+	b.Objective = strings.Repeat("x", 60_000)
+	m := &lines{answers: []string{good}}
+	_, err := llm(t, m, &reason.LLMOptions{Tokens: 10_000}).Reason(t.Context(), b)
+	limit, ok := errors.AsType[*store.LimitError](err)
+	require.True(t, ok)
+	require.Equal(t, 10_000, limit.Limit)
+	require.Empty(t, m.asked)
+}
