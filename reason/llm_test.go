@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -201,4 +203,21 @@ func TestOverBudgetIsALimitError(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 10_000, limit.Limit)
 	require.Empty(t, m.asked)
+}
+
+// A brief in the host's own words. Its templates can be tried without a model.
+func ExamplePromptData() {
+	const words = `A ticket: {{.Objective}}{{.Inputs}}{{with .Complaint}}Not again: {{.}}{{end}}{{with .LeftOut}}Without {{.}}.{{end}}`
+	template.Must(template.New("brief").Parse(words)).Execute(os.Stdout, reason.PromptData{
+		Objective: "<<<objective-0000 what is asked for\n| mend the cache\nobjective-0000>>>\n", LeftOut: "episodes: 2",
+	})
+	_, err := reason.NewLLM(reason.ModelFunc(nil), &reason.LLMOptions{Brief: "{{.Objectives}}"})
+	fmt.Println("\n" + err.Error())
+	// Output:
+	// A ticket: <<<objective-0000 what is asked for
+	// | mend the cache
+	// objective-0000>>>
+	// Without episodes: 2.
+	// reason: the model is nil
+	// option Brief: template: Brief:1:2: executing "Brief" at <.Objectives>: can't evaluate field Objectives in type *reason.PromptData
 }
