@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
@@ -74,10 +77,25 @@ type Options struct {
 	Learn learn.Options
 
 	Sanitizer *redact.Sanitizer // takes secrets out of every text; nil: the zero Sanitizer
-	Logger    *slog.Logger      // nil: discards
-	Hooks     Hooks
-	Now       func() time.Time // nil: time.Now
-	Seed      uint64           // of every draw; 0: a random one
+
+	// Logger is told of what goes wrong around a run (a part that panics, a
+	// gate that fails) at Error, and at Debug of each event. nil: discards.
+	Logger *slog.Logger
+	Hooks  Hooks
+	// TracerProvider and MeterProvider take spans and measurements by
+	// OpenTelemetry's conventions for generative AI; docs/telemetry.md lists
+	// them. Nil: none are made, which costs nothing.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
+	// Name is that of the agent in spans and measurements. "": "arc".
+	Name string
+	// ShowTexts has spans and logs show what a run is about: objectives, tasks,
+	// outputs, complaints, errors; sanitized, and cut at 8 KiB. Without it
+	// they show ids, names, counts and classes of errors only.
+	ShowTexts bool
+
+	Now  func() time.Time // nil: time.Now
+	Seed uint64           // of every draw; 0: a random one
 }
 
 // PivotPolicy says what the loop does when the monitor recommends to pivot.
@@ -97,12 +115,11 @@ func (o *Options) fill() {
 	setDefault(&o.ReasonTimeout, 10*time.Minute)
 	setDefault(&o.Grace, 5*time.Second)
 	setDefault(&o.Budget.Steps, 1000)
+	setDefault(&o.Name, "arc")
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = isolated(o.Logger)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -162,6 +179,9 @@ type Agent struct {
 	monitor  *meta.Monitor
 	learner  *learn.Learner
 
+	watch *observer // nil: nobody watches
+	hooks guard.Outlet
+
 	writes sync.Pool // of *write
 
 	mu struct {
@@ -189,7 +209,7 @@ func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, er
 	if dir != "" {
 		var logger *slog.Logger
 		if opts != nil {
-			logger = opts.Logger
+			logger = isolated(opts.Logger)
 		}
 		disk, err := badger.Open(dir, &badger.Options{Logger: logger})
 		if err != nil {
@@ -220,6 +240,7 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 	}
 	shared := flush.Share(st)
 	a := &Agent{o: options(opts), st: shared, w: flush.New(shared), reasoner: host.Reasoner, skills: host.Skills}
+	a.watch, a.hooks.Limit = newObserver(&a.o), hookLimit
 	runner, err := newRunner(host, &a.o)
 	if err != nil {
 		return nil, err
@@ -276,6 +297,7 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
 	m.Now, m.Seed, m.Sanitizer = a.o.Now, a.o.Seed, a.o.Sanitizer
+	m.Embedder = a.watch.embedder(m.Embedder)
 	if a.bank, err = memory.Open(ctx, a.st, &m); err != nil {
 		return fmt.Errorf("arc: memory: %w", err)
 	}

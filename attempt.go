@@ -9,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -94,13 +95,15 @@ func (t *turn) act(ctx context.Context) error {
 		return err
 	}
 	s, c := &t.s, t.s.Current
-	at := t.a.runner.Execute(ctx, c.Worker, work)
+	in, p := t.a.watch.attempting(ctx, s, &work)
+	at := t.a.runner.Execute(in, c.Worker, work)
+	p.attempted(c.Worker, &at)
 	if at.End == act.Canceled {
 		return ctx.Err()
 	}
 	s.Attempts++
 	if at.Stack != nil {
-		t.a.o.Logger.Error("a worker panicked", "run", s.ID, "worker", c.Worker, "panic", at.Complaint, "stack", string(at.Stack))
+		t.a.o.Logger.Error("a worker panicked", "run", s.ID, "worker", c.Worker, "stack", string(at.Stack), t.a.shown(at.Complaint))
 	}
 	out, err := t.a.keep(ctx, c.Key, at.Result.Output)
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
@@ -203,9 +206,11 @@ func (t *turn) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := t.a.runner.Verify(ctx, c.Worker, work, act.Result{
+	in, p := t.a.watch.verifying(ctx, &t.s)
+	v, err := t.a.runner.Verify(in, c.Worker, work, act.Result{
 		Output: out, Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage, Deltas: c.Deltas,
 	})
+	p.verified(c.Worker, v, err)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -213,7 +218,7 @@ func (t *turn) verify(ctx context.Context) error {
 	if err != nil {
 		c.Passed, c.Faulty = false, true
 		c.Wrong = clip(t.a.o.Sanitizer.Sanitize(err.Error()))
-		t.a.o.Logger.Error("a gate failed", "run", t.s.ID, "error", c.Wrong)
+		t.a.o.Logger.Error("a gate failed", "run", t.s.ID, "worker", c.Worker, "class", telemetry.Class(err), t.a.shown(c.Wrong))
 	}
 	t.s.Phase = PhaseLearn
 	t.emit(EventVerified, Event{Pass: c.Passed, Text: c.Wrong})

@@ -62,6 +62,13 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 
 // deliberate returns a decision that can be acted on.
 func (a *Agent) deliberate(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+	ctx, p := a.watch.deliberating(ctx, b.Run)
+	d, err := a.decide(ctx, b)
+	p.deliberated(&d, err)
+	return d, err
+}
+
+func (a *Agent) decide(ctx context.Context, b reason.Brief) (reason.Decision, error) {
 	if a.reasoner == nil {
 		return reason.Decision{}, errors.New("the host has no reasoner")
 	}
@@ -130,7 +137,7 @@ func (t *turn) refuse(err error) {
 	g.Refused++
 	g.Complaint = clip(t.a.o.Sanitizer.Sanitize(err.Error()))
 	if p, ok := errors.AsType[*guard.PanicError](err); ok {
-		t.a.o.Logger.Error("the reasoner panicked", "run", t.s.ID, "panic", g.Complaint, "stack", string(p.Stack))
+		t.a.o.Logger.Error("the reasoner panicked", "run", t.s.ID, "stack", string(p.Stack), t.a.shown(g.Complaint))
 	}
 	t.emit(EventRefused, Event{Text: g.Complaint})
 	if g.Refused >= t.a.o.Refusals {
@@ -260,6 +267,7 @@ func (t *turn) assess(ctx context.Context) (stop bool, err error) {
 	}
 	s.Pivots = appendTo(s.Pivots, text)
 	t.emit(EventPivot, Event{Text: text})
+	t.a.watch.pivoted(ctx)
 	if now.Approach != "" && !slices.Contains(g.Avoid, now.Approach) {
 		g.Avoid = appendTo(g.Avoid, now.Approach)
 	}

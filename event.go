@@ -48,9 +48,15 @@ type Event struct {
 	Wall    time.Duration `json:"wall,omitempty"`
 }
 
-// Hooks are called as a run proceeds, in the goroutine that runs it. They must
-// not block; one that panics is reported to the Logger. Nil hooks are skipped.
+// Hooks are called as a run proceeds, one after another within a run, which
+// waits for them. They must not block: a call that has not returned after ten
+// seconds is left behind, and calls are dropped until it does. Calls that
+// panic, are left behind or dropped do no harm to a run; the Logger is told of
+// the first two, and Health.Dropped counts them all. Nil hooks are skipped.
 type Hooks struct {
 	Event  func(Event)  // after the commit of the step that the event belongs to
 	Commit func(*State) // after each commit; the State must not be changed or kept
 }
+
+// hookLimit is how long a run waits for a hook.
+const hookLimit = 10 * time.Second

@@ -28,6 +28,10 @@ type Health struct {
 	Calibration iar.Calibration
 	// Resonance is that of the last attempts, at most 64, oldest first.
 	Resonance []float64
+	// Dropped counts the calls of hooks, logger and telemetry providers since
+	// the Agent was opened that panicked, did not return in time, or were not
+	// made because an earlier one had not returned.
+	Dropped int64 `json:",omitempty"`
 }
 
 // Bounds of what Health takes for an issue.
@@ -58,6 +62,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		h.Calibration.Merge(w.Calibration)
 	}
 	h.Resonance = a.monitor.Resonance()
+	h.Dropped = a.dropped()
 	h.judge()
 	return h, nil
 }
@@ -97,6 +102,9 @@ func (h *Health) judge() {
 	}
 	for _, f := range iar.NewTracker(&iar.Options{History: history}).Issues() {
 		add("read the reflections of the last runs", "%s: %s", f.Kind, f.Text)
+	}
+	if h.Dropped > 0 {
+		add("see the errors of the Logger", "%d calls of hooks, logger or telemetry failed or were dropped", h.Dropped)
 	}
 	if len(h.Issues) > 0 {
 		h.Status = memory.NeedsAttention

@@ -38,7 +38,9 @@ func (t *turn) learn(ctx context.Context) error {
 		g.Tasks = slices.Clone(g.Tasks)
 		g.Tasks[g.Next].Worker = c.Worker
 	}
-	lessons, err := t.a.learner.Learn(ctx, t.outcome(n))
+	in, p := t.a.watch.learning(ctx, &t.s)
+	lessons, err := t.a.learner.Learn(in, t.outcome(n))
+	p.learned(lessons, err)
 	if err != nil {
 		return fmt.Errorf("learn: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -136,10 +138,19 @@ func alive(ctx context.Context) error {
 
 // drive is the shell around the steps: step, commit, report, repeat. It owns s.
 func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield func(Event) bool) (*Report, error) {
+	if a.watch == nil || s.Status != Running {
+		return a.take(ctx, s, rev, yield)
+	}
+	return a.watch.traced(ctx, a, s, rev, yield)
+}
+
+// take takes the steps of a run until it ends.
+func (a *Agent) take(ctx context.Context, s State, rev store.Revision, yield func(Event) bool) (*Report, error) {
 	if s.Objective.Once && s.Phase == PhaseAct {
 		s = s.interrupted()
 	}
-	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil}
+	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
+	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil || logged}
 	k := runKey(s.ID)
 	over := context.WithoutCancel(ctx) // a step that is over is committed, even if nobody waits any more
 	for t.s.Status == Running {
@@ -164,6 +175,9 @@ func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield fu
 			return nil, err
 		}
 		rev = next
+		if logged {
+			a.log(ctx, t.events)
+		}
 		if !a.report(t, yield) {
 			return nil, errLeft
 		}
@@ -200,7 +214,8 @@ func (a *Agent) outgrown(ctx context.Context, t *turn, rev store.Revision, cause
 // whether the consumer wants to go on.
 func (a *Agent) report(t *turn, yield func(Event) bool) bool {
 	if a.o.Hooks.Commit != nil {
-		a.hook(func() { a.o.Hooks.Commit(&t.s) })
+		s := t.s.fork() // for a hook that does not return in time
+		a.hook(func() { a.o.Hooks.Commit(&s) })
 	}
 	on := true
 	for _, e := range t.events {
@@ -215,8 +230,8 @@ func (a *Agent) report(t *turn, yield func(Event) bool) bool {
 }
 
 func (a *Agent) hook(fn func()) {
-	if err := guard.Call(fn); err != nil {
-		a.o.Logger.Error("a hook panicked", "error", err)
+	if err := a.hooks.Call(fn); err != nil && !errors.Is(err, guard.ErrDropped) {
+		a.o.Logger.Error("a hook failed", "class", telemetry.Class(err), "stack", stackOf(err))
 	}
 }
 

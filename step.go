@@ -154,11 +154,19 @@ func (t *turn) context(ctx context.Context) error {
 	}
 	g.Tasks, g.Next, g.Tries, g.Approach, g.Fired = chunk.Tasks, 0, 0, chunk.Approach, chunk.ID
 	t.s.Fired++
+	t.a.watch.fired(ctx)
 	t.emit(EventFired, Event{IDs: []memory.ID{chunk.ID}, Text: chunk.Approach})
 	return t.prepare(ctx)
 }
 
 func (t *turn) recall(ctx context.Context) error {
+	ctx, p := t.a.watch.recalling(ctx, &t.s)
+	err := t.search(ctx)
+	p.recalled(t.s.goal(), err)
+	return err
+}
+
+func (t *turn) search(ctx context.Context) error {
 	o, g := &t.s.Objective, t.s.goal()
 	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text}
 	if t.a.o.Learn.Holdout > 0 {

@@ -1,0 +1,269 @@
+// Package telemetry makes spans and measurements through the OpenTelemetry
+// providers of a host. What these do, and do not, is no business of the caller:
+// one that panics or hangs is left alone.
+package telemetry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// limit is how long a provider is waited for.
+const limit = time.Second
+
+// maxText bounds a text in a span, in bytes.
+const maxText = 8 << 10
+
+// Options are a host's providers, and what they are told.
+type Options struct {
+	Tracer    trace.TracerProvider // nil: no spans
+	Meter     metric.MeterProvider // nil: no measurements
+	Texts     bool                 // whether spans show texts
+	Sanitizer *redact.Sanitizer    // of these
+	Failed    func(error)          // told of the first failure of a provider; nil: nobody
+}
+
+// T makes spans and measurements. It is safe for concurrent use.
+type T struct {
+	o      Options
+	tracer trace.Tracer // nil: no spans
+	meter  metric.Meter
+	out    guard.Outlet
+	once   sync.Once
+}
+
+// New returns nil if there is no provider.
+func New(o Options) *T {
+	spans, metrics := !guard.IsNil(o.Tracer), !guard.IsNil(o.Meter)
+	if !spans && !metrics {
+		return nil
+	}
+	t := &T{o: o, meter: noop.Meter{}}
+	t.out.Limit = limit
+	var tracer trace.Tracer
+	var meter metric.Meter
+	if spans && t.Do(func() { tracer = o.Tracer.Tracer(Scope) }) && !guard.IsNil(tracer) {
+		t.tracer = tracer
+	}
+	if metrics && t.Do(func() { meter = o.Meter.Meter(Scope) }) && !guard.IsNil(meter) {
+		t.meter = meter
+	}
+	return t
+}
+
+// Do calls a provider, and reports whether that went well.
+func (t *T) Do(fn func()) bool {
+	err := t.out.Call(fn)
+	if err != nil && t.o.Failed != nil {
+		t.once.Do(func() { t.o.Failed(err) })
+	}
+	return err == nil
+}
+
+// Lost returns how many calls of providers came to nothing.
+func (t *T) Lost() int64 { return t.out.Lost() }
+
+// Counter returns a counter of things such as "{run}".
+func (t *T) Counter(name, unit, what string) metric.Int64Counter {
+	c, err := metric.Int64Counter(nil), error(nil)
+	ok := t.Do(func() { c, err = t.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what)) })
+	if !ok || err != nil || guard.IsNil(c) {
+		return noop.Int64Counter{}
+	}
+	return c
+}
+
+// Histogram returns a histogram of things such as "{token}".
+func (t *T) Histogram(name, unit, what string, bounds ...float64) metric.Int64Histogram {
+	h, err := metric.Int64Histogram(nil), error(nil)
+	ok := t.Do(func() {
+		h, err = t.meter.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(bounds...))
+	})
+	if !ok || err != nil || guard.IsNil(h) {
+		return noop.Int64Histogram{}
+	}
+	return h
+}
+
+// Tokens returns the histogram of tokens used.
+func (t *T) Tokens() metric.Int64Histogram {
+	return t.Histogram(TokenUsage, "{token}", "Number of input and output tokens used.", tokens...)
+}
+
+// Seconds returns a histogram of durations.
+func (t *T) Seconds(name, what string) metric.Float64Histogram {
+	h, err := metric.Float64Histogram(nil), error(nil)
+	ok := t.Do(func() {
+		h, err = t.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(durations...))
+	})
+	if !ok || err != nil || guard.IsNil(h) {
+		return noop.Float64Histogram{}
+	}
+	return h
+}
+
+// Span is a span under way. The zero Span is none.
+type Span struct {
+	t    *T
+	ctx  context.Context // that of the span, for what is measured at its end
+	span trace.Span      // nil: none
+}
+
+// Start begins a span within that of ctx, and returns a context that carries
+// it.
+func (t *T) Start(ctx context.Context, name string, kind trace.SpanKind, attrs ...attribute.KeyValue) (context.Context, Span) {
+	if id, _ := ctx.Value(conversation{}).(string); id != "" {
+		attrs = append(attrs, attribute.String(Conversation, id))
+	}
+	s := Span{t: t, ctx: ctx}
+	if t.tracer == nil {
+		return ctx, s
+	}
+	var in context.Context
+	var span trace.Span
+	ok := t.Do(func() { in, span = t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...)) })
+	if !ok || in == nil || span == nil {
+		return ctx, s
+	}
+	s.ctx, s.span = in, span
+	return in, s
+}
+
+// End ends s, with class if that is not "", and calls measure.
+func (s Span) End(class string, measure func(ctx context.Context), attrs ...attribute.KeyValue) {
+	if s.t == nil {
+		return
+	}
+	s.t.Do(func() {
+		if s.span != nil {
+			if class != "" {
+				attrs = append(attrs, attribute.String(ErrorType, class))
+				s.span.SetStatus(codes.Error, "")
+			}
+			s.span.SetAttributes(attrs...)
+			s.span.End()
+		}
+		if measure != nil {
+			measure(s.ctx)
+		}
+	})
+}
+
+// conversation is the key of a conversation's id in a context.
+type conversation struct{}
+
+// WithConversation returns a context whose spans belong to the conversation.
+func WithConversation(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, conversation{}, id)
+}
+
+// Texts returns those of attrs that say something, without secrets and bounded,
+// if texts are to be shown, else nil.
+func (t *T) Texts(attrs ...attribute.KeyValue) []attribute.KeyValue {
+	if !t.o.Texts {
+		return nil
+	}
+	var out []attribute.KeyValue
+	for _, a := range attrs {
+		if text := a.Value.AsString(); text != "" {
+			out = append(out, attribute.String(string(a.Key), Cut(t.o.Sanitizer.Sanitize(text))))
+		}
+	}
+	return out
+}
+
+// Shows reports whether texts are to be shown.
+func (t *T) Shows() bool { return t.o.Texts }
+
+// Cut bounds a text that is to be shown.
+func Cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + " …"
+}
+
+// Message is one message of InputMessages or OutputMessages.
+type Message struct {
+	Role   string `json:"role"`
+	Parts  []Part `json:"parts"`
+	Finish string `json:"finish_reason,omitempty"`
+}
+
+// Part is a part of a Message, or of Instructions.
+type Part struct {
+	Type    string `json:"type"`
+	Content string `json:"content"`
+}
+
+// Says returns a message of one text, without secrets and bounded.
+func (t *T) Says(role, text string) Message { return Message{Role: role, Parts: t.Part(text)} }
+
+// Part returns the parts of a text, without secrets and bounded.
+func (t *T) Part(text string) []Part {
+	return []Part{{Type: "text", Content: Cut(t.o.Sanitizer.Sanitize(text))}}
+}
+
+// JSON returns an attribute whose value is v as JSON.
+func JSON(name string, v any) attribute.KeyValue {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return attribute.String(name, "null") // strings encode: it does not come to that
+	}
+	return attribute.String(name, string(text))
+}
+
+// Class is the class of an error: a word of ours that tells nothing of what it
+// was about, or the status of a provider. "" for nil.
+func Class(err error) string {
+	if err == nil {
+		return ""
+	}
+	if m, ok := errors.AsType[*reason.ModelError](err); ok && m.Status != 0 {
+		return strconv.Itoa(m.Status)
+	}
+	if _, ok := errors.AsType[*guard.PanicError](err); ok {
+		return "panic"
+	}
+	for _, c := range classes {
+		if errors.Is(err, c.err) {
+			return c.name
+		}
+	}
+	if _, ok := errors.AsType[*store.LimitError](err); ok {
+		return "limit"
+	}
+	if _, ok := errors.AsType[*reason.ModelError](err); ok {
+		return "model"
+	}
+	return Other
+}
+
+var classes = []struct {
+	err  error
+	name string
+}{
+	{guard.ErrTime, "timeout"},
+	{guard.ErrExited, "exited"},
+	{context.Canceled, "canceled"},
+	{context.DeadlineExceeded, "timeout"},
+	{reason.ErrDecision, "refused"},
+	{store.ErrClosed, "closed"},
+	{store.ErrConflict, "conflict"},
+}

@@ -1,0 +1,337 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/telemetry"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// observer tells the host's OpenTelemetry providers what an Agent does. A nil
+// observer has nobody to tell. docs/telemetry.md lists what it tells.
+type observer struct {
+	*telemetry.T
+	name string
+	now  func() time.Time
+
+	agentTime, toolTime, callTime                   metric.Float64Histogram
+	recallHits                                      metric.Int64Histogram
+	runs, attempts, gateRejections, fires, pivoting metric.Int64Counter
+}
+
+func newObserver(o *Options) *observer {
+	t := telemetry.New(telemetry.Options{
+		Tracer: o.TracerProvider, Meter: o.MeterProvider, Texts: o.ShowTexts, Sanitizer: o.Sanitizer,
+		Failed: func(err error) {
+			o.Logger.Error("a telemetry provider failed", "class", telemetry.Class(err), "stack", stackOf(err))
+		},
+	})
+	if t == nil {
+		return nil
+	}
+	return &observer{
+		T: t, name: o.Name, now: o.Now,
+		agentTime:      t.Seconds(telemetry.AgentDuration, "Duration of a run, as far as one call has taken it."),
+		toolTime:       t.Seconds(telemetry.ToolDuration, "Duration of an attempt at a task."),
+		callTime:       t.Seconds(telemetry.OperationDuration, "GenAI operation duration."),
+		recallHits:     t.Histogram(telemetry.RecallHits, "{memory}", "Memories injected for a goal.", 0, 1, 2, 3, 4, 5, 7, 10, 20, 50),
+		runs:           t.Counter(telemetry.Runs, "{run}", "Runs, by how a call has left them."),
+		attempts:       t.Counter(telemetry.Attempts, "{attempt}", "Attempts at tasks, by how they ended."),
+		gateRejections: t.Counter(telemetry.Rejections, "{attempt}", "Attempts that a gate did not pass."),
+		fires:          t.Counter(telemetry.Fires, "{fire}", "Chunks that acted without deliberation."),
+		pivoting:       t.Counter(telemetry.Pivots, "{pivot}", "Recommendations to pivot."),
+	}
+}
+
+func stackOf(err error) string {
+	if p, ok := errors.AsType[*guard.PanicError](err); ok {
+		return string(p.Stack)
+	}
+	return ""
+}
+
+// phase is a span and the time since it began. A nil phase is none.
+type phase struct {
+	o     *observer
+	span  telemetry.Span
+	start time.Time
+	more  []attribute.KeyValue
+}
+
+func (o *observer) begin(ctx context.Context, operation, name, run string, attrs ...attribute.KeyValue) (context.Context, *phase) {
+	p := &phase{o: o, start: o.now()}
+	attrs = append(attrs, attribute.String(telemetry.RunID, run))
+	if operation != telemetry.Verify && operation != telemetry.Learn {
+		attrs = append(attrs, attribute.String(telemetry.Operation, operation))
+	}
+	if name != "" {
+		operation += " " + name
+	}
+	ctx, p.span = o.Start(ctx, operation, trace.SpanKindInternal, attrs...)
+	return ctx, p
+}
+
+func (p *phase) seconds() float64 { return max(0, p.o.now().Sub(p.start)).Seconds() }
+
+// traced is a.take with a span for what this call does of the run.
+func (o *observer) traced(ctx context.Context, a *Agent, s State, rev store.Revision, yield func(Event) bool) (r *Report, err error) {
+	resumed, before := s.Step > 0, s.Usage
+	ctx, p := o.begin(telemetry.WithConversation(ctx, s.Session), telemetry.InvokeAgent, o.name, s.ID,
+		attribute.String(telemetry.AgentName, o.name), attribute.String(telemetry.Provider, "arc"),
+		attribute.Bool(telemetry.Resumed, resumed))
+	defer func() {
+		status, class := "interrupted", telemetry.Class(err)
+		switch {
+		case r != nil && err == nil:
+			status = string(r.Status)
+			p.more = usage(act.Usage{TokensIn: r.Usage.TokensIn - before.TokensIn, TokensOut: r.Usage.TokensOut - before.TokensOut})
+			if r.Status == Blocked {
+				class = "blocked"
+			}
+		case errors.Is(err, errLeft):
+			class = ""
+		case err == nil:
+			class = "panic" // of who consumes the events
+		case errors.Is(err, ErrRunning):
+			class = "running"
+		}
+		p.more = append(p.more, attribute.String(telemetry.RunStatus, status))
+		p.more = append(p.more, o.messages(&s, r)...)
+		p.span.End(class, func(ctx context.Context) {
+			o.runs.Add(ctx, 1, metric.WithAttributes(attribute.String(telemetry.RunStatus, status)))
+			o.agentTime.Record(ctx, p.seconds(), with(class, attribute.String(telemetry.AgentName, o.name)))
+		}, p.more...)
+	}()
+	return a.take(ctx, s, rev, yield)
+}
+
+// messages are the objective of a run and what came of it.
+func (o *observer) messages(s *State, r *Report) []attribute.KeyValue {
+	if !o.Shows() {
+		return nil
+	}
+	out := []attribute.KeyValue{telemetry.JSON(telemetry.InputMessages, []telemetry.Message{o.Says("user", s.Objective.Text)})}
+	if r == nil {
+		return out
+	}
+	var said []telemetry.Message
+	for _, d := range r.Deliveries {
+		said = append(said, o.Says("assistant", d.Summary))
+	}
+	for _, q := range r.Questions {
+		said = append(said, o.Says("assistant", q))
+	}
+	if said != nil {
+		out = append(out, telemetry.JSON(telemetry.OutputMessages, said))
+	}
+	return append(out, o.Texts(attribute.String(telemetry.Why, r.Reason))...)
+}
+
+func with(class string, attrs ...attribute.KeyValue) metric.MeasurementOption {
+	if class != "" {
+		attrs = append(attrs, attribute.String(telemetry.ErrorType, class))
+	}
+	return metric.WithAttributes(attrs...)
+}
+
+func usage(u act.Usage) []attribute.KeyValue {
+	if u.TokensIn == 0 && u.TokensOut == 0 {
+		return nil
+	}
+	return []attribute.KeyValue{
+		attribute.Int(telemetry.InputTokens, u.TokensIn), attribute.Int(telemetry.OutputTokens, u.TokensOut),
+	}
+}
+
+// recalling begins the recall for a goal.
+func (o *observer) recalling(ctx context.Context, s *State) (context.Context, *phase) {
+	if o == nil {
+		return ctx, nil
+	}
+	ctx, p := o.begin(ctx, telemetry.SearchMemory, "", s.ID)
+	p.more = o.Texts(attribute.String(telemetry.MemoryQuery, s.goal().Situation))
+	return ctx, p
+}
+
+func (p *phase) recalled(g *Goal, err error) {
+	if p == nil {
+		return
+	}
+	n, withheld, class := len(g.Recalled), len(g.Withheld) > 0, telemetry.Class(err)
+	p.more = append(p.more, attribute.Int(telemetry.MemoryCount, n), attribute.Bool(telemetry.Withheld, withheld))
+	p.span.End(class, func(ctx context.Context) {
+		if err == nil {
+			p.o.recallHits.Record(ctx, int64(n), metric.WithAttributes(attribute.Bool(telemetry.Withheld, withheld)))
+		}
+	}, p.more...)
+}
+
+// deliberating begins a deliberation.
+func (o *observer) deliberating(ctx context.Context, run string) (context.Context, *phase) {
+	if o == nil {
+		return ctx, nil
+	}
+	return o.begin(ctx, telemetry.Plan, o.name, run, attribute.String(telemetry.AgentName, o.name))
+}
+
+func (p *phase) deliberated(d *reason.Decision, err error) {
+	if p == nil {
+		return
+	}
+	p.more = usage(d.Usage)
+	if err != nil {
+		p.more = append(p.more, p.o.Texts(attribute.String(telemetry.Why, err.Error()))...)
+	}
+	p.span.End(telemetry.Class(err), nil, p.more...)
+}
+
+// attempting begins an attempt.
+func (o *observer) attempting(ctx context.Context, s *State, w *act.Work) (context.Context, *phase) {
+	if o == nil {
+		return ctx, nil
+	}
+	c := s.Current
+	ctx, p := o.begin(ctx, telemetry.ExecuteTool, c.Worker, s.ID,
+		attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.ToolCall, c.Key),
+		attribute.Int(telemetry.Attempt, c.Number))
+	if o.Shows() {
+		p.more = o.Texts(telemetry.JSON(telemetry.ToolArguments, map[string]any{"objective": w.Task.Objective, "inputs": w.Task.Inputs}))
+	}
+	return ctx, p
+}
+
+func (p *phase) attempted(worker string, a *act.Attempt) {
+	if p == nil {
+		return
+	}
+	class := ""
+	if a.End != act.Finished {
+		class = string(a.End)
+	}
+	end := attribute.String(telemetry.End, string(a.End))
+	p.more = append(append(p.more, end), usage(a.Result.Usage)...)
+	p.more = append(p.more, p.o.Texts(
+		attribute.String(telemetry.ToolResult, string(a.Result.Output)), attribute.String(telemetry.Why, a.Complaint))...)
+	made := a.End != act.Canceled
+	p.span.End(class, func(ctx context.Context) {
+		tool := attribute.String(telemetry.ToolName, worker)
+		p.o.toolTime.Record(ctx, p.seconds(), with(class, tool))
+		if made {
+			p.o.attempts.Add(ctx, 1, metric.WithAttributes(tool, end))
+		}
+	}, p.more...)
+}
+
+// verifying begins what the gates do.
+func (o *observer) verifying(ctx context.Context, s *State) (context.Context, *phase) {
+	if o == nil {
+		return ctx, nil
+	}
+	return o.begin(ctx, telemetry.Verify, "", s.ID,
+		attribute.String(telemetry.ToolName, s.Current.Worker), attribute.String(telemetry.ToolCall, s.Current.Key))
+}
+
+func (p *phase) verified(worker string, v act.Verdict, err error) {
+	if p == nil {
+		return
+	}
+	says, complaint := "passed", v.Complaint
+	switch {
+	case err != nil:
+		says, complaint = "error", err.Error()
+	case !v.Pass:
+		says = "rejected"
+	}
+	verdict := attribute.String(telemetry.Verdict, says)
+	p.more = append(p.o.Texts(attribute.String(telemetry.Why, complaint)), verdict)
+	p.span.End(telemetry.Class(err), func(ctx context.Context) {
+		if says != "passed" {
+			p.o.gateRejections.Add(ctx, 1, metric.WithAttributes(attribute.String(telemetry.ToolName, worker), verdict))
+		}
+	}, p.more...)
+}
+
+// learning begins to take in an outcome.
+func (o *observer) learning(ctx context.Context, s *State) (context.Context, *phase) {
+	if o == nil {
+		return ctx, nil
+	}
+	return o.begin(ctx, telemetry.Learn, "", s.ID)
+}
+
+func (p *phase) learned(l learn.Lessons, err error) {
+	if p == nil {
+		return
+	}
+	n := 0
+	for _, r := range [...]memory.Receipt{l.Chunk, l.Failure} {
+		if r.ID != "" {
+			n++
+		}
+	}
+	p.span.End(telemetry.Class(err), nil, attribute.Int(telemetry.Learned, n))
+}
+
+func (o *observer) fired(ctx context.Context) {
+	if o != nil {
+		o.Do(func() { o.fires.Add(ctx, 1) })
+	}
+}
+
+func (o *observer) pivoted(ctx context.Context) {
+	if o != nil {
+		o.Do(func() { o.pivoting.Add(ctx, 1) })
+	}
+}
+
+// watched is an Embedder whose calls are spans.
+type watched struct {
+	memory.Embedder
+	o     *observer
+	model string
+}
+
+// embedder returns e with spans, or e if there is nobody to see them.
+func (o *observer) embedder(e memory.Embedder) memory.Embedder {
+	if o == nil || guard.IsNil(e) {
+		return e
+	}
+	w := &watched{Embedder: e, o: o}
+	if guard.Call(func() { w.model = e.Model() }) != nil {
+		return e // whoever uses it says so
+	}
+	return w
+}
+
+// Embed calls the Embedder within a span.
+func (w *watched) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	start := w.o.now()
+	attrs := []attribute.KeyValue{
+		attribute.String(telemetry.Operation, telemetry.Embeddings), attribute.String(telemetry.RequestModel, w.model),
+	}
+	ctx, span := w.o.Start(ctx, telemetry.Embeddings+" "+w.model, trace.SpanKindClient, attrs...)
+	out, err := w.Embedder.Embed(ctx, texts)
+	var more []attribute.KeyValue
+	for _, v := range out {
+		if len(v) > 0 {
+			more = append(more, attribute.Int(telemetry.Dimensions, len(v)))
+			break
+		}
+	}
+	class := telemetry.Class(err)
+	span.End(class, func(ctx context.Context) {
+		w.o.callTime.Record(ctx, max(0, w.o.now().Sub(start)).Seconds(), with(class, attrs...))
+	}, more...)
+	return out, err
+}
