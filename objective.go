@@ -206,6 +206,7 @@ type Report struct {
 // RunInfo is a line about a run.
 type RunInfo struct {
 	ID        string
+	Scope     memory.Scope
 	Session   string
 	Status    Status
 	Objective string

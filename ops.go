@@ -6,6 +6,7 @@ import (
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -122,4 +123,13 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (learn.Mainten
 func (a *Agent) Memory(scope memory.Scope) memory.Space {
 	setDefault(&scope, a.o.Scope)
 	return a.bank.In(scope)
+}
+
+// Identity returns what is known about the person or project of a scope, kept
+// beside its memories, with the Agent's clock, seed and sanitizer. "" is
+// Options.Scope; a bad scope is memory.ErrScope. It holds nothing: call it
+// whenever it is needed.
+func (a *Agent) Identity(scope memory.Scope) (*identity.Identity, error) {
+	setDefault(&scope, a.o.Scope)
+	return identity.New(a.st, scope, &identity.Options{Now: a.o.Now, Seed: a.o.Seed, Sanitizer: a.o.Sanitizer})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/embed"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -27,6 +28,35 @@ func stored(t *testing.T, st store.Store) (out []store.Entry) {
 		out = append(out, e)
 	}
 	return out
+}
+
+// The identity of a scope is the Agent's: its store, its clock.
+func TestIdentityOfAScope(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	a := agent(t, (&script{}).host(), &arc.Options{Now: func() time.Time { return now }})
+	me, err := a.Identity("acme/anna")
+	require.NoError(t, err)
+	f, err := me.Add(t.Context(), identity.Draft{Content: "prefers tabs, password=hunter22hunter"})
+	require.NoError(t, err)
+	require.Equal(t, now, f.Created)
+	require.NotContains(t, f.Content, "hunter22")
+
+	again, err := a.Identity("acme/anna")
+	require.NoError(t, err)
+	g, err := again.Get(t.Context(), f.ID)
+	require.NoError(t, err)
+	require.Equal(t, f.Content, g.Content)
+	second, err := again.Add(t.Context(), identity.Draft{Content: "works at night"})
+	require.NoError(t, err, "two views of one seed and one moment")
+	require.NotEqual(t, f.ID, second.ID)
+
+	other, err := a.Identity("")
+	require.NoError(t, err)
+	_, err = other.Get(t.Context(), f.ID)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = a.Identity("not a scope")
+	require.ErrorIs(t, err, memory.ErrScope)
 }
 
 // The memory of an Agent has what the host says about memory.
@@ -97,8 +127,8 @@ func TestRunsOfASession(t *testing.T) {
 		got = append(got, info)
 	}
 	require.Equal(t, []arc.RunInfo{
-		{ID: "a", Session: "s", Status: arc.Asking, Objective: "mend something", Started: begin.Add(2 * time.Minute)},
-		{ID: "b", Session: "s", Status: arc.Delivered, Objective: "mend the pool", Started: begin, Ended: begin.Add(time.Minute)},
+		{ID: "a", Scope: "local", Session: "s", Status: arc.Asking, Objective: "mend something", Started: begin.Add(2 * time.Minute)},
+		{ID: "b", Scope: "local", Session: "s", Status: arc.Delivered, Objective: "mend the pool", Started: begin, Ended: begin.Add(time.Minute)},
 	}, got)
 }
 

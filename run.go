@@ -292,7 +292,7 @@ func (a *Agent) Runs(ctx context.Context, session string) iter.Seq2[RunInfo, err
 				return
 			}
 			info := RunInfo{
-				ID: s.ID, Session: s.Session, Status: s.Status,
+				ID: s.ID, Scope: s.Objective.Scope, Session: s.Session, Status: s.Status,
 				Objective: s.Objective.Text, Started: at(s.Started), Ended: at(s.Ended),
 			}
 			if !yield(info, nil) {
