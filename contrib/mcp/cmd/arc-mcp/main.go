@@ -1,0 +1,154 @@
+// Arc-mcp serves the memory of one directory and one scope to MCP clients.
+//
+// On standard input and output, for a client that starts it:
+//
+//	arc-mcp -dir ~/.arc -scope me
+//
+// Over HTTP, for clients that send the token as "Authorization: Bearer":
+//
+//	ARC_MCP_TOKEN=$(openssl rand -hex 32) arc-mcp -dir ~/.arc -scope me -http 127.0.0.1:8080
+//
+// It has no reasoner: the tool think says so. A directory has one opener at a
+// time. The log goes to standard error.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/contrib/mcp"
+	"github.com/arc-learn/arc/memory"
+)
+
+const tokenVariable = "ARC_MCP_TOKEN"
+
+type config struct {
+	dir, scope, addr, hosts, cert, key string
+	token                              string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	c := config{token: os.Getenv(tokenVariable)}
+	flags := flag.NewFlagSet("arc-mcp", flag.ExitOnError)
+	flags.StringVar(&c.dir, "dir", "", "directory of the memory, which is created if it is missing (required)")
+	flags.StringVar(&c.scope, "scope", "local", "whose memory it is, such as acme/anna")
+	flags.StringVar(&c.addr, "http", "", "address to serve HTTP on, such as 127.0.0.1:8080; empty: standard input and output")
+	flags.StringVar(&c.hosts, "hosts", "", "host names under which HTTP may be reached, with commas between them; empty: those of this machine itself")
+	flags.StringVar(&c.cert, "cert", "", "certificate file, for TLS")
+	flags.StringVar(&c.key, "key", "", "its key file")
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), "usage: arc-mcp -dir DIR [-scope SCOPE] [-http ADDRESS]\nThe token for HTTP is in the environment variable %s.\n", tokenVariable)
+		flags.PrintDefaults()
+	}
+	_ = flags.Parse(os.Args[1:]) // exits on an error
+	err := run(ctx, c, flags.Args(), os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "arc-mcp:", err)
+		os.Exit(1)
+	}
+}
+
+func (c config) check(args []string) error {
+	var errs []error
+	if len(args) > 0 {
+		errs = append(errs, fmt.Errorf("unexpected argument %q", args[0]))
+	}
+	if c.dir == "" {
+		errs = append(errs, errors.New("-dir is missing"))
+	}
+	if (c.cert == "") != (c.key == "") {
+		errs = append(errs, errors.New("-cert and -key go together"))
+	}
+	if c.addr != "" {
+		if strings.TrimSpace(c.token) == "" {
+			errs = append(errs, fmt.Errorf("HTTP needs a token in %s", tokenVariable))
+		}
+		host, _, err := net.SplitHostPort(c.addr)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("-http: %w", err))
+		} else if ip := net.ParseIP(host); c.cert == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			errs = append(errs, errors.New("-http beyond this machine needs -cert and -key: the token would travel in the clear"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func run(ctx context.Context, c config, args []string, stderr io.Writer) (err error) {
+	if err := c.check(args); err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	agent, err := arc.Open(ctx, c.dir, mcp.MemoryHost(), &arc.Options{Scope: memory.Scope(c.scope), Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, agent.Close()) }()
+	server, err := mcp.NewServer(agent, &mcp.Options{Scope: memory.Scope(c.scope), Logger: logger})
+	if err != nil {
+		return err
+	}
+	if c.addr == "" {
+		if err := server.Stdio(ctx, os.Stdin, os.Stdout); err != nil && ctx.Err() == nil {
+			return err
+		}
+		return nil
+	}
+	return serve(ctx, c, server, stderr)
+}
+
+func serve(ctx context.Context, c config, server *mcp.Server, stderr io.Writer) error {
+	opts := mcp.HTTPOptions{Token: c.token}
+	if c.hosts != "" {
+		opts.Hosts = strings.Split(c.hosts, ",")
+	}
+	handler, err := server.HTTP(opts)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		return err
+	}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	scheme := "http"
+	if c.cert != "" {
+		scheme = "https"
+	}
+	fmt.Fprintf(stderr, "arc-mcp: serving %s on %s://%s\n", c.scope, scheme, listener.Addr())
+	ended := make(chan error, 1)
+	go func() {
+		if c.cert != "" {
+			ended <- web.ServeTLS(listener, c.cert, c.key)
+		} else {
+			ended <- web.Serve(listener)
+		}
+	}()
+	select {
+	case err := <-ended:
+		return errors.Join(err, handler.Close())
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	closed := handler.Close() // first: its streams would keep Shutdown waiting
+	err = web.Shutdown(late)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = web.Close()
+	}
+	<-ended
+	return errors.Join(closed, err)
+}

@@ -1,0 +1,188 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ErrToken is what a verifier returns for a token that does not hold. Any
+// other error says that it could not be found out.
+var ErrToken = errors.New("invalid token")
+
+// ErrNoToken: a server over HTTP has neither a token nor a verifier.
+var ErrNoToken = errors.New("mcp: HTTP needs a token or a verifier")
+
+// HTTPOptions configure Server.HTTP. One of Token and Verify is required, and
+// only one is allowed.
+type HTTPOptions struct {
+	// Token is the secret that clients send as "Authorization: Bearer". They
+	// all have Options.Scope. Make it of 16 random bytes or more.
+	Token string
+	// Verify says who has a token. It is called for each request, concurrently,
+	// with any text at all. Its error is ErrToken for a token that does not
+	// hold; the client never sees its words.
+	Verify func(ctx context.Context, token string) (Principal, error)
+	// Hosts are the names under which clients may reach the server, as in the
+	// header Host, without the port; they are also the only origins from which
+	// a browser may call it. Empty: localhost, 127.0.0.1 and ::1. Pages that
+	// point a name of their own at this machine (DNS rebinding) are kept out
+	// by it.
+	Hosts []string
+	// MaxBody is the largest body of a request, in bytes. 0: 1 MiB.
+	MaxBody int64
+	// Idle is how long a session may be without a request. 0: half an hour.
+	Idle time.Duration
+}
+
+// Handler serves MCP's streamable HTTP. Close it to end its sessions.
+type Handler struct {
+	o    HTTPOptions
+	s    *Server
+	srv  *sdk.Server
+	want [sha256.Size]byte // of the token
+	next http.Handler
+}
+
+// HTTP returns a handler for streamable HTTP. Without a token or a verifier the
+// error is ErrNoToken.
+func (s *Server) HTTP(opts HTTPOptions) (*Handler, error) {
+	h := &Handler{o: opts, s: s, want: sha256.Sum256([]byte(opts.Token))}
+	switch {
+	case strings.TrimSpace(opts.Token) == "" && opts.Verify == nil:
+		return nil, ErrNoToken
+	case opts.Token != "" && opts.Verify != nil:
+		return nil, errors.New("mcp: both a token and a verifier")
+	case strings.ContainsAny(opts.Token, " \t\r\n"):
+		return nil, errors.New("mcp: the token has white space in it")
+	case opts.MaxBody < 0 || opts.Idle < 0:
+		return nil, errors.New("mcp: MaxBody or Idle is negative")
+	}
+	if opts.Verify == nil {
+		fixed := Principal{Name: s.o.Name, Scope: s.o.Scope}
+		if err := fixed.check(); err != nil {
+			return nil, err
+		}
+		h.o.Verify = func(_ context.Context, token string) (Principal, error) {
+			got := sha256.Sum256([]byte(token))
+			if subtle.ConstantTimeCompare(got[:], h.want[:]) != 1 {
+				return Principal{}, ErrToken
+			}
+			return fixed, nil
+		}
+	}
+	h.o.Hosts = slices.Clone(opts.Hosts)
+	if len(h.o.Hosts) == 0 {
+		h.o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	if h.o.MaxBody == 0 {
+		h.o.MaxBody = 1 << 20
+	}
+	if h.o.Idle == 0 {
+		h.o.Idle = 30 * time.Minute
+	}
+	h.srv = s.build(holder)
+	streamable := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.srv }, &sdk.StreamableHTTPOptions{
+		Logger: s.o.Logger, SessionTimeout: h.o.Idle, MaxRequestBodyBytes: h.o.MaxBody,
+		DisableLocalhostProtection: true, // Hosts says who may
+	})
+	// The SDK binds a session to the user of its token, whom it takes from
+	// its own middleware: the token, as a digest, is the user here.
+	h.next = auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(streamable)
+	return h, nil
+}
+
+type verifiedKey struct{}
+
+func verified(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	p, ok := ctx.Value(verifiedKey{}).(Principal)
+	if !ok {
+		return nil, auth.ErrInvalidToken
+	}
+	h := sha256.Sum256([]byte(token))
+	return &auth.TokenInfo{UserID: hex.EncodeToString(h[:]), Expiration: p.Expires, Extra: map[string]any{principalKey: p}}, nil
+}
+
+// ServeHTTP serves a request whose host, origin and token are right.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.named(r.Host) {
+		http.Error(w, "forbidden: unknown host", http.StatusForbidden)
+		return
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if u, err := url.Parse(origin); err != nil || !h.named(u.Host) {
+			http.Error(w, "forbidden: foreign origin", http.StatusForbidden)
+			return
+		}
+	}
+	fields := strings.Fields(r.Header.Get("Authorization"))
+	if len(fields) != 2 || !strings.EqualFold(fields[0], "Bearer") || len(r.Header.Values("Authorization")) != 1 {
+		deny(w, `Bearer realm="arc"`, http.StatusUnauthorized)
+		return
+	}
+	p, err := h.verify(r.Context(), fields[1])
+	switch {
+	case errors.Is(err, ErrToken):
+		deny(w, `Bearer realm="arc", error="invalid_token"`, http.StatusUnauthorized)
+		return
+	case err != nil:
+		h.s.o.Logger.ErrorContext(r.Context(), "token could not be verified", "error", err)
+		http.Error(w, "the token cannot be verified now", http.StatusServiceUnavailable)
+		return
+	}
+	h.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), verifiedKey{}, p)))
+}
+
+func deny(w http.ResponseWriter, challenge string, code int) {
+	w.Header().Set("WWW-Authenticate", challenge)
+	http.Error(w, http.StatusText(code), code)
+}
+
+func (h *Handler) verify(ctx context.Context, token string) (p Principal, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("the verifier panicked")
+			h.s.o.Logger.ErrorContext(ctx, "panic", "in", "Verify", "panic", r)
+		}
+	}()
+	if p, err = h.o.Verify(ctx, token); err != nil {
+		return Principal{}, err
+	}
+	if err := p.check(); err != nil { // of the host's making, not the client's
+		return Principal{}, err
+	}
+	if !p.Expires.IsZero() && p.Expires.Before(time.Now()) {
+		return Principal{}, ErrToken
+	}
+	return p, nil
+}
+
+// named reports whether a host, with or without a port, is one of Hosts.
+func (h *Handler) named(host string) bool {
+	name := host
+	if n, _, err := net.SplitHostPort(host); err == nil {
+		name = n
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	return name != "" && slices.ContainsFunc(h.o.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
+}
+
+// Close ends the sessions. Calls under way are waited for.
+func (h *Handler) Close() error {
+	var errs []error
+	for session := range h.srv.Sessions() {
+		errs = append(errs, session.Close())
+	}
+	return errors.Join(errs...)
+}
