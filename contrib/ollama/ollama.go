@@ -49,7 +49,7 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 	defer body.Close()
 	resp, err := next(ctx, json.NewDecoder(body))
 	if err == nil && resp.Stop == "" {
-		err = provider.Empty()
+		err = provider.None(nil)
 	}
 	if err == nil {
 		err = new(provider.Text).Add(resp.Text)
@@ -119,12 +119,12 @@ func next(ctx context.Context, lines *json.Decoder) (*reason.Response, error) {
 	var raw json.RawMessage
 	var line struct {
 		Model   string
-		Message struct{ Content string }
+		Message *struct{ Content string }
 		Done    bool
 		Reason  string `json:"done_reason"`
 		In      int    `json:"prompt_eval_count"`
 		Out     int    `json:"eval_count"`
-		Error   json.RawMessage
+		Error   any
 	}
 	err := lines.Decode(&raw)
 	if err == nil {
@@ -133,8 +133,8 @@ func next(ctx context.Context, lines *json.Decoder) (*reason.Response, error) {
 	if err != nil {
 		return nil, provider.Fail(ctx, err)
 	}
-	if line.Error != nil {
-		return nil, provider.Broken(raw)
+	if line.Error != nil || line.Message == nil {
+		return nil, provider.None(raw)
 	}
 	resp := &reason.Response{Text: line.Message.Content, Model: line.Model, Raw: raw}
 	if line.Done {

@@ -3,12 +3,14 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -20,15 +22,19 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// maxBody bounds what is read of a body, in bytes. In a stream each token comes
-// with some 300 bytes of its own, so this is enough for 100,000 tokens.
-const maxBody = 32 << 20
+// What is read of a body, in bytes: a line, which JSON's escapes can make six times
+// as long as its text, and all. In a stream each token comes with some 300 bytes
+// of its own, so all is enough for 200,000 of them.
+const (
+	maxLine = 8 << 20
+	maxBody = 64 << 20
+)
 
 // maxMessage bounds what errors quote of a provider's message, in bytes.
 const maxMessage = 1 << 10
 
-// Do calls next with a request, and makes an error of all but an answer with a
-// status of 2xx, whose body it bounds. It has the form of the SDKs' middleware,
+// Do calls next with a request, and makes an error of all but data with a status
+// of 2xx, whose body it bounds. It has the form of the SDKs' middleware,
 // and so is told of a failure before an SDK has made its own of it.
 func Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
@@ -42,21 +48,34 @@ func Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*h
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 		return nil, refused(req, resp, text)
 	}
-	resp.Body = &body{resp.Body, maxBody}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/html" {
+		resp.Body.Close()
+		return nil, &reason.ModelError{Status: resp.StatusCode, Err: errors.New("the answer is a web page: is the address right?")}
+	}
+	resp.Body = &body{ReadCloser: resp.Body}
 	return resp, nil
 }
 
+// body is one that is read up to the bounds, and whose failures are cutErrors.
 type body struct {
 	io.ReadCloser
-	left int
+	line, all int // read so far
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.left == 0 {
+	switch {
+	case b.line > maxLine:
+		return 0, tooLong("line of a model's answer", maxLine)
+	case b.all > maxBody:
 		return 0, tooLong("body of a model's answer", maxBody)
 	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
+	n, err := b.ReadCloser.Read(p)
+	b.all += n
+	if end := bytes.LastIndexByte(p[:n], '\n'); end < 0 {
+		b.line += n
+	} else {
+		b.line = n - end - 1
+	}
 	if err != nil && err != io.EOF {
 		err = &cutError{err}
 	}
@@ -111,19 +130,15 @@ func Cut() error {
 	return &reason.ModelError{Again: true, Err: io.ErrUnexpectedEOF}
 }
 
-// Broken returns the error of a provider that says in the text of an answer that
-// it failed. The text is of the same form as with a status.
-func Broken(text []byte) error {
+// None returns the error of an answer with a status of 2xx that holds none, with
+// what the provider says in it of an error, in the form that comes with other
+// statuses.
+func None(text []byte) error {
 	code, message := complaint(text)
 	if message == "" {
-		message = "the provider has failed without saying why"
+		message = "the answer is empty"
 	}
 	return &reason.ModelError{Code: quote(code), Again: true, Err: errors.New(quote(message))}
-}
-
-// Empty returns the error of an answer in which there is none.
-func Empty() error {
-	return &reason.ModelError{Again: true, Err: errors.New("the answer is empty")}
 }
 
 // cut reports whether the answer of a provider was cut off.
@@ -260,9 +275,9 @@ func quote(s string) string {
 }
 
 // System returns instructions that also ask for JSON by the schema, for
-// providers that take none.
+// providers that take none. Instructions that hold the schema stay as they are.
 func System(instructions string, schema json.RawMessage) string {
-	if schema == nil {
+	if schema == nil || strings.Contains(instructions, string(schema)) {
 		return instructions
 	}
 	return strings.TrimSpace(instructions + "\n\nAnswer with one JSON object, and nothing else: no fences and no words around it. " +

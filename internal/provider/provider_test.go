@@ -99,12 +99,12 @@ func TestErrorsHoldNoKeys(t *testing.T) {
 	}
 	const known = "sk-proj-0123456789abcdefghijABCDEFGHIJ0123456789"
 	require.NotContains(t, refused(t, 401, `{"error":{"code":"`+known+`","message":"bad key `+known+`"}}`).Error(), known)
-	require.NotContains(t, provider.Broken([]byte(`{"error":"bad key `+known+`"}`)).Error(), known)
+	require.NotContains(t, provider.None([]byte(`{"error":"bad key `+known+`"}`)).Error(), known)
 	err := provider.Fail(t.Context(), &url.Error{Op: "Post", URL: "https://h/?key=" + key, Err: errors.New("no route, " + known)})
 	require.NotContains(t, err.Error(), key)
 	require.NotContains(t, err.Error(), known)
 	require.Contains(t, err.Error(), "no route")
-	require.Less(t, len(provider.Broken([]byte(`{"error":"`+strings.Repeat("long ", 1<<20)+`"}`)).Error()), 2<<10)
+	require.Less(t, len(provider.None([]byte(`{"error":"`+strings.Repeat("long ", 1<<20)+`"}`)).Error()), 2<<10)
 }
 
 func TestWhatProvidersSay(t *testing.T) {
@@ -122,9 +122,9 @@ func TestWhatProvidersSay(t *testing.T) {
 		want.Status = 400
 		require.Equal(t, &want, as(t, refused(t, 400, text)), text)
 	}
-	e := as(t, provider.Broken([]byte(`{"error":{"message":"later","type":"overloaded_error"}}`)))
+	e := as(t, provider.None([]byte(`{"error":{"message":"later","type":"overloaded_error"}}`)))
 	require.Equal(t, &reason.ModelError{Code: "overloaded_error", Again: true, Err: errors.New("later")}, e)
-	require.ErrorContains(t, provider.Broken([]byte(`[]`)), "without saying why")
+	require.ErrorContains(t, provider.None(nil), "is empty")
 }
 
 func TestFailedCalls(t *testing.T) {
@@ -139,9 +139,10 @@ func TestFailedCalls(t *testing.T) {
 	require.True(t, as(t, eof).Again)
 	require.ErrorIs(t, eof, io.ErrUnexpectedEOF)
 	require.ErrorIs(t, provider.Cut(), io.ErrUnexpectedEOF)
-	require.True(t, as(t, provider.Empty()).Again)
+	require.True(t, as(t, provider.None(nil)).Again)
+	require.False(t, as(t, refused(t, 200, "<p>sign in", "Content-Type", "text/html; charset=utf-8")).Again)
 
-	inner := provider.Broken([]byte(`{"error":"overloaded"}`))
+	inner := provider.None([]byte(`{"error":"overloaded"}`))
 	require.Same(t, inner, provider.Fail(t.Context(), inner))
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -160,13 +161,16 @@ func TestBodiesAreBounded(t *testing.T) {
 		n, err := io.Copy(io.Discard, resp.Body)
 		return int(n), err
 	}
-	n, err := read(endless{})
-	limit, ok := errors.AsType[*store.LimitError](err)
-	require.True(t, ok, "%v", err)
-	require.Equal(t, limit.Limit, n)
-	require.False(t, as(t, provider.Fail(t.Context(), err)).Again, "it would be as long again")
+	for line, most := range map[string]int{"a": 9 << 20, "\n": 65 << 20, "a\n\na": 65 << 20} {
+		n, err := read(endless(line))
+		_, ok := errors.AsType[*store.LimitError](err)
+		require.True(t, ok, "%v", err)
+		require.Less(t, n, most)
+		require.Greater(t, n, most-2<<20)
+		require.False(t, as(t, provider.Fail(t.Context(), err)).Again, "it would be as long again")
+	}
 
-	n, err = read(strings.NewReader("all"))
+	n, err := read(strings.NewReader("all"))
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 
@@ -175,18 +179,25 @@ func TestBodiesAreBounded(t *testing.T) {
 
 	var text provider.Text
 	require.NoError(t, text.Add(strings.Repeat("a", reason.MaxAnswer)))
-	_, ok = errors.AsType[*store.LimitError](text.Add("b"))
+	_, ok := errors.AsType[*store.LimitError](text.Add("b"))
 	require.True(t, ok)
 }
 
-type endless struct{}
+// endless is read as the same text again and again.
+type endless string
 
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
+func (e endless) Read(p []byte) (n int, _ error) {
+	for n+len(e) <= len(p) {
+		n += copy(p[n:], e)
+	}
+	return n, nil
+}
 
 func TestSystem(t *testing.T) {
 	require.Equal(t, "Be kind.", provider.System("Be kind.", nil))
 	got := provider.System("Be kind.", json.RawMessage(`{"type":"object"}`))
 	require.True(t, strings.HasPrefix(got, "Be kind.\n\n"))
 	require.True(t, strings.HasSuffix(got, `{"type":"object"}`))
+	require.Equal(t, got, provider.System(got, json.RawMessage(`{"type":"object"}`)), "once is enough")
 	require.True(t, strings.HasPrefix(provider.System("", json.RawMessage(`{}`)), "Answer"))
 }
