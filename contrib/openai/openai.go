@@ -1,0 +1,196 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/arc-learn/arc/internal/provider"
+	"github.com/arc-learn/arc/reason"
+)
+
+// SchemaMode is how an endpoint is told which schema an answer must satisfy.
+type SchemaMode string
+
+// The modes, from the one that asks most of an endpoint to the one that asks
+// nothing.
+const (
+	Strict SchemaMode = "strict" // json_schema that is enforced; OpenAI then takes only schemas whose properties are all required and no others allowed
+	Schema SchemaMode = ""       // json_schema
+	Object SchemaMode = "object" // json_object, and the schema in words
+	Words  SchemaMode = "words"  // in words alone
+)
+
+// Options fit a Model to an endpoint. The zero value, and nil, are for OpenAI's.
+type Options struct {
+	Schema        SchemaMode
+	OldMaxTokens  bool // sends the bound of tokens as max_tokens, not as max_completion_tokens
+	NoTemperature bool // never sends a temperature, which reasoning models refuse
+	NoStreamUsage bool // does not ask for the usage of a stream, which some endpoints refuse
+}
+
+// Model is a [reason.Model] and a [reason.Streamer]. New makes one. It is safe
+// for concurrent use.
+type Model struct {
+	client sdk.Client
+	model  string
+	o      Options
+}
+
+// New returns the model of that name at the client's endpoint, without asking it
+// for anything.
+func New(client sdk.Client, model string, opts *Options) *Model {
+	m := &Model{client: client, model: model}
+	if opts != nil {
+		m.o = *opts
+	}
+	return m
+}
+
+// perCall are what arc adds to each call of the host's client.
+var perCall = []option.RequestOption{option.WithMaxRetries(0), option.WithMiddleware(provider.Do)}
+
+// Generate asks for a whole answer. A failed call is a *reason.ModelError.
+// Response.Raw is a *openai.ChatCompletion of the SDK; a refusal's words are its
+// Text.
+func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
+	c, err := m.client.Chat.Completions.New(ctx, m.params(req), perCall...)
+	if err != nil {
+		return nil, provider.Fail(ctx, err)
+	}
+	if c == nil { // the answer was null
+		return nil, provider.None(nil)
+	}
+	if len(c.Choices) == 0 {
+		return nil, provider.None([]byte(c.RawJSON()))
+	}
+	choice := c.Choices[0]
+	text := choice.Message.Content + choice.Message.Refusal
+	if err := new(provider.Text).Add(text); err != nil {
+		return nil, err
+	}
+	return &reason.Response{
+		Text: text, Stop: stop(choice.FinishReason, choice.Message.Refusal != ""),
+		Model: c.Model, Usage: usage(c.Usage), Raw: c,
+	}, nil
+}
+
+// Stream asks for an answer piece by piece. Response.Raw of a piece is an
+// openai.ChatCompletionChunk of the SDK.
+func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
+	return func(yield func(*reason.Response, error) bool) {
+		p := m.params(req)
+		if !m.o.NoStreamUsage {
+			p.StreamOptions.IncludeUsage = sdk.Bool(true)
+		}
+		s := m.client.Chat.Completions.NewStreaming(ctx, p, perCall...)
+		defer s.Close()
+		var last reason.Response
+		var text provider.Text
+		refused := false
+		for s.Next() {
+			c := s.Current()
+			last.Model, last.Raw = c.Model, c
+			if c.Usage.TotalTokens > 0 { // of all, and after the last choice
+				last.Usage = usage(c.Usage)
+			}
+			if len(c.Choices) == 0 {
+				continue
+			}
+			choice := c.Choices[0]
+			refused = refused || choice.Delta.Refusal != ""
+			if choice.FinishReason != "" {
+				last.Stop = stop(choice.FinishReason, refused)
+			}
+			piece := choice.Delta.Content + choice.Delta.Refusal
+			if piece == "" {
+				continue
+			}
+			if err := text.Add(piece); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(&reason.Response{Text: piece, Model: c.Model, Raw: c}, nil) {
+				return
+			}
+		}
+		if err := ended(ctx, s.Err(), last.Stop); err != nil {
+			yield(nil, err)
+			return
+		}
+		yield(&last, nil)
+	}
+}
+
+// ended returns why a stream is no answer, if it is none.
+func ended(ctx context.Context, err error, stop reason.Stop) error {
+	if told, ok := errors.AsType[*ssestream.StreamError](err); ok {
+		return provider.None(told.Event.Data)
+	}
+	if err != nil {
+		return provider.Fail(ctx, err)
+	}
+	if stop == "" {
+		return provider.Cut()
+	}
+	return nil
+}
+
+func (m *Model) params(req *reason.Request) sdk.ChatCompletionNewParams {
+	p := sdk.ChatCompletionNewParams{Model: m.model}
+	system := req.System
+	if req.Schema != nil {
+		switch m.o.Schema {
+		case Strict, Schema:
+			format := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "answer", Schema: req.Schema}
+			if m.o.Schema == Strict {
+				format.Strict = sdk.Bool(true)
+			}
+			p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: format}
+		case Object:
+			p.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
+			system = provider.System(system, req.Schema)
+		default:
+			system = provider.System(system, req.Schema)
+		}
+	}
+	if system != "" {
+		p.Messages = append(p.Messages, sdk.SystemMessage(system))
+	}
+	for _, msg := range req.Messages {
+		if msg.Role == "assistant" {
+			p.Messages = append(p.Messages, sdk.AssistantMessage(msg.Text))
+		} else {
+			p.Messages = append(p.Messages, sdk.UserMessage(msg.Text))
+		}
+	}
+	switch {
+	case req.MaxTokens != 0 && m.o.OldMaxTokens:
+		p.MaxTokens = sdk.Int(int64(req.MaxTokens))
+	case req.MaxTokens != 0:
+		p.MaxCompletionTokens = sdk.Int(int64(req.MaxTokens))
+	}
+	if req.Temperature != nil && !m.o.NoTemperature {
+		p.Temperature = sdk.Float(*req.Temperature)
+	}
+	return p
+}
+
+func stop(finish string, refused bool) reason.Stop {
+	switch {
+	case refused || finish == "content_filter":
+		return reason.StopRefusal
+	case finish == "stop":
+		return reason.StopEnd
+	}
+	return reason.Stop(finish)
+}
+
+func usage(u sdk.CompletionUsage) reason.Usage {
+	return reason.Usage{TokensIn: int(max(0, u.PromptTokens)), TokensOut: int(max(0, u.CompletionTokens))}
+}
