@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // reason asks the reasoner, and follows what it decides.
@@ -23,16 +25,16 @@ func (t *turn) reason(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := t.a.deliberate(ctx, b)
+	d, err := t.a.deliberate(ctx, b, t.s.Objective.Budget.left(&t.s, t.a.o.Now()))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	t.s.Deliberations++
+	t.s.Usage = t.s.Usage.Add(d.Usage)
 	if err != nil {
 		t.refuse(err)
 		return nil
 	}
-	t.s.Usage = t.s.Usage.Add(d.Usage)
 	return t.follow(ctx, d)
 }
 
@@ -60,32 +62,104 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	return b, nil
 }
 
-// deliberate returns a decision that can be acted on.
-func (a *Agent) deliberate(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+// deliberate returns a decision that can be acted on, within wall, if that is
+// more than 0. With an error it returns the usage alone.
+func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Duration) (reason.Decision, error) {
 	ctx, p := a.watch.deliberating(ctx, b.Run)
-	d, err := a.decide(ctx, b)
+	d, err := a.decide(ctx, b, wall)
 	p.deliberated(&d, err)
 	return d, err
 }
 
-func (a *Agent) decide(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+func (a *Agent) decide(ctx context.Context, b reason.Brief, wall time.Duration) (reason.Decision, error) {
 	if a.reasoner == nil {
 		return reason.Decision{}, errors.New("the host has no reasoner")
 	}
-	d, err := guard.Do(ctx, a.o.ReasonTimeout, func(ctx context.Context) (reason.Decision, error) {
-		return a.reasoner.Reason(ctx, b)
+	limit := a.o.ReasonTimeout
+	if wall > 0 {
+		limit = min(limit, wall)
+	}
+	var refused error // with a decision whose usage counts
+	d, err := guard.Do(ctx, limit, func(limited context.Context) (reason.Decision, error) {
+		d, err := a.consult(ctx, limited, b)
+		if err != nil && limited.Err() != nil {
+			err = guard.ErrTime
+		}
+		refused = err
+		return d, nil
 	})
 	if err != nil {
 		return reason.Decision{}, err
 	}
+	used := reason.Decision{Usage: d.Usage}
+	if !d.Usage.Valid() {
+		used = reason.Decision{}
+	}
+	if refused != nil {
+		return used, refused
+	}
 	if err := d.Check(); err != nil {
-		return reason.Decision{}, err
+		return used, err
 	}
 	a.cleanDecision(&d)
 	if why := a.nobodyFor(d.Tasks); why != "" {
-		return reason.Decision{}, fmt.Errorf("%w: %s", reason.ErrDecision, why)
+		return used, fmt.Errorf("%w: %s", reason.ErrDecision, why)
 	}
 	return d, nil
+}
+
+// The waits before the repeats of a deliberation that failed in a way that may
+// go away, and does not say when; and the bounds of those that do say it.
+var patience = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+
+const (
+	minWait = time.Second
+	maxWait = time.Minute
+)
+
+// consult asks the reasoner until it answers or fails for good. A model behind
+// a rate limit is asked again when it said, as often as fits before the deadline
+// of limited: nothing is wrong with what was decided, and nothing is held
+// against the goal. If ctx, that of the run, ends before that, the run is stopped
+// while it waits.
+func (a *Agent) consult(ctx, limited context.Context, b reason.Brief) (reason.Decision, error) {
+	end, bounded := limited.Deadline()
+	if stop, ok := ctx.Deadline(); ok && !end.Before(stop) {
+		bounded = false
+	}
+	var used reason.Usage
+	for repeats := 0; ; {
+		d, err := a.reasoner.Reason(limited, b)
+		again, wait := reason.Retryable(err)
+		if err == nil || d.Usage.Valid() {
+			d.Usage = d.Usage.Add(used)
+		} else {
+			d.Usage = used
+		}
+		switch {
+		case !again:
+			return d, err
+		case wait > 0:
+			wait = min(max(wait, minWait), maxWait)
+		case repeats < len(patience):
+			wait = patience[repeats]
+			repeats++
+		default:
+			return d, err
+		}
+		if bounded && time.Until(end) <= wait {
+			return d, err
+		}
+		a.o.Logger.InfoContext(ctx, "the reasoner is asked again later", "run", b.Run, "wait", wait)
+		used = d.Usage
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-limited.Done():
+			timer.Stop()
+			return d, err
+		}
+	}
 }
 
 func (a *Agent) cleanDecision(d *reason.Decision) {
@@ -135,14 +209,24 @@ func (a *Agent) nobodyFor(tasks []reason.Task) string {
 func (t *turn) refuse(err error) {
 	g := t.s.goal()
 	g.Refused++
-	g.Complaint = clip(t.a.o.Sanitizer.Sanitize(err.Error()))
+	why := clip(t.a.o.Sanitizer.Sanitize(err.Error()))
+	if answered(err) {
+		g.Complaint = why
+	}
 	if p, ok := errors.AsType[*guard.PanicError](err); ok {
-		t.a.o.Logger.Error("the reasoner panicked", "run", t.s.ID, "stack", string(p.Stack), t.a.shown(g.Complaint))
+		t.a.o.Logger.Error("the reasoner panicked", "run", t.s.ID, "stack", string(p.Stack), t.a.shown(why))
 	}
-	t.emit(EventRefused, Event{Text: g.Complaint})
+	t.emit(EventRefused, Event{Text: why})
 	if g.Refused >= t.a.o.Refusals {
-		t.block("no decision could be acted on: " + g.Complaint)
+		t.block("no decision could be acted on: " + why)
 	}
+}
+
+// answered reports whether err is about what a reasoner has said, and not about
+// a model that has said nothing: that is nothing to mend.
+func answered(err error) bool {
+	_, large := errors.AsType[*store.LimitError](err)
+	return large || !errors.Is(err, reason.ErrModel)
 }
 
 // follow takes up a decision that can be acted on.

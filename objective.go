@@ -95,6 +95,14 @@ func (b Budget) check() error {
 	return nil
 }
 
+// left is how much of Wall s has left, at least 1; 0: there is no such bound.
+func (b Budget) left(s *State, now time.Time) time.Duration {
+	if b.Wall == 0 {
+		return 0
+	}
+	return max(1, b.Wall-time.Duration(now.UnixNano()-s.Started))
+}
+
 // spent says which bound s has reached, or "".
 func (b Budget) spent(s *State, now time.Time) string {
 	switch {

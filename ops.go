@@ -13,7 +13,8 @@ import (
 )
 
 // Think reasons about an objective and returns the decision, once it can be
-// acted on. Nothing is executed, learned or kept.
+// acted on. Nothing is executed, learned or kept. With an error, the Decision
+// has the Usage and nothing else.
 func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error) {
 	if err := alive(ctx); err != nil {
 		return reason.Decision{}, err
@@ -35,12 +36,17 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	if err != nil {
 		return reason.Decision{}, err
 	}
+	var used reason.Usage
 	for refused := 1; ; refused++ {
-		d, err := a.deliberate(ctx, b)
+		d, err := a.deliberate(ctx, b, s.Objective.Budget.Wall)
+		used = used.Add(d.Usage)
+		d.Usage = used
 		if err == nil || ctx.Err() != nil || refused >= a.o.Refusals {
 			return d, err
 		}
-		b.Complaint = a.o.Sanitizer.Sanitize(err.Error())
+		if answered(err) {
+			b.Complaint = a.o.Sanitizer.Sanitize(err.Error())
+		}
 	}
 }
 

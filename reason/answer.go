@@ -48,7 +48,7 @@ func decode(text string, stop Stop, offered []string) (*answer, error) {
 	case StopRefusal:
 		return nil, fmt.Errorf("%w: %s", ErrRefusal, found(text))
 	case StopLength:
-		return nil, wrong("the answer", "one that is cut off at the bound of its length", "a shorter one, complete")
+		return nil, wrong("", "one that is cut off at the bound of its length", "a shorter one, complete")
 	}
 	a := &answer{}
 	if !utf8.ValidString(text) {
@@ -76,12 +76,18 @@ func decode(text string, stop Stop, offered []string) (*answer, error) {
 	return a, nil
 }
 
-// wrong is an ErrFormat that says where what was found, and what is wanted.
+// wrong is an ErrFormat that says where ("": the answer itself) what was found,
+// and what is wanted.
 func wrong(path, got, want string) error {
 	return fmt.Errorf("%w: %s", ErrFormat, violation(path, got, want))
 }
 
-func violation(path, got, want string) string { return path + ": found " + got + "; wanted " + want }
+func violation(path, got, want string) string {
+	if path != "" {
+		path += ": "
+	}
+	return path + "found " + got + "; wanted " + want
+}
 
 // found quotes what was found, escaped and bounded.
 func found(s string) string {
@@ -115,11 +121,11 @@ func object(text string) ([]byte, error) {
 	after := strings.TrimLeftFunc(text[start+end:], unicode.IsSpace)
 	switch {
 	case strings.HasSuffix(before, "["):
-		return nil, wrong("the answer", "an array", "one object, without brackets around it")
+		return nil, wrong("", "an array", "one object, without brackets around it")
 	case strings.Contains(after, "{"):
-		return nil, wrong("the answer", "more than one object", "one object, and nothing after it")
+		return nil, wrong("", "more than one object", "one object, and nothing after it")
 	case after != "" && strings.Contains("}]\",:", after[:1]):
-		return nil, wrong("the answer", found(after)+" after the object", "nothing after it")
+		return nil, wrong("", found(after)+" after the object", "nothing after it")
 	}
 	if strings.TrimSpace(text[start+1:start+end-1]) == "" {
 		return nil, fmt.Errorf("%w: wanted one JSON object with tasks, an impasse or questions", ErrEmpty)
@@ -141,7 +147,7 @@ func noObject(text string) error {
 	if refusing.MatchString(head) {
 		return fmt.Errorf("%w: %s", ErrRefusal, found(bare))
 	}
-	return wrong("the answer", found(bare), "one JSON object")
+	return wrong("", found(bare), "one JSON object")
 }
 
 // closing returns the length of the object that s begins with.
@@ -157,19 +163,19 @@ func closing(s string) (int, error) {
 		case inText:
 		case c == '{' || c == '[':
 			if len(open) == maxDepth {
-				return 0, wrong("the answer", fmt.Sprintf("objects and arrays nested more than %d deep", maxDepth), "a flatter one")
+				return 0, wrong("", fmt.Sprintf("objects and arrays nested more than %d deep", maxDepth), "a flatter one")
 			}
 			open = append(open, c+2) // the bracket that closes it
 		case c == '}' || c == ']':
 			if open[len(open)-1] != c {
-				return 0, wrong("the answer", found(around(s, i))+", where brackets do not match", "JSON")
+				return 0, wrong("", found(around(s, i))+", where brackets do not match", "JSON")
 			}
 			if open = open[:len(open)-1]; len(open) == 0 {
 				return i + 1, nil
 			}
 		}
 	}
-	return 0, wrong("the answer", "an object that is cut off after "+found(s[max(0, len(s)-40):]), "a complete one")
+	return 0, wrong("", "an object that is cut off after "+found(s[max(0, len(s)-40):]), "a complete one")
 }
 
 func around(s string, i int) string { return s[max(0, i-30):min(len(s), i+30)] }
@@ -179,7 +185,7 @@ func badSyntax(raw []byte, err error) error {
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = int(s.Offset)
 	}
-	return wrong("the answer", found(around(string(raw), at))+", where it is not JSON", "JSON ("+strings.TrimPrefix(err.Error(), "json: ")+")")
+	return wrong("", found(around(string(raw), at))+", where it is not JSON", "JSON ("+strings.TrimPrefix(err.Error(), "json: ")+")")
 }
 
 // mendSurrogates replaces escapes of halves of characters by that of U+FFFD,
@@ -228,7 +234,7 @@ type place struct {
 func (p *place) String() string {
 	switch {
 	case p.up == nil:
-		return "the answer"
+		return "" // the answer itself
 	case p.key == "":
 		return fmt.Sprintf("%s[%d]", p.up, p.n)
 	case p.up.up == nil:

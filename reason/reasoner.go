@@ -12,7 +12,11 @@ import (
 // Reason may be called concurrently, for different runs. It should return when
 // ctx ends; a call that does not is left behind at its deadline and counts as
 // failed. A panic or an error fails the deliberation: the loop asks again, a
-// bounded number of times, with the error in [Brief.Complaint]. The Brief and
+// bounded number of times, with the error in [Brief.Complaint], unless that is
+// an [ErrModel]. An error that is [Retryable] does not fail it yet: the call is
+// repeated when the error says, between a second and a minute, or, if it does
+// not say, after 1, 2 and 4 seconds, within the deadline of the deliberation.
+// Of a Decision with an error, the Usage counts and nothing else. The Brief and
 // what it refers to belong to the callee for the length of the call only, and
 // must not be changed.
 type Reasoner interface {

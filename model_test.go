@@ -1,0 +1,156 @@
+package arc_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/reason"
+)
+
+func busy(after time.Duration) error {
+	return &reason.ModelError{Status: 429, Again: true, After: after}
+}
+
+// used is what each call in these tests has used, refused or not.
+var used = reason.Usage{TokensIn: 7, TokensOut: 3, CostUSD: 0.5}
+
+// A model that says when to come back is asked again then, and neither the
+// goal nor the plan pays for it.
+func TestRateLimitsOfAModelWait(t *testing.T) {
+	t.Parallel()
+	hour := time.Hour
+	for name, c := range map[string]struct {
+		errs  []error // of the first calls
+		calls int
+		waits time.Duration
+		want  arc.Status
+	}{
+		"as it says":      {[]error{busy(30 * time.Second), busy(5 * time.Second), busy(5 * time.Second), busy(5 * time.Second)}, 5, 45 * time.Second, arc.Delivered},
+		"a second":        {[]error{busy(1)}, 2, time.Second, arc.Delivered},
+		"a minute":        {[]error{busy(87_600 * hour)}, 2, time.Minute, arc.Delivered},
+		"not said":        {[]error{busy(0), busy(0), busy(-hour)}, 4, 7 * time.Second, arc.Delivered},
+		"not said, again": {[]error{busy(0), busy(0), busy(0), busy(0)}, 4, 7 * time.Second, arc.Blocked},
+		"for good":        {[]error{&reason.ModelError{Status: 401}}, 1, 0, arc.Blocked},
+		"for ever":        {nil, 10, 9 * time.Minute, arc.Blocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
+					require.Empty(t, b.Complaint)
+					d := plan(b.Objective)
+					d.Usage = used
+					switch {
+					case c.errs == nil:
+						return d, busy(hour)
+					case n <= len(c.errs):
+						return d, c.errs[n-1]
+					}
+					return d, nil
+				}}
+				r := run(t, agent(t, s.host(), &arc.Options{Refusals: 1, ReasonTimeout: 10 * time.Minute}), arc.Objective{Text: "mend the cache"})
+				require.Equal(t, c.want, r.Status)
+				require.Len(t, s.briefs, c.calls)
+				require.Equal(t, c.waits, time.Since(start))
+				require.Equal(t, 1, r.Deliberations)
+				require.Equal(t, 7*c.calls, r.Usage.TokensIn, "what was used for nothing counts too")
+			})
+		})
+	}
+}
+
+// A run waits no longer than its budget of time.
+func TestRateLimitsWaitWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &script{decide: func(int, reason.Brief) (reason.Decision, error) { return reason.Decision{}, busy(20 * time.Second) }}
+		r := run(t, agent(t, s.host(), &arc.Options{Now: time.Now, Refusals: 100}), arc.Objective{
+			Text: "mend the cache", Budget: arc.Budget{Wall: time.Minute},
+		})
+		require.Equal(t, arc.Blocked, r.Status)
+		require.LessOrEqual(t, time.Since(start), time.Minute)
+		require.Greater(t, len(s.briefs), 2)
+	})
+}
+
+// A run that is stopped while it waits stops at once, and goes on later.
+func TestRateLimitsWaitUntilTheRunIsStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
+			if n == 1 {
+				return reason.Decision{}, busy(time.Minute)
+			}
+			return plan(b.Objective), nil
+		}}
+		a := agent(t, s.host(), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := a.Run(ctx, arc.Objective{ID: "x", Text: "mend the cache"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: "x", Text: "mend the cache"}).Status)
+	})
+}
+
+// What a refused decision has used counts against the budget.
+func TestRefusedDecisionsAreAccountedFor(t *testing.T) {
+	t.Parallel()
+	bad := []func(reason.Decision) (reason.Decision, error){
+		func(d reason.Decision) (reason.Decision, error) { return d, errBoom },
+		func(d reason.Decision) (reason.Decision, error) { d.Tasks = nil; return d, nil },
+		func(d reason.Decision) (reason.Decision, error) { d.Tasks[0].Skill = "magic"; return d, nil },
+		func(d reason.Decision) (reason.Decision, error) { d.Usage.TokensIn = -1; return d, errBoom },
+	}
+	s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		d.Usage = used
+		if n <= len(bad) {
+			return bad[n-1](d)
+		}
+		return d, nil
+	}}
+	r := run(t, agent(t, s.host(), &arc.Options{Refusals: 9}), arc.Objective{Text: "mend the cache"})
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Equal(t, reason.Usage{TokensIn: 28, TokensOut: 12, CostUSD: 2}, r.Usage)
+
+	s.briefs = nil
+	r = run(t, agent(t, s.host(), &arc.Options{Refusals: 9}), arc.Objective{Text: "mend the cache", Budget: arc.Budget{Tokens: 15}})
+	require.Equal(t, arc.Blocked, r.Status)
+	require.Len(t, s.briefs, 2)
+
+	s.briefs = nil
+	a := agent(t, s.host(), &arc.Options{Refusals: 9})
+	d, err := a.Think(t.Context(), arc.Objective{Text: "mend the cache"})
+	require.NoError(t, err)
+	require.Equal(t, 28, d.Usage.TokensIn)
+}
+
+// A model that was not reached said nothing that could be mended.
+func TestComplaintsAreAboutAnswers(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
+		switch n {
+		case 1:
+			return reason.Decision{}, errors.Join(reason.ErrFormat, errBoom)
+		case 2:
+			require.Contains(t, b.Complaint, "boom")
+			return reason.Decision{}, &reason.ModelError{Status: 400}
+		}
+		require.Contains(t, b.Complaint, "boom")
+		return plan(b.Objective), nil
+	}}
+	require.Equal(t, arc.Delivered, run(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"}).Status)
+	s.briefs = nil
+	_, err := agent(t, s.host(), nil).Think(t.Context(), arc.Objective{Text: "mend the cache"})
+	require.NoError(t, err)
+}
