@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -119,7 +120,7 @@ func (o *Options) fill() {
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}
-	o.Logger = isolated(o.Logger)
+	o.Logger = telemetry.Isolated(o.Logger)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -209,7 +210,7 @@ func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, er
 	if dir != "" {
 		var logger *slog.Logger
 		if opts != nil {
-			logger = isolated(opts.Logger)
+			logger = telemetry.Isolated(opts.Logger)
 		}
 		disk, err := badger.Open(dir, &badger.Options{Logger: logger})
 		if err != nil {

@@ -231,7 +231,7 @@ func (a *Agent) report(t *turn, yield func(Event) bool) bool {
 
 func (a *Agent) hook(fn func()) {
 	if err := a.hooks.Call(fn); err != nil && !errors.Is(err, guard.ErrDropped) {
-		a.o.Logger.Error("a hook failed", "class", telemetry.Class(err), "stack", stackOf(err))
+		a.o.Logger.Error("a hook failed", "class", telemetry.Class(err), "stack", telemetry.Stack(err))
 	}
 }
 

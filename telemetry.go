@@ -33,9 +33,7 @@ type observer struct {
 func newObserver(o *Options) *observer {
 	t := telemetry.New(telemetry.Options{
 		Tracer: o.TracerProvider, Meter: o.MeterProvider, Texts: o.ShowTexts, Sanitizer: o.Sanitizer,
-		Failed: func(err error) {
-			o.Logger.Error("a telemetry provider failed", "class", telemetry.Class(err), "stack", stackOf(err))
-		},
+		Logger: o.Logger,
 	})
 	if t == nil {
 		return nil
@@ -52,13 +50,6 @@ func newObserver(o *Options) *observer {
 		fires:          t.Counter(telemetry.Fires, "{fire}", "Chunks that acted without deliberation."),
 		pivoting:       t.Counter(telemetry.Pivots, "{pivot}", "Recommendations to pivot."),
 	}
-}
-
-func stackOf(err error) string {
-	if p, ok := errors.AsType[*guard.PanicError](err); ok {
-		return string(p.Stack)
-	}
-	return ""
 }
 
 // phase is a span and the time since it began. A nil phase is none.

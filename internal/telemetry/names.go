@@ -21,6 +21,7 @@ const (
 	RequestStream      = "gen_ai.request.stream"
 	OutputType         = "gen_ai.output.type"
 	ResponseModel      = "gen_ai.response.model"
+	FirstChunk         = "gen_ai.response.time_to_first_chunk"
 	FinishReasons      = "gen_ai.response.finish_reasons"
 	InputTokens        = "gen_ai.usage.input_tokens"
 	OutputTokens       = "gen_ai.usage.output_tokens"

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ type Options struct {
 	Meter     metric.MeterProvider // nil: no measurements
 	Texts     bool                 // whether spans show texts
 	Sanitizer *redact.Sanitizer    // of these
-	Failed    func(error)          // told of the first failure of a provider; nil: nobody
+	Logger    *slog.Logger         // told of the first failure of a provider; nil: nobody
 }
 
 // T makes spans and measurements. It is safe for concurrent use.
@@ -54,6 +55,7 @@ func New(o Options) *T {
 	if !spans && !metrics {
 		return nil
 	}
+	o.Logger = Isolated(o.Logger)
 	t := &T{o: o, meter: noop.Meter{}}
 	t.out.Limit = limit
 	var tracer trace.Tracer
@@ -70,8 +72,10 @@ func New(o Options) *T {
 // Do calls a provider, and reports whether that went well.
 func (t *T) Do(fn func()) bool {
 	err := t.out.Call(fn)
-	if err != nil && t.o.Failed != nil {
-		t.once.Do(func() { t.o.Failed(err) })
+	if err != nil {
+		t.once.Do(func() {
+			t.o.Logger.Error("a telemetry provider failed", "class", Class(err), "stack", Stack(err))
+		})
 	}
 	return err == nil
 }
@@ -229,6 +233,14 @@ func JSON(name string, v any) attribute.KeyValue {
 	return attribute.String(name, string(text))
 }
 
+// Stack is the stack of a panic, or "".
+func Stack(err error) string {
+	if p, ok := errors.AsType[*guard.PanicError](err); ok {
+		return string(p.Stack)
+	}
+	return ""
+}
+
 // Class is the class of an error: a word of ours that tells nothing of what it
 // was about, or the status of a provider. "" for nil.
 func Class(err error) string {
@@ -249,7 +261,7 @@ func Class(err error) string {
 	if _, ok := errors.AsType[*store.LimitError](err); ok {
 		return "limit"
 	}
-	if _, ok := errors.AsType[*reason.ModelError](err); ok {
+	if errors.Is(err, reason.ErrModel) {
 		return "model"
 	}
 	return Other
@@ -263,6 +275,9 @@ var classes = []struct {
 	{guard.ErrExited, "exited"},
 	{context.Canceled, "canceled"},
 	{context.DeadlineExceeded, "timeout"},
+	{reason.ErrRefusal, "refusal"},
+	{reason.ErrEmpty, "empty"},
+	{reason.ErrFormat, "format"},
 	{reason.ErrDecision, "refused"},
 	{store.ErrClosed, "closed"},
 	{store.ErrConflict, "conflict"},

@@ -1,0 +1,64 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/arc-learn/arc/internal/guard"
+)
+
+// handler is a host's slog.Handler that can do a run no harm.
+type handler struct {
+	slog.Handler
+	out *guard.Outlet // of the handler and those made from it
+}
+
+// Isolated returns a Logger that writes to l's handler, and goes on whatever
+// that does; one that discards if l is nil.
+func Isolated(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	if _, ok := l.Handler().(*handler); ok {
+		return l
+	}
+	return slog.New(&handler{l.Handler(), &guard.Outlet{Limit: limit}})
+}
+
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	on := false
+	return guard.Call(func() { on = h.Handler.Enabled(ctx, level) }) == nil && on
+}
+
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	var err error
+	if failed := h.out.Call(func() { err = h.Handler.Handle(ctx, r) }); failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return h.with(func() slog.Handler { return h.Handler.WithAttrs(attrs) })
+}
+
+func (h *handler) WithGroup(name string) slog.Handler {
+	return h.with(func() slog.Handler { return h.Handler.WithGroup(name) })
+}
+
+func (h *handler) with(made func() slog.Handler) slog.Handler {
+	out := h.Handler
+	if guard.Call(func() { out = made() }) != nil || out == nil {
+		out = h.Handler // better without than not at all
+	}
+	return &handler{out, h.out}
+}
+
+// Lost returns how many calls of the handler of an isolated Logger came to
+// nothing.
+func Lost(l *slog.Logger) int64 {
+	if h, ok := l.Handler().(*handler); ok {
+		return h.out.Lost()
+	}
+	return 0
+}
