@@ -167,7 +167,7 @@ func kindOf(val []token) kind {
 		case strings.HasPrefix(t.low, "/") || strings.HasPrefix(t.low, "~/") || strings.HasPrefix(t.low, "./") || strings.Contains(t.low, `:\`):
 			return pathLike
 		}
-		if timeword[strings.TrimSuffix(t.low, ".")] && (t.low != "may" || t.proper()) || clock(t.low) || date(t.low) {
+		if timeword[strings.TrimSuffix(t.low, ".")] || t.time() || clock(t.low) || date(t.low) {
 			return temporal
 		}
 		digits += t.digits()
@@ -258,7 +258,7 @@ func onlyClock(val []token) bool {
 		switch {
 		case clock(w) || w == "o'clock" || w == "am" || w == "pm" || w == "noon" || w == "midnight":
 			found = true
-		case timeword[w] || date(w):
+		case val[i].time() || date(w):
 			return false
 		}
 	}

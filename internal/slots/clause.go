@@ -542,7 +542,7 @@ func (p *parser) task(ts []token) bag {
 
 func temporalRun(ts []token) bool {
 	for i := range ts {
-		if timeword[ts[i].low] || timeunit[ts[i].low] || ts[i].low == "now" || ts[i].low == "moment" || ts[i].low == "while" || date(ts[i].low) {
+		if ts[i].time() || timeunit[ts[i].low] || ts[i].low == "now" || ts[i].low == "moment" || ts[i].low == "while" || date(ts[i].low) {
 			return true
 		}
 	}
@@ -577,14 +577,14 @@ func times(ts []token) int {
 		switch {
 		case ts[i].mark:
 			return 0
-		case timeword[w] || timeunit[w] || w == "yesterday" || w == "moment" || w == "recently" || date(w) || w == "now" || w == "currently" ||
+		case ts[i].time() || timeunit[w] || w == "yesterday" || w == "moment" || w == "recently" || date(w) || w == "now" || w == "currently" ||
 			w == "then" && i > 0 || w == "on" && i > 0 || w == "nowadays":
 			found = true
 			continue
 		case i == 0 && (w == "since" || w == "as" || w == "in" || w == "on" || w == "from" || w == "starting" || w == "effective" || w == "at" ||
 			w == "this" || w == "last" || w == "these" || w == "right" || w == "by"),
 			i > 0 && (w == "of" || w == "last" || w == "this" || w == "next" || w == "from" || w == "at" || w == "start"),
-			i > 0 && w == "the" && (timeword[word1(ts, i+1)] || timeunit[word1(ts, i+1)] || date(word1(ts, i+1)) || word1(ts, i+1) == "moment" || word1(ts, i+1) == "start"):
+			i > 0 && w == "the" && (timeAt(ts, i+1) || timeunit[word1(ts, i+1)] || date(word1(ts, i+1)) || word1(ts, i+1) == "moment" || word1(ts, i+1) == "start"):
 			continue
 		case i > 0 && ts[i].digits() > 0 && len(w) <= 4:
 			found = found || ts[i].digits() == 4 && ts[0].low == "in"

@@ -11,6 +11,30 @@ func (p *parser) find(ts []token) (group, bool) {
 			}
 		}
 	}
+	return measure(ts)
+}
+
+// measure finds a verb that is in no table by what follows it, an amount:
+// "the policy now requires 8 characters".
+func measure(ts []token) (group, bool) {
+	for i := 1; i+2 < len(ts); i++ {
+		t := &ts[i]
+		if t.mark || t.quoted {
+			break
+		}
+		if n := len(t.low); n < 4 || t.low[n-1] != 's' || t.low[n-2] == 's' || t.proper() || t.poss || t.digits() > 0 || nominal(&ts[i-1]) ||
+			preposition[t.low] || pronoun[t.low] || adverb[t.low] || timeunit[t.low] {
+			continue
+		}
+		g := group{at: i, end: i + 1, verb: verb{other, third, false}, low: t.low}
+		for g.at > 1 && adverb[ts[g.at-1].low] {
+			g.at--
+			g.now = g.now || now[ts[g.at].low]
+		}
+		if amount := bounds(ts[g.end:]); len(amount) > 1 && (amount[0].digits() > 0 && versionLike(amount[0].low) || numeral[amount[0].low] != "") {
+			return g, true
+		}
+	}
 	return group{}, false
 }
 
@@ -232,6 +256,8 @@ func (p *parser) main(ts []token, g group, j int, isBe, perfect bool) (group, bo
 		v = verbs["has"]
 	}
 	switch {
+	case isBe && ok && v.sense == other && statusword[g.low] && (j+1 == len(ts) || !preposition[ts[j+1].low]):
+		g.verb, g.end, g.low = verb{sense: copula}, j, "be"
 	case isBe && ok && (v.form == past || v.form == participle) && !(v.sense == leave || v.sense == cost && g.low == "cost"):
 		g.verb, g.passive, g.end = v, true, j+1
 		if g.past {

@@ -63,5 +63,5 @@ func TestPairs(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d linked", n, all)
-	require.Greater(t, float64(n), 0.78*float64(all))
+	require.Greater(t, float64(n), 0.84*float64(all))
 }

@@ -12,7 +12,7 @@ func (p *parser) has(s *sentence) {
 	if len(obj) == 0 {
 		return
 	}
-	if p.jobAt(s) || !event && p.common(s) {
+	if p.jobAt(s) || !event && p.common(s) || p.raised(s) {
 		return
 	}
 	if p.hasLabelled(s, event) {
@@ -57,6 +57,23 @@ func (p *parser) has(s *sentence) {
 		return
 	}
 	p.counts(s, &o, event)
+}
+
+// raised reads "X got a raise (from U) to V".
+func (p *parser) raised(s *sentence) bool {
+	if s.verb.sense != get {
+		return false
+	}
+	o := p.object(s.obj, false)
+	head, from, to := p.fromTo(o.core)
+	if to == nil || len(head) == 0 || len(head) > 3 || !money(to) {
+		return false
+	}
+	if w := head[len(head)-1].low; w != "raise" && w != "rise" {
+		return false
+	}
+	o.not = from
+	return p.emit(s.sub.words.with(stem(nil, "salary")...), to, from, &s.group, true, false) || true
 }
 
 // jobAt reads "has a (new) job at V".
@@ -263,7 +280,7 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	}
 	k := kindOf(val)
 	_, num := numeral[first]
-	nominal := k != plainText || num || val[0].proper() || val[0].quoted || len(val) > 1 && (first == "a" || first == "an") && (val[1].proper() || sub.head == "car")
+	nominal := k != plainText || num || measured(val) || val[0].proper() || val[0].quoted || len(val) > 1 && (first == "a" || first == "an") && (val[1].proper() || sub.head == "car")
 	if (!nominal || k == temporal) && !val[0].proper() && !val[0].quoted && !(sub.known && !entity[sub.head]) && !sub.words.has("favorit") && participial(first) {
 		return // "is parked behind the house" names nothing
 	}
@@ -403,6 +420,10 @@ func (s *sentence) subPronoun() bool {
 	return len(s.subTs) == 1 && (s.subTs[0].low == "he" || s.subTs[0].low == "she" || s.subTs[0].low == "they")
 }
 
+// quarters are nouns of places that somebody has, of which one asks where they
+// are.
+var quarters = set(`office desk seat cubicle stall booth locker studio workshop workplace`)
+
 // prepositional reads "S is in V", "S is on Friday".
 func (p *parser) prepositional(s *sentence, o *object) bool {
 	sub, core := &s.sub, o.core
@@ -415,6 +436,8 @@ func (p *parser) prepositional(s *sentence, o *object) bool {
 		return p.emit(sub.words.with(whenFor(sub)), val, o.not, &s.group, o.now, false) || true
 	case k == urlLike || k == pathLike:
 		return p.emit(sub.words.with("where"), val, o.not, &s.group, o.now, false) || true
+	case sub.attributive() && (core[0].low == "with" && val[0].proper() || quarters[sub.head] && core[0].low != "with") && kindOf(core) == plainText && len(core) <= 5:
+		return p.emit(sub.words, val, o.not, &s.group, o.now, false) || true
 	case sub.attributive() && sub.known && !entity[sub.head]:
 		return false
 	case statusphrase[val[len(val)-1].low] && len(val) == 1 && core[0].low == "in":
@@ -437,6 +460,8 @@ func (p *parser) personIs(s *sentence, core []token, o *object) bool {
 		attr, val = "age", core[:1]
 	case marital[first.low] && (n == 1 || core[1].low == "to"):
 		attr, val = "marital", core[:1]
+	case first.low == "allergic" && n > 2 && n <= 4 && core[1].low == "to":
+		return p.emit(s.sub.words.with("allergic"), core[2:], o.not, &s.group, o.now, true) || true
 	case diet[first.low] && n == 1 || n == 2 && diet[core[1].low]:
 		attr, val = "diet", core[n-1:]
 	case statusVal(core) && n <= 2 && !(n == 1 && predicate[first.low]) && !s.sub.person:

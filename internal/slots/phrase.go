@@ -38,6 +38,8 @@ var attributes = set(`port host hostname address limit limits timeout ttl thresh
 	venue room seat locker desk floor gate platform track lane extension nationality ethnicity pronouns
 	ratio value discount tax interest balance target quota estimate eta kpi
 	key secret wifi network ssid subnet ip dns domain namespace cluster environment env
+	speaker organizer organiser sponsor coordinator moderator instructor director treasurer secretary supervisor coach trainer teacher
+	membership subscription plan
 	insurance bank gym airline meeting standup release launch start end`)
 
 // append appends the canonical forms of a word of a phrase.

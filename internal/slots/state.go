@@ -107,6 +107,9 @@ func trimSubject(ts []token) []token {
 		case last.mark || adverb[last.low] || last.low == "can":
 			ts = ts[:n-1]
 			continue
+		case n > 2 && ts[n-2].low == "this" && timeunit[last.low]:
+			ts = ts[:n-2]
+			continue
 		case n > 2 && last.low == "days" && ts[n-2].low == "these" || n > 2 && last.low == "moment" || n > 2 && last.low == "now" && ts[n-2].low == "right":
 			ts = ts[:n-2]
 			if last.low == "moment" {
@@ -133,7 +136,7 @@ func (p *parser) dispatch(s *sentence) {
 	switch s.verb.sense {
 	case copula:
 		p.copula(s)
-	case live, relocate, transfer, study, attend, work, join, leave, employ, hire, begin, promote, serve, get, have, drive, marry, turn, reportTo:
+	case live, relocate, transfer, study, attend, work, join, leave, employ, hire, begin, promote, serve, get, have, drive, marry, partner, turn, reportTo:
 		p.personal(s)
 	case cost, pay:
 		p.price(s)
@@ -144,6 +147,12 @@ func (p *parser) dispatch(s *sentence) {
 	case replace:
 		p.replaced(s)
 	case change, upgrade, mark:
+		if s.verb.form == third && s.sub.ok && !s.passive && !s.past && !s.neg {
+			o := p.object(s.obj, true)
+			if p.quantity(s, s.sub.words.with(stem(nil, verbStem(s.low))...), &o) {
+				return
+			}
+		}
 		p.changed(s)
 	case time:
 		p.timed(s)
@@ -151,6 +160,12 @@ func (p *parser) dispatch(s *sentence) {
 		p.placed(s)
 	case call, rename:
 		p.named(s)
+	case build:
+		p.built(s)
+	case license:
+		if o := p.object(s.obj, false); s.passive && s.sub.ok && len(o.core) > 1 && preposition[o.core[0].low] {
+			p.about(s, "license", o.core[1:], &o)
+		}
 	case other:
 		p.generic(s)
 	}
@@ -163,6 +178,9 @@ func (p *parser) about(s *sentence, attr string, val []token, o *object) bool {
 	}
 	return p.emit(s.sub.words.with(attr), val, o.not, &s.group, o.now || s.sub.fresh, false)
 }
+
+// numbered are nouns of places that have numbers: "in room 204".
+var numbered = set(`room hall suite gate bay platform booth lane`)
 
 // common reads what any verb may have for an object: a port, a version, a team.
 func (p *parser) common(s *sentence) bool {
@@ -179,7 +197,7 @@ func (p *parser) common(s *sentence) bool {
 	}
 	core = strip(core)
 	for i := range core {
-		if (core[i].low == "port" || core[i].low == "version") && i+1 < len(core) && core[i+1].digits() > 0 && s.sub.ok && i <= 1 {
+		if (core[i].low == "port" || core[i].low == "version" || i == 0 && len(core) == 2 && numbered[core[i].low]) && i+1 < len(core) && core[i+1].digits() > 0 && s.sub.ok && i <= 1 {
 			if i+2 < len(core) && core[i+2].low == "of" || i > 0 && !preposition[core[0].low] && core[0].low != "port" {
 				break
 			}
@@ -219,7 +237,7 @@ func (p *parser) versioned(s *sentence, core, from []token, o *object) bool {
 		return false
 	}
 	ph := p.phrase(core[:n-1])
-	if !ph.ok || timeword[core[0].low] {
+	if !ph.ok || core[0].time() {
 		return false
 	}
 	b := ph.words.with("version")
@@ -303,12 +321,20 @@ func (p *parser) personal(s *sentence) {
 		if len(o.core) > 1 && (o.core[0].low == "a" || o.core[0].low == "an") {
 			p.about(s, "car", o.core, &o)
 		}
+	case partner:
+		p.together(s, o.core, &o)
 	case marry:
+		if !s.passive && s.low == "married" && p.together(s, o.core, &o) {
+			return
+		}
 		if s.neg {
 			p.negated(s)
 			return
 		}
 		if s.passive && (len(o.core) == 0 || preposition[o.core[0].low] || o.core[0].low == "last" || o.core[0].low == "this" || now[o.core[0].low]) {
+			if len(o.core) > 1 && o.core[0].low == "to" {
+				p.together(s, o.core[1:], &o)
+			}
 			p.about(s, "marital", []token{{text: s.low, low: s.low}}, &o)
 		}
 	case turn:
@@ -426,7 +452,7 @@ func (p *parser) moves(s *sentence, o *object) {
 		}
 		to, as := until(to, "as")
 		if as == nil {
-			if v, what := until(to, "for"); len(what) > 1 && (what[0].low == "his" || what[0].low == "her" || what[0].low == "their" || what[0].low == "my") {
+			if v, what := until(to, "for"); len(what) > 1 && possessor[what[0].low] || len(what) > 0 && len(what) < 3 && !s.sub.names {
 				to, as = v, what
 			}
 		}
@@ -448,6 +474,8 @@ func (p *parser) moves(s *sentence, o *object) {
 		p.emit(s.sub.words, to, from, &s.group, timed.now, false)
 	}
 }
+
+var possessor = set(`his her their my`)
 
 // apposition returns what the value is said to be: "…, his new employer".
 func (p *parser) apposition(ts []token) (ph phrase) {
@@ -659,9 +687,38 @@ func (p *parser) studies(s *sentence, o *object) {
 	if len(core) > 1 && (core[0].low == "at" || core[0].low == "in" && s.passive) {
 		core = core[1:]
 	} else if s.verb.sense == study {
+		if len(core) > 0 && len(core) <= 3 && !preposition[core[0].low] && !determiner[core[0].low] && !s.passive && s.low != "attends" {
+			p.about(s, "major", cutAt(core, "at", "in", "for", "with"), o)
+		}
 		return
 	}
 	if place(core) {
 		p.about(s, "school", cutAt(core, "for", "in"), o)
+	}
+}
+
+// together reads who is dating, or married to, somebody.
+func (p *parser) together(s *sentence, who []token, o *object) bool {
+	if len(who) == 0 || len(who) > 3 || !who[0].proper() || s.past || s.neg {
+		return false
+	}
+	return p.about(s, "partner", who, o)
+}
+
+// built reads "S is written in V" and "S was ported to V".
+func (p *parser) built(s *sentence) {
+	o := p.object(s.obj, false)
+	if !s.passive || !s.sub.ok || len(o.core) < 2 || len(o.core) > 4 {
+		return
+	}
+	_, from, to := p.fromTo(o.core)
+	switch {
+	case to != nil:
+		o.not = from
+	case o.core[0].low == "in" || o.core[0].low == "with" || o.core[0].low == "on" || o.core[0].low == "using":
+		to = o.core[1:]
+	}
+	if len(to) > 0 && (to[0].proper() || to[0].quoted) {
+		p.about(s, "language", to, &o)
 	}
 }

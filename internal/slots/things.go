@@ -1,5 +1,7 @@
 package slots
 
+import "strings"
+
 // price reads "S costs V", "S sells for V", "you pay V for S".
 func (p *parser) price(s *sentence) {
 	o := p.object(s.obj, false)
@@ -296,6 +298,12 @@ func (p *parser) takes(s *sentence, o *object) {
 	}
 	if len(o.core) > 1 && o.core[0].low == "over" {
 		what, from := until(o.core[1:], "from")
+		if u, as := until(from, "as"); len(what) == 0 && as != nil { // "over from U as A"
+			if ph := p.noun(as); ph.ok && ph.count > 1 {
+				p.emit(ph.words, s.subTs, u, &s.group, true, false)
+			}
+			return
+		}
 		if as := what; len(as) > 1 && as[0].low == "as" {
 			if ph := p.phrase(as[1:]); ph.ok && ph.count > 1 {
 				p.emit(ph.words, s.subTs, from, &s.group, true, false)
@@ -438,6 +446,10 @@ func (p *parser) became(s *sentence, from, to []token, o *object) {
 	case k == temporal && !sub.known && !sub.person:
 		b = b.with("when")
 	case sub.attributive() && !sub.names && !(k == temporal && (sub.head == "release" || sub.head == "launch" || sub.head == "meeting" || sub.head == "standup")):
+	case s.verb.sense == upgrade && s.passive && len(val) == 2 && val[0].digits() == len(val[0].text) && strings.HasSuffix(val[1].low, "s") && !timeunit[val[1].low]:
+		if ph := p.noun(val[1:]); ph.ok { // "upgraded to 8 cores"
+			b, val, from = b.with(ph.words...).with("number"), val[:1], number1(from)
+		}
 	case s.verb.sense == upgrade || s.low == "updated":
 		if k != number && !versionLike(val[0].low) {
 			return
@@ -638,11 +650,78 @@ func (p *parser) generic(s *sentence) {
 		p.emit(s.sub.words.with(stem(nil, attr)...), core, o.not, &s.group, o.now, false)
 		return
 	}
-	b := s.sub.words.with(stem(nil, verbStem(s.low))...).with("when")
+	b := s.sub.words.with(stem(nil, verbStem(s.low))...)
 	_, at := until(core, "at", "on", "until")
-	if at != nil && kindOf(at) == temporal && len(at) <= 4 {
-		p.emit(b, at, o.not, &s.group, o.now, false)
+	if at != nil && (kindOf(at) == temporal || len(at) == 1 && at[0].digits() == len(at[0].text) && len(at[0].text) < 3) && len(at) <= 4 {
+		p.emit(b.with("when"), at, o.not, &s.group, o.now, false)
+		return
 	}
+	if p.quantity(s, b, &o) {
+		return
+	}
+	if len(core) == 2 && core[0].low == "by" && settled[s.low] {
+		p.emit(b, core[1:], o.not, &s.group, o.now, false)
+		return
+	}
+	if len(core) > 1 && len(core) <= 5 && settled[s.low] && (s.sub.person || s.sub.names) && (core[0].low == "at" || core[0].low == "with") {
+		if val := strip(core); place(core[1:]) && kindOf(val) == plainText {
+			p.emit(b, val, o.not, &s.group, o.now, false)
+		}
+	}
+}
+
+// settled are verbs of what one does at one place.
+var settled = set(`commute commutes bank banks stay stays train trains volunteer volunteers sleep sleeps`)
+
+// quantity reads "S requires 8 characters" and "S rotates every 30 days": how
+// much of a unit, by what S does.
+func (p *parser) quantity(s *sentence, b bag, o *object) bool {
+	core := o.core
+	each := len(core) > 0 && (core[0].low == "every" || core[0].low == "each")
+	core = bounds(core)
+	if len(core) < 2 || len(core) > 4 || core[0].digits() == 0 && numeral[core[0].low] == "" || core[0].low == "one" || !versionLike(core[0].low) && numeral[core[0].low] == "" {
+		return false
+	}
+	unit := core[1:]
+	for i := range unit {
+		if unit[i].mark || unit[i].digits() > 0 || unit[i].proper() || unit[i].poss {
+			return false
+		}
+	}
+	if each {
+		if !timeunit[unit[0].low] {
+			return false
+		}
+		return p.emit(b.with("every"), core, o.not, &s.group, o.now, false) || true
+	}
+	if s.sub.person || s.sub.names { // what somebody does once is no property
+		return false
+	}
+	var words bag
+	for i := range unit {
+		if !preposition[unit[i].low] && !determiner[unit[i].low] {
+			words = p.append(words, &unit[i])
+		}
+	}
+	return p.emit(b.with(words...), core[:1], number1(o.not), &s.group, o.now, false) || true
+}
+
+// bounds takes "up to", "at least" and their like off a quantity.
+func bounds(ts []token) []token {
+	for len(ts) > 1 {
+		switch ts[0].low {
+		case "every", "each", "only", "about", "around", "exactly":
+			ts = ts[1:]
+			continue
+		case "up", "at":
+			if w := ts[1].low; len(ts) > 2 && (w == "to" || w == "least" || w == "most") {
+				ts = ts[2:]
+				continue
+			}
+		}
+		break
+	}
+	return ts
 }
 
 func verbStem(low string) string {

@@ -21,6 +21,12 @@ func (t *token) proper() bool {
 	return unicode.IsUpper(r)
 }
 
+// time reports whether the word names a day, a month or the like.
+func (t *token) time() bool { return timeword[t.low] || t.low == "may" && t.proper() }
+
+// timeAt reports whether there is such a word at i, not in quotes.
+func timeAt(ts []token, i int) bool { return i < len(ts) && !ts[i].quoted && ts[i].time() }
+
 func (t *token) digits() int {
 	n := 0
 	for i := range len(t.text) {

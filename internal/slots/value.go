@@ -121,10 +121,10 @@ func (p *parser) tail(ts []token, i int, time bool) bool {
 	case "with":
 		return next == "his" || next == "her" || next == "their" || next == "my" || next == "our"
 	case "last", "this", "next", "earlier":
-		return !time && (timeunit[next] || timeword[next])
+		return !time && (timeunit[next] || timeAt(ts, i+1))
 	case "in", "on", "around":
-		return !time && (timeword[next] || len(next) == 4 && ts[i+1].digits() == 4 ||
-			(next == "the" || next == "early" || next == "late") && timeword[third])
+		return !time && (timeAt(ts, i+1) || len(next) == 4 && ts[i+1].digits() == 4 ||
+			(next == "the" || next == "early" || next == "late") && timeAt(ts, i+2))
 	case ",", ";", "(", ")":
 		return ts[i].mark && !p.joins(ts, i)
 	}
@@ -154,7 +154,7 @@ func (p *parser) joins(ts []token, i int) bool {
 	if b.mark || a.mark {
 		return false
 	}
-	return a.proper() && b.proper() && i+3 >= len(ts) || b.digits() == 4 || timeword[a.low] && (b.digits() > 0 || timeword[b.low])
+	return a.proper() && b.proper() && i+3 >= len(ts) || b.digits() == 4 || a.time() && (b.digits() > 0 || b.time())
 }
 
 // until returns the tokens before the first of the words, and those after it.
@@ -215,6 +215,19 @@ func strip(ts []token) []token {
 		ts = ts[1:]
 	}
 	return ts
+}
+
+// measured reports whether the value is a number with a unit: "30 days".
+func measured(val []token) bool {
+	if len(val) < 2 || len(val) > 4 || val[0].digits() == 0 || !versionLike(val[0].low) {
+		return false
+	}
+	for i := range val[1:] {
+		if t := &val[i+1]; t.mark || t.quoted || predicate[t.low] || preposition[t.low] && t.low != "per" {
+			return false
+		}
+	}
+	return true
 }
 
 // maxValue is the number of tokens above which something is no value.

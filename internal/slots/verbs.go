@@ -63,6 +63,9 @@ const (
 	pass
 	bind
 	pay
+	build
+	partner
+	license
 	know
 	default_
 )
@@ -85,7 +88,7 @@ var verbs = func() map[string]verb {
 		"take": takeVerb, "hand": hand, "replace": replace, "succeed": succeed, "time": time, "store": store,
 		"reach": reach, "change": change, "upgrade": upgrade, "mark": mark, "study": study, "attend": attend,
 		"transfer": transfer, "drive": drive, "call": call, "rename": rename, "marry": marry, "have": have, "get": get, "serve": serve,
-		"employ": employ, "hire": hire, "pass": pass, "bind": bind, "pay": pay, "default": default_,
+		"employ": employ, "hire": hire, "pass": pass, "bind": bind, "pay": pay, "build": build, "partner": partner, "license": license, "default": default_,
 	}
 	for line := range strings.Lines(verbForms) {
 		f := strings.Fields(line)
@@ -243,6 +246,25 @@ bind bind binds binding bound
 !pass pass passes passing passed
 pay pay pays paying paid
 default default defaults defaulting defaulted
+partner - - dating -
+license - - - licensed
+!license - - - relicensed
+build - - - written
+build - - - built
+build - - - implemented
+build - - - coded
+build - - - programmed
+!build - - - rewritten
+!build - - - rebuilt
+!build - - - reimplemented
+!build - - - ported
+other commute commutes commuting commuted
+other meet meets - met
+other bank banks banking banked
+other stay stays staying stayed
+other train trains training trained
+other volunteer volunteers volunteering volunteered
+other sleep sleeps sleeping slept
 other open opens opening opened
 other close closes closing closed
 other wake wakes waking woke woken

@@ -247,6 +247,19 @@ var distractors = []string{
 // Traps are pairs of statements in order of time, the second of which does not
 // replace the first.
 var Traps = [][2]string{
+	{"The password policy requires 8 characters.", "The password policy requires 2 digits."},
+	{"The queue holds 500 jobs.", "The queue now holds 3 locks."},
+	{"The battery lasts 8 hours.", "The battery charger lasts 4 hours."},
+	{"Alice is allergic to peanuts.", "Alice is allergic to shellfish."},
+	{"Ivan is dating Olga.", "Boris is dating Nina."},
+	{"Ivan is dating Olga.", "Ivan dated Nina in college."},
+	{"The backend is written in Go.", "The backend tests are written in Python."},
+	{"The backend is written in Go.", "The backend is written with care."},
+	{"Dana is studying biology.", "Dana is studying for the exam."},
+	{"Greg banks with Chase.", "Greg stays at Marriott."},
+	{"The workshop is in room 204.", "The lunch is in room 310."},
+	{"The release is on May 3.", "The release may slip to May 17."},
+	{"The project is licensed under MIT.", "The logo is licensed under CC0."},
 	{"Alice likes pizza.", "Alice likes sushi."},
 	{"Alice likes pizza.", "Alice now also likes sushi."},
 	{"Alice visited Paris.", "Alice visited Rome."},
