@@ -324,19 +324,7 @@ func (p *parser) personal(s *sentence) {
 	case partner:
 		p.together(s, o.core, &o)
 	case marry:
-		if !s.passive && s.low == "married" && p.together(s, o.core, &o) {
-			return
-		}
-		if s.neg {
-			p.negated(s)
-			return
-		}
-		if s.passive && (len(o.core) == 0 || preposition[o.core[0].low] || o.core[0].low == "last" || o.core[0].low == "this" || now[o.core[0].low]) {
-			if len(o.core) > 1 && o.core[0].low == "to" {
-				p.together(s, o.core[1:], &o)
-			}
-			p.about(s, "marital", []token{{text: s.low, low: s.low}}, &o)
-		}
+		p.marries(s, &o)
 	case turn:
 		if len(o.core) > 0 && (o.core[0].digits() > 0 || numeral[o.core[0].low] != "") && s.sub.names {
 			p.about(s, "age", o.core[:1], &o)
@@ -694,6 +682,20 @@ func (p *parser) studies(s *sentence, o *object) {
 	}
 	if place(core) {
 		p.about(s, "school", cutAt(core, "for", "in"), o)
+	}
+}
+
+// marries reads "S married V" and "S is married".
+func (p *parser) marries(s *sentence, o *object) {
+	switch {
+	case !s.passive && s.low == "married" && p.together(s, o.core, o):
+	case s.neg:
+		p.negated(s)
+	case s.passive && (len(o.core) == 0 || preposition[o.core[0].low] || o.core[0].low == "last" || o.core[0].low == "this" || now[o.core[0].low]):
+		if len(o.core) > 1 && o.core[0].low == "to" {
+			p.together(s, o.core[1:], o)
+		}
+		p.about(s, "marital", []token{{text: s.low, low: s.low}}, o)
 	}
 }
 
