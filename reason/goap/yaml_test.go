@@ -1,0 +1,258 @@
+package goap_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/store"
+)
+
+func TestParseGoals(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/goals.yaml")
+	require.NoError(t, err)
+	goals, err := goap.ParseGoals(raw)
+	require.NoError(t, err)
+	cond := func(path string, test goap.Test) goap.Condition {
+		return goap.Condition{Selector: "domains." + path, Test: test}
+	}
+	require.Equal(t, []goap.Goal{
+		{
+			ID: "ci.green", Description: "no test fails on main", Severity: goap.High, MaxAge: 10 * time.Minute, Cooldown: 90 * time.Second,
+			Condition: cond("ci.data.failing", goap.Threshold{Max: new(0.0)}),
+		},
+		{ID: "rate", Condition: cond(`fleet.data.agents["gpt-4.1"].rate`, goap.Threshold{Min: new(0.7), Max: new(1.0)})},
+		{ID: "mix", Disabled: true, Condition: cond("flow.data.work", goap.Distribution{
+			Shares: map[string]float64{"feature": 0.6, "1": 0.4}, Tolerance: new(0.0), Pattern: "^.",
+		})},
+		{ID: "up", Severity: goap.Critical, Condition: cond("bot.data.state", goap.Invariant{
+			Operator: goap.In, Expected: []any{"up", 3, "2026-01-01", nil, true, map[string]any{"a": uint64(1 << 63)}},
+		})},
+		{ID: "plain", Condition: cond("bot.data.on", goap.Invariant{})},
+		{ID: "off", Condition: cond("bot.data.error", goap.Invariant{Operator: goap.Falsy})},
+		{ID: "null", Condition: cond("bot.data.error", goap.Invariant{Operator: goap.Eq})},
+	}, goals)
+	none, err := goap.ParseGoals([]byte("goals: []"))
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+// TestParseGoalsSaysAll: every error of a file is reported, with its line.
+func TestParseGoalsSaysAll(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/bad.yaml")
+	require.NoError(t, err)
+	goals, err := goap.ParseGoals(raw)
+	require.Nil(t, goals)
+	var want []string
+	for i, line := range strings.Split(string(raw), "\n") { // the comments say what is wrong
+		_, comment, _ := strings.Cut(line, "# ")
+		for c := range strings.SplitSeq(comment, " | ") {
+			if c != "" {
+				want = append(want, "line "+string(must(json.Marshal(i+1)))+": "+c)
+			}
+		}
+	}
+	require.Equal(t, strings.Join(want, "\n"), err.Error())
+	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+		_, ok := errors.AsType[*goap.GoalError](e)
+		require.True(t, ok)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestParseGoalsRefuses(t *testing.T) {
+	t.Parallel()
+	bomb := "goals:\n  - &a {id: x}\n  - &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n  - &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
+	for in, want := range map[string]string{
+		"":                     "the document is empty",
+		"# nothing":            "the document is empty",
+		"null":                 "the document must be a mapping, not nothing",
+		"{}":                   "the key goals is missing",
+		"goals:":               "goals must be a list, not nothing",
+		"goals: {}":            "goals must be a list, not a mapping",
+		"goals: []\nextra: 1":  `line 2: unknown field "extra"`,
+		"goals: []\n---\n{}":   "line 2: a second document",
+		"goals: []\n---\n{":    "line 3: did not find",
+		"goals: [\n}":          "line 1: did not find",
+		"goals: [1]":           "a goal must be a mapping, not a number",
+		"goals: !!binary xx":   "goals must be a list, not !!binary",
+		"goals:\n  - [a, b":    "did not find",
+		"goals: []\ngoals: []": `line 2: field "goals" is given twice`,
+		"goals:\n  - ? [a]\n    : 1\n    id: x\n    selector: domains.a.data": "a field's name must be text, not a list",
+		bomb: "line 3: a goal must be a mapping, not a list",
+		"goals: &g\n  - id: x\n    selector: domains.a.data\n    <<: *g":                                                                     `unknown field "<<"`,
+		"goals:\n  - id: &x a\n    selector: domains.a.data\n    operator: eq\n    expected: *x":                                             "not an alias, which is not supported",
+		"goals:\n" + strings.Repeat("  - {id: x}\n", goap.MaxGoals+1):                                                                        "goals: 4097 is over the limit of 4096",
+		"goals:\n" + strings.Repeat("  - {}\n", 200):                                                                                         "and 300 more",
+		"goals: " + strings.Repeat("[", 1<<19):                                                                                               "exceeded max depth",
+		"goals:\n  - {id: a, selector: domains.a.data, operator: eq, expected: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}": "over the limit of 64",
+	} {
+		_, err := goap.ParseGoals([]byte(in))
+		require.ErrorContains(t, err, want, "%.100q", in)
+	}
+	_, err := goap.ParseGoals(make([]byte, goap.MaxYAML+1))
+	_, ok := errors.AsType[*store.LimitError](err)
+	require.True(t, ok)
+}
+
+const one = "goals: [{id: a, selector: domains.m.data.x}]"
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	dir := fstest.MapFS{"goals.yaml": {Data: []byte(one)}}
+	gs, err := goap.NewGoals(goap.Goal{ID: "first", Condition: is("data.x", obj{"deep": []int{1}})})
+	require.NoError(t, err)
+	reload := func() (bool, error) { return gs.Reload(dir, "goals.yaml") }
+
+	changed, err := reload()
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Equal(t, "a", gs.All()[0].ID)
+	changed, err = reload()
+	require.NoError(t, err)
+	require.False(t, changed, "it is the same")
+
+	dir["goals.yaml"].Data = []byte("goals: [{id: b}]")
+	for range 2 {
+		changed, err = reload()
+		require.ErrorContains(t, err, "kept as they were")
+		require.False(t, changed)
+		require.Equal(t, err, gs.Err())
+		require.Equal(t, "a", gs.All()[0].ID)
+	}
+	dir["goals.yaml"].Data = []byte(one)
+	changed, err = reload()
+	require.NoError(t, err)
+	require.False(t, changed, "it is the good one again")
+	require.NoError(t, gs.Err())
+
+	_, err = gs.Reload(dir, "gone.yaml")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, gs.Err(), fs.ErrNotExist)
+	require.Len(t, gs.All(), 1)
+	dir["goals.yaml"].Data = []byte(one + strings.Repeat(" ", 2<<20))
+	_, err = reload()
+	_, ok := errors.AsType[*store.LimitError](err)
+	require.True(t, ok)
+
+	changed, err = gs.Load([]byte("goals: []"))
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Empty(t, gs.All())
+
+	var zero goap.Goals
+	require.Empty(t, zero.All())
+	changed, err = zero.Load([]byte(one))
+	require.NoError(t, err)
+	require.True(t, changed)
+}
+
+func TestNewGoals(t *testing.T) {
+	t.Parallel()
+	g := goap.Goal{ID: "g", Condition: goap.Condition{
+		Selector: "domains.m.data.x", Test: goap.Distribution{Shares: map[string]float64{"a": 1}, Tolerance: new(0.5)},
+	}}
+	_, err := goap.NewGoals(g, g, goap.Goal{ID: "h"})
+	require.EqualError(t, err, "goal \"g\": the id is that of another goal\n"+
+		`goal "h": bad selector "": an empty key; quote keys that are not plain words, as in ["a.b"]`)
+	_, err = goap.NewGoals(make([]goap.Goal, goap.MaxGoals+1)...)
+	require.Error(t, err)
+
+	gs, err := goap.NewGoals(g)
+	require.NoError(t, err)
+	g.Test.(goap.Distribution).Shares["a"] = 0
+	gs.All()[0].Test.(goap.Distribution).Shares["a"] = 0
+	*gs.All()[0].Test.(goap.Distribution).Tolerance = 0
+	require.Equal(t, goap.Distribution{Shares: map[string]float64{"a": 1}, Tolerance: new(0.5)}, gs.All()[0].Test, "copies")
+}
+
+// TestReloadWhileReading is for the race detector: readers see one set or the
+// other.
+func TestReloadWhileReading(t *testing.T) {
+	t.Parallel()
+	gs, err := goap.NewGoals()
+	require.NoError(t, err)
+	two := "goals: [{id: a, selector: domains.m.data.x}, {id: b, selector: domains.m.data.y}]"
+	var wg sync.WaitGroup
+	for _, content := range []string{one, two, "goals: {}"} {
+		wg.Go(func() {
+			for range 20 {
+				_, _ = gs.Load([]byte(content))
+			}
+		})
+		wg.Go(func() {
+			for range 100 {
+				require.LessOrEqual(t, len(gs.All()), 2)
+				_ = gs.Err()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// FuzzParseGoals: whatever the bytes are, there are either goals that pass
+// their own check, or an error.
+func FuzzParseGoals(f *testing.F) {
+	for _, name := range []string{"testdata/goals.yaml", "testdata/bad.yaml"} {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	w := goap.NewWorld(nil)
+	if err := w.Set("m", goap.Snapshot{Data: obj{"x": []any{1, "a", nil, obj{}}}, At: noon}); err != nil {
+		f.Fatal(err)
+	}
+	s := w.State(noon)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		goals, err := goap.ParseGoals(data)
+		if err != nil {
+			require.Nil(t, goals)
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		_, err = goap.NewGoals(goals...)
+		require.NoError(t, err)
+		for _, g := range goals {
+			require.NotEmpty(t, g.Evaluate(s).Reason)
+			require.NotEmpty(t, g.String())
+		}
+	})
+}
+
+// FuzzSelector: a selector that is read is written as one that means the
+// same.
+func FuzzSelector(f *testing.F) {
+	for _, s := range []string{"domains.m.data.x", `domains["a.b"].data["x y"][0].z`, "domains.m.data", "x", `domains.m.data["\u00e9"]`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c := goap.Condition{Selector: s}
+		if c.Check() != nil {
+			require.Zero(t, c.Effect())
+			return
+		}
+		e := c.Effect()
+		again := goap.Condition{Selector: goap.Selector(e.Domain) + strings.TrimPrefix(e.Path, "data")}
+		require.Equal(t, e, again.Effect())
+		require.True(t, goap.Overlaps(e, e))
+	})
+}
