@@ -69,15 +69,15 @@ func (g *Guard) End(k Key, success, changed bool, at time.Time) {
 	case !success:
 		g.Fail(k, at)
 	case changed:
-		g.start(k, at, g.o.Settle, "its effects have to show first")
+		g.Rest(k, at, g.o.Settle, "its effects have to show first")
 	}
 	recent := append(g.recent[k.Goal], done{k.Action, at})
 	recent = recent[max(0, len(recent)-turnsKept):]
 	g.recent[k.Goal] = recent
 	if other, ok := alternating(recent, g.o.Window); ok {
 		const why = "it alternates with another action of the goal"
-		g.start(k, at, g.o.Rest, why)
-		g.start(Key{Goal: k.Goal, Action: other}, at, g.o.Rest, why)
+		g.Rest(k, at, g.o.Rest, why)
+		g.Rest(Key{Goal: k.Goal, Action: other}, at, g.o.Rest, why)
 		delete(g.recent, k.Goal)
 	}
 	g.forget(at)
@@ -88,12 +88,14 @@ func (g *Guard) End(k Key, success, changed bool, at time.Time) {
 func (g *Guard) Fail(k Key, at time.Time) {
 	g.loop.Fail(k, at)
 	if g.loop.Looping(k, at) {
-		g.start(k, at, g.o.Rest, fmt.Sprintf("it failed %d times in %v", g.loop.Failures(k, at), g.o.Window))
+		g.Rest(k, at, g.o.Rest, fmt.Sprintf("it failed %d times in %v", g.loop.Failures(k, at), g.o.Window))
 	}
 }
 
-func (g *Guard) start(k Key, at time.Time, d time.Duration, why string) {
-	if d < g.rest.Remaining(k, at) {
+// Rest lets k rest from at for d, and says why. A shorter rest does not cut a
+// longer one short; a d of zero or less is ignored.
+func (g *Guard) Rest(k Key, at time.Time, d time.Duration, why string) {
+	if d <= 0 || d < g.rest.Remaining(k, at) {
 		return
 	}
 	g.rest.Start(k, at, d)
