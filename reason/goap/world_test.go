@@ -68,6 +68,9 @@ func TestDeltas(t *testing.T) {
 	r, err := before.Read("domains.m.data.a.b")
 	require.NoError(t, err)
 	require.Equal(t, goap.Reading{Value: 1.0, At: noon}, r, "a state does not change")
+	r, err = before.Read("domains.m.data.list")
+	require.NoError(t, err)
+	require.Equal(t, []any{1.0, 2.0}, r.Value)
 
 	require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"a": 0}, At: after(5)}))
 	require.Equal(t, obj{"b": 5.0, "c": obj{"deep": true}}, value(t, w, "data.a", after(10)), "read before the change")
