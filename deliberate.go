@@ -318,13 +318,16 @@ func (t *turn) block(why string) {
 // reports whether the pivot policy has stopped the turn.
 func (t *turn) assess(ctx context.Context) (stop bool, err error) {
 	s, g := &t.s, t.s.goal()
-	if s.Objective.Fresh || s.unjudged() {
+	if s.Objective.Fresh {
 		return false, nil
 	}
-	now, err := t.a.monitor.Assess(ctx, s.Session)
-	if err != nil {
+	var now meta.Assessment
+	if s.unjudged() {
+		now.Recommendation = meta.KeepGoing
+	} else if now, err = t.a.monitor.Assess(ctx, s.Session); err != nil {
 		return false, fmt.Errorf("assess: %w", err)
 	}
+	now = now.With(t.signs())
 	if now.Recommendation == meta.KeepGoing {
 		s.Assessment = meta.Assessment{}
 		return false, nil
@@ -360,6 +363,18 @@ func (t *turn) assess(ctx context.Context) (stop bool, err error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// signs are what the run itself tells of how it goes.
+func (t *turn) signs() meta.Signs {
+	var signs meta.Signs
+	signs.Spent, signs.Bound = t.s.Objective.Budget.burnt(&t.s, t.a.o.Now())
+	for _, e := range t.s.Tracker {
+		if !e.Invalid {
+			signs.Resonance = append(signs.Resonance, e.Resonance)
+		}
+	}
+	return signs
 }
 
 // unjudged reports whether the session is the run's own and has no outcome yet.

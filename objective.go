@@ -118,6 +118,37 @@ func (b Budget) spent(s *State, now time.Time) string {
 	return ""
 }
 
+// burnt returns the largest share of a bound that s has used, and names the
+// bound if that is next to being reached.
+func (b Budget) burnt(s *State, now time.Time) (share float64, bound string) {
+	shares := [...]float64{
+		float64(s.Step) / float64(max(1, b.Steps)), ratio(float64(now.UnixNano()-s.Started), float64(b.Wall)),
+		ratio(float64(s.Usage.TokensIn+s.Usage.TokensOut), float64(b.Tokens)), ratio(s.Usage.CostUSD, b.CostUSD),
+	}
+	most := 0
+	for i, share := range shares {
+		if share > shares[most] {
+			most = i
+		}
+	}
+	if shares[most] < nearlySpent {
+		return 0, ""
+	}
+	names := [...]string{fmt.Sprint(b.Steps, " steps"), b.Wall.String(), fmt.Sprint(b.Tokens, " tokens"), fmt.Sprintf("$%g", b.CostUSD)}
+	return min(1, shares[most]), names[most]
+}
+
+// nearlySpent is the share below which nobody asks for the bound's name.
+const nearlySpent = 0.5
+
+// ratio is the share of a bound; 0: there is none.
+func ratio(used, bound float64) float64 {
+	if bound <= 0 {
+		return 0
+	}
+	return used / bound
+}
+
 // Errors of the Agent's methods. Besides these they return the store's.
 var (
 	// ErrObjective: the objective cannot be run as given.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -33,5 +34,51 @@ func TestPivotAutoAsksWhenApproachesRunOut(t *testing.T) {
 		if want == arc.Asking {
 			require.Contains(t, last.Questions[0], "ask_human: ")
 		}
+	}
+}
+
+// What a run tells of itself is in the advice before anything has failed.
+func TestSignsOfARunAreAdvice(t *testing.T) {
+	t.Parallel()
+	eight := func(_ int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		for range 7 {
+			d.Tasks = append(d.Tasks, d.Tasks[0])
+		}
+		return d, nil
+	}
+	for want, c := range map[string]struct {
+		do     func(n int, w act.Work) (act.Result, error)
+		budget arc.Budget
+		from   int // the task before which it is said; 0: never
+	}{
+		"": {do: func(n int, _ act.Work) (act.Result, error) { return done(`1`), nil }, budget: arc.Budget{Tokens: 1000}},
+		"slow_down: 84 % of the budget of 100 tokens is spent": {do: func(int, act.Work) (act.Result, error) {
+			r := done(`1`)
+			r.Usage.TokensIn = 12
+			return r, nil
+		}, budget: arc.Budget{Tokens: 100}, from: 8},
+		"slow_down: low_resonance: 3 of the last 5 below 0.70, the lowest 0.55; resonance_degradation: falling over the last 5, from 0.75 to 0.55": {do: func(n int, _ act.Work) (act.Result, error) {
+			r := done(`1`)
+			r.Reflection.Confidence = 0.6 - 0.1*float64(n)
+			return r, nil
+		}, from: 6},
+	} {
+		s := &script{decide: eight, do: c.do}
+		said, tasks := "", 0
+		a := agent(t, s.host(), nil)
+		for e, err := range a.Events(t.Context(), arc.Objective{Text: "mend the cache", Budget: c.budget}) {
+			require.NoError(t, err)
+			switch e.Kind {
+			case arc.EventAttempt:
+				tasks++
+			case arc.EventAssessed:
+				require.Empty(t, said, "it is said once")
+				said = e.Text
+				require.Equal(t, c.from, tasks)
+			}
+		}
+		require.Equal(t, want, said)
+		require.Equal(t, 8, tasks)
 	}
 }

@@ -148,6 +148,7 @@ func (a *Agent) drive(ctx context.Context, s State, rev store.Revision, yield fu
 func (a *Agent) take(ctx context.Context, s State, rev store.Revision, yield func(Event) bool) (*Report, error) {
 	if s.Objective.Once && s.Phase == PhaseAct {
 		s = s.interrupted()
+		a.watch.cutOff(ctx, s.Current.Worker)
 	}
 	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
 	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil || logged}

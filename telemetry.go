@@ -224,6 +224,16 @@ func (p *phase) attempted(worker string, a *act.Attempt) {
 	}, p.more...)
 }
 
+// cutOff counts an attempt that ended with the process that made it.
+func (o *observer) cutOff(ctx context.Context, worker string) {
+	if o != nil {
+		o.Do(func() {
+			o.attempts.Add(ctx, 1, metric.WithAttributes(
+				attribute.String(telemetry.ToolName, worker), attribute.String(telemetry.End, string(act.Interrupted))))
+		})
+	}
+}
+
 // verifying begins what the gates do.
 func (o *observer) verifying(ctx context.Context, s *State) (context.Context, *phase) {
 	if o == nil {

@@ -119,6 +119,15 @@ invoke_agent arc arc.run.id=r1 arc.run.resumed=true arc.run.status=delivered
 	require.Contains(t, rec.Metrics(), "arc.runs 1 arc.run.status=delivered")
 	require.NotContains(t, strings.Join(rec.Metrics(), "\n"), "attempt.end=canceled", "that is not an attempt")
 
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	s.do = func(int, act.Work) (act.Result, error) { cancel(); return act.Result{}, context.Canceled }
+	once := arc.Objective{ID: "once", Text: "mend the cache", Once: true}
+	_, err = a.Run(ctx, once)
+	require.ErrorIs(t, err, context.Canceled)
+	run(t, a, once)
+	require.Contains(t, rec.Metrics(), "arc.attempts 1 arc.attempt.end=interrupted gen_ai.tool.name=worker")
+
 	for range a.Events(t.Context(), arc.Objective{ID: "r2", Text: "mend the cache"}) {
 		break
 	}

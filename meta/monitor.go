@@ -196,7 +196,8 @@ func (m *Monitor) give() { m.turn <- struct{}{} }
 // Two failures are of the same approach if their Approach is equal, or, where
 // one of them names none, if their Goal is equal; outcomes that name neither
 // are of the same. Failures of different approaches do not add up to a
-// PivotNow, however many: the evidence says so.
+// PivotNow, however many: the evidence says so. What a run tells of itself
+// before it has an outcome is not asked here: [Assessment.With] adds it.
 //
 // It returns ErrOutcome for a session without a name, store.ErrClosed, and
 // the errors of the store when the session has to be read.

@@ -1,0 +1,94 @@
+package meta
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/iar"
+)
+
+// Signs are what a run tells of itself while its outcomes are still open. The
+// zero Signs say nothing.
+type Signs struct {
+	// Resonance is that of the run's reflections, in [0,1], oldest first. What
+	// is not in [0,1] counts for nothing.
+	Resonance []float64
+	// Spent is the share of the run's budget that is used up, in [0,1], of the
+	// bound that is nearest; what is not in it counts for nothing. Bound names
+	// it in words, such as "1000 tokens".
+	Spent float64
+	Bound string
+}
+
+// The rules of With.
+const (
+	signSpent  = 0.8 // share of the budget from which on it is a sign
+	signWindow = 5   // the reflections of which
+	signLow    = 3   // so many say that resonance is low
+)
+
+// With returns a with what a run tells of itself:
+//
+//   - three of the last five resonances below iar.LowResonance, a decline of
+//     resonance or one that goes up and down in turn (see iar.Tracker.Issues), or
+//     four fifths of the budget spent: SlowDown, if a is KeepGoing
+//   - a decline, resonance up and down in turn, or the budget, while the last
+//     outcome was a failure: ConsiderPivot, if a is SlowDown
+//
+// Each sign is among the Evidence. Signs never make a PivotNow: that takes
+// outcomes, for reflections are a worker's own word, and a budget that is short
+// says nothing about the approach. State and the counts stay as they are. A
+// recommendation that rests on signs has Confidence Low, or Medium if the budget
+// is among them.
+func (a Assessment) With(s Signs) Assessment {
+	evidence, serious := s.evidence()
+	if len(evidence) == 0 {
+		return a
+	}
+	spent := s.spent()
+	was := a.Recommendation
+	switch {
+	case was == KeepGoing || was == "":
+		a.Recommendation = SlowDown
+	case was == SlowDown && a.Failures > 0 && (serious || spent):
+		a.Recommendation = ConsiderPivot
+	}
+	if a.Recommendation != was {
+		a.Confidence = Low
+		if spent {
+			a.Confidence = Medium
+		}
+	}
+	a.Evidence = append(slices.Clip(a.Evidence), evidence...)
+	return a
+}
+
+func (s *Signs) spent() bool { return s.Spent >= signSpent && s.Spent <= 1 }
+
+// evidence says what the signs are, and whether resonance is more than low.
+func (s *Signs) evidence() (es []string, serious bool) {
+	if len(s.Resonance) >= signLow {
+		history := make([]iar.Entry, len(s.Resonance))
+		for i, r := range s.Resonance {
+			history[i] = iar.Entry{Status: iar.Success, Confidence: r, Resonance: r}
+		}
+		tracker := iar.NewTracker(&iar.Options{History: history, MaxHistory: len(history)})
+		low := 0
+		for _, r := range tracker.Trend(signWindow) {
+			if r < iar.LowResonance {
+				low++
+			}
+		}
+		for _, f := range tracker.Issues() {
+			if f.Kind == iar.FoundLow && low < signLow {
+				continue
+			}
+			serious = serious || f.Kind != iar.FoundLow
+			es = append(es, fmt.Sprintf("%s: %s", f.Kind, f.Text))
+		}
+	}
+	if s.spent() {
+		es = append(es, fmt.Sprintf("%.0f %% of the budget of %s is spent", 100*s.Spent, s.Bound))
+	}
+	return es, serious
+}
