@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +26,14 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata/tools.json")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if built != "" {
+			_ = os.RemoveAll(built)
+		}
+		os.Exit(code)
+	}))
+}
 
 // tools are all there are, in the order of tools/list.
 var tools = []string{

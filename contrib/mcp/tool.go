@@ -164,6 +164,9 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 		if !ok {
 			return next(ctx, method, req)
 		}
+		if string(bytes.TrimSpace(call.Params.Arguments)) == "null" {
+			call.Params.Arguments = nil // the SDK would set defaults in a nil map
+		}
 		if why := bad(call.Params.Arguments); why != "" {
 			return refusal(why), nil
 		}
