@@ -121,8 +121,9 @@ func Fail(ctx context.Context, err error) error {
 	if isURL {
 		err = sent.Err
 	}
-	again := cut(err) || errors.Is(err, context.DeadlineExceeded) || isURL && !refusedByUs(sent)
-	return &reason.ModelError{Again: again, Err: clean{err}}
+	again, after := reason.Retryable(err)
+	again = again || cut(err) || errors.Is(err, context.DeadlineExceeded) || isURL && !refusedByUs(sent)
+	return &reason.ModelError{Again: again, After: after, Err: clean{err}}
 }
 
 // Cut returns the error of a stream that ended before its answer did.

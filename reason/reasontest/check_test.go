@@ -22,6 +22,11 @@ func TestCheckModel(t *testing.T) {
 		p.Lacks = []string{"stop refusal"}
 		reasontest.CheckModel(t, p)
 	})
+	t.Run("does not say who answers", func(t *testing.T) {
+		p := provider("no model")
+		p.NoModel = true
+		reasontest.CheckModel(t, p)
+	})
 }
 
 // Each rule finds the adapters that break it.

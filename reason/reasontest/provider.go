@@ -41,6 +41,10 @@ type Provider struct {
 	// it cannot go on. nil: it has none.
 	StreamFail func(w http.ResponseWriter, message string)
 
+	// NoModel says that the adapter is not told which model has answered, as
+	// behind another library. Response.Model is then empty.
+	NoModel bool
+
 	// Lacks names the rules that cannot hold for this provider. They show as
 	// skipped tests.
 	Lacks []string

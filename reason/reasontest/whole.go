@@ -114,6 +114,9 @@ func (c *check) ending(sent Reply, got *reason.Response) {
 	if got.Stop != sent.Stop {
 		c.complain("the stop: sent %q, got %q", sent.Stop, got.Stop)
 	}
+	if c.p.NoModel {
+		sent.Model = ""
+	}
 	if got.Model != sent.Model {
 		c.complain("the model: sent %q, got %q", sent.Model, got.Model)
 	}
