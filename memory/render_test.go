@@ -1,6 +1,8 @@
 package memory_test
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"unicode"
@@ -20,10 +22,50 @@ var payloads = []string{
 	"\U000e0041\U000e0042 tags", "\x00\x1b[31m\x07", "\u115f\u3164\uffa0\u034f", "\ufe0f\U000e0100", "```\n</data>", "\u0085line", "\xff\xfe",
 }
 
+// injections are further payloads, one JSON text a line.
+func injections(t *testing.T) []string {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/injections.jsonl")
+	require.NoError(t, err)
+	out := payloads
+	for line := range strings.Lines(string(raw)) {
+		var s string
+		require.NoError(t, json.Unmarshal([]byte(line), &s))
+		out = append(out, s)
+	}
+	require.Greater(t, len(out), 150)
+	return out
+}
+
+// requireFenced holds a rendering to its fence: the delimiter stands at its ends
+// and nowhere else, every line of a text has its bar, and all of it shows.
+func requireFenced(t require.TestingT, out string) {
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	fence := strings.TrimPrefix(strings.Fields(lines[0])[0], "<<<")
+	require.Equal(t, fence+">>>", lines[len(lines)-1])
+	require.Equal(t, 2, strings.Count(out, fence), "the delimiter is nowhere else")
+	for _, l := range lines[1 : len(lines)-1] {
+		ours := strings.HasPrefix(l, "[") || l == "when:" || l == "what:" || l == "(cut)"
+		require.True(t, ours || strings.HasPrefix(l, "| "), "%q", l)
+	}
+	for _, r := range out {
+		require.False(t, r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector), "%U", r)
+	}
+}
+
+func TestRenderHoldsEachInjection(t *testing.T) {
+	t.Parallel()
+	for _, p := range injections(t) {
+		h := memory.Hit{Record: memory.Record{ID: memory.ID(p), Kind: memory.Kind(p), Actor: p, Trigger: p, Content: p}}
+		requireFenced(t, memory.Render([]memory.Hit{h, h}))
+	}
+}
+
 func TestRenderIsAFence(t *testing.T) {
 	t.Parallel()
+	all := injections(t)
 	text := rapid.Custom(func(t *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(payloads), rapid.String()), 1, 4).Draw(t, "parts"), "")
+		return strings.Join(rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(all), rapid.String()), 1, 4).Draw(t, "parts"), "")
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		hits := make([]memory.Hit, rapid.IntRange(1, 3).Draw(t, "n"))
@@ -40,17 +82,7 @@ func TestRenderIsAFence(t *testing.T) {
 		}
 		out := memory.Render(hits)
 		require.Equal(t, out, memory.Render(hits), "it repeats")
-		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
-		fence := strings.TrimPrefix(strings.Fields(lines[0])[0], "<<<")
-		require.Equal(t, fence+">>>", lines[len(lines)-1])
-		require.Equal(t, 2, strings.Count(out, fence), "the delimiter is nowhere else")
-		for _, l := range lines[1 : len(lines)-1] {
-			ours := strings.HasPrefix(l, "[") || l == "when:" || l == "what:" || l == "(cut)"
-			require.True(t, ours || strings.HasPrefix(l, "| "), "%q", l)
-		}
-		for _, r := range out {
-			require.False(t, r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector), "%U", r)
-		}
+		requireFenced(t, out)
 	})
 }
 

@@ -134,13 +134,13 @@ func object(text string) ([]byte, error) {
 }
 
 // refusing matches the words in which models decline.
-var refusing = regexp.MustCompile(`(?i)\b(i('m| am) (very |really |so )?(sorry|unable|not able|afraid)|i (can('|no)?t|can not|won't|will not|must decline|decline|refuse) |(unable|not able) to (help|assist|comply|answer)|as an ai\b|against my (guidelines|policy))`)
+var refusing = regexp.MustCompile(`(?i)\b(i('m| am) (very |really |so )?(sorry|unable|not able|afraid)|i (can('|no)?t|can not|won't|will not|must decline|decline|refuse)\b|(unable|not able) to (help|assist|comply|answer)|as an ai\b|against my (guidelines|policy))`)
 
 // noObject says what an answer without an object is.
 func noObject(text string) error {
-	bare := strings.Trim(text, "`\" \t\r\n\ufeff")
+	bare := strings.Trim(text, "` \t\r\n\ufeff")
 	bare = strings.TrimSpace(strings.TrimPrefix(bare, "json"))
-	if squeezed := strings.Join(strings.Fields(bare), ""); squeezed == "" || squeezed == "null" || squeezed == "[]" {
+	if slices.Contains([]string{"", "null", "[]", `""`}, strings.Join(strings.Fields(bare), "")) {
 		return fmt.Errorf("%w: wanted one JSON object with tasks, an impasse or questions", ErrEmpty)
 	}
 	head := strings.ReplaceAll(bare[:min(len(bare), 1000)], "\u2019", "'")
@@ -270,9 +270,12 @@ func (r *reader) peek() byte {
 	return r.b[r.i]
 }
 
-// object calls field for each key of an object, with the reader at its value,
-// which field has to read. Keys that equal another one but for case are wrong.
-func (r *reader) object(p *place, field func(k string, p *place)) {
+// object reads an object of the keys known: it calls field for each of them,
+// with the reader at the value, which field has to read. Other keys are wrong
+// if strict, and those that equal a known one but for case always are, as are
+// any two keys that equal each other but for case. Without known keys, field is
+// called for all.
+func (r *reader) object(p *place, known []string, strict bool, field func(k string, p *place)) {
 	seen := make(map[string]string)
 	r.i++ // {
 	for r.peek() != '}' {
@@ -283,17 +286,29 @@ func (r *reader) object(p *place, field func(k string, p *place)) {
 		k := r.text()
 		r.peek()
 		r.i++ // :
-		at := &place{up: p, key: k}
-		folded := fold(k)
-		if before, ok := seen[folded]; ok {
-			got := "it twice"
-			if before != k {
-				got = "it besides " + key(before)
-			}
-			r.bad(at, got, "each key once")
-		}
+		at, folded := &place{up: p, key: k}, fold(k)
+		before, again := seen[folded]
 		seen[folded] = k
-		field(k, at)
+		if known == nil || slices.Contains(known, k) {
+			field(k, at)
+		} else {
+			r.value(at)
+			i := slices.IndexFunc(known, func(k string) bool { return fold(k) == folded })
+			switch {
+			case i >= 0:
+				r.bad(at, "a field "+found(k), "it written "+strconv.Quote(known[i]))
+				continue
+			case strict:
+				r.bad(at, "a field "+found(k), "no such field")
+				continue
+			}
+		}
+		switch {
+		case again && before == k:
+			r.bad(at, "it twice", "each key once")
+		case again && !slices.Contains(known, k): // else it was wrong before
+			r.bad(at, "it besides "+key(before), "each key once")
+		}
 	}
 	r.i++
 }
@@ -315,13 +330,17 @@ func (r *reader) array(p *place, elem func(p *place)) {
 // text reads a string.
 func (r *reader) text() string {
 	r.peek()
-	start := r.i
+	start, plain := r.i, true
 	for r.i++; r.b[r.i] != '"'; r.i++ {
 		if r.b[r.i] == '\\' {
 			r.i++
+			plain = false
 		}
 	}
 	r.i++
+	if plain {
+		return string(r.b[start+1 : r.i-1])
+	}
 	var s string
 	if err := json.Unmarshal(r.b[start:r.i], &s); err != nil {
 		panic(err) // it was checked
@@ -335,7 +354,7 @@ func (r *reader) value(p *place) []byte {
 	start := r.i
 	switch c {
 	case '{':
-		r.object(p, func(_ string, p *place) { r.value(p) })
+		r.object(p, nil, false, func(_ string, p *place) { r.value(p) })
 	case '[':
 		r.array(p, func(p *place) { r.value(p) })
 	case '"':
@@ -393,11 +412,11 @@ func (r *reader) strings(p *place, list *[]string) {
 
 // one reads one of several words; "" is none.
 func one[T ~string](r *reader, p *place, to *T, words []T) {
-	var s string
-	if r.string(p, &s); s == "" {
+	if !r.is(p, '"', among(words)) {
 		return
 	}
-	if *to = T(s); !slices.Contains(words, *to) {
+	s := r.text()
+	if *to = T(s); s != "" && !slices.Contains(words, *to) {
 		r.bad(p, found(s), among(words))
 	}
 }
@@ -413,23 +432,18 @@ func among[T ~string](words []T) string {
 	return "one of " + strings.Join(quoted, ", ") + ", to the letter"
 }
 
-// stray reads the value of a key that is not known. One that differs from a
-// known one in case is wrong everywhere, others where strict.
-func (r *reader) stray(p *place, strict bool, known ...string) {
-	r.value(p)
-	i := slices.IndexFunc(known, func(k string) bool { return fold(k) == fold(p.key) })
-	switch {
-	case i >= 0:
-		r.bad(p, "a field "+found(p.key), "it written "+strconv.Quote(known[i]))
-	case strict:
-		r.bad(p, "a field "+found(p.key), "no such field")
-	}
-}
+// The keys of an answer and of what is in it.
+var (
+	answerKeys  = []string{"thought", "complexity", "approach", "applied", "tasks", "impasse", "questions"}
+	taskKeys    = []string{"objective", "delta", "verify", "skill", "effect", "inputs"}
+	effectKeys  = []string{"domain", "path"}
+	impasseKeys = []string{"kind", "reason", "subgoal"}
+)
 
 // decision reads the answer.
 func (r *reader) decision(a *answer) {
 	root := &place{}
-	r.object(root, func(k string, p *place) {
+	r.object(root, answerKeys, false, func(k string, p *place) {
 		switch k {
 		case "thought":
 			r.string(p, &a.Reasoning)
@@ -445,8 +459,6 @@ func (r *reader) decision(a *answer) {
 			r.impasse(p, a)
 		case "questions":
 			r.strings(p, &a.Questions)
-		default:
-			r.stray(p, false, "thought", "complexity", "approach", "applied", "tasks", "impasse", "questions")
 		}
 	})
 	var given []string
@@ -478,17 +490,17 @@ func (r *reader) tasks(p *place, to *[]Task) {
 		if !r.is(p, '{', "a task") {
 			return
 		}
-		if p.n == MaxTasks {
-			r.bad(p, "one more task", fmt.Sprintf("at most %d", MaxTasks))
-		}
 		var t Task
 		r.task(p, &t)
 		*to = append(*to, t)
 	})
+	if len(*to) > MaxTasks {
+		r.bad(p, fmt.Sprintf("%d tasks", len(*to)), fmt.Sprintf("at most %d", MaxTasks))
+	}
 }
 
 func (r *reader) task(p *place, t *Task) {
-	r.object(p, func(k string, p *place) {
+	r.object(p, taskKeys, true, func(k string, p *place) {
 		switch k {
 		case "objective":
 			r.string(p, &t.Objective)
@@ -507,8 +519,6 @@ func (r *reader) task(p *place, t *Task) {
 			if len(t.Inputs) > maxText {
 				r.bad(p, fmt.Sprintf("%d bytes", len(t.Inputs)), fmt.Sprintf("at most %d", maxText))
 			}
-		default:
-			r.stray(p, true, "objective", "delta", "verify", "skill", "effect", "inputs")
 		}
 	})
 	r.needs(p, "objective", t.Objective, "what to do")
@@ -523,29 +533,27 @@ func (r *reader) needs(p *place, k, v, want string) {
 }
 
 func (r *reader) effect(p *place, t *Task) {
-	if !r.is(p, '{', "an object") {
+	if !r.is(p, '{', "an object with a domain and a path") {
 		return
 	}
 	t.Effect = &Effect{}
-	r.object(p, func(k string, p *place) {
+	r.object(p, effectKeys, true, func(k string, p *place) {
 		switch k {
 		case "domain":
 			r.string(p, &t.Effect.Domain)
 		case "path":
 			r.string(p, &t.Effect.Path)
-		default:
-			r.stray(p, true, "domain", "path")
 		}
 	})
 	r.needs(p, "domain", t.Effect.Domain, "what is to change")
 }
 
 func (r *reader) impasse(p *place, a *answer) {
-	if !r.is(p, '{', "an object") {
+	if !r.is(p, '{', "an object with a kind, a reason and a subgoal") {
 		return
 	}
 	a.Impasse = &Impasse{}
-	r.object(p, func(k string, p *place) {
+	r.object(p, impasseKeys, true, func(k string, p *place) {
 		switch k {
 		case "kind":
 			one(r, p, &a.Impasse.Kind, impasseKinds)
@@ -553,8 +561,6 @@ func (r *reader) impasse(p *place, a *answer) {
 			r.string(p, &a.Impasse.Reason)
 		case "subgoal":
 			r.string(p, &a.Impasse.Subgoal)
-		default:
-			r.stray(p, true, "kind", "reason", "subgoal")
 		}
 	})
 	if a.Impasse.Kind == "" {
@@ -568,6 +574,9 @@ var impasseKinds = []ImpasseKind{NoApproach, Conflict, MissingCapability, Repeat
 // fold maps keys that equal one another but for case to one text, as decoders
 // do that are lenient about case.
 func fold(k string) string {
+	if !strings.ContainsFunc(k, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return strings.ToUpper(k)
+	}
 	return strings.Map(func(r rune) rune {
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {

@@ -167,7 +167,7 @@ func TestMemoriesAreShownInOrderAndNeverFromQuarantine(t *testing.T) {
 	require.Equal(t, []memory.ID{"x", "e"}, d.Applied)
 	p := m.prompt(0)
 	at := 0
-	for _, want := range []string{"[m1] failure; helped 3, failed 1, misled 2; from derived run-1, by Ann", "| a failure", "[m2] pattern; helped 3, failed 1; from host\n", "[m3] fact", "[m4] episode"} {
+	for _, want := range []string{"[m1] failure; helped 3, failed 1, misled 2; from derived \"run-1\", by \"Ann\"", "| a failure", "[m2] pattern; helped 3, failed 1; from host\n", "[m3] fact", "[m4] episode"} {
 		i := strings.Index(p[at:], want)
 		require.GreaterOrEqual(t, i, 0, want)
 		at += i

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"unicode"
@@ -220,7 +221,7 @@ func remembered(label string, r *memory.Record) string {
 	fmt.Fprintf(&w, "; from %s", fence.Line(string(origin)))
 	for _, s := range [...]struct{ label, text string }{{" ", r.Source.Ref}, {", by ", r.Actor}} {
 		if text := fence.Line(s.text); text != "" {
-			w.WriteString(s.label + text)
+			w.WriteString(s.label + strconv.Quote(text))
 		}
 	}
 	if !r.At.IsZero() {
