@@ -22,6 +22,9 @@ func (t *turn) learn(ctx context.Context) error {
 		return err
 	}
 	n := t.after()
+	if c != nil {
+		t.s.Last = LastAttempt{c.Worker, c.End}
+	}
 	if c != nil && c.End == act.Interrupted {
 		t.emit(EventExecuted, Event{Text: string(c.End) + ": " + c.Wrong})
 	}

@@ -227,10 +227,11 @@ type Report struct {
 	Questions  []string       // when Asking
 	Deliveries []act.Delivery // what was delivered, in order, subgoals included
 
-	Attempts      int // executions of workers
-	Deliberations int // calls of the reasoner
-	Fired         int // chunks whose plan was run
-	Steps         int // transitions, each of them committed
+	Attempts      int         // executions of workers
+	Last          LastAttempt // zero if there was none; Finished if it was for the gates to decide
+	Deliberations int         // calls of the reasoner
+	Fired         int         // chunks whose plan was run
+	Steps         int         // transitions, each of them committed
 	Usage         act.Usage
 
 	Resonance  []float64       // of each attempt, in order; at most the last 64

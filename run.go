@@ -358,7 +358,7 @@ func at(ns int64) time.Time {
 func (a *Agent) reportOf(ctx context.Context, s *State) (*Report, error) {
 	r := &Report{
 		ID: s.ID, Session: s.Session, Status: s.Status, Reason: s.Reason,
-		Attempts: s.Attempts, Deliberations: s.Deliberations, Fired: s.Fired,
+		Attempts: s.Attempts, Last: s.Last, Deliberations: s.Deliberations, Fired: s.Fired,
 		Steps: s.Step, Usage: s.Usage, Assessment: s.Assessment,
 		Pivots: slices.Clone(s.Pivots), Learned: slices.Clone(s.Learned),
 		Started: at(s.Started), Ended: at(s.Ended),

@@ -74,9 +74,18 @@ type State struct {
 	// finished run, the last.
 	Assessment meta.Assessment `cbor:"22,keyasint,omitempty" json:"assessment"`
 
+	// Last is the last attempt that was learned from.
+	Last LastAttempt `cbor:"23,keyasint,omitempty" json:"last,omitzero"`
+
 	// hits caches the records of the innermost goal's Recalled. It is not
 	// part of the state: after a restart they are fetched again.
 	hits []memory.Hit
+}
+
+// LastAttempt is who made an attempt, and how it ended.
+type LastAttempt struct {
+	Worker string  `cbor:"1,keyasint,omitempty" json:"worker,omitempty"`
+	End    act.End `cbor:"2,keyasint,omitempty" json:"end,omitempty"`
 }
 
 // Goal is the objective, or a subgoal that would resolve an impasse.

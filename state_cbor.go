@@ -39,6 +39,14 @@ func (s *storedState) AppendCBOR(buf []byte) []byte {
 	codec.Texts(&m, 20, s.Learned)
 	codec.Texts(&m, 21, s.Pivots)
 	codec.Struct(&m, 22, &s.Assessment, appendAssessment)
+	codec.Struct(&m, 23, &s.Last, appendLast)
+	return m.Close()
+}
+
+func appendLast(buf []byte, l *LastAttempt) []byte {
+	m := codec.Open(buf)
+	m.Text(1, l.Worker)
+	m.Text(2, string(l.End))
 	return m.Close()
 }
 

@@ -25,6 +25,8 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/embed"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/model"
+	"github.com/arc-learn/arc/reason/reasontest"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -454,4 +456,26 @@ level=DEBUG msg=finished run=r1 seq=11 class=delivered
 		lines(slog.LevelInfo, &script{do: func(int, act.Work) (act.Result, error) { panic("boom") }}))
 	require.Equal(t, strings.Repeat("level=ERROR msg=\"a gate failed\" run=r1 worker=worker class=_OTHER\n", 3),
 		lines(slog.LevelInfo, &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{}, errBoom }}))
+}
+
+// What a reasoner asks of a model is below its deliberation, in the run's
+// conversation.
+func TestTelemetryOfModels(t *testing.T) {
+	t.Parallel()
+	var rec telemetrytest.Recorder
+	answers := reasontest.NewScript(
+		reasontest.Say(`no JSON`),
+		reasontest.Say(`{"approach":"edit","tasks":[{"objective":"edit cache.go","verify":"the gate","skill":"work"}]}`),
+	)
+	llm, err := reason.NewLLM(model.Trace(answers, &model.TraceOptions{TracerProvider: rec.Tracing(), Model: "small"}), nil)
+	require.NoError(t, err)
+	h := (&script{}).host()
+	h.Reasoner = llm
+	r := run(t, agent(t, h, &arc.Options{TracerProvider: rec.Tracing()}), arc.Objective{Text: "mend the cache", Session: "s1"})
+	require.Equal(t, arc.Delivered, r.Status, r.Reason)
+	require.Contains(t, rec.Tree("gen_ai.conversation.id"), `
+  plan arc conversation.id=s1
+    chat small conversation.id=s1
+    chat small conversation.id=s1
+`)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -137,6 +138,30 @@ func (o *Options) needsApproval(w *Worker) bool {
 
 // Skills returns what the workers can do, sorted.
 func (r *Runner) Skills() []string { return slices.Clone(r.skills) }
+
+// Effects returns what the workers can change, each once, in the order in which
+// the workers were given.
+func (r *Runner) Effects() []reason.Effect {
+	var out []reason.Effect
+	for i := range r.o.Workers {
+		for _, e := range r.o.Workers[i].Effects {
+			if !slices.Contains(out, e) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// Workers returns the names of the workers, in the order in which they were
+// given.
+func (r *Runner) Workers() []string {
+	out := make([]string, len(r.o.Workers))
+	for i := range r.o.Workers {
+		out[i] = r.o.Workers[i].Card.Name
+	}
+	return out
+}
 
 // Able reports whether any worker can take the task.
 func (r *Runner) Able(t *Task) bool {

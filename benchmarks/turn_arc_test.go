@@ -2,11 +2,16 @@ package benchmarks_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
@@ -33,11 +38,28 @@ func (c *counting) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 // (from 100 memories), reason, one task, gate, learn, and every step
 // committed. No chunk fires, so that each run reasons. The host's parts do no
 // work, as those of the other turns.
-func BenchmarkTurnArc(b *testing.B) {
+func BenchmarkTurnArc(b *testing.B) { benchmarkTurn(b, arc.Options{}) }
+
+// BenchmarkTurnTraced is BenchmarkTurnArc with OpenTelemetry's providers: those
+// of the API, which do nothing, and those of the SDK, without an exporter.
+func BenchmarkTurnTraced(b *testing.B) {
+	b.Run("noop", func(b *testing.B) {
+		benchmarkTurn(b, arc.Options{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider()})
+	})
+	b.Run("sdk", func(b *testing.B) {
+		spans := sdktrace.NewTracerProvider()
+		meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+		defer func() { require.NoError(b, errors.Join(spans.Shutdown(b.Context()), meters.Shutdown(b.Context()))) }()
+		benchmarkTurn(b, arc.Options{TracerProvider: spans, MeterProvider: meters})
+	})
+}
+
+func benchmarkTurn(b *testing.B, o arc.Options) {
 	ctx := b.Context()
 	st := &counting{Store: store.NewMem()}
 	fill(b, st)
-	agent, err := arc.New(ctx, st, arcHost(), &arc.Options{Learn: learn.Options{FireAfter: -1}, Seed: 1})
+	o.Learn, o.Seed = learn.Options{FireAfter: -1}, 1
+	agent, err := arc.New(ctx, st, arcHost(), &o)
 	require.NoError(b, err)
 	b.ReportAllocs()
 	before := st.n.Load()

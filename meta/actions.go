@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -52,26 +51,13 @@ type ActionOptions struct {
 // goes by the times that it is told, keeps nothing on disk, and forgets what no
 // longer matters. It may be used concurrently.
 type Actions struct {
-	o  ActionOptions
-	mu struct {
+	lease time.Duration
+	mu    struct {
 		sync.Mutex
-		loop   *cooldown.Loop
-		rest   cooldown.Cooldown
-		why    map[cooldown.Key]string
+		guard  *cooldown.Guard
 		flying map[cooldown.Key]time.Time // until when its lease runs
-		recent map[string][]done          // by goal, at most turnsKept
 	}
 }
-
-// done is an action that has ended.
-type done struct {
-	action string
-	at     time.Time
-}
-
-// turnsKept is how many actions of a goal are looked at for alternation: two
-// actions, twice each.
-const turnsKept = 4
 
 // NewActions returns an Actions; opts may be nil. It returns an error for
 // negative options.
@@ -80,21 +66,15 @@ func NewActions(opts *ActionOptions) (*Actions, error) {
 	if opts != nil {
 		o = *opts
 	}
-	o.Repeats = cmp.Or(o.Repeats, cooldown.DefaultMax)
-	o.Window = cmp.Or(o.Window, cooldown.DefaultWindow)
-	o.Rest = cmp.Or(o.Rest, 10*time.Minute)
-	o.Settle = cmp.Or(o.Settle, 90*time.Second)
-	o.Lease = cmp.Or(o.Lease, 10*time.Minute)
-	if min(o.Rest, o.Settle, o.Lease) < 0 {
-		return nil, fmt.Errorf("%w: a negative time", cooldown.ErrLoop)
+	guard, err := cooldown.NewGuard(cooldown.Limits{Max: o.Repeats, Window: o.Window, Rest: o.Rest, Settle: o.Settle})
+	if err == nil && o.Lease < 0 {
+		err = fmt.Errorf("%w: a negative time", cooldown.ErrLoop)
 	}
-	loop, err := cooldown.NewLoop(o.Repeats, o.Window)
 	if err != nil {
 		return nil, err
 	}
-	a := &Actions{o: o}
-	a.mu.loop = loop
-	a.mu.why, a.mu.flying, a.mu.recent = map[cooldown.Key]string{}, map[cooldown.Key]time.Time{}, map[string][]done{}
+	a := &Actions{lease: cmp.Or(o.Lease, 10*time.Minute)}
+	a.mu.guard, a.mu.flying = guard, map[cooldown.Key]time.Time{}
 	return a, nil
 }
 
@@ -107,11 +87,10 @@ func (a *Actions) Begin(x Action, at time.Time) error {
 	if until, ok := a.mu.flying[k]; ok && at.Before(until) {
 		return ErrInFlight
 	}
-	if left := a.mu.rest.Remaining(k, at); left > 0 {
-		return &RestError{at.Add(left), a.mu.why[k]}
+	if until, why := a.mu.guard.Resting(k, at); !until.IsZero() {
+		return &RestError{until, why}
 	}
-	delete(a.mu.why, k)
-	a.mu.flying[k] = at.Add(a.o.Lease)
+	a.mu.flying[k] = at.Add(a.lease)
 	return nil
 }
 
@@ -122,63 +101,13 @@ func (a *Actions) End(x Action, success, changed bool, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.mu.flying, k)
-	switch {
-	case !success:
-		a.mu.loop.Fail(k, at)
-		if a.mu.loop.Looping(k, at) {
-			a.restLocked(k, at, a.o.Rest, fmt.Sprintf("it failed %d times in %v", a.mu.loop.Failures(k, at), a.o.Window))
-		}
-	case changed:
-		a.restLocked(k, at, a.o.Settle, "its effects have to show first")
-	}
-	recent := append(a.mu.recent[k.Goal], done{k.Action, at})
-	recent = recent[max(0, len(recent)-turnsKept):]
-	a.mu.recent[k.Goal] = recent
-	if other, ok := alternating(recent, a.o.Window); ok {
-		why := "it alternates with another action of the goal"
-		a.restLocked(k, at, a.o.Rest, why)
-		a.restLocked(cooldown.Key{Goal: k.Goal, Action: other}, at, a.o.Rest, why)
-		delete(a.mu.recent, k.Goal)
-	}
-	a.sweepLocked(at)
-}
-
-func (a *Actions) restLocked(k cooldown.Key, at time.Time, d time.Duration, why string) {
-	if d < a.mu.rest.Remaining(k, at) {
-		return
-	}
-	a.mu.rest.Start(k, at, d)
-	a.mu.why[k] = why
-}
-
-// alternating reports whether the last four actions are two in turn within the
-// window, and the one that did not end last.
-func alternating(recent []done, window time.Duration) (other string, ok bool) {
-	if len(recent) < turnsKept || recent[turnsKept-1].at.Sub(recent[0].at) > window {
-		return "", false
-	}
-	x, y := recent[turnsKept-1].action, recent[turnsKept-2].action
-	return y, x != y && recent[1].action == x && recent[0].action == y
-}
-
-// sweepLocked forgets what is over, once in a while.
-func (a *Actions) sweepLocked(at time.Time) {
-	if len(a.mu.flying)+len(a.mu.why)+len(a.mu.recent) < 1024 {
+	a.mu.guard.End(k, success, changed, at)
+	if len(a.mu.flying) < 1024 {
 		return
 	}
 	for k, until := range a.mu.flying {
 		if !at.Before(until) {
 			delete(a.mu.flying, k)
-		}
-	}
-	for k := range a.mu.why {
-		if a.mu.rest.Remaining(k, at) == 0 {
-			delete(a.mu.why, k)
-		}
-	}
-	for goal, recent := range a.mu.recent {
-		if at.Sub(slices.MaxFunc(recent, func(x, y done) int { return x.at.Compare(y.at) }).at) > a.o.Window {
-			delete(a.mu.recent, goal)
 		}
 	}
 }

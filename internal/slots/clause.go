@@ -111,7 +111,7 @@ func (p *parser) clauseAhead(ts []token, i int) bool {
 func unparenthesized(ts []token) []token {
 	found := false
 	for i := range ts {
-		if ts[i].mark && (ts[i].low == "(" || ts[i].low == ")") || ts[i].low == "who" || ts[i].low == "which" || ts[i].low == "aged" {
+		if ts[i].mark && (ts[i].low == "(" || ts[i].low == ")") || ts[i].low == "who" || ts[i].low == "which" || ts[i].low == "aged" || i > 1 && bygone[ts[i].low] && ts[i-1].mark {
 			found = true
 			break
 		}
@@ -128,7 +128,7 @@ func unparenthesized(ts []token) []token {
 				i++
 			}
 		case t.mark && t.low == ")":
-		case t.mark && t.low == "," && i+1 < len(ts) && (ts[i+1].low == "who" || ts[i+1].low == "which"):
+		case t.mark && t.low == "," && i+1 < len(ts) && (ts[i+1].low == "who" || ts[i+1].low == "which" || i > 0 && bygone[ts[i+1].low] && i+2 < len(ts)):
 			end := i + 2
 			for end < len(ts) && !(ts[end].mark && ts[end].low == ",") {
 				end++
@@ -181,17 +181,55 @@ func (p *parser) clause(ts []token) {
 			return
 		}
 	}
-	ts = p.lead(joined(ts))
+	for {
+		n := len(ts)
+		if ts = joined(ts); len(ts) == n {
+			break
+		}
+	}
+	ts = p.lead(ts)
 	if len(ts) < 2 {
 		return
 	}
-	if p.doneWith(ts) || p.label(ts, gone) {
+	if p.doneWith(ts) || p.itIs(ts) || p.label(ts, gone) {
 		return
 	}
 	if g, ok := p.find(ts); ok {
 		g.past, g.used = g.past || gone, g.used || gone
 		p.state(ts, g)
 	}
+}
+
+// itIs reads "I updated the A of S: it's V" and "forget the A of S: it is V".
+func (p *parser) itIs(ts []token) bool {
+	k := -1
+	for i := 1; i+2 < len(ts); i++ {
+		if ts[i].mark && ts[i].low == ":" && ts[i+1].low == "it" && (be[ts[i+2].low] || ts[i+1].poss) {
+			k = i
+			break
+		}
+	}
+	if k < 0 {
+		return false
+	}
+	left := ts[:k]
+	for i := range left {
+		if v := verbs[left[i].low]; left[i].low == "about" || v.sense == change && v.form == past && i < 4 {
+			left = left[i+1:]
+			break
+		}
+	}
+	ph := p.phrase(left)
+	if !ph.ok || !ph.attributive() {
+		return false
+	}
+	p.topic, p.open = ph.words, true
+	g, ok := p.find(ts[k+1:])
+	if ok {
+		g.now = true
+		p.state(ts[k+1:], g)
+	}
+	return ok
 }
 
 // joined makes one token of some pairs: "time zone", "likes best".
@@ -207,6 +245,12 @@ func joined(ts []token) []token {
 			return append(append([]token(nil), ts[:i]...), ts[i+2:]...)
 		case (a == "likes" || a == "like" || a == "loves" || a == "love") && (b == "best" || b == "most"):
 			one = "favorite"
+		case (a == "opted" && b == "for" || (a == "settled" || a == "decided" || a == "landed") && b == "on") && i > 0:
+			one = "chose"
+		case (a == "decided" || a == "had" || a == "chose" || a == "managed" || a == "agreed") && b == "to" && i > 0 && pastOf[word1(ts, i+2)] != "":
+			out := append([]token(nil), ts[:i]...)
+			v := pastOf[ts[i+2].low]
+			return append(append(out, token{text: v, low: v}), ts[i+3:]...)
 		}
 		if one != "" {
 			out := append([]token(nil), ts[:i]...)
@@ -365,7 +409,7 @@ func trimMarks(ts []token) []token {
 }
 
 var marker = set(`update updated correction corrected note fyi reminder edit news heads-up heads breaking info memo change ps nb attention
-	important actually ok okay btw hi hello hey well yes no right sorry please alright oh ah so good great big
+	important actually ok okay btw hi hello hey well yes no right sorry scratch please alright oh ah so good great big
 	small quick just incidentally anyway basically unfortunately fortunately sadly luckily happily finally recently
 	currently presently today yesterday tomorrow nowadays now lately honestly meanwhile effective starting beginning
 	thanks by as in on at from since for until during after before according to this last next these with to again

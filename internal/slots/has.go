@@ -111,7 +111,14 @@ func (p *parser) hasLabelled(s *sentence, event bool) bool {
 		if t.low == "," && !fresh && !(s.obj[i-1].low == "car" && i == 2) {
 			return false
 		}
-		if ph := p.noun(s.obj[:i]); ph.ok {
+		left := s.obj[:i]
+		for adverb[left[len(left)-1].low] && len(left) > 1 {
+			left = left[:len(left)-1]
+		}
+		if len(left) > 2 && left[1].low == "different" {
+			left = left[2:]
+		}
+		if ph := p.noun(left); ph.ok {
 			o := p.object(s.obj[i+1:], true)
 			p.emit(s.sub.words.with(ph.words...), o.core, o.not, &s.group, fresh || event, false)
 			return true
@@ -275,7 +282,9 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	if !val[0].quoted && evasive[first] {
 		return
 	}
-	if v, ok := verbs[first]; ok && (v.form == ing || v.form == past && !statusword[first]) && len(val) == 1 && !val[0].proper() && !val[0].quoted {
+	// "Alice's lucky charm" is an attribute, "Alice's dog" may be spoken of.
+	particular := sub.poss && sub.count > 2 && !entity[sub.head]
+	if v, ok := verbs[first]; ok && !particular && (v.form == ing || v.form == past && !statusword[first]) && len(val) == 1 && !val[0].proper() && !val[0].quoted {
 		return
 	}
 	k := kindOf(val)
@@ -284,7 +293,7 @@ func (p *parser) attribute(s *sentence, o *object, change bool) {
 	if (!nominal || k == temporal) && !val[0].proper() && !val[0].quoted && !(sub.known && !entity[sub.head]) && !sub.words.has("favorit") && participial(first) {
 		return // "is parked behind the house" names nothing
 	}
-	if !nominal && (describes(val) || (first == "a" || first == "an") && !(sub.known && !entity[sub.head]) && !change) {
+	if !nominal && (describes(val) || (first == "a" || first == "an") && !(sub.known && !entity[sub.head]) && !change && !particular) {
 		return
 	}
 	if !nominal && sub.count == 1 && !sub.poss && !sub.def && !sub.ident && !sub.pronoun {

@@ -87,6 +87,9 @@ func (p *parser) phrase(ts []token) phrase {
 			return phrase{ok: len(p.subject) > 0, words: p.subject, person: true, names: true, count: 1}
 		}
 	}
+	if len(ts) == 3 && ts[0].low == "the" && fresh[ts[1].low] && ts[2].low == "one" {
+		return phrase{ok: p.topic != nil, words: p.topic, pronoun: true, fresh: true, count: 2, poss: true, known: true}
+	}
 	ph := phrase{ok: true, names: true, words: make(bag, 0, len(ts)+2)}
 	ph.person = len(ts) == 1 && (ts[0].low == "i" || ts[0].low == "we" || ts[0].low == "you")
 	head := ""

@@ -501,6 +501,8 @@ func (p *parser) changedAs(s *sentence, o *object) {
 	if len(core) < 2 || !s.passive || !s.sub.ok {
 		if s.sub.ok && len(core) == 0 && s.sub.attributive() {
 			p.topic, p.open = s.sub.words, true // "the port has changed: …"
+		} else if ph := p.phrase(core); len(core) > 0 && !s.passive && ph.ok && ph.attributive() {
+			p.topic, p.open = ph.words, true // "I changed the port: …"
 		}
 		return
 	}

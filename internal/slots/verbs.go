@@ -112,6 +112,17 @@ var verbs = func() map[string]verb {
 	return m
 }()
 
+// pastOf has the past of the verbs that tell of a change, by their base form.
+var pastOf = func() map[string]string {
+	m := make(map[string]string)
+	for line := range strings.Lines(verbForms) {
+		if f := strings.Fields(line); len(f) > 4 && f[0][0] == '!' && f[1] != "-" {
+			m[f[1]] = f[4]
+		}
+	}
+	return m
+}()
+
 const verbForms = `
 copula become becomes becoming became become
 copula equal equals equaling equaled

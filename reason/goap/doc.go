@@ -33,9 +33,24 @@
 // it changes ([Change]), and at what cost. [Plan] finds the cheapest course of
 // actions that meets a goal.
 //
-// What is not here: nobody is called. The package finds what should be done;
-// which of several workers does it is a matter of package rank, and that it is
-// done of package act.
+// # Keeping goals
+//
+// A [Controller] does something about it: at every [Controller.Tick] it has the
+// courses for violated goals carried out by a [Dispatcher], of what a [Catalog]
+// says can be done, and keeps one [Outcome] of each. arc.Agent.Keep makes one
+// whose dispatches are runs of the agent.
+//
+//	c, err := agent.Keep(ctx, w, goals, nil)
+//	err = c.Run(ctx)
+//
+// Whether a goal is acted upon is decided by what was read: never on what is
+// unknown or merely expected, never twice at a time, not before the effects of
+// the last dispatch could show and the world was read anew, and not for a while
+// after an action has failed too often, a success of which nothing shows
+// included.
+//
+// What is not here: which of several workers does it is a matter of package
+// rank, and that it is done and verified of package act.
 //
 // All types are safe for concurrent use unless their comment says otherwise.
 package goap

@@ -1,0 +1,15 @@
+// Package anthropic is a model for arc on Anthropic's Messages API.
+//
+//	m := anthropic.New(sdk.NewClient(option.WithAPIKey(key)), sdk.ModelClaudeSonnet5, nil)
+//
+// The client is the host's, from github.com/anthropics/anthropic-sdk-go, and what
+// the host sets on it holds for each call. But for its retries, which are off:
+// wrap the Model in model.Retry of reason/model. Generate asks for at most ten
+// minutes' worth of tokens, some 21,000 (the SDK refuses more), Stream for as
+// many as the model has.
+//
+// The schema of a request is enforced by the API (structured outputs) where it
+// can be. The API takes no schema with a value of any type, as that of a
+// reasoner's decision is; such a schema is told in words, and whoever asks checks
+// the answer, as reason.LLM does.
+package anthropic

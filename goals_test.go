@@ -1,0 +1,427 @@
+package arc_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/store"
+)
+
+var goalHistories = flag.Int("goal.histories", 150, "how many histories of goals to play through an agent")
+
+// broken is a goal that nothing is broken in a domain.
+func broken(domain string) goap.Goal {
+	return goap.Goal{ID: domain + " works", Condition: goap.Condition{
+		Selector: "domains." + domain + ".data.broken", Test: goap.Invariant{Operator: goap.Falsy},
+	}}
+}
+
+// repairs is a worker that can mend a domain.
+func repairs(name, domain string, e act.Executor) act.Worker {
+	return act.Worker{
+		Card: rank.Candidate{Name: name, Prior: 0.5}, Executor: e,
+		Effects: []reason.Effect{{Domain: domain, Path: "data.broken"}},
+	}
+}
+
+func keep(t *testing.T, a *arc.Agent, w *goap.World, opts *goap.Options, goals ...goap.Goal) *goap.Controller {
+	t.Helper()
+	gs, err := goap.NewGoals(goals...)
+	require.NoError(t, err)
+	c, err := a.Keep(t.Context(), w, gs, opts)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// A violated goal leads to one call of the worker that can mend it, and to one
+// outcome, from which the ranking learns.
+func TestKeepCallsWhoCanMendIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var called []act.Work
+		do := act.ExecutorFunc(func(_ context.Context, w act.Work) (act.Result, error) {
+			called = append(called, w)
+			r := done(`"mended"`)
+			r.Deltas = []act.Delta{{Domain: "cache", Path: "data.broken", Value: []byte(`false`)}}
+			return r, nil
+		})
+		never := act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { panic("not asked") })
+		a := agent(t, arc.Host{
+			Workers: []act.Worker{repairs("plumber", "pipes", never), repairs("fixer", "cache", do)}, Gates: []act.Gate{act.NoGate},
+		}, &arc.Options{Now: time.Now})
+		w := goap.NewWorld(nil)
+		c := keep(t, a, w, nil, broken("cache"), broken("pipes"))
+		require.NoError(t, w.Set("cache", goap.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+		rep, err := c.Tick(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []goap.Doing{goap.Began, goap.Nothing}, []goap.Doing{rep.Goals[0].Doing, rep.Goals[1].Doing})
+		require.Equal(t, goap.Unknown, rep.Goals[1].Status, "what was not read is not acted upon")
+		require.NoError(t, c.Wait(t.Context()))
+		require.Len(t, called, 1)
+		require.JSONEq(t, `{"goal":"cache works","selector":"domains.cache.data.broken","actual":true,
+			"reason":"domains.cache.data.broken is true, not falsy"}`, string(called[0].Inputs))
+		rep, err = c.Tick(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, goap.Met, rep.Goals[0].Status, "the delta is in the world")
+		require.Len(t, rep.Ended, 1)
+		out := rep.Ended[0]
+		require.Equal(t, []any{goap.Succeeded, "fixer", 1, "goals/cache works/1"}, []any{out.End, out.Worker, out.Done, out.Key})
+		run, err := a.Resume(t.Context(), out.Key)
+		require.NoError(t, err, "a dispatch is a run")
+		require.Equal(t, arc.Delivered, run.Status)
+		require.Equal(t, arc.LastAttempt{Worker: "fixer", End: act.Finished}, run.Last)
+		ranking, err := a.Rank(t.Context(), "goal cache works", reason.Task{Effect: &reason.Effect{Domain: "cache", Path: "data.broken"}})
+		require.NoError(t, err)
+		require.Equal(t, []any{"fixer", 1}, []any{ranking[0].Candidate.Name, ranking[0].Samples})
+	})
+}
+
+// A worker that needs an approval is not called without one, and an approval
+// that comes too late is none.
+func TestKeepAsksForApprovals(t *testing.T) {
+	for name, c := range map[string]struct {
+		approve act.ApproverFunc
+		end     goap.End
+		why     string
+	}{
+		"given":   {func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, goap.Succeeded, ""},
+		"refused": {func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil }, goap.Refused, "refused"},
+		"expired": {func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil }, goap.Refused, "approval"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				h := arc.Host{Approver: c.approve, Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{
+					repairs("deployer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return done(`1`), nil })),
+				}}
+				h.Workers[0].Mode, h.Workers[0].Blast = act.Gated, act.Public
+				w := goap.NewWorld(nil)
+				keeper := keep(t, agent(t, h, &arc.Options{Now: time.Now, ApprovalTTL: 30 * time.Minute}), w, &goap.Options{Lease: time.Hour}, broken("cache"))
+				require.NoError(t, w.Set("cache", goap.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+				_, err := keeper.Tick(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, keeper.Wait(t.Context()))
+				for o, err := range keeper.Outcomes(t.Context()) {
+					require.NoError(t, err)
+					require.Equal(t, c.end, o.End)
+					require.Contains(t, o.Why, c.why)
+				}
+				require.Equal(t, c.end == goap.Succeeded, calls == 1)
+			})
+		})
+	}
+}
+
+// How the workers do is a domain like any other.
+func TestFleetHealthIsADomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good := true
+		a := agent(t, arc.Host{Gates: []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: good, Complaint: "no"}, nil
+		})}, Workers: []act.Worker{{
+			Card: rank.Candidate{Name: "gpt-4.1"}, Skills: []string{"deploy"},
+			Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+				r := done(`1`)
+				r.Usage = act.Usage{TokensIn: 1000, TokensOut: 500}
+				return r, nil
+			}),
+		}}}, &arc.Options{Now: time.Now, Attempts: 1})
+		w := goap.NewWorld(nil)
+		require.NoError(t, w.Collect(a.FleetCollector()))
+		read := func(path string) any {
+			require.NoError(t, w.Poll(t.Context(), time.Now()))
+			r, err := w.State(time.Now()).Read("domains." + arc.FleetDomain + ".data." + path)
+			require.NoError(t, err, path)
+			return r.Value
+		}
+		require.Zero(t, read("maxFailureRate1h"))
+		for range 4 {
+			run(t, a, arc.Objective{Text: "deploy", Tasks: []reason.Task{{Objective: "deploy", Skill: "deploy"}}})
+			good = false
+		}
+		idle(time.Minute)
+		for path, want := range map[string]any{
+			"maxFailureRate1h": 0.75, "totalCostUsd1d": 4 * 0.0105, "orphanedSkillCount": 0.0, "windowHours": 24.0,
+			"agents.0.agentName": "gpt-4.1", "agents.0.successRate": 0.25, "agents.0.totalOutcomes": 4.0, "agents.0.p95LatencyMs": 0.0,
+			`byName["gpt-4.1"].costPerSuccessfulOutcome`: 0.042, `byName["gpt-4.1"].failureRate1h`: 0.75, "systemActors": []any{},
+		} {
+			if f, ok := want.(float64); ok {
+				require.InDelta(t, f, read(path), 1e-12, path)
+				continue
+			}
+			require.Equal(t, want, read(path), path)
+		}
+		require.Len(t, read("agents.0.recentFailures"), 3)
+		g := goap.Goal{ID: "fleet.no_agent_stuck", Condition: goap.Condition{
+			Selector: "domains.agent_fleet_health.data.maxFailureRate1h", Test: goap.Threshold{Max: new(0.5)},
+		}}
+		require.Equal(t, goap.Violated, g.Evaluate(w.State(time.Now())).Status)
+	})
+}
+
+// service is what is really the case while histories are played, whatever
+// process is there to look after it.
+type service struct {
+	t     *testing.T
+	seed  uint64
+	mu    sync.Mutex
+	truth map[string]bool // domains that are broken
+	calls map[string]int  // of executors, by run
+	busy  map[string]int  // executors at work, by objective
+	calm  bool            // from now on, everything works
+}
+
+func (s *service) draw(what string) *rand.Rand {
+	f := fnv.New64a()
+	f.Write([]byte(what))
+	return rand.New(rand.NewPCG(s.seed, f.Sum64()))
+}
+
+func (s *service) broken(domain string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.truth[domain]
+}
+
+func (s *service) set(domain string, broken bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.truth[domain] = broken
+}
+
+// Execute is a worker that may do anything.
+func (s *service) Execute(ctx context.Context, w act.Work) (act.Result, error) {
+	r := s.draw(w.Key)
+	what, lasts := r.IntN(12), time.Duration(r.IntN(20))*time.Second
+	s.mu.Lock()
+	if s.calm {
+		what = 0
+	}
+	if s.calls[w.Run]++; s.calls[w.Run] > 1 {
+		s.t.Errorf("an executor was called %d times for %s", s.calls[w.Run], w.Run)
+	}
+	if s.busy[w.Situation]++; s.busy[w.Situation] > 1 {
+		s.t.Errorf("%d executors at work for %s", s.busy[w.Situation], w.Situation)
+	}
+	s.mu.Unlock()
+	var cut bool
+	select {
+	case <-time.After(lasts):
+	case <-ctx.Done():
+		cut = true
+	}
+	s.mu.Lock()
+	s.busy[w.Situation]--
+	s.mu.Unlock()
+	domain := w.Task.Effect.Domain
+	switch what {
+	case 5:
+		return act.Result{}, errBoom
+	case 6:
+		panic("boom")
+	case 7:
+		idle(time.Hour) // whatever its context says
+	case 8: // a lie
+		return done(`1`), nil
+	case 9:
+		return act.Result{}, act.ErrDenied
+	}
+	s.set(domain, false)
+	if cut {
+		return act.Result{}, ctx.Err()
+	}
+	res := done(`1`)
+	if what == 4 {
+		res.Deltas = []act.Delta{{Domain: domain, Path: "data.broken", Value: []byte("false")}}
+	}
+	return res, nil
+}
+
+// host are two workers for each domain, one of which needs an approval.
+func (s *service) host() arc.Host {
+	h := arc.Host{
+		Gates: []act.Gate{act.GateFunc(func(_ context.Context, w act.Work, _ act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: !s.broken(w.Task.Effect.Domain), Complaint: "it is still broken"}, nil
+		})},
+		Approver: act.ApproverFunc(func(ctx context.Context, r act.ApprovalRequest) (bool, error) {
+			if s.draw("approve "+r.Work.Key).IntN(4) == 0 {
+				<-ctx.Done()
+			}
+			return true, nil
+		}),
+	}
+	for i := range 2 {
+		domain := fmt.Sprint("d", i)
+		h.Workers = append(h.Workers, repairs("one-"+domain, domain, s), repairs("two-"+domain, domain, s))
+		h.Workers[2*i].Mode = act.Veto
+	}
+	return h
+}
+
+// mortal is a store as a process sees it that dies with a commit, before or
+// after it has taken place.
+type mortal struct {
+	store.Store
+	s    *service
+	mu   sync.Mutex
+	left int // commits until it dies; below 0: it does not
+	dead bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (m *mortal) isDead() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dead
+}
+
+func (m *mortal) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead {
+		return 0, errDead
+	}
+	if m.left--; m.left != 0 {
+		return m.Store.Commit(ctx, ops...)
+	}
+	m.dead = true
+	if m.s.draw(ops[0].Key).IntN(2) == 0 {
+		if _, err := m.Store.Commit(ctx, ops...); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errDead
+}
+
+func (m *mortal) Get(ctx context.Context, key string) (store.Entry, error) {
+	if m.isDead() {
+		return store.Entry{}, errDead
+	}
+	return m.Store.Get(ctx, key)
+}
+
+// Histories of goals that are kept by an agent whose workers misbehave and
+// whose process dies now and then: no executor is called twice for a
+// dispatch, every dispatch has one outcome, and in the end all goals are met.
+func TestGoalHistoriesThroughAnAgent(t *testing.T) {
+	ends := map[goap.End]int{}
+	deaths := 0
+	for seed := range uint64(*goalHistories) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{t: t, seed: seed, truth: map[string]bool{}, calls: map[string]int{}, busy: map[string]int{}}
+			defer func() {
+				if t.Failed() {
+					t.Logf("history %d", seed)
+				}
+				idle(2 * time.Hour) // let those that hang end
+			}()
+			outcomes, died := s.play()
+			deaths += died
+			for _, o := range outcomes {
+				ends[o.End]++
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d histories, %d deaths: %v", *goalHistories, deaths, ends)
+	require.Len(t, ends, 4)
+}
+
+func (s *service) play() (outcomes []goap.Outcome, died int) {
+	st := store.NewMem()
+	r := s.draw("history")
+	var p *mortal
+	var a *arc.Agent
+	var c *goap.Controller
+	w := goap.NewWorld(nil)
+	start := func(left int) {
+		gs, err := goap.NewGoals(broken("d0"), broken("d1"))
+		require.NoError(s.t, err)
+		p = &mortal{Store: st, s: s, left: -1}
+		a, err = arc.New(s.t.Context(), p, s.host(), &arc.Options{Seed: 1, Grace: -1, ApprovalTTL: 30 * time.Second})
+		require.NoError(s.t, err)
+		c, err = a.Keep(s.t.Context(), w, gs, &goap.Options{Lease: 2 * time.Minute, Grace: -1, Outcome: func(o goap.Outcome) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			outcomes = append(outcomes, o)
+		}})
+		require.NoError(s.t, err)
+		p.left = left
+	}
+	stop := func() {
+		c.Close()
+		_ = a.Close() // its store may be dead
+		synctest.Wait()
+	}
+	start(1 + r.IntN(60))
+	defer func() { stop() }()
+	for step := range 70 {
+		if s.mu.Lock(); step == 40 {
+			s.calm = true
+		}
+		if step < 40 && r.IntN(4) == 0 {
+			s.truth[fmt.Sprint("d", r.IntN(2))] = true
+		}
+		s.mu.Unlock()
+		for i := range 2 {
+			if step < 40 && r.IntN(3) == 0 {
+				continue // late
+			}
+			d := fmt.Sprint("d", i)
+			require.NoError(s.t, w.Set(d, goap.Snapshot{At: time.Now(), Data: map[string]any{"broken": s.broken(d)}}))
+		}
+		if _, err := c.Tick(s.t.Context()); !p.isDead() {
+			require.NoError(s.t, err)
+		}
+		idle(time.Duration(10+r.IntN(40)) * time.Second)
+		if p.isDead() || step == 40 {
+			stop()
+			died++
+			start(map[bool]int{true: 1 + r.IntN(60), false: -1}[step < 40])
+		}
+	}
+	require.NoError(s.t, c.Wait(s.t.Context()))
+	require.False(s.t, s.broken("d0") || s.broken("d1"), "a goal was forgotten")
+	s.check(st, c)
+	return outcomes, died
+}
+
+// check holds what is kept of the dispatches against what was done.
+func (s *service) check(st store.Store, c *goap.Controller) {
+	n := uint64(0)
+	runs := map[string]bool{}
+	for o, err := range c.Outcomes(s.t.Context()) {
+		n++
+		require.NoError(s.t, err)
+		require.Equal(s.t, n, o.Number, "a dispatch has no outcome")
+		runs[o.Key] = true
+		if o.End == goap.Succeeded || o.End == goap.Failed {
+			require.Equal(s.t, 1, s.calls[o.Key], "%+v", o)
+		}
+	}
+	for run := range s.calls {
+		require.True(s.t, runs[run], "%s was never admitted", run)
+	}
+	for e := range st.Scan(s.t.Context(), store.Range{Prefix: "goap/flight"}) {
+		s.t.Errorf("left in flight: %q", strings.ToValidUTF8(e.Key, "?"))
+	}
+}

@@ -1,0 +1,326 @@
+package goap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/cooldown"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// Options configure a [Controller]. The zero value, and nil, are ready.
+type Options struct {
+	// Name tells controllers apart that share a store, and begins the keys of
+	// their dispatches; at most 64 bytes. "": "goals". No two controllers of
+	// a name may be at work at a time.
+	Name string
+	// Actions are what can be done by those who have their Skill or, where
+	// they name none, can bring about their first effect. What else the
+	// catalog's effects allow is tried too, at a cost of 1 each.
+	Actions []Action
+	Limits  *Limits // of each plan; nil: the defaults
+
+	// Lease is how long a dispatch may take. 0: ten minutes.
+	Lease time.Duration
+	// Cooldown is how long a goal that names none is left alone after a
+	// dispatch that succeeded, so that its effects can show. 0: 90 seconds;
+	// negative: not at all. After every dispatch, the goal is left alone at
+	// least until what it is about was read anew.
+	Cooldown time.Duration
+	// Failures of an action for a goal within Window let it rest. A success
+	// whose effect does not show is one of them. 0: 3 in 5 minutes, and 10
+	// minutes of rest.
+	Failures     int
+	Window, Rest time.Duration
+	// MaxInFlight is how many dispatches run at a time; the most severe goals
+	// go first. 0: 4.
+	MaxInFlight int
+	// History is how many outcomes are kept. 0: 500.
+	History int
+
+	// Every is the time between two ticks of Run. 0: 5 seconds.
+	Every time.Duration
+	// Grace is how long Close waits for dispatches before it cuts them off.
+	// 0: five seconds; negative: not at all.
+	Grace time.Duration
+
+	Sanitizer *redact.Sanitizer // takes secrets out of what is kept; nil: the zero Sanitizer
+	Outcome   func(Outcome)     // called with each outcome once it is kept; may be nil
+	Logger    *slog.Logger      // nil: discards
+	Now       func() time.Time  // nil: time.Now
+}
+
+func (o *Options) fill() {
+	o.Name = cmp.Or(o.Name, "goals")
+	o.Actions = slices.Clone(o.Actions)
+	o.Lease = cmp.Or(o.Lease, 10*time.Minute)
+	o.Cooldown = cmp.Or(o.Cooldown, 90*time.Second)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 4)
+	o.History = cmp.Or(o.History, 500)
+	o.Every = cmp.Or(o.Every, 5*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+}
+
+const maxControllerName = 64
+
+func (o *Options) check() error {
+	var errs []error
+	if err := key.CheckID("option Name", o.Name); err != nil {
+		errs = append(errs, err)
+	}
+	if n := len(o.Name); n > maxControllerName {
+		errs = append(errs, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
+	}
+	if min(o.Lease, o.Every) < 0 {
+		errs = append(errs, errors.New("option Lease or Every is negative"))
+	}
+	if min(o.MaxInFlight, o.History) < 0 {
+		errs = append(errs, errors.New("option MaxInFlight or History is negative"))
+	}
+	seen := make(map[string]bool)
+	for _, a := range o.Actions {
+		if a.Name == "" || seen[a.Name] {
+			errs = append(errs, fmt.Errorf("action %q has no name of its own", a.Name))
+		}
+		seen[a.Name] = true
+		if a.Skill == "" && len(a.Effects) == 0 {
+			errs = append(errs, fmt.Errorf("action %q has neither a skill nor an effect to find somebody by", a.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Controller keeps goals: at every [Controller.Tick] it looks which of them are
+// violated, has something done about those that may be acted on, and keeps
+// exactly one [Outcome] of each dispatch that it admitted, whatever the
+// dispatcher does and whenever the process ends.
+//
+// What is under way and how it ended is on disk. After a restart, dispatches
+// that were admitted and not begun are begun, and others are gone on with by
+// their key if the dispatcher is a [Resumer], or else end as [Interrupted].
+//
+// It starts goroutines for what it dispatches. Close ends them.
+type Controller struct {
+	o        Options
+	st       store.Store
+	world    *World
+	goals    *Goals
+	catalog  Catalog
+	dispatch Dispatcher
+
+	ticking sync.Mutex // held by Tick, which alone admits
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		guard  *cooldown.Guard
+		flying map[string]*flying // by goal
+		past   map[string]*past   // by goal
+		ended  []Outcome          // since the last tick
+		next   head
+		rev    store.Revision // of next
+		doubt  bool           // the store may hold flights that are not flying here
+		busy   int            // goroutines
+		idle   chan struct{}  // closed when busy is back at 0
+	}
+	closeOnce sync.Once
+}
+
+// past is the last dispatch of a goal that may have changed something.
+type past struct {
+	ended   time.Time
+	success bool
+	suspect []cooldown.Key // done with success, of which nothing has shown so far
+}
+
+// New returns a Controller over a store that the host has opened, and will
+// close after the Controller. It reads what is in flight and how dispatches
+// ended there, and begins nothing. The error says all that is wrong with the
+// parts and the options, or is the store's.
+func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d Dispatcher, opts *Options) (*Controller, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.fill()
+	errs := []error{o.check()}
+	for _, part := range []struct {
+		name string
+		v    any
+	}{{"context", ctx}, {"store", st}, {"world", w}, {"goals", gs}, {"catalog", c}, {"dispatcher", d}} {
+		if guard.IsNil(part.v) {
+			errs = append(errs, fmt.Errorf("the %s is nil", part.name))
+		}
+	}
+	limits := cooldown.Limits{Max: o.Failures, Window: o.Window, Rest: o.Rest}
+	rests, err := cooldown.NewGuard(limits)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, fmt.Errorf("goap: %w", err)
+	}
+	x := &Controller{o: o, st: st, world: w, goals: gs, catalog: c, dispatch: d}
+	x.mu.guard, x.mu.flying, x.mu.past = rests, make(map[string]*flying), make(map[string]*past)
+	if err := x.load(ctx); err != nil {
+		return nil, fmt.Errorf("goap: %w", err)
+	}
+	return x, nil
+}
+
+// load reads what the last controller of the name has left.
+func (c *Controller) load(ctx context.Context) error {
+	c.mu.doubt = true
+	e, err := c.st.Get(ctx, c.headKey())
+	switch {
+	case err == nil:
+		c.mu.rev = e.Rev
+		if err := codec.Decode(e, &c.mu.next); err != nil {
+			return err
+		}
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	var outcomes []Outcome
+	var old []store.Op
+	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(outcomeKeys, c.o.Name)}) {
+		if err != nil {
+			return err
+		}
+		var o Outcome
+		if err := codec.Decode(e, &o); err != nil {
+			return err
+		}
+		outcomes = append(outcomes, o)
+		old = append(old, store.Op{Key: e.Key, Delete: true})
+	}
+	if n := len(outcomes) - c.o.History; n > 0 {
+		for some := range slices.Chunk(old[:n], 100) {
+			if _, err := c.st.Commit(ctx, some...); err != nil {
+				return err
+			}
+		}
+		outcomes = outcomes[n:]
+	}
+	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
+	for i := range outcomes {
+		c.noteLocked(&outcomes[i])
+	}
+	return nil
+}
+
+// Outcomes yields the outcomes that are kept, in the order in which their
+// dispatches were admitted.
+func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
+	return func(yield func(Outcome, error) bool) {
+		for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(outcomeKeys, c.o.Name)}) {
+			var o Outcome
+			if err == nil {
+				err = codec.Decode(e, &o)
+			}
+			if err != nil {
+				yield(Outcome{}, fmt.Errorf("goap: outcomes: %w", err))
+				return
+			}
+			if !yield(o, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Run polls the world and ticks, each every Options.Every, until ctx ends, and
+// then closes the Controller. What a tick has failed at is logged and tried
+// again with the next. It returns nil, or store.ErrClosed if the Controller was
+// closed before ctx ended.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var polls sync.WaitGroup
+	polls.Go(func() {
+		c.every(ctx, func() bool { return c.world.Poll(ctx, c.o.Now()) == nil })
+	})
+	var err error
+	c.every(ctx, func() bool {
+		if _, err = c.Tick(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
+			c.o.Logger.Error("a tick failed", "controller", c.o.Name, "error", err)
+			err = nil
+		}
+		return err == nil
+	})
+	closed := errors.Is(err, store.ErrClosed)
+	cancel()
+	polls.Wait()
+	c.Close()
+	if closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// every calls fn at once and then from time to time, until it returns false or
+// ctx ends.
+func (c *Controller) every(ctx context.Context, fn func() bool) {
+	t := time.NewTicker(c.o.Every)
+	defer t.Stop()
+	for fn() {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Close lets no further dispatch begin, waits for those under way for
+// Options.Grace, and then cuts them off: they are settled by the next
+// Controller of the name. It is idempotent, and must not be called by the
+// dispatcher from inside a dispatch.
+func (c *Controller) Close() {
+	c.closeOnce.Do(func() {
+		c.mu.Lock()
+		c.mu.closed = true
+		c.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), max(0, c.o.Grace))
+		defer cancel()
+		if c.Wait(ctx) == nil {
+			return
+		}
+		c.mu.Lock()
+		for _, f := range c.mu.flying {
+			f.cancel(errClosing)
+		}
+		c.mu.Unlock()
+		_ = c.Wait(context.Background()) // it has no end but theirs
+	})
+}
+
+// Wait waits until no dispatch is under way, or ctx ends, whose error it
+// returns.
+func (c *Controller) Wait(ctx context.Context) error {
+	c.mu.Lock()
+	busy, idle := c.mu.busy, c.mu.idle
+	c.mu.Unlock()
+	if busy == 0 {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,456 @@
+package goap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/store"
+)
+
+// desk is a dispatcher and a catalog that do what a test says.
+type desk struct {
+	mu      sync.Mutex
+	got     []goap.Dispatch
+	do      func(ctx context.Context, d goap.Dispatch) (goap.Result, error)
+	skills  []string
+	effects []reason.Effect
+}
+
+func (d *desk) Skills() []string         { return d.skills }
+func (d *desk) Effects() []reason.Effect { return d.effects }
+
+func (d *desk) Dispatch(ctx context.Context, x goap.Dispatch) (goap.Result, error) {
+	d.mu.Lock()
+	d.got = append(d.got, x)
+	d.mu.Unlock()
+	if d.do == nil {
+		return goap.Result{End: goap.Succeeded}, nil
+	}
+	return d.do(ctx, x)
+}
+
+func (d *desk) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.got)
+}
+
+// again is a desk that can resume.
+type again struct {
+	*desk
+	resumed []string
+}
+
+func (a *again) Resume(_ context.Context, d goap.Dispatch) (goap.Result, error) {
+	a.resumed = append(a.resumed, d.Key)
+	return goap.Result{End: goap.Failed, Why: "it had failed"}, nil
+}
+
+var (
+	_ goap.Catalog = (*desk)(nil)
+	_ goap.Resumer = (*again)(nil)
+)
+
+// zero is the goal that a number of domain m is 0.
+func zero(path string) goap.Goal {
+	return goap.Goal{ID: path, Condition: goap.Condition{Selector: "domains.m.data." + path, Test: goap.Threshold{Max: new(0.0)}}}
+}
+
+// bench is a controller with all that it needs, in a bubble.
+type bench struct {
+	*desk
+	t *testing.T
+	w *goap.World
+	c *goap.Controller
+}
+
+func newBench(t *testing.T, st store.Store, opts *goap.Options, goals ...goap.Goal) *bench {
+	t.Helper()
+	d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
+	return benchWith(t, st, d, d, opts, goals...)
+}
+
+func benchWith(t *testing.T, st store.Store, d *desk, by goap.Dispatcher, opts *goap.Options, goals ...goap.Goal) *bench {
+	t.Helper()
+	gs, err := goap.NewGoals(goals...)
+	require.NoError(t, err)
+	w := goap.NewWorld(nil)
+	c, err := goap.New(t.Context(), st, w, gs, d, by, opts)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return &bench{d, t, w, c}
+}
+
+// read sets what is read of domain m now.
+func (b *bench) read(data map[string]any) {
+	b.t.Helper()
+	require.NoError(b.t, b.w.Set("m", goap.Snapshot{Data: data, At: time.Now()}))
+}
+
+// tick ticks, waits for what it began, and returns what was done about each
+// goal.
+func (b *bench) tick() (doing []goap.Doing, r goap.Report) {
+	b.t.Helper()
+	r, err := b.c.Tick(b.t.Context())
+	require.NoError(b.t, err)
+	for _, g := range r.Goals {
+		doing = append(doing, g.Doing)
+	}
+	synctest.Wait()
+	return doing, r
+}
+
+func (b *bench) outcomes() []goap.Outcome {
+	b.t.Helper()
+	var out []goap.Outcome
+	for o, err := range b.c.Outcomes(b.t.Context()) {
+		require.NoError(b.t, err)
+		out = append(out, o)
+	}
+	return out
+}
+
+// What is violated is dispatched once, and left alone until it has cooled down
+// and was read anew.
+func TestControllerLeavesTheGoalAloneUntilItWasReadAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil, zero("x"))
+		doing := func() goap.Doing { d, _ := b.tick(); return d[0] }
+		require.Equal(t, goap.Nothing, doing(), "unknown")
+		b.read(map[string]any{"x": 1})
+		require.Equal(t, goap.Began, doing())
+		for range 30 {
+			require.Equal(t, goap.Resting, doing())
+			idle(5 * time.Second)
+		}
+		_, r := b.tick()
+		require.Contains(t, r.Goals[0].Why, "not read since")
+		b.read(map[string]any{"x": 1})
+		require.Equal(t, goap.Began, doing())
+		idle(30 * time.Second)
+		b.read(map[string]any{"x": 1})
+		_, r = b.tick()
+		require.Equal(t, time.Now().Add(time.Minute).UTC(), r.Goals[0].Until, "read anew, and still too early")
+		idle(time.Minute)
+		require.Equal(t, goap.Began, doing())
+		require.Equal(t, 3, b.count())
+		b.read(map[string]any{"x": 0})
+		require.Equal(t, goap.Nothing, doing())
+	})
+}
+
+// An action that keeps failing rests, and so does one of whose success nothing
+// shows; another action may be tried meanwhile.
+func TestControllerLetsWhatDoesNotHelpRest(t *testing.T) {
+	for name, res := range map[string]goap.Result{
+		"failing": {End: goap.Failed, Why: "no"}, "refused": {End: goap.Refused}, "hollow": {End: goap.Succeeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, store.NewMem(), &goap.Options{Cooldown: -1}, zero("x"))
+				b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return res, nil }
+				var rested time.Duration
+				for range 100 {
+					b.read(map[string]any{"x": 1})
+					if doing, r := b.tick(); doing[0] == goap.Resting {
+						require.Contains(t, r.Goals[0].Why, "failed 3 times")
+						rested = r.Goals[0].Until.Sub(r.At)
+						break
+					}
+					idle(time.Second)
+				}
+				require.Equal(t, 3, b.count())
+				require.Greater(t, rested, 9*time.Minute)
+				b.effects = append(b.effects, reason.Effect{Domain: "m", Path: "data.x"})
+				doing, _ := b.tick()
+				require.Equal(t, goap.Began, doing[0])
+				require.Equal(t, "data.x", b.got[3].Steps[0].Task.Effect.Path)
+			})
+		})
+	}
+}
+
+// A value that flaps is no hollow success: it was met in between.
+func TestControllerActsOnWhatFlaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), &goap.Options{Cooldown: -1}, zero("x"))
+		for i := range 20 {
+			b.read(map[string]any{"x": (i + 1) % 2})
+			b.tick()
+			idle(time.Second)
+		}
+		require.Equal(t, 10, b.count())
+	})
+}
+
+func TestControllerTakesTheMostSevereFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		goals := []goap.Goal{zero("a"), zero("b"), zero("c"), zero("d")}
+		for i, s := range []goap.Severity{goap.Low, goap.Critical, "", goap.High} {
+			goals[i].Severity = s
+		}
+		b := newBench(t, store.NewMem(), &goap.Options{MaxInFlight: 2}, goals...)
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+			idle(time.Minute)
+			return goap.Result{End: goap.Succeeded}, nil
+		}
+		b.read(map[string]any{"a": 1, "b": 1, "c": 1, "d": 1})
+		doing, _ := b.tick()
+		require.Equal(t, []goap.Doing{goap.Waiting, goap.Began, goap.Waiting, goap.Began}, doing)
+		doing, r := b.tick()
+		require.Equal(t, goap.InFlight, doing[1])
+		require.Equal(t, "goals/b/1", r.Goals[1].Dispatch)
+		idle(2 * time.Minute)
+		doing, _ = b.tick()
+		require.Equal(t, []goap.Doing{goap.Began, goap.Resting, goap.Began, goap.Resting}, doing)
+		idle(2 * time.Minute)
+	})
+}
+
+// What nobody can change, what is disabled and what is violated only by what is
+// expected is not acted upon.
+func TestControllerKnowsWhenNotToAct(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		off, other := zero("x"), goap.Goal{ID: "other", Condition: goap.Condition{Selector: "domains.n.data.y", Test: goap.Threshold{Max: new(0.0)}}}
+		off.ID, off.Disabled = "off", true
+		b := newBench(t, store.NewMem(), &goap.Options{Actions: []goap.Action{
+			{Name: "spill", Skill: "spill", Effects: []goap.Change{sets("data.x", 5)}},
+		}}, zero("x"), off, other)
+		b.read(map[string]any{"x": 0})
+		require.NoError(t, b.w.Set("n", goap.Snapshot{Data: map[string]any{"y": 1}, At: time.Now()}))
+		require.NoError(t, b.w.Expect("somebody else", []goap.Change{sets("data.x", 7)}, time.Now(), time.Now().Add(time.Minute)))
+		doing, r := b.tick()
+		require.Equal(t, []goap.Doing{goap.Resting, goap.Nothing, goap.Stuck}, doing)
+		require.Contains(t, r.Goals[0].Why, "expected")
+		require.ErrorContains(t, errors.New(r.Goals[2].Why), goap.ErrNoPlan.Error())
+		require.Zero(t, b.count())
+
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { panic("x") }
+		b.effects = nil
+		b.skills = []string{"sweep"}
+		doing, _ = b.tick()
+		require.Equal(t, goap.Stuck, doing[2])
+	})
+}
+
+// Whatever a dispatcher does, its dispatch ends once, and within its lease.
+func TestControllerWhateverTheDispatcherDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		do  func(ctx context.Context) (goap.Result, error)
+		end goap.End
+		why string
+	}{
+		"nothing": {func(context.Context) (goap.Result, error) { return goap.Result{}, nil }, goap.Failed, `the end ""`},
+		"error": {func(context.Context) (goap.Result, error) {
+			return goap.Result{End: goap.Succeeded}, errors.New("boom")
+		}, goap.Failed, "boom"},
+		"panic":       {func(context.Context) (goap.Result, error) { panic("boom") }, goap.Failed, "boom"},
+		"refuse":      {func(context.Context) (goap.Result, error) { return goap.Result{}, goap.ErrRefused }, goap.Refused, "refused"},
+		"interrupted": {func(context.Context) (goap.Result, error) { return goap.Result{}, goap.ErrInterrupted }, goap.Interrupted, ""},
+		"hang": {func(context.Context) (goap.Result, error) {
+			idle(time.Hour)
+			return goap.Result{End: goap.Succeeded}, nil
+		}, goap.Interrupted, "within its lease"},
+		"canceled": {func(context.Context) (goap.Result, error) { return goap.Result{}, context.Canceled }, goap.Failed, "canceled"},
+		"late":     {func(ctx context.Context) (goap.Result, error) { <-ctx.Done(); return goap.Result{}, ctx.Err() }, goap.Interrupted, "within its lease"},
+		"bad delta": {func(context.Context) (goap.Result, error) {
+			return goap.Result{End: goap.Succeeded, Deltas: []reason.Delta{{Domain: "m", Path: "x"}}}, nil
+		}, goap.Failed, "bad deltas"},
+		"secret": {func(context.Context) (goap.Result, error) {
+			return goap.Result{End: goap.Failed, Why: "token ghp_0123456789abcdefghijklmnopqrstuvwxyz" + strings.Repeat("x", 1<<20)}, nil
+		}, goap.Failed, "token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var heard []goap.Outcome
+				b := newBench(t, store.NewMem(), &goap.Options{
+					Lease: time.Minute, Outcome: func(o goap.Outcome) { heard = append(heard, o); panic("hook") },
+				}, zero("x"))
+				b.do = func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) { return c.do(ctx) }
+				b.read(map[string]any{"x": 1})
+				b.tick()
+				idle(time.Minute)
+				synctest.Wait()
+				b.read(map[string]any{"x": 0})
+				_, r := b.tick()
+				require.Equal(t, b.outcomes(), heard)
+				require.Equal(t, heard, r.Ended)
+				require.Len(t, heard, 1)
+				require.Equal(t, c.end, heard[0].End)
+				require.Contains(t, heard[0].Why, c.why)
+				require.NotContains(t, heard[0].Why, "ghp_")
+				require.LessOrEqual(t, heard[0].Ended.Sub(heard[0].At), time.Minute)
+				require.NotEqual(t, goap.InFlight, r.Goals[0].Doing)
+				idle(2 * time.Hour) // let the one that hangs end
+			})
+		})
+	}
+}
+
+// After a restart, what was begun is not begun again.
+func TestControllerAfterARestart(t *testing.T) {
+	for _, resumes := range []bool{false, true} {
+		t.Run(fmt.Sprint(resumes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := store.NewMem()
+				b := newBench(t, st, &goap.Options{Grace: time.Second}, zero("x"))
+				b.do = func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) {
+					<-ctx.Done()
+					return goap.Result{}, ctx.Err()
+				}
+				b.read(map[string]any{"x": 1})
+				b.tick()
+				begin := time.Now()
+				b.c.Close()
+				b.c.Close()
+				require.Equal(t, time.Second, time.Since(begin))
+				require.Empty(t, b.outcomes(), "it is for the next one to settle")
+				_, err := b.c.Tick(t.Context())
+				require.ErrorIs(t, err, store.ErrClosed)
+
+				d := &desk{effects: b.effects}
+				a := &again{desk: d}
+				by := goap.Dispatcher(d)
+				if resumes {
+					by = a
+				}
+				b = benchWith(t, st, d, by, nil, zero("x"))
+				b.read(map[string]any{"x": 1})
+				b.tick()
+				out := b.outcomes()
+				require.Len(t, out, 1)
+				require.Equal(t, map[bool]goap.End{false: goap.Interrupted, true: goap.Failed}[resumes], out[0].End)
+				require.Equal(t, map[bool][]string{true: {"goals/x/1"}}[resumes], a.resumed)
+				require.Zero(t, d.count())
+				idle(time.Second)
+				b.read(map[string]any{"x": 1})
+				doing, _ := b.tick()
+				require.Equal(t, goap.Began, doing[0])
+				require.Equal(t, "goals/x/2", b.got[0].Key)
+			})
+		})
+	}
+}
+
+// Cooldowns and rests outlive the process, as far as the history goes back.
+func TestControllerRemembersWhatRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		opts := &goap.Options{History: 5}
+		b := newBench(t, st, opts, zero("x"), zero("y"))
+		b.do = func(_ context.Context, d goap.Dispatch) (goap.Result, error) {
+			return goap.Result{End: map[string]goap.End{"x": goap.Failed, "y": goap.Succeeded}[d.Goal]}, nil
+		}
+		for range 4 {
+			b.read(map[string]any{"x": 1, "y": 1})
+			b.tick()
+			idle(time.Second)
+		}
+		require.Equal(t, 4, b.count())
+		b.c.Close()
+		b = newBench(t, st, opts, zero("x"), zero("y"))
+		b.read(map[string]any{"x": 1, "y": 1})
+		doing, r := b.tick()
+		require.Equal(t, []goap.Doing{goap.Resting, goap.Resting}, doing)
+		require.Contains(t, r.Goals[0].Why, "failed 3 times")
+		require.Contains(t, r.Goals[1].Why, "effects")
+		for range 100 {
+			idle(10 * time.Minute)
+			b.read(map[string]any{"x": 1, "y": 1})
+			b.tick()
+		}
+		out := b.outcomes()
+		require.Len(t, out, 5, "the history is bounded")
+		require.Greater(t, out[0].Number, uint64(100))
+	})
+}
+
+func TestControllerRunsUntilItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil, zero("x"))
+		x := 1
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+			idle(time.Second)
+			x = 0
+			return goap.Result{End: goap.Succeeded}, nil
+		}
+		require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Read: func(context.Context) (any, error) { return map[string]int{"x": x}, nil }}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.NoError(t, b.c.Run(ctx))
+		require.Equal(t, 1, b.count())
+		require.ErrorIs(t, b.c.Run(t.Context()), store.ErrClosed)
+	})
+}
+
+func TestNewControllerListsEverythingThatIsWrong(t *testing.T) {
+	t.Parallel()
+	var none *desk
+	_, err := goap.New(t.Context(), nil, nil, nil, none, nil, &goap.Options{
+		Name: "a\x00", Lease: -1, MaxInFlight: -1, Window: -1, Actions: []goap.Action{{}, {Name: "x", Skill: "x"}, {Name: "x", Skill: "x"}},
+	})
+	for _, part := range []string{"store is nil", "world is nil", "goals is nil", "catalog is nil", "dispatcher is nil", "Name", "Lease", "MaxInFlight", "no name", `"x" has no name of its own`, "neither a skill", "loop"} {
+		require.ErrorContains(t, err, part)
+	}
+}
+
+// A controller keeps a goal: what is violated is dispatched to who can change
+// it, and how it ended is kept.
+func ExampleController() {
+	ctx := context.Background()
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	w := goap.NewWorld(nil)
+	goals, err := goap.NewGoals(goap.Goal{
+		ID: "ci.green", Condition: goap.Condition{Selector: "domains.ci.data.failing", Test: goap.Threshold{Max: new(0.0)}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d := &desk{effects: []reason.Effect{{Domain: "ci", Path: "data.failing"}}}
+	d.do = func(_ context.Context, x goap.Dispatch) (goap.Result, error) {
+		fmt.Println("dispatched:", x.Text)
+		return goap.Result{End: goap.Succeeded, Worker: "fixer", Deltas: []reason.Delta{{Domain: "ci", Path: "data.failing", Value: []byte("0")}}}, nil
+	}
+	c, err := goap.New(ctx, store.NewMem(), w, goals, d, d, &goap.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	if err := w.Set("ci", goap.Snapshot{Data: map[string]int{"failing": 3}, At: now}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		report, err := c.Tick(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		var g goap.Standing = report.Goals[0]
+		fmt.Println(g.Goal, g.Status, g.Doing)
+		if err := c.Wait(ctx); err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, o := range report.Ended {
+			fmt.Println(o.Key, o.End, o.Worker)
+		}
+	}
+	// Output:
+	// ci.green violated began
+	// dispatched: ci.green (domains.ci.data.failing is 3, not at most 0)
+	// ci.green met nothing
+	// goals/ci.green/1 succeeded fixer
+}

@@ -1,0 +1,456 @@
+package goap_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/store"
+)
+
+var (
+	histories = flag.Int("goap.histories", 1000, "how many histories to play")
+	firstSeed = flag.Uint64("goap.seed", 1, "seed of the first history")
+)
+
+var errDead = errors.New("the process is dead")
+
+// process is a store as one process sees it: it fails now and then, and in the
+// end the process dies with a commit, before or after it has taken place.
+type process struct {
+	store.Store
+	mu    sync.Mutex
+	h     *history
+	tries map[string]int // commits by their first key
+	flaky float64        // share of commits that report an error
+	left  int            // commits until it dies; 0: it does not
+	dead  atomic.Bool
+}
+
+func (p *process) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	p.mu.Lock()
+	p.left--
+	p.tries[ops[0].Key]++
+	r := p.h.draw(fmt.Sprint(ops[0].Key, p.tries[ops[0].Key], p.left < 0))
+	dies, fails, applied := p.left == 0, r.Float64() < p.flaky, r.IntN(2) == 0
+	p.mu.Unlock()
+	switch {
+	case p.dead.Load():
+		return 0, errDead
+	case !dies && !fails:
+		return p.Store.Commit(ctx, ops...)
+	case dies:
+		p.dead.Store(true)
+	}
+	if applied {
+		if _, err := p.Store.Commit(ctx, ops...); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errDead
+}
+
+func (p *process) Get(ctx context.Context, key string) (store.Entry, error) {
+	if p.dead.Load() {
+		return store.Entry{}, errDead
+	}
+	return p.Store.Get(ctx, key)
+}
+
+// history is the world outside of the controllers: what is really the case,
+// and what the executors have been asked for.
+type history struct {
+	t      *testing.T
+	seed   uint64
+	r      *rand.Rand
+	mu     sync.Mutex
+	truth  map[string]bool // domains that are broken
+	calls  map[string]int  // executions by key
+	result map[string]goap.Result
+	active map[string]int // executions by goal that nobody has given up
+	reads  map[string][]time.Time
+	honest bool // from now on, everything works
+	resume bool // the dispatcher can resume
+	proc   *process
+}
+
+// worker is the dispatcher and the catalog of one process.
+type worker struct {
+	*history
+	proc *process
+}
+
+// resumer is a worker that can resume.
+type resumer struct{ worker }
+
+func (w worker) Skills() []string { return []string{"restart"} }
+
+func (w worker) Effects() []reason.Effect {
+	var out []reason.Effect
+	for i := range domains {
+		out = append(out, reason.Effect{Domain: domainName(i), Path: "data"})
+	}
+	return out
+}
+
+func domainName(i int) string { return fmt.Sprint("d", i) }
+
+func (w worker) Dispatch(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+	if w.proc.dead.Load() {
+		return goap.Result{}, errDead // a dead process calls nobody
+	}
+	return w.execute(ctx, d)
+}
+
+func (w resumer) Resume(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+	w.mu.Lock()
+	calls := w.calls[d.Key]
+	res, ended := w.result[d.Key]
+	w.mu.Unlock()
+	switch {
+	case w.proc.dead.Load():
+		return goap.Result{}, errDead
+	case calls == 0:
+		return w.execute(ctx, d)
+	case ended:
+		return res, nil
+	}
+	return goap.Result{}, fmt.Errorf("after a restart: %w", goap.ErrInterrupted)
+}
+
+// draw returns draws that depend on nothing but the history and what they are
+// for: goroutines take theirs in no certain order.
+func (h *history) draw(what string) *rand.Rand {
+	f := fnv.New64a()
+	f.Write([]byte(what))
+	return rand.New(rand.NewPCG(h.seed, f.Sum64()))
+}
+
+// execute is what an executor does, which may be anything.
+func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+	h.mu.Lock()
+	h.calls[d.Key]++
+	h.active[d.Goal]++
+	if n := h.active[d.Goal]; n > 1 {
+		h.t.Errorf("%d executions for %s at a time", n, d.Goal)
+	}
+	domain := strings.TrimPrefix(d.Goal, "goal-")
+	if len(d.Steps) != 1 || d.Steps[0].Task.Effect == nil || d.Steps[0].Task.Effect.Domain != domain {
+		h.t.Errorf("%s: wrong steps %+v", d.Key, d.Steps)
+	}
+	r := h.draw(d.Key)
+	what, lasts, effect := r.IntN(14), time.Duration(r.IntN(20))*time.Second, time.Duration(r.IntN(40))*time.Second
+	if h.honest {
+		what, effect = 0, 0
+	}
+	h.mu.Unlock()
+	cut := false
+	select {
+	case <-time.After(lasts):
+	case <-ctx.Done():
+		cut = true
+	}
+	h.mu.Lock()
+	h.active[d.Goal]--
+	h.mu.Unlock()
+	mend := func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.truth[domain] = false
+	}
+	if cut && what != 7 {
+		if what%2 == 0 {
+			mend()
+		}
+		return goap.Result{}, ctx.Err()
+	}
+	res, err := goap.Result{End: goap.Succeeded, Worker: "w"}, error(nil)
+	switch what {
+	case 0, 1:
+		mend()
+	case 2: // its effect takes time
+		time.AfterFunc(effect, mend)
+	case 3: // a lie
+	case 4:
+		res, err = goap.Result{End: goap.Failed, Why: "could not"}, nil
+	case 5:
+		err = errors.New("boom")
+	case 6:
+		panic("boom")
+	case 7: // hangs, whatever its context says
+		<-time.After(time.Hour)
+		mend()
+	case 8:
+		err = fmt.Errorf("queue is full: %w", goap.ErrRefused)
+	case 9:
+		res = goap.Result{}
+	case 10:
+		mend()
+		res.Deltas = []reason.Delta{{Domain: "x", Path: "no path", Value: []byte("{")}}
+	case 11:
+		mend()
+		res.Deltas = []reason.Delta{{Domain: domain, Path: "data.broken", Value: []byte("false")}}
+	case 12:
+		res.End, res.Done = "done", 99
+	case 13:
+		res = goap.Result{End: goap.Interrupted, Why: "who knows", Done: -1}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil {
+		h.result[d.Key] = res
+	}
+	return res, err
+}
+
+const (
+	domains  = 3
+	lease    = 2 * time.Minute
+	cool     = 90 * time.Second
+	interval = 5 * time.Second
+)
+
+func (h *history) goals() []goap.Goal {
+	var out []goap.Goal
+	for i := range domains {
+		out = append(out, goap.Goal{
+			ID: "goal-" + domainName(i), Severity: []goap.Severity{goap.Low, goap.High, goap.Critical}[i],
+			Condition: goap.Condition{Selector: "domains." + domainName(i) + ".data.broken", Test: goap.Invariant{Operator: goap.Falsy}},
+		})
+	}
+	return out
+}
+
+// start begins a process.
+func (h *history) start(st store.Store, w *goap.World, dies int, out func(goap.Outcome)) *goap.Controller {
+	h.proc = &process{Store: st, h: h, tries: map[string]int{}, left: dies, flaky: 0.1}
+	if h.honest {
+		h.proc.flaky = 0
+	}
+	var d goap.Dispatcher = worker{h, h.proc}
+	if h.resume {
+		d = resumer{worker{h, h.proc}}
+	}
+	gs, err := goap.NewGoals(h.goals()...)
+	require.NoError(h.t, err)
+	c, err := goap.New(h.t.Context(), h.proc, w, gs, worker{h, h.proc}, d, &goap.Options{
+		Lease: lease, MaxInFlight: 2, History: 1 << 20, Grace: -1, Outcome: out,
+	})
+	require.NoError(h.t, err)
+	return c
+}
+
+// read lets the world be read: rightly, wrongly, not at all.
+func (h *history) read(w *goap.World) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	for i := range domains {
+		name := domainName(i)
+		s := goap.Snapshot{At: now, Data: map[string]any{"broken": h.truth[name]}}
+		if !h.honest {
+			switch h.r.IntN(10) {
+			case 0, 1, 2:
+				continue // late
+			case 3:
+				s.Err = errors.New("no answer")
+			case 4:
+				s.Data = map[string]any{} // missing
+			case 5:
+				s.Data = map[string]any{"broken": h.r.IntN(2) == 0}
+			}
+		}
+		require.NoError(h.t, w.Set(name, s))
+		if s.Err == nil {
+			h.reads[name] = append(h.reads[name], now)
+		}
+	}
+}
+
+// TestHistories plays histories in which everything goes wrong that can, and
+// then lets all be well.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	ends := map[goap.End]int{}
+	dispatches, restarts := 0, 0
+	for i := range uint64(*histories) {
+		seed := *firstSeed + i
+		synctest.Test(t, func(t *testing.T) {
+			h := &history{
+				t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 1)), resume: seed%2 == 0,
+				truth: map[string]bool{}, calls: map[string]int{}, result: map[string]goap.Result{}, active: map[string]int{}, reads: map[string][]time.Time{},
+			}
+			defer func() {
+				if t.Failed() {
+					t.Logf("-goap.histories=1 -goap.seed=%d", seed)
+				}
+				idle(2 * time.Hour) // let those that hang end
+			}()
+			outcomes, n := h.play()
+			restarts += n
+			dispatches += len(outcomes)
+			for _, o := range outcomes {
+				ends[o.End]++
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d histories, %d dispatches, %d restarts: %v", *histories, dispatches, restarts, ends)
+	if *histories >= 100 {
+		require.Len(t, ends, 4)
+		require.Greater(t, dispatches, 5**histories)
+	}
+}
+
+// idle lets time pass inside a bubble.
+func idle(d time.Duration) { <-time.After(d) }
+
+func (h *history) play() (outcomes []goap.Outcome, restarts int) {
+	st := store.NewMem()
+	heard := map[string]int{}
+	hear := func(o goap.Outcome) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		heard[o.Key]++
+	}
+	w := goap.NewWorld(nil)
+	c := h.start(st, w, 1+h.r.IntN(30), hear)
+	defer func() { c.Close() }()
+	for step := range 100 {
+		if step == 60 {
+			h.mu.Lock()
+			h.honest = true
+			h.mu.Unlock()
+		}
+		if step < 60 && h.r.IntN(4) == 0 {
+			h.mu.Lock()
+			h.truth[domainName(h.r.IntN(domains))] = true
+			h.mu.Unlock()
+		}
+		h.read(w)
+		rep, err := c.Tick(h.t.Context())
+		if err != nil && !errors.Is(err, errDead) {
+			require.NoError(h.t, err)
+		}
+		for _, g := range rep.Goals {
+			if g.Doing == goap.InFlight {
+				require.False(h.t, rep.At.After(g.Until), "%s is in flight past its lease", g.Goal)
+			}
+		}
+		idle(interval + time.Duration(h.r.IntN(30)+step/60*15)*time.Second)
+		synctest.Wait()
+		if h.proc.dead.Load() || step == 60 || h.r.IntN(50) == 0 {
+			c.Close()
+			synctest.Wait()
+			restarts++
+			if h.r.IntN(2) == 0 {
+				w = goap.NewWorld(nil)
+			}
+			c = h.start(st, w, 0, hear)
+			if step < 60 {
+				h.proc.left = 1 + h.r.IntN(30)
+			}
+		}
+	}
+	require.NoError(h.t, c.Wait(h.t.Context()))
+	h.read(w)
+	rep, err := c.Tick(h.t.Context())
+	require.NoError(h.t, err)
+	for _, g := range rep.Goals {
+		require.Equal(h.t, goap.Met, g.Status, "%+v", g)
+	}
+	require.Empty(h.t, h.broken())
+	for o, err := range c.Outcomes(h.t.Context()) {
+		require.NoError(h.t, err)
+		outcomes = append(outcomes, o)
+	}
+	c.Close()
+	h.check(outcomes, heard)
+	for range st.Scan(h.t.Context(), store.Range{Prefix: "goap/flight"}) {
+		h.t.Error("a goal is left in flight")
+	}
+	return outcomes, restarts
+}
+
+func (h *history) broken() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []string
+	for name, broken := range h.truth {
+		if broken {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// check holds what was done against what may be done.
+func (h *history) check(outcomes []goap.Outcome, heard map[string]int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	admitted := map[string]bool{}
+	byGoal := map[string][]goap.Outcome{}
+	for i, o := range outcomes {
+		require.EqualValues(h.t, i+1, o.Number, "an admitted dispatch has no outcome")
+		require.False(h.t, admitted[o.Key], "a key is used twice")
+		admitted[o.Key] = true
+		require.LessOrEqual(h.t, heard[o.Key], 1)
+		switch calls := h.calls[o.Key]; o.End {
+		case goap.Succeeded, goap.Failed:
+			require.Equal(h.t, 1, calls, "%+v", o)
+		default: // it may have been cut off just before the call
+			require.LessOrEqual(h.t, calls, 1, "%+v", o)
+		}
+		byGoal[o.Goal] = append(byGoal[o.Goal], o)
+	}
+	for key := range h.calls {
+		require.True(h.t, admitted[key], "%s was never admitted", key)
+	}
+	for goal, list := range byGoal {
+		reads := h.reads[strings.TrimPrefix(goal, "goal-")]
+		var failures []time.Time
+		for i, o := range list {
+			failed := 0
+			for k, f := range failures {
+				if age := o.At.Sub(f); age >= 0 && age <= 5*time.Minute {
+					failed++
+				}
+				if k >= 2 && f.Sub(failures[k-2]) <= 5*time.Minute {
+					require.GreaterOrEqual(h.t, o.At.Sub(f), 10*time.Minute, "it had to rest: %+v", o)
+				}
+			}
+			require.Less(h.t, failed, 3, "%+v", o)
+			if o.End != goap.Succeeded {
+				failures = append(failures, o.Ended)
+			}
+			if i == 0 || list[i-1].End == goap.Refused {
+				continue
+			}
+			last := list[i-1]
+			require.False(h.t, o.At.Before(last.Ended), "two dispatches of a goal at once")
+			if last.End == goap.Succeeded {
+				require.GreaterOrEqual(h.t, o.At.Sub(last.Ended), cool, "it had to cool down: %+v", o)
+			}
+			anew := false
+			for _, at := range reads {
+				anew = anew || at.After(last.Ended) && !at.After(o.At)
+			}
+			require.True(h.t, anew, "it was not read anew before %+v", o)
+		}
+	}
+}

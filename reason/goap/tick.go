@@ -1,0 +1,330 @@
+package goap
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/cooldown"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// Report is what a [Controller.Tick] found and did.
+type Report struct {
+	At    time.Time
+	Goals []Standing // in the order of the set
+	Ended []Outcome  // kept since the last tick, in that order
+}
+
+// Standing is how a goal stands with a [Controller].
+type Standing struct {
+	Verdict
+	Doing    Doing
+	Why      string    // why nothing is dispatched; "" if it is, or needs not be
+	Dispatch string    // the key of what is in flight; "" if nothing is
+	Until    time.Time // of InFlight: the end of the lease; of Resting: of the rest, zero if unknown
+}
+
+// Doing says what a [Controller] does about a goal.
+type Doing string
+
+// What can be done about a goal.
+const (
+	Nothing  Doing = "nothing"   // it is met, unknown or disabled
+	Began    Doing = "began"     // a dispatch was admitted with this tick
+	InFlight Doing = "in_flight" // a dispatch is under way
+	Resting  Doing = "resting"   // it is left alone for now
+	Waiting  Doing = "waiting"   // too much is in flight
+	Stuck    Doing = "stuck"     // nobody can do anything about it
+)
+
+// Tick evaluates all goals on the world as it is known, begins what is to be
+// done about those that are violated, and returns how each stands. It does not
+// poll the world and does not wait for what it begins. Ticks exclude one
+// another.
+//
+// A goal is acted upon if it is violated by what was read (not merely
+// expected), has nothing in flight, was read anew since the last dispatch
+// that may have changed it, is not cooling down after a success, and if a plan
+// of actions that do not rest is there to meet it. What is unknown is reported
+// and never acted upon.
+//
+// The error is store.ErrClosed, that of ctx, or the store's, and goes with a
+// Report of as far as it came; the next Tick takes it up from there.
+func (c *Controller) Tick(ctx context.Context) (Report, error) {
+	c.ticking.Lock()
+	defer c.ticking.Unlock()
+	at := c.o.Now().UTC().Round(0)
+	r := Report{At: at}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	if err := c.settle(ctx, at); err != nil {
+		return r, fmt.Errorf("goap: tick: %w", err)
+	}
+	goals := c.goals.All()
+	s, actions := c.world.State(at), c.actions()
+	r.Goals = make([]Standing, len(goals))
+	for i := range goals {
+		r.Goals[i] = Standing{Verdict: goals[i].Evaluate(s), Doing: Nothing}
+	}
+	order := make([]int, len(goals))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(r.Goals[b].Severity.Rank(), r.Goals[a].Severity.Rank())
+	})
+	var errs []error
+	for _, i := range order {
+		if err := c.see(ctx, &goals[i], s, actions, &r.Goals[i]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.Ended, c.mu.ended = c.mu.ended, nil
+	if len(c.mu.past) > 2*len(goals)+c.o.History { // goals that are gone
+		maps.DeleteFunc(c.mu.past, func(id string, _ *past) bool {
+			return !slices.ContainsFunc(goals, func(g Goal) bool { return g.ID == id })
+		})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return r, fmt.Errorf("goap: tick: %w", err)
+	}
+	return r, nil
+}
+
+// settle brings flights to an end that are over, and takes over those that
+// nobody sees to.
+func (c *Controller) settle(ctx context.Context, at time.Time) error {
+	c.mu.Lock()
+	closed, doubt := c.mu.closed, c.mu.doubt
+	c.mu.Unlock()
+	if closed {
+		return store.ErrClosed
+	}
+	if doubt {
+		if err := c.adopt(ctx, at); err != nil {
+			return err
+		}
+	}
+	var over []*flying
+	c.mu.Lock()
+	for _, goal := range slices.Sorted(maps.Keys(c.mu.flying)) {
+		f := c.mu.flying[goal]
+		switch {
+		case f.out != nil && !f.keeping:
+			f.keeping = true
+			over = append(over, f)
+		case f.out == nil && !at.Before(f.Dispatch.Until):
+			f.cancel(errLease)
+		}
+	}
+	c.mu.Unlock()
+	var errs []error
+	for _, f := range over {
+		errs = append(errs, c.keep(ctx, f))
+	}
+	return errors.Join(errs...)
+}
+
+// actions are what can be done at present: those of the options that somebody
+// can do, and whatever the catalog's effects allow besides.
+func (c *Controller) actions() []Action {
+	var skills []string
+	var effects []reason.Effect
+	if err := guard.Call(func() { skills, effects = c.catalog.Skills(), c.catalog.Effects() }); err != nil {
+		c.o.Logger.Error("the catalog panicked", "error", err)
+		return nil
+	}
+	var out []Action
+	names := make(map[string]bool)
+	for _, a := range c.o.Actions {
+		names[a.Name] = true
+		if a.Skill != "" && slices.Contains(skills, a.Skill) || a.Skill == "" && slices.Contains(effects, a.Effects[0].Effect) {
+			out = append(out, a)
+		}
+	}
+	for _, e := range effects {
+		a := Action{Name: "change " + e.Domain + " " + e.Path, Effects: []Change{{Effect: e}}}
+		if !names[a.Name] {
+			names[a.Name] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// see decides what to do about a goal, and does it.
+func (c *Controller) see(ctx context.Context, g *Goal, s State, actions []Action, st *Standing) error {
+	if ready := c.ready(g, s.At(), st); !ready {
+		return nil
+	}
+	if err := key.CheckID("id of a goal", g.ID); err != nil {
+		st.Doing, st.Why = Stuck, err.Error()
+		return nil
+	}
+	actions, resting := c.rested(g, actions, s.At())
+	course, err := Plan(s, *g, actions, c.o.Limits)
+	if err == nil && len(course.Actions) == 0 {
+		err = ErrNoPlan // it is met only by what is expected
+	}
+	if err != nil {
+		st.Doing, st.Why = Stuck, err.Error()
+		if resting.why != "" {
+			st.Doing, st.Why, st.Until = Resting, resting.why, resting.until
+		}
+		return nil
+	}
+	d := c.dispatchOf(g, &st.Verdict, course.Actions, s.At())
+	if until, why := c.resting(course.Actions, g.ID, s.At()); why != "" {
+		st.Doing, st.Why, st.Until = Resting, why, until
+		return nil
+	}
+	if c.crowded() {
+		st.Doing, st.Why = Waiting, fmt.Sprintf("%d dispatches are in flight", c.o.MaxInFlight)
+		return nil
+	}
+	var changes []Change
+	for _, a := range course.Actions {
+		changes = append(changes, a.Effects...)
+	}
+	k, err := c.admit(ctx, d, changes)
+	if err != nil {
+		st.Doing, st.Why = Waiting, err.Error()
+		return err
+	}
+	st.Doing, st.Dispatch, st.Until = Began, k, d.Until
+	return nil
+}
+
+// ready reports whether a goal is to be acted upon, as far as that is for the
+// goal to say, and fills in why not.
+func (c *Controller) ready(g *Goal, at time.Time, st *Standing) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.mu.flying[g.ID]; f != nil {
+		st.Doing, st.Dispatch, st.Until = InFlight, f.Dispatch.Key, f.Dispatch.Until
+		st.Why = "a dispatch is under way"
+		return false
+	}
+	last := c.mu.past[g.ID]
+	read := last == nil || st.At.After(last.ended) && !st.Expected // anew
+	if st.Status != Violated {
+		if last != nil && st.Status == Met && read {
+			last.suspect = nil
+		}
+		return false
+	}
+	rest := func(why string, until time.Time) bool {
+		st.Doing, st.Why, st.Until = Resting, why, until
+		return false
+	}
+	if st.Expected {
+		return rest("a change is under way: it is violated by what is expected, and has to be read", time.Time{})
+	}
+	if last == nil {
+		return true
+	}
+	cool := cmp.Or(g.Cooldown, c.o.Cooldown)
+	if until := last.ended.Add(cool); last.success && at.Before(until) {
+		return rest("its effects have to show first", until)
+	}
+	if !read {
+		return rest("it was not read since the last dispatch", time.Time{})
+	}
+	for _, k := range last.suspect {
+		c.mu.guard.Fail(k, at) // it succeeded, and nothing has come of it
+	}
+	last.suspect = nil
+	return true
+}
+
+// resting is until when, and why, something rests.
+type resting struct {
+	until time.Time
+	why   string
+}
+
+// rested returns the actions that need no rest for the goal, and the first
+// rest to end of those that do and could change what it is about.
+func (c *Controller) rested(g *Goal, actions []Action, at time.Time) (out []Action, first resting) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range actions {
+		until, why := c.mu.guard.Resting(cooldown.Key{Goal: g.ID, Action: a.Name}, at)
+		if why == "" {
+			out = append(out, a)
+			continue
+		}
+		about := slices.ContainsFunc(a.Effects, func(e Change) bool { return Overlaps(e.Effect, g.Effect()) })
+		if about && (first.why == "" || until.Before(first.until)) {
+			first = resting{until, fmt.Sprintf("%q rests: %s", a.Name, why)}
+		}
+	}
+	return out, first
+}
+
+// resting returns until when and why a whole course rests for a goal.
+func (c *Controller) resting(course []Action, goal string, at time.Time) (time.Time, string) {
+	names := make([]string, len(course))
+	for i := range course {
+		names[i] = course[i].Name
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.guard.Resting(courseKey(goal, names), at)
+}
+
+// courseKey is a course of action as a whole; of one action, that action.
+func courseKey(goal string, actions []string) cooldown.Key {
+	return cooldown.Key{Goal: goal, Action: strings.Join(actions, " → ")}
+}
+
+func (c *Controller) crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.mu.flying) >= c.o.MaxInFlight
+}
+
+// dispatchOf puts a course of action into a dispatch.
+func (c *Controller) dispatchOf(g *Goal, v *Verdict, course []Action, at time.Time) Dispatch {
+	san := c.o.Sanitizer
+	text := g.ID
+	if g.Description != "" {
+		text += ": " + g.Description
+	}
+	text = san.Sanitize(text + " (" + v.Reason + ")")
+	inputs, err := json.Marshal(map[string]any{"goal": g.ID, "selector": g.Selector, "actual": v.Actual, "reason": v.Reason})
+	if err != nil || len(inputs) > maxInputs {
+		inputs = nil // for whoever needs it, the text has the essence
+	}
+	d := Dispatch{
+		Goal: g.ID, Severity: v.Severity, Text: text, Inputs: san.JSON(inputs),
+		At: at, Until: at.Add(c.o.Lease),
+	}
+	for _, a := range course {
+		t := reason.Task{
+			Objective: a.Name + ", for goal " + g.ID, Delta: g.Condition.String(), Verify: g.Condition.String(), Skill: a.Skill,
+		}
+		if a.Skill == "" {
+			e := a.Effects[0].Effect
+			t.Effect = &e
+		}
+		d.Steps = append(d.Steps, Step{Action: a.Name, Task: t})
+	}
+	return d
+}
+
+// maxInputs bounds the inputs of a dispatch, in bytes.
+const maxInputs = 32 << 10
