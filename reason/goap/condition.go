@@ -24,7 +24,7 @@ type Condition struct {
 // Test is a [Threshold], an [Invariant] or a [Distribution].
 type Test interface {
 	// check returns what is wrong with the test.
-	check() []string
+	check() []flaw
 	// eval looks at a value that is there. What it returns as actual is what
 	// the test was about, and want says in words what it wanted.
 	eval(v any) (met Status, actual any)
@@ -109,32 +109,39 @@ func (c Condition) test() Test {
 // nil.
 func (c Condition) Check() error {
 	var errs []error
-	for _, p := range c.problems() {
-		errs = append(errs, errors.New(p))
+	for _, f := range c.flaws() {
+		errs = append(errs, errors.New(f.problem))
 	}
 	return errors.Join(errs...)
 }
 
-func (c Condition) problems() []string {
-	var out []string
+// flaw is what is wrong with a field, by its name in YAML.
+type flaw struct{ field, problem string }
+
+func limitFlaw(field, what string, limit, got int) flaw {
+	return flaw{field, (&store.LimitError{Field: what, Limit: limit, Got: got}).Error()}
+}
+
+func (c Condition) flaws() []flaw {
+	var out []flaw
 	if _, err := parseSelector(c.Selector); err != nil {
-		out = append(out, err.Error())
+		out = append(out, flaw{"selector", err.Error()})
 	}
 	return append(out, c.test().check()...)
 }
 
-func (t Threshold) check() []string {
-	var out []string
+func (t Threshold) check() []flaw {
+	var out []flaw
 	for _, b := range []struct {
 		name  string
 		bound *float64
 	}{{"min", t.Min}, {"max", t.Max}} {
 		if b.bound != nil && (math.IsNaN(*b.bound) || math.IsInf(*b.bound, 0)) {
-			out = append(out, b.name+" is not a finite number")
+			out = append(out, flaw{b.name, b.name + " is not a finite number"})
 		}
 	}
 	if t.Min != nil && t.Max != nil && *t.Min > *t.Max {
-		out = append(out, fmt.Sprintf("min %v is above max %v", *t.Min, *t.Max))
+		out = append(out, flaw{"min", fmt.Sprintf("min %v is above max %v", *t.Min, *t.Max)})
 	}
 	return out
 }
@@ -168,20 +175,20 @@ func (t Threshold) String() string {
 	}
 }
 
-func (i Invariant) check() []string {
+func (i Invariant) check() []flaw {
 	switch i.Operator {
 	case "", Truthy, Falsy:
 		return nil
 	case Eq, Neq, In, NotIn:
 	default:
-		return []string{fmt.Sprintf("unknown operator %q", i.Operator)}
+		return []flaw{{"operator", fmt.Sprintf("unknown operator %q", i.Operator)}}
 	}
 	v, err := plain("expected value", i.Expected)
 	if err != nil {
-		return []string{err.Error()}
+		return []flaw{{"expected", err.Error()}}
 	}
 	if _, list := v.([]any); !list && (i.Operator == In || i.Operator == NotIn) {
-		return []string{fmt.Sprintf("operator %s needs a list of expected values", i.Operator)}
+		return []flaw{{"expected", fmt.Sprintf("operator %s needs a list of expected values", i.Operator)}}
 	}
 	return nil
 }
@@ -255,24 +262,24 @@ func (i Invariant) String() string {
 	}
 }
 
-func (d Distribution) check() []string {
-	var out []string
-	if len(d.Shares) > maxShares {
-		out = append(out, (&store.LimitError{Field: "shares", Limit: maxShares, Got: len(d.Shares)}).Error())
+func (d Distribution) check() []flaw {
+	var out []flaw
+	if n := len(d.Shares); n > maxShares {
+		out = append(out, limitFlaw("distribution", "shares", maxShares, n))
 	}
 	for _, k := range slices.Sorted(maps.Keys(d.Shares)) {
 		if s := d.Shares[k]; !(s >= 0 && s <= 1) {
-			out = append(out, fmt.Sprintf("the share of %q is %v, not from 0 to 1", k, s))
+			out = append(out, flaw{"distribution", fmt.Sprintf("the share of %q is %v, not from 0 to 1", short(k), s)})
 		}
 	}
 	if t := d.Tolerance; t != nil && !(*t >= 0 && *t <= 1) {
-		out = append(out, fmt.Sprintf("tolerance is %v, not from 0 to 1", *t))
+		out = append(out, flaw{"tolerance", fmt.Sprintf("tolerance is %v, not from 0 to 1", *t)})
 	}
-	if len(d.Pattern) > maxPattern {
-		return append(out, (&store.LimitError{Field: "pattern", Limit: maxPattern, Got: len(d.Pattern)}).Error())
+	if n := len(d.Pattern); n > maxPattern {
+		return append(out, limitFlaw("pattern", "pattern", maxPattern, n))
 	}
 	if _, err := regexp.Compile(d.Pattern); err != nil {
-		out = append(out, fmt.Sprintf("bad pattern: %v", err))
+		out = append(out, flaw{"pattern", "bad pattern: " + err.Error()})
 	}
 	return out
 }

@@ -94,12 +94,12 @@ func (o *Options) check() error {
 	if min(o.MaxInFlight, o.History) < 0 {
 		errs = append(errs, errors.New("option MaxInFlight or History is negative"))
 	}
-	seen := make(map[string]bool)
+	if l := o.Limits; l != nil && min(l.Expanded, l.Actions) < 0 {
+		errs = append(errs, errors.New("option Limits has a negative one"))
+	}
+	_, err := sortedSteps(o.Actions)
+	errs = append(errs, err)
 	for _, a := range o.Actions {
-		if a.Name == "" || seen[a.Name] {
-			errs = append(errs, fmt.Errorf("action %q has no name of its own", a.Name))
-		}
-		seen[a.Name] = true
 		if a.Skill == "" && len(a.Effects) == 0 {
 			errs = append(errs, fmt.Errorf("action %q has neither a skill nor an effect to find somebody by", a.Name))
 		}
@@ -251,7 +251,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() {
-		c.every(ctx, func() bool { return c.world.Poll(ctx, c.o.Now()) == nil })
+		c.every(ctx, func() bool {
+			// A collector that hangs must not keep the others waiting.
+			polls.Go(func() { _ = c.world.Poll(ctx, c.o.Now()) })
+			return true
+		})
 	})
 	var err error
 	c.every(ctx, func() bool {

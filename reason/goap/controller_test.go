@@ -393,13 +393,64 @@ func TestControllerRunsUntilItsContextEnds(t *testing.T) {
 	})
 }
 
+// One dispatch that is expected to serve two goals is enough for both.
+func TestControllerCountsOnWhatItHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stricter := zero("x")
+		stricter.ID, stricter.Severity = "stricter", goap.High
+		b := newBench(t, store.NewMem(), &goap.Options{Actions: []goap.Action{
+			{Name: "mend", Skill: "mend", Effects: []goap.Change{sets("data.x", 0)}, Cost: 0.5},
+		}}, zero("x"), stricter, zero("y"))
+		b.skills = []string{"mend"}
+		b.read(obj{"x": 3, "y": 0})
+		doing, r := b.tick()
+		require.Equal(t, []goap.Doing{goap.Nothing, goap.Began, goap.Nothing}, doing)
+		require.Equal(t, goap.Met, r.Goals[0].Status)
+		require.True(t, r.Goals[0].Expected)
+		require.Equal(t, 1, b.count())
+	})
+}
+
+// Effects that name no value of a world are none, and spoil no others.
+func TestControllerPassesOverEffectsThatAreNotOfTheWorld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil, zero("x"))
+		b.effects = []reason.Effect{{Domain: "m", Path: "x"}, {Path: "data.x"}, {Domain: "m", Path: "data." + strings.Repeat("x", 900)}, {Domain: "m", Path: "data.x"}}
+		b.read(obj{"x": 1})
+		doing, _ := b.tick()
+		require.Equal(t, []goap.Doing{goap.Began}, doing)
+	})
+}
+
+// A collector that hangs keeps neither the others nor the goals waiting.
+func TestRunWaitsForNoCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil, zero("x"))
+		times := 0
+		require.NoError(t, b.w.Collect(goap.Collector{Domain: "hung", Timeout: time.Hour, Read: func(ctx context.Context) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}))
+		require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Every: 5 * time.Second, Read: func(context.Context) (any, error) {
+			times++
+			return map[string]int{"x": 0}, nil
+		}}))
+		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Second)
+		defer cancel()
+		require.NoError(t, b.c.Run(ctx))
+		require.Equal(t, 12, times)
+	})
+}
+
 func TestNewControllerListsEverythingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	var none *desk
 	_, err := goap.New(t.Context(), nil, nil, nil, none, nil, &goap.Options{
-		Name: "a\x00", Lease: -1, MaxInFlight: -1, Window: -1, Actions: []goap.Action{{}, {Name: "x", Skill: "x"}, {Name: "x", Skill: "x"}},
+		Name: "a\x00", Lease: -1, MaxInFlight: -1, Window: -1, Limits: &goap.Limits{Actions: -1}, Actions: []goap.Action{
+			{}, {Name: "x", Skill: "x"}, {Name: "x", Skill: "x"}, {Name: "y", Skill: "x", Effects: []goap.Change{sets("failing", 0)}},
+		},
 	})
-	for _, part := range []string{"store is nil", "world is nil", "goals is nil", "catalog is nil", "dispatcher is nil", "Name", "Lease", "MaxInFlight", "no name", `"x" has no name of its own`, "neither a skill", "loop"} {
+	for _, part := range []string{"store is nil", "world is nil", "goals is nil", "catalog is nil", "dispatcher is nil", "Name", "Lease", "MaxInFlight", "no name", `two actions have the name "x"`, "neither a skill", "Limits", "begins with data", "loop"} {
 		require.ErrorContains(t, err, part)
 	}
 }

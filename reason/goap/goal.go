@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 	"unicode/utf8"
-
-	"github.com/arc-learn/arc/store"
 )
 
 // Goal is a condition that should always hold.
@@ -89,35 +87,35 @@ const (
 // Check returns an error that says all that is wrong with the goal, or nil.
 func (g Goal) Check() error {
 	var errs []error
-	for _, p := range g.problems() {
-		errs = append(errs, &GoalError{ID: g.ID, Problem: p})
+	for _, f := range g.flaws() {
+		errs = append(errs, &GoalError{ID: g.ID, Problem: f.problem})
 	}
 	return errors.Join(errs...)
 }
 
-func (g *Goal) problems() []string {
-	var out []string
+func (g *Goal) flaws() []flaw {
+	var out []flaw
 	switch {
 	case g.ID == "":
-		out = append(out, "a goal has no id")
+		out = append(out, flaw{"id", "a goal has no id"})
 	case len(g.ID) > MaxID:
-		out = append(out, (&store.LimitError{Field: "id of a goal", Limit: MaxID, Got: len(g.ID)}).Error())
+		out = append(out, limitFlaw("id", "id of a goal", MaxID, len(g.ID)))
 	case !utf8.ValidString(g.ID):
-		out = append(out, "the id is not valid UTF-8")
+		out = append(out, flaw{"id", "the id is not valid UTF-8"})
 	}
 	if n := len(g.Description); n > maxDescription {
-		out = append(out, (&store.LimitError{Field: "description", Limit: maxDescription, Got: n}).Error())
+		out = append(out, limitFlaw("description", "description", maxDescription, n))
 	}
 	if g.Severity.Rank() < 0 {
-		out = append(out, fmt.Sprintf("unknown severity %q", g.Severity))
+		out = append(out, flaw{"severity", fmt.Sprintf("unknown severity %q", short(string(g.Severity)))})
 	}
 	if g.MaxAge < 0 {
-		out = append(out, "max_age is negative")
+		out = append(out, flaw{"max_age", "max_age is negative"})
 	}
 	if g.Cooldown < 0 {
-		out = append(out, "cooldown is negative")
+		out = append(out, flaw{"cooldown", "cooldown is negative"})
 	}
-	return append(out, g.Condition.problems()...)
+	return append(out, g.Condition.flaws()...)
 }
 
 // GoalError is something that is wrong with a goal.

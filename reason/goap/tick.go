@@ -85,10 +85,17 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		return cmp.Compare(r.Goals[b].Severity.Rank(), r.Goals[a].Severity.Rank())
 	})
 	var errs []error
+	began := false
 	for _, i := range order {
-		if err := c.see(ctx, &goals[i], s, actions, &r.Goals[i]); err != nil {
+		st := &r.Goals[i]
+		if began { // what is expected of it may serve this goal too
+			s = c.world.State(at)
+			st.Verdict = goals[i].Evaluate(s)
+		}
+		if err := c.see(ctx, &goals[i], s, actions, st); err != nil {
 			errs = append(errs, err)
 		}
+		began = began || st.Doing == Began
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +146,8 @@ func (c *Controller) settle(ctx context.Context, at time.Time) error {
 }
 
 // actions are what can be done at present: those of the options that somebody
-// can do, and whatever the catalog's effects allow besides.
+// can do, and whatever the catalog's effects allow besides. An effect that names
+// no value of a world is none of its.
 func (c *Controller) actions() []Action {
 	var skills []string
 	var effects []reason.Effect
@@ -157,7 +165,7 @@ func (c *Controller) actions() []Action {
 	}
 	for _, e := range effects {
 		a := Action{Name: "change " + e.Domain + " " + e.Path, Effects: []Change{{Effect: e}}}
-		if !names[a.Name] {
+		if !names[a.Name] && a.Check() == nil {
 			names[a.Name] = true
 			out = append(out, a)
 		}

@@ -2,6 +2,7 @@ package goap
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -151,13 +152,14 @@ func (r *goalReader) file(root *yaml.Node) []Goal {
 }
 
 // fields calls the function of each field of a mapping, and reports what is no
-// mapping, has unknown fields, or one twice.
-func (r *goalReader) fields(n *yaml.Node, what string, known map[string]func(*yaml.Node)) {
+// mapping, has unknown fields, or one twice. It returns the values of those that
+// are there, and which of them were bad.
+func (r *goalReader) fields(n *yaml.Node, what string, known map[string]func(*yaml.Node)) (given map[string]*yaml.Node, bad map[string]bool) {
+	given, bad = make(map[string]*yaml.Node), make(map[string]bool)
 	if n.Kind != yaml.MappingNode {
 		r.bad(n, "%s must be a mapping, not %s", what, kind(n))
-		return
+		return given, bad
 	}
-	seen := make(map[string]bool)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		read := known[key.Value]
@@ -166,20 +168,22 @@ func (r *goalReader) fields(n *yaml.Node, what string, known map[string]func(*ya
 			r.bad(key, "a field's name must be text, not %s", kind(key))
 		case read == nil:
 			r.bad(key, "unknown field %q", short(key.Value))
-		case seen[key.Value]:
+		case given[key.Value] != nil:
 			r.bad(key, "field %q is given twice", key.Value)
 		default:
-			seen[key.Value] = true
+			before := len(r.errs)
+			given[key.Value] = value
 			read(value)
+			bad[key.Value] = len(r.errs) > before
 		}
 	}
+	return given, bad
 }
 
-// rawTest is what a goal says about its test. A field that is not nil was
-// given there.
+// rawTest is what a goal says about its test.
 type rawTest struct {
 	kind      string
-	given     map[string]*yaml.Node
+	given     map[string]*yaml.Node // the fields of the goal that are there
 	threshold Threshold
 	invariant Invariant
 	spread    Distribution
@@ -194,12 +198,12 @@ var kindOf = map[string]string{
 
 func (r *goalReader) goal(n *yaml.Node) Goal {
 	var g Goal
-	t := rawTest{given: make(map[string]*yaml.Node)}
+	var t rawTest
 	enabled := true
 	var operator, severity string
 	r.id = idOf(n)
 	defer func() { r.id = "" }()
-	r.fields(n, "a goal", map[string]func(*yaml.Node){
+	given, bad := r.fields(n, "a goal", map[string]func(*yaml.Node){
 		"id":           r.text("id", &g.ID),
 		"description":  r.text("description", &g.Description),
 		"severity":     r.text("severity", &severity),
@@ -207,25 +211,28 @@ func (r *goalReader) goal(n *yaml.Node) Goal {
 		"selector":     r.text("selector", &g.Selector),
 		"max_age":      r.duration("max_age", &g.MaxAge),
 		"cooldown":     r.duration("cooldown", &g.Cooldown),
-		"type":         r.note(&t, "type", r.text("type", &t.kind)),
-		"min":          r.note(&t, "min", r.number("min", &t.threshold.Min)),
-		"max":          r.note(&t, "max", r.number("max", &t.threshold.Max)),
-		"operator":     r.note(&t, "operator", r.text("operator", &operator)),
-		"expected":     r.note(&t, "expected", func(n *yaml.Node) { t.invariant.Expected = r.value(n) }),
-		"distribution": r.note(&t, "distribution", func(n *yaml.Node) { t.spread.Shares = r.shares(n) }),
-		"tolerance":    r.note(&t, "tolerance", r.number("tolerance", &t.spread.Tolerance)),
-		"pattern":      r.note(&t, "pattern", r.text("pattern", &t.spread.Pattern)),
+		"type":         r.text("type", &t.kind),
+		"min":          r.number("min", &t.threshold.Min),
+		"max":          r.number("max", &t.threshold.Max),
+		"operator":     r.text("operator", &operator),
+		"expected":     func(n *yaml.Node) { t.invariant.Expected = r.value(n) },
+		"distribution": func(n *yaml.Node) { t.spread.Shares = r.shares(n) },
+		"tolerance":    r.number("tolerance", &t.spread.Tolerance),
+		"pattern":      r.text("pattern", &t.spread.Pattern),
 	})
 	g.Disabled, g.Severity, t.invariant.Operator = !enabled, Severity(severity), Operator(operator)
 	if n.Kind != yaml.MappingNode {
 		return g
 	}
-	g.Test = r.test(n, &t)
-	for _, p := range g.problems() {
-		r.bad(n, "%s", p)
+	t.given = given
+	g.Test = r.test(&t)
+	for _, f := range g.flaws() {
+		if !bad[f.field] { // else it is told already
+			r.bad(cmp.Or(given[f.field], n), "%s", f.problem)
+		}
 	}
 	if line, dup := r.seen[g.ID]; dup && g.ID != "" {
-		r.bad(n, "the id is that of the goal of line %d", line)
+		r.bad(given["id"], "the id is that of the goal of line %d", line)
 	} else {
 		r.seen[g.ID] = n.Line
 	}
@@ -244,7 +251,7 @@ func idOf(n *yaml.Node) string {
 
 // test returns the test of the given type, or of that to which the fields
 // belong.
-func (r *goalReader) test(n *yaml.Node, t *rawTest) Test {
+func (r *goalReader) test(t *rawTest) Test {
 	want := strings.ToLower(t.kind)
 	for _, field := range []string{"min", "max", "operator", "expected", "distribution", "tolerance", "pattern"} {
 		switch at := t.given[field]; {
@@ -266,24 +273,17 @@ func (r *goalReader) test(n *yaml.Node, t *rawTest) Test {
 		switch t.invariant.Operator {
 		case Eq, Neq:
 			if t.given["expected"] == nil {
-				r.bad(n, "operator %s needs an expected value", t.invariant.Operator)
+				r.bad(t.given["operator"], "operator %s needs an expected value", t.invariant.Operator)
 			}
 		case "", Truthy, Falsy:
 			if t.given["expected"] != nil {
-				r.bad(n, "expected needs an operator that compares, such as eq")
+				r.bad(t.given["expected"], "expected needs an operator that compares, such as eq")
 			}
 		}
 		return t.invariant
 	default:
-		r.bad(n, "unknown type %q", short(t.kind))
+		r.bad(t.given["type"], "unknown type %q", short(t.kind))
 		return nil
-	}
-}
-
-func (r *goalReader) note(t *rawTest, field string, read func(*yaml.Node)) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		t.given[field] = n
-		read(n)
 	}
 }
 
