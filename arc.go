@@ -16,7 +16,6 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -120,7 +119,7 @@ func (o *Options) fill() {
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}
-	o.Logger = telemetry.Isolated(o.Logger)
+	o.Logger = guard.Logger(o.Logger)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -210,7 +209,7 @@ func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, er
 	if dir != "" {
 		var logger *slog.Logger
 		if opts != nil {
-			logger = telemetry.Isolated(opts.Logger)
+			logger = guard.Logger(opts.Logger)
 		}
 		disk, err := badger.Open(dir, &badger.Options{Logger: logger})
 		if err != nil {

@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/telemetry"
 )
 
 // dropped is how many calls of hooks, logger and telemetry came to nothing.
 func (a *Agent) dropped() int64 {
-	n := a.hooks.Lost() + telemetry.Lost(a.o.Logger)
+	n := a.hooks.Lost() + guard.Lost(a.o.Logger)
 	if a.watch != nil {
 		n += a.watch.Lost()
 	}

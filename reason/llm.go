@@ -49,9 +49,7 @@ func (o *LLMOptions) fill() {
 	if o.Brief == "" {
 		o.Brief = briefText
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = guard.Logger(o.Logger)
 }
 
 // LLM is the Reasoner on a Model. It is safe for concurrent use.

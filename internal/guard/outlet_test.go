@@ -1,6 +1,8 @@
 package guard_test
 
 import (
+	"context"
+	"log/slog"
 	"runtime"
 	"sync"
 	"testing"
@@ -64,4 +66,42 @@ func BenchmarkOutlet(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// harmful is a handler whose every method panics, or of which only Handle
+// hangs.
+type harmful struct{ hang <-chan struct{} }
+
+func (h harmful) Enabled(context.Context, slog.Level) bool {
+	if h.hang == nil {
+		panic("enabled")
+	}
+	return true
+}
+
+func (h harmful) Handle(context.Context, slog.Record) error {
+	<-h.hang
+	return nil
+}
+func (harmful) WithAttrs([]slog.Attr) slog.Handler { panic("attrs") }
+func (harmful) WithGroup(string) slog.Handler      { panic("group") }
+
+func TestLoggerOutlivesItsHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		guard.Logger(nil).Error("nobody reads it")
+		guard.Logger(slog.New(harmful{})).With("a", 1).WithGroup("g").Error("lost")
+
+		release := make(chan struct{})
+		l := guard.Logger(slog.New(harmful{release}))
+		require.Same(t, l, guard.Logger(l))
+		for range 3 {
+			l.With("a", 1).Error("lost")
+		}
+		require.EqualValues(t, 3, guard.Lost(l), "also of what was made from it")
+		require.Zero(t, guard.Lost(slog.New(slog.DiscardHandler)))
+		close(release)
+		synctest.Wait()
+		l.Error("read")
+		require.EqualValues(t, 3, guard.Lost(l))
+	})
 }

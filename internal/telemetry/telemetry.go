@@ -55,7 +55,7 @@ func New(o Options) *T {
 	if !spans && !metrics {
 		return nil
 	}
-	o.Logger = Isolated(o.Logger)
+	o.Logger = guard.Logger(o.Logger)
 	t := &T{o: o, meter: noop.Meter{}}
 	t.out.Limit = limit
 	var tracer trace.Tracer

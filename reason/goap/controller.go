@@ -70,9 +70,7 @@ func (o *Options) fill() {
 	o.History = cmp.Or(o.History, 500)
 	o.Every = cmp.Or(o.Every, 5*time.Second)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = guard.Logger(o.Logger)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

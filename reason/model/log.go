@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 )
@@ -13,7 +15,7 @@ import (
 // LogOptions are those of [Log].
 type LogOptions struct {
 	Level     slog.Level        // of calls that go well; those that fail are warnings
-	Texts     bool              // log system, messages and answer too, without secrets
+	Texts     bool              // log system, messages, answer and the text of an error too, without secrets
 	Sanitizer *redact.Sanitizer // takes secrets out of texts and errors; nil: the built-in kinds
 }
 
@@ -21,18 +23,17 @@ type LogOptions struct {
 const maxLogged = 4 << 10
 
 // Log returns m with a line for each call: duration, model, stop, tokens, cost,
-// the number of pieces of a stream, and the error. Texts are logged only if the
-// options say so; secrets never. A nil logger discards.
+// the number of pieces of a stream, and the class of an error, such as the
+// status of the provider. Texts, that of an error among them, are logged only if
+// the options say so: providers quote what they were sent. Secrets never are. A
+// nil logger discards, and one that panics or hangs does a call no harm.
 //
 // A call that the caller ended, by its context or by breaking out of a stream,
 // is logged as given_up, which is no warning.
 func Log(m reason.Model, logger *slog.Logger, opts *LogOptions) reason.Model {
-	l := &callLog{logger: logger}
+	l := &callLog{logger: guard.Logger(logger)}
 	if opts != nil {
 		l.opts = *opts
-	}
-	if logger == nil {
-		l.logger = slog.New(slog.DiscardHandler)
 	}
 	return wrap(m, func(next call) call {
 		return func(ctx context.Context, req *reason.Request) pieces {
@@ -64,7 +65,10 @@ func (l *callLog) run(ctx context.Context, req *reason.Request, next call, yield
 			attrs = append(attrs, slog.Bool("given_up", true))
 		} else if failure != nil {
 			level = slog.LevelWarn
-			attrs = append(attrs, slog.String("error", l.text(failure.Error())))
+			attrs = append(attrs, slog.String("class", telemetry.Class(failure)))
+			if l.opts.Texts {
+				attrs = append(attrs, slog.String("error", l.text(failure.Error())))
+			}
 		}
 		if l.opts.Texts {
 			attrs = append(attrs, l.prompt(req), slog.String("text", l.text(text.String())))

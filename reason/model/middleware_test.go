@@ -582,7 +582,9 @@ func TestLog(t *testing.T) {
 	}{
 		"whole":  {nil, whole, generate, `level=INFO msg="model call" pieces=1 model=small-1 stop=end tokens_in=3 tokens_out=4 cost_usd=0`},
 		"stream": {nil, whole, stream, `level=INFO msg="model call" pieces=3 model=small-1 stop=end tokens_in=3 tokens_out=4 cost_usd=0`},
-		"fails":  {nil, failing, generate, `level=WARN msg="model call" error="model call failed with status 401: no such key: [REDACTED:secret]"`},
+		"fails":  {nil, failing, generate, `level=WARN msg="model call" class=401`},
+		"fails, with texts": {texts, failing, stream, `level=WARN msg="model call" class=401 error="model call failed with status 401: no such key: [REDACTED:secret]" ` +
+			`request.system="Be brief." request.user=x text=""`},
 		"texts": {texts, whole, generate, `level=ERROR msg="model call" pieces=1 model=small-1 stop=end tokens_in=3 tokens_out=4 cost_usd=0 ` +
 			`request.system="Be brief." request.user="my key is [REDACTED:openai_key]" text="one two three"`},
 		"a secret in two pieces": {texts, reasontest.Say(key[:20], key[20:]), stream, `level=ERROR msg="model call" pieces=2 model="" stop=end ` +

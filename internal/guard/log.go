@@ -1,33 +1,35 @@
-package telemetry
+package guard
 
 import (
 	"context"
 	"log/slog"
-
-	"github.com/arc-learn/arc/internal/guard"
+	"time"
 )
+
+// logLimit is how long a handler is waited for.
+const logLimit = time.Second
 
 // handler is a host's slog.Handler that can do a run no harm.
 type handler struct {
 	slog.Handler
-	out *guard.Outlet // of the handler and those made from it
+	out *Outlet // of the handler and those made from it
 }
 
-// Isolated returns a Logger that writes to l's handler, and goes on whatever
+// Logger returns a Logger that writes to l's handler, and goes on whatever
 // that does; one that discards if l is nil.
-func Isolated(l *slog.Logger) *slog.Logger {
+func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	if _, ok := l.Handler().(*handler); ok {
 		return l
 	}
-	return slog.New(&handler{l.Handler(), &guard.Outlet{Limit: limit}})
+	return slog.New(&handler{l.Handler(), &Outlet{Limit: logLimit}})
 }
 
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	on := false
-	return guard.Call(func() { on = h.Handler.Enabled(ctx, level) }) == nil && on
+	return Call(func() { on = h.Handler.Enabled(ctx, level) }) == nil && on
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
@@ -48,14 +50,13 @@ func (h *handler) WithGroup(name string) slog.Handler {
 
 func (h *handler) with(made func() slog.Handler) slog.Handler {
 	out := h.Handler
-	if guard.Call(func() { out = made() }) != nil || out == nil {
+	if Call(func() { out = made() }) != nil || out == nil {
 		out = h.Handler // better without than not at all
 	}
 	return &handler{out, h.out}
 }
 
-// Lost returns how many calls of the handler of an isolated Logger came to
-// nothing.
+// Lost returns how many calls of the handler of such a Logger came to nothing.
 func Lost(l *slog.Logger) int64 {
 	if h, ok := l.Handler().(*handler); ok {
 		return h.out.Lost()
