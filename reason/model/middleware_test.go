@@ -254,6 +254,29 @@ func TestLimitMindsTheDeadline(t *testing.T) {
 	})
 }
 
+// A call that is not let through leaves the tokens of its prompt to others.
+func TestLimitGivesTokensBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		long := &reason.Request{System: strings.Repeat("x", 400)} // 100 tokens
+		say := reasontest.Answer{Pieces: []string{"ok"}, Usage: reason.Usage{TokensIn: 99, TokensOut: 1}}
+		m := model.Limit(reasontest.NewScript(say, say), &model.LimitOptions{Tokens: 100})
+		_, err := m.Generate(t.Context(), long)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for range 10 {
+			_, err = m.Generate(ctx, long)
+			_, after := reason.Retryable(err)
+			require.Equal(t, time.Minute, after)
+		}
+		start := time.Now()
+		_, err = m.Generate(t.Context(), long)
+		require.NoError(t, err)
+		require.Equal(t, time.Minute, time.Since(start))
+	})
+}
+
 // deaf is a model that ignores its context, until it is released.
 func deaf(release <-chan struct{}) faulty {
 	return faulty{
@@ -443,13 +466,27 @@ func TestCacheIsBounded(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 4, n)
-	stream := model.Cache(reasontest.NewScript(whole, whole), nil)
-	for range streamOf(t, stream, ask("x")) {
-		break // what was not read to its end is not kept
+}
+
+// What was not read to its end is not kept, whatever its pieces say of it.
+func TestCacheOfABrokenStream(t *testing.T) {
+	t.Parallel()
+	m := model.Cache(faulty{
+		echo{}.Generate,
+		func(_ context.Context, yield func(*reason.Response, error) bool) {
+			for yield(&reason.Response{Text: "a", Stop: reason.StopEnd}, nil) {
+			}
+		},
+	}, nil)
+	n := 0
+	for range streamOf(t, m, ask("x")) {
+		if n++; n == 2 {
+			break
+		}
 	}
-	resp, err := stream.Generate(t.Context(), ask("x"))
+	resp, err := m.Generate(t.Context(), ask("x"))
 	require.NoError(t, err)
-	require.NotZero(t, resp.Usage)
+	require.Equal(t, "to x", resp.Text)
 }
 
 func TestBudget(t *testing.T) {
@@ -504,6 +541,20 @@ func TestBudget(t *testing.T) {
 		_, err := model.NewBudget(&bad)
 		require.ErrorContains(t, err, "model: budget: ")
 	}
+}
+
+// What a model reports in error does not turn into credit.
+func TestBudgetDoesNotOverflow(t *testing.T) {
+	t.Parallel()
+	b := budget(&model.BudgetOptions{Calls: 3})
+	absurd := reasontest.Answer{Pieces: []string{"x"}, Usage: reason.Usage{TokensIn: math.MaxInt - 5, TokensOut: 1}}
+	m := model.Charge(reasontest.NewScript(absurd, absurd, absurd), b)
+	for range 3 {
+		_, err := m.Generate(t.Context(), ask("x"))
+		require.NoError(t, err)
+	}
+	_, used := b.Spent()
+	require.True(t, used.Valid(), "%+v", used)
 }
 
 // A stream that is broken off has used what was read of it.

@@ -226,6 +226,21 @@ func TestRecordWithASanitizer(t *testing.T) {
 	_, err = model.Record(reasontest.NewScript(whole), &file, &model.RecordOptions{Sanitizer: s}).Generate(t.Context(), ask(secret))
 	require.NoError(t, err)
 	require.NotContains(t, file.String(), secret)
+	for _, texts := range [][]string{{secret, "0f3c"}, {"word", secret}, {"word", secret[:20], secret[20:]}, {"0f3c", secret, "0f3c"}} {
+		req := &reason.Request{}
+		for _, text := range texts {
+			req.Messages = append(req.Messages, reason.Message{Role: "user", Text: text})
+		}
+		var file bytes.Buffer
+		_, err := model.Record(reasontest.NewScript(whole), &file, &model.RecordOptions{Sanitizer: s}).Generate(t.Context(), req)
+		require.NoError(t, err)
+		require.NotContains(t, file.String(), secret[:20])
+		require.NotContains(t, file.String(), secret[20:])
+		m, err := model.Replay(&file, &model.ReplayOptions{Sanitizer: s})
+		require.NoError(t, err)
+		_, err = m.Generate(t.Context(), req)
+		require.NoError(t, err)
+	}
 	m, err := model.Replay(&file, &model.ReplayOptions{Sanitizer: s})
 	require.NoError(t, err)
 	_, err = m.Generate(t.Context(), ask(secret))
@@ -304,6 +319,8 @@ func TestReplayOfSchemas(t *testing.T) {
 	require.NoError(t, err)
 	play, err := model.Replay(&file, nil)
 	require.NoError(t, err)
+	_, err = play.Generate(t.Context(), &reason.Request{Messages: []reason.Message{{}}, Schema: []byte(`{"b":12345678901234567891,"a":1}`)})
+	require.ErrorContains(t, err, "was not recorded")
 	_, err = play.Generate(t.Context(), &reason.Request{Messages: []reason.Message{{}}, Schema: []byte(`{"b":12345678901234567890,"a":1}`)})
 	require.NoError(t, err)
 }
@@ -370,6 +387,16 @@ type broken struct{}
 func (broken) Read([]byte) (int, error)  { return 0, io.ErrClosedPipe }
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+// hiccup fails once.
+type hiccup struct{ writes int }
+
+func (h *hiccup) Write(p []byte) (int, error) {
+	if h.writes++; h.writes == 1 {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
 // A call that is not in the file has not gone well.
 func TestRecordThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
@@ -384,6 +411,13 @@ func TestRecordThatCannotBeWritten(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	_, err = m.Generate(t.Context(), ask("x"))
 	require.ErrorIs(t, err, io.ErrClosedPipe)
+	once := &hiccup{}
+	m = model.Record(reasontest.NewScript(whole, whole), once, nil)
+	for range 2 { // since the first call is missing, the file will not do
+		_, err = m.Generate(t.Context(), ask("x"))
+		require.ErrorIs(t, err, io.ErrShortWrite)
+	}
+	require.Equal(t, 1, once.writes)
 	req := ask("x")
 	var zero float64
 	*req.Temperature = zero / zero
