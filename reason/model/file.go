@@ -250,8 +250,9 @@ func (e *replayed) Retryable() bool           { return e.Again }
 func (e *replayed) RetryAfter() time.Duration { return e.after }
 
 // FileError says where a file of recorded calls cannot be read. It wraps
-// store.ErrForeign if the file is none, store.ErrNewer if a newer version has
-// written it, store.ErrDamaged if a line is not whole, or a *store.LimitError.
+// store.ErrNewer if a newer version of arc has written it, store.ErrDamaged if a
+// line is not as it was written, a *store.LimitError if it is too long, or what
+// the reader says; else the file is none of recorded calls.
 type FileError struct {
 	Line int // from 1
 	Err  error
@@ -262,6 +263,8 @@ func (e *FileError) Error() string { return fmt.Sprintf("recorded calls: line %d
 
 // Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
+
+var errForeign = errors.New("not a file of recorded calls")
 
 // readFile reads recorded calls, and whether their model streams.
 func readFile(r io.Reader) (records []*record, streams bool, err error) {
@@ -281,7 +284,7 @@ func readFile(r io.Reader) (records []*record, streams bool, err error) {
 		case isHeader && h.Arc == fileKind && h.Version > fileVersion:
 			return fail(fmt.Errorf("%w: version %d", store.ErrNewer, h.Version))
 		case n == 1:
-			return fail(fmt.Errorf("%w: no header", store.ErrForeign))
+			return fail(errForeign)
 		}
 		rec := new(record)
 		if err := strict(line, rec); err != nil {
@@ -299,7 +302,7 @@ func readFile(r io.Reader) (records []*record, streams bool, err error) {
 	case err != nil:
 		return fail(err)
 	case n == 1:
-		return fail(fmt.Errorf("%w: empty", store.ErrForeign))
+		return fail(errForeign)
 	}
 	return records, streams, nil
 }

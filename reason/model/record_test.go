@@ -139,6 +139,28 @@ func TestRecordAndReplay(t *testing.T) {
 	require.ErrorIs(t, err, reason.ErrModel)
 }
 
+// busy is an error of a host that says what to do.
+type busy struct{}
+
+func (busy) Error() string             { return "busy" }
+func (busy) Retryable() bool           { return true }
+func (busy) RetryAfter() time.Duration { return 90 * time.Second }
+
+func TestReplayOfAHostsOwnErrors(t *testing.T) {
+	t.Parallel()
+	var file bytes.Buffer
+	_, err := model.Record(reasontest.NewScript(reasontest.Fail(busy{})), &file, nil).Generate(t.Context(), ask("x"))
+	require.Error(t, err)
+	m, err := model.Replay(&file, nil)
+	require.NoError(t, err)
+	_, err = m.Generate(t.Context(), ask("x"))
+	require.EqualError(t, err, "no answer of the model: busy")
+	require.ErrorIs(t, err, reason.ErrModel)
+	again, after := reason.Retryable(err)
+	require.True(t, again)
+	require.Equal(t, 90*time.Second, after)
+}
+
 // A recording of a model that does not stream does not either, a stream can be
 // replayed whole, and one that was broken off does not pass for an answer.
 func TestReplayOtherwise(t *testing.T) {
@@ -335,12 +357,12 @@ func TestReplayRefusesWhatItCannotRead(t *testing.T) {
 		line int
 		is   error
 	}{
-		"empty":            {"", 1, store.ErrForeign},
-		"foreign":          {"GIF89a\n", 1, store.ErrForeign},
-		"other JSON":       {`{"arc":"goals","version":1}` + "\n", 1, store.ErrForeign},
-		"no header":        {good + "\n", 1, store.ErrForeign},
+		"empty":            {"", 1, nil},
+		"foreign":          {"GIF89a\n", 1, nil},
+		"other JSON":       {`{"arc":"goals","version":1}` + "\n", 1, nil},
+		"no header":        {good + "\n", 1, nil},
 		"newer":            {`{"arc":"model calls","version":2,"streams":false}` + "\n", 1, store.ErrNewer},
-		"version 0":        {`{"arc":"model calls"}`, 1, store.ErrForeign},
+		"version 0":        {`{"arc":"model calls"}`, 1, nil},
 		"cut":              {head + good + "\n" + good[:30], 3, store.ErrDamaged},
 		"empty line":       {head + "\n" + good, 2, store.ErrDamaged},
 		"unknown field":    {head + `{"request":{"tools":1},"answer":{"pieces":["a"]}}`, 2, store.ErrDamaged},
@@ -358,12 +380,18 @@ func TestReplayRefusesWhatItCannotRead(t *testing.T) {
 		"too large number": {head + `{"request":{"temperature":1e999},"answer":{"pieces":["a"]}}`, 2, store.ErrDamaged},
 	} {
 		_, err := model.Replay(strings.NewReader(c.file), nil)
-		require.ErrorIs(t, err, c.is, name)
+		if c.is != nil {
+			require.ErrorIs(t, err, c.is, name)
+		} else {
+			require.ErrorContains(t, err, "line 1: not a file of recorded calls", name)
+		}
 		at, ok := errors.AsType[*model.FileError](err)
 		require.True(t, ok, name)
 		require.Equal(t, c.line, at.Line, name)
 	}
-	_, err := model.Replay(strings.NewReader(strings.ReplaceAll(head+good+"\n", "\n", "\r\n")), nil)
+	_, err := model.Replay(strings.NewReader("GIF89a"), nil)
+	require.EqualError(t, err, "recorded calls: line 1: not a file of recorded calls")
+	_, err = model.Replay(strings.NewReader(strings.ReplaceAll(head+good+"\n", "\n", "\r\n")), nil)
 	require.NoError(t, err, "line ends of Windows")
 	_, err = model.Replay(io.MultiReader(strings.NewReader(head), endless{}), nil)
 	limit, ok := errors.AsType[*store.LimitError](err)

@@ -85,11 +85,6 @@ func join(ps pieces) (*reason.Response, error) {
 	return &all, nil
 }
 
-// failed are the pieces of a call that gives err.
-func failed(err error) pieces {
-	return func(yield func(*reason.Response, error) bool) { yield(nil, err) }
-}
-
 // clone returns a copy of req that shares nothing with it.
 func clone(req *reason.Request) *reason.Request {
 	c := *req
