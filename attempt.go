@@ -9,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/rank"
@@ -54,7 +55,11 @@ func (a *Agent) ranked(ctx context.Context, g *Goal, task *reason.Task) ([]rank.
 	if len(cs) == 0 {
 		return nil, nil
 	}
-	ranking, err := a.policy.Score(ctx, learn.Situation(task.Skill, g.Situation), cs)
+	var ranking []rank.Scored
+	var err error
+	if p := guard.Call(func() { ranking, err = a.policy.Score(ctx, learn.Situation(task.Skill, g.Situation), cs) }); p != nil {
+		err = p // of a policy of the host's
+	}
 	if err != nil {
 		return nil, fmt.Errorf("rank: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -626,4 +627,20 @@ func TestCloseReturnsThoughAWorkerHangs(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 		idle(2 * time.Hour)
 	})
+}
+
+// A policy that panics ends the call, not the process; the run can be made
+// with another one.
+func TestPolicyThatPanicsIsAnError(t *testing.T) {
+	t.Parallel()
+	st, s := store.NewMem(), &script{}
+	bad := func(*rank.Book) rank.Policy {
+		return rank.PolicyFunc(func(context.Context, rank.Situation, []rank.Candidate) ([]rank.Scored, error) { panic("boom") })
+	}
+	a := agentOn(t, st, s.host(), &arc.Options{Policy: bad})
+	_, err := a.Run(t.Context(), arc.Objective{ID: "r", Text: "mend it"})
+	require.ErrorContains(t, err, "boom")
+	require.NoError(t, a.Close())
+	r := run(t, agentOn(t, st, s.host(), nil), arc.Objective{ID: "r", Text: "mend it"})
+	require.Equal(t, arc.Delivered, r.Status)
 }

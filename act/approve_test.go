@@ -3,6 +3,7 @@ package act_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -79,4 +80,27 @@ func TestLateApprovalIsNone(t *testing.T) {
 		synctest.Wait()
 		require.EqualValues(t, times, asked.Load())
 	})
+}
+
+// Whatever an Approver does but agree is a refusal, and the worker's attempt
+// is not made.
+func TestApproverThatMisbehavesHasRefused(t *testing.T) {
+	t.Parallel()
+	for name, approve := range map[string]func() (bool, error){
+		"error":  func() (bool, error) { return true, context.Canceled },
+		"panic":  func() (bool, error) { panic("boom") },
+		"goexit": func() (bool, error) { runtime.Goexit(); return true, nil },
+	} {
+		r, err := act.NewRunner(act.Options{
+			Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Mode: act.Gated, Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+				panic("called")
+			})}},
+			Gates:    []act.Gate{act.NoGate},
+			Approver: act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { return approve() }),
+		})
+		require.NoError(t, err)
+		a := r.Execute(t.Context(), "w", act.Work{})
+		require.Equal(t, act.Denied, a.End, name)
+		require.ErrorIs(t, a.Err, act.ErrDenied, name)
+	}
 }

@@ -225,7 +225,11 @@ func (r *Runner) Execute(ctx context.Context, worker string, work Work) Attempt 
 func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
 	if r.o.needsApproval(w) {
 		if err := r.approve(ctx, w, work); err != nil {
-			return r.ended(ctx, err)
+			a := r.ended(ctx, err)
+			if a.End == Panicked { // it was the Approver that did
+				a.End = Denied
+			}
+			return a
 		}
 	}
 	res, err := guard.Do(ctx, r.o.Timeout, func(ctx context.Context) (Result, error) {
