@@ -30,7 +30,7 @@ type Objective struct {
 	// it. "": the Text.
 	Situation string `cbor:"3,keyasint,omitempty"`
 	// Inputs are the host's data, valid JSON, handed to the reasoner and to
-	// every worker as they are.
+	// every worker as they are, but for the secrets.
 	Inputs json.RawMessage `cbor:"4,keyasint,omitempty"`
 	// Session groups runs for metacognition. "": the run is its own session.
 	Session string `cbor:"5,keyasint,omitempty"`

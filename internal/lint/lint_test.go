@@ -29,6 +29,7 @@ var rules = []struct {
 	{"sleep", sleepRule},
 	{"signature", signatureRule},
 	{"readme", readmeRule},
+	{"hosts", hostsRule},
 }
 
 func TestRepository(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -85,4 +86,46 @@ func goBlocks(text string) []string {
 		out = append(out, block)
 		text = after
 	}
+}
+
+// Hosts.md shows parts of one example, each short enough to be read at a
+// glance.
+const (
+	hostsDoc   = "docs/hosts.md"
+	hostsDir   = "examples/hosts"
+	maxSnippet = 20
+)
+
+// hostsRule checks that the Go code of docs/hosts.md stands, line for line, in
+// examples/hosts, which is compiled and run with the other tests.
+func hostsRule(r *repo) []string {
+	text, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(hostsDoc)))
+	if err != nil {
+		return []string{hostsDoc + ": cannot be read"}
+	}
+	var sources []string
+	for _, f := range r.files {
+		if f.dir() != hostsDir || f.test() {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(f.path)))
+		if err != nil {
+			return []string{err.Error()}
+		}
+		sources = append(sources, "\n"+string(source))
+	}
+	var out []string
+	blocks := goBlocks(string(text))
+	if len(blocks) == 0 {
+		out = append(out, hostsDoc+": has no Go code")
+	}
+	for i, b := range blocks {
+		if !slices.ContainsFunc(sources, func(s string) bool { return strings.Contains(s, "\n"+b) }) {
+			out = append(out, fmt.Sprintf("%s: Go block %d does not stand in %s", hostsDoc, i+1, hostsDir))
+		}
+		if n := strings.Count(b, "\n"); n > maxSnippet {
+			out = append(out, fmt.Sprintf("%s: Go block %d has %d lines, more than %d", hostsDoc, i+1, n, maxSnippet))
+		}
+	}
+	return out
 }

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/reason/goap"
+)
+
+const goals = `
+goals:
+  - id: web.up
+    description: web has two replicas at least
+    selector: domains.web.data.replicas
+    min: 2
+`
+
+// watch has the agent's workers see to goals about a world that it reads.
+func watch(ctx context.Context, a *arc.Agent, w *goap.World, svc *service) (*goap.Controller, error) {
+	err := w.Collect(goap.Collector{Domain: "web", Every: time.Minute, Read: func(context.Context) (any, error) {
+		return map[string]any{"replicas": svc.replicas.Load()}, nil
+	}})
+	parsed, bad := goap.ParseGoals([]byte(goals))
+	set, wrong := goap.NewGoals(parsed...)
+	if err := errors.Join(err, bad, wrong); err != nil {
+		return nil, err
+	}
+	return a.Keep(ctx, w, set, nil)
+}
