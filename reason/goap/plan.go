@@ -178,7 +178,7 @@ func (e *effect) after(v any, keys []string) (any, bool) {
 		}
 		value = sum
 	}
-	return put(v, keys, value)
+	return own(nil).put(v, keys, value)
 }
 
 // touch is how a step bears on a condition.

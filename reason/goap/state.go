@@ -23,6 +23,7 @@ type view struct {
 	known   bool   // the snapshot is there and fresh; without, only marks are
 	unknown string // why it is not
 	marks   []mark // changes on top of the snapshot, in order
+	own     own    // what was copied for them; nil once the view is given away
 	err     error  // of the last attempt to read it
 }
 
@@ -129,16 +130,19 @@ func (w *World) State(at time.Time) State {
 	for _, c := range w.overlays(at) {
 		v := s.domains[c.place.domain]
 		if v == nil {
-			v = &view{unknown: "was never read"}
+			v = &view{unknown: "was never read", own: make(own)}
 			s.domains[c.place.domain] = v
 		}
 		v.change(c)
+	}
+	for _, v := range s.domains {
+		v.own = nil
 	}
 	return s
 }
 
 func (d *domain) view(at time.Time) *view {
-	v := &view{at: d.at, err: d.err}
+	v := &view{at: d.at, err: d.err, own: make(own)}
 	switch age := at.Sub(d.at); {
 	case !d.has && d.err != nil:
 		v.unknown = fmt.Sprintf("could not be read: %v", d.err)
@@ -193,7 +197,7 @@ func (v *view) change(c overlay) {
 		}
 		value = sum
 	}
-	data, ok := put(v.data, c.place.keys[1:], value)
+	data, ok := v.own.put(v.data, c.place.keys[1:], value)
 	if !ok {
 		return
 	}

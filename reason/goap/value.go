@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +22,8 @@ const (
 	MaxDomains  = 1 << 10 // domains of a world
 	MaxSnapshot = 1 << 20 // bytes of a domain's data as JSON, and of a value
 	MaxDepth    = 64      // nesting of data, and keys of a selector
-	MaxDeltas   = 1 << 10 // changes of a domain since it was read
-	MaxEffects  = 1 << 12 // keys of effects that are expected
+	MaxDeltas   = 1 << 10 // changes of a domain since it was read, and changes that a key expects
+	MaxEffects  = 1 << 12 // keys that expect effects, and changes that all of them expect
 )
 
 // maxExact is the largest integer up to which a float64 holds all of them.
@@ -220,38 +222,51 @@ func index(key string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n && strconv.Itoa(i) == key
 }
 
-// put returns root with v under keys. What is on the way is copied, never
-// changed; what is no object or list becomes an object. It reports false where
-// a list has no such place.
-func put(root any, keys []string, v any) (any, bool) {
+// own are the objects and lists, by their address, that were made for one
+// change or several, and may be changed in place until they are given away.
+type own map[uintptr]bool
+
+// put returns root with v under keys. What is on the way is copied, unless it is
+// the caller's own; what is no object or list becomes an object. It reports
+// false where a list has no such place.
+func (o own) put(root any, keys []string, v any) (any, bool) {
 	if len(keys) == 0 {
 		return v, true
 	}
-	switch w := root.(type) {
-	case []any:
-		i, ok := index(keys[0], len(w))
+	if list, ok := root.([]any); ok {
+		i, ok := index(keys[0], len(list))
 		if !ok {
 			return root, false
 		}
-		part, ok := put(w[i], keys[1:], v)
+		part, ok := o.put(list[i], keys[1:], v)
 		if !ok {
 			return root, false
 		}
-		out := slices.Clone(w)
-		out[i] = part
-		return out, true
-	default:
-		m, _ := w.(map[string]any) // something else is replaced
-		part, ok := put(m[keys[0]], keys[1:], v)
-		if !ok {
-			return root, false
+		if at := reflect.ValueOf(list).Pointer(); !o[at] {
+			list = slices.Clone(list)
+			o.add(list)
 		}
-		out := make(map[string]any, len(m)+1)
-		for k, e := range m {
-			out[k] = e
+		list[i] = part
+		return list, true
+	}
+	m, _ := root.(map[string]any) // something else is replaced
+	part, ok := o.put(m[keys[0]], keys[1:], v)
+	if !ok {
+		return root, false
+	}
+	if m == nil || !o[reflect.ValueOf(m).Pointer()] {
+		if m = maps.Clone(m); m == nil {
+			m = make(map[string]any, 1)
 		}
-		out[keys[0]] = part
-		return out, true
+		o.add(m)
+	}
+	m[keys[0]] = part
+	return m, true
+}
+
+func (o own) add(v any) {
+	if o != nil {
+		o[reflect.ValueOf(v).Pointer()] = true
 	}
 }
 

@@ -58,6 +58,7 @@ type overlay struct {
 	expected bool
 	at       time.Time
 	seq      uint64 // orders changes of one time
+	size     int    // of the value as it came in, in bytes
 }
 
 // effects are what one key expects.
@@ -87,7 +88,7 @@ type Snapshot struct {
 	// already. Numbers are kept as float64, but for integers from 2^53, which
 	// keep their digits.
 	Data   any
-	At     time.Time     // when the reading began; zero is refused
+	At     time.Time     // when the reading began; zero is refused, and what lies ahead is not old
 	MaxAge time.Duration // how long it holds; 0: WorldOptions.MaxAge; negative: for ever
 	Err    error         // not nil: it could not be read; what was known stays until it is too old
 }
@@ -174,7 +175,7 @@ func (w *World) Apply(deltas []reason.Delta, at time.Time) error {
 		if err != nil {
 			return fmt.Errorf("goap: delta %d, of %s: %w", i+1, p, err)
 		}
-		cs = append(cs, overlay{place: p, value: v, at: at})
+		cs = append(cs, overlay{place: p, value: v, at: at, size: len(deltas[i].Value)})
 	}
 	if at.IsZero() {
 		return errors.New("goap: apply: no time")
@@ -193,12 +194,31 @@ func (w *World) Apply(deltas []reason.Delta, at time.Time) error {
 		w.seq++
 		c.seq = w.seq
 		grown[c.place.domain] = append(uncovered(grown[c.place.domain], c), c)
-		if n := len(grown[c.place.domain]); n > MaxDeltas {
-			return &store.LimitError{Field: "changes of domain " + c.place.domain, Limit: MaxDeltas, Got: n}
+	}
+	for name, cs := range grown {
+		if err := checkDeltas(name, cs); err != nil {
+			return fmt.Errorf("goap: apply: %w", err)
 		}
 	}
 	for name, cs := range grown {
 		w.domains[name].deltas = cs
+	}
+	return nil
+}
+
+// maxDeltaBytes bounds what the changes of a domain take.
+const maxDeltaBytes = 4 * MaxSnapshot
+
+func checkDeltas(domain string, cs []overlay) error {
+	size := 0
+	for i := range cs {
+		size += cs[i].size
+	}
+	if len(cs) > MaxDeltas {
+		return &store.LimitError{Field: "changes of domain " + domain, Limit: MaxDeltas, Got: len(cs)}
+	}
+	if size > maxDeltaBytes {
+		return &store.LimitError{Field: "bytes of changes of domain " + domain, Limit: maxDeltaBytes, Got: size}
 	}
 	return nil
 }
@@ -229,7 +249,7 @@ const (
 type Change struct {
 	Effect reason.Effect // such as {Domain: "ci", Path: "data.failing"}
 	Op     Op
-	Value  any // of Sets: what encodes as JSON; of Adds: a finite number
+	Value  any // of Sets: what encodes as JSON; of Adds: a finite number, added as float64
 }
 
 // overlay checks the change and returns it as one. That of Alters is none,
@@ -298,13 +318,18 @@ func (w *World) Expect(key string, changes []Change, at, until time.Time) error 
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	keys, all := 1, len(e.changes)
 	for k, old := range w.effects {
-		if !old.until.After(at) {
+		switch {
+		case !old.until.After(at):
 			delete(w.effects, k)
+		case k != key:
+			keys++
+			all += len(old.changes)
 		}
 	}
-	if _, has := w.effects[key]; !has && len(w.effects) >= MaxEffects {
-		return &store.LimitError{Field: "keys of effects", Limit: MaxEffects, Got: len(w.effects) + 1}
+	if most := max(keys, all); most > MaxEffects {
+		return &store.LimitError{Field: "effects that are expected", Limit: MaxEffects, Got: most}
 	}
 	w.effects[key] = e
 	w.date(e, at)

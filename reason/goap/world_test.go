@@ -114,6 +114,12 @@ func TestDeltasAreAllOrNone(t *testing.T) {
 	limit, ok := errors.AsType[*store.LimitError](w.Apply(many, after(1)))
 	require.True(t, ok)
 	require.Equal(t, goap.MaxDeltas, limit.Limit)
+	var large []reason.Delta
+	for i := range 5 {
+		large = append(large, deltas(fmt.Sprintf("data.k%d", i), `"`+strings.Repeat("x", 1<<20-2)+`"`)...)
+	}
+	_, ok = errors.AsType[*store.LimitError](w.Apply(large, after(1)))
+	require.True(t, ok)
 	require.Equal(t, obj{"a": 1.0}, value(t, w, "data", after(1)))
 	for range 3 * goap.MaxDeltas { // the same place again and again is one change
 		require.NoError(t, w.Apply(deltas("data.a", "2"), after(1)))
@@ -173,6 +179,17 @@ func TestBadEffects(t *testing.T) {
 	require.Error(t, w.Expect("one more", nil, noon, after(10)))
 	require.NoError(t, w.Expect("0", nil, noon, after(20)), "not one more")
 	require.NoError(t, w.Expect("one more", nil, after(10), after(20)), "the others have expired")
+	require.Error(t, w.Expect("many", make([]goap.Change, goap.MaxDeltas+1), after(10), after(20)))
+	var many []goap.Change
+	for range goap.MaxDeltas {
+		many = append(many, sets("data.b", 1))
+	}
+	for i := range 5 {
+		require.Equal(t, i < 4, w.Expect(fmt.Sprint("many", i), many, after(10), after(20)) == nil)
+	}
+	for i := range 4 {
+		require.True(t, w.Rollback(fmt.Sprint("many", i)))
+	}
 	require.NoError(t, w.Expect("inf", []goap.Change{adds("data.a", math.MaxFloat64)}, after(10), after(20)))
 	require.NoError(t, w.Expect("inf2", []goap.Change{adds("data.a", math.MaxFloat64)}, after(10), after(20)))
 	require.Equal(t, math.MaxFloat64, value(t, w, "data.a", after(11)), "a sum that is no number changes nothing")
@@ -379,6 +396,34 @@ func value2(t *rapid.T, w *goap.World, selector string, at time.Time) any {
 		return "unknown"
 	}
 	return r.Value
+}
+
+// TestManyChangesOfLargeData: each state copies what it changes once, not once
+// per change, and shares nothing that it changes.
+func TestManyChangesOfLargeData(t *testing.T) {
+	data := obj{"list": []any{obj{}, obj{}}}
+	for i := range 10_000 {
+		data[fmt.Sprint("k", i)] = i
+	}
+	w := world(t, data)
+	before := w.State(noon)
+	for i := range goap.MaxDeltas / 2 {
+		require.NoError(t, w.Apply(deltas(fmt.Sprint("data.k", i), "-1"), after(1)))
+		require.NoError(t, w.Apply(deltas(fmt.Sprintf("data.list.1.x%d", i), "-1"), after(1)))
+	}
+	allocs := testing.AllocsPerRun(1, func() { w.State(after(1)) })
+	require.Less(t, allocs, 20_000.0)
+	r, err := before.Read("domains.m.data")
+	require.NoError(t, err)
+	require.Equal(t, 0.0, r.Value.(obj)["k0"])
+	require.Empty(t, r.Value.(obj)["list"].([]any)[1])
+	for _, s := range []goap.State{w.State(after(1)), w.State(after(1))} {
+		r, err := s.Read("domains.m.data")
+		require.NoError(t, err)
+		require.Equal(t, -1.0, r.Value.(obj)["k511"])
+		require.Equal(t, 512.0, r.Value.(obj)["k512"])
+		require.Len(t, r.Value.(obj)["list"].([]any)[1], 512)
+	}
 }
 
 // TestConcurrentUse is for the race detector.
