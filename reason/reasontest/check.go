@@ -46,6 +46,9 @@ const patience = 20 * time.Second
 // request for a call; no [Key] in an error; no panic.
 func CheckModel(t *testing.T, p Provider) {
 	t.Helper()
+	for _, name := range unknown(p.Lacks) {
+		t.Errorf("Provider.Lacks: there is no rule %q", name)
+	}
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
 			if slices.Contains(p.Lacks, r.name) {
@@ -59,6 +62,13 @@ func CheckModel(t *testing.T, p Provider) {
 			}
 		})
 	}
+}
+
+// unknown returns those of names that are no rule's.
+func unknown(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(rules(), func(r rule) bool { return r.name == name })
+	})
 }
 
 // rule is one that an adapter has to keep.

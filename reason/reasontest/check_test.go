@@ -80,3 +80,10 @@ func TestCheckModelBites(t *testing.T) {
 		require.True(t, bitten[rule], "nothing breaks the rule %q", rule)
 	}
 }
+
+// A rule that is left out by a name it does not have would be thought to hold.
+func TestLacksNamesRules(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"stop refusals"}, reasontest.Unknown("stop refusal", "stop refusals", "huge"))
+	require.Empty(t, reasontest.Unknown(reasontest.Rules()...))
+}

@@ -24,3 +24,6 @@ func Violations(ctx context.Context, p Provider, name string, patience time.Dura
 	}
 	panic("no rule " + name)
 }
+
+// Unknown returns those of names that are no rule's.
+func Unknown(names ...string) []string { return unknown(names) }
