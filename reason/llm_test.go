@@ -2,6 +2,7 @@ package reason_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -174,6 +175,53 @@ func TestMemoriesAreShownInOrderAndNeverFromQuarantine(t *testing.T) {
 	}
 	require.NotContains(t, p, "quarantined")
 	require.NotContains(t, p, "[m5]")
+}
+
+// A memory that was left out for lack of space was not shown, and helped
+// nobody.
+func TestAppliedMemoriesWereShown(t *testing.T) {
+	t.Parallel()
+	m := &lines{answers: []string{strings.Replace(good, `"tasks"`, `"applied":["m1","m2","m0","p"],"tasks"`, 1)}}
+	b := brief()
+	b.Memories = []memory.Hit{hit(memory.Pattern, "p", "short"), hit(memory.Pattern, "q", strings.Repeat("long ", 800))}
+	d, err := llm(t, m, nil).Reason(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, []memory.ID{"p", "q"}, d.Applied)
+	d, err = llm(t, m, &reason.LLMOptions{Tokens: 2200}).Reason(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, []memory.ID{"p"}, d.Applied)
+	require.Contains(t, d.Reasoning, `"m2`)
+}
+
+// The schema is JSON, offers the skills to the letter, and has the fields that
+// the reader takes.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	skills := []string{`a"b`, `[""]`, "c\\", "edit"}
+	var schema struct {
+		Properties map[string]struct {
+			Items struct {
+				Properties map[string]struct{ Enum []string }
+			}
+			Properties map[string]any
+		}
+	}
+	require.NoError(t, json.Unmarshal(reason.Schema(skills), &schema))
+	task := schema.Properties["tasks"].Items.Properties
+	require.Equal(t, append([]string{""}, skills...), task["skill"].Enum)
+	require.Len(t, schema.Properties, 7)
+	for k := range schema.Properties {
+		_, err := llm(t, &lines{answers: []string{fmt.Sprintf(`{%q:0}`, k)}}, nil).Reason(t.Context(), brief())
+		require.ErrorContains(t, err, k+": found \"0\"; wanted")
+	}
+	for k := range task {
+		_, err := llm(t, &lines{answers: []string{fmt.Sprintf(`{"tasks":[{%q:0}]}`, k)}}, nil).Reason(t.Context(), brief())
+		require.NotContains(t, err.Error(), "no such field", k)
+	}
+	for k := range schema.Properties["impasse"].Properties {
+		_, err := llm(t, &lines{answers: []string{fmt.Sprintf(`{"impasse":{%q:0}}`, k)}}, nil).Reason(t.Context(), brief())
+		require.ErrorContains(t, err, "impasse."+k+": found \"0\"; wanted")
+	}
 }
 
 func TestNewLLMSaysWhatIsWrong(t *testing.T) {

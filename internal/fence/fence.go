@@ -57,21 +57,19 @@ func Quote(text string, limit int) string {
 	if cut {
 		text = strings.ToValidUTF8(text[:limit], "")
 	}
-	var w strings.Builder
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		w.WriteString("| ")
-		w.WriteString(line)
-		w.WriteByte('\n')
-	}
+	text = "| " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n| ") + "\n"
 	if cut {
-		w.WriteString("(cut)\n")
+		text += "(cut)\n"
 	}
-	return w.String()
+	return text
 }
 
 // Visible returns s without the characters that do not show, with every kind
 // of line end as a newline.
 func Visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) {
+		return s
+	}
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {

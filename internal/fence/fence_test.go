@@ -26,3 +26,23 @@ func TestLine(t *testing.T) {
 	require.Equal(t, "a b c", fence.Line("a\u202e\r\n b\u2028\u200bc "))
 	require.Equal(t, "a\nb\tc", fence.Visible("a\vb\tc\u0000\U000e0041"))
 }
+
+func TestQuote(t *testing.T) {
+	require.Equal(t, "| a\n| \n| b\n", fence.Quote("a\r\n\r\nb\n\n", 100))
+	require.Equal(t, "| \n", fence.Quote("", 100))
+	require.Equal(t, "| é\n(cut)\n", fence.Quote("éé", 3))
+}
+
+// One mark serves several blocks, whatever stands in them.
+func TestMark(t *testing.T) {
+	mark := fence.Mark("a", "b")
+	require.Len(t, mark, 16)
+	require.NotEqual(t, mark, fence.Mark("ab", ""), "texts are told apart")
+	require.Equal(t, fence.Wrap("x", "note", "a\n"), fence.Block("x", fence.Mark("a\n"), "note", "a\n"))
+	seen := []string{"a", "b"}
+	for range 20 {
+		next := fence.Mark(seen...)
+		require.NotContains(t, seen, next)
+		seen = append(seen, next)
+	}
+}
