@@ -28,14 +28,14 @@ type Options struct {
 // Model is a [reason.Model] and a [reason.Streamer]. New makes one. It is safe
 // for concurrent use.
 type Model struct {
-	client sdk.Client
-	model  string
-	o      Options
+	messages sdk.MessageService // not the client, all of whose methods would be linked
+	model    string
+	o        Options
 }
 
 // New returns the model of that name, without asking it for anything.
 func New(client sdk.Client, model string, opts *Options) *Model {
-	m := &Model{client: client, model: model}
+	m := &Model{messages: client.Messages, model: model}
 	if opts != nil {
 		m.o = *opts
 	}
@@ -51,7 +51,7 @@ var perCall = []option.RequestOption{option.WithMaxRetries(0), option.WithMiddle
 // Generate asks for a whole answer. A failed call is a *reason.ModelError.
 // Response.Raw is an *anthropic.Message of the SDK.
 func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	msg, err := m.client.Messages.New(ctx, m.params(req), perCall...)
+	msg, err := m.messages.New(ctx, m.params(req), perCall...)
 	if err != nil {
 		return nil, provider.Fail(ctx, err)
 	}
@@ -80,7 +80,7 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 // *anthropic.Message of the SDK, without its content.
 func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
 	return func(yield func(*reason.Response, error) bool) {
-		s := m.client.Messages.NewStreaming(ctx, m.params(req), perCall...)
+		s := m.messages.NewStreaming(ctx, m.params(req), perCall...)
 		defer s.Close()
 		whole, ended := new(sdk.Message), false
 		var text provider.Text

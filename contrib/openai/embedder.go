@@ -18,15 +18,17 @@ const maxInput = 16 << 10
 // Embedder is a [memory.Embedder]. NewEmbedder makes one. It is safe for
 // concurrent use.
 type Embedder struct {
-	client sdk.Client
-	model  string
+	embeddings sdk.EmbeddingService
+	model      string
 }
 
 var _ memory.Embedder = (*Embedder)(nil)
 
 // NewEmbedder returns the embedding model of that name at the client's endpoint.
 // Of a text that is longer than 16 KiB, only so much is embedded.
-func NewEmbedder(client sdk.Client, model string) *Embedder { return &Embedder{client, model} }
+func NewEmbedder(client sdk.Client, model string) *Embedder {
+	return &Embedder{client.Embeddings, model}
+}
 
 // Model names the model.
 func (e *Embedder) Model() string { return "openai/" + e.model }
@@ -45,7 +47,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	if len(asked) == 0 {
 		return out, nil
 	}
-	answer, err := e.client.Embeddings.New(ctx, sdk.EmbeddingNewParams{
+	answer, err := e.embeddings.New(ctx, sdk.EmbeddingNewParams{
 		Model: e.model, Input: sdk.EmbeddingNewParamsInputUnion{OfArrayOfStrings: asked},
 	}, perCall...)
 	if err != nil {

@@ -37,15 +37,15 @@ type Options struct {
 // Model is a [reason.Model] and a [reason.Streamer]. New makes one. It is safe
 // for concurrent use.
 type Model struct {
-	client sdk.Client
-	model  string
-	o      Options
+	chat  sdk.ChatCompletionService // not the client, all of whose methods would be linked
+	model string
+	o     Options
 }
 
 // New returns the model of that name at the client's endpoint, without asking it
 // for anything.
 func New(client sdk.Client, model string, opts *Options) *Model {
-	m := &Model{client: client, model: model}
+	m := &Model{chat: client.Chat.Completions, model: model}
 	if opts != nil {
 		m.o = *opts
 	}
@@ -59,7 +59,7 @@ var perCall = []option.RequestOption{option.WithMaxRetries(0), option.WithMiddle
 // Response.Raw is a *openai.ChatCompletion of the SDK; a refusal's words are its
 // Text.
 func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	c, err := m.client.Chat.Completions.New(ctx, m.params(req), perCall...)
+	c, err := m.chat.New(ctx, m.params(req), perCall...)
 	if err != nil {
 		return nil, provider.Fail(ctx, err)
 	}
@@ -88,7 +88,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 		if !m.o.NoStreamUsage {
 			p.StreamOptions.IncludeUsage = sdk.Bool(true)
 		}
-		s := m.client.Chat.Completions.NewStreaming(ctx, p, perCall...)
+		s := m.chat.NewStreaming(ctx, p, perCall...)
 		defer s.Close()
 		var last reason.Response
 		var text provider.Text
