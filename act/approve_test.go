@@ -2,7 +2,9 @@ package act_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -102,5 +104,57 @@ func TestApproverThatMisbehavesHasRefused(t *testing.T) {
 		a := r.Execute(t.Context(), "w", act.Work{})
 		require.Equal(t, act.Denied, a.End, name)
 		require.ErrorIs(t, a.Err, act.ErrDenied, name)
+	}
+}
+
+// A request that has expired is gone, says so, and means no; one that has not
+// is still to be answered, and a yes counts until the end.
+func TestExpiryOfApprovals(t *testing.T) {
+	raw, err := os.ReadFile("testdata/hitl-expiry.json")
+	require.NoError(t, err)
+	var f struct {
+		Cases []struct {
+			Name  string
+			Input struct {
+				Expires int64 `json:"expires_at_ms"`
+				Now     int64 `json:"now_ms"`
+			}
+			Want struct {
+				Published [][]any
+				Pending   int
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &f))
+	require.Len(t, f.Cases, 3)
+	for _, c := range f.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				answer, calls := make(chan bool, 1), 0
+				r, err := act.NewRunner(act.Options{
+					Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Mode: act.Gated, Executor: act.ExecutorFunc(
+						func(ctx context.Context, w act.Work) (act.Result, error) { calls++; return deploy(ctx, w) })}},
+					Gates:       []act.Gate{act.NoGate},
+					Approver:    act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { return <-answer, nil }),
+					ApprovalTTL: time.Duration(c.Input.Expires) * time.Millisecond,
+				})
+				require.NoError(t, err)
+				ended := make(chan act.Attempt, 1)
+				go func() { ended <- r.Execute(t.Context(), "w", act.Work{}) }()
+				<-time.After(time.Duration(c.Input.Now) * time.Millisecond)
+				synctest.Wait()
+				require.Equal(t, 1-c.Want.Pending, len(ended))
+				answer <- true
+				a := <-ended
+				require.Equal(t, c.Want.Pending, calls)
+				if len(c.Want.Published) > 0 {
+					require.Equal(t, act.Denied, a.End)
+					require.ErrorIs(t, a.Err, act.ErrDenied)
+					require.Contains(t, a.Complaint, "no answer in time")
+				} else {
+					require.Equal(t, act.Finished, a.End)
+				}
+			})
+		})
 	}
 }
