@@ -1,0 +1,158 @@
+// Goals keeps a service healthy without a model: goals say what should hold, a
+// controller sees what does not, and of two executors that could mend it the
+// ranking has to find out which one can. Boaster claims 0.95 of itself and mends
+// three of ten; modest claims 0.6 and mends nine of ten. Time is simulated: six
+// hours pass in a moment.
+package main
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/reason/goap"
+)
+
+//go:embed goals.yaml
+var goalsYAML []byte
+
+func main() {
+	t, err := run(context.Background(), os.Stdout, 4, 6*time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+	t.print()
+}
+
+// round is the time between two looks at the service.
+const round = 30 * time.Second
+
+func run(ctx context.Context, out io.Writer, seed uint64, hours time.Duration) (*tally, error) {
+	begin := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+	now := begin
+	clock := func() time.Time { return now }
+	s := newService(seed)
+	agent, err := arc.Open(ctx, "", arc.Host{ // no reasoner: goals bring their own plans
+		Workers: []act.Worker{s.worker("boaster", 0.95, 0.3), s.worker("modest", 0.6, 0.9)},
+		Gates:   []act.Gate{act.GateFunc(s.verify)},
+	}, &arc.Options{Now: clock, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	defer agent.Close()
+
+	var goals goap.Goals
+	if _, err := goals.Load(goalsYAML); err != nil {
+		return nil, err
+	}
+	world := goap.NewWorld(nil)
+	if err := world.Collect(goap.Collector{Domain: "service", Read: s.read, Every: round}); err != nil {
+		return nil, err
+	}
+	t := &tally{out: out, begin: begin, half: begin.Add(hours / 2)}
+	c, err := agent.Keep(ctx, world, &goals, &goap.Options{
+		MaxInFlight: 1, // one after another, so that the draws of chance repeat
+		Outcome:     t.outcome,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	// Where time is real, c.Run(ctx) does what follows.
+	for ; now.Before(begin.Add(hours)); now = now.Add(round) {
+		s.decay()
+		if err := world.Poll(ctx, now); err != nil {
+			return nil, err
+		}
+		report, err := c.Tick(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t.seen(report)
+		if err := c.Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// tally is what came of it all, in two halves.
+type tally struct {
+	out         io.Writer
+	begin, half time.Time
+	lines       int
+	halves      [2]half
+}
+
+type half struct {
+	sent, mended    map[string]int // by worker
+	rounds, healthy int
+}
+
+func (t *tally) of(at time.Time) *half {
+	h := &t.halves[0]
+	if !at.Before(t.half) {
+		h = &t.halves[1]
+	}
+	if h.sent == nil {
+		h.sent, h.mended = map[string]int{}, map[string]int{}
+	}
+	return h
+}
+
+// timeline is how many dispatches are told one by one.
+const timeline = 16
+
+// outcome is called with each outcome of a dispatch.
+func (t *tally) outcome(o goap.Outcome) {
+	h := t.of(o.Ended)
+	h.sent[o.Worker]++
+	if o.End == goap.Succeeded {
+		h.mended[o.Worker]++
+	}
+	if t.lines++; t.lines <= timeline {
+		_, complaint, _ := strings.Cut(o.Why, o.Worker+": ") // of the gate
+		fmt.Fprintf(t.out, "%s  %-14s  %-7s  %s\n", o.Ended.Format("15:04:05"), o.Goal, o.Worker, cmp.Or(complaint, "mended"))
+	} else if t.lines == timeline+1 {
+		fmt.Fprintln(t.out, "…")
+	}
+}
+
+// seen takes down whether all goals are met.
+func (t *tally) seen(r goap.Report) {
+	h := t.of(r.At)
+	h.rounds++
+	for _, g := range r.Goals {
+		if g.Status != goap.Met {
+			return
+		}
+	}
+	h.healthy++
+}
+
+func (t *tally) print() {
+	fmt.Fprintf(t.out, "\n%-22s %10s %10s\n", "", "first half", "second")
+	row := func(name string, share func(h *half) (n, of int)) {
+		fmt.Fprintf(t.out, "%-22s", name)
+		for i := range t.halves {
+			n, of := share(&t.halves[i])
+			fmt.Fprintf(t.out, " %9.0f%%", 100*float64(n)/float64(max(1, of)))
+		}
+		fmt.Fprintln(t.out)
+	}
+	for _, name := range []string{"boaster", "modest"} {
+		row("sent: "+name, func(h *half) (int, int) { return h.sent[name], h.sent["boaster"] + h.sent["modest"] })
+	}
+	row("dispatches that helped", func(h *half) (int, int) {
+		return h.mended["boaster"] + h.mended["modest"], h.sent["boaster"] + h.sent["modest"]
+	})
+	row("time healthy", func(h *half) (int, int) { return h.healthy, h.rounds })
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func Example() {
+	main()
+	// Output:
+	// 00:00:00  latency.low     boaster  mended
+	// 00:03:00  disk.free       boaster  diskUsed is still 0.97
+	// 00:03:30  disk.free       boaster  diskUsed is still 0.97
+	// 00:04:00  disk.free       modest   diskUsed is still 0.97
+	// 00:07:00  latency.low     boaster  mended
+	// 00:14:00  disk.free       boaster  diskUsed is still 0.97
+	// 00:14:30  disk.free       boaster  diskUsed is still 0.97
+	// 00:15:00  errors.low      modest   mended
+	// 00:15:30  disk.free       modest   mended
+	// 00:16:30  latency.low     boaster  mended
+	// 00:19:00  replicas.ready  boaster  replicas is still 1
+	// 00:19:30  replicas.ready  modest   replicas is still 1
+	// 00:20:00  replicas.ready  boaster  mended
+	// 00:21:30  disk.free       boaster  diskUsed is still 0.97
+	// 00:22:00  disk.free       modest   mended
+	// 00:29:00  replicas.ready  boaster  mended
+	// …
+	//
+	//                        first half     second
+	// sent: boaster                 33%         0%
+	// sent: modest                  67%       100%
+	// dispatches that helped        71%        91%
+	// time healthy                  76%        91%
+}
+
+// It is no matter of luck: with any seed the ranking finds out.
+func TestAnySeed(t *testing.T) {
+	t.Parallel()
+	var healthy [2]float64
+	for seed := range uint64(10) {
+		tally, err := run(t.Context(), io.Discard, seed+1, 6*time.Hour)
+		require.NoError(t, err)
+		late := tally.halves[1]
+		require.Greater(t, late.sent["modest"], 9*late.sent["boaster"])
+		for i, h := range tally.halves {
+			healthy[i] += float64(h.healthy) / float64(h.rounds)
+		}
+	}
+	require.Greater(t, healthy[1], healthy[0])
+}
