@@ -243,6 +243,45 @@ func TestControllerKnowsWhenNotToAct(t *testing.T) {
 	})
 }
 
+// A course of several actions is one dispatch; its effects are expected while
+// it is under way, and taken back if it fails.
+func TestControllerDispatchesACourse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fail := false
+		opts := &goap.Options{Actions: []goap.Action{
+			{Name: "stop", Skill: "ops", Effects: []goap.Change{sets("data.running", false)}},
+			{Name: "clean", Skill: "ops", Pre: []goap.Condition{is("data.running", false)}, Effects: []goap.Change{sets("data.x", 0)}},
+		}}
+		d := &desk{skills: []string{"ops"}}
+		b := benchWith(t, store.NewMem(), d, d, opts, zero("x"))
+		b.do = func(_ context.Context, x goap.Dispatch) (goap.Result, error) {
+			idle(time.Minute)
+			if fail {
+				return goap.Result{End: goap.Failed, Done: 1, Worker: "one"}, nil
+			}
+			return goap.Result{End: goap.Succeeded}, nil
+		}
+		for range 2 {
+			b.read(map[string]any{"x": 1, "running": true})
+			doing, _ := b.tick()
+			require.Equal(t, goap.Began, doing[0])
+			require.Equal(t, 0.0, value(t, b.w, "data.x", time.Now()), "it is expected")
+			idle(61 * time.Second)
+			want := any(0.0)
+			if fail {
+				want = 1.0
+			}
+			require.Equal(t, want, value(t, b.w, "data.x", time.Now()))
+			fail = true
+			idle(2 * time.Minute)
+		}
+		out := b.outcomes()
+		require.Equal(t, []string{"stop", "clean"}, out[0].Actions)
+		require.Equal(t, []int{2, 1}, []int{out[0].Done, out[1].Done})
+		require.Equal(t, "ops", b.got[0].Steps[1].Task.Skill)
+	})
+}
+
 // Whatever a dispatcher does, its dispatch ends once, and within its lease.
 func TestControllerWhateverTheDispatcherDoes(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -340,6 +379,34 @@ func TestControllerAfterARestart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A controller whose dispatch another one has settled keeps no outcome of its
+// own: there is one already.
+func TestControllerThatWasTakenOverKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		var heard []goap.Outcome
+		a := newBench(t, st, &goap.Options{Outcome: func(o goap.Outcome) { heard = append(heard, o) }}, zero("x"))
+		a.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+			idle(time.Minute)
+			return goap.Result{End: goap.Succeeded}, nil
+		}
+		a.read(map[string]any{"x": 1})
+		a.tick()
+		b := newBench(t, st, nil, zero("x"))
+		b.tick()
+		want := b.outcomes()
+		require.Len(t, want, 1)
+		require.Equal(t, goap.Interrupted, want[0].End)
+		idle(2 * time.Minute)
+		a.read(map[string]any{"x": 0})
+		doing, r := a.tick()
+		require.Equal(t, goap.Nothing, doing[0])
+		require.Empty(t, r.Ended)
+		require.Empty(t, heard)
+		require.Equal(t, want, a.outcomes())
+	})
 }
 
 // Cooldowns and rests outlive the process, as far as the history goes back.
