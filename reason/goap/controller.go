@@ -56,7 +56,7 @@ type Options struct {
 	Grace time.Duration
 
 	Sanitizer *redact.Sanitizer // takes secrets out of what is kept; nil: the zero Sanitizer
-	Outcome   func(Outcome)     // called with each outcome once it is kept; may be nil
+	Outcome   func(Outcome)     // called with each outcome once it is kept, perhaps concurrently; may be nil
 	Logger    *slog.Logger      // nil: discards
 	Now       func() time.Time  // nil: time.Now
 }

@@ -409,6 +409,42 @@ func TestControllerThatWasTakenOverKeepsNothing(t *testing.T) {
 	})
 }
 
+// A mark that is damaged is told at every tick, and keeps its own goal from
+// being acted upon, and no other.
+func TestControllerWithADamagedMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		b := newBench(t, st, &goap.Options{Grace: -1}, zero("x"))
+		b.do = func(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+			*d.Steps[0].Task.Effect, d.Steps[0] = reason.Effect{}, goap.Step{} // what it does with its copy is its own affair
+			<-ctx.Done()
+			return goap.Result{}, ctx.Err()
+		}
+		b.read(map[string]any{"x": 1})
+		b.tick()
+		b.c.Close()
+		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "goap/flight"}) {
+			require.NoError(t, err)
+			e.Value[len(e.Value)/2] ^= 1
+			_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
+			require.NoError(t, err)
+		}
+		b = newBench(t, st, nil, zero("x"), zero("y"))
+		for range 3 {
+			b.read(map[string]any{"x": 1, "y": 1})
+			_, err := b.c.Tick(t.Context())
+			require.ErrorIs(t, err, store.ErrDamaged)
+			require.ErrorContains(t, err, "goap/flight")
+			synctest.Wait()
+		}
+		require.Equal(t, 1, b.count())
+		require.Equal(t, "y", b.got[0].Goal)
+		//lint:ignore SA1012 that it is refused is the test
+		_, err := b.c.Tick(nil)
+		require.ErrorContains(t, err, "nil")
+	})
+}
+
 // Cooldowns and rests outlive the process, as far as the history goes back.
 func TestControllerRemembersWhatRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,45 +121,45 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 		}
 	}
 	var found []*flying
+	var damaged []error // their goals wait for somebody to look, and no others
 	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(flightKeys, c.o.Name)}) {
 		if err != nil {
 			return err
 		}
 		f := &flying{rev: e.Rev}
 		if err := codec.Decode(e, &f.flight); err != nil {
-			return err
+			damaged = append(damaged, err)
+			continue
 		}
 		found = append(found, f)
 	}
 	c.mu.Lock()
-	c.mu.next, c.mu.rev, c.mu.doubt = next, e.Rev, false
+	c.mu.next, c.mu.rev, c.mu.doubt = next, e.Rev, len(damaged) > 0
 	maps.DeleteFunc(c.mu.flying, func(_ string, f *flying) bool { return f.left })
 	c.mu.Unlock()
 	for _, f := range found {
-		if err := c.take(ctx, f, at); err != nil {
-			return err
-		}
+		c.take(ctx, f, at)
 	}
-	return nil
+	return errors.Join(damaged...)
 }
 
 // take settles or goes on with a flight, unless it is flying here.
-func (c *Controller) take(ctx context.Context, f *flying, at time.Time) error {
+func (c *Controller) take(ctx context.Context, f *flying, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	goal := f.Dispatch.Goal
 	if c.mu.flying[goal] != nil || c.mu.closed {
-		return nil
+		return
 	}
 	_, resumes := c.dispatch.(Resumer)
 	switch {
 	case !f.Begun && at.Before(f.Dispatch.Until):
 		c.launchLocked(ctx, f, false)
-		return nil
+		return
 	case f.Begun && resumes:
 		f.Dispatch.Until = at.Add(c.o.Lease)
 		c.launchLocked(ctx, f, true)
-		return nil
+		return
 	}
 	c.mu.flying[goal] = f
 	f.cancel = func(error) {}
@@ -166,7 +167,7 @@ func (c *Controller) take(ctx context.Context, f *flying, at time.Time) error {
 	if !f.Begun {
 		f.out.End, f.out.Why = Refused, "it was not begun within its lease"
 	}
-	return nil // kept with those that are left over
+	// It is kept with those that are left over.
 }
 
 // launchLocked has the flight carried out in a goroutine of its own.
@@ -243,11 +244,23 @@ func (c *Controller) call(ctx context.Context, f *flying, resume bool) (Result, 
 		return Result{}, errLease
 	}
 	return guard.Do(ctx, limit, func(ctx context.Context) (Result, error) {
+		d := f.Dispatch.clone()
 		if r, ok := c.dispatch.(Resumer); ok && resume {
-			return r.Resume(ctx, f.Dispatch)
+			return r.Resume(ctx, d)
 		}
-		return c.dispatch.Dispatch(ctx, f.Dispatch)
+		return c.dispatch.Dispatch(ctx, d)
 	})
+}
+
+// clone returns a copy that the dispatcher may do with as it likes.
+func (d Dispatch) clone() Dispatch {
+	d.Inputs, d.Steps = slices.Clone(d.Inputs), slices.Clone(d.Steps)
+	for i := range d.Steps {
+		if e := d.Steps[i].Task.Effect; e != nil {
+			d.Steps[i].Task.Effect = new(*e)
+		}
+	}
+	return d
 }
 
 // failure is what a dispatcher's error says.
@@ -280,7 +293,11 @@ func (c *Controller) change(f *flying, r *Result, at time.Time) {
 	if len(r.Deltas) == 0 {
 		return
 	}
-	if err := c.world.Apply(r.Deltas, at); err != nil && r.End == Succeeded {
+	if err := c.world.Apply(r.Deltas, at); err != nil {
+		c.o.Logger.Error("deltas cannot be applied", "dispatch", f.Dispatch.Key, "end", r.End, "error", err)
+		if r.End != Succeeded {
+			return
+		}
 		c.world.Rollback(f.Dispatch.Key)
 		r.End, r.Why, r.Done = Failed, "the dispatcher returned bad deltas: "+err.Error(), len(f.Dispatch.Steps)
 	}

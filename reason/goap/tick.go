@@ -65,11 +65,17 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	defer c.ticking.Unlock()
 	at := c.o.Now().UTC().Round(0)
 	r := Report{At: at}
+	if ctx == nil {
+		return r, errors.New("goap: tick: the context is nil")
+	}
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	if err := c.settle(ctx, at); err != nil {
+	var errs []error
+	if err := c.settle(ctx, at); errors.Is(err, store.ErrClosed) {
 		return r, fmt.Errorf("goap: tick: %w", err)
+	} else if err != nil { // of some goals: the marks of others still hold
+		errs = append(errs, err)
 	}
 	goals := c.goals.All()
 	s, actions := c.world.State(at), c.actions()
@@ -84,7 +90,6 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(r.Goals[b].Severity.Rank(), r.Goals[a].Severity.Rank())
 	})
-	var errs []error
 	began := false
 	for _, i := range order {
 		st := &r.Goals[i]
@@ -120,10 +125,9 @@ func (c *Controller) settle(ctx context.Context, at time.Time) error {
 	if closed {
 		return store.ErrClosed
 	}
+	var errs []error
 	if doubt {
-		if err := c.adopt(ctx, at); err != nil {
-			return err
-		}
+		errs = append(errs, c.adopt(ctx, at))
 	}
 	var over []*flying
 	c.mu.Lock()
@@ -138,7 +142,6 @@ func (c *Controller) settle(ctx context.Context, at time.Time) error {
 		}
 	}
 	c.mu.Unlock()
-	var errs []error
 	for _, f := range over {
 		errs = append(errs, c.keep(ctx, f))
 	}
