@@ -32,11 +32,12 @@ var (
 	crashSeed   = flag.Uint64("crash.seed", 0, "seed of the moments at which it is killed; 0: random")
 )
 
-// Set in the child process: where it keeps its store, and how many runs it
-// makes.
+// Set in the child process: where it keeps its store, how many runs it makes,
+// and whether each is of a given plan that must not be done twice.
 const (
 	crashDir  = "ARC_TEST_CRASH_DIR"
 	crashRuns = "ARC_TEST_CRASH_RUNS"
+	crashOnce = "ARC_TEST_CRASH_ONCE"
 )
 
 // runsPerRound is more than a child gets done before it is killed.
@@ -80,19 +81,22 @@ func crashLoop(dir string, runs int) error {
 		return err
 	}
 	fmt.Println("open")
-	if err := runObjectives(ctx, a, runs); err != nil {
+	if err := runObjectives(ctx, a, runs, os.Getenv(crashOnce) != ""); err != nil {
 		return err
 	}
 	return a.Close()
 }
 
-func runObjectives(ctx context.Context, a *arc.Agent, runs int) error {
+func runObjectives(ctx context.Context, a *arc.Agent, runs int, once bool) error {
 	for i := range runs {
-		_, err := a.Run(ctx, arc.Objective{
+		o := arc.Objective{
 			ID: fmt.Sprintf("run-%04d", i), Session: "crash", Text: fmt.Sprintf("mend package %d", i),
 			Situation: crashSituations[i%len(crashSituations)],
-		})
-		if err != nil {
+		}
+		if once {
+			o.Once, o.Attempts, o.Tasks = true, 1, []reason.Task{{Objective: o.Text, Skill: "work"}}
+		}
+		if _, err := a.Run(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -120,6 +124,9 @@ func crashHost(dir string) arc.Host {
 				if err := appendLine(filepath.Join(dir, "executed"), w.Key); err != nil {
 					return act.Result{}, err
 				}
+			}
+			if os.Getenv(crashOnce) != "" {
+				idle(10 * time.Millisecond) // be at work when the end comes
 			}
 			var n int
 			if _, err := fmt.Sscanf(w.Run, "run-%d", &n); err != nil {
@@ -207,23 +214,64 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			require.NoError(t, err, "an acknowledged memory is lost")
 		}
 	}
-	require.NoError(t, runObjectives(t.Context(), a, runs))
+	require.NoError(t, runObjectives(t.Context(), a, runs, false))
 	for _, k := range readLines(t, filepath.Join(dir, "executed"))[executed:] {
 		require.False(t, committed[k], "attempt %s was committed and made again", k)
 	}
 
 	whole := agentOn(t, store.NewMem(), crashHost(""), nil)
-	require.NoError(t, runObjectives(t.Context(), whole, runs))
+	require.NoError(t, runObjectives(t.Context(), whole, runs, false))
 	require.Equal(t, learnedBy(t, whole), learnedBy(t, a), "an interruption changed what was learned")
 	t.Logf("%d kills, %d attempts committed and %d of %d runs finished before the last", kills, len(committed), len(finished), runs)
 }
 
+// TestOnceKilledAtAnyMoment kills a process whose work must not be done twice,
+// and finds that none was.
+func TestOnceKilledAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	seed := *crashSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-crash.seed=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	dir := t.TempDir()
+	runs := *crashRounds * runsPerRound
+	for range *crashRounds {
+		runAndKill(t, dir, runs, time.Duration(r.IntN(100_000))*time.Microsecond, crashOnce+"=1")
+	}
+	a, err := arc.Open(t.Context(), filepath.Join(dir, "store"), crashHost(dir), &arc.Options{Seed: 1, Now: newClock().Now})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, a.Close()) }()
+	require.NoError(t, runObjectives(t.Context(), a, runs, true))
+	executed := map[string]int{} // by run
+	for _, k := range readLines(t, filepath.Join(dir, "executed")) {
+		run, _, _ := strings.Cut(k, "/")
+		executed[run]++
+	}
+	unknown := 0
+	for i := range runs {
+		rep, err := a.Resume(t.Context(), fmt.Sprintf("run-%04d", i))
+		require.NoError(t, err)
+		if rep.Last.End == act.Interrupted {
+			unknown++
+			require.LessOrEqual(t, executed[rep.ID], 1, rep.ID)
+		} else {
+			require.Equal(t, 1, executed[rep.ID], rep.ID)
+		}
+	}
+	require.LessOrEqual(t, unknown, *crashRounds)
+	t.Logf("%d of %d runs were cut off while they were at it", unknown, runs)
+}
+
 // runAndKill starts the child, kills it some time after it is open, and
 // returns what it had said by then, and whether it was still at work.
-func runAndKill(t *testing.T, dir string, runs int, after time.Duration) (lines []string, killed bool) {
+func runAndKill(t *testing.T, dir string, runs int, after time.Duration, env ...string) (lines []string, killed bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashRuns+"="+strconv.Itoa(runs))
+	cmd.Env = append(append(os.Environ(), crashDir+"="+dir, crashRuns+"="+strconv.Itoa(runs)), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
