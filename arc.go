@@ -49,7 +49,7 @@ type Options struct {
 	Attempts int
 	// Decisions that a reasoner may have refused for one goal (errors,
 	// malformed answers, skills that nobody has) before the goal is BLOCKED.
-	// 0: 3.
+	// Waiting for a model that is busy is none. 0: 3.
 	Refusals int
 	// Replans is how often a goal is reasoned about again after one of its
 	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too.

@@ -27,11 +27,13 @@ var (
 const maxDepth = 64
 
 // maxQuoted bounds what a complaint quotes in all, and the quoted answer, in
-// bytes; maxFound what it quotes at one place, maxWrong the number of places.
+// bytes; maxFound what it quotes at one place, maxWrong the number of places,
+// maxAmong that of the words that are offered at one.
 const (
 	maxQuoted = 8 << 10
 	maxFound  = 120
 	maxWrong  = 12
+	maxAmong  = 40
 )
 
 // answer is what a model has answered.
@@ -71,7 +73,7 @@ func decode(text string, stop Stop, offered []string) (*answer, error) {
 		if r.more > 0 {
 			r.wrong = append(r.wrong, fmt.Sprintf("and %d more", r.more))
 		}
-		return nil, fmt.Errorf("%w: %s", ErrFormat, strings.Join(r.wrong, "\n"))
+		return nil, fmt.Errorf("%w: %s", ErrFormat, ends(strings.Join(r.wrong, "\n"), maxQuoted))
 	}
 	return a, nil
 }
@@ -259,7 +261,11 @@ func (r *reader) bad(p *place, got, want string) {
 		r.more++
 		return
 	}
-	r.wrong = append(r.wrong, violation(p.String(), got, want))
+	at := p.String()
+	if len(at) > 2*maxFound {
+		at = at[:maxFound] + "…" + at[len(at)-maxFound:]
+	}
+	r.wrong = append(r.wrong, violation(at, got, want))
 }
 
 // peek returns the first byte of the next token.
@@ -425,9 +431,12 @@ func among[T ~string](words []T) string {
 	if len(words) == 0 {
 		return "no such field"
 	}
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = strconv.QuoteToASCII(string(w))
+	var quoted []string
+	for _, w := range words[:min(len(words), maxAmong)] {
+		quoted = append(quoted, strconv.QuoteToASCII(string(w)))
+	}
+	if more := len(words) - len(quoted); more > 0 {
+		quoted = append(quoted, fmt.Sprintf("%d more", more))
 	}
 	return "one of " + strings.Join(quoted, ", ") + ", to the letter"
 }

@@ -91,6 +91,25 @@ func TestReasonTakesWhatTheModelDecides(t *testing.T) {
 	require.NotContains(t, m.asked[0].System, "cache", "nothing of the brief is in the system prompt")
 }
 
+func TestHalfCharactersAreReplaced(t *testing.T) {
+	t.Parallel()
+	m := &lines{answers: []string{`{"thought":"\ud83d\ude00 \\ud83d \uDE00 \ud83dx\ud83d\ud83d\ude00","questions":["?"]}`}}
+	d, err := llm(t, m, nil).Reason(t.Context(), brief())
+	require.NoError(t, err)
+	require.Equal(t, "\U0001f600 \\ud83d \ufffd \ufffdx\ufffd\U0001f600\n(it had halves of characters, which were replaced)", d.Reasoning)
+}
+
+// A complaint offers the skills there are, but not thousands of them.
+func TestComplaintsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := brief()
+	for i := range 2000 {
+		b.Skills = append(b.Skills, fmt.Sprintf("skill-%04d", i))
+	}
+	_, err := llm(t, &lines{answers: []string{strings.Replace(good, `"edit"}`, `"x"}`, 1)}}, nil).Reason(t.Context(), b)
+	require.ErrorContains(t, err, `"skill-0037", 1962 more, to the letter`)
+}
+
 func TestImpasseAndQuestionsAreAnswers(t *testing.T) {
 	t.Parallel()
 	d, err := llm(t, &lines{answers: []string{`{"impasse":{"kind":"no_approach","reason":"no key","subgoal":"find it"},"tasks":[],"questions":null}`}}, nil).Reason(t.Context(), brief())

@@ -127,7 +127,7 @@ func both(t require.TestingT, b reason.Brief, answer string, opts *reason.LLMOpt
 	require.NoError(t, err)
 	_, err = r.Reason(context.Background(), b)
 	if err != nil {
-		require.LessOrEqual(t, len(err.Error()), 8<<10, "a complaint is bounded")
+		require.LessOrEqual(t, len(err.Error()), 9<<10, "a complaint is bounded")
 	}
 	var out []string
 	for _, req := range m.asked {
