@@ -25,6 +25,11 @@
 // does not fit the budget is left out, the least useful first, and the prompt
 // says so.
 //
+// What such a Reasoner is told about the work at hand can come from here too:
+// [LoadSkills] reads how the host wants work to be done, [Survey] says what a
+// codebase holds and which files an objective is about, and [Signals] estimates
+// an objective by its words.
+//
 // The package has no model client. [Model] is the interface that a host's
 // client is adapted to.
 package reason

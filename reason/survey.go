@@ -30,7 +30,7 @@ type Codebase struct {
 	Lines int
 
 	Languages []CodeLanguage // most bytes first
-	Entries   []CodeEntry    // where to begin reading, nearest the root first; at most 64
+	Entries   []CodeEntry    // where to begin reading, nearest the root first, scripts last; at most 64
 	Relevant  []CodeMatch    // for the objective, best first; at most 20
 
 	Skipped    []CodeSkip // what was passed over and why, by reason
@@ -284,7 +284,18 @@ func (s *surveyor) codebase() *Codebase {
 	}
 	slices.SortFunc(s.c.Skipped, func(a, b CodeSkip) int { return strings.Compare(a.Why, b.Why) })
 	// The walk goes by levels, so these are nearest the root first already.
+	slices.SortStableFunc(s.c.Entries, func(a, b CodeEntry) int {
+		return cmp.Compare(scripts(a), scripts(b))
+	})
 	s.c.Entries = s.c.Entries[:min(len(s.c.Entries), maxSurveyEntries)]
 	s.c.Relevant = s.match.best()
 	return &s.c
+}
+
+// scripts is 1 for what is one, of which there may be many, and else 0.
+func scripts(e CodeEntry) int {
+	if e.Why == entryScript {
+		return 1
+	}
+	return 0
 }

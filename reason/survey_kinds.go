@@ -156,6 +156,8 @@ var (
 	sampleDirs = []string{"testdata", "fixtures", "__fixtures__", "__tests__"}
 )
 
+const entryScript = "script"
+
 // entry returns why a file is a place to begin, or "".
 func (s *surveyor) entry(name string, text []byte) string {
 	if slices.ContainsFunc(strings.Split(name, "/"), func(dir string) bool { return slices.Contains(sampleDirs, dir) }) {
@@ -185,7 +187,7 @@ func (s *surveyor) entry(name string, text []byte) string {
 	case hasMain(lang, name, text):
 		return lang + " program"
 	case bytes.HasPrefix(text, []byte("#!")):
-		return "script"
+		return entryScript
 	}
 	return ""
 }

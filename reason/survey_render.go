@@ -12,6 +12,8 @@ const (
 	surveyTokens   = 1500
 	bytesPerToken  = 3
 	maxSurveyField = 160 // bytes of a path
+
+	maxSurveyLanguages = 8 // that are shown
 )
 
 // Render writes the survey for a prompt, in at most that many tokens of three
@@ -25,10 +27,14 @@ func (c *Codebase) Render(tokens int) string {
 	if tokens <= 0 {
 		tokens = surveyTokens
 	}
+	languages, more := c.Languages, ""
+	if n := len(languages) - maxSurveyLanguages; n > 0 {
+		languages, more = languages[:maxSurveyLanguages], fmt.Sprintf(" (and %d more)", n)
+	}
 	sections := []*surveySection{
 		{title: "relevant to the objective, best first:", lines: renderAll(c.Relevant, renderMatch)},
 		{title: "entry points:", lines: renderAll(c.Entries, func(e CodeEntry) string { return clipLine(e.Path) + ": " + clipLine(e.Why) })},
-		{title: "languages:", lines: renderAll(c.Languages, func(l CodeLanguage) string {
+		{title: "languages" + more + ":", lines: renderAll(languages, func(l CodeLanguage) string {
 			return clipLine(l.Name) + ": " + sizes(l.Files, l.Lines, l.Bytes)
 		})},
 		{title: "passed over:", lines: renderAll(c.Skipped, func(k CodeSkip) string {
@@ -44,13 +50,13 @@ func (c *Codebase) Render(tokens int) string {
 		room -= s.frame()
 	}
 	// One line of each section in turn, so that none is starved by another.
-	for more := true; more; {
-		more = false
+	for again := true; again; {
+		again = false
 		for _, s := range sections {
 			if s.shown < len(s.lines) && len(s.lines[s.shown])+1 <= room {
 				room -= len(s.lines[s.shown]) + 1
 				s.shown++
-				more = true
+				again = true
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package reason_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -118,6 +119,34 @@ func ExampleSurvey() {
 	// - dependencies: 1, such as web/node_modules
 }
 
+// A survey reaches a model as the inputs of an objective, fenced like these.
+func ExampleCodebase_Render() {
+	ctx := context.Background()
+	c, err := reason.Survey(ctx, fstest.MapFS{"cache/evict.go": {Data: []byte("package cache\n")}}, "the cache evicts too early", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	inputs, err := json.Marshal(map[string]string{"codebase": c.Render(800)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	llm, err := reason.NewLLM(reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		fmt.Println(strings.Contains(req.Messages[0].Text, "- cache/evict.go (cach evict)"))
+		return &reason.Response{Text: `{"thought":"","complexity":"unclear","approach":"","questions":["How early?"]}`}, nil
+	}), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := llm.Reason(ctx, reason.Brief{Objective: "the cache evicts too early", Inputs: inputs})
+	fmt.Println(d.Questions, err)
+	// Output:
+	// true
+	// [How early?] <nil>
+}
+
 func survey(t *testing.T, fsys fs.FS, objective string, opts *reason.SurveyOptions) *reason.Codebase {
 	t.Helper()
 	c, err := reason.Survey(t.Context(), fsys, objective, opts)
@@ -177,7 +206,7 @@ func TestSurveyFindsWhereToBegin(t *testing.T) {
 		"J.java": "Java program", "run": "script", ".github/workflows/ci.yml": "continuous integration",
 	}, got)
 	require.Equal(t, reason.CodeEntry{Path: "Dockerfile", Why: "container"}, c.Entries[0], "the root comes first")
-	require.Equal(t, "rs/src/main.rs", c.Entries[len(c.Entries)-1].Path)
+	require.Equal(t, reason.CodeEntry{Path: "run", Why: "script"}, c.Entries[len(c.Entries)-1], "and scripts last")
 }
 
 func TestSurveyMatchesWordsInsideNames(t *testing.T) {
@@ -291,4 +320,19 @@ func TestRenderedSurveyIsFenced(t *testing.T) {
 		require.True(t, strings.HasSuffix(rest, d+">>>\n"))
 		require.Equal(t, 2, strings.Count(text, d), "the delimiter stands at both ends only")
 	})
+}
+
+func TestRenderedSurveySaysWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i, ext := range []string{"go", "py", "rs", "js", "ts", "c", "rb", "lua", "sh", "sql"} {
+		for j := range 10 {
+			files[fmt.Sprintf("cache_%d.%s", j, ext)] = strings.Repeat("x", i)
+		}
+	}
+	c := survey(t, skillFS(files), "mend the cache", nil)
+	text := c.Render(0)
+	require.Contains(t, text, "languages (and 2 more):\n- SQL: 10 files, 10 lines, 90 bytes\n")
+	require.NotContains(t, text, "Python")
+	require.Contains(t, c.Render(200), " more)\n")
 }
