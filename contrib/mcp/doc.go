@@ -45,8 +45,8 @@
 //
 // [Server.HTTP] refuses to work without a token or a verifier. A request needs
 // a host name that is allowed, no foreign origin, and a token that holds at
-// that moment; a session goes on only with the token that has opened it. TLS
-// is the host's.
+// that moment; a session goes on only with the token that has opened it, and
+// ends its calls when it ends. TLS is the host's.
 //
 // # The other direction
 //

@@ -21,6 +21,10 @@ import (
 // other error says that it could not be found out.
 var ErrToken = errors.New("invalid token")
 
+// MaxSessions is how many sessions a Handler has at a time. Who asks for a
+// further one is told to come again (503).
+const MaxSessions = 256
+
 // ErrNoToken: a server over HTTP has neither a token nor a verifier.
 var ErrNoToken = errors.New("mcp: HTTP needs a token or a verifier")
 
@@ -40,7 +44,8 @@ type HTTPOptions struct {
 	// point a name of their own at this machine (DNS rebinding) are kept out
 	// by it.
 	Hosts []string
-	// MaxBody is the largest body of a request, in bytes. 0: 1 MiB.
+	// MaxBody is the largest body of a request, in bytes. 0: 4 MiB, so that
+	// arguments that are too large are mostly an error of the tool.
 	MaxBody int64
 	// Idle is how long a session may be without a request. 0: half an hour.
 	Idle time.Duration
@@ -53,6 +58,7 @@ type Handler struct {
 	srv  *sdk.Server
 	want [sha256.Size]byte // of the token
 	next http.Handler
+	stop context.CancelFunc // ends the calls under way
 }
 
 // HTTP returns a handler for streamable HTTP. Without a token or a verifier the
@@ -87,12 +93,14 @@ func (s *Server) HTTP(opts HTTPOptions) (*Handler, error) {
 		h.o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
 	if h.o.MaxBody == 0 {
-		h.o.MaxBody = 1 << 20
+		h.o.MaxBody = sdk.DefaultMaxRequestBodyBytes
 	}
 	if h.o.Idle == 0 {
 		h.o.Idle = 30 * time.Minute
 	}
-	h.srv = s.build(holder)
+	var done context.Context
+	done, h.stop = context.WithCancel(context.Background())
+	h.srv = s.build(done, holder)
 	streamable := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.srv }, &sdk.StreamableHTTPOptions{
 		Logger: s.o.Logger, SessionTimeout: h.o.Idle, MaxRequestBodyBytes: h.o.MaxBody,
 		DisableLocalhostProtection: true, // Hosts says who may
@@ -141,6 +149,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the token cannot be verified now", http.StatusServiceUnavailable)
 		return
 	}
+	if r.Header.Get("Mcp-Session-Id") == "" && len(slices.Collect(h.srv.Sessions())) >= MaxSessions {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+		return
+	}
+	if r.Method == http.MethodDelete { // which waits for the calls of the session
+		defer h.s.drop(caller{Principal: p, session: label(r.Header.Get("Mcp-Session-Id"))})()
+	}
 	h.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), verifiedKey{}, p)))
 }
 
@@ -178,8 +194,9 @@ func (h *Handler) named(host string) bool {
 	return name != "" && slices.ContainsFunc(h.o.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
 }
 
-// Close ends the sessions. Calls under way are waited for.
+// Close ends the calls under way and the sessions, and waits for them.
 func (h *Handler) Close() error {
+	h.stop()
 	var errs []error
 	for session := range h.srv.Sessions() {
 		errs = append(errs, session.Close())

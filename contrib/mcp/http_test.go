@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -151,6 +152,98 @@ func TestWhoMayCallOverHTTP(t *testing.T) {
 	require.Equal(t, 401, code, "a token in an address ends up in logs")
 	code, _, _ = send(t, web.URL, initialize+strings.Repeat(" ", 5<<10), map[string]string{"Authorization": auth})
 	require.Equal(t, http.StatusRequestEntityTooLarge, code)
+}
+
+// What is too large for a tool is the tool's error, and the session goes on;
+// sessions are bounded, and may end.
+func TestBoundsOverHTTP(t *testing.T) {
+	t.Parallel()
+	web := handler(t, open(t, scripted()), mcp.HTTPOptions{Token: token})
+	s, err := dial(t, web.URL, token)
+	require.NoError(t, err)
+	require.Contains(t, refuse(t, s, "remember", js(map[string]any{"content": strings.Repeat("x", mcp.MaxArguments)})), "at most")
+	call[memories](t, s, "recall", `{}`)
+
+	auth := map[string]string{"Authorization": "Bearer " + token}
+	for range mcp.MaxSessions - 1 {
+		code, _, _ := send(t, web.URL, initialize, auth)
+		require.Equal(t, 200, code)
+	}
+	code, header, _ := send(t, web.URL, initialize, auth)
+	require.Equal(t, 503, code)
+	require.NotEmpty(t, header.Get("Retry-After"))
+	call[memories](t, s, "recall", `{}`)
+	require.NoError(t, s.Close())
+	code, _, _ = send(t, web.URL, initialize, auth)
+	require.Equal(t, 200, code)
+}
+
+// One tenant's slow calls are in nobody else's way.
+func TestCallsAreBoundedByScope(t *testing.T) {
+	t.Parallel()
+	web := handler(t, open(t, scripted()), mcp.HTTPOptions{Verify: func(_ context.Context, token string) (mcp.Principal, error) {
+		return mcp.Principal{Scope: memory.Scope(token)}, nil
+	}})
+	hers, err := dial(t, web.URL, "anna")
+	require.NoError(t, err)
+	his, err := dial(t, web.URL, "bob")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range mcp.MaxCalls + 1 {
+		wg.Go(func() {
+			_, _ = hers.CallTool(ctx, &sdk.CallToolParams{Name: "think", Arguments: map[string]any{"objective": "wait for it"}})
+		})
+	}
+	require.Eventually(t, func() bool {
+		res, err := hers.CallTool(ctx, &sdk.CallToolParams{Name: "health"})
+		return err == nil && res.IsError
+	}, wait, tick)
+	call[map[string]any](t, his, "health", `{}`)
+	cancel()
+	wg.Wait() // what the server has not heard of yet ends with the handler
+}
+
+// Ending a session ends its calls, and nobody else's.
+func TestCallsEndWithTheirSession(t *testing.T) {
+	t.Parallel()
+	web := handler(t, open(t, scripted()), mcp.HTTPOptions{Verify: func(_ context.Context, token string) (mcp.Principal, error) {
+		return mcp.Principal{Scope: memory.Scope(token)}, nil
+	}})
+	begin := func() (map[string]string, chan string) {
+		headers := map[string]string{"Authorization": "Bearer anna"}
+		_, h, _ := send(t, web.URL, initialize, headers)
+		headers["Mcp-Session-Id"] = h.Get("Mcp-Session-Id")
+		send(t, web.URL, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers)
+		answer := make(chan string)
+		go func() {
+			_, _, body := send(t, web.URL, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"think","arguments":{"objective":"wait for it"}}}`, headers)
+			answer <- body
+		}()
+		return headers, answer
+	}
+	one, answerOne := begin()
+	two, answerTwo := begin()
+	end := func(headers map[string]string, token string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, web.URL, nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Mcp-Session-Id", headers["Mcp-Session-Id"])
+		res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res.StatusCode
+	}
+	require.Equal(t, 403, end(one, "bob"))
+	require.Equal(t, 204, end(one, "anna"))
+	<-answerOne
+	select {
+	case body := <-answerTwo:
+		t.Error("ended with the other session: ", body)
+	default:
+	}
+	require.Equal(t, 204, end(two, "anna"))
+	<-answerTwo
 }
 
 // Each token reaches its own scope and nothing else, whatever it names.

@@ -356,7 +356,8 @@ func TestOversizedAndMalformedArguments(t *testing.T) {
 
 func TestCancelledCallsEnd(t *testing.T) {
 	t.Parallel()
-	s := serve(t, open(t, scripted()), anna)
+	agent := open(t, scripted())
+	s := serve(t, agent, anna)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	for range mcp.MaxCalls {
@@ -382,6 +383,36 @@ func TestCancelledCallsEnd(t *testing.T) {
 		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "health"})
 		return err == nil && !res.IsError
 	}, wait, tick)
+}
+
+// A client that goes leaves nothing behind that runs on.
+func TestCallsEndWithTheSession(t *testing.T) {
+	t.Parallel()
+	agent := open(t, scripted())
+	server, err := mcp.NewServer(agent, anna)
+	require.NoError(t, err)
+	for _, end := range []string{"client", "context"} {
+		near, far := sdk.NewInMemoryTransports()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error)
+		go func() { served <- server.Serve(ctx, far) }()
+		s, err := client().Connect(t.Context(), near, nil)
+		require.NoError(t, err)
+		called := make(chan error)
+		go func() {
+			_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "think", Arguments: map[string]any{"objective": "wait for it"}})
+			called <- err
+		}()
+		if end == "client" {
+			go s.Close()
+		} else {
+			cancel()
+		}
+		<-called
+		<-served
+		cancel()
+		_ = s.Close()
+	}
 }
 
 func TestManyAtOnce(t *testing.T) {

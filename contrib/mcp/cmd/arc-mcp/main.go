@@ -9,7 +9,8 @@
 //	ARC_MCP_TOKEN=$(openssl rand -hex 32) arc-mcp -dir ~/.arc -scope me -http 127.0.0.1:8080
 //
 // It has no reasoner: the tool think says so. A directory has one opener at a
-// time. The log goes to standard error.
+// time: several clients share one by HTTP. Once a day, and when it starts, it
+// keeps the memory in order. The log goes to standard error.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -101,6 +103,11 @@ func run(ctx context.Context, c config, args []string, stderr io.Writer) (err er
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var upkeep sync.WaitGroup
+	upkeep.Go(func() { maintain(ctx, agent, memory.Scope(c.scope), logger) })
+	defer upkeep.Wait()
+	defer cancel()
 	if c.addr == "" {
 		if err := server.Stdio(ctx, os.Stdin, os.Stdout); err != nil && ctx.Err() == nil {
 			return err
@@ -108,6 +115,29 @@ func run(ctx context.Context, c config, args []string, stderr io.Writer) (err er
 		return nil
 	}
 	return serve(ctx, c, server, stderr)
+}
+
+// maintain puts aside what is old and unused, merges what says the same and
+// takes back what has faded: at the start, and once a day. There is no host
+// here that would.
+func maintain(ctx context.Context, agent *arc.Agent, scope memory.Scope, logger *slog.Logger) {
+	day := time.NewTicker(24 * time.Hour)
+	defer day.Stop()
+	for {
+		_, err := agent.Maintain(ctx, scope)
+		me, err2 := agent.Identity(scope)
+		if err2 == nil {
+			_, err2 = me.Maintain(ctx)
+		}
+		if err = errors.Join(err, err2); err != nil && ctx.Err() == nil {
+			logger.Error("upkeep failed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-day.C:
+		}
+	}
 }
 
 func serve(ctx context.Context, c config, server *mcp.Server, stderr io.Writer) error {
