@@ -42,6 +42,12 @@
 //		…
 //	}
 //
+// # Goals
+//
+// What should hold of the world, rather than be done once, is a goal of package
+// reason/goap: [Agent.Keep] looks after goals, by the same workers, gates and
+// rankings, and without a model.
+//
 // # Where things are
 //
 // Package memory holds what was learned, and finds it again; memory/identity

@@ -76,10 +76,10 @@ func run(ctx context.Context, out io.Writer, seed uint64, hours time.Duration) (
 		if err != nil {
 			return nil, err
 		}
-		t.seen(report)
 		if err := c.Wait(ctx); err != nil {
 			return nil, err
 		}
+		t.seen(report)
 	}
 	return t, nil
 }

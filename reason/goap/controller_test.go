@@ -243,6 +243,37 @@ func TestControllerKnowsWhenNotToAct(t *testing.T) {
 	})
 }
 
+// What cannot be read is acted upon if the goal says so, which is no reason to
+// do it again at once, or what is disabled.
+func TestControllerActsOnTheUnknownIfItIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		goals, err := goap.ParseGoals([]byte(`goals:
+  - {id: told, selector: domains.m.data.x, max: 0, act_on_unknown: true}
+  - {id: not told, selector: domains.m.data.x, max: 0}
+  - {id: disabled, selector: domains.m.data.x, max: 0, act_on_unknown: true, enabled: false}
+`))
+		require.NoError(t, err)
+		require.True(t, goals[0].ActOnUnknown)
+		b := newBench(t, store.NewMem(), nil, goals...)
+		doing, _ := b.tick()
+		require.Equal(t, goap.Nothing, doing[0], "nobody has looked yet")
+		require.NoError(t, b.w.Set("m", goap.Snapshot{At: time.Now(), Err: errors.New("no answer")}))
+		var began []int
+		for i := range 100 {
+			doing, _ := b.tick()
+			require.Equal(t, []goap.Doing{goap.Nothing, goap.Nothing}, doing[1:])
+			if doing[0] == goap.Began {
+				began = append(began, i)
+			}
+			idle(5 * time.Second)
+		}
+		require.Equal(t, []int{0, 18, 36}, began, "each 90 seconds later, until it has come to nothing three times")
+		b.read(map[string]any{"x": 0})
+		doing, _ = b.tick()
+		require.Equal(t, goap.Nothing, doing[0])
+	})
+}
+
 // A course of several actions is one dispatch; its effects are expected while
 // it is under way, and taken back if it fails.
 func TestControllerDispatchesACourse(t *testing.T) {
@@ -572,8 +603,7 @@ func ExampleController() {
 		return
 	}
 	d := &desk{effects: []reason.Effect{{Domain: "ci", Path: "data.failing"}}}
-	d.do = func(_ context.Context, x goap.Dispatch) (goap.Result, error) {
-		fmt.Println("dispatched:", x.Text)
+	d.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
 		return goap.Result{End: goap.Succeeded, Worker: "fixer", Deltas: []reason.Delta{{Domain: "ci", Path: "data.failing", Value: []byte("0")}}}, nil
 	}
 	c, err := goap.New(ctx, store.NewMem(), w, goals, d, d, &goap.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
@@ -598,6 +628,10 @@ func ExampleController() {
 			fmt.Println(err)
 			return
 		}
+		for _, x := range d.got {
+			fmt.Println("dispatched:", x.Text)
+		}
+		d.got = nil
 		for _, o := range report.Ended {
 			fmt.Println(o.Key, o.End, o.Worker)
 		}

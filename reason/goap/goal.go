@@ -13,6 +13,11 @@ type Goal struct {
 	Description string // for people, and for whoever is asked to mend it
 	Severity    Severity
 	Disabled    bool // neither met nor violated, whatever the world is like
+	// ActOnUnknown lets a [Controller] act on the goal also where it is
+	// unknown although somebody has tried to read it: for goals whose reading
+	// is itself to be restored. The cooldown then follows every dispatch,
+	// since nothing can be read anew.
+	ActOnUnknown bool
 	Condition
 	// MaxAge is how old the reading may be. 0: as old as the world allows; a
 	// reading that is too old for the world is unknown whatever MaxAge says.

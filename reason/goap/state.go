@@ -118,6 +118,12 @@ func (s State) Domains() []Domain {
 	return out
 }
 
+// tried reports whether anybody has tried to read a domain.
+func (s State) tried(domain string) bool {
+	d := s.domains[domain]
+	return d != nil && (d.err != nil || !d.at.IsZero())
+}
+
 // State returns the world as it is known at a time, which should not be before
 // what was last done to it.
 func (w *World) State(at time.Time) State {

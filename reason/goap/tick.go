@@ -22,7 +22,7 @@ import (
 type Report struct {
 	At    time.Time
 	Goals []Standing // in the order of the set
-	Ended []Outcome  // kept since the last tick, in that order
+	Ended []Outcome  // kept before this tick, and in no report before, in that order
 }
 
 // Standing is how a goal stands with a [Controller].
@@ -53,10 +53,10 @@ const (
 // another.
 //
 // A goal is acted upon if it is violated by what was read (not merely
-// expected), has nothing in flight, was read anew since the last dispatch
+// expected), or unknown and says that this is to be acted upon; if it has nothing in flight, was read anew since the last dispatch
 // that may have changed it, is not cooling down after a success, and if a plan
-// of actions that do not rest is there to meet it. What is unknown is reported
-// and never acted upon.
+// of actions that do not rest is there to meet it. What else is unknown is
+// reported and left alone.
 //
 // The error is store.ErrClosed, that of ctx, or the store's, and goes with a
 // Report of as far as it came; the next Tick takes it up from there.
@@ -77,6 +77,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	} else if err != nil { // of some goals: the marks of others still hold
 		errs = append(errs, err)
 	}
+	r.Ended = c.told()
 	goals := c.goals.All()
 	s, actions := c.world.State(at), c.actions()
 	r.Goals = make([]Standing, len(goals))
@@ -104,7 +105,6 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.Ended, c.mu.ended = c.mu.ended, nil
 	if len(c.mu.past) > 2*len(goals)+c.o.History { // goals that are gone
 		maps.DeleteFunc(c.mu.past, func(id string, _ *past) bool {
 			return !slices.ContainsFunc(goals, func(g Goal) bool { return g.ID == id })
@@ -114,6 +114,15 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		return r, fmt.Errorf("goap: tick: %w", err)
 	}
 	return r, nil
+}
+
+// told returns the outcomes that no report has told yet.
+func (c *Controller) told() []Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ended := c.mu.ended
+	c.mu.ended = nil
+	return ended
 }
 
 // settle brings flights to an end that are over, and takes over those that
@@ -178,7 +187,7 @@ func (c *Controller) actions() []Action {
 
 // see decides what to do about a goal, and does it.
 func (c *Controller) see(ctx context.Context, g *Goal, s State, actions []Action, st *Standing) error {
-	if ready := c.ready(g, s.At(), st); !ready {
+	if ready := c.ready(g, s, st); !ready {
 		return nil
 	}
 	if err := key.CheckID("id of a goal", g.ID); err != nil {
@@ -221,7 +230,8 @@ func (c *Controller) see(ctx context.Context, g *Goal, s State, actions []Action
 
 // ready reports whether a goal is to be acted upon, as far as that is for the
 // goal to say, and fills in why not.
-func (c *Controller) ready(g *Goal, at time.Time, st *Standing) bool {
+func (c *Controller) ready(g *Goal, s State, st *Standing) bool {
+	at := s.At()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f := c.mu.flying[g.ID]; f != nil {
@@ -229,9 +239,11 @@ func (c *Controller) ready(g *Goal, at time.Time, st *Standing) bool {
 		st.Why = "a dispatch is under way"
 		return false
 	}
+	violated := st.Status == Violated
+	unread := st.Status == Unknown && g.ActOnUnknown && !g.Disabled && s.tried(g.Effect().Domain)
 	last := c.mu.past[g.ID]
 	read := last == nil || st.At.After(last.ended) && !st.Expected // anew
-	if st.Status != Violated {
+	if !violated && !unread {
 		if last != nil && st.Status == Met && read {
 			last.suspect = nil
 		}
@@ -248,10 +260,10 @@ func (c *Controller) ready(g *Goal, at time.Time, st *Standing) bool {
 		return true
 	}
 	cool := cmp.Or(g.Cooldown, c.o.Cooldown)
-	if until := last.ended.Add(cool); last.success && at.Before(until) {
+	if until := last.ended.Add(cool); (last.success || unread) && at.Before(until) {
 		return rest("its effects have to show first", until)
 	}
-	if !read {
+	if !read && violated {
 		return rest("it was not read since the last dispatch", time.Time{})
 	}
 	for _, k := range last.suspect {

@@ -40,6 +40,7 @@ const (
 //	    distribution: {feature: 0.6, defect: 0.4}
 //	    tolerance: 0.2
 //	    enabled: false
+//	    act_on_unknown: true                 # also while it cannot be read
 //	  - id: bot.connected
 //	    selector: domains.bot.data.state
 //	    operator: in
@@ -204,21 +205,22 @@ func (r *goalReader) goal(n *yaml.Node) Goal {
 	r.id = idOf(n)
 	defer func() { r.id = "" }()
 	given, bad := r.fields(n, "a goal", map[string]func(*yaml.Node){
-		"id":           r.text("id", &g.ID),
-		"description":  r.text("description", &g.Description),
-		"severity":     r.text("severity", &severity),
-		"enabled":      r.scalar("enabled", "true or false", &enabled, "!!bool"),
-		"selector":     r.text("selector", &g.Selector),
-		"max_age":      r.duration("max_age", &g.MaxAge),
-		"cooldown":     r.duration("cooldown", &g.Cooldown),
-		"type":         r.text("type", &t.kind),
-		"min":          r.number("min", &t.threshold.Min),
-		"max":          r.number("max", &t.threshold.Max),
-		"operator":     r.text("operator", &operator),
-		"expected":     func(n *yaml.Node) { t.invariant.Expected = r.value(n) },
-		"distribution": func(n *yaml.Node) { t.spread.Shares = r.shares(n) },
-		"tolerance":    r.number("tolerance", &t.spread.Tolerance),
-		"pattern":      r.text("pattern", &t.spread.Pattern),
+		"id":             r.text("id", &g.ID),
+		"description":    r.text("description", &g.Description),
+		"severity":       r.text("severity", &severity),
+		"enabled":        r.scalar("enabled", "true or false", &enabled, "!!bool"),
+		"act_on_unknown": r.scalar("act_on_unknown", "true or false", &g.ActOnUnknown, "!!bool"),
+		"selector":       r.text("selector", &g.Selector),
+		"max_age":        r.duration("max_age", &g.MaxAge),
+		"cooldown":       r.duration("cooldown", &g.Cooldown),
+		"type":           r.text("type", &t.kind),
+		"min":            r.number("min", &t.threshold.Min),
+		"max":            r.number("max", &t.threshold.Max),
+		"operator":       r.text("operator", &operator),
+		"expected":       func(n *yaml.Node) { t.invariant.Expected = r.value(n) },
+		"distribution":   func(n *yaml.Node) { t.spread.Shares = r.shares(n) },
+		"tolerance":      r.number("tolerance", &t.spread.Tolerance),
+		"pattern":        r.text("pattern", &t.spread.Pattern),
 	})
 	g.Disabled, g.Severity, t.invariant.Operator = !enabled, Severity(severity), Operator(operator)
 	if n.Kind != yaml.MappingNode {
