@@ -16,7 +16,8 @@ import (
 // Keep returns a Controller that keeps goals by this agent's workers, over the
 // agent's store. What can be done about a goal follows from the workers' Skills
 // and Effects, and from the actions of opts, which may be nil; its zero Now,
-// Logger and Sanitizer are the agent's.
+// Logger and Sanitizer are the agent's, and a zero Lease is as long as an
+// approval, an attempt and a gate may take together.
 //
 // A dispatch is a run whose ID is the dispatch's key, with the steps as
 // Objective.Tasks, one attempt each, and Once: the best-ranked worker that can
@@ -36,6 +37,9 @@ func (a *Agent) Keep(ctx context.Context, w *goap.World, gs *goap.Goals, opts *g
 	}
 	if o.Logger == nil {
 		o.Logger = a.o.Logger
+	}
+	if o.Lease == 0 {
+		o.Lease = a.o.ApprovalTTL + a.o.AttemptTimeout + a.o.GateTimeout
 	}
 	if o.Sanitizer == nil {
 		o.Sanitizer = a.o.Sanitizer

@@ -72,6 +72,7 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []goap.Doing{goap.Began, goap.Nothing}, []goap.Doing{rep.Goals[0].Doing, rep.Goals[1].Doing})
 		require.Equal(t, goap.Unknown, rep.Goals[1].Status, "what was not read is not acted upon")
+		require.Equal(t, 21*time.Minute, rep.Goals[0].Until.Sub(rep.At), "an approval, an attempt and a gate have time")
 		require.NoError(t, c.Wait(t.Context()))
 		require.Len(t, called, 1)
 		require.JSONEq(t, `{"goal":"cache works","selector":"domains.cache.data.broken","actual":true,

@@ -49,10 +49,15 @@ func (d *desk) count() int {
 type again struct {
 	*desk
 	resumed []string
+	hang    bool
 }
 
-func (a *again) Resume(_ context.Context, d goap.Dispatch) (goap.Result, error) {
+func (a *again) Resume(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
 	a.resumed = append(a.resumed, d.Key)
+	if a.hang {
+		<-ctx.Done()
+		return goap.Result{}, ctx.Err()
+	}
 	return goap.Result{End: goap.Failed, Why: "it had failed"}, nil
 }
 
@@ -473,6 +478,31 @@ func TestControllerWithADamagedMark(t *testing.T) {
 		//lint:ignore SA1012 that it is refused is the test
 		_, err := b.c.Tick(nil)
 		require.ErrorContains(t, err, "nil")
+	})
+}
+
+// A dispatch that ends the process each time it is gone on with is given up.
+func TestControllerGivesUpWhatEndsTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		hang := func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) {
+			<-ctx.Done()
+			return goap.Result{}, ctx.Err()
+		}
+		a := &again{desk: &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}, do: hang}, hang: true}
+		for range 5 {
+			b := benchWith(t, st, a.desk, a, &goap.Options{Grace: -1}, zero("x"))
+			b.read(map[string]any{"x": 1})
+			b.tick()
+			b.c.Close()
+			if out := b.outcomes(); len(out) > 0 {
+				require.Equal(t, goap.Interrupted, out[0].End)
+				require.Len(t, a.resumed, 3)
+				require.Equal(t, 1, a.count())
+				return
+			}
+		}
+		t.Error("it is gone on with for ever")
 	})
 }
 

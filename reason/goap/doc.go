@@ -43,8 +43,8 @@
 //	c, err := agent.Keep(ctx, w, goals, nil)
 //	err = c.Run(ctx)
 //
-// Whether a goal is acted upon is decided by what was read: never on what is
-// unknown or merely expected, never twice at a time, not before the effects of
+// Whether a goal is acted upon is decided by what was read: not on what is
+// unknown (unless the goal says so) or merely expected, never twice at a time, not before the effects of
 // the last dispatch could show and the world was read anew, and not for a while
 // after an action has failed too often, a success of which nothing shows
 // included.

@@ -36,7 +36,12 @@ type head struct {
 type flight struct {
 	Dispatch Dispatch `cbor:"1,keyasint,omitempty"`
 	Begun    bool     `cbor:"2,keyasint,omitempty"` // the dispatcher may have been called
+	Resumed  int      `cbor:"3,keyasint,omitempty"` // times that it was gone on with
 }
+
+// maxResumed is how often a dispatch is gone on with, so that one that ends
+// the process each time comes to an end itself.
+const maxResumed = 3
 
 // flying is a flight that this process sees to.
 type flying struct {
@@ -156,7 +161,8 @@ func (c *Controller) take(ctx context.Context, f *flying, at time.Time) {
 	case !f.Begun && at.Before(f.Dispatch.Until):
 		c.launchLocked(ctx, f, false)
 		return
-	case f.Begun && resumes:
+	case f.Begun && resumes && f.Resumed < maxResumed:
+		f.Resumed++
 		f.Dispatch.Until = at.Add(c.o.Lease)
 		c.launchLocked(ctx, f, true)
 		return
