@@ -45,7 +45,7 @@ func requireFenced(t require.TestingT, out string) {
 	require.Equal(t, fence+">>>", lines[len(lines)-1])
 	require.Equal(t, 2, strings.Count(out, fence), "the delimiter is nowhere else")
 	for _, l := range lines[1 : len(lines)-1] {
-		ours := strings.HasPrefix(l, "[") || l == "when:" || l == "what:" || l == "(cut)"
+		ours := strings.HasPrefix(l, "[") || l == "when:" || l == "what:" || l == "no longer:" || l == "contradicts [2]" || l == "(cut)"
 		require.True(t, ours || strings.HasPrefix(l, "| "), "%q", l)
 	}
 	for _, r := range out {
@@ -57,7 +57,8 @@ func TestRenderHoldsEachInjection(t *testing.T) {
 	t.Parallel()
 	for _, p := range injections(t) {
 		h := memory.Hit{Record: memory.Record{ID: memory.ID(p), Kind: memory.Kind(p), Actor: p, Trigger: p, Content: p}}
-		requireFenced(t, memory.Render([]memory.Hit{h, h}))
+		h.Superseded, h.Conflicts = &memory.Record{Content: p}, []memory.ID{"other"}
+		requireFenced(t, memory.Render([]memory.Hit{h, {Record: memory.Record{ID: "other", Content: p}}}))
 	}
 }
 
@@ -96,4 +97,18 @@ func TestRender(t *testing.T) {
 	require.NotContains(t, out, "when:")
 	require.Contains(t, out, "not verified")
 	require.Less(t, len(out), 4400)
+}
+
+func TestRenderShowsWhatIsSuperseded(t *testing.T) {
+	t.Parallel()
+	h := memory.Hit{
+		Record:     memory.Record{ID: "x", Kind: memory.Fact, Content: "lives in Berlin", Trusted: true},
+		Superseded: &memory.Record{ID: "w", Content: "lives in Paris", Trusted: true},
+		Conflicts:  []memory.ID{"y", "not shown"},
+	}
+	other := memory.Hit{Record: memory.Record{ID: "y", Kind: memory.Fact, Content: "lives in Rome", Trusted: true}}
+	out := memory.Render([]memory.Hit{h, other})
+	require.Contains(t, out, "what:\n| lives in Berlin\nno longer:\n| lives in Paris\ncontradicts [2]\n[2]")
+	h.Superseded.Trusted = false
+	require.NotContains(t, memory.Render([]memory.Hit{h, other}), "Paris", "what is not verified does not hide behind what is")
 }

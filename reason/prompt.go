@@ -193,7 +193,7 @@ func (d *draft) remember(hits []memory.Hit) {
 			if r.Kind == memory.Episode {
 				what = "episodes"
 			}
-			p := d.add(memories, what, remembered(fmt.Sprintf("m%d", len(d.ids)), r))
+			p := d.add(memories, what, remembered(fmt.Sprintf("m%d", len(d.ids)), &shown[i]))
 			d.label = append(d.label, p)
 			byRank[r.ID] = p
 		}
@@ -207,9 +207,11 @@ func (d *draft) remember(hits []memory.Hit) {
 	}
 }
 
-// remembered is a memory with its label, its counters and its provenance.
-func remembered(label string, r *memory.Record) string {
+// remembered is a memory with its label, its counters and its provenance, and
+// with what it supersedes.
+func remembered(label string, h *memory.Hit) string {
 	var w strings.Builder
+	r := &h.Record
 	fmt.Fprintf(&w, "[%s] %s; helped %d, failed %d", label, fence.Line(string(r.Kind)), r.Stats.Helped, r.Stats.Failed)
 	if r.Stats.Misled > 0 {
 		fmt.Fprintf(&w, ", misled %d", r.Stats.Misled)
@@ -232,6 +234,9 @@ func remembered(label string, r *memory.Record) string {
 		w.WriteString("when:\n" + fence.Quote(r.Trigger, maxSaid))
 	}
 	w.WriteString("what:\n" + fence.Quote(r.Content, maxSaid))
+	if old := h.Superseded; old != nil && old.Trusted {
+		w.WriteString("no longer:\n" + fence.Quote(old.Content, maxSaid))
+	}
 	return w.String()
 }
 

@@ -39,7 +39,7 @@ func injections(t testing.TB) []string {
 
 var (
 	opening = regexp.MustCompile(`^<<<([a-z]+)-([0-9a-f]{16}) [a-zA-Z ,':]+$`)
-	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|(when|what|task|summary|output|changed|asked|answered):|\(cut\))$`)
+	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|(when|what|no longer|task|summary|output|changed|asked|answered):|\(cut\))$`)
 )
 
 // requireFenced holds a prompt to its fences: one mark opens and closes all
@@ -99,7 +99,7 @@ func full(text func() string) reason.Brief {
 		return memory.Hit{Record: memory.Record{
 			ID: memory.ID(text()), Kind: k, Trigger: text(), Content: "x" + text(), Actor: text(), Trusted: true,
 			Source: memory.Source{Origin: memory.Origin(text()), Ref: text(), Run: text()},
-		}}
+		}, Superseded: &memory.Record{Content: text(), Trusted: true}}
 	}
 	inputs, err := json.Marshal(text())
 	if err != nil {
