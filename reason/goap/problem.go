@@ -36,6 +36,7 @@ type root struct {
 	place
 	values  []any // by number
 	numbers map[string]int32
+	first   bool // the first value has its number, 1, and is not in numbers yet
 }
 
 // missing is the value of what is not known. Its number is 0.
@@ -178,7 +179,8 @@ func (p *problem) look() {
 	p.begin = make([]int32, len(p.roots))
 	for i := range p.roots {
 		if r, err := p.state.look(p.roots[i].place, 0); err == nil {
-			p.begin[i] = p.number(i, r.Value)
+			p.roots[i].values = append(p.roots[i].values, r.Value)
+			p.begin[i], p.roots[i].first = 1, true
 		}
 	}
 	told := make([]Status, len(p.conds))
@@ -221,19 +223,31 @@ func (p *problem) status(c *condition, n int32) Status {
 
 // number returns the number of a value of a root.
 func (p *problem) number(root int, v any) int32 {
+	r := &p.roots[root]
+	if r.first { // it may be large, and most plans compare it with no other
+		r.first = false
+		raw := encoded(r.values[1])
+		r.numbers[raw] = 1
+		p.size += len(raw)
+	}
+	raw := encoded(v)
+	n, has := r.numbers[raw]
+	if !has {
+		n = int32(len(r.values))
+		r.values = append(r.values, v)
+		r.numbers[raw] = n
+		p.size += len(raw)
+	}
+	return n
+}
+
+// encoded tells plain values apart.
+func encoded(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil { // a plain value always encodes
 		panic(err)
 	}
-	r := &p.roots[root]
-	n, has := r.numbers[string(raw)]
-	if !has {
-		n = int32(len(r.values))
-		r.values = append(r.values, v)
-		r.numbers[string(raw)] = n
-		p.size += len(raw)
-	}
-	return n
+	return string(raw)
 }
 
 // met reports whether a condition is met where the roots have these values.
