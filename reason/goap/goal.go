@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
+
+	"github.com/arc-learn/arc/internal/key"
 )
 
 // Goal is a condition that should always hold.
@@ -22,8 +23,8 @@ type Goal struct {
 	// MaxAge is how old the reading may be. 0: as old as the world allows; a
 	// reading that is too old for the world is unknown whatever MaxAge says.
 	MaxAge time.Duration
-	// Cooldown is how long the goal is left alone after it was acted on. 0: as
-	// whoever acts on it sees fit.
+	// Cooldown is how long the goal is left alone after it was acted on with
+	// success. 0: Options.Cooldown.
 	Cooldown time.Duration
 }
 
@@ -82,12 +83,10 @@ type Verdict struct {
 	Reason   string // why, in words
 }
 
-// MaxID is the largest ID of a goal, in bytes, and maxDescription of what is
-// said about it.
-const (
-	MaxID          = 256
-	maxDescription = 8 << 10
-)
+// MaxID is the largest ID of a goal, in bytes.
+const MaxID = 256
+
+const maxDescription = 8 << 10 // bytes
 
 // Check returns an error that says all that is wrong with the goal, or nil.
 func (g Goal) Check() error {
@@ -105,8 +104,10 @@ func (g *Goal) flaws() []flaw {
 		out = append(out, flaw{"id", "a goal has no id"})
 	case len(g.ID) > MaxID:
 		out = append(out, limitFlaw("id", "id of a goal", MaxID, len(g.ID)))
-	case !utf8.ValidString(g.ID):
-		out = append(out, flaw{"id", "the id is not valid UTF-8"})
+	default:
+		if err := key.CheckID("id", g.ID); err != nil {
+			out = append(out, flaw{"id", err.Error()})
+		}
 	}
 	if n := len(g.Description); n > maxDescription {
 		out = append(out, limitFlaw("description", "description", maxDescription, n))

@@ -64,11 +64,15 @@ func writeKey(b *strings.Builder, key string) {
 	b.WriteString("[" + string(quoted) + "]")
 }
 
-// special reports whether a key with r in it has to be quoted.
-func special(r rune) bool { return strings.ContainsRune(`.[]"`, r) || r <= ' ' || r == utf8.RuneError }
+// special reports whether a key with r in it has to be quoted. A star is no
+// wildcard, and must not look like one.
+func special(r rune) bool { return strings.ContainsRune(`.[]"*`, r) || r <= ' ' || r == utf8.RuneError }
 
 // parseSelector reads "domains.D.data.K…".
 func parseSelector(s string) (place, error) {
+	if s == "" {
+		return place{}, fmt.Errorf("%w: there is none", errPath)
+	}
 	keys, err := split(s)
 	switch {
 	case err != nil:
@@ -132,7 +136,7 @@ func split(s string) ([]string, error) {
 				end = len(rest)
 			}
 			if key, rest = rest[:end], rest[end:]; key == "" {
-				return bad("an empty key; quote keys that are not plain words, as in [\"a.b\"]")
+				return bad("an empty key, or a wildcard; quote keys that are not plain words, as in [\"a.b\"]")
 			}
 		}
 		if keys = append(keys, key); len(keys) > MaxDepth {

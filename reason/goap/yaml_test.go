@@ -171,7 +171,7 @@ func TestNewGoals(t *testing.T) {
 	}}
 	_, err := goap.NewGoals(g, g, goap.Goal{ID: "h"})
 	require.EqualError(t, err, "goal \"g\": the id is that of another goal\n"+
-		`goal "h": bad selector "": an empty key; quote keys that are not plain words, as in ["a.b"]`)
+		`goal "h": bad selector: there is none`)
 	_, err = goap.NewGoals(make([]goap.Goal, goap.MaxGoals+1)...)
 	require.Error(t, err)
 
