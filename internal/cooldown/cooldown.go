@@ -14,9 +14,11 @@ type Key struct{ Goal, Action string }
 // Cooldown remembers until when each action has to rest. The zero Cooldown is
 // ready.
 type Cooldown struct {
-	until map[Key]time.Time
+	until map[Key]rest
 	sweep int // number of keys at which to look for expired ones
 }
+
+type rest struct{ begin, end time.Time }
 
 // Start lets k rest from at for d. A shorter rest does not cut a longer one
 // short; a d of zero or less is ignored.
@@ -25,18 +27,18 @@ func (c *Cooldown) Start(k Key, at time.Time, d time.Duration) {
 		return
 	}
 	end := at.Add(d)
-	if end.Before(c.until[k]) {
+	if end.Before(c.until[k].end) {
 		return
 	}
 	if c.until == nil {
-		c.until = make(map[Key]time.Time)
+		c.until = make(map[Key]rest)
 	}
-	c.until[k] = end
+	c.until[k] = rest{at, end}
 	if len(c.until) < c.sweep {
 		return
 	}
-	for k, end := range c.until {
-		if !end.After(at) {
+	for k, r := range c.until {
+		if !r.end.After(at) {
 			delete(c.until, k)
 		}
 	}
@@ -44,13 +46,18 @@ func (c *Cooldown) Start(k Key, at time.Time, d time.Duration) {
 }
 
 // Remaining returns how long k still has to rest at that time; zero if it has
-// not, as from the very end of its rest.
+// not, as from the very end of its rest. A time before the rest began is that of
+// a clock that was put back: it begins anew.
 func (c *Cooldown) Remaining(k Key, at time.Time) time.Duration {
-	end, ok := c.until[k]
+	r, ok := c.until[k]
 	if !ok {
 		return 0
 	}
-	return max(0, end.Sub(at))
+	if at.Before(r.begin) {
+		r = rest{at, at.Add(r.end.Sub(r.begin))}
+		c.until[k] = r
+	}
+	return max(0, r.end.Sub(at))
 }
 
 // nextSweep lets a map of n keys double before it is looked through again, so

@@ -109,7 +109,9 @@ func (w *World) due(at time.Time) []*collector {
 	defer w.mu.Unlock()
 	var out []*collector
 	for _, c := range w.collectors {
-		if c.inFlight || c.paused || c.next.After(at) {
+		// One that is due in more than its time was called before the clock
+		// was put back.
+		if wait := c.next.Sub(at); c.inFlight || c.paused || wait > 0 && wait <= c.backoff() {
 			continue
 		}
 		c.inFlight = true

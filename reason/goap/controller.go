@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -22,7 +24,7 @@ import (
 // Options configure a [Controller]. The zero value, and nil, are ready.
 type Options struct {
 	// Name tells controllers apart that share a store, and begins the keys of
-	// their dispatches; at most 64 bytes. "": "goals". No two controllers of
+	// their dispatches; at most 64 bytes, no slash. "": "goals". No two controllers of
 	// a name may be at work at a time.
 	Name string
 	// Actions are what can be done by those who have their Skill or, where
@@ -83,6 +85,9 @@ func (o *Options) check() error {
 	if err := key.CheckID("option Name", o.Name); err != nil {
 		errs = append(errs, err)
 	}
+	if strings.Contains(o.Name, "/") { // else two names could make one key
+		errs = append(errs, errors.New("option Name contains a slash"))
+	}
 	if n := len(o.Name); n > maxControllerName {
 		errs = append(errs, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
 	}
@@ -129,9 +134,11 @@ type Controller struct {
 		sync.Mutex
 		closed bool
 		guard  *cooldown.Guard
-		flying map[string]*flying // by goal
-		past   map[string]*past   // by goal
-		ended  []Outcome          // since the last tick
+		flying map[string]*flying      // by goal
+		past   map[string]*past        // by goal
+		about  map[reason.Effect]*past // by what the goal was about
+		latest time.Time               // of the times of ticks
+		ended  []Outcome               // since the last tick
 		next   head
 		rev    store.Revision // of next
 		doubt  bool           // the store may hold flights that are not flying here
@@ -173,7 +180,8 @@ func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d 
 		return nil, fmt.Errorf("goap: %w", err)
 	}
 	x := &Controller{o: o, st: st, world: w, goals: gs, catalog: c, dispatch: d}
-	x.mu.guard, x.mu.flying, x.mu.past = rests, make(map[string]*flying), make(map[string]*past)
+	x.mu.guard, x.mu.flying = rests, make(map[string]*flying)
+	x.mu.past, x.mu.about = make(map[string]*past), make(map[reason.Effect]*past)
 	if err := x.load(ctx); err != nil {
 		return nil, fmt.Errorf("goap: %w", err)
 	}
@@ -217,6 +225,7 @@ func (c *Controller) load(ctx context.Context) error {
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
 	for i := range outcomes {
 		c.noteLocked(&outcomes[i])
+		c.mu.latest = outcomes[i].Ended
 	}
 	return nil
 }

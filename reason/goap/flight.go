@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -37,6 +38,8 @@ type flight struct {
 	Dispatch Dispatch `cbor:"1,keyasint,omitempty"`
 	Begun    bool     `cbor:"2,keyasint,omitempty"` // the dispatcher may have been called
 	Resumed  int      `cbor:"3,keyasint,omitempty"` // times that it was gone on with
+	// About is the value that the goal is about.
+	About reason.Effect `cbor:"4,keyasint,omitzero"`
 }
 
 // maxResumed is how often a dispatch is gone on with, so that one that ends
@@ -68,7 +71,7 @@ func (c *Controller) outcomeKey(n uint64) string {
 
 // admit marks the goal of d as in flight, once for all processes, and has d
 // carried out. It fills Key and Number.
-func (c *Controller) admit(ctx context.Context, d Dispatch, changes []Change) (string, error) {
+func (c *Controller) admit(ctx context.Context, d Dispatch, about reason.Effect, changes []Change) (string, error) {
 	c.mu.Lock()
 	next, rev := head{c.mu.next.Dispatches + 1}, c.mu.rev
 	c.mu.Unlock()
@@ -77,7 +80,7 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, changes []Change) (s
 	if len(d.Key) > maxDispatchKey {
 		d.Key = c.o.Name + "/" + strconv.FormatUint(d.Number, 10)
 	}
-	f := &flying{flight: flight{Dispatch: d}}
+	f := &flying{flight: flight{Dispatch: d, About: about}}
 	headOp, err := c.op(c.headKey(), &next, store.At(rev))
 	if err != nil {
 		return "", err
@@ -371,7 +374,9 @@ func (c *Controller) keep(ctx context.Context, f *flying) error {
 	}
 	delete(c.mu.flying, out.Goal)
 	if kept {
-		c.noteLocked(out)
+		if p := c.noteLocked(out); p != nil {
+			c.mu.about[f.About] = &past{ended: p.ended, success: p.success}
+		}
 		c.mu.ended = append(c.mu.ended, *out)
 		c.mu.ended = c.mu.ended[max(0, len(c.mu.ended)-c.o.History):]
 	}
@@ -384,17 +389,20 @@ func (c *Controller) keep(ctx context.Context, f *flying) error {
 	return nil
 }
 
-// noteLocked draws the consequences of an outcome: what is to rest.
-func (c *Controller) noteLocked(o *Outcome) {
-	if o.End != Refused {
+// noteLocked draws the consequences of an outcome: what is to rest. It returns
+// what is known now of the goal's last dispatch, nil if this one has changed
+// nothing.
+func (c *Controller) noteLocked(o *Outcome) *past {
+	nothing := o.End == Refused && o.Done == 0 // was done that could have changed anything
+	if !nothing {
 		c.mu.guard.End(courseKey(o.Goal, o.Actions), true, false, o.Ended) // as a turn of the goal's
 	}
 	if o.End != Succeeded && len(o.Actions) > 0 {
 		last := o.Actions[min(o.Done, len(o.Actions)-1)]
 		c.mu.guard.Fail(cooldown.Key{Goal: o.Goal, Action: last}, o.Ended)
 	}
-	if o.End == Refused {
-		return // nothing was done that could have changed anything
+	if nothing {
+		return nil
 	}
 	a := &past{ended: o.Ended, success: o.End == Succeeded}
 	if a.success {
@@ -403,4 +411,5 @@ func (c *Controller) noteLocked(o *Outcome) {
 		}
 	}
 	c.mu.past[o.Goal] = a
+	return a
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -43,7 +42,7 @@ const (
 	Began    Doing = "began"     // a dispatch was admitted with this tick
 	InFlight Doing = "in_flight" // a dispatch is under way
 	Resting  Doing = "resting"   // it is left alone for now
-	Waiting  Doing = "waiting"   // too much is in flight
+	Waiting  Doing = "waiting"   // something else has to end first
 	Stuck    Doing = "stuck"     // nobody can do anything about it
 )
 
@@ -53,10 +52,11 @@ const (
 // another.
 //
 // A goal is acted upon if it is violated by what was read (not merely
-// expected), or unknown and says that this is to be acted upon; if it has nothing in flight, was read anew since the last dispatch
-// that may have changed it, is not cooling down after a success, and if a plan
-// of actions that do not rest is there to meet it. What else is unknown is
-// reported and left alone.
+// expected), or unknown and says that this is to be acted upon; if nothing is
+// in flight for it or for another goal about the same value; if that was read
+// anew since the last such dispatch, whose cooldown after a success is over;
+// and if a plan of actions that do not rest is there to meet it. What
+// else is unknown is reported and left alone.
 //
 // The error is store.ErrClosed, that of ctx, or the store's, and goes with a
 // Report of as far as it came; the next Tick takes it up from there.
@@ -78,11 +78,16 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		errs = append(errs, err)
 	}
 	r.Ended = c.told()
+	c.mu.Lock()
+	if at.After(c.mu.latest) {
+		c.mu.latest = at
+	}
+	c.mu.Unlock()
 	goals := c.goals.All()
 	s, actions := c.world.State(at), c.actions()
 	r.Goals = make([]Standing, len(goals))
 	for i := range goals {
-		r.Goals[i] = Standing{Verdict: goals[i].Evaluate(s), Doing: Nothing}
+		r.Goals[i] = Standing{Verdict: Verdict{Severity: goals[i].Severity}, Doing: Nothing}
 	}
 	order := make([]int, len(goals))
 	for i := range order {
@@ -95,13 +100,13 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	for _, i := range order {
 		st := &r.Goals[i]
 		if began { // what is expected of it may serve this goal too
-			s = c.world.State(at)
-			st.Verdict = goals[i].Evaluate(s)
+			s, began = c.world.State(at), false
 		}
+		st.Verdict = goals[i].Evaluate(s)
 		if err := c.see(ctx, &goals[i], s, actions, st); err != nil {
 			errs = append(errs, err)
 		}
-		began = began || st.Doing == Began
+		began = st.Doing == Began
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,10 +195,6 @@ func (c *Controller) see(ctx context.Context, g *Goal, s State, actions []Action
 	if ready := c.ready(g, s, st); !ready {
 		return nil
 	}
-	if err := key.CheckID("id of a goal", g.ID); err != nil {
-		st.Doing, st.Why = Stuck, err.Error()
-		return nil
-	}
 	actions, resting := c.rested(g, actions, s.At())
 	course, err := Plan(s, *g, actions, c.o.Limits)
 	if err == nil && len(course.Actions) == 0 {
@@ -219,7 +220,7 @@ func (c *Controller) see(ctx context.Context, g *Goal, s State, actions []Action
 	for _, a := range course.Actions {
 		changes = append(changes, a.Effects...)
 	}
-	k, err := c.admit(ctx, d, changes)
+	k, err := c.admit(ctx, d, g.Effect(), changes)
 	if err != nil {
 		st.Doing, st.Why = Waiting, err.Error()
 		return err
@@ -241,11 +242,11 @@ func (c *Controller) ready(g *Goal, s State, st *Standing) bool {
 	}
 	violated := st.Status == Violated
 	unread := st.Status == Unknown && g.ActOnUnknown && !g.Disabled && s.tried(g.Effect().Domain)
-	last := c.mu.past[g.ID]
-	read := last == nil || st.At.After(last.ended) && !st.Expected // anew
+	last := c.lastLocked(g, at)
+	read := last == nil || c.anewLocked(st, last.ended, at)
 	if !violated && !unread {
-		if last != nil && st.Status == Met && read {
-			last.suspect = nil
+		if own := c.mu.past[g.ID]; own != nil && st.Status == Met && read {
+			own.suspect = nil
 		}
 		return false
 	}
@@ -255,6 +256,12 @@ func (c *Controller) ready(g *Goal, s State, st *Standing) bool {
 	}
 	if st.Expected {
 		return rest("a change is under way: it is violated by what is expected, and has to be read", time.Time{})
+	}
+	for _, f := range c.mu.flying {
+		if f.About == g.Effect() {
+			st.Doing, st.Why = Waiting, fmt.Sprintf("dispatch %s is about the same value", f.Dispatch.Key)
+			return false
+		}
 	}
 	if last == nil {
 		return true
@@ -266,11 +273,39 @@ func (c *Controller) ready(g *Goal, s State, st *Standing) bool {
 	if !read && violated {
 		return rest("it was not read since the last dispatch", time.Time{})
 	}
-	for _, k := range last.suspect {
-		c.mu.guard.Fail(k, at) // it succeeded, and nothing has come of it
+	if own := c.mu.past[g.ID]; own != nil {
+		for _, k := range own.suspect {
+			c.mu.guard.Fail(k, at) // it succeeded, and nothing has come of it
+		}
+		own.suspect = nil
 	}
-	last.suspect = nil
 	return true
+}
+
+// lastLocked returns the last dispatch that may have changed what a goal is
+// about, be it for the goal or for another about the same value; nil if there
+// was none.
+func (c *Controller) lastLocked(g *Goal, at time.Time) *past {
+	last := c.mu.past[g.ID]
+	for _, p := range []*past{last, c.mu.about[g.Effect()]} {
+		if p == nil {
+			continue
+		}
+		if p.ended.After(at) && at.Before(c.mu.latest) {
+			p.ended = at // the clock was put back, which nothing has to wait out
+		}
+		if last == nil || p.ended.After(last.ended) {
+			last = p
+		}
+	}
+	return last
+}
+
+// anewLocked reports whether the reading that a standing goes by was begun
+// after a time, and is no reading of before the clock was put back.
+func (c *Controller) anewLocked(st *Standing, ended, at time.Time) bool {
+	old := st.At.After(at) && !st.At.After(c.mu.latest)
+	return st.At.After(ended) && !old && !st.Expected
 }
 
 // resting is until when, and why, something rests.

@@ -1,0 +1,132 @@
+package goap_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/store"
+)
+
+// Two goals about one value, such as a warning and an alarm, have one thing
+// done at a time, and what was done for one is read before the other is acted
+// upon.
+func TestControllerActsOnAValueForOneGoalAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		alarm := goap.Goal{ID: "alarm", Severity: goap.Critical, Condition: goap.Condition{Selector: `domains["m"].data.x`, Test: goap.Threshold{Max: new(5.0)}}}
+		b := newBench(t, store.NewMem(), nil, zero("x"), alarm, zero("y"))
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+			idle(time.Minute)
+			return goap.Result{End: goap.Failed}, nil
+		}
+		b.read(obj{"x": 9, "y": 1})
+		doing, r := b.tick()
+		require.Equal(t, []goap.Doing{goap.Waiting, goap.Began, goap.Began}, doing)
+		require.Contains(t, r.Goals[0].Why, "alarm")
+		idle(2 * time.Minute)
+		doing, r = b.tick()
+		require.Equal(t, []goap.Doing{goap.Resting, goap.Resting, goap.Resting}, doing)
+		require.Contains(t, r.Goals[0].Why, "read")
+		b.read(obj{"x": 3, "y": 0})
+		doing, _ = b.tick()
+		require.Equal(t, []goap.Doing{goap.Began, goap.Nothing, goap.Nothing}, doing)
+		idle(2 * time.Minute)
+	})
+}
+
+// A course that was refused half way has done something: what it is about has
+// to be read before anything else is done.
+func TestControllerReadsWhatWasRefusedHalfWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), &goap.Options{Actions: []goap.Action{
+			{Name: "stop", Skill: "ops", Effects: []goap.Change{sets("data.running", false)}},
+			{Name: "clean", Skill: "ops", Pre: []goap.Condition{is("data.running", false)}, Effects: []goap.Change{sets("data.x", 0)}},
+		}}, zero("x"))
+		b.skills, b.effects = []string{"ops"}, nil
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+			return goap.Result{End: goap.Refused, Done: 1}, nil
+		}
+		b.read(obj{"x": 1, "running": true})
+		b.tick()
+		idle(time.Second)
+		doing, _ := b.tick()
+		require.Equal(t, goap.Resting, doing[0])
+		require.Equal(t, 1, b.count())
+	})
+}
+
+// A clock that is put back keeps no goal waiting until it has caught up.
+func TestControllerWhenTheClockIsPutBack(t *testing.T) {
+	for name, end := range map[string]goap.End{"success": goap.Succeeded, "failure": goap.Failed} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				skew := time.Duration(0)
+				now := func() time.Time { return time.Now().Add(skew).Round(0) }
+				b := newBench(t, store.NewMem(), &goap.Options{Now: now}, zero("x"))
+				b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return goap.Result{End: end}, nil }
+				require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Read: func(context.Context) (any, error) { return obj{"x": 1}, nil }}))
+				for range 3 {
+					require.NoError(t, b.w.Poll(t.Context(), now()))
+					b.tick()
+					idle(time.Minute)
+				}
+				n := b.count()
+				require.Positive(t, n)
+				skew = -240 * time.Hour
+				for range 13 {
+					require.NoError(t, b.w.Poll(t.Context(), now()))
+					b.tick()
+					idle(time.Minute)
+				}
+				require.Greater(t, b.count(), n)
+			})
+		})
+	}
+}
+
+func TestNamesOfControllersKeepTheirDispatchesApart(t *testing.T) {
+	t.Parallel()
+	gs, err := goap.NewGoals(zero("x"))
+	require.NoError(t, err)
+	d := new(desk)
+	_, err = goap.New(t.Context(), store.NewMem(), goap.NewWorld(nil), gs, d, d, &goap.Options{Name: "goals/a"})
+	require.ErrorContains(t, err, "Name")
+}
+
+// A tick looks at the world once, and again only for what it has begun itself.
+func TestControllerOfManyGoals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var goals []goap.Goal
+		data := obj{}
+		for i := range goap.MaxGoals {
+			name := fmt.Sprint("k", i)
+			goals = append(goals, zero(name))
+			data[name] = 1
+		}
+		b := newBench(t, store.NewMem(), nil, goals...)
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+			idle(time.Minute)
+			return goap.Result{End: goap.Failed}, nil
+		}
+		b.read(data)
+		doing, _ := b.tick()
+		require.Equal(t, 4, b.count())
+		require.Equal(t, goap.Waiting, doing[goap.MaxGoals-1])
+		idle(2 * time.Minute)
+	})
+}
+
+func TestSelectorsHaveNoWildcards(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"domains.*.data.x", "domains.m.data.*", "domains.m.data.jobs[*].name"} {
+		require.Error(t, goap.Condition{Selector: s}.Check(), s)
+	}
+	for _, s := range []string{`domains.m.data["*"]`, "domains.größe.data.温度", `domains.m.data["a.b"].c`} {
+		require.NoError(t, goap.Condition{Selector: s}.Check(), s)
+	}
+}
