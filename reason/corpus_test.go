@@ -378,8 +378,8 @@ func steps(path string) (out []string) {
 	return out
 }
 
-// gone says that a value is to be left out.
-var gone = errors.New("gone")
+// errGone says that a value is to be left out.
+var errGone = errors.New("gone")
 
 // change returns v with what is at the path changed as it is wanted.
 func change(v any, path []string, want string) any {
@@ -398,7 +398,7 @@ func change(v any, path []string, want string) any {
 			}
 			k = to
 		}
-		if v[k] = now; now == gone {
+		if v[k] = now; now == errGone {
 			delete(v, k)
 		}
 		return v
@@ -416,7 +416,7 @@ func wanted(v any, want string) any {
 	task := map[string]any{"objective": "do it", "verify": "look"}
 	switch {
 	case want == "no such field":
-		return gone
+		return errGone
 	case want == "an object with a domain and a path":
 		return map[string]any{"domain": "ci", "path": "failing"}
 	case want == "an object with a kind, a reason and a subgoal":
@@ -430,7 +430,7 @@ func wanted(v any, want string) any {
 	case strings.HasPrefix(want, "it written "):
 		return v
 	case want == "each key once":
-		return gone
+		return errGone
 	case strings.HasPrefix(want, "one of "):
 		q, _ := strconv.QuotedPrefix(strings.TrimPrefix(want, "one of "))
 		s, _ := strconv.Unquote(q)
