@@ -190,7 +190,7 @@ func said(text, finish string, in, out int) *schema.Message {
 
 // What is said of an answer may come with any of its pieces.
 func TestPieces(t *testing.T) {
-	m := eino.NewModel(chat{pieces: []*schema.Message{said("one ", "", 5, 1), nil, schema.AssistantMessage("two", nil), said("", "END_TURN", 5, 2), schema.AssistantMessage("", nil)}}, nil)
+	m := eino.NewModel(chat{pieces: []*schema.Message{said("one ", "", 5, 1), nil, schema.AssistantMessage("two", nil), said("", "END_TURN", 0, 2), schema.AssistantMessage("", nil)}}, nil)
 	text, last := "", &reason.Response{}
 	for piece, err := range m.Stream(t.Context(), &reason.Request{}) {
 		require.NoError(t, err)

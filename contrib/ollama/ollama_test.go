@@ -201,6 +201,7 @@ func TestFailures(t *testing.T) {
 		"ended inside":       {h: says(200, whole[:20]), want: reason.ModelError{Again: true}},
 		"failed inside":      {h: says(200, `{"error":"the runner has died"}`), want: reason.ModelError{Again: true}, says: "the runner has died"},
 		"not of a chat":      {h: says(200, `{}`), want: reason.ModelError{Again: true}},
+		"unfinished":         {h: says(200, `{"message":{"content":"forty"},"done":false}`), want: reason.ModelError{Again: true}},
 		"too long":           {h: says(200, `{"message":{"content":"`+strings.Repeat("a", 1<<20+1)+`"},"done":true}`), limit: true},
 		"nested too deep":    {h: says(200, strings.Repeat("[", 20000)), says: "max depth"},
 		"without end":        {h: endless, limit: true},

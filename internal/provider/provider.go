@@ -69,7 +69,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.all > maxBody:
 		return 0, tooLong("body of a model's answer", maxBody)
 	}
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.ReadCloser.Read(p[:min(len(p), 64<<10)]) // so that the bounds are held closely
 	b.all += n
 	if end := bytes.LastIndexByte(p[:n], '\n'); end < 0 {
 		b.line += n

@@ -33,7 +33,7 @@ const patience = 20 * time.Second
 //   - rejected: 400, 401, 403 and 404 are one without
 //   - empty, malformed: an error; no panic
 //   - cut, refused: a broken connection, or none at all, is Retryable
-//   - huge: an answer of 32 MiB is an error, and is not read to its end
+//   - huge: an answer of 48 MiB is an error, and is not read to its end
 //   - stream: the pieces join to the answer, and the last carries stop, usage
 //     and model; each arrives before the next is sent
 //   - stream break, stream cancel: the connection is closed; a cancelled stream

@@ -184,7 +184,7 @@ func streamHuge(c *check) {
 		whole <- err == nil
 	})
 	if _, err := c.collect(c.ctx, "stream huge", all); err == nil {
-		c.complain("a piece of 32 MiB: want an error")
+		c.complain("a piece of 48 MiB: want an error")
 	}
 	c.unread(whole)
 }
