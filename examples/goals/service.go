@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 
@@ -50,11 +51,7 @@ func (s *service) decay() {
 func (s *service) read(context.Context) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := map[string]float64{}
-	for name, v := range s.values {
-		out[name] = v
-	}
-	return out, nil
+	return maps.Clone(s.values), nil
 }
 
 // verify is the gate: it does not ask the worker, it looks.

@@ -142,6 +142,7 @@ type Controller struct {
 		next   head
 		rev    store.Revision // of next
 		doubt  bool           // the store may hold flights that are not flying here
+		held   []*flying      // to be launched when the tick is over
 		busy   int            // goroutines
 		idle   chan struct{}  // closed when busy is back at 0
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,6 +220,20 @@ func TestControllerTakesTheMostSevereFirst(t *testing.T) {
 		doing, _ = b.tick()
 		require.Equal(t, []goap.Doing{goap.Began, goap.Resting, goap.Began, goap.Resting}, doing)
 		idle(2 * time.Minute)
+	})
+}
+
+// How fast dispatches are does not decide how many a tick begins.
+func TestControllerBeginsWhenTheTickIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), &goap.Options{MaxInFlight: 1}, zero("a"), zero("b"), zero("c"))
+		for i := range 3 {
+			b.read(map[string]any{"a": 1, "b": 1, "c": 1})
+			doing, r := b.tick()
+			require.Len(t, slices.DeleteFunc(doing, func(d goap.Doing) bool { return d != goap.Began }), 1)
+			require.Len(t, r.Ended, min(i, 1))
+			idle(time.Second)
+		}
 	})
 }
 

@@ -55,6 +55,7 @@ type flying struct {
 	out     *Outcome
 	keeping bool
 	left    bool // nobody sees to it until it is adopted
+	resume  bool // it is gone on with, rather than begun
 }
 
 // What cuts a dispatch off.
@@ -100,7 +101,7 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, about reason.Effect,
 	if err := c.world.Expect(d.Key, changes, d.At, d.Until); err != nil {
 		c.o.Logger.Error("effects cannot be expected", "dispatch", d.Key, "error", err)
 	}
-	c.launchLocked(ctx, f, false)
+	c.holdLocked(f)
 	return d.Key, nil
 }
 
@@ -146,13 +147,13 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 	maps.DeleteFunc(c.mu.flying, func(_ string, f *flying) bool { return f.left })
 	c.mu.Unlock()
 	for _, f := range found {
-		c.take(ctx, f, at)
+		c.take(f, at)
 	}
 	return errors.Join(damaged...)
 }
 
 // take settles or goes on with a flight, unless it is flying here.
-func (c *Controller) take(ctx context.Context, f *flying, at time.Time) {
+func (c *Controller) take(f *flying, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	goal := f.Dispatch.Goal
@@ -162,12 +163,12 @@ func (c *Controller) take(ctx context.Context, f *flying, at time.Time) {
 	_, resumes := c.dispatch.(Resumer)
 	switch {
 	case !f.Begun && at.Before(f.Dispatch.Until):
-		c.launchLocked(ctx, f, false)
+		c.holdLocked(f)
 		return
 	case f.Begun && resumes && f.Resumed < maxResumed:
 		f.Resumed++
-		f.Dispatch.Until = at.Add(c.o.Lease)
-		c.launchLocked(ctx, f, true)
+		f.Dispatch.Until, f.resume = at.Add(c.o.Lease), true
+		c.holdLocked(f)
 		return
 	}
 	c.mu.flying[goal] = f
@@ -179,37 +180,52 @@ func (c *Controller) take(ctx context.Context, f *flying, at time.Time) {
 	// It is kept with those that are left over.
 }
 
-// launchLocked has the flight carried out in a goroutine of its own.
-func (c *Controller) launchLocked(ctx context.Context, f *flying, resume bool) {
-	// What was admitted outlives the tick that did: its own bounds are the
-	// lease, and Close.
-	if c.mu.closed {
-		return // the mark is there, for the next Controller of the name
-	}
-	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+// holdLocked marks a flight as flying here. It is launched when the tick is over:
+// how fast it is must not decide what the tick finds.
+func (c *Controller) holdLocked(f *flying) {
+	f.cancel = func(error) {}
 	c.mu.flying[f.Dispatch.Goal] = f
-	if c.mu.busy++; c.mu.busy == 1 {
-		c.mu.idle = make(chan struct{})
+	c.mu.held = append(c.mu.held, f)
+}
+
+// launch has the flights that are held carried out, each in a goroutine of its
+// own.
+func (c *Controller) launch(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.mu.held
+	c.mu.held = nil
+	if c.mu.closed {
+		return // the marks are there, for the next Controller of the name
 	}
-	go func() {
-		defer f.cancel(nil)
-		c.fly(ctx, f, resume)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.mu.busy--; c.mu.busy == 0 {
-			close(c.mu.idle)
+	for _, f := range held {
+		// What was admitted outlives the tick that did: its own bounds are
+		// the lease, and Close.
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		f.cancel = cancel
+		if c.mu.busy++; c.mu.busy == 1 {
+			c.mu.idle = make(chan struct{})
 		}
-	}()
+		go func() {
+			defer cancel(nil)
+			c.fly(ctx, f)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.mu.busy--; c.mu.busy == 0 {
+				close(c.mu.idle)
+			}
+		}()
+	}
 }
 
 // fly carries a flight out and keeps its outcome.
-func (c *Controller) fly(ctx context.Context, f *flying, resume bool) {
+func (c *Controller) fly(ctx context.Context, f *flying) {
 	if err := c.begin(ctx, f); err != nil {
 		c.o.Logger.Error("a dispatch could not be begun", "dispatch", f.Dispatch.Key, "error", err)
 		c.leave(f)
 		return
 	}
-	res, err := c.call(ctx, f, resume)
+	res, err := c.call(ctx, f)
 	if err != nil && context.Cause(ctx) == errClosing {
 		c.leave(f) // for the next Controller of the name
 		return
@@ -247,14 +263,14 @@ func (c *Controller) leave(f *flying) {
 	f.left, c.mu.doubt = true, true
 }
 
-func (c *Controller) call(ctx context.Context, f *flying, resume bool) (Result, error) {
+func (c *Controller) call(ctx context.Context, f *flying) (Result, error) {
 	limit := f.Dispatch.Until.Sub(c.o.Now())
 	if limit <= 0 {
 		return Result{}, errLease
 	}
 	return guard.Do(ctx, limit, func(ctx context.Context) (Result, error) {
 		d := f.Dispatch.clone()
-		if r, ok := c.dispatch.(Resumer); ok && resume {
+		if r, ok := c.dispatch.(Resumer); ok && f.resume {
 			return r.Resume(ctx, d)
 		}
 		return c.dispatch.Dispatch(ctx, d)

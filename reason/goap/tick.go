@@ -48,8 +48,8 @@ const (
 
 // Tick evaluates all goals on the world as it is known, begins what is to be
 // done about those that are violated, and returns how each stands. It does not
-// poll the world and does not wait for what it begins. Ticks exclude one
-// another.
+// poll the world. What it admits begins when it is over, and is not waited for.
+// Ticks exclude one another.
 //
 // A goal is acted upon if it is violated by what was read (not merely
 // expected), or unknown and says that this is to be acted upon; if nothing is
@@ -71,6 +71,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
+	defer c.launch(ctx)
 	var errs []error
 	if err := c.settle(ctx, at); errors.Is(err, store.ErrClosed) {
 		return r, fmt.Errorf("goap: tick: %w", err)
