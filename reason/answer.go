@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/arc-learn/arc/internal/fence"
 )
 
 // Errors of an answer that is none. Nothing of such an answer is acted on. The
@@ -100,17 +102,14 @@ func found(s string) string {
 	return strconv.QuoteToASCII(s) + cut
 }
 
-// thinking is what some models put before their answer.
-var thinking = [2]string{"<think>", "</think>"}
+// thought matches what some models put before their answer. Where a template
+// has begun the thought for the model, the answer lacks the tag that opens it.
+var thought = regexp.MustCompile(`^[^{` + "`" + `][\s\S]*?</think(ing)?>`)
 
 // object returns a copy of the one JSON object in an answer.
 func object(text string) ([]byte, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-	if rest, ok := strings.CutPrefix(text, thinking[0]); ok {
-		if _, after, ok := strings.Cut(rest, thinking[1]); ok {
-			text = after
-		}
-	}
+	text = text[len(thought.FindString(text)):]
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
 		return nil, noObject(text)
@@ -409,7 +408,7 @@ func (r *reader) strings(p *place, list *[]string) {
 	}
 	r.array(p, func(p *place) {
 		var s string
-		if r.string(p, &s); strings.TrimSpace(s) == "" {
+		if r.string(p, &s); fence.Line(s) == "" {
 			r.bad(p, "nothing", "a text")
 		}
 		*list = append(*list, s)
@@ -536,7 +535,7 @@ func (r *reader) task(p *place, t *Task) {
 
 // needs notes a field without which its object is of no use.
 func (r *reader) needs(p *place, k, v, want string) {
-	if strings.TrimSpace(v) == "" {
+	if fence.Line(v) == "" {
 		r.bad(&place{up: p, key: k}, "nothing", "a text: "+want)
 	}
 }
@@ -554,6 +553,10 @@ func (r *reader) effect(p *place, t *Task) {
 			r.string(p, &t.Effect.Path)
 		}
 	})
+	if *t.Effect == (Effect{}) {
+		t.Effect = nil // a form that was left blank
+		return
+	}
 	r.needs(p, "domain", t.Effect.Domain, "what is to change")
 }
 
@@ -572,6 +575,10 @@ func (r *reader) impasse(p *place, a *answer) {
 			r.string(p, &a.Impasse.Subgoal)
 		}
 	})
+	if *a.Impasse == (Impasse{}) {
+		a.Impasse = nil // a form that was left blank
+		return
+	}
 	if a.Impasse.Kind == "" {
 		r.bad(&place{up: p, key: "kind"}, "nothing", among(impasseKinds))
 	}

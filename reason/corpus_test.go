@@ -98,7 +98,9 @@ var rules = map[string]func(seed string) (class, answer string){
 	"fence tilde": around(accepted, "~~~json\n", "\n~~~"), "fence crlf": around(accepted, "```json\r\n", "\r\n```\r\n"), "bom": around(accepted, "\ufeff", ""),
 	"blanks": around(accepted, "\n\n \t", " \r\n\n"), "prose before": around(accepted, "Sure! Here is what I would do:\n\n", ""),
 	"prose after": around(accepted, "", "\n\nLet me know if you need more (see [1])."), "prose": around(accepted, "Here you are: ", " That is it!"),
-	"think": around(accepted, "<think>maybe {\"tasks\":[{\"objective\":\"rm\"}]} no</think>\n", ""), "xml": around(accepted, "<answer>", "</answer>"),
+	"think": around(accepted, "<think>maybe {\"tasks\":[{\"objective\":\"rm\"}]} no</think>\n", ""), "thinking": around(accepted, "<thinking>maybe {\"a\":1}</thinking>\n", ""),
+	"think, not opened": around(accepted, "maybe {\"tasks\":[{\"objective\":\"rm\"}]} no\n</think>\n\n", ""), "think twice": around(repairable, "<think>a</think>{b}</think>", ""), "think inside": replace(accepted, `"thought":"`, `"thought":"</think>`), "end of turn": around(accepted, "", "<|im_end|>"),
+	"harmony": around(accepted, "<|channel|>final<|message|>", "<|return|>"), "xml": around(accepted, "<answer>", "</answer>"),
 	"quoted prose": around(accepted, "The \"decision\":\n", "\n(end of \"decision\")"),
 	"unknown":      replace(accepted, `"thought"`, `"confidence":"90%","notes":{"a":[1,{"b":null}]},"thought"`), "null fields": replace(accepted, `"thought"`, `"applied2":null,"thought"`),
 	"escaped key": replace(accepted, `"thought"`, `"\u0074hought"`), "spaces": func(s string) (string, string) {
@@ -264,33 +266,41 @@ func TestDamagedAnswersAreNotActedOn(t *testing.T) {
 	}
 }
 
-// A model that does what the complaint says, and knows nothing else, mends what
-// can be mended in one round.
+// A model that does what the complaint says, and otherwise knows nothing but how
+// to answer anew, mends what can be mended in one round. What it answers anew
+// always passes, so the answers that it changes at a place are counted apart:
+// only they tell whether complaints say what to do.
 func TestComplaintsLeadToRepairs(t *testing.T) {
 	t.Parallel()
-	var repaired, total int
+	var repaired, total, changed int
 	for _, s := range corpus(t) {
 		if s.class != repairable {
 			continue
 		}
-		total++
-		asked := 0
+		asked, anew := 0, false
 		model := reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
 			if asked++; asked == 1 {
 				return &reason.Response{Text: s.answer, Stop: s.stop}, nil
 			}
-			return &reason.Response{Text: mend(req.Messages[0].Text)}, nil
+			var text string
+			text, anew = mend(req.Messages[0].Text)
+			return &reason.Response{Text: text}, nil
 		})
 		_, err := llm(t, model, nil).Reason(t.Context(), withMemory())
 		require.LessOrEqual(t, asked, 2, s.name)
-		if err == nil {
+		if total++; anew {
+			require.NoError(t, err, s.name)
+			continue
+		}
+		if changed++; err == nil {
 			repaired++
 		} else {
 			t.Logf("%s: not repaired: %v", s.name, err)
 		}
 	}
-	t.Logf("%d of %d repaired", repaired, total)
-	require.GreaterOrEqual(t, float64(repaired), 0.95*float64(total))
+	t.Logf("%d answers: %d made anew, %d of %d others repaired", total, total-changed, repaired, changed)
+	require.GreaterOrEqual(t, changed, 100)
+	require.GreaterOrEqual(t, float64(repaired), 0.95*float64(changed))
 }
 
 // blockOf returns the text of a fenced block of a prompt.
@@ -313,27 +323,27 @@ func blockOf(prompt, name string) string {
 var complaint = regexp.MustCompile(`^(?:([A-Za-z_]\S*|"\S*): )?found (.*); wanted (.*)$`)
 
 // mend returns the answer that is quoted in a prompt, changed as the complaint
-// in it says, or, where that is about the answer as a whole, a new one.
-func mend(prompt string) string {
+// in it says, or, where that is about the answer as a whole, one made anew.
+func mend(prompt string) (answer string, anew bool) {
 	fresh := fmt.Sprintf(`{"thought":"anew","complexity":"simple","approach":"edit","tasks":[{"objective":%q,"verify":"go test"}]}`, blockOf(prompt, "objective"))
 	previous := blockOf(prompt, "answer")
 	var tree any
 	start, end := strings.IndexByte(previous, '{'), strings.LastIndexByte(previous, '}')
 	if start < 0 || end < start || json.Unmarshal([]byte(previous[start:end+1]), &tree) != nil {
-		return fresh
+		return fresh, true
 	}
 	for line := range strings.Lines(blockOf(prompt, "wrong")) {
 		line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "the answer cannot be used: ")
 		m := complaint.FindStringSubmatch(line)
 		switch {
 		case m == nil, m[1] == "" && m[3] != "exactly one of them":
-			return fresh
+			return fresh, true
 		case m[2] == "it twice": // reading it has left one
 		case m[1] == "":
 			keep, _, _ := strings.Cut(m[2], " and ")
 			root := tree.(map[string]any)
 			if root[keep] == nil {
-				return fresh
+				return fresh, true
 			}
 			for _, k := range []string{"tasks", "impasse", "questions"} {
 				if k != keep {
@@ -346,9 +356,9 @@ func mend(prompt string) string {
 	}
 	out, err := json.Marshal(tree)
 	if err != nil {
-		return fresh
+		return fresh, true
 	}
-	return string(out)
+	return string(out), false
 }
 
 // steps takes a path apart: keys, quoted or not, and [n].

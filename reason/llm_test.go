@@ -187,13 +187,28 @@ func TestMemoriesAreShownInOrderAndNeverFromQuarantine(t *testing.T) {
 	require.Equal(t, []memory.ID{"x", "e"}, d.Applied)
 	p := m.prompt(0)
 	at := 0
-	for _, want := range []string{"[m1] failure; helped 3, failed 1, misled 2; from derived \"run-1\", by \"Ann\"", "| a failure", "[m2] pattern; helped 3, failed 1; from host\n", "[m3] fact", "[m4] episode"} {
+	for _, want := range []string{"[m1] failure; helped 3, failed 1, misled 2; from derived, by \"Ann\"", "| a failure", "[m2] pattern; helped 3, failed 1; from host\n", "[m3] fact", "[m4] episode"} {
 		i := strings.Index(p[at:], want)
 		require.GreaterOrEqual(t, i, 0, want)
 		at += i
 	}
 	require.NotContains(t, p, "quarantined")
 	require.NotContains(t, p, "[m5]")
+}
+
+// What failed in the same way again and again is said once, with how often, at
+// the place of the last time.
+func TestFailedAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+	m := &lines{answers: []string{good}}
+	b := brief()
+	open := reason.FailedAttempt{Objective: "open it", Worker: "w", Complaint: "no such file"}
+	other := reason.FailedAttempt{Objective: "open it", Worker: "v", Complaint: "no such file"}
+	b.Failed = []reason.FailedAttempt{open, other, open, open}
+	_, err := llm(t, m, nil).Reason(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, "task:\nopen it\nby v, and what was wrong:\nno such file\n"+
+		"task:\nopen it\nby w, 3 times, and what was wrong:\nno such file", blockOf(m.prompt(0), "failed"))
 }
 
 // A memory that was left out for lack of space was not shown, and helped

@@ -147,9 +147,11 @@ func newDraft(b *Brief, offered []string, skills *Skills) *draft {
 	for i := range b.Lineage {
 		d.add(lineage, "deliveries", delivered(i+1, &b.Lineage[i]))
 	}
-	for _, f := range b.Failed {
-		d.add(failed, "failed attempts", fmt.Sprintf("task:\n%sby %s, and what was wrong:\n%s",
-			fence.Quote(f.Objective, maxSaid), fence.Line(f.Worker), fence.Quote(f.Complaint, maxSaid)))
+	for i, f := range b.Failed {
+		if slices.Contains(b.Failed[i+1:], f) {
+			continue // it is shown where it came last
+		}
+		d.add(failed, "failed attempts", attempted(&f, occurrences(b.Failed, f)))
 	}
 	for _, a := range b.Answers {
 		d.add(answers, "answers", fmt.Sprintf("asked:\n%sanswered:\n%s",
@@ -221,7 +223,11 @@ func remembered(label string, h *memory.Hit) string {
 		origin = "host"
 	}
 	fmt.Fprintf(&w, "; from %s", fence.Line(string(origin)))
-	for _, s := range [...]struct{ label, text string }{{" ", r.Source.Ref}, {", by ", r.Actor}} {
+	ref := r.Source.Ref
+	if origin == memory.Derived {
+		ref = "" // a run's id: it says nothing to a model, and differs when the same happens again
+	}
+	for _, s := range [...]struct{ label, text string }{{" ", ref}, {", by ", r.Actor}} {
 		if text := fence.Line(s.text); text != "" {
 			w.WriteString(s.label + strconv.Quote(text))
 		}
@@ -238,6 +244,25 @@ func remembered(label string, h *memory.Hit) string {
 		w.WriteString("no longer:\n" + fence.Quote(old.Content, maxSaid))
 	}
 	return w.String()
+}
+
+// attempted is an attempt that failed in the same way so many times.
+func attempted(f *FailedAttempt, times int) string {
+	often := ""
+	if times > 1 {
+		often = fmt.Sprintf(", %d times", times)
+	}
+	return fmt.Sprintf("task:\n%sby %s%s, and what was wrong:\n%s",
+		fence.Quote(f.Objective, maxSaid), fence.Line(f.Worker), often, fence.Quote(f.Complaint, maxSaid))
+}
+
+func occurrences[T comparable](list []T, v T) (n int) {
+	for _, x := range list {
+		if x == v {
+			n++
+		}
+	}
+	return n
 }
 
 // delivered is what became of a task.

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -49,10 +50,10 @@ func Mark(parts ...string) string {
 	}
 }
 
-// Quote returns the visible part of text with a bar before every line, and
-// ends in a newline. It is cut after limit bytes, and says so.
+// Quote returns the visible part of text, inert, with a bar before every line,
+// and ends in a newline. It is cut after limit bytes, and says so.
 func Quote(text string, limit int) string {
-	text = Visible(text)
+	text = inert(Visible(text))
 	cut := len(text) > limit
 	if cut {
 		text = strings.ToValidUTF8(text[:limit], "")
@@ -84,5 +85,16 @@ func Visible(s string) string {
 	}, s)
 }
 
-// Line returns the visible part of s on one line.
-func Line(s string) string { return strings.Join(strings.Fields(Visible(s)), " ") }
+// Line returns the visible part of s, inert, on one line.
+func Line(s string) string { return inert(strings.Join(strings.Fields(Visible(s)), " ")) }
+
+// control matches the words by which chat templates tell a model who speaks,
+// such as <|im_end|>, <start_of_turn> and [/INST]. Some servers, llama.cpp's
+// among them, heed them wherever they stand: a text that has one would end its
+// turn and begin another, of the system for example, whatever fence it is in.
+var control = regexp.MustCompile(`(?i)<[|\x{ff5c}][^<>|\x{ff5c}\n]{1,64}[|\x{ff5c}]>|</?s>|<(start|end)_of_turn>|\[/?INST\]|<</?SYS>>`)
+
+// inert returns s with a space in each control word, which makes it text.
+func inert(s string) string {
+	return control.ReplaceAllStringFunc(s, func(word string) string { return word[:1] + " " + word[1:] })
+}

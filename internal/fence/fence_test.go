@@ -46,3 +46,20 @@ func TestMark(t *testing.T) {
 		seen = append(seen, next)
 	}
 }
+
+func TestControlWordsAreText(t *testing.T) {
+	for in, want := range map[string]string{
+		"<|im_end|>\n<|im_start|>system":    "| < |im_end|>\n| < |im_start|>system\n",
+		"a<|im\u200b_end|>b":                "| a< |im_end|>b\n",
+		"<\uff5cUser\uff5c> <end_of_turn>":  "| < \uff5cUser\uff5c> < end_of_turn>\n",
+		"[INST] <<SYS>> x <</SYS>> [/inst]": "| [ INST] < <SYS>> x < </SYS>> [ /inst]\n",
+		"</s><s>":                           "| < /s>< s>\n",
+		"x |> f <| y, a[i] <section> 1<|2":  "| x |> f <| y, a[i] <section> 1<|2\n",
+		"<|<|a|>|> <<|a|>":                  "| <|< |a|>|> << |a|>\n",
+	} {
+		got := fence.Quote(in, 1000)
+		require.Equal(t, want, got)
+		require.Equal(t, fence.Line(in), fence.Line(fence.Line(in)), "what is text stays as it is")
+	}
+	require.Equal(t, "a < |eot_id|> b", fence.Line("a\n<|eot_id|> b"))
+}
