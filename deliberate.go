@@ -199,8 +199,11 @@ func (a *Agent) nobodyFor(tasks []reason.Task) string {
 		if a.runner.Able(&tasks[i]) {
 			continue
 		}
-		return fmt.Sprintf("no worker can take task %d (skill %q, effect %+v); the skills of the workers are %q",
-			i+1, tasks[i].Skill, tasks[i].Effect, a.runner.Skills())
+		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
+		if e := tasks[i].Effect; e != nil {
+			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do", *e, a.runner.Effects())
+		}
+		return why
 	}
 	return ""
 }

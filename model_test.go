@@ -135,6 +135,41 @@ func TestRefusedDecisionsAreAccountedFor(t *testing.T) {
 	require.Equal(t, 28, d.Usage.TokensIn)
 }
 
+// A model that was not reached is no sign that what the session does fails, and
+// one that answers with nonsense is.
+func TestOutagesAreNoFailuresOfASession(t *testing.T) {
+	t.Parallel()
+	var err error
+	s := &script{decide: func(int, reason.Brief) (reason.Decision, error) { return reason.Decision{}, err }}
+	a := agent(t, s.host(), nil)
+	for _, c := range []struct {
+		err      error
+		failures int
+	}{{&reason.ModelError{Status: 401}, 0}, {reason.ErrModel, 0}, {reason.ErrFormat, 1}} {
+		err = c.err
+		require.Equal(t, arc.Blocked, run(t, a, arc.Objective{Text: "mend the cache", Session: "s"}).Status)
+		now, err := a.Assess(t.Context(), "s")
+		require.NoError(t, err)
+		require.Equal(t, c.failures, now.Failures)
+		require.Equal(t, c.failures, now.Total)
+	}
+}
+
+// A plan with an effect that nobody has is refused with what to do about it.
+func TestEffectsThatNobodyHas(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		if n == 1 {
+			d.Tasks[0].Effect = &reason.Effect{Domain: "files"}
+			return d, nil
+		}
+		require.Contains(t, b.Complaint, `its effect {"files" ""}, of []; without an effect, any worker with the skill will do`)
+		return d, nil
+	}}
+	require.Equal(t, arc.Delivered, run(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"}).Status)
+}
+
 // A model that was not reached said nothing that could be mended.
 func TestComplaintsAreAboutAnswers(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func (t *turn) learn(ctx context.Context) error {
 	}
 	if c != nil && !c.Passed {
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
-			Objective: g.Tasks[g.Next].Objective, Worker: c.Worker, Complaint: c.Wrong,
+			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong,
 		})
 		if c.End == act.Denied {
 			g.Denied = appendTo(g.Denied, c.Worker)
@@ -52,8 +52,8 @@ func (t *turn) learn(ctx context.Context) error {
 	return t.move(ctx, n)
 }
 
-// clip bounds a complaint that is kept in the State and given to the next
-// attempt: what stands at its beginning and at its end.
+// clip bounds a text about an attempt that is kept in the State and given to the
+// next: what stands at its beginning and at its end.
 func clip(s string) string {
 	if len(s) <= maxComplaint {
 		return s
@@ -141,6 +141,8 @@ func (t *turn) outcome(n next) learn.Outcome {
 	case nextBlocked:
 		o.Task, o.Goal = learn.Blocked, learn.Blocked
 		switch {
+		case c == nil && g.Refused >= t.a.o.Refusals && g.Complaint == "":
+			o.Task, o.Goal = learn.Open, learn.Open // a model that was not reached says nothing about the session either
 		case c == nil && (g.Refused >= t.a.o.Refusals || s.unplanned()):
 			o.Goal = learn.Open // the reasoner or the host's plan failed: that says nothing about the situation
 		case c != nil && c.End == act.Interrupted:
