@@ -320,3 +320,15 @@ func TestRecallCanBeSwitchedOff(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, hits)
 }
+
+func TestOnlyWhatIsRelevantIsRecalled(t *testing.T) {
+	t.Parallel()
+	p := setup(t, &learn.Options{Floor: 0.5})
+	_, err := p.learner.Learn(t.Context(), delivered("one", "the cache"))
+	require.NoError(t, err)
+	for text, want := range map[string]int{situation: 1, "a page about something else, with a map": 0, " \n": 0} {
+		hits, _, err := p.learner.Recall(t.Context(), learn.Ask{Scope: scope, Situation: text, Objective: text})
+		require.NoError(t, err)
+		require.Len(t, hits, want, text)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -116,10 +117,12 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (hits []memory.Hit, withhel
 	if a.Objective != a.Situation {
 		text += "\n" + cut(a.Objective, maxNote)
 	}
+	if strings.TrimSpace(text) == "" {
+		return nil, false, nil // which would ask for whatever there is
+	}
 	hits, err = l.bank.In(a.Scope).Recall(ctx, memory.Query{
-		Text: text, K: l.o.Recall, Also: a.Also, Inject: true, Situation: situationKey(a.Situation),
+		Text: text, K: l.o.Recall, Floor: max(0, l.o.Floor), Also: a.Also, Inject: true, Situation: situationKey(a.Situation),
 	})
-	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool { return h.Parts.Relevance < l.o.Floor })
 	return hits, len(hits) > 0 && l.holds(a.GoalKey), err
 }
 
