@@ -170,7 +170,8 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	if err != nil {
 		return err
 	}
-	u := known.learn(s.fact(), b.opts.Stationary)
+	fact := s.fact()
+	u := known.learn(&fact, b.opts.Stationary)
 	ops := append(make([]store.Op, 0, 8), store.Op{Key: marker, Value: present})
 	b.x.buf = make([]byte, 0, 512)
 	if ops, err = b.x.put(ops, slotKey(s.Candidate, s.Situation.Skill, r.Seq), r); err != nil {

@@ -21,46 +21,45 @@ import (
 //	rank axes <skill>
 
 type headRecord struct {
-	Seen     uint64    `cbor:"1,keyasint"`
-	N        float64   `cbor:"2,keyasint"`
+	Seen     uint64    `cbor:"1,keyasint,omitempty"`
+	N        float64   `cbor:"2,keyasint,omitempty"`
 	Lo       float64   `cbor:"3,keyasint,omitempty"`
 	Hi       float64   `cbor:"4,keyasint,omitempty"`
 	Rewarded bool      `cbor:"5,keyasint,omitempty"`
-	Sum2     float64   `cbor:"6,keyasint"`
-	N2       float64   `cbor:"7,keyasint"`
-	Mean     float64   `cbor:"8,keyasint"`
-	Spread2  float64   `cbor:"9,keyasint"`
-	Loss     []float64 `cbor:"10,keyasint"`
+	Sum2     float64   `cbor:"6,keyasint,omitempty"`
+	N2       float64   `cbor:"7,keyasint,omitempty"`
+	Mean     float64   `cbor:"8,keyasint,omitempty"`
+	Spread2  float64   `cbor:"9,keyasint,omitempty"`
+	Loss     []float64 `cbor:"10,keyasint,omitempty"`
 	Transfer []float64 `cbor:"11,keyasint,omitempty"` // n and sum of both kinds of meetings, both losses
 }
 
 type armRecord struct {
-	Index int32      `cbor:"1,keyasint"`
-	Epoch uint32     `cbor:"2,keyasint,omitempty"`
-	N     float64    `cbor:"3,keyasint"`
-	Sum   float64    `cbor:"4,keyasint"`
-	Up    [3]float64 `cbor:"5,keyasint"` // drift, n, sum
-	Down  [3]float64 `cbor:"6,keyasint"`
+	Index int32     `cbor:"1,keyasint,omitempty"`
+	Epoch uint32    `cbor:"2,keyasint,omitempty"`
+	N     float64   `cbor:"3,keyasint,omitempty"`
+	Sum   float64   `cbor:"4,keyasint,omitempty"`
+	Up    []float64 `cbor:"5,keyasint,omitempty"` // drift, n, sum
+	Down  []float64 `cbor:"6,keyasint,omitempty"`
 
 	Proven bool `cbor:"7,keyasint,omitempty"`
 }
 
 type settingRecord struct {
-	Weight float64      `cbor:"1,keyasint"`
-	Moved  float64      `cbor:"2,keyasint"`
-	Used   uint64       `cbor:"3,keyasint"`
-	Cells  []cellRecord `cbor:"4,keyasint"`
+	Weight float64      `cbor:"1,keyasint,omitempty"`
+	Moved  float64      `cbor:"2,keyasint,omitempty"`
+	Used   uint64       `cbor:"3,keyasint,omitempty"`
+	Cells  []cellRecord `cbor:"4,keyasint,omitempty"`
 }
 
 type cellRecord struct {
-	_      struct{} `cbor:",toarray"`
-	Arm    int32
-	Epoch  uint32
-	N      float64
-	Sum    float64
-	Weight float64
-	Moved  float64
-	Used   uint64
+	Arm    int32   `cbor:"1,keyasint,omitempty"`
+	Epoch  uint32  `cbor:"2,keyasint,omitempty"`
+	N      float64 `cbor:"3,keyasint,omitempty"`
+	Sum    float64 `cbor:"4,keyasint,omitempty"`
+	Weight float64 `cbor:"5,keyasint,omitempty"`
+	Moved  float64 `cbor:"6,keyasint,omitempty"`
+	Used   uint64  `cbor:"7,keyasint,omitempty"`
 }
 
 type pointRecord struct {
@@ -89,6 +88,7 @@ type scratch struct {
 	head    headRecord
 	arm     armRecord
 	setting settingRecord
+	out     entry  // of pushedOut
 	buf     []byte // what is encoded; a new one for each sample
 }
 
@@ -189,14 +189,17 @@ func summed(n, sum float64) bool { return n >= 0 && sane(n) && math.Abs(sum) <= 
 func (a *arm) record(r *armRecord, index int32) {
 	*r = armRecord{
 		Index: index, Epoch: a.epoch, N: a.n, Sum: a.sum,
-		Up:   [3]float64{a.up.drift, a.up.n, a.up.sum},
-		Down: [3]float64{a.down.drift, a.down.n, a.down.sum},
+		Up:   append(r.Up[:0], a.up.drift, a.up.n, a.up.sum),
+		Down: append(r.Down[:0], a.down.drift, a.down.n, a.down.sum),
 
 		Proven: a.proven,
 	}
 }
 
 func (r *armRecord) arm() (arm, bool) {
+	if len(r.Up) != 3 || len(r.Down) != 3 {
+		return arm{}, false
+	}
 	a := arm{
 		n: r.N, sum: r.Sum, epoch: r.Epoch,
 		up:   change{r.Up[0], r.Up[1], r.Up[2]},
@@ -204,7 +207,7 @@ func (r *armRecord) arm() (arm, bool) {
 
 		proven: r.Proven,
 	}
-	return a, r.Index >= 0 && summed(r.N, r.Sum) && sane(r.Up[:]...) && sane(r.Down[:]...)
+	return a, r.Index >= 0 && summed(r.N, r.Sum) && sane(r.Up...) && sane(r.Down...)
 }
 
 func (c *setting) record(r *settingRecord) {

@@ -34,9 +34,9 @@ const (
 
 // record is a sample as it is stored. Its candidate and skill are in its key.
 type record struct {
-	Seq        uint64    `cbor:"1,keyasint"`
-	At         int64     `cbor:"2,keyasint"` // nanoseconds since 1970
-	Outcome    uint8     `cbor:"3,keyasint"`
+	Seq        uint64    `cbor:"1,keyasint,omitempty"`
+	At         int64     `cbor:"2,keyasint,omitempty"` // nanoseconds since 1970
+	Outcome    uint8     `cbor:"3,keyasint,omitempty"`
 	Confidence *float64  `cbor:"4,keyasint,omitempty"`
 	Wall       int64     `cbor:"5,keyasint,omitempty"` // nanoseconds
 	Cost       float64   `cbor:"6,keyasint,omitempty"` // US dollars
@@ -206,21 +206,22 @@ func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*
 }
 
 // pushedOut returns the sample that the next one pushes out of the window,
-// nil if the window is not full. The caller has the turn.
+// nil if the window is not full; it holds until the next call. The caller has
+// the turn.
 func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window) (*entry, error) {
 	if !w.full() {
 		return nil, nil
 	}
 	if w.ring != nil {
-		e := w.ring[w.oldest()%Window]
-		return &e, nil
+		b.x.out = w.ring[w.oldest()%Window]
+		return &b.x.out, nil
 	}
 	r, err := b.slot(ctx, candidate, skill, w.oldest())
 	if err != nil {
 		return nil, err
 	}
-	e := r.entry()
-	return &e, nil
+	b.x.out = r.entry()
+	return &b.x.out, nil
 }
 
 // wake reads the samples of a window at rest into memory. The caller has the

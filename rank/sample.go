@@ -125,8 +125,8 @@ const (
 )
 
 // fact returns what a model needs of the sample.
-func (s *Sample) fact() *fact {
-	f := &fact{candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features}
+func (s *Sample) fact() fact {
+	f := fact{candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features}
 	switch {
 	case s.Reward != nil:
 		f.worth, f.known, f.rewarded = *s.Reward, true, true

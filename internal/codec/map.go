@@ -167,6 +167,21 @@ func (m *Map) floats(number byte, v map[string]float64) {
 	}
 }
 
+// Numbers adds a list of numbers unless it is empty.
+func (m *Map) Numbers(number byte, v []float64) {
+	if len(v) > 0 {
+		m.numbers(number, v)
+	}
+}
+
+func (m *Map) numbers(number byte, v []float64) {
+	m.field(number)
+	m.head(majorArray, uint64(len(v)))
+	for _, f := range v {
+		m.number(f)
+	}
+}
+
 // Texts adds a list of texts unless it is empty.
 func Texts[S ~string](m *Map, number byte, v []S) {
 	if len(v) > 0 {
