@@ -46,7 +46,7 @@ func TestActionsLoop(t *testing.T) {
 	x := meta.Action{Goal: "g", Name: "edit", Args: []byte(`{"path":"a.go","line":1.0}`)}
 	rest := rests(t, a.Begin(x, at))
 	require.Equal(t, at.Add(10*time.Minute), rest.Until)
-	require.Contains(t, rest.Error(), "failed 3 times")
+	require.Contains(t, rest.Error(), "came to nothing 3 times")
 	x.Args = []byte(`{"path":"b.go","line":1.0}`)
 	require.NoError(t, a.Begin(x, at), "other arguments, another action")
 	x.Args, x.Goal = []byte(`{"path":"a.go","line":1.0}`), "h"
@@ -139,5 +139,5 @@ func ExampleActions() {
 		a.End(restart, false, false, at)
 	}
 	// Output:
-	// action rests until 2026-11-21T06:11:00Z: it failed 3 times in 5m0s
+	// action rests until 2026-11-21T06:11:00Z: it came to nothing 3 times in 5m0s
 }

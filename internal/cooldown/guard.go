@@ -88,7 +88,7 @@ func (g *Guard) End(k Key, success, changed bool, at time.Time) {
 func (g *Guard) Fail(k Key, at time.Time) {
 	g.loop.Fail(k, at)
 	if g.loop.Looping(k, at) {
-		g.Rest(k, at, g.o.Rest, fmt.Sprintf("it failed %d times in %v", g.loop.Failures(k, at), g.o.Window))
+		g.Rest(k, at, g.o.Rest, fmt.Sprintf("it came to nothing %d times in %v", g.loop.Failures(k, at), g.o.Window))
 	}
 }
 

@@ -141,6 +141,10 @@ func (w *World) call(ctx context.Context, c *collector, at time.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n := c.failures + 1; err != nil && w.opts.Failures > 0 && n >= w.opts.Failures {
+		c.paused = true
+		err = fmt.Errorf("paused after %d failures in a row: %w", n, err)
+	}
 	// The domain is there since Collect, so that set cannot fail.
 	_ = w.set(c.Domain, Snapshot{Data: data, At: at, MaxAge: c.MaxAge, Err: err})
 	if c.err = err; err == nil {
@@ -149,7 +153,17 @@ func (w *World) call(ctx context.Context, c *collector, at time.Time) {
 	}
 	c.failures++
 	c.next = at.Add(c.backoff())
-	c.paused = w.opts.Failures > 0 && c.failures >= w.opts.Failures
+}
+
+// pace is the time between two calls of Poll that suits all collectors, at most
+// d.
+func (w *World) pace(d time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.collectors {
+		d = min(d, max(c.Every, time.Millisecond))
+	}
+	return d
 }
 
 // back says that the goroutine of the collector has come back.

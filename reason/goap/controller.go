@@ -128,7 +128,9 @@ type Controller struct {
 	catalog  Catalog
 	dispatch Dispatcher
 
-	ticking sync.Mutex // held by Tick, which alone admits
+	ticking sync.Mutex       // held by Tick, which alone admits
+	stood   map[string]stood // by goal, at the last tick
+	failing map[string]bool  // collectors by domain, as Run has logged them; whether they are paused
 
 	mu struct {
 		sync.Mutex
@@ -138,6 +140,7 @@ type Controller struct {
 		past   map[string]*past        // by goal
 		about  map[reason.Effect]*past // by what the goal was about
 		latest time.Time               // of the times of ticks
+		report Report                  // of the last tick
 		ended  []Outcome               // since the last tick
 		next   head
 		rev    store.Revision // of next
@@ -251,22 +254,26 @@ func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 	}
 }
 
-// Run polls the world and ticks, each every Options.Every, until ctx ends, and
+// Run polls the world and ticks, each every Options.Every, until ctx ends (it
+// polls as often as the collectors of that time want it, if that is more), and
 // then closes the Controller. What a tick has failed at is logged and tried
-// again with the next. It returns nil, or store.ErrClosed if the Controller was
+// again with the next, and so is it when a collector begins to fail, is paused,
+// or is well again. [Controller.Report] has what the last tick found. It returns nil, or store.ErrClosed if the Controller was
 // closed before ctx ended.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() {
-		c.every(ctx, func() bool {
+		// One that is read more often than that may not hold from tick to tick.
+		every(ctx, c.world.pace(c.o.Every), func() bool {
 			// A collector that hangs must not keep the others waiting.
 			polls.Go(func() { _ = c.world.Poll(ctx, c.o.Now()) })
 			return true
 		})
 	})
 	var err error
-	c.every(ctx, func() bool {
+	every(ctx, c.o.Every, func() bool {
+		c.watch(ctx)
 		if _, err = c.Tick(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
 			c.o.Logger.Error("a tick failed", "controller", c.o.Name, "error", err)
 			err = nil
@@ -285,8 +292,8 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // every calls fn at once and then from time to time, until it returns false or
 // ctx ends.
-func (c *Controller) every(ctx context.Context, fn func() bool) {
-	t := time.NewTicker(c.o.Every)
+func every(ctx context.Context, d time.Duration, fn func() bool) {
+	t := time.NewTicker(d)
 	defer t.Stop()
 	for fn() {
 		select {

@@ -169,7 +169,7 @@ func TestControllerLetsWhatDoesNotHelpRest(t *testing.T) {
 				for range 100 {
 					b.read(map[string]any{"x": 1})
 					if doing, r := b.tick(); doing[0] == goap.Resting {
-						require.Contains(t, r.Goals[0].Why, "failed 3 times")
+						require.Contains(t, r.Goals[0].Why, "came to nothing 3 times")
 						rested = r.Goals[0].Until.Sub(r.At)
 						break
 					}
@@ -541,7 +541,7 @@ func TestControllerRemembersWhatRests(t *testing.T) {
 		b.read(map[string]any{"x": 1, "y": 1})
 		doing, r := b.tick()
 		require.Equal(t, []goap.Doing{goap.Resting, goap.Resting}, doing)
-		require.Contains(t, r.Goals[0].Why, "failed 3 times")
+		require.Contains(t, r.Goals[0].Why, "came to nothing 3 times")
 		require.Contains(t, r.Goals[1].Why, "effects")
 		for range 100 {
 			idle(10 * time.Minute)

@@ -1,8 +1,13 @@
 package goap_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +92,67 @@ func TestControllerWhenTheClockIsPutBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who runs a controller can see how each goal stands, is told when that
+// changes, and when a collector fails, is paused, or is well again.
+func TestRunSaysWhatItDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log lockedBuffer
+		b := newBench(t, store.NewMem(), &goap.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, zero("x"), zero("gone"))
+		require.Zero(t, b.c.Report())
+		broken := true
+		require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Every: time.Second, Read: func(context.Context) (any, error) {
+			if broken {
+				return nil, errors.New("no route, token ghp_0123456789abcdefghijklmnopqrstuvwxyz")
+			}
+			return obj{"x": 1}, nil
+		}}))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = b.c.Run(ctx) }()
+		idle(12*time.Hour + time.Second/2)
+		require.Contains(t, b.c.Report().Goals[0].Reason, "paused after 20 failures in a row: no route")
+		broken, b.effects = false, nil
+		require.True(t, b.w.Resume("m"))
+		idle(time.Minute)
+		r := b.c.Report()
+		require.Equal(t, goap.Stuck, r.Goals[0].Doing)
+		r.Goals[0].Doing = ""
+		require.Equal(t, goap.Stuck, b.c.Report().Goals[0].Doing)
+		cancel()
+		synctest.Wait()
+		var got []string
+		for line := range strings.Lines(log.String()) {
+			_, msg, _ := strings.Cut(line, "level=")
+			msg, _, _ = strings.Cut(msg, ` why="unknown: domain`) // was never read, or could not be
+			got = append(got, strings.NewReplacer(" controller=goals", "", " severity=medium", "", " failures=1 ", " ", " failures=2 ", " ", ` dispatch=""`, "", ` why=""`, "").Replace(strings.TrimSpace(msg)))
+		}
+		require.Equal(t, []string{
+			`INFO msg="a goal stands differently" goal=x status=unknown doing=nothing`,
+			`INFO msg="a goal stands differently" goal=gone status=unknown doing=nothing`,
+			`WARN msg="a collector fails" domain=m error="no route, token [REDACTED:github_token]"`,
+			`ERROR msg="a collector is paused until World.Resume" domain=m failures=20 error="paused after 20 failures in a row: no route, token [REDACTED:github_token]"`,
+			`INFO msg="a collector is well again" domain=m`,
+			`WARN msg="a goal stands differently" goal=x status=violated doing=stuck why="goap: goal \"x\": no plan: no action changes domains.m.data.x"`,
+		}, got)
+	})
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func TestNamesOfControllersKeepTheirDispatchesApart(t *testing.T) {

@@ -109,17 +109,27 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		}
 		began = st.Doing == Began
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.mu.past) > 2*len(goals)+c.o.History { // goals that are gone
-		maps.DeleteFunc(c.mu.past, func(id string, _ *past) bool {
-			return !slices.ContainsFunc(goals, func(g Goal) bool { return g.ID == id })
-		})
-	}
+	c.forget(goals)
+	c.tell(ctx, &r)
 	if err := errors.Join(errs...); err != nil {
 		return r, fmt.Errorf("goap: tick: %w", err)
 	}
 	return r, nil
+}
+
+// forget drops what is known of goals that are gone, once it is too much.
+func (c *Controller) forget(goals []Goal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if max(len(c.mu.past), len(c.mu.about)) <= 2*len(goals)+c.o.History {
+		return
+	}
+	ids, about := make(map[string]bool), make(map[reason.Effect]bool)
+	for i := range goals {
+		ids[goals[i].ID], about[goals[i].Effect()] = true, true
+	}
+	maps.DeleteFunc(c.mu.past, func(id string, _ *past) bool { return !ids[id] })
+	maps.DeleteFunc(c.mu.about, func(e reason.Effect, _ *past) bool { return !about[e] })
 }
 
 // told returns the outcomes that no report has told yet.
