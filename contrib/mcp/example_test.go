@@ -70,6 +70,7 @@ func ExampleNewExecutor() {
 		log.Fatal(err)
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "host", Version: "1"}, nil)
+	client.AddSendingMiddleware(mcp.Fresh)
 	session, err := client.Connect(ctx, near, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -22,10 +22,14 @@ import (
 // worker is not asked again for the task.
 var ErrToolChanged = errors.New("the tool is not the one that was approved")
 
+// ErrCached: the server wants its list of tools kept, so that a look at it would
+// show the past. Add Fresh to the session's client.
+var ErrCached = errors.New("mcp: the list of tools may be an old one: add mcp.Fresh to the client")
+
 // MaxOutput is the default of ExecutorOptions.MaxOutput.
 const MaxOutput = 256 << 10
 
-const maxTools = 1000 // that a server may list
+const maxTools = 1000 // that a server may list, and pages of them
 
 // ExecutorOptions configure NewExecutor.
 type ExecutorOptions struct {
@@ -55,8 +59,9 @@ type Executor struct {
 var _ act.Executor = (*Executor)(nil)
 
 // NewExecutor returns an Executor for a tool of a session. The error is
-// ErrToolChanged if the tool is not there or is not the one of opts.Digest, and
-// otherwise that of the session.
+// ErrToolChanged if the tool is not there or is not the one of opts.Digest,
+// ErrCached if the session's client keeps lists of tools, and otherwise that of
+// the session.
 //
 // A server can change what a tool is told to be, after somebody has looked at
 // it, so that a model comes to use it for something else. Therefore each call
@@ -121,30 +126,57 @@ func (e *Executor) Digest() string { return e.o.Digest }
 
 // look asks the server what the tool is now.
 func (e *Executor) look(ctx context.Context) (string, error) {
-	n, digest := 0, ""
-	for t, err := range e.session.Tools(ctx, nil) {
+	digest, listed := "", 0
+	page := new(sdk.ListToolsParams)
+	for range maxTools { // pages: a server may send empty ones for ever
+		res, err := e.session.ListTools(ctx, page)
 		if err != nil {
 			return "", fmt.Errorf("mcp: list tools: %w", err)
 		}
-		if n++; n > maxTools {
-			return "", fmt.Errorf("mcp: the server lists more than %d tools", maxTools)
+		if res.TTLMs > 0 {
+			return "", ErrCached
 		}
-		if t.Name != e.name {
-			continue
+		if listed += len(res.Tools); listed > maxTools {
+			break
 		}
-		d, err := Digest(t)
-		if err != nil {
-			return "", err
+		for _, t := range res.Tools {
+			if t.Name != e.name {
+				continue
+			}
+			d, err := Digest(t)
+			if err != nil {
+				return "", err
+			}
+			if digest != "" && d != digest {
+				return "", fmt.Errorf("mcp: %q is listed twice: %w", e.name, ErrToolChanged)
+			}
+			digest = d
 		}
-		if digest != "" && d != digest {
-			return "", fmt.Errorf("mcp: %q is listed twice: %w", e.name, ErrToolChanged)
+		switch {
+		case res.NextCursor != "":
+			page = &sdk.ListToolsParams{Cursor: res.NextCursor}
+		case digest == "":
+			return "", fmt.Errorf("mcp: no tool %q: %w", e.name, ErrToolChanged)
+		default:
+			return digest, nil
 		}
-		digest = d
 	}
-	if digest == "" {
-		return "", fmt.Errorf("mcp: no tool %q: %w", e.name, ErrToolChanged)
+	return "", fmt.Errorf("mcp: the server lists more than %d tools or pages", maxTools)
+}
+
+// Fresh has a client of the SDK keep no list of tools, which it does for as long
+// as a server says, so that an Executor sees the tools as they are now. Add it
+// before the client connects:
+//
+//	client.AddSendingMiddleware(mcp.Fresh)
+func Fresh(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		res, err := next(ctx, method, req)
+		if list, ok := res.(*sdk.ListToolsResult); ok && list != nil {
+			list.TTLMs = 0
+		}
+		return res, err
 	}
-	return digest, nil
 }
 
 // Execute calls the tool. Its structured content is the output, or else its
