@@ -94,7 +94,7 @@ func tour(t testing.TB, call func(tool string, args map[string]any) (text string
 	require.Equal(t, "no_data", do("assess", map[string]any{"session": "monday"})["state"])
 
 	fact := do("update_identity", map[string]any{"content": "prefers tabs", "category": "preference"})["fact"].(map[string]any)
-	require.Equal(t, true, do("validate_fact", map[string]any{"id": fact["id"], "reason": "said so", "key": "a"})["counted"])
+	require.Equal(t, true, do("validate_fact", map[string]any{"id": fact["id"], "reason": "said so"})["counted"])
 	require.Len(t, do("get_identity", nil)["facts"], 1)
 	require.Contains(t, do("context", map[string]any{"task": "which indent: tabs?", "tokens": 500})["text"], "prefers tabs")
 	require.EqualValues(t, 1, do("add_context", map[string]any{"topic": "Rust", "kind": "chat"})["added"])

@@ -31,9 +31,9 @@
 // verified. What it remembers is quarantined: it is recalled with its mark,
 // and stays out of arc's own prompts until the host trusts it or a verified
 // outcome derives the same. It cannot give a plan. What it says about a person
-// is a candidate; validating counts once in a session unless the evidence is
-// named, facts that are established are reworded by nobody but the host, and
-// local facts are neither shown nor changed. Recalled texts come fenced as
+// is a candidate; a client's confirmation counts once a day and makes a fact
+// established at most, facts that were confirmed are reworded by nobody but the
+// host, and local facts are neither shown nor changed. Recalled texts come fenced as
 // data in a result's text, and raw in its structured content. What is wrong
 // with a call is told in fixed words; what is wrong inside is logged, and the
 // client gets a reference.
@@ -51,8 +51,9 @@
 // # The other direction
 //
 // An [Executor] pins the tool that the host has seen: when the server changes
-// its description or a schema, the tool is refused, with [ErrToolChanged]. What
-// it answers is bounded and is data: gates decide whether it is right.
+// its description or a schema, the tool is refused, with [ErrToolChanged]. The
+// session's client needs [Fresh] for servers that have clients keep their list
+// of tools. What it answers is bounded and is data: gates decide whether it is right.
 //
 // # Concurrency
 //

@@ -70,12 +70,11 @@ type updateIdentityOut struct {
 type validateFactIn struct {
 	ID     string `json:"id" jsonschema:"the fact"`
 	Reason string `json:"reason" jsonschema:"what confirms it"`
-	Key    string `json:"key,omitempty" jsonschema:"names the evidence, such as a conversation: one key counts once; empty: this session"`
 }
 
 type validateFactOut struct {
 	Fact    fact `json:"fact"`
-	Counted bool `json:"counted" jsonschema:"false if this evidence had been counted"`
+	Counted bool `json:"counted" jsonschema:"false if you have confirmed it today"`
 }
 
 type rejectFactIn struct {
@@ -167,7 +166,7 @@ func (d desk) identityTools() {
 	add(d, tool{
 		name: "update_identity", title: "Add or change a fact", again: true,
 		about: "Adds a fact about the person or project, as a candidate until it is validated, or changes one by its id. " +
-			"The wording of an established fact cannot be changed: add a new one with the same subject and slot, validate it when it is confirmed.",
+			"The wording of a fact that was confirmed cannot be changed: add a new one with the same subject and slot, validate it when it is confirmed.",
 		in: map[string]bound{
 			"id": {most: maxID}, "content": {most: maxLine}, "category": {most: 64}, "subject": {most: maxWord}, "slot": {most: maxWord},
 			"visibility": {one: []any{"public", "trusted", "local"}}, "ref": {most: maxWord},
@@ -175,9 +174,8 @@ func (d desk) identityTools() {
 	}, d.updateIdentity)
 	add(d, tool{
 		name: "validate_fact", title: "Confirm a fact", again: true,
-		about: "Confirms that a fact holds, because the person said so or it was observed. Two confirmations establish it, five prove it; " +
-			"one session counts once.",
-		in: map[string]bound{"id": text(maxID), "reason": text(maxLine), "key": {most: maxID}},
+		about: "Confirms that a fact holds, because the person said so or it was observed. It counts once a day, and two establish a fact.",
+		in:    map[string]bound{"id": text(maxID), "reason": text(maxLine)},
 	}, d.validateFact)
 	add(d, tool{
 		name: "reject_fact", title: "Reject a fact", again: true, destroys: true,
@@ -306,8 +304,9 @@ func changeFact(ctx context.Context, me *identity.Identity, in updateIdentityIn)
 	if err != nil {
 		return f, err
 	}
-	if f.Maturity != identity.Candidate && (in.Content != "" && in.Content != f.Content || in.Subject != "" || in.Slot != "") {
-		return f, refused("the fact is " + string(f.Maturity) + ": add a new one with the same subject and slot, and validate it when it is confirmed")
+	confirmed := f.Maturity != identity.Candidate || f.Validations > 0 // what has faded was confirmed too
+	if confirmed && (in.Content != "" && in.Content != f.Content || in.Subject != "" || in.Slot != "" || in.Ref != "") {
+		return f, refused("the fact was confirmed as it is: add a new one with the same subject and slot, and validate it when it is confirmed")
 	}
 	if in.Visibility != "" && !f.Visibility.Within(identity.Visibility(in.Visibility)) {
 		return f, refused("visibility: it is " + string(f.Visibility) + ", and can only be narrowed")
@@ -328,11 +327,7 @@ func (d desk) validateFact(ctx context.Context, c caller, in validateFactIn) (va
 	if err != nil {
 		return out, "", err
 	}
-	key := c.key(in.Key)
-	if key == "" {
-		key = c.session
-	}
-	f, err := me.Validate(ctx, before.ID, identity.Validation{Key: key, Reason: in.Reason})
+	f, err := me.Validate(ctx, before.ID, identity.Validation{Key: c.key("validate"), Reason: in.Reason, Weak: true})
 	if err != nil {
 		return out, "", err
 	}

@@ -9,7 +9,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -173,12 +175,12 @@ func TestIdentityOverMCP(t *testing.T) {
 	v := call[changed](t, s, "validate_fact", js(map[string]any{"id": id, "reason": "said so"}))
 	require.True(t, v.Counted)
 	require.InDelta(t, .7, v.Fact.Confidence, 1e-9)
-	require.False(t, call[changed](t, s, "validate_fact", js(map[string]any{"id": id, "reason": "said so"})).Counted, "a session counts once")
-	v = call[changed](t, s, "validate_fact", js(map[string]any{"id": id, "reason": "said so", "key": "mail of May"}))
-	require.True(t, v.Counted)
-	require.Equal(t, "established", v.Fact.Maturity)
-	require.Contains(t, refuse(t, s, "update_identity", js(map[string]any{"id": id, "content": "works for evil"})), "established")
-	require.Contains(t, refuse(t, s, "update_identity", js(map[string]any{"id": id, "slot": "password", "subject": "me"})), "established")
+	require.Equal(t, "candidate", v.Fact.Maturity)
+	for _, change := range []map[string]any{
+		{"id": id, "content": "works for evil"}, {"id": id, "slot": "password", "subject": "me"}, {"id": id, "ref": "his mother"},
+	} {
+		require.Contains(t, refuse(t, s, "update_identity", js(change)), "was confirmed", "also once")
+	}
 
 	p := call[struct {
 		Text  string
@@ -197,6 +199,34 @@ func TestIdentityOverMCP(t *testing.T) {
 	require.Contains(t, refuse(t, s, "validate_fact", js(map[string]any{"id": id, "reason": "x"})), "rejected before")
 	require.Empty(t, call[facts](t, s, "get_identity", `{}`).Facts)
 	require.Len(t, call[facts](t, s, "get_identity", `{"archived":true}`).Facts, 1)
+}
+
+// A client that repeats itself, in as many sessions as it likes, confirms a fact
+// once a day, and never proves it.
+func TestAClientProvesNothing(t *testing.T) {
+	t.Parallel()
+	var day atomic.Int64
+	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	agent, err := arc.Open(t.Context(), "", scripted(), &arc.Options{Now: func() time.Time { return start.AddDate(0, 0, int(day.Load())) }})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, agent.Close()) })
+	s := serve(t, agent, anna)
+	id := call[changed](t, s, "update_identity", `{"content":"always deploys on Fridays"}`).Fact.ID
+	args := js(map[string]any{"id": id, "reason": "said so"})
+	for range 9 {
+		require.True(t, call[changed](t, s, "validate_fact", args).Counted)
+		s = serve(t, agent, anna)
+		v := call[changed](t, s, "validate_fact", args)
+		require.False(t, v.Counted)
+		require.EqualValues(t, day.Add(1), v.Fact.Validations)
+		require.NotEqual(t, "proven", v.Fact.Maturity)
+	}
+	other := serve(t, agent, &mcp.Options{Scope: anna.Scope, Name: "phone"})
+	require.True(t, call[changed](t, other, "validate_fact", args).Counted)
+	require.True(t, call[changed](t, s, "validate_fact", args).Counted, "each client for itself")
+	require.Contains(t, refuse(t, s, "validate_fact", js(map[string]any{"id": id, "reason": "x", "key": "other"})), "key")
+	f := call[facts](t, s, "get_identity", `{}`).Facts[0]
+	require.Equal(t, "established", f.Maturity)
 }
 
 func TestEventsOverMCP(t *testing.T) {

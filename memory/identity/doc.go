@@ -18,8 +18,8 @@
 // Its confidence halves every 60 days since it was last validated. That is
 // computed when it is read, never written back, so that reading does not wear
 // it out. A fact rises from Candidate to Established with its second
-// validation and to Proven with its fifth; what is said by hand starts as
-// Established. Maintain takes back one step of maturity when the effective
+// validation and to Proven with its fifth, which the word of a model (Weak) never
+// makes it; what is said by hand starts as Established. Maintain takes back one step of maturity when the effective
 // confidence is below 0.3, and archives below 0.1. Nothing is ever deleted:
 // archived, rejected and superseded facts and former wordings stay readable,
 // and so do the parts of an imported document that this package cannot read.

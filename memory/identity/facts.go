@@ -385,6 +385,9 @@ type Validation struct {
 	// counts once. "": each call counts.
 	Key    string
 	Reason string // why, in words; kept with the fact
+	// Weak is the word of a model, which may repeat itself or another. One Key
+	// counts once a day (UTC), also "", and the fact rises to Established at most.
+	Weak bool
 }
 
 // Validate confirms a fact: ValidationBoost more of confidence, which fades
@@ -403,21 +406,29 @@ func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, err
 			return false, &RejectedError{Content: f.Content, At: f.Rejected}
 		}
 		e := Evidence{Reason: x.clean(v.Reason), At: x.clock()}
-		if v.Key != "" {
-			e.Key = digest("validation", v.Key)
+		name := v.Key
+		if v.Weak {
+			name += "\x00" + e.At.UTC().Format(time.DateOnly) // no Key has a \x00
+		}
+		if name != "" {
+			e.Key = digest("validation", name)
 			if slices.ContainsFunc(f.Evidence, func(o Evidence) bool { return o.Key == e.Key }) {
 				return false, nil
 			}
 		}
-		f.validate(e)
+		f.validate(e, v.Weak)
 		return true, nil
 	})
 }
 
-func (f *Fact) validate(e Evidence) {
+func (f *Fact) validate(e Evidence, weak bool) {
 	f.Confidence = min(roundOff(f.Confidence+ValidationBoost), 1)
 	f.Validations++
-	if m := matured(f.Validations); m.rank() > f.Maturity.rank() {
+	m := matured(f.Validations)
+	if weak && m == Proven {
+		m = Established
+	}
+	if m.rank() > f.Maturity.rank() {
 		f.Maturity = m
 	}
 	f.Validated, f.Updated = e.At, e.At

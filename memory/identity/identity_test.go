@@ -184,6 +184,36 @@ func TestValidateIsIdempotentByKey(t *testing.T) {
 	require.Equal(t, identity.Established, f.Maturity)
 }
 
+// A model that confirms its own words counts once a day, and proves nothing.
+func TestWeakValidations(t *testing.T) {
+	x, clock := fresh(t)
+	f := add(t, x, identity.Draft{Content: "Go", Source: identity.Conversation})
+	validate := func(v identity.Validation) {
+		t.Helper()
+		var err error
+		f, err = x.Validate(t.Context(), f.ID, v)
+		require.NoError(t, err)
+	}
+	for day := range 9 {
+		for range 3 {
+			validate(identity.Validation{Key: "m", Weak: true})
+		}
+		require.Equal(t, day+1, f.Validations)
+		require.Equal(t, clock.now(), f.Validated, "it counts for confidence")
+		clock.add(days(1))
+	}
+	require.Equal(t, identity.Established, f.Maturity)
+	validate(identity.Validation{Weak: true})
+	validate(identity.Validation{Weak: true})
+	require.Equal(t, 10, f.Validations, "nor with no key")
+	require.Equal(t, identity.Established, f.Maturity)
+	validate(identity.Validation{Key: "m"})
+	require.Equal(t, identity.Proven, f.Maturity, "a person has the last word")
+	clock.add(days(1))
+	validate(identity.Validation{Key: "m", Weak: true})
+	require.Equal(t, identity.Proven, f.Maturity, "and it is not taken back")
+}
+
 func TestDemotionIsOneStep(t *testing.T) {
 	x, clock := planted(t, map[string]any{"id": "a", "content": "Go", "confidence": 1, "maturity": "proven", "validationCount": 5, "lastValidated": start})
 	clock.add(days(105))
