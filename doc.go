@@ -60,6 +60,7 @@
 // are ranked. [Agent.Memory] is the memory of a scope, and [Agent.Health]
 // reports whether it helps.
 //
-// There is no server, no model client, no prompt and no tool in arc, and
-// nothing is read from the environment.
+// There is no server and no tool in arc, and nothing is read from the
+// environment. A model decides by way of reason.NewLLM; the clients of
+// providers are modules of their own, in contrib.
 package arc

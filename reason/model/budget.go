@@ -78,8 +78,8 @@ func (b *Budget) Spent() (calls int, usage reason.Usage) {
 // it by what they use. Tokens that a model does not report are estimated from
 // the texts, four bytes each, also for streams that were broken off. Where
 // CostUSD bounds, and neither the model nor a price says what an answer has
-// cost, there are no further calls after it. A call that fails has used no
-// tokens.
+// cost, there are no further calls after it. A call that fails before its first
+// piece has used no tokens.
 func Charge(m reason.Model, b *Budget) reason.Model {
 	return wrap(m, func(next call) call {
 		return func(ctx context.Context, req *reason.Request) pieces {

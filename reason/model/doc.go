@@ -13,7 +13,12 @@
 // The order above is a good one: what is further out sees less. [Trace] makes
 // spans, of tries or of calls as it stands inside or around Retry. [Record] keeps
 // calls of a real model in a file that can be read and committed, and [Replay]
-// answers from it in tests.
+// answers from it in tests; inside Retry it keeps each try, else what came of
+// them.
+//
+// An Agent asks its reasoner again by itself when a model is busy, up to the
+// deadline of a deliberation, and each time makes all the tries of a Retry: few
+// are enough there, or none.
 //
 // Every model that comes back streams if and only if the one inside does, and
 // its effect is on streams too: [reason.As] finds its Streamer, never the one

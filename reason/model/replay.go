@@ -18,8 +18,12 @@ type ReplayOptions struct {
 	Sanitizer *redact.Sanitizer
 
 	// Normalize takes out of a request what differs from run to run, such as a
-	// date in a prompt. It gets its own copy, of recorded requests and of those
+	// path in a prompt. It gets its own copy, of recorded requests and of those
 	// asked, without secrets. nil: requests have to be equal in everything.
+	//
+	// Those of an Agent are if its Options.Now and Seed are those of the
+	// recorded runs: prompts show the dates of memories. The delimiters in them
+	// are drawn from all texts, so what takes out one text takes out these too.
 	Normalize func(req *reason.Request)
 }
 
