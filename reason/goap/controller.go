@@ -146,6 +146,7 @@ type Controller struct {
 		rev    store.Revision // of next
 		doubt  bool           // the store may hold flights that are not flying here
 		held   []*flying      // to be launched when the tick is over
+		blind  bool           // what they are is not known
 		busy   int            // goroutines
 		idle   chan struct{}  // closed when busy is back at 0
 	}
@@ -194,7 +195,7 @@ func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d 
 
 // load reads what the last controller of the name has left.
 func (c *Controller) load(ctx context.Context) error {
-	c.mu.doubt = true
+	c.mu.doubt, c.mu.blind = true, true
 	e, err := c.st.Get(ctx, c.headKey())
 	switch {
 	case err == nil:
@@ -227,8 +228,12 @@ func (c *Controller) load(ctx context.Context) error {
 		outcomes = outcomes[n:]
 	}
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
+	about := make(map[string]reason.Effect)
+	for _, g := range c.goals.All() {
+		about[g.ID] = g.Effect()
+	}
 	for i := range outcomes {
-		c.noteLocked(&outcomes[i])
+		c.noteLocked(&outcomes[i], about[outcomes[i].Goal])
 		c.mu.latest = outcomes[i].Ended
 	}
 	return nil

@@ -94,7 +94,8 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, about reason.Effect,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.mu.doubt = true // it may have been written
+		c.mu.doubt = true
+		c.mu.blind = c.mu.blind || !errors.Is(err, store.ErrConflict) // it may have been written
 		return "", fmt.Errorf("admit %q: %w", d.Key, err)
 	}
 	c.mu.next, c.mu.rev, f.rev = next, at, at
@@ -143,7 +144,7 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 		found = append(found, f)
 	}
 	c.mu.Lock()
-	c.mu.next, c.mu.rev, c.mu.doubt = next, e.Rev, len(damaged) > 0
+	c.mu.next, c.mu.rev, c.mu.doubt, c.mu.blind = next, e.Rev, len(damaged) > 0, false
 	maps.DeleteFunc(c.mu.flying, func(_ string, f *flying) bool { return f.left })
 	c.mu.Unlock()
 	for _, f := range found {
@@ -390,9 +391,7 @@ func (c *Controller) keep(ctx context.Context, f *flying) error {
 	}
 	delete(c.mu.flying, out.Goal)
 	if kept {
-		if p := c.noteLocked(out); p != nil {
-			c.mu.about[f.About] = &past{ended: p.ended, success: p.success}
-		}
+		c.noteLocked(out, f.About)
 		c.mu.ended = append(c.mu.ended, *out)
 		c.mu.ended = c.mu.ended[max(0, len(c.mu.ended)-c.o.History):]
 	}
@@ -405,10 +404,9 @@ func (c *Controller) keep(ctx context.Context, f *flying) error {
 	return nil
 }
 
-// noteLocked draws the consequences of an outcome: what is to rest. It returns
-// what is known now of the goal's last dispatch, nil if this one has changed
-// nothing.
-func (c *Controller) noteLocked(o *Outcome) *past {
+// noteLocked draws the consequences of an outcome of a goal about a value: what
+// is to rest.
+func (c *Controller) noteLocked(o *Outcome, about reason.Effect) {
 	nothing := o.End == Refused && o.Done == 0 // was done that could have changed anything
 	if !nothing {
 		c.mu.guard.End(courseKey(o.Goal, o.Actions), true, false, o.Ended) // as a turn of the goal's
@@ -418,7 +416,7 @@ func (c *Controller) noteLocked(o *Outcome) *past {
 		c.mu.guard.Fail(cooldown.Key{Goal: o.Goal, Action: last}, o.Ended)
 	}
 	if nothing {
-		return nil
+		return
 	}
 	a := &past{ended: o.Ended, success: o.End == Succeeded}
 	if a.success {
@@ -427,5 +425,5 @@ func (c *Controller) noteLocked(o *Outcome) *past {
 		}
 	}
 	c.mu.past[o.Goal] = a
-	return a
+	c.mu.about[about] = &past{ended: a.ended, success: a.success}
 }

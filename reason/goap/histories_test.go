@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,8 +37,9 @@ type process struct {
 	mu    sync.Mutex
 	h     *history
 	tries map[string]int // commits by their first key
-	flaky float64        // share of commits that report an error
-	left  int            // commits until it dies; 0: it does not
+	flaky float64        // share of commits, and of scans, that report an error
+	scans int
+	left  int // commits until it dies; 0: it does not
 	dead  atomic.Bool
 }
 
@@ -70,6 +73,29 @@ func (p *process) Get(ctx context.Context, key string) (store.Entry, error) {
 	return p.Store.Get(ctx, key)
 }
 
+// Scan fails now and then, at once or half way.
+func (p *process) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	p.mu.Lock()
+	p.scans++
+	d := p.h.draw(fmt.Sprint("scan", r.Prefix, p.scans))
+	fails, after := d.Float64() < p.flaky, d.IntN(3)
+	p.mu.Unlock()
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range p.Store.Scan(ctx, r) {
+			if fails && after == 0 || p.dead.Load() {
+				break
+			}
+			after--
+			if !yield(e, err) {
+				return
+			}
+		}
+		if fails || p.dead.Load() {
+			yield(store.Entry{}, errDead)
+		}
+	}
+}
+
 // history is the world outside of the controllers: what is really the case,
 // and what the executors have been asked for.
 type history struct {
@@ -80,12 +106,18 @@ type history struct {
 	truth  map[string]bool // domains that are broken
 	calls  map[string]int  // executions by key
 	result map[string]goap.Result
-	active map[string]int // executions by goal that nobody has given up
+	active map[string]int // executions by domain that nobody has given up
 	reads  map[string][]time.Time
 	honest bool // from now on, everything works
 	resume bool // the dispatcher can resume
 	proc   *process
+	set    *goap.Goals
+	skew   atomic.Int64 // of the clock
+	jumps  bool         // the clock is put forward and back
 }
+
+// now is the time as the controllers are told it.
+func (h *history) now() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) }
 
 // worker is the dispatcher and the catalog of one process.
 type worker struct {
@@ -143,11 +175,11 @@ func (h *history) draw(what string) *rand.Rand {
 func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
 	h.mu.Lock()
 	h.calls[d.Key]++
-	h.active[d.Goal]++
-	if n := h.active[d.Goal]; n > 1 {
-		h.t.Errorf("%d executions for %s at a time", n, d.Goal)
+	domain := domainOf(d.Goal)
+	h.active[domain]++
+	if n := h.active[domain]; n > 1 {
+		h.t.Errorf("%d executions for %s at a time", n, domain)
 	}
-	domain := strings.TrimPrefix(d.Goal, "goal-")
 	if len(d.Steps) != 1 || d.Steps[0].Task.Effect == nil || d.Steps[0].Task.Effect.Domain != domain {
 		h.t.Errorf("%s: wrong steps %+v", d.Key, d.Steps)
 	}
@@ -164,7 +196,7 @@ func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, er
 		cut = true
 	}
 	h.mu.Lock()
-	h.active[d.Goal]--
+	h.active[domain]--
 	h.mu.Unlock()
 	mend := func() {
 		h.mu.Lock()
@@ -223,16 +255,24 @@ const (
 	interval = 5 * time.Second
 )
 
-func (h *history) goals() []goap.Goal {
-	var out []goap.Goal
-	for i := range domains {
-		out = append(out, goap.Goal{
-			ID: "goal-" + domainName(i), Severity: []goap.Severity{goap.Low, goap.High, goap.Critical}[i],
-			Condition: goap.Condition{Selector: "domains." + domainName(i) + ".data.broken", Test: goap.Invariant{Operator: goap.Falsy}},
-		})
+// goals are one for each domain, and a second one for the first; all but
+// those that somebody has taken out.
+func (h *history) goals(out ...string) []byte {
+	var b strings.Builder
+	b.WriteString("goals:\n")
+	for i, id := range []string{"goal-d0", "goal-d1", "goal-d2", "alarm-d0"} {
+		if !slices.Contains(out, id) {
+			fmt.Fprintf(&b, "- {id: %s, severity: %s, selector: domains.%s.data.broken, operator: falsy}\n",
+				id, []goap.Severity{goap.Low, goap.High, goap.Critical, goap.High}[i], domainOf(id))
+		}
 	}
-	return out
+	if len(out) == 4 {
+		return []byte("goals: []\n")
+	}
+	return []byte(b.String())
 }
+
+func domainOf(goal string) string { return goal[strings.Index(goal, "-")+1:] }
 
 // start begins a process.
 func (h *history) start(st store.Store, w *goap.World, dies int, out func(goap.Outcome)) *goap.Controller {
@@ -244,20 +284,26 @@ func (h *history) start(st store.Store, w *goap.World, dies int, out func(goap.O
 	if h.resume {
 		d = resumer{worker{h, h.proc}}
 	}
-	gs, err := goap.NewGoals(h.goals()...)
+	gs := new(goap.Goals)
+	_, err := gs.Load(h.goals())
 	require.NoError(h.t, err)
-	c, err := goap.New(h.t.Context(), h.proc, w, gs, worker{h, h.proc}, d, &goap.Options{
-		Lease: lease, MaxInFlight: 2, History: 1 << 20, Grace: -1, Outcome: out,
-	})
-	require.NoError(h.t, err)
-	return c
+	h.set = gs
+	for {
+		c, err := goap.New(h.t.Context(), h.proc, w, gs, worker{h, h.proc}, d, &goap.Options{
+			Lease: lease, MaxInFlight: 2, History: 1 << 20, Grace: -1, Outcome: out, Now: h.now,
+		})
+		if err == nil {
+			return c
+		}
+		require.ErrorIs(h.t, err, errDead)
+	}
 }
 
 // read lets the world be read: rightly, wrongly, not at all.
 func (h *history) read(w *goap.World) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := time.Now()
+	now := h.now()
 	for i := range domains {
 		name := domainName(i)
 		s := goap.Snapshot{At: now, Data: map[string]any{"broken": h.truth[name]}}
@@ -290,7 +336,7 @@ func TestHistories(t *testing.T) {
 		seed := *firstSeed + i
 		synctest.Test(t, func(t *testing.T) {
 			h := &history{
-				t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 1)), resume: seed%2 == 0,
+				t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 1)), resume: seed%2 == 0, jumps: seed%5 == 0,
 				truth: map[string]bool{}, calls: map[string]int{}, result: map[string]goap.Result{}, active: map[string]int{}, reads: map[string][]time.Time{},
 			}
 			defer func() {
@@ -331,7 +377,11 @@ func (h *history) play() (outcomes []goap.Outcome, restarts int) {
 	w := goap.NewWorld(nil)
 	c := h.start(st, w, 1+h.r.IntN(30), hear)
 	defer func() { c.Close() }()
-	for step := range 100 {
+	steps := 100
+	if h.jumps { // a failure that lies ahead makes a loop of each that follows
+		steps = 160
+	}
+	for step := range steps {
 		if step == 60 {
 			h.mu.Lock()
 			h.honest = true
@@ -342,17 +392,18 @@ func (h *history) play() (outcomes []goap.Outcome, restarts int) {
 			h.truth[domainName(h.r.IntN(domains))] = true
 			h.mu.Unlock()
 		}
+		h.meddle(step)
 		h.read(w)
 		rep, err := c.Tick(h.t.Context())
 		if err != nil && !errors.Is(err, errDead) {
 			require.NoError(h.t, err)
 		}
 		for _, g := range rep.Goals {
-			if g.Doing == goap.InFlight && err == nil { // else the store did not take the outcome
+			if g.Doing == goap.InFlight && err == nil && !h.jumps { // else the store did not take the outcome
 				require.False(h.t, rep.At.After(g.Until), "%s is in flight past its lease", g.Goal)
 			}
 		}
-		idle(interval + time.Duration(h.r.IntN(30)+step/60*15)*time.Second)
+		idle(interval + time.Duration(h.r.IntN(30)+min(1, step/60)*15)*time.Second)
 		synctest.Wait()
 		if h.proc.dead.Load() || step == 60 || h.r.IntN(50) == 0 {
 			c.Close()
@@ -387,6 +438,25 @@ func (h *history) play() (outcomes []goap.Outcome, restarts int) {
 	return outcomes, restarts
 }
 
+// meddle is what people do meanwhile: they take a goal out and put it back,
+// and set the clock.
+func (h *history) meddle(step int) {
+	if step >= 60 {
+		_, err := h.set.Load(h.goals())
+		require.NoError(h.t, err)
+		return
+	}
+	if h.r.IntN(10) == 0 {
+		ids := []string{"goal-d0", "goal-d1", "goal-d2", "alarm-d0"}
+		h.r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		_, err := h.set.Load(h.goals(ids[:h.r.IntN(4)]...))
+		require.NoError(h.t, err)
+	}
+	if h.jumps && h.r.IntN(10) == 0 {
+		h.skew.Store(int64(time.Duration(h.r.IntN(24*60)-12*60) * time.Minute))
+	}
+}
+
 func (h *history) broken() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -404,7 +474,7 @@ func (h *history) check(outcomes []goap.Outcome, heard map[string]int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	admitted := map[string]bool{}
-	byGoal := map[string][]goap.Outcome{}
+	byGoal, byDomain := map[string][]goap.Outcome{}, map[string][]goap.Outcome{}
 	for i, o := range outcomes {
 		require.EqualValues(h.t, i+1, o.Number, "an admitted dispatch has no outcome")
 		require.False(h.t, admitted[o.Key], "a key is used twice")
@@ -417,14 +487,17 @@ func (h *history) check(outcomes []goap.Outcome, heard map[string]int) {
 			require.LessOrEqual(h.t, calls, 1, "%+v", o)
 		}
 		byGoal[o.Goal] = append(byGoal[o.Goal], o)
+		byDomain[domainOf(o.Goal)] = append(byDomain[domainOf(o.Goal)], o)
 	}
 	for key := range h.calls {
 		require.True(h.t, admitted[key], "%s was never admitted", key)
 	}
-	for goal, list := range byGoal {
-		reads := h.reads[strings.TrimPrefix(goal, "goal-")]
+	if h.jumps {
+		return // times cannot be compared
+	}
+	for _, list := range byGoal {
 		var failures []time.Time
-		for i, o := range list {
+		for _, o := range list {
 			failed := 0
 			for k, f := range failures {
 				if age := o.At.Sub(f); age >= 0 && age <= 5*time.Minute {
@@ -438,18 +511,19 @@ func (h *history) check(outcomes []goap.Outcome, heard map[string]int) {
 			if o.End != goap.Succeeded {
 				failures = append(failures, o.Ended)
 			}
+		}
+	}
+	for domain, list := range byDomain {
+		for i, o := range list {
 			if i == 0 || list[i-1].End == goap.Refused {
 				continue
 			}
 			last := list[i-1]
-			require.False(h.t, o.At.Before(last.Ended), "two dispatches of a goal at once")
+			require.False(h.t, o.At.Before(last.Ended), "two dispatches about a value at once")
 			if last.End == goap.Succeeded {
 				require.GreaterOrEqual(h.t, o.At.Sub(last.Ended), cool, "it had to cool down: %+v", o)
 			}
-			anew := false
-			for _, at := range reads {
-				anew = anew || at.After(last.Ended) && !at.After(o.At)
-			}
+			anew := slices.ContainsFunc(h.reads[domain], func(at time.Time) bool { return at.After(last.Ended) && !at.After(o.At) })
 			require.True(h.t, anew, "it was not read anew before %+v", o)
 		}
 	}

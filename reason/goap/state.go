@@ -165,13 +165,18 @@ func (d *domain) view(at time.Time) *view {
 	return v
 }
 
+// maxAhead is how far ahead of a state a change may be dated. One that is
+// further was made before the clock was put back, and would outlast the readings
+// since.
+const maxAhead = time.Minute
+
 // overlays returns the changes since the domains were read, in the order of
 // their time.
 func (w *World) overlays(at time.Time) []overlay {
 	var out []overlay
 	for _, d := range w.domains {
 		for _, c := range d.deltas {
-			if age := at.Sub(c.at); d.maxAge <= 0 || age <= d.maxAge {
+			if age := at.Sub(c.at); age >= -maxAhead && (d.maxAge <= 0 || age <= d.maxAge) {
 				out = append(out, c)
 			}
 		}
@@ -181,7 +186,7 @@ func (w *World) overlays(at time.Time) []overlay {
 			continue
 		}
 		for _, c := range e.changes {
-			if d := w.domains[c.place.domain]; d == nil || !d.has || !d.at.After(c.at) {
+			if d := w.domains[c.place.domain]; at.Sub(c.at) >= -maxAhead && (d == nil || !d.has || !d.at.After(c.at)) {
 				out = append(out, c)
 			}
 		}

@@ -223,8 +223,8 @@ func (c *Controller) see(ctx context.Context, g *Goal, s State, actions []Action
 		st.Doing, st.Why, st.Until = Resting, why, until
 		return nil
 	}
-	if c.crowded() {
-		st.Doing, st.Why = Waiting, fmt.Sprintf("%d dispatches are in flight", c.o.MaxInFlight)
+	if why := c.crowded(); why != "" {
+		st.Doing, st.Why = Waiting, why
 		return nil
 	}
 	var changes []Change
@@ -360,10 +360,17 @@ func courseKey(goal string, actions []string) cooldown.Key {
 	return cooldown.Key{Goal: goal, Action: strings.Join(actions, " → ")}
 }
 
-func (c *Controller) crowded() bool {
+// crowded returns why nothing can be begun at present, whatever it is.
+func (c *Controller) crowded() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.mu.flying) >= c.o.MaxInFlight
+	switch {
+	case c.mu.blind:
+		return "what is in flight has to be read from the store first"
+	case len(c.mu.flying) >= c.o.MaxInFlight:
+		return fmt.Sprintf("%d dispatches are in flight", len(c.mu.flying))
+	}
+	return ""
 }
 
 // dispatchOf puts a course of action into a dispatch.
