@@ -46,7 +46,9 @@
 // [Server.HTTP] refuses to work without a token or a verifier. A request needs
 // a host name that is allowed, no foreign origin, and a token that holds at
 // that moment; a session goes on only with the token that has opened it, and
-// ends its calls when it ends. TLS is the host's.
+// ends its calls when it ends. Sessions and calls are bounded by scope, so that
+// a tenant is in nobody else's way; a body has half a minute to arrive. TLS is
+// the host's.
 //
 // # The other direction
 //

@@ -1,29 +1,41 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/arc-learn/arc/memory"
 )
 
 // ErrToken is what a verifier returns for a token that does not hold. Any
 // other error says that it could not be found out.
 var ErrToken = errors.New("invalid token")
 
-// MaxSessions is how many sessions a Handler has at a time. Who asks for a
-// further one is told to come again (503).
+// MaxSessions is how many sessions a Handler has in one scope. A further one
+// ends the one that has been without a request for the longest: clients often
+// do not end theirs.
 const MaxSessions = 256
+
+// bodyTime is how long the body of a request may take to arrive.
+const bodyTime = 30 * time.Second
+
+const sessionID = "Mcp-Session-Id"
 
 // ErrNoToken: a server over HTTP has neither a token nor a verifier.
 var ErrNoToken = errors.New("mcp: HTTP needs a token or a verifier")
@@ -59,6 +71,16 @@ type Handler struct {
 	want [sha256.Size]byte // of the token
 	next http.Handler
 	stop context.CancelFunc // ends the calls under way
+	mu   struct {
+		sync.Mutex
+		sessions map[sdk.Session]use // some of them may have ended
+	}
+}
+
+// use is whose a session is, and when it was used last.
+type use struct {
+	caller
+	at time.Time
 }
 
 // HTTP returns a handler for streamable HTTP. Without a token or a verifier the
@@ -101,6 +123,8 @@ func (s *Server) HTTP(opts HTTPOptions) (*Handler, error) {
 	var done context.Context
 	done, h.stop = context.WithCancel(context.Background())
 	h.srv = s.build(done, holder)
+	h.mu.sessions = map[sdk.Session]use{}
+	h.srv.AddReceivingMiddleware(h.note)
 	streamable := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.srv }, &sdk.StreamableHTTPOptions{
 		Logger: s.o.Logger, SessionTimeout: h.o.Idle, MaxRequestBodyBytes: h.o.MaxBody,
 		DisableLocalhostProtection: true, // Hosts says who may
@@ -124,40 +148,110 @@ func verified(ctx context.Context, token string, _ *http.Request) (*auth.TokenIn
 
 // ServeHTTP serves a request whose host, origin and token are right.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	deadline := http.NewResponseController(w) // a writer that has none fails, and is the host's
+	if r.ContentLength != 0 {
+		_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // net/http reads bodies of those who are refused, too
+	}
+	p, ok := h.admit(w, r)
+	if !ok {
+		return
+	}
+	// All of the body, before anything is held for it.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.o.MaxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		http.Error(w, fmt.Sprintf("the body has more than %d bytes", h.o.MaxBody), http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		http.Error(w, "the body did not arrive", http.StatusRequestTimeout)
+		return
+	}
+	_ = deadline.SetReadDeadline(time.Time{})
+	r = r.WithContext(context.WithValue(r.Context(), verifiedKey{}, p))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	id := r.Header.Get(sessionID)
+	if r.Method == http.MethodDelete { // which waits for the calls of the session
+		defer h.s.drop(callerOf(p, id))()
+	}
+	h.next.ServeHTTP(w, r)
+	if id == "" {
+		h.makeRoom(p.Scope)
+	}
+}
+
+// admit returns who may make a request, or refuses it.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (Principal, bool) {
 	if !h.named(r.Host) {
 		http.Error(w, "forbidden: unknown host", http.StatusForbidden)
-		return
+		return Principal{}, false
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if u, err := url.Parse(origin); err != nil || !h.named(u.Host) {
 			http.Error(w, "forbidden: foreign origin", http.StatusForbidden)
-			return
+			return Principal{}, false
 		}
 	}
 	fields := strings.Fields(r.Header.Get("Authorization"))
 	if len(fields) != 2 || !strings.EqualFold(fields[0], "Bearer") || len(r.Header.Values("Authorization")) != 1 {
 		deny(w, `Bearer realm="arc"`, http.StatusUnauthorized)
-		return
+		return Principal{}, false
 	}
 	p, err := h.verify(r.Context(), fields[1])
 	switch {
 	case errors.Is(err, ErrToken):
 		deny(w, `Bearer realm="arc", error="invalid_token"`, http.StatusUnauthorized)
-		return
 	case err != nil:
 		h.s.o.Logger.ErrorContext(r.Context(), "token could not be verified", "error", err)
 		http.Error(w, "the token cannot be verified now", http.StatusServiceUnavailable)
-		return
 	}
-	if r.Header.Get("Mcp-Session-Id") == "" && len(slices.Collect(h.srv.Sessions())) >= MaxSessions {
-		w.Header().Set("Retry-After", "60")
-		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
-		return
+	return p, err == nil
+}
+
+// note keeps up which sessions there are, and when they were used.
+func (h *Handler) note(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if c, err := holder(req); err == nil {
+			h.mu.Lock()
+			if _, known := h.mu.sessions[req.GetSession()]; known || method == "initialize" {
+				h.mu.sessions[req.GetSession()] = use{c, time.Now()}
+			}
+			h.mu.Unlock()
+		}
+		return next(ctx, method, req)
 	}
-	if r.Method == http.MethodDelete { // which waits for the calls of the session
-		defer h.s.drop(caller{Principal: p, session: label(r.Header.Get("Mcp-Session-Id"))})()
+}
+
+// makeRoom ends the sessions that a scope has too many of.
+func (h *Handler) makeRoom(scope memory.Scope) {
+	for s, u := range h.surplus(scope) {
+		ended := h.s.drop(u.caller)
+		if err := s.Close(); err != nil {
+			h.s.o.Logger.Warn("session did not end well", "session", u.session, "error", err)
+		}
+		ended()
 	}
-	h.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), verifiedKey{}, p)))
+}
+
+func (h *Handler) surplus(scope memory.Scope) map[*sdk.ServerSession]use {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var live []*sdk.ServerSession
+	known := h.mu.sessions
+	h.mu.sessions = make(map[sdk.Session]use, len(known)) // without those that have ended
+	for s := range h.srv.Sessions() {
+		if u, ok := known[s]; ok {
+			h.mu.sessions[s] = u
+			if u.Scope == scope {
+				live = append(live, s)
+			}
+		}
+	}
+	slices.SortFunc(live, func(a, b *sdk.ServerSession) int { return known[a].at.Compare(known[b].at) })
+	out := map[*sdk.ServerSession]use{}
+	for _, s := range live[:max(0, len(live)-MaxSessions)] {
+		out[s] = known[s]
+	}
+	return out
 }
 
 func deny(w http.ResponseWriter, challenge string, code int) {

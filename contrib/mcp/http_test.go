@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -154,8 +156,7 @@ func TestWhoMayCallOverHTTP(t *testing.T) {
 	require.Equal(t, http.StatusRequestEntityTooLarge, code)
 }
 
-// What is too large for a tool is the tool's error, and the session goes on;
-// sessions are bounded, and may end.
+// What is too large for a tool is the tool's error, and the session goes on.
 func TestBoundsOverHTTP(t *testing.T) {
 	t.Parallel()
 	web := handler(t, open(t, scripted()), mcp.HTTPOptions{Token: token})
@@ -163,19 +164,90 @@ func TestBoundsOverHTTP(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, refuse(t, s, "remember", js(map[string]any{"content": strings.Repeat("x", mcp.MaxArguments)})), "at most")
 	call[memories](t, s, "recall", `{}`)
+	code, _, _ := send(t, web.URL, strings.Repeat(" ", 5<<20), map[string]string{"Authorization": "Bearer " + token})
+	require.Equal(t, 413, code)
+}
 
-	auth := map[string]string{"Authorization": "Bearer " + token}
-	for range mcp.MaxSessions - 1 {
-		code, _, _ := send(t, web.URL, initialize, auth)
+// Who opens one session after the other loses those that are not used, even
+// while they have a call under way, and nobody else does.
+func TestSessionsAreBoundedByScope(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	web := handler(t, open(t, scripted()), mcp.HTTPOptions{Verify: func(_ context.Context, token string) (mcp.Principal, error) {
+		expires := time.Now().Add(time.Hour + time.Duration(requests.Add(1))*time.Second) // another one each time
+		return mcp.Principal{Scope: memory.Scope(token), Expires: expires}, nil
+	}})
+	his, err := dial(t, web.URL, "bob")
+	require.NoError(t, err)
+	hers, err := dial(t, web.URL, "anna")
+	require.NoError(t, err)
+	lost, err := dial(t, web.URL, "anna")
+	require.NoError(t, err)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := lost.CallTool(t.Context(), &sdk.CallToolParams{Name: "think", Arguments: map[string]any{"objective": "wait for it"}})
+		answer <- err
+	}()
+	for range mcp.MaxSessions - 2 {
+		code, _, _ := send(t, web.URL, initialize, map[string]string{"Authorization": "Bearer anna"})
 		require.Equal(t, 200, code)
 	}
-	code, header, _ := send(t, web.URL, initialize, auth)
-	require.Equal(t, 503, code)
-	require.NotEmpty(t, header.Get("Retry-After"))
-	call[memories](t, s, "recall", `{}`)
-	require.NoError(t, s.Close())
-	code, _, _ = send(t, web.URL, initialize, auth)
-	require.Equal(t, 200, code)
+	call[memories](t, hers, "recall", `{}`)
+	for range mcp.MaxSessions - 1 {
+		code, _, _ := send(t, web.URL, initialize, map[string]string{"Authorization": "Bearer anna"})
+		require.Equal(t, 200, code)
+	}
+	<-answer // its session has ended
+	call[memories](t, hers, "recall", `{}`)
+	call[memories](t, his, "recall", `{}`)
+	_, err = lost.CallTool(t.Context(), &sdk.CallToolParams{Name: "recall"})
+	require.Error(t, err)
+}
+
+// pipes is a listener on connections in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A body that does not come holds nothing for longer than half a minute,
+// whoever sends it.
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	agent := open(t, scripted())
+	s, err := mcp.NewServer(agent, anna)
+	require.NoError(t, err)
+	for auth, want := range map[string]string{"Bearer " + token: "408", "Bearer x": "401", "": "401"} {
+		synctest.Test(t, func(t *testing.T) {
+			h, err := s.HTTP(mcp.HTTPOptions{Token: token})
+			require.NoError(t, err)
+			conns := make(pipes)
+			web := &http.Server{Handler: h}
+			var wg sync.WaitGroup
+			wg.Go(func() { _ = web.Serve(conns) })
+			near, far := net.Pipe()
+			conns <- far
+			start := time.Now()
+			go func() {
+				_, _ = io.WriteString(near, "POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+auth+"\r\nContent-Length: 100\r\n\r\n{")
+			}()
+			answer, err := io.ReadAll(near)
+			require.NoError(t, err)
+			require.Contains(t, string(answer), "HTTP/1.1 "+want)
+			require.Less(t, time.Since(start), time.Minute)
+			close(conns)
+			require.NoError(t, web.Close())
+			require.NoError(t, h.Close())
+			wg.Wait()
+		})
+	}
 }
 
 // One tenant's slow calls are in nobody else's way.

@@ -99,10 +99,10 @@ func (s *Server) Serve(ctx context.Context, t sdk.Transport) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	who := caller{Principal: p, session: label(rand.Text())}
+	who := callerOf(p, rand.Text())
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	srv := s.build(ctx, func(*sdk.CallToolRequest) (caller, error) { return who, nil })
+	srv := s.build(ctx, func(sdk.Request) (caller, error) { return who, nil })
 	return srv.Run(ctx, t)
 }
 
@@ -176,6 +176,13 @@ type caller struct {
 	session string // names the session, and does not open it
 }
 
+// callerOf is who makes a request in a session. The time at which the token
+// ends is none of it: a host may tell another one with each request.
+func callerOf(p Principal, session string) caller {
+	p.Expires = time.Time{}
+	return caller{p, label(session)}
+}
+
 func (p *Principal) check() error {
 	if err := p.Scope.Check(); err != nil {
 		return fmt.Errorf("mcp: the scope of the caller: %w", err)
@@ -220,7 +227,7 @@ const instructions = "Memory that lasts across sessions. Call recall before a ta
 
 // build returns a server of the SDK whose calls come from who, and end when
 // done does.
-func (s *Server) build(done context.Context, who func(*sdk.CallToolRequest) (caller, error)) *sdk.Server {
+func (s *Server) build(done context.Context, who func(sdk.Request) (caller, error)) *sdk.Server {
 	srv := sdk.NewServer(
 		&sdk.Implementation{Name: "arc", Title: "arc memory", Version: Version},
 		&sdk.ServerOptions{
@@ -239,10 +246,10 @@ func (s *Server) build(done context.Context, who func(*sdk.CallToolRequest) (cal
 
 // holder returns who holds the token of a request. There is no default: a
 // request that came past the check of tokens gets nothing.
-func holder(req *sdk.CallToolRequest) (caller, error) {
+func holder(req sdk.Request) (caller, error) {
 	var info *auth.TokenInfo
-	if req.Extra != nil {
-		info = req.Extra.TokenInfo
+	if extra := req.GetExtra(); extra != nil {
+		info = extra.TokenInfo
 	}
 	if info == nil {
 		return caller{}, errors.New("no token")
@@ -251,7 +258,7 @@ func holder(req *sdk.CallToolRequest) (caller, error) {
 	if !ok {
 		return caller{}, errors.New("token without a principal")
 	}
-	return caller{Principal: p, session: label(req.Session.ID())}, nil
+	return callerOf(p, req.GetSession().ID()), nil
 }
 
 const principalKey = "arc.principal"

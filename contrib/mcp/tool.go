@@ -29,7 +29,7 @@ type desk struct {
 	*Server
 	srv  *sdk.Server
 	done context.Context // ends with the server: what is served, not a call, has it
-	who  func(*sdk.CallToolRequest) (caller, error)
+	who  func(sdk.Request) (caller, error)
 }
 
 // tool is what a client is told about a tool. The zero hints mean that it
