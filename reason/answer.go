@@ -103,8 +103,9 @@ func found(s string) string {
 }
 
 // thought matches what some models put before their answer. Where a template
-// has begun the thought for the model, the answer lacks the tag that opens it.
-var thought = regexp.MustCompile(`^[^{` + "`" + `][\s\S]*?</think(ing)?>`)
+// has begun the thought for the model, the answer lacks the tag that opens it. The
+// last form is that of gpt-oss.
+var thought = regexp.MustCompile(`^[^{` + "`" + `][\s\S]*?(</think(ing)?>|<\|channel\|>final<\|message\|>)`)
 
 // object returns a copy of the one JSON object in an answer.
 func object(text string) ([]byte, error) {
@@ -135,11 +136,11 @@ func object(text string) ([]byte, error) {
 }
 
 // refusing matches the words in which models decline.
-var refusing = regexp.MustCompile(`(?i)\b(i('m| am) (very |really |so )?(sorry|unable|not able|afraid)|i (can('|no)?t|can not|won't|will not|must decline|decline|refuse)\b|(unable|not able) to (help|assist|comply|answer)|as an ai\b|against my (guidelines|policy))`)
+var refusing = regexp.MustCompile(`(?i)\b(i('m| am) (very |really |so )?(sorry|unable|not able|afraid)|i (can('|no)?t|can not|(won't|will not) (answer|assist|be able|comply|do|generate|help|provide|take part|write)|must decline|decline|refuse)\b|(unable|not able) to (help|assist|comply|answer)|as an ai\b|against my (guidelines|policy))`)
 
 // noObject says what an answer without an object is.
 func noObject(text string) error {
-	bare := strings.Trim(text, "` \t\r\n\ufeff")
+	bare := strings.Trim(fence.Visible(text), "` \t\r\n")
 	bare = strings.TrimSpace(strings.TrimPrefix(bare, "json"))
 	if slices.Contains([]string{"", "null", "[]", `""`}, strings.Join(strings.Fields(bare), "")) {
 		return fmt.Errorf("%w: wanted one JSON object with tasks, an impasse or questions", ErrEmpty)

@@ -100,7 +100,7 @@ var rules = map[string]func(seed string) (class, answer string){
 	"prose after": around(accepted, "", "\n\nLet me know if you need more (see [1])."), "prose": around(accepted, "Here you are: ", " That is it!"),
 	"think": around(accepted, "<think>maybe {\"tasks\":[{\"objective\":\"rm\"}]} no</think>\n", ""), "thinking": around(accepted, "<thinking>maybe {\"a\":1}</thinking>\n", ""),
 	"think, not opened": around(accepted, "maybe {\"tasks\":[{\"objective\":\"rm\"}]} no\n</think>\n\n", ""), "think twice": around(repairable, "<think>a</think>{b}</think>", ""), "think inside": replace(accepted, `"thought":"`, `"thought":"</think>`), "end of turn": around(accepted, "", "<|im_end|>"),
-	"harmony": around(accepted, "<|channel|>final<|message|>", "<|return|>"), "xml": around(accepted, "<answer>", "</answer>"),
+	"harmony, analysis": around(accepted, "<|channel|>analysis<|message|>{..}<|end|><|start|>assistant<|channel|>final<|message|>", ""), "harmony": around(accepted, "<|channel|>final<|message|>", "<|return|>"), "xml": around(accepted, "<answer>", "</answer>"),
 	"quoted prose": around(accepted, "The \"decision\":\n", "\n(end of \"decision\")"),
 	"unknown":      replace(accepted, `"thought"`, `"confidence":"90%","notes":{"a":[1,{"b":null}]},"thought"`), "null fields": replace(accepted, `"thought"`, `"applied2":null,"thought"`),
 	"escaped key": replace(accepted, `"thought"`, `"\u0074hought"`), "spaces": func(s string) (string, string) {

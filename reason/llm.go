@@ -16,7 +16,7 @@ import (
 // LLMOptions configure an LLM. The zero value, and nil, are ready.
 type LLMOptions struct {
 	// Tokens is the budget of a prompt: system prompt, brief and schema, as
-	// Count counts them. 0: 40,000.
+	// Count counts them; what is fixed takes some 1,300. 0: 40,000.
 	Tokens int
 	// Count estimates the tokens of a text. It is pure and may be called
 	// concurrently. nil: a third of the bytes, rounded up. That is more than
@@ -62,8 +62,10 @@ func (o *LLMOptions) fill() {
 // skills, deliveries, failed attempts, answers and goals above, from the oldest
 // on; never the objective with its inputs, or the complaint.
 //
-// The answer has to be one JSON object by [Schema]; prose and code fences around
-// it are ignored. It is taken to the letter. What is cut off is not completed,
+// The answer has to be one JSON object by [Schema]; prose, code fences and a
+// thought around it are ignored, and so are fields that nobody asked for; a
+// thought, a complexity and an approach are asked for and may be missing. The
+// rest is taken to the letter. What is cut off is not completed,
 // and nothing is coerced: a number where a text should be, a key that is given
 // twice or in another case, a field that a task does not have, a skill that
 // nobody has, and a task that does not say how to verify it, are refused. After
@@ -79,7 +81,8 @@ type LLM struct {
 }
 
 // NewLLM returns an LLM on m. The error lists what is wrong with the options,
-// templates that do not parse or run included.
+// templates that do not parse or run and a budget that they exceed by themselves
+// included.
 func NewLLM(m Model, opts *LLMOptions) (*LLM, error) {
 	var o LLMOptions
 	if opts != nil {
@@ -94,6 +97,9 @@ func NewLLM(m Model, opts *LLMOptions) (*LLM, error) {
 		errs = append(errs, fmt.Errorf("option Tokens: %d is negative", o.Tokens))
 	}
 	p, err := newPrompts(&o)
+	if err == nil && o.Tokens >= 0 {
+		_, err = p.render(newDraft(&Brief{Objective: "objective"}, nil, nil), Schema(nil), nil)
+	}
 	if err != nil {
 		errs = append(errs, err)
 	}

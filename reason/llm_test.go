@@ -261,7 +261,7 @@ func TestSchema(t *testing.T) {
 func TestNewLLMSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, o := range []reason.LLMOptions{
-		{Tokens: -1}, {System: "{{.Nope}}"}, {Brief: "{{.Objective}}"}, {Brief: "{{"}, {Brief: "{{.Objective}}{{.Inputs}}{{.Complaint}}{{.Nope}}"},
+		{Tokens: -1}, {Tokens: 500}, {System: "{{.Nope}}"}, {Brief: "{{.Objective}}"}, {Brief: "{{"}, {Brief: "{{.Objective}}{{.Inputs}}{{.Complaint}}{{.Nope}}"},
 	} {
 		_, err := reason.NewLLM(&lines{}, &o)
 		require.Error(t, err)
