@@ -10,7 +10,8 @@
 // concurrent use and retry nothing: wrap the Model in model.Retry of
 // reason/model.
 //
-// Ollama cuts a prompt that is longer than its context without saying so. The
-// context is the parameter num_ctx, and by default it is far smaller than the
-// prompts that a reasoner makes.
+// The context of a model is the parameter num_ctx, in tokens, and by default it
+// is far smaller than the prompts that a reasoner makes. A prompt that is longer
+// is an error, and an answer that reaches its end stops for its length; servers
+// from before October 2025 cut the prompt instead, without saying so.
 package ollama

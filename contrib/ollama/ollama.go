@@ -106,7 +106,12 @@ func (m *Model) request(req *reason.Request, stream bool) map[string]any {
 	if req.Temperature != nil {
 		options["temperature"] = *req.Temperature
 	}
-	out := map[string]any{"messages": messages, "stream": stream, "options": options}
+	out := map[string]any{
+		"messages": messages, "stream": stream, "options": options,
+		// By default the server leaves out what does not fit, or forgets it while
+		// it answers, and says nothing. Servers from before October 2025 still do.
+		"truncate": false, "shift": false,
+	}
 	if req.Schema != nil {
 		out["format"] = req.Schema
 	}

@@ -117,7 +117,7 @@ func TestRequest(t *testing.T) {
 	require.Equal(t, &reason.Response{Text: "42", Stop: reason.StopEnd, Model: "small:latest", Usage: reason.Usage{TokensIn: 11, TokensOut: 3}}, resp)
 	sent, err := json.Marshal(got)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"model":"small","stream":false,"keep_alive":"-1s","format":{"type":"integer"},
+	require.JSONEq(t, `{"model":"small","stream":false,"truncate":false,"shift":false,"keep_alive":"-1s","format":{"type":"integer"},
 		"options":{"num_ctx":8192,"num_predict":9,"temperature":0.25},
 		"messages":[{"role":"system","content":"Be short."},{"role":"user","content":"6 x 7?"},{"role":"assistant","content":"41"},{"role":"user","content":"No."}]}`, string(sent))
 
@@ -125,7 +125,7 @@ func TestRequest(t *testing.T) {
 	require.NoError(t, err)
 	sent, err = json.Marshal(got)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"model":"small","stream":false,"options":{},"messages":[{"role":"user","content":"hi"}]}`, string(sent))
+	require.JSONEq(t, `{"model":"small","stream":false,"truncate":false,"shift":false,"options":{},"messages":[{"role":"user","content":"hi"}]}`, string(sent))
 }
 
 func TestStream(t *testing.T) {
