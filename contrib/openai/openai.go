@@ -96,8 +96,8 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 		for s.Next() {
 			c := s.Current()
 			last.Model, last.Raw = c.Model, c
-			if c.Usage.TotalTokens > 0 { // of all, and after the last choice
-				last.Usage = usage(c.Usage)
+			if u := usage(c.Usage); u != (reason.Usage{}) { // of all, and after the last choice
+				last.Usage = u
 			}
 			if len(c.Choices) == 0 {
 				continue
