@@ -22,9 +22,9 @@ func watch(ctx context.Context, a *arc.Agent, w *goap.World, svc *service) (*goa
 	err := w.Collect(goap.Collector{Domain: "web", Every: time.Minute, Read: func(context.Context) (any, error) {
 		return map[string]any{"replicas": svc.replicas.Load()}, nil
 	}})
-	parsed, bad := goap.ParseGoals([]byte(goals))
-	set, wrong := goap.NewGoals(parsed...)
-	if err := errors.Join(err, bad, wrong); err != nil {
+	set := new(goap.Goals)
+	_, wrong := set.Load([]byte(goals))
+	if err := errors.Join(err, wrong); err != nil {
 		return nil, err
 	}
 	return a.Keep(ctx, w, set, nil)

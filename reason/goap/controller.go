@@ -58,9 +58,13 @@ type Options struct {
 	Grace time.Duration
 
 	Sanitizer *redact.Sanitizer // takes secrets out of what is kept; nil: the zero Sanitizer
-	Outcome   func(Outcome)     // called with each outcome once it is kept, perhaps concurrently; may be nil
-	Logger    *slog.Logger      // nil: discards
-	Now       func() time.Time  // nil: time.Now
+	// Outcome is called with each outcome once it is kept, perhaps
+	// concurrently; may be nil. One that does not return within ten seconds is
+	// left behind, and is not called again until it does. It must not call
+	// Close.
+	Outcome func(Outcome)
+	Logger  *slog.Logger     // nil: discards
+	Now     func() time.Time // nil: time.Now
 }
 
 func (o *Options) fill() {
@@ -128,6 +132,7 @@ type Controller struct {
 	catalog  Catalog
 	dispatch Dispatcher
 
+	hook    guard.Outlet     // to Options.Outcome
 	ticking sync.Mutex       // held by Tick, which alone admits
 	stood   map[string]stood // by goal, at the last tick
 	failing map[string]bool  // collectors by domain, as Run has logged them; whether they are paused
@@ -185,6 +190,7 @@ func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d 
 		return nil, fmt.Errorf("goap: %w", err)
 	}
 	x := &Controller{o: o, st: st, world: w, goals: gs, catalog: c, dispatch: d}
+	x.hook.Limit = 10 * time.Second
 	x.mu.guard, x.mu.flying = rests, make(map[string]*flying)
 	x.mu.past, x.mu.about = make(map[string]*past), make(map[reason.Effect]*past)
 	if err := x.load(ctx); err != nil {

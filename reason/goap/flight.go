@@ -397,8 +397,10 @@ func (c *Controller) keep(ctx context.Context, f *flying) error {
 	}
 	c.mu.Unlock()
 	if kept && c.o.Outcome != nil {
-		if err := guard.Call(func() { c.o.Outcome(*out) }); err != nil {
-			c.o.Logger.Error("a hook panicked", "error", err)
+		o := *out
+		o.Actions = slices.Clone(o.Actions)
+		if err := c.hook.Call(func() { c.o.Outcome(o) }); err != nil {
+			c.o.Logger.Error("a hook failed", "dispatch", o.Key, "error", err)
 		}
 	}
 	return nil

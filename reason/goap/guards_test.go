@@ -155,6 +155,83 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// A reading of before the clock was put back is none of after a dispatch.
+func TestControllerReadsAnewAfterTheClockIsPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		skew := time.Hour
+		b := newBench(t, store.NewMem(), &goap.Options{Now: func() time.Time { return time.Now().Add(skew) }}, zero("x"))
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+			idle(time.Second)
+			return goap.Result{End: goap.Failed}, nil
+		}
+		require.NoError(t, b.w.Set("m", goap.Snapshot{At: time.Now().Add(skew), Data: obj{"x": 1}}))
+		b.tick()
+		idle(time.Minute)
+		skew = 0
+		for range 3 {
+			doing, _ := b.tick()
+			require.Equal(t, goap.Resting, doing[0])
+			idle(time.Minute)
+		}
+		b.read(obj{"x": 1})
+		doing, _ := b.tick()
+		require.Equal(t, goap.Began, doing[0])
+		idle(time.Minute)
+	})
+}
+
+// What is expected of a dispatch counts from its end, whatever was read
+// meanwhile, and not at all once it is cut off.
+func TestControllerExpectsWhatIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), &goap.Options{
+			Grace:   -1,
+			Actions: []goap.Action{{Name: "mend", Effects: []goap.Change{sets("data", obj{"x": 0})}, Cost: 0.5}},
+		}, zero("x"))
+		b.do = func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) {
+			select {
+			case <-time.After(time.Minute):
+				return goap.Result{End: goap.Succeeded}, nil
+			case <-ctx.Done():
+				return goap.Result{}, ctx.Err()
+			}
+		}
+		b.read(obj{"x": 1})
+		b.tick()
+		idle(30 * time.Second)
+		b.read(obj{"x": 1})
+		require.Equal(t, 1.0, value(t, b.w, "data.x", time.Now()), "so it was read")
+		idle(time.Minute)
+		require.Equal(t, 0.0, value(t, b.w, "data.x", time.Now()), "so it should be by now")
+		idle(2 * time.Minute)
+		b.read(obj{"x": 1})
+		doing, _ := b.tick()
+		require.Equal(t, goap.Began, doing[0])
+		require.Equal(t, 0.0, value(t, b.w, "data.x", time.Now()))
+		b.c.Close()
+		require.Equal(t, 1.0, value(t, b.w, "data.x", time.Now()))
+	})
+}
+
+// A hook that does not return holds up neither goals nor Close.
+func TestControllerWaitsForNoHook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		b := newBench(t, store.NewMem(), &goap.Options{Outcome: func(goap.Outcome) { <-release }}, zero("x"))
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return goap.Result{End: goap.Failed}, nil }
+		for i := range 2 {
+			b.read(obj{"x": 1})
+			b.tick()
+			idle(time.Minute)
+			require.Equal(t, i+1, b.count())
+		}
+		begin := time.Now()
+		b.c.Close()
+		require.Less(t, time.Since(begin), time.Minute)
+		close(release)
+	})
+}
+
 func TestNamesOfControllersKeepTheirDispatchesApart(t *testing.T) {
 	t.Parallel()
 	gs, err := goap.NewGoals(zero("x"))

@@ -36,7 +36,7 @@ type Standing struct {
 // Doing says what a [Controller] does about a goal.
 type Doing string
 
-// What can be done about a goal.
+// What is done about a goal.
 const (
 	Nothing  Doing = "nothing"   // it is met, unknown or disabled
 	Began    Doing = "began"     // a dispatch was admitted with this tick
