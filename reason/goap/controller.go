@@ -36,8 +36,8 @@ type Options struct {
 	// Lease is how long a dispatch may take. 0: ten minutes.
 	Lease time.Duration
 	// Cooldown is how long a goal that names none is left alone after a
-	// dispatch that succeeded, so that its effects can show. 0: 90 seconds;
-	// negative: not at all. After every dispatch, the goal is left alone at
+	// dispatch that succeeded, so that its effects can show, and any goal by an
+	// action that was refused for it. 0: 90 seconds; negative: not at all. After every dispatch, the goal is left alone at
 	// least until what it is about was read anew.
 	Cooldown time.Duration
 	// Failures of an action for a goal within Window let it rest. A success

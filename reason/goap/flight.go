@@ -414,8 +414,11 @@ func (c *Controller) noteLocked(o *Outcome, about reason.Effect) {
 		c.mu.guard.End(courseKey(o.Goal, o.Actions), true, false, o.Ended) // as a turn of the goal's
 	}
 	if o.End != Succeeded && len(o.Actions) > 0 {
-		last := o.Actions[min(o.Done, len(o.Actions)-1)]
-		c.mu.guard.Fail(cooldown.Key{Goal: o.Goal, Action: last}, o.Ended)
+		last := cooldown.Key{Goal: o.Goal, Action: o.Actions[min(o.Done, len(o.Actions)-1)]}
+		c.mu.guard.Fail(last, o.Ended)
+		if o.End == Refused { // who said no is not asked again at once
+			c.mu.guard.Rest(last, o.Ended, c.o.Cooldown, "it was refused")
+		}
 	}
 	if nothing {
 		return

@@ -232,6 +232,26 @@ func TestControllerWaitsForNoHook(t *testing.T) {
 	})
 }
 
+// Who has refused is not asked again at once.
+func TestControllerTakesNoForAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil, zero("x"))
+		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return goap.Result{End: goap.Refused}, nil }
+		var asked []int
+		for i := range 300 {
+			b.read(obj{"x": 1})
+			doing, r := b.tick()
+			if doing[0] == goap.Began {
+				asked = append(asked, i*5)
+			} else {
+				require.Contains(t, r.Goals[0].Why, "change m data")
+			}
+			idle(5 * time.Second)
+		}
+		require.Equal(t, []int{0, 90, 180, 780, 870, 960}, asked)
+	})
+}
+
 func TestNamesOfControllersKeepTheirDispatchesApart(t *testing.T) {
 	t.Parallel()
 	gs, err := goap.NewGoals(zero("x"))
