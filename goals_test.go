@@ -375,7 +375,7 @@ func (s *service) play() (outcomes []goap.Outcome, died int) {
 	}
 	start(1 + r.IntN(60))
 	defer func() { stop() }()
-	for step := range 70 {
+	for step := range 120 { // calm for longer than what rests has to
 		if s.mu.Lock(); step == 40 {
 			s.calm = true
 		}
