@@ -65,7 +65,7 @@ func TestBlockedGoalLeavesAFailureToRecall(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, hits, 1)
 	require.Equal(t, memory.Failure, hits[0].Record.Kind)
-	require.Contains(t, hits[0].Record.Content, "Tried two: still nil")
+	require.Contains(t, hits[0].Record.Content, "Tried two, 2 times: still nil\nTried one: still nil\n")
 	// Both were tried before one was tried again.
 	require.ElementsMatch(t, []string{"one", "two"}, []string{s.work[0].Task.Worker, s.work[1].Task.Worker})
 

@@ -104,7 +104,7 @@ func patternText(o *Outcome) string {
 	return string(b)
 }
 
-// failureText names the obstacle and what was tried against it.
+// failureText names the obstacle and what was tried against it, each way once.
 func failureText(o *Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Not delivered: %s.", line(o.Objective))
@@ -114,12 +114,25 @@ func failureText(o *Outcome) string {
 	if o.Complaint != "" {
 		fmt.Fprintf(&b, "\nObstacle: %s", line(o.Complaint))
 	}
-	for i, f := range o.Failed {
+	type way struct{ worker, complaint string }
+	var ways []way
+	times := make(map[way]int)
+	for _, f := range o.Failed {
+		w := way{f.Worker, line(f.Complaint)}
+		if times[w]++; times[w] == 1 {
+			ways = append(ways, w)
+		}
+	}
+	for i, w := range ways {
 		if i == maxFailed {
-			fmt.Fprintf(&b, "\nand %d more attempts", len(o.Failed)-i)
+			fmt.Fprintf(&b, "\nand in %d more ways", len(ways)-i)
 			break
 		}
-		fmt.Fprintf(&b, "\nTried %s: %s", f.Worker, line(f.Complaint))
+		often := ""
+		if times[w] > 1 {
+			often = fmt.Sprintf(", %d times", times[w])
+		}
+		fmt.Fprintf(&b, "\nTried %s%s: %s", w.worker, often, w.complaint)
 	}
 	b.WriteString("\nDo differently: take another approach, or other workers than these.")
 	return b.String()

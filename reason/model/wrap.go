@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // pieces are those of one answer, or of one call that failed. A whole answer is
@@ -53,11 +54,17 @@ func (w *whole) Unwrap() reason.Model { return w.inner }
 
 // Generate makes a call and waits for the whole answer.
 func (w *whole) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
+	if ctx == nil {
+		return nil, store.CheckContext(ctx)
+	}
 	return join(w.call(ctx, req))
 }
 
 // Stream makes a call and gives its pieces as they come.
 func (s *streaming) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
+	if ctx == nil {
+		return func(yield func(*reason.Response, error) bool) { yield(nil, store.CheckContext(ctx)) }
+	}
 	return s.stream(ctx, req)
 }
 

@@ -167,6 +167,21 @@ func TestWrappersOfFaultyModels(t *testing.T) {
 	}
 }
 
+// A call without a context is not made.
+func TestWrappersWithoutAContext(t *testing.T) {
+	t.Parallel()
+	for name, wrap := range wrappers {
+		m := wrap(reasontest.NewScript())
+		var none context.Context
+		_, err := m.Generate(none, ask("x"))
+		require.ErrorContains(t, err, "nil context", name)
+		s, ok := reason.As[reason.Streamer](m)
+		require.True(t, ok, name)
+		_, _, err = read(s.Stream(none, ask("x")))
+		require.ErrorContains(t, err, "nil context", name)
+	}
+}
+
 // A call ends with its context, which is then the error.
 func TestWrappersEndWithTheContext(t *testing.T) {
 	t.Parallel()
