@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
 )
 
 // TraceOptions configure [Trace]. The names are for the spans only: nothing is
@@ -87,6 +88,9 @@ func (m *traced) Unwrap() reason.Model { return m.inner }
 
 // Generate calls the model within a span.
 func (m *traced) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
+	if ctx == nil {
+		return nil, store.CheckContext(ctx)
+	}
 	ctx, c := m.start(ctx, req, false)
 	resp, err := reason.Generate(ctx, m.inner, req)
 	text := ""
@@ -105,6 +109,10 @@ type tracedStreamer struct {
 // Stream calls the model within a span.
 func (m *tracedStreamer) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
 	return func(yield func(*reason.Response, error) bool) {
+		if ctx == nil {
+			yield(nil, store.CheckContext(ctx))
+			return
+		}
 		ctx, c := m.start(ctx, req, true)
 		var last *reason.Response
 		var failed error
