@@ -125,7 +125,9 @@ func byClient(t testing.TB, s *sdk.ClientSession) func(string, map[string]any) (
 func TestBinaryOnStandardStreams(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	cmd := exec.Command(binary(t), "-dir", t.TempDir(), "-scope", "me")
+	home := t.TempDir()
+	cmd := exec.Command(binary(t), "-dir", "~/.arc", "-scope", "me") // there is no shell
+	cmd.Env = append(os.Environ(), "HOME="+home)
 	cmd.Stderr = &log
 	s, err := client().Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
 	require.NoError(t, err)
@@ -136,6 +138,7 @@ func TestBinaryOnStandardStreams(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.Zero(t, cmd.ProcessState.ExitCode())
 	require.Empty(t, log.String())
+	require.DirExists(t, filepath.Join(home, ".arc"))
 }
 
 func TestBinaryOverHTTP(t *testing.T) {
@@ -163,6 +166,7 @@ func TestBinaryRefusesToStart(t *testing.T) {
 		{"-dir " + dir + " -http 127.0.0.1:0", "  ", "HTTP needs a token"},
 		{"-dir " + dir + " -http :0", token, "-cert and -key"},
 		{"-dir " + dir + " -http 0.0.0.0:0", token, "-cert and -key"},
+		{"-dir " + dir + " -http 0.0.0.0:0 -cert x -key y", token, "-hosts"},
 		{"-dir " + dir + " -http nowhere", token, "-http"},
 		{"-dir " + dir + " -cert x", "", "go together"},
 		{"-dir " + dir + " -scope /", "", "scope"},

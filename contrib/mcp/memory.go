@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
@@ -197,6 +198,9 @@ func show(h memory.Hit) recalled {
 
 func (d desk) remember(ctx context.Context, c caller, in rememberIn) (rememberOut, string, error) {
 	at, err := moment("at", in.At)
+	if err == nil && at.After(time.Now().Add(24*time.Hour)) { // a day for clocks and zones
+		err = refused("at: in the future, where it would supersede whatever is said until then")
+	}
 	if err != nil {
 		return rememberOut{}, "", err
 	}

@@ -101,6 +101,15 @@ func TestMemoryOverMCP(t *testing.T) {
 	require.Equal(t, map[string]int{"pattern": 1, "fact": 1, "failure": 0, "episode": 0}, health.Kinds)
 }
 
+// What is dated ahead would supersede all that is said until then.
+func TestNothingIsDatedAhead(t *testing.T) {
+	t.Parallel()
+	s := serve(t, open(t, scripted()), anna)
+	require.Contains(t, refuse(t, s, "remember", `{"content":"the port of the cache is 9999","at":"9999-01-01T00:00:00Z"}`), "future")
+	today := time.Now().Add(time.Hour).Format(time.RFC3339) // by a clock that is fast
+	require.Equal(t, "stored", call[receipt](t, s, "remember", js(map[string]any{"content": "the port of the cache is 8080", "at": today})).Disposition)
+}
+
 // A key of a client is none of the loop's: feedback that the loop gives later
 // under the same name counts.
 func TestKeysAreTheClientsOwn(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,7 +46,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	c := config{token: os.Getenv(tokenVariable)}
 	flags := flag.NewFlagSet("arc-mcp", flag.ExitOnError)
-	flags.StringVar(&c.dir, "dir", "", "directory of the memory, which is created if it is missing (required)")
+	flags.StringVar(&c.dir, "dir", "", "directory of the memory, such as ~/.arc, which is created if it is missing (required)")
 	flags.StringVar(&c.scope, "scope", "local", "whose memory it is, such as acme/anna")
 	flags.StringVar(&c.addr, "http", "", "address to serve HTTP on, such as 127.0.0.1:8080; empty: standard input and output")
 	flags.StringVar(&c.hosts, "hosts", "", "host names under which HTTP may be reached, with commas between them; empty: those of this machine itself")
@@ -84,6 +85,8 @@ func (c config) check(args []string) error {
 			errs = append(errs, fmt.Errorf("-http: %w", err))
 		} else if ip := net.ParseIP(host); c.cert == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			errs = append(errs, errors.New("-http beyond this machine needs -cert and -key: the token would travel in the clear"))
+		} else if c.hosts == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			errs = append(errs, errors.New("-http beyond this machine needs -hosts: the names by which clients reach it"))
 		}
 	}
 	return errors.Join(errs...)
@@ -92,6 +95,13 @@ func (c config) check(args []string) error {
 func run(ctx context.Context, c config, args []string, stderr io.Writer) (err error) {
 	if err := c.check(args); err != nil {
 		return err
+	}
+	if rest, ok := strings.CutPrefix(c.dir, "~/"); ok { // clients start programs without a shell
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		c.dir = filepath.Join(home, rest)
 	}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	agent, err := arc.Open(ctx, c.dir, mcp.MemoryHost(), &arc.Options{Scope: memory.Scope(c.scope), Logger: logger})
