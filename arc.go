@@ -104,7 +104,7 @@ type PivotPolicy int
 // The policies.
 const (
 	PivotFlag PivotPolicy = iota // put it into the Report and the next Brief, and go on
-	PivotAuto                    // drop the plan and reason again, with the approach to avoid; ask a human or give up where meta.Assessment.Also says so
+	PivotAuto                    // drop the plan and reason again, with the approach to avoid, which is refused until a human answers; ask a human or give up where meta.Assessment.Also says so
 	PivotAsk                     // stop and ask a human
 )
 

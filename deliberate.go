@@ -105,6 +105,10 @@ func (a *Agent) decide(ctx context.Context, b reason.Brief, wall time.Duration) 
 	if why := a.nobodyFor(d.Tasks); why != "" {
 		return used, fmt.Errorf("%w: %s", reason.ErrDecision, why)
 	}
+	if a.o.Pivot == PivotAuto && len(d.Tasks) > 0 && len(b.Answers) == 0 && // a human may have said to go on
+		slices.ContainsFunc(b.Avoid, func(s string) bool { return same(s, d.Approach) }) {
+		return used, fmt.Errorf("%w: the approach %q is to be avoided, since it keeps failing: take another, or say what is in the way", reason.ErrDecision, d.Approach)
+	}
 	return d, nil
 }
 
@@ -287,12 +291,11 @@ const (
 
 // subgoal enters the subgoal of an impasse, unless that would go in a circle.
 func (t *turn) subgoal(imp *reason.Impasse) {
-	same := func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), strings.TrimSpace(imp.Subgoal)) }
 	why := ""
 	switch {
-	case slices.ContainsFunc(t.s.Goals, func(g Goal) bool { return same(g.Text) }):
+	case slices.ContainsFunc(t.s.Goals, func(g Goal) bool { return same(g.Text, imp.Subgoal) }):
 		why = "the subgoal is one of the goals above it"
-	case slices.ContainsFunc(t.s.Subgoals, same):
+	case slices.ContainsFunc(t.s.Subgoals, func(s string) bool { return same(s, imp.Subgoal) }):
 		why = "the subgoal was tried before"
 	case len(t.s.Goals) >= maxDepth:
 		why = fmt.Sprintf("subgoals are nested %d deep", maxDepth)
@@ -310,6 +313,9 @@ func (t *turn) subgoal(imp *reason.Impasse) {
 	t.s.hits, t.s.Phase = nil, PhaseContext
 	t.emit(EventSubgoal, Event{Text: imp.Subgoal})
 }
+
+// same reports whether two texts of a model differ in case and blanks at most.
+func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
 // block gives the innermost goal up. Learn takes it in.
 func (t *turn) block(why string) {

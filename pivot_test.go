@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,29 @@ func TestPivotAutoAsksWhenApproachesRunOut(t *testing.T) {
 		if want == arc.Asking {
 			require.Contains(t, last.Questions[0], "ask_human: ")
 		}
+	}
+}
+
+// With PivotAuto a reasoner that insists on what keeps failing is not followed;
+// the other policy leaves that to the host.
+func TestPivotAutoRefusesWhatKeepsFailing(t *testing.T) {
+	t.Parallel()
+	for policy, attempts := range map[arc.PivotPolicy]int{arc.PivotAuto: 3, arc.PivotFlag: 10} {
+		refused := ""
+		s := &script{judge: fail("still nil")}
+		s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+			if b.Complaint != "" {
+				refused = b.Complaint
+			}
+			d := plan(b.Objective)
+			d.Approach = " Just Do It"
+			return d, nil
+		}
+		a := agent(t, s.host(), &arc.Options{Pivot: policy, Attempts: 1, Replans: 9})
+		r := run(t, a, arc.Objective{Text: "mend the cache", Session: "s"})
+		require.Equal(t, arc.Blocked, r.Status)
+		require.Equal(t, attempts, r.Attempts)
+		require.Equal(t, policy == arc.PivotAuto, strings.Contains(refused, "is to be avoided, since it keeps failing"), refused)
 	}
 }
 
