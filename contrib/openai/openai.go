@@ -20,7 +20,7 @@ type SchemaMode string
 // The modes, from the one that asks most of an endpoint to the one that asks
 // nothing.
 const (
-	Strict SchemaMode = "strict" // json_schema that is enforced; OpenAI then takes only schemas whose properties are all required and no others allowed
+	Strict SchemaMode = "strict" // json_schema that is enforced; OpenAI then takes only schemas whose properties are all required and no others allowed, which that of reason.LLM is not
 	Schema SchemaMode = ""       // json_schema
 	Object SchemaMode = "object" // json_object, and the schema in words
 	Words  SchemaMode = "words"  // in words alone
