@@ -176,7 +176,7 @@ func TestReasons(t *testing.T) {
 		"domains.m.data.failing is 2, not at most 0 (expected, not read)":      {Condition: goap.Condition{Selector: "domains.m.data.failing", Test: goap.Threshold{Max: new(0.0)}}},
 		`domains.m.data.mix is {"a":0.5,"b":0.5}, not spread as a 90 % (± 10)`: {Condition: goap.Condition{Selector: "domains.m.data.mix", Test: goap.Distribution{Shares: map[string]float64{"a": 0.9}}}},
 		"unknown: domains.m.data.gone is not in what was read":                 {Condition: goap.Condition{Selector: "domains.m.data.gone"}},
-		`unknown: domain "x" was never read`:                                   {Condition: goap.Condition{Selector: "domains.x.data.gone"}},
+		`unknown: domain "x" was never read and has no collector`:              {Condition: goap.Condition{Selector: "domains.x.data.gone"}},
 		`unknown: bad selector "x": want domains.<domain>.data.<keys>`:         {Condition: goap.Condition{Selector: "x"}},
 		"the goal is disabled": {Disabled: true},
 		"unknown: domains.m.data.mix is 2m0s old, more than 1m0s":                       {MaxAge: time.Minute, Condition: goap.Condition{Selector: "domains.m.data.mix"}},

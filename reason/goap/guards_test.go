@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goap"
 	"github.com/arc-learn/arc/store"
 )
@@ -178,6 +179,24 @@ func TestControllerReadsAnewAfterTheClockIsPutBack(t *testing.T) {
 		require.Equal(t, goap.Began, doing[0])
 		idle(time.Minute)
 	})
+}
+
+// A change reported before the clock was put back does not outlast the readings
+// since.
+func TestWorldAfterTheClockIsPutBack(t *testing.T) {
+	t.Parallel()
+	w, now := goap.NewWorld(nil), time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	set := func(x int, at time.Time) {
+		require.NoError(t, w.Set("m", goap.Snapshot{At: at, Data: obj{"x": x, "y": x}}))
+	}
+	set(1, now)
+	require.NoError(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("2")}}, now.Add(time.Second)))
+	require.NoError(t, w.Expect("k", []goap.Change{sets("data.y", 2)}, now.Add(time.Second), now.Add(time.Hour)))
+	require.Equal(t, 2.0, value(t, w, "data.x", now), "it is a little ahead")
+	now = now.Add(-time.Hour)
+	set(3, now)
+	require.Equal(t, 3.0, value(t, w, "data.x", now))
+	require.Equal(t, 3.0, value(t, w, "data.y", now))
 }
 
 // What is expected of a dispatch counts from its end, whatever was read

@@ -120,7 +120,7 @@ func TestPlanSaysWhatIsMissing(t *testing.T) {
 		"no action is known to make domains.m.data.deployed is equal to 1": {is("data.deployed", 1), []goap.Action{deploy}},
 		`what can make domains.m.data.deployed is equal to true cannot be done: "deploy" needs that domains.m.data.tested is equal to true, ` +
 			`but domains.m.data.tested is false, not equal to true, and no action changes domains.m.data.tested`: {is("data.deployed", true), []goap.Action{deploy}},
-		`"test" needs that domains.ci.data.up is truthy, but unknown: domain "ci" was never read, and no action changes domains.ci.data.up`: {
+		`"test" needs that domains.ci.data.up is truthy, but unknown: domain "ci" was never read and has no collector, and no action changes domains.ci.data.up`: {
 			is("data.deployed", true),
 			[]goap.Action{deploy, {
 				Name: "test", Pre: pre(goap.Condition{Selector: "domains.ci.data.up"}), Effects: []goap.Change{sets("data.tested", true)},

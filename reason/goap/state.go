@@ -71,7 +71,7 @@ func (s State) read(selector string, maxAge time.Duration) (Reading, error) {
 func (s State) look(p place, maxAge time.Duration) (Reading, error) {
 	d := s.domains[p.domain]
 	if d == nil {
-		return Reading{}, fmt.Errorf("%w: domain %q was never read", ErrUnknown, p.domain)
+		return Reading{}, fmt.Errorf("%w: domain %q was never read and has no collector", ErrUnknown, p.domain)
 	}
 	r := Reading{At: d.at}
 	covered := d.known

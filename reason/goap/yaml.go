@@ -311,7 +311,7 @@ func (r *goalReader) number(field string, out **float64) func(*yaml.Node) {
 func (r *goalReader) duration(field string, out *time.Duration) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		var s string
-		r.text(field, &s)(n)
+		r.scalar(field, "a duration such as 90s or 10m", &s, "!!str")(n)
 		if s == "" {
 			return
 		}
