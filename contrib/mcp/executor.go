@@ -23,7 +23,8 @@ import (
 var ErrToolChanged = errors.New("the tool is not the one that was approved")
 
 // ErrCached: the server wants its list of tools kept, so that a look at it would
-// show the past. Add Fresh to the session's client.
+// show the past. Add Fresh to the session's client. With a call, it comes with
+// act.ErrDenied.
 var ErrCached = errors.New("mcp: the list of tools may be an old one: add mcp.Fresh to the client")
 
 // MaxOutput is the default of ExecutorOptions.MaxOutput.
@@ -43,7 +44,9 @@ type ExecutorOptions struct {
 	// It stands in the reflection, as MCP has no word for it. 0: 0.8.
 	Confidence float64
 	// MaxOutput is the largest output, in bytes; a larger one is a failure. 0:
-	// MaxOutput.
+	// MaxOutput. The session has read the whole answer by then: a host that
+	// does not trust the server's size gives the transport an http.Client that
+	// bounds bodies.
 	MaxOutput int
 }
 
@@ -197,7 +200,7 @@ func (e *Executor) Execute(ctx context.Context, w act.Work) (act.Result, error) 
 	if err == nil && digest != e.o.Digest {
 		err = fmt.Errorf("mcp: %q: %w", e.name, ErrToolChanged)
 	}
-	if errors.Is(err, ErrToolChanged) {
+	if errors.Is(err, ErrToolChanged) || errors.Is(err, ErrCached) {
 		return act.Result{}, fmt.Errorf("%w: %w", act.ErrDenied, err)
 	}
 	if err != nil {
