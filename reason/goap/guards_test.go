@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,8 +72,8 @@ func TestControllerWhenTheClockIsPutBack(t *testing.T) {
 	for name, end := range map[string]goap.End{"success": goap.Succeeded, "failure": goap.Failed} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				skew := time.Duration(0)
-				now := func() time.Time { return time.Now().Add(skew).Round(0) }
+				var skew atomic.Int64
+				now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())).Round(0) }
 				b := newBench(t, store.NewMem(), &goap.Options{Now: now}, zero("x"))
 				b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return goap.Result{End: end}, nil }
 				require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Read: func(context.Context) (any, error) { return obj{"x": 1}, nil }}))
@@ -83,7 +84,7 @@ func TestControllerWhenTheClockIsPutBack(t *testing.T) {
 				}
 				n := b.count()
 				require.Positive(t, n)
-				skew = -240 * time.Hour
+				skew.Store(-int64(240 * time.Hour))
 				for range 13 {
 					require.NoError(t, b.w.Poll(t.Context(), now()))
 					b.tick()
@@ -159,16 +160,18 @@ func (l *lockedBuffer) String() string {
 // A reading of before the clock was put back is none of after a dispatch.
 func TestControllerReadsAnewAfterTheClockIsPutBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		skew := time.Hour
-		b := newBench(t, store.NewMem(), &goap.Options{Now: func() time.Time { return time.Now().Add(skew) }}, zero("x"))
+		var skew atomic.Int64
+		skew.Store(int64(time.Hour))
+		now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+		b := newBench(t, store.NewMem(), &goap.Options{Now: now}, zero("x"))
 		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
 			idle(time.Second)
 			return goap.Result{End: goap.Failed}, nil
 		}
-		require.NoError(t, b.w.Set("m", goap.Snapshot{At: time.Now().Add(skew), Data: obj{"x": 1}}))
+		require.NoError(t, b.w.Set("m", goap.Snapshot{At: now(), Data: obj{"x": 1}}))
 		b.tick()
 		idle(time.Minute)
-		skew = 0
+		skew.Store(0)
 		for range 3 {
 			doing, _ := b.tick()
 			require.Equal(t, goap.Resting, doing[0])
