@@ -191,6 +191,9 @@ func stop(finish string, refused bool) reason.Stop {
 	return reason.Stop(finish)
 }
 
+// usage counts cached tokens as read, and those of reasoning as answered: OpenAI
+// has them among the completion's, others only in the total.
 func usage(u sdk.CompletionUsage) reason.Usage {
-	return reason.Usage{TokensIn: int(max(0, u.PromptTokens)), TokensOut: int(max(0, u.CompletionTokens))}
+	in := max(0, u.PromptTokens)
+	return reason.Usage{TokensIn: int(in), TokensOut: int(max(0, u.CompletionTokens, u.TotalTokens-in))}
 }

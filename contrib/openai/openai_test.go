@@ -217,6 +217,21 @@ data: {"choices":[{"delta":{},"finish_reason":"stop"}]}
 }
 
 // Some endpoints answer with a status of 200 and an error.
+func TestUsage(t *testing.T) {
+	for said, want := range map[string]reason.Usage{
+		`{"prompt_tokens":10,"completion_tokens":30,"total_tokens":40,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":25}}`: {TokensIn: 10, TokensOut: 30},
+		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":40,"completion_tokens_details":{"reasoning_tokens":25}}`:                                              {TokensIn: 10, TokensOut: 30},
+		`{"prompt_tokens":10,"completion_tokens":5}`:    {TokensIn: 10, TokensOut: 5},
+		`{"prompt_tokens":-1,"completion_tokens":null}`: {},
+		`null`: {},
+	} {
+		endpoint, _ := serve(t, "application/json", strings.TrimSuffix(yes, "}")+`,"usage":`+said+`}`)
+		resp, err := openai.New(endpoint, "m", nil).Generate(t.Context(), &reason.Request{Messages: []reason.Message{{Role: "user", Text: "hi"}}})
+		require.NoError(t, err)
+		require.Equal(t, want, resp.Usage, said)
+	}
+}
+
 func TestErrorWithStatus200(t *testing.T) {
 	const body = `{"error":{"message":"no provider is available","code":"upstream"}}`
 	endpoint, _ := serve(t, "application/json", body)
