@@ -290,17 +290,17 @@ func requireThreads(t *rapid.T, n naive, got []index.Thread, q *index.Query) {
 	require.Len(t, got, k)
 	for i, th := range got {
 		require.Contains(t, want, th.Name)
-		require.InEpsilon(t, want[th.Name], th.Ratio, 1e-5)
+		require.InEpsilon(t, want[th.Name], th.Ratio, closeness)
 		require.InEpsilon(t, curve(want[th.Name], q), th.Relevance, 1e-4)
 		require.True(t, i == 0 || got[i-1].Ratio >= th.Ratio)
 		require.NotEmpty(t, th.Best)
 		for _, m := range th.Best {
 			require.Equal(t, th.Name, n[m.Slot].Thread)
-			require.InEpsilon(t, ratios[m.Slot], m.Ratio, 1e-5)
+			require.InEpsilon(t, ratios[m.Slot], m.Ratio, closeness)
 		}
 		delete(want, th.Name)
 	}
 	for _, r := range want {
-		require.True(t, len(got) > 0 && got[len(got)-1].Ratio >= r*(1-1e-5))
+		require.True(t, len(got) > 0 && got[len(got)-1].Ratio >= r*(1-closeness))
 	}
 }
