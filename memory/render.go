@@ -48,10 +48,11 @@ func renderHit(w *strings.Builder, n int, r *Record) {
 	w.WriteString("what:\n" + fence.Quote(r.Content, maxRendered))
 }
 
-// renderOthers writes what the hit replaces, unless that is trusted less than
-// it, and its conflicts among the hits.
+// renderOthers writes what the hit replaces, if they are trusted alike (what is
+// not verified makes nothing obsolete that is, and does not hide behind it), and
+// its conflicts among the hits.
 func (h *Hit) renderOthers(w *strings.Builder, hits []Hit) {
-	if old := h.Superseded; old != nil && (old.Trusted || !h.Record.Trusted) {
+	if old := h.Superseded; old != nil && old.Trusted == h.Record.Trusted {
 		w.WriteString("no longer:\n" + fence.Quote(old.Content, maxRendered))
 	}
 	var with []string

@@ -111,4 +111,6 @@ func TestRenderShowsWhatIsSuperseded(t *testing.T) {
 	require.Contains(t, out, "what:\n| lives in Berlin\nno longer:\n| lives in Paris\ncontradicts [2]\n[2]")
 	h.Superseded.Trusted = false
 	require.NotContains(t, memory.Render([]memory.Hit{h, other}), "Paris", "what is not verified does not hide behind what is")
+	h.Record.Trusted, h.Superseded.Trusted = false, true
+	require.NotContains(t, memory.Render([]memory.Hit{h, other}), "no longer", "nor makes it obsolete")
 }
