@@ -20,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/contrib/mcp"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/reason"
 )
 
 // What a client is told about the tools is an interface: a change of it is
@@ -424,10 +425,29 @@ func TestCancelledCallsEnd(t *testing.T) {
 	}, wait, tick)
 }
 
+// line is a Transport whose connection can be cut.
+type line struct {
+	sdk.Transport
+	conn sdk.Connection
+}
+
+func (l *line) Connect(ctx context.Context) (sdk.Connection, error) {
+	var err error
+	l.conn, err = l.Transport.Connect(ctx)
+	return l.conn, err
+}
+
 // A client that goes leaves nothing behind that runs on.
 func TestCallsEndWithTheSession(t *testing.T) {
 	t.Parallel()
-	agent := open(t, scripted())
+	begun := make(chan bool)
+	host := scripted()
+	host.Reasoner = reason.ReasonerFunc(func(ctx context.Context, _ reason.Brief) (reason.Decision, error) {
+		begun <- true
+		<-ctx.Done()
+		return reason.Decision{}, ctx.Err()
+	})
+	agent := open(t, host)
 	server, err := mcp.NewServer(agent, anna)
 	require.NoError(t, err)
 	for _, end := range []string{"client", "context"} {
@@ -435,15 +455,17 @@ func TestCallsEndWithTheSession(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error)
 		go func() { served <- server.Serve(ctx, far) }()
-		s, err := client().Connect(t.Context(), near, nil)
+		line := &line{Transport: near}
+		s, err := client().Connect(t.Context(), line, nil)
 		require.NoError(t, err)
 		called := make(chan error)
 		go func() {
 			_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "think", Arguments: map[string]any{"objective": "wait for it"}})
 			called <- err
 		}()
+		<-begun
 		if end == "client" {
-			go s.Close()
+			require.NoError(t, line.conn.Close()) // its Close would wait for the call
 		} else {
 			cancel()
 		}
