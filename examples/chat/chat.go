@@ -117,7 +117,7 @@ func (c *chat) answer(ctx context.Context, message string) error {
 // program with many users its Origin is memory.User, and it is shown to a model
 // only after Trust.
 func (c *chat) remember(ctx context.Context, text string) error {
-	if text == "" {
+	if text = strings.TrimPrefix(text, "that "); text == "" {
 		return c.say("remember what?")
 	}
 	r, err := c.agent.Memory(notes).Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})

@@ -106,7 +106,7 @@ func event(text, finish string) string {
 func TestChatOverAnEndpoint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	talk(t, dir, script{}, "remember my cats are Ada and Grace")
+	talk(t, dir, script{}, "remember that my cats are Ada and Grace")
 	s := &server{reply: func(w http.ResponseWriter, flush func()) {
 		fmt.Fprint(w, ": a comment\n\n"+event("Your cats are ", ""))
 		flush()
@@ -117,6 +117,7 @@ func TestChatOverAnEndpoint(t *testing.T) {
 	require.Contains(t, got, "shown to the model")
 	require.Len(t, s.asked, 1)
 	require.Contains(t, s.asked[0], "my cats are Ada and Grace")
+	require.NotContains(t, s.asked[0], "that my cats")
 	require.Contains(t, s.asked[0], `"stream":true`)
 
 	s.reply = func(w http.ResponseWriter, _ func()) { w.WriteHeader(http.StatusUnauthorized) }
