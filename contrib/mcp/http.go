@@ -166,7 +166,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body did not arrive", http.StatusRequestTimeout)
 		return
 	}
-	_ = deadline.SetReadDeadline(time.Time{})
+	_ = deadline.SetReadDeadline(time.Time{}) // as above: a writer that has none needs no reset
 	r = r.WithContext(context.WithValue(r.Context(), verifiedKey{}, p))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	id := r.Header.Get(sessionID)

@@ -98,7 +98,7 @@ func schema[T any](bounds map[string]bound) *jsonschema.Schema {
 	for name, b := range bounds {
 		p, ok := s.Properties[name]
 		if !ok {
-			panic("mcp: no property " + name)
+			panic("mcp: no property " + name) // a bound of this package for nothing
 		}
 		b.apply(p)
 	}

@@ -49,11 +49,11 @@ func TestOutletRecovers(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 64 {
 			all.Go(func() {
-				_ = o.Call(func() { time.Sleep(time.Duration(990+i%20) * time.Millisecond) })
+				_ = o.Call(func() { <-time.After(time.Duration(990+i%20) * time.Millisecond) })
 			})
 		}
 		all.Wait()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		require.NoError(t, o.Call(func() {}))
 	})
 }

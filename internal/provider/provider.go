@@ -190,7 +190,7 @@ func complaint(text []byte) (code, message string) {
 		Message    string
 	}
 	if json.Unmarshal(whole.Error, &parts) != nil {
-		_ = json.Unmarshal(whole.Error, &message)
+		_ = json.Unmarshal(whole.Error, &message) // it may be neither; then there is none
 	}
 	for _, v := range []any{parts.Code, parts.Type} {
 		if s, ok := v.(string); ok && code == "" {

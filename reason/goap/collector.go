@@ -145,8 +145,7 @@ func (w *World) call(ctx context.Context, c *collector, at time.Time) {
 		c.paused = true
 		err = fmt.Errorf("paused after %d failures in a row: %w", n, err)
 	}
-	// The domain is there since Collect, so that set cannot fail.
-	_ = w.set(c.Domain, Snapshot{Data: data, At: at, MaxAge: c.MaxAge, Err: err})
+	_ = w.set(c.Domain, Snapshot{Data: data, At: at, MaxAge: c.MaxAge, Err: err}) // cannot fail: Collect has made the domain
 	if c.err = err; err == nil {
 		c.failures, c.next = 0, at.Add(c.Every)
 		return

@@ -333,7 +333,7 @@ func TestTimeoutAfterManyCancellations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model.Timeout(reason.ModelFunc(func(ctx context.Context, _ *reason.Request) (*reason.Response, error) {
 			<-ctx.Done()
-			time.Sleep(grace / 2)
+			<-time.After(grace / 2)
 			return nil, ctx.Err()
 		}), time.Minute, &model.TimeoutOptions{Stuck: 1})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -350,7 +350,7 @@ func TestTimeoutAfterManyCancellations(t *testing.T) {
 		all.Wait()
 		_, err := m.Generate(t.Context(), ask("x"))
 		require.ErrorContains(t, err, "no answer within")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 	})
 }
 

@@ -44,7 +44,7 @@ func TestTraceOfACall(t *testing.T) {
 		slow := sung()
 		slow.Func = func(ctx context.Context, _ *reason.Request) (*reason.Response, error) {
 			inside = trace.SpanContextFromContext(ctx)
-			time.Sleep(3 * time.Second)
+			<-time.After(3 * time.Second)
 			a := sung()
 			return &reason.Response{Text: strings.Join(a.Pieces, ""), Stop: a.Stop, Model: a.Model, Usage: a.Usage}, nil
 		}
