@@ -181,11 +181,8 @@ func (p *parser) clause(ts []token) {
 			return
 		}
 	}
-	for {
-		n := len(ts)
-		if ts = joined(ts); len(ts) == n {
-			break
-		}
+	for range 4 { // more pairs than a statement has
+		ts = joined(ts)
 	}
 	ts = p.lead(ts)
 	if len(ts) < 2 {
@@ -232,7 +229,8 @@ func (p *parser) itIs(ts []token) bool {
 	return ok
 }
 
-// joined makes one token of some pairs: "time zone", "likes best".
+// joined makes one token of the first of some pairs ("time zone", "likes best")
+// and of what was decided ("decided to move").
 func joined(ts []token) []token {
 	for i := 0; i+1 < len(ts); i++ {
 		one := ""

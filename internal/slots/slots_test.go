@@ -148,3 +148,16 @@ func FuzzAsk(f *testing.F) {
 		require.NotContains(t, q.Keys, uint64(0))
 	})
 }
+
+// BenchmarkHostile reads the longest texts that ask for the most work: each
+// should take about as long as the others.
+func BenchmarkHostile(b *testing.B) {
+	for _, s := range []string{"x due date ", "x had to move ", "x runs about ", "x : it is ", "a b c d "} {
+		text := strings.Repeat(s, 4096/len(s))
+		b.Run(s, func(b *testing.B) {
+			for b.Loop() {
+				slots.Read(text, "")
+			}
+		})
+	}
+}

@@ -278,7 +278,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		// One that is read more often than that may not hold from tick to tick.
 		every(ctx, c.world.pace(c.o.Every), func() bool {
 			// A collector that hangs must not keep the others waiting.
-			polls.Go(func() { _ = c.world.Poll(ctx, c.o.Now()) })
+			polls.Go(func() { _ = c.world.Poll(ctx, c.o.Now()) }) // its error is that of ctx
 			return true
 		})
 	})

@@ -160,15 +160,6 @@ func Families() []string {
 	return names
 }
 
-// Phrasings returns how many there are to state a fact and to change it.
-func Phrasings(part Part) (state, change int) {
-	set := part.phrasings()
-	for _, p := range set {
-		state, change = state+len(p.state), change+len(p.change)
-	}
-	return state, change
-}
-
 func (f family) pair(rng *rand.Rand) (u, v string) {
 	i := rng.IntN(len(f.values))
 	j := (i + 1 + rng.IntN(len(f.values)-1)) % len(f.values)
