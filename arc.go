@@ -337,6 +337,18 @@ func (a *Agent) closeParts() error {
 	return errors.Join(errs...)
 }
 
+// Hooks are called as a run proceeds, one after another within a run, which
+// waits for them. A hook must not block: the run leaves behind a call that has
+// not returned after ten seconds, and drops further calls until it does. Calls
+// that panic, are left behind or dropped do no harm to a run; the Logger is told
+// of the first two, and Health.Dropped counts them all. Nil hooks are skipped.
+type Hooks struct {
+	Event func(Event) // after the commit of the step that the event belongs to
+}
+
+// hookLimit is how long a run waits for a hook.
+const hookLimit = 10 * time.Second
+
 // enter marks a run as live, and returns the context that it runs under. Every
 // call that succeeds is paired with leave.
 func (a *Agent) enter(ctx context.Context, id string) (context.Context, error) {
@@ -396,6 +408,15 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 		a.closeErr = a.closeParts()
 	})
 	return a.closeErr
+}
+
+// Maintain keeps the memory of a scope in order: it archives what is old and
+// unused, then merges what says the same. The scope "" is Options.Scope. It is
+// idempotent, and may run beside everything else; arc has no schedule of its
+// own, see the package comment.
+func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (learn.MaintenanceReport, error) {
+	setDefault(&scope, a.o.Scope)
+	return a.learner.Maintain(ctx, scope)
 }
 
 // Close is Shutdown with Options.Grace for the executors. A Close that is

@@ -37,7 +37,7 @@ func BenchmarkTurn(b *testing.B) {
 	require.NoError(b, err)
 	defer func() { require.NoError(b, a.Close()) }()
 	for i := range 100 {
-		_, err := a.Memory("").Remember(b.Context(), memory.Draft{
+		_, err := a.In("").Memory().Remember(b.Context(), memory.Draft{
 			Kind:    memory.Pattern,
 			Trigger: fmt.Sprintf("problem number %d in module m%d", i, i%10),
 			Content: fmt.Sprintf("look at part p%d before anything else", i),

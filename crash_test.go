@@ -25,6 +25,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
 )
 
 var (
@@ -65,18 +66,20 @@ func child() bool {
 // output what was committed.
 func crashLoop(dir string, runs int) error {
 	ctx := context.Background()
-	a, err := arc.Open(ctx, filepath.Join(dir, "store"), crashHost(dir), &arc.Options{
-		Seed: 1, Now: newClock().Now, Attempts: 3,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Hooks: arc.Hooks{Commit: func(s *arc.State) {
-			if s.Current != nil && s.Current.End != "" {
-				fmt.Println("executed", s.Current.Key)
-			}
-			if s.Status != arc.Running {
-				fmt.Println("finished", s.ID, s.Learned)
-			}
-		}},
-	})
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	st, err := badger.Open(filepath.Join(dir, "store"), &badger.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	told := committed{st, func(s *arc.State) {
+		if s.Current != nil && s.Current.End != "" {
+			fmt.Println("executed", s.Current.Key)
+		}
+		if s.Status != arc.Running {
+			fmt.Println("finished", s.ID, s.Learned)
+		}
+	}}
+	a, err := arc.New(ctx, told, crashHost(dir), &arc.Options{Seed: 1, Now: newClock().Now, Attempts: 3, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func crashLoop(dir string, runs int) error {
 	if err := runObjectives(ctx, a, runs, os.Getenv(crashOnce) != ""); err != nil {
 		return err
 	}
-	return a.Close()
+	return errors.Join(a.Close(), st.Close())
 }
 
 func runObjectives(ctx context.Context, a *arc.Agent, runs int, once bool) error {
@@ -205,12 +208,12 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, a.Close()) }()
 	for id, learned := range finished {
-		rep, err := a.Resume(t.Context(), id)
+		rep, err := a.In("").Resume(t.Context(), id)
 		require.NoError(t, err, "an acknowledged run is lost")
 		require.NotEqual(t, arc.Running, rep.Status, id)
 		require.Equal(t, learned, fmt.Sprint(rep.Learned), id)
 		for _, m := range rep.Learned {
-			_, err := a.Memory("").Get(t.Context(), m)
+			_, err := a.In("").Memory().Get(t.Context(), m)
 			require.NoError(t, err, "an acknowledged memory is lost")
 		}
 	}
@@ -253,9 +256,9 @@ func TestOnceKilledAtAnyMoment(t *testing.T) {
 	}
 	unknown := 0
 	for i := range runs {
-		rep, err := a.Resume(t.Context(), fmt.Sprintf("run-%04d", i))
+		rep, err := a.In("").Resume(t.Context(), fmt.Sprintf("run-%04d", i))
 		require.NoError(t, err)
-		if rep.Last.End == act.Interrupted {
+		if rep.LastEnd == act.Interrupted {
 			unknown++
 			require.LessOrEqual(t, executed[rep.ID], 1, rep.ID)
 		} else {
@@ -313,7 +316,7 @@ func readLines(t *testing.T, path string) []string {
 func learnedBy(t *testing.T, a *arc.Agent) string {
 	t.Helper()
 	var out []string
-	for rec, err := range a.Memory("").All(t.Context()) {
+	for rec, err := range a.In("").Memory().All(t.Context()) {
 		require.NoError(t, err)
 		raw, err := json.Marshal(rec)
 		require.NoError(t, err)
@@ -321,11 +324,11 @@ func learnedBy(t *testing.T, a *arc.Agent) string {
 	}
 	slices.Sort(out)
 	for _, s := range crashSituations {
-		ranking, err := a.Rank(t.Context(), s, reason.Task{Skill: "work"})
+		ranking, err := a.In("").Rank(t.Context(), s, reason.Task{Skill: "work"})
 		require.NoError(t, err)
 		out = append(out, fmt.Sprintf("%+v", ranking))
 	}
-	as, err := a.Assess(t.Context(), "crash")
+	as, err := a.In("").Assess(t.Context(), "crash")
 	require.NoError(t, err)
 	return strings.Join(append(out, fmt.Sprintf("%+v", as)), "\n")
 }

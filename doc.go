@@ -25,11 +25,10 @@
 //
 // # State
 //
-// A run is a [State], a plain value, and [Agent.Step] takes it one transition
-// further. [Agent.Run] is a thin shell: step, commit, repeat. A run that is
-// killed goes on from its last commit ([Agent.Resume]) and repeats no attempt
-// whose outcome was committed. Given the same state, clock, seed and answers
-// of the host's parts, a run repeats exactly.
+// A run is a plain value that is committed after each step: step, commit,
+// repeat. A run that is killed goes on from its last commit ([View.Resume]) and
+// repeats no attempt whose outcome was committed. Given the same store, clock,
+// seed and answers of the host's parts, a run repeats exactly.
 //
 // # Upkeep
 //
@@ -57,8 +56,8 @@
 // interface below them all; and redact what keeps secrets out. Each can be
 // used without the loop, and Options reaches those within an Agent: its memory
 // (an Embedder, for one), what is recalled, when a chunk fires, how workers
-// are ranked. [Agent.Memory] is the memory of a scope, and [Agent.Health]
-// reports whether it helps.
+// are ranked. [Agent.In] is the Agent as one scope sees it: its memory, its runs,
+// its rankings. [Agent.Health] reports whether memory helps.
 //
 // There is no server and no tool in arc, and nothing is read from the
 // environment. A model decides by way of reason.NewLLM; the clients of

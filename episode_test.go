@@ -26,7 +26,7 @@ func TestEpisodesAreTold(t *testing.T) {
 	require.Equal(t, arc.Blocked, run(t, a, o).Status)
 	for _, scope := range o.Episodes {
 		var told []string
-		for r, err := range a.Memory(scope).All(t.Context()) {
+		for r, err := range a.In(scope).Memory().All(t.Context()) {
 			require.NoError(t, err)
 			require.Equal(t, memory.Episode, r.Kind)
 			require.True(t, r.Trusted)
@@ -36,11 +36,11 @@ func TestEpisodesAreTold(t *testing.T) {
 			"Delivered: mend the cache. Approach: just do it. By worker.",
 			"Not delivered: mend the pool. Approach: just do it. By worker. After 3 failed attempts. Because: still nil",
 		}, told)
-		hits, err := a.Recall(t.Context(), scope, memory.Query{Text: "what happened to the pool?"})
+		hits, err := a.In(scope).Memory().Recall(t.Context(), memory.Query{Text: "what happened to the pool?"})
 		require.NoError(t, err)
 		require.Contains(t, memory.Render(hits), "| Not delivered: mend the pool.")
 	}
-	for r, err := range a.Memory("acme/agent").All(t.Context()) {
+	for r, err := range a.In("acme/agent").Memory().All(t.Context()) {
 		require.NoError(t, err)
 		require.NotEqual(t, memory.Episode, r.Kind)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // kinds runs an objective to its end and returns what happened.
@@ -122,7 +123,7 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 	}
 	got, st := phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
 	require.Equal(t, []arc.Phase{
-		arc.PhaseContext,
+		arc.PhaseRecall,
 		arc.PhaseAct, arc.PhaseLearn,
 		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn,
 		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseDone,
@@ -142,7 +143,7 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 	}
 	got, st = phases(t, agent(t, s.host(), &arc.Options{Attempts: 1, Replans: 1}), arc.Objective{Text: "mend the cache"})
 	require.Equal(t, []arc.Phase{
-		arc.PhaseContext, arc.PhaseReason,
+		arc.PhaseRecall, arc.PhaseReason,
 		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseReason,
 		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseDone,
 	}, got)
@@ -152,7 +153,7 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
 	}
 	got, st = phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
-	require.Equal(t, []arc.Phase{arc.PhaseContext, arc.PhaseAsk}, got)
+	require.Equal(t, []arc.Phase{arc.PhaseRecall, arc.PhaseAsk}, got)
 	require.Equal(t, arc.Asking, st.Status)
 }
 
@@ -174,14 +175,12 @@ func TestRunThatOutgrowsItsRecordIsCutShort(t *testing.T) {
 			return r, nil
 		},
 	}
-	var committed []arc.Phase
-	a := agent(t, s.host(), &arc.Options{Hooks: arc.Hooks{
-		Commit: func(s *arc.State) { committed = append(committed, s.Phase) },
-	}})
+	var last []arc.Phase
+	a := agentOn(t, committed{store.NewMem(), func(s *arc.State) { last = append(last, s.Phase) }}, s.host(), nil)
 	r := run(t, a, arc.Objective{Text: "write it all down"})
 	require.Equal(t, arc.Blocked, r.Status)
 	require.Contains(t, r.Reason, "outgrown")
 	require.NotEmpty(t, r.Deliveries)
 	require.Less(t, len(r.Deliveries), reason.MaxTasks)
-	require.Equal(t, []arc.Phase{arc.PhaseSummary, arc.PhaseDone}, committed[len(committed)-2:])
+	require.Equal(t, []arc.Phase{arc.PhaseEnd, arc.PhaseDone}, last[len(last)-2:])
 }

@@ -128,7 +128,7 @@ func TestGateThatMisbehavesBlocksTheDelivery(t *testing.T) {
 				r := run(t, a, arc.Objective{Text: "mend the cache"})
 				require.Equal(t, arc.Blocked, r.Status)
 				require.Empty(t, r.Deliveries)
-				ranking, err := a.Rank(t.Context(), "mend the cache", reason.Task{Skill: "work"})
+				ranking, err := a.In("").Rank(t.Context(), "mend the cache", reason.Task{Skill: "work"})
 				require.NoError(t, err)
 				require.Equal(t, 3, ranking[0].Samples)
 				require.Zero(t, ranking[0].Parts.Known, "an outcome that nobody verified is unknown")
@@ -142,8 +142,7 @@ func TestHookThatPanicsIsSurvived(t *testing.T) {
 	t.Parallel()
 	s := &script{}
 	a := agent(t, s.host(), &arc.Options{Hooks: arc.Hooks{
-		Event:  func(arc.Event) { panic("event") },
-		Commit: func(*arc.State) { panic("commit") },
+		Event: func(arc.Event) { panic("event") },
 	}})
 	require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "mend the cache"}).Status)
 }
@@ -329,7 +328,7 @@ func TestLeavingTheEventsStopsTheRunAtItsLastCommit(t *testing.T) {
 		if seen < stop {
 			return
 		}
-		r, err := a.Resume(t.Context(), "run")
+		r, err := a.In("").Resume(t.Context(), "run")
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status)
 		require.Len(t, s.work, 1, "no attempt was repeated")
@@ -349,7 +348,7 @@ func TestCanceledRunGoesOnLater(t *testing.T) {
 	a := agent(t, s.host(), nil)
 	_, err := a.Run(ctx, arc.Objective{ID: "run", Text: "mend the cache"})
 	require.ErrorIs(t, err, context.Canceled)
-	r, err := a.Resume(t.Context(), "run")
+	r, err := a.In("").Resume(t.Context(), "run")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
 	require.Equal(t, 1, r.Attempts)
@@ -401,7 +400,7 @@ func TestRunsOverlapAndShareNothingButMemory(t *testing.T) {
 	}
 	for i := range 8 {
 		n := 0
-		for _, err := range a.Memory(memory.Scope(fmt.Sprint("tenant-", i))).All(t.Context()) {
+		for _, err := range a.In(memory.Scope(fmt.Sprint("tenant-", i))).Memory().All(t.Context()) {
 			require.NoError(t, err)
 			n++
 		}
@@ -452,7 +451,7 @@ func TestShutdownWaitsAndThenCancels(t *testing.T) {
 
 		// The attempt that was under way is made again, under the same key.
 		s := &script{}
-		r, err := agentOn(t, st, s.host(), nil).Resume(t.Context(), "run")
+		r, err := agentOn(t, st, s.host(), nil).In("").Resume(t.Context(), "run")
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status)
 		require.Equal(t, 1, r.Attempts)
@@ -493,9 +492,9 @@ func TestObjectivesThatCannotBeRun(t *testing.T) {
 		_, err := a.Run(t.Context(), o)
 		require.ErrorIs(t, err, arc.ErrObjective, name)
 	}
-	_, err := a.Resume(t.Context(), "nobody")
+	_, err := a.In("").Resume(t.Context(), "nobody")
 	require.ErrorIs(t, err, store.ErrNotFound)
-	for _, err := range a.Runs(t.Context(), "") {
+	for _, err := range a.In("").Runs(t.Context(), "") {
 		require.NoError(t, err)
 	}
 }
@@ -570,7 +569,7 @@ func TestTextsOfAnyKindAreKept(t *testing.T) {
 			o := arc.Objective{ID: strings.Repeat("i", 256), Text: "mend it: " + text, Situation: text}
 			want := run(t, agentOn(t, st, s.host(), nil), o)
 			require.Equal(t, pass, want.Status == arc.Delivered, "%s: %s", name, want.Reason)
-			got, err := agentOn(t, st, s.host(), nil).Resume(t.Context(), o.ID)
+			got, err := agentOn(t, st, s.host(), nil).In("").Resume(t.Context(), o.ID)
 			require.NoError(t, err, name)
 			require.Equal(t, want.Status, got.Status)
 			require.Equal(t, want.Reason, got.Reason)
@@ -588,7 +587,7 @@ func TestRunThatAnotherAgentMovedOnIsLeftToIt(t *testing.T) {
 	var other *arc.Agent
 	s := &script{do: func(n int, _ act.Work) (act.Result, error) {
 		if n == 1 {
-			r, err := other.Resume(t.Context(), "run")
+			r, err := other.In("").Resume(t.Context(), "run")
 			if err != nil || r.Status != arc.Delivered {
 				return act.Result{}, fmt.Errorf("the other agent: %v, %w", r, err)
 			}
@@ -599,7 +598,7 @@ func TestRunThatAnotherAgentMovedOnIsLeftToIt(t *testing.T) {
 	a := agentOn(t, st, s.host(), nil)
 	_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "mend the cache"})
 	require.ErrorIs(t, err, arc.ErrRunning)
-	r, err := a.Resume(t.Context(), "run")
+	r, err := a.In("").Resume(t.Context(), "run")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
 	require.Equal(t, 1, r.Attempts)

@@ -128,7 +128,7 @@ func TestOnceIsOnceWhereverItIsCutOff(t *testing.T) {
 				require.Len(t, s.work, 1)
 			} else {
 				require.Contains(t, r.Reason, "outcome unknown")
-				ranking, err := b.Rank(t.Context(), o.Text, o.Tasks[0])
+				ranking, err := b.In("").Rank(t.Context(), o.Text, o.Tasks[0])
 				require.NoError(t, err)
 				require.Zero(t, ranking[0].Parts.Known+ranking[1].Parts.Known, "nobody is to blame")
 			}
@@ -156,7 +156,7 @@ func TestOnceAfterTheContextEnded(t *testing.T) {
 		_, err := a.Run(ctx, arc.Objective{ID: "run", Text: "pay the bill", Tasks: []reason.Task{task("pay")}, Once: once})
 		require.ErrorIs(t, err, context.Canceled)
 		s.do = nil
-		r, err := a.Resume(t.Context(), "run")
+		r, err := a.In("").Resume(t.Context(), "run")
 		require.NoError(t, err)
 		require.Equal(t, once, r.Status == arc.Blocked)
 		require.Equal(t, 1, r.Attempts)

@@ -84,16 +84,16 @@ func (k keeper) Resume(ctx context.Context, d goap.Dispatch) (goap.Result, error
 
 // resultOf is what a run means for the goal that it was for.
 func resultOf(r *Report) goap.Result {
-	res := goap.Result{End: goap.Failed, Why: r.Reason, Worker: r.Last.Worker, Done: len(r.Deliveries)}
+	res := goap.Result{End: goap.Failed, Why: r.Reason, Worker: r.LastWorker, Done: len(r.Deliveries)}
 	for _, d := range r.Deliveries {
 		res.Deltas = append(res.Deltas, d.Deltas...)
 	}
 	switch {
 	case r.Status == Delivered:
 		res.End = goap.Succeeded
-	case r.Last.End == act.Interrupted:
+	case r.LastEnd == act.Interrupted:
 		res.End = goap.Interrupted
-	case r.Last.End == act.Denied || r.Attempts == 0:
+	case r.LastEnd == act.Denied || r.Attempts == 0:
 		res.End = goap.Refused
 	}
 	return res

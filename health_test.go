@@ -20,7 +20,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	for i := range 8 {
 		run(t, a, arc.Objective{Text: fmt.Sprint("mend the cache ", i), Situation: situation})
 	}
-	_, err := a.Memory("").RememberAll(t.Context(), quarantined(30))
+	_, err := a.In("").Memory().RememberAll(t.Context(), quarantined(30))
 	require.NoError(t, err)
 	h, err := a.Health(t.Context(), "")
 	require.NoError(t, err)

@@ -168,3 +168,24 @@ func dump(t *testing.T, s arc.State) string {
 
 // idle lets time pass inside a bubble.
 func idle(d time.Duration) { <-time.After(d) }
+
+// committed is a store that tells of each run that it has committed.
+type committed struct {
+	store.Store
+	tell func(*arc.State)
+}
+
+func (c committed) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := c.Store.Commit(ctx, ops...)
+	for _, op := range ops {
+		if err != nil || !arc.IsRun(op.Key) {
+			continue
+		}
+		s, err := arc.DecodeState(store.Entry{Key: op.Key, Value: op.Value})
+		if err != nil {
+			panic(err)
+		}
+		c.tell(&s)
+	}
+	return rev, err
+}

@@ -34,7 +34,7 @@ func (a *Agent) log(ctx context.Context, events []Event) {
 			attrs = append(attrs, slog.String("worker", e.Worker), slog.Int("task", e.Task), slog.Int("attempt", e.Attempt))
 		}
 		switch e.Kind {
-		case EventRecalled, EventLearned:
+		case EventRecalled, eventLearned:
 			attrs = append(attrs, slog.Int("memories", len(e.IDs)))
 		case EventExecuted, EventAssessed, EventFinished:
 			word, _, _ := strings.Cut(e.Text, ": ") // one of arc's own; what follows is of the run

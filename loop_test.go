@@ -61,7 +61,7 @@ func TestBlockedGoalLeavesAFailureToRecall(t *testing.T) {
 	require.Equal(t, 3, r.Attempts)
 	require.Contains(t, r.Reason, "still nil")
 	require.Empty(t, r.Deliveries)
-	hits, err := a.Recall(t.Context(), "", memory.Query{Text: situation})
+	hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: situation})
 	require.NoError(t, err)
 	require.Len(t, hits, 1)
 	require.Equal(t, memory.Failure, hits[0].Record.Kind)
@@ -109,7 +109,7 @@ func TestChunkThatFailsPaysAndDeliberationTakesOver(t *testing.T) {
 	require.Equal(t, arc.Delivered, r.Status)
 	require.Equal(t, []int{1, 1, 2}, []int{r.Fired, r.Deliberations, r.Attempts})
 	require.Len(t, s.briefs[2].Failed, 1, "the reasoner is told what the chunk tried")
-	after, err := a.Memory("").Get(t.Context(), before.ID)
+	after, err := a.In("").Memory().Get(t.Context(), before.ID)
 	require.NoError(t, err)
 	require.Equal(t, 1, after.Stats.Misled)
 	require.Less(t, after.Effectiveness(), before.Effectiveness())
@@ -117,7 +117,7 @@ func TestChunkThatFailsPaysAndDeliberationTakesOver(t *testing.T) {
 
 func recallOne(t *testing.T, a *arc.Agent, kind memory.Kind) memory.Record {
 	t.Helper()
-	hits, err := a.Recall(t.Context(), "", memory.Query{Text: situation, Kinds: []memory.Kind{kind}})
+	hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: situation, Kinds: []memory.Kind{kind}})
 	require.NoError(t, err)
 	require.Len(t, hits, 1)
 	return hits[0].Record
@@ -175,16 +175,16 @@ func TestUnclearObjectiveAsksAndGoesOnWithTheAnswer(t *testing.T) {
 	require.Equal(t, arc.Asking, r.Status)
 	require.Equal(t, []string{"which door?"}, r.Questions)
 
-	again, err := a.Resume(t.Context(), "door")
+	again, err := a.In("").Resume(t.Context(), "door")
 	require.NoError(t, err)
 	require.Equal(t, r, again)
 
-	r, err = a.Answer(t.Context(), "door", "the red one")
+	r, err = a.In("").Answer(t.Context(), "door", "the red one")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
 	require.Equal(t, "open the door: the red one", r.Deliveries[0].Task.Objective)
 
-	_, err = a.Answer(t.Context(), "door", "no, the blue one")
+	_, err = a.In("").Answer(t.Context(), "door", "no, the blue one")
 	require.ErrorIs(t, err, arc.ErrNotAsking)
 }
 

@@ -148,7 +148,7 @@ func TestOutagesAreNoFailuresOfASession(t *testing.T) {
 	}{{&reason.ModelError{Status: 401}, 0}, {reason.ErrModel, 0}, {reason.ErrFormat, 1}} {
 		err = c.err
 		require.Equal(t, arc.Blocked, run(t, a, arc.Objective{Text: "mend the cache", Session: "s"}).Status)
-		now, err := a.Assess(t.Context(), "s")
+		now, err := a.In("").Assess(t.Context(), "s")
 		require.NoError(t, err)
 		require.Equal(t, c.failures, now.Failures)
 		require.Equal(t, c.failures, now.Total)

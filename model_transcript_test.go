@@ -112,7 +112,7 @@ func tellModel(t *testing.T, name string) []byte {
 	for _, o := range story.objectives {
 		r := run(t, a, o)
 		if r.Status == arc.Asking {
-			r, err = a.Answer(t.Context(), o.ID, story.answer)
+			r, err = a.In("").Answer(t.Context(), o.ID, story.answer)
 			require.NoError(t, err)
 		}
 		line(r)

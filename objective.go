@@ -8,11 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -95,35 +92,35 @@ func (b Budget) check() error {
 	return nil
 }
 
-// left is how much of Wall s has left, at least 1; 0: there is no such bound.
-func (b Budget) left(s *State, now time.Time) time.Duration {
+// left is how much of Wall is left after spent, at least 1; 0: Wall is unbounded.
+func (b Budget) left(spent Budget) time.Duration {
 	if b.Wall == 0 {
 		return 0
 	}
-	return max(1, b.Wall-time.Duration(now.UnixNano()-s.Started))
+	return max(1, b.Wall-spent.Wall)
 }
 
-// spent says which bound s has reached, or "".
-func (b Budget) spent(s *State, now time.Time) string {
+// reached says which bound spent has reached, or "".
+func (b Budget) reached(spent Budget) string {
 	switch {
-	case s.Step >= b.Steps:
+	case spent.Steps >= b.Steps:
 		return fmt.Sprintf("budget of %d steps is spent", b.Steps)
-	case b.Wall > 0 && now.UnixNano()-s.Started >= int64(b.Wall):
+	case b.Wall > 0 && spent.Wall >= b.Wall:
 		return fmt.Sprintf("budget of %v is spent", b.Wall)
-	case b.Tokens > 0 && s.Usage.TokensIn+s.Usage.TokensOut >= b.Tokens:
+	case b.Tokens > 0 && spent.Tokens >= b.Tokens:
 		return fmt.Sprintf("budget of %d tokens is spent", b.Tokens)
-	case b.CostUSD > 0 && s.Usage.CostUSD >= b.CostUSD:
+	case b.CostUSD > 0 && spent.CostUSD >= b.CostUSD:
 		return fmt.Sprintf("budget of $%g is spent", b.CostUSD)
 	}
 	return ""
 }
 
-// burnt returns the largest share of a bound that s has used, and names the
-// bound if that is next to being reached.
-func (b Budget) burnt(s *State, now time.Time) (share float64, bound string) {
+// used returns the largest share of a bound that is spent, and names the bound.
+// Shares below a half count as 0: metacognition does not ask for them.
+func (b Budget) used(spent Budget) (share float64, bound string) {
 	shares := [...]float64{
-		float64(s.Step) / float64(max(1, b.Steps)), ratio(float64(now.UnixNano()-s.Started), float64(b.Wall)),
-		ratio(float64(s.Usage.TokensIn+s.Usage.TokensOut), float64(b.Tokens)), ratio(s.Usage.CostUSD, b.CostUSD),
+		ratio(float64(spent.Steps), float64(b.Steps)), ratio(float64(spent.Wall), float64(b.Wall)),
+		ratio(float64(spent.Tokens), float64(b.Tokens)), ratio(spent.CostUSD, b.CostUSD),
 	}
 	most := 0
 	for i, share := range shares {
@@ -131,17 +128,14 @@ func (b Budget) burnt(s *State, now time.Time) (share float64, bound string) {
 			most = i
 		}
 	}
-	if shares[most] < nearlySpent {
+	if shares[most] < 0.5 {
 		return 0, ""
 	}
 	names := [...]string{fmt.Sprint(b.Steps, " steps"), b.Wall.String(), fmt.Sprint(b.Tokens, " tokens"), fmt.Sprintf("$%g", b.CostUSD)}
 	return min(1, shares[most]), names[most]
 }
 
-// nearlySpent is the share below which nobody asks for the bound's name.
-const nearlySpent = 0.5
-
-// ratio is the share of a bound; 0: there is none.
+// ratio is the share of a bound; 0: the bound is none.
 func ratio(used, bound float64) float64 {
 	if bound <= 0 {
 		return 0
@@ -204,52 +198,4 @@ func (o *Objective) check() error {
 func (o Objective) clone() Objective {
 	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
 	return o
-}
-
-// Status is how a run stands.
-type Status string
-
-// The statuses of a run.
-const (
-	Running   Status = "running"   // not finished; live, or to be resumed
-	Asking    Status = "asking"    // waits for Answer
-	Delivered Status = "delivered" // done: every task passed its gates
-	Blocked   Status = "blocked"   // given up; Report.Reason says why
-)
-
-// Report is what came of a run.
-type Report struct {
-	ID      string
-	Session string
-	Status  Status
-	Reason  string // why it is blocked; "" otherwise
-
-	Questions  []string       // when Asking
-	Deliveries []act.Delivery // what was delivered, in order, subgoals included
-
-	Attempts      int         // executions of workers
-	Last          LastAttempt // zero if there was none; Finished if it was for the gates to decide
-	Deliberations int         // calls of the reasoner
-	Fired         int         // chunks whose plan was run
-	Steps         int         // transitions, each of them committed
-	Usage         act.Usage
-
-	Resonance  []float64       // of each attempt, in order; at most the last 64
-	Findings   []iar.Finding   // low or falling resonance
-	Assessment meta.Assessment // of the session, at the end
-	Pivots     []string        // recommendations to pivot, with their evidence
-	Learned    []memory.ID     // patterns and failures stored or strengthened
-	Started    time.Time
-	Ended      time.Time // zero while it is not finished
-}
-
-// RunInfo is a line about a run.
-type RunInfo struct {
-	ID        string
-	Scope     memory.Scope
-	Session   string
-	Status    Status
-	Objective string
-	Started   time.Time
-	Ended     time.Time
 }

@@ -35,14 +35,14 @@ func TestIdentityOfAScope(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	a := agent(t, (&script{}).host(), &arc.Options{Now: func() time.Time { return now }})
-	me, err := a.Identity("acme/anna")
+	me, err := a.In("acme/anna").Identity()
 	require.NoError(t, err)
 	f, err := me.Add(t.Context(), identity.Draft{Content: "prefers tabs, password=hunter22hunter"})
 	require.NoError(t, err)
 	require.Equal(t, now, f.Created)
 	require.NotContains(t, f.Content, "hunter22")
 
-	again, err := a.Identity("acme/anna")
+	again, err := a.In("acme/anna").Identity()
 	require.NoError(t, err)
 	g, err := again.Get(t.Context(), f.ID)
 	require.NoError(t, err)
@@ -51,11 +51,11 @@ func TestIdentityOfAScope(t *testing.T) {
 	require.NoError(t, err, "two views of one seed and one moment")
 	require.NotEqual(t, f.ID, second.ID)
 
-	other, err := a.Identity("")
+	other, err := a.In("").Identity()
 	require.NoError(t, err)
 	_, err = other.Get(t.Context(), f.ID)
 	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = a.Identity("not a scope")
+	_, err = a.In("not a scope").Identity()
 	require.ErrorIs(t, err, memory.ErrScope)
 }
 
@@ -67,9 +67,9 @@ func TestMemoryOptions(t *testing.T) {
 	vs, err := embed.Hashed{}.Embed(t.Context(), []string{d.Content})
 	require.NoError(t, err)
 	d.Vector = vs[0]
-	_, err = a.Memory("").Remember(t.Context(), d)
+	_, err = a.In("").Memory().Remember(t.Context(), d)
 	require.NoError(t, err)
-	hits, err := a.Recall(t.Context(), "", memory.Query{Text: "authentification certifcates"})
+	hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: "authentification certifcates"})
 	require.NoError(t, err)
 	require.Len(t, hits, 1)
 	require.Positive(t, hits[0].Parts.Cosine)
@@ -121,14 +121,14 @@ func TestRunsOfASession(t *testing.T) {
 		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
 	}
 	run(t, a, arc.Objective{ID: "a", Session: "s", Text: "mend something"})
-	var got []arc.RunInfo
-	for info, err := range a.Runs(t.Context(), "s") {
+	var got []string
+	for r, err := range a.In("").Runs(t.Context(), "s") {
 		require.NoError(t, err)
-		got = append(got, info)
+		got = append(got, fmt.Sprint(r.ID, " ", r.Scope, " ", r.Session, " ", r.Status, " ", r.Objective, " ", r.Started.Sub(begin), " ", r.Ended.IsZero()))
 	}
-	require.Equal(t, []arc.RunInfo{
-		{ID: "a", Scope: "local", Session: "s", Status: arc.Asking, Objective: "mend something", Started: begin.Add(2 * time.Minute)},
-		{ID: "b", Scope: "local", Session: "s", Status: arc.Delivered, Objective: "mend the pool", Started: begin, Ended: begin.Add(time.Minute)},
+	require.Equal(t, []string{
+		"a local s asking mend something 2m0s true",
+		"b local s delivered mend the pool 0s false",
 	}, got)
 }
 
@@ -148,9 +148,7 @@ func TestLargeOutputsAreKeptBesideTheState(t *testing.T) {
 		},
 	}
 	var last []arc.Delivery
-	a := agent(t, s.host(), &arc.Options{Hooks: arc.Hooks{
-		Commit: func(s *arc.State) { last = s.Deliveries },
-	}})
+	a := agentOn(t, committed{store.NewMem(), func(s *arc.State) { last = s.Deliveries }}, s.host(), nil)
 	r := run(t, a, arc.Objective{ID: "run", Text: "mend the cache"})
 	require.Len(t, last, 2)
 	require.Equal(t, arc.Output{Inline: []byte(`"small"`)}, last[0].Output)
@@ -164,7 +162,7 @@ func TestLargeOutputsAreKeptBesideTheState(t *testing.T) {
 		{Task: task, Worker: "worker", Attempt: 1, Output: []byte(large), Summary: "did it"},
 	}
 	require.Equal(t, want, r.Deliveries)
-	again, err := a.Resume(t.Context(), "run")
+	again, err := a.In("").Resume(t.Context(), "run")
 	require.NoError(t, err)
 	require.Equal(t, want, again.Deliveries)
 }
@@ -177,7 +175,7 @@ func TestChunkAgainChangesNothing(t *testing.T) {
 	}
 	before := recallOne(t, a, memory.Pattern)
 	for range 2 {
-		receipts, err := a.Chunk(t.Context(), "s")
+		receipts, err := a.In("").Chunk(t.Context(), "s")
 		require.NoError(t, err)
 		require.Len(t, receipts, 2)
 		for _, r := range receipts {
@@ -185,7 +183,7 @@ func TestChunkAgainChangesNothing(t *testing.T) {
 		}
 		require.Equal(t, before, recallOne(t, a, memory.Pattern))
 	}
-	receipts, err := a.Chunk(t.Context(), "another")
+	receipts, err := a.In("").Chunk(t.Context(), "another")
 	require.NoError(t, err)
 	require.Empty(t, receipts)
 }
@@ -198,22 +196,22 @@ func TestUpkeepOfAScope(t *testing.T) {
 	run(t, a, arc.Objective{Text: "mend the cache", Situation: situation, Scope: "acme"})
 	// Two that say the same stay apart for as long as one is in quarantine.
 	d := memory.Draft{Kind: memory.Fact, Content: "the cache lives in cache.go"}
-	_, err := a.Memory("acme").Remember(ctx, d)
+	_, err := a.In("acme").Memory().Remember(ctx, d)
 	require.NoError(t, err)
 	d.Source.Origin = memory.Web
-	page, err := a.Memory("acme").Remember(ctx, d)
+	page, err := a.In("acme").Memory().Remember(ctx, d)
 	require.NoError(t, err)
 	h, err := a.Health(ctx, "acme")
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 1, 0}, []int{h.Total, h.Quarantined, h.Archived})
 
-	require.NoError(t, a.Memory("acme").Trust(ctx, page.ID))
-	merged, err := a.Consolidate(ctx, "acme")
+	require.NoError(t, a.In("acme").Memory().Trust(ctx, page.ID))
+	merged, err := a.In("acme").Memory().Consolidate(ctx)
 	require.NoError(t, err)
 	require.Equal(t, memory.ConsolidateReport{Before: 3, Tried: 1, Merged: 1, After: 2}, merged)
 
 	c.Add(60 * 24 * time.Hour)
-	faded, err := a.Decay(ctx, "acme")
+	faded, err := a.In("acme").Memory().Decay(ctx)
 	require.NoError(t, err)
 	require.Equal(t, memory.DecayReport{Total: 2, Archived: 2}, faded)
 	h, err = a.Health(ctx, "acme")
@@ -295,7 +293,7 @@ func TestShutdownWaitsForTheStep(t *testing.T) {
 		require.Equal(t, time.Hour, time.Since(begin))
 		require.ErrorIs(t, <-ended, store.ErrClosed)
 
-		r, err := agentOn(t, st, s.host(), nil).Resume(t.Context(), "run")
+		r, err := agentOn(t, st, s.host(), nil).In("").Resume(t.Context(), "run")
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status)
 		require.Len(t, s.work, 1)

@@ -68,7 +68,7 @@ func TestSkillsAreNotKept(t *testing.T) {
 	require.Equal(t, arc.Asking, run(t, first, arc.Objective{ID: "r", Text: "mend it"}).Status)
 	require.NoError(t, first.Close())
 	h.Skills = loadSkills(t, "new")
-	r, err := agentOn(t, st, h, nil).Answer(t.Context(), "r", "the cache")
+	r, err := agentOn(t, st, h, nil).In("").Answer(t.Context(), "r", "the cache")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
 	require.Equal(t, "new", s.work[0].Agent)

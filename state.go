@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -14,55 +16,48 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Phase is where a run stands in the loop.
-type Phase string
+// phase is a station of the loop. Its value is what a stored run calls it.
+type phase string
 
-// The phases, and what follows what:
-//
-//	Context → Act → Verify → Learn → Done
-//	Context → Reason          no decision could be acted on: again
-//	Context → Context         a subgoal
-//	Context → Ask → Reason    a human is asked
-//	Reason                    as Context, but for the recall
-//	Act     → Learn           the attempt failed by itself
-//	Learn   → Act             the next task or attempt
-//	Learn   → Reason          a chunk failed, or a replan
-//	Learn   → Context         back in the goal above a subgoal
-//	any     → Summary → Done  the budget is spent
+// The phases. The table in loop.go says what each does and which may follow.
 const (
-	PhaseContext Phase = "context" // recall, and let a chunk fire or ask the reasoner
-	PhaseReason  Phase = "reason"  // ask the reasoner
-	PhaseAsk     Phase = "ask"     // wait for a human
-	PhaseAct     Phase = "act"     // have a worker make the attempt
-	PhaseVerify  Phase = "verify"  // have the gates judge it
-	PhaseLearn   Phase = "learn"   // take it in, and decide what follows
-	PhaseSummary Phase = "summary" // end a run that is cut short
-	PhaseDone    Phase = "done"
+	phaseRecall phase = "context"
+	phaseReason phase = "reason"
+	phaseAssign phase = "assign" // never stored: it shares a step with the phase before it
+	phaseAct    phase = "act"
+	phaseVerify phase = "verify"
+	phaseLearn  phase = "learn"
+	phaseEnd    phase = "summary"
+	phaseAsk    phase = "ask"  // the run waits for a human
+	phaseDone   phase = "done" // the run is over
 )
 
-// State is a run as it is committed after each step. It is a plain value that
-// encodes to JSON and CBOR; whoever holds one must not change it.
-type State struct {
+// state is a run as records.go commits it after each step. It is a plain
+// value that encodes to JSON and CBOR.
+//
+// A stored run names its fields by the numbers in the tags: a new field takes
+// a new number, and a number is never used again.
+type state struct {
 	ID        string    `cbor:"1,keyasint,omitempty" json:"id"`
 	Session   string    `cbor:"2,keyasint,omitempty" json:"session"`
 	Objective Objective `cbor:"3,keyasint,omitempty" json:"objective"`
 	Status    Status    `cbor:"4,keyasint,omitempty" json:"status"`
 	Reason    string    `cbor:"5,keyasint,omitempty" json:"reason,omitempty"`
-	Phase     Phase     `cbor:"6,keyasint,omitempty" json:"phase"`
-	Step      int       `cbor:"7,keyasint,omitempty" json:"step"`    // transitions made
+	Phase     phase     `cbor:"6,keyasint,omitempty" json:"phase"`
+	Step      int       `cbor:"7,keyasint,omitempty" json:"step"`    // steps made
 	Seq       int       `cbor:"8,keyasint,omitempty" json:"seq"`     // events so far
 	Started   int64     `cbor:"9,keyasint,omitempty" json:"started"` // Unix time in nanoseconds, as is Ended
 	Ended     int64     `cbor:"10,keyasint,omitempty" json:"ended,omitempty"`
 
-	// Goals are the objective and, while an impasse is being resolved, its
+	// Aims are the objective and, while an impasse is being resolved, its
 	// subgoals, innermost last.
-	Goals []Goal `cbor:"11,keyasint,omitempty" json:"goals"`
+	Aims []aim `cbor:"11,keyasint,omitempty" json:"goals"`
 	// Subgoals are the texts of all subgoals so far: none is entered twice.
 	Subgoals []string `cbor:"12,keyasint,omitempty" json:"subgoals,omitempty"`
 	// Current is the attempt that is prepared, running, or to be judged.
-	Current *Attempt `cbor:"13,keyasint,omitempty" json:"current,omitempty"`
+	Current *attempt `cbor:"13,keyasint,omitempty" json:"current,omitempty"`
 
-	Deliveries    []Delivery  `cbor:"14,keyasint,omitempty" json:"deliveries,omitempty"`
+	Deliveries    []delivery  `cbor:"14,keyasint,omitempty" json:"deliveries,omitempty"`
 	Attempts      int         `cbor:"15,keyasint,omitempty" json:"attempts,omitempty"`
 	Deliberations int         `cbor:"16,keyasint,omitempty" json:"deliberations,omitempty"`
 	Fired         int         `cbor:"17,keyasint,omitempty" json:"fired,omitempty"`
@@ -75,21 +70,17 @@ type State struct {
 	Assessment meta.Assessment `cbor:"22,keyasint,omitempty" json:"assessment"`
 
 	// Last is the last attempt that was learned from.
-	Last LastAttempt `cbor:"23,keyasint,omitempty" json:"last,omitzero"`
-
-	// hits caches the records of the innermost goal's Recalled. It is not
-	// part of the state: after a restart they are fetched again.
-	hits []memory.Hit
+	Last lastAttempt `cbor:"23,keyasint,omitempty" json:"last,omitzero"`
 }
 
-// LastAttempt is who made an attempt, and how it ended.
-type LastAttempt struct {
+// lastAttempt is the worker of an attempt, and how the attempt ended.
+type lastAttempt struct {
 	Worker string  `cbor:"1,keyasint,omitempty" json:"worker,omitempty"`
 	End    act.End `cbor:"2,keyasint,omitempty" json:"end,omitempty"`
 }
 
-// Goal is the objective, or a subgoal that would resolve an impasse.
-type Goal struct {
+// aim is the objective, or a subgoal that would resolve an impasse.
+type aim struct {
 	Text      string             `cbor:"1,keyasint,omitempty" json:"text"`
 	Situation string             `cbor:"2,keyasint,omitempty" json:"situation"`
 	Number    int                `cbor:"21,keyasint,omitempty" json:"number,omitempty"` // subgoals entered before it
@@ -102,7 +93,7 @@ type Goal struct {
 	Next     int           `cbor:"7,keyasint,omitempty" json:"next,omitempty"`   // index of the task at hand
 	Tries    int           `cbor:"8,keyasint,omitempty" json:"tries,omitempty"`  // attempts at that task
 	Fired    memory.ID     `cbor:"9,keyasint,omitempty" json:"fired,omitempty"`  // the chunk that made the tasks
-	Spent    []memory.ID   `cbor:"10,keyasint,omitempty" json:"spent,omitempty"` // chunks that failed for this goal
+	Spent    []memory.ID   `cbor:"10,keyasint,omitempty" json:"spent,omitempty"` // chunks that failed for this aim
 	Utilized []memory.ID   `cbor:"11,keyasint,omitempty" json:"utilized,omitempty"`
 
 	Failed    []reason.FailedAttempt `cbor:"12,keyasint,omitempty" json:"failed,omitempty"`
@@ -116,9 +107,9 @@ type Goal struct {
 	Blocked   string                 `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"` // why it is given up
 }
 
-// Attempt is the attempt at hand. What follows Complaint is there once it was
-// executed, Verdict once it was verified.
-type Attempt struct {
+// attempt is the attempt at hand. Act fills what follows Complaint, Verify
+// what follows Wall.
+type attempt struct {
 	Key       string `cbor:"1,keyasint,omitempty" json:"key"`
 	Worker    string `cbor:"2,keyasint,omitempty" json:"worker"`
 	Number    int    `cbor:"3,keyasint,omitempty" json:"number"`
@@ -127,7 +118,7 @@ type Attempt struct {
 	End        act.End        `cbor:"5,keyasint,omitempty" json:"end,omitempty"`
 	Reflection iar.Reflection `cbor:"6,keyasint,omitempty" json:"reflection"`
 	Resonance  float64        `cbor:"7,keyasint,omitempty" json:"resonance,omitempty"`
-	Output     Output         `cbor:"8,keyasint,omitempty" json:"output"`
+	Output     output         `cbor:"8,keyasint,omitempty" json:"output"`
 	Utilized   []memory.ID    `cbor:"9,keyasint,omitempty" json:"utilized,omitempty"`
 	Misled     []memory.ID    `cbor:"10,keyasint,omitempty" json:"misled,omitempty"`
 	Usage      act.Usage      `cbor:"11,keyasint,omitempty" json:"usage"`
@@ -139,43 +130,38 @@ type Attempt struct {
 	Wrong  string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"` // why it did not pass
 }
 
-// Output is JSON that a worker made. A large one is a record of its own.
-type Output struct {
+// output is JSON that a worker made. A large one is a record of its own.
+type output struct {
 	Inline json.RawMessage `cbor:"1,keyasint,omitempty" json:"inline,omitempty"`
 	Key    string          `cbor:"2,keyasint,omitempty" json:"key,omitempty"`
 }
 
-// Delivery is a delivered task.
-type Delivery struct {
+// delivery is a delivered task.
+type delivery struct {
 	Task    reason.Task `cbor:"1,keyasint,omitempty" json:"task"`
 	Worker  string      `cbor:"2,keyasint,omitempty" json:"worker"`
 	Attempt int         `cbor:"3,keyasint,omitempty" json:"attempt"`
-	Output  Output      `cbor:"4,keyasint,omitempty" json:"output"`
+	Output  output      `cbor:"4,keyasint,omitempty" json:"output"`
 	Summary string      `cbor:"5,keyasint,omitempty" json:"summary,omitempty"`
 	Deltas  []act.Delta `cbor:"6,keyasint,omitempty" json:"deltas,omitempty"`
 }
 
-// goal returns the innermost goal.
-func (s *State) goal() *Goal { return &s.Goals[len(s.Goals)-1] }
+// Bounds of what a state keeps.
+const (
+	maxTracked   = 64      // reflections
+	maxFailed    = 64      // failed attempts at an aim
+	maxComplaint = 4 << 10 // bytes of a text about an attempt
+	maxPrefix    = 192     // bytes of an id in a key, which leaves room for what follows it
+)
 
-// maxPrefix leaves room in a key for what follows the run.
-const maxPrefix = 192
+// aim returns the innermost aim.
+func (s *state) aim() *aim { return &s.Aims[len(s.Aims)-1] }
 
-// prefix is what the keys of a run's attempts and goals begin with: its id, or
-// a hash of one that is too long for a part of a key.
-func (s *State) prefix() string {
-	if len(s.ID) <= maxPrefix {
-		return s.ID
-	}
-	sum := sha256.Sum256([]byte(s.ID))
-	return "run-" + hex.EncodeToString(sum[:16])
-}
-
-// fork returns a copy of s whose goals and attempt can be changed without
-// changing those of s. Slices in them are still shared: they are only ever
-// replaced, or appended to with appendTo.
-func (s State) fork() State {
-	s.Goals = slices.Clone(s.Goals)
+// fork returns a copy of s whose aims and attempt can be changed without
+// changing those of s. Slices in them are still shared: code replaces them, or
+// appends with appendTo.
+func (s state) fork() state {
+	s.Aims = slices.Clone(s.Aims)
 	if s.Current != nil {
 		c := *s.Current
 		s.Current = &c
@@ -183,7 +169,60 @@ func (s State) fork() State {
 	return s
 }
 
-// appendTo appends without writing into memory that another State may share.
+// appendTo appends without writing into memory that another state may share.
 func appendTo[T any](list []T, more ...T) []T {
 	return append(slices.Clip(list), more...)
 }
+
+// prefix begins the keys of a run's attempts and aims: its id, or a hash of an
+// id that is too long for a part of a key.
+func (s *state) prefix() string {
+	if len(s.ID) <= maxPrefix {
+		return s.ID
+	}
+	sum := sha256.Sum256([]byte(s.ID))
+	return "run-" + hex.EncodeToString(sum[:16])
+}
+
+// aimKey names the innermost aim among all aims of all runs.
+func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number) }
+
+// unjudged reports whether the session is the run's own and has no outcome yet.
+func (s *state) unjudged() bool {
+	return s.Objective.Session == "" && len(s.Deliveries) == 0 && s.aim().Replans == 0
+}
+
+// unplanned reports whether the host's plan could not be begun.
+func (s *state) unplanned() bool {
+	return len(s.Objective.Tasks) > 0 && s.Deliberations == 0 && len(s.aim().Tasks) == 0
+}
+
+// follow makes tasks the plan of the aim.
+func (g *aim) follow(tasks []reason.Task, approach string, fired memory.ID) {
+	g.Tasks, g.Next, g.Tries, g.Approach, g.Fired = tasks, 0, 0, approach, fired
+}
+
+// applied returns those of ids that were recalled for the aim, each once: a
+// reasoner cannot credit a memory that it was not shown.
+func (g *aim) applied(ids []memory.ID) []memory.ID {
+	var out []memory.ID
+	for _, id := range ids {
+		if slices.Contains(g.Recalled, id) && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// clip bounds a text about an attempt: it keeps the beginning and the end.
+func clip(s string) string {
+	if len(s) <= maxComplaint {
+		return s
+	}
+	head, tail := s[:maxComplaint/2], s[len(s)-maxComplaint/2:]
+	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
+}
+
+// same reports whether two texts of a model differ at most in case and blanks
+// at their ends.
+func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }

@@ -104,7 +104,7 @@ func TestTelemetryAcrossResume(t *testing.T) {
 	a := agent(t, s.host(), &arc.Options{TracerProvider: rec.Tracing(), MeterProvider: rec.Metering()})
 	_, err := a.Run(ctx, arc.Objective{ID: "r1", Text: "mend the cache"})
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = a.Resume(t.Context(), "r1")
+	_, err = a.In("").Resume(t.Context(), "r1")
 	require.NoError(t, err)
 	require.Equal(t, `invoke_agent arc arc.run.id=r1 arc.run.resumed=false arc.run.status=interrupted error.type=canceled ERROR
   search_memory arc.run.id=r1
@@ -200,7 +200,7 @@ func TestTelemetryOfEmbedders(t *testing.T) {
 	var rec telemetrytest.Recorder
 	hashed := embed.Hashed{Dim: 64}
 	a := agent(t, (&script{}).host(), &arc.Options{TracerProvider: rec.Tracing(), MeterProvider: rec.Metering(), Memory: memory.Options{Embedder: hashed}})
-	_, err := a.Memory("").Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the cache is cold"})
+	_, err := a.In("").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the cache is cold"})
 	require.NoError(t, err)
 	run(t, a, arc.Objective{Text: "mend the cache"})
 	tree := rec.Tree("gen_ai.operation.name", "gen_ai.embeddings.dimension.count")
@@ -293,7 +293,7 @@ func TestTelemetryShowsNoTexts(t *testing.T) {
 			Hooks:   arc.Hooks{Event: func(e arc.Event) { panic(e.Text + c.text("hhhook")) }},
 		})
 		require.NoError(rt, err)
-		_, err = a.Memory("tenant:ssscope").Remember(t.Context(), memory.Draft{
+		_, err = a.In("tenant:ssscope").Memory().Remember(t.Context(), memory.Draft{
 			Kind: memory.Pattern, Trigger: c.text("oobjective"), Content: c.text("mmmemory"),
 		})
 		c.texts = append(c.texts, "ssscope")
@@ -305,7 +305,7 @@ func TestTelemetryShowsNoTexts(t *testing.T) {
 			})
 			require.NoError(rt, err)
 			if r.Status == arc.Asking {
-				_, err = a.Answer(t.Context(), r.ID, c.text("aaanswer"))
+				_, err = a.In("").Answer(t.Context(), r.ID, c.text("aaanswer"))
 				require.NoError(rt, err)
 			}
 		}
@@ -359,7 +359,7 @@ func TestWhoListensDoesNoHarm(t *testing.T) {
 		"goexit": func(<-chan struct{}) { runtime.Goexit() },
 		"hang":   func(release <-chan struct{}) { <-release },
 	} {
-		for _, call := range append(calls, "Event", "Commit", "Handle") {
+		for _, call := range append(calls, "Event", "Handle") {
 			t.Run(name+" "+call, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					release := make(chan struct{})
@@ -373,7 +373,7 @@ func TestWhoListensDoesNoHarm(t *testing.T) {
 					s := &script{judge: fail("no")}
 					a := agent(t, s.host(), &arc.Options{
 						TracerProvider: rec.Tracing(), MeterProvider: rec.Metering(), Logger: slog.New(log),
-						Hooks: arc.Hooks{Event: func(arc.Event) { faulty("Event") }, Commit: func(*arc.State) { faulty("Commit") }},
+						Hooks: arc.Hooks{Event: func(arc.Event) { faulty("Event") }},
 					})
 					begin := time.Now()
 					for range 3 {

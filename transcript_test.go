@@ -136,7 +136,7 @@ func tell(t *testing.T, name string) []byte {
 		r := run(t, a, o)
 		if r.Status == arc.Asking {
 			var err error
-			r, err = a.Answer(t.Context(), o.ID, story.answer)
+			r, err = a.In("").Answer(t.Context(), o.ID, story.answer)
 			require.NoError(t, err)
 		}
 		require.NoError(t, enc.Encode(r))

@@ -100,7 +100,7 @@ func (d desk) agentTools() {
 // known of any other session is not the client's.
 func (d desk) ours(ctx context.Context, scope memory.Scope, session string) (bool, error) {
 	found := false
-	for run, err := range d.agent.Runs(ctx, session) {
+	for run, err := range d.agent.In(scope).Runs(ctx, session) {
 		if err != nil {
 			return false, err
 		}
@@ -154,7 +154,7 @@ func (d desk) assess(ctx context.Context, c caller, in assessIn) (assessOut, str
 	if !ours {
 		session = "mcp-" + rand.Text() // of which nothing is known either
 	}
-	a, err := d.agent.Assess(ctx, session)
+	a, err := d.agent.In(c.Scope).Assess(ctx, session)
 	if err != nil {
 		return assessOut{}, "", err
 	}

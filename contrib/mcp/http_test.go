@@ -358,7 +358,7 @@ func TestTenantsAreApart(t *testing.T) {
 	other := call[receipt](t, his, "remember", `{"content":"the vault opens with nine","key":"k"}`)
 	require.Equal(t, "stored", other.Disposition, "keys are each tenant's own")
 
-	r, err := agent.Memory("acme/anna").Get(t.Context(), memory.ID(kept.ID))
+	r, err := agent.In("acme/anna").Memory().Get(t.Context(), memory.ID(kept.ID))
 	require.NoError(t, err)
 	require.Zero(t, r.Stats)
 	require.Equal(t, "mcp/anna", r.Source.Ref)

@@ -218,7 +218,7 @@ func shared(ctx context.Context, me *identity.Identity, id string) (identity.Fac
 
 func (d desk) getIdentity(ctx context.Context, c caller, in getIdentityIn) (getIdentityOut, string, error) {
 	out := getIdentityOut{Facts: []fact{}}
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return out, "", err
 	}
@@ -262,7 +262,7 @@ func now(ctx context.Context, me *identity.Identity, f identity.Fact) (fact, err
 
 func (d desk) updateIdentity(ctx context.Context, c caller, in updateIdentityIn) (updateIdentityOut, string, error) {
 	out := updateIdentityOut{}
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return out, "", err
 	}
@@ -319,7 +319,7 @@ func changeFact(ctx context.Context, me *identity.Identity, in updateIdentityIn)
 
 func (d desk) validateFact(ctx context.Context, c caller, in validateFactIn) (validateFactOut, string, error) {
 	out := validateFactOut{}
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return out, "", err
 	}
@@ -338,7 +338,7 @@ func (d desk) validateFact(ctx context.Context, c caller, in validateFactIn) (va
 
 func (d desk) rejectFact(ctx context.Context, c caller, in rejectFactIn) (rejectFactOut, string, error) {
 	out := rejectFactOut{}
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return out, "", err
 	}
@@ -355,7 +355,7 @@ func (d desk) rejectFact(ctx context.Context, c caller, in rejectFactIn) (reject
 
 func (d desk) context(ctx context.Context, c caller, in contextIn) (contextOut, string, error) {
 	out := contextOut{Facts: []projected{}}
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return out, "", err
 	}
@@ -384,7 +384,7 @@ func (d desk) context(ctx context.Context, c caller, in contextIn) (contextOut, 
 
 func (d desk) infer(ctx context.Context, c caller, in inferIn) (inferOut, string, error) {
 	out := inferOut{Suggestions: []suggestion{}}
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return out, "", err
 	}
@@ -402,7 +402,7 @@ func (d desk) infer(ctx context.Context, c caller, in inferIn) (inferOut, string
 }
 
 func (d desk) addContext(ctx context.Context, c caller, in addContextIn) (addContextOut, string, error) {
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return addContextOut{}, "", err
 	}
@@ -414,7 +414,7 @@ func (d desk) addContext(ctx context.Context, c caller, in addContextIn) (addCon
 
 func (d desk) recentContext(ctx context.Context, c caller, in recentContextIn) (recentContextOut, string, error) {
 	out := recentContextOut{Events: []event{}}
-	me, err := d.agent.Identity(c.Scope)
+	me, err := d.agent.In(c.Scope).Identity()
 	if err != nil {
 		return out, "", err
 	}

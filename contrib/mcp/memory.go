@@ -154,7 +154,7 @@ func (d desk) recall(ctx context.Context, c caller, in recallIn) (recallOut, str
 	for _, k := range in.Kinds {
 		q.Kinds = append(q.Kinds, memory.Kind(k))
 	}
-	hits, err := d.agent.Recall(ctx, c.Scope, q)
+	hits, err := d.agent.In(c.Scope).Memory().Recall(ctx, q)
 	if err != nil {
 		return none, "", err
 	}
@@ -211,7 +211,7 @@ func (d desk) remember(ctx context.Context, c caller, in rememberIn) (rememberOu
 	if in.SaidBy == "user" {
 		draft.Source.Origin, draft.Actor = memory.User, "user"
 	}
-	r, err := d.agent.Memory(c.Scope).Remember(ctx, draft)
+	r, err := d.agent.In(c.Scope).Memory().Remember(ctx, draft)
 	if err != nil {
 		return rememberOut{}, "", err
 	}
@@ -219,7 +219,7 @@ func (d desk) remember(ctx context.Context, c caller, in rememberIn) (rememberOu
 }
 
 func (d desk) feedback(ctx context.Context, c caller, in feedbackIn) (feedbackOut, string, error) {
-	space := d.agent.Memory(c.Scope)
+	space := d.agent.In(c.Scope).Memory()
 	out := feedbackOut{Unknown: []string{}}
 	seen := map[string]bool{}
 	known := func(ids []string) ([]memory.ID, error) {
@@ -258,7 +258,7 @@ func (d desk) feedback(ctx context.Context, c caller, in feedbackIn) (feedbackOu
 // health leaves out what Agent.Health knows beyond the scope: the workers, what
 // they claimed and how they failed, which is of all tenants.
 func (d desk) health(ctx context.Context, c caller, _ nothing) (healthOut, string, error) {
-	h, err := d.agent.Memory(c.Scope).Health(ctx)
+	h, err := d.agent.In(c.Scope).Memory().Health(ctx)
 	if err != nil {
 		return healthOut{}, "", err
 	}

@@ -69,7 +69,7 @@ func TestMemoryOverMCP(t *testing.T) {
 	require.Empty(t, call[memories](t, s, "recall", `{"query":"npm times out","trusted_only":true}`).Memories)
 	require.Empty(t, call[memories](t, s, "recall", `{"query":"entirely unrelated zebra"}`).Memories)
 
-	r, err := agent.Memory("acme/anna").Get(t.Context(), memory.ID(user.ID))
+	r, err := agent.In("acme/anna").Memory().Get(t.Context(), memory.ID(user.ID))
 	require.NoError(t, err)
 	require.Equal(t, memory.User, r.Source.Origin)
 	require.Equal(t, "mcp/desk", r.Source.Ref)
@@ -87,7 +87,7 @@ func TestMemoryOverMCP(t *testing.T) {
 	}
 	again := call[memories](t, s, "recall", `{"query":"npm times out"}`).Memories[0]
 	require.InDelta(t, 2./3, again.Effectiveness, 1e-9)
-	r, err = agent.Memory("acme/anna").Get(t.Context(), memory.ID(m.ID))
+	r, err = agent.In("acme/anna").Memory().Get(t.Context(), memory.ID(m.ID))
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Stats.Helped)
 	require.False(t, r.Trusted, "feedback trusts nothing")
@@ -120,7 +120,7 @@ func TestKeysAreTheClientsOwn(t *testing.T) {
 	kept := call[receipt](t, s, "remember", `{"content":"the port is 8080","key":"k"}`)
 	call[map[string]any](t, s, "feedback", js(map[string]any{"key": "run-1/1", "injected": []string{kept.ID}, "delivered": true}))
 	id := memory.ID(kept.ID)
-	space := agent.Memory("acme/anna")
+	space := agent.In("acme/anna").Memory()
 	require.NoError(t, space.Feedback(t.Context(), memory.Feedback{Key: "run-1/1", Injected: []memory.ID{id}, Utilized: []memory.ID{id}, Delivered: true}))
 	r, err := space.Get(t.Context(), id)
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
 	agent := open(t, scripted())
 	for i := range 12 {
-		_, err := agent.Memory("acme/anna").Remember(t.Context(), memory.Draft{
+		_, err := agent.In("acme/anna").Memory().Remember(t.Context(), memory.Draft{
 			Kind: memory.Episode, Content: fmt.Sprintf("heap %d ", i) + strings.Repeat("long ", 12_000),
 		})
 		require.NoError(t, err)
@@ -268,7 +268,7 @@ func TestEventsOverMCP(t *testing.T) {
 func TestLocalFactsAreNotThere(t *testing.T) {
 	t.Parallel()
 	agent := open(t, scripted())
-	me, err := agent.Identity("acme/anna")
+	me, err := agent.In("acme/anna").Identity()
 	require.NoError(t, err)
 	f, err := me.Add(t.Context(), identity.Draft{Content: "takes insulin", Visibility: identity.Local})
 	require.NoError(t, err)
@@ -507,7 +507,7 @@ func TestManyAtOnce(t *testing.T) {
 	for range 4 {
 		require.NoError(t, <-done)
 	}
-	me, err := agent.Identity("acme/anna")
+	me, err := agent.In("acme/anna").Identity()
 	require.NoError(t, err)
 	views, err := me.List(t.Context(), identity.Filter{})
 	require.NoError(t, err)

@@ -52,7 +52,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 			return lines.Err()
 		}
 		fmt.Fprintln(out, ">", lines.Text())
-		report, err = agent.Answer(ctx, "trip", lines.Text())
+		report, err = agent.In("").Answer(ctx, "trip", lines.Text())
 	}
 	if err != nil {
 		return err

@@ -120,7 +120,7 @@ func (c *chat) remember(ctx context.Context, text string) error {
 	if text = strings.TrimPrefix(text, "that "); text == "" {
 		return c.say("remember what?")
 	}
-	r, err := c.agent.Memory(notes).Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})
+	r, err := c.agent.In(notes).Memory().Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})
 	if err != nil {
 		return c.say("(not kept: " + err.Error() + ")")
 	}
@@ -135,7 +135,7 @@ func (c *chat) wrong(ctx context.Context, right string) error {
 		return c.say("say /wrong and what is right, after an answer")
 	}
 	asked, reply := c.said[n-2].Text, c.said[n-1].Text
-	m := c.agent.Memory(notes)
+	m := c.agent.In(notes).Memory()
 	r, err := m.Remember(ctx, memory.Draft{Kind: memory.Failure, Trigger: asked, Content: correction{reply, right}.String()})
 	if err != nil {
 		return c.say("(not kept: " + err.Error() + ")")
@@ -154,7 +154,7 @@ func (c *chat) why(ctx context.Context) error {
 	if n == 0 {
 		return c.say("nothing was said yet")
 	}
-	hits, err := c.agent.Recall(ctx, notes, memory.Query{Text: c.said[n-2].Text, K: 5, Inject: true})
+	hits, err := c.agent.In(notes).Memory().Recall(ctx, memory.Query{Text: c.said[n-2].Text, K: 5, Inject: true})
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *chat) why(ctx context.Context) error {
 
 func (c *chat) list(ctx context.Context) error {
 	c.listed = nil
-	for r, err := range c.agent.Memory(notes).All(ctx) {
+	for r, err := range c.agent.In(notes).Memory().All(ctx) {
 		if err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (c *chat) forget(ctx context.Context, number string) error {
 	if err != nil || n < 1 || n > len(c.listed) {
 		return c.say("/why and /notes give the numbers of notes")
 	}
-	if err := c.agent.Memory(notes).Forget(ctx, c.listed[n-1]); err != nil {
+	if err := c.agent.In(notes).Memory().Forget(ctx, c.listed[n-1]); err != nil {
 		return c.say("(" + err.Error() + ")")
 	}
 	return c.say("(forgotten)")

@@ -37,7 +37,7 @@ func main() {
 	}
 	defer agent.Close()
 	recipe := memory.Draft{Kind: memory.Pattern, Trigger: "a guest orders goulash", Content: "Goulash takes caraway and much paprika."}
-	kept, err := agent.Memory("").Remember(ctx, recipe)
+	kept, err := agent.In("").Memory().Remember(ctx, recipe)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Print(h)
-	u, err := agent.UpliftOf(ctx, "", kept.ID)
+	u, err := agent.In("").Uplift(ctx, kept.ID)
 	if err != nil {
 		log.Fatal(err)
 	}

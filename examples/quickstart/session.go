@@ -277,7 +277,7 @@ func (s *shop) finish(ctx context.Context) error {
 		return err
 	}
 	s.result.Memory = health{h.Status, h.Total, h.Kinds, h.Effectiveness, h.Issues}
-	order, err := s.agent.Rank(ctx, "", reason.Task{Skill: skill})
+	order, err := s.agent.In("").Rank(ctx, "", reason.Task{Skill: skill})
 	if err != nil {
 		return err
 	}

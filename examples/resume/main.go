@@ -81,7 +81,7 @@ func parent(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, agent.Close()) }()
 	fmt.Println("resumed")
-	report, err := agent.Resume(ctx, objective.ID)
+	report, err := agent.In("").Resume(ctx, objective.ID)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func maintain(ctx context.Context, agent *arc.Agent, scope memory.Scope, logger 
 	defer day.Stop()
 	for {
 		_, err := agent.Maintain(ctx, scope)
-		me, err2 := agent.Identity(scope)
+		me, err2 := agent.In(scope).Identity()
 		if err2 == nil {
 			_, err2 = me.Maintain(ctx)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
 // observer tells the host's OpenTelemetry providers what an Agent does. A nil
@@ -52,16 +51,16 @@ func newObserver(o *Options) *observer {
 	}
 }
 
-// phase is a span and the time since it began. A nil phase is none.
-type phase struct {
+// span is a span of the tracer and the time since it began. A nil span is none.
+type span struct {
 	o     *observer
 	span  telemetry.Span
 	start time.Time
 	more  []attribute.KeyValue
 }
 
-func (o *observer) begin(ctx context.Context, operation, name, run string, attrs ...attribute.KeyValue) (context.Context, *phase) {
-	p := &phase{o: o, start: o.now()}
+func (o *observer) begin(ctx context.Context, operation, name, run string, attrs ...attribute.KeyValue) (context.Context, *span) {
+	p := &span{o: o, start: o.now()}
 	attrs = append(attrs, attribute.String(telemetry.RunID, run))
 	if operation != telemetry.Verify && operation != telemetry.Learn {
 		attrs = append(attrs, attribute.String(telemetry.Operation, operation))
@@ -73,15 +72,16 @@ func (o *observer) begin(ctx context.Context, operation, name, run string, attrs
 	return ctx, p
 }
 
-func (p *phase) seconds() float64 { return max(0, p.o.now().Sub(p.start)).Seconds() }
+func (p *span) seconds() float64 { return max(0, p.o.now().Sub(p.start)).Seconds() }
 
-// traced is a.take with a span for what this call does of the run.
-func (o *observer) traced(ctx context.Context, a *Agent, s State, rev store.Revision, yield func(Event) bool) (r *Report, err error) {
-	resumed, before := s.Step > 0, s.Usage
+// running begins the span of what one call does of a run. The function that it
+// returns ends the span; neither a report nor an error means that it panicked.
+func (o *observer) running(ctx context.Context, s *state) (context.Context, func(*Report, error)) {
+	before, text := s.Usage, s.Objective.Text
 	ctx, p := o.begin(telemetry.WithConversation(ctx, s.Session), telemetry.InvokeAgent, o.name, s.ID,
 		attribute.String(telemetry.AgentName, o.name), attribute.String(telemetry.Provider, "arc"),
-		attribute.Bool(telemetry.Resumed, resumed))
-	defer func() {
+		attribute.Bool(telemetry.Resumed, s.Step > 0))
+	return ctx, func(r *Report, err error) {
 		status, class := "interrupted", telemetry.Class(err)
 		switch {
 		case r != nil && err == nil:
@@ -93,26 +93,25 @@ func (o *observer) traced(ctx context.Context, a *Agent, s State, rev store.Revi
 		case errors.Is(err, errLeft):
 			class = ""
 		case err == nil:
-			class = "panic" // of who consumes the events
+			class = "panic" // of the consumer of the events
 		case errors.Is(err, ErrRunning):
 			class = "running"
 		}
 		p.more = append(p.more, attribute.String(telemetry.RunStatus, status))
-		p.more = append(p.more, o.messages(&s, r)...)
+		p.more = append(p.more, o.messages(text, r)...)
 		p.span.End(class, func(ctx context.Context) {
 			o.runs.Add(ctx, 1, metric.WithAttributes(attribute.String(telemetry.RunStatus, status)))
 			o.agentTime.Record(ctx, p.seconds(), with(class, attribute.String(telemetry.AgentName, o.name)))
 		}, p.more...)
-	}()
-	return a.take(ctx, s, rev, yield)
+	}
 }
 
 // messages are the objective of a run and what came of it.
-func (o *observer) messages(s *State, r *Report) []attribute.KeyValue {
+func (o *observer) messages(objective string, r *Report) []attribute.KeyValue {
 	if !o.Shows() {
 		return nil
 	}
-	out := []attribute.KeyValue{telemetry.JSON(telemetry.InputMessages, []telemetry.Message{o.Says("user", s.Objective.Text)})}
+	out := []attribute.KeyValue{telemetry.JSON(telemetry.InputMessages, []telemetry.Message{o.Says("user", objective)})}
 	if r == nil {
 		return out
 	}
@@ -146,16 +145,16 @@ func usage(u act.Usage) []attribute.KeyValue {
 }
 
 // recalling begins the recall for a goal.
-func (o *observer) recalling(ctx context.Context, s *State) (context.Context, *phase) {
+func (o *observer) recalling(ctx context.Context, s *state) (context.Context, *span) {
 	if o == nil {
 		return ctx, nil
 	}
 	ctx, p := o.begin(ctx, telemetry.SearchMemory, "", s.ID)
-	p.more = o.Texts(attribute.String(telemetry.MemoryQuery, s.goal().Situation))
+	p.more = o.Texts(attribute.String(telemetry.MemoryQuery, s.aim().Situation))
 	return ctx, p
 }
 
-func (p *phase) recalled(g *Goal, err error) {
+func (p *span) recalled(g *aim, err error) {
 	if p == nil {
 		return
 	}
@@ -169,14 +168,14 @@ func (p *phase) recalled(g *Goal, err error) {
 }
 
 // deliberating begins a deliberation.
-func (o *observer) deliberating(ctx context.Context, run string) (context.Context, *phase) {
+func (o *observer) deliberating(ctx context.Context, run string) (context.Context, *span) {
 	if o == nil {
 		return ctx, nil
 	}
 	return o.begin(ctx, telemetry.Plan, o.name, run, attribute.String(telemetry.AgentName, o.name))
 }
 
-func (p *phase) deliberated(d *reason.Decision, err error) {
+func (p *span) deliberated(d *reason.Decision, err error) {
 	if p == nil {
 		return
 	}
@@ -188,7 +187,7 @@ func (p *phase) deliberated(d *reason.Decision, err error) {
 }
 
 // attempting begins an attempt.
-func (o *observer) attempting(ctx context.Context, s *State, w *act.Work) (context.Context, *phase) {
+func (o *observer) attempting(ctx context.Context, s *state, w *act.Work) (context.Context, *span) {
 	if o == nil {
 		return ctx, nil
 	}
@@ -202,7 +201,7 @@ func (o *observer) attempting(ctx context.Context, s *State, w *act.Work) (conte
 	return ctx, p
 }
 
-func (p *phase) attempted(worker string, a *act.Attempt) {
+func (p *span) attempted(worker string, a *act.Attempt) {
 	if p == nil {
 		return
 	}
@@ -235,7 +234,7 @@ func (o *observer) cutOff(ctx context.Context, worker string) {
 }
 
 // verifying begins what the gates do.
-func (o *observer) verifying(ctx context.Context, s *State) (context.Context, *phase) {
+func (o *observer) verifying(ctx context.Context, s *state) (context.Context, *span) {
 	if o == nil {
 		return ctx, nil
 	}
@@ -243,7 +242,7 @@ func (o *observer) verifying(ctx context.Context, s *State) (context.Context, *p
 		attribute.String(telemetry.ToolName, s.Current.Worker), attribute.String(telemetry.ToolCall, s.Current.Key))
 }
 
-func (p *phase) verified(worker string, v act.Verdict, err error) {
+func (p *span) verified(worker string, v act.Verdict, err error) {
 	if p == nil {
 		return
 	}
@@ -264,14 +263,14 @@ func (p *phase) verified(worker string, v act.Verdict, err error) {
 }
 
 // learning begins to take in an outcome.
-func (o *observer) learning(ctx context.Context, s *State) (context.Context, *phase) {
+func (o *observer) learning(ctx context.Context, s *state) (context.Context, *span) {
 	if o == nil {
 		return ctx, nil
 	}
 	return o.begin(ctx, telemetry.Learn, "", s.ID)
 }
 
-func (p *phase) learned(l learn.Lessons, err error) {
+func (p *span) learned(l learn.Lessons, err error) {
 	if p == nil {
 		return
 	}

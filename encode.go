@@ -8,11 +8,11 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// A State is written after every step, so it and what it holds are written
+// A state is written after every step, so it and what it holds are written
 // field by field, by the numbers in their tags.
 
-// storedState is a State that writes its own CBOR.
-type storedState State
+// storedState is a state that writes its own CBOR.
+type storedState state
 
 // AppendCBOR implements codec.Appender.
 func (s *storedState) AppendCBOR(buf []byte) []byte {
@@ -27,7 +27,7 @@ func (s *storedState) AppendCBOR(buf []byte) []byte {
 	m.Int(8, int64(s.Seq))
 	m.Int(9, s.Started)
 	m.Int(10, s.Ended)
-	codec.List(&m, 11, s.Goals, appendGoal)
+	codec.List(&m, 11, s.Aims, appendAim)
 	codec.Texts(&m, 12, s.Subgoals)
 	codec.Pointer(&m, 13, s.Current, appendAttempt)
 	codec.List(&m, 14, s.Deliveries, appendDelivery)
@@ -43,7 +43,7 @@ func (s *storedState) AppendCBOR(buf []byte) []byte {
 	return m.Close()
 }
 
-func appendLast(buf []byte, l *LastAttempt) []byte {
+func appendLast(buf []byte, l *lastAttempt) []byte {
 	m := codec.Open(buf)
 	m.Text(1, l.Worker)
 	m.Text(2, string(l.End))
@@ -77,7 +77,7 @@ func appendBudget(buf []byte, b *Budget) []byte {
 	return m.Close()
 }
 
-func appendGoal(buf []byte, g *Goal) []byte {
+func appendAim(buf []byte, g *aim) []byte {
 	m := codec.Open(buf)
 	m.Text(1, g.Text)
 	m.Text(2, g.Situation)
@@ -104,7 +104,7 @@ func appendGoal(buf []byte, g *Goal) []byte {
 	return m.Close()
 }
 
-func appendAttempt(buf []byte, a *Attempt) []byte {
+func appendAttempt(buf []byte, a *attempt) []byte {
 	m := codec.Open(buf)
 	m.Text(1, a.Key)
 	m.Text(2, a.Worker)
@@ -125,14 +125,14 @@ func appendAttempt(buf []byte, a *Attempt) []byte {
 	return m.Close()
 }
 
-func appendOutput(buf []byte, o *Output) []byte {
+func appendOutput(buf []byte, o *output) []byte {
 	m := codec.Open(buf)
 	m.Bytes(1, o.Inline)
 	m.Text(2, o.Key)
 	return m.Close()
 }
 
-func appendDelivery(buf []byte, d *Delivery) []byte {
+func appendDelivery(buf []byte, d *delivery) []byte {
 	m := codec.Open(buf)
 	codec.Struct(&m, 1, &d.Task, appendTask)
 	m.Text(2, d.Worker)

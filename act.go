@@ -1,0 +1,76 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/store"
+)
+
+// act has the worker make the attempt.
+func (t *turn) act(ctx context.Context) (phase, error) {
+	if t.s.Current.Number == 1 {
+		if next, err := t.before(ctx); next != "" || err != nil {
+			return next, err
+		}
+	}
+	s, c, work := &t.s, t.s.Current, t.workersOwn()
+	in, p := t.a.watch.attempting(ctx, s, &work)
+	at := t.a.runner.Execute(in, c.Worker, work)
+	p.attempted(c.Worker, &at)
+	if at.End == act.Canceled {
+		return "", ctx.Err()
+	}
+	s.Attempts++
+	if at.Stack != nil {
+		t.a.o.Logger.Error("a worker panicked", "run", s.ID, "worker", c.Worker, "stack", string(at.Stack), t.a.shown(at.Complaint))
+	}
+	out, err := t.a.storeOutput(ctx, c.Key, at.Result.Output)
+	if limit, ok := errors.AsType[*store.LimitError](err); ok {
+		at = act.Attempt{End: act.Malformed, Complaint: "output: " + limit.Error(), Wall: at.Wall}
+	} else if err != nil {
+		return "", fmt.Errorf("store the output: %w", err)
+	}
+	t.note(&at, out)
+	if at.End != act.Finished {
+		return phaseLearn, nil
+	}
+	return phaseVerify, nil
+}
+
+// note takes down what came of the attempt.
+func (t *turn) note(at *act.Attempt, out output) {
+	s, c := &t.s, t.s.Current
+	c.End, c.Wrong, c.Wall, c.Resonance = at.End, clip(at.Complaint), at.Wall, at.Resonance
+	c.Reflection, c.Output, c.Usage, c.Deltas = at.Result.Reflection, out, at.Result.Usage, at.Result.Deltas
+	c.Utilized = s.aim().applied(at.Result.Utilized)
+	c.Misled = s.aim().applied(at.Result.Misled)
+	s.Usage = s.Usage.Add(c.Usage)
+	if c.Reflection.Status != "" {
+		s.Tracker = appendTo(s.Tracker[max(0, len(s.Tracker)+1-maxTracked):], iar.Entry{
+			Task: c.Key, Status: c.Reflection.Status, Confidence: c.Reflection.Confidence, Resonance: c.Resonance,
+		})
+	}
+	e := Event{Text: string(at.End), Wall: at.Wall}
+	if c.Wrong != "" {
+		e.Text += ": " + c.Wrong
+	}
+	t.emit(EventExecuted, e)
+}
+
+// workersOwn is the attempt at hand as a worker sees it. Contracts forbid
+// workers to change their work, and some do: the next attempt gets what was
+// recalled, not what became of it.
+func (t *turn) workersOwn() act.Work {
+	w := t.work()
+	w.Inputs, w.Task.Inputs = slices.Clone(w.Inputs), slices.Clone(w.Task.Inputs)
+	w.Memories = slices.Clone(w.Memories)
+	for i := range w.Memories {
+		w.Memories[i].Record = w.Memories[i].Record.Clone()
+	}
+	return w
+}

@@ -1,0 +1,118 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/meta"
+)
+
+// before is the metacognitive check before a task. With PivotAuto it drops the
+// plan of an approach that keeps failing. It returns "" if the attempt may be
+// made.
+func (t *turn) before(ctx context.Context) (phase, error) {
+	pivots := len(t.s.Pivots)
+	next, err := t.assess(ctx)
+	if err != nil {
+		return "", err
+	}
+	g := t.s.aim()
+	if next == "" {
+		pivoted := len(t.s.Pivots) > pivots && slices.Contains(g.Avoid, g.Approach)
+		if !pivoted || t.a.o.Pivot != PivotAuto || t.a.reasoner == nil {
+			return "", nil
+		}
+		g.follow(nil, g.Approach, "")
+		next = phaseReason
+	}
+	t.s.Current, g.Tries = nil, 0 // the attempt was prepared, and not made
+	return next, nil
+}
+
+// assess is the metacognitive check: is what the session does working? It
+// returns where the pivot policy sends the run, or "" to go on.
+func (t *turn) assess(ctx context.Context) (phase, error) {
+	s, g := &t.s, t.s.aim()
+	if s.Objective.Fresh {
+		return "", nil
+	}
+	now := meta.Assessment{Recommendation: meta.KeepGoing}
+	if !s.unjudged() {
+		var err error
+		if now, err = t.a.monitor.Assess(ctx, s.Session); err != nil {
+			return "", fmt.Errorf("assess: %w", err)
+		}
+	}
+	now = now.With(t.signs())
+	if now.Recommendation == meta.KeepGoing {
+		s.Assessment = meta.Assessment{}
+		return "", nil
+	}
+	was := s.Assessment
+	s.Assessment = now
+	if now.Recommendation == was.Recommendation && now.Failures == was.Failures {
+		return "", nil // known already
+	}
+	text := advice(&now)
+	t.emit(EventAssessed, Event{Text: text})
+	if t.a.o.Pivot == PivotAuto {
+		switch {
+		case slices.Contains(now.Also, meta.GiveUp):
+			return t.block(text), nil
+		case slices.Contains(now.Also, meta.AskHuman):
+			return t.ask(text + ": how shall I go on?"), nil
+		}
+	}
+	if now.Recommendation != meta.PivotNow {
+		return "", nil
+	}
+	s.Pivots = appendTo(s.Pivots, text)
+	t.emit(EventPivot, Event{Text: text})
+	t.a.watch.pivoted(ctx)
+	if now.Approach != "" && !slices.Contains(g.Avoid, now.Approach) {
+		g.Avoid = appendTo(g.Avoid, now.Approach)
+	}
+	if t.a.o.Pivot == PivotAsk {
+		return t.ask(text + ": how shall I go on?"), nil
+	}
+	return "", nil
+}
+
+// ask has the run wait for a human.
+func (t *turn) ask(questions ...string) phase {
+	t.s.aim().Questions, t.s.Status = questions, Asking
+	t.emit(eventAsked, Event{Text: strings.Join(questions, "\n")})
+	return phaseAsk
+}
+
+// signs are what the run itself tells of how it goes.
+func (t *turn) signs() meta.Signs {
+	var signs meta.Signs
+	signs.Spent, signs.Bound = t.s.Objective.Budget.used(t.s.spent(t.a.o.Now()))
+	for _, e := range t.s.Tracker {
+		if !e.Invalid {
+			signs.Resonance = append(signs.Resonance, e.Resonance)
+		}
+	}
+	return signs
+}
+
+// advice puts an assessment into words; "" if all is well.
+func advice(as *meta.Assessment) string {
+	switch as.Recommendation {
+	case "", meta.KeepGoing:
+		return ""
+	}
+	return string(as.Recommendation) + ": " + strings.Join(as.Evidence, "; ")
+}
+
+// spent is what the run has used so far, as a Budget.
+func (s *state) spent(now time.Time) Budget {
+	return Budget{
+		Steps: s.Step, Wall: time.Duration(now.UnixNano() - s.Started),
+		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
+	}
+}

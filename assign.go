@@ -1,0 +1,98 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+)
+
+// assign chooses the worker of the next attempt at the task at hand. The step
+// that assigns is committed before the attempt is made, so that a resumed run
+// knows which attempt was under way.
+func (t *turn) assign(ctx context.Context) (phase, error) {
+	s, g := &t.s, t.s.aim()
+	task := &g.Tasks[g.Next]
+	ranking, err := t.a.ranked(ctx, g.Situation, g.Denied, task)
+	if err != nil {
+		return "", err
+	}
+	if len(ranking) == 0 {
+		return t.block(fmt.Sprintf("every worker was denied task %d", g.Next+1)), nil
+	}
+	var complaint string
+	if g.Tries > 0 {
+		complaint = g.Failed[len(g.Failed)-1].Complaint
+	}
+	worker := g.choose(task, ranking)
+	g.Tries++
+	s.Current = &attempt{
+		Key:    s.prefix() + "/" + strconv.Itoa(s.Attempts+1),
+		Worker: worker, Number: g.Tries, Complaint: complaint,
+	}
+	t.emit(EventAttempt, Event{Ranking: ranking, Text: complaint})
+	return phaseAct, nil
+}
+
+// ranked returns the workers that may take the task, best first.
+func (a *Agent) ranked(ctx context.Context, situation string, denied []string, task *reason.Task) ([]rank.Scored, error) {
+	cs := a.runner.Candidates(task)
+	if len(denied) > 0 {
+		cs = slices.DeleteFunc(cs, func(c rank.Candidate) bool { return slices.Contains(denied, c.Name) })
+	}
+	if len(cs) == 0 {
+		return nil, nil
+	}
+	var ranking []rank.Scored
+	var err error
+	if p := guard.Call(func() { ranking, err = a.policy.Score(ctx, learn.Situation(task.Skill, situation), cs) }); p != nil {
+		err = p // of a policy of the host's
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rank: %w", err)
+	}
+	if len(ranking) == 0 {
+		return nil, fmt.Errorf("rank: %w", rank.ErrNoCandidate)
+	}
+	return ranking, nil
+}
+
+// choose picks the worker that has failed at the task the least. Among those
+// it picks the one that the task names, else the best ranked.
+func (g *aim) choose(task *reason.Task, ranking []rank.Scored) string {
+	best, fewest := "", -1
+	for i := range ranking {
+		name := ranking[i].Candidate.Name
+		failed := 0
+		for _, f := range g.Failed[max(0, len(g.Failed)-g.Tries):] {
+			if f.Worker == name {
+				failed++
+			}
+		}
+		if fewest < 0 || failed < fewest || failed == fewest && name == task.Worker {
+			best, fewest = name, failed
+		}
+	}
+	return best
+}
+
+// unable names the first of the tasks that no worker can take, and says why;
+// "" if there is none.
+func (a *Agent) unable(tasks []reason.Task) string {
+	for i := range tasks {
+		if a.runner.Able(&tasks[i]) {
+			continue
+		}
+		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
+		if e := tasks[i].Effect; e != nil {
+			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do", *e, a.runner.Effects())
+		}
+		return why
+	}
+	return ""
+}

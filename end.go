@@ -1,0 +1,23 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+)
+
+// end closes the run: DELIVERED unless there is a reason why not.
+func (t *turn) end(ctx context.Context) (phase, error) {
+	s := &t.s
+	as, err := t.a.monitor.Assess(ctx, s.Session)
+	if err != nil {
+		return "", fmt.Errorf("assess: %w", err)
+	}
+	s.Assessment, s.Ended, s.Current = as, t.a.o.Now().UnixNano(), nil
+	s.Status = Delivered
+	if s.Reason != "" {
+		s.Status = Blocked
+	}
+	t.hits = nil
+	t.emit(EventFinished, Event{Text: string(s.Status)})
+	return phaseDone, nil
+}

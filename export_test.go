@@ -1,0 +1,57 @@
+package arc
+
+import (
+	"context"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// What tests see of a run's state, and how they make its steps one by one.
+type (
+	State    = state
+	Phase    = phase
+	Delivery = delivery
+	Output   = output
+)
+
+const (
+	PhaseRecall, PhaseReason, PhaseAsk = phaseRecall, phaseReason, phaseAsk
+	PhaseAct, PhaseVerify, PhaseLearn  = phaseAct, phaseVerify, phaseLearn
+	PhaseEnd, PhaseDone                = phaseEnd, phaseDone
+
+	EventAsked, EventSubgoal, EventLearned, EventDelivered = eventAsked, eventSubgoal, eventLearned, eventDelivered
+)
+
+// Begin returns the state in which a run of the objective begins.
+func (a *Agent) Begin(o Objective) (State, error) { return a.begin(o) }
+
+// Step takes a run one step further, with what it learns on disk. The state
+// given is not changed; on an error it still holds.
+func (a *Agent) Step(ctx context.Context, s State) (State, error) {
+	t := &turn{a: a, s: s.fork()}
+	if err := t.step(ctx); err != nil {
+		return s, err
+	}
+	if t.learned {
+		return t.s, a.w.Flush(ctx)
+	}
+	return t.s, nil
+}
+
+// LoadState returns a run as it was last committed.
+func (a *Agent) LoadState(ctx context.Context, id string) (State, error) {
+	s, _, err := a.load(ctx, id)
+	return s, err
+}
+
+// DecodeState is a stored run.
+func DecodeState(e store.Entry) (s State, err error) {
+	err = codec.Decode(e, &s)
+	return s, err
+}
+
+// IsRun reports whether a key is that of a run.
+func IsRun(k string) bool { return strings.HasPrefix(k, key.Prefix(runKeys)) }

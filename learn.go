@@ -1,0 +1,222 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+)
+
+// learn takes in the attempt at hand, or an aim that was given up without one,
+// and moves on.
+func (t *turn) learn(ctx context.Context) (phase, error) {
+	v := t.verdict()
+	t.settle()
+	in, p := t.a.watch.learning(ctx, &t.s)
+	lessons, err := t.a.learner.Learn(in, t.outcome(v))
+	p.learned(lessons, err)
+	if err != nil {
+		return "", fmt.Errorf("learn: %w", err)
+	}
+	t.learned = true
+	before := len(t.s.Learned)
+	for _, r := range [...]memory.Receipt{lessons.Chunk, lessons.Failure} {
+		if r.ID != "" && !slices.Contains(t.s.Learned, r.ID) {
+			t.s.Learned = appendTo(t.s.Learned, r.ID)
+		}
+	}
+	if lessons.Chunk.ID != "" || lessons.Failure.ID != "" {
+		t.emit(eventLearned, Event{IDs: t.s.Learned[before:]})
+	}
+	return t.move(v), nil
+}
+
+// verdict is what an attempt decides.
+type verdict int
+
+const (
+	taskDone   verdict = iota // another task follows
+	aimDone                   // the aim is reached
+	tryAgain                  // the task is tried again
+	planFailed                // the plan is dropped, and the reasoner asked
+	givenUp                   // the aim is given up
+)
+
+// verdict decides what follows the attempt at hand.
+func (t *turn) verdict() verdict {
+	g, c := t.s.aim(), t.s.Current
+	switch {
+	case c == nil:
+		return givenUp
+	case c.Passed && g.Next+1 < len(g.Tasks):
+		return taskDone
+	case c.Passed:
+		return aimDone
+	case c.End == act.Interrupted:
+		return givenUp
+	case g.Fired != "":
+		return planFailed // a chunk gets one attempt: deliberation takes over
+	case g.Tries < t.s.Objective.Attempts && !t.allDenied():
+		return tryAgain
+	case g.Replans < t.a.o.Replans && t.a.reasoner != nil:
+		return planFailed
+	}
+	return givenUp
+}
+
+// allDenied reports whether no worker is left for the task once the attempt at
+// hand is counted.
+func (t *turn) allDenied() bool {
+	g, c := t.s.aim(), t.s.Current
+	for _, cand := range t.a.runner.Candidates(&g.Tasks[g.Next]) {
+		denied := slices.Contains(g.Denied, cand.Name) || c.End == act.Denied && cand.Name == c.Worker
+		if !denied {
+			return false
+		}
+	}
+	return true
+}
+
+// settle adds the attempt at hand to the record of its aim.
+func (t *turn) settle() {
+	g, c := t.s.aim(), t.s.Current
+	if c == nil {
+		return
+	}
+	t.s.Last = lastAttempt{c.Worker, c.End}
+	if c.End == act.Interrupted {
+		t.emit(EventExecuted, Event{Text: string(c.End) + ": " + c.Wrong})
+	}
+	if !c.Passed {
+		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
+			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong,
+		})
+		if c.End == act.Denied {
+			g.Denied = appendTo(g.Denied, c.Worker)
+		}
+		return
+	}
+	for _, id := range c.Utilized {
+		if !slices.Contains(g.Utilized, id) {
+			g.Utilized = appendTo(g.Utilized, id)
+		}
+	}
+	g.Tasks = slices.Clone(g.Tasks)
+	g.Tasks[g.Next].Worker = c.Worker
+}
+
+// outcome describes the attempt at hand, and what it decides, to the learner.
+func (t *turn) outcome(v verdict) learn.Outcome {
+	s, g, c := &t.s, t.s.aim(), t.s.Current
+	o := learn.Outcome{
+		GoalKey: s.aimKey(),
+		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
+		Objective: g.Text, Situation: g.Situation, Approach: g.Approach,
+		Complaint: g.Blocked,
+		Injected:  t.hits, Withheld: g.Withheld, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+	}
+	if c == nil {
+		o.Key = o.GoalKey + "/blocked"
+	}
+	if len(s.Aims) == 1 {
+		o.Episodes = s.Objective.Episodes
+	}
+	switch v {
+	case aimDone:
+		o.Task, o.Goal = learn.Delivered, learn.Delivered
+		if g.Fired == "" {
+			o.Plan = g.Tasks
+		}
+	case taskDone:
+		o.Task = learn.Delivered
+	case givenUp:
+		o.Task, o.Goal = t.blame()
+	case planFailed:
+		if g.Fired == "" {
+			o.Task = learn.Blocked
+		}
+	}
+	if c != nil {
+		o.Key = c.Key
+		o.Skill, o.Worker = g.Tasks[g.Next].Skill, c.Worker
+		o.End, o.Passed, o.Faulty, o.Wall, o.Complaint = c.End, c.Passed, c.Faulty, c.Wall, c.Wrong
+		o.Result = act.Result{Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage}
+	}
+	return o
+}
+
+// blame says of what an aim that is given up is evidence.
+func (t *turn) blame() (task, goal learn.Status) {
+	g, c := t.s.aim(), t.s.Current
+	refused := c == nil && g.Refused >= t.a.o.Refusals
+	switch {
+	case refused && g.Complaint == "":
+		return learn.Open, learn.Open // the model was not reached: that says nothing about the session either
+	case refused || c == nil && t.s.unplanned():
+		return learn.Blocked, learn.Open // the reasoner or the host's plan failed: that says nothing about the situation
+	case c != nil && c.End == act.Interrupted:
+		return learn.Open, learn.Open // the outcome is unknown
+	}
+	return learn.Blocked, learn.Blocked
+}
+
+// move takes the state on to what follows.
+func (t *turn) move(v verdict) phase {
+	s, g, c := &t.s, t.s.aim(), t.s.Current
+	if c != nil && c.Passed {
+		s.Deliveries = appendTo(s.Deliveries, delivery{
+			Task: g.Tasks[g.Next], Worker: c.Worker, Attempt: c.Number,
+			Output: c.Output, Summary: c.Reflection.Summary, Deltas: c.Deltas,
+		})
+	}
+	switch v {
+	case taskDone:
+		s.Current = nil
+		g.Next++
+		g.Tries, g.Denied = 0, nil
+		return phaseAssign
+	case tryAgain:
+		s.Current = nil
+		return phaseAssign
+	case planFailed:
+		if g.Fired != "" {
+			g.Spent = appendTo(g.Spent, g.Fired)
+		} else {
+			g.Replans++
+		}
+		s.Current, g.Denied = nil, nil
+		g.follow(nil, g.Approach, "")
+		return phaseReason
+	case aimDone:
+		t.emit(eventDelivered, Event{})
+		s.Current = nil
+		if len(s.Aims) == 1 {
+			return phaseEnd
+		}
+		// The subgoal is reached: its deliveries are in the lineage, and
+		// what it taught may be recalled.
+		s.Aims = slices.Clip(s.Aims[:len(s.Aims)-1])
+		return phaseRecall
+	}
+	t.giveUp()
+	return phaseEnd
+}
+
+// giveUp says why the run is blocked: an aim that is given up blocks the aims
+// above it.
+func (t *turn) giveUp() {
+	g, c := t.s.aim(), t.s.Current
+	why := g.Blocked
+	if why == "" && c != nil {
+		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s", g.Next+1, g.Tries, c.Worker, c.Wrong)
+	}
+	if g.Impasse != "" {
+		why = fmt.Sprintf("impasse %s: subgoal %q: %s", g.Impasse, g.Text, why)
+	}
+	t.emit(EventBlocked, Event{Text: why})
+	t.s.Current, t.s.Reason = nil, why
+}

@@ -1,0 +1,164 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/telemetry"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// station is a phase of the loop: its function, and the phases that may follow
+// it within the same step.
+//
+// A phase reads and changes the turn's state and returns the phase that
+// follows. It calls no other phase and commits nothing. Phases share a step
+// where a commit between them would protect nothing.
+type station struct {
+	run  func(*turn, context.Context) (phase, error)
+	with []phase
+}
+
+// phases is the loop.
+var phases = map[phase]station{
+	phaseRecall: {run: (*turn).recall, with: []phase{phaseReason, phaseAssign}}, // → Assign: a chunk fires, or the host planned · Learn: no worker can
+	phaseReason: {run: (*turn).reason, with: []phase{phaseAssign}},              // → Recall: a subgoal · Ask · Reason: refused · Learn: given up
+	phaseAssign: {run: (*turn).assign},                                          // → Act · Learn: every worker was denied
+	phaseAct:    {run: (*turn).act},                                             // → Verify · Learn: the attempt failed by itself · Reason: a pivot · Ask
+	phaseVerify: {run: (*turn).verify},                                          // → Learn
+	phaseLearn:  {run: (*turn).learn, with: []phase{phaseAssign, phaseEnd}},     // → Assign · Reason · Recall: the aim above · End
+	phaseEnd:    {run: (*turn).end},                                             // → Done
+}
+
+// step takes the run one step further: a phase, and those that share its step.
+func (t *turn) step(ctx context.Context) error {
+	t.events, t.learned = nil, false
+	if why := t.s.Objective.Budget.reached(t.s.spent(t.a.o.Now())); why != "" && t.s.Phase != phaseEnd && t.s.Phase != phaseLearn {
+		t.s.Reason, t.s.Phase = why, phaseEnd
+	}
+	if err := t.fetch(ctx); err != nil {
+		return err
+	}
+	for {
+		at, ok := phases[t.s.Phase]
+		if !ok {
+			return fmt.Errorf("run %q: unknown phase %q", t.s.ID, t.s.Phase)
+		}
+		next, err := at.run(t, ctx)
+		if err != nil {
+			return err
+		}
+		t.s.Phase = next
+		if !slices.Contains(at.with, next) {
+			t.s.Step++
+			return nil
+		}
+	}
+}
+
+// errLeft says that the consumer of the events has left the loop.
+var errLeft = errors.New("left")
+
+// drive takes a run through its steps until it ends or waits: step, commit,
+// tell, repeat.
+func (a *Agent) drive(ctx context.Context, s state, rev store.Revision, yield func(Event) bool) (r *Report, err error) {
+	if a.watch != nil && s.Status == Running {
+		var done func(*Report, error)
+		ctx, done = a.watch.running(ctx, &s)
+		defer func() { done(r, err) }()
+	}
+	if s.Objective.Once && s.Phase == phaseAct {
+		s = s.interrupted()
+		a.watch.cutOff(ctx, s.Current.Worker)
+	}
+	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
+	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil || logged}
+	over := context.WithoutCancel(ctx) // a step that is over is committed, even if its caller has gone
+	for t.s.Status == Running {
+		switch {
+		case a.closing():
+			return nil, store.ErrClosed
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+		if err := t.step(ctx); err != nil {
+			return nil, err
+		}
+		next, err := t.commit(over, rev)
+		if _, large := errors.AsType[*store.LimitError](err); large && rev != 0 {
+			next, err = t.outgrown(over, rev, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rev = next
+		if logged {
+			a.log(ctx, t.events)
+		}
+		if !a.tell(t.events, yield) {
+			return nil, errLeft
+		}
+	}
+	return a.reportOf(ctx, &t.s)
+}
+
+// tell hands the events of a committed step to the hook and the consumer, and
+// reports whether the consumer wants to go on.
+func (a *Agent) tell(events []Event, yield func(Event) bool) bool {
+	on := true
+	for _, e := range events {
+		if a.o.Hooks.Event != nil {
+			err := a.hooks.Call(func() { a.o.Hooks.Event(e) })
+			if err != nil && !errors.Is(err, guard.ErrDropped) {
+				a.o.Logger.Error("a hook failed", "class", telemetry.Class(err), "stack", telemetry.Stack(err))
+			}
+		}
+		if on && yield != nil {
+			on = yield(e)
+		}
+	}
+	return on
+}
+
+// interrupted returns the run as it goes on without repeating the attempt that
+// was prepared, and then perhaps made, when the run was cut off.
+func (s state) interrupted() state {
+	s = s.fork()
+	c := s.Current
+	c.End, c.Wrong, c.Faulty = act.Interrupted, "outcome unknown", true
+	s.Attempts++
+	s.Phase = phaseLearn
+	return s
+}
+
+// answered returns the run as it goes on after a human's answer.
+func (s state) answered(text string) state {
+	s = s.fork()
+	g := s.aim()
+	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
+	g.Questions = nil
+	s.Phase, s.Status = phaseReason, Running
+	return s
+}
+
+// outgrown ends a run whose next state is too large for a record: it goes back
+// to what was committed last, and commits that as the run's end.
+func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (store.Revision, error) {
+	before, at, err := t.a.load(ctx, t.s.ID)
+	if err != nil {
+		return 0, err
+	}
+	if at != rev {
+		return 0, fmt.Errorf("%w: %q was moved on by another process", ErrRunning, t.s.ID)
+	}
+	before.Step++
+	before.Reason, before.Phase = "the run has outgrown its record: "+cause.Error(), phaseEnd
+	t.s, t.events, t.learned = before, nil, false
+	return t.commit(ctx, rev)
+}

@@ -1,0 +1,65 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+)
+
+// recall finds what is known about the aim, and lets a chunk fire, unless the
+// host has made the plan. It changes nothing that outlives the run.
+func (t *turn) recall(ctx context.Context) (phase, error) {
+	o, g := &t.s.Objective, t.s.aim()
+	if !o.Fresh {
+		if err := t.search(ctx); err != nil {
+			return "", err
+		}
+		t.emit(EventRecalled, Event{IDs: g.Recalled})
+	}
+	if len(o.Tasks) > 0 && t.s.Deliberations == 0 {
+		if why := t.a.unable(o.Tasks); why != "" {
+			return t.block(why), nil
+		}
+		g.follow(o.Tasks, g.Approach, "")
+		return phaseAssign, nil
+	}
+	if o.Fresh {
+		return phaseReason, nil
+	}
+	chunk, ok := t.a.learner.Fire(t.hits, g.Situation, g.Text, g.Spent)
+	if !ok || t.a.unable(chunk.Tasks) != "" {
+		return phaseReason, nil
+	}
+	g.follow(chunk.Tasks, chunk.Approach, chunk.ID)
+	t.s.Fired++
+	t.a.watch.fired(ctx)
+	t.emit(EventFired, Event{IDs: []memory.ID{chunk.ID}, Text: chunk.Approach})
+	return phaseAssign, nil
+}
+
+// search recalls memories for the aim. A holdout withholds them.
+func (t *turn) search(ctx context.Context) (err error) {
+	ctx, p := t.a.watch.recalling(ctx, &t.s)
+	o, g := &t.s.Objective, t.s.aim()
+	defer func() { p.recalled(g, err) }()
+	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text}
+	if t.a.o.Learn.Holdout > 0 {
+		ask.GoalKey = t.s.aimKey()
+	}
+	hits, withheld, err := t.a.learner.Recall(ctx, ask)
+	if err != nil {
+		return fmt.Errorf("recall: %w", err)
+	}
+	ids := make([]memory.ID, len(hits))
+	for i := range hits {
+		ids[i] = hits[i].Record.ID
+	}
+	if withheld {
+		t.hits, g.Recalled, g.Withheld = nil, nil, ids
+		return nil
+	}
+	t.hits, g.Recalled = hits, ids
+	return nil
+}

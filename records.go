@@ -1,0 +1,210 @@
+package arc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// The first parts of the keys of this package.
+const (
+	runKeys     = "arc/run"     // run id → state
+	sessionKeys = "arc/session" // session, run id → nothing
+	outputKeys  = "arc/output"  // attempt key → a large output
+)
+
+func runKey(id string) string { return key.Join(runKeys, id) }
+
+// write is what a commit of a state takes. Stores keep nothing of it.
+type write struct {
+	buf []byte
+	ops []store.Op
+}
+
+// committer commits ops together: the store, or the parts' Writer, which adds
+// what they have learned.
+type committer interface {
+	Commit(ctx context.Context, ops ...store.Op) (store.Revision, error)
+}
+
+// commit writes the run as the step has left it. What the step has learned, and
+// that it was learned, are one commit. The stored run must still be as it was at
+// rev (0: not there yet).
+func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, error) {
+	var to committer = t.a.st
+	if t.learned {
+		to = t.a.w
+	}
+	return t.a.commit(ctx, to, &t.s, rev)
+}
+
+func (a *Agent) commit(ctx context.Context, to committer, s *state, rev store.Revision) (store.Revision, error) {
+	w := a.writes.Get().(*write)
+	defer a.writes.Put(w)
+	k := runKey(s.ID)
+	value, err := codec.Append(w.buf[:0], k, (*storedState)(s))
+	if err != nil {
+		return 0, fmt.Errorf("run %q: %w", s.ID, err)
+	}
+	w.buf = value
+	w.ops = append(w.ops[:0], store.Op{Key: k, Value: value, If: store.At(rev)})
+	if rev == 0 {
+		w.ops = append(w.ops, store.Op{Key: key.Join(sessionKeys, s.Session, s.ID)})
+	}
+	rev, err = to.Commit(ctx, w.ops...)
+	if errors.Is(err, store.ErrConflict) {
+		return 0, fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("run %q: %w", s.ID, err)
+	}
+	return rev, nil
+}
+
+// load returns a run as it was last committed, and at which revision.
+func (a *Agent) load(ctx context.Context, id string) (state, store.Revision, error) {
+	e, err := a.st.Get(ctx, runKey(id))
+	if err != nil {
+		return state{}, 0, fmt.Errorf("run %q: %w", id, err)
+	}
+	var s state
+	if err := codec.Decode(e, &s); err != nil {
+		return state{}, 0, fmt.Errorf("run %q: %w", id, err)
+	}
+	return s, e.Rev, nil
+}
+
+// sessionRuns yields the runs of a session as they were last committed.
+func (a *Agent) sessionRuns(ctx context.Context, session string) iter.Seq2[state, error] {
+	return func(yield func(state, error) bool) {
+		if err := key.CheckID("session", session); err != nil {
+			yield(state{}, err)
+			return
+		}
+		prefix := key.Prefix(sessionKeys, session)
+		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
+			if err != nil {
+				yield(state{}, err)
+				return
+			}
+			s, _, err := a.load(ctx, e.Key[len(prefix):])
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// fetch reads what the phases of a step need: the memories recalled for the
+// aim, the deliveries so far, and the output that the gates are to judge.
+func (t *turn) fetch(ctx context.Context) (err error) {
+	if err := t.fetchHits(ctx); err != nil {
+		return err
+	}
+	if t.lineage, err = t.a.lineage(ctx, &t.s); err != nil {
+		return err
+	}
+	if t.s.Phase == phaseVerify {
+		t.output, err = t.a.readOutput(ctx, t.s.Current.Output)
+	}
+	return err
+}
+
+// fetchHits reads the recalled memories, unless they are those at hand.
+func (t *turn) fetchHits(ctx context.Context) error {
+	g := t.s.aim()
+	if t.s.Phase == phaseRecall {
+		t.hits = nil // recalled in this step
+		return nil
+	}
+	if slices.EqualFunc(t.hits, g.Recalled, func(h memory.Hit, id memory.ID) bool { return h.Record.ID == id }) {
+		return nil
+	}
+	t.hits = nil
+	for _, id := range g.Recalled {
+		rec, err := t.a.recordOf(ctx, &t.s.Objective, id)
+		if errors.Is(err, store.ErrNotFound) {
+			rec = memory.Record{ID: id} // forgotten since
+		} else if err != nil {
+			return fmt.Errorf("recall: %w", err)
+		}
+		t.hits = append(t.hits, memory.Hit{Record: rec})
+	}
+	return nil
+}
+
+// recordOf finds a recalled memory in the scopes of the objective.
+func (a *Agent) recordOf(ctx context.Context, o *Objective, id memory.ID) (memory.Record, error) {
+	rec, err := a.bank.In(o.Scope).Get(ctx, id)
+	for _, scope := range o.Also {
+		if !errors.Is(err, store.ErrNotFound) {
+			break
+		}
+		rec, err = a.bank.In(scope).Get(ctx, id)
+	}
+	return rec, err
+}
+
+// lineage returns copies of the deliveries of a run, with outputs that are
+// records of their own.
+func (a *Agent) lineage(ctx context.Context, s *state) ([]act.Delivery, error) {
+	if len(s.Deliveries) == 0 {
+		return nil, nil
+	}
+	ds := make([]act.Delivery, len(s.Deliveries))
+	for i, d := range s.Deliveries {
+		out, err := a.readOutput(ctx, d.Output)
+		if err != nil {
+			return nil, err
+		}
+		ds[i] = act.Delivery{
+			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt,
+			Output: slices.Clone(out), Summary: d.Summary, Deltas: slices.Clone(d.Deltas),
+		}
+	}
+	return ds, nil
+}
+
+// maxInline is the largest output that is kept inside the state, in bytes.
+const maxInline = 2 << 10
+
+// storeOutput returns the output for raw, and writes raw to a record of its
+// own if it is large. Doing it again for the same attempt changes nothing.
+func (a *Agent) storeOutput(ctx context.Context, attempt string, raw json.RawMessage) (output, error) {
+	if len(raw) <= maxInline {
+		return output{Inline: raw}, nil
+	}
+	k := key.Join(outputKeys, attempt)
+	value, err := codec.Encode(k, raw)
+	if err != nil {
+		return output{}, err
+	}
+	if _, err = a.st.Commit(context.WithoutCancel(ctx), store.Op{Key: k, Value: value}); err != nil {
+		return output{}, err
+	}
+	return output{Key: k}, nil
+}
+
+func (a *Agent) readOutput(ctx context.Context, o output) (json.RawMessage, error) {
+	if o.Key == "" {
+		return o.Inline, nil
+	}
+	e, err := a.st.Get(ctx, o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("output: %w", err)
+	}
+	var raw json.RawMessage
+	if err := codec.Decode(e, &raw); err != nil {
+		return nil, fmt.Errorf("output: %w", err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,126 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// View is the Agent as one scope sees it. It holds nothing but the scope: get
+// one with [Agent.In] whenever it is needed. It is safe for concurrent use. A
+// bad scope is memory.ErrScope at the first use.
+type View struct {
+	a     *Agent
+	scope memory.Scope
+}
+
+// In returns the view of a scope. "" is Options.Scope.
+func (a *Agent) In(scope memory.Scope) View {
+	setDefault(&scope, a.o.Scope)
+	return View{a, scope}
+}
+
+// Resume goes on with a run that was interrupted, from its last commit. A run
+// that is finished, or waits for an answer, returns its report at once. The
+// error is store.ErrNotFound for an unknown id, and otherwise as Agent.Run's.
+func (v View) Resume(ctx context.Context, id string) (*Report, error) {
+	return v.a.reopen(ctx, id, nil)
+}
+
+// Answer answers the questions of a run that is Asking, and goes on with it.
+// The text has at most 64 KiB. The error is ErrNotAsking if the run has asked
+// nothing, and otherwise as Resume's.
+func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
+	if len(text) > maxText {
+		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
+	}
+	return v.a.reopen(ctx, id, func(s state) (state, error) {
+		if s.Status != Asking {
+			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
+		}
+		return s.answered(v.a.o.Sanitizer.Sanitize(text)), nil
+	})
+}
+
+// Runs yields the runs of a session by id, each as it was last committed and
+// without its Deliveries, which Resume reads.
+func (v View) Runs(ctx context.Context, session string) iter.Seq2[*Report, error] {
+	return func(yield func(*Report, error) bool) {
+		for s, err := range v.a.sessionRuns(ctx, session) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(newReport(&s), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Memory returns the memory of the scope: recalling, remembering, trusting,
+// forgetting.
+func (v View) Memory() memory.Space { return v.a.bank.In(v.scope) }
+
+// Identity returns what is known about the person or project of the scope, kept
+// beside its memories, with the Agent's clock, seed and sanitizer. It holds
+// nothing either. A bad scope is memory.ErrScope.
+func (v View) Identity() (*identity.Identity, error) {
+	o := &v.a.o
+	return identity.New(v.a.st, v.scope, &identity.Options{Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer})
+}
+
+// Assess is the metacognitive assessment of a session: is what it does
+// working, and if not, what to do about it.
+func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
+	return v.a.monitor.Assess(ctx, session)
+}
+
+// Rank returns the workers that can take the task in a situation, best first,
+// with the parts of their scores; rank.Explain puts them into words.
+func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
+	return v.a.ranked(ctx, situation, nil, &task)
+}
+
+// Chunk returns a receipt for the pattern of each run of a session that was
+// delivered by deliberation, in order of their ids. The loop extracts it when
+// the run is delivered: Chunk tells which it was, and tries again where memory
+// had rejected it.
+func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
+	var out []memory.Receipt
+	for s, err := range v.a.sessionRuns(ctx, session) {
+		if err != nil {
+			return out, err
+		}
+		g := s.aim()
+		if s.Status != Delivered || g.Fired != "" {
+			continue
+		}
+		if n := len(s.Learned); n > 0 {
+			id := s.Learned[n-1]
+			out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
+			continue
+		}
+		t := turn{a: v.a, s: s}
+		r, err := v.a.learner.Chunk(ctx, t.outcome(aimDone))
+		if err != nil {
+			return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Uplift says how much one memory of the scope adds to the chance that an
+// objective is delivered for which it is recalled; see [learn.Learner.UpliftOf].
+// Agent.Health has that of the whole scope.
+func (v View) Uplift(ctx context.Context, id memory.ID) (meta.Uplift, error) {
+	return v.a.learner.UpliftOf(ctx, v.scope, id)
+}
