@@ -13,22 +13,13 @@ import (
 
 // act has the worker make the attempt.
 func (t *turn) act(ctx context.Context) (phase, error) {
-	if t.s.Current.Number == 1 {
-		if next, err := t.before(ctx); next != "" || err != nil {
-			return next, err
-		}
-	}
-	s, c, work := &t.s, t.s.Current, t.workersOwn()
-	in, p := t.a.watch.attempting(ctx, s, &work)
-	at := t.a.runner.Execute(in, c.Worker, work)
-	p.attempted(c.Worker, &at)
+	c := t.s.Current
+	at := t.a.runner.Execute(ctx, c.Worker, t.workersOwn())
 	if at.End == act.Canceled {
 		return "", ctx.Err()
 	}
-	s.Attempts++
-	if at.Stack != nil {
-		t.a.o.Logger.Error("a worker panicked", "run", s.ID, "worker", c.Worker, "stack", string(at.Stack), t.a.shown(at.Complaint))
-	}
+	t.s.Attempts++
+	t.output, t.did.stack = at.Result.Output, at.Stack
 	out, err := t.a.storeOutput(ctx, c.Key, at.Result.Output)
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		at = act.Attempt{End: act.Malformed, Complaint: "output: " + limit.Error(), Wall: at.Wall}

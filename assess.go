@@ -10,31 +10,31 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// before is the metacognitive check before a task. With PivotAuto it drops the
-// plan of an approach that keeps failing. It returns "" if the attempt may be
-// made.
-func (t *turn) before(ctx context.Context) (phase, error) {
+// assess is the metacognitive check before an aim is taken up, before each of
+// its tasks, and before a new plan is made. It sends the run on to what it
+// stands before, or where the pivot policy says.
+func (t *turn) assess(ctx context.Context) (phase, error) {
 	pivots := len(t.s.Pivots)
-	next, err := t.assess(ctx)
-	if err != nil {
-		return "", err
+	if next, err := t.judge(ctx); next != "" || err != nil {
+		return next, err
 	}
 	g := t.s.aim()
-	if next == "" {
-		pivoted := len(t.s.Pivots) > pivots && slices.Contains(g.Avoid, g.Approach)
-		if !pivoted || t.a.o.Pivot != PivotAuto || t.a.reasoner == nil {
-			return "", nil
-		}
-		g.follow(nil, g.Approach, "")
-		next = phaseReason
+	pivoted := len(t.s.Pivots) > pivots && slices.Contains(g.Avoid, g.Approach)
+	switch {
+	case len(g.Tasks) > 0 && pivoted && t.a.o.Pivot == PivotAuto && t.a.reasoner != nil:
+		g.follow(nil, g.Approach, "") // the plan is of the approach that keeps failing
+		return phaseReason, nil
+	case len(g.Tasks) > 0:
+		return phaseAssign, nil
+	case !g.Searched:
+		return phaseRecall, nil
 	}
-	t.s.Current, g.Tries = nil, 0 // the attempt was prepared, and not made
-	return next, nil
+	return phaseReason, nil
 }
 
-// assess is the metacognitive check: is what the session does working? It
-// returns where the pivot policy sends the run, or "" to go on.
-func (t *turn) assess(ctx context.Context) (phase, error) {
+// judge asks whether what the session does is working. It returns where the
+// pivot policy sends the run, or "" to go on.
+func (t *turn) judge(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
 	if s.Objective.Fresh {
 		return "", nil
@@ -71,7 +71,6 @@ func (t *turn) assess(ctx context.Context) (phase, error) {
 	}
 	s.Pivots = appendTo(s.Pivots, text)
 	t.emit(EventPivot, Event{Text: text})
-	t.a.watch.pivoted(ctx)
 	if now.Approach != "" && !slices.Contains(g.Avoid, now.Approach) {
 		g.Avoid = appendTo(g.Avoid, now.Approach)
 	}

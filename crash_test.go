@@ -332,3 +332,20 @@ func learnedBy(t *testing.T, a *arc.Agent) string {
 	require.NoError(t, err)
 	return strings.Join(append(out, fmt.Sprintf("%+v", as)), "\n")
 }
+
+// A run exists before its reasoner is asked for the first time: a crash in that
+// call leaves a run to resume.
+func TestRunExistsBeforeTheReasonerIsAsked(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	var found error
+	s := &script{}
+	var a *arc.Agent
+	s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+		_, found = a.LoadState(t.Context(), b.Run)
+		return plan(b.Objective), nil
+	}
+	a = agentOn(t, st, s.host(), nil)
+	run(t, a, arc.Objective{Text: "mend the cache"})
+	require.NoError(t, found)
+}

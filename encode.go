@@ -101,6 +101,7 @@ func appendAim(buf []byte, g *aim) []byte {
 	m.Text(20, g.Blocked)
 	m.Int(21, int64(g.Number))
 	codec.Texts(&m, 22, g.Withheld)
+	m.Bool(23, g.Searched)
 	return m.Close()
 }
 

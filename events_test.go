@@ -87,9 +87,9 @@ func TestEventsOfAPivot(t *testing.T) {
 	end := events(arc.EventDecided, attempted, arc.EventLearned, arc.EventBlocked, arc.EventFinished)
 	for i, begin := range [][]arc.EventKind{
 		{arc.EventRecalled},
-		{arc.EventRecalled, arc.EventAssessed},
-		{arc.EventRecalled, arc.EventAssessed},
-		{arc.EventRecalled, arc.EventAssessed, arc.EventPivot},
+		{arc.EventAssessed, arc.EventRecalled},
+		{arc.EventAssessed, arc.EventRecalled},
+		{arc.EventAssessed, arc.EventPivot, arc.EventRecalled},
 	} {
 		require.Equal(t, events(begin, end), kinds(t, a, arc.Objective{Text: fmt.Sprint("mend package ", i), Session: "s"}))
 	}
@@ -123,10 +123,10 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 	}
 	got, st := phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
 	require.Equal(t, []arc.Phase{
-		arc.PhaseRecall,
+		arc.PhaseAssess, arc.PhaseReason,
 		arc.PhaseAct, arc.PhaseLearn,
-		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn,
-		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseDone,
+		arc.PhaseAct, arc.PhaseVerify,
+		arc.PhaseAct, arc.PhaseVerify, arc.PhaseDone,
 	}, got)
 	require.Equal(t, arc.Delivered, st.Status)
 	require.Equal(t, len(got)-1, st.Step)
@@ -143,9 +143,9 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 	}
 	got, st = phases(t, agent(t, s.host(), &arc.Options{Attempts: 1, Replans: 1}), arc.Objective{Text: "mend the cache"})
 	require.Equal(t, []arc.Phase{
-		arc.PhaseRecall, arc.PhaseReason,
-		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseReason,
-		arc.PhaseAct, arc.PhaseVerify, arc.PhaseLearn, arc.PhaseDone,
+		arc.PhaseAssess, arc.PhaseReason, arc.PhaseReason,
+		arc.PhaseAct, arc.PhaseVerify, arc.PhaseReason,
+		arc.PhaseAct, arc.PhaseVerify, arc.PhaseDone,
 	}, got)
 	require.Equal(t, arc.Blocked, st.Status)
 
@@ -153,7 +153,7 @@ func TestStepGoesThroughThePhases(t *testing.T) {
 		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
 	}
 	got, st = phases(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache"})
-	require.Equal(t, []arc.Phase{arc.PhaseRecall, arc.PhaseAsk}, got)
+	require.Equal(t, []arc.Phase{arc.PhaseAssess, arc.PhaseReason, arc.PhaseAsk}, got)
 	require.Equal(t, arc.Asking, st.Status)
 }
 

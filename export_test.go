@@ -18,7 +18,7 @@ type (
 )
 
 const (
-	PhaseRecall, PhaseReason, PhaseAsk = phaseRecall, phaseReason, phaseAsk
+	PhaseAssess, PhaseReason, PhaseAsk = phaseAssess, phaseReason, phaseAsk
 	PhaseAct, PhaseVerify, PhaseLearn  = phaseAct, phaseVerify, phaseLearn
 	PhaseEnd, PhaseDone                = phaseEnd, phaseDone
 

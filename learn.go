@@ -16,20 +16,22 @@ import (
 func (t *turn) learn(ctx context.Context) (phase, error) {
 	v := t.verdict()
 	t.settle()
-	in, p := t.a.watch.learning(ctx, &t.s)
-	lessons, err := t.a.learner.Learn(in, t.outcome(v))
-	p.learned(lessons, err)
+	lessons, err := t.a.learner.Learn(ctx, t.outcome(v))
 	if err != nil {
 		return "", fmt.Errorf("learn: %w", err)
 	}
 	t.learned = true
 	before := len(t.s.Learned)
 	for _, r := range [...]memory.Receipt{lessons.Chunk, lessons.Failure} {
-		if r.ID != "" && !slices.Contains(t.s.Learned, r.ID) {
+		if r.ID == "" {
+			continue
+		}
+		t.did.lessons++
+		if !slices.Contains(t.s.Learned, r.ID) {
 			t.s.Learned = appendTo(t.s.Learned, r.ID)
 		}
 	}
-	if lessons.Chunk.ID != "" || lessons.Failure.ID != "" {
+	if t.did.lessons > 0 {
 		t.emit(eventLearned, Event{IDs: t.s.Learned[before:]})
 	}
 	return t.move(v), nil
@@ -178,7 +180,7 @@ func (t *turn) move(v verdict) phase {
 		s.Current = nil
 		g.Next++
 		g.Tries, g.Denied = 0, nil
-		return phaseAssign
+		return phaseAssess
 	case tryAgain:
 		s.Current = nil
 		return phaseAssign
@@ -190,7 +192,7 @@ func (t *turn) move(v verdict) phase {
 		}
 		s.Current, g.Denied = nil, nil
 		g.follow(nil, g.Approach, "")
-		return phaseReason
+		return phaseAssess
 	case aimDone:
 		t.emit(eventDelivered, Event{})
 		s.Current = nil

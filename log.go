@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 
@@ -24,6 +25,30 @@ func (a *Agent) shown(text string) slog.Attr {
 		return slog.Attr{}
 	}
 	return slog.String("text", telemetry.Cut(text))
+}
+
+// logHook writes that a hook has failed.
+func (a *Agent) logHook(err error) {
+	if err != nil && !errors.Is(err, guard.ErrDropped) {
+		a.o.Logger.Error("a hook failed", "class", telemetry.Class(err), "stack", telemetry.Stack(err))
+	}
+}
+
+// logFault writes what a part of the host has done wrong in the phase at hand: a
+// panic with its stack, or a gate that could not decide.
+func (t *turn) logFault() {
+	logger, run := t.a.o.Logger, t.s.ID
+	switch c := t.s.Current; {
+	case t.did.stack != nil:
+		logger.Error("a worker panicked", "run", run, "worker", c.Worker, "stack", string(t.did.stack), t.a.shown(c.Wrong))
+	case t.did.fault == nil:
+	case t.s.Phase == phaseVerify:
+		logger.Error("a gate failed", "run", run, "worker", c.Worker, "class", telemetry.Class(t.did.fault), t.a.shown(c.Wrong))
+	default:
+		if p, ok := errors.AsType[*guard.PanicError](t.did.fault); ok {
+			logger.Error("the reasoner panicked", "run", run, "stack", string(p.Stack), t.a.shown(t.a.o.Sanitizer.Sanitize(p.Error())))
+		}
+	}
 }
 
 // log writes what a committed step has done, one record for each event.

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -25,21 +23,31 @@ type station struct {
 	with []phase
 }
 
-// phases is the loop.
+// phases is the loop. A delivered task is four commits:
+//
+//   - Assess, Recall: the run exists before its reasoner is asked for the first
+//     time, so that a crash in that call leaves a run to resume.
+//   - Reason, Assess, Assign: the decision is paid for, and it is known which
+//     attempt is under way.
+//   - Act: the attempt was made. No finished attempt is made again.
+//   - Verify, Learn, End: what was learned, and that it was. A crash before it
+//     has the gates judge the attempt again, which their contract allows.
 var phases = map[phase]station{
-	phaseRecall: {run: (*turn).recall, with: []phase{phaseReason, phaseAssign}}, // → Assign: a chunk fires, or the host planned · Learn: no worker can
-	phaseReason: {run: (*turn).reason, with: []phase{phaseAssign}},              // → Recall: a subgoal · Ask · Reason: refused · Learn: given up
-	phaseAssign: {run: (*turn).assign},                                          // → Act · Learn: every worker was denied
-	phaseAct:    {run: (*turn).act},                                             // → Verify · Learn: the attempt failed by itself · Reason: a pivot · Ask
-	phaseVerify: {run: (*turn).verify},                                          // → Learn
-	phaseLearn:  {run: (*turn).learn, with: []phase{phaseAssign, phaseEnd}},     // → Assign · Reason · Recall: the aim above · End
-	phaseEnd:    {run: (*turn).end},                                             // → Done
+	phaseAssess: {run: (*turn).assess, with: []phase{phaseRecall, phaseAssign}},          // → Recall: a new aim · Assign: a task · Reason: a new plan · Ask · Learn: given up
+	phaseRecall: {run: (*turn).recall, with: []phase{phaseAssign}},                       // → Reason · Assign: a chunk fires, or the host planned · Learn: no worker can
+	phaseReason: {run: (*turn).reason, with: []phase{phaseAssess}},                       // → Assess: a plan, or a subgoal · Ask · Reason: refused · Learn: given up
+	phaseAssign: {run: (*turn).assign},                                                   // → Act · Learn: every worker was denied
+	phaseAct:    {run: (*turn).act},                                                      // → Verify · Learn: the attempt failed by itself
+	phaseVerify: {run: (*turn).verify, with: []phase{phaseLearn}},                        // → Learn
+	phaseLearn:  {run: (*turn).learn, with: []phase{phaseAssess, phaseAssign, phaseEnd}}, // → Assess: the next task, or a new plan · Assign: again · Recall: the aim above · End
+	phaseEnd:    {run: (*turn).end},                                                      // → Done
 }
 
 // step takes the run one step further: a phase, and those that share its step.
+// A spent budget ends the run, once what was done is verified and learned.
 func (t *turn) step(ctx context.Context) error {
 	t.events, t.learned = nil, false
-	if why := t.s.Objective.Budget.reached(t.s.spent(t.a.o.Now())); why != "" && t.s.Phase != phaseEnd && t.s.Phase != phaseLearn {
+	if why := t.s.Objective.Budget.reached(t.s.spent(t.a.o.Now())); why != "" && !slices.Contains(paid, t.s.Phase) {
 		t.s.Reason, t.s.Phase = why, phaseEnd
 	}
 	if err := t.fetch(ctx); err != nil {
@@ -50,7 +58,7 @@ func (t *turn) step(ctx context.Context) error {
 		if !ok {
 			return fmt.Errorf("run %q: unknown phase %q", t.s.ID, t.s.Phase)
 		}
-		next, err := at.run(t, ctx)
+		next, err := t.enter(ctx, at.run)
 		if err != nil {
 			return err
 		}
@@ -60,6 +68,21 @@ func (t *turn) step(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// paid are the phases that take in what the budget has paid for.
+var paid = []phase{phaseVerify, phaseLearn, phaseEnd}
+
+// enter runs the phase at hand, watched and logged.
+func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phase, error)) (phase, error) {
+	t.did.used, t.did.fault, t.did.stack, t.did.lessons = act.Usage{}, nil, nil, 0
+	ctx, done := t.a.watch.phase(ctx, &t.s)
+	next, err := run(t, ctx)
+	if done != nil {
+		done(t, err)
+	}
+	t.logFault()
+	return next, err
 }
 
 // errLeft says that the consumer of the events has left the loop.
@@ -114,10 +137,7 @@ func (a *Agent) tell(events []Event, yield func(Event) bool) bool {
 	on := true
 	for _, e := range events {
 		if a.o.Hooks.Event != nil {
-			err := a.hooks.Call(func() { a.o.Hooks.Event(e) })
-			if err != nil && !errors.Is(err, guard.ErrDropped) {
-				a.o.Logger.Error("a hook failed", "class", telemetry.Class(err), "stack", telemetry.Stack(err))
-			}
+			a.logHook(a.hooks.Call(func() { a.o.Hooks.Event(e) }))
 		}
 		if on && yield != nil {
 			on = yield(e)
@@ -143,7 +163,7 @@ func (s state) answered(text string) state {
 	g := s.aim()
 	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
 	g.Questions = nil
-	s.Phase, s.Status = phaseReason, Running
+	s.Phase, s.Status = phaseAssess, Running
 	return s
 }
 

@@ -231,41 +231,70 @@ func TestUpkeepOfAScope(t *testing.T) {
 	require.Zero(t, h.Total)
 }
 
-// With PivotAuto the plan of an approach that keeps failing in the session is
-// dropped before it is tried once more, be it a chunk that fired. The other
-// policies try it.
+// While metacognition says to pivot, no chunk fires: the reasoner is asked, and
+// told what to avoid.
+func TestNoChunkFiresAgainstAPivot(t *testing.T) {
+	t.Parallel()
+	s := &script{judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: !strings.HasPrefix(w.Objective, "break"), Complaint: "no"}, nil
+	}}
+	a := agent(t, s.host(), &arc.Options{Attempts: 1})
+	mend := arc.Objective{Text: "mend the index", Situation: situation, Session: "good"}
+	for range 2 {
+		run(t, a, mend)
+	}
+	require.Equal(t, 1, run(t, a, mend).Fired)
+	for i := range 3 {
+		run(t, a, arc.Objective{Text: fmt.Sprint("break something ", i), Session: "bad"})
+	}
+	asked := len(s.briefs)
+	s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		d.Approach = "begin with the test"
+		return d, nil
+	}
+	mend.Session = "bad"
+	r := run(t, a, mend)
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Len(t, r.Pivots, 1)
+	require.Equal(t, []int{0, 1, 1}, []int{r.Fired, r.Attempts, r.Deliberations})
+	require.Equal(t, []string{"just do it"}, s.briefs[asked].Avoid)
+	require.Contains(t, s.briefs[asked].Advice, "pivot_now")
+}
+
+// With PivotAuto a plan whose approach fails elsewhere in the session, while the
+// reasoner makes it, is dropped before it is tried. The other policies try it.
 func TestPivotAutoDropsThePlan(t *testing.T) {
 	t.Parallel()
 	for policy, dropped := range map[arc.PivotPolicy]bool{arc.PivotAuto: true, arc.PivotFlag: false} {
+		var a *arc.Agent
 		s := &script{judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
 			return act.Verdict{Pass: !strings.HasPrefix(w.Objective, "break"), Complaint: "no"}, nil
 		}}
-		a := agent(t, s.host(), &arc.Options{Pivot: policy, Attempts: 1})
-		for _, name := range []string{"cache", "pool"} {
-			run(t, a, arc.Objective{Text: "mend the " + name, Situation: situation, Session: "good"})
-		}
-		for i := range 3 {
-			run(t, a, arc.Objective{Text: fmt.Sprint("break something ", i), Session: "bad"})
-		}
-		asked := len(s.briefs)
-		s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+		s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
 			d := plan(b.Objective)
-			d.Approach = "begin with the test"
+			if b.Objective == "mend the index" && len(b.Avoid) > 0 {
+				d.Approach = "begin with the test"
+			}
+			for i := 0; n == 1 && i < 3; i++ { // meanwhile
+				run(t, a, arc.Objective{Text: fmt.Sprint("break something ", i), Session: "s"})
+			}
 			return d, nil
 		}
-		r := run(t, a, arc.Objective{Text: "mend the index", Situation: situation, Session: "bad"})
+		a = agent(t, s.host(), &arc.Options{Pivot: policy, Attempts: 1})
+		r := run(t, a, arc.Objective{Text: "mend the index", Session: "s"})
 		require.Equal(t, arc.Delivered, r.Status)
 		require.Len(t, r.Pivots, 1)
-		require.Equal(t, []int{1, 1}, []int{r.Fired, r.Attempts})
+		require.Equal(t, 1, r.Attempts, "the plan that was dropped was not tried")
 		if !dropped {
-			require.Zero(t, r.Deliberations)
+			require.Equal(t, 1, r.Deliberations)
 			continue
 		}
-		require.Equal(t, 1, r.Deliberations)
-		b := s.briefs[asked]
-		require.Equal(t, []string{"just do it"}, b.Avoid)
-		require.Contains(t, b.Advice, "pivot_now")
-		require.Empty(t, b.Failed, "the plan that was dropped was not tried")
+		require.Equal(t, 2, r.Deliberations)
+		again := s.briefs[len(s.briefs)-1]
+		require.Equal(t, []string{"just do it"}, again.Avoid)
+		require.Contains(t, again.Advice, "pivot_now")
+		require.Empty(t, again.Failed)
 	}
 }
 
@@ -321,4 +350,30 @@ func TestShutdownCancelsAtOnceWhenNobodyWaits(t *testing.T) {
 	require.NoError(t, a.Shutdown(ctx))
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.NoError(t, a.Shutdown(t.Context()), "again")
+}
+
+// A budget ends what comes next, never what is paid for: an attempt that was
+// made is verified and learned from.
+func TestSpentBudgetStillVerifies(t *testing.T) {
+	t.Parallel()
+	for tasks, want := range map[int]arc.Status{1: arc.Delivered, 2: arc.Blocked} {
+		s := &script{
+			decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+				d := plan(b.Objective)
+				for len(d.Tasks) < tasks {
+					d.Tasks = append(d.Tasks, d.Tasks[0])
+				}
+				return d, nil
+			},
+			do: func(int, act.Work) (act.Result, error) {
+				r := done(`1`)
+				r.Usage.CostUSD = 2
+				return r, nil
+			},
+		}
+		r := run(t, agent(t, s.host(), nil), arc.Objective{Text: "mend the cache", Budget: arc.Budget{CostUSD: 1}})
+		require.Equal(t, want, r.Status)
+		require.Equal(t, 1, r.Attempts)
+		require.Len(t, r.Deliveries, 1)
+	}
 }

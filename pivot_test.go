@@ -74,19 +74,19 @@ func TestSignsOfARunAreAdvice(t *testing.T) {
 	for want, c := range map[string]struct {
 		do     func(n int, w act.Work) (act.Result, error)
 		budget arc.Budget
-		from   int // the task before which it is said; 0: never
+		from   int // the tasks before it is said
 	}{
 		"": {do: func(n int, _ act.Work) (act.Result, error) { return done(`1`), nil }, budget: arc.Budget{Tokens: 1000}},
 		"slow_down: 84 % of the budget of 100 tokens is spent": {do: func(int, act.Work) (act.Result, error) {
 			r := done(`1`)
 			r.Usage.TokensIn = 12
 			return r, nil
-		}, budget: arc.Budget{Tokens: 100}, from: 8},
+		}, budget: arc.Budget{Tokens: 100}, from: 7},
 		"slow_down: low_resonance: 3 of the last 5 below 0.70, the lowest 0.55; resonance_degradation: falling over the last 5, from 0.75 to 0.55": {do: func(n int, _ act.Work) (act.Result, error) {
 			r := done(`1`)
 			r.Reflection.Confidence = 0.6 - 0.1*float64(n)
 			return r, nil
-		}, from: 6},
+		}, from: 5},
 	} {
 		s := &script{decide: eight, do: c.do}
 		said, tasks := "", 0

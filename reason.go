@@ -14,9 +14,6 @@ import (
 
 // reason asks the reasoner, and takes up its decision.
 func (t *turn) reason(ctx context.Context) (phase, error) {
-	if next, err := t.assess(ctx); next != "" || err != nil {
-		return next, err
-	}
 	wall := t.s.Objective.Budget.left(t.s.spent(t.a.o.Now()))
 	d, err := t.a.deliberate(ctx, t.brief(), wall)
 	if ctx.Err() != nil {
@@ -24,6 +21,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	}
 	t.s.Deliberations++
 	t.s.Usage = t.s.Usage.Add(d.Usage)
+	t.did.used, t.did.fault = d.Usage, err
 	if err != nil {
 		return t.refuse(err), nil
 	}
@@ -39,7 +37,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	}
 	g.follow(d.Tasks, d.Approach, "")
 	t.emit(EventDecided, Event{Text: d.Approach, IDs: g.Utilized})
-	return phaseAssign, nil
+	return phaseAssess, nil
 }
 
 // brief is what the reasoner is told.
@@ -60,18 +58,16 @@ func (t *turn) brief() reason.Brief {
 
 // deliberate returns a decision that can be acted on, within wall, if that is
 // more than 0. With an error it returns the usage alone.
-func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Duration) (d reason.Decision, err error) {
-	ctx, p := a.watch.deliberating(ctx, b.Run)
-	defer func() { p.deliberated(&d, err) }()
+func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Duration) (reason.Decision, error) {
 	if a.reasoner == nil {
-		return d, errors.New("the host has no reasoner")
+		return reason.Decision{}, errors.New("the host has no reasoner")
 	}
 	limit := a.o.ReasonTimeout
 	if wall > 0 {
 		limit = min(limit, wall)
 	}
 	var refused error // with a decision whose usage counts
-	d, err = guard.Do(ctx, limit, func(limited context.Context) (reason.Decision, error) {
+	d, err := guard.Do(ctx, limit, func(limited context.Context) (reason.Decision, error) {
 		d, err := a.consult(ctx, limited, b)
 		if err != nil && limited.Err() != nil {
 			err = guard.ErrTime
@@ -165,9 +161,6 @@ func (t *turn) refuse(err error) phase {
 	if answered(err) {
 		g.Complaint = why
 	}
-	if p, ok := errors.AsType[*guard.PanicError](err); ok {
-		t.a.o.Logger.Error("the reasoner panicked", "run", t.s.ID, "stack", string(p.Stack), t.a.shown(why))
-	}
 	t.emit(EventRefused, Event{Text: why})
 	if g.Refused >= t.a.o.Refusals {
 		return t.block("no decision could be acted on: " + why)
@@ -209,5 +202,5 @@ func (t *turn) subgoal(imp *reason.Impasse) phase {
 		Text: imp.Subgoal, Situation: imp.Subgoal, Impasse: imp.Kind, Number: len(t.s.Subgoals),
 	})
 	t.emit(eventSubgoal, Event{Text: imp.Subgoal})
-	return phaseRecall
+	return phaseAssess
 }

@@ -6,12 +6,15 @@ import (
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
 )
 
-// recall finds what is known about the aim, and lets a chunk fire, unless the
-// host has made the plan. It changes nothing that outlives the run.
+// recall finds what is known about the aim, and lets a chunk fire. None fires
+// where the host has made the plan, or while metacognition says to pivot: the
+// plan that is known is the one that keeps failing.
 func (t *turn) recall(ctx context.Context) (phase, error) {
 	o, g := &t.s.Objective, t.s.aim()
+	g.Searched = true
 	if !o.Fresh {
 		if err := t.search(ctx); err != nil {
 			return "", err
@@ -25,7 +28,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		g.follow(o.Tasks, g.Approach, "")
 		return phaseAssign, nil
 	}
-	if o.Fresh {
+	if o.Fresh || t.s.Assessment.Recommendation == meta.PivotNow {
 		return phaseReason, nil
 	}
 	chunk, ok := t.a.learner.Fire(t.hits, g.Situation, g.Text, g.Spent)
@@ -34,16 +37,13 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	}
 	g.follow(chunk.Tasks, chunk.Approach, chunk.ID)
 	t.s.Fired++
-	t.a.watch.fired(ctx)
 	t.emit(EventFired, Event{IDs: []memory.ID{chunk.ID}, Text: chunk.Approach})
 	return phaseAssign, nil
 }
 
 // search recalls memories for the aim. A holdout withholds them.
-func (t *turn) search(ctx context.Context) (err error) {
-	ctx, p := t.a.watch.recalling(ctx, &t.s)
+func (t *turn) search(ctx context.Context) error {
 	o, g := &t.s.Objective, t.s.aim()
-	defer func() { p.recalled(g, err) }()
 	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text}
 	if t.a.o.Learn.Holdout > 0 {
 		ask.GoalKey = t.s.aimKey()

@@ -50,17 +50,24 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	}
 	t := &turn{a: a, s: s}
 	if !o.Fresh {
-		if err := t.search(ctx); err != nil {
+		t.s.Phase = phaseRecall
+		if _, err := t.enter(ctx, func(t *turn, ctx context.Context) (phase, error) { return "", t.search(ctx) }); err != nil {
 			return reason.Decision{}, err
 		}
 		if t.s.Assessment, err = a.monitor.Assess(ctx, s.Session); err != nil {
 			return reason.Decision{}, fmt.Errorf("assess: %w", err)
 		}
 	}
+	t.s.Phase = phaseReason
 	b := t.brief()
 	var used reason.Usage
 	for refused := 1; ; refused++ {
-		d, err := a.deliberate(ctx, b, s.Objective.Budget.Wall)
+		var d reason.Decision
+		_, err := t.enter(ctx, func(t *turn, ctx context.Context) (next phase, err error) {
+			d, err = a.deliberate(ctx, b, s.Objective.Budget.Wall)
+			t.did.used = d.Usage
+			return "", err
+		})
 		used = used.Add(d.Usage)
 		d.Usage = used
 		if err == nil || ctx.Err() != nil || refused >= a.o.Refusals {
@@ -168,7 +175,7 @@ func (a *Agent) begin(o Objective) (state, error) {
 	setDefault(&session, o.ID)
 	return state{
 		ID: o.ID, Session: session, Objective: o,
-		Status: Running, Phase: phaseRecall, Started: now.UnixNano(),
+		Status: Running, Phase: phaseAssess, Started: now.UnixNano(),
 		Aims: []aim{{Text: o.Text, Situation: o.Situation}},
 	}, nil
 }

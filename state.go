@@ -21,9 +21,10 @@ type phase string
 
 // The phases. The table in loop.go says what each does and which may follow.
 const (
+	phaseAssess phase = "assess"
 	phaseRecall phase = "context"
 	phaseReason phase = "reason"
-	phaseAssign phase = "assign" // never stored: it shares a step with the phase before it
+	phaseAssign phase = "assign"
 	phaseAct    phase = "act"
 	phaseVerify phase = "verify"
 	phaseLearn  phase = "learn"
@@ -87,6 +88,7 @@ type aim struct {
 	Impasse   reason.ImpasseKind `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"` // that made it a subgoal
 	Recalled  []memory.ID        `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
 	Withheld  []memory.ID        `cbor:"22,keyasint,omitempty" json:"withheld,omitempty"` // recalled, and held out: see learn.Options
+	Searched  bool               `cbor:"23,keyasint,omitempty" json:"searched,omitempty"` // it has been through recall
 
 	Approach string        `cbor:"5,keyasint,omitempty" json:"approach,omitempty"`
 	Tasks    []reason.Task `cbor:"6,keyasint,omitempty" json:"tasks,omitempty"`

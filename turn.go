@@ -70,6 +70,14 @@ type turn struct {
 	watched bool    // a consumer, a hook or the log takes the events
 	learned bool    // the step has changed what is learned
 	events  []Event // of the step
+
+	// did is what the phase at hand has done, for telemetry and the log.
+	did struct {
+		used    act.Usage // by the reasoner
+		fault   error     // of the reasoner, the worker or a gate
+		stack   []byte    // of a worker that panicked
+		lessons int       // patterns and failures stored or strengthened
+	}
 }
 
 // emit adds an event to those of the step.

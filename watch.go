@@ -12,9 +12,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/telemetry"
-	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/reason"
 )
 
 // observer tells the host's OpenTelemetry providers what an Agent does. A nil
@@ -144,20 +142,58 @@ func usage(u act.Usage) []attribute.KeyValue {
 	}
 }
 
-// recalling begins the recall for a goal.
-func (o *observer) recalling(ctx context.Context, s *state) (context.Context, *span) {
+// phase begins the span of the phase that the run is in, and returns the
+// function that ends it with what the turn has done; nil if the phase has none.
+func (o *observer) phase(ctx context.Context, s *state) (context.Context, func(*turn, error)) {
 	if o == nil {
 		return ctx, nil
 	}
-	ctx, p := o.begin(ctx, telemetry.SearchMemory, "", s.ID)
-	p.more = o.Texts(attribute.String(telemetry.MemoryQuery, s.aim().Situation))
-	return ctx, p
+	end, p, fired, pivots := quiet, (*span)(nil), s.Fired, len(s.Pivots)
+	switch c := s.Current; s.Phase {
+	case phaseRecall:
+		if s.Objective.Fresh {
+			break
+		}
+		ctx, p = o.begin(ctx, telemetry.SearchMemory, "", s.ID)
+		p.more = o.Texts(attribute.String(telemetry.MemoryQuery, s.aim().Situation))
+		end = recalled
+	case phaseReason:
+		ctx, p = o.begin(ctx, telemetry.Plan, o.name, s.ID, attribute.String(telemetry.AgentName, o.name))
+		end = reasoned
+	case phaseAct:
+		ctx, p = o.begin(ctx, telemetry.ExecuteTool, c.Worker, s.ID,
+			attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.ToolCall, c.Key),
+			attribute.Int(telemetry.Attempt, c.Number))
+		if task := &s.aim().Tasks[s.aim().Next]; o.Shows() {
+			p.more = o.Texts(telemetry.JSON(telemetry.ToolArguments, map[string]any{"objective": task.Objective, "inputs": task.Inputs}))
+		}
+		end = acted
+	case phaseVerify:
+		ctx, p = o.begin(ctx, telemetry.Verify, "", s.ID,
+			attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.ToolCall, c.Key))
+		end = verified
+	case phaseLearn:
+		ctx, p = o.begin(ctx, telemetry.Learn, "", s.ID)
+		end = learned
+	}
+	return ctx, func(t *turn, err error) {
+		end(p, t, err)
+		if t.s.Fired > fired {
+			o.Do(func() { o.fires.Add(ctx, 1) })
+		}
+		if len(t.s.Pivots) > pivots {
+			o.Do(func() { o.pivoting.Add(ctx, 1) })
+		}
+	}
 }
 
-func (p *span) recalled(g *aim, err error) {
-	if p == nil {
-		return
-	}
+// The ends of the phases. A phase that failed has an error; what a part of the
+// host did wrong is in turn.did.
+
+func quiet(*span, *turn, error) {}
+
+func recalled(p *span, t *turn, err error) {
+	g := t.s.aim()
 	n, withheld, class := len(g.Recalled), len(g.Withheld) > 0, telemetry.Class(err)
 	p.more = append(p.more, attribute.Int(telemetry.MemoryCount, n), attribute.Bool(telemetry.Withheld, withheld))
 	p.span.End(class, func(ctx context.Context) {
@@ -167,60 +203,63 @@ func (p *span) recalled(g *aim, err error) {
 	}, p.more...)
 }
 
-// deliberating begins a deliberation.
-func (o *observer) deliberating(ctx context.Context, run string) (context.Context, *span) {
-	if o == nil {
-		return ctx, nil
+func reasoned(p *span, t *turn, err error) {
+	if err == nil {
+		err = t.did.fault
 	}
-	return o.begin(ctx, telemetry.Plan, o.name, run, attribute.String(telemetry.AgentName, o.name))
-}
-
-func (p *span) deliberated(d *reason.Decision, err error) {
-	if p == nil {
-		return
-	}
-	p.more = usage(d.Usage)
+	p.more = usage(t.did.used)
 	if err != nil {
 		p.more = append(p.more, p.o.Texts(attribute.String(telemetry.Why, err.Error()))...)
 	}
 	p.span.End(telemetry.Class(err), nil, p.more...)
 }
 
-// attempting begins an attempt.
-func (o *observer) attempting(ctx context.Context, s *state, w *act.Work) (context.Context, *span) {
-	if o == nil {
-		return ctx, nil
+func acted(p *span, t *turn, err error) {
+	c := t.s.Current
+	how, class := c.End, string(c.End)
+	switch {
+	case err != nil:
+		how, class = act.Canceled, string(act.Canceled)
+	case how == act.Finished:
+		class = ""
 	}
-	c := s.Current
-	ctx, p := o.begin(ctx, telemetry.ExecuteTool, c.Worker, s.ID,
-		attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.ToolCall, c.Key),
-		attribute.Int(telemetry.Attempt, c.Number))
-	if o.Shows() {
-		p.more = o.Texts(telemetry.JSON(telemetry.ToolArguments, map[string]any{"objective": w.Task.Objective, "inputs": w.Task.Inputs}))
+	end, tool := attribute.String(telemetry.End, string(how)), attribute.String(telemetry.ToolName, c.Worker)
+	p.more = append(append(p.more, end), usage(c.Usage)...)
+	if err == nil {
+		p.more = append(p.more, p.o.Texts(
+			attribute.String(telemetry.ToolResult, string(t.output)), attribute.String(telemetry.Why, c.Wrong))...)
 	}
-	return ctx, p
-}
-
-func (p *span) attempted(worker string, a *act.Attempt) {
-	if p == nil {
-		return
-	}
-	class := ""
-	if a.End != act.Finished {
-		class = string(a.End)
-	}
-	end := attribute.String(telemetry.End, string(a.End))
-	p.more = append(append(p.more, end), usage(a.Result.Usage)...)
-	p.more = append(p.more, p.o.Texts(
-		attribute.String(telemetry.ToolResult, string(a.Result.Output)), attribute.String(telemetry.Why, a.Complaint))...)
-	made := a.End != act.Canceled
 	p.span.End(class, func(ctx context.Context) {
-		tool := attribute.String(telemetry.ToolName, worker)
 		p.o.toolTime.Record(ctx, p.seconds(), with(class, tool))
-		if made {
+		if err == nil {
 			p.o.attempts.Add(ctx, 1, metric.WithAttributes(tool, end))
 		}
 	}, p.more...)
+}
+
+func verified(p *span, t *turn, err error) {
+	c := t.s.Current
+	if err == nil {
+		err = t.did.fault
+	}
+	says := "passed"
+	switch {
+	case err != nil:
+		says = "error"
+	case !c.Passed:
+		says = "rejected"
+	}
+	tool, verdict := attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.Verdict, says)
+	p.more = append(p.o.Texts(attribute.String(telemetry.Why, c.Wrong)), verdict)
+	p.span.End(telemetry.Class(err), func(ctx context.Context) {
+		if says != "passed" {
+			p.o.gateRejections.Add(ctx, 1, metric.WithAttributes(tool, verdict))
+		}
+	}, p.more...)
+}
+
+func learned(p *span, t *turn, err error) {
+	p.span.End(telemetry.Class(err), nil, attribute.Int(telemetry.Learned, t.did.lessons))
 }
 
 // cutOff counts an attempt that ended with the process that made it.
@@ -230,68 +269,6 @@ func (o *observer) cutOff(ctx context.Context, worker string) {
 			o.attempts.Add(ctx, 1, metric.WithAttributes(
 				attribute.String(telemetry.ToolName, worker), attribute.String(telemetry.End, string(act.Interrupted))))
 		})
-	}
-}
-
-// verifying begins what the gates do.
-func (o *observer) verifying(ctx context.Context, s *state) (context.Context, *span) {
-	if o == nil {
-		return ctx, nil
-	}
-	return o.begin(ctx, telemetry.Verify, "", s.ID,
-		attribute.String(telemetry.ToolName, s.Current.Worker), attribute.String(telemetry.ToolCall, s.Current.Key))
-}
-
-func (p *span) verified(worker string, v act.Verdict, err error) {
-	if p == nil {
-		return
-	}
-	says, complaint := "passed", v.Complaint
-	switch {
-	case err != nil:
-		says, complaint = "error", err.Error()
-	case !v.Pass:
-		says = "rejected"
-	}
-	verdict := attribute.String(telemetry.Verdict, says)
-	p.more = append(p.o.Texts(attribute.String(telemetry.Why, complaint)), verdict)
-	p.span.End(telemetry.Class(err), func(ctx context.Context) {
-		if says != "passed" {
-			p.o.gateRejections.Add(ctx, 1, metric.WithAttributes(attribute.String(telemetry.ToolName, worker), verdict))
-		}
-	}, p.more...)
-}
-
-// learning begins to take in an outcome.
-func (o *observer) learning(ctx context.Context, s *state) (context.Context, *span) {
-	if o == nil {
-		return ctx, nil
-	}
-	return o.begin(ctx, telemetry.Learn, "", s.ID)
-}
-
-func (p *span) learned(l learn.Lessons, err error) {
-	if p == nil {
-		return
-	}
-	n := 0
-	for _, r := range [...]memory.Receipt{l.Chunk, l.Failure} {
-		if r.ID != "" {
-			n++
-		}
-	}
-	p.span.End(telemetry.Class(err), nil, attribute.Int(telemetry.Learned, n))
-}
-
-func (o *observer) fired(ctx context.Context) {
-	if o != nil {
-		o.Do(func() { o.fires.Add(ctx, 1) })
-	}
-}
-
-func (o *observer) pivoted(ctx context.Context) {
-	if o != nil {
-		o.Do(func() { o.pivoting.Add(ctx, 1) })
 	}
 }
 
