@@ -2,16 +2,9 @@ package arc
 
 import (
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"time"
-
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
@@ -20,183 +13,9 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
-	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger"
 )
-
-// Host is what the host program brings. Workers are required, and Gates too
-// unless every worker has its own.
-type Host struct {
-	Reasoner reason.Reasoner // nil: every objective brings its Tasks
-	Workers  []act.Worker
-	Gates    []act.Gate   // applied to every task
-	Approver act.Approver // for workers whose Mode or Blast asks for one
-
-	// Skills give the worker of a task AGENT.md of the skill that the task
-	// names, in Work.Agent. They are not kept: a run that goes on after a
-	// restart has those of the new Host. nil: none.
-	Skills *reason.Skills
-}
-
-// Options configure an Agent. The zero value, and nil, are ready.
-type Options struct {
-	// Scope of objectives that name none. "": "local", for hosts with a
-	// single tenant; others give every objective its scope.
-	Scope memory.Scope
-	// Attempts at a task, over all workers, before it is BLOCKED. 0: 3.
-	Attempts int
-	// Decisions that a reasoner may have refused for one goal (errors,
-	// malformed answers, skills that nobody has) before the goal is BLOCKED.
-	// Waiting for a model that is busy is none. 0: 3.
-	Refusals int
-	// Replans is how often a goal is reasoned about again after one of its
-	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too.
-	Replans int
-	// Pivot is what to do when metacognition says to pivot.
-	Pivot PivotPolicy
-	// Budget of objectives that set none.
-	Budget Budget
-
-	ReasonTimeout  time.Duration // of one deliberation; 0: ten minutes
-	AttemptTimeout time.Duration // of one attempt; 0: ten minutes
-	GateTimeout    time.Duration // of one gate; 0: ten minutes
-	ApprovalTTL    time.Duration // of one approval, which then is denied; 0: one minute
-	ApproveFrom    act.Blast     // workers of this radius and above need the Approver; Self: only by Mode
-	// Grace is how long Close waits for executors before it cancels their
-	// contexts. 0: five seconds; negative: not at all.
-	Grace time.Duration
-
-	// Policy ranks the workers. nil: Learned of rank.Book, with its defaults.
-	Policy func(*rank.Book) rank.Policy
-	// Memory tunes the memory, such as by an Embedder. Its Now, Seed and
-	// Sanitizer do not count: they are those below.
-	Memory memory.Options
-	// Learn tunes recall for injection, and when chunks fire.
-	Learn learn.Options
-
-	Sanitizer *redact.Sanitizer // takes secrets out of every text; nil: the zero Sanitizer
-
-	// Logger is told of what goes wrong around a run (a part that panics, a
-	// gate that fails) at Error, and at Debug of each event. nil: discards.
-	Logger *slog.Logger
-	Hooks  Hooks
-	// TracerProvider and MeterProvider take spans and measurements by
-	// OpenTelemetry's conventions for generative AI; docs/telemetry.md lists
-	// them. Nil: none are made, which costs nothing.
-	TracerProvider trace.TracerProvider
-	MeterProvider  metric.MeterProvider
-	// Name is that of the agent in spans and measurements. "": "arc".
-	Name string
-	// ShowTexts has spans and logs show what a run is about: objectives, tasks,
-	// outputs, complaints, errors; sanitized, and cut at 8 KiB. Without it
-	// they show ids, names, counts and classes of errors only.
-	ShowTexts bool
-
-	Now  func() time.Time // nil: time.Now
-	Seed uint64           // of every draw; 0: a random one
-}
-
-// PivotPolicy says what the loop does when the monitor recommends to pivot.
-type PivotPolicy int
-
-// The policies.
-const (
-	PivotFlag PivotPolicy = iota // put it into the Report and the next Brief, and go on
-	PivotAuto                    // drop the plan and reason again, with the approach to avoid, which is refused until a human answers; ask a human or give up where meta.Assessment.Also says so
-	PivotAsk                     // stop and ask a human
-)
-
-func (o *Options) fill() {
-	setDefault(&o.Scope, "local")
-	setDefault(&o.Attempts, 3)
-	setDefault(&o.Refusals, 3)
-	setDefault(&o.ReasonTimeout, 10*time.Minute)
-	setDefault(&o.AttemptTimeout, 10*time.Minute)
-	setDefault(&o.GateTimeout, 10*time.Minute)
-	setDefault(&o.ApprovalTTL, time.Minute)
-	setDefault(&o.Grace, 5*time.Second)
-	setDefault(&o.Budget.Steps, 1000)
-	setDefault(&o.Name, "arc")
-	if o.Policy == nil {
-		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
-	}
-	o.Logger = guard.Logger(o.Logger)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Seed == 0 {
-		var b [8]byte
-		crand.Read(b[:]) // never fails: it ends the process instead
-		o.Seed = binary.LittleEndian.Uint64(b[:]) | 1
-	}
-}
-
-func setDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
-
-func (o *Options) check() error {
-	var errs []error
-	for _, f := range [...]struct {
-		name string
-		v    int
-	}{{"Attempts", o.Attempts}, {"Refusals", o.Refusals}, {"Replans", o.Replans}} {
-		if f.v < 0 {
-			errs = append(errs, fmt.Errorf("option %s: %d is negative", f.name, f.v))
-		}
-	}
-	if o.ReasonTimeout < 0 {
-		errs = append(errs, fmt.Errorf("option ReasonTimeout: %v is negative", o.ReasonTimeout))
-	}
-	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
-		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
-	}
-	if err := o.Scope.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("option Scope: %w", err))
-	}
-	if err := o.Budget.check(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// Agent runs objectives and keeps what is learned. It is safe for concurrent
-// use; runs of different ids may overlap. It starts no goroutine of its own
-// beyond the runs that its methods are called for.
-type Agent struct {
-	o        Options
-	st       store.Store
-	w        *flush.Writer // of all parts
-	owned    bool          // Close closes st
-	reasoner reason.Reasoner
-	skills   *reason.Skills
-	runner   *act.Runner
-	bank     *memory.Bank
-	book     *rank.Book
-	policy   rank.Policy
-	monitor  *meta.Monitor
-	learner  *learn.Learner
-
-	watch *observer // nil: nobody watches
-	hooks guard.Outlet
-
-	writes sync.Pool // of *write
-
-	mu struct {
-		sync.Mutex
-		closing bool
-		live    map[string]context.CancelFunc // of the runs that are being run, by id
-		idle    chan struct{}                 // closed when closing and no run is live
-		ids     uint64                        // generated so far
-	}
-	closeOnce sync.Once
-	closeErr  error
-}
 
 // Open returns an Agent that keeps everything in dir, which is created if it
 // is missing; with dir "" everything is kept in memory. Close closes the
@@ -250,7 +69,6 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 	}
 	a.runner = runner
 	a.mu.live = make(map[string]context.CancelFunc)
-	a.writes.New = func() any { return new(write) }
 	if err := a.openParts(ctx); err != nil {
 		return nil, errors.Join(err, a.closeParts())
 	}
@@ -335,49 +153,6 @@ func (a *Agent) closeParts() error {
 		errs = append(errs, a.st.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Hooks are called as a run proceeds, one after another within a run, which
-// waits for them. A hook must not block: the run leaves behind a call that has
-// not returned after ten seconds, and drops further calls until it does. Calls
-// that panic, are left behind or dropped do no harm to a run; the Logger is told
-// of the first two, and Health.Dropped counts them all. Nil hooks are skipped.
-type Hooks struct {
-	Event func(Event) // after the commit of the step that the event belongs to
-}
-
-// hookLimit is how long a run waits for a hook.
-const hookLimit = 10 * time.Second
-
-// enter marks a run as live, and returns the context that it runs under. Every
-// call that succeeds is paired with leave.
-func (a *Agent) enter(ctx context.Context, id string) (context.Context, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.closing {
-		return nil, store.ErrClosed
-	}
-	if _, ok := a.mu.live[id]; ok {
-		return nil, fmt.Errorf("%w: %q", ErrRunning, id)
-	}
-	ctx, a.mu.live[id] = context.WithCancel(ctx)
-	return ctx, nil
-}
-
-func (a *Agent) leave(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mu.live[id]()
-	delete(a.mu.live, id)
-	if a.mu.closing && len(a.mu.live) == 0 {
-		close(a.mu.idle)
-	}
-}
-
-func (a *Agent) closing() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.mu.closing
 }
 
 // Shutdown stops the intake of runs, lets the live ones finish their step, and

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/arc-learn/arc/meta"
 )
@@ -80,13 +78,6 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 	return "", nil
 }
 
-// ask has the run wait for a human.
-func (t *turn) ask(questions ...string) phase {
-	t.s.aim().Questions, t.s.Status = questions, Asking
-	t.emit(eventAsked, Event{Text: strings.Join(questions, "\n")})
-	return phaseAsk
-}
-
 // signs are what the run itself tells of how it goes.
 func (t *turn) signs() meta.Signs {
 	var signs meta.Signs
@@ -97,21 +88,4 @@ func (t *turn) signs() meta.Signs {
 		}
 	}
 	return signs
-}
-
-// advice puts an assessment into words; "" if all is well.
-func advice(as *meta.Assessment) string {
-	switch as.Recommendation {
-	case "", meta.KeepGoing:
-		return ""
-	}
-	return string(as.Recommendation) + ": " + strings.Join(as.Evidence, "; ")
-}
-
-// spent is what the run has used so far, as a Budget.
-func (s *state) spent(now time.Time) Budget {
-	return Budget{
-		Steps: s.Step, Wall: time.Duration(now.UnixNano() - s.Started),
-		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
-	}
 }

@@ -80,19 +80,3 @@ func (g *aim) choose(task *reason.Task, ranking []rank.Scored) string {
 	}
 	return best
 }
-
-// unable names the first of the tasks that no worker can take, and says why;
-// "" if there is none.
-func (a *Agent) unable(tasks []reason.Task) string {
-	for i := range tasks {
-		if a.runner.Able(&tasks[i]) {
-			continue
-		}
-		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
-		if e := tasks[i].Effect; e != nil {
-			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do", *e, a.runner.Effects())
-		}
-		return why
-	}
-	return ""
-}

@@ -85,9 +85,6 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 	return next, err
 }
 
-// errLeft says that the consumer of the events has left the loop.
-var errLeft = errors.New("left")
-
 // drive takes a run through its steps until it ends or waits: step, commit,
 // tell, repeat.
 func (a *Agent) drive(ctx context.Context, s state, rev store.Revision, yield func(Event) bool) (r *Report, err error) {
@@ -181,4 +178,38 @@ func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (s
 	before.Reason, before.Phase = "the run has outgrown its record: "+cause.Error(), phaseEnd
 	t.s, t.events, t.learned = before, nil, false
 	return t.commit(ctx, rev)
+}
+
+// think goes as far as a decision that can be acted on. It commits nothing.
+func (t *turn) think(ctx context.Context) (reason.Decision, error) {
+	if !t.s.Objective.Fresh {
+		t.s.Phase = phaseRecall
+		if _, err := t.enter(ctx, func(t *turn, ctx context.Context) (phase, error) { return "", t.search(ctx) }); err != nil {
+			return reason.Decision{}, err
+		}
+		now, err := t.a.monitor.Assess(ctx, t.s.Session)
+		if err != nil {
+			return reason.Decision{}, fmt.Errorf("assess: %w", err)
+		}
+		t.s.Assessment = now
+	}
+	t.s.Phase = phaseReason
+	b := t.brief()
+	var used reason.Usage
+	for refused := 1; ; refused++ {
+		var d reason.Decision
+		_, err := t.enter(ctx, func(t *turn, ctx context.Context) (next phase, err error) {
+			d, err = t.a.deliberate(ctx, b, t.s.Objective.Budget.Wall)
+			t.did.used = d.Usage
+			return "", err
+		})
+		used = used.Add(d.Usage)
+		d.Usage = used
+		if err == nil || ctx.Err() != nil || refused >= t.a.o.Refusals {
+			return d, err
+		}
+		if replied(err) {
+			b.Complaint = t.a.o.Sanitizer.Sanitize(err.Error())
+		}
+	}
 }

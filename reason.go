@@ -158,7 +158,7 @@ func (t *turn) refuse(err error) phase {
 	g := t.s.aim()
 	g.Refused++
 	why := clip(t.a.o.Sanitizer.Sanitize(err.Error()))
-	if answered(err) {
+	if replied(err) {
 		g.Complaint = why
 	}
 	t.emit(EventRefused, Event{Text: why})
@@ -168,9 +168,9 @@ func (t *turn) refuse(err error) phase {
 	return phaseReason
 }
 
-// answered reports whether err is about what a reasoner has said. A model that
+// replied reports whether err is about what a reasoner has said. A model that
 // was not reached has said nothing, and there is nothing to mend in it.
-func answered(err error) bool {
+func replied(err error) bool {
 	_, large := errors.AsType[*store.LimitError](err)
 	return large || !errors.Is(err, reason.ErrModel)
 }

@@ -48,7 +48,10 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 }
 
 func (a *Agent) commit(ctx context.Context, to committer, s *state, rev store.Revision) (store.Revision, error) {
-	w := a.writes.Get().(*write)
+	w, _ := a.writes.Get().(*write)
+	if w == nil {
+		w = new(write)
+	}
 	defer a.writes.Put(w)
 	k := runKey(s.ID)
 	value, err := codec.Append(w.buf[:0], k, (*storedState)(s))
@@ -207,4 +210,12 @@ func (a *Agent) readOutput(ctx context.Context, o output) (json.RawMessage, erro
 		return nil, fmt.Errorf("output: %w", err)
 	}
 	return raw, nil
+}
+
+// reportOf returns the report of a run with its deliveries.
+func (a *Agent) reportOf(ctx context.Context, s *state) (*Report, error) {
+	r := newReport(s)
+	var err error
+	r.Deliveries, err = a.lineage(ctx, s)
+	return r, err
 }

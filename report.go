@@ -10,17 +10,6 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// Status is how a run stands.
-type Status string
-
-// The statuses of a run.
-const (
-	Running   Status = "running"   // not finished; live, or to be resumed
-	Asking    Status = "asking"    // waits for View.Answer
-	Delivered Status = "delivered" // done: every task passed its gates
-	Blocked   Status = "blocked"   // given up; Report.Reason says why
-)
-
 // Report is what came of a run.
 type Report struct {
 	ID      string

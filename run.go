@@ -2,11 +2,13 @@ package arc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,35 +50,7 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	if err != nil {
 		return reason.Decision{}, err
 	}
-	t := &turn{a: a, s: s}
-	if !o.Fresh {
-		t.s.Phase = phaseRecall
-		if _, err := t.enter(ctx, func(t *turn, ctx context.Context) (phase, error) { return "", t.search(ctx) }); err != nil {
-			return reason.Decision{}, err
-		}
-		if t.s.Assessment, err = a.monitor.Assess(ctx, s.Session); err != nil {
-			return reason.Decision{}, fmt.Errorf("assess: %w", err)
-		}
-	}
-	t.s.Phase = phaseReason
-	b := t.brief()
-	var used reason.Usage
-	for refused := 1; ; refused++ {
-		var d reason.Decision
-		_, err := t.enter(ctx, func(t *turn, ctx context.Context) (next phase, err error) {
-			d, err = a.deliberate(ctx, b, s.Objective.Budget.Wall)
-			t.did.used = d.Usage
-			return "", err
-		})
-		used = used.Add(d.Usage)
-		d.Usage = used
-		if err == nil || ctx.Err() != nil || refused >= a.o.Refusals {
-			return d, err
-		}
-		if answered(err) {
-			b.Complaint = a.o.Sanitizer.Sanitize(err.Error())
-		}
-	}
+	return (&turn{a: a, s: s}).think(ctx)
 }
 
 func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) (*Report, error) {
@@ -105,6 +79,19 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 	return a.drive(ctx, s, rev, yield)
 }
 
+// answer goes on with a run that is Asking.
+func (a *Agent) answer(ctx context.Context, id, text string) (*Report, error) {
+	if len(text) > maxText {
+		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
+	}
+	return a.reopen(ctx, id, func(s state) (state, error) {
+		if s.Status != Asking {
+			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
+		}
+		return s.answered(a.o.Sanitizer.Sanitize(text)), nil
+	})
+}
+
 // reopen goes on with a run as change leaves it, which is committed first.
 func (a *Agent) reopen(ctx context.Context, id string, change func(state) (state, error)) (*Report, error) {
 	if err := alive(ctx); err != nil {
@@ -131,13 +118,6 @@ func (a *Agent) reopen(ctx context.Context, id string, change func(state) (state
 		}
 	}
 	return a.drive(ctx, s, rev, nil)
-}
-
-func alive(ctx context.Context) error {
-	if ctx == nil {
-		return errors.New("arc: the context is nil")
-	}
-	return ctx.Err()
 }
 
 // begin returns the state in which a run of the objective begins. It writes
@@ -202,10 +182,74 @@ func (a *Agent) newID(now time.Time) string {
 	return id.String()
 }
 
-// reportOf returns the report of a run with its deliveries.
-func (a *Agent) reportOf(ctx context.Context, s *state) (*Report, error) {
-	r := newReport(s)
-	var err error
-	r.Deliveries, err = a.lineage(ctx, s)
-	return r, err
+// enter marks a run as live, and returns the context that it runs under. Every
+// call that succeeds is paired with leave.
+func (a *Agent) enter(ctx context.Context, id string) (context.Context, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.closing {
+		return nil, store.ErrClosed
+	}
+	if _, ok := a.mu.live[id]; ok {
+		return nil, fmt.Errorf("%w: %q", ErrRunning, id)
+	}
+	ctx, a.mu.live[id] = context.WithCancel(ctx)
+	return ctx, nil
+}
+
+func (a *Agent) leave(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.live[id]()
+	delete(a.mu.live, id)
+	if a.mu.closing && len(a.mu.live) == 0 {
+		close(a.mu.idle)
+	}
+}
+
+// maxText bounds the texts of an objective, in bytes.
+const maxText = 64 << 10
+
+func (o *Objective) check() error {
+	var errs []error
+	if strings.TrimSpace(o.Text) == "" {
+		errs = append(errs, errors.New("no text"))
+	}
+	for _, f := range [...]struct {
+		name string
+		n    int
+	}{{"text", len(o.Text)}, {"situation", len(o.Situation)}, {"inputs", len(o.Inputs)}} {
+		if f.n > maxText {
+			errs = append(errs, &store.LimitError{Field: f.name, Limit: maxText, Got: f.n})
+		}
+	}
+	if len(o.Inputs) > 0 && len(o.Inputs) <= maxText && !json.Valid(o.Inputs) {
+		errs = append(errs, errors.New("inputs are not JSON"))
+	}
+	if err := key.CheckID("id", o.ID); err != nil {
+		errs = append(errs, err)
+	}
+	if err := key.CheckID("session", o.Session); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Budget.check(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Attempts < 0 {
+		errs = append(errs, fmt.Errorf("attempts: %d is negative", o.Attempts))
+	}
+	if d := (reason.Decision{Tasks: o.Tasks}); len(o.Tasks) > 0 {
+		if err := d.Check(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if errs != nil {
+		return fmt.Errorf("%w: %w", ErrObjective, errors.Join(errs...))
+	}
+	return nil
+}
+
+func (o Objective) clone() Objective {
+	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
+	return o
 }

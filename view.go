@@ -10,7 +10,6 @@ import (
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
 // View is the Agent as one scope sees it. It holds nothing but the scope: get
@@ -38,15 +37,7 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 // The text has at most 64 KiB. The error is ErrNotAsking if the run has asked
 // nothing, and otherwise as Resume's.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
-	if len(text) > maxText {
-		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
-	}
-	return v.a.reopen(ctx, id, func(s state) (state, error) {
-		if s.Status != Asking {
-			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
-		}
-		return s.answered(v.a.o.Sanitizer.Sanitize(text)), nil
-	})
+	return v.a.answer(ctx, id, text)
 }
 
 // Runs yields the runs of a session by id, each as it was last committed and

@@ -1,0 +1,349 @@
+package arc
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// Host is what the host program brings. Workers are required, and Gates too
+// unless every worker has its own.
+type Host struct {
+	Reasoner reason.Reasoner // nil: every objective brings its Tasks
+	Workers  []act.Worker
+	Gates    []act.Gate   // applied to every task
+	Approver act.Approver // for workers whose Mode or Blast asks for one
+
+	// Skills give the worker of a task AGENT.md of the skill that the task
+	// names, in Work.Agent. They are not kept: a run that goes on after a
+	// restart has those of the new Host. nil: none.
+	Skills *reason.Skills
+}
+
+// Options configure an Agent. The zero value, and nil, are ready.
+type Options struct {
+	// Scope of objectives that name none. "": "local", for hosts with a
+	// single tenant; others give every objective its scope.
+	Scope memory.Scope
+	// Attempts at a task, over all workers, before it is BLOCKED. 0: 3.
+	Attempts int
+	// Decisions that a reasoner may have refused for one goal (errors,
+	// malformed answers, skills that nobody has) before the goal is BLOCKED.
+	// Waiting for a model that is busy is none. 0: 3.
+	Refusals int
+	// Replans is how often a goal is reasoned about again after one of its
+	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too.
+	Replans int
+	// Pivot is what to do when metacognition says to pivot.
+	Pivot PivotPolicy
+	// Budget of objectives that set none.
+	Budget Budget
+
+	ReasonTimeout  time.Duration // of one deliberation; 0: ten minutes
+	AttemptTimeout time.Duration // of one attempt; 0: ten minutes
+	GateTimeout    time.Duration // of one gate; 0: ten minutes
+	ApprovalTTL    time.Duration // of one approval, which then is denied; 0: one minute
+	ApproveFrom    act.Blast     // workers of this radius and above need the Approver; Self: only by Mode
+	// Grace is how long Close waits for executors before it cancels their
+	// contexts. 0: five seconds; negative: not at all.
+	Grace time.Duration
+
+	// Policy ranks the workers. nil: Learned of rank.Book, with its defaults.
+	Policy func(*rank.Book) rank.Policy
+	// Memory tunes the memory, such as by an Embedder. Its Now, Seed and
+	// Sanitizer do not count: they are those below.
+	Memory memory.Options
+	// Learn tunes recall for injection, and when chunks fire.
+	Learn learn.Options
+
+	Sanitizer *redact.Sanitizer // takes secrets out of every text; nil: the zero Sanitizer
+
+	// Logger is told of what goes wrong around a run (a part that panics, a
+	// gate that fails) at Error, and at Debug of each event. nil: discards.
+	Logger *slog.Logger
+	Hooks  Hooks
+	// TracerProvider and MeterProvider take spans and measurements by
+	// OpenTelemetry's conventions for generative AI; docs/telemetry.md lists
+	// them. Nil: none are made, which costs nothing.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
+	// Name is that of the agent in spans and measurements. "": "arc".
+	Name string
+	// ShowTexts has spans and logs show what a run is about: objectives, tasks,
+	// outputs, complaints, errors; sanitized, and cut at 8 KiB. Without it
+	// they show ids, names, counts and classes of errors only.
+	ShowTexts bool
+
+	Now  func() time.Time // nil: time.Now
+	Seed uint64           // of every draw; 0: a random one
+}
+
+// PivotPolicy says what the loop does when the monitor recommends to pivot.
+type PivotPolicy int
+
+// The policies.
+const (
+	PivotFlag PivotPolicy = iota // put it into the Report and the next Brief, and go on
+	PivotAuto                    // drop the plan and reason again, with the approach to avoid, which is refused until a human answers; ask a human or give up where meta.Assessment.Also says so
+	PivotAsk                     // stop and ask a human
+)
+
+func (o *Options) fill() {
+	setDefault(&o.Scope, "local")
+	setDefault(&o.Attempts, 3)
+	setDefault(&o.Refusals, 3)
+	setDefault(&o.ReasonTimeout, 10*time.Minute)
+	setDefault(&o.AttemptTimeout, 10*time.Minute)
+	setDefault(&o.GateTimeout, 10*time.Minute)
+	setDefault(&o.ApprovalTTL, time.Minute)
+	setDefault(&o.Grace, 5*time.Second)
+	setDefault(&o.Budget.Steps, 1000)
+	setDefault(&o.Name, "arc")
+	if o.Policy == nil {
+		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
+	}
+	o.Logger = guard.Logger(o.Logger)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Seed == 0 {
+		var b [8]byte
+		crand.Read(b[:]) // never fails: it ends the process instead
+		o.Seed = binary.LittleEndian.Uint64(b[:]) | 1
+	}
+}
+
+func (o *Options) check() error {
+	var errs []error
+	for _, f := range [...]struct {
+		name string
+		v    int
+	}{{"Attempts", o.Attempts}, {"Refusals", o.Refusals}, {"Replans", o.Replans}} {
+		if f.v < 0 {
+			errs = append(errs, fmt.Errorf("option %s: %d is negative", f.name, f.v))
+		}
+	}
+	if o.ReasonTimeout < 0 {
+		errs = append(errs, fmt.Errorf("option ReasonTimeout: %v is negative", o.ReasonTimeout))
+	}
+	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
+		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
+	}
+	if err := o.Scope.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("option Scope: %w", err))
+	}
+	if err := o.Budget.check(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Agent runs objectives and keeps what is learned. It is safe for concurrent
+// use; runs of different ids may overlap. It starts no goroutine of its own
+// beyond the runs that its methods are called for.
+type Agent struct {
+	o        Options
+	st       store.Store
+	w        *flush.Writer // of all parts
+	owned    bool          // Close closes st
+	reasoner reason.Reasoner
+	skills   *reason.Skills
+	runner   *act.Runner
+	bank     *memory.Bank
+	book     *rank.Book
+	policy   rank.Policy
+	monitor  *meta.Monitor
+	learner  *learn.Learner
+
+	watch *observer // nil: nobody watches
+	hooks guard.Outlet
+
+	writes sync.Pool // of *write
+
+	mu struct {
+		sync.Mutex
+		closing bool
+		live    map[string]context.CancelFunc // of the runs that are being run, by id
+		idle    chan struct{}                 // closed when closing and no run is live
+		ids     uint64                        // generated so far
+	}
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Hooks are called as a run proceeds, one after another within a run, which
+// waits for them. A hook must not block: the run leaves behind a call that has
+// not returned after ten seconds, and drops further calls until it does. Calls
+// that panic, are left behind or dropped do no harm to a run; the Logger is told
+// of the first two, and Health.Dropped counts them all. Nil hooks are skipped.
+type Hooks struct {
+	Event func(Event) // after the commit of the step that the event belongs to
+}
+
+// hookLimit is how long a run waits for a hook.
+const hookLimit = 10 * time.Second
+
+// EventKind says what happened.
+type EventKind string
+
+// The kinds of event, in the order in which a run meets them. "asked" (Text:
+// the questions), "subgoal" (Text: the subgoal), "learned" (IDs: the memories
+// stored or strengthened) and "delivered" (a goal was reached) have no constant:
+// the Report tells the same.
+const (
+	EventRecalled EventKind = "recalled" // IDs: memories injected
+	EventFired    EventKind = "fired"    // IDs: the chunk; Text: its approach
+	EventAssessed EventKind = "assessed" // Text: the recommendation, unless it is to go on
+	EventPivot    EventKind = "pivot"    // Text: the evidence
+	EventDecided  EventKind = "decided"  // Text: the approach; IDs: memories applied
+	EventRefused  EventKind = "refused"  // Text: why the decision was refused
+	EventAttempt  EventKind = "attempt"  // an attempt is about to be made; Ranking
+	EventExecuted EventKind = "executed" // Text: the end, and the complaint if there is one
+	EventVerified EventKind = "verified" // Pass; Text: the complaint
+	EventBlocked  EventKind = "blocked"  // a goal was given up; Text: why
+	EventFinished EventKind = "finished" // Text: the status
+
+	eventAsked     EventKind = "asked"
+	eventSubgoal   EventKind = "subgoal"
+	eventLearned   EventKind = "learned"
+	eventDelivered EventKind = "delivered"
+)
+
+// Event is something that happened in a run. The Agent reports an event once
+// the step that it belongs to is committed, so it never takes one back. A
+// crash that undoes a step takes the step's events with it, unseen.
+type Event struct {
+	Seq     int           `json:"seq"` // from 1 within the run
+	At      time.Time     `json:"at"`
+	Run     string        `json:"run"`
+	Kind    EventKind     `json:"kind"`
+	Goal    string        `json:"goal"`
+	Task    int           `json:"task,omitempty"`    // from 1
+	Attempt int           `json:"attempt,omitempty"` // from 1
+	Worker  string        `json:"worker,omitempty"`
+	Pass    bool          `json:"pass,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	IDs     []memory.ID   `json:"ids,omitempty"`
+	Ranking []rank.Scored `json:"ranking,omitempty"` // best first, with the parts of each score
+	Wall    time.Duration `json:"wall,omitempty"`
+}
+
+// turn is what the phases work on: a run's state, and what goes with it while
+// it is in memory.
+type turn struct {
+	a *Agent
+	s state
+
+	// Read from records when a step begins (turn.fetch): the memories
+	// recalled for the innermost aim, what was delivered so far, and the output
+	// of the attempt at hand.
+	hits    []memory.Hit
+	lineage []act.Delivery
+	output  json.RawMessage
+
+	watched bool    // a consumer, a hook or the log takes the events
+	learned bool    // the step has changed what is learned
+	events  []Event // of the step
+
+	// did is what the phase at hand has done, for telemetry and the log.
+	did struct {
+		used    act.Usage // by the reasoner
+		fault   error     // of the reasoner, the worker or a gate
+		stack   []byte    // of a worker that panicked
+		lessons int       // patterns and failures stored or strengthened
+	}
+}
+
+// emit adds an event to those of the step.
+func (t *turn) emit(kind EventKind, e Event) {
+	t.s.Seq++
+	if !t.watched {
+		return
+	}
+	e.Kind, e.Seq, e.At, e.Run = kind, t.s.Seq, t.a.o.Now().UTC(), t.s.ID
+	e.Goal = t.s.aim().Text
+	if c := t.s.Current; c != nil {
+		e.Task, e.Attempt, e.Worker = t.s.aim().Next+1, c.Number, c.Worker
+	}
+	t.events = append(t.events, e)
+}
+
+// block gives the innermost aim up. Learn takes it in.
+func (t *turn) block(why string) phase {
+	t.s.aim().Blocked = why
+	t.s.Current = nil
+	return phaseLearn
+}
+
+// work is the attempt at hand as gates see it.
+func (t *turn) work() act.Work {
+	s, g, c := &t.s, t.s.aim(), t.s.Current
+	task := g.Tasks[g.Next]
+	skill, _ := t.a.skills.Get(task.Skill) // the zero Skill has no AGENT.md
+	return act.Work{
+		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
+		Task: task, Agent: skill.Agent, Memories: t.hits, Lineage: t.lineage,
+		Attempt: c.Number, Key: c.Key, Complaint: c.Complaint,
+	}
+}
+
+// ask has the run wait for a human.
+func (t *turn) ask(questions ...string) phase {
+	t.s.aim().Questions, t.s.Status = questions, Asking
+	t.emit(eventAsked, Event{Text: strings.Join(questions, "\n")})
+	return phaseAsk
+}
+
+// unable names the first of the tasks that no worker can take, and says why;
+// "" if there is none.
+func (a *Agent) unable(tasks []reason.Task) string {
+	for i := range tasks {
+		if a.runner.Able(&tasks[i]) {
+			continue
+		}
+		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
+		if e := tasks[i].Effect; e != nil {
+			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do", *e, a.runner.Effects())
+		}
+		return why
+	}
+	return ""
+}
+
+// errLeft says that the consumer of the events has left the loop.
+var errLeft = errors.New("left")
+
+func alive(ctx context.Context) error {
+	if ctx == nil {
+		return errors.New("arc: the context is nil")
+	}
+	return ctx.Err()
+}
+
+// closing reports whether Shutdown has begun.
+func (a *Agent) closing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.closing
+}
