@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -99,58 +100,29 @@ func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Durati
 	return d, nil
 }
 
-// The waits before the repeats of a deliberation that failed in a way that may
-// go away, and does not say when; and the bounds of those that do say it.
-var patience = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
-
-const (
-	minWait = time.Second
-	maxWait = time.Minute
-)
-
-// consult asks the reasoner until it answers or fails for good. A model behind
-// a rate limit is asked again when it said, as often as fits before the deadline
-// of limited: nothing is wrong with what was decided, and nothing is held
-// against the goal. If ctx, that of the run, ends before that, the run is stopped
-// while it waits.
-func (a *Agent) consult(ctx, limited context.Context, b reason.Brief) (reason.Decision, error) {
-	end, bounded := limited.Deadline()
-	if stop, ok := ctx.Deadline(); ok && !end.Before(stop) {
-		bounded = false
+// consult asks the reasoner until it answers or fails for good. Waiting for a
+// model that is busy is not held against the aim: nothing is wrong with what was
+// decided. A wait that does not end before the deadline of limited is not begun;
+// one that outlasts the run's own context stops the run, to be resumed.
+func (a *Agent) consult(ctx, limited context.Context, b reason.Brief) (d reason.Decision, err error) {
+	p := wait.Policy{Again: reason.Retryable, Waiting: func(d time.Duration) {
+		a.o.Logger.InfoContext(ctx, "the reasoner is asked again later", "run", b.Run, "wait", d)
+	}}
+	end, _ := limited.Deadline()
+	if stop, ok := ctx.Deadline(); !ok || end.Before(stop) {
+		p.End = end
 	}
 	var used reason.Usage
-	for repeats := 0; ; {
-		d, err := a.reasoner.Reason(limited, b)
-		again, wait := reason.Retryable(err)
-		if err == nil || d.Usage.Valid() {
-			d.Usage = d.Usage.Add(used)
-		} else {
-			d.Usage = used
+	err = wait.Retry(limited, p, func() (err error) {
+		if d, err = a.reasoner.Reason(limited, b); err == nil || d.Usage.Valid() {
+			used = used.Add(d.Usage)
 		}
-		switch {
-		case !again:
-			return d, err
-		case wait > 0:
-			wait = min(max(wait, minWait), maxWait)
-		case repeats < len(patience):
-			wait = patience[repeats]
-			repeats++
-		default:
-			return d, err
-		}
-		if bounded && time.Until(end) <= wait {
-			return d, err
-		}
-		a.o.Logger.InfoContext(ctx, "the reasoner is asked again later", "run", b.Run, "wait", wait)
-		used = d.Usage
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-limited.Done():
-			timer.Stop()
-			return d, err
-		}
+		return err
+	})
+	if err != nil || d.Usage.Valid() {
+		d.Usage = used
 	}
+	return d, err
 }
 
 // refuse counts a deliberation that led to nothing.

@@ -96,7 +96,7 @@ func (e *transientError) Unwrap() error { return e.err }
 // is repeated after that time, within the attempt's deadline, and counts as
 // one attempt.
 type RateLimitError struct {
-	After time.Duration // kept between 0 and a minute
+	After time.Duration // kept between a second and a minute
 }
 
 // Error says how long to wait.

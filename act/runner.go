@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
@@ -260,36 +261,24 @@ func (r *Runner) approve(ctx context.Context, w *Worker, work Work) error {
 	return nil
 }
 
-// The waits before the repeats of a call that failed with Transient.
-var backoff = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
-
-const maxRateLimit = time.Minute
-
-// persist calls e until it succeeds, fails for good, or ctx ends.
-func persist(ctx context.Context, e Executor, work Work) (Result, error) {
-	repeats := 0
-	for {
-		res, err := e.Execute(ctx, work)
-		if err == nil {
-			return res, nil
-		}
-		var wait time.Duration
+// persist calls e until it succeeds, fails for good, or ctx ends. A rate limit
+// that does not say when it is over is asked again each second.
+func persist(ctx context.Context, e Executor, work Work) (res Result, err error) {
+	again := func(err error) (bool, time.Duration) {
 		if limit, ok := errors.AsType[*RateLimitError](err); ok {
-			wait = min(max(0, limit.After), maxRateLimit)
-		} else if _, ok := errors.AsType[*transientError](err); ok && repeats < len(backoff) {
-			wait = backoff[repeats]
-			repeats++
-		} else {
-			return Result{}, err
+			return true, max(1, limit.After)
 		}
-		t := time.NewTimer(max(wait, time.Millisecond))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return Result{}, err
-		}
+		_, ok := errors.AsType[*transientError](err)
+		return ok, 0
 	}
+	err = wait.Retry(ctx, wait.Policy{Again: again}, func() (err error) {
+		res, err = e.Execute(ctx, work)
+		return err
+	})
+	if err != nil {
+		res = Result{}
+	}
+	return res, err
 }
 
 // ended describes an attempt that ended with an error.

@@ -93,7 +93,7 @@ func TestRateLimitIsWaitedForWithinReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for after, want := range map[time.Duration]time.Duration{
 			5 * time.Second:   5 * time.Second,
-			-time.Second:      time.Millisecond,
+			-time.Second:      time.Second,
 			87600 * time.Hour: time.Minute,
 		} {
 			limited := false
