@@ -28,12 +28,17 @@ import (
 )
 
 // Host is what the host program brings. Workers are required, and Gates too
-// unless every worker has its own.
+// unless each worker has its own.
 type Host struct {
-	Reasoner reason.Reasoner // nil: every objective brings its Tasks
-	Workers  []act.Worker
-	Gates    []act.Gate   // applied to every task
-	Approver act.Approver // for workers whose Mode or Blast asks for one
+	// Reasoner decides. nil: every objective brings its Tasks.
+	Reasoner reason.Reasoner
+	// Workers do the tasks. Each has a name of its own.
+	Workers []act.Worker
+	// Gates judge every task, in order, before the worker's own gates.
+	Gates []act.Gate
+	// Approver is asked before an attempt of a worker whose Mode or Blast
+	// requires it. nil: New refuses such workers.
+	Approver act.Approver
 
 	// Skills give the worker of a task AGENT.md of the skill that the task
 	// names, in Work.Agent. They are not kept: a run that goes on after a
@@ -41,30 +46,38 @@ type Host struct {
 	Skills *reason.Skills
 }
 
-// Options configure an Agent. The zero value, and nil, are ready.
+// Options configure an Agent. The zero value, and nil, are ready. A value out
+// of range is an error of Open and New that names the field.
 type Options struct {
 	// Scope of objectives that name none. "": "local", for hosts with a
 	// single tenant; others give every objective its scope.
 	Scope memory.Scope
 	// Attempts at a task, over all workers, before it is BLOCKED. 0: 3.
 	Attempts int
-	// Decisions that a reasoner may have refused for one goal (errors,
-	// malformed answers, skills that nobody has) before the goal is BLOCKED.
-	// Waiting for a model that is busy is none. 0: 3.
+	// Refusals is how many decisions for one goal the loop refuses (errors,
+	// malformed answers, skills that no worker has) before the goal is BLOCKED.
+	// Waiting for a model that is busy does not count. 0: 3.
 	Refusals int
 	// Replans is how often a goal is reasoned about again after one of its
 	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too.
 	Replans int
-	// Pivot is what to do when metacognition says to pivot.
+	// Pivot is what the loop does when metacognition says to pivot.
 	Pivot PivotPolicy
 	// Budget of objectives that set none.
 	Budget Budget
 
-	ReasonTimeout  time.Duration // of one deliberation; 0: ten minutes
-	AttemptTimeout time.Duration // of one attempt; 0: ten minutes
-	GateTimeout    time.Duration // of one gate; 0: ten minutes
-	ApprovalTTL    time.Duration // of one approval, which then is denied; 0: one minute
-	ApproveFrom    act.Blast     // workers of this radius and above need the Approver; Self: only by Mode
+	// ReasonTimeout bounds one deliberation, its waits included. 0: ten minutes.
+	ReasonTimeout time.Duration
+	// AttemptTimeout bounds one attempt, its waits included. 0: ten minutes.
+	AttemptTimeout time.Duration
+	// GateTimeout bounds the verdict of one gate. 0: ten minutes.
+	GateTimeout time.Duration
+	// ApprovalTTL bounds one approval, which is denied when it ends. 0: one
+	// minute.
+	ApprovalTTL time.Duration
+	// ApproveFrom is the radius from which on workers need the Approver. Self,
+	// the zero value: only their Mode decides.
+	ApproveFrom act.Blast
 	// Grace is how long Close waits for executors before it cancels their
 	// contexts. 0: five seconds; negative: not at all.
 	Grace time.Duration
@@ -77,12 +90,15 @@ type Options struct {
 	// Learn tunes recall for injection, and when chunks fire.
 	Learn learn.Options
 
-	Sanitizer *redact.Sanitizer // takes secrets out of every text; nil: the zero Sanitizer
+	// Sanitizer takes secrets out of every text that is kept. nil: the zero
+	// Sanitizer.
+	Sanitizer *redact.Sanitizer
 
 	// Logger is told of what goes wrong around a run (a part that panics, a
-	// gate that fails) at Error, and at Debug of each event. nil: discards.
+	// gate that fails) at Error, and of each event at Debug. nil: discards.
 	Logger *slog.Logger
-	Hooks  Hooks
+	// Hooks are called as a run proceeds.
+	Hooks Hooks
 	// TracerProvider and MeterProvider take spans and measurements by
 	// OpenTelemetry's conventions for generative AI; docs/telemetry.md lists
 	// them. Nil: none are made, which costs nothing.
@@ -95,8 +111,10 @@ type Options struct {
 	// they show ids, names, counts and classes of errors only.
 	ShowTexts bool
 
-	Now  func() time.Time // nil: time.Now
-	Seed uint64           // of every draw; 0: a random one
+	// Now is the clock. nil: time.Now.
+	Now func() time.Time
+	// Seed of every draw. 0: a random one.
+	Seed uint64
 }
 
 // PivotPolicy says what the loop does when the monitor recommends to pivot.
@@ -104,9 +122,15 @@ type PivotPolicy int
 
 // The policies.
 const (
-	PivotFlag PivotPolicy = iota // put it into the Report and the next Brief, and go on
-	PivotAuto                    // drop the plan and reason again, with the approach to avoid, which is refused until a human answers; ask a human or give up where meta.Assessment.Also says so
-	PivotAsk                     // stop and ask a human
+	// PivotFlag puts the recommendation into the Report and the next Brief, and
+	// goes on.
+	PivotFlag PivotPolicy = iota
+	// PivotAuto drops the plan and reasons again. A decision that repeats the
+	// failing approach is refused until a human answers. If the assessment adds
+	// AskHuman or GiveUp, the run asks or ends.
+	PivotAuto
+	// PivotAsk stops the run and asks a human.
+	PivotAsk
 )
 
 func (o *Options) fill() {
@@ -198,7 +222,8 @@ type Agent struct {
 // that panic, are left behind or dropped do no harm to a run; the Logger is told
 // of the first two, and Health.Dropped counts them all. Nil hooks are skipped.
 type Hooks struct {
-	Event func(Event) // after the commit of the step that the event belongs to
+	// After the commit of the step that the event belongs to.
+	Event func(Event)
 }
 
 // hookLimit is how long a run waits for a hook.
@@ -207,22 +232,34 @@ const hookLimit = 10 * time.Second
 // EventKind says what happened.
 type EventKind string
 
-// The kinds of event, in the order in which a run meets them. "asked" (Text:
-// the questions), "subgoal" (Text: the subgoal), "learned" (IDs: the memories
-// stored or strengthened) and "delivered" (a goal was reached) have no constant:
-// the Report tells the same.
+// The kinds of event, in the order in which a run meets them. Four more have no
+// constant, since the Report tells the same: "asked" (Text: the questions),
+// "subgoal" (Text: the subgoal), "learned" (IDs: the memories stored or
+// strengthened) and "delivered" (a goal was reached).
 const (
-	EventRecalled EventKind = "recalled" // IDs: memories injected
-	EventFired    EventKind = "fired"    // IDs: the chunk; Text: its approach
-	EventAssessed EventKind = "assessed" // Text: the recommendation, unless it is to go on
-	EventPivot    EventKind = "pivot"    // Text: the evidence
-	EventDecided  EventKind = "decided"  // Text: the approach; IDs: memories applied
-	EventRefused  EventKind = "refused"  // Text: why the decision was refused
-	EventAttempt  EventKind = "attempt"  // an attempt is about to be made; Ranking
-	EventExecuted EventKind = "executed" // Text: the end, and the complaint if there is one
-	EventVerified EventKind = "verified" // Pass; Text: the complaint
-	EventBlocked  EventKind = "blocked"  // a goal was given up; Text: why
-	EventFinished EventKind = "finished" // Text: the status
+	// EventAssessed has the recommendation in Text, unless it is to go on.
+	EventAssessed EventKind = "assessed"
+	// EventPivot has the evidence in Text.
+	EventPivot EventKind = "pivot"
+	// EventRecalled has the memories that are injected in IDs.
+	EventRecalled EventKind = "recalled"
+	// EventFired has the chunk in IDs and its approach in Text.
+	EventFired EventKind = "fired"
+	// EventDecided has the approach in Text and the memories applied in IDs.
+	EventDecided EventKind = "decided"
+	// EventRefused says in Text why the decision was refused.
+	EventRefused EventKind = "refused"
+	// EventAttempt comes before an attempt, with the Ranking of the workers.
+	EventAttempt EventKind = "attempt"
+	// EventExecuted has the end of the attempt in Text, and the complaint if
+	// there is one.
+	EventExecuted EventKind = "executed"
+	// EventVerified has Pass, and the gate's complaint in Text.
+	EventVerified EventKind = "verified"
+	// EventBlocked says in Text why a goal was given up.
+	EventBlocked EventKind = "blocked"
+	// EventFinished has the run's Status in Text.
+	EventFinished EventKind = "finished"
 
 	eventAsked     EventKind = "asked"
 	eventSubgoal   EventKind = "subgoal"
@@ -234,19 +271,25 @@ const (
 // the step that it belongs to is committed, so it never takes one back. A
 // crash that undoes a step takes the step's events with it, unseen.
 type Event struct {
-	Seq     int           `json:"seq"` // from 1 within the run
-	At      time.Time     `json:"at"`
-	Run     string        `json:"run"`
-	Kind    EventKind     `json:"kind"`
-	Goal    string        `json:"goal"`
-	Task    int           `json:"task,omitempty"`    // from 1
-	Attempt int           `json:"attempt,omitempty"` // from 1
-	Worker  string        `json:"worker,omitempty"`
-	Pass    bool          `json:"pass,omitempty"`
-	Text    string        `json:"text,omitempty"`
-	IDs     []memory.ID   `json:"ids,omitempty"`
-	Ranking []rank.Scored `json:"ranking,omitempty"` // best first, with the parts of each score
-	Wall    time.Duration `json:"wall,omitempty"`
+	// Seq numbers the events of a run, from 1.
+	Seq  int       `json:"seq"`
+	At   time.Time `json:"at"`
+	Run  string    `json:"run"`
+	Kind EventKind `json:"kind"`
+	// Goal is the objective, or the subgoal that is being worked on.
+	Goal string `json:"goal"`
+	// Task and Attempt count from 1; 0 outside of an attempt.
+	Task    int `json:"task,omitempty"`
+	Attempt int `json:"attempt,omitempty"`
+	// Worker makes the attempt.
+	Worker string      `json:"worker,omitempty"`
+	Pass   bool        `json:"pass,omitempty"`
+	Text   string      `json:"text,omitempty"`
+	IDs    []memory.ID `json:"ids,omitempty"`
+	// Ranking is best first, with the parts of each score.
+	Ranking []rank.Scored `json:"ranking,omitempty"`
+	// Wall is how long the attempt took.
+	Wall time.Duration `json:"wall,omitempty"`
 }
 
 // turn is what the phases work on: a run's state, and what goes with it while

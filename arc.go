@@ -22,7 +22,8 @@ import (
 // store. The errors are New's and those of badger.Open.
 func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, error) {
 	if err := alive(ctx); err != nil {
-		return nil, err // before anything is created on disk, as what follows
+		// Before anything is created on disk, as what follows.
+		return nil, err
 	}
 	if err := checkHost(host, opts); err != nil {
 		return nil, err
@@ -179,7 +180,8 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 			cancel()
 		}
 		a.mu.Unlock()
-		<-a.mu.idle // the commits under way; executors that hang are left behind
+		// The commits under way; executors that hang are left behind.
+		<-a.mu.idle
 		a.closeErr = a.closeParts()
 	})
 	return a.closeErr

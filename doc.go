@@ -49,15 +49,35 @@
 //
 // # Where things are
 //
-// Package memory holds what was learned, and finds it again; memory/identity
-// what is known about a person or project; rank which worker to try; reason
-// and act the host's interfaces; iar the reflection on every action; meta the
-// monitor; learn the step from outcome to memory; store the key-value
-// interface below them all; and redact what keeps secrets out. Each can be
-// used without the loop, and Options reaches those within an Agent: its memory
-// (an Embedder, for one), what is recalled, when a chunk fires, how workers
-// are ranked. [Agent.In] is the Agent as one scope sees it: its memory, its runs,
-// its rankings. [Agent.Health] reports whether memory helps.
+// The packages, each of which can be used without the loop:
+//
+//   - memory: what was learned, and finding it again; memory/identity: what is
+//     known about a person or project
+//   - rank: which worker to try
+//   - reason, act: the interfaces of the host; reason/goal: goals of the world
+//   - iar: the reflection on every action; meta: is it working
+//   - learn: from an outcome to memory
+//   - store: the key-value interface below them all; redact: keeps secrets out
+//
+// Options reaches those within an Agent: its memory (an Embedder, for one), what
+// is recalled, when a chunk fires, how workers are ranked. [Agent.In] is the
+// Agent as one scope sees it: its memory, its runs, its rankings. [Agent.Health]
+// reports whether memory helps.
+//
+// The files of this package, from the doors to the ground:
+//
+//   - arc.go: Open, New, Shutdown. run.go: Run, Events, Think, and how a run
+//     begins or goes on. view.go: the Agent as one scope sees it
+//   - loop.go: the table of phases; the one place that steps, commits and tells
+//   - assess.go, recall.go, reason.go, assign.go, act.go, verify.go, learn.go,
+//     end.go: a phase each, in the order in which a task meets them
+//   - agent.go: Host, Options, Event, and the turn that phases work on
+//   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
+//     report.go: a run as the host sees it
+//   - records.go: the one place that reads and writes runs and outputs.
+//     encode.go: a run as CBOR. clean.go: secrets out of tasks and decisions
+//   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
+//     goals.go: goals kept by runs
 //
 // There is no server and no tool in arc, and nothing is read from the
 // environment. A model decides by way of reason.NewLLM; the clients of

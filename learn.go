@@ -61,7 +61,8 @@ func (t *turn) verdict() verdict {
 	case c.End == act.Interrupted:
 		return givenUp
 	case g.Fired != "":
-		return planFailed // a chunk gets one attempt: deliberation takes over
+		// A chunk gets one attempt: deliberation takes over.
+		return planFailed
 	case g.Tries < t.s.Objective.Attempts && !t.allDenied():
 		return tryAgain
 	case g.Replans < t.a.o.Replans && t.a.reasoner != nil:
@@ -157,9 +158,11 @@ func (t *turn) blame() (task, goal learn.Status) {
 	refused := c == nil && g.Refused >= t.a.o.Refusals
 	switch {
 	case refused && g.Complaint == "":
-		return learn.Open, learn.Open // the model was not reached: that says nothing about the session either
+		// The model was not reached: that says nothing about the session either.
+		return learn.Open, learn.Open
 	case refused || c == nil && t.s.unplanned():
-		return learn.Blocked, learn.Open // the reasoner or the host's plan failed: that says nothing about the situation
+		// The reasoner or the host's plan failed: that says nothing about the situation.
+		return learn.Blocked, learn.Open
 	case c != nil && c.End == act.Interrupted:
 		return learn.Open, learn.Open // the outcome is unknown
 	}

@@ -16,14 +16,14 @@ import (
 // it within the same step.
 //
 // A phase reads and changes the turn's state and returns the phase that
-// follows. It calls no other phase and commits nothing. Phases share a step
-// where a commit between them would protect nothing.
+// follows. It calls no other phase, commits nothing and tells telemetry nothing.
+// Phases share a step where a commit between them would protect nothing.
 type station struct {
 	run  func(*turn, context.Context) (phase, error)
 	with []phase
 }
 
-// phases is the loop. A delivered task is four commits:
+// phases is the loop. A delivered task of one attempt is four commits:
 //
 //   - Assess, Recall: the run exists before its reasoner is asked for the first
 //     time, so that a crash in that call leaves a run to resume.
@@ -33,14 +33,26 @@ type station struct {
 //   - Verify, Learn, End: what was learned, and that it was. A crash before it
 //     has the gates judge the attempt again, which their contract allows.
 var phases = map[phase]station{
-	phaseAssess: {run: (*turn).assess, with: []phase{phaseRecall, phaseAssign}},          // → Recall: a new aim · Assign: a task · Reason: a new plan · Ask · Learn: given up
-	phaseRecall: {run: (*turn).recall, with: []phase{phaseAssign}},                       // → Reason · Assign: a chunk fires, or the host planned · Learn: no worker can
-	phaseReason: {run: (*turn).reason, with: []phase{phaseAssess}},                       // → Assess: a plan, or a subgoal · Ask · Reason: refused · Learn: given up
-	phaseAssign: {run: (*turn).assign},                                                   // → Act · Learn: every worker was denied
-	phaseAct:    {run: (*turn).act},                                                      // → Verify · Learn: the attempt failed by itself
-	phaseVerify: {run: (*turn).verify, with: []phase{phaseLearn}},                        // → Learn
-	phaseLearn:  {run: (*turn).learn, with: []phase{phaseAssess, phaseAssign, phaseEnd}}, // → Assess: the next task, or a new plan · Assign: again · Recall: the aim above · End
-	phaseEnd:    {run: (*turn).end},                                                      // → Done
+	// Is it working? → Recall: a new aim · Assign: a task · Reason: a new plan ·
+	// Ask · Learn: given up
+	phaseAssess: {run: (*turn).assess, with: []phase{phaseRecall, phaseAssign}},
+	// What is known? → Reason · Assign: a chunk fires, or the host has planned ·
+	// Learn: no worker can
+	phaseRecall: {run: (*turn).recall, with: []phase{phaseAssign}},
+	// What to do? → Assess: a plan, or a subgoal · Ask · Reason: refused ·
+	// Learn: given up
+	phaseReason: {run: (*turn).reason, with: []phase{phaseAssess}},
+	// Which worker? → Act · Learn: every worker was denied
+	phaseAssign: {run: (*turn).assign},
+	// Do it. → Verify · Learn: the attempt failed by itself
+	phaseAct: {run: (*turn).act},
+	// Is it done? → Learn
+	phaseVerify: {run: (*turn).verify, with: []phase{phaseLearn}},
+	// What follows from it? → Assess: the next task, or a new plan · Assign:
+	// again · Recall: the aim above · End
+	phaseLearn: {run: (*turn).learn, with: []phase{phaseAssess, phaseAssign, phaseEnd}},
+	// → Done
+	phaseEnd: {run: (*turn).end},
 }
 
 // step takes the run one step further: a phase, and those that share its step.

@@ -10,34 +10,55 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// Report is what came of a run.
+// Report is what came of a run, or how it stands while it is not finished. It
+// is the caller's: the Agent keeps no reference to it.
 type Report struct {
 	ID      string
 	Session string
 	Status  Status
-	Reason  string // why it is blocked; "" otherwise
+	// Reason says why the run is blocked. "" otherwise.
+	Reason string
 
-	Questions  []string       // when Asking
-	Deliveries []act.Delivery // what was delivered, in order, subgoals included
+	// Questions are what the run asks while it is Asking.
+	Questions []string
+	// Deliveries are the tasks that passed their gates, in order, those of
+	// subgoals included.
+	Deliveries []act.Delivery
 
-	Attempts      int     // executions of workers
-	LastWorker    string  // of the last attempt; "" if there was none
-	LastEnd       act.End // of the last attempt; Finished if the gates decided
-	Deliberations int     // calls of the reasoner
-	Fired         int     // chunks whose plan was run
-	Steps         int     // transitions, each of them committed
-	Usage         act.Usage
+	// Attempts counts the executions of workers.
+	Attempts int
+	// LastWorker made the last attempt. "" if there was none.
+	LastWorker string
+	// LastEnd is how the last attempt ended. It is act.Finished if the gates
+	// decided.
+	LastEnd act.End
+	// Deliberations counts the decisions asked of the reasoner.
+	Deliberations int
+	// Fired counts the chunks whose plan was run.
+	Fired int
+	// Steps counts the steps, each of them committed.
+	Steps int
+	// Usage sums what reasoner and workers reported.
+	Usage act.Usage
 
-	Resonance  []float64       // of each attempt, in order; at most the last 64
-	Findings   []iar.Finding   // low or falling resonance
-	Assessment meta.Assessment // of the session, at the end
-	Pivots     []string        // recommendations to pivot, with their evidence
-	Learned    []memory.ID     // patterns and failures stored or strengthened
+	// Resonance of the attempts, in [0,1], in order; at most the last 64.
+	Resonance []float64
+	// Findings say where resonance was low or falling.
+	Findings []iar.Finding
+	// Assessment of the session when the run ended. While the run is not
+	// finished: the last that was not to keep going.
+	Assessment meta.Assessment
+	// Pivots are the recommendations to pivot, with their evidence.
+	Pivots []string
+	// Learned are the patterns and failures stored or strengthened.
+	Learned []memory.ID
 
-	Objective string       // its Text
-	Scope     memory.Scope // where it recalled from and learned into
-	Started   time.Time
-	Ended     time.Time // zero while it is not finished
+	// Objective is the text of the objective.
+	Objective string
+	// Scope is where the run recalled from and learned into.
+	Scope memory.Scope
+	// Started and Ended are in UTC. Ended is zero while the run is not finished.
+	Started, Ended time.Time
 }
 
 // newReport returns the report of a run as it stands. The deliveries come from

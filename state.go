@@ -65,12 +65,17 @@ type Objective struct {
 }
 
 // Budget bounds a run. A run that reaches a bound ends BLOCKED before its next
-// step. Zero fields are unbounded, but for Steps.
+// step; an attempt that was made is verified and learned from first. Zero
+// fields are unbounded, except Steps.
 type Budget struct {
-	Steps   int           `cbor:"1,keyasint,omitempty"` // transitions; 0: 1000
-	Wall    time.Duration `cbor:"2,keyasint,omitempty"` // since the run began, by Options.Now
-	Tokens  int           `cbor:"3,keyasint,omitempty"` // in and out, of reasoner and workers, as reported
-	CostUSD float64       `cbor:"4,keyasint,omitempty"` // as reported
+	// Steps of the loop, each of them a commit. 0: 1000.
+	Steps int `cbor:"1,keyasint,omitempty"`
+	// Wall is the time since the run began, by Options.Now.
+	Wall time.Duration `cbor:"2,keyasint,omitempty"`
+	// Tokens in and out, of reasoner and workers, as reported.
+	Tokens int `cbor:"3,keyasint,omitempty"`
+	// CostUSD of reasoner and workers, as reported.
+	CostUSD float64 `cbor:"4,keyasint,omitempty"`
 }
 
 func (b Budget) or(d Budget) Budget {
@@ -195,12 +200,15 @@ type state struct {
 	Session   string    `cbor:"2,keyasint,omitempty" json:"session"`
 	Objective Objective `cbor:"3,keyasint,omitempty" json:"objective"`
 	Status    Status    `cbor:"4,keyasint,omitempty" json:"status"`
-	Reason    string    `cbor:"5,keyasint,omitempty" json:"reason,omitempty"`
-	Phase     phase     `cbor:"6,keyasint,omitempty" json:"phase"`
-	Step      int       `cbor:"7,keyasint,omitempty" json:"step"`    // steps made
-	Seq       int       `cbor:"8,keyasint,omitempty" json:"seq"`     // events so far
-	Started   int64     `cbor:"9,keyasint,omitempty" json:"started"` // Unix time in nanoseconds, as is Ended
-	Ended     int64     `cbor:"10,keyasint,omitempty" json:"ended,omitempty"`
+	// Reason says why the run is cut short. end makes it BLOCKED.
+	Reason string `cbor:"5,keyasint,omitempty" json:"reason,omitempty"`
+	Phase  phase  `cbor:"6,keyasint,omitempty" json:"phase"`
+	// Step and Seq count the steps and the events so far.
+	Step int `cbor:"7,keyasint,omitempty" json:"step"`
+	Seq  int `cbor:"8,keyasint,omitempty" json:"seq"`
+	// Started and Ended are Unix times in nanoseconds.
+	Started int64 `cbor:"9,keyasint,omitempty" json:"started"`
+	Ended   int64 `cbor:"10,keyasint,omitempty" json:"ended,omitempty"`
 
 	// Aims are the objective and, while an impasse is being resolved, its
 	// subgoals, innermost last.
@@ -234,40 +242,63 @@ type lastAttempt struct {
 
 // aim is the objective, or a subgoal that would resolve an impasse.
 type aim struct {
-	Text      string             `cbor:"1,keyasint,omitempty" json:"text"`
-	Situation string             `cbor:"2,keyasint,omitempty" json:"situation"`
-	Number    int                `cbor:"21,keyasint,omitempty" json:"number,omitempty"` // subgoals entered before it
-	Impasse   reason.ImpasseKind `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"` // that made it a subgoal
-	Recalled  []memory.ID        `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
-	Withheld  []memory.ID        `cbor:"22,keyasint,omitempty" json:"withheld,omitempty"` // recalled, and held out: see learn.Options
-	Searched  bool               `cbor:"23,keyasint,omitempty" json:"searched,omitempty"` // it has been through recall
+	Text      string `cbor:"1,keyasint,omitempty" json:"text"`
+	Situation string `cbor:"2,keyasint,omitempty" json:"situation"`
+	// Number counts the subgoals entered before it: 0 for the objective.
+	Number int `cbor:"21,keyasint,omitempty" json:"number,omitempty"`
+	// Impasse is the kind that made it a subgoal; "" for the objective.
+	Impasse reason.ImpasseKind `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"`
 
+	// Searched is set once recall has looked for memories: those Recalled were
+	// found and shown, those Withheld were found and held out by chance
+	// (learn.Options.Holdout).
+	Searched bool        `cbor:"23,keyasint,omitempty" json:"searched,omitempty"`
+	Recalled []memory.ID `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
+	Withheld []memory.ID `cbor:"22,keyasint,omitempty" json:"withheld,omitempty"`
+
+	// The plan: its tasks, the index of the task at hand, the attempts at that
+	// task, and the chunk that made the plan, if one fired.
 	Approach string        `cbor:"5,keyasint,omitempty" json:"approach,omitempty"`
 	Tasks    []reason.Task `cbor:"6,keyasint,omitempty" json:"tasks,omitempty"`
-	Next     int           `cbor:"7,keyasint,omitempty" json:"next,omitempty"`   // index of the task at hand
-	Tries    int           `cbor:"8,keyasint,omitempty" json:"tries,omitempty"`  // attempts at that task
-	Fired    memory.ID     `cbor:"9,keyasint,omitempty" json:"fired,omitempty"`  // the chunk that made the tasks
-	Spent    []memory.ID   `cbor:"10,keyasint,omitempty" json:"spent,omitempty"` // chunks that failed for this aim
-	Utilized []memory.ID   `cbor:"11,keyasint,omitempty" json:"utilized,omitempty"`
+	Next     int           `cbor:"7,keyasint,omitempty" json:"next,omitempty"`
+	Tries    int           `cbor:"8,keyasint,omitempty" json:"tries,omitempty"`
+	Fired    memory.ID     `cbor:"9,keyasint,omitempty" json:"fired,omitempty"`
 
-	Failed    []reason.FailedAttempt `cbor:"12,keyasint,omitempty" json:"failed,omitempty"`
-	Denied    []string               `cbor:"13,keyasint,omitempty" json:"denied,omitempty"` // workers that may not do the task at hand
-	Questions []string               `cbor:"14,keyasint,omitempty" json:"questions,omitempty"`
-	Answers   []reason.Answer        `cbor:"15,keyasint,omitempty" json:"answers,omitempty"`
-	Avoid     []string               `cbor:"16,keyasint,omitempty" json:"avoid,omitempty"` // approaches to leave
-	Refused   int                    `cbor:"17,keyasint,omitempty" json:"refused,omitempty"`
-	Complaint string                 `cbor:"18,keyasint,omitempty" json:"complaint,omitempty"` // about the last decision
-	Replans   int                    `cbor:"19,keyasint,omitempty" json:"replans,omitempty"`
-	Blocked   string                 `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"` // why it is given up
+	// Spent are the chunks that failed for this aim, Utilized the memories that
+	// the decision applied and the workers used.
+	Spent    []memory.ID `cbor:"10,keyasint,omitempty" json:"spent,omitempty"`
+	Utilized []memory.ID `cbor:"11,keyasint,omitempty" json:"utilized,omitempty"`
+
+	// Failed are the attempts that failed, at most maxFailed, latest last.
+	// Denied are the workers that may not do the task at hand.
+	Failed []reason.FailedAttempt `cbor:"12,keyasint,omitempty" json:"failed,omitempty"`
+	Denied []string               `cbor:"13,keyasint,omitempty" json:"denied,omitempty"`
+
+	// Questions are open, Answers are those to earlier ones.
+	Questions []string        `cbor:"14,keyasint,omitempty" json:"questions,omitempty"`
+	Answers   []reason.Answer `cbor:"15,keyasint,omitempty" json:"answers,omitempty"`
+	// Avoid are approaches to leave.
+	Avoid []string `cbor:"16,keyasint,omitempty" json:"avoid,omitempty"`
+	// Refused counts the decisions that could not be acted on; Complaint says
+	// what was wrong with the last of them.
+	Refused   int    `cbor:"17,keyasint,omitempty" json:"refused,omitempty"`
+	Complaint string `cbor:"18,keyasint,omitempty" json:"complaint,omitempty"`
+	// Replans counts the plans dropped after a task was BLOCKED.
+	Replans int `cbor:"19,keyasint,omitempty" json:"replans,omitempty"`
+	// Blocked says why the aim is given up without an attempt.
+	Blocked string `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"`
 }
 
 // attempt is the attempt at hand. Act fills what follows Complaint, Verify
 // what follows Wall.
 type attempt struct {
-	Key       string `cbor:"1,keyasint,omitempty" json:"key"`
-	Worker    string `cbor:"2,keyasint,omitempty" json:"worker"`
-	Number    int    `cbor:"3,keyasint,omitempty" json:"number"`
-	Complaint string `cbor:"4,keyasint,omitempty" json:"complaint,omitempty"` // about the attempt before
+	// Key names the attempt among all attempts of all runs.
+	Key    string `cbor:"1,keyasint,omitempty" json:"key"`
+	Worker string `cbor:"2,keyasint,omitempty" json:"worker"`
+	// Number counts the attempts at the task, from 1.
+	Number int `cbor:"3,keyasint,omitempty" json:"number"`
+	// Complaint is what was wrong with the attempt before.
+	Complaint string `cbor:"4,keyasint,omitempty" json:"complaint,omitempty"`
 
 	End        act.End        `cbor:"5,keyasint,omitempty" json:"end,omitempty"`
 	Reflection iar.Reflection `cbor:"6,keyasint,omitempty" json:"reflection"`
@@ -279,9 +310,11 @@ type attempt struct {
 	Deltas     []act.Delta    `cbor:"12,keyasint,omitempty" json:"deltas,omitempty"`
 	Wall       time.Duration  `cbor:"13,keyasint,omitempty" json:"wall,omitempty"`
 
-	Passed bool   `cbor:"14,keyasint,omitempty" json:"passed,omitempty"`
-	Faulty bool   `cbor:"15,keyasint,omitempty" json:"faulty,omitempty"`  // a gate could not decide
-	Wrong  string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"` // why it did not pass
+	Passed bool `cbor:"14,keyasint,omitempty" json:"passed,omitempty"`
+	// Faulty: a gate could not decide. The worker is not to blame.
+	Faulty bool `cbor:"15,keyasint,omitempty" json:"faulty,omitempty"`
+	// Wrong says why the attempt did not pass.
+	Wrong string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"`
 }
 
 // output is JSON that a worker made. A large one is a record of its own.
@@ -305,7 +338,8 @@ const (
 	maxTracked   = 64      // reflections
 	maxFailed    = 64      // failed attempts at an aim
 	maxComplaint = 4 << 10 // bytes of a text about an attempt
-	maxPrefix    = 192     // bytes of an id in a key, which leaves room for what follows it
+	// Bytes of an id in a key, which leaves room for what follows it.
+	maxPrefix = 192
 )
 
 // aim returns the innermost aim.
