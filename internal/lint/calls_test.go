@@ -67,8 +67,8 @@ func whyForbidden(name string) string {
 	return ""
 }
 
-// sleepRule checks that nobody waits by sleeping, in tests either, but for
-// the bubbles of testing/synctest, where a sleep costs no time.
+// sleepRule checks that neither code nor tests wait by sleeping. A sleep in a
+// bubble of testing/synctest costs no time and is allowed.
 func sleepRule(r *repo) []string {
 	var out []string
 	for _, f := range r.files {

@@ -2,17 +2,17 @@ package lint_test
 
 import (
 	"go/ast"
-	"go/token"
 	"slices"
 	"strings"
 )
 
 // ident is an exported identifier, or a method of an exported interface.
 type ident struct {
-	name  string
-	node  ast.Node
-	doc   string // the comment that belongs to it alone
-	loose bool   // any comment will do: it lies in a documented group or beside it
+	name   string
+	node   ast.Node
+	doc    string // the comment that belongs to it alone
+	loose  bool   // any comment will do: it lies in a documented group or beside it
+	method bool   // of an interface
 }
 
 // docRule checks that each exported identifier of the public packages has a
@@ -30,40 +30,6 @@ func docRule(r *repo) []string {
 				out = append(out, r.at(id.node, "%s has no comment", id.name))
 			default:
 				out = append(out, r.at(id.node, "the comment of %s does not begin with its name", id.name))
-			}
-		}
-	}
-	return out
-}
-
-// useRule checks that each exported identifier of the public packages is used
-// by an example or test from outside its package, where a host stands, or by
-// a suite for implementers.
-func useRule(r *repo) []string {
-	used := map[string]bool{}
-	for _, f := range r.files {
-		test := f.test() && f.outside()
-		if !test && !testSupport(f.dir()) {
-			continue
-		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				used[n.Sel.Name] = true
-			case *ast.Ident:
-				used[n.Name] = used[n.Name] || test // keys of literals, dot imports
-			}
-			return true
-		})
-	}
-	var out []string
-	for _, f := range r.files {
-		if !public(f) {
-			continue
-		}
-		for _, id := range exported(f.ast) {
-			if !used[id.name] {
-				out = append(out, r.at(id.node, "%s is used by no example or test outside its package", id.name))
 			}
 		}
 	}
@@ -199,36 +165,9 @@ func methods(s *ast.TypeSpec) []ident {
 	for _, m := range iface.Methods.List {
 		for _, name := range m.Names {
 			if name.IsExported() {
-				out = append(out, ident{name: name.Name, node: m, doc: m.Doc.Text(), loose: m.Comment != nil})
+				out = append(out, ident{name: name.Name, node: m, doc: m.Doc.Text(), loose: m.Comment != nil, method: true})
 			}
 		}
 	}
 	return out
 }
-
-// maxLines is the length of the longest function, its first and last lines
-// included.
-const maxLines = 70
-
-// lengthRule lists the functions outside tests that are too long to read at
-// a glance.
-func lengthRule(r *repo) []string {
-	var out []string
-	for _, f := range r.files {
-		if f.test() {
-			continue
-		}
-		for _, d := range f.ast.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			if n := r.line(fn.End()) - r.line(fn.Pos()) + 1; n > maxLines {
-				out = append(out, r.at(fn, "%s has %d lines, more than %d", fn.Name.Name, n, maxLines))
-			}
-		}
-	}
-	return out
-}
-
-func (r *repo) line(p token.Pos) int { return r.fset.Position(p).Line }

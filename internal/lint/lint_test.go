@@ -12,17 +12,22 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// rules are all that the repository keeps to. Each returns one line per
-// offence.
-var rules = []struct {
+type rule struct {
 	name  string
-	check func(*repo) []string
-}{
+	check func(*repo) []string // one line per offence
+}
+
+// rules are all that the repository keeps to.
+var rules = []rule{
 	{"imports", importRule},
 	{"reach", reachRule},
 	{"link", linkRule},
 	{"docs", docRule},
 	{"use", useRule},
+	{"size", sizeRule},
+	{"knots", knotRule},
+	{"words", wordRule},
+	{"verbs", verbRule},
 	{"package", packageRule},
 	{"length", lengthRule},
 	{"library", libraryRule},
@@ -34,7 +39,8 @@ var rules = []struct {
 
 func TestRepository(t *testing.T) {
 	t.Parallel()
-	r := load(t, filepath.Join("..", ".."))
+	r, err := whole()
+	require.NoError(t, err)
 	for _, rule := range rules {
 		t.Run(rule.name, func(t *testing.T) {
 			for _, offence := range rule.check(r) {
@@ -56,7 +62,9 @@ func TestBroken(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			want := unpack(t, filepath.Join("testdata", rule.name+".txtar"), dir)
-			got := rule.check(load(t, dir))
+			r, err := load(dir)
+			require.NoError(t, err)
+			got := rule.check(r)
 			slices.Sort(got)
 			require.NotEmpty(t, want)
 			require.Equal(t, strings.Join(want, "\n"), strings.Join(got, "\n"))

@@ -14,9 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
+	"sync"
 )
 
 // repo is what the rules look at: the packages of the root module and all
@@ -28,6 +26,9 @@ type repo struct {
 	pkgs   map[string]*pkg // by import path
 	files  []*file
 	fset   *token.FileSet
+
+	checked  []*unit            // see units
+	measured map[string]float64 // see over
 }
 
 // pkg is a package as go list prints it.
@@ -48,6 +49,7 @@ type pkg struct {
 // slashes.
 type file struct {
 	path string
+	src  []byte
 	ast  *ast.File
 }
 
@@ -69,18 +71,21 @@ func internal(path string) bool {
 	return strings.Contains("/"+path+"/", "/internal/")
 }
 
-func load(t *testing.T, dir string) *repo {
-	t.Helper()
-	r := &repo{dir: dir, pkgs: map[string]*pkg{}, fset: token.NewFileSet()}
-	require.NoError(t, r.list(t))
-	require.NoError(t, filepath.WalkDir(dir, r.visit))
-	return r
+// whole is this repository, which several tests look at and none changes.
+var whole = sync.OnceValues(func() (*repo, error) { return load(filepath.Join("..", "..")) })
+
+func load(dir string) (*repo, error) {
+	r := &repo{dir: dir, pkgs: map[string]*pkg{}, fset: token.NewFileSet(), measured: map[string]float64{}}
+	if err := r.list(); err != nil {
+		return nil, err
+	}
+	return r, filepath.WalkDir(dir, r.visit)
 }
 
 // list asks the go command for the packages and their export data, from which
 // their types are read without checking any source again.
-func (r *repo) list(t *testing.T) error {
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export",
+func (r *repo) list() error {
+	cmd := exec.Command("go", "list", "-deps", "-export",
 		"-json=ImportPath,Name,Standard,DepOnly,Export,Imports,Module", "./...")
 	cmd.Dir = r.dir
 	cmd.Env = append(cmd.Environ(), "GOWORK=off")
@@ -131,7 +136,7 @@ func (r *repo) visit(path string, d fs.DirEntry, err error) error {
 	if err != nil {
 		return err
 	}
-	r.files = append(r.files, &file{path: rel, ast: f})
+	r.files = append(r.files, &file{path: rel, src: src, ast: f})
 	return nil
 }
 
