@@ -28,6 +28,7 @@ var rules = []rule{
 	{"knots", knotRule},
 	{"words", wordRule},
 	{"verbs", verbRule},
+	{"heldout", heldOutRule},
 	{"package", packageRule},
 	{"length", lengthRule},
 	{"library", libraryRule},
