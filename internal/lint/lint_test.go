@@ -38,6 +38,11 @@ var rules = []rule{
 	{"hosts", hostsRule},
 }
 
+// coming are rules that the repository does not keep yet.
+var coming = []rule{
+	{"shell", shellRule},
+}
+
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	r, err := whole()
@@ -55,7 +60,7 @@ func TestRepository(t *testing.T) {
 // after its rule; the file "want" in it holds the offences.
 func TestBroken(t *testing.T) {
 	t.Parallel()
-	for _, rule := range rules {
+	for _, rule := range slices.Concat(rules, coming) {
 		if rule.name == "link" {
 			continue // see TestLink
 		}
