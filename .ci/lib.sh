@@ -1,0 +1,88 @@
+# What .ci/run and .ci/nightly share. Sourced, not run.
+
+STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+export GOWORK=off
+
+failed=()
+skipped=()
+
+# step NAME COMMAND... runs one command and takes down whether it failed.
+step() {
+	local name=$1 start=$SECONDS
+	shift
+	echo "=== $name"
+	if "$@"; then
+		echo "--- ok: $name ($((SECONDS - start))s)"
+	else
+		echo "--- FAILED: $name ($((SECONDS - start))s)"
+		failed+=("$name")
+	fi
+}
+
+# skip NAME REASON says, here and at the end, what was not checked.
+skip() {
+	echo "SKIPPED: $1: $2"
+	skipped+=("$1: $2")
+}
+
+# finish lists what was skipped and what failed, and exits.
+finish() {
+	echo
+	((${#skipped[@]} == 0)) || printf 'SKIPPED %s\n' "${skipped[@]}"
+	if ((${#failed[@]})); then
+		echo "FAILED after ${SECONDS}s:"
+		printf '  %s\n' "${failed[@]}"
+		exit 1
+	fi
+	echo "all steps passed in ${SECONDS}s"
+}
+
+# within DIR COMMAND... runs a command in a directory.
+within() (
+	cd "$1" && shift && "$@"
+)
+
+# quiet COMMAND... fails when the command prints anything, as gofmt -l does.
+quiet() {
+	local out
+	out=$("$@" 2>&1)
+	local code=$?
+	[[ -z $out ]] || printf '%s\n' "$out"
+	[[ $code -eq 0 && -z $out ]]
+}
+
+# nested prints the directories of the other modules.
+nested() {
+	git ls-files --cached --others --exclude-standard -- '*/go.mod' ':!:**/testdata/**' | xargs -r -n1 dirname
+}
+
+# compiler sees to a C compiler, which the race detector links with. On a
+# machine with apt and the right to use it, it installs one.
+compiler() {
+	local cc sudo=()
+	cc=$(go env CC)
+	command -v "${cc%% *}" >/dev/null && return 0
+	((EUID == 0)) || sudo=(sudo -n)
+	"${sudo[@]}" apt-get update -q && "${sudo[@]}" apt-get install -qy gcc libc6-dev
+}
+
+# fuzzers prints "package fuzzer" for each fuzz test of the root module.
+fuzzers() {
+	go list -f '{{$p := .ImportPath}}{{$d := .Dir}}{{range .TestGoFiles}}{{$p}} {{$d}}/{{.}}
+{{end}}{{range .XTestGoFiles}}{{$p}} {{$d}}/{{.}}
+{{end}}' ./... | while read -r pkg path; do
+		sed -n "s|^func \(Fuzz[A-Za-z0-9_]*\)(.*|$pkg \1|p" "$path"
+	done
+}
+
+# fuzz runs each fuzzer for FUZZTIME.
+fuzz() {
+	local pkg name list code=0
+	list=$(fuzzers) || return 1
+	while read -r pkg name; do
+		[[ -n $pkg ]] || continue
+		go test "$pkg" -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
+	done <<<"$list"
+	within contrib/mcp go test . -run '^$' -fuzz FuzzArguments -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
+	return $code
+}
