@@ -29,6 +29,7 @@ var rules = []rule{
 	{"words", wordRule},
 	{"verbs", verbRule},
 	{"heldout", heldOutRule},
+	{"architecture", architectureRule},
 	{"package", packageRule},
 	{"length", lengthRule},
 	{"library", libraryRule},

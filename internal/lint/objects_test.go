@@ -1,6 +1,10 @@
 package lint_test
 
-import "go/types"
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+)
 
 // wantsUse reports whether the object is part of its package's surface.
 func wantsUse(u *unit, o types.Object) bool {
@@ -34,4 +38,35 @@ func name(o types.Object) string {
 		}
 	}
 	return o.Pkg().Path() + "." + o.Name()
+}
+
+// declares reports whether the file has a function or method of that name.
+func (r *repo) declares(path, name string) bool {
+	return slices.ContainsFunc(r.files, func(f *file) bool {
+		return f.path == path && slices.ContainsFunc(f.ast.Decls, func(d ast.Decl) bool {
+			fn, ok := d.(*ast.FuncDecl)
+			return ok && fn.Name.Name == name
+		})
+	})
+}
+
+// mentions reports whether the file names the function outside its declaration.
+func (r *repo) mentions(path, name string) bool {
+	found := false
+	for _, f := range r.files {
+		if f.path != path {
+			continue
+		}
+		own := map[*ast.Ident]bool{}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				own[n.Name] = true
+			case *ast.Ident:
+				found = found || n.Name == name && !own[n]
+			}
+			return !found
+		})
+	}
+	return found
 }
