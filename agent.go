@@ -298,9 +298,9 @@ type turn struct {
 	a *Agent
 	s state
 
-	// Read from records when a step begins (turn.fetch): the memories
-	// recalled for the innermost aim, what was delivered so far, and the output
-	// of the attempt at hand.
+	// What goes with the state, restored from records where a run goes on: the
+	// memories recalled for the innermost aim, what was delivered so far, and
+	// the output of the attempt at hand.
 	hits    []memory.Hit
 	lineage []act.Delivery
 	output  json.RawMessage
@@ -337,18 +337,6 @@ func (t *turn) block(why string) phase {
 	t.s.aim().Blocked = why
 	t.s.Current = nil
 	return phaseLearn
-}
-
-// work is the attempt at hand as gates see it.
-func (t *turn) work() act.Work {
-	s, g, c := &t.s, t.s.aim(), t.s.Current
-	task := g.Tasks[g.Next]
-	skill, _ := t.a.skills.Get(task.Skill) // the zero Skill has no AGENT.md
-	return act.Work{
-		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: task, Agent: skill.Agent, Memories: t.hits, Lineage: t.lineage,
-		Attempt: c.Number, Key: c.Key, Complaint: c.Complaint,
-	}
 }
 
 // ask has the run wait for a human.

@@ -32,6 +32,9 @@ func (a *Agent) Begin(o Objective) (State, error) { return a.begin(o) }
 // given is not changed; on an error it still holds.
 func (a *Agent) Step(ctx context.Context, s State) (State, error) {
 	t := &turn{a: a, s: s.fork()}
+	if err := t.restore(ctx); err != nil {
+		return s, err
+	}
 	if err := t.step(ctx); err != nil {
 		return s, err
 	}

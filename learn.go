@@ -173,9 +173,13 @@ func (t *turn) blame() (task, goal learn.Status) {
 func (t *turn) move(v verdict) phase {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	if c != nil && c.Passed {
-		s.Deliveries = appendTo(s.Deliveries, delivery{
+		d := delivery{
 			Task: g.Tasks[g.Next], Worker: c.Worker, Attempt: c.Number,
 			Output: c.Output, Summary: c.Reflection.Summary, Deltas: c.Deltas,
+		}
+		s.Deliveries = appendTo(s.Deliveries, d)
+		t.lineage = append(t.lineage, act.Delivery{
+			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt, Output: t.output, Summary: d.Summary, Deltas: d.Deltas,
 		})
 	}
 	switch v {
@@ -204,7 +208,7 @@ func (t *turn) move(v verdict) phase {
 		}
 		// The subgoal is reached: its deliveries are in the lineage, and
 		// what it taught may be recalled.
-		s.Aims = slices.Clip(s.Aims[:len(s.Aims)-1])
+		s.Aims, t.hits = slices.Clip(s.Aims[:len(s.Aims)-1]), nil
 		return phaseRecall
 	}
 	t.giveUp()

@@ -62,9 +62,6 @@ func (t *turn) step(ctx context.Context) error {
 	if why := t.s.Objective.Budget.reached(t.s.spent(t.a.o.Now())); why != "" && !slices.Contains(paid, t.s.Phase) {
 		t.s.Reason, t.s.Phase = why, phaseEnd
 	}
-	if err := t.fetch(ctx); err != nil {
-		return err
-	}
 	for {
 		at, ok := phases[t.s.Phase]
 		if !ok {
@@ -111,6 +108,9 @@ func (a *Agent) drive(ctx context.Context, s state, rev store.Revision, yield fu
 	}
 	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
 	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil || logged}
+	if err := t.restore(ctx); err != nil {
+		return nil, err
+	}
 	over := context.WithoutCancel(ctx) // a step that is over is committed, even if its caller has gone
 	for t.s.Status == Running {
 		switch {
@@ -137,7 +137,9 @@ func (a *Agent) drive(ctx context.Context, s state, rev store.Revision, yield fu
 			return nil, errLeft
 		}
 	}
-	return a.reportOf(ctx, &t.s)
+	r = newReport(&t.s)
+	r.Deliveries = cloneDeliveries(t.lineage)
+	return r, nil
 }
 
 // tell hands the events of a committed step to the hook and the consumer, and

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/codec"
@@ -107,33 +106,14 @@ func (a *Agent) sessionRuns(ctx context.Context, session string) iter.Seq2[state
 	}
 }
 
-// fetch reads what the phases of a step need: the memories recalled for the
-// aim, the deliveries so far, and the output that the gates are to judge.
-func (t *turn) fetch(ctx context.Context) (err error) {
-	if err := t.fetchHits(ctx); err != nil {
+// restore reads what a turn has in memory beside its state: the deliveries so
+// far, the memories recalled for the aim, and the output that the gates are to
+// judge. It is called once, when a run begins or goes on.
+func (t *turn) restore(ctx context.Context) (err error) {
+	if t.lineage, err = t.a.lineage(ctx, &t.s); err != nil || t.s.Status != Running {
 		return err
 	}
-	if t.lineage, err = t.a.lineage(ctx, &t.s); err != nil {
-		return err
-	}
-	if t.s.Phase == phaseVerify {
-		t.output, err = t.a.readOutput(ctx, t.s.Current.Output)
-	}
-	return err
-}
-
-// fetchHits reads the recalled memories, unless they are those at hand.
-func (t *turn) fetchHits(ctx context.Context) error {
-	g := t.s.aim()
-	if t.s.Phase == phaseRecall {
-		t.hits = nil // recalled in this step
-		return nil
-	}
-	if slices.EqualFunc(t.hits, g.Recalled, func(h memory.Hit, id memory.ID) bool { return h.Record.ID == id }) {
-		return nil
-	}
-	t.hits = nil
-	for _, id := range g.Recalled {
+	for _, id := range t.s.aim().Recalled {
 		rec, err := t.a.recordOf(ctx, &t.s.Objective, id)
 		if errors.Is(err, store.ErrNotFound) {
 			rec = memory.Record{ID: id} // forgotten since
@@ -142,7 +122,10 @@ func (t *turn) fetchHits(ctx context.Context) error {
 		}
 		t.hits = append(t.hits, memory.Hit{Record: rec})
 	}
-	return nil
+	if c := t.s.Current; c != nil {
+		t.output, err = t.a.readOutput(ctx, c.Output)
+	}
+	return err
 }
 
 // recordOf finds a recalled memory in the scopes of the objective.
@@ -157,22 +140,17 @@ func (a *Agent) recordOf(ctx context.Context, o *Objective, id memory.ID) (memor
 	return rec, err
 }
 
-// lineage returns copies of the deliveries of a run, with outputs that are
-// records of their own.
-func (a *Agent) lineage(ctx context.Context, s *state) ([]act.Delivery, error) {
-	if len(s.Deliveries) == 0 {
-		return nil, nil
-	}
-	ds := make([]act.Delivery, len(s.Deliveries))
-	for i, d := range s.Deliveries {
+// lineage returns the deliveries of a run, with outputs that are records of
+// their own.
+func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err error) {
+	for _, d := range s.Deliveries {
 		out, err := a.readOutput(ctx, d.Output)
 		if err != nil {
 			return nil, err
 		}
-		ds[i] = act.Delivery{
-			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt,
-			Output: slices.Clone(out), Summary: d.Summary, Deltas: slices.Clone(d.Deltas),
-		}
+		ds = append(ds, act.Delivery{
+			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt, Output: out, Summary: d.Summary, Deltas: d.Deltas,
+		})
 	}
 	return ds, nil
 }
@@ -210,12 +188,4 @@ func (a *Agent) readOutput(ctx context.Context, o output) (json.RawMessage, erro
 		return nil, fmt.Errorf("output: %w", err)
 	}
 	return raw, nil
-}
-
-// reportOf returns the report of a run with its deliveries.
-func (a *Agent) reportOf(ctx context.Context, s *state) (*Report, error) {
-	r := newReport(s)
-	var err error
-	r.Deliveries, err = a.lineage(ctx, s)
-	return r, err
 }

@@ -402,6 +402,16 @@ func (g *aim) applied(ids []memory.ID) []memory.ID {
 	return out
 }
 
+// cloneDeliveries copies deliveries for a part of the host, which might change
+// them.
+func cloneDeliveries(ds []act.Delivery) []act.Delivery {
+	ds = slices.Clone(ds)
+	for i := range ds {
+		ds[i].Output, ds[i].Deltas = slices.Clone(ds[i].Output), slices.Clone(ds[i].Deltas)
+	}
+	return ds
+}
+
 // clip bounds a text about an attempt: it keeps the beginning and the end.
 func clip(s string) string {
 	if len(s) <= maxComplaint {
