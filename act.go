@@ -20,7 +20,10 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	t.s.Attempts++
 	t.output, t.did.stack = at.Result.Output, at.Stack
-	out, err := t.a.storeOutput(ctx, c.Key, at.Result.Output)
+	out, err := output{Inline: t.output}, error(nil)
+	if len(t.output) > maxInline {
+		out, err = t.a.storeOutput(ctx, c.Key, t.output)
+	}
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		at = act.Attempt{End: act.Malformed, Complaint: "output: " + limit.Error(), Wall: at.Wall}
 	} else if err != nil {

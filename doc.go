@@ -75,7 +75,7 @@
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
 //     report.go: a run as the host sees it
 //   - records.go: the one place that reads and writes runs and outputs.
-//     encode.go: a run as CBOR. clean.go: secrets out of tasks and decisions
+//     encode.go: a run as CBOR
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
 //     goals.go: goals kept by runs
 //

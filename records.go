@@ -155,15 +155,9 @@ func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err e
 	return ds, nil
 }
 
-// maxInline is the largest output that is kept inside the state, in bytes.
-const maxInline = 2 << 10
-
-// storeOutput returns the output for raw, and writes raw to a record of its
-// own if it is large. Doing it again for the same attempt changes nothing.
+// storeOutput writes an output that is too large for the state to a record of
+// its own. Doing it again for the same attempt changes nothing.
 func (a *Agent) storeOutput(ctx context.Context, attempt string, raw json.RawMessage) (output, error) {
-	if len(raw) <= maxInline {
-		return output{Inline: raw}, nil
-	}
 	k := key.Join(outputKeys, attempt)
 	value, err := codec.Encode(k, raw)
 	if err != nil {

@@ -335,6 +335,7 @@ type delivery struct {
 
 // Bounds of what a state keeps.
 const (
+	maxInline    = 2 << 10 // bytes of an output; a larger one is a record of its own
 	maxTracked   = 64      // reflections
 	maxFailed    = 64      // failed attempts at an aim
 	maxComplaint = 4 << 10 // bytes of a text about an attempt
