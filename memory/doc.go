@@ -49,7 +49,7 @@
 // also finds what says the same in other words. A record is findable by its
 // words at once; its vector is made behind. Vectors add to what words say and
 // take nothing from it: if the Embedder fails, words alone decide, and
-// [Health] says so. Package memory/embed has embedders that need no server.
+// [Health] says so. Package memory/embed has an embedder that needs no server.
 //
 // # What supersedes what
 //

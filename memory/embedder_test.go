@@ -22,7 +22,6 @@ import (
 )
 
 var _ memory.Embedder = embed.Hashed{}
-var _ memory.Embedder = (*embed.Static)(nil)
 
 // concepts are words that mean the same; each concept is a dimension.
 var concepts = [][]string{{"car", "automobile", "vehicle"}, {"broken", "failed", "defective"}, {"soup", "broth"}, {"lake", "pond"}}

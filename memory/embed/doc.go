@@ -1,10 +1,9 @@
-// Package embed has embedders that need no server: [Static] averages the token
-// vectors of a model2vec file, [Hashed] needs no model at all.
+// Package embed has an embedder that needs neither a model nor a server:
+// [Hashed] compares the spelling of words.
 //
-// Neither comes near a large embedding model. A static model knows that
-// "car" and "automobile" are alike, but not what a sentence says about them.
-// Hashed knows spelling only: it forgives typing errors and inflection.
+// Hashed finds "deployments failing" from "the deployment failed", and forgives
+// typing errors. It does not know meanings: "car" and "automobile" share no
+// spelling. The module contrib/embed reads model files that know some.
 //
-//	model, err := embed.Open(os.DirFS("potion-base-8M"), nil)
-//	vectors, err := model.Embed(ctx, []string{"the build is broken"})
+//	bank, err := memory.Open(ctx, st, &memory.Options{Embedder: embed.Hashed{}})
 package embed

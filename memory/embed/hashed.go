@@ -9,27 +9,26 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// DefaultDim is the dimension of the zero Hashed.
-const DefaultDim = 384
-
-// Hashed embeds a text by the spelling of its words: each word, and each of its
-// sequences of 3, 4 and 5 characters, adds to or takes from one number of the
-// vector, which a hash chooses (feature hashing, Weinberger et al. 2009). So a
-// word is near its inflections and misspellings, and near nothing else: what is
-// said in other words is not found. Two texts that have nothing in common have
-// a cosine of 0 ± 1/√Dim. The zero value is ready, and safe for concurrent use.
+// Hashed embeds a text by the spelling of its words (feature hashing, Weinberger
+// et al. 2009). Each word, and each of its sequences of 3, 4 and 5 characters, is
+// a feature: its hash chooses one number of the vector and a sign, and the feature
+// adds its weight there. A word is near its inflections and misspellings, and near
+// nothing else. Two texts without a common feature have a cosine of 0 ± 1/√Dim.
+// The zero value is ready. Hashed is safe for concurrent use.
 //
-// By the defaults of memory.Options, what is found by spelling alone has a
-// relevance near 0: it comes after all that is found by words, and below a
-// Query.Floor. Where misspelt questions have to pass one, a MinCosine of three
-// times 1/√Dim and a CosineWeight of 4 let them.
+// By the defaults of memory.Options a record found by spelling alone has a
+// relevance near 0: it ranks below all records found by words, and below a
+// Query.Floor. Hosts whose users misspell set MinCosine to 3/√Dim and
+// CosineWeight to 4.
 type Hashed struct {
-	// Dim is the dimension, at least 16. 0: DefaultDim.
+	// Dim is the dimension, at least 16. 0: 384.
 	Dim int
 }
 
-// The shares of a word's length that go to the word as a whole and to its
-// sequences of characters, and how long these are.
+const defaultDim = 384
+
+// A word of weight w adds w·wordShare as a whole. Its n sequences of characters
+// add w·gramShare/√n each, so that the length of a word does not count.
 const (
 	wordShare = 0.6
 	gramShare = 0.8
@@ -39,16 +38,16 @@ const (
 
 func (h Hashed) dim() int {
 	if h.Dim == 0 {
-		return DefaultDim
+		return defaultDim
 	}
 	return h.Dim
 }
 
-// Model names the method and the dimension.
+// Model returns the name of the method and the dimension: "hashed-1/384".
 func (h Hashed) Model() string { return fmt.Sprintf("hashed-1/%d", h.dim()) }
 
-// Embed returns a vector of length 1 for each text, nil for one without a
-// word. It fails if ctx has ended, or if Dim is too small.
+// Embed returns one vector of length 1 for each text, and nil for a text without
+// a word. It fails when ctx has ended, and when Dim is below 16.
 func (h Hashed) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	dim := h.dim()
 	if dim < 16 {
@@ -65,13 +64,15 @@ func (h Hashed) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 		for _, t := range terms {
 			addWord(v, t.Text, float32(t.Weight()))
 		}
-		if unit(v) {
+		if normalize(v) {
 			out[i] = v
 		}
 	}
 	return out, nil
 }
 
+// addWord adds the features of a word to v: the word, and its sequences of
+// characters between the marks < and >, which tell the ends of a word apart.
 func addWord(v []float32, word string, weight float32) {
 	addFeature(v, word, weight*wordShare)
 	var buf [160]byte
@@ -89,7 +90,7 @@ func addWord(v []float32, word string, weight float32) {
 	}
 }
 
-// eachGram yields the sequences of characters of a marked word.
+// eachGram yields the sequences of 3, 4 and 5 characters of a marked word.
 func eachGram(word []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for start := 0; start < len(word); {
@@ -107,8 +108,9 @@ func eachGram(word []byte) func(yield func([]byte) bool) {
 	}
 }
 
-// addFeature adds weight to the number that the feature's hash chooses, with
-// the sign that it chooses. The hash is FNV-1a with the finaliser of SplitMix64.
+// addFeature adds ±weight to one number of v. The feature's hash (FNV-1a with the
+// finaliser of SplitMix64) chooses the sign by its lowest bit, and the number by
+// the others.
 func addFeature[S string | []byte](v []float32, feature S, weight float32) {
 	h := uint64(14695981039346656037)
 	for i := range len(feature) {
@@ -123,8 +125,8 @@ func addFeature[S string | []byte](v []float32, feature S, weight float32) {
 	v[h>>1%uint64(len(v))] += weight
 }
 
-// unit scales v to length 1, unless it has none.
-func unit(v []float32) bool {
+// normalize scales v to length 1. It reports false for a v of zeros.
+func normalize(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {
 		sum += float64(x) * float64(x)

@@ -73,7 +73,7 @@ func TestHashedRefuses(t *testing.T) {
 	_, err = embed.Hashed{}.Embed(ctx, []string{"a"})
 	require.ErrorIs(t, err, context.Canceled)
 	require.NotEqual(t, embed.Hashed{}.Model(), embed.Hashed{Dim: 64}.Model())
-	require.Equal(t, embed.Hashed{}.Model(), embed.Hashed{Dim: embed.DefaultDim}.Model())
+	require.Equal(t, embed.Hashed{}.Model(), embed.Hashed{Dim: 384}.Model())
 }
 
 func ExampleHashed() {

@@ -230,10 +230,27 @@ func (m *Static) mean(ids []int32) []float32 {
 		}
 		finite = finite && !math.IsInf(float64(v[j]), 0) && v[j] == v[j]
 	}
-	if zero || !finite || m.unit && !unit(v) {
+	if zero || !finite || m.unit && !normalize(v) {
 		return nil
 	}
 	return v
+}
+
+// normalize scales v to length 1. It reports false for a v without a length:
+// one of zeros, or one whose squares overflow.
+func normalize(v []float32) bool {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if !(sum > 0) || math.IsInf(sum, 1) {
+		return false
+	}
+	inv := 1 / math.Sqrt(sum)
+	for i, x := range v {
+		v[i] = float32(float64(x) * inv)
+	}
+	return true
 }
 
 // cut returns the first n characters of s.

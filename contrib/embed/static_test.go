@@ -14,9 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/memory/embed"
+	"github.com/arc-learn/arc/contrib/embed"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
+
+var _ memory.Embedder = (*embed.Static)(nil)
 
 // array is a tensor of a file to be.
 type array struct {
