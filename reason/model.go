@@ -71,8 +71,8 @@ type Request struct {
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role string // "user" or "assistant"
-	Text string
+	Role string `json:"role"` // "user" or "assistant"
+	Text string `json:"text"`
 }
 
 // Response is a Model's answer.

@@ -3,10 +3,11 @@
 //	m := anthropic.New(sdk.NewClient(option.WithAPIKey(key)), sdk.ModelClaudeSonnet5, nil)
 //
 // The client is the host's, from github.com/anthropics/anthropic-sdk-go, and what
-// the host sets on it holds for each call. But for its retries, which are off:
-// wrap the Model in model.Retry of reason/model. Generate asks for at most ten
-// minutes' worth of tokens, some 21,000 (the SDK refuses more), Stream for as
-// many as the model has.
+// the host sets on it holds for each call. Only the retries of the client are off:
+// an agent's loop asks again when an error says that another try may help
+// (reason.Retryable), and counts the wait against the run's budget. Generate asks
+// for at most ten minutes' worth of tokens, some 21,000 (the SDK refuses more),
+// Stream for as many as the model has.
 //
 // The schema of a request is enforced by the API (structured outputs) where it
 // can be. The API takes no schema with a value of any type, as that of a

@@ -7,8 +7,8 @@
 //
 // A [Model] streams, and passes the schema of a request on as the format of the
 // answer. An [Embedder] makes the vectors of a memory.Bank. Both are safe for
-// concurrent use and retry nothing: wrap the Model in model.Retry of
-// reason/model.
+// concurrent use and retry nothing: an agent's loop asks again when an
+// error says that another try may help (reason.Retryable).
 //
 // The context of a model is the parameter num_ctx, in tokens, and by default it
 // is far smaller than the prompts that a reasoner makes. A prompt that is longer

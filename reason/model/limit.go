@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -9,41 +10,111 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// LimitOptions say how much a provider admits. A field of 0 or less is no
+// LimitOptions are the rates that a provider admits. A field of 0 or less is no
 // limit.
 type LimitOptions struct {
-	Requests int                   // in a minute, of which a tenth, but at least one, may come at once
-	Tokens   int                   // in a minute, of prompts and answers, all of which may come at once
-	Count    func(text string) int // the tokens of a text; nil: a quarter of its bytes
+	Requests int // per minute; a tenth, and at least one, may come at once
+	Tokens   int // per minute, of prompts and answers; all may come at once
 }
 
-// Limit returns m with calls that wait until the rate of requests and tokens
-// admits them, by a token bucket each. Calls that come together are let through
-// in turn.
+// Limit returns m with calls that wait until the rates of requests and tokens
+// admit them. Each rate is a token bucket. Waiting calls go in the order in which
+// they came.
 //
-// The tokens of a prompt are counted before a call, and what the model says
-// that it has used beyond them, or what Count makes of the answer, is charged to
-// those that come later. A prompt over a minute's tokens waits for a full bucket.
+// Limit estimates the tokens of a prompt before the call, one for four bytes.
+// After it, Limit charges later calls for what the model reports beyond that, or
+// for an estimate of the answer where the model reports nothing. A prompt of more
+// tokens than a minute admits waits for a full bucket. One call is charged for at
+// most ten minutes of tokens, so that an absurd report does not stop all others.
 //
-// A call that would be let through only after its context's deadline fails at
-// once, with a [reason.ModelError] that may be tried again After the wait.
+// A call fails at once when it would wait past the deadline of its context. The
+// error is a [reason.ModelError] with the code "rate_limit" that may be tried
+// again After the wait.
 func Limit(m reason.Model, opts *LimitOptions) reason.Model {
-	l := &limiter{count: estimate}
+	l := new(limiter)
 	if opts != nil {
-		l.requests, l.tokens = newBucket(opts.Requests, max(1, opts.Requests/10)), newBucket(opts.Tokens, opts.Tokens)
-		if opts.Count != nil {
-			l.count = opts.Count
+		l.requests = newBucket(opts.Requests, max(1, opts.Requests/10))
+		l.tokens = newBucket(opts.Tokens, opts.Tokens)
+	}
+	return wrap(m, l.run)
+}
+
+type limiter struct{ requests, tokens *bucket }
+
+func (l *limiter) run(ctx context.Context, req *reason.Request, next target, yield sink) {
+	bytes := len(req.System) + len(req.Schema)
+	for _, m := range req.Messages {
+		bytes += len(m.Text)
+	}
+	prompt := estimate(bytes)
+	paid, err := l.admit(ctx, prompt)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	var last *reason.Response
+	size := 0
+	defer func() { // also when the caller's loop breaks or panics
+		if last != nil {
+			in, out := last.Usage.TokensIn, last.Usage.TokensOut
+			used := cmp.Or(float64(in), prompt) + cmp.Or(float64(out), estimate(size))
+			l.tokens.add(min(0, paid-used))
+		}
+	}()
+	for p, err := range next.call(ctx, req) {
+		if err == nil {
+			last = p
+			size += len(p.Text)
+		}
+		if !yield(p, err) {
+			return
 		}
 	}
-	return wrap(m, func(next call) call {
-		return func(ctx context.Context, req *reason.Request) pieces {
-			return func(yield func(*reason.Response, error) bool) { l.run(ctx, req, next, yield) }
-		}
-	})
 }
 
-// bucket is a token bucket whose level may be negative: what was taken ahead of
-// time. A nil one admits all.
+// estimate returns the tokens of a text of so many bytes: near for English, too
+// many for most other texts in ASCII, too few for some scripts.
+func estimate(bytes int) float64 { return float64((bytes + 3) / 4) }
+
+// admit waits until one request of so many tokens may go out. It returns the
+// tokens that it drew: fewer than a prompt has that is over the bucket's size.
+func (l *limiter) admit(ctx context.Context, tokens float64) (drawn float64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	request, wait := l.requests.draw(1)
+	drawn, later := l.tokens.draw(tokens)
+	if err := sleep(ctx, max(wait, later)); err != nil {
+		l.requests.add(request)
+		l.tokens.add(drawn)
+		return 0, err
+	}
+	return drawn, nil
+}
+
+// sleep waits for d. It fails at once when d goes past the deadline of ctx, and
+// when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		return &reason.ModelError{Code: "rate_limit", Again: true, After: d, Err: errTooLate}
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+var errTooLate = errors.New("the rate limit would admit the call only after its deadline")
+
+// bucket is a token bucket. Its level may fall below 0, which later draws wait
+// for: golang.org/x/time/rate needs several reservations for such a debt. A nil
+// bucket admits all.
 type bucket struct {
 	perSecond, size float64
 
@@ -52,7 +123,7 @@ type bucket struct {
 	at    time.Time // guarded by mu
 }
 
-// newBucket returns a full one, or nil for no limit.
+// newBucket returns a full bucket, or nil for no limit.
 func newBucket(perMinute, size int) *bucket {
 	if perMinute <= 0 {
 		return nil
@@ -60,87 +131,27 @@ func newBucket(perMinute, size int) *bucket {
 	return &bucket{perSecond: float64(perMinute) / 60, size: float64(size), level: float64(size), at: time.Now()}
 }
 
-// take takes n, at most what the bucket holds, and returns how much that was,
-// and how long to wait until it is there.
-func (b *bucket) take(n float64) (taken float64, wait time.Duration) {
+// draw takes min(n, size) out of the bucket. It returns that, and the wait until
+// the level is back at 0.
+func (b *bucket) draw(n float64) (drawn float64, wait time.Duration) {
 	if b == nil {
 		return 0, 0
 	}
-	taken = min(max(0, n), b.size)
+	drawn = min(max(0, n), b.size)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	b.level = min(b.size, b.level+now.Sub(b.at).Seconds()*b.perSecond) - taken
+	b.level = min(b.size, b.level+now.Sub(b.at).Seconds()*b.perSecond) - drawn
 	b.at = now
-	return taken, time.Duration(max(0, -b.level) / b.perSecond * float64(time.Second))
+	return drawn, time.Duration(max(0, -b.level) / b.perSecond * float64(time.Second))
 }
 
-// add puts n back, or takes -n whatever the level is.
+// add adds n to the level. A negative n is a debt, of at most ten sizes.
 func (b *bucket) add(n float64) {
 	if b == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.level = min(b.size, b.level+n)
+	b.level = min(b.size, b.level+max(n, -10*b.size))
 }
-
-type limiter struct {
-	requests, tokens *bucket
-	count            func(string) int
-}
-
-func (l *limiter) run(ctx context.Context, req *reason.Request, next call, yield func(*reason.Response, error) bool) {
-	asked := 0.0
-	if l.tokens != nil {
-		asked = float64(prompt(req, l.count))
-	}
-	asked, err := l.admit(ctx, asked)
-	if err != nil {
-		yield(nil, err)
-		return
-	}
-	var text []byte
-	var last *reason.Response
-	defer func() {
-		if l.tokens != nil && last != nil {
-			u := used(last, string(text), req, l.count)
-			l.tokens.add(-min(max(0, float64(u.TokensIn)+float64(u.TokensOut)-asked), absurd*l.tokens.perSecond))
-		}
-	}()
-	for p, err := range next(ctx, req) {
-		if err == nil {
-			last = p
-			text = append(text, p.Text...)
-		}
-		if !yield(p, err) {
-			return
-		}
-	}
-}
-
-// absurd is how many seconds of tokens one call is charged at most. A model
-// that reports more errs, and must not stop all calls for good.
-const absurd = 600
-
-// admit waits until one request of so many tokens may go out, and returns how
-// many of them it took.
-func (l *limiter) admit(ctx context.Context, tokens float64) (float64, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	request, wait := l.requests.take(1)
-	tokens, later := l.tokens.take(tokens)
-	wait = max(wait, later)
-	if wait == 0 || sleep(ctx, wait) {
-		return tokens, nil
-	}
-	l.requests.add(request)
-	l.tokens.add(tokens)
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	return 0, &reason.ModelError{Code: "rate_limit", Again: true, After: wait, Err: errTooLate}
-}
-
-var errTooLate = errors.New("the rate limit would admit the call only after its deadline")

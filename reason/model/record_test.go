@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -48,9 +47,9 @@ func ExampleReplay() {
 	// {"arc":"model calls","version":1,"streams":true}
 	// {"request":{"system":"Be brief. token=[REDACTED:secret]","max_tokens":10},"answer":{"pieces":["forty-two"],"stop":"end"}}
 	// forty-two <nil>
-	// replay: the request was not recorded; it differs from the nearest one that was:
-	// - system: Be brief. token=[REDACTED:secret]
-	// + system: Be long.
+	// replay: the request was not recorded; it departs from the nearest one:
+	// - {"system":"Be brief. token=[REDACTED:secret]","max_tokens":10}
+	// + {"system":"Be long.","max_tokens":10}
 }
 
 // calls makes calls of all kinds, and returns what came of them.
@@ -62,12 +61,7 @@ func calls(t *testing.T, m reason.Model) (results []string) {
 			line += fmt.Sprintf(" %s %s %+v", last.Stop, last.Model, last.Usage)
 		}
 		if err != nil {
-			again, after := reason.Retryable(err)
-			status := 0
-			if e, ok := errors.AsType[*reason.ModelError](err); ok {
-				status = e.Status
-			}
-			line += fmt.Sprintf(" error %d %t %s: %v", status, again, after, err)
+			line += " error: " + strings.SplitN(err.Error(), ";", 2)[0]
 		}
 		results = append(results, line)
 	}
@@ -84,35 +78,41 @@ func calls(t *testing.T, m reason.Model) (results []string) {
 	generate("same")
 	generate("same")
 	note(read(s.Stream(t.Context(), ask("stream"))))
-	generate("limited")
 	generate("<odd> & \u2028 \"quoted\"\n")
-	note(read(s.Stream(t.Context(), ask("cut"))))
-	for p, err := range s.Stream(t.Context(), ask("left")) {
-		note([]string{p.Text}, p, err)
-		break
+	for p, err := range s.Stream(t.Context(), ask("left at its end")) {
+		if p.Stop != "" {
+			note([]string{p.Text}, p, err)
+			break
+		}
 	}
-	generate("panic")
 	resp, err := m.Generate(t.Context(), &reason.Request{})
 	require.NoError(t, err)
 	note([]string{resp.Text}, resp, nil)
+	generate("limited")
+	note(read(s.Stream(t.Context(), ask("cut"))))
+	for p, err := range s.Stream(t.Context(), ask("left")) {
+		note(nil, p, err)
+		break
+	}
+	generate("panic")
 	return results
 }
 
 func script() *reasontest.Script {
 	return reasontest.NewScript(
 		reasontest.Say("first"), reasontest.Say("second"), whole,
-		reasontest.Fail(fmt.Errorf("client: %w", &reason.ModelError{
-			Status: 429, Code: "slow_down", Again: true, After: 1500 * time.Millisecond, Err: errors.New("too fast"),
-		})),
 		reasontest.Answer{Pieces: []string{"<odd> & \u2028 \"quoted\"\n"}, Stop: "pause", Usage: reason.Usage{CostUSD: 0.25, APICostUSD: 0.5}},
+		whole,
+		reasontest.Answer{},
+		reasontest.Fail(&reason.ModelError{Status: 429, Code: "slow_down", Again: true, Err: errors.New("too fast")}),
 		reasontest.Answer{Pieces: []string{"half"}, Err: &reason.ModelError{Again: true, Err: io.ErrUnexpectedEOF}},
 		whole,
 		reasontest.Answer{Func: func(context.Context, *reason.Request) (*reason.Response, error) { panic("boom") }},
-		reasontest.Answer{},
 	)
 }
 
-// What is replayed is what was recorded, and the file is as it always was.
+// What is replayed is what was recorded, and the file is as it always was. Calls
+// without a whole answer are not in it.
 func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
 	var file bytes.Buffer
@@ -128,8 +128,10 @@ func TestRecordAndReplay(t *testing.T) {
 	m, err := model.Replay(&file, nil)
 	require.NoError(t, err)
 	replayed := calls(t, m)
-	for i, line := range replayed {
-		require.Equal(t, strings.Replace(recorded[i], "client: ", "", 1), line)
+	require.Len(t, replayed, 10)
+	require.Equal(t, recorded[:6], replayed[:6])
+	for _, line := range replayed[6:] {
+		require.Equal(t, " error: replay: the request was not recorded", line)
 	}
 	_, err = m.Generate(t.Context(), ask("same"))
 	require.EqualError(t, err, "replay: the request was recorded 2 times, and is made once more")
@@ -139,30 +141,32 @@ func TestRecordAndReplay(t *testing.T) {
 	require.ErrorIs(t, err, reason.ErrModel)
 }
 
-// busy is an error of a host that says what to do.
-type busy struct{}
-
-func (busy) Error() string             { return "busy" }
-func (busy) Retryable() bool           { return true }
-func (busy) RetryAfter() time.Duration { return 90 * time.Second }
-
-func TestReplayOfAHostsOwnErrors(t *testing.T) {
+// Files of before hold failed calls too, which are passed over.
+func TestReplayOfEarlierFiles(t *testing.T) {
 	t.Parallel()
-	var file bytes.Buffer
-	_, err := model.Record(reasontest.NewScript(reasontest.Fail(busy{})), &file, nil).Generate(t.Context(), ask("x"))
-	require.Error(t, err)
-	m, err := model.Replay(&file, nil)
+	file, err := os.Open(filepath.Join("testdata", "earlier.jsonl"))
 	require.NoError(t, err)
-	_, err = m.Generate(t.Context(), ask("x"))
-	require.EqualError(t, err, "no answer of the model: busy")
-	require.ErrorIs(t, err, reason.ErrModel)
-	again, after := reason.Retryable(err)
-	require.True(t, again)
-	require.Equal(t, 90*time.Second, after)
+	defer file.Close()
+	m, err := model.Replay(file, nil)
+	require.NoError(t, err)
+	for _, want := range []string{"first", "second"} {
+		resp, err := m.Generate(t.Context(), ask("same"))
+		require.NoError(t, err)
+		require.Equal(t, want, resp.Text)
+	}
+	texts, last, err := read(streamOf(t, m, ask("stream")))
+	require.NoError(t, err)
+	require.Equal(t, whole.Pieces, texts)
+	require.Equal(t, &reason.Response{Text: "three", Stop: whole.Stop, Model: whole.Model, Usage: whole.Usage}, last)
+	for _, failed := range []string{"limited", "cut", "left", "panic"} {
+		_, err := m.Generate(t.Context(), ask(failed))
+		_, missed := errors.AsType[*model.MissError](err)
+		require.True(t, missed, failed)
+	}
 }
 
 // A recording of a model that does not stream does not either, a stream can be
-// replayed whole, and one that was broken off does not pass for an answer.
+// replayed whole, and one that was broken off is no answer.
 func TestReplayOtherwise(t *testing.T) {
 	t.Parallel()
 	var file bytes.Buffer
@@ -185,7 +189,7 @@ func TestReplayOtherwise(t *testing.T) {
 	require.Equal(t, &reason.Response{Text: "one two three", Stop: whole.Stop, Model: whole.Model, Usage: whole.Usage}, resp)
 	_, err = m.Generate(t.Context(), ask("left"))
 	require.ErrorIs(t, err, reason.ErrModel)
-	require.ErrorContains(t, err, "broken off")
+	require.ErrorContains(t, err, "was not recorded")
 	ended, end := context.WithCancel(t.Context())
 	end()
 	_, err = m.Generate(ended, ask("x"))
@@ -222,18 +226,13 @@ func TestRecordTakesSecretsOut(t *testing.T) {
 	}
 	require.NotContains(t, file.String(), a)
 	require.NotContains(t, file.String(), b)
-	require.Contains(t, file.String(), `"so: "`)
-	require.Contains(t, file.String(), `"text":"It begins with `)
+	require.Contains(t, file.String(), `"so: [REDACTED:openai_key] is it"`, "one piece of all")
 
 	play, err := model.Replay(&file, nil)
 	require.NoError(t, err)
 	texts, _, err = read(streamOf(t, play, req))
 	require.NoError(t, err)
 	require.Equal(t, "so: [REDACTED:openai_key] is it", strings.Join(texts, ""))
-	for range 3 {
-		_, err := play.Generate(t.Context(), req)
-		require.ErrorContains(t, err, "REDACTED")
-	}
 }
 
 // With a sanitizer of the host, its secrets go too.
@@ -245,25 +244,26 @@ func TestRecordWithASanitizer(t *testing.T) {
 	require.NoError(t, err)
 	var file bytes.Buffer
 	secret := "acme_0f3c97a1b2d4e6587f90a1c3b5d7e9f2"
-	_, err = model.Record(reasontest.NewScript(whole), &file, &model.RecordOptions{Sanitizer: s}).Generate(t.Context(), ask(secret))
+	_, err = model.Record(reasontest.NewScript(whole), &file, &model.RecordingOptions{Sanitizer: s}).Generate(t.Context(), ask(secret))
 	require.NoError(t, err)
 	require.NotContains(t, file.String(), secret)
-	for _, texts := range [][]string{{secret, "0f3c"}, {"word", secret}, {"word", secret[:20], secret[20:]}, {"0f3c", secret, "0f3c"}} {
+	for _, texts := range [][]string{{secret, "0f3c"}, {"word", secret}, {"word", secret[:20], secret[20:]}, {"0f3c", secret, "0f3c"},
+		{secret, "0f3c", "sk-proj-arcTest7Qm2Zx9", "Lw4Rk8Vt3Nb6Yc1Hd5Jf0Gs"}} {
 		req := &reason.Request{}
 		for _, text := range texts {
 			req.Messages = append(req.Messages, reason.Message{Role: "user", Text: text})
 		}
 		var file bytes.Buffer
-		_, err := model.Record(reasontest.NewScript(whole), &file, &model.RecordOptions{Sanitizer: s}).Generate(t.Context(), req)
+		_, err := model.Record(reasontest.NewScript(whole), &file, &model.RecordingOptions{Sanitizer: s}).Generate(t.Context(), req)
 		require.NoError(t, err)
 		require.NotContains(t, file.String(), secret[:20])
 		require.NotContains(t, file.String(), secret[20:])
-		m, err := model.Replay(&file, &model.ReplayOptions{Sanitizer: s})
+		m, err := model.Replay(&file, &model.RecordingOptions{Sanitizer: s})
 		require.NoError(t, err)
 		_, err = m.Generate(t.Context(), req)
 		require.NoError(t, err)
 	}
-	m, err := model.Replay(&file, &model.ReplayOptions{Sanitizer: s})
+	m, err := model.Replay(&file, &model.RecordingOptions{Sanitizer: s})
 	require.NoError(t, err)
 	_, err = m.Generate(t.Context(), ask(secret))
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestReplayNormalizes(t *testing.T) {
 	}
 	var file bytes.Buffer
 	record(&file)
-	m, err := model.Replay(&file, &model.ReplayOptions{Normalize: func(req *reason.Request) {
+	m, err := model.Replay(&file, &model.RecordingOptions{Normalize: func(req *reason.Request) {
 		for i := range req.Messages {
 			req.Messages[i].Text, _, _ = strings.Cut(req.Messages[i].Text, " is ")
 		}
@@ -304,15 +304,11 @@ func TestReplayShowsTheNearest(t *testing.T) {
 		change func(req *reason.Request)
 		want   []string
 	}{
-		"a line":      {func(r *reason.Request) { r.Messages[0].Text = strings.Replace(near.Messages[0].Text, "why", "when", 1) }, []string{"- user: And why?", "+ user: And when?"}},
-		"one more":    {func(r *reason.Request) { r.Messages = append(near.Messages, reason.Message{Role: "assistant"}) }, []string{"+ assistant:"}},
-		"bound":       {func(r *reason.Request) { r.MaxTokens = 7 }, []string{"- max_tokens: 100", "+ max_tokens: 7"}},
-		"temperature": {func(r *reason.Request) { r.Temperature = nil }, []string{"- temperature: 0.5"}},
-		"schema":      {func(r *reason.Request) { r.Schema = []byte(`not json`) }, []string{`- schema: {"type":"object"}`, `+ schema: "not json"`}},
-		"order": {func(r *reason.Request) {
-			lines := strings.SplitAfterN(near.Messages[0].Text, "\n", 3)
-			r.Messages[0].Text = lines[1] + lines[0] + lines[2]
-		}, []string{"- user: How many?", "+ user: And why?", "- user: And why?", "+ user: How many?"}},
+		"a line": {func(r *reason.Request) { r.Messages[0].Text = strings.Replace(r.Messages[0].Text, "why", "when", 1) },
+			[]string{`"How many?\nAnd why?\nlong`, `"How many?\nAnd when?\nlong`}},
+		"bound":       {func(r *reason.Request) { r.MaxTokens = 7 }, []string{`"max_tokens":100,`, `"max_tokens":7,`}},
+		"temperature": {func(r *reason.Request) { r.Temperature = nil }, []string{`,"temperature":0.5}`, `"max_tokens":100}`}},
+		"schema":      {func(r *reason.Request) { r.Schema = []byte(`not json`) }, []string{`"schema":{"type":"object"}`, `"schema":"not json"`}},
 	} {
 		play, err := model.Replay(bytes.NewReader(data), nil)
 		require.NoError(t, err)
@@ -321,16 +317,18 @@ func TestReplayShowsTheNearest(t *testing.T) {
 		_, err = play.Generate(t.Context(), req)
 		miss, ok := errors.AsType[*model.MissError](err)
 		require.True(t, ok, name)
-		require.Equal(t, c.want, strings.Split(miss.Diff, "\n"), name)
+		lines := strings.Split(miss.Diff, "\n")
+		require.Len(t, lines, 2, name)
+		for i, sign := range []string{"- ", "+ "} {
+			require.True(t, strings.HasPrefix(lines[i], sign), name)
+			require.Contains(t, lines[i], c.want[i], name)
+			require.LessOrEqual(t, len(lines[i]), 82, name)
+		}
 	}
 	play, err := model.Replay(strings.NewReader(strings.SplitAfter(file.String(), "\n")[0]), nil)
 	require.NoError(t, err)
 	_, err = play.Generate(t.Context(), far)
 	require.EqualError(t, err, "replay: the request was not recorded; nothing was")
-	play, err = model.Replay(&file, nil)
-	require.NoError(t, err)
-	_, err = play.Generate(t.Context(), &reason.Request{System: strings.Repeat("a line of its own\n", 50) + strings.Repeat("x", 999)})
-	require.ErrorContains(t, err, "\n… and 33 more lines")
 }
 
 // Schemas that say the same are the same.
@@ -365,15 +363,11 @@ func TestReplayRefusesWhatItCannotRead(t *testing.T) {
 		"version 0":        {`{"arc":"model calls"}`, 1, nil},
 		"cut":              {head + good + "\n" + good[:30], 3, store.ErrDamaged},
 		"empty line":       {head + "\n" + good, 2, store.ErrDamaged},
-		"unknown field":    {head + `{"request":{"tools":1},"answer":{"pieces":["a"]}}`, 2, store.ErrDamaged},
 		"two values":       {head + good + good, 2, store.ErrDamaged},
 		"no request":       {head + `{"answer":{"pieces":["a"]}}`, 2, store.ErrDamaged},
 		"no answer":        {head + `{"request":{}}`, 2, store.ErrDamaged},
 		"no pieces":        {head + `{"request":{},"answer":{"pieces":[]}}`, 2, store.ErrDamaged},
 		"negative usage":   {head + `{"request":{},"answer":{"pieces":["a"],"usage":{"in":-1}}}`, 2, store.ErrDamaged},
-		"after":            {head + `{"request":{},"error":{"text":"x","after":"soon"}}`, 2, store.ErrDamaged},
-		"before":           {head + `{"request":{},"error":{"text":"x","after":"-1s"}}`, 2, store.ErrDamaged},
-		"left an error":    {head + `{"request":{},"error":{"text":"x"},"left":true}`, 2, store.ErrDamaged},
 		"null":             {head + "null", 2, store.ErrDamaged},
 		"a second, newer":  {head + `{"arc":"model calls","version":9,"streams":false}`, 2, store.ErrNewer},
 		"wrong type":       {head + `{"request":{"max_tokens":"x"},"answer":{"pieces":["a"]}}`, 2, store.ErrDamaged},
@@ -385,9 +379,7 @@ func TestReplayRefusesWhatItCannotRead(t *testing.T) {
 		} else {
 			require.ErrorContains(t, err, "line 1: not a file of recorded calls", name)
 		}
-		at, ok := errors.AsType[*model.FileError](err)
-		require.True(t, ok, name)
-		require.Equal(t, c.line, at.Line, name)
+		require.ErrorContains(t, err, fmt.Sprintf("recorded calls: line %d: ", c.line), name)
 	}
 	_, err := model.Replay(strings.NewReader("GIF89a"), nil)
 	require.EqualError(t, err, "recorded calls: line 1: not a file of recorded calls")
@@ -429,8 +421,10 @@ func (h *hiccup) Write(p []byte) (int, error) {
 func TestRecordThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	m := model.Record(reasontest.NewScript(whole, whole, whole, overloaded), broken{}, nil)
-	for range streamOf(t, m, ask("x")) {
-		break
+	for p := range streamOf(t, m, ask("x")) {
+		if p.Stop != "" {
+			break
+		}
 	}
 	_, err := m.Generate(t.Context(), ask("x"))
 	require.ErrorIs(t, err, io.ErrClosedPipe)
@@ -438,7 +432,7 @@ func TestRecordThatCannotBeWritten(t *testing.T) {
 	require.Equal(t, whole.Pieces, texts)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	_, err = m.Generate(t.Context(), ask("x"))
-	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.ErrorIs(t, err, overloaded.Err)
 	once := &hiccup{}
 	m = model.Record(reasontest.NewScript(whole, whole), once, nil)
 	for range 2 { // since the first call is missing, the file will not do
@@ -512,8 +506,8 @@ func TestRecordAndReplayAnything(t *testing.T) {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 5).Draw(t, "parts"), "")
 	})
 	rapid.Check(t, func(rt *rapid.T) {
-		var answers []reasontest.Answer
-		var requests []*reason.Request
+		var answers, good []reasontest.Answer
+		var requests, answered []*reason.Request
 		for range rapid.IntRange(1, 4).Draw(rt, "calls") {
 			req := &reason.Request{System: text.Draw(rt, "system"), MaxTokens: rapid.IntRange(0, 3).Draw(rt, "bound")}
 			for range rapid.IntRange(0, 3).Draw(rt, "messages") {
@@ -525,6 +519,9 @@ func TestRecordAndReplayAnything(t *testing.T) {
 				a.Err = &reason.ModelError{Status: 500, Code: text.Draw(rt, "code"), Again: true, Err: errors.New(text.Draw(rt, "error"))}
 			}
 			answers = append(answers, a)
+			if a.Err == nil {
+				good, answered = append(good, a), append(answered, req)
+			}
 		}
 		var file bytes.Buffer
 		rec := model.Record(reasontest.NewScript(answers...), &file, nil).(reason.Streamer)
@@ -534,18 +531,21 @@ func TestRecordAndReplayAnything(t *testing.T) {
 		if leak.MatchString(file.String()) {
 			rt.Fatalf("a key is in the file: %s", file.String())
 		}
+		if len(good) == 0 {
+			return // and there is no file
+		}
 		play, err := model.Replay(bytes.NewReader(file.Bytes()), nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		var s redact.Sanitizer
-		for i, req := range requests {
+		for i, req := range answered {
 			texts, _, err := read(play.(reason.Streamer).Stream(context.Background(), req))
-			if _, missed := errors.AsType[*model.MissError](err); missed || (err != nil) != (answers[i].Err != nil) {
+			if err != nil {
 				rt.Fatalf("call %d: %v", i, err)
 			}
-			joined := strings.Join(answers[i].Pieces, "")
-			if got := strings.Join(texts, ""); s.Sanitize(joined) == joined && answers[i].Err == nil && got != joined && !strings.Contains(got, "REDACTED") {
+			joined := strings.Join(good[i].Pieces, "")
+			if got := strings.Join(texts, ""); s.Sanitize(joined) == joined && got != joined && !strings.Contains(got, "REDACTED") {
 				rt.Fatalf("call %d: want %q, got %q", i, joined, got)
 			}
 		}
@@ -562,8 +562,7 @@ func FuzzReplay(f *testing.F) {
 		m, err := model.Replay(bytes.NewReader(data), nil)
 		if err != nil {
 			require.Nil(t, m)
-			_, ok := errors.AsType[*model.FileError](err)
-			require.True(t, ok)
+			require.Regexp(t, `^recorded calls: line \d+: `, err.Error())
 			return
 		}
 		_, err = m.Generate(t.Context(), ask("x"))

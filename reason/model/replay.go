@@ -5,40 +5,27 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
 )
 
-// ReplayOptions are those of [Replay].
-type ReplayOptions struct {
-	// Sanitizer is the one with which the calls were recorded; nil: the built-in
-	// kinds.
-	Sanitizer *redact.Sanitizer
-
-	// Normalize takes out of a request what differs from run to run, such as a
-	// path in a prompt. It gets its own copy, of recorded requests and of those
-	// asked, without secrets. nil: requests have to be equal in everything.
-	//
-	// Those of an Agent are if its Options.Now and Seed are those of the
-	// recorded runs: prompts show the dates of memories. The delimiters in them
-	// are drawn from all texts, so what takes out one text takes out these too.
-	Normalize func(req *reason.Request)
-}
-
-// Replay returns a model that answers from calls that [Record] has written: to
-// a request, once its secrets are taken out, with what was recorded for an equal
-// one. Requests that were recorded several times get the answers in their
-// order. Errors come back with what [reason.Retryable] says of them, and as
-// [reason.ModelError] if they were such. It streams if the recorded model did,
-// in the recorded pieces; a call that was recorded as a stream can be made
-// whole, and the other way round.
+// Replay returns a model that answers from a file that [Record] has written. A
+// request gets the answer that was recorded for an equal one, both normalized and
+// without secrets. A request that was recorded several times gets the answers in
+// their order.
 //
-// A request for which there is no answer, or none left, is a *[MissError]. A
-// file that cannot be read is a *[FileError].
-func Replay(r io.Reader, opts *ReplayOptions) (reason.Model, error) {
-	p := &player{byKey: map[string][]*record{}, given: map[string]int{}}
+// The model streams if the recorded one did, in the recorded pieces. A call that
+// was recorded as a stream can be made whole, and the other way round.
+//
+// A request without an answer, or with none left, is a *[MissError]. Replay fails
+// on a file that it cannot read, with the line: store.ErrNewer for one of a newer
+// version of arc, store.ErrDamaged for a line that is not as it was written, a
+// *store.LimitError for one over 16 MiB.
+func Replay(r io.Reader, opts *RecordingOptions) (reason.Model, error) {
+	p := &player{calls: map[string][]*record{}, given: map[string]int{}}
 	if opts != nil {
 		p.opts = *opts
 	}
@@ -46,97 +33,87 @@ func Replay(r io.Reader, opts *ReplayOptions) (reason.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.records = records
 	for _, rec := range records {
-		key := p.key(rec.Request.request())
-		p.byKey[key] = append(p.byKey[key], rec)
+		key, err := p.key((*reason.Request)(rec.Request))
+		if err != nil {
+			return nil, err
+		}
+		p.keys = append(p.keys, key)
+		p.calls[key] = append(p.calls[key], rec)
 	}
-	if streams {
-		return &streamingPlayer{p}, nil
+	if !streams {
+		return reason.ModelFunc(p.Generate), nil
 	}
 	return p, nil
 }
 
-// player answers whole.
+// player is a model that answers from records.
 type player struct {
-	opts    ReplayOptions
-	records []*record
-	byKey   map[string][]*record
+	opts  RecordingOptions
+	keys  []string             // of all records, in their order
+	calls map[string][]*record // by key
 
 	mu    sync.Mutex
-	given map[string]int // guarded by mu: how many answers of a key were given
+	given map[string]int // guarded by mu: answers that were given, by key
 }
 
-// streamingPlayer answers in pieces too.
-type streamingPlayer struct{ *player }
-
-// key is what makes requests equal.
-func (p *player) key(req *reason.Request) string {
-	w := requestOf(req, p.opts.Sanitizer)
-	if p.opts.Normalize != nil {
-		own := w.request()
-		p.opts.Normalize(own)
-		w = requestOf(own, p.opts.Sanitizer)
+// key returns what equal requests have in common.
+func (p *player) key(req *reason.Request) (string, error) {
+	w, err := p.opts.wire(req)
+	if err != nil {
+		return "", err
 	}
-	return string(encode(w))
+	return string(encode(w)), nil
 }
 
-// Generate gives the recorded answer whole.
+// Generate returns the recorded answer whole.
 func (p *player) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	return join(p.play(ctx, req))
+	return join(p.Stream(ctx, req))
 }
 
-// Stream gives the recorded answer in its pieces.
-func (p *streamingPlayer) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
-	return p.play(ctx, req)
-}
-
-func (p *player) play(ctx context.Context, req *reason.Request) pieces {
+// Stream yields the recorded answer in its pieces.
+func (p *player) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
 	return func(yield func(*reason.Response, error) bool) {
 		rec, err := p.next(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		if a := rec.Answer; a != nil {
-			for i, text := range a.Pieces {
-				resp := &reason.Response{Text: text}
-				if i == len(a.Pieces)-1 && rec.Error == nil && !rec.Left {
-					resp.Stop, resp.Model = a.Stop, a.Model
-					if a.Usage != nil {
-						resp.Usage = reason.Usage(*a.Usage)
-					}
-				}
-				if err := ctx.Err(); err != nil {
-					yield(nil, err)
-					return
-				}
-				if !yield(resp, nil) {
-					return
-				}
+		a := rec.Answer
+		for i, text := range a.Pieces {
+			resp := &reason.Response{Text: text}
+			if i == len(a.Pieces)-1 {
+				resp.Stop, resp.Model, resp.Usage = a.Stop, a.Model, reason.Usage(a.Usage)
 			}
-		}
-		switch {
-		case rec.Error != nil:
-			yield(nil, rec.Error.error())
-		case rec.Left:
-			yield(nil, fmt.Errorf("%w: the stream was broken off here when it was recorded", reason.ErrModel))
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(resp, nil) {
+				return
+			}
 		}
 	}
 }
 
-// next takes the next record for req.
+// next returns the next recorded call of req.
 func (p *player) next(ctx context.Context, req *reason.Request) (*record, error) {
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	key := p.key(req)
-	recs := p.byKey[key]
+	key, err := p.key(req)
+	if err != nil {
+		return nil, err
+	}
+	recs := p.calls[key]
+	if len(recs) == 0 {
+		return nil, &MissError{Diff: p.nearest(key)}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.given[key]
 	if n == len(recs) {
-		return nil, &MissError{Recorded: n, Diff: p.nearest(key)}
+		return nil, &MissError{Recorded: n}
 	}
 	p.given[key]++
 	return recs[n], nil
@@ -144,11 +121,15 @@ func (p *player) next(ctx context.Context, req *reason.Request) (*record, error)
 
 // MissError is the error of a request that was not recorded, or not so often.
 type MissError struct {
-	Recorded int    // how often it was
-	Diff     string // if never: how it differs from the nearest one that was, in lines behind "-" (recorded) and "+" (asked)
+	Recorded int // how often the request was recorded
+
+	// Diff shows where a request that was never recorded departs from the recorded
+	// one that begins most like it: a line behind "- " (recorded) and one behind
+	// "+ " (asked), of 80 bytes each. "": nothing was recorded.
+	Diff string
 }
 
-// Error is the text of the error.
+// Error returns the text of the error, with the Diff.
 func (e *MissError) Error() string {
 	switch {
 	case e.Recorded > 0:
@@ -156,25 +137,28 @@ func (e *MissError) Error() string {
 	case e.Diff == "":
 		return "replay: the request was not recorded; nothing was"
 	}
-	return "replay: the request was not recorded; it differs from the nearest one that was:\n" + e.Diff
+	return "replay: the request was not recorded; it departs from the nearest one:\n" + e.Diff
 }
 
 // Is reports that a MissError is a [reason.ErrModel].
 func (e *MissError) Is(target error) bool { return target == reason.ErrModel }
 
-// nearest returns the shortest difference between a recorded request and key,
-// the first of equals.
+// nearest returns the Diff of a MissError for a request with this key.
 func (p *player) nearest(key string) string {
-	if len(p.byKey[key]) > 0 {
-		return ""
-	}
-	asked := linesOf(key)
-	best, fewest := "", -1
-	for _, rec := range p.records {
-		lines, n := difference(linesOf(p.key(rec.Request.request())), asked)
-		if fewest < 0 || n < fewest {
-			best, fewest = lines, n
+	best, same := "", -1
+	for _, k := range p.keys {
+		n := 0
+		for n < min(len(k), len(key)) && k[n] == key[n] {
+			n++
+		}
+		if n > same {
+			best, same = k, n
 		}
 	}
-	return best
+	if same < 0 {
+		return ""
+	}
+	from := max(0, same-20)
+	show := func(s string) string { return strings.ToValidUTF8(strings.TrimSpace(s[from:min(len(s), from+80)]), "") }
+	return "- " + show(best) + "\n+ " + show(key)
 }

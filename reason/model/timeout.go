@@ -2,56 +2,40 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/reason"
 )
 
-// TimeoutOptions are those of [Timeout].
-type TimeoutOptions struct {
-	Stuck int // so many calls that do not come back, and no further one is made; 0 or less: 8
-}
+const (
+	// grace is how long a call may take to return after its context has ended.
+	grace = time.Second
 
-// ErrStuck is the error of a call that was not made, because too many earlier
-// ones have not come back. It goes away as they do.
-var ErrStuck = errors.New("too many calls of the model do not come back")
+	// maxStuck is how many calls may be stuck before new ones are refused.
+	maxStuck = 8
+)
 
-// grace is how long a call may take to come back once its context has ended.
-const grace = time.Second
-
-// Timeout returns m with calls that end after limit, which is 2 minutes if it
-// is 0 or less: for a stream, that is the time until its end. The error is a
-// [reason.ModelError] that may be tried again.
+// Timeout returns m with calls that end after limit; 0 or less is 2 minutes. The
+// time of a stream counts until its end. The error is a [reason.ModelError] with
+// the code "timeout", which may be tried again.
 //
-// A call also ends then, and when its context does, if m ignores that: it runs
-// in a goroutine of its own, which is left behind. Those that have not come back
-// a second later are stuck; when there are too many, calls fail with [ErrStuck],
-// so that they do not pile up.
-func Timeout(m reason.Model, limit time.Duration, opts *TimeoutOptions) reason.Model {
+// A call of a model that ignores its context ends too: the model runs in a
+// goroutine, which is left behind. A call that has not returned one second after
+// its end is stuck. While eight calls are stuck, further ones are refused, with
+// an error that may not be tried again, so that goroutines do not pile up.
+func Timeout(m reason.Model, limit time.Duration) reason.Model {
 	if limit <= 0 {
 		limit = 2 * time.Minute
 	}
-	t := &timeout{limit: limit, most: 8}
-	if opts != nil && opts.Stuck > 0 {
-		t.most = opts.Stuck
-	}
-	return wrap(m, func(next call) call {
-		return func(ctx context.Context, req *reason.Request) pieces {
-			return func(yield func(*reason.Response, error) bool) { t.run(ctx, req, next, yield) }
-		}
-	})
+	return wrap(m, (&timeout{limit: limit}).run)
 }
 
 type timeout struct {
 	limit time.Duration
-	most  int
-	mu    struct {
-		sync.Mutex
-		stuck int
-	}
+	stuck atomic.Int64
 }
 
 // piece is one on its way from the goroutine of the call.
@@ -60,49 +44,49 @@ type piece struct {
 	err  error
 }
 
-func (t *timeout) run(ctx context.Context, req *reason.Request, next call, yield func(*reason.Response, error) bool) {
+func (t *timeout) run(ctx context.Context, req *reason.Request, next target, yield sink) {
 	if err := ctx.Err(); err != nil {
 		yield(nil, err)
 		return
 	}
-	t.mu.Lock()
-	stuck := t.mu.stuck
-	t.mu.Unlock()
-	if stuck >= t.most {
-		yield(nil, fmt.Errorf("%w: %d", ErrStuck, stuck))
+	if n := t.stuck.Load(); n >= maxStuck {
+		yield(nil, fmt.Errorf("model: timeout: %d calls have not returned", n))
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
 	out, done := make(chan piece), make(chan struct{})
-	complete := false // read once done is closed
-	own := clone(req) // the caller has req back before a stuck call returns
+	complete := false // written before done is closed, read after
+	own := clone(req) // a call that is left behind must not read the caller's
 	go func() {
 		defer close(done)
-		complete = send(limited, next(limited, own), out)
+		complete = send(limited, next.call(limited, own), out)
 	}()
-	defer t.leave(done)
+	context.AfterFunc(limited, func() { t.watch(done) })
 	for {
-		p := piece{err: limited.Err()}
-		if p.err == nil {
-			select {
-			case p = <-out:
-			case <-done:
-				if complete {
-					return
-				}
-				p.err = fmt.Errorf("%w: it ended its goroutine", reason.ErrModel)
-			case <-limited.Done():
-				p.err = limited.Err()
+		var p piece
+		select {
+		case p = <-out:
+		case <-done:
+			if complete {
+				return
 			}
+			p.err = fmt.Errorf("%w: it ended its goroutine", reason.ErrModel)
+		case <-limited.Done():
+		}
+		switch {
+		case ctx.Err() != nil:
+			p.err = ctx.Err()
+		case limited.Err() != nil:
+			p.err = &reason.ModelError{Code: "timeout", Again: true, Err: fmt.Errorf("no answer within %s", t.limit)}
 		}
 		if p.err != nil {
-			yield(nil, t.failure(ctx, limited, p.err))
+			yield(nil, p.err)
 			return
 		}
 		if !yield(p.resp, nil) {
 			cancel()
-			select { // what is broken off is closed when the loop is left
+			select { // the stream inside closes before the caller's loop is left
 			case <-done:
 			case <-time.After(grace):
 			}
@@ -111,8 +95,19 @@ func (t *timeout) run(ctx context.Context, req *reason.Request, next call, yield
 	}
 }
 
-// send passes pieces on, and reports whether those were all. It does not if ctx
-// ends, nor if the model ends the goroutine.
+// clone returns a copy of req that shares no memory with it.
+func clone(req *reason.Request) *reason.Request {
+	c := *req
+	c.Messages = slices.Clone(req.Messages)
+	c.Schema = slices.Clone(req.Schema)
+	if req.Temperature != nil {
+		c.Temperature = new(*req.Temperature)
+	}
+	return &c
+}
+
+// send passes all pieces to out and returns true. It returns false when ctx ends
+// first, and not at all when the model ends the goroutine.
 func send(ctx context.Context, ps pieces, out chan<- piece) bool {
 	for resp, err := range ps {
 		select {
@@ -124,38 +119,13 @@ func send(ctx context.Context, ps pieces, out chan<- piece) bool {
 	return true
 }
 
-// failure is the error of a call under limited, which is ctx with the limit.
-func (t *timeout) failure(ctx, limited context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case limited.Err() != nil:
-		return &reason.ModelError{Code: "timeout", Again: true, Err: fmt.Errorf("no answer within %s", t.limit)}
-	}
-	return err
-}
-
-// leave counts a call as stuck from a grace after now until it is done.
-func (t *timeout) leave(done <-chan struct{}) {
+// watch counts a call as stuck from one grace after now until it is done.
+func (t *timeout) watch(done <-chan struct{}) {
 	select {
 	case <-done:
-		return
-	default:
-	}
-	go func() { // it lives no longer than the call
-		select {
-		case <-done:
-			return
-		case <-time.After(grace):
-		}
-		t.count(1)
+	case <-time.After(grace):
+		t.stuck.Add(1)
 		<-done
-		t.count(-1)
-	}()
-}
-
-func (t *timeout) count(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.stuck += n
+		t.stuck.Add(-1)
+	}
 }

@@ -2,8 +2,8 @@ package model
 
 import (
 	"context"
-	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,34 +14,33 @@ import (
 	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
-	"github.com/arc-learn/arc/store"
 )
 
-// TraceOptions configure [Trace]. The names are for the spans only: nothing is
-// asked of the model for them.
+// TraceOptions configure [Trace]. Provider and Model are names for the spans:
+// they do not change what the model is asked.
 type TraceOptions struct {
 	TracerProvider trace.TracerProvider // nil: no spans
 	MeterProvider  metric.MeterProvider // nil: no measurements
 
-	Provider string // such as "openai" or "anthropic"; "": not said
-	Model    string // that is asked for; "": not said
+	Provider string // such as "openai" or "anthropic"; "": left out
+	Model    string // the model that the host asks for; "": left out
 
-	// ShowTexts has spans show what is said, sanitized, each message cut at
-	// 8 KiB. Without it they show names, counts, parameters and classes of
-	// errors.
+	// ShowTexts adds the messages to the spans: sanitized, each cut at 8 KiB.
+	// Without it spans have names, counts, parameters and classes of errors.
 	ShowTexts bool
 	Sanitizer *redact.Sanitizer // of these texts; nil: the zero Sanitizer
-	Logger    *slog.Logger      // told of the first failure of a provider; nil: nobody
+
+	// Logger gets the first failure of a provider. nil discards it.
+	Logger *slog.Logger
 }
 
-// Trace returns m with a span `chat {model}` around each call, the tokens it
-// used and the time it took, by OpenTelemetry's conventions for generative AI;
-// docs/telemetry.md lists them. A stream is one span, from its start to its
-// end. Inside [Retry] each try is a span, around it all tries are one.
+// Trace returns m with a span `chat {model}` around each call, and measurements
+// of its tokens and time. Names are those of OpenTelemetry's conventions for
+// generative AI; docs/telemetry.md lists them. A stream is one span, from its
+// start to its end.
 //
-// Answers and errors pass as [reason.Generate] and [reason.Stream] give them.
-// Providers that panic or hang do the calls no harm. Without a provider Trace
-// returns m.
+// Providers that panic or hang do not change a call. Without a provider Trace
+// returns m itself.
 func Trace(m reason.Model, opts *TraceOptions) reason.Model {
 	var o TraceOptions
 	if opts != nil {
@@ -54,180 +53,126 @@ func Trace(m reason.Model, opts *TraceOptions) reason.Model {
 	if t == nil {
 		return m
 	}
-	traced := &traced{
-		inner: m, t: t, o: o, tokens: t.Tokens(),
+	tr := &tracer{
+		t: t, showTexts: o.ShowTexts, name: telemetry.Chat,
+		tokens:  t.Tokens(),
 		seconds: t.Seconds(telemetry.OperationDuration, "GenAI operation duration."),
+		attrs:   attributes{attribute.String(telemetry.Operation, telemetry.Chat)},
 	}
-	traced.name = telemetry.Chat
-	traced.attrs = []attribute.KeyValue{attribute.String(telemetry.Operation, telemetry.Chat)}
 	if o.Model != "" {
-		traced.name += " " + o.Model
-		traced.attrs = append(traced.attrs, attribute.String(telemetry.RequestModel, o.Model))
+		tr.name += " " + o.Model
 	}
-	if o.Provider != "" {
-		traced.attrs = append(traced.attrs, attribute.String(telemetry.Provider, o.Provider))
-	}
-	if s, ok := reason.As[reason.Streamer](m); ok {
-		return &tracedStreamer{traced, s}
-	}
-	return traced
+	tr.attrs.addIf(o.Model != "", attribute.String(telemetry.RequestModel, o.Model))
+	tr.attrs.addIf(o.Provider != "", attribute.String(telemetry.Provider, o.Provider))
+	return wrap(m, tr.run)
 }
 
-type traced struct {
-	inner   reason.Model
-	t       *telemetry.T
-	o       TraceOptions
-	name    string
-	attrs   []attribute.KeyValue // of spans and measurements
-	tokens  metric.Int64Histogram
-	seconds metric.Float64Histogram
+type tracer struct {
+	t         *telemetry.T
+	showTexts bool
+	name      string
+	attrs     attributes // of spans and measurements
+	tokens    metric.Int64Histogram
+	seconds   metric.Float64Histogram
 }
 
-// Unwrap returns the model inside.
-func (m *traced) Unwrap() reason.Model { return m.inner }
-
-// Generate calls the model within a span.
-func (m *traced) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	if ctx == nil {
-		return nil, store.CheckContext(ctx)
-	}
-	ctx, c := m.start(ctx, req, false)
-	resp, err := reason.Generate(ctx, m.inner, req)
-	text := ""
-	if resp != nil {
-		text = resp.Text
-	}
-	c.end(resp, text, err)
-	return resp, err
+// outcome is what a call has come to so far.
+type outcome struct {
+	start time.Time
+	first time.Duration // until the first piece of a stream; 0: none came yet
+	last  reason.Response
+	text  strings.Builder
+	err   error
 }
 
-type tracedStreamer struct {
-	*traced
-	streamer reason.Streamer
-}
-
-// Stream calls the model within a span.
-func (m *tracedStreamer) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
-	return func(yield func(*reason.Response, error) bool) {
-		if ctx == nil {
-			yield(nil, store.CheckContext(ctx))
+func (t *tracer) run(ctx context.Context, req *reason.Request, next target, yield sink) {
+	stream := next.streamer != nil
+	o := outcome{start: time.Now()}
+	ctx, span := t.t.Start(ctx, t.name, trace.SpanKindClient, t.asked(req, stream)...)
+	defer func() { t.end(span, &o) }() // also when the caller's loop breaks or panics
+	for p, err := range next.call(ctx, req) {
+		if stream && o.first == 0 {
+			o.first = max(1, time.Since(o.start))
+		}
+		if o.err = err; p != nil {
+			o.last = *p
+			o.text.WriteString(p.Text)
+		}
+		if !yield(p, err) {
 			return
 		}
-		ctx, c := m.start(ctx, req, true)
-		var last *reason.Response
-		var failed error
-		var text strings.Builder
-		defer func() { c.end(last, text.String(), failed) }()
-		for resp, err := range reason.Stream(ctx, m.streamer, req) {
-			c.arrived()
-			if failed = err; resp != nil {
-				last = resp
-				text.WriteString(resp.Text)
-			}
-			if !yield(resp, err) {
-				return
-			}
-		}
 	}
 }
 
-// tracedCall is a call under way.
-type tracedCall struct {
-	m     *traced
-	span  telemetry.Span
-	start time.Time
-	more  []attribute.KeyValue
-	first bool // a piece has arrived
+// attributes are those of a span.
+type attributes []attribute.KeyValue
+
+// addIf adds kv if it says something.
+func (a *attributes) addIf(says bool, kv attribute.KeyValue) {
+	if says {
+		*a = append(*a, kv)
+	}
 }
 
-func (m *traced) start(ctx context.Context, req *reason.Request, stream bool) (context.Context, *tracedCall) {
-	c := &tracedCall{m: m, start: time.Now()}
-	attrs := append([]attribute.KeyValue(nil), m.attrs...)
-	if stream {
-		attrs = append(attrs, attribute.Bool(telemetry.RequestStream, true))
+// asked returns the attributes of a request.
+func (t *tracer) asked(req *reason.Request, stream bool) attributes {
+	attrs := slices.Clone(t.attrs)
+	attrs.addIf(stream, attribute.Bool(telemetry.RequestStream, true))
+	attrs.addIf(req.MaxTokens > 0, attribute.Int(telemetry.RequestMaxTokens, req.MaxTokens))
+	if req.Temperature != nil {
+		attrs = append(attrs, attribute.Float64(telemetry.RequestTemperature, *req.Temperature))
 	}
-	if req != nil {
-		if req.MaxTokens > 0 {
-			attrs = append(attrs, attribute.Int(telemetry.RequestMaxTokens, req.MaxTokens))
-		}
-		if req.Temperature != nil {
-			attrs = append(attrs, attribute.Float64(telemetry.RequestTemperature, *req.Temperature))
-		}
-		if len(req.Schema) > 0 {
-			attrs = append(attrs, attribute.String(telemetry.OutputType, "json"))
-		}
-		if m.o.ShowTexts {
-			attrs = append(attrs, m.said(req)...)
-		}
+	attrs.addIf(len(req.Schema) > 0, attribute.String(telemetry.OutputType, "json"))
+	if !t.showTexts {
+		return attrs
 	}
-	ctx, c.span = m.t.Start(ctx, m.name, trace.SpanKindClient, attrs...)
-	return ctx, c
-}
-
-func (m *traced) said(req *reason.Request) []attribute.KeyValue {
-	var out []attribute.KeyValue
-	if req.System != "" {
-		out = append(out, telemetry.JSON(telemetry.Instructions, m.t.Part(req.System)))
-	}
+	attrs.addIf(req.System != "", telemetry.JSON(telemetry.Instructions, t.t.Part(req.System)))
 	messages := make([]telemetry.Message, len(req.Messages))
 	for i, msg := range req.Messages {
-		messages[i] = m.t.Says(msg.Role, msg.Text)
+		messages[i] = t.t.Says(msg.Role, msg.Text)
 	}
-	return append(out, telemetry.JSON(telemetry.InputMessages, messages))
+	return append(attrs, telemetry.JSON(telemetry.InputMessages, messages))
 }
 
-// arrived notes when the first piece of a stream has come.
-func (c *tracedCall) arrived() {
-	if !c.first {
-		c.first = true
-		c.more = append(c.more, attribute.Float64(telemetry.FirstChunk, time.Since(c.start).Seconds()))
+// answered returns the attributes of an answer.
+func (t *tracer) answered(o *outcome) attributes {
+	var attrs attributes
+	r, finish := o.last, finishReason(o.last.Stop)
+	attrs.addIf(o.first > 0, attribute.Float64(telemetry.FirstChunk, o.first.Seconds()))
+	attrs.addIf(r.Model != "", attribute.String(telemetry.ResponseModel, clip(r.Model)))
+	attrs.addIf(finish != "", attribute.StringSlice(telemetry.FinishReasons, []string{finish}))
+	if u := r.Usage; u.TokensIn > 0 || u.TokensOut > 0 {
+		attrs = append(attrs, attribute.Int(telemetry.InputTokens, u.TokensIn), attribute.Int(telemetry.OutputTokens, u.TokensOut))
 	}
-}
-
-func (c *tracedCall) end(resp *reason.Response, text string, err error) {
-	took, m := time.Since(c.start).Seconds(), c.m
-	var used reason.Usage
-	if resp != nil {
-		used = resp.Usage
-		c.describe(resp, text)
-	}
-	class := telemetry.Class(err)
-	c.span.End(class, func(ctx context.Context) {
-		timed := m.attrs
-		if class != "" {
-			timed = append(timed[:len(timed):len(timed)], attribute.String(telemetry.ErrorType, class))
-		}
-		m.seconds.Record(ctx, took, metric.WithAttributes(timed...))
-		if used.TokensIn > 0 {
-			m.tokens.Record(ctx, int64(used.TokensIn), metric.WithAttributes(m.attrs...), metric.WithAttributes(attribute.String(telemetry.TokenType, "input")))
-		}
-		if used.TokensOut > 0 {
-			m.tokens.Record(ctx, int64(used.TokensOut), metric.WithAttributes(m.attrs...), metric.WithAttributes(attribute.String(telemetry.TokenType, "output")))
-		}
-	}, c.more...)
-}
-
-// describe adds what an answer says of itself.
-func (c *tracedCall) describe(resp *reason.Response, text string) {
-	if resp.Model != "" {
-		c.more = append(c.more, attribute.String(telemetry.ResponseModel, providersWord(resp.Model)))
-	}
-	finish := ""
-	if resp.Stop != "" {
-		finish = finishReason(resp.Stop)
-		c.more = append(c.more, attribute.StringSlice(telemetry.FinishReasons, []string{finish}))
-	}
-	if u := resp.Usage; u.TokensIn > 0 || u.TokensOut > 0 {
-		c.more = append(c.more, attribute.Int(telemetry.InputTokens, u.TokensIn), attribute.Int(telemetry.OutputTokens, u.TokensOut))
-	}
-	if c.m.o.ShowTexts {
-		said := c.m.t.Says("assistant", text)
+	if t.showTexts && o.text.Len() > 0 {
+		said := t.t.Says("assistant", o.text.String())
 		said.Finish = finish
-		c.more = append(c.more, telemetry.JSON(telemetry.OutputMessages, []telemetry.Message{said}))
+		attrs = append(attrs, telemetry.JSON(telemetry.OutputMessages, []telemetry.Message{said}))
+	}
+	return attrs
+}
+
+// end ends the span and measures the call.
+func (t *tracer) end(span telemetry.Span, o *outcome) {
+	took := time.Since(o.start).Seconds()
+	class := telemetry.Class(o.err)
+	span.End(class, func(ctx context.Context) {
+		timed := slices.Clone(t.attrs)
+		timed.addIf(class != "", attribute.String(telemetry.ErrorType, class))
+		t.seconds.Record(ctx, took, metric.WithAttributes(timed...))
+		t.count(ctx, "input", o.last.Usage.TokensIn)
+		t.count(ctx, "output", o.last.Usage.TokensOut)
+	}, t.answered(o)...)
+}
+
+// count measures n tokens of a kind.
+func (t *tracer) count(ctx context.Context, kind string, n int) {
+	if n > 0 {
+		t.tokens.Record(ctx, int64(n), metric.WithAttributes(t.attrs...), metric.WithAttributes(attribute.String(telemetry.TokenType, kind)))
 	}
 }
 
-// finishReason is the conventions' word for a Stop, or the provider's own.
+// finishReason returns the conventions' word for a Stop, or the provider's own.
 func finishReason(s reason.Stop) string {
 	switch s {
 	case reason.StopEnd:
@@ -235,8 +180,8 @@ func finishReason(s reason.Stop) string {
 	case reason.StopRefusal:
 		return "content_filter"
 	}
-	return providersWord(string(s))
+	return clip(string(s))
 }
 
-// providersWord bounds a word of a provider.
-func providersWord(s string) string { return strings.ToValidUTF8(s[:min(len(s), 128)], "") }
+// clip bounds a provider's word to 128 bytes.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 128)], "") }

@@ -3,8 +3,6 @@ package model_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -173,16 +171,4 @@ func TestTraceDoesNoHarm(t *testing.T) {
 	script := reasontest.NewScript()
 	require.Same(t, script, model.Trace(script, nil), "nobody watches")
 	require.Same(t, script, model.Trace(script, &model.TraceOptions{Model: "small"}))
-}
-
-type harmful struct{ slog.Handler }
-
-func (harmful) Handle(context.Context, slog.Record) error { panic("boom") }
-
-func TestLogDoesNoHarm(t *testing.T) {
-	t.Parallel()
-	logger := slog.New(harmful{slog.NewTextHandler(io.Discard, nil)})
-	resp, err := model.Log(reasontest.NewScript(sung()), logger, nil).Generate(t.Context(), traceQuestion)
-	require.NoError(t, err)
-	require.Equal(t, "the canary sings", resp.Text)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,26 +28,13 @@ func TestMain(m *testing.M) {
 
 // wrappers are all middlewares, by name.
 var wrappers = map[string]func(reason.Model) reason.Model{
-	"Retry":   func(m reason.Model) reason.Model { return model.Retry(m, &model.RetryOptions{Tries: 1}) },
 	"Limit":   func(m reason.Model) reason.Model { return model.Limit(m, &model.LimitOptions{Requests: 6000}) },
-	"Timeout": func(m reason.Model) reason.Model { return model.Timeout(m, time.Hour, nil) },
-	"Cache":   func(m reason.Model) reason.Model { return model.Cache(m, nil) },
-	"Charge":  func(m reason.Model) reason.Model { return model.Charge(m, budget(&model.BudgetOptions{Calls: 100})) },
-	"Log":     func(m reason.Model) reason.Model { return model.Log(m, slog.New(slog.DiscardHandler), nil) },
+	"Timeout": func(m reason.Model) reason.Model { return model.Timeout(m, time.Hour) },
 	"Trace":   func(m reason.Model) reason.Model { return model.Trace(m, traceTo(new(telemetrytest.Recorder))) },
 	"Record":  func(m reason.Model) reason.Model { return model.Record(m, io.Discard, nil) },
 	"all": func(m reason.Model) reason.Model {
-		m = model.Limit(model.Timeout(model.Record(m, io.Discard, nil), 0, nil), nil)
-		return model.Log(model.Cache(model.Retry(model.Charge(m, budget(nil)), &model.RetryOptions{Tries: 1}), nil), nil, nil)
+		return model.Limit(model.Timeout(model.Trace(model.Record(m, io.Discard, nil), traceTo(new(telemetrytest.Recorder))), 0), nil)
 	},
-}
-
-func budget(opts *model.BudgetOptions) *model.Budget {
-	b, err := model.NewBudget(opts)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 // ask is a request with everything in it.
