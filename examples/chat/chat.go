@@ -43,10 +43,10 @@ type chat struct {
 	used   []memory.ID      // by the last answer
 }
 
-func openChat(ctx context.Context, dir string, model reason.Model, out io.Writer) (*chat, error) {
+func openChat(ctx context.Context, dir string, m reason.Model, out io.Writer) (*chat, error) {
 	agent, err := arc.Open(ctx, dir, arc.Host{
-		// There is no reasoner: each message is a task of its own.
-		Workers: []act.Worker{{Card: rank.Candidate{Name: "speaker"}, Executor: &speaker{model: model, out: out}}},
+		// No reasoner is needed: each message is a task of its own.
+		Workers: []act.Worker{{Card: rank.Candidate{Name: "speaker"}, Executor: &speaker{model: m, out: out}}},
 		Gates:   []act.Gate{act.GateFunc(keepsToCorrections)},
 	}, &arc.Options{Attempts: 2, Learn: learn.Options{FireAfter: -1}})
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *chat) answer(ctx context.Context, message string) error {
 		return err
 	}
 	if report.Status != arc.Delivered {
-		return c.say("(no answer: " + visible(report.Reason) + ")")
+		return c.say("(no answer: " + strings.ReplaceAll(visible(report.Reason), "; ", ";\n ") + ")")
 	}
 	var a answer
 	if err := json.Unmarshal(report.Deliveries[0].Output, &a); err != nil {

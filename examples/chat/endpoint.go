@@ -18,12 +18,10 @@ import (
 )
 
 // endpoint is a model behind OpenAI's chat completions, as much of it as a chat
-// needs. A real host takes contrib/openai, which also knows schemas, whole
-// answers and every way in which an endpoint can fail, and wraps it with
-// reason/model; this one is here so that the example needs nothing but arc.
+// needs, so that the example links nothing but arc. A host takes contrib/openai,
+// which also knows schemas, whole answers, and the ways in which endpoints fail.
 type endpoint struct {
 	base, key, model string
-	client           *http.Client
 }
 
 func (e *endpoint) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
@@ -86,7 +84,7 @@ func (e *endpoint) open(ctx context.Context, req *reason.Request) (io.ReadCloser
 	if e.key != "" {
 		r.Header.Set("Authorization", "Bearer "+e.key)
 	}
-	resp, err := e.client.Do(r)
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, &reason.ModelError{Again: ctx.Err() == nil, Err: err}
 	}

@@ -4,9 +4,13 @@
 //	OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=qwen3 go run ./examples/chat
 //
 // It speaks to any endpoint that is compatible with OpenAI's chat completions
-// (OPENAI_BASE_URL, OPENAI_API_KEY, and OPENAI_MODEL or -model). Without an
-// endpoint it plays with a script that knows next to nothing, and insists on one
-// mistake.
+// (OPENAI_BASE_URL, OPENAI_API_KEY, and OPENAI_MODEL or -model), with a limit of
+// time and of rate. Without an endpoint it plays with a script that knows next to
+// nothing, and insists on one mistake.
+//
+// With -record FILE the calls of the model are written to a file, without secrets.
+// With -replay FILE the model answers from that file: a conversation can be tried
+// again with other code around it, as the tests do, and costs nothing.
 package main
 
 import (
@@ -17,32 +21,45 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"time"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/model"
 )
 
 func main() {
-	dir := flag.String("dir", cacheDir(), "where memory is kept; empty: nowhere")
-	name := flag.String("model", os.Getenv("OPENAI_MODEL"), "the model to ask")
+	dir := flag.String("dir", cacheDir(), "keep memory in `DIR`; empty: nowhere")
+	name := flag.String("model", os.Getenv("OPENAI_MODEL"), "ask the model `NAME`")
+	record := flag.String("record", "", "write the calls of the model to `FILE`")
+	replay := flag.String("replay", "", "answer from the calls in `FILE`, without a model")
 	flag.Parse()
-	model, who := reason.Model(script{}), "a script, since OPENAI_BASE_URL is not set"
-	if base := os.Getenv("OPENAI_BASE_URL"); base != "" {
-		model = &endpoint{base: base, key: os.Getenv("OPENAI_API_KEY"), model: *name, client: &http.Client{Timeout: 5 * time.Minute}}
-		who = *name + " at " + base
+	if err := start(*dir, *name, *record, *replay); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// start talks over the terminal.
+func start(dir, name, record, replay string) error {
+	m, who, err := dial(name, replay)
+	if err != nil {
+		return err
+	}
+	if record != "" {
+		f, err := os.Create(record)
+		if err != nil {
+			return err
+		}
+		defer f.Close() // each line is whole in the file once its call has ended
+		m = model.Record(m, f, recording)
 	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	info, err := os.Stdin.Stat()
 	piped := err != nil || info.Mode()&os.ModeCharDevice == 0
-	fmt.Printf("You are talking to %s. /help says what else there is.\n", who)
-	if err := run(*dir, model, os.Stdin, os.Stdout, piped, interrupts); err != nil {
-		log.Fatal(err)
-	}
+	fmt.Printf("You are talking to %s.\n/help says what else there is.\n", who)
+	return run(dir, m, os.Stdin, os.Stdout, piped, interrupts)
 }
 
 func cacheDir() string {
@@ -53,12 +70,12 @@ func cacheDir() string {
 	return filepath.Join(dir, "arc-chat")
 }
 
-// run talks until in ends, somebody says /quit, or there is an interrupt at
-// the prompt. An interrupt during an answer stops the answer.
-func run(dir string, model reason.Model, in io.Reader, out io.Writer, echo bool, interrupts <-chan os.Signal) (err error) {
+// run talks until in ends, the user says /quit, or an interrupt comes at the
+// prompt. An interrupt during an answer stops the answer.
+func run(dir string, m reason.Model, in io.Reader, out io.Writer, echo bool, interrupts <-chan os.Signal) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c, err := openChat(ctx, dir, model, out)
+	c, err := openChat(ctx, dir, m, out)
 	if err != nil {
 		return err
 	}
@@ -100,8 +117,8 @@ func run(dir string, model reason.Model, in io.Reader, out io.Writer, echo bool,
 	}
 }
 
-// read sends the lines of in. Its goroutine may stay behind in a read of a
-// terminal, which nothing can interrupt, when the program ends.
+// read sends the lines of in. Its goroutine may be left in the read of a terminal
+// when the program ends: that read cannot be interrupted.
 func read(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

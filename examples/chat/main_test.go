@@ -10,14 +10,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/model"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -30,17 +33,16 @@ func talk(t *testing.T, dir string, m reason.Model, lines ...string) string {
 	return out.String()
 }
 
-// The second run knows what the first was told, and does not say again what
-// was wrong, although the model would.
-func TestTranscript(t *testing.T) {
-	t.Parallel()
+// converse has the conversation of testdata/transcript.txt, in two runs.
+func converse(t *testing.T, m reason.Model) string {
+	t.Helper()
 	dir := t.TempDir()
-	got := talk(t, dir, script{},
+	return talk(t, dir, m,
 		"hello",
 		"remember I live in Lisbon with two cats",
 		"What is the capital of Australia?",
 		"/wrong It is Canberra.",
-	) + "---- the second run ----\n" + talk(t, dir, script{},
+	) + "---- the second run ----\n" + talk(t, dir, m,
 		"Where do I live?",
 		"/why",
 		"tell me, what is the capital of Australia?",
@@ -50,12 +52,41 @@ func TestTranscript(t *testing.T) {
 		"What is the capital of Australia?",
 		"/quit",
 	)
-	if *update {
-		require.NoError(t, os.WriteFile("testdata/transcript.txt", []byte(got), 0o600))
+}
+
+// The second run knows what the first was told, and does not say again what
+// was wrong, although the model would.
+func TestTranscript(t *testing.T) {
+	t.Parallel()
+	var calls bytes.Buffer
+	got := converse(t, model.Record(script{}, &calls, recording))
+	for name, data := range map[string][]byte{"transcript.txt": []byte(got), "calls.jsonl": calls.Bytes()} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			require.NoError(t, os.WriteFile(path, data, 0o600))
+		}
+		want, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(data), name)
 	}
-	want, err := os.ReadFile("testdata/transcript.txt")
+	for line := range strings.Lines(got) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 80+1)
+	}
+}
+
+// The recorded model leads to the same conversation in a memory of its own, and
+// has no answer to what was not asked.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	m, who, err := dial("", filepath.Join("testdata", "calls.jsonl"))
 	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	require.Equal(t, "a recording", who)
+	want, err := os.ReadFile(filepath.Join("testdata", "transcript.txt"))
+	require.NoError(t, err)
+	require.Equal(t, string(want), converse(t, m))
+	require.Contains(t, talk(t, "", m, "hello again"), "the recording has no answer to this)")
+	_, _, err = dial("", filepath.Join("testdata", "transcript.txt"))
+	require.ErrorContains(t, err, "not a file of recorded calls")
 }
 
 func TestCommandsSayWhatTheyNeed(t *testing.T) {
@@ -92,7 +123,7 @@ func (s *server) start(t *testing.T) *endpoint {
 		s.reply(w, func() { _ = http.NewResponseController(w).Flush() })
 	}))
 	t.Cleanup(srv.Close)
-	return &endpoint{base: srv.URL + "/v1/", key: "key", model: "m", client: srv.Client()}
+	return &endpoint{base: srv.URL + "/v1/", key: "key", model: "m"}
 }
 
 func event(text, finish string) string {
@@ -162,7 +193,7 @@ func TestInterrupts(t *testing.T) {
 	t.Parallel()
 	interrupts := make(chan os.Signal)
 	calls := 0
-	model := reason.ModelFunc(func(ctx context.Context, _ *reason.Request) (*reason.Response, error) {
+	m := reason.ModelFunc(func(ctx context.Context, _ *reason.Request) (*reason.Response, error) {
 		if calls++; calls > 1 {
 			return &reason.Response{Text: "still here"}, nil
 		}
@@ -171,13 +202,13 @@ func TestInterrupts(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	var out bytes.Buffer
-	require.NoError(t, run("", model, strings.NewReader("first\nsecond\n"), &out, true, interrupts))
+	require.NoError(t, run("", m, strings.NewReader("first\nsecond\n"), &out, true, interrupts))
 	require.Equal(t, "> first\n\n(stopped)\n> second\nstill here\n> \n", out.String())
 
 	in, keyboard := io.Pipe()
 	defer keyboard.Close()
 	go func() { interrupts <- os.Interrupt }()
 	out.Reset()
-	require.NoError(t, run("", model, in, &out, true, interrupts))
+	require.NoError(t, run("", m, in, &out, true, interrupts))
 	require.Equal(t, "> \n", out.String())
 }
