@@ -1,5 +1,5 @@
-// Package provider has what the adapters of model providers share: how failed
-// calls become a [reason.ModelError], and how much of an answer is read.
+// Package provider is what the adapters of model providers share: the bounds of
+// what they read, and the [reason.ModelError] that a failed call becomes.
 package provider
 
 import (
@@ -22,20 +22,20 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// What is read of a body, in bytes: a line, which JSON's escapes can make six times
-// as long as its text, and all. In a stream each token comes with some 300 bytes
-// of its own, so all is enough for 200,000 of them.
+// Bounds of what is read of a body, in bytes. Escapes of JSON make a line up to
+// six times as long as its text. A stream has some 300 bytes for each token, so
+// maxBody is enough for 200,000 tokens.
 const (
 	maxLine = 8 << 20
 	maxBody = 64 << 20
 )
 
-// maxMessage bounds what errors quote of a provider's message, in bytes.
+// maxMessage is how many bytes of a provider's message an error quotes.
 const maxMessage = 1 << 10
 
-// Do calls next with a request, and makes an error of all but data with a status
-// of 2xx, whose body it bounds. It has the form of the SDKs' middleware,
-// and so is told of a failure before an SDK has made its own of it.
+// Do sends req by next. It bounds the body of an answer with a status of 2xx, and
+// makes an error of every other answer, and of a web page. Do has the form of the
+// SDKs' middleware, because there it sees a failure before the SDK rewrites it.
 func Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
 	if err != nil {
@@ -43,10 +43,10 @@ func Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*h
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		// Whatever stands before the provider may refuse too, in a form of its
-		// own; what cannot be read says no more than the status.
+		// A proxy before the provider refuses in a form of its own. When the body
+		// cannot be read, the error has the status alone.
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-		return nil, refused(req, resp, text)
+		return nil, statusError(req, resp, text)
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/html" {
 		resp.Body.Close()
@@ -56,10 +56,10 @@ func Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*h
 	return resp, nil
 }
 
-// body is one that is read up to the bounds, and whose failures are cutErrors.
+// body reads up to maxLine and maxBody. A failure to read is a cutError.
 type body struct {
 	io.ReadCloser
-	line, all int // read so far
+	line, all int // bytes read so far, of the last line and of all
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -69,7 +69,8 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.all > maxBody:
 		return 0, tooLong("body of a model's answer", maxBody)
 	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), 64<<10)]) // so that the bounds are held closely
+	// Small reads exceed the bounds by 64 KiB at most.
+	n, err := b.ReadCloser.Read(p[:min(len(p), 64<<10)])
 	b.all += n
 	if end := bytes.LastIndexByte(p[:n], '\n'); end < 0 {
 		b.line += n
@@ -82,15 +83,15 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cutError is a failure to read, as opposed to one to understand.
+// cutError is a failure to read an answer; a failure to decode it is not one.
 type cutError struct{ error }
 
 func (e *cutError) Unwrap() error { return e.error }
 
-// Text counts the text of an answer that comes in pieces.
+// Text counts the bytes of an answer that comes in pieces.
 type Text struct{ n int }
 
-// Add fails once the pieces are longer than reason.MaxAnswer.
+// Add counts a piece. It fails when the pieces exceed reason.MaxAnswer.
 func (t *Text) Add(piece string) error {
 	if t.n += len(piece); t.n > reason.MaxAnswer {
 		return &reason.ModelError{Err: tooLong("text of a model's answer", reason.MaxAnswer)}
@@ -99,14 +100,14 @@ func (t *Text) Add(piece string) error {
 }
 
 func tooLong(field string, limit int) error {
-	return &store.LimitError{Field: field, Limit: limit, Got: limit + 1} // the rest was not read
+	// The rest was not read, so Got is the least that it can be.
+	return &store.LimitError{Field: field, Limit: limit, Got: limit + 1}
 }
 
-// Fail returns the error of a call that failed without the provider saying so:
-// ctx ended, a limit of the client did, there was no connection, it was cut, or
-// the answer makes no sense. It returns a *reason.ModelError in err as it is.
-// The addresses that net/http puts into its errors are left out, since they
-// can hold keys.
+// Fail returns the error of a call that failed without an answer of the provider:
+// ctx or a time limit of the client ended, a connection failed or was cut, or the
+// answer could not be decoded. A *reason.ModelError in err is returned as it is.
+// Addresses are left out of errors of net/http, since they can hold keys.
 func Fail(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return &reason.ModelError{Err: ended}
@@ -114,15 +115,15 @@ func Fail(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*reason.ModelError](err); ok {
 		return e
 	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF // it comes from a decoder that wanted more
+	if err == io.EOF { // of a decoder, which wanted more
+		err = io.ErrUnexpectedEOF
 	}
 	sent, isURL := errors.AsType[*url.Error](err)
 	if isURL {
 		err = sent.Err
 	}
 	again, after := reason.Retryable(err)
-	again = again || cut(err) || errors.Is(err, context.DeadlineExceeded) || isURL && !refusedByUs(sent)
+	again = again || cut(err) || errors.Is(err, context.DeadlineExceeded) || isURL && !permanent(sent)
 	return &reason.ModelError{Again: again, After: after, Err: clean{err}}
 }
 
@@ -131,9 +132,8 @@ func Cut() error {
 	return &reason.ModelError{Again: true, Err: io.ErrUnexpectedEOF}
 }
 
-// None returns the error of an answer with a status of 2xx that holds none, with
-// what the provider says in it of an error, in the form that comes with other
-// statuses.
+// None returns the error of an answer with a status of 2xx and no text. It quotes
+// the error in the body, where one stands in the form of other statuses.
 func None(text []byte) error {
 	code, message := complaint(text)
 	if message == "" {
@@ -142,7 +142,7 @@ func None(text []byte) error {
 	return &reason.ModelError{Code: quote(code), Again: true, Err: errors.New(quote(message))}
 }
 
-// cut reports whether the answer of a provider was cut off.
+// cut reports whether err says that an answer was cut off.
 func cut(err error) bool {
 	if _, ok := errors.AsType[*store.LimitError](err); ok {
 		return false
@@ -154,21 +154,21 @@ func cut(err error) bool {
 	return ok && s.Error() == "unexpected end of JSON input"
 }
 
-// refusedByUs reports whether a request failed for a reason that will be the
-// same the next time.
-func refusedByUs(err *url.Error) bool {
+// permanent reports whether another try fails in the same way: the certificate of
+// the server is bad, or the client does not know the scheme of the address.
+func permanent(err *url.Error) bool {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	return certificate || strings.Contains(err.Err.Error(), "unsupported protocol scheme")
 }
 
-// clean is an error whose text has no secrets.
+// clean is an error with a text without secrets.
 type clean struct{ error }
 
 func (e clean) Error() string { return quote(e.error.Error()) }
 func (e clean) Unwrap() error { return e.error }
 
-// refused returns the error of an answer with a status that is not 2xx.
-func refused(req *http.Request, resp *http.Response, text []byte) error {
+// statusError returns the error of an answer with a status other than 2xx.
+func statusError(req *http.Request, resp *http.Response, text []byte) error {
 	code, message := complaint(text)
 	e := &reason.ModelError{
 		Status: resp.StatusCode, Code: quote(code),
@@ -180,17 +180,18 @@ func refused(req *http.Request, resp *http.Response, text []byte) error {
 	return e
 }
 
-// complaint reads what providers say of an error: {"error":{"message":…}} with
-// a code or a type, or {"error":"…"}.
+// complaint returns the code and the message of a provider's error. It reads
+// {"error":{"message":…}} with a code or a type, and {"error":"…"}. In a text of
+// another form both are empty.
 func complaint(text []byte) (code, message string) {
 	var whole struct{ Error json.RawMessage }
-	_ = json.Unmarshal(text, &whole) // what is not of the form stays empty, here and below
+	_ = json.Unmarshal(text, &whole)
 	var parts struct {
 		Code, Type any
 		Message    string
 	}
 	if json.Unmarshal(whole.Error, &parts) != nil {
-		_ = json.Unmarshal(whole.Error, &message) // it may be neither; then there is none
+		_ = json.Unmarshal(whole.Error, &message)
 	}
 	for _, v := range []any{parts.Code, parts.Type} {
 		if s, ok := v.(string); ok && code == "" {
@@ -200,8 +201,8 @@ func complaint(text []byte) (code, message string) {
 	return code, parts.Message + message
 }
 
-// again says what a status means for another try. The header is one of OpenAI's
-// and Anthropic's; a spent quota is a 429 that does not pass.
+// again reports whether another try may help after a status. X-Should-Retry, of
+// OpenAI and Anthropic, decides where it is set. A spent quota is a 429 that lasts.
 func again(resp *http.Response, code string) bool {
 	if should, err := strconv.ParseBool(resp.Header.Get("X-Should-Retry")); err == nil {
 		return should
@@ -217,9 +218,9 @@ func again(resp *http.Response, code string) bool {
 	return resp.StatusCode >= 500
 }
 
-// after reads how long to wait: milliseconds (an OpenAI header), else seconds or
-// a date (RFC 9110, 10.2.3). A date is held against that of the answer, so
-// that the clocks need not agree.
+// after returns the wait that a provider asks for, or 0. Retry-After-Ms (OpenAI)
+// has milliseconds; Retry-After has seconds or a date (RFC 9110, 10.2.3). A date
+// counts from the Date of the answer, so that the clocks need not agree.
 func after(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return duration(ms, time.Millisecond)
@@ -239,7 +240,7 @@ func after(h http.Header) time.Duration {
 	return max(0, until.Sub(now))
 }
 
-// duration is n units, as far as a Duration can hold them; 0 for what is
+// duration returns n units, at most the longest Duration. It returns 0 when n is
 // negative or not a number.
 func duration(n float64, unit time.Duration) time.Duration {
 	switch n *= float64(unit); {
@@ -251,7 +252,7 @@ func duration(n float64, unit time.Duration) time.Duration {
 	return 0
 }
 
-// without returns message without the credentials that the request carried.
+// without returns message with "[key]" for each credential of the request.
 func without(req *http.Request, message string) string {
 	for _, name := range [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
 		value := req.Header.Get(name)
@@ -265,7 +266,8 @@ func without(req *http.Request, message string) string {
 	return message
 }
 
-// quote returns a provider's words as errors may carry them.
+// quote returns a provider's words for an error: valid UTF-8, without secrets, of
+// at most maxMessage bytes.
 func quote(s string) string {
 	var secrets redact.Sanitizer
 	s = secrets.Sanitize(strings.ToValidUTF8(s[:min(len(s), 64<<10)], "\uFFFD"))
@@ -275,8 +277,9 @@ func quote(s string) string {
 	return s
 }
 
-// System returns instructions that also ask for JSON by the schema, for
-// providers that take none. Instructions that hold the schema stay as they are.
+// System returns instructions that ask for JSON by the schema, for providers that
+// take no schema. Instructions that hold the schema already are returned as they
+// are.
 func System(instructions string, schema json.RawMessage) string {
 	if schema == nil || strings.Contains(instructions, string(schema)) {
 		return instructions
