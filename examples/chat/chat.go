@@ -136,7 +136,8 @@ func (c *chat) wrong(ctx context.Context, right string) error {
 	}
 	asked, reply := c.said[n-2].Text, c.said[n-1].Text
 	m := c.agent.In(notes).Memory()
-	r, err := m.Remember(ctx, memory.Draft{Kind: memory.Failure, Trigger: asked, Content: correction{reply, right}.String()})
+	content := correction{reply, right}.String()
+	r, err := m.Remember(ctx, memory.Draft{Kind: memory.Failure, Trigger: asked, Content: content})
 	if err != nil {
 		return c.say("(not kept: " + err.Error() + ")")
 	}

@@ -11,7 +11,7 @@ import (
 
 // dial returns the model to talk to, and what to call it: the recording in the
 // file replay, else the endpoint of OPENAI_BASE_URL, else the script.
-func dial(name, replay string) (m reason.Model, who string, err error) {
+func dial(name, replay string) (m reason.Model, called string, err error) {
 	if replay != "" {
 		f, err := os.Open(replay)
 		if err != nil {

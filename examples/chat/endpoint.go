@@ -76,7 +76,8 @@ func (e *endpoint) open(ctx context.Context, req *reason.Request) (io.ReadCloser
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(e.base, "/")+"/chat/completions", bytes.NewReader(body))
+	url := strings.TrimRight(e.base, "/") + "/chat/completions"
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

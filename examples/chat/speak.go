@@ -157,7 +157,8 @@ func keepsToCorrections(_ context.Context, w act.Work, r act.Result) (act.Verdic
 
 // plain returns the words of s in lower case.
 func plain(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), between), " ")
 }
 
 // visible takes out what would command a terminal.

@@ -67,11 +67,12 @@ func decide(context.Context, *reason.Request) (*reason.Response, error) {
 	}, nil
 }
 
-// host has a worker who says hello, and a gate that wants to hear it twice.
+// host has a worker that says hello, and a gate that wants to hear it twice.
 func host(r reason.Reasoner) arc.Host {
 	speak := func(_ context.Context, w act.Work) (act.Result, error) {
 		said := fmt.Appendf(nil, "%q", fmt.Sprintf("hello %d", w.Attempt))
-		return act.Result{Output: said, Reflection: iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "said it"}}, nil
+		reflection := iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "said it"}
+		return act.Result{Output: said, Reflection: reflection}, nil
 	}
 	twice := func(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
 		return act.Verdict{Pass: string(r.Output) == `"hello 2"`, Complaint: "say it again"}, nil

@@ -79,7 +79,8 @@ func Visible(s string) string {
 			return r
 		case r == '\r' || r == '\v' || r == '\f' || r == 0x85 || unicode.In(r, unicode.Zl, unicode.Zp):
 			return '\n'
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co),
+			unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
 			return -1
 		}
 		return r
@@ -93,7 +94,8 @@ func Line(s string) string { return inert(strings.Join(strings.Fields(Visible(s)
 // <|im_end|>, <start_of_turn> and [/INST]. Some servers, llama.cpp's among them,
 // obey such a word in any text. A fenced text with one would end its turn and
 // begin another, for example that of the system.
-var control = regexp.MustCompile(`(?i)<[|\x{ff5c}][^<>|\x{ff5c}\n]{1,64}[|\x{ff5c}]>|</?s>|<(start|end)_of_turn>|\[/?INST\]|<</?SYS>>`)
+var control = regexp.MustCompile(`(?i)<[|\x{ff5c}][^<>|\x{ff5c}\n]{1,64}[|\x{ff5c}]>` +
+	`|</?s>|<(start|end)_of_turn>|\[/?INST\]|<</?SYS>>`)
 
 // inert returns s with a space in each control word, which makes the word text.
 func inert(s string) string {

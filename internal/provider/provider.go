@@ -50,11 +50,13 @@ func Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*h
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/html" {
 		resp.Body.Close()
-		return nil, &reason.ModelError{Status: resp.StatusCode, Err: errors.New("the answer is a web page: is the address right?")}
+		return nil, &reason.ModelError{Status: resp.StatusCode, Err: errWebPage}
 	}
 	resp.Body = &body{ReadCloser: resp.Body}
 	return resp, nil
 }
+
+var errWebPage = errors.New("the answer is a web page: is the address right?")
 
 // body reads up to maxLine and maxBody. A failure to read is a cutError.
 type body struct {
@@ -284,6 +286,6 @@ func System(instructions string, schema json.RawMessage) string {
 	if schema == nil || strings.Contains(instructions, string(schema)) {
 		return instructions
 	}
-	return strings.TrimSpace(instructions + "\n\nAnswer with one JSON object, and nothing else: no fences and no words around it. " +
-		"It must satisfy this JSON Schema:\n" + string(schema))
+	return strings.TrimSpace(instructions + "\n\nAnswer with one JSON object, and nothing else: " +
+		"no fences and no words around it. It must satisfy this JSON Schema:\n" + string(schema))
 }

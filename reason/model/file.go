@@ -14,22 +14,30 @@ import (
 )
 
 // A recording has one JSON object in each line: a header, then the calls in the
-// order in which they ended. Recordings may be put one behind another.
+// order in which they ended.
+//
+//	{"arc":"model calls","version":1,"streams":true}
+//	{"request":{"system":"Be brief.","max_tokens":10},"answer":{"pieces":["forty","-two"],"stop":"end"}}
+//
+// Recordings may be put one behind another, header and all. A reader ignores
+// fields that it does not know; a change that it must not ignore raises the
+// version.
 const (
 	fileKind    = "model calls"
 	fileVersion = 1
 	maxLine     = 16 << 20
 )
 
-// header is the first line.
+// header is the first line. Streams says whether the recorded model does, so that
+// the replayed one can be called in the same ways.
 type header struct {
 	Arc     string `json:"arc"`
 	Version int    `json:"version"`
-	Streams bool   `json:"streams"` // the recorded model does
+	Streams bool   `json:"streams"`
 }
 
-// record is one call. The types below differ from those of reason in the names
-// of their fields only.
+// record is one call that was answered. The types below differ from those of
+// reason in the names of their fields only, so that reason can rename its own.
 type record struct {
 	Request *request `json:"request"`
 	Answer  *answer  `json:"answer,omitempty"`
@@ -61,7 +69,9 @@ type usage struct {
 	APICostUSD float64 `json:"api_cost_usd,omitempty"`
 }
 
-// readFile returns the calls of a recording, and whether its model streams.
+// readFile returns the calls of a recording, and whether its model streams. The
+// first line must be a header; a line that is not as it was written is an error,
+// so that a test never runs on half of its recording.
 func readFile(r io.Reader) (records []*record, streams bool, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -116,8 +126,10 @@ func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
+	// JSON lacks NaN and the infinities: RecordingOptions.wire refuses a temperature
+	// and reason.Usage.Valid a cost of these.
 	if err := enc.Encode(v); err != nil {
-		panic(err) // a number that JSON lacks, which RecordingOptions.wire refuses
+		panic(err)
 	}
 	return b.Bytes()
 }

@@ -39,6 +39,7 @@ func Limit(m reason.Model, opts *LimitOptions) reason.Model {
 	return wrap(m, l.run)
 }
 
+// limiter admits a call when both of its buckets do.
 type limiter struct{ requests, tokens *bucket }
 
 func (l *limiter) run(ctx context.Context, req *reason.Request, next target, yield sink) {
@@ -79,9 +80,6 @@ func estimate(bytes int) float64 { return float64((bytes + 3) / 4) }
 // admit waits until one request of so many tokens may go out. It returns the
 // tokens that it drew: fewer than a prompt has that is over the bucket's size.
 func (l *limiter) admit(ctx context.Context, tokens float64) (drawn float64, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
 	request, wait := l.requests.draw(1)
 	drawn, later := l.tokens.draw(tokens)
 	if err := sleep(ctx, max(wait, later)); err != nil {
@@ -112,9 +110,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 var errTooLate = errors.New("the rate limit would admit the call only after its deadline")
 
-// bucket is a token bucket. Its level may fall below 0, which later draws wait
-// for: golang.org/x/time/rate needs several reservations for such a debt. A nil
-// bucket admits all.
+// bucket is a token bucket: at time t its level is
+//
+//	min(size, level + (t - at) · perSecond)
+//
+// The level may fall below 0, by draws ahead of time and by answers; later draws
+// wait until that debt is paid. golang.org/x/time/rate would need several
+// reservations for one debt. A nil bucket admits all.
 type bucket struct {
 	perSecond, size float64
 

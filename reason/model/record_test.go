@@ -248,7 +248,7 @@ func TestRecordWithASanitizer(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, file.String(), secret)
 	for _, texts := range [][]string{{secret, "0f3c"}, {"word", secret}, {"word", secret[:20], secret[20:]}, {"0f3c", secret, "0f3c"},
-		{secret, "0f3c", "sk-proj-arcTest7Qm2Zx9", "Lw4Rk8Vt3Nb6Yc1Hd5Jf0Gs"}} {
+		{secret, "0f3c ", "sk-proj-arcTest7Qm2Zx9", "Lw4Rk8Vt3Nb6Yc1Hd5Jf0Gs"}} {
 		req := &reason.Request{}
 		for _, text := range texts {
 			req.Messages = append(req.Messages, reason.Message{Role: "user", Text: text})

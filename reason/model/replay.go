@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
 // Replay returns a model that answers from a file that [Record] has written. A
@@ -47,7 +46,8 @@ func Replay(r io.Reader, opts *RecordingOptions) (reason.Model, error) {
 	return p, nil
 }
 
-// player is a model that answers from records.
+// player is a model that answers from records. Its records are never changed;
+// given alone is.
 type player struct {
 	opts  RecordingOptions
 	keys  []string             // of all records, in their order
@@ -98,7 +98,7 @@ func (p *player) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*rea
 
 // next returns the next recorded call of req.
 func (p *player) next(ctx context.Context, req *reason.Request) (*record, error) {
-	if err := store.CheckContext(ctx); err != nil {
+	if err := check(ctx, req); err != nil {
 		return nil, err
 	}
 	key, err := p.key(req)
@@ -143,7 +143,10 @@ func (e *MissError) Error() string {
 // Is reports that a MissError is a [reason.ErrModel].
 func (e *MissError) Is(target error) bool { return target == reason.ErrModel }
 
-// nearest returns the Diff of a MissError for a request with this key.
+// nearest returns the Diff of a MissError for a request with this key. Requests
+// are compared byte by byte in the form in which they are written: the system
+// prompt comes first, so requests of one kind begin alike. The shown part begins 20
+// bytes before the difference.
 func (p *player) nearest(key string) string {
 	best, same := "", -1
 	for _, k := range p.keys {

@@ -35,7 +35,7 @@ func Timeout(m reason.Model, limit time.Duration) reason.Model {
 
 type timeout struct {
 	limit time.Duration
-	stuck atomic.Int64
+	stuck atomic.Int64 // calls that run on a grace after their end
 }
 
 // piece is one on its way from the goroutine of the call.
@@ -44,11 +44,9 @@ type piece struct {
 	err  error
 }
 
+// run makes the call in a goroutine of its own, and passes its pieces on until it
+// is complete, fails, or its time is over.
 func (t *timeout) run(ctx context.Context, req *reason.Request, next target, yield sink) {
-	if err := ctx.Err(); err != nil {
-		yield(nil, err)
-		return
-	}
 	if n := t.stuck.Load(); n >= maxStuck {
 		yield(nil, fmt.Errorf("model: timeout: %d calls have not returned", n))
 		return

@@ -79,9 +79,9 @@ type tracer struct {
 // outcome is what a call has come to so far.
 type outcome struct {
 	start time.Time
-	first time.Duration // until the first piece of a stream; 0: none came yet
-	last  reason.Response
-	text  strings.Builder
+	first time.Duration   // until the first piece of a stream; 0: none came yet
+	last  reason.Response // the last piece, which has Stop, Model and Usage
+	text  strings.Builder // of all pieces
 	err   error
 }
 
@@ -94,7 +94,7 @@ func (t *tracer) run(ctx context.Context, req *reason.Request, next target, yiel
 		if stream && o.first == 0 {
 			o.first = max(1, time.Since(o.start))
 		}
-		if o.err = err; p != nil {
+		if o.err = err; err == nil {
 			o.last = *p
 			o.text.WriteString(p.Text)
 		}
@@ -104,7 +104,8 @@ func (t *tracer) run(ctx context.Context, req *reason.Request, next target, yiel
 	}
 }
 
-// attributes are those of a span.
+// attributes are those of one span, or of one measurement. tracer.attrs belong to
+// all of them, and are cloned before more are added.
 type attributes []attribute.KeyValue
 
 // addIf adds kv if it says something.
@@ -114,7 +115,8 @@ func (a *attributes) addIf(says bool, kv attribute.KeyValue) {
 	}
 }
 
-// asked returns the attributes of a request.
+// asked returns the attributes of a request: how it is asked, and with ShowTexts
+// what.
 func (t *tracer) asked(req *reason.Request, stream bool) attributes {
 	attrs := slices.Clone(t.attrs)
 	attrs.addIf(stream, attribute.Bool(telemetry.RequestStream, true))
@@ -134,7 +136,8 @@ func (t *tracer) asked(req *reason.Request, stream bool) attributes {
 	return append(attrs, telemetry.JSON(telemetry.InputMessages, messages))
 }
 
-// answered returns the attributes of an answer.
+// answered returns the attributes of an answer. A call that failed before its
+// first piece has none.
 func (t *tracer) answered(o *outcome) attributes {
 	var attrs attributes
 	r, finish := o.last, finishReason(o.last.Stop)
@@ -142,7 +145,8 @@ func (t *tracer) answered(o *outcome) attributes {
 	attrs.addIf(r.Model != "", attribute.String(telemetry.ResponseModel, clip(r.Model)))
 	attrs.addIf(finish != "", attribute.StringSlice(telemetry.FinishReasons, []string{finish}))
 	if u := r.Usage; u.TokensIn > 0 || u.TokensOut > 0 {
-		attrs = append(attrs, attribute.Int(telemetry.InputTokens, u.TokensIn), attribute.Int(telemetry.OutputTokens, u.TokensOut))
+		attrs = append(attrs, attribute.Int(telemetry.InputTokens, u.TokensIn))
+		attrs = append(attrs, attribute.Int(telemetry.OutputTokens, u.TokensOut))
 	}
 	if t.showTexts && o.text.Len() > 0 {
 		said := t.t.Says("assistant", o.text.String())
@@ -152,7 +156,8 @@ func (t *tracer) answered(o *outcome) attributes {
 	return attrs
 }
 
-// end ends the span and measures the call.
+// end ends the span and measures the call. telemetry.Class turns the error into a
+// word that tells nothing of the texts: providers quote what they were sent.
 func (t *tracer) end(span telemetry.Span, o *outcome) {
 	took := time.Since(o.start).Seconds()
 	class := telemetry.Class(o.err)
@@ -165,10 +170,11 @@ func (t *tracer) end(span telemetry.Span, o *outcome) {
 	}, t.answered(o)...)
 }
 
-// count measures n tokens of a kind.
+// count measures n tokens of a kind, "input" or "output".
 func (t *tracer) count(ctx context.Context, kind string, n int) {
 	if n > 0 {
-		t.tokens.Record(ctx, int64(n), metric.WithAttributes(t.attrs...), metric.WithAttributes(attribute.String(telemetry.TokenType, kind)))
+		attrs := append(slices.Clone(t.attrs), attribute.String(telemetry.TokenType, kind))
+		t.tokens.Record(ctx, int64(n), metric.WithAttributes(attrs...))
 	}
 }
 

@@ -169,6 +169,6 @@ func TestTraceDoesNoHarm(t *testing.T) {
 		synctest.Wait()
 	})
 	script := reasontest.NewScript()
-	require.Same(t, script, model.Trace(script, nil), "nobody watches")
+	require.Same(t, script, model.Trace(script, nil), "no provider")
 	require.Same(t, script, model.Trace(script, &model.TraceOptions{Model: "small"}))
 }

@@ -59,13 +59,22 @@ func wrap(m reason.Model, a around) reason.Model {
 	return &w
 }
 
+// check returns the error of a call that is not made: it has no request, or a
+// context that is nil or has ended. Wrappers need not look again.
+func check(ctx context.Context, req *reason.Request) error {
+	if req == nil {
+		return fmt.Errorf("%w: nil request", reason.ErrModel)
+	}
+	return store.CheckContext(ctx)
+}
+
 // Unwrap returns the model inside.
 func (w *whole) Unwrap() reason.Model { return w.inner }
 
 // Generate makes a call and waits for the whole answer.
 func (w *whole) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
-	if ctx == nil {
-		return nil, store.CheckContext(ctx)
+	if err := check(ctx, req); err != nil {
+		return nil, err
 	}
 	return join(func(yield func(*reason.Response, error) bool) { w.around(ctx, req, target{model: w.inner}, yield) })
 }
@@ -73,32 +82,27 @@ func (w *whole) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 // Stream makes a call and yields its pieces as they come.
 func (s *streaming) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
 	return func(yield func(*reason.Response, error) bool) {
-		if ctx == nil {
-			yield(nil, store.CheckContext(ctx))
+		if err := check(ctx, req); err != nil {
+			yield(nil, err)
 			return
 		}
 		s.around(ctx, req, target{s.inner, s.streamer}, yield)
 	}
 }
 
-// join makes one response of pieces.
+// join makes one response of pieces: all of the last one, with the text of all.
 func join(ps pieces) (*reason.Response, error) {
 	var last *reason.Response
 	var text strings.Builder
-	n := 0
 	for p, err := range ps {
 		if err != nil {
 			return nil, err
 		}
 		last = p
 		text.WriteString(p.Text)
-		n++
 	}
-	switch n {
-	case 0:
+	if last == nil {
 		return nil, fmt.Errorf("%w: neither a response nor an error", reason.ErrModel)
-	case 1:
-		return last, nil
 	}
 	all := *last
 	all.Text = text.String()

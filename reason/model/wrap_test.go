@@ -278,3 +278,17 @@ func (e echo) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason
 			yield(&reason.Response{Text: req.Messages[len(req.Messages)-1].Text, Stop: reason.StopEnd}, nil)
 	}
 }
+
+// A call without a request is not made.
+func TestWrappersWithoutARequest(t *testing.T) {
+	t.Parallel()
+	for name, wrap := range wrappers {
+		script := reasontest.NewScript(whole, whole)
+		m := wrap(script)
+		_, err := m.Generate(t.Context(), nil)
+		require.ErrorIs(t, err, reason.ErrModel, name)
+		_, _, err = read(streamOf(t, m, nil))
+		require.ErrorContains(t, err, "nil request", name)
+		require.Empty(t, script.Requests(), name)
+	}
+}
