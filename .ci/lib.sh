@@ -83,6 +83,7 @@ fuzz() {
 		[[ -n $pkg ]] || continue
 		go test "$pkg" -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
 	done <<<"$list"
+	within contrib/embed go test . -run '^$' -fuzz FuzzOpen -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
 	within contrib/mcp go test . -run '^$' -fuzz FuzzArguments -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
 	return $code
 }

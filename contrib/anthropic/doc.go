@@ -11,6 +11,6 @@
 //
 // The schema of a request is enforced by the API (structured outputs) where it
 // can be. The API takes no schema with a value of any type, as that of a
-// reasoner's decision is; such a schema is told in words, and whoever asks checks
-// the answer, as reason.LLM does.
+// reasoner's decision is. Such a schema is told in words, and the caller checks the
+// answer, as reason.LLM does.
 package anthropic

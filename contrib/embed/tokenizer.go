@@ -148,7 +148,7 @@ func (t *tokenizer) medianLength() int {
 	return median(lengths)
 }
 
-// append appends the tokens of s, but for those that are unknown.
+// append appends the tokens of s. It leaves unknown ones out.
 func (t *tokenizer) append(ids []int32, s string) []int32 {
 	t.split(t.normalize(s), func(word string) {
 		ids = t.encode(t, ids, word)

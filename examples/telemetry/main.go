@@ -37,7 +37,7 @@ func run(ctx context.Context, out io.Writer) error {
 	measurements := metric.NewMeterProvider(metric.WithReader(reader))
 
 	// The spans of the model are the host's: arc sees a Reasoner.
-	client := model.Trace(reason.ModelFunc(decide), &model.TraceOptions{
+	client := model.Trace(reason.ModelFunc(plan), &model.TraceOptions{
 		TracerProvider: spans, MeterProvider: measurements, Provider: "example", Model: "small",
 	})
 	reasoner, err := reason.NewLLM(client, nil)
@@ -58,8 +58,8 @@ func run(ctx context.Context, out io.Writer) error {
 	return errors.Join(err, spans.Shutdown(ctx), measurements.Shutdown(ctx))
 }
 
-// decide stands in for a model.
-func decide(context.Context, *reason.Request) (*reason.Response, error) {
+// plan stands in for a model.
+func plan(context.Context, *reason.Request) (*reason.Response, error) {
 	return &reason.Response{
 		Text: `{"thought":"easy","complexity":"simple","approach":"just say it",
 			"tasks":[{"objective":"greet the reader","verify":"it was said twice"}]}`,

@@ -92,7 +92,7 @@ func readFile(r io.Reader) (records []*record, streams bool, err error) {
 			streams = streams || line.Streams
 		case n == 1:
 			return fail(errForeign)
-		case err != nil || !line.valid():
+		case err != nil || !line.isCall():
 			return fail(fmt.Errorf("%w: %w", store.ErrDamaged, cmp.Or(err, errInvalid)))
 		case line.Error == nil && !line.Left:
 			records = append(records, &line.record)
@@ -114,8 +114,8 @@ var (
 	errInvalid = errors.New("not a recorded call")
 )
 
-// valid reports whether a record has what it must have.
-func (r *record) valid() bool {
+// isCall reports whether a record has what it must have.
+func (r *record) isCall() bool {
 	a := r.Answer
 	return r.Request != nil && (a != nil || r.Error != nil) &&
 		(a == nil || len(a.Pieces) > 0 && reason.Usage(a.Usage).Valid())

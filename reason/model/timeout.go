@@ -60,7 +60,7 @@ func (t *timeout) run(ctx context.Context, req *reason.Request, next target, yie
 		defer close(done)
 		complete = send(limited, next.call(limited, own), out)
 	}()
-	context.AfterFunc(limited, func() { t.watch(done) })
+	context.AfterFunc(limited, func() { t.countStuck(done) })
 	for {
 		var p piece
 		select {
@@ -117,8 +117,8 @@ func send(ctx context.Context, ps pieces, out chan<- piece) bool {
 	return true
 }
 
-// watch counts a call as stuck from one grace after now until it is done.
-func (t *timeout) watch(done <-chan struct{}) {
+// countStuck counts a call as stuck from one grace after now until it is done.
+func (t *timeout) countStuck(done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(grace):
