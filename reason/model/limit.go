@@ -42,6 +42,8 @@ func Limit(m reason.Model, opts *LimitOptions) reason.Model {
 // limiter admits a call when both of its buckets do.
 type limiter struct{ requests, tokens *bucket }
 
+// run makes the call once it is admitted, and settles what it has used over the
+// estimate when the call has ended, in whatever way it ends.
 func (l *limiter) run(ctx context.Context, req *reason.Request, next target, yield sink) {
 	bytes := len(req.System) + len(req.Schema)
 	for _, m := range req.Messages {

@@ -34,6 +34,8 @@ func Record(m reason.Model, w io.Writer, opts *RecordingOptions) reason.Model {
 	return wrap(m, rec.run)
 }
 
+// recorder writes the calls of one model. Calls run concurrently; their lines are
+// written one at a time, in the order in which they end.
 type recorder struct {
 	opts RecordingOptions
 
@@ -43,6 +45,9 @@ type recorder struct {
 	err    error     // guarded by mu: of the first Write that failed
 }
 
+// run makes a call and writes it once it is complete: when the stream has ended, or
+// when the caller leaves at the piece with the Stop. The request is cleaned before
+// the call, since the model inside may keep or change it.
 func (rec *recorder) run(ctx context.Context, req *reason.Request, next target, yield sink) {
 	asked, err := rec.opts.wire(req)
 	if err != nil {
@@ -74,7 +79,8 @@ func (a *answer) add(p *reason.Response) {
 	a.Pieces, a.Stop, a.Model, a.Usage = append(a.Pieces, p.Text), p.Stop, p.Model, usage(p.Usage)
 }
 
-// write writes a call without its secrets.
+// write writes a call without its secrets. The header goes with the first call, so
+// a recorder without calls leaves its file empty.
 func (rec *recorder) write(r *record) error {
 	s, a := rec.opts.Sanitizer, r.Answer
 	a.Stop, a.Model = reason.Stop(s.Sanitize(string(a.Stop))), s.Sanitize(a.Model)

@@ -96,7 +96,8 @@ func (p *player) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*rea
 	}
 }
 
-// next returns the next recorded call of req.
+// next returns the next recorded call of req. A call counts as given when it is
+// looked up, also when the caller breaks off: a repeated run makes equal calls.
 func (p *player) next(ctx context.Context, req *reason.Request) (*record, error) {
 	if err := check(ctx, req); err != nil {
 		return nil, err

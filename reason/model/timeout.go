@@ -38,7 +38,9 @@ type timeout struct {
 	stuck atomic.Int64 // calls that run on a grace after their end
 }
 
-// piece is one on its way from the goroutine of the call.
+// piece is one on its way from the goroutine of the call. The channel has no
+// buffer: the model inside waits for the caller's loop, as it does without a
+// Timeout.
 type piece struct {
 	resp *reason.Response
 	err  error

@@ -39,6 +39,9 @@ type TraceOptions struct {
 // generative AI; docs/telemetry.md lists them. A stream is one span, from its
 // start to its end.
 //
+// The error of a call is shown as its class alone, such as the status of HTTP:
+// providers quote in their messages what they were sent.
+//
 // Providers that panic or hang do not change a call. Without a provider Trace
 // returns m itself.
 func Trace(m reason.Model, opts *TraceOptions) reason.Model {
@@ -85,6 +88,8 @@ type outcome struct {
 	err   error
 }
 
+// run makes the call under a span, which the context of the model inside carries:
+// its own spans stand below.
 func (t *tracer) run(ctx context.Context, req *reason.Request, next target, yield sink) {
 	stream := next.streamer != nil
 	o := outcome{start: time.Now()}

@@ -36,7 +36,8 @@ func (t target) call(ctx context.Context, req *reason.Request) pieces {
 // that the caller gets to yield.
 type around func(ctx context.Context, req *reason.Request, next target, yield sink)
 
-// whole is a wrapped model.
+// whole is a wrapped model. It holds no state of a call, so it is as safe for
+// concurrent use as its around is.
 type whole struct {
 	inner  reason.Model
 	around around
