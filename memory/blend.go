@@ -34,7 +34,7 @@ func (s Space) Blend(ctx context.Context, q Query, value func(Record) (float64, 
 		if q.model == nil {
 			return ErrPolicy
 		}
-		s.findStanding(sc, q.enough())
+		sc.findStanding(s.b, q.enough())
 		hits, err := s.hits(ctx, sc, top(sc.found, q.k))
 		if err != nil {
 			return err

@@ -90,7 +90,9 @@
 //
 // All methods may be called concurrently. Remember returns after the store
 // has committed; feedback is visible at once and written within 50 ms, unless
-// Options.Sync is set. Recall waits for no writer.
+// Options.Sync is set. Recall does not wait for new records. If a record of the
+// scope was replaced or removed while it searched, it searches once more, and
+// writers of the scope wait in memory for that; it never waits for the store.
 //
 // A Bank keeps the index in memory, and the records whose texts and plan are
 // shorter than 4 KiB together. Longer ones, and all vectors, stay on disk and

@@ -14,11 +14,11 @@ import (
 func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error) {
 	var x Explanation
 	err := s.with(ctx, &q, func(sc *scratch) error {
-		sh, e := s.locate(&sc.query, id)
+		sh, e := sc.query.locate(id)
 		if e == nil {
 			return fmt.Errorf("record %q: %w", id, store.ErrNotFound)
 		}
-		s.findStanding(sc, 0)
+		sc.findStanding(s.b, 0)
 		x = s.explanation(sc, sh, e)
 		if now := sh.ids.find(&sh.entries, e.id); now != nil {
 			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.slot) {
@@ -34,12 +34,10 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 }
 
 // locate returns the record that the id leads to in the scopes of the query.
-func (s Space) locate(q *query, id ID) (*shard, *entry) {
-	for _, scope := range q.scopes {
-		if sh := s.b.shard(scope); sh != nil {
-			if e := sh.entry(id); e != nil {
-				return sh, e
-			}
+func (q *query) locate(id ID) (*shard, *entry) {
+	for _, sh := range q.shards {
+		if e := sh.entry(id); e != nil {
+			return sh, e
 		}
 	}
 	return nil, nil

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"hash/maphash"
-	"slices"
 	"sync/atomic"
 )
 
@@ -34,10 +33,16 @@ func (t *idTable) resize(n int) {
 	t.used = 0
 }
 
-// find returns the entry that k leads to, or nil.
+// find returns the entry that k leads to, or nil. What is not in cells that a
+// rebuild has replaced meanwhile may be in the new ones: only those are kept up
+// to date.
 func (t *idTable) find(c *column, k idKey) *entry {
-	e, _ := t.probe(c, k)
-	return e
+	for {
+		cells := t.cells.Load()
+		if e, _ := t.probe(c, k); e != nil || t.cells.Load() == cells {
+			return e
+		}
+	}
 }
 
 // probe returns the entry that k leads to, and its cell.
@@ -178,25 +183,12 @@ func (c *column) grow(old *[]atomic.Pointer[entry]) *[]atomic.Pointer[entry] {
 // remove makes a slot lead nowhere.
 func (c *column) remove(slot uint32) { (*c.cells.Load())[slot].Store(nil) }
 
-// all yields the entries that there are when it begins, each once, in order of
-// slot. One that is replaced meanwhile comes as it was or as it is; it is
-// missing if its slot has been removed before its turn.
+// all yields the entries in order of slot. Of those that are replaced meanwhile
+// it may miss some: see steady.
 func (c *column) all() func(yield func(*entry) bool) {
 	return func(yield func(*entry) bool) {
-		n := c.next.Load()
-		var fresh []*entry // in place of older ones
-		for slot := range n {
-			e := c.at(slot)
-			switch {
-			case e == nil:
-				continue
-			case e.slot == slot:
-			case e.slot < n || slices.Contains(fresh, e):
-				continue // it has its turn, or had it
-			default:
-				fresh = append(fresh, e)
-			}
-			if !yield(e) {
+		for slot := range c.next.Load() {
+			if e := c.at(slot); e != nil && e.slot == slot && !yield(e) {
 				return
 			}
 		}

@@ -24,15 +24,15 @@ const (
 type query struct {
 	k         int
 	text      []text.Term
-	asked     string // the text as it is
-	all       bool   // there is no text: every record is found
-	asker     bool   // the text is about who asks
-	scopes    []Scope
-	without   flags   // records that have one of them are left out
-	before    int64   // no later At, in microseconds since 1970 as the next two
-	known     int64   // no later Known
-	at        int64   // when recency is taken
-	rate      float64 // 1 / the half-life in microseconds
+	asked     string   // the text as it is
+	all       bool     // there is no text: every record is found
+	asker     bool     // the text is about who asks
+	shards    []*shard // of the scopes that have one
+	without   flags    // records that have one of them are left out
+	before    int64    // no later At, in microseconds since 1970 as the next two
+	known     int64    // no later Known
+	at        int64    // when recency is taken
+	rate      float64  // 1 / the half-life in microseconds
 	situation uint64
 	context   []idKey
 	model     *model  // nil: Weighted
@@ -51,8 +51,7 @@ type scratch struct {
 	terms  []text.Term
 	query  query
 	found  []found
-	moved  bool // records that are in found were in other slots before
-	stand       // what holds of what was found
+	stand  // what holds of what was found
 }
 
 // query checks q and fills sc.query.
@@ -77,7 +76,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	}
 	p := &sc.query
 	*p = query{
-		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", scopes: append(p.scopes[:0], s.scope),
+		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0],
 		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
 		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
@@ -94,6 +93,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	for _, id := range q.Context {
 		p.context = append(p.context, keyOf(id))
 	}
+	p.addShard(s.b.shard(s.scope))
 	for _, also := range q.Also {
 		if err := also.Check(); err != nil {
 			return err
@@ -101,9 +101,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 		if also.Tenant() != s.scope.Tenant() {
 			return fmt.Errorf("%w: a scope of another tenant", ErrTenant)
 		}
-		if !slices.Contains(p.scopes, also) {
-			p.scopes = append(p.scopes, also)
-		}
+		p.addShard(s.b.shard(also))
 	}
 	if p.model != nil && p.model.Noise > 0 {
 		p.draws = p.model.drawsOf(s.scope, q.Text, p.at, p.context)
@@ -111,6 +109,14 @@ func (s Space) query(q *Query, sc *scratch) error {
 	sc.terms = s.b.dates.appendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
 	p.text = sc.terms
 	return nil
+}
+
+// addShard adds a shard to those that are searched, unless it is nil or among
+// them.
+func (q *query) addShard(sh *shard) {
+	if sh != nil && !slices.Contains(q.shards, sh) {
+		q.shards = append(q.shards, sh)
+	}
 }
 
 // latest returns t in microseconds since 1970, or the end of time if it is zero.
@@ -157,17 +163,50 @@ func (q *query) excludes(e *entry, c *counts) string {
 
 // find fills sc.found with what matches the query, scored, in no order: with
 // all of that if n is 0, or at least with the n best.
-func (s Space) find(sc *scratch, n int) {
-	s.gather(sc, n)
+func (sc *scratch) find(n int) {
+	steady(sc.query.shards, func() { sc.gather(n) })
 	sc.query.rank(sc.found)
 }
 
-func (s Space) gather(sc *scratch, n int) {
-	q := &sc.query
+// steady calls read, which collects records of the shards, until it has found
+// each record once. The first call takes no lock. It does not count if a record
+// was replaced or removed meanwhile: a reader can look for the old entry when it
+// has gone, and for the new one before it is there. The second call keeps
+// writers out. New records do not disturb a reader.
+func steady(shards []*shard, read func()) {
+	before, begun := changesOf(shards)
+	if !begun {
+		read()
+		if after, _ := changesOf(shards); after == before {
+			return
+		}
+	}
+	for _, sh := range shards {
+		sh.mu.RLock()
+		defer sh.mu.RUnlock()
+	}
+	read()
+}
+
+// changesOf returns the sum of the changes of the shards, and whether one has
+// begun that has not ended.
+func changesOf(shards []*shard) (sum uint64, begun bool) {
+	for _, sh := range shards {
+		n := sh.changes.Load()
+		sum, begun = sum+n, begun || n%2 == 1
+	}
+	return sum, begun
+}
+
+// gather is the first stages of a recall: candidates, and the filters. It
+// waits for no writer; see steady.
+func (sc *scratch) gather(n int) {
 	sc.found = sc.found[:0]
-	for _, scope := range q.scopes {
-		if sh := s.b.shard(scope); sh != nil {
-			sh.find(sc, n)
+	for _, sh := range sc.query.shards {
+		if sc.query.all {
+			sh.findAll(sc)
+		} else {
+			sh.search(sc, n)
 		}
 	}
 }
@@ -180,30 +219,6 @@ func (q *query) rank(fs []found) {
 	q.weigh(fs)
 }
 
-// maxTries is how often a search is made again because records left the index
-// during it. After that, what has gone is missing from the result and what has
-// changed is in it as it is now.
-const maxTries = 4
-
-// find is the first stages of a recall: candidates, and the filters. It waits
-// for no writer.
-func (sh *shard) find(sc *scratch, n int) {
-	before := len(sc.found)
-	for try := 1; ; try++ {
-		sc.moved = false
-		left := sh.left.Load()
-		if sc.query.all {
-			sh.findAll(sc)
-		} else {
-			sh.search(sc, n)
-		}
-		if sh.left.Load() == left || try == maxTries {
-			break
-		}
-		sc.found = sc.found[:before]
-	}
-}
-
 // add resolves a slot that the index has found.
 func (sh *shard) add(sc *scratch, m index.Match) {
 	sh.addRated(sc, m.Slot, rated{ratio: m.Ratio, relevance: m.Relevance, lexical: m.Relevance})
@@ -213,10 +228,6 @@ func (sh *shard) addRated(sc *scratch, slot uint32, r rated) {
 	e := sh.entries.at(slot)
 	if e == nil {
 		return // gone
-	}
-	sc.moved = sc.moved || e.slot != slot
-	if sc.moved && slices.ContainsFunc(sc.found, func(f found) bool { return f.entry == e }) {
-		return // it is changing, and was found as it was and as it is
 	}
 	c := e.counts()
 	if sc.query.excludes(e, c) == "" {
@@ -278,7 +289,7 @@ func (b *Bank) release(sc *scratch) {
 	clear(sc.found)
 	clear(sc.terms)
 	sc.stand.clear()
-	sc.query = query{scopes: sc.query.scopes, context: sc.query.context}
+	sc.query = query{shards: sc.query.shards, context: sc.query.context}
 	b.scratch.Put(sc)
 }
 
@@ -294,7 +305,7 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	var hits []Hit
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
 		q := &sc.query
-		s.findStanding(sc, q.enough())                         // candidates, filters, what is superseded, score
+		sc.findStanding(s.b, q.enough())                       // candidates, filters, what is superseded, score
 		hits, err = s.hits(ctx, sc, top(q.cut(sc.found), q.k)) // selection, copy
 		return err
 	})

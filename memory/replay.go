@@ -60,7 +60,7 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 	texts := m.replays()
 	var err error
 	for i := range texts {
-		if texts[i].rank, err = s.rankOf(sh, sc, texts[i].text, texts[i].holds); err != nil {
+		if texts[i].rank, err = s.rankOf(sc, texts[i].text, texts[i].holds); err != nil {
 			return false, err
 		}
 	}
@@ -77,7 +77,7 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 	sh.put(trial.entry, trial.doc, m.stays, m.goes)
 	for i := 0; i < len(texts) && err == nil; i++ {
 		var rank int
-		if rank, err = s.rankOf(sh, sc, texts[i].text, trial.entry); err == nil && rank > texts[i].rank {
+		if rank, err = s.rankOf(sc, texts[i].text, trial.entry); err == nil && rank > texts[i].rank {
 			s.b.undo(sh, m, trial, vector)
 			return false, nil
 		}
@@ -104,12 +104,11 @@ func (b *Bank) undo(sh *shard, m *merger, trial leaving, vector []float32) {
 
 // rankOf returns at which place e is found by a text, by words alone, from 1 on;
 // replayDepth+1 if it is not among the first.
-func (s Space) rankOf(sh *shard, sc *scratch, text string, e *entry) (int, error) {
+func (s Space) rankOf(sc *scratch, text string, e *entry) (int, error) {
 	if err := s.query(&Query{Text: text, Archived: true}, sc); err != nil {
 		return 0, err
 	}
-	sc.found = sc.found[:0]
-	sh.find(sc, replayDepth)
+	steady(sc.query.shards, func() { sc.gather(replayDepth) })
 	i := slices.IndexFunc(sc.found, func(f found) bool { return f.entry == e })
 	if i < 0 {
 		return replayDepth + 1, nil

@@ -24,12 +24,12 @@ type shard struct {
 	edit   sync.Mutex
 	claims claims
 
-	// What follows is read without a lock. Whoever writes to it holds mu, and
-	// waits for nothing meanwhile.
-	mu      sync.Mutex
+	// What follows is read without a lock, see steady. Whoever writes to it
+	// holds mu, and waits for nothing meanwhile.
+	mu      sync.RWMutex
+	changes atomic.Uint64 // begun and ended, of records that are replaced or removed: odd during one
 	entries column
-	ids     *idTable      // former ids included
-	left    atomic.Uint64 // how often records were about to leave the index
+	ids     *idTable // former ids included
 	live    atomic.Int64
 	seq     atomic.Uint32 // the largest of the records
 	slots   slotTable     // which records say what of a slot
@@ -54,19 +54,16 @@ func newShard(s Scope) *shard {
 func (sh *shard) entry(id ID) *entry { return sh.ids.find(&sh.entries, keyOf(id)) }
 
 // snapshot returns all entries, in the order in which they were indexed.
-func (sh *shard) snapshot() []*entry {
-	for try := 1; ; try++ {
-		left := sh.left.Load()
-		all := slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
-		if sh.left.Load() == left || try == maxTries {
-			return all
-		}
-	}
+func (sh *shard) snapshot() (all []*entry) {
+	steady([]*shard{sh}, func() {
+		all = slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
+	})
+	return all
 }
 
 // put makes a record visible, in place of the one with its id, if any, and of
-// those that became part of it. A reader finds the old or the new, and after
-// put the new.
+// those that became part of it. A steady reader finds the old or the new, and
+// after put the new.
 func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -74,6 +71,10 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 }
 
 func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
+	if len(replaced) > 0 {
+		sh.changes.Add(1)
+		defer sh.changes.Add(1)
+	}
 	sh.entries.add(e, replaced)
 	sh.ids.set(&sh.entries, e.id, e.slot)
 	for _, l := range e.links() {
@@ -111,6 +112,8 @@ type leaving struct {
 func (sh *shard) remove(es ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.changes.Add(1)
+	defer sh.changes.Add(1)
 	for _, e := range es {
 		sh.ids.remove(&sh.entries, e.id)
 		if e.more != nil {
@@ -124,7 +127,6 @@ func (sh *shard) remove(es ...leaving) {
 
 // leaveLocked takes a record that no id leads to any more out of the index.
 func (sh *shard) leaveLocked(e leaving) {
-	sh.left.Add(1)
 	sh.index.Delete(e.slot, e.doc)
 	sh.dropVectorLocked(e.entry)
 	sh.slots.remove(e.entry)

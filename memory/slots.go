@@ -475,22 +475,24 @@ func (st *stand) given(e *entry) *entry { return st.replaced[e] }
 
 // findStanding is find for what holds: what is superseded gives its place to
 // what supersedes it, once.
-func (s Space) findStanding(sc *scratch, n int) {
-	for want := n; ; want *= 2 {
-		s.gather(sc, want)
-		s.countMatches(sc)
-		if gone := s.replace(sc); gone == 0 || want == 0 || !s.short(sc, n, want) {
-			break
+func (sc *scratch) findStanding(b *Bank, n int) {
+	steady(sc.query.shards, func() {
+		for want := n; ; want *= 2 {
+			sc.gather(want)
+			sc.countMatches()
+			if gone := sc.replace(b); gone == 0 || want == 0 || !sc.short(n, want) {
+				break
+			}
 		}
-	}
+	})
 	sc.query.rank(sc.found)
 }
 
 // countMatches counts what was found in each scope.
-func (s Space) countMatches(sc *scratch) {
+func (sc *scratch) countMatches() {
 	sc.matched = sc.matched[:0]
-	for _, scope := range sc.query.scopes {
-		sh, n := s.b.shard(scope), 0
+	for _, sh := range sc.query.shards {
+		n := 0
 		for i := range sc.found {
 			if sc.found[i].sh == sh {
 				n++
@@ -502,9 +504,9 @@ func (s Space) countMatches(sc *scratch) {
 
 // short reports whether a scope may have more that belongs to the n best: it
 // gave all that it was asked for, and not enough of that has stayed.
-func (s Space) short(sc *scratch, n, want int) bool {
+func (sc *scratch) short(n, want int) bool {
 	before := slices.Clone(sc.matched)
-	s.countMatches(sc)
+	sc.countMatches()
 	for i, stay := range sc.matched {
 		if before[i] >= want && stay < n {
 			return true
@@ -516,30 +518,24 @@ func (s Space) short(sc *scratch, n, want int) bool {
 // replace gives the places of what is superseded to what supersedes it, and
 // brings in what states the slot that the text asks for. It reports how many
 // records gave their place.
-func (s Space) replace(sc *scratch) int {
+func (sc *scratch) replace(b *Bank) int {
 	sc.stand.clear()
-	stating := false
-	for _, scope := range sc.query.scopes {
-		if sh := s.b.shard(scope); sh != nil && sh.slots.live.Load() > 0 {
-			stating = true
-		}
-	}
-	if !stating {
+	if !slices.ContainsFunc(sc.query.shards, func(sh *shard) bool { return sh.slots.live.Load() > 0 }) {
 		return 0
 	}
-	if !sc.query.all && s.b.lang == text.English && !s.b.o.NoSlots {
+	if !sc.query.all && b.lang == text.English && !b.o.NoSlots {
 		sc.question = slots.Ask(sc.query.asked)
 	}
 	if !sc.question.Past {
-		s.giveWay(sc)
+		sc.giveWay()
 	}
-	s.answer(sc)
+	sc.answer()
 	return len(sc.replaced)
 }
 
 // giveWay takes out what is superseded. What takes its place has its relevance,
 // if that is higher.
-func (s Space) giveWay(sc *scratch) {
+func (sc *scratch) giveWay() {
 	for i := range sc.found {
 		f := &sc.found[i]
 		if by := sc.superseding(f.sh, f.entry); by != nil {
@@ -598,16 +594,12 @@ func (sc *scratch) superseding(sh *shard, e *entry) (by *entry) {
 
 // answer raises the records that state the slot for which the text asks, as
 // things stand. They are above all that only shares words with it.
-func (s Space) answer(sc *scratch) {
+func (sc *scratch) answer() {
 	if len(sc.question.Keys) == 0 {
 		return
 	}
 	ratio, relevance := sc.raised()
-	for _, scope := range sc.query.scopes {
-		sh := s.b.shard(scope)
-		if sh == nil || sh.slots.live.Load() == 0 {
-			continue
-		}
+	for _, sh := range sc.query.shards {
 		for _, key := range sc.question.Keys {
 			for _, x := range sc.standing(sh, key).seen {
 				if x.how&saidAlias != 0 {

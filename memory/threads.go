@@ -35,10 +35,10 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 	err := s.with(ctx, &q, func(sc *scratch) error {
 		var ts []foundThread
 		if sc.query.all || sc.query.alone || sc.query.model != nil {
-			s.find(sc, 0)
+			sc.find(0)
 			ts = groupThreads(sc)
 		} else {
-			ts = s.findThreads(sc)
+			ts = sc.findThreads()
 		}
 		for _, t := range ts {
 			if len(hits) == sc.query.k {
@@ -73,14 +73,13 @@ type foundThread struct {
 
 // findThreads returns the threads that match the text, best first, at least as
 // many as are wanted.
-func (s Space) findThreads(sc *scratch) []foundThread {
-	var ts []foundThread
-	sc.found = sc.found[:0]
-	for _, scope := range sc.query.scopes {
-		if sh := s.b.shard(scope); sh != nil {
+func (sc *scratch) findThreads() (ts []foundThread) {
+	steady(sc.query.shards, func() {
+		sc.found, ts = sc.found[:0], ts[:0]
+		for _, sh := range sc.query.shards {
 			ts = sh.findThreads(sc, ts)
 		}
-	}
+	})
 	sc.query.weigh(sc.found)
 	for _, t := range ts {
 		slices.SortFunc(sc.found[t.from:t.to], func(a, b found) int { return better(&a, &b) })
@@ -94,7 +93,6 @@ func (s Space) findThreads(sc *scratch) []foundThread {
 
 // findThreads appends those of a scope to ts.
 func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
-	before, threads := len(sc.found), len(ts)
 	ask := sh.ask(&sc.query, sc.query.k)
 	if sc.query.floor > 0 {
 		ask.K = 0 // some will be left out
@@ -103,23 +101,16 @@ func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
 		x, y := sh.entries.at(a), sh.entries.at(b)
 		return x != nil && (y == nil || x.at > y.at || x.at == y.at && compareIDs(x, y) < 0)
 	}
-	for try := 1; ; try++ {
-		sc.moved = false
-		left := sh.left.Load()
-		for _, t := range sh.index.Threads(&sc.index, &ask) {
-			from := len(sc.found)
-			for _, m := range t.Best {
-				sh.add(sc, m)
-			}
-			if to := len(sc.found); to > from {
-				ts = append(ts, foundThread{from, to, t.Ratio, t.Relevance})
-			}
+	for _, t := range sh.index.Threads(&sc.index, &ask) {
+		from := len(sc.found)
+		for _, m := range t.Best {
+			sh.add(sc, m)
 		}
-		if sh.left.Load() == left || try == maxTries {
-			return ts
+		if to := len(sc.found); to > from {
+			ts = append(ts, foundThread{from, to, t.Ratio, t.Relevance})
 		}
-		sc.found, ts = sc.found[:before], ts[:threads]
 	}
+	return ts
 }
 
 // together is the score of a thread, by its best records.

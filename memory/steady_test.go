@@ -1,0 +1,176 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/store"
+)
+
+// changing returns a bank of n records, and the shard and the id of one more,
+// with what replaces that by another entry that says the same, as Trust does.
+func changing(t *testing.T, n int) (s Space, sh *shard, id ID, replace func()) {
+	ctx := context.Background()
+	b, err := Open(ctx, store.NewMem(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	s = b.In("acme")
+	ds := []Draft{{Kind: Fact, Content: "import cycle", Thread: "changing", Vector: []float32{1, 0}}}
+	for i := range n {
+		ds = append(ds, Draft{Kind: Episode, Content: fmt.Sprint("import number ", i), Thread: "thread", Vector: []float32{float32(i), 1}})
+	}
+	receipts, err := s.RememberAll(ctx, ds)
+	require.NoError(t, err)
+	sh, id = b.shard("acme"), receipts[0].ID
+	replace = func() {
+		e := sh.entry(id)
+		r, err := b.record(ctx, sh, e)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		doc := b.document(r, e.stowed)
+		sh.put(newEntry(r, e.stowed, e.counts(), e.rev), doc, leaving{e, doc, true})
+	}
+	return s, sh, id, replace
+}
+
+// A read that a change has overtaken is made once more, with writers kept out.
+func TestSteady(t *testing.T) {
+	t.Parallel()
+	s, sh, id, replace := changing(t, 10)
+	twice := func(change func()) {
+		t.Helper()
+		calls := 0
+		steady([]*shard{sh}, func() {
+			if calls++; calls == 1 {
+				require.True(t, sh.mu.TryLock(), "a writer does not wait")
+				sh.mu.Unlock()
+				change()
+				return
+			}
+			require.False(t, sh.mu.TryLock(), "a writer waits")
+		})
+		require.Equal(t, 2, calls)
+	}
+	twice(replace)
+	twice(func() { require.NoError(t, s.Restate(t.Context(), id, Slot{"a", "b", "c"})) })
+	twice(func() { require.NoError(t, s.Forget(t.Context(), id)) })
+
+	once := func() {
+		t.Helper()
+		calls := 0
+		steady([]*shard{sh}, func() {
+			calls++
+			_, err := s.Remember(t.Context(), Draft{Kind: Episode, Content: "new"})
+			require.NoError(t, err)
+		})
+		require.Equal(t, 1, calls, "a new record disturbs nobody")
+	}
+	once()
+
+	sh.changes.Add(1) // a change has begun
+	steady([]*shard{sh}, func() { require.False(t, sh.mu.TryLock()) })
+}
+
+// An id leads to its record while the table is rebuilt and the record gets
+// other slots.
+func TestIDsLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	_, sh, id, replace := changing(t, 0)
+	var done atomic.Bool
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		at := time.Unix(0, 0)
+		for i := 0; !done.Load(); i++ {
+			r := &Record{ID: ID(fmt.Sprint("other ", i)), Scope: "acme", Kind: Episode, At: at, Known: at, Trusted: true}
+			e := newEntry(r, stowed{}, nil, 0)
+			sh.put(e, index.Doc{})
+			sh.remove(leaving{entry: e})
+			replace()
+		}
+	})
+	for range 200_000 {
+		if sh.entry(id) == nil {
+			t.Error("the id leads nowhere")
+			break
+		}
+	}
+	done.Store(true)
+	writer.Wait()
+}
+
+// A record that is replaced all the time, faster than any read, is found by
+// every read, once.
+func TestReplacedRecordsAreFound(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, sh, id, replace := changing(t, 1000)
+	var done atomic.Bool
+	var writer, readers sync.WaitGroup
+	writer.Go(func() {
+		for !done.Load() {
+			replace()
+		}
+	})
+	for name, q := range map[string]Query{
+		"all":    {K: 2000},
+		"rare":   {Text: "cycle", K: 3},
+		"common": {Text: "import cycle", K: 2000},
+		"vector": {Vector: []float32{1, 0}, K: 3},
+		"both":   {Text: "cycle", Vector: []float32{1, 0}, K: 3},
+	} {
+		readers.Go(func() {
+			for range 100 {
+				hits, err := s.Recall(ctx, q)
+				n := 0
+				for _, h := range hits {
+					if h.Record.ID == id {
+						n++
+					}
+				}
+				if err != nil || n != 1 {
+					t.Errorf("%s: found %d times, %v", name, n, err)
+					return
+				}
+			}
+		})
+	}
+	readers.Go(func() {
+		for range 1000 {
+			if sh.entry(id) == nil {
+				t.Error("the id leads nowhere")
+				return
+			}
+			n := 0
+			for _, e := range sh.snapshot() {
+				if e.id == keyOf(id) {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d times in a snapshot", n)
+				return
+			}
+		}
+	})
+	readers.Go(func() {
+		for range 100 {
+			hits, err := s.RecallThreads(ctx, Query{Text: "cycle"})
+			if err != nil || len(hits) != 1 || len(hits[0].Hits) != 1 {
+				t.Errorf("threads: %d, %v", len(hits), err)
+				return
+			}
+		}
+	})
+	readers.Wait()
+	done.Store(true)
+	writer.Wait()
+}
