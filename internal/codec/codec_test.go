@@ -100,7 +100,6 @@ type written struct {
 	Texts   []string           `cbor:"9,keyasint,omitempty"`
 	Struct  inner              `cbor:"10,keyasint,omitempty"`
 	Pointer *inner             `cbor:"11,keyasint,omitempty"`
-	Ints    []int64            `cbor:"12,keyasint,omitempty"`
 	Numbers []float64          `cbor:"13,keyasint,omitempty"`
 	List    []inner            `cbor:"23,keyasint,omitempty"`
 }
@@ -127,7 +126,6 @@ func (w *written) AppendCBOR(buf []byte) []byte {
 	codec.Texts(&m, 9, w.Texts)
 	codec.Struct(&m, 10, &w.Struct, appendInner)
 	codec.Pointer(&m, 11, w.Pointer, appendInner)
-	codec.Ints(&m, 12, w.Ints)
 	m.Numbers(13, w.Numbers)
 	codec.List(&m, 23, w.List, appendInner)
 	return m.Close()

@@ -57,8 +57,9 @@ func (m *Map) field(number byte) {
 	m.buf = append(m.buf, number)
 }
 
-// Most fields of most records are empty, so the methods that add one are small
-// enough for the compiler to do that check where they are called.
+// Most fields of most records are empty. The compiler inlines that check where
+// the function is small: Int, Text, Texts and List, of which there are most, are
+// split for that.
 
 // Bool adds a bool unless it is false.
 func (m *Map) Bool(number byte, v bool) {
@@ -77,10 +78,6 @@ func (m *Map) Int(number byte, v int64) {
 
 func (m *Map) int(number byte, v int64) {
 	m.field(number)
-	m.integer(v)
-}
-
-func (m *Map) integer(v int64) {
 	if v < 0 {
 		m.head(majorNegint, uint64(-1-v))
 	} else {
@@ -99,21 +96,16 @@ func (m *Map) Uint(number byte, v uint64) {
 // Float adds a number unless it is zero.
 func (m *Map) Float(number byte, v float64) {
 	if v != 0 {
-		m.float(number, v)
+		m.FloatPointer(number, &v)
 	}
 }
 
 // FloatPointer adds a number unless it is nil.
 func (m *Map) FloatPointer(number byte, v *float64) {
 	if v != nil {
-		m.float(number, *v)
+		m.field(number)
+		m.float(*v)
 	}
-}
-
-//go:noinline
-func (m *Map) float(number byte, v float64) {
-	m.field(number)
-	m.number(v)
 }
 
 // Text adds a text unless it is empty.
@@ -125,32 +117,24 @@ func (m *Map) Text(number byte, v string) {
 
 func (m *Map) text(number byte, v string) {
 	m.field(number)
-	m.head(majorText, uint64(len(v)))
-	m.buf = append(m.buf, v...)
+	m.string(v)
 }
 
 // Bytes adds bytes unless there are none.
 func (m *Map) Bytes(number byte, v []byte) {
 	if len(v) > 0 {
-		m.bytes(number, v)
+		m.field(number)
+		m.head(majorBytes, uint64(len(v)))
+		m.buf = append(m.buf, v...)
 	}
-}
-
-func (m *Map) bytes(number byte, v []byte) {
-	m.field(number)
-	m.head(majorBytes, uint64(len(v)))
-	m.buf = append(m.buf, v...)
 }
 
 // Floats adds a map unless it is empty. Shorter keys come first, and those of
 // a length in the order of their bytes.
 func (m *Map) Floats(number byte, v map[string]float64) {
-	if len(v) > 0 {
-		m.floats(number, v)
+	if len(v) == 0 {
+		return
 	}
-}
-
-func (m *Map) floats(number byte, v map[string]float64) {
 	m.field(number)
 	m.head(majorMap, uint64(len(v)))
 	var few [16]string
@@ -163,22 +147,17 @@ func (m *Map) floats(number byte, v map[string]float64) {
 	})
 	for _, k := range keys {
 		m.string(k)
-		m.number(v[k])
+		m.float(v[k])
 	}
 }
 
 // Numbers adds a list of numbers unless it is empty.
 func (m *Map) Numbers(number byte, v []float64) {
 	if len(v) > 0 {
-		m.numbers(number, v)
-	}
-}
-
-func (m *Map) numbers(number byte, v []float64) {
-	m.field(number)
-	m.head(majorArray, uint64(len(v)))
-	for _, f := range v {
-		m.number(f)
+		m.list(number, len(v))
+		for _, f := range v {
+			m.float(f)
+		}
 	}
 }
 
@@ -190,25 +169,9 @@ func Texts[S ~string](m *Map, number byte, v []S) {
 }
 
 func texts[S ~string](m *Map, number byte, v []S) {
-	m.field(number)
-	m.head(majorArray, uint64(len(v)))
+	m.list(number, len(v))
 	for _, s := range v {
 		m.string(string(s))
-	}
-}
-
-// Ints adds a list of integers unless it is empty.
-func Ints[I ~int64](m *Map, number byte, v []I) {
-	if len(v) > 0 {
-		ints(m, number, v)
-	}
-}
-
-func ints[I ~int64](m *Map, number byte, v []I) {
-	m.field(number)
-	m.head(majorArray, uint64(len(v)))
-	for _, i := range v {
-		m.integer(int64(i))
 	}
 }
 
@@ -234,16 +197,21 @@ func Pointer[T any](m *Map, number byte, v *T, write func([]byte, *T) []byte) {
 // List adds a list of records, which write appends, unless it is empty.
 func List[T any](m *Map, number byte, v []T, write func([]byte, *T) []byte) {
 	if len(v) > 0 {
-		list(m, number, v, write)
+		records(m, number, v, write)
 	}
 }
 
-func list[T any](m *Map, number byte, v []T, write func([]byte, *T) []byte) {
-	m.field(number)
-	m.head(majorArray, uint64(len(v)))
+func records[T any](m *Map, number byte, v []T, write func([]byte, *T) []byte) {
+	m.list(number, len(v))
 	for i := range v {
 		m.buf = write(m.buf, &v[i])
 	}
+}
+
+// list begins a field that is a list of n.
+func (m *Map) list(number byte, n int) {
+	m.field(number)
+	m.head(majorArray, uint64(n))
 }
 
 func (m *Map) string(v string) {
@@ -267,9 +235,9 @@ func (m *Map) head(major byte, n uint64) {
 	}
 }
 
-// number appends the shortest form that is v exactly (RFC 8949, section 4.2.1).
+// float appends the shortest form that is v exactly (RFC 8949, section 4.2.1).
 // There is one NaN.
-func (m *Map) number(v float64) {
+func (m *Map) float(v float64) {
 	if math.IsNaN(v) {
 		m.buf = append(m.buf, float16, 0x7e, 0)
 		return
