@@ -33,7 +33,7 @@ type entry struct {
 	at     int64 // microseconds since 1970, as known is
 	known  int64
 	rev    store.Revision // of the record, not of the counters
-	slot   uint32
+	row    uint32
 	cut    uint16 // length of the trigger, unless the record is cold
 	flags  flags
 	stowed
@@ -109,7 +109,7 @@ func (e *entry) marks() index.Flags {
 
 func (f flags) trusted() bool { return f&isQuarantined == 0 }
 
-// newEntry returns r as it is kept in memory. It has no slot yet.
+// newEntry returns r as it is kept in memory. It has no row yet.
 func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 	e := &entry{
 		id: keyOf(r.ID), actor: intern(r.Actor), thread: intern(r.Thread),

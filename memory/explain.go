@@ -21,7 +21,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 		sc.findStanding(s.b, 0)
 		x = s.explanation(sc, sh, e)
 		if now := sh.ids.find(&sh.entries, e.id); now != nil {
-			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.slot) {
+			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.row) {
 				x.Words = append(x.Words, Word{Text: w.Text, Weight: w.Share, Found: w.Found})
 			}
 		}
@@ -58,7 +58,7 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	if i < 0 {
 		f := &found{entry: e, sh: sh, tally: e.counts()}
 		if set := sh.vectors.Load(); set != nil && q.vector {
-			f.cosine, _ = set.Cosine(&sc.hybrid.vector, e.slot) // 0: it has none
+			f.cosine, _ = set.Cosine(&sc.hybrid.vector, e.row) // 0: it has none
 		}
 		x.Parts = s.parts(q, f)
 		if by := sc.given(e); by != nil {

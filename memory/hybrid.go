@@ -20,12 +20,12 @@ type hybrid struct {
 	vector vector.Scratch
 	both   []both
 	ratios []float64 // for sorting
-	marks  []uint64  // a bit for each slot
+	marks  []uint64  // a bit for each row
 }
 
-// both is what the two searches say of a slot.
+// both is what the two searches say of a row.
 type both struct {
-	slot uint32
+	row uint32
 	rated
 }
 
@@ -70,15 +70,15 @@ func (sh *shard) searchBoth(sc *scratch, ask index.Query) {
 		found := sh.index.Search(&sc.index, &ask)
 		for _, m := range found {
 			unseen.lexical = min(unseen.lexical, m.Relevance)
-			if h.marked(m.Slot) {
+			if h.marked(m.Row) {
 				continue
 			}
 			r := rated{lexical: m.Relevance}
 			if set != nil {
-				r.cosine, _ = set.Cosine(&h.vector, m.Slot) // 0: it has none
+				r.cosine, _ = set.Cosine(&h.vector, m.Row) // 0: it has none
 			}
 			q.fuse(&r)
-			h.both = append(h.both, both{m.Slot, r})
+			h.both = append(h.both, both{m.Row, r})
 		}
 		if complete = ask.K == 0 || len(found) < ask.K; !complete {
 			q.fuse(&unseen)
@@ -86,11 +86,11 @@ func (sh *shard) searchBoth(sc *scratch, ask index.Query) {
 		}
 	}
 	for _, b := range h.both[:nearest] {
-		h.unmark(b.slot)
+		h.unmark(b.row)
 	}
 	for _, b := range h.both {
 		if b.ratio > 0 {
-			sh.addRated(sc, b.slot, b.rated)
+			sh.addRated(sc, b.row, b.rated)
 		}
 	}
 }
@@ -102,11 +102,11 @@ func (h *hybrid) addNearest(sh *shard, sc *scratch, near []vector.Match, ask ind
 		h.mark(m.Slot)
 	}
 	if !sc.query.alone {
-		slices.SortFunc(h.both, func(a, b both) int { return int(a.slot) - int(b.slot) })
+		slices.SortFunc(h.both, func(a, b both) int { return int(a.row) - int(b.row) })
 		ask.K, ask.Gate = 0, 0
-		ask.Skip = func(slot uint32) bool { return !h.marked(slot) } // what the query leaves out is not among them
+		ask.Skip = func(row uint32) bool { return !h.marked(row) } // what the query leaves out is not among them
 		for _, m := range sh.index.Search(&sc.index, &ask) {
-			i, ok := slices.BinarySearchFunc(h.both, m.Slot, func(b both, slot uint32) int { return int(b.slot) - int(slot) })
+			i, ok := slices.BinarySearchFunc(h.both, m.Row, func(b both, row uint32) int { return int(b.row) - int(row) })
 			if ok {
 				h.both[i].lexical = m.Relevance
 			}
@@ -131,16 +131,16 @@ func (h *hybrid) needed(n int) float64 {
 	return min(gate*h.ratios[len(h.ratios)-1], h.ratios[len(h.ratios)-n])
 }
 
-func (h *hybrid) mark(slot uint32) {
-	word := int(slot / 64)
+func (h *hybrid) mark(row uint32) {
+	word := int(row / 64)
 	if word >= len(h.marks) {
 		h.marks = append(h.marks, make([]uint64, word+1-len(h.marks)+word/4)...)
 	}
-	h.marks[word] |= 1 << (slot % 64)
+	h.marks[word] |= 1 << (row % 64)
 }
 
-func (h *hybrid) unmark(slot uint32) { h.marks[slot/64] &^= 1 << (slot % 64) }
+func (h *hybrid) unmark(row uint32) { h.marks[row/64] &^= 1 << (row % 64) }
 
-func (h *hybrid) marked(slot uint32) bool {
-	return int(slot/64) < len(h.marks) && h.marks[slot/64]&(1<<(slot%64)) != 0
+func (h *hybrid) marked(row uint32) bool {
+	return int(row/64) < len(h.marks) && h.marks[row/64]&(1<<(row%64)) != 0
 }

@@ -5,18 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// idTable leads from ids to slots. Readers need no lock; writers are one at a
+// idTable leads from ids to rows. Readers need no lock; writers are one at a
 // time. It holds no ids: those are in the entries.
 type idTable struct {
 	seed  maphash.Seed
-	cells atomic.Pointer[[]atomic.Uint32] // a power of two of them; each free, gone, or firstSlot + a slot
+	cells atomic.Pointer[[]atomic.Uint32] // a power of two of them; each free, gone, or firstRow + a row
 	used  int                             // cells that are not free; the writer's
 }
 
 const (
 	free = iota
 	gone
-	firstSlot
+	firstRow
 )
 
 const minCells = 16
@@ -51,14 +51,14 @@ func (t *idTable) probe(c *column, k idKey) (*entry, *atomic.Uint32) {
 	mask := uint64(len(cells) - 1)
 	for i := maphash.Bytes(t.seed, k[:]) & mask; ; i = (i + 1) & mask {
 		v := cells[i].Load()
-		for v >= firstSlot {
-			if e := c.at(v - firstSlot); e != nil {
+		for v >= firstRow {
+			if e := c.at(v - firstRow); e != nil {
 				if e.is(k) {
 					return e, &cells[i]
 				}
 				break
 			}
-			// The record got another slot, or is going.
+			// The record got another row, or is going.
 			now := cells[i].Load()
 			if now == v {
 				break
@@ -71,11 +71,11 @@ func (t *idTable) probe(c *column, k idKey) (*entry, *atomic.Uint32) {
 	}
 }
 
-// set makes k lead to a slot. The entries of the slots that are in c have to be
+// set makes k lead to a row. The entries of the rows that are in c have to be
 // there already.
-func (t *idTable) set(c *column, k idKey, slot uint32) {
+func (t *idTable) set(c *column, k idKey, row uint32) {
 	if _, cell := t.probe(c, k); cell != nil {
-		cell.Store(firstSlot + slot)
+		cell.Store(firstRow + row)
 		return
 	}
 	if n := len(*t.cells.Load()); 4*(t.used+1) > 3*n {
@@ -84,19 +84,19 @@ func (t *idTable) set(c *column, k idKey, slot uint32) {
 			return // its entry was in c
 		}
 	}
-	insert(*t.cells.Load(), t.hash(k), slot)
+	insert(*t.cells.Load(), t.hash(k), row)
 	t.used++
 }
 
 func (t *idTable) hash(k idKey) uint64 { return maphash.Bytes(t.seed, k[:]) }
 
-func insert(cells []atomic.Uint32, hash uint64, slot uint32) {
+func insert(cells []atomic.Uint32, hash uint64, row uint32) {
 	mask := uint64(len(cells) - 1)
 	i := hash & mask
 	for cells[i].Load() != free {
 		i = (i + 1) & mask
 	}
-	cells[i].Store(firstSlot + slot)
+	cells[i].Store(firstRow + row)
 }
 
 // remove makes k lead nowhere.
@@ -122,13 +122,13 @@ func (t *idTable) rebuild(c *column) {
 	cells := make([]atomic.Uint32, n)
 	used := 0
 	for e := range c.all() {
-		insert(cells, t.hash(e.id), e.slot)
+		insert(cells, t.hash(e.id), e.row)
 		used++
 		if e.more == nil {
 			continue
 		}
 		for _, k := range e.more.former {
-			insert(cells, t.hash(k), e.slot)
+			insert(cells, t.hash(k), e.row)
 			used++
 		}
 	}
@@ -136,35 +136,35 @@ func (t *idTable) rebuild(c *column) {
 	t.cells.Store(&cells)
 }
 
-// column holds the entries by slot. Readers need no lock; writers are one at a
-// time. A slot leads to nil when its record is gone, and, for a moment, to the
-// entry that has taken its place in another slot.
+// column holds the entries by row. Readers need no lock; writers are one at a
+// time. A row leads to nil when its record is gone, and, for a moment, to the
+// entry that has taken its place in another row.
 type column struct {
 	cells atomic.Pointer[[]atomic.Pointer[entry]]
-	next  atomic.Uint32 // the first slot that no record has
+	next  atomic.Uint32 // the first row that no record has
 }
 
-// at returns the entry of a slot, or nil.
-func (c *column) at(slot uint32) *entry {
+// at returns the entry of a row, or nil.
+func (c *column) at(row uint32) *entry {
 	cells := c.cells.Load()
-	if cells == nil || slot >= uint32(len(*cells)) {
+	if cells == nil || row >= uint32(len(*cells)) {
 		return nil
 	}
-	return (*cells)[slot].Load()
+	return (*cells)[row].Load()
 }
 
-// add gives e a slot, and makes the slots of what it replaces lead to it.
+// add gives e a row, and makes the rows of what it replaces lead to it.
 func (c *column) add(e *entry, replaced []leaving) {
-	e.slot = c.next.Load()
+	e.row = c.next.Load()
 	cells := c.cells.Load()
-	if cells == nil || int(e.slot) == len(*cells) {
+	if cells == nil || int(e.row) == len(*cells) {
 		cells = c.grow(cells)
 	}
-	(*cells)[e.slot].Store(e)
+	(*cells)[e.row].Store(e)
 	for _, old := range replaced {
-		(*cells)[old.slot].Store(e)
+		(*cells)[old.row].Store(e)
 	}
-	c.next.Store(e.slot + 1)
+	c.next.Store(e.row + 1)
 }
 
 // grow by a quarter, when there are many: what is not used yet costs memory.
@@ -180,15 +180,15 @@ func (c *column) grow(old *[]atomic.Pointer[entry]) *[]atomic.Pointer[entry] {
 	return &bigger
 }
 
-// remove makes a slot lead nowhere.
-func (c *column) remove(slot uint32) { (*c.cells.Load())[slot].Store(nil) }
+// remove makes a row lead nowhere.
+func (c *column) remove(row uint32) { (*c.cells.Load())[row].Store(nil) }
 
-// all yields the entries in order of slot. Of those that are replaced meanwhile
+// all yields the entries in order of row. Of those that are replaced meanwhile
 // it may miss some: see steady.
 func (c *column) all() func(yield func(*entry) bool) {
 	return func(yield func(*entry) bool) {
-		for slot := range c.next.Load() {
-			if e := c.at(slot); e != nil && e.slot == slot && !yield(e) {
+		for row := range c.next.Load() {
+			if e := c.at(row); e != nil && e.row == row && !yield(e) {
 				return
 			}
 		}

@@ -81,8 +81,8 @@ type alike struct {
 // to those of d.
 func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, kind flags, least float64) ([]alike, error) {
 	var failed error
-	pairs := sh.index.Similar(sc, d.Trigger, d.Content, least, func(slot uint32) (trigger, content []text.Term) {
-		e := sh.entries.at(slot)
+	pairs := sh.index.Similar(sc, d.Trigger, d.Content, least, func(row uint32) (trigger, content []text.Term) {
+		e := sh.entries.at(row)
 		if e == nil || e.flags&kind == 0 {
 			return nil, nil
 		}
@@ -98,7 +98,7 @@ func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d inde
 	})
 	var out []alike
 	for _, p := range pairs {
-		if e := sh.entries.at(p.Slot); e != nil && e.flags&kind != 0 && !slices.ContainsFunc(out, func(a alike) bool { return a.entry == e }) {
+		if e := sh.entries.at(p.Row); e != nil && e.flags&kind != 0 && !slices.ContainsFunc(out, func(a alike) bool { return a.entry == e }) {
 			out = append(out, alike{e, p.Trigger, p.Content})
 		}
 	}

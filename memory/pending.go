@@ -139,12 +139,12 @@ type waiting struct {
 type waits struct {
 	queued atomic.Bool
 	from   uint32
-	off    uint32 // 1 + the first slot that was put off; 0: none
+	off    uint32 // 1 + the first row that was put off; 0: none
 }
 
 // putOff lets others go before those that failed.
 func (w *waits) putOff(failed []waiting) {
-	first, last := failed[0].e.slot, failed[len(failed)-1].e.slot
+	first, last := failed[0].e.row, failed[len(failed)-1].e.row
 	if w.off == 0 || first < w.off-1 {
 		w.off = 1 + first
 	}
@@ -192,18 +192,18 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 	end := sh.entries.next.Load()
 	var next []waiting
 	bytes := 0
-	for slot := w.from; ; slot++ {
-		if slot >= end {
+	for row := w.from; ; row++ {
+		if row >= end {
 			if len(next) > 0 || w.off == 0 {
 				return next, nil
 			}
-			slot, w.off = w.off-1, 0
-			w.from = slot
+			row, w.off = w.off-1, 0
+			w.from = row
 		}
-		e := sh.entries.at(slot)
-		if e == nil || e.slot != slot || !sh.vectorless(e) {
+		e := sh.entries.at(row)
+		if e == nil || e.row != row || !sh.vectorless(e) {
 			if len(next) == 0 {
-				w.from = slot + 1
+				w.from = row + 1
 			}
 			continue
 		}
@@ -241,7 +241,7 @@ func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	e := w.e
-	if sh.entries.at(e.slot) != e || !sh.vectorless(e) {
+	if sh.entries.at(e.row) != e || !sh.vectorless(e) {
 		b.vectors.cache.Remove(w.key)
 		return nil // it has gone, or is another by now
 	}

@@ -219,13 +219,13 @@ func (q *query) rank(fs []found) {
 	q.weigh(fs)
 }
 
-// add resolves a slot that the index has found.
+// add resolves a row that the index has found.
 func (sh *shard) add(sc *scratch, m index.Match) {
-	sh.addRated(sc, m.Slot, rated{ratio: m.Ratio, relevance: m.Relevance, lexical: m.Relevance})
+	sh.addRated(sc, m.Row, rated{ratio: m.Ratio, relevance: m.Relevance, lexical: m.Relevance})
 }
 
-func (sh *shard) addRated(sc *scratch, slot uint32, r rated) {
-	e := sh.entries.at(slot)
+func (sh *shard) addRated(sc *scratch, row uint32, r rated) {
+	e := sh.entries.at(row)
 	if e == nil {
 		return // gone
 	}
@@ -237,7 +237,7 @@ func (sh *shard) addRated(sc *scratch, slot uint32, r rated) {
 
 func (sh *shard) findAll(sc *scratch) {
 	for e := range sh.entries.all() {
-		sh.addRated(sc, e.slot, rated{})
+		sh.addRated(sc, e.row, rated{})
 	}
 }
 
@@ -260,8 +260,8 @@ func (sh *shard) search(sc *scratch, n int) {
 func (sh *shard) ask(q *query, n int) index.Query {
 	ask := index.Query{Terms: q.text, K: n, Gate: gate, Asker: q.asker, Exclude: index.Flags(q.without)}
 	if q.before != math.MaxInt64 || q.known != math.MaxInt64 {
-		ask.Skip = func(slot uint32) bool {
-			e := sh.entries.at(slot)
+		ask.Skip = func(row uint32) bool {
+			e := sh.entries.at(row)
 			return e == nil || e.at > q.before || e.known > q.known
 		}
 	}

@@ -38,7 +38,7 @@ type shard struct {
 	index *index.Index
 
 	vectors atomic.Pointer[vector.Set] // nil: there is none yet
-	blank   sync.Map                   // slot -> true: the text has no vector
+	blank   sync.Map                   // row -> true: the text has no vector
 	blanks  atomic.Int64
 	waits   waits
 }
@@ -76,14 +76,14 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 		defer sh.changes.Add(1)
 	}
 	sh.entries.add(e, replaced)
-	sh.ids.set(&sh.entries, e.id, e.slot)
+	sh.ids.set(&sh.entries, e.id, e.row)
 	for _, l := range e.links() {
 		sh.linkLocked(e.id, 1)
 		sh.linkLocked(keyOf(l.To), 1)
 	}
 	if e.more != nil {
 		for _, k := range e.more.former {
-			sh.ids.set(&sh.entries, k, e.slot)
+			sh.ids.set(&sh.entries, k, e.row)
 		}
 	}
 	sh.slots.put(e)
@@ -92,7 +92,7 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 		last = sh.seq.Load()
 	}
 	d.Flags = e.marks()
-	sh.index.Put(e.slot, d)
+	sh.index.Put(e.row, d)
 	for _, old := range replaced {
 		if old.same {
 			sh.moveVectorLocked(old.entry, e)
@@ -127,10 +127,10 @@ func (sh *shard) remove(es ...leaving) {
 
 // leaveLocked takes a record that no id leads to any more out of the index.
 func (sh *shard) leaveLocked(e leaving) {
-	sh.index.Delete(e.slot, e.doc)
+	sh.index.Delete(e.row, e.doc)
 	sh.dropVectorLocked(e.entry)
 	sh.slots.remove(e.entry)
-	sh.entries.remove(e.slot)
+	sh.entries.remove(e.row)
 	sh.live.Add(-1)
 	for _, l := range e.links() {
 		sh.linkLocked(e.id, -1)
@@ -160,9 +160,9 @@ func (sh *shard) tally(changes ...change) {
 		c.entry.tally(c.counts)
 		if now := c.entry.marks(); now != marks {
 			sh.mu.Lock()
-			sh.index.SetFlags(c.entry.slot, now)
+			sh.index.SetFlags(c.entry.row, now)
 			if set := sh.vectors.Load(); set != nil {
-				set.SetFlags(c.entry.slot, uint32(now))
+				set.SetFlags(c.entry.row, uint32(now))
 			}
 			sh.mu.Unlock()
 		}

@@ -255,7 +255,7 @@ func compareStated(a, b stated) int {
 		cmp.Compare(a.how&saidChange, b.how&saidChange),
 		cmp.Compare(a.e.known, b.e.known),
 		compareIDs(a.e, b.e),
-		cmp.Compare(a.e.slot, b.e.slot),
+		cmp.Compare(a.e.row, b.e.row),
 		cmp.Compare(a.value, b.value),
 	)
 }
@@ -353,7 +353,7 @@ func (sc *scratch) standing(sh *shard, key uint64) *standing {
 // sees reports whether a statement of e counts for the query: what it leaves
 // out replaces nothing. What Decay has archived still does.
 func (q *query) sees(sh *shard, e *entry) bool {
-	return q.without&e.flags&(kindFlags|isQuarantined) == 0 && e.at <= q.before && e.known <= q.known && sh.entries.at(e.slot) == e
+	return q.without&e.flags&(kindFlags|isQuarantined) == 0 && e.at <= q.before && e.known <= q.known && sh.entries.at(e.row) == e
 }
 
 // settle finds which statements hold: the latest, and those that contradict it.
@@ -668,7 +668,7 @@ func (s Space) relate(ctx context.Context, sc *scratch, f *found, h *Hit) error 
 			r := Record{ID: old.name()}
 			if err := s.b.copy(ctx, f.sh, old, old.counts(), &r); err == nil {
 				h.Superseded = &r
-			} else if f.sh.entries.at(old.slot) == old {
+			} else if f.sh.entries.at(old.row) == old {
 				return err
 			}
 		}

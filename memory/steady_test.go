@@ -81,7 +81,7 @@ func TestSteady(t *testing.T) {
 }
 
 // An id leads to its record while the table is rebuilt and the record gets
-// other slots.
+// other rows.
 func TestIDsLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	_, sh, id, replace := changing(t, 0)

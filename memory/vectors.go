@@ -49,8 +49,8 @@ func (sh *shard) setCodeLocked(e *entry, dim int, c *vector.Code) {
 		set = vector.New(dim)
 		sh.vectors.Store(set)
 	}
-	if c == nil || set.PutCode(e.slot, c, uint32(e.marks())) != nil {
-		if _, was := sh.blank.Swap(e.slot, true); !was {
+	if c == nil || set.PutCode(e.row, c, uint32(e.marks())) != nil {
+		if _, was := sh.blank.Swap(e.row, true); !was {
 			sh.blanks.Add(1)
 		}
 	}
@@ -58,10 +58,10 @@ func (sh *shard) setCodeLocked(e *entry, dim int, c *vector.Code) {
 
 // vectorless reports whether e waits for a vector.
 func (sh *shard) vectorless(e *entry) bool {
-	if set := sh.vectors.Load(); set != nil && set.Has(e.slot) {
+	if set := sh.vectors.Load(); set != nil && set.Has(e.row) {
 		return false
 	}
-	_, blank := sh.blank.Load(e.slot)
+	_, blank := sh.blank.Load(e.row)
 	return !blank
 }
 
@@ -80,15 +80,15 @@ func (b *Bank) pending(sh *shard) int {
 // moveVectorLocked gives what old has to e, which says the same.
 func (sh *shard) moveVectorLocked(old, e *entry) {
 	if set := sh.vectors.Load(); set != nil {
-		set.Move(old.slot, e.slot, uint32(e.marks()))
+		set.Move(old.row, e.row, uint32(e.marks()))
 	}
 }
 
 func (sh *shard) dropVectorLocked(e *entry) {
 	if set := sh.vectors.Load(); set != nil {
-		set.Delete(e.slot)
+		set.Delete(e.row)
 	}
-	if _, was := sh.blank.LoadAndDelete(e.slot); was {
+	if _, was := sh.blank.LoadAndDelete(e.row); was {
 		sh.blanks.Add(-1)
 	}
 }

@@ -164,9 +164,9 @@ func BenchmarkSimilar(b *testing.B) {
 	found, asked := 0, 0
 	for i := 0; b.Loop(); i++ {
 		d := c.corpus.doc(i*31%len(c.corpus.docs), false)
-		found += len(c.index[0].Similar(&sc, nil, d.Content, 0.85, func(slot uint32) (trigger, content []text.Term) {
+		found += len(c.index[0].Similar(&sc, nil, d.Content, 0.85, func(row uint32) (trigger, content []text.Term) {
 			asked++
-			return nil, c.corpus.doc(int(slot), false).Content
+			return nil, c.corpus.doc(int(row), false).Content
 		}))
 	}
 	b.ReportMetric(float64(found)/float64(b.N), "found/op")

@@ -21,20 +21,20 @@ type state struct {
 type hit struct {
 	before int32 // the hit before it in the chunk, plus one
 	word   int32
-	slot   uint32
+	row    uint32
 	p      float32 // what the record counts itself: tf · inv
 	place  uint8   // position in the chunk, plus reach
 	length uint8   // code
 }
 
 // hit notes a posting of a record in a thread.
-func (sc *Scratch) hit(cell, slot uint32, w *word, n int, count, length uint8) {
+func (sc *Scratch) hit(cell, row uint32, w *word, n int, count, length uint8) {
 	id, i := chunkOf(cell), placeOf(cell)
 	if int(id) >= len(sc.states) { // a chunk that was split off since the search began
-		sc.moved(&hit{word: int32(n), slot: slot, p: float32(count) * sc.norms.inv[length], length: length})
+		sc.moved(&hit{word: int32(n), row: row, p: float32(count) * sc.norms.inv[length], length: length})
 		return
 	}
-	sc.note(id, i+reach, slot, w, n, count, length)
+	sc.note(id, i+reach, row, w, n, count, length)
 	if cell&(nearPrev|nearNext) == 0 {
 		return
 	}
@@ -44,17 +44,17 @@ func (sc *Scratch) hit(cell, slot uint32, w *word, n int, count, length uint8) {
 	}
 	if cell&nearPrev != 0 {
 		if p := sc.th.chunk(c.prev); p != nil {
-			sc.note(c.prev, i+reach+len(p.slots), slot, w, n, count, length)
+			sc.note(c.prev, i+reach+len(p.rows), row, w, n, count, length)
 		}
 	}
 	if cell&nearNext != 0 && c.next != none {
-		sc.note(c.next, i+reach-len(c.slots), slot, w, n, count, length)
+		sc.note(c.next, i+reach-len(c.rows), row, w, n, count, length)
 	}
 }
 
 // note notes a hit of a chunk. The bound of a word there is that of a record
 // which has the posting that counts most, and the others around it.
-func (sc *Scratch) note(id uint32, place int, slot uint32, w *word, n int, count, length uint8) {
+func (sc *Scratch) note(id uint32, place int, row uint32, w *word, n int, count, length uint8) {
 	if uint(place) >= maxPlaces || int(id) >= len(sc.states) {
 		return // the thread has changed since the search began: see overtaken
 	}
@@ -71,7 +71,7 @@ func (sc *Scratch) note(id uint32, place int, slot uint32, w *word, n int, count
 	}
 	tau := st.most + min(windowMost*(st.sum-st.most), windowSum*st.most)
 	st.bound = st.before + w.gain*saturate(tau)
-	sc.hits = append(sc.hits, hit{before: st.hits, word: int32(n), slot: slot, p: p, place: uint8(place), length: length})
+	sc.hits = append(sc.hits, hit{before: st.hits, word: int32(n), row: row, p: p, place: uint8(place), length: length})
 	st.hits = int32(len(sc.hits))
 }
 
@@ -156,8 +156,8 @@ var bands = [...]float32{0.85, 0.7, 0.55, 0.4, 0}
 // ones, and ranks them with those in single.
 func (sc *Scratch) weighChunks(least float32) {
 	sc.rank.reset(sc.q.K)
-	for _, slot := range sc.single {
-		sc.rank.add(sc.scores[slot])
+	for _, row := range sc.single {
+		sc.rank.add(sc.scores[row])
 	}
 	most, above := sc.bestBound(sc.open), float32(2)
 	for _, band := range bands {
@@ -170,8 +170,8 @@ func (sc *Scratch) weighChunks(least float32) {
 				least > 0 && sc.boundByPlace(id)*sc.most < least {
 				continue
 			}
-			for _, slot := range sc.weighChunk(id) {
-				sc.rank.add(sc.scores[slot])
+			for _, row := range sc.weighChunk(id) {
+				sc.rank.add(sc.scores[row])
 			}
 			least = max(least, rounding*sc.rank.least(sc.q.Gate))
 		}
@@ -181,7 +181,7 @@ func (sc *Scratch) weighChunks(least float32) {
 
 // local is a chunk that is being weighed, by place: position plus reach.
 type local struct {
-	slots  [maxPlaces]uint32
+	rows   [maxPlaces]uint32
 	metas  [maxPlaces]uint32
 	scores [maxPlaces]float32
 	own    [maxPlaces]float32 // of the word at hand
@@ -207,21 +207,21 @@ func (sc *Scratch) weighChunk(id uint32) []uint32 {
 	l.within = 0
 	for at := sc.states[id].hits; at != 0; at = sc.hits[at-1].before {
 		h := sc.hits[at-1]
-		if !sc.th.has(c, int(h.place)-reach, h.slot) {
+		if !sc.th.has(c, int(h.place)-reach, h.row) {
 			sc.moved(&h)
 		}
 		l.hits = append(l.hits, h)
 		l.within |= around << h.place >> reach
 	}
-	l.within &= (1<<len(c.slots) - 1) << reach
+	l.within &= (1<<len(c.rows) - 1) << reach
 	for set := l.within; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
-		slot := c.slots[i-reach]
-		if slot >= sc.limit { // it is newer than the search
+		row := c.rows[i-reach]
+		if row >= sc.limit { // it is newer than the search
 			l.within &^= 1 << i
 			continue
 		}
-		l.slots[i], l.metas[i], l.scores[i] = slot, sc.cols.meta[slot].Load(), 0
+		l.rows[i], l.metas[i], l.scores[i] = row, sc.cols.meta[row].Load(), 0
 	}
 	for len(l.hits) > 0 {
 		sc.weighWord(l)
@@ -231,18 +231,18 @@ func (sc *Scratch) weighChunk(id uint32) []uint32 {
 
 var noChunk = chunk{prev: none, next: none}
 
-// has reports whether the slot stands at position i of c, which may be beyond
+// has reports whether the row stands at position i of c, which may be beyond
 // its ends.
-func (th *threads) has(c *chunk, i int, slot uint32) bool {
-	if i >= 0 && i < len(c.slots) {
-		return c.slots[i] == slot
+func (th *threads) has(c *chunk, i int, row uint32) bool {
+	if i >= 0 && i < len(c.rows) {
+		return c.rows[i] == row
 	}
 	at := 0
 	if i > 0 {
-		at = len(c.slots) - 1
+		at = len(c.rows) - 1
 	}
 	s, ok := th.neighbor(c, at, i-at)
-	return ok && s == slot
+	return ok && s == row
 }
 
 // overtaken sees to all hits if a thread was rearranged while the search went on:
@@ -260,22 +260,22 @@ func (sc *Scratch) overtaken(ix *Index) {
 // record that is moved while a search goes on counts with its best word at
 // least.
 func (sc *Scratch) moved(h *hit) {
-	m := sc.cols.meta[h.slot].Load()
+	m := sc.cols.meta[h.row].Load()
 	w := &sc.words[h.word]
 	if flagsOf(m)&(sc.q.Exclude|dead) != 0 || w.stop && sc.content {
 		return
 	}
-	old := sc.scores[h.slot]
+	old := sc.scores[h.row]
 	if old == 0 {
-		sc.settled = append(sc.settled, h.slot)
-		if sc.q.Skip != nil && sc.q.Skip(h.slot) {
+		sc.settled = append(sc.settled, h.row)
+		if sc.q.Skip != nil && sc.q.Skip(h.row) {
 			old = skipped
 		}
 	}
 	if old >= 0 {
-		old = max(old, w.gain*sc.factor(h.slot, m)*saturate(h.p))
+		old = max(old, w.gain*sc.factor(h.row, m)*saturate(h.p))
 	}
-	sc.scores[h.slot] = old
+	sc.scores[h.row] = old
 }
 
 // weighWord takes the hits of one word, which are the last of l.hits, and adds
@@ -288,7 +288,7 @@ func (sc *Scratch) weighWord(l *local) {
 	}
 	hits, w, set := l.hits[from:], &sc.words[n], uint64(0)
 	l.hits = l.hits[:from]
-	if len(hits) > 1 { // sums must not depend on the order of slots
+	if len(hits) > 1 { // sums must not depend on the order of rows
 		slices.SortFunc(hits, func(a, b hit) int { return int(a.place) - int(b.place) })
 	}
 	for _, h := range hits {
@@ -306,7 +306,7 @@ func (sc *Scratch) weighWord(l *local) {
 		m := l.metas[i]
 		tau := l.own[i] + float32(open[uint8(m)]*l.near[i])
 		if tau > 0 && (l.scores[i] > 0 || !w.stop || !sc.content) {
-			l.scores[i] += float32(w.gain * sc.factor(l.slots[i], m) * saturate(tau))
+			l.scores[i] += float32(w.gain * sc.factor(l.rows[i], m) * saturate(tau))
 		}
 		l.near[i] = 0
 	}
@@ -321,23 +321,23 @@ func (sc *Scratch) settle(l *local) []uint32 {
 	found := l.found[:0]
 	for set := l.within; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
-		slot, s := l.slots[i], l.scores[i]
+		row, s := l.rows[i], l.scores[i]
 		if s == 0 || flagsOf(l.metas[i])&(sc.q.Exclude|dead) != 0 {
 			continue
 		}
-		old := sc.scores[slot]
+		old := sc.scores[row]
 		if old == 0 {
-			sc.settled = append(sc.settled, slot)
-			if sc.q.Skip != nil && sc.q.Skip(slot) {
+			sc.settled = append(sc.settled, row)
+			if sc.q.Skip != nil && sc.q.Skip(row) {
 				old = skipped
 			}
 		}
 		if old < 0 {
-			sc.scores[slot] = old
+			sc.scores[row] = old
 			continue
 		}
-		sc.scores[slot] = s
-		found = append(found, slot)
+		sc.scores[row] = s
+		found = append(found, row)
 	}
 	return found
 }

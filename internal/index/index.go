@@ -1,6 +1,6 @@
 // Package index finds records by the words of their texts.
 //
-// An [Index] is an inverted index in memory. Records are put under slots,
+// An [Index] is an inverted index in memory. Records are put under rows,
 // searched for by terms, and deleted again. The score is BM25, in which a record
 // counts with what is around it in its thread; the formula and its constants
 // are in recipe.go. What [Index.Search] returns is exact: terms and threads that
@@ -26,7 +26,7 @@ type Doc struct {
 	// not add to its length.
 	Extra, Date []text.Term
 	// Thread is the conversation that the record is part of; "" is none. Its
-	// records are in order of At, then of Tie, then of slot.
+	// records are in order of At, then of Tie, then of row.
 	Thread  string
 	At, Tie int64
 	// Asks says that the content is a question of somebody, and Other that it
@@ -46,14 +46,14 @@ const (
 	own = 1<<12 - 1 // the owner's
 )
 
-// Index finds slots, which are numbers that the owner gives to records: each to
-// one record only, ever, and in ascending order. It costs some bytes for a slot
+// Index finds rows, which are numbers that the owner gives to records: each to
+// one record only, ever, and in ascending order. It costs some bytes for a row
 // that is skipped or deleted.
 type Index struct {
 	terms dict[term]
 	names dict[name]
 	cols  atomic.Pointer[columns]
-	limit atomic.Uint32 // slots below it may be seen
+	limit atomic.Uint32 // rows below it may be seen
 	live  atomic.Int64
 	norms atomic.Pointer[norms]
 
@@ -77,7 +77,7 @@ type Index struct {
 	lastActor uint32
 }
 
-// columns are what is kept by slot.
+// columns are what is kept by row.
 type columns struct {
 	meta  []atomic.Uint32 // flags <<16 | code of the squared norm of the content <<8 | code of length
 	chunk []atomic.Uint32 // of its thread, see nearPrev
@@ -101,9 +101,9 @@ func New() *Index {
 // Len returns the number of records.
 func (ix *Index) Len() int { return int(ix.live.Load()) }
 
-// Put indexes d as slot, which was never used before and is larger than all
+// Put indexes d as row, which was never used before and is larger than all
 // that were.
-func (ix *Index) Put(slot uint32, d Doc) {
+func (ix *Index) Put(row uint32, d Doc) {
 	length, norm := ix.gather(&d, ix.intern)
 	code := lengthCode(length)
 	flags := d.Flags & own
@@ -113,57 +113,57 @@ func (ix *Index) Put(slot uint32, d Doc) {
 	if d.Other {
 		flags |= other
 	}
-	cols := ix.grow(slot)
-	cols.meta[slot].Store(uint32(flags)<<16 | uint32(normCode(norm))<<8 | uint32(code))
-	cols.actor[slot] = ix.enter(d.Actor)
+	cols := ix.grow(row)
+	cols.meta[row].Store(uint32(flags)<<16 | uint32(normCode(norm))<<8 | uint32(code))
+	cols.actor[row] = ix.enter(d.Actor)
 	for _, t := range ix.touched {
-		t.put(slot, t.count, code)
+		t.put(row, t.count, code)
 		t.count = 0
 	}
 	if d.Thread != "" {
-		ix.join(slot, d.Thread, place{d.At, d.Tie})
+		ix.join(row, d.Thread, place{d.At, d.Tie})
 	}
 	ix.count(code, 1)
-	ix.limit.Store(slot + 1)
+	ix.limit.Store(row + 1)
 }
 
-// Delete removes slot, of which d was indexed.
-func (ix *Index) Delete(slot uint32, d Doc) {
+// Delete removes row, of which d was indexed.
+func (ix *Index) Delete(row uint32, d Doc) {
 	cols := ix.cols.Load()
-	if int(slot) >= len(cols.meta) || cols.dead(slot) {
+	if int(row) >= len(cols.meta) || cols.dead(row) {
 		return
 	}
 	ix.gather(&d, func(t text.Term) *term { return ix.terms.get(t.Text) })
-	meta := cols.meta[slot].Load()
-	cols.meta[slot].Store(meta | uint32(dead)<<16)
+	meta := cols.meta[row].Load()
+	cols.meta[row].Store(meta | uint32(dead)<<16)
 	for _, t := range ix.touched {
 		t.count = 0
 		t.drop(cols.dead)
 	}
 	ix.exit(d.Actor)
-	if cols.chunk[slot].Load() != 0 {
-		ix.leave(slot)
+	if cols.chunk[row].Load() != 0 {
+		ix.leave(row)
 	}
 	ix.count(uint8(meta), -1)
 }
 
-// SetFlags replaces the owner's flags of slot.
-func (ix *Index) SetFlags(slot uint32, f Flags) {
-	cell := &ix.cols.Load().meta[slot]
+// SetFlags replaces the owner's flags of row.
+func (ix *Index) SetFlags(row uint32, f Flags) {
+	cell := &ix.cols.Load().meta[row]
 	cell.Store(cell.Load()&^(uint32(own)<<16) | uint32(f&own)<<16)
 }
 
 func flagsOf(meta uint32) Flags { return Flags(meta >> 16) }
 
-func (c *columns) dead(slot uint32) bool { return flagsOf(c.meta[slot].Load())&dead != 0 }
+func (c *columns) dead(row uint32) bool { return flagsOf(c.meta[row].Load())&dead != 0 }
 
-// grow returns columns that have the slot.
-func (ix *Index) grow(slot uint32) *columns {
+// grow returns columns that have the row.
+func (ix *Index) grow(row uint32) *columns {
 	old := ix.cols.Load()
-	if int(slot) < len(old.meta) {
+	if int(row) < len(old.meta) {
 		return old
 	}
-	n := max(int(slot)+1+int(slot)/4, 16)
+	n := max(int(row)+1+int(row)/4, 16)
 	grown := &columns{meta: make([]atomic.Uint32, n), chunk: make([]atomic.Uint32, n), actor: make([]uint32, n)}
 	copy(grown.actor, old.actor)
 	for i := range old.meta {
@@ -171,7 +171,7 @@ func (ix *Index) grow(slot uint32) *columns {
 		grown.chunk[i].Store(old.chunk[i].Load())
 	}
 	for i := len(old.meta); i < n; i++ {
-		grown.meta[i].Store(uint32(dead) << 16) // a slot that is skipped holds nothing
+		grown.meta[i].Store(uint32(dead) << 16) // a row that is skipped holds nothing
 	}
 	ix.cols.Store(grown)
 	return grown

@@ -41,20 +41,20 @@ func (n naive) similar(trigger, content []text.Term, least float64) []uint32 {
 			text.Similarity(a, b) >= least && maps.Equal(marks(a), marks(b))
 	}
 	var out []uint32
-	for slot, d := range n {
+	for row, d := range n {
 		if alike(trigger, d.Trigger) && alike(content, d.Content) && len(trigger)+len(content) > 0 {
-			out = append(out, slot)
+			out = append(out, row)
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-func (n naive) doc(slot uint32) (trigger, content []text.Term) {
-	return n[slot].Trigger, n[slot].Content
+func (n naive) doc(row uint32) (trigger, content []text.Term) {
+	return n[row].Trigger, n[row].Content
 }
 
-func (n naive) slots() []uint32 { return slices.Sorted(maps.Keys(n)) }
+func (n naive) rows() []uint32 { return slices.Sorted(maps.Keys(n)) }
 
 // wanted says what of the matches a query wants; near are those of which
 // rounding may decide.
@@ -67,11 +67,11 @@ func wanted(all map[uint32]float64, q *index.Query) (must, may []uint32) {
 			least = min(least, q.Gate*scores[len(scores)-1])
 		}
 	}
-	for slot, r := range all {
+	for row, r := range all {
 		if r >= least*(1+closeness) {
-			must = append(must, slot)
+			must = append(must, row)
 		} else if r >= least*(1-closeness) {
-			may = append(may, slot)
+			may = append(may, row)
 		}
 	}
 	return must, may
@@ -114,7 +114,7 @@ func TestAgainstScan(t *testing.T) {
 			if len(model) == 0 {
 				t.Skip("there is none")
 			}
-			return rapid.SampledFrom(model.slots()).Draw(t, "slot")
+			return rapid.SampledFrom(model.rows()).Draw(t, "row")
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
@@ -142,24 +142,24 @@ func TestAgainstScan(t *testing.T) {
 				}
 			},
 			"silence": func(t *rapid.T) {
-				for _, slot := range model.slots() {
-					if slot%4 != 0 && model[slot].Thread != "" {
-						ix.Delete(slot, model[slot])
-						delete(model, slot)
+				for _, row := range model.rows() {
+					if row%4 != 0 && model[row].Thread != "" {
+						ix.Delete(row, model[row])
+						delete(model, row)
 					}
 				}
 			},
 			"delete": func(t *rapid.T) {
-				slot := some(t)
-				ix.Delete(slot, model[slot])
-				delete(model, slot)
+				row := some(t)
+				ix.Delete(row, model[row])
+				delete(model, row)
 			},
 			"flags": func(t *rapid.T) {
-				slot := some(t)
-				d := model[slot]
+				row := some(t)
+				d := model[row]
 				d.Flags = index.Flags(rapid.IntRange(0, 3).Draw(t, "flags"))
-				ix.SetFlags(slot, d.Flags)
-				model[slot] = d
+				ix.SetFlags(row, d.Flags)
+				model[row] = d
 			},
 			"search": func(t *rapid.T) {
 				q := index.Query{
@@ -170,7 +170,7 @@ func TestAgainstScan(t *testing.T) {
 				}
 				q.Asker = rapid.Bool().Draw(t, "asker")
 				if rapid.Bool().Draw(t, "filter") {
-					q.Skip = func(slot uint32) bool { return slot%3 == 0 }
+					q.Skip = func(row uint32) bool { return row%3 == 0 }
 				}
 				requireMatches(t, model.search(&q), ix.Search(&sc, &q), &q)
 				requireThreads(t, model, ix.Threads(&sc, &q), &q)
@@ -188,7 +188,7 @@ func TestAgainstScan(t *testing.T) {
 				least := rapid.SampledFrom([]float64{0.5, 0.85, 0.9, 1}).Draw(t, "min")
 				var got []uint32
 				for _, p := range ix.Similar(&sc, trigger, content, least, model.doc) {
-					got = append(got, p.Slot)
+					got = append(got, p.Row)
 				}
 				require.Equal(t, model.similar(trigger, content, least), got)
 			},
@@ -205,16 +205,16 @@ func requireMatches(t *rapid.T, all map[uint32]float64, got []index.Match, q *in
 	must, may := wanted(all, q)
 	found := map[uint32]bool{}
 	for _, m := range got {
-		require.False(t, found[m.Slot], "twice")
-		found[m.Slot] = true
-		require.Contains(t, all, m.Slot)
-		require.InEpsilon(t, all[m.Slot], m.Ratio, closeness)
-		require.InEpsilon(t, curve(all[m.Slot], q), m.Relevance, 1e-4)
+		require.False(t, found[m.Row], "twice")
+		found[m.Row] = true
+		require.Contains(t, all, m.Row)
+		require.InEpsilon(t, all[m.Row], m.Ratio, closeness)
+		require.InEpsilon(t, curve(all[m.Row], q), m.Relevance, 1e-4)
 		require.True(t, m.Relevance > 0 && m.Relevance < 1)
-		require.True(t, slices.Contains(must, m.Slot) || slices.Contains(may, m.Slot), "not wanted")
+		require.True(t, slices.Contains(must, m.Row) || slices.Contains(may, m.Row), "not wanted")
 	}
-	for _, slot := range must {
-		require.True(t, found[slot], "%d is missing", slot)
+	for _, row := range must {
+		require.True(t, found[row], "%d is missing", row)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestSimilarAgreesWithText(t *testing.T) {
 	var sc index.Scratch
 	pairs := ix.Similar(&sc, nil, text.Append(nil, b), 0.5, docs.doc)
 	require.Len(t, pairs, 1)
-	require.Equal(t, uint32(3), pairs[0].Slot)
+	require.Equal(t, uint32(3), pairs[0].Row)
 	require.Equal(t, text.Similarity(text.Append(nil, a), text.Append(nil, b)), pairs[0].Content)
 }
 
@@ -241,12 +241,12 @@ func TestSimilarAsksAboutFewThatDifferInNumbers(t *testing.T) {
 	}
 	var sc index.Scratch
 	asked := 0
-	pairs := ix.Similar(&sc, nil, docs[77].Content, 0.9, func(slot uint32) (trigger, content []text.Term) {
+	pairs := ix.Similar(&sc, nil, docs[77].Content, 0.9, func(row uint32) (trigger, content []text.Term) {
 		asked++
-		return docs.doc(slot)
+		return docs.doc(row)
 	})
 	require.Len(t, pairs, 1)
-	require.Equal(t, uint32(77), pairs[0].Slot)
+	require.Equal(t, uint32(77), pairs[0].Row)
 	require.LessOrEqual(t, asked, 40, "those with the same rack or the same machine")
 }
 

@@ -60,12 +60,12 @@ func distinct(terms []text.Term) []text.Term {
 	return out
 }
 
-// order returns the slots of a thread in order.
+// order returns the rows of a thread in order.
 func (n naive) order(thread string) []uint32 {
 	var out []uint32
-	for slot, d := range n {
+	for row, d := range n {
 		if d.Thread == thread {
-			out = append(out, slot)
+			out = append(out, row)
 		}
 	}
 	slices.SortFunc(out, func(a, b uint32) int {
@@ -101,9 +101,9 @@ type scan struct {
 
 func (n naive) scan() *scan {
 	s := &scan{map[uint32]map[string]float64{}, map[uint32]float64{}, map[string]float64{}, map[string][]uint32{}, n.usual()}
-	for slot, d := range n {
-		s.tf[slot], s.length[slot] = frequencies(d), length(d)
-		for t := range s.tf[slot] {
+	for row, d := range n {
+		s.tf[row], s.length[row] = frequencies(d), length(d)
+		for t := range s.tf[row] {
 			s.df[t]++
 		}
 		if d.Thread != "" && s.orders[d.Thread] == nil {
@@ -113,19 +113,19 @@ func (n naive) scan() *scan {
 	return s
 }
 
-func (s *scan) own(slot uint32, term string) float64 {
-	return s.tf[slot][term] / (0.1 + 0.9*s.length[slot]/s.usual)
+func (s *scan) own(row uint32, term string) float64 {
+	return s.tf[row][term] / (0.1 + 0.9*s.length[row]/s.usual)
 }
 
 // tau is what a record counts for a term, with what is around it.
-func (s *scan) tau(slot uint32, thread, term string) float64 {
-	tau := s.own(slot, term)
+func (s *scan) tau(row uint32, thread, term string) float64 {
+	tau := s.own(row, term)
 	order := s.orders[thread]
-	i := slices.Index(order, slot)
+	i := slices.Index(order, row)
 	for j, w := range map[int]float64{-3: .15, -2: .3, -1: .5, 1: .25, 2: .2, 3: .1} {
 		if thread != "" && i+j >= 0 && i+j < len(order) {
 			near := order[i+j]
-			tau += openness(s.length[slot]) * w * openness(s.length[near]) * s.own(near, term)
+			tau += openness(s.length[row]) * w * openness(s.length[near]) * s.own(near, term)
 		}
 	}
 	return tau
@@ -159,26 +159,26 @@ func (n naive) size() float64 {
 func (n naive) search(q *index.Query) map[uint32]float64 {
 	out, query, named, scan, total := map[uint32]float64{}, distinct(q.Terms), n.named(q), n.scan(), n.total(q)
 	onlyStops := !slices.ContainsFunc(query, func(t text.Term) bool { return !t.Stop })
-	for slot, d := range n {
-		if d.Flags&q.Exclude != 0 || q.Skip != nil && q.Skip(slot) {
+	for row, d := range n {
+		if d.Flags&q.Exclude != 0 || q.Skip != nil && q.Skip(row) {
 			continue
 		}
 		s, counts := 0.0, false
 		for _, t := range query {
-			tau := scan.tau(slot, d.Thread, t.Text)
+			tau := scan.tau(row, d.Thread, t.Text)
 			counts = counts || tau > 0 && (onlyStops || !t.Stop)
 			s += t.Weight() * logIDF(n.size(), scan.df[t.Text]) * 2.2 * tau / (tau + 1.2)
 		}
 		if counts {
-			out[slot] = s * n.factor(slot, q, named) / total
+			out[row] = s * n.factor(row, q, named) / total
 		}
 	}
 	return out
 }
 
 // factor is what the score of a record is multiplied by.
-func (n naive) factor(slot uint32, q *index.Query, named string) float64 {
-	d, f, l := n[slot], 1.0, 0.0
+func (n naive) factor(row uint32, q *index.Query, named string) float64 {
+	d, f, l := n[row], 1.0, 0.0
 	for _, x := range fields(d) {
 		for _, t := range x.terms {
 			l += x.weight * t.Weight()
@@ -235,19 +235,19 @@ func curve(r float64, q *index.Query) float64 {
 func (n naive) threads(q *index.Query) map[string]float64 {
 	best, all := map[string][]float64{}, map[string][]uint32{}
 	ratios := n.search(q)
-	for slot, d := range n {
+	for row, d := range n {
 		if d.Thread == "" {
 			continue
 		}
-		all[d.Thread] = append(all[d.Thread], slot)
-		if r, ok := ratios[slot]; ok {
+		all[d.Thread] = append(all[d.Thread], row)
+		if r, ok := ratios[row]; ok {
 			best[d.Thread] = append(best[d.Thread], r)
 		}
 	}
 	long, sum := map[string]float64{}, 0.0
-	for name, slots := range all {
-		for _, slot := range slots {
-			long[name] += length(n[slot])
+	for name, rows := range all {
+		for _, row := range rows {
+			long[name] += length(n[row])
 		}
 		sum += long[name]
 	}
@@ -262,10 +262,10 @@ func (n naive) threads(q *index.Query) map[string]float64 {
 		}
 		for _, t := range distinct(q.Terms) {
 			tf, df := 0.0, 0.0
-			for other, slots := range all {
+			for other, rows := range all {
 				held := 0.0
-				for _, slot := range slots {
-					held += scan.tf[slot][t.Text]
+				for _, row := range rows {
+					held += scan.tf[row][t.Text]
 				}
 				if held > 0 {
 					df++
@@ -295,8 +295,8 @@ func requireThreads(t *rapid.T, n naive, got []index.Thread, q *index.Query) {
 		require.True(t, i == 0 || got[i-1].Ratio >= th.Ratio)
 		require.NotEmpty(t, th.Best)
 		for _, m := range th.Best {
-			require.Equal(t, th.Name, n[m.Slot].Thread)
-			require.InEpsilon(t, ratios[m.Slot], m.Ratio, closeness)
+			require.Equal(t, th.Name, n[m.Row].Thread)
+			require.InEpsilon(t, ratios[m.Row], m.Ratio, closeness)
 		}
 		delete(want, th.Name)
 	}

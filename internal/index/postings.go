@@ -10,35 +10,35 @@ type term struct {
 	count  uint8         // writer's: in the record at hand
 	bounds atomic.Uint32 // largest count <<8 | shortest length; of the dead as well
 	df     atomic.Uint32 // records that hold it and are not deleted
-	first  atomic.Uint64 // the only posting, if posts is nil: present | slot<<8 | count
+	first  atomic.Uint64 // the only posting, if posts is nil: present | row<<8 | count
 	posts  atomic.Pointer[list]
 }
 
 const present = 1 << 63
 
-// list are postings in order of slot. What is below n is immutable.
+// list are postings in order of row. What is below n is immutable.
 type list struct {
 	n      atomic.Uint32
-	slots  []uint32
+	rows   []uint32
 	counts []uint8 // term frequencies
 }
 
 func newList(capacity int) *list {
-	return &list{slots: make([]uint32, capacity), counts: make([]uint8, capacity)}
+	return &list{rows: make([]uint32, capacity), counts: make([]uint8, capacity)}
 }
 
 // append adds a posting, and returns the list that holds it: l, or a larger
 // one.
-func (l *list) append(slot uint32, count uint8) *list {
+func (l *list) append(row uint32, count uint8) *list {
 	n := l.n.Load()
-	if int(n) == len(l.slots) {
+	if int(n) == len(l.rows) {
 		grown := newList(capacity(int(n) + 1))
-		copy(grown.slots, l.slots)
+		copy(grown.rows, l.rows)
 		copy(grown.counts, l.counts)
 		grown.n.Store(n)
 		l = grown
 	}
-	l.slots[n], l.counts[n] = slot, count
+	l.rows[n], l.counts[n] = row, count
 	l.n.Store(n + 1)
 	return l
 }
@@ -51,43 +51,43 @@ func capacity(n int) int {
 	return (n + n/4 + 3) &^ 3
 }
 
-// view returns the postings with slots below limit. The buffers serve if there
+// view returns the postings with rows below limit. The buffers serve if there
 // is only one.
-func (t *term) view(limit uint32, slot *[1]uint32, count *[1]uint8) ([]uint32, []uint8) {
+func (t *term) view(limit uint32, row *[1]uint32, count *[1]uint8) ([]uint32, []uint8) {
 	l := t.posts.Load()
 	if l == nil {
 		one := t.first.Load()
-		slot[0], count[0] = uint32(one>>8), uint8(one)
-		if one == 0 || slot[0] >= limit {
+		row[0], count[0] = uint32(one>>8), uint8(one)
+		if one == 0 || row[0] >= limit {
 			return nil, nil
 		}
-		return slot[:], count[:]
+		return row[:], count[:]
 	}
 	n := l.n.Load()
-	for n > 0 && l.slots[n-1] >= limit {
+	for n > 0 && l.rows[n-1] >= limit {
 		n--
 	}
-	return l.slots[:n], l.counts[:n]
+	return l.rows[:n], l.counts[:n]
 }
 
 // put adds a posting.
-func (t *term) put(slot uint32, count, length uint8) {
+func (t *term) put(row uint32, count, length uint8) {
 	l := t.posts.Load()
 	one := t.first.Load()
 	switch {
 	case l != nil:
-		if grown := l.append(slot, count); grown != l {
+		if grown := l.append(row, count); grown != l {
 			t.posts.Store(grown)
 		}
 	case t.df.Load() == 0:
-		t.first.Store(present | uint64(slot)<<8 | uint64(count))
+		t.first.Store(present | uint64(row)<<8 | uint64(count))
 		t.bounds.Store(uint32(count)<<8 | uint32(length))
 		t.df.Store(1)
 		return
 	default:
 		l = newList(2)
 		l.append(uint32(one>>8), uint8(one))
-		l.append(slot, count)
+		l.append(row, count)
 		t.posts.Store(l)
 	}
 	bounds := t.bounds.Load()
@@ -97,7 +97,7 @@ func (t *term) put(slot uint32, count, length uint8) {
 
 // drop takes note that one of the records was deleted, and leaves out the dead
 // when they are a quarter.
-func (t *term) drop(dead func(slot uint32) bool) {
+func (t *term) drop(dead func(row uint32) bool) {
 	df := t.df.Add(^uint32(0))
 	l := t.posts.Load()
 	if l == nil {
@@ -112,9 +112,9 @@ func (t *term) drop(dead func(slot uint32) bool) {
 		return
 	}
 	live := newList(capacity(int(df)))
-	for i, slot := range l.slots[:n] {
-		if !dead(slot) {
-			live.append(slot, l.counts[i])
+	for i, row := range l.rows[:n] {
+		if !dead(row) {
+			live.append(row, l.counts[i])
 		}
 	}
 	t.posts.Store(live)

@@ -21,9 +21,9 @@ type Query struct {
 	Asker bool
 	// Exclude are the flags of which a record may have none.
 	Exclude Flags
-	// Skip, if not nil, leaves out the slots for which it returns true.
-	Skip func(slot uint32) bool
-	// First, if not nil, says which of two slots is the better one when their
+	// Skip, if not nil, leaves out the rows for which it returns true.
+	Skip func(row uint32) bool
+	// First, if not nil, says which of two rows is the better one when their
 	// scores are equal, so that this does not hang on the order of puts. Only
 	// Threads needs to know.
 	First func(a, b uint32) bool
@@ -35,7 +35,7 @@ type Query struct {
 // the record is evidence for what was asked, rather than the best of a scope
 // that knows nothing about it. Both depend on no other record that was found.
 type Match struct {
-	Slot             uint32
+	Row              uint32
 	Ratio, Relevance float64
 }
 
@@ -46,19 +46,19 @@ type Scratch struct {
 	words   []word
 	seen    map[string]bool
 	after   []float32 // the sum of the words' bounds from each one on
-	scores  []float32 // by slot, zero between searches
-	touched []uint32  // slots without a thread that have a score
+	scores  []float32 // by row, zero between searches
+	touched []uint32  // rows without a thread that have a score
 	matches []Match
 	rank    ranking
-	shared  []shared // by slot, zero between uses; see similar.go
-	single  []uint32 // slots without a thread that may be wanted
-	bits    []uint64 // by slot, zero between uses
+	shared  []shared // by row, zero between uses; see similar.go
+	single  []uint32 // rows without a thread that may be wanted
+	bits    []uint64 // by row, zero between uses
 
 	// Of threads, see chunks.go.
 	states  []state  // by chunk, zero between searches
 	chunks  []uint32 // that have hits
 	open    []uint32 // those that may have wanted records
-	settled []uint32 // slots in threads that have a score
+	settled []uint32 // rows in threads that have a score
 	hits    []hit
 	local   local
 	tallies []tally // by thread, zero between searches
@@ -91,9 +91,9 @@ type word struct {
 	df     int
 	weight float64 // weight of the term by its kind · idf
 	gain   float32 // weight · (k1+1)
-	slots  []uint32
+	rows   []uint32
 	counts []uint8
-	slot   [1]uint32
+	row    [1]uint32
 	count  [1]uint8
 }
 
@@ -149,8 +149,8 @@ func (sc *Scratch) bound(w *word) float32 {
 	if w.term == nil {
 		return 0
 	}
-	w.slots, w.counts = w.term.view(sc.limit, &w.slot, &w.count)
-	if len(w.slots) == 0 {
+	w.rows, w.counts = w.term.view(sc.limit, &w.row, &w.count)
+	if len(w.rows) == 0 {
 		return 0
 	}
 	w.gain = float32(w.weight * (k1 + 1))
@@ -164,11 +164,11 @@ func (sc *Scratch) bound(w *word) float32 {
 
 // end lets go of what the search read.
 func (sc *Scratch) end() {
-	for _, slot := range sc.touched {
-		sc.scores[slot] = 0
+	for _, row := range sc.touched {
+		sc.scores[row] = 0
 	}
-	for _, slot := range sc.settled {
-		sc.scores[slot] = 0
+	for _, row := range sc.settled {
+		sc.scores[row] = 0
 	}
 	for _, id := range sc.chunks {
 		sc.states[id] = state{}
@@ -191,13 +191,13 @@ func (sc *Scratch) walk(w *word, n int) {
 	if sc.q.Asker {
 		special |= other
 	}
-	for i, slot := range w.slots {
-		m := meta[slot].Load()
+	for i, row := range w.rows {
+		m := meta[row].Load()
 		count, gain := counts[i], w.gain
 		if sc.threaded {
-			if cell := sc.cols.chunk[slot].Load(); cell != 0 {
+			if cell := sc.cols.chunk[row].Load(); cell != 0 {
 				if flagsOf(m)&dead == 0 { // also what is left out counts as surroundings
-					sc.hit(cell, slot, w, n, count, uint8(m))
+					sc.hit(cell, row, w, n, count, uint8(m))
 				}
 				continue
 			}
@@ -206,22 +206,22 @@ func (sc *Scratch) walk(w *word, n int) {
 			if flagsOf(m)&(sc.q.Exclude|dead) != 0 {
 				continue
 			}
-			gain *= sc.factor(slot, m)
+			gain *= sc.factor(row, m)
 		}
-		old := scores[slot]
+		old := scores[row]
 		if old == 0 {
-			touched = append(touched, slot)
-			if sc.q.Skip != nil && sc.q.Skip(slot) {
+			touched = append(touched, row)
+			if sc.q.Skip != nil && sc.q.Skip(row) {
 				old = skipped
 			}
 		}
-		scores[slot] = old + float32(gain*sc.saturated(count, uint8(m)))
+		scores[row] = old + float32(gain*sc.saturated(count, uint8(m)))
 	}
 	sc.touched = touched
 }
 
 // factor returns by what the score of a record is multiplied.
-func (sc *Scratch) factor(slot, meta uint32) float32 {
+func (sc *Scratch) factor(row, meta uint32) float32 {
 	f := float32(1)
 	if flagsOf(meta)&asks != 0 {
 		f += justAsks
@@ -229,7 +229,7 @@ func (sc *Scratch) factor(slot, meta uint32) float32 {
 	if sc.q.Asker && flagsOf(meta)&other != 0 {
 		f += otherAsked
 	}
-	if sc.actor != 0 && sc.cols.actor[slot] == sc.actor {
+	if sc.actor != 0 && sc.cols.actor[row] == sc.actor {
 		f += actorNamed
 	}
 	return f
@@ -245,7 +245,7 @@ func (sc *Scratch) saturated(count, length uint8) float32 {
 // worthwhile reports whether walking the n-th word would cost more than to find
 // out that it need not be.
 func (sc *Scratch) worthwhile(n int) bool {
-	return n < len(sc.words) && len(sc.words[n].slots) > 2*samples+(len(sc.touched)+len(sc.chunks))/4
+	return n < len(sc.words) && len(sc.words[n].rows) > 2*samples+(len(sc.touched)+len(sc.chunks))/4
 }
 
 // maxRanked is the largest K for which the work is cut short.
@@ -301,9 +301,9 @@ func (sc *Scratch) improve(least float32) float32 {
 		return least
 	}
 	bar := least
-	for _, slots := range [...][]uint32{sc.touched, sc.settled} {
-		for _, slot := range slots {
-			if s := sc.scores[slot]; s > bar {
+	for _, rows := range [...][]uint32{sc.touched, sc.settled} {
+		for _, row := range rows {
+			if s := sc.scores[row]; s > bar {
 				sc.rank.add(s)
 				if len(sc.rank.best) == sc.rank.k {
 					bar = sc.rank.best[0]
@@ -320,9 +320,9 @@ func (sc *Scratch) improve(least float32) float32 {
 func (sc *Scratch) narrow(n int, least float32) float32 {
 	sc.open = append(sc.open[:0], sc.chunks...)
 	sc.single = sc.single[:0]
-	for _, slot := range sc.touched {
-		if s := sc.scores[slot]; s > 0 && s+sc.after[n] >= least {
-			sc.single = append(sc.single, slot)
+	for _, row := range sc.touched {
+		if s := sc.scores[row]; s > 0 && s+sc.after[n] >= least {
+			sc.single = append(sc.single, row)
 		}
 	}
 	for ; ; n++ {
@@ -330,8 +330,8 @@ func (sc *Scratch) narrow(n int, least float32) float32 {
 		if sc.after[n] == 0 {
 			return least
 		}
-		if w := &sc.words[n]; len(w.slots) > 0 {
-			if len(w.slots) > 8*len(sc.open) {
+		if w := &sc.words[n]; len(w.rows) > 0 {
+			if len(w.rows) > 8*len(sc.open) {
 				sc.pruneByPlace(least, sc.after[n])
 			}
 			sc.complete(w, n)
@@ -346,9 +346,9 @@ func (sc *Scratch) narrow(n int, least float32) float32 {
 // most that can be added.
 func (sc *Scratch) prune(least, rest float32) {
 	single, open := sc.single[:0], sc.open[:0]
-	for _, slot := range sc.single {
-		if sc.scores[slot]+rest >= least {
-			single = append(single, slot)
+	for _, row := range sc.single {
+		if sc.scores[row]+rest >= least {
+			single = append(single, row)
 		}
 	}
 	for _, id := range sc.open {
@@ -378,105 +378,105 @@ func (sc *Scratch) pruneByPlace(least, rest float32) {
 // postings, or looks up what it needs where that is much less.
 func (sc *Scratch) complete(w *word, n int) {
 	count := len(sc.single) + maxChunk/2*len(sc.open)
-	if len(w.slots) < 4*count {
-		for i, slot := range w.slots {
-			sc.give(w, n, slot, w.counts[i])
+	if len(w.rows) < 4*count {
+		for i, row := range w.rows {
+			sc.give(w, n, row, w.counts[i])
 		}
 		return
 	}
 	sc.mark()
 	defer clear(sc.bits)
-	slots, counts := w.slots, w.counts
-	if len(slots) < 16*count {
-		for i, slot := range slots {
-			if sc.bits[slot/64]>>(slot%64)&1 != 0 {
-				sc.give(w, n, slot, counts[i])
+	rows, counts := w.rows, w.counts
+	if len(rows) < 16*count {
+		for i, row := range rows {
+			if sc.bits[row/64]>>(row%64)&1 != 0 {
+				sc.give(w, n, row, counts[i])
 			}
 		}
 		return
 	}
 	for base, set := range sc.bits {
 		for ; set != 0; set &= set - 1 {
-			slot := uint32(base*64 + bits.TrailingZeros64(set))
-			i := gallop(slots, slot)
-			if slots, counts = slots[i:], counts[i:]; len(slots) == 0 {
+			row := uint32(base*64 + bits.TrailingZeros64(set))
+			i := gallop(rows, row)
+			if rows, counts = rows[i:], counts[i:]; len(rows) == 0 {
 				return
 			}
-			if slots[0] == slot {
-				sc.give(w, n, slot, counts[0])
+			if rows[0] == row {
+				sc.give(w, n, row, counts[0])
 			}
 		}
 	}
 }
 
 // give adds a posting to what its record has.
-func (sc *Scratch) give(w *word, n int, slot uint32, count uint8) {
+func (sc *Scratch) give(w *word, n int, row uint32, count uint8) {
 	if !sc.threaded {
-		if old := sc.scores[slot]; old > 0 {
-			m := sc.cols.meta[slot].Load()
+		if old := sc.scores[row]; old > 0 {
+			m := sc.cols.meta[row].Load()
 			gain := w.gain
 			if flagsOf(m)&(asks|other) != 0 || sc.actor != 0 {
-				gain *= sc.factor(slot, m)
+				gain *= sc.factor(row, m)
 			}
-			sc.scores[slot] = old + float32(gain*sc.saturated(count, uint8(m)))
+			sc.scores[row] = old + float32(gain*sc.saturated(count, uint8(m)))
 		}
 		return
 	}
-	if cell := sc.cols.chunk[slot].Load(); cell != 0 {
+	if cell := sc.cols.chunk[row].Load(); cell != 0 {
 		if sc.isOpen(chunkOf(cell)) || cell&(nearPrev|nearNext) != 0 {
-			if m := sc.cols.meta[slot].Load(); flagsOf(m)&dead == 0 {
-				sc.hit(cell, slot, w, n, count, uint8(m))
+			if m := sc.cols.meta[row].Load(); flagsOf(m)&dead == 0 {
+				sc.hit(cell, row, w, n, count, uint8(m))
 			}
 		}
-	} else if sc.scores[slot] > 0 {
-		m := sc.cols.meta[slot].Load()
-		sc.scores[slot] += float32(w.gain * sc.factor(slot, m) * sc.saturated(count, uint8(m)))
+	} else if sc.scores[row] > 0 {
+		m := sc.cols.meta[row].Load()
+		sc.scores[row] += float32(w.gain * sc.factor(row, m) * sc.saturated(count, uint8(m)))
 	}
 }
 
-// mark sets the bits of the slots in single, and of those that count in the
+// mark sets the bits of the rows in single, and of those that count in the
 // chunks in open.
 func (sc *Scratch) mark() {
 	if n := int(sc.limit)/64 + 1; len(sc.bits) < n {
 		sc.bits = make([]uint64, n+n/4)
 	}
-	set := func(slot uint32) {
-		if slot < sc.limit {
-			sc.bits[slot/64] |= 1 << (slot % 64)
+	set := func(row uint32) {
+		if row < sc.limit {
+			sc.bits[row/64] |= 1 << (row % 64)
 		}
 	}
-	for _, slot := range sc.single {
-		set(slot)
+	for _, row := range sc.single {
+		set(row)
 	}
 	for _, id := range sc.open {
 		c := sc.th.chunk(id)
 		if c == nil {
 			continue
 		}
-		for _, slot := range c.slots {
-			set(slot)
+		for _, row := range c.rows {
+			set(row)
 		}
 		if p := sc.th.chunk(c.prev); p != nil {
-			for _, slot := range p.slots[max(0, len(p.slots)-reach):] {
-				set(slot)
+			for _, row := range p.rows[max(0, len(p.rows)-reach):] {
+				set(row)
 			}
 		}
 		if x := sc.th.chunk(c.next); x != nil {
-			for _, slot := range x.slots[:min(reach, len(x.slots))] {
-				set(slot)
+			for _, row := range x.rows[:min(reach, len(x.rows))] {
+				set(row)
 			}
 		}
 	}
 }
 
-// gallop returns the number of slots below slot: it looks near the front first.
-func gallop(slots []uint32, slot uint32) int {
+// gallop returns the number of rows below row: it looks near the front first.
+func gallop(rows []uint32, row uint32) int {
 	step := 1
-	for step <= len(slots) && slots[step-1] < slot {
+	for step <= len(rows) && rows[step-1] < row {
 		step *= 2
 	}
 	from := step / 2
-	i, _ := slices.BinarySearch(slots[from:min(step, len(slots))], slot)
+	i, _ := slices.BinarySearch(rows[from:min(step, len(rows))], row)
 	return from + i
 }
 
@@ -487,10 +487,10 @@ func (sc *Scratch) take() []Match {
 		least = sc.leastOfMany()
 	}
 	sc.matches = sc.matches[:0]
-	for _, slots := range [...][]uint32{sc.single, sc.settled} {
-		for _, slot := range slots {
-			if s := sc.scores[slot]; s > 0 && s >= least {
-				sc.matches = append(sc.matches, sc.match(slot, s))
+	for _, rows := range [...][]uint32{sc.single, sc.settled} {
+		for _, row := range rows {
+			if s := sc.scores[row]; s > 0 && s >= least {
+				sc.matches = append(sc.matches, sc.match(row, s))
 			}
 		}
 	}
@@ -500,9 +500,9 @@ func (sc *Scratch) take() []Match {
 // leastOfMany is what ranking.least is for a large K.
 func (sc *Scratch) leastOfMany() float32 {
 	sc.rank.best = sc.rank.best[:0]
-	for _, slots := range [...][]uint32{sc.single, sc.settled} {
-		for _, slot := range slots {
-			if s := sc.scores[slot]; s > 0 {
+	for _, rows := range [...][]uint32{sc.single, sc.settled} {
+		for _, row := range rows {
+			if s := sc.scores[row]; s > 0 {
 				sc.rank.best = append(sc.rank.best, s)
 			}
 		}
@@ -519,9 +519,9 @@ func (sc *Scratch) leastOfMany() float32 {
 	return least
 }
 
-func (sc *Scratch) match(slot uint32, s float32) Match {
+func (sc *Scratch) match(row uint32, s float32) Match {
 	r := float64(s) / sc.total
-	return Match{slot, r, relevance(r, sc.size)}
+	return Match{row, r, relevance(r, sc.size)}
 }
 
 // knows reports whether sc.words has the text, of a query with n terms.

@@ -10,25 +10,25 @@ import (
 
 // Pair is a record that says nearly the same as a text.
 type Pair struct {
-	Slot             uint32
+	Row              uint32
 	Trigger, Content float64 // similarities
 }
 
 // Similar returns the records whose trigger and content both have at least
 // the similarity min, in (0,1], to the given ones, and which agree with them
-// in numbers and negations, in order of slot. Two empty triggers, or two
+// in numbers and negations, in order of row. Two empty triggers, or two
 // empty contents, are alike, but not if both are empty.
 //
 // doc returns the trigger and the content of a record, which are read before
 // its next call; it is asked about the few that share enough terms, and has to
-// put up with slots that were deleted meanwhile. If x and y share only some terms then, by Cauchy and Schwarz, their
+// put up with rows that were deleted meanwhile. If x and y share only some terms then, by Cauchy and Schwarz, their
 // cosine is at most the norm of these in x over that of x.
-func (ix *Index) Similar(sc *Scratch, trigger, content []text.Term, min float64, doc func(slot uint32) (trigger, content []text.Term)) []Pair {
+func (ix *Index) Similar(sc *Scratch, trigger, content []text.Term, min float64, doc func(row uint32) (trigger, content []text.Term)) []Pair {
 	t, c := newVector(trigger), newVector(content)
 	var out []Pair
-	for _, slot := range ix.sharing(sc, &t, &c, min) {
-		dt, dc := doc(slot)
-		p := Pair{Slot: slot}
+	for _, row := range ix.sharing(sc, &t, &c, min) {
+		dt, dc := doc(row)
+		p := Pair{Row: row}
 		var ok bool
 		if p.Trigger, ok = t.alike(dt, min); !ok {
 			continue
@@ -140,20 +140,20 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 	}
 	sc.keep(need)
 	out := sc.single[:0]
-	for _, slot := range sc.single {
-		if sc.cols.dead(slot) {
+	for _, row := range sc.single {
+		if sc.cols.dead(row) {
 			continue
 		}
 		norm := 0.0
-		if code := uint8(sc.cols.meta[slot].Load() >> 8); best == content && code > 0 {
+		if code := uint8(sc.cols.meta[row].Load() >> 8); best == content && code > 0 {
 			norm = lengthOf(code)
 		}
-		if sc.shared[slot].dot >= float32(min*math.Sqrt(best.norm*norm)*(1-slack)) {
-			out = append(out, slot)
+		if sc.shared[row].dot >= float32(min*math.Sqrt(best.norm*norm)*(1-slack)) {
+			out = append(out, row)
 		}
 	}
-	for _, slot := range sc.touched {
-		sc.shared[slot] = shared{}
+	for _, row := range sc.touched {
+		sc.shared[row] = shared{}
 	}
 	sc.search, sc.touched = search{}, sc.touched[:0]
 	slices.Sort(out)
@@ -178,12 +178,12 @@ func (sc *Scratch) meet(it *item) {
 		return
 	}
 	var w word
-	slots, counts := it.term.view(sc.limit, &w.slot, &w.count)
+	rows, counts := it.term.view(sc.limit, &w.row, &w.count)
 	own := it.shared()
-	for i, slot := range slots {
-		s := &sc.shared[slot]
+	for i, row := range rows {
+		s := &sc.shared[row]
 		if s.square == 0 {
-			sc.touched = append(sc.touched, slot)
+			sc.touched = append(sc.touched, row)
 		}
 		s.add(own, counts[i])
 	}
@@ -195,18 +195,18 @@ func (sc *Scratch) share(it *item) {
 		return
 	}
 	var w word
-	slots, counts := it.term.view(sc.limit, &w.slot, &w.count)
+	rows, counts := it.term.view(sc.limit, &w.row, &w.count)
 	own := it.shared()
-	if len(slots) > 16*len(sc.single) {
-		for _, slot := range sc.single {
-			if i, ok := slices.BinarySearch(slots, slot); ok {
-				sc.shared[slot].add(own, counts[i])
+	if len(rows) > 16*len(sc.single) {
+		for _, row := range sc.single {
+			if i, ok := slices.BinarySearch(rows, row); ok {
+				sc.shared[row].add(own, counts[i])
 			}
 		}
 		return
 	}
-	for i, slot := range slots {
-		if s := &sc.shared[slot]; s.square != 0 {
+	for i, row := range rows {
+		if s := &sc.shared[row]; s.square != 0 {
 			s.add(own, counts[i])
 		}
 	}
@@ -231,9 +231,9 @@ func (sc *Scratch) keep(least float32) {
 		return
 	}
 	single := sc.single[:0]
-	for _, slot := range sc.single {
-		if sc.shared[slot].square >= least {
-			single = append(single, slot)
+	for _, row := range sc.single {
+		if sc.shared[row].square >= least {
+			single = append(single, row)
 		}
 	}
 	sc.single = single

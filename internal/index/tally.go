@@ -42,9 +42,9 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 	if n := int(ix.threadCount.Load()); len(sc.tallies) < n {
 		sc.tallies = slices.Grow(sc.tallies, n-len(sc.tallies))[:n]
 	}
-	for _, slot := range sc.settled {
-		if s := sc.scores[slot]; s > 0 {
-			sc.tallyRecord(slot, s)
+	for _, row := range sc.settled {
+		if s := sc.scores[row]; s > 0 {
+			sc.tallyRecord(row, s)
 		}
 	}
 	count := ix.threadCount.Load()
@@ -55,9 +55,9 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 	return sc.takeThreads(q.K)
 }
 
-// tallyOf returns the tally of the thread of a slot, or nil.
-func (sc *Scratch) tallyOf(slot uint32) *tally {
-	cell := sc.cols.chunk[slot].Load()
+// tallyOf returns the tally of the thread of a row, or nil.
+func (sc *Scratch) tallyOf(row uint32) *tally {
+	cell := sc.cols.chunk[row].Load()
 	if cell == 0 {
 		return nil
 	}
@@ -77,14 +77,14 @@ func (sc *Scratch) tallyOf(slot uint32) *tally {
 }
 
 // tallyRecord notes a record of a thread, if it is among its best.
-func (sc *Scratch) tallyRecord(slot uint32, s float32) {
-	t := sc.tallyOf(slot)
+func (sc *Scratch) tallyRecord(row uint32, s float32) {
+	t := sc.tallyOf(row)
 	if t == nil {
 		return
 	}
-	m := Match{Slot: slot, Ratio: float64(s) / sc.total}
+	m := Match{Row: row, Ratio: float64(s) / sc.total}
 	at := t.n
-	for at > 0 && (t.best[at-1].Ratio < m.Ratio || t.best[at-1].Ratio == m.Ratio && sc.first(slot, t.best[at-1].Slot)) {
+	for at > 0 && (t.best[at-1].Ratio < m.Ratio || t.best[at-1].Ratio == m.Ratio && sc.first(row, t.best[at-1].Row)) {
 		at--
 	}
 	if at == threadHits {
@@ -106,11 +106,11 @@ func (sc *Scratch) first(a, b uint32) bool {
 // tallyWord adds what a word gives to threads.
 func (sc *Scratch) tallyWord(w *word, threads int, usual float64) {
 	df := 0
-	for i, slot := range w.slots {
-		if flagsOf(sc.cols.meta[slot].Load())&dead != 0 {
+	for i, row := range w.rows {
+		if flagsOf(sc.cols.meta[row].Load())&dead != 0 {
 			continue
 		}
-		if t := sc.tallyOf(slot); t != nil {
+		if t := sc.tallyOf(row); t != nil {
 			if t.tf == 0 {
 				df++
 			}

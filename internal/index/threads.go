@@ -21,7 +21,7 @@ type thread struct {
 type chunk struct {
 	thread     *thread
 	prev, next uint32   // numbers; none at the ends
-	slots      []uint32 // in order
+	rows       []uint32 // in order
 	places     []place  // by position; the writer's
 }
 
@@ -66,39 +66,39 @@ func (th *threads) chunk(id uint32) *chunk {
 	return th.chunks[id].Load()
 }
 
-// neighbor returns the slot that stands d places after position i of c, which
+// neighbor returns the row that stands d places after position i of c, which
 // is within reach.
-func (th *threads) neighbor(c *chunk, i, d int) (slot uint32, ok bool) {
+func (th *threads) neighbor(c *chunk, i, d int) (row uint32, ok bool) {
 	i += d
 	switch {
 	case i < 0:
 		if c = th.chunk(c.prev); c == nil {
 			return 0, false
 		}
-		i += len(c.slots)
-	case i >= len(c.slots):
-		i -= len(c.slots)
+		i += len(c.rows)
+	case i >= len(c.rows):
+		i -= len(c.rows)
 		if c = th.chunk(c.next); c == nil {
 			return 0, false
 		}
 	}
-	if i < 0 || i >= len(c.slots) {
+	if i < 0 || i >= len(c.rows) {
 		return 0, false
 	}
-	return c.slots[i], true
+	return c.rows[i], true
 }
 
 // join puts a record into its thread.
-func (ix *Index) join(slot uint32, name string, p place) {
+func (ix *Index) join(row uint32, name string, p place) {
 	t := ix.named[name]
 	if t == nil {
 		t = ix.newThread(name)
 	}
-	ix.lengthen(t, slot, 1)
+	ix.lengthen(t, row, 1)
 	if len(t.chunks) == 0 {
 		id := ix.newChunk()
 		t.chunks = []uint32{id}
-		ix.set(id, &chunk{thread: t, prev: none, next: none, slots: []uint32{slot}, places: []place{p}})
+		ix.set(id, &chunk{thread: t, prev: none, next: none, rows: []uint32{row}, places: []place{p}})
 		ix.refresh(id, 0, 1)
 		return
 	}
@@ -106,7 +106,7 @@ func (ix *Index) join(slot uint32, name string, p place) {
 	last := t.chunks[len(t.chunks)-1]
 	c := th.chunk(last)
 	if p.compare(c.places[len(c.places)-1]) >= 0 {
-		ix.extend(t, last, c, slot, p)
+		ix.extend(t, last, c, row, p)
 		return
 	}
 	ix.moves.Add(1)
@@ -127,7 +127,7 @@ func (ix *Index) join(slot uint32, name string, p place) {
 		return 1
 	})
 	n := *c
-	n.slots, n.places = insert(c.slots, i, slot), insert(c.places, i, p)
+	n.rows, n.places = insert(c.rows, i, row), insert(c.places, i, p)
 	ix.set(id, &n)
 	ix.balance(t, k)
 	ix.refreshAround(t, k)
@@ -147,36 +147,36 @@ func (ix *Index) newThread(name string) *thread {
 }
 
 // extend puts a record at the end of a thread.
-func (ix *Index) extend(t *thread, last uint32, c *chunk, slot uint32, p place) {
+func (ix *Index) extend(t *thread, last uint32, c *chunk, row uint32, p place) {
 	n := *c
-	if len(c.slots) < maxChunk {
-		n.slots, n.places = extended(c.slots, slot), extended(c.places, p)
+	if len(c.rows) < maxChunk {
+		n.rows, n.places = extended(c.rows, row), extended(c.places, p)
 		ix.set(last, &n)
-		ix.refresh(last, len(c.slots), len(n.slots))
+		ix.refresh(last, len(c.rows), len(n.rows))
 		return
 	}
 	id := ix.newChunk()
-	ix.set(id, &chunk{thread: t, prev: last, next: none, slots: []uint32{slot}, places: []place{p}})
+	ix.set(id, &chunk{thread: t, prev: last, next: none, rows: []uint32{row}, places: []place{p}})
 	n.next = id
 	ix.set(last, &n)
 	t.chunks = append(t.chunks, id)
-	ix.refresh(last, len(c.slots)-reach, len(c.slots))
+	ix.refresh(last, len(c.rows)-reach, len(c.rows))
 	ix.refresh(id, 0, 1)
 }
 
 // leave takes a record out of its thread.
-func (ix *Index) leave(slot uint32) {
+func (ix *Index) leave(row uint32) {
 	ix.moves.Add(1)
 	defer ix.moves.Add(1)
-	cell := &ix.cols.Load().chunk[slot]
+	cell := &ix.cols.Load().chunk[row]
 	id := chunkOf(cell.Load())
 	cell.Store(0)
 	c := ix.threads.Load().chunk(id)
-	t, i := c.thread, slices.Index(c.slots, slot)
-	ix.lengthen(t, slot, -1)
+	t, i := c.thread, slices.Index(c.rows, row)
+	ix.lengthen(t, row, -1)
 	k := slices.Index(t.chunks, id)
 	n := *c
-	n.slots, n.places = without(c.slots, i), without(c.places, i)
+	n.rows, n.places = without(c.rows, i), without(c.places, i)
 	ix.set(id, &n)
 	ix.balance(t, k)
 	if len(t.chunks) == 0 {
@@ -193,17 +193,17 @@ func (ix *Index) leave(slot uint32) {
 func (ix *Index) balance(t *thread, k int) {
 	c := ix.threads.Load().chunk(t.chunks[k])
 	switch {
-	case len(c.slots) == 0:
+	case len(c.rows) == 0:
 		ix.remove(t, k)
-	case len(c.slots) > maxChunk:
+	case len(c.rows) > maxChunk:
 		ix.split(t, k)
-	case len(c.slots) < minChunk && k+1 < len(t.chunks):
+	case len(c.rows) < minChunk && k+1 < len(t.chunks):
 		next := ix.threads.Load().chunk(t.chunks[k+1])
 		n := *c
-		n.slots, n.places = slices.Concat(c.slots, next.slots), slices.Concat(c.places, next.places)
+		n.rows, n.places = slices.Concat(c.rows, next.rows), slices.Concat(c.places, next.places)
 		ix.set(t.chunks[k], &n)
 		ix.remove(t, k+1)
-		if len(n.slots) > maxChunk {
+		if len(n.rows) > maxChunk {
 			ix.split(t, k)
 		}
 	}
@@ -213,19 +213,19 @@ func (ix *Index) balance(t *thread, k int) {
 func (ix *Index) split(t *thread, k int) {
 	th, id := ix.threads.Load(), t.chunks[k]
 	c := th.chunk(id)
-	half := len(c.slots) / 2
+	half := len(c.rows) / 2
 	fresh := ix.newChunk()
 	second := &chunk{
 		thread: t, prev: id, next: c.next,
-		slots: slices.Clone(c.slots[half:]), places: slices.Clone(c.places[half:]),
+		rows: slices.Clone(c.rows[half:]), places: slices.Clone(c.places[half:]),
 	}
 	ix.set(fresh, second)
 	first := *c
-	first.next, first.slots, first.places = fresh, slices.Clone(c.slots[:half]), slices.Clone(c.places[:half])
+	first.next, first.rows, first.places = fresh, slices.Clone(c.rows[:half]), slices.Clone(c.places[:half])
 	ix.set(id, &first)
 	ix.link(c.next, func(n *chunk) { n.prev = fresh })
 	t.chunks = slices.Insert(t.chunks, k+1, fresh)
-	ix.refresh(fresh, 0, len(second.slots))
+	ix.refresh(fresh, 0, len(second.rows))
 }
 
 // remove takes the k-th chunk, whose records are gone, out of its thread.
@@ -281,21 +281,21 @@ func (ix *Index) refreshAround(t *thread, k int) {
 // refresh renews the cells of the records from position i to j of a chunk.
 func (ix *Index) refresh(id uint32, from, to int) {
 	cols, c := ix.cols.Load(), ix.threads.Load().chunk(id)
-	for i := max(from, 0); i < min(to, len(c.slots)); i++ {
+	for i := max(from, 0); i < min(to, len(c.rows)); i++ {
 		cell := cellOf(id, i)
 		if c.prev != none && i < reach {
 			cell |= nearPrev
 		}
-		if c.next != none && i >= len(c.slots)-reach {
+		if c.next != none && i >= len(c.rows)-reach {
 			cell |= nearNext
 		}
-		cols.chunk[c.slots[i]].Store(cell)
+		cols.chunk[c.rows[i]].Store(cell)
 	}
 }
 
 // lengthen keeps the length of a thread when a record joins or leaves.
-func (ix *Index) lengthen(t *thread, slot uint32, sign int64) {
-	length := sign * sums[uint8(ix.cols.Load().meta[slot].Load())]
+func (ix *Index) lengthen(t *thread, row uint32, sign int64) {
+	length := sign * sums[uint8(ix.cols.Load().meta[row].Load())]
 	t.length.Add(length)
 	ix.threadLength.Add(length)
 }

@@ -13,9 +13,9 @@ type Word struct {
 	Found bool // in the record that was asked for
 }
 
-// Words says how the query weighs and which of it is in slot, the rarest terms
+// Words says how the query weighs and which of it is in row, the rarest terms
 // first.
-func (ix *Index) Words(sc *Scratch, query []text.Term, slot uint32) []Word {
+func (ix *Index) Words(sc *Scratch, query []text.Term, row uint32) []Word {
 	ix.weigh(sc, query)
 	defer sc.end()
 	total := 0.0
@@ -27,8 +27,8 @@ func (ix *Index) Words(sc *Scratch, query []text.Term, slot uint32) []Word {
 		w := &sc.words[i]
 		found := false
 		if w.term != nil {
-			slots, _ := w.term.view(ix.limit.Load(), &w.slot, &w.count)
-			_, found = slices.BinarySearch(slots, slot)
+			rows, _ := w.term.view(ix.limit.Load(), &w.row, &w.count)
+			_, found = slices.BinarySearch(rows, row)
 		}
 		out = append(out, Word{Text: w.text, Share: w.weight / total, Found: found})
 	}
