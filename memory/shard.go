@@ -18,16 +18,16 @@ type shard struct {
 	counts string // prefix of the keys of counters
 	marks  string // prefix of the keys of feedback
 
-	// edit is held by whoever changes a record that exists, from reading it
-	// until the change is in the store and in memory. Whoever stores a new
-	// record holds claims instead, so that many can share a commit.
+	// edit is for a change of records that exist: the caller holds it from
+	// reading them until the change is in the store and in memory. Remember
+	// holds claims instead for new records, so that many share a commit.
 	edit   sync.Mutex
 	claims claims
 
-	// What follows is read without a lock, see steady. Whoever writes to it
-	// holds mu, and waits for nothing meanwhile.
+	// Readers take no lock for what follows, see steady. A writer holds mu, and
+	// waits for nothing meanwhile.
 	mu      sync.RWMutex
-	changes atomic.Uint64 // begun and ended, of records that are replaced or removed: odd during one
+	changes atomic.Uint64 // odd while records are replaced or removed
 	entries column
 	ids     *idTable // former ids included
 	live    atomic.Int64
@@ -175,8 +175,8 @@ type claims struct {
 	held map[string]chan struct{} // closed at release
 }
 
-// claim takes all of names at once, when nobody holds any of them, and returns
-// what gives them back. Whoever holds a claim must not ask for another.
+// claim takes all of names at once, when none of them is held, and returns what
+// releases them. The holder of a claim must not ask for another.
 func (c *claims) claim(ctx context.Context, names []string) (release func(), err error) {
 	for {
 		c.Lock()

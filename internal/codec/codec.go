@@ -2,8 +2,8 @@
 //
 // A value is an envelope: one byte of format version, four bytes of CRC-32C,
 // and the record in CBOR (RFC 8949, core deterministic encoding). The checksum
-// covers the key as well, so a value that turns up under another key is
-// damage too, not somebody else's record.
+// covers the key as well: a value that is found under another key is damage,
+// not a record.
 package codec
 
 import (

@@ -30,7 +30,7 @@ const (
 // Writer may be used concurrently. It has no goroutine while nothing waits.
 type Writer struct {
 	st   store.Store
-	turn chan struct{} // holds one token; whoever has it commits
+	turn chan struct{} // holds one token; its holder commits
 	ops  []store.Op    // of the group being written; belongs to the turn
 
 	mu struct {
@@ -161,10 +161,10 @@ func (w *Writer) Flush(ctx context.Context) error {
 }
 
 func (w *Writer) flush(ctx context.Context) error {
-	if err := w.take(ctx); err != nil {
+	if err := w.takeTurn(ctx); err != nil {
 		return err
 	}
-	defer w.give()
+	defer w.passTurn()
 	if w.group() == 0 {
 		return nil
 	}
@@ -178,14 +178,15 @@ func (w *Writer) flush(ctx context.Context) error {
 // again later, and ops are not. It does not report errors of earlier groups:
 // they are part of this one.
 func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if err := w.take(ctx); err != nil {
+	if err := w.takeTurn(ctx); err != nil {
 		return 0, err
 	}
-	if w.group() == 0 { // nothing to wait for: commits of others may go on side by side
-		w.give()
+	if w.group() == 0 {
+		// Nothing to wait for: commits of other callers go on side by side.
+		w.passTurn()
 		return w.st.Commit(ctx, ops...)
 	}
-	defer w.give()
+	defer w.passTurn()
 	n := len(w.ops)
 	w.ops = append(w.ops, ops...)
 	if !fits(w.ops) {
@@ -210,7 +211,7 @@ func fits(ops []store.Op) bool {
 	return len(ops) <= store.MaxCommitOps && size <= store.MaxCommitBytes
 }
 
-func (w *Writer) take(ctx context.Context) error {
+func (w *Writer) takeTurn(ctx context.Context) error {
 	select {
 	case <-w.turn:
 		return nil
@@ -219,7 +220,7 @@ func (w *Writer) take(ctx context.Context) error {
 	}
 }
 
-func (w *Writer) give() { w.turn <- struct{}{} }
+func (w *Writer) passTurn() { w.turn <- struct{}{} }
 
 // group makes what is pending the group to be written, in ops, and returns its
 // size. The caller has the turn.

@@ -188,7 +188,7 @@ type local struct {
 	near   [maxPlaces]float32 // of the word at hand, of those around
 	hits   []hit              // the last first
 	found  [maxChunk]uint32
-	within uint64 // places that are in the chunk, and that a hit is within reach of
+	within uint64 // places in the chunk within reach of a hit
 }
 
 const (
@@ -226,7 +226,7 @@ func (sc *Scratch) weighChunk(id uint32) []uint32 {
 	for len(l.hits) > 0 {
 		sc.weighWord(l)
 	}
-	return sc.settle(l)
+	return sc.collect(l)
 }
 
 var noChunk = chunk{prev: none, next: none}
@@ -315,9 +315,9 @@ func (sc *Scratch) weighWord(l *local) {
 	}
 }
 
-// settle takes over what the records of a chunk were weighed, and returns those
+// collect takes over what the records of a chunk were weighed, and returns those
 // that have a score.
-func (sc *Scratch) settle(l *local) []uint32 {
+func (sc *Scratch) collect(l *local) []uint32 {
 	found := l.found[:0]
 	for set := l.within; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)

@@ -29,8 +29,8 @@ type Doc struct {
 	// records are in order of At, then of Tie, then of row.
 	Thread  string
 	At, Tie int64
-	// Asks says that the content is a question of somebody, and Other that it
-	// is not said by the side that asks the queries.
+	// Asks says that the content is a question. Other says that the side which
+	// asks the queries has not said it.
 	Asks, Other bool
 	Flags       Flags
 }
@@ -79,7 +79,8 @@ type Index struct {
 
 // columns are what is kept by row.
 type columns struct {
-	meta  []atomic.Uint32 // flags <<16 | code of the squared norm of the content <<8 | code of length
+	// flags <<16 | code of the squared norm of the content <<8 | code of length
+	meta  []atomic.Uint32
 	chunk []atomic.Uint32 // of its thread, see nearPrev
 	actor []uint32        // its number; immutable
 }
@@ -117,11 +118,11 @@ func (ix *Index) Put(row uint32, d Doc) {
 	cols.meta[row].Store(uint32(flags)<<16 | uint32(normCode(norm))<<8 | uint32(code))
 	cols.actor[row] = ix.enter(d.Actor)
 	for _, t := range ix.touched {
-		t.put(row, t.count, code)
+		t.post(row, t.count, code)
 		t.count = 0
 	}
 	if d.Thread != "" {
-		ix.join(row, d.Thread, place{d.At, d.Tie})
+		ix.joinThread(row, d.Thread, place{d.At, d.Tie})
 	}
 	ix.count(code, 1)
 	ix.limit.Store(row + 1)
@@ -142,7 +143,7 @@ func (ix *Index) Delete(row uint32, d Doc) {
 	}
 	ix.exit(d.Actor)
 	if cols.chunk[row].Load() != 0 {
-		ix.leave(row)
+		ix.leaveThread(row)
 	}
 	ix.count(uint8(meta), -1)
 }

@@ -70,8 +70,8 @@ func (t *term) view(limit uint32, row *[1]uint32, count *[1]uint8) ([]uint32, []
 	return l.rows[:n], l.counts[:n]
 }
 
-// put adds a posting.
-func (t *term) put(row uint32, count, length uint8) {
+// post adds a posting.
+func (t *term) post(row uint32, count, length uint8) {
 	l := t.posts.Load()
 	one := t.first.Load()
 	switch {

@@ -46,7 +46,7 @@ const (
 // The score of a record is multiplied by 1 plus what holds of these.
 const (
 	actorNamed = 0.25  // the query names its actor and no other
-	otherAsked = -0.5  // the query is about the one who asks, and the other side said it
+	otherAsked = -0.5  // the query is about its asker, and the other side said it
 	justAsks   = -0.25 // it is a question of at most shortAsk length
 	shortAsk   = 16
 )

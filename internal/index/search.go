@@ -117,12 +117,13 @@ func (ix *Index) Search(sc *Scratch, q *Query) []Match {
 	}
 	sc.weighChunks(sc.narrow(done, least))
 	sc.overtaken(ix)
-	return sc.take()
+	return sc.wanted()
 }
 
 // begin readies sc for a search.
 func (ix *Index) begin(sc *Scratch, q *Query) {
-	sc.search = search{q: q, moves: ix.moves.Load(), limit: ix.limit.Load(), cols: ix.cols.Load(), th: ix.threads.Load(), norms: ix.norms.Load()}
+	sc.search = search{q: q, moves: ix.moves.Load(), limit: ix.limit.Load()}
+	sc.cols, sc.th, sc.norms = ix.cols.Load(), ix.threads.Load(), ix.norms.Load()
 	if len(sc.scores) < int(sc.limit) {
 		sc.scores = make([]float32, int(sc.limit)+int(sc.limit)/4)
 	}
@@ -380,7 +381,7 @@ func (sc *Scratch) complete(w *word, n int) {
 	count := len(sc.single) + maxChunk/2*len(sc.open)
 	if len(w.rows) < 4*count {
 		for i, row := range w.rows {
-			sc.give(w, n, row, w.counts[i])
+			sc.credit(w, n, row, w.counts[i])
 		}
 		return
 	}
@@ -390,7 +391,7 @@ func (sc *Scratch) complete(w *word, n int) {
 	if len(rows) < 16*count {
 		for i, row := range rows {
 			if sc.bits[row/64]>>(row%64)&1 != 0 {
-				sc.give(w, n, row, counts[i])
+				sc.credit(w, n, row, counts[i])
 			}
 		}
 		return
@@ -403,14 +404,14 @@ func (sc *Scratch) complete(w *word, n int) {
 				return
 			}
 			if rows[0] == row {
-				sc.give(w, n, row, counts[0])
+				sc.credit(w, n, row, counts[0])
 			}
 		}
 	}
 }
 
-// give adds a posting to what its record has.
-func (sc *Scratch) give(w *word, n int, row uint32, count uint8) {
+// credit adds a posting to what its record has.
+func (sc *Scratch) credit(w *word, n int, row uint32, count uint8) {
 	if !sc.threaded {
 		if old := sc.scores[row]; old > 0 {
 			m := sc.cols.meta[row].Load()
@@ -480,8 +481,8 @@ func gallop(rows []uint32, row uint32) int {
 	return from + i
 }
 
-// take returns what is wanted of the records that were ranked.
-func (sc *Scratch) take() []Match {
+// wanted returns what is wanted of the records that were ranked.
+func (sc *Scratch) wanted() []Match {
 	least := sc.rank.least(sc.q.Gate)
 	if sc.q.K > maxRanked {
 		least = sc.leastOfMany()

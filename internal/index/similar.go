@@ -19,22 +19,23 @@ type Pair struct {
 // in numbers and negations, in order of row. Two empty triggers, or two
 // empty contents, are alike, but not if both are empty.
 //
-// doc returns the trigger and the content of a record, which are read before
-// its next call; it is asked about the few that share enough terms, and has to
-// put up with rows that were deleted meanwhile. If x and y share only some terms then, by Cauchy and Schwarz, their
-// cosine is at most the norm of these in x over that of x.
-func (ix *Index) Similar(sc *Scratch, trigger, content []text.Term, min float64, doc func(row uint32) (trigger, content []text.Term)) []Pair {
+// Similar calls doc for the few records that share enough terms, and reads what
+// it returns, the trigger and the content, before the next call. A row that doc
+// is called for may have been deleted meanwhile.
+//
+// If x and y share only some terms then, by Cauchy and Schwarz, their cosine is
+// at most the norm of these in x over that of x.
+func (ix *Index) Similar(
+	sc *Scratch, trigger, content []text.Term, min float64, doc func(row uint32) (trigger, content []text.Term),
+) []Pair {
 	t, c := newVector(trigger), newVector(content)
 	var out []Pair
 	for _, row := range ix.sharing(sc, &t, &c, min) {
 		dt, dc := doc(row)
-		p := Pair{Row: row}
-		var ok bool
-		if p.Trigger, ok = t.alike(dt, min); !ok {
-			continue
-		}
-		if p.Content, ok = c.alike(dc, min); ok {
-			out = append(out, p)
+		if ts, ok := t.alike(dt, min); ok {
+			if cs, ok := c.alike(dc, min); ok {
+				out = append(out, Pair{row, ts, cs})
+			}
 		}
 	}
 	return out
@@ -126,19 +127,20 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 	need := float32(min * min * best.norm * (1 - slack))
 	rest := float32(best.norm)
 	i := 0
-	for ; i < len(best.items) && rest >= need && (i == 0 || !best.first); i++ { // a record without any of those before may do
+	// A record without any of the items before may do.
+	for ; i < len(best.items) && rest >= need && (i == 0 || !best.first); i++ {
 		sc.meet(&best.items[i])
 		rest -= float32(best.items[i].square)
 	}
 	sc.single = append(sc.single[:0], sc.touched...)
 	for ; i < len(best.items); i++ {
-		if sc.keep(need - rest); len(sc.single) == 0 {
+		if sc.narrowShared(need - rest); len(sc.single) == 0 {
 			break
 		}
 		sc.share(&best.items[i])
 		rest -= float32(best.items[i].square)
 	}
-	sc.keep(need)
+	sc.narrowShared(need)
 	out := sc.single[:0]
 	for _, row := range sc.single {
 		if sc.cols.dead(row) {
@@ -225,8 +227,8 @@ func (s *shared) add(own shared, count uint8) {
 	}
 }
 
-// keep leaves in single the records that share at least so much.
-func (sc *Scratch) keep(least float32) {
+// narrowShared leaves in single the records that share at least so much.
+func (sc *Scratch) narrowShared(least float32) {
 	if least <= 0 {
 		return
 	}

@@ -48,11 +48,12 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 		}
 	}
 	count := ix.threadCount.Load()
-	usual := max(minThreadLength, math.Exp2(math.Ceil(math.Log2(float64(ix.threadLength.Load())*sumUnit/float64(max(count, 1))))))
+	mean := float64(ix.threadLength.Load()) * sumUnit / float64(max(count, 1))
+	usual := max(minThreadLength, math.Exp2(math.Ceil(math.Log2(mean))))
 	for i := range sc.words {
 		sc.tallyWord(&sc.words[i], roundUp(int(count), minThreads), usual)
 	}
-	return sc.takeThreads(q.K)
+	return sc.bestThreads(q.K)
 }
 
 // tallyOf returns the tally of the thread of a row, or nil.
@@ -82,8 +83,7 @@ func (sc *Scratch) tallyRecord(row uint32, s float32) {
 	if t == nil {
 		return
 	}
-	m := Match{Row: row, Ratio: float64(s) / sc.total}
-	at := t.n
+	m, at := Match{Row: row, Ratio: float64(s) / sc.total}, t.n
 	for at > 0 && (t.best[at-1].Ratio < m.Ratio || t.best[at-1].Ratio == m.Ratio && sc.first(row, t.best[at-1].Row)) {
 		at--
 	}
@@ -130,8 +130,8 @@ func (sc *Scratch) tallyWord(w *word, threads int, usual float64) {
 	}
 }
 
-// takeThreads returns the k best threads that have a record.
-func (sc *Scratch) takeThreads(k int) []Thread {
+// bestThreads returns the k best threads that have a record.
+func (sc *Scratch) bestThreads(k int) []Thread {
 	sc.threads = sc.threads[:0]
 	sc.matches = slices.Grow(sc.matches[:0], threadHits*len(sc.found))
 	for _, id := range sc.found {
@@ -145,7 +145,7 @@ func (sc *Scratch) takeThreads(k int) []Thread {
 		}
 		if t.n > 0 {
 			r := s / (threadScale * sc.total)
-			sc.threads = append(sc.threads, Thread{t.thread.name, r, relevance(r, sc.size), sc.matches[from:len(sc.matches):len(sc.matches)]})
+			sc.threads = append(sc.threads, Thread{t.thread.name, r, relevance(r, sc.size), slices.Clip(sc.matches[from:])})
 		}
 		*t = tally{}
 	}

@@ -88,8 +88,8 @@ func (th *threads) neighbor(c *chunk, i, d int) (row uint32, ok bool) {
 	return c.rows[i], true
 }
 
-// join puts a record into its thread.
-func (ix *Index) join(row uint32, name string, p place) {
+// joinThread puts a record into its thread.
+func (ix *Index) joinThread(row uint32, name string, p place) {
 	t := ix.named[name]
 	if t == nil {
 		t = ix.newThread(name)
@@ -164,8 +164,8 @@ func (ix *Index) extend(t *thread, last uint32, c *chunk, row uint32, p place) {
 	ix.refresh(id, 0, 1)
 }
 
-// leave takes a record out of its thread.
-func (ix *Index) leave(row uint32) {
+// leaveThread takes a record out of its thread.
+func (ix *Index) leaveThread(row uint32) {
 	ix.moves.Add(1)
 	defer ix.moves.Add(1)
 	cell := &ix.cols.Load().chunk[row]
@@ -305,7 +305,7 @@ func insert[T any](s []T, i int, v T) []T {
 	return slices.Insert(slices.Clip(s), i, v)
 }
 
-// extended may use the room behind s, which nobody reads.
+// extended may use the room behind s: no reader looks there.
 func extended[T any](s []T, v T) []T {
 	if n := len(s); n == cap(s) {
 		s = append(make([]T, 0, n+min(n, minChunk)), s...)

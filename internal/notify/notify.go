@@ -37,8 +37,8 @@ type node[T any] struct {
 
 func newNode[T any]() *node[T] { return &node[T]{ready: make(chan struct{})} }
 
-// Followed reports whether there is a cursor, so that the publisher can spare
-// itself the making of values that nobody reads.
+// Followed reports whether there is a cursor. Without one the publisher need not
+// make values: no cursor would read them.
 func (f *Feed[T]) Followed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 
 // memo remembers the terms of words, which are costly to stem. A word has two
 // cells, which it shares with others: the older of two words goes when a third
-// needs a place. It is a memo of a pure function: it changes no answer, whoever
-// shares it.
+// needs a place. It is a memo of a pure function: sharing it changes no answer.
 type memo [1 << 14][2]atomic.Pointer[remembered]
 
 type remembered struct {

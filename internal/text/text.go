@@ -44,8 +44,11 @@ type Language uint8
 
 // The languages.
 const (
-	English Language = iota // stems and function words
-	Plain                   // of no language, or of several: words as they are, none of which is a function word
+	// English reduces words to their stems, and knows function words.
+	English Language = iota
+	// Plain is no language, or several: words stay as they are, and no word is
+	// a function word.
+	Plain
 )
 
 // Append appends the terms of s, in English, to dst, in order of their
