@@ -2,6 +2,8 @@ package lint_test
 
 import (
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,8 +60,8 @@ func TestRepository(t *testing.T) {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for _, rule := range rules {
-		if rule.name == "link" {
-			continue // see TestLink
+		if rule.name == "link" || rule.name == "length" {
+			continue // see TestLink and TestLength
 		}
 		t.Run(rule.name, func(t *testing.T) {
 			t.Parallel()
@@ -91,6 +93,33 @@ func unpack(t *testing.T, name, dir string) (want []string) {
 		require.NoError(t, os.WriteFile(path, f.Data, 0o600))
 	}
 	return want
+}
+
+// TestLength gives the rule functions and files at its bounds and one line over
+// them, which would be long samples.
+func TestLength(t *testing.T) {
+	t.Parallel()
+	blank := func(n int) string { return strings.Repeat("\n", n) }
+	body := func(n int) string { return " {" + blank(n-1) + "}\n" } // of n lines
+	r := &repo{fset: token.NewFileSet()}
+	for _, s := range []struct{ path, src string }{
+		{"fits.go", "package p" + blank(maxFile)},
+		{"long.go", "package p" + blank(maxFile+1)},
+		{"functions.go", "package p\n" +
+			"func fits()" + body(maxLines) +
+			"func (T) Long()" + body(maxLines+1) +
+			"\n// Kind is one\n// table.\nfunc Kind()" + body(2*maxLines)},
+		{"p_test.go", "package p\nfunc long()" + body(maxFile)},
+	} {
+		f, err := parser.ParseFile(r.fset, s.path, s.src, parser.ParseComments|parser.SkipObjectResolution)
+		require.NoError(t, err)
+		r.files = append(r.files, &file{path: s.path, src: []byte(s.src), ast: f})
+	}
+	require.Equal(t, []string{
+		"functions.go:122: Long has 121 lines, more than 120",
+		"long.go:1: the file has 901 lines, more than 900",
+	}, lengthRule(r))
+	require.Len(t, r.longer(warnLines), 2)
 }
 
 // TestLink gives the rule a root with one module too many, which would be a
