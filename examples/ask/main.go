@@ -48,7 +48,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 			fmt.Fprintln(out, "?", q)
 		}
 		if !lines.Scan() {
-			fmt.Fprintln(out, "nobody answered: the run waits")
+			fmt.Fprintln(out, "no answer: the run waits for one")
 			return lines.Err()
 		}
 		fmt.Fprintln(out, ">", lines.Text())

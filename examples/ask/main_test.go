@@ -19,11 +19,11 @@ func Example() {
 	// <nil>
 }
 
-func Example_nobody() {
+func Example_unanswered() {
 	err := run(context.Background(), strings.NewReader(""), os.Stdout)
 	fmt.Println(err)
 	// Output:
 	// ? The capital of which country?
-	// nobody answered: the run waits
+	// no answer: the run waits for one
 	// <nil>
 }

@@ -81,7 +81,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err := errors.Join(err, wrong, controller.Wait(ctx)); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "the goal was seen to: %d replicas\n", svc.replicas.Load())
-	fmt.Fprintln(out, "something was kept:", st.commits.Load() > 0)
+	fmt.Fprintf(out, "goal of 2 replicas, after a failure: %d replicas\n", svc.replicas.Load())
+	fmt.Fprintln(out, "the store saw commits:", st.commits.Load() > 0)
 	return nil
 }

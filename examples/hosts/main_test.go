@@ -18,10 +18,11 @@ func Example() {
 	// Output:
 	// scale web to 3: delivered, 3 replicas
 	// web is slow in the evening: delivered, 5 replicas
-	// blocked: task 1 was not delivered in 1 attempts; the last, by scaler: denied: approval was refused
+	// blocked: task 1 was not delivered in 1 attempts;
+	//   the last, by scaler: denied: approval was refused
 	// scale web to 30: blocked, 5 replicas
-	// the goal was seen to: 2 replicas
-	// something was kept: true
+	// goal of 2 replicas, after a failure: 2 replicas
+	// the store saw commits: true
 	// <nil>
 }
 

@@ -70,11 +70,11 @@ func peopleLast(b *rank.Book) rank.Policy {
 	})
 }
 
-// hooks write down what was refused.
+// hooks print why a goal was given up.
 func hooks(out io.Writer) arc.Hooks {
 	return arc.Hooks{Event: func(e arc.Event) {
 		if e.Kind == arc.EventBlocked {
-			fmt.Fprintln(out, "blocked:", e.Text)
+			fmt.Fprintln(out, "blocked:", strings.ReplaceAll(e.Text, "; ", ";\n  "))
 		}
 	}}
 }

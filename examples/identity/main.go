@@ -34,27 +34,27 @@ func main() {
 	}
 	fmt.Printf("%q is %s now\n", tests.Content, tests.Maturity)
 
-	// It was not her who knows Rust. Nobody suggests that again; rustic things
-	// are something else.
+	// A colleague knows Rust, not Ann. The rejection blocks that suggestion for
+	// good, but not rustic things.
 	_, err = me.Reject(ctx, rust.ID, "that was about a colleague")
 	check(err)
 	for _, guess := range []string{"writes async Rust", "restores rustic furniture"} {
 		_, err = me.Add(ctx, identity.Draft{Content: guess, Source: identity.Inferred})
-		fmt.Printf("%q: %s\n", guess, outcome(err))
+		fmt.Printf("%q:\n  %s\n", guess, outcome(err))
 	}
 
 	// Forty days later, a task with little room.
 	now = now.AddDate(0, 0, 40)
 	p, err := me.Project(ctx, "write tests for the invoice parser in Go", identity.Budget{Tokens: 65})
 	check(err)
-	fmt.Printf("\n%d of 65 tokens:\n", p.Tokens)
+	fmt.Printf("\nWorth telling, by value for the task, in %d of 65 tokens:\n", p.Tokens)
 	for _, f := range p.Facts {
 		fmt.Printf("  %.2f  %s\n", f.Value, f.Content)
 	}
 	for _, l := range p.Left {
 		f, err := me.Get(ctx, l.ID)
 		check(err)
-		fmt.Printf("  left out (%s): %s\n", l.Reason, f.Content)
+		fmt.Printf("  no    %s: %s\n", f.Content, l.Reason)
 	}
 
 	// Take it elsewhere: all of it, or what others may see.
@@ -66,7 +66,7 @@ func main() {
 	check(err)
 	refused, err := there.Rejections(ctx)
 	check(err)
-	fmt.Printf("\nmoved %d facts and %d rejection: %s\n", report.Added, len(refused), refused[0].Reasons[0])
+	fmt.Printf("\nmoved %d facts, and %d rejection: %s\n", report.Added, len(refused), refused[0].Reasons[0])
 }
 
 func add(ctx context.Context, me *identity.Identity, d identity.Draft) identity.Fact {

@@ -4,16 +4,18 @@ func Example() {
 	main()
 	// Output:
 	// "prefers table-driven tests in Go" is proven now
-	// "writes async Rust": identity: rejected before, on 2026-03-01: that was about a colleague
-	// "restores rustic furniture": kept as a candidate
+	// "writes async Rust":
+	//   identity: rejected before, on 2026-03-01: that was about a colleague
+	// "restores rustic furniture":
+	//   kept as a candidate
 	//
-	// 54 of 65 tokens:
+	// Worth telling, by value for the task, in 54 of 65 tokens:
 	//   0.46  prefers table-driven tests in Go
 	//   0.45  working on a parser for invoices
-	//   left out (not related): grows tomatoes
-	//   left out (visibility): salary is 90k
-	//   left out (candidate): restores rustic furniture
-	//   left out (over tokens): 10 years of experience with Go
+	//   no    grows tomatoes: not related
+	//   no    salary is 90k: visibility
+	//   no    restores rustic furniture: candidate
+	//   no    10 years of experience with Go: over tokens
 	//
-	// moved 7 facts and 1 rejection: that was about a colleague
+	// moved 7 facts, and 1 rejection: that was about a colleague
 }

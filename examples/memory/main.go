@@ -48,13 +48,13 @@ func main() {
 		}
 		fmt.Println()
 		for _, h := range hits {
-			fmt.Printf("  %s (%.2f)\n", h.Record.Content, h.Parts.Relevance)
+			fmt.Printf("  %s (relevance %.2f)\n", h.Record.Content, h.Parts.Relevance)
 			if h.Superseded != nil {
-				fmt.Println("  and not any more:", h.Superseded.Content)
+				fmt.Println("  no longer:", h.Superseded.Content)
 			}
 		}
 		if len(hits) == 0 {
-			fmt.Println("  nothing")
+			fmt.Println("  not known")
 		}
 	}
 	ask(memory.Query{Text: "Where does Alice live?"})
@@ -66,5 +66,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("Paris:", why.Reason)
+	fmt.Printf("Why not Paris?\n  %s\n", why.Reason)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -90,6 +91,9 @@ func TestLearnsFromSessionToSession(t *testing.T) {
 	require.True(t, first.complete(), text.String())
 	require.NotContains(t, text.String(), "\x1b", "plain when it is not a terminal")
 	require.Contains(t, text.String(), c.dir)
+	for line := range strings.Lines(strings.ReplaceAll(text.String(), c.dir, "")) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 81, "columns, and an end: %q", line)
+	}
 
 	require.Zero(t, first.Known)
 	one, two := first.Sessions[0], first.Sessions[1]
@@ -165,7 +169,7 @@ func TestRepairsThePackageOfTheUser(t *testing.T) {
 	require.Contains(t, out, "nothing to repair")
 }
 
-func TestSaysWhenNobodyCanRepairIt(t *testing.T) {
+func TestSaysWhenNoWorkerCanRepairIt(t *testing.T) {
 	t.Parallel()
 	dir, file := user(t, "\treturn nil\n")
 	code, out, errs := start(t, "-dir", t.TempDir(), "-package", dir, "-write")

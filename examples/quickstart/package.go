@@ -111,7 +111,7 @@ func (s *shop) show(before, after, user string) error {
 	if s.config.write {
 		s.out.printf("\nWritten to %s.\n", user)
 	} else {
-		s.out.printf("\nThe repaired copy is in %s; -write changes %s.\n", after, user)
+		s.out.printf("\nThe repaired copy is in\n  %s\nand -write changes\n  %s\n", after, user)
 	}
 	return nil
 }

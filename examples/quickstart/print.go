@@ -38,7 +38,7 @@ func (p *printer) printf(format string, args ...any) {
 	fmt.Fprintf(p.w, format, args...)
 }
 
-// style wraps text in an escape sequence, if there is somebody to see it.
+// style puts text in colour, on a terminal.
 func (p *printer) style(code, text string) string {
 	if !p.colour {
 		return text
@@ -47,9 +47,12 @@ func (p *printer) style(code, text string) string {
 }
 
 func (p *printer) welcome(r *result, crew int) {
-	p.printf("%s\n", p.style(bold, fmt.Sprintf("A crew of %d repairs broken Go packages.", crew)))
-	p.printf("Nobody knows who can repair what; the gate runs go build, go vet and go test.\n")
-	p.printf("Memory: %s, %d memories from earlier runs.\n", r.Dir, r.Known)
+	p.printf("%s\n", p.style(bold, fmt.Sprintf("A crew of %d workers repairs broken Go packages.", crew)))
+	p.printf("The gate runs go build, go vet and go test. Which worker can repair what is to\n" +
+		"be learned. Beside the name of a package stands what its first check says.\n" +
+		"  reasons        the reasoner plans; the ranking chooses whom to try\n" +
+		"  fires a chunk  a plan that delivered before runs without the reasoner\n")
+	p.printf("%d memories of earlier runs, in %s\n", r.Known, r.Dir)
 }
 
 func (p *printer) session(name string, packages int) {
@@ -57,7 +60,7 @@ func (p *printer) session(name string, packages int) {
 }
 
 func (p *printer) objective(name, situation string) {
-	p.printf("\n%s  %s\n", p.style(cyan, fmt.Sprintf("%-12s", name)), p.style(dim, situation))
+	p.printf("\n%s  %s\n", p.style(cyan, fmt.Sprintf("%-12s", name)), p.style(dim, line(situation)))
 }
 
 // event prints what happens in a run, as it happens.
@@ -79,14 +82,15 @@ func (p *printer) event(e arc.Event) {
 		}
 	case arc.EventVerified:
 		if !e.Pass {
-			p.printf("    %-12s %s\n", e.Worker, p.style(dim, "refused: "+line(e.Text)))
+			p.printf("    %-12s %s\n", e.Worker, p.style(dim, line("refused: "+e.Text)))
 		}
 	}
 }
 
-// line puts the beginning of a text on one line.
+// line puts the beginning of a text on one line, which with what stands before
+// it has at most 80 columns.
 func line(text string) string {
-	const width = 90
+	const width = 62
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > width {
 		return string(r[:width]) + "…"
@@ -97,7 +101,7 @@ func line(text string) string {
 // repaired prints what came of a package.
 func (p *printer) repaired(r repaired) {
 	if !r.Delivered {
-		p.printf("  %s after %s: %s\n", p.style(red, "BLOCKED"), count(r.Attempts, "attempt"), line(r.Reason))
+		p.printf("  %s after %s\n    %s\n", p.style(red, "BLOCKED"), count(r.Attempts, "attempt"), line(r.Reason))
 		return
 	}
 	p.printf("    %-12s %s\n", r.Worker, line(strings.Join(r.Edits, "; ")))
@@ -113,13 +117,14 @@ func count(n int, noun string) string {
 
 // comparison sets the sessions side by side.
 func (p *printer) comparison(r *result) {
-	p.printf("\n%s\n", p.style(bold, "             packages  delivered  attempts  edits  per delivery  reasoned  fired   time"))
+	p.printf("\n%s\n", p.style(bold, "           packages  delivered  attempts  edits  each  reasoned  fired   time"))
 	for _, s := range r.Sessions {
-		p.printf("%-12s %8d %10d %9d %6d %s %9d %6d %5.0fs\n", s.Name, s.Objectives, s.Delivered, s.Attempts, s.Edited,
-			p.style(green, fmt.Sprintf("%13.1f", s.perDelivery())), s.Deliberations, s.Fired, s.Seconds)
+		p.printf("%-10s %8d %10d %9d %6d %s %9d %6d %5.0fs\n", s.Name, s.Objectives, s.Delivered, s.Attempts, s.Edited,
+			p.style(green, fmt.Sprintf("%5.1f", s.perDelivery())), s.Deliberations, s.Fired, s.Seconds)
 	}
 	crew := len(r.Ranking)
-	p.printf("Trying the crew in random order takes %.1f attempts per delivery.\n", float64(crew+1)/2)
+	p.printf("edits: attempts that changed the source; each: attempts per delivery, which\n"+
+		"would be %.1f for a crew that is tried in random order\n", float64(crew+1)/2)
 }
 
 // perDelivery is how many attempts a delivered objective took.
@@ -132,17 +137,21 @@ func (s *session) perDelivery() float64 {
 
 // learned prints what the agent knows at the end.
 func (p *printer) learned(r *result) {
-	p.printf("\n%s  %s  of %d attempts, 0 to 1\n", p.style(bold, "Resonance"), sparkline(r.Resonance, 50), len(r.Resonance))
+	p.printf("\n%s  %s  of %d attempts\n", p.style(bold, "Resonance"), sparkline(r.Resonance, 50), len(r.Resonance))
+	p.printf("           0 to 1: how sure a worker was, and how well it kept to its task\n")
 	m := r.Memory
 	p.printf("%s     %s: %d memories (%d before), effectiveness %.2f\n", p.style(bold, "Memory"), m.Status, m.Total, r.Known, m.Effectiveness)
 	for _, issue := range m.Issues {
 		p.printf("           %s\n", issue)
 	}
-	p.printf("%s    of the crew, whatever the situation\n", p.style(bold, "Ranking"))
+	p.printf("%s    of the crew in a new situation: the worth that is expected, and the\n"+
+		"           draw of chance that lets others be tried\n", p.style(bold, "Ranking"))
 	for i, w := range r.Ranking {
-		p.printf("%4d. %-12s %5.2f  %s\n", i+1, w.Worker, w.Score, p.style(dim, w.Reason))
+		p.printf("     %2d. %-12s %.2f %+.2f  %s\n", i+1, w.Worker, w.Score, w.Draw,
+			p.style(dim, "from "+count(w.Samples, "attempt")))
 	}
-	p.printf("\nWhat was learned is in %s, the repaired packages in its folder repaired.\nRun it again: it starts from there. -h shows what else it does.\n", r.Dir)
+	p.printf("\nWhat was learned is in\n  %s\nand the repaired packages in its folder repaired. Run it again: it starts from\n"+
+		"there. -h shows what else it does.\n", r.Dir)
 }
 
 // sparkline draws values in [0,1] as a row of at most width bars, each the mean

@@ -69,6 +69,7 @@ type health struct {
 type ranked struct {
 	Worker  string  `json:"worker"`
 	Score   float64 `json:"score"`
+	Draw    float64 `json:"draw"` // of chance, which the order counts in
 	Samples int     `json:"samples"`
 	Reason  string  `json:"reason"`
 }
@@ -288,7 +289,7 @@ func (s *shop) finish(ctx context.Context) error {
 func rankedOf(order []rank.Scored) []ranked {
 	out := make([]ranked, len(order))
 	for i, o := range order {
-		out[i] = ranked{o.Candidate.Name, o.Score, o.Samples, o.Reason()}
+		out[i] = ranked{o.Candidate.Name, o.Score, o.Parts.Draw, o.Samples, o.Reason()}
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
@@ -63,7 +64,8 @@ func run(ctx context.Context, out io.Writer, files fs.FS, q memory.Query, not st
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d paragraphs. %s\n\n", len(receipts), q.Text)
+	fmt.Fprintf(out, "%s\n", q.Text)
+	fmt.Fprintf(out, "(%d paragraphs; words stand as stems, with their weight in the question)\n\n", len(receipts))
 
 	hits, err := notes.Recall(ctx, q)
 	if err != nil {
@@ -78,7 +80,9 @@ func run(ctx context.Context, out io.Writer, files fs.FS, q memory.Query, not st
 			return err
 		}
 		fmt.Fprintf(out, "%d. %s, under %q\n", i+1, h.Record.Thread, h.Record.Trigger)
-		fmt.Fprintf(out, "   | %s\n", strings.ReplaceAll(h.Record.Content, "\n", "\n   | "))
+		for line := range strings.SplitSeq(h.Record.Content, "\n") {
+			fmt.Fprintln(out, wrap("   | ", line))
+		}
 		why(out, x)
 	}
 	if not == "" {
@@ -87,21 +91,43 @@ func run(ctx context.Context, out io.Writer, files fs.FS, q memory.Query, not st
 	return whyNot(ctx, out, notes, q, not, receipts)
 }
 
-// why prints what the score of a paragraph is made of.
+// why prints what the score of a paragraph is made of, and the stems of the
+// question's words with the weight of each.
 func why(out io.Writer, x memory.Explanation) {
 	fmt.Fprintf(out, "   score %.2f: relevance %.2f, effectiveness %.2f, recency %.2f\n",
 		x.Score, x.Parts.Relevance, x.Parts.Effectiveness, x.Parts.Recency)
 	var has, lacks []string
 	for _, w := range x.Words {
-		word := fmt.Sprintf("%s (%.0f %%)", w.Text, 100*w.Weight)
+		word := fmt.Sprintf("%s %.0f%%", w.Text, 100*w.Weight)
 		if w.Found {
 			has = append(has, word)
 		} else {
 			lacks = append(lacks, word)
 		}
 	}
-	fmt.Fprintf(out, "   has %s\n   lacks %s\n", list(has), list(lacks))
-	fmt.Fprintf(out, "   %s\n\n", x.Reason)
+	fmt.Fprintln(out, wrap("   ", "has "+list(has)))
+	fmt.Fprintln(out, wrap("   ", "lacks "+list(lacks)))
+	fmt.Fprintf(out, "%s\n\n", wrap("   ", x.Reason))
+}
+
+// width is that of a terminal, in characters.
+const width = 80
+
+// wrap breaks a text between words, into lines that begin with prefix.
+func wrap(prefix, text string) string {
+	lines := []string{prefix}
+	for _, word := range strings.SplitAfter(text, " ") {
+		last := &lines[len(lines)-1]
+		if *last != prefix && utf8.RuneCountInString(*last+strings.TrimSpace(word)) > width {
+			lines = append(lines, prefix)
+			last = &lines[len(lines)-1]
+		}
+		*last += word
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 func list(words []string) string {

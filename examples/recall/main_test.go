@@ -14,35 +14,40 @@ import (
 func Example() {
 	main()
 	// Output:
-	// 12 paragraphs. Why did the restore take four hours?
+	// Why did the restore take four hours?
+	// (12 paragraphs; words stand as stems, with their weight in the question)
 	//
 	// 1. backups.md, under "Backups > Restoring"
 	//    | A restore took four hours in May, because the dump was compressed with one
 	//    | thread. Since then it is compressed with all of them.
 	//    score 0.51: relevance 0.71, effectiveness 0.50, recency 0.00
-	//    has four (23 %), hour (23 %), restor (19 %), the (2 %)
-	//    lacks take (27 %), whi (3 %), did (3 %)
-	//    rank 1 of 7: its score by words is near the best, so effectiveness and recency count too
+	//    has four 23%, hour 23%, restor 19%, the 2%
+	//    lacks take 27%, whi 3%, did 3%
+	//    rank 1 of 7: its score by words is near the best, so effectiveness and
+	//    recency count too
 	//
 	// 2. backups.md, under "Backups > Restoring"
 	//    | Stop the application before a restore, or it writes into the old database.
 	//    score 0.45: relevance 0.59, effectiveness 0.50, recency 0.00
-	//    has restor (19 %), the (2 %)
-	//    lacks take (27 %), four (23 %), hour (23 %), whi (3 %), did (3 %)
-	//    rank 2 of 7: its score by words is near the best, so effectiveness and recency count too
+	//    has restor 19%, the 2%
+	//    lacks take 27%, four 23%, hour 23%, whi 3%, did 3%
+	//    rank 2 of 7: its score by words is near the best, so effectiveness and
+	//    recency count too
 	//
 	// 3. backups.md, under "Backups > Restoring"
 	//    | stop app && restore /backup/latest && start app
 	//    score 0.23: relevance 0.46, effectiveness 0.50, recency 0.00
-	//    has restor (19 %)
-	//    lacks take (27 %), four (23 %), hour (23 %), whi (3 %), did (3 %), the (2 %)
-	//    rank 3 of 7: its score by words is below 0.8 of the best, so nothing else counts
+	//    has restor 19%
+	//    lacks take 27%, four 23%, hour 23%, whi 3%, did 3%, the 2%
+	//    rank 3 of 7: its score by words is below 0.8 of the best, so nothing else
+	//    counts
 	//
 	// And deploy.md? The best of it:
 	//    score 0.00: relevance 0.00, effectiveness 0.50, recency 0.00
-	//    has the (2 %)
-	//    lacks take (27 %), four (23 %), hour (23 %), restor (19 %), whi (3 %), did (3 %)
-	//    it has no word of the query, nor has what is around it in its Thread, function words aside
+	//    has the 2%
+	//    lacks take 27%, four 23%, hour 23%, restor 19%, whi 3%, did 3%
+	//    it has no word of the query, nor has what is around it in its Thread,
+	//    function words aside
 }
 
 func Example_nothing() {
@@ -52,7 +57,8 @@ func Example_nothing() {
 		panic(err)
 	}
 	// Output:
-	// 1 paragraphs. passport
+	// passport
+	// (1 paragraphs; words stand as stems, with their weight in the question)
 	//
 	// Nothing in the notes is about that.
 	// There is no c.md among the notes.

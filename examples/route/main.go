@@ -54,8 +54,10 @@ func run(ctx context.Context, out io.Writer, file string, budget float64, seed u
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
 
-	fmt.Fprintf(out, "%d questions, budget %.2f USD per 1000\n\n", len(questions), budget)
-	fmt.Fprintf(out, "%-15s %8s %14s %8s\n", "policy", "right", "USD per 1000", "strong")
+	fmt.Fprintf(out, "%d questions, each for a cheap or a strong model, at %.2f or %.2f USD per\n"+
+		"1000. The budget is %.2f. The oracle knows beforehand which model is right.\n\n",
+		len(questions), 1000*cheapUSD, 1000*strongUSD, budget)
+	fmt.Fprintf(out, "%-15s %8s %14s %12s\n", "policy", "right", "USD per 1000", "sent strong")
 	always := func(strong bool) func(*question) (bool, error) {
 		return func(*question) (bool, error) { return strong, nil }
 	}
@@ -104,7 +106,7 @@ func tell(out io.Writer, name string, qs []question, choose func(*question) (boo
 		}
 	}
 	n := float64(len(qs))
-	_, err := fmt.Fprintf(out, "%-15s %7.1f%% %14.2f %7.1f%%\n", name, 100*right/n, 1000*usd/n, 100*strong/n)
+	_, err := fmt.Fprintf(out, "%-15s %7.1f%% %14.2f %11.1f%%\n", name, 100*right/n, 1000*usd/n, 100*strong/n)
 	return err
 }
 

@@ -18,13 +18,14 @@ func Example() {
 		panic(err)
 	}
 	// Output:
-	// 3000 questions, budget 45.00 USD per 1000
+	// 3000 questions, each for a cheap or a strong model, at 1.50 or 150.00 USD per
+	// 1000. The budget is 45.00. The oracle knows beforehand which model is right.
 	//
-	// policy             right   USD per 1000   strong
-	// always cheap       62.4%           1.50     0.0%
-	// always strong      90.4%         150.00   100.0%
-	// routed             75.1%          45.90    29.9%
-	// oracle             96.0%          51.45    33.6%
+	// policy             right   USD per 1000  sent strong
+	// always cheap       62.4%           1.50         0.0%
+	// always strong      90.4%         150.00       100.0%
+	// routed             75.1%          45.90        29.9%
+	// oracle             96.0%          51.45        33.6%
 }
 
 func TestPictureAndLog(t *testing.T) {
