@@ -40,6 +40,7 @@ var rules = []rule{
 	{"signature", signatureRule},
 	{"readme", readmeRule},
 	{"hosts", hostsRule},
+	{"output", outputRule},
 }
 
 func TestRepository(t *testing.T) {

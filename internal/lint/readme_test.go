@@ -3,11 +3,13 @@ package lint_test
 import (
 	"errors"
 	"fmt"
+	"go/ast"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxProgram is the length of the longest program in README.md.
@@ -125,6 +127,33 @@ func hostsRule(r *repo) []string {
 		}
 		if n := strings.Count(b, "\n"); n > maxSnippet {
 			out = append(out, fmt.Sprintf("%s: Go block %d has %d lines, more than %d", hostsDoc, i+1, n, maxSnippet))
+		}
+	}
+	return out
+}
+
+// maxTerminal is the width of a terminal, in characters. The report of health
+// is wider until meta's Health is in.
+const maxTerminal = 80
+
+// outputRule checks that what the examples print fits a terminal. It reads the
+// Output comments of their Example functions, which go test compares with what
+// the programs print.
+func outputRule(r *repo) []string {
+	var out []string
+	for _, f := range r.files {
+		if !f.test() || !under(f.dir(), "examples") || f.dir() == "examples/health" {
+			continue
+		}
+		for _, group := range f.ast.Comments {
+			if !slices.ContainsFunc(group.List, func(c *ast.Comment) bool { return c.Text == "// Output:" }) {
+				continue
+			}
+			for _, c := range group.List {
+				if n := utf8.RuneCountInString(strings.TrimPrefix(c.Text, "// ")); n > maxTerminal {
+					out = append(out, r.at(c, "the output has %d columns, more than %d", n, maxTerminal))
+				}
+			}
 		}
 	}
 	return out
