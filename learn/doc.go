@@ -5,7 +5,8 @@
 // takes in each [Outcome] ([Learner.Learn]): a sample for the ranking, an
 // outcome for the monitor, feedback on the memories that were injected, a
 // failure to remember when a goal is BLOCKED, and a chunk when one is
-// DELIVERED.
+// DELIVERED. A goal is here what a run is after: its objective, or a subgoal.
+// Goals of the world are those of reason/goal.
 //
 //	hits, withheld, err := l.Recall(ctx, learn.Ask{GoalKey: "run-7", Scope: scope, Situation: "tests fail: nil map", …})
 //	if chunk, ok := l.Fire(hits, "tests fail: nil map", objective, nil); ok {
@@ -13,15 +14,15 @@
 //	}
 //	lessons, err := l.Learn(ctx, learn.Outcome{Key: "run-7/1", Worker: "fixer", Passed: true, …})
 //
-// With Options.Holdout a share of the goals goes without its memories, by
-// chance, and [Learner.Uplift] says by how much memory helps, with an interval
-// that holds whenever one looks.
+// With Options.Holdout the Learner withholds the memories of a share of goals,
+// by chance. [Learner.Uplift] then says by how much memory helps, with an
+// interval that holds at every look.
 //
 // Learn is idempotent: after a crash the same outcome may be given again and
-// nothing counts twice.
+// counts once.
 //
-// [Learner.Maintain] archives what is unused and merges near-duplicates, when
-// the host calls it: once a day is plenty. Nothing runs by itself.
+// [Learner.Maintain] archives unused memories and merges near-duplicates when
+// the host calls it; once a day is plenty. No part of it runs by itself.
 //
 // A chunk is a Pattern memory with a plan: the situation, the approach, and
 // the tasks that passed their gates. The name and the idea are Soar's

@@ -15,14 +15,15 @@
 //
 // # How a fact lives
 //
-// Its confidence halves every 60 days since it was last validated. That is
-// computed when it is read, never written back, so that reading does not wear
-// it out. A fact rises from Candidate to Established with its second
-// validation and to Proven with its fifth, which the word of a model (Weak) never
-// makes it; what is said by hand starts as Established. Maintain takes back one step of maturity when the effective
-// confidence is below 0.3, and archives below 0.1. Nothing is ever deleted:
-// archived, rejected and superseded facts and former wordings stay readable,
-// and so do the parts of an imported document that this package cannot read.
+// Its confidence halves every 60 days after its last validation. The package
+// computes that at each read and never writes it back, so reading wears no fact
+// out. A fact rises from Candidate to Established with its second validation,
+// and to Proven with its fifth. The word of a model (Weak) never makes it Proven.
+// A fact that the host gives starts as Established. Maintain takes back one step
+// of maturity when the effective confidence is below 0.3, and archives below
+// 0.1. It deletes nothing: archived, rejected and superseded facts and former
+// wordings stay readable, and so do the parts of an imported document that this
+// package cannot read.
 //
 // Facts of one Subject and Slot answer the same question, so they supersede one
 // another: the newest by At answers, the older ones as of their time. Filter
@@ -40,14 +41,13 @@
 //
 // Every text passes a sanitizer before it is kept. Project and Export leave
 // Local facts out unless they are asked for. What Project returns is fenced as
-// data; candidates, which nobody has confirmed, are marked as such.
+// data. It marks candidates, which are not confirmed yet.
 //
 // # What is not here
 //
 // No model is asked: categories and inference follow fixed rules, which are
-// documented where they are. Facts are matched to a task by words, not by
-// meaning. Nothing is found by similarity either: to change a fact, name its ID.
-// An Identity reads all facts of its scope for a projection, so it is meant for
-// hundreds of them, not for hundreds of thousands; that is what package memory
-// is for.
+// documented where they are. Words, not meaning, match facts to a task. To change
+// a fact, name its ID: no method finds one by similarity. An Identity reads all
+// facts of its scope for a projection, so it is made for hundreds of facts;
+// package memory is made for hundreds of thousands.
 package identity
