@@ -14,18 +14,19 @@ import (
 )
 
 func main() {
-	host := arc.Host{
+	greet := func(context.Context, act.Work) (act.Result, error) {
+		said := iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "said it"}
+		return act.Result{Output: []byte(`"hello"`), Reflection: said}, nil
+	}
+	agent, err := arc.Open(context.Background(), "", arc.Host{ // "" keeps it in memory
 		Reasoner: reason.ReasonerFunc(func(_ context.Context, b reason.Brief) (reason.Decision, error) {
 			return reason.Decision{Approach: "just say it", Tasks: []reason.Task{{Objective: b.Objective}}}, nil
 		}),
-		Workers: []act.Worker{{Card: rank.Candidate{Name: "greeter"}, Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
-			return act.Result{Output: []byte(`"hello"`), Reflection: iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "said it"}}, nil
-		})}},
+		Workers: []act.Worker{{Card: rank.Candidate{Name: "greeter"}, Executor: act.ExecutorFunc(greet)}},
 		Gates: []act.Gate{act.GateFunc(func(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
 			return act.Verdict{Pass: string(r.Output) == `"hello"`, Complaint: "say hello"}, nil
 		})},
-	}
-	agent, err := arc.Open(context.Background(), "", host, nil) // "" keeps it in memory
+	}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
