@@ -44,7 +44,7 @@
 // # Goals
 //
 // What should hold of the world, rather than be done once, is a goal of package
-// reason/goap: [Agent.Keep] looks after goals, by the same workers, gates and
+// reason/goal: [Agent.Keep] looks after goals, by the same workers, gates and
 // rankings, and without a model.
 //
 // # Where things are

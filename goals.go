@@ -10,7 +10,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 )
 
 // Keep returns a Controller that keeps goals by this agent's workers, over the
@@ -24,11 +24,11 @@ import (
 // bring the effect about is called exactly once, after the approvals that its
 // Mode and Blast ask for, its gates decide, and what came of it is learned, in
 // the situation "goal ID". What a human refuses, or does not answer in time, is
-// [goap.Refused]. Deltas of delivered tasks change the world.
+// [goal.Refused]. Deltas of delivered tasks change the world.
 //
-// Close the Controller before the Agent. The errors are those of goap.New.
-func (a *Agent) Keep(ctx context.Context, w *goap.World, gs *goap.Goals, opts *goap.Options) (*goap.Controller, error) {
-	var o goap.Options
+// Close the Controller before the Agent. The errors are those of goal.New.
+func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *goal.Options) (*goal.Controller, error) {
+	var o goal.Options
 	if opts != nil {
 		o = *opts
 	}
@@ -45,21 +45,21 @@ func (a *Agent) Keep(ctx context.Context, w *goap.World, gs *goap.Goals, opts *g
 		o.Sanitizer = a.o.Sanitizer
 	}
 	k := keeper{a}
-	return goap.New(ctx, a.st, w, gs, k, k, &o)
+	return goal.New(ctx, a.st, w, gs, k, k, &o)
 }
 
 // keeper has goals kept by an agent: the catalog of its workers, and the
 // dispatcher to them.
 type keeper struct{ a *Agent }
 
-// Skills implements goap.Catalog.
+// Skills implements goal.Catalog.
 func (k keeper) Skills() []string { return k.a.runner.Skills() }
 
-// Effects implements goap.Catalog.
+// Effects implements goal.Catalog.
 func (k keeper) Effects() []reason.Effect { return k.a.runner.Effects() }
 
-// Dispatch implements goap.Dispatcher.
-func (k keeper) Dispatch(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+// Dispatch implements goal.Dispatcher.
+func (k keeper) Dispatch(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	o := Objective{ID: d.Key, Text: d.Text, Situation: "goal " + d.Goal, Inputs: d.Inputs, Attempts: 1, Once: true}
 	for _, s := range d.Steps {
 		o.Tasks = append(o.Tasks, s.Task)
@@ -67,34 +67,34 @@ func (k keeper) Dispatch(ctx context.Context, d goap.Dispatch) (goap.Result, err
 	r, err := k.a.Run(ctx, o)
 	switch {
 	case ctx.Err() != nil:
-		return goap.Result{}, ctx.Err()
+		return goal.Result{}, ctx.Err()
 	case errors.Is(err, ErrObjective):
-		return goap.Result{}, fmt.Errorf("%w: %w", goap.ErrRefused, err)
+		return goal.Result{}, fmt.Errorf("%w: %w", goal.ErrRefused, err)
 	case err != nil: // the run is cut off, and may be gone on with
-		return goap.Result{}, fmt.Errorf("%w: %w", goap.ErrInterrupted, err)
+		return goal.Result{}, fmt.Errorf("%w: %w", goal.ErrInterrupted, err)
 	}
 	return resultOf(r), nil
 }
 
-// Resume implements goap.Resumer: a run goes on by its id, and Once sees to it
+// Resume implements goal.Resumer: a run goes on by its id, and Once sees to it
 // that nobody is called a second time.
-func (k keeper) Resume(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	return k.Dispatch(ctx, d)
 }
 
 // resultOf is what a run means for the goal that it was for.
-func resultOf(r *Report) goap.Result {
-	res := goap.Result{End: goap.Failed, Why: r.Reason, Worker: r.LastWorker, Done: len(r.Deliveries)}
+func resultOf(r *Report) goal.Result {
+	res := goal.Result{End: goal.Failed, Why: r.Reason, Worker: r.LastWorker, Done: len(r.Deliveries)}
 	for _, d := range r.Deliveries {
 		res.Deltas = append(res.Deltas, d.Deltas...)
 	}
 	switch {
 	case r.Status == Delivered:
-		res.End = goap.Succeeded
+		res.End = goal.Succeeded
 	case r.LastEnd == act.Interrupted:
-		res.End = goap.Interrupted
+		res.End = goal.Interrupted
 	case r.LastEnd == act.Denied || r.Attempts == 0:
-		res.End = goap.Refused
+		res.End = goal.Refused
 	}
 	return res
 }
@@ -117,8 +117,8 @@ const FleetDomain = "agent_fleet_health"
 // "systemActors", who was sampled and is no worker any more, with "actor",
 // "total", "success" and "failure"; "windowHours", 24; and "collectedAt", in
 // Unix milliseconds. The figures are those of meta.Fleet.
-func (a *Agent) FleetCollector() goap.Collector {
-	return goap.Collector{Domain: FleetDomain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
+func (a *Agent) FleetCollector() goal.Collector {
+	return goal.Collector{Domain: FleetDomain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
 		now := a.o.Now()
 		samples := a.book.Samples(ctx, now.Add(-meta.FleetWindow))
 		f, err := meta.NewFleet(now, samples, &meta.FleetOptions{Workers: a.runner.Workers()})

@@ -19,16 +19,16 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
 var goalHistories = flag.Int("goal.histories", 150, "how many histories of goals to play through an agent")
 
 // broken is a goal that nothing is broken in a domain.
-func broken(domain string) goap.Goal {
-	return goap.Goal{ID: domain + " works", Condition: goap.Condition{
-		Selector: "domains." + domain + ".data.broken", Test: goap.Invariant{Operator: goap.Falsy},
+func broken(domain string) goal.Goal {
+	return goal.Goal{ID: domain + " works", Condition: goal.Condition{
+		Selector: "domains." + domain + ".data.broken", Test: goal.Invariant{Operator: goal.Falsy},
 	}}
 }
 
@@ -40,9 +40,9 @@ func repairs(name, domain string, e act.Executor) act.Worker {
 	}
 }
 
-func keep(t *testing.T, a *arc.Agent, w *goap.World, opts *goap.Options, goals ...goap.Goal) *goap.Controller {
+func keep(t *testing.T, a *arc.Agent, w *goal.World, opts *goal.Options, goals ...goal.Goal) *goal.Controller {
 	t.Helper()
-	gs, err := goap.NewGoals(goals...)
+	gs, err := goal.NewGoals(goals...)
 	require.NoError(t, err)
 	c, err := a.Keep(t.Context(), w, gs, opts)
 	require.NoError(t, err)
@@ -65,13 +65,13 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 		a := agent(t, arc.Host{
 			Workers: []act.Worker{repairs("plumber", "pipes", never), repairs("fixer", "cache", do)}, Gates: []act.Gate{act.NoGate},
 		}, &arc.Options{Now: time.Now})
-		w := goap.NewWorld(nil)
+		w := goal.NewWorld(nil)
 		c := keep(t, a, w, nil, broken("cache"), broken("pipes"))
-		require.NoError(t, w.Set("cache", goap.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+		require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
 		rep, err := c.Tick(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []goap.Doing{goap.Began, goap.Nothing}, []goap.Doing{rep.Goals[0].Doing, rep.Goals[1].Doing})
-		require.Equal(t, goap.Unknown, rep.Goals[1].Status, "what was not read is not acted upon")
+		require.Equal(t, []goal.Doing{goal.Began, goal.Nothing}, []goal.Doing{rep.Goals[0].Doing, rep.Goals[1].Doing})
+		require.Equal(t, goal.Unknown, rep.Goals[1].Status, "what was not read is not acted upon")
 		require.Equal(t, 21*time.Minute, rep.Goals[0].Until.Sub(rep.At), "an approval, an attempt and a gate have time")
 		require.NoError(t, c.Wait(t.Context()))
 		require.Len(t, called, 1)
@@ -79,10 +79,10 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 			"reason":"domains.cache.data.broken is true, not falsy"}`, string(called[0].Inputs))
 		rep, err = c.Tick(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, goap.Met, rep.Goals[0].Status, "the delta is in the world")
+		require.Equal(t, goal.Met, rep.Goals[0].Status, "the delta is in the world")
 		require.Len(t, rep.Ended, 1)
 		out := rep.Ended[0]
-		require.Equal(t, []any{goap.Succeeded, "fixer", 1, "goals/cache works/1"}, []any{out.End, out.Worker, out.Done, out.Key})
+		require.Equal(t, []any{goal.Succeeded, "fixer", 1, "goals/cache works/1"}, []any{out.End, out.Worker, out.Done, out.Key})
 		run, err := a.In("").Resume(t.Context(), out.Key)
 		require.NoError(t, err, "a dispatch is a run")
 		require.Equal(t, arc.Delivered, run.Status)
@@ -99,12 +99,12 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 func TestKeepAsksForApprovals(t *testing.T) {
 	for name, c := range map[string]struct {
 		approve act.ApproverFunc
-		end     goap.End
+		end     goal.End
 		why     string
 	}{
-		"given":   {func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, goap.Succeeded, ""},
-		"refused": {func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil }, goap.Refused, "refused"},
-		"expired": {func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil }, goap.Refused, "approval"},
+		"given":   {func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, goal.Succeeded, ""},
+		"refused": {func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil }, goal.Refused, "refused"},
+		"expired": {func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil }, goal.Refused, "approval"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -113,9 +113,9 @@ func TestKeepAsksForApprovals(t *testing.T) {
 					repairs("deployer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return done(`1`), nil })),
 				}}
 				h.Workers[0].Mode, h.Workers[0].Blast = act.Gated, act.Public
-				w := goap.NewWorld(nil)
-				keeper := keep(t, agent(t, h, &arc.Options{Now: time.Now, ApprovalTTL: 30 * time.Minute}), w, &goap.Options{Lease: time.Hour}, broken("cache"))
-				require.NoError(t, w.Set("cache", goap.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+				w := goal.NewWorld(nil)
+				keeper := keep(t, agent(t, h, &arc.Options{Now: time.Now, ApprovalTTL: 30 * time.Minute}), w, &goal.Options{Lease: time.Hour}, broken("cache"))
+				require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
 				_, err := keeper.Tick(t.Context())
 				require.NoError(t, err)
 				require.NoError(t, keeper.Wait(t.Context()))
@@ -124,7 +124,7 @@ func TestKeepAsksForApprovals(t *testing.T) {
 					require.Equal(t, c.end, o.End)
 					require.Contains(t, o.Why, c.why)
 				}
-				require.Equal(t, c.end == goap.Succeeded, calls == 1)
+				require.Equal(t, c.end == goal.Succeeded, calls == 1)
 			})
 		})
 	}
@@ -144,7 +144,7 @@ func TestFleetHealthIsADomain(t *testing.T) {
 				return r, nil
 			}),
 		}}}, &arc.Options{Now: time.Now, Attempts: 1})
-		w := goap.NewWorld(nil)
+		w := goal.NewWorld(nil)
 		require.NoError(t, w.Collect(a.FleetCollector()))
 		read := func(path string) any {
 			require.NoError(t, w.Poll(t.Context(), time.Now()))
@@ -170,10 +170,10 @@ func TestFleetHealthIsADomain(t *testing.T) {
 			require.Equal(t, want, read(path), path)
 		}
 		require.Len(t, read("agents.0.recentFailures"), 3)
-		g := goap.Goal{ID: "fleet.no_agent_stuck", Condition: goap.Condition{
-			Selector: "domains.agent_fleet_health.data.maxFailureRate1h", Test: goap.Threshold{Max: new(0.5)},
+		g := goal.Goal{ID: "fleet.no_agent_stuck", Condition: goal.Condition{
+			Selector: "domains.agent_fleet_health.data.maxFailureRate1h", Test: goal.Threshold{Max: new(0.5)},
 		}}
-		require.Equal(t, goap.Violated, g.Evaluate(w.State(time.Now())).Status)
+		require.Equal(t, goal.Violated, g.Evaluate(w.State(time.Now())).Status)
 	})
 }
 
@@ -323,7 +323,7 @@ func (m *mortal) Get(ctx context.Context, key string) (store.Entry, error) {
 // whose process dies now and then: no executor is called twice for a
 // dispatch, every dispatch has one outcome, and in the end all goals are met.
 func TestGoalHistoriesThroughAnAgent(t *testing.T) {
-	ends := map[goap.End]int{}
+	ends := map[goal.End]int{}
 	deaths := 0
 	for seed := range uint64(*goalHistories) {
 		synctest.Test(t, func(t *testing.T) {
@@ -348,20 +348,20 @@ func TestGoalHistoriesThroughAnAgent(t *testing.T) {
 	require.Len(t, ends, 4)
 }
 
-func (s *service) play() (outcomes []goap.Outcome, died int) {
+func (s *service) play() (outcomes []goal.Outcome, died int) {
 	st := store.NewMem()
 	r := s.draw("history")
 	var p *mortal
 	var a *arc.Agent
-	var c *goap.Controller
-	w := goap.NewWorld(nil)
+	var c *goal.Controller
+	w := goal.NewWorld(nil)
 	start := func(left int) {
-		gs, err := goap.NewGoals(broken("d0"), broken("d1"))
+		gs, err := goal.NewGoals(broken("d0"), broken("d1"))
 		require.NoError(s.t, err)
 		p = &mortal{Store: st, s: s, left: -1}
 		a, err = arc.New(s.t.Context(), p, s.host(), &arc.Options{Seed: 1, Grace: -1, ApprovalTTL: 30 * time.Second})
 		require.NoError(s.t, err)
-		c, err = a.Keep(s.t.Context(), w, gs, &goap.Options{Lease: 2 * time.Minute, Grace: -1, Outcome: func(o goap.Outcome) {
+		c, err = a.Keep(s.t.Context(), w, gs, &goal.Options{Lease: 2 * time.Minute, Grace: -1, Outcome: func(o goal.Outcome) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			outcomes = append(outcomes, o)
@@ -389,7 +389,7 @@ func (s *service) play() (outcomes []goap.Outcome, died int) {
 				continue // late
 			}
 			d := fmt.Sprint("d", i)
-			require.NoError(s.t, w.Set(d, goap.Snapshot{At: time.Now(), Data: map[string]any{"broken": s.broken(d)}}))
+			require.NoError(s.t, w.Set(d, goal.Snapshot{At: time.Now(), Data: map[string]any{"broken": s.broken(d)}}))
 		}
 		if _, err := c.Tick(s.t.Context()); !p.isDead() {
 			require.NoError(s.t, err)
@@ -408,7 +408,7 @@ func (s *service) play() (outcomes []goap.Outcome, died int) {
 }
 
 // check holds what is kept of the dispatches against what was done.
-func (s *service) check(st store.Store, c *goap.Controller) {
+func (s *service) check(st store.Store, c *goal.Controller) {
 	n := uint64(0)
 	runs := map[string]bool{}
 	for o, err := range c.Outcomes(s.t.Context()) {
@@ -416,7 +416,7 @@ func (s *service) check(st store.Store, c *goap.Controller) {
 		require.NoError(s.t, err)
 		require.Equal(s.t, n, o.Number, "a dispatch has no outcome")
 		runs[o.Key] = true
-		if o.End == goap.Succeeded || o.End == goap.Failed {
+		if o.End == goal.Succeeded || o.End == goal.Failed {
 			require.Equal(s.t, 1, s.calls[o.Key], "%+v", o)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 )
 
 //go:embed goals.yaml
@@ -49,16 +49,16 @@ func run(ctx context.Context, out io.Writer, seed uint64, hours time.Duration) (
 	}
 	defer agent.Close()
 
-	var goals goap.Goals
+	var goals goal.Goals
 	if _, err := goals.Load(goalsYAML); err != nil {
 		return nil, err
 	}
-	world := goap.NewWorld(nil)
-	if err := world.Collect(goap.Collector{Domain: "service", Read: s.read, Every: round}); err != nil {
+	world := goal.NewWorld(nil)
+	if err := world.Collect(goal.Collector{Domain: "service", Read: s.read, Every: round}); err != nil {
 		return nil, err
 	}
 	t := &tally{out: out, begin: begin, half: begin.Add(hours / 2)}
-	c, err := agent.Keep(ctx, world, &goals, &goap.Options{
+	c, err := agent.Keep(ctx, world, &goals, &goal.Options{
 		MaxInFlight: 1, // one after another, so that the draws of chance repeat
 		Outcome:     t.outcome,
 	})
@@ -112,10 +112,10 @@ func (t *tally) of(at time.Time) *half {
 const timeline = 16
 
 // outcome is called with each outcome of a dispatch.
-func (t *tally) outcome(o goap.Outcome) {
+func (t *tally) outcome(o goal.Outcome) {
 	h := t.of(o.Ended)
 	h.sent[o.Worker]++
-	if o.End == goap.Succeeded {
+	if o.End == goal.Succeeded {
 		h.mended[o.Worker]++
 	}
 	if t.lines++; t.lines <= timeline {
@@ -127,11 +127,11 @@ func (t *tally) outcome(o goap.Outcome) {
 }
 
 // seen takes down whether all goals are met.
-func (t *tally) seen(r goap.Report) {
+func (t *tally) seen(r goal.Report) {
 	h := t.of(r.At)
 	h.rounds++
 	for _, g := range r.Goals {
-		if g.Status != goap.Met {
+		if g.Status != goal.Met {
 			return
 		}
 	}

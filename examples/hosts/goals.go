@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 )
 
 const goals = `
@@ -18,11 +18,11 @@ goals:
 `
 
 // watch has the agent's workers see to goals about a world that it reads.
-func watch(ctx context.Context, a *arc.Agent, w *goap.World, svc *service) (*goap.Controller, error) {
-	err := w.Collect(goap.Collector{Domain: "web", Every: time.Minute, Read: func(context.Context) (any, error) {
+func watch(ctx context.Context, a *arc.Agent, w *goal.World, svc *service) (*goal.Controller, error) {
+	err := w.Collect(goal.Collector{Domain: "web", Every: time.Minute, Read: func(context.Context) (any, error) {
 		return map[string]any{"replicas": svc.replicas.Load()}, nil
 	}})
-	set := new(goap.Goals)
+	set := new(goal.Goals)
 	_, wrong := set.Load([]byte(goals))
 	if err := errors.Join(err, wrong); err != nil {
 		return nil, err

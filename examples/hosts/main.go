@@ -18,7 +18,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -69,7 +69,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		fmt.Fprintf(out, "%s: %s, %d replicas\n", text, report.Status, svc.replicas.Load())
 	}
 	svc.replicas.Store(1) // something has gone wrong
-	world := goap.NewWorld(nil)
+	world := goal.NewWorld(nil)
 	controller, err := watch(ctx, agent, world, svc)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package goap_test
+package goal_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -26,12 +26,12 @@ func deltas(path, value string) []reason.Delta {
 
 func TestReadingsGrowOld(t *testing.T) {
 	t.Parallel()
-	w := goap.NewWorld(&goap.WorldOptions{MaxAge: time.Minute})
-	require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"x": 1}, At: noon}))
-	require.NoError(t, w.Set("ever", goap.Snapshot{Data: obj{"x": 1}, At: noon, MaxAge: -1}))
+	w := goal.NewWorld(&goal.WorldOptions{MaxAge: time.Minute})
+	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"x": 1}, At: noon}))
+	require.NoError(t, w.Set("ever", goal.Snapshot{Data: obj{"x": 1}, At: noon, MaxAge: -1}))
 	require.Equal(t, 1.0, value(t, w, "data.x", after(60)))
 	require.Equal(t, "unknown", value(t, w, "data.x", after(61)))
-	require.NoError(t, w.Set("m", goap.Snapshot{Err: errors.New("down"), At: after(30)}))
+	require.NoError(t, w.Set("m", goal.Snapshot{Err: errors.New("down"), At: after(30)}))
 	require.Equal(t, 1.0, value(t, w, "data.x", after(60)), "a failure does not undo what was read")
 	s := w.State(after(100))
 	_, err := s.Read("domains.m.data.x")
@@ -39,18 +39,18 @@ func TestReadingsGrowOld(t *testing.T) {
 	require.Equal(t, after(100), s.At())
 	ds := s.Domains()
 	require.Len(t, ds, 2)
-	require.Equal(t, goap.Domain{Name: "ever", Known: true, At: noon}, ds[0])
+	require.Equal(t, goal.Domain{Name: "ever", Known: true, At: noon}, ds[0])
 	require.Equal(t, "m", ds[1].Name)
 	require.False(t, ds[1].Known)
 	require.EqualError(t, ds[1].Err, "down")
-	require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"x": 2}, At: after(100)}))
+	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"x": 2}, At: after(100)}))
 	require.Equal(t, 2.0, value(t, w, "data.x", after(100)))
 	require.Equal(t, "unknown", value(t, w, "data.x", after(200)))
-	require.NoError(t, w.Set("new", goap.Snapshot{Err: errors.New("down"), At: noon}))
+	require.NoError(t, w.Set("new", goal.Snapshot{Err: errors.New("down"), At: noon}))
 	_, err = w.State(noon).Read("domains.new.data.x")
 	require.EqualError(t, err, `unknown: domain "new" could not be read: down`)
-	_, err = (goap.State{}).Read("domains.m.data.x")
-	require.ErrorIs(t, err, goap.ErrUnknown)
+	_, err = (goal.State{}).Read("domains.m.data.x")
+	require.ErrorIs(t, err, goal.ErrUnknown)
 }
 
 func TestDeltas(t *testing.T) {
@@ -67,19 +67,19 @@ func TestDeltas(t *testing.T) {
 	require.Equal(t, "unknown", value(t, w, "data.list.7", after(10)))
 	r, err := before.Read("domains.m.data.a.b")
 	require.NoError(t, err)
-	require.Equal(t, goap.Reading{Value: 1.0, At: noon}, r, "a state does not change")
+	require.Equal(t, goal.Reading{Value: 1.0, At: noon}, r, "a state does not change")
 	r, err = before.Read("domains.m.data.list")
 	require.NoError(t, err)
 	require.Equal(t, []any{1.0, 2.0}, r.Value)
 
-	require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"a": 0}, At: after(5)}))
+	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"a": 0}, At: after(5)}))
 	require.Equal(t, obj{"b": 5.0, "c": obj{"deep": true}}, value(t, w, "data.a", after(10)), "read before the change")
-	require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"a": 0}, At: after(20)}))
+	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"a": 0}, At: after(20)}))
 	require.Equal(t, 0.0, value(t, w, "data.a", after(20)), "read after it")
 
 	require.NoError(t, w.Apply(deltas("data.a", "9"), after(30)))
 	r, err = w.State(after(15 * 60)).Read("domains.m.data.a")
-	require.ErrorIs(t, err, goap.ErrUnknown)
+	require.ErrorIs(t, err, goal.ErrUnknown)
 	require.Zero(t, r)
 	require.Equal(t, 9.0, value(t, w, "data.a", after(10*60+25)), "the reading is too old, the report is not")
 	require.Equal(t, "unknown", value(t, w, "data", after(10*60+25)))
@@ -87,7 +87,7 @@ func TestDeltas(t *testing.T) {
 	require.NoError(t, w.Apply([]reason.Delta{{Domain: "new", Path: "data.n", Value: json.RawMessage("1")}}, noon))
 	r, err = w.State(noon).Read("domains.new.data.n")
 	require.NoError(t, err)
-	require.Equal(t, goap.Reading{Value: 1.0, At: noon}, r)
+	require.Equal(t, goal.Reading{Value: 1.0, At: noon}, r)
 }
 
 // TestDeltasAreAllOrNone: one bad delta keeps the good ones out.
@@ -108,12 +108,12 @@ func TestDeltasAreAllOrNone(t *testing.T) {
 	}
 	require.Error(t, w.Apply(deltas("data.a", "2"), time.Time{}))
 	var many []reason.Delta
-	for i := range goap.MaxDeltas + 1 {
+	for i := range goal.MaxDeltas + 1 {
 		many = append(many, deltas(fmt.Sprintf("data.k%d", i), "1")...)
 	}
 	limit, ok := errors.AsType[*store.LimitError](w.Apply(many, after(1)))
 	require.True(t, ok)
-	require.Equal(t, goap.MaxDeltas, limit.Limit)
+	require.Equal(t, goal.MaxDeltas, limit.Limit)
 	var large []reason.Delta
 	for i := range 5 {
 		large = append(large, deltas(fmt.Sprintf("data.k%d", i), `"`+strings.Repeat("x", 1<<20-2)+`"`)...)
@@ -121,7 +121,7 @@ func TestDeltasAreAllOrNone(t *testing.T) {
 	_, ok = errors.AsType[*store.LimitError](w.Apply(large, after(1)))
 	require.True(t, ok)
 	require.Equal(t, obj{"a": 1.0}, value(t, w, "data", after(1)))
-	for range 3 * goap.MaxDeltas { // the same place again and again is one change
+	for range 3 * goal.MaxDeltas { // the same place again and again is one change
 		require.NoError(t, w.Apply(deltas("data.a", "2"), after(1)))
 	}
 }
@@ -129,8 +129,8 @@ func TestDeltasAreAllOrNone(t *testing.T) {
 func TestExpectedEffects(t *testing.T) {
 	t.Parallel()
 	w := world(t, obj{"failing": 3, "note": "x"})
-	require.NoError(t, w.Expect("a", []goap.Change{adds("data.failing", -1), alters("data.note")}, after(1), after(60)))
-	require.NoError(t, w.Expect("b", []goap.Change{adds("data.failing", -2), adds("data.note", 1), adds("data.gone", 1)}, after(2), after(90)))
+	require.NoError(t, w.Expect("a", []goal.Change{adds("data.failing", -1), alters("data.note")}, after(1), after(60)))
+	require.NoError(t, w.Expect("b", []goal.Change{adds("data.failing", -2), adds("data.note", 1), adds("data.gone", 1)}, after(2), after(90)))
 	require.Equal(t, 0.0, value(t, w, "data.failing", after(3)))
 	require.Equal(t, "x", value(t, w, "data.note", after(3)))
 	r, err := w.State(after(3)).Read("domains.m.data")
@@ -145,13 +145,13 @@ func TestExpectedEffects(t *testing.T) {
 
 	// A reading that began later puts an end to it, until it has settled later
 	// still.
-	require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"failing": 3}, At: after(10)}))
+	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"failing": 3}, At: after(10)}))
 	require.Equal(t, 3.0, value(t, w, "data.failing", after(10)))
 	require.True(t, w.Settle("b", after(20), after(600)))
 	require.Equal(t, 1.0, value(t, w, "data.failing", after(100)))
 	require.NoError(t, w.Apply(deltas("data.failing", "2"), after(20)))
 	require.Equal(t, 2.0, value(t, w, "data.failing", after(100)), "what was reported says more than what was expected")
-	require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"failing": 0}, At: after(30)}))
+	require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"failing": 0}, At: after(30)}))
 	require.Equal(t, 0.0, value(t, w, "data.failing", after(100)))
 	require.False(t, w.Settle("x", noon, noon))
 }
@@ -159,29 +159,29 @@ func TestExpectedEffects(t *testing.T) {
 func TestBadEffects(t *testing.T) {
 	t.Parallel()
 	w := world(t, obj{"a": 1})
-	for want, c := range map[string]goap.Change{
+	for want, c := range map[string]goal.Change{
 		"begins with data":       sets("a", 1),
 		"unknown operation":      {Effect: reason.Effect{Domain: "m", Path: "data.a"}, Op: "mul", Value: 2},
-		"which is no number":     {Effect: reason.Effect{Domain: "m", Path: "data.a"}, Op: goap.Adds, Value: "2"},
+		"which is no number":     {Effect: reason.Effect{Domain: "m", Path: "data.a"}, Op: goal.Adds, Value: "2"},
 		"NaN":                    adds("data.a", math.NaN()),
 		"unsupported type: chan": sets("data.a", make(chan int)),
 	} {
-		require.ErrorContains(t, w.Expect("k", []goap.Change{sets("data.a", 2), c}, noon, after(9)), want)
+		require.ErrorContains(t, w.Expect("k", []goal.Change{sets("data.a", 2), c}, noon, after(9)), want)
 	}
 	require.Error(t, w.Expect("", nil, noon, noon))
 	require.Error(t, w.Expect("\xff", nil, noon, noon))
-	require.Error(t, w.Expect(strings.Repeat("k", goap.MaxName+1), nil, noon, noon))
-	require.Error(t, w.Expect("k", make([]goap.Change, goap.MaxDeltas+1), noon, noon))
+	require.Error(t, w.Expect(strings.Repeat("k", goal.MaxName+1), nil, noon, noon))
+	require.Error(t, w.Expect("k", make([]goal.Change, goal.MaxDeltas+1), noon, noon))
 	require.Equal(t, 1.0, value(t, w, "data.a", noon))
-	for i := range goap.MaxEffects {
+	for i := range goal.MaxEffects {
 		require.NoError(t, w.Expect(fmt.Sprint(i), nil, noon, after(10)))
 	}
 	require.Error(t, w.Expect("one more", nil, noon, after(10)))
 	require.NoError(t, w.Expect("0", nil, noon, after(20)), "not one more")
 	require.NoError(t, w.Expect("one more", nil, after(10), after(20)), "the others have expired")
-	require.Error(t, w.Expect("many", make([]goap.Change, goap.MaxDeltas+1), after(10), after(20)))
-	var many []goap.Change
-	for range goap.MaxDeltas {
+	require.Error(t, w.Expect("many", make([]goal.Change, goal.MaxDeltas+1), after(10), after(20)))
+	var many []goal.Change
+	for range goal.MaxDeltas {
 		many = append(many, sets("data.b", 1))
 	}
 	for i := range 5 {
@@ -190,8 +190,8 @@ func TestBadEffects(t *testing.T) {
 	for i := range 4 {
 		require.True(t, w.Rollback(fmt.Sprint("many", i)))
 	}
-	require.NoError(t, w.Expect("inf", []goap.Change{adds("data.a", math.MaxFloat64)}, after(10), after(20)))
-	require.NoError(t, w.Expect("inf2", []goap.Change{adds("data.a", math.MaxFloat64)}, after(10), after(20)))
+	require.NoError(t, w.Expect("inf", []goal.Change{adds("data.a", math.MaxFloat64)}, after(10), after(20)))
+	require.NoError(t, w.Expect("inf2", []goal.Change{adds("data.a", math.MaxFloat64)}, after(10), after(20)))
 	require.Equal(t, math.MaxFloat64, value(t, w, "data.a", after(11)), "a sum that is no number changes nothing")
 }
 
@@ -206,27 +206,27 @@ func TestGarbage(t *testing.T) {
 		"unsupported value: NaN":      obj{"a": math.NaN()},
 		"unsupported type: chan":      obj{"a": make(chan int)},
 		"cycle":                       loop,
-		"over the limit of 1048576":   strings.Repeat("x", goap.MaxSnapshot+1),
+		"over the limit of 1048576":   strings.Repeat("x", goal.MaxSnapshot+1),
 		"over the limit of 64":        json.RawMessage(strings.Repeat("[", 65) + strings.Repeat("]", 65)),
 		"exceeded max depth":          json.RawMessage(strings.Repeat("[", 20000) + strings.Repeat("]", 20000)),
 		"out of the range of numbers": json.RawMessage("[1e400]"),
 		"unexpected end":              json.RawMessage("["),
 		"panic: boom":                 bomb{},
 	} {
-		err := w.Set("m", goap.Snapshot{Data: data, At: after(1)})
+		err := w.Set("m", goal.Snapshot{Data: data, At: after(1)})
 		require.ErrorContains(t, err, want)
 		require.Equal(t, 1.0, value(t, w, "data.a", after(1)))
-		require.Equal(t, w.State(after(1)).Domains()[0].Err.Error(), strings.TrimPrefix(err.Error(), `goap: set domain "m": `))
+		require.Equal(t, w.State(after(1)).Domains()[0].Err.Error(), strings.TrimPrefix(err.Error(), `goal: set domain "m": `))
 	}
-	require.Error(t, w.Set("m", goap.Snapshot{Data: 1}))
-	require.Error(t, w.Set("", goap.Snapshot{Data: 1, At: noon}))
-	require.Error(t, w.Set("\xff", goap.Snapshot{Data: 1, At: noon}))
-	for i := range goap.MaxDomains - 1 {
-		require.NoError(t, w.Set(fmt.Sprint(i), goap.Snapshot{At: noon}))
+	require.Error(t, w.Set("m", goal.Snapshot{Data: 1}))
+	require.Error(t, w.Set("", goal.Snapshot{Data: 1, At: noon}))
+	require.Error(t, w.Set("\xff", goal.Snapshot{Data: 1, At: noon}))
+	for i := range goal.MaxDomains - 1 {
+		require.NoError(t, w.Set(fmt.Sprint(i), goal.Snapshot{At: noon}))
 	}
-	_, ok := errors.AsType[*store.LimitError](w.Set("one more", goap.Snapshot{At: noon}))
+	_, ok := errors.AsType[*store.LimitError](w.Set("one more", goal.Snapshot{At: noon}))
 	require.True(t, ok)
-	require.NoError(t, w.Set("m", goap.Snapshot{Data: json.RawMessage(strings.Repeat("[", goap.MaxDepth) + strings.Repeat("]", goap.MaxDepth)), At: noon}))
+	require.NoError(t, w.Set("m", goal.Snapshot{Data: json.RawMessage(strings.Repeat("[", goal.MaxDepth) + strings.Repeat("]", goal.MaxDepth)), At: noon}))
 }
 
 type bomb struct{}
@@ -239,7 +239,7 @@ func TestCopies(t *testing.T) {
 	data := obj{"list": []any{obj{"a": 1}}}
 	w := world(t, data)
 	change := []any{obj{"b": 1}}
-	require.NoError(t, w.Expect("k", []goap.Change{sets("data.new", change)}, noon, after(9)))
+	require.NoError(t, w.Expect("k", []goal.Change{sets("data.new", change)}, noon, after(9)))
 	data["list"].([]any)[0] = "changed"
 	change[0] = "changed"
 	s := w.State(noon)
@@ -249,20 +249,20 @@ func TestCopies(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, r.Value)
 		r.Value.(obj)["list"].([]any)[0].(obj)["a"] = "changed"
-		v := goap.Goal{Condition: goap.Condition{Selector: "domains.m.data.new"}}.Evaluate(s)
+		v := goal.Goal{Condition: goal.Condition{Selector: "domains.m.data.new"}}.Evaluate(s)
 		v.Actual.([]any)[0].(obj)["b"] = "changed"
 	}
 }
 
 func TestSelectors(t *testing.T) {
 	t.Parallel()
-	w := goap.NewWorld(nil)
-	require.NoError(t, w.Set("a.b", goap.Snapshot{Data: obj{"x y": obj{"": obj{`"`: 1}}, "é": 2}, At: noon}))
-	for _, sel := range []string{`domains["a.b"].data["x y"][""]["\""]`, goap.Selector("a.b", "x y", "", `"`)} {
+	w := goal.NewWorld(nil)
+	require.NoError(t, w.Set("a.b", goal.Snapshot{Data: obj{"x y": obj{"": obj{`"`: 1}}, "é": 2}, At: noon}))
+	for _, sel := range []string{`domains["a.b"].data["x y"][""]["\""]`, goal.Selector("a.b", "x y", "", `"`)} {
 		r, err := w.State(noon).Read(sel)
 		require.NoError(t, err)
 		require.Equal(t, 1.0, r.Value)
-		require.Equal(t, reason.Effect{Domain: "a.b", Path: `data["x y"][""]["\""]`}, goap.Condition{Selector: sel}.Effect())
+		require.Equal(t, reason.Effect{Domain: "a.b", Path: `data["x y"][""]["\""]`}, goal.Condition{Selector: sel}.Effect())
 	}
 	r, err := w.State(noon).Read(`domains["a.b"].data.é`)
 	require.NoError(t, err)
@@ -272,16 +272,16 @@ func TestSelectors(t *testing.T) {
 		`domains.m.data[`, `domains.m.data["x`, `domains.m.data["x"`, `domains.m.data["x"]y`, `domains.m.data.["x"]`, `domains.m.data[x]`,
 		`domains.m.data[]`, `domains[""].data`, "domains.m.data.\xff", "domains.m.data." + strings.Repeat("x", 2000), "domains.m.data" + strings.Repeat(".x", 70),
 	} {
-		require.Error(t, goap.Condition{Selector: bad}.Check(), bad)
-		require.Zero(t, goap.Condition{Selector: bad}.Effect())
+		require.Error(t, goal.Condition{Selector: bad}.Check(), bad)
+		require.Zero(t, goal.Condition{Selector: bad}.Effect())
 	}
 	e := func(path string) reason.Effect { return reason.Effect{Domain: "m", Path: path} }
-	require.True(t, goap.Overlaps(e("data.a"), e("data.a.b")))
-	require.True(t, goap.Overlaps(e("data.a.b"), e("data.a")))
-	require.False(t, goap.Overlaps(e("data.a"), e("data.ab")))
-	require.False(t, goap.Overlaps(e("data.a"), reason.Effect{Domain: "n", Path: "data.a"}))
-	require.False(t, goap.Overlaps(e("a"), e("a")))
-	require.False(t, goap.Overlaps(e("data"), e("a")))
+	require.True(t, goal.Overlaps(e("data.a"), e("data.a.b")))
+	require.True(t, goal.Overlaps(e("data.a.b"), e("data.a")))
+	require.False(t, goal.Overlaps(e("data.a"), e("data.ab")))
+	require.False(t, goal.Overlaps(e("data.a"), reason.Effect{Domain: "n", Path: "data.a"}))
+	require.False(t, goal.Overlaps(e("a"), e("a")))
+	require.False(t, goal.Overlaps(e("data"), e("a")))
 }
 
 func TestSelectorsRoundTrip(t *testing.T) {
@@ -294,13 +294,13 @@ func TestSelectorsRoundTrip(t *testing.T) {
 		for i := len(keys) - 1; i >= 0; i-- {
 			data = obj{keys[i]: data}
 		}
-		w := goap.NewWorld(nil)
-		if err := w.Set(domain, goap.Snapshot{Data: data, At: noon}); err != nil {
+		w := goal.NewWorld(nil)
+		if err := w.Set(domain, goal.Snapshot{Data: data, At: noon}); err != nil {
 			t.Fatal(err)
 		}
-		r, err := w.State(noon).Read(goap.Selector(domain, keys...))
+		r, err := w.State(noon).Read(goal.Selector(domain, keys...))
 		if err != nil || r.Value != "here" {
-			t.Fatalf("%s: %v %v", goap.Selector(domain, keys...), r.Value, err)
+			t.Fatalf("%s: %v %v", goal.Selector(domain, keys...), r.Value, err)
 		}
 	})
 }
@@ -316,7 +316,7 @@ func TestWorldModel(t *testing.T) {
 			v         float64
 			at, until int
 		}
-		w := goap.NewWorld(&goap.WorldOptions{MaxAge: -1})
+		w := goal.NewWorld(&goal.WorldOptions{MaxAge: -1})
 		var read *event
 		var events []event
 		without := func(key string) {
@@ -339,7 +339,7 @@ func TestWorldModel(t *testing.T) {
 					continue
 				}
 				read = &event{v: v, at: at}
-				require.NoError(t, w.Set("m", goap.Snapshot{Data: obj{"x": v}, At: after(at)}))
+				require.NoError(t, w.Set("m", goal.Snapshot{Data: obj{"x": v}, At: after(at)}))
 			case 1:
 				events = append(events, event{set: true, v: v, at: now, until: math.MaxInt})
 				require.NoError(t, w.Apply(deltas(path, fmt.Sprint(v)), after(now)))
@@ -352,7 +352,7 @@ func TestWorldModel(t *testing.T) {
 					change = sets(path, v)
 				}
 				events = append(events, event{key, set, v, now, until})
-				require.NoError(t, w.Expect(key, []goap.Change{change}, after(now), after(until)))
+				require.NoError(t, w.Expect(key, []goal.Change{change}, after(now), after(until)))
 			case 4:
 				for _, e := range events {
 					if e.key == key && e.until > now {
@@ -389,10 +389,10 @@ func TestWorldModel(t *testing.T) {
 	})
 }
 
-func value2(t *rapid.T, w *goap.World, selector string, at time.Time) any {
+func value2(t *rapid.T, w *goal.World, selector string, at time.Time) any {
 	r, err := w.State(at).Read(selector)
 	if err != nil {
-		require.ErrorIs(t, err, goap.ErrUnknown)
+		require.ErrorIs(t, err, goal.ErrUnknown)
 		return "unknown"
 	}
 	return r.Value
@@ -407,7 +407,7 @@ func TestManyChangesOfLargeData(t *testing.T) {
 	}
 	w := world(t, data)
 	before := w.State(noon)
-	for i := range goap.MaxDeltas / 2 {
+	for i := range goal.MaxDeltas / 2 {
 		require.NoError(t, w.Apply(deltas(fmt.Sprint("data.k", i), "-1"), after(1)))
 		require.NoError(t, w.Apply(deltas(fmt.Sprintf("data.list.1.x%d", i), "-1"), after(1)))
 	}
@@ -417,7 +417,7 @@ func TestManyChangesOfLargeData(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 0.0, r.Value.(obj)["k0"])
 	require.Empty(t, r.Value.(obj)["list"].([]any)[1])
-	for _, s := range []goap.State{w.State(after(1)), w.State(after(1))} {
+	for _, s := range []goal.State{w.State(after(1)), w.State(after(1))} {
 		r, err := s.Read("domains.m.data")
 		require.NoError(t, err)
 		require.Equal(t, -1.0, r.Value.(obj)["k511"])
@@ -435,14 +435,14 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for j := range 50 {
 				at := after(j)
-				_ = w.Set("m", goap.Snapshot{Data: obj{"x": j}, At: at})
+				_ = w.Set("m", goal.Snapshot{Data: obj{"x": j}, At: at})
 				_ = w.Apply(deltas("data.x", "1"), at)
-				_ = w.Expect(fmt.Sprint(i), []goap.Change{adds("data.x", 1)}, at, at.Add(time.Second))
+				_ = w.Expect(fmt.Sprint(i), []goal.Change{adds("data.x", 1)}, at, at.Add(time.Second))
 				s := w.State(at)
 				_, _ = s.Read("domains.m.data.x")
 				w.Settle(fmt.Sprint(i), at, at.Add(time.Second))
 				w.Rollback(fmt.Sprint(i))
-				_ = goap.Goal{Condition: is("data.x", 1)}.Evaluate(s)
+				_ = goal.Goal{Condition: is("data.x", 1)}.Evaluate(s)
 			}
 		})
 	}

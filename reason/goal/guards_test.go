@@ -1,4 +1,4 @@
-package goap_test
+package goal_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -25,23 +25,23 @@ import (
 // upon.
 func TestControllerActsOnAValueForOneGoalAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		alarm := goap.Goal{ID: "alarm", Severity: goap.Critical, Condition: goap.Condition{Selector: `domains["m"].data.x`, Test: goap.Threshold{Max: new(5.0)}}}
+		alarm := goal.Goal{ID: "alarm", Severity: goal.Critical, Condition: goal.Condition{Selector: `domains["m"].data.x`, Test: goal.Threshold{Max: new(5.0)}}}
 		b := newBench(t, store.NewMem(), nil, zero("x"), alarm, zero("y"))
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
 			idle(time.Minute)
-			return goap.Result{End: goap.Failed}, nil
+			return goal.Result{End: goal.Failed}, nil
 		}
 		b.read(obj{"x": 9, "y": 1})
 		doing, r := b.tick()
-		require.Equal(t, []goap.Doing{goap.Waiting, goap.Began, goap.Began}, doing)
+		require.Equal(t, []goal.Doing{goal.Waiting, goal.Began, goal.Began}, doing)
 		require.Contains(t, r.Goals[0].Why, "alarm")
 		idle(2 * time.Minute)
 		doing, r = b.tick()
-		require.Equal(t, []goap.Doing{goap.Resting, goap.Resting, goap.Resting}, doing)
+		require.Equal(t, []goal.Doing{goal.Resting, goal.Resting, goal.Resting}, doing)
 		require.Contains(t, r.Goals[0].Why, "read")
 		b.read(obj{"x": 3, "y": 0})
 		doing, _ = b.tick()
-		require.Equal(t, []goap.Doing{goap.Began, goap.Nothing, goap.Nothing}, doing)
+		require.Equal(t, []goal.Doing{goal.Began, goal.Nothing, goal.Nothing}, doing)
 		idle(2 * time.Minute)
 	})
 }
@@ -50,33 +50,33 @@ func TestControllerActsOnAValueForOneGoalAtATime(t *testing.T) {
 // to be read before anything else is done.
 func TestControllerReadsWhatWasRefusedHalfWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, store.NewMem(), &goap.Options{Actions: []goap.Action{
-			{Name: "stop", Skill: "ops", Effects: []goap.Change{sets("data.running", false)}},
-			{Name: "clean", Skill: "ops", Pre: []goap.Condition{is("data.running", false)}, Effects: []goap.Change{sets("data.x", 0)}},
+		b := newBench(t, store.NewMem(), &goal.Options{Actions: []goal.Action{
+			{Name: "stop", Skill: "ops", Effects: []goal.Change{sets("data.running", false)}},
+			{Name: "clean", Skill: "ops", Pre: []goal.Condition{is("data.running", false)}, Effects: []goal.Change{sets("data.x", 0)}},
 		}}, zero("x"))
 		b.skills, b.effects = []string{"ops"}, nil
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
-			return goap.Result{End: goap.Refused, Done: 1}, nil
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+			return goal.Result{End: goal.Refused, Done: 1}, nil
 		}
 		b.read(obj{"x": 1, "running": true})
 		b.tick()
 		idle(time.Second)
 		doing, _ := b.tick()
-		require.Equal(t, goap.Resting, doing[0])
+		require.Equal(t, goal.Resting, doing[0])
 		require.Equal(t, 1, b.count())
 	})
 }
 
 // A clock that is put back keeps no goal waiting until it has caught up.
 func TestControllerWhenTheClockIsPutBack(t *testing.T) {
-	for name, end := range map[string]goap.End{"success": goap.Succeeded, "failure": goap.Failed} {
+	for name, end := range map[string]goal.End{"success": goal.Succeeded, "failure": goal.Failed} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var skew atomic.Int64
 				now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())).Round(0) }
-				b := newBench(t, store.NewMem(), &goap.Options{Now: now}, zero("x"))
-				b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return goap.Result{End: end}, nil }
-				require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Read: func(context.Context) (any, error) { return obj{"x": 1}, nil }}))
+				b := newBench(t, store.NewMem(), &goal.Options{Now: now}, zero("x"))
+				b.do = func(context.Context, goal.Dispatch) (goal.Result, error) { return goal.Result{End: end}, nil }
+				require.NoError(t, b.w.Collect(goal.Collector{Domain: "m", Read: func(context.Context) (any, error) { return obj{"x": 1}, nil }}))
 				for range 3 {
 					require.NoError(t, b.w.Poll(t.Context(), now()))
 					b.tick()
@@ -101,10 +101,10 @@ func TestControllerWhenTheClockIsPutBack(t *testing.T) {
 func TestRunSaysWhatItDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lockedBuffer
-		b := newBench(t, store.NewMem(), &goap.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, zero("x"), zero("gone"))
+		b := newBench(t, store.NewMem(), &goal.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, zero("x"), zero("gone"))
 		require.Zero(t, b.c.Report())
 		broken := true
-		require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Every: time.Second, Read: func(context.Context) (any, error) {
+		require.NoError(t, b.w.Collect(goal.Collector{Domain: "m", Every: time.Second, Read: func(context.Context) (any, error) {
 			if broken {
 				return nil, errors.New("no route, token ghp_0123456789abcdefghijklmnopqrstuvwxyz")
 			}
@@ -118,9 +118,9 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 		require.True(t, b.w.Resume("m"))
 		idle(time.Minute)
 		r := b.c.Report()
-		require.Equal(t, goap.Stuck, r.Goals[0].Doing)
+		require.Equal(t, goal.Stuck, r.Goals[0].Doing)
 		r.Goals[0].Doing = ""
-		require.Equal(t, goap.Stuck, b.c.Report().Goals[0].Doing)
+		require.Equal(t, goal.Stuck, b.c.Report().Goals[0].Doing)
 		cancel()
 		synctest.Wait()
 		var got []string
@@ -135,7 +135,7 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 			`WARN msg="a collector fails" domain=m error="no route, token [REDACTED:github_token]"`,
 			`ERROR msg="a collector is paused until World.Resume" domain=m failures=20 error="paused after 20 failures in a row: no route, token [REDACTED:github_token]"`,
 			`INFO msg="a collector is well again" domain=m`,
-			`WARN msg="a goal stands differently" goal=x status=violated doing=stuck why="goap: goal \"x\": no plan: no action changes domains.m.data.x"`,
+			`WARN msg="a goal stands differently" goal=x status=violated doing=stuck why="goal: goal \"x\": no plan: no action changes domains.m.data.x"`,
 		}, got)
 	})
 }
@@ -163,23 +163,23 @@ func TestControllerReadsAnewAfterTheClockIsPutBack(t *testing.T) {
 		var skew atomic.Int64
 		skew.Store(int64(time.Hour))
 		now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
-		b := newBench(t, store.NewMem(), &goap.Options{Now: now}, zero("x"))
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+		b := newBench(t, store.NewMem(), &goal.Options{Now: now}, zero("x"))
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
 			idle(time.Second)
-			return goap.Result{End: goap.Failed}, nil
+			return goal.Result{End: goal.Failed}, nil
 		}
-		require.NoError(t, b.w.Set("m", goap.Snapshot{At: now(), Data: obj{"x": 1}}))
+		require.NoError(t, b.w.Set("m", goal.Snapshot{At: now(), Data: obj{"x": 1}}))
 		b.tick()
 		idle(time.Minute)
 		skew.Store(0)
 		for range 3 {
 			doing, _ := b.tick()
-			require.Equal(t, goap.Resting, doing[0])
+			require.Equal(t, goal.Resting, doing[0])
 			idle(time.Minute)
 		}
 		b.read(obj{"x": 1})
 		doing, _ := b.tick()
-		require.Equal(t, goap.Began, doing[0])
+		require.Equal(t, goal.Began, doing[0])
 		idle(time.Minute)
 	})
 }
@@ -188,13 +188,13 @@ func TestControllerReadsAnewAfterTheClockIsPutBack(t *testing.T) {
 // since.
 func TestWorldAfterTheClockIsPutBack(t *testing.T) {
 	t.Parallel()
-	w, now := goap.NewWorld(nil), time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	w, now := goal.NewWorld(nil), time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	set := func(x int, at time.Time) {
-		require.NoError(t, w.Set("m", goap.Snapshot{At: at, Data: obj{"x": x, "y": x}}))
+		require.NoError(t, w.Set("m", goal.Snapshot{At: at, Data: obj{"x": x, "y": x}}))
 	}
 	set(1, now)
 	require.NoError(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("2")}}, now.Add(time.Second)))
-	require.NoError(t, w.Expect("k", []goap.Change{sets("data.y", 2)}, now.Add(time.Second), now.Add(time.Hour)))
+	require.NoError(t, w.Expect("k", []goal.Change{sets("data.y", 2)}, now.Add(time.Second), now.Add(time.Hour)))
 	require.Equal(t, 2.0, value(t, w, "data.x", now), "it is a little ahead")
 	now = now.Add(-time.Hour)
 	set(3, now)
@@ -206,16 +206,16 @@ func TestWorldAfterTheClockIsPutBack(t *testing.T) {
 // meanwhile, and not at all once it is cut off.
 func TestControllerExpectsWhatIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, store.NewMem(), &goap.Options{
+		b := newBench(t, store.NewMem(), &goal.Options{
 			Grace:   -1,
-			Actions: []goap.Action{{Name: "mend", Effects: []goap.Change{sets("data", obj{"x": 0})}, Cost: 0.5}},
+			Actions: []goal.Action{{Name: "mend", Effects: []goal.Change{sets("data", obj{"x": 0})}, Cost: 0.5}},
 		}, zero("x"))
-		b.do = func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) {
+		b.do = func(ctx context.Context, _ goal.Dispatch) (goal.Result, error) {
 			select {
 			case <-time.After(time.Minute):
-				return goap.Result{End: goap.Succeeded}, nil
+				return goal.Result{End: goal.Succeeded}, nil
 			case <-ctx.Done():
-				return goap.Result{}, ctx.Err()
+				return goal.Result{}, ctx.Err()
 			}
 		}
 		b.read(obj{"x": 1})
@@ -228,7 +228,7 @@ func TestControllerExpectsWhatIsDone(t *testing.T) {
 		idle(2 * time.Minute)
 		b.read(obj{"x": 1})
 		doing, _ := b.tick()
-		require.Equal(t, goap.Began, doing[0])
+		require.Equal(t, goal.Began, doing[0])
 		require.Equal(t, 0.0, value(t, b.w, "data.x", time.Now()))
 		b.c.Close()
 		require.Equal(t, 1.0, value(t, b.w, "data.x", time.Now()))
@@ -239,8 +239,8 @@ func TestControllerExpectsWhatIsDone(t *testing.T) {
 func TestControllerWaitsForNoHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		b := newBench(t, store.NewMem(), &goap.Options{Outcome: func(goap.Outcome) { <-release }}, zero("x"))
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return goap.Result{End: goap.Failed}, nil }
+		b := newBench(t, store.NewMem(), &goal.Options{Outcome: func(goal.Outcome) { <-release }}, zero("x"))
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) { return goal.Result{End: goal.Failed}, nil }
 		for i := range 2 {
 			b.read(obj{"x": 1})
 			b.tick()
@@ -258,12 +258,12 @@ func TestControllerWaitsForNoHook(t *testing.T) {
 func TestControllerTakesNoForAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, store.NewMem(), nil, zero("x"))
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return goap.Result{End: goap.Refused}, nil }
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) { return goal.Result{End: goal.Refused}, nil }
 		var asked []int
 		for i := range 300 {
 			b.read(obj{"x": 1})
 			doing, r := b.tick()
-			if doing[0] == goap.Began {
+			if doing[0] == goal.Began {
 				asked = append(asked, i*5)
 			} else {
 				require.Contains(t, r.Goals[0].Why, "change m data")
@@ -276,32 +276,32 @@ func TestControllerTakesNoForAnAnswer(t *testing.T) {
 
 func TestNamesOfControllersKeepTheirDispatchesApart(t *testing.T) {
 	t.Parallel()
-	gs, err := goap.NewGoals(zero("x"))
+	gs, err := goal.NewGoals(zero("x"))
 	require.NoError(t, err)
 	d := new(desk)
-	_, err = goap.New(t.Context(), store.NewMem(), goap.NewWorld(nil), gs, d, d, &goap.Options{Name: "goals/a"})
+	_, err = goal.New(t.Context(), store.NewMem(), goal.NewWorld(nil), gs, d, d, &goal.Options{Name: "goals/a"})
 	require.ErrorContains(t, err, "Name")
 }
 
 // A tick looks at the world once, and again only for what it has begun itself.
 func TestControllerOfManyGoals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var goals []goap.Goal
+		var goals []goal.Goal
 		data := obj{}
-		for i := range goap.MaxGoals {
+		for i := range goal.MaxGoals {
 			name := fmt.Sprint("k", i)
 			goals = append(goals, zero(name))
 			data[name] = 1
 		}
 		b := newBench(t, store.NewMem(), nil, goals...)
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
 			idle(time.Minute)
-			return goap.Result{End: goap.Failed}, nil
+			return goal.Result{End: goal.Failed}, nil
 		}
 		b.read(data)
 		doing, _ := b.tick()
 		require.Equal(t, 4, b.count())
-		require.Equal(t, goap.Waiting, doing[goap.MaxGoals-1])
+		require.Equal(t, goal.Waiting, doing[goal.MaxGoals-1])
 		idle(2 * time.Minute)
 	})
 }
@@ -309,9 +309,9 @@ func TestControllerOfManyGoals(t *testing.T) {
 func TestSelectorsHaveNoWildcards(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"domains.*.data.x", "domains.m.data.*", "domains.m.data.jobs[*].name"} {
-		require.Error(t, goap.Condition{Selector: s}.Check(), s)
+		require.Error(t, goal.Condition{Selector: s}.Check(), s)
 	}
 	for _, s := range []string{`domains.m.data["*"]`, "domains.größe.data.温度", `domains.m.data["a.b"].c`} {
-		require.NoError(t, goap.Condition{Selector: s}.Check(), s)
+		require.NoError(t, goal.Condition{Selector: s}.Check(), s)
 	}
 }

@@ -1,4 +1,4 @@
-// Package goap decides from the state of the world, not from text: which goals
+// Package goal decides from the state of the world, not from text: which goals
 // are violated, and which actions would mend them. No model is asked.
 //
 // A [World] holds what was last read about each domain, such as "ci" or
@@ -7,8 +7,8 @@
 // What an action is expected to change can be assumed until it is read
 // ([World.Expect]) and taken back by its key ([World.Rollback]).
 //
-//	w := goap.NewWorld(nil)
-//	err := w.Set("ci", goap.Snapshot{Data: map[string]any{"failing": 3}, At: now})
+//	w := goal.NewWorld(nil)
+//	err := w.Set("ci", goal.Snapshot{Data: map[string]any{"failing": 3}, At: now})
 //
 // A [State] is an unchanging view of the world at one time. A value in it is
 // named by a selector:
@@ -53,4 +53,4 @@
 // rank, and that it is done and verified of package act.
 //
 // All types are safe for concurrent use unless their comment says otherwise.
-package goap
+package goal

@@ -1,4 +1,4 @@
-package goap
+package goal
 
 import (
 	"cmp"
@@ -66,7 +66,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	at := c.o.Now().UTC().Round(0)
 	r := Report{At: at}
 	if ctx == nil {
-		return r, errors.New("goap: tick: the context is nil")
+		return r, errors.New("goal: tick: the context is nil")
 	}
 	if err := ctx.Err(); err != nil {
 		return r, err
@@ -74,7 +74,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	defer c.launch(ctx)
 	var errs []error
 	if err := c.settle(ctx, at); errors.Is(err, store.ErrClosed) {
-		return r, fmt.Errorf("goap: tick: %w", err)
+		return r, fmt.Errorf("goal: tick: %w", err)
 	} else if err != nil { // of some goals: the marks of others still hold
 		errs = append(errs, err)
 	}
@@ -112,7 +112,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	c.forget(goals)
 	c.tell(ctx, &r)
 	if err := errors.Join(errs...); err != nil {
-		return r, fmt.Errorf("goap: tick: %w", err)
+		return r, fmt.Errorf("goal: tick: %w", err)
 	}
 	return r, nil
 }

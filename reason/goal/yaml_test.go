@@ -1,4 +1,4 @@
-package goap_test
+package goal_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -21,28 +21,28 @@ func TestParseGoals(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/goals.yaml")
 	require.NoError(t, err)
-	goals, err := goap.ParseGoals(raw)
+	goals, err := goal.ParseGoals(raw)
 	require.NoError(t, err)
-	cond := func(path string, test goap.Test) goap.Condition {
-		return goap.Condition{Selector: "domains." + path, Test: test}
+	cond := func(path string, test goal.Test) goal.Condition {
+		return goal.Condition{Selector: "domains." + path, Test: test}
 	}
-	require.Equal(t, []goap.Goal{
+	require.Equal(t, []goal.Goal{
 		{
-			ID: "ci.green", Description: "no test fails on main", Severity: goap.High, MaxAge: 10 * time.Minute, Cooldown: 90 * time.Second,
-			Condition: cond("ci.data.failing", goap.Threshold{Max: new(0.0)}),
+			ID: "ci.green", Description: "no test fails on main", Severity: goal.High, MaxAge: 10 * time.Minute, Cooldown: 90 * time.Second,
+			Condition: cond("ci.data.failing", goal.Threshold{Max: new(0.0)}),
 		},
-		{ID: "rate", Condition: cond(`fleet.data.agents["gpt-4.1"].rate`, goap.Threshold{Min: new(0.7), Max: new(1.0)})},
-		{ID: "mix", Disabled: true, Condition: cond("flow.data.work", goap.Distribution{
+		{ID: "rate", Condition: cond(`fleet.data.agents["gpt-4.1"].rate`, goal.Threshold{Min: new(0.7), Max: new(1.0)})},
+		{ID: "mix", Disabled: true, Condition: cond("flow.data.work", goal.Distribution{
 			Shares: map[string]float64{"feature": 0.6, "1": 0.4}, Tolerance: new(0.0), Pattern: "^.",
 		})},
-		{ID: "up", Severity: goap.Critical, Condition: cond("bot.data.state", goap.Invariant{
-			Operator: goap.In, Expected: []any{"up", 3, "2026-01-01", nil, true, map[string]any{"a": uint64(1 << 63)}},
+		{ID: "up", Severity: goal.Critical, Condition: cond("bot.data.state", goal.Invariant{
+			Operator: goal.In, Expected: []any{"up", 3, "2026-01-01", nil, true, map[string]any{"a": uint64(1 << 63)}},
 		})},
-		{ID: "plain", Condition: cond("bot.data.on", goap.Invariant{})},
-		{ID: "off", Condition: cond("bot.data.error", goap.Invariant{Operator: goap.Falsy})},
-		{ID: "null", Condition: cond("bot.data.error", goap.Invariant{Operator: goap.Eq})},
+		{ID: "plain", Condition: cond("bot.data.on", goal.Invariant{})},
+		{ID: "off", Condition: cond("bot.data.error", goal.Invariant{Operator: goal.Falsy})},
+		{ID: "null", Condition: cond("bot.data.error", goal.Invariant{Operator: goal.Eq})},
 	}, goals)
-	none, err := goap.ParseGoals([]byte("goals: []"))
+	none, err := goal.ParseGoals([]byte("goals: []"))
 	require.NoError(t, err)
 	require.Empty(t, none)
 }
@@ -52,7 +52,7 @@ func TestParseGoalsSaysAll(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/bad.yaml")
 	require.NoError(t, err)
-	goals, err := goap.ParseGoals(raw)
+	goals, err := goal.ParseGoals(raw)
 	require.Nil(t, goals)
 	var want []string
 	for i, line := range strings.Split(string(raw), "\n") { // the comments say what is wrong
@@ -65,7 +65,7 @@ func TestParseGoalsSaysAll(t *testing.T) {
 	}
 	require.Equal(t, strings.Join(want, "\n"), err.Error())
 	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
-		_, ok := errors.AsType[*goap.GoalError](e)
+		_, ok := errors.AsType[*goal.GoalError](e)
 		require.True(t, ok)
 	}
 }
@@ -99,15 +99,15 @@ func TestParseGoalsRefuses(t *testing.T) {
 		bomb: "line 3: a goal must be a mapping, not a list",
 		"goals: &g\n  - id: x\n    selector: domains.a.data\n    <<: *g":                                                                     `unknown field "<<"`,
 		"goals:\n  - id: &x a\n    selector: domains.a.data\n    operator: eq\n    expected: *x":                                             "not an alias, which is not supported",
-		"goals:\n" + strings.Repeat("  - {id: x}\n", goap.MaxGoals+1):                                                                        "goals: 4097 is over the limit of 4096",
+		"goals:\n" + strings.Repeat("  - {id: x}\n", goal.MaxGoals+1):                                                                        "goals: 4097 is over the limit of 4096",
 		"goals:\n" + strings.Repeat("  - {}\n", 200):                                                                                         "and 300 more",
 		"goals: " + strings.Repeat("[", 1<<19):                                                                                               "exceeded max depth",
 		"goals:\n  - {id: a, selector: domains.a.data, operator: eq, expected: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}": "over the limit of 64",
 	} {
-		_, err := goap.ParseGoals([]byte(in))
+		_, err := goal.ParseGoals([]byte(in))
 		require.ErrorContains(t, err, want, "%.100q", in)
 	}
-	_, err := goap.ParseGoals(make([]byte, goap.MaxYAML+1))
+	_, err := goal.ParseGoals(make([]byte, goal.MaxYAML+1))
 	_, ok := errors.AsType[*store.LimitError](err)
 	require.True(t, ok)
 }
@@ -117,7 +117,7 @@ const one = "goals: [{id: a, selector: domains.m.data.x}]"
 func TestReload(t *testing.T) {
 	t.Parallel()
 	dir := fstest.MapFS{"goals.yaml": {Data: []byte(one)}}
-	gs, err := goap.NewGoals(goap.Goal{ID: "first", Condition: is("data.x", obj{"deep": []int{1}})})
+	gs, err := goal.NewGoals(goal.Goal{ID: "first", Condition: is("data.x", obj{"deep": []int{1}})})
 	require.NoError(t, err)
 	reload := func() (bool, error) { return gs.Reload(dir, "goals.yaml") }
 
@@ -157,7 +157,7 @@ func TestReload(t *testing.T) {
 	require.True(t, changed)
 	require.Empty(t, gs.All())
 
-	var zero goap.Goals
+	var zero goal.Goals
 	require.Empty(t, zero.All())
 	changed, err = zero.Load([]byte(one))
 	require.NoError(t, err)
@@ -166,28 +166,28 @@ func TestReload(t *testing.T) {
 
 func TestNewGoals(t *testing.T) {
 	t.Parallel()
-	g := goap.Goal{ID: "g", Condition: goap.Condition{
-		Selector: "domains.m.data.x", Test: goap.Distribution{Shares: map[string]float64{"a": 1}, Tolerance: new(0.5)},
+	g := goal.Goal{ID: "g", Condition: goal.Condition{
+		Selector: "domains.m.data.x", Test: goal.Distribution{Shares: map[string]float64{"a": 1}, Tolerance: new(0.5)},
 	}}
-	_, err := goap.NewGoals(g, g, goap.Goal{ID: "h"})
+	_, err := goal.NewGoals(g, g, goal.Goal{ID: "h"})
 	require.EqualError(t, err, "goal \"g\": the id is that of another goal\n"+
 		`goal "h": bad selector: there is none`)
-	_, err = goap.NewGoals(make([]goap.Goal, goap.MaxGoals+1)...)
+	_, err = goal.NewGoals(make([]goal.Goal, goal.MaxGoals+1)...)
 	require.Error(t, err)
 
-	gs, err := goap.NewGoals(g)
+	gs, err := goal.NewGoals(g)
 	require.NoError(t, err)
-	g.Test.(goap.Distribution).Shares["a"] = 0
-	gs.All()[0].Test.(goap.Distribution).Shares["a"] = 0
-	*gs.All()[0].Test.(goap.Distribution).Tolerance = 0
-	require.Equal(t, goap.Distribution{Shares: map[string]float64{"a": 1}, Tolerance: new(0.5)}, gs.All()[0].Test, "copies")
+	g.Test.(goal.Distribution).Shares["a"] = 0
+	gs.All()[0].Test.(goal.Distribution).Shares["a"] = 0
+	*gs.All()[0].Test.(goal.Distribution).Tolerance = 0
+	require.Equal(t, goal.Distribution{Shares: map[string]float64{"a": 1}, Tolerance: new(0.5)}, gs.All()[0].Test, "copies")
 }
 
 // TestReloadWhileReading is for the race detector: readers see one set or the
 // other.
 func TestReloadWhileReading(t *testing.T) {
 	t.Parallel()
-	gs, err := goap.NewGoals()
+	gs, err := goal.NewGoals()
 	require.NoError(t, err)
 	two := "goals: [{id: a, selector: domains.m.data.x}, {id: b, selector: domains.m.data.y}]"
 	var wg sync.WaitGroup
@@ -217,19 +217,19 @@ func FuzzParseGoals(f *testing.F) {
 		}
 		f.Add(raw)
 	}
-	w := goap.NewWorld(nil)
-	if err := w.Set("m", goap.Snapshot{Data: obj{"x": []any{1, "a", nil, obj{}}}, At: noon}); err != nil {
+	w := goal.NewWorld(nil)
+	if err := w.Set("m", goal.Snapshot{Data: obj{"x": []any{1, "a", nil, obj{}}}, At: noon}); err != nil {
 		f.Fatal(err)
 	}
 	s := w.State(noon)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		goals, err := goap.ParseGoals(data)
+		goals, err := goal.ParseGoals(data)
 		if err != nil {
 			require.Nil(t, goals)
 			require.NotEmpty(t, err.Error())
 			return
 		}
-		_, err = goap.NewGoals(goals...)
+		_, err = goal.NewGoals(goals...)
 		require.NoError(t, err)
 		for _, g := range goals {
 			require.NotEmpty(t, g.Evaluate(s).Reason)
@@ -245,14 +245,14 @@ func FuzzSelector(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		c := goap.Condition{Selector: s}
+		c := goal.Condition{Selector: s}
 		if c.Check() != nil {
 			require.Zero(t, c.Effect())
 			return
 		}
 		e := c.Effect()
-		again := goap.Condition{Selector: goap.Selector(e.Domain) + strings.TrimPrefix(e.Path, "data")}
+		again := goal.Condition{Selector: goal.Selector(e.Domain) + strings.TrimPrefix(e.Path, "data")}
 		require.Equal(t, e, again.Effect())
-		require.True(t, goap.Overlaps(e, e))
+		require.True(t, goal.Overlaps(e, e))
 	})
 }

@@ -1,4 +1,4 @@
-package goap
+package goal
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package goap_test
+package goal_test
 
 import (
 	"context"
@@ -7,27 +7,27 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 )
 
 // What is violated, and what would mend it.
 func Example() {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	w := goap.NewWorld(nil)
-	if err := w.Set("ci", goap.Snapshot{Data: map[string]any{"failing": 3}, At: now}); err != nil {
+	w := goal.NewWorld(nil)
+	if err := w.Set("ci", goal.Snapshot{Data: map[string]any{"failing": 3}, At: now}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	goal := goap.Goal{
-		ID: "ci.green", Severity: goap.High,
-		Condition: goap.Condition{Selector: "domains.ci.data.failing", Test: goap.Threshold{Max: new(0.0)}},
+	green := goal.Goal{
+		ID: "ci.green", Severity: goal.High,
+		Condition: goal.Condition{Selector: "domains.ci.data.failing", Test: goal.Threshold{Max: new(0.0)}},
 	}
-	v := goal.Evaluate(w.State(now))
+	v := green.Evaluate(w.State(now))
 	fmt.Println(v.Status, v.Severity, v.Reason)
 
-	course, err := goap.Plan(w.State(now), goal, []goap.Action{
-		{Name: "fix tests", Effects: []goap.Change{{Effect: reason.Effect{Domain: "ci", Path: "data.failing"}}}},
-		{Name: "clean disk", Effects: []goap.Change{{Effect: reason.Effect{Domain: "disk", Path: "data.used"}}}},
+	course, err := goal.Plan(w.State(now), green, []goal.Action{
+		{Name: "fix tests", Effects: []goal.Change{{Effect: reason.Effect{Domain: "ci", Path: "data.failing"}}}},
+		{Name: "clean disk", Effects: []goal.Change{{Effect: reason.Effect{Domain: "disk", Path: "data.used"}}}},
 	}, nil)
 	for _, a := range course.Actions {
 		fmt.Println(a.Name)
@@ -35,7 +35,7 @@ func Example() {
 	fmt.Println(err)
 
 	// An hour later nobody has looked again.
-	fmt.Println(goal.Evaluate(w.State(now.Add(time.Hour))).Reason)
+	fmt.Println(green.Evaluate(w.State(now.Add(time.Hour))).Reason)
 	// Output:
 	// violated high domains.ci.data.failing is 3, not at most 0
 	// fix tests
@@ -46,50 +46,50 @@ func Example() {
 // The cheapest way, and what is missing where there is none.
 func ExamplePlan() {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	w := goap.NewWorld(nil)
-	if err := w.Set("site", goap.Snapshot{Data: map[string]any{"failing": 2, "version": 1}, At: now}); err != nil {
+	w := goal.NewWorld(nil)
+	if err := w.Set("site", goal.Snapshot{Data: map[string]any{"failing": 2, "version": 1}, At: now}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	change := func(path string, op goap.Op, v any) []goap.Change {
-		return []goap.Change{{Effect: reason.Effect{Domain: "site", Path: path}, Op: op, Value: v}}
+	change := func(path string, op goal.Op, v any) []goal.Change {
+		return []goal.Change{{Effect: reason.Effect{Domain: "site", Path: path}, Op: op, Value: v}}
 	}
-	green := []goap.Condition{{Selector: "domains.site.data.failing", Test: goap.Threshold{Max: new(0.0)}}}
-	actions := []goap.Action{
-		{Name: "deploy", Pre: green, Effects: change("data.version", goap.Sets, 2)},
-		{Name: "fix a test", Effects: change("data.failing", goap.Adds, -1)},
-		{Name: "rewrite", Effects: change("data.failing", goap.Sets, 0), Cost: 5},
+	passing := []goal.Condition{{Selector: "domains.site.data.failing", Test: goal.Threshold{Max: new(0.0)}}}
+	actions := []goal.Action{
+		{Name: "deploy", Pre: passing, Effects: change("data.version", goal.Sets, 2)},
+		{Name: "fix a test", Effects: change("data.failing", goal.Adds, -1)},
+		{Name: "rewrite", Effects: change("data.failing", goal.Sets, 0), Cost: 5},
 	}
-	goal := goap.Goal{ID: "deployed", Condition: goap.Condition{
-		Selector: "domains.site.data.version", Test: goap.Invariant{Operator: goap.Eq, Expected: 2},
+	green := goal.Goal{ID: "deployed", Condition: goal.Condition{
+		Selector: "domains.site.data.version", Test: goal.Invariant{Operator: goal.Eq, Expected: 2},
 	}}
-	course, err := goap.Plan(w.State(now), goal, actions, nil)
+	course, err := goal.Plan(w.State(now), green, actions, nil)
 	for _, a := range course.Actions {
 		fmt.Println(a.Name)
 	}
 	fmt.Println(course.Cost, err)
 
-	_, err = goap.Plan(w.State(now), goal, actions[:1], nil)
+	_, err = goal.Plan(w.State(now), green, actions[:1], nil)
 	fmt.Println(err)
 	// Output:
 	// fix a test
 	// fix a test
 	// deploy
 	// 3 <nil>
-	// goap: goal "deployed": no plan: what can make domains.site.data.version is equal to 2 cannot be done: "deploy" needs that domains.site.data.failing is at most 0, but domains.site.data.failing is 2, not at most 0, and no action changes domains.site.data.failing
+	// goal: goal "deployed": no plan: what can make domains.site.data.version is equal to 2 cannot be done: "deploy" needs that domains.site.data.failing is at most 0, but domains.site.data.failing is 2, not at most 0, and no action changes domains.site.data.failing
 }
 
 // What is under way is assumed to work, until it is read or taken back.
 func ExampleWorld_Expect() {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	w := goap.NewWorld(nil)
-	if err := w.Set("queue", goap.Snapshot{Data: map[string]any{"jobs": 10}, At: now}); err != nil {
+	w := goal.NewWorld(nil)
+	if err := w.Set("queue", goal.Snapshot{Data: map[string]any{"jobs": 10}, At: now}); err != nil {
 		fmt.Println(err)
 		return
 	}
 	jobs := reason.Effect{Domain: "queue", Path: "data.jobs"}
 	for worker, done := range map[string]int{"a": -3, "b": -5} {
-		err := w.Expect(worker, []goap.Change{{Effect: jobs, Op: goap.Adds, Value: done}}, now, now.Add(time.Minute))
+		err := w.Expect(worker, []goal.Change{{Effect: jobs, Op: goal.Adds, Value: done}}, now, now.Add(time.Minute))
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -118,7 +118,7 @@ goals:
     selector: domains.ci.data.failing
     max: 0
 `)}}
-	goals, err := goap.NewGoals()
+	goals, err := goal.NewGoals()
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -138,7 +138,7 @@ goals:
 	}
 	// Output:
 	// true <nil>
-	// goap: goals are kept as they were: line 4: goal "ci.green": unknown severity "hihg"
+	// goal: goals are kept as they were: line 4: goal "ci.green": unknown severity "hihg"
 	// line 5: goal "ci.green": bad selector "ci.failing": want domains.<domain>.data.<keys>
 	// line 6: goal "ci.green": unknown field "maxx"
 	// ci.green high domains.ci.data.failing is at most 0
@@ -148,12 +148,12 @@ goals:
 func ExampleWorld_Poll() {
 	ctx := context.Background()
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	w := goap.NewWorld(nil)
+	w := goal.NewWorld(nil)
 	for name, read := range map[string]func(context.Context) (any, error){
 		"disk": func(context.Context) (any, error) { return map[string]any{"used": 0.93}, nil },
 		"ci":   func(context.Context) (any, error) { panic("no route to host") },
 	} {
-		if err := w.Collect(goap.Collector{Domain: name, Every: 30 * time.Second, Read: read}); err != nil {
+		if err := w.Collect(goal.Collector{Domain: name, Every: 30 * time.Second, Read: read}); err != nil {
 			fmt.Println(err)
 			return
 		}

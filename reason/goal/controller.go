@@ -1,4 +1,4 @@
-package goap
+package goal
 
 import (
 	"cmp"
@@ -187,14 +187,14 @@ func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d 
 	limits := cooldown.Limits{Max: o.Failures, Window: o.Window, Rest: o.Rest}
 	rests, err := cooldown.NewGuard(limits)
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, fmt.Errorf("goap: %w", err)
+		return nil, fmt.Errorf("goal: %w", err)
 	}
 	x := &Controller{o: o, st: st, world: w, goals: gs, catalog: c, dispatch: d}
 	x.hook.Limit = 10 * time.Second
 	x.mu.guard, x.mu.flying = rests, make(map[string]*flying)
 	x.mu.past, x.mu.about = make(map[string]*past), make(map[reason.Effect]*past)
 	if err := x.load(ctx); err != nil {
-		return nil, fmt.Errorf("goap: %w", err)
+		return nil, fmt.Errorf("goal: %w", err)
 	}
 	return x, nil
 }
@@ -255,7 +255,7 @@ func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 				err = codec.Decode(e, &o)
 			}
 			if err != nil {
-				yield(Outcome{}, fmt.Errorf("goap: outcomes: %w", err))
+				yield(Outcome{}, fmt.Errorf("goal: outcomes: %w", err))
 				return
 			}
 			if !yield(o, nil) {

@@ -1,4 +1,4 @@
-package goap_test
+package goal_test
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
 // desk is a dispatcher and a catalog that do what a test says.
 type desk struct {
 	mu      sync.Mutex
-	got     []goap.Dispatch
-	do      func(ctx context.Context, d goap.Dispatch) (goap.Result, error)
+	got     []goal.Dispatch
+	do      func(ctx context.Context, d goal.Dispatch) (goal.Result, error)
 	skills  []string
 	effects []reason.Effect
 }
@@ -30,12 +30,12 @@ type desk struct {
 func (d *desk) Skills() []string         { return d.skills }
 func (d *desk) Effects() []reason.Effect { return d.effects }
 
-func (d *desk) Dispatch(ctx context.Context, x goap.Dispatch) (goap.Result, error) {
+func (d *desk) Dispatch(ctx context.Context, x goal.Dispatch) (goal.Result, error) {
 	d.mu.Lock()
 	d.got = append(d.got, x)
 	d.mu.Unlock()
 	if d.do == nil {
-		return goap.Result{End: goap.Succeeded}, nil
+		return goal.Result{End: goal.Succeeded}, nil
 	}
 	return d.do(ctx, x)
 }
@@ -53,45 +53,45 @@ type again struct {
 	hang    bool
 }
 
-func (a *again) Resume(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+func (a *again) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	a.resumed = append(a.resumed, d.Key)
 	if a.hang {
 		<-ctx.Done()
-		return goap.Result{}, ctx.Err()
+		return goal.Result{}, ctx.Err()
 	}
-	return goap.Result{End: goap.Failed, Why: "it had failed"}, nil
+	return goal.Result{End: goal.Failed, Why: "it had failed"}, nil
 }
 
 var (
-	_ goap.Catalog = (*desk)(nil)
-	_ goap.Resumer = (*again)(nil)
+	_ goal.Catalog = (*desk)(nil)
+	_ goal.Resumer = (*again)(nil)
 )
 
 // zero is the goal that a number of domain m is 0.
-func zero(path string) goap.Goal {
-	return goap.Goal{ID: path, Condition: goap.Condition{Selector: "domains.m.data." + path, Test: goap.Threshold{Max: new(0.0)}}}
+func zero(path string) goal.Goal {
+	return goal.Goal{ID: path, Condition: goal.Condition{Selector: "domains.m.data." + path, Test: goal.Threshold{Max: new(0.0)}}}
 }
 
 // bench is a controller with all that it needs, in a bubble.
 type bench struct {
 	*desk
 	t *testing.T
-	w *goap.World
-	c *goap.Controller
+	w *goal.World
+	c *goal.Controller
 }
 
-func newBench(t *testing.T, st store.Store, opts *goap.Options, goals ...goap.Goal) *bench {
+func newBench(t *testing.T, st store.Store, opts *goal.Options, goals ...goal.Goal) *bench {
 	t.Helper()
 	d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
 	return benchWith(t, st, d, d, opts, goals...)
 }
 
-func benchWith(t *testing.T, st store.Store, d *desk, by goap.Dispatcher, opts *goap.Options, goals ...goap.Goal) *bench {
+func benchWith(t *testing.T, st store.Store, d *desk, by goal.Dispatcher, opts *goal.Options, goals ...goal.Goal) *bench {
 	t.Helper()
-	gs, err := goap.NewGoals(goals...)
+	gs, err := goal.NewGoals(goals...)
 	require.NoError(t, err)
-	w := goap.NewWorld(nil)
-	c, err := goap.New(t.Context(), st, w, gs, d, by, opts)
+	w := goal.NewWorld(nil)
+	c, err := goal.New(t.Context(), st, w, gs, d, by, opts)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return &bench{d, t, w, c}
@@ -100,12 +100,12 @@ func benchWith(t *testing.T, st store.Store, d *desk, by goap.Dispatcher, opts *
 // read sets what is read of domain m now.
 func (b *bench) read(data map[string]any) {
 	b.t.Helper()
-	require.NoError(b.t, b.w.Set("m", goap.Snapshot{Data: data, At: time.Now()}))
+	require.NoError(b.t, b.w.Set("m", goal.Snapshot{Data: data, At: time.Now()}))
 }
 
 // tick ticks, waits for what it began, and returns what was done about each
 // goal.
-func (b *bench) tick() (doing []goap.Doing, r goap.Report) {
+func (b *bench) tick() (doing []goal.Doing, r goal.Report) {
 	b.t.Helper()
 	r, err := b.c.Tick(b.t.Context())
 	require.NoError(b.t, err)
@@ -116,9 +116,9 @@ func (b *bench) tick() (doing []goap.Doing, r goap.Report) {
 	return doing, r
 }
 
-func (b *bench) outcomes() []goap.Outcome {
+func (b *bench) outcomes() []goal.Outcome {
 	b.t.Helper()
-	var out []goap.Outcome
+	var out []goal.Outcome
 	for o, err := range b.c.Outcomes(b.t.Context()) {
 		require.NoError(b.t, err)
 		out = append(out, o)
@@ -131,44 +131,44 @@ func (b *bench) outcomes() []goap.Outcome {
 func TestControllerLeavesTheGoalAloneUntilItWasReadAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, store.NewMem(), nil, zero("x"))
-		doing := func() goap.Doing { d, _ := b.tick(); return d[0] }
-		require.Equal(t, goap.Nothing, doing(), "unknown")
+		doing := func() goal.Doing { d, _ := b.tick(); return d[0] }
+		require.Equal(t, goal.Nothing, doing(), "unknown")
 		b.read(map[string]any{"x": 1})
-		require.Equal(t, goap.Began, doing())
+		require.Equal(t, goal.Began, doing())
 		for range 30 {
-			require.Equal(t, goap.Resting, doing())
+			require.Equal(t, goal.Resting, doing())
 			idle(5 * time.Second)
 		}
 		_, r := b.tick()
 		require.Contains(t, r.Goals[0].Why, "not read since")
 		b.read(map[string]any{"x": 1})
-		require.Equal(t, goap.Began, doing())
+		require.Equal(t, goal.Began, doing())
 		idle(30 * time.Second)
 		b.read(map[string]any{"x": 1})
 		_, r = b.tick()
 		require.Equal(t, time.Now().Add(time.Minute).UTC(), r.Goals[0].Until, "read anew, and still too early")
 		idle(time.Minute)
-		require.Equal(t, goap.Began, doing())
+		require.Equal(t, goal.Began, doing())
 		require.Equal(t, 3, b.count())
 		b.read(map[string]any{"x": 0})
-		require.Equal(t, goap.Nothing, doing())
+		require.Equal(t, goal.Nothing, doing())
 	})
 }
 
 // An action that keeps failing rests, and so does one of whose success nothing
 // shows; another action may be tried meanwhile.
 func TestControllerLetsWhatDoesNotHelpRest(t *testing.T) {
-	for name, res := range map[string]goap.Result{
-		"failing": {End: goap.Failed, Why: "no"}, "refused": {End: goap.Refused}, "hollow": {End: goap.Succeeded},
+	for name, res := range map[string]goal.Result{
+		"failing": {End: goal.Failed, Why: "no"}, "refused": {End: goal.Refused}, "hollow": {End: goal.Succeeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, store.NewMem(), &goap.Options{Cooldown: -1}, zero("x"))
-				b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { return res, nil }
+				b := newBench(t, store.NewMem(), &goal.Options{Cooldown: -1}, zero("x"))
+				b.do = func(context.Context, goal.Dispatch) (goal.Result, error) { return res, nil }
 				var rested time.Duration
 				for range 100 {
 					b.read(map[string]any{"x": 1})
-					if doing, r := b.tick(); doing[0] == goap.Resting {
+					if doing, r := b.tick(); doing[0] == goal.Resting {
 						require.Contains(t, r.Goals[0].Why, "came to nothing 3 times")
 						rested = r.Goals[0].Until.Sub(r.At)
 						break
@@ -179,7 +179,7 @@ func TestControllerLetsWhatDoesNotHelpRest(t *testing.T) {
 				require.Greater(t, rested, 9*time.Minute)
 				b.effects = append(b.effects, reason.Effect{Domain: "m", Path: "data.x"})
 				doing, _ := b.tick()
-				require.Equal(t, goap.Began, doing[0])
+				require.Equal(t, goal.Began, doing[0])
 				require.Equal(t, "data.x", b.got[3].Steps[0].Task.Effect.Path)
 			})
 		})
@@ -189,7 +189,7 @@ func TestControllerLetsWhatDoesNotHelpRest(t *testing.T) {
 // A value that flaps is no hollow success: it was met in between.
 func TestControllerActsOnWhatFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, store.NewMem(), &goap.Options{Cooldown: -1}, zero("x"))
+		b := newBench(t, store.NewMem(), &goal.Options{Cooldown: -1}, zero("x"))
 		for i := range 20 {
 			b.read(map[string]any{"x": (i + 1) % 2})
 			b.tick()
@@ -201,24 +201,24 @@ func TestControllerActsOnWhatFlaps(t *testing.T) {
 
 func TestControllerTakesTheMostSevereFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		goals := []goap.Goal{zero("a"), zero("b"), zero("c"), zero("d")}
-		for i, s := range []goap.Severity{goap.Low, goap.Critical, "", goap.High} {
+		goals := []goal.Goal{zero("a"), zero("b"), zero("c"), zero("d")}
+		for i, s := range []goal.Severity{goal.Low, goal.Critical, "", goal.High} {
 			goals[i].Severity = s
 		}
-		b := newBench(t, store.NewMem(), &goap.Options{MaxInFlight: 2}, goals...)
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+		b := newBench(t, store.NewMem(), &goal.Options{MaxInFlight: 2}, goals...)
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
 			idle(time.Minute)
-			return goap.Result{End: goap.Succeeded}, nil
+			return goal.Result{End: goal.Succeeded}, nil
 		}
 		b.read(map[string]any{"a": 1, "b": 1, "c": 1, "d": 1})
 		doing, _ := b.tick()
-		require.Equal(t, []goap.Doing{goap.Waiting, goap.Began, goap.Waiting, goap.Began}, doing)
+		require.Equal(t, []goal.Doing{goal.Waiting, goal.Began, goal.Waiting, goal.Began}, doing)
 		doing, r := b.tick()
-		require.Equal(t, goap.InFlight, doing[1])
+		require.Equal(t, goal.InFlight, doing[1])
 		require.Equal(t, "goals/b/1", r.Goals[1].Dispatch)
 		idle(2 * time.Minute)
 		doing, _ = b.tick()
-		require.Equal(t, []goap.Doing{goap.Began, goap.Resting, goap.Began, goap.Resting}, doing)
+		require.Equal(t, []goal.Doing{goal.Began, goal.Resting, goal.Began, goal.Resting}, doing)
 		idle(2 * time.Minute)
 	})
 }
@@ -226,11 +226,11 @@ func TestControllerTakesTheMostSevereFirst(t *testing.T) {
 // How fast dispatches are does not decide how many a tick begins.
 func TestControllerBeginsWhenTheTickIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, store.NewMem(), &goap.Options{MaxInFlight: 1}, zero("a"), zero("b"), zero("c"))
+		b := newBench(t, store.NewMem(), &goal.Options{MaxInFlight: 1}, zero("a"), zero("b"), zero("c"))
 		for i := range 3 {
 			b.read(map[string]any{"a": 1, "b": 1, "c": 1})
 			doing, r := b.tick()
-			require.Len(t, slices.DeleteFunc(doing, func(d goap.Doing) bool { return d != goap.Began }), 1)
+			require.Len(t, slices.DeleteFunc(doing, func(d goal.Doing) bool { return d != goal.Began }), 1)
 			require.Len(t, r.Ended, min(i, 1))
 			idle(time.Second)
 		}
@@ -241,25 +241,25 @@ func TestControllerBeginsWhenTheTickIsOver(t *testing.T) {
 // expected is not acted upon.
 func TestControllerKnowsWhenNotToAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		off, other := zero("x"), goap.Goal{ID: "other", Condition: goap.Condition{Selector: "domains.n.data.y", Test: goap.Threshold{Max: new(0.0)}}}
+		off, other := zero("x"), goal.Goal{ID: "other", Condition: goal.Condition{Selector: "domains.n.data.y", Test: goal.Threshold{Max: new(0.0)}}}
 		off.ID, off.Disabled = "off", true
-		b := newBench(t, store.NewMem(), &goap.Options{Actions: []goap.Action{
-			{Name: "spill", Skill: "spill", Effects: []goap.Change{sets("data.x", 5)}},
+		b := newBench(t, store.NewMem(), &goal.Options{Actions: []goal.Action{
+			{Name: "spill", Skill: "spill", Effects: []goal.Change{sets("data.x", 5)}},
 		}}, zero("x"), off, other)
 		b.read(map[string]any{"x": 0})
-		require.NoError(t, b.w.Set("n", goap.Snapshot{Data: map[string]any{"y": 1}, At: time.Now()}))
-		require.NoError(t, b.w.Expect("somebody else", []goap.Change{sets("data.x", 7)}, time.Now(), time.Now().Add(time.Minute)))
+		require.NoError(t, b.w.Set("n", goal.Snapshot{Data: map[string]any{"y": 1}, At: time.Now()}))
+		require.NoError(t, b.w.Expect("somebody else", []goal.Change{sets("data.x", 7)}, time.Now(), time.Now().Add(time.Minute)))
 		doing, r := b.tick()
-		require.Equal(t, []goap.Doing{goap.Resting, goap.Nothing, goap.Stuck}, doing)
+		require.Equal(t, []goal.Doing{goal.Resting, goal.Nothing, goal.Stuck}, doing)
 		require.Contains(t, r.Goals[0].Why, "expected")
-		require.ErrorContains(t, errors.New(r.Goals[2].Why), goap.ErrNoPlan.Error())
+		require.ErrorContains(t, errors.New(r.Goals[2].Why), goal.ErrNoPlan.Error())
 		require.Zero(t, b.count())
 
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) { panic("x") }
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) { panic("x") }
 		b.effects = nil
 		b.skills = []string{"sweep"}
 		doing, _ = b.tick()
-		require.Equal(t, goap.Stuck, doing[2])
+		require.Equal(t, goal.Stuck, doing[2])
 	})
 }
 
@@ -267,7 +267,7 @@ func TestControllerKnowsWhenNotToAct(t *testing.T) {
 // do it again at once, or what is disabled.
 func TestControllerActsOnTheUnknownIfItIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		goals, err := goap.ParseGoals([]byte(`goals:
+		goals, err := goal.ParseGoals([]byte(`goals:
   - {id: told, selector: domains.m.data.x, max: 0, act_on_unknown: true}
   - {id: not told, selector: domains.m.data.x, max: 0}
   - {id: disabled, selector: domains.m.data.x, max: 0, act_on_unknown: true, enabled: false}
@@ -276,13 +276,13 @@ func TestControllerActsOnTheUnknownIfItIsTold(t *testing.T) {
 		require.True(t, goals[0].ActOnUnknown)
 		b := newBench(t, store.NewMem(), nil, goals...)
 		doing, _ := b.tick()
-		require.Equal(t, goap.Nothing, doing[0], "nobody has looked yet")
-		require.NoError(t, b.w.Set("m", goap.Snapshot{At: time.Now(), Err: errors.New("no answer")}))
+		require.Equal(t, goal.Nothing, doing[0], "nobody has looked yet")
+		require.NoError(t, b.w.Set("m", goal.Snapshot{At: time.Now(), Err: errors.New("no answer")}))
 		var began []int
 		for i := range 100 {
 			doing, _ := b.tick()
-			require.Equal(t, []goap.Doing{goap.Nothing, goap.Nothing}, doing[1:])
-			if doing[0] == goap.Began {
+			require.Equal(t, []goal.Doing{goal.Nothing, goal.Nothing}, doing[1:])
+			if doing[0] == goal.Began {
 				began = append(began, i)
 			}
 			idle(5 * time.Second)
@@ -290,7 +290,7 @@ func TestControllerActsOnTheUnknownIfItIsTold(t *testing.T) {
 		require.Equal(t, []int{0, 18, 36}, began, "each 90 seconds later, until it has come to nothing three times")
 		b.read(map[string]any{"x": 0})
 		doing, _ = b.tick()
-		require.Equal(t, goap.Nothing, doing[0])
+		require.Equal(t, goal.Nothing, doing[0])
 	})
 }
 
@@ -299,23 +299,23 @@ func TestControllerActsOnTheUnknownIfItIsTold(t *testing.T) {
 func TestControllerDispatchesACourse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fail := false
-		opts := &goap.Options{Actions: []goap.Action{
-			{Name: "stop", Skill: "ops", Effects: []goap.Change{sets("data.running", false)}},
-			{Name: "clean", Skill: "ops", Pre: []goap.Condition{is("data.running", false)}, Effects: []goap.Change{sets("data.x", 0)}},
+		opts := &goal.Options{Actions: []goal.Action{
+			{Name: "stop", Skill: "ops", Effects: []goal.Change{sets("data.running", false)}},
+			{Name: "clean", Skill: "ops", Pre: []goal.Condition{is("data.running", false)}, Effects: []goal.Change{sets("data.x", 0)}},
 		}}
 		d := &desk{skills: []string{"ops"}}
 		b := benchWith(t, store.NewMem(), d, d, opts, zero("x"))
-		b.do = func(_ context.Context, x goap.Dispatch) (goap.Result, error) {
+		b.do = func(_ context.Context, x goal.Dispatch) (goal.Result, error) {
 			idle(time.Minute)
 			if fail {
-				return goap.Result{End: goap.Failed, Done: 1, Worker: "one"}, nil
+				return goal.Result{End: goal.Failed, Done: 1, Worker: "one"}, nil
 			}
-			return goap.Result{End: goap.Succeeded}, nil
+			return goal.Result{End: goal.Succeeded}, nil
 		}
 		for range 2 {
 			b.read(map[string]any{"x": 1, "running": true})
 			doing, _ := b.tick()
-			require.Equal(t, goap.Began, doing[0])
+			require.Equal(t, goal.Began, doing[0])
 			require.Equal(t, 0.0, value(t, b.w, "data.x", time.Now()), "it is expected")
 			idle(61 * time.Second)
 			want := any(0.0)
@@ -336,37 +336,37 @@ func TestControllerDispatchesACourse(t *testing.T) {
 // Whatever a dispatcher does, its dispatch ends once, and within its lease.
 func TestControllerWhateverTheDispatcherDoes(t *testing.T) {
 	for name, c := range map[string]struct {
-		do  func(ctx context.Context) (goap.Result, error)
-		end goap.End
+		do  func(ctx context.Context) (goal.Result, error)
+		end goal.End
 		why string
 	}{
-		"nothing": {func(context.Context) (goap.Result, error) { return goap.Result{}, nil }, goap.Failed, `the end ""`},
-		"error": {func(context.Context) (goap.Result, error) {
-			return goap.Result{End: goap.Succeeded}, errors.New("boom")
-		}, goap.Failed, "boom"},
-		"panic":       {func(context.Context) (goap.Result, error) { panic("boom") }, goap.Failed, "boom"},
-		"refuse":      {func(context.Context) (goap.Result, error) { return goap.Result{}, goap.ErrRefused }, goap.Refused, "refused"},
-		"interrupted": {func(context.Context) (goap.Result, error) { return goap.Result{}, goap.ErrInterrupted }, goap.Interrupted, ""},
-		"hang": {func(context.Context) (goap.Result, error) {
+		"nothing": {func(context.Context) (goal.Result, error) { return goal.Result{}, nil }, goal.Failed, `the end ""`},
+		"error": {func(context.Context) (goal.Result, error) {
+			return goal.Result{End: goal.Succeeded}, errors.New("boom")
+		}, goal.Failed, "boom"},
+		"panic":       {func(context.Context) (goal.Result, error) { panic("boom") }, goal.Failed, "boom"},
+		"refuse":      {func(context.Context) (goal.Result, error) { return goal.Result{}, goal.ErrRefused }, goal.Refused, "refused"},
+		"interrupted": {func(context.Context) (goal.Result, error) { return goal.Result{}, goal.ErrInterrupted }, goal.Interrupted, ""},
+		"hang": {func(context.Context) (goal.Result, error) {
 			idle(time.Hour)
-			return goap.Result{End: goap.Succeeded}, nil
-		}, goap.Interrupted, "within its lease"},
-		"canceled": {func(context.Context) (goap.Result, error) { return goap.Result{}, context.Canceled }, goap.Failed, "canceled"},
-		"late":     {func(ctx context.Context) (goap.Result, error) { <-ctx.Done(); return goap.Result{}, ctx.Err() }, goap.Interrupted, "within its lease"},
-		"bad delta": {func(context.Context) (goap.Result, error) {
-			return goap.Result{End: goap.Succeeded, Deltas: []reason.Delta{{Domain: "m", Path: "x"}}}, nil
-		}, goap.Failed, "bad deltas"},
-		"secret": {func(context.Context) (goap.Result, error) {
-			return goap.Result{End: goap.Failed, Why: "token ghp_0123456789abcdefghijklmnopqrstuvwxyz" + strings.Repeat("x", 1<<20)}, nil
-		}, goap.Failed, "token"},
+			return goal.Result{End: goal.Succeeded}, nil
+		}, goal.Interrupted, "within its lease"},
+		"canceled": {func(context.Context) (goal.Result, error) { return goal.Result{}, context.Canceled }, goal.Failed, "canceled"},
+		"late":     {func(ctx context.Context) (goal.Result, error) { <-ctx.Done(); return goal.Result{}, ctx.Err() }, goal.Interrupted, "within its lease"},
+		"bad delta": {func(context.Context) (goal.Result, error) {
+			return goal.Result{End: goal.Succeeded, Deltas: []reason.Delta{{Domain: "m", Path: "x"}}}, nil
+		}, goal.Failed, "bad deltas"},
+		"secret": {func(context.Context) (goal.Result, error) {
+			return goal.Result{End: goal.Failed, Why: "token ghp_0123456789abcdefghijklmnopqrstuvwxyz" + strings.Repeat("x", 1<<20)}, nil
+		}, goal.Failed, "token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var heard []goap.Outcome
-				b := newBench(t, store.NewMem(), &goap.Options{
-					Lease: time.Minute, Outcome: func(o goap.Outcome) { heard = append(heard, o); panic("hook") },
+				var heard []goal.Outcome
+				b := newBench(t, store.NewMem(), &goal.Options{
+					Lease: time.Minute, Outcome: func(o goal.Outcome) { heard = append(heard, o); panic("hook") },
 				}, zero("x"))
-				b.do = func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) { return c.do(ctx) }
+				b.do = func(ctx context.Context, _ goal.Dispatch) (goal.Result, error) { return c.do(ctx) }
 				b.read(map[string]any{"x": 1})
 				b.tick()
 				idle(time.Minute)
@@ -380,7 +380,7 @@ func TestControllerWhateverTheDispatcherDoes(t *testing.T) {
 				require.Contains(t, heard[0].Why, c.why)
 				require.NotContains(t, heard[0].Why, "ghp_")
 				require.LessOrEqual(t, heard[0].Ended.Sub(heard[0].At), time.Minute)
-				require.NotEqual(t, goap.InFlight, r.Goals[0].Doing)
+				require.NotEqual(t, goal.InFlight, r.Goals[0].Doing)
 				idle(2 * time.Hour) // let the one that hangs end
 			})
 		})
@@ -393,10 +393,10 @@ func TestControllerAfterARestart(t *testing.T) {
 		t.Run(fmt.Sprint(resumes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := store.NewMem()
-				b := newBench(t, st, &goap.Options{Grace: time.Second}, zero("x"))
-				b.do = func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) {
+				b := newBench(t, st, &goal.Options{Grace: time.Second}, zero("x"))
+				b.do = func(ctx context.Context, _ goal.Dispatch) (goal.Result, error) {
 					<-ctx.Done()
-					return goap.Result{}, ctx.Err()
+					return goal.Result{}, ctx.Err()
 				}
 				b.read(map[string]any{"x": 1})
 				b.tick()
@@ -410,7 +410,7 @@ func TestControllerAfterARestart(t *testing.T) {
 
 				d := &desk{effects: b.effects}
 				a := &again{desk: d}
-				by := goap.Dispatcher(d)
+				by := goal.Dispatcher(d)
 				if resumes {
 					by = a
 				}
@@ -419,13 +419,13 @@ func TestControllerAfterARestart(t *testing.T) {
 				b.tick()
 				out := b.outcomes()
 				require.Len(t, out, 1)
-				require.Equal(t, map[bool]goap.End{false: goap.Interrupted, true: goap.Failed}[resumes], out[0].End)
+				require.Equal(t, map[bool]goal.End{false: goal.Interrupted, true: goal.Failed}[resumes], out[0].End)
 				require.Equal(t, map[bool][]string{true: {"goals/x/1"}}[resumes], a.resumed)
 				require.Zero(t, d.count())
 				idle(time.Second)
 				b.read(map[string]any{"x": 1})
 				doing, _ := b.tick()
-				require.Equal(t, goap.Began, doing[0])
+				require.Equal(t, goal.Began, doing[0])
 				require.Equal(t, "goals/x/2", b.got[0].Key)
 			})
 		})
@@ -437,11 +437,11 @@ func TestControllerAfterARestart(t *testing.T) {
 func TestControllerThatWasTakenOverKeepsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMem()
-		var heard []goap.Outcome
-		a := newBench(t, st, &goap.Options{Outcome: func(o goap.Outcome) { heard = append(heard, o) }}, zero("x"))
-		a.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+		var heard []goal.Outcome
+		a := newBench(t, st, &goal.Options{Outcome: func(o goal.Outcome) { heard = append(heard, o) }}, zero("x"))
+		a.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
 			idle(time.Minute)
-			return goap.Result{End: goap.Succeeded}, nil
+			return goal.Result{End: goal.Succeeded}, nil
 		}
 		a.read(map[string]any{"x": 1})
 		a.tick()
@@ -449,11 +449,11 @@ func TestControllerThatWasTakenOverKeepsNothing(t *testing.T) {
 		b.tick()
 		want := b.outcomes()
 		require.Len(t, want, 1)
-		require.Equal(t, goap.Interrupted, want[0].End)
+		require.Equal(t, goal.Interrupted, want[0].End)
 		idle(2 * time.Minute)
 		a.read(map[string]any{"x": 0})
 		doing, r := a.tick()
-		require.Equal(t, goap.Nothing, doing[0])
+		require.Equal(t, goal.Nothing, doing[0])
 		require.Empty(t, r.Ended)
 		require.Empty(t, heard)
 		require.Equal(t, want, a.outcomes())
@@ -465,11 +465,11 @@ func TestControllerThatWasTakenOverKeepsNothing(t *testing.T) {
 func TestControllerWithADamagedMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMem()
-		b := newBench(t, st, &goap.Options{Grace: -1}, zero("x"))
-		b.do = func(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
-			*d.Steps[0].Task.Effect, d.Steps[0] = reason.Effect{}, goap.Step{} // what it does with its copy is its own affair
+		b := newBench(t, st, &goal.Options{Grace: -1}, zero("x"))
+		b.do = func(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
+			*d.Steps[0].Task.Effect, d.Steps[0] = reason.Effect{}, goal.Step{} // what it does with its copy is its own affair
 			<-ctx.Done()
-			return goap.Result{}, ctx.Err()
+			return goal.Result{}, ctx.Err()
 		}
 		b.read(map[string]any{"x": 1})
 		b.tick()
@@ -500,18 +500,18 @@ func TestControllerWithADamagedMark(t *testing.T) {
 func TestControllerGivesUpWhatEndsTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMem()
-		hang := func(ctx context.Context, _ goap.Dispatch) (goap.Result, error) {
+		hang := func(ctx context.Context, _ goal.Dispatch) (goal.Result, error) {
 			<-ctx.Done()
-			return goap.Result{}, ctx.Err()
+			return goal.Result{}, ctx.Err()
 		}
 		a := &again{desk: &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}, do: hang}, hang: true}
 		for range 5 {
-			b := benchWith(t, st, a.desk, a, &goap.Options{Grace: -1}, zero("x"))
+			b := benchWith(t, st, a.desk, a, &goal.Options{Grace: -1}, zero("x"))
 			b.read(map[string]any{"x": 1})
 			b.tick()
 			b.c.Close()
 			if out := b.outcomes(); len(out) > 0 {
-				require.Equal(t, goap.Interrupted, out[0].End)
+				require.Equal(t, goal.Interrupted, out[0].End)
 				require.Len(t, a.resumed, 3)
 				require.Equal(t, 1, a.count())
 				return
@@ -525,10 +525,10 @@ func TestControllerGivesUpWhatEndsTheProcess(t *testing.T) {
 func TestControllerRemembersWhatRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMem()
-		opts := &goap.Options{History: 5}
+		opts := &goal.Options{History: 5}
 		b := newBench(t, st, opts, zero("x"), zero("y"))
-		b.do = func(_ context.Context, d goap.Dispatch) (goap.Result, error) {
-			return goap.Result{End: map[string]goap.End{"x": goap.Failed, "y": goap.Succeeded}[d.Goal]}, nil
+		b.do = func(_ context.Context, d goal.Dispatch) (goal.Result, error) {
+			return goal.Result{End: map[string]goal.End{"x": goal.Failed, "y": goal.Succeeded}[d.Goal]}, nil
 		}
 		for range 4 {
 			b.read(map[string]any{"x": 1, "y": 1})
@@ -540,7 +540,7 @@ func TestControllerRemembersWhatRests(t *testing.T) {
 		b = newBench(t, st, opts, zero("x"), zero("y"))
 		b.read(map[string]any{"x": 1, "y": 1})
 		doing, r := b.tick()
-		require.Equal(t, []goap.Doing{goap.Resting, goap.Resting}, doing)
+		require.Equal(t, []goal.Doing{goal.Resting, goal.Resting}, doing)
 		require.Contains(t, r.Goals[0].Why, "came to nothing 3 times")
 		require.Contains(t, r.Goals[1].Why, "effects")
 		for range 100 {
@@ -558,12 +558,12 @@ func TestControllerRunsUntilItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, store.NewMem(), nil, zero("x"))
 		x := 1
-		b.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
+		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
 			idle(time.Second)
 			x = 0
-			return goap.Result{End: goap.Succeeded}, nil
+			return goal.Result{End: goal.Succeeded}, nil
 		}
-		require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Read: func(context.Context) (any, error) { return map[string]int{"x": x}, nil }}))
+		require.NoError(t, b.w.Collect(goal.Collector{Domain: "m", Read: func(context.Context) (any, error) { return map[string]int{"x": x}, nil }}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		require.NoError(t, b.c.Run(ctx))
@@ -576,15 +576,15 @@ func TestControllerRunsUntilItsContextEnds(t *testing.T) {
 func TestControllerCountsOnWhatItHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stricter := zero("x")
-		stricter.ID, stricter.Severity = "stricter", goap.High
-		b := newBench(t, store.NewMem(), &goap.Options{Actions: []goap.Action{
-			{Name: "mend", Skill: "mend", Effects: []goap.Change{sets("data.x", 0)}, Cost: 0.5},
+		stricter.ID, stricter.Severity = "stricter", goal.High
+		b := newBench(t, store.NewMem(), &goal.Options{Actions: []goal.Action{
+			{Name: "mend", Skill: "mend", Effects: []goal.Change{sets("data.x", 0)}, Cost: 0.5},
 		}}, zero("x"), stricter, zero("y"))
 		b.skills = []string{"mend"}
 		b.read(obj{"x": 3, "y": 0})
 		doing, r := b.tick()
-		require.Equal(t, []goap.Doing{goap.Nothing, goap.Began, goap.Nothing}, doing)
-		require.Equal(t, goap.Met, r.Goals[0].Status)
+		require.Equal(t, []goal.Doing{goal.Nothing, goal.Began, goal.Nothing}, doing)
+		require.Equal(t, goal.Met, r.Goals[0].Status)
 		require.True(t, r.Goals[0].Expected)
 		require.Equal(t, 1, b.count())
 	})
@@ -597,7 +597,7 @@ func TestControllerPassesOverEffectsThatAreNotOfTheWorld(t *testing.T) {
 		b.effects = []reason.Effect{{Domain: "m", Path: "x"}, {Path: "data.x"}, {Domain: "m", Path: "data." + strings.Repeat("x", 900)}, {Domain: "m", Path: "data.x"}}
 		b.read(obj{"x": 1})
 		doing, _ := b.tick()
-		require.Equal(t, []goap.Doing{goap.Began}, doing)
+		require.Equal(t, []goal.Doing{goal.Began}, doing)
 	})
 }
 
@@ -606,11 +606,11 @@ func TestRunWaitsForNoCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, store.NewMem(), nil, zero("x"))
 		times := 0
-		require.NoError(t, b.w.Collect(goap.Collector{Domain: "hung", Timeout: time.Hour, Read: func(ctx context.Context) (any, error) {
+		require.NoError(t, b.w.Collect(goal.Collector{Domain: "hung", Timeout: time.Hour, Read: func(ctx context.Context) (any, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}))
-		require.NoError(t, b.w.Collect(goap.Collector{Domain: "m", Every: 5 * time.Second, Read: func(context.Context) (any, error) {
+		require.NoError(t, b.w.Collect(goal.Collector{Domain: "m", Every: 5 * time.Second, Read: func(context.Context) (any, error) {
 			times++
 			return map[string]int{"x": 0}, nil
 		}}))
@@ -624,9 +624,9 @@ func TestRunWaitsForNoCollector(t *testing.T) {
 func TestNewControllerListsEverythingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	var none *desk
-	_, err := goap.New(t.Context(), nil, nil, nil, none, nil, &goap.Options{
-		Name: "a\x00", Lease: -1, MaxInFlight: -1, Window: -1, Limits: &goap.Limits{Actions: -1}, Actions: []goap.Action{
-			{}, {Name: "x", Skill: "x"}, {Name: "x", Skill: "x"}, {Name: "y", Skill: "x", Effects: []goap.Change{sets("failing", 0)}},
+	_, err := goal.New(t.Context(), nil, nil, nil, none, nil, &goal.Options{
+		Name: "a\x00", Lease: -1, MaxInFlight: -1, Window: -1, Limits: &goal.Limits{Actions: -1}, Actions: []goal.Action{
+			{}, {Name: "x", Skill: "x"}, {Name: "x", Skill: "x"}, {Name: "y", Skill: "x", Effects: []goal.Change{sets("failing", 0)}},
 		},
 	})
 	for _, part := range []string{"store is nil", "world is nil", "goals is nil", "catalog is nil", "dispatcher is nil", "Name", "Lease", "MaxInFlight", "no name", `two actions have the name "x"`, "neither a skill", "Limits", "begins with data", "loop"} {
@@ -639,25 +639,25 @@ func TestNewControllerListsEverythingThatIsWrong(t *testing.T) {
 func ExampleController() {
 	ctx := context.Background()
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	w := goap.NewWorld(nil)
-	goals, err := goap.NewGoals(goap.Goal{
-		ID: "ci.green", Condition: goap.Condition{Selector: "domains.ci.data.failing", Test: goap.Threshold{Max: new(0.0)}},
+	w := goal.NewWorld(nil)
+	goals, err := goal.NewGoals(goal.Goal{
+		ID: "ci.green", Condition: goal.Condition{Selector: "domains.ci.data.failing", Test: goal.Threshold{Max: new(0.0)}},
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	d := &desk{effects: []reason.Effect{{Domain: "ci", Path: "data.failing"}}}
-	d.do = func(context.Context, goap.Dispatch) (goap.Result, error) {
-		return goap.Result{End: goap.Succeeded, Worker: "fixer", Deltas: []reason.Delta{{Domain: "ci", Path: "data.failing", Value: []byte("0")}}}, nil
+	d.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+		return goal.Result{End: goal.Succeeded, Worker: "fixer", Deltas: []reason.Delta{{Domain: "ci", Path: "data.failing", Value: []byte("0")}}}, nil
 	}
-	c, err := goap.New(ctx, store.NewMem(), w, goals, d, d, &goap.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
+	c, err := goal.New(ctx, store.NewMem(), w, goals, d, d, &goal.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer c.Close()
-	if err := w.Set("ci", goap.Snapshot{Data: map[string]int{"failing": 3}, At: now}); err != nil {
+	if err := w.Set("ci", goal.Snapshot{Data: map[string]int{"failing": 3}, At: now}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -667,7 +667,7 @@ func ExampleController() {
 			fmt.Println(err)
 			return
 		}
-		var g goap.Standing = report.Goals[0]
+		var g goal.Standing = report.Goals[0]
 		fmt.Println(g.Goal, g.Status, g.Doing)
 		if err := c.Wait(ctx); err != nil {
 			fmt.Println(err)

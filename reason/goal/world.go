@@ -1,4 +1,4 @@
-package goap
+package goal
 
 import (
 	"cmp"
@@ -101,10 +101,10 @@ type Snapshot struct {
 // failure to read the domain.
 func (w *World) Set(domain string, s Snapshot) error {
 	if err := checkDomain(domain); err != nil {
-		return fmt.Errorf("goap: set: %w", err)
+		return fmt.Errorf("goal: set: %w", err)
 	}
 	if s.At.IsZero() {
-		return fmt.Errorf("goap: set domain %q: no time of reading", domain)
+		return fmt.Errorf("goal: set domain %q: no time of reading", domain)
 	}
 	var bad error
 	if s.Err == nil {
@@ -114,7 +114,7 @@ func (w *World) Set(domain string, s Snapshot) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := cmp.Or(w.set(domain, s), bad); err != nil {
-		return fmt.Errorf("goap: set domain %q: %w", domain, err)
+		return fmt.Errorf("goal: set domain %q: %w", domain, err)
 	}
 	return nil
 }
@@ -169,16 +169,16 @@ func (w *World) Apply(deltas []reason.Delta, at time.Time) error {
 	for i := range deltas {
 		p, err := parseEffect(reason.Effect{Domain: deltas[i].Domain, Path: deltas[i].Path})
 		if err != nil {
-			return fmt.Errorf("goap: delta %d: %w", i+1, err)
+			return fmt.Errorf("goal: delta %d: %w", i+1, err)
 		}
 		v, err := plain("value", deltas[i].Value)
 		if err != nil {
-			return fmt.Errorf("goap: delta %d, of %s: %w", i+1, p, err)
+			return fmt.Errorf("goal: delta %d, of %s: %w", i+1, p, err)
 		}
 		cs = append(cs, overlay{place: p, value: v, at: at, size: len(deltas[i].Value)})
 	}
 	if at.IsZero() {
-		return errors.New("goap: apply: no time")
+		return errors.New("goal: apply: no time")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,7 +187,7 @@ func (w *World) Apply(deltas []reason.Delta, at time.Time) error {
 		if _, seen := grown[c.place.domain]; !seen {
 			d, err := w.domain(c.place.domain)
 			if err != nil {
-				return fmt.Errorf("goap: apply: %w", err)
+				return fmt.Errorf("goal: apply: %w", err)
 			}
 			grown[c.place.domain] = d.deltas
 		}
@@ -197,7 +197,7 @@ func (w *World) Apply(deltas []reason.Delta, at time.Time) error {
 	}
 	for name, cs := range grown {
 		if err := checkDeltas(name, cs); err != nil {
-			return fmt.Errorf("goap: apply: %w", err)
+			return fmt.Errorf("goal: apply: %w", err)
 		}
 	}
 	for name, cs := range grown {
@@ -297,7 +297,7 @@ func add(old, by any) (any, bool) {
 // order of their times, and each can be taken back alone.
 func (w *World) Expect(key string, changes []Change, at, until time.Time) error {
 	if key == "" || !utf8.ValidString(key) {
-		return fmt.Errorf("goap: expect: bad key %q", key)
+		return fmt.Errorf("goal: expect: bad key %q", key)
 	}
 	if len(key) > MaxName {
 		return &store.LimitError{Field: "key of effects", Limit: MaxName, Got: len(key)}
@@ -309,7 +309,7 @@ func (w *World) Expect(key string, changes []Change, at, until time.Time) error 
 	for _, change := range changes {
 		c, sized, err := change.overlay()
 		if err != nil {
-			return fmt.Errorf("goap: expect %q: %w", key, err)
+			return fmt.Errorf("goal: expect %q: %w", key, err)
 		}
 		if sized {
 			c.expected, c.at = true, at

@@ -1,4 +1,4 @@
-package goap
+package goal
 
 import (
 	"context"
@@ -54,11 +54,11 @@ type CollectorStatus struct {
 func (w *World) Collect(c Collector) error {
 	switch err := checkDomain(c.Domain); {
 	case err != nil:
-		return fmt.Errorf("goap: collect: %w", err)
+		return fmt.Errorf("goal: collect: %w", err)
 	case c.Read == nil:
-		return fmt.Errorf("goap: collect domain %q: no function to read it", c.Domain)
+		return fmt.Errorf("goal: collect domain %q: no function to read it", c.Domain)
 	case c.Every < 0 || c.Timeout < 0:
-		return fmt.Errorf("goap: collect domain %q: a negative time", c.Domain)
+		return fmt.Errorf("goal: collect domain %q: a negative time", c.Domain)
 	}
 	if c.Every == 0 {
 		c.Every = defaultEvery
@@ -73,11 +73,11 @@ func (w *World) Collect(c Collector) error {
 	defer w.mu.Unlock()
 	for _, old := range w.collectors {
 		if old.Domain == c.Domain {
-			return fmt.Errorf("goap: domain %q has a collector already", c.Domain)
+			return fmt.Errorf("goal: domain %q has a collector already", c.Domain)
 		}
 	}
 	if _, err := w.domain(c.Domain); err != nil {
-		return fmt.Errorf("goap: collect: %w", err)
+		return fmt.Errorf("goal: collect: %w", err)
 	}
 	w.collectors = append(w.collectors, &collector{Collector: c})
 	return nil

@@ -1,4 +1,4 @@
-package goap
+package goal
 
 import (
 	"crypto/sha256"
@@ -85,7 +85,7 @@ func (g *Goals) load(data []byte) (changed bool, err error) {
 	}
 	goals, err := ParseGoals(data)
 	if err != nil {
-		return false, g.fail(fmt.Errorf("goap: goals are kept as they were: %w", err), sum)
+		return false, g.fail(fmt.Errorf("goal: goals are kept as they were: %w", err), sum)
 	}
 	g.set.Store(&goalSet{goals: goals, good: sum})
 	return true, nil
@@ -106,7 +106,7 @@ func (g *Goals) Reload(fsys fs.FS, name string) (changed bool, err error) {
 	defer g.mu.Unlock()
 	data, err := readAtMost(fsys, name, MaxYAML+1) // one more is over the limit
 	if err != nil {
-		return false, g.fail(fmt.Errorf("goap: goals are kept as they were: %w", err), [32]byte{})
+		return false, g.fail(fmt.Errorf("goal: goals are kept as they were: %w", err), [32]byte{})
 	}
 	return g.load(data)
 }

@@ -1,4 +1,4 @@
-package goap_test
+package goal_test
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 )
 
 // status returns how the collector of domain stands.
-func status(tb testing.TB, w *goap.World, domain string) goap.CollectorStatus {
+func status(tb testing.TB, w *goal.World, domain string) goal.CollectorStatus {
 	tb.Helper()
 	for _, c := range w.Collectors() {
 		if c.Domain == domain {
@@ -25,16 +25,16 @@ func status(tb testing.TB, w *goap.World, domain string) goap.CollectorStatus {
 		}
 	}
 	require.Fail(tb, "no collector", domain)
-	return goap.CollectorStatus{}
+	return goal.CollectorStatus{}
 }
 
 func TestPollKeepsCadence(t *testing.T) {
 	t.Parallel()
-	w := goap.NewWorld(nil)
+	w := goal.NewWorld(nil)
 	var mu sync.Mutex
 	calls := map[string]int{}
 	for name, every := range map[string]time.Duration{"m": 0, "slow": 3 * time.Minute} {
-		require.NoError(t, w.Collect(goap.Collector{Domain: name, Every: every, Read: func(context.Context) (any, error) {
+		require.NoError(t, w.Collect(goal.Collector{Domain: name, Every: every, Read: func(context.Context) (any, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			calls[name]++
@@ -64,15 +64,15 @@ func TestBadCollectors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := goap.NewWorld(&goap.WorldOptions{Failures: 4})
+				w := goal.NewWorld(&goal.WorldOptions{Failures: 4})
 				bad := false
-				require.NoError(t, w.Collect(goap.Collector{Domain: "m", Read: func(ctx context.Context) (any, error) {
+				require.NoError(t, w.Collect(goal.Collector{Domain: "m", Read: func(ctx context.Context) (any, error) {
 					if bad {
 						return read(ctx)
 					}
 					return 1, nil
 				}}))
-				require.NoError(t, w.Collect(goap.Collector{Domain: "good", Read: func(context.Context) (any, error) { return 1, nil }}))
+				require.NoError(t, w.Collect(goal.Collector{Domain: "good", Read: func(context.Context) (any, error) { return 1, nil }}))
 				require.NoError(t, w.Poll(t.Context(), noon))
 				bad = true
 				var tried []int
@@ -107,10 +107,10 @@ func TestBadCollectors(t *testing.T) {
 // it has come back, and what it returns then is dropped.
 func TestHungCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := goap.NewWorld(nil)
+		w := goal.NewWorld(nil)
 		release := make(chan struct{})
 		calls := 0
-		require.NoError(t, w.Collect(goap.Collector{Domain: "m", Timeout: time.Second, Read: func(context.Context) (any, error) {
+		require.NoError(t, w.Collect(goal.Collector{Domain: "m", Timeout: time.Second, Read: func(context.Context) (any, error) {
 			calls++
 			<-release
 			return calls, nil
@@ -133,24 +133,24 @@ func TestHungCollector(t *testing.T) {
 // TestPollEnds: a context that ends is not held against a collector.
 func TestPollEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := goap.NewWorld(nil)
-		require.NoError(t, w.Collect(goap.Collector{Domain: "m", Read: func(ctx context.Context) (any, error) { <-ctx.Done(); return 1, nil }}))
+		w := goal.NewWorld(nil)
+		require.NoError(t, w.Collect(goal.Collector{Domain: "m", Read: func(ctx context.Context) (any, error) { <-ctx.Done(); return 1, nil }}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		for range 2 {
 			require.ErrorIs(t, w.Poll(ctx, noon), context.DeadlineExceeded)
 			synctest.Wait()
-			require.Equal(t, goap.CollectorStatus{Domain: "m"}, status(t, w, "m"))
+			require.Equal(t, goal.CollectorStatus{Domain: "m"}, status(t, w, "m"))
 		}
 	})
 }
 
 func TestCollectRefuses(t *testing.T) {
 	t.Parallel()
-	w := goap.NewWorld(nil)
+	w := goal.NewWorld(nil)
 	read := func(context.Context) (any, error) { return nil, nil }
-	require.NoError(t, w.Collect(goap.Collector{Domain: "m", Read: read}))
-	for _, c := range []goap.Collector{
+	require.NoError(t, w.Collect(goal.Collector{Domain: "m", Read: read}))
+	for _, c := range []goal.Collector{
 		{Domain: "m", Read: read}, {Read: read}, {Domain: "n"}, {Domain: "n", Read: read, Every: -1}, {Domain: "n", Read: read, Timeout: -1},
 	} {
 		require.Error(t, w.Collect(c))

@@ -1,4 +1,4 @@
-package goap
+package goal
 
 import (
 	"cmp"
@@ -82,18 +82,18 @@ func Plan(s State, g Goal, actions []Action, limits *Limits) (Course, error) {
 	}
 	l.Expanded, l.Actions = cmp.Or(l.Expanded, defaultExpanded), cmp.Or(l.Actions, reason.MaxTasks)
 	if l.Expanded < 0 || l.Actions < 0 {
-		return Course{}, errors.New("goap: plan: a limit is negative")
+		return Course{}, errors.New("goal: plan: a limit is negative")
 	}
 	if len(actions) > MaxActions {
-		return Course{}, fmt.Errorf("goap: plan: %w", &store.LimitError{Field: "actions", Limit: MaxActions, Got: len(actions)})
+		return Course{}, fmt.Errorf("goal: plan: %w", &store.LimitError{Field: "actions", Limit: MaxActions, Got: len(actions)})
 	}
 	p, err := newProblem(s, &g, actions)
 	if err != nil {
-		return Course{}, fmt.Errorf("goap: plan: %w", err)
+		return Course{}, fmt.Errorf("goal: plan: %w", err)
 	}
 	c, err := p.search(l)
 	if err != nil {
-		return c, fmt.Errorf("goap: goal %q: %w", g.ID, err)
+		return c, fmt.Errorf("goal: goal %q: %w", g.ID, err)
 	}
 	return c, nil
 }

@@ -1,4 +1,4 @@
-package goap_test
+package goal_test
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/reason/goap"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
 var (
-	histories = flag.Int("goap.histories", 1000, "how many histories to play")
-	firstSeed = flag.Uint64("goap.seed", 1, "seed of the first history")
+	histories = flag.Int("goal.histories", 1000, "how many histories to play")
+	firstSeed = flag.Uint64("goal.seed", 1, "seed of the first history")
 )
 
 var errDead = errors.New("the process is dead")
@@ -112,13 +112,13 @@ type history struct {
 	mu     sync.Mutex
 	truth  map[string]bool // domains that are broken
 	calls  map[string]int  // executions by key
-	result map[string]goap.Result
+	result map[string]goal.Result
 	active map[string]int // executions by domain that nobody has given up
 	reads  map[string][]time.Time
 	honest bool // from now on, everything works
 	resume bool // the dispatcher can resume
 	proc   *process
-	set    *goap.Goals
+	set    *goal.Goals
 	skew   atomic.Int64 // of the clock
 	jumps  bool         // the clock is put forward and back
 }
@@ -147,27 +147,27 @@ func (w worker) Effects() []reason.Effect {
 
 func domainName(i int) string { return fmt.Sprint("d", i) }
 
-func (w worker) Dispatch(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+func (w worker) Dispatch(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	if w.proc.dead.Load() {
-		return goap.Result{}, errDead // a dead process calls nobody
+		return goal.Result{}, errDead // a dead process calls nobody
 	}
 	return w.execute(ctx, d)
 }
 
-func (w resumer) Resume(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+func (w resumer) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	w.mu.Lock()
 	calls := w.calls[d.Key]
 	res, ended := w.result[d.Key]
 	w.mu.Unlock()
 	switch {
 	case w.proc.dead.Load():
-		return goap.Result{}, errDead
+		return goal.Result{}, errDead
 	case calls == 0:
 		return w.execute(ctx, d)
 	case ended:
 		return res, nil
 	}
-	return goap.Result{}, fmt.Errorf("after a restart: %w", goap.ErrInterrupted)
+	return goal.Result{}, fmt.Errorf("after a restart: %w", goal.ErrInterrupted)
 }
 
 // draw returns draws that depend on nothing but the history and what they are
@@ -179,7 +179,7 @@ func (h *history) draw(what string) *rand.Rand {
 }
 
 // execute is what an executor does, which may be anything.
-func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, error) {
+func (h *history) execute(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	h.mu.Lock()
 	h.calls[d.Key]++
 	domain := domainOf(d.Goal)
@@ -214,9 +214,9 @@ func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, er
 		if what%2 == 0 {
 			mend()
 		}
-		return goap.Result{}, ctx.Err()
+		return goal.Result{}, ctx.Err()
 	}
-	res, err := goap.Result{End: goap.Succeeded, Worker: "w"}, error(nil)
+	res, err := goal.Result{End: goal.Succeeded, Worker: "w"}, error(nil)
 	switch what {
 	case 0, 1:
 		mend()
@@ -224,7 +224,7 @@ func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, er
 		time.AfterFunc(effect, mend)
 	case 3: // a lie
 	case 4:
-		res, err = goap.Result{End: goap.Failed, Why: "could not"}, nil
+		res, err = goal.Result{End: goal.Failed, Why: "could not"}, nil
 	case 5:
 		err = errors.New("boom")
 	case 6:
@@ -233,9 +233,9 @@ func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, er
 		<-time.After(time.Hour)
 		mend()
 	case 8:
-		err = fmt.Errorf("queue is full: %w", goap.ErrRefused)
+		err = fmt.Errorf("queue is full: %w", goal.ErrRefused)
 	case 9:
-		res = goap.Result{}
+		res = goal.Result{}
 	case 10:
 		mend()
 		res.Deltas = []reason.Delta{{Domain: "x", Path: "no path", Value: []byte("{")}}
@@ -245,7 +245,7 @@ func (h *history) execute(ctx context.Context, d goap.Dispatch) (goap.Result, er
 	case 12:
 		res.End, res.Done = "done", 99
 	case 13:
-		res = goap.Result{End: goap.Interrupted, Why: "who knows", Done: -1}
+		res = goal.Result{End: goal.Interrupted, Why: "who knows", Done: -1}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -270,7 +270,7 @@ func (h *history) goals(out ...string) []byte {
 	for i, id := range []string{"goal-d0", "goal-d1", "goal-d2", "alarm-d0"} {
 		if !slices.Contains(out, id) {
 			fmt.Fprintf(&b, "- {id: %s, severity: %s, selector: domains.%s.data.broken, operator: falsy}\n",
-				id, []goap.Severity{goap.Low, goap.High, goap.Critical, goap.High}[i], domainOf(id))
+				id, []goal.Severity{goal.Low, goal.High, goal.Critical, goal.High}[i], domainOf(id))
 		}
 	}
 	if len(out) == 4 {
@@ -279,24 +279,24 @@ func (h *history) goals(out ...string) []byte {
 	return []byte(b.String())
 }
 
-func domainOf(goal string) string { return goal[strings.Index(goal, "-")+1:] }
+func domainOf(id string) string { return id[strings.Index(id, "-")+1:] }
 
 // start begins a process.
-func (h *history) start(st store.Store, w *goap.World, dies int, out func(goap.Outcome)) *goap.Controller {
+func (h *history) start(st store.Store, w *goal.World, dies int, out func(goal.Outcome)) *goal.Controller {
 	h.proc = &process{Store: st, h: h, tries: map[string]int{}, left: dies, flaky: 0.1}
 	if h.honest {
 		h.proc.flaky = 0
 	}
-	var d goap.Dispatcher = worker{h, h.proc}
+	var d goal.Dispatcher = worker{h, h.proc}
 	if h.resume {
 		d = resumer{worker{h, h.proc}}
 	}
-	gs := new(goap.Goals)
+	gs := new(goal.Goals)
 	_, err := gs.Load(h.goals())
 	require.NoError(h.t, err)
 	h.set = gs
 	for {
-		c, err := goap.New(h.t.Context(), h.proc, w, gs, worker{h, h.proc}, d, &goap.Options{
+		c, err := goal.New(h.t.Context(), h.proc, w, gs, worker{h, h.proc}, d, &goal.Options{
 			Lease: lease, MaxInFlight: 2, History: 1 << 20, Grace: -1, Outcome: out, Now: h.now,
 		})
 		if err == nil {
@@ -307,13 +307,13 @@ func (h *history) start(st store.Store, w *goap.World, dies int, out func(goap.O
 }
 
 // read lets the world be read: rightly, wrongly, not at all.
-func (h *history) read(w *goap.World) {
+func (h *history) read(w *goal.World) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()
 	for i := range domains {
 		name := domainName(i)
-		s := goap.Snapshot{At: now, Data: map[string]any{"broken": h.truth[name]}}
+		s := goal.Snapshot{At: now, Data: map[string]any{"broken": h.truth[name]}}
 		if !h.honest {
 			switch h.r.IntN(10) {
 			case 0, 1, 2:
@@ -337,18 +337,18 @@ func (h *history) read(w *goap.World) {
 // then lets all be well.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	ends := map[goap.End]int{}
+	ends := map[goal.End]int{}
 	dispatches, restarts := 0, 0
 	for i := range uint64(*histories) {
 		seed := *firstSeed + i
 		synctest.Test(t, func(t *testing.T) {
 			h := &history{
 				t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 1)), resume: seed%2 == 0, jumps: seed%5 == 0,
-				truth: map[string]bool{}, calls: map[string]int{}, result: map[string]goap.Result{}, active: map[string]int{}, reads: map[string][]time.Time{},
+				truth: map[string]bool{}, calls: map[string]int{}, result: map[string]goal.Result{}, active: map[string]int{}, reads: map[string][]time.Time{},
 			}
 			defer func() {
 				if t.Failed() {
-					t.Logf("-goap.histories=1 -goap.seed=%d", seed)
+					t.Logf("-goal.histories=1 -goal.seed=%d", seed)
 				}
 				idle(2 * time.Hour) // let those that hang end
 			}()
@@ -373,15 +373,15 @@ func TestHistories(t *testing.T) {
 // idle lets time pass inside a bubble.
 func idle(d time.Duration) { <-time.After(d) }
 
-func (h *history) play() (outcomes []goap.Outcome, restarts int) {
+func (h *history) play() (outcomes []goal.Outcome, restarts int) {
 	st := store.NewMem()
 	heard := map[string]int{}
-	hear := func(o goap.Outcome) {
+	hear := func(o goal.Outcome) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		heard[o.Key]++
 	}
-	w := goap.NewWorld(nil)
+	w := goal.NewWorld(nil)
 	c := h.start(st, w, 1+h.r.IntN(30), hear)
 	defer func() { c.Close() }()
 	steps := 100
@@ -406,7 +406,7 @@ func (h *history) play() (outcomes []goap.Outcome, restarts int) {
 			require.NoError(h.t, err)
 		}
 		for _, g := range rep.Goals {
-			if g.Doing == goap.InFlight && err == nil && !h.jumps { // else the store did not take the outcome
+			if g.Doing == goal.InFlight && err == nil && !h.jumps { // else the store did not take the outcome
 				require.False(h.t, rep.At.After(g.Until), "%s is in flight past its lease", g.Goal)
 			}
 		}
@@ -420,7 +420,7 @@ func (h *history) play() (outcomes []goap.Outcome, restarts int) {
 			synctest.Wait()
 			restarts++
 			if h.r.IntN(2) == 0 {
-				w = goap.NewWorld(nil)
+				w = goal.NewWorld(nil)
 			}
 			c = h.start(st, w, 0, hear)
 			if step < 60 {
@@ -433,7 +433,7 @@ func (h *history) play() (outcomes []goap.Outcome, restarts int) {
 	rep, err := c.Tick(h.t.Context())
 	require.NoError(h.t, err)
 	for _, g := range rep.Goals {
-		require.Equal(h.t, goap.Met, g.Status, "%+v", g)
+		require.Equal(h.t, goal.Met, g.Status, "%+v", g)
 	}
 	require.Empty(h.t, h.broken())
 	for o, err := range c.Outcomes(h.t.Context()) {
@@ -480,18 +480,18 @@ func (h *history) broken() []string {
 }
 
 // check holds what was done against what may be done.
-func (h *history) check(outcomes []goap.Outcome, heard map[string]int) {
+func (h *history) check(outcomes []goal.Outcome, heard map[string]int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	admitted := map[string]bool{}
-	byGoal, byDomain := map[string][]goap.Outcome{}, map[string][]goap.Outcome{}
+	byGoal, byDomain := map[string][]goal.Outcome{}, map[string][]goal.Outcome{}
 	for i, o := range outcomes {
 		require.EqualValues(h.t, i+1, o.Number, "an admitted dispatch has no outcome")
 		require.False(h.t, admitted[o.Key], "a key is used twice")
 		admitted[o.Key] = true
 		require.LessOrEqual(h.t, heard[o.Key], 1)
 		switch calls := h.calls[o.Key]; o.End {
-		case goap.Succeeded, goap.Failed:
+		case goal.Succeeded, goal.Failed:
 			require.Equal(h.t, 1, calls, "%+v", o)
 		default: // it may have been cut off just before the call
 			require.LessOrEqual(h.t, calls, 1, "%+v", o)
@@ -518,19 +518,19 @@ func (h *history) check(outcomes []goap.Outcome, heard map[string]int) {
 				}
 			}
 			require.Less(h.t, failed, 3, "%+v", o)
-			if o.End != goap.Succeeded {
+			if o.End != goal.Succeeded {
 				failures = append(failures, o.Ended)
 			}
 		}
 	}
 	for domain, list := range byDomain {
 		for i, o := range list {
-			if i == 0 || list[i-1].End == goap.Refused {
+			if i == 0 || list[i-1].End == goal.Refused {
 				continue
 			}
 			last := list[i-1]
 			require.False(h.t, o.At.Before(last.Ended), "two dispatches about a value at once")
-			if last.End == goap.Succeeded {
+			if last.End == goal.Succeeded {
 				require.GreaterOrEqual(h.t, o.At.Sub(last.Ended), cool, "it had to cool down: %+v", o)
 			}
 			anew := slices.ContainsFunc(h.reads[domain], func(at time.Time) bool { return at.After(last.Ended) && !at.After(o.At) })
