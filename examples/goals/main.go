@@ -24,7 +24,17 @@ import (
 //go:embed goals.yaml
 var goalsYAML []byte
 
+const intro = `Four goals about a service, looked at every 30 seconds for six hours.
+Two executors can mend it: boaster says it is 95% sure of itself and mends
+three of ten, modest says 60% and mends nine of ten. A gate looks whether it
+is mended, and the ranking learns from that.
+
+The first dispatches:
+time      goal            executor  what came of it
+`
+
 func main() {
+	fmt.Print(intro)
 	t, err := run(context.Background(), os.Stdout, 4, 6*time.Hour)
 	if err != nil {
 		log.Fatal(err)
@@ -120,7 +130,7 @@ func (t *tally) outcome(o goal.Outcome) {
 	}
 	if t.lines++; t.lines <= timeline {
 		_, complaint, _ := strings.Cut(o.Why, o.Worker+": ") // of the gate
-		fmt.Fprintf(t.out, "%s  %-14s  %-7s  %s\n", o.Ended.Format("15:04:05"), o.Goal, o.Worker, cmp.Or(complaint, "mended"))
+		fmt.Fprintf(t.out, "%s  %-14s  %-8s  %s\n", o.Ended.Format("15:04:05"), o.Goal, o.Worker, cmp.Or(complaint, "mended"))
 	} else if t.lines == timeline+1 {
 		fmt.Fprintln(t.out, "…")
 	}
@@ -139,7 +149,7 @@ func (t *tally) seen(r goal.Report) {
 }
 
 func (t *tally) print() {
-	fmt.Fprintf(t.out, "\n%-22s %10s %10s\n", "", "first half", "second")
+	fmt.Fprintf(t.out, "\nBoth halves of the six hours:\n%-22s %10s %10s\n", "", "first", "second")
 	row := func(name string, share func(h *half) (n, of int)) {
 		fmt.Fprintf(t.out, "%-22s", name)
 		for i := range t.halves {
@@ -149,10 +159,10 @@ func (t *tally) print() {
 		fmt.Fprintln(t.out)
 	}
 	for _, name := range []string{"boaster", "modest"} {
-		row("sent: "+name, func(h *half) (int, int) { return h.sent[name], h.sent["boaster"] + h.sent["modest"] })
+		row("given to "+name, func(h *half) (int, int) { return h.sent[name], h.sent["boaster"] + h.sent["modest"] })
 	}
 	row("dispatches that helped", func(h *half) (int, int) {
 		return h.mended["boaster"] + h.mended["modest"], h.sent["boaster"] + h.sent["modest"]
 	})
-	row("time healthy", func(h *half) (int, int) { return h.healthy, h.rounds })
+	row("all four goals met", func(h *half) (int, int) { return h.healthy, h.rounds })
 }

@@ -11,29 +11,37 @@ import (
 func Example() {
 	main()
 	// Output:
-	// 00:00:00  latency.low     boaster  mended
-	// 00:03:00  disk.free       boaster  diskUsed is still 0.97
-	// 00:03:30  disk.free       boaster  diskUsed is still 0.97
-	// 00:04:00  disk.free       modest   diskUsed is still 0.97
-	// 00:07:00  latency.low     boaster  mended
-	// 00:14:00  disk.free       boaster  diskUsed is still 0.97
-	// 00:14:30  disk.free       boaster  diskUsed is still 0.97
-	// 00:15:00  errors.low      modest   mended
-	// 00:15:30  disk.free       modest   mended
-	// 00:16:30  latency.low     boaster  mended
-	// 00:19:00  replicas.ready  boaster  replicas is still 1
-	// 00:19:30  replicas.ready  modest   replicas is still 1
-	// 00:20:00  replicas.ready  boaster  mended
-	// 00:21:30  disk.free       boaster  diskUsed is still 0.97
-	// 00:22:00  disk.free       modest   mended
-	// 00:29:00  replicas.ready  boaster  mended
+	// Four goals about a service, looked at every 30 seconds for six hours.
+	// Two executors can mend it: boaster says it is 95% sure of itself and mends
+	// three of ten, modest says 60% and mends nine of ten. A gate looks whether it
+	// is mended, and the ranking learns from that.
+	//
+	// The first dispatches:
+	// time      goal            executor  what came of it
+	// 00:00:00  latency.low     boaster   mended
+	// 00:03:00  disk.free       boaster   diskUsed is still 0.97
+	// 00:03:30  disk.free       boaster   diskUsed is still 0.97
+	// 00:04:00  disk.free       modest    diskUsed is still 0.97
+	// 00:07:00  latency.low     boaster   mended
+	// 00:14:00  disk.free       boaster   diskUsed is still 0.97
+	// 00:14:30  disk.free       boaster   diskUsed is still 0.97
+	// 00:15:00  errors.low      modest    mended
+	// 00:15:30  disk.free       modest    mended
+	// 00:16:30  latency.low     boaster   mended
+	// 00:19:00  replicas.ready  boaster   replicas is still 1
+	// 00:19:30  replicas.ready  modest    replicas is still 1
+	// 00:20:00  replicas.ready  boaster   mended
+	// 00:21:30  disk.free       boaster   diskUsed is still 0.97
+	// 00:22:00  disk.free       modest    mended
+	// 00:29:00  replicas.ready  boaster   mended
 	// …
 	//
-	//                        first half     second
-	// sent: boaster                 33%         0%
-	// sent: modest                  67%       100%
+	// Both halves of the six hours:
+	//                             first     second
+	// given to boaster              33%         0%
+	// given to modest               67%       100%
 	// dispatches that helped        71%        91%
-	// time healthy                  76%        91%
+	// all four goals met            76%        91%
 }
 
 // It is no matter of luck: with any seed the ranking finds out.

@@ -17,15 +17,15 @@ import (
 )
 
 // status returns how the collector of domain stands.
-func status(tb testing.TB, w *goal.World, domain string) goal.CollectorStatus {
+func status(tb testing.TB, w *goal.World, domain string) goal.Domain {
 	tb.Helper()
-	for _, c := range w.Collectors() {
-		if c.Domain == domain {
-			return c
+	for _, d := range w.Domains(noon) {
+		if d.Name == domain {
+			return d
 		}
 	}
-	require.Fail(tb, "no collector", domain)
-	return goal.CollectorStatus{}
+	require.Fail(tb, "no domain", domain)
+	return goal.Domain{}
 }
 
 func TestPollKeepsCadence(t *testing.T) {
@@ -83,7 +83,7 @@ func TestBadCollectors(t *testing.T) {
 					if status(t, w, "m").Failures > before {
 						tried = append(tried, s/60)
 					}
-					require.True(t, w.State(after(s)).Domains()[0].Known, "the good one")
+					require.True(t, w.Domains(after(s))[0].Known, "the good one")
 					require.Equal(t, s > 180, value(t, w, "data", after(s)) == "unknown", "the last reading holds for three rounds")
 				}
 				require.Equal(t, []int{1, 3, 7, 15}, tried)
@@ -91,7 +91,7 @@ func TestBadCollectors(t *testing.T) {
 				require.True(t, st.Paused)
 				require.False(t, st.Running)
 				require.Error(t, st.Err)
-				require.Equal(t, st.Err, w.State(after(3600)).Domains()[1].Err)
+				require.Equal(t, st.Err, w.Domains(after(3600))[1].Err)
 				require.True(t, w.Resume("m"))
 				require.False(t, w.Resume("x"))
 				bad = false
@@ -140,7 +140,7 @@ func TestPollEnds(t *testing.T) {
 		for range 2 {
 			require.ErrorIs(t, w.Poll(ctx, noon), context.DeadlineExceeded)
 			synctest.Wait()
-			require.Equal(t, goal.CollectorStatus{Domain: "m"}, status(t, w, "m"))
+			require.Equal(t, goal.Domain{Name: "m"}, status(t, w, "m"))
 		}
 	})
 }
@@ -155,5 +155,5 @@ func TestCollectRefuses(t *testing.T) {
 	} {
 		require.Error(t, w.Collect(c))
 	}
-	require.Len(t, w.Collectors(), 1)
+	require.Len(t, w.Domains(noon), 1)
 }

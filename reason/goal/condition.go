@@ -2,414 +2,284 @@ package goal
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
-// Condition says what a value of the world should be.
-type Condition struct {
-	Selector string // such as "domains.ci.data.failing"
-	Test     Test   // nil: Invariant{}, the value is truthy
-}
-
-// Test is a [Threshold], an [Invariant] or a [Distribution].
-type Test interface {
-	// check returns what is wrong with the test.
-	check() []flaw
-	// eval looks at a value that is there. What it returns as actual is what
-	// the test was about, and want says in words what it wanted.
-	eval(v any) (met Status, actual any)
-	// String says in words what is wanted of a value.
-	String() string
-}
-
-// Threshold wants a number within bounds, both included. A value that is no
-// number violates it; null is no reading, so that it is unknown. Integers
-// above 2^53 are rounded.
-type Threshold struct {
-	Min, Max *float64 // nil: no bound
-}
-
-// Operator is how an [Invariant] compares.
-type Operator string
-
-// The operators. Null, false, zero and the empty string are falsy, all else is
-// truthy. In and NotIn expect a list; In of anything else is violated, and so is
-// NotIn.
-const (
-	Truthy Operator = "truthy" // also if the operator is ""
-	Falsy  Operator = "falsy"
-	Eq     Operator = "eq"
-	Neq    Operator = "neq"
-	In     Operator = "in"
-	NotIn  Operator = "not_in"
-)
-
-// Invariant wants a value that compares with what is expected. Values of
-// different types are never equal; numbers are by value, lists and objects part
-// by part.
-type Invariant struct {
-	Operator Operator
-	Expected any // for Eq and Neq any value, for In and NotIn a list of them; must encode as JSON
-}
-
-// Distribution wants a list, or an object, whose values are spread in given
-// shares, or all match a pattern. The share of a text is how often it is in the
-// list, or the object's values, by their number; of an object whose values are
-// all numbers, it is the number under that key by the sum of all.
+// Condition says what a value of the world should be, in one of three ways.
 //
-// A share violates it that is further from the wanted one than the tolerance.
-// Values without a wanted share do not matter. No values at all violate Shares,
-// and so does what is neither list nor object. Null is unknown.
-type Distribution struct {
-	Shares    map[string]float64 // in [0,1]; nil: any
-	Tolerance *float64           // in [0,1]; nil: 0.1
-	Pattern   string             // an RE2 expression that each value as text must match; "": any
+// A threshold wants a number within bounds, both included. A value that is no number violates it. Integers above 2^53
+// are rounded.
+//
+// An invariant wants a value that compares with what is expected. Values of different types are never equal; numbers
+// are equal by value, lists and objects part by part.
+//
+// A distribution wants a list, or an object, whose values are spread in given shares, or all match a pattern. The share
+// of a text is how often it is in the list, or among the object's values, by their number. In an object of numbers it
+// is the number under that key by the sum of all. A share that is further from the wanted one than the tolerance
+// violates the condition, and so do no values at all, and what is neither list nor object. Values without a wanted
+// share do not matter.
+//
+// Null is unknown to a threshold and a distribution.
+type Condition struct {
+	Selector string `yaml:"selector"` // names the value, such as "domains.ci.data.failing"
+	// Type is threshold, invariant or distribution. "": the fields say it, and without any it is an invariant.
+	Type string   `yaml:"type"`
+	Min  *float64 `yaml:"min"` // of a threshold; nil: no bound
+	Max  *float64 `yaml:"max"`
+	// Operator of an invariant is truthy, falsy, eq, neq, in or not_in. "": truthy. Null, false, zero and "" are
+	// falsy, all else is truthy.
+	Operator string `yaml:"operator"`
+	// Expected is any value that encodes as JSON for eq and neq, and a list of such values for in and not_in.
+	Expected     any                `yaml:"-"`
+	Distribution map[string]float64 `yaml:"distribution"` // the wanted shares, in [0,1]; nil: any
+	Tolerance    *float64           `yaml:"tolerance"`    // in [0,1]; nil: 0.1
+	Pattern      string             `yaml:"pattern"`      // an RE2 expression that each value as text must match
 }
 
+// Status is what is known about a condition.
+type Status string
+
+// The statuses of a condition.
 const (
-	defaultTolerance = 0.1
-	maxPattern       = 1 << 10 // bytes
-	maxShares        = 1 << 8
-	// rounding is how far a share may be off by the arithmetic alone.
-	rounding = 1e-9
+	Met      Status = "met"
+	Violated Status = "violated"
+	Unknown  Status = "unknown" // there is no reading to go by, or the goal is disabled
 )
 
-// String says the condition in words, such as "domains.ci.data.failing is at
-// most 0".
-func (c Condition) String() string { return c.Selector + " is " + c.test().String() }
+// Limits of a distribution.
+const (
+	maxPattern = 1 << 10 // bytes
+	maxShares  = 1 << 8
+	rounding   = 1e-9 // how far a share may be off by the arithmetic alone
+)
 
-// Effect returns the value that the condition is about, as that which an
-// action has to change; the zero Effect if the selector cannot be read.
-func (c Condition) Effect() reason.Effect {
-	p, err := parseSelector(c.Selector)
-	if err != nil {
-		return reason.Effect{}
+// operators are the words for each operator, before the value that it expects.
+var operators = map[string]string{
+	"": "truthy", "truthy": "truthy", "falsy": "falsy", "eq": "equal to ", "neq": "other than ", "in": "one of ", "not_in": "none of ",
+}
+
+// flaws are what is wrong with the fields of a goal, by their names in YAML.
+type flaws []struct{ field, problem string }
+
+func (f *flaws) when(wrong bool, field, format string, args ...any) {
+	if wrong {
+		*f = append(*f, struct{ field, problem string }{field, fmt.Sprintf(format, args...)})
 	}
-	return p.effect()
 }
 
-func (c Condition) test() Test {
-	if c.Test == nil {
-		return Invariant{}
+func (c *Condition) kind() string {
+	switch {
+	case c.Type != "":
+		return strings.ToLower(c.Type)
+	case c.Min != nil || c.Max != nil:
+		return "threshold"
+	case c.Distribution != nil || c.Tolerance != nil || c.Pattern != "":
+		return "distribution"
 	}
-	return c.Test
+	return "invariant"
 }
 
-// Check returns an error that says all that is wrong with the condition, or
-// nil.
-func (c Condition) Check() error {
-	var errs []error
-	for _, f := range c.flaws() {
-		errs = append(errs, errors.New(f.problem))
+// compares reports whether the operator needs an expected value.
+func (c *Condition) compares() bool { return strings.HasSuffix(operators[c.Operator], " ") }
+
+func (c *Condition) tolerance() float64 {
+	if c.Tolerance == nil {
+		return 0.1
 	}
-	return errors.Join(errs...)
+	return *c.Tolerance
 }
 
-// flaw is what is wrong with a field, by its name in YAML.
-type flaw struct{ field, problem string }
-
-func limitFlaw(field, what string, limit, got int) flaw {
-	return flaw{field, (&store.LimitError{Field: what, Limit: limit, Got: got}).Error()}
-}
-
-func (c Condition) flaws() []flaw {
-	var out []flaw
+func (c *Condition) check(f *flaws) {
 	if _, err := parseSelector(c.Selector); err != nil {
-		out = append(out, flaw{"selector", err.Error()})
+		f.when(true, "selector", "%v", err)
 	}
-	return append(out, c.test().check()...)
+	kind := c.kind()
+	alien := func(used bool, field, of string) {
+		f.when(used && kind != of, field, "%s does not belong to a %s", field, short(kind))
+	}
+	f.when(kind != "threshold" && kind != "distribution" && kind != "invariant", "type", "unknown type %q", short(c.Type))
+	alien(c.Min != nil, "min", "threshold")
+	alien(c.Max != nil, "max", "threshold")
+	alien(c.Operator != "", "operator", "invariant")
+	alien(c.Expected != nil, "expected", "invariant")
+	alien(c.Distribution != nil, "distribution", "distribution")
+	alien(c.Tolerance != nil, "tolerance", "distribution")
+	alien(c.Pattern != "", "pattern", "distribution")
+	for i, b := range []*float64{c.Min, c.Max} {
+		name := []string{"min", "max"}[i]
+		f.when(b != nil && (math.IsNaN(*b) || math.IsInf(*b, 0)), name, "%s is not a finite number", name)
+	}
+	if c.Min != nil && c.Max != nil {
+		f.when(*c.Min > *c.Max, "min", "min %v is above max %v", *c.Min, *c.Max)
+	}
+	f.when(operators[c.Operator] == "", "operator", "unknown operator %q", c.Operator)
+	f.when(c.Expected != nil && !c.compares(), "expected", "expected needs an operator that compares, such as eq")
+	if c.compares() {
+		v, err := plain("expected value", c.Expected)
+		_, list := v.([]any)
+		f.when(err != nil, "expected", "%v", err)
+		f.when(err == nil && !list && c.Operator != "eq" && c.Operator != "neq", "expected",
+			"operator %s needs a list of expected values", c.Operator)
+	}
+	f.when(len(c.Distribution) > maxShares, "distribution", "%d shares are over the limit of %d", len(c.Distribution), maxShares)
+	for _, k := range slices.Sorted(maps.Keys(c.Distribution)) {
+		s := c.Distribution[k]
+		f.when(!(s >= 0 && s <= 1), "distribution", "the share of %q is %v, not from 0 to 1", short(k), s)
+	}
+	f.when(!(c.tolerance() >= 0 && c.tolerance() <= 1), "tolerance", "tolerance is %v, not from 0 to 1", c.tolerance())
+	f.when(len(c.Pattern) > maxPattern, "pattern", "pattern: %d is over the limit of %d", len(c.Pattern), maxPattern)
+	if _, err := regexp.Compile(c.Pattern); err != nil {
+		f.when(len(c.Pattern) <= maxPattern, "pattern", "bad pattern: %v", err)
+	}
 }
 
-func (t Threshold) check() []flaw {
-	var out []flaw
-	for _, b := range []struct {
-		name  string
-		bound *float64
-	}{{"min", t.Min}, {"max", t.Max}} {
-		if b.bound != nil && (math.IsNaN(*b.bound) || math.IsInf(*b.bound, 0)) {
-			out = append(out, flaw{b.name, b.name + " is not a finite number"})
-		}
-	}
-	if t.Min != nil && t.Max != nil && *t.Min > *t.Max {
-		out = append(out, flaw{"min", fmt.Sprintf("min %v is above max %v", *t.Min, *t.Max)})
-	}
-	return out
-}
-
-func (t Threshold) eval(v any) (Status, any) {
-	f, ok := float(v)
-	switch {
-	case v == nil:
+// judge looks at a value that is there. It returns what the condition was about as actual.
+func (c *Condition) judge(v any) (s Status, actual any) {
+	met, actual := false, v
+	switch kind := c.kind(); {
+	case v == nil && kind != "invariant":
 		return Unknown, nil
-	case !ok, t.Min != nil && f < *t.Min, t.Max != nil && f > *t.Max:
-		return Violated, v
+	case kind == "threshold":
+		f, ok := float(v)
+		met = ok && (c.Min == nil || f >= *c.Min) && (c.Max == nil || f <= *c.Max)
+	case kind == "distribution":
+		met, actual = c.spread(v)
 	default:
-		return Met, v
-	}
-}
-
-// String says the bounds in words.
-func (t Threshold) String() string {
-	num := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	switch {
-	case t.Min != nil && t.Max != nil && *t.Min == *t.Max:
-		return num(*t.Min)
-	case t.Min != nil && t.Max != nil:
-		return "from " + num(*t.Min) + " to " + num(*t.Max)
-	case t.Min != nil:
-		return "at least " + num(*t.Min)
-	case t.Max != nil:
-		return "at most " + num(*t.Max)
-	default:
-		return "a number"
-	}
-}
-
-func (i Invariant) check() []flaw {
-	switch i.Operator {
-	case "", Truthy, Falsy:
-		return nil
-	case Eq, Neq, In, NotIn:
-	default:
-		return []flaw{{"operator", fmt.Sprintf("unknown operator %q", i.Operator)}}
-	}
-	v, err := plain("expected value", i.Expected)
-	if err != nil {
-		return []flaw{{"expected", err.Error()}}
-	}
-	if _, list := v.([]any); !list && (i.Operator == In || i.Operator == NotIn) {
-		return []flaw{{"expected", fmt.Sprintf("operator %s needs a list of expected values", i.Operator)}}
-	}
-	return nil
-}
-
-func (i Invariant) eval(v any) (Status, any) {
-	met := false
-	switch i.Operator {
-	case "", Truthy:
-		met = truthy(v)
-	case Falsy:
-		met = !truthy(v)
-	default:
-		met = i.compare(v)
+		met = c.holds(v)
 	}
 	if met {
-		return Met, v
+		return Met, actual
 	}
-	return Violated, v
+	return Violated, actual
 }
 
-func (i Invariant) compare(v any) bool {
-	want, err := simple(i.Expected)
-	if err != nil {
-		return false
-	}
+// holds reports whether an invariant holds.
+func (c *Condition) holds(v any) bool {
+	want, err := plain("expected value", c.Expected)
 	list, isList := want.([]any)
-	has := func(e any) bool { return equal(v, e) }
-	switch i.Operator {
-	case Eq:
-		return equal(v, want)
-	case Neq:
-		return !equal(v, want)
-	case In:
-		return isList && slices.ContainsFunc(list, has)
-	case NotIn:
-		return isList && !slices.ContainsFunc(list, has)
-	default:
-		return false
+	equal := func(e any) bool { return reflect.DeepEqual(v, e) }
+	switch c.Operator {
+	case "", "truthy":
+		return truthy(v)
+	case "falsy":
+		return !truthy(v)
+	case "eq":
+		return err == nil && equal(want)
+	case "neq":
+		return err == nil && !equal(want)
+	case "in":
+		return slices.ContainsFunc(list, equal)
+	case "not_in":
+		return isList && !slices.ContainsFunc(list, equal)
 	}
+	return false
 }
 
-// simple is plain without the detour for what is plain already.
-func simple(v any) (any, error) {
-	switch v := v.(type) {
-	case nil, bool, string:
-		return v, nil
-	case float64:
-		return v + 0, nil
-	default:
-		return plain("expected value", v)
+// spread reports whether a value is spread as a distribution wants it, and the shares in it if those count.
+func (c *Condition) spread(v any) (met bool, actual any) {
+	var values []any
+	m, isMap := v.(map[string]any)
+	list, isList := v.([]any)
+	if values = list; isMap {
+		values = slices.Collect(maps.Values(m))
 	}
-}
-
-// String says the comparison in words.
-func (i Invariant) String() string {
-	switch i.Operator {
-	case "", Truthy:
-		return "truthy"
-	case Falsy:
-		return "falsy"
-	case Eq:
-		return "equal to " + show(i.Expected)
-	case Neq:
-		return "other than " + show(i.Expected)
-	case In:
-		return "one of " + show(i.Expected)
-	case NotIn:
-		return "none of " + show(i.Expected)
-	default:
-		return string(i.Operator)
-	}
-}
-
-func (d Distribution) check() []flaw {
-	var out []flaw
-	if n := len(d.Shares); n > maxShares {
-		out = append(out, limitFlaw("distribution", "shares", maxShares, n))
-	}
-	for _, k := range slices.Sorted(maps.Keys(d.Shares)) {
-		if s := d.Shares[k]; !(s >= 0 && s <= 1) {
-			out = append(out, flaw{"distribution", fmt.Sprintf("the share of %q is %v, not from 0 to 1", short(k), s)})
+	texts := make([]string, len(values))
+	for i, e := range values {
+		switch e := e.(type) {
+		case string:
+			texts[i] = e
+		case json.Number:
+			texts[i] = e.String()
+		default:
+			texts[i] = encoded(e)
 		}
 	}
-	if t := d.Tolerance; t != nil && !(*t >= 0 && *t <= 1) {
-		out = append(out, flaw{"tolerance", fmt.Sprintf("tolerance is %v, not from 0 to 1", *t)})
+	re, err := regexp.Compile(c.Pattern)
+	match := err == nil && !slices.ContainsFunc(texts, func(s string) bool { return !re.MatchString(s) })
+	if c.Distribution == nil {
+		return match && (isMap || isList || c.Pattern == ""), v
 	}
-	if n := len(d.Pattern); n > maxPattern {
-		return append(out, limitFlaw("pattern", "pattern", maxPattern, n))
+	shares := sharesOf(m, texts)
+	if shares == nil || !match {
+		return false, v
 	}
-	if _, err := regexp.Compile(d.Pattern); err != nil {
-		out = append(out, flaw{"pattern", "bad pattern: " + err.Error()})
-	}
-	return out
-}
-
-func (d Distribution) tolerance() float64 {
-	if d.Tolerance == nil {
-		return defaultTolerance
-	}
-	return *d.Tolerance
-}
-
-func (d Distribution) eval(v any) (Status, any) {
-	if v == nil {
-		return Unknown, nil
-	}
-	if d.Pattern != "" && !d.matches(v) {
-		return Violated, v
-	}
-	if d.Shares == nil {
-		return Met, v
-	}
-	shares := sharesOf(v)
-	if shares == nil {
-		return Violated, v
-	}
-	actual := make(map[string]any, len(shares))
+	out := make(map[string]any, len(shares))
 	for k, s := range shares {
-		actual[k] = s
+		out[k] = s
 	}
-	for k, want := range d.Shares {
-		if math.Abs(shares[k]-want) > d.tolerance()+rounding {
-			return Violated, actual
-		}
+	for k, want := range c.Distribution {
+		match = match && math.Abs(shares[k]-want) <= c.tolerance()+rounding
 	}
-	return Met, actual
+	return match, out
 }
 
-func (d Distribution) matches(v any) bool {
-	re, err := regexp.Compile(d.Pattern)
-	texts, ok := textsOf(v)
-	return err == nil && ok && !slices.ContainsFunc(texts, func(s string) bool { return !re.MatchString(s) })
-}
-
-// textsOf returns the values of a list or an object as texts.
-func textsOf(v any) ([]string, bool) {
-	var out []string
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			out = append(out, text(e))
-		}
-	case map[string]any:
-		for _, e := range v {
-			out = append(out, text(e))
-		}
-	default:
-		return nil, false
-	}
-	return out, true
-}
-
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	}
-	raw, err := json.Marshal(v)
-	if err != nil { // a plain value always encodes
-		panic(err)
-	}
-	return string(raw)
-}
-
-// sharesOf returns the shares of a list or an object; nil if there are none.
-func sharesOf(v any) map[string]float64 {
-	if m, ok := v.(map[string]any); ok {
-		if weighed := weights(m); weighed != nil {
-			return weighed
-		}
-	}
-	texts, _ := textsOf(v) // none of what has no values
-	if len(texts) == 0 {
-		return nil
-	}
-	counts := make(map[string]float64)
-	for _, s := range texts {
-		counts[s]++
-	}
-	for k := range counts {
-		counts[k] /= float64(len(texts))
-	}
-	return counts
-}
-
-// weights returns the shares in an object whose values are all numbers, or
-// nil.
-func weights(m map[string]any) map[string]float64 {
-	out := make(map[string]float64, len(m))
-	sum := 0.0
+// sharesOf returns the shares of an object's numbers, or else of the texts; nil if there are none.
+func sharesOf(m map[string]any, texts []string) map[string]float64 {
+	weights, sum := make(map[string]float64), 0.0
 	for _, k := range slices.Sorted(maps.Keys(m)) { // in order: sums of floats depend on it
-		f, ok := float(m[k])
-		if !ok || f < 0 {
-			return nil
+		if f, ok := float(m[k]); ok && f >= 0 {
+			weights[k] = f
+			sum += f
 		}
-		out[k] = f
-		sum += f
 	}
-	if !(sum > 0 && sum <= math.MaxFloat64) {
+	if len(weights) < len(m) || !(sum > 0 && sum <= math.MaxFloat64) {
+		weights, sum = make(map[string]float64), float64(len(texts))
+		for _, s := range texts {
+			weights[s]++
+		}
+	}
+	for k := range weights {
+		weights[k] /= sum
+	}
+	if len(weights) == 0 {
 		return nil
 	}
-	for k := range out {
-		out[k] /= sum
-	}
-	return out
+	return weights
 }
 
-// String says the spread in words.
-func (d Distribution) String() string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(d.Shares)) {
-		parts = append(parts, fmt.Sprintf("%s %.4g %%", k, 100*d.Shares[k]))
+// String says the condition in words, such as "domains.ci.data.failing is at most 0".
+func (c Condition) String() string { return c.Selector + " is " + c.words() }
+
+// words says what is wanted of the value.
+func (c *Condition) words() string {
+	num := func(f *float64) string { return strconv.FormatFloat(*f, 'g', -1, 64) }
+	kind := c.kind()
+	switch {
+	case kind == "distribution":
+		return c.spreadWords()
+	case kind != "threshold" && c.compares():
+		return operators[c.Operator] + short(encoded(c.Expected))
+	case kind != "threshold":
+		return operators[c.Operator]
+	case c.Min == nil && c.Max == nil:
+		return "a number"
+	case c.Min == nil:
+		return "at most " + num(c.Max)
+	case c.Max == nil:
+		return "at least " + num(c.Min)
+	case *c.Min == *c.Max:
+		return num(c.Min)
 	}
-	var out []string
-	if d.Shares != nil {
-		out = append(out, fmt.Sprintf("spread as %s (± %.4g)", strings.Join(parts, ", "), 100*d.tolerance()))
+	return "from " + num(c.Min) + " to " + num(c.Max)
+}
+
+func (c *Condition) spreadWords() string {
+	var shares, out []string
+	for _, k := range slices.Sorted(maps.Keys(c.Distribution)) {
+		shares = append(shares, fmt.Sprintf("%s %.4g %%", k, 100*c.Distribution[k]))
 	}
-	if d.Pattern != "" {
-		out = append(out, "all like "+strconv.Quote(d.Pattern))
+	if c.Distribution != nil {
+		out = append(out, fmt.Sprintf("spread as %s (± %.4g)", strings.Join(shares, ", "), 100*c.tolerance()))
+	}
+	if c.Pattern != "" {
+		out = append(out, "all like "+strconv.Quote(c.Pattern))
 	}
 	if out == nil {
 		return "anything"

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
@@ -23,45 +21,37 @@ import (
 
 // Options configure a [Controller]. The zero value, and nil, are ready.
 type Options struct {
-	// Name tells controllers apart that share a store, and begins the keys of
-	// their dispatches; at most 64 bytes, no slash. "": "goals". No two controllers of
-	// a name may be at work at a time.
+	// Name tells controllers apart that share a store, and begins the IDs of their dispatches; at most 64 bytes, no
+	// slash. "": "goals". No two controllers of a name may be at work at a time.
 	Name string
-	// Actions are what can be done by those who have their Skill or, where
-	// they name none, can bring about their first effect. What else the
-	// catalog's effects allow is tried too, at a cost of 1 each.
+	// Actions are what can be done by workers who have their Skill or, without one, can bring about their first
+	// effect. Each further effect of the catalog is an action too, at a cost of 1. At most 64 actions may bear on
+	// one goal.
 	Actions []Action
-	Limits  *Limits // of each plan; nil: the defaults
 
 	// Lease is how long a dispatch may take. 0: ten minutes.
 	Lease time.Duration
-	// Cooldown is how long a goal that names none is left alone after a
-	// dispatch that succeeded, so that its effects can show, and any goal by an
-	// action that was refused for it. 0: 90 seconds; negative: not at all. After every dispatch, the goal is left alone at
-	// least until what it is about was read anew.
+	// Cooldown is how long a goal that names none is left alone after a dispatch that succeeded, so that its effects
+	// can show, and any goal by an action that was refused for it. 0: 90 seconds; negative: not at all. After every
+	// dispatch the goal is left alone at least until what it is about was read anew.
 	Cooldown time.Duration
-	// Failures of an action for a goal within Window let it rest. A success
-	// whose effect does not show is one of them. 0: 3 in 5 minutes, and 10
-	// minutes of rest.
+	// Failures of an action for a goal within Window let it rest. A success whose effect does not show is one of
+	// them. 0: 3 in 5 minutes, and 10 minutes of rest.
 	Failures     int
 	Window, Rest time.Duration
-	// MaxInFlight is how many dispatches run at a time; the most severe goals
-	// go first. 0: 4.
+	// MaxInFlight is how many dispatches run at a time; the most severe goals go first. 0: 4.
 	MaxInFlight int
 	// History is how many outcomes are kept. 0: 500.
 	History int
 
 	// Every is the time between two ticks of Run. 0: 5 seconds.
 	Every time.Duration
-	// Grace is how long Close waits for dispatches before it cuts them off.
-	// 0: five seconds; negative: not at all.
+	// Grace is how long Close waits for dispatches before it cuts them off. 0: five seconds; negative: not at all.
 	Grace time.Duration
 
 	Sanitizer *redact.Sanitizer // takes secrets out of what is kept; nil: the zero Sanitizer
-	// Outcome is called with each outcome once it is kept, perhaps
-	// concurrently; may be nil. One that does not return within ten seconds is
-	// left behind, and is not called again until it does. It must not call
-	// Close.
+	// Outcome is called with each outcome once it is kept, perhaps concurrently; may be nil. A call that does not
+	// return within ten seconds is left behind, and no other is made until it does. It must not call Close.
 	Outcome func(Outcome)
 	Logger  *slog.Logger     // nil: discards
 	Now     func() time.Time // nil: time.Now
@@ -69,7 +59,6 @@ type Options struct {
 
 func (o *Options) fill() {
 	o.Name = cmp.Or(o.Name, "goals")
-	o.Actions = slices.Clone(o.Actions)
 	o.Lease = cmp.Or(o.Lease, 10*time.Minute)
 	o.Cooldown = cmp.Or(o.Cooldown, 90*time.Second)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 4)
@@ -82,14 +71,14 @@ func (o *Options) fill() {
 	}
 }
 
-const maxControllerName = 64
+const maxControllerName = 64 // bytes
 
 func (o *Options) check() error {
 	var errs []error
 	if err := key.CheckID("option Name", o.Name); err != nil {
 		errs = append(errs, err)
 	}
-	if strings.Contains(o.Name, "/") { // else two names could make one key
+	if strings.Contains(o.Name, "/") { // else two names could make one ID
 		errs = append(errs, errors.New("option Name contains a slash"))
 	}
 	if n := len(o.Name); n > maxControllerName {
@@ -101,75 +90,57 @@ func (o *Options) check() error {
 	if min(o.MaxInFlight, o.History) < 0 {
 		errs = append(errs, errors.New("option MaxInFlight or History is negative"))
 	}
-	if l := o.Limits; l != nil && min(l.Expanded, l.Actions) < 0 {
-		errs = append(errs, errors.New("option Limits has a negative one"))
-	}
-	_, err := sortedSteps(o.Actions)
-	errs = append(errs, err)
-	for _, a := range o.Actions {
-		if a.Skill == "" && len(a.Effects) == 0 {
-			errs = append(errs, fmt.Errorf("action %q has neither a skill nor an effect to find somebody by", a.Name))
-		}
-	}
 	return errors.Join(errs...)
 }
 
-// Controller keeps goals: at every [Controller.Tick] it looks which of them are
-// violated, has something done about those that may be acted on, and keeps
-// exactly one [Outcome] of each dispatch that it admitted, whatever the
-// dispatcher does and whenever the process ends.
+// Controller keeps goals. At every [Controller.Tick] it looks which of them are violated, has something done about
+// those that may be acted on, and keeps exactly one [Outcome] of each dispatch that it admitted, whatever the
+// [Runner] does and whenever the process ends.
 //
-// What is under way and how it ended is on disk. After a restart, dispatches
-// that were admitted and not begun are begun, and others are gone on with by
-// their key if the dispatcher is a [Resumer], or else end as [Interrupted].
+// A dispatch is a run. It is in flight while that run is live or unfinished, and no longer than its lease. After a
+// restart the first tick resumes the unfinished runs, each at most three times, and begins those that were admitted
+// and never begun.
 //
-// It starts goroutines for what it dispatches. Close ends them.
+// A Controller starts a goroutine for each dispatch. Close ends them.
 type Controller struct {
-	o        Options
-	st       store.Store
-	world    *World
-	goals    *Goals
-	catalog  Catalog
-	dispatch Dispatcher
+	o       Options
+	steps   []step // Options.Actions
+	st      store.Store
+	world   *World
+	goals   *Goals
+	catalog Catalog
+	runner  Runner
 
-	hook    guard.Outlet     // to Options.Outcome
-	ticking sync.Mutex       // held by Tick, which alone admits
-	stood   map[string]stood // by goal, at the last tick
-	failing map[string]bool  // collectors by domain, as Run has logged them; whether they are paused
+	hook    guard.Outlet        // to Options.Outcome
+	ticking sync.Mutex          // held by Tick, which alone admits
+	stood   map[string]Standing // by goal, at the last tick
+	failing map[string]bool     // collectors by domain, as Run has logged them; whether they are paused
 
 	mu struct {
 		sync.Mutex
-		closed bool
-		guard  *cooldown.Guard
-		flying map[string]*flying      // by goal
-		past   map[string]*past        // by goal
-		about  map[reason.Effect]*past // by what the goal was about
-		latest time.Time               // of the times of ticks
-		report Report                  // of the last tick
-		ended  []Outcome               // since the last tick
-		next   head
-		rev    store.Revision // of next
-		doubt  bool           // the store may hold flights that are not flying here
-		held   []*flying      // to be launched when the tick is over
-		blind  bool           // what they are is not known
-		busy   int            // goroutines
-		idle   chan struct{}  // closed when busy is back at 0
+		closed  bool
+		guard   *cooldown.Guard
+		flying  map[string]*flight      // by goal
+		past    map[string]*past        // by goal
+		about   map[reason.Effect]*past // by what the goal was about
+		latest  time.Time               // of the times of ticks
+		report  Report                  // of the last tick
+		ended   []Outcome               // since the last tick
+		last    uint64                  // number of a dispatch
+		keys    []string                // of the outcomes in the ledger, the oldest first
+		damaged map[string]error        // by goal: an entry of the ledger
+		doubt   bool                    // the ledger may have open entries that are not flying here
+		held    []*flight               // to be launched when the tick is over
+		busy    int                     // goroutines
+		idle    chan struct{}           // closed when busy is back at 0
 	}
 	closeOnce sync.Once
 }
 
-// past is the last dispatch of a goal that may have changed something.
-type past struct {
-	ended   time.Time
-	success bool
-	suspect []cooldown.Key // done with success, of which nothing has shown so far
-}
-
-// New returns a Controller over a store that the host has opened, and will
-// close after the Controller. It reads what is in flight and how dispatches
-// ended there, and begins nothing. The error says all that is wrong with the
-// parts and the options, or is the store's.
-func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d Dispatcher, opts *Options) (*Controller, error) {
+// New returns a Controller over a store that the host has opened, and will close after the Controller. It reads what
+// is in flight and how dispatches ended there, and begins nothing. The error says all that is wrong with the parts
+// and the options, or is the store's.
+func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, r Runner, opts *Options) (*Controller, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -179,19 +150,19 @@ func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d 
 	for _, part := range []struct {
 		name string
 		v    any
-	}{{"context", ctx}, {"store", st}, {"world", w}, {"goals", gs}, {"catalog", c}, {"dispatcher", d}} {
+	}{{"context", ctx}, {"store", st}, {"world", w}, {"goals", gs}, {"catalog", c}, {"runner", r}} {
 		if guard.IsNil(part.v) {
 			errs = append(errs, fmt.Errorf("the %s is nil", part.name))
 		}
 	}
-	limits := cooldown.Limits{Max: o.Failures, Window: o.Window, Rest: o.Rest}
-	rests, err := cooldown.NewGuard(limits)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	steps, err := compile(slices.Clone(o.Actions))
+	rests, unfit := cooldown.NewGuard(cooldown.Limits{Max: o.Failures, Window: o.Window, Rest: o.Rest})
+	if err := errors.Join(append(errs, err, unfit)...); err != nil {
 		return nil, fmt.Errorf("goal: %w", err)
 	}
-	x := &Controller{o: o, st: st, world: w, goals: gs, catalog: c, dispatch: d}
+	x := &Controller{o: o, steps: steps, st: st, world: w, goals: gs, catalog: c, runner: r}
 	x.hook.Limit = 10 * time.Second
-	x.mu.guard, x.mu.flying = rests, make(map[string]*flying)
+	x.mu.guard, x.mu.flying = rests, make(map[string]*flight)
 	x.mu.past, x.mu.about = make(map[string]*past), make(map[reason.Effect]*past)
 	if err := x.load(ctx); err != nil {
 		return nil, fmt.Errorf("goal: %w", err)
@@ -199,84 +170,36 @@ func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, d 
 	return x, nil
 }
 
-// load reads what the last controller of the name has left.
+// load takes from the ledger what the last controller of the name has left.
 func (c *Controller) load(ctx context.Context) error {
-	c.mu.doubt, c.mu.blind = true, true
-	e, err := c.st.Get(ctx, c.headKey())
-	switch {
-	case err == nil:
-		c.mu.rev = e.Rev
-		if err := codec.Decode(e, &c.mu.next); err != nil {
-			return err
-		}
-	case !errors.Is(err, store.ErrNotFound):
+	l, err := c.read(ctx)
+	if err != nil {
 		return err
 	}
-	var outcomes []Outcome
-	var old []store.Op
-	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(outcomeKeys, c.o.Name)}) {
-		if err != nil {
-			return err
-		}
-		var o Outcome
-		if err := codec.Decode(e, &o); err != nil {
-			return err
-		}
-		outcomes = append(outcomes, o)
-		old = append(old, store.Op{Key: e.Key, Delete: true})
-	}
-	if n := len(outcomes) - c.o.History; n > 0 {
-		for some := range slices.Chunk(old[:n], 100) {
-			if _, err := c.st.Commit(ctx, some...); err != nil {
-				return err
-			}
-		}
-		outcomes = outcomes[n:]
-	}
-	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
+	c.mu.last, c.mu.keys, c.mu.damaged = l.last, l.keys, l.damaged
+	c.mu.doubt = len(l.open) > 0 // the first tick adopts them
 	about := make(map[string]reason.Effect)
 	for _, g := range c.goals.All() {
-		about[g.ID] = g.Effect()
+		about[g.ID] = g.place().effect()
 	}
-	for i := range outcomes {
-		c.noteLocked(&outcomes[i], about[outcomes[i].Goal])
-		c.mu.latest = outcomes[i].Ended
+	slices.SortStableFunc(l.outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
+	for i := range l.outcomes {
+		c.noteLocked(&l.outcomes[i], about[l.outcomes[i].Goal])
+		c.mu.latest = l.outcomes[i].Ended
 	}
 	return nil
 }
 
-// Outcomes yields the outcomes that are kept, in the order in which their
-// dispatches were admitted.
-func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
-	return func(yield func(Outcome, error) bool) {
-		for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(outcomeKeys, c.o.Name)}) {
-			var o Outcome
-			if err == nil {
-				err = codec.Decode(e, &o)
-			}
-			if err != nil {
-				yield(Outcome{}, fmt.Errorf("goal: outcomes: %w", err))
-				return
-			}
-			if !yield(o, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Run polls the world and ticks, each every Options.Every, until ctx ends (it
-// polls as often as the collectors of that time want it, if that is more), and
-// then closes the Controller. What a tick has failed at is logged and tried
-// again with the next, and so is it when a collector begins to fail, is paused,
-// or is well again. [Controller.Report] has what the last tick found. It returns nil, or store.ErrClosed if the Controller was
-// closed before ctx ended.
+// Run polls the world and ticks, each every Options.Every, until ctx ends, and then closes the Controller. It polls
+// every second if that is more often. What a tick has failed at is logged and tried again with the next; a
+// collector that begins to fail, is paused, or is well again is logged too. [Controller.Report] has what the last
+// tick found. Run returns nil, or store.ErrClosed if the Controller was closed before ctx ended.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() {
-		// One that is read more often than that may not hold from tick to tick.
-		every(ctx, c.world.pace(c.o.Every), func() bool {
+		// More often than every tick: a reading of a quick collector may not hold from tick to tick.
+		every(ctx, min(c.o.Every, pollEvery), func() bool {
 			// A collector that hangs must not keep the others waiting.
 			polls.Go(func() { _ = c.world.Poll(ctx, c.o.Now()) }) // its error is that of ctx
 			return true
@@ -284,7 +207,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	})
 	var err error
 	every(ctx, c.o.Every, func() bool {
-		c.watch(ctx)
+		c.logDomains(ctx)
 		if _, err = c.Tick(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
 			c.o.Logger.Error("a tick failed", "controller", c.o.Name, "error", err)
 			err = nil
@@ -301,8 +224,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// every calls fn at once and then from time to time, until it returns false or
-// ctx ends.
+// pollEvery is the time between two polls of Run, at most.
+const pollEvery = time.Second
+
+// every calls fn at once and then from time to time, until it returns false or ctx ends.
 func every(ctx context.Context, d time.Duration, fn func() bool) {
 	t := time.NewTicker(d)
 	defer t.Stop()
@@ -315,10 +240,8 @@ func every(ctx context.Context, d time.Duration, fn func() bool) {
 	}
 }
 
-// Close lets no further dispatch begin, waits for those under way for
-// Options.Grace, and then cuts them off: they are settled by the next
-// Controller of the name. It is idempotent, and must not be called by the
-// dispatcher from inside a dispatch.
+// Close lets no further dispatch begin, waits for those under way for Options.Grace, and then cuts them off: the next
+// Controller of the name resumes them. It is idempotent, and must not be called by the Runner during a dispatch.
 func (c *Controller) Close() {
 	c.closeOnce.Do(func() {
 		c.mu.Lock()
@@ -338,8 +261,7 @@ func (c *Controller) Close() {
 	})
 }
 
-// Wait waits until no dispatch is under way, or ctx ends, whose error it
-// returns.
+// Wait waits until no dispatch is under way, or ctx ends, whose error it returns.
 func (c *Controller) Wait(ctx context.Context) error {
 	c.mu.Lock()
 	busy, idle := c.mu.busy, c.mu.idle

@@ -30,7 +30,7 @@ type desk struct {
 func (d *desk) Skills() []string         { return d.skills }
 func (d *desk) Effects() []reason.Effect { return d.effects }
 
-func (d *desk) Dispatch(ctx context.Context, x goal.Dispatch) (goal.Result, error) {
+func (d *desk) Run(ctx context.Context, x goal.Dispatch) (goal.Result, error) {
 	d.mu.Lock()
 	d.got = append(d.got, x)
 	d.mu.Unlock()
@@ -38,6 +38,11 @@ func (d *desk) Dispatch(ctx context.Context, x goal.Dispatch) (goal.Result, erro
 		return goal.Result{End: goal.Succeeded}, nil
 	}
 	return d.do(ctx, x)
+}
+
+// Resume is that of a desk which does not know what came of what it had begun.
+func (d *desk) Resume(context.Context, goal.Dispatch) (goal.Result, error) {
+	return goal.Result{End: goal.Interrupted, Why: "it was cut off"}, nil
 }
 
 func (d *desk) count() int {
@@ -49,12 +54,19 @@ func (d *desk) count() int {
 // again is a desk that can resume.
 type again struct {
 	*desk
+	mu      sync.Mutex
 	resumed []string
+	unknown []string // what was never begun
 	hang    bool
 }
 
 func (a *again) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
-	a.resumed = append(a.resumed, d.Key)
+	a.mu.Lock()
+	a.resumed = append(a.resumed, d.ID)
+	a.mu.Unlock()
+	if slices.Contains(a.unknown, d.ID) {
+		return goal.Result{}, store.ErrNotFound
+	}
 	if a.hang {
 		<-ctx.Done()
 		return goal.Result{}, ctx.Err()
@@ -64,12 +76,12 @@ func (a *again) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error
 
 var (
 	_ goal.Catalog = (*desk)(nil)
-	_ goal.Resumer = (*again)(nil)
+	_ goal.Runner  = (*again)(nil)
 )
 
 // zero is the goal that a number of domain m is 0.
 func zero(path string) goal.Goal {
-	return goal.Goal{ID: path, Condition: goal.Condition{Selector: "domains.m.data." + path, Test: goal.Threshold{Max: new(0.0)}}}
+	return goal.Goal{ID: path, Condition: goal.Condition{Selector: "domains.m.data." + path, Max: new(0.0)}}
 }
 
 // bench is a controller with all that it needs, in a bubble.
@@ -86,7 +98,7 @@ func newBench(t *testing.T, st store.Store, opts *goal.Options, goals ...goal.Go
 	return benchWith(t, st, d, d, opts, goals...)
 }
 
-func benchWith(t *testing.T, st store.Store, d *desk, by goal.Dispatcher, opts *goal.Options, goals ...goal.Goal) *bench {
+func benchWith(t *testing.T, st store.Store, d *desk, by goal.Runner, opts *goal.Options, goals ...goal.Goal) *bench {
 	t.Helper()
 	gs, err := goal.NewGoals(goals...)
 	require.NoError(t, err)
@@ -202,7 +214,7 @@ func TestControllerActsOnWhatFlaps(t *testing.T) {
 func TestControllerTakesTheMostSevereFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		goals := []goal.Goal{zero("a"), zero("b"), zero("c"), zero("d")}
-		for i, s := range []goal.Severity{goal.Low, goal.Critical, "", goal.High} {
+		for i, s := range []string{"low", "critical", "", "high"} {
 			goals[i].Severity = s
 		}
 		b := newBench(t, store.NewMem(), &goal.Options{MaxInFlight: 2}, goals...)
@@ -241,7 +253,7 @@ func TestControllerBeginsWhenTheTickIsOver(t *testing.T) {
 // expected is not acted upon.
 func TestControllerKnowsWhenNotToAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		off, other := zero("x"), goal.Goal{ID: "other", Condition: goal.Condition{Selector: "domains.n.data.y", Test: goal.Threshold{Max: new(0.0)}}}
+		off, other := zero("x"), goal.Goal{ID: "other", Condition: goal.Condition{Selector: "domains.n.data.y", Max: new(0.0)}}
 		off.ID, off.Disabled = "off", true
 		b := newBench(t, store.NewMem(), &goal.Options{Actions: []goal.Action{
 			{Name: "spill", Skill: "spill", Effects: []goal.Change{sets("data.x", 5)}},
@@ -345,8 +357,8 @@ func TestControllerWhateverTheDispatcherDoes(t *testing.T) {
 			return goal.Result{End: goal.Succeeded}, errors.New("boom")
 		}, goal.Failed, "boom"},
 		"panic":       {func(context.Context) (goal.Result, error) { panic("boom") }, goal.Failed, "boom"},
-		"refuse":      {func(context.Context) (goal.Result, error) { return goal.Result{}, goal.ErrRefused }, goal.Refused, "refused"},
-		"interrupted": {func(context.Context) (goal.Result, error) { return goal.Result{}, goal.ErrInterrupted }, goal.Interrupted, ""},
+		"refuse":      {func(context.Context) (goal.Result, error) { return goal.Result{End: goal.Refused, Why: "refused"}, nil }, goal.Refused, "refused"},
+		"interrupted": {func(context.Context) (goal.Result, error) { return goal.Result{End: goal.Interrupted}, nil }, goal.Interrupted, ""},
 		"hang": {func(context.Context) (goal.Result, error) {
 			idle(time.Hour)
 			return goal.Result{End: goal.Succeeded}, nil
@@ -410,7 +422,7 @@ func TestControllerAfterARestart(t *testing.T) {
 
 				d := &desk{effects: b.effects}
 				a := &again{desk: d}
-				by := goal.Dispatcher(d)
+				by := goal.Runner(d)
 				if resumes {
 					by = a
 				}
@@ -426,7 +438,7 @@ func TestControllerAfterARestart(t *testing.T) {
 				b.read(map[string]any{"x": 1})
 				doing, _ := b.tick()
 				require.Equal(t, goal.Began, doing[0])
-				require.Equal(t, "goals/x/2", b.got[0].Key)
+				require.Equal(t, "goals/x/2", b.got[0].ID)
 			})
 		})
 	}
@@ -474,7 +486,7 @@ func TestControllerWithADamagedMark(t *testing.T) {
 		b.read(map[string]any{"x": 1})
 		b.tick()
 		b.c.Close()
-		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "goap/flight"}) {
+		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "goap/outcome"}) {
 			require.NoError(t, err)
 			e.Value[len(e.Value)/2] ^= 1
 			_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
@@ -485,7 +497,7 @@ func TestControllerWithADamagedMark(t *testing.T) {
 			b.read(map[string]any{"x": 1, "y": 1})
 			_, err := b.c.Tick(t.Context())
 			require.ErrorIs(t, err, store.ErrDamaged)
-			require.ErrorContains(t, err, "goap/flight")
+			require.ErrorContains(t, err, "goap/outcome")
 			synctest.Wait()
 		}
 		require.Equal(t, 1, b.count())
@@ -576,7 +588,7 @@ func TestControllerRunsUntilItsContextEnds(t *testing.T) {
 func TestControllerCountsOnWhatItHasBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stricter := zero("x")
-		stricter.ID, stricter.Severity = "stricter", goal.High
+		stricter.ID, stricter.Severity = "stricter", "high"
 		b := newBench(t, store.NewMem(), &goal.Options{Actions: []goal.Action{
 			{Name: "mend", Skill: "mend", Effects: []goal.Change{sets("data.x", 0)}, Cost: 0.5},
 		}}, zero("x"), stricter, zero("y"))
@@ -625,11 +637,11 @@ func TestNewControllerListsEverythingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	var none *desk
 	_, err := goal.New(t.Context(), nil, nil, nil, none, nil, &goal.Options{
-		Name: "a\x00", Lease: -1, MaxInFlight: -1, Window: -1, Limits: &goal.Limits{Actions: -1}, Actions: []goal.Action{
+		Name: "a\x00", Lease: -1, MaxInFlight: -1, Window: -1, Actions: []goal.Action{
 			{}, {Name: "x", Skill: "x"}, {Name: "x", Skill: "x"}, {Name: "y", Skill: "x", Effects: []goal.Change{sets("failing", 0)}},
 		},
 	})
-	for _, part := range []string{"store is nil", "world is nil", "goals is nil", "catalog is nil", "dispatcher is nil", "Name", "Lease", "MaxInFlight", "no name", `two actions have the name "x"`, "neither a skill", "Limits", "begins with data", "loop"} {
+	for _, part := range []string{"store is nil", "world is nil", "goals is nil", "catalog is nil", "runner is nil", "Name", "Lease", "MaxInFlight", "no name", `action "x": another action has this name`, "neither a skill", "begins with data", "loop"} {
 		require.ErrorContains(t, err, part)
 	}
 }
@@ -641,7 +653,7 @@ func ExampleController() {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	w := goal.NewWorld(nil)
 	goals, err := goal.NewGoals(goal.Goal{
-		ID: "ci.green", Condition: goal.Condition{Selector: "domains.ci.data.failing", Test: goal.Threshold{Max: new(0.0)}},
+		ID: "ci.green", Condition: goal.Condition{Selector: "domains.ci.data.failing", Max: new(0.0)},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -678,7 +690,7 @@ func ExampleController() {
 		}
 		d.got = nil
 		for _, o := range report.Ended {
-			fmt.Println(o.Key, o.End, o.Worker)
+			fmt.Println(o.ID, o.End, o.Worker)
 		}
 	}
 	// Output:

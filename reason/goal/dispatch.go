@@ -3,57 +3,42 @@ package goal
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/reason"
 )
 
-// Catalog says what can be done at present. A [Controller] asks it at every
-// tick. Its methods may be called concurrently.
+// Catalog says what can be done at present. A [Controller] asks it at every tick. Its methods may be called
+// concurrently.
 type Catalog interface {
-	// Skills are those that somebody has.
+	// Skills returns the skills that a worker has.
 	Skills() []string
-	// Effects are those that somebody can bring about.
+	// Effects returns the effects that a worker can bring about.
 	Effects() []reason.Effect
 }
 
-// Dispatcher has dispatches carried out.
+// Runner carries dispatches out. Each is a run of its own, which the Runner keeps under [Dispatch].ID.
 //
-// Dispatch is called once for a key, with a context that ends with the
-// dispatch's lease; calls for different goals overlap. It returns what came of
-// the dispatch. An error means that nothing came of it: [ErrRefused] that nobody
-// was called, [ErrInterrupted] that nobody knows, and any other that it failed.
-// So does a panic. A call that does not return in time is left behind, and the
-// dispatch ends as [Interrupted].
-type Dispatcher interface {
-	Dispatch(ctx context.Context, d Dispatch) (Result, error)
-}
-
-// Resumer is what a [Dispatcher] implements that can go on with a dispatch
-// after its process was restarted. Without it such a dispatch ends as
-// [Interrupted].
-type Resumer interface {
-	// Resume says what came of a dispatch that had been begun, without having
-	// it done a second time. Otherwise it is as Dispatch.
+// Calls for different dispatches overlap. The context ends with the dispatch's lease, and when the Controller is
+// closed. A call returns what came of the run. An error or a panic counts as [Failed]; an error after the context
+// has ended leaves the run unfinished, for Resume. A call that does not return by the end of the lease is left
+// behind, and the dispatch ends as [Interrupted].
+type Runner interface {
+	// Run carries a dispatch out. It is called once for an ID.
+	Run(ctx context.Context, d Dispatch) (Result, error)
+	// Resume goes on with a dispatch that another process had begun, without doing again what was done. The error
+	// is store.ErrNotFound if Run was never called for it, or had no effect.
 	Resume(ctx context.Context, d Dispatch) (Result, error)
 }
 
-// Errors of a [Dispatcher].
-var (
-	// ErrRefused: the dispatch was dropped, and nothing was done.
-	ErrRefused = errors.New("dispatch refused")
-	// ErrInterrupted: the dispatch was cut off, and what was done is unknown.
-	ErrInterrupted = errors.New("dispatch interrupted")
-)
-
 // Dispatch is what is to be done about a violated goal.
 type Dispatch struct {
-	Key      string   `cbor:"1,keyasint,omitempty"` // identifies it: never used for another, at most 256 bytes
-	Number   uint64   `cbor:"2,keyasint,omitempty"` // of all dispatches of the controller, from 1
-	Goal     string   `cbor:"3,keyasint,omitempty"` // the ID
-	Severity Severity `cbor:"4,keyasint,omitempty"`
-	Text     string   `cbor:"5,keyasint,omitempty"` // what should hold and what does, in words
+	ID       string `cbor:"1,keyasint,omitempty"` // of its run, used for no other, at most 192 bytes
+	Number   uint64 `cbor:"2,keyasint,omitempty"` // of all dispatches of the controller, from 1
+	Goal     string `cbor:"3,keyasint,omitempty"` // the ID of the goal
+	Severity string `cbor:"4,keyasint,omitempty"`
+	Text     string `cbor:"5,keyasint,omitempty"` // what should hold and what does, in words
 	// Inputs are {"goal", "selector", "actual", "reason"} as JSON.
 	Inputs json.RawMessage `cbor:"6,keyasint,omitempty"`
 	Steps  []Step          `cbor:"7,keyasint,omitempty"` // to be done in this order; at least one
@@ -72,28 +57,27 @@ type End string
 
 // The ends of a dispatch. Each that was admitted comes to exactly one.
 const (
-	Succeeded   End = "succeeded"   // all steps were done, and passed whatever verifies them
+	Succeeded   End = "succeeded"   // all steps were done, and passed every gate
 	Failed      End = "failed"      // a step was tried and did not succeed
-	Refused     End = "refused"     // nobody was called, or somebody who may did not allow it
+	Refused     End = "refused"     // no worker was called, or an approval was denied
 	Interrupted End = "interrupted" // cut off: what was done is unknown
 )
 
-// Result is what came of a dispatch. One that has no valid End or deltas is a
-// failure.
+// Result is what came of a dispatch. One without a valid End, or with bad Deltas, is a failure.
 type Result struct {
 	End    End
 	Why    string         // in words; "" if it succeeded
-	Worker string         // who did, or tried, the last step; "" if nobody
+	Worker string         // made the last attempt; "": no worker was called
 	Done   int            // steps that were done, in order; all if it succeeded
 	Deltas []reason.Delta // what has changed in the world, whatever the End
 }
 
 // Outcome is how a dispatch ended, as it is kept.
 type Outcome struct {
-	Key      string    `cbor:"1,keyasint,omitempty" json:"key"`
+	ID       string    `cbor:"1,keyasint,omitempty" json:"id"` // of the dispatch, and its run
 	Number   uint64    `cbor:"2,keyasint,omitempty" json:"number"`
 	Goal     string    `cbor:"3,keyasint,omitempty" json:"goal"`
-	Severity Severity  `cbor:"4,keyasint,omitempty" json:"severity"`
+	Severity string    `cbor:"4,keyasint,omitempty" json:"severity"`
 	Actions  []string  `cbor:"5,keyasint,omitempty" json:"actions"`
 	Done     int       `cbor:"6,keyasint,omitempty" json:"done"` // how many of Actions were done
 	End      End       `cbor:"7,keyasint,omitempty" json:"end"`
@@ -101,4 +85,15 @@ type Outcome struct {
 	Worker   string    `cbor:"9,keyasint,omitempty" json:"worker,omitempty"`
 	At       time.Time `cbor:"10,keyasint,omitempty" json:"at"`    // when it was admitted
 	Ended    time.Time `cbor:"11,keyasint,omitempty" json:"ended"` // when this was known
+}
+
+// clone returns a copy that the Runner may do with as it likes.
+func (d Dispatch) clone() Dispatch {
+	d.Inputs, d.Steps = slices.Clone(d.Inputs), slices.Clone(d.Steps)
+	for i := range d.Steps {
+		if e := d.Steps[i].Task.Effect; e != nil {
+			d.Steps[i].Task.Effect = new(*e)
+		}
+	}
+	return d
 }

@@ -1,174 +1,111 @@
 package goal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
 )
 
 // Goal is a condition that should always hold.
 type Goal struct {
-	ID          string // unique in a set of goals; "" is refused
-	Description string // for people, and for whoever is asked to mend it
-	Severity    Severity
-	Disabled    bool // neither met nor violated, whatever the world is like
-	// ActOnUnknown lets a [Controller] act on the goal also where it is
-	// unknown although somebody has tried to read it: for goals whose reading
-	// is itself to be restored. The cooldown then follows every dispatch,
+	ID          string `yaml:"id"`          // unique in a set, at most 256 bytes without control characters; required
+	Description string `yaml:"description"` // for people, and for the worker that is to mend it, at most 8 KiB
+	Severity    string `yaml:"severity"`    // low, medium, high or critical; "": medium
+	Disabled    bool   `yaml:"-"`           // the goal is neither met nor violated, whatever the world is like
+	// ActOnUnknown lets a [Controller] act on the goal also while it is unknown, once a reading of its domain was
+	// tried. It is for goals whose reading is itself to be restored. The cooldown then follows every dispatch,
 	// since nothing can be read anew.
-	ActOnUnknown bool
-	Condition
-	// MaxAge is how old the reading may be. 0: as old as the world allows; a
-	// reading that is too old for the world is unknown whatever MaxAge says.
-	MaxAge time.Duration
-	// Cooldown is how long the goal is left alone after it was acted on with
-	// success. 0: Options.Cooldown.
-	Cooldown time.Duration
+	ActOnUnknown bool `yaml:"act_on_unknown"`
+	Condition    `yaml:",inline"`
+	// MaxAge is how old the reading may be. 0: as old as the world allows. A reading that is too old for the world is
+	// unknown whatever MaxAge says.
+	MaxAge time.Duration `yaml:"max_age"`
+	// Cooldown is how long the goal is left alone after it was acted on with success. 0: Options.Cooldown.
+	Cooldown time.Duration `yaml:"cooldown"`
 }
-
-// Severity is how bad it is that a goal is violated.
-type Severity string
-
-// The severities. A goal without one is of Medium.
-const (
-	Low      Severity = "low"
-	Medium   Severity = "medium"
-	High     Severity = "high"
-	Critical Severity = "critical"
-)
-
-// Rank orders severities: 0 for Low to 3 for Critical, 1 for "" and -1 for
-// anything else.
-func (s Severity) Rank() int {
-	switch s {
-	case Low:
-		return 0
-	case Medium, "":
-		return 1
-	case High:
-		return 2
-	case Critical:
-		return 3
-	default:
-		return -1
-	}
-}
-
-// Status is what is known about a condition.
-type Status string
-
-// The statuses.
-const (
-	Met      Status = "met"
-	Violated Status = "violated"
-	Unknown  Status = "unknown" // there is no reading to go by, or the goal is disabled
-)
 
 // Verdict is how a goal stands.
 type Verdict struct {
 	Goal     string // its ID
 	Status   Status
-	Severity Severity // of the goal, Medium if it has none
-	// Actual is the value that was looked at as JSON (nil, bool, float64,
-	// string, []any, map[string]any; json.Number for integers from 2^53), or
-	// the shares in it where those are what counts. Nil if there is none. It
-	// is the caller's.
+	Severity string // of the goal, medium if it has none
+	// Actual is the value that was looked at as JSON (nil, bool, float64, string, []any, map[string]any; json.Number
+	// for integers from 2^53), or the shares in it if those are what counts. Nil: there is none. It is the caller's.
 	Actual any
-	At     time.Time // when the value was read or reported; zero if there is none
-	// Expected says that the value is not read but assumed: an effect that
-	// was expected has changed it, or a part of it.
+	At     time.Time // when the value was read or reported; zero: there is none
+	// Expected says that the value, or a part of it, is not read but assumed: it is the effect of a dispatch that is
+	// under way, or has just succeeded.
 	Expected bool
 	Reason   string // why, in words
 }
 
-// MaxID is the largest ID of a goal, in bytes.
-const MaxID = 256
+const (
+	maxDescription = 8 << 10 // bytes
+	maxGoals       = 1 << 12 // of a set
+)
 
-const maxDescription = 8 << 10 // bytes
+// severities are in the order of their rank.
+var severities = []string{"low", "medium", "high", "critical"}
 
-// Check returns an error that says all that is wrong with the goal, or nil.
-func (g Goal) Check() error {
-	var errs []error
-	for _, f := range g.flaws() {
-		errs = append(errs, &GoalError{ID: g.ID, Problem: f.problem})
-	}
-	return errors.Join(errs...)
+func (g *Goal) severity() string { return cmp.Or(g.Severity, "medium") }
+
+// place returns the value that the goal is about. A goal whose selector cannot be read is about nothing.
+func (g *Goal) place() place {
+	p, _ := parseSelector(g.Selector)
+	return p
 }
 
-func (g *Goal) flaws() []flaw {
-	var out []flaw
-	switch {
-	case g.ID == "":
-		out = append(out, flaw{"id", "a goal has no id"})
-	case len(g.ID) > MaxID:
-		out = append(out, limitFlaw("id", "id of a goal", MaxID, len(g.ID)))
-	default:
-		if err := key.CheckID("id", g.ID); err != nil {
-			out = append(out, flaw{"id", err.Error()})
-		}
+func (g *Goal) check() flaws {
+	var f flaws
+	f.when(g.ID == "", "id", "a goal has no id")
+	if err := key.CheckID("id", g.ID); err != nil {
+		f.when(true, "id", "%v", err)
 	}
-	if n := len(g.Description); n > maxDescription {
-		out = append(out, limitFlaw("description", "description", maxDescription, n))
-	}
-	if g.Severity.Rank() < 0 {
-		out = append(out, flaw{"severity", fmt.Sprintf("unknown severity %q", short(string(g.Severity)))})
-	}
-	if g.MaxAge < 0 {
-		out = append(out, flaw{"max_age", "max_age is negative"})
-	}
-	if g.Cooldown < 0 {
-		out = append(out, flaw{"cooldown", "cooldown is negative"})
-	}
-	return append(out, g.Condition.flaws()...)
+	f.when(len(g.Description) > maxDescription, "description", "description: %d is over the limit of %d", len(g.Description), maxDescription)
+	f.when(!slices.Contains(severities, g.severity()), "severity", "unknown severity %q", short(g.Severity))
+	f.when(g.MaxAge < 0, "max_age", "max_age is negative")
+	f.when(g.Cooldown < 0, "cooldown", "cooldown is negative")
+	g.Condition.check(&f)
+	return f
 }
 
-// GoalError is something that is wrong with a goal.
-type GoalError struct {
-	Line    int    // in the YAML that it was read from, from 1; 0: it was not
-	ID      string // of the goal, if it is known
-	Problem string
-}
+// Evaluate says whether the goal is met by what is known of a world at a time, which should not be before what was
+// last done to the world. What cannot be known is unknown, never violated. A goal that is disabled, or whose selector
+// cannot be read, is unknown too.
+func (g Goal) Evaluate(w *World, at time.Time) Verdict { return g.evaluate(w.state(at)) }
 
-// Error says what is wrong and where.
-func (e *GoalError) Error() string {
-	s := e.Problem
-	if e.ID != "" {
-		s = fmt.Sprintf("goal %q: %s", short(e.ID), s)
-	}
-	if e.Line > 0 {
-		s = fmt.Sprintf("line %d: %s", e.Line, s)
-	}
-	return s
-}
-
-// Evaluate says whether the goal is met in a state. What cannot be known is
-// unknown, never violated; so is a goal that is disabled or whose selector
-// cannot be read.
-func (g Goal) Evaluate(s State) Verdict {
-	v := Verdict{Goal: g.ID, Status: Unknown, Severity: g.Severity}
-	if v.Severity == "" {
-		v.Severity = Medium
-	}
+func (g *Goal) evaluate(s state) Verdict {
+	v := Verdict{Goal: g.ID, Status: Unknown, Severity: g.severity()}
 	if g.Disabled {
 		v.Reason = "the goal is disabled"
 		return v
 	}
-	r, err := s.read(g.Selector, g.MaxAge)
+	p, err := parseSelector(g.Selector)
+	if err != nil {
+		v.Reason = "unknown: " + err.Error()
+		return v
+	}
+	r, err := s.read(p, g.MaxAge)
 	if err != nil {
 		v.Reason = err.Error()
 		return v
 	}
-	test := g.test()
-	v.At, v.Expected = r.At, r.Expected
-	v.Status, v.Actual = test.eval(r.Value)
+	v.At, v.Expected = r.at, r.expected
+	v.Status, v.Actual = g.judge(r.value)
 	v.Actual = clone(v.Actual)
-	switch v.Status {
+	switch shown := short(encoded(v.Actual)); v.Status {
 	case Met:
-		v.Reason = fmt.Sprintf("%s is %s: %s", g.Selector, test, show(v.Actual))
+		v.Reason = fmt.Sprintf("%s is %s: %s", g.Selector, g.words(), shown)
 	case Violated:
-		v.Reason = fmt.Sprintf("%s is %s, not %s", g.Selector, show(v.Actual), test)
+		v.Reason = fmt.Sprintf("%s is %s, not %s", g.Selector, shown, g.words())
 	default:
 		v.Reason = g.Selector + " is null, which is no reading"
 	}
@@ -176,4 +113,72 @@ func (g Goal) Evaluate(s State) Verdict {
 		v.Reason += " (expected, not read)"
 	}
 	return v
+}
+
+// clone returns a goal that shares nothing with g.
+func (g Goal) clone() Goal {
+	for _, f := range []**float64{&g.Min, &g.Max, &g.Tolerance} {
+		if *f != nil {
+			*f = new(**f)
+		}
+	}
+	if v, err := plain("expected value", g.Expected); err == nil {
+		g.Expected = v
+	}
+	g.Distribution = maps.Clone(g.Distribution)
+	return g
+}
+
+// Goals is a set of at most 4,096 goals, which can be replaced while it is in use: readers see the old set or the new
+// one, and never wait. What cannot be used replaces nothing. The zero Goals is an empty set.
+type Goals struct {
+	mu  sync.Mutex // held by Load
+	set atomic.Pointer[goalSet]
+}
+
+// goalSet never changes.
+type goalSet struct {
+	goals []Goal
+	sum   [32]byte // of the content that the goals came from
+}
+
+// NewGoals returns a set of goals, or an error that says all that is wrong with them, ids used twice included.
+func NewGoals(goals ...Goal) (*Goals, error) {
+	if len(goals) > maxGoals {
+		return nil, &store.LimitError{Field: "goals", Limit: maxGoals, Got: len(goals)}
+	}
+	var errs []error
+	seen := make(map[string]bool)
+	for i := range goals {
+		f := goals[i].check()
+		f.when(seen[goals[i].ID], "id", "the id is that of another goal")
+		for _, x := range f {
+			errs = append(errs, fmt.Errorf("goal %q: %s", short(goals[i].ID), x.problem))
+		}
+		seen[goals[i].ID] = true
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	gs := new(Goals)
+	gs.set.Store(&goalSet{goals: clones(goals)})
+	return gs, nil
+}
+
+// All returns the goals in their order. The slice is the caller's.
+func (g *Goals) All() []Goal { return clones(g.current().goals) }
+
+func (g *Goals) current() *goalSet {
+	if s := g.set.Load(); s != nil {
+		return s
+	}
+	return &goalSet{}
+}
+
+func clones(goals []Goal) []Goal {
+	out := make([]Goal, len(goals))
+	for i := range goals {
+		out[i] = goals[i].clone()
+	}
+	return out
 }

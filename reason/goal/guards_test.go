@@ -25,7 +25,7 @@ import (
 // upon.
 func TestControllerActsOnAValueForOneGoalAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		alarm := goal.Goal{ID: "alarm", Severity: goal.Critical, Condition: goal.Condition{Selector: `domains["m"].data.x`, Test: goal.Threshold{Max: new(5.0)}}}
+		alarm := goal.Goal{ID: "alarm", Severity: "critical", Condition: goal.Condition{Selector: `domains["m"].data.x`, Max: new(5.0)}}
 		b := newBench(t, store.NewMem(), nil, zero("x"), alarm, zero("y"))
 		b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
 			idle(time.Minute)
@@ -135,7 +135,7 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 			`WARN msg="a collector fails" domain=m error="no route, token [REDACTED:github_token]"`,
 			`ERROR msg="a collector is paused until World.Resume" domain=m failures=20 error="paused after 20 failures in a row: no route, token [REDACTED:github_token]"`,
 			`INFO msg="a collector is well again" domain=m`,
-			`WARN msg="a goal stands differently" goal=x status=violated doing=stuck why="goal: goal \"x\": no plan: no action changes domains.m.data.x"`,
+			`WARN msg="a goal stands differently" goal=x status=violated doing=stuck why="goal \"x\": no plan: no action changes domains.m.data.x"`,
 		}, got)
 	})
 }

@@ -40,18 +40,18 @@ func value(tb testing.TB, w *goal.World, path string, at time.Time) any {
 
 // sets and adds are changes of domain m.
 func sets(path string, v any) goal.Change {
-	return goal.Change{Effect: reason.Effect{Domain: "m", Path: path}, Op: goal.Sets, Value: v}
+	return goal.Change{Effect: reason.Effect{Domain: "m", Path: path}, Op: "set", Value: v}
 }
 
 func adds(path string, v float64) goal.Change {
-	return goal.Change{Effect: reason.Effect{Domain: "m", Path: path}, Op: goal.Adds, Value: v}
+	return goal.Change{Effect: reason.Effect{Domain: "m", Path: path}, Op: "add", Value: v}
 }
 
 func alters(path string) goal.Change {
-	return goal.Change{Effect: reason.Effect{Domain: "m", Path: path}, Op: goal.Alters}
+	return goal.Change{Effect: reason.Effect{Domain: "m", Path: path}, Op: ""}
 }
 
 // is is the condition that a value of domain m equals v.
 func is(path string, v any) goal.Condition {
-	return goal.Condition{Selector: "domains.m." + path, Test: goal.Invariant{Operator: goal.Eq, Expected: v}}
+	return goal.Condition{Selector: "domains.m." + path, Operator: "eq", Expected: v}
 }

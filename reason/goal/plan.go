@@ -4,266 +4,228 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
-// Action is something that can be done to the world.
-type Action struct {
-	Name    string      // unique among those of a plan; breaks what ties there are
-	Skill   string      // what a worker must be able to do; "": any. Plan ignores it
-	Pre     []Condition // all must be met before; unknown is not met
-	Effects []Change    // in this order
-	Cost    float64     // in a unit of the caller's, finite and not negative; 0: 1
-}
-
-// Course is a course of action: what [Plan] returns.
-type Course struct {
-	Actions []Action // in this order; none if the goal is met already
-	Cost    float64  // the sum of theirs
-	// Guess says that the last action is known to change what the goal is
-	// about, but not to what ([Alters]).
-	Guess    bool
-	Expanded int // how many states of the world were looked into
-}
-
-// Limits bound a plan. The zero value means the defaults.
-type Limits struct {
-	Expanded int // states to look into, each may lead to twenty more on average; 0: 10,000
-	Actions  int // in a course; 0: reason.MaxTasks
-}
-
+// Bounds of a plan. A course has at most reason.MaxTasks actions.
 const (
-	defaultExpanded = 10_000
-	branching       = 20
+	maxSteps  = 64       // actions that bear on one goal
+	maxStates = 2_000    // states of the world to look into
+	maxKeys   = 64 << 20 // bytes of what tells these apart
+	maxWhys   = 3        // actions that a reason names
 )
 
-// MaxActions is how many actions a plan may choose from.
-const MaxActions = 1 << 14
-
-// Errors of [Plan]. Their texts say which effect or precondition is missing.
 var (
-	// ErrNoPlan: no course of the given actions meets the goal.
-	ErrNoPlan = errors.New("no plan")
-	// ErrBound: none was found within the limits; there may be one.
-	ErrBound = errors.New("no plan within bounds")
+	errNoPlan = errors.New("no plan")               // no course of the actions meets the goal
+	errBound  = errors.New("no plan within bounds") // none was found; there may be one
 )
 
-// Plan returns the course of action of least cost after which the condition of
-// the goal is met, as far as the actions say what they change. Whether the goal
-// is disabled, or unknown, does not matter to it.
+// course is a course of action.
+type course struct {
+	steps []*step // in this order; none if the goal is met already
+	cost  float64 // the sum of theirs
+	guess bool    // the last action changes what the goal is about, and does not say to what
+}
+
+// want is a condition that a plan may have to meet: that of the goal, or a precondition.
+type want struct {
+	Condition
+	place  place
+	maxAge time.Duration
+}
+
+// planner looks for a course of steps. Only those steps count that change what the goal is about, or what their
+// preconditions are about, and so on.
+type planner struct {
+	goal   want
+	steps  []*step // by name
+	pre    map[*step][]want
+	places []place // what tells two states of the world apart; what lies in a place follows it
+}
+
+// node is a state of the world, and the course that leads to it.
+type node struct {
+	state
+	parent *node // nil: the world as it is
+	step   *step // that leads here from it
+	depth  int   // steps so far
+	cost   float64
+	guess  bool
+}
+
+// plan returns the course of least cost after which the goal is met, as the steps say what they change. Whether the
+// goal is disabled, or unknown, does not matter.
 //
-// An action can be taken where its preconditions are met; what is unknown is
-// not. An action whose effect has no known size ([Alters]) can end a course:
-// it is taken to meet the goal if it changes the value that the goal is about, a
-// part of it, or what it is a part of. What it has changed is unknown after it,
-// so that it cannot serve another action's precondition. Additions to what is no
-// number, or not known, change nothing.
-//
-// Of courses of equal cost, the shorter is returned, then the one that is no
-// guess, and then always the same, in whatever order the actions come.
-//
-// The search is A* over the values that matter to the goal. Its estimate of
-// what is left never exceeds the true cost: it is the dearest condition on the
-// cheapest way to each, as if actions undid nothing (h-max, Bonet & Geffner
-// 2001), and for thresholds the distance at the cheapest price per unit. So the
-// cost is the least there is, unless all courses of that cost have more than
-// Limits.Actions actions.
-//
-// Beside ErrNoPlan and ErrBound, the error says what is wrong with a condition
-// or an action ([Action.Check]).
-func Plan(s State, g Goal, actions []Action, limits *Limits) (Course, error) {
-	l := Limits{}
-	if limits != nil {
-		l = *limits
+// A step can be taken if its preconditions are met. One that alters the value of the goal, a part of it, or what it is
+// a part of, can end a course: that is a guess. What it has altered is unknown after it, so that it serves no
+// precondition. Of courses of equal cost the shorter one is returned, then the one that is no guess, and then always
+// the same one. The search is by uniform cost over states of the world, so the cost is the least there is.
+func plan(s state, g *Goal, steps []step) (course, error) {
+	p := &planner{goal: want{g.Condition, g.place(), g.MaxAge}, pre: make(map[*step][]want)}
+	if err := p.choose(s, steps); err != nil {
+		return course{}, fmt.Errorf("goal %q: %w", g.ID, err)
 	}
-	l.Expanded, l.Actions = cmp.Or(l.Expanded, defaultExpanded), cmp.Or(l.Actions, reason.MaxTasks)
-	if l.Expanded < 0 || l.Actions < 0 {
-		return Course{}, errors.New("goal: plan: a limit is negative")
-	}
-	if len(actions) > MaxActions {
-		return Course{}, fmt.Errorf("goal: plan: %w", &store.LimitError{Field: "actions", Limit: MaxActions, Got: len(actions)})
-	}
-	p, err := newProblem(s, &g, actions)
+	n, err := p.search(s)
 	if err != nil {
-		return Course{}, fmt.Errorf("goal: plan: %w", err)
+		return course{}, fmt.Errorf("goal %q: %w", g.ID, err)
 	}
-	c, err := p.search(l)
-	if err != nil {
-		return c, fmt.Errorf("goal: goal %q: %w", g.ID, err)
+	c := course{cost: n.cost, guess: n.guess}
+	for ; n.parent != nil; n = n.parent {
+		c.steps = append(c.steps, n.step)
 	}
+	slices.Reverse(c.steps)
 	return c, nil
 }
 
-// Check returns an error that says all that is wrong with the action, or nil.
-func (a Action) Check() error {
-	_, err := compile(&a)
-	return err
-}
-
-// step is an action as the search uses it.
-type step struct {
-	*Action
-	cost    float64
-	pre     []condition
-	effects []effect
-	hopes   bool // it changes what the goal is about, nobody knows to what
-}
-
-// condition is a Condition with its place.
-type condition struct {
-	Condition
-	at   place
-	root int // in problem.roots
-	id   int // in problem.conds
-}
-
-// effect is a Change as a planner sees it.
-type effect struct {
-	overlay
-	alters bool
-	root   int // of what it changes, in problem.roots
-	id     int // unique among the effects of a problem
-}
-
-func compile(a *Action) (step, error) {
-	st := step{Action: a, cost: cmp.Or(a.Cost, 1)}
-	var errs []error
-	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("action %q: "+format, append([]any{short(a.Name)}, args...)...))
-	}
-	switch {
-	case a.Name == "":
-		bad("it has no name")
-	case len(a.Name) > MaxName:
-		bad("%w", &store.LimitError{Field: "name", Limit: MaxName, Got: len(a.Name)})
-	}
-	if !(a.Cost >= 0 && a.Cost <= math.MaxFloat64) {
-		bad("cost %v is negative or not a number", a.Cost)
-	}
-	for _, c := range a.Pre {
-		if err := c.Check(); err != nil {
-			bad("precondition: %w", err)
-			continue
-		}
-		at, err := parseSelector(c.Selector)
-		if err != nil {
-			bad("precondition: %w", err)
-		}
-		st.pre = append(st.pre, condition{Condition: c, at: at})
-	}
-	for _, change := range a.Effects {
-		c, sized, err := change.overlay()
-		if err != nil {
-			bad("%w", err)
-			continue
-		}
-		st.effects = append(st.effects, effect{overlay: c, alters: !sized})
-	}
-	return st, errors.Join(errs...)
-}
-
-// after returns a value after an effect on the part of it under keys, and
-// whether there is such a part.
-func (e *effect) after(v any, keys []string) (any, bool) {
-	value := e.value
-	if e.add {
-		old, _ := lookup(v, keys) // nothing is no number
-		sum, ok := add(old, value)
-		if !ok {
-			return v, false
-		}
-		value = sum
-	}
-	return own(nil).put(v, keys, value)
-}
-
-// touch is how a step bears on a condition.
-type touch struct {
-	last       *effect // on the value of the condition, a part of it, or what it is a part of; nil: none
-	alters     bool    // one of them has no known size
-	onlyAlters bool
-	onlyAdds   bool    // all add to the value itself
-	sum        float64 // what they add
-}
-
-func (st *step) touches(c *condition) touch {
-	t := touch{onlyAlters: true, onlyAdds: true}
-	for i := range st.effects {
-		e := &st.effects[i]
-		if !e.place.overlaps(c.at) {
-			continue
-		}
-		t.last = e
-		t.alters = t.alters || e.alters
-		t.onlyAlters = t.onlyAlters && e.alters
-		t.onlyAdds = t.onlyAdds && e.add && len(e.place.keys) == len(c.at.keys)
-		if t.onlyAdds {
-			by, _ := float(e.value) // checked by compile
-			t.sum += by
+// choose fills in the steps that bear on the goal, and dates their changes.
+func (p *planner) choose(s state, steps []step) error {
+	wants := []want{p.goal}
+	chosen := make([]bool, len(steps))
+	for i := 0; i < len(wants); i++ {
+		p.places = append(p.places, wants[i].place)
+		for j, st := range steps {
+			if chosen[j] || !changesPlace(st.changes, wants[i].place) {
+				continue
+			}
+			if chosen[j] = true; len(p.steps) == maxSteps {
+				return fmt.Errorf("%w: %w", errBound, &store.LimitError{Field: "actions that bear on it", Limit: maxSteps, Got: maxSteps + 1})
+			}
+			st.changes = slices.Clone(st.changes)
+			for k := range st.changes {
+				st.changes[k].at, st.changes[k].dispatch = s.at, "planned"
+				if st.changes[k].op != alters {
+					p.places = append(p.places, st.changes[k].place)
+				}
+			}
+			for _, c := range st.Pre {
+				at, _ := parseSelector(c.Selector) // compile has checked it
+				p.pre[&st] = append(p.pre[&st], want{Condition: c, place: at})
+			}
+			wants = append(wants, p.pre[&st]...)
+			p.steps = append(p.steps, &st)
 		}
 	}
-	return t
+	slices.SortFunc(p.steps, func(a, b *step) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.places, place.compare)
+	return nil
 }
 
-// leads reports whether a step that bears on a condition like that may let it
-// become met. It is right wherever it says no.
-func (t touch) leads(c *condition, goal bool) bool {
-	switch {
-	case t.last == nil:
+func (w *want) met(s state) bool {
+	r, err := s.read(w.place, w.maxAge)
+	if err != nil {
 		return false
-	case t.alters && goal:
-		return true
-	case t.onlyAlters:
-		return false
-	case !t.last.alters && !t.last.add && t.last.place.within(c.at):
-		v, found := lookup(t.last.value, c.at.keys[len(t.last.place.keys):])
-		return found && met(c, v)
-	case t.onlyAdds:
-		return c.nearer(t.sum)
-	default:
-		return true
 	}
-}
-
-// met reports whether a value meets a condition.
-func met(c *condition, v any) bool {
-	status, _ := c.test().eval(v)
+	status, _ := w.judge(r.value)
 	return status == Met
 }
 
-// nearer reports whether adding to a number may bring it within the bounds of
-// the condition.
-func (c *condition) nearer(by float64) bool {
-	t, ok := c.test().(Threshold)
-	switch {
-	case !ok:
-		return by != 0
-	case by > 0:
-		return t.Min != nil
-	default:
-		return by < 0 && t.Max != nil
+// lacks returns the first precondition of a step that is not met; nil if all are.
+func (p *planner) lacks(st *step, s state) *want {
+	pre := p.pre[st]
+	if i := slices.IndexFunc(pre, func(w want) bool { return !w.met(s) }); i >= 0 {
+		return &pre[i]
 	}
+	return nil
 }
 
-func sortedSteps(actions []Action) ([]step, error) {
-	steps := make([]step, 0, len(actions))
-	var errs []error
-	for i := range actions {
-		st, err := compile(&actions[i])
-		if err != nil {
-			errs = append(errs, err)
-		}
-		steps = append(steps, st)
+// search returns the cheapest node at which the goal is met.
+func (p *planner) search(s state) (*node, error) {
+	open := []*node{{state: s}} // the most promising is the last
+	seen := map[string]*node{p.key(s): open[0]}
+	var hope *node // the cheapest guess so far
+	size, cut := 0, false
+	push := func(n *node) {
+		i, _ := slices.BinarySearchFunc(open, n, func(a, b *node) int { return b.compare(a) })
+		open = slices.Insert(open, i, n)
 	}
-	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.Name, b.Name) })
-	for i := 1; i < len(steps); i++ {
-		if steps[i].Name == steps[i-1].Name {
-			errs = append(errs, fmt.Errorf("two actions have the name %q", short(steps[i].Name)))
+	for len(open) > 0 {
+		n := open[len(open)-1]
+		open = open[:len(open)-1]
+		if n.guess || p.goal.met(n.state) {
+			return n, nil
+		}
+		if n.depth == reason.MaxTasks {
+			cut = true
+			continue
+		}
+		for _, st := range p.steps {
+			if p.lacks(st, n.state) != nil {
+				continue
+			}
+			to := &node{state: n.after(st.changes), parent: n, step: st, depth: n.depth + 1, cost: n.cost + cmp.Or(st.Cost, 1)}
+			if st.alters(p.goal.place) && !p.goal.met(to.state) && (hope == nil || to.compare(hope) < 0) {
+				hope = &node{parent: n, step: st, depth: to.depth, cost: to.cost, guess: true}
+				push(hope)
+			}
+			key := p.key(to.state)
+			if old := seen[key]; old != nil && old.compare(to) <= 0 {
+				continue
+			}
+			seen[key] = to
+			push(to)
+			if size += len(key); len(seen) > maxStates || size > maxKeys {
+				return nil, fmt.Errorf("%w: %d states were looked into", errBound, len(seen))
+			}
 		}
 	}
-	return steps, errors.Join(errs...)
+	if cut {
+		return nil, fmt.Errorf("%w: no course of %d actions or fewer meets it", errBound, reason.MaxTasks)
+	}
+	return nil, fmt.Errorf("%w: %s", errNoPlan, p.why(s))
+}
+
+// compare orders nodes by what is to be looked into first.
+func (n *node) compare(m *node) int {
+	guess := map[bool]int{true: 1}
+	return cmp.Or(cmp.Compare(n.cost, m.cost), cmp.Compare(n.depth, m.depth), cmp.Compare(guess[n.guess], guess[m.guess]))
+}
+
+// key tells states apart by the values that matter, and by whether that of the goal is as it was read.
+func (p *planner) key(s state) string {
+	var b strings.Builder
+	r, err := s.read(p.goal.place, p.goal.maxAge)
+	fmt.Fprint(&b, err == nil, r.at.Equal(s.at))
+	var known place // its parts need not be told again
+	for _, at := range p.places {
+		if known.within(at) && known.keys != nil {
+			continue
+		}
+		if r, err := s.read(at, 0); err == nil {
+			known = at
+			b.WriteString(encoded(r.value))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// alters reports whether the step changes the value of a place, a part of it, or what it is a part of, and does not say
+// to what.
+func (st *step) alters(at place) bool {
+	return slices.ContainsFunc(st.changes, func(c overlay) bool { return c.op == alters && c.place.overlaps(at) })
+}
+
+// why says what is missing where no course meets the goal: the actions that bear on it, and the first precondition of
+// each that is not met now.
+func (p *planner) why(s state) string {
+	if len(p.steps) == 0 {
+		return "no action changes " + p.goal.Selector
+	}
+	var lacking []string
+	for _, st := range p.steps {
+		if w := p.lacks(st, s); w != nil {
+			v := (&Goal{Condition: w.Condition}).evaluate(s)
+			lacking = append(lacking, fmt.Sprintf("%q needs that %s, but %s", short(st.Name), w.Condition, v.Reason))
+		}
+	}
+	if n := len(lacking) - maxWhys; n > 0 {
+		lacking = append(lacking[:maxWhys], fmt.Sprintf("and %d more", n))
+	}
+	none := fmt.Sprintf("no course of the %d actions that bear on it makes %s", len(p.steps), p.goal)
+	return strings.Join(append([]string{none}, lacking...), "; ")
 }

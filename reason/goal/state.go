@@ -1,7 +1,6 @@
 package goal
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,209 +8,120 @@ import (
 	"time"
 )
 
-// State is an unchanging view of a [World] at one time. The zero State knows
-// nothing.
-type State struct {
+// state is an unchanging view of a World at one time. The zero state knows nothing.
+type state struct {
 	at      time.Time
-	domains map[string]*view
+	domains map[string]view
 }
 
 // view is a domain as it is seen at the time of a state.
 type view struct {
-	data    any // what is fresh of it, with all changes on top; nil if nothing is
-	at      time.Time
-	known   bool   // the snapshot is there and fresh; without, only marks are
-	unknown string // why it is not
-	marks   []mark // changes on top of the snapshot, in order
-	own     own    // what was copied for them; nil once the view is given away
-	err     error  // of the last attempt to read it
+	data  any // what is fresh of it, with all changes on top; nil if nothing is
+	at    time.Time
+	why   string    // it is unknown; "": the reading is there and fresh
+	tried bool      // a reading was tried
+	marks []overlay // changes on top of the reading, in order
 }
 
-// mark is a change that was made to a view.
-type mark struct {
-	keys     []string
+// reading is a value of the world.
+type reading struct {
+	value    any // plain, shared
 	at       time.Time
-	absolute bool // the value was replaced: it is as fresh as the change
 	expected bool
 }
 
-// Reading is a value of the world.
-type Reading struct {
-	// Value is nil, bool, float64, string, []any or map[string]any, or a
-	// json.Number for an integer from 2^53 that a float64 might round.
-	Value    any
-	At       time.Time // when it was read or reported
-	Expected bool      // it, or a part of it, is assumed: see World.Expect
-}
+var errUnknown = errors.New("unknown")
 
-// ErrUnknown is the error of a value that is not known. The text says why.
-var ErrUnknown = errors.New("unknown")
-
-// At returns the time of the state.
-func (s State) At() time.Time { return s.at }
-
-// Read returns the value under a selector, which is the caller's, or
-// ErrUnknown with the reason.
-func (s State) Read(selector string) (Reading, error) {
-	r, err := s.read(selector, 0)
-	r.Value = clone(r.Value)
-	return r, err
-}
-
-// read is Read without the copy, and of values that are not older than maxAge
-// unless that is 0.
-func (s State) read(selector string, maxAge time.Duration) (Reading, error) {
-	p, err := parseSelector(selector)
-	if err != nil {
-		return Reading{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return s.look(p, maxAge)
-}
-
-func (s State) look(p place, maxAge time.Duration) (Reading, error) {
-	d := s.domains[p.domain]
-	if d == nil {
-		return Reading{}, fmt.Errorf("%w: domain %q was never read and has no collector", ErrUnknown, p.domain)
-	}
-	r := Reading{At: d.at}
-	covered := d.known
-	for _, m := range d.marks {
-		at, inside := place{keys: m.keys}, place{keys: p.keys}
-		switch {
-		case at.within(inside):
-			if m.absolute {
-				r.At, r.Expected, covered = m.at, false, true
-			}
-			r.Expected = r.Expected || m.expected
-		case inside.within(at):
-			r.Expected = r.Expected || m.expected
-		}
-	}
-	if !covered {
-		return Reading{}, fmt.Errorf("%w: domain %q %s", ErrUnknown, p.domain, d.unknown)
-	}
-	var found bool
-	if r.Value, found = lookup(d.data, p.keys[1:]); !found {
-		return Reading{}, fmt.Errorf("%w: %s is not in what was read", ErrUnknown, p)
-	}
-	if age := s.at.Sub(r.At); maxAge > 0 && age > maxAge {
-		return Reading{}, fmt.Errorf("%w: %s is %v old, more than %v", ErrUnknown, p, age, maxAge)
-	}
-	return r, nil
-}
-
-// Domain is how a domain of the world stands.
-type Domain struct {
-	Name  string
-	Known bool      // it was read, and not too long ago
-	At    time.Time // when it was last read; zero: never
-	Err   error     // why the last attempt to read it failed; nil: it did not
-}
-
-// Domains returns how each domain stands, by name.
-func (s State) Domains() []Domain {
-	out := make([]Domain, 0, len(s.domains))
-	for _, name := range slices.Sorted(maps.Keys(s.domains)) {
-		d := s.domains[name]
-		out = append(out, Domain{Name: name, Known: d.known, At: d.at, Err: d.err})
-	}
-	return out
-}
-
-// tried reports whether anybody has tried to read a domain.
-func (s State) tried(domain string) bool {
-	d := s.domains[domain]
-	return d != nil && (d.err != nil || !d.at.IsZero())
-}
-
-// State returns the world as it is known at a time, which should not be before
-// what was last done to it.
-func (w *World) State(at time.Time) State {
+// state returns the world as it is known at a time.
+func (w *World) state(at time.Time) state {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := State{at: at, domains: make(map[string]*view, len(w.domains))}
+	s := state{at: at, domains: make(map[string]view, len(w.domains))}
 	for name, d := range w.domains {
-		s.domains[name] = d.view(at)
-	}
-	for _, c := range w.overlays(at) {
-		v := s.domains[c.place.domain]
-		if v == nil {
-			v = &view{unknown: "was never read", own: make(own)}
-			s.domains[c.place.domain] = v
+		v := view{at: d.at, why: d.unknown(at), tried: d.has || d.err != nil}
+		if v.why == "" {
+			v.data = d.data
 		}
-		v.change(c)
+		s.domains[name] = v
 	}
-	for _, v := range s.domains {
-		v.own = nil
+	return s.after(w.overlays(at))
+}
+
+// unknown says why what was read of a domain is not known at a time; "" if it is.
+func (d *domain) unknown(at time.Time) string {
+	switch age := at.Sub(d.at); {
+	case !d.has && d.err != nil:
+		return fmt.Sprintf("could not be read: %v", d.err)
+	case !d.has:
+		return "was never read"
+	case d.maxAge > 0 && age > d.maxAge && d.err != nil:
+		return fmt.Sprintf("was last read %v ago, more than %v: %v", age, d.maxAge, d.err)
+	case d.maxAge > 0 && age > d.maxAge:
+		return fmt.Sprintf("was last read %v ago, more than %v", age, d.maxAge)
+	}
+	return ""
+}
+
+// after returns the state once the changes are made to it, in their order. An addition to what is no number, or not
+// known, changes nothing, and neither does what has no place in a list.
+func (s state) after(changes []overlay) state {
+	s.domains = maps.Clone(s.domains)
+	done, marked := make(copied), make(map[string]bool)
+	for _, c := range changes {
+		v, known := s.domains[c.place.domain]
+		if !known {
+			v.why = "was never read"
+		}
+		if c.op != alters {
+			value, ok := c.after(v.data)
+			if ok {
+				value, ok = done.put(v.data, c.place.keys[1:], value)
+			}
+			if !ok {
+				continue
+			}
+			v.data = value
+		}
+		if !marked[c.place.domain] {
+			marked[c.place.domain], v.marks = true, slices.Clone(v.marks)
+		}
+		// A change that covers another one says all that there is to say of its place.
+		covered := func(m overlay) bool { return c.place.within(m.place) && (c.op == sets || c.op == m.op) }
+		v.marks = append(slices.DeleteFunc(v.marks, covered), c)
+		s.domains[c.place.domain] = v
 	}
 	return s
 }
 
-func (d *domain) view(at time.Time) *view {
-	v := &view{at: d.at, err: d.err, own: make(own)}
-	switch age := at.Sub(d.at); {
-	case !d.has && d.err != nil:
-		v.unknown = fmt.Sprintf("could not be read: %v", d.err)
-	case !d.has:
-		v.unknown = "was never read"
-	case d.maxAge > 0 && age > d.maxAge:
-		v.unknown = fmt.Sprintf("was last read %v ago, more than %v", age, d.maxAge)
-		if d.err != nil {
-			v.unknown += fmt.Sprintf(": %v", d.err)
-		}
-	default:
-		v.known, v.data = true, d.data
+// read returns the value of a place, or errUnknown with the reason. A value that is older than maxAge is unknown, unless
+// maxAge is 0.
+func (s state) read(p place, maxAge time.Duration) (reading, error) {
+	v, has := s.domains[p.domain]
+	if !has {
+		return reading{}, fmt.Errorf("%w: domain %q was never read and has no collector", errUnknown, p.domain)
 	}
-	return v
-}
-
-// maxAhead is how far ahead of a state a change may be dated. One that is
-// further was made before the clock was put back, and would outlast the readings
-// since.
-const maxAhead = time.Minute
-
-// overlays returns the changes since the domains were read, in the order of
-// their time.
-func (w *World) overlays(at time.Time) []overlay {
-	var out []overlay
-	for _, d := range w.domains {
-		for _, c := range d.deltas {
-			if age := at.Sub(c.at); age >= -maxAhead && (d.maxAge <= 0 || age <= d.maxAge) {
-				out = append(out, c)
-			}
+	r, why := reading{at: v.at}, v.why
+	for _, c := range v.marks {
+		expected := c.dispatch != ""
+		switch {
+		case !c.place.overlaps(p):
+		case c.op == alters:
+			why = "is changed by an action that does not say to what"
+		case c.op == sets && c.place.within(p): // the value is as fresh as the change
+			r.at, r.expected, why = c.at, expected, ""
+		default:
+			r.expected = r.expected || expected
 		}
 	}
-	for _, e := range w.effects {
-		if !e.until.After(at) {
-			continue
-		}
-		for _, c := range e.changes {
-			if d := w.domains[c.place.domain]; at.Sub(c.at) >= -maxAhead && (d == nil || !d.has || !d.at.After(c.at)) {
-				out = append(out, c)
-			}
-		}
+	if why != "" {
+		return reading{}, fmt.Errorf("%w: domain %q %s", errUnknown, p.domain, why)
 	}
-	slices.SortFunc(out, func(a, b overlay) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.seq, b.seq))
-	})
-	return out
-}
-
-// change applies a change to the view, unless there is nothing to apply it to.
-func (v *view) change(c overlay) {
-	value := c.value
-	if c.add {
-		old, _ := lookup(v.data, c.place.keys[1:])
-		sum, ok := add(old, c.value)
-		if !ok {
-			return
-		}
-		value = sum
+	var found bool
+	if r.value, found = lookup(v.data, p.keys[1:]); !found {
+		return reading{}, fmt.Errorf("%w: %s is not in what was read", errUnknown, p)
 	}
-	data, ok := v.own.put(v.data, c.place.keys[1:], value)
-	if !ok {
-		return
+	if age := s.at.Sub(r.at); maxAge > 0 && age > maxAge {
+		return reading{}, fmt.Errorf("%w: %s is %v old, more than %v", errUnknown, p, age, maxAge)
 	}
-	v.data = data
-	v.marks = append(v.marks, mark{c.place.keys, c.at, !c.add, c.expected})
+	return r, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,201 +15,98 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Limits of what a world takes. What is over one is a *store.LimitError.
+// Limits of a value, see [World].
 const (
-	MaxName     = 256     // bytes of a domain's name, a key of effects, or an action's name
-	MaxDomains  = 1 << 10 // domains of a world
-	MaxSnapshot = 1 << 20 // bytes of a domain's data as JSON, and of a value
-	MaxDepth    = 64      // nesting of data, and keys of a selector
-	MaxDeltas   = 1 << 10 // changes of a domain since it was read, and changes that a key expects
-	MaxEffects  = 1 << 12 // keys that expect effects, and changes that all of them expect
+	maxValue = 1 << 20 // bytes of JSON
+	maxDepth = 64      // nesting, and keys of a selector
+	maxExact = 1 << 53 // up to it a float64 holds every integer
+	maxShown = 200     // bytes of a value in a reason
 )
 
-// maxExact is the largest integer up to which a float64 holds all of them.
-const maxExact = 1 << 53
-
-// plain returns v as a JSON value of its own: nil, bool, float64, string,
-// []any, map[string]any, and json.Number for integers that a float64 would
-// round.
-func plain(field string, v any) (any, error) {
+// plain returns v as a JSON value of its own: nil, bool, float64, string, []any, map[string]any. An integer from
+// 2^53 on is a json.Number in decimal digits, so that equal numbers are equal Go values.
+func plain(field string, v any) (out any, err error) {
 	var raw []byte
-	var err error
 	if p := guard.Call(func() { raw, err = json.Marshal(v) }); p != nil {
 		err = p
+	}
+	if err == nil && len(raw) > maxValue {
+		return nil, &store.LimitError{Field: field, Limit: maxValue, Got: len(raw)}
+	}
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		err = dec.Decode(&out)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not JSON: %w", field, err)
 	}
-	if len(raw) > MaxSnapshot {
-		return nil, &store.LimitError{Field: field, Limit: MaxSnapshot, Got: len(raw)}
-	}
-	if depth := depthOf(raw); depth > MaxDepth {
-		return nil, &store.LimitError{Field: "depth of " + field, Limit: MaxDepth, Got: depth}
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var out any
-	if err := dec.Decode(&out); err != nil {
-		return nil, fmt.Errorf("%s is not JSON: %w", field, err)
-	}
-	if out, err = numbers(out); err != nil {
-		return nil, fmt.Errorf("%s: %w", field, err)
-	}
-	return out, nil
+	return number(field, out, 0)
 }
 
-// depthOf returns how deep the brackets of valid JSON nest.
-func depthOf(raw []byte) int {
-	deepest, depth, text := 0, 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
-}
-
-// numbers replaces each json.Number in v, in place, by a float64 unless that
-// would lose digits of an integer.
-func numbers(v any) (any, error) {
-	var err error
+// number replaces the json.Numbers in v, in place, and checks how deep v nests.
+func number(field string, v any, depth int) (_ any, err error) {
 	switch v := v.(type) {
 	case json.Number:
-		return number(v)
+		f, err := v.Float64()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %s is out of the range of numbers", field, short(v.String()))
+		case math.Abs(f) < maxExact:
+			return f + 0, nil // minus zero is zero
+		case strings.ContainsAny(v.String(), ".eE"):
+			return json.Number(strconv.FormatFloat(f, 'f', -1, 64)), nil
+		}
 	case []any:
-		for i := range v {
-			if v[i], err = numbers(v[i]); err != nil {
-				return nil, err
-			}
+		for i := 0; i < len(v) && err == nil; i++ {
+			v[i], err = number(field, v[i], depth+1)
 		}
+		return v, deeper(field, depth+1, err)
 	case map[string]any:
-		for k, e := range v {
-			if v[k], err = numbers(e); err != nil {
-				return nil, err
+		for k := range v {
+			if v[k], err = number(field, v[k], depth+1); err != nil {
+				break
 			}
 		}
+		return v, deeper(field, depth+1, err)
 	}
 	return v, nil
 }
 
-func number(n json.Number) (any, error) {
-	f, err := n.Float64()
-	if err != nil {
-		return nil, fmt.Errorf("%s is out of the range of numbers", short(n.String()))
+func deeper(field string, depth int, err error) error {
+	if err == nil && depth > maxDepth {
+		return &store.LimitError{Field: "depth of " + field, Limit: maxDepth, Got: depth}
 	}
-	if math.Abs(f) >= maxExact && !strings.ContainsAny(n.String(), ".eE") {
-		return n, nil
-	}
-	return f + 0, nil // minus zero is zero
+	return err
 }
 
-// float returns the value of a number, rounded where it is a json.Number.
+// float returns the value of a number; a json.Number is rounded.
 func float(v any) (float64, bool) {
-	switch v := v.(type) {
-	case float64:
-		return v, true
-	case json.Number:
-		f, err := v.Float64()
+	if n, ok := v.(json.Number); ok {
+		f, err := n.Float64()
 		return f, err == nil
 	}
-	return 0, false
+	f, ok := v.(float64)
+	return f, ok
 }
 
-// equal compares plain values. Numbers are equal if they have the same value,
-// lists and objects if their parts are.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			if w, has := b[k]; !has || !equal(v, w) {
-				return false
-			}
-		}
-		return true
-	case json.Number, float64:
-		return equalNumbers(a, b)
-	default:
-		switch b.(type) {
-		case []any, map[string]any:
-			return false
-		}
-		return a == b
-	}
-}
-
-func equalNumbers(a, b any) bool {
-	_, aLarge := a.(json.Number)
-	_, bLarge := b.(json.Number)
-	if !aLarge && !bLarge {
-		return a == b
-	}
-	x, okX := exact(a)
-	y, okY := exact(b)
-	return okX && okY && x.Cmp(y) == 0
-}
-
-func exact(v any) (*big.Int, bool) {
-	switch v := v.(type) {
-	case json.Number:
-		return new(big.Int).SetString(v.String(), 10)
-	case float64:
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return nil, false
-		}
-		i, acc := big.NewFloat(v).Int(nil)
-		return i, acc == big.Exact
-	}
-	return nil, false
-}
-
-// truthy reports what counts as true: all but null, false, zero and "".
-func truthy(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return false
-	case bool:
-		return v
-	case string:
-		return v != ""
-	case float64:
-		return v != 0
-	default: // an integer that is too large to be zero, a list, an object
-		return true
-	}
-}
+// truthy reports whether a plain value is other than null, false, zero and "".
+func truthy(v any) bool { return v != nil && v != false && v != "" && v != 0.0 }
 
 // lookup returns the value under keys in v.
 func lookup(v any, keys []string) (any, bool) {
 	for _, k := range keys {
+		ok := false
 		switch w := v.(type) {
 		case map[string]any:
-			var ok bool
-			if v, ok = w[k]; !ok {
-				return nil, false
-			}
+			v, ok = w[k]
 		case []any:
-			i, ok := index(k, len(w))
-			if !ok {
-				return nil, false
+			var i int
+			if i, ok = index(k, len(w)); ok {
+				v = w[i]
 			}
-			v = w[i]
-		default:
+		}
+		if !ok {
 			return nil, false
 		}
 	}
@@ -222,88 +118,78 @@ func index(key string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n && strconv.Itoa(i) == key
 }
 
-// own are the objects and lists, by their address, that were made for one
-// change or several, and may be changed in place until they are given away.
-type own map[uintptr]bool
+// copied holds the address of each object and list that was copied for a change. These may be changed in place
+// until they are given away, so that many changes of a large value copy it once.
+type copied map[uintptr]bool
 
-// put returns root with v under keys. What is on the way is copied, unless it is
-// the caller's own; what is no object or list becomes an object. It reports
-// false where a list has no such place.
-func (o own) put(root any, keys []string, v any) (any, bool) {
+// put returns root with v under keys, and copies what is on the way. What is neither object nor list becomes an
+// object. It reports false if a list has no such place.
+func (c copied) put(root any, keys []string, v any) (_ any, ok bool) {
 	if len(keys) == 0 {
 		return v, true
 	}
-	if list, ok := root.([]any); ok {
+	if list, isList := root.([]any); isList {
 		i, ok := index(keys[0], len(list))
 		if !ok {
 			return root, false
 		}
-		part, ok := o.put(list[i], keys[1:], v)
-		if !ok {
+		if v, ok = c.put(list[i], keys[1:], v); !ok {
 			return root, false
 		}
-		if at := reflect.ValueOf(list).Pointer(); !o[at] {
+		if !c[address(list)] {
 			list = slices.Clone(list)
-			o.add(list)
+			c[address(list)] = true
 		}
-		list[i] = part
+		list[i] = v
 		return list, true
 	}
-	m, _ := root.(map[string]any) // something else is replaced
-	part, ok := o.put(m[keys[0]], keys[1:], v)
-	if !ok {
+	m, _ := root.(map[string]any)
+	if v, ok = c.put(m[keys[0]], keys[1:], v); !ok {
 		return root, false
 	}
-	if m == nil || !o[reflect.ValueOf(m).Pointer()] {
+	if m == nil || !c[address(m)] {
 		if m = maps.Clone(m); m == nil {
 			m = make(map[string]any, 1)
 		}
-		o.add(m)
+		c[address(m)] = true
 	}
-	m[keys[0]] = part
+	m[keys[0]] = v
 	return m, true
 }
 
-func (o own) add(v any) {
-	if o != nil {
-		o[reflect.ValueOf(v).Pointer()] = true
-	}
-}
+func address(v any) uintptr { return reflect.ValueOf(v).Pointer() }
 
 // clone returns a deep copy of a plain value.
 func clone(v any) any {
-	switch v := v.(type) {
+	switch w := v.(type) {
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = clone(e)
+		w = slices.Clone(w)
+		for i := range w {
+			w[i] = clone(w[i])
 		}
-		return out
+		return w
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = clone(e)
+		w = maps.Clone(w)
+		for k := range w {
+			w[k] = clone(w[k])
 		}
-		return out
-	default:
-		return v
+		return w
 	}
+	return v
 }
 
-// maxShown is how many bytes of a value stand in a reason.
-const maxShown = 200
-
-// show returns a value as JSON, cut where it is long.
-func show(v any) string {
+// encoded returns a plain value as JSON.
+func encoded(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return fmt.Sprintf("%T", v)
+		return fmt.Sprintf("%T", v) // what a host has expected, unchecked
 	}
-	return short(strings.TrimSuffix(b.String(), "\n"))
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// short cuts a text at maxShown.
 func short(s string) string {
 	if len(s) <= maxShown {
 		return s

@@ -1,0 +1,87 @@
+package arc
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason/goal"
+)
+
+// fleetDomain is the domain in which the figures of an agent's workers stand, see [Agent.Keep].
+const fleetDomain = "agent_fleet_health"
+
+// fleetCollector reads how the agent's workers did over the last day.
+func (a *Agent) fleetCollector() goal.Collector {
+	return goal.Collector{Domain: fleetDomain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
+		now := a.o.Now()
+		samples := a.book.Samples(ctx, now.Add(-meta.FleetWindow))
+		f, err := meta.NewFleet(now, samples, &meta.FleetOptions{Workers: a.runner.Workers()})
+		if err != nil {
+			return nil, err
+		}
+		return fleetHealth(now, &f), nil
+	}}
+}
+
+// The fleet's health as JSON, in the names of the system whose goals it is to
+// serve.
+type (
+	fleetJSON struct {
+		Agents      []agentJSON          `json:"agents"`
+		ByName      map[string]agentJSON `json:"byName"`
+		FailureRate float64              `json:"maxFailureRate1h"`
+		CostUSD     float64              `json:"totalCostUsd1d"`
+		Orphans     int                  `json:"orphanedSkillCount"`
+		Orphaned    []string             `json:"orphanedSkills"`
+		Others      []actorJSON          `json:"systemActors"`
+		Window      int                  `json:"windowHours"`
+		At          int64                `json:"collectedAt"`
+	}
+	agentJSON struct {
+		Name           string        `json:"agentName"`
+		SuccessRate    float64       `json:"successRate"`
+		P50            int64         `json:"p50LatencyMs"`
+		P95            int64         `json:"p95LatencyMs"`
+		CostPerSuccess float64       `json:"costPerSuccessfulOutcome"`
+		CostUSD        float64       `json:"totalCostUsd"`
+		FailureRate    float64       `json:"failureRate1h"`
+		Failures       []failureJSON `json:"recentFailures"`
+		Outcomes       int           `json:"totalOutcomes"`
+	}
+	failureJSON struct {
+		ID string `json:"correlationId"`
+	}
+	actorJSON struct {
+		Name    string `json:"actor"`
+		Total   int    `json:"total"`
+		Success int    `json:"success"`
+		Failure int    `json:"failure"`
+	}
+)
+
+func fleetHealth(now time.Time, f *meta.Fleet) fleetJSON {
+	out := fleetJSON{
+		Agents: []agentJSON{}, ByName: map[string]agentJSON{}, Others: []actorJSON{},
+		FailureRate: f.MaxFailureRate, CostUSD: f.CostUSD,
+		Orphans: len(f.Orphaned), Orphaned: append([]string{}, f.Orphaned...),
+		Window: int(meta.FleetWindow / time.Hour), At: now.UnixMilli(),
+	}
+	for _, w := range f.Workers {
+		x := agentJSON{
+			Name: w.Name, SuccessRate: w.SuccessRate, P50: w.P50.Milliseconds(), P95: w.P95.Milliseconds(),
+			CostPerSuccess: w.CostPerSuccess, CostUSD: w.CostUSD, FailureRate: w.FailureRate,
+			Failures: []failureJSON{}, Outcomes: w.Known,
+		}
+		for _, key := range slices.Backward(w.Failures) {
+			x.Failures = append(x.Failures, failureJSON{key})
+		}
+		out.Agents = append(out.Agents, x)
+		out.ByName[w.Name] = x
+	}
+	for _, w := range f.Outsiders {
+		out.Others = append(out.Others, actorJSON{w.Name, w.Known, w.Successes, w.Known - w.Successes})
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package goal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// The first parts of the keys of this package, in the words of the version that wrote the first of them. A
+// controller's name follows.
+const (
+	ledgerKeys = "goap/outcome" // number, goal → entry; without the goal → Outcome, of an earlier version
+	markKeys   = "goap/flight"  // goal → open, of an earlier version
+	countKeys  = "goap/head"    // → a count of dispatches, of an earlier version
+)
+
+// entry is a dispatch in the store: open from its admission on, until its Outcome takes the place of that.
+type entry struct {
+	Outcome
+	Open *open `cbor:"12,keyasint,omitempty"`
+}
+
+// open is a dispatch without an outcome: its run is live, or unfinished.
+type open struct {
+	Dispatch Dispatch      `cbor:"1,keyasint,omitempty"`
+	Resumed  int           `cbor:"3,keyasint,omitempty"` // times that the run was resumed
+	About    reason.Effect `cbor:"4,keyasint,omitzero"`  // the value that the goal is about
+}
+
+// ledger is what the store holds of a controller's dispatches.
+type ledger struct {
+	outcomes []Outcome // by number
+	keys     []string  // of the outcomes
+	open     []*flight
+	damaged  map[string]error // by goal: an entry that cannot be read, and may be open
+	last     uint64           // number
+}
+
+func (c *Controller) entryKey(d *Dispatch) string {
+	return key.Join(ledgerKeys, c.o.Name, fmt.Sprintf("%016x", d.Number), d.Goal)
+}
+
+// read reads the ledger. Marks of an earlier version become entries of it first.
+func (c *Controller) read(ctx context.Context) (*ledger, error) {
+	l := &ledger{damaged: make(map[string]error)}
+	if err := c.moveMarks(ctx, l); err != nil {
+		return nil, err
+	}
+	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(ledgerKeys, c.o.Name)}) {
+		if err != nil {
+			return nil, err
+		}
+		var x entry
+		parts := key.Split(e.Key)
+		number, err := strconv.ParseUint(parts[2], 16, 64)
+		if err == nil {
+			err = codec.Decode(e, &x)
+		}
+		l.last = max(l.last, number)
+		switch {
+		case err != nil && len(parts) < 4:
+			return nil, err
+		case err != nil:
+			l.damaged[parts[3]] = err
+		case x.Open != nil:
+			l.open = append(l.open, &flight{open: *x.Open, key: e.Key, rev: e.Rev})
+		default:
+			l.outcomes, l.keys = append(l.outcomes, x.Outcome), append(l.keys, e.Key)
+		}
+	}
+	return l, nil
+}
+
+// moveMarks replaces the marks that an earlier version kept of what is in flight by open entries of the ledger.
+func (c *Controller) moveMarks(ctx context.Context, l *ledger) error {
+	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(markKeys, c.o.Name)}) {
+		if err != nil {
+			return err
+		}
+		var x open
+		if err := codec.Decode(e, &x); err != nil {
+			l.damaged[key.Split(e.Key)[2]] = err
+			continue
+		}
+		put, err := c.put(c.entryKey(&x.Dispatch), &entry{Open: &x}, store.At(0))
+		if err != nil {
+			return err
+		}
+		remove := []store.Op{{Key: e.Key, Delete: true, If: store.At(e.Rev)}, {Key: key.Join(countKeys, c.o.Name), Delete: true}}
+		if _, err := c.st.Commit(ctx, append(remove, put)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Controller) put(k string, x *entry, cond store.Condition) (store.Op, error) {
+	value, err := codec.Encode(k, x)
+	return store.Op{Key: k, Value: value, If: cond}, err
+}
+
+// write writes the open entry of a flight, which must still be as the flight knows it.
+func (c *Controller) write(ctx context.Context, f *flight) error {
+	put, err := c.put(f.key, &entry{Open: &f.open}, store.At(f.rev))
+	if err != nil {
+		return err
+	}
+	f.rev, err = c.st.Commit(context.WithoutCancel(ctx), put)
+	return err
+}
+
+// maxPruned is how many outcomes one commit drops at most.
+const maxPruned = 100
+
+// saveOutcome lets the outcome of a flight take the place of its open entry, and drops old outcomes, in one commit. It
+// returns false if another controller has brought the flight to its end. It can be called until there is no error.
+func (c *Controller) saveOutcome(ctx context.Context, f *flight) (kept bool, err error) {
+	put, err := c.put(f.key, &entry{Outcome: *f.out}, store.At(f.rev))
+	if err != nil {
+		return false, err
+	}
+	ops := []store.Op{put}
+	c.mu.Lock()
+	old := c.mu.keys[:min(maxPruned, max(0, len(c.mu.keys)+1-c.o.History))]
+	c.mu.Unlock()
+	for _, k := range old {
+		ops = append(ops, store.Op{Key: k, Delete: true})
+	}
+	_, err = c.st.Commit(context.WithoutCancel(ctx), ops...)
+	if errors.Is(err, store.ErrConflict) { // or an earlier commit took place although it reported an error
+		var e store.Entry
+		if e, err = c.st.Get(context.WithoutCancel(ctx), f.key); errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+		if err != nil || !bytes.Equal(e.Value, put.Value) {
+			return false, err
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	c.mu.keys = append(c.mu.keys[len(old):], f.key)
+	c.mu.Unlock()
+	return true, nil
+}
+
+// Outcomes yields the outcomes that are kept, in the order in which their dispatches were admitted.
+func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
+	return func(yield func(Outcome, error) bool) {
+		for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(ledgerKeys, c.o.Name)}) {
+			var x entry
+			if err == nil {
+				err = codec.Decode(e, &x)
+			}
+			if err != nil {
+				yield(Outcome{}, fmt.Errorf("goal: outcomes: %w", err))
+				return
+			}
+			if x.Open == nil && !yield(x.Outcome, nil) {
+				return
+			}
+		}
+	}
+}
