@@ -12,28 +12,35 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Keep returns a Controller that keeps goals by this agent's workers, over the agent's store. What can be done about a
-// goal follows from the workers' Skills and Effects, and from the actions of opts, which may be nil. Its zero Now,
-// Logger and Sanitizer are the agent's, and a zero Lease is as long as an approval, an attempt and a gate may take
-// together.
+// Keep returns a Controller that keeps goals by this agent's workers, over the
+// agent's store. What can be done about a goal follows from the workers' Skills and
+// Effects, and from the actions of opts, which may be nil. Its zero Now, Logger and
+// Sanitizer are the agent's, and a zero Lease is as long as an approval, an attempt
+// and a gate may take together.
 //
-// A dispatch is a run under the dispatch's ID, with the steps as Objective.Tasks, one attempt each, and Once: the
-// best-ranked worker that can bring the effect about is called exactly once, after the approvals that its Mode and
-// Blast ask for, its gates decide, and what came of it is learned, in the situation "goal ID". What a human refuses, or
-// does not answer in time, is [goal.Refused]. Deltas of delivered tasks change the world. A Controller that is opened
-// after a crash resumes the runs that are unfinished.
+// A dispatch is a run under the dispatch's ID, with the steps as Objective.Tasks,
+// one attempt each, and Once: the best-ranked worker that can bring the effect
+// about is called exactly once, after the approvals that its Mode and Blast ask
+// for, its gates decide, and what came of it is learned, in the situation "goal
+// ID". What a human refuses, or does not answer in time, is [goal.Refused]. Deltas
+// of delivered tasks change the world. A Controller that is opened after a crash
+// resumes the runs that are unfinished.
 //
-// Keep adds a domain to the world, unless the world has one of that name: agent_fleet_health, how the workers did over
-// the last day, read once a minute. So goals can be about them:
+// Keep adds a domain to the world, unless the world has one of that name:
+// agent_fleet_health, how the workers did over the last day, read once a minute. So
+// goals can be about them:
 //
 //	selector: domains.agent_fleet_health.data.maxFailureRate1h
 //
-// The data is an object of "agents", a list by name of objects with "agentName", "successRate", "p50LatencyMs",
-// "p95LatencyMs", "costPerSuccessfulOutcome", "totalCostUsd", "failureRate1h", "recentFailures" (the last ten, the
-// latest first, each with its "correlationId") and "totalOutcomes"; "byName", the same by name; "maxFailureRate1h";
-// "totalCostUsd1d"; "orphanedSkillCount" and "orphanedSkills", those that were asked for and never delivered;
-// "systemActors", who was sampled and is no worker any more, with "actor", "total", "success" and "failure";
-// "windowHours", 24; and "collectedAt", in Unix milliseconds. The figures are those of meta.Fleet.
+// The data is an object of "agents", a list by name of objects with "agentName",
+// "successRate", "p50LatencyMs", "p95LatencyMs", "costPerSuccessfulOutcome",
+// "totalCostUsd", "failureRate1h", "recentFailures" (the last ten, the latest
+// first, each with its "correlationId") and "totalOutcomes"; "byName", the same by
+// name; "maxFailureRate1h"; "totalCostUsd1d"; "orphanedSkillCount" and
+// "orphanedSkills", those that were asked for and never delivered; "systemActors",
+// who was sampled and is no worker any more, with "actor", "total", "success" and
+// "failure"; "windowHours", 24; and "collectedAt", in Unix milliseconds. The
+// figures are those of meta.Fleet.
 //
 // Close the Controller before the Agent. The errors are those of goal.New.
 func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *goal.Options) (*goal.Controller, error) {
@@ -58,8 +65,14 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	return c, err
 }
 
-// keeper has goals kept by an agent: it is the catalog of the agent's workers, and runs dispatches.
+// keeper has goals kept by an agent: it is the catalog of the agent's workers, and
+// runs dispatches.
 type keeper struct{ a *Agent }
+
+var (
+	_ goal.Catalog = keeper{}
+	_ goal.Runner  = keeper{}
+)
 
 // Skills implements goal.Catalog.
 func (k keeper) Skills() []string { return k.a.runner.Skills() }
@@ -77,7 +90,8 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	return resultOf(ctx, r, err)
 }
 
-// Resume implements goal.Runner. Once sees to it that no worker is called a second time.
+// Resume implements goal.Runner. Once sees to it that no worker is called a second
+// time.
 func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	r, err := k.a.In("").Resume(ctx, d.ID)
 	return resultOf(ctx, r, err)

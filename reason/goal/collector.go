@@ -16,8 +16,9 @@ import (
 // Collector reads a domain from time to time.
 type Collector struct {
 	Domain string
-	// Read returns what is read, any value that encodes as JSON. It may be called in any goroutine, never twice at
-	// a time, and should return when ctx ends. Required.
+	// Read returns what is read, any value that encodes as JSON. It may be called
+	// in any goroutine, never twice at a time, and should return when ctx ends.
+	// Required.
 	Read    func(ctx context.Context) (any, error)
 	Every   time.Duration // 0: a minute
 	Timeout time.Duration // of a call; 0: ten seconds
@@ -50,7 +51,8 @@ type Domain struct {
 	Paused   bool      // its collector has failed too often, and waits for World.Resume
 }
 
-// Collect adds a collector, which [World.Poll] calls when it is due. A domain has one at most.
+// Collect adds a collector, which [World.Poll] calls when it is due. A domain has
+// one at most.
 func (w *World) Collect(c Collector) error {
 	switch err := checkDomain(c.Domain); {
 	case err != nil:
@@ -76,15 +78,18 @@ func (w *World) Collect(c Collector) error {
 	return nil
 }
 
-// Poll calls the collectors that are due at a time, all at once, and returns when each has answered or is out of
-// time. Each answer is in the world as soon as it is there, dated at.
+// Poll calls the collectors that are due at a time, all at once, and returns when
+// each has answered or is out of time. Each answer is in the world as soon as it is
+// there, dated at.
 //
-// A collector that panics, fails, hangs or returns what is no JSON, or over a limit, makes its own domain unknown
-// once the last reading is too old, and touches no other. It is called again after twice its time, then four
-// times, up to an hour, and is paused after WorldOptions.Failures. One that does not come back is not called again
-// before it does.
+// A collector that panics, fails, hangs or returns what is no JSON, or over a
+// limit, makes its own domain unknown once the last reading is too old, and touches
+// no other. It is called again after twice its time, then four times, up to an
+// hour, and is paused after WorldOptions.Failures. One that does not come back is
+// not called again before it does.
 //
-// A slow collector makes Poll slow, and holds up no reader of the world. The error is that of ctx.
+// A slow collector makes Poll slow, and holds up no reader of the world. The error
+// is that of ctx.
 func (w *World) Poll(ctx context.Context, at time.Time) error {
 	var wg sync.WaitGroup
 	for name, d := range w.due(at) {
@@ -94,7 +99,8 @@ func (w *World) Poll(ctx context.Context, at time.Time) error {
 	return ctx.Err()
 }
 
-// due returns the domains whose collectors are to be called, and marks these as in flight.
+// due returns the domains whose collectors are to be called, and marks these as in
+// flight.
 func (w *World) due(at time.Time) map[string]*domain {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +110,8 @@ func (w *World) due(at time.Time) map[string]*domain {
 		if c == nil || c.inFlight || c.paused {
 			continue
 		}
-		// One that is due in more than its time was called before the clock was put back.
+		// One that is due in more than its time was called before the clock was put
+		// back.
 		if wait := c.next.Sub(at); wait <= 0 || wait > c.backoff() {
 			c.inFlight = true
 			out[name] = d
@@ -115,7 +122,8 @@ func (w *World) due(at time.Time) map[string]*domain {
 
 func (w *World) collect(ctx context.Context, name string, d *domain, at time.Time) {
 	c := d.collector
-	var claimed atomic.Bool // by the goroutine that reads, or by this one if the other was not begun
+	// The call is landed by the goroutine that reads, or here if it was not begun.
+	var claimed atomic.Bool
 	data, err := guard.Do(ctx, c.Timeout, func(ctx context.Context) (any, error) {
 		if !claimed.CompareAndSwap(false, true) {
 			return nil, nil
@@ -155,8 +163,8 @@ func (w *World) land(c *collector) {
 	c.inFlight = false
 }
 
-// backoff is how long to leave a collector alone: its time, twice that after one failure, four times after two, up
-// to an hour or its time.
+// backoff is how long to leave a collector alone: its time, twice that after one
+// failure, four times after two, up to an hour or its time.
 func (c *collector) backoff() time.Duration {
 	d := c.Every
 	for i := 0; i < c.failures && d < maxBackoff; i++ {
@@ -165,8 +173,8 @@ func (c *collector) backoff() time.Duration {
 	return d
 }
 
-// Resume lets a domain's collector be called again at once, as if it had not failed. It returns whether there is
-// one.
+// Resume lets a domain's collector be called again at once, as if it had not
+// failed. It returns whether there is one.
 func (w *World) Resume(domain string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

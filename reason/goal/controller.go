@@ -21,37 +21,43 @@ import (
 
 // Options configure a [Controller]. The zero value, and nil, are ready.
 type Options struct {
-	// Name tells controllers apart that share a store, and begins the IDs of their dispatches; at most 64 bytes, no
-	// slash. "": "goals". No two controllers of a name may be at work at a time.
+	// Name tells controllers apart that share a store, and begins the IDs of their
+	// dispatches; at most 64 bytes, no slash. "": "goals". No two controllers of a
+	// name may be at work at a time.
 	Name string
-	// Actions are what can be done by workers who have their Skill or, without one, can bring about their first
-	// effect. Each further effect of the catalog is an action too, at a cost of 1. At most 64 actions may bear on
-	// one goal.
+	// Actions are what can be done by workers who have their Skill or, without one,
+	// can bring about their first effect. Each further effect of the catalog is an
+	// action too, at a cost of 1. At most 64 actions may bear on one goal.
 	Actions []Action
 
 	// Lease is how long a dispatch may take. 0: ten minutes.
 	Lease time.Duration
-	// Cooldown is how long a goal that names none is left alone after a dispatch that succeeded, so that its effects
-	// can show, and any goal by an action that was refused for it. 0: 90 seconds; negative: not at all. After every
-	// dispatch the goal is left alone at least until what it is about was read anew.
+	// Cooldown is how long a goal that names none is left alone after a dispatch
+	// that succeeded, so that its effects can show, and any goal by an action that
+	// was refused for it. 0: 90 seconds; negative: not at all. After every dispatch
+	// the goal is left alone at least until what it is about was read anew.
 	Cooldown time.Duration
-	// Failures of an action for a goal within Window let it rest. A success whose effect does not show is one of
-	// them. 0: 3 in 5 minutes, and 10 minutes of rest.
+	// Failures of an action for a goal within Window let it rest. A success whose
+	// effect does not show is one of them. 0: 3 in 5 minutes, and 10 minutes of
+	// rest.
 	Failures     int
 	Window, Rest time.Duration
-	// MaxInFlight is how many dispatches run at a time; the most severe goals go first. 0: 4.
+	// MaxInFlight is how many dispatches run at a time; the most severe goals go
+	// first. 0: 4.
 	MaxInFlight int
 	// History is how many outcomes are kept. 0: 500.
 	History int
 
 	// Every is the time between two ticks of Run. 0: 5 seconds.
 	Every time.Duration
-	// Grace is how long Close waits for dispatches before it cuts them off. 0: five seconds; negative: not at all.
+	// Grace is how long Close waits for dispatches before it cuts them off. 0: five
+	// seconds; negative: not at all.
 	Grace time.Duration
 
 	Sanitizer *redact.Sanitizer // takes secrets out of what is kept; nil: the zero Sanitizer
-	// Outcome is called with each outcome once it is kept, perhaps concurrently; may be nil. A call that does not
-	// return within ten seconds is left behind, and no other is made until it does. It must not call Close.
+	// Outcome is called with each outcome once it is kept, perhaps concurrently;
+	// may be nil. A call that does not return within ten seconds is left behind,
+	// and no other is made until it does. It must not call Close.
 	Outcome func(Outcome)
 	Logger  *slog.Logger     // nil: discards
 	Now     func() time.Time // nil: time.Now
@@ -74,32 +80,28 @@ func (o *Options) fill() {
 const maxControllerName = 64 // bytes
 
 func (o *Options) check() error {
-	var errs []error
-	if err := key.CheckID("option Name", o.Name); err != nil {
-		errs = append(errs, err)
+	err := key.CheckID("option Name", o.Name)
+	if n := len(o.Name); n > maxControllerName {
+		err = errors.Join(err, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
 	}
 	if strings.Contains(o.Name, "/") { // else two names could make one ID
-		errs = append(errs, errors.New("option Name contains a slash"))
+		err = errors.Join(err, errors.New("option Name contains a slash"))
 	}
-	if n := len(o.Name); n > maxControllerName {
-		errs = append(errs, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
+	if min(o.Lease, o.Every, time.Duration(o.MaxInFlight), time.Duration(o.History)) < 0 {
+		err = errors.Join(err, errors.New("option Lease, Every, MaxInFlight or History is negative"))
 	}
-	if min(o.Lease, o.Every) < 0 {
-		errs = append(errs, errors.New("option Lease or Every is negative"))
-	}
-	if min(o.MaxInFlight, o.History) < 0 {
-		errs = append(errs, errors.New("option MaxInFlight or History is negative"))
-	}
-	return errors.Join(errs...)
+	return err
 }
 
-// Controller keeps goals. At every [Controller.Tick] it looks which of them are violated, has something done about
-// those that may be acted on, and keeps exactly one [Outcome] of each dispatch that it admitted, whatever the
-// [Runner] does and whenever the process ends.
+// Controller keeps goals. At every [Controller.Tick] it looks which of them are
+// violated, has something done about those that may be acted on, and keeps exactly
+// one [Outcome] of each dispatch that it admitted, whatever the [Runner] does and
+// whenever the process ends.
 //
-// A dispatch is a run. It is in flight while that run is live or unfinished, and no longer than its lease. After a
-// restart the first tick resumes the unfinished runs, each at most three times, and begins those that were admitted
-// and never begun.
+// A dispatch is a run. It is in flight while that run is live or unfinished, and no
+// longer than its lease. After a restart the first tick resumes the unfinished
+// runs, each at most three times, and begins those that were admitted and never
+// begun.
 //
 // A Controller starts a goroutine for each dispatch. Close ends them.
 type Controller struct {
@@ -137,9 +139,10 @@ type Controller struct {
 	closeOnce sync.Once
 }
 
-// New returns a Controller over a store that the host has opened, and will close after the Controller. It reads what
-// is in flight and how dispatches ended there, and begins nothing. The error says all that is wrong with the parts
-// and the options, or is the store's.
+// New returns a Controller over a store that the host has opened, and will close
+// after the Controller. It reads what is in flight and how dispatches ended there,
+// and begins nothing. The error says all that is wrong with the parts and the
+// options, or is the store's.
 func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, r Runner, opts *Options) (*Controller, error) {
 	var o Options
 	if opts != nil {
@@ -190,15 +193,18 @@ func (c *Controller) load(ctx context.Context) error {
 	return nil
 }
 
-// Run polls the world and ticks, each every Options.Every, until ctx ends, and then closes the Controller. It polls
-// every second if that is more often. What a tick has failed at is logged and tried again with the next; a
-// collector that begins to fail, is paused, or is well again is logged too. [Controller.Report] has what the last
-// tick found. Run returns nil, or store.ErrClosed if the Controller was closed before ctx ended.
+// Run polls the world and ticks, each every Options.Every, until ctx ends, and then
+// closes the Controller. It polls every second if that is more often. What a tick
+// has failed at is logged and tried again with the next; a collector that begins to
+// fail, is paused, or is well again is logged too. [Controller.Report] has what the
+// last tick found. Run returns nil, or store.ErrClosed if the Controller was closed
+// before ctx ended.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var polls sync.WaitGroup
 	polls.Go(func() {
-		// More often than every tick: a reading of a quick collector may not hold from tick to tick.
+		// More often than every tick: a reading of a quick collector may not hold
+		// from tick to tick.
 		every(ctx, min(c.o.Every, pollEvery), func() bool {
 			// A collector that hangs must not keep the others waiting.
 			polls.Go(func() { _ = c.world.Poll(ctx, c.o.Now()) }) // its error is that of ctx
@@ -227,7 +233,8 @@ func (c *Controller) Run(ctx context.Context) error {
 // pollEvery is the time between two polls of Run, at most.
 const pollEvery = time.Second
 
-// every calls fn at once and then from time to time, until it returns false or ctx ends.
+// every calls fn at once and then from time to time, until it returns false or ctx
+// ends.
 func every(ctx context.Context, d time.Duration, fn func() bool) {
 	t := time.NewTicker(d)
 	defer t.Stop()
@@ -240,8 +247,9 @@ func every(ctx context.Context, d time.Duration, fn func() bool) {
 	}
 }
 
-// Close lets no further dispatch begin, waits for those under way for Options.Grace, and then cuts them off: the next
-// Controller of the name resumes them. It is idempotent, and must not be called by the Runner during a dispatch.
+// Close lets no further dispatch begin, waits for those under way for
+// Options.Grace, and then cuts them off: the next Controller of the name resumes
+// them. It is idempotent, and must not be called by the Runner during a dispatch.
 func (c *Controller) Close() {
 	c.closeOnce.Do(func() {
 		c.mu.Lock()
@@ -275,4 +283,79 @@ func (c *Controller) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Report returns what the last [Controller.Tick] has returned, such as one of
+// [Controller.Run]: how each goal stands, and why nothing is done about it. It is
+// the zero Report before the first.
+func (c *Controller) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.report.clone()
+}
+
+func (r Report) clone() Report {
+	r.Goals, r.Ended = slices.Clone(r.Goals), slices.Clone(r.Ended)
+	for i := range r.Goals {
+		r.Goals[i].Actual = clone(r.Goals[i].Actual)
+	}
+	for i := range r.Ended {
+		r.Ended[i].Actions = slices.Clone(r.Ended[i].Actions)
+	}
+	return r
+}
+
+// record keeps a report for those who have not asked for it, and logs what has
+// changed since the last. Only Tick calls it.
+func (c *Controller) record(ctx context.Context, r *Report) {
+	c.mu.Lock()
+	c.mu.report = r.clone()
+	c.mu.Unlock()
+	stood := make(map[string]Standing, len(r.Goals))
+	for _, now := range r.Goals {
+		before, known := c.stood[now.Goal]
+		stood[now.Goal] = now
+		if now.Status == before.Status && now.Doing == before.Doing || !known && now.Status == Met {
+			continue
+		}
+		level := slog.LevelDebug
+		switch {
+		case now.Doing == Stuck:
+			level = slog.LevelWarn
+		case now.Status != before.Status:
+			level = slog.LevelInfo
+		}
+		why := now.Why
+		if why == "" && now.Status == Unknown { // else the reason has values of the world in it
+			why = now.Reason
+		}
+		c.o.Logger.Log(ctx, level, "a goal stands differently", "controller", c.o.Name, "goal", now.Goal, "severity", now.Severity,
+			"status", now.Status, "doing", now.Doing, "dispatch", now.Dispatch, "why", c.o.Sanitizer.Sanitize(why))
+	}
+	c.stood = stood
+}
+
+// logDomains logs which collectors have begun to fail, are paused, or are well
+// again. Only Run calls it.
+func (c *Controller) logDomains(ctx context.Context) {
+	failing := make(map[string]bool)
+	for _, d := range c.world.Domains(c.o.Now()) {
+		before, known := c.failing[d.Name]
+		if d.Failures == 0 {
+			if known {
+				c.o.Logger.InfoContext(ctx, "a collector is well again", "controller", c.o.Name, "domain", d.Name)
+			}
+			continue
+		}
+		failing[d.Name] = d.Paused
+		if !known || before != d.Paused {
+			level, text := slog.LevelWarn, "a collector fails"
+			if d.Paused {
+				level, text = slog.LevelError, "a collector is paused until World.Resume"
+			}
+			c.o.Logger.Log(ctx, level, text, "controller", c.o.Name, "domain", d.Name,
+				"failures", d.Failures, "error", c.o.Sanitizer.Sanitize(d.Err.Error()))
+		}
+	}
+	c.failing = failing
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Catalog says what can be done at present. A [Controller] asks it at every tick. Its methods may be called
-// concurrently.
+// Catalog says what can be done at present. A [Controller] asks it at every tick.
+// Its methods may be called concurrently.
 type Catalog interface {
 	// Skills returns the skills that a worker has.
 	Skills() []string
@@ -18,17 +18,20 @@ type Catalog interface {
 	Effects() []reason.Effect
 }
 
-// Runner carries dispatches out. Each is a run of its own, which the Runner keeps under [Dispatch].ID.
+// Runner carries dispatches out. Each is a run of its own, which the Runner keeps
+// under [Dispatch].ID.
 //
-// Calls for different dispatches overlap. The context ends with the dispatch's lease, and when the Controller is
-// closed. A call returns what came of the run. An error or a panic counts as [Failed]; an error after the context
-// has ended leaves the run unfinished, for Resume. A call that does not return by the end of the lease is left
-// behind, and the dispatch ends as [Interrupted].
+// Calls for different dispatches overlap. The context ends with the dispatch's
+// lease, and when the Controller is closed. A call returns what came of the run. An
+// error or a panic counts as [Failed]; an error after the context has ended leaves
+// the run unfinished, for Resume. A call that does not return by the end of the
+// lease is left behind, and the dispatch ends as [Interrupted].
 type Runner interface {
 	// Run carries a dispatch out. It is called once for an ID.
 	Run(ctx context.Context, d Dispatch) (Result, error)
-	// Resume goes on with a dispatch that another process had begun, without doing again what was done. The error
-	// is store.ErrNotFound if Run was never called for it, or had no effect.
+	// Resume goes on with a dispatch that another process had begun, without doing
+	// again what was done. The error is store.ErrNotFound if Run was never called
+	// for it, or had no effect.
 	Resume(ctx context.Context, d Dispatch) (Result, error)
 }
 
@@ -63,7 +66,8 @@ const (
 	Interrupted End = "interrupted" // cut off: what was done is unknown
 )
 
-// Result is what came of a dispatch. One without a valid End, or with bad Deltas, is a failure.
+// Result is what came of a dispatch. One without a valid End, or with bad Deltas,
+// is a failure.
 type Result struct {
 	End    End
 	Why    string         // in words; "" if it succeeded

@@ -1,20 +1,24 @@
-// Package goal keeps goals of the world. It decides from the state of the world, not from text: which goals are
-// violated, and which actions would mend them. No model is asked.
+// Package goal keeps goals of the world. It decides from the state of the world,
+// not from text: which goals are violated, and which actions would mend them. No
+// model is asked.
 //
-// A [World] holds what was last read about each domain, such as "ci" or "disk". [World.Set] fills it, and so do the
-// collectors that [World.Poll] calls when they are due. A selector names a value in it:
+// A [World] holds what was last read about each domain, such as "ci" or "disk".
+// [World.Set] fills it, and so do the collectors that [World.Poll] calls when they
+// are due. A selector names a value in it:
 //
 //	domains.ci.data.failing
 //	domains.fleet.data.agents["gpt-4.1"].successRate
 //	domains.ci.data.jobs.0.name
 //
-// that is "domains", the domain, "data", and the keys within what was read. As a [reason.Effect] the first one is
-// {Domain: "ci", Path: "data.failing"}. A value is unknown if it was never read, could not be read for too long, or is
-// not there: a source that is down looks like no failure of what it watches.
+// that is "domains", the domain, "data", and the keys within what was read. As a
+// [reason.Effect] the first one is {Domain: "ci", Path: "data.failing"}. A value is
+// unknown if it was never read, could not be read for too long, or is not there: a
+// source that is down looks like no failure of what it watches.
 //
-// A [Goal] is a [Condition] on a value: a threshold, an invariant or a distribution. [Goal.Evaluate] says whether it is
-// met, violated or unknown, and why in words. [Goals] is a set of them, which [Goals.Load] replaces from YAML while it
-// is in use.
+// A [Goal] is a [Condition] on a value: a threshold, an invariant or a
+// distribution. [Goal.Evaluate] says whether it is met, violated or unknown, and
+// why in words. [Goals] is a set of them, which [Goals.Load] replaces from YAML
+// while it is in use.
 //
 //	w := goal.NewWorld(nil)
 //	err := w.Set("ci", goal.Snapshot{Data: map[string]any{"failing": 3}, At: now})
@@ -23,25 +27,29 @@
 //
 // # Keeping goals
 //
-// A [Controller] does something about it. At every [Controller.Tick] it has a [Runner] carry out the cheapest course of
-// actions for each violated goal, of what a [Catalog] says can be done, and keeps one [Outcome] of each dispatch.
+// A [Controller] does something about it. At every [Controller.Tick] it has a
+// [Runner] carry out the cheapest course of actions for each violated goal, of what
+// a [Catalog] says can be done, and keeps one [Outcome] of each dispatch.
 // arc.Agent.Keep makes a Controller whose dispatches are runs of the agent.
 //
 //	c, err := agent.Keep(ctx, w, goals, nil)
 //	err = c.Run(ctx)
 //
-// A goal is acted upon by what was read: not while it is unknown (unless the goal says so), or violated only by what is
-// expected of a dispatch under way. It is acted upon once at a time, and again when the effects of the last dispatch had
-// time to show and the world was read anew. An action that has failed too often rests, and a success of which nothing
-// shows is a failure.
+// A goal is acted upon by what was read: not while it is unknown (unless the goal
+// says so), or violated only by what is expected of a dispatch under way. It is
+// acted upon once at a time, and again when the effects of the last dispatch had
+// time to show and the world was read anew. An action that has failed too often
+// rests, and a success of which nothing shows is a failure.
 //
 // # Persistence
 //
-// The store holds one entry for each dispatch: open from its admission until its outcome replaces it. All else about a
-// dispatch is in its run, which the Runner keeps under the dispatch's ID. After a crash the Controller resumes the runs
-// of open entries. The world is not kept.
+// The store holds one entry for each dispatch: open from its admission until its
+// outcome replaces it. All else about a dispatch is in its run, which the Runner
+// keeps under the dispatch's ID. After a crash the Controller resumes the runs of
+// open entries. The world is not kept.
 //
-// Which of several workers does it is a matter of package rank, and that it is done and verified of package act.
+// Which of several workers does it is a matter of package rank, and that it is done
+// and verified of package act.
 //
 // All types are safe for concurrent use unless their comment says otherwise.
 package goal

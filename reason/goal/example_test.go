@@ -22,13 +22,18 @@ func Example() {
 		ID: "ci.green", Severity: "high",
 		Condition: goal.Condition{Selector: "domains.ci.data.failing", Max: new(0.0)},
 	}
-	for _, at := range []time.Time{now, now.Add(time.Hour)} { // in the meantime it was not read again
-		v := green.Evaluate(w, at)
-		fmt.Printf("%s: %s\n", v.Status, v.Reason)
-	}
+	fmt.Println(inShort(green.Evaluate(w, now)))
+	// An hour later it was not read again.
+	fmt.Println(inShort(green.Evaluate(w, now.Add(time.Hour))))
 	// Output:
-	// violated: domains.ci.data.failing is 3, not at most 0
-	// unknown: unknown: domain "ci" was last read 1h0m0s ago, more than 10m0s
+	// to be mended: domains.ci.data.failing is 3, not at most 0
+	// nothing is known: unknown: domain "ci" was last read 1h0m0s ago, more than 10m0s
+}
+
+// inShort says how a goal stands.
+func inShort(v goal.Verdict) string {
+	words := map[goal.Status]string{goal.Met: "fine", goal.Violated: "to be mended", goal.Unknown: "nothing is known"}
+	return words[v.Status] + ": " + v.Reason
 }
 
 // Goals come from a file, which may be mended while they are in use.
@@ -93,15 +98,22 @@ func ExampleWorld_Poll() {
 // ops is a Catalog of one skill, and a Runner that does what it is asked for.
 type ops struct{}
 
+var (
+	_ goal.Catalog = ops{}
+	_ goal.Runner  = ops{}
+)
+
 func (ops) Skills() []string         { return []string{"ops"} }
 func (ops) Effects() []reason.Effect { return nil }
 
 func (ops) Run(_ context.Context, d goal.Dispatch) (goal.Result, error) {
 	for _, s := range d.Steps {
-		fmt.Println("doing:", s.Action)
+		perform(s)
 	}
 	return goal.Result{End: goal.Succeeded, Worker: "pager"}, nil
 }
+
+func perform(s goal.Step) { fmt.Println("doing:", s.Action) }
 
 func (ops) Resume(context.Context, goal.Dispatch) (goal.Result, error) {
 	return goal.Result{}, store.ErrNotFound // it keeps no runs
@@ -151,16 +163,11 @@ func ExampleController_Report() {
 			return
 		}
 		for _, g := range c.Report().Goals {
-			var mark string
-			switch g.Doing {
-			case goal.Nothing:
-				mark = string(g.Status)
-			case goal.Began, goal.InFlight:
-				mark = "under way: " + g.Dispatch
-			case goal.Resting, goal.Waiting, goal.Stuck:
-				mark = g.Why
+			detail := map[goal.Doing]string{
+				goal.Nothing: string(g.Status), goal.Began: g.Dispatch, goal.InFlight: g.Dispatch,
+				goal.Resting: g.Why, goal.Waiting: g.Why, goal.Stuck: g.Why,
 			}
-			fmt.Printf("%s: %s\n", g.Goal, mark)
+			fmt.Printf("%s %s: %s\n", g.Goal, g.Doing, detail[g.Doing])
 		}
 	}
 	for o, err := range c.Outcomes(ctx) {
@@ -170,9 +177,48 @@ func ExampleController_Report() {
 	// doing: fix a test
 	// doing: fix a test
 	// doing: deploy
-	// deployed: under way: goals/deployed/1
-	// loved: a change is under way: it is violated by what is expected, and has to be read
-	// deployed: met
-	// loved: a change is under way: it is violated by what is expected, and has to be read
+	// deployed began: goals/deployed/1
+	// loved resting: a change is under way: it is violated by what is expected, and has to be read
+	// deployed nothing: met
+	// loved resting: a change is under way: it is violated by what is expected, and has to be read
 	// [fix a test fix a test deploy] succeeded pager <nil>
+}
+
+// Run does it all until its context ends: it reads the world, looks at the goals,
+// and has done what is to be done.
+func ExampleController_Run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w := goal.NewWorld(nil)
+	err := w.Collect(goal.Collector{Domain: "site", Every: time.Second, Read: func(context.Context) (any, error) {
+		return map[string]any{"version": 1}, nil
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var goals goal.Goals
+	if _, err := goals.Load([]byte("goals: [{id: deployed, selector: domains.site.data.version, min: 2}]")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ends := map[goal.End]int{}
+	c, err := goal.New(ctx, store.NewMem(), w, &goals, ops{}, ops{}, &goal.Options{
+		Every: 10 * time.Millisecond,
+		Actions: []goal.Action{{Name: "deploy", Skill: "ops", Effects: []goal.Change{{
+			Effect: reason.Effect{Domain: "site", Path: "data.version"}, Op: "set", Value: 2,
+		}}}},
+		Outcome: func(o goal.Outcome) {
+			ends[o.End]++
+			cancel()
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Run(ctx), ends)
+	// Output:
+	// doing: deploy
+	// <nil> map[succeeded:1]
 }

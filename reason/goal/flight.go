@@ -21,8 +21,8 @@ type flight struct {
 	rev     store.Revision // of the entry
 	changes []overlay      // that are expected of it
 	cancel  context.CancelCauseFunc
-	// adopted says that another process has admitted the dispatch, and perhaps begun its run; expired, that the
-	// lease of that process was over.
+	// adopted says that another process has admitted the dispatch, and perhaps
+	// begun its run; expired, that the lease of that process was over.
 	adopted, expired bool
 	out              *Outcome // known, and still to be kept
 	closing          bool     // a goroutine is about to keep it
@@ -42,7 +42,8 @@ var (
 	errLease   = errors.New("nothing came of it within its lease")
 )
 
-// admit opens an entry for d, and lets its run begin when the tick is over. It fills in ID and Number.
+// admit opens an entry for d, and lets its run begin when the tick is over. It
+// fills in ID and Number.
 func (c *Controller) admit(ctx context.Context, d Dispatch, about place, changes []overlay) (id string, err error) {
 	c.mu.Lock()
 	d.Number = c.mu.last + 1
@@ -65,8 +66,9 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, about place, changes
 	return d.ID, nil
 }
 
-// adopt takes over what is open in the store and not in flight here: what a process has left that has ended, and
-// what was admitted by a commit in doubt. Goals with a damaged entry are left alone, and no others.
+// adopt takes over what is open in the store and not in flight here: what a process
+// has left that has ended, and what was admitted by a commit in doubt. Goals with a
+// damaged entry are left alone, and no others.
 func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 	l, err := c.read(ctx)
 	if err != nil {
@@ -97,8 +99,8 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 	return errors.Join(errs...)
 }
 
-// holdLocked marks a flight as in flight here. It is launched when the tick is over: how fast it is must not decide
-// what the tick finds.
+// holdLocked marks a flight as in flight here. It is launched when the tick is
+// over: how fast it is must not decide what the tick finds.
 func (c *Controller) holdLocked(f *flight) {
 	f.cancel = func(error) {}
 	c.mu.flying[f.Dispatch.Goal] = f
@@ -115,7 +117,8 @@ func (c *Controller) launch(ctx context.Context) {
 		return // they are open in the store, for the next Controller of the name
 	}
 	for _, f := range held {
-		// What was admitted outlives the tick that did it: its own bounds are the lease, and Close.
+		// What was admitted outlives the tick that did it: its own bounds are the
+		// lease, and Close.
 		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		f.cancel = cancel
 		if c.mu.busy++; c.mu.busy == 1 {
@@ -193,7 +196,8 @@ func (c *Controller) run(ctx context.Context, f *flight) (Result, error) {
 	})
 }
 
-// change lets the world know what a flight has changed. A result that makes no sense becomes a failure.
+// change lets the world know what a flight has changed. A result that makes no
+// sense becomes a failure.
 func (c *Controller) change(f *flight, r *Result, at time.Time) {
 	switch r.End {
 	case Succeeded, Failed, Refused, Interrupted:
@@ -238,8 +242,8 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// conclude keeps the outcome of a flight, draws the consequences, and tells the hook. It can be called again until
-// it succeeds.
+// conclude keeps the outcome of a flight, draws the consequences, and tells the
+// hook. It can be called again until it succeeds.
 func (c *Controller) conclude(ctx context.Context, f *flight) error {
 	kept, err := c.saveOutcome(ctx, f)
 	c.mu.Lock()

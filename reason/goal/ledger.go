@@ -14,15 +14,16 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The first parts of the keys of this package, in the words of the version that wrote the first of them. A
-// controller's name follows.
+// The first parts of the keys of this package, in the words of the version that
+// wrote the first of them. A controller's name follows.
 const (
 	ledgerKeys = "goap/outcome" // number, goal → entry; without the goal → Outcome, of an earlier version
 	markKeys   = "goap/flight"  // goal → open, of an earlier version
 	countKeys  = "goap/head"    // → a count of dispatches, of an earlier version
 )
 
-// entry is a dispatch in the store: open from its admission on, until its Outcome takes the place of that.
+// entry is a dispatch in the store: open from its admission on, until its Outcome
+// takes the place of that.
 type entry struct {
 	Outcome
 	Open *open `cbor:"12,keyasint,omitempty"`
@@ -79,7 +80,8 @@ func (c *Controller) read(ctx context.Context) (*ledger, error) {
 	return l, nil
 }
 
-// moveMarks replaces the marks that an earlier version kept of what is in flight by open entries of the ledger.
+// moveMarks replaces the marks that an earlier version kept of what is in flight by
+// open entries of the ledger.
 func (c *Controller) moveMarks(ctx context.Context, l *ledger) error {
 	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(markKeys, c.o.Name)}) {
 		if err != nil {
@@ -107,7 +109,8 @@ func (c *Controller) put(k string, x *entry, cond store.Condition) (store.Op, er
 	return store.Op{Key: k, Value: value, If: cond}, err
 }
 
-// write writes the open entry of a flight, which must still be as the flight knows it.
+// write writes the open entry of a flight, which must still be as the flight knows
+// it.
 func (c *Controller) write(ctx context.Context, f *flight) error {
 	put, err := c.put(f.key, &entry{Open: &f.open}, store.At(f.rev))
 	if err != nil {
@@ -120,8 +123,9 @@ func (c *Controller) write(ctx context.Context, f *flight) error {
 // maxPruned is how many outcomes one commit drops at most.
 const maxPruned = 100
 
-// saveOutcome lets the outcome of a flight take the place of its open entry, and drops old outcomes, in one commit. It
-// returns false if another controller has brought the flight to its end. It can be called until there is no error.
+// saveOutcome lets the outcome of a flight take the place of its open entry, and
+// drops old outcomes, in one commit. It returns false if another controller has
+// brought the flight to its end. It can be called until there is no error.
 func (c *Controller) saveOutcome(ctx context.Context, f *flight) (kept bool, err error) {
 	put, err := c.put(f.key, &entry{Outcome: *f.out}, store.At(f.rev))
 	if err != nil {
@@ -153,7 +157,8 @@ func (c *Controller) saveOutcome(ctx context.Context, f *flight) (kept bool, err
 	return true, nil
 }
 
-// Outcomes yields the outcomes that are kept, in the order in which their dispatches were admitted.
+// Outcomes yields the outcomes that are kept, in the order in which their
+// dispatches were admitted.
 func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(ledgerKeys, c.o.Name)}) {

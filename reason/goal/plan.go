@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -32,15 +33,16 @@ type course struct {
 	guess bool    // the last action changes what the goal is about, and does not say to what
 }
 
-// want is a condition that a plan may have to meet: that of the goal, or a precondition.
+// want is a condition that a plan may have to meet: that of the goal, or a
+// precondition.
 type want struct {
 	Condition
 	place  place
 	maxAge time.Duration
 }
 
-// planner looks for a course of steps. Only those steps count that change what the goal is about, or what their
-// preconditions are about, and so on.
+// planner looks for a course of steps. Only those steps count that change what the
+// goal is about, or what their preconditions are about, and so on.
 type planner struct {
 	goal   want
 	steps  []*step // by name
@@ -58,13 +60,15 @@ type node struct {
 	guess  bool
 }
 
-// plan returns the course of least cost after which the goal is met, as the steps say what they change. Whether the
-// goal is disabled, or unknown, does not matter.
+// plan returns the course of least cost after which the goal is met, as the steps
+// say what they change. Whether the goal is disabled, or unknown, does not matter.
 //
-// A step can be taken if its preconditions are met. One that alters the value of the goal, a part of it, or what it is
-// a part of, can end a course: that is a guess. What it has altered is unknown after it, so that it serves no
-// precondition. Of courses of equal cost the shorter one is returned, then the one that is no guess, and then always
-// the same one. The search is by uniform cost over states of the world, so the cost is the least there is.
+// A step can be taken if its preconditions are met. One that alters the value of
+// the goal, a part of it, or what it is a part of, can end a course: that is a
+// guess. What it has altered is unknown after it, so that it serves no
+// precondition. Of courses of equal cost the shorter one is returned, then the one
+// that is no guess, and then always the same one. The search is by uniform cost
+// over states of the world, so the cost is the least there is.
 func plan(s state, g *Goal, steps []step) (course, error) {
 	p := &planner{goal: want{g.Condition, g.place(), g.MaxAge}, pre: make(map[*step][]want)}
 	if err := p.choose(s, steps); err != nil {
@@ -185,7 +189,8 @@ func (n *node) compare(m *node) int {
 	return cmp.Or(cmp.Compare(n.cost, m.cost), cmp.Compare(n.depth, m.depth), cmp.Compare(guess[n.guess], guess[m.guess]))
 }
 
-// key tells states apart by the values that matter, and by whether that of the goal is as it was read.
+// key tells states apart by the values that matter, and by whether that of the goal
+// is as it was read.
 func (p *planner) key(s state) string {
 	var b strings.Builder
 	r, err := s.read(p.goal.place, p.goal.maxAge)
@@ -204,14 +209,14 @@ func (p *planner) key(s state) string {
 	return b.String()
 }
 
-// alters reports whether the step changes the value of a place, a part of it, or what it is a part of, and does not say
-// to what.
+// alters reports whether the step changes the value of a place, a part of it, or
+// what it is a part of, and does not say to what.
 func (st *step) alters(at place) bool {
 	return slices.ContainsFunc(st.changes, func(c overlay) bool { return c.op == alters && c.place.overlaps(at) })
 }
 
-// why says what is missing where no course meets the goal: the actions that bear on it, and the first precondition of
-// each that is not met now.
+// why says what is missing where no course meets the goal: the actions that bear on
+// it, and the first precondition of each that is not met now.
 func (p *planner) why(s state) string {
 	if len(p.steps) == 0 {
 		return "no action changes " + p.goal.Selector
@@ -228,4 +233,54 @@ func (p *planner) why(s state) string {
 	}
 	none := fmt.Sprintf("no course of the %d actions that bear on it makes %s", len(p.steps), p.goal)
 	return strings.Join(append([]string{none}, lacking...), "; ")
+}
+
+// Action is something that can be done to the world.
+type Action struct {
+	Name    string      // unique among the actions of a [Controller], at most 256 bytes
+	Skill   string      // what a worker must be able to do; "": a worker is found by the first effect
+	Pre     []Condition // all must be met before; unknown is not met
+	Effects []Change    // in this order
+	Cost    float64     // in a unit of the caller's, finite and not negative; 0: 1
+}
+
+// step is an action that was checked.
+type step struct {
+	Action
+	changes []overlay
+}
+
+// compile checks actions. The error says all that is wrong with them.
+func compile(actions []Action) ([]step, error) {
+	steps := make([]step, len(actions))
+	var errs []error
+	names := make(map[string]bool)
+	for i, a := range actions {
+		steps[i].Action = a
+		when := func(wrong bool, format string, args ...any) {
+			if wrong {
+				errs = append(errs, fmt.Errorf("action %q: %w", short(a.Name), fmt.Errorf(format, args...)))
+			}
+		}
+		when(a.Name == "", "it has no name")
+		when(names[a.Name], "another action has this name")
+		when(a.Skill == "" && len(a.Effects) == 0, "it has neither a skill nor an effect to find a worker by")
+		when(!(a.Cost >= 0 && a.Cost <= math.MaxFloat64), "cost %v is negative or not a number", a.Cost)
+		when(len(a.Name) > maxName, "%w", &store.LimitError{Field: "name", Limit: maxName, Got: len(a.Name)})
+		when(len(a.Effects) > maxDeltas, "%w", &store.LimitError{Field: "effects", Limit: maxDeltas, Got: len(a.Effects)})
+		names[a.Name] = true
+		var wrong flaws
+		for i := range a.Pre {
+			a.Pre[i].check(&wrong)
+		}
+		for _, f := range wrong {
+			when(true, "precondition: %s", f.problem)
+		}
+		for _, change := range a.Effects {
+			c, err := change.overlay()
+			when(err != nil, "%w", err)
+			steps[i].changes = append(steps[i].changes, c)
+		}
+	}
+	return steps, errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/cooldown"
@@ -45,16 +46,19 @@ const (
 	Stuck    Doing = "stuck"     // no worker can do anything about it
 )
 
-// Tick evaluates all goals on the world as it is known, begins what is to be done about those that are violated, and
-// returns how each stands. It does not poll the world. What it admits begins when it is over, and is not waited for.
-// Ticks exclude one another.
+// Tick evaluates all goals on the world as it is known, begins what is to be done
+// about those that are violated, and returns how each stands. It does not poll the
+// world. What it admits begins when it is over, and is not waited for. Ticks
+// exclude one another.
 //
-// A goal is acted upon if it is violated by what was read, or unknown with ActOnUnknown. In addition nothing may be in
-// flight for it, or for another goal about the same value; the value must have been read since the last such dispatch,
-// whose cooldown after a success is over; and a plan of actions that do not rest must be there to meet it.
+// A goal is acted upon if it is violated by what was read, or unknown with
+// ActOnUnknown. In addition nothing may be in flight for it, or for another goal
+// about the same value; the value must have been read since the last such dispatch,
+// whose cooldown after a success is over; and a plan of actions that do not rest
+// must be there to meet it.
 //
-// The error is store.ErrClosed, that of ctx, or the store's. It comes with a Report of what was found until then, and
-// the next Tick goes on from there.
+// The error is store.ErrClosed, that of ctx, or the store's. It comes with a Report
+// of what was found until then, and the next Tick goes on from there.
 func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	c.ticking.Lock()
 	defer c.ticking.Unlock()
@@ -78,7 +82,6 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	if r.At.After(c.mu.latest) {
 		c.mu.latest = r.At
 	}
-	c.forgetLocked(goals)
 	c.mu.Unlock()
 	s, steps := c.world.state(r.At), c.available()
 	r.Goals = make([]Standing, len(goals))
@@ -110,8 +113,8 @@ func bySeverity(goals []Goal) []int {
 	return order
 }
 
-// settle adopts what is open in the store, keeps outcomes that could not be kept before, and cuts off dispatches
-// whose lease is over.
+// settle adopts what is open in the store, keeps outcomes that could not be kept
+// before, and cuts off dispatches whose lease is over.
 func (c *Controller) settle(ctx context.Context, at time.Time) error {
 	c.mu.Lock()
 	closed, doubt := c.mu.closed, c.mu.doubt || len(c.mu.damaged) > 0
@@ -142,21 +145,9 @@ func (c *Controller) settle(ctx context.Context, at time.Time) error {
 	return errors.Join(errs...)
 }
 
-// forgetLocked drops what is known of goals that are gone, once it is too much.
-func (c *Controller) forgetLocked(goals []Goal) {
-	if max(len(c.mu.past), len(c.mu.about)) <= 2*len(goals)+c.o.History {
-		return
-	}
-	ids, about := make(map[string]bool), make(map[reason.Effect]bool)
-	for i := range goals {
-		ids[goals[i].ID], about[goals[i].place().effect()] = true, true
-	}
-	maps.DeleteFunc(c.mu.past, func(id string, _ *past) bool { return !ids[id] })
-	maps.DeleteFunc(c.mu.about, func(e reason.Effect, _ *past) bool { return !about[e] })
-}
-
-// available returns what can be done at present: the actions of the options for which there is a worker, and a change
-// of each effect of the catalog. An effect that names no value of a world is passed over.
+// available returns what can be done at present: the actions of the options for
+// which there is a worker, and a change of each effect of the catalog. An effect
+// that names no value of a world is passed over.
 func (c *Controller) available() []step {
 	var skills []string
 	var effects []reason.Effect
@@ -224,7 +215,8 @@ func (st *Standing) set(doing Doing, why string, until time.Time) {
 	st.Doing, st.Why, st.Until = doing, why, until
 }
 
-// ready reports whether a goal is to be acted upon by what is known of it, and fills in why not.
+// ready reports whether a goal is to be acted upon by what is known of it, and
+// fills in why not.
 func (c *Controller) ready(g *Goal, s state, st *Standing) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,11 +226,11 @@ func (c *Controller) ready(g *Goal, s state, st *Standing) bool {
 		return false
 	}
 	unread := st.Status == Unknown && g.ActOnUnknown && !g.Disabled && s.domains[g.place().domain].tried
-	last := c.lastLocked(g, s.at)
+	own, last := c.mu.past[g.ID], c.lastLocked(g, s.at)
 	read := last == nil || c.readSinceLocked(&st.Verdict, last.ended, s.at)
 	if st.Status != Violated && !unread {
-		if st.Status == Met && read {
-			c.clearLocked(g.ID)
+		if own != nil && st.Status == Met && read {
+			own.suspect = nil // what was done for it has helped
 		}
 		return false
 	}
@@ -259,7 +251,7 @@ func (c *Controller) ready(g *Goal, s state, st *Standing) bool {
 	if last == nil {
 		return true
 	}
-	if until := c.cooledLocked(g, last); (last.success || unread) && s.at.Before(until) {
+	if until := last.ended.Add(cmp.Or(g.Cooldown, c.o.Cooldown)); (last.success || unread) && s.at.Before(until) {
 		st.set(Resting, "its effects have to show first", until)
 		return false
 	}
@@ -267,12 +259,17 @@ func (c *Controller) ready(g *Goal, s state, st *Standing) bool {
 		st.set(Resting, "it was not read since the last dispatch", time.Time{})
 		return false
 	}
-	c.suspectLocked(g.ID, s.at)
+	if own != nil {
+		for _, k := range own.suspect { // it was done with success, and nothing has come of it
+			c.mu.guard.Fail(k, s.at)
+		}
+		own.suspect = nil
+	}
 	return true
 }
 
-// free reports whether a course can begin: it does not rest as a whole, what is in flight is known, and is not too
-// much.
+// free reports whether a course can begin: it does not rest as a whole, what is in
+// flight is known, and is not too much.
 func (c *Controller) free(course cooldown.Key, at time.Time, st *Standing) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,4 +311,89 @@ func (c *Controller) dispatch(g *Goal, v *Verdict, steps []*step, at time.Time) 
 		d.Steps = append(d.Steps, Step{Action: a.Name, Task: t})
 	}
 	return d
+}
+
+// past is the last dispatch of a goal, or about a value, that may have changed
+// something.
+type past struct {
+	ended   time.Time
+	success bool
+	suspect []cooldown.Key // done with success, of which nothing has shown so far
+}
+
+// noteLocked draws the consequences of an outcome of a goal about a value: what is
+// to rest, and what has to be read.
+func (c *Controller) noteLocked(o *Outcome, about reason.Effect) {
+	// A refusal before the first step left the world unchanged.
+	unchanged := o.End == Refused && o.Done == 0
+	if !unchanged {
+		c.mu.guard.End(courseKey(o.Goal, o.Actions), true, false, o.Ended) // counts as a turn of the goal
+	}
+	if o.End != Succeeded && len(o.Actions) > 0 {
+		last := cooldown.Key{Goal: o.Goal, Action: o.Actions[min(o.Done, len(o.Actions)-1)]}
+		c.mu.guard.Fail(last, o.Ended)
+		if o.End == Refused {
+			// Rest after a refusal: an immediate retry gets the same answer.
+			c.mu.guard.Rest(last, o.Ended, c.o.Cooldown, "it was refused")
+		}
+	}
+	if unchanged {
+		return
+	}
+	p := &past{ended: o.Ended, success: o.End == Succeeded}
+	if p.success {
+		for _, action := range o.Actions {
+			p.suspect = append(p.suspect, cooldown.Key{Goal: o.Goal, Action: action})
+		}
+	}
+	c.mu.past[o.Goal] = p
+	c.mu.about[about] = &past{ended: p.ended, success: p.success}
+}
+
+// lastLocked returns the last dispatch that may have changed what a goal is about:
+// one of the goal, or of another goal about the same value. Nil: there was none.
+func (c *Controller) lastLocked(g *Goal, at time.Time) *past {
+	last := c.mu.past[g.ID]
+	for _, p := range []*past{last, c.mu.about[g.place().effect()]} {
+		if p == nil {
+			continue
+		}
+		if p.ended.After(at) && at.Before(c.mu.latest) {
+			p.ended = at // the clock was put back, and no goal waits until it has caught up
+		}
+		if last == nil || p.ended.After(last.ended) {
+			last = p
+		}
+	}
+	return last
+}
+
+// readSinceLocked reports whether the value of a verdict was read after t. A
+// reading dated in the future (the clock was put back) does not count.
+func (c *Controller) readSinceLocked(v *Verdict, t, at time.Time) bool {
+	future := v.At.After(at) && !v.At.After(c.mu.latest)
+	return v.At.After(t) && !future && !v.Expected
+}
+
+// awakeLocked returns the steps that need no rest for the goal. Until and why are
+// the first rest to end among those that do and could change what the goal is
+// about.
+func (c *Controller) awakeLocked(g *Goal, steps []step, at time.Time) (out []step, until time.Time, why string) {
+	for _, st := range steps {
+		end, reason := c.mu.guard.Resting(cooldown.Key{Goal: g.ID, Action: st.Name}, at)
+		if reason == "" {
+			out = append(out, st)
+			continue
+		}
+		about := slices.ContainsFunc(st.changes, func(x overlay) bool { return x.place.overlaps(g.place()) })
+		if about && (why == "" || end.Before(until)) {
+			until, why = end, fmt.Sprintf("%q rests: %s", st.Name, reason)
+		}
+	}
+	return out, until, why
+}
+
+// courseKey is a course of action as a whole; of one action, that action.
+func courseKey(goal string, actions []string) cooldown.Key {
+	return cooldown.Key{Goal: goal, Action: strings.Join(actions, " → ")}
 }

@@ -20,9 +20,10 @@ const (
 	maxReported = 100     // errors of one file
 )
 
-// Load replaces the set by goals in YAML, and returns whether it did. Content that the set came from already changes
-// nothing, and costs next to nothing, so a host may load its file as often as it likes. The data is one document of at
-// most 1 MiB with the key "goals":
+// Load replaces the set by goals in YAML, and returns whether it did. Content that
+// the set came from already changes nothing, and costs next to nothing, so a host
+// may load its file as often as it likes. The data is one document of at most 1 MiB
+// with the key "goals":
 //
 //	goals:
 //	  - id: ci.green
@@ -44,8 +45,8 @@ const (
 //	    operator: in
 //	    expected: [up, starting]
 //
-// Unknown and repeated fields, wrong types, flaws of a goal and ids used twice are errors. Load returns all of them by
-// line, and then the set stays as it was.
+// Unknown and repeated fields, wrong types, flaws of a goal and ids used twice are
+// errors. Load returns all of them by line, and then the set stays as it was.
 func (g *Goals) Load(data []byte) (changed bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,7 +55,8 @@ func (g *Goals) Load(data []byte) (changed bool, err error) {
 		return false, nil
 	}
 	var goals []Goal
-	// The goals may be written by a model, and the parser is foreign code: its panics are errors.
+	// The goals may be written by a model, and the parser is foreign code: its
+	// panics are errors.
 	if p := guard.Call(func() { goals, err = parse(data) }); p != nil {
 		err = p
 	}
@@ -172,7 +174,8 @@ func field(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// add reports what is wrong with a field of the goal at n, unless the parser has reported its line.
+// add reports what is wrong with a field of the goal at n, unless the parser has
+// reported its line.
 func (ps *problems) add(n *yaml.Node, name, text string) {
 	if at := field(n, name); at != nil {
 		n = at
@@ -182,7 +185,8 @@ func (ps *problems) add(n *yaml.Node, name, text string) {
 	}
 }
 
-// ours takes our type, which says nothing to the writer, out of what the parser says.
+// ours takes our type, which says nothing to the writer, out of what the parser
+// says.
 var ours = strings.NewReplacer(" in type goal.yamlGoal", "", "into goal.yamlGoal", "as a goal")
 
 // decoded reports what the parser has found, which says the line of each problem.
