@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -127,34 +128,50 @@ const maxPruned = 100
 // drops old outcomes, in one commit. It returns false if another controller has
 // brought the flight to its end. It can be called until there is no error.
 func (c *Controller) saveOutcome(ctx context.Context, f *flight) (kept bool, err error) {
+	ctx = context.WithoutCancel(ctx)
 	put, err := c.put(f.key, &entry{Outcome: *f.out}, store.At(f.rev))
 	if err != nil {
 		return false, err
 	}
 	ops := []store.Op{put}
-	c.mu.Lock()
-	old := c.mu.keys[:min(maxPruned, max(0, len(c.mu.keys)+1-c.o.History))]
-	c.mu.Unlock()
+	old := c.outlived(f.key)
 	for _, k := range old {
 		ops = append(ops, store.Op{Key: k, Delete: true})
 	}
-	_, err = c.st.Commit(context.WithoutCancel(ctx), ops...)
-	if errors.Is(err, store.ErrConflict) { // or an earlier commit took place although it reported an error
-		var e store.Entry
-		if e, err = c.st.Get(context.WithoutCancel(ctx), f.key); errors.Is(err, store.ErrNotFound) {
-			err = nil
-		}
-		if err != nil || !bytes.Equal(e.Value, put.Value) {
-			return false, err
-		}
+	_, err = c.st.Commit(ctx, ops...)
+	if err == nil {
+		return true, nil
 	}
-	if err != nil {
+	c.mu.Lock() // what is dropped twice is dropped
+	c.mu.keys = append(old, slices.DeleteFunc(c.mu.keys, func(k string) bool { return k == f.key })...)
+	c.mu.Unlock()
+	if !errors.Is(err, store.ErrConflict) {
+		return false, err
+	}
+	// An earlier commit took place although it reported an error, or the flight is
+	// another controller's by now.
+	e, err := c.st.Get(ctx, f.key)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil || !bytes.Equal(e.Value, put.Value) {
 		return false, err
 	}
 	c.mu.Lock()
-	c.mu.keys = append(c.mu.keys[len(old):], f.key)
+	c.mu.keys = append(c.mu.keys, f.key)
 	c.mu.Unlock()
 	return true, nil
+}
+
+// outlived adds the key of an outcome to those that are kept, and takes the keys
+// out that are too many.
+func (c *Controller) outlived(key string) (old []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := append(c.mu.keys, key)
+	n := min(maxPruned, max(0, len(keys)-c.o.History))
+	c.mu.keys = slices.Clone(keys[n:])
+	return slices.Clone(keys[:n])
 }
 
 // Outcomes yields the outcomes that are kept, in the order in which their
