@@ -97,12 +97,18 @@ func (c *Controller) moveMarks(ctx context.Context, l *ledger) error {
 		if err != nil {
 			return err
 		}
-		remove := []store.Op{{Key: e.Key, Delete: true, If: store.At(e.Rev)}, {Key: key.Join(countKeys, c.o.Name), Delete: true}}
-		if _, err := c.st.Commit(ctx, append(remove, put)...); err != nil {
+		if _, err := c.st.Commit(ctx, put, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)}); err != nil {
 			return err
 		}
 	}
-	return nil
+	count, err := c.st.Get(ctx, key.Join(countKeys, c.o.Name))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err == nil { // the entries say as much
+		_, err = c.st.Commit(ctx, store.Op{Key: count.Key, Delete: true})
+	}
+	return err
 }
 
 func (c *Controller) put(k string, x *entry, cond store.Condition) (store.Op, error) {
