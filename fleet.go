@@ -35,35 +35,26 @@ type (
 		CostUSD     float64              `json:"totalCostUsd1d"`
 		Orphans     int                  `json:"orphanedSkillCount"`
 		Orphaned    []string             `json:"orphanedSkills"`
-		Others      []actorJSON          `json:"systemActors"`
+		Others      []map[string]any     `json:"systemActors"`
 		Window      int                  `json:"windowHours"`
 		At          int64                `json:"collectedAt"`
 	}
 	agentJSON struct {
-		Name           string        `json:"agentName"`
-		SuccessRate    float64       `json:"successRate"`
-		P50            int64         `json:"p50LatencyMs"`
-		P95            int64         `json:"p95LatencyMs"`
-		CostPerSuccess float64       `json:"costPerSuccessfulOutcome"`
-		CostUSD        float64       `json:"totalCostUsd"`
-		FailureRate    float64       `json:"failureRate1h"`
-		Failures       []failureJSON `json:"recentFailures"`
-		Outcomes       int           `json:"totalOutcomes"`
-	}
-	failureJSON struct {
-		ID string `json:"correlationId"`
-	}
-	actorJSON struct {
-		Name    string `json:"actor"`
-		Total   int    `json:"total"`
-		Success int    `json:"success"`
-		Failure int    `json:"failure"`
+		Name           string              `json:"agentName"`
+		SuccessRate    float64             `json:"successRate"`
+		P50            int64               `json:"p50LatencyMs"`
+		P95            int64               `json:"p95LatencyMs"`
+		CostPerSuccess float64             `json:"costPerSuccessfulOutcome"`
+		CostUSD        float64             `json:"totalCostUsd"`
+		FailureRate    float64             `json:"failureRate1h"`
+		Failures       []map[string]string `json:"recentFailures"`
+		Outcomes       int                 `json:"totalOutcomes"`
 	}
 )
 
 func fleetHealth(now time.Time, f *meta.Fleet) fleetJSON {
 	out := fleetJSON{
-		Agents: []agentJSON{}, ByName: map[string]agentJSON{}, Others: []actorJSON{},
+		Agents: []agentJSON{}, ByName: map[string]agentJSON{}, Others: []map[string]any{},
 		FailureRate: f.MaxFailureRate, CostUSD: f.CostUSD,
 		Orphans: len(f.Orphaned), Orphaned: append([]string{}, f.Orphaned...),
 		Window: int(meta.FleetWindow / time.Hour), At: now.UnixMilli(),
@@ -72,16 +63,18 @@ func fleetHealth(now time.Time, f *meta.Fleet) fleetJSON {
 		x := agentJSON{
 			Name: w.Name, SuccessRate: w.SuccessRate, P50: w.P50.Milliseconds(), P95: w.P95.Milliseconds(),
 			CostPerSuccess: w.CostPerSuccess, CostUSD: w.CostUSD, FailureRate: w.FailureRate,
-			Failures: []failureJSON{}, Outcomes: w.Known,
+			Failures: []map[string]string{}, Outcomes: w.Known,
 		}
 		for _, key := range slices.Backward(w.Failures) {
-			x.Failures = append(x.Failures, failureJSON{key})
+			x.Failures = append(x.Failures, map[string]string{"correlationId": key})
 		}
 		out.Agents = append(out.Agents, x)
 		out.ByName[w.Name] = x
 	}
 	for _, w := range f.Outsiders {
-		out.Others = append(out.Others, actorJSON{w.Name, w.Known, w.Successes, w.Known - w.Successes})
+		out.Others = append(out.Others, map[string]any{
+			"actor": w.Name, "total": w.Known, "success": w.Successes, "failure": w.Known - w.Successes,
+		})
 	}
 	return out
 }

@@ -44,10 +44,7 @@ import (
 //
 // Close the Controller before the Agent. The errors are those of goal.New.
 func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *goal.Options) (*goal.Controller, error) {
-	var o goal.Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(goal.Options))
 	if o.Now == nil {
 		o.Now = a.o.Now
 	}
@@ -58,8 +55,7 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	if err != nil {
 		return nil, err
 	}
-	fleet := func(d goal.Domain) bool { return d.Name == fleetDomain }
-	if !slices.ContainsFunc(w.Domains(o.Now()), fleet) {
+	if !slices.ContainsFunc(w.Domains(o.Now()), func(d goal.Domain) bool { return d.Name == fleetDomain }) {
 		err = w.Collect(a.fleetCollector())
 	}
 	return c, err
@@ -68,11 +64,6 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 // keeper has goals kept by an agent: it is the catalog of the agent's workers, and
 // runs dispatches.
 type keeper struct{ a *Agent }
-
-var (
-	_ goal.Catalog = keeper{}
-	_ goal.Runner  = keeper{}
-)
 
 // Skills implements goal.Catalog.
 func (k keeper) Skills() []string { return k.a.runner.Skills() }

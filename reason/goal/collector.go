@@ -22,7 +22,8 @@ type Collector struct {
 	Read    func(ctx context.Context) (any, error)
 	Every   time.Duration // 0: a minute
 	Timeout time.Duration // of a call; 0: ten seconds
-	MaxAge  time.Duration // how long a reading holds; 0: three times Every; negative: for ever
+	// MaxAge is how long a reading holds. 0: three times Every; negative: for ever.
+	MaxAge time.Duration
 }
 
 const (
@@ -46,9 +47,12 @@ type Domain struct {
 	At       time.Time // when it was last read; zero: never
 	Err      error     // why the last attempt to read it failed; nil: it did not
 	Failures int       // of its collector, in a row
-	Next     time.Time // when its collector is due; zero: at once, or there is none
-	Running  bool      // a call of its collector has not come back, even if it is out of time
-	Paused   bool      // its collector has failed too often, and waits for World.Resume
+	// Next is when the collector is due; zero: at once, or there is none.
+	Next time.Time
+	// Running: a call of the collector has not come back, even if it is out of time.
+	Running bool
+	// Paused: the collector has failed too often, and waits for World.Resume.
+	Paused bool
 }
 
 // Collect adds a collector, which [World.Poll] calls when it is due. A domain has

@@ -54,7 +54,8 @@ type Options struct {
 	// seconds; negative: not at all.
 	Grace time.Duration
 
-	Sanitizer *redact.Sanitizer // takes secrets out of what is kept; nil: the zero Sanitizer
+	// Sanitizer takes secrets out of what is kept; nil: the zero Sanitizer.
+	Sanitizer *redact.Sanitizer
 	// Outcome is called with each outcome once it is kept, perhaps concurrently;
 	// may be nil. A call that does not return within ten seconds is left behind,
 	// and no other is made until it does. It must not call Close.
@@ -116,7 +117,8 @@ type Controller struct {
 	hook    guard.Outlet        // to Options.Outcome
 	ticking sync.Mutex          // held by Tick, which alone admits
 	stood   map[string]Standing // by goal, at the last tick
-	failing map[string]bool     // collectors by domain, as Run has logged them; whether they are paused
+	// failing are the domains whose collectors Run has logged, and whether these are paused.
+	failing map[string]bool
 
 	mu struct {
 		sync.Mutex
@@ -143,7 +145,9 @@ type Controller struct {
 // after the Controller. It reads what is in flight and how dispatches ended there,
 // and begins nothing. The error says all that is wrong with the parts and the
 // options, or is the store's.
-func New(ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, r Runner, opts *Options) (*Controller, error) {
+func New(
+	ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, r Runner, opts *Options,
+) (*Controller, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -329,8 +333,9 @@ func (c *Controller) record(ctx context.Context, r *Report) {
 		if why == "" && now.Status == Unknown { // else the reason has values of the world in it
 			why = now.Reason
 		}
-		c.o.Logger.Log(ctx, level, "a goal stands differently", "controller", c.o.Name, "goal", now.Goal, "severity", now.Severity,
-			"status", now.Status, "doing", now.Doing, "dispatch", now.Dispatch, "why", c.o.Sanitizer.Sanitize(why))
+		c.o.Logger.Log(ctx, level, "a goal stands differently",
+			"controller", c.o.Name, "goal", now.Goal, "severity", now.Severity, "status", now.Status,
+			"doing", now.Doing, "dispatch", now.Dispatch, "why", c.o.Sanitizer.Sanitize(why))
 	}
 	c.stood = stood
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -30,8 +31,12 @@ type flight struct {
 
 // Bounds of a dispatch.
 const (
-	maxResumed    = 3        // times that a run is resumed, so that one which ends the process each time comes to an end
-	maxDispatchID = 192      // bytes: leaves room for what follows a run in the keys of its attempts
+	// maxResumed is how often a run is resumed. One that ends the process each time comes
+	// to an end by it.
+	maxResumed = 3
+	// maxDispatchID is in bytes. It leaves room for what follows a run in the keys of its
+	// attempts.
+	maxDispatchID = 192
 	maxWhy        = 2 << 10  // bytes of the reason of an outcome
 	maxInputs     = 32 << 10 // bytes of the inputs
 )
@@ -44,7 +49,9 @@ var (
 
 // admit opens an entry for d, and lets its run begin when the tick is over. It
 // fills in ID and Number.
-func (c *Controller) admit(ctx context.Context, d Dispatch, about place, changes []overlay) (id string, err error) {
+func (c *Controller) admit(
+	ctx context.Context, d Dispatch, about reason.Effect, changes []overlay,
+) (id string, err error) {
 	c.mu.Lock()
 	d.Number = c.mu.last + 1
 	c.mu.Unlock()
@@ -52,8 +59,8 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, about place, changes
 	if d.ID = c.o.Name + "/" + d.Goal + number; len(d.ID) > maxDispatchID {
 		d.ID = c.o.Name + number
 	}
-	f := &flight{open: open{Dispatch: d, About: about.effect()}, key: c.entryKey(&d), changes: changes}
-	err = c.write(ctx, f)
+	f := &flight{open: open{Dispatch: d, About: about}, key: c.entryKey(&d), changes: changes}
+	err = c.writeEntry(ctx, f)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -114,7 +121,8 @@ func (c *Controller) launch(ctx context.Context) {
 	held := c.mu.held
 	c.mu.held = nil
 	if c.mu.closed {
-		return // they are open in the store, for the next Controller of the name
+		// They are open in the store, for the next Controller of the name.
+		return
 	}
 	for _, f := range held {
 		// What was admitted outlives the tick that did it: its own bounds are the
@@ -139,13 +147,13 @@ func (c *Controller) launch(ctx context.Context) {
 // carry carries a flight out and keeps its outcome.
 func (c *Controller) carry(ctx context.Context, f *flight) {
 	if f.adopted {
-		if err := c.write(ctx, f); err != nil {
+		if err := c.writeEntry(ctx, f); err != nil {
 			c.o.Logger.Error("a dispatch could not be resumed", "dispatch", f.Dispatch.ID, "error", err)
 			c.abandon(f)
 			return
 		}
 	}
-	res, err := c.run(ctx, f)
+	res, err := c.runOrResume(ctx, f)
 	switch {
 	case err != nil && context.Cause(ctx) == errClosing:
 		c.abandon(f)
@@ -175,8 +183,8 @@ func (c *Controller) abandon(f *flight) {
 	c.mu.doubt = true
 }
 
-// run runs a dispatch, or resumes the run of one that was adopted.
-func (c *Controller) run(ctx context.Context, f *flight) (Result, error) {
+// runOrResume runs a dispatch, or resumes the run of one that was adopted.
+func (c *Controller) runOrResume(ctx context.Context, f *flight) (Result, error) {
 	limit := f.Dispatch.Until.Sub(c.o.Now())
 	if limit <= 0 {
 		return Result{}, errLease
@@ -202,7 +210,7 @@ func (c *Controller) change(f *flight, r *Result, at time.Time) {
 	switch r.End {
 	case Succeeded, Failed, Refused, Interrupted:
 	default:
-		r.End, r.Why = Failed, fmt.Sprintf("the runner returned the end %q", short(string(r.End)))
+		r.End, r.Why = Failed, fmt.Sprintf("the runner returned the end %q", r.End)
 	}
 	done := f.changes
 	if r.End != Succeeded {

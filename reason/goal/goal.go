@@ -22,10 +22,13 @@ import (
 
 // Goal is a condition that should always hold.
 type Goal struct {
-	ID          string `yaml:"id"`          // unique in a set, at most 256 bytes without control characters; required
-	Description string `yaml:"description"` // for people, and for the worker that is to mend it, at most 8 KiB
-	Severity    string `yaml:"severity"`    // low, medium, high or critical; "": medium
-	Disabled    bool   `yaml:"-"`           // the goal is neither met nor violated, whatever the world is like
+	// ID is unique in a set, at most 256 bytes without control characters. Required.
+	ID string `yaml:"id"`
+	// Description is for people, and for the worker that is to mend it, at most 8 KiB.
+	Description string `yaml:"description"`
+	Severity    string `yaml:"severity"` // low, medium, high or critical; "": medium
+	// Disabled: the goal is neither met nor violated, whatever the world is like.
+	Disabled bool `yaml:"-"`
 	// ActOnUnknown lets a [Controller] act on the goal also while it is unknown,
 	// once a reading of its domain was tried. It is for goals whose reading is
 	// itself to be restored. The cooldown then follows every dispatch, since
@@ -79,7 +82,8 @@ func (g *Goal) check() flaws {
 	if err := key.CheckID("id", g.ID); err != nil {
 		f.when(true, "id", "%v", err)
 	}
-	f.when(len(g.Description) > maxDescription, "description", "description: %d is over the limit of %d", len(g.Description), maxDescription)
+	n := len(g.Description)
+	f.when(n > maxDescription, "description", "description: %d is over the limit of %d", n, maxDescription)
 	f.when(!slices.Contains(severities, g.severity()), "severity", "unknown severity %q", short(g.Severity))
 	f.when(g.MaxAge < 0, "max_age", "max_age is negative")
 	f.when(g.Cooldown < 0, "cooldown", "cooldown is negative")
@@ -250,7 +254,8 @@ const (
 
 // operators are the words for each operator, before the value that it expects.
 var operators = map[string]string{
-	"": "truthy", "truthy": "truthy", "falsy": "falsy", "eq": "equal to ", "neq": "other than ", "in": "one of ", "not_in": "none of ",
+	"": "truthy", "truthy": "truthy", "falsy": "falsy",
+	"eq": "equal to ", "neq": "other than ", "in": "one of ", "not_in": "none of ",
 }
 
 // flaws are what is wrong with the fields of a goal, by their names in YAML.
@@ -316,7 +321,8 @@ func (c *Condition) check(f *flaws) {
 		f.when(err == nil && !list && c.Operator != "eq" && c.Operator != "neq", "expected",
 			"operator %s needs a list of expected values", c.Operator)
 	}
-	f.when(len(c.Distribution) > maxShares, "distribution", "%d shares are over the limit of %d", len(c.Distribution), maxShares)
+	n := len(c.Distribution)
+	f.when(n > maxShares, "distribution", "%d shares are over the limit of %d", n, maxShares)
 	for _, k := range slices.Sorted(maps.Keys(c.Distribution)) {
 		s := c.Distribution[k]
 		f.when(!(s >= 0 && s <= 1), "distribution", "the share of %q is %v, not from 0 to 1", short(k), s)
@@ -341,7 +347,7 @@ func (c *Condition) judge(v any) (s Status, actual any) {
 	case kind == "distribution":
 		met, actual = c.spread(v)
 	default:
-		met = c.holds(v)
+		met = c.comparesWith(v)
 	}
 	if met {
 		return Met, actual
@@ -349,8 +355,8 @@ func (c *Condition) judge(v any) (s Status, actual any) {
 	return Violated, actual
 }
 
-// holds reports whether an invariant holds.
-func (c *Condition) holds(v any) bool {
+// comparesWith reports whether a value compares with what is expected.
+func (c *Condition) comparesWith(v any) bool {
 	want, err := plain("expected value", c.Expected)
 	list, isList := want.([]any)
 	equal := func(e any) bool { return reflect.DeepEqual(v, e) }

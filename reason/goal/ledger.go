@@ -18,9 +18,10 @@ import (
 // The first parts of the keys of this package, in the words of the version that
 // wrote the first of them. A controller's name follows.
 const (
-	ledgerKeys = "goap/outcome" // number, goal → entry; without the goal → Outcome, of an earlier version
-	markKeys   = "goap/flight"  // goal → open, of an earlier version
-	countKeys  = "goap/head"    // → a count of dispatches, of an earlier version
+	// ledgerKeys: number, goal → entry; without the goal → Outcome, of an earlier version.
+	ledgerKeys = "goap/outcome"
+	markKeys   = "goap/flight" // goal → open, of an earlier version
+	countKeys  = "goap/head"   // → a count of dispatches, of an earlier version
 )
 
 // entry is a dispatch in the store: open from its admission on, until its Outcome
@@ -116,9 +117,9 @@ func (c *Controller) put(k string, x *entry, cond store.Condition) (store.Op, er
 	return store.Op{Key: k, Value: value, If: cond}, err
 }
 
-// write writes the open entry of a flight, which must still be as the flight knows
+// writeEntry writes the open entry of a flight, which must still be as the flight knows
 // it.
-func (c *Controller) write(ctx context.Context, f *flight) error {
+func (c *Controller) writeEntry(ctx context.Context, f *flight) error {
 	put, err := c.put(f.key, &entry{Open: &f.open}, store.At(f.rev))
 	if err != nil {
 		return err

@@ -30,7 +30,8 @@ var (
 type course struct {
 	steps []*step // in this order; none if the goal is met already
 	cost  float64 // the sum of theirs
-	guess bool    // the last action changes what the goal is about, and does not say to what
+	// guess: the last action changes what the goal is about, and does not say to what.
+	guess bool
 }
 
 // want is a condition that a plan may have to meet: that of the goal, or a
@@ -44,10 +45,11 @@ type want struct {
 // planner looks for a course of steps. Only those steps count that change what the
 // goal is about, or what their preconditions are about, and so on.
 type planner struct {
-	goal   want
-	steps  []*step // by name
-	pre    map[*step][]want
-	places []place // what tells two states of the world apart; what lies in a place follows it
+	goal  want
+	steps []*step // by name
+	pre   map[*step][]want
+	// places tell two states of the world apart. What lies in a place follows it.
+	places []place
 }
 
 // node is a state of the world, and the course that leads to it.
@@ -97,7 +99,8 @@ func (p *planner) choose(s state, steps []step) error {
 				continue
 			}
 			if chosen[j] = true; len(p.steps) == maxSteps {
-				return fmt.Errorf("%w: %w", errBound, &store.LimitError{Field: "actions that bear on it", Limit: maxSteps, Got: maxSteps + 1})
+				return fmt.Errorf("%w: %w", errBound,
+					&store.LimitError{Field: "actions that bear on it", Limit: maxSteps, Got: maxSteps + 1})
 			}
 			st.changes = slices.Clone(st.changes)
 			for k := range st.changes {
@@ -140,7 +143,7 @@ func (p *planner) lacks(st *step, s state) *want {
 // search returns the cheapest node at which the goal is met.
 func (p *planner) search(s state) (*node, error) {
 	open := []*node{{state: s}} // the most promising is the last
-	seen := map[string]*node{p.key(s): open[0]}
+	seen := map[string]*node{p.fingerprint(s): open[0]}
 	var hope *node // the cheapest guess so far
 	size, cut := 0, false
 	push := func(n *node) {
@@ -166,7 +169,7 @@ func (p *planner) search(s state) (*node, error) {
 				hope = &node{parent: n, step: st, depth: to.depth, cost: to.cost, guess: true}
 				push(hope)
 			}
-			key := p.key(to.state)
+			key := p.fingerprint(to.state)
 			if old := seen[key]; old != nil && old.compare(to) <= 0 {
 				continue
 			}
@@ -189,9 +192,9 @@ func (n *node) compare(m *node) int {
 	return cmp.Or(cmp.Compare(n.cost, m.cost), cmp.Compare(n.depth, m.depth), cmp.Compare(guess[n.guess], guess[m.guess]))
 }
 
-// key tells states apart by the values that matter, and by whether that of the goal
+// fingerprint tells states apart by the values that matter, and by whether that of the goal
 // is as it was read.
-func (p *planner) key(s state) string {
+func (p *planner) fingerprint(s state) string {
 	var b strings.Builder
 	r, err := s.read(p.goal.place, p.goal.maxAge)
 	fmt.Fprint(&b, err == nil, r.at.Equal(s.at))
@@ -237,8 +240,10 @@ func (p *planner) why(s state) string {
 
 // Action is something that can be done to the world.
 type Action struct {
-	Name    string      // unique among the actions of a [Controller], at most 256 bytes
-	Skill   string      // what a worker must be able to do; "": a worker is found by the first effect
+	// Name is unique among the actions of a [Controller], at most 256 bytes.
+	Name string
+	// Skill is what a worker must be able to do. "": the first effect finds the worker.
+	Skill   string
 	Pre     []Condition // all must be met before; unknown is not met
 	Effects []Change    // in this order
 	Cost    float64     // in a unit of the caller's, finite and not negative; 0: 1

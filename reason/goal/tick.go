@@ -21,16 +21,19 @@ import (
 type Report struct {
 	At    time.Time
 	Goals []Standing // in the order of the set
-	Ended []Outcome  // kept before this tick, and in no report before, in that order
+	// Ended are the outcomes since the report before, in the order of their ends.
+	Ended []Outcome
 }
 
 // Standing is how a goal stands with a [Controller].
 type Standing struct {
 	Verdict
 	Doing    Doing
-	Why      string    // why nothing is dispatched; "" if it is, or needs not be
-	Dispatch string    // the ID of what is in flight; "": nothing is
-	Until    time.Time // of Began and InFlight: the end of the lease; of Resting: of the rest, zero if unknown
+	Why      string // why nothing is dispatched; "" if it is, or needs not be
+	Dispatch string // the ID of what is in flight; "": nothing is
+	// Until is the end of the lease of Began and InFlight, and the end of the rest of
+	// Resting; zero if that is unknown.
+	Until time.Time
 }
 
 // Doing says what a [Controller] does about a goal.
@@ -88,7 +91,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	for _, i := range bySeverity(goals) {
 		st := &r.Goals[i]
 		*st = Standing{Verdict: goals[i].evaluate(s), Doing: Nothing}
-		if err := c.decide(ctx, &goals[i], s, steps, st); err != nil {
+		if err := c.actOn(ctx, &goals[i], s, steps, st); err != nil {
 			errs = append(errs, err)
 		}
 		if st.Doing == Began { // what is expected of it may serve another goal too
@@ -159,7 +162,8 @@ func (c *Controller) available() []step {
 	names := make(map[string]bool)
 	for _, st := range c.steps {
 		names[st.Name] = true
-		if st.Skill != "" && slices.Contains(skills, st.Skill) || st.Skill == "" && slices.Contains(effects, st.Effects[0].Effect) {
+		if st.Skill != "" && slices.Contains(skills, st.Skill) ||
+			st.Skill == "" && slices.Contains(effects, st.Effects[0].Effect) {
 			out = append(out, st)
 		}
 	}
@@ -173,8 +177,8 @@ func (c *Controller) available() []step {
 	return out
 }
 
-// decide decides what to do about a goal, and begins it.
-func (c *Controller) decide(ctx context.Context, g *Goal, s state, steps []step, st *Standing) error {
+// actOn decides what to do about a goal, and begins it.
+func (c *Controller) actOn(ctx context.Context, g *Goal, s state, steps []step, st *Standing) error {
 	if !c.ready(g, s, st) {
 		return nil
 	}
@@ -202,7 +206,7 @@ func (c *Controller) decide(ctx context.Context, g *Goal, s state, steps []step,
 		return nil
 	}
 	d := c.dispatch(g, &st.Verdict, course.steps, s.at)
-	id, err := c.admit(ctx, d, g.place(), changes)
+	id, err := c.admit(ctx, d, g.place().effect(), changes)
 	if err != nil {
 		st.set(Waiting, err.Error(), time.Time{})
 		return err
@@ -295,7 +299,9 @@ func (c *Controller) dispatch(g *Goal, v *Verdict, steps []*step, at time.Time) 
 	if g.Description != "" {
 		text += ": " + g.Description
 	}
-	inputs, err := json.Marshal(map[string]any{"goal": g.ID, "selector": g.Selector, "actual": v.Actual, "reason": v.Reason})
+	inputs, err := json.Marshal(map[string]any{
+		"goal": g.ID, "selector": g.Selector, "actual": v.Actual, "reason": v.Reason,
+	})
 	if err != nil || len(inputs) > maxInputs {
 		inputs = nil // the text has the essence
 	}
@@ -304,7 +310,8 @@ func (c *Controller) dispatch(g *Goal, v *Verdict, steps []*step, at time.Time) 
 		At: at, Until: at.Add(c.o.Lease),
 	}
 	for _, a := range steps {
-		t := reason.Task{Objective: a.Name + ", for goal " + g.ID, Delta: g.Condition.String(), Verify: g.Condition.String(), Skill: a.Skill}
+		want := g.Condition.String()
+		t := reason.Task{Objective: a.Name + ", for goal " + g.ID, Delta: want, Verify: want, Skill: a.Skill}
 		if a.Skill == "" {
 			t.Effect = new(a.Effects[0].Effect)
 		}
@@ -359,7 +366,8 @@ func (c *Controller) lastLocked(g *Goal, at time.Time) *past {
 			continue
 		}
 		if p.ended.After(at) && at.Before(c.mu.latest) {
-			p.ended = at // the clock was put back, and no goal waits until it has caught up
+			// The clock was put back, and no goal waits until it has caught up.
+			p.ended = at
 		}
 		if last == nil || p.ended.After(last.ended) {
 			last = p

@@ -40,8 +40,9 @@ type WorldOptions struct {
 
 const (
 	maxDomains = 1 << 10
-	maxDeltas  = 1 << 10      // changes reported since the readings, and effects of an action
-	maxBytes   = 4 * maxValue // of the changes reported
+	// maxDeltas bounds the changes since the readings, and the effects of an action.
+	maxDeltas = 1 << 10
+	maxBytes  = 4 * maxValue // of the changes reported
 )
 
 // domain is what was read last.
@@ -70,10 +71,13 @@ type Snapshot struct {
 	// Data is any value that encodes as JSON, which a json.RawMessage is already.
 	// Numbers are kept as float64, except integers from 2^53 on, which keep their
 	// digits.
-	Data   any
-	At     time.Time     // when the reading began; zero is refused, and what lies ahead is not old
-	MaxAge time.Duration // how long it holds; 0: WorldOptions.MaxAge; negative: for ever
-	Err    error         // why the domain could not be read; what was known stays until it is too old
+	Data any
+	// At is when the reading began. Zero is refused, and what lies ahead is not old.
+	At time.Time
+	// MaxAge is how long the reading holds. 0: WorldOptions.MaxAge; negative: for ever.
+	MaxAge time.Duration
+	// Err is why the domain could not be read. What was known stays until it is too old.
+	Err error
 }
 
 // Set replaces what is known of a domain, and makes the domain if it is new. What
@@ -137,7 +141,8 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	defer w.mu.Unlock()
 	changes := slices.Clone(w.changes)
 	for i, delta := range deltas {
-		c, err := Change{Effect: reason.Effect{Domain: delta.Domain, Path: delta.Path}, Op: sets, Value: delta.Value}.overlay()
+		e := reason.Effect{Domain: delta.Domain, Path: delta.Path}
+		c, err := Change{Effect: e, Op: sets, Value: delta.Value}.overlay()
 		if err == nil {
 			_, err = w.domain(delta.Domain)
 		}
@@ -278,7 +283,8 @@ type state struct {
 
 // view is a domain as it is seen at the time of a state.
 type view struct {
-	data  any // what is fresh of it, with all changes on top; nil if nothing is
+	// data is what is fresh of the domain, with all changes on top; nil if nothing is.
+	data  any
 	at    time.Time
 	why   string    // it is unknown; "": the reading is there and fresh
 	tried bool      // a reading was tried
