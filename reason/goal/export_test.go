@@ -133,7 +133,7 @@ func Plan(s State, g Goal, actions []Action) (Course, error) {
 	if err := errors.Join(err, g.Condition.Check()); err != nil {
 		return Course{}, err
 	}
-	c, err := plan(s, &g, steps)
+	c, err := cheapestCourse(s, &g, steps)
 	out := Course{Cost: c.cost, Guess: c.guess}
 	for _, st := range c.steps {
 		out.Actions = append(out.Actions, st.Action)

@@ -62,7 +62,7 @@ type node struct {
 	guess  bool
 }
 
-// plan returns the course of least cost after which the goal is met, as the steps
+// cheapestCourse returns the course of least cost after which the goal is met, as the steps
 // say what they change. Whether the goal is disabled, or unknown, does not matter.
 //
 // A step can be taken if its preconditions are met. One that alters the value of
@@ -71,7 +71,7 @@ type node struct {
 // precondition. Of courses of equal cost the shorter one is returned, then the one
 // that is no guess, and then always the same one. The search is by uniform cost
 // over states of the world, so the cost is the least there is.
-func plan(s state, g *Goal, steps []step) (course, error) {
+func cheapestCourse(s state, g *Goal, steps []step) (course, error) {
 	p := &planner{goal: want{g.Condition, g.place(), g.MaxAge}, pre: make(map[*step][]want)}
 	if err := p.choose(s, steps); err != nil {
 		return course{}, fmt.Errorf("goal %q: %w", g.ID, err)

@@ -185,7 +185,7 @@ func (c *Controller) actOn(ctx context.Context, g *Goal, s state, steps []step, 
 	c.mu.Lock()
 	awake, until, why := c.awakeLocked(g, steps, s.at)
 	c.mu.Unlock()
-	course, err := plan(s, g, awake)
+	course, err := cheapestCourse(s, g, awake)
 	if err == nil && len(course.steps) == 0 {
 		err = errNoPlan // it is met only by what is expected
 	}
