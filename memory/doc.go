@@ -41,7 +41,7 @@
 //
 // Options.Policy can have [ACTR] instead: the activation of ACT-R's declarative
 // memory, with base level, spreading from Query.Context, partial matching,
-// noise, a threshold and latencies; [Space.Blend] blends values by it.
+// noise, a threshold and latencies.
 //
 // # Vectors
 //

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/arc-learn/arc/internal/actr"
 )
 
 // Policy says how what a query finds is ranked: [Weighted], the default, or
@@ -70,9 +68,6 @@ type ACTR struct {
 	// query, and the record: the same recall repeats, and another record does
 	// not change it. (:ans)
 	Noise float64
-	// Temperature is that of [Space.Blend]. 0: √2·Noise, or 1 without noise.
-	// (:tmp)
-	Temperature float64
 }
 
 // BaseLevel is a form of ACT-R's base-level equation.
@@ -95,14 +90,13 @@ const (
 )
 
 const (
-	baseDecay        = 0.5
-	defaultS         = 1.6
-	defaultPenalty   = 16
-	maxExact         = 256
-	defaultUses      = 10
-	leastRelevance   = 1e-6
-	noThreshold      = -math.MaxFloat64
-	plainTemperature = 1
+	baseDecay      = 0.5
+	defaultS       = 1.6
+	defaultPenalty = 16
+	maxExact       = 256
+	defaultUses    = 10
+	leastRelevance = 1e-6
+	noThreshold    = -math.MaxFloat64
 )
 
 func (a ACTR) check() error {
@@ -129,7 +123,7 @@ func (a ACTR) check() error {
 		v    float64
 	}{
 		{"LatencyFactor", a.LatencyFactor}, {"SourceActivation", a.SourceActivation}, {"MaxAssociation", a.MaxAssociation},
-		{"Noise", a.Noise}, {"Temperature", a.Temperature},
+		{"Noise", a.Noise},
 	} {
 		if !(f.v >= 0 && finite(f.v)) {
 			bad(f.name, f.v, "finite and at least 0")
@@ -163,8 +157,6 @@ func newModel(a ACTR, seed uint64) *model {
 	or(&m.MaxAssociation, defaultS)
 	or(&m.MismatchPenalty, defaultPenalty)
 	m.MismatchPenalty = max(m.MismatchPenalty, 0)
-	or(&m.Temperature, actr.BlendTemperature(m.Noise))
-	or(&m.Temperature, plainTemperature)
 	return m
 }
 

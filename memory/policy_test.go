@@ -173,7 +173,7 @@ func TestBaseLevelForms(t *testing.T) {
 		}
 		n, life := len(ages), ages[len(ages)-1]
 		want := map[memory.BaseLevel]float64{
-			memory.ExactBase:     actr.Exact(ages, .4),
+			memory.ExactBase:     actr.Hybrid(ages, n, life, .4),
 			memory.HybridBase:    actr.Hybrid(ages[:min(n, 10)], n, life, .4),
 			memory.OptimizedBase: actr.Optimized(n, life, .4),
 		}[form]
@@ -300,52 +300,11 @@ func TestActivationOfThreads(t *testing.T) {
 	require.InDelta(t, hits[1].Score+math.Ln2, hits[0].Score, 1e-2, "two are twice the odds of one")
 }
 
-func TestBlend(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s, c := ranked(t, memory.ACTR{Temperature: 1}, 1)
-	values := map[memory.ID]float64{}
-	for i, v := range []float64{10, 20, 60} {
-		id := remember(t, s, memory.Draft{Kind: memory.Episode, Content: fmt.Sprintf("price of water on day d%d", i)})
-		values[id] = v
-		c.move(day)
-	}
-	remember(t, s, memory.Draft{Kind: memory.Episode, Content: "water without a price"})
-	value := func(r memory.Record) (float64, bool) { v, ok := values[r.ID]; return v, ok }
-	got, err := s.Blend(ctx, memory.Query{Text: "price of water"}, value)
-	require.NoError(t, err)
-	var as, vs []float64
-	for _, h := range recall(t, s, memory.Query{Text: "price of water"}) {
-		if v, ok := values[h.Record.ID]; ok {
-			as, vs = append(as, h.Score), append(vs, v)
-		}
-	}
-	require.Equal(t, 3, got.Of)
-	require.InDelta(t, actr.Mean(actr.Softmax(as, 1), vs), got.Value, 1e-9)
-	require.InDelta(t, actr.BlendedActivation(as), got.Activation, 1e-9)
-	require.InDelta(t, math.Exp(-got.Activation), got.Latency, 1e-9*got.Latency)
-	require.Greater(t, got.Value, 30.0, "the latest count most")
-
-	got, err = s.Blend(ctx, memory.Query{Text: "price"}, func(memory.Record) (float64, bool) { return 0, false })
-	require.NoError(t, err)
-	require.Equal(t, memory.Blended{}, got)
-	_, err = s.Blend(ctx, memory.Query{Text: "price"}, func(memory.Record) (float64, bool) { panic("no") })
-	require.ErrorContains(t, err, "panic: no")
-	plain, _ := space(t)
-	_, err = plain.Blend(ctx, memory.Query{}, value)
-	require.ErrorIs(t, err, memory.ErrPolicy)
-	high, _ := ranked(t, memory.ACTR{Threshold: new(9.0)}, 1)
-	values[remember(t, high, memory.Draft{Kind: memory.Episode, Content: "price"})] = 1
-	got, err = high.Blend(ctx, memory.Query{Text: "price"}, value)
-	require.NoError(t, err)
-	require.Zero(t, got, "below the threshold")
-}
-
 func TestBadPolicy(t *testing.T) {
 	t.Parallel()
 	for _, p := range []memory.ACTR{
 		{Decay: 1}, {Decay: -.1}, {Decay: math.NaN()}, {BaseLevel: "other"}, {Threshold: new(math.NaN())}, {LatencyFactor: -1},
-		{SourceActivation: -1}, {MaxAssociation: math.Inf(1)}, {MismatchPenalty: math.NaN()}, {Noise: -1}, {Temperature: -1},
+		{SourceActivation: -1}, {MaxAssociation: math.Inf(1)}, {MismatchPenalty: math.NaN()}, {Noise: -1},
 	} {
 		_, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Policy: p})
 		require.ErrorContains(t, err, "memory: ACTR.")

@@ -2,13 +2,9 @@ package actr
 
 import "math"
 
-// MinAge is the age below which none counts, so that no use weighs infinitely
-// much (ACT-R 7, compute-references).
+// MinAge is the least age that a use can have: a younger one counts as MinAge,
+// so that no use weighs infinitely much (ACT-R 7, compute-references).
 const MinAge = 0.05
-
-// Exact is the base level ln Σ t^-d over the ages of all uses (:ol nil). It is
-// -Inf without any.
-func Exact(ages []float64, d float64) float64 { return math.Log(strength(ages, d)) }
 
 // Optimized is the base level ln(n/(1-d)) - d·ln(L) of n uses spread evenly
 // over a life of L (:ol t). d is below 1.
@@ -22,9 +18,10 @@ func Optimized(n int, life, d float64) float64 {
 //
 //	ln( Σ_{j≤k} t_j^-d + (n-k)·(L^(1-d) - t_k^(1-d)) / ((1-d)·(L - t_k)) )
 //
-// It is Exact if all are known. Where L and t_k are closer than MinAge the
-// fraction is its limit t^-d; ACT-R divides by MinAge instead, by which further
-// uses come to nothing. d is below 1.
+// With all n uses known it is the exact base level ln Σ t^-d (:ol nil), and
+// -Inf without any. Where L and t_k are closer than MinAge the fraction is its
+// limit t^-d; ACT-R divides by MinAge instead, by which further uses come to
+// nothing. d is below 1.
 func Hybrid(recent []float64, n int, life, d float64) float64 {
 	s := strength(recent, d)
 	if rest := n - len(recent); rest > 0 {
@@ -54,7 +51,7 @@ func strength(ages []float64, d float64) float64 {
 	return sum
 }
 
-// power is t^-d, quick for the d that nearly everybody uses.
+// power is t^-d, without math.Pow for the usual d of 0.5.
 func power(t, d float64) float64 {
 	if d == 0.5 {
 		return 1 / math.Sqrt(t)

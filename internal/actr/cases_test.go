@@ -57,6 +57,20 @@ func regular(n int) []float64 {
 	return out
 }
 
+// exact is the base level of uses whose ages are all known.
+func exact(ages []float64, d float64) float64 {
+	return actr.Hybrid(ages, len(ages), ages[len(ages)-1], d)
+}
+
+// spread is Σ (W/n)·S over the associations of n sources that share w.
+func spread(w float64, associations ...float64) float64 {
+	sum := 0.0
+	for _, s := range associations {
+		sum += w * s / float64(len(associations))
+	}
+	return sum
+}
+
 func TestBaseLevelCases(t *testing.T) {
 	type in struct {
 		Formula  string
@@ -81,7 +95,7 @@ func TestBaseLevelCases(t *testing.T) {
 		var got float64
 		switch {
 		case strings.HasPrefix(in.Formula, "exact"):
-			got = actr.Exact(all, in.D)
+			got = exact(all, in.D)
 		case in.Formula == "optimized":
 			got = actr.Optimized(in.N, life, in.D)
 		default:
@@ -90,7 +104,7 @@ func TestBaseLevelCases(t *testing.T) {
 		want.Tol = max(want.Tol, 6e-9) // eight decimals are given
 		require.InDelta(t, want.B, got, want.Tol)
 		if want.Exact != nil && all != nil {
-			require.InDelta(t, *want.Exact, actr.Exact(all, in.D), want.Tol)
+			require.InDelta(t, *want.Exact, exact(all, in.D), want.Tol)
 		}
 	})
 }
@@ -110,38 +124,12 @@ func TestSMemCases(t *testing.T) {
 	}
 	each(t, "soar-smem-baselevel.json", func(t *testing.T, in in, want want) {
 		if want.Activation != nil {
-			require.InDelta(t, *want.Activation, actr.LogProbability(actr.Exact(in.Ages, in.D)), 1e-6)
+			require.InDelta(t, *want.Activation, actr.LogProbability(exact(in.Ages, in.D)), 1e-6)
 			return
 		}
 		b := actr.Hybrid(in.RecentAges, in.N, in.Tn, in.D)
 		require.InDelta(t, want.Manual, b, 1e-6)
 		require.InDelta(t, want.Kernel, actr.LogProbability(b), 1e-6)
-	})
-}
-
-func TestForgettingCases(t *testing.T) {
-	type in struct {
-		Refs         int
-		Cycles       []int `json:"reference_cycles"`
-		Now          int
-		D, Threshold float64
-	}
-	type want struct {
-		First  int `json:"first_cycle_below_threshold"`
-		Approx int
-		Below  int `json:"first_cycle_below"`
-		Bound  int `json:"approx_estimate"`
-	}
-	each(t, "soar-wma-forgetting.json", func(t *testing.T, in in, want want) {
-		refs := []actr.Refs{{N: in.Refs}}
-		if in.Cycles != nil {
-			refs = nil
-			for _, c := range in.Cycles {
-				refs = append(refs, actr.Refs{Cycle: c, N: 1})
-			}
-		}
-		require.Equal(t, want.First+want.Below, actr.Forget(refs, in.Now, in.D, in.Threshold))
-		require.Equal(t, want.Approx+want.Bound, actr.ForgetBound(refs, in.Now, in.D, in.Threshold))
 	})
 }
 
@@ -213,7 +201,7 @@ func TestSpreadingCases(t *testing.T) {
 			return
 		}
 		if in.Held != nil { // the source is in two slots of the chunk
-			require.InDelta(t, *want.SA, actr.Spread(in.W, actr.Association(in.S, in.Out-1, *in.Held, false)), 1e-6)
+			require.InDelta(t, *want.SA, spread(in.W, actr.Association(in.S, in.Out-1, *in.Held, false)), 1e-6)
 			return
 		}
 		if in.Bufs == nil {
@@ -225,7 +213,7 @@ func TestSpreadingCases(t *testing.T) {
 			for i, fan := range b.Fans {
 				s[i] = actr.Association(in.S, fan, 1, false)
 			}
-			sum += actr.Spread(b.W, s...)
+			sum += spread(b.W, s...)
 		}
 		require.InDelta(t, *want.SA, sum, 1e-6)
 	})
@@ -268,46 +256,5 @@ func TestPartialMatchingCases(t *testing.T) {
 			}
 			require.InDelta(t, *want.A, in.B+actr.Mismatch(in.P, in.Sims...)+in.Noise, 1e-7)
 		}
-	})
-}
-
-func TestBlendingCases(t *testing.T) {
-	type in struct {
-		Activations, Values []float64
-		Temperature         float64
-	}
-	type want struct {
-		P          []float64
-		Value      float64 `json:"blended_value"`
-		Activation float64 `json:"blended_activation"`
-		Published  struct {
-			P                 []float64
-			Value, Activation float64
-		}
-		Tol float64
-	}
-	each(t, "actr-blending.json", func(t *testing.T, in in, want want) {
-		p := actr.Softmax(in.Activations, in.Temperature)
-		require.InDeltaSlice(t, want.P, p, want.Tol)
-		require.InDeltaSlice(t, want.Published.P, p, want.Tol)
-		require.InDelta(t, want.Value, actr.Mean(p, in.Values), want.Tol)
-		require.InDelta(t, want.Published.Value, actr.Mean(p, in.Values), want.Tol)
-		require.InDelta(t, want.Activation, actr.BlendedActivation(in.Activations), want.Tol)
-		require.InDelta(t, want.Published.Activation, actr.BlendedActivation(in.Activations), want.Tol)
-	})
-	require.InDelta(t, .35355339, actr.BlendTemperature(.25), 1e-8, "the temperature of the first trace is that of its noise")
-}
-
-func TestUtilityCases(t *testing.T) {
-	type in struct {
-		U, Reward, Alpha float64
-		Age              float64 `json:"age_s"`
-	}
-	type want struct {
-		Next float64 `json:"U_next"`
-		Tol  float64
-	}
-	each(t, "actr-utility.json", func(t *testing.T, in in, want want) {
-		require.InDelta(t, want.Next, actr.Utility(in.U, in.Alpha, in.Reward, in.Age), want.Tol)
 	})
 }

@@ -39,8 +39,8 @@ func TestFan(t *testing.T) {
 		if in.Kind == "target" {
 			byPerson[1], byLocation[0] = location, person
 		}
-		a := in.B + actr.Spread(in.W, byPerson...)
-		b := in.B + actr.Spread(in.W, byLocation...)
+		a := in.B + spread(in.W, byPerson...)
+		b := in.B + spread(in.W, byLocation...)
 		require.InDelta(t, want.ByPerson, a, 1e-7)
 		require.InDelta(t, want.ByLocation, b, 1e-7)
 		rt := in.Fixed + (milliseconds(actr.Latency(in.F, a))+milliseconds(actr.Latency(in.F, b)))/2

@@ -17,19 +17,6 @@ func Association(s float64, refs, held int, negative bool) float64 {
 	return a
 }
 
-// Spread is Σ (W/n)·S over the associations of n sources that share the
-// activation w, those of unrelated sources, which are 0, included.
-func Spread(w float64, associations ...float64) float64 {
-	if len(associations) == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, s := range associations {
-		sum += s
-	}
-	return w * sum / float64(len(associations))
-}
-
 // Mismatch is Σ P·M, what partial matching takes from a chunk for each slot that
 // was asked for. A similarity M is 0 for the same and by default -1 for
 // anything else (:mp is P; :ms, :md).
@@ -56,7 +43,3 @@ func Probability(a, tau, s float64) float64 {
 // Latency is F·e^-A, the time that a retrieval takes (:lf is F). A failure
 // takes the latency of the threshold.
 func Latency(f, a float64) float64 { return f * math.Exp(-a) }
-
-// Utility is the value U + α·(R - t - U) of a production after a reward R that
-// came t seconds later (:alpha).
-func Utility(u, alpha, reward, t float64) float64 { return u + alpha*(reward-t-u) }
