@@ -202,6 +202,7 @@ func appendReflection(buf []byte, r *iar.Reflection) []byte {
 	m.Text(3, r.Summary)
 	codec.Texts(&m, 4, r.PotentialIssues)
 	m.Floats(5, r.AlignmentCheck)
+	m.Bytes(6, r.Aside)
 	return m.Close()
 }
 

@@ -23,9 +23,6 @@ type Health struct {
 	Uplift learn.Uplift
 	// Fleet is how the workers did over the last day.
 	Fleet meta.Fleet
-	// Calibration holds what the workers claimed over that day against what
-	// the gates found.
-	Calibration iar.Calibration
 	// Resonance is that of the last attempts, at most 64, oldest first.
 	Resonance []float64
 	// Dropped counts the calls of hooks, logger and telemetry providers since
@@ -58,9 +55,6 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	if h.Fleet, err = meta.NewFleet(now, a.book.Samples(ctx, now.Add(-meta.FleetWindow)), nil); err != nil {
 		return h, err
 	}
-	for _, w := range h.Fleet.Workers {
-		h.Calibration.Merge(w.Calibration)
-	}
 	h.Resonance = a.monitor.Resonance()
 	h.Dropped = a.dropped()
 	h.judge()
@@ -85,7 +79,7 @@ func (h *Health) judge() {
 	if h.Uplift.Delivered.Harms() {
 		add("look for the memories that do: Agent.UpliftOf", "memory %v", h.Uplift.Delivered)
 	}
-	if e := h.Calibration.ECE(); h.Calibration.Count() >= claims && e > miscalibrated {
+	if e := h.Fleet.Calibration.ECE(); h.Fleet.Calibration.Count() >= claims && e > miscalibrated {
 		add("take iar.Calibration.Correct of what they claim", "what workers claim is off by %.2f on average", e)
 	}
 	for _, w := range h.Fleet.Workers {
@@ -96,11 +90,7 @@ func (h *Health) judge() {
 	for _, skill := range h.Fleet.Orphaned {
 		add("add a worker for it, or take it from the reasoner's list", "nobody has delivered %q for a day", skill)
 	}
-	var history []iar.Entry
-	for _, r := range h.Resonance {
-		history = append(history, iar.Entry{Status: iar.Success, Confidence: r, Resonance: r})
-	}
-	for _, f := range iar.NewTracker(&iar.Options{History: history}).Issues() {
+	for _, f := range iar.Findings(h.Resonance) {
 		add("read the reflections of the last runs", "%s: %s", f.Kind, f.Text)
 	}
 	if h.Dropped > 0 {
@@ -119,8 +109,8 @@ func (h Health) String() string {
 		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode], h.Archived, h.Quarantined)
 	fmt.Fprintf(&b, "effective  %.2f, by feedback on %d of them\n", h.Effectiveness, h.Feedback)
 	fmt.Fprintf(&b, "uplift     %v\n", h.Uplift.Delivered)
-	if n := h.Calibration.Count(); n > 0 {
-		fmt.Fprintf(&b, "confidence off by %.2f on average (Brier %.2f, %d claims)\n", h.Calibration.ECE(), h.Calibration.Brier(), n)
+	if n := h.Fleet.Calibration.Count(); n > 0 {
+		fmt.Fprintf(&b, "confidence off by %.2f on average (Brier %.2f, %d claims)\n", h.Fleet.Calibration.ECE(), h.Fleet.Calibration.Brier(), n)
 	}
 	if len(h.Resonance) > 0 {
 		fmt.Fprintf(&b, "resonance  %s %.2f\n", sparkline(h.Resonance), h.Resonance[len(h.Resonance)-1])

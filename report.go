@@ -82,14 +82,12 @@ func newReport(s *state) *Report {
 
 // resonance returns the trend of a run's reflections, and the findings about it.
 func resonance(entries []iar.Entry) (trend []float64, findings []iar.Finding) {
-	switch {
-	case len(entries) == 0:
-		return nil, nil
-	case len(entries) == 1 && entries[0].Resonance >= iar.LowResonance:
-		return []float64{entries[0].Resonance}, nil // as the tracker would
+	for _, e := range entries {
+		if !e.Invalid {
+			trend = append(trend, e.Resonance)
+		}
 	}
-	tracker := iar.NewTracker(&iar.Options{History: entries})
-	return tracker.Trend(len(entries)), tracker.Issues()
+	return trend, iar.Findings(trend)
 }
 
 // at is the time of a field of state.

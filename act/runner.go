@@ -341,6 +341,7 @@ func (r *Runner) clean(res *Result) {
 	for i, issue := range res.Reflection.PotentialIssues {
 		res.Reflection.PotentialIssues[i] = s.Sanitize(issue)
 	}
+	res.Reflection.Aside = s.JSON(slices.Clone(res.Reflection.Aside))
 	res.Utilized, res.Misled = slices.Clone(res.Utilized), slices.Clone(res.Misled)
 	res.Deltas = slices.Clone(res.Deltas)
 	for i := range res.Deltas {
@@ -360,7 +361,7 @@ func checkOutput(res Result) error {
 			return err
 		}
 	}
-	texts := len(res.Reflection.Summary)
+	texts := len(res.Reflection.Summary) + len(res.Reflection.Aside)
 	for _, issue := range res.Reflection.PotentialIssues {
 		texts += len(issue)
 	}

@@ -9,14 +9,16 @@ import (
 // ErrConfidence is returned for a confidence that is not a number in [0,1].
 var ErrConfidence = errors.New("confidence outside [0,1]")
 
-// bins is how many ranges of confidence are told apart.
+// bins is the number of ranges of confidence.
 const bins = 10
 
 // Calibration holds reported confidence against verified outcomes. The zero
 // value is empty and ready. It is a plain value: copy it, compare it, store it.
 // Concurrent use needs a lock of the caller.
 type Calibration struct {
-	// Bins hold confidence in [0, 0.1), [0.1, 0.2), … and [0.9, 1].
+	// Bins hold confidence in [0, 0.1), [0.1, 0.2), … and [0.9, 1]. They are the
+	// reliability table: Confidence/Count is what was claimed, Successes/Count
+	// what came of it.
 	Bins [bins]Bin `json:"bins"`
 }
 
@@ -44,16 +46,6 @@ func (c *Calibration) Add(confidence float64, success bool) error {
 	b.Confidence += confidence
 	b.Squared += (confidence - outcome) * (confidence - outcome)
 	return nil
-}
-
-// Merge adds the outcomes of another Calibration.
-func (c *Calibration) Merge(o Calibration) {
-	for i, b := range o.Bins {
-		c.Bins[i].Count += b.Count
-		c.Bins[i].Successes += b.Successes
-		c.Bins[i].Confidence += b.Confidence
-		c.Bins[i].Squared += b.Squared
-	}
 }
 
 // Count returns how many outcomes were added.
@@ -85,43 +77,18 @@ func (c *Calibration) ECE() float64 {
 	return sum / float64(max(1, c.Count()))
 }
 
-// Reliability is one row of a reliability table.
-type Reliability struct {
-	Low, High  float64 // the range of confidence
-	Count      int
-	Confidence float64 // mean
-	Success    float64 // rate
-}
-
-// Table returns the reliability table: a row for each bin that has outcomes,
-// in order of confidence.
-func (c *Calibration) Table() []Reliability {
-	var rows []Reliability
-	for i, b := range c.Bins {
-		if b.Count == 0 {
-			continue
-		}
-		n := float64(b.Count)
-		rows = append(rows, Reliability{
-			Low: float64(i) / 10, High: float64(i+1) / 10,
-			Count: b.Count, Confidence: b.Confidence / n, Success: float64(b.Successes) / n,
-		})
-	}
-	return rows
-}
-
-// believed is how many outcomes a bin begins with, in Correct.
+// believed is the number of outcomes with which a bin begins, in Correct.
 const believed = 4
 
-// Correct returns what a reported confidence is worth, in [0,1]: the chance of
-// success that the outcomes so far give it. It is the isotonic regression of
-// outcomes on confidence (pool adjacent violators; Zadrozny and Elkan 2002) over
-// the bins, each of which begins with four outcomes that agree with what is
-// reported; linear between the means of the bins and level beyond them. It never
-// falls as confidence rises. Without outcomes, confidence is taken at its word.
-// One that is not a number is worth 0.
+// Correct returns the chance of success, in [0,1], that the outcomes so far
+// give a reported confidence. It is the isotonic regression of outcomes on
+// confidence over the bins (pool adjacent violators; Zadrozny and Elkan 2002),
+// linear between the means of the bins and level beyond them. Each bin begins
+// with four outcomes that agree with what is reported, so without outcomes
+// Correct returns the confidence itself. It never falls as confidence rises.
+// NaN is worth 0.
 func (c *Calibration) Correct(confidence float64) float64 {
-	confidence = min(1, max(0, number(confidence)))
+	confidence = min(1, max(0, finite(confidence)))
 	if c.Count() == 0 {
 		return confidence
 	}
@@ -140,8 +107,8 @@ func (c *Calibration) Correct(confidence float64) float64 {
 	return was[i-1] + share*(was[i]-was[i-1])
 }
 
-// isotonic returns for each bin the mean of what was said and the rate of what
-// was, neighbours whose rates fall being pooled until none do.
+// isotonic returns for each bin the mean confidence and the success rate. It
+// pools neighbours until no rate is below the one before it.
 func (c *Calibration) isotonic() (said, was [bins]float64) {
 	type pool struct{ sum, weight, bins float64 }
 	var pools []pool

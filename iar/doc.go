@@ -4,18 +4,17 @@
 // A [Reflection] is a status, a confidence, a summary, potential issues and an
 // alignment with the task. A [Validator] checks one, as JSON or as a value,
 // and computes its resonance, one number in [0,1]. A [Tracker] keeps the
-// resonance of recent actions and finds low values, decline and alternation. A
-// [Calibration] holds reported confidence against verified outcomes, and says
-// what a confidence is worth. [Reflect] wraps actions that know nothing of all
-// this.
+// resonance of recent actions, and [Findings] says where a series of resonances
+// is low, declines or alternates. A [Calibration] holds reported confidence
+// against verified outcomes.
 //
 //	var v iar.Validator
-//	r, res := v.Parse(raw)
+//	res := v.Structure(raw)
 //	if !res.Valid {
 //		return fmt.Errorf("reflection: %v", res.Issues)
 //	}
 //	t := iar.NewTracker(nil)
-//	t.Record("attach panel A", r)
+//	t.Record("attach panel A", res.Reflection)
 //	for _, f := range t.Issues() {
 //		log.Print(f.Kind, ": ", f.Text)
 //	}
@@ -24,8 +23,8 @@
 // ResonantiA, with the result kept in [0,1] and a trend test where that had
 // «any drop».
 //
-// A Validator and a Tracker are safe for concurrent use. Nothing here is
-// stored: a Tracker is saved through [Tracker.Entries] and restored through
-// [Options]. What is not there: a judgement whether the action did what it
-// says; a reflection is a claim, and verifying it is up to gates.
+// A Validator and a Tracker are safe for concurrent use. The package stores
+// nothing: [Tracker.Entries] saves a Tracker and [Options] restores it. It does
+// not judge whether the action did what it says: a reflection is a claim, and
+// gates verify it.
 package iar

@@ -6,20 +6,20 @@ import (
 	"github.com/arc-learn/arc/iar"
 )
 
-func ExampleValidator_Parse() {
+func ExampleValidator_Structure() {
 	var v iar.Validator
-	r, res := v.Parse([]byte(`{"status":"Warning","confidence":0.75,"summary":"Component B is short.","potential_issues":["May vibrate."],"alignment_check":{"objective":1}}`))
-	fmt.Println(r.Status, res.Valid, res.Confidence, res.Resonance)
+	res := v.Structure([]byte(`{"status":"Warning","confidence":0.75,"summary":"Component B is short.","potential_issues":["May vibrate."],"alignment_check":{"objective":true,"scope":"partly"}}`))
+	fmt.Println(res.Reflection.Status, res.Valid, res.Confidence, res.Resonance, string(res.Reflection.Aside))
 
-	_, res = v.Parse([]byte(`{"status":"Done","confidence":"high","summary":"s","potential_issues":[]}`))
+	res = v.Structure([]byte(`{"status":"Done","confidence":"high","summary":"s","potential_issues":[]}`))
 	for _, i := range res.Issues {
-		fmt.Println(i.Kind, i.Field+":", i)
+		fmt.Println(i.Field+":", i.Text)
 	}
 	// Output:
-	// Warning true 0.75 0.775
-	// bad_value status: invalid status "Done"
-	// wrong_type confidence: invalid type for field confidence: want a number
-	// missing alignment_check: missing required field: alignment_check
+	// Warning true 0.75 0.775 {"scope":"partly"}
+	// status: invalid status "Done"
+	// confidence: invalid type for field confidence: want a number
+	// alignment_check: missing required field: alignment_check
 }
 
 func ExampleValidator_Content() {
@@ -28,9 +28,14 @@ func ExampleValidator_Content() {
 		Status: iar.Success, Confidence: 0.9, Summary: "Connect wire C to port D",
 		PotentialIssues: []string{"Port D is blocked."},
 	}, iar.Context{Task: "Connect wire C to port D."})
-	fmt.Println(res.Valid, res.Issues)
+	fmt.Println(res.Valid)
+	for _, i := range res.Issues {
+		fmt.Println(i.Text)
+	}
 	// Output:
-	// true [a success lists a blocker: "Port D is blocked." the summary only repeats the task]
+	// true
+	// a success lists a blocker: "Port D is blocked."
+	// the summary only repeats the task
 }
 
 func ExampleTracker() {
@@ -43,7 +48,7 @@ func ExampleTracker() {
 		fmt.Println(f.Kind+":", f.Text)
 	}
 	s := t.Summary()
-	fmt.Printf("%d records, mean %.2f, trend %.0f\n", s.Total, s.Mean, s.Trend)
+	fmt.Printf("%d records, mean %.2f\n", s.Total, s.Mean)
 
 	restored := iar.NewTracker(&iar.Options{History: t.Entries()})
 	fmt.Println(restored.Summary().Total)
@@ -51,7 +56,7 @@ func ExampleTracker() {
 	// [0.98 0.75 0.10]
 	// low_resonance: 1 of the last 3 below 0.70, the lowest 0.10
 	// resonance_degradation: falling over the last 3, from 0.98 to 0.10
-	// 3 records, mean 0.61, trend -1
+	// 3 records, mean 0.61
 	// 3
 }
 
@@ -63,8 +68,10 @@ func ExampleCalibration() {
 		}
 	}
 	fmt.Printf("Brier %.3f, ECE %.2f\n", c.Brier(), c.ECE())
-	for _, r := range c.Table() {
-		fmt.Printf("said %.2f, was %.2f of %d\n", r.Confidence, r.Success, r.Count)
+	for _, b := range c.Bins {
+		if n := float64(b.Count); n > 0 {
+			fmt.Printf("said %.2f, was %.2f of %d\n", b.Confidence/n, float64(b.Successes)/n, b.Count)
+		}
 	}
 	// Output:
 	// Brier 0.302, ECE 0.25

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -40,6 +41,8 @@ type Fleet struct {
 	MaxFailureRate float64
 	// CostUSD is what all workers cost over the day.
 	CostUSD float64
+	// Calibration holds what Workers reported against what came of it.
+	Calibration iar.Calibration
 	// Orphaned are the skills, by name, that were asked for and that no worker
 	// has delivered once over the day.
 	Orphaned []string
@@ -91,8 +94,9 @@ func NewFleet(at time.Time, samples iter.Seq2[rank.Sample, error], opts *FleetOp
 		}
 	}
 	var f Fleet
-	delivered := make(map[string]bool) // by skill
-	for name, ss := range byName {
+	delivered := make(map[string]bool)                      // by skill
+	for _, name := range slices.Sorted(maps.Keys(byName)) { // in order: sums of floats depend on it
+		ss := byName[name]
 		h := o.worker(at, name, ss)
 		if o.Workers != nil && !slices.Contains(o.Workers, name) {
 			f.Outsiders = append(f.Outsiders, h)
@@ -102,6 +106,9 @@ func NewFleet(at time.Time, samples iter.Seq2[rank.Sample, error], opts *FleetOp
 		f.MaxFailureRate = max(f.MaxFailureRate, h.FailureRate)
 		for _, s := range ss {
 			if !s.Unknown {
+				if s.Confidence != nil {
+					_ = f.Calibration.Add(*s.Confidence, s.Success) // a bad one changes nothing
+				}
 				delivered[s.Situation.Skill] = delivered[s.Situation.Skill] || s.Success
 			}
 		}

@@ -22,15 +22,14 @@ type Signs struct {
 
 // The rules of With.
 const (
-	signSpent  = 0.8 // share of the budget from which on it is a sign
-	signWindow = 5   // the reflections of which
-	signLow    = 3   // so many say that resonance is low
+	signSpent = 0.8 // share of the budget from which on it is a sign
+	signLow   = 3   // of the last 5 resonances say that it is low
 )
 
 // With returns a with what a run tells of itself:
 //
-//   - three of the last five resonances below iar.LowResonance, a decline of
-//     resonance or one that goes up and down in turn (see iar.Tracker.Issues), or
+//   - three of the last five resonances below 0.7, a decline of
+//     resonance or one that goes up and down in turn (see [iar.Findings]), or
 //     four fifths of the budget spent: SlowDown, if a is KeepGoing
 //   - a decline, resonance up and down in turn, or the budget, while the last
 //     outcome was a failure: ConsiderPivot, if a is SlowDown
@@ -68,22 +67,12 @@ func (s *Signs) spent() bool { return s.Spent >= signSpent && s.Spent <= 1 }
 // evidence says what the signs are, and whether resonance is more than low.
 func (s *Signs) evidence() (es []string, serious bool) {
 	if len(s.Resonance) >= signLow {
-		history := make([]iar.Entry, len(s.Resonance))
-		for i, r := range s.Resonance {
-			history[i] = iar.Entry{Status: iar.Success, Confidence: r, Resonance: r}
-		}
-		tracker := iar.NewTracker(&iar.Options{History: history, MaxHistory: len(history)})
-		low := 0
-		for _, r := range tracker.Trend(signWindow) {
-			if r < iar.LowResonance {
-				low++
-			}
-		}
-		for _, f := range tracker.Issues() {
-			if f.Kind == iar.FoundLow && low < signLow {
+		for _, f := range iar.Findings(s.Resonance) {
+			low := f.Kind == "low_resonance"
+			if low && f.Count < signLow {
 				continue
 			}
-			serious = serious || f.Kind != iar.FoundLow
+			serious = serious || !low
 			es = append(es, fmt.Sprintf("%s: %s", f.Kind, f.Text))
 		}
 	}
