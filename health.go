@@ -12,31 +12,30 @@ import (
 )
 
 // Health is how an agent is doing: the memory of a scope, and what the whole
-// agent has done lately. It prints as a report and encodes to JSON.
+// agent has done lately. It prints as a report of at most 80 columns and encodes
+// to JSON.
 type Health struct {
 	// Health is that of the scope's memory. Its Status and Issues are those of
 	// the whole report.
 	memory.Health
-	// Advice says what to do about each of Issues, in their order.
-	Advice []string
 	// Uplift is how much memory helps in the scope; see learn.Options.Holdout.
 	Uplift learn.Uplift
-	// Fleet is how the workers did over the last day.
+	// Fleet is how the workers did over the last day, and what they claimed.
 	Fleet meta.Fleet
 	// Resonance is that of the last attempts, at most 64, oldest first.
 	Resonance []float64
-	// Dropped counts the calls of hooks, logger and telemetry providers since
-	// the Agent was opened that panicked, did not return in time, or were not
-	// made because an earlier one had not returned.
+	// Dropped counts calls of hooks, logger and telemetry providers since the
+	// Agent was opened: those that panicked, did not return in time, or were
+	// left out because an earlier one had not returned.
 	Dropped int64 `json:",omitempty"`
 }
 
-// Bounds of what Health takes for an issue.
+// Bounds of the issues.
 const (
 	miscalibrated = 0.15 // expected calibration error
-	claims        = 20   // confidences before that is said
+	minClaims     = 20   // confidences that a miscalibration needs
 	failing       = 0.5  // failure rate of a worker over the last hour
-	failures      = 5    // samples before that is said
+	minSamples    = 5    // samples that a failing worker needs
 )
 
 // Health says how the memory of a scope and the agent as a whole are doing.
@@ -61,34 +60,28 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	return h, nil
 }
 
-// judge fills Issues, Advice and Status.
+// judge adds the issues beyond those of memory, and sets Status.
 func (h *Health) judge() {
-	for range h.Issues {
-		advice := "run objectives, or remember what is known already"
-		if h.Total > 0 {
-			advice = "let workers and reasoner name what they used: act.Result.Utilized, reason.Decision.Applied"
-		}
-		h.Advice = append(h.Advice, advice)
-	}
 	add := func(advice, format string, args ...any) {
-		h.Issues, h.Advice = append(h.Issues, fmt.Sprintf(format, args...)), append(h.Advice, advice)
+		h.Issues = append(h.Issues, memory.Issue{Text: fmt.Sprintf(format, args...), Advice: advice})
 	}
 	if n := h.Quarantined; n > h.Total/2 {
 		add("Trust what is right, Revoke the sources of what is not", "%d of %d memories are quarantined", n, h.Total)
 	}
-	if h.Uplift.Delivered.Harms() {
-		add("look for the memories that do: Agent.UpliftOf", "memory %v", h.Uplift.Delivered)
+	if u := h.Uplift.Delivered; u.High < 0 {
+		add("find the memories that do by UpliftOf, and Forget them", "memory %v", u)
 	}
-	if e := h.Fleet.Calibration.ECE(); h.Fleet.Calibration.Count() >= claims && e > miscalibrated {
-		add("take iar.Calibration.Correct of what they claim", "what workers claim is off by %.2f on average", e)
+	if c := &h.Fleet.Calibration; c.Count() >= minClaims && c.ECE() > miscalibrated {
+		add("see Fleet for who claims what, and trust gates rather than claims",
+			"what workers claim is off by %.2f on average", c.ECE())
 	}
 	for _, w := range h.Fleet.Workers {
-		if w.Known >= failures && w.FailureRate > failing {
+		if w.Known >= minSamples && w.FailureRate > failing {
 			add("look at "+strings.Join(w.Failures, ", "), "%s failed %.0f %% of the last hour", w.Name, 100*w.FailureRate)
 		}
 	}
 	for _, skill := range h.Fleet.Orphaned {
-		add("add a worker for it, or take it from the reasoner's list", "nobody has delivered %q for a day", skill)
+		add("add a worker for it, or take it from the reasoner's list", "no worker has delivered %q for a day", skill)
 	}
 	for _, f := range iar.Findings(h.Resonance) {
 		add("read the reflections of the last runs", "%s: %s", f.Kind, f.Text)
@@ -104,24 +97,58 @@ func (h *Health) judge() {
 // String is the report.
 func (h Health) String() string {
 	var b strings.Builder
+	row := func(label, format string, args ...any) { writeRow(&b, label, fmt.Sprintf(format, args...)) }
 	fmt.Fprintf(&b, "%s\n", h.Status)
-	fmt.Fprintf(&b, "memory     %d: %d patterns, %d failures, %d facts, %d episodes; %d archived, %d quarantined\n", h.Total,
-		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode], h.Archived, h.Quarantined)
-	fmt.Fprintf(&b, "effective  %.2f, by feedback on %d of them\n", h.Effectiveness, h.Feedback)
-	fmt.Fprintf(&b, "uplift     %v\n", h.Uplift.Delivered)
-	if n := h.Fleet.Calibration.Count(); n > 0 {
-		fmt.Fprintf(&b, "confidence off by %.2f on average (Brier %.2f, %d claims)\n", h.Fleet.Calibration.ECE(), h.Fleet.Calibration.Brier(), n)
+	row("memory", "%d: %d patterns, %d failures, %d facts, %d episodes", h.Total,
+		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode])
+	row("", "%d archived, %d quarantined", h.Archived, h.Quarantined)
+	row("effective", "%.2f, by feedback on %d of them", h.Effectiveness, h.Feedback)
+	row("uplift", "%v", h.Uplift.Delivered)
+	if c := &h.Fleet.Calibration; c.Count() > 0 {
+		row("confidence", "off by %.2f on average (Brier %.2f, %d claims)", c.ECE(), c.Brier(), c.Count())
 	}
-	if len(h.Resonance) > 0 {
-		fmt.Fprintf(&b, "resonance  %s %.2f\n", sparkline(h.Resonance), h.Resonance[len(h.Resonance)-1])
+	if n := len(h.Resonance); n > 0 {
+		row("resonance", "%s %.2f", sparkline(h.Resonance), h.Resonance[n-1])
 	}
 	for _, w := range h.Fleet.Workers {
-		fmt.Fprintf(&b, "worker     %s: %d of %d delivered, p50 %v, p95 %v, $%.4f\n", w.Name, w.Successes, w.Known, w.P50, w.P95, w.CostUSD)
+		row("worker", "%s: %d of %d delivered, p50 %v, p95 %v, $%.4f", w.Name, w.Successes, w.Known, w.P50, w.P95, w.CostUSD)
 	}
-	for i, issue := range h.Issues {
-		fmt.Fprintf(&b, "issue      %s\n           → %s\n", issue, h.Advice[i])
+	for _, issue := range h.Issues {
+		row("issue", "%s", issue.Text)
+		row("", "→ %s", issue.Advice)
 	}
 	return b.String()
+}
+
+// Columns of the report.
+const (
+	labelWidth  = 11
+	reportWidth = 80
+)
+
+// writeRow writes a text behind its label, broken between words. A word that is
+// longer than a line is broken, too.
+func writeRow(b *strings.Builder, label, text string) {
+	column := labelWidth
+	fmt.Fprintf(b, "%-*s", labelWidth, label)
+	for i, word := range strings.Fields(text) {
+		runes := []rune(word)
+		if i > 0 && column+1+len(runes) <= reportWidth {
+			b.WriteByte(' ')
+			column++
+		} else if i > 0 {
+			fmt.Fprintf(b, "\n%*s", labelWidth, "")
+			column = labelWidth
+		}
+		for column+len(runes) > reportWidth {
+			n := reportWidth - column
+			fmt.Fprintf(b, "%s\n%*s", string(runes[:n]), labelWidth, "")
+			runes, column = runes[n:], labelWidth
+		}
+		b.WriteString(string(runes))
+		column += len(runes)
+	}
+	b.WriteByte('\n')
 }
 
 // sparkline draws values in [0,1].

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
 )
 
 // A crew that claims much and delivers nothing is told so, with what to do.
@@ -25,14 +27,18 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	h, err := a.Health(t.Context(), "")
 	require.NoError(t, err)
 	require.Equal(t, memory.NeedsAttention, h.Status)
-	require.Len(t, h.Advice, len(h.Issues))
+	for _, issue := range h.Issues {
+		require.NotEmpty(t, issue.Text)
+		require.NotEmpty(t, issue.Advice, issue.Text)
+	}
 	report := h.String()
 	for _, want := range []string{
 		"30 of 3", "quarantined", "what workers claim is off by 0.90", "worker failed 100 % of the last hour",
-		`nobody has delivered "work"`, "let workers and reasoner name what they used", "uplift     not measured", "0 of 24 delivered",
+		`no worker has delivered "work"`, "let workers and reasoner name what they used", "uplift not measured", "0 of 24 delivered",
 	} {
-		require.Contains(t, report, want)
+		require.Contains(t, strings.Join(strings.Fields(report), " "), want)
 	}
+	narrow(t, report)
 	require.Len(t, h.Resonance, 8, "one for each task that was decided")
 	require.Equal(t, strings.Count(report, "issue "), strings.Count(report, "→"))
 
@@ -41,6 +47,53 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	var again arc.Health
 	require.NoError(t, json.Unmarshal(raw, &again))
 	require.Equal(t, h, again)
+}
+
+// narrow checks that a report fits a terminal.
+func narrow(t *testing.T, report string) {
+	t.Helper()
+	for line := range strings.Lines(report) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, "%q", line)
+	}
+}
+
+// An agent that delivers, and has had nothing to recall or too little to say, is
+// well.
+func TestTenDeliveredRunsAreHealthy(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]func(i int) string{
+		"one objective":   func(int) string { return "mend the cache" },
+		"ten objectives":  func(i int) string { return fmt.Sprint("mend the cache ", i) },
+		"ten of no words": func(i int) string { return strings.Repeat(string(rune('a'+i)), 12) },
+	} {
+		s := &script{}
+		a := agent(t, s.host(), nil)
+		for i := range 10 {
+			require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: text(i)}).Status, name)
+		}
+		h, err := a.Health(t.Context(), "")
+		require.NoError(t, err)
+		require.Empty(t, h.Issues, "%s: %+v", name, h.Health)
+		require.Equal(t, memory.Healthy, h.Status, name)
+		narrow(t, h.String())
+	}
+}
+
+// Each issue brings its own advice, whatever else is wrong; the report breaks
+// long names and words.
+func TestHealthReportIsNarrow(t *testing.T) {
+	t.Parallel()
+	h := arc.Health{Health: memory.Health{Status: memory.NeedsAttention, Issues: []memory.Issue{
+		{Text: strings.Repeat("ü", 200), Advice: "look at " + strings.Repeat("run/1, ", 40)},
+	}}}
+	h.Fleet.Workers = []meta.WorkerHealth{{Name: strings.Repeat("long name ", 20)}}
+	for range 64 {
+		h.Resonance = append(h.Resonance, 0.9)
+	}
+	report := h.String()
+	narrow(t, report)
+	require.Equal(t, 200, strings.Count(report, "ü"))
+	require.Contains(t, report, "resonance  "+strings.Repeat("█", 64)+" 0.90\n")
 }
 
 func quarantined(n int) (ds []memory.Draft) {

@@ -35,13 +35,13 @@ func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID) erro
 	if err != nil {
 		return err
 	}
-	hits, err := space.Recall(ctx, memory.Query{Text: cut(own.Trigger, maxNote), Kinds: []memory.Kind{memory.Pattern}, K: 16, Inject: true})
+	hits, err := space.Recall(ctx, memory.Query{Text: cut(own.Trigger, maxNote), Kinds: []memory.Kind{memory.Pattern}, K: 16})
 	if err != nil {
 		return err
 	}
 	shape := []memory.Record{own}
 	for i := range hits {
-		if r := &hits[i].Record; r.ID != id && len(r.Plan) > 0 && !general(r) {
+		if r := &hits[i].Record; r.Trusted && r.ID != id && len(r.Plan) > 0 && !general(r) {
 			shape = append(shape, *r)
 		}
 	}

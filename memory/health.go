@@ -8,21 +8,35 @@ const (
 	NeedsAttention = "NEEDS_ATTENTION"
 )
 
+// Issue is something that a host should look at.
+type Issue struct {
+	Text   string // what is wrong
+	Advice string // what to do about it
+}
+
 // Health is the state of a scope.
 type Health struct {
-	Status        string // Healthy if there are memories, feedback, and no Issues
+	Status        string // NeedsAttention if there are Issues, else Healthy
 	Total         int    // records, quarantined and archived ones included
 	Kinds         map[Kind]int
 	Effectiveness float64 // the posterior of all records' counts together; 0.5 when nothing is known
+	Injected      int     // recalls with Query.Inject that found something, since the Bank was opened
 	Feedback      int     // records that have had feedback
 	Quarantined   int
 	Archived      int
-	Pending       int    // records that Options.Embedder has yet to give a vector to
-	Embedder      string // why it failed when it was asked last, for another tenant not in its words; "": it did not
-	Issues        []string
+	Pending       int // records that Options.Embedder has yet to give a vector to
+	// Embedder is why the Embedder failed at its last call, for another tenant
+	// not in its words; "" if it did not fail.
+	Embedder string
+	Issues   []Issue
 }
 
-// Health returns the state of the scope.
+// patience is the number of injections from which on a lack of feedback is an
+// issue. Before, there was nothing to say.
+const patience = 5
+
+// Health returns the state of the scope. Issues are an Embedder that fails, a
+// scope without memories, and 5 injections without any feedback.
 func (s Space) Health(ctx context.Context) (Health, error) {
 	if err := s.ready(ctx); err != nil {
 		return Health{}, err
@@ -38,17 +52,22 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 			all.Misled += c.Misled
 		}
 		h.Pending = s.b.pending(sh)
-	}
-	if err := s.b.vectors.lastError(s.scope.Tenant()); err != nil {
-		h.Embedder = s.b.sanitize.Sanitize(err.Error())
-		h.Issues = append(h.Issues, "Embedder failing - recall finds by words alone")
+		h.Injected = int(sh.injected.Load())
 	}
 	h.Effectiveness = all.effectiveness(0)
+	if err := s.b.vectors.lastError(s.scope.Tenant()); err != nil {
+		h.Embedder = s.b.sanitize.Sanitize(err.Error())
+		h.Issues = append(h.Issues, Issue{
+			"Embedder failing - recall finds by words alone", "see Health.Embedder; vectors are made when it answers again",
+		})
+	}
 	switch {
 	case h.Total == 0:
-		h.Issues = append(h.Issues, "No memories yet")
-	case h.Feedback == 0:
-		h.Issues = append(h.Issues, "No feedback recorded - learning loop not closed")
+		h.Issues = append(h.Issues, Issue{"No memories yet", "run objectives, or remember what is known already"})
+	case h.Feedback == 0 && h.Injected >= patience:
+		h.Issues = append(h.Issues, Issue{
+			"No feedback recorded - learning loop not closed", "let workers and reasoner name what they used, or call Feedback",
+		})
 	}
 	if len(h.Issues) > 0 {
 		h.Status = NeedsAttention

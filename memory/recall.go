@@ -312,6 +312,9 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
+	if sh := s.b.shard(s.scope); q.Inject && len(hits) > 0 && sh != nil {
+		sh.injected.Add(1) // for Health
+	}
 	return hits, nil
 }
 

@@ -31,9 +31,11 @@ type shard struct {
 	entries column
 	ids     *idTable // former ids included
 	live    atomic.Int64
-	seq     atomic.Uint32 // the largest of the records
-	slots   slotTable     // which records say what of a slot
-	fan     sync.Map      // idKey -> int: links that begin or end at a record
+
+	injected atomic.Int64  // recalls with Query.Inject that found something
+	seq      atomic.Uint32 // the largest of the records
+	slots    slotTable     // which records say what of a slot
+	fan      sync.Map      // idKey -> int: links that begin or end at a record
 
 	index *index.Index
 

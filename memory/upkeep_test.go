@@ -423,13 +423,26 @@ func TestHealth(t *testing.T) {
 		return h
 	}
 	require.Equal(t, memory.Health{
-		Status: memory.NeedsAttention, Kinds: map[memory.Kind]int{}, Effectiveness: 0.5, Issues: []string{"No memories yet"},
+		Status: memory.NeedsAttention, Kinds: map[memory.Kind]int{}, Effectiveness: 0.5, Issues: []memory.Issue{{Text: "No memories yet", Advice: "run objectives, or remember what is known already"}},
 	}, health())
 	known := three(t, s)
 	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "a page", Source: web("http://x")})
-	h := health()
-	require.Equal(t, memory.NeedsAttention, h.Status)
-	require.Equal(t, []string{"No feedback recorded - learning loop not closed"}, h.Issues)
+	for i := range 6 {
+		h := health()
+		require.Equal(t, i, h.Injected)
+		if i < 5 {
+			require.Equal(t, memory.Healthy, h.Status, "%d injections", i)
+			require.Empty(t, h.Issues)
+		} else {
+			require.Equal(t, memory.NeedsAttention, h.Status)
+			require.Len(t, h.Issues, 1)
+			require.Equal(t, "No feedback recorded - learning loop not closed", h.Issues[0].Text)
+			require.Contains(t, h.Issues[0].Advice, "Feedback")
+		}
+		recall(t, s, memory.Query{Text: "no such word", Inject: true, Floor: 0.9})
+		recall(t, s, memory.Query{Text: get(t, s, known["a"]).Content})
+		recall(t, s, memory.Query{Text: get(t, s, known["a"]).Content, Inject: true})
+	}
 	used(t, s, 3, "u", known["a"])
 	feedback(t, s, memory.Feedback{Key: "m", Misled: []memory.ID{known["b"]}})
 	c.move(60 * day)
@@ -437,7 +450,7 @@ func TestHealth(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, memory.Health{
 		Status: memory.Healthy, Total: 4, Kinds: map[memory.Kind]int{memory.Pattern: 3, memory.Fact: 1},
-		Effectiveness: 4.0 / 6, Feedback: 2, Quarantined: 1, Archived: 3,
+		Effectiveness: 4.0 / 6, Injected: 6, Feedback: 2, Quarantined: 1, Archived: 3,
 	}, health())
 }
 

@@ -266,7 +266,10 @@ func (d desk) health(ctx context.Context, c caller, _ nothing) (healthOut, strin
 	if err != nil {
 		return healthOut{}, "", err
 	}
-	u := all.Uplift.Delivered
+	u, issues := all.Uplift.Delivered, []string{}
+	for _, issue := range h.Issues {
+		issues = append(issues, issue.Text+": "+issue.Advice)
+	}
 	return healthOut{
 		Status: h.Status, Total: h.Total,
 		Kinds: counts{
@@ -275,6 +278,6 @@ func (d desk) health(ctx context.Context, c caller, _ nothing) (healthOut, strin
 		Quarantined: h.Quarantined, Archived: h.Archived, Pending: h.Pending, Feedback: h.Feedback,
 		Effectiveness: number(h.Effectiveness),
 		Uplift:        uplift{Mean: number(u.Mean), Low: number(u.Low), High: number(u.High), Treated: u.Treated, Withheld: u.Withheld},
-		Issues:        full(h.Issues),
+		Issues:        issues,
 	}, "", nil
 }

@@ -1,6 +1,6 @@
 // Health asks an agent how it is doing: whether memory helps, by how much, and
-// what to look at. A cook who needs the recipe is told it by memory, but for a
-// fifth of the dinners, for which chance withholds it.
+// what to look at. Memory gives a cook the recipe, and withholds it for a fifth
+// of the dinners, drawn by chance, so that the report can compare the two.
 package main
 
 import (
@@ -69,8 +69,7 @@ func plan(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	return d, nil
 }
 
-// cook claims the same whatever he does, and without a recipe is right for every
-// other table only.
+// cook always claims 0.95. Without the recipe it is right for every other table.
 func cook(_ context.Context, w act.Work) (act.Result, error) {
 	var table int
 	if _, err := fmt.Sscanf(w.Objective, "cook goulash for table %d", &table); err != nil {

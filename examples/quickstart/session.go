@@ -277,7 +277,10 @@ func (s *shop) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.result.Memory = health{h.Status, h.Total, h.Kinds, h.Effectiveness, h.Issues}
+	s.result.Memory = health{h.Status, h.Total, h.Kinds, h.Effectiveness, nil}
+	for _, issue := range h.Issues {
+		s.result.Memory.Issues = append(s.result.Memory.Issues, issue.Text)
+	}
 	order, err := s.agent.In("").Rank(ctx, "", reason.Task{Skill: skill})
 	if err != nil {
 		return err
