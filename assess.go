@@ -64,7 +64,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 			return t.ask(text + ": how shall I go on?"), nil
 		}
 	}
-	if now.Recommendation != meta.PivotNow {
+	if !now.Pivot {
 		return "", nil
 	}
 	s.Pivots = appendTo(s.Pivots, text)

@@ -219,10 +219,10 @@ func appendEntry(buf []byte, e *iar.Entry) []byte {
 func appendAssessment(buf []byte, a *meta.Assessment) []byte {
 	m := codec.Open(buf)
 	m.Text(1, a.Session)
-	m.Text(2, string(a.State))
-	m.Text(3, string(a.Recommendation))
+	m.Text(2, a.State)
+	m.Text(3, a.Recommendation)
 	m.Bool(4, a.Pivot)
-	m.Text(5, string(a.Confidence))
+	m.Text(5, a.Confidence)
 	m.Int(6, int64(a.Total))
 	m.Int(7, int64(a.Successes))
 	m.Float(8, a.SuccessRate)

@@ -16,8 +16,7 @@ const fleetDomain = "agent_fleet_health"
 func (a *Agent) fleetCollector() goal.Collector {
 	return goal.Collector{Domain: fleetDomain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
 		now := a.o.Now()
-		samples := a.book.Samples(ctx, now.Add(-meta.FleetWindow))
-		f, err := meta.NewFleet(now, samples, &meta.FleetOptions{Workers: a.runner.Workers()})
+		f, err := meta.NewFleet(ctx, a.book, now, a.runner.Workers())
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +56,7 @@ func fleetHealth(now time.Time, f *meta.Fleet) fleetJSON {
 		Agents: []agentJSON{}, ByName: map[string]agentJSON{}, Others: []map[string]any{},
 		FailureRate: f.MaxFailureRate, CostUSD: f.CostUSD,
 		Orphans: len(f.Orphaned), Orphaned: append([]string{}, f.Orphaned...),
-		Window: int(meta.FleetWindow / time.Hour), At: now.UnixMilli(),
+		Window: 24, At: now.UnixMilli(),
 	}
 	for _, w := range f.Workers {
 		x := agentJSON{

@@ -50,8 +50,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	if h.Uplift, err = a.learner.Uplift(ctx, scope); err != nil {
 		return h, err
 	}
-	now := a.o.Now()
-	if h.Fleet, err = meta.NewFleet(now, a.book.Samples(ctx, now.Add(-meta.FleetWindow)), nil); err != nil {
+	if h.Fleet, err = meta.NewFleet(ctx, a.book, a.o.Now(), nil); err != nil {
 		return h, err
 	}
 	h.Resonance = a.monitor.Resonance()

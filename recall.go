@@ -6,7 +6,6 @@ import (
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
 )
 
 // recall finds what is known about the aim, and lets a chunk fire. None fires
@@ -28,7 +27,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		g.follow(o.Tasks, g.Approach, "")
 		return phaseAssign, nil
 	}
-	if o.Fresh || t.s.Assessment.Recommendation == meta.PivotNow {
+	if o.Fresh || t.s.Assessment.Pivot {
 		return phaseReason, nil
 	}
 	chunk, ok := t.a.learner.Fire(t.hits, g.Situation, g.Text, g.Spent)

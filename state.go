@@ -447,5 +447,5 @@ func advice(as *meta.Assessment) string {
 	case "", meta.KeepGoing:
 		return ""
 	}
-	return string(as.Recommendation) + ": " + strings.Join(as.Evidence, "; ")
+	return as.Recommendation + ": " + strings.Join(as.Evidence, "; ")
 }

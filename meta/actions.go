@@ -2,131 +2,80 @@ package meta
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/cooldown"
 )
 
-// ErrInFlight: the same action is being done for the same goal.
-var ErrInFlight = errors.New("action is in flight")
+const (
+	actionLease = 10 * time.Minute
+	sweepFlying = 1024 // leases from which on those that ran out are dropped
+)
 
-// RestError says that an action is to be left alone for now.
-type RestError struct {
-	Until time.Time
-	Why   string
-}
-
-// Error says until when, and why.
-func (e *RestError) Error() string {
-	return fmt.Sprintf("action rests until %s: %s", e.Until.UTC().Format(time.RFC3339), e.Why)
-}
-
-// Action is something that is done for a goal.
-type Action struct {
-	Goal string
-	Name string
-	// Args are its arguments as JSON; those that differ in the order of
-	// fields and in spacing only are the same. What is not JSON is compared
-	// as it is.
-	Args json.RawMessage
-}
-
-// ActionOptions configure [NewActions]. The zero value is ready.
-type ActionOptions struct {
-	Repeats int           // failures of one action within Window that make a loop; 0: 3
-	Window  time.Duration // 0: 5 minutes
-	Rest    time.Duration // after a loop, or two actions that undo each other; 0: 10 minutes
-	Settle  time.Duration // after a success that changed something; 0: 90 seconds
-	Lease   time.Duration // how long an action that does not end counts as in flight; 0: 10 minutes
-}
-
-// Actions watches what is done for goals: an action that is in flight is not
-// begun again, one that fails over and over or alternates with another rests,
-// and so does, for as long as its effects take to show, one that succeeded. It
-// goes by the times that it is told, keeps nothing on disk, and forgets what no
-// longer matters. It may be used concurrently.
-type Actions struct {
-	lease time.Duration
-	mu    struct {
-		sync.Mutex
-		guard  *cooldown.Guard
-		flying map[cooldown.Key]time.Time // until when its lease runs
+// Begin takes the lease of an action for a goal, and returns the function that
+// ends it: whether the action succeeded, and whether it changed anything. Only
+// the first call of end counts; one after the lease ran out counts, too.
+//
+// An action that is to be left alone has a nil end, and Begin says until when
+// and why:
+//
+//   - it is in flight: its lease of 10 minutes runs
+//   - it failed 3 times within 5 minutes: 10 minutes of rest
+//   - it alternates with another action of the goal: two in turn, twice each
+//     within 5 minutes: 10 minutes of rest for both
+//   - it changed something 90 seconds ago or less: the effect has to show first
+//
+// Args are the action's arguments as JSON: those that differ in the order of
+// fields and in spacing only are the same, and text that is no JSON is compared
+// as it is. What one goal does never counts for another. Leases and rests are in
+// memory only.
+func (m *Monitor) Begin(goal, action string, args json.RawMessage) (end func(success, changed bool), until time.Time, why string) {
+	k := cooldown.Key{Goal: goal, Action: action}
+	if len(args) > 0 {
+		k.Action += "\x00" + canonical(args)
 	}
-}
-
-// NewActions returns an Actions; opts may be nil. It returns an error for
-// negative options.
-func NewActions(opts *ActionOptions) (*Actions, error) {
-	var o ActionOptions
-	if opts != nil {
-		o = *opts
+	at := m.opts.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if until, ok := m.mu.flying[k]; ok && at.Before(until) {
+		return nil, until, "it is in flight"
 	}
-	guard, err := cooldown.NewGuard(cooldown.Limits{Max: o.Repeats, Window: o.Window, Rest: o.Rest, Settle: o.Settle})
-	if err == nil && o.Lease < 0 {
-		err = fmt.Errorf("%w: a negative time", cooldown.ErrLoop)
+	if until, why := m.mu.guard.Resting(k, at); !until.IsZero() {
+		return nil, until, why
 	}
-	if err != nil {
-		return nil, err
-	}
-	a := &Actions{lease: cmp.Or(o.Lease, 10*time.Minute)}
-	a.mu.guard, a.mu.flying = guard, map[cooldown.Key]time.Time{}
-	return a, nil
-}
-
-// Begin takes the lease of an action, which End gives back. It returns
-// ErrInFlight or a *RestError if the action is not to be begun at that time.
-func (a *Actions) Begin(x Action, at time.Time) error {
-	k := x.key()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if until, ok := a.mu.flying[k]; ok && at.Before(until) {
-		return ErrInFlight
-	}
-	if until, why := a.mu.guard.Resting(k, at); !until.IsZero() {
-		return &RestError{until, why}
-	}
-	a.mu.flying[k] = at.Add(a.lease)
-	return nil
-}
-
-// End says how an action ended that was begun, and whether it changed anything.
-// An end without a beginning, or after the lease ran out, counts all the same.
-func (a *Actions) End(x Action, success, changed bool, at time.Time) {
-	k := x.key()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.mu.flying, k)
-	a.mu.guard.End(k, success, changed, at)
-	if len(a.mu.flying) < 1024 {
-		return
-	}
-	for k, until := range a.mu.flying {
-		if !at.Before(until) {
-			delete(a.mu.flying, k)
+	m.mu.flying[k] = at.Add(actionLease)
+	ended := false
+	return func(success, changed bool) {
+		at := m.opts.Now()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if ended {
+			return
 		}
-	}
+		ended = true
+		delete(m.mu.flying, k)
+		m.mu.guard.End(k, success, changed, at)
+		if len(m.mu.flying) < sweepFlying {
+			return
+		}
+		for k, until := range m.mu.flying {
+			if !at.Before(until) {
+				delete(m.mu.flying, k)
+			}
+		}
+	}, time.Time{}, ""
 }
 
-// key is the action with its arguments in one form.
-func (x Action) key() cooldown.Key {
-	k := cooldown.Key{Goal: x.Goal, Action: x.Name}
-	if len(x.Args) == 0 {
-		return k
-	}
-	d := json.NewDecoder(bytes.NewReader(x.Args))
+// canonical returns arguments in one form: fields in order, no spacing.
+func canonical(args json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
 	var v any
-	args := []byte(x.Args)
 	if d.Decode(&v) == nil && !d.More() {
-		if canonical, err := json.Marshal(v); err == nil { // fields in order
-			args = canonical
+		if raw, err := json.Marshal(v); err == nil {
+			return string(raw)
 		}
 	}
-	k.Action += "\x00" + string(args)
-	return k
+	return string(args)
 }

@@ -1,8 +1,8 @@
 package meta_test
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,90 +11,101 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/store"
 )
 
 var dawn = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
-func actions(t require.TestingT, o *meta.ActionOptions) *meta.Actions {
-	a, err := meta.NewActions(o)
+// at opens a Monitor whose clock shows *now.
+func at(t require.TestingT, now *time.Time) *meta.Monitor {
+	m, err := meta.Open(context.Background(), store.NewMem(), &meta.Options{Now: func() time.Time { return *now }})
 	require.NoError(t, err)
-	return a
-}
-
-func rests(t *testing.T, err error) *meta.RestError {
-	t.Helper()
-	rest, ok := errors.AsType[*meta.RestError](err)
-	require.True(t, ok, "%v", err)
-	return rest
+	if tb, ok := t.(*testing.T); ok {
+		tb.Cleanup(func() { require.NoError(tb, m.Close()) })
+	}
+	return m
 }
 
 func TestActionsLoop(t *testing.T) {
 	t.Parallel()
-	a := actions(t, nil)
-	at := dawn
+	now := dawn
+	m := at(t, &now)
 	for i := range 3 {
 		args := json.RawMessage(`{"path": "a.go", "line": 1.0}`)
 		if i == 1 {
 			args = json.RawMessage(` {"line":1.0,"path":"a.go"}`)
 		}
-		x := meta.Action{Goal: "g", Name: "edit", Args: args}
-		require.NoError(t, a.Begin(x, at))
-		require.ErrorIs(t, a.Begin(x, at), meta.ErrInFlight)
-		at = at.Add(time.Minute)
-		a.End(x, false, false, at)
+		end, _, _ := m.Begin("g", "edit", args)
+		require.NotNil(t, end)
+		again, until, why := m.Begin("g", "edit", args)
+		require.Nil(t, again)
+		require.Equal(t, now.Add(10*time.Minute), until)
+		require.Equal(t, "it is in flight", why)
+		now = now.Add(time.Minute)
+		end(false, false)
+		end(false, false) // counts once
 	}
-	x := meta.Action{Goal: "g", Name: "edit", Args: []byte(`{"path":"a.go","line":1.0}`)}
-	rest := rests(t, a.Begin(x, at))
-	require.Equal(t, at.Add(10*time.Minute), rest.Until)
-	require.Contains(t, rest.Error(), "came to nothing 3 times")
-	x.Args = []byte(`{"path":"b.go","line":1.0}`)
-	require.NoError(t, a.Begin(x, at), "other arguments, another action")
-	x.Args, x.Goal = []byte(`{"path":"a.go","line":1.0}`), "h"
-	require.NoError(t, a.Begin(x, at), "another goal")
-	x.Goal = "g"
-	require.NoError(t, a.Begin(x, rest.Until))
+	end, until, why := m.Begin("g", "edit", []byte(`{"path":"a.go","line":1.0}`))
+	require.Nil(t, end)
+	require.Equal(t, now.Add(10*time.Minute), until)
+	require.Contains(t, why, "came to nothing 3 times")
+	end, _, _ = m.Begin("g", "edit", []byte(`{"path":"b.go","line":1.0}`))
+	require.NotNil(t, end, "other arguments, another action")
+	end, _, _ = m.Begin("h", "edit", []byte(`{"path":"a.go","line":1.0}`))
+	require.NotNil(t, end, "another goal")
+	now = until
+	end, _, _ = m.Begin("g", "edit", []byte(`{"path":"a.go","line":1.0}`))
+	require.NotNil(t, end)
 }
 
 func TestActionsAlternate(t *testing.T) {
 	t.Parallel()
-	a := actions(t, nil)
-	up, down := meta.Action{Goal: "g", Name: "scale up"}, meta.Action{Goal: "g", Name: "scale down"}
-	at := dawn
+	now := dawn
+	m := at(t, &now)
+	actions := []string{"scale up", "scale down"}
 	for i := range 4 {
-		x := []meta.Action{up, down}[i%2]
-		require.NoError(t, a.Begin(x, at))
-		a.End(x, true, false, at)
-		at = at.Add(time.Minute)
+		end, _, _ := m.Begin("g", actions[i%2], nil)
+		require.NotNil(t, end)
+		end(true, false)
+		now = now.Add(time.Minute)
 	}
-	for _, x := range []meta.Action{up, down} {
-		require.Contains(t, rests(t, a.Begin(x, at)).Why, "alternates")
+	for _, a := range actions {
+		end, _, why := m.Begin("g", a, nil)
+		require.Nil(t, end)
+		require.Contains(t, why, "alternates")
 	}
-	require.NoError(t, a.Begin(meta.Action{Goal: "g", Name: "restart"}, at))
+	end, _, _ := m.Begin("g", "restart", nil)
+	require.NotNil(t, end)
 
-	a = actions(t, nil)
+	m = at(t, &now)
 	for i := range 8 { // slowly: that is how a day goes
-		x := []meta.Action{up, down}[i%2]
-		require.NoError(t, a.Begin(x, at))
-		a.End(x, true, false, at)
-		at = at.Add(time.Hour)
+		end, _, _ := m.Begin("g", actions[i%2], nil)
+		require.NotNil(t, end)
+		end(true, false)
+		now = now.Add(time.Hour)
 	}
 }
 
 func TestActionsSettleAndLeases(t *testing.T) {
 	t.Parallel()
-	a := actions(t, nil)
-	x := meta.Action{Goal: "g", Name: "deploy"}
-	require.NoError(t, a.Begin(x, dawn))
-	a.End(x, true, true, dawn)
-	rest := rests(t, a.Begin(x, dawn.Add(89*time.Second)))
-	require.Equal(t, dawn.Add(90*time.Second), rest.Until)
-	require.NoError(t, a.Begin(x, rest.Until))
-	require.ErrorIs(t, a.Begin(x, rest.Until.Add(10*time.Minute-1)), meta.ErrInFlight)
-	require.NoError(t, a.Begin(x, rest.Until.Add(10*time.Minute)), "the lease ran out")
-	_, err := meta.NewActions(&meta.ActionOptions{Repeats: -1})
-	require.Error(t, err)
-	_, err = meta.NewActions(&meta.ActionOptions{Rest: -1})
-	require.Error(t, err)
+	now := dawn
+	m := at(t, &now)
+	end, _, _ := m.Begin("g", "deploy", nil)
+	end(true, true)
+	now = dawn.Add(89 * time.Second)
+	end, until, _ := m.Begin("g", "deploy", nil)
+	require.Nil(t, end)
+	require.Equal(t, dawn.Add(90*time.Second), until)
+	now = until
+	end, _, _ = m.Begin("g", "deploy", nil)
+	require.NotNil(t, end)
+	now = until.Add(10*time.Minute - 1)
+	end, _, why := m.Begin("g", "deploy", nil)
+	require.Nil(t, end)
+	require.Equal(t, "it is in flight", why)
+	now = until.Add(10 * time.Minute)
+	end, _, _ = m.Begin("g", "deploy", nil)
+	require.NotNil(t, end, "the lease ran out")
 }
 
 // However actions begin and end, none is in flight twice, and nothing rests for
@@ -102,42 +113,51 @@ func TestActionsSettleAndLeases(t *testing.T) {
 func TestActionsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		a, at := actions(t, nil), dawn
-		flying := map[string]time.Time{}
+		now := dawn
+		m := at(t, &now)
+		type flight struct {
+			until time.Time
+			end   func(success, changed bool)
+		}
+		flying := map[string]flight{}
 		for range rapid.IntRange(1, 60).Draw(t, "n") {
-			at = at.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second)
-			x := meta.Action{Goal: "g", Name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")}
-			until, flies := flying[x.Name]
-			flies = flies && at.Before(until)
+			now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second)
+			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+			f, flies := flying[name]
+			flies = flies && now.Before(f.until)
 			if flies && rapid.Bool().Draw(t, "end") {
-				a.End(x, rapid.Bool().Draw(t, "success"), rapid.Bool().Draw(t, "changed"), at)
-				delete(flying, x.Name)
+				f.end(rapid.Bool().Draw(t, "success"), rapid.Bool().Draw(t, "changed"))
+				delete(flying, name)
 				continue
 			}
-			err := a.Begin(x, at)
-			require.Equal(t, flies, errors.Is(err, meta.ErrInFlight))
-			if err == nil {
-				flying[x.Name] = at.Add(10 * time.Minute)
-			} else if rest, ok := errors.AsType[*meta.RestError](err); ok {
-				require.LessOrEqual(t, rest.Until.Sub(at), 10*time.Minute)
-				require.NotEmpty(t, rest.Why)
+			end, until, why := m.Begin("g", name, nil)
+			require.Equal(t, flies, why == "it is in flight")
+			if end != nil {
+				flying[name] = flight{now.Add(10 * time.Minute), end}
+				require.Empty(t, why)
+				continue
 			}
+			require.True(t, until.After(now))
+			require.LessOrEqual(t, until.Sub(now), 10*time.Minute)
+			require.NotEmpty(t, why)
 		}
+		require.NoError(t, m.Close())
 	})
 }
 
-func ExampleActions() {
-	a, _ := meta.NewActions(nil)
-	at := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-	restart := meta.Action{Goal: "the service answers", Name: "restart", Args: []byte(`{"service": "api"}`)}
-	for range 4 {
-		if err := a.Begin(restart, at); err != nil {
-			fmt.Println(err)
+func ExampleMonitor_Begin() {
+	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	m, _ := meta.Open(context.Background(), store.NewMem(), &meta.Options{Now: func() time.Time { return now }})
+	defer m.Close()
+	for {
+		end, until, why := m.Begin("the service answers", "restart", []byte(`{"service": "api"}`))
+		if end == nil {
+			fmt.Println("leave it alone until", until.Format(time.TimeOnly)+":", why)
 			break
 		}
-		at = at.Add(20 * time.Second)
-		a.End(restart, false, false, at)
+		now = now.Add(20 * time.Second)
+		end(false, false)
 	}
 	// Output:
-	// action rests until 2026-11-21T06:11:00Z: it came to nothing 3 times in 5m0s
+	// leave it alone until 06:11:00: it came to nothing 3 times in 5m0s
 }

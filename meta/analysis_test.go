@@ -45,43 +45,51 @@ func TestAnalysisCases(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(raw, &f))
 	require.NotEmpty(t, f.Cases)
-	topics := map[string]meta.AlertKind{"ops.alert.action_quality": meta.ChronicFailure, "ops.alert.hitl_escalation": meta.Escalating}
+	topics := map[string]bool{"ops.alert.action_quality": false, "ops.alert.hitl_escalation": true} // escalated
 	for _, c := range f.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			epoch := time.UnixMilli(0)
-			var events []meta.Event
+			var attempts, escalations []meta.Outcome
 			for _, o := range c.Input.Outcomes {
+				if o.State == "canceled" {
+					o.Text = o.State
+				}
 				for range max(1, o.N) {
-					events = append(events, meta.Event{Skill: o.Skill, Success: o.Success, TimedOut: !o.Success && meta.TimedOut(o.Text, o.State), At: epoch})
+					attempts = append(attempts, meta.Outcome{Goal: o.Skill, Success: o.Success, Note: o.Text, At: epoch})
 				}
 			}
-			var escalations []meta.Escalation
 			for _, h := range c.Input.Hitl {
 				for range h.N {
-					escalations = append(escalations, meta.Escalation{Kind: h.Kind, Target: h.Target, At: epoch})
+					escalations = append(escalations, meta.Outcome{Goal: h.Target, At: epoch})
 				}
 			}
-			var raised []meta.Alert
+			var raised []meta.Tally
 			for i, ms := range c.Input.At {
-				a := meta.Analyse(epoch.Add(time.Duration(ms)*time.Millisecond), slices.Values(events), slices.Values(escalations), raised, nil)
-				require.Len(t, a.Skills, len(c.Want.Stats))
+				at := epoch.Add(time.Duration(ms) * time.Millisecond)
+				tallies := meta.Analyse(at, slices.Values(attempts), slices.Values(escalations), raised)
 				for i, w := range c.Want.Stats {
-					require.Equal(t, meta.SkillStats{
-						Skill: w.Skill, Total: w.Total, Successes: w.Success, Failures: w.Failure, Timeouts: w.Timeout, SuccessRate: w.Rate,
-					}, a.Skills[i])
+					require.Equal(t, meta.Tally{
+						Subject: w.Skill, Total: w.Total, Successes: w.Success, Failures: w.Failure, Timeouts: w.Timeout, SuccessRate: w.Rate,
+						Alert: tallies[i].Alert, At: at,
+					}, tallies[i])
+				}
+				for _, tally := range tallies[len(c.Want.Stats):] {
+					require.True(t, tally.Escalated)
 				}
 				var want, got []string
 				for _, p := range c.Want.Published[i] {
-					if kind, ok := topics[p.Topic]; ok {
-						want = append(want, string(kind)+p.Key)
+					if escalated, ok := topics[p.Topic]; ok {
+						want = append(want, fmt.Sprint(escalated, p.Key))
 					}
 				}
-				for _, al := range a.Alerts {
-					got = append(got, string(al.Kind)+al.Key)
+				for _, tally := range tallies {
+					if tally.Alert != "" {
+						got = append(got, fmt.Sprint(tally.Escalated, tally.Subject))
+						raised = append(raised, tally)
+					}
 				}
 				require.Equal(t, want, got)
-				raised = append(raised, a.Alerts...)
 			}
 		})
 	}
@@ -91,34 +99,41 @@ func TestAnalysisCases(t *testing.T) {
 func TestAnalysisForgets(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	var events []meta.Event
+	var attempts []meta.Outcome
 	for i := range 160 {
-		events = append(events, meta.Event{Skill: "x", Success: i >= 100, At: now.Add(time.Duration(i-159) * 15 * time.Minute)})
+		attempts = append(attempts, meta.Outcome{Goal: "x", Success: i >= 100, At: now.Add(time.Duration(i-159) * 15 * time.Minute)})
 	}
-	a := meta.Analyse(now, slices.Values(events), slices.Values([]meta.Escalation(nil)), nil, nil)
-	require.Equal(t, 97, a.Skills[0].Total, "of 24 hours, both ends included")
-	require.Empty(t, a.Alerts, "60 of the last 97 succeeded")
-	a = meta.Analyse(now, slices.Values(events), slices.Values([]meta.Escalation(nil)), nil, &meta.AnalysisOptions{Window: 40 * time.Hour})
-	require.Equal(t, meta.ChronicFailure, a.Alerts[0].Kind)
-	require.Equal(t, 160, a.Alerts[0].Samples)
+	none := slices.Values([]meta.Outcome(nil))
+	a := meta.Analyse(now, slices.Values(attempts), none, nil)
+	require.Equal(t, 97, a[0].Total, "of 24 hours, both ends included")
+	require.Empty(t, a[0].Alert, "60 of the last 97 succeeded")
+	a = meta.Analyse(now.Add(-15*time.Hour), slices.Values(attempts), none, nil)
+	require.Equal(t, 97, a[0].Total, "what is later does not count")
+	require.NotEmpty(t, a[0].Alert)
+	require.Empty(t, meta.Analyse(now, none, none, a))
 }
 
 func ExampleAnalyse() {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	var events []meta.Event
+	var attempts []meta.Outcome
 	for i := range 12 {
-		events = append(events, meta.Event{Skill: "deploy", Success: i%4 == 0, TimedOut: i == 1, At: now.Add(-time.Duration(i) * time.Hour)})
+		o := meta.Outcome{Goal: "deploy", Success: i%4 == 0, At: now.Add(-time.Duration(i) * time.Hour)}
+		if i == 1 {
+			o.Note = "Timeout after 5m"
+		}
+		attempts = append(attempts, o)
 	}
-	asked := []meta.Escalation{{Kind: "merge", Target: "pr 7", At: now}, {Kind: "merge", Target: "pr 7", At: now}, {Kind: "merge", Target: "pr 7", At: now}}
-	none := meta.Analysis{}.Alerts
-	a := meta.Analyse(now, slices.Values(events), slices.Values(asked), none, nil)
-	for _, al := range a.Alerts {
-		fmt.Println(al.Kind+":", al.Text)
+	asked := slices.Repeat([]meta.Outcome{{Goal: "merge pr 7", At: now}}, 3)
+	first := meta.Analyse(now, slices.Values(attempts), slices.Values(asked), nil)
+	for _, t := range first {
+		fmt.Println(t.Alert)
 	}
-	again := meta.Analyse(now.Add(time.Minute), slices.Values(events), slices.Values(asked), a.Alerts, nil)
-	fmt.Println(len(again.Alerts), "more a minute later")
+	for _, t := range meta.Analyse(now.Add(time.Minute), slices.Values(attempts), slices.Values(asked), first) {
+		fmt.Printf("%d of %q, alert %q\n", t.Total, t.Subject, t.Alert)
+	}
 	// Output:
-	// chronic_failure: 3 of 12 attempts at "deploy" succeeded in the last 24h0m0s (8 failed, 1 ran out of time)
-	// escalating: "pr 7" was handed to a human 3 times in the last 24h0m0s
-	// 0 more a minute later
+	// 3 of 12 attempts at "deploy" succeeded in the last 24h0m0s (8 failed, 1 ran out of time)
+	// "merge pr 7" was handed to a human 3 times in the last 24h0m0s
+	// 12 of "deploy", alert ""
+	// 3 of "merge pr 7", alert ""
 }

@@ -5,79 +5,46 @@ import (
 	"slices"
 )
 
-// State says how a session is doing.
-type State string
-
-// The states of a session.
+// What an [Assessment] can recommend, besides "slow_down", "consider_pivot" and
+// "pivot_now", for which Assessment.Pivot stands.
 const (
-	NoData     State = "no_data"
-	Healthy    State = "healthy"
-	Struggling State = "struggling"
-	Failing    State = "failing"
+	// KeepGoing is the Recommendation where nothing speaks against it.
+	KeepGoing = "keep_going"
+	// StartFresh is among Also: two approaches fail at a goal in turn, or five
+	// tries at it failed by two approaches or more. The context misleads: begin
+	// with a clean one.
+	StartFresh = "start_fresh"
+	// AskHuman is among Also: three approaches or more have failed at a goal, six
+	// times or more; or neither another try nor another approach delivers in one
+	// of ten cases, as learned from at least 20 tries of each.
+	AskHuman = "ask_human"
+	// GiveUp is among Also: neither delivers in one of twenty cases, as learned
+	// from at least 50 tries of each, and the goal has failed six times.
+	GiveUp = "give_up"
 )
 
-// Recommendation says what to do about it.
-type Recommendation string
-
-// The recommendations, from the mildest.
+// The rules of Assess. The first three are those of the first Arc.
 const (
-	KeepGoing     Recommendation = "keep_going"
-	SlowDown      Recommendation = "slow_down"
-	ConsiderPivot Recommendation = "consider_pivot"
-	PivotNow      Recommendation = "pivot_now"
-)
-
-// Step is what to do besides the recommendation when a pivot alone will not
-// mend it.
-type Step string
-
-// The steps, from the mildest.
-const (
-	// StartFresh: two approaches fail at a goal in turn, or five tries at it
-	// failed by two approaches or more. What is in the context misleads:
-	// begin with a clean one.
-	StartFresh Step = "start_fresh"
-	// AskHuman: three approaches or more have failed at a goal, six times or
-	// more; or neither another try nor another approach delivers in one of
-	// ten cases, as learned from at least 20 tries of each.
-	AskHuman Step = "ask_human"
-	// GiveUp: neither delivers in one of twenty cases, as learned from at
-	// least 50 tries of each, and the goal has failed six times.
-	GiveUp Step = "give_up"
-)
-
-// Confidence says how far to trust a recommendation.
-type Confidence string
-
-// The degrees of confidence.
-const (
-	Low    Confidence = "low"
-	Medium Confidence = "medium"
-	High   Confidence = "high"
-)
-
-// The rules of Assess, as the first Arc has them.
-const (
-	pivotFailures = 3   // of one approach, since the last success
-	pivotRate     = 0.4 // success rate below which a pivot is considered
-	pivotTasks    = 2   // outcomes that a success rate needs
-)
-
-// The rule of Assess that goes by what was learned.
-const (
-	pivotChance = 0.25 // another try that delivers less often than that is not worth its while
-	pivotTries  = 5    // tries after as many failures that say so
+	pivotFailures = 3    // of one approach, since the last success
+	pivotRate     = 0.4  // success rate below which a pivot is considered
+	pivotTasks    = 2    // outcomes that a success rate needs
+	pivotChance   = 0.25 // chance below which another try does not pay
+	pivotTries    = 5    // tries after as many failures that say so
 )
 
 // Assessment is what the outcomes of a session add up to. [Monitor.Assess]
 // says by which rules.
 type Assessment struct {
-	Session        string         `cbor:"1,keyasint,omitempty"`
-	State          State          `cbor:"2,keyasint,omitempty"`
-	Recommendation Recommendation `cbor:"3,keyasint,omitempty"`
-	// Pivot is set if the recommendation is PivotNow.
-	Pivot      bool       `cbor:"4,keyasint,omitempty"`
-	Confidence Confidence `cbor:"5,keyasint,omitempty"`
+	Session string `cbor:"1,keyasint,omitempty"`
+	// State of the session: "no_data", "healthy", "struggling" or "failing".
+	State string `cbor:"2,keyasint,omitempty"`
+	// Recommendation is "keep_going", "slow_down", "consider_pivot" or
+	// "pivot_now".
+	Recommendation string `cbor:"3,keyasint,omitempty"`
+	// Pivot is set if Recommendation is "pivot_now".
+	Pivot bool `cbor:"4,keyasint,omitempty"`
+	// Confidence in the Recommendation: "low", "medium" or "high".
+	Confidence string `cbor:"5,keyasint,omitempty"`
 
 	Total       int     `cbor:"6,keyasint,omitempty"` // outcomes ever recorded
 	Successes   int     `cbor:"7,keyasint,omitempty"` // of Total
@@ -90,27 +57,26 @@ type Assessment struct {
 	// outcome was a success.
 	Goal     string `cbor:"11,keyasint,omitempty"`
 	Approach string `cbor:"12,keyasint,omitempty"`
-	// Evidence says in words what the recommendation rests on; nil if it is
-	// KeepGoing.
+	// Evidence says in words what the recommendation rests on; nil for KeepGoing.
 	Evidence []string `cbor:"13,keyasint,omitempty"`
 	// Chances are those of another try of Approach at Goal, and of another
 	// approach to it; zero if the last outcome was a success.
 	Chances Chances `cbor:"14,keyasint,omitzero"`
-	// Also are steps besides the recommendation, the mildest first, each with
-	// its reason in Evidence; nil for none.
-	Also []Step `cbor:"15,keyasint,omitempty"`
+	// Also are steps for where a pivot alone will not mend it, StartFresh, AskHuman
+	// and GiveUp, the mildest first, each with its reason in Evidence; nil: none.
+	Also []string `cbor:"15,keyasint,omitempty"`
 }
 
 // assess applies the rules.
 func (s *session) assess(name string, known *odds) Assessment {
 	if s.totals.Outcomes == 0 {
-		return Assessment{Session: name, State: NoData, Recommendation: KeepGoing, Confidence: Low}
+		return Assessment{Session: name, State: "no_data", Recommendation: KeepGoing, Confidence: "low"}
 	}
 	a := Assessment{
 		Session:        name,
-		State:          Healthy,
+		State:          "healthy",
 		Recommendation: KeepGoing,
-		Confidence:     High,
+		Confidence:     "high",
 		Total:          int(s.totals.Outcomes),
 		Successes:      int(s.totals.Successes),
 		SuccessRate:    float64(s.totals.Successes) / float64(s.totals.Outcomes),
@@ -130,11 +96,11 @@ func (s *session) assess(name string, known *odds) Assessment {
 	low := a.SuccessRate < pivotRate && a.Total >= pivotTasks
 	switch {
 	case a.Same >= pivotFailures, a.Chances.pivot():
-		a.State, a.Recommendation, a.Pivot = Failing, PivotNow, true
+		a.State, a.Recommendation, a.Pivot = "failing", "pivot_now", true
 	case low:
-		a.State, a.Recommendation, a.Confidence = Struggling, ConsiderPivot, Medium
+		a.State, a.Recommendation, a.Confidence = "struggling", "consider_pivot", "medium"
 	case a.Failures > 0:
-		a.State, a.Recommendation, a.Confidence = Struggling, SlowDown, Medium
+		a.State, a.Recommendation, a.Confidence = "struggling", "slow_down", "medium"
 	default:
 		return a
 	}
@@ -159,9 +125,9 @@ func (s *session) also(a *Assessment) {
 			}
 		}
 	}
-	add := func(step Step, format string, args ...any) {
+	add := func(step, format string, args ...any) {
 		a.Also = append(a.Also, step)
-		a.Evidence = append(a.Evidence, fmt.Sprintf(string(step)+": "+format, args...))
+		a.Evidence = append(a.Evidence, fmt.Sprintf(step+": "+format, args...))
 	}
 	switch {
 	case inTurn(failed):
@@ -177,10 +143,10 @@ func (s *session) also(a *Assessment) {
 	case len(failed) >= 6 && len(approaches) >= 3:
 		add(AskHuman, "%d tries at the goal failed, by %d approaches", len(failed), len(approaches))
 	case hopeless(20, 0.1):
-		add(AskHuman, "%v", a.Chances)
+		add(AskHuman, "%s", a.Chances.text())
 	}
 	if len(failed) >= 6 && hopeless(50, 0.05) {
-		add(GiveUp, "%v", a.Chances)
+		add(GiveUp, "%s", a.Chances.text())
 	}
 }
 
@@ -203,7 +169,7 @@ func (a *Assessment) evidence(low bool) []string {
 		es = append(es, fmt.Sprintf("the failures are of different approaches: none of them failed %d times", pivotFailures))
 	}
 	if a.Chances.pivot() {
-		es = append(es, a.Chances.String())
+		es = append(es, a.Chances.text())
 	}
 	if low {
 		es = append(es, fmt.Sprintf("%d of %d succeeded, fewer than %g %%", a.Successes, a.Total, 100*pivotRate))
@@ -216,21 +182,17 @@ func (c *Chances) pivot() bool {
 	return c.Again.Tries >= pivotTries && c.Again.Deliver < pivotChance && c.Again.Deliver < c.Other.Deliver
 }
 
-// String puts the chances into words.
-func (c Chances) String() string {
-	if c == (Chances{}) {
-		return "not estimated"
-	}
-	return fmt.Sprintf("another try delivers with a chance of %v, another approach of %v", c.Again, c.Other)
+func (c Chances) text() string {
+	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s", c.Again.text(), c.Other.text())
 }
 
-// String gives the estimate, its bounds, and what it rests on.
-func (c Chance) String() string {
+// text gives the estimate, its bounds, and what it rests on.
+func (c Chance) text() string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f; after %d failures %d of %d tries did)",
 		c.Deliver, c.Low, c.High, c.Failures, c.Successes, c.Tries)
 }
 
-// what names the failing approach, as far as it has a name.
+// what names the failing approach by the best name that it has.
 func (a *Assessment) what() string {
 	switch {
 	case a.Approach != "":

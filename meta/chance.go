@@ -21,8 +21,7 @@ type Chance struct {
 	Low  float64 `cbor:"2,keyasint,omitempty"`
 	High float64 `cbor:"3,keyasint,omitempty"`
 	// Failures is how often the goal has failed in the session since it was
-	// last delivered: by the approach for another try of that, by any for
-	// another approach.
+	// last delivered: by the approach for Again, by any for Other.
 	Failures int `cbor:"4,keyasint,omitempty"`
 	// Tries were made after as many failures (seven and more count as
 	// seven), in all sessions, and Successes of them delivered.
@@ -30,14 +29,14 @@ type Chance struct {
 	Successes int `cbor:"6,keyasint,omitempty"`
 }
 
-// Chances are the two that a pivot decides between.
+// Chances are the two tries that a pivot decides between.
 type Chances struct {
 	Again Chance `cbor:"1,keyasint,omitzero"` // another try of the same approach
 	Other Chance `cbor:"2,keyasint,omitzero"` // the first try of another one
 }
 
 const (
-	// depths is how many failures are told apart.
+	// depths is the number of counts of failures that are told apart.
 	depths = 8
 	// weight is how many tries the belief before them counts as. Chosen on
 	// the ALFWorld trials of Reflexion (benchmarks/pivot_test.go), where the
@@ -45,7 +44,7 @@ const (
 	weight = 4
 )
 
-// count are tries and how many of them delivered.
+// count is a number of tries, and how many of them delivered.
 type count struct{ tries, successes uint32 }
 
 func (c *count) add(success bool) {
@@ -58,19 +57,6 @@ func (c *count) add(success bool) {
 	}
 }
 
-// after are the counts by the number of failures before the try.
-type after [depths]count
-
-// odds is what is known of tries: of all approaches together, or of one.
-type odds struct {
-	key          string // where they are stored
-	again, other after
-	pulse        pulse // of all approaches together
-}
-
-// depth is the index of a number of failures.
-func depth(failures int) int { return min(failures, depths-1) }
-
 // posterior moves a belief by what was counted: the mean, and how much it
 // weighs.
 func (c count) posterior(belief float64) (mean, weighs float64) {
@@ -78,18 +64,35 @@ func (c count) posterior(belief float64) (mean, weighs float64) {
 	return (belief*weight + float64(c.successes)) / weighs, weighs
 }
 
-// deliver is the belief, and its weight, that a try after so many failures of
-// the same approach delivers. Before any count, a goal is a coin of unknown
-// bias, Beta(½, ½): each failure after the first j lowers the chance by the
-// factor j/(j+1). What was counted after j failures corrects that, for j and
-// all that follow.
+// odds counts tries by the number of failures before them: of all approaches
+// together, or of one.
+type odds struct {
+	key    string // where they are stored
+	counts [2 * depths]count
+	pulse  pulse // of all approaches together
+}
+
+// again is the count of tries of an approach after its own failures.
+func (o *odds) again(failures int) *count { return &o.counts[depth(failures)] }
+
+// other is the count of first tries of an approach after failures of others.
+func (o *odds) other(failures int) *count { return &o.counts[depths+depth(failures)] }
+
+// depth is the index of a number of failures.
+func depth(failures int) int { return min(failures, depths-1) }
+
+// deliver is the belief, and its weight, that a try after some failures of the
+// same approach delivers. Before any count, a goal is a coin of unknown bias,
+// Beta(½, ½): each failure after the first j lowers the chance by the factor
+// j/(j+1). What was counted after j failures corrects that, for j and all that
+// follow.
 func (o *odds) deliver(failures int) (mean, weighs float64) {
 	mean = 0.5
 	for j := range depth(failures) + 1 {
 		if j > 0 {
 			mean *= float64(j) / float64(j+1)
 		}
-		mean, weighs = o.again[j].posterior(mean)
+		mean, weighs = o.again(j).posterior(mean)
 	}
 	return mean, weighs
 }
@@ -100,20 +103,16 @@ func (o *odds) deliver(failures int) (mean, weighs float64) {
 func (o *odds) chances(own *odds, same, all int) Chances {
 	mean, weighs := o.deliver(same)
 	if own != nil {
-		c := own.again[depth(same)]
-		mean, weighs = c.posterior(mean)
+		mean, weighs = own.again(same).posterior(mean)
 	}
-	// Before it was ever tried, another approach is to the goal what the
-	// first one was, less what the coin's failures take.
-	belief, _ := o.again[0].posterior(0.5)
-	first, sure := o.other[depth(all)].posterior(belief / float64(depth(all)+1))
-	return Chances{
-		Again: chance(mean, weighs, same, o.again[depth(same)]),
-		Other: chance(first, sure, all, o.other[depth(all)]),
-	}
+	// Before its first try, another approach is to the goal what the first one
+	// was, less what the coin's failures take.
+	belief, _ := o.again(0).posterior(0.5)
+	first, sure := o.other(all).posterior(belief / float64(depth(all)+1))
+	return Chances{Again: chance(mean, weighs, same, o.again(same)), Other: chance(first, sure, all, o.other(all))}
 }
 
-func chance(mean, weighs float64, failures int, c count) Chance {
+func chance(mean, weighs float64, failures int, c *count) Chance {
 	const z = 1.645 // the normal law's 95th percentile
 	half := z * math.Sqrt(mean*(1-mean)/(weighs+1))
 	return Chance{
@@ -126,10 +125,10 @@ func chance(mean, weighs float64, failures int, c count) Chance {
 // any, at its goal.
 func (o *odds) count(same, all int, success bool) {
 	if same == 0 && all > 0 {
-		o.other[depth(all)].add(success)
+		o.other(all).add(success)
 		return
 	}
-	o.again[depth(same)].add(success)
+	o.again(same).add(success)
 }
 
 // storedOdds are odds as they are stored: the counts in order, as varints.
@@ -149,28 +148,17 @@ func (s *storedOdds) AppendCBOR(buf []byte) []byte {
 // oddsLength is the most bytes that stored counts have.
 const oddsLength = 2 * depths * 2 * binary.MaxVarintLen32
 
-// counts calls fn for each count of o, in the order in which they are stored.
-func (o *odds) counts(fn func(*count)) {
-	for _, a := range [...]*after{&o.again, &o.other} {
-		for i := range a {
-			fn(&a[i])
-		}
-	}
-}
-
-// tries adds what has to be written when a try is counted.
-func (o *odds) tries(w *write, same, all int, success bool, p pulse) error {
-	next := odds{again: o.again, other: o.other}
+// join adds what has to be written when a try is counted.
+func (o *odds) join(w *write, same, all int, success bool, p pulse) error {
+	next := odds{counts: o.counts}
 	next.count(same, all, success)
 	b := w.counts[:0]
-	for _, a := range [...]*after{&next.again, &next.other} {
-		for _, c := range a {
-			b = binary.AppendUvarint(b, uint64(c.tries))
-			b = binary.AppendUvarint(b, uint64(c.successes))
-		}
+	for _, c := range next.counts {
+		b = binary.AppendUvarint(b, uint64(c.tries))
+		b = binary.AppendUvarint(b, uint64(c.successes))
 	}
 	w.odds = storedOdds{Counts: b, Pulse: p}
-	return w.put(o.key, &w.odds)
+	return w.encode(o.key, &w.odds)
 }
 
 func decodeOdds(e store.Entry) (*odds, error) {
@@ -179,29 +167,26 @@ func decodeOdds(e store.Entry) (*odds, error) {
 		return nil, err
 	}
 	o, rest, ok := &odds{key: e.Key, pulse: s.Pulse}, s.Counts, len(s.Pulse) <= pulseLength
-	next := func() uint32 {
-		v, n := binary.Uvarint(rest)
-		if n <= 0 || v > math.MaxUint32 {
-			ok = false
-			return 0
+	for i := range o.counts {
+		c := &o.counts[i]
+		for _, field := range [...]*uint32{&c.tries, &c.successes} {
+			v, n := binary.Uvarint(rest)
+			if n <= 0 || v > math.MaxUint32 {
+				ok, n = false, 0
+			}
+			*field, rest = uint32(v), rest[n:]
 		}
-		rest = rest[n:]
-		return uint32(v)
-	}
-	o.counts(func(c *count) {
-		c.tries, c.successes = next(), next()
 		ok = ok && c.successes <= c.tries
-	})
+	}
 	if !ok || len(rest) > 0 {
 		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, e.Key)
 	}
 	return o, nil
 }
 
-// allKey holds the odds of all approaches together.
 var (
 	oddsPrefix = key.Prefix(space, "odds")
-	allKey     = oddsPrefix + "all"
+	allKey     = oddsPrefix + "all" // of all approaches together
 )
 
 // oddsKey is where the odds of an approach are.
@@ -229,8 +214,8 @@ func approachKey(text string) uint64 {
 	return h
 }
 
-// odds returns those of an approach, empty ones if there are none. The caller
-// has the turn.
+// odds returns the odds of an approach, empty ones if there are none. The
+// caller has the turn.
 func (m *Monitor) odds(ctx context.Context, approach uint64) (*odds, error) {
 	m.mu.Lock()
 	o, ok := m.mu.odds.Get(approach)
@@ -263,38 +248,41 @@ func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 // whether the first try of another approach does, given how they failed in the
 // session since the goal was last delivered. The estimates rest on all outcomes
 // that the Monitor has recorded, of any session, by the number of failures
-// before them; those of the approach itself count most. An outcome with the
-// same texts but for case and spacing is of the same approach.
+// before them; those of the approach itself count most. Texts that differ in
+// case and spacing only name the same approach.
 //
-// They are predictions, not causes: whether other approaches were tried on
-// goals that were easier is not known. The errors are those of Assess.
-func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (Chances, error) {
+// They are predictions, not causes: other approaches may have been tried on
+// easier goals. The errors are those of Assess.
+func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (c Chances, err error) {
 	if err := checkSession(session); err != nil {
-		return Chances{}, fmt.Errorf("chances: %w", err)
+		return c, fmt.Errorf("chances: %w", err)
 	}
-	if err := m.take(ctx); err != nil {
-		return Chances{}, fmt.Errorf("chances in %q: %w", session, err)
-	}
-	defer m.give()
-	s, err := m.load(ctx, session)
+	err = m.exclusive(ctx, func() error {
+		s, err := m.load(ctx, session)
+		if err != nil {
+			return err
+		}
+		own, err := m.odds(ctx, approachKey(approach))
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		same, all := s.tried(s.failure(goal, approach))
+		c = m.mu.all.chances(own, same, all)
+		return nil
+	})
 	if err != nil {
-		return Chances{}, fmt.Errorf("chances in %q: %w", session, err)
+		return c, fmt.Errorf("chances in %q: %w", session, err)
 	}
-	own, err := m.odds(ctx, approachKey(approach))
-	if err != nil {
-		return Chances{}, fmt.Errorf("chances in %q: %w", session, err)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	same, all := s.tried(s.failure(goal, approach))
-	return m.mu.all.chances(own, same, all), nil
+	return c, nil
 }
 
-// pulse are the last resonances of all sessions, oldest first, each as a
-// hundredth. It is immutable.
+// pulse holds the last resonances of all sessions, oldest first, in hundredths.
+// It is immutable.
 type pulse []byte
 
-// pulseLength is how many are kept.
+// pulseLength is the number of resonances that are kept.
 const pulseLength = 64
 
 // beat returns the pulse with one more.
@@ -304,16 +292,4 @@ func (p pulse) beat(resonance *float64) pulse {
 	}
 	next := make(pulse, 0, pulseLength)
 	return append(append(next, p[max(0, len(p)+1-pulseLength):]...), byte(math.Round(100**resonance)))
-}
-
-// Resonance returns the last 64 resonances that were recorded, of all sessions,
-// oldest first, to two decimals.
-func (m *Monitor) Resonance() []float64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := make([]float64, len(m.mu.all.pulse))
-	for i, b := range m.mu.all.pulse {
-		out[i] = min(1, float64(b)/100)
-	}
-	return out
 }

@@ -61,7 +61,7 @@ func TestPivotIsLearned(t *testing.T) {
 	m = open(t, st)
 	record(t, m, "new", meta.Outcome{Key: "1", Goal: "g", Approach: "try again"})
 	a := assess(t, m, "new")
-	require.Equal(t, meta.PivotNow, a.Recommendation)
+	require.Equal(t, "pivot_now", a.Recommendation)
 	require.Equal(t, 1, a.Same, "the rule of three is not needed")
 	require.Equal(t, 20, a.Chances.Again.Tries)
 	require.Zero(t, a.Chances.Again.Successes)
@@ -136,9 +136,10 @@ func ExampleMonitor_Chances() {
 	}
 	_ = m.Record(ctx, meta.Outcome{Key: "1", Session: "new", Goal: "mend the tests", Approach: "try again"})
 	c, _ := m.Chances(ctx, "new", "mend the tests", "try again")
-	fmt.Println("another try: ", c.Again)
-	fmt.Println("another way: ", c.Other)
-	// Output:
-	// another try:  0.00 (0.00 to 0.03; after 1 failures 0 of 10 tries did)
-	// another way:  0.73 (0.54 to 0.92; after 1 failures 10 of 10 tries did)
+	for what, c := range map[string]meta.Chance{"another try": c.Again, "another way": c.Other} {
+		fmt.Printf("%s: %.2f (%.2f to %.2f), as %d of %d did\n", what, c.Deliver, c.Low, c.High, c.Successes, c.Tries)
+	}
+	// Unordered output:
+	// another try: 0.00 (0.00 to 0.03), as 0 of 10 did
+	// another way: 0.73 (0.54 to 0.92), as 10 of 10 did
 }

@@ -14,20 +14,21 @@
 //		Approach: "edit the generated file",
 //	})
 //	a, err := m.Assess(ctx, "s1")
-//	if a.Recommendation == meta.PivotNow {
+//	if a.Pivot {
 //		fmt.Println(a.Evidence)
 //	}
 //
-// Beside the sessions stand the workers ([NewFleet] computes their health from
-// the ranking's samples), what keeps failing over a window ([Analyse] raises
-// alerts), changes that would mend it ([Proposals]: they need evidence and a
-// person's approval), and experiments ([Monitor.RecordEpisode]: what a treatment
-// such as memory adds, with an interval).
+// Four things stand beside the sessions. [Monitor.Begin] guards actions against
+// loops and against being done twice at once. [NewFleet] computes the health of
+// workers from the ranking's samples. [Analyse] raises alerts about what keeps
+// failing over a day; a [Proposal] is a change that would mend it, and waits for
+// evidence and for a person. An [Episode] is one draw of an experiment, and
+// [Monitor.Uplift] says with an interval what a treatment such as memory adds.
 //
-// All types are safe for concurrent use. Outcomes are in memory at once and
-// in the store with the next group of writes. A store holds one monitor, and
-// one Monitor at a time may have it open.
+// A Monitor is safe for concurrent use. Outcomes are in memory at once and in the
+// store with the next group of writes. A store holds one monitor, and one Monitor
+// at a time may have it open.
 //
-// What is not here: the package changes nothing by itself. Whether a pivot is
-// made, offered or ignored is the caller's to say.
+// The package changes nothing by itself: the caller makes, offers or ignores a
+// pivot, and Options.Apply makes the change of a proposal.
 package meta

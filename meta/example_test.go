@@ -45,31 +45,3 @@ func Example() {
 	//   3 failed since the last success, 3 of them by the approach "edit the generated file"
 	//   0 of 3 succeeded, fewer than 40 %
 }
-
-func ExampleMonitor_History() {
-	ctx := context.Background()
-	m, err := meta.Open(ctx, store.NewMem(), &meta.Options{Sync: true})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer m.Close()
-	for _, o := range []meta.Outcome{
-		{Key: "1", Session: "s1", Note: "the port was taken"},
-		{Key: "2", Session: "s1", Success: true},
-	} {
-		if err := m.Record(ctx, o); err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	outcomes, err := m.History(ctx, "s1")
-	for _, o := range outcomes {
-		fmt.Printf("%v %q\n", o.Success, o.Note)
-	}
-	fmt.Println(err)
-	// Output:
-	// false "the port was taken"
-	// true ""
-	// <nil>
-}

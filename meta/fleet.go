@@ -2,10 +2,10 @@ package meta
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -13,42 +13,37 @@ import (
 	"github.com/arc-learn/arc/rank"
 )
 
-// The windows of a [Fleet], both ends included.
+// The windows of a Fleet, both ends included, and how many failures a worker's
+// health names.
 const (
-	FleetWindow  = 24 * time.Hour
-	RecentWindow = time.Hour
+	fleetWindow    = 24 * time.Hour
+	recentWindow   = time.Hour
+	recentFailures = 10
 )
 
-// recentFailures is how many failures a worker's health names.
-const recentFailures = 10
+// What tokens are taken to cost where a sample reports tokens and no cost: what
+// the provider of a large model asks.
+const (
+	usdPerTokenIn  = 3e-6
+	usdPerTokenOut = 15e-6
+)
 
-// FleetOptions configure [NewFleet]. The zero value is ready.
-type FleetOptions struct {
-	// Workers are those that belong to the fleet; samples of others count
-	// as Outsiders. Nil: all belong to it; empty: none.
-	Workers []string
-	// USDPerTokenIn and USDPerTokenOut estimate the cost of samples that
-	// report tokens and no cost. 0: 3e-6 and 15e-6, which is what a large
-	// model's provider asks; negative: nothing.
-	USDPerTokenIn, USDPerTokenOut float64
-}
-
-// Fleet is how all workers did over the last day.
+// Fleet is how all workers did over the last 24 hours.
 type Fleet struct {
 	Workers   []WorkerHealth // by name
-	Outsiders []WorkerHealth // by name: who was sampled and is not of the fleet
+	Outsiders []WorkerHealth // by name: sampled candidates that are not of the fleet
 	// MaxFailureRate is the largest FailureRate of a worker.
 	MaxFailureRate float64
 	// CostUSD is what all workers cost over the day.
 	CostUSD float64
-	// Calibration holds what Workers reported against what came of it.
-	Calibration iar.Calibration
 	// Orphaned are the skills, by name, that were asked for and that no worker
 	// has delivered once over the day.
 	Orphaned []string
+	// Calibration is that of all Workers together.
+	Calibration iar.Calibration
 }
 
-// WorkerHealth is how a worker did over the last day.
+// WorkerHealth is how a worker did over the last 24 hours.
 type WorkerHealth struct {
 	Name        string
 	Samples     int // all, those of unknown outcome included
@@ -59,37 +54,37 @@ type WorkerHealth struct {
 	FailureRate float64
 	// P50 and P95 of the wall time: the sample at index ⌊n·p⌋ in order.
 	P50, P95 time.Duration
-	CostUSD  float64
+	// CostUSD as reported. A sample with tokens and no cost is estimated at 3
+	// dollars per million tokens in and 15 per million out.
+	CostUSD float64
 	// CostPerSuccess is CostUSD, failures included, over Successes; 0 if
 	// there are none.
 	CostPerSuccess float64
 	// Failures are the keys of the last ten failed samples, the latest last.
 	Failures []string
-	// Calibration holds what the worker reported against what came of it.
+	// Calibration holds the confidence that the worker reported against what
+	// came of it.
 	Calibration iar.Calibration
 }
 
-// NewFleet computes the health of a fleet at a time from samples in any order:
-// those that a [rank.Book] has of the last [FleetWindow],
+// NewFleet computes the health of a fleet from the samples that a [rank.Book] has
+// of the last 24 hours:
 //
-//	f, err := meta.NewFleet(now, book.Samples(ctx, now.Add(-meta.FleetWindow)), nil)
+//	f, err := meta.NewFleet(ctx, book, now, nil)
 //
-// Samples that are older than a day or later than at are left out, and an error
-// that samples yields is returned. It is a function of its arguments, and takes
-// time in proportion to the samples. A book keeps the last 200 samples per worker
+// Workers are the names that belong to the fleet: nil for all, empty for none.
+// Samples later than at are left out. It takes time in proportion to the
+// samples, and returns their error. A book keeps the last 200 samples per worker
 // and skill: of a busier pair, the figures are those of the latest 200.
-func NewFleet(at time.Time, samples iter.Seq2[rank.Sample, error], opts *FleetOptions) (Fleet, error) {
-	var o FleetOptions
-	if opts != nil {
-		o = *opts
-	}
-	o.fill()
+func NewFleet(ctx context.Context, book interface {
+	Samples(ctx context.Context, since time.Time) iter.Seq2[rank.Sample, error]
+}, at time.Time, workers []string) (Fleet, error) {
 	byName := make(map[string][]rank.Sample)
-	for s, err := range samples {
+	for s, err := range book.Samples(ctx, at.Add(-fleetWindow)) {
 		if err != nil {
 			return Fleet{}, fmt.Errorf("meta: fleet: %w", err)
 		}
-		if age := at.Sub(s.At); age >= 0 && age <= FleetWindow {
+		if age := at.Sub(s.At); age >= 0 && age <= fleetWindow {
 			byName[s.Candidate] = append(byName[s.Candidate], s)
 		}
 	}
@@ -97,27 +92,24 @@ func NewFleet(at time.Time, samples iter.Seq2[rank.Sample, error], opts *FleetOp
 	delivered := make(map[string]bool)                      // by skill
 	for _, name := range slices.Sorted(maps.Keys(byName)) { // in order: sums of floats depend on it
 		ss := byName[name]
-		h := o.worker(at, name, ss)
-		if o.Workers != nil && !slices.Contains(o.Workers, name) {
+		slices.SortFunc(ss, func(a, b rank.Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
+		h := workerHealth(at, name, ss)
+		if workers != nil && !slices.Contains(workers, name) {
 			f.Outsiders = append(f.Outsiders, h)
 			continue
 		}
 		f.Workers = append(f.Workers, h)
 		f.MaxFailureRate = max(f.MaxFailureRate, h.FailureRate)
+		f.CostUSD += h.CostUSD
 		for _, s := range ss {
-			if !s.Unknown {
-				if s.Confidence != nil {
-					_ = f.Calibration.Add(*s.Confidence, s.Success) // a bad one changes nothing
-				}
-				delivered[s.Situation.Skill] = delivered[s.Situation.Skill] || s.Success
+			if s.Unknown {
+				continue
+			}
+			delivered[s.Situation.Skill] = delivered[s.Situation.Skill] || s.Success
+			if s.Confidence != nil {
+				_ = f.Calibration.Add(*s.Confidence, s.Success) // a bad one changes nothing
 			}
 		}
-	}
-	for _, hs := range [][]WorkerHealth{f.Workers, f.Outsiders} {
-		slices.SortFunc(hs, func(a, b WorkerHealth) int { return cmp.Compare(a.Name, b.Name) })
-	}
-	for _, h := range f.Workers { // in order: sums of floats depend on it
-		f.CostUSD += h.CostUSD
 	}
 	for skill, ok := range delivered {
 		if !ok {
@@ -128,46 +120,30 @@ func NewFleet(at time.Time, samples iter.Seq2[rank.Sample, error], opts *FleetOp
 	return f, nil
 }
 
-func (o *FleetOptions) fill() {
-	for _, v := range []struct {
-		rate *float64
-		def  float64
-	}{{&o.USDPerTokenIn, 3e-6}, {&o.USDPerTokenOut, 15e-6}} {
-		if *v.rate == 0 {
-			*v.rate = v.def
-		}
-		*v.rate = max(0, *v.rate)
-	}
-}
-
-// cost is what a sample cost, as reported or else as estimated.
-func (o *FleetOptions) cost(s *rank.Sample) float64 {
-	if s.CostUSD > 0 {
-		return s.CostUSD
-	}
-	return float64(s.TokensIn)*o.USDPerTokenIn + float64(s.TokensOut)*o.USDPerTokenOut
-}
-
-// worker computes the health of one worker from its samples of the day.
-func (o *FleetOptions) worker(at time.Time, name string, ss []rank.Sample) WorkerHealth {
-	slices.SortFunc(ss, func(a, b rank.Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
+// workerHealth computes the health of one worker from its samples of the day, in
+// the order of their times.
+func workerHealth(at time.Time, name string, ss []rank.Sample) WorkerHealth {
 	h := WorkerHealth{Name: name, Samples: len(ss)}
 	walls := make([]time.Duration, 0, len(ss))
 	recent, failed := 0, 0
 	for i := range ss {
 		s := &ss[i]
 		walls = append(walls, s.Wall)
-		h.CostUSD += o.cost(s)
+		if s.CostUSD > 0 {
+			h.CostUSD += s.CostUSD
+		} else {
+			h.CostUSD += float64(s.TokensIn)*usdPerTokenIn + float64(s.TokensOut)*usdPerTokenOut
+		}
 		if s.Unknown {
 			continue
 		}
 		h.Known++
-		lately := at.Sub(s.At) <= RecentWindow
-		if lately {
-			recent++
-		}
 		if s.Confidence != nil {
 			_ = h.Calibration.Add(*s.Confidence, s.Success) // a bad one changes nothing
+		}
+		lately := at.Sub(s.At) <= recentWindow
+		if lately {
+			recent++
 		}
 		if s.Success {
 			h.Successes++
@@ -184,16 +160,9 @@ func (o *FleetOptions) worker(at time.Time, name string, ss []rank.Sample) Worke
 		h.CostPerSuccess = h.CostUSD / float64(h.Successes)
 	}
 	slices.Sort(walls)
-	h.P50, h.P95 = percentile(walls, 0.5), percentile(walls, 0.95)
+	h.P50, h.P95 = walls[len(walls)/2], walls[min(len(walls)*95/100, len(walls)-1)]
 	return h
 }
 
+// rate is n of all, 0 without any.
 func rate(n, of int) float64 { return float64(n) / float64(max(1, of)) }
-
-// percentile returns the value at index ⌊n·p⌋ of sorted values.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(int(math.Floor(float64(len(sorted))*p)), len(sorted)-1)]
-}

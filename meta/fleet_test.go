@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -17,15 +18,21 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// fleet is NewFleet over a slice.
-func fleet(t *testing.T, at time.Time, samples []rank.Sample, opts *meta.FleetOptions) meta.Fleet {
-	f, err := meta.NewFleet(at, func(yield func(rank.Sample, error) bool) {
-		for _, s := range samples {
+// samples is a book that holds them, those out of the window too.
+type samples []rank.Sample
+
+func (ss samples) Samples(context.Context, time.Time) iter.Seq2[rank.Sample, error] {
+	return func(yield func(rank.Sample, error) bool) {
+		for _, s := range ss {
 			if !yield(s, nil) {
 				return
 			}
 		}
-	}, opts)
+	}
+}
+
+func fleet(t *testing.T, at time.Time, ss []rank.Sample, workers []string) meta.Fleet {
+	f, err := meta.NewFleet(t.Context(), samples(ss), at, workers)
 	require.NoError(t, err)
 	return f
 }
@@ -76,7 +83,7 @@ func TestFleetCases(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			now := time.UnixMilli(c.Input.Now).UTC()
-			var samples []rank.Sample
+			var ss []rank.Sample
 			for _, e := range c.Input.Events {
 				s := rank.Sample{
 					Key: "c", Candidate: e.Actor, Situation: rank.Situation{Skill: e.Skill}, Success: e.Success,
@@ -85,9 +92,9 @@ func TestFleetCases(t *testing.T) {
 				if len(e.Tokens) == 2 {
 					s.TokensIn, s.TokensOut = e.Tokens[0], e.Tokens[1]
 				}
-				samples = append(samples, s)
+				ss = append(ss, s)
 			}
-			got := fleet(t, now, samples, &meta.FleetOptions{Workers: c.Input.Registry})
+			got := fleet(t, now, ss, c.Input.Registry)
 			require.Len(t, got.Workers, len(c.Want.Agents))
 			for i, w := range c.Want.Agents {
 				h := got.Workers[i]
@@ -137,23 +144,31 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 	require.Equal(t, time.Second, h.P95, "index 24 of 26")
 	require.InDelta(t, 12.5/13, h.CostPerSuccess, 1e-12)
 	require.Equal(t, 25, h.Calibration.Count())
+	require.Equal(t, h.Calibration, f.Calibration, "there is one worker")
 	edge := fleet(t, now, []rank.Sample{
-		{Key: "1", Candidate: "w", At: now.Add(-meta.RecentWindow)}, {Key: "2", Candidate: "w", Success: true, At: now.Add(-meta.RecentWindow - 1)},
-		{Key: "3", Candidate: "w", At: now.Add(-meta.FleetWindow)}, {Key: "4", Candidate: "w", At: now.Add(-meta.FleetWindow - 1)},
+		{Key: "1", Candidate: "w", At: now.Add(-time.Hour)}, {Key: "2", Candidate: "w", Success: true, At: now.Add(-time.Hour - 1)},
+		{Key: "3", Candidate: "w", At: now.Add(-24 * time.Hour)}, {Key: "4", Candidate: "w", At: now.Add(-24*time.Hour - 1)},
 	}, nil).Workers[0]
 	require.Equal(t, []float64{1, 3}, []float64{edge.FailureRate, float64(edge.Known)}, "both ends included")
 	require.Empty(t, f.Orphaned, "nobody knows whether the other skill was delivered")
 
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ss), func(i, j int) { ss[i], ss[j] = ss[j], ss[i] })
 	require.Equal(t, f, fleet(t, now, ss, nil), "the order of samples does not matter")
-	require.Empty(t, fleet(t, now, ss, &meta.FleetOptions{Workers: []string{}}).Workers)
-	require.Zero(t, fleet(t, now, []rank.Sample{{Candidate: "w", TokensIn: 1e6, At: now}}, &meta.FleetOptions{USDPerTokenIn: -1}).CostUSD)
+	require.Empty(t, fleet(t, now, ss, []string{}).Workers)
+	require.InDelta(t, 18, fleet(t, now, []rank.Sample{{Candidate: "w", TokensIn: 1e6, TokensOut: 1e6, At: now}}, nil).CostUSD, 1e-9)
 }
 
 func TestFleetOfABookThatFails(t *testing.T) {
 	t.Parallel()
-	_, err := meta.NewFleet(time.Now(), func(yield func(rank.Sample, error) bool) { yield(rank.Sample{}, store.ErrClosed) }, nil)
+	_, err := meta.NewFleet(t.Context(), torn{}, time.Now(), nil)
 	require.ErrorIs(t, err, store.ErrClosed)
+}
+
+// torn is a book that cannot be read.
+type torn struct{}
+
+func (torn) Samples(context.Context, time.Time) iter.Seq2[rank.Sample, error] {
+	return func(yield func(rank.Sample, error) bool) { yield(rank.Sample{}, store.ErrClosed) }
 }
 
 func ExampleNewFleet() {
@@ -173,7 +188,7 @@ func ExampleNewFleet() {
 			fmt.Println(err)
 		}
 	}
-	f, err := meta.NewFleet(now, book.Samples(ctx, now.Add(-meta.FleetWindow)), nil)
+	f, err := meta.NewFleet(ctx, book, now, nil)
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -22,24 +24,30 @@ type Options struct {
 	Now func() time.Time
 	// Sanitizer takes secrets out of texts; nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Sync makes Record wait until the outcome is in the store.
+	// Sync makes Record and RecordEpisode wait for the store.
 	Sync bool
+	// Apply makes the change of an approved proposal, all of it or nothing, and
+	// returns the change that would undo it; nil if nothing can. It has one
+	// minute. Apply is called again with the same ID if the process ended before
+	// the Monitor had noted its answer. Nil: no proposal can be approved.
+	Apply func(ctx context.Context, p Proposal) (undo json.RawMessage, err error)
 }
 
-// loadedSessions is how many sessions stay in memory, those used last.
+// loadedSessions is the number of sessions, and of approaches, that stay in
+// memory: those used last.
 const loadedSessions = 4096
 
-// Monitor keeps the outcomes of sessions and assesses them. It may be used
-// concurrently. A session is read from the store when it is first named; the
-// last 4096 sessions stay in memory.
+// Monitor keeps the outcomes of sessions and assesses them, and with them
+// experiments and proposals. It may be used concurrently. It reads a session
+// from the store when the session is first named; the last 4096 stay in memory.
 type Monitor struct {
 	st   store.Store
 	w    *flush.Writer
 	opts Options
 	seed maphash.Seed
-	turn chan struct{} // holds one token; whoever has it loads and records
+	turn chan struct{} // holds one token; its holder loads and records
 
-	write write // belongs to the turn
+	write write // belongs to the holder of the turn
 
 	mu struct {
 		sync.Mutex
@@ -47,49 +55,54 @@ type Monitor struct {
 		sessions *simplelru.LRU[string, *session]
 		odds     *simplelru.LRU[uint64, *odds] // by approach
 		all      *odds
+		guard    *cooldown.Guard
+		flying   map[cooldown.Key]time.Time // until when the lease runs
 	}
 }
 
-// Open returns the Monitor that st holds, empty if there is none. The caller
-// closes the Monitor before the store.
+// Open returns the Monitor that st holds, empty if there is none, and has
+// Options.Apply finish the proposals that were approved when their process
+// ended. The caller closes the Monitor before the store.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m := &Monitor{st: st, w: flush.New(st), seed: maphash.MakeSeed(), turn: make(chan struct{}, 1)}
+	m := &Monitor{st: st, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1)}
 	if opts != nil {
 		m.opts = *opts
 	}
 	if m.opts.Now == nil {
 		m.opts.Now = time.Now
 	}
-	sessions, err := simplelru.NewLRU[string, *session](loadedSessions, nil)
+	var errs [3]error
+	m.mu.sessions, errs[0] = simplelru.NewLRU[string, *session](loadedSessions, nil)
+	m.mu.odds, errs[1] = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
+	m.mu.guard, errs[2] = cooldown.NewGuard(cooldown.Limits{})
+	m.mu.flying = map[cooldown.Key]time.Time{}
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	m.w = flush.New(st)
+	m.turn <- struct{}{}
+	var err error
+	if m.mu.all, err = m.readOdds(ctx, allKey); err == nil {
+		err = m.finishProposals(ctx)
+	}
 	if err != nil {
-		return nil, err
-	}
-	m.mu.sessions = sessions
-	if m.mu.odds, err = simplelru.NewLRU[uint64, *odds](loadedSessions, nil); err != nil {
-		return nil, err
-	}
-	if m.mu.all, err = m.readOdds(ctx, allKey); err != nil {
 		return nil, errors.Join(fmt.Errorf("meta: open: %w", err), m.w.Close())
 	}
-	m.turn <- struct{}{}
 	return m, nil
 }
 
 // Record adds an outcome to its session. It is idempotent on o.Key within the
 // session for all time. The outcome counts at once, and is written within
-// 50 ms together with others; Options.Sync waits for that. An earlier outcome
-// that could not be written is reported by the next call, whose own outcome
+// 50 ms together with others; Options.Sync waits for that. The next call
+// reports an earlier outcome that could not be written, and its own outcome
 // counts all the same; a call with the same Key is always safe.
 //
-// It returns ErrOutcome or a *store.LimitError for an outcome that it does
-// not take, store.ErrClosed, and the errors of the store.
+// It returns ErrInvalid or a *store.LimitError for a bad outcome,
+// store.ErrClosed, and the errors of the store.
 func (m *Monitor) Record(ctx context.Context, o Outcome) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if o.At.IsZero() {
 		o.At = m.opts.Now()
 	}
@@ -99,31 +112,16 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
 		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
 	}
-	if err := m.record(ctx, &o); err != nil {
+	seen := seenKey(o.Session, o.Key)
+	err := m.once(ctx, seen, func() error { return m.record(ctx, seen, &o) })
+	if err != nil {
 		return fmt.Errorf("record %q: %w", o.Key, err)
-	}
-	if m.opts.Sync {
-		return m.Flush(ctx)
 	}
 	return nil
 }
 
-// present is the value of a marker.
-var present = []byte{1}
-
-func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	if err := m.take(ctx); err != nil {
-		return err
-	}
-	defer m.give()
-	seen := seenKey(o.Session, o.Key)
-	_, err := m.get(ctx, seen)
-	if err == nil {
-		return m.w.Add(ctx) // adds nothing, reports what went wrong before
-	}
-	if !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
+// record adds an outcome that is new. The caller has the turn.
+func (m *Monitor) record(ctx context.Context, seen string, o *Outcome) error {
 	s, err := m.load(ctx, o.Session)
 	if err != nil {
 		return err
@@ -137,7 +135,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	w := &m.write
 	w.reset()
 	w.ops = append(w.ops, store.Op{Key: seen, Value: present})
-	err = errors.Join(s.joins(w, o), m.mu.all.tries(w, same, all, o.Success, beat), own.tries(w, same, all, o.Success, nil))
+	err = errors.Join(s.join(w, o), m.mu.all.join(w, same, all, o.Success, beat), own.join(w, same, all, o.Success, nil))
 	if err != nil {
 		return err
 	}
@@ -161,9 +159,31 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	return failed
 }
 
-// take waits for the right to load and record.
-func (m *Monitor) take(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+// present is the value of a marker.
+var present = []byte{1}
+
+// once has the turn and calls add, which writes the marker, unless the marker
+// was written before. With Options.Sync it waits for the store.
+func (m *Monitor) once(ctx context.Context, marker string, add func() error) error {
+	err := m.exclusive(ctx, func() error {
+		_, err := m.get(ctx, marker)
+		switch {
+		case err == nil:
+			return m.w.Add(ctx) // adds nothing, reports what went wrong before
+		case errors.Is(err, store.ErrNotFound):
+			return add()
+		}
+		return err
+	})
+	if err == nil && m.opts.Sync {
+		return m.Flush(ctx)
+	}
+	return err
+}
+
+// exclusive waits for the turn, the right to load and record, and calls fn.
+func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
+	if err := m.usable(ctx); err != nil {
 		return err
 	}
 	select {
@@ -171,71 +191,94 @@ func (m *Monitor) take(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	defer func() { m.turn <- struct{}{} }()
+	if err := m.usable(ctx); err != nil {
+		return err
+	}
+	return fn()
+}
+
+// usable returns the error of a context that has ended, or of a closed Monitor.
+func (m *Monitor) usable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mu.closed {
-		m.give()
 		return store.ErrClosed
 	}
 	return nil
 }
 
-func (m *Monitor) give() { m.turn <- struct{}{} }
+// get returns the entry of a key as last written, whether stored or on its way.
+func (m *Monitor) get(ctx context.Context, k string) (store.Entry, error) {
+	if op, ok := m.w.Pending(k); ok {
+		return store.Entry{Key: k, Value: op.Value}, nil
+	}
+	return m.st.Get(ctx, k)
+}
 
 // Assess says how the session is doing, by the first of these rules that
 // applies:
 //
-//   - three failures of the same approach since the last success: PivotNow
+//   - three failures of the same approach since the last success: pivot_now
 //   - the chance that another try of the last approach delivers is below 0.25,
 //     as learned from at least 5 tries after as many failures, and below that of
-//     another approach (see [Monitor.Chances]): PivotNow
-//   - a success rate below 0.4 over at least two outcomes: ConsiderPivot
-//   - a failure last: SlowDown
-//   - else: KeepGoing, also for a session without outcomes (State NoData)
+//     another approach (see [Monitor.Chances]): pivot_now
+//   - a success rate below 0.4 over at least two outcomes: consider_pivot
+//   - a failure last: slow_down
+//   - else: [KeepGoing], also for a session without outcomes (State no_data)
 //
 // Two failures are of the same approach if their Approach is equal, or, where
 // one of them names none, if their Goal is equal; outcomes that name neither
 // are of the same. Failures of different approaches do not add up to a
-// PivotNow, however many: the evidence says so. What a run tells of itself
-// before it has an outcome is not asked here: [Assessment.With] adds it.
+// pivot_now, whatever their number: the evidence says so. Signs of a run that
+// has no outcome yet do not count here: [Assessment.With] adds them.
 //
-// It returns ErrOutcome for a session without a name, store.ErrClosed, and
-// the errors of the store when the session has to be read.
-func (m *Monitor) Assess(ctx context.Context, session string) (Assessment, error) {
+// It returns ErrInvalid for a bad name of a session, store.ErrClosed, and the
+// errors of the store when the session has to be read.
+func (m *Monitor) Assess(ctx context.Context, session string) (a Assessment, err error) {
 	if err := checkSession(session); err != nil {
-		return Assessment{}, fmt.Errorf("assess: %w", err)
+		return a, fmt.Errorf("assess: %w", err)
 	}
-	if a, ok, err := m.assess(ctx, session); ok || err != nil {
-		return a, err
-	}
-	if err := m.take(ctx); err != nil {
-		return Assessment{}, fmt.Errorf("assess %q: %w", session, err)
-	}
-	defer m.give()
-	s, err := m.load(ctx, session)
-	if err != nil {
-		return Assessment{}, fmt.Errorf("assess %q: %w", session, err)
+	if err := m.usable(ctx); err != nil {
+		return a, fmt.Errorf("assess %q: %w", session, err)
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return s.assess(session, m.mu.all), nil
+	s, ok := m.mu.sessions.Get(session)
+	if ok {
+		a = s.assess(session, m.mu.all)
+	}
+	m.mu.Unlock()
+	if ok {
+		return a, nil
+	}
+	err = m.exclusive(ctx, func() error {
+		s, err := m.load(ctx, session)
+		if err == nil {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			a = s.assess(session, m.mu.all)
+		}
+		return err
+	})
+	if err != nil {
+		return a, fmt.Errorf("assess %q: %w", session, err)
+	}
+	return a, nil
 }
 
-// assess reports false if the session is not in memory.
-func (m *Monitor) assess(ctx context.Context, name string) (Assessment, bool, error) {
-	if err := ctx.Err(); err != nil {
-		return Assessment{}, false, err
-	}
+// Resonance returns the last 64 resonances that were recorded, of all sessions,
+// oldest first, to two decimals.
+func (m *Monitor) Resonance() []float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mu.closed {
-		return Assessment{}, false, fmt.Errorf("assess %q: %w", name, store.ErrClosed)
+	out := make([]float64, len(m.mu.all.pulse))
+	for i, b := range m.mu.all.pulse {
+		out[i] = min(1, float64(b)/100)
 	}
-	s, ok := m.mu.sessions.Get(name)
-	if !ok {
-		return Assessment{}, false, nil
-	}
-	return s.assess(name, m.mu.all), true, nil
+	return out
 }
 
 // Flush writes every outcome that is not in the store yet, and waits for it.

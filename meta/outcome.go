@@ -10,22 +10,22 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// MaxText is how many bytes an outcome's Goal, Approach and Note may each
-// have. What is over it is refused with a *store.LimitError.
-const MaxText = 64 << 10
+// maxText bounds each text of an outcome or proposal, in bytes.
+const maxText = 64 << 10
 
-// ErrOutcome: an outcome lacks its Key or Session, or holds a value out of
-// range ([Monitor.Record]), or a session's name cannot be one. Nothing was
-// stored.
-var ErrOutcome = errors.New("bad outcome")
+// ErrInvalid is the error of an [Outcome], [Episode] or [Proposal] that lacks a
+// required field or holds a value out of range, and of a name that no session or
+// treatment can have. Nothing was stored.
+var ErrInvalid = errors.New("invalid")
 
 // Outcome is how one task of a session ended. Secrets are taken out of its
-// texts before they are kept.
+// texts before they are kept. Goal, Approach and Note have at most 64 KiB each;
+// a longer one is a *store.LimitError.
 type Outcome struct {
 	// Key makes Record idempotent: a second outcome of the session with the
-	// same Key changes nothing. It is required.
+	// same Key changes nothing. Required.
 	Key string
-	// Session is the session that the task belongs to. It is required.
+	// Session is the session that the task belongs to. Required.
 	Session string
 	// Goal is what was to be achieved; may be empty.
 	Goal string
@@ -33,51 +33,47 @@ type Outcome struct {
 	Approach string
 	// Success says whether the task was delivered.
 	Success bool
-	// Resonance is how well the task's reflection fitted, in [0,1]; nil if
-	// there is none. It is kept.
+	// Resonance is how well the task's reflection fitted, in [0,1]; nil: none.
 	Resonance *float64
-	// Note is whatever else a reader should know, such as the last
-	// complaint; may be empty. It is kept.
+	// Note is the last complaint, or what else a reader should know; may be
+	// empty. [Analyse] reads from it what ran out of time.
 	Note string
-	// At is when the task ended, in 1970 to 2262; zero: now. The order of outcomes is that in
-	// which they were recorded, not that of their times.
+	// At is when the task ended, from 1970 to 2262; zero: now. Outcomes are in
+	// the order in which they were recorded, not in that of their times.
 	At time.Time
 }
 
 // check reports everything that is wrong with the outcome, at once.
 func (o *Outcome) check() error {
-	var errs []error
-	if err := checkSession(o.Session); err != nil {
-		errs = append(errs, err)
-	}
-	if o.Key == "" {
-		errs = append(errs, fmt.Errorf("%w: key is empty", ErrOutcome))
-	}
-	if err := key.CheckID("key", o.Key); err != nil {
-		errs = append(errs, fmt.Errorf("%w: %w", ErrOutcome, err))
-	}
-	for _, t := range []struct{ field, text string }{
-		{"goal", o.Goal}, {"approach", o.Approach}, {"note", o.Note},
-	} {
-		if len(t.text) > MaxText {
-			errs = append(errs, &store.LimitError{Field: t.field, Limit: MaxText, Got: len(t.text)})
-		}
+	errs := []error{checkSession(o.Session), checkName("key", o.Key)}
+	for _, t := range []struct{ field, text string }{{"goal", o.Goal}, {"approach", o.Approach}, {"note", o.Note}} {
+		errs = append(errs, checkLength(t.field, len(t.text)))
 	}
 	if r := o.Resonance; r != nil && !unit(*r) {
-		errs = append(errs, fmt.Errorf("%w: resonance is %v", ErrOutcome, *r))
+		errs = append(errs, fmt.Errorf("%w: resonance is %v", ErrInvalid, *r))
 	}
 	if o.At.Before(time.Unix(0, 0)) || o.At.After(time.Unix(0, math.MaxInt64)) {
-		errs = append(errs, fmt.Errorf("%w: time is %v", ErrOutcome, o.At))
+		errs = append(errs, fmt.Errorf("%w: time is %v", ErrInvalid, o.At))
 	}
 	return errors.Join(errs...)
 }
 
-func checkSession(session string) error {
-	if session == "" {
-		return fmt.Errorf("%w: session is empty", ErrOutcome)
+func checkSession(session string) error { return checkName("session", session) }
+
+// checkName checks an id that is required.
+func checkName(field, name string) error {
+	if name == "" {
+		return fmt.Errorf("%w: %s is empty", ErrInvalid, field)
 	}
-	if err := key.CheckID("session", session); err != nil {
-		return fmt.Errorf("%w: %w", ErrOutcome, err)
+	if err := key.CheckID(field, name); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+func checkLength(field string, n int) error {
+	if n > maxText {
+		return &store.LimitError{Field: field, Limit: maxText, Got: n}
 	}
 	return nil
 }

@@ -3,234 +3,329 @@ package meta
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
-// Errors of proposals. Nothing was stored.
-var (
-	// ErrProposal: a draft lacks something, or its Applier refuses it.
-	ErrProposal = errors.New("bad proposal")
-	// ErrDecided: the proposal is not open, so there is nothing to decide:
-	// it lacks evidence, was decided, or has expired.
-	ErrDecided = errors.New("proposal is not open")
-)
-
-// ProposalKind says what a Proposal would change.
-type ProposalKind string
-
-// The kinds of proposals.
 const (
-	ChangeGoal     ProposalKind = "goal"
-	ChangeConfig   ProposalKind = "config"
-	ChangeExecutor ProposalKind = "executor"
+	proposalExpiry = 7 * 24 * time.Hour
+	proposalQuiet  = 7 * 24 * time.Hour // of a subject, after a rejection
+	defaultNeeds   = 50
+	applyTimeout   = time.Minute
 )
 
-// ProposalStatus says how far a Proposal is.
-type ProposalStatus string
-
-// The statuses, and what follows what:
+// The statuses of a Proposal, and what follows what:
 //
-//	Gathering → Pending → Approved → Applied
-//	                               → Failed
-//	       Gathering, Pending      → Rejected
-//	       Gathering, Pending      → Expired
+//	gathering → pending → approved → applied → undoing → undone
+//	                               → failed            → applied
+//	       gathering, pending      → rejected
+//	       gathering, pending      → expired
 const (
-	Gathering ProposalStatus = "gathering" // lacks evidence
-	Pending   ProposalStatus = "open"      // may be approved
-	Approved  ProposalStatus = "approved"  // is being applied, or was when the process ended
-	Applied   ProposalStatus = "applied"
-	Failed    ProposalStatus = "failed" // the Applier gave an error, or no answer in time
-	Rejected  ProposalStatus = "rejected"
-	Expired   ProposalStatus = "expired"
+	gathering = "gathering"
+	pending   = "open"
+	approved  = "approved"
+	applied   = "applied"
+	failed    = "failed"
+	rejected  = "rejected"
+	expired   = "expired"
+	undoing   = "undoing"
+	undone    = "undone"
 )
 
-// ProposalDraft is a change that would mend something.
-type ProposalDraft struct {
-	Kind    ProposalKind
-	Subject string          // what it is about, such as the skill; at most 256 bytes. Required.
-	Change  json.RawMessage // what the Applier applies. Required.
-	Reason  string          // the alert, in words
-	Samples int             // that the reason rests on
-	Needs   int             // samples before it may be approved; 0: 50
-}
+var (
+	kinds    = []string{"goal", "config", "executor", "action", "memory"}
+	statuses = []string{gathering, pending, approved, applied, failed, rejected, expired, undoing, undone}
+)
 
-// Proposal is a change that a person decides about.
+// Proposal is a change that a person decides about. [Monitor.Propose] reads its
+// first six fields after ID, and sets the others.
 type Proposal struct {
-	ID       string
-	Kind     ProposalKind
-	Subject  string
-	Change   json.RawMessage
-	Reason   string
-	Samples  int
-	Needs    int
-	Status   ProposalStatus
-	By, Note string // who decided, and why; of a failed one, what the Applier said
-	Made     time.Time
-	Decided  time.Time // zero: not yet
-	Expires  time.Time // unless it is decided before
+	ID string `cbor:"-"`
+	// Kind of what would change: "goal", "config", "executor", "action" or
+	// "memory". Required.
+	Kind string `cbor:"1,keyasint"`
+	// Subject is what it is about, such as the skill; at most 256 bytes.
+	// Required.
+	Subject string `cbor:"2,keyasint"`
+	// Change is what Options.Apply makes, JSON of at most 64 KiB. Required.
+	Change json.RawMessage `cbor:"3,keyasint"`
+	// Reason is the alert in words, at most 64 KiB.
+	Reason string `cbor:"4,keyasint,omitempty"`
+	// Samples is the number of samples that Reason rests on, Needs the number
+	// that an approval takes; 0: 50.
+	Samples int `cbor:"5,keyasint,omitempty"`
+	Needs   int `cbor:"6,keyasint,omitempty"`
+	// Status is "gathering" while Samples are below Needs, and "open" while the
+	// Proposal may be approved. Afterwards it is "rejected", "expired",
+	// "approved" (being applied, or was when the process ended), "applied",
+	// "failed" (Apply gave an error), "undoing" or "undone".
+	Status string `cbor:"7,keyasint"`
+	// By and Note say who decided, and why. Note is the error of Apply if it
+	// gave one.
+	By      string    `cbor:"8,keyasint,omitempty"`
+	Note    string    `cbor:"9,keyasint,omitempty"`
+	Made    time.Time `cbor:"10,keyasint"`
+	Decided time.Time `cbor:"11,keyasint,omitzero"` // zero: not yet
+	Expires time.Time `cbor:"12,keyasint"`          // 7 days after Made
+	// Undo is the change that Apply returned to undo this one; nil if it cannot
+	// be undone.
+	Undo json.RawMessage `cbor:"13,keyasint,omitempty"`
 }
 
-// Applier changes what proposals are about, for the host.
-type Applier interface {
-	// Validate returns why the change cannot be applied as it is, such as a
-	// field that its schema does not have, or nil.
-	Validate(ctx context.Context, p Proposal) error
-	// Apply makes the change, all of it or nothing. It is called once for an
-	// approved proposal, and again with the same ID if the process ended
-	// before that was noted down.
-	Apply(ctx context.Context, p Proposal) error
+func (p *Proposal) check() error {
+	if !slices.Contains(kinds, p.Kind) {
+		return fmt.Errorf("%w: kind %.32q", ErrInvalid, p.Kind)
+	}
+	if strings.TrimSpace(p.Subject) == "" || !json.Valid(p.Change) || p.Samples < 0 || p.Needs < 0 {
+		return fmt.Errorf("%w: it needs a subject, a change in JSON, and counts that are not negative", ErrInvalid)
+	}
+	return errors.Join(key.CheckID("subject", p.Subject), checkLength("change", len(p.Change)), checkLength("reason", len(p.Reason)))
 }
 
-// ProposalOptions configure [OpenProposals]. The zero value is ready.
-type ProposalOptions struct {
-	Now       func() time.Time  // nil: time.Now
-	Sanitizer *redact.Sanitizer // nil: the zero Sanitizer
-	Expiry    time.Duration     // how long a proposal stays open; 0: 7 days
-	// Quiet is how long a subject is left alone after a rejection, unless
-	// the evidence has doubled. 0: 7 days.
-	Quiet time.Duration
-	// Timeout of a call of the Applier; 0: one minute.
-	Timeout time.Duration
+// The key of a proposal is
+//
+//	meta proposal <hash of kind and subject>-<number>
+func proposalKey(id string) string { return key.Join(space, "proposal", id) }
+
+// subjectPrefix begins the ids of the proposals about a subject.
+func subjectPrefix(kind, subject string) string {
+	sum := sha256.Sum256([]byte(kind + "\x00" + subject))
+	return hex.EncodeToString(sum[:12]) + "-"
 }
 
-// Proposals keeps proposed changes until they are decided, and the decisions.
-// It may be used concurrently, also by several processes over one store: each
-// step is a conditional commit, so that only one of them decides.
-type Proposals struct {
-	st      store.Store
-	applier Applier
-	o       ProposalOptions
+// Propose keeps a change for a person to decide about. If one about the same
+// kind and subject is undecided, that one takes over the new change, reason and
+// samples. For 7 days after a rejection Propose changes nothing and returns the
+// rejected one, unless the samples have doubled. It returns ErrInvalid or a
+// *store.LimitError for a bad proposal.
+func (m *Monitor) Propose(ctx context.Context, p Proposal) (Proposal, error) {
+	if err := p.check(); err != nil {
+		return Proposal{}, fmt.Errorf("propose: %w", err)
+	}
+	san := m.opts.Sanitizer
+	p = Proposal{
+		Kind: p.Kind, Subject: san.Sanitize(p.Subject), Change: san.JSON(slices.Clone(p.Change)), Reason: san.Sanitize(p.Reason),
+		Samples: p.Samples, Needs: cmp.Or(p.Needs, defaultNeeds),
+	}
+	err := m.exclusive(ctx, func() (err error) { p, err = m.propose(ctx, p); return err })
+	if err != nil {
+		return Proposal{}, fmt.Errorf("propose a change of %q: %w", p.Subject, err)
+	}
+	return p, nil
 }
 
-// OpenProposals returns the proposals that st holds, and has x finish those
-// that were approved and not applied when their process ended. Opts may be nil.
-// Without a store or an Applier, or with a negative option, it returns
-// ErrProposal.
-func OpenProposals(ctx context.Context, st store.Store, x Applier, opts *ProposalOptions) (*Proposals, error) {
-	if st == nil || guard.IsNil(x) {
-		return nil, fmt.Errorf("%w: no store, or no Applier", ErrProposal)
-	}
-	ps := &Proposals{st: st, applier: x}
-	if opts != nil {
-		ps.o = *opts
-	}
-	if min(ps.o.Expiry, ps.o.Quiet, ps.o.Timeout) < 0 {
-		return nil, fmt.Errorf("%w: negative option", ErrProposal)
-	}
-	if ps.o.Now == nil {
-		ps.o.Now = time.Now
-	}
-	ps.o.Expiry = cmp.Or(ps.o.Expiry, 7*24*time.Hour)
-	ps.o.Quiet = cmp.Or(ps.o.Quiet, 7*24*time.Hour)
-	ps.o.Timeout = cmp.Or(ps.o.Timeout, time.Minute)
-	for p, err := range ps.All(ctx) {
-		if err == nil && p.Status == Approved {
-			_, err = ps.apply(ctx, p.ID)
+// propose stores p or the undecided proposal that takes it over. The caller has
+// the turn.
+func (m *Monitor) propose(ctx context.Context, p Proposal) (Proposal, error) {
+	now, prefix := m.microseconds(), subjectPrefix(p.Kind, p.Subject)
+	var last Proposal
+	var rev store.Revision
+	number := 1
+	for e, err := range m.st.Scan(ctx, store.Range{Prefix: proposalKey(prefix)}) {
+		if err == nil {
+			last, err = m.decodeProposal(e)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("meta: open proposals: %w", err)
+			return p, err
 		}
+		rev, number = e.Rev, number+1
 	}
-	return ps, nil
+	rests := last.Status == rejected && now.Sub(last.Decided) < proposalQuiet && p.Samples < 2*last.Samples
+	if rests || last.Status == approved || last.Status == undoing {
+		return last, nil
+	}
+	if last.Status == gathering || last.Status == pending {
+		last.Change, last.Reason, last.Samples = p.Change, p.Reason, max(p.Samples, last.Samples)
+		p = last
+	} else {
+		p.ID, p.Made, p.Expires, rev = fmt.Sprintf("%s%08d", prefix, number), now, now.Add(proposalExpiry), 0
+	}
+	if p.Status = gathering; p.Samples >= p.Needs {
+		p.Status = pending
+	}
+	return m.storeProposal(ctx, p, rev)
 }
 
-// Propose keeps a draft, or adds its evidence to the proposal that is about the
-// same subject and not decided yet. After a rejection the subject is left alone
-// for a while: the rejected proposal is returned. It returns ErrProposal or a
-// *store.LimitError for a draft that cannot be.
-func (ps *Proposals) Propose(ctx context.Context, d ProposalDraft) (Proposal, error) {
-	if err := d.check(); err != nil {
-		return Proposal{}, err
-	}
-	san := ps.o.Sanitizer
-	p := Proposal{
-		Kind: d.Kind, Subject: san.Sanitize(d.Subject), Change: san.JSON(slices.Clone(d.Change)), Reason: san.Sanitize(d.Reason),
-		Samples: d.Samples, Needs: cmp.Or(d.Needs, 50),
-	}
-	for {
-		got, err := ps.propose(ctx, p)
-		if !errors.Is(err, store.ErrConflict) {
-			return got, err
+// Proposals yields all proposals, those of one subject in the order in which
+// they were made. It ends after the first error.
+func (m *Monitor) Proposals(ctx context.Context) iter.Seq2[Proposal, error] {
+	return func(yield func(Proposal, error) bool) {
+		for e, err := range m.st.Scan(ctx, store.Range{Prefix: key.Prefix(space, "proposal")}) {
+			var p Proposal
+			if err == nil {
+				p, err = m.decodeProposal(e)
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
 		}
 	}
 }
 
-func (d *ProposalDraft) check() error {
-	switch d.Kind {
-	case ChangeGoal, ChangeConfig, ChangeExecutor:
+// Decide takes a person's verdict on a proposal, with a name and a reason:
+//
+//   - "approve": has Options.Apply make the change of an open one, and returns it
+//     as applied, or as failed with the error of Apply in Note
+//   - "reject": closes one that is open or gathers evidence
+//   - "undo": has Options.Apply make the Undo of an applied one, unless a later
+//     change of its subject was applied, and returns it as undone, or as still
+//     applied with the error of Apply in Note
+//
+// An error of Apply is no error of Decide. Decide returns store.ErrConflict if
+// the proposal's status does not allow the verdict, store.ErrNotFound for an
+// unknown id, and ErrInvalid for another verdict or without Options.Apply. If the
+// process ends before the answer of Apply is noted, Open calls Apply again.
+func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p Proposal, err error) {
+	from, to := []string{pending}, approved
+	switch verdict {
+	case "approve":
+	case "reject":
+		from, to = []string{pending, gathering}, rejected
+	case "undo":
+		from, to = []string{applied}, undoing
 	default:
-		return fmt.Errorf("%w: kind %.32q", ErrProposal, string(d.Kind))
+		return p, fmt.Errorf("decide proposal %q: %w: no verdict %.32q", id, ErrInvalid, verdict)
 	}
-	if strings.TrimSpace(d.Subject) == "" || !json.Valid(d.Change) || d.Samples < 0 || d.Needs < 0 {
-		return fmt.Errorf("%w: it needs a subject, a change in JSON, and counts that are not negative", ErrProposal)
+	if to != rejected && m.opts.Apply == nil {
+		return p, fmt.Errorf("%s proposal %q: %w: no Options.Apply", verdict, id, ErrInvalid)
 	}
-	if err := key.CheckID("subject", d.Subject); err != nil {
+	var rev store.Revision
+	err = m.exclusive(ctx, func() (err error) {
+		if p, rev, err = m.readProposal(ctx, id); err != nil {
+			return err
+		}
+		if !slices.Contains(from, p.Status) {
+			return fmt.Errorf("%w: it is %s, with %d of %d samples", store.ErrConflict, p.Status, p.Samples, p.Needs)
+		}
+		if to == undoing {
+			if err := m.undoable(ctx, &p); err != nil {
+				return err
+			}
+		}
+		san := m.opts.Sanitizer
+		p.Status, p.By, p.Note, p.Decided = to, san.Sanitize(by), san.Sanitize(note), m.microseconds()
+		p, err = m.storeProposal(ctx, p, rev)
 		return err
+	})
+	if err == nil && to != rejected {
+		p, err = m.carryOut(ctx, id)
 	}
-	for _, f := range []struct {
-		name string
-		n    int
-	}{{"change", len(d.Change)}, {"reason", len(d.Reason)}} {
-		if f.n > MaxText {
-			return &store.LimitError{Field: f.name, Limit: MaxText, Got: f.n}
+	if err != nil {
+		return p, fmt.Errorf("%s proposal %q: %w", verdict, id, err)
+	}
+	return p, nil
+}
+
+// undoable returns why an applied proposal cannot be undone, or nil.
+func (m *Monitor) undoable(ctx context.Context, p *Proposal) error {
+	if p.Undo == nil {
+		return fmt.Errorf("%w: nothing undoes it", store.ErrConflict)
+	}
+	for later, err := range m.Proposals(ctx) {
+		if err != nil {
+			return err
+		}
+		if later.Kind == p.Kind && later.Subject == p.Subject && later.ID > p.ID && later.Undo != nil && later.Status != undone {
+			return fmt.Errorf("%w: %q was applied later", store.ErrConflict, later.ID)
 		}
 	}
 	return nil
 }
 
-// propose makes one try.
-func (ps *Proposals) propose(ctx context.Context, p Proposal) (Proposal, error) {
-	now := ps.now()
-	number, last, rev, err := ps.last(ctx, p.Kind, p.Subject)
-	if err != nil {
-		return Proposal{}, err
+// carryOut has an approved proposal applied, or one that is being undone, and
+// notes what came of it. It leaves any other alone.
+func (m *Monitor) carryOut(ctx context.Context, id string) (Proposal, error) {
+	p, rev, err := m.readProposal(ctx, id)
+	if err != nil || p.Status != approved && p.Status != undoing {
+		return p, err
 	}
-	if last != nil {
-		switch {
-		case last.Status == Approved, last.Status == Rejected && now.Sub(last.Decided) < ps.o.Quiet && p.Samples < 2*last.Samples:
-			return *last, nil
-		case last.open(now):
-			next := *last
-			next.Change, next.Reason, next.Samples = p.Change, p.Reason, max(p.Samples, last.Samples)
-			next.settle()
-			return ps.put(ctx, next, rev)
+	asked := p
+	if p.Status == undoing {
+		asked.Change = p.Undo
+	}
+	undo, err := guard.Do(ctx, applyTimeout, func(ctx context.Context) (json.RawMessage, error) { return m.opts.Apply(ctx, asked) })
+	if ctx.Err() != nil {
+		return p, ctx.Err() // whether it was applied is unknown: again, with the same ID
+	}
+	from := p.Status
+	if p.Status = map[string]string{approved: applied, undoing: undone}[from]; err != nil {
+		p.Status = map[string]string{approved: failed, undoing: applied}[from]
+		p.Note = m.opts.Sanitizer.Sanitize(err.Error())
+	} else if from == approved && json.Valid(undo) {
+		p.Undo = m.opts.Sanitizer.JSON(slices.Clone(undo))
+	}
+	return m.storeProposal(ctx, p, rev)
+}
+
+// finishProposals carries out what was approved when the process ended.
+func (m *Monitor) finishProposals(ctx context.Context) error {
+	if m.opts.Apply == nil {
+		return nil
+	}
+	for p, err := range m.Proposals(ctx) {
+		if err == nil {
+			_, err = m.carryOut(ctx, p.ID)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	p.ID = proposalID(p.Kind, p.Subject, number+1)
-	p.Made, p.Expires = now, now.Add(ps.o.Expiry)
-	p.settle()
-	if err := ps.validate(ctx, p); err != nil {
-		return Proposal{}, err
-	}
-	return ps.put(ctx, p, 0)
-}
-
-// settle says whether there is enough evidence.
-func (p *Proposal) settle() {
-	if p.Status = Gathering; p.Samples >= p.Needs {
-		p.Status = Pending
-	}
-}
-
-// open reports whether the proposal can still be decided.
-func (p *Proposal) open(now time.Time) bool {
-	return (p.Status == Gathering || p.Status == Pending) && now.Before(p.Expires)
-}
-
-func (ps *Proposals) validate(ctx context.Context, p Proposal) error {
-	_, err := guard.Do(ctx, ps.o.Timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, ps.applier.Validate(ctx, p) })
-	if err != nil {
-		return fmt.Errorf("%w: %s", ErrProposal, ps.o.Sanitizer.Sanitize(err.Error()))
-	}
 	return nil
+}
+
+// microseconds is the time as exactly as a proposal's is stored.
+func (m *Monitor) microseconds() time.Time { return m.opts.Now().UTC().Truncate(time.Microsecond) }
+
+func (m *Monitor) readProposal(ctx context.Context, id string) (Proposal, store.Revision, error) {
+	e, err := m.st.Get(ctx, proposalKey(id))
+	if err != nil {
+		return Proposal{}, 0, err
+	}
+	p, err := m.decodeProposal(e)
+	return p, e.Rev, err
+}
+
+// decodeProposal reads a proposal as it stands: one that no person decided in
+// time has expired.
+func (m *Monitor) decodeProposal(e store.Entry) (p Proposal, err error) {
+	if err := codec.Decode(e, &p); err != nil {
+		return p, err
+	}
+	parts := key.Split(e.Key)
+	if len(parts) != 3 || !slices.Contains(statuses, p.Status) || !json.Valid(p.Change) || p.Samples < 0 || p.Needs < 0 {
+		return p, fmt.Errorf("%w: %q is not a proposal", store.ErrDamaged, e.Key)
+	}
+	p.ID = parts[2]
+	if (p.Status == gathering || p.Status == pending) && !m.microseconds().Before(p.Expires) {
+		p.Note = "no person decided in time"
+		if p.Status == gathering {
+			p.Note = fmt.Sprintf("%d of %d samples came in time", p.Samples, p.Needs)
+		}
+		p.Status, p.Decided = expired, p.Expires
+	}
+	return p, nil
+}
+
+// storeProposal writes a proposal in place of the revision that was read, 0 for
+// none.
+func (m *Monitor) storeProposal(ctx context.Context, p Proposal, rev store.Revision) (Proposal, error) {
+	k := proposalKey(p.ID)
+	v, err := codec.Encode(k, p)
+	if err != nil {
+		return p, err
+	}
+	_, err = m.st.Commit(ctx, store.Op{Key: k, Value: v, If: store.At(rev)})
+	return p, err
 }

@@ -21,24 +21,17 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// config is an Applier: a configuration of one number.
+// config is what proposals change: a configuration of one number.
 type config struct {
 	mu      sync.Mutex
 	applied []string // ids
 	limit   int
 	fail    error
 	panics  bool
+	final   bool // cannot be undone
 }
 
-func (c *config) Validate(_ context.Context, p meta.Proposal) error {
-	var change struct{ Limit *int }
-	if err := json.Unmarshal(p.Change, &change); err != nil || change.Limit == nil {
-		return errors.New("the schema knows a limit only")
-	}
-	return nil
-}
-
-func (c *config) Apply(_ context.Context, p meta.Proposal) error {
+func (c *config) apply(_ context.Context, p meta.Proposal) (undo json.RawMessage, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.applied = append(c.applied, p.ID)
@@ -46,29 +39,33 @@ func (c *config) Apply(_ context.Context, p meta.Proposal) error {
 		panic("no such config")
 	}
 	if c.fail != nil {
-		return c.fail
+		return nil, c.fail
 	}
 	var change struct{ Limit int }
-	err := json.Unmarshal(p.Change, &change)
+	if !c.final {
+		undo = fmt.Appendf(nil, `{"limit":%d}`, c.limit)
+	}
+	err = json.Unmarshal(p.Change, &change)
 	c.limit = change.Limit
-	return err
+	return undo, err
 }
-
-var _ meta.Applier = (*config)(nil)
 
 type clock struct{ at atomic.Int64 }
 
 func (c *clock) now() time.Time      { return time.Unix(1_800_000_000+c.at.Load(), 0) }
 func (c *clock) add(d time.Duration) { c.at.Add(int64(d / time.Second)) }
 
-func proposals(t require.TestingT, st store.Store, c *config, cl *clock) *meta.Proposals {
-	ps, err := meta.OpenProposals(context.Background(), st, c, &meta.ProposalOptions{Now: cl.now})
+func proposals(t require.TestingT, st store.Store, c *config, cl *clock) *meta.Monitor {
+	m, err := meta.Open(context.Background(), st, &meta.Options{Now: cl.now, Apply: c.apply})
 	require.NoError(t, err)
-	return ps
+	if tb, ok := t.(testing.TB); ok {
+		tb.Cleanup(func() { require.NoError(tb, m.Close()) })
+	}
+	return m
 }
 
-func draft(samples int) meta.ProposalDraft {
-	return meta.ProposalDraft{Kind: meta.ChangeConfig, Subject: "deploy", Change: []byte(`{"limit":3}`), Reason: "it fails", Samples: samples}
+func draft(samples int) meta.Proposal {
+	return meta.Proposal{Kind: "config", Subject: "deploy", Change: []byte(`{"limit":3}`), Reason: "it fails", Samples: samples}
 }
 
 func TestProposalNeedsEvidenceAndApproval(t *testing.T) {
@@ -78,25 +75,25 @@ func TestProposalNeedsEvidenceAndApproval(t *testing.T) {
 	ps := proposals(t, st, c, cl)
 	p, err := ps.Propose(t.Context(), draft(20))
 	require.NoError(t, err)
-	require.Equal(t, meta.Gathering, p.Status)
-	_, err = ps.Approve(t.Context(), p.ID, "ada", "looks right")
-	require.ErrorIs(t, err, meta.ErrDecided)
+	require.Equal(t, "gathering", p.Status)
+	_, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "looks right")
+	require.ErrorIs(t, err, store.ErrConflict)
 	q, err := ps.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
 	require.Equal(t, p.ID, q.ID, "the same subject, the same proposal")
-	require.Equal(t, meta.Pending, q.Status)
+	require.Equal(t, "open", q.Status)
 	require.Zero(t, c.limit)
-	p, err = ps.Approve(t.Context(), p.ID, "ada", "looks right")
+	p, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "looks right")
 	require.NoError(t, err)
-	require.Equal(t, meta.Applied, p.Status)
+	require.Equal(t, "applied", p.Status)
 	require.Equal(t, []string{"ada", "looks right"}, []string{p.By, p.Note})
 	require.Equal(t, 3, c.limit)
-	_, err = ps.Approve(t.Context(), p.ID, "ada", "")
-	require.ErrorIs(t, err, meta.ErrDecided)
-	_, err = ps.Reject(t.Context(), p.ID, "bob", "")
-	require.ErrorIs(t, err, meta.ErrDecided)
+	_, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
+	require.ErrorIs(t, err, store.ErrConflict)
+	_, err = ps.Decide(t.Context(), p.ID, "reject", "bob", "")
+	require.ErrorIs(t, err, store.ErrConflict)
 	require.Len(t, c.applied, 1)
-	_, err = ps.Approve(t.Context(), "unknown", "ada", "")
+	_, err = ps.Decide(t.Context(), "unknown", "approve", "ada", "")
 	require.ErrorIs(t, err, store.ErrNotFound)
 	next, err := proposals(t, st, c, cl).Propose(t.Context(), draft(60))
 	require.NoError(t, err)
@@ -110,22 +107,22 @@ func TestRejectedSubjectRests(t *testing.T) {
 	ps := proposals(t, store.NewMem(), c, cl)
 	p, err := ps.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
-	p, err = ps.Reject(t.Context(), p.ID, "bob", "the key is sk-ant-api03-"+strings.Repeat("x", 40))
+	p, err = ps.Decide(t.Context(), p.ID, "reject", "bob", "the key is sk-ant-api03-"+strings.Repeat("x", 40))
 	require.NoError(t, err)
-	require.Equal(t, meta.Rejected, p.Status)
+	require.Equal(t, "rejected", p.Status)
 	require.NotContains(t, p.Note, "xxxx")
 	again, err := ps.Propose(t.Context(), draft(99))
 	require.NoError(t, err)
 	require.Equal(t, p, again)
 	more, err := ps.Propose(t.Context(), draft(100))
 	require.NoError(t, err)
-	require.Equal(t, meta.Pending, more.Status, "the evidence has doubled")
-	_, err = ps.Reject(t.Context(), more.ID, "bob", "no")
+	require.Equal(t, "open", more.Status, "the evidence has doubled")
+	_, err = ps.Decide(t.Context(), more.ID, "reject", "bob", "no")
 	require.NoError(t, err)
 	cl.add(8 * 24 * time.Hour)
 	later, err := ps.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
-	require.Equal(t, meta.Pending, later.Status)
+	require.Equal(t, "open", later.Status)
 }
 
 func TestProposalExpires(t *testing.T) {
@@ -135,22 +132,17 @@ func TestProposalExpires(t *testing.T) {
 	p, err := ps.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
 	cl.add(7*24*time.Hour - time.Second)
-	n, err := ps.Expire(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Equal(t, "open", status(t, ps, p.ID))
 	cl.add(time.Second)
-	_, err = ps.Approve(t.Context(), p.ID, "ada", "")
-	require.ErrorIs(t, err, meta.ErrDecided)
-	for _, want := range []int{1, 0} {
-		n, err = ps.Expire(t.Context())
+	for _, verdict := range []string{"approve", "reject"} {
+		_, err = ps.Decide(t.Context(), p.ID, verdict, "ada", "")
+		require.ErrorIs(t, err, store.ErrConflict)
+	}
+	for q, err := range ps.Proposals(t.Context()) {
 		require.NoError(t, err)
-		require.Equal(t, want, n)
-		for q, err := range ps.All(t.Context()) {
-			require.NoError(t, err)
-			require.Equal(t, meta.Expired, q.Status)
-			require.Equal(t, p.Expires, q.Decided)
-			require.Equal(t, "nobody decided in time", q.Note)
-		}
+		require.Equal(t, "expired", q.Status)
+		require.Equal(t, p.Expires, q.Decided)
+		require.Equal(t, "no person decided in time", q.Note)
 	}
 	require.Empty(t, c.applied)
 	next, err := ps.Propose(t.Context(), draft(50))
@@ -164,9 +156,9 @@ func TestFailedProposal(t *testing.T) {
 		ps := proposals(t, store.NewMem(), c, &clock{})
 		p, err := ps.Propose(t.Context(), draft(50))
 		require.NoError(t, err)
-		p, err = ps.Approve(t.Context(), p.ID, "ada", "")
+		p, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
 		require.NoError(t, err)
-		require.Equal(t, meta.Failed, p.Status)
+		require.Equal(t, "failed", p.Status)
 		require.NotEmpty(t, p.Note)
 		require.Zero(t, c.limit)
 	}
@@ -182,10 +174,10 @@ func TestApprovedIsAppliedAfterACrash(t *testing.T) {
 	p, err := ps.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
 	st.failAt = 2 // the approval is the first commit
-	_, err = ps.Approve(t.Context(), p.ID, "ada", "")
+	_, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
 	require.ErrorIs(t, err, store.ErrFull)
 	require.Equal(t, []string{p.ID}, c.applied)
-	require.Equal(t, meta.Approved, status(t, ps, p.ID))
+	require.Equal(t, "approved", status(t, ps, p.ID))
 	st.failAt = 0
 	proposals(t, st, c, cl)
 	require.Equal(t, []string{p.ID, p.ID}, c.applied)
@@ -193,8 +185,8 @@ func TestApprovedIsAppliedAfterACrash(t *testing.T) {
 	require.Len(t, c.applied, 2)
 }
 
-func status(t *testing.T, ps *meta.Proposals, id string) meta.ProposalStatus {
-	for p, err := range ps.All(t.Context()) {
+func status(t *testing.T, ps *meta.Monitor, id string) string {
+	for p, err := range ps.Proposals(t.Context()) {
 		require.NoError(t, err)
 		if p.ID == id {
 			return p.Status
@@ -207,14 +199,14 @@ func TestKindsAreSubjectsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	ps := proposals(t, store.NewMem(), &config{}, &clock{})
 	ids := map[string]bool{}
-	for _, kind := range []meta.ProposalKind{meta.ChangeGoal, meta.ChangeConfig, meta.ChangeExecutor} {
+	for _, kind := range []string{"goal", "config", "executor", "action", "memory"} {
 		d := draft(50)
 		d.Kind = kind
 		p, err := ps.Propose(t.Context(), d)
 		require.NoError(t, err)
 		ids[p.ID] = true
 	}
-	require.Len(t, ids, 3)
+	require.Len(t, ids, 5)
 }
 
 // failing fails its n-th commit from when failAt is set, before it is made.
@@ -247,13 +239,13 @@ func TestOneOfManyDecides(t *testing.T) {
 				t.Error(err)
 			}
 			if i%2 == 0 {
-				_, err = ps.Approve(context.Background(), p.ID, "ada", "")
+				_, err = ps.Decide(context.Background(), p.ID, "approve", "ada", "")
 			} else {
-				_, err = ps.Reject(context.Background(), p.ID, "bob", "")
+				_, err = ps.Decide(context.Background(), p.ID, "reject", "bob", "")
 			}
 			if err == nil {
 				decided.Add(1)
-			} else if !errors.Is(err, meta.ErrDecided) {
+			} else if !errors.Is(err, store.ErrConflict) {
 				t.Error(err)
 			}
 		})
@@ -268,30 +260,101 @@ func TestBadProposals(t *testing.T) {
 	c := &config{}
 	st := store.NewMem()
 	ps := proposals(t, st, c, &clock{})
-	for name, spoil := range map[string]func(*meta.ProposalDraft){
-		"kind":      func(d *meta.ProposalDraft) { d.Kind = "x" },
-		"subject":   func(d *meta.ProposalDraft) { d.Subject = " " },
-		"no change": func(d *meta.ProposalDraft) { d.Change = nil },
-		"not JSON":  func(d *meta.ProposalDraft) { d.Change = []byte("{") },
-		"schema":    func(d *meta.ProposalDraft) { d.Change = []byte(`{"x":1}`) },
-		"samples":   func(d *meta.ProposalDraft) { d.Samples = -1 },
+	for name, spoil := range map[string]func(*meta.Proposal){
+		"kind":      func(d *meta.Proposal) { d.Kind = "x" },
+		"subject":   func(d *meta.Proposal) { d.Subject = " " },
+		"no change": func(d *meta.Proposal) { d.Change = nil },
+		"not JSON":  func(d *meta.Proposal) { d.Change = []byte("{") },
+		"samples":   func(d *meta.Proposal) { d.Samples = -1 },
 	} {
 		d := draft(50)
 		spoil(&d)
 		_, err := ps.Propose(t.Context(), d)
-		require.ErrorIs(t, err, meta.ErrProposal, name)
+		require.ErrorIs(t, err, meta.ErrInvalid, name)
 	}
 	d := draft(50)
-	d.Reason = strings.Repeat("x", meta.MaxText+1)
+	d.Reason = strings.Repeat("x", 64<<10+1)
 	_, err := ps.Propose(t.Context(), d)
 	limit, ok := errors.AsType[*store.LimitError](err)
 	require.True(t, ok)
 	require.Equal(t, "reason", limit.Field)
 	require.Zero(t, count(t, st))
-	_, err = meta.OpenProposals(t.Context(), st, nil, nil)
-	require.ErrorIs(t, err, meta.ErrProposal)
-	_, err = meta.OpenProposals(t.Context(), st, &config{}, &meta.ProposalOptions{Quiet: -1})
-	require.ErrorIs(t, err, meta.ErrProposal)
+	_, err = ps.Decide(t.Context(), "x", "postpone", "ada", "")
+	require.ErrorIs(t, err, meta.ErrInvalid)
+	plain := open(t, st) // without Apply
+	p, err := plain.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	_, err = plain.Decide(t.Context(), p.ID, "approve", "ada", "")
+	require.ErrorIs(t, err, meta.ErrInvalid)
+	p, err = plain.Decide(t.Context(), p.ID, "reject", "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "rejected", p.Status)
+}
+
+// One step back: the change that Apply returned, unless a later one of the
+// subject was applied.
+func TestProposalIsUndone(t *testing.T) {
+	t.Parallel()
+	c, cl, st := &config{limit: 10}, &clock{}, store.NewMem()
+	ps := proposals(t, st, c, cl)
+	apply := func(limit int) meta.Proposal {
+		d := draft(50)
+		d.Change = fmt.Appendf(nil, `{"limit":%d}`, limit)
+		p, err := ps.Propose(t.Context(), d)
+		require.NoError(t, err)
+		_, err = ps.Decide(t.Context(), p.ID, "undo", "ada", "")
+		require.ErrorIs(t, err, store.ErrConflict, "not applied yet")
+		p, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
+		require.NoError(t, err)
+		require.Equal(t, limit, c.limit)
+		return p
+	}
+	undo := func(id string) (meta.Proposal, error) {
+		return ps.Decide(t.Context(), id, "undo", "bob", "it got worse")
+	}
+	first, second := apply(3), apply(2)
+	require.JSONEq(t, `{"limit":10}`, string(first.Undo))
+	_, err := undo(first.ID)
+	require.ErrorIs(t, err, store.ErrConflict, "a later change was applied")
+	require.Equal(t, 2, c.limit)
+
+	c.fail = errors.New("disk is read-only")
+	p, err := undo(second.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"applied", "disk is read-only"}, []string{p.Status, p.Note})
+	c.fail = nil
+	p, err = undo(second.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"undone", "bob", "it got worse"}, []string{p.Status, p.By, p.Note})
+	require.Equal(t, 3, c.limit)
+	_, err = undo(second.ID)
+	require.ErrorIs(t, err, store.ErrConflict, "one step")
+	_, err = undo(first.ID)
+	require.NoError(t, err, "the later one was undone")
+	require.Equal(t, 10, c.limit)
+
+	c.final = true
+	_, err = undo(apply(5).ID)
+	require.ErrorIs(t, err, store.ErrConflict, "nothing undoes it")
+}
+
+// A process that ends between the undo and its note goes on when it comes back.
+func TestUndoIsCarriedOutAfterACrash(t *testing.T) {
+	t.Parallel()
+	c, cl, st := &config{limit: 10}, &clock{}, &failing{Store: store.NewMem()}
+	ps := proposals(t, st, c, cl)
+	p, err := ps.Propose(t.Context(), draft(50))
+	require.NoError(t, err)
+	_, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
+	require.NoError(t, err)
+	st.failAt = 2
+	_, err = ps.Decide(t.Context(), p.ID, "undo", "ada", "")
+	require.ErrorIs(t, err, store.ErrFull)
+	require.Equal(t, "undoing", status(t, ps, p.ID))
+	st.failAt = 0
+	c.limit = 7 // as if the change had been lost with the process
+	require.Equal(t, "undone", status(t, proposals(t, st, c, cl), p.ID))
+	require.Equal(t, 10, c.limit)
 }
 
 // Any history of calls keeps to the statuses: decided stays decided, what is
@@ -301,6 +364,7 @@ func TestProposalModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, c, cl, st := context.Background(), &config{}, &clock{}, store.NewMem()
 		ps := proposals(t, st, c, cl)
+		defer func() { require.NoError(t, ps.Close()) }()
 		known := map[string]meta.Proposal{}
 		t.Repeat(map[string]func(*rapid.T){
 			"propose": func(t *rapid.T) {
@@ -310,35 +374,37 @@ func TestProposalModel(t *testing.T) {
 				require.NoError(t, err)
 			},
 			"decide": func(t *rapid.T) {
-				for p, err := range ps.All(ctx) {
+				for p, err := range ps.Proposals(ctx) {
 					require.NoError(t, err)
 					if rapid.Bool().Draw(t, "approve") {
-						_, err = ps.Approve(ctx, p.ID, "ada", "")
-						require.Equal(t, p.Status == meta.Pending, err == nil)
+						_, err = ps.Decide(ctx, p.ID, "approve", "ada", "")
+						require.Equal(t, p.Status == "open", err == nil)
 					} else {
-						_, err = ps.Reject(ctx, p.ID, "bob", "")
-						require.Equal(t, p.Status == meta.Pending || p.Status == meta.Gathering, err == nil)
+						_, err = ps.Decide(ctx, p.ID, "reject", "bob", "")
+						require.Equal(t, p.Status == "open" || p.Status == "gathering", err == nil)
 					}
 				}
 			},
-			"wait":   func(t *rapid.T) { cl.add(time.Duration(rapid.IntRange(1, 100).Draw(t, "hours")) * time.Hour) },
-			"expire": func(t *rapid.T) { _, err := ps.Expire(ctx); require.NoError(t, err) },
-			"reopen": func(t *rapid.T) { ps = proposals(t, st, c, cl) },
+			"wait": func(t *rapid.T) { cl.add(time.Duration(rapid.IntRange(1, 100).Draw(t, "hours")) * time.Hour) },
+			"reopen": func(t *rapid.T) {
+				require.NoError(t, ps.Close())
+				ps = proposals(t, st, c, cl)
+			},
 			"": func(t *rapid.T) {
 				open := map[string]int{}
-				for p, err := range ps.All(ctx) {
+				for p, err := range ps.Proposals(ctx) {
 					require.NoError(t, err)
 					if was, ok := known[p.ID]; ok && !was.Decided.IsZero() {
 						require.Equal(t, was, p)
 					}
 					switch p.Status {
-					case meta.Applied:
+					case "applied":
 						require.Equal(t, "ada", p.By)
 						require.GreaterOrEqual(t, p.Samples, p.Needs)
 						require.Contains(t, c.applied, p.ID)
-					case meta.Gathering, meta.Pending:
+					case "gathering", "open":
 						open[p.Subject]++
-						require.Equal(t, p.Status == meta.Pending, p.Samples >= p.Needs)
+						require.Equal(t, p.Status == "open", p.Samples >= p.Needs)
 					}
 					require.LessOrEqual(t, open[p.Subject], 1)
 					known[p.ID] = p
@@ -363,39 +429,47 @@ func FuzzStoredProposal(f *testing.F) {
 		}
 		_, err = st.Commit(t.Context(), store.Op{Key: k, Value: v})
 		require.NoError(t, err)
-		ps, err := meta.OpenProposals(t.Context(), st, &config{}, nil)
+		ps, err := meta.Open(t.Context(), st, &meta.Options{Apply: (&config{}).apply})
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrDamaged)
 			return
 		}
-		for p, err := range ps.All(t.Context()) {
+		defer ps.Close()
+		for p, err := range ps.Proposals(t.Context()) {
 			require.NoError(t, err)
 			require.True(t, json.Valid(p.Change))
 		}
 	})
 }
 
-// From an alert to a change: evidence, a person, and the host's Applier.
-func ExampleProposals() {
+// From an alert to a change, and back: evidence, a person, and the host's Apply.
+func ExampleMonitor_Propose() {
 	ctx, c := context.Background(), &config{limit: 10}
-	ps, err := meta.OpenProposals(ctx, store.NewMem(), c, nil)
+	m, err := meta.Open(ctx, store.NewMem(), &meta.Options{Apply: c.apply})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	defer m.Close()
+	var p meta.Proposal
 	for _, samples := range []int{12, 55} { // as the alert comes again
-		p, err := ps.Propose(ctx, meta.ProposalDraft{
-			Kind: meta.ChangeConfig, Subject: "deploy", Change: []byte(`{"limit": 3}`),
+		p, err = m.Propose(ctx, meta.Proposal{
+			Kind: "config", Subject: "deploy", Change: []byte(`{"limit": 3}`),
 			Reason: "deploy fails more often than not", Samples: samples,
 		})
 		fmt.Println(p.Status, p.Samples, "of", p.Needs, err)
-		if p.Status == meta.Pending {
-			p, err = ps.Approve(ctx, p.ID, "ada", "agreed")
-			fmt.Println(p.Status, "by", p.By, err, "the limit is", c.limit)
-		}
+	}
+	p, err = m.Decide(ctx, p.ID, "approve", "ada", "agreed")
+	fmt.Println(p.Status, "by", p.By, err, "the limit is", c.limit)
+	p, err = m.Decide(ctx, p.ID, "undo", "ada", "it got worse")
+	fmt.Println(p.Status, "by", p.By, err, "the limit is", c.limit)
+	for p, err := range m.Proposals(ctx) {
+		fmt.Println(p.Kind, p.Subject, p.Status, err)
 	}
 	// Output:
 	// gathering 12 of 50 <nil>
 	// open 55 of 50 <nil>
 	// applied by ada <nil> the limit is 3
+	// undone by ada <nil> the limit is 10
+	// config deploy undone <nil>
 }

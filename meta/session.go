@@ -8,23 +8,22 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
-// Kept is how many outcomes of a session can be read back: the last ones.
+// kept is the number of a session's last outcomes that stay in the store.
 // Totals count all of them.
-const Kept = 256
+const kept = 256
 
 // The keys of a monitor: a marker per outcome that was ever recorded, the
 // totals of a session, and a slot per outcome that is kept.
 //
 //	meta seen <session> <outcome key>
 //	meta totals <session>
-//	meta slot <session> <number of the outcome modulo Kept>
+//	meta slot <session> <number of the outcome modulo kept>
 //	meta odds <all, or an approach's hash>
 const space = "meta"
 
@@ -34,7 +33,7 @@ func totalsKey(session string) string { return key.Join(space, "totals", session
 
 func slotsPrefix(session string) string { return key.Prefix(space, "slot", session) }
 
-func slotKey(prefix string, n uint64) string { return prefix + strconv.FormatUint(n%Kept, 10) }
+func slotKey(prefix string, n uint64) string { return prefix + strconv.FormatUint(n%kept, 10) }
 
 // totals are the counts of a session, as they are stored.
 type totals struct {
@@ -70,21 +69,14 @@ type record struct {
 	Resonance *float64 `cbor:"8,keyasint,omitempty"`
 }
 
-func (r *record) outcome(session string) Outcome {
-	return Outcome{
-		Key: r.Key, Session: session, Goal: r.Goal, Approach: r.Approach, Success: r.Success,
-		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(),
-	}
-}
-
 // session is what the rules need to know of a session.
 type session struct {
 	seed           maphash.Seed // of the digests
 	key, slots     string       // of the totals, and before those of the slots
 	totals         totals
-	failures       []failure // since the last success, at most the last Kept
+	failures       []failure // since the last success, at most the last kept
 	goal, approach string    // of the last of these
-	tries          []failure // since the last success of their goal, at most the last Kept
+	tries          []failure // since the last success of their goal, at most the last kept
 	own            *odds     // of the last failure's approach; nil if there is none
 }
 
@@ -97,20 +89,12 @@ func (s *session) add(success bool, goal, approach string) {
 		return
 	}
 	s.goal, s.approach = goal, approach
-	s.failures, s.tries = last(s.failures, f), last(s.tries, f)
+	s.failures, s.tries = appendLast(s.failures, f), appendLast(s.tries, f)
 }
 
-func (s *session) failure(goal, approach string) failure {
-	f := failure{goal: s.digest(goal)}
-	if approach != "" {
-		f.approach = max(1, approachKey(approach))
-	}
-	return f
-}
-
-// last appends f, and drops the oldest over Kept.
-func last(fs []failure, f failure) []failure {
-	if len(fs) == Kept {
+// appendLast appends f, and drops the oldest over kept.
+func appendLast(fs []failure, f failure) []failure {
+	if len(fs) == kept {
 		fs = append(fs[:0], fs[1:]...)
 	}
 	return append(fs, f)
@@ -130,9 +114,19 @@ func (s *session) tried(f failure) (same, all int) {
 	return same, all
 }
 
-// failure is what is remembered of a failure since the last success: digests
-// of its texts, which may be long. Zero is an empty text.
+// failure holds digests of a failure's texts, which may be long. Zero is an
+// empty text. The goal's digest holds within this process.
 type failure struct{ goal, approach uint64 }
+
+func (s *session) failure(goal, approach string) (f failure) {
+	if goal != "" {
+		f.goal = max(1, maphash.String(s.seed, goal))
+	}
+	if approach != "" {
+		f.approach = max(1, approachKey(approach))
+	}
+	return f
+}
 
 // same reports whether two failures are of one approach.
 func (f failure) same(g failure) bool {
@@ -140,22 +134,6 @@ func (f failure) same(g failure) bool {
 		return f.approach == g.approach
 	}
 	return f.goal == g.goal
-}
-
-// digest is zero for the empty text only. Digests hold within this process.
-func (s *session) digest(text string) uint64 {
-	if text == "" {
-		return 0
-	}
-	return max(1, maphash.String(s.seed, text))
-}
-
-// get returns the entry of a key as last written, be it on its way or stored.
-func (m *Monitor) get(ctx context.Context, k string) (store.Entry, error) {
-	if op, ok := m.w.Pending(k); ok {
-		return store.Entry{Key: k, Value: op.Value}, nil
-	}
-	return m.st.Get(ctx, k)
 }
 
 // load returns the session, from the store unless it is in memory. The caller
@@ -183,24 +161,24 @@ func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return s, nil
 	}
-	if err != nil {
-		return nil, err
-	}
 	var t totals
-	if err := codec.Decode(e, &t); err != nil {
+	if err == nil {
+		err = codec.Decode(e, &t)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !t.valid() {
 		return nil, fmt.Errorf("%w: %q holds impossible counts", store.ErrDamaged, e.Key)
 	}
-	for n := t.Outcomes - min(t.Outcomes, Kept); n < t.Outcomes; n++ {
+	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
 		r, err := m.slot(ctx, s.slots, n)
 		if err != nil {
 			return nil, err
 		}
 		s.add(r.Success, r.Goal, r.Approach)
 	}
-	if uint64(len(s.failures)) != min(t.Failures, Kept) {
+	if uint64(len(s.failures)) != min(t.Failures, kept) {
 		return nil, fmt.Errorf("%w: %q does not count the failures that are kept", store.ErrDamaged, e.Key)
 	}
 	s.totals = t
@@ -211,28 +189,23 @@ func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
 }
 
 // slot reads outcome n of a session.
-func (m *Monitor) slot(ctx context.Context, slots string, n uint64) (record, error) {
-	var r record
+func (m *Monitor) slot(ctx context.Context, slots string, n uint64) (r record, err error) {
 	k := slotKey(slots, n)
 	e, err := m.get(ctx, k)
 	if errors.Is(err, store.ErrNotFound) {
 		return r, fmt.Errorf("%w: %q is missing", store.ErrDamaged, k)
 	}
-	if err != nil {
-		return r, err
+	if err == nil {
+		err = codec.Decode(e, &r)
 	}
-	if err := codec.Decode(e, &r); err != nil {
-		return r, err
+	if err == nil && (r.Number != n || r.At < 0 || r.Resonance != nil && !unit(*r.Resonance)) {
+		err = fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, k, n)
 	}
-	if r.Number != n || r.At < 0 || r.Resonance != nil && !unit(*r.Resonance) {
-		return r, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, k, n)
-	}
-	return r, nil
+	return r, err
 }
 
-// write is where the records of an outcome are put together. It belongs to the
-// turn, and is used again and again; what is in buf is not, since the Writer
-// keeps it.
+// write is where the records of an outcome are put together, again and again:
+// all but what is in buf, since the flush.Writer keeps that.
 type write struct {
 	ops    []store.Op
 	buf    []byte
@@ -253,8 +226,8 @@ func (w *write) reset() {
 	}
 }
 
-// put adds the write of a record.
-func (w *write) put(k string, v any) error {
+// encode adds the write of a record.
+func (w *write) encode(k string, v any) error {
 	start := len(w.buf)
 	buf, err := codec.Append(w.buf, k, v)
 	if err != nil {
@@ -265,37 +238,12 @@ func (w *write) put(k string, v any) error {
 	return nil
 }
 
-// joins adds what has to be written when o joins the session.
-func (s *session) joins(w *write, o *Outcome) error {
+// join adds what has to be written when o joins the session.
+func (s *session) join(w *write, o *Outcome) error {
 	w.record = record{
 		Number: s.totals.Outcomes, At: o.At.UnixNano(), Success: o.Success, Key: o.Key,
 		Goal: o.Goal, Approach: o.Approach, Note: o.Note, Resonance: o.Resonance,
 	}
 	w.totals = s.totals.next(o.Success)
-	return errors.Join(w.put(s.key, &w.totals), w.put(slotKey(s.slots, w.record.Number), &w.record))
-}
-
-// History returns the last outcomes of a session, at most [Kept], in the
-// order in which they were recorded. It reads them from the store.
-func (m *Monitor) History(ctx context.Context, session string) ([]Outcome, error) {
-	if err := checkSession(session); err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	if err := m.take(ctx); err != nil {
-		return nil, fmt.Errorf("history of %q: %w", session, err)
-	}
-	defer m.give()
-	s, err := m.load(ctx, session)
-	if err != nil {
-		return nil, fmt.Errorf("history of %q: %w", session, err)
-	}
-	var os []Outcome
-	for n := s.totals.Outcomes - min(s.totals.Outcomes, Kept); n < s.totals.Outcomes; n++ {
-		r, err := m.slot(ctx, s.slots, n)
-		if err != nil {
-			return nil, fmt.Errorf("history of %q: %w", session, err)
-		}
-		os = append(os, r.outcome(session))
-	}
-	return os, nil
+	return errors.Join(w.encode(s.key, &w.totals), w.encode(slotKey(s.slots, w.record.Number), &w.record))
 }

@@ -30,14 +30,14 @@ const (
 //
 //   - three of the last five resonances below 0.7, a decline of
 //     resonance or one that goes up and down in turn (see [iar.Findings]), or
-//     four fifths of the budget spent: SlowDown, if a is KeepGoing
+//     four fifths of the budget spent: slow_down, if a is keep_going
 //   - a decline, resonance up and down in turn, or the budget, while the last
-//     outcome was a failure: ConsiderPivot, if a is SlowDown
+//     outcome was a failure: consider_pivot, if a is slow_down
 //
-// Each sign is among the Evidence. Signs never make a PivotNow: that takes
+// Each sign is among the Evidence. Signs never make a pivot_now: that takes
 // outcomes, for reflections are a worker's own word, and a budget that is short
 // says nothing about the approach. State and the counts stay as they are. A
-// recommendation that rests on signs has Confidence Low, or Medium if the budget
+// recommendation that rests on signs has Confidence low, or medium if the budget
 // is among them.
 func (a Assessment) With(s Signs) Assessment {
 	evidence, serious := s.evidence()
@@ -48,14 +48,14 @@ func (a Assessment) With(s Signs) Assessment {
 	was := a.Recommendation
 	switch {
 	case was == KeepGoing || was == "":
-		a.Recommendation = SlowDown
-	case was == SlowDown && a.Failures > 0 && (serious || spent):
-		a.Recommendation = ConsiderPivot
+		a.Recommendation = "slow_down"
+	case was == "slow_down" && a.Failures > 0 && (serious || spent):
+		a.Recommendation = "consider_pivot"
 	}
 	if a.Recommendation != was {
-		a.Confidence = Low
+		a.Confidence = "low"
 		if spent {
-			a.Confidence = Medium
+			a.Confidence = "medium"
 		}
 	}
 	a.Evidence = append(slices.Clip(a.Evidence), evidence...)

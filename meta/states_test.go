@@ -14,19 +14,19 @@ import (
 func TestStates(t *testing.T) {
 	t.Parallel()
 	for outcomes, want := range map[string]struct {
-		state          meta.State
-		recommendation meta.Recommendation
-		confidence     meta.Confidence
+		state          string
+		recommendation string
+		confidence     string
 	}{
-		"":         {meta.NoData, meta.KeepGoing, meta.Low},
-		"s":        {meta.Healthy, meta.KeepGoing, meta.High},
-		"aas":      {meta.Struggling, meta.ConsiderPivot, meta.Medium}, // one of three
-		"abss":     {meta.Healthy, meta.KeepGoing, meta.High},
-		"a":        {meta.Struggling, meta.SlowDown, meta.Medium},
-		"sa":       {meta.Struggling, meta.SlowDown, meta.Medium},
-		"abc":      {meta.Struggling, meta.ConsiderPivot, meta.Medium},
-		"aaa":      {meta.Failing, meta.PivotNow, meta.High},
-		"ssssabaa": {meta.Failing, meta.PivotNow, meta.High},
+		"":         {"no_data", meta.KeepGoing, "low"},
+		"s":        {"healthy", meta.KeepGoing, "high"},
+		"aas":      {"struggling", "consider_pivot", "medium"}, // one of three
+		"abss":     {"healthy", meta.KeepGoing, "high"},
+		"a":        {"struggling", "slow_down", "medium"},
+		"sa":       {"struggling", "slow_down", "medium"},
+		"abc":      {"struggling", "consider_pivot", "medium"},
+		"aaa":      {"failing", "pivot_now", "high"},
+		"ssssabaa": {"failing", "pivot_now", "high"},
 	} {
 		m := open(t, store.NewMem())
 		for i, c := range outcomes {
@@ -39,6 +39,6 @@ func TestStates(t *testing.T) {
 		require.Equal(t, want.state, a.State, outcomes)
 		require.Equal(t, want.recommendation, a.Recommendation, outcomes)
 		require.Equal(t, want.confidence, a.Confidence, outcomes)
-		require.Equal(t, want.recommendation == meta.PivotNow, a.Pivot, outcomes)
+		require.Equal(t, want.recommendation == "pivot_now", a.Pivot, outcomes)
 	}
 }

@@ -27,8 +27,7 @@ func TestEpisodesAreKeptAndCountOnce(t *testing.T) {
 	}
 	want, err := m.Uplift(t.Context(), "a")
 	require.NoError(t, err)
-	require.True(t, want.Helps())
-	require.False(t, want.Harms())
+	require.Positive(t, want.Low)
 	require.Equal(t, [2]int{30, 30}, [2]int{want.Treated, want.Withheld})
 	require.Equal(t, [2]float64{1, 0}, [2]float64{want.With, want.Without})
 	require.NoError(t, m.Close())
@@ -43,7 +42,7 @@ func TestEpisodesAreKeptAndCountOnce(t *testing.T) {
 	}
 	u, err := m.Uplift(t.Context(), "c")
 	require.NoError(t, err)
-	require.True(t, u.Harms())
+	require.Negative(t, u.High)
 	require.True(t, strings.HasPrefix(u.String(), "harms by -"), u)
 }
 
@@ -63,12 +62,12 @@ func TestBadEpisodes(t *testing.T) {
 	} {
 		e := meta.Episode{Key: "k", Treatments: []string{"t"}, Chance: 0.5}
 		spoil(&e)
-		require.ErrorIs(t, m.RecordEpisode(t.Context(), e), meta.ErrOutcome, name)
+		require.ErrorIs(t, m.RecordEpisode(t.Context(), e), meta.ErrInvalid, name)
 	}
 	_, err := m.Uplift(t.Context(), "")
-	require.ErrorIs(t, err, meta.ErrOutcome)
+	require.ErrorIs(t, err, meta.ErrInvalid)
 	_, err = m.Uplift(t.Context(), "a\x00")
-	require.ErrorIs(t, err, meta.ErrOutcome)
+	require.ErrorIs(t, err, meta.ErrInvalid)
 }
 
 func TestDamagedTrial(t *testing.T) {

@@ -159,7 +159,7 @@ func (d desk) assess(ctx context.Context, c caller, in assessIn) (assessOut, str
 		return assessOut{}, "", err
 	}
 	out := assessOut{
-		Session: in.Session, State: string(a.State), Recommendation: string(a.Recommendation), Pivot: a.Pivot, Confidence: string(a.Confidence),
+		Session: in.Session, State: a.State, Recommendation: a.Recommendation, Pivot: a.Pivot, Confidence: a.Confidence,
 		Total: a.Total, Successes: a.Successes, SuccessRate: number(a.SuccessRate), Failures: a.Failures,
 		Goal: a.Goal, Approach: a.Approach, Evidence: full(a.Evidence), Also: []string{},
 	}
