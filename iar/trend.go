@@ -64,7 +64,8 @@ func Findings(resonances []float64) (fs []Finding) {
 		}
 	}
 	if low > 0 {
-		add("low_resonance", low, "%d of the last %d below %.2f, the lowest %.2f", low, len(recent), lowResonance, slices.Min(recent))
+		add("low_resonance", low, "%d of the last %d below %.2f, the lowest %.2f",
+			low, len(recent), lowResonance, slices.Min(recent))
 	}
 	if n := len(values); declines(values) {
 		add("resonance_degradation", n, "falling over the last %d, from %.2f to %.2f", n, values[0], values[n-1])

@@ -30,7 +30,9 @@ const (
 // fields and in spacing only are the same, and text that is no JSON is compared
 // as it is. What one goal does never counts for another. Leases and rests are in
 // memory only.
-func (m *Monitor) Begin(goal, action string, args json.RawMessage) (end func(success, changed bool), until time.Time, why string) {
+func (m *Monitor) Begin(
+	goal, action string, args json.RawMessage,
+) (end func(success, changed bool), until time.Time, why string) {
 	k := cooldown.Key{Goal: goal, Action: action}
 	if len(args) > 0 {
 		k.Action += "\x00" + canonical(args)

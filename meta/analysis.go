@@ -47,7 +47,8 @@ type Tally struct {
 func Analyse(at time.Time, attempts, escalations iter.Seq[Outcome], previous []Tally) []Tally {
 	skills, targets := tallies(at, attempts), tallies(at, escalations)
 	slices.SortFunc(skills, func(x, y Tally) int {
-		return cmp.Or(cmp.Compare(x.SuccessRate, y.SuccessRate), cmp.Compare(y.Total, x.Total), cmp.Compare(x.Subject, y.Subject))
+		return cmp.Or(
+			cmp.Compare(x.SuccessRate, y.SuccessRate), cmp.Compare(y.Total, x.Total), cmp.Compare(x.Subject, y.Subject))
 	})
 	slices.SortFunc(targets, func(x, y Tally) int { return cmp.Compare(x.Subject, y.Subject) })
 	for i := range skills {
@@ -59,7 +60,8 @@ func Analyse(at time.Time, attempts, escalations iter.Seq[Outcome], previous []T
 	for i, t := range targets {
 		targets[i] = Tally{Subject: t.Subject, Escalated: true, Total: t.Total, At: at}
 		if t.Total >= minEscalations {
-			targets[i].Alert = fmt.Sprintf("%q was handed to a human %d times in the last %v", t.Subject, t.Total, analysisWindow)
+			targets[i].Alert = fmt.Sprintf(
+				"%q was handed to a human %d times in the last %v", t.Subject, t.Total, analysisWindow)
 		}
 	}
 	all := append(skills, targets...)

@@ -79,8 +79,8 @@ type Proposal struct {
 	Made    time.Time `cbor:"10,keyasint"`
 	Decided time.Time `cbor:"11,keyasint,omitzero"` // zero: not yet
 	Expires time.Time `cbor:"12,keyasint"`          // 7 days after Made
-	// Undo is the change that Apply returned to undo this one; nil if it cannot
-	// be undone.
+	// Undo is the change that Apply returned to undo this one, JSON of at most 64
+	// KiB without secrets; nil if it cannot be undone.
 	Undo json.RawMessage `cbor:"13,keyasint,omitempty"`
 }
 
@@ -91,7 +91,8 @@ func (p *Proposal) check() error {
 	if strings.TrimSpace(p.Subject) == "" || !json.Valid(p.Change) || p.Samples < 0 || p.Needs < 0 {
 		return fmt.Errorf("%w: it needs a subject, a change in JSON, and counts that are not negative", ErrInvalid)
 	}
-	return errors.Join(key.CheckID("subject", p.Subject), checkLength("change", len(p.Change)), checkLength("reason", len(p.Reason)))
+	return errors.Join(key.CheckID("subject", p.Subject),
+		checkLength("change", len(p.Change)), checkLength("reason", len(p.Reason)))
 }
 
 // The key of a proposal is
@@ -116,8 +117,8 @@ func (m *Monitor) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 	}
 	san := m.opts.Sanitizer
 	p = Proposal{
-		Kind: p.Kind, Subject: san.Sanitize(p.Subject), Change: san.JSON(slices.Clone(p.Change)), Reason: san.Sanitize(p.Reason),
-		Samples: p.Samples, Needs: cmp.Or(p.Needs, defaultNeeds),
+		Kind: p.Kind, Subject: san.Sanitize(p.Subject), Reason: san.Sanitize(p.Reason),
+		Change: san.JSON(slices.Clone(p.Change)), Samples: p.Samples, Needs: cmp.Or(p.Needs, defaultNeeds),
 	}
 	err := m.exclusive(ctx, func() (err error) { p, err = m.propose(ctx, p); return err })
 	if err != nil {
@@ -237,7 +238,8 @@ func (m *Monitor) undoable(ctx context.Context, p *Proposal) error {
 		if err != nil {
 			return err
 		}
-		if later.Kind == p.Kind && later.Subject == p.Subject && later.ID > p.ID && later.Undo != nil && later.Status != undone {
+		same := later.Kind == p.Kind && later.Subject == p.Subject
+		if same && later.ID > p.ID && (later.Status == applied || later.Status == undoing) {
 			return fmt.Errorf("%w: %q was applied later", store.ErrConflict, later.ID)
 		}
 	}
@@ -255,16 +257,27 @@ func (m *Monitor) carryOut(ctx context.Context, id string) (Proposal, error) {
 	if p.Status == undoing {
 		asked.Change = p.Undo
 	}
-	undo, err := guard.Do(ctx, applyTimeout, func(ctx context.Context) (json.RawMessage, error) { return m.opts.Apply(ctx, asked) })
+	undo, err := guard.Do(ctx, applyTimeout, func(ctx context.Context) (json.RawMessage, error) {
+		return m.opts.Apply(ctx, asked)
+	})
 	if ctx.Err() != nil {
 		return p, ctx.Err() // whether it was applied is unknown: again, with the same ID
 	}
-	from := p.Status
-	if p.Status = map[string]string{approved: applied, undoing: undone}[from]; err != nil {
-		p.Status = map[string]string{approved: failed, undoing: applied}[from]
+	if err != nil {
 		p.Note = m.opts.Sanitizer.Sanitize(err.Error())
-	} else if from == approved && json.Valid(undo) {
-		p.Undo = m.opts.Sanitizer.JSON(slices.Clone(undo))
+	}
+	switch {
+	case err != nil && p.Status == approved:
+		p.Status = failed
+	case err != nil:
+		p.Status = applied
+	case p.Status == undoing:
+		p.Status = undone
+	default:
+		p.Status = applied
+		if len(undo) <= maxText && json.Valid(undo) {
+			p.Undo = m.opts.Sanitizer.JSON(slices.Clone(undo))
+		}
 	}
 	return m.storeProposal(ctx, p, rev)
 }
@@ -304,7 +317,8 @@ func (m *Monitor) decodeProposal(e store.Entry) (p Proposal, err error) {
 		return p, err
 	}
 	parts := key.Split(e.Key)
-	if len(parts) != 3 || !slices.Contains(statuses, p.Status) || !json.Valid(p.Change) || p.Samples < 0 || p.Needs < 0 {
+	known := slices.Contains(statuses, p.Status) && json.Valid(p.Change)
+	if len(parts) != 3 || !known || p.Samples < 0 || p.Needs < 0 {
 		return p, fmt.Errorf("%w: %q is not a proposal", store.ErrDamaged, e.Key)
 	}
 	p.ID = parts[2]

@@ -43,8 +43,8 @@ type totals struct {
 }
 
 func (t totals) valid() bool {
-	return t.Outcomes > 0 && t.Outcomes <= math.MaxInt && t.Successes <= t.Outcomes && t.Failures <= t.Outcomes-t.Successes &&
-		(t.Successes > 0 || t.Failures == t.Outcomes)
+	return t.Outcomes > 0 && t.Outcomes <= math.MaxInt && t.Successes <= t.Outcomes &&
+		t.Failures <= t.Outcomes-t.Successes && (t.Successes > 0 || t.Failures == t.Outcomes)
 }
 
 func (t totals) next(success bool) totals {

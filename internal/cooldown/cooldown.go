@@ -1,14 +1,14 @@
-// Package cooldown says when to leave an action alone: because it keeps
-// failing ([Loop]), or because it was just tried ([Cooldown]).
+// Package cooldown says when to leave an action alone.
 //
-// Both go by the times that they are told, never by a clock, and forget what
-// no longer matters. Neither may be used concurrently.
+// A [Loop] finds an action that keeps failing, a [Cooldown] remembers until when
+// an action rests, and a [Guard] decides by both. All three go by the times that
+// the caller passes, never by a clock, and forget what no longer matters. None
+// may be used concurrently.
 package cooldown
 
 import "time"
 
-// Key is an action tried for a goal. What one goal or action does never counts
-// for another.
+// Key is an action tried for a goal. Goals and actions count apart.
 type Key struct{ Goal, Action string }
 
 // Cooldown remembers until when each action has to rest. The zero Cooldown is
@@ -45,9 +45,9 @@ func (c *Cooldown) Start(k Key, at time.Time, d time.Duration) {
 	c.sweep = nextSweep(len(c.until))
 }
 
-// Remaining returns how long k still has to rest at that time; zero if it has
-// not, as from the very end of its rest. A time before the rest began is that of
-// a clock that was put back: it begins anew.
+// Remaining returns how long k still has to rest at a time: zero without a rest
+// and from the very end of one. A time before the rest began means that the clock
+// was set back; the rest begins again.
 func (c *Cooldown) Remaining(k Key, at time.Time) time.Duration {
 	r, ok := c.until[k]
 	if !ok {
@@ -60,6 +60,6 @@ func (c *Cooldown) Remaining(k Key, at time.Time) time.Duration {
 	return max(0, r.end.Sub(at))
 }
 
-// nextSweep lets a map of n keys double before it is looked through again, so
-// that looking through it costs a constant time per key added.
+// nextSweep lets a map of n keys double before the next sweep, so that sweeping
+// costs a constant time per key added.
 func nextSweep(n int) int { return max(64, 2*n) }

@@ -9,15 +9,15 @@ import (
 
 // Limits configure a [Guard]. Zero fields are the defaults.
 type Limits struct {
-	Max    int           // failures of one action within Window that make a loop; 0: 3
+	Max    int           // failures of an action within Window that make a loop; 0: 3
 	Window time.Duration // 0: 5 minutes
 	Rest   time.Duration // after a loop, or two actions that undo each other; 0: 10 minutes
 	Settle time.Duration // after a success that changed something; 0: 90 seconds
 }
 
-// Guard decides by how actions ended which of them to leave alone, and why: one
-// that failed too often within a window, two that alternate, and one whose
-// success has to show first. It may not be used concurrently.
+// Guard decides by the ends of actions which of them rest, and why: one that
+// failed too often within a window, two that alternate, and one whose success has
+// to show first. It may not be used concurrently.
 type Guard struct {
 	o      Limits
 	loop   *Loop
@@ -33,7 +33,7 @@ type done struct {
 	at     time.Time
 }
 
-// turnsKept is how many actions of a goal are looked at for alternation: two
+// turnsKept is the number of a goal's last actions that show an alternation: two
 // actions, twice each.
 const turnsKept = 4
 
@@ -53,8 +53,8 @@ func NewGuard(o Limits) (*Guard, error) {
 	return &Guard{o: o, loop: loop, why: map[Key]string{}, recent: map[string][]done{}}, nil
 }
 
-// Resting returns until when and why k is to be left alone at that time; a
-// zero time if it is not.
+// Resting returns until when and why k rests at a time; a zero time if it does
+// not.
 func (g *Guard) Resting(k Key, at time.Time) (until time.Time, why string) {
 	if left := g.rest.Remaining(k, at); left > 0 {
 		return at.Add(left), g.why[k]
@@ -83,8 +83,8 @@ func (g *Guard) End(k Key, success, changed bool, at time.Time) {
 	g.forget(at)
 }
 
-// Fail counts a failure of k that is no end of its own, such as a success
-// whose effect did not show.
+// Fail counts a failure of k without an end, such as a success whose effect did
+// not show.
 func (g *Guard) Fail(k Key, at time.Time) {
 	g.loop.Fail(k, at)
 	if g.loop.Looping(k, at) {
@@ -103,7 +103,7 @@ func (g *Guard) Rest(k Key, at time.Time, d time.Duration, why string) {
 }
 
 // alternating reports whether the last four actions are two in turn within the
-// window, and the one that did not end last.
+// window. Other is the one of the two that did not end last.
 func alternating(recent []done, window time.Duration) (other string, ok bool) {
 	if len(recent) < turnsKept || recent[turnsKept-1].at.Sub(recent[0].at) > window {
 		return "", false
@@ -112,7 +112,7 @@ func alternating(recent []done, window time.Duration) (other string, ok bool) {
 	return y, x != y && recent[1].action == x && recent[0].action == y
 }
 
-// forget drops what is over, once in a while.
+// forget drops what is over when the maps have doubled since the last time.
 func (g *Guard) forget(at time.Time) {
 	if len(g.why)+len(g.recent) < max(1024, g.sweep) {
 		return

@@ -13,16 +13,16 @@ const (
 	DefaultWindow = 5 * time.Minute
 )
 
-// keptFailures is how many failures of a key a Loop counts at most, unless it
-// has to count more to say that there are too many.
+// keptFailures bounds the failures of a key that a Loop keeps, unless the number
+// that makes a loop is larger.
 const keptFailures = 256
 
-// ErrLoop: a Loop cannot have these limits.
+// ErrLoop is the error of limits that no Loop or Guard can have.
 var ErrLoop = errors.New("bad loop limits")
 
-// Loop detects an action that fails over and over: at least a number of times
-// within a window. A success in between changes nothing, so that an action
-// which works and breaks in turn is found too.
+// Loop detects an action that fails at least a number of times within a window.
+// A success in between changes nothing, so that Loop also finds an action which
+// works and breaks in turn.
 type Loop struct {
 	max    int
 	window time.Duration
@@ -72,8 +72,8 @@ func (l *Loop) Failures(k Key, at time.Time) int {
 func (l *Loop) Looping(k Key, at time.Time) bool { return l.Failures(k, at) >= l.max }
 
 // older returns how many of the times lie before the window that ends at that
-// time. A failure later than that counts as in the window: a clock that was
-// put back must not hide it.
+// time. A failure later than that counts as in the window: a clock that was set
+// back must not hide it.
 func (l *Loop) older(times []time.Time, at time.Time) int {
 	begin := at.Add(-l.window)
 	return sort.Search(len(times), func(i int) bool { return !times[i].Before(begin) })

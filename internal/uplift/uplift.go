@@ -1,14 +1,14 @@
-// Package uplift estimates how much a treatment adds to the chance of success
-// when chance decides who gets it, and says so with an interval that holds at
-// every moment: whoever looks after each episode and stops when it pleases is
-// wrong no more often than whoever looks once.
+// Package uplift estimates how much a treatment adds to the chance of success.
+//
+// Chance decides whether an episode is treated, and the estimate comes with an
+// interval that holds at every moment: a caller that looks after each episode,
+// and stops at will, is wrong no more often than one that looks once.
 package uplift
 
 import "math"
 
-// Trial holds what the estimate needs of the episodes so far, in constant
-// space. The zero value is an empty trial. It is a plain value, and stored as
-// it is.
+// Trial holds what the estimate needs of the episodes so far, in constant space.
+// The zero value is an empty trial. It is a plain value, and stored as it is.
 //
 // Each episode gives the score of an augmented inverse-probability estimator
 // (Robins, Rotnitzky and Zhao 1994): with the arms' rates before it, m1 and m0,
@@ -35,7 +35,7 @@ type Arm struct {
 // rate is the mean of the Beta(1, 1) posterior.
 func (a Arm) rate() float64 { return float64(a.Successes+1) / float64(a.Episodes+2) }
 
-// Episodes is how many episodes there were.
+// Episodes is the number of episodes in both arms.
 func (t Trial) Episodes() int { return t.Treated.Episodes + t.Untreated.Episodes }
 
 // Valid reports whether the trial can have come from episodes.
@@ -74,11 +74,11 @@ const (
 	// interval. The law is asymptotic: at 0.05 it was outside in 4.9 to 5.1 %
 	// of 2000 simulated trials of 3000 episodes, at 0.03 in 2.9 to 3.8 %.
 	alpha = 0.03
-	// tuned is the sum of squares at which the interval is tightest: that
-	// of some 400 episodes with a fifth of them untreated.
+	// tuned is the sum of squares at which the interval is tightest: that of
+	// about 400 episodes with a fifth of them untreated.
 	tuned = 600
-	// least is how many episodes each arm needs: before that the normal
-	// law does not hold, and nothing is claimed.
+	// least is the number of episodes that each arm needs. Before, the normal
+	// law does not hold.
 	least = 10
 )
 
@@ -86,8 +86,8 @@ const (
 // (Waudby-Smith et al. 2024, Appendix B.2).
 var mixture = (-2*math.Log(alpha) + math.Log(1-2*math.Log(alpha))) / tuned
 
-// Interval returns the estimate and the 95 % interval around it, within
-// [-1,1]. Before there is enough to say anything it is all of [-1,1].
+// Interval returns the estimate and the 95 % interval around it, within [-1,1].
+// The interval is all of [-1,1] until each arm has ten episodes.
 func (t Trial) Interval() (mean, low, high float64) {
 	mean = min(1, max(-1, t.mean()))
 	if t.Treated.Episodes < least || t.Untreated.Episodes < least {
