@@ -77,20 +77,25 @@ func (r *Result) values(raw []byte) map[string]json.RawMessage {
 	return values
 }
 
-// depth is how deep the brackets of valid JSON nest.
+// depth is how deep the brackets of raw nest, those in strings left out.
 func depth(raw []byte) (deepest int) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // takes numbers that no float64 holds
-	for open := 0; ; deepest = max(deepest, open) {
-		switch t, err := d.Token(); {
-		case err != nil:
-			return deepest
-		case t == json.Delim('{'), t == json.Delim('['):
+	open, quoted, escaped := 0, false, false
+	for _, c := range raw {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			escaped, quoted = c == '\\', c != '"'
+		case c == '"':
+			quoted = true
+		case c == '{', c == '[':
 			open++
-		case t == json.Delim('}'), t == json.Delim(']'):
+			deepest = max(deepest, open)
+		case c == '}', c == ']':
 			open--
 		}
 	}
+	return deepest
 }
 
 type member struct {

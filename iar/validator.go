@@ -3,7 +3,6 @@ package iar
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -53,7 +52,7 @@ func (v *Validator) Content(r Reflection, c Context) Result {
 	}
 	if r.Status == Success {
 		for _, issue := range r.PotentialIssues {
-			if blocker.MatchString(issue) {
+			if namesBlocker(issue) {
 				res.advise("potential_issues", "a success lists a blocker: %.128q", issue)
 			}
 		}
@@ -130,10 +129,27 @@ func (r *Result) conclude() {
 
 func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
 
-// blocker finds words, at their beginning, by which an issue says that the task
-// was not done.
-var blocker = regexp.MustCompile(
-	`(?i)(^|[^a-z])(blocked|blocker|cannot|can't|could not|couldn't|unable to|failed|not completed)`)
+// blockers are words by which an issue says that the task was not done.
+var blockers = []string{
+	"blocked", "blocker", "cannot", "can't", "could not", "couldn't", "unable to", "failed", "not completed",
+}
+
+// namesBlocker reports whether an issue has a blocker that begins a word.
+func namesBlocker(issue string) bool {
+	issue = strings.ToLower(issue)
+	for _, b := range blockers {
+		for at := 0; ; at++ {
+			i := strings.Index(issue[at:], b)
+			if i < 0 {
+				break
+			}
+			if at += i; at == 0 || issue[at-1]-'a' >= 26 {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // core is a sentence without the space and punctuation around it.
 func core(s string) string { return strings.Trim(s, " \t\r\n.!?:;\"'`") }

@@ -112,16 +112,21 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
 		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
 	}
-	seen := seenKey(o.Session, o.Key)
-	err := m.once(ctx, seen, func() error { return m.record(ctx, seen, &o) })
-	if err != nil {
+	if err := m.record(ctx, &o); err != nil {
 		return fmt.Errorf("record %q: %w", o.Key, err)
 	}
-	return nil
+	return m.sync(ctx)
 }
 
-// record adds an outcome that is new. The caller has the turn.
-func (m *Monitor) record(ctx context.Context, seen string, o *Outcome) error {
+func (m *Monitor) record(ctx context.Context, o *Outcome) error {
+	if err := m.acquire(ctx); err != nil {
+		return err
+	}
+	defer m.release()
+	seen := seenKey(o.Session, o.Key)
+	if found, err := m.found(ctx, seen); found || err != nil {
+		return err
+	}
 	s, err := m.load(ctx, o.Session)
 	if err != nil {
 		return err
@@ -162,28 +167,29 @@ func (m *Monitor) record(ctx context.Context, seen string, o *Outcome) error {
 // present is the value of a marker.
 var present = []byte{1}
 
-// once has the turn and calls add, which writes the marker, unless the marker
-// was written before. With Options.Sync it waits for the store.
-func (m *Monitor) once(ctx context.Context, marker string, add func() error) error {
-	err := m.exclusive(ctx, func() error {
-		_, err := m.get(ctx, marker)
-		switch {
-		case err == nil:
-			return m.w.Add(ctx) // adds nothing, reports what went wrong before
-		case errors.Is(err, store.ErrNotFound):
-			return add()
-		}
-		return err
-	})
-	if err == nil && m.opts.Sync {
-		return m.Flush(ctx)
+// found reports whether a marker was written before, and what went wrong since.
+func (m *Monitor) found(ctx context.Context, marker string) (bool, error) {
+	_, err := m.get(ctx, marker)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
 	}
-	return err
+	if err == nil {
+		err = m.w.Add(ctx) // adds nothing
+	}
+	return true, err
 }
 
-// exclusive waits for the turn, the right to load and record, and calls fn.
-func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
-	if err := m.usable(ctx); err != nil {
+// sync waits for the store if Options.Sync is set.
+func (m *Monitor) sync(ctx context.Context) error {
+	if !m.opts.Sync {
+		return nil
+	}
+	return m.Flush(ctx)
+}
+
+// acquire waits for the turn, the right to load and record.
+func (m *Monitor) acquire(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
@@ -191,10 +197,21 @@ func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { m.turn <- struct{}{} }()
-	if err := m.usable(ctx); err != nil {
+	err := m.usable(ctx)
+	if err != nil {
+		m.release()
+	}
+	return err
+}
+
+func (m *Monitor) release() { m.turn <- struct{}{} }
+
+// exclusive calls fn with the turn.
+func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
+	if err := m.acquire(ctx); err != nil {
 		return err
 	}
+	defer m.release()
 	return fn()
 }
 

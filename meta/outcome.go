@@ -45,17 +45,16 @@ type Outcome struct {
 
 // check reports everything that is wrong with the outcome, at once.
 func (o *Outcome) check() error {
-	errs := []error{checkSession(o.Session), checkName("key", o.Key)}
-	for _, t := range []struct{ field, text string }{{"goal", o.Goal}, {"approach", o.Approach}, {"note", o.Note}} {
-		errs = append(errs, checkLength(t.field, len(t.text)))
-	}
+	var resonance, at error
 	if r := o.Resonance; r != nil && !unit(*r) {
-		errs = append(errs, fmt.Errorf("%w: resonance is %v", ErrInvalid, *r))
+		resonance = fmt.Errorf("%w: resonance is %v", ErrInvalid, *r)
 	}
 	if o.At.Before(time.Unix(0, 0)) || o.At.After(time.Unix(0, math.MaxInt64)) {
-		errs = append(errs, fmt.Errorf("%w: time is %v", ErrInvalid, o.At))
+		at = fmt.Errorf("%w: time is %v", ErrInvalid, o.At)
 	}
-	return errors.Join(errs...)
+	return errors.Join(
+		checkSession(o.Session), checkName("key", o.Key), checkLength("goal", len(o.Goal)),
+		checkLength("approach", len(o.Approach)), checkLength("note", len(o.Note)), resonance, at)
 }
 
 func checkSession(session string) error { return checkName("session", session) }

@@ -86,7 +86,10 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 		return fmt.Errorf("record episode: %w", err)
 	}
 	marker := episodeKey(e.Key)
-	err := m.once(ctx, marker, func() error {
+	err := m.exclusive(ctx, func() error {
+		if found, err := m.found(ctx, marker); found || err != nil {
+			return err
+		}
 		ops := []store.Op{{Key: marker, Value: present}}
 		for i, name := range e.Treatments {
 			if slices.Contains(e.Treatments[:i], name) {
@@ -109,7 +112,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 	if err != nil {
 		return fmt.Errorf("record episode %q: %w", e.Key, err)
 	}
-	return nil
+	return m.sync(ctx)
 }
 
 // trial reads the experiment of a treatment. The caller has the turn.
