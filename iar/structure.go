@@ -45,8 +45,6 @@ func (v *Validator) Structure(raw []byte) Result {
 	return r
 }
 
-var fields = []string{"status", "confidence", "summary", "potential_issues", "alignment_check"}
-
 // values returns the values by name. It refuses what is no object, and
 // duplicates among the five fields.
 func (r *Result) values(raw []byte) map[string]json.RawMessage {
@@ -133,7 +131,7 @@ func (r *Result) read(name string, value json.RawMessage) (want string) {
 		want, ok = "a string", json.Unmarshal(value, &ref.Summary) == nil
 	case "potential_issues":
 		want = "an array of strings"
-		ref.PotentialIssues, ok = texts(value)
+		ref.PotentialIssues, ok = readIssues(value)
 	case "alignment_check":
 		want = "an object"
 		if ok = value[0] == '{'; ok {
@@ -146,8 +144,8 @@ func (r *Result) read(name string, value json.RawMessage) (want string) {
 	return want
 }
 
-// texts reads an array of strings, numbers and booleans.
-func texts(value json.RawMessage) (out []string, ok bool) {
+// readIssues reads an array of strings, numbers and booleans.
+func readIssues(value json.RawMessage) (out []string, ok bool) {
 	var items []json.RawMessage
 	ok = json.Unmarshal(value, &items) == nil
 	out = []string{}

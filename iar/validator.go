@@ -67,6 +67,9 @@ func (v *Validator) Content(r Reflection, c Context) Result {
 	return res
 }
 
+// fields are the JSON names of a reflection's fields.
+var fields = []string{"status", "confidence", "summary", "potential_issues", "alignment_check"}
+
 // checkRange refuses values of a field that are outside its range.
 func (r *Result) checkRange(field string) {
 	ref := &r.Reflection

@@ -143,10 +143,10 @@ func (s *session) also(a *Assessment) {
 	case len(failed) >= 6 && len(approaches) >= 3:
 		add(AskHuman, "%d tries at the goal failed, by %d approaches", len(failed), len(approaches))
 	case hopeless(20, 0.1):
-		add(AskHuman, "%s", a.Chances.text())
+		add(AskHuman, "%s", a.Chances.words())
 	}
 	if len(failed) >= 6 && hopeless(50, 0.05) {
-		add(GiveUp, "%s", a.Chances.text())
+		add(GiveUp, "%s", a.Chances.words())
 	}
 }
 
@@ -169,7 +169,7 @@ func (a *Assessment) evidence(low bool) []string {
 		es = append(es, fmt.Sprintf("the failures are of different approaches: none of them failed %d times", pivotFailures))
 	}
 	if a.Chances.pivot() {
-		es = append(es, a.Chances.text())
+		es = append(es, a.Chances.words())
 	}
 	if low {
 		es = append(es, fmt.Sprintf("%d of %d succeeded, fewer than %g %%", a.Successes, a.Total, 100*pivotRate))
@@ -182,12 +182,12 @@ func (c *Chances) pivot() bool {
 	return c.Again.Tries >= pivotTries && c.Again.Deliver < pivotChance && c.Again.Deliver < c.Other.Deliver
 }
 
-func (c Chances) text() string {
-	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s", c.Again.text(), c.Other.text())
+func (c Chances) words() string {
+	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s", c.Again.words(), c.Other.words())
 }
 
-// text gives the estimate, its bounds, and what it rests on.
-func (c Chance) text() string {
+// words gives the estimate, its bounds, and what it rests on.
+func (c Chance) words() string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f; after %d failures %d of %d tries did)",
 		c.Deliver, c.Low, c.High, c.Failures, c.Successes, c.Tries)
 }

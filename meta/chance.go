@@ -148,8 +148,8 @@ func (s *storedOdds) AppendCBOR(buf []byte) []byte {
 // oddsLength is the most bytes that stored counts have.
 const oddsLength = 2 * depths * 2 * binary.MaxVarintLen32
 
-// join adds what has to be written when a try is counted.
-func (o *odds) join(w *write, same, all int, success bool, p pulse) error {
+// encode adds what has to be written when a try is counted.
+func (o *odds) encode(w *write, same, all int, success bool, p pulse) error {
 	next := odds{counts: o.counts}
 	next.count(same, all, success)
 	b := w.counts[:0]

@@ -76,11 +76,14 @@ type WorkerHealth struct {
 // Samples later than at are left out. It takes time in proportion to the
 // samples, and returns their error. A book keeps the last 200 samples per worker
 // and skill: of a busier pair, the figures are those of the latest 200.
-func NewFleet(ctx context.Context, book interface {
-	Samples(ctx context.Context, since time.Time) iter.Seq2[rank.Sample, error]
-}, at time.Time, workers []string) (Fleet, error) {
+func NewFleet(ctx context.Context, book *rank.Book, at time.Time, workers []string) (Fleet, error) {
+	return fleetOf(book.Samples(ctx, at.Add(-fleetWindow)), at, workers)
+}
+
+// fleetOf computes the health of a fleet from samples in any order.
+func fleetOf(samples iter.Seq2[rank.Sample, error], at time.Time, workers []string) (Fleet, error) {
 	byName := make(map[string][]rank.Sample)
-	for s, err := range book.Samples(ctx, at.Add(-fleetWindow)) {
+	for s, err := range samples {
 		if err != nil {
 			return Fleet{}, fmt.Errorf("meta: fleet: %w", err)
 		}

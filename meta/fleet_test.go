@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -18,21 +17,14 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// samples is a book that holds them, those out of the window too.
-type samples []rank.Sample
-
-func (ss samples) Samples(context.Context, time.Time) iter.Seq2[rank.Sample, error] {
-	return func(yield func(rank.Sample, error) bool) {
+func fleet(t *testing.T, at time.Time, ss []rank.Sample, workers []string) meta.Fleet {
+	f, err := meta.FleetOf(func(yield func(rank.Sample, error) bool) {
 		for _, s := range ss {
 			if !yield(s, nil) {
 				return
 			}
 		}
-	}
-}
-
-func fleet(t *testing.T, at time.Time, ss []rank.Sample, workers []string) meta.Fleet {
-	f, err := meta.NewFleet(t.Context(), samples(ss), at, workers)
+	}, at, workers)
 	require.NoError(t, err)
 	return f
 }
@@ -160,15 +152,8 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 
 func TestFleetOfABookThatFails(t *testing.T) {
 	t.Parallel()
-	_, err := meta.NewFleet(t.Context(), torn{}, time.Now(), nil)
+	_, err := meta.FleetOf(func(yield func(rank.Sample, error) bool) { yield(rank.Sample{}, store.ErrClosed) }, time.Now(), nil)
 	require.ErrorIs(t, err, store.ErrClosed)
-}
-
-// torn is a book that cannot be read.
-type torn struct{}
-
-func (torn) Samples(context.Context, time.Time) iter.Seq2[rank.Sample, error] {
-	return func(yield func(rank.Sample, error) bool) { yield(rank.Sample{}, store.ErrClosed) }
 }
 
 func ExampleNewFleet() {

@@ -119,10 +119,10 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 }
 
 func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	if err := m.acquire(ctx); err != nil {
+	if err := m.startTurn(ctx); err != nil {
 		return err
 	}
-	defer m.release()
+	defer m.endTurn()
 	seen := seenKey(o.Session, o.Key)
 	if found, err := m.found(ctx, seen); found || err != nil {
 		return err
@@ -140,7 +140,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	w := &m.write
 	w.reset()
 	w.ops = append(w.ops, store.Op{Key: seen, Value: present})
-	err = errors.Join(s.join(w, o), m.mu.all.join(w, same, all, o.Success, beat), own.join(w, same, all, o.Success, nil))
+	err = errors.Join(s.encode(w, o), m.mu.all.encode(w, same, all, o.Success, beat), own.encode(w, same, all, o.Success, nil))
 	if err != nil {
 		return err
 	}
@@ -187,8 +187,8 @@ func (m *Monitor) sync(ctx context.Context) error {
 	return m.Flush(ctx)
 }
 
-// acquire waits for the turn, the right to load and record.
-func (m *Monitor) acquire(ctx context.Context) error {
+// startTurn waits for the turn, the right to load and record.
+func (m *Monitor) startTurn(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -199,19 +199,19 @@ func (m *Monitor) acquire(ctx context.Context) error {
 	}
 	err := m.usable(ctx)
 	if err != nil {
-		m.release()
+		m.endTurn()
 	}
 	return err
 }
 
-func (m *Monitor) release() { m.turn <- struct{}{} }
+func (m *Monitor) endTurn() { m.turn <- struct{}{} }
 
 // exclusive calls fn with the turn.
 func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
-	if err := m.acquire(ctx); err != nil {
+	if err := m.startTurn(ctx); err != nil {
 		return err
 	}
-	defer m.release()
+	defer m.endTurn()
 	return fn()
 }
 

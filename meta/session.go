@@ -238,8 +238,8 @@ func (w *write) encode(k string, v any) error {
 	return nil
 }
 
-// join adds what has to be written when o joins the session.
-func (s *session) join(w *write, o *Outcome) error {
+// encode adds what has to be written when o joins the session.
+func (s *session) encode(w *write, o *Outcome) error {
 	w.record = record{
 		Number: s.totals.Outcomes, At: o.At.UnixNano(), Success: o.Success, Key: o.Key,
 		Goal: o.Goal, Approach: o.Approach, Note: o.Note, Resonance: o.Resonance,

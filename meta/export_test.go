@@ -1,0 +1,4 @@
+package meta
+
+// FleetOf is NewFleet over any samples.
+var FleetOf = fleetOf
