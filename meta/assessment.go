@@ -183,7 +183,8 @@ func (c *Chances) pivot() bool {
 }
 
 func (c Chances) words() string {
-	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s", c.Again.words(), c.Other.words())
+	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s",
+		c.Again.words(), c.Other.words())
 }
 
 // words gives the estimate, its bounds, and what it rests on.

@@ -3,7 +3,6 @@ package meta
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -161,29 +160,6 @@ func (o *odds) encode(w *write, same, all int, success bool, p pulse) error {
 	return w.encode(o.key, &w.odds)
 }
 
-func decodeOdds(e store.Entry) (*odds, error) {
-	var s storedOdds
-	if err := codec.Decode(e, &s); err != nil {
-		return nil, err
-	}
-	o, rest, ok := &odds{key: e.Key, pulse: s.Pulse}, s.Counts, len(s.Pulse) <= pulseLength
-	for i := range o.counts {
-		c := &o.counts[i]
-		for _, field := range [...]*uint32{&c.tries, &c.successes} {
-			v, n := binary.Uvarint(rest)
-			if n <= 0 || v > math.MaxUint32 {
-				ok, n = false, 0
-			}
-			*field, rest = uint32(v), rest[n:]
-		}
-		ok = ok && c.successes <= c.tries
-	}
-	if !ok || len(rest) > 0 {
-		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, e.Key)
-	}
-	return o, nil
-}
-
 var (
 	oddsPrefix = key.Prefix(space, "odds")
 	allKey     = oddsPrefix + "all" // of all approaches together
@@ -217,31 +193,31 @@ func approachKey(text string) uint64 {
 // odds returns the odds of an approach, empty ones if there are none. The
 // caller has the turn.
 func (m *Monitor) odds(ctx context.Context, approach uint64) (*odds, error) {
-	m.mu.Lock()
-	o, ok := m.mu.odds.Get(approach)
-	m.mu.Unlock()
-	if ok {
-		return o, nil
-	}
-	o, err := m.readOdds(ctx, oddsKey(approach))
-	if err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.odds.Add(approach, o)
-	return o, nil
+	return cached(m, m.mu.odds, approach, func() (*odds, error) { return m.readOdds(ctx, oddsKey(approach)) })
 }
 
+// readOdds reads the odds of a key, empty ones if it has none.
 func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
-	e, err := m.get(ctx, k)
-	if errors.Is(err, store.ErrNotFound) {
-		return &odds{key: k}, nil
+	var s storedOdds
+	if found, err := m.decode(ctx, k, &s); !found {
+		return &odds{key: k}, err
 	}
-	if err != nil {
-		return nil, err
+	o, rest, ok := &odds{key: k, pulse: s.Pulse}, s.Counts, len(s.Pulse) <= pulseLength
+	for i := range o.counts {
+		c := &o.counts[i]
+		for _, field := range [...]*uint32{&c.tries, &c.successes} {
+			v, n := binary.Uvarint(rest)
+			if n <= 0 || v > math.MaxUint32 {
+				ok, n = false, 0
+			}
+			*field, rest = uint32(v), rest[n:]
+		}
+		ok = ok && c.successes <= c.tries
 	}
-	return decodeOdds(e)
+	if !ok || len(rest) > 0 {
+		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, k)
+	}
+	return o, nil
 }
 
 // Chances estimates whether another try of an approach at a goal delivers, and
@@ -254,7 +230,7 @@ func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 // They are predictions, not causes: other approaches may have been tried on
 // easier goals. The errors are those of Assess.
 func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (c Chances, err error) {
-	if err := checkSession(session); err != nil {
+	if err := checkName("session", session); err != nil {
 		return c, fmt.Errorf("chances: %w", err)
 	}
 	err = m.exclusive(ctx, func() error {

@@ -140,7 +140,8 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	w := &m.write
 	w.reset()
 	w.ops = append(w.ops, store.Op{Key: seen, Value: present})
-	err = errors.Join(s.encode(w, o), m.mu.all.encode(w, same, all, o.Success, beat), own.encode(w, same, all, o.Success, nil))
+	err = errors.Join(
+		s.encode(w, o), m.mu.all.encode(w, same, all, o.Success, beat), own.encode(w, same, all, o.Success, nil))
 	if err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (m *Monitor) get(ctx context.Context, k string) (store.Entry, error) {
 // It returns ErrInvalid for a bad name of a session, store.ErrClosed, and the
 // errors of the store when the session has to be read.
 func (m *Monitor) Assess(ctx context.Context, session string) (a Assessment, err error) {
-	if err := checkSession(session); err != nil {
+	if err := checkName("session", session); err != nil {
 		return a, fmt.Errorf("assess: %w", err)
 	}
 	if err := m.usable(ctx); err != nil {

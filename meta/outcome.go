@@ -53,11 +53,9 @@ func (o *Outcome) check() error {
 		at = fmt.Errorf("%w: time is %v", ErrInvalid, o.At)
 	}
 	return errors.Join(
-		checkSession(o.Session), checkName("key", o.Key), checkLength("goal", len(o.Goal)),
+		checkName("session", o.Session), checkName("key", o.Key), checkLength("goal", len(o.Goal)),
 		checkLength("approach", len(o.Approach)), checkLength("note", len(o.Note)), resonance, at)
 }
-
-func checkSession(session string) error { return checkName("session", session) }
 
 // checkName checks an id that is required.
 func checkName(field, name string) error {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
@@ -139,69 +141,79 @@ func (f failure) same(g failure) bool {
 // load returns the session, from the store unless it is in memory. The caller
 // has the turn.
 func (m *Monitor) load(ctx context.Context, name string) (*session, error) {
-	m.mu.Lock()
-	s, ok := m.mu.sessions.Get(name)
-	m.mu.Unlock()
-	if ok {
-		return s, nil
-	}
-	s, err := m.read(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.sessions.Add(name, s)
-	return s, nil
+	return cached(m, m.mu.sessions, name, func() (*session, error) { return m.readSession(ctx, name) })
 }
 
-func (m *Monitor) read(ctx context.Context, name string) (*session, error) {
-	s := &session{seed: m.seed, key: totalsKey(name), slots: slotsPrefix(name)}
-	e, err := m.get(ctx, s.key)
-	if errors.Is(err, store.ErrNotFound) {
-		return s, nil
+// cached returns the value of a key, which read gives if the cache has none.
+func cached[K comparable, V any](m *Monitor, cache *simplelru.LRU[K, V], k K, read func() (V, error)) (V, error) {
+	m.mu.Lock()
+	v, ok := cache.Get(k)
+	m.mu.Unlock()
+	if ok {
+		return v, nil
 	}
-	var t totals
+	v, err := read()
 	if err == nil {
-		err = codec.Decode(e, &t)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		cache.Add(k, v)
 	}
-	if err != nil {
-		return nil, err
+	return v, err
+}
+
+// decode reads the record of a key into v, and reports whether there is one.
+func (m *Monitor) decode(ctx context.Context, k string, v any) (found bool, err error) {
+	e, err := m.get(ctx, k)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		err = codec.Decode(e, v)
+	}
+	return err == nil, err
+}
+
+func (m *Monitor) readSession(ctx context.Context, name string) (*session, error) {
+	s := &session{seed: m.seed, key: totalsKey(name), slots: slotsPrefix(name)}
+	var t totals
+	if found, err := m.decode(ctx, s.key, &t); !found {
+		return s, err
 	}
 	if !t.valid() {
-		return nil, fmt.Errorf("%w: %q holds impossible counts", store.ErrDamaged, e.Key)
+		return nil, fmt.Errorf("%w: %q holds impossible counts", store.ErrDamaged, s.key)
 	}
 	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
-		r, err := m.slot(ctx, s.slots, n)
+		r, err := m.readSlot(ctx, s.slots, n)
 		if err != nil {
 			return nil, err
 		}
 		s.add(r.Success, r.Goal, r.Approach)
 	}
 	if uint64(len(s.failures)) != min(t.Failures, kept) {
-		return nil, fmt.Errorf("%w: %q does not count the failures that are kept", store.ErrDamaged, e.Key)
+		return nil, fmt.Errorf("%w: %q does not count the failures that are kept", store.ErrDamaged, s.key)
 	}
 	s.totals = t
-	if len(s.failures) > 0 {
-		s.own, err = m.odds(ctx, approachKey(s.approach))
+	if len(s.failures) == 0 {
+		return s, nil
 	}
+	var err error
+	s.own, err = m.odds(ctx, approachKey(s.approach))
 	return s, err
 }
 
-// slot reads outcome n of a session.
-func (m *Monitor) slot(ctx context.Context, slots string, n uint64) (r record, err error) {
+// readSlot reads outcome n of a session.
+func (m *Monitor) readSlot(ctx context.Context, slots string, n uint64) (r record, err error) {
 	k := slotKey(slots, n)
-	e, err := m.get(ctx, k)
-	if errors.Is(err, store.ErrNotFound) {
+	found, err := m.decode(ctx, k, &r)
+	switch {
+	case err != nil:
+		return r, err
+	case !found:
 		return r, fmt.Errorf("%w: %q is missing", store.ErrDamaged, k)
+	case r.Number != n || r.At < 0 || r.Resonance != nil && !unit(*r.Resonance):
+		return r, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, k, n)
 	}
-	if err == nil {
-		err = codec.Decode(e, &r)
-	}
-	if err == nil && (r.Number != n || r.At < 0 || r.Resonance != nil && !unit(*r.Resonance)) {
-		err = fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, k, n)
-	}
-	return r, err
+	return r, nil
 }
 
 // write is where the records of an outcome are put together, again and again:

@@ -117,15 +117,9 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 
 // trial reads the experiment of a treatment. The caller has the turn.
 func (m *Monitor) trial(ctx context.Context, name string) (t uplift.Trial, err error) {
-	e, err := m.get(ctx, treatmentKey(name))
-	if errors.Is(err, store.ErrNotFound) {
-		return t, nil
-	}
-	if err == nil {
-		err = codec.Decode(e, &t)
-	}
-	if err == nil && !t.Valid() {
-		err = fmt.Errorf("%w: %q holds an impossible trial", store.ErrDamaged, e.Key)
+	k := treatmentKey(name)
+	if _, err = m.decode(ctx, k, &t); err == nil && !t.Valid() {
+		err = fmt.Errorf("%w: %q holds an impossible trial", store.ErrDamaged, k)
 	}
 	return t, err
 }
