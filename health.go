@@ -68,7 +68,7 @@ func (h *Health) judge() {
 		add("Trust what is right, Revoke the sources of what is not", "%d of %d memories are quarantined", n, h.Total)
 	}
 	if u := h.Uplift.Delivered; u.High < 0 {
-		add("find the memories that do by UpliftOf, and Forget them", "memory %v", u)
+		add("find the memories that do by View.Uplift, and Forget them", "memory %v", u)
 	}
 	if c := &h.Fleet.Calibration; c.Count() >= minClaims && c.ECE() > miscalibrated {
 		add("see Fleet for who claims what, and trust gates rather than claims",
