@@ -201,7 +201,7 @@ type Agent struct {
 	monitor  *meta.Monitor
 	learner  *learn.Learner
 
-	watch *observer // nil: nobody watches
+	watch *observer // nil: no provider is given
 	hooks guard.Outlet
 
 	writes sync.Pool // of *write
@@ -356,7 +356,8 @@ func (a *Agent) unable(tasks []reason.Task) string {
 		}
 		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
 		if e := tasks[i].Effect; e != nil {
-			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do", *e, a.runner.Effects())
+			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do",
+				*e, a.runner.Effects())
 		}
 		return why
 	}

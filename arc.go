@@ -119,7 +119,9 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
 	m.Now, m.Seed, m.Sanitizer = a.o.Now, a.o.Seed, a.o.Sanitizer
-	m.Embedder = a.watch.embedder(m.Embedder)
+	if a.watch != nil {
+		m.Embedder = a.watch.Embedder(m.Embedder, a.o.Now)
+	}
 	if a.bank, err = memory.Open(ctx, a.st, &m); err != nil {
 		return fmt.Errorf("arc: memory: %w", err)
 	}

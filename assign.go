@@ -40,7 +40,9 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 }
 
 // ranked returns the workers that may take the task, best first.
-func (a *Agent) ranked(ctx context.Context, situation string, denied []string, task *reason.Task) ([]rank.Scored, error) {
+func (a *Agent) ranked(
+	ctx context.Context, situation string, denied []string, task *reason.Task,
+) ([]rank.Scored, error) {
 	cs := a.runner.Candidates(task)
 	if len(denied) > 0 {
 		cs = slices.DeleteFunc(cs, func(c rank.Candidate) bool { return slices.Contains(denied, c.Name) })
@@ -50,7 +52,8 @@ func (a *Agent) ranked(ctx context.Context, situation string, denied []string, t
 	}
 	var ranking []rank.Scored
 	var err error
-	if p := guard.Call(func() { ranking, err = a.policy.Score(ctx, learn.Situation(task.Skill, situation), cs) }); p != nil {
+	in := learn.Situation(task.Skill, situation)
+	if p := guard.Call(func() { ranking, err = a.policy.Score(ctx, in, cs) }); p != nil {
 		err = p // of a policy of the host's
 	}
 	if err != nil {

@@ -32,9 +32,9 @@
 //
 // # Upkeep
 //
-// Memory that nobody uses is archived, and what says the same is merged, when
-// the host says so: [Agent.Maintain] starts nothing that outlives it. Once a day
-// is plenty, for each scope that was written to:
+// [Agent.Maintain] archives memory that is not used and merges what says the
+// same, when the host calls it. Once a day is plenty, for each scope that was
+// written to:
 //
 //	for range time.Tick(24 * time.Hour) {
 //		report, err := agent.Maintain(ctx, scope)

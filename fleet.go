@@ -24,56 +24,31 @@ func (a *Agent) fleetCollector() goal.Collector {
 	}}
 }
 
-// The fleet's health as JSON, in the names of the system whose goals it is to
-// serve.
-type (
-	fleetJSON struct {
-		Agents      []agentJSON          `json:"agents"`
-		ByName      map[string]agentJSON `json:"byName"`
-		FailureRate float64              `json:"maxFailureRate1h"`
-		CostUSD     float64              `json:"totalCostUsd1d"`
-		Orphans     int                  `json:"orphanedSkillCount"`
-		Orphaned    []string             `json:"orphanedSkills"`
-		Others      []map[string]any     `json:"systemActors"`
-		Window      int                  `json:"windowHours"`
-		At          int64                `json:"collectedAt"`
-	}
-	agentJSON struct {
-		Name           string              `json:"agentName"`
-		SuccessRate    float64             `json:"successRate"`
-		P50            int64               `json:"p50LatencyMs"`
-		P95            int64               `json:"p95LatencyMs"`
-		CostPerSuccess float64             `json:"costPerSuccessfulOutcome"`
-		CostUSD        float64             `json:"totalCostUsd"`
-		FailureRate    float64             `json:"failureRate1h"`
-		Failures       []map[string]string `json:"recentFailures"`
-		Outcomes       int                 `json:"totalOutcomes"`
-	}
-)
-
-func fleetHealth(now time.Time, f *meta.Fleet) fleetJSON {
-	out := fleetJSON{
-		Agents: []agentJSON{}, ByName: map[string]agentJSON{}, Others: []map[string]any{},
-		FailureRate: f.MaxFailureRate, CostUSD: f.CostUSD,
-		Orphans: len(f.Orphaned), Orphaned: append([]string{}, f.Orphaned...),
-		Window: 24, At: now.UnixMilli(),
-	}
+// fleetHealth is the fleet's health as JSON, in the names of the system whose
+// goals it is to serve. Keep lists them.
+func fleetHealth(now time.Time, f *meta.Fleet) map[string]any {
+	agents, byName, others := []any{}, map[string]any{}, []any{}
 	for _, w := range f.Workers {
-		x := agentJSON{
-			Name: w.Name, SuccessRate: w.SuccessRate, P50: w.P50.Milliseconds(), P95: w.P95.Milliseconds(),
-			CostPerSuccess: w.CostPerSuccess, CostUSD: w.CostUSD, FailureRate: w.FailureRate,
-			Failures: []map[string]string{}, Outcomes: w.Known,
-		}
+		failures := []any{}
 		for _, key := range slices.Backward(w.Failures) {
-			x.Failures = append(x.Failures, map[string]string{"correlationId": key})
+			failures = append(failures, map[string]any{"correlationId": key})
 		}
-		out.Agents = append(out.Agents, x)
-		out.ByName[w.Name] = x
+		byName[w.Name] = map[string]any{
+			"agentName": w.Name, "successRate": w.SuccessRate, "failureRate1h": w.FailureRate, "totalOutcomes": w.Known,
+			"p50LatencyMs": w.P50.Milliseconds(), "p95LatencyMs": w.P95.Milliseconds(),
+			"costPerSuccessfulOutcome": w.CostPerSuccess, "totalCostUsd": w.CostUSD, "recentFailures": failures,
+		}
+		agents = append(agents, byName[w.Name])
 	}
 	for _, w := range f.Outsiders {
-		out.Others = append(out.Others, map[string]any{
+		others = append(others, map[string]any{
 			"actor": w.Name, "total": w.Known, "success": w.Successes, "failure": w.Known - w.Successes,
 		})
 	}
-	return out
+	return map[string]any{
+		"agents": agents, "byName": byName, "systemActors": others,
+		"maxFailureRate1h": f.MaxFailureRate, "totalCostUsd1d": f.CostUSD,
+		"orphanedSkillCount": len(f.Orphaned), "orphanedSkills": append([]string{}, f.Orphaned...),
+		"windowHours": 24, "collectedAt": now.UnixMilli(),
+	}
 }

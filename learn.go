@@ -221,7 +221,8 @@ func (t *turn) giveUp() {
 	g, c := t.s.aim(), t.s.Current
 	why := g.Blocked
 	if why == "" && c != nil {
-		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s", g.Next+1, g.Tries, c.Worker, c.Wrong)
+		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s",
+			g.Next+1, g.Tries, c.Worker, c.Wrong)
 	}
 	if g.Impasse != "" {
 		why = fmt.Sprintf("impasse %s: subgoal %q: %s", g.Impasse, g.Text, why)

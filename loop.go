@@ -96,7 +96,9 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 
 // drive takes a run through its steps until it ends or waits: step, commit,
 // tell, repeat.
-func (a *Agent) drive(ctx context.Context, s state, rev store.Revision, yield func(Event) bool) (r *Report, err error) {
+func (a *Agent) drive(
+	ctx context.Context, s state, rev store.Revision, yield func(Event) bool,
+) (r *Report, err error) {
 	if a.watch != nil && s.Status == Running {
 		var done func(*Report, error)
 		ctx, done = a.watch.running(ctx, &s)
@@ -111,7 +113,8 @@ func (a *Agent) drive(ctx context.Context, s state, rev store.Revision, yield fu
 	if err := t.restore(ctx); err != nil {
 		return nil, err
 	}
-	over := context.WithoutCancel(ctx) // a step that is over is committed, even if its caller has gone
+	// A step that is over is committed, even if its caller has gone.
+	over := context.WithoutCancel(ctx)
 	for t.s.Status == Running {
 		switch {
 		case a.closing():
@@ -194,11 +197,12 @@ func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (s
 	return t.commit(ctx, rev)
 }
 
-// think goes as far as a decision that can be acted on. It commits nothing.
+// think returns a decision that can be acted on. It commits nothing.
 func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 	if !t.s.Objective.Fresh {
 		t.s.Phase = phaseRecall
-		if _, err := t.enter(ctx, func(t *turn, ctx context.Context) (phase, error) { return "", t.search(ctx) }); err != nil {
+		search := func(t *turn, ctx context.Context) (phase, error) { return "", t.search(ctx) }
+		if _, err := t.enter(ctx, search); err != nil {
 			return reason.Decision{}, err
 		}
 		now, err := t.a.monitor.Assess(ctx, t.s.Session)

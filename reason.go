@@ -95,7 +95,8 @@ func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Durati
 	}
 	if a.o.Pivot == PivotAuto && len(d.Tasks) > 0 && len(b.Answers) == 0 && // a human may have said to go on
 		slices.ContainsFunc(b.Avoid, func(s string) bool { return same(s, d.Approach) }) {
-		return used, fmt.Errorf("%w: the approach %q is to be avoided, since it keeps failing: take another, or say what is in the way", reason.ErrDecision, d.Approach)
+		return used, fmt.Errorf("%w: the approach %q is to be avoided, since it keeps failing: "+
+			"take another, or say what is in the way", reason.ErrDecision, d.Approach)
 	}
 	return d, nil
 }

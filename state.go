@@ -31,7 +31,7 @@ type Objective struct {
 	// it. "": the Text.
 	Situation string `cbor:"3,keyasint,omitempty"`
 	// Inputs are the host's data, valid JSON, handed to the reasoner and to
-	// every worker as they are, but for the secrets.
+	// every worker as they are, without the secrets.
 	Inputs json.RawMessage `cbor:"4,keyasint,omitempty"`
 	// Session groups runs for metacognition. "": the run is its own session.
 	Session string `cbor:"5,keyasint,omitempty"`
@@ -140,7 +140,9 @@ func (b Budget) used(spent Budget) (share float64, bound string) {
 	if shares[most] < 0.5 {
 		return 0, ""
 	}
-	names := [...]string{fmt.Sprint(b.Steps, " steps"), b.Wall.String(), fmt.Sprint(b.Tokens, " tokens"), fmt.Sprintf("$%g", b.CostUSD)}
+	names := [...]string{
+		fmt.Sprint(b.Steps, " steps"), b.Wall.String(), fmt.Sprint(b.Tokens, " tokens"), fmt.Sprintf("$%g", b.CostUSD),
+	}
 	return min(1, shares[most]), names[most]
 }
 

@@ -14,17 +14,16 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/telemetry"
-	"github.com/arc-learn/arc/memory"
 )
 
 // observer tells the host's OpenTelemetry providers what an Agent does. A nil
-// observer has nobody to tell. docs/telemetry.md lists what it tells.
+// observer tells nothing. docs/telemetry.md lists what it tells.
 type observer struct {
 	*telemetry.T
 	name string
 	now  func() time.Time
 
-	agentTime, toolTime, callTime                   metric.Float64Histogram
+	agentTime, toolTime                             metric.Float64Histogram
 	recallHits                                      metric.Int64Histogram
 	runs, attempts, gateRejections, fires, pivoting metric.Int64Counter
 }
@@ -39,10 +38,10 @@ func newObserver(o *Options) *observer {
 	}
 	return &observer{
 		T: t, name: o.Name, now: o.Now,
-		agentTime:      t.Seconds(telemetry.AgentDuration, "Duration of a run, as far as one call has taken it."),
-		toolTime:       t.Seconds(telemetry.ToolDuration, "Duration of an attempt at a task."),
-		callTime:       t.Seconds(telemetry.OperationDuration, "GenAI operation duration."),
-		recallHits:     t.Histogram(telemetry.RecallHits, "{memory}", "Memories injected for a goal.", 0, 1, 2, 3, 4, 5, 7, 10, 20, 50),
+		agentTime: t.Seconds(telemetry.AgentDuration, "Duration of one call for a run."),
+		toolTime:  t.Seconds(telemetry.ToolDuration, "Duration of an attempt at a task."),
+		recallHits: t.Histogram(telemetry.RecallHits, "{memory}", "Memories injected for a goal.",
+			0, 1, 2, 3, 4, 5, 7, 10, 20, 50),
 		runs:           t.Counter(telemetry.Runs, "{run}", "Runs, by how a call has left them."),
 		attempts:       t.Counter(telemetry.Attempts, "{attempt}", "Attempts at tasks, by how they ended."),
 		gateRejections: t.Counter(telemetry.Rejections, "{attempt}", "Attempts that a gate did not pass."),
@@ -59,7 +58,10 @@ type span struct {
 	more  []attribute.KeyValue
 }
 
-func (o *observer) begin(ctx context.Context, operation, name, run string, attrs ...attribute.KeyValue) (context.Context, *span) {
+// begin starts a span of an operation on a run.
+func (o *observer) begin(
+	ctx context.Context, operation, name, run string, attrs ...attribute.KeyValue,
+) (context.Context, *span) {
 	p := &span{o: o, start: o.now()}
 	attrs = append(attrs, attribute.String(telemetry.RunID, run))
 	if operation != telemetry.Verify && operation != telemetry.Learn {
@@ -86,7 +88,9 @@ func (o *observer) running(ctx context.Context, s *state) (context.Context, func
 		switch {
 		case r != nil && err == nil:
 			status = string(r.Status)
-			p.more = usage(act.Usage{TokensIn: r.Usage.TokensIn - before.TokensIn, TokensOut: r.Usage.TokensOut - before.TokensOut})
+			p.more = usage(act.Usage{
+				TokensIn: r.Usage.TokensIn - before.TokensIn, TokensOut: r.Usage.TokensOut - before.TokensOut,
+			})
 			if r.Status == Blocked {
 				class = "blocked"
 			}
@@ -167,7 +171,8 @@ func (o *observer) phase(ctx context.Context, s *state) (context.Context, func(*
 			attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.ToolCall, c.Key),
 			attribute.Int(telemetry.Attempt, c.Number))
 		if task := &s.aim().Tasks[s.aim().Next]; o.Shows() {
-			p.more = o.Texts(telemetry.JSON(telemetry.ToolArguments, map[string]any{"objective": task.Objective, "inputs": task.Inputs}))
+			asked := map[string]any{"objective": task.Objective, "inputs": task.Inputs}
+			p.more = o.Texts(telemetry.JSON(telemetry.ToolArguments, asked))
 		}
 		end = acted
 	case phaseVerify:
@@ -274,47 +279,6 @@ func (o *observer) cutOff(ctx context.Context, worker string) {
 	}
 }
 
-// watched is an Embedder whose calls are spans.
-type watched struct {
-	memory.Embedder
-	o     *observer
-	model string
-}
-
-// embedder returns e with spans, or e if there is nobody to see them.
-func (o *observer) embedder(e memory.Embedder) memory.Embedder {
-	if o == nil || guard.IsNil(e) {
-		return e
-	}
-	w := &watched{Embedder: e, o: o}
-	if guard.Call(func() { w.model = e.Model() }) != nil {
-		return e // whoever uses it says so
-	}
-	return w
-}
-
-// Embed calls the Embedder within a span.
-func (w *watched) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	start := w.o.now()
-	attrs := []attribute.KeyValue{
-		attribute.String(telemetry.Operation, telemetry.Embeddings), attribute.String(telemetry.RequestModel, w.model),
-	}
-	ctx, span := w.o.Start(ctx, telemetry.Embeddings+" "+w.model, trace.SpanKindClient, attrs...)
-	out, err := w.Embedder.Embed(ctx, texts)
-	var more []attribute.KeyValue
-	for _, v := range out {
-		if len(v) > 0 {
-			more = append(more, attribute.Int(telemetry.Dimensions, len(v)))
-			break
-		}
-	}
-	class := telemetry.Class(err)
-	span.End(class, func(ctx context.Context) {
-		w.o.callTime.Record(ctx, max(0, w.o.now().Sub(start)).Seconds(), with(class, attrs...))
-	}, more...)
-	return out, err
-}
-
 // dropped is how many calls of hooks, logger and telemetry came to nothing.
 func (a *Agent) dropped() int64 {
 	n := a.hooks.Lost() + guard.Lost(a.o.Logger)
@@ -348,10 +312,12 @@ func (t *turn) logFault() {
 		logger.Error("a worker panicked", "run", run, "worker", c.Worker, "stack", string(t.did.stack), t.a.shown(c.Wrong))
 	case t.did.fault == nil:
 	case t.s.Phase == phaseVerify:
-		logger.Error("a gate failed", "run", run, "worker", c.Worker, "class", telemetry.Class(t.did.fault), t.a.shown(c.Wrong))
+		class := telemetry.Class(t.did.fault)
+		logger.Error("a gate failed", "run", run, "worker", c.Worker, "class", class, t.a.shown(c.Wrong))
 	default:
 		if p, ok := errors.AsType[*guard.PanicError](t.did.fault); ok {
-			logger.Error("the reasoner panicked", "run", run, "stack", string(p.Stack), t.a.shown(t.a.o.Sanitizer.Sanitize(p.Error())))
+			why := t.a.o.Sanitizer.Sanitize(p.Error())
+			logger.Error("the reasoner panicked", "run", run, "stack", string(p.Stack), t.a.shown(why))
 		}
 	}
 }
