@@ -74,8 +74,7 @@
 //   - agent.go: Host, Options, Event, and the turn that phases work on
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
 //     report.go: a run as the host sees it
-//   - records.go: the one place that reads and writes runs and outputs.
-//     encode.go: a run as CBOR
+//   - records.go: the one place that reads and writes runs and outputs
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
 //     goals.go: goals kept by runs
 //

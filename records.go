@@ -53,7 +53,7 @@ func (a *Agent) commit(ctx context.Context, to committer, s *state, rev store.Re
 	}
 	defer a.writes.Put(w)
 	k := runKey(s.ID)
-	value, err := codec.Append(w.buf[:0], k, (*storedState)(s))
+	value, err := codec.Append(w.buf[:0], k, s)
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
 	}

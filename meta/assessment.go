@@ -61,7 +61,7 @@ type Assessment struct {
 	Evidence []string `cbor:"13,keyasint,omitempty"`
 	// Chances are those of another try of Approach at Goal, and of another
 	// approach to it; zero if the last outcome was a success.
-	Chances Chances `cbor:"14,keyasint,omitzero"`
+	Chances Chances `cbor:"14,keyasint,omitempty"`
 	// Also are steps for where a pivot alone will not mend it, StartFresh, AskHuman
 	// and GiveUp, the mildest first, each with its reason in Evidence; nil: none.
 	Also []string `cbor:"15,keyasint,omitempty"`

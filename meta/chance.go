@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -30,8 +29,8 @@ type Chance struct {
 
 // Chances are the two tries that a pivot decides between.
 type Chances struct {
-	Again Chance `cbor:"1,keyasint,omitzero"` // another try of the same approach
-	Other Chance `cbor:"2,keyasint,omitzero"` // the first try of another one
+	Again Chance `cbor:"1,keyasint,omitempty"` // another try of the same approach
+	Other Chance `cbor:"2,keyasint,omitempty"` // the first try of another one
 }
 
 const (
@@ -134,14 +133,6 @@ func (o *odds) count(same, all int, success bool) {
 type storedOdds struct {
 	Counts []byte `cbor:"1,keyasint,omitempty"`
 	Pulse  []byte `cbor:"2,keyasint,omitempty"`
-}
-
-// AppendCBOR implements codec.Appender.
-func (s *storedOdds) AppendCBOR(buf []byte) []byte {
-	m := codec.Open(buf)
-	m.Bytes(1, s.Counts)
-	m.Bytes(2, s.Pulse)
-	return m.Close()
 }
 
 // oddsLength is the most bytes that stored counts have.

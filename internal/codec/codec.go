@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"reflect"
 	"sync"
 	"unsafe"
 
@@ -82,8 +83,10 @@ func Append(buf []byte, key string, v any) ([]byte, error) {
 }
 
 func appendBody(buf []byte, v any) ([]byte, error) {
-	if a, ok := v.(Appender); ok {
-		return a.AppendCBOR(buf), nil
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && r.Elem().Kind() == reflect.Struct {
+		if p := planOf(r.Type().Elem()); p != nil {
+			return p.encode(buf, r.UnsafePointer()), nil
+		}
 	}
 	w := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(w)

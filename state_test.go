@@ -14,9 +14,9 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-func TestStateWritesItself(t *testing.T) {
+func TestStateIsWrittenByItsTags(t *testing.T) {
 	t.Parallel()
-	codectest.Check[storedState](t)
+	codectest.Check[state](t)
 }
 
 // BenchmarkEncodeState encodes a run in the middle of an attempt.
@@ -39,7 +39,7 @@ func BenchmarkEncodeState(b *testing.B) {
 		Attempts: 1, Deliberations: 1,
 		Tracker: []iar.Entry{{Task: "look into it", Status: "success", Confidence: 0.9, Resonance: 0.9}},
 	}
-	for name, v := range map[string]any{"own": (*storedState)(s), "reflected": s} {
+	for name, v := range map[string]any{"plan": s, "library": [1]any{s}} {
 		b.Run(name, func(b *testing.B) {
 			var buf []byte
 			var err error
