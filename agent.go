@@ -134,6 +134,7 @@ const (
 	PivotAsk
 )
 
+// fill puts the defaults where a field is zero.
 func (o *Options) fill() {
 	setDefault(&o.Scope, "local")
 	setDefault(&o.Attempts, 3)
@@ -159,6 +160,7 @@ func (o *Options) fill() {
 	}
 }
 
+// check returns every value that is out of range, after fill.
 func (o *Options) check() error {
 	var errs []error
 	for _, f := range [...]struct {
@@ -188,30 +190,42 @@ func (o *Options) check() error {
 // use; runs of different ids may overlap. It starts no goroutine of its own
 // beyond the runs that its methods are called for.
 type Agent struct {
-	o        Options
-	st       store.Store
-	w        *flush.Writer // of all parts
-	owned    bool          // Close closes st
+	o Options
+
+	// What is kept: the store, and the Writer that its parts share, so that
+	// what a step has learned is one commit with the step. Close closes a store
+	// that is owned.
+	st    store.Store
+	w     *flush.Writer
+	owned bool
+
+	// The host's parts.
 	reasoner reason.Reasoner
 	skills   *reason.Skills
 	runner   *act.Runner
-	bank     *memory.Bank
-	book     *rank.Book
-	policy   rank.Policy
-	monitor  *meta.Monitor
-	learner  *learn.Learner
+
+	// The parts that learn.
+	bank    *memory.Bank
+	book    *rank.Book
+	policy  rank.Policy
+	monitor *meta.Monitor
+	learner *learn.Learner
 
 	watch *observer // nil: no provider is given
 	hooks guard.Outlet
 
-	writes sync.Pool // of *write
+	// writes holds what commits need, *write, for the next to use again.
+	writes sync.Pool
 
 	mu struct {
 		sync.Mutex
+		// live are the runs that are being run, by id, and how to stop them.
+		live map[string]context.CancelFunc
+		// closing is set by Shutdown; idle is closed once no run is live then.
 		closing bool
-		live    map[string]context.CancelFunc // of the runs that are being run, by id
-		idle    chan struct{}                 // closed when closing and no run is live
-		ids     uint64                        // generated so far
+		idle    chan struct{}
+		// ids counts the ids generated.
+		ids uint64
 	}
 	closeOnce sync.Once
 	closeErr  error
@@ -397,6 +411,7 @@ func cleanTasks(san *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 // errLeft says that the consumer of the events has left the loop.
 var errLeft = errors.New("left")
 
+// alive returns the error of a context that has ended, or is nil.
 func alive(ctx context.Context) error {
 	if ctx == nil {
 		return errors.New("arc: the context is nil")

@@ -76,6 +76,7 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 	return a, nil
 }
 
+// options returns a copy of opts with the defaults filled in.
 func options(opts *Options) Options {
 	var o Options
 	if opts != nil {
@@ -107,6 +108,8 @@ func checkHost(host Host, opts *Options) error {
 	return nil
 }
 
+// newRunner returns what makes attempts, or every problem with the host's workers
+// and gates.
 func newRunner(host Host, o *Options) (*act.Runner, error) {
 	return act.NewRunner(act.Options{
 		Workers: host.Workers, Gates: host.Gates, Approver: host.Approver,
@@ -116,6 +119,8 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 	})
 }
 
+// openParts opens memory, ranking, monitor and learner over the store, with the
+// clock, seed and sanitizer of the Agent.
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
 	m.Now, m.Seed, m.Sanitizer = a.o.Now, a.o.Seed, a.o.Sanitizer
@@ -141,6 +146,7 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 	return nil
 }
 
+// closeParts closes what openParts has opened, and the store that Open has.
 func (a *Agent) closeParts() error {
 	var errs []error
 	if a.bank != nil {

@@ -377,3 +377,25 @@ func TestSpentBudgetStillVerifies(t *testing.T) {
 		require.Len(t, r.Deliveries, 1)
 	}
 }
+
+// An id that another tenant has used is taken, and its run is not to be found.
+func TestRunsOfAnotherTenantAreNotFound(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(int, reason.Brief) (reason.Decision, error) {
+		return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
+	}}
+	a := agent(t, s.host(), nil)
+	r := run(t, a, arc.Objective{ID: "run", Text: "mend the cache", Scope: "acme/anna"})
+	require.Equal(t, arc.Asking, r.Status)
+
+	_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "whose is it?", Scope: "evil"})
+	require.ErrorIs(t, err, arc.ErrObjective)
+	_, err = a.In("evil/anna").Resume(t.Context(), "run")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = a.In("evil").Answer(t.Context(), "run", "mine")
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	r, err = a.In("acme/ben").Resume(t.Context(), "run")
+	require.NoError(t, err)
+	require.Equal(t, []string{"which?"}, r.Questions)
+}

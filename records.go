@@ -21,6 +21,7 @@ const (
 	outputKeys  = "arc/output"  // attempt key → a large output
 )
 
+// runKey is the key of a run.
 func runKey(id string) string { return key.Join(runKeys, id) }
 
 // write is what a commit of a state takes. Stores keep nothing of it.
@@ -46,6 +47,7 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 	return t.a.commit(ctx, to, &t.s, rev)
 }
 
+// commit writes a run through a committer: this is the only place that does.
 func (a *Agent) commit(ctx context.Context, to committer, s *state, rev store.Revision) (store.Revision, error) {
 	w, _ := a.writes.Get().(*write)
 	if w == nil {
@@ -169,6 +171,7 @@ func (a *Agent) storeOutput(ctx context.Context, attempt string, raw json.RawMes
 	return output{Key: k}, nil
 }
 
+// readOutput returns an output, wherever it is kept.
 func (a *Agent) readOutput(ctx context.Context, o output) (json.RawMessage, error) {
 	if o.Key == "" {
 		return o.Inline, nil

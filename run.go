@@ -53,6 +53,7 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	return (&turn{a: a, s: s}).think(ctx)
 }
 
+// start begins a run, or goes on with the one of that id. yield may be nil.
 func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) (*Report, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
@@ -70,6 +71,8 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 	if o.ID != "" {
 		old, at, err := a.load(ctx, o.ID)
 		switch {
+		case err == nil && old.Objective.Scope.Tenant() != s.Objective.Scope.Tenant():
+			return nil, fmt.Errorf("%w: id %q is taken", ErrObjective, o.ID)
 		case err == nil:
 			s, rev = old, at
 		case !errors.Is(err, store.ErrNotFound):
@@ -80,11 +83,11 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 }
 
 // answer goes on with a run that is Asking.
-func (a *Agent) answer(ctx context.Context, id, text string) (*Report, error) {
+func (a *Agent) answer(ctx context.Context, tenant, id, text string) (*Report, error) {
 	if len(text) > maxText {
 		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
 	}
-	return a.reopen(ctx, id, func(s state) (state, error) {
+	return a.reopen(ctx, tenant, id, func(s state) (state, error) {
 		if s.Status != Asking {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
 		}
@@ -92,8 +95,11 @@ func (a *Agent) answer(ctx context.Context, id, text string) (*Report, error) {
 	})
 }
 
-// reopen goes on with a run as change leaves it, which is committed first.
-func (a *Agent) reopen(ctx context.Context, id string, change func(state) (state, error)) (*Report, error) {
+// reopen goes on with a run of the tenant as change leaves it, which is committed
+// first.
+func (a *Agent) reopen(
+	ctx context.Context, tenant, id string, change func(state) (state, error),
+) (*Report, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
 	}
@@ -108,6 +114,9 @@ func (a *Agent) reopen(ctx context.Context, id string, change func(state) (state
 	s, rev, err := a.load(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if s.Objective.Scope.Tenant() != tenant {
+		return nil, fmt.Errorf("run %q: %w", id, store.ErrNotFound)
 	}
 	if change != nil {
 		if s, err = change(s); err != nil {
@@ -197,6 +206,7 @@ func (a *Agent) enter(ctx context.Context, id string) (context.Context, error) {
 	return ctx, nil
 }
 
+// leave marks a run as no longer live. The last one to leave lets Shutdown go on.
 func (a *Agent) leave(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -210,6 +220,7 @@ func (a *Agent) leave(id string) {
 // maxText bounds the texts of an objective, in bytes.
 const maxText = 64 << 10
 
+// check returns every problem with an objective as the host gave it.
 func (o *Objective) check() error {
 	var errs []error
 	if strings.TrimSpace(o.Text) == "" {
@@ -249,6 +260,7 @@ func (o *Objective) check() error {
 	return nil
 }
 
+// clone returns a copy whose lists and inputs the host cannot change.
 func (o Objective) clone() Objective {
 	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
 	return o

@@ -78,6 +78,7 @@ type Budget struct {
 	CostUSD float64 `cbor:"4,keyasint,omitempty"`
 }
 
+// or returns b with the bounds of d where b has none.
 func (b Budget) or(d Budget) Budget {
 	if b.Steps == 0 {
 		b.Steps = d.Steps
@@ -94,6 +95,7 @@ func (b Budget) or(d Budget) Budget {
 	return b
 }
 
+// check returns an error for bounds that are negative or not a number.
 func (b Budget) check() error {
 	if b.Steps < 0 || b.Wall < 0 || b.Tokens < 0 || !(b.CostUSD >= 0) {
 		return errors.New("budget: negative or not a number")
@@ -428,6 +430,7 @@ func clip(s string) string {
 // at their ends.
 func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
+// setDefault sets v to d where it is zero.
 func setDefault[T comparable](v *T, d T) {
 	var zero T
 	if *v == zero {

@@ -305,7 +305,7 @@ func TestTelemetryShowsNoTexts(t *testing.T) {
 			})
 			require.NoError(rt, err)
 			if r.Status == arc.Asking {
-				_, err = a.In("").Answer(t.Context(), r.ID, c.text("aaanswer"))
+				_, err = a.In(r.Scope).Answer(t.Context(), r.ID, c.text("aaanswer"))
 				require.NoError(rt, err)
 			}
 		}

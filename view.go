@@ -28,20 +28,21 @@ func (a *Agent) In(scope memory.Scope) View {
 
 // Resume goes on with a run that was interrupted, from its last commit. A run
 // that is finished, or waits for an answer, returns its report at once. The
-// error is store.ErrNotFound for an unknown id, and otherwise as Agent.Run's.
+// error is store.ErrNotFound for an id that the scope's tenant has not, and
+// otherwise as Agent.Run's.
 func (v View) Resume(ctx context.Context, id string) (*Report, error) {
-	return v.a.reopen(ctx, id, nil)
+	return v.a.reopen(ctx, v.scope.Tenant(), id, nil)
 }
 
 // Answer answers the questions of a run that is Asking, and goes on with it.
 // The text has at most 64 KiB. The error is ErrNotAsking if the run has asked
 // nothing, and otherwise as Resume's.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
-	return v.a.answer(ctx, id, text)
+	return v.a.answer(ctx, v.scope.Tenant(), id, text)
 }
 
-// Runs yields the runs of a session by id, each as it was last committed and
-// without its Deliveries, which Resume reads.
+// Runs yields the runs of a session by id, whatever their scope, each as it was
+// last committed and without its Deliveries, which Resume reads.
 func (v View) Runs(ctx context.Context, session string) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		for s, err := range v.a.sessionRuns(ctx, session) {

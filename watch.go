@@ -28,6 +28,8 @@ type observer struct {
 	runs, attempts, gateRejections, fires, pivoting metric.Int64Counter
 }
 
+// newObserver returns an observer for the providers of the options, or nil if
+// there are none.
 func newObserver(o *Options) *observer {
 	t := telemetry.New(telemetry.Options{
 		Tracer: o.TracerProvider, Meter: o.MeterProvider, Texts: o.ShowTexts, Sanitizer: o.Sanitizer,
@@ -74,6 +76,7 @@ func (o *observer) begin(
 	return ctx, p
 }
 
+// seconds is how long the span has lasted.
 func (p *span) seconds() float64 { return max(0, p.o.now().Sub(p.start)).Seconds() }
 
 // running begins the span of what one call does of a run. The function that it
@@ -132,6 +135,7 @@ func (o *observer) messages(objective string, r *Report) []attribute.KeyValue {
 	return append(out, o.Texts(attribute.String(telemetry.Why, r.Reason))...)
 }
 
+// with are the attributes of a measurement, and the class of its error.
 func with(class string, attrs ...attribute.KeyValue) metric.MeasurementOption {
 	if class != "" {
 		attrs = append(attrs, attribute.String(telemetry.ErrorType, class))
@@ -139,6 +143,7 @@ func with(class string, attrs ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributes(attrs...)
 }
 
+// usage is what a call has used, as attributes; nil if it does not say.
 func usage(u act.Usage) []attribute.KeyValue {
 	if u.TokensIn == 0 && u.TokensOut == 0 {
 		return nil
@@ -199,6 +204,7 @@ func (o *observer) phase(ctx context.Context, s *state) (context.Context, func(*
 
 func quiet(*span, *turn, error) {}
 
+// recalled says how many memories were injected, or that they were withheld.
 func recalled(p *span, t *turn, err error) {
 	g := t.s.aim()
 	n, withheld, class := len(g.Recalled), len(g.Withheld) > 0, telemetry.Class(err)
@@ -210,6 +216,7 @@ func recalled(p *span, t *turn, err error) {
 	}, p.more...)
 }
 
+// reasoned says what a deliberation used, and why its decision was refused.
 func reasoned(p *span, t *turn, err error) {
 	if err == nil {
 		err = t.did.fault
@@ -221,6 +228,7 @@ func reasoned(p *span, t *turn, err error) {
 	p.span.End(telemetry.Class(err), nil, p.more...)
 }
 
+// acted says how an attempt ended and what it used, and counts it.
 func acted(p *span, t *turn, err error) {
 	c := t.s.Current
 	how, class := c.End, string(c.End)
@@ -244,6 +252,7 @@ func acted(p *span, t *turn, err error) {
 	}, p.more...)
 }
 
+// verified says what the gates found, and counts a rejection.
 func verified(p *span, t *turn, err error) {
 	c := t.s.Current
 	if err == nil {
@@ -265,6 +274,7 @@ func verified(p *span, t *turn, err error) {
 	}, p.more...)
 }
 
+// learned says how many patterns and failures were stored or strengthened.
 func learned(p *span, t *turn, err error) {
 	p.span.End(telemetry.Class(err), nil, attribute.Int(telemetry.Learned, t.did.lessons))
 }
