@@ -40,6 +40,8 @@ type Brief struct {
 	Goals     []string        // in a subgoal: the goals above it, outermost first
 
 	Memories []memory.Hit // what was recalled, best first
+	Passages []Passage    // what the host's sources say about the objective, the most useful first
+	Estimate Estimate     // what the wording of the objective says about its size
 	Skills   []string     // what the workers can do, sorted
 
 	Lineage   []Delivery      // what was delivered in this run so far, subgoals included
