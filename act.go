@@ -73,7 +73,7 @@ func (t *turn) workersOwn() act.Work {
 func (t *turn) work() act.Work {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	task := g.Tasks[g.Next]
-	skill, _ := t.a.skills.Get(task.Skill) // the zero Skill has no AGENT.md
+	skill := t.a.skills[task.Skill] // the zero Skill has no AGENT.md
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
 		Task: task, Agent: skill.Agent, Memories: t.hits, Lineage: cloneDeliveries(t.lineage),

@@ -44,7 +44,7 @@ type Host struct {
 	// Skills give the worker of a task AGENT.md of the skill that the task
 	// names, in Work.Agent. They are not kept: a run that goes on after a
 	// restart has those of the new Host. nil: none.
-	Skills *reason.Skills
+	Skills map[string]reason.Skill
 }
 
 // Options configure an Agent. The zero value, and nil, are ready. A value out
@@ -201,7 +201,7 @@ type Agent struct {
 
 	// The host's parts.
 	reasoner reason.Reasoner
-	skills   *reason.Skills
+	skills   map[string]reason.Skill
 	runner   *act.Runner
 
 	// The parts that learn.

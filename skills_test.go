@@ -12,7 +12,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-func loadSkills(t *testing.T, agent string) *reason.Skills {
+func loadSkills(t *testing.T, agent string) map[string]reason.Skill {
 	t.Helper()
 	skills, err := reason.LoadSkills(fstest.MapFS{
 		"work/SKILL.md": {Data: []byte("---\nname: work\ndescription: Work.\n---\nFor the reasoner.")},

@@ -11,18 +11,14 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// ErrModel is the error of a model that gave no answer: its call failed or
-// panicked, or came back with nothing, or with more than [MaxAnswer].
-var ErrModel = errors.New("no answer of the model")
-
 // MaxAnswer is the largest text of an answer, in bytes.
 const MaxAnswer = 1 << 20
 
 // Generate calls m, and makes an error of all that is no answer, so that a
 // caller has a Response or an error and never both: a nil model, a panic, no
 // Response, one with an error, and one whose text is over [MaxAnswer] (a
-// *store.LimitError). Every error is an [ErrModel], but once ctx has ended it is
-// the error of ctx. A Usage that is not valid comes back as none.
+// *store.LimitError). Every error is an [ErrModel], but once ctx has ended it
+// is the error of ctx. A Usage that is not valid comes back as none.
 //
 // It runs m in the caller's goroutine, and so waits for one that ignores ctx:
 // reason/model has a Timeout for those.
@@ -45,9 +41,9 @@ func Generate(ctx context.Context, m Model, req *Request) (*Response, error) {
 }
 
 // Stream calls s, and makes an error of all that is no answer, as [Generate]
-// does. The bound of [MaxAnswer] is on all pieces together. It also ends streams
-// that go on after ctx has ended or after an error, and makes an error of one
-// without any piece, and of one that ended with ctx and without a Stop.
+// does. The bound of [MaxAnswer] is on all pieces together. It also ends
+// streams that go on after ctx has ended or after an error, and makes an error
+// of one without any piece, and of one that ended with ctx and without a Stop.
 func Stream(ctx context.Context, s Streamer, req *Request) iter.Seq2[*Response, error] {
 	return func(yield func(*Response, error) bool) {
 		if err := store.CheckContext(ctx); err != nil {
@@ -67,12 +63,16 @@ func Stream(ctx context.Context, s Streamer, req *Request) iter.Seq2[*Response, 
 
 // stream passes the pieces of one call on.
 type stream struct {
-	ctx    context.Context
-	yield  func(*Response, error) bool
-	over   bool // nothing may be yielded any more
-	inside bool // the caller's loop body runs
-	size   int
-	last   *Response
+	ctx   context.Context
+	yield func(*Response, error) bool
+	// over: the caller has left the loop, or had the error. Nothing may be
+	// yielded any more.
+	over bool
+	// inside: the caller's loop body runs. A panic is the caller's then.
+	inside bool
+	// size is that of the text so far, last the piece before.
+	size int
+	last *Response
 }
 
 // run returns what is wrong, if that has not been yielded yet.

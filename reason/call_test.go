@@ -46,9 +46,8 @@ type asks struct {
 	after time.Duration
 }
 
-func (a asks) Unwrap() error             { return a.error }
-func (a asks) Retryable() bool           { return a.again }
-func (a asks) RetryAfter() time.Duration { return a.after }
+func (a asks) Unwrap() error                                { return a.error }
+func (a asks) Retryable() (again bool, after time.Duration) { return a.again, a.after }
 
 func TestRetryable(t *testing.T) {
 	boom := errors.New("boom")

@@ -14,7 +14,8 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 )
 
-// Bounds of what a survey shows: lines of a list, kinds of files, terms of a file, bytes of a path.
+// Bounds of what a survey shows: lines of a list, kinds of files, terms of a
+// file, bytes of a path.
 const (
 	maxLines = 20
 	maxKinds = 10
@@ -22,17 +23,20 @@ const (
 	maxPath  = 160
 )
 
-// NewCodebase returns a Source that surveys the code in fsys: one passage, named codebase, with the files that the
-// objective is about, the files at which programs start, and the numbers of files by kind. A file is about the objective
-// by the words that it shares with the path (which count eight times) and the first 64 KiB (BM25); tests, documents and
-// data count about half.
+// NewCodebase returns a Source that surveys the code in fsys: one passage,
+// named codebase, with the files that the objective is about, the files at
+// which programs start, and the numbers of files by kind. A file is about the
+// objective by the words that it shares with the path (which count eight times)
+// and the first 64 KiB (BM25); tests, documents and data count about half.
 //
-// The files are read at each call. Skipped, and counted: folders that begin with a dot, except .github, and those of
-// dependencies and build results; what is no regular file, so that no link is followed; binary, generated and lock
-// files; files above 1 MiB; what lies deeper than 32 folders; what cannot be read. A .gitignore is not read. The
-// survey ends after 20,000 files, 256 MiB or ctx, and then says so. Where tokens are short, the lists lose their last
-// lines, and say how many; what is always there takes some 100 tokens.
-func NewCodebase(fsys fs.FS) SourceFunc {
+// The files are read at each call. Skipped, and counted: folders that begin
+// with a dot, except .github, and folders of dependencies and build results;
+// entries that are no regular files, so that no link is followed; binary,
+// generated and lock files; files above 1 MiB; folders deeper than 32; files
+// that cannot be read. A .gitignore is not read. The survey ends after 20,000
+// files, 256 MiB or ctx, and then says so. Where tokens are short, the lists
+// lose their last lines and say how many; the rest takes some 100 tokens.
+func NewCodebase(fsys fs.FS) Source {
 	return func(ctx context.Context, objective string, tokens int) ([]Passage, error) {
 		s, err := newSurvey(ctx, &tree{fsys: fsys, maxFiles: maxFiles, maxBytes: maxBytes}, objective)
 		if err != nil {
@@ -54,6 +58,7 @@ type survey struct {
 	relevant []scored
 }
 
+// newSurvey reads a tree. A walk that ends at a bound is no error.
 func newSurvey(ctx context.Context, t *tree, objective string) (*survey, error) {
 	m, err := newMatcher(objective, 8)
 	if err != nil {
@@ -71,11 +76,13 @@ func newSurvey(ctx context.Context, t *tree, objective string) (*survey, error) 
 	return s, err
 }
 
-// Extensions of texts: documents, data, and, with these, all in which the name of a file in an objective may end.
+// Extensions of texts: documents, data, and, with these, all in which the name
+// of a file in an objective may end.
 var (
 	documentKinds = strings.Fields(".md .markdown .rst .adoc .txt")
 	dataKinds     = strings.Fields(".tex .csv .json .jsonc .yaml .yml .xml .svg .html .htm .ipynb")
-	textKinds     = slices.Concat(documentKinds, dataKinds, strings.Fields(`.go .mod .py .pyi .js .mjs .cjs .jsx .ts .mts .cts .tsx .vue
+	textKinds     = slices.Concat(documentKinds, dataKinds, strings.Fields(`
+		.go .mod .py .pyi .js .mjs .cjs .jsx .ts .mts .cts .tsx .vue
 		.svelte .rs .c .h .cc .cpp .cxx .hpp .hh .m .mm .swift .java .kt .kts .scala .clj .groovy .gradle .cs .fs .vb .rb
 		.php .pl .pm .lua .r .jl .dart .ex .exs .erl .hs .ml .mli .zig .nim .s .asm .sh .bash .zsh .fish .ps1 .bat .sql
 		.proto .graphql .fbs .thrift .css .scss .sass .less .toml .ini .cfg .tf .nix`))
@@ -93,8 +100,9 @@ func fileWeight(name string) float64 {
 	return 1
 }
 
-// What is for samples and tests, by the customs of languages, and the names of files at which to begin reading: how to
-// build, run and read what is there, and where programs start.
+// What is for samples and tests, by the customs of languages, and the names of
+// files at which to begin reading: how to build, run and read what is there,
+// and where programs start.
 var (
 	samplePaths = regexp.MustCompile(`(^|/)(testdata|fixtures|__fixtures__|__tests__)/`)
 	testPaths   = regexp.MustCompile(samplePaths.String() +

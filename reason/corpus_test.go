@@ -335,23 +335,20 @@ func mend(prompt string) (answer string, anew bool) {
 	for line := range strings.Lines(blockOf(prompt, "wrong")) {
 		line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "the answer cannot be used: ")
 		m := complaint.FindStringSubmatch(line)
+		root, _ := tree.(map[string]any)
+		forms := slices.DeleteFunc([]string{"tasks", "alternatives", "impasse", "questions"}, func(k string) bool { return root[k] == nil })
 		switch {
-		case m == nil, m[1] == "" && m[3] != "exactly one of them":
+		case strings.Contains(line, "give one of these four") && len(forms) > 1:
+			for _, k := range forms[1:] {
+				delete(root, k)
+			}
+		case strings.Contains(line, "an unclear objective calls for questions"):
+			root["complexity"] = "simple"
+		case m == nil, m[1] == "":
 			return fresh, true
 		case m[2] == "it twice": // reading it has left one
-		case m[1] == "":
-			keep, _, _ := strings.Cut(m[2], " and ")
-			root := tree.(map[string]any)
-			if root[keep] == nil {
-				return fresh, true
-			}
-			for _, k := range []string{"tasks", "impasse", "questions"} {
-				if k != keep {
-					delete(root, k)
-				}
-			}
 		default:
-			tree = change(tree, steps(m[1]), m[3])
+			tree = change(tree, "", steps(m[1]), m[3])
 		}
 	}
 	out, err := json.Marshal(tree)
@@ -391,15 +388,15 @@ func steps(path string) (out []string) {
 // errGone says that a value is to be left out.
 var errGone = errors.New("gone")
 
-// change returns v with what is at the path changed as it is wanted.
-func change(v any, path []string, want string) any {
+// change returns v, the value of key, with what is at the path changed as it is wanted.
+func change(v any, key string, path []string, want string) any {
 	if len(path) == 0 {
-		return wanted(v, want)
+		return wanted(v, key, want)
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		k := path[0]
-		now := change(v[k], path[1:], want)
+		now := change(v[k], k, path[1:], want)
 		if name, ok := strings.CutPrefix(want, "it written "); ok && len(path) == 1 {
 			to, _ := strconv.Unquote(name)
 			delete(v, k)
@@ -414,51 +411,39 @@ func change(v any, path []string, want string) any {
 		return v
 	case []any:
 		if n, err := strconv.Atoi(path[0]); err == nil && n < len(v) {
-			v[n] = change(v[n], path[1:], want)
+			v[n] = change(v[n], key, path[1:], want)
 		}
 		return v
 	}
 	return v
 }
 
-// wanted returns the value that v has to be.
-func wanted(v any, want string) any {
+// wanted returns the value that v, which is at a key, has to be.
+func wanted(v any, key, want string) any {
 	task := map[string]any{"objective": "do it", "verify": "look"}
 	switch {
-	case want == "no such field":
+	case want == "no such field" || want == "each key once":
 		return errGone
-	case want == "an object with a domain and a path":
+	case want == "an object with domain, path":
 		return map[string]any{"domain": "ci", "path": "failing"}
-	case want == "an object with a kind, a reason and a subgoal":
+	case want == "an object with kind, reason, subgoal":
 		return map[string]any{"kind": "conflict", "reason": fmt.Sprint(v), "subgoal": "find a way"}
-	case strings.HasPrefix(want, "at most "):
-		n, _ := strconv.Atoi(strings.TrimPrefix(want, "at most "))
-		if list, ok := v.([]any); ok {
-			return list[:min(n, len(list))]
-		}
-		return v
-	case strings.HasPrefix(want, "it written "):
-		return v
-	case want == "each key once":
-		return errGone
+	case strings.HasPrefix(want, "an object with delta, effect, inputs, objective"):
+		return task
+	case want == "an array" && key == "tasks":
+		return []any{task}
+	case want == "an array":
+		return []any{"m1"}
 	case strings.HasPrefix(want, "one of "):
 		q, _ := strconv.QuotedPrefix(strings.TrimPrefix(want, "one of "))
 		s, _ := strconv.Unquote(q)
 		return s
 	case want == "a text" || strings.HasPrefix(want, "a text: "):
 		return "some text"
-	case want == "an array of texts":
-		return []any{"m1"}
-	case want == "a task":
-		return task
-	case want == "an array of tasks":
-		return []any{task}
 	case want == "a number that can be held":
 		return 0
-	case want == "questions, or another complexity":
-		return "simple"
 	}
-	return v
+	return v // such as "it written ": the key is what is to be changed
 }
 
 // Answers of the greatest size, of the kinds on which readers take longer than

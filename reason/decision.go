@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/memory"
@@ -22,51 +23,112 @@ const (
 	Unclear  Complexity = "unclear"
 )
 
-// Decision is what a Reasoner concludes: tasks, or an impasse, or questions,
-// and exactly one of the three.
+// Decision is what a Reasoner concludes: tasks, or alternatives, or an impasse,
+// or questions, and exactly one of these.
 type Decision struct {
-	Complexity Complexity // "" if it was not estimated
-	Tasks      []Task     // to be done in this order, at most MaxTasks
-	Impasse    *Impasse
-	Questions  []string // for a human; the run waits for the answer
+	// Complexity is the reasoner's estimate. "": the loop takes that of the
+	// Brief.
+	Complexity Complexity
 
-	Approach  string      // the way taken, in a few words; outcomes are held against it
-	Applied   []memory.ID // the recalled memories that shaped the decision
-	Reasoning string      // why, for whoever reads the run later
-	Usage     Usage       // what the deliberation cost
+	// Tasks are to be done in this order, at most MaxTasks.
+	Tasks []Task
+	// Impasse says that no way is open yet. The loop enters its Subgoal.
+	Impasse *Impasse
+	// Questions are for a human. The run waits for the answer.
+	Questions []string
+	// Alternatives are ways to reach the objective that are open, at most 8,
+	// and Preferences say which is better. The loop takes the one that
+	// [Decision.Choose] selects and, when a task of it is blocked, the next.
+	Alternatives []Alternative
+	Preferences  []Preference
+
+	// Approach is the way taken, in a few words. The monitor holds outcomes
+	// against it: an approach that keeps failing is one to leave.
+	Approach string
+	// Applied are the recalled memories that shaped the decision. Feedback goes
+	// to these.
+	Applied []memory.ID
+	// Reasoning says why, for a reader of the run.
+	Reasoning string
+	// Usage is what the deliberation cost.
+	Usage Usage
 }
+
+// Alternative is one of several ways to reach an objective.
+type Alternative struct {
+	// Approach names it among the alternatives, in a few words.
+	Approach string `cbor:"1,keyasint,omitempty"`
+	// Tasks are its plan. The bounds of Decision.Tasks hold over those of all
+	// alternatives together.
+	Tasks []Task `cbor:"2,keyasint,omitempty"`
+}
+
+// Preference is a statement for or against an alternative: one of Soar's (Laird
+// 2012, chapter 4), which have no weight.
+type Preference struct {
+	// Approach is that of the alternative.
+	Approach string `cbor:"1,keyasint,omitempty"`
+	// Is says what the approach is: require or prohibit (a must), reject (not
+	// to be considered), best, worst, better or worse (than Than), indifferent
+	// (as good as Than; without Than, as any other).
+	Is string `cbor:"2,keyasint,omitempty"`
+	// Than is the approach of another alternative. Better and worse need it.
+	Than string `cbor:"3,keyasint,omitempty"`
+}
+
+// preferenceWords are what Preference.Is can be.
+var preferenceWords = []string{"require", "prohibit", "reject", "best", "worst", "better", "worse", "indifferent"}
+
+// maxAlternatives is the largest number of alternatives of a decision, and of
+// preferences for each.
+const maxAlternatives = 8
 
 // Task is one unit of work with its own check.
 type Task struct {
-	Objective string          `cbor:"1,keyasint,omitempty"`
-	Delta     string          `cbor:"2,keyasint,omitempty"` // what will be different when it is done
-	Verify    string          `cbor:"3,keyasint,omitempty"` // what a gate checks, in words or as a command that the host's gates allow
-	Skill     string          `cbor:"4,keyasint,omitempty"` // what a worker must be able to do; "": any worker will do
-	Effect    *Effect         `cbor:"5,keyasint,omitempty"` // what a worker must be able to change; nil: no matter
-	Worker    string          `cbor:"6,keyasint,omitempty"` // the worker to try first, by name; "" or unknown: as ranked
-	Inputs    json.RawMessage `cbor:"7,keyasint,omitempty"` // data for the worker
+	// Objective says what to do.
+	Objective string `cbor:"1,keyasint,omitempty"`
+	// Delta says what will be different when it is done.
+	Delta string `cbor:"2,keyasint,omitempty"`
+	// Verify is what a gate checks, in words, or as a command that the host's
+	// gates allow.
+	Verify string `cbor:"3,keyasint,omitempty"`
+	// Skill is what a worker must be able to do. "": any worker will do.
+	Skill string `cbor:"4,keyasint,omitempty"`
+	// Effect is what a worker must be able to change. nil: nothing in
+	// particular.
+	Effect *Effect `cbor:"5,keyasint,omitempty"`
+	// Worker is the worker to try first, by name. "" or unknown: as ranked.
+	Worker string `cbor:"6,keyasint,omitempty"`
+	// Inputs are data for the worker.
+	Inputs json.RawMessage `cbor:"7,keyasint,omitempty"`
 }
 
 // Effect names a value of the world that a task is to change.
 type Effect struct {
-	Domain string `cbor:"1,keyasint,omitempty"` // such as "ci"
-	Path   string `cbor:"2,keyasint,omitempty"` // within the domain, such as "data.failing"
+	// Domain is a part of the world, such as "ci".
+	Domain string `cbor:"1,keyasint,omitempty"`
+	// Path leads to the value within the domain, such as "data.failing".
+	Path string `cbor:"2,keyasint,omitempty"`
 }
 
 // Delta is a change of the world that a worker reports.
 type Delta struct {
-	Domain string          `cbor:"1,keyasint,omitempty"`
-	Path   string          `cbor:"2,keyasint,omitempty"`
-	Value  json.RawMessage `cbor:"3,keyasint,omitempty"` // the value now
+	// Domain and Path name the value, as in an Effect.
+	Domain string `cbor:"1,keyasint,omitempty"`
+	Path   string `cbor:"2,keyasint,omitempty"`
+	// Value is the value now.
+	Value json.RawMessage `cbor:"3,keyasint,omitempty"`
 }
 
 // Usage is what a call of a model or a worker has used. The zero value is
 // "nothing reported".
 type Usage struct {
-	TokensIn   int     `cbor:"1,keyasint,omitempty"`
-	TokensOut  int     `cbor:"2,keyasint,omitempty"`
-	CostUSD    float64 `cbor:"3,keyasint,omitempty"` // as reported by the provider
-	APICostUSD float64 `cbor:"4,keyasint,omitempty"` // as estimated from tokens and list prices
+	TokensIn  int `cbor:"1,keyasint,omitempty"`
+	TokensOut int `cbor:"2,keyasint,omitempty"`
+	// CostUSD is what the provider reports, APICostUSD an estimate from tokens
+	// and list prices.
+	CostUSD    float64 `cbor:"3,keyasint,omitempty"`
+	APICostUSD float64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Add returns the sum of u and v.
@@ -85,17 +147,24 @@ func (u Usage) Valid() bool {
 
 func cost(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat64 }
 
-// ImpasseKind says in which way a Reasoner is stuck. The four kinds follow
-// Soar's idea that an impasse is made explicit and resolved in a subgoal
-// (Laird, Newell & Rosenbloom 1987).
+// ImpasseKind says in which way a Reasoner is stuck. The kinds follow Soar's
+// idea that an impasse is made explicit and resolved in a subgoal (Laird,
+// Newell & Rosenbloom 1987).
 type ImpasseKind string
 
 // The kinds of impasse.
 const (
 	NoApproach        ImpasseKind = "no_approach"        // no way is known
+	Tie               ImpasseKind = "tie"                // nothing tells the ways apart
 	Conflict          ImpasseKind = "conflict"           // requirements contradict each other
 	MissingCapability ImpasseKind = "missing_capability" // something needed is not available
 	RepeatedFailure   ImpasseKind = "repeated_failure"   // tried, and failed, several times
+)
+
+// What the words of a decision can be.
+var (
+	complexities = []Complexity{Simple, Moderate, Complex, Unclear}
+	impasseKinds = []ImpasseKind{NoApproach, Tie, Conflict, MissingCapability, RepeatedFailure}
 )
 
 // Impasse says that the Reasoner does not know how to go on, and what to
@@ -116,35 +185,27 @@ const (
 	maxTasksText = 128 << 10
 )
 
-// ErrDecision is the error of a decision that cannot be acted on. The text
-// says why, in words that can be given back to the Reasoner.
+// ErrDecision is the error of a decision that cannot be acted on. The text says
+// why, in words that can be given back to the Reasoner.
 var ErrDecision = errors.New("decision refused")
 
-// Check returns nil if d can be acted on, else ErrDecision with the first
-// thing that is wrong, or a *store.LimitError.
+// Check returns nil if d can be acted on, else ErrDecision with the first thing
+// that is wrong, or a *store.LimitError.
 func (d *Decision) Check() error {
 	given := 0
-	for _, has := range []bool{len(d.Tasks) > 0, d.Impasse != nil, len(d.Questions) > 0} {
+	for _, has := range []bool{len(d.Tasks) > 0, len(d.Alternatives) > 0, d.Impasse != nil, len(d.Questions) > 0} {
 		if has {
 			given++
 		}
 	}
 	switch {
-	case given == 0:
-		return fmt.Errorf("%w: no tasks, no impasse and no questions", ErrDecision)
-	case given > 1:
-		return fmt.Errorf("%w: give either tasks, or an impasse, or questions", ErrDecision)
-	}
-	switch d.Complexity {
-	case "", Simple, Moderate, Complex:
-	case Unclear:
-		if len(d.Tasks) > 0 {
-			return fmt.Errorf("%w: an unclear objective calls for questions, not tasks", ErrDecision)
-		}
-	default:
+	case given != 1:
+		return fmt.Errorf("%w: give one of these four: tasks, alternatives, an impasse, questions", ErrDecision)
+	case d.Complexity == Unclear && (len(d.Tasks) > 0 || len(d.Alternatives) > 0):
+		return fmt.Errorf("%w: an unclear objective calls for questions, not tasks", ErrDecision)
+	case d.Complexity != "" && !slices.Contains(complexities, d.Complexity):
 		return fmt.Errorf("%w: unknown complexity %q", ErrDecision, d.Complexity)
-	}
-	if !d.Usage.Valid() {
+	case !d.Usage.Valid():
 		return fmt.Errorf("%w: usage is negative or not a number", ErrDecision)
 	}
 	if err := checkTexts("decision", d.Approach, d.Reasoning); err != nil {
@@ -156,18 +217,55 @@ func (d *Decision) Check() error {
 	if err := checkTexts("question", d.Questions...); err != nil {
 		return err
 	}
-	for _, q := range d.Questions {
-		if strings.TrimSpace(q) == "" {
-			return fmt.Errorf("%w: an empty question", ErrDecision)
-		}
+	if slices.ContainsFunc(d.Questions, func(q string) bool { return strings.TrimSpace(q) == "" }) {
+		return fmt.Errorf("%w: an empty question", ErrDecision)
 	}
-	return checkTasks(d.Tasks)
+	if err := d.checkAlternatives(); err != nil {
+		return err
+	}
+	tasks := d.Tasks
+	for _, a := range d.Alternatives {
+		tasks = slices.Concat(tasks, a.Tasks)
+	}
+	return checkTasks(tasks)
 }
 
+// checkAlternatives returns an ErrDecision with the first thing that is wrong
+// with the alternatives and preferences.
+func (d *Decision) checkAlternatives() error {
+	if len(d.Alternatives) > maxAlternatives || len(d.Preferences) > maxAlternatives*maxAlternatives {
+		return fmt.Errorf("%w: more than %d alternatives, or %[2]d preferences for each", ErrDecision, maxAlternatives)
+	}
+	var names []string
+	for i, a := range d.Alternatives {
+		switch {
+		case strings.TrimSpace(a.Approach) == "":
+			return fmt.Errorf("%w: alternative %d has no approach", ErrDecision, i+1)
+		case slices.Contains(names, a.Approach):
+			return fmt.Errorf("%w: two alternatives have the approach %.70q", ErrDecision, a.Approach)
+		case len(a.Tasks) == 0:
+			return fmt.Errorf("%w: alternative %d has no tasks", ErrDecision, i+1)
+		}
+		names = append(names, a.Approach)
+	}
+	for i, p := range d.Preferences {
+		compares := p.Is == "better" || p.Is == "worse"
+		switch {
+		case !slices.Contains(preferenceWords, p.Is):
+			return fmt.Errorf("%w: preference %d is %.70q, not one of %q", ErrDecision, i+1, p.Is, preferenceWords)
+		case !slices.Contains(names, p.Approach), p.Than != "" && !slices.Contains(names, p.Than):
+			return fmt.Errorf("%w: preference %d names no alternative", ErrDecision, i+1)
+		case compares && p.Than == "", p.Than != "" && !compares && p.Is != "indifferent":
+			return fmt.Errorf("%w: preference %d: better and worse need a than, and indifferent may have one", ErrDecision, i+1)
+		}
+	}
+	return checkTexts("approach", names...)
+}
+
+// check returns an ErrDecision with the first thing that is wrong, or a
+// *store.LimitError.
 func (i *Impasse) check() error {
-	switch i.Kind {
-	case NoApproach, Conflict, MissingCapability, RepeatedFailure:
-	default:
+	if !slices.Contains(impasseKinds, i.Kind) {
 		return fmt.Errorf("%w: unknown kind of impasse %q", ErrDecision, i.Kind)
 	}
 	if strings.TrimSpace(i.Subgoal) == "" {
@@ -176,6 +274,7 @@ func (i *Impasse) check() error {
 	return checkTexts("impasse", i.Reason, i.Subgoal)
 }
 
+// checkTasks checks tasks, of which there may be none.
 func checkTasks(tasks []Task) error {
 	if len(tasks) > MaxTasks {
 		return &store.LimitError{Field: "tasks of a decision", Limit: MaxTasks, Got: len(tasks)}
@@ -203,6 +302,7 @@ func checkTasks(tasks []Task) error {
 	return nil
 }
 
+// checkTexts returns a *store.LimitError for the first text that is too large.
 func checkTexts(field string, texts ...string) error {
 	for _, s := range texts {
 		if len(s) > maxText {

@@ -81,7 +81,7 @@ func ExampleImpasse() {
 }
 
 func ExampleDecision_Check() {
-	d := reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Reason: "no idea"}}
+	d := reason.Decision{Impasse: &reason.Impasse{Kind: reason.Conflict, Reason: "fast and cheap"}}
 	fmt.Println(d.Check())
 	// Output: decision refused: an impasse needs a subgoal
 }

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"text/template"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -96,7 +94,7 @@ func TestHalfCharactersAreReplaced(t *testing.T) {
 	m := &lines{answers: []string{`{"thought":"\ud83d\ude00 \\ud83d \uDE00 \ud83dx\ud83d\ud83d\ude00","questions":["?"]}`}}
 	d, err := llm(t, m, nil).Reason(t.Context(), brief())
 	require.NoError(t, err)
-	require.Equal(t, "\U0001f600 \\ud83d \ufffd \ufffdx\ufffd\U0001f600\n(it had halves of characters, which were replaced)", d.Reasoning)
+	require.Equal(t, "\U0001f600 \\ud83d \ufffd \ufffdx\ufffd\U0001f600", d.Reasoning)
 }
 
 // A complaint offers the skills there are, but not thousands of them.
@@ -234,16 +232,16 @@ func TestSchema(t *testing.T) {
 	skills := []string{`a"b`, `[""]`, "c\\", "edit"}
 	var schema struct {
 		Properties map[string]struct {
-			Items struct {
-				Properties map[string]struct{ Enum []string }
-			}
 			Properties map[string]any
 		}
+		Defs map[string]struct {
+			Properties map[string]struct{ Enum []string }
+		} `json:"$defs"`
 	}
 	require.NoError(t, json.Unmarshal(reason.Schema(skills), &schema))
-	task := schema.Properties["tasks"].Items.Properties
+	task := schema.Defs["task"].Properties
 	require.Equal(t, append([]string{""}, skills...), task["skill"].Enum)
-	require.Len(t, schema.Properties, 7)
+	require.Len(t, schema.Properties, 9)
 	for k := range schema.Properties {
 		_, err := llm(t, &lines{answers: []string{fmt.Sprintf(`{%q:0}`, k)}}, nil).Reason(t.Context(), brief())
 		require.ErrorContains(t, err, k+": found \"0\"; wanted")
@@ -261,7 +259,8 @@ func TestSchema(t *testing.T) {
 func TestNewLLMSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, o := range []reason.LLMOptions{
-		{Tokens: -1}, {Tokens: 500}, {System: "{{.Nope}}"}, {Brief: "{{.Objective}}"}, {Brief: "{{"}, {Brief: "{{.Objective}}{{.Inputs}}{{.Complaint}}{{.Nope}}"},
+		{Tokens: -1}, {Tokens: 500}, {Template: `{{define "system"}}{{.nope}}{{end}}`}, {Template: "{{.objective}}"}, {Template: "{{"},
+		{Template: "{{.objective}}{{.inputs}}{{.complaint}}{{.nope}}"}, {Template: "{{.objective}}{{.inputs}}{{.complaint}}{{.lineage.x}}"},
 	} {
 		_, err := reason.NewLLM(&lines{}, &o)
 		require.Error(t, err)
@@ -269,10 +268,15 @@ func TestNewLLMSaysWhatIsWrong(t *testing.T) {
 		require.ErrorContains(t, err, "the model is nil")
 	}
 	m := &lines{answers: []string{good}}
-	_, err := llm(t, m, &reason.LLMOptions{System: "Be brief.", Brief: "DO {{.Objective}}{{.Inputs}}{{.Complaint}}"}).Reason(t.Context(), brief())
+	_, err := llm(t, m, &reason.LLMOptions{Template: `{{define "system"}}Be brief.{{end}}DO {{.objective}}{{.inputs}}{{.complaint}}`}).Reason(t.Context(), brief())
 	require.NoError(t, err)
 	require.Equal(t, "Be brief.", m.asked[0].System)
 	require.True(t, strings.HasPrefix(m.prompt(0), "DO <<<objective-"))
+	m = &lines{answers: []string{good}}
+	_, err = llm(t, m, &reason.LLMOptions{Template: `{{define "system"}}Be brief.{{end}}`}).Reason(t.Context(), brief())
+	require.NoError(t, err)
+	require.Equal(t, "Be brief.", m.asked[0].System)
+	require.True(t, strings.HasPrefix(m.prompt(0), "Decide about this objective.\n"))
 }
 
 func TestOverBudgetIsALimitError(t *testing.T) {
@@ -287,19 +291,87 @@ func TestOverBudgetIsALimitError(t *testing.T) {
 	require.Empty(t, m.asked)
 }
 
-// A brief in the host's own words. Its templates can be tried without a model.
-func ExamplePromptData() {
-	const words = `A ticket: {{.Objective}}{{.Inputs}}{{with .Complaint}}Not again: {{.}}{{end}}{{with .LeftOut}}Without {{.}}.{{end}}`
-	template.Must(template.New("brief").Parse(words)).Execute(os.Stdout, reason.PromptData{
-		Objective: "<<<objective-0000 what is asked for\n| mend the cache\nobjective-0000>>>\n", LeftOut: "episodes: 2",
-	})
-	_, err := reason.NewLLM(reason.ModelFunc(nil), &reason.LLMOptions{Brief: "{{.Objectives}}"})
-	fmt.Println("\n" + err.Error())
+// A Source is anything that knows about the objective, here the tickets of a host. The model reads it as data.
+func ExampleSource() {
+	var tickets reason.Source = func(context.Context, string, int) ([]reason.Passage, error) {
+		return []reason.Passage{{Name: "ticket 17", Text: "A discount is taken off twice since Monday."}}, nil
+	}
+	ctx := context.Background()
+	llm, err := reason.NewLLM(reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		_, passages, _ := strings.Cut(req.Messages[0].Text, "from \"ticket 17\":\n")
+		line, _, _ := strings.Cut(passages, "\n")
+		fmt.Println(line)
+		return &reason.Response{Text: `{"complexity":"unclear","questions":["Which Monday?"]}`}, nil
+	}), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	passages, err := tickets(ctx, "mend the discounts", 1000)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := llm.Reason(ctx, reason.Brief{Objective: "mend the discounts", Passages: passages})
+	fmt.Println(d.Questions, err)
 	// Output:
-	// A ticket: <<<objective-0000 what is asked for
+	// | A discount is taken off twice since Monday.
+	// [Which Monday?] <nil>
+}
+
+// A brief in the host's own words.
+func ExampleLLMOptions() {
+	model := reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		fmt.Println(strings.Split(req.Messages[0].Text, "\n")[1])
+		return &reason.Response{Text: `{"complexity":"unclear","questions":["Which cache?"]}`}, nil
+	})
+	const words = `A ticket: {{.objective}}{{.inputs}}{{with .complaint}}Not again: {{.}}{{end}}`
+	llm, err := reason.NewLLM(model, &reason.LLMOptions{Template: words})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = llm.Reason(context.Background(), reason.Brief{Objective: "mend the cache"})
+	fmt.Println(err)
+	_, err = reason.NewLLM(model, &reason.LLMOptions{Template: "{{.ticket}}"})
+	fmt.Println(err != nil)
+	// Output:
 	// | mend the cache
-	// objective-0000>>>
-	// Without episodes: 2.
-	// reason: the model is nil
-	// option Brief: template: Brief:1:2: executing "Brief" at <.Objectives>: can't evaluate field Objectives in type *reason.PromptData
+	// <nil>
+	// true
+}
+
+// Alternatives, preferences, passages and the estimate reach the model, and its alternatives the decision.
+func TestAlternativesOfAModel(t *testing.T) {
+	t.Parallel()
+	m := &lines{answers: []string{`{"thought":"t","alternatives":[
+		{"approach":"patch","tasks":[{"objective":"patch it","verify":"go test","skill":"edit","inputs":null,"effect":{}}]},
+		{"approach":"rewrite","tasks":[{"objective":"write it anew","verify":"go test"}]}],
+		"preferences":[{"approach":"patch","is":"better","than":"rewrite"}]}`}}
+	b := brief()
+	b.Passages = []reason.Passage{{Name: "ti\ncket", Text: "it is\nslow"}}
+	b.Complexity, b.Signs = reason.Signals(b.Objective)
+	d, err := llm(t, m, nil).Reason(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, []reason.Alternative{
+		{Approach: "patch", Tasks: []reason.Task{{Objective: "patch it", Verify: "go test", Skill: "edit"}}},
+		{Approach: "rewrite", Tasks: []reason.Task{{Objective: "write it anew", Verify: "go test"}}},
+	}, d.Alternatives)
+	require.Equal(t, "patch", d.Choose().Approach)
+	require.Contains(t, m.prompt(0), "from \"ti cket\":\n| it is\n| slow\n")
+	require.Equal(t, "simple: 3 words", blockOf(m.prompt(0), "estimate"))
+
+	for answer, want := range map[string]string{
+		`{"alternatives":[{"approach":"a","tasks":[{"objective":"x"}]}]}`:                                                                       "alternatives[0].tasks[0].verify: found nothing; wanted a text: how to check it",
+		`{"alternatives":[{"tasks":[{"objective":"x","verify":"y"}]}]}`:                                                                         "alternatives[0].approach: found nothing; wanted a text",
+		`{"alternatives":[{"approach":"a","tasks":[{"objective":"x","verify":"y"}]}],"preferences":[{"approach":"a","is":"nice"}]}`:             `preferences[0].is: found "nice"; wanted one of "require", `,
+		`{"alternatives":[{"approach":"a","tasks":[{"objective":"x","verify":"y"}]}],"preferences":[{"approach":"b","is":"best"}]}`:             "names no alternative",
+		`{"alternatives":[{"approach":"a","tasks":[{"objective":"x","verify":"y"}]}],"tasks":[{"objective":"x","verify":"y"}]}`:                 "give one of these four: tasks, alternatives, an impasse, questions",
+		`{"complexity":"unclear","alternatives":[{"approach":"a","tasks":[{"objective":"x","verify":"y"}]}]}`:                                   "an unclear objective calls for questions, not tasks",
+		`{"alternatives":[{"approach":"a","tasks":[{"objective":"x","verify":"y","skill":"fly"}]},{"approach":"b","tasks":[]}],"confidence":1}`: `alternatives[0].tasks[0].skill: found "fly"; wanted one of "edit", "test", to the letter`,
+	} {
+		_, err := llm(t, &lines{answers: []string{answer}}, nil).Reason(t.Context(), b)
+		require.ErrorIs(t, err, reason.ErrFormat)
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Constants of the match: the usual k1 of BM25, a b a little below the usual 0.75, the bytes that are read of a text,
-// and those of an objective.
+// Constants of the match: the usual k1 of BM25, a b a little below the usual
+// 0.75, the bytes that are read of a text, and those of an objective.
 const (
 	matchK1      = 1.2
 	matchB       = 0.6
@@ -21,17 +21,20 @@ const (
 	maxObjective = 64 << 10
 )
 
-// matcher ranks texts by the terms of an objective, less its function words: BM25 with fields (Robertson, Zaragoza &
-// Taylor 2004), where a word of a name counts several times.
+// matcher ranks texts by the terms of an objective, less its function words:
+// BM25 with fields (Robertson, Zaragoza & Taylor 2004), where a word of a name
+// counts several times.
 type matcher struct {
+	// nameWeight is how often a word of a name counts.
 	nameWeight float64
-	terms      []string
-	begins     [1 << 15]bool // trigrams with which words of the terms begin
-	short      bool          // a term has less than three bytes, or is not in ASCII
-	df         []float64     // texts with the term
-	texts      []scored
-	n, total   float64 // texts and their bytes, those without a term included
-	buf        []text.Term
+	// terms are those of the objective, each once.
+	terms    []string
+	begins   [1 << 15]bool // trigrams with which words of the terms begin
+	short    bool          // a term has less than three bytes, or is not in ASCII
+	df       []float64     // texts with the term
+	texts    []scored
+	n, total float64 // texts and their bytes, those without a term included
+	buf      []text.Term
 }
 
 // scored is a text with a term of the objective.
@@ -44,6 +47,8 @@ type scored struct {
 	terms  []string // that it has, those that count most first
 }
 
+// newMatcher returns a matcher for an objective. The error is a
+// *store.LimitError.
 func newMatcher(objective string, nameWeight float64) (*matcher, error) {
 	if len(objective) > maxObjective {
 		return nil, &store.LimitError{Field: "objective of a source", Limit: maxObjective, Got: len(objective)}
@@ -63,11 +68,13 @@ func newMatcher(objective string, nameWeight float64) (*matcher, error) {
 	return m, nil
 }
 
-// trigram takes five bits of each of the first three bytes, which do not tell case.
+// trigram takes five bits of each of the first three bytes, which do not tell
+// case.
 func trigram[T string | []byte](s T) int { return int(s[0]&31)<<10 | int(s[1]&31)<<5 | int(s[2]&31) }
 
-// mayHave reports whether a line can have a term: most have none and need not be taken apart. The stemmer changes the
-// ends of words only, with three irregular exceptions such as "dying".
+// mayHave reports whether a line can have a term: most have none and need not
+// be taken apart. The stemmer changes the ends of words only, with three
+// irregular exceptions such as "dying".
 func (m *matcher) mayHave(line []byte) bool {
 	for i := range max(0, len(line)-2) {
 		if m.begins[trigram(line[i:])] {
@@ -96,6 +103,7 @@ func (m *matcher) add(name string, content []byte, weight float64) bool {
 	return true
 }
 
+// count adds the terms of the words to those that s has.
 func (m *matcher) count(s *scored, words string, weight float64) {
 	m.buf = text.Append(m.buf[:0], words)
 	for _, t := range m.buf {
@@ -119,6 +127,8 @@ func (m *matcher) best(k int) []scored {
 	return m.texts[:min(len(m.texts), k)]
 }
 
+// score sets the score of s, and its terms in the order of what they add to it.
+// The inverse document frequency is that of Lucene, which is never negative.
 func (m *matcher) score(s *scored) {
 	parts := make(map[string]float64)
 	for i, tf := range s.tf {

@@ -14,9 +14,9 @@ import (
 // Model is a language model of the host.
 //
 // Generate may be called concurrently. It returns when ctx ends. The Request
-// must not be changed or kept. An error means that there is no answer; a nil
-// Response with a nil error is treated as an error by callers in arc. A failed
-// call of a provider is best reported as a [ModelError], so that callers know
+// must not be changed or kept. An error means that there is no answer; callers
+// in arc take a nil Response with a nil error for an error too. An adapter
+// reports a failed call of a provider as a [ModelError], so that callers know
 // whether to try again.
 type Model interface {
 	Generate(ctx context.Context, req *Request) (*Response, error)
@@ -31,20 +31,19 @@ func (f ModelFunc) Generate(ctx context.Context, req *Request) (*Response, error
 }
 
 // Streamer is a Model that can also answer piece by piece. It is optional, and
-// found by [As], so that middleware does not hide it.
+// [As] finds it behind middleware.
 //
-// The pieces of Text make up the answer; the last Response that is yielded also
-// carries Stop, Model and Usage of the whole. An error is the last thing
-// yielded: what came before it is then not an answer. Breaking out of the loop
-// ends the call.
+// The pieces of Text make up the answer; the last Response also carries Stop,
+// Model and Usage of the whole. An error comes last, and what came before it is
+// not an answer then. Breaking out of the loop ends the call.
 type Streamer interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[*Response, error]
 }
 
-// As finds the first T, such as a [Streamer], in a model and those that it
-// wraps. A model that wraps another one has a method Unwrap() Model. If what it
-// adds has to act on streams too, it streams itself, and only if the model that
-// it wraps does; else As goes past it. All of package reason/model do so.
+// As finds the first T, such as a [Streamer], in a model and in the models that
+// it wraps. A model that wraps another one has a method Unwrap() Model. A
+// wrapper that has to act on streams too streams itself, if the model within
+// does; As goes past every other one. All of package reason/model do so.
 func As[T any](m Model) (T, bool) {
 	for m != nil {
 		if t, ok := m.(T); ok {
@@ -62,30 +61,42 @@ func As[T any](m Model) (T, bool) {
 
 // Request is one call of a Model.
 type Request struct {
-	System      string          // instructions; "": none
-	Messages    []Message       // the conversation, oldest first
-	Schema      json.RawMessage // JSON Schema that the answer must satisfy; nil: free text
-	MaxTokens   int             // bound of the answer; 0: as the model is set up
-	Temperature *float64        // nil: as the model is set up
+	// System has the instructions. "": none.
+	System string
+	// Messages are the conversation, oldest first.
+	Messages []Message
+	// Schema is the JSON Schema that the answer must satisfy. nil: free text.
+	// An adapter whose provider enforces no schemas tells it in words.
+	Schema json.RawMessage
+	// MaxTokens bounds the answer. 0: as the model is set up.
+	MaxTokens int
+	// Temperature is that of the draws of tokens. nil: as the model is set up.
+	Temperature *float64
 }
 
 // Message is one turn of a conversation.
 type Message struct {
-	Role string `json:"role"` // "user" or "assistant"
+	// Role is "user" or "assistant".
+	Role string `json:"role"`
 	Text string `json:"text"`
 }
 
 // Response is a Model's answer.
 type Response struct {
-	Text  string
-	Stop  Stop   // why it ended; "": the model does not say
-	Model string // that has answered, in the provider's words; "": not said
+	Text string
+	// Stop says why the answer ended. "": the model does not say.
+	Stop Stop
+	// Model is the one that has answered, in the provider's words. "": not
+	// said.
+	Model string
 	Usage Usage
-	Raw   any // the provider's own answer, for hosts that know its type; never kept
+	// Raw is the provider's own answer, for hosts that know its type. It is
+	// never kept.
+	Raw any
 }
 
-// Stop says why an answer ended. A provider's own word may be passed on where
-// none of these fits.
+// Stop says why an answer ended. An adapter passes a provider's own word on
+// where none of these fits.
 type Stop string
 
 // The reasons that callers in arc act on.
@@ -95,13 +106,23 @@ const (
 	StopRefusal Stop = "refusal" // the model, or a filter, refused to answer
 )
 
+// ErrModel is the error of a model that gave no answer: its call failed or
+// panicked, or came back with nothing, or with more than [MaxAnswer].
+var ErrModel = errors.New("no answer of the model")
+
 // ModelError is a failed call of a provider, as an adapter reports it.
 type ModelError struct {
-	Status int           // of HTTP; 0: there was no answer
-	Code   string        // the provider's own word for it; "": none
-	Again  bool          // another try may help: rate limits, overload, cut connections
-	After  time.Duration // how long the provider asks to wait first; 0: it does not say
-	Err    error
+	// Status is that of HTTP. 0: there was no answer.
+	Status int
+	// Code is the provider's own word for the failure. "": none.
+	Code string
+	// Again says that another try may help: rate limits, overload, cut
+	// connections.
+	Again bool
+	// After is how long the provider asks to wait first. 0: it does not say.
+	After time.Duration
+	// Err is the cause. It says nothing of the key.
+	Err error
 }
 
 // Error is the text of the error.
@@ -119,52 +140,38 @@ func (e *ModelError) Error() string {
 	return s
 }
 
-// Unwrap returns Err.
-func (e *ModelError) Unwrap() error { return e.Err }
-
-// Retryable returns Again. Callers in arc ask any error in a chain that has
-// this method, so that a host's own errors can say it too.
-func (e *ModelError) Retryable() bool { return e.Again }
-
-// RetryAfter returns After. It is asked for like Retryable.
-func (e *ModelError) RetryAfter() time.Duration { return e.After }
-
-// Is reports that a ModelError is an [ErrModel].
-func (e *ModelError) Is(target error) bool { return target == ErrModel }
+// Unwrap returns [ErrModel] and Err.
+func (e *ModelError) Unwrap() []error { return []error{ErrModel, e.Err} }
 
 // Retryable reports whether the call that gave err may be tried again, and how
-// long whoever answered asks to wait first: 0 or more, as they said it, which
-// may be years. It does not look at how often that has happened.
+// long the provider asks to wait first: 0 or more, as it said, which may be
+// years. It does not look at how often that has happened.
 //
-// An error says so itself by a method Retryable() bool, as [ModelError] does,
-// and by RetryAfter() time.Duration; the outermost in the chain counts. Of those
-// that say nothing, timeouts and broken connections may be tried again, and
-// nothing else. What the caller itself has ended is never tried again: that is
-// any chain with context.Canceled, and one with context.DeadlineExceeded of
-// which no error says otherwise. A caller that tries again looks at its own
-// context first.
+// A [ModelError] says so by Again and After; another error of a host may have a
+// method Retryable() (again bool, after time.Duration), and the outermost with
+// it in the chain counts, before a ModelError. Of errors that say nothing,
+// timeouts and broken connections may be tried again, and nothing else. What
+// the caller itself has ended is never tried again: any chain with
+// context.Canceled, and one with context.DeadlineExceeded of which no error
+// says otherwise. A caller that tries again looks at its own context first.
 func Retryable(err error) (again bool, after time.Duration) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false, 0
 	}
 	if says, ok := errors.AsType[interface {
 		error
-		Retryable() bool
+		Retryable() (bool, time.Duration)
 	}](err); ok {
-		again = says.Retryable()
+		again, after = says.Retryable()
+	} else if e, ok := errors.AsType[*ModelError](err); ok {
+		again, after = e.Again, e.After
 	} else {
 		again = broken(err)
 	}
 	if !again {
 		return false, 0
 	}
-	if asks, ok := errors.AsType[interface {
-		error
-		RetryAfter() time.Duration
-	}](err); ok {
-		after = max(0, asks.RetryAfter())
-	}
-	return true, after
+	return true, max(0, after)
 }
 
 // broken reports whether err is a timeout or a broken connection of its own.
@@ -182,12 +189,12 @@ func broken(err error) bool {
 		return !dns.IsNotFound
 	}
 	op, ok := errors.AsType[*net.OpError](err)
-	return ok && (op.Op == "dial" || op.Op == "read" || op.Op == "write") // others are about what was said, such as TLS alerts
+	// Other operations are about what was said, such as TLS alerts.
+	return ok && (op.Op == "dial" || op.Op == "read" || op.Op == "write")
 }
 
 // holds reports whether target itself is in the chain of err. Timeouts of
-// package net say that they are context.DeadlineExceeded, and only those of a
-// context hold it.
+// package net claim to be context.DeadlineExceeded; those of a context hold it.
 func holds(err, target error) bool {
 	if err == target {
 		return true

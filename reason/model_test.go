@@ -50,11 +50,9 @@ func TestModelErrorTellsWhatToDo(t *testing.T) {
 	var err error = &reason.ModelError{Status: 429, Code: "rate_limit", Again: true, After: time.Second, Err: cause}
 	require.ErrorIs(t, err, cause)
 	require.EqualError(t, err, "model call failed with status 429 (rate_limit): slow down")
-	var again interface {
-		Retryable() bool
-		RetryAfter() time.Duration
-	}
-	require.ErrorAs(t, err, &again)
-	require.True(t, again.Retryable())
-	require.Equal(t, time.Second, again.RetryAfter())
+	require.ErrorIs(t, err, reason.ErrModel)
+	again, after := reason.Retryable(err)
+	require.True(t, again)
+	require.Equal(t, time.Second, after)
+	require.NotErrorIs(t, &reason.ModelError{}, cause)
 }

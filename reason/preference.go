@@ -1,110 +1,103 @@
 package reason
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
 
-// Preferences are what is known for and against candidates, such as approaches
-// that several rules, memories or models have proposed. They are Soar's (Laird
-// 2012, chapter 4): each is a statement about candidates by name, and none of
-// them has a weight.
-type Preferences struct {
-	Acceptable  []string    // proposed; the others speak about these
-	Require     []string    // must be chosen
-	Prohibit    []string    // must not be chosen
-	Reject      []string    // not to be considered
-	Better      [][2]string // the first is better than the second
-	Best, Worst []string
-	// Indifferent candidates are as good as any other, EquallyGood ones as
-	// each other.
-	Indifferent []string
-	EquallyGood [][2]string
-}
-
-// ChoiceOutcome says what preferences lead to.
-type ChoiceOutcome string
-
-// The outcomes. All but the first two are impasses.
-const (
-	Selected          ChoiceOutcome = "select"             // one candidate
-	AnyOf             ChoiceOutcome = "indifferent-choice" // the candidates are equally good: chance, or a ranking, decides
-	Tie               ChoiceOutcome = "tie"                // nothing tells them apart
-	Conflicting       ChoiceOutcome = "conflict"           // each is worse than another of them
-	ConstraintFailure ChoiceOutcome = "constraint-failure" // several are required, or one that is prohibited
-	NoChange          ChoiceOutcome = "no-change"          // nothing is proposed
+	"github.com/arc-learn/arc/internal/fence"
 )
 
-// Choice is what preferences lead to, and the candidates that it is about, in
-// the order in which they were proposed.
-type Choice struct {
-	Outcome    ChoiceOutcome
-	Candidates []string
-}
-
-// Impasse returns the kind of impasse that the choice is, and false if it is
-// none: no approach without candidates, a conflict otherwise.
-func (c Choice) Impasse() (ImpasseKind, bool) {
-	switch c.Outcome {
-	case Selected, AnyOf:
-		return "", false
-	case NoChange:
-		return NoApproach, true
+// Choose decides between the alternatives of d, by its preferences. The
+// decision that it returns has the Approach and the Tasks of the chosen one,
+// and keeps as Alternatives those that may take its place: Choose on these
+// alone is the next choice. Where the preferences select none it has an
+// Impasse: [Tie] if nothing tells the candidates apart, [Conflict] if each is
+// worse than another, or if several are required or one is prohibited too,
+// [NoApproach] if all are ruled out. Of candidates that are equally good, the
+// first is chosen. A decision without alternatives stays as it is. Choose is a
+// function of d, which it does not change; d has passed [Decision.Check].
+func (d Decision) Choose() Decision {
+	if len(d.Alternatives) == 0 {
+		return d
 	}
-	return Conflict, true
-}
-
-// Choose evaluates preferences by Soar's decision procedure, as its kernel has
-// it: required candidates first; then those that are prohibited or rejected
-// leave, then those that another one is better than, unless that leaves none
-// (a conflict); then all but the best, if any is; then the worst, unless all
-// are; what is left is selected, indifferent, or a tie. It is a function of its
-// argument.
-func (p Preferences) Choose() Choice {
-	if required := distinct(p.Require); len(required) > 0 {
-		if len(required) > 1 || slices.Contains(p.Prohibit, required[0]) {
-			return Choice{ConstraintFailure, required}
-		}
-		return Choice{Selected, required}
+	names := make([]string, len(d.Alternatives))
+	for i, a := range d.Alternatives {
+		names[i] = a.Approach
 	}
-	left := slices.DeleteFunc(distinct(p.Acceptable), func(c string) bool {
-		return slices.Contains(p.Prohibit, c) || slices.Contains(p.Reject, c)
+	outcome, of := prefer(names, d.Preferences)
+	if outcome != selected && outcome != anyOf {
+		d.Impasse, d.Alternatives, d.Preferences = impasseOf(outcome, of), nil, nil
+		return d
+	}
+	chosen := d.Alternatives[slices.Index(names, of[0])]
+	d.Approach, d.Tasks = chosen.Approach, chosen.Tasks
+	ps := d.Preferences
+	left := only(names, func(n string) bool {
+		return n != chosen.Approach && !says(ps, n, "prohibit", "") && !says(ps, n, "reject", "")
 	})
-	undominated := p.undominated(left)
+	d.Alternatives = only(d.Alternatives, func(a Alternative) bool { return slices.Contains(left, a.Approach) })
+	d.Preferences = only(ps, func(p Preference) bool {
+		return slices.Contains(left, p.Approach) && (p.Than == "" || slices.Contains(left, p.Than))
+	})
+	return d
+}
+
+// The outcomes of a choice, in Soar's words. All but the first two are
+// impasses.
+const (
+	selected          = "select"             // one candidate
+	anyOf             = "indifferent-choice" // the candidates are equally good
+	tie               = "tie"                // nothing tells the candidates apart
+	conflict          = "conflict"           // each candidate is worse than another
+	constraintFailure = "constraint-failure" // several are required, or one that is prohibited
+	noChange          = "no-change"          // nothing is left
+)
+
+// prefer is Soar's decision procedure, as its kernel has it: a required
+// candidate first; then those that are prohibited or rejected leave, then those
+// that another one is better than, unless that leaves none (a conflict); then
+// all but the best, if any is; then the worst, unless all are.
+func prefer(proposed []string, ps []Preference) (outcome string, of []string) {
+	if required := only(proposed, func(c string) bool { return says(ps, c, "require", "") }); len(required) > 0 {
+		if len(required) > 1 || says(ps, required[0], "prohibit", "") {
+			return constraintFailure, required
+		}
+		return selected, required
+	}
+	left := only(proposed, func(c string) bool { return !says(ps, c, "prohibit", "") && !says(ps, c, "reject", "") })
+	undominated := only(left, func(c string) bool {
+		return !slices.ContainsFunc(left, func(b string) bool {
+			return b != c && (says(ps, b, "better", c) || says(ps, c, "worse", b))
+		})
+	})
 	if len(undominated) == 0 && len(left) > 0 {
-		return Choice{Conflicting, left}
+		return conflict, left
 	}
 	left = undominated
-	if best := keep(left, func(c string) bool { return slices.Contains(p.Best, c) }); len(best) > 0 {
+	if best := only(left, func(c string) bool { return says(ps, c, "best", "") }); len(best) > 0 {
 		left = best
 	}
-	if others := keep(left, func(c string) bool { return !slices.Contains(p.Worst, c) }); len(others) > 0 {
+	if others := only(left, func(c string) bool { return !says(ps, c, "worst", "") }); len(others) > 0 {
 		left = others
 	}
 	switch {
 	case len(left) == 0:
-		return Choice{Outcome: NoChange}
+		return noChange, nil
 	case len(left) == 1:
-		return Choice{Selected, left}
-	case p.indifferent(left):
-		return Choice{AnyOf, left}
+		return selected, left
+	case indifferent(left, ps):
+		return anyOf, left
 	}
-	return Choice{Tie, left}
+	return tie, left
 }
 
-// undominated returns those of left that none of the others is better than.
-func (p *Preferences) undominated(left []string) []string {
-	return keep(left, func(c string) bool {
-		return !slices.ContainsFunc(p.Better, func(b [2]string) bool { return b[1] == c && b[0] != c && slices.Contains(left, b[0]) })
-	})
-}
-
-// indifferent reports whether each of left is as good as any other, or equally
-// good as each of the others.
-func (p *Preferences) indifferent(left []string) bool {
-	for _, a := range left {
-		if slices.Contains(p.Indifferent, a) {
-			continue
-		}
-		for _, b := range left {
-			if a != b && !slices.Contains(p.EquallyGood, [2]string{a, b}) && !slices.Contains(p.EquallyGood, [2]string{b, a}) {
+// indifferent reports whether each candidate is as good as any other, or
+// equally good as each of the others.
+func indifferent(candidates []string, ps []Preference) bool {
+	for _, a := range candidates {
+		for _, b := range candidates {
+			if a != b && !says(ps, a, "indifferent", "") && !says(ps, a, "indifferent", b) && !says(ps, b, "indifferent", a) {
 				return false
 			}
 		}
@@ -112,18 +105,22 @@ func (p *Preferences) indifferent(left []string) bool {
 	return true
 }
 
-// keep returns those of names that ok holds for.
-func keep(names []string, ok func(string) bool) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !ok(n) })
+// says reports whether a statement is among the preferences.
+func says(ps []Preference, approach, is, than string) bool {
+	return slices.Contains(ps, Preference{approach, is, than})
 }
 
-// distinct returns each name once, in order of the first.
-func distinct(names []string) []string {
-	var out []string
-	for _, n := range names {
-		if !slices.Contains(out, n) {
-			out = append(out, n)
-		}
+// impasseOf is the impasse that a choice has come to.
+func impasseOf(outcome string, of []string) *Impasse {
+	for i, c := range of {
+		of[i] = strconv.Quote(clip(fence.Line(c), 200))
 	}
-	return out
+	names := strings.Join(of, ", ")
+	switch outcome {
+	case tie:
+		return &Impasse{Tie, "nothing tells these approaches apart: " + names, "find out which of these is best: " + names}
+	case noChange:
+		return &Impasse{NoApproach, "every approach that was proposed is ruled out", "find an approach that is not ruled out"}
+	}
+	return &Impasse{Conflict, outcome + " between these approaches: " + names, "settle which of these to take: " + names}
 }

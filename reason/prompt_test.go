@@ -39,7 +39,7 @@ func injections(t testing.TB) []string {
 
 var (
 	opening = regexp.MustCompile(`^<<<([a-z]+)-([0-9a-f]{16}) [a-zA-Z ,':]+$`)
-	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|(when|what|no longer|task|summary|output|changed|asked|answered):|\(cut\))$`)
+	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|from ".*":|(when|what|no longer|task|summary|output|changed|asked|answered):|\(cut\))$`)
 )
 
 // requireFenced holds a prompt to its fences: one mark opens and closes all
@@ -108,7 +108,8 @@ func full(text func() string) reason.Brief {
 	return reason.Brief{
 		Run: text(), Session: text(), Objective: text(), Situation: text(), Inputs: inputs, Goals: []string{text(), text()},
 		Memories: []memory.Hit{record(memory.Failure), record(memory.Episode), record(memory.Kind(text())), record(memory.Fact)},
-		Skills:   []string{"edit", text()},
+		Passages: []reason.Passage{{Name: text(), Text: text()}, {Name: "x", Text: text()}}, Complexity: reason.Complexity(text()), Signs: []string{text()},
+		Skills: []string{"edit", text()},
 		Lineage: []reason.Delivery{{
 			Task: reason.Task{Objective: text(), Skill: text()}, Worker: text(), Output: json.RawMessage(text()), Summary: text(),
 			Deltas: []reason.Delta{{Domain: text(), Path: text(), Value: json.RawMessage(text())}},
@@ -184,7 +185,7 @@ func FuzzPrompt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, answer string, budget uint8) {
 		n := 0
 		b := full(func() string { n++; return text[min(len(text), n%3):] })
-		for _, prompt := range both(t, b, answer, &reason.LLMOptions{Tokens: 1300 + 40*int(budget)}) {
+		for _, prompt := range both(t, b, answer, &reason.LLMOptions{Tokens: 1900 + 40*int(budget)}) {
 			requireFenced(t, prompt)
 		}
 	})
@@ -209,6 +210,9 @@ func sized(t *rapid.T) reason.Brief {
 		}
 		b.Memories = append(b.Memories, hit(k, fmt.Sprint(n), text(class)))
 	}
+	for range rapid.IntRange(0, 4).Draw(t, "passages") {
+		b.Passages = append(b.Passages, reason.Passage{Name: "p", Text: text("passage")})
+	}
 	for range rapid.IntRange(0, 6).Draw(t, "lineage") {
 		b.Lineage = append(b.Lineage, reason.Delivery{Task: reason.Task{Objective: text("lineage")}})
 	}
@@ -226,7 +230,7 @@ func sized(t *rapid.T) reason.Brief {
 
 // useful is the order in which parts are left out, the objective and the
 // complaint never.
-var useful = []string{"episode", "memory", "lineage", "failed", "answer", "goal", "inputs", "objective", "complaint"}
+var useful = []string{"episode", "passage", "memory", "lineage", "failed", "answer", "goal", "inputs", "objective", "complaint"}
 
 // The budget holds; a larger one shows all that a smaller one does; what fits
 // is not left out; what is left out is the least useful, and is said.
@@ -312,7 +316,7 @@ func TestWorstRecalledIsLeftOutFirst(t *testing.T) {
 	}
 	var before int
 	for _, want := range [][]string{{"1", "3", "0", "2"}, {"1", "3", "0"}, {"1", "0"}, {"0"}, nil} {
-		prompts := both(t, b, good, &reason.LLMOptions{Tokens: 6000 - before})
+		prompts := both(t, b, good, &reason.LLMOptions{Tokens: 6200 - before})
 		before += 1000
 		require.Equal(t, want, firsts(regexp.MustCompile(`ITEM-(\d)`).FindAllStringSubmatch(prompts[0], -1)))
 		if len(want) == 2 {

@@ -11,14 +11,18 @@ import (
 //
 // Reason may be called concurrently, for different runs. It should return when
 // ctx ends; a call that does not is left behind at its deadline and counts as
-// failed. A panic or an error fails the deliberation: the loop asks again, a
-// bounded number of times, with the error in [Brief.Complaint], unless that is
-// an [ErrModel]. An error that is [Retryable] does not fail it yet: the call is
-// repeated when the error says, between a second and a minute, or, if it does
-// not say, after 1, 2 and 4 seconds, within the deadline of the deliberation.
-// Of a Decision with an error, the Usage counts and nothing else. The Brief and
-// what it refers to belong to the callee for the length of the call only, and
-// must not be changed.
+// failed.
+//
+// A panic or an error fails the deliberation: the loop asks again, a bounded
+// number of times, with the error in Brief.Complaint, unless that is an
+// [ErrModel]. An error that is [Retryable] does not fail it yet: the loop
+// repeats the call when the error says, between a second and a minute, or, if
+// it does not say, after 1, 2 and 4 seconds, within the deadline of the
+// deliberation. Reason itself waits for nothing but its model. Of a Decision
+// with an error, the Usage counts and nothing else.
+//
+// The Brief and what it refers to belong to the callee for the length of the
+// call only, and must not be changed.
 type Reasoner interface {
 	Reason(ctx context.Context, b Brief) (Decision, error)
 }
@@ -31,35 +35,57 @@ func (f ReasonerFunc) Reason(ctx context.Context, b Brief) (Decision, error) { r
 
 // Brief is all that a Reasoner is told.
 type Brief struct {
-	Run     string // the run's id
-	Session string
+	// Run is the run's id, Session that of its session.
+	Run, Session string
 
-	Objective string          // what is asked for; in a subgoal, the subgoal
-	Situation string          // the kind of situation, in the host's words; the Objective if the host gave none
-	Inputs    json.RawMessage // the host's data, as given in the objective
-	Goals     []string        // in a subgoal: the goals above it, outermost first
+	// Objective is what is asked for; in a subgoal, the subgoal.
+	Objective string
+	// Situation is the kind of situation, in the host's words; the Objective if
+	// the host gave none.
+	Situation string
+	// Inputs are the host's data, as given in the objective.
+	Inputs json.RawMessage
+	// Goals are, in a subgoal, the goals above it, outermost first.
+	Goals []string
+	// Complexity is an estimate by the wording of the objective, and Signs are
+	// the words that it goes by. See [Signals].
+	Complexity Complexity
+	Signs      []string
 
-	Memories []memory.Hit // what was recalled, best first
-	Passages []Passage    // what the host's sources say about the objective, the most useful first
-	Estimate Estimate     // what the wording of the objective says about its size
-	Skills   []string     // what the workers can do, sorted
+	// Memories are what was recalled, best first.
+	Memories []memory.Hit
+	// Passages are what the host's sources say, in the order of the sources.
+	Passages []Passage
+	// Skills are what the workers can do, sorted.
+	Skills []string
 
-	Lineage   []Delivery      // what was delivered in this run so far, subgoals included
-	Failed    []FailedAttempt // what was tried for this goal, and why it did not pass
-	Answers   []Answer        // what a human answered, oldest first
-	Avoid     []string        // approaches that metacognition says to leave
-	Advice    string          // the metacognitive recommendation, in words; "" if there is none
-	Complaint string          // why the previous decision on this goal was refused; "" at first
+	// Lineage is what was delivered in this run so far, subgoals included.
+	Lineage []Delivery
+	// Failed is what was tried for this goal, and why it did not pass.
+	Failed []FailedAttempt
+	// Answers are what a human answered, oldest first.
+	Answers []Answer
+	// Avoid are approaches that metacognition says to leave.
+	Avoid []string
+	// Advice is the metacognitive recommendation, in words. "": none.
+	Advice string
+	// Complaint says why the previous decision on this goal was refused. "":
+	// there was none, or it was not refused.
+	Complaint string
 }
 
 // Delivery is a task that was done and passed its gates.
 type Delivery struct {
-	Task    Task
-	Worker  string
-	Attempt int             // the attempt that passed, from 1
-	Output  json.RawMessage // what the worker made; nil if nothing
-	Summary string          // the worker's own account of it
-	Deltas  []Delta         // what it says it changed in the world
+	Task   Task
+	Worker string
+	// Attempt is the attempt that passed, from 1.
+	Attempt int
+	// Output is what the worker made. nil: nothing.
+	Output json.RawMessage
+	// Summary is the worker's own account of it.
+	Summary string
+	// Deltas are what the worker says it changed in the world.
+	Deltas []Delta
 }
 
 // FailedAttempt is an attempt at a task that did not pass.

@@ -13,20 +13,15 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// Estimate is what the wording of an objective says about its size, before anybody has thought about it.
-type Estimate struct {
-	Complexity Complexity
-	Words      int
-	Parts      int // things to do that the wording sets apart; at least 1 if there is a word
-	// Signs are the words that the estimate goes by, in order of the text, each after its kind, such as `scope "every"`;
-	// the first 64. The kinds are part, file, scope, hedge, choice, question, fix, add and change.
-	Signs []string
-}
-
+// maxSigns is the largest number of signs of an estimate.
 const maxSigns = 64
 
-// signWords are the kinds of whole words in lower case, signVerbs those of stems, so that "fixed" and "fixing" count.
-// Verbs set parts apart at the beginning of a sentence and do not count otherwise.
+// signKinds are what a word can be a sign of.
+var signKinds = [...]string{"part", "file", "scope", "hedge", "choice", "question", "fix", "add", "change"}
+
+// signWords are the kinds of whole words in lower case, signVerbs those of
+// stems, so that "fixed" and "fixing" count. Verbs set parts apart at the
+// beginning of a sentence and do not count otherwise.
 var (
 	signWords = map[string]string{
 		"and": "part", "then": "part", "also": "part", "plus": "part", "afterwards": "part", "additionally": "part",
@@ -44,9 +39,11 @@ var (
 	}
 )
 
-// Signals estimates an objective by its words. It is a pure function, takes time in proportion to the text, and looks
-// at whole words only, by Unicode's segmentation: there is no "then" in "authentication" and no "and" in "android". It
-// reads English. It is no substitute for reading: it costs nothing, so it can choose the model that reads.
+// Signals estimates an objective by its words, before a model has read it. It
+// is a pure function, takes time in proportion to the text, and looks at whole
+// words only, by Unicode's segmentation: there is no "then" in "authentication"
+// and no "and" in "android". It reads English. It costs nothing, so it can
+// choose the model that reads.
 //
 // The estimate is
 //
@@ -56,44 +53,54 @@ var (
 //   - moderate above 20 words, from two parts, with a scope, or with a sum of two of what is not decided;
 //   - else simple.
 //
-// 20 and 40 words, the joining words, and parts together with files are the rule of the arc plugin
-// (enzokro/crinzo-plugins, arc/lib/context.py), which looked for them inside of words; the rest is judgement.
-func Signals(objective string) Estimate {
-	r := signReader{counts: make(map[string]int), start: true}
+// 20 and 40 words, the joining words, and parts together with files are the
+// rule of the arc plugin (enzokro/crinzo-plugins, arc/lib/context.py), which
+// looked for them inside of words; the rest is judgement.
+//
+// The signs are the number of words and of parts, such as "12 words" and "2
+// parts", and then the words that the estimate goes by, in order of the text,
+// each after its kind, such as `scope "every"`: part, file, scope, hedge,
+// choice, question, fix, add or change. There are 64 at most.
+func Signals(objective string) (estimate Complexity, signs []string) {
+	r := signReader{start: true}
 	for it := words.FromString(objective); it.Next(); {
 		r.token(it.Value())
 	}
-	e := r.e
-	if e.Words > 0 {
-		e.Parts = r.counts["part"] + 1
+	parts := min(r.words, r.n("part")+1)
+	signs = append(signs, countOf(r.words, " word"))
+	if parts > 1 {
+		signs = append(signs, countOf(parts, " part"))
 	}
-	undecided := 2*r.counts["hedge"] + r.counts["choice"] + r.counts["question"]
-	wide := r.counts["file"]+r.counts["scope"] > 0
+	signs = append(signs, r.signs[:min(len(r.signs), maxSigns-len(signs))]...)
+	undecided := 2*r.n("hedge") + r.n("choice") + r.n("question")
+	wide := r.n("file")+r.n("scope") > 0
 	switch {
-	case e.Words == 0 || undecided >= 3 && e.Words <= 10*undecided:
-		e.Complexity = Unclear
-	case e.Words > 40 || e.Parts >= 4 || e.Parts > 1 && wide:
-		e.Complexity = Complex
-	case e.Words > 20 || e.Parts > 1 || r.counts["scope"] > 0 || undecided >= 2:
-		e.Complexity = Moderate
-	default:
-		e.Complexity = Simple
+	case r.words == 0 || undecided >= 3 && r.words <= 10*undecided:
+		return Unclear, signs
+	case r.words > 40 || parts >= 4 || parts > 1 && wide:
+		return Complex, signs
+	case r.words > 20 || parts > 1 || r.n("scope") > 0 || undecided >= 2:
+		return Moderate, signs
 	}
-	return e
+	return Simple, signs
 }
 
-// String is the estimate in words: the complexity, and what it goes by.
-func (e Estimate) String() string {
-	return strings.Join(append([]string{string(e.Complexity)}, e.Signs...), ", ")
+func countOf(n int, unit string) string {
+	if n != 1 {
+		unit += "s"
+	}
+	return strconv.Itoa(n) + unit
 }
 
 // signReader reads an objective word by word.
 type signReader struct {
-	e      Estimate
-	counts map[string]int
+	words  int
+	signs  []string
+	counts [len(signKinds)]int
 	start  bool   // of a sentence or line
 	said   bool   // something that is no mark of a part
-	next   string // the mark of the part that begins with the next thing said; "": none
+	next   string // the mark of the part that comes next; "": none
+	stems  []text.Term
 }
 
 func (r *signReader) token(w string) {
@@ -114,14 +121,14 @@ func (r *signReader) token(w string) {
 	}
 }
 
-// word reads a word. A part counts once something follows its mark; of several marks in a row, as in "; and then", the
-// first counts.
+// word reads a word. A part counts once something follows its mark; of several
+// marks in a row, as in "; and then", the first counts.
 func (r *signReader) word(w string) {
-	r.e.Words++
+	r.words++
 	lower := strings.ToLower(w)
 	kind, verb := signWords[lower], ""
-	if stems := text.Append(nil, lower); len(stems) > 0 {
-		verb = signVerbs[stems[0].Text]
+	if r.stems = text.Append(r.stems[:0], lower); len(r.stems) > 0 {
+		verb = signVerbs[r.stems[0].Text]
 	}
 	if kind == "part" || r.start && (verb != "" || len(w) < 3 && strings.Trim(w, "0123456789") == "") {
 		r.next = cmp.Or(r.next, w)
@@ -142,8 +149,11 @@ func (r *signReader) word(w string) {
 }
 
 func (r *signReader) sign(kind, w string) {
-	r.counts[kind]++
-	if len(r.e.Signs) < maxSigns {
-		r.e.Signs = append(r.e.Signs, kind+" "+strconv.Quote(w))
+	r.counts[slices.Index(signKinds[:], kind)]++
+	if len(r.signs) < maxSigns {
+		r.signs = append(r.signs, kind+" "+strconv.Quote(w))
 	}
 }
+
+// n returns how many signs of a kind there are.
+func (r *signReader) n(kind string) int { return r.counts[slices.Index(signKinds[:], kind)] }

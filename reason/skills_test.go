@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -29,11 +31,10 @@ func ExampleLoadSkills() {
 	}
 	skills, err := reason.LoadSkills(files)
 	fmt.Println(err)
-	for _, s := range skills.All() {
-		fmt.Printf("%s: %s %s %s\n", s.Name, s.Description, s.Body, s.Agent)
-	}
+	var s reason.Skill = skills["go-test"]
+	fmt.Printf("%s: %s %s %s\n", s.Name, s.Description, s.Body, s.Agent)
 	// Output:
-	// skill "release/SKILL.md": bad skill: the front matter is not closed by a line ---
+	// skill release/SKILL.md: bad skill: the front matter is not closed by a line ---
 	// go-test: Mend Go tests. Run the tests first. Change no test.
 }
 
@@ -64,25 +65,8 @@ func TestSkillsAreFoundAtAnyDepth(t *testing.T) {
 		"a/README/AGENTS.md": "something else",
 	}))
 	require.NoError(t, err)
-	var names []string
-	for _, s := range skills.All() {
-		names = append(names, s.Name)
-	}
-	require.Equal(t, []string{"deep", "root", "y", "z"}, names)
-	y, ok := skills.Get("y")
-	require.True(t, ok)
-	require.Equal(t, reason.Skill{Name: "y", Description: "of y", Body: "y", Agent: "for the agent"}, y)
-	for _, none := range []string{"", "x", "yy"} {
-		_, ok := skills.Get(none)
-		require.False(t, ok)
-	}
-	skills.All()[0].Name = "changed"
-	_, ok = skills.Get("deep")
-	require.True(t, ok, "the slice is the caller's")
-	var empty *reason.Skills
-	_, ok = empty.Get("y")
-	require.False(t, ok)
-	require.Empty(t, empty.All())
+	require.Equal(t, []string{"deep", "root", "y", "z"}, slices.Sorted(maps.Keys(skills)))
+	require.Equal(t, reason.Skill{Name: "y", Description: "of y", Body: "y", Agent: "for the agent"}, skills["y"])
 }
 
 func TestFrontMatterIsReadAsPeopleWriteIt(t *testing.T) {
@@ -101,11 +85,11 @@ func TestFrontMatterIsReadAsPeopleWriteIt(t *testing.T) {
 	} {
 		skills, err := reason.LoadSkills(skillFS(map[string]string{"s/SKILL.md": text}))
 		require.NoError(t, err, name)
-		require.Equal(t, []reason.Skill{{Name: "n", Description: "one two", Body: "body"}}, skills.All(), name)
+		require.Equal(t, map[string]reason.Skill{"n": {Name: "n", Description: "one two", Body: "body"}}, skills, name)
 	}
 	skills, err := reason.LoadSkills(skillFS(map[string]string{"SKILL.md": "---\nname: n\ndescription: d\n---\na\n---\nb\n"}))
 	require.NoError(t, err)
-	require.Equal(t, "a\n---\nb", skills.All()[0].Body, "a rule in the text is no front matter")
+	require.Equal(t, "a\n---\nb", skills["n"].Body, "a rule in the text is no front matter")
 }
 
 func TestBadSkillsAreNamedAndOthersLoad(t *testing.T) {
@@ -146,11 +130,11 @@ func TestBadSkillsAreNamedAndOthersLoad(t *testing.T) {
 	for name, text := range bad {
 		skills, err := reason.LoadSkills(skillFS(map[string]string{"a/SKILL.md": skill("good", ""), "b/SKILL.md": text, "c/SKILL.md": skill("fine", "")}))
 		require.ErrorIs(t, err, reason.ErrSkill, name)
-		one, ok := errors.AsType[*reason.SkillError](err)
+		one, ok := errors.AsType[*fs.PathError](err)
 		require.True(t, ok, name)
 		require.Equal(t, "b/SKILL.md", one.Path, name)
-		require.ErrorContains(t, err, `skill "b/SKILL.md": bad skill: `, name)
-		require.Len(t, skills.All(), 2, name)
+		require.ErrorContains(t, err, `skill b/SKILL.md: bad skill: `, name)
+		require.Len(t, skills, 2, name)
 	}
 	over := map[string]string{
 		"text":         skill("n", strings.Repeat("x", 64<<10)),
@@ -163,7 +147,7 @@ func TestBadSkillsAreNamedAndOthersLoad(t *testing.T) {
 		require.True(t, ok, "%s: %v", name, err)
 		require.Contains(t, limit.Field, name)
 		require.Greater(t, limit.Got, limit.Limit)
-		require.Len(t, skills.All(), 1, name)
+		require.Len(t, skills, 1, name)
 	}
 }
 
@@ -176,10 +160,10 @@ func TestAgentFilesAreCheckedToo(t *testing.T) {
 		"open/SKILL.md": skill("open", ""), "open/AGENT.md": "---\nx: y\n",
 		"fine/SKILL.md": skill("fine", ""), "fine/AGENT.md": strings.Repeat("x", 64<<10),
 	}))
-	require.Len(t, skills.All(), 1)
+	require.Len(t, skills, 1)
 	var paths []string
 	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
-		paths = append(paths, e.(*reason.SkillError).Path)
+		paths = append(paths, e.(*fs.PathError).Path)
 	}
 	require.Equal(t, []string{"alone/AGENT.md", "bad/AGENT.md", "long/AGENT.md", "open/AGENT.md"}, paths)
 }
@@ -202,7 +186,7 @@ func TestSkillWalkIsBounded(t *testing.T) {
 		limit, ok := errors.AsType[*store.LimitError](err)
 		require.True(t, ok, name)
 		require.Contains(t, limit.Field, name)
-		require.Len(t, skills.All(), c.found, name)
+		require.Len(t, skills, c.found, name)
 	}
 }
 
@@ -233,14 +217,14 @@ func TestUnreadableSkillsAreReported(t *testing.T) {
 	files["f/SKILL.md"] = &fstest.MapFile{Mode: fs.ModeDir}
 	skills, err := reason.LoadSkills(broken{files, map[string]error{"a/SKILL.md": fs.ErrPermission, "c": fs.ErrPermission}})
 	require.ErrorIs(t, err, fs.ErrPermission)
-	require.ErrorContains(t, err, `skill "a/SKILL.md": `)
-	require.ErrorContains(t, err, `skill "c": `)
-	require.ErrorContains(t, err, `skill "e/SKILL.md": bad skill: not a regular file`)
-	require.Len(t, skills.All(), 1)
+	require.ErrorContains(t, err, `skill a/SKILL.md: `)
+	require.ErrorContains(t, err, `skill c: `)
+	require.ErrorContains(t, err, `skill e/SKILL.md: bad skill: not a regular file`)
+	require.Len(t, skills, 1)
 
 	skills, err = reason.LoadSkills(os.DirFS(filepath.Join(t.TempDir(), "missing")))
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.Empty(t, skills.All())
+	require.Empty(t, skills)
 	_, err = reason.LoadSkills(nil)
 	require.ErrorIs(t, err, reason.ErrSkill)
 	_, err = reason.LoadSkills(fstest.MapFS(nil))
@@ -261,7 +245,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	require.NoError(t, os.Symlink(secret, filepath.Join(dir, "SKILL.md")))
 	skills, err := reason.LoadSkills(os.DirFS(dir))
 	require.ErrorContains(t, err, "not a regular file")
-	require.Len(t, skills.All(), 1)
+	require.Len(t, skills, 1)
 }
 
 func FuzzSkill(f *testing.F) {
@@ -274,8 +258,8 @@ func FuzzSkill(f *testing.F) {
 		files := skillFS(map[string]string{"SKILL.md": text, "AGENT.md": agent, "z/SKILL.md": skill("other", "")})
 		skills, err := reason.LoadSkills(files)
 		again, _ := reason.LoadSkills(files)
-		require.Equal(t, again.All(), skills.All())
-		all := skills.All()
+		require.Equal(t, again, skills)
+		all := skills
 		require.Contains(t, []int{1, 2}, len(all))
 		if len(all) == 1 {
 			require.Error(t, err)

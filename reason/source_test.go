@@ -95,7 +95,7 @@ func ExampleNewCodebase() {
 		"web/node_modules/x": {Data: []byte("x")},
 		"logo.png":           {Data: []byte("\x89PNG")},
 	}
-	passages, err := reason.NewCodebase(files).Passages(context.Background(), "discounts are taken off twice", 500)
+	passages, err := reason.NewCodebase(files)(context.Background(), "discounts are taken off twice", 500)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -118,7 +118,7 @@ func ExampleNewDocuments() {
 		"returns.md": {Data: []byte("# Returns\n\nGoods come back within 30 days.\n\n# Discounts\n\nA discount is taken off once.\n")},
 		"hours.txt":  {Data: []byte("Open from nine to five.\n")},
 	}
-	passages, err := reason.NewDocuments(files).Passages(context.Background(), "discounts are taken off twice", 500)
+	passages, err := reason.NewDocuments(files)(context.Background(), "discounts are taken off twice", 500)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -131,7 +131,7 @@ func ExampleNewDocuments() {
 
 // codebase returns the text of a survey.
 func codebase(t require.TestingT, fsys fs.FS, objective string, tokens int) string {
-	passages, err := reason.NewCodebase(fsys).Passages(context.Background(), objective, tokens)
+	passages, err := reason.NewCodebase(fsys)(context.Background(), objective, tokens)
 	require.NoError(t, err)
 	require.Len(t, passages, 1)
 	require.Equal(t, "codebase", passages[0].Name)
@@ -217,7 +217,7 @@ func TestSurveyStopsAtItsBounds(t *testing.T) {
 	text, _, err = reason.Survey(ctx, opened{skillFS(files), cancel}, 100, 1<<30)
 	require.NoError(t, err)
 	require.Equal(t, "files: .txt 1\nthis is not all: the survey ended when the time was up\n", text)
-	for _, source := range []reason.SourceFunc{reason.NewCodebase(skillFS(files)), reason.NewDocuments(skillFS(files))} {
+	for _, source := range []reason.Source{reason.NewCodebase(skillFS(files)), reason.NewDocuments(skillFS(files))} {
 		_, err = source(ctx, "", 1000)
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = source(t.Context(), strings.Repeat("x", 64<<10+1), 1000)

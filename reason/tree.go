@@ -16,7 +16,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Bounds of a walk: files and bytes that are read, folders above a file, bytes of a file.
+// Bounds of a walk: files and bytes that are read, folders above a file, bytes
+// of a file.
 const (
 	maxFiles   = 20_000
 	maxBytes   = 256 << 20
@@ -36,8 +37,9 @@ type tree struct {
 	stopped string         // the bound at which the walk ended; "": it saw everything
 }
 
-// walk calls visit for each text, by levels of folders and in order of names, so that a walk that ends at a bound has
-// seen what is nearest the root. The error is that of the root, or of a ctx that has ended before.
+// walk calls visit for each text, by levels of folders and in order of names,
+// so that a walk that ends at a bound has seen what is nearest the root. The
+// error is that of the root, or of a ctx that has ended before.
 func (t *tree) walk(ctx context.Context, visit func(name string, text []byte)) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return err
@@ -115,7 +117,8 @@ func (t *tree) text(name string, d fs.DirEntry) (text []byte, why string) {
 	return text, skipText(text)
 }
 
-// Folders of other people's code and of caches, those that are built, and the files beside which they are.
+// Folders of other people's code and of caches, those that are built, and the
+// files beside which they are.
 var (
 	dependencyFolders = strings.Fields("node_modules vendor bower_components site-packages venv Pods __pycache__")
 	resultFolders     = strings.Fields("target build dist out")
@@ -139,7 +142,8 @@ func skipFolder(name string, depth int, beside []fs.DirEntry) string {
 	return ""
 }
 
-// Files that nobody reads, by extension, name and ending.
+// Files that are not text, or not written by people, by extension, name and
+// ending.
 var (
 	binaryKinds = strings.Fields(`.png .jpg .jpeg .gif .webp .ico .bmp .tiff .pdf .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar
 		.jar .war .class .pyc .o .a .so .dylib .dll .exe .wasm .bin .dat .db .sqlite .parquet .mp3 .mp4 .mov .avi .wav
@@ -164,12 +168,13 @@ func skipName(base string) string {
 	return ""
 }
 
-// generatedLine is a comment by which generators mark what they write: Go's convention (go help generate), and the one
-// word of many others.
+// generatedLine is a comment by which generators mark what they write: Go's
+// convention (go help generate), and the one word of many others.
 var generatedLine = regexp.MustCompile(`(?m)^\W{0,8}(Code generated .*DO NOT EDIT\.?|(\w+ )?@generated\b.*)\s*$`)
 
-// skipText returns why a file is passed over by what is in it, or "". Git looks for a NUL in the first 8 KiB as well;
-// a first line of over 4 KiB is a machine's.
+// skipText returns why a file is passed over by what is in it, or "". Git looks
+// for a NUL in the first 8 KiB as well; a first line of over 4 KiB is a
+// machine's.
 func skipText(text []byte) string {
 	head := text[:min(len(text), 8<<10)]
 	line := bytes.IndexByte(head, '\n')

@@ -276,7 +276,6 @@ var classes = []struct {
 	{context.Canceled, "canceled"},
 	{context.DeadlineExceeded, "timeout"},
 	{reason.ErrRefusal, "refusal"},
-	{reason.ErrEmpty, "empty"},
 	{reason.ErrFormat, "format"},
 	{reason.ErrDecision, "refused"},
 	{store.ErrClosed, "closed"},

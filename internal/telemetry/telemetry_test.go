@@ -27,7 +27,6 @@ func TestClassTellsNothingOfWhatFailed(t *testing.T) {
 		"exited":   guard.ErrExited,
 		"canceled": context.Canceled,
 		"refused":  reason.ErrDecision,
-		"empty":    reason.ErrEmpty,
 		"format":   reason.ErrFormat,
 		"refusal":  reason.ErrRefusal,
 		"closed":   store.ErrClosed,
