@@ -41,6 +41,11 @@ type Host struct {
 	// requires it. nil: New refuses such workers.
 	Approver act.Approver
 
+	// Sources say what the host knows about an objective: they are asked before
+	// each deliberation, all at once, for at most 2,000 tokens each, and have 10 s
+	// to answer. What they say is in Brief.Passages, in the order of Sources, and
+	// is not kept. A source that fails is logged and left out.
+	Sources []reason.Source
 	// Skills give the worker of a task AGENT.md of the skill that the task
 	// names, in Work.Agent. They are not kept: a run that goes on after a
 	// restart has those of the new Host. nil: none.
@@ -60,7 +65,8 @@ type Options struct {
 	// Waiting for a model that is busy does not count. 0: 3.
 	Refusals int
 	// Replans is how often a goal is reasoned about again after one of its
-	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too.
+	// tasks was BLOCKED. 0: never; then the goal is BLOCKED too. The alternatives
+	// of a decision are tried before, and do not count.
 	Replans int
 	// Pivot is what the loop does when metacognition says to pivot.
 	Pivot PivotPolicy
@@ -202,6 +208,7 @@ type Agent struct {
 	// The host's parts.
 	reasoner reason.Reasoner
 	skills   map[string]reason.Skill
+	sources  []reason.Source
 	runner   *act.Runner
 
 	// The parts that learn.
@@ -329,6 +336,7 @@ type turn struct {
 		used    act.Usage // by the reasoner
 		fault   error     // of the reasoner, the worker or a gate
 		stack   []byte    // of a worker that panicked
+		sources []error   // of the sources, nil for those that answered
 		lessons int       // patterns and failures stored or strengthened
 	}
 }
@@ -382,6 +390,15 @@ func (a *Agent) unable(tasks []reason.Task) string {
 func cleanDecision(san *redact.Sanitizer, d *reason.Decision) {
 	d.Approach, d.Reasoning = san.Sanitize(d.Approach), san.Sanitize(d.Reasoning)
 	d.Tasks = cleanTasks(san, d.Tasks)
+	d.Alternatives, d.Preferences = slices.Clone(d.Alternatives), slices.Clone(d.Preferences)
+	for i := range d.Alternatives {
+		alt := &d.Alternatives[i]
+		alt.Approach, alt.Tasks = san.Sanitize(alt.Approach), cleanTasks(san, alt.Tasks)
+	}
+	for i := range d.Preferences {
+		p := &d.Preferences[i]
+		p.Approach, p.Than = san.Sanitize(p.Approach), san.Sanitize(p.Than)
+	}
 	d.Questions = slices.Clone(d.Questions)
 	for i, q := range d.Questions {
 		d.Questions[i] = san.Sanitize(q)

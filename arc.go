@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
@@ -62,7 +63,10 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 		return nil, errors.New("arc: the context is nil")
 	}
 	shared := flush.Share(st)
-	a := &Agent{o: options(opts), st: shared, w: flush.New(shared), reasoner: host.Reasoner, skills: host.Skills}
+	a := &Agent{
+		o: options(opts), st: shared, w: flush.New(shared),
+		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills,
+	}
 	a.watch, a.hooks.Limit = newObserver(&a.o), hookLimit
 	runner, err := newRunner(host, &a.o)
 	if err != nil {
@@ -92,6 +96,11 @@ func checkHost(host Host, opts *Options) error {
 	var errs []error
 	if host.Reasoner != nil && guard.IsNil(host.Reasoner) {
 		errs = append(errs, errors.New("the reasoner is nil"))
+	}
+	for i, source := range host.Sources {
+		if guard.IsNil(source) {
+			errs = append(errs, fmt.Errorf("source %d is nil", i+1))
+		}
 	}
 	if err := o.check(); err != nil {
 		errs = append(errs, err)

@@ -20,7 +20,12 @@ func (t *turn) assess(ctx context.Context) (phase, error) {
 	pivoted := len(t.s.Pivots) > pivots && slices.Contains(g.Avoid, g.Approach)
 	switch {
 	case len(g.Tasks) > 0 && pivoted && t.a.o.Pivot == PivotAuto && t.a.reasoner != nil:
-		g.follow(nil, g.Approach, "") // the plan is of the approach that keeps failing
+		// The plan is of the approach that keeps failing.
+		if g.takeOther() {
+			t.emit(EventDecided, Event{Text: g.Approach, IDs: g.Utilized})
+			return phaseAssign, nil
+		}
+		g.follow(nil, g.Approach, "")
 		return phaseReason, nil
 	case len(g.Tasks) > 0:
 		return phaseAssign, nil

@@ -45,6 +45,7 @@ const (
 	aimDone                   // the aim is reached
 	tryAgain                  // the task is tried again
 	planFailed                // the plan is dropped, and the reasoner asked
+	planOther                 // the plan is dropped, and an alternative taken
 	givenUp                   // the aim is given up
 )
 
@@ -65,6 +66,8 @@ func (t *turn) verdict() verdict {
 		return planFailed
 	case g.Tries < t.s.Objective.Attempts && !t.allDenied():
 		return tryAgain
+	case len(g.other().Tasks) > 0:
+		return planOther
 	case g.Replans < t.a.o.Replans && t.a.reasoner != nil:
 		return planFailed
 	}
@@ -138,7 +141,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		o.Task = learn.Delivered
 	case givenUp:
 		o.Task, o.Goal = t.blame()
-	case planFailed:
+	case planFailed, planOther:
 		if g.Fired == "" {
 			o.Task = learn.Blocked
 		}
@@ -199,6 +202,11 @@ func (t *turn) move(v verdict) phase {
 		}
 		s.Current, g.Denied = nil, nil
 		g.follow(nil, g.Approach, "")
+		return phaseAssess
+	case planOther:
+		s.Current = nil
+		g.takeOther()
+		t.emit(EventDecided, Event{Text: g.Approach, IDs: g.Utilized})
 		return phaseAssess
 	case aimDone:
 		t.emit(eventDelivered, Event{})

@@ -212,7 +212,7 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 		t.s.Assessment = now
 	}
 	t.s.Phase = phaseReason
-	b := t.brief()
+	b := t.brief(ctx)
 	var used reason.Usage
 	for refused := 1; ; refused++ {
 		var d reason.Decision

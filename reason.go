@@ -1,10 +1,12 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
@@ -16,7 +18,7 @@ import (
 // reason asks the reasoner, and takes up its decision.
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	wall := t.s.Objective.Budget.left(t.s.spent(t.a.o.Now()))
-	d, err := t.a.deliberate(ctx, t.brief(), wall)
+	d, err := t.a.deliberate(ctx, t.brief(ctx), wall)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -37,28 +39,72 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 		return t.ask(d.Questions...), nil
 	}
 	g.follow(d.Tasks, d.Approach, "")
+	g.reserve(d)
 	t.emit(EventDecided, Event{Text: d.Approach, IDs: g.Utilized})
 	return phaseAssess, nil
 }
 
 // brief is what the reasoner is told.
-func (t *turn) brief() reason.Brief {
+func (t *turn) brief(ctx context.Context) reason.Brief {
 	s, g := &t.s, t.s.aim()
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
-		Memories: t.hits, Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
+		Memories: t.hits, Passages: t.passages(ctx, g.Text),
+		Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
 		Failed: g.Failed, Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
 		Advice: advice(&s.Assessment),
 	}
+	b.Complexity, b.Signs = reason.Signals(g.Text)
 	for _, above := range s.Aims[:len(s.Aims)-1] {
 		b.Goals = append(b.Goals, above.Text)
 	}
 	return b
 }
 
+// Bounds of a source: how long it may take, and what it may say.
+const (
+	sourceTimeout = 10 * time.Second
+	sourceTokens  = 2000
+)
+
+// passages asks the host's sources about an objective, all at once. A source
+// that fails, panics or hangs costs its own passages only.
+func (t *turn) passages(ctx context.Context, objective string) []reason.Passage {
+	if len(t.a.sources) == 0 {
+		return nil
+	}
+	found := make([][]reason.Passage, len(t.a.sources))
+	t.did.sources = make([]error, len(t.a.sources))
+	var all sync.WaitGroup
+	for i, source := range t.a.sources {
+		all.Go(func() {
+			ps, err := guard.Do(ctx, sourceTimeout, func(ctx context.Context) ([]reason.Passage, error) {
+				return source(ctx, objective, sourceTokens)
+			})
+			found[i], t.did.sources[i] = t.a.cleanPassages(ps), err
+		})
+	}
+	all.Wait()
+	return slices.Concat(found...)
+}
+
+// cleanPassages returns the passages that fit the bound of a source, three
+// bytes a token, without secrets.
+func (a *Agent) cleanPassages(ps []reason.Passage) (out []reason.Passage) {
+	room := 3 * sourceTokens
+	for _, p := range ps {
+		if room -= len(p.Name) + len(p.Text); room < 0 {
+			break
+		}
+		out = append(out, reason.Passage{Name: a.o.Sanitizer.Sanitize(p.Name), Text: a.o.Sanitizer.Sanitize(p.Text)})
+	}
+	return out
+}
+
 // deliberate returns a decision that can be acted on, within wall, if that is
-// more than 0. With an error it returns the usage alone.
+// more than 0: of alternatives, the one chosen, or the impasse that they are.
+// With an error it returns the usage alone.
 func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Duration) (reason.Decision, error) {
 	if a.reasoner == nil {
 		return reason.Decision{}, errors.New("the host has no reasoner")
@@ -90,15 +136,41 @@ func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Durati
 		return used, refused
 	}
 	cleanDecision(a.o.Sanitizer, &d)
-	if why := a.unable(d.Tasks); why != "" {
-		return used, fmt.Errorf("%w: %s", reason.ErrDecision, why)
+	if err := a.acceptable(&d, b.Avoid, len(b.Answers) > 0); err != nil {
+		return used, err
 	}
-	if a.o.Pivot == PivotAuto && len(d.Tasks) > 0 && len(b.Answers) == 0 && // a human may have said to go on
-		slices.ContainsFunc(b.Avoid, func(s string) bool { return same(s, d.Approach) }) {
-		return used, fmt.Errorf("%w: the approach %q is to be avoided, since it keeps failing: "+
-			"take another, or say what is in the way", reason.ErrDecision, d.Approach)
+	if d.Complexity == "" && b.Complexity != reason.Unclear { // a decision was possible
+		d.Complexity = b.Complexity
 	}
-	return d, nil
+	return d.Choose(), nil
+}
+
+// acceptable refuses a plan that no worker can carry out and, with PivotAuto,
+// an approach to avoid, unless a human has answered: the answer may say to go
+// on. Of alternatives, those to avoid are left out, unless none is left.
+func (a *Agent) acceptable(d *reason.Decision, avoid []string, answered bool) error {
+	why, approach := a.unable(d.Tasks), d.Approach
+	for i, alt := range d.Alternatives {
+		why = cmp.Or(why, a.unable(alt.Tasks))
+		if i == 0 {
+			approach = alt.Approach
+		}
+	}
+	if why != "" {
+		return fmt.Errorf("%w: %s", reason.ErrDecision, why)
+	}
+	if a.o.Pivot != PivotAuto || answered {
+		return nil
+	}
+	left := slices.DeleteFunc(slices.Clone(d.Alternatives), func(p reason.Alternative) bool {
+		return listed(avoid, p.Approach)
+	})
+	if len(d.Tasks) > 0 && listed(avoid, d.Approach) || len(d.Alternatives) > 0 && len(left) == 0 {
+		return fmt.Errorf("%w: the approach %q is to be avoided, since it keeps failing: "+
+			"take another, or say what is in the way", reason.ErrDecision, approach)
+	}
+	d.Alternatives = left
+	return nil
 }
 
 // consult asks the reasoner until it answers or fails for good. Waiting for a

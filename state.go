@@ -268,6 +268,12 @@ type aim struct {
 	Tries    int           `cbor:"8,keyasint,omitempty" json:"tries,omitempty"`
 	Fired    memory.ID     `cbor:"9,keyasint,omitempty" json:"fired,omitempty"`
 
+	// The alternatives to the plan that were not taken yet, what the reasoner
+	// prefers among them, and how many took the place of a plan that failed.
+	Others      []reason.Alternative `cbor:"24,keyasint,omitempty" json:"others,omitempty"`
+	Preferences []reason.Preference  `cbor:"25,keyasint,omitempty" json:"preferences,omitempty"`
+	Turns       int                  `cbor:"26,keyasint,omitempty" json:"turns,omitempty"`
+
 	// Spent are the chunks that failed for this aim, Utilized the memories that
 	// the decision applied and the workers used.
 	Spent    []memory.ID `cbor:"10,keyasint,omitempty" json:"spent,omitempty"`
@@ -382,7 +388,8 @@ func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.
 
 // unjudged reports whether the session is the run's own and has no outcome yet.
 func (s *state) unjudged() bool {
-	return s.Objective.Session == "" && len(s.Deliveries) == 0 && s.aim().Replans == 0
+	g := s.aim()
+	return s.Objective.Session == "" && len(s.Deliveries) == 0 && g.Replans == 0 && g.Turns == 0
 }
 
 // unplanned reports whether the host's plan could not be begun.
@@ -393,6 +400,33 @@ func (s *state) unplanned() bool {
 // follow makes tasks the plan of the aim.
 func (g *aim) follow(tasks []reason.Task, approach string, fired memory.ID) {
 	g.Tasks, g.Next, g.Tries, g.Approach, g.Fired = tasks, 0, 0, approach, fired
+}
+
+// reserve stores the alternatives that a decision has left.
+func (g *aim) reserve(d reason.Decision) { g.Others, g.Preferences = d.Alternatives, d.Preferences }
+
+// other returns the best of the alternatives that are left, as a decision; one
+// without tasks if there is none, or nothing tells them apart. An approach that
+// metacognition says to leave is not taken unasked.
+func (g *aim) other() reason.Decision {
+	left := slices.DeleteFunc(slices.Clone(g.Others), func(a reason.Alternative) bool {
+		return listed(g.Avoid, a.Approach)
+	})
+	return reason.Decision{Alternatives: left, Preferences: g.Preferences}.Choose()
+}
+
+// takeOther makes the best of the alternatives that are left the plan, and
+// reports whether there is one.
+func (g *aim) takeOther() bool {
+	d := g.other()
+	if len(d.Tasks) == 0 {
+		return false
+	}
+	g.follow(d.Tasks, d.Approach, "")
+	g.reserve(d)
+	g.Turns++
+	g.Denied = nil
+	return true
 }
 
 // applied returns those of ids that were recalled for the aim, each once: a
@@ -429,6 +463,11 @@ func clip(s string) string {
 // same reports whether two texts of a model differ at most in case and blanks
 // at their ends.
 func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+
+// listed reports whether an approach is one of those listed.
+func listed(approaches []string, approach string) bool {
+	return slices.ContainsFunc(approaches, func(s string) bool { return same(s, approach) })
+}
 
 // setDefault sets v to d where it is zero.
 func setDefault[T comparable](v *T, d T) {

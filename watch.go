@@ -314,9 +314,16 @@ func (a *Agent) logHook(err error) {
 }
 
 // logFault writes what a part of the host has done wrong in the phase at hand: a
-// panic with its stack, or a gate that could not decide.
+// panic with its stack, a source that failed, or a gate that could not decide.
 func (t *turn) logFault() {
 	logger, run := t.a.o.Logger, t.s.ID
+	for i, err := range t.did.sources {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			logger.Error("a source failed", "run", run, "source", i+1, "class", telemetry.Class(err),
+				"stack", telemetry.Stack(err), t.a.shown(t.a.o.Sanitizer.Sanitize(err.Error())))
+		}
+	}
+	t.did.sources = nil
 	switch c := t.s.Current; {
 	case t.did.stack != nil:
 		logger.Error("a worker panicked", "run", run, "worker", c.Worker, "stack", string(t.did.stack), t.a.shown(c.Wrong))

@@ -107,6 +107,15 @@ type written struct {
 	Named   []name             `cbor:"17,keyasint,omitempty"`
 	Took    time.Duration      `cbor:"18,keyasint,omitempty"`
 	List    []inner            `cbor:"23,keyasint,omitempty"`
+
+	// More than 23 fields, and numbers of two bytes.
+	W24 bool  `cbor:"24,keyasint,omitempty"`
+	W25 bool  `cbor:"25,keyasint,omitempty"`
+	W26 inner `cbor:"26,keyasint,omitempty"`
+	W27 bool  `cbor:"27,keyasint,omitempty"`
+	W28 bool  `cbor:"28,keyasint,omitempty"`
+	W29 bool  `cbor:"29,keyasint,omitempty"`
+	W30 bool  `cbor:"255,keyasint,omitempty"`
 }
 
 type name string
@@ -155,6 +164,13 @@ func TestPlanEdges(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want[6:], got[5:])
 	}
+	half := 0.5
+	same(&written{
+		Yes: true, Int: 1, Uint: 1, Float: 1, Maybe: &half, Text: "a", Bytes: []byte("a"), Floats: map[string]float64{"a": 1},
+		Texts: []string{"a"}, Struct: inner{Text: "a"}, Pointer: &inner{}, Numbers: []float64{1}, Byte: 1, Small: 1, Natural: 1,
+		Named: []name{"a"}, Took: 1, List: []inner{{}}, W24: true, W25: true, W26: inner{Text: "a"}, W27: true, W28: true,
+		W29: true, W30: true,
+	})
 	for shift := range 64 {
 		for _, d := range []uint64{0, 1, 2} {
 			n := 1<<shift - d

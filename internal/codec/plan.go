@@ -30,7 +30,7 @@ type plan struct {
 }
 
 // field is a field with a tag like `cbor:"1,keyasint,omitempty"`, with a number
-// from 1 to 23: number and value are one byte each.
+// from 1 to 255.
 type field struct {
 	number byte
 	offset uintptr
@@ -96,7 +96,7 @@ func structPlan(t reflect.Type, depth int) *plan {
 		number, options, _ := strings.Cut(f.Tag.Get("cbor"), ",")
 		n, err := strconv.Atoi(number)
 		inner := newPlan(f.Type, depth)
-		if err != nil || n < 1 || n > 23 || !strings.HasPrefix(options, "keyasint,omit") || inner == nil {
+		if err != nil || n < 1 || n > math.MaxUint8 || !strings.HasPrefix(options, "keyasint,omit") || inner == nil {
 			return nil
 		}
 		p.fields = append(p.fields, newField(byte(n), f.Offset, inner, f.Type.Size()))
@@ -200,7 +200,7 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 		}
 		return buf
 	}
-	start := len(buf)
+	start, n := len(buf), byte(0)
 	buf = append(buf, majorMap)
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -208,14 +208,24 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 			continue
 		}
 		was := len(buf)
-		buf = f.encode(append(buf, f.number), unsafe.Add(v, f.offset))
-		if f.kind == reflect.Struct && buf[was+1] == majorMap {
+		if f.number > 23 {
+			buf = append(buf, majorUint|24) // the number is a byte of its own
+		}
+		buf = append(buf, f.number)
+		value := len(buf)
+		buf = f.encode(buf, unsafe.Add(v, f.offset))
+		if f.kind == reflect.Struct && buf[value] == majorMap {
 			buf = buf[:was] // all its fields are empty
 			continue
 		}
-		buf[start]++
+		n++
 	}
-	return buf
+	if n < 24 {
+		buf[start] |= n
+		return buf
+	}
+	buf[start] |= 24
+	return slices.Insert(buf, start+1, n)
 }
 
 // head appends a major type and its argument (RFC 8949, section 3).
