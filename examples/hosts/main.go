@@ -48,6 +48,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		}},
 		Gates:    []act.Gate{act.GateFunc(svc.scaled)},
 		Approver: act.ApproverFunc(onlySmall),
+		Sources:  sources(svc, notes),
 		Skills:   skills,
 	}
 	opts, err := options(out)
@@ -67,6 +68,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 		fmt.Fprintf(out, "%s: %s, %d replicas\n", text, report.Status, svc.replicas.Load())
+	}
+	if err := known(ctx, out, host.Sources, "why is the web slow?"); err != nil {
+		return err
 	}
 	svc.replicas.Store(1) // something has gone wrong
 	world := goal.NewWorld(nil)

@@ -21,6 +21,8 @@ func Example() {
 	// blocked: task 1 was not delivered in 1 attempts;
 	//   the last, by scaler: denied: approval was refused
 	// scale web to 30: blocked, 5 replicas
+	// web: "5 replicas run"
+	// notes/evenings.md:1: "# Evenings\n\nThe web is slow below five replicas."
 	// goal of 2 replicas, after a failure: 2 replicas
 	// the store saw commits: true
 	// <nil>
