@@ -25,6 +25,12 @@ var (
 	ErrRefusal = errors.New("the model refuses to answer")
 )
 
+// An answer is read in three steps: object finds the one JSON object in it, a
+// reader holds that to the schema and says what is wrong at which place, and
+// encoding/json decodes it. Decision.Check has the bounds of the whole. No step
+// changes what the model has said, with two exceptions: bytes that are no text
+// become U+FFFD, and forms that were left blank count as left out.
+
 // answer is what a model has answered.
 type answer struct {
 	Thought      string

@@ -52,6 +52,10 @@ var leaveOut = []string{
 	"episodes", "passages", "other memories", "notes on skills", "deliveries", "failed attempts", "answers", "goals above",
 }
 
+// A brief becomes a draft of parts, each in its block and ready to be put into a
+// fence. A prompt is a draft without the first k parts of its order, through the
+// templates: render finds the least k that fits the budget.
+
 // part is a piece of a block, ready to be put into a fence.
 type part struct {
 	block string
