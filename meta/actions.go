@@ -3,15 +3,14 @@ package meta
 import (
 	"bytes"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/cooldown"
 )
 
-const (
-	actionLease = 10 * time.Minute
-	sweepFlying = 1024 // leases from which on those that ran out are dropped
-)
+// actionLease is how long an action is in flight at most.
+const actionLease = 10 * time.Minute
 
 // Begin takes the lease of an action for a goal, and returns the function that
 // ends it: whether the action succeeded, and whether it changed anything. Only
@@ -38,34 +37,24 @@ func (m *Monitor) Begin(
 		k.Action += "\x00" + canonical(args)
 	}
 	at := m.opts.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if until, ok := m.mu.flying[k]; ok && at.Before(until) {
-		return nil, until, "it is in flight"
+	m.actions.Lock()
+	defer m.actions.Unlock()
+	if left := m.actions.flying.Remaining(k, at); left > 0 {
+		return nil, at.Add(left), "it is in flight"
 	}
-	if until, why := m.mu.guard.Resting(k, at); !until.IsZero() {
+	if until, why := m.actions.guard.Resting(k, at); !until.IsZero() {
 		return nil, until, why
 	}
-	m.mu.flying[k] = at.Add(actionLease)
-	ended := false
+	m.actions.flying.Start(k, at, actionLease)
+	var once sync.Once
 	return func(success, changed bool) {
-		at := m.opts.Now()
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if ended {
-			return
-		}
-		ended = true
-		delete(m.mu.flying, k)
-		m.mu.guard.End(k, success, changed, at)
-		if len(m.mu.flying) < sweepFlying {
-			return
-		}
-		for k, until := range m.mu.flying {
-			if !at.Before(until) {
-				delete(m.mu.flying, k)
-			}
-		}
+		once.Do(func() {
+			at := m.opts.Now()
+			m.actions.Lock()
+			defer m.actions.Unlock()
+			m.actions.flying.Stop(k)
+			m.actions.guard.End(k, success, changed, at)
+		})
 	}, time.Time{}, ""
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -46,11 +47,9 @@ type Tally struct {
 // its arguments.
 func Analyse(at time.Time, attempts, escalations iter.Seq[Outcome], previous []Tally) []Tally {
 	skills, targets := tallies(at, attempts), tallies(at, escalations)
-	slices.SortFunc(skills, func(x, y Tally) int {
-		return cmp.Or(
-			cmp.Compare(x.SuccessRate, y.SuccessRate), cmp.Compare(y.Total, x.Total), cmp.Compare(x.Subject, y.Subject))
+	slices.SortStableFunc(skills, func(x, y Tally) int {
+		return cmp.Or(cmp.Compare(x.SuccessRate, y.SuccessRate), cmp.Compare(y.Total, x.Total))
 	})
-	slices.SortFunc(targets, func(x, y Tally) int { return cmp.Compare(x.Subject, y.Subject) })
 	for i := range skills {
 		if t := &skills[i]; t.Total >= minAttempts && t.SuccessRate < chronicRate {
 			t.Alert = fmt.Sprintf("%d of %d attempts at %q succeeded in the last %v (%d failed, %d ran out of time)",
@@ -65,30 +64,31 @@ func Analyse(at time.Time, attempts, escalations iter.Seq[Outcome], previous []T
 		}
 	}
 	all := append(skills, targets...)
-	for i := range all {
-		t := &all[i]
-		if slices.ContainsFunc(previous, func(p Tally) bool {
-			return p.Alert != "" && p.Subject == t.Subject && p.Escalated == t.Escalated && at.Sub(p.At) < alertsRestAfter
-		}) {
-			t.Alert = ""
+	for _, p := range previous {
+		if p.Alert == "" || at.Sub(p.At) >= alertsRestAfter {
+			continue
+		}
+		for i := range all {
+			if all[i].Subject == p.Subject && all[i].Escalated == p.Escalated {
+				all[i].Alert = ""
+			}
 		}
 	}
 	return all
 }
 
-// tallies counts the outcomes of the window by goal, in no order.
+// tallies counts the outcomes of the window by goal, in the order of the goals.
 func tallies(at time.Time, outcomes iter.Seq[Outcome]) (ts []Tally) {
-	index := map[string]int{}
+	by := map[string]*Tally{}
 	for o := range outcomes {
 		if age := at.Sub(o.At); age < 0 || age > analysisWindow {
 			continue
 		}
-		i, ok := index[o.Goal]
-		if !ok {
-			i = len(ts)
-			index[o.Goal], ts = i, append(ts, Tally{Subject: o.Goal, At: at})
+		t := by[o.Goal]
+		if t == nil {
+			t = &Tally{Subject: o.Goal, At: at}
+			by[o.Goal] = t
 		}
-		t := &ts[i]
 		t.Total++
 		switch {
 		case o.Success:
@@ -99,6 +99,9 @@ func tallies(at time.Time, outcomes iter.Seq[Outcome]) (ts []Tally) {
 			t.Failures++
 		}
 		t.SuccessRate = rate(t.Successes, t.Total)
+	}
+	for _, goal := range slices.Sorted(maps.Keys(by)) {
+		ts = append(ts, *by[goal])
 	}
 	return ts
 }

@@ -67,8 +67,9 @@ type Assessment struct {
 	Also []string `cbor:"15,keyasint,omitempty"`
 }
 
-// assess applies the rules.
-func (s *session) assess(name string, known *odds) Assessment {
+// assess applies the rules, with the odds of all approaches and those of the
+// last failure's.
+func (s *history) assess(name string, all, own *odds) Assessment {
 	if s.totals.Outcomes == 0 {
 		return Assessment{Session: name, State: "no_data", Recommendation: KeepGoing, Confidence: "low"}
 	}
@@ -81,17 +82,19 @@ func (s *session) assess(name string, known *odds) Assessment {
 		Successes:      int(s.totals.Successes),
 		SuccessRate:    float64(s.totals.Successes) / float64(s.totals.Outcomes),
 		Failures:       int(s.totals.Failures),
+		Goal:           s.goal,
+		Approach:       s.approach,
 	}
-	if n := len(s.failures); n > 0 {
-		last := s.failures[n-1]
-		a.Goal, a.Approach = s.goal, s.approach
-		for _, f := range s.failures {
+	failures := s.failures()
+	if n := len(failures); n > 0 {
+		last := failures[n-1]
+		for _, f := range failures {
 			if f.same(last) {
 				a.Same++
 			}
 		}
-		same, all := s.tried(last)
-		a.Chances = known.chances(s.own, same, all)
+		same, tries := s.tried(last)
+		a.Chances = all.chances(own, same, tries)
 	}
 	low := a.SuccessRate < pivotRate && a.Total >= pivotTasks
 	switch {
@@ -104,49 +107,68 @@ func (s *session) assess(name string, known *odds) Assessment {
 	default:
 		return a
 	}
-	a.Evidence = a.evidence(low)
-	s.also(&a)
+	a.explain(low)
+	a.also(failures)
 	return a
 }
 
-// also adds the steps that the failures at the last goal ask for.
-func (s *session) also(a *Assessment) {
-	n := len(s.failures)
-	if n == 0 {
-		return
+// explain gives the evidence for a recommendation.
+func (a *Assessment) explain(low bool) {
+	add := func(format string, args ...any) { a.Evidence = append(a.Evidence, fmt.Sprintf(format, args...)) }
+	if a.Failures > 0 {
+		what := "an approach without a name"
+		switch {
+		case a.Approach != "":
+			what = fmt.Sprintf("the approach %q", a.Approach)
+		case a.Goal != "":
+			what = fmt.Sprintf("the same way to the goal %q", a.Goal)
+		}
+		add("%d failed since the last success, %d of them by %s", a.Failures, a.Same, what)
 	}
-	goal, approaches := s.failures[n-1].goal, []uint64(nil)
-	var failed []uint64 // approaches, at the goal
-	for _, f := range s.failures {
-		if f.goal == goal {
-			failed = append(failed, f.approach)
-			if !slices.Contains(approaches, f.approach) {
-				approaches = append(approaches, f.approach)
-			}
+	if a.Failures >= pivotFailures && a.Same < pivotFailures {
+		add("the failures are of different approaches: none of them failed %d times", pivotFailures)
+	}
+	if a.Chances.pivot() {
+		add("%s", a.Chances.words())
+	}
+	if low {
+		add("%d of %d succeeded, fewer than %g %%", a.Successes, a.Total, 100*pivotRate)
+	}
+}
+
+// also adds the steps that the failures at the last goal ask for.
+func (a *Assessment) also(failures []failure) {
+	var by []uint64 // the approaches that failed at the goal
+	for _, f := range failures {
+		if f.goal == failures[len(failures)-1].goal {
+			by = append(by, f.approach)
 		}
 	}
-	add := func(step, format string, args ...any) {
-		a.Also = append(a.Also, step)
-		a.Evidence = append(a.Evidence, fmt.Sprintf(step+": "+format, args...))
+	turns, tries := inTurn(by), len(by)
+	slices.Sort(by)
+	approaches := len(slices.Compact(by))
+	again, other := a.Chances.Again, a.Chances.Other
+	known, high := min(again.Tries, other.Tries), max(again.High, other.High)
+	if tries < 4 && known < 20 {
+		return // too few for any rule
 	}
-	switch {
-	case inTurn(failed):
-		add(StartFresh, "two approaches fail in turn")
-	case len(failed) >= 5 && len(approaches) >= 2:
-		add(StartFresh, "%d tries at the goal failed, by %d approaches", len(failed), len(approaches))
-	}
-	hopeless := func(tries int, chance float64) bool {
-		c := &a.Chances
-		return c.Again.Tries >= tries && c.Other.Tries >= tries && max(c.Again.High, c.Other.High) < chance
-	}
-	switch {
-	case len(failed) >= 6 && len(approaches) >= 3:
-		add(AskHuman, "%d tries at the goal failed, by %d approaches", len(failed), len(approaches))
-	case hopeless(20, 0.1):
-		add(AskHuman, "%s", a.Chances.words())
-	}
-	if len(failed) >= 6 && hopeless(50, 0.05) {
-		add(GiveUp, "%s", a.Chances.words())
+	chances := a.Chances.words()
+	many := fmt.Sprintf("%d tries at the goal failed, by %d approaches", tries, approaches)
+	for _, rule := range [...]struct {
+		holds bool
+		step  string
+		why   string
+	}{
+		{turns, StartFresh, "two approaches fail in turn"},
+		{tries >= 5 && approaches >= 2, StartFresh, many},
+		{tries >= 6 && approaches >= 3, AskHuman, many},
+		{known >= 20 && high < 0.1, AskHuman, chances},
+		{known >= 50 && high < 0.05 && tries >= 6, GiveUp, chances},
+	} {
+		if rule.holds && !slices.Contains(a.Also, rule.step) {
+			a.Also = append(a.Also, rule.step)
+			a.Evidence = append(a.Evidence, rule.step+": "+rule.why)
+		}
 	}
 }
 
@@ -158,23 +180,6 @@ func inTurn(approaches []uint64) bool {
 	}
 	l := approaches[n-4:]
 	return l[0] == l[2] && l[1] == l[3] && l[0] != l[1] && l[0] != 0 && l[1] != 0
-}
-
-func (a *Assessment) evidence(low bool) []string {
-	var es []string
-	if a.Failures > 0 {
-		es = append(es, fmt.Sprintf("%d failed since the last success, %d of them by %s", a.Failures, a.Same, a.what()))
-	}
-	if a.Failures >= pivotFailures && a.Same < pivotFailures {
-		es = append(es, fmt.Sprintf("the failures are of different approaches: none of them failed %d times", pivotFailures))
-	}
-	if a.Chances.pivot() {
-		es = append(es, a.Chances.words())
-	}
-	if low {
-		es = append(es, fmt.Sprintf("%d of %d succeeded, fewer than %g %%", a.Successes, a.Total, 100*pivotRate))
-	}
-	return es
 }
 
 // pivot reports whether what was learned speaks for another approach.
@@ -191,15 +196,4 @@ func (c Chances) words() string {
 func (c Chance) words() string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f; after %d failures %d of %d tries did)",
 		c.Deliver, c.Low, c.High, c.Failures, c.Successes, c.Tries)
-}
-
-// what names the failing approach by the best name that it has.
-func (a *Assessment) what() string {
-	switch {
-	case a.Approach != "":
-		return fmt.Sprintf("the approach %q", a.Approach)
-	case a.Goal != "":
-		return fmt.Sprintf("the same way to the goal %q", a.Goal)
-	}
-	return "an approach without a name"
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
 
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -43,17 +41,7 @@ const (
 )
 
 // count is a number of tries, and how many of them delivered.
-type count struct{ tries, successes uint32 }
-
-func (c *count) add(success bool) {
-	if c.tries == math.MaxUint32 {
-		return
-	}
-	c.tries++
-	if success {
-		c.successes++
-	}
-}
+type count struct{ tries, successes int }
 
 // posterior moves a belief by what was counted: the mean, and how much it
 // weighs.
@@ -68,6 +56,20 @@ type odds struct {
 	key    string // where they are stored
 	counts [2 * depths]count
 	pulse  pulse // of all approaches together
+}
+
+// after returns the odds with one more try: one after same failures of its
+// approach, and all of any, at its goal.
+func (o odds) after(same, all int, success bool) odds {
+	c := o.again(same)
+	if same == 0 && all > 0 {
+		c = o.other(all)
+	}
+	c.tries++
+	if success {
+		c.successes++
+	}
+	return o
 }
 
 // again is the count of tries of an approach after its own failures.
@@ -113,20 +115,7 @@ func (o *odds) chances(own *odds, same, all int) Chances {
 func chance(mean, weighs float64, failures int, c *count) Chance {
 	const z = 1.645 // the normal law's 95th percentile
 	half := z * math.Sqrt(mean*(1-mean)/(weighs+1))
-	return Chance{
-		Deliver: mean, Low: max(0, mean-half), High: min(1, mean+half),
-		Failures: failures, Tries: int(c.tries), Successes: int(c.successes),
-	}
-}
-
-// count takes in a try: one after same failures of its approach, and all of
-// any, at its goal.
-func (o *odds) count(same, all int, success bool) {
-	if same == 0 && all > 0 {
-		o.other(all).add(success)
-		return
-	}
-	o.again(same).add(success)
+	return Chance{mean, max(0, mean-half), min(1, mean+half), failures, c.tries, c.successes}
 }
 
 // storedOdds are odds as they are stored: the counts in order, as varints.
@@ -135,29 +124,14 @@ type storedOdds struct {
 	Pulse  []byte `cbor:"2,keyasint,omitempty"`
 }
 
-// oddsLength is the most bytes that stored counts have.
-const oddsLength = 2 * depths * 2 * binary.MaxVarintLen32
-
-// encode adds what has to be written when a try is counted.
-func (o *odds) encode(w *write, same, all int, success bool, p pulse) error {
-	next := odds{counts: o.counts}
-	next.count(same, all, success)
-	b := w.counts[:0]
-	for _, c := range next.counts {
-		b = binary.AppendUvarint(b, uint64(c.tries))
-		b = binary.AppendUvarint(b, uint64(c.successes))
+func (o *odds) stored() *storedOdds {
+	s := &storedOdds{Counts: make([]byte, 0, 4*depths), Pulse: o.pulse}
+	for _, c := range o.counts {
+		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.tries))
+		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.successes))
 	}
-	w.odds = storedOdds{Counts: b, Pulse: p}
-	return w.encode(o.key, &w.odds)
+	return s
 }
-
-var (
-	oddsPrefix = key.Prefix(space, "odds")
-	allKey     = oddsPrefix + "all" // of all approaches together
-)
-
-// oddsKey is where the odds of an approach are.
-func oddsKey(approach uint64) string { return oddsPrefix + strconv.FormatUint(approach, 16) }
 
 // approachKey names an approach for all processes, whatever its case and
 // spacing: FNV-1a of its canonical form. Two that share one share their odds.
@@ -181,10 +155,17 @@ func approachKey(text string) uint64 {
 	return h
 }
 
-// odds returns the odds of an approach, empty ones if there are none. The
+// oddsOf returns the odds of an approach, empty ones if there are none. The
 // caller has the turn.
-func (m *Monitor) odds(ctx context.Context, approach uint64) (*odds, error) {
-	return cached(m, m.mu.odds, approach, func() (*odds, error) { return m.readOdds(ctx, oddsKey(approach)) })
+func (m *Monitor) oddsOf(ctx context.Context, approach uint64) (*odds, error) {
+	if o, ok := m.odds.Get(approach); ok {
+		return o, nil
+	}
+	o, err := m.readOdds(ctx, oddsKey(approach))
+	if err == nil {
+		m.odds.Add(approach, o)
+	}
+	return o, err
 }
 
 // readOdds reads the odds of a key, empty ones if it has none.
@@ -193,17 +174,15 @@ func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 	if found, err := m.decode(ctx, k, &s); !found {
 		return &odds{key: k}, err
 	}
-	o, rest, ok := &odds{key: k, pulse: s.Pulse}, s.Counts, len(s.Pulse) <= pulseLength
+	o, rest, ok := &odds{key: k, pulse: s.Pulse}, s.Counts, true
 	for i := range o.counts {
 		c := &o.counts[i]
-		for _, field := range [...]*uint32{&c.tries, &c.successes} {
+		for _, field := range [...]*int{&c.tries, &c.successes} {
 			v, n := binary.Uvarint(rest)
-			if n <= 0 || v > math.MaxUint32 {
-				ok, n = false, 0
-			}
-			*field, rest = uint32(v), rest[n:]
+			ok = ok && n > 0
+			*field, rest = int(v), rest[max(0, n):]
 		}
-		ok = ok && c.successes <= c.tries
+		ok = ok && 0 <= c.successes && c.successes <= c.tries
 	}
 	if !ok || len(rest) > 0 {
 		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, k)
@@ -221,26 +200,16 @@ func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 // They are predictions, not causes: other approaches may have been tried on
 // easier goals. The errors are those of Assess.
 func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (c Chances, err error) {
-	if err := checkName("session", session); err != nil {
-		return c, fmt.Errorf("chances: %w", err)
-	}
-	err = m.exclusive(ctx, func() error {
-		s, err := m.load(ctx, session)
-		if err != nil {
-			return err
+	err = m.inSession(ctx, session, func(s *history) error {
+		own, err := m.oddsOf(ctx, approachKey(approach))
+		if err == nil {
+			same, all := s.tried(failureOf(goal, approach))
+			c = m.all.chances(own, same, all)
 		}
-		own, err := m.odds(ctx, approachKey(approach))
-		if err != nil {
-			return err
-		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		same, all := s.tried(s.failure(goal, approach))
-		c = m.mu.all.chances(own, same, all)
-		return nil
+		return err
 	})
 	if err != nil {
-		return c, fmt.Errorf("chances in %q: %w", session, err)
+		return c, fmt.Errorf("chances in %.64q: %w", session, err)
 	}
 	return c, nil
 }

@@ -94,9 +94,7 @@ func fleetOf(samples iter.Seq2[rank.Sample, error], at time.Time, workers []stri
 	var f Fleet
 	delivered := make(map[string]bool)                      // by skill
 	for _, name := range slices.Sorted(maps.Keys(byName)) { // in order: sums of floats depend on it
-		ss := byName[name]
-		slices.SortFunc(ss, func(a, b rank.Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
-		h := workerHealth(at, name, ss)
+		h := workerHealth(at, name, byName[name])
 		if workers != nil && !slices.Contains(workers, name) {
 			f.Outsiders = append(f.Outsiders, h)
 			continue
@@ -104,58 +102,54 @@ func fleetOf(samples iter.Seq2[rank.Sample, error], at time.Time, workers []stri
 		f.Workers = append(f.Workers, h)
 		f.MaxFailureRate = max(f.MaxFailureRate, h.FailureRate)
 		f.CostUSD += h.CostUSD
-		for _, s := range ss {
-			if s.Unknown {
-				continue
-			}
-			delivered[s.Situation.Skill] = delivered[s.Situation.Skill] || s.Success
-			if s.Confidence != nil {
-				_ = f.Calibration.Add(*s.Confidence, s.Success) // a bad one changes nothing
+		for _, s := range byName[name] {
+			if !s.Unknown {
+				delivered[s.Situation.Skill] = delivered[s.Situation.Skill] || s.Success
+				claim(&f.Calibration, &s)
 			}
 		}
 	}
-	for skill, ok := range delivered {
-		if !ok {
-			f.Orphaned = append(f.Orphaned, skill)
-		}
-	}
-	slices.Sort(f.Orphaned)
+	maps.DeleteFunc(delivered, func(_ string, ok bool) bool { return ok })
+	f.Orphaned = slices.Sorted(maps.Keys(delivered))
 	return f, nil
 }
 
-// workerHealth computes the health of one worker from its samples of the day, in
-// the order of their times.
+// claim adds the confidence of a sample; a bad one changes nothing.
+func claim(c *iar.Calibration, s *rank.Sample) {
+	if s.Confidence != nil {
+		_ = c.Add(*s.Confidence, s.Success)
+	}
+}
+
+// workerHealth computes the health of one worker from its samples of the day. It
+// sorts them by their times.
 func workerHealth(at time.Time, name string, ss []rank.Sample) WorkerHealth {
+	slices.SortFunc(ss, func(a, b rank.Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
 	h := WorkerHealth{Name: name, Samples: len(ss)}
-	walls := make([]time.Duration, 0, len(ss))
-	recent, failed := 0, 0
+	walls := make([]time.Duration, len(ss))
+	recent, failed := 0, 0 // of the last hour
 	for i := range ss {
 		s := &ss[i]
-		walls = append(walls, s.Wall)
-		if s.CostUSD > 0 {
-			h.CostUSD += s.CostUSD
-		} else {
+		walls[i] = s.Wall
+		if h.CostUSD += s.CostUSD; s.CostUSD == 0 {
 			h.CostUSD += float64(s.TokensIn)*usdPerTokenIn + float64(s.TokensOut)*usdPerTokenOut
 		}
 		if s.Unknown {
 			continue
 		}
 		h.Known++
-		if s.Confidence != nil {
-			_ = h.Calibration.Add(*s.Confidence, s.Success) // a bad one changes nothing
+		claim(&h.Calibration, s)
+		late := 0
+		if at.Sub(s.At) <= recentWindow {
+			late = 1
 		}
-		lately := at.Sub(s.At) <= recentWindow
-		if lately {
-			recent++
-		}
+		recent += late
 		if s.Success {
 			h.Successes++
-			continue
+		} else {
+			failed += late
+			h.Failures = append(h.Failures, s.Key)
 		}
-		if lately {
-			failed++
-		}
-		h.Failures = append(h.Failures, s.Key)
 	}
 	h.Failures = h.Failures[max(0, len(h.Failures)-recentFailures):]
 	h.SuccessRate, h.FailureRate = rate(h.Successes, h.Known), rate(failed, recent)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"strings"
 	"sync"
 	"time"
@@ -24,8 +23,6 @@ type Options struct {
 	Now func() time.Time
 	// Sanitizer takes secrets out of texts; nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Sync makes Record and RecordEpisode wait for the store.
-	Sync bool
 	// Apply makes the change of an approved proposal, all of it or nothing, and
 	// returns the change that would undo it; nil if nothing can. It has one
 	// minute. Apply is called again with the same ID if the process ended before
@@ -41,22 +38,20 @@ const loadedSessions = 4096
 // experiments and proposals. It may be used concurrently. It reads a session
 // from the store when the session is first named; the last 4096 stay in memory.
 type Monitor struct {
-	st   store.Store
-	w    *flush.Writer
 	opts Options
-	seed maphash.Seed
-	turn chan struct{} // holds one token; its holder loads and records
+	turn chan struct{} // holds one token; its holder has the five fields below
 
-	write write // belongs to the holder of the turn
+	records
+	closed   bool
+	sessions *simplelru.LRU[string, *history]
+	odds     *simplelru.LRU[uint64, *odds] // by approach
+	all      *odds                         // of all approaches together
 
-	mu struct {
+	// actions has a lock of its own: Begin never waits for the store.
+	actions struct {
 		sync.Mutex
-		closed   bool
-		sessions *simplelru.LRU[string, *session]
-		odds     *simplelru.LRU[uint64, *odds] // by approach
-		all      *odds
-		guard    *cooldown.Guard
-		flying   map[cooldown.Key]time.Time // until when the lease runs
+		guard  *cooldown.Guard
+		flying cooldown.Cooldown // the leases
 	}
 }
 
@@ -67,7 +62,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m := &Monitor{st: st, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1)}
+	m := &Monitor{turn: make(chan struct{}, 1)}
 	if opts != nil {
 		m.opts = *opts
 	}
@@ -75,17 +70,16 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 		m.opts.Now = time.Now
 	}
 	var errs [3]error
-	m.mu.sessions, errs[0] = simplelru.NewLRU[string, *session](loadedSessions, nil)
-	m.mu.odds, errs[1] = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
-	m.mu.guard, errs[2] = cooldown.NewGuard(cooldown.Limits{})
-	m.mu.flying = map[cooldown.Key]time.Time{}
+	m.sessions, errs[0] = simplelru.NewLRU[string, *history](loadedSessions, nil)
+	m.odds, errs[1] = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
+	m.actions.guard, errs[2] = cooldown.NewGuard(cooldown.Limits{})
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	m.w = flush.New(st)
-	m.turn <- struct{}{}
+	m.records = records{st: st, w: flush.New(st)}
+	m.unlock()
 	var err error
-	if m.mu.all, err = m.readOdds(ctx, allKey); err == nil {
+	if m.all, err = m.readOdds(ctx, allKey); err == nil {
 		err = m.finishProposals(ctx)
 	}
 	if err != nil {
@@ -94,9 +88,51 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	return m, nil
 }
 
+// lock waits for the turn, which one call at a time has.
+func (m *Monitor) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-m.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if m.closed {
+		m.unlock()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+func (m *Monitor) unlock() { m.turn <- struct{}{} }
+
+// exclusive calls fn with the turn.
+func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.unlock()
+	return fn()
+}
+
+// inSession calls fn with a session and the turn.
+func (m *Monitor) inSession(ctx context.Context, name string, fn func(*history) error) error {
+	if err := checkName("session", name); err != nil {
+		return err
+	}
+	return m.exclusive(ctx, func() error {
+		s, err := m.session(ctx, name)
+		if err != nil {
+			return err
+		}
+		return fn(s)
+	})
+}
+
 // Record adds an outcome to its session. It is idempotent on o.Key within the
 // session for all time. The outcome counts at once, and is written within
-// 50 ms together with others; Options.Sync waits for that. The next call
+// 50 ms together with others; [Monitor.Flush] waits for that. The next call
 // reports an earlier outcome that could not be written, and its own outcome
 // counts all the same; a call with the same Key is always safe.
 //
@@ -112,129 +148,44 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
 		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
 	}
-	if err := m.record(ctx, &o); err != nil {
+	if err := m.exclusive(ctx, func() error { return m.record(ctx, &o) }); err != nil {
 		return fmt.Errorf("record %q: %w", o.Key, err)
-	}
-	return m.sync(ctx)
-}
-
-func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	if err := m.startTurn(ctx); err != nil {
-		return err
-	}
-	defer m.endTurn()
-	seen := seenKey(o.Session, o.Key)
-	if found, err := m.found(ctx, seen); found || err != nil {
-		return err
-	}
-	s, err := m.load(ctx, o.Session)
-	if err != nil {
-		return err
-	}
-	own, err := m.odds(ctx, approachKey(o.Approach))
-	if err != nil {
-		return err
-	}
-	same, all := s.tried(s.failure(o.Goal, o.Approach))
-	beat := m.mu.all.pulse.beat(o.Resonance)
-	w := &m.write
-	w.reset()
-	w.ops = append(w.ops, store.Op{Key: seen, Value: present})
-	err = errors.Join(
-		s.encode(w, o), m.mu.all.encode(w, same, all, o.Success, beat), own.encode(w, same, all, o.Success, nil))
-	if err != nil {
-		return err
-	}
-	failed := m.w.Add(ctx, w.ops...)
-	if failed != nil {
-		// Either these were refused, or they were added and the error is
-		// that of an earlier group.
-		if _, err := m.get(ctx, seen); err != nil {
-			return failed
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s.add(o.Success, o.Goal, o.Approach)
-	m.mu.all.count(same, all, o.Success)
-	m.mu.all.pulse = beat
-	own.count(same, all, o.Success)
-	if !o.Success {
-		s.own = own
-	}
-	return failed
-}
-
-// present is the value of a marker.
-var present = []byte{1}
-
-// found reports whether a marker was written before, and what went wrong since.
-func (m *Monitor) found(ctx context.Context, marker string) (bool, error) {
-	_, err := m.get(ctx, marker)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	if err == nil {
-		err = m.w.Add(ctx) // adds nothing
-	}
-	return true, err
-}
-
-// sync waits for the store if Options.Sync is set.
-func (m *Monitor) sync(ctx context.Context) error {
-	if !m.opts.Sync {
-		return nil
-	}
-	return m.Flush(ctx)
-}
-
-// startTurn waits for the turn, the right to load and record.
-func (m *Monitor) startTurn(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case <-m.turn:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	err := m.usable(ctx)
-	if err != nil {
-		m.endTurn()
-	}
-	return err
-}
-
-func (m *Monitor) endTurn() { m.turn <- struct{}{} }
-
-// exclusive calls fn with the turn.
-func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
-	if err := m.startTurn(ctx); err != nil {
-		return err
-	}
-	defer m.endTurn()
-	return fn()
-}
-
-// usable returns the error of a context that has ended, or of a closed Monitor.
-func (m *Monitor) usable(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.mu.closed {
-		return store.ErrClosed
 	}
 	return nil
 }
 
-// get returns the entry of a key as last written, whether stored or on its way.
-func (m *Monitor) get(ctx context.Context, k string) (store.Entry, error) {
-	if op, ok := m.w.Pending(k); ok {
-		return store.Entry{Key: k, Value: op.Value}, nil
+// record counts an outcome once its records are on their way. The caller has
+// the turn.
+func (m *Monitor) record(ctx context.Context, o *Outcome) error {
+	seen := seenKey(o.Session, o.Key)
+	if found, err := m.found(ctx, seen); found || err != nil {
+		return err
 	}
-	return m.st.Get(ctx, k)
+	s, err := m.session(ctx, o.Session)
+	if err != nil {
+		return err
+	}
+	own, err := m.oddsOf(ctx, approachKey(o.Approach))
+	if err != nil {
+		return err
+	}
+	same, all := s.tried(failureOf(o.Goal, o.Approach))
+	ofAll, ofOwn := m.all.after(same, all, o.Success), own.after(same, all, o.Success)
+	ofAll.pulse = ofAll.pulse.beat(o.Resonance)
+	added, err := m.add(ctx, seen,
+		put{s.key, s.totals.next(o.Success)},
+		put{slotKey(o.Session, s.totals.Outcomes), o.record(s.totals.Outcomes)},
+		put{ofAll.key, ofAll.stored()}, put{ofOwn.key, ofOwn.stored()})
+	if added {
+		s.add(o.Success, o.Goal, o.Approach)
+		*m.all, *own = ofAll, ofOwn
+	}
+	return err
+}
+
+// record returns what is stored of the outcome.
+func (o *Outcome) record(number uint64) *record {
+	return &record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance}
 }
 
 // Assess says how the session is doing, by the first of these rules that
@@ -257,32 +208,18 @@ func (m *Monitor) get(ctx context.Context, k string) (store.Entry, error) {
 // It returns ErrInvalid for a bad name of a session, store.ErrClosed, and the
 // errors of the store when the session has to be read.
 func (m *Monitor) Assess(ctx context.Context, session string) (a Assessment, err error) {
-	if err := checkName("session", session); err != nil {
-		return a, fmt.Errorf("assess: %w", err)
-	}
-	if err := m.usable(ctx); err != nil {
-		return a, fmt.Errorf("assess %q: %w", session, err)
-	}
-	m.mu.Lock()
-	s, ok := m.mu.sessions.Get(session)
-	if ok {
-		a = s.assess(session, m.mu.all)
-	}
-	m.mu.Unlock()
-	if ok {
-		return a, nil
-	}
-	err = m.exclusive(ctx, func() error {
-		s, err := m.load(ctx, session)
+	err = m.inSession(ctx, session, func(s *history) (err error) {
+		var own *odds
+		if s.totals.Failures > 0 {
+			own, err = m.oddsOf(ctx, approachKey(s.approach))
+		}
 		if err == nil {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			a = s.assess(session, m.mu.all)
+			a = s.assess(session, m.all, own)
 		}
 		return err
 	})
 	if err != nil {
-		return a, fmt.Errorf("assess %q: %w", session, err)
+		return a, fmt.Errorf("assess %.64q: %w", session, err)
 	}
 	return a, nil
 }
@@ -290,10 +227,10 @@ func (m *Monitor) Assess(ctx context.Context, session string) (a Assessment, err
 // Resonance returns the last 64 resonances that were recorded, of all sessions,
 // oldest first, to two decimals.
 func (m *Monitor) Resonance() []float64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := make([]float64, len(m.mu.all.pulse))
-	for i, b := range m.mu.all.pulse {
+	<-m.turn
+	defer m.unlock()
+	out := make([]float64, len(m.all.pulse))
+	for i, b := range m.all.pulse {
 		out[i] = min(1, float64(b)/100)
 	}
 	return out
@@ -305,8 +242,8 @@ func (m *Monitor) Flush(ctx context.Context) error { return m.w.Flush(ctx) }
 // Close flushes and stops; it does not close the store. Later calls of other
 // methods return store.ErrClosed. It is idempotent.
 func (m *Monitor) Close() error {
-	m.mu.Lock()
-	m.mu.closed = true
-	m.mu.Unlock()
+	<-m.turn
+	m.closed = true
+	m.unlock()
 	return m.w.Close()
 }

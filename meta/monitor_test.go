@@ -222,12 +222,13 @@ func TestClosed(t *testing.T) {
 	require.Equal(t, 5, count(t, st), "Close does not close the store, and has written the outcome")
 }
 
-func TestSync(t *testing.T) {
+func TestFlush(t *testing.T) {
 	t.Parallel()
 	st := store.NewMem()
-	m, err := meta.Open(t.Context(), st, &meta.Options{Sync: true})
+	m, err := meta.Open(t.Context(), st, nil)
 	require.NoError(t, err)
 	require.NoError(t, m.Record(t.Context(), meta.Outcome{Key: "k", Session: "s"}))
+	require.NoError(t, m.Flush(t.Context()))
 	require.Equal(t, 5, count(t, st), "marker, totals, slot, and the odds of all and of the approach")
 	require.NoError(t, m.Close())
 }

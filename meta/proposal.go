@@ -44,10 +44,18 @@ const (
 	undone    = "undone"
 )
 
-var (
-	kinds    = []string{"goal", "config", "executor", "action", "memory"}
-	statuses = []string{gathering, pending, approved, applied, failed, rejected, expired, undoing, undone}
-)
+var kinds = []string{"goal", "config", "executor", "action", "memory"}
+
+// verdicts are what a person can say: of proposals of which statuses, and the
+// status that makes of them.
+var verdicts = map[string]struct {
+	of []string
+	to string
+}{
+	"approve": {[]string{pending}, approved},
+	"reject":  {[]string{gathering, pending}, rejected},
+	"undo":    {[]string{applied}, undoing},
+}
 
 // Proposal is a change that a person decides about. [Monitor.Propose] reads its
 // first six fields after ID, and sets the others.
@@ -82,6 +90,8 @@ type Proposal struct {
 	// Undo is the change that Apply returned to undo this one, JSON of at most 64
 	// KiB without secrets; nil if it cannot be undone.
 	Undo json.RawMessage `cbor:"13,keyasint,omitempty"`
+
+	rev store.Revision // as read; 0: not stored
 }
 
 func (p *Proposal) check() error {
@@ -94,11 +104,6 @@ func (p *Proposal) check() error {
 	return errors.Join(key.CheckID("subject", p.Subject),
 		checkLength("change", len(p.Change)), checkLength("reason", len(p.Reason)))
 }
-
-// The key of a proposal is
-//
-//	meta proposal <hash of kind and subject>-<number>
-func proposalKey(id string) string { return key.Join(space, "proposal", id) }
 
 // subjectPrefix begins the ids of the proposals about a subject.
 func subjectPrefix(kind, subject string) string {
@@ -130,18 +135,13 @@ func (m *Monitor) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 // propose stores p or the undecided proposal that takes it over. The caller has
 // the turn.
 func (m *Monitor) propose(ctx context.Context, p Proposal) (Proposal, error) {
-	now, prefix := m.microseconds(), subjectPrefix(p.Kind, p.Subject)
+	now, prefix, number := m.microseconds(), subjectPrefix(p.Kind, p.Subject), 1
 	var last Proposal
-	var rev store.Revision
-	number := 1
-	for e, err := range m.st.Scan(ctx, store.Range{Prefix: proposalKey(prefix)}) {
-		if err == nil {
-			last, err = m.decodeProposal(e)
-		}
+	for q, err := range m.proposals(ctx, prefix) {
 		if err != nil {
 			return p, err
 		}
-		rev, number = e.Rev, number+1
+		last, number = q, number+1
 	}
 	rests := last.Status == rejected && now.Sub(last.Decided) < proposalQuiet && p.Samples < 2*last.Samples
 	if rests || last.Status == approved || last.Status == undoing {
@@ -151,19 +151,24 @@ func (m *Monitor) propose(ctx context.Context, p Proposal) (Proposal, error) {
 		last.Change, last.Reason, last.Samples = p.Change, p.Reason, max(p.Samples, last.Samples)
 		p = last
 	} else {
-		p.ID, p.Made, p.Expires, rev = fmt.Sprintf("%s%08d", prefix, number), now, now.Add(proposalExpiry), 0
+		p.ID, p.Made, p.Expires = fmt.Sprintf("%s%08d", prefix, number), now, now.Add(proposalExpiry)
 	}
 	if p.Status = gathering; p.Samples >= p.Needs {
 		p.Status = pending
 	}
-	return m.storeProposal(ctx, p, rev)
+	return m.storeProposal(ctx, p)
 }
 
 // Proposals yields all proposals, those of one subject in the order in which
 // they were made. It ends after the first error.
 func (m *Monitor) Proposals(ctx context.Context) iter.Seq2[Proposal, error] {
+	return m.proposals(ctx, "")
+}
+
+// proposals yields those whose ids begin with a prefix.
+func (m *Monitor) proposals(ctx context.Context, prefix string) iter.Seq2[Proposal, error] {
 	return func(yield func(Proposal, error) bool) {
-		for e, err := range m.st.Scan(ctx, store.Range{Prefix: key.Prefix(space, "proposal")}) {
+		for e, err := range m.st.Scan(ctx, store.Range{Prefix: proposalKey(prefix)}) {
 			var p Proposal
 			if err == nil {
 				p, err = m.decodeProposal(e)
@@ -189,39 +194,31 @@ func (m *Monitor) Proposals(ctx context.Context) iter.Seq2[Proposal, error] {
 // unknown id, and ErrInvalid for another verdict or without Options.Apply. If the
 // process ends before the answer of Apply is noted, Open calls Apply again.
 func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p Proposal, err error) {
-	from, to := []string{pending}, approved
-	switch verdict {
-	case "approve":
-	case "reject":
-		from, to = []string{pending, gathering}, rejected
-	case "undo":
-		from, to = []string{applied}, undoing
-	default:
-		return p, fmt.Errorf("decide proposal %q: %w: no verdict %.32q", id, ErrInvalid, verdict)
+	v, ok := verdicts[verdict]
+	applies := v.to != rejected
+	if !ok || applies && m.opts.Apply == nil {
+		return p, fmt.Errorf("decide proposal %q: %w: verdict %.32q, Options.Apply given: %t",
+			id, ErrInvalid, verdict, m.opts.Apply != nil)
 	}
-	if to != rejected && m.opts.Apply == nil {
-		return p, fmt.Errorf("%s proposal %q: %w: no Options.Apply", verdict, id, ErrInvalid)
-	}
-	var rev store.Revision
 	err = m.exclusive(ctx, func() (err error) {
-		if p, rev, err = m.readProposal(ctx, id); err != nil {
+		if p, err = m.readProposal(ctx, id); err != nil {
 			return err
 		}
-		if !slices.Contains(from, p.Status) {
+		if !slices.Contains(v.of, p.Status) {
 			return fmt.Errorf("%w: it is %s, with %d of %d samples", store.ErrConflict, p.Status, p.Samples, p.Needs)
 		}
-		if to == undoing {
+		if v.to == undoing {
 			if err := m.undoable(ctx, &p); err != nil {
 				return err
 			}
 		}
 		san := m.opts.Sanitizer
-		p.Status, p.By, p.Note, p.Decided = to, san.Sanitize(by), san.Sanitize(note), m.microseconds()
-		p, err = m.storeProposal(ctx, p, rev)
+		p.Status, p.By, p.Note, p.Decided = v.to, san.Sanitize(by), san.Sanitize(note), m.microseconds()
+		p, err = m.storeProposal(ctx, p)
 		return err
 	})
-	if err == nil && to != rejected {
-		p, err = m.carryOut(ctx, id)
+	if err == nil && applies {
+		p, err = m.carryOut(ctx, p)
 	}
 	if err != nil {
 		return p, fmt.Errorf("%s proposal %q: %w", verdict, id, err)
@@ -234,12 +231,11 @@ func (m *Monitor) undoable(ctx context.Context, p *Proposal) error {
 	if p.Undo == nil {
 		return fmt.Errorf("%w: nothing undoes it", store.ErrConflict)
 	}
-	for later, err := range m.Proposals(ctx) {
+	for later, err := range m.proposals(ctx, subjectPrefix(p.Kind, p.Subject)) {
 		if err != nil {
 			return err
 		}
-		same := later.Kind == p.Kind && later.Subject == p.Subject
-		if same && later.ID > p.ID && (later.Status == applied || later.Status == undoing) {
+		if later.ID > p.ID && (later.Status == applied || later.Status == undoing) {
 			return fmt.Errorf("%w: %q was applied later", store.ErrConflict, later.ID)
 		}
 	}
@@ -247,15 +243,11 @@ func (m *Monitor) undoable(ctx context.Context, p *Proposal) error {
 }
 
 // carryOut has an approved proposal applied, or one that is being undone, and
-// notes what came of it. It leaves any other alone.
-func (m *Monitor) carryOut(ctx context.Context, id string) (Proposal, error) {
-	p, rev, err := m.readProposal(ctx, id)
-	if err != nil || p.Status != approved && p.Status != undoing {
-		return p, err
-	}
-	asked := p
+// notes what came of it.
+func (m *Monitor) carryOut(ctx context.Context, p Proposal) (Proposal, error) {
+	asked, done, otherwise := p, applied, failed
 	if p.Status == undoing {
-		asked.Change = p.Undo
+		asked.Change, done, otherwise = p.Undo, undone, applied
 	}
 	undo, err := guard.Do(ctx, applyTimeout, func(ctx context.Context) (json.RawMessage, error) {
 		return m.opts.Apply(ctx, asked)
@@ -264,22 +256,13 @@ func (m *Monitor) carryOut(ctx context.Context, id string) (Proposal, error) {
 		return p, ctx.Err() // whether it was applied is unknown: again, with the same ID
 	}
 	if err != nil {
-		p.Note = m.opts.Sanitizer.Sanitize(err.Error())
+		p.Status, p.Note = otherwise, m.opts.Sanitizer.Sanitize(err.Error())
+		return m.storeProposal(ctx, p)
 	}
-	switch {
-	case err != nil && p.Status == approved:
-		p.Status = failed
-	case err != nil:
-		p.Status = applied
-	case p.Status == undoing:
-		p.Status = undone
-	default:
-		p.Status = applied
-		if len(undo) <= maxText && json.Valid(undo) {
-			p.Undo = m.opts.Sanitizer.JSON(slices.Clone(undo))
-		}
+	if p.Status = done; done == applied && len(undo) <= maxText && json.Valid(undo) {
+		p.Undo = m.opts.Sanitizer.JSON(slices.Clone(undo))
 	}
-	return m.storeProposal(ctx, p, rev)
+	return m.storeProposal(ctx, p)
 }
 
 // finishProposals carries out what was approved when the process ended.
@@ -288,8 +271,8 @@ func (m *Monitor) finishProposals(ctx context.Context) error {
 		return nil
 	}
 	for p, err := range m.Proposals(ctx) {
-		if err == nil {
-			_, err = m.carryOut(ctx, p.ID)
+		if err == nil && (p.Status == approved || p.Status == undoing) {
+			_, err = m.carryOut(ctx, p)
 		}
 		if err != nil {
 			return err
@@ -301,13 +284,12 @@ func (m *Monitor) finishProposals(ctx context.Context) error {
 // microseconds is the time as exactly as a proposal's is stored.
 func (m *Monitor) microseconds() time.Time { return m.opts.Now().UTC().Truncate(time.Microsecond) }
 
-func (m *Monitor) readProposal(ctx context.Context, id string) (Proposal, store.Revision, error) {
+func (m *Monitor) readProposal(ctx context.Context, id string) (Proposal, error) {
 	e, err := m.st.Get(ctx, proposalKey(id))
 	if err != nil {
-		return Proposal{}, 0, err
+		return Proposal{}, err
 	}
-	p, err := m.decodeProposal(e)
-	return p, e.Rev, err
+	return m.decodeProposal(e)
 }
 
 // decodeProposal reads a proposal as it stands: one that no person decided in
@@ -316,12 +298,10 @@ func (m *Monitor) decodeProposal(e store.Entry) (p Proposal, err error) {
 	if err := codec.Decode(e, &p); err != nil {
 		return p, err
 	}
-	parts := key.Split(e.Key)
-	known := slices.Contains(statuses, p.Status) && json.Valid(p.Change)
-	if len(parts) != 3 || !known || p.Samples < 0 || p.Needs < 0 {
+	if !json.Valid(p.Change) {
 		return p, fmt.Errorf("%w: %q is not a proposal", store.ErrDamaged, e.Key)
 	}
-	p.ID = parts[2]
+	p.ID, p.rev = strings.TrimPrefix(e.Key, proposalKey("")), e.Rev
 	if (p.Status == gathering || p.Status == pending) && !m.microseconds().Before(p.Expires) {
 		p.Note = "no person decided in time"
 		if p.Status == gathering {
@@ -332,14 +312,12 @@ func (m *Monitor) decodeProposal(e store.Entry) (p Proposal, err error) {
 	return p, nil
 }
 
-// storeProposal writes a proposal in place of the revision that was read, 0 for
-// none.
-func (m *Monitor) storeProposal(ctx context.Context, p Proposal, rev store.Revision) (Proposal, error) {
+// storeProposal writes a proposal in place of the revision that was read.
+func (m *Monitor) storeProposal(ctx context.Context, p Proposal) (Proposal, error) {
 	k := proposalKey(p.ID)
 	v, err := codec.Encode(k, p)
-	if err != nil {
-		return p, err
+	if err == nil {
+		p.rev, err = m.st.Commit(ctx, store.Op{Key: k, Value: v, If: store.At(p.rev)})
 	}
-	_, err = m.st.Commit(ctx, store.Op{Key: k, Value: v, If: store.At(rev)})
 	return p, err
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/uplift"
 	"github.com/arc-learn/arc/store"
 )
@@ -75,9 +73,6 @@ func (u Uplift) String() string {
 	return "cannot tell yet: " + measured
 }
 
-func episodeKey(k string) string      { return key.Join(space, "episode", k) }
-func treatmentKey(name string) string { return key.Join(space, "uplift", name) }
-
 // RecordEpisode adds an episode to the experiments of its treatments. It is
 // idempotent on e.Key, and written behind like an outcome. The errors are those
 // of Record.
@@ -85,34 +80,27 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 	if err := e.check(); err != nil {
 		return fmt.Errorf("record episode: %w", err)
 	}
-	marker := episodeKey(e.Key)
 	err := m.exclusive(ctx, func() error {
+		marker := episodeKey(e.Key)
 		if found, err := m.found(ctx, marker); found || err != nil {
 			return err
 		}
-		ops := []store.Op{{Key: marker, Value: present}}
-		for i, name := range e.Treatments {
-			if slices.Contains(e.Treatments[:i], name) {
-				continue
-			}
+		var trials []put
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(e.Treatments))) {
 			t, err := m.trial(ctx, name)
 			if err != nil {
 				return err
 			}
 			t.Add(e.Chance, e.Treated, e.Success)
-			k := treatmentKey(name)
-			v, err := codec.Encode(k, t)
-			if err != nil {
-				return err
-			}
-			ops = append(ops, store.Op{Key: k, Value: v})
+			trials = append(trials, put{treatmentKey(name), t})
 		}
-		return m.w.Add(ctx, ops...)
+		_, err := m.add(ctx, marker, trials...)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("record episode %q: %w", e.Key, err)
 	}
-	return m.sync(ctx)
+	return nil
 }
 
 // trial reads the experiment of a treatment. The caller has the turn.

@@ -45,6 +45,9 @@ func (c *Cooldown) Start(k Key, at time.Time, d time.Duration) {
 	c.sweep = nextSweep(len(c.until))
 }
 
+// Stop ends the rest of k.
+func (c *Cooldown) Stop(k Key) { delete(c.until, k) }
+
 // Remaining returns how long k still has to rest at a time: zero without a rest
 // and from the very end of one. A time before the rest began means that the clock
 // was set back; the rest begins again.

@@ -108,12 +108,12 @@ func TestLoopWindow(t *testing.T) {
 
 func TestLoopEdges(t *testing.T) {
 	t.Parallel()
-	loop, err := cooldown.NewLoop(cooldown.DefaultMax, cooldown.DefaultWindow)
+	loop, err := cooldown.NewLoop(3, 5*time.Minute)
 	require.NoError(t, err)
-	for range cooldown.DefaultMax {
+	for range 3 {
 		loop.Fail(k, epoch)
 	}
-	end := epoch.Add(cooldown.DefaultWindow)
+	end := epoch.Add(5 * time.Minute)
 	require.True(t, loop.Looping(k, end), "the window includes its beginning")
 	require.False(t, loop.Looping(k, end.Add(1)))
 	require.True(t, loop.Looping(k, epoch.Add(-time.Hour)), "also after the clock was put back")

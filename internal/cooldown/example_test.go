@@ -9,7 +9,7 @@ import (
 
 // An action that failed three times in five minutes rests for ten.
 func Example() {
-	loop, err := cooldown.NewLoop(cooldown.DefaultMax, cooldown.DefaultWindow)
+	loop, err := cooldown.NewLoop(3, 5*time.Minute)
 	if err != nil {
 		fmt.Println(err)
 		return

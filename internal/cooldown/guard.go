@@ -39,8 +39,8 @@ const turnsKept = 4
 
 // NewGuard returns a Guard. It returns ErrLoop for limits below zero.
 func NewGuard(o Limits) (*Guard, error) {
-	o.Max = cmp.Or(o.Max, DefaultMax)
-	o.Window = cmp.Or(o.Window, DefaultWindow)
+	o.Max = cmp.Or(o.Max, defaultMax)
+	o.Window = cmp.Or(o.Window, defaultWindow)
 	o.Rest = cmp.Or(o.Rest, 10*time.Minute)
 	o.Settle = cmp.Or(o.Settle, 90*time.Second)
 	if min(o.Rest, o.Settle) < 0 {

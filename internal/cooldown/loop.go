@@ -3,14 +3,15 @@ package cooldown
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 )
 
-// Defaults of a Loop.
+// The defaults of a Loop.
 const (
-	DefaultMax    = 3
-	DefaultWindow = 5 * time.Minute
+	defaultMax    = 3
+	defaultWindow = 5 * time.Minute
 )
 
 // keptFailures bounds the failures of a key that a Loop keeps, unless the number
@@ -43,9 +44,7 @@ func NewLoop(max int, window time.Duration) (*Loop, error) {
 func (l *Loop) Fail(k Key, at time.Time) {
 	times := l.failed[k]
 	i := sort.Search(len(times), func(i int) bool { return times[i].After(at) })
-	times = append(times, time.Time{})
-	copy(times[i+1:], times[i:])
-	times[i] = at
+	times = slices.Insert(times, i, at)
 	old := max(l.older(times, times[len(times)-1]), len(times)-max(keptFailures, l.max))
 	l.failed[k] = append(times[:0], times[old:]...)
 	if len(l.failed) < l.sweep {

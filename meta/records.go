@@ -1,0 +1,154 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// kept is the number of a session's last outcomes that stay in the store.
+// Totals count all of them.
+const kept = 256
+
+// The keys of a monitor: a marker per outcome that was ever recorded, the
+// totals of a session, a slot per outcome that is kept, and the odds; a marker
+// per episode and the trial of a treatment; the proposals.
+//
+//	meta seen <session> <outcome key>
+//	meta totals <session>
+//	meta slot <session> <number of the outcome modulo kept>
+//	meta odds <all, or an approach's hash>
+//	meta episode <episode key>
+//	meta uplift <treatment>
+//	meta proposal <hash of kind and subject>-<number>
+const space = "meta"
+
+var allKey = key.Join(space, "odds", "all") // of all approaches together
+
+func seenKey(session, outcome string) string { return key.Join(space, "seen", session, outcome) }
+func totalsKey(session string) string        { return key.Join(space, "totals", session) }
+func oddsKey(approach uint64) string {
+	return key.Join(space, "odds", strconv.FormatUint(approach, 16))
+}
+func episodeKey(k string) string      { return key.Join(space, "episode", k) }
+func treatmentKey(name string) string { return key.Join(space, "uplift", name) }
+func proposalKey(id string) string    { return key.Join(space, "proposal", id) }
+
+func slotKey(session string, n uint64) string {
+	return key.Join(space, "slot", session, strconv.FormatUint(n%kept, 10))
+}
+
+// totals are the counts of a session, as they are stored.
+type totals struct {
+	Outcomes  uint64 `cbor:"1,keyasint,omitempty"`
+	Successes uint64 `cbor:"2,keyasint,omitempty"`
+	Failures  uint64 `cbor:"3,keyasint,omitempty"` // since the last success
+}
+
+// valid reports whether the counts can be those of outcomes.
+func (t totals) valid() bool {
+	return t.Outcomes > 0 && t.Successes <= t.Outcomes && t.Failures <= t.Outcomes-t.Successes
+}
+
+func (t totals) next(success bool) totals {
+	t.Outcomes++
+	t.Failures++
+	if success {
+		t.Successes++
+		t.Failures = 0
+	}
+	return t
+}
+
+// record is an outcome as it is stored. Its session is in its key.
+type record struct {
+	Number    uint64   `cbor:"1,keyasint,omitempty"`
+	At        int64    `cbor:"2,keyasint,omitempty"` // nanoseconds since 1970
+	Success   bool     `cbor:"3,keyasint,omitempty"`
+	Key       string   `cbor:"4,keyasint,omitempty"`
+	Goal      string   `cbor:"5,keyasint,omitempty"`
+	Approach  string   `cbor:"6,keyasint,omitempty"`
+	Note      string   `cbor:"7,keyasint,omitempty"`
+	Resonance *float64 `cbor:"8,keyasint,omitempty"`
+}
+
+// records are those of a store, as last written: some are on their way.
+type records struct {
+	st    store.Store
+	w     *flush.Writer
+	ops   []store.Op // of add, used again
+	block []byte     // what add encodes, until the block is full
+}
+
+// blockSize is enough for some twenty outcomes.
+const blockSize = 8 << 10
+
+// put is the write of a record.
+type put struct {
+	key    string
+	record any
+}
+
+// present is the value of a marker.
+var present = []byte{1}
+
+// add writes a marker and records behind the caller, all or none. It reports
+// whether they are on their way: an error may be that of an earlier group.
+func (r *records) add(ctx context.Context, marker string, puts ...put) (added bool, err error) {
+	r.ops = append(r.ops[:0], store.Op{Key: marker, Value: present})
+	if cap(r.block)-len(r.block) < blockSize/8 {
+		r.block = make([]byte, 0, blockSize)
+	}
+	for _, p := range puts {
+		start := len(r.block)
+		block, err := codec.Append(r.block, p.key, p.record)
+		if err != nil {
+			return false, err
+		}
+		r.block = block
+		r.ops = append(r.ops, store.Op{Key: p.key, Value: slices.Clip(block[start:])})
+	}
+	if err = r.w.Add(ctx, r.ops...); err == nil {
+		return true, nil
+	}
+	_, refused := r.get(ctx, marker)
+	return refused == nil, err
+}
+
+// found reports whether a marker was written before, and what went wrong since.
+func (r *records) found(ctx context.Context, marker string) (bool, error) {
+	_, err := r.get(ctx, marker)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		err = r.w.Add(ctx) // adds nothing
+	}
+	return true, err
+}
+
+// decode reads the record of a key into v, and reports whether there is one.
+func (r *records) decode(ctx context.Context, k string, v any) (found bool, err error) {
+	e, err := r.get(ctx, k)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		err = codec.Decode(e, v)
+	}
+	return err == nil, err
+}
+
+// get returns the entry of a key as last written.
+func (r *records) get(ctx context.Context, k string) (store.Entry, error) {
+	if op, ok := r.w.Pending(k); ok {
+		return store.Entry{Key: k, Value: op.Value}, nil
+	}
+	return r.st.Get(ctx, k)
+}
