@@ -82,7 +82,7 @@ const believed = 4
 
 // Correct returns the chance of success, in [0,1], that the outcomes so far
 // give a reported confidence. It is the isotonic regression of outcomes on
-// confidence over the bins (pool adjacent violators; Zadrozny and Elkan 2002),
+// confidence over the bins (Zadrozny and Elkan 2002),
 // linear between the means of the bins and level beyond them. Each bin begins
 // with four outcomes that agree with what is reported, so without outcomes
 // Correct returns the confidence itself. It never falls as confidence rises.
@@ -107,26 +107,24 @@ func (c *Calibration) Correct(confidence float64) float64 {
 	return was[i-1] + share*(was[i]-was[i-1])
 }
 
-// isotonic returns for each bin the mean confidence and the success rate. It
-// pools neighbours until no rate is below the one before it.
+// isotonic returns for each bin the mean confidence, and the success rate made
+// to rise: the largest, over the bins up to it, of the smallest rate of a run
+// from there to it or beyond (the max-min formula of Barlow et al. 1972).
 func (c *Calibration) isotonic() (said, was [bins]float64) {
-	type pool struct{ sum, weight, bins float64 }
-	var pools []pool
+	var successes, counts [bins + 1]float64 // of the bins before
 	for i, b := range c.Bins {
-		middle, n := (float64(i)+0.5)/float64(len(c.Bins)), float64(b.Count)+believed
+		middle, n := (float64(i)+0.5)/bins, float64(b.Count)+believed
 		said[i] = (b.Confidence + believed*middle) / n
-		p := pool{float64(b.Successes) + believed*middle, n, 1}
-		for k := len(pools) - 1; k >= 0 && pools[k].sum*p.weight >= p.sum*pools[k].weight; k-- {
-			p = pool{p.sum + pools[k].sum, p.weight + pools[k].weight, p.bins + pools[k].bins}
-			pools = pools[:k]
-		}
-		pools = append(pools, p)
+		successes[i+1] = successes[i] + float64(b.Successes) + believed*middle
+		counts[i+1] = counts[i] + n
 	}
-	i := 0
-	for _, p := range pools {
-		for range int(p.bins) {
-			was[i] = p.sum / p.weight
-			i++
+	for i := range was {
+		for from := range i + 1 {
+			least := 1.0
+			for to := i + 1; to <= bins; to++ {
+				least = min(least, (successes[to]-successes[from])/(counts[to]-counts[from]))
+			}
+			was[i] = max(was[i], least)
 		}
 	}
 	return said, was

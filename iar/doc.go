@@ -24,7 +24,7 @@
 // «any drop».
 //
 // A Validator and a Tracker are safe for concurrent use. The package stores
-// nothing: [Tracker.Entries] saves a Tracker and [Options] restores it. It does
+// nothing: [Tracker.Entries] saves a Tracker and [NewTracker] restores it. It does
 // not judge whether the action did what it says: a reflection is a claim, and
 // gates verify it.
 package iar

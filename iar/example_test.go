@@ -50,7 +50,7 @@ func ExampleTracker() {
 	s := t.Summary()
 	fmt.Printf("%d records, mean %.2f\n", s.Total, s.Mean)
 
-	restored := iar.NewTracker(&iar.Options{History: t.Entries()})
+	restored := iar.NewTracker(t.Entries())
 	fmt.Println(restored.Summary().Total)
 	// Output:
 	// [0.98 0.75 0.10]

@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// defaultKept is the number of records that a Tracker keeps by default.
-const defaultKept = 256
+// kept is the number of records that a Tracker keeps.
+const kept = 256
 
-// Tracker keeps the resonance of recent actions. It is safe for concurrent use;
-// make one by [NewTracker].
+// Tracker keeps the resonance of the last 256 actions. It is safe for
+// concurrent use; make one by [NewTracker].
 type Tracker struct {
-	kept int
-	mu   struct {
+	mu struct {
 		sync.Mutex
 		entries []Entry // oldest first, at most kept
 	}
@@ -29,27 +28,13 @@ type Entry struct {
 	Invalid bool `cbor:"5,keyasint,omitempty" json:"invalid,omitempty"`
 }
 
-// Options of [NewTracker]. Nil and the zero value mean the defaults.
-type Options struct {
-	// MaxHistory is how many records are kept; 0 or less: 256. The oldest goes
-	// first.
-	MaxHistory int
-	// History are the records to begin with, oldest first, as returned by
-	// [Tracker.Entries]: the tracker goes on as if it had never stopped. Entries
-	// with numbers outside [0,1] count as invalid.
-	History []Entry
-}
-
-// NewTracker returns a Tracker; opts may be nil.
-func NewTracker(opts *Options) *Tracker {
-	t := &Tracker{kept: defaultKept}
-	if opts == nil {
-		return t
-	}
-	if opts.MaxHistory > 0 {
-		t.kept = opts.MaxHistory
-	}
-	t.mu.entries = slices.Clone(last(opts.History, t.kept))
+// NewTracker returns a Tracker that begins with the last 256 records of a
+// history, oldest first, as returned by [Tracker.Entries]: it goes on as if it had
+// never stopped. Entries with numbers outside [0,1] count as invalid. A nil
+// history is an empty one.
+func NewTracker(history []Entry) *Tracker {
+	t := &Tracker{}
+	t.mu.entries = slices.Clone(last(history, kept))
 	for i, e := range t.mu.entries {
 		if e.Invalid || !inUnit(e.Resonance) || !inUnit(e.Confidence) {
 			t.mu.entries[i] = Entry{Task: e.Task, Status: e.Status, Invalid: true}
@@ -68,14 +53,10 @@ func (t *Tracker) Record(task string, r Reflection) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.mu.entries) == t.kept {
-		t.mu.entries = slices.Delete(t.mu.entries, 0, 1)
-	}
-	t.mu.entries = append(t.mu.entries, e)
+	t.mu.entries = append(t.mu.entries[max(0, len(t.mu.entries)+1-kept):], e)
 }
 
-// Entries returns a copy of the records kept, oldest first, for
-// [Options].History.
+// Entries returns a copy of the records kept, oldest first, for [NewTracker].
 func (t *Tracker) Entries() []Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,16 +65,16 @@ func (t *Tracker) Entries() []Entry {
 
 // Trend returns the last n resonances of valid records, oldest first: fewer if
 // there are fewer, none if n is not positive.
-func (t *Tracker) Trend(n int) []float64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	values := make([]float64, 0, len(t.mu.entries))
-	for _, e := range t.mu.entries {
+func (t *Tracker) Trend(n int) []float64 { return last(resonances(t.Entries()), max(0, n)) }
+
+func resonances(entries []Entry) []float64 {
+	values := make([]float64, 0, len(entries))
+	for _, e := range entries {
 		if !e.Invalid {
 			values = append(values, e.Resonance)
 		}
 	}
-	return last(values, max(0, n))
+	return values
 }
 
 // Issues returns the [Findings] of the valid records.
@@ -110,18 +91,17 @@ type Summary struct {
 
 // Summary returns counts and the mean over the records kept.
 func (t *Tracker) Summary() Summary {
-	s := Summary{Statuses: map[Status]int{}}
-	values := make([]float64, 0, defaultKept)
-	for _, e := range t.Entries() {
-		if e.Invalid {
-			s.Invalid++
-			continue
-		}
-		s.Statuses[e.Status]++
-		s.Mean += e.Resonance
-		values = append(values, e.Resonance)
+	entries := t.Entries()
+	values := resonances(entries)
+	s := Summary{
+		Total: len(values), Invalid: len(entries) - len(values),
+		Statuses: map[Status]int{}, Issues: len(Findings(values)),
 	}
-	s.Total, s.Issues = len(values), len(Findings(values))
-	s.Mean /= float64(max(1, s.Total))
+	for _, e := range entries {
+		if !e.Invalid {
+			s.Statuses[e.Status]++
+			s.Mean += e.Resonance / float64(s.Total)
+		}
+	}
 	return s
 }

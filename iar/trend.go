@@ -12,8 +12,7 @@ const (
 
 	trendWindow = 30
 	trendMin    = 6
-	firstLevel  = 1.0/720 + 1e-12 // of the test over trendMin values
-	trendLevel  = 0.0003          // of the tests over more
+	trendLevel  = 0.0003 // of the tests over more
 
 	fallMin  = 3    // a short series that only falls
 	fallSize = 0.15 // without its largest step
@@ -49,10 +48,7 @@ type Finding struct {
 // in 99 %. A series of 3 to 5 that only falls, by 0.15 or more besides its
 // largest step, counts too. One dip trips neither.
 func Findings(resonances []float64) (fs []Finding) {
-	values := resonances
-	if slices.ContainsFunc(values, func(v float64) bool { return !inUnit(v) }) {
-		values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !inUnit(v) })
-	}
+	values := slices.DeleteFunc(slices.Clone(resonances), func(v float64) bool { return !inUnit(v) })
 	values = last(values, trendWindow)
 	add := func(kind string, count int, format string, args ...any) {
 		fs = append(fs, Finding{kind, fmt.Sprintf(format, args...), count})
@@ -129,8 +125,7 @@ func declines(values []float64) bool {
 		ties += t * (t - 1) * (2*t + 5)
 	}
 	z := float64(falling-rising-1) / math.Sqrt(float64(n*(n-1)*(2*n+5)-ties)/18)
-	p := math.Erfc(z/math.Sqrt2) / 2
-	return p <= trendLevel || n == trendMin && p <= firstLevel
+	return math.Erfc(z/math.Sqrt2)/2 <= trendLevel
 }
 
 // falls reports whether a short series falls at each step, and would fall far
@@ -139,14 +134,13 @@ func falls(values []float64) bool {
 	if len(values) < fallMin {
 		return false
 	}
-	sum, largest := 0.0, 0.0
+	largest := 0.0
 	for i, v := range values[1:] {
 		step := values[i] - v
 		if step <= 0 {
 			return false
 		}
-		sum += step
 		largest = max(largest, step)
 	}
-	return sum-largest >= fallSize-1e-9
+	return values[0]-values[len(values)-1]-largest >= fallSize-1e-9
 }

@@ -3,6 +3,7 @@ package iar
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -47,17 +48,21 @@ type Context struct {
 // alignment are empty ones.
 func (v *Validator) Content(r Reflection, c Context) Result {
 	res := Result{Reflection: r}
-	for _, name := range fields {
-		res.checkRange(name)
+	for _, f := range fields {
+		res.checkRange(f.name)
 	}
 	if r.Status == Success {
 		for _, issue := range r.PotentialIssues {
-			if namesBlocker(issue) {
+			if blocker.MatchString(issue) {
 				res.advise("potential_issues", "a success lists a blocker: %.128q", issue)
 			}
 		}
 	}
-	if r.Status == Failure && allOnes(r.AlignmentCheck) {
+	full := len(r.AlignmentCheck) > 0
+	for _, a := range r.AlignmentCheck {
+		full = full && a == 1
+	}
+	if full && r.Status == Failure {
 		res.advise("alignment_check", "a failure claims full alignment")
 	}
 	if task := core(c.Task); task != "" && strings.EqualFold(task, core(r.Summary)) {
@@ -66,9 +71,6 @@ func (v *Validator) Content(r Reflection, c Context) Result {
 	res.conclude()
 	return res
 }
-
-// fields are the JSON names of a reflection's fields.
-var fields = []string{"status", "confidence", "summary", "potential_issues", "alignment_check"}
 
 // checkRange refuses values of a field that are outside its range.
 func (r *Result) checkRange(field string) {
@@ -101,22 +103,12 @@ func (r *Result) checkRange(field string) {
 	}
 }
 
-// allOnes reports whether there are values, all of them 1.
-func allOnes(values map[string]float64) bool {
-	for _, v := range values {
-		if v != 1 {
-			return false
-		}
-	}
-	return len(values) > 0
-}
-
-// refuse adds an issue that makes the reflection invalid.
+// refuse adds an issue that makes the reflection invalid, advise one that does
+// not.
 func (r *Result) refuse(field, format string, args ...any) {
 	r.Issues = append(r.Issues, Issue{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// advise adds an issue that leaves the reflection valid.
 func (r *Result) advise(field, format string, args ...any) {
 	r.Issues = append(r.Issues, Issue{field, fmt.Sprintf(format, args...), true})
 }
@@ -132,27 +124,10 @@ func (r *Result) conclude() {
 
 func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
 
-// blockers are words by which an issue says that the task was not done.
-var blockers = []string{
-	"blocked", "blocker", "cannot", "can't", "could not", "couldn't", "unable to", "failed", "not completed",
-}
-
-// namesBlocker reports whether an issue has a blocker that begins a word.
-func namesBlocker(issue string) bool {
-	issue = strings.ToLower(issue)
-	for _, b := range blockers {
-		for at := 0; ; at++ {
-			i := strings.Index(issue[at:], b)
-			if i < 0 {
-				break
-			}
-			if at += i; at == 0 || issue[at-1]-'a' >= 26 {
-				return true
-			}
-		}
-	}
-	return false
-}
+// blocker matches the words, at the beginning of one, by which an issue says
+// that the task was not done.
+var blocker = regexp.MustCompile(
+	`(?i)(^|[^a-z])(blocked|blocker|cannot|can't|could not|couldn't|unable to|failed|not completed)`)
 
 // core is a sentence without the space and punctuation around it.
 func core(s string) string { return strings.Trim(s, " \t\r\n.!?:;\"'`") }
