@@ -1,7 +1,6 @@
 package meta
 
 import (
-	"bytes"
 	"encoding/json"
 	"sync"
 	"time"
@@ -32,41 +31,20 @@ const actionLease = 10 * time.Minute
 func (m *Monitor) Begin(
 	goal, action string, args json.RawMessage,
 ) (end func(success, changed bool), until time.Time, why string) {
-	k := cooldown.Key{Goal: goal, Action: action}
-	if len(args) > 0 {
-		k.Action += "\x00" + canonical(args)
-	}
+	k := cooldown.Key{Goal: goal, Action: cooldown.Action(action, args)}
 	at := m.opts.Now()
 	m.actions.Lock()
 	defer m.actions.Unlock()
-	if left := m.actions.flying.Remaining(k, at); left > 0 {
-		return nil, at.Add(left), "it is in flight"
-	}
-	if until, why := m.actions.guard.Resting(k, at); !until.IsZero() {
+	if until, why = m.actions.guard.Begin(k, at, actionLease); why != "" {
 		return nil, until, why
 	}
-	m.actions.flying.Start(k, at, actionLease)
 	var once sync.Once
 	return func(success, changed bool) {
 		once.Do(func() {
 			at := m.opts.Now()
 			m.actions.Lock()
 			defer m.actions.Unlock()
-			m.actions.flying.Stop(k)
 			m.actions.guard.End(k, success, changed, at)
 		})
-	}, time.Time{}, ""
-}
-
-// canonical returns arguments in one form: fields in order, no spacing.
-func canonical(args json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) == nil && !d.More() {
-		if raw, err := json.Marshal(v); err == nil {
-			return string(raw)
-		}
-	}
-	return string(args)
+	}, until, ""
 }

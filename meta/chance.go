@@ -2,10 +2,10 @@ package meta
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 
+	"github.com/arc-learn/arc/internal/uplift"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -31,91 +31,27 @@ type Chances struct {
 	Other Chance `cbor:"2,keyasint,omitempty"` // the first try of another one
 }
 
-const (
-	// depths is the number of counts of failures that are told apart.
-	depths = 8
-	// weight is how many tries the belief before them counts as. Chosen on
-	// the ALFWorld trials of Reflexion (benchmarks/pivot_test.go), where the
-	// calibration error falls from 0.038 with 1 to 0.032 with 4.
-	weight = 4
-)
-
-// count is a number of tries, and how many of them delivered.
-type count struct{ tries, successes int }
-
-// posterior moves a belief by what was counted: the mean, and how much it
-// weighs.
-func (c count) posterior(belief float64) (mean, weighs float64) {
-	weighs = weight + float64(c.tries)
-	return (belief*weight + float64(c.successes)) / weighs, weighs
-}
-
-// odds counts tries by the number of failures before them: of all approaches
-// together, or of one.
+// odds are those of all approaches together, or of one.
 type odds struct {
-	key    string // where they are stored
-	counts [2 * depths]count
-	pulse  pulse // of all approaches together
+	key string // where they are stored
+	uplift.Odds
+	pulse pulse // of all approaches together
 }
 
-// after returns the odds with one more try: one after same failures of its
-// approach, and all of any, at its goal.
+// after returns the odds with one more try.
 func (o odds) after(same, all int, success bool) odds {
-	c := o.again(same)
-	if same == 0 && all > 0 {
-		c = o.other(all)
-	}
-	c.tries++
-	if success {
-		c.successes++
-	}
+	o.Odds = o.After(same, all, success)
 	return o
 }
 
-// again is the count of tries of an approach after its own failures.
-func (o *odds) again(failures int) *count { return &o.counts[depth(failures)] }
-
-// other is the count of first tries of an approach after failures of others.
-func (o *odds) other(failures int) *count { return &o.counts[depths+depth(failures)] }
-
-// depth is the index of a number of failures.
-func depth(failures int) int { return min(failures, depths-1) }
-
-// deliver is the belief, and its weight, that a try after some failures of the
-// same approach delivers. Before any count, a goal is a coin of unknown bias,
-// Beta(½, ½): each failure after the first j lowers the chance by the factor
-// j/(j+1). What was counted after j failures corrects that, for j and all that
-// follow.
-func (o *odds) deliver(failures int) (mean, weighs float64) {
-	mean = 0.5
-	for j := range depth(failures) + 1 {
-		if j > 0 {
-			mean *= float64(j) / float64(j+1)
-		}
-		mean, weighs = o.again(j).posterior(mean)
-	}
-	return mean, weighs
-}
-
 // chances estimates both, for an approach that failed same times at a goal
-// that failed all times. Own are the counts of that approach, which move what
-// is known of all.
+// that failed all times. Own are the odds of that approach.
 func (o *odds) chances(own *odds, same, all int) Chances {
-	mean, weighs := o.deliver(same)
-	if own != nil {
-		mean, weighs = own.again(same).posterior(mean)
+	again, other := o.Estimate(&own.Odds, same, all)
+	chance := func(e uplift.Estimate, failures int) Chance {
+		return Chance{e.Mean, e.Low, e.High, failures, e.Tries, e.Successes}
 	}
-	// Before its first try, another approach is to the goal what the first one
-	// was, less what the coin's failures take.
-	belief, _ := o.again(0).posterior(0.5)
-	first, sure := o.other(all).posterior(belief / float64(depth(all)+1))
-	return Chances{Again: chance(mean, weighs, same, o.again(same)), Other: chance(first, sure, all, o.other(all))}
-}
-
-func chance(mean, weighs float64, failures int, c *count) Chance {
-	const z = 1.645 // the normal law's 95th percentile
-	half := z * math.Sqrt(mean*(1-mean)/(weighs+1))
-	return Chance{mean, max(0, mean-half), min(1, mean+half), failures, c.tries, c.successes}
+	return Chances{Again: chance(again, same), Other: chance(other, all)}
 }
 
 // storedOdds are odds as they are stored: the counts in order, as varints.
@@ -124,14 +60,7 @@ type storedOdds struct {
 	Pulse  []byte `cbor:"2,keyasint,omitempty"`
 }
 
-func (o *odds) stored() *storedOdds {
-	s := &storedOdds{Counts: make([]byte, 0, 4*depths), Pulse: o.pulse}
-	for _, c := range o.counts {
-		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.tries))
-		s.Counts = binary.AppendUvarint(s.Counts, uint64(c.successes))
-	}
-	return s
-}
+func (o *odds) stored() *storedOdds { return &storedOdds{o.Bytes(), o.pulse} }
 
 // approachKey names an approach for all processes, whatever its case and
 // spacing: FNV-1a of its canonical form. Two that share one share their odds.
@@ -174,20 +103,11 @@ func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 	if found, err := m.decode(ctx, k, &s); !found {
 		return &odds{key: k}, err
 	}
-	o, rest, ok := &odds{key: k, pulse: s.Pulse}, s.Counts, true
-	for i := range o.counts {
-		c := &o.counts[i]
-		for _, field := range [...]*int{&c.tries, &c.successes} {
-			v, n := binary.Uvarint(rest)
-			ok = ok && n > 0
-			*field, rest = int(v), rest[max(0, n):]
-		}
-		ok = ok && 0 <= c.successes && c.successes <= c.tries
-	}
-	if !ok || len(rest) > 0 {
+	counts, ok := uplift.OddsOf(s.Counts)
+	if !ok {
 		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, k)
 	}
-	return o, nil
+	return &odds{k, counts, s.Pulse}, nil
 }
 
 // Chances estimates whether another try of an approach at a goal delivers, and

@@ -139,17 +139,18 @@ func workerHealth(at time.Time, name string, ss []rank.Sample) WorkerHealth {
 		}
 		h.Known++
 		claim(&h.Calibration, s)
-		late := 0
-		if at.Sub(s.At) <= recentWindow {
-			late = 1
+		lately := at.Sub(s.At) <= recentWindow
+		if lately {
+			recent++
 		}
-		recent += late
 		if s.Success {
 			h.Successes++
-		} else {
-			failed += late
-			h.Failures = append(h.Failures, s.Key)
+			continue
 		}
+		if lately {
+			failed++
+		}
+		h.Failures = append(h.Failures, s.Key)
 	}
 	h.Failures = h.Failures[max(0, len(h.Failures)-recentFailures):]
 	h.SuccessRate, h.FailureRate = rate(h.Successes, h.Known), rate(failed, recent)

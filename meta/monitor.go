@@ -50,8 +50,7 @@ type Monitor struct {
 	// actions has a lock of its own: Begin never waits for the store.
 	actions struct {
 		sync.Mutex
-		guard  *cooldown.Guard
-		flying cooldown.Cooldown // the leases
+		guard *cooldown.Guard
 	}
 }
 

@@ -201,7 +201,11 @@ func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p P
 			id, ErrInvalid, verdict, m.opts.Apply != nil)
 	}
 	err = m.exclusive(ctx, func() (err error) {
-		if p, err = m.readProposal(ctx, id); err != nil {
+		e, err := m.st.Get(ctx, proposalKey(id))
+		if err == nil {
+			p, err = m.decodeProposal(e)
+		}
+		if err != nil {
 			return err
 		}
 		if !slices.Contains(v.of, p.Status) {
@@ -283,14 +287,6 @@ func (m *Monitor) finishProposals(ctx context.Context) error {
 
 // microseconds is the time as exactly as a proposal's is stored.
 func (m *Monitor) microseconds() time.Time { return m.opts.Now().UTC().Truncate(time.Microsecond) }
-
-func (m *Monitor) readProposal(ctx context.Context, id string) (Proposal, error) {
-	e, err := m.st.Get(ctx, proposalKey(id))
-	if err != nil {
-		return Proposal{}, err
-	}
-	return m.decodeProposal(e)
-}
 
 // decodeProposal reads a proposal as it stands: one that no person decided in
 // time has expired.

@@ -40,13 +40,22 @@ const (
 // recommendation that rests on signs has Confidence low, or medium if the budget
 // is among them.
 func (a Assessment) With(s Signs) Assessment {
-	evidence, serious := s.evidence()
-	if len(evidence) == 0 {
-		return a
+	var signs []string
+	serious, spent := false, s.Spent >= signSpent && s.Spent <= 1
+	if len(s.Resonance) >= signLow {
+		for _, f := range iar.Findings(s.Resonance) {
+			if low := f.Kind == "low_resonance"; !low || f.Count >= signLow {
+				signs, serious = append(signs, f.Kind+": "+f.Text), serious || !low
+			}
+		}
 	}
-	spent := s.spent()
+	if spent {
+		signs = append(signs, fmt.Sprintf("%.0f %% of the budget of %s is spent", 100*s.Spent, s.Bound))
+	}
 	was := a.Recommendation
 	switch {
+	case len(signs) == 0:
+		return a
 	case was == KeepGoing || was == "":
 		a.Recommendation = "slow_down"
 	case was == "slow_down" && a.Failures > 0 && (serious || spent):
@@ -58,26 +67,6 @@ func (a Assessment) With(s Signs) Assessment {
 			a.Confidence = "medium"
 		}
 	}
-	a.Evidence = append(slices.Clip(a.Evidence), evidence...)
+	a.Evidence = append(slices.Clip(a.Evidence), signs...)
 	return a
-}
-
-func (s *Signs) spent() bool { return s.Spent >= signSpent && s.Spent <= 1 }
-
-// evidence says what the signs are, and whether resonance is more than low.
-func (s *Signs) evidence() (es []string, serious bool) {
-	if len(s.Resonance) >= signLow {
-		for _, f := range iar.Findings(s.Resonance) {
-			low := f.Kind == "low_resonance"
-			if low && f.Count < signLow {
-				continue
-			}
-			serious = serious || !low
-			es = append(es, fmt.Sprintf("%s: %s", f.Kind, f.Text))
-		}
-	}
-	if s.spent() {
-		es = append(es, fmt.Sprintf("%.0f %% of the budget of %s is spent", 100*s.Spent, s.Bound))
-	}
-	return es, serious
 }

@@ -6,10 +6,32 @@
 // may be used concurrently.
 package cooldown
 
-import "time"
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
 
 // Key is an action tried for a goal. Goals and actions count apart.
 type Key struct{ Goal, Action string }
+
+// Action names an action with arguments as JSON: those that differ in the order
+// of fields and in spacing only give the same name. Text that is no JSON stands
+// as it is.
+func Action(name string, args json.RawMessage) string {
+	if len(args) == 0 {
+		return name
+	}
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) == nil && !d.More() {
+		if raw, err := json.Marshal(v); err == nil {
+			args = raw
+		}
+	}
+	return name + "\x00" + string(args)
+}
 
 // Cooldown remembers until when each action has to rest. The zero Cooldown is
 // ready.
@@ -44,9 +66,6 @@ func (c *Cooldown) Start(k Key, at time.Time, d time.Duration) {
 	}
 	c.sweep = nextSweep(len(c.until))
 }
-
-// Stop ends the rest of k.
-func (c *Cooldown) Stop(k Key) { delete(c.until, k) }
 
 // Remaining returns how long k still has to rest at a time: zero without a rest
 // and from the very end of one. A time before the rest began means that the clock

@@ -1,4 +1,5 @@
-// Package uplift estimates how much a treatment adds to the chance of success.
+// Package uplift estimates how much a treatment adds to the chance of success,
+// and how likely a try is to deliver after failures ([Odds]).
 //
 // Chance decides whether an episode is treated, and the estimate comes with an
 // interval that holds at every moment: a caller that looks after each episode,

@@ -1,0 +1,122 @@
+package uplift
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+const (
+	// depths is the number of counts of failures that are told apart.
+	depths = 8
+	// weight is how many tries the belief before them counts as. Chosen on
+	// the ALFWorld trials of Reflexion (benchmarks/pivot_test.go), where the
+	// calibration error falls from 0.038 with 1 to 0.032 with 4.
+	weight = 4
+)
+
+// Count is a number of tries, and how many of them delivered.
+type Count struct{ Tries, Successes int }
+
+// posterior moves a belief by what was counted: the mean, and how much it
+// weighs.
+func (c Count) posterior(belief float64) (mean, weighs float64) {
+	weighs = weight + float64(c.Tries)
+	return (belief*weight + float64(c.Successes)) / weighs, weighs
+}
+
+// Odds count tries by the number of failures before them: of all approaches
+// together, or of one. The zero Odds are empty.
+type Odds struct{ counts [2 * depths]Count }
+
+// again is the count of tries of an approach after its own failures.
+func (o *Odds) again(failures int) *Count { return &o.counts[depth(failures)] }
+
+// other is the count of first tries of an approach after failures of others.
+func (o *Odds) other(failures int) *Count { return &o.counts[depths+depth(failures)] }
+
+// depth is the index of a number of failures.
+func depth(failures int) int { return min(failures, depths-1) }
+
+// After returns the odds with one more try: one after same failures of its
+// approach, and all of any, at its goal.
+func (o Odds) After(same, all int, success bool) Odds {
+	c := o.again(same)
+	if same == 0 && all > 0 {
+		c = o.other(all)
+	}
+	c.Tries++
+	if success {
+		c.Successes++
+	}
+	return o
+}
+
+// deliver is the belief, and its weight, that a try after some failures of the
+// same approach delivers. Before any count, a goal is a coin of unknown bias,
+// Beta(½, ½): each failure after the first j lowers the chance by the factor
+// j/(j+1). What was counted after j failures corrects that, for j and all that
+// follow.
+func (o *Odds) deliver(failures int) (mean, weighs float64) {
+	mean = 0.5
+	for j := range depth(failures) + 1 {
+		if j > 0 {
+			mean *= float64(j) / float64(j+1)
+		}
+		mean, weighs = o.again(j).posterior(mean)
+	}
+	return mean, weighs
+}
+
+// Estimate is how likely a try is to deliver, with the middle 90 % of the
+// posterior by the normal law, and the count that it rests on.
+type Estimate struct {
+	Mean, Low, High float64
+	Count
+}
+
+// Estimate says how likely another try of an approach delivers that failed same
+// times at a goal that failed all times, and the first try of another one. Own
+// are the odds of that approach, which move what is known of all.
+func (o *Odds) Estimate(own *Odds, same, all int) (again, other Estimate) {
+	mean, weighs := o.deliver(same)
+	mean, weighs = own.again(same).posterior(mean)
+	// Before its first try, another approach is to the goal what the first one
+	// was, less what the coin's failures take.
+	belief, _ := o.again(0).posterior(0.5)
+	first, sure := o.other(all).posterior(belief / float64(depth(all)+1))
+	return estimate(mean, weighs, o.again(same)), estimate(first, sure, o.other(all))
+}
+
+func estimate(mean, weighs float64, c *Count) Estimate {
+	const z = 1.645 // the normal law's 95th percentile
+	half := z * math.Sqrt(mean*(1-mean)/(weighs+1))
+	return Estimate{mean, max(0, mean-half), min(1, mean+half), *c}
+}
+
+// Bytes returns the counts in order, as varints.
+func (o *Odds) Bytes() []byte {
+	b := make([]byte, 0, 4*depths)
+	for _, c := range o.counts {
+		b = binary.AppendUvarint(b, uint64(c.Tries))
+		b = binary.AppendUvarint(b, uint64(c.Successes))
+	}
+	return b
+}
+
+// OddsOf returns the odds of which b are the bytes, and whether it is.
+func OddsOf(b []byte) (o Odds, ok bool) {
+	for i := range o.counts {
+		c := &o.counts[i]
+		for _, field := range [...]*int{&c.Tries, &c.Successes} {
+			v, n := binary.Uvarint(b)
+			if n <= 0 {
+				return o, false
+			}
+			*field, b = int(v), b[n:]
+		}
+		if c.Successes < 0 || c.Successes > c.Tries {
+			return o, false
+		}
+	}
+	return o, len(b) == 0
+}
