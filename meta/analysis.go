@@ -46,39 +46,30 @@ type Tally struct {
 // an alert that one of them raised rests for an hour. Analyse is a function of
 // its arguments.
 func Analyse(at time.Time, attempts, escalations iter.Seq[Outcome], previous []Tally) []Tally {
-	skills, targets := tallies(at, attempts), tallies(at, escalations)
+	skills := tallies(at, attempts, false)
 	slices.SortStableFunc(skills, func(x, y Tally) int {
 		return cmp.Or(cmp.Compare(x.SuccessRate, y.SuccessRate), cmp.Compare(y.Total, x.Total))
 	})
-	for i := range skills {
-		if t := &skills[i]; t.Total >= minAttempts && t.SuccessRate < chronicRate {
+	all := append(skills, tallies(at, escalations, true)...)
+	for i := range all {
+		t := &all[i]
+		rests := slices.ContainsFunc(previous, func(p Tally) bool {
+			return p.Alert != "" && p.Subject == t.Subject && p.Escalated == t.Escalated && at.Sub(p.At) < alertsRestAfter
+		})
+		switch {
+		case rests:
+		case t.Escalated && t.Total >= minEscalations:
+			t.Alert = fmt.Sprintf("%q was handed to a human %d times in the last %v", t.Subject, t.Total, analysisWindow)
+		case !t.Escalated && t.Total >= minAttempts && t.SuccessRate < chronicRate:
 			t.Alert = fmt.Sprintf("%d of %d attempts at %q succeeded in the last %v (%d failed, %d ran out of time)",
 				t.Successes, t.Total, t.Subject, analysisWindow, t.Failures, t.Timeouts)
-		}
-	}
-	for i, t := range targets {
-		targets[i] = Tally{Subject: t.Subject, Escalated: true, Total: t.Total, At: at}
-		if t.Total >= minEscalations {
-			targets[i].Alert = fmt.Sprintf(
-				"%q was handed to a human %d times in the last %v", t.Subject, t.Total, analysisWindow)
-		}
-	}
-	all := append(skills, targets...)
-	for _, p := range previous {
-		if p.Alert == "" || at.Sub(p.At) >= alertsRestAfter {
-			continue
-		}
-		for i := range all {
-			if all[i].Subject == p.Subject && all[i].Escalated == p.Escalated {
-				all[i].Alert = ""
-			}
 		}
 	}
 	return all
 }
 
 // tallies counts the outcomes of the window by goal, in the order of the goals.
-func tallies(at time.Time, outcomes iter.Seq[Outcome]) (ts []Tally) {
+func tallies(at time.Time, outcomes iter.Seq[Outcome], escalated bool) (ts []Tally) {
 	by := map[string]*Tally{}
 	for o := range outcomes {
 		if age := at.Sub(o.At); age < 0 || age > analysisWindow {
@@ -86,11 +77,12 @@ func tallies(at time.Time, outcomes iter.Seq[Outcome]) (ts []Tally) {
 		}
 		t := by[o.Goal]
 		if t == nil {
-			t = &Tally{Subject: o.Goal, At: at}
+			t = &Tally{Subject: o.Goal, Escalated: escalated, At: at}
 			by[o.Goal] = t
 		}
 		t.Total++
 		switch {
+		case escalated:
 		case o.Success:
 			t.Successes++
 		case o.Note == "canceled" || strings.Contains(strings.ToLower(o.Note), "timeout"):

@@ -117,10 +117,9 @@ func (a *Assessment) explain(low bool) {
 	add := func(format string, args ...any) { a.Evidence = append(a.Evidence, fmt.Sprintf(format, args...)) }
 	if a.Failures > 0 {
 		what := "an approach without a name"
-		switch {
-		case a.Approach != "":
+		if a.Approach != "" {
 			what = fmt.Sprintf("the approach %q", a.Approach)
-		case a.Goal != "":
+		} else if a.Goal != "" {
 			what = fmt.Sprintf("the same way to the goal %q", a.Goal)
 		}
 		add("%d failed since the last success, %d of them by %s", a.Failures, a.Same, what)
@@ -144,7 +143,10 @@ func (a *Assessment) also(failures []failure) {
 			by = append(by, f.approach)
 		}
 	}
-	turns, tries := inTurn(by), len(by)
+	var l [4]uint64 // the last four, if there are as many
+	tries := len(by)
+	copy(l[:], by[max(0, tries-len(l)):])
+	turns := l[0] == l[2] && l[1] == l[3] && l[0] != l[1] && l[0] != 0 && l[1] != 0
 	slices.Sort(by)
 	approaches := len(slices.Compact(by))
 	again, other := a.Chances.Again, a.Chances.Other
@@ -172,28 +174,16 @@ func (a *Assessment) also(failures []failure) {
 	}
 }
 
-// inTurn reports whether the last four failures are of two approaches in turn.
-func inTurn(approaches []uint64) bool {
-	n := len(approaches)
-	if n < 4 {
-		return false
-	}
-	l := approaches[n-4:]
-	return l[0] == l[2] && l[1] == l[3] && l[0] != l[1] && l[0] != 0 && l[1] != 0
-}
-
 // pivot reports whether what was learned speaks for another approach.
 func (c *Chances) pivot() bool {
 	return c.Again.Tries >= pivotTries && c.Again.Deliver < pivotChance && c.Again.Deliver < c.Other.Deliver
 }
 
-func (c Chances) words() string {
-	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s",
-		c.Again.words(), c.Other.words())
-}
-
-// words gives the estimate, its bounds, and what it rests on.
-func (c Chance) words() string {
-	return fmt.Sprintf("%.2f (%.2f to %.2f; after %d failures %d of %d tries did)",
-		c.Deliver, c.Low, c.High, c.Failures, c.Successes, c.Tries)
+// words gives both estimates, their bounds, and what they rest on.
+func (c *Chances) words() string {
+	words := func(c Chance) string {
+		return fmt.Sprintf("%.2f (%.2f to %.2f; after %d failures %d of %d tries did)",
+			c.Deliver, c.Low, c.High, c.Failures, c.Successes, c.Tries)
+	}
+	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s", words(c.Again), words(c.Other))
 }

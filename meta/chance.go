@@ -3,7 +3,6 @@ package meta
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/arc-learn/arc/internal/uplift"
 	"github.com/arc-learn/arc/store"
@@ -35,14 +34,13 @@ type Chances struct {
 type odds struct {
 	key string // where they are stored
 	uplift.Odds
-	pulse pulse // of all approaches together
+	// pulse holds the last resonances of all sessions, oldest first, in
+	// hundredths. It is of all approaches together.
+	pulse []byte
 }
 
-// after returns the odds with one more try.
-func (o odds) after(same, all int, success bool) odds {
-	o.Odds = o.After(same, all, success)
-	return o
-}
+// pulseLength is the number of resonances that are kept.
+const pulseLength = 64
 
 // chances estimates both, for an approach that failed same times at a goal
 // that failed all times. Own are the odds of that approach.
@@ -132,20 +130,4 @@ func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (
 		return c, fmt.Errorf("chances in %.64q: %w", session, err)
 	}
 	return c, nil
-}
-
-// pulse holds the last resonances of all sessions, oldest first, in hundredths.
-// It is immutable.
-type pulse []byte
-
-// pulseLength is the number of resonances that are kept.
-const pulseLength = 64
-
-// beat returns the pulse with one more.
-func (p pulse) beat(resonance *float64) pulse {
-	if resonance == nil {
-		return p
-	}
-	next := make(pulse, 0, pulseLength)
-	return append(append(next, p[max(0, len(p)+1-pulseLength):]...), byte(math.Round(100**resonance)))
 }

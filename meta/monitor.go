@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -58,9 +60,6 @@ type Monitor struct {
 // Options.Apply finish the proposals that were approved when their process
 // ended. The caller closes the Monitor before the store.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	m := &Monitor{turn: make(chan struct{}, 1)}
 	if opts != nil {
 		m.opts = *opts
@@ -68,13 +67,10 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	if m.opts.Now == nil {
 		m.opts.Now = time.Now
 	}
-	var errs [3]error
-	m.sessions, errs[0] = simplelru.NewLRU[string, *history](loadedSessions, nil)
-	m.odds, errs[1] = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
-	m.actions.guard, errs[2] = cooldown.NewGuard(cooldown.Limits{})
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, err
-	}
+	// These fail for a size of zero, and for limits below it.
+	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
+	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
+	m.actions.guard, _ = cooldown.NewGuard(cooldown.Limits{})
 	m.records = records{st: st, w: flush.New(st)}
 	m.unlock()
 	var err error
@@ -87,8 +83,8 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	return m, nil
 }
 
-// lock waits for the turn, which one call at a time has.
-func (m *Monitor) lock(ctx context.Context) error {
+// exclusive calls fn with the turn, which one call at a time has.
+func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -97,23 +93,14 @@ func (m *Monitor) lock(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	defer m.unlock()
 	if m.closed {
-		m.unlock()
 		return store.ErrClosed
 	}
-	return nil
+	return fn()
 }
 
 func (m *Monitor) unlock() { m.turn <- struct{}{} }
-
-// exclusive calls fn with the turn.
-func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
-	if err := m.lock(ctx); err != nil {
-		return err
-	}
-	defer m.unlock()
-	return fn()
-}
 
 // inSession calls fn with a session and the turn.
 func (m *Monitor) inSession(ctx context.Context, name string, fn func(*history) error) error {
@@ -156,7 +143,7 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 // record counts an outcome once its records are on their way. The caller has
 // the turn.
 func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	seen := seenKey(o.Session, o.Key)
+	seen := key.Join(space, "seen", o.Session, o.Key)
 	if found, err := m.found(ctx, seen); found || err != nil {
 		return err
 	}
@@ -169,8 +156,12 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 		return err
 	}
 	same, all := s.tried(failureOf(o.Goal, o.Approach))
-	ofAll, ofOwn := m.all.after(same, all, o.Success), own.after(same, all, o.Success)
-	ofAll.pulse = ofAll.pulse.beat(o.Resonance)
+	ofAll, ofOwn := *m.all, *own
+	ofAll.Odds, ofOwn.Odds = ofAll.After(same, all, o.Success), ofOwn.After(same, all, o.Success)
+	if o.Resonance != nil {
+		older := ofAll.pulse[max(0, len(ofAll.pulse)+1-pulseLength):]
+		ofAll.pulse = append(older, byte(math.Round(100**o.Resonance)))
+	}
 	added, err := m.add(ctx, seen,
 		put{s.key, s.totals.next(o.Success)},
 		put{slotKey(o.Session, s.totals.Outcomes), o.record(s.totals.Outcomes)},

@@ -45,16 +45,16 @@ type Outcome struct {
 
 // check reports everything that is wrong with the outcome, at once.
 func (o *Outcome) check() error {
-	var resonance, at error
-	if r := o.Resonance; r != nil && !unit(*r) {
-		resonance = fmt.Errorf("%w: resonance is %v", ErrInvalid, *r)
+	err := errors.Join(
+		checkName("session", o.Session), checkName("key", o.Key), checkLength("goal", len(o.Goal)),
+		checkLength("approach", len(o.Approach)), checkLength("note", len(o.Note)))
+	if r := o.Resonance; r != nil && !(*r >= 0 && *r <= 1) {
+		err = errors.Join(err, fmt.Errorf("%w: resonance is %v", ErrInvalid, *r))
 	}
 	if o.At.Before(time.Unix(0, 0)) || o.At.After(time.Unix(0, math.MaxInt64)) {
-		at = fmt.Errorf("%w: time is %v", ErrInvalid, o.At)
+		err = errors.Join(err, fmt.Errorf("%w: time is %v", ErrInvalid, o.At))
 	}
-	return errors.Join(
-		checkName("session", o.Session), checkName("key", o.Key), checkLength("goal", len(o.Goal)),
-		checkLength("approach", len(o.Approach)), checkLength("note", len(o.Note)), resonance, at)
+	return err
 }
 
 // checkName checks an id that is required.
@@ -74,6 +74,3 @@ func checkLength(field string, n int) error {
 	}
 	return nil
 }
-
-// unit reports whether f is a number in [0,1]. NaN is not.
-func unit(f float64) bool { return f >= 0 && f <= 1 }

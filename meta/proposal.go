@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,11 +94,9 @@ type Proposal struct {
 }
 
 func (p *Proposal) check() error {
-	if !slices.Contains(kinds, p.Kind) {
-		return fmt.Errorf("%w: kind %.32q", ErrInvalid, p.Kind)
-	}
-	if strings.TrimSpace(p.Subject) == "" || !json.Valid(p.Change) || p.Samples < 0 || p.Needs < 0 {
-		return fmt.Errorf("%w: it needs a subject, a change in JSON, and counts that are not negative", ErrInvalid)
+	known := slices.Contains(kinds, p.Kind)
+	if !known || strings.TrimSpace(p.Subject) == "" || !json.Valid(p.Change) || min(p.Samples, p.Needs) < 0 {
+		return fmt.Errorf("%w: it needs a kind of %v, a subject, a change in JSON, and counts from 0", ErrInvalid, kinds)
 	}
 	return errors.Join(key.CheckID("subject", p.Subject),
 		checkLength("change", len(p.Change)), checkLength("reason", len(p.Reason)))
@@ -108,7 +105,7 @@ func (p *Proposal) check() error {
 // subjectPrefix begins the ids of the proposals about a subject.
 func subjectPrefix(kind, subject string) string {
 	sum := sha256.Sum256([]byte(kind + "\x00" + subject))
-	return hex.EncodeToString(sum[:12]) + "-"
+	return fmt.Sprintf("%x-", sum[:12])
 }
 
 // Propose keeps a change for a person to decide about. If one about the same

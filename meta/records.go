@@ -31,12 +31,10 @@ const space = "meta"
 
 var allKey = key.Join(space, "odds", "all") // of all approaches together
 
-func seenKey(session, outcome string) string { return key.Join(space, "seen", session, outcome) }
-func totalsKey(session string) string        { return key.Join(space, "totals", session) }
+func totalsKey(session string) string { return key.Join(space, "totals", session) }
 func oddsKey(approach uint64) string {
 	return key.Join(space, "odds", strconv.FormatUint(approach, 16))
 }
-func episodeKey(k string) string      { return key.Join(space, "episode", k) }
 func treatmentKey(name string) string { return key.Join(space, "uplift", name) }
 func proposalKey(id string) string    { return key.Join(space, "proposal", id) }
 
@@ -123,23 +121,21 @@ func (r *records) add(ctx context.Context, marker string, puts ...put) (added bo
 
 // found reports whether a marker was written before, and what went wrong since.
 func (r *records) found(ctx context.Context, marker string) (bool, error) {
-	_, err := r.get(ctx, marker)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	if err == nil {
+	found, err := r.decode(ctx, marker, nil)
+	if found {
 		err = r.w.Add(ctx) // adds nothing
 	}
-	return true, err
+	return found, err
 }
 
-// decode reads the record of a key into v, and reports whether there is one.
+// decode reads the record of a key into v unless that is nil, and reports
+// whether there is one.
 func (r *records) decode(ctx context.Context, k string, v any) (found bool, err error) {
 	e, err := r.get(ctx, k)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
-	if err == nil {
+	if err == nil && v != nil {
 		err = codec.Decode(e, v)
 	}
 	return err == nil, err

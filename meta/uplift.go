@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/uplift"
 	"github.com/arc-learn/arc/store"
 )
@@ -34,11 +35,8 @@ func (e *Episode) check() error {
 	for _, name := range e.Treatments {
 		errs = append(errs, checkName("treatment", name))
 	}
-	if n := len(e.Treatments); n == 0 || n > maxTreatments {
-		errs = append(errs, fmt.Errorf("%w: %d treatments", ErrInvalid, n))
-	}
-	if !(e.Chance > 0 && e.Chance < 1) {
-		errs = append(errs, fmt.Errorf("%w: a chance of %v", ErrInvalid, e.Chance))
+	if n := len(e.Treatments); n == 0 || n > maxTreatments || !(e.Chance > 0 && e.Chance < 1) {
+		errs = append(errs, fmt.Errorf("%w: %d treatments with a chance of %v", ErrInvalid, n, e.Chance))
 	}
 	return errors.Join(errs...)
 }
@@ -81,7 +79,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 		return fmt.Errorf("record episode: %w", err)
 	}
 	err := m.exclusive(ctx, func() error {
-		marker := episodeKey(e.Key)
+		marker := key.Join(space, "episode", e.Key)
 		if found, err := m.found(ctx, marker); found || err != nil {
 			return err
 		}
@@ -124,9 +122,8 @@ func (m *Monitor) Uplift(ctx context.Context, treatment string) (u Uplift, err e
 	if err != nil {
 		return u, fmt.Errorf("uplift of %q: %w", treatment, err)
 	}
-	u = Uplift{Treated: t.Treated.Episodes, Withheld: t.Untreated.Episodes}
 	u.Mean, u.Low, u.High = t.Interval()
-	u.With = rate(t.Treated.Successes, u.Treated)
-	u.Without = rate(t.Untreated.Successes, u.Withheld)
+	u.Treated, u.With = t.Treated.Episodes, rate(t.Treated.Successes, t.Treated.Episodes)
+	u.Withheld, u.Without = t.Untreated.Episodes, rate(t.Untreated.Successes, t.Untreated.Episodes)
 	return u, nil
 }
