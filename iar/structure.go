@@ -33,7 +33,8 @@ var fields = [...]struct {
 }
 
 // Structure checks a reflection as it arrived, and returns it in
-// Result.Reflection. It must be one JSON object of at most 1 MiB, with each of the five fields once, under its exact name:
+// Result.Reflection. It must be one JSON object of at most 1 MiB, with each of
+// the five fields once, under its exact name:
 //
 //   - status is one of the four; summary is a string, maybe an empty one
 //   - confidence is a number in [0,1]; an integer is a number

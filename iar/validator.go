@@ -48,8 +48,8 @@ type Context struct {
 // alignment are empty ones.
 func (v *Validator) Content(r Reflection, c Context) Result {
 	res := Result{Reflection: r}
-	for _, f := range fields {
-		res.checkRange(f.name)
+	for _, name := range []string{"status", "confidence", "alignment_check"} {
+		res.checkRange(name)
 	}
 	if r.Status == Success {
 		for _, issue := range r.PotentialIssues {

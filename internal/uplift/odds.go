@@ -14,25 +14,25 @@ const (
 	weight = 4
 )
 
-// Count is a number of tries, and how many of them delivered.
-type Count struct{ Tries, Successes int }
+// count is a number of tries, and how many of them delivered.
+type count struct{ tries, successes int }
 
 // posterior moves a belief by what was counted: the mean, and how much it
 // weighs.
-func (c Count) posterior(belief float64) (mean, weighs float64) {
-	weighs = weight + float64(c.Tries)
-	return (belief*weight + float64(c.Successes)) / weighs, weighs
+func (c count) posterior(belief float64) (mean, weighs float64) {
+	weighs = weight + float64(c.tries)
+	return (belief*weight + float64(c.successes)) / weighs, weighs
 }
 
 // Odds count tries by the number of failures before them: of all approaches
 // together, or of one. The zero Odds are empty.
-type Odds struct{ counts [2 * depths]Count }
+type Odds struct{ counts [2 * depths]count }
 
 // again is the count of tries of an approach after its own failures.
-func (o *Odds) again(failures int) *Count { return &o.counts[depth(failures)] }
+func (o *Odds) again(failures int) *count { return &o.counts[depth(failures)] }
 
 // other is the count of first tries of an approach after failures of others.
-func (o *Odds) other(failures int) *Count { return &o.counts[depths+depth(failures)] }
+func (o *Odds) other(failures int) *count { return &o.counts[depths+depth(failures)] }
 
 // depth is the index of a number of failures.
 func depth(failures int) int { return min(failures, depths-1) }
@@ -44,9 +44,9 @@ func (o Odds) After(same, all int, success bool) Odds {
 	if same == 0 && all > 0 {
 		c = o.other(all)
 	}
-	c.Tries++
+	c.tries++
 	if success {
-		c.Successes++
+		c.successes++
 	}
 	return o
 }
@@ -70,8 +70,8 @@ func (o *Odds) deliver(failures int) (mean, weighs float64) {
 // Estimate is how likely a try is to deliver, with the middle 90 % of the
 // posterior by the normal law, and the count that it rests on.
 type Estimate struct {
-	Mean, Low, High float64
-	Count
+	Mean, Low, High  float64
+	Tries, Successes int
 }
 
 // Estimate says how likely another try of an approach delivers that failed same
@@ -87,18 +87,18 @@ func (o *Odds) Estimate(own *Odds, same, all int) (again, other Estimate) {
 	return estimate(mean, weighs, o.again(same)), estimate(first, sure, o.other(all))
 }
 
-func estimate(mean, weighs float64, c *Count) Estimate {
+func estimate(mean, weighs float64, c *count) Estimate {
 	const z = 1.645 // the normal law's 95th percentile
 	half := z * math.Sqrt(mean*(1-mean)/(weighs+1))
-	return Estimate{mean, max(0, mean-half), min(1, mean+half), *c}
+	return Estimate{mean, max(0, mean-half), min(1, mean+half), c.tries, c.successes}
 }
 
 // Bytes returns the counts in order, as varints.
 func (o *Odds) Bytes() []byte {
 	b := make([]byte, 0, 4*depths)
 	for _, c := range o.counts {
-		b = binary.AppendUvarint(b, uint64(c.Tries))
-		b = binary.AppendUvarint(b, uint64(c.Successes))
+		b = binary.AppendUvarint(b, uint64(c.tries))
+		b = binary.AppendUvarint(b, uint64(c.successes))
 	}
 	return b
 }
@@ -107,14 +107,14 @@ func (o *Odds) Bytes() []byte {
 func OddsOf(b []byte) (o Odds, ok bool) {
 	for i := range o.counts {
 		c := &o.counts[i]
-		for _, field := range [...]*int{&c.Tries, &c.Successes} {
+		for _, field := range [...]*int{&c.tries, &c.successes} {
 			v, n := binary.Uvarint(b)
 			if n <= 0 {
 				return o, false
 			}
 			*field, b = int(v), b[n:]
 		}
-		if c.Successes < 0 || c.Successes > c.Tries {
+		if c.successes < 0 || c.successes > c.tries {
 			return o, false
 		}
 	}
