@@ -66,7 +66,7 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 		a := agent(t, arc.Host{
 			Workers: []act.Worker{repairs("plumber", "pipes", never), repairs("fixer", "cache", do)}, Gates: []act.Gate{act.NoGate},
 		}, &arc.Options{Now: time.Now})
-		w := goal.NewWorld(nil)
+		w := new(goal.World)
 		c := keep(t, a, w, nil, broken("cache"), broken("pipes"))
 		require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
 		rep, err := c.Tick(t.Context())
@@ -114,7 +114,7 @@ func TestKeepAsksForApprovals(t *testing.T) {
 					repairs("deployer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return done(`1`), nil })),
 				}}
 				h.Workers[0].Mode, h.Workers[0].Blast = act.Gated, act.Public
-				w := goal.NewWorld(nil)
+				w := new(goal.World)
 				keeper := keep(t, agent(t, h, &arc.Options{Now: time.Now, ApprovalTTL: 30 * time.Minute}), w, &goal.Options{Lease: time.Hour}, broken("cache"))
 				require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
 				_, err := keeper.Tick(t.Context())
@@ -135,7 +135,7 @@ func TestKeepAsksForApprovals(t *testing.T) {
 func TestKeepLeavesTheHostsFleetAlone(t *testing.T) {
 	t.Parallel()
 	a := agent(t, arc.Host{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{repairs("fixer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return done(`1`), nil }))}}, nil)
-	w := goal.NewWorld(nil)
+	w := new(goal.World)
 	calls := 0
 	require.NoError(t, w.Collect(goal.Collector{Domain: "agent_fleet_health", Read: func(context.Context) (any, error) { calls++; return 1, nil }}))
 	keep(t, a, w, nil)
@@ -163,7 +163,7 @@ func TestKeepResumesWhatTheVersionBeforeHasBegun(t *testing.T) {
 		a, err := arc.New(t.Context(), st, h, &arc.Options{Now: time.Now})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, a.Close()) }()
-		w := goal.NewWorld(nil)
+		w := new(goal.World)
 		c := keep(t, a, w, nil, broken("cache"))
 		defer c.Close()
 		for range st.Scan(t.Context(), store.Range{Prefix: "goap/flight"}) {
@@ -201,7 +201,7 @@ func TestFleetHealthIsADomain(t *testing.T) {
 				return r, nil
 			}),
 		}}}, &arc.Options{Now: time.Now, Attempts: 1})
-		w := goal.NewWorld(nil)
+		w := new(goal.World)
 		keep(t, a, w, nil)
 		keep(t, a, w, &goal.Options{Name: "others"}) // of the same world, which has the domain by then
 		read := func(path string) any {
@@ -413,7 +413,7 @@ func (s *service) play() (outcomes []goal.Outcome, died int) {
 	var p *mortal
 	var a *arc.Agent
 	var c *goal.Controller
-	w := goal.NewWorld(nil)
+	w := new(goal.World)
 	start := func(left int) {
 		gs, err := goal.NewGoals(broken("d0"), broken("d1"))
 		require.NoError(s.t, err)

@@ -63,7 +63,7 @@ func run(ctx context.Context, out io.Writer, seed uint64, hours time.Duration) (
 	if _, err := goals.Load(goalsYAML); err != nil {
 		return nil, err
 	}
-	world := goal.NewWorld(nil)
+	world := new(goal.World)
 	if err := world.Collect(goal.Collector{Domain: "service", Read: s.read, Every: round}); err != nil {
 		return nil, err
 	}

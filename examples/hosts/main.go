@@ -73,7 +73,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	svc.replicas.Store(1) // something has gone wrong
-	world := goal.NewWorld(nil)
+	world := new(goal.World)
 	controller, err := watch(ctx, agent, world, svc)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestCases(t *testing.T) {
 	require.Len(t, f.Cases, 20)
 	for _, c := range f.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			w := goal.NewWorld(nil)
+			w := new(goal.World)
 			for name, d := range c.Input.State.Domains {
 				require.NoError(t, w.Set(name, goal.Snapshot{Data: d.Data, At: noon}))
 			}
@@ -85,7 +85,7 @@ func TestConditions(t *testing.T) {
 	data := m{
 		"n": 5, "zero": 0, "no": false, "yes": true, "empty": "", "s": "a", "null": nil, "none": []any{},
 		"list": []any{"a", "b", "b", 1}, "obj": m{"x": "a"}, "work": m{"feature": 4, "defect": 6},
-		"id": json.Number("9007199254740993"), "agents": m{"gpt-4.1": m{"rate": 0.5}}, "half": 0.5,
+		"agents": m{"gpt-4.1": m{"rate": 0.5}}, "half": 0.5,
 	}
 	s := world(t, data).State(noon)
 	shares := func(k string, v float64) goal.Condition {
@@ -116,9 +116,6 @@ func TestConditions(t *testing.T) {
 		{"s", inv("not_in", []string{"b"}), goal.Met},
 		{"s", inv("like", "a"), goal.Violated},
 		{"s", inv("eq", make(chan int)), goal.Violated},
-		{"id", inv("eq", int64(9007199254740993)), goal.Met},
-		{"id", inv("eq", int64(9007199254740992)), goal.Violated},
-		{"id", goal.Condition{Min: new(9e15)}, goal.Met},
 		{"n", goal.Condition{Type: "threshold"}, goal.Met},
 		{"s", goal.Condition{Type: "threshold"}, goal.Violated},
 		{"yes", goal.Condition{Min: new(0.0)}, goal.Violated},
@@ -167,25 +164,25 @@ func TestTolerance(t *testing.T) {
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	w := world(t, map[string]any{"failing": 3, "mix": []any{"a", "b"}})
-	require.NoError(t, w.Expect("k", []goal.Change{adds("data.failing", -1)}, noon, after(60)))
+	require.NoError(t, w.Apply(deltas("data.failing", "2"), noon))
 	for want, g := range map[string]goal.Goal{
-		"domains.m.data.failing is 2, not at most 0 (expected, not read)":      {Condition: goal.Condition{Selector: "domains.m.data.failing", Max: new(0.0)}},
-		`domains.m.data.mix is {"a":0.5,"b":0.5}, not spread as a 90 % (± 10)`: {Condition: goal.Condition{Selector: "domains.m.data.mix", Distribution: map[string]float64{"a": 0.9}}},
-		"unknown: domains.m.data.gone is not in what was read":                 {Condition: goal.Condition{Selector: "domains.m.data.gone"}},
-		`unknown: domain "x" was never read and has no collector`:              {Condition: goal.Condition{Selector: "domains.x.data.gone"}},
-		`unknown: bad selector "x": want domains.<domain>.data.<keys>`:         {Condition: goal.Condition{Selector: "x"}},
+		"domains.m.data.failing is 2, not at most 0":                               {Condition: goal.Condition{Selector: "domains.m.data.failing", Max: new(0.0)}},
+		`domains.m.data.mix is {"a":0.5,"b":0.5}, not spread as {"a":0.9} (± 0.1)`: {Condition: goal.Condition{Selector: "domains.m.data.mix", Distribution: map[string]float64{"a": 0.9}}},
+		"unknown: domains.m.data.gone is not in what was read":                     {Condition: goal.Condition{Selector: "domains.m.data.gone"}},
+		`unknown: domain "x" was never read and has no collector`:                  {Condition: goal.Condition{Selector: "domains.x.data.gone"}},
+		`unknown: bad selector "x": want domains.<domain>.data.<keys>`:             {Condition: goal.Condition{Selector: "x"}},
 		"the goal is disabled": {Disabled: true},
-		"unknown: domains.m.data.mix is 2m0s old, more than 1m0s":                       {MaxAge: time.Minute, Condition: goal.Condition{Selector: "domains.m.data.mix"}},
-		`domains.m.data.mix is ["a","b"], not one of ["x"]`:                             {Condition: goal.Condition{Selector: "domains.m.data.mix", Operator: "in", Expected: []string{"x"}}},
-		`domains.m.data.mix is all like "^.$": ["a","b"]`:                               {Condition: goal.Condition{Selector: "domains.m.data.mix", Pattern: "^.$"}},
-		`domains.m.data.failing is other than 4: 2 (expected, not read)`:                {Condition: goal.Condition{Selector: "domains.m.data.failing", Operator: "neq", Expected: 4}},
-		`domains.m.data.failing is from 1 to 2: 2 (expected, not read)`:                 {Condition: goal.Condition{Selector: "domains.m.data.failing", Min: new(1.0), Max: new(2.0)}},
-		`domains.m.data.failing is 2, not 3 (expected, not read)`:                       {Condition: goal.Condition{Selector: "domains.m.data.failing", Min: new(3.0), Max: new(3.0)}},
-		`domains.m.data.failing is 2, not equal to {"x":"<b>"} (expected, not read)`:    {Condition: is("data.failing", map[string]string{"x": "<b>"})},
-		`domains.m.data.failing is 2, not falsy (expected, not read)`:                   {Condition: goal.Condition{Selector: "domains.m.data.failing", Operator: "falsy"}},
-		`domains.m.data.mix is ["a","b"], not a number`:                                 {Condition: goal.Condition{Selector: "domains.m.data.mix", Type: "threshold"}},
-		`domains.m.data.mix is none of ["x"]: ["a","b"]`:                                {Condition: goal.Condition{Selector: "domains.m.data.mix", Operator: "not_in", Expected: []string{"x"}}},
-		`domains.m.data.failing is 2, not spread as a 90 % (± 10) (expected, not read)`: {Condition: goal.Condition{Selector: "domains.m.data.failing", Distribution: map[string]float64{"a": 0.9}}},
+		"unknown: domains.m.data.mix is 2m0s old, more than 1m0s":      {MaxAge: time.Minute, Condition: goal.Condition{Selector: "domains.m.data.mix"}},
+		`domains.m.data.mix is ["a","b"], not one of ["x"]`:            {Condition: goal.Condition{Selector: "domains.m.data.mix", Operator: "in", Expected: []string{"x"}}},
+		`domains.m.data.mix is all like "^.$": ["a","b"]`:              {Condition: goal.Condition{Selector: "domains.m.data.mix", Pattern: "^.$"}},
+		`domains.m.data.failing is other than 4: 2`:                    {Condition: goal.Condition{Selector: "domains.m.data.failing", Operator: "neq", Expected: 4}},
+		`domains.m.data.failing is at least 1 and at most 2: 2`:        {Condition: goal.Condition{Selector: "domains.m.data.failing", Min: new(1.0), Max: new(2.0)}},
+		`domains.m.data.failing is 2, not at least 3 and at most 3`:    {Condition: goal.Condition{Selector: "domains.m.data.failing", Min: new(3.0), Max: new(3.0)}},
+		`domains.m.data.failing is 2, not equal to {"x":"<b>"}`:        {Condition: is("data.failing", map[string]string{"x": "<b>"})},
+		`domains.m.data.failing is 2, not falsy`:                       {Condition: goal.Condition{Selector: "domains.m.data.failing", Operator: "falsy"}},
+		`domains.m.data.mix is ["a","b"], not a number`:                {Condition: goal.Condition{Selector: "domains.m.data.mix", Type: "threshold"}},
+		`domains.m.data.mix is none of ["x"]: ["a","b"]`:               {Condition: goal.Condition{Selector: "domains.m.data.mix", Operator: "not_in", Expected: []string{"x"}}},
+		`domains.m.data.failing is 2, not spread as {"a":0.9} (± 0.1)`: {Condition: goal.Condition{Selector: "domains.m.data.failing", Distribution: map[string]float64{"a": 0.9}}},
 	} {
 		at := after(30)
 		if g.MaxAge > 0 {

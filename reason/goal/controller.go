@@ -37,11 +37,6 @@ type Options struct {
 	// was refused for it. 0: 90 seconds; negative: not at all. After every dispatch
 	// the goal is left alone at least until what it is about was read anew.
 	Cooldown time.Duration
-	// Failures of an action for a goal within Window let it rest. A success whose
-	// effect does not show is one of them. 0: 3 in 5 minutes, and 10 minutes of
-	// rest.
-	Failures     int
-	Window, Rest time.Duration
 	// MaxInFlight is how many dispatches run at a time; the most severe goals go
 	// first. 0: 4.
 	MaxInFlight int
@@ -64,7 +59,10 @@ type Options struct {
 	Now     func() time.Time // nil: time.Now
 }
 
-func (o *Options) fill() {
+const maxControllerName = 64 // bytes
+
+// withDefaults returns the options with their defaults, and what is wrong with them.
+func (o Options) withDefaults() (Options, error) {
 	o.Name = cmp.Or(o.Name, "goals")
 	o.Lease = cmp.Or(o.Lease, 10*time.Minute)
 	o.Cooldown = cmp.Or(o.Cooldown, 90*time.Second)
@@ -76,22 +74,17 @@ func (o *Options) fill() {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-}
-
-const maxControllerName = 64 // bytes
-
-func (o *Options) check() error {
-	err := key.CheckID("option Name", o.Name)
+	errs := []error{key.CheckID("option Name", o.Name)}
 	if n := len(o.Name); n > maxControllerName {
-		err = errors.Join(err, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
+		errs = append(errs, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
 	}
 	if strings.Contains(o.Name, "/") { // else two names could make one ID
-		err = errors.Join(err, errors.New("option Name contains a slash"))
+		errs = append(errs, errors.New("option Name contains a slash"))
 	}
 	if min(o.Lease, o.Every, time.Duration(o.MaxInFlight), time.Duration(o.History)) < 0 {
-		err = errors.Join(err, errors.New("option Lease, Every, MaxInFlight or History is negative"))
+		errs = append(errs, errors.New("option Lease, Every, MaxInFlight or History is negative"))
 	}
-	return err
+	return o, errors.Join(errs...)
 }
 
 // Controller keeps goals. At every [Controller.Tick] it looks which of them are
@@ -114,29 +107,27 @@ type Controller struct {
 	catalog Catalog
 	runner  Runner
 
-	hook    guard.Outlet        // to Options.Outcome
-	ticking sync.Mutex          // held by Tick, which alone admits
-	stood   map[string]Standing // by goal, at the last tick
-	// failing are the domains whose collectors Run has logged, and whether these are paused.
-	failing map[string]bool
+	hook    guard.Outlet    // to Options.Outcome
+	ticking sync.Mutex      // held by Tick, which alone admits
+	failing map[string]bool // domains whose collectors Run has logged as failing
+	saving  sync.Mutex      // held while an outcome is saved
+	saved   []string        // keys of the outcomes in the ledger, the oldest first
 
 	mu struct {
 		sync.Mutex
 		closed  bool
 		guard   *cooldown.Guard
-		flying  map[string]*flight      // by goal
-		past    map[string]*past        // by goal
-		about   map[reason.Effect]*past // by what the goal was about
-		latest  time.Time               // of the times of ticks
-		report  Report                  // of the last tick
-		ended   []Outcome               // since the last tick
-		last    uint64                  // number of a dispatch
-		keys    []string                // of the outcomes in the ledger, the oldest first
-		damaged map[string]error        // by goal: an entry of the ledger
-		doubt   bool                    // the ledger may have open entries that are not flying here
-		held    []*flight               // to be launched when the tick is over
-		busy    int                     // goroutines
-		idle    chan struct{}           // closed when busy is back at 0
+		flying  map[string]*flight // by goal
+		past    map[string]*past   // by goal
+		latest  time.Time          // of the times of ticks
+		report  Report             // of the last tick
+		ended   []Outcome          // since the last tick
+		last    uint64             // number of a dispatch
+		damaged map[string]error   // by goal: an entry of the ledger
+		doubt   bool               // the ledger may have open entries that are not flying here
+		held    []*flight          // to be launched when the tick is over
+		busy    int                // goroutines
+		idle    chan struct{}      // closed when busy is back at 0
 	}
 	closeOnce sync.Once
 }
@@ -148,12 +139,8 @@ type Controller struct {
 func New(
 	ctx context.Context, st store.Store, w *World, gs *Goals, c Catalog, r Runner, opts *Options,
 ) (*Controller, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	o.fill()
-	errs := []error{o.check()}
+	o, err := cmp.Or(opts, new(Options)).withDefaults()
+	errs := []error{err}
 	for _, part := range []struct {
 		name string
 		v    any
@@ -162,15 +149,14 @@ func New(
 			errs = append(errs, fmt.Errorf("the %s is nil", part.name))
 		}
 	}
-	steps, err := compile(slices.Clone(o.Actions))
-	rests, unfit := cooldown.NewGuard(cooldown.Limits{Max: o.Failures, Window: o.Window, Rest: o.Rest})
+	steps, err := compileActions(o.Actions)
+	rests, unfit := cooldown.NewGuard(cooldown.Limits{})
 	if err := errors.Join(append(errs, err, unfit)...); err != nil {
 		return nil, fmt.Errorf("goal: %w", err)
 	}
 	x := &Controller{o: o, steps: steps, st: st, world: w, goals: gs, catalog: c, runner: r}
 	x.hook.Limit = 10 * time.Second
-	x.mu.guard, x.mu.flying = rests, make(map[string]*flight)
-	x.mu.past, x.mu.about = make(map[string]*past), make(map[reason.Effect]*past)
+	x.mu.guard, x.mu.flying, x.mu.past = rests, make(map[string]*flight), make(map[string]*past)
 	if err := x.load(ctx); err != nil {
 		return nil, fmt.Errorf("goal: %w", err)
 	}
@@ -179,19 +165,19 @@ func New(
 
 // load takes from the ledger what the last controller of the name has left.
 func (c *Controller) load(ctx context.Context) error {
-	l, err := c.read(ctx)
+	l, err := c.readLedger(ctx)
 	if err != nil {
 		return err
 	}
-	c.mu.last, c.mu.keys, c.mu.damaged = l.last, l.keys, l.damaged
+	c.saved, c.mu.last, c.mu.damaged = l.keys, l.last, l.damaged
 	c.mu.doubt = len(l.open) > 0 // the first tick adopts them
 	about := make(map[string]reason.Effect)
-	for _, g := range c.goals.All() {
-		about[g.ID] = g.place().effect()
+	for _, t := range c.goals.current().targets {
+		about[t.ID] = t.is.place.effect()
 	}
 	slices.SortStableFunc(l.outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
 	for i := range l.outcomes {
-		c.noteLocked(&l.outcomes[i], about[l.outcomes[i].Goal])
+		c.noteLocked(&l.outcomes[i], c.touched(about[l.outcomes[i].Goal], l.outcomes[i].Actions))
 		c.mu.latest = l.outcomes[i].Ended
 	}
 	return nil
@@ -200,7 +186,7 @@ func (c *Controller) load(ctx context.Context) error {
 // Run polls the world and ticks, each every Options.Every, until ctx ends, and then
 // closes the Controller. It polls every second if that is more often. What a tick
 // has failed at is logged and tried again with the next; a collector that begins to
-// fail, is paused, or is well again is logged too. [Controller.Report] has what the
+// fail, or is well again, is logged too. [Controller.Report] has what the
 // last tick found. Run returns nil, or store.ErrClosed if the Controller was closed
 // before ctx ended.
 func (c *Controller) Run(ctx context.Context) error {
@@ -291,34 +277,29 @@ func (c *Controller) Wait(ctx context.Context) error {
 
 // Report returns what the last [Controller.Tick] has returned, such as one of
 // [Controller.Run]: how each goal stands, and why nothing is done about it. It is
-// the zero Report before the first.
+// the zero Report before the first. The slices are the caller's; what they refer to
+// is that of the tick's own Report.
 func (c *Controller) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.report.clone()
-}
-
-func (r Report) clone() Report {
+	r := c.mu.report
 	r.Goals, r.Ended = slices.Clone(r.Goals), slices.Clone(r.Ended)
-	for i := range r.Goals {
-		r.Goals[i].Actual = clone(r.Goals[i].Actual)
-	}
-	for i := range r.Ended {
-		r.Ended[i].Actions = slices.Clone(r.Ended[i].Actions)
-	}
 	return r
 }
 
-// record keeps a report for those who have not asked for it, and logs what has
-// changed since the last. Only Tick calls it.
-func (c *Controller) record(ctx context.Context, r *Report) {
-	c.mu.Lock()
-	c.mu.report = r.clone()
-	c.mu.Unlock()
+// record keeps a report for [Controller.Report], and logs what has changed since the
+// one before. Only Tick calls it.
+func (c *Controller) record(ctx context.Context, r Report) {
 	stood := make(map[string]Standing, len(r.Goals))
+	for _, before := range c.Report().Goals {
+		stood[before.Goal] = before
+	}
+	r.Goals, r.Ended = slices.Clone(r.Goals), slices.Clone(r.Ended)
+	c.mu.Lock()
+	c.mu.report = r
+	c.mu.Unlock()
 	for _, now := range r.Goals {
-		before, known := c.stood[now.Goal]
-		stood[now.Goal] = now
+		before, known := stood[now.Goal]
 		if now.Status == before.Status && now.Doing == before.Doing || !known && now.Status == Met {
 			continue
 		}
@@ -337,29 +318,19 @@ func (c *Controller) record(ctx context.Context, r *Report) {
 			"controller", c.o.Name, "goal", now.Goal, "severity", now.Severity, "status", now.Status,
 			"doing", now.Doing, "dispatch", now.Dispatch, "why", c.o.Sanitizer.Sanitize(why))
 	}
-	c.stood = stood
 }
 
-// logDomains logs which collectors have begun to fail, are paused, or are well
-// again. Only Run calls it.
+// logDomains logs which collectors have begun to fail, or are well again. Only Run
+// calls it.
 func (c *Controller) logDomains(ctx context.Context) {
 	failing := make(map[string]bool)
 	for _, d := range c.world.Domains(c.o.Now()) {
-		before, known := c.failing[d.Name]
-		if d.Failures == 0 {
-			if known {
-				c.o.Logger.InfoContext(ctx, "a collector is well again", "controller", c.o.Name, "domain", d.Name)
-			}
-			continue
-		}
-		failing[d.Name] = d.Paused
-		if !known || before != d.Paused {
-			level, text := slog.LevelWarn, "a collector fails"
-			if d.Paused {
-				level, text = slog.LevelError, "a collector is paused until World.Resume"
-			}
-			c.o.Logger.Log(ctx, level, text, "controller", c.o.Name, "domain", d.Name,
-				"failures", d.Failures, "error", c.o.Sanitizer.Sanitize(d.Err.Error()))
+		log := c.o.Logger.With("controller", c.o.Name, "domain", d.Name)
+		switch failing[d.Name] = d.Failures > 0; {
+		case failing[d.Name] && !c.failing[d.Name]:
+			log.WarnContext(ctx, "a collector fails", "error", c.o.Sanitizer.Sanitize(d.Err.Error()))
+		case !failing[d.Name] && c.failing[d.Name]:
+			log.InfoContext(ctx, "a collector is well again")
 		}
 	}
 	c.failing = failing

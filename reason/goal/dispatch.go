@@ -3,7 +3,6 @@ package goal
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/reason"
@@ -42,7 +41,8 @@ type Dispatch struct {
 	Goal     string `cbor:"3,keyasint,omitempty"` // the ID of the goal
 	Severity string `cbor:"4,keyasint,omitempty"`
 	Text     string `cbor:"5,keyasint,omitempty"` // what should hold and what does, in words
-	// Inputs are {"goal", "selector", "actual", "reason"} as JSON.
+	// Inputs are {"goal", "selector", "actual", "reason"} as JSON, at most 32 KiB; nil if
+	// they are larger.
 	Inputs json.RawMessage `cbor:"6,keyasint,omitempty"`
 	Steps  []Step          `cbor:"7,keyasint,omitempty"` // to be done in this order; at least one
 	At     time.Time       `cbor:"8,keyasint,omitempty"` // when it was admitted
@@ -89,15 +89,4 @@ type Outcome struct {
 	Worker   string    `cbor:"9,keyasint,omitempty" json:"worker,omitempty"`
 	At       time.Time `cbor:"10,keyasint,omitempty" json:"at"`    // when it was admitted
 	Ended    time.Time `cbor:"11,keyasint,omitempty" json:"ended"` // when this was known
-}
-
-// clone returns a copy that the Runner may do with as it likes.
-func (d Dispatch) clone() Dispatch {
-	d.Inputs, d.Steps = slices.Clone(d.Inputs), slices.Clone(d.Steps)
-	for i := range d.Steps {
-		if e := d.Steps[i].Task.Effect; e != nil {
-			d.Steps[i].Task.Effect = new(*e)
-		}
-	}
-	return d
 }

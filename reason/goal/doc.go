@@ -20,7 +20,7 @@
 // why in words. [Goals] is a set of them, which [Goals.Load] replaces from YAML
 // while it is in use.
 //
-//	w := goal.NewWorld(nil)
+//	w := new(goal.World)
 //	err := w.Set("ci", goal.Snapshot{Data: map[string]any{"failing": 3}, At: now})
 //	green := goal.Goal{ID: "ci.green", Condition: goal.Condition{Selector: "domains.ci.data.failing", Max: new(0.0)}}
 //	fmt.Println(green.Evaluate(w, now).Reason) // domains.ci.data.failing is 3, not at most 0
@@ -35,11 +35,12 @@
 //	c, err := agent.Keep(ctx, w, goals, nil)
 //	err = c.Run(ctx)
 //
-// A goal is acted upon by what was read: not while it is unknown (unless the goal
-// says so), or violated only by what is expected of a dispatch under way. It is
-// acted upon once at a time, and again when the effects of the last dispatch had
-// time to show and the world was read anew. An action that has failed too often
-// rests, and a success of which nothing shows is a failure.
+// A goal is acted upon by what was read or reported, never by what an action promises.
+// It is not acted upon while it is unknown, unless the goal says so. It is acted upon
+// once at a time, and again when the effects of the last dispatch had time to show and
+// the world was read anew; goals whose values a dispatch changes wait with it. An
+// action that has failed three times in five minutes rests for ten, and a success of
+// which nothing shows in the next reading is a failure.
 //
 // # Persistence
 //

@@ -3,7 +3,6 @@ package goal
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/reason"
@@ -13,9 +12,8 @@ import (
 type State = state
 
 type Reading struct {
-	Value    any
-	At       time.Time
-	Expected bool
+	Value any
+	At    time.Time
 }
 
 type Course struct {
@@ -28,7 +26,6 @@ var (
 	ErrUnknown = errUnknown
 	ErrNoPlan  = errNoPlan
 	ErrBound   = errBound
-	ParseGoals = parse
 )
 
 const (
@@ -36,49 +33,37 @@ const (
 	MaxDomains  = maxDomains
 	MaxSnapshot = maxValue
 	MaxDepth    = maxDepth
-	MaxDeltas   = maxDeltas
 	MaxGoals    = maxGoals
 	MaxYAML     = maxYAML
 	MaxSteps    = maxSteps
 	MaxActions  = reason.MaxTasks
 )
 
+func ParseGoals(data []byte) ([]Goal, error) {
+	targets, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	var gs Goals
+	gs.set.Store(&goalSet{targets: targets})
+	return gs.All(), nil
+}
+
 func (w *World) State(at time.Time) State { return w.state(at) }
 
 func (w *World) Apply(deltas []reason.Delta, at time.Time) error { return w.apply(deltas, at) }
 
-func (w *World) Expect(key string, changes []Change, at, until time.Time) error {
+// After returns the state once the changes are made to it, as a plan has it.
+func (s state) After(changes []Change) (state, error) {
 	var cs []overlay
-	var errs []error
 	for _, c := range changes {
 		o, err := c.overlay()
-		cs, errs = append(cs, o), append(errs, err)
+		if err != nil {
+			return s, err
+		}
+		cs = append(cs, o)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	w.expect(key, cs, at, until)
-	return nil
-}
-
-func (w *World) expected(key string) (cs []overlay) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.changes), func(c overlay) bool { return c.dispatch != key })
-}
-
-// Settle is what a Controller does after a success.
-func (w *World) Settle(key string, at, until time.Time) bool {
-	cs := w.expected(key)
-	w.expect(key, cs, at, until)
-	return len(cs) > 0
-}
-
-// Rollback is what a Controller does after a failure.
-func (w *World) Rollback(key string) bool {
-	cs := w.expected(key)
-	w.expect(key, nil, time.Time{}, time.Time{})
-	return len(cs) > 0
+	return s.after(cs), nil
 }
 
 func (s state) Read(selector string) (Reading, error) {
@@ -90,14 +75,18 @@ func (s state) Read(selector string) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{clone(r.value), r.at, r.expected}, nil
+	return Reading{clone(r.value), r.at}, nil
 }
 
-func (g Goal) In(s State) Verdict { return g.evaluate(s) }
+func (g Goal) In(s State) Verdict {
+	t, _ := g.compile()
+	return t.evaluate(s)
+}
 
 func (g Goal) Check() error {
 	var errs []error
-	for _, f := range g.check() {
+	_, flaws := g.compile()
+	for _, f := range flaws {
 		errs = append(errs, errors.New(f.problem))
 	}
 	return errors.Join(errs...)
@@ -114,7 +103,7 @@ func (c Condition) Effect() reason.Effect {
 }
 
 func (a Action) Check() error {
-	_, err := compile([]Action{a})
+	_, err := compileActions([]Action{a})
 	return err
 }
 
@@ -129,11 +118,12 @@ func Overlaps(a, b reason.Effect) bool {
 }
 
 func Plan(s State, g Goal, actions []Action) (Course, error) {
-	steps, err := compile(actions)
+	steps, err := compileActions(actions)
 	if err := errors.Join(err, g.Condition.Check()); err != nil {
 		return Course{}, err
 	}
-	c, err := cheapestCourse(s, &g, steps)
+	t, _ := g.compile()
+	c, err := cheapestCourse(s, &t, steps)
 	out := Course{Cost: c.cost, Guess: c.guess}
 	for _, st := range c.steps {
 		out.Actions = append(out.Actions, st.Action)
@@ -143,7 +133,7 @@ func Plan(s State, g Goal, actions []Action) (Course, error) {
 
 // Open returns how many dispatches the store holds that have no outcome.
 func (c *Controller) Open(ctx context.Context) int {
-	l, err := c.read(ctx)
+	l, err := c.readLedger(ctx)
 	if err != nil {
 		panic(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ type flight struct {
 	open
 	key     string
 	rev     store.Revision // of the entry
-	changes []overlay      // that are expected of it
+	touched []place        // what it may change
 	cancel  context.CancelCauseFunc
 	// adopted says that another process has admitted the dispatch, and perhaps
 	// begun its run; expired, that the lease of that process was over.
@@ -47,11 +46,9 @@ var (
 	errLease   = errors.New("nothing came of it within its lease")
 )
 
-// admit opens an entry for d, and lets its run begin when the tick is over. It
-// fills in ID and Number.
-func (c *Controller) admit(
-	ctx context.Context, d Dispatch, about reason.Effect, changes []overlay,
-) (id string, err error) {
+// admit opens an entry for d, which is about a value, and lets its run begin when the
+// tick is over. It fills in ID and Number.
+func (c *Controller) admit(ctx context.Context, d Dispatch, about reason.Effect) (id string, err error) {
 	c.mu.Lock()
 	d.Number = c.mu.last + 1
 	c.mu.Unlock()
@@ -59,7 +56,7 @@ func (c *Controller) admit(
 	if d.ID = c.o.Name + "/" + d.Goal + number; len(d.ID) > maxDispatchID {
 		d.ID = c.o.Name + number
 	}
-	f := &flight{open: open{Dispatch: d, About: about}, key: c.entryKey(&d), changes: changes}
+	f := &flight{open: open{Dispatch: d, About: about}, key: c.entryKey(&d)}
 	err = c.writeEntry(ctx, f)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +65,6 @@ func (c *Controller) admit(
 		return "", fmt.Errorf("admit %q: %w", d.ID, err)
 	}
 	c.mu.last = d.Number
-	c.world.expect(d.ID, changes, d.At, d.Until)
 	c.holdLocked(f)
 	return d.ID, nil
 }
@@ -77,7 +73,7 @@ func (c *Controller) admit(
 // has left that has ended, and what was admitted by a commit in doubt. Goals with a
 // damaged entry are left alone, and no others.
 func (c *Controller) adopt(ctx context.Context, at time.Time) error {
-	l, err := c.read(ctx)
+	l, err := c.readLedger(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,8 +90,7 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 		}
 		if f.Resumed == maxResumed {
 			f.out = f.outcome(at, c.o.Sanitizer, Result{End: Interrupted, Why: "each process that went on with it has ended"})
-			f.cancel = func(error) {}
-			c.mu.flying[f.Dispatch.Goal] = f // the tick keeps the outcome
+			c.registerLocked(f) // the tick keeps the outcome
 			continue
 		}
 		f.Resumed++
@@ -106,11 +101,16 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 	return errors.Join(errs...)
 }
 
-// holdLocked marks a flight as in flight here. It is launched when the tick is
-// over: how fast it is must not decide what the tick finds.
-func (c *Controller) holdLocked(f *flight) {
-	f.cancel = func(error) {}
+// registerLocked marks a flight as in flight here.
+func (c *Controller) registerLocked(f *flight) {
+	f.cancel, f.touched = func(error) {}, c.touched(f.About, f.actions())
 	c.mu.flying[f.Dispatch.Goal] = f
+}
+
+// holdLocked registers a flight to be launched when the tick is over: how fast it is
+// must not decide what the tick finds.
+func (c *Controller) holdLocked(f *flight) {
+	c.registerLocked(f)
 	c.mu.held = append(c.mu.held, f)
 }
 
@@ -164,7 +164,7 @@ func (c *Controller) carry(ctx context.Context, f *flight) {
 		res = Result{End: Failed, Why: err.Error()}
 	}
 	at := c.o.Now()
-	c.change(f, &res, at)
+	c.reportChanges(f, &res, at)
 	out := f.outcome(at, c.o.Sanitizer, res)
 	c.mu.Lock()
 	f.out, f.closing = out, true
@@ -176,7 +176,6 @@ func (c *Controller) carry(ctx context.Context, f *flight) {
 
 // abandon lets go of a flight that stays open in the store.
 func (c *Controller) abandon(f *flight) {
-	c.world.expect(f.Dispatch.ID, nil, c.o.Now(), time.Time{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.mu.flying, f.Dispatch.Goal)
@@ -190,9 +189,8 @@ func (c *Controller) runOrResume(ctx context.Context, f *flight) (Result, error)
 		return Result{}, errLease
 	}
 	return guard.Do(ctx, limit, func(ctx context.Context) (Result, error) {
-		d := f.Dispatch.clone()
 		if f.adopted {
-			res, err := c.runner.Resume(ctx, d)
+			res, err := c.runner.Resume(ctx, f.Dispatch)
 			switch {
 			case !errors.Is(err, store.ErrNotFound):
 				return res, err
@@ -200,42 +198,40 @@ func (c *Controller) runOrResume(ctx context.Context, f *flight) (Result, error)
 				return Result{End: Refused, Why: "it was not begun within its lease"}, nil
 			}
 		}
-		return c.runner.Run(ctx, d)
+		return c.runner.Run(ctx, f.Dispatch)
 	})
 }
 
-// change lets the world know what a flight has changed. A result that makes no
+// reportChanges lets the world know what a flight has changed. A result that makes no
 // sense becomes a failure.
-func (c *Controller) change(f *flight, r *Result, at time.Time) {
+func (c *Controller) reportChanges(f *flight, r *Result, at time.Time) {
 	switch r.End {
 	case Succeeded, Failed, Refused, Interrupted:
 	default:
 		r.End, r.Why = Failed, fmt.Sprintf("the runner returned the end %q", r.End)
 	}
-	done := f.changes
-	if r.End != Succeeded {
-		done = nil
-	}
-	c.world.expect(f.Dispatch.ID, done, at, at.Add(c.o.Lease))
 	if err := c.world.apply(r.Deltas, at); err != nil {
 		c.o.Logger.Error("deltas cannot be applied", "dispatch", f.Dispatch.ID, "end", r.End, "error", err)
 		if r.End == Succeeded {
-			c.world.expect(f.Dispatch.ID, nil, at, at)
 			r.End, r.Why, r.Done = Failed, "the runner returned bad deltas: "+err.Error(), len(f.Dispatch.Steps)
 		}
 	}
+}
+
+func (f *flight) actions() (names []string) {
+	for _, s := range f.Dispatch.Steps {
+		names = append(names, s.Action)
+	}
+	return names
 }
 
 // outcome is how the flight ended.
 func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome {
 	d := &f.Dispatch
 	o := &Outcome{
-		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity,
+		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity, Actions: f.actions(),
 		Done: min(max(0, r.Done), len(d.Steps)), End: r.End, Why: cut(san.Sanitize(r.Why)), Worker: cut(r.Worker),
 		At: d.At, Ended: at.UTC().Round(0),
-	}
-	for _, s := range d.Steps {
-		o.Actions = append(o.Actions, s.Action)
 	}
 	if o.End == Succeeded {
 		o.Done = len(d.Steps)
@@ -253,27 +249,25 @@ func cut(s string) string {
 // conclude keeps the outcome of a flight, draws the consequences, and tells the
 // hook. It can be called again until it succeeds.
 func (c *Controller) conclude(ctx context.Context, f *flight) error {
-	kept, err := c.saveOutcome(ctx, f)
+	saved, err := c.saveOutcome(ctx, f)
 	c.mu.Lock()
-	f.closing = false
-	if err != nil {
-		c.mu.Unlock()
-		return fmt.Errorf("keep the outcome of %q: %w", f.out.ID, err)
+	if f.closing = false; err == nil {
+		delete(c.mu.flying, f.out.Goal)
 	}
-	delete(c.mu.flying, f.out.Goal)
-	if kept {
-		c.noteLocked(f.out, f.About)
+	if saved {
+		c.noteLocked(f.out, f.touched)
 		c.mu.ended = append(c.mu.ended, *f.out)
 		c.mu.ended = c.mu.ended[max(0, len(c.mu.ended)-c.o.History):]
 	}
 	c.mu.Unlock()
-	if !kept {
+	switch {
+	case err != nil:
+		return fmt.Errorf("keep the outcome of %q: %w", f.out.ID, err)
+	case !saved:
 		c.o.Logger.Error("another controller has brought a dispatch to its end", "dispatch", f.out.ID, "lost", f.out.End)
-	} else if c.o.Outcome != nil {
-		o := *f.out
-		o.Actions = slices.Clone(o.Actions)
-		if err := c.hook.Call(func() { c.o.Outcome(o) }); err != nil {
-			c.o.Logger.Error("a hook failed", "dispatch", o.ID, "error", err)
+	case c.o.Outcome != nil:
+		if err := c.hook.Call(func() { c.o.Outcome(*f.out) }); err != nil {
+			c.o.Logger.Error("a hook failed", "dispatch", f.out.ID, "error", err)
 		}
 	}
 	return nil

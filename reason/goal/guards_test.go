@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
@@ -97,7 +96,7 @@ func TestControllerWhenTheClockIsPutBack(t *testing.T) {
 }
 
 // Who runs a controller can see how each goal stands, is told when that
-// changes, and when a collector fails, is paused, or is well again.
+// changes, and when a collector fails, or is well again.
 func TestRunSaysWhatItDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lockedBuffer
@@ -112,11 +111,10 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 		}}))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = b.c.Run(ctx) }()
-		idle(12*time.Hour + time.Second/2)
-		require.Contains(t, b.c.Report().Goals[0].Reason, "paused after 20 failures in a row: no route")
+		idle(time.Hour + time.Second/2)
+		require.Contains(t, b.c.Report().Goals[0].Reason, "could not be read: no route")
 		broken, b.effects = false, nil
-		require.True(t, b.w.Resume("m"))
-		idle(time.Minute)
+		idle(time.Hour)
 		r := b.c.Report()
 		require.Equal(t, goal.Stuck, r.Goals[0].Doing)
 		r.Goals[0].Doing = ""
@@ -133,7 +131,6 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 			`INFO msg="a goal stands differently" goal=x status=unknown doing=nothing`,
 			`INFO msg="a goal stands differently" goal=gone status=unknown doing=nothing`,
 			`WARN msg="a collector fails" domain=m error="no route, token [REDACTED:github_token]"`,
-			`ERROR msg="a collector is paused until World.Resume" domain=m failures=20 error="paused after 20 failures in a row: no route, token [REDACTED:github_token]"`,
 			`INFO msg="a collector is well again" domain=m`,
 			`WARN msg="a goal stands differently" goal=x status=violated doing=stuck why="goal \"x\": no plan: no action changes domains.m.data.x"`,
 		}, got)
@@ -184,57 +181,6 @@ func TestControllerReadsAnewAfterTheClockIsPutBack(t *testing.T) {
 	})
 }
 
-// A change reported before the clock was put back does not outlast the readings
-// since.
-func TestWorldAfterTheClockIsPutBack(t *testing.T) {
-	t.Parallel()
-	w, now := goal.NewWorld(nil), time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	set := func(x int, at time.Time) {
-		require.NoError(t, w.Set("m", goal.Snapshot{At: at, Data: obj{"x": x, "y": x}}))
-	}
-	set(1, now)
-	require.NoError(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("2")}}, now.Add(time.Second)))
-	require.NoError(t, w.Expect("k", []goal.Change{sets("data.y", 2)}, now.Add(time.Second), now.Add(time.Hour)))
-	require.Equal(t, 2.0, value(t, w, "data.x", now), "it is a little ahead")
-	now = now.Add(-time.Hour)
-	set(3, now)
-	require.Equal(t, 3.0, value(t, w, "data.x", now))
-	require.Equal(t, 3.0, value(t, w, "data.y", now))
-}
-
-// What is expected of a dispatch counts from its end, whatever was read
-// meanwhile, and not at all once it is cut off.
-func TestControllerExpectsWhatIsDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, store.NewMem(), &goal.Options{
-			Grace:   -1,
-			Actions: []goal.Action{{Name: "mend", Effects: []goal.Change{sets("data", obj{"x": 0})}, Cost: 0.5}},
-		}, zero("x"))
-		b.do = func(ctx context.Context, _ goal.Dispatch) (goal.Result, error) {
-			select {
-			case <-time.After(time.Minute):
-				return goal.Result{End: goal.Succeeded}, nil
-			case <-ctx.Done():
-				return goal.Result{}, ctx.Err()
-			}
-		}
-		b.read(obj{"x": 1})
-		b.tick()
-		idle(30 * time.Second)
-		b.read(obj{"x": 1})
-		require.Equal(t, 1.0, value(t, b.w, "data.x", time.Now()), "so it was read")
-		idle(time.Minute)
-		require.Equal(t, 0.0, value(t, b.w, "data.x", time.Now()), "so it should be by now")
-		idle(2 * time.Minute)
-		b.read(obj{"x": 1})
-		doing, _ := b.tick()
-		require.Equal(t, goal.Began, doing[0])
-		require.Equal(t, 0.0, value(t, b.w, "data.x", time.Now()))
-		b.c.Close()
-		require.Equal(t, 1.0, value(t, b.w, "data.x", time.Now()))
-	})
-}
-
 // A hook that does not return holds up neither goals nor Close.
 func TestControllerWaitsForNoHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -279,7 +225,7 @@ func TestNamesOfControllersKeepTheirDispatchesApart(t *testing.T) {
 	gs, err := goal.NewGoals(zero("x"))
 	require.NoError(t, err)
 	d := new(desk)
-	_, err = goal.New(t.Context(), store.NewMem(), goal.NewWorld(nil), gs, d, d, &goal.Options{Name: "goals/a"})
+	_, err = goal.New(t.Context(), store.NewMem(), new(goal.World), gs, d, d, &goal.Options{Name: "goals/a"})
 	require.ErrorContains(t, err, "Name")
 }
 

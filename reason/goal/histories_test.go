@@ -389,7 +389,7 @@ func (h *history) play() (outcomes []goal.Outcome, restarts int) {
 		defer h.mu.Unlock()
 		heard[o.ID]++
 	}
-	w := goal.NewWorld(nil)
+	w := new(goal.World)
 	c := h.start(st, w, 1+h.r.IntN(30), hear)
 	defer func() { c.Close() }()
 	steps := 100
@@ -428,7 +428,7 @@ func (h *history) play() (outcomes []goal.Outcome, restarts int) {
 			synctest.Wait()
 			restarts++
 			if h.r.IntN(2) == 0 {
-				w = goal.NewWorld(nil)
+				w = new(goal.World)
 			}
 			c = h.start(st, w, 0, hear)
 			if step < 60 {

@@ -51,8 +51,8 @@ func (c *Controller) entryKey(d *Dispatch) string {
 	return key.Join(ledgerKeys, c.o.Name, fmt.Sprintf("%016x", d.Number), d.Goal)
 }
 
-// read reads the ledger. Marks of an earlier version become entries of it first.
-func (c *Controller) read(ctx context.Context) (*ledger, error) {
+// readLedger reads the ledger. Marks of an earlier version become entries of it first.
+func (c *Controller) readLedger(ctx context.Context) (*ledger, error) {
 	l := &ledger{damaged: make(map[string]error)}
 	if err := c.moveMarks(ctx, l); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (c *Controller) moveMarks(ctx context.Context, l *ledger) error {
 			l.damaged[key.Split(e.Key)[2]] = err
 			continue
 		}
-		put, err := c.put(c.entryKey(&x.Dispatch), &entry{Open: &x}, store.At(0))
+		put, err := putEntry(c.entryKey(&x.Dispatch), &entry{Open: &x}, store.At(0))
 		if err != nil {
 			return err
 		}
@@ -106,13 +106,14 @@ func (c *Controller) moveMarks(ctx context.Context, l *ledger) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
-	if err == nil { // the entries say as much
+	if err == nil { // the numbers of the entries say as much
 		_, err = c.st.Commit(ctx, store.Op{Key: count.Key, Delete: true})
 	}
 	return err
 }
 
-func (c *Controller) put(k string, x *entry, cond store.Condition) (store.Op, error) {
+// putEntry returns the operation that writes an entry under a condition.
+func putEntry(k string, x *entry, cond store.Condition) (store.Op, error) {
 	value, err := codec.Encode(k, x)
 	return store.Op{Key: k, Value: value, If: cond}, err
 }
@@ -120,7 +121,7 @@ func (c *Controller) put(k string, x *entry, cond store.Condition) (store.Op, er
 // writeEntry writes the open entry of a flight, which must still be as the flight knows
 // it.
 func (c *Controller) writeEntry(ctx context.Context, f *flight) error {
-	put, err := c.put(f.key, &entry{Open: &f.open}, store.At(f.rev))
+	put, err := putEntry(f.key, &entry{Open: &f.open}, store.At(f.rev))
 	if err != nil {
 		return err
 	}
@@ -134,51 +135,33 @@ const maxPruned = 100
 // saveOutcome lets the outcome of a flight take the place of its open entry, and
 // drops old outcomes, in one commit. It returns false if another controller has
 // brought the flight to its end. It can be called until there is no error.
-func (c *Controller) saveOutcome(ctx context.Context, f *flight) (kept bool, err error) {
+func (c *Controller) saveOutcome(ctx context.Context, f *flight) (saved bool, err error) {
+	c.saving.Lock()
+	defer c.saving.Unlock()
 	ctx = context.WithoutCancel(ctx)
-	put, err := c.put(f.key, &entry{Outcome: *f.out}, store.At(f.rev))
+	put, err := putEntry(f.key, &entry{Outcome: *f.out}, store.At(f.rev))
 	if err != nil {
 		return false, err
 	}
 	ops := []store.Op{put}
-	old := c.outlived(f.key)
-	for _, k := range old {
+	old := min(maxPruned, max(0, len(c.saved)+1-c.o.History))
+	for _, k := range c.saved[:old] {
 		ops = append(ops, store.Op{Key: k, Delete: true})
 	}
-	_, err = c.st.Commit(ctx, ops...)
+	if _, err = c.st.Commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
+		// An earlier commit took place although it reported an error, or the flight is
+		// another controller's by now.
+		var e store.Entry
+		e, err = c.st.Get(ctx, f.key)
+		if errors.Is(err, store.ErrNotFound) || err == nil && !bytes.Equal(e.Value, put.Value) {
+			return false, nil
+		}
+		old = 0 // the next outcome drops them; what is dropped twice is dropped
+	}
 	if err == nil {
-		return true, nil
+		c.saved = append(slices.Clone(c.saved[old:]), f.key)
 	}
-	c.mu.Lock() // what is dropped twice is dropped
-	c.mu.keys = append(old, slices.DeleteFunc(c.mu.keys, func(k string) bool { return k == f.key })...)
-	c.mu.Unlock()
-	if !errors.Is(err, store.ErrConflict) {
-		return false, err
-	}
-	// An earlier commit took place although it reported an error, or the flight is
-	// another controller's by now.
-	e, err := c.st.Get(ctx, f.key)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil || !bytes.Equal(e.Value, put.Value) {
-		return false, err
-	}
-	c.mu.Lock()
-	c.mu.keys = append(c.mu.keys, f.key)
-	c.mu.Unlock()
-	return true, nil
-}
-
-// outlived adds the key of an outcome to those that are kept, and takes the keys
-// out that are too many.
-func (c *Controller) outlived(key string) (old []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	keys := append(c.mu.keys, key)
-	n := min(maxPruned, max(0, len(keys)-c.o.History))
-	c.mu.keys = slices.Clone(keys[n:])
-	return slices.Clone(keys[:n])
+	return err == nil, err
 }
 
 // Outcomes yields the outcomes that are kept, in the order in which their

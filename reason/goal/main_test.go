@@ -21,7 +21,7 @@ func after(seconds int) time.Time { return noon.Add(time.Duration(seconds) * tim
 // world returns a world whose domain "m" was read at noon.
 func world(tb testing.TB, data any) *goal.World {
 	tb.Helper()
-	w := goal.NewWorld(nil)
+	w := new(goal.World)
 	require.NoError(tb, w.Set("m", goal.Snapshot{Data: data, At: noon}))
 	return w
 }

@@ -73,32 +73,25 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		return r, err
 	}
 	defer c.launch(ctx)
-	var errs []error
-	if err := c.settle(ctx, r.At); errors.Is(err, store.ErrClosed) {
+	err := c.bringUpToDate(ctx, r.At)
+	if errors.Is(err, store.ErrClosed) {
 		return r, fmt.Errorf("goal: tick: %w", err)
-	} else if err != nil { // of some goals: what is in flight of others is known
-		errs = append(errs, err)
 	}
-	goals := c.goals.All()
+	errs := []error{err} // of some goals: what is in flight of others is known
 	c.mu.Lock()
 	r.Ended, c.mu.ended = c.mu.ended, nil
 	if r.At.After(c.mu.latest) {
 		c.mu.latest = r.At
 	}
 	c.mu.Unlock()
-	s, steps := c.world.state(r.At), c.available()
-	r.Goals = make([]Standing, len(goals))
-	for _, i := range bySeverity(goals) {
+	targets, s, steps := c.goals.current().targets, c.world.state(r.At), c.available()
+	r.Goals = make([]Standing, len(targets))
+	for _, i := range bySeverity(targets) {
 		st := &r.Goals[i]
-		*st = Standing{Verdict: goals[i].evaluate(s), Doing: Nothing}
-		if err := c.actOn(ctx, &goals[i], s, steps, st); err != nil {
-			errs = append(errs, err)
-		}
-		if st.Doing == Began { // what is expected of it may serve another goal too
-			s = c.world.state(r.At)
-		}
+		*st = Standing{Verdict: targets[i].evaluate(s), Doing: Nothing}
+		errs = append(errs, c.actOn(ctx, &targets[i], s, steps, st))
 	}
-	c.record(ctx, &r)
+	c.record(ctx, r)
 	if err := errors.Join(errs...); err != nil {
 		return r, fmt.Errorf("goal: tick: %w", err)
 	}
@@ -106,19 +99,19 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 }
 
 // bySeverity returns the indices of the goals, the most severe first.
-func bySeverity(goals []Goal) []int {
-	order := make([]int, len(goals))
-	rank := make([]int, len(goals))
-	for i := range goals {
-		order[i], rank[i] = i, slices.Index(severities, goals[i].severity())
+func bySeverity(targets []target) []int {
+	rank := func(i int) int { return slices.Index(severities, targets[i].severity()) }
+	order := make([]int, len(targets))
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
+	slices.SortStableFunc(order, func(i, j int) int { return rank(j) - rank(i) })
 	return order
 }
 
-// settle adopts what is open in the store, keeps outcomes that could not be kept
-// before, and cuts off dispatches whose lease is over.
-func (c *Controller) settle(ctx context.Context, at time.Time) error {
+// bringUpToDate adopts what is open in the store, keeps outcomes that could not be
+// kept before, and cuts off dispatches whose lease is over.
+func (c *Controller) bringUpToDate(ctx context.Context, at time.Time) error {
 	c.mu.Lock()
 	closed, doubt := c.mu.closed, c.mu.doubt || len(c.mu.damaged) > 0
 	c.mu.Unlock()
@@ -169,7 +162,7 @@ func (c *Controller) available() []step {
 	}
 	for _, e := range effects {
 		a := Action{Name: "change " + e.Domain + " " + e.Path, Effects: []Change{{Effect: e}}}
-		if some, err := compile([]Action{a}); err == nil && !names[a.Name] {
+		if some, err := compileActions([]Action{a}); err == nil && !names[a.Name] {
 			names[a.Name] = true
 			out = append(out, some...)
 		}
@@ -177,160 +170,181 @@ func (c *Controller) available() []step {
 	return out
 }
 
-// actOn decides what to do about a goal, and begins it.
-func (c *Controller) actOn(ctx context.Context, g *Goal, s state, steps []step, st *Standing) error {
-	if !c.ready(g, s, st) {
+// hindrance is why nothing is begun for a goal.
+type hindrance struct {
+	doing Doing
+	why   string
+	until time.Time
+}
+
+// actOn decides what to do about a goal, begins it, and completes how the goal stands.
+func (c *Controller) actOn(ctx context.Context, t *target, s state, steps []step, st *Standing) error {
+	h := c.hindrance(t, s, st)
+	var plan course
+	if h == nil {
+		plan, h = c.plan(t, s, steps)
+	}
+	if h != nil {
+		st.Doing, st.Why, st.Until = h.doing, h.why, h.until
 		return nil
 	}
-	c.mu.Lock()
-	awake, until, why := c.awakeLocked(g, steps, s.at)
-	c.mu.Unlock()
-	course, err := cheapestCourse(s, g, awake)
-	if err == nil && len(course.steps) == 0 {
-		err = errNoPlan // it is met only by what is expected
-	}
-	switch {
-	case err != nil && why != "":
-		st.set(Resting, why, until)
-		return nil
-	case err != nil:
-		st.set(Stuck, err.Error(), time.Time{})
-		return nil
-	}
-	var names []string
-	var changes []overlay
-	for _, x := range course.steps {
-		names, changes = append(names, x.Name), append(changes, x.changes...)
-	}
-	if !c.free(courseKey(g.ID, names), s.at, st) {
-		return nil
-	}
-	d := c.dispatch(g, &st.Verdict, course.steps, s.at)
-	id, err := c.admit(ctx, d, g.place().effect(), changes)
+	d := c.dispatch(t, &st.Verdict, plan.steps, s.at)
+	id, err := c.admit(ctx, d, t.is.place.effect())
 	if err != nil {
-		st.set(Waiting, err.Error(), time.Time{})
+		st.Doing, st.Why = Waiting, err.Error()
 		return err
 	}
 	st.Doing, st.Dispatch, st.Until = Began, id, d.Until
 	return nil
 }
 
-func (st *Standing) set(doing Doing, why string, until time.Time) {
-	st.Doing, st.Why, st.Until = doing, why, until
-}
-
-// ready reports whether a goal is to be acted upon by what is known of it, and
-// fills in why not.
-func (c *Controller) ready(g *Goal, s state, st *Standing) bool {
+// hindrance returns what is known of a goal that keeps it from being acted upon; nil if
+// nothing does. It counts a success of which nothing has shown as a failure.
+func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.mu.flying[g.ID]; f != nil {
-		st.set(InFlight, "a dispatch is under way", f.Dispatch.Until)
+	if f := c.mu.flying[t.ID]; f != nil {
 		st.Dispatch = f.Dispatch.ID
-		return false
+		return &hindrance{InFlight, "a dispatch is under way", f.Dispatch.Until}
 	}
-	unread := st.Status == Unknown && g.ActOnUnknown && !g.Disabled && s.domains[g.place().domain].tried
-	own, last := c.mu.past[g.ID], c.lastLocked(g, s.at)
-	read := last == nil || c.readSinceLocked(&st.Verdict, last.ended, s.at)
+	unread := st.Status == Unknown && t.ActOnUnknown && !t.Disabled && s.domains[t.is.place.domain].tried
+	own := c.mu.past[t.ID]
 	if st.Status != Violated && !unread {
-		if own != nil && st.Status == Met && read {
-			own.suspect = nil // what was done for it has helped
+		if st.Status == Met && own != nil && c.readSinceLocked(&st.Verdict, own.ended, s.at) {
+			own.unseen = nil // what was done for it has helped
 		}
-		return false
+		return &hindrance{doing: Nothing}
 	}
-	if err := c.mu.damaged[g.ID]; err != nil {
-		st.set(Waiting, err.Error(), time.Time{})
-		return false
-	}
-	if st.Expected {
-		st.set(Resting, "a change is under way: it is violated by what is expected, and has to be read", time.Time{})
-		return false
+	if err := c.mu.damaged[t.ID]; err != nil {
+		return &hindrance{doing: Waiting, why: err.Error()}
 	}
 	for _, f := range c.mu.flying {
-		if f.About == g.place().effect() {
-			st.set(Waiting, fmt.Sprintf("dispatch %s is about the same value", f.Dispatch.ID), time.Time{})
-			return false
+		if touches(f.touched, t.is.place) {
+			return &hindrance{doing: Waiting, why: fmt.Sprintf("dispatch %s is about the same value", f.Dispatch.ID)}
 		}
 	}
+	last := c.lastLocked(t, s.at)
 	if last == nil {
-		return true
+		return nil
 	}
-	if until := last.ended.Add(cmp.Or(g.Cooldown, c.o.Cooldown)); (last.success || unread) && s.at.Before(until) {
-		st.set(Resting, "its effects have to show first", until)
-		return false
+	until := last.ended.Add(cmp.Or(t.Cooldown, c.o.Cooldown))
+	if (last.success || unread) && s.at.Before(until) {
+		return &hindrance{Resting, "its effects have to show first", until}
 	}
-	if !read && !unread {
-		st.set(Resting, "it was not read since the last dispatch", time.Time{})
-		return false
+	if !unread && !c.readSinceLocked(&st.Verdict, last.ended, s.at) {
+		return &hindrance{doing: Resting, why: "it was not read since the last dispatch"}
 	}
-	if own != nil {
-		for _, k := range own.suspect { // it was done with success, and nothing has come of it
+	if own != nil { // it was done with success, and nothing has come of it
+		for _, k := range own.unseen {
 			c.mu.guard.Fail(k, s.at)
 		}
-		own.suspect = nil
+		own.unseen = nil
 	}
-	return true
+	return nil
 }
 
-// free reports whether a course can begin: it does not rest as a whole, what is in
-// flight is known, and is not too much.
-func (c *Controller) free(course cooldown.Key, at time.Time, st *Standing) bool {
+// plan returns the course of action for a goal, or what hinders it: no action helps,
+// those that would rest, or there is no room for one more dispatch.
+func (c *Controller) plan(t *target, s state, steps []step) (course, *hindrance) {
+	c.mu.Lock()
+	awake, rest := c.awakeLocked(t, steps, s.at)
+	c.mu.Unlock()
+	plan, err := cheapestCourse(s, t, awake)
+	if err == nil && len(plan.steps) == 0 {
+		err = errNoPlan // it is unknown, and met by what is known without its age
+	}
+	if err != nil {
+		return plan, cmp.Or(rest, &hindrance{doing: Stuck, why: err.Error()})
+	}
+	var names []string
+	for _, x := range plan.steps {
+		names = append(names, x.Name)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if until, why := c.mu.guard.Resting(course, at); why != "" {
-		st.set(Resting, why, until)
-		return false
-	}
+	until, why := c.mu.guard.Resting(courseKey(t.ID, names), s.at)
 	switch {
+	case why != "":
+		return plan, &hindrance{Resting, why, until}
 	case c.mu.doubt:
-		st.set(Waiting, "what is in flight has to be read from the store first", time.Time{})
+		return plan, &hindrance{doing: Waiting, why: "what is in flight has to be read from the store first"}
 	case len(c.mu.flying) >= c.o.MaxInFlight:
-		st.set(Waiting, fmt.Sprintf("%d dispatches are in flight", len(c.mu.flying)), time.Time{})
-	default:
-		return true
+		return plan, &hindrance{doing: Waiting, why: fmt.Sprintf("%d dispatches are in flight", len(c.mu.flying))}
 	}
-	return false
+	return plan, nil
+}
+
+// awakeLocked returns the steps that need no rest for the goal. Rest is the first rest
+// to end among those that do and bear on the goal; nil: there is none.
+func (c *Controller) awakeLocked(t *target, steps []step, at time.Time) (awake []step, rest *hindrance) {
+	for _, st := range steps {
+		until, why := c.mu.guard.Resting(cooldown.Key{Goal: t.ID, Action: st.Name}, at)
+		if why == "" {
+			awake = append(awake, st)
+		} else if st.bearsOn(t.is.place) && (rest == nil || until.Before(rest.until)) {
+			rest = &hindrance{Resting, fmt.Sprintf("%q rests: %s", st.Name, why), until}
+		}
+	}
+	return awake, rest
 }
 
 // dispatch puts a course of action into a dispatch.
-func (c *Controller) dispatch(g *Goal, v *Verdict, steps []*step, at time.Time) Dispatch {
-	san := c.o.Sanitizer
-	text := g.ID
-	if g.Description != "" {
-		text += ": " + g.Description
+func (c *Controller) dispatch(t *target, v *Verdict, steps []*step, at time.Time) Dispatch {
+	text := t.ID
+	if t.Description != "" {
+		text += ": " + t.Description
 	}
 	inputs, err := json.Marshal(map[string]any{
-		"goal": g.ID, "selector": g.Selector, "actual": v.Actual, "reason": v.Reason,
+		"goal": t.ID, "selector": t.Selector, "actual": v.Actual, "reason": v.Reason,
 	})
 	if err != nil || len(inputs) > maxInputs {
 		inputs = nil // the text has the essence
 	}
 	d := Dispatch{
-		Goal: g.ID, Severity: v.Severity, Text: san.Sanitize(text + " (" + v.Reason + ")"), Inputs: san.JSON(inputs),
-		At: at, Until: at.Add(c.o.Lease),
+		Goal: t.ID, Severity: v.Severity, Text: c.o.Sanitizer.Sanitize(text + " (" + v.Reason + ")"),
+		Inputs: c.o.Sanitizer.JSON(inputs), At: at, Until: at.Add(c.o.Lease),
 	}
+	want := t.Condition.String()
 	for _, a := range steps {
-		want := g.Condition.String()
-		t := reason.Task{Objective: a.Name + ", for goal " + g.ID, Delta: want, Verify: want, Skill: a.Skill}
+		task := reason.Task{Objective: a.Name + ", for goal " + t.ID, Delta: want, Verify: want, Skill: a.Skill}
 		if a.Skill == "" {
-			t.Effect = new(a.Effects[0].Effect)
+			task.Effect = new(a.Effects[0].Effect)
 		}
-		d.Steps = append(d.Steps, Step{Action: a.Name, Task: t})
+		d.Steps = append(d.Steps, Step{Action: a.Name, Task: task})
 	}
 	return d
 }
 
-// past is the last dispatch of a goal, or about a value, that may have changed
-// something.
+// past is the last dispatch of a goal that may have changed something.
 type past struct {
+	touched []place
 	ended   time.Time
 	success bool
-	suspect []cooldown.Key // done with success, of which nothing has shown so far
+	unseen  []cooldown.Key // actions done with success, of which nothing has shown so far
 }
 
-// noteLocked draws the consequences of an outcome of a goal about a value: what is
-// to rest, and what has to be read.
-func (c *Controller) noteLocked(o *Outcome, about reason.Effect) {
+// touched returns what a dispatch may change: the value that it is about, and what its
+// actions set or add to. A catalog's effect names a whole domain perhaps, and counts for
+// no other value than that.
+func (c *Controller) touched(about reason.Effect, actions []string) (out []place) {
+	if p, err := parseEffect(about); err == nil {
+		out = append(out, p)
+	}
+	for _, st := range c.steps {
+		for _, x := range st.changes {
+			if x.op != alters && slices.Contains(actions, st.Name) {
+				out = append(out, x.place)
+			}
+		}
+	}
+	return out
+}
+
+func touches(touched []place, p place) bool { return slices.ContainsFunc(touched, p.overlaps) }
+
+// noteLocked draws the consequences of an outcome: what is to rest, and what has to be
+// read.
+func (c *Controller) noteLocked(o *Outcome, touched []place) {
 	// A refusal before the first step left the world unchanged.
 	unchanged := o.End == Refused && o.Done == 0
 	if !unchanged {
@@ -347,29 +361,24 @@ func (c *Controller) noteLocked(o *Outcome, about reason.Effect) {
 	if unchanged {
 		return
 	}
-	p := &past{ended: o.Ended, success: o.End == Succeeded}
-	if p.success {
-		for _, action := range o.Actions {
-			p.suspect = append(p.suspect, cooldown.Key{Goal: o.Goal, Action: action})
+	p := &past{touched: touched, ended: o.Ended, success: o.End == Succeeded}
+	for _, action := range o.Actions {
+		if p.success {
+			p.unseen = append(p.unseen, cooldown.Key{Goal: o.Goal, Action: action})
 		}
 	}
 	c.mu.past[o.Goal] = p
-	c.mu.about[about] = &past{ended: p.ended, success: p.success}
 }
 
-// lastLocked returns the last dispatch that may have changed what a goal is about:
-// one of the goal, or of another goal about the same value. Nil: there was none.
-func (c *Controller) lastLocked(g *Goal, at time.Time) *past {
-	last := c.mu.past[g.ID]
-	for _, p := range []*past{last, c.mu.about[g.place().effect()]} {
-		if p == nil {
-			continue
-		}
+// lastLocked returns the last dispatch that may have changed what a goal is about; nil:
+// there was none.
+func (c *Controller) lastLocked(t *target, at time.Time) (last *past) {
+	for goal, p := range c.mu.past {
 		if p.ended.After(at) && at.Before(c.mu.latest) {
 			// The clock was put back, and no goal waits until it has caught up.
 			p.ended = at
 		}
-		if last == nil || p.ended.After(last.ended) {
+		if (goal == t.ID || touches(p.touched, t.is.place)) && (last == nil || p.ended.After(last.ended)) {
 			last = p
 		}
 	}
@@ -380,25 +389,7 @@ func (c *Controller) lastLocked(g *Goal, at time.Time) *past {
 // reading dated in the future (the clock was put back) does not count.
 func (c *Controller) readSinceLocked(v *Verdict, t, at time.Time) bool {
 	future := v.At.After(at) && !v.At.After(c.mu.latest)
-	return v.At.After(t) && !future && !v.Expected
-}
-
-// awakeLocked returns the steps that need no rest for the goal. Until and why are
-// the first rest to end among those that do and could change what the goal is
-// about.
-func (c *Controller) awakeLocked(g *Goal, steps []step, at time.Time) (out []step, until time.Time, why string) {
-	for _, st := range steps {
-		end, reason := c.mu.guard.Resting(cooldown.Key{Goal: g.ID, Action: st.Name}, at)
-		if reason == "" {
-			out = append(out, st)
-			continue
-		}
-		about := slices.ContainsFunc(st.changes, func(x overlay) bool { return x.place.overlaps(g.place()) })
-		if about && (why == "" || end.Before(until)) {
-			until, why = end, fmt.Sprintf("%q rests: %s", st.Name, reason)
-		}
-	}
-	return out, until, why
+	return v.At.After(t) && !future
 }
 
 // courseKey is a course of action as a whole; of one action, that action.

@@ -55,7 +55,7 @@ func TestStoreOfTheVersionBefore(t *testing.T) {
 				require.NoError(t, err)
 				d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
 				a := &again{desk: d, unknown: []string{"goals/fresh/5"}}
-				w := goal.NewWorld(nil)
+				w := new(goal.World)
 				c, err := goal.New(t.Context(), st, w, gs, d, a, &goal.Options{Now: now, MaxInFlight: 9})
 				require.NoError(t, err)
 				defer c.Close()

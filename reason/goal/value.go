@@ -2,13 +2,10 @@ package goal
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,13 +21,11 @@ import (
 const (
 	maxValue = 1 << 20 // bytes of JSON
 	maxDepth = 64      // nesting, and keys of a selector
-	maxExact = 1 << 53 // up to it a float64 holds every integer
 	maxShown = 200     // bytes of a value in a reason
 )
 
-// plain returns v as a JSON value of its own: nil, bool, float64, string, []any,
-// map[string]any. An integer from 2^53 on is a json.Number in decimal digits, so
-// that equal numbers are equal Go values.
+// plain returns v as a JSON value of its own: nil, bool, float64, string, []any or
+// map[string]any. It is the one way in for what a host, a worker or a file says.
 func plain(field string, v any) (out any, err error) {
 	var raw []byte
 	if p := guard.Call(func() { raw, err = json.Marshal(v) }); p != nil {
@@ -40,132 +35,34 @@ func plain(field string, v any) (out any, err error) {
 		return nil, &store.LimitError{Field: field, Limit: maxValue, Got: len(raw)}
 	}
 	if err == nil {
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.UseNumber()
-		err = dec.Decode(&out)
+		err = json.Unmarshal(raw, &out)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not JSON: %w", field, err)
 	}
-	return number(field, out, 0)
+	if n := depth(out); n > maxDepth {
+		return nil, &store.LimitError{Field: "depth of " + field, Limit: maxDepth, Got: n}
+	}
+	return out, nil
 }
 
-// number replaces the json.Numbers in v, in place, and checks how deep v nests.
-func number(field string, v any, depth int) (_ any, err error) {
+// depth returns how many lists and objects lie in one another in a plain value.
+func depth(v any) int {
+	n := 0
 	switch v := v.(type) {
-	case json.Number:
-		f, err := v.Float64()
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: %s is out of the range of numbers", field, short(v.String()))
-		case math.Abs(f) < maxExact:
-			return f + 0, nil // minus zero is zero
-		case strings.ContainsAny(v.String(), ".eE"):
-			return json.Number(strconv.FormatFloat(f, 'f', -1, 64)), nil
-		}
 	case []any:
-		for i := 0; i < len(v) && err == nil; i++ {
-			v[i], err = number(field, v[i], depth+1)
+		for _, e := range v {
+			n = max(n, depth(e))
 		}
-		return v, deeper(field, depth+1, err)
 	case map[string]any:
-		for k := range v {
-			if v[k], err = number(field, v[k], depth+1); err != nil {
-				break
-			}
+		for _, e := range v {
+			n = max(n, depth(e))
 		}
-		return v, deeper(field, depth+1, err)
+	default:
+		return 0
 	}
-	return v, nil
+	return n + 1
 }
-
-func deeper(field string, depth int, err error) error {
-	if err == nil && depth > maxDepth {
-		return &store.LimitError{Field: "depth of " + field, Limit: maxDepth, Got: depth}
-	}
-	return err
-}
-
-// float returns the value of a number; a json.Number is rounded.
-func float(v any) (float64, bool) {
-	if n, ok := v.(json.Number); ok {
-		f, err := n.Float64()
-		return f, err == nil
-	}
-	f, ok := v.(float64)
-	return f, ok
-}
-
-// truthy reports whether a plain value is other than null, false, zero and "".
-func truthy(v any) bool { return v != nil && v != false && v != "" && v != 0.0 }
-
-// lookup returns the value under keys in v.
-func lookup(v any, keys []string) (any, bool) {
-	for _, k := range keys {
-		ok := false
-		switch w := v.(type) {
-		case map[string]any:
-			v, ok = w[k]
-		case []any:
-			var i int
-			if i, ok = index(k, len(w)); ok {
-				v = w[i]
-			}
-		}
-		if !ok {
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-func index(key string, n int) (int, bool) {
-	i, err := strconv.Atoi(key)
-	return i, err == nil && i >= 0 && i < n && strconv.Itoa(i) == key
-}
-
-// copied holds the address of each object and list that was copied for a change.
-// These may be changed in place until they are given away, so that many changes of
-// a large value copy it once.
-type copied map[uintptr]bool
-
-// put returns root with v under keys, and copies what is on the way. What is
-// neither object nor list becomes an object. It reports false if a list has no such
-// place.
-func (c copied) put(root any, keys []string, v any) (_ any, ok bool) {
-	if len(keys) == 0 {
-		return v, true
-	}
-	if list, isList := root.([]any); isList {
-		i, ok := index(keys[0], len(list))
-		if !ok {
-			return root, false
-		}
-		if v, ok = c.put(list[i], keys[1:], v); !ok {
-			return root, false
-		}
-		if !c[address(list)] {
-			list = slices.Clone(list)
-			c[address(list)] = true
-		}
-		list[i] = v
-		return list, true
-	}
-	m, _ := root.(map[string]any)
-	if v, ok = c.put(m[keys[0]], keys[1:], v); !ok {
-		return root, false
-	}
-	if m == nil || !c[address(m)] {
-		if m = maps.Clone(m); m == nil {
-			m = make(map[string]any, 1)
-		}
-		c[address(m)] = true
-	}
-	m[keys[0]] = v
-	return m, true
-}
-
-func address(v any) uintptr { return reflect.ValueOf(v).Pointer() }
 
 // clone returns a deep copy of a plain value.
 func clone(v any) any {
@@ -192,17 +89,67 @@ func encoded(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return fmt.Sprintf("%T", v) // what a host has expected, unchecked
+		return fmt.Sprintf("%T", v) // an expected value of the host, unchecked
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// short cuts a text at maxShown.
+// short cuts a text at maxShown bytes.
 func short(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+}
+
+// lookup returns the value under keys in v.
+func lookup(v any, keys []string) (any, bool) {
+	for _, k := range keys {
+		ok := false
+		switch w := v.(type) {
+		case map[string]any:
+			v, ok = w[k]
+		case []any:
+			var i int
+			if i, ok = index(k, len(w)); ok {
+				v = w[i]
+			}
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// index returns the index that a key names in a list of n values.
+func index(key string, n int) (int, bool) {
+	i, err := strconv.Atoi(key)
+	return i, err == nil && i >= 0 && i < n && strconv.Itoa(i) == key
+}
+
+// put returns root with v under keys. It copies what is on the way, and nothing else. A
+// value that is neither object nor list becomes an object. It reports false if a list
+// has no such place.
+func put(root any, keys []string, v any) (_ any, ok bool) {
+	if len(keys) == 0 {
+		return v, true
+	}
+	if list, isList := root.([]any); isList {
+		i, ok := index(keys[0], len(list))
+		if !ok {
+			return nil, false
+		}
+		list = slices.Clone(list)
+		list[i], ok = put(list[i], keys[1:], v)
+		return list, ok
+	}
+	m, _ := root.(map[string]any)
+	if m = maps.Clone(m); m == nil {
+		m = make(map[string]any)
+	}
+	m[keys[0]], ok = put(m[keys[0]], keys[1:], v)
+	return m, ok
 }
 
 const (
@@ -211,7 +158,7 @@ const (
 )
 
 // place is where a value stands: in a domain, under keys. The first key is always
-// "data".
+// "data". The zero place names nothing.
 type place struct {
 	domain string
 	keys   []string
@@ -220,6 +167,7 @@ type place struct {
 // String returns the selector of the place.
 func (p place) String() string { return "domains" + quoted(p.domain) + "." + p.effect().Path }
 
+// effect returns the place as workers name it. Equal places have equal effects.
 func (p place) effect() reason.Effect {
 	path := ""
 	for _, k := range p.keys {
@@ -237,8 +185,8 @@ func quoted(key string) string {
 	return "[" + encoded(key) + "]"
 }
 
-// Keys are words after a dot, and strings or numbers in brackets. There are no
-// wildcards, so a star is no word.
+// Keys are words after a dot, and strings or numbers in brackets. A star is no word:
+// selectors have no wildcards.
 var (
 	word    = regexp.MustCompile(`^[^.\[\]"*\x00- ]+$`)
 	nextKey = regexp.MustCompile(`^(?:\.([^.\[\]"*\x00- ]+)|\[(\d+|"(?:[^"\\]|\\.)*")\])`)
@@ -277,13 +225,16 @@ func split(s string) ([]string, error) {
 // parseSelector reads "domains.D.data.K…".
 func parseSelector(s string) (place, error) {
 	keys, err := split(s)
-	switch {
-	case err != nil:
-		return place{}, err
-	case len(keys) < 3 || keys[0] != "domains" || keys[2] != "data":
-		return place{}, fmt.Errorf("bad selector %q: want domains.<domain>.data.<keys>", s)
+	if err == nil && (len(keys) < 3 || keys[0] != "domains" || keys[2] != "data") {
+		err = fmt.Errorf("bad selector %q: want domains.<domain>.data.<keys>", s)
 	}
-	return place{keys[1], keys[2:]}, checkDomain(keys[1])
+	if err == nil {
+		err = checkDomain(keys[1])
+	}
+	if err != nil {
+		return place{}, err
+	}
+	return place{keys[1], keys[2:]}, nil
 }
 
 // parseEffect reads the place that an effect names.
@@ -307,13 +258,9 @@ func checkDomain(name string) error {
 	return nil
 }
 
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.domain, q.domain), slices.Compare(p.keys, q.keys))
-}
-
-// within reports whether q is the place p, or lies in it.
+// within reports whether p is the place q, or lies in it.
 func (p place) within(q place) bool {
-	return p.domain == q.domain && len(p.keys) <= len(q.keys) && slices.Equal(p.keys, q.keys[:len(p.keys)])
+	return p.domain == q.domain && len(q.keys) <= len(p.keys) && slices.Equal(q.keys, p.keys[:len(q.keys)])
 }
 
 // overlaps reports whether a change at p can change the value at q: they are the

@@ -2,47 +2,39 @@ package goal
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
-// World is what is known about the world, by domain. It has no clock: times are
-// given. What is put in is copied.
+// World is what is known about the world, by domain: what was read, and what workers
+// reported since. It has no clock: times are given. What is put in is copied. The zero
+// World knows nothing, and is ready.
 //
-// A value is at most 1 MiB of JSON, nested 64 deep; a world has at most 1,024
-// domains, and 1,024 changes that were reported since the domains were read. What
-// is over a limit is a *store.LimitError.
+// The data of a domain is at most 1 MiB of JSON, nested 64 deep. Its numbers are
+// float64, which holds integers exactly up to 2^53: larger ones are rounded, so an
+// identifier of that size belongs in a string. A world has at most 1,024 domains.
+// Anything over a limit is a *store.LimitError.
 type World struct {
-	opts WorldOptions
-
 	mu      sync.Mutex
 	domains map[string]*domain
-	changes []overlay // on top of what was read, in the order in which they came
-}
-
-// WorldOptions configure [NewWorld]. The zero value is ready.
-type WorldOptions struct {
-	// MaxAge is how long a reading holds that does not say so itself. 0: ten
-	// minutes; negative: for ever.
-	MaxAge time.Duration
-	// Failures is after how many failures in a row a collector is paused. 0: 20;
-	// negative: never.
-	Failures int
 }
 
 const (
 	maxDomains = 1 << 10
-	// maxDeltas bounds the changes since the readings, and the effects of an action.
-	maxDeltas = 1 << 10
-	maxBytes  = 4 * maxValue // of the changes reported
+	maxEffects = 1 << 10 // of an action
+	defaultAge = 10 * time.Minute
 )
 
 // domain is what was read last.
@@ -55,35 +47,21 @@ type domain struct {
 	collector *collector // nil: there is none
 }
 
-// NewWorld returns a world of which nothing is known. Opts may be nil.
-func NewWorld(opts *WorldOptions) *World {
-	w := &World{domains: make(map[string]*domain)}
-	if opts != nil {
-		w.opts = *opts
-	}
-	w.opts.MaxAge = cmp.Or(w.opts.MaxAge, 10*time.Minute)
-	w.opts.Failures = cmp.Or(w.opts.Failures, 20)
-	return w
-}
-
 // Snapshot is a reading of a whole domain, or the failure to read it.
 type Snapshot struct {
 	// Data is any value that encodes as JSON, which a json.RawMessage is already.
-	// Numbers are kept as float64, except integers from 2^53 on, which keep their
-	// digits.
 	Data any
 	// At is when the reading began. Zero is refused, and what lies ahead is not old.
 	At time.Time
-	// MaxAge is how long the reading holds. 0: WorldOptions.MaxAge; negative: for ever.
+	// MaxAge is how long the reading holds. 0: ten minutes; negative: for ever.
 	MaxAge time.Duration
 	// Err is why the domain could not be read. What was known stays until it is too old.
 	Err error
 }
 
 // Set replaces what is known of a domain, and makes the domain if it is new. What
-// was reported or expected before the reading began no longer counts. Data that is
-// not JSON, or over a limit, is an error, and counts as a failure to read the
-// domain.
+// was reported before no longer counts. Data that is not JSON, or over a limit, is an
+// error, and counts as a failure to read the domain.
 func (w *World) Set(domain string, s Snapshot) error {
 	err := checkDomain(domain)
 	if err == nil && s.At.IsZero() {
@@ -99,118 +77,80 @@ func (w *World) Set(domain string, s Snapshot) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d, err := w.domain(domain)
-	if err == nil {
-		w.set(domain, d, s)
-	}
-	if err = cmp.Or(err, bad); err != nil {
+	if err := cmp.Or(w.setLocked(domain, s), bad); err != nil {
 		return fmt.Errorf("goal: set domain %q: %w", domain, err)
 	}
 	return nil
 }
 
-// set replaces what is known of d by a snapshot whose data is plain.
-func (w *World) set(name string, d *domain, s Snapshot) {
-	if d.err = s.Err; s.Err != nil {
-		return
+// setLocked replaces what is known of a domain by a snapshot whose data is plain.
+func (w *World) setLocked(name string, s Snapshot) error {
+	d, err := w.domainLocked(name)
+	if err != nil {
+		return err
 	}
-	d.has, d.data, d.at, d.maxAge = true, s.Data, s.At, cmp.Or(s.MaxAge, w.opts.MaxAge)
-	w.changes = slices.DeleteFunc(w.changes, func(c overlay) bool {
-		return c.dispatch == "" && c.place.domain == name && s.At.After(c.at)
-	})
+	if d.err = s.Err; s.Err != nil {
+		return nil
+	}
+	d.has, d.data, d.at, d.maxAge = true, s.Data, s.At, cmp.Or(s.MaxAge, defaultAge)
+	return nil
 }
 
-// domain returns the domain of that name, and makes it if there is none.
-func (w *World) domain(name string) (*domain, error) {
+// domainLocked returns the domain of that name, and makes it if there is none.
+func (w *World) domainLocked(name string) (*domain, error) {
 	if d := w.domains[name]; d != nil {
 		return d, nil
 	}
 	if len(w.domains) >= maxDomains {
 		return nil, &store.LimitError{Field: "domains", Limit: maxDomains, Got: len(w.domains) + 1}
 	}
-	d := &domain{maxAge: w.opts.MaxAge}
+	if w.domains == nil {
+		w.domains = make(map[string]*domain)
+	}
+	d := &domain{maxAge: defaultAge}
 	w.domains[name] = d
 	return d, nil
 }
 
-// apply changes the world as workers report that they have changed it. A delta
-// holds until its domain is read anew, or as long as a reading does. All deltas are
-// applied, or none and the error says why.
+// apply changes the world as workers report that they have changed it, until the
+// domains are read anew. A domain that was never read is as old as its first delta;
+// any other stays as old as its reading. All deltas are applied, or none and the error
+// says why.
 func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changes := slices.Clone(w.changes)
+	data := make(map[string]any)
 	for i, delta := range deltas {
-		e := reason.Effect{Domain: delta.Domain, Path: delta.Path}
-		c, err := Change{Effect: e, Op: sets, Value: delta.Value}.overlay()
+		c, err := Change{reason.Effect{Domain: delta.Domain, Path: delta.Path}, sets, delta.Value}.overlay()
+		var d *domain
 		if err == nil {
-			_, err = w.domain(delta.Domain)
+			d, err = w.domainLocked(delta.Domain)
 		}
 		if err != nil {
 			return fmt.Errorf("goal: delta %d: %w", i+1, err)
 		}
-		c.at, c.size = at, len(delta.Value)
-		replaced := func(old overlay) bool { return old.dispatch == "" && !old.at.After(at) && c.place.within(old.place) }
-		changes = append(slices.DeleteFunc(changes, replaced), c)
-	}
-	reported, size := 0, 0
-	for _, c := range changes {
-		if c.dispatch == "" {
-			reported++
-			size += c.size
+		old, changed := data[delta.Domain]
+		if !changed {
+			old = d.data
+		}
+		if v, ok := put(old, c.place.keys[1:], c.value); ok { // else a list has no such place
+			data[delta.Domain] = v
 		}
 	}
-	switch {
-	case len(deltas) > 0 && reported > maxDeltas:
-		return &store.LimitError{Field: "reported changes", Limit: maxDeltas, Got: reported}
-	case len(deltas) > 0 && size > maxBytes:
-		return &store.LimitError{Field: "bytes of reported changes", Limit: maxBytes, Got: size}
+	for name, v := range data {
+		var err error
+		if data[name], err = plain("data of domain "+strconv.Quote(name), v); err != nil {
+			return fmt.Errorf("goal: deltas: %w", err)
+		}
 	}
-	w.changes = changes
+	for name, v := range data {
+		d := w.domains[name]
+		if d.data = v; !d.has {
+			d.has, d.at = true, at
+		}
+	}
 	return nil
 }
-
-// expect assumes the changes of a dispatch that is under way, from at on and until
-// the time given. A reading of a domain that began after at puts an end to them
-// there. Several dispatches may change one value: each applies on top of the others
-// in the order of their times. No changes take back what was expected of the
-// dispatch.
-func (w *World) expect(dispatch string, changes []overlay, at, until time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.changes = slices.DeleteFunc(w.changes, func(c overlay) bool {
-		return c.dispatch == dispatch || c.dispatch != "" && !c.until.After(at)
-	})
-	for _, c := range changes {
-		if c.op != alters {
-			c.dispatch, c.at, c.until = dispatch, at, until
-			w.changes = append(w.changes, c)
-		}
-	}
-}
-
-// overlays returns the changes that count at a time, in the order of their time.
-func (w *World) overlays(at time.Time) []overlay {
-	var out []overlay
-	for _, c := range w.changes {
-		d := w.domains[c.place.domain]
-		age := at.Sub(c.at)
-		switch {
-		case age < -maxAhead:
-		case c.dispatch != "" && (!c.until.After(at) || d != nil && d.has && d.at.After(c.at)):
-		case c.dispatch == "" && d.maxAge > 0 && age > d.maxAge:
-		default:
-			out = append(out, c)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b overlay) int { return a.at.Compare(b.at) })
-	return out
-}
-
-// maxAhead is how far ahead of a state a change may be dated. One that is further
-// ahead was made before the clock was put back, and would outlast the readings
-// since.
-const maxAhead = time.Minute
 
 // Change is what an [Action] does to a value of the world.
 type Change struct {
@@ -228,15 +168,11 @@ const (
 	adds   = "add"
 )
 
-// overlay is a change that was checked, as it lies on top of what was read.
+// overlay is a change that was compiled.
 type overlay struct {
-	place    place
-	op       string
-	value    any // plain
-	at       time.Time
-	until    time.Time // zero: as long as a reading of the domain does
-	dispatch string    // that expects the change; "": a worker has reported it
-	size     int       // of the value as it came in, in bytes
+	place place
+	op    string
+	value any // plain
 }
 
 // overlay checks the change and returns it as one.
@@ -250,7 +186,7 @@ func (c Change) overlay() (out overlay, err error) {
 	if out.value, err = plain("value", c.Value); err != nil {
 		return out, fmt.Errorf("change of %s: %w", out.place, err)
 	}
-	if _, isNumber := float(out.value); c.Op == adds && !isNumber {
+	if _, isNumber := out.value.(float64); c.Op == adds && !isNumber {
 		return out, fmt.Errorf("change of %s adds %s, which is no number", out.place, short(encoded(out.value)))
 	}
 	if c.Op != sets && c.Op != adds {
@@ -266,36 +202,31 @@ func (c *overlay) after(data any) (any, bool) {
 		return c.value, true
 	}
 	old, _ := lookup(data, c.place.keys[1:])
-	number, ok := float(old)
-	by, _ := float(c.value) // checked when it came in
-	return number + by, ok && math.Abs(number+by) <= math.MaxFloat64
+	number, ok := old.(float64)
+	sum := number + c.value.(float64) // overlay has checked it
+	return sum, ok && math.Abs(sum) <= math.MaxFloat64
 }
 
-func changesPlace(changes []overlay, p place) bool {
-	return slices.ContainsFunc(changes, func(c overlay) bool { return c.place.overlaps(p) })
-}
-
-// state is an unchanging view of a World at one time. The zero state knows nothing.
+// state is an unchanging view of a World at one time, and of what a plan does to it.
+// The zero state knows nothing.
 type state struct {
 	at      time.Time
 	domains map[string]view
+	marks   []overlay // changes of the plan, in order
 }
 
 // view is a domain as it is seen at the time of a state.
 type view struct {
-	// data is what is fresh of the domain, with all changes on top; nil if nothing is.
-	data  any
+	data  any // what is fresh of the domain, with all changes made; nil if nothing is
 	at    time.Time
-	why   string    // it is unknown; "": the reading is there and fresh
-	tried bool      // a reading was tried
-	marks []overlay // changes on top of the reading, in order
+	why   string // it is unknown; "": the reading is there and fresh
+	tried bool   // a reading was tried
 }
 
 // reading is a value of the world.
 type reading struct {
-	value    any // plain, shared
-	at       time.Time
-	expected bool
+	value any // plain, shared
+	at    time.Time
 }
 
 var errUnknown = errors.New("unknown")
@@ -312,7 +243,7 @@ func (w *World) state(at time.Time) state {
 		}
 		s.domains[name] = v
 	}
-	return s.after(w.overlays(at))
+	return s
 }
 
 // unknown says why what was read of a domain is not known at a time; "" if it is.
@@ -322,10 +253,12 @@ func (d *domain) unknown(at time.Time) string {
 		return fmt.Sprintf("could not be read: %v", d.err)
 	case !d.has:
 		return "was never read"
-	case d.maxAge > 0 && age > d.maxAge && d.err != nil:
-		return fmt.Sprintf("was last read %v ago, more than %v: %v", age, d.maxAge, d.err)
 	case d.maxAge > 0 && age > d.maxAge:
-		return fmt.Sprintf("was last read %v ago, more than %v", age, d.maxAge)
+		why := fmt.Sprintf("was last read %v ago, more than %v", age, d.maxAge)
+		if d.err != nil {
+			why += ": " + d.err.Error()
+		}
+		return why
 	}
 	return ""
 }
@@ -334,8 +267,7 @@ func (d *domain) unknown(at time.Time) string {
 // addition to what is no number, or not known, changes nothing, and neither does
 // what has no place in a list.
 func (s state) after(changes []overlay) state {
-	s.domains = maps.Clone(s.domains)
-	done, marked := make(copied), make(map[string]bool)
+	s.domains, s.marks = maps.Clone(s.domains), slices.Clip(s.marks)
 	for _, c := range changes {
 		v, known := s.domains[c.place.domain]
 		if !known {
@@ -344,21 +276,15 @@ func (s state) after(changes []overlay) state {
 		if c.op != alters {
 			value, ok := c.after(v.data)
 			if ok {
-				value, ok = done.put(v.data, c.place.keys[1:], value)
+				value, ok = put(v.data, c.place.keys[1:], value)
 			}
 			if !ok {
 				continue
 			}
 			v.data = value
 		}
-		if !marked[c.place.domain] {
-			marked[c.place.domain], v.marks = true, slices.Clone(v.marks)
-		}
-		// A change that covers another one says all that there is to say of its
-		// place.
-		covered := func(m overlay) bool { return c.place.within(m.place) && (c.op == sets || c.op == m.op) }
-		v.marks = append(slices.DeleteFunc(v.marks, covered), c)
 		s.domains[c.place.domain] = v
+		s.marks = append(s.marks, c)
 	}
 	return s
 }
@@ -371,16 +297,11 @@ func (s state) read(p place, maxAge time.Duration) (reading, error) {
 		return reading{}, fmt.Errorf("%w: domain %q was never read and has no collector", errUnknown, p.domain)
 	}
 	r, why := reading{at: v.at}, v.why
-	for _, c := range v.marks {
-		expected := c.dispatch != ""
-		switch {
-		case !c.place.overlaps(p):
-		case c.op == alters:
+	for _, c := range s.marks {
+		if c.op == alters && c.place.overlaps(p) {
 			why = "is changed by an action that does not say to what"
-		case c.op == sets && c.place.within(p): // the value is as fresh as the change
-			r.at, r.expected, why = c.at, expected, ""
-		default:
-			r.expected = r.expected || expected
+		} else if c.op == sets && p.within(c.place) { // the value is as fresh as the change
+			r.at, why = s.at, ""
 		}
 	}
 	if why != "" {
@@ -394,4 +315,172 @@ func (s state) read(p place, maxAge time.Duration) (reading, error) {
 		return reading{}, fmt.Errorf("%w: %s is %v old, more than %v", errUnknown, p, age, maxAge)
 	}
 	return r, nil
+}
+
+// Collector reads a domain from time to time.
+type Collector struct {
+	Domain string
+	// Read returns what is read, any value that encodes as JSON. It may be called
+	// in any goroutine, never twice at a time, and should return when ctx ends.
+	// Required.
+	Read    func(ctx context.Context) (any, error)
+	Every   time.Duration // 0: a minute
+	Timeout time.Duration // of a call; 0: ten seconds
+	// MaxAge is how long a reading holds. 0: three times Every; negative: for ever.
+	MaxAge time.Duration
+}
+
+const (
+	maxBackoff = time.Hour
+	maxEvery   = 365 * 24 * time.Hour // so that three times Every is a time
+)
+
+// collector is a Collector and how it has done.
+type collector struct {
+	Collector
+	next     time.Time // zero: at once
+	inFlight bool      // its goroutine has not come back
+	failures int       // in a row
+}
+
+// Domain is how a domain of a world stands.
+type Domain struct {
+	Name     string
+	Known    bool      // it was read, and not too long ago
+	At       time.Time // when it was last read; zero: never
+	Err      error     // why the last attempt to read it failed; nil: it did not
+	Failures int       // of its collector, in a row
+	// Next is when the collector is due; zero: at once, or there is none.
+	Next time.Time
+	// Running: a call of the collector has not come back, even if it is out of time.
+	Running bool
+}
+
+// Collect adds a collector, which [World.Poll] calls when it is due. A domain has
+// one at most. A negative time is an error, and so are a missing Read and a name that
+// is empty, over 256 bytes or not UTF-8.
+func (w *World) Collect(c Collector) error {
+	switch err := checkDomain(c.Domain); {
+	case err != nil:
+		return fmt.Errorf("goal: collect: %w", err)
+	case c.Read == nil:
+		return fmt.Errorf("goal: collect domain %q: no function to read it", c.Domain)
+	case c.Every < 0 || c.Timeout < 0:
+		return fmt.Errorf("goal: collect domain %q: a negative time", c.Domain)
+	}
+	c.Every = cmp.Or(c.Every, time.Minute)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.MaxAge = cmp.Or(c.MaxAge, 3*min(c.Every, maxEvery))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d, err := w.domainLocked(c.Domain)
+	if err != nil {
+		return fmt.Errorf("goal: collect: %w", err)
+	}
+	if d.collector != nil {
+		return fmt.Errorf("goal: domain %q has a collector already", c.Domain)
+	}
+	d.collector = &collector{Collector: c}
+	return nil
+}
+
+// Poll calls the collectors that are due at a time, all at once, and returns when
+// each has answered or is out of time. Each answer is in the world as soon as it is
+// there, dated at.
+//
+// A collector that panics, fails, hangs or returns what is no JSON, or over a
+// limit, makes its own domain unknown once the last reading is too old, and touches
+// no other. It is called again after Every · 2^n, n the failures in a row, and at
+// least once an hour. One that does not come back is not called again before it
+// does.
+//
+// A slow collector makes Poll slow, and holds up no reader of the world. The error
+// is that of ctx.
+func (w *World) Poll(ctx context.Context, at time.Time) error {
+	var wg sync.WaitGroup
+	for _, c := range w.due(at) {
+		wg.Go(func() { w.collect(ctx, c, at) })
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// due returns the collectors that are to be called, and marks them as in flight.
+func (w *World) due(at time.Time) (out []*collector) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.domains {
+		c := d.collector
+		if c == nil || c.inFlight {
+			continue
+		}
+		// One that is due in more than its time was called before the clock was put
+		// back.
+		if wait := c.next.Sub(at); wait <= 0 || wait > c.backoff() {
+			c.inFlight = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// collect calls a collector and lets the world know what it has read.
+func (w *World) collect(ctx context.Context, c *collector, at time.Time) {
+	land := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.inFlight = false
+	}
+	// The goroutine that reads lands the call, or this one if the other did not begin.
+	var begun atomic.Bool
+	data, err := guard.Do(ctx, c.Timeout, func(ctx context.Context) (any, error) {
+		if begun.Swap(true) {
+			return nil, nil
+		}
+		defer land()
+		v, err := c.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return plain("data", v)
+	})
+	if !begun.Swap(true) {
+		land()
+	}
+	if ctx.Err() != nil {
+		return // the collector may be as good as ever
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.failures++; err == nil {
+		c.failures = 0
+	}
+	c.next = at.Add(c.backoff())
+	_ = w.setLocked(c.Domain, Snapshot{Data: data, At: at, MaxAge: c.MaxAge, Err: err}) // the domain is there
+}
+
+// backoff is how long to leave a collector alone: Every · 2^failures, up to an hour or
+// Every.
+func (c *collector) backoff() time.Duration {
+	d := c.Every
+	for i := 0; i < c.failures && d < maxBackoff; i++ {
+		d = min(2*d, maxBackoff)
+	}
+	return d
+}
+
+// Domains returns how the domains stand at a time, by name.
+func (w *World) Domains(at time.Time) []Domain {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []Domain
+	for _, name := range slices.Sorted(maps.Keys(w.domains)) {
+		d := w.domains[name]
+		x := Domain{Name: name, Known: d.unknown(at) == "", At: d.at, Err: d.err}
+		if c := d.collector; c != nil {
+			x.Failures, x.Next, x.Running = c.failures, c.next, c.inFlight
+		}
+		out = append(out, x)
+	}
+	return out
 }

@@ -2,10 +2,12 @@ package goal
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +48,8 @@ const (
 //	    expected: [up, starting]
 //
 // Unknown and repeated fields, wrong types, flaws of a goal and ids used twice are
-// errors. Load returns all of them by line, and then the set stays as it was.
+// errors, each with its line, and then the set stays as it was. Load returns what
+// the YAML parser found or, if that is nothing, all flaws of the goals.
 func (g *Goals) Load(data []byte) (changed bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,16 +57,16 @@ func (g *Goals) Load(data []byte) (changed bool, err error) {
 	if sum == g.current().sum {
 		return false, nil
 	}
-	var goals []Goal
+	var targets []target
 	// The goals may be written by a model, and the parser is foreign code: its
 	// panics are errors.
-	if p := guard.Call(func() { goals, err = parse(data) }); p != nil {
+	if p := guard.Call(func() { targets, err = parse(data) }); p != nil {
 		err = p
 	}
 	if err != nil {
 		return false, fmt.Errorf("goals are kept as they were: %w", err)
 	}
-	g.set.Store(&goalSet{goals, sum})
+	g.set.Store(&goalSet{targets, sum})
 	return true, nil
 }
 
@@ -74,84 +77,67 @@ type yamlGoal struct {
 	Expected yaml.Node `yaml:"expected"`
 }
 
-// problems are what is wrong with a file, by line, and where its goals stand.
-type problems struct {
-	texts  map[int][]string
-	parser map[int]bool // lines of which the parser has reported something
-	nodes  []*yaml.Node // of the goals
-}
-
-func parse(data []byte) ([]Goal, error) {
+// parse returns the goals of a document, or what is wrong with it by line.
+func parse(data []byte) ([]target, error) {
 	if len(data) > maxYAML {
 		return nil, &store.LimitError{Field: "goals as YAML", Limit: maxYAML, Got: len(data)}
 	}
-	var doc, second yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	err := dec.Decode(&doc)
-	if errors.Is(err, io.EOF) {
+	var all struct{ Goals []yamlGoal }
+	strict := yaml.NewDecoder(bytes.NewReader(data))
+	strict.KnownFields(true)
+	if err := strict.Decode(&all); errors.Is(err, io.EOF) {
 		return nil, errors.New("no goals: the document is empty")
+	} else if err != nil {
+		return nil, parserErrors(err)
 	}
-	if err == nil {
-		err = dec.Decode(&second)
-	}
-	ps := &problems{texts: make(map[int][]string), parser: make(map[int]bool)}
-	switch {
-	case err == nil:
+	var doc, second yaml.Node
+	if err := strict.Decode(&second); err == nil {
 		return nil, fmt.Errorf("line %d: a second document", second.Line)
-	case !errors.Is(err, io.EOF):
-		ps.decoded(err)
-		return nil, ps.err()
+	} else if !errors.Is(err, io.EOF) {
+		return nil, parserErrors(err)
+	}
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, parserErrors(err)
 	}
 	list := field(doc.Content[0], "goals")
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return nil, fmt.Errorf("line %d: no goals: the document needs a list under the key goals", doc.Content[0].Line)
 	}
-	if n := len(list.Content); n > maxGoals {
-		return nil, &store.LimitError{Field: "goals", Limit: maxGoals, Got: n}
-	}
-	ps.nodes = list.Content
-	strict := yaml.NewDecoder(bytes.NewReader(data))
-	strict.KnownFields(true)
-	var all struct{ Goals []yamlGoal }
-	if err := strict.Decode(&all); err != nil {
-		ps.decoded(err)
-	}
-	goals, seen := make([]Goal, len(list.Content)), make(map[string]int)
-	for i, n := range list.Content {
-		var y yamlGoal
-		_ = n.Decode(&y) // what is wrong with it is reported above
-		if y.ID == "" && field(n, "id") != nil {
-			continue // nothing of it was decoded
-		}
-		goals[i] = y.goal(ps, n)
-		if line, twice := seen[y.ID]; twice && y.ID != "" {
-			ps.add(n, "id", fmt.Sprintf("the id is that of the goal of line %d", line))
-		} else {
-			seen[y.ID] = n.Line
-		}
-	}
-	if err := ps.err(); err != nil {
-		return nil, err
-	}
-	return goals, nil
+	return goalsOf(all.Goals, list.Content)
 }
 
-// goal returns the goal of a node.
-func (y *yamlGoal) goal(ps *problems, n *yaml.Node) Goal {
-	g := y.Goal
-	g.Disabled = y.Enabled != nil && !*y.Enabled
-	if !y.Expected.IsZero() {
+// goalsOf compiles decoded goals, whose nodes say the lines of what is wrong.
+func goalsOf(ys []yamlGoal, nodes []*yaml.Node) ([]target, error) {
+	problems := make(map[int][]string) // by line
+	goals := make([]Goal, len(ys))
+	wrong := func(i int, name, problem string) {
+		if id := goals[i].ID; id != "" {
+			problem = fmt.Sprintf("goal %q: %s", short(id), problem)
+		}
+		line := cmp.Or(field(nodes[i], name), nodes[i]).Line
+		problems[line] = append(problems[line], fmt.Sprintf("line %d: %s", line, problem))
+	}
+	for i, y := range ys {
+		g := &goals[i]
+		*g = y.Goal
+		g.Disabled = y.Enabled != nil && !*y.Enabled
 		datesAsText(&y.Expected)
 		if err := y.Expected.Decode(&g.Expected); err != nil {
-			ps.add(n, "expected", err.Error())
+			wrong(i, "expected", err.Error())
 		}
-	} else if g.compares() && g.kind() == "invariant" {
-		ps.add(n, "operator", fmt.Sprintf("operator %s needs an expected value", g.Operator))
+		if g.compares() && y.Expected.IsZero() {
+			wrong(i, "operator", fmt.Sprintf("operator %s needs an expected value", g.Operator))
+		}
 	}
-	for _, f := range g.check() {
-		ps.add(n, f.field, f.problem)
+	targets, err := compileGoals(goals, wrong)
+	var all []string
+	for _, line := range slices.Sorted(maps.Keys(problems)) {
+		all = append(all, problems[line]...)
 	}
-	return g
+	if err = cmp.Or(err, listed(all)); err != nil {
+		return nil, err
+	}
+	return targets, nil
 }
 
 // datesAsText lets dates be the text that they are written as.
@@ -174,61 +160,27 @@ func field(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// add reports what is wrong with a field of the goal at n, unless the parser has
-// reported its line.
-func (ps *problems) add(n *yaml.Node, name, text string) {
-	if at := field(n, name); at != nil {
-		n = at
-	}
-	if !ps.parser[n.Line] {
-		ps.texts[n.Line] = append(ps.texts[n.Line], text)
-	}
-}
-
 // ours takes our type, which says nothing to the writer, out of what the parser
 // says.
-var ours = strings.NewReplacer(" in type goal.yamlGoal", "", "into goal.yamlGoal", "as a goal")
+var ours = strings.NewReplacer("yaml: ", "", " in type goal.yamlGoal", "", "into goal.yamlGoal", "as a goal",
+	"into []goal.yamlGoal", "as a list of goals")
 
-// decoded reports what the parser has found, which says the line of each problem.
-func (ps *problems) decoded(err error) {
-	texts := []string{err.Error()}
+// parserErrors returns what the parser has found, in its words and with its lines.
+func parserErrors(err error) error {
 	if te, ok := errors.AsType[*yaml.TypeError](err); ok {
-		texts = te.Errors
+		return listed(strings.Split(ours.Replace(strings.Join(te.Errors, "\n")), "\n"))
 	}
-	for _, text := range texts {
-		line := 0
-		text = ours.Replace(strings.TrimPrefix(text, "yaml: "))
-		if n, _ := fmt.Sscanf(text, "line %d:", &line); n == 1 {
-			_, text, _ = strings.Cut(text, ": ")
-		}
-		ps.texts[line], ps.parser[line] = append(ps.texts[line], text), true
-	}
+	return errors.New(ours.Replace(err.Error()))
 }
 
-// err returns all that is wrong, by line and with the goal's id.
-func (ps *problems) err() error {
-	var errs []error
-	lines := make([]int, 0, len(ps.texts))
-	for line := range ps.texts {
-		lines = append(lines, line)
+// listed returns the first of the problems as one error, and how many there are more;
+// nil if there are none.
+func listed(problems []string) error {
+	if n := len(problems) - maxReported; n > 0 {
+		problems = append(problems[:maxReported], fmt.Sprintf("and %d more", n))
 	}
-	slices.Sort(lines)
-	for _, line := range lines {
-		at := fmt.Sprintf("line %d: ", line)
-		for _, n := range slices.Backward(ps.nodes) {
-			if id := field(n, "id"); n.Line <= line {
-				if id != nil {
-					at += fmt.Sprintf("goal %q: ", short(id.Value))
-				}
-				break
-			}
-		}
-		for _, text := range ps.texts[line] {
-			errs = append(errs, errors.New(at+text))
-		}
+	if len(problems) == 0 {
+		return nil
 	}
-	if n := len(errs) - maxReported; n > 0 {
-		errs = append(errs[:maxReported], fmt.Errorf("and %d more", n))
-	}
-	return errors.Join(errs...)
+	return errors.New(strings.Join(problems, "\n"))
 }
