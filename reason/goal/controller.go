@@ -40,7 +40,8 @@ type Options struct {
 	// MaxInFlight is how many dispatches run at a time; the most severe goals go
 	// first. 0: 4.
 	MaxInFlight int
-	// History is how many outcomes are kept. 0: 500.
+	// History is how many outcomes are kept. A restart takes cooldowns and rests from
+	// them. 0: 500.
 	History int
 
 	// Every is the time between two ticks of Run. 0: 5 seconds.
@@ -55,8 +56,10 @@ type Options struct {
 	// may be nil. A call that does not return within ten seconds is left behind,
 	// and no other is made until it does. It must not call Close.
 	Outcome func(Outcome)
-	Logger  *slog.Logger     // nil: discards
-	Now     func() time.Time // nil: time.Now
+	// Logger gets how goals and collectors change, and what has failed; nil: discards.
+	Logger *slog.Logger
+	// Now is the clock, which may be put back; nil: time.Now.
+	Now func() time.Time
 }
 
 const maxControllerName = 64 // bytes
@@ -210,11 +213,10 @@ func (c *Controller) Run(ctx context.Context) error {
 		}
 		return err == nil
 	})
-	closed := errors.Is(err, store.ErrClosed)
 	cancel()
 	polls.Wait()
 	c.Close()
-	if closed {
+	if errors.Is(err, store.ErrClosed) {
 		return store.ErrClosed
 	}
 	return nil
@@ -303,12 +305,11 @@ func (c *Controller) record(ctx context.Context, r Report) {
 		if now.Status == before.Status && now.Doing == before.Doing || !known && now.Status == Met {
 			continue
 		}
-		level := slog.LevelDebug
-		switch {
-		case now.Doing == Stuck:
+		level := slog.LevelInfo
+		if now.Doing == Stuck {
 			level = slog.LevelWarn
-		case now.Status != before.Status:
-			level = slog.LevelInfo
+		} else if now.Status == before.Status {
+			level = slog.LevelDebug
 		}
 		why := now.Why
 		if why == "" && now.Status == Unknown { // else the reason has values of the world in it

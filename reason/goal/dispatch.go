@@ -34,25 +34,39 @@ type Runner interface {
 	Resume(ctx context.Context, d Dispatch) (Result, error)
 }
 
-// Dispatch is what is to be done about a violated goal.
+// Dispatch is what is to be done about a violated goal. The Controller keeps it until
+// it has an outcome, so a Runner must not change what it refers to.
 type Dispatch struct {
-	ID       string `cbor:"1,keyasint,omitempty"` // of its run, used for no other, at most 192 bytes
-	Number   uint64 `cbor:"2,keyasint,omitempty"` // of all dispatches of the controller, from 1
-	Goal     string `cbor:"3,keyasint,omitempty"` // the ID of the goal
+	// ID is that of the run, used for no other, at most 192 bytes: name/goal/number, or
+	// name/number where that is longer.
+	ID string `cbor:"1,keyasint,omitempty"`
+	// Number counts all dispatches of the controller's name, from 1.
+	Number uint64 `cbor:"2,keyasint,omitempty"`
+	// Goal is the ID of the goal.
+	Goal string `cbor:"3,keyasint,omitempty"`
+	// Severity is that of the goal, medium if it has none.
 	Severity string `cbor:"4,keyasint,omitempty"`
-	Text     string `cbor:"5,keyasint,omitempty"` // what should hold and what does, in words
-	// Inputs are {"goal", "selector", "actual", "reason"} as JSON, at most 32 KiB; nil if
-	// they are larger.
+	// Text says in words what should hold and what does, without secrets.
+	Text string `cbor:"5,keyasint,omitempty"`
+	// Inputs are {"goal", "selector", "actual", "reason"} as JSON, at most 32 KiB,
+	// without secrets; nil if they are larger.
 	Inputs json.RawMessage `cbor:"6,keyasint,omitempty"`
-	Steps  []Step          `cbor:"7,keyasint,omitempty"` // to be done in this order; at least one
-	At     time.Time       `cbor:"8,keyasint,omitempty"` // when it was admitted
-	Until  time.Time       `cbor:"9,keyasint,omitempty"` // when its lease ends
+	// Steps are to be done in this order; at least one.
+	Steps []Step `cbor:"7,keyasint,omitempty"`
+	// At is when it was admitted, in UTC.
+	At time.Time `cbor:"8,keyasint,omitempty"`
+	// Until is when its lease ends.
+	Until time.Time `cbor:"9,keyasint,omitempty"`
 }
 
 // Step is one action of a [Dispatch].
 type Step struct {
-	Action string      `cbor:"1,keyasint,omitempty"` // the name
-	Task   reason.Task `cbor:"2,keyasint,omitempty"`
+	// Action is the name of the [Action], or "change <domain> <path>" for an effect of
+	// the [Catalog].
+	Action string `cbor:"1,keyasint,omitempty"`
+	// Task is what a worker gets. Its Delta and Verify are the goal's condition in
+	// words, and it has a Skill or an Effect to find the worker by.
+	Task reason.Task `cbor:"2,keyasint,omitempty"`
 }
 
 // End says how a dispatch ended.
@@ -60,33 +74,47 @@ type End string
 
 // The ends of a dispatch. Each that was admitted comes to exactly one.
 const (
-	Succeeded   End = "succeeded"   // all steps were done, and passed every gate
-	Failed      End = "failed"      // a step was tried and did not succeed
-	Refused     End = "refused"     // no worker was called, or an approval was denied
-	Interrupted End = "interrupted" // cut off: what was done is unknown
+	// Succeeded: all steps were done, and passed every gate. The goal is left alone for
+	// its cooldown, and a next reading without the effect makes it a failure.
+	Succeeded End = "succeeded"
+	// Failed: a step was tried and did not succeed.
+	Failed End = "failed"
+	// Refused: no worker was called, or an approval was denied. The action rests for
+	// Options.Cooldown.
+	Refused End = "refused"
+	// Interrupted: the run was cut off, and what was done is unknown.
+	Interrupted End = "interrupted"
 )
 
 // Result is what came of a dispatch. One without a valid End, or with bad Deltas,
 // is a failure.
 type Result struct {
-	End    End
-	Why    string         // in words; "" if it succeeded
-	Worker string         // made the last attempt; "": no worker was called
-	Done   int            // steps that were done, in order; all if it succeeded
-	Deltas []reason.Delta // what has changed in the world, whatever the End
+	End End
+	// Why says in words why it did not succeed; "" if it did. The outcome keeps 2 KiB of
+	// it, without secrets.
+	Why string
+	// Worker made the last attempt; "": no worker was called.
+	Worker string
+	// Done is how many steps were done, in order. All count if the End is Succeeded.
+	Done int
+	// Deltas are what has changed in the world, whatever the End.
+	Deltas []reason.Delta
 }
 
-// Outcome is how a dispatch ended, as it is kept.
+// Outcome is how a dispatch ended, as it is kept in the store and written as JSON.
 type Outcome struct {
-	ID       string    `cbor:"1,keyasint,omitempty" json:"id"` // of the dispatch, and its run
-	Number   uint64    `cbor:"2,keyasint,omitempty" json:"number"`
-	Goal     string    `cbor:"3,keyasint,omitempty" json:"goal"`
-	Severity string    `cbor:"4,keyasint,omitempty" json:"severity"`
-	Actions  []string  `cbor:"5,keyasint,omitempty" json:"actions"`
-	Done     int       `cbor:"6,keyasint,omitempty" json:"done"` // how many of Actions were done
-	End      End       `cbor:"7,keyasint,omitempty" json:"end"`
-	Why      string    `cbor:"8,keyasint,omitempty" json:"why,omitempty"`
-	Worker   string    `cbor:"9,keyasint,omitempty" json:"worker,omitempty"`
-	At       time.Time `cbor:"10,keyasint,omitempty" json:"at"`    // when it was admitted
-	Ended    time.Time `cbor:"11,keyasint,omitempty" json:"ended"` // when this was known
+	// ID is that of the dispatch, and of its run.
+	ID       string   `cbor:"1,keyasint,omitempty" json:"id"`
+	Number   uint64   `cbor:"2,keyasint,omitempty" json:"number"`
+	Goal     string   `cbor:"3,keyasint,omitempty" json:"goal"`
+	Severity string   `cbor:"4,keyasint,omitempty" json:"severity"`
+	Actions  []string `cbor:"5,keyasint,omitempty" json:"actions"`
+	// Done is how many of Actions were done, from 0 to all.
+	Done   int    `cbor:"6,keyasint,omitempty" json:"done"`
+	End    End    `cbor:"7,keyasint,omitempty" json:"end"`
+	Why    string `cbor:"8,keyasint,omitempty" json:"why,omitempty"`
+	Worker string `cbor:"9,keyasint,omitempty" json:"worker,omitempty"`
+	// At is when the dispatch was admitted, and Ended when its end was known, both in UTC.
+	At    time.Time `cbor:"10,keyasint,omitempty" json:"at"`
+	Ended time.Time `cbor:"11,keyasint,omitempty" json:"ended"`
 }

@@ -1,6 +1,7 @@
 package goal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -75,7 +76,8 @@ func (s state) Read(selector string) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return Reading{clone(r.value), r.at}, nil
+	v, err := plain("value", r.value)
+	return Reading{v, r.at}, err
 }
 
 func (g Goal) In(s State) Verdict {
@@ -124,9 +126,11 @@ func Plan(s State, g Goal, actions []Action) (Course, error) {
 	}
 	t, _ := g.compile()
 	c, err := cheapestCourse(s, &t, steps)
-	out := Course{Cost: c.cost, Guess: c.guess}
-	for _, st := range c.steps {
-		out.Actions = append(out.Actions, st.Action)
+	var out Course
+	for _, st := range c {
+		out.Actions, out.Cost = append(out.Actions, st.Action), out.Cost+cmp.Or(st.Cost, 1)
+		s = s.after(st.changes)
+		out.Guess = !t.is.met(s, t.MaxAge)
 	}
 	return out, err
 }

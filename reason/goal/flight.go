@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
@@ -230,20 +229,13 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 	d := &f.Dispatch
 	o := &Outcome{
 		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity, Actions: f.actions(),
-		Done: min(max(0, r.Done), len(d.Steps)), End: r.End, Why: cut(san.Sanitize(r.Why)), Worker: cut(r.Worker),
-		At: d.At, Ended: at.UTC().Round(0),
+		Done: min(max(0, r.Done), len(d.Steps)), End: r.End,
+		Why: cut(san.Sanitize(r.Why), maxWhy), Worker: cut(r.Worker, maxWhy), At: d.At, Ended: at.UTC().Round(0),
 	}
 	if o.End == Succeeded {
 		o.Done = len(d.Steps)
 	}
 	return o
-}
-
-func cut(s string) string {
-	if len(s) > maxWhy {
-		s = s[:maxWhy]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // conclude keeps the outcome of a flight, draws the consequences, and tells the

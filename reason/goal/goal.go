@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +24,9 @@ type Goal struct {
 	ID string `yaml:"id"`
 	// Description is for people, and for the worker that is to mend it, at most 8 KiB.
 	Description string `yaml:"description"`
-	Severity    string `yaml:"severity"` // low, medium, high or critical; "": medium
+	// Severity is low, medium, high or critical; "": medium. The most severe goals are
+	// acted on first.
+	Severity string `yaml:"severity"`
 	// Disabled: the goal is neither met nor violated, whatever the world is like.
 	Disabled bool `yaml:"-"`
 	// ActOnUnknown lets a [Controller] act on the goal also while it is unknown,
@@ -38,15 +45,20 @@ type Goal struct {
 
 // Verdict is how a goal stands.
 type Verdict struct {
-	Goal     string // its ID
-	Status   Status
-	Severity string // of the goal, medium if it has none
+	// Goal is the ID of the goal.
+	Goal   string
+	Status Status
+	// Severity is that of the goal, medium if it has none.
+	Severity string
 	// Actual is the value that was looked at as JSON (nil, bool, float64, string,
 	// []any, map[string]any), or the shares in it if those are what counts. Nil:
 	// there is none. It is a copy.
 	Actual any
-	At     time.Time // when the value was read or reported; zero: there is none
-	Reason string    // why, in words
+	// At is when the value was read, or reported of a domain that was never read. Zero:
+	// it is unknown.
+	At time.Time
+	// Reason says why in words, with at most 200 bytes of the value.
+	Reason string
 }
 
 const (
@@ -107,7 +119,7 @@ func (t *target) evaluate(s state) Verdict {
 	}
 	v.At = r.at
 	v.Status, v.Actual = t.is.judge(r.value)
-	v.Actual = clone(v.Actual)
+	v.Actual, _ = plain("actual", v.Actual) // a copy of what is plain already
 	switch shown := short(encoded(v.Actual)); v.Status {
 	case Met:
 		v.Reason = fmt.Sprintf("%s is %s: %s", t.Selector, t.words(), shown)
@@ -178,3 +190,301 @@ func (g *Goals) All() []Goal {
 }
 
 func (g *Goals) current() *goalSet { return cmp.Or(g.set.Load(), new(goalSet)) }
+
+// Condition says what a value of the world should be, in one of three ways.
+//
+// A threshold wants a number within bounds, both included. A value that is no
+// number violates it.
+//
+// An invariant wants a value that compares with what is expected. Values of
+// different types are never equal; numbers are equal by value, lists and objects
+// part by part.
+//
+// A distribution wants a list, or an object, whose values are spread in given
+// shares, or all match a pattern. The share of a text is how often it is in the
+// list, or among the object's values, by their number. In an object of numbers it
+// is the number under that key by the sum of all. A share that is further from the
+// wanted one than the tolerance violates the condition. So do no values at all, and
+// a value that is neither list nor object. Values without a wanted share do not
+// matter.
+//
+// Null is unknown to a threshold and a distribution.
+type Condition struct {
+	// Selector names the value, such as "domains.ci.data.failing", in at most 1 KiB and
+	// 64 keys. Required.
+	Selector string `yaml:"selector"`
+	// Type is threshold, invariant or distribution. "": the fields say it, and
+	// without any it is an invariant.
+	Type string `yaml:"type"`
+	// Min and Max are the bounds of a threshold, finite and included; nil: no bound.
+	Min *float64 `yaml:"min"`
+	Max *float64 `yaml:"max"`
+	// Operator of an invariant is truthy, falsy, eq, neq, in or not_in. "": truthy.
+	// Null, false, zero and "" are falsy, all else is truthy.
+	Operator string `yaml:"operator"`
+	// Expected is any value that encodes as JSON for eq and neq, and a list of such
+	// values for in and not_in.
+	Expected any `yaml:"-"`
+	// Distribution are the wanted shares, in [0,1], at most 256. Nil: any.
+	Distribution map[string]float64 `yaml:"distribution"`
+	// Tolerance is how far a share may be off, in [0,1]; nil: 0.1.
+	Tolerance *float64 `yaml:"tolerance"`
+	// Pattern is an RE2 expression that each value as text must match, at most 1 KiB.
+	Pattern string `yaml:"pattern"`
+}
+
+// Status is what is known about a condition.
+type Status string
+
+// The statuses of a condition.
+const (
+	// Met: a reading that is fresh enough shows what is wanted.
+	Met Status = "met"
+	// Violated: a reading that is fresh enough shows something else.
+	Violated Status = "violated"
+	// Unknown: there is no reading to go by, or the goal is disabled. A source that is
+	// down never makes a goal violated.
+	Unknown Status = "unknown"
+)
+
+// Limits of a distribution.
+const (
+	maxPattern = 1 << 10 // bytes
+	maxShares  = 1 << 8
+	rounding   = 1e-9 // how far a share may be off by the arithmetic alone
+)
+
+// operators are the words for each operator. A space at the end is for the value that
+// it compares with.
+var operators = map[string]string{
+	"": "truthy", "truthy": "truthy", "falsy": "falsy",
+	"eq": "equal to ", "neq": "other than ", "in": "one of ", "not_in": "none of ",
+}
+
+// flaws are what is wrong with the fields of a goal, by their names in YAML.
+type flaws []struct{ field, problem string }
+
+func (f *flaws) when(wrong bool, field, format string, args ...any) {
+	if wrong {
+		*f = append(*f, struct{ field, problem string }{field, fmt.Sprintf(format, args...)})
+	}
+}
+
+// uses reports which kinds the condition has fields of.
+func (c *Condition) uses() map[string]bool {
+	return map[string]bool{
+		"threshold":    c.Min != nil || c.Max != nil,
+		"distribution": c.Distribution != nil || c.Tolerance != nil || c.Pattern != "",
+		"invariant":    c.Operator != "" || c.Expected != nil,
+	}
+}
+
+// kind returns Type, or what the fields say in its place.
+func (c *Condition) kind() string {
+	uses := c.uses()
+	switch {
+	case c.Type != "":
+		return strings.ToLower(c.Type)
+	case uses["threshold"]:
+		return "threshold"
+	case uses["distribution"]:
+		return "distribution"
+	}
+	return "invariant"
+}
+
+// compares reports whether the operator needs an expected value.
+func (c *Condition) compares() bool { return strings.HasSuffix(operators[c.Operator], " ") }
+
+func (c *Condition) tolerance() float64 {
+	if c.Tolerance == nil {
+		return 0.1
+	}
+	return *c.Tolerance
+}
+
+// criterion is a Condition that was compiled: of a goal, or a precondition of an
+// action. One with flaws judges by what could be used of it.
+type criterion struct {
+	Condition
+	place   place
+	bad     error          // of Selector; nil: place is valid
+	want    any            // Expected, plain
+	usable  bool           // want can be compared with
+	pattern *regexp.Regexp // nil: it cannot be compiled
+}
+
+// compile checks the condition, and adds to f all that is wrong with it.
+func (c Condition) compile(f *flaws) criterion {
+	out, kind := criterion{Condition: c}, c.kind()
+	out.place, out.bad = parseSelector(c.Selector)
+	f.when(out.bad != nil, "selector", "%v", out.bad)
+	uses := c.uses()
+	if _, known := uses[kind]; !known {
+		f.when(true, "type", "unknown type %q", short(c.Type))
+	}
+	for _, other := range slices.Sorted(maps.Keys(uses)) {
+		f.when(uses[other] && other != kind, "type", "a field of kind %s does not belong to a %s", other, short(kind))
+	}
+	notFinite := func(b *float64) bool { return b != nil && (math.IsNaN(*b) || math.IsInf(*b, 0)) }
+	f.when(notFinite(c.Min), "min", "min is not a finite number")
+	f.when(notFinite(c.Max), "max", "max is not a finite number")
+	if c.Min != nil && c.Max != nil {
+		f.when(*c.Min > *c.Max, "min", "min %v is above max %v", *c.Min, *c.Max)
+	}
+	out.compileExpected(f)
+	n := len(c.Distribution)
+	f.when(n > maxShares, "distribution", "%d shares are over the limit of %d", n, maxShares)
+	for _, k := range slices.Sorted(maps.Keys(c.Distribution)) {
+		s := c.Distribution[k]
+		f.when(!(s >= 0 && s <= 1), "distribution", "the share of %q is %v, not from 0 to 1", short(k), s)
+	}
+	f.when(!(c.tolerance() >= 0 && c.tolerance() <= 1), "tolerance", "tolerance is %v, not from 0 to 1", c.tolerance())
+	if n := len(c.Pattern); n > maxPattern {
+		f.when(true, "pattern", "pattern: %d is over the limit of %d", n, maxPattern)
+	} else {
+		re, err := regexp.Compile(c.Pattern)
+		f.when(err != nil, "pattern", "bad pattern: %v", err)
+		out.pattern = re
+	}
+	return out
+}
+
+// compileExpected fills in what an invariant compares with.
+func (c *criterion) compileExpected(f *flaws) {
+	f.when(operators[c.Operator] == "", "operator", "unknown operator %q", c.Operator)
+	if !c.compares() {
+		f.when(c.Expected != nil, "expected", "expected needs an operator that compares, such as eq")
+		return
+	}
+	var err error
+	if c.want, err = plain("expected value", c.Expected); err != nil {
+		f.when(true, "expected", "%v", err)
+		return
+	}
+	_, isList := c.want.([]any)
+	c.usable = isList || c.Operator == "eq" || c.Operator == "neq"
+	f.when(!c.usable, "expected", "operator %s needs a list of expected values", c.Operator)
+}
+
+// judge looks at a plain value that is there. It returns what the condition was
+// about as actual: the value, or the shares in it.
+func (c *criterion) judge(v any) (s Status, actual any) {
+	met, actual := false, v
+	switch kind := c.kind(); {
+	case v == nil && kind != "invariant":
+		return Unknown, nil
+	case kind == "threshold":
+		f, ok := v.(float64)
+		met = ok && (c.Min == nil || f >= *c.Min) && (c.Max == nil || f <= *c.Max)
+	case kind == "distribution":
+		met, actual = c.spread(v)
+	default:
+		met = c.comparesWith(v)
+	}
+	if met {
+		return Met, actual
+	}
+	return Violated, actual
+}
+
+// comparesWith reports whether a value compares with what is expected.
+func (c *criterion) comparesWith(v any) bool {
+	truthy := v != nil && v != false && v != "" && v != 0.0
+	equal := func(e any) bool { return reflect.DeepEqual(v, e) }
+	list, _ := c.want.([]any)
+	switch c.Operator {
+	case "", "truthy":
+		return truthy
+	case "falsy":
+		return !truthy
+	case "eq":
+		return c.usable && equal(c.want)
+	case "neq":
+		return c.usable && !equal(c.want)
+	case "in":
+		return slices.ContainsFunc(list, equal)
+	case "not_in":
+		return c.usable && !slices.ContainsFunc(list, equal)
+	}
+	return false
+}
+
+// spread reports whether a value is spread as a distribution wants it, and the
+// shares in it if those count.
+func (c *criterion) spread(v any) (met bool, actual any) {
+	values, isList := v.([]any)
+	m, isMap := v.(map[string]any)
+	for _, k := range slices.Sorted(maps.Keys(m)) { // in order: sums of floats depend on it
+		values = append(values, m[k])
+	}
+	match := c.pattern != nil && (isMap || isList || c.Pattern == "")
+	counts, weights, sum := make(map[string]float64), make(map[string]float64), 0.0
+	for _, e := range values {
+		text, isText := e.(string)
+		if !isText {
+			text = encoded(e)
+		}
+		match = match && c.pattern.MatchString(text)
+		counts[text]++
+	}
+	for k, e := range m {
+		if f, ok := e.(float64); ok && f >= 0 {
+			weights[k] = f
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(weights)) {
+		sum += weights[k]
+	}
+	if len(weights) < len(m) || !(sum > 0 && sum <= math.MaxFloat64) {
+		weights, sum = counts, float64(len(values))
+	}
+	if c.Distribution == nil || len(weights) == 0 {
+		return match && c.Distribution == nil, v
+	}
+	shares := make(map[string]any, len(weights))
+	for k, w := range weights {
+		shares[k] = w / sum
+	}
+	for k, want := range c.Distribution {
+		match = match && math.Abs(weights[k]/sum-want) <= c.tolerance()+rounding
+	}
+	return match, shares
+}
+
+// String says the condition in words, such as "domains.ci.data.failing is at most
+// 0".
+func (c Condition) String() string { return c.Selector + " is " + c.words() }
+
+// words says what is wanted of the value.
+func (c *Condition) words() string {
+	var out []string
+	switch c.kind() {
+	case "threshold":
+		if c.Min != nil {
+			out = append(out, fmt.Sprintf("at least %v", *c.Min))
+		}
+		if c.Max != nil {
+			out = append(out, fmt.Sprintf("at most %v", *c.Max))
+		}
+		if out == nil {
+			return "a number"
+		}
+	case "distribution":
+		if c.Distribution != nil {
+			out = append(out, fmt.Sprintf("spread as %s (± %v)", encoded(c.Distribution), c.tolerance()))
+		}
+		if c.Pattern != "" {
+			out = append(out, fmt.Sprintf("all like %q", c.Pattern))
+		}
+		if out == nil {
+			return "anything"
+		}
+	default:
+		out = append(out, operators[c.Operator])
+		if c.compares() {
+			out[0] += encoded(c.Expected)
+		}
+	}
+	return short(strings.Join(out, " and "))
+}

@@ -156,7 +156,7 @@ func (c *Controller) saveOutcome(ctx context.Context, f *flight) (saved bool, er
 		if errors.Is(err, store.ErrNotFound) || err == nil && !bytes.Equal(e.Value, put.Value) {
 			return false, nil
 		}
-		old = 0 // the next outcome drops them; what is dropped twice is dropped
+		old = 0 // the next outcome drops them, perhaps once more
 	}
 	if err == nil {
 		c.saved = append(slices.Clone(c.saved[old:]), f.key)

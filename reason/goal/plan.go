@@ -29,13 +29,18 @@ var (
 
 // Action is something that can be done to the world.
 type Action struct {
-	// Name is unique among the actions of a [Controller], at most 256 bytes.
+	// Name is unique among the actions of a [Controller], at most 256 bytes. Required.
 	Name string
 	// Skill is what a worker must be able to do. "": the first effect finds the worker.
-	Skill   string
-	Pre     []Condition // all must be met before; unknown is not met
-	Effects []Change    // in this order, at most 1,024
-	Cost    float64     // in a unit of the caller's, finite and not negative; 0: 1
+	Skill string
+	// Pre are conditions that must all be met before; unknown is not met.
+	Pre []Condition
+	// Effects are what changes, in this order, at most 1,024. An action without a Skill
+	// needs one at least.
+	Effects []Change
+	// Cost is in a unit of the caller's, finite and not negative; 0: 1. Of the courses
+	// that meet a goal the one with the smallest sum is taken.
+	Cost float64
 }
 
 // step is an action that was compiled.
@@ -114,14 +119,6 @@ func (c *criterion) met(s state, maxAge time.Duration) bool {
 	return status == Met
 }
 
-// course is a course of action.
-type course struct {
-	steps []*step // in this order; none if the goal is met already
-	cost  float64 // the sum of theirs
-	// guess: the last action changes what the goal is about, and does not say to what.
-	guess bool
-}
-
 // node is a state of the world, and the course that leads to it.
 type node struct {
 	state
@@ -138,8 +135,8 @@ func (n *node) compare(m *node) int {
 	return cmp.Or(cmp.Compare(n.cost, m.cost), cmp.Compare(n.depth, m.depth), cmp.Compare(guess[n.guess], guess[m.guess]))
 }
 
-// cheapestCourse returns the course of least cost after which the goal is met, as the
-// steps say what they change. Whether the goal is disabled, or unknown, does not
+// cheapestCourse returns the steps of least cost after which the goal is met, as they
+// say what they change; none if it is met already. Whether the goal is disabled, or unknown, does not
 // matter.
 //
 // A step can be taken if its preconditions are met. One that alters the value of
@@ -148,22 +145,20 @@ func (n *node) compare(m *node) int {
 // precondition. Of courses of equal cost the shorter one is returned, then the one
 // that is no guess, and then always the same one. The search is by uniform cost
 // over states of the world, so the cost is the least there is.
-func cheapestCourse(s state, t *target, steps []step) (course, error) {
+func cheapestCourse(s state, t *target, steps []step) (course []*step, err error) {
 	p := planner{target: t}
-	err := p.choose(steps)
 	var n *node
-	if err == nil {
+	if err = p.choose(steps); err == nil {
 		n, err = p.search(s)
 	}
 	if err != nil {
-		return course{}, fmt.Errorf("goal %q: %w", t.ID, err)
+		return nil, fmt.Errorf("goal %q: %w", t.ID, err)
 	}
-	c := course{cost: n.cost, guess: n.guess}
 	for ; n.parent != nil; n = n.parent {
-		c.steps = append(c.steps, n.step)
+		course = append(course, n.step)
 	}
-	slices.Reverse(c.steps)
-	return c, nil
+	slices.Reverse(course)
+	return course, nil
 }
 
 // planner looks for a course of the steps that bear on a goal.
@@ -227,7 +222,9 @@ func (p *planner) search(s state) (*node, error) {
 			}
 			to := &node{state: n.after(st.changes), parent: n, step: st, depth: n.depth + 1, cost: n.cost + cmp.Or(st.Cost, 1)}
 			if st.guesses(p.is.place) && !p.is.met(to.state, p.MaxAge) {
-				push(&node{parent: n, step: st, depth: to.depth, cost: to.cost, guess: true})
+				to.state, to.guess = state{}, true
+				push(to)
+				continue
 			}
 			key := p.fingerprint(to.state)
 			if old := seen[key]; old != nil && old.compare(to) <= 0 {

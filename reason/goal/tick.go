@@ -19,18 +19,24 @@ import (
 
 // Report is what a [Controller.Tick] found and did.
 type Report struct {
-	At    time.Time
-	Goals []Standing // in the order of the set
-	// Ended are the outcomes since the report before, in the order of their ends.
+	// At is the time of the tick, in UTC.
+	At time.Time
+	// Goals are in the order of the set. There are none before the first tick.
+	Goals []Standing
+	// Ended are the outcomes since the report before, in the order of their ends, the
+	// last Options.History of them.
 	Ended []Outcome
 }
 
 // Standing is how a goal stands with a [Controller].
 type Standing struct {
 	Verdict
-	Doing    Doing
-	Why      string // why nothing is dispatched; "" if it is, or needs not be
-	Dispatch string // the ID of what is in flight; "": nothing is
+	Doing Doing
+	// Why says in words why nothing is dispatched. It is "" if something is, or needs
+	// not be.
+	Why string
+	// Dispatch is the ID of what is in flight for the goal; "": nothing is.
+	Dispatch string
 	// Until is the end of the lease of Began and InFlight, and the end of the rest of
 	// Resting; zero if that is unknown.
 	Until time.Time
@@ -41,12 +47,20 @@ type Doing string
 
 // What is done about a goal.
 const (
-	Nothing  Doing = "nothing"   // it is met, unknown or disabled
-	Began    Doing = "began"     // a dispatch was admitted with this tick
-	InFlight Doing = "in_flight" // a dispatch is under way
-	Resting  Doing = "resting"   // it is left alone for now
-	Waiting  Doing = "waiting"   // something else has to end first
-	Stuck    Doing = "stuck"     // no worker can do anything about it
+	// Nothing: the goal is met, unknown or disabled.
+	Nothing Doing = "nothing"
+	// Began: a dispatch was admitted with this tick.
+	Began Doing = "began"
+	// InFlight: a dispatch for the goal is under way.
+	InFlight Doing = "in_flight"
+	// Resting: the goal is left alone until its value is read anew, or until what could
+	// be done about it has rested.
+	Resting Doing = "resting"
+	// Waiting: something else has to end first, such as a dispatch that changes the
+	// same value, or one of Options.MaxInFlight.
+	Waiting Doing = "waiting"
+	// Stuck: no worker can do anything about it. Why says what is missing.
+	Stuck Doing = "stuck"
 )
 
 // Tick evaluates all goals on the world as it is known, begins what is to be done
@@ -86,27 +100,19 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	c.mu.Unlock()
 	targets, s, steps := c.goals.current().targets, c.world.state(r.At), c.available()
 	r.Goals = make([]Standing, len(targets))
-	for _, i := range bySeverity(targets) {
-		st := &r.Goals[i]
-		*st = Standing{Verdict: targets[i].evaluate(s), Doing: Nothing}
-		errs = append(errs, c.actOn(ctx, &targets[i], s, steps, st))
+	for _, severity := range slices.Backward(severities) {
+		for i := range targets {
+			if t := &targets[i]; t.severity() == severity {
+				r.Goals[i] = Standing{Verdict: t.evaluate(s), Doing: Nothing}
+				errs = append(errs, c.actOn(ctx, t, s, steps, &r.Goals[i]))
+			}
+		}
 	}
 	c.record(ctx, r)
 	if err := errors.Join(errs...); err != nil {
 		return r, fmt.Errorf("goal: tick: %w", err)
 	}
 	return r, nil
-}
-
-// bySeverity returns the indices of the goals, the most severe first.
-func bySeverity(targets []target) []int {
-	rank := func(i int) int { return slices.Index(severities, targets[i].severity()) }
-	order := make([]int, len(targets))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return rank(j) - rank(i) })
-	return order
 }
 
 // bringUpToDate adopts what is open in the store, keeps outcomes that could not be
@@ -180,15 +186,15 @@ type hindrance struct {
 // actOn decides what to do about a goal, begins it, and completes how the goal stands.
 func (c *Controller) actOn(ctx context.Context, t *target, s state, steps []step, st *Standing) error {
 	h := c.hindrance(t, s, st)
-	var plan course
+	var plan []*step
 	if h == nil {
-		plan, h = c.plan(t, s, steps)
+		plan, h = c.course(t, s, steps)
 	}
 	if h != nil {
 		st.Doing, st.Why, st.Until = h.doing, h.why, h.until
 		return nil
 	}
-	d := c.dispatch(t, &st.Verdict, plan.steps, s.at)
+	d := c.dispatch(t, &st.Verdict, plan, s.at)
 	id, err := c.admit(ctx, d, t.is.place.effect())
 	if err != nil {
 		st.Doing, st.Why = Waiting, err.Error()
@@ -243,21 +249,21 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	return nil
 }
 
-// plan returns the course of action for a goal, or what hinders it: no action helps,
+// course returns the course of action for a goal, or what hinders it: no action helps,
 // those that would rest, or there is no room for one more dispatch.
-func (c *Controller) plan(t *target, s state, steps []step) (course, *hindrance) {
+func (c *Controller) course(t *target, s state, steps []step) ([]*step, *hindrance) {
 	c.mu.Lock()
 	awake, rest := c.awakeLocked(t, steps, s.at)
 	c.mu.Unlock()
 	plan, err := cheapestCourse(s, t, awake)
-	if err == nil && len(plan.steps) == 0 {
+	if err == nil && len(plan) == 0 {
 		err = errNoPlan // it is unknown, and met by what is known without its age
 	}
 	if err != nil {
 		return plan, cmp.Or(rest, &hindrance{doing: Stuck, why: err.Error()})
 	}
 	var names []string
-	for _, x := range plan.steps {
+	for _, x := range plan {
 		names = append(names, x.Name)
 	}
 	c.mu.Lock()

@@ -64,25 +64,6 @@ func depth(v any) int {
 	return n + 1
 }
 
-// clone returns a deep copy of a plain value.
-func clone(v any) any {
-	switch w := v.(type) {
-	case []any:
-		w = slices.Clone(w)
-		for i := range w {
-			w[i] = clone(w[i])
-		}
-		return w
-	case map[string]any:
-		w = maps.Clone(w)
-		for k := range w {
-			w[k] = clone(w[k])
-		}
-		return w
-	}
-	return v
-}
-
 // encoded returns a plain value as JSON.
 func encoded(v any) string {
 	var b bytes.Buffer
@@ -94,13 +75,16 @@ func encoded(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// short cuts a text at maxShown bytes.
-func short(s string) string {
-	if len(s) <= maxShown {
-		return s
+// cut returns a text as valid UTF-8, without what is over a limit in bytes.
+func cut(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit] + "…"
 	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+	return strings.ToValidUTF8(s, "")
 }
+
+// short cuts a text for a reason.
+func short(s string) string { return cut(s, maxShown) }
 
 // lookup returns the value under keys in v.
 func lookup(v any, keys []string) (any, bool) {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,37 +62,31 @@ type Snapshot struct {
 // was reported before no longer counts. Data that is not JSON, or over a limit, is an
 // error, and counts as a failure to read the domain.
 func (w *World) Set(domain string, s Snapshot) error {
-	err := checkDomain(domain)
-	if err == nil && s.At.IsZero() {
-		err = errors.New("no time of reading")
-	}
-	if err != nil {
-		return fmt.Errorf("goal: set domain %q: %w", domain, err)
-	}
 	var bad error
+	if s.At.IsZero() {
+		return fmt.Errorf("goal: set domain %q: no time of reading", domain)
+	}
 	if s.Err == nil {
 		s.Data, bad = plain("data", s.Data)
 		s.Err = bad
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := cmp.Or(w.setLocked(domain, s), bad); err != nil {
+	d, err := w.domainLocked(domain)
+	if err == nil {
+		d.set(s)
+	}
+	if err := cmp.Or(err, bad); err != nil {
 		return fmt.Errorf("goal: set domain %q: %w", domain, err)
 	}
 	return nil
 }
 
-// setLocked replaces what is known of a domain by a snapshot whose data is plain.
-func (w *World) setLocked(name string, s Snapshot) error {
-	d, err := w.domainLocked(name)
-	if err != nil {
-		return err
+// set replaces what is known of a domain by a snapshot whose data is plain.
+func (d *domain) set(s Snapshot) {
+	if d.err = s.Err; s.Err == nil {
+		d.has, d.data, d.at, d.maxAge = true, s.Data, s.At, cmp.Or(s.MaxAge, defaultAge)
 	}
-	if d.err = s.Err; s.Err != nil {
-		return nil
-	}
-	d.has, d.data, d.at, d.maxAge = true, s.Data, s.At, cmp.Or(s.MaxAge, defaultAge)
-	return nil
 }
 
 // domainLocked returns the domain of that name, and makes it if there is none.
@@ -101,15 +94,17 @@ func (w *World) domainLocked(name string) (*domain, error) {
 	if d := w.domains[name]; d != nil {
 		return d, nil
 	}
+	if err := checkDomain(name); err != nil {
+		return nil, err
+	}
 	if len(w.domains) >= maxDomains {
 		return nil, &store.LimitError{Field: "domains", Limit: maxDomains, Got: len(w.domains) + 1}
 	}
 	if w.domains == nil {
 		w.domains = make(map[string]*domain)
 	}
-	d := &domain{maxAge: defaultAge}
-	w.domains[name] = d
-	return d, nil
+	w.domains[name] = &domain{maxAge: defaultAge}
+	return w.domains[name], nil
 }
 
 // apply changes the world as workers report that they have changed it, until the
@@ -119,7 +114,8 @@ func (w *World) domainLocked(name string) (*domain, error) {
 func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	data := make(map[string]any)
+	var changes []overlay
+	s := state{domains: make(map[string]view)}
 	for i, delta := range deltas {
 		c, err := Change{reason.Effect{Domain: delta.Domain, Path: delta.Path}, sets, delta.Value}.overlay()
 		var d *domain
@@ -129,23 +125,17 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 		if err != nil {
 			return fmt.Errorf("goal: delta %d: %w", i+1, err)
 		}
-		old, changed := data[delta.Domain]
-		if !changed {
-			old = d.data
-		}
-		if v, ok := put(old, c.place.keys[1:], c.value); ok { // else a list has no such place
-			data[delta.Domain] = v
+		changes, s.domains[delta.Domain] = append(changes, c), view{data: d.data}
+	}
+	s = s.after(changes)
+	for name, v := range s.domains {
+		if _, err := plain("data with the deltas", v.data); err != nil {
+			return fmt.Errorf("goal: domain %q: %w", name, err)
 		}
 	}
-	for name, v := range data {
-		var err error
-		if data[name], err = plain("data of domain "+strconv.Quote(name), v); err != nil {
-			return fmt.Errorf("goal: deltas: %w", err)
-		}
-	}
-	for name, v := range data {
+	for name, v := range s.domains {
 		d := w.domains[name]
-		if d.data = v; !d.has {
+		if d.data = v.data; !d.has {
 			d.has, d.at = true, at
 		}
 	}
@@ -154,11 +144,13 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 
 // Change is what an [Action] does to a value of the world.
 type Change struct {
-	Effect reason.Effect // the value, such as {Domain: "ci", Path: "data.failing"}
+	// Effect names the value, such as {Domain: "ci", Path: "data.failing"}.
+	Effect reason.Effect
 	// Op is set (the value becomes Value), add (Value, a number, is added to it),
 	// or "" (the value changes, and the action does not say to what).
-	Op    string
-	Value any // encodes as JSON; of add: a finite number
+	Op string
+	// Value is any value that encodes as JSON, and of add a finite number.
+	Value any
 }
 
 // The operations of a change.
@@ -217,7 +209,8 @@ type state struct {
 
 // view is a domain as it is seen at the time of a state.
 type view struct {
-	data  any // what is fresh of the domain, with all changes made; nil if nothing is
+	// data is what is fresh of the domain, with all changes made; nil if nothing is.
+	data  any
 	at    time.Time
 	why   string // it is unknown; "": the reading is there and fresh
 	tried bool   // a reading was tried
@@ -319,13 +312,16 @@ func (s state) read(p place, maxAge time.Duration) (reading, error) {
 
 // Collector reads a domain from time to time.
 type Collector struct {
+	// Domain is the name of what is read, at most 256 bytes of UTF-8. Required.
 	Domain string
 	// Read returns what is read, any value that encodes as JSON. It may be called
 	// in any goroutine, never twice at a time, and should return when ctx ends.
 	// Required.
-	Read    func(ctx context.Context) (any, error)
-	Every   time.Duration // 0: a minute
-	Timeout time.Duration // of a call; 0: ten seconds
+	Read func(ctx context.Context) (any, error)
+	// Every is the time between two calls. 0: a minute.
+	Every time.Duration
+	// Timeout is how long a call may take. 0: ten seconds.
+	Timeout time.Duration
 	// MaxAge is how long a reading holds. 0: three times Every; negative: for ever.
 	MaxAge time.Duration
 }
@@ -345,11 +341,15 @@ type collector struct {
 
 // Domain is how a domain of a world stands.
 type Domain struct {
-	Name     string
-	Known    bool      // it was read, and not too long ago
-	At       time.Time // when it was last read; zero: never
-	Err      error     // why the last attempt to read it failed; nil: it did not
-	Failures int       // of its collector, in a row
+	Name string
+	// Known says that the domain was read, and not too long ago.
+	Known bool
+	// At is when it was last read; zero: never.
+	At time.Time
+	// Err is why the last attempt to read it failed; nil: it did not.
+	Err error
+	// Failures are those of its collector, in a row.
+	Failures int
 	// Next is when the collector is due; zero: at once, or there is none.
 	Next time.Time
 	// Running: a call of the collector has not come back, even if it is out of time.
@@ -360,13 +360,8 @@ type Domain struct {
 // one at most. A negative time is an error, and so are a missing Read and a name that
 // is empty, over 256 bytes or not UTF-8.
 func (w *World) Collect(c Collector) error {
-	switch err := checkDomain(c.Domain); {
-	case err != nil:
-		return fmt.Errorf("goal: collect: %w", err)
-	case c.Read == nil:
-		return fmt.Errorf("goal: collect domain %q: no function to read it", c.Domain)
-	case c.Every < 0 || c.Timeout < 0:
-		return fmt.Errorf("goal: collect domain %q: a negative time", c.Domain)
+	if c.Read == nil || c.Every < 0 || c.Timeout < 0 {
+		return fmt.Errorf("goal: collect domain %q: no function to read it, or a negative time", c.Domain)
 	}
 	c.Every = cmp.Or(c.Every, time.Minute)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
@@ -374,11 +369,11 @@ func (w *World) Collect(c Collector) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d, err := w.domainLocked(c.Domain)
-	if err != nil {
-		return fmt.Errorf("goal: collect: %w", err)
+	if err == nil && d.collector != nil {
+		err = errors.New("it has a collector already")
 	}
-	if d.collector != nil {
-		return fmt.Errorf("goal: domain %q has a collector already", c.Domain)
+	if err != nil {
+		return fmt.Errorf("goal: collect domain %q: %w", c.Domain, err)
 	}
 	d.collector = &collector{Collector: c}
 	return nil
@@ -456,7 +451,7 @@ func (w *World) collect(ctx context.Context, c *collector, at time.Time) {
 		c.failures = 0
 	}
 	c.next = at.Add(c.backoff())
-	_ = w.setLocked(c.Domain, Snapshot{Data: data, At: at, MaxAge: c.MaxAge, Err: err}) // the domain is there
+	w.domains[c.Domain].set(Snapshot{Data: data, At: at, MaxAge: c.MaxAge, Err: err})
 }
 
 // backoff is how long to leave a collector alone: Every · 2^failures, up to an hour or
