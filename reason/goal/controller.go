@@ -110,27 +110,41 @@ type Controller struct {
 	catalog Catalog
 	runner  Runner
 
-	hook    guard.Outlet    // to Options.Outcome
-	ticking sync.Mutex      // held by Tick, which alone admits
-	failing map[string]bool // domains whose collectors Run has logged as failing
-	saving  sync.Mutex      // held while an outcome is saved
-	saved   []string        // keys of the outcomes in the ledger, the oldest first
+	hook guard.Outlet // to Options.Outcome
+	// ticking is held by Tick, which alone admits. It is taken before saving, and saving
+	// before mu. No code of the host is called with mu held.
+	ticking sync.Mutex
+	// failing are the domains whose collectors Run has logged as failing.
+	failing map[string]bool
+	// saving is held while an outcome is saved. Saved are the keys of the outcomes in the
+	// ledger, the oldest first.
+	saving sync.Mutex
+	saved  []string
 
 	mu struct {
 		sync.Mutex
-		closed  bool
-		guard   *cooldown.Guard
-		flying  map[string]*flight // by goal
-		past    map[string]*past   // by goal
-		latest  time.Time          // of the times of ticks
-		report  Report             // of the last tick
-		ended   []Outcome          // since the last tick
-		last    uint64             // number of a dispatch
-		damaged map[string]error   // by goal: an entry of the ledger
-		doubt   bool               // the ledger may have open entries that are not flying here
-		held    []*flight          // to be launched when the tick is over
-		busy    int                // goroutines
-		idle    chan struct{}      // closed when busy is back at 0
+		closed bool
+		guard  *cooldown.Guard
+		// flying and past are by goal: what is under way, and what was last.
+		flying map[string]*flight
+		past   map[string]*past
+		// latest is the latest time of a tick or an outcome: a time before it shows that
+		// the clock was put back.
+		latest time.Time
+		// report is that of the last tick, and ended are the outcomes since.
+		report Report
+		ended  []Outcome
+		last   uint64 // number of a dispatch
+		// damaged are entries of the ledger by goal, which is left alone for them.
+		damaged map[string]error
+		// doubt says that the ledger may have open entries that are not flying here. The
+		// next tick adopts these before it admits anything.
+		doubt bool
+		// held are to be launched when the tick is over.
+		held []*flight
+		// busy counts the goroutines of flights. Idle is closed when it is back at 0.
+		busy int
+		idle chan struct{}
 	}
 	closeOnce sync.Once
 }

@@ -13,7 +13,16 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// flight is an open dispatch that this process sees to.
+// flight is an open dispatch that this process sees to. It is in Controller.mu.flying
+// from its admission, or adoption, until its outcome is kept:
+//
+//	admit     the entry is open in the store; the run begins when the tick is over
+//	carry     a goroutine has it run or, if it was adopted, resumed
+//	conclude  the outcome takes the place of the entry; a tick tries again if it failed
+//
+// A process may end between any two of these. The next one finds the entry open and
+// adopts it: Resume goes on with the run, or says that there is none, and then Run
+// begins it if its first lease is not over.
 type flight struct {
 	open
 	key     string

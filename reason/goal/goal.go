@@ -71,7 +71,9 @@ var severities = []string{"low", "medium", "high", "critical"}
 
 func (g *Goal) severity() string { return cmp.Or(g.Severity, "medium") }
 
-// target is a Goal that was compiled.
+// target is a Goal that was compiled: its selector, expected value and pattern are
+// read once for a set, and once for each call of Evaluate. A target with flaws can be
+// evaluated too, and is never met by what could not be compiled.
 type target struct {
 	Goal
 	is criterion

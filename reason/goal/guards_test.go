@@ -102,9 +102,10 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 		var log lockedBuffer
 		b := newBench(t, store.NewMem(), &goal.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, zero("x"), zero("gone"))
 		require.Zero(t, b.c.Report())
-		broken := true
+		b.effects = nil
+		var well atomic.Bool
 		require.NoError(t, b.w.Collect(goal.Collector{Domain: "m", Every: time.Second, Read: func(context.Context) (any, error) {
-			if broken {
+			if !well.Load() {
 				return nil, errors.New("no route, token ghp_0123456789abcdefghijklmnopqrstuvwxyz")
 			}
 			return obj{"x": 1}, nil
@@ -113,7 +114,7 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 		go func() { _ = b.c.Run(ctx) }()
 		idle(time.Hour + time.Second/2)
 		require.Contains(t, b.c.Report().Goals[0].Reason, "could not be read: no route")
-		broken, b.effects = false, nil
+		well.Store(true)
 		idle(time.Hour)
 		r := b.c.Report()
 		require.Equal(t, goal.Stuck, r.Goals[0].Doing)

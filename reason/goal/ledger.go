@@ -165,7 +165,8 @@ func (c *Controller) saveOutcome(ctx context.Context, f *flight) (saved bool, er
 }
 
 // Outcomes yields the outcomes that are kept, in the order in which their
-// dispatches were admitted.
+// dispatches were admitted. An error is the last thing that it yields: that of ctx or
+// of the store, and store.ErrDamaged for an entry that cannot be read.
 func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(ledgerKeys, c.o.Name)}) {

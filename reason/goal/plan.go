@@ -15,7 +15,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Bounds of a plan. A course has at most reason.MaxTasks actions.
+// Bounds of a plan. A course has at most reason.MaxTasks actions. A search makes at
+// most maxStates · maxSteps changes of a state, so that a tick ends whatever the
+// actions are.
 const (
 	maxSteps  = 64    // actions that bear on one goal
 	maxStates = 2_000 // states of the world to look into
@@ -198,6 +200,12 @@ func (p *planner) choose(steps []step) error {
 }
 
 // search returns the cheapest node at which the goal is met.
+//
+// Nodes are taken from open in the order of compare. A node that is taken has the
+// least cost of all ways to its state: costs are positive, and any other way leads
+// through a node that is still open and costs as much at least. So the first node
+// taken that meets the goal is the answer. A guess is not among the seen states, for
+// what it leads to is not known.
 func (p *planner) search(s state) (*node, error) {
 	open := []*node{{state: s}} // the most promising is the last
 	push := func(n *node) {

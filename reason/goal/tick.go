@@ -204,8 +204,17 @@ func (c *Controller) actOn(ctx context.Context, t *target, s state, steps []step
 	return nil
 }
 
-// hindrance returns what is known of a goal that keeps it from being acted upon; nil if
-// nothing does. It counts a success of which nothing has shown as a failure.
+// hindrance returns what keeps a goal from being acted upon; nil if nothing does. The
+// first of these counts:
+//
+//	InFlight  a dispatch for it is under way
+//	Nothing   it is not violated
+//	Waiting   an entry of it in the ledger is damaged
+//	Waiting   a dispatch is under way that may change its value
+//	Resting   the cooldown of the last such dispatch, a success, is not over
+//	Resting   no reading began since the last such dispatch ended
+//
+// It counts a success of which nothing has shown as a failure.
 func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	c.mu.Lock()
 	defer c.mu.Unlock()

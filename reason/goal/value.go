@@ -176,7 +176,11 @@ var (
 	nextKey = regexp.MustCompile(`^(?:\.([^.\[\]"*\x00- ]+)|\[(\d+|"(?:[^"\\]|\\.)*")\])`)
 )
 
-// split cuts a selector into its keys.
+// split cuts a selector into its keys. Its grammar is
+//
+//	selector = word { "." word | "[" digits "]" | "[" JSON string "]" }
+//
+// where a word has no dot, bracket, quote, star, space or control character.
 func split(s string) ([]string, error) {
 	switch {
 	case s == "":
@@ -230,6 +234,8 @@ func parseEffect(e reason.Effect) (place, error) {
 	return place{e.Domain, keys}, errors.Join(checkDomain(e.Domain), err)
 }
 
+// checkDomain returns what is wrong with the name of a domain: it is empty, over
+// maxName, or not valid UTF-8.
 func checkDomain(name string) error {
 	switch {
 	case name == "":

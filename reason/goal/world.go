@@ -239,7 +239,9 @@ func (w *World) state(at time.Time) state {
 	return s
 }
 
-// unknown says why what was read of a domain is not known at a time; "" if it is.
+// unknown says why what was read of a domain is not known at a time; "" if it is. A
+// reading holds at t while t − at ≤ maxAge, or for ever if maxAge is not positive. One
+// dated in the future holds.
 func (d *domain) unknown(at time.Time) string {
 	switch age := at.Sub(d.at); {
 	case !d.has && d.err != nil:
@@ -310,7 +312,8 @@ func (s state) read(p place, maxAge time.Duration) (reading, error) {
 	return r, nil
 }
 
-// Collector reads a domain from time to time.
+// Collector reads a domain from time to time, once it was added by [World.Collect]. The
+// reading is the data of the domain as a whole.
 type Collector struct {
 	// Domain is the name of what is read, at most 256 bytes of UTF-8. Required.
 	Domain string
