@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,9 +32,12 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// answer is what a call has come to. The caller reads it once returned is set.
 type answer[T any] struct {
-	v   T
-	err error
+	returned atomic.Bool
+	v        T
+	err      error
+	late     bool // the call returned after its limit, or after its context had ended
 }
 
 // Do calls fn in a goroutine with a context that ends after limit, and waits
@@ -48,42 +52,29 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 		return zero, err
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	done := make(chan struct{}, 1)
-	a := answer[T]{err: ErrExited}
+	a := &answer[T]{err: ErrExited}
 	go func() {
 		defer func() {
 			if r := recover(); r != nil {
 				a.err = &PanicError{Value: r, Stack: debug.Stack()}
 			}
-			done <- struct{}{} // what was written to a is seen by who receives this
+			a.late = limited.Err() != nil
+			a.returned.Store(true)
+			cancel() // the end of limited is all that the caller waits for
 		}()
 		a.v, a.err = fn(limited)
 	}()
-	select {
-	case <-done:
-	case <-limited.Done():
-		select {
-		case <-done: // both were ready: the answer counts
-		default:
-			return zero, cause(ctx, limited, ErrTime)
-		}
-	}
-	if a.err != nil {
-		return zero, cause(ctx, limited, a.err)
-	}
-	return a.v, nil
-}
-
-// cause returns why a call under limited, whose parent is ctx, has failed.
-func cause(ctx, limited context.Context, err error) error {
+	<-limited.Done()
+	returned := a.returned.Load()
 	switch {
+	case returned && a.err == nil:
+		return a.v, nil
 	case ctx.Err() != nil:
-		return ctx.Err()
-	case limited.Err() != nil:
-		return ErrTime
+		return zero, ctx.Err()
+	case !returned || a.late:
+		return zero, ErrTime
 	default:
-		return err
+		return zero, a.err
 	}
 }
 
