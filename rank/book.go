@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/arc-learn/arc/internal/flush"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -142,7 +141,8 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 		return err
 	}
 	defer b.give()
-	marker := key.Join(space, "seen", s.Key)
+	b.x.reset(s)
+	marker := b.x.keys.Join(space, "seen", s.Key)
 	seen, err := b.seen(ctx, marker)
 	if err != nil {
 		return err
@@ -171,16 +171,17 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 		return err
 	}
 	fact := s.fact()
-	u := known.learn(&fact, b.opts.Stationary)
-	ops := append(make([]store.Op, 0, 8), store.Op{Key: marker, Value: present})
-	b.x.buf = make([]byte, 0, 512)
-	if ops, err = b.x.put(ops, slotKey(s.Candidate, s.Situation.Skill, r.Seq), r); err != nil {
+	u := &b.x.update
+	known.learn(u, &fact, b.opts.Stationary)
+	b.x.ops = append(b.x.ops, store.Op{Key: marker, Value: present})
+	slot := b.x.keys.Join(space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
+	if err := b.x.put(slot, r); err != nil {
 		return err
 	}
-	if ops, err = u.puts(&b.x, ops, s.Situation.Skill); err != nil {
+	if err := u.puts(&b.x, s.Situation.Skill); err != nil {
 		return err
 	}
-	failed := b.w.Add(ctx, ops...)
+	failed := b.w.Add(ctx, b.x.ops...)
 	if failed != nil {
 		// Either these were refused, or they were added and the error is
 		// that of an earlier group.

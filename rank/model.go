@@ -200,10 +200,10 @@ type fact struct {
 	rewarded  bool // worth is the host's reward
 }
 
-// learn returns what a sample changes. A stationary model does not look for
+// learn makes u what a sample changes. A stationary model does not look for
 // changes of quality.
-func (m *model) learn(f *fact, stationary bool) *update {
-	u := &update{head: m.head, candidate: f.candidate}
+func (m *model) learn(u *update, f *fact, stationary bool) {
+	*u = update{head: m.head, candidate: f.candidate}
 	u.head.seen++
 	i, ok := m.index[f.candidate]
 	if !ok {
@@ -214,7 +214,7 @@ func (m *model) learn(f *fact, stationary bool) *update {
 		u.arm = m.arms[i]
 	}
 	if !f.known {
-		return u
+		return
 	}
 	h, drift := &u.head, 0.0
 	h.n++
@@ -233,7 +233,6 @@ func (m *model) learn(f *fact, stationary bool) *update {
 	h.derive()
 	m.refresh(u)
 	m.place(u, f)
-	return u
 }
 
 // predict scores every model by its prediction of the sample, and returns the

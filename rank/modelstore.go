@@ -82,54 +82,66 @@ type axesRecord struct {
 	Next int32     `cbor:"4,keyasint"`
 }
 
-// scratch is where whoever has the turn puts records together for writing.
+// scratch is where whoever has the turn puts records together for writing. The
+// Writer keeps their keys and values, which are made anew for each sample.
 type scratch struct {
+	update  update
 	sample  record
 	head    headRecord
 	arm     armRecord
 	setting settingRecord
-	out     entry  // of pushedOut
-	buf     []byte // what is encoded; a new one for each sample
+	out     entry // of pushedOut
+	ops     []store.Op
+	keys    key.Block
+	buf     []byte // what is encoded
 }
 
-// put appends the write of a record to ops.
-func (x *scratch) put(ops []store.Op, k string, v any) ([]store.Op, error) {
+// reset makes ready for what s writes.
+func (x *scratch) reset(s *Sample) {
+	clear(x.ops)
+	x.ops, x.keys, x.buf = x.ops[:0], key.Block{}, make([]byte, 0, 512)
+	x.keys.Grow(len(s.Key) + 2*len(s.Candidate) + 4*len(s.Situation.Skill) + 80)
+}
+
+// put adds the write of a record.
+func (x *scratch) put(k string, v any) error {
 	start := len(x.buf)
 	buf, err := codec.Append(x.buf, k, v)
 	if err != nil {
-		return ops, err
+		return err
 	}
 	x.buf = buf
-	return append(ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]}), nil
+	x.ops = append(x.ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]})
+	return nil
 }
 
-// puts appends the writes of an update to ops.
-func (u *update) puts(x *scratch, ops []store.Op, skill string) ([]store.Op, error) {
+// puts adds the writes of an update.
+func (u *update) puts(x *scratch, skill string) error {
 	u.head.record(&x.head)
 	u.arm.record(&x.arm, u.index)
-	ops, err := x.put(ops, key.Join(space, "head", skill), &x.head)
-	if err == nil {
-		ops, err = x.put(ops, key.Join(space, "arm", skill, u.candidate), &x.arm)
-	}
+	err := errors.Join(
+		x.put(x.keys.Join(space, "head", skill), &x.head),
+		x.put(x.keys.Join(space, "arm", skill, u.candidate), &x.arm))
 	if u.evicts {
-		ops = append(ops, store.Op{Key: settingKey(skill, u.evicted), Delete: true})
+		x.ops = append(x.ops, store.Op{Key: settingKey(&x.keys, skill, u.evicted), Delete: true})
 	}
-	if u.setting != nil && err == nil {
+	if u.setting != nil {
 		u.setting.record(&x.setting)
-		ops, err = x.put(ops, settingKey(skill, u.key), &x.setting)
+		err = errors.Join(err, x.put(settingKey(&x.keys, skill, u.key), &x.setting))
 	}
-	if p := u.point; p != nil && err == nil {
-		ops, err = x.put(ops, key.Join(space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record())
-		if p.fresh && err == nil {
+	if p := u.point; p != nil {
+		err = errors.Join(err, x.put(x.keys.Join(space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record()))
+		if p.fresh {
 			axes := &axesRecord{N: p.axes.n, Mean: p.axes.mean, M2: p.axes.m2, Next: p.next}
-			ops, err = x.put(ops, key.Join(space, "axes", skill), axes)
+			err = errors.Join(err, x.put(x.keys.Join(space, "axes", skill), axes))
 		}
 	}
-	return ops, err
+	return err
 }
 
-func settingKey(skill string, id uint64) string {
-	return key.Join(space, "setting", skill, strconv.FormatUint(id, 16))
+func settingKey(keys *key.Block, skill string, id uint64) string {
+	var hex [16]byte
+	return keys.Join(space, "setting", skill, string(strconv.AppendUint(hex[:0], id, 16)))
 }
 
 func (h *head) record(r *headRecord) {

@@ -22,8 +22,10 @@ import (
 const space = "rank"
 
 func slotKey(candidate, skill string, seq uint64) string {
-	return key.Join(space, "slot", candidate, skill, strconv.FormatUint(seq%Window, 10))
+	return key.Join(space, "slot", candidate, skill, slotNumber(seq))
 }
+
+func slotNumber(seq uint64) string { return strconv.FormatUint(seq%Window, 10) }
 
 // Outcomes of a stored sample.
 const (

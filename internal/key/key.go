@@ -28,6 +28,25 @@ var ErrID = errors.New("bad id")
 // Join returns the key of the parts.
 func Join(parts ...string) string { return strings.Join(parts, sep) }
 
+// Block makes the keys of one write side by side, in one piece of memory if it
+// was grown to hold them. The zero Block is ready.
+type Block struct{ keys strings.Builder }
+
+// Grow makes room for keys of n bytes together.
+func (b *Block) Grow(n int) { b.keys.Grow(n) }
+
+// Join is the function of that name. The keys made before stay valid.
+func (b *Block) Join(parts ...string) string {
+	start := b.keys.Len()
+	for i, part := range parts {
+		if i > 0 {
+			b.keys.WriteString(sep)
+		}
+		b.keys.WriteString(part)
+	}
+	return b.keys.String()[start:]
+}
+
 // Prefix returns the prefix of all keys whose first parts are parts.
 func Prefix(parts ...string) string { return strings.Join(parts, sep) + sep }
 
