@@ -115,8 +115,12 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	if err != nil {
 		return err
 	}
-	changes := sh.effects(f, now, b.o.uses())
-	ops := append(make([]store.Op, 0, 1+len(changes)), store.Op{Key: marker, Value: value})
+	var few struct {
+		changes [usual]change
+		ops     [1 + usual]store.Op
+	}
+	changes := sh.effects(few.changes[:0], f, now, b.o.uses())
+	ops := append(few.ops[:0], store.Op{Key: marker, Value: value})
 	if ops, err = sh.encodeCounts(ops, changes...); err != nil {
 		return err
 	}
@@ -127,19 +131,22 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	return err
 }
 
+// usual is the number of records that most feedbacks are about, at most: they
+// need no memory but that of the new counters.
+const usual = 8
+
 // saying is what a feedback says of a record.
 type saying struct {
 	entry  *entry
 	effect effect
 }
 
-// effects returns the new counters of the records that the feedback is about.
-// Those of one feedback lie side by side in memory.
-func (sh *shard) effects(f *Feedback, now time.Time, keep int) []change {
-	var few [8]saying
+// effects appends to changes the new counters of the records that the feedback
+// is about. Those of one feedback lie side by side in memory.
+func (sh *shard) effects(changes []change, f *Feedback, now time.Time, keep int) []change {
+	var few [usual]saying
 	said, known := sh.said(few[:0], f)
 	hash := hashSituation(f.Situation)
-	changes := make([]change, 0, len(said))
 	all := make([]counts, len(said))
 	situations := make([]situation, 0, known+len(said))
 	for i, s := range said {
