@@ -59,8 +59,11 @@ func decodePlan(raw json.RawMessage, objective string) (plan, error) {
 
 // replaceWhole replaces old in s where it is not part of a longer word.
 func replaceWhole(s, old, new string) string {
-	if old == "" || !strings.Contains(s, old) {
+	switch {
+	case old == "" || !strings.Contains(s, old):
 		return s
+	case s == old:
+		return new
 	}
 	var b strings.Builder
 	for at := 0; ; {
