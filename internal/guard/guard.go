@@ -54,6 +54,7 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 	limited, cancel := context.WithTimeout(ctx, limit)
 	a := &answer[T]{err: ErrExited}
 	go func() {
+		growStack(0)
 		defer func() {
 			if r := recover(); r != nil {
 				a.err = &PanicError{Value: r, Stack: debug.Stack()}
@@ -76,6 +77,20 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 	default:
 		return zero, a.err
 	}
+}
+
+// growStack makes the stack of a new goroutine large enough for most calls of
+// host code, while there is next to nothing on it. Growing it step by step
+// below such a call copies all that is on it two or three times.
+//
+//go:noinline
+func growStack(never int) byte {
+	if never == 0 {
+		return 0
+	}
+	var room [6 << 10]byte // the frame has it in any case
+	room[never] = byte(never)
+	return room[never/2]
 }
 
 // Call calls fn in the caller's goroutine and turns a panic into a
