@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/reason"
@@ -44,19 +45,22 @@ type Options struct {
 type T struct {
 	o      Options
 	tracer trace.Tracer // nil: no spans
-	meter  metric.Meter
+	meter  metric.Meter // nil: no measurements
 	out    guard.Outlet
 	once   sync.Once
 }
 
-// New returns nil if there is no provider.
+// New returns nil if there is no provider. The providers of OpenTelemetry that
+// do nothing count as none: a guarded call costs more than they do.
 func New(o Options) *T {
-	spans, metrics := !guard.IsNil(o.Tracer), !guard.IsNil(o.Meter)
+	_, noSpans := o.Tracer.(tracenoop.TracerProvider)
+	_, noMetrics := o.Meter.(noop.MeterProvider)
+	spans, metrics := !noSpans && !guard.IsNil(o.Tracer), !noMetrics && !guard.IsNil(o.Meter)
 	if !spans && !metrics {
 		return nil
 	}
 	o.Logger = guard.Logger(o.Logger)
-	t := &T{o: o, meter: noop.Meter{}}
+	t := &T{o: o}
 	t.out.Limit = limit
 	var tracer trace.Tracer
 	var meter metric.Meter
@@ -85,6 +89,9 @@ func (t *T) Lost() int64 { return t.out.Lost() }
 
 // Counter returns a counter of things such as "{run}".
 func (t *T) Counter(name, unit, what string) metric.Int64Counter {
+	if t.meter == nil {
+		return noop.Int64Counter{}
+	}
 	c, err := metric.Int64Counter(nil), error(nil)
 	ok := t.Do(func() { c, err = t.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what)) })
 	if !ok || err != nil || guard.IsNil(c) {
@@ -95,6 +102,9 @@ func (t *T) Counter(name, unit, what string) metric.Int64Counter {
 
 // Histogram returns a histogram of things such as "{token}".
 func (t *T) Histogram(name, unit, what string, bounds ...float64) metric.Int64Histogram {
+	if t.meter == nil {
+		return noop.Int64Histogram{}
+	}
 	h, err := metric.Int64Histogram(nil), error(nil)
 	ok := t.Do(func() {
 		h, err = t.meter.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(bounds...))
@@ -112,6 +122,9 @@ func (t *T) Tokens() metric.Int64Histogram {
 
 // Seconds returns a histogram of durations.
 func (t *T) Seconds(name, what string) metric.Float64Histogram {
+	if t.meter == nil {
+		return noop.Float64Histogram{}
+	}
 	h, err := metric.Float64Histogram(nil), error(nil)
 	ok := t.Do(func() {
 		h, err = t.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(durations...))
@@ -129,21 +142,32 @@ type Span struct {
 	span trace.Span      // nil: none
 }
 
+// unrecorded is the key of the T whose span in a context is not recorded.
+type unrecorded struct{}
+
 // Start begins a span within that of ctx, and returns a context that carries
-// it.
+// it. Within a span of t that is not recorded, since the sampler or a provider
+// without an SDK wants none, it begins none.
 func (t *T) Start(ctx context.Context, name string, kind trace.SpanKind, attrs ...attribute.KeyValue) (context.Context, Span) {
 	if id, _ := ctx.Value(conversation{}).(string); id != "" {
 		attrs = append(attrs, attribute.String(Conversation, id))
 	}
 	s := Span{t: t, ctx: ctx}
-	if t.tracer == nil {
+	if t.tracer == nil || ctx.Value(unrecorded{}) == t {
 		return ctx, s
 	}
 	var in context.Context
 	var span trace.Span
-	ok := t.Do(func() { in, span = t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...)) })
+	var recorded bool
+	ok := t.Do(func() {
+		in, span = t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
+		recorded = span != nil && span.IsRecording()
+	})
 	if !ok || in == nil || span == nil {
 		return ctx, s
+	}
+	if !recorded {
+		in = context.WithValue(in, unrecorded{}, t)
 	}
 	s.ctx, s.span = in, span
 	return in, s
@@ -151,7 +175,7 @@ func (t *T) Start(ctx context.Context, name string, kind trace.SpanKind, attrs .
 
 // End ends s, with class if that is not "", and calls measure.
 func (s Span) End(class string, measure func(ctx context.Context), attrs ...attribute.KeyValue) {
-	if s.t == nil {
+	if s.t == nil || s.span == nil && (measure == nil || s.t.meter == nil) {
 		return
 	}
 	s.t.Do(func() {
