@@ -61,7 +61,7 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 			}
 			a.late = limited.Err() != nil
 			a.returned.Store(true)
-			cancel() // the end of limited is all that the caller waits for
+			cancel() // which is what the caller waits for
 		}()
 		a.v, a.err = fn(limited)
 	}()

@@ -60,6 +60,9 @@ func CheckID(field, id string) error {
 	if len(id) > MaxID {
 		return &store.LimitError{Field: field, Limit: MaxID, Got: len(id)}
 	}
+	if plain(id) {
+		return nil
+	}
 	if !utf8.ValidString(id) {
 		return fmt.Errorf("%s: %w: not valid UTF-8", field, ErrID)
 	}
@@ -69,4 +72,14 @@ func CheckID(field, id string) error {
 		}
 	}
 	return nil
+}
+
+// plain reports whether id is of printable ASCII, as ids most often are.
+func plain(id string) bool {
+	for i := range len(id) {
+		if id[i] < ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

@@ -45,7 +45,7 @@ type Options struct {
 type T struct {
 	o      Options
 	tracer trace.Tracer // nil: no spans
-	meter  metric.Meter // nil: no measurements
+	meter  metric.Meter // noop.Meter: no measurements
 	out    guard.Outlet
 	once   sync.Once
 }
@@ -60,7 +60,7 @@ func New(o Options) *T {
 		return nil
 	}
 	o.Logger = guard.Logger(o.Logger)
-	t := &T{o: o}
+	t := &T{o: o, meter: noop.Meter{}}
 	t.out.Limit = limit
 	var tracer trace.Tracer
 	var meter metric.Meter
@@ -89,9 +89,6 @@ func (t *T) Lost() int64 { return t.out.Lost() }
 
 // Counter returns a counter of things such as "{run}".
 func (t *T) Counter(name, unit, what string) metric.Int64Counter {
-	if t.meter == nil {
-		return noop.Int64Counter{}
-	}
 	c, err := metric.Int64Counter(nil), error(nil)
 	ok := t.Do(func() { c, err = t.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what)) })
 	if !ok || err != nil || guard.IsNil(c) {
@@ -102,9 +99,6 @@ func (t *T) Counter(name, unit, what string) metric.Int64Counter {
 
 // Histogram returns a histogram of things such as "{token}".
 func (t *T) Histogram(name, unit, what string, bounds ...float64) metric.Int64Histogram {
-	if t.meter == nil {
-		return noop.Int64Histogram{}
-	}
 	h, err := metric.Int64Histogram(nil), error(nil)
 	ok := t.Do(func() {
 		h, err = t.meter.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(bounds...))
@@ -122,9 +116,6 @@ func (t *T) Tokens() metric.Int64Histogram {
 
 // Seconds returns a histogram of durations.
 func (t *T) Seconds(name, what string) metric.Float64Histogram {
-	if t.meter == nil {
-		return noop.Float64Histogram{}
-	}
 	h, err := metric.Float64Histogram(nil), error(nil)
 	ok := t.Do(func() {
 		h, err = t.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(durations...))
@@ -175,7 +166,7 @@ func (t *T) Start(ctx context.Context, name string, kind trace.SpanKind, attrs .
 
 // End ends s, with class if that is not "", and calls measure.
 func (s Span) End(class string, measure func(ctx context.Context), attrs ...attribute.KeyValue) {
-	if s.t == nil || s.span == nil && (measure == nil || s.t.meter == nil) {
+	if s.t == nil || s.span == nil && (measure == nil || s.t.meter == noop.Meter{}) {
 		return
 	}
 	s.t.Do(func() {
