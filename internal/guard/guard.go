@@ -37,7 +37,8 @@ type answer[T any] struct {
 	returned atomic.Bool
 	v        T
 	err      error
-	late     bool // the call returned after its limit, or after its context had ended
+	// late: the call returned after its limit, or after its context had ended.
+	late bool
 }
 
 // Do calls fn in a goroutine with a context that ends after limit, and waits

@@ -60,7 +60,7 @@ func CheckID(field, id string) error {
 	if len(id) > MaxID {
 		return &store.LimitError{Field: field, Limit: MaxID, Got: len(id)}
 	}
-	if plain(id) {
+	if printable(id) {
 		return nil
 	}
 	if !utf8.ValidString(id) {
@@ -74,8 +74,8 @@ func CheckID(field, id string) error {
 	return nil
 }
 
-// plain reports whether id is of printable ASCII, as ids most often are.
-func plain(id string) bool {
+// printable reports whether id is of printable ASCII, as ids most often are.
+func printable(id string) bool {
 	for i := range len(id) {
 		if id[i] < ' ' || id[i] > '~' {
 			return false
