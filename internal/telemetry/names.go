@@ -33,7 +33,6 @@ const (
 	MemoryCount = "gen_ai.memory.record.count"
 
 	// Texts, which the conventions have opt-in.
-	Instructions   = "gen_ai.system_instructions"
 	InputMessages  = "gen_ai.input.messages"
 	OutputMessages = "gen_ai.output.messages"
 	ToolArguments  = "gen_ai.tool.call.arguments"

@@ -221,22 +221,19 @@ func Cut(text string) string {
 // Message is one message of InputMessages or OutputMessages.
 type Message struct {
 	Role   string `json:"role"`
-	Parts  []Part `json:"parts"`
+	Parts  []part `json:"parts"`
 	Finish string `json:"finish_reason,omitempty"`
 }
 
-// Part is a part of a Message, or of Instructions.
-type Part struct {
+// part is a part of a Message.
+type part struct {
 	Type    string `json:"type"`
 	Content string `json:"content"`
 }
 
 // Says returns a message of one text, without secrets and bounded.
-func (t *T) Says(role, text string) Message { return Message{Role: role, Parts: t.Part(text)} }
-
-// Part returns the parts of a text, without secrets and bounded.
-func (t *T) Part(text string) []Part {
-	return []Part{{Type: "text", Content: Cut(t.o.Sanitizer.Sanitize(text))}}
+func (t *T) Says(role, text string) Message {
+	return Message{Role: role, Parts: []part{{Type: "text", Content: Cut(t.o.Sanitizer.Sanitize(text))}}}
 }
 
 // JSON returns an attribute whose value is v as JSON.

@@ -28,18 +28,15 @@ const (
 	maxLine     = 16 << 20
 )
 
-// header is the first line. Streams says whether the recorded model does, so that
-// the replayed one can be called in the same ways.
-type header struct {
-	Arc     string `json:"arc"`
-	Version int    `json:"version"`
-	Streams bool   `json:"streams"`
-}
+// line is one line: the header, or a call that was answered. The types below differ
+// from those of reason in the names of their fields only, so that reason can
+// rename its own.
+type line struct {
+	Arc     string `json:"arc,omitempty"`
+	Version int    `json:"version,omitempty"`
+	Streams *bool  `json:"streams,omitempty"` // the recorded model does, so the replayed one does
 
-// record is one call that was answered. The types below differ from those of
-// reason in the names of their fields only, so that reason can rename its own.
-type record struct {
-	Request *request `json:"request"`
+	Request *request `json:"request,omitempty"`
 	Answer  *answer  `json:"answer,omitempty"`
 
 	// Earlier versions of arc wrote failed calls too. Replay passes them over.
@@ -72,52 +69,45 @@ type usage struct {
 // readFile returns the calls of a recording, and whether its model streams. The
 // first line must be a header; a line that is not as it was written is an error,
 // so that a test never runs on half of its recording.
-func readFile(r io.Reader) (records []*record, streams bool, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
+func readFile(r io.Reader) (calls []line, streams bool, err error) {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxLine)
 	n := 1
-	fail := func(err error) ([]*record, bool, error) {
+	for ; err == nil && in.Scan(); n++ {
+		var l line
+		bad := json.Unmarshal(in.Bytes(), &l)
+		switch {
+		case l.Arc == fileKind && l.Version > fileVersion:
+			err = fmt.Errorf("%w: version %d", store.ErrNewer, l.Version)
+		case l.Arc == fileKind && l.Version == fileVersion && bad == nil:
+			streams = streams || l.Streams != nil && *l.Streams
+		case n == 1:
+			err = errForeign
+		case bad != nil || !l.isCall():
+			err = fmt.Errorf("%w: %w", store.ErrDamaged, cmp.Or(bad, errors.New("not a recorded call")))
+		case l.Error == nil && !l.Left:
+			calls = append(calls, l)
+		}
+	}
+	if err != nil {
+		n--
+	} else if err = in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		err = &store.LimitError{Field: "line of recorded calls", Limit: maxLine, Got: maxLine + 1}
+	} else if err == nil && n == 1 {
+		err = errForeign
+	}
+	if err != nil {
 		return nil, false, fmt.Errorf("recorded calls: line %d: %w", n, err)
 	}
-	for ; lines.Scan(); n++ {
-		var line struct {
-			header
-			record
-		}
-		err := json.Unmarshal(lines.Bytes(), &line)
-		switch {
-		case line.Arc == fileKind && line.Version > fileVersion:
-			return fail(fmt.Errorf("%w: version %d", store.ErrNewer, line.Version))
-		case line.Arc == fileKind && line.Version == fileVersion && err == nil:
-			streams = streams || line.Streams
-		case n == 1:
-			return fail(errForeign)
-		case err != nil || !line.isCall():
-			return fail(fmt.Errorf("%w: %w", store.ErrDamaged, cmp.Or(err, errInvalid)))
-		case line.Error == nil && !line.Left:
-			records = append(records, &line.record)
-		}
-	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return fail(&store.LimitError{Field: "line of recorded calls", Limit: maxLine, Got: maxLine + 1})
-	case err != nil:
-		return fail(err)
-	case n == 1:
-		return fail(errForeign)
-	}
-	return records, streams, nil
+	return calls, streams, nil
 }
 
-var (
-	errForeign = errors.New("not a file of recorded calls")
-	errInvalid = errors.New("not a recorded call")
-)
+var errForeign = errors.New("not a file of recorded calls")
 
-// isCall reports whether a record has what it must have.
-func (r *record) isCall() bool {
-	a := r.Answer
-	return r.Request != nil && (a != nil || r.Error != nil) &&
+// isCall reports whether a call has what it must have.
+func (l *line) isCall() bool {
+	a := l.Answer
+	return l.Request != nil && (a != nil || l.Error != nil) &&
 		(a == nil || len(a.Pieces) > 0 && reason.Usage(a.Usage).Valid())
 }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,8 +13,8 @@ import (
 // Record returns m with calls that are written to w, for [Replay]. Each call is
 // one line of JSON, in one Write, when it has ended; a header comes first. Lines
 // have neither times nor Raw, so a file that is recorded again differs only in
-// the answers. Secrets are taken out of requests and answers, also those that
-// begin in one text and end in the next. Callers get the answer unchanged.
+// the answers. Secrets are taken out of each text of a request and of the answer as
+// a whole. Callers get the answer unchanged.
 //
 // A test records with the real model once, and replays in all other runs:
 //
@@ -25,12 +26,9 @@ import (
 // caller broke off before its Stop. A call that cannot be written fails, and so do
 // all later ones. After a crash every line is whole except perhaps the last.
 func Record(m reason.Model, w io.Writer, opts *RecordingOptions) reason.Model {
-	rec := &recorder{w: w}
-	if opts != nil {
-		rec.opts = *opts
-	}
+	rec := &recorder{opts: *cmp.Or(opts, new(RecordingOptions)), w: w}
 	_, streams := reason.As[reason.Streamer](m)
-	rec.header = encode(header{Arc: fileKind, Version: fileVersion, Streams: streams})
+	rec.header = encode(line{Arc: fileKind, Version: fileVersion, Streams: &streams})
 	return wrap(m, rec.run)
 }
 
@@ -49,23 +47,21 @@ type recorder struct {
 // when the caller leaves at the piece with the Stop. The request is cleaned before
 // the call, since the model inside may keep or change it.
 func (rec *recorder) run(ctx context.Context, req *reason.Request, next target, yield sink) {
-	asked, err := rec.opts.wire(req)
+	asked, _, err := rec.opts.wire(req)
 	if err != nil {
 		yield(nil, err)
 		return
 	}
-	r := &record{Request: asked, Answer: new(answer)}
+	a := new(answer)
+	r := &line{Request: asked, Answer: a}
 	for p, err := range next.call(ctx, req) {
 		if err == nil {
-			r.Answer.add(p)
+			a.Pieces, a.Stop, a.Model, a.Usage = append(a.Pieces, p.Text), p.Stop, p.Model, usage(p.Usage)
 		}
-		if !yield(p, err) {
+		if more := yield(p, err); err != nil || !more {
 			if err == nil && p.Stop != "" {
 				_ = rec.write(r) // the caller has left; the next call returns this error
 			}
-			return
-		}
-		if err != nil {
 			return
 		}
 	}
@@ -74,26 +70,15 @@ func (rec *recorder) run(ctx context.Context, req *reason.Request, next target, 
 	}
 }
 
-// add adds a piece. Stop, Model and Usage are those of the last.
-func (a *answer) add(p *reason.Response) {
-	a.Pieces, a.Stop, a.Model, a.Usage = append(a.Pieces, p.Text), p.Stop, p.Model, usage(p.Usage)
-}
-
 // write writes a call without its secrets. The header goes with the first call, so
 // a recorder without calls leaves its file empty.
-func (rec *recorder) write(r *record) error {
-	s, a := rec.opts.Sanitizer, r.Answer
-	a.Stop, a.Model = reason.Stop(s.Sanitize(string(a.Stop))), s.Sanitize(a.Model)
-	parts := make([]*string, len(a.Pieces))
-	for i := range a.Pieces {
-		parts[i] = &a.Pieces[i]
-	}
-	scrub(s, parts)
-	line := encode(r)
+func (rec *recorder) write(r *line) error {
+	rec.opts.cleanAnswer(r.Answer)
+	text := encode(r)
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if rec.err == nil {
-		if _, err := rec.w.Write(append(rec.header, line...)); err != nil {
+		if _, err := rec.w.Write(append(rec.header, text...)); err != nil {
 			rec.err = fmt.Errorf("model: record: %w", err)
 		}
 		rec.header = nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/reason"
@@ -29,10 +28,12 @@ type RecordingOptions struct {
 	Normalize func(req *reason.Request)
 }
 
-// wire returns req as it is written and compared: normalized, without secrets.
-func (o *RecordingOptions) wire(req *reason.Request) (*request, error) {
+// wire returns req as it is written, normalized and without secrets, and as the
+// JSON that equal requests have in common. The request is cleaned before Normalize,
+// which then sees no secret, and after it, since it may join texts.
+func (o *RecordingOptions) wire(req *reason.Request) (w *request, key string, err error) {
 	if t := req.Temperature; t != nil && (math.IsNaN(*t) || math.IsInf(*t, 0)) {
-		return nil, fmt.Errorf("model: recording: the temperature is %v", *t)
+		return nil, "", fmt.Errorf("model: recording: the temperature is %v", *t)
 	}
 	own := clone(req)
 	o.clean(own)
@@ -40,19 +41,18 @@ func (o *RecordingOptions) wire(req *reason.Request) (*request, error) {
 		o.Normalize(own)
 		o.clean(own)
 	}
-	return (*request)(own), nil
+	w = (*request)(own)
+	return w, string(bytes.TrimSpace(encode(w))), nil
 }
 
-// clean takes the secrets out of req, and brings its schema into one form: keys
-// in order, no space. A schema that is not JSON becomes a string.
+// clean takes the secrets out of each text of req, and brings its schema into one
+// form: keys in order, no space. A schema that is not JSON becomes a string.
 func (o *RecordingOptions) clean(req *reason.Request) {
-	texts := []*string{&req.System}
+	req.System = o.Sanitizer.Sanitize(req.System)
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		m.Role = o.Sanitizer.Sanitize(m.Role)
-		texts = append(texts, &m.Text)
+		m.Role, m.Text = o.Sanitizer.Sanitize(m.Role), o.Sanitizer.Sanitize(m.Text)
 	}
-	scrub(o.Sanitizer, texts)
 	var schema any
 	dec := json.NewDecoder(bytes.NewReader(req.Schema))
 	dec.UseNumber()
@@ -62,46 +62,16 @@ func (o *RecordingOptions) clean(req *reason.Request) {
 	req.Schema = o.Sanitizer.JSON(req.Schema)
 }
 
-// scrub takes secrets out of texts that are read one after another. A secret may
-// begin in one text and end in a later one, where no part shows alone: merge looks
-// across the borders of all texts, and of each two neighbours, since a secret may
-// not show behind a word that touches it.
-//
-// It repeats until nothing changes: Replay scrubs a recorded request again and
-// must get an equal one. Texts that change for eight rounds are adversarial.
-func scrub(s *redact.Sanitizer, texts []*string) {
-	for changed, round := true, 0; changed && round < 8; round++ {
-		texts = slices.DeleteFunc(texts, func(t *string) bool { return *t == "" })
-		changed = merge(s, texts)
-		for i := 1; i < len(texts); i++ {
-			changed = merge(s, texts[i-1:i+1]) || changed
-		}
-		for _, t := range texts {
-			clean := s.Sanitize(*t)
-			changed, *t = changed || clean != *t, clean
-		}
+// cleanAnswer takes the secrets out of an answer. A stream may break a secret
+// anywhere, so pieces that have one together become one piece.
+func (o *RecordingOptions) cleanAnswer(a *answer) {
+	s := o.Sanitizer
+	a.Stop, a.Model = reason.Stop(s.Sanitize(string(a.Stop))), s.Sanitize(a.Model)
+	whole := strings.Join(a.Pieces, "")
+	if clean := s.Sanitize(whole); clean != whole {
+		a.Pieces = []string{clean}
 	}
-}
-
-// merge makes one text of texts that have a secret across their borders: in the
-// first, without the secret. The others become empty.
-func merge(s *redact.Sanitizer, texts []*string) (changed bool) {
-	var joined, apart strings.Builder
-	for _, t := range texts {
-		joined.WriteString(*t)
-		apart.WriteString(s.Sanitize(*t))
+	for i, text := range a.Pieces { // a border may also part a secret from the word that hides it
+		a.Pieces[i] = s.Sanitize(text)
 	}
-	clean := s.Sanitize(joined.String())
-	if clean == joined.String() || clean == apart.String() {
-		return false
-	}
-	const mark = "[REDACTED:"
-	if strings.Count(clean, mark) < strings.Count(apart.String(), mark) {
-		clean = mark + "secret]" // joining hides another secret, so neither form is safe
-	}
-	for _, t := range texts {
-		*t = ""
-	}
-	*texts[0] = clean
-	return true
 }

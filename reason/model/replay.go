@@ -1,11 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"iter"
-	"strings"
 	"sync"
 
 	"github.com/arc-learn/arc/reason"
@@ -24,21 +24,19 @@ import (
 // version of arc, store.ErrDamaged for a line that is not as it was written, a
 // *store.LimitError for one over 16 MiB.
 func Replay(r io.Reader, opts *RecordingOptions) (reason.Model, error) {
-	p := &player{calls: map[string][]*record{}, given: map[string]int{}}
-	if opts != nil {
-		p.opts = *opts
-	}
+	p := &player{opts: *cmp.Or(opts, new(RecordingOptions)), tapes: map[string]tape{}}
 	records, streams, err := readFile(r)
 	if err != nil {
 		return nil, err
 	}
 	for _, rec := range records {
-		key, err := p.key((*reason.Request)(rec.Request))
+		_, key, err := p.opts.wire((*reason.Request)(rec.Request))
 		if err != nil {
 			return nil, err
 		}
-		p.keys = append(p.keys, key)
-		p.calls[key] = append(p.calls[key], rec)
+		t := p.tapes[key]
+		t.answers = append(t.answers, rec.Answer)
+		p.tapes[key] = t
 	}
 	if !streams {
 		return reason.ModelFunc(p.Generate), nil
@@ -46,24 +44,19 @@ func Replay(r io.Reader, opts *RecordingOptions) (reason.Model, error) {
 	return p, nil
 }
 
-// player is a model that answers from records. Its records are never changed;
-// given alone is.
+// player is a model that answers from a recording. The answers are shared by all
+// calls and never changed.
 type player struct {
-	opts  RecordingOptions
-	keys  []string             // of all records, in their order
-	calls map[string][]*record // by key
+	opts RecordingOptions
 
 	mu    sync.Mutex
-	given map[string]int // guarded by mu: answers that were given, by key
+	tapes map[string]tape // guarded by mu: by key of the request
 }
 
-// key returns what equal requests have in common.
-func (p *player) key(req *reason.Request) (string, error) {
-	w, err := p.opts.wire(req)
-	if err != nil {
-		return "", err
-	}
-	return string(encode(w)), nil
+// tape has the answers to one request, in the order in which they were recorded.
+type tape struct {
+	answers []*answer
+	given   int // how many were given
 }
 
 // Generate returns the recorded answer whole.
@@ -74,12 +67,11 @@ func (p *player) Generate(ctx context.Context, req *reason.Request) (*reason.Res
 // Stream yields the recorded answer in its pieces.
 func (p *player) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
 	return func(yield func(*reason.Response, error) bool) {
-		rec, err := p.next(ctx, req)
+		a, err := p.next(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		a := rec.Answer
 		for i, text := range a.Pieces {
 			resp := &reason.Response{Text: text}
 			if i == len(a.Pieces)-1 {
@@ -96,73 +88,44 @@ func (p *player) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*rea
 	}
 }
 
-// next returns the next recorded call of req. A call counts as given when it is
-// looked up, also when the caller breaks off: a repeated run makes equal calls.
-func (p *player) next(ctx context.Context, req *reason.Request) (*record, error) {
+// next returns the next answer to req. It counts as given when it is looked up,
+// also when the caller breaks off: a repeated run makes equal calls.
+func (p *player) next(ctx context.Context, req *reason.Request) (*answer, error) {
 	if err := check(ctx, req); err != nil {
 		return nil, err
 	}
-	key, err := p.key(req)
+	_, key, err := p.opts.wire(req)
 	if err != nil {
 		return nil, err
 	}
-	recs := p.calls[key]
-	if len(recs) == 0 {
-		return nil, &MissError{Diff: p.nearest(key)}
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := p.given[key]
-	if n == len(recs) {
-		return nil, &MissError{Recorded: n}
+	t := p.tapes[key]
+	if t.given == len(t.answers) {
+		return nil, &MissError{Request: key, Recorded: t.given}
 	}
-	p.given[key]++
-	return recs[n], nil
+	a := t.answers[t.given]
+	t.given++
+	p.tapes[key] = t
+	return a, nil
 }
 
-// MissError is the error of a request that was not recorded, or not so often.
+// MissError is the error of a request that was not recorded, or not so often. What
+// differs shows when Request is compared with the lines of the file: often a date or
+// an id in a prompt, which [RecordingOptions].Normalize can take out, or a prompt
+// that has changed since, which asks for a new recording.
 type MissError struct {
-	Recorded int // how often the request was recorded
-
-	// Diff shows where a request that was never recorded departs from the recorded
-	// one that begins most like it: a line behind "- " (recorded) and one behind
-	// "+ " (asked), of 80 bytes each. "": nothing was recorded.
-	Diff string
+	Recorded int    // how often the request was recorded
+	Request  string // as a line of the recording would have it, without secrets
 }
 
-// Error returns the text of the error, with the Diff.
+// Error returns the text of the error, with the first 1,000 bytes of the Request.
 func (e *MissError) Error() string {
-	switch {
-	case e.Recorded > 0:
+	if e.Recorded > 0 {
 		return fmt.Sprintf("replay: the request was recorded %d times, and is made once more", e.Recorded)
-	case e.Diff == "":
-		return "replay: the request was not recorded; nothing was"
 	}
-	return "replay: the request was not recorded; it departs from the nearest one:\n" + e.Diff
+	return "replay: the request was not recorded: " + clip(e.Request, 1000)
 }
 
 // Is reports that a MissError is a [reason.ErrModel].
 func (e *MissError) Is(target error) bool { return target == reason.ErrModel }
-
-// nearest returns the Diff of a MissError for a request with this key. Requests
-// are compared byte by byte in the form in which they are written: the system
-// prompt comes first, so requests of one kind begin alike. The shown part begins 20
-// bytes before the difference.
-func (p *player) nearest(key string) string {
-	best, same := "", -1
-	for _, k := range p.keys {
-		n := 0
-		for n < min(len(k), len(key)) && k[n] == key[n] {
-			n++
-		}
-		if n > same {
-			best, same = k, n
-		}
-	}
-	if same < 0 {
-		return ""
-	}
-	from := max(0, same-20)
-	show := func(s string) string { return strings.ToValidUTF8(strings.TrimSpace(s[from:min(len(s), from+80)]), "") }
-	return "- " + show(best) + "\n+ " + show(key)
-}

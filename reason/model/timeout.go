@@ -1,42 +1,32 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/reason"
 )
 
-const (
-	// grace is how long a call may take to return after its context has ended.
-	grace = time.Second
-
-	// maxStuck is how many calls may be stuck before new ones are refused.
-	maxStuck = 8
-)
+// grace is how long a caller that leaves a stream waits for the model inside to
+// close it.
+const grace = time.Second
 
 // Timeout returns m with calls that end after limit; 0 or less is 2 minutes. The
 // time of a stream counts until its end. The error is a [reason.ModelError] with
 // the code "timeout", which may be tried again.
 //
 // A call of a model that ignores its context ends too: the model runs in a
-// goroutine, which is left behind. A call that has not returned one second after
-// its end is stuck. While eight calls are stuck, further ones are refused, with
-// an error that may not be tried again, so that goroutines do not pile up.
+// goroutine, which is left behind until it returns. A client that never returns
+// leaves one goroutine a call, so a Limit around it bounds how many an hour has.
 func Timeout(m reason.Model, limit time.Duration) reason.Model {
-	if limit <= 0 {
-		limit = 2 * time.Minute
-	}
-	return wrap(m, (&timeout{limit: limit}).run)
+	return wrap(m, timeout(cmp.Or(max(0, limit), 2*time.Minute)).run)
 }
 
-type timeout struct {
-	limit time.Duration
-	stuck atomic.Int64 // calls that run on a grace after their end
-}
+// timeout is how long a call may take.
+type timeout time.Duration
 
 // piece is one on its way from the goroutine of the call. The channel has no
 // buffer: the model inside waits for the caller's loop, as it does without a
@@ -47,22 +37,25 @@ type piece struct {
 }
 
 // run makes the call in a goroutine of its own, and passes its pieces on until it
-// is complete, fails, or its time is over.
-func (t *timeout) run(ctx context.Context, req *reason.Request, next target, yield sink) {
-	if n := t.stuck.Load(); n >= maxStuck {
-		yield(nil, fmt.Errorf("model: timeout: %d calls have not returned", n))
-		return
-	}
-	limited, cancel := context.WithTimeout(ctx, t.limit)
+// is complete, fails, or its time is over. A piece that comes when the time is over
+// is not passed on: the error of a context goes before all that the model says.
+func (t timeout) run(ctx context.Context, req *reason.Request, next target, yield sink) {
+	limited, cancel := context.WithTimeout(ctx, time.Duration(t))
 	defer cancel()
 	out, done := make(chan piece), make(chan struct{})
 	complete := false // written before done is closed, read after
 	own := clone(req) // a call that is left behind must not read the caller's
 	go func() {
 		defer close(done)
-		complete = send(limited, next.call(limited, own), out)
+		for resp, err := range next.call(limited, own) {
+			select {
+			case out <- piece{resp, err}:
+			case <-limited.Done():
+				return
+			}
+		}
+		complete = true
 	}()
-	context.AfterFunc(limited, func() { t.countStuck(done) })
 	for {
 		var p piece
 		select {
@@ -78,7 +71,7 @@ func (t *timeout) run(ctx context.Context, req *reason.Request, next target, yie
 		case ctx.Err() != nil:
 			p.err = ctx.Err()
 		case limited.Err() != nil:
-			p.err = &reason.ModelError{Code: "timeout", Again: true, Err: fmt.Errorf("no answer within %s", t.limit)}
+			p.err = &reason.ModelError{Code: "timeout", Again: true, Err: fmt.Errorf("no answer within %s", time.Duration(t))}
 		}
 		if p.err != nil {
 			yield(nil, p.err)
@@ -104,28 +97,4 @@ func clone(req *reason.Request) *reason.Request {
 		c.Temperature = new(*req.Temperature)
 	}
 	return &c
-}
-
-// send passes all pieces to out and returns true. It returns false when ctx ends
-// first, and not at all when the model ends the goroutine.
-func send(ctx context.Context, ps pieces, out chan<- piece) bool {
-	for resp, err := range ps {
-		select {
-		case out <- piece{resp, err}:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
-}
-
-// countStuck counts a call as stuck from one grace after now until it is done.
-func (t *timeout) countStuck(done <-chan struct{}) {
-	select {
-	case <-done:
-	case <-time.After(grace):
-		t.stuck.Add(1)
-		<-done
-		t.stuck.Add(-1)
-	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/arc-learn/arc/internal/telemetry"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/redact"
 )
 
 // TraceOptions configure [Trace]. Provider and Model are names for the spans:
@@ -25,11 +25,6 @@ type TraceOptions struct {
 	Provider string // such as "openai" or "anthropic"; "": left out
 	Model    string // the model that the host asks for; "": left out
 
-	// ShowTexts adds the messages to the spans: sanitized, each cut at 8 KiB.
-	// Without it spans have names, counts, parameters and classes of errors.
-	ShowTexts bool
-	Sanitizer *redact.Sanitizer // of these texts; nil: the zero Sanitizer
-
 	// Logger gets the first failure of a provider. nil discards it.
 	Logger *slog.Logger
 }
@@ -37,7 +32,8 @@ type TraceOptions struct {
 // Trace returns m with a span `chat {model}` around each call, and measurements
 // of its tokens and time. Names are those of OpenTelemetry's conventions for
 // generative AI; docs/telemetry.md lists them. A stream is one span, from its
-// start to its end.
+// start to its end. Spans have names, counts, parameters and classes of errors, and
+// no texts: [Record] has these.
 //
 // The error of a call is shown as its class alone, such as the status of HTTP:
 // providers quote in their messages what they were sent.
@@ -45,25 +41,15 @@ type TraceOptions struct {
 // Providers that panic or hang do not change a call. Without a provider Trace
 // returns m itself.
 func Trace(m reason.Model, opts *TraceOptions) reason.Model {
-	var o TraceOptions
-	if opts != nil {
-		o = *opts
-	}
-	t := telemetry.New(telemetry.Options{
-		Tracer: o.TracerProvider, Meter: o.MeterProvider,
-		Texts: o.ShowTexts, Sanitizer: o.Sanitizer, Logger: o.Logger,
-	})
+	o := *cmp.Or(opts, new(TraceOptions))
+	t := telemetry.New(telemetry.Options{Tracer: o.TracerProvider, Meter: o.MeterProvider, Logger: o.Logger})
 	if t == nil {
 		return m
 	}
 	tr := &tracer{
-		t: t, showTexts: o.ShowTexts, name: telemetry.Chat,
-		tokens:  t.Tokens(),
+		t: t, name: strings.TrimSuffix(telemetry.Chat+" "+o.Model, " "), tokens: t.Tokens(),
 		seconds: t.Seconds(telemetry.OperationDuration, "GenAI operation duration."),
 		attrs:   attributes{attribute.String(telemetry.Operation, telemetry.Chat)},
-	}
-	if o.Model != "" {
-		tr.name += " " + o.Model
 	}
 	tr.attrs.addIf(o.Model != "", attribute.String(telemetry.RequestModel, o.Model))
 	tr.attrs.addIf(o.Provider != "", attribute.String(telemetry.Provider, o.Provider))
@@ -71,12 +57,11 @@ func Trace(m reason.Model, opts *TraceOptions) reason.Model {
 }
 
 type tracer struct {
-	t         *telemetry.T
-	showTexts bool
-	name      string
-	attrs     attributes // of spans and measurements
-	tokens    metric.Int64Histogram
-	seconds   metric.Float64Histogram
+	t       *telemetry.T
+	name    string
+	attrs   attributes // of spans and measurements
+	tokens  metric.Int64Histogram
+	seconds metric.Float64Histogram
 }
 
 // outcome is what a call has come to so far.
@@ -84,7 +69,6 @@ type outcome struct {
 	start time.Time
 	first time.Duration   // until the first piece of a stream; 0: none came yet
 	last  reason.Response // the last piece, which has Stop, Model and Usage
-	text  strings.Builder // of all pieces
 	err   error
 }
 
@@ -101,7 +85,6 @@ func (t *tracer) run(ctx context.Context, req *reason.Request, next target, yiel
 		}
 		if o.err = err; err == nil {
 			o.last = *p
-			o.text.WriteString(p.Text)
 		}
 		if !yield(p, err) {
 			return
@@ -120,44 +103,28 @@ func (a *attributes) addIf(says bool, kv attribute.KeyValue) {
 	}
 }
 
-// asked returns the attributes of a request: how it is asked, and with ShowTexts
-// what.
+// asked returns the attributes of a request: how it is asked, never what.
 func (t *tracer) asked(req *reason.Request, stream bool) attributes {
 	attrs := slices.Clone(t.attrs)
 	attrs.addIf(stream, attribute.Bool(telemetry.RequestStream, true))
 	attrs.addIf(req.MaxTokens > 0, attribute.Int(telemetry.RequestMaxTokens, req.MaxTokens))
-	if req.Temperature != nil {
-		attrs = append(attrs, attribute.Float64(telemetry.RequestTemperature, *req.Temperature))
+	if t := req.Temperature; t != nil {
+		attrs = append(attrs, attribute.Float64(telemetry.RequestTemperature, *t))
 	}
 	attrs.addIf(len(req.Schema) > 0, attribute.String(telemetry.OutputType, "json"))
-	if !t.showTexts {
-		return attrs
-	}
-	attrs.addIf(req.System != "", telemetry.JSON(telemetry.Instructions, t.t.Part(req.System)))
-	messages := make([]telemetry.Message, len(req.Messages))
-	for i, msg := range req.Messages {
-		messages[i] = t.t.Says(msg.Role, msg.Text)
-	}
-	return append(attrs, telemetry.JSON(telemetry.InputMessages, messages))
+	return attrs
 }
 
 // answered returns the attributes of an answer. A call that failed before its
 // first piece has none.
 func (t *tracer) answered(o *outcome) attributes {
 	var attrs attributes
-	r, finish := o.last, finishReason(o.last.Stop)
+	r, u, finish := o.last, o.last.Usage, cmp.Or(finishReasons[o.last.Stop], clip(string(o.last.Stop), 128))
 	attrs.addIf(o.first > 0, attribute.Float64(telemetry.FirstChunk, o.first.Seconds()))
-	attrs.addIf(r.Model != "", attribute.String(telemetry.ResponseModel, clip(r.Model)))
+	attrs.addIf(r.Model != "", attribute.String(telemetry.ResponseModel, clip(r.Model, 128)))
 	attrs.addIf(finish != "", attribute.StringSlice(telemetry.FinishReasons, []string{finish}))
-	if u := r.Usage; u.TokensIn > 0 || u.TokensOut > 0 {
-		attrs = append(attrs, attribute.Int(telemetry.InputTokens, u.TokensIn))
-		attrs = append(attrs, attribute.Int(telemetry.OutputTokens, u.TokensOut))
-	}
-	if t.showTexts && o.text.Len() > 0 {
-		said := t.t.Says("assistant", o.text.String())
-		said.Finish = finish
-		attrs = append(attrs, telemetry.JSON(telemetry.OutputMessages, []telemetry.Message{said}))
-	}
+	attrs.addIf(u.TokensIn+u.TokensOut > 0, attribute.Int(telemetry.InputTokens, u.TokensIn))
+	attrs.addIf(u.TokensIn+u.TokensOut > 0, attribute.Int(telemetry.OutputTokens, u.TokensOut))
 	return attrs
 }
 
@@ -183,16 +150,5 @@ func (t *tracer) count(ctx context.Context, kind string, n int) {
 	}
 }
 
-// finishReason returns the conventions' word for a Stop, or the provider's own.
-func finishReason(s reason.Stop) string {
-	switch s {
-	case reason.StopEnd:
-		return "stop"
-	case reason.StopRefusal:
-		return "content_filter"
-	}
-	return clip(string(s))
-}
-
-// clip bounds a provider's word to 128 bytes.
-func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 128)], "") }
+// finishReasons are the conventions' words for a Stop. Others are shown as they are.
+var finishReasons = map[reason.Stop]string{reason.StopEnd: "stop", reason.StopRefusal: "content_filter"}

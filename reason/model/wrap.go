@@ -109,3 +109,6 @@ func join(ps pieces) (*reason.Response, error) {
 	all.Text = text.String()
 	return &all, nil
 }
+
+// clip returns at most n bytes of s.
+func clip(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
