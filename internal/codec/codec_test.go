@@ -199,3 +199,43 @@ func TestAllocations(t *testing.T) {
 		}
 	}))
 }
+
+// omitting has structs that are not zero, and of which nothing is written.
+type omitting struct {
+	Zero  inner      `cbor:"1,keyasint,omitzero"`
+	Texts listed     `cbor:"2,keyasint,omitzero"`
+	Outer structured `cbor:"3,keyasint,omitempty"`
+}
+
+type structured struct {
+	Texts listed `cbor:"1,keyasint,omitzero"`
+}
+
+type listed struct {
+	Texts []string `cbor:"1,keyasint,omitempty"`
+}
+
+// nulls has elements that are nil.
+type nulls struct {
+	Pointers []*inner             `cbor:"1,keyasint,omitempty"`
+	Bytes    [][]byte             `cbor:"2,keyasint,omitempty"`
+	Maps     []map[string]float64 `cbor:"3,keyasint,omitempty"`
+	Lists    *[]string            `cbor:"4,keyasint,omitempty"`
+	Pointer  **inner              `cbor:"5,keyasint,omitempty"`
+}
+
+// What a plan would not write as the library does, the library writes.
+func TestPlanLeavesOddTypesToTheLibrary(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{
+		&omitting{}, &omitting{Texts: listed{Texts: []string{}}}, &omitting{Outer: structured{listed{[]string{}}}},
+		&nulls{Pointers: []*inner{nil}}, &nulls{Bytes: [][]byte{nil}}, &nulls{Maps: []map[string]float64{nil}},
+		&nulls{Lists: new([]string)}, &nulls{Pointer: new(*inner)},
+	} {
+		got, err := codec.Encode("k", v)
+		require.NoError(t, err)
+		want, err := codec.Encode("k", [1]any{v})
+		require.NoError(t, err)
+		require.Equal(t, want[6:], got[5:], "%+v", v)
+	}
+}

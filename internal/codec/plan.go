@@ -76,7 +76,8 @@ func newPlan(t reflect.Type, depth int) *plan {
 		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			return &plan{kind: reflect.Array}
 		}
-		if elem := newPlan(t.Elem(), depth-1); elem != nil {
+		// Where an element may be nil, the library writes a null.
+		if elem := newPlan(t.Elem(), depth-1); elem != nil && !slices.Contains(nilable, elem.kind) {
 			return &plan{kind: t.Kind(), elem: elem, size: t.Elem().Size()}
 		}
 	case reflect.Struct:
@@ -84,6 +85,8 @@ func newPlan(t reflect.Type, depth int) *plan {
 	}
 	return nil
 }
+
+var nilable = []reflect.Kind{reflect.Array, reflect.Slice, reflect.Pointer, reflect.Map}
 
 // ownForm reports whether the library asks a type for its form.
 func ownForm(t reflect.Type) bool {
@@ -96,7 +99,7 @@ func structPlan(t reflect.Type, depth int) *plan {
 		number, options, _ := strings.Cut(f.Tag.Get("cbor"), ",")
 		n, err := strconv.Atoi(number)
 		inner := newPlan(f.Type, depth)
-		if err != nil || n < 1 || n > math.MaxUint8 || !strings.HasPrefix(options, "keyasint,omit") || inner == nil {
+		if err != nil || n < 1 || n > math.MaxUint8 || options != "keyasint,omitempty" || inner == nil {
 			return nil
 		}
 		p.fields = append(p.fields, newField(byte(n), f.Offset, inner, f.Type.Size()))
@@ -121,9 +124,6 @@ func newField(number byte, offset uintptr, p *plan, size uintptr) field {
 // peek reads what stands at an address.
 func peek[T any](v unsafe.Pointer) T { return *(*T)(v) }
 
-// length is that of the slice at an address, whatever its elements are.
-func length(v unsafe.Pointer) int { return len(peek[[]struct{}](v)) }
-
 // empty reports whether a field that is no struct is left out.
 func (p *plan) empty(v unsafe.Pointer) bool {
 	switch p.kind {
@@ -140,7 +140,7 @@ func (p *plan) empty(v unsafe.Pointer) bool {
 	case reflect.String:
 		return peek[string](v) == ""
 	case reflect.Array, reflect.Slice:
-		return length(v) == 0
+		return len(peek[[]struct{}](v)) == 0 // of whatever elements
 	case reflect.Pointer:
 		return peek[unsafe.Pointer](v) == nil
 	case reflect.Map:
@@ -193,10 +193,10 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 	case reflect.Pointer:
 		return p.elem.encode(buf, peek[unsafe.Pointer](v))
 	case reflect.Slice:
-		buf = head(buf, majorArray, uint64(length(v)))
-		first := unsafe.Pointer(unsafe.SliceData(peek[[]struct{}](v)))
-		for i := range length(v) {
-			buf = p.elem.encode(buf, unsafe.Add(first, uintptr(i)*p.size))
+		list := peek[[]struct{}](v) // of whatever elements
+		buf = head(buf, majorArray, uint64(len(list)))
+		for i := range list {
+			buf = p.elem.encode(buf, unsafe.Add(unsafe.Pointer(unsafe.SliceData(list)), uintptr(i)*p.size))
 		}
 		return buf
 	}
