@@ -30,16 +30,19 @@ type plan struct {
 }
 
 // field is a field with a tag like `cbor:"1,keyasint,omitempty"`, with a number
-// from 1 to 255.
+// from 1 to 255. A State has over a hundred fields, most of them empty, so what
+// tells of that is small and side by side.
 type field struct {
+	offset uint32
 	number byte
-	offset uintptr
-	plan
 
-	// Most fields of most records are empty. Where probed, the field is if the
-	// word at this offset is 0: the length of a text or list, or a number.
-	probed bool
-	word   uintptr
+	// The field is empty if it is probed and the word at offset+probe is 0: the
+	// length of a text or list, or a number. It may be empty in other ways too,
+	// where asked is set.
+	probed, asked bool
+	probe         uint8
+
+	plan *plan
 }
 
 // plans are those of types that have been written, nil for those that only the
@@ -110,13 +113,16 @@ func structPlan(t reflect.Type, depth int) *plan {
 
 func newField(number byte, offset uintptr, p *plan, size uintptr) field {
 	const word = unsafe.Sizeof(uintptr(0))
-	f := field{number: number, offset: offset, plan: *p, word: offset}
+	f := field{number: number, offset: uint32(offset), plan: p}
 	switch p.kind {
-	case reflect.String, reflect.Array, reflect.Slice:
-		f.probed, f.word = true, offset+word // behind the address
 	case reflect.Struct:
+		return f // all its fields tell
+	case reflect.String, reflect.Array, reflect.Slice:
+		f.probed, f.probe = true, uint8(word) // behind the address
 	default:
 		f.probed = size == word
+		// A map may have no keys, and a number may be the negative zero.
+		f.asked = !f.probed || p.kind == reflect.Map || p.kind == reflect.Float64
 	}
 	return f
 }
@@ -124,29 +130,19 @@ func newField(number byte, offset uintptr, p *plan, size uintptr) field {
 // peek reads what stands at an address.
 func peek[T any](v unsafe.Pointer) T { return *(*T)(v) }
 
-// empty reports whether a field that is no struct is left out.
+// empty reports whether a field that no probe decides is left out.
 func (p *plan) empty(v unsafe.Pointer) bool {
 	switch p.kind {
 	case reflect.Bool, reflect.Uint8:
 		return peek[uint8](v) == 0
 	case reflect.Int32, reflect.Uint32:
 		return peek[uint32](v) == 0
-	case reflect.Int64, reflect.Uint64:
-		return peek[uint64](v) == 0
-	case reflect.Int:
-		return peek[int](v) == 0
 	case reflect.Float64:
 		return peek[float64](v) == 0
-	case reflect.String:
-		return peek[string](v) == ""
-	case reflect.Array, reflect.Slice:
-		return len(peek[[]struct{}](v)) == 0 // of whatever elements
-	case reflect.Pointer:
-		return peek[unsafe.Pointer](v) == nil
 	case reflect.Map:
 		return len(peek[map[string]float64](v)) == 0
 	}
-	return false // of a struct: once its fields have been looked at
+	return peek[uint64](v) == 0 // a word is 32 bits here, and the number is not
 }
 
 // The major types and simple values of CBOR, as the first byte has them.
@@ -204,7 +200,8 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 	buf = append(buf, majorMap)
 	for i := range p.fields {
 		f := &p.fields[i]
-		if f.probed && peek[uintptr](unsafe.Add(v, f.word)) == 0 || f.empty(unsafe.Add(v, f.offset)) {
+		at := unsafe.Add(v, f.offset)
+		if f.probed && peek[uintptr](unsafe.Add(at, f.probe)) == 0 || f.asked && f.plan.empty(at) {
 			continue
 		}
 		was := len(buf)
@@ -213,8 +210,8 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 		}
 		buf = append(buf, f.number)
 		value := len(buf)
-		buf = f.encode(buf, unsafe.Add(v, f.offset))
-		if f.kind == reflect.Struct && buf[value] == majorMap {
+		buf = f.plan.encode(buf, at)
+		if f.plan.kind == reflect.Struct && buf[value] == majorMap {
 			buf = buf[:was] // all its fields are empty
 			continue
 		}
