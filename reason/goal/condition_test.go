@@ -209,15 +209,15 @@ func TestChecks(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, test := range map[string]goal.Condition{
-		"min 2 is above max 1":     goal.Condition{Min: new(2.0), Max: new(1.0)},
-		`unknown operator "like"`:  goal.Condition{Operator: "like"},
-		"needs a list":             goal.Condition{Operator: "in", Expected: 1},
-		"is not JSON":              goal.Condition{Operator: "eq", Expected: math.NaN()},
-		"tolerance is -1":          goal.Condition{Tolerance: new(-1.0)},
-		"bad pattern":              goal.Condition{Pattern: "("},
-		"pattern: 2000 is over":    goal.Condition{Pattern: strings.Repeat("x", 2000)},
-		`the share of "a" is NaN`:  goal.Condition{Distribution: map[string]float64{"a": math.NaN()}},
-		`the share of "b" is 1.01`: goal.Condition{Distribution: map[string]float64{"b": 1.01}},
+		"min 2 is above max 1":     {Min: new(2.0), Max: new(1.0)},
+		`unknown operator "like"`:  {Operator: "like"},
+		"needs a list":             {Operator: "in", Expected: 1},
+		"is not JSON":              {Operator: "eq", Expected: math.NaN()},
+		"tolerance is -1":          {Tolerance: new(-1.0)},
+		"bad pattern":              {Pattern: "("},
+		"pattern: 2000 is over":    {Pattern: strings.Repeat("x", 2000)},
+		`the share of "a" is NaN`:  {Distribution: map[string]float64{"a": math.NaN()}},
+		`the share of "b" is 1.01`: {Distribution: map[string]float64{"b": 1.01}},
 	} {
 		test.Selector = "domains.m.data.x"
 		require.ErrorContains(t, test.Check(), want)
