@@ -51,20 +51,20 @@ func (o Odds) After(same, all int, success bool) Odds {
 	return o
 }
 
-// deliver is the belief, and its weight, that a try after some failures of the
-// same approach delivers. Before any count, a goal is a coin of unknown bias,
+// deliver is the belief that a try after some failures of the same approach
+// delivers. Before any count, a goal is a coin of unknown bias,
 // Beta(½, ½): each failure after the first j lowers the chance by the factor
 // j/(j+1). What was counted after j failures corrects that, for j and all that
 // follow.
-func (o *Odds) deliver(failures int) (mean, weighs float64) {
-	mean = 0.5
+func (o *Odds) deliver(failures int) float64 {
+	mean := 0.5
 	for j := range depth(failures) + 1 {
 		if j > 0 {
 			mean *= float64(j) / float64(j+1)
 		}
-		mean, weighs = o.again(j).posterior(mean)
+		mean, _ = o.again(j).posterior(mean)
 	}
-	return mean, weighs
+	return mean
 }
 
 // Estimate is how likely a try is to deliver, with the middle 90 % of the
@@ -78,8 +78,7 @@ type Estimate struct {
 // times at a goal that failed all times, and the first try of another one. Own
 // are the odds of that approach, which move what is known of all.
 func (o *Odds) Estimate(own *Odds, same, all int) (again, other Estimate) {
-	mean, weighs := o.deliver(same)
-	mean, weighs = own.again(same).posterior(mean)
+	mean, weighs := own.again(same).posterior(o.deliver(same))
 	// Before its first try, another approach is to the goal what the first one
 	// was, less what the coin's failures take.
 	belief, _ := o.again(0).posterior(0.5)

@@ -42,7 +42,7 @@ func TestStoreOfTheVersionBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := storeBefore(t)
-				begin := time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC).Sub(time.Now())
+				begin := time.Until(time.Date(2026, 11, 22, 12, 0, 1, 0, time.UTC))
 				if late {
 					begin += time.Hour
 				}
