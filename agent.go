@@ -317,8 +317,9 @@ type Event struct {
 // turn is what the phases work on: a run's state, and what goes with it while
 // it is in memory.
 type turn struct {
-	a *Agent
-	s state
+	a   *Agent
+	s   state
+	key string // of the state's record
 
 	// What goes with the state, restored from records where a run goes on: the
 	// memories recalled for the innermost aim, what was delivered so far, and

@@ -109,7 +109,7 @@ func (a *Agent) drive(
 		a.watch.cutOff(ctx, s.Current.Worker)
 	}
 	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
-	t := &turn{a: a, s: s, watched: yield != nil || a.o.Hooks.Event != nil || logged}
+	t := &turn{a: a, s: s, key: runKey(s.ID), watched: yield != nil || a.o.Hooks.Event != nil || logged}
 	if err := t.restore(ctx); err != nil {
 		return nil, err
 	}

@@ -44,17 +44,19 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 	if t.learned {
 		to = t.a.w
 	}
-	return t.a.commit(ctx, to, &t.s, rev)
+	return t.a.commit(ctx, to, t.key, &t.s, rev)
 }
 
-// commit writes a run through a committer: this is the only place that does.
-func (a *Agent) commit(ctx context.Context, to committer, s *state, rev store.Revision) (store.Revision, error) {
+// commit writes a run under its key through a committer: this is the only place
+// that does.
+func (a *Agent) commit(
+	ctx context.Context, to committer, k string, s *state, rev store.Revision,
+) (store.Revision, error) {
 	w, _ := a.writes.Get().(*write)
 	if w == nil {
 		w = new(write)
 	}
 	defer a.writes.Put(w)
-	k := runKey(s.ID)
 	value, err := codec.Append(w.buf[:0], k, s)
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)

@@ -122,7 +122,7 @@ func (a *Agent) reopen(
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
-		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, &s, rev); err != nil {
+		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(id), &s, rev); err != nil {
 			return nil, err
 		}
 	}

@@ -94,7 +94,7 @@ func estimate(mean, weighs float64, c *count) Estimate {
 
 // Bytes returns the counts in order, as varints.
 func (o *Odds) Bytes() []byte {
-	b := make([]byte, 0, 4*depths)
+	b := make([]byte, 0, 2*depths*binary.MaxVarintLen32)
 	for _, c := range o.counts {
 		b = binary.AppendUvarint(b, uint64(c.tries))
 		b = binary.AppendUvarint(b, uint64(c.successes))
