@@ -328,17 +328,25 @@ type turn struct {
 	lineage []act.Delivery
 	output  json.RawMessage
 
-	watched bool    // a consumer, a hook or the log takes the events
-	learned bool    // the step has changed what is learned
-	events  []Event // of the step
+	// watched: a consumer, a hook or the log takes the events.
+	watched bool
+	// learned: the step has changed what is learned.
+	learned bool
+	// events are those of the step.
+	events []Event
 
 	// did is what the phase at hand has done, for telemetry and the log.
 	did struct {
-		used    act.Usage // by the reasoner
-		fault   error     // of the reasoner, the worker or a gate
-		stack   []byte    // of a worker that panicked
-		sources []error   // of the sources, nil for those that answered
-		lessons int       // patterns and failures stored or strengthened
+		// used is what the reasoner has used.
+		used act.Usage
+		// fault is the error of the reasoner, the worker or a gate.
+		fault error
+		// stack is that of a worker that panicked.
+		stack []byte
+		// sources are the errors of the sources, nil for those that answered.
+		sources []error
+		// lessons counts the patterns and failures stored or strengthened.
+		lessons int
 	}
 }
 

@@ -41,12 +41,18 @@ func (t *turn) learn(ctx context.Context) (phase, error) {
 type verdict int
 
 const (
-	taskDone   verdict = iota // another task follows
-	aimDone                   // the aim is reached
-	tryAgain                  // the task is tried again
-	planFailed                // the plan is dropped, and the reasoner asked
-	planOther                 // the plan is dropped, and an alternative taken
-	givenUp                   // the aim is given up
+	// Another task follows.
+	taskDone verdict = iota
+	// The aim is reached.
+	aimDone
+	// The task is tried again.
+	tryAgain
+	// The plan is dropped, and the reasoner asked.
+	planFailed
+	// The plan is dropped, and an alternative taken.
+	planOther
+	// The aim is given up.
+	givenUp
 )
 
 // verdict decides what follows the attempt at hand.

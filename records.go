@@ -16,9 +16,12 @@ import (
 
 // The first parts of the keys of this package.
 const (
-	runKeys     = "arc/run"     // run id → state
-	sessionKeys = "arc/session" // session, run id → nothing
-	outputKeys  = "arc/output"  // attempt key → a large output
+	// runKeys lead from a run id to its state.
+	runKeys = "arc/run"
+	// sessionKeys name the runs of a session, by id; their values are empty.
+	sessionKeys = "arc/session"
+	// outputKeys lead from the key of an attempt to a large output.
+	outputKeys = "arc/output"
 )
 
 // runKey is the key of a run.

@@ -171,10 +171,14 @@ type Status string
 
 // The statuses of a run.
 const (
-	Running   Status = "running"   // not finished; live, or to be resumed
-	Asking    Status = "asking"    // waits for View.Answer
-	Delivered Status = "delivered" // done: every task passed its gates
-	Blocked   Status = "blocked"   // given up; Report.Reason says why
+	// Running: the run is not finished. It is live, or to be resumed.
+	Running Status = "running"
+	// Asking: the run waits for View.Answer.
+	Asking Status = "asking"
+	// Delivered: every task passed its gates.
+	Delivered Status = "delivered"
+	// Blocked: the run is given up. Report.Reason says why.
+	Blocked Status = "blocked"
 )
 
 // phase is a station of the loop. Its value is what a stored run calls it.
@@ -190,8 +194,10 @@ const (
 	phaseVerify phase = "verify"
 	phaseLearn  phase = "learn"
 	phaseEnd    phase = "summary"
-	phaseAsk    phase = "ask"  // the run waits for a human
-	phaseDone   phase = "done" // the run is over
+	// The run waits for a human.
+	phaseAsk phase = "ask"
+	// The run is over.
+	phaseDone phase = "done"
 )
 
 // state is a run as records.go commits it after each step. It is a plain
@@ -345,10 +351,14 @@ type delivery struct {
 
 // Bounds of what a state keeps.
 const (
-	maxInline    = 2 << 10 // bytes of an output; a larger one is a record of its own
-	maxTracked   = 64      // reflections
-	maxFailed    = 64      // failed attempts at an aim
-	maxComplaint = 4 << 10 // bytes of a text about an attempt
+	// maxInline is in bytes of an output: a larger one is a record of its own.
+	maxInline = 2 << 10
+	// maxTracked is in reflections.
+	maxTracked = 64
+	// maxFailed is in failed attempts at an aim.
+	maxFailed = 64
+	// maxComplaint is in bytes of a text about an attempt.
+	maxComplaint = 4 << 10
 	// Bytes of an id in a key, which leaves room for what follows it.
 	maxPrefix = 192
 )

@@ -24,7 +24,7 @@ func ExampleValidator_Structure() {
 
 func ExampleValidator_Content() {
 	var v iar.Validator
-	res := v.Content(iar.Reflection{
+	var res iar.Result = v.Content(iar.Reflection{
 		Status: iar.Success, Confidence: 0.9, Summary: "Connect wire C to port D",
 		PotentialIssues: []string{"Port D is blocked."},
 	}, iar.Context{Task: "Connect wire C to port D."})
@@ -39,7 +39,7 @@ func ExampleValidator_Content() {
 }
 
 func ExampleTracker() {
-	t := iar.NewTracker(nil)
+	var t *iar.Tracker = iar.NewTracker(nil) // keeps the last 256
 	t.Record("panel A", iar.Reflection{Status: iar.Success, Confidence: 0.98})
 	t.Record("component B", iar.Reflection{Status: iar.Warning, Confidence: 0.85, PotentialIssues: []string{"May vibrate."}})
 	t.Record("wire C", iar.Reflection{Status: iar.Failure, Confidence: 0.1})
@@ -47,7 +47,7 @@ func ExampleTracker() {
 	for _, f := range t.Issues() {
 		fmt.Println(f.Kind+":", f.Text)
 	}
-	s := t.Summary()
+	var s iar.Summary = t.Summary()
 	fmt.Printf("%d records, mean %.2f\n", s.Total, s.Mean)
 
 	restored := iar.NewTracker(t.Entries())

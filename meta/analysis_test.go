@@ -124,7 +124,7 @@ func ExampleAnalyse() {
 		attempts = append(attempts, o)
 	}
 	asked := slices.Repeat([]meta.Outcome{{Goal: "merge pr 7", At: now}}, 3)
-	first := meta.Analyse(now, slices.Values(attempts), slices.Values(asked), nil)
+	var first []meta.Tally = meta.Analyse(now, slices.Values(attempts), slices.Values(asked), nil)
 	for _, t := range first {
 		fmt.Println(t.Alert)
 	}

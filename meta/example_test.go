@@ -2,6 +2,7 @@ package meta_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/arc-learn/arc/meta"
@@ -25,9 +26,8 @@ func Example() {
 			Approach: "edit the generated file",
 			Note:     "the generator wrote it anew",
 		})
-		if err != nil {
-			fmt.Println(err)
-			return
+		if errors.Is(err, meta.ErrInvalid) { // no Key, or a text that is too long
+			fmt.Println("refused:", err)
 		}
 		a, err := m.Assess(ctx, "s1")
 		fmt.Println(a.State, a.Recommendation, err)

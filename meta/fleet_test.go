@@ -177,8 +177,11 @@ func ExampleNewFleet() {
 	if err != nil {
 		fmt.Println(err)
 	}
+	line := func(w meta.WorkerHealth) string {
+		return fmt.Sprintf("%s: %d of %d, p95 %v, $%.2f per success", w.Name, w.Successes, w.Known, w.P95, w.CostPerSuccess)
+	}
 	for _, w := range f.Workers {
-		fmt.Printf("%s: %d of %d, p95 %v, $%.2f per success\n", w.Name, w.Successes, w.Known, w.P95, w.CostPerSuccess)
+		fmt.Println(line(w))
 	}
 	fmt.Println("nobody delivers:", f.Orphaned)
 	// Output:

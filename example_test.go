@@ -1,0 +1,121 @@
+package arc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/reason"
+)
+
+// patient is a host whose reasoner asks before it acts.
+func patient() arc.Host {
+	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+		if len(b.Answers) == 0 {
+			return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which door?"}}, nil
+		}
+		return plan(b.Objective), nil
+	}}
+	return s.host()
+}
+
+// A run that asks is answered through the view of its scope.
+func ExampleView() {
+	ctx := context.Background()
+	agent, err := arc.Open(ctx, "", patient(), &arc.Options{
+		Pivot:  arc.PivotAsk, // PivotFlag is the default, PivotAuto needs no human
+		Budget: arc.Budget{Wall: time.Minute, CostUSD: 1},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Shutdown(ctx)
+	var view arc.View = agent.In("acme/anna")
+	report, err := agent.Run(ctx, arc.Objective{ID: "door", Session: "s", Text: "open the door", Scope: "acme/anna"})
+	for err == nil && report.Status == arc.Asking {
+		fmt.Println("asks:", report.Questions[0])
+		report, err = view.Answer(ctx, report.ID, "the red one")
+	}
+	switch {
+	case errors.Is(err, arc.ErrRunning):
+		fmt.Println("it is live elsewhere")
+	case errors.Is(err, arc.ErrNotAsking):
+		fmt.Println("it has asked nothing")
+	case err != nil:
+		fmt.Println(err)
+	case report.Status == arc.Blocked:
+		fmt.Println("blocked:", report.Reason)
+	default:
+		fmt.Println(report.Status, "by", report.LastWorker, report.Status != arc.Running)
+	}
+	learned, err := view.Chunk(ctx, "s")
+	fmt.Println("patterns:", len(learned), err)
+	// Output:
+	// asks: which door?
+	// delivered by worker true
+	// patterns: 1 <nil>
+}
+
+// The events of a run, as a progress line would show them.
+func ExampleAgent_Events() {
+	ctx := context.Background()
+	agent, err := arc.Open(ctx, "", (&script{}).host(), &arc.Options{Pivot: arc.PivotAuto})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	counts := map[arc.EventKind]int{}
+	for e, err := range agent.Events(ctx, arc.Objective{Text: "mend the cache"}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		counts[e.Kind]++
+		switch e.Kind {
+		case arc.EventRecalled:
+			fmt.Println("memories:", len(e.IDs))
+		case arc.EventAttempt:
+			fmt.Println("attempt", e.Attempt, "by", e.Worker, "of", len(e.Ranking))
+		case arc.EventFinished:
+			fmt.Println(arc.Status(e.Text), "after", counts[arc.EventExecuted], "execution")
+		}
+	}
+	// Output:
+	// memories: 0
+	// attempt 1 by worker of 1
+	// delivered after 1 execution
+}
+
+// Health says whether an agent does well, and what to do where it does not.
+func ExampleAgent_Health() {
+	ctx := context.Background()
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Complaint: "no"}, nil }}
+	var policy arc.PivotPolicy = arc.PivotFlag // the default: say so, and go on
+	agent, err := arc.Open(ctx, "", s.host(), &arc.Options{Pivot: policy})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	for i := range 2 {
+		report, err := agent.Run(ctx, arc.Objective{Text: fmt.Sprint("mend package ", i)})
+		fmt.Println(report.Status, err)
+	}
+	var health arc.Health
+	health, err = agent.Health(ctx, "")
+	fmt.Println(health.Status, err)
+	for _, issue := range health.Issues {
+		fmt.Println(issue.Text) // issue.Advice says what to do about it
+	}
+	// Output:
+	// blocked <nil>
+	// blocked <nil>
+	// NEEDS_ATTENTION <nil>
+	// worker failed 100 % of the last hour
+	// no worker has delivered "work" for a day
+}
