@@ -184,3 +184,30 @@ func TestRunThatOutgrowsItsRecordIsCutShort(t *testing.T) {
 	require.Less(t, len(r.Deliveries), reason.MaxTasks)
 	require.Equal(t, []arc.Phase{arc.PhaseEnd, arc.PhaseDone}, last[len(last)-2:])
 }
+
+// A delivery that no longer fits is not in the report either: it tells what the
+// store holds.
+func TestDeliveryThatDoesNotFitIsNotReported(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		for len(d.Tasks) < 12 {
+			d.Tasks = append(d.Tasks, d.Tasks[0])
+		}
+		for i := range d.Tasks {
+			d.Tasks[i].Objective = strings.Repeat("at length ", 1000)
+		}
+		return d, nil
+	}, do: func(int, act.Work) (act.Result, error) {
+		r := done(`"ok"`) // fits the record as an attempt; as the twelfth delivery, with its task, it does not
+		r.Reflection.Summary = strings.Repeat("at length ", 4580)
+		return r, nil
+	}}
+	a := agent(t, s.host(), nil)
+	r := run(t, a, arc.Objective{ID: "run", Text: "write it all down"})
+	require.Contains(t, r.Reason, "outgrown")
+	kept, err := a.In("").Resume(t.Context(), "run")
+	require.NoError(t, err)
+	require.NotEmpty(t, kept.Deliveries)
+	require.Len(t, r.Deliveries, len(kept.Deliveries))
+}

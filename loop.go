@@ -193,7 +193,7 @@ func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (s
 	}
 	before.Step++
 	before.Reason, before.Phase = "the run has outgrown its record: "+cause.Error(), phaseEnd
-	t.s, t.events, t.learned = before, nil, false
+	t.s, t.lineage, t.events, t.learned = before, t.lineage[:len(before.Deliveries)], nil, false
 	return t.commit(ctx, rev)
 }
 

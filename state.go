@@ -359,7 +359,7 @@ const (
 	maxFailed = 64
 	// maxComplaint is in bytes of a text about an attempt.
 	maxComplaint = 4 << 10
-	// Bytes of an id in a key, which leaves room for what follows it.
+	// maxPrefix is in bytes of an id in a key: it leaves room for what follows.
 	maxPrefix = 192
 )
 
