@@ -365,8 +365,8 @@ func (t *turn) emit(kind EventKind, e Event) {
 }
 
 // block gives the innermost aim up. Learn takes it in.
-func (t *turn) block(why string) phase {
-	t.s.aim().Blocked = why
+func (t *turn) block(cause Cause, why string) phase {
+	t.s.aim().Blocked, t.s.aim().Cause = why, cause
 	t.s.Current = nil
 	return phaseLearn
 }

@@ -64,7 +64,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 	if t.a.o.Pivot == PivotAuto {
 		switch {
 		case slices.Contains(now.Also, meta.GiveUp):
-			return t.block(text), nil
+			return t.block(CauseStuck, text), nil
 		case slices.Contains(now.Also, meta.AskHuman):
 			return t.ask(text + ": how shall I go on?"), nil
 		}

@@ -119,3 +119,40 @@ func ExampleAgent_Health() {
 	// worker failed 100 % of the last hour
 	// no worker has delivered "work" for a day
 }
+
+// What a host does about a run that is not delivered depends on its Cause.
+func ExampleCause() {
+	advise := func(report *arc.Report) string {
+		if report.Status == arc.Waiting {
+			return "nothing: the Agent goes on by itself"
+		}
+		switch report.Cause {
+		case arc.CauseGate, arc.CauseWorker, arc.CauseModel, arc.CauseStuck:
+			return "tell it what you know"
+		case arc.CauseNoWorker:
+			return "bring a worker with the skill"
+		case arc.CausePermission, arc.CauseDenied:
+			return "give the permission, or leave it"
+		case arc.CauseBudget:
+			return "give it more"
+		case arc.CauseInterrupted, arc.CauseInternal:
+			return "look into it"
+		}
+		return "nothing: " + string(report.Status)
+	}
+	ctx := context.Background()
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Complaint: "no"}, nil }}
+	agent, err := arc.Open(ctx, "", s.host(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	report, err := agent.Run(ctx, arc.Objective{Text: "mend the cache"})
+	var cause arc.Cause = report.Cause
+	fmt.Printf("%s by %s: %s\n", report.Status, cause, advise(report))
+	fmt.Println(report.Reason, err)
+	// Output:
+	// blocked by gate: tell it what you know
+	// task 1 was not delivered in 3 attempts; the last, by worker: no <nil>
+}

@@ -233,8 +233,9 @@ func (t *turn) move(v verdict) phase {
 // above it.
 func (t *turn) giveUp() {
 	g, c := t.s.aim(), t.s.Current
-	why := g.Blocked
+	why, cause := g.Blocked, g.Cause
 	if why == "" && c != nil {
+		cause = causeOf(c)
 		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s",
 			g.Next+1, g.Tries, c.Worker, c.Wrong)
 	}
@@ -242,5 +243,18 @@ func (t *turn) giveUp() {
 		why = fmt.Sprintf("impasse %s: subgoal %q: %s", g.Impasse, g.Text, why)
 	}
 	t.emit(EventBlocked, Event{Text: why})
-	t.s.Current, t.s.Reason = nil, why
+	t.s.Current, t.s.Reason, t.s.Cause = nil, why, cause
+}
+
+// causeOf says what an attempt that did not pass has met.
+func causeOf(c *attempt) Cause {
+	switch c.End {
+	case act.Finished:
+		return CauseGate
+	case act.Denied:
+		return CausePermission
+	case act.Interrupted:
+		return CauseInterrupted
+	}
+	return CauseWorker
 }

@@ -60,7 +60,7 @@ var phases = map[phase]station{
 func (t *turn) step(ctx context.Context) error {
 	t.events, t.learned = nil, false
 	if why := t.s.Objective.Budget.reached(t.s.spent(t.a.o.Now())); why != "" && !slices.Contains(paid, t.s.Phase) {
-		t.s.Reason, t.s.Phase = why, phaseEnd
+		t.s.Cause, t.s.Reason, t.s.Phase = CauseBudget, why, phaseEnd
 	}
 	for {
 		at, ok := phases[t.s.Phase]
@@ -192,7 +192,8 @@ func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (s
 		return 0, fmt.Errorf("%w: %q was moved on by another process", ErrRunning, t.s.ID)
 	}
 	before.Step++
-	before.Reason, before.Phase = "the run has outgrown its record: "+cause.Error(), phaseEnd
+	before.Cause, before.Reason = CauseInternal, "the run has outgrown its record: "+cause.Error()
+	before.Phase = phaseEnd
 	t.s, t.lineage, t.events, t.learned = before, t.lineage[:len(before.Deliveries)], nil, false
 	return t.commit(ctx, rev)
 }

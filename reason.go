@@ -208,7 +208,7 @@ func (t *turn) refuse(err error) phase {
 	}
 	t.emit(EventRefused, Event{Text: why})
 	if g.Refused >= t.a.o.Refusals {
-		return t.block("no decision could be acted on: " + why)
+		return t.block(CauseModel, "no decision could be acted on: "+why)
 	}
 	return phaseReason
 }
@@ -240,7 +240,7 @@ func (t *turn) subgoal(imp *reason.Impasse) phase {
 		why = fmt.Sprintf("there were %d subgoals", maxSubgoals)
 	}
 	if why != "" {
-		return t.block(fmt.Sprintf("impasse %s (%s), and %s", imp.Kind, imp.Reason, why))
+		return t.block(CauseStuck, fmt.Sprintf("impasse %s (%s), and %s", imp.Kind, imp.Reason, why))
 	}
 	t.s.Subgoals = appendTo(t.s.Subgoals, imp.Subgoal)
 	t.s.Aims = appendTo(t.s.Aims, aim{

@@ -22,7 +22,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	}
 	if len(o.Tasks) > 0 && t.s.Deliberations == 0 {
 		if why := t.a.unable(o.Tasks); why != "" {
-			return t.block(why), nil
+			return t.block(CauseNoWorker, why), nil
 		}
 		g.follow(o.Tasks, g.Approach, "")
 		return phaseAssign, nil

@@ -16,8 +16,13 @@ type Report struct {
 	ID      string
 	Session string
 	Status  Status
-	// Reason says why the run is blocked. "" otherwise.
+	// Cause and Reason say what blocked the run, or what it is Waiting for:
+	// in one word, and in words for people. "" otherwise.
+	Cause  Cause
 	Reason string
+	// Next is when a run that is Waiting is tried again, in UTC. Zero
+	// otherwise.
+	Next time.Time
 
 	// Questions are what the run asks while it is Asking.
 	Questions []string
@@ -65,7 +70,7 @@ type Report struct {
 // records.go.
 func newReport(s *state) *Report {
 	r := &Report{
-		ID: s.ID, Session: s.Session, Status: s.Status, Reason: s.Reason,
+		ID: s.ID, Session: s.Session, Status: s.Status, Cause: s.Cause, Reason: s.Reason,
 		Attempts: s.Attempts, LastWorker: s.Last.Worker, LastEnd: s.Last.End,
 		Deliberations: s.Deliberations, Fired: s.Fired,
 		Steps: s.Step, Usage: s.Usage, Assessment: s.Assessment,

@@ -175,10 +175,41 @@ const (
 	Running Status = "running"
 	// Asking: the run waits for View.Answer.
 	Asking Status = "asking"
+	// Waiting: a part of the host is away. Report.Cause says which, and
+	// Report.Next when it is tried again.
+	Waiting Status = "waiting"
 	// Delivered: every task passed its gates.
 	Delivered Status = "delivered"
-	// Blocked: the run is given up. Report.Reason says why.
+	// Blocked: the run is given up. Report.Cause and Report.Reason say why.
 	Blocked Status = "blocked"
+)
+
+// Cause says what a run that is Blocked or Waiting has met, in one word.
+// Report.Reason has the words for people.
+type Cause string
+
+// The causes.
+const (
+	// CauseGate: the gates did not pass the last attempt, or could not decide.
+	CauseGate Cause = "gate"
+	// CauseWorker: the last attempt failed by itself, or the workers are away.
+	CauseWorker Cause = "worker"
+	// CauseNoWorker: no worker of the host can take a task.
+	CauseNoWorker Cause = "no_worker"
+	// CausePermission: the last worker asked may not do the task (401, 403).
+	CausePermission Cause = "permission"
+	// CauseDenied: the Approver refused, failed or did not answer in time.
+	CauseDenied Cause = "denied"
+	// CauseModel: the reasoner is away, or no decision of it could be acted on.
+	CauseModel Cause = "model"
+	// CauseStuck: what is done does not work, and there is nothing else to do.
+	CauseStuck Cause = "stuck"
+	// CauseBudget: a bound of Objective.Budget is reached.
+	CauseBudget Cause = "budget"
+	// CauseInterrupted: the outcome of an attempt is unknown, see Objective.Once.
+	CauseInterrupted Cause = "interrupted"
+	// CauseInternal: arc could not go on, such as with too large a record.
+	CauseInternal Cause = "internal"
 )
 
 // phase is a station of the loop. Its value is what a stored run calls it.
@@ -242,6 +273,9 @@ type state struct {
 
 	// Last is the last attempt that was learned from.
 	Last lastAttempt `cbor:"23,keyasint,omitempty" json:"last,omitzero"`
+
+	// Cause goes with Reason, and with Waiting.
+	Cause Cause `cbor:"24,keyasint,omitempty" json:"cause,omitempty"`
 }
 
 // lastAttempt is the worker of an attempt, and how the attempt ended.
@@ -303,6 +337,7 @@ type aim struct {
 	Replans int `cbor:"19,keyasint,omitempty" json:"replans,omitempty"`
 	// Blocked says why the aim is given up without an attempt.
 	Blocked string `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"`
+	Cause   Cause  `cbor:"27,keyasint,omitempty" json:"cause,omitempty"`
 }
 
 // attempt is the attempt at hand. Act fills what follows Complaint, Verify
