@@ -8,6 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -62,11 +63,16 @@ func (t *turn) note(at *act.Attempt, out output) {
 func (t *turn) workersOwn() act.Work {
 	w := t.work()
 	w.Inputs, w.Task.Inputs = slices.Clone(w.Inputs), slices.Clone(w.Task.Inputs)
-	w.Memories = slices.Clone(w.Memories)
-	for i := range w.Memories {
-		w.Memories[i].Record = w.Memories[i].Record.Clone()
-	}
+	w.Memories, w.Background = cloneHits(w.Memories), cloneHits(w.Background)
 	return w
+}
+
+func cloneHits(hits []memory.Hit) []memory.Hit {
+	hits = slices.Clone(hits)
+	for i := range hits {
+		hits[i].Record = hits[i].Record.Clone()
+	}
+	return hits
 }
 
 // work is the attempt at hand as gates see it.
@@ -76,7 +82,7 @@ func (t *turn) work() act.Work {
 	skill := t.a.skills[task.Skill] // the zero Skill has no AGENT.md
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: task, Agent: skill.Agent, Memories: t.hits, Lineage: cloneDeliveries(t.lineage),
+		Task: task, Agent: skill.Agent, Memories: t.hits, Background: t.background, Lineage: cloneDeliveries(t.lineage),
 		Attempt: c.Number, Key: c.Key, Complaint: c.Complaint,
 	}
 }

@@ -322,11 +322,12 @@ type turn struct {
 	key string // of the state's record
 
 	// What goes with the state, restored from records where a run goes on: the
-	// memories recalled for the innermost aim, what was delivered so far, and
-	// the output of the attempt at hand.
-	hits    []memory.Hit
-	lineage []act.Delivery
-	output  json.RawMessage
+	// memories recalled for the innermost aim, those of them in quarantine, what
+	// was delivered so far, and the output of the attempt at hand.
+	hits       []memory.Hit
+	background []memory.Hit
+	lineage    []act.Delivery
+	output     json.RawMessage
 
 	// watched: a consumer, a hook or the log takes the events.
 	watched bool

@@ -17,7 +17,7 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	if s.Reason != "" {
 		s.Status = Blocked
 	}
-	t.hits = nil
+	t.hits, t.background = nil, nil
 	t.emit(EventFinished, Event{Text: string(s.Status)})
 	return phaseDone, nil
 }

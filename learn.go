@@ -129,7 +129,8 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
 		Objective: g.Text, Situation: g.Situation, Approach: g.Approach,
 		Complaint: g.Blocked,
-		Injected:  t.hits, Withheld: g.Withheld, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+		Injected:  slices.Concat(t.hits, t.background), Withheld: g.Withheld,
+		Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	if c == nil {
 		o.Key = o.GoalKey + "/blocked"
@@ -222,7 +223,7 @@ func (t *turn) move(v verdict) phase {
 		}
 		// The subgoal is reached: its deliveries are in the lineage, and
 		// what it taught may be recalled.
-		s.Aims, t.hits = slices.Clip(s.Aims[:len(s.Aims)-1]), nil
+		s.Aims, t.hits, t.background = slices.Clip(s.Aims[:len(s.Aims)-1]), nil, nil
 		return phaseRecall
 	}
 	t.giveUp()

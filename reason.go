@@ -50,7 +50,7 @@ func (t *turn) brief(ctx context.Context) reason.Brief {
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
-		Memories: t.hits, Passages: t.passages(ctx, g.Text),
+		Memories: t.hits, Background: t.background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
 		Failed: g.Failed, Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
 		Advice: advice(&s.Assessment),
@@ -246,7 +246,7 @@ func (t *turn) subgoal(imp *reason.Impasse) phase {
 	t.s.Aims = appendTo(t.s.Aims, aim{
 		Text: imp.Subgoal, Situation: imp.Subgoal, Impasse: imp.Kind, Number: len(t.s.Subgoals),
 	})
-	t.hits = nil
+	t.hits, t.background = nil, nil
 	t.emit(eventSubgoal, Event{Text: imp.Subgoal})
 	return phaseAssess
 }

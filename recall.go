@@ -3,6 +3,7 @@ package arc
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -30,7 +31,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if o.Fresh || t.s.Assessment.Pivot {
 		return phaseReason, nil
 	}
-	chunk, ok := t.a.learner.Fire(t.hits, g.Situation, g.Text, g.Spent)
+	chunk, ok := t.a.learner.Fire(slices.Concat(t.hits, t.background), g.Situation, g.Text, g.Spent)
 	if !ok || t.a.unable(chunk.Tasks) != "" {
 		return phaseReason, nil
 	}
@@ -40,7 +41,8 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	return phaseAssign, nil
 }
 
-// search recalls memories for the aim. A holdout withholds them.
+// search recalls memories for the aim, and the background. A holdout withholds
+// them.
 func (t *turn) search(ctx context.Context) error {
 	o, g := &t.s.Objective, t.s.aim()
 	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text}
@@ -51,14 +53,18 @@ func (t *turn) search(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}
-	ids := make([]memory.ID, len(hits))
-	for i := range hits {
-		ids[i] = hits[i].Record.ID
+	background, held, err := t.a.learner.Background(ctx, ask)
+	if err != nil {
+		return fmt.Errorf("recall the background: %w", err)
 	}
-	if withheld {
-		t.hits, g.Recalled, g.Withheld = nil, nil, ids
+	ids := make([]memory.ID, 0, len(hits)+len(background))
+	for _, h := range slices.Concat(hits, background) {
+		ids = append(ids, h.Record.ID)
+	}
+	if withheld || held {
+		t.hits, t.background, g.Recalled, g.Withheld = nil, nil, nil, ids
 		return nil
 	}
-	t.hits, g.Recalled = hits, ids
+	t.hits, t.background, g.Recalled = hits, background, ids
 	return nil
 }

@@ -127,12 +127,21 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		} else if err != nil {
 			return fmt.Errorf("recall: %w", err)
 		}
-		t.hits = append(t.hits, memory.Hit{Record: rec})
+		t.sort(memory.Hit{Record: rec})
 	}
 	if c := t.s.Current; c != nil {
 		t.output, err = t.a.readOutput(ctx, c.Output)
 	}
 	return err
+}
+
+// sort puts a hit among the memories or, in quarantine, into the background.
+func (t *turn) sort(h memory.Hit) {
+	if h.Record.Trusted {
+		t.hits = append(t.hits, h)
+	} else {
+		t.background = append(t.background, h)
+	}
 }
 
 // recordOf finds a recalled memory in the scopes of the objective.

@@ -44,13 +44,18 @@ type Work struct {
 	Situation string          // the kind of situation
 	Inputs    json.RawMessage // the host's data, as given in the objective
 
-	Task      Task
-	Agent     string       // AGENT.md of the skill that Task names, if the host has one for it
-	Memories  []memory.Hit // what was recalled for this goal, best first
-	Lineage   []Delivery   // what earlier tasks of this run delivered
-	Attempt   int          // from 1, over all workers
-	Key       string       // identifies the attempt: the same after a crash, never used for another
-	Complaint string       // why the previous attempt at this task did not pass; "" at first
+	Task     Task
+	Agent    string       // AGENT.md of the skill that Task names, if the host has one for it
+	Memories []memory.Hit // what was recalled for this goal, best first
+
+	// Background are lessons and episodes in quarantine, best first: they quote
+	// models, workers and gates. Fence them in a prompt, as memory.Render does.
+	Background []memory.Hit
+
+	Lineage   []Delivery // what earlier tasks of this run delivered
+	Attempt   int        // from 1, over all workers
+	Key       string     // identifies the attempt: the same after a crash, never used for another
+	Complaint string     // why the previous attempt at this task did not pass; "" at first
 }
 
 // Task, Delivery, Delta and Usage are the nouns that package reason defines

@@ -110,19 +110,41 @@ type Ask struct {
 // quarantined ones. If withheld is set, they are not to be shown, nor to fire,
 // for the sake of Holdout: the host says so in Outcome.Withheld.
 func (l *Learner) Recall(ctx context.Context, a Ask) (hits []memory.Hit, withheld bool, err error) {
+	return l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true})
+}
+
+// crowd is how many times Options.Recall is looked through for lessons in
+// quarantine: trusted ones and other quarantined texts stand between them.
+const crowd = 4
+
+// Background returns the lessons in quarantine that match a goal, best first,
+// as Recall does the trusted ones: what was learned from outcomes, in words that
+// no gate has verified. It is data to show, fenced; of other quarantined texts
+// it returns none.
+func (l *Learner) Background(ctx context.Context, a Ask) (hits []memory.Hit, withheld bool, err error) {
+	lessons := memory.Query{K: crowd * l.o.Recall, Kinds: []memory.Kind{memory.Failure, memory.Pattern}}
+	hits, withheld, err = l.recall(ctx, &a, lessons)
+	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool {
+		return h.Record.Trusted || h.Record.Source.Origin != memory.Derived
+	})
+	hits = hits[:min(len(hits), max(0, l.o.Recall))]
+	return hits, withheld && len(hits) > 0, err
+}
+
+// recall puts what is asked for into a query.
+func (l *Learner) recall(ctx context.Context, a *Ask, q memory.Query) (hits []memory.Hit, withheld bool, err error) {
 	if l.o.Recall < 0 {
 		return nil, false, nil
 	}
-	text := cut(a.Situation, maxNote)
+	q.Text = cut(a.Situation, maxNote)
 	if a.Objective != a.Situation {
-		text += "\n" + cut(a.Objective, maxNote)
+		q.Text += "\n" + cut(a.Objective, maxNote)
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(q.Text) == "" {
 		return nil, false, nil // which would ask for whatever there is
 	}
-	hits, err = l.bank.In(a.Scope).Recall(ctx, memory.Query{
-		Text: text, K: l.o.Recall, Floor: max(0, l.o.Floor), Also: a.Also, Inject: true, Situation: situationKey(a.Situation),
-	})
+	q.Floor, q.Also, q.Situation = max(0, l.o.Floor), a.Also, situationKey(a.Situation)
+	hits, err = l.bank.In(a.Scope).Recall(ctx, q)
 	return hits, len(hits) > 0 && l.holds(a.GoalKey), err
 }
 

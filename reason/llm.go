@@ -32,8 +32,8 @@ type LLMOptions struct {
 	//
 	// The system prompt has .schema. The brief has a block for each field of
 	// Brief, under its name in lower case (.objective, .inputs, .situation,
-	// .goals, .memories, .passages, .skills, .lineage, .failed, .answers,
-	// .avoid, .advice and .complaint), and besides
+	// .goals, .memories, .background, .passages, .skills, .lineage, .failed,
+	// .answers, .avoid, .advice and .complaint), and besides
 	//
 	//   - .estimate: Complexity and Signs
 	//   - .manuals: SKILL.md of the skills that the brief names
@@ -64,11 +64,13 @@ func (o *LLMOptions) fill() {
 //
 // The brief is put into one prompt. Every text of it is fenced as data, and no
 // text of it is in the system prompt. Memories are shown with labels, what
-// failed first, then patterns, facts and episodes; those in quarantine never.
+// failed first, then patterns, facts and episodes; those in quarantine only
+// where the brief has them as Background, in a block of their own that says so.
 // What does not fit LLMOptions.Tokens is left out, and the prompt says so:
-// episodes first, then passages and other memories, from the least relevant on,
-// notes on skills, deliveries, failed attempts, answers and goals above, from
-// the oldest on; never the objective with its inputs, or the complaint.
+// episodes first, then Background, passages and other memories, from the least
+// relevant on, notes on skills, deliveries, failed attempts, answers and goals
+// above, from the oldest on; never the objective with its inputs, or the
+// complaint.
 //
 // The answer has to be one JSON object by the schema that the request has;
 // prose, code fences and a thought around it are ignored, and so are fields

@@ -54,6 +54,9 @@ type Brief struct {
 
 	// Memories are what was recalled, best first.
 	Memories []memory.Hit
+	// Background are lessons and episodes in quarantine, best first. They quote
+	// models, workers and gates: data to weigh, which no plan should repeat.
+	Background []memory.Hit
 	// Passages are what the host's sources say, in the order of the sources.
 	Passages []Passage
 	// Skills are what the workers can do, sorted.
