@@ -23,7 +23,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	if len(ranking) == 0 {
-		return t.block(CausePermission, fmt.Sprintf("every worker was denied task %d", g.Next+1)), nil
+		return t.block(causeOf(s.Last.End), fmt.Sprintf("every worker was denied task %d", g.Next+1)), nil
 	}
 	var complaint string
 	if g.Tries > 0 {

@@ -108,7 +108,7 @@ func resultOf(ctx context.Context, r *Report, err error) (goal.Result, error) {
 		res.End = goal.Succeeded
 	case r.LastEnd == act.Interrupted:
 		res.End = goal.Interrupted
-	case r.LastEnd == act.Denied || r.Attempts == 0:
+	case r.LastEnd.Barred() || r.Attempts == 0:
 		res.End = goal.Refused
 	}
 	return res, nil

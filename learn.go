@@ -85,7 +85,7 @@ func (t *turn) verdict() verdict {
 func (t *turn) allDenied() bool {
 	g, c := t.s.aim(), t.s.Current
 	for _, cand := range t.a.runner.Candidates(&g.Tasks[g.Next]) {
-		denied := slices.Contains(g.Denied, cand.Name) || c.End == act.Denied && cand.Name == c.Worker
+		denied := slices.Contains(g.Denied, cand.Name) || c.End.Barred() && cand.Name == c.Worker
 		if !denied {
 			return false
 		}
@@ -107,7 +107,7 @@ func (t *turn) settle() {
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
 			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong,
 		})
-		if c.End == act.Denied {
+		if c.End.Barred() {
 			g.Denied = appendTo(g.Denied, c.Worker)
 		}
 		return
@@ -149,14 +149,15 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	case givenUp:
 		o.Task, o.Goal = t.blame()
 	case planFailed, planOther:
-		if g.Fired == "" {
+		if g.Fired == "" && !c.End.Barred() {
 			o.Task = learn.Blocked
 		}
 	}
 	if c != nil {
 		o.Key = c.Key
 		o.Skill, o.Worker = g.Tasks[g.Next].Skill, c.Worker
-		o.End, o.Passed, o.Faulty, o.Wall, o.Complaint = c.End, c.Passed, c.Faulty, c.Wall, c.Wrong
+		o.End, o.Passed, o.Wall, o.Complaint = c.End, c.Passed, c.Wall, c.Wrong
+		o.Faulty = c.Faulty || c.End.Barred() || c.End == act.Away
 		o.Result = act.Result{Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage}
 	}
 	return o
@@ -173,8 +174,9 @@ func (t *turn) blame() (task, goal learn.Status) {
 	case refused || c == nil && t.s.unplanned():
 		// The reasoner or the host's plan failed: that says nothing about the situation.
 		return learn.Blocked, learn.Open
-	case c != nil && c.End == act.Interrupted:
-		return learn.Open, learn.Open // the outcome is unknown
+	case c != nil && (c.End == act.Interrupted || c.End.Barred()):
+		// The outcome is unknown, or it was a no.
+		return learn.Open, learn.Open
 	}
 	return learn.Blocked, learn.Blocked
 }
@@ -236,7 +238,7 @@ func (t *turn) giveUp() {
 	g, c := t.s.aim(), t.s.Current
 	why, cause := g.Blocked, g.Cause
 	if why == "" && c != nil {
-		cause = causeOf(c)
+		cause = causeOf(c.End)
 		why = fmt.Sprintf("task %d was not delivered in %d attempts; the last, by %s: %s",
 			g.Next+1, g.Tries, c.Worker, c.Wrong)
 	}
@@ -245,17 +247,4 @@ func (t *turn) giveUp() {
 	}
 	t.emit(EventBlocked, Event{Text: why})
 	t.s.Current, t.s.Reason, t.s.Cause = nil, why, cause
-}
-
-// causeOf says what an attempt that did not pass has met.
-func causeOf(c *attempt) Cause {
-	switch c.End {
-	case act.Finished:
-		return CauseGate
-	case act.Denied:
-		return CausePermission
-	case act.Interrupted:
-		return CauseInterrupted
-	}
-	return CauseWorker
 }

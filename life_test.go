@@ -1,13 +1,16 @@
 package arc_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -42,5 +45,61 @@ func TestBlockedRunSaysItsCause(t *testing.T) {
 		again, err := a.In("").Resume(t.Context(), r.ID)
 		require.NoError(t, err)
 		require.Equal(t, cause, again.Cause, "it is kept")
+	}
+}
+
+// A person's no, or silence, is recorded as such: it costs the worker no rank,
+// and the session no failure.
+func TestMissingApprovalIsNoFailureOfTheWorker(t *testing.T) {
+	for end, approve := range map[act.End]act.ApproverFunc{
+		act.Refused:    func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil },
+		act.Undecided:  func(context.Context, act.ApprovalRequest) (bool, error) { return true, errBoom },
+		act.Unanswered: func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil },
+		act.Denied:     func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, // and the service says 403
+	} {
+		t.Run(string(end), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{}
+				h := s.host()
+				h.Workers[0].Mode = act.Gated
+				h.Approver = act.ApproverFunc(func(ctx context.Context, r act.ApprovalRequest) (bool, error) {
+					if r.Work.Objective == "deploy" {
+						return true, nil
+					}
+					return approve(ctx, r)
+				})
+				s.do = func(_ int, w act.Work) (act.Result, error) {
+					if w.Objective != "deploy" {
+						return act.Result{}, &reason.ModelError{Status: 403}
+					}
+					return done(`1`), nil
+				}
+				a := agent(t, h, nil)
+				score := func() float64 {
+					ranking, err := a.In("").Rank(t.Context(), "release", reason.Task{Skill: "work"})
+					require.NoError(t, err)
+					return ranking[0].Parts.Mean
+				}
+				for range 5 {
+					require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "deploy", Situation: "release", Session: "s"}).Status)
+				}
+				before := score()
+				for range 5 {
+					r := run(t, a, arc.Objective{Text: "deploy on a Friday", Situation: "release", Session: "s", Fresh: true})
+					require.Equal(t, arc.Blocked, r.Status)
+					require.Equal(t, end, r.LastEnd)
+					cause := arc.CauseDenied
+					if end == act.Denied {
+						cause = arc.CausePermission
+					}
+					require.Equal(t, cause, r.Cause)
+				}
+				require.InDelta(t, before, score(), 0.01)
+				now, err := a.In("").Assess(t.Context(), "s")
+				require.NoError(t, err)
+				require.Equal(t, meta.KeepGoing, now.Recommendation)
+				require.Zero(t, now.Failures)
+			})
+		})
 	}
 }

@@ -212,6 +212,21 @@ const (
 	CauseInternal Cause = "internal"
 )
 
+// causeOf says what an attempt that did not pass has met.
+func causeOf(end act.End) Cause {
+	switch end {
+	case act.Finished:
+		return CauseGate
+	case act.Denied:
+		return CausePermission
+	case act.Refused, act.Unanswered, act.Undecided:
+		return CauseDenied
+	case act.Interrupted:
+		return CauseInterrupted
+	}
+	return CauseWorker
+}
+
 // phase is a station of the loop. Its value is what a stored run calls it.
 type phase string
 

@@ -51,7 +51,7 @@ func ExampleApprover() {
 	}
 	// Output:
 	// stage finished ""
-	// release denied "denied: approval was refused"
+	// release refused "denied: approval was refused"
 }
 
 func deploy(context.Context, act.Work) (act.Result, error) { return success(`"deployed"`), nil }
@@ -76,7 +76,7 @@ func TestLateApprovalIsNone(t *testing.T) {
 		const times = 100
 		for range times {
 			a := r.Execute(t.Context(), "w", act.Work{})
-			require.Equal(t, act.Denied, a.End)
+			require.Equal(t, act.Unanswered, a.End)
 			require.ErrorIs(t, a.Err, act.ErrDenied)
 		}
 		synctest.Wait()
@@ -102,7 +102,7 @@ func TestApproverThatMisbehavesHasRefused(t *testing.T) {
 		})
 		require.NoError(t, err)
 		a := r.Execute(t.Context(), "w", act.Work{})
-		require.Equal(t, act.Denied, a.End, name)
+		require.Equal(t, act.Undecided, a.End, name)
 		require.ErrorIs(t, a.Err, act.ErrDenied, name)
 	}
 }
@@ -148,7 +148,7 @@ func TestExpiryOfApprovals(t *testing.T) {
 				a := <-ended
 				require.Equal(t, c.Want.Pending, calls)
 				if len(c.Want.Published) > 0 {
-					require.Equal(t, act.Denied, a.End)
+					require.Equal(t, act.Unanswered, a.End)
 					require.ErrorIs(t, a.Err, act.ErrDenied)
 					require.Contains(t, a.Complaint, "no answer in time")
 				} else {

@@ -21,8 +21,10 @@ import (
 // A result with [iar.Success] or [iar.Warning] goes to the gates. Everything
 // else is a failed attempt: an error (which wins over a result given with it),
 // a panic, a missed deadline, a reflection that is not valid, or one that says
-// Failure or Skipped. The kinds of error that mean more are [ErrDenied],
-// [Transient] and [RateLimitError].
+// Failure or Skipped. The kinds of error that mean more are [ErrDenied], and
+// those of a worker that is [Away]: [Transient], [RateLimitError], and whatever
+// [reason.Retryable] says may be tried again, such as a refused connection. Away
+// is no failure: other workers are tried first, and then this one again.
 //
 // After a crash an attempt may be executed again with the same [Work.Key],
 // unless its outcome had been committed: executors whose effects must not
@@ -79,12 +81,13 @@ type Result struct {
 
 // ErrDenied says that the worker may not do this: permission denied, 401,
 // 403, or an approval that was refused or did not come in time. The worker is
-// not asked again for the task.
+// not asked again for the task, and not blamed.
 var ErrDenied = errors.New("denied")
 
 // Transient marks an error of an Executor as one that may go away by itself:
 // the call is repeated up to three times, after 1, 2 and 4 seconds, within the
-// attempt's deadline, and counts as one attempt. Transient(nil) is nil.
+// attempt's deadline, and counts as one attempt; then the worker is [Away].
+// Transient(nil) is nil.
 func Transient(err error) error {
 	if err == nil {
 		return nil
@@ -98,8 +101,8 @@ func (e *transientError) Error() string { return e.err.Error() }
 func (e *transientError) Unwrap() error { return e.err }
 
 // RateLimitError is the error of an Executor that was told to wait. The call
-// is repeated after that time, within the attempt's deadline, and counts as
-// one attempt.
+// is repeated after that time, for two minutes in all and within the attempt's
+// deadline, and counts as one attempt; then the worker is [Away].
 type RateLimitError struct {
 	After time.Duration // kept between a second and a minute
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -191,12 +192,27 @@ const (
 	Malformed End = "malformed" // a result that is not valid: its reflection or its output
 	TimedOut  End = "timed_out" // no result within the deadline
 	Panicked  End = "panicked"  // a panic, or a lost goroutine
-	Denied    End = "denied"    // ErrDenied
+	Denied    End = "denied"    // ErrDenied, or a model that answered 401 or 403
 	Canceled  End = "canceled"  // the caller's context ended: not an attempt at all
+	// Refused, Unanswered and Undecided are attempts that were not made, since
+	// the Approver said no, did not answer in time, or failed.
+	Refused    End = "refused"
+	Unanswered End = "unanswered"
+	Undecided  End = "undecided"
+	// Away is an attempt of a worker that was not there: what it needs refuses
+	// connections, is overloaded, or limits the rate. Attempt.After says when
+	// to try again, if that is known.
+	Away End = "away"
 	// Interrupted is an attempt that was cut off and must not be made again:
 	// what came of it is unknown. Execute never returns it.
 	Interrupted End = "interrupted"
 )
+
+// Barred reports whether the worker may not do the task, for want of
+// permission or approval. That is no failure of the worker's.
+func (e End) Barred() bool {
+	return e == Denied || e == Refused || e == Unanswered || e == Undecided
+}
 
 // Attempt is one execution, whatever came of it.
 type Attempt struct {
@@ -206,7 +222,8 @@ type Attempt struct {
 	Complaint string // what went wrong; "" if Finished
 	Stack     []byte // of a panic
 	Wall      time.Duration
-	Err       error // the executor's error, if any
+	After     time.Duration // if Away: when to try again; 0: not known
+	Err       error         // the executor's error, if any
 }
 
 // Execute has the named worker do the work, and returns what came of it. It
@@ -225,11 +242,9 @@ func (r *Runner) Execute(ctx context.Context, worker string, work Work) Attempt 
 
 func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
 	if r.o.needsApproval(w) {
-		if err := r.approve(ctx, w, work); err != nil {
-			a := r.ended(ctx, err)
-			if a.End == Panicked { // it was the Approver that did
-				a.End = Denied
-			}
+		if end, err := r.approve(ctx, w, work); err != nil {
+			a := r.ended(ctx, err) // with the stack of a panic
+			a.End, a.Complaint = end, err.Error()
 			return a
 		}
 	}
@@ -242,7 +257,8 @@ func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
 	return r.judge(work, res)
 }
 
-func (r *Runner) approve(ctx context.Context, w *Worker, work Work) error {
+// approve returns nil if the Approver agrees, and else how the attempt has ended.
+func (r *Runner) approve(ctx context.Context, w *Worker, work Work) (End, error) {
 	ok, err := guard.Do(ctx, r.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
 		ok, err := r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work})
 		if err == nil {
@@ -252,17 +268,25 @@ func (r *Runner) approve(ctx context.Context, w *Worker, work Work) error {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return Canceled, ctx.Err()
+	case errors.Is(err, guard.ErrTime):
+		return Unanswered, fmt.Errorf("%w: approval: %w", ErrDenied, err)
 	case err != nil:
-		return fmt.Errorf("%w: approval: %w", ErrDenied, err)
+		return Undecided, fmt.Errorf("%w: approval: %w", ErrDenied, err)
 	case !ok:
-		return fmt.Errorf("%w: approval was refused", ErrDenied)
+		return Refused, fmt.Errorf("%w: approval was refused", ErrDenied)
 	}
-	return nil
+	return "", nil
 }
 
-// persist calls e until it succeeds, fails for good, or ctx ends. A rate limit
-// that does not say when it is over is asked again each second.
+// patience is how long an attempt waits in all for a worker that limits its
+// rate, before others are tried.
+const patience = 2 * time.Minute
+
+// persist calls e until it succeeds, fails for good, is away for too long, or
+// ctx ends. A rate limit that does not say when it is over is asked again each
+// second. Only what the executor itself has marked is repeated: other broken
+// calls may have had effects.
 func persist(ctx context.Context, e Executor, work Work) (res Result, err error) {
 	again := func(err error) (bool, time.Duration) {
 		if limit, ok := errors.AsType[*RateLimitError](err); ok {
@@ -271,7 +295,11 @@ func persist(ctx context.Context, e Executor, work Work) (res Result, err error)
 		_, ok := errors.AsType[*transientError](err)
 		return ok, 0
 	}
-	err = wait.Retry(ctx, wait.Policy{Again: again}, func() (err error) {
+	end := time.Now().Add(patience)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+		end = deadline
+	}
+	err = wait.Retry(ctx, wait.Policy{Again: again, End: end}, func() (err error) {
 		res, err = e.Execute(ctx, work)
 		return err
 	})
@@ -293,12 +321,34 @@ func (r *Runner) ended(ctx context.Context, err error) Attempt {
 		a.End = Canceled
 	case errors.Is(err, guard.ErrExited):
 		a.End = Panicked
-	case errors.Is(err, ErrDenied):
+	case errors.Is(err, ErrDenied) || forbidden(err):
 		a.End = Denied
 	case errors.Is(err, guard.ErrTime):
 		a.End, a.Complaint = TimedOut, fmt.Sprintf("no result within %v", r.o.Timeout)
+	default:
+		if again, after := away(err); again {
+			a.End, a.After = Away, after
+		}
 	}
 	return a
+}
+
+// forbidden reports whether a provider refused a call for want of permission.
+func forbidden(err error) bool {
+	e, ok := errors.AsType[*reason.ModelError](err)
+	return ok && !e.Again && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+}
+
+// away reports whether an error of an executor may go away by itself, and when
+// to try again, 0: the error does not say.
+func away(err error) (bool, time.Duration) {
+	if limit, ok := errors.AsType[*RateLimitError](err); ok {
+		return true, max(0, limit.After)
+	}
+	if _, ok := errors.AsType[*transientError](err); ok {
+		return true, 0
+	}
+	return reason.Retryable(err)
 }
 
 // Bounds of what an executor returns: its output, and the texts of its

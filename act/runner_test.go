@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,7 +84,7 @@ func TestTransientErrorsAreRepeatedWithinTheAttempt(t *testing.T) {
 
 		calls = -10
 		a = r.Execute(t.Context(), "w", act.Work{})
-		require.Equal(t, act.Failed, a.End)
+		require.Equal(t, act.Away, a.End)
 		require.ErrorIs(t, a.Err, errBoom)
 		require.Equal(t, -6, calls, "three repeats")
 	})
@@ -108,10 +110,15 @@ func TestRateLimitIsWaitedForWithinReason(t *testing.T) {
 			require.Equal(t, act.Finished, r.Execute(t.Context(), "w", act.Work{}).End)
 			require.Equal(t, want, time.Since(begin))
 		}
-		r := runner(t, act.Options{Timeout: 10 * time.Second}, func(context.Context, act.Work) (act.Result, error) {
-			return act.Result{}, &act.RateLimitError{After: time.Minute}
-		})
-		require.Equal(t, act.TimedOut, r.Execute(t.Context(), "w", act.Work{}).End)
+		for _, limit := range []time.Duration{10 * time.Second, time.Hour} {
+			r := runner(t, act.Options{Timeout: limit}, func(context.Context, act.Work) (act.Result, error) {
+				return act.Result{}, &act.RateLimitError{After: 50 * time.Second}
+			})
+			a := r.Execute(t.Context(), "w", act.Work{})
+			require.Equal(t, act.Away, a.End, "it says so before the attempt is timed out")
+			require.Equal(t, 50*time.Second, a.After)
+			require.LessOrEqual(t, a.Wall, 2*time.Minute)
+		}
 	})
 }
 
@@ -124,9 +131,18 @@ func TestEndsOfAttempts(t *testing.T) {
 			"finished":  {func(context.Context, act.Work) (act.Result, error) { return success(`1`), nil }, act.Finished},
 			"no output": {func(context.Context, act.Work) (act.Result, error) { return success(``), nil }, act.Finished},
 			"error":     {func(context.Context, act.Work) (act.Result, error) { return success(`1`), errBoom }, act.Failed},
-			"denied":    {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied }, act.Denied},
-			"panic":     {func(context.Context, act.Work) (act.Result, error) { panic("boom") }, act.Panicked},
-			"nothing":   {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, nil }, act.Malformed},
+			"refused connection": {func(context.Context, act.Work) (act.Result, error) {
+				return act.Result{}, fmt.Errorf("ask: %w", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
+			}, act.Away},
+			"overloaded model": {func(context.Context, act.Work) (act.Result, error) {
+				return act.Result{}, &reason.ModelError{Status: 503, Again: true}
+			}, act.Away},
+			"wrong key": {func(context.Context, act.Work) (act.Result, error) {
+				return act.Result{}, &reason.ModelError{Status: 401}
+			}, act.Denied},
+			"denied":  {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied }, act.Denied},
+			"panic":   {func(context.Context, act.Work) (act.Result, error) { panic("boom") }, act.Panicked},
+			"nothing": {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, nil }, act.Malformed},
 			"late": {func(ctx context.Context, _ act.Work) (act.Result, error) {
 				<-ctx.Done()
 				return act.Result{}, ctx.Err()

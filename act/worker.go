@@ -55,7 +55,9 @@ const (
 
 // Approver asks a human, or a policy that stands for one. Approve may be
 // called concurrently; ctx ends with the time that there is for an answer.
-// Anything but (true, nil) is a refusal, and the attempt ends with ErrDenied.
+// Anything but (true, nil) keeps the worker from the attempt, whose error is
+// then ErrDenied: its End says whether the answer was no ([Refused]), did not come
+// ([Unanswered]) or failed ([Undecided]). None of them is held against the worker.
 type Approver interface {
 	Approve(ctx context.Context, r ApprovalRequest) (bool, error)
 }

@@ -44,7 +44,7 @@ type Outcome struct {
 	Worker string // that made the attempt
 	End    act.End
 	Passed bool // the gates passed
-	Faulty bool // a gate failed to decide: nobody is to blame
+	Faulty bool // it says nothing about the worker: a gate failed, or approval was missing
 	Result act.Result
 	Wall   time.Duration
 
