@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -155,6 +156,9 @@ func (a *Agent) begin(o Objective) (state, error) {
 	setDefault(&o.Attempts, a.o.Attempts)
 	setDefault(&o.Situation, o.Text)
 	o.Situation = san.Sanitize(o.Situation)
+	for k, v := range o.Conditions {
+		o.Conditions[k] = san.Sanitize(v)
+	}
 	o.Budget = o.Budget.or(a.o.Budget)
 	now := a.o.Now().UTC()
 	if o.ID == "" {
@@ -217,8 +221,11 @@ func (a *Agent) leave(id string) {
 	}
 }
 
-// maxText bounds the texts of an objective, in bytes.
-const maxText = 64 << 10
+// Bounds of an objective: of each text, in bytes, and of the conditions.
+const (
+	maxText       = 64 << 10
+	maxConditions = 32
+)
 
 // check returns every problem with an objective as the host gave it.
 func (o *Objective) check() error {
@@ -246,6 +253,14 @@ func (o *Objective) check() error {
 	if err := o.Budget.check(); err != nil {
 		errs = append(errs, err)
 	}
+	if len(o.Conditions) > maxConditions {
+		errs = append(errs, &store.LimitError{Field: "conditions", Limit: maxConditions, Got: len(o.Conditions)})
+	}
+	for k, v := range o.Conditions {
+		if n := max(len(k), len(v)); n > key.MaxID {
+			errs = append(errs, &store.LimitError{Field: "condition", Limit: key.MaxID, Got: n})
+		}
+	}
 	if o.Attempts < 0 {
 		errs = append(errs, fmt.Errorf("attempts: %d is negative", o.Attempts))
 	}
@@ -263,5 +278,6 @@ func (o *Objective) check() error {
 // clone returns a copy whose lists and inputs the host cannot change.
 func (o Objective) clone() Objective {
 	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
+	o.Conditions = maps.Clone(o.Conditions)
 	return o
 }

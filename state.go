@@ -62,6 +62,10 @@ type Objective struct {
 	// unknown" as the reason, and what was tried is not held against the
 	// worker. With Attempts of 1, no executor is called twice for a task.
 	Once bool `cbor:"13,keyasint,omitempty"`
+	// Conditions are what the right plan depends on and neither the Text nor the
+	// Inputs say: the environment, the branch, the tier of a customer. A chunk
+	// fires under equal conditions only. At most 32, of at most 256 bytes each.
+	Conditions map[string]string `cbor:"14,keyasint,omitempty"`
 }
 
 // Budget bounds a run. A run that reaches a bound ends BLOCKED before its next

@@ -39,7 +39,7 @@ func injections(t testing.TB) []string {
 
 var (
 	opening = regexp.MustCompile(`^<<<([a-z]+)-([0-9a-f]{16}) [a-zA-Z ,':]+$`)
-	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|from ".*":|(when|what|no longer|task|summary|output|changed|asked|answered):|\(cut\))$`)
+	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|from ".*":|(when|what|differs|no longer|task|summary|output|changed|asked|answered):|\(cut\))$`)
 )
 
 // requireFenced holds a prompt to its fences: one mark opens and closes all
@@ -109,6 +109,10 @@ func full(text func() string) reason.Brief {
 		Run: text(), Session: text(), Objective: text(), Situation: text(), Inputs: inputs, Goals: []string{text(), text()},
 		Memories: []memory.Hit{record(memory.Failure), record(memory.Episode), record(memory.Kind(text())), record(memory.Fact)},
 		Passages: []reason.Passage{{Name: text(), Text: text()}, {Name: "x", Text: text()}}, Complexity: reason.Complexity(text()), Signs: []string{text()},
+		Suggestions: []reason.Suggestion{{
+			ID: memory.ID(text()), Situation: text(), Approach: text(), Differs: []string{text()},
+			Tasks: []reason.Task{{Objective: text(), Delta: text(), Verify: text(), Skill: text(), Inputs: json.RawMessage(text())}},
+		}},
 		Skills: []string{"edit", text()},
 		Lineage: []reason.Delivery{{
 			Task: reason.Task{Objective: text(), Skill: text()}, Worker: text(), Output: json.RawMessage(text()), Summary: text(),
@@ -213,6 +217,9 @@ func sized(t *rapid.T) reason.Brief {
 	for range rapid.IntRange(0, 4).Draw(t, "passages") {
 		b.Passages = append(b.Passages, reason.Passage{Name: "p", Text: text("passage")})
 	}
+	for range rapid.IntRange(0, 3).Draw(t, "suggestions") {
+		b.Suggestions = append(b.Suggestions, reason.Suggestion{Approach: text("suggestion")})
+	}
 	for range rapid.IntRange(0, 6).Draw(t, "lineage") {
 		b.Lineage = append(b.Lineage, reason.Delivery{Task: reason.Task{Objective: text("lineage")}})
 	}
@@ -230,7 +237,7 @@ func sized(t *rapid.T) reason.Brief {
 
 // useful is the order in which parts are left out, the objective and the
 // complaint never.
-var useful = []string{"episode", "passage", "memory", "lineage", "failed", "answer", "goal", "inputs", "objective", "complaint"}
+var useful = []string{"episode", "passage", "suggestion", "memory", "lineage", "failed", "answer", "goal", "inputs", "objective", "complaint"}
 
 // The budget holds; a larger one shows all that a smaller one does; what fits
 // is not left out; what is left out is the least useful, and is said.

@@ -57,6 +57,9 @@ type Brief struct {
 	// Background are lessons and episodes in quarantine, best first. They quote
 	// models, workers and gates: data to weigh, which no plan should repeat.
 	Background []memory.Hit
+	// Suggestions are plans that delivered cases like this one, best first: what
+	// differs says why none of them fired.
+	Suggestions []Suggestion
 	// Passages are what the host's sources say, in the order of the sources.
 	Passages []Passage
 	// Skills are what the workers can do, sorted.
@@ -75,6 +78,21 @@ type Brief struct {
 	// Complaint says why the previous decision on this goal was refused. "":
 	// there was none, or it was not refused.
 	Complaint string
+}
+
+// Suggestion is the plan of a chunk that does not fire. It is a hint to weigh:
+// where the cases differ, so may what is right.
+type Suggestion struct {
+	// ID is that of the chunk.
+	ID memory.ID
+	// Situation is the kind of situation that the plan was made for.
+	Situation string
+	// Approach and Tasks are the plan. What it quotes of its inputs is bound to
+	// those of this case, or shown as {name} where they cannot be.
+	Approach string
+	Tasks    []Task
+	// Differs says in words what keeps the chunk from firing. None: it fires.
+	Differs []string
 }
 
 // Delivery is a task that was done and passed its gates.

@@ -109,13 +109,14 @@ type written struct {
 	List    []inner            `cbor:"23,keyasint,omitempty"`
 
 	// More than 23 fields, and numbers of two bytes.
-	W24 bool  `cbor:"24,keyasint,omitempty"`
-	W25 bool  `cbor:"25,keyasint,omitempty"`
-	W26 inner `cbor:"26,keyasint,omitempty"`
-	W27 bool  `cbor:"27,keyasint,omitempty"`
-	W28 bool  `cbor:"28,keyasint,omitempty"`
-	W29 bool  `cbor:"29,keyasint,omitempty"`
-	W30 bool  `cbor:"255,keyasint,omitempty"`
+	W24   bool              `cbor:"24,keyasint,omitempty"`
+	W25   bool              `cbor:"25,keyasint,omitempty"`
+	W26   inner             `cbor:"26,keyasint,omitempty"`
+	W27   bool              `cbor:"27,keyasint,omitempty"`
+	W28   bool              `cbor:"28,keyasint,omitempty"`
+	W29   bool              `cbor:"29,keyasint,omitempty"`
+	Pairs map[string]string `cbor:"30,keyasint,omitempty"`
+	W30   bool              `cbor:"255,keyasint,omitempty"`
 }
 
 type name string
@@ -166,7 +167,7 @@ func TestPlanEdges(t *testing.T) {
 	}
 	half := 0.5
 	same(&written{
-		Yes: true, Int: 1, Uint: 1, Float: 1, Maybe: &half, Text: "a", Bytes: []byte("a"), Floats: map[string]float64{"a": 1},
+		Yes: true, Int: 1, Uint: 1, Float: 1, Maybe: &half, Text: "a", Bytes: []byte("a"), Floats: map[string]float64{"a": 1}, Pairs: map[string]string{"a": "b"},
 		Texts: []string{"a"}, Struct: inner{Text: "a"}, Pointer: &inner{}, Numbers: []float64{1}, Byte: 1, Small: 1, Natural: 1,
 		Named: []name{"a"}, Took: 1, List: []inner{{}}, W24: true, W25: true, W26: inner{Text: "a"}, W27: true, W28: true,
 		W29: true, W30: true,
@@ -191,7 +192,7 @@ func TestPlanEdges(t *testing.T) {
 }
 
 func TestAllocations(t *testing.T) {
-	w := &written{Text: "text", Floats: map[string]float64{"b": 1, "a": 2, "aa": 3}, List: make([]inner, 2)}
+	w := &written{Text: "text", Floats: map[string]float64{"b": 1, "a": 2, "aa": 3}, Pairs: map[string]string{"b": "", "aa": "x"}, List: make([]inner, 2)}
 	buf := make([]byte, 0, 1<<10)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if _, err := codec.Append(buf, "k", w); err != nil {

@@ -25,7 +25,7 @@ import (
 type plan struct {
 	kind   reflect.Kind // Array: bytes, of whatever type
 	size   uintptr      // of an element
-	elem   *plan        // of a slice, pointer
+	elem   *plan        // of a slice, pointer, map
 	fields []field      // of a struct, in the order of their numbers
 }
 
@@ -72,8 +72,8 @@ func newPlan(t reflect.Type, depth int) *plan {
 		reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		return &plan{kind: t.Kind()}
 	case reflect.Map:
-		if t == reflect.TypeFor[map[string]float64]() {
-			return &plan{kind: t.Kind()}
+		if t == reflect.TypeFor[map[string]float64]() || t == reflect.TypeFor[map[string]string]() {
+			return &plan{kind: t.Kind(), elem: &plan{kind: t.Elem().Kind()}}
 		}
 	case reflect.Slice, reflect.Pointer:
 		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
@@ -140,7 +140,7 @@ func (p *plan) empty(v unsafe.Pointer) bool {
 	case reflect.Float64:
 		return peek[float64](v) == 0
 	case reflect.Map:
-		return len(peek[map[string]float64](v)) == 0
+		return len(peek[map[string]float64](v)) == 0 // of whatever values
 	}
 	return peek[uint64](v) == 0 // a word is 32 bits here, and the number is not
 }
@@ -185,7 +185,10 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 		b := peek[[]byte](v)
 		return append(head(buf, majorBytes, uint64(len(b))), b...)
 	case reflect.Map:
-		return appendFloats(buf, peek[map[string]float64](v))
+		if p.elem.kind == reflect.String {
+			return appendPairs(buf, peek[map[string]string](v), appendText)
+		}
+		return appendPairs(buf, peek[map[string]float64](v), appendFloat)
 	case reflect.Pointer:
 		return p.elem.encode(buf, peek[unsafe.Pointer](v))
 	case reflect.Slice:
@@ -251,9 +254,9 @@ func appendText(buf []byte, v string) []byte {
 	return append(head(buf, majorText, uint64(len(v))), v...)
 }
 
-// appendFloats appends a map. Shorter keys come first, and those of a length in
+// appendPairs appends a map. Shorter keys come first, and those of a length in
 // the order of their bytes (RFC 8949, section 4.2.3).
-func appendFloats(buf []byte, v map[string]float64) []byte {
+func appendPairs[V any](buf []byte, v map[string]V, value func([]byte, V) []byte) []byte {
 	buf = head(buf, majorMap, uint64(len(v)))
 	var few [16]string
 	keys := few[:0]
@@ -264,7 +267,7 @@ func appendFloats(buf []byte, v map[string]float64) []byte {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
 	for _, k := range keys {
-		buf = appendFloat(appendText(buf, k), v[k])
+		buf = value(appendText(buf, k), v[k])
 	}
 	return buf
 }
