@@ -156,9 +156,7 @@ func (o *Options) fill() {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}
 	o.Logger = guard.Logger(o.Logger)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Now = guard.Clock(o.Now)
 	if o.Seed == 0 {
 		var b [8]byte
 		crand.Read(b[:]) // never fails: it ends the process instead

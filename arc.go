@@ -62,7 +62,7 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 	if ctx == nil {
 		return nil, errors.New("arc: the context is nil")
 	}
-	shared := flush.Share(st)
+	shared := flush.Share(guard.Store(st))
 	a := &Agent{
 		o: options(opts), st: shared, w: flush.New(shared),
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills,
@@ -145,8 +145,14 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 	if a.monitor, err = meta.Open(ctx, a.st, &meta.Options{Sanitizer: a.o.Sanitizer, Now: a.o.Now}); err != nil {
 		return fmt.Errorf("arc: meta: %w", err)
 	}
-	if a.policy = a.o.Policy(a.book); guard.IsNil(a.policy) {
+	if lost := guard.Call(func() { a.policy = a.o.Policy(a.book) }); lost != nil {
+		return fmt.Errorf("arc: Policy: %w", lost)
+	}
+	if guard.IsNil(a.policy) {
 		return errors.New("arc: Policy returned nil")
+	}
+	if !guard.Own(a.policy) {
+		a.policy = hostPolicy{a.policy}
 	}
 	setDefault(&a.o.Learn.Seed, a.o.Seed)
 	if a.learner, err = learn.New(a.bank, a.book, a.monitor, &a.o.Learn); err != nil {

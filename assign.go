@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/learn"
@@ -50,12 +51,7 @@ func (a *Agent) ranked(
 	if len(cs) == 0 {
 		return nil, nil
 	}
-	var ranking []rank.Scored
-	var err error
-	in := learn.Situation(task.Skill, situation)
-	if p := guard.Call(func() { ranking, err = a.policy.Score(ctx, in, cs) }); p != nil {
-		err = p // of a policy of the host's
-	}
+	ranking, err := guard.Returned(a.policy.Score(ctx, learn.Situation(task.Skill, situation), cs))
 	if err != nil {
 		return nil, fmt.Errorf("rank: %w", err)
 	}
@@ -63,6 +59,20 @@ func (a *Agent) ranked(
 		return nil, fmt.Errorf("rank: %w", rank.ErrNoCandidate)
 	}
 	return ranking, nil
+}
+
+// policyTimeout bounds one ranking by a policy of the host's.
+const policyTimeout = 10 * time.Second
+
+// hostPolicy is a policy of the host's, which may panic, hang, or end its
+// goroutine.
+type hostPolicy struct{ theirs rank.Policy }
+
+func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
+	ranking, err := guard.Do(ctx, policyTimeout, func(ctx context.Context) ([]rank.Scored, error) {
+		return p.theirs.Score(ctx, in, cs)
+	})
+	return slices.Clone(ranking), err
 }
 
 // choose picks the worker that has failed at the task the least. Among those

@@ -187,7 +187,7 @@ func (a *Agent) consult(ctx, limited context.Context, b reason.Brief) (d reason.
 	}
 	var used reason.Usage
 	err = wait.Retry(limited, p, func() (err error) {
-		if d, err = a.reasoner.Reason(limited, b); err == nil || d.Usage.Valid() {
+		if d, err = guard.Returned(a.reasoner.Reason(limited, b)); err == nil || d.Usage.Valid() {
 			used = used.Add(d.Usage)
 		}
 		return err

@@ -95,10 +95,10 @@ func Transient(err error) error {
 	return &transientError{err}
 }
 
-type transientError struct{ err error }
+type transientError struct{ Err error }
 
-func (e *transientError) Error() string { return e.err.Error() }
-func (e *transientError) Unwrap() error { return e.err }
+func (e *transientError) Error() string { return e.Err.Error() }
+func (e *transientError) Unwrap() error { return e.Err }
 
 // RateLimitError is the error of an Executor that was told to wait. The call
 // is repeated after that time, for two minutes in all and within the attempt's

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -260,7 +261,8 @@ func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
 // approve returns nil if the Approver agrees, and else how the attempt has ended.
 func (r *Runner) approve(ctx context.Context, w *Worker, work Work) (End, error) {
 	ok, err := guard.Do(ctx, r.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
-		ok, err := r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work})
+		ok, err := guard.Returned(
+			r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work}))
 		if err == nil {
 			err = ctx.Err() // an answer that comes late is none
 		}
@@ -301,6 +303,8 @@ func persist(ctx context.Context, e Executor, work Work) (res Result, err error)
 	}
 	err = wait.Retry(ctx, wait.Policy{Again: again, End: end}, func() (err error) {
 		res, err = e.Execute(ctx, work)
+		err = guard.Error(err, ErrDenied)
+		res.own()
 		return err
 	})
 	if err != nil {
@@ -381,21 +385,28 @@ func (r *Runner) judge(work Work, res Result) Attempt {
 	return a
 }
 
-// clean takes the secrets out of every text of a result and copies what the
-// executor could still change.
+// clean takes the secrets out of every text of a result.
 func (r *Runner) clean(res *Result) {
 	s := r.o.Sanitizer
-	res.Output = s.JSON(slices.Clone(res.Output))
+	res.Output = s.JSON(res.Output)
 	res.Reflection.Summary = s.Sanitize(res.Reflection.Summary)
-	res.Reflection.PotentialIssues = slices.Clone(res.Reflection.PotentialIssues)
 	for i, issue := range res.Reflection.PotentialIssues {
 		res.Reflection.PotentialIssues[i] = s.Sanitize(issue)
 	}
-	res.Reflection.Aside = s.JSON(slices.Clone(res.Reflection.Aside))
-	res.Utilized, res.Misled = slices.Clone(res.Utilized), slices.Clone(res.Misled)
-	res.Deltas = slices.Clone(res.Deltas)
+	res.Reflection.Aside = s.JSON(res.Reflection.Aside)
 	for i := range res.Deltas {
-		res.Deltas[i].Value = s.JSON(slices.Clone(res.Deltas[i].Value))
+		res.Deltas[i].Value = s.JSON(res.Deltas[i].Value)
+	}
+}
+
+// own copies what the executor could still change.
+func (res *Result) own() {
+	r := &res.Reflection
+	res.Output, r.Aside = slices.Clone(res.Output), slices.Clone(r.Aside)
+	r.PotentialIssues, r.AlignmentCheck = slices.Clone(r.PotentialIssues), maps.Clone(r.AlignmentCheck)
+	res.Utilized, res.Misled, res.Deltas = slices.Clone(res.Utilized), slices.Clone(res.Misled), slices.Clone(res.Deltas)
+	for i := range res.Deltas {
+		res.Deltas[i].Value = slices.Clone(res.Deltas[i].Value)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,13 +140,16 @@ func (v *embedding) fits(dim int) bool {
 
 // embed asks the Embedder, and checks what it says.
 func (v *embedding) embed(ctx context.Context, limit time.Duration, texts []string) ([][]float32, error) {
-	out, err := guard.Do(ctx, limit, func(ctx context.Context) ([][]float32, error) { return v.host.Embed(ctx, texts) })
+	out, err := guard.Do(ctx, limit, func(ctx context.Context) ([][]float32, error) {
+		return v.host.Embed(ctx, slices.Clone(texts))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("embedder: %w", err)
 	}
 	if len(out) != len(texts) {
 		return nil, fmt.Errorf("embedder: %d vectors for %d texts", len(out), len(texts))
 	}
+	out = slices.Clone(out)
 	for i, x := range out {
 		if zero(x) {
 			out[i] = nil
@@ -154,6 +158,7 @@ func (v *embedding) embed(ctx context.Context, limit time.Duration, texts []stri
 		if err := checkVector(x); err != nil {
 			return nil, fmt.Errorf("embedder: %w", err)
 		}
+		out[i] = slices.Clone(x)
 		if !v.fits(len(x)) {
 			return nil, fmt.Errorf("embedder: %w: dimension %d, not %d as before", ErrVector, len(x), v.model.Load().Dim)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/store"
@@ -31,7 +30,10 @@ func Generate(ctx context.Context, m Model, req *Request) (*Response, error) {
 	}
 	var resp *Response
 	var err error
-	if p := guard.Call(func() { resp, err = m.Generate(ctx, req) }); p != nil {
+	if p := guard.Call(func() {
+		resp, err = m.Generate(ctx, req)
+		err = guard.Error(err, ErrModel)
+	}); p != nil {
 		err = p
 	}
 	if err != nil {
@@ -82,7 +84,7 @@ func (st *stream) run(s Streamer, req *Request) (err error) {
 			return // a panic of the loop body is the caller's
 		}
 		if r := recover(); r != nil {
-			err = &guard.PanicError{Value: r, Stack: debug.Stack()}
+			err = guard.Recovered(r)
 		}
 	}()
 	for resp, err := range s.Stream(st.ctx, req) {
@@ -122,6 +124,7 @@ func (st *stream) piece(resp *Response, err error) bool {
 
 // failure is the error of a call under ctx that gave err.
 func failure(ctx context.Context, err error) error {
+	err = guard.Error(err, ErrModel)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"net"
 	"time"
+
+	"github.com/arc-learn/arc/internal/guard"
 )
 
 // Model is a language model of the host.
@@ -40,12 +42,15 @@ type Streamer interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[*Response, error]
 }
 
+// maxWrapped bounds how many models wrap one another.
+const maxWrapped = 64
+
 // As finds the first T, such as a [Streamer], in a model and in the models that
 // it wraps. A model that wraps another one has a method Unwrap() Model. A
 // wrapper that has to act on streams too streams itself, if the model within
 // does; As goes past every other one. All of package reason/model do so.
 func As[T any](m Model) (T, bool) {
-	for m != nil {
+	for n := 0; m != nil && n < maxWrapped; n++ {
 		if t, ok := m.(T); ok {
 			return t, true
 		}
@@ -155,7 +160,7 @@ func (e *ModelError) Unwrap() []error { return []error{ErrModel, e.Err} }
 // context.Canceled, and one with context.DeadlineExceeded of which no error
 // says otherwise. A caller that tries again looks at its own context first.
 func Retryable(err error) (again bool, after time.Duration) {
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err = guard.Error(err); err == nil || errors.Is(err, context.Canceled) {
 		return false, 0
 	}
 	if says, ok := errors.AsType[interface {

@@ -20,16 +20,32 @@ var ErrTime = errors.New("no answer in time")
 
 // PanicError is a panic of a callback, recovered at the edge.
 type PanicError struct {
-	Value any
+	Text  string // of the value of the panic
+	Err   error  // the value if it was an error, as [Error] makes it
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+func (e *PanicError) Error() string { return "panic: " + e.Text }
 
 // Unwrap returns the value of the panic if it was an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error) // not an error: nothing to unwrap
-	return err
+func (e *PanicError) Unwrap() error { return e.Err }
+
+// Recovered returns the error of a panic with a value, which is called where it
+// was recovered.
+func Recovered(value any) *PanicError {
+	p := &PanicError{Text: fmt.Sprintf("%T", value), Stack: debug.Stack()}
+	switch v := value.(type) {
+	case error:
+		p.Err = Error(v)
+		p.Text = p.Err.Error()
+	case string:
+		p.Text = Text(v)
+	default:
+		if text, ok := ask(new(walk), func() string { return Text(fmt.Sprint(v)) }); ok {
+			p.Text = text
+		}
+	}
+	return p
 }
 
 // answer is what a call has come to. The caller reads it once returned is set.
@@ -42,11 +58,11 @@ type answer[T any] struct {
 }
 
 // Do calls fn in a goroutine with a context that ends after limit, and waits
-// for it no longer than that. A panic comes back as a *PanicError, a lost
-// goroutine as ErrExited. A function that does not return within limit, or
-// fails once that has passed, gives ErrTime, and the error of ctx once ctx has
-// ended. One that does not return is left behind: what it returns later is
-// dropped.
+// for it no longer than that. Its error comes back as [Error] makes it, a panic
+// as a *PanicError, a lost goroutine as ErrExited. A function that does not
+// return within limit, or fails once that has passed, gives ErrTime, and the
+// error of ctx once ctx has ended. One that does not return is left behind:
+// what it returns later is dropped.
 func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
@@ -58,13 +74,13 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 		growStack(0)
 		defer func() {
 			if r := recover(); r != nil {
-				a.err = &PanicError{Value: r, Stack: debug.Stack()}
+				a.err = Recovered(r)
 			}
 			a.late = limited.Err() != nil
 			a.returned.Store(true)
 			cancel() // which is what the caller waits for
 		}()
-		a.v, a.err = fn(limited)
+		a.v, a.err = Returned(fn(limited))
 	}()
 	<-limited.Done()
 	returned := a.returned.Load()
@@ -97,12 +113,14 @@ func growStack(never int) byte {
 // Call calls fn in the caller's goroutine and turns a panic into a
 // *PanicError. It is for callbacks that take no time, such as hooks.
 func Call(fn func()) (err error) {
+	returned := false
 	defer func() {
-		if r := recover(); r != nil {
-			err = &PanicError{Value: r, Stack: debug.Stack()}
+		if r := recover(); !returned {
+			err = Recovered(r) // nil: a program may be built to let panic(nil) be
 		}
 	}()
 	fn()
+	returned = true
 	return nil
 }
 

@@ -13,6 +13,7 @@ const logLimit = time.Second
 type handler struct {
 	slog.Handler
 	out *Outlet // of the handler and those made from it
+	ask *Outlet // the same, for what is no record
 }
 
 // Logger returns a Logger that writes to l's handler, and goes on whatever
@@ -24,12 +25,12 @@ func Logger(l *slog.Logger) *slog.Logger {
 	if _, ok := l.Handler().(*handler); ok {
 		return l
 	}
-	return slog.New(&handler{l.Handler(), &Outlet{Limit: logLimit}})
+	return slog.New(&handler{l.Handler(), &Outlet{Limit: logLimit}, &Outlet{Limit: logLimit}})
 }
 
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	on := false
-	return Call(func() { on = h.Handler.Enabled(ctx, level) }) == nil && on
+	return h.ask.Call(func() { on = h.Handler.Enabled(ctx, level) }) == nil && on
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
@@ -49,11 +50,11 @@ func (h *handler) WithGroup(name string) slog.Handler {
 }
 
 func (h *handler) with(made func() slog.Handler) slog.Handler {
-	out := h.Handler
-	if Call(func() { out = made() }) != nil || out == nil {
-		out = h.Handler // better without than not at all
+	var out slog.Handler // written by a call that may be left behind
+	if h.ask.Call(func() { out = made() }) != nil || out == nil {
+		return h // better without than not at all
 	}
-	return &handler{out, h.out}
+	return &handler{out, h.out, h.ask}
 }
 
 // Lost returns how many calls of the handler of such a Logger came to nothing.

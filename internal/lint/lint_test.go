@@ -33,6 +33,7 @@ var rules = []rule{
 	{"heldout", heldOutRule},
 	{"architecture", architectureRule},
 	{"shell", shellRule},
+	{"edge", edgeRule},
 	{"package", packageRule},
 	{"length", lengthRule},
 	{"library", libraryRule},

@@ -44,7 +44,7 @@ func (w *watched) Embed(ctx context.Context, texts []string) ([][]float32, error
 	start := w.now()
 	attrs := []attribute.KeyValue{attribute.String(Operation, Embeddings), attribute.String(RequestModel, w.model)}
 	ctx, span := w.t.Start(ctx, Embeddings+" "+w.model, trace.SpanKindClient, attrs...)
-	out, err := w.Embedder.Embed(ctx, texts)
+	out, err := guard.Returned(w.Embedder.Embed(ctx, texts))
 	var more []attribute.KeyValue
 	for _, v := range out {
 		if len(v) > 0 {

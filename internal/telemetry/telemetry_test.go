@@ -26,7 +26,7 @@ func TestClassTellsNothingOfWhatFailed(t *testing.T) {
 		"_OTHER":   secret,
 		"429":      &reason.ModelError{Status: 429, Err: secret},
 		"model":    &reason.ModelError{Code: "canary", Err: secret},
-		"panic":    &guard.PanicError{Value: secret},
+		"panic":    &guard.PanicError{Text: "canary", Err: secret},
 		"timeout":  guard.ErrTime,
 		"exited":   guard.ErrExited,
 		"canceled": context.Canceled,

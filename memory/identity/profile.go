@@ -97,6 +97,7 @@ func (x *Identity) UpdateProfile(ctx context.Context, change func(*Profile) erro
 		if lost := guard.Call(func() { err = change(&p) }); lost != nil {
 			err = lost
 		}
+		err = guard.Error(err)
 		if err == nil {
 			err = x.cleanProfile(&p)
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/rank"
 )
 
@@ -197,7 +198,7 @@ func choose(ctx context.Context, l Learner, d *Decision) ([]rank.Scored, error) 
 	if len(d.Candidates) == 0 || len(d.Outcomes) == 0 {
 		return nil, fmt.Errorf("%w: %d candidates, %d outcomes", ErrDecision, len(d.Candidates), len(d.Outcomes))
 	}
-	ss, err := l.Score(ctx, d.Situation, d.Candidates)
+	ss, err := guard.Returned(l.Score(ctx, d.Situation, d.Candidates))
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func observe(ctx context.Context, l Learner, d *Decision, s *rank.Sample, key st
 	if sample.Key == "" {
 		sample.Key = key
 	}
-	return l.Observe(ctx, sample)
+	return guard.Error(l.Observe(ctx, sample))
 }
 
 // compare fills in what rewards are compared with.

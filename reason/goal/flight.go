@@ -198,7 +198,7 @@ func (c *Controller) runOrResume(ctx context.Context, f *flight) (Result, error)
 	}
 	return guard.Do(ctx, limit, func(ctx context.Context) (Result, error) {
 		if f.adopted {
-			res, err := c.runner.Resume(ctx, f.Dispatch)
+			res, err := guard.Returned(c.runner.Resume(ctx, f.Dispatch))
 			switch {
 			case !errors.Is(err, store.ErrNotFound):
 				return res, err

@@ -31,6 +31,7 @@ func plain(field string, v any) (out any, err error) {
 	if p := guard.Call(func() { raw, err = json.Marshal(v) }); p != nil {
 		err = p
 	}
+	err = guard.Error(err)
 	if err == nil && len(raw) > maxValue {
 		return nil, &store.LimitError{Field: field, Limit: maxValue, Got: len(raw)}
 	}

@@ -436,7 +436,7 @@ func (w *World) collect(ctx context.Context, c *collector, at time.Time) {
 			return nil, nil
 		}
 		defer land()
-		v, err := c.Read(ctx)
+		v, err := guard.Returned(c.Read(ctx))
 		if err != nil {
 			return nil, err
 		}
