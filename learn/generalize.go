@@ -41,7 +41,7 @@ func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID) erro
 	}
 	shape := []memory.Record{own}
 	for i := range hits {
-		if r := &hits[i].Record; r.Trusted && r.ID != id && len(r.Plan) > 0 && !general(r) {
+		if r := &hits[i].Record; r.MayFire() && r.ID != id && !general(r) {
 			shape = append(shape, *r)
 		}
 	}

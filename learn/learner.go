@@ -260,7 +260,7 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 }
 
 // Fire returns the chunk among hits that may act without deliberation: a
-// trusted pattern with a plan, from the same situation, that has delivered often
+// pattern whose plan may fire, from the same situation, that has delivered often
 // enough and is reliable. A pattern with variables, drawn from three or more that
 // differ in a few words only, fires where the situation matches it word by word
 // but for these, which are put into the plan. If there are several, the first of hits. Chunks in
@@ -271,7 +271,7 @@ func (l *Learner) Fire(hits []memory.Hit, situation, objective string, except []
 	}
 	for i := range hits {
 		r := &hits[i].Record
-		if r.Kind != memory.Pattern || len(r.Plan) == 0 || !r.Trusted || slices.Contains(except, r.ID) {
+		if r.Kind != memory.Pattern || !r.MayFire() || slices.Contains(except, r.ID) {
 			continue
 		}
 		delivered := 1 + r.Stats.Helped // the delivery that made it counts too

@@ -120,7 +120,7 @@ func (o *Outcome) feedback(scope memory.Scope, credited memory.ID) (memory.Feedb
 func (o *Outcome) known(trigger, content string) memory.ID {
 	for i := range o.Injected {
 		r := &o.Injected[i].Record
-		if r.Kind == memory.Pattern && r.Trusted && r.Scope == o.Scope && r.Trigger == trigger && r.Content == content {
+		if r.Kind == memory.Pattern && r.MayFire() && r.Scope == o.Scope && r.Trigger == trigger && r.Content == content {
 			return r.ID
 		}
 	}

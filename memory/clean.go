@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -45,7 +46,6 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 		Vector: slices.Clone(d.Vector),
 		Plan:   slices.Clone(b.sanitize.JSON(d.Plan)),
 	}
-	r.Trusted = r.Source.Origin.trusted()
 	if r.At.IsZero() {
 		r.At = now
 	}
@@ -58,6 +58,11 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 		}
 		r.Links = append(r.Links, Link{To: l.To, Rel: b.sanitize.Sanitize(l.Rel)})
 	}
+	for _, q := range d.Quotes {
+		r.Quotes = append(r.Quotes, b.cleanSource(q))
+	}
+	slices.SortFunc(r.Quotes, compareSources)
+	r.Quotes = slices.Compact(r.Quotes)
 	slot, err := b.cleanSlot(d.Slot)
 	if err != nil {
 		return candidate{}, err
@@ -129,6 +134,9 @@ func (d *Draft) check() error {
 	if err := checkLinks(d.Links); err != nil {
 		return err
 	}
+	if err := checkQuotes(d.Quotes); err != nil {
+		return err
+	}
 	return checkVector(d.Vector)
 }
 
@@ -144,6 +152,21 @@ func checkLinks(links []Link) error {
 			return err
 		}
 		if err := key.CheckID("link rel", l.Rel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkQuotes(quotes []Source) error {
+	if len(quotes) > MaxLinks {
+		return &store.LimitError{Field: "quotes", Limit: MaxLinks, Got: len(quotes)}
+	}
+	for _, q := range quotes {
+		if !q.Origin.valid() {
+			return fmt.Errorf("quotes: %w: %.32q", ErrOrigin, string(q.Origin))
+		}
+		if err := cmp.Or(key.CheckID("quoted ref", q.Ref), key.CheckID("quoted run", q.Run)); err != nil {
 			return err
 		}
 	}
@@ -173,6 +196,9 @@ func (r *Record) size() int {
 		len(r.Source.Ref) + len(r.Source.Run) + 5*len(r.Vector) + saidSize*len(r.said) + 9*len(r.apart) + len(r.Slot.Subject) + len(r.Slot.Attribute) + len(r.Slot.Value) + len(r.Plan)
 	for _, l := range r.Links {
 		n += 16 + len(l.To) + len(l.Rel)
+	}
+	for _, q := range r.Quotes {
+		n += 16 + len(q.Ref) + len(q.Run)
 	}
 	for _, v := range r.Variants {
 		n += 128 + len(v.Trigger) + len(v.Content) + len(v.Source.Ref) + len(v.Source.Run)

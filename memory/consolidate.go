@@ -182,7 +182,7 @@ func (sh *shard) statesAlike(m *merger) bool {
 // that would be too large, or were revoked by other sources than the two are.
 func joined(stays, goes *Record) *Record {
 	links, ok := joinedLinks(stays, goes)
-	if !ok {
+	if !ok || !slices.Equal(stays.Quotes, goes.Quotes) || !stays.Trusted && !alikeDerived(stays, goes) {
 		return nil
 	}
 	n := stays.clone()

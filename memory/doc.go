@@ -82,9 +82,12 @@
 //
 // Records from a model, an executor, a user or the web are quarantined: recall
 // returns them with Trusted unset, and a Query with Inject leaves them out,
-// until [Space.Trust] or until a verified outcome of another run derives the
-// same. Every text passes a sanitizer before it is kept. [Render]
-// fences what was recalled, so that a prompt can carry it as data.
+// until [Space.Trust], or until a trusted outcome of another run and source
+// derives the same. What is Derived is as trusted as the least of what it quotes
+// (Draft.Quotes) and of its parents (Links without a Rel). Gates that have passed
+// what a plan delivers let the plan fire ([Record.MayFire]); they make no words
+// true. Every text passes a sanitizer before it is kept. [Render] fences what was
+// recalled, so that a prompt can carry it as data.
 //
 // # Concurrency and durability
 //

@@ -30,7 +30,7 @@ const (
 	MaxText      = 64 << 10  // Trigger and Content, each; also Query.Text
 	MaxRecord    = 512 << 10 // the record as it is stored
 	MaxDimension = 4096      // numbers in a vector
-	MaxLinks     = 256       // links of a record
+	MaxLinks     = 256       // links of a record, and quotes
 	MaxFeedback  = 1024      // ids in a Feedback
 )
 
@@ -46,6 +46,7 @@ type Draft struct {
 	Actor   string          // who said or did it, if anybody: a name, or a role such as user or assistant; at most 256 bytes
 	Thread  string          // the conversation, session or document it belongs to; at most 256 bytes
 	Links   []Link          // what it is related to; at most MaxLinks
+	Quotes  []Source        // whose words the texts repeat; at most MaxLinks
 	Vector  []float32       // that of the texts; nil: Options.Embedder makes it, or there is none
 	Slot    Slot            // what it states; zero: read from the Content of a Fact or Episode
 	Plan    json.RawMessage // what to run when a Pattern fires; JSON that memory does not read

@@ -46,11 +46,12 @@ type stowed struct {
 }
 
 // more is what few records have. In a cold record only foreign, former, says,
-// slot, apart and the targets of the links are set.
+// slot, apart, the quotes and the targets of the links are set.
 type more struct {
 	foreign  ID      // the id, if this package has not made it
 	former   []idKey // ids of records that became part of it
 	links    []Link
+	quotes   []Source
 	variants []Variant
 	plan     json.RawMessage
 	says     []said
@@ -134,7 +135,7 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 			m.former = append(m.former, keyOf(v.ID))
 		}
 	}
-	m.links, m.says, m.apart = r.Links, r.said, r.apart
+	m.links, m.quotes, m.says, m.apart = r.Links, r.Quotes, r.said, r.apart
 	if r.Slot != (Slot{}) {
 		slot := r.Slot
 		m.slot = &slot
@@ -145,7 +146,7 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 		e.text = r.Trigger + r.Content
 		m.variants, m.plan = r.Variants, r.Plan
 	}
-	if m.foreign != "" || m.former != nil || m.links != nil || m.variants != nil || m.plan != nil || m.says != nil || m.slot != nil || m.apart != nil {
+	if m.foreign != "" || m.former != nil || m.links != nil || m.quotes != nil || m.variants != nil || m.plan != nil || m.says != nil || m.slot != nil || m.apart != nil {
 		e.more = &m
 	}
 	e.tally(c)
@@ -250,6 +251,7 @@ func (e *entry) fill(r *Record) {
 		r.Trigger, r.Content = e.text[:e.cut], e.text[e.cut:]
 	}
 	if e.more != nil {
+		r.Quotes = e.more.quotes
 		r.Links, r.Variants, r.Plan, r.said, r.apart = e.more.links, e.more.variants, e.more.plan, e.more.says, e.more.apart
 		if e.more.slot != nil {
 			r.Slot = *e.more.slot

@@ -37,10 +37,10 @@ func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *e
 	return nil
 }
 
-// Revoke removes what comes from a source, and everything that was derived
-// from that, as far as Links without a Rel tell. A record that other sources
-// have said as well stays, with their texts. It returns how many records were
-// removed.
+// Revoke removes what comes from a source or quotes it, and everything that was
+// derived from that, as far as Links without a Rel tell. A record that other
+// sources have said as well stays, with their texts. It returns how many records
+// were removed.
 //
 // A source is meant by its Ref with its Origin, by its Run whatever the
 // origin, by both, or by its Origin alone; the zero Source is ErrEmpty. After
@@ -124,7 +124,7 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 		}
 		rec, left := without(old, src)
 		switch {
-		case !left:
+		case !left, slices.ContainsFunc(old.Quotes, src.covers):
 			take(e)
 		case rec != nil && own:
 			rec.Slot, rec.said = Slot{}, nil // as the vector, it came with the text that goes
@@ -174,6 +174,7 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 		first := n.Variants[0]
 		n.Source, n.At, n.Trigger, n.Content = first.Source, first.At, first.Trigger, first.Content
 		n.Plan = nil // it came with the text that goes
+		n.Trusted = n.Trusted && first.Source.Origin == Host
 		n.Variants = n.Variants[1:]
 	}
 	for i := range n.Variants {

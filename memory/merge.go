@@ -105,13 +105,27 @@ func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d inde
 	return out, failed
 }
 
+// trusts reports whether r is trusted by where it comes from: what is Derived,
+// as much as the least trusted of what it quotes and of its parents. A parent
+// that is not there is not trusted.
+func (sh *shard) trusts(r *Record) bool {
+	if r.Source.Origin != Derived {
+		return r.Source.Origin == Host
+	}
+	return !slices.ContainsFunc(r.Quotes, func(s Source) bool { return !s.Origin.trusted() }) &&
+		!slices.ContainsFunc(r.Links, func(l Link) bool {
+			if l.Rel != "" {
+				return false
+			}
+			parent := sh.entry(l.To)
+			return parent == nil || !parent.flags.trusted()
+		})
+}
+
 // takes reports whether the near-duplicate r can become part of old.
 func takes(old, r *Record) bool {
-	if old.Trusted != r.Trusted && !confirms(old, r) {
+	if !confirms(old, r) && !supports(old, r) && !kindred(old, r) {
 		return false
-	}
-	if slices.ContainsFunc(r.Links, func(l Link) bool { return l.Rel == "" && !slices.Contains(old.Links, l) }) {
-		return false // Revoke would not follow what r was derived from
 	}
 	if v := variantOf(old, r); v.Content != "" && len(old.Variants) >= maxVariants && !hasVariant(old, v) {
 		return false
@@ -119,15 +133,52 @@ func takes(old, r *Record) bool {
 	return old.size()+r.size() <= MaxRecord
 }
 
-// confirms reports whether r is the verified outcome that makes the
-// quarantined record old trusted: it says exactly the same, and comes from a
-// run that none of old's texts comes from.
-func confirms(old, r *Record) bool {
-	if old.Trusted || r.Source.Origin != Derived || old.Trigger != r.Trigger || old.Content != r.Content {
+// kindred reports whether two texts are trusted alike, of whom arc has derived
+// both or neither, and Revoke would follow what r was derived from.
+func kindred(old, r *Record) bool {
+	if old.Trusted != r.Trusted || !slices.Equal(old.Quotes, r.Quotes) {
 		return false
 	}
-	sameRun := func(s Source) bool { return s.Run == r.Source.Run }
-	return !sameRun(old.Source) && !slices.ContainsFunc(old.Variants, func(v Variant) bool { return sameRun(v.Source) })
+	if !old.Trusted && !alikeDerived(old, r) {
+		return false
+	}
+	return !slices.ContainsFunc(r.Links, func(l Link) bool {
+		return l.Rel == "" && l.To != old.ID && !slices.Contains(old.Links, l)
+	})
+}
+
+// alikeDerived reports whether arc has derived both texts, or neither.
+func alikeDerived(a, b *Record) bool {
+	return (a.Source.Origin == Derived) == (b.Source.Origin == Derived)
+}
+
+// supports reports whether r is an outcome that says in the same words what old
+// says: it adds a use, and neither a text nor a plan. Old stands without what r
+// was derived from.
+func supports(old, r *Record) bool {
+	derived := old.Trusted || old.Source.Origin == Derived
+	return derived && r.Source.Origin == Derived && alikeToTheLetter(old, r) && (len(old.Plan) > 0 || len(r.Plan) == 0)
+}
+
+func alikeToTheLetter(old, r *Record) bool {
+	return old.Trigger == r.Trigger && old.Content == r.Content
+}
+
+// confirms reports whether r makes the quarantined record old trusted: a trusted
+// outcome that says exactly the same. It comes from a run and a source that none
+// of old's texts comes from, and was derived neither from old nor from what old
+// was derived from.
+func confirms(old, r *Record) bool {
+	if old.Trusted || !r.Trusted || r.Source.Origin != Derived || !alikeToTheLetter(old, r) {
+		return false
+	}
+	same := func(s Source) bool { return s.Run == r.Source.Run || s.Ref != "" && s.Ref == r.Source.Ref }
+	if same(old.Source) || slices.ContainsFunc(old.Variants, func(v Variant) bool { return same(v.Source) }) {
+		return false
+	}
+	return !slices.ContainsFunc(r.Links, func(l Link) bool {
+		return l.Rel == "" && (l.To == old.ID || slices.Contains(old.Links, l))
+	})
 }
 
 // variantOf returns r as a variant of old.
@@ -162,7 +213,9 @@ func absorb(old, r *Record) *Record {
 	if planned || confirmed { // what a quarantined record would run was not verified
 		n.Plan = slices.Clone(r.Plan)
 	}
-	n.Trusted = old.Trusted || confirmed
+	if confirmed {
+		n.Trusted, n.Quotes = true, r.Quotes
+	}
 	if !noted {
 		n.Variants, n.apart = append(n.Variants, v), nil
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"slices"
@@ -29,14 +30,15 @@ func (k Kind) valid() bool {
 // Origin says where a text comes from. The zero Origin is Host.
 type Origin string
 
-// The origins. Host and Derived are trusted, the others are quarantined.
+// The origins. Host is trusted, Derived as much as what it is derived from, and
+// the others are quarantined.
 const (
 	Host     Origin = ""         // the program that links arc in
 	Model    Origin = "model"    // a language model
 	Executor Origin = "executor" // the output of an executor
 	User     Origin = "user"     // a person who talks to the host
 	Web      Origin = "web"      // pages, mails and other outside documents
-	Derived  Origin = "derived"  // drawn by arc from an outcome that gates have verified
+	Derived  Origin = "derived"  // drawn by arc from an outcome that gates have judged
 )
 
 func (o Origin) valid() bool {
@@ -51,9 +53,9 @@ func (o Origin) trusted() bool { return o == Host || o == Derived }
 
 // Source is the provenance of a text.
 type Source struct {
-	Origin Origin
-	Ref    string // a path, an address or another name for it; at most 256 bytes
-	Run    string // the run that it came up in; at most 256 bytes
+	Origin Origin `cbor:"1,keyasint,omitempty"`
+	Ref    string `cbor:"2,keyasint,omitempty"` // a path, an address or another name for it; at most 256 bytes
+	Run    string `cbor:"3,keyasint,omitempty"` // the run that it came up in; at most 256 bytes
 }
 
 // Link points from a record to another record of the same scope.
@@ -95,6 +97,7 @@ type Record struct {
 	Actor    string
 	Thread   string
 	Links    []Link
+	Quotes   []Source        // whose words the texts repeat besides, sorted
 	Variants []Variant       // near-duplicates that were merged into it
 	Vector   []float32       // filled by Get and All alone
 	Plan     json.RawMessage // what to run when a Pattern fires; opaque here
@@ -127,6 +130,21 @@ func (r Record) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", string(r.ID)), slog.String("kind", string(r.Kind)))
 }
 
+// MayFire reports whether the record's plan may run without deliberation: the
+// host vouches for the record, or arc has derived it, and no words in it are
+// known to be of others than the host and its model. That gates have passed what
+// a plan delivers says that its structure is right; text in it is data.
+func (r *Record) MayFire() bool {
+	return len(r.Plan) > 0 && (r.Trusted || r.Source.Origin == Derived && !slices.ContainsFunc(r.Quotes, foreign))
+}
+
+// foreign reports whether words are of neither the host nor its model.
+func foreign(s Source) bool { return !s.Origin.trusted() && s.Origin != Model }
+
+func compareSources(a, b Source) int {
+	return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Ref, b.Ref), cmp.Compare(a.Run, b.Run))
+}
+
 func (r *Record) clone() Record {
 	c := *r
 	c.own()
@@ -143,6 +161,9 @@ func (r Record) Clone() Record {
 func (r *Record) own() {
 	if r.Links != nil {
 		r.Links = slices.Clone(r.Links)
+	}
+	if r.Quotes != nil {
+		r.Quotes = slices.Clone(r.Quotes)
 	}
 	if r.Variants != nil {
 		r.Variants = slices.Clone(r.Variants)

@@ -25,9 +25,16 @@ const (
 // 0.85 similar by [Similarity], the same numbers and negations) becomes a
 // Variant of it: Strengthened if the draft's origin is Derived, Merged
 // otherwise. A plan that the record has stays. Episodes are never duplicates:
-// what was said twice was said twice. A trusted and a quarantined text are
-// not merged either, but a Derived draft of another run that says exactly the
-// same as a quarantined record makes that trusted, with the draft's plan.
+// what was said twice was said twice.
+//
+// A draft of origin Host is trusted. A Derived one is if each of its Quotes and
+// each record that a Link without a Rel names is; all others are in quarantine.
+// Texts that are trusted unlike, or quote others, are not merged, with two
+// exceptions for a Derived draft in the very words of a record: it strengthens a
+// trusted one, whatever the draft was derived from; and if it is trusted, and of
+// another run and source than a quarantined record, whose words it was not
+// derived from, that becomes trusted, with the draft's plan. A quarantined text
+// that is repeated stays in quarantine, however often that is.
 //
 // A Failure or Pattern whose trigger has fewer than 10 characters is Rejected,
 // without an error. The errors are ErrEmpty, ErrKind, ErrOrigin, ErrVector,
@@ -75,6 +82,9 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 		return nil, nil
 	}
 	sh := s.b.shardFor(s.scope)
+	for _, c := range cs {
+		c.rec.Trusted = sh.trusts(c.rec)
+	}
 	if err := s.b.checkDimensions(cs); err != nil {
 		return nil, err
 	}
