@@ -23,7 +23,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	t.output, t.did.stack = at.Result.Output, at.Stack
 	out, err := output{Inline: t.output}, error(nil)
 	if len(t.output) > maxInline {
-		out, err = t.a.storeOutput(ctx, c.Key, t.output)
+		out, err = t.a.storeOutput(ctx, t.own.name, c.Key, t.output)
 	}
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		at = act.Attempt{End: act.Malformed, Complaint: "output: " + limit.Error(), Wall: at.Wall}
@@ -83,6 +83,6 @@ func (t *turn) work() act.Work {
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
 		Task: task, Agent: skill.Agent, Memories: t.hits, Background: t.background, Lineage: cloneDeliveries(t.lineage),
-		Attempt: c.Number, Key: c.Key, Complaint: c.Complaint,
+		Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
 	}
 }

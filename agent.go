@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -89,7 +90,9 @@ type Options struct {
 	// contexts. 0: five seconds; negative: not at all.
 	Grace time.Duration
 
-	// Policy ranks the workers. nil: Learned of rank.Book, with its defaults.
+	// Policy ranks the workers by the Book of a tenant: it is called once for
+	// each, and again for one that was not in use for long. nil: Learned of
+	// rank.Book, with its defaults.
 	Policy func(*rank.Book) rank.Policy
 	// Memory tunes the memory, such as by an Embedder. Its Now, Seed and
 	// Sanitizer do not count: they are those below.
@@ -211,10 +214,7 @@ type Agent struct {
 
 	// The parts that learn.
 	bank    *memory.Bank
-	book    *rank.Book
-	policy  rank.Policy
-	monitor *meta.Monitor
-	learner *learn.Learner
+	tenants *pool.Pool[*tenant]
 
 	watch *observer // nil: no provider is given
 	hooks guard.Outlet
@@ -224,8 +224,8 @@ type Agent struct {
 
 	mu struct {
 		sync.Mutex
-		// live are the runs that are being run, by id, and how to stop them.
-		live map[string]context.CancelFunc
+		// live are the runs that are being run, and how to stop them.
+		live map[runID]context.CancelFunc
 		// closing is set by Shutdown; idle is closed once no run is live then.
 		closing bool
 		idle    chan struct{}
@@ -235,6 +235,22 @@ type Agent struct {
 	closeOnce sync.Once
 	closeErr  error
 }
+
+// tenant is what the Agent has of a tenant beside memory and runs: the parts
+// that keep its statistics and sessions, and learn from its outcomes.
+type tenant struct {
+	name    string
+	book    *rank.Book
+	policy  rank.Policy
+	monitor *meta.Monitor
+	learner *learn.Learner
+}
+
+// idleTenants is how many tenants stay in memory while no call uses them.
+const idleTenants = 64
+
+// runID tells a run from all others: ids are unique per tenant.
+type runID struct{ tenant, id string }
 
 // Hooks are called as a run proceeds, one after another within a run, which
 // waits for them. A hook must not block: the run leaves behind a call that has
@@ -312,10 +328,23 @@ type Event struct {
 	Wall time.Duration `json:"wall,omitempty"`
 }
 
+// tenant returns the tenant of a scope. Every call that succeeds is paired with
+// handBack.
+func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	if err := scope.Check(); err != nil {
+		return nil, err
+	}
+	return a.tenants.Get(ctx, scope.Tenant())
+}
+
+// handBack ends the use of a tenant.
+func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }
+
 // turn is what the phases work on: a run's state, and what goes with it while
 // it is in memory.
 type turn struct {
 	a   *Agent
+	own *tenant
 	s   state
 	key string // of the state's record
 

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -73,7 +75,8 @@ func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent,
 		return nil, err
 	}
 	a.runner = runner
-	a.mu.live = make(map[string]context.CancelFunc)
+	a.mu.live = make(map[runID]context.CancelFunc)
+	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants)
 	if err := a.openParts(ctx); err != nil {
 		return nil, errors.Join(err, a.closeParts())
 	}
@@ -128,8 +131,8 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 	})
 }
 
-// openParts opens memory, ranking, monitor and learner over the store, with the
-// clock, seed and sanitizer of the Agent.
+// openParts opens memory over the store, with the clock, seed and sanitizer of the
+// Agent, and what it has of the default tenant.
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
 	m.Now, m.Seed, m.Sanitizer = a.o.Now, a.o.Seed, a.o.Sanitizer
@@ -139,26 +142,42 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 	if a.bank, err = memory.Open(ctx, a.st, &m); err != nil {
 		return fmt.Errorf("arc: memory: %w", err)
 	}
-	if a.book, err = rank.Open(ctx, a.st, &rank.Options{Now: a.o.Now, Seed: a.o.Seed}); err != nil {
-		return fmt.Errorf("arc: rank: %w", err)
+	a.o.Learn.Seed = cmp.Or(a.o.Learn.Seed, a.o.Seed)
+	if err := a.adopt(ctx); err != nil {
+		return fmt.Errorf("arc: records without a tenant: %w", err)
 	}
-	if a.monitor, err = meta.Open(ctx, a.st, &meta.Options{Sanitizer: a.o.Sanitizer, Now: a.o.Now}); err != nil {
-		return fmt.Errorf("arc: meta: %w", err)
+	own, err := a.tenant(ctx, a.o.Scope) // whatever is wrong with the options shows now
+	if err == nil {
+		a.handBack(own)
 	}
-	if lost := guard.Call(func() { a.policy = a.o.Policy(a.book) }); lost != nil {
-		return fmt.Errorf("arc: Policy: %w", lost)
+	return err
+}
+
+// openTenant opens ranking, monitor and learner of a tenant over the store.
+func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
+	o, own := &a.o, &tenant{name: name}
+	var err error
+	own.book, err = rank.Open(ctx, a.st, &rank.Options{Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name})
+	if err != nil {
+		return nil, fmt.Errorf("arc: rank: %w", err)
 	}
-	if guard.IsNil(a.policy) {
-		return errors.New("arc: Policy returned nil")
+	own.monitor, err = meta.Open(ctx, a.st, &meta.Options{Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name})
+	if err != nil {
+		return nil, fmt.Errorf("arc: meta: %w", err)
 	}
-	if !guard.Own(a.policy) {
-		a.policy = hostPolicy{a.policy}
+	if lost := guard.Call(func() { own.policy = o.Policy(own.book) }); lost != nil {
+		return nil, fmt.Errorf("arc: Policy: %w", lost)
 	}
-	setDefault(&a.o.Learn.Seed, a.o.Seed)
-	if a.learner, err = learn.New(a.bank, a.book, a.monitor, &a.o.Learn); err != nil {
-		return fmt.Errorf("arc: %w", err)
+	if guard.IsNil(own.policy) {
+		return nil, errors.New("arc: Policy returned nil")
 	}
-	return nil
+	if !guard.Own(own.policy) {
+		own.policy = hostPolicy{own.policy}
+	}
+	if own.learner, err = learn.New(a.bank, own.book, own.monitor, &o.Learn); err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
+	}
+	return own, nil
 }
 
 // closeParts closes what openParts has opened, and the store that Open has.
@@ -167,12 +186,9 @@ func (a *Agent) closeParts() error {
 	if a.bank != nil {
 		errs = append(errs, a.bank.Close())
 	}
-	if a.book != nil {
-		errs = append(errs, a.book.Close())
-	}
-	if a.monitor != nil {
-		errs = append(errs, a.monitor.Close())
-	}
+	errs = append(errs, a.tenants.Close(func(own *tenant) error {
+		return errors.Join(own.book.Close(), own.monitor.Close())
+	}))
 	if a.owned {
 		errs = append(errs, a.st.Close())
 	}
@@ -215,8 +231,13 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 // idempotent, and may run beside everything else; arc has no schedule of its
 // own, see the package comment.
 func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (learn.MaintenanceReport, error) {
-	setDefault(&scope, a.o.Scope)
-	return a.learner.Maintain(ctx, scope)
+	scope = cmp.Or(scope, a.o.Scope)
+	own, err := a.tenant(ctx, scope)
+	if err != nil {
+		return learn.MaintenanceReport{}, err
+	}
+	defer a.handBack(own)
+	return own.learner.Maintain(ctx, scope)
 }
 
 // Close is Shutdown with Options.Grace for the executors. A Close that is

@@ -45,7 +45,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 	now := meta.Assessment{Recommendation: meta.KeepGoing}
 	if !s.unjudged() {
 		var err error
-		if now, err = t.a.monitor.Assess(ctx, s.Session); err != nil {
+		if now, err = t.own.monitor.Assess(ctx, s.Session); err != nil {
 			return "", fmt.Errorf("assess: %w", err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
 	task := &g.Tasks[g.Next]
-	ranking, err := t.a.ranked(ctx, g.Situation, g.Denied, task)
+	ranking, err := t.ranked(ctx, g.Situation, g.Denied, task)
 	if err != nil {
 		return "", err
 	}
@@ -41,17 +41,17 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 }
 
 // ranked returns the workers that may take the task, best first.
-func (a *Agent) ranked(
+func (t *turn) ranked(
 	ctx context.Context, situation string, denied []string, task *reason.Task,
 ) ([]rank.Scored, error) {
-	cs := a.runner.Candidates(task)
+	cs := t.a.runner.Candidates(task)
 	if len(denied) > 0 {
 		cs = slices.DeleteFunc(cs, func(c rank.Candidate) bool { return slices.Contains(denied, c.Name) })
 	}
 	if len(cs) == 0 {
 		return nil, nil
 	}
-	ranking, err := guard.Returned(a.policy.Score(ctx, learn.Situation(task.Skill, situation), cs))
+	ranking, err := guard.Returned(t.own.policy.Score(ctx, learn.Situation(task.Skill, situation), cs))
 	if err != nil {
 		return nil, fmt.Errorf("rank: %w", err)
 	}

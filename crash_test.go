@@ -124,7 +124,7 @@ func crashHost(dir string) arc.Host {
 		},
 		do: func(_ int, w act.Work) (act.Result, error) {
 			if dir != "" {
-				if err := appendLine(filepath.Join(dir, "executed"), w.Key); err != nil {
+				if err := appendLine(filepath.Join(dir, "executed"), strings.TrimPrefix(w.Key, "local/")); err != nil {
 					return act.Result{}, err
 				}
 			}

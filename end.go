@@ -8,7 +8,7 @@ import (
 // end closes the run: DELIVERED unless there is a reason why not.
 func (t *turn) end(ctx context.Context) (phase, error) {
 	s := &t.s
-	as, err := t.a.monitor.Assess(ctx, s.Session)
+	as, err := t.own.monitor.Assess(ctx, s.Session)
 	if err != nil {
 		return "", fmt.Errorf("assess: %w", err)
 	}

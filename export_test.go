@@ -2,7 +2,6 @@ package arc
 
 import (
 	"context"
-	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -31,7 +30,12 @@ func (a *Agent) Begin(o Objective) (State, error) { return a.begin(o) }
 // Step takes a run one step further, with what it learns on disk. The state
 // given is not changed; on an error it still holds.
 func (a *Agent) Step(ctx context.Context, s State) (State, error) {
-	t := &turn{a: a, s: s.fork()}
+	own, err := a.tenant(ctx, s.Objective.Scope)
+	if err != nil {
+		return s, err
+	}
+	defer a.handBack(own)
+	t := &turn{a: a, own: own, s: s.fork()}
 	if err := t.restore(ctx); err != nil {
 		return s, err
 	}
@@ -44,9 +48,9 @@ func (a *Agent) Step(ctx context.Context, s State) (State, error) {
 	return t.s, nil
 }
 
-// LoadState returns a run as it was last committed.
+// LoadState returns a run of the default tenant as it was last committed.
 func (a *Agent) LoadState(ctx context.Context, id string) (State, error) {
-	s, _, err := a.load(ctx, id)
+	s, _, err := a.load(ctx, a.o.Scope.Tenant(), id)
 	return s, err
 }
 
@@ -57,4 +61,7 @@ func DecodeState(e store.Entry) (s State, err error) {
 }
 
 // IsRun reports whether a key is that of a run.
-func IsRun(k string) bool { return strings.HasPrefix(k, key.Prefix(runKeys)) }
+func IsRun(k string) bool {
+	parts := key.Split(k)
+	return len(parts) == 4 && parts[2] == runKeys
+}

@@ -15,8 +15,13 @@ const fleetDomain = "agent_fleet_health"
 // fleetCollector reads how the agent's workers did over the last day.
 func (a *Agent) fleetCollector() goal.Collector {
 	return goal.Collector{Domain: fleetDomain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
+		own, err := a.tenant(ctx, a.o.Scope)
+		if err != nil {
+			return nil, err
+		}
+		defer a.handBack(own)
 		now := a.o.Now()
-		f, err := meta.NewFleet(ctx, a.book, now, a.runner.Workers())
+		f, err := meta.NewFleet(ctx, own.book, now, a.runner.Workers())
 		if err != nil {
 			return nil, err
 		}

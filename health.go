@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// Health is how an agent is doing: the memory of a scope, and what the whole
-// agent has done lately. It prints as a report of at most 80 columns and encodes
+// Health is how an agent is doing: the memory of a scope, and what its tenant's
+// runs have done lately. It prints as a report of at most 80 columns and encodes
 // to JSON.
 type Health struct {
 	// Health is that of the scope's memory. Its Status and Issues are those of
@@ -38,22 +39,27 @@ const (
 	minSamples    = 5    // samples that a failing worker needs
 )
 
-// Health says how the memory of a scope and the agent as a whole are doing.
+// Health says how the memory of a scope and the runs of its tenant are doing.
 // The scope "" is Options.Scope.
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
-	setDefault(&scope, a.o.Scope)
+	scope = cmp.Or(scope, a.o.Scope)
 	var h Health
 	var err error
 	if h.Health, err = a.bank.In(scope).Health(ctx); err != nil {
 		return h, err
 	}
-	if h.Uplift, err = a.learner.Uplift(ctx, scope); err != nil {
+	own, err := a.tenant(ctx, scope)
+	if err != nil {
 		return h, err
 	}
-	if h.Fleet, err = meta.NewFleet(ctx, a.book, a.o.Now(), nil); err != nil {
+	defer a.handBack(own)
+	if h.Uplift, err = own.learner.Uplift(ctx, scope); err != nil {
 		return h, err
 	}
-	h.Resonance = a.monitor.Resonance()
+	if h.Fleet, err = meta.NewFleet(ctx, own.book, a.o.Now(), nil); err != nil {
+		return h, err
+	}
+	h.Resonance = own.monitor.Resonance()
 	h.Dropped = a.dropped()
 	h.judge()
 	return h, nil

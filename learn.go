@@ -16,7 +16,7 @@ import (
 func (t *turn) learn(ctx context.Context) (phase, error) {
 	v := t.verdict()
 	t.settle()
-	lessons, err := t.a.learner.Learn(ctx, t.outcome(v))
+	lessons, err := t.own.learner.Learn(ctx, t.outcome(v))
 	if err != nil {
 		return "", fmt.Errorf("learn: %w", err)
 	}

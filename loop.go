@@ -97,7 +97,7 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 // drive takes a run through its steps until it ends or waits: step, commit,
 // tell, repeat.
 func (a *Agent) drive(
-	ctx context.Context, s state, rev store.Revision, yield func(Event) bool,
+	ctx context.Context, own *tenant, s state, rev store.Revision, yield func(Event) bool,
 ) (r *Report, err error) {
 	if a.watch != nil && s.Status == Running {
 		var done func(*Report, error)
@@ -109,7 +109,8 @@ func (a *Agent) drive(
 		a.watch.cutOff(ctx, s.Current.Worker)
 	}
 	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
-	t := &turn{a: a, s: s, key: runKey(s.ID), watched: yield != nil || a.o.Hooks.Event != nil || logged}
+	t := &turn{a: a, own: own, s: s, key: runKey(own.name, s.ID)}
+	t.watched = yield != nil || a.o.Hooks.Event != nil || logged
 	if err := t.restore(ctx); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (s state) answered(text string) state {
 // outgrown ends a run whose next state is too large for a record: it goes back
 // to what was committed last, and commits that as the run's end.
 func (t *turn) outgrown(ctx context.Context, rev store.Revision, cause error) (store.Revision, error) {
-	before, at, err := t.a.load(ctx, t.s.ID)
+	before, at, err := t.a.load(ctx, t.own.name, t.s.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -206,7 +207,7 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 		if _, err := t.enter(ctx, search); err != nil {
 			return reason.Decision{}, err
 		}
-		now, err := t.a.monitor.Assess(ctx, t.s.Session)
+		now, err := t.own.monitor.Assess(ctx, t.s.Session)
 		if err != nil {
 			return reason.Decision{}, fmt.Errorf("assess: %w", err)
 		}

@@ -31,7 +31,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if o.Fresh || t.s.Assessment.Pivot {
 		return phaseReason, nil
 	}
-	chunk, ok := t.a.learner.Fire(slices.Concat(t.hits, t.background), g.Situation, g.Text, g.Spent)
+	chunk, ok := t.own.learner.Fire(slices.Concat(t.hits, t.background), g.Situation, g.Text, g.Spent)
 	if !ok || t.a.unable(chunk.Tasks) != "" {
 		return phaseReason, nil
 	}
@@ -47,13 +47,13 @@ func (t *turn) search(ctx context.Context) error {
 	o, g := &t.s.Objective, t.s.aim()
 	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text}
 	if t.a.o.Learn.Holdout > 0 {
-		ask.GoalKey = t.s.aimKey()
+		ask.GoalKey = t.own.name + "/" + t.s.aimKey() // no two tenants share draws
 	}
-	hits, withheld, err := t.a.learner.Recall(ctx, ask)
+	hits, withheld, err := t.own.learner.Recall(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}
-	background, held, err := t.a.learner.Background(ctx, ask)
+	background, held, err := t.own.learner.Background(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("recall the background: %w", err)
 	}

@@ -8,24 +8,27 @@ import (
 	"iter"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/adopt"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
 
 // The first parts of the keys of this package.
 const (
 	// runKeys lead from a run id to its state.
-	runKeys = "arc/run"
+	runKeys = "run"
 	// sessionKeys name the runs of a session, by id; their values are empty.
-	sessionKeys = "arc/session"
+	sessionKeys = "session"
 	// outputKeys lead from the key of an attempt to a large output.
-	outputKeys = "arc/output"
+	outputKeys = "output"
 )
 
 // runKey is the key of a run.
-func runKey(id string) string { return key.Join(runKeys, id) }
+func runKey(tenant, id string) string { return key.Under(tenant, runKeys, id) }
 
 // write is what a commit of a state takes. Stores keep nothing of it.
 type write struct {
@@ -67,7 +70,7 @@ func (a *Agent) commit(
 	w.buf = value
 	w.ops = append(w.ops[:0], store.Op{Key: k, Value: value, If: store.At(rev)})
 	if rev == 0 {
-		w.ops = append(w.ops, store.Op{Key: key.Join(sessionKeys, s.Session, s.ID)})
+		w.ops = append(w.ops, store.Op{Key: key.Under(s.Objective.Scope.Tenant(), sessionKeys, s.Session, s.ID)})
 	}
 	rev, err = to.Commit(ctx, w.ops...)
 	if errors.Is(err, store.ErrConflict) {
@@ -79,9 +82,56 @@ func (a *Agent) commit(
 	return rev, nil
 }
 
+// adopt moves what an earlier version has left under keys without a tenant.
+func (a *Agent) adopt(ctx context.Context) error {
+	within := func(ctx context.Context, name string, fn func(*rank.Book, *meta.Monitor) error) error {
+		own, err := a.tenants.Get(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer a.handBack(own)
+		return fn(own.book, own.monitor)
+	}
+	return adopt.All(ctx, a.st, a.o.Logger, a.adopted, within, a.w.Flush)
+}
+
+// adopted is a run of an earlier version, and what moves it.
+func (a *Agent) adopted(
+	e store.Entry,
+) (adopt.Run, func(context.Context, func(string) string, ...store.Op) error, error) {
+	var s state
+	err := codec.Decode(e, &s)
+	tenant := s.Objective.Scope.Tenant()
+	move := func(ctx context.Context, renamed func(string) string, ops ...store.Op) error {
+		for i := range s.Deliveries {
+			s.Deliveries[i].Output.Key = renamed(s.Deliveries[i].Output.Key)
+		}
+		if s.Current != nil {
+			s.Current.Output.Key = renamed(s.Current.Output.Key)
+		}
+		_, err := a.commit(ctx, along{a.st, ops}, runKey(tenant, s.ID), &s, 0)
+		if errors.Is(err, ErrRunning) {
+			return fmt.Errorf("%w: run %q", store.ErrConflict, s.ID)
+		}
+		return err
+	}
+	return adopt.Run{Tenant: tenant, Name: s.prefix()}, move, err
+}
+
+// along is a committer of more ops than it is given.
+type along struct {
+	to  committer
+	ops []store.Op
+}
+
+// Commit implements committer.
+func (a along) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	return a.to.Commit(ctx, append(a.ops, ops...)...)
+}
+
 // load returns a run as it was last committed, and at which revision.
-func (a *Agent) load(ctx context.Context, id string) (state, store.Revision, error) {
-	e, err := a.st.Get(ctx, runKey(id))
+func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revision, error) {
+	e, err := a.st.Get(ctx, runKey(tenant, id))
 	if err != nil {
 		return state{}, 0, fmt.Errorf("run %q: %w", id, err)
 	}
@@ -93,19 +143,19 @@ func (a *Agent) load(ctx context.Context, id string) (state, store.Revision, err
 }
 
 // sessionRuns yields the runs of a session as they were last committed.
-func (a *Agent) sessionRuns(ctx context.Context, session string) iter.Seq2[state, error] {
+func (a *Agent) sessionRuns(ctx context.Context, tenant, session string) iter.Seq2[state, error] {
 	return func(yield func(state, error) bool) {
 		if err := key.CheckID("session", session); err != nil {
 			yield(state{}, err)
 			return
 		}
-		prefix := key.Prefix(sessionKeys, session)
+		prefix := key.Under(tenant, sessionKeys, session, "")
 		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
 			if err != nil {
 				yield(state{}, err)
 				return
 			}
-			s, _, err := a.load(ctx, e.Key[len(prefix):])
+			s, _, err := a.load(ctx, tenant, e.Key[len(prefix):])
 			if !yield(s, err) || err != nil {
 				return
 			}
@@ -173,8 +223,8 @@ func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err e
 
 // storeOutput writes an output that is too large for the state to a record of
 // its own. Doing it again for the same attempt changes nothing.
-func (a *Agent) storeOutput(ctx context.Context, attempt string, raw json.RawMessage) (output, error) {
-	k := key.Join(outputKeys, attempt)
+func (a *Agent) storeOutput(ctx context.Context, tenant, attempt string, raw json.RawMessage) (output, error) {
+	k := key.Under(tenant, outputKeys, attempt)
 	value, err := codec.Encode(k, raw)
 	if err != nil {
 		return output{}, err

@@ -51,7 +51,12 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	if err != nil {
 		return reason.Decision{}, err
 	}
-	return (&turn{a: a, s: s}).think(ctx)
+	own, err := a.tenant(ctx, s.Objective.Scope)
+	if err != nil {
+		return reason.Decision{}, err
+	}
+	defer a.handBack(own)
+	return (&turn{a: a, own: own, s: s}).think(ctx)
 }
 
 // start begins a run, or goes on with the one of that id. yield may be nil.
@@ -63,32 +68,30 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, err = a.enter(ctx, s.ID)
+	ctx, own, err := a.enter(ctx, s.Objective.Scope, s.ID)
 	if err != nil {
 		return nil, err
 	}
-	defer a.leave(s.ID)
+	defer a.leave(own, s.ID)
 	var rev store.Revision
 	if o.ID != "" {
-		old, at, err := a.load(ctx, o.ID)
+		old, at, err := a.load(ctx, own.name, o.ID)
 		switch {
-		case err == nil && old.Objective.Scope.Tenant() != s.Objective.Scope.Tenant():
-			return nil, fmt.Errorf("%w: id %q is taken", ErrObjective, o.ID)
 		case err == nil:
 			s, rev = old, at
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, err
 		}
 	}
-	return a.drive(ctx, s, rev, yield)
+	return a.drive(ctx, own, s, rev, yield)
 }
 
 // answer goes on with a run that is Asking.
-func (a *Agent) answer(ctx context.Context, tenant, id, text string) (*Report, error) {
+func (a *Agent) answer(ctx context.Context, scope memory.Scope, id, text string) (*Report, error) {
 	if len(text) > maxText {
 		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
 	}
-	return a.reopen(ctx, tenant, id, func(s state) (state, error) {
+	return a.reopen(ctx, scope, id, func(s state) (state, error) {
 		if s.Status != Asking {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
 		}
@@ -96,10 +99,10 @@ func (a *Agent) answer(ctx context.Context, tenant, id, text string) (*Report, e
 	})
 }
 
-// reopen goes on with a run of the tenant as change leaves it, which is committed
-// first.
+// reopen goes on with a run of the scope's tenant as change leaves it, which is
+// committed first.
 func (a *Agent) reopen(
-	ctx context.Context, tenant, id string, change func(state) (state, error),
+	ctx context.Context, scope memory.Scope, id string, change func(state) (state, error),
 ) (*Report, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
@@ -107,27 +110,24 @@ func (a *Agent) reopen(
 	if err := key.CheckID("id", id); err != nil {
 		return nil, err
 	}
-	ctx, err := a.enter(ctx, id)
+	ctx, own, err := a.enter(ctx, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	defer a.leave(id)
-	s, rev, err := a.load(ctx, id)
+	defer a.leave(own, id)
+	s, rev, err := a.load(ctx, own.name, id)
 	if err != nil {
 		return nil, err
-	}
-	if s.Objective.Scope.Tenant() != tenant {
-		return nil, fmt.Errorf("run %q: %w", id, store.ErrNotFound)
 	}
 	if change != nil {
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
-		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(id), &s, rev); err != nil {
+		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, rev); err != nil {
 			return nil, err
 		}
 	}
-	return a.drive(ctx, s, rev, nil)
+	return a.drive(ctx, own, s, rev, nil)
 }
 
 // begin returns the state in which a run of the objective begins. It writes
@@ -195,27 +195,48 @@ func (a *Agent) newID(now time.Time) string {
 	return id.String()
 }
 
-// enter marks a run as live, and returns the context that it runs under. Every
-// call that succeeds is paired with leave.
-func (a *Agent) enter(ctx context.Context, id string) (context.Context, error) {
+// enter marks a run as live, and returns the context that it runs under and its
+// tenant. Every call that succeeds is paired with leave.
+func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (context.Context, *tenant, error) {
+	run := runID{scope.Tenant(), id}
+	live, err := a.begun(ctx, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := a.tenant(ctx, scope)
+	if err != nil {
+		a.over(run)
+		return nil, nil, err
+	}
+	return live, own, nil
+}
+
+// begun is enter without the tenant, and paired with over.
+func (a *Agent) begun(ctx context.Context, run runID) (context.Context, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.mu.closing {
 		return nil, store.ErrClosed
 	}
-	if _, ok := a.mu.live[id]; ok {
-		return nil, fmt.Errorf("%w: %q", ErrRunning, id)
+	if _, ok := a.mu.live[run]; ok {
+		return nil, fmt.Errorf("%w: %q", ErrRunning, run.id)
 	}
-	ctx, a.mu.live[id] = context.WithCancel(ctx)
+	ctx, a.mu.live[run] = context.WithCancel(ctx)
 	return ctx, nil
 }
 
 // leave marks a run as no longer live. The last one to leave lets Shutdown go on.
-func (a *Agent) leave(id string) {
+func (a *Agent) leave(own *tenant, id string) {
+	a.handBack(own)
+	a.over(runID{own.name, id})
+}
+
+// over is leave without the tenant.
+func (a *Agent) over(run runID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.live[id]()
-	delete(a.mu.live, id)
+	a.mu.live[run]()
+	delete(a.mu.live, run)
 	if a.mu.closing && len(a.mu.live) == 0 {
 		close(a.mu.idle)
 	}

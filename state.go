@@ -362,7 +362,7 @@ type aim struct {
 // attempt is the attempt at hand. Act fills what follows Complaint, Verify
 // what follows Wall.
 type attempt struct {
-	// Key names the attempt among all attempts of all runs.
+	// Key names the attempt among all attempts of the runs of its tenant.
 	Key    string `cbor:"1,keyasint,omitempty" json:"key"`
 	Worker string `cbor:"2,keyasint,omitempty" json:"worker"`
 	// Number counts the attempts at the task, from 1.
@@ -447,7 +447,7 @@ func (s *state) prefix() string {
 	return "run-" + hex.EncodeToString(sum[:16])
 }
 
-// aimKey names the innermost aim among all aims of all runs.
+// aimKey names the innermost aim among all aims of the tenant's runs.
 func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number) }
 
 // unjudged reports whether the session is the run's own and has no outcome yet.

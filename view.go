@@ -31,21 +31,22 @@ func (a *Agent) In(scope memory.Scope) View {
 // error is store.ErrNotFound for an id that the scope's tenant has not, and
 // otherwise as Agent.Run's.
 func (v View) Resume(ctx context.Context, id string) (*Report, error) {
-	return v.a.reopen(ctx, v.scope.Tenant(), id, nil)
+	return v.a.reopen(ctx, v.scope, id, nil)
 }
 
 // Answer answers the questions of a run that is Asking, and goes on with it.
 // The text has at most 64 KiB. The error is ErrNotAsking if the run has asked
 // nothing, and otherwise as Resume's.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
-	return v.a.answer(ctx, v.scope.Tenant(), id, text)
+	return v.a.answer(ctx, v.scope, id, text)
 }
 
-// Runs yields the runs of a session by id, whatever their scope, each as it was
-// last committed and without its Deliveries, which Resume reads.
+// Runs yields the runs of a session by id, whatever their scope within the
+// tenant, each as it was last committed and without its Deliveries, which Resume
+// reads.
 func (v View) Runs(ctx context.Context, session string) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
-		for s, err := range v.a.sessionRuns(ctx, session) {
+		for s, err := range v.a.sessionRuns(ctx, v.scope.Tenant(), session) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -72,13 +73,23 @@ func (v View) Identity() (*identity.Identity, error) {
 // Assess is the metacognitive assessment of a session: is what it does
 // working, and if not, what to do about it.
 func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
-	return v.a.monitor.Assess(ctx, session)
+	own, err := v.a.tenant(ctx, v.scope)
+	if err != nil {
+		return meta.Assessment{}, err
+	}
+	defer v.a.handBack(own)
+	return own.monitor.Assess(ctx, session)
 }
 
 // Rank returns the workers that can take the task in a situation, best first,
 // with the parts of their scores; rank.Explain puts them into words.
 func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
-	return v.a.ranked(ctx, situation, nil, &task)
+	own, err := v.a.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	defer v.a.handBack(own)
+	return (&turn{a: v.a, own: own}).ranked(ctx, situation, nil, &task)
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was
@@ -86,8 +97,13 @@ func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]r
 // the run is delivered: Chunk tells which it was, and tries again where memory
 // had rejected it.
 func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
+	own, err := v.a.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	defer v.a.handBack(own)
 	var out []memory.Receipt
-	for s, err := range v.a.sessionRuns(ctx, session) {
+	for s, err := range v.a.sessionRuns(ctx, v.scope.Tenant(), session) {
 		if err != nil {
 			return out, err
 		}
@@ -100,8 +116,8 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 			out = append(out, memory.Receipt{ID: id, Disposition: memory.Merged, Into: id})
 			continue
 		}
-		t := turn{a: v.a, s: s}
-		r, err := v.a.learner.Chunk(ctx, t.outcome(aimDone))
+		t := turn{a: v.a, own: own, s: s}
+		r, err := own.learner.Chunk(ctx, t.outcome(aimDone))
 		if err != nil {
 			return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
 		}
@@ -114,5 +130,10 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 // objective is delivered for which it is recalled; see [learn.Learner.UpliftOf].
 // Agent.Health has that of the whole scope.
 func (v View) Uplift(ctx context.Context, id memory.ID) (meta.Uplift, error) {
-	return v.a.learner.UpliftOf(ctx, v.scope, id)
+	own, err := v.a.tenant(ctx, v.scope)
+	if err != nil {
+		return meta.Uplift{}, err
+	}
+	defer v.a.handBack(own)
+	return own.learner.UpliftOf(ctx, v.scope, id)
 }

@@ -88,7 +88,7 @@ func (m *Monitor) oddsOf(ctx context.Context, approach uint64) (*odds, error) {
 	if o, ok := m.odds.Get(approach); ok {
 		return o, nil
 	}
-	o, err := m.readOdds(ctx, oddsKey(approach))
+	o, err := m.readOdds(ctx, m.oddsKey(approach))
 	if err == nil {
 		m.odds.Add(approach, o)
 	}

@@ -1,17 +1,21 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/key"
@@ -30,6 +34,10 @@ type Options struct {
 	// minute. Apply is called again with the same ID if the process ended before
 	// the Monitor had noted its answer. Nil: no proposal can be approved.
 	Apply func(ctx context.Context, p Proposal) (undo json.RawMessage, err error)
+	// Tenant whose sessions, experiments and proposals they are, as
+	// memory.Scope.Tenant has it: Monitors of several tenants share a store and
+	// see nothing of one another. "": of none.
+	Tenant string
 }
 
 // loadedSessions is the number of sessions, and of approaches, that stay in
@@ -67,14 +75,17 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	if m.opts.Now == nil {
 		m.opts.Now = time.Now
 	}
+	if err := key.CheckID("Tenant", m.opts.Tenant); err != nil {
+		return nil, fmt.Errorf("meta: open: %w: %w", ErrInvalid, err)
+	}
 	// These fail for a size of zero, and for limits below it.
 	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
 	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
 	m.actions.guard, _ = cooldown.NewGuard(cooldown.Limits{})
-	m.records = records{st: st, w: flush.New(st)}
+	m.records = records{st: st, w: flush.New(st), space: key.Under(m.opts.Tenant, "meta")}
 	m.unlock()
 	var err error
-	if m.all, err = m.readOdds(ctx, allKey); err == nil {
+	if m.all, err = m.readOdds(ctx, m.allKey()); err == nil {
 		err = m.finishProposals(ctx)
 	}
 	if err != nil {
@@ -143,7 +154,7 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 // record counts an outcome once its records are on their way. The caller has
 // the turn.
 func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	seen := key.Join(space, "seen", o.Session, o.Key)
+	seen := key.Join(m.space, "seen", o.Session, o.Key)
 	if found, err := m.found(ctx, seen); found || err != nil {
 		return err
 	}
@@ -164,7 +175,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	}
 	added, err := m.add(ctx, seen,
 		put{s.key, s.totals.next(o.Success)},
-		put{slotKey(o.Session, s.totals.Outcomes), o.record(s.totals.Outcomes)},
+		put{m.slotKey(o.Session, s.totals.Outcomes), o.record(s.totals.Outcomes)},
 		put{ofAll.key, ofAll.stored()}, put{ofOwn.key, ofOwn.stored()})
 	if added {
 		s.add(o.Success, o.Goal, o.Approach)
@@ -176,6 +187,55 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 // record returns what is stored of the outcome.
 func (o *Outcome) record(number uint64) *record {
 	return &record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance}
+}
+
+// given is the opposite of Outcome.record.
+func (r *record) given(session string) Outcome {
+	return Outcome{
+		Key: r.Key, Session: session, Goal: r.Goal, Approach: r.Approach, Success: r.Success,
+		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(),
+	}
+}
+
+// Outcomes yields the outcomes that are kept, the last 256 of each session, by
+// session and in the order in which they were recorded. It writes what is pending
+// and reads the store. It yields the errors of the store, and then ends.
+func (m *Monitor) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
+	return func(yield func(Outcome, error) bool) {
+		if err := m.w.Flush(ctx); err != nil {
+			yield(Outcome{}, fmt.Errorf("outcomes: %w", err))
+			return
+		}
+		var session string
+		var kept []record
+		give := func() bool {
+			slices.SortFunc(kept, func(a, b record) int { return cmp.Compare(a.Number, b.Number) })
+			for i := range kept {
+				if !yield(kept[i].given(session), nil) {
+					return false
+				}
+			}
+			kept = kept[:0]
+			return true
+		}
+		slots := key.Prefix(m.space, "slot")
+		for e, err := range m.st.Scan(ctx, store.Range{Prefix: slots}) {
+			var r record
+			if err == nil {
+				err = codec.Decode(e, &r)
+			}
+			if err != nil {
+				yield(Outcome{}, fmt.Errorf("outcomes: %w", err))
+				return
+			}
+			of := key.Split(e.Key[len(slots):])[0]
+			if of != session && !give() {
+				return
+			}
+			session, kept = of, append(kept, r)
+		}
+		give()
+	}
 }
 
 // Assess says how the session is doing, by the first of these rules that

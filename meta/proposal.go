@@ -165,7 +165,7 @@ func (m *Monitor) Proposals(ctx context.Context) iter.Seq2[Proposal, error] {
 // proposals yields those whose ids begin with a prefix.
 func (m *Monitor) proposals(ctx context.Context, prefix string) iter.Seq2[Proposal, error] {
 	return func(yield func(Proposal, error) bool) {
-		for e, err := range m.st.Scan(ctx, store.Range{Prefix: proposalKey(prefix)}) {
+		for e, err := range m.st.Scan(ctx, store.Range{Prefix: m.proposalKey(prefix)}) {
 			var p Proposal
 			if err == nil {
 				p, err = m.decodeProposal(e)
@@ -198,7 +198,7 @@ func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p P
 			id, ErrInvalid, verdict, m.opts.Apply != nil)
 	}
 	err = m.exclusive(ctx, func() (err error) {
-		e, err := m.st.Get(ctx, proposalKey(id))
+		e, err := m.st.Get(ctx, m.proposalKey(id))
 		if err == nil {
 			p, err = m.decodeProposal(e)
 		}
@@ -294,7 +294,7 @@ func (m *Monitor) decodeProposal(e store.Entry) (p Proposal, err error) {
 	if !json.Valid(p.Change) {
 		return p, fmt.Errorf("%w: %q is not a proposal", store.ErrDamaged, e.Key)
 	}
-	p.ID, p.rev = strings.TrimPrefix(e.Key, proposalKey("")), e.Rev
+	p.ID, p.rev = strings.TrimPrefix(e.Key, m.proposalKey("")), e.Rev
 	if (p.Status == gathering || p.Status == pending) && !m.microseconds().Before(p.Expires) {
 		p.Note = "no person decided in time"
 		if p.Status == gathering {
@@ -307,7 +307,7 @@ func (m *Monitor) decodeProposal(e store.Entry) (p Proposal, err error) {
 
 // storeProposal writes a proposal in place of the revision that was read.
 func (m *Monitor) storeProposal(ctx context.Context, p Proposal) (Proposal, error) {
-	k := proposalKey(p.ID)
+	k := m.proposalKey(p.ID)
 	v, err := codec.Encode(k, p)
 	if err == nil {
 		p.rev, err = m.st.Commit(ctx, store.Op{Key: k, Value: v, If: store.At(p.rev)})

@@ -16,9 +16,9 @@ import (
 // Totals count all of them.
 const kept = 256
 
-// The keys of a monitor: a marker per outcome that was ever recorded, the
-// totals of a session, a slot per outcome that is kept, and the odds; a marker
-// per episode and the trial of a treatment; the proposals.
+// The keys of a monitor, below those of its tenant: a marker per outcome that was
+// ever recorded, the totals of a session, a slot per outcome that is kept, and the
+// odds; a marker per episode and the trial of a treatment; the proposals.
 //
 //	meta seen <session> <outcome key>
 //	meta totals <session>
@@ -27,19 +27,17 @@ const kept = 256
 //	meta episode <episode key>
 //	meta uplift <treatment>
 //	meta proposal <hash of kind and subject>-<number>
-const space = "meta"
+func (r *records) allKey() string { return key.Join(r.space, "odds", "all") } // of all approaches together
 
-var allKey = key.Join(space, "odds", "all") // of all approaches together
-
-func totalsKey(session string) string { return key.Join(space, "totals", session) }
-func oddsKey(approach uint64) string {
-	return key.Join(space, "odds", strconv.FormatUint(approach, 16))
+func (r *records) totalsKey(session string) string { return key.Join(r.space, "totals", session) }
+func (r *records) oddsKey(approach uint64) string {
+	return key.Join(r.space, "odds", strconv.FormatUint(approach, 16))
 }
-func treatmentKey(name string) string { return key.Join(space, "uplift", name) }
-func proposalKey(id string) string    { return key.Join(space, "proposal", id) }
+func (r *records) treatmentKey(name string) string { return key.Join(r.space, "uplift", name) }
+func (r *records) proposalKey(id string) string    { return key.Join(r.space, "proposal", id) }
 
-func slotKey(session string, n uint64) string {
-	return key.Join(space, "slot", session, strconv.FormatUint(n%kept, 10))
+func (r *records) slotKey(session string, n uint64) string {
+	return key.Join(r.space, "slot", session, strconv.FormatUint(n%kept, 10))
 }
 
 // totals are the counts of a session, as they are stored.
@@ -82,6 +80,7 @@ type records struct {
 	w     *flush.Writer
 	ops   []store.Op // of add, used again
 	block []byte     // what add encodes, until the block is full
+	space string     // begins all keys
 }
 
 // blockSize is enough for some twenty outcomes.

@@ -84,14 +84,14 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 	if s, ok := m.sessions.Get(name); ok {
 		return s, nil
 	}
-	s, t := &history{key: totalsKey(name)}, totals{}
+	s, t := &history{key: m.totalsKey(name)}, totals{}
 	found, err := m.decode(ctx, s.key, &t)
 	if err != nil {
 		return nil, err
 	}
 	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
 		var r record
-		slot := slotKey(name, n)
+		slot := m.slotKey(name, n)
 		if found, err := m.decode(ctx, slot, &r); err != nil {
 			return nil, err
 		} else if !found || r.Number != n {

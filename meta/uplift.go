@@ -79,7 +79,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 		return fmt.Errorf("record episode: %w", err)
 	}
 	err := m.exclusive(ctx, func() error {
-		marker := key.Join(space, "episode", e.Key)
+		marker := key.Join(m.space, "episode", e.Key)
 		if found, err := m.found(ctx, marker); found || err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 				return err
 			}
 			t.Add(e.Chance, e.Treated, e.Success)
-			trials = append(trials, put{treatmentKey(name), t})
+			trials = append(trials, put{m.treatmentKey(name), t})
 		}
 		_, err := m.add(ctx, marker, trials...)
 		return err
@@ -103,7 +103,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 
 // trial reads the experiment of a treatment. The caller has the turn.
 func (m *Monitor) trial(ctx context.Context, name string) (t uplift.Trial, err error) {
-	k := treatmentKey(name)
+	k := m.treatmentKey(name)
 	if _, err = m.decode(ctx, k, &t); err == nil && !t.Valid() {
 		err = fmt.Errorf("%w: %q holds an impossible trial", store.ErrDamaged, k)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -33,6 +34,9 @@ type Options struct {
 	Stationary bool
 	// Sync makes Observe wait until the sample is in the store.
 	Sync bool
+	// Tenant whose samples they are, as memory.Scope.Tenant has it: Books of
+	// several tenants share a store and see nothing of one another. "": of none.
+	Tenant string
 }
 
 func (o *Options) withDefaults() (Options, error) {
@@ -45,6 +49,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if !unit(out.Explore) {
 		return out, fmt.Errorf("%w: Explore is %v, want a number in (0,1]", ErrOptions, out.Explore)
+	}
+	if err := key.CheckID("Tenant", out.Tenant); err != nil {
+		return out, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
 	if out.Explore == 0 {
 		out.Explore = 0.05
@@ -61,6 +68,8 @@ type Book struct {
 	opts Options
 	turn chan struct{} // holds one token; whoever has it loads and observes
 	x    scratch       // belongs to the turn
+
+	space string // begins all keys of the Book
 
 	mu struct {
 		sync.RWMutex
@@ -97,7 +106,8 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Book{st: st, w: flush.New(st), opts: o, turn: make(chan struct{}, 1)}
+	b := &Book{st: st, w: flush.New(st), opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
+	b.x.space = b.space
 	b.turn <- struct{}{}
 	b.mu.members = make(map[string]*member)
 	b.mu.pairs = make(map[string]pairs)
@@ -142,7 +152,7 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	}
 	defer b.give()
 	b.x.reset(s)
-	marker := b.x.keys.Join(space, "seen", s.Key)
+	marker := b.x.keys.Join(b.space, "seen", s.Key)
 	seen, err := b.seen(ctx, marker)
 	if err != nil {
 		return err
@@ -174,7 +184,7 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	u := &b.x.update
 	known.learn(u, &fact, b.opts.Stationary)
 	b.x.ops = append(b.x.ops, store.Op{Key: marker, Value: present})
-	slot := b.x.keys.Join(space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
+	slot := b.x.keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
 	if err := b.x.put(slot, r); err != nil {
 		return err
 	}

@@ -91,6 +91,7 @@ type scratch struct {
 	arm     armRecord
 	setting settingRecord
 	out     entry // of pushedOut
+	space   string
 	ops     []store.Op
 	keys    key.Block
 	buf     []byte // what is encoded
@@ -100,7 +101,7 @@ type scratch struct {
 func (x *scratch) reset(s *Sample) {
 	clear(x.ops)
 	x.ops, x.keys, x.buf = x.ops[:0], key.Block{}, make([]byte, 0, 512)
-	x.keys.Grow(len(s.Key) + 2*len(s.Candidate) + 4*len(s.Situation.Skill) + 80)
+	x.keys.Grow(len(s.Key) + 2*len(s.Candidate) + 4*len(s.Situation.Skill) + 6*len(x.space) + 60)
 }
 
 // put adds the write of a record.
@@ -120,28 +121,28 @@ func (u *update) puts(x *scratch, skill string) error {
 	u.head.record(&x.head)
 	u.arm.record(&x.arm, u.index)
 	err := errors.Join(
-		x.put(x.keys.Join(space, "head", skill), &x.head),
-		x.put(x.keys.Join(space, "arm", skill, u.candidate), &x.arm))
+		x.put(x.keys.Join(x.space, "head", skill), &x.head),
+		x.put(x.keys.Join(x.space, "arm", skill, u.candidate), &x.arm))
 	if u.evicts {
-		x.ops = append(x.ops, store.Op{Key: settingKey(&x.keys, skill, u.evicted), Delete: true})
+		x.ops = append(x.ops, store.Op{Key: x.settingKey(skill, u.evicted), Delete: true})
 	}
 	if u.setting != nil {
 		u.setting.record(&x.setting)
-		err = errors.Join(err, x.put(settingKey(&x.keys, skill, u.key), &x.setting))
+		err = errors.Join(err, x.put(x.settingKey(skill, u.key), &x.setting))
 	}
 	if p := u.point; p != nil {
-		err = errors.Join(err, x.put(x.keys.Join(space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record()))
+		err = errors.Join(err, x.put(x.keys.Join(x.space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record()))
 		if p.fresh {
 			axes := &axesRecord{N: p.axes.n, Mean: p.axes.mean, M2: p.axes.m2, Next: p.next}
-			err = errors.Join(err, x.put(x.keys.Join(space, "axes", skill), axes))
+			err = errors.Join(err, x.put(x.keys.Join(x.space, "axes", skill), axes))
 		}
 	}
 	return err
 }
 
-func settingKey(keys *key.Block, skill string, id uint64) string {
+func (x *scratch) settingKey(skill string, id uint64) string {
 	var hex [16]byte
-	return keys.Join(space, "setting", skill, string(strconv.AppendUint(hex[:0], id, 16)))
+	return x.keys.Join(x.space, "setting", skill, string(strconv.AppendUint(hex[:0], id, 16)))
 }
 
 func (h *head) record(r *headRecord) {
@@ -294,7 +295,7 @@ func (b *Book) model(ctx context.Context, skill string) (*model, error) {
 
 func (b *Book) loadModel(ctx context.Context, skill string, m *model) error {
 	var h headRecord
-	found, err := b.fetch(ctx, key.Join(space, "head", skill), &h)
+	found, err := b.fetch(ctx, key.Join(b.space, "head", skill), &h)
 	if !found || err != nil {
 		return err
 	}
@@ -344,7 +345,7 @@ func each[T any](ctx context.Context, st store.Store, prefix string, take func(l
 func (b *Book) loadArms(ctx context.Context, skill string, m *model) error {
 	names := make(map[int32]string)
 	arms := make(map[int32]arm)
-	err := each(ctx, b.st, key.Prefix(space, "arm", skill), func(name string, r *armRecord) bool {
+	err := each(ctx, b.st, key.Prefix(b.space, "arm", skill), func(name string, r *armRecord) bool {
 		a, ok := r.arm()
 		_, twice := names[r.Index]
 		names[r.Index], arms[r.Index] = name, a
@@ -365,7 +366,7 @@ func (b *Book) loadArms(ctx context.Context, skill string, m *model) error {
 }
 
 func (b *Book) loadSettings(ctx context.Context, skill string, m *model) error {
-	return each(ctx, b.st, key.Prefix(space, "setting", skill), func(last string, r *settingRecord) bool {
+	return each(ctx, b.st, key.Prefix(b.space, "setting", skill), func(last string, r *settingRecord) bool {
 		id, err := strconv.ParseUint(last, 16, 64)
 		c, ok := r.setting(len(m.arms))
 		m.settings[id] = c
@@ -375,7 +376,7 @@ func (b *Book) loadSettings(ctx context.Context, skill string, m *model) error {
 
 func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
 	var r axesRecord
-	found, err := b.fetch(ctx, key.Join(space, "axes", skill), &r)
+	found, err := b.fetch(ctx, key.Join(b.space, "axes", skill), &r)
 	if !found || err != nil {
 		return err
 	}
@@ -386,7 +387,7 @@ func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
 	n.axes, n.next = axes{n: r.N, mean: r.Mean, m2: r.M2}, r.Next
 	n.points = make([]point, int(min(r.N, maxPoints)))
 	have := 0
-	err = each(ctx, b.st, key.Prefix(space, "point", skill), func(last string, r *pointRecord) bool {
+	err = each(ctx, b.st, key.Prefix(b.space, "point", skill), func(last string, r *pointRecord) bool {
 		slot, err := strconv.Atoi(last)
 		p, ok := r.point(len(m.arms), len(n.axes.mean))
 		if err != nil || !ok || slot < 0 || slot >= len(n.points) {

@@ -14,15 +14,14 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The keys of a book: a marker per sample that was ever observed, and a slot
-// per sample in a window.
+// The keys of a book, below those of its tenant: a marker per sample that was
+// ever observed, and a slot per sample in a window.
 //
 //	rank seen <sample key>
 //	rank slot <candidate> <skill> <sequence number modulo Window>
-const space = "rank"
 
-func slotKey(candidate, skill string, seq uint64) string {
-	return key.Join(space, "slot", candidate, skill, slotNumber(seq))
+func (b *Book) slotKey(candidate, skill string, seq uint64) string {
+	return key.Join(b.space, "slot", candidate, skill, slotNumber(seq))
 }
 
 func slotNumber(seq uint64) string { return strconv.FormatUint(seq%Window, 10) }
@@ -106,7 +105,7 @@ func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
 // restore is load for a candidate that is not in memory.
 func (b *Book) restore(ctx context.Context, candidate string) (*member, error) {
 	records := make(map[string][]record) // by skill
-	prefix := key.Prefix(space, "slot", candidate)
+	prefix := key.Prefix(b.space, "slot", candidate)
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
 			return nil, err
@@ -115,11 +114,11 @@ func (b *Book) restore(ctx context.Context, candidate string) (*member, error) {
 		if err := codec.Decode(e, &r); err != nil {
 			return nil, err
 		}
-		parts := key.Split(e.Key)
-		if len(parts) != 5 || !r.valid() || slotKey(candidate, parts[3], r.Seq) != e.Key {
+		parts := key.Split(e.Key[len(prefix):]) // skill and slot
+		if len(parts) != 2 || !r.valid() || b.slotKey(candidate, parts[0], r.Seq) != e.Key {
 			return nil, fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
 		}
-		records[parts[3]] = append(records[parts[3]], r)
+		records[parts[0]] = append(records[parts[0]], r)
 	}
 	windows := make(map[string]*window, len(records))
 	for skill, rs := range records {
@@ -187,7 +186,7 @@ func replay(rs []record) (*window, error) {
 // slot returns the sample of a sequence number as it is stored, or is about
 // to be.
 func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*record, error) {
-	k := slotKey(candidate, skill, seq)
+	k := b.slotKey(candidate, skill, seq)
 	e := store.Entry{Key: k}
 	if op, ok := b.w.Pending(k); ok {
 		e.Value = op.Value

@@ -22,10 +22,11 @@ func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, e
 			yield(Sample{}, fmt.Errorf("samples: %w", err))
 			return
 		}
-		for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(space, "slot")}) {
+		slots := key.Prefix(b.space, "slot")
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: slots}) {
 			var s Sample
 			if err == nil {
-				s, err = decodeSample(e)
+				s, err = decodeSample(e, slots)
 			}
 			if err != nil {
 				yield(Sample{}, fmt.Errorf("samples: %w", err))
@@ -38,14 +39,14 @@ func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, e
 	}
 }
 
-func decodeSample(e store.Entry) (Sample, error) {
+func decodeSample(e store.Entry, prefix string) (Sample, error) {
 	var r record
 	if err := codec.Decode(e, &r); err != nil {
 		return Sample{}, err
 	}
-	p := key.Split(e.Key)
-	if len(p) != 5 || !r.valid() {
+	p := key.Split(e.Key[len(prefix):]) // candidate, skill and slot
+	if len(p) != 3 || !r.valid() {
 		return Sample{}, fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
 	}
-	return r.sample(p[2], p[3]), nil
+	return r.sample(p[0], p[1]), nil
 }

@@ -101,23 +101,44 @@ func sum(key string, body []byte) uint32 {
 	return crc32.Update(crc, castagnoli, body)
 }
 
+// Move returns the value of e as it is to be stored under another key. The errors
+// are those of Decode.
+func Move(e store.Entry, key string) ([]byte, error) {
+	body, err := verified(e)
+	if err != nil {
+		return nil, err
+	}
+	value := bytes.Clone(e.Value)
+	binary.BigEndian.PutUint32(value[1:], sum(key, body))
+	return value, nil
+}
+
 // Decode reads the envelope of e into v. It returns store.ErrDamaged or
 // store.ErrNewer, with the key, for a value that it cannot trust.
 func Decode(e store.Entry, v any) error {
-	switch {
-	case len(e.Value) < header:
-		return fmt.Errorf("%w: %q holds %d bytes", store.ErrDamaged, e.Key, len(e.Value))
-	case e.Value[0] > Version:
-		return fmt.Errorf("%w: %q has format %d", store.ErrNewer, e.Key, e.Value[0])
-	case e.Value[0] == 0:
-		return fmt.Errorf("%w: %q has format 0", store.ErrDamaged, e.Key)
-	}
-	body := e.Value[header:]
-	if sum(e.Key, body) != binary.BigEndian.Uint32(e.Value[1:header]) {
-		return fmt.Errorf("%w: %q does not match its checksum", store.ErrDamaged, e.Key)
+	body, err := verified(e)
+	if err != nil {
+		return err
 	}
 	if err := decMode.Unmarshal(body, v); err != nil {
 		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
 	}
 	return nil
+}
+
+// verified returns the record of e in CBOR.
+func verified(e store.Entry) ([]byte, error) {
+	switch {
+	case len(e.Value) < header:
+		return nil, fmt.Errorf("%w: %q holds %d bytes", store.ErrDamaged, e.Key, len(e.Value))
+	case e.Value[0] > Version:
+		return nil, fmt.Errorf("%w: %q has format %d", store.ErrNewer, e.Key, e.Value[0])
+	case e.Value[0] == 0:
+		return nil, fmt.Errorf("%w: %q has format 0", store.ErrDamaged, e.Key)
+	}
+	body := e.Value[header:]
+	if sum(e.Key, body) != binary.BigEndian.Uint32(e.Value[1:header]) {
+		return nil, fmt.Errorf("%w: %q does not match its checksum", store.ErrDamaged, e.Key)
+	}
+	return body, nil
 }

@@ -47,6 +47,30 @@ func (b *Block) Join(parts ...string) string {
 	return b.keys.String()[start:]
 }
 
+// tenants is the first part of every key that belongs to a tenant; the tenant
+// is the second.
+const tenants = "tenant"
+
+// Under returns the key of the parts below those of a tenant; without a tenant,
+// that of the parts alone.
+func Under(tenant string, parts ...string) string {
+	if tenant == "" {
+		return Join(parts...)
+	}
+	n := len(tenants) + len(tenant) + len(parts) + 1
+	for _, part := range parts {
+		n += len(part)
+	}
+	var b Block
+	b.Grow(n)
+	b.Join(tenants, tenant)
+	for _, part := range parts {
+		b.keys.WriteString(sep)
+		b.keys.WriteString(part)
+	}
+	return b.keys.String()
+}
+
 // Prefix returns the prefix of all keys whose first parts are parts.
 func Prefix(parts ...string) string { return strings.Join(parts, sep) + sep }
 

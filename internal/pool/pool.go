@@ -1,0 +1,112 @@
+// Package pool keeps values by name in memory while they are used, and some of
+// them longer.
+package pool
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Pool holds one value per name, so that whoever works on a name works on the
+// same value. It may be used concurrently.
+type Pool[V any] struct {
+	open   func(ctx context.Context, name string) (V, error)
+	settle func(ctx context.Context) error
+	idle   int
+
+	mu     sync.Mutex
+	held   map[string]*holding[V]
+	calls  uint64
+	closed bool
+}
+
+// holding is a value and its users.
+type holding[V any] struct {
+	opening sync.Once
+	value   V
+	err     error // of opening
+
+	users int
+	last  uint64 // call of Get
+}
+
+// New returns an empty Pool. Open makes the value of a name; settle writes what
+// values hold that is not written yet, before one may leave memory; idle is how
+// many stay while no caller uses them.
+func New[V any](
+	open func(ctx context.Context, name string) (V, error), settle func(ctx context.Context) error, idle int,
+) *Pool[V] {
+	return &Pool[V]{open: open, settle: settle, idle: idle, held: make(map[string]*holding[V])}
+}
+
+// Get returns the value of a name, opened if need be. Every Get that succeeds is
+// paired with Put. After Close it returns store.ErrClosed.
+func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
+	var zero V
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return zero, store.ErrClosed
+	}
+	h := p.held[name]
+	if h == nil {
+		h = new(holding[V])
+		p.held[name] = h
+	}
+	p.calls++
+	h.users, h.last = h.users+1, p.calls
+	p.mu.Unlock()
+	h.opening.Do(func() { h.value, h.err = p.open(context.WithoutCancel(ctx), name) })
+	if h.err == nil {
+		return h.value, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held[name] == h { // the next Get tries again
+		delete(p.held, name)
+	}
+	return zero, h.err
+}
+
+// Put ends a use. Beyond those that may be idle, the value that was idle for longest leaves memory
+// once it is settled.
+func (p *Pool[V]) Put(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held[name].users--
+	if len(p.held) <= p.idle || p.closed {
+		return
+	}
+	idle, last := "", uint64(0)
+	for name, h := range p.held {
+		if h.users == 0 && (last == 0 || h.last < last) {
+			idle, last = name, h.last
+		}
+	}
+	if last == 0 {
+		return
+	}
+	p.mu.Unlock()
+	err := p.settle(context.Background())
+	p.mu.Lock()
+	if h := p.held[idle]; err == nil && h != nil && h.users == 0 && h.last == last {
+		delete(p.held, idle)
+	}
+}
+
+// Close calls fn with each value, and refuses what comes later.
+func (p *Pool[V]) Close(fn func(V) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	var errs []error
+	for _, h := range p.held {
+		if h.err == nil {
+			errs = append(errs, fn(h.value))
+		}
+	}
+	return errors.Join(errs...)
+}
