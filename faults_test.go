@@ -44,8 +44,8 @@ func TestWorkerThatMisbehavesHasFailedAnAttempt(t *testing.T) {
 		"confidence 90":    func() (act.Result, error) { r := done(`1`); r.Reflection.Confidence = 90; return r, nil },
 		"unknown status":   func() (act.Result, error) { r := done(`1`); r.Reflection.Status = "OK"; return r, nil },
 		"says failure":     func() (act.Result, error) { r := done(`1`); r.Reflection.Status = iar.Failure; return r, nil },
-		"grows": func() (act.Result, error) { // when the addresses are taken out
-			return done(`"` + strings.Repeat("a@b.io ", 70_000) + `"`), nil
+		"grows": func() (act.Result, error) { // when the secrets are taken out
+			return done(`"` + strings.Repeat("pwd=x1 ", 70_000) + `"`), nil
 		},
 		"negative usage": func() (act.Result, error) { r := done(`1`); r.Usage.TokensIn = -1; return r, nil },
 		"bad delta": func() (act.Result, error) {

@@ -51,19 +51,32 @@ func (sc *scanner) assign(i int) int {
 		}
 		if next < len(t) && t[next] == '=' {
 			a.sep = code
-			next++
+			for next++; next < len(t) && t[next] == '=' && next-i < 3; {
+				next++
+			}
 		} else if next < len(t) && t[next] == '>' {
 			a.sep = colon
 			next++
 		}
 	}
 	end := i
-	if a.sep == code && end > 0 && !isBlank(t[end-1]) && !isIdent(t[end-1]) && !isQuote(t[end-1]) && t[end-1] != ']' {
+	for end > 0 && i-end < 3 && strings.IndexByte(":.?", t[end-1]) >= 0 && t[i] == '=' {
+		if end--; t[end] != '?' {
+			a.sep = code // ::=, :::=, .=
+		}
+	}
+	if end == i && a.sep == code && end > 0 && strings.IndexByte("!<>~+*/%^|&-=", t[end-1]) >= 0 {
 		end-- // the first byte of != and its like
 	}
 	if !sc.name(&a, end) {
+		if a.sep == code && sc.compared(end, next) {
+			return next
+		}
 		if a.family = sc.named(a); a.family == none {
-			return sc.keyed(a, next)
+			if at := sc.keyed(a, next); at != next {
+				return at
+			}
+			return sc.within(a, next)
 		}
 	}
 	if a.sep == tight && (end > 0 && isBlank(t[end-1]) || next < len(t) && isBlank(t[next])) {
@@ -81,6 +94,14 @@ func (sc *scanner) name(a *assignment, end int) bool {
 	}
 	if end > 0 && t[end-1] == ']' {
 		end--
+		for size := end; a.sep != code && size > 0 && end-size < 8; size-- { // of an array, as in key[25]
+			if t[size-1] == '[' {
+				end = size - 1
+			} else if isDigit(t[size-1]) {
+				continue
+			}
+			break
+		}
 	}
 	if end > 0 && isQuote(t[end-1]) {
 		a.keyQuoted = t[end-1] == '"'
@@ -94,6 +115,12 @@ func (sc *scanner) name(a *assignment, end int) bool {
 	for start > 0 && end-start < 64 && (isIdent(t[start-1]) || t[start-1] == '-' || t[start-1] == '.') {
 		start--
 	}
+	if name := sc.typed(start, end); name > 0 {
+		end = name
+		for start = end; start > 0 && end-start < 64 && isIdent(t[start-1]); {
+			start--
+		}
+	}
 	a.keyStart, a.keyEnd = start, end
 	a.family = familyOf(t[start:end])
 	if a.family == none && hasPrefixFold(t[start:], "key") && start > 1 && t[start-1] == ' ' {
@@ -104,6 +131,76 @@ func (sc *scanner) name(a *assignment, end int) bool {
 		a.family = familyOf(t[start:end]) // «api key», «secret key»
 	}
 	return a.family != none
+}
+
+// typed returns the end of the name that stands before a type, as in
+// «var name string =» and «name: string =», if t[start:end] is one; else 0.
+func (sc *scanner) typed(start, end int) int {
+	t := sc.text
+	if end-start > len("*string") || start < 2 || !isBlank(t[start-1]) {
+		return 0
+	}
+	switch t[start:end] {
+	case "string", "String", "str":
+	default:
+		return 0
+	}
+	name := start - 1
+	if t[name-1] == ':' {
+		name--
+	}
+	if name == 0 || !isIdent(t[name-1]) {
+		return 0
+	}
+	return name
+}
+
+// compared looks for "value" == name, whose literal ends before end and whose
+// name begins at next.
+func (sc *scanner) compared(end, next int) bool {
+	t := sc.text
+	for end > 0 && isBlank(t[end-1]) {
+		end--
+	}
+	if end < 2 || !isQuote(t[end-1]) {
+		return false
+	}
+	start := strings.LastIndexByte(t[max(0, end-1-maxOrdinary):end-1], t[end-1]) + max(0, end-1-maxOrdinary) + 1
+	name := skipSpace(t, next)
+	stop := name
+	for stop < len(t) && stop-name < 64 && (isIdent(t[stop]) || t[stop] == '.') {
+		stop++
+	}
+	f, v := familyOf(t[name:stop]), t[start:end-1]
+	if start == 0 || f == none || f == header || v == "" || tokenLen(v) == len(v) || isPlaceholder(v) || !looksStrong(v) {
+		return false
+	}
+	sc.found(start, end-1, f.kind())
+	return true
+}
+
+// within looks for a strong literal at i under a name such as password_of_prod.
+func (sc *scanner) within(a assignment, i int) int {
+	t := sc.text
+	start := i
+	for n := 0; start < len(t) && isBlank(t[start]) && n < 16; n++ {
+		start++
+	}
+	if start < len(t) && t[start] == '@' {
+		start++
+	}
+	if start == len(t) || !isQuote(t[start]) || a.keyEnd == a.keyStart {
+		return i
+	}
+	a.family = familyWithin(t[a.keyStart:a.keyEnd])
+	end := strings.IndexByte(t[start+1:min(len(t), start+1+maxOrdinary)], t[start])
+	if a.family == none || end < 0 {
+		return i
+	}
+	if v := t[start+1 : start+1+end]; !looksStrong(v) || tokenLen(v) == len(v) || isPlaceholder(v) {
+		return i
+	}
+	return sc.found(start+1, start+1+end, a.family.kind())
 }
 
 // named returns the family of the name that stands before a «value», as in
@@ -129,7 +226,8 @@ func (sc *scanner) named(a assignment) family {
 		return none
 	}
 	word := back(sep-1, " \t\\\"'")
-	if !strings.HasSuffix(strings.ToLower(t[max(0, word-4):word]), "name") && !strings.HasSuffix(strings.ToLower(t[max(0, word-3):word]), "key") {
+	title := strings.ToLower(t[max(0, word-4):word])
+	if title != "name" && !strings.HasSuffix(title, "key") {
 		return none
 	}
 	if f := familyOf(t[start:end]); f != header {
@@ -152,7 +250,15 @@ func (sc *scanner) tag(i int) int {
 	if f == none || f == header {
 		return i + 1
 	}
-	return sc.value(assignment{keyStart: start, family: f, sep: tag}, i+1)
+	return sc.value(assignment{keyStart: start, family: f, sep: tag}, skipSpace(t, i+1))
+}
+
+// skipSpace returns the first place from i on that is no space, within 64 bytes.
+func skipSpace(t string, i int) int {
+	for n := 0; i < len(t) && isSpace(t[i]) && n < 64; n++ {
+		i++
+	}
+	return i
 }
 
 // is looks for «the password is …» around the s at i.
@@ -181,6 +287,9 @@ func (sc *scanner) value(a assignment, i int) int {
 	if i == len(t) {
 		return i
 	}
+	if t[i] == '@' && i+1 < len(t) && t[i+1] == '"' {
+		i++ // a literal of C# or Objective-C
+	}
 	slashes := 0
 	for i+slashes < len(t) && t[i+slashes] == '\\' && slashes < 8 {
 		slashes++
@@ -191,8 +300,12 @@ func (sc *scanner) value(a assignment, i int) int {
 	if strings.HasPrefix(t[i:], pemBegin) {
 		return i
 	}
-	if a.sep == code {
-		return i // an expression
+	if a.sep == code { // an expression, unless it looks drawn
+		v := trimEnd(t[i:bareEnd(t[:min(len(t), i+maxOrdinary)], i, code)])
+		if looksRandom(v, true, true) && run(v, 0, values) == len(v) || mismatched(v) {
+			return sc.found(i, i+len(v), a.family.kind())
+		}
+		return i
 	}
 	if a.family == header {
 		return sc.credential(a, i, -1)
@@ -261,8 +374,8 @@ func (sc *scanner) bare(a assignment, i int) int {
 	v := t[i:end]
 	if a.sep != tag {
 		v = trimEnd(v)
-	} else if end == len(t) || t[end] != '<' {
-		return end
+	} else if next := skipSpace(t, end); next == len(t) || t[next] != '<' {
+		return i
 	}
 	if v == "" {
 		return i
@@ -365,7 +478,7 @@ func (sc *scanner) credential(a assignment, i, end int) int {
 func isScheme(s string) bool {
 	switch strings.ToLower(s) {
 	case "basic", "bearer", "token", "digest", "negotiate", "apikey", "api-key", "key", "ntlm",
-		"aws4-hmac-sha256", "hawk", "oauth", "jwt", "splunk", "sharedkey", "bot":
+		"aws4-hmac-sha256", "hawk", "oauth", "jwt", "splunk", "sharedkey", "bot", "ssws", "api-token":
 		return true
 	}
 	return false

@@ -11,12 +11,14 @@
 // It recognises authorization headers and bearer tokens; the tokens of over
 // eighty issuers by their form ([Rules]: GitHub, GitLab, AWS, Azure, Google,
 // OpenAI, Anthropic, Hugging Face, Slack, Stripe, npm and others); JSON web
-// tokens, private key blocks (cut ones too), credentials in URLs, e-mail
-// addresses; values assigned to a name that says secret: password, token,
+// tokens (in base64 too), private key blocks (cut ones too), credentials in URLs
+// and of curl; values assigned to a name that says secret: password, token,
 // api_key and their relatives, in the notations of shells, query strings, JSON,
 // YAML, XML, program source and plain sentences; and values that look drawn at
 // random under names such as STRIPE_KEY, "auth" or heroku. A host adds rules and
-// patterns of its own through [Options].
+// patterns of its own through [Options], and e-mail addresses by
+// [Sanitizer.WithEmails]. What was found once is replaced wherever it stands in the
+// same text.
 //
 // Sanitising is idempotent, keeps valid UTF-8 valid, and takes time linear in
 // the length of the text; a text without secrets comes back as it is, without

@@ -20,7 +20,7 @@ func ExampleSanitizer() {
 }
 
 func ExampleSanitizer_JSON() {
-	var s redact.Sanitizer
+	s := new(redact.Sanitizer).WithEmails()
 	fmt.Printf("%s\n", s.JSON(json.RawMessage(`{"api_key":123,"note":"ask ann@example.com","tokens":12}`)))
 	// Output:
 	// {"api_key":"[REDACTED:secret]","note":"ask [REDACTED:email]","tokens":12}

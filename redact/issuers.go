@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	b64 "encoding/base64"
+	"strings"
+)
 
 // Alphabets of tokens.
 const (
@@ -101,6 +104,7 @@ var builtins = join(
 	inside("azure_key", base64, 52, 52, 20, 32, "JQQJ99"),
 	inside("azure_key", "", 76, 76, 4, 4, "AZDO"),
 	from("digitalocean_token", hex, 40, 0, "dop_v1_", "doo_v1_", "dor_v1_"),
+	from("softlayer_key", hex, 64, 64, "softlayer.com/soap/v3/", "softlayer.com/soap/v3.1/"),
 	from("heroku_key", dashed, 36, 0, "HRKU-"),
 	from("alibaba_key", "", 12, 26, "LTAI"),
 	from("tencent_key", "", 32, 32, "AKID"),
@@ -116,7 +120,7 @@ var builtins = join(
 	from("databricks_token", hex, 32, 32, "dapi"),
 	from("confluent_key", base64, 60, 0, "cflt"),
 	from("tailscale_key", dashed, 16, 0, "tskey-"),
-	from("doppler_token", "", 40, 0, "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
+	from("doppler_token", dotted, 40, 0, "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
 	alone(from("pulumi_token", hex, 40, 40, "pul-")),
 	from("hashicorp_token", dotted, 20, 0, "hvs.", "hvb.", "hvr."),
 	inside("hashicorp_token", "A-Za-z0-9_=-", 14, 14, 60, 0, ".atlasv1."),
@@ -162,7 +166,7 @@ var builtins = join(
 	from("slack_webhook", path, 30, 0, "hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"),
 	from("discord_webhook", path, 40, 0, "discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
 	from("teams_webhook", "A-Za-z0-9_/@-", 60, 0, "webhook.office.com/webhookb2/"),
-	when(isBotID, inside("telegram_token", dashed, 8, 13, 33, 33, ":AA")),
+	when(isBotID, inside("telegram_token", dashed, 8, 13, 32, 33, ":AA")),
 	alone(from("twilio_key", hex, 32, 32, "SK")),
 	when(withDigit, from("sendgrid_key", dotted, 40, 0, "SG.")),
 	alone(from("mailgun_key", hex, 32, 32, "key-")),
@@ -172,8 +176,18 @@ var builtins = join(
 	alone(when(isRandom, from("facebook_token", "", 90, 0, "EAA"))),
 	alone(when(isRandom, from("twitter_token", "A-Za-z0-9%", 60, 0, "AAAAAAAAAAAAAAAAAAAAA"))),
 
+	from("teams_webhook", "A-Za-z0-9_/@-", 60, 0, "outlook.office.com/webhook/"),
+	when(isRandom, from("twitch_key", word, 30, 0, "live_")),
+	from("adafruit_key", "", 28, 28, "aio_"),
+
+	// Hashes of passwords, by their crypt formats, and what Kerberos hands out for cracking.
+	from("password_hash", "A-Za-z0-9./$=,+", 22, 0, "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$8$", "$argon2"),
+	from("password_hash", "A-Za-z0-9.@:$*/-", 40, 0, "$krb5asrep$", "$krb5tgs$"),
+	from("private_key", either, 60, 0, "LS0tLS1CRUdJTiBQUklWQVRF", "LS0tLS1CRUdJTiBSU0EgUFJJVkFURS",
+		"LS0tLS1CRUdJTiBFQyBQUklWQVRF", "LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVE"), // PEM in base64
+
 	// Watching.
-	from("newrelic_key", "", 24, 0, "NRAK-", "NRII-", "NRIQ-", "NRRA-", "NRBR-", "NRSP-"),
+	from("newrelic_key", "", 24, 0, "NRAK-", "NRAA-", "NRII-", "NRIQ-", "NRRA-", "NRBR-", "NRSP-"),
 	from("newrelic_key", hex, 19, 0, "NRJS-"),
 	inside("newrelic_key", hex+"ux", 36, 36, 0, 1, "NRAL"),
 	from("sentry_token", either, 40, 0, "sntrys_"),
@@ -186,6 +200,7 @@ var builtins = join(
 	alone(from("launchdarkly_key", hex+"-", 36, 36, "sdk-", "mob-")),
 
 	when(isJWT, from("jwt", dotted, 16, 0, "eyJ")),
+	when(isJWTInBase64, from("jwt", either, 60, 0, "ZXlK")),
 )
 
 func join(groups ...[]rule) (all []rule) {
@@ -222,6 +237,17 @@ func isJWT(_, s string) bool {
 	head, rest, ok := strings.Cut(s, ".")
 	payload, _, _ := strings.Cut(rest, ".")
 	return ok && len(head) >= 6 && len(payload) >= 4
+}
+
+// isJWTInBase64 takes what follows ZXlK, which is eyJ in base64, if it decodes to
+// the rest of a token.
+func isJWTInBase64(_, s string) bool {
+	s = strings.TrimRight(s[:min(len(s), 4096)], "=")
+	raw, err := b64.RawStdEncoding.DecodeString(s[:len(s)&^3])
+	if err != nil {
+		raw, err = b64.RawURLEncoding.DecodeString(s[:len(s)&^3])
+	}
+	return err == nil && isJWT("", string(raw))
 }
 
 // hasKeySegment tells sk-… keys from names such as the CSS class

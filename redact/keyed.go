@@ -26,7 +26,9 @@ func (sc *scanner) keyed(a assignment, i int) int {
 		return i
 	}
 	v := strings.TrimRight(t[start:end], ".")
-	if !isKeyed(t[a.keyStart:a.keyEnd], v) {
+	name := t[a.keyStart:a.keyEnd]
+	query := a.keyStart > 0 && (t[a.keyStart-1] == '?' || t[a.keyStart-1] == '&') && strings.EqualFold(name, "key")
+	if !isKeyed(name, v) && !(query && strings.ToLower(v) == v && looksRandom(v, true, true)) {
 		return i
 	}
 	return sc.found(start, start+len(v), secret.kind())
@@ -128,11 +130,12 @@ var notSecret = strings.Fields(`public pub cache primary foreign partition sort 
 	composite natural surrogate pri host_ ssh`)
 
 // issuers are those whose keys have no form of their own, or had none for long.
-var issuers = strings.Fields(`adyen airtable algolia amplitude anthropic asana assemblyai atlassian auth0 aws azure bitbucket
-	bugsnag cloudflare codecov cohere coinbase contentful datadog dd_api dd_app deepgram deepseek discord dropbox dynatrace
-	elastic fastly firebase freshdesk gemini gitea github gitlab grafana heroku hubspot infura intercom jenkins jira kraken
-	launchdarkly linkedin loggly mailchimp mailgun mapbox messagebird mistral mixpanel newrelic new_relic netlify nytimes okta
-	openai opsgenie pagerduty paypal pinecone plaid postmark posthog rapidapi sendgrid sentry shodan slack snyk splunk spotify
+var issuers = strings.Fields(`adyen airtable algolia amplitude anthropic asana assemblyai atlassian auth0 aws azure
+	bitbucket bugsnag cloudant cloudflare codecov cohere coinbase contentful datadog dd_api dd_app deepgram deepseek
+	discord dropbox dynatrace elastic fastly firebase freshdesk gemini gitea github gitlab grafana heroku hubspot ibm
+	infura intercom jenkins jira kraken launchdarkly linkedin loggly mailchimp mailgun mapbox messagebird mistral mixpanel
+	newrelic new_relic netlify nytimes okta openai opsgenie pagerduty paypal pinecone plaid postmark posthog rapidapi
+	sendgrid sentry shodan slack snyk softlayer splunk spotify
 	square stripe supabase telegram travis twilio twitch twitter vercel weather wandb yandex zendesk zapier`)
 
 func hasIssuer(name string) bool { return len(name) >= 3 && hasAny(name, issuers) }

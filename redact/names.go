@@ -53,8 +53,10 @@ var endings = []ending{
 	{"passcode", false, false, password},
 	{"pwd", true, false, short},
 	{"pass", true, true, password},
+	{"pw", true, true, password},
 	{"pass", true, false, faint},
 	{"secret", false, false, secret},
+	{"secrete", false, false, secret},
 	{"secrets", false, false, secret},
 	{"credential", false, false, secret},
 	{"credentials", false, false, secret},
@@ -123,6 +125,40 @@ func familyOf(name string) family {
 	}
 	return none
 }
+
+// familyWithin classifies a name that goes on behind the words that tell, such as
+// password_of_prod or apikey_billing: by up to two words less, unless these say
+// that it is about a secret rather than one.
+func familyWithin(name string) family {
+	for range 2 {
+		name = strings.TrimRight(name, "0123456789_-. ")
+		last := lastWord(name)
+		if last == "" || len(last) == len(name) || about[strings.ToLower(last)] {
+			return none
+		}
+		name = name[:len(name)-len(last)]
+		if f := familyOf(name); f == password || f == secret {
+			return f
+		}
+	}
+	return none
+}
+
+// about are words behind a name of a secret for what is none itself.
+var about = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`
+		policy length len min max hash hashed digest field label prompt error errors message msg help url
+		uri link reset file path dir name names id ids hint regex pattern type kind strength required expiry
+		expires ttl age at date time changed updated created count size index store manager provider service
+		client request response handler helper util utils input form page view button title text placeholder
+		description ref arn version scope scopes source status state format prefix suffix list map set key
+		keys confirm confirmation encoder validator check checker test tests spec rule rules env var
+		variable param params option options config conf settings`) {
+		m[w] = true
+	}
+	return m
+}()
 
 // isWholeWord says whether the last word of a name begins at i.
 func isWholeWord(name string, i int) bool {

@@ -10,7 +10,7 @@ func (sc *scanner) ordinary(a assignment, v, rest string) bool {
 	if len(v) > maxOrdinary {
 		return false
 	}
-	if isPlaceholder(v) || stopWord(v) || (v[0] == '<' && strings.IndexByte(rest[:min(len(rest), 48)], '>') >= 0) {
+	if isPlaceholder(v) || stopWord(v) || v[0] == '<' && strings.IndexByte(rest[:min(len(rest), 48)], '>') >= 0 {
 		return true
 	}
 	if a.sep == tag {
@@ -121,6 +121,9 @@ func isPlaceholder(v string) bool {
 // isCode recognises expressions of a program: calls, indexing, literals of
 // composite types, and fields of well-known roots.
 func isCode(sep separator, v string, sh shape) bool {
+	if mismatched(v) {
+		return false
+	}
 	if strings.IndexByte("{[(&*|", v[0]) >= 0 && sh.digits == 0 || strings.HasPrefix(v, "[]") || v == "//" {
 		return true
 	}
@@ -141,6 +144,29 @@ func isCode(sep separator, v string, sh shape) bool {
 		return true
 	}
 	return familyOf(field) != none
+}
+
+// mismatched says whether a bracket closes in v that did not open: no part of a
+// program that begins with v is like that.
+func mismatched(v string) bool {
+	var open [16]byte
+	n := 0
+	for i := range len(v) {
+		switch c := v[i]; c {
+		case '(', '[', '{':
+			if n == len(open) {
+				return false
+			}
+			open[n] = c
+			n++
+		case ')', ']', '}':
+			if n == 0 || open[n-1] != c-1 && open[n-1] != c-2 {
+				return true
+			}
+			n--
+		}
+	}
+	return false
 }
 
 // isOwnName recognises a variable by its name: act.pass = pass, key: testPrivateKey.

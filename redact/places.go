@@ -11,7 +11,7 @@ import (
 // before and 255 after it; more are taken before it, for safety).
 func (sc *scanner) email(i int) int {
 	t := sc.text
-	if i < sc.noAt {
+	if !sc.emails || i < sc.noAt {
 		return i + 1
 	}
 	start := i
@@ -220,6 +220,12 @@ func (sc *scanner) dash(i int) int {
 	if strings.HasPrefix(t[i:], pemBegin) {
 		return sc.pem(i)
 	}
+	if i > 0 && i+2 < len(t) && isBlank(t[i-1]) && isBlank(t[i+1]) && isQuote(t[i+2]) {
+		return sc.dashed(i)
+	}
+	if end := sc.curl(i); end > i {
+		return end
+	}
 	if i == 0 || t[i-1] != '-' || i+1 >= len(t) || !isAlpha(t[i+1]) {
 		return i
 	}
@@ -238,6 +244,59 @@ func (sc *scanner) dash(i int) int {
 		return i
 	}
 	return sc.value(assignment{keyStart: i + 1, family: f, sep: flag}, end)
+}
+
+// curl looks for the credentials of curl -u user:password around the dash before
+// the u; it returns their end, or i.
+func (sc *scanner) curl(i int) int {
+	t := sc.text
+	start := i + 1
+	switch {
+	case i > 0 && t[i-1] == '-' && strings.HasPrefix(t[start:], "user"):
+		start += len("user")
+	case i > 0 && isSpace(t[i-1]) && start < len(t) && t[start] == 'u':
+		start++
+	default:
+		return i
+	}
+	if start == len(t) || isIdent(t[start]) || t[start] == '-' || !strings.Contains(t[max(0, i-512):i], "curl") {
+		return i
+	}
+	start = skipSpace(t, start)
+	if start < len(t) && t[start] == '=' {
+		start++
+	}
+	end := start
+	if start < len(t) && isQuote(t[start]) {
+		start++
+		end = start + max(0, strings.IndexByte(t[start:min(len(t), start+maxOrdinary)], t[start-1]))
+	} else {
+		end = bareEnd(t[:min(len(t), start+maxOrdinary)], start, spaced)
+	}
+	user, password, pair := strings.Cut(t[start:end], ":")
+	secret := password
+	if password == "" {
+		secret = user // an API key in the place of the user
+	}
+	if !pair || secret == "" || tokenLen(secret) > 0 || isPlaceholder(secret) ||
+		strings.ContainsAny(secret, "$<{") && !hasDigit(secret) { // a variable
+		return i
+	}
+	if password != "" {
+		start = end - len(password)
+	} else {
+		end = start + len(user)
+	}
+	return sc.found(start, end, "password")
+}
+
+// dashed looks for name - "value" around the dash at i.
+func (sc *scanner) dashed(i int) int {
+	a := assignment{sep: is} // as sure as a sentence
+	if !sc.name(&a, i) || a.family == header || a.family == faint {
+		return i
+	}
+	return sc.value(a, i+1)
 }
 
 func (sc *scanner) pem(i int) int {

@@ -14,6 +14,18 @@ import (
 type Sanitizer struct {
 	m        *matcher // nil: builtin
 	patterns []Pattern
+	emails   bool
+}
+
+// WithEmails returns a Sanitizer that replaces e-mail addresses too. They are
+// personal data rather than secrets, and what an agent works on is full of them.
+func (s *Sanitizer) WithEmails() *Sanitizer {
+	var out Sanitizer
+	if s != nil {
+		out = *s
+	}
+	out.emails = true
+	return &out
 }
 
 // Pattern is one kind of secret that a host adds.
@@ -93,7 +105,7 @@ func (s *Sanitizer) Sanitize(text string) string {
 		if len(spans) == 0 {
 			return text
 		}
-		text = replace(text, spans)
+		text = replace(text, everywhere(text, spans))
 	}
 	if len(s.find(text)) == 0 {
 		return text
@@ -113,7 +125,7 @@ func (s *Sanitizer) find(text string) []span {
 	if s != nil && s.m != nil {
 		m = s.m
 	}
-	spans := m.scan(text)
+	spans := m.scan(text, s != nil && s.emails)
 	if s == nil || len(s.patterns) == 0 {
 		return spans
 	}
@@ -123,6 +135,34 @@ func (s *Sanitizer) find(text string) []span {
 			if start < end {
 				spans = append(spans, span{start: start, end: end, kind: p.Kind})
 			}
+		}
+	}
+	return outside(text, spans)
+}
+
+// Bounds of what is looked for once more.
+const (
+	minRepeated = 8  // bytes of a value
+	maxRepeated = 16 // values of a text
+)
+
+// everywhere adds to the secrets that were found in a text the other places where
+// the same values stand: what is a secret under its name is one without it.
+func everywhere(text string, spans []span) []span {
+	seen := make(map[string]bool)
+	for _, sp := range slices.Clone(spans) {
+		v := text[sp.start:sp.end]
+		if len(v) < minRepeated || sp.kind == "email" || !looksStrong(v) || seen[v] || len(seen) == maxRepeated {
+			continue
+		}
+		seen[v] = true
+		for at := 0; ; {
+			n := strings.Index(text[at:], v)
+			if n < 0 {
+				break
+			}
+			at += n + len(v)
+			spans = append(spans, span{start: at - len(v), end: at, kind: sp.kind})
 		}
 	}
 	return outside(text, spans)

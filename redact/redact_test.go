@@ -78,7 +78,7 @@ func secretCases(t testing.TB) (cases []secretCase) {
 
 func TestSecretsAreReplaced(t *testing.T) {
 	t.Parallel()
-	var s redact.Sanitizer
+	s := new(redact.Sanitizer).WithEmails()
 	for _, c := range secretCases(t) {
 		for _, around := range []string{"%s", "%s\n", "first line\n%s\nlast line", "\t%s"} {
 			in, want := fmt.Sprintf(around, c.text), fmt.Sprintf(around, c.want)
@@ -115,7 +115,7 @@ func TestNilAndEmpty(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	var s redact.Sanitizer
+	s := new(redact.Sanitizer).WithEmails()
 	for _, c := range []struct{ in, want string }{
 		{`{"a":1}`, `{"a":1}`},
 		{` { "a" : [ 1 , null ] } `, ` { "a" : [ 1 , null ] } `},
@@ -145,7 +145,7 @@ func TestJSON(t *testing.T) {
 
 func TestJSONOfSecretsInStrings(t *testing.T) {
 	t.Parallel()
-	var s redact.Sanitizer
+	s := new(redact.Sanitizer).WithEmails()
 	for _, c := range secretCases(t) {
 		raw, err := json.Marshal(map[string]any{"n": []string{c.text}})
 		require.NoError(t, err)
@@ -163,6 +163,8 @@ func TestHostPatterns(t *testing.T) {
 		{Kind: "maybe", Expr: regexp.MustCompile(`(q)?`), Group: 1},
 	}})
 	require.NoError(t, err)
+	require.Equal(t, "bob@example.com", s.Sanitize("bob@example.com"))
+	s = s.WithEmails()
 	require.Equal(t, "T-[REDACTED:ticket] [REDACTED:all] [REDACTED:email] [REDACTED:maybe]", s.Sanitize("T-123 zzz bob@example.com q"))
 	require.Equal(t, "[REDACTED:email]", s.Sanitize("[REDACTED:email]"))
 

@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"math/rand/v2"
 	"net/url"
@@ -48,6 +49,9 @@ func tokenOf(rng *rand.Rand, r redact.Rule) string {
 	switch r.Mark {
 	case "eyJ":
 		after = draw(rng, "", 20) + "." + draw(rng, "", 40) + "." + draw(rng, "", 43)
+	case "ZXlK":
+		jwt := "eyJ" + draw(rng, "", 20) + "." + draw(rng, "", 40) + "." + draw(rng, "", 43)
+		return base64.StdEncoding.EncodeToString([]byte(jwt))
 	case "pat":
 		after = draw(rng, "", 14) + "." + draw(rng, "0-9a-f", 64)
 	case ":AA":

@@ -35,15 +35,17 @@ type scanner struct {
 	m     *matcher
 	work  int // bytes looked at in places where their number has no bound of its own, and stops
 	spans []span
-	noAt  int // an @ before this offset is no e-mail address
+
+	emails bool
+	noAt   int // an @ before this offset is no e-mail address
 
 	pemKnown bool
 	pemNext  int // see nextPemEnd
 }
 
 // scan returns the secrets of text in the order in which they were met.
-func (m *matcher) scan(text string) []span {
-	sc := scanner{text: text, m: m}
+func (m *matcher) scan(text string, emails bool) []span {
+	sc := scanner{text: text, m: m, emails: emails}
 	sc.scan()
 	return sc.spans
 }

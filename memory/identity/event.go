@@ -256,9 +256,11 @@ func (r *rollup) add(c count) {
 
 // event checks an event and returns what is kept of it.
 func (x *Identity) event(e *Event) (storedEvent, error) {
+	san := x.sanitize.WithEmails()
+	clean := func(s string) string { return cleanBy(san, s) }
 	out := storedEvent{
-		Kind: cmp.Or(x.clean(e.Kind), "event"), Address: x.clean(e.Address), Topic: strings.TrimSpace(x.clean(e.Topic)),
-		Category: Category(x.clean(string(e.Category))), Text: x.clean(e.Text), At: keptTime(e.At), Key: x.clean(e.Key), Extra: x.cleanExtra(e.Extra),
+		Kind: cmp.Or(clean(e.Kind), "event"), Address: clean(e.Address), Topic: strings.TrimSpace(clean(e.Topic)),
+		Category: Category(clean(string(e.Category))), Text: clean(e.Text), At: keptTime(e.At), Key: clean(e.Key), Extra: cleanExtra(san, e.Extra),
 	}
 	if out.At.IsZero() {
 		out.At = x.clock()

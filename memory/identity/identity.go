@@ -257,8 +257,10 @@ func (x *Identity) change(ctx context.Context, attempt func(*batch) error) error
 }
 
 // clean makes text valid and takes secrets out of it.
-func (x *Identity) clean(s string) string {
-	return x.sanitize.Sanitize(strings.ToValidUTF8(s, string(utf8.RuneError)))
+func (x *Identity) clean(s string) string { return cleanBy(x.sanitize, s) }
+
+func cleanBy(san *redact.Sanitizer, s string) string {
+	return san.Sanitize(strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
 var base = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)

@@ -257,7 +257,7 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	}
 	x.readHistory(f, &fact)
 	fact.settle(now)
-	fact.Extra, fact.Damaged = x.cleanExtra(f.left), x.cleanExtra(f.damaged)
+	fact.Extra, fact.Damaged = cleanExtra(x.sanitize, f.left), cleanExtra(x.sanitize, f.damaged)
 	return fact, true
 }
 
@@ -325,7 +325,7 @@ func (x *Identity) readHistory(f *fields, fact *Fact) {
 	var variants []variantJSON
 	if f.into("variants", &variants) {
 		for _, v := range variants {
-			fact.Variants = append(fact.Variants, Variant{ID(x.clean(string(v.ID))), x.clean(v.Content), x.clean(v.Ref), x.cleanExtra(v.Extra)})
+			fact.Variants = append(fact.Variants, Variant{ID(x.clean(string(v.ID))), x.clean(v.Content), x.clean(v.Ref), cleanExtra(x.sanitize, v.Extra)})
 		}
 	}
 	var damaged map[string]json.RawMessage

@@ -120,7 +120,7 @@ func (m *migration) add(c Category, content string, extra map[string]json.RawMes
 	}
 	f := m.first
 	f.Category, f.Content, f.Visibility = c, content, m.visibility(path...)
-	f.Extra = m.x.cleanExtra(extra)
+	f.Extra = cleanExtra(m.x.sanitize, extra)
 	if slices.Contains(path, "projects") {
 		f.Maturity, f.Validations = Established, establishedAt
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -145,7 +146,7 @@ func (x *Identity) cleanProfile(p *Profile) error {
 		domains = append(domains, strings.TrimPrefix(d, "www."))
 	}
 	p.Settings.ExcludedDomains = slices.Compact(domains)
-	p.Extra = x.cleanExtra(p.Extra)
+	p.Extra = cleanExtra(x.sanitize, p.Extra)
 	for _, name := range []string{"version", "userId", "deviceId", "facts", "blocked", "events", "rollups"} {
 		if _, taken := p.Extra[name]; taken {
 			return fmt.Errorf("%w: extra field %q is one of the format", ErrValue, name)
@@ -155,7 +156,7 @@ func (x *Identity) cleanProfile(p *Profile) error {
 }
 
 // cleanExtra takes secrets out of fields that are kept as they came.
-func (x *Identity) cleanExtra(in map[string]json.RawMessage) map[string]json.RawMessage {
+func cleanExtra(san *redact.Sanitizer, in map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(in) == 0 {
 		return nil
 	}
@@ -164,11 +165,11 @@ func (x *Identity) cleanExtra(in map[string]json.RawMessage) map[string]json.Raw
 		// With its name, which may say that it is one.
 		wrapped, err := json.Marshal(map[string]json.RawMessage{name: raw})
 		if err != nil { // not JSON: kept as a text
-			out[x.clean(name)] = slices.Clone(x.sanitize.JSON(raw))
+			out[cleanBy(san, name)] = slices.Clone(san.JSON(raw))
 			continue
 		}
 		var clean map[string]json.RawMessage
-		if err := json.Unmarshal(x.sanitize.JSON(wrapped), &clean); err != nil {
+		if err := json.Unmarshal(san.JSON(wrapped), &clean); err != nil {
 			panic(err) // the sanitizer keeps JSON what it is
 		}
 		for name, raw := range clean {
