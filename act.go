@@ -80,9 +80,13 @@ func (t *turn) work() act.Work {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	task := g.Tasks[g.Next]
 	skill := t.a.skills[task.Skill] // the zero Skill has no AGENT.md
+	hits, background := t.hits, t.background
+	if g.Cleared > 0 {
+		hits, background = nil, nil
+	}
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: task, Agent: skill.Agent, Memories: t.hits, Background: t.background, Lineage: cloneDeliveries(t.lineage),
+		Task: task, Agent: skill.Agent, Memories: hits, Background: background, Lineage: cloneDeliveries(t.lineage),
 		Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
 	}
 }

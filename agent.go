@@ -71,6 +71,9 @@ type Options struct {
 	Replans int
 	// Pivot is what the loop does when metacognition says to pivot.
 	Pivot PivotPolicy
+	// Attended says that a person answers what a run asks by itself: a run that
+	// is stuck is Asking. Otherwise it is Blocked, by CauseStuck.
+	Attended bool
 	// Budget of objectives that set none.
 	Budget Budget
 
@@ -130,14 +133,17 @@ type Options struct {
 // PivotPolicy says what the loop does when the monitor recommends to pivot.
 type PivotPolicy int
 
-// The policies.
+// The policies. With any of them an assessment is an event and stands in the
+// Report, the next Brief has its advice and the alternatives that are left, and
+// a decision for an approach, or for tasks, that failed three times at the goal
+// is refused, with the reason in Brief.Complaint.
 const (
-	// PivotFlag puts the recommendation into the Report and the next Brief, and
-	// goes on.
+	// PivotFlag goes no further.
 	PivotFlag PivotPolicy = iota
-	// PivotAuto drops the plan and reasons again. A decision that repeats the
-	// failing approach is refused until a human answers. If the assessment adds
-	// AskHuman or GiveUp, the run asks or ends.
+	// PivotAuto drops a plan that keeps failing once no worker is left to try it,
+	// and reasons again, whatever Options.Replans says. Where the assessment adds
+	// StartFresh, the Brief leaves out the failed attempts and the memories so far;
+	// where it adds AskHuman, the run asks (see Options.Attended); GiveUp ends it.
 	PivotAuto
 	// PivotAsk stops the run and asks a human.
 	PivotAsk

@@ -2,11 +2,21 @@ package arc
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason"
 )
+
+// stale is the age from which on what failed in another run is advice only.
+const stale = time.Hour
 
 // assess is the metacognitive check before an aim is taken up, before each of
 // its tasks, and before a new plan is made. It sends the run on to what it
@@ -35,62 +45,236 @@ func (t *turn) assess(ctx context.Context) (phase, error) {
 	return phaseReason, nil
 }
 
-// judge asks whether what the session does is working. It returns where the
-// pivot policy sends the run, or "" to go on.
+// judge asks whether what the run and its session do is working. It returns
+// where the pivot policy sends the run, or "" to go on.
 func (t *turn) judge(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
-	if s.Objective.Fresh {
-		return "", nil
-	}
 	now := meta.Assessment{Recommendation: meta.KeepGoing}
-	if !s.unjudged() {
+	if !s.Objective.Fresh && !s.unjudged() {
 		var err error
 		if now, err = t.own.monitor.Assess(ctx, s.Session); err != nil {
 			return "", fmt.Errorf("assess: %w", err)
 		}
 	}
 	now = now.With(t.signs())
-	if now.Recommendation == meta.KeepGoing {
+	was := s.Assessment
+	if s.Assessment = now; now.Recommendation == meta.KeepGoing {
 		s.Assessment = meta.Assessment{}
 		return "", nil
 	}
-	was := s.Assessment
-	s.Assessment = now
-	if now.Recommendation == was.Recommendation && now.Failures == was.Failures {
+	if now.Recommendation == was.Recommendation && now.Failures == was.Failures && now.Tries == was.Tries {
 		return "", nil // known already
 	}
-	text := advice(&now)
-	t.emit(EventAssessed, Event{Text: text})
-	if t.a.o.Pivot == PivotAuto {
-		switch {
-		case slices.Contains(now.Also, meta.GiveUp):
+	text := t.flag()
+	if t.a.o.Pivot == PivotAuto && t.here() {
+		if slices.Contains(now.Also, meta.GiveUp) {
 			return t.block(CauseStuck, text), nil
-		case slices.Contains(now.Also, meta.AskHuman):
-			return t.ask(text + ": how shall I go on?"), nil
+		}
+		if slices.Contains(now.Also, meta.AskHuman) {
+			return t.stuck(text), nil
+		}
+		if slices.Contains(now.Also, meta.StartFresh) && len(g.Tasks) == 0 && g.Cleared == 0 {
+			g.Cleared = len(g.Failed)
 		}
 	}
-	if !now.Pivot {
-		return "", nil
-	}
-	s.Pivots = appendTo(s.Pivots, text)
-	t.emit(EventPivot, Event{Text: text})
-	if now.Approach != "" && !slices.Contains(g.Avoid, now.Approach) {
-		g.Avoid = appendTo(g.Avoid, now.Approach)
-	}
-	if t.a.o.Pivot == PivotAsk {
+	if now.Pivot && t.a.o.Pivot == PivotAsk {
 		return t.ask(text + ": how shall I go on?"), nil
 	}
 	return "", nil
 }
 
+// flag tells of the assessment: as an event, in the Report and, of a pivot, as
+// an approach that the next decision is to avoid. It returns the words.
+func (t *turn) flag() string {
+	s, g := &t.s, t.s.aim()
+	text := t.advice()
+	t.emit(EventAssessed, Event{Text: text})
+	if as := &s.Assessment; as.Pivot {
+		s.Pivots = appendTo(s.Pivots, text)
+		t.emit(EventPivot, Event{Text: text})
+		if as.Approach != "" && !slices.Contains(g.Avoid, as.Approach) {
+			g.Avoid = appendTo(g.Avoid, as.Approach)
+		}
+	}
+	return text
+}
+
+// stuck ends what cannot go on without a human: it asks one, or gives the aim up
+// where none attends.
+func (t *turn) stuck(why string) phase {
+	if t.a.o.Attended {
+		return t.ask(why + ": how shall I go on?")
+	}
+	return t.block(CauseStuck, why)
+}
+
+// advice puts the assessment into words, with what is left to try; "" if all is
+// well.
+func (t *turn) advice() string {
+	as := &t.s.Assessment
+	if as.Recommendation == "" || as.Recommendation == meta.KeepGoing {
+		return ""
+	}
+	text := as.Recommendation + ": " + strings.Join(as.Evidence, "; ")
+	if left := t.s.aim().left(); len(left) > 0 {
+		text += fmt.Sprintf("; not tried yet: %q", left)
+	}
+	return text
+}
+
+// left are the approaches that were proposed for the aim, and not tried or to be
+// avoided.
+func (g *aim) left() (out []string) {
+	for _, other := range g.Others {
+		if other.Approach != "" && !listed(g.Avoid, other.Approach) {
+			out = append(out, other.Approach)
+		}
+	}
+	return out
+}
+
+// maxRepeats is how often an approach fails at an aim before it is refused.
+const maxRepeats = 3
+
+// sum is a digest of texts in order, and not 0.
+func sum(texts ...string) uint64 {
+	h := fnv.New64a()
+	for _, s := range texts {
+		var n [8]byte
+		h.Write(append(binary.BigEndian.AppendUint64(n[:0], uint64(len(s))), s...))
+	}
+	return max(1, h.Sum64())
+}
+
+// planOf is that of what tasks ask for, by any worker.
+func planOf(tasks []reason.Task) uint64 {
+	var texts []string
+	for i := range tasks {
+		k := &tasks[i]
+		effect := ""
+		if k.Effect != nil {
+			effect = fmt.Sprint(*k.Effect)
+		}
+		texts = append(texts, fold(k.Objective), k.Skill, cooldown.Action("", k.Inputs), effect)
+	}
+	return sum(texts...)
+}
+
+// approachOf is the digest of an approach; of one without a name, its tasks'.
+func approachOf(approach string, tasks []reason.Task) uint64 {
+	if approach = fold(approach); approach != "" {
+		return sum(approach)
+	}
+	return planOf(tasks)
+}
+
+// tried takes down that the attempt at hand has failed, unless that says nothing
+// about what was decided.
+func (t *turn) tried() {
+	g, c := t.s.aim(), t.s.Current
+	if c.Faulty || c.End.Barred() || c.End == act.Interrupted || c.End == act.Away {
+		return
+	}
+	task := g.Tasks[g.Next : g.Next+1]
+	g.Tried = appendTo(g.Tried[max(0, len(g.Tried)+1-maxFailed):], meta.Try{
+		Approach: approachOf(g.Approach, g.Tasks), Plan: planOf(g.Tasks),
+		Action: sum(c.Worker) ^ planOf(task), Result: sum(fold(c.Wrong)),
+	})
+	t.s.FailedBy = g.Approach
+}
+
 // signs are what the run itself tells of how it goes.
 func (t *turn) signs() meta.Signs {
-	var signs meta.Signs
-	signs.Spent, signs.Bound = t.s.Objective.Budget.used(t.s.spent(t.a.o.Now()))
-	for _, e := range t.s.Tracker {
+	s, g := &t.s, t.s.aim()
+	signs := meta.Signs{Tries: g.Tried, Goal: g.Text, Approach: s.FailedBy, Open: t.untried()}
+	signs.Spent, signs.Bound = s.Objective.Budget.used(s.spent(t.a.o.Now()))
+	for _, e := range s.Tracker {
 		if !e.Invalid {
 			signs.Resonance = append(signs.Resonance, e.Resonance)
 		}
 	}
 	return signs
+}
+
+// untried reports whether the task at hand, which has failed, may still be done as
+// it was decided: by a worker that has not tried it, or because the last attempt
+// failed for a new reason. It may be tried no more often than Attempts.
+func (t *turn) untried() bool {
+	g := t.s.aim()
+	n := min(g.Tries, len(g.Failed))
+	if n == 0 || g.Next >= len(g.Tasks) || g.Tries >= t.s.Objective.Attempts {
+		return false
+	}
+	failed := g.Failed[len(g.Failed)-n:]
+	anew := !slices.ContainsFunc(failed[:n-1], func(f reason.FailedAttempt) bool {
+		return same(f.Complaint, failed[n-1].Complaint)
+	})
+	for _, c := range t.a.runner.Candidates(&g.Tasks[g.Next]) {
+		anew = anew || !slices.Contains(g.Denied, c.Name) &&
+			!slices.ContainsFunc(failed, func(f reason.FailedAttempt) bool { return f.Worker == c.Name })
+	}
+	return anew
+}
+
+// repeats counts the failed attempts by an approach, or by the same tasks.
+func (g *aim) repeats(approach string, tasks []reason.Task) (n int) {
+	by, plan := approachOf(approach, tasks), planOf(tasks)
+	for _, try := range g.Tried {
+		if try.Approach == by || try.Plan == plan {
+			n++
+		}
+	}
+	return n
+}
+
+// newcomer reports whether a task is for a worker that has not failed at the aim,
+// where others have.
+func (g *aim) newcomer(tasks []reason.Task) bool {
+	return len(g.Tried) > 0 && slices.ContainsFunc(tasks, func(k reason.Task) bool {
+		failed := func(f reason.FailedAttempt) bool { return f.Worker == k.Worker }
+		return k.Worker != "" && !slices.ContainsFunc(g.Failed, failed)
+	})
+}
+
+// repeated is the error of a decision for what keeps failing.
+type repeated struct {
+	approach, why string
+}
+
+func (e *repeated) Error() string {
+	return fmt.Sprintf("%v: the approach %q is to be avoided, since it keeps failing: %s. "+
+		"Take another, or say what is in the way", reason.ErrDecision, e.approach, e.why)
+}
+
+func (e *repeated) Unwrap() error { return reason.ErrDecision }
+
+// against says why an approach is not to be followed; "" if it may be. What
+// failed three times at the aim is refused each time, until a human has answered
+// or a subgoal was reached, or it is for a worker that has not failed. What the
+// session has seen fail is refused once, and each time where it failed at this
+// very goal within the hour.
+func (t *turn) against(approach string, tasks []reason.Task) string {
+	g := t.s.aim()
+	if g.newcomer(tasks) {
+		return ""
+	}
+	if n := g.repeats(approach, tasks); n >= maxRepeats {
+		return fmt.Sprintf("%d attempts by it have failed at this goal, the last with: %s",
+			n, g.Failed[len(g.Failed)-1].Complaint)
+	}
+	if !listed(g.Avoid, approach) || len(g.Answers) > 0 || g.Told && !t.here() {
+		return ""
+	}
+	return "so it has in this session"
+}
+
+// here reports whether the assessment is of what failed at this goal, within the
+// hour if it was in another run. The history of a session may say less: another
+// goal, or a world that has changed since.
+func (t *turn) here() bool {
+	as := &t.s.Assessment
+	if !same(as.Goal, t.s.aim().Text) {
+		return false
+	}
+	return as.Tries > 0 || as.Last > t.a.o.Now().Add(-stale).UnixNano()
 }

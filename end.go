@@ -12,6 +12,14 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	if err != nil {
 		return "", fmt.Errorf("assess: %w", err)
 	}
+	if was := &s.Assessment; s.Reason != "" {
+		with := as.With(t.signs())
+		heard := as.Pivot || was.Pivot && was.Tries == with.Tries
+		if as = with; with.Pivot && !heard {
+			s.Assessment = with
+			t.flag()
+		}
+	}
 	s.Assessment, s.Ended, s.Current = as, t.a.o.Now().UnixNano(), nil
 	s.Status = Delivered
 	if s.Reason != "" {

@@ -85,11 +85,12 @@ func TestEventsOfAPivot(t *testing.T) {
 	t.Parallel()
 	a := agent(t, (&script{judge: fail("no")}).host(), &arc.Options{Attempts: 1})
 	end := events(arc.EventDecided, attempted, arc.EventLearned, arc.EventBlocked, arc.EventFinished)
+	// The script insists on its approach, which the session has seen fail.
 	for i, begin := range [][]arc.EventKind{
 		{arc.EventRecalled},
 		{arc.EventAssessed, arc.EventRecalled},
 		{arc.EventAssessed, arc.EventRecalled},
-		{arc.EventAssessed, arc.EventPivot, arc.EventRecalled},
+		{arc.EventAssessed, arc.EventPivot, arc.EventRecalled, arc.EventRefused},
 	} {
 		require.Equal(t, events(begin, end), kinds(t, a, arc.Objective{Text: fmt.Sprint("mend package ", i), Session: "s"}))
 	}

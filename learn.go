@@ -8,14 +8,15 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
 )
 
 // learn takes in the attempt at hand, or an aim that was given up without one,
 // and moves on.
 func (t *turn) learn(ctx context.Context) (phase, error) {
-	v := t.verdict()
 	t.settle()
+	v := t.verdict()
 	lessons, err := t.own.learner.Learn(ctx, t.outcome(v))
 	if err != nil {
 		return "", fmt.Errorf("learn: %w", err)
@@ -70,23 +71,30 @@ func (t *turn) verdict() verdict {
 	case g.Fired != "":
 		// A chunk gets one attempt: deliberation takes over.
 		return planFailed
-	case g.Tries < t.s.Objective.Attempts && !t.allDenied():
+	case g.Tries < t.s.Objective.Attempts && !t.allDenied() && !t.pivots():
 		return tryAgain
 	case len(g.other().Tasks) > 0:
 		return planOther
-	case g.Replans < t.a.o.Replans && t.a.reasoner != nil:
+	case t.a.reasoner != nil && (g.Replans < t.a.o.Replans || t.pivots()):
 		return planFailed
 	}
 	return givenUp
 }
 
-// allDenied reports whether no worker is left for the task once the attempt at
-// hand is counted.
+// pivots reports whether the run has tried what it can of a plan that it made,
+// and goes on to another by itself.
+func (t *turn) pivots() bool {
+	if t.a.o.Pivot != PivotAuto || t.s.Deliberations == 0 || t.s.Objective.Once {
+		return false
+	}
+	return meta.Assessment{}.With(t.signs()).Pivot
+}
+
+// allDenied reports whether no worker is left for the task.
 func (t *turn) allDenied() bool {
-	g, c := t.s.aim(), t.s.Current
+	g := t.s.aim()
 	for _, cand := range t.a.runner.Candidates(&g.Tasks[g.Next]) {
-		denied := slices.Contains(g.Denied, cand.Name) || c.End.Barred() && cand.Name == c.Worker
-		if !denied {
+		if !slices.Contains(g.Denied, cand.Name) {
 			return false
 		}
 	}
@@ -104,6 +112,9 @@ func (t *turn) settle() {
 		t.emit(EventExecuted, Event{Text: string(c.End) + ": " + c.Wrong})
 	}
 	if !c.Passed {
+		if t.tried(); len(g.Failed) == maxFailed && g.Cleared > 1 {
+			g.Cleared--
+		}
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
 			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong,
 		})
@@ -168,6 +179,9 @@ func (t *turn) blame() (task, goal learn.Status) {
 	g, c := t.s.aim(), t.s.Current
 	refused := c == nil && g.Refused >= t.a.o.Refusals
 	switch {
+	case c == nil && g.Cause == CauseStuck && len(g.Tried) > 0:
+		// What failed is recorded; that nothing else was found is the goal's.
+		return learn.Open, learn.Blocked
 	case refused && g.Complaint == "":
 		// The model was not reached: that says nothing about the session either.
 		return learn.Open, learn.Open
@@ -202,7 +216,7 @@ func (t *turn) move(v verdict) phase {
 		return phaseAssess
 	case tryAgain:
 		s.Current = nil
-		return phaseAssign
+		return phaseAssess
 	case planFailed:
 		if g.Fired != "" {
 			g.Spent = appendTo(g.Spent, g.Fired)
@@ -226,6 +240,7 @@ func (t *turn) move(v verdict) phase {
 		// The subgoal is reached: its deliveries are in the lineage, and
 		// what it taught may be recalled.
 		s.Aims, t.hits, t.background = slices.Clip(s.Aims[:len(s.Aims)-1]), nil, nil
+		s.aim().Tried, s.aim().Avoid = nil, nil // there is something new
 		return phaseRecall
 	}
 	t.giveUp()

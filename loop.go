@@ -177,7 +177,7 @@ func (s state) answered(text string) state {
 	s = s.fork()
 	g := s.aim()
 	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
-	g.Questions = nil
+	g.Questions, g.Tried, g.Told, g.Refused = nil, nil, false, 0
 	s.Phase, s.Status = phaseAssess, Running
 	return s
 }
@@ -219,7 +219,7 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 	for refused := 1; ; refused++ {
 		var d reason.Decision
 		_, err := t.enter(ctx, func(t *turn, ctx context.Context) (next phase, err error) {
-			d, err = t.a.deliberate(ctx, b, t.s.Objective.Budget.Wall)
+			d, err = t.deliberate(ctx, b, t.s.Objective.Budget.Wall)
 			t.did.used = d.Usage
 			return "", err
 		})

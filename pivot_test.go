@@ -2,62 +2,234 @@ package arc_test
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 )
 
-// With PivotAuto a run whose session has failed by three approaches asks a
-// human instead of trying a fourth; the other policies do not.
+// With PivotAuto a run whose session has failed by three approaches at its goal
+// asks a human instead of trying a fourth, or is given up where none attends; the
+// default does neither.
 func TestPivotAutoAsksWhenApproachesRunOut(t *testing.T) {
 	t.Parallel()
-	for policy, want := range map[arc.PivotPolicy]arc.Status{arc.PivotAuto: arc.Asking, arc.PivotFlag: arc.Blocked} {
+	for name, c := range map[string]struct {
+		opts  arc.Options
+		other string // the goal of the last run
+		want  arc.Status
+		cause arc.Cause
+	}{
+		"attended":     {arc.Options{Pivot: arc.PivotAuto, Attended: true}, "", arc.Asking, ""},
+		"unattended":   {arc.Options{Pivot: arc.PivotAuto}, "", arc.Blocked, arc.CauseStuck},
+		"default":      {arc.Options{Attended: true}, "", arc.Blocked, arc.CauseGate},
+		"another goal": {arc.Options{Pivot: arc.PivotAuto}, "mend the pool", arc.Blocked, arc.CauseGate},
+	} {
 		s := &script{judge: fail("still nil")}
 		s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
 			d := plan(b.Objective)
 			d.Approach = fmt.Sprint("approach ", n%3)
 			return d, nil
 		}
-		a := agent(t, s.host(), &arc.Options{Pivot: policy, Attempts: 1})
-		var last *arc.Report
-		for range 8 {
-			last = run(t, a, arc.Objective{Text: "mend the cache", Situation: situation, Session: "s"})
-			if last.Status == arc.Asking {
-				break
-			}
+		c.opts.Attempts = 1
+		a := agent(t, s.host(), &c.opts)
+		o := arc.Objective{Text: "mend the cache", Situation: situation, Session: "s"}
+		for range 6 {
+			require.Equal(t, arc.CauseGate, run(t, a, o).Cause, name)
 		}
-		require.Equal(t, want, last.Status)
-		if want == arc.Asking {
+		if c.other != "" {
+			o.Text = c.other
+		}
+		last := run(t, a, o)
+		require.Equal(t, c.want, last.Status, name)
+		require.Equal(t, c.cause, last.Cause, name)
+		switch {
+		case last.Status == arc.Asking:
 			require.Contains(t, last.Questions[0], "ask_human: ")
+		case last.Cause == arc.CauseStuck:
+			require.Contains(t, last.Reason, "ask_human: ")
+			require.Zero(t, last.Attempts)
 		}
 	}
 }
 
-// With PivotAuto a reasoner that insists on what keeps failing is not followed;
-// the other policy leaves that to the host.
-func TestPivotAutoRefusesWhatKeepsFailing(t *testing.T) {
+// A reasoner that insists on what has failed three times is not followed, with
+// any policy: by its name, however it is written, or by its tasks.
+func TestWhatKeepsFailingIsRefused(t *testing.T) {
 	t.Parallel()
-	for policy, attempts := range map[arc.PivotPolicy]int{arc.PivotAuto: 3, arc.PivotFlag: 10} {
+	for name, c := range map[string]struct {
+		opts  arc.Options
+		name  func(n int) string
+		made  int
+		want  arc.Status
+		cause arc.Cause
+	}{
+		"by default":   {arc.Options{}, nil, 3, arc.Blocked, arc.CauseStuck},
+		"by itself":    {arc.Options{Pivot: arc.PivotAuto}, nil, 3, arc.Blocked, arc.CauseStuck},
+		"attended":     {arc.Options{Pivot: arc.PivotAuto, Attended: true}, nil, 3, arc.Asking, ""},
+		"renamed":      {arc.Options{}, func(n int) string { return fmt.Sprint("way ", n) }, 3, arc.Blocked, arc.CauseStuck},
+		"nameless":     {arc.Options{}, func(int) string { return "" }, 3, arc.Blocked, arc.CauseStuck},
+		"two attempts": {arc.Options{Attempts: 2}, nil, 4, arc.Blocked, arc.CauseStuck},
+	} {
 		refused := ""
 		s := &script{judge: fail("still nil")}
-		s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+		s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
 			if b.Complaint != "" {
 				refused = b.Complaint
 			}
 			d := plan(b.Objective)
-			d.Approach = " Just Do It"
+			d.Approach = []string{"just do it", " Just  do IT."}[n%2]
+			if c.name != nil {
+				d.Approach = c.name(n)
+			}
 			return d, nil
 		}
-		a := agent(t, s.host(), &arc.Options{Pivot: policy, Attempts: 1, Replans: 9})
-		r := run(t, a, arc.Objective{Text: "mend the cache", Session: "s"})
-		require.Equal(t, arc.Blocked, r.Status)
-		require.Equal(t, attempts, r.Attempts)
-		require.Equal(t, policy == arc.PivotAuto, strings.Contains(refused, "is to be avoided, since it keeps failing"), refused)
+		c.opts.Replans = 9
+		if c.opts.Attempts == 0 {
+			c.opts.Attempts = 1
+		}
+		r := run(t, agent(t, s.host(), &c.opts), arc.Objective{Text: "mend the cache"})
+		require.Equal(t, c.want, r.Status, name)
+		require.Equal(t, c.cause, r.Cause, name)
+		require.Equal(t, c.made, r.Attempts, name)
+		require.Contains(t, refused, "is to be avoided, since it keeps failing", name)
+		require.Contains(t, refused, "attempts by it have failed at this goal, the last with: still nil", name)
+		require.NotEmpty(t, r.Pivots, name)
+	}
+}
+
+// An answer, a subgoal that was reached, and a worker that has not tried are
+// something new: what has failed may be done once more.
+func TestSomethingNewMayBeTried(t *testing.T) {
+	t.Parallel()
+	s := &script{judge: fail("still nil")}
+	a := agent(t, s.host(), &arc.Options{Pivot: arc.PivotAuto, Attended: true})
+	o := arc.Objective{ID: "run", Text: "mend the cache"}
+	r := run(t, a, o)
+	require.Equal(t, []any{arc.Asking, 3}, []any{r.Status, r.Attempts})
+	r, err := a.In("").Answer(t.Context(), o.ID, "try again, the disk was full")
+	require.NoError(t, err)
+	require.Equal(t, []any{arc.Asking, 6}, []any{r.Status, r.Attempts})
+
+	s = &script{judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: w.Objective == "make room" || len(w.Lineage) > 0, Complaint: "the disk is full"}, nil
+	}}
+	s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+		if b.Complaint != "" {
+			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.RepeatedFailure, Reason: b.Complaint, Subgoal: "make room"}}, nil
+		}
+		return plan(b.Objective), nil
+	}
+	r = run(t, agent(t, s.host(), &arc.Options{Replans: 1}), arc.Objective{Text: "mend the cache"})
+	require.Equal(t, []any{arc.Delivered, 5}, []any{r.Status, r.Attempts}, r.Reason)
+
+	s = &script{judge: fail("still nil")}
+	s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		d.Tasks[0].Worker = []string{"one", "one", "one", "two"}[min(n, 4)-1]
+		return d, nil
+	}
+	r = run(t, agent(t, s.host("one", "two"), &arc.Options{Attempts: 1, Replans: 9}), arc.Objective{Text: "mend the cache"})
+	require.Equal(t, 4, r.Attempts)
+	require.Equal(t, arc.CauseStuck, r.Cause)
+}
+
+// Runs without a session are sessions of their own: each flags what happened
+// inside it, and none is judged by the others.
+func TestARunIsItsOwnSession(t *testing.T) {
+	t.Parallel()
+	s := &script{judge: fail("still nil")}
+	a := agent(t, s.host(), nil)
+	for range 4 {
+		r := run(t, a, arc.Objective{Text: "mend the cache", Situation: situation})
+		require.Equal(t, []any{arc.Blocked, arc.CauseGate, 3}, []any{r.Status, r.Cause, r.Attempts})
+		require.Len(t, r.Pivots, 1)
+		require.True(t, r.Assessment.Pivot)
+		require.Equal(t, "just do it", r.Assessment.Approach)
+		require.Contains(t, r.Pivots[0], "3 attempts of this run failed by the approach \"just do it\"")
+	}
+	s.judge = nil
+	var kinds []arc.EventKind
+	for e, err := range a.Events(t.Context(), arc.Objective{Text: "mend the cache", Situation: situation}) {
+		require.NoError(t, err)
+		kinds = append(kinds, e.Kind)
+	}
+	require.NotContains(t, kinds, arc.EventAssessed)
+	require.NotContains(t, kinds, arc.EventPivot)
+	require.Empty(t, s.briefs[4].Avoid)
+	require.Equal(t, arc.EventFinished, kinds[len(kinds)-1])
+}
+
+// With PivotAuto a run goes on to another approach by itself, starts fresh when
+// two have failed, and asks when three have.
+func TestPivotAutoClimbs(t *testing.T) {
+	t.Parallel()
+	for _, attended := range []bool{true, false} {
+		s := &script{judge: fail("still nil")}
+		s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+			d := plan(fmt.Sprint("way ", n))
+			d.Approach = d.Tasks[0].Objective
+			return d, nil
+		}
+		a := agent(t, s.host(), &arc.Options{Pivot: arc.PivotAuto, Attended: attended})
+		_, err := a.In("").Memory().Remember(t.Context(), memory.Draft{
+			Kind: memory.Pattern, Trigger: situation, Content: "make the map before the loop", Source: memory.Source{Origin: memory.Host},
+		})
+		require.NoError(t, err)
+		r := run(t, a, arc.Objective{Text: "mend the cache", Situation: situation})
+		require.Equal(t, 8, r.Attempts, "the third approach is not tried a third time in the same way")
+		require.Len(t, s.briefs, 3)
+		require.Len(t, r.Pivots, 2)
+		require.Equal(t, []string{"way 1"}, s.briefs[1].Avoid)
+		require.Len(t, s.briefs[1].Failed, 3)
+		require.Len(t, s.briefs[1].Memories, 1)
+		require.Contains(t, s.briefs[2].Advice, "start_fresh: ")
+		require.Equal(t, []string{"way 1", "way 2"}, s.briefs[2].Avoid, "lessons stay")
+		require.Empty(t, s.briefs[2].Failed)
+		require.Empty(t, s.briefs[2].Memories)
+		require.Empty(t, s.work[6].Memories)
+		if attended {
+			require.Equal(t, arc.Asking, r.Status)
+			require.Contains(t, r.Questions[0], "ask_human: ")
+			continue
+		}
+		require.Equal(t, []any{arc.Blocked, arc.CauseStuck}, []any{r.Status, r.Cause})
+		hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: situation, Kinds: []memory.Kind{memory.Failure}})
+		require.NoError(t, err)
+		require.Len(t, hits, 1, "what is learned tells of all")
+	}
+}
+
+// While a worker has not tried, or the complaint changes, a plan is not dropped.
+func TestPivotAutoLetsAPlanBeDone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		workers  []string
+		complain func(n int) string
+		made     int
+	}{
+		"six workers":     {[]string{"a", "b", "c", "d", "e", "f"}, func(int) string { return "no" }, 6},
+		"fewer each time": {[]string{"a"}, func(n int) string { return fmt.Sprint(7-n, " tests fail") }, 6},
+		"nothing new":     {[]string{"a"}, func(int) string { return "no" }, 3},
+	} {
+		n := 0
+		s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+			n++
+			return act.Verdict{Pass: n == 6, Complaint: c.complain(n)}, nil
+		}}
+		s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+			d := plan(fmt.Sprint("way ", n))
+			d.Approach = d.Tasks[0].Objective
+			return d, nil
+		}
+		r := run(t, agent(t, s.host(c.workers...), &arc.Options{Pivot: arc.PivotAuto, Attempts: 9}), arc.Objective{Text: "mend the cache"})
+		require.Equal(t, arc.Delivered, r.Status, name)
+		first := slices.DeleteFunc(worked(s), func(o string) bool { return o != "way 1" })
+		require.Len(t, first, c.made, name)
 	}
 }
 
@@ -84,7 +256,7 @@ func TestSignsOfARunAreAdvice(t *testing.T) {
 		}, budget: arc.Budget{Tokens: 100}, from: 7},
 		"slow_down: low_resonance: 3 of the last 5 below 0.70, the lowest 0.55; resonance_degradation: falling over the last 5, from 0.75 to 0.55": {do: func(n int, _ act.Work) (act.Result, error) {
 			r := done(`1`)
-			r.Reflection.Confidence = 0.6 - 0.1*float64(n)
+			r.Reflection.Confidence = max(0, 0.6-0.1*float64(n))
 			return r, nil
 		}, from: 5},
 	} {

@@ -18,7 +18,7 @@ import (
 // reason asks the reasoner, and takes up its decision.
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	wall := t.s.Objective.Budget.left(t.s.spent(t.a.o.Now()))
-	d, err := t.a.deliberate(ctx, t.brief(ctx), wall)
+	d, err := t.deliberate(ctx, t.brief(ctx), wall)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -52,8 +52,11 @@ func (t *turn) brief(ctx context.Context) reason.Brief {
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
 		Memories: t.hits, Background: t.background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
-		Failed: g.Failed, Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
-		Advice: advice(&s.Assessment),
+		Failed: g.Failed[min(g.Cleared, len(g.Failed)):], Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
+		Advice: t.advice(), Alternatives: g.left(),
+	}
+	if g.Cleared > 0 {
+		b.Memories, b.Background = nil, nil
 	}
 	b.Complexity, b.Signs = reason.Signals(g.Text)
 	for _, above := range s.Aims[:len(s.Aims)-1] {
@@ -105,7 +108,8 @@ func (a *Agent) cleanPassages(ps []reason.Passage) (out []reason.Passage) {
 // deliberate returns a decision that can be acted on, within wall, if that is
 // more than 0: of alternatives, the one chosen, or the impasse that they are.
 // With an error it returns the usage alone.
-func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Duration) (reason.Decision, error) {
+func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duration) (reason.Decision, error) {
+	a := t.a
 	if a.reasoner == nil {
 		return reason.Decision{}, errors.New("the host has no reasoner")
 	}
@@ -136,7 +140,7 @@ func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Durati
 		return used, refused
 	}
 	cleanDecision(a.o.Sanitizer, &d)
-	if err := a.acceptable(&d, b.Avoid, len(b.Answers) > 0); err != nil {
+	if err := t.accept(&d); err != nil {
 		return used, err
 	}
 	if d.Complexity == "" && b.Complexity != reason.Unclear { // a decision was possible
@@ -145,29 +149,28 @@ func (a *Agent) deliberate(ctx context.Context, b reason.Brief, wall time.Durati
 	return d.Choose(), nil
 }
 
-// acceptable refuses a plan that no worker can carry out and, with PivotAuto,
-// an approach to avoid, unless a human has answered: the answer may say to go
-// on. Of alternatives, those to avoid are left out, unless none is left.
-func (a *Agent) acceptable(d *reason.Decision, avoid []string, answered bool) error {
-	why, approach := a.unable(d.Tasks), d.Approach
-	for i, alt := range d.Alternatives {
-		why = cmp.Or(why, a.unable(alt.Tasks))
-		if i == 0 {
-			approach = alt.Approach
-		}
+// accept refuses a plan that no worker can carry out, and one for what keeps
+// failing. Of alternatives, those that keep failing are left out, unless none is
+// left.
+func (t *turn) accept(d *reason.Decision) error {
+	why := t.a.unable(d.Tasks)
+	for _, alt := range d.Alternatives {
+		why = cmp.Or(why, t.a.unable(alt.Tasks))
 	}
 	if why != "" {
 		return fmt.Errorf("%w: %s", reason.ErrDecision, why)
 	}
-	if a.o.Pivot != PivotAuto || answered {
-		return nil
+	if len(d.Tasks) > 0 {
+		if why = t.against(d.Approach, d.Tasks); why != "" {
+			return &repeated{d.Approach, why}
+		}
 	}
 	left := slices.DeleteFunc(slices.Clone(d.Alternatives), func(p reason.Alternative) bool {
-		return listed(avoid, p.Approach)
+		why = t.against(p.Approach, p.Tasks)
+		return why != ""
 	})
-	if len(d.Tasks) > 0 && listed(avoid, d.Approach) || len(d.Alternatives) > 0 && len(left) == 0 {
-		return fmt.Errorf("%w: the approach %q is to be avoided, since it keeps failing: "+
-			"take another, or say what is in the way", reason.ErrDecision, approach)
+	if len(d.Alternatives) > 0 && len(left) == 0 {
+		return &repeated{d.Alternatives[len(d.Alternatives)-1].Approach, why}
 	}
 	d.Alternatives = left
 	return nil
@@ -207,6 +210,11 @@ func (t *turn) refuse(err error) phase {
 		g.Complaint = why
 	}
 	t.emit(EventRefused, Event{Text: why})
+	_, again := errors.AsType[*repeated](err)
+	g.Told = g.Told || again
+	if g.Refused >= t.a.o.Refusals && again {
+		return t.stuck("no other approach was found: " + why)
+	}
 	if g.Refused >= t.a.o.Refusals {
 		return t.block(CauseModel, "no decision could be acted on: "+why)
 	}

@@ -290,6 +290,9 @@ type state struct {
 	// finished run, the last.
 	Assessment meta.Assessment `cbor:"22,keyasint,omitempty" json:"assessment"`
 
+	// FailedBy is the approach of the last attempt that failed.
+	FailedBy string `cbor:"30,keyasint,omitempty" json:"failed_by,omitempty"`
+
 	// Last is the last attempt that was learned from.
 	Last lastAttempt `cbor:"23,keyasint,omitempty" json:"last,omitzero"`
 
@@ -354,6 +357,14 @@ type aim struct {
 	Complaint string `cbor:"18,keyasint,omitempty" json:"complaint,omitempty"`
 	// Replans counts the plans dropped after a task was BLOCKED.
 	Replans int `cbor:"19,keyasint,omitempty" json:"replans,omitempty"`
+	// Tried are the attempts that failed by what was decided since the last answer
+	// or reached subgoal, as digests, at most maxFailed.
+	Tried []meta.Try `cbor:"30,keyasint,omitempty" json:"tried,omitempty"`
+	// Told: a decision was refused once for what the session has seen.
+	Told bool `cbor:"31,keyasint,omitempty" json:"told,omitempty"`
+	// Cleared counts the Failed of before a fresh start: these, and what was
+	// recalled, are not shown any more. 0: there was none.
+	Cleared int `cbor:"32,keyasint,omitempty" json:"cleared,omitempty"`
 	// Blocked says why the aim is given up without an attempt.
 	Blocked string `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"`
 	Cause   Cause  `cbor:"27,keyasint,omitempty" json:"cause,omitempty"`
@@ -524,9 +535,14 @@ func clip(s string) string {
 	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
 }
 
-// same reports whether two texts of a model differ at most in case and blanks
-// at their ends.
-func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+// fold is a text of a model without what says nothing: case, blanks beside
+// others and at the ends, and the full stop.
+func fold(s string) string {
+	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(s), " ")), ".!")
+}
+
+// same reports whether two texts of a model fold to one.
+func same(a, b string) bool { return fold(a) == fold(b) }
 
 // listed reports whether an approach is one of those listed.
 func listed(approaches []string, approach string) bool {
@@ -547,13 +563,4 @@ func (s *state) spent(now time.Time) Budget {
 		Steps: s.Step, Wall: time.Duration(now.UnixNano() - s.Started),
 		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
 	}
-}
-
-// advice puts an assessment into words; "" if all is well.
-func advice(as *meta.Assessment) string {
-	switch as.Recommendation {
-	case "", meta.KeepGoing:
-		return ""
-	}
-	return as.Recommendation + ": " + strings.Join(as.Evidence, "; ")
 }

@@ -65,6 +65,12 @@ type Assessment struct {
 	// Also are steps for where a pivot alone will not mend it, StartFresh, AskHuman
 	// and GiveUp, the mildest first, each with its reason in Evidence; nil: none.
 	Also []string `cbor:"15,keyasint,omitempty"`
+	// Tries are the attempts of a run that failed at its goal, if With has found
+	// something in them.
+	Tries int `cbor:"16,keyasint,omitempty"`
+	// Last is when the last of Failures was, in nanoseconds since 1970; zero if
+	// there is none.
+	Last int64 `cbor:"17,keyasint,omitempty"`
 }
 
 // assess applies the rules, with the odds of all approaches and those of the
@@ -84,6 +90,9 @@ func (s *history) assess(name string, all, own *odds) Assessment {
 		Failures:       int(s.totals.Failures),
 		Goal:           s.goal,
 		Approach:       s.approach,
+	}
+	if a.Failures > 0 {
+		a.Last = s.last
 	}
 	failures := s.failures()
 	if n := len(failures); n > 0 {
@@ -143,17 +152,30 @@ func (a *Assessment) also(failures []failure) {
 			by = append(by, f.approach)
 		}
 	}
-	var l [4]uint64 // the last four, if there are as many
-	tries := len(by)
-	copy(l[:], by[max(0, tries-len(l)):])
-	turns := l[0] == l[2] && l[1] == l[3] && l[0] != l[1] && l[0] != 0 && l[1] != 0
-	slices.Sort(by)
-	approaches := len(slices.Compact(by))
 	again, other := a.Chances.Again, a.Chances.Other
 	known, high := min(again.Tries, other.Tries), max(again.High, other.High)
-	if tries < 4 && known < 20 {
+	if len(by) < turnsOf && known < 20 {
 		return // too few for any rule
 	}
+	a.advise(by, known, high)
+}
+
+// turnsOf is the number of failures that show two ways taken in turn.
+const turnsOf = 4
+
+// inTurn reports whether the last four are two in turn, neither of them 0.
+func inTurn(by []uint64) bool {
+	if len(by) < turnsOf {
+		return false
+	}
+	l := by[len(by)-turnsOf:]
+	return l[0] == l[2] && l[1] == l[3] && l[0] != l[1] && l[0] != 0 && l[1] != 0
+}
+
+// advise adds the steps that failures by these approaches ask for, oldest first,
+// where at least so many tries of either kind deliver in so many cases at most.
+func (a *Assessment) advise(by []uint64, known int, high float64) {
+	tries, approaches := len(by), len(slices.Compact(slices.Sorted(slices.Values(by))))
 	chances := a.Chances.words()
 	many := fmt.Sprintf("%d tries at the goal failed, by %d approaches", tries, approaches)
 	for _, rule := range [...]struct {
@@ -161,15 +183,15 @@ func (a *Assessment) also(failures []failure) {
 		step  string
 		why   string
 	}{
-		{turns, StartFresh, "two approaches fail in turn"},
+		{inTurn(by), StartFresh, "two approaches fail in turn"},
 		{tries >= 5 && approaches >= 2, StartFresh, many},
 		{tries >= 6 && approaches >= 3, AskHuman, many},
 		{known >= 20 && high < 0.1, AskHuman, chances},
 		{known >= 50 && high < 0.05 && tries >= 6, GiveUp, chances},
 	} {
 		if rule.holds && !slices.Contains(a.Also, rule.step) {
-			a.Also = append(a.Also, rule.step)
-			a.Evidence = append(a.Evidence, rule.step+": "+rule.why)
+			a.Also = append(slices.Clip(a.Also), rule.step)
+			a.Evidence = append(slices.Clip(a.Evidence), rule.step+": "+rule.why)
 		}
 	}
 }

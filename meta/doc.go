@@ -18,8 +18,10 @@
 //		fmt.Println(a.Evidence)
 //	}
 //
-// Four things stand beside the sessions. [Monitor.Begin] guards actions against
-// loops and against being done twice at once. [NewFleet] computes the health of
+// [Assessment.With] adds what a run tells of itself before it has an outcome: how
+// its resonance goes, what it has spent, and whether its attempts go in a circle.
+//
+// Three things stand beside the sessions. [NewFleet] computes the health of
 // workers from the ranking's samples. [Analyse] raises alerts about what keeps
 // failing over a day; a [Proposal] is a change that would mend it, and waits for
 // evidence and for a person. An [Episode] is one draw of an experiment, and

@@ -10,13 +10,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
@@ -56,12 +54,6 @@ type Monitor struct {
 	sessions *simplelru.LRU[string, *history]
 	odds     *simplelru.LRU[uint64, *odds] // by approach
 	all      *odds                         // of all approaches together
-
-	// actions has a lock of its own: Begin never waits for the store.
-	actions struct {
-		sync.Mutex
-		guard *cooldown.Guard
-	}
 }
 
 // Open returns the Monitor that st holds, empty if there is none, and has
@@ -81,7 +73,6 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	// These fail for a size of zero, and for limits below it.
 	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
 	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
-	m.actions.guard, _ = cooldown.NewGuard(cooldown.Limits{})
 	m.records = records{st: st, w: flush.New(st), space: key.Under(m.opts.Tenant, "meta")}
 	m.unlock()
 	var err error
@@ -178,7 +169,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 		put{m.slotKey(o.Session, s.totals.Outcomes), o.record(s.totals.Outcomes)},
 		put{ofAll.key, ofAll.stored()}, put{ofOwn.key, ofOwn.stored()})
 	if added {
-		s.add(o.Success, o.Goal, o.Approach)
+		s.add(o.Success, o.Goal, o.Approach, o.At.UnixNano())
 		*m.all, *own = ofAll, ofOwn
 	}
 	return err

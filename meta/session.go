@@ -17,9 +17,10 @@ type history struct {
 	// last kept. Those since the last success of any goal are at the end.
 	tries          []failure
 	goal, approach string // of the last outcome if it failed
+	last           int64  // when that was, in nanoseconds since 1970
 }
 
-func (s *history) add(success bool, goal, approach string) {
+func (s *history) add(success bool, goal, approach string, at int64) {
 	s.totals = s.totals.next(success)
 	f := failureOf(goal, approach)
 	if success {
@@ -27,7 +28,7 @@ func (s *history) add(success bool, goal, approach string) {
 		s.tries = slices.DeleteFunc(s.tries, func(t failure) bool { return t.goal == f.goal })
 		return
 	}
-	s.goal, s.approach = goal, approach
+	s.goal, s.approach, s.last = goal, approach, at
 	if len(s.tries) == kept {
 		s.tries = slices.Delete(s.tries, 0, 1)
 	}
@@ -97,7 +98,7 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 		} else if !found || r.Number != n {
 			return nil, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, slot, n)
 		}
-		s.add(r.Success, r.Goal, r.Approach)
+		s.add(r.Success, r.Goal, r.Approach, r.At)
 	}
 	if found && (!t.valid() || s.totals.Failures != min(t.Failures, kept)) {
 		return nil, fmt.Errorf("%w: %q does not count the outcomes that are kept", store.ErrDamaged, s.key)

@@ -2,6 +2,7 @@ package meta_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,11 @@ func TestSignsOfARun(t *testing.T) {
 		"failure, falling":        {failed, falling, "consider_pivot", "low", "resonance_degradation"},
 		"failure, up and down":    {failed, turns, "consider_pivot", "low", "resonance_alternation"},
 		"failure, spent":          {failed, spent, "consider_pivot", "medium", "80 %"},
-		"no failure, but slow":    {meta.Assessment{Recommendation: "slow_down"}, falling, "slow_down", "", "resonance_degradation"},
+		"no failure, but slow":    {meta.Assessment{Recommendation: "slow_down"}, falling, "consider_pivot", "low", "resonance_degradation"},
+		"three in a row":          {well, meta.Signs{Resonance: []float64{0.9, 0.9, 0.9, 0.9, 0.98, 0.75, 0.1}}, "consider_pivot", "low", "resonance_fall: three in a row, from 0.98 to 0.10"},
+		"three, but still high":   {well, meta.Signs{Resonance: []float64{0.98, 0.9, 0.75}}, meta.KeepGoing, "high", ""},
+		"three, hardly lower":     {well, meta.Signs{Resonance: []float64{0.75, 0.72, 0.69}}, meta.KeepGoing, "high", ""},
+		"a dip":                   {well, meta.Signs{Resonance: []float64{0.9, 0.9, 0.4}}, meta.KeepGoing, "high", ""},
 		"more cannot be said":     {meta.Assessment{Recommendation: "pivot_now", Pivot: true, Confidence: "high"}, falling, "pivot_now", "high", "resonance_degradation"},
 		"considered already":      {meta.Assessment{Recommendation: "consider_pivot", Failures: 2}, spent, "consider_pivot", "", "80 %"},
 		"both":                    {well, meta.Signs{Resonance: falling.Resonance, Spent: 1, Bound: "$2"}, "slow_down", "medium", "100 % of the budget of $2 is spent"},
@@ -62,22 +67,72 @@ func TestSignsOfARun(t *testing.T) {
 	}
 }
 
-// Signs only ever raise a recommendation, by one step, and never to PivotNow.
-func TestSignsRaiseByAStepAtMost(t *testing.T) {
+// What failed attempts of a run say. A try is approach, action, result.
+func TestAttemptsOfARun(t *testing.T) {
+	t.Parallel()
+	const x, y, z = 1, 2, 3
+	again := func(n int, more ...[3]uint64) (out [][3]uint64) {
+		for range n {
+			out = append(out, more...)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		tries [][3]uint64
+		open  bool
+		want  string
+		also  []string
+	}{
+		"none":                      {nil, false, meta.KeepGoing, nil},
+		"one":                       {again(1, [3]uint64{x, 1, 1}), false, meta.KeepGoing, nil},
+		"two, for another reason":   {[][3]uint64{{x, 1, 1}, {x, 1, 2}}, false, meta.KeepGoing, nil},
+		"two, of other approaches":  {[][3]uint64{{x, 1, 1}, {y, 2, 1}}, false, meta.KeepGoing, nil},
+		"the same twice":            {again(2, [3]uint64{x, 1, 1}), true, "consider_pivot", nil},
+		"the same thrice":           {again(3, [3]uint64{x, 1, 1}), false, "pivot_now", nil},
+		"… under another name":      {[][3]uint64{{x, 1, 1}, {y, 1, 1}, {z, 1, 1}}, false, "pivot_now", nil},
+		"… by other workers":        {[][3]uint64{{x, 1, 1}, {x, 2, 1}, {x, 3, 1}}, false, "pivot_now", nil},
+		"… while one has not tried": {[][3]uint64{{x, 1, 1}, {x, 2, 1}, {x, 3, 1}}, true, "consider_pivot", nil},
+		"three approaches":          {[][3]uint64{{x, 1, 1}, {y, 2, 1}, {z, 3, 1}}, false, meta.KeepGoing, nil},
+		"two approaches in turn":    {[][3]uint64{{x, 1, 1}, {y, 2, 2}, {x, 1, 3}, {y, 2, 4}}, false, "consider_pivot", []string{meta.StartFresh}},
+		"two actions in turn":       {[][3]uint64{{x, 1, 1}, {x, 2, 2}, {x, 1, 1}, {x, 2, 2}}, true, "consider_pivot", nil},
+		"five by two":               {[][3]uint64{{x, 1, 1}, {x, 2, 2}, {y, 3, 3}, {y, 4, 4}, {y, 5, 5}}, false, "pivot_now", []string{meta.StartFresh}},
+		"nine by three":             {append(again(3, [3]uint64{x, 1, 1}, [3]uint64{y, 2, 2}), again(3, [3]uint64{z, 3, 3})...), false, "pivot_now", []string{meta.StartFresh, meta.AskHuman}},
+	} {
+		s := meta.Signs{Goal: "mend it", Approach: "begin with the test", Open: c.open}
+		for _, try := range c.tries {
+			s.Tries = append(s.Tries, meta.Try{Approach: try[0], Action: try[1], Result: try[2]})
+		}
+		got := meta.Assessment{Recommendation: meta.KeepGoing}.With(s)
+		require.Equal(t, c.want, got.Recommendation, name)
+		require.Equal(t, c.also, got.Also, name)
+		require.Equal(t, c.want == "pivot_now", got.Pivot, name)
+		if got.Pivot {
+			require.Equal(t, []string{"mend it", "begin with the test", "high", "failing"}, []string{got.Goal, got.Approach, got.Confidence, got.State}, name)
+		}
+		if c.want != meta.KeepGoing {
+			require.Len(t, c.tries, got.Tries, name)
+			require.NotEmpty(t, got.Evidence, name)
+		}
+	}
+}
+
+// Resonance and the budget only ever raise a recommendation, and never to
+// pivot_now.
+func TestSignsRaise(t *testing.T) {
 	t.Parallel()
 	steps := []string{meta.KeepGoing, "slow_down", "consider_pivot", "pivot_now"}
 	rapid.Check(t, func(rt *rapid.T) {
 		at := rapid.IntRange(0, 3).Draw(rt, "recommendation")
 		a := meta.Assessment{Recommendation: steps[at], Failures: rapid.IntRange(0, 3).Draw(rt, "failures")}
 		got := a.With(meta.Signs{
-			Resonance: rapid.SliceOf(rapid.Float64()).Draw(rt, "resonance"), Spent: rapid.Float64().Draw(rt, "spent"),
+			Resonance: rapid.SliceOf(rapid.Float64Range(-0.2, 1.2)).Draw(rt, "resonance"),
+			Spent:     rapid.Float64Range(-0.2, 1.2).Draw(rt, "spent"),
 		})
-		want := []string{steps[at]}
-		if at < 2 {
-			want = append(want, steps[at+1])
-		}
-		require.Contains(rt, want, got.Recommendation)
-		if got.Recommendation != a.Recommendation {
+		to := slices.Index(steps, got.Recommendation)
+		require.GreaterOrEqual(rt, to, at)
+		require.Less(rt, to, max(3, at+1))
+		require.Equal(rt, a.Pivot, got.Pivot)
+		if to > at {
 			require.NotEmpty(rt, got.Evidence)
 		}
 	})

@@ -46,7 +46,8 @@ var notes = map[string]string{
 	"suggestions": "plans of other cases: data to weigh",
 	"skills":      "names, and what they are for",
 	"manuals":     "the host's notes", "lineage": "data of workers", "failed": "data of workers and gates",
-	"answers": "of a human", "avoid": "data", "advice": "data", "complaint": "data: what was wrong",
+	"answers": "of a human", "avoid": "data", "alternatives": "data", "advice": "data",
+	"complaint": "data: what was wrong",
 }
 
 // leaveOut are the kinds of parts that a prompt can do without, from the least
@@ -132,6 +133,9 @@ func newDraft(b *Brief, offered []string, skills map[string]Skill) *draft {
 	}
 	for _, a := range b.Avoid {
 		d.add("avoid", "", 0, fence.Quote(a, maxSaid))
+	}
+	for _, a := range b.Alternatives {
+		d.add("alternatives", "", 0, fence.Quote(a, maxSaid))
 	}
 	d.quote("advice", b.Advice, maxSaid)
 	d.quote("complaint", b.Complaint, whole)

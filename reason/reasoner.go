@@ -75,6 +75,9 @@ type Brief struct {
 	Avoid []string
 	// Advice is the metacognitive recommendation, in words. "": none.
 	Advice string
+	// Alternatives are approaches that an earlier decision on this goal proposed,
+	// and that were not tried.
+	Alternatives []string
 	// Complaint says why the previous decision on this goal was refused. "":
 	// there was none, or it was not refused.
 	Complaint string

@@ -22,7 +22,6 @@ type Guard struct {
 	o      Limits
 	loop   *Loop
 	rest   Cooldown
-	flying Cooldown // the leases
 	why    map[Key]string
 	recent map[string][]done // by goal, at most turnsKept
 	sweep  int               // number of keys at which to look for old ones
@@ -64,21 +63,8 @@ func (g *Guard) Resting(k Key, at time.Time) (until time.Time, why string) {
 	return time.Time{}, ""
 }
 
-// Begin takes the lease of k, until End or for as long as it says, unless k is in
-// flight or rests: then it returns until when and why.
-func (g *Guard) Begin(k Key, at time.Time, lease time.Duration) (until time.Time, why string) {
-	if left := g.flying.Remaining(k, at); left > 0 {
-		return at.Add(left), "it is in flight"
-	}
-	if until, why = g.Resting(k, at); until.IsZero() {
-		g.flying.Start(k, at, lease)
-	}
-	return until, why
-}
-
 // End says how k ended, and whether it changed anything.
 func (g *Guard) End(k Key, success, changed bool, at time.Time) {
-	delete(g.flying.until, k)
 	switch {
 	case !success:
 		g.Fail(k, at)
