@@ -431,24 +431,24 @@ func (a *Agent) unable(tasks []reason.Task) string {
 
 // cleanDecision takes the secrets out of the texts of a decision.
 func cleanDecision(san *redact.Sanitizer, d *reason.Decision) {
-	d.Approach, d.Reasoning = san.Sanitize(d.Approach), san.Sanitize(d.Reasoning)
+	d.Approach, d.Reasoning = cleanText(san, d.Approach), cleanText(san, d.Reasoning)
 	d.Tasks = cleanTasks(san, d.Tasks)
 	d.Alternatives, d.Preferences = slices.Clone(d.Alternatives), slices.Clone(d.Preferences)
 	for i := range d.Alternatives {
 		alt := &d.Alternatives[i]
-		alt.Approach, alt.Tasks = san.Sanitize(alt.Approach), cleanTasks(san, alt.Tasks)
+		alt.Approach, alt.Tasks = cleanText(san, alt.Approach), cleanTasks(san, alt.Tasks)
 	}
 	for i := range d.Preferences {
 		p := &d.Preferences[i]
-		p.Approach, p.Than = san.Sanitize(p.Approach), san.Sanitize(p.Than)
+		p.Approach, p.Than = cleanText(san, p.Approach), cleanText(san, p.Than)
 	}
 	d.Questions = slices.Clone(d.Questions)
 	for i, q := range d.Questions {
-		d.Questions[i] = san.Sanitize(q)
+		d.Questions[i] = cleanText(san, q)
 	}
 	if d.Impasse != nil {
 		imp := *d.Impasse
-		imp.Reason, imp.Subgoal = san.Sanitize(imp.Reason), san.Sanitize(imp.Subgoal)
+		imp.Reason, imp.Subgoal = cleanText(san, imp.Reason), cleanText(san, imp.Subgoal)
 		d.Impasse = &imp
 	}
 }
@@ -458,7 +458,7 @@ func cleanTasks(san *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 	tasks = slices.Clone(tasks)
 	for i := range tasks {
 		k := &tasks[i]
-		k.Objective, k.Delta, k.Verify = san.Sanitize(k.Objective), san.Sanitize(k.Delta), san.Sanitize(k.Verify)
+		k.Objective, k.Delta, k.Verify = cleanText(san, k.Objective), cleanText(san, k.Delta), cleanText(san, k.Verify)
 		k.Inputs = san.JSON(slices.Clone(k.Inputs))
 		if k.Effect != nil {
 			e := *k.Effect
@@ -466,6 +466,11 @@ func cleanTasks(san *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 		}
 	}
 	return tasks
+}
+
+// cleanText returns a text of the host's without secrets, as valid UTF-8.
+func cleanText(san *redact.Sanitizer, text string) string {
+	return san.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // errLeft says that the consumer of the events has left the loop.

@@ -237,7 +237,7 @@ func (r *Runner) Execute(ctx context.Context, worker string, work Work) Attempt 
 	start := r.o.Now()
 	a := r.execute(ctx, w, work)
 	a.Wall = max(0, r.o.Now().Sub(start))
-	a.Complaint = r.o.Sanitizer.Sanitize(a.Complaint)
+	a.Complaint = r.cleanText(a.Complaint)
 	return a
 }
 
@@ -389,14 +389,19 @@ func (r *Runner) judge(work Work, res Result) Attempt {
 func (r *Runner) clean(res *Result) {
 	s := r.o.Sanitizer
 	res.Output = s.JSON(res.Output)
-	res.Reflection.Summary = s.Sanitize(res.Reflection.Summary)
+	res.Reflection.Summary = r.cleanText(res.Reflection.Summary)
 	for i, issue := range res.Reflection.PotentialIssues {
-		res.Reflection.PotentialIssues[i] = s.Sanitize(issue)
+		res.Reflection.PotentialIssues[i] = r.cleanText(issue)
 	}
 	res.Reflection.Aside = s.JSON(res.Reflection.Aside)
 	for i := range res.Deltas {
 		res.Deltas[i].Value = s.JSON(res.Deltas[i].Value)
 	}
+}
+
+// cleanText returns a text of the host's without secrets, as valid UTF-8.
+func (r *Runner) cleanText(text string) string {
+	return r.o.Sanitizer.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // own copies what the executor could still change.
@@ -479,7 +484,7 @@ func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Resul
 				return Verdict{}, fmt.Errorf("gate %d: %w", i+1, err)
 			}
 			if !v.Pass {
-				v.Complaint = r.o.Sanitizer.Sanitize(v.Complaint)
+				v.Complaint = r.cleanText(v.Complaint)
 				if v.Complaint == "" {
 					v.Complaint = fmt.Sprintf("gate %d did not pass", i+1)
 				}

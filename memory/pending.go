@@ -15,6 +15,9 @@ import (
 // hosts that have just stored much, and for tests; without an Embedder it does
 // nothing.
 func (b *Bank) Embed(ctx context.Context) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return err
+	}
 	if b.closed.Load() {
 		return store.ErrClosed
 	}

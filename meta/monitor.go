@@ -87,7 +87,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 
 // exclusive calls fn with the turn, which one call at a time has.
 func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return err
 	}
 	select {

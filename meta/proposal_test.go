@@ -10,12 +10,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard/guardtest"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/store"
@@ -440,6 +442,21 @@ func FuzzStoredProposal(f *testing.F) {
 			require.True(t, json.Valid(p.Change))
 		}
 	})
+}
+
+// An Apply that does harm is noted as one that failed.
+func TestApplyThatDoesHarm(t *testing.T) {
+	t.Parallel()
+	for name, harm := range guardtest.Errors() {
+		c := &config{fail: harm}
+		ps := proposals(t, store.NewMem(), c, &clock{})
+		p, err := ps.Propose(t.Context(), draft(50))
+		require.NoError(t, err, name)
+		p, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
+		require.NoError(t, err, name)
+		require.EqualValues(t, "failed", p.Status, name)
+		require.True(t, p.Note != "" && utf8.ValidString(p.Note), name)
+	}
 }
 
 // From an alert to a change, and back: evidence, a person, and the host's Apply.

@@ -99,7 +99,7 @@ type member struct {
 // Open returns the Book that st holds, empty if there is none. The caller
 // closes the Book before the store. It returns ErrOptions.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	o, err := opts.withDefaults()
@@ -125,7 +125,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 // It returns ErrSample or a *store.LimitError for a sample that it does not
 // take, store.ErrClosed, and the errors of the store.
 func (b *Book) Observe(ctx context.Context, s Sample) error {
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return err
 	}
 	if s.At.IsZero() {

@@ -21,7 +21,7 @@ func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Ca
 	if len(cs) == 0 {
 		return nil, ErrNoCandidate
 	}
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	buf = slices.Grow(buf, len(cs))

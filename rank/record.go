@@ -152,7 +152,7 @@ func (b *Book) member(candidate string) (*member, error) {
 // ready returns the candidate, and waits for the turn only if it has to be
 // read from the store.
 func (b *Book) ready(ctx context.Context, candidate string) (*member, error) {
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return nil, err
 	}
 	if m, err := b.member(candidate); m != nil || err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/internal/guard/guardtest"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -281,4 +282,36 @@ func TestStreamLeavesTheLoopBodyAlone(t *testing.T) {
 			panic("mine")
 		}
 	})
+}
+
+// A stream that does harm comes to an error of the model, whatever it does.
+func TestStreamsThatDoHarm(t *testing.T) {
+	t.Parallel()
+	for name, harm := range guardtest.Errors() {
+		for how, s := range map[string]streams{
+			"yields": func(_ context.Context, _ *reason.Request, yield func(*reason.Response, error) bool) {
+				yield(nil, harm)
+			},
+			"panics": func(_ context.Context, _ *reason.Request, yield func(*reason.Response, error) bool) {
+				yield(&reason.Response{Text: "a"}, nil)
+				panic(harm)
+			},
+		} {
+			var last error
+			for _, err := range reason.Stream(t.Context(), s, &reason.Request{}) {
+				last = err
+			}
+			require.ErrorIs(t, last, reason.ErrModel, "%s %s", how, name)
+			require.NotEmpty(t, last.Error())
+			again, _ := reason.Retryable(harm)
+			require.False(t, again, name)
+		}
+	}
+}
+
+// streams is a Streamer that calls yield itself.
+type streams func(context.Context, *reason.Request, func(*reason.Response, error) bool)
+
+func (s streams) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reason.Response, error] {
+	return func(yield func(*reason.Response, error) bool) { s(ctx, req, yield) }
 }

@@ -150,6 +150,9 @@ func (w *Writer) Pending(key string) (store.Op, bool) {
 // Flush writes what is pending and waits for it. Callers that arrive while a
 // group is being written share the next.
 func (w *Writer) Flush(ctx context.Context) error {
+	if ctx == nil {
+		return store.CheckContext(ctx)
+	}
 	err := w.flush(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/arc-learn/arc/store"
 )
 
 // ErrExited is the error of a callback that ended its goroutine, as
@@ -65,7 +67,7 @@ type answer[T any] struct {
 // what it returns later is dropped.
 func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
-	if err := ctx.Err(); err != nil {
+	if err := store.CheckContext(ctx); err != nil {
 		return zero, err
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
