@@ -117,7 +117,8 @@ type Options struct {
 	// them. Nil: none are made, which costs nothing.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
-	// Name is that of the agent in spans and measurements. "": "arc".
+	// Name is that of the agent in spans and measurements ("": "arc"), and in the
+	// scopes of its episodes, see [Objective].Episodes.
 	Name string
 	// ShowTexts has spans and logs show what a run is about: objectives, tasks,
 	// outputs, complaints, errors; sanitized, and cut at 8 KiB. Without it
@@ -160,7 +161,6 @@ func (o *Options) fill() {
 	setDefault(&o.ApprovalTTL, time.Minute)
 	setDefault(&o.Grace, 5*time.Second)
 	setDefault(&o.Budget.Steps, 1000)
-	setDefault(&o.Name, "arc")
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}

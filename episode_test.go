@@ -6,7 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
 )
 
 // How a run ended is told in the scopes that the host names, once, and to
@@ -29,7 +31,8 @@ func TestEpisodesAreTold(t *testing.T) {
 		for r, err := range a.In(scope).Memory().All(t.Context()) {
 			require.NoError(t, err)
 			require.Equal(t, memory.Episode, r.Kind)
-			require.True(t, r.Trusted)
+			require.False(t, r.Trusted, "it quotes a reasoner and a gate")
+			require.True(t, r.Passing)
 			told = append(told, r.Content)
 		}
 		require.Equal(t, []string{
@@ -48,4 +51,48 @@ func TestEpisodesAreTold(t *testing.T) {
 	_, err := a.Run(t.Context(), o)
 	require.ErrorIs(t, err, arc.ErrObjective)
 	require.ErrorIs(t, err, memory.ErrTenant)
+}
+
+// By default a run that a person began is told in the scope of the user and in
+// that of a named agent with the user, and one of a goal or queue in that of the
+// system; the next run is shown it, fenced, once.
+func TestEpisodesAreToldByDefault(t *testing.T) {
+	t.Parallel()
+	s, st := &script{}, &counting{Store: store.NewMem()}
+	a, err := arc.New(t.Context(), st, s.host(), &arc.Options{Name: "mender", Learn: learn.Options{FireAfter: -1}})
+	require.NoError(t, err)
+	defer a.Close()
+	told := func(scope memory.Scope) (n int) {
+		for r, err := range a.In(scope).Memory().All(t.Context()) {
+			require.NoError(t, err)
+			require.Equal(t, memory.Episode, r.Kind)
+			n++
+		}
+		return n
+	}
+	o := arc.Objective{Text: "mend the cache", Scope: "acme/user-7"}
+	run(t, a, o)
+	commits := st.n.Load()
+	run(t, a, o)
+	require.Equal(t, commits+4, st.n.Load(), "what is told adds no commit")
+	require.Equal(t, []int{2, 2}, []int{told("acme/user-7/episodes"), told("acme/user-7/episodes/mender")})
+	shown := s.briefs[1].Background
+	require.Len(t, shown, 1, "told in two scopes, shown once")
+	require.Equal(t, "Delivered: mend the cache. Approach: just do it. By worker.", shown[0].Record.Content)
+	for _, m := range s.briefs[1].Memories {
+		require.NotEqual(t, memory.Episode, m.Record.Kind)
+	}
+
+	o.Actor = "night-queue"
+	run(t, a, o)
+	require.Equal(t, []int{2, 1}, []int{told("acme/user-7/episodes"), told("acme/system/night-queue")})
+	require.Empty(t, s.briefs[2].Background, "the system has a log of its own")
+	run(t, a, o)
+	require.Len(t, s.briefs[3].Background, 1)
+	o.Actor, o.Episodes = "", []memory.Scope{}
+	run(t, a, o)
+	require.Equal(t, []int{2, 2}, []int{told("acme/user-7/episodes"), told("acme/system/night-queue")})
+	o.Episodes, o.Actor = nil, "no actor!"
+	_, err = a.Run(t.Context(), o)
+	require.ErrorIs(t, err, memory.ErrScope)
 }

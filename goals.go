@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
@@ -51,7 +53,8 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	o.Logger = cmp.Or(o.Logger, a.o.Logger)
 	o.Lease = cmp.Or(o.Lease, a.o.ApprovalTTL+a.o.AttemptTimeout+a.o.GateTimeout)
 	o.Sanitizer = cmp.Or(o.Sanitizer, a.o.Sanitizer)
-	c, err := goal.New(ctx, a.st, w, gs, keeper{a}, keeper{a}, &o)
+	k := keeper{a, segment(cmp.Or(o.Name, "goals"))}
+	c, err := goal.New(ctx, a.st, w, gs, k, k, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +66,20 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 
 // keeper has goals kept by an agent: it is the catalog of the agent's workers, and
 // runs dispatches.
-type keeper struct{ a *Agent }
+type keeper struct {
+	a    *Agent
+	name string // of the controller, as a segment of a scope
+}
+
+// segment returns a name with what no segment of a scope has replaced by "-".
+func segment(name string) string {
+	return strings.Map(func(r rune) rune {
+		if memory.Scope(r).Check() != nil {
+			return '-'
+		}
+		return r
+	}, name)
+}
 
 // Skills implements goal.Catalog.
 func (k keeper) Skills() []string { return k.a.runner.Skills() }
@@ -73,7 +89,9 @@ func (k keeper) Effects() []reason.Effect { return k.a.runner.Effects() }
 
 // Run implements goal.Runner.
 func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
-	o := Objective{ID: d.ID, Text: d.Text, Situation: "goal " + d.Goal, Inputs: d.Inputs, Attempts: 1, Once: true}
+	o := Objective{
+		ID: d.ID, Text: d.Text, Situation: "goal " + d.Goal, Inputs: d.Inputs, Attempts: 1, Once: true, Actor: k.name,
+	}
 	for _, s := range d.Steps {
 		o.Tasks = append(o.Tasks, s.Task)
 	}

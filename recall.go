@@ -45,7 +45,9 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 // them.
 func (t *turn) search(ctx context.Context) error {
 	o, g := &t.s.Objective, t.s.aim()
-	ask := learn.Ask{Scope: o.Scope, Also: o.Also, Situation: g.Situation, Objective: g.Text}
+	ask := learn.Ask{
+		Scope: o.Scope, Also: o.Also, Episodes: o.Episodes, Situation: g.Situation, Objective: g.Text,
+	}
 	if t.a.o.Learn.Holdout > 0 {
 		ask.GoalKey = t.own.name + "/" + t.s.aimKey() // no two tenants share draws
 	}

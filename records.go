@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/adopt"
@@ -197,7 +198,7 @@ func (t *turn) sort(h memory.Hit) {
 // recordOf finds a recalled memory in the scopes of the objective.
 func (a *Agent) recordOf(ctx context.Context, o *Objective, id memory.ID) (memory.Record, error) {
 	rec, err := a.bank.In(o.Scope).Get(ctx, id)
-	for _, scope := range o.Also {
+	for _, scope := range slices.Concat(o.Also, o.Episodes) {
 		if !errors.Is(err, store.ErrNotFound) {
 			break
 		}

@@ -141,6 +141,9 @@ func (a *Agent) begin(o Objective) (state, error) {
 	}
 	o = o.clone()
 	setDefault(&o.Scope, a.o.Scope)
+	if o.Episodes == nil {
+		o.Episodes = a.o.episodes(&o)
+	}
 	err := o.Scope.Check()
 	for _, scope := range slices.Concat(o.Also, o.Episodes) {
 		err = errors.Join(err, scope.Check())
@@ -301,4 +304,19 @@ func (o Objective) clone() Objective {
 	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
 	o.Conditions = maps.Clone(o.Conditions)
 	return o
+}
+
+// episodes are the scopes that are told how a run ended, unless the host names
+// them.
+func (o *Options) episodes(of *Objective) []memory.Scope {
+	if of.Actor != "" {
+		return []memory.Scope{memory.Scope(of.Scope.Tenant() + "/system/" + of.Actor)}
+	}
+	var scopes []memory.Scope
+	for _, name := range []string{"/episodes", "/episodes/" + o.Name} {
+		if scope := of.Scope + memory.Scope(name); scope.Check() == nil {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes
 }

@@ -39,9 +39,16 @@ type Objective struct {
 	Scope memory.Scope `cbor:"6,keyasint,omitempty"`
 	// Also are further scopes of the same tenant to recall from.
 	Also []memory.Scope `cbor:"7,keyasint,omitempty"`
-	// Episodes are scopes of the same tenant, such as that of the user whom
-	// the run serves, in which an Episode tells how it ended.
+	// Episodes are scopes of the same tenant in which a passing Episode tells how
+	// the run ended, and later runs look for such. Nil: "TENANT/system/ACTOR" if
+	// Actor is set. Else "SCOPE/episodes", for the user whom the run serves, and
+	// "SCOPE/episodes/NAME", for the agent with the user, if the agent has an
+	// Options.Name. Empty and not nil: none. What is no valid scope is left out.
 	Episodes []memory.Scope `cbor:"10,keyasint,omitempty"`
+	// Actor is what began the run, if it was no person, such as the name of a
+	// queue. It is one segment of a scope. Agent.Keep sets it to the Controller's
+	// name.
+	Actor string `cbor:"20,keyasint,omitempty"`
 	// Fresh starts with a clean context: nothing is recalled, no chunk
 	// fires, and the session's history gives no advice. What happens is
 	// learned all the same.

@@ -184,7 +184,7 @@ func TestTelemetryOfChunksAndPivots(t *testing.T) {
 		run(t, a, arc.Objective{Text: "mend the cache"})
 	}
 	require.Contains(t, rec.Metrics(), "arc.chunk.fires 1")
-	require.Contains(t, rec.Metrics(), "arc.recall.hits 1 arc.recall.withheld=false")
+	require.Contains(t, rec.Metrics(), "arc.recall.hits 2 arc.recall.withheld=false", "the lesson and the episode")
 
 	failing := (&script{judge: fail("no")}).host()
 	a = agent(t, failing, &arc.Options{MeterProvider: rec.Metering()})

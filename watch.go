@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -39,7 +40,7 @@ func newObserver(o *Options) *observer {
 		return nil
 	}
 	return &observer{
-		T: t, name: o.Name, now: o.Now,
+		T: t, name: cmp.Or(o.Name, "arc"), now: o.Now,
 		agentTime: t.Seconds(telemetry.AgentDuration, "Duration of one call for a run."),
 		toolTime:  t.Seconds(telemetry.ToolDuration, "Duration of an attempt at a task."),
 		recallHits: t.Histogram(telemetry.RecallHits, "{memory}", "Memories injected for a goal.",

@@ -3,14 +3,16 @@ package learn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/memory"
 )
 
-// tell remembers how a goal ended as an Episode in each of the scopes that the
-// host has named: of a user, of an agent with a user, of the system. It is
-// idempotent on the goal's key.
+// tell remembers how a goal ended as a passing Episode in each of the scopes that
+// the outcome names: of a user, of an agent with a user, of the system. It is
+// idempotent on the goal's key, and adds no commit to the outcome's. What it tells
+// is the reasoner's and the executors' word for it, so it is quarantined.
 func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	if o.Goal == Open {
 		return nil
@@ -18,13 +20,28 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	for _, scope := range o.Episodes {
 		d := memory.Draft{
 			Kind: memory.Episode, Content: episodeText(o), Key: digest(o.GoalKey, "episode"), At: o.At, Thread: digest(o.Session, "session"),
-			Source: memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey},
+			Source: memory.Source{Origin: memory.Model, Run: o.Run}, Passing: true,
 		}
 		if _, err := l.bank.In(scope).Remember(ctx, d); err != nil {
 			return fmt.Errorf("in %q: %w", scope, err)
 		}
 	}
 	return nil
+}
+
+// maxTold is how many episodes are shown for a goal.
+const maxTold = 3
+
+// distinct returns the first maxTold of the passing episodes, one a run: the same
+// may be told in several scopes.
+func distinct(hits []memory.Hit) (out []memory.Hit) {
+	for _, h := range hits {
+		same := func(o memory.Hit) bool { return o.Record.Source.Run == h.Record.Source.Run }
+		if h.Record.Passing && len(out) < maxTold && !slices.ContainsFunc(out, same) {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // episodeText says what was asked for and what came of it.

@@ -101,6 +101,7 @@ type Ask struct {
 	GoalKey   string         // of the goal, as in Outcome
 	Scope     memory.Scope   // where to recall from
 	Also      []memory.Scope // further scopes of the same tenant
+	Episodes  []memory.Scope // of the same tenant, where it is told how goals have ended
 	Situation string
 	Objective string
 }
@@ -119,8 +120,8 @@ const crowd = 4
 
 // Background returns the lessons in quarantine that match a goal, best first,
 // as Recall does the trusted ones: what was learned from outcomes, in words that
-// no gate has verified. It is data to show, fenced; of other quarantined texts
-// it returns none.
+// no gate has verified. How up to three runs with similar goals have ended
+// follows. It is data to show, fenced; of other quarantined texts it returns none.
 func (l *Learner) Background(ctx context.Context, a Ask) (hits []memory.Hit, withheld bool, err error) {
 	lessons := memory.Query{K: crowd * l.o.Recall, Kinds: []memory.Kind{memory.Failure, memory.Pattern}}
 	hits, withheld, err = l.recall(ctx, &a, lessons)
@@ -128,7 +129,14 @@ func (l *Learner) Background(ctx context.Context, a Ask) (hits []memory.Hit, wit
 		return h.Record.Trusted || h.Record.Source.Origin != memory.Derived
 	})
 	hits = hits[:min(len(hits), max(0, l.o.Recall))]
-	return hits, withheld && len(hits) > 0, err
+	withheld = withheld && len(hits) > 0
+	if len(a.Episodes) == 0 || err != nil {
+		return hits, withheld, err
+	}
+	a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
+	told, held, err := l.recall(ctx, &a, memory.Query{K: 2 * maxTold, Kinds: []memory.Kind{memory.Episode}})
+	told = distinct(told)
+	return append(hits, told...), withheld || held && len(told) > 0, err
 }
 
 // recall puts what is asked for into a query.

@@ -30,6 +30,7 @@ type candidate struct {
 	doc      index.Doc // of rec
 	with     stowed
 	rejected string // why, or ""
+	behind   bool   // written with the next group of the Writer
 }
 
 // clean checks the draft against the limits, sanitises it, and returns what
@@ -40,11 +41,12 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	}
 	r := &Record{
 		Scope: s, Kind: d.Kind, At: d.At, Known: now,
-		Source: b.cleanSource(d.Source),
-		Actor:  b.sanitize.Sanitize(d.Actor),
-		Thread: b.sanitize.Sanitize(d.Thread),
-		Vector: slices.Clone(d.Vector),
-		Plan:   slices.Clone(b.sanitize.JSON(d.Plan)),
+		Source:  b.cleanSource(d.Source),
+		Actor:   b.sanitize.Sanitize(d.Actor),
+		Thread:  b.sanitize.Sanitize(d.Thread),
+		Vector:  slices.Clone(d.Vector),
+		Plan:    slices.Clone(b.sanitize.JSON(d.Plan)),
+		Passing: d.Passing && d.Kind == Episode,
 	}
 	if r.At.IsZero() {
 		r.At = now
@@ -68,7 +70,9 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 		return candidate{}, err
 	}
 	r.Slot = slot
-	r.said = b.readSlots(r)
+	if !r.Passing {
+		r.said = b.readSlots(r)
+	}
 	if d.Key != "" {
 		r.ID = keyedID(s, d.Key)
 	}
@@ -77,6 +81,7 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	}
 	with := stowed{dim: uint16(len(r.Vector))}
 	c := candidate{rec: r, doc: b.document(r, with), with: with}
+	c.behind = r.Passing && len(d.Vector) == 0 && r.textSize() < coldText
 	if d.Kind.learned() && utf8.RuneCountInString(strings.TrimSpace(r.Trigger)) < minTrigger {
 		c.rejected = fmt.Sprintf("trigger shorter than %d characters", minTrigger)
 	}

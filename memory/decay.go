@@ -14,12 +14,13 @@ const (
 	minUses     = 2
 )
 
-// DecayReport says what Decay did. Total = Kept + Archived + Already.
+// DecayReport says what Decay did. Total = Kept + Archived + Already + Removed.
 type DecayReport struct {
 	Total    int // records
 	Kept     int // in use, or young
 	Archived int // by this call
 	Already  int // archived before
+	Removed  int // passing Episodes, by this call
 }
 
 // Decay archives what is not used: records that have had fewer than two
@@ -31,8 +32,9 @@ type DecayReport struct {
 // and so do all Episodes: what they tell of a slot still supersedes what was
 // before it, see the package comment.
 //
-// Nothing is deleted: Query.Archived finds what was archived, and being said or
-// used again brings it back. Fading itself needs no call, since recency is
+// Passing Episodes that would be archived are removed for good. Nothing else is
+// deleted: Query.Archived finds what was archived, and being said or used again
+// brings it back. Fading itself needs no call, since recency is
 // computed when it is read.
 func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	var report DecayReport
@@ -46,11 +48,13 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	cutoff := s.b.now().Add(-unusedAfter)
-	var unused []*entry
+	var unused, passing []*entry
 	current := currentFacts{sh: sh, standings: make(map[currentSlot]*standing)}
 	for _, e := range sh.snapshot() {
 		report.Total++
 		switch {
+		case e.flags&isPassing != 0 && e.unused(cutoff):
+			passing = append(passing, e)
 		case e.counts().Archived:
 			report.Already++
 		case e.unused(cutoff) && !current.has(e):
@@ -65,6 +69,13 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 			return report, fmt.Errorf("memory: decay: %w", err)
 		}
 		report.Archived += len(chunk)
+	}
+	for chunk := range slices.Chunk(passing, eraseChunk) {
+		if err := s.b.erase(ctx, sh, chunk); err != nil {
+			report.Kept += len(passing) - report.Removed
+			return report, fmt.Errorf("memory: decay: %w", err)
+		}
+		report.Removed += len(chunk)
 	}
 	if err := s.b.w.Flush(ctx); err != nil {
 		return report, fmt.Errorf("memory: decay: %w", err)

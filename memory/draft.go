@@ -50,6 +50,13 @@ type Draft struct {
 	Vector  []float32       // that of the texts; nil: Options.Embedder makes it, or there is none
 	Slot    Slot            // what it states; zero: read from the Content of a Fact or Episode
 	Plan    json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
+
+	// Passing marks an Episode that is one of many and of use for a while, such as
+	// how a run ended. It states no slots, and is visible at once, but written
+	// with the next group, as Feedback is, if it has less than 4 KiB and no Vector.
+	// It gives way to the 256th after it, is removed by Decay once it is
+	// unused, and stays when Trust has vouched for it. Other kinds do not pass.
+	Passing bool
 }
 
 // String names the draft without its texts, which are not sanitised yet.

@@ -71,6 +71,7 @@ const (
 	isArchived // in the index only: the counters say so
 	isCold
 	isRepaired
+	isPassing
 
 	kindFlags = isFailure | isPattern | isFact | isEpisode
 )
@@ -125,6 +126,9 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 	}
 	if r.Repaired {
 		e.flags |= isRepaired
+	}
+	if r.Passing {
+		e.flags |= isPassing
 	}
 	var m more
 	if e.id[0] == foreignID {
@@ -245,6 +249,7 @@ func (e *entry) appendName(buf []byte) []byte {
 // texts of one that is cold, the vector, the ID and the Scope.
 func (e *entry) fill(r *Record) {
 	r.Kind, r.Trusted, r.Repaired = e.flags.kind(), e.flags.trusted(), e.flags&isRepaired != 0
+	r.Passing = e.flags&isPassing != 0
 	r.At, r.Known = micros(e.at), micros(e.known)
 	r.Source, r.Actor, r.Thread = e.from(), name(e.actor), name(e.thread)
 	if e.flags&isCold == 0 {

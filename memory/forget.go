@@ -10,8 +10,8 @@ import (
 
 // Forget removes a record for good, with all that was merged into it: from the
 // index, the store and the counters. Its Key, if it had one, is remembered as a
-// hash, so that a draft that is delivered again is Rejected. Records that were
-// derived from it stay; see Revoke.
+// hash, so that a draft that is delivered again is Rejected, unless it was a
+// Passing one. Records that were derived from it stay; see Revoke.
 func (s Space) Forget(ctx context.Context, id ID) error {
 	return s.change(ctx, "forget", id, func(sh *shard, e *entry) error { return s.b.erase(ctx, sh, []*entry{e}) })
 }
@@ -210,7 +210,11 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 		}
 		going = append(going, leaving{entry: e, doc: b.document(r, e.stowed)})
 		records = append(records, r)
-		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(e.rev)})
+		rev, err := b.revision(ctx, sh, e)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(rev)})
 		ops = append(ops, vector...)
 		counters = append(counters, store.Op{Key: sh.countsKey(id), Delete: true})
 		former := []ID{id}
@@ -218,7 +222,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 			former = append(former, v.ID)
 		}
 		for _, id := range former {
-			if !id.keyed() {
+			if !id.keyed() || r.Passing {
 				continue
 			}
 			op, err := sh.encodeReceipt(id, forgotten)
@@ -235,6 +239,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 	for i, e := range es {
 		b.bodies.Remove(e)
 		b.uncache(records[i])
+		sh.unqueue(e)
 	}
 	if _, err := b.add(ctx, counters...); err != nil {
 		return err

@@ -22,7 +22,7 @@ type Health struct {
 	Effectiveness float64 // the posterior of all records' counts together; 0.5 when nothing is known
 	Injected      int     // recalls with Query.Inject that found something, since the Bank was opened
 	Feedback      int     // records that have had feedback
-	Quarantined   int
+	Quarantined   int     // passing Episodes aside, which wait for no Trust
 	Archived      int
 	Pending       int // records that Options.Embedder has yet to give a vector to
 	// Embedder is why the Embedder failed at its last call, for another tenant
@@ -81,7 +81,7 @@ func (h *Health) add(e *entry) {
 	if e.counts().feedback() > 0 {
 		h.Feedback++
 	}
-	if !e.flags.trusted() {
+	if e.flags&(isQuarantined|isPassing) == isQuarantined {
 		h.Quarantined++
 	}
 	if e.counts().Archived {

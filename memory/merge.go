@@ -291,8 +291,12 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) 
 	if err != nil {
 		return err
 	}
-	op.If = store.At(old.rev)
-	rev, err := b.st.Commit(ctx, append(ops, op)...)
+	rev, err := b.revision(ctx, sh, old)
+	if err != nil {
+		return err
+	}
+	op.If = store.At(rev)
+	rev, err = b.st.Commit(ctx, append(ops, op)...)
 	if err != nil {
 		return err
 	}

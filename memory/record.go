@@ -105,6 +105,7 @@ type Record struct {
 	Archived bool            // put aside by Decay
 	Slot     Slot            // what it states, if the host said so; see also Options.NoSlots
 	Repaired bool            // the texts held invalid UTF-8, which was replaced by U+FFFD
+	Passing  bool            // as in Draft
 	Stats    Stats
 
 	// Nil in what a host gets.

@@ -298,6 +298,9 @@ func (g *group) commit(ctx context.Context) error {
 	if len(g.new) == 0 {
 		return nil
 	}
+	if !slices.ContainsFunc(g.new, func(c candidate) bool { return !c.behind }) {
+		return g.hand(ctx)
+	}
 	rev, err := g.write(ctx)
 	for err != nil {
 		// A commit whose outcome was unknown may have taken place.
@@ -313,13 +316,18 @@ func (g *group) commit(ctx context.Context) error {
 		}
 		rev, err = g.write(ctx)
 	}
+	g.show(rev)
+	return nil
+}
+
+// show makes the records of the group visible.
+func (g *group) show(rev store.Revision) {
 	for _, c := range g.new {
 		g.sh.putVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
 	}
 	g.b.wanted(g.sh)
 	g.new, g.ops, g.vectors, g.bytes, g.index, g.indexed = nil, nil, nil, 0, nil, 0
 	g.done = len(g.receipts)
-	return nil
 }
 
 func (g *group) write(ctx context.Context) (store.Revision, error) {

@@ -23,6 +23,9 @@ type shard struct {
 	// holds claims instead for new records, so that many share a commit.
 	edit   sync.Mutex
 	claims claims
+	// passing are the passing Episodes, the oldest first; nil: not known yet. It
+	// belongs to edit.
+	passing []idKey
 
 	// Readers take no lock for what follows, see steady. A writer holds mu, and
 	// waits for nothing meanwhile.

@@ -66,6 +66,7 @@ type storedRecord struct {
 	Said     []byte          `cbor:"18,keyasint,omitempty"` // see encodeSaid
 	Apart    []uint64        `cbor:"19,keyasint,omitempty"` // see apartMark
 	Quotes   []Source        `cbor:"20,keyasint,omitempty"`
+	Passing  bool            `cbor:"24,keyasint,omitempty"`
 }
 
 type storedSource struct {
@@ -98,7 +99,8 @@ func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(),
 		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: with.dim, Plan: r.Plan,
 		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: storedSlot(r.Slot), Said: encodeSaid(r.said), Apart: r.apart,
-		Quotes: r.Quotes,
+		Quotes:  r.Quotes,
+		Passing: r.Passing,
 	}
 	for _, l := range r.Links {
 		s.Links = append(s.Links, storedLink(l))
@@ -143,7 +145,8 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: micros(s.At), Known: micros(s.Known),
 		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Plan: s.Plan,
 		Trusted: s.Trusted, Repaired: s.Repaired, Slot: Slot(s.Slot), said: says, apart: s.Apart,
-		Quotes: s.Quotes,
+		Quotes:  s.Quotes,
+		Passing: s.Passing,
 	}
 	for _, l := range s.Links {
 		r.Links = append(r.Links, Link(l))

@@ -6,7 +6,7 @@ import "context"
 // vouches for the text. It is on disk when Trust returns, and idempotent.
 func (s Space) Trust(ctx context.Context, id ID) error {
 	return s.change(ctx, "trust", id, func(sh *shard, e *entry) error {
-		if e.flags.trusted() {
+		if e.flags&(isQuarantined|isPassing) == 0 {
 			return nil
 		}
 		old, err := s.b.record(ctx, sh, e)
@@ -14,7 +14,11 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 			return err
 		}
 		rec := *old
-		rec.Trusted = true
-		return s.b.rewrite(ctx, sh, e, &rec)
+		rec.Trusted, rec.Passing = true, false
+		if err := s.b.rewrite(ctx, sh, e, &rec); err != nil {
+			return err
+		}
+		sh.unqueue(e)
+		return nil
 	})
 }

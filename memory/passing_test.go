@@ -1,0 +1,104 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// Passing Episodes are bounded, in memory and on disk, whatever becomes of them.
+func TestPassingEpisodes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ctx, st, c := context.Background(), store.NewMem(), newClock()
+		open := func() *memory.Bank {
+			b, err := memory.Open(ctx, st, &memory.Options{Now: c.now, Seed: 1})
+			require.NoError(t, err)
+			return b
+		}
+		b := open()
+		defer func() { require.NoError(t, b.Close()) }()
+		space := func() memory.Space { return b.In("acme/episodes") }
+		var want []memory.ID // passing, the oldest first
+		kept := map[memory.ID]bool{}
+		n, last := 0, memory.ID("")
+		tell := func(t *rapid.T, times int) {
+			for range times {
+				n++
+				c.move(time.Second)
+				r, err := space().Remember(ctx, memory.Draft{
+					Kind: memory.Episode, Content: fmt.Sprint("Delivered: dinner ", n), Key: fmt.Sprint("run-", n), At: c.now(), Passing: true,
+				})
+				require.NoError(t, err)
+				want, last = append(want, r.ID), r.ID
+				want = want[max(0, len(want)-256):]
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"tell": func(t *rapid.T) { tell(t, rapid.SampledFrom([]int{1, 3, 200}).Draw(t, "times")) },
+			"again": func(t *rapid.T) {
+				if !slices.Contains(want, last) && !kept[last] {
+					return // forgotten for good: no receipt says that it was there
+				}
+				r, err := space().Remember(ctx, memory.Draft{
+					Kind: memory.Episode, Content: "another text", Key: fmt.Sprint("run-", n), Passing: true,
+				})
+				require.NoError(t, err)
+				require.Equal(t, memory.Stored, r.Disposition)
+			},
+			"trust": func(t *rapid.T) {
+				if len(want) == 0 || len(kept) > 5 {
+					return
+				}
+				id := rapid.SampledFrom(want).Draw(t, "id")
+				require.NoError(t, space().Trust(ctx, id))
+				want, kept[id] = slices.DeleteFunc(want, func(w memory.ID) bool { return w == id }), true
+			},
+			"forget": func(t *rapid.T) {
+				if len(want) == 0 {
+					return
+				}
+				id := rapid.SampledFrom(want).Draw(t, "id")
+				require.NoError(t, space().Forget(ctx, id))
+				want = slices.DeleteFunc(want, func(w memory.ID) bool { return w == id })
+			},
+			"decay": func(t *rapid.T) {
+				c.move(31 * 24 * time.Hour)
+				r, err := space().Decay(ctx)
+				require.NoError(t, err)
+				require.Equal(t, len(want), r.Removed)
+				want = nil
+			},
+			"reopen": func(t *rapid.T) {
+				require.NoError(t, b.Close())
+				b = open()
+			},
+			"": func(t *rapid.T) {
+				var got []memory.ID
+				for r, err := range space().All(ctx) {
+					require.NoError(t, err)
+					if !kept[r.ID] {
+						require.True(t, r.Passing)
+						got = append(got, r.ID)
+					}
+				}
+				require.ElementsMatch(t, want, got)
+				require.NoError(t, b.Flush(ctx))
+				onDisk := 0
+				for _, err := range st.Scan(ctx, store.Range{Prefix: "memory"}) {
+					require.NoError(t, err)
+					onDisk++
+				}
+				require.LessOrEqual(t, onDisk, len(want)+2*len(kept)+1, "a counter for each that was archived, and the model")
+			},
+		})
+	})
+}
