@@ -142,7 +142,7 @@ const (
 	// PivotFlag goes no further.
 	PivotFlag PivotPolicy = iota
 	// PivotAuto drops a plan that keeps failing once no worker is left to try it,
-	// and reasons again, whatever Options.Replans says. Where the assessment adds
+	// and reasons again, three times a goal beyond Options.Replans. Where the assessment adds
 	// StartFresh, the Brief leaves out the failed attempts and the memories so far;
 	// where it adds AskHuman, the run asks (see Options.Attended); GiveUp ends it.
 	PivotAuto

@@ -75,11 +75,17 @@ func (t *turn) verdict() verdict {
 		return tryAgain
 	case len(g.other().Tasks) > 0:
 		return planOther
-	case t.a.reasoner != nil && (g.Replans < t.a.o.Replans || t.pivots()):
+	case t.a.reasoner != nil && g.Replans < t.a.o.Replans:
+		return planFailed
+	case g.Replans < t.a.o.Replans+maxPivots && t.pivots():
 		return planFailed
 	}
 	return givenUp
 }
+
+// maxPivots is how many plans of an aim PivotAuto replaces beyond Options.Replans:
+// a reasoner that always has another approach comes to an end.
+const maxPivots = 3
 
 // pivots reports whether the run has tried what it can of a plan that it made,
 // and goes on to another by itself.
