@@ -19,7 +19,13 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if at.End == act.Canceled {
 		return "", ctx.Err()
 	}
+	if at.End == act.Away && !t.s.Objective.Once {
+		t.note(&at, output{})
+		t.away(at.After)
+		return phaseAssign, nil
+	}
 	t.s.Attempts++
+	t.s.Wait.Tries = 0
 	t.output, t.did.stack = at.Result.Output, at.Stack
 	out, err := output{Inline: t.output}, error(nil)
 	if len(t.output) > maxInline {
@@ -73,20 +79,4 @@ func cloneHits(hits []memory.Hit) []memory.Hit {
 		hits[i].Record = hits[i].Record.Clone()
 	}
 	return hits
-}
-
-// work is the attempt at hand as gates see it.
-func (t *turn) work() act.Work {
-	s, g, c := &t.s, t.s.aim(), t.s.Current
-	task := g.Tasks[g.Next]
-	skill := t.a.skills[task.Skill] // the zero Skill has no AGENT.md
-	hits, background := t.hits, t.background
-	if g.Cleared > 0 {
-		hits, background = nil, nil
-	}
-	return act.Work{
-		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: task, Agent: skill.Agent, Memories: hits, Background: background, Lineage: cloneDeliveries(t.lineage),
-		Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
-	}
 }

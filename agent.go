@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +22,7 @@ import (
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -77,9 +80,9 @@ type Options struct {
 	// Budget of objectives that set none.
 	Budget Budget
 
-	// ReasonTimeout bounds one deliberation, its waits included. 0: ten minutes.
+	// ReasonTimeout bounds one call of the reasoner. 0: ten minutes.
 	ReasonTimeout time.Duration
-	// AttemptTimeout bounds one attempt, its waits included. 0: ten minutes.
+	// AttemptTimeout bounds one attempt, its repeats included. 0: ten minutes.
 	AttemptTimeout time.Duration
 	// GateTimeout bounds the verdict of one gate. 0: ten minutes.
 	GateTimeout time.Duration
@@ -89,6 +92,10 @@ type Options struct {
 	// ApproveFrom is the radius from which on workers need the Approver. Self,
 	// the zero value: only their Mode decides.
 	ApproveFrom act.Blast
+	// Patience is how long Run holds on, in all, while a part of the host is away
+	// (a model, every worker for a task, a gate), before it returns the Report of
+	// a run that is Waiting. 0: two minutes; negative: not at all.
+	Patience time.Duration
 	// Grace is how long Close waits for executors before it cancels their
 	// contexts. 0: five seconds; negative: not at all.
 	Grace time.Duration
@@ -159,6 +166,7 @@ func (o *Options) fill() {
 	setDefault(&o.AttemptTimeout, 10*time.Minute)
 	setDefault(&o.GateTimeout, 10*time.Minute)
 	setDefault(&o.ApprovalTTL, time.Minute)
+	setDefault(&o.Patience, 2*time.Minute)
 	setDefault(&o.Grace, 5*time.Second)
 	setDefault(&o.Budget.Steps, 1000)
 	if o.Policy == nil {
@@ -170,6 +178,14 @@ func (o *Options) fill() {
 		var b [8]byte
 		crand.Read(b[:]) // never fails: it ends the process instead
 		o.Seed = binary.LittleEndian.Uint64(b[:]) | 1
+	}
+}
+
+// setDefault sets v to d where it is zero.
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
 	}
 }
 
@@ -200,8 +216,8 @@ func (o *Options) check() error {
 }
 
 // Agent runs objectives and keeps what is learned. It is safe for concurrent
-// use; runs of different ids may overlap. It starts no goroutine of its own
-// beyond the runs that its methods are called for.
+// use; runs of different ids may overlap. While it is open, a goroutine of its own
+// goes on with runs that are Waiting, once they are due; Close ends it.
 type Agent struct {
 	o Options
 
@@ -238,6 +254,7 @@ type Agent struct {
 		// ids counts the ids generated.
 		ids uint64
 	}
+	upkeep    *upkeep.Keeper
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -274,10 +291,11 @@ const hookLimit = 10 * time.Second
 // EventKind says what happened.
 type EventKind string
 
-// The kinds of event, in the order in which a run meets them. Four more have no
+// The kinds of event, in the order in which a run meets them. Five more have no
 // constant, since the Report tells the same: "asked" (Text: the questions),
-// "subgoal" (Text: the subgoal), "learned" (IDs: the memories stored or
-// strengthened) and "delivered" (a goal was reached).
+// "waiting" (Text: the cause, and what the run waits for), "subgoal" (Text: the
+// subgoal), "learned" (IDs: the memories stored or strengthened) and "delivered"
+// (a goal was reached).
 const (
 	// EventAssessed has the recommendation in Text, unless it is to go on.
 	EventAssessed EventKind = "assessed"
@@ -307,6 +325,7 @@ const (
 	eventSubgoal   EventKind = "subgoal"
 	eventLearned   EventKind = "learned"
 	eventDelivered EventKind = "delivered"
+	eventWaiting   EventKind = "waiting"
 )
 
 // Event is something that happened in a run. The Agent reports an event once
@@ -362,6 +381,13 @@ type turn struct {
 	lineage    []act.Delivery
 	output     json.RawMessage
 
+	// patience is how long the caller still holds on while the run waits, and
+	// pause how long the wait at hand is. adopted: the caller has left, and the
+	// Agent goes on with the run; listed is the due time that the index has.
+	patience, pause time.Duration
+	adopted         bool
+	listed          int64
+
 	// watched: a consumer, a hook or the log takes the events.
 	watched bool
 	// learned: the step has changed what is learned.
@@ -398,6 +424,22 @@ func (t *turn) emit(kind EventKind, e Event) {
 	t.events = append(t.events, e)
 }
 
+// work is the attempt at hand as gates see it.
+func (t *turn) work() act.Work {
+	s, g, c := &t.s, t.s.aim(), t.s.Current
+	task := g.Tasks[g.Next]
+	skill := t.a.skills[task.Skill] // the zero Skill has no AGENT.md
+	hits, background := t.hits, t.background
+	if g.Cleared > 0 {
+		hits, background = nil, nil
+	}
+	return act.Work{
+		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
+		Task: task, Agent: skill.Agent, Memories: hits, Background: background, Lineage: cloneDeliveries(t.lineage),
+		Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
+	}
+}
+
 // block gives the innermost aim up. Learn takes it in.
 func (t *turn) block(cause Cause, why string) phase {
 	t.s.aim().Blocked, t.s.aim().Cause = why, cause
@@ -410,6 +452,67 @@ func (t *turn) ask(questions ...string) phase {
 	t.s.aim().Questions, t.s.Status = questions, Asking
 	t.emit(eventAsked, Event{Text: strings.Join(questions, "\n")})
 	return phaseAsk
+}
+
+// longestWait bounds the time between two tries, whatever an error asks for.
+const longestWait = 5 * time.Minute
+
+// away notes that the worker of the attempt at hand is not there. The attempt
+// is as if it had not been made.
+func (t *turn) away(after time.Duration) {
+	g, c := t.s.aim(), t.s.Current
+	until := t.a.o.Now().Add(min(max(after, time.Minute), longestWait)).UnixNano()
+	others := slices.DeleteFunc(slices.Clone(g.Away), func(w absent) bool { return w.Worker == c.Worker })
+	g.Away = append(others, absent{c.Worker, until, after})
+	g.Tries--
+}
+
+// wait has the run wait for a part of the host before it goes on in the phase at
+// hand. after is how long the part asks to wait. 0: it does not say.
+func (t *turn) wait(cause Cause, why string, after time.Duration) phase {
+	s, now := &t.s, t.a.o.Now()
+	t.pause = t.a.pause(s, after)
+	s.Status, s.Cause, s.Reason = Waiting, cause, clip(t.a.o.Sanitizer.Sanitize(why))
+	s.Wait.Since, s.Wait.Due = now.UnixNano(), now.Add(t.pause).UnixNano()
+	s.Wait.Tries++
+	t.emit(eventWaiting, Event{Text: string(cause) + ": " + s.Reason})
+	return s.Phase
+}
+
+// pause is how long a run waits before its next try: as long as it is asked to, or
+// a second, twice as long each time, and up to a quarter more, drawn by run and try,
+// so that runs that wait for the same do not come together.
+func (a *Agent) pause(s *state, after time.Duration) time.Duration {
+	if after > 0 {
+		return min(max(after, time.Second), longestWait)
+	}
+	after = min(time.Second<<min(s.Wait.Tries, 16), longestWait*4/5)
+	run := fnv.New64a()
+	run.Write([]byte(s.ID)) // never fails
+	draw := rand.New(rand.NewPCG(a.o.Seed, run.Sum64()+uint64(s.Wait.Tries)))
+	return after + time.Duration(draw.Float64()*float64(after)/4)
+}
+
+// due is when an Agent is to go on with the run: never with one that is over or
+// that its caller resumes. With one that is live it is when others may take it
+// for cut off.
+func (t *turn) due() int64 {
+	switch {
+	case t.s.Status == Waiting:
+		return t.s.Wait.Due
+	case t.s.Status == Running && t.adopted:
+		return t.a.o.Now().Add(t.a.lease()).UnixNano()
+	}
+	return 0
+}
+
+// lease is how long a run is left alone that another Agent may be live with: for
+// longer than any step takes. A store of this Agent's own knows no other.
+func (a *Agent) lease() time.Duration {
+	if a.owned {
+		return 0
+	}
+	return a.o.ReasonTimeout + a.o.ApprovalTTL + a.o.AttemptTimeout + a.o.GateTimeout
 }
 
 // unable names the first of the tasks that no worker can take, and says why;

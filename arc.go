@@ -43,21 +43,33 @@ func Open(ctx context.Context, dir string, host Host, opts *Options) (*Agent, er
 		}
 		st = disk
 	}
-	a, err := New(ctx, st, host, opts)
+	a, err := build(ctx, st, host, opts)
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	a.owned = true
+	a.keepUp()
 	return a, nil
 }
 
-// New returns an Agent over a store that the host has opened and will close.
+// New returns an Agent over a store that the host has opened and will close, after
+// the Agent.
 // One error lists everything that is wrong with the host's parts and the
 // options.
 func New(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent, error) {
 	if err := checkHost(host, opts); err != nil {
 		return nil, err
 	}
+	a, err := build(ctx, st, host, opts)
+	if err != nil {
+		return nil, err
+	}
+	a.keepUp()
+	return a, nil
+}
+
+// build returns an Agent without its background. The host's parts are checked.
+func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agent, error) {
 	if guard.IsNil(st) {
 		return nil, errors.New("arc: the store is nil")
 	}
@@ -210,6 +222,7 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 			close(a.mu.idle)
 		}
 		a.mu.Unlock()
+		a.upkeep.Stop()
 		select {
 		case <-a.mu.idle:
 		case <-ctx.Done():
@@ -221,6 +234,7 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 		a.mu.Unlock()
 		// The commits under way; executors that hang are left behind.
 		<-a.mu.idle
+		a.upkeep.Wait()
 		a.closeErr = a.closeParts()
 	})
 	return a.closeErr

@@ -15,13 +15,24 @@ import (
 
 // assign chooses the worker of the next attempt at the task at hand. The step
 // that assigns is committed before the attempt is made, so that a resumed run
-// knows which attempt was under way.
+// knows which attempt was under way. A worker that is away is left out while
+// there are others; when all are, the run waits.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
 	task := &g.Tasks[g.Next]
-	ranking, err := t.ranked(ctx, g.Situation, g.Denied, task)
+	away, after := g.absent(t.a.o.Now())
+	ranking, err := t.ranked(ctx, g.Situation, slices.Concat(g.Denied, away), task)
 	if err != nil {
 		return "", err
+	}
+	if c := s.Current; len(ranking) == 0 && len(away) > 0 {
+		if c != nil { // the last of them has been asked
+			s.Current = nil
+			return t.wait(CauseWorker, fmt.Sprintf("%s is away: %s", c.Worker, c.Wrong), after), nil
+		}
+		if ranking, err = t.ranked(ctx, g.Situation, g.Denied, task); err != nil {
+			return "", err
+		}
 	}
 	if len(ranking) == 0 {
 		return t.block(causeOf(s.Last.End), fmt.Sprintf("every worker was denied task %d", g.Next+1)), nil

@@ -30,6 +30,9 @@
 // repeats no attempt whose outcome was committed. Given the same store, clock,
 // seed and answers of the host's parts, a run repeats exactly.
 //
+// A run whose model, workers or gates are away waits, and goes on when they are
+// back: see [Agent.Run] and [Agent.ResumeDue].
+//
 // # Upkeep
 //
 // [Agent.Maintain] archives memory that is not used and merges what says the

@@ -9,6 +9,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // patient is a host whose reasoner asks before it acts.
@@ -58,6 +59,45 @@ func ExampleView() {
 	// asks: which door?
 	// delivered by worker true
 	// patterns: 1 <nil>
+}
+
+// A model that is away delays a run: what its process leaves Waiting, the next
+// goes on with.
+func ExampleAgent_ResumeDue() {
+	ctx := context.Background()
+	down, now := true, time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+		if down {
+			return reason.Decision{}, &reason.ModelError{Status: 503, Again: true, Err: errors.New("starting")}
+		}
+		return plan(b.Objective), nil
+	}}
+	st := store.NewMem()
+	opts := &arc.Options{Patience: -1, Now: func() time.Time { return now }}
+	agent, err := arc.New(ctx, st, s.host(), opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := agent.Run(ctx, arc.Objective{ID: "cache", Text: "mend the cache"})
+	fmt.Println(report.Status, "for the", report.Cause, err)
+	agent.Close()
+
+	down, now = false, report.Next
+	agent, err = arc.New(ctx, st, s.host(), opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	n, err := agent.ResumeDue(ctx)
+	fmt.Println(n, "gone on with,", err)
+	report, err = agent.In("").Resume(ctx, "cache")
+	fmt.Println(report.Status, err)
+	// Output:
+	// waiting for the model <nil>
+	// 1 gone on with, <nil>
+	// delivered <nil>
 }
 
 // The events of a run, as a progress line would show them.

@@ -124,7 +124,7 @@ func resultOf(ctx context.Context, r *Report, err error) (goal.Result, error) {
 	switch {
 	case r.Status == Delivered:
 		res.End = goal.Succeeded
-	case r.LastEnd == act.Interrupted:
+	case r.LastEnd == act.Interrupted || r.Status == Waiting:
 		res.End = goal.Interrupted
 	case r.LastEnd.Barred() || r.Attempts == 0:
 		res.End = goal.Refused

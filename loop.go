@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -40,13 +42,14 @@ var phases = map[phase]station{
 	// Learn: no worker can
 	phaseRecall: {run: (*turn).recall, with: []phase{phaseAssign}},
 	// What to do? → Assess: a plan, or a subgoal · Ask · Reason: refused ·
-	// Learn: given up
+	// Learn: given up. Waits if the reasoner is away.
 	phaseReason: {run: (*turn).reason, with: []phase{phaseAssess}},
-	// Which worker? → Act · Learn: every worker was denied
+	// Which worker? → Act · Learn: every worker was denied. Waits if all are away.
 	phaseAssign: {run: (*turn).assign},
-	// Do it. → Verify · Learn: the attempt failed by itself
+	// Do it. → Verify · Learn: the attempt failed by itself · Assign: the worker
+	// is away
 	phaseAct: {run: (*turn).act},
-	// Is it done? → Learn
+	// Is it done? → Learn. Waits if a gate is away.
 	phaseVerify: {run: (*turn).verify, with: []phase{phaseLearn}},
 	// What follows from it? → Assess: the next task, or a new plan · Assign:
 	// again · Recall: the aim above · End
@@ -73,7 +76,9 @@ func (t *turn) step(ctx context.Context) error {
 		}
 		t.s.Phase = next
 		if !slices.Contains(at.with, next) {
-			t.s.Step++
+			if t.s.Wait.Tries == 0 { // what is away costs no steps
+				t.s.Step++
+			}
 			return nil
 		}
 	}
@@ -94,56 +99,124 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 	return next, err
 }
 
-// drive takes a run through its steps until it ends or waits: step, commit,
-// tell, repeat.
+// drive takes a run through its steps until it ends, asks, or waits for longer than
+// its caller holds on: step, commit, tell, repeat. adopted says that the caller has
+// left, and the Agent goes on. The Report is how the run stands in the store, also
+// beside an error.
 func (a *Agent) drive(
-	ctx context.Context, own *tenant, s state, rev store.Revision, yield func(Event) bool,
+	ctx context.Context, own *tenant, s state, rev store.Revision, yield func(Event) bool, adopted bool,
 ) (r *Report, err error) {
-	if a.watch != nil && s.Status == Running {
+	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
+	t := &turn{
+		a: a, own: own, s: s, key: runKey(own.name, s.ID), adopted: adopted, listed: s.Wait.Due,
+		watched: yield != nil || a.o.Hooks.Event != nil || logged,
+	}
+	if !adopted {
+		t.patience = a.o.Patience
+	}
+	waited := s.Status == Waiting
+	if waited {
+		t.s = s.woken(a.o.Now())
+	}
+	if a.watch != nil && t.s.Status == Running {
 		var done func(*Report, error)
-		ctx, done = a.watch.running(ctx, &s)
+		ctx, done = a.watch.running(ctx, &t.s)
 		defer func() { done(r, err) }()
 	}
-	if s.Objective.Once && s.Phase == phaseAct {
-		s = s.interrupted()
-		a.watch.cutOff(ctx, s.Current.Worker)
+	if t.s.Objective.Once && t.s.Phase == phaseAct {
+		t.s = t.s.interrupted()
+		a.watch.cutOff(ctx, t.s.Current.Worker)
 	}
-	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
-	t := &turn{a: a, own: own, s: s, key: runKey(own.name, s.ID)}
-	t.watched = yield != nil || a.o.Hooks.Event != nil || logged
+	kept := s // as the store has it
+	stands := func() *Report {
+		r := newReport(&kept)
+		r.Deliveries = cloneDeliveries(t.lineage[:len(kept.Deliveries)])
+		return r
+	}
+	if rev == 0 {
+		kept.Status = ""
+	}
 	if err := t.restore(ctx); err != nil {
-		return nil, err
+		return newReport(&kept), err
 	}
 	// A step that is over is committed, even if its caller has gone.
 	over := context.WithoutCancel(ctx)
+	if waited { // of several that go on with it, one does
+		if rev, err = t.commit(over, rev); err != nil {
+			return stands(), err
+		}
+		kept = t.s
+	}
 	for t.s.Status == Running {
 		switch {
 		case a.closing():
-			return nil, store.ErrClosed
+			return stands(), store.ErrClosed
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return stands(), ctx.Err()
 		}
 		if err := t.step(ctx); err != nil {
-			return nil, err
+			return stands(), err
 		}
+		abides := t.abides()
 		next, err := t.commit(over, rev)
 		if _, large := errors.AsType[*store.LimitError](err); large && rev != 0 {
 			next, err = t.outgrown(over, rev, err)
 		}
 		if err != nil {
-			return nil, err
+			return stands(), err
 		}
-		rev = next
+		rev, kept = next, t.s
 		if logged {
 			a.log(ctx, t.events)
 		}
 		if !a.tell(t.events, yield) {
-			return nil, errLeft
+			return stands(), errLeft
+		}
+		if abides && t.abide(ctx) {
+			if rev, err = t.commit(over, rev); err != nil {
+				return stands(), err
+			}
+			kept = t.s
 		}
 	}
-	r = newReport(&t.s)
-	r.Deliveries = cloneDeliveries(t.lineage)
-	return r, nil
+	return stands(), nil
+}
+
+// abides reports whether the caller's patience outlasts the pause of the run, and
+// takes the pause from it. The run is then another Agent's only if this one
+// is cut off.
+func (t *turn) abides() bool {
+	if t.s.Status != Waiting || t.pause > t.patience {
+		return false
+	}
+	t.patience -= t.pause
+	t.s.Wait.Due += int64(t.a.lease())
+	return true
+}
+
+// abide waits until the pause is over or ctx has ended, and wakes the run. If the
+// Agent closes before, the run goes on waiting, and abide reports false.
+func (t *turn) abide(ctx context.Context) bool {
+	timer := time.NewTimer(t.pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-t.a.upkeep.Stopping():
+		return false
+	}
+	t.s = t.s.woken(t.a.o.Now())
+	return true
+}
+
+// stands is the report of a run that another call is live with.
+func (a *Agent) stands(ctx context.Context, begun state) *Report {
+	s, _, err := a.load(ctx, begun.Objective.Scope.Tenant(), begun.ID)
+	if err != nil {
+		s = begun
+		s.Status = ""
+	}
+	return newReport(&s)
 }
 
 // tell hands the events of a committed step to the hook and the consumer, and
@@ -179,6 +252,16 @@ func (s state) answered(text string) state {
 	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
 	g.Questions, g.Tried, g.Told, g.Refused = nil, nil, false, 0
 	s.Phase, s.Status = phaseAssess, Running
+	return s
+}
+
+// woken returns the run as it goes on after it has waited.
+func (s state) woken(now time.Time) state {
+	s = s.fork()
+	s.Wait.Waited += max(0, time.Duration(now.UnixNano()-s.Wait.Since))
+	s.Wait.Since, s.Wait.Due = 0, 0
+	s.Status, s.Cause, s.Reason = Running, "", ""
+	s.aim().Away = nil
 	return s
 }
 
@@ -219,11 +302,15 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 	for refused := 1; ; refused++ {
 		var d reason.Decision
 		_, err := t.enter(ctx, func(t *turn, ctx context.Context) (next phase, err error) {
-			d, err = t.deliberate(ctx, b, t.s.Objective.Budget.Wall)
+			p := wait.Policy{Again: reason.Retryable, End: time.Now().Add(t.a.o.Patience)}
+			err = wait.Retry(ctx, p, func() error {
+				d, err = t.deliberate(ctx, b, t.s.Objective.Budget.Wall)
+				used = used.Add(d.Usage)
+				return err
+			})
 			t.did.used = d.Usage
 			return "", err
 		})
-		used = used.Add(d.Usage)
 		d.Usage = used
 		if err == nil || ctx.Err() != nil || refused >= t.a.o.Refusals {
 			return d, err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -22,9 +21,13 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	t.s.Deliberations++
 	t.s.Usage = t.s.Usage.Add(d.Usage)
 	t.did.used, t.did.fault = d.Usage, err
+	if away, after := reason.Retryable(err); away {
+		return t.wait(CauseModel, err.Error(), after), nil
+	}
+	t.s.Deliberations++
+	t.s.Wait.Tries = 0
 	if err != nil {
 		return t.refuse(err), nil
 	}
@@ -119,7 +122,7 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 	}
 	var refused error // with a decision whose usage counts
 	d, err := guard.Do(ctx, limit, func(limited context.Context) (reason.Decision, error) {
-		d, err := a.consult(ctx, limited, b)
+		d, err := guard.Returned(a.reasoner.Reason(limited, b))
 		if err != nil && limited.Err() != nil {
 			err = guard.ErrTime
 		}
@@ -174,31 +177,6 @@ func (t *turn) accept(d *reason.Decision) error {
 	}
 	d.Alternatives = left
 	return nil
-}
-
-// consult asks the reasoner until it answers or fails for good. Waiting for a
-// model that is busy is not held against the aim: nothing is wrong with what was
-// decided. A wait that does not end before the deadline of limited is not begun;
-// one that outlasts the run's own context stops the run, to be resumed.
-func (a *Agent) consult(ctx, limited context.Context, b reason.Brief) (d reason.Decision, err error) {
-	p := wait.Policy{Again: reason.Retryable, Waiting: func(d time.Duration) {
-		a.o.Logger.InfoContext(ctx, "the reasoner is asked again later", "run", b.Run, "wait", d)
-	}}
-	end, _ := limited.Deadline()
-	if stop, ok := ctx.Deadline(); !ok || end.Before(stop) {
-		p.End = end
-	}
-	var used reason.Usage
-	err = wait.Retry(limited, p, func() (err error) {
-		if d, err = guard.Returned(a.reasoner.Reason(limited, b)); err == nil || d.Usage.Valid() {
-			used = used.Add(d.Usage)
-		}
-		return err
-	})
-	if err != nil || d.Usage.Valid() {
-		d.Usage = used
-	}
-	return d, err
 }
 
 // refuse counts a deliberation that led to nothing.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/adopt"
@@ -26,6 +27,9 @@ const (
 	sessionKeys = "session"
 	// outputKeys lead from the key of an attempt to a large output.
 	outputKeys = "output"
+	// dueKeys name the runs that the Agent is to go on with, by time, tenant
+	// and id; their values are empty.
+	dueKeys = "arc/due"
 )
 
 // runKey is the key of a run.
@@ -51,13 +55,35 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 	if t.learned {
 		to = t.a.w
 	}
-	return t.a.commit(ctx, to, t.key, &t.s, rev)
+	t.s.Wait.Due = t.due()
+	var index []store.Op
+	if was, is := t.listed, t.s.Wait.Due; was != is {
+		if was != 0 {
+			index = append(index, store.Op{Key: t.s.dueKey(was), Delete: true})
+		}
+		if is != 0 {
+			index = append(index, store.Op{Key: t.s.dueKey(is)})
+		}
+	}
+	rev, err := t.a.commit(ctx, to, t.key, &t.s, rev, index...)
+	if err == nil {
+		t.listed = t.s.Wait.Due
+	}
+	if t.s.Status == Waiting {
+		t.a.upkeep.Poke()
+	}
+	return rev, err
 }
 
-// commit writes a run under its key through a committer: this is the only place
-// that does.
+// dueKey is the key of the run in the index of those that are due.
+func (s *state) dueKey(at int64) string {
+	return key.Join(dueKeys, fmt.Sprintf("%016x", at), s.Objective.Scope.Tenant(), s.ID)
+}
+
+// commit writes a run under its key through a committer, with what changes in the
+// index of those that are due: this is the only place that does.
 func (a *Agent) commit(
-	ctx context.Context, to committer, k string, s *state, rev store.Revision,
+	ctx context.Context, to committer, k string, s *state, rev store.Revision, index ...store.Op,
 ) (store.Revision, error) {
 	w, _ := a.writes.Get().(*write)
 	if w == nil {
@@ -73,7 +99,7 @@ func (a *Agent) commit(
 	if rev == 0 {
 		w.ops = append(w.ops, store.Op{Key: key.Under(s.Objective.Scope.Tenant(), sessionKeys, s.Session, s.ID)})
 	}
-	rev, err = to.Commit(ctx, w.ops...)
+	rev, err = to.Commit(ctx, append(w.ops, index...)...)
 	if errors.Is(err, store.ErrConflict) {
 		return 0, fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}
@@ -128,6 +154,40 @@ type along struct {
 // Commit implements committer.
 func (a along) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	return a.to.Commit(ctx, append(a.ops, ops...)...)
+}
+
+// dueRun is an entry of the index of those that are due.
+type dueRun struct {
+	due        int64 // in Unix nanoseconds
+	tenant, id string
+	key        string
+}
+
+// dueRuns returns the runs that are due now, and when the next is, in Unix
+// nanoseconds. 0: there is none.
+func (a *Agent) dueRuns(ctx context.Context) (due []dueRun, next int64, err error) {
+	now := a.o.Now().UnixNano()
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
+		if err != nil {
+			return due, 0, fmt.Errorf("due: %w", err)
+		}
+		parts := key.Split(e.Key)
+		ns, err := strconv.ParseInt(parts[1], 16, 64)
+		if err != nil {
+			return due, 0, fmt.Errorf("due: %w", err)
+		}
+		if ns > now {
+			return due, ns, nil
+		}
+		due = append(due, dueRun{ns, parts[2], parts[3], e.Key})
+	}
+	return due, 0, nil
+}
+
+// undue takes an entry out of the index that is out of date.
+func (a *Agent) undue(ctx context.Context, d dueRun) error {
+	_, err := a.st.Commit(ctx, store.Op{Key: d.key, Delete: true})
+	return err
 }
 
 // load returns a run as it was last committed, and at which revision.

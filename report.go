@@ -78,6 +78,9 @@ func newReport(s *state) *Report {
 		Objective: s.Objective.Text, Scope: s.Objective.Scope,
 		Started: at(s.Started), Ended: at(s.Ended),
 	}
+	if s.Status == Waiting {
+		r.Next = at(s.Wait.Due)
+	}
 	r.Resonance, r.Findings = resonance(s.Tracker)
 	if s.Status == Asking {
 		r.Questions = slices.Clone(s.aim().Questions)

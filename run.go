@@ -22,8 +22,19 @@ import (
 
 // Run runs an objective until it is delivered, blocked, or has a question, and
 // returns its report. An objective whose ID has been run before goes on from
-// its last commit. The error is ErrObjective, ErrRunning, the context's, or the
-// store's: the run can then be resumed. A run that is BLOCKED is not an error.
+// its last commit. A run that is BLOCKED is not an error.
+//
+// While a part of the host is away (a model that refuses connections or limits
+// the rate, a worker, a gate: see reason.Retryable) the run waits, with growing
+// pauses, which spend no Budget. After Options.Patience Run returns the Report with
+// status Waiting, the Cause and the time of the Next try; the Agent goes on by
+// itself while it is open, or in ResumeDue. Running the ID again, or View.Resume,
+// tries at once. If ctx ends, the run stops, and goes on when it is resumed.
+//
+// The error is ErrObjective, ErrRunning, the context's, or the store's: the run
+// can then be resumed. The Report beside an error says how the run stands in the
+// store; its Status is "" if nothing is known of it there. It is nil beside
+// ErrObjective.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 	return a.start(ctx, o, nil)
 }
@@ -68,9 +79,9 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, own, err := a.enter(ctx, s.Objective.Scope, s.ID)
+	live, own, err := a.enter(ctx, s.Objective.Scope, s.ID)
 	if err != nil {
-		return nil, err
+		return a.stands(ctx, s), err
 	}
 	defer a.leave(own, s.ID)
 	var rev store.Revision
@@ -83,7 +94,7 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 			return nil, err
 		}
 	}
-	return a.drive(ctx, own, s, rev, yield)
+	return a.drive(live, own, s, rev, yield, false)
 }
 
 // answer goes on with a run that is Asking.
@@ -127,7 +138,47 @@ func (a *Agent) reopen(
 			return nil, err
 		}
 	}
-	return a.drive(ctx, own, s, rev, nil)
+	return a.drive(ctx, own, s, rev, nil, false)
+}
+
+// goOn goes on with a run that is due, without holding on while it waits. A run
+// that is live, or that another Agent goes on with, is left alone.
+func (a *Agent) goOn(ctx context.Context, d dueRun) error {
+	ctx, own, err := a.enter(ctx, memory.Scope(d.tenant), d.id)
+	if errors.Is(err, ErrRunning) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer a.leave(own, d.id)
+	s, rev, err := a.load(ctx, own.name, d.id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && s.Wait.Due != d.due {
+		return a.undue(ctx, d)
+	}
+	if err == nil {
+		_, err = a.drive(ctx, own, s, rev, nil, true)
+	}
+	if err == nil || errors.Is(err, ErrRunning) {
+		return nil
+	}
+	return errors.Join(err, a.postpone(context.WithoutCancel(ctx), own, d.id, err, ctx.Err() != nil))
+}
+
+// postpone has a run wait that did not go on: for as long as may be, or for a
+// moment if it was stopped.
+func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error, stopped bool) error {
+	s, rev, err := a.load(ctx, own.name, id)
+	if err != nil || s.Status != Running {
+		return err
+	}
+	t := &turn{a: a, own: own, s: s.fork(), key: runKey(own.name, id), listed: s.Wait.Due}
+	if stopped || a.closing() {
+		t.wait(CauseInterrupted, "the Agent stopped", time.Second)
+	} else {
+		t.wait(CauseInternal, why.Error(), longestWait)
+	}
+	_, err = t.commit(ctx, rev)
+	return err
 }
 
 // begin returns the state in which a run of the objective begins. It writes

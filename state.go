@@ -267,7 +267,8 @@ type state struct {
 	Session   string    `cbor:"2,keyasint,omitempty" json:"session"`
 	Objective Objective `cbor:"3,keyasint,omitempty" json:"objective"`
 	Status    Status    `cbor:"4,keyasint,omitempty" json:"status"`
-	// Reason says why the run is cut short. end makes it BLOCKED.
+	// Reason says why the run is cut short, and end makes it BLOCKED; or what it
+	// waits for.
 	Reason string `cbor:"5,keyasint,omitempty" json:"reason,omitempty"`
 	Phase  phase  `cbor:"6,keyasint,omitempty" json:"phase"`
 	// Step and Seq count the steps and the events so far.
@@ -303,8 +304,9 @@ type state struct {
 	// Last is the last attempt that was learned from.
 	Last lastAttempt `cbor:"23,keyasint,omitempty" json:"last,omitzero"`
 
-	// Cause goes with Reason, and with Waiting.
-	Cause Cause `cbor:"24,keyasint,omitempty" json:"cause,omitempty"`
+	// Cause goes with Reason.
+	Cause Cause   `cbor:"24,keyasint,omitempty" json:"cause,omitempty"`
+	Wait  waiting `cbor:"25,keyasint,omitempty" json:"wait,omitzero"`
 }
 
 // lastAttempt is the worker of an attempt, and how the attempt ended.
@@ -375,6 +377,45 @@ type aim struct {
 	// Blocked says why the aim is given up without an attempt.
 	Blocked string `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"`
 	Cause   Cause  `cbor:"27,keyasint,omitempty" json:"cause,omitempty"`
+	// Away are workers that are not there.
+	Away []absent `cbor:"28,keyasint,omitempty" json:"away,omitempty"`
+}
+
+// waiting is how a run waits, and has waited.
+type waiting struct {
+	// Due is when the run is to be gone on with, if its holder has not done so
+	// by then, in Unix nanoseconds. 0: it is not the Agent's business.
+	Due int64 `cbor:"1,keyasint,omitempty" json:"due,omitempty"`
+	// Since is when the run began to wait. 0: it does not.
+	Since int64 `cbor:"2,keyasint,omitempty" json:"since,omitempty"`
+	// Tries in a row have met what it waits for.
+	Tries int `cbor:"3,keyasint,omitempty" json:"tries,omitempty"`
+	// Waited is how long it has waited in all, which spends no wall time.
+	Waited time.Duration `cbor:"4,keyasint,omitempty" json:"waited,omitempty"`
+}
+
+// absent is a worker that is away.
+type absent struct {
+	Worker string `cbor:"1,keyasint,omitempty" json:"worker"`
+	// Until is when it may be asked again, in Unix nanoseconds, while there are
+	// others. After is what it asked for. 0: it did not say.
+	Until int64         `cbor:"2,keyasint,omitempty" json:"until"`
+	After time.Duration `cbor:"3,keyasint,omitempty" json:"after,omitempty"`
+}
+
+// absent returns the workers that are away for the task at hand, and the shortest
+// time that they ask for. 0: not all of them say.
+func (g *aim) absent(now time.Time) (workers []string, after time.Duration) {
+	for i, w := range g.Away {
+		if w.Until <= now.UnixNano() {
+			continue
+		}
+		workers = append(workers, w.Worker)
+		if i == 0 || w.After < after {
+			after = w.After
+		}
+	}
+	return workers, after
 }
 
 // attempt is the attempt at hand. Act fills what follows Complaint, Verify
@@ -556,18 +597,10 @@ func listed(approaches []string, approach string) bool {
 	return slices.ContainsFunc(approaches, func(s string) bool { return same(s, approach) })
 }
 
-// setDefault sets v to d where it is zero.
-func setDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
-
 // spent is what the run has used so far, as a Budget.
 func (s *state) spent(now time.Time) Budget {
 	return Budget{
-		Steps: s.Step, Wall: time.Duration(now.UnixNano() - s.Started),
+		Steps: s.Step, Wall: time.Duration(now.UnixNano()-s.Started) - s.Wait.Waited,
 		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
 	}
 }

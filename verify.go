@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/reason"
 )
 
 // verify has the gates judge the attempt. A gate that cannot decide blocks the
-// delivery, and is not held against the worker.
+// delivery, and is not held against the worker; one that is away is waited for.
 func (t *turn) verify(ctx context.Context) (phase, error) {
 	c := t.s.Current
 	v, err := t.a.runner.Verify(ctx, c.Worker, t.work(), act.Result{
@@ -16,6 +17,11 @@ func (t *turn) verify(ctx context.Context) (phase, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
+	if away, after := reason.Retryable(err); away {
+		t.did.fault = err
+		return t.wait(CauseGate, err.Error(), after), nil
+	}
+	t.s.Wait.Tries = 0
 	c.Passed, c.Wrong = v.Pass, clip(v.Complaint)
 	if err != nil {
 		t.did.fault = err

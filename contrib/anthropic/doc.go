@@ -5,7 +5,7 @@
 // The client is the host's, from github.com/anthropics/anthropic-sdk-go, and what
 // the host sets on it holds for each call. Only the retries of the client are off:
 // an agent's loop asks again when an error says that another try may help
-// (reason.Retryable), and counts the wait against the run's budget. Generate asks
+// (reason.Retryable), and the wait spends none of the run's budget. Generate asks
 // for at most ten minutes' worth of tokens, some 21,000 (the SDK refuses more),
 // Stream for as many as the model has.
 //

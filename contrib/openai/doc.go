@@ -8,7 +8,7 @@
 // host sets on it holds for each call: address, key, headers, limits of time, or
 // fields such as option.WithJSONSet("reasoning_effort", "low"). Only the retries
 // of the client are off: an agent's loop asks again when an error says that another
-// try may help (reason.Retryable), and counts the wait against the run's budget.
+// try may help (reason.Retryable), and the wait spends none of the run's budget.
 //
 // Endpoints differ in what they know. [Options] say how a schema is passed on,
 // in words if need be, and leave out what an endpoint or a model refuses. Both

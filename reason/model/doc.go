@@ -20,10 +20,10 @@
 //
 // What is not here, because another package owns it:
 //
-//   - Trying again. An Agent asks its reasoner again, up to the deadline of the
-//     deliberation, when [reason.Retryable] says so, and repeats an attempt whose
-//     worker returns act.Transient or act.RateLimitError. A wrapper that also
-//     waited would multiply the tries and hide the wait from the budget.
+//   - Trying again. A run of an Agent waits, and asks its reasoner again, when
+//     [reason.Retryable] says so, and repeats an attempt whose worker returns
+//     act.Transient or act.RateLimitError. A wrapper that also waited would
+//     multiply the tries, and its waits would spend the budget.
 //   - Budgets of tokens and cost: Objective.Budget of the loop.
 //   - Switching to another model when one fails: package rank.
 //   - Repair of answers: [reason.LLM].
