@@ -18,6 +18,9 @@ import (
 // stale is the age from which on what failed in another run is advice only.
 const stale = time.Hour
 
+// nearlySpent is the share of the budget from which on it is not slowed down.
+const nearlySpent = 0.8
+
 // assess is the metacognitive check before an aim is taken up, before each of
 // its tasks, and before a new plan is made. It sends the run on to what it
 // stands before, or where the pivot policy says.
@@ -37,7 +40,7 @@ func (t *turn) assess(ctx context.Context) (phase, error) {
 		}
 		g.follow(nil, g.Approach, "")
 		return phaseReason, nil
-	case len(g.Tasks) > 0:
+	case g.Next < len(g.Tasks) && (g.Until == 0 || g.Next < g.Until):
 		return phaseAssign, nil
 	case !g.Searched:
 		return phaseRecall, nil
@@ -122,6 +125,59 @@ func (t *turn) advice() string {
 	return text
 }
 
+// slow reports whether one task at a time is taken, since not all is well. It is
+// not where the budget nears its end: more decisions would spend it.
+func (t *turn) slow() bool {
+	spent, _ := t.s.Objective.Budget.used(t.s.spent(t.a.o.Now()))
+	return t.s.Assessment.Recommendation != "" && spent < nearlySpent
+}
+
+// history says how the last objectives of the scope ended, those of the situation
+// first, and which approaches delivered in it; "" if they were delivered. It is
+// advice, and changes nothing else: runs of a scope may be at work at once.
+func (t *turn) history(ctx context.Context) (text string, worked []string, err error) {
+	o, g := &t.s.Objective, t.s.aim()
+	if o.Fresh {
+		return "", nil, nil
+	}
+	past, err := t.own.monitor.Past(ctx, string(o.Scope))
+	if err != nil {
+		return "", nil, err
+	}
+	for i := range past {
+		if e := &past[i]; e.Delivered && e.Of(g.Situation) && !listed(worked, e.Approach) && !listed(g.Avoid, e.Approach) {
+			worked = appendTo(worked, e.Approach)
+		}
+	}
+	n, by := streak(past, func(e *meta.Ending) bool { return e.Of(g.Situation) })
+	of := "of this situation"
+	if n < 2 {
+		n, by = streak(past, func(*meta.Ending) bool { return true })
+		of = "of this scope"
+	}
+	if n < 2 {
+		return "", worked, nil
+	}
+	return fmt.Sprintf("the last %d objectives %s ended blocked, by the approaches %q", n, of, by), worked, nil
+}
+
+// streak counts the last endings of a kind that are not delivered, and lists
+// their approaches.
+func streak(past []meta.Ending, of func(*meta.Ending) bool) (n int, by []string) {
+	for _, e := range slices.Backward(past) {
+		if !of(&e) {
+			continue
+		}
+		if e.Delivered {
+			break
+		}
+		if n++; !listed(by, e.Approach) {
+			by = append(by, e.Approach)
+		}
+	}
+	return n, by
+}
+
 // left are the approaches that were proposed for the aim, and not tried or to be
 // avoided.
 func (g *aim) left() (out []string) {
@@ -168,11 +224,17 @@ func approachOf(approach string, tasks []reason.Task) uint64 {
 	return planOf(tasks)
 }
 
+// tells reports whether an attempt that failed says something about what was
+// decided.
+func (c *attempt) tells() bool {
+	return !c.Faulty && !c.End.Barred() && c.End != act.Interrupted && c.End != act.Away
+}
+
 // tried takes down that the attempt at hand has failed, unless that says nothing
 // about what was decided.
 func (t *turn) tried() {
 	g, c := t.s.aim(), t.s.Current
-	if c.Faulty || c.End.Barred() || c.End == act.Interrupted || c.End == act.Away {
+	if !c.tells() {
 		return
 	}
 	task := g.Tasks[g.Next : g.Next+1]

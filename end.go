@@ -3,6 +3,8 @@ package arc
 import (
 	"context"
 	"fmt"
+
+	"github.com/arc-learn/arc/meta"
 )
 
 // end closes the run: DELIVERED unless there is a reason why not.
@@ -25,7 +27,28 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	if s.Reason != "" {
 		s.Status = Blocked
 	}
+	if err := t.conclude(ctx); err != nil {
+		return "", err
+	}
 	t.hits, t.background = nil, nil
 	t.emit(EventFinished, Event{Text: string(s.Status)})
 	return phaseDone, nil
+}
+
+// conclude has later runs of the scope told how this one ended, where that says
+// something of what was done.
+func (t *turn) conclude(ctx context.Context) error {
+	s, g := &t.s, &t.s.Aims[0]
+	switch s.Cause {
+	case "", CauseGate, CauseWorker, CauseStuck, CauseBudget:
+	default:
+		return nil
+	}
+	e := meta.Ending{
+		Run: s.ID, Situation: g.Situation, Approach: g.Approach, Delivered: s.Status == Delivered, At: at(s.Ended),
+	}
+	if !e.Delivered && s.FailedBy != "" {
+		e.Approach = s.FailedBy
+	}
+	return t.own.monitor.Conclude(ctx, string(s.Objective.Scope), e)
 }

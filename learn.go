@@ -90,7 +90,7 @@ const maxPivots = 3
 // pivots reports whether the run has tried what it can of a plan that it made,
 // and goes on to another by itself.
 func (t *turn) pivots() bool {
-	if t.a.o.Pivot != PivotAuto || t.s.Deliberations == 0 || t.s.Objective.Once {
+	if t.a.o.Pivot != PivotAuto || t.s.Deliberations == 0 || t.s.Objective.Once || !t.s.Current.tells() {
 		return false
 	}
 	return meta.Assessment{}.With(t.signs()).Pivot

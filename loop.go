@@ -297,7 +297,10 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 		t.s.Assessment = now
 	}
 	t.s.Phase = phaseReason
-	b := t.brief(ctx)
+	b, err := t.brief(ctx)
+	if err != nil {
+		return reason.Decision{}, err
+	}
 	var used reason.Usage
 	for refused := 1; ; refused++ {
 		var d reason.Decision

@@ -1,14 +1,17 @@
 package arc_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 )
@@ -162,6 +165,138 @@ func TestARunIsItsOwnSession(t *testing.T) {
 	require.NotContains(t, kinds, arc.EventPivot)
 	require.Empty(t, s.briefs[4].Avoid)
 	require.Equal(t, arc.EventFinished, kinds[len(kinds)-1])
+	require.Equal(t, `the last 4 objectives of this situation ended blocked, by the approaches ["just do it"]`, s.briefs[4].Advice)
+}
+
+// What the Brief is told of other runs of the scope: how the last ones ended, of
+// its situation or else at all, and what delivered. Other scopes say nothing.
+func TestTheScopesHistoryIsAdvice(t *testing.T) {
+	t.Parallel()
+	pass := true
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: pass, Complaint: "no"}, nil
+	}}
+	way := "begin with the test"
+	s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		d.Approach = way
+		return d, nil
+	}
+	a := agent(t, s.host(), &arc.Options{Attempts: 1, Learn: learn.Options{FireAfter: -1}})
+	told := func(o arc.Objective) reason.Brief {
+		run(t, a, o)
+		return s.briefs[len(s.briefs)-1]
+	}
+	o := arc.Objective{Text: "mend the cache", Situation: situation}
+	require.Empty(t, told(o).Advice)
+	pass = false
+	for _, way = range []string{"patch it", "rewrite it"} {
+		require.Empty(t, told(o).Advice, "one that was blocked is none")
+	}
+	b := told(o)
+	require.Equal(t, `the last 2 objectives of this situation ended blocked, by the approaches ["rewrite it" "patch it"]`, b.Advice)
+	require.Equal(t, []string{"begin with the test"}, b.Alternatives)
+	b = told(arc.Objective{Text: "paint the wall", Situation: "a wall is grey"})
+	require.Equal(t, `the last 3 objectives of this scope ended blocked, by the approaches ["rewrite it" "patch it"]`, b.Advice)
+	require.Empty(t, b.Alternatives)
+	o.Fresh = true
+	require.Empty(t, told(o).Advice)
+	o.Fresh, o.Scope = false, "other"
+	require.Empty(t, told(o).Advice)
+	o.Scope, pass = "", true
+	require.Contains(t, told(o).Advice, "the last 4 objectives of this situation")
+	require.Empty(t, told(o).Advice, "it was delivered since")
+}
+
+// While not all is well, one task at a time is taken: the reasoner is asked for
+// the next one after its outcome, and told what its plan had left.
+func TestSlowDownIsOneTaskAtATime(t *testing.T) {
+	t.Parallel()
+	three := []string{"edit", "test", "ship"}
+	for name, next := range map[string]func(b reason.Brief) []string{
+		"what is left":   func(b reason.Brief) []string { return objectives(b.Rest) },
+		"the whole plan": func(reason.Brief) []string { return three },
+		"other tasks":    func(reason.Brief) []string { return []string{"test", "ship"} },
+	} {
+		s := &script{judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: w.Task.Objective != "break", Complaint: "no"}, nil
+		}}
+		s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+			names := three
+			if b.Rest != nil {
+				names = next(b)
+			} else if len(b.Failed) == 0 {
+				names = []string{"break", "edit"}
+			}
+			d := plan("")
+			d.Tasks = nil
+			for _, name := range names {
+				d.Tasks = append(d.Tasks, reason.Task{Objective: name, Verify: "the gate", Skill: "work"})
+			}
+			return d, nil
+		}
+		a := agent(t, s.host(), &arc.Options{Attempts: 1, Replans: 1, Budget: arc.Budget{Steps: 100}})
+		r := run(t, a, arc.Objective{Text: "mend the cache", Situation: situation})
+		require.Equal(t, arc.Delivered, r.Status, name)
+		require.Equal(t, []string{"break", "edit", "test", "ship"}, worked(s), name)
+		require.Equal(t, 3, r.Deliberations, name)
+		require.Contains(t, s.briefs[1].Advice, "One task at a time", name)
+		require.Equal(t, []string{"test", "ship"}, objectives(s.briefs[2].Rest), name)
+		require.Empty(t, s.briefs[2].Advice, "the first task was delivered: all is well")
+		require.Len(t, s.briefs[2].Lineage, 1)
+		hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: situation, Kinds: []memory.Kind{memory.Pattern}})
+		require.NoError(t, err)
+		require.Len(t, hits, 1)
+		for _, name := range three {
+			require.Contains(t, string(hits[0].Record.Plan), name, "the plan that is learned is whole")
+		}
+	}
+}
+
+func objectives(tasks []reason.Task) (out []string) {
+	for i := range tasks {
+		out = append(out, tasks[i].Objective)
+	}
+	return out
+}
+
+// A model that follows its advice, and nothing else, delivers what the same model
+// without it does not.
+func TestAModelHearsItsAdvice(t *testing.T) {
+	t.Parallel()
+	follows := func(prompt string) string {
+		answer := `{"thought": "t", "complexity": "simple", "approach": %q, "tasks": [{"objective": %q, "verify": "go test", "skill": "work"}]}`
+		for _, way := range []string{"patch it", "rewrite it"} {
+			if !strings.Contains(prompt, "Approaches to avoid") || !strings.Contains(prompt[strings.Index(prompt, "Approaches to avoid"):], "| "+way) {
+				return fmt.Sprintf(answer, way, way)
+			}
+		}
+		return fmt.Sprintf(answer, "begin with the test", "begin with the test")
+	}
+	deaf := func(string) string { return follows("") }
+	for want, answers := range map[arc.Status]func(string) string{arc.Delivered: follows, arc.Blocked: deaf} {
+		var prompts []string
+		llm, err := reason.NewLLM(reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+			prompts = append(prompts, r.Messages[0].Text)
+			return &reason.Response{Text: answers(r.Messages[0].Text), Usage: used}, nil
+		}), nil)
+		require.NoError(t, err)
+		s := &script{judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: w.Task.Objective == "begin with the test", Complaint: "still nil"}, nil
+		}}
+		h := s.host()
+		h.Reasoner = llm
+		r := run(t, agent(t, h, &arc.Options{Pivot: arc.PivotAuto}), arc.Objective{Text: "mend the cache"})
+		require.Equal(t, want, r.Status, r.Reason)
+		if want == arc.Delivered {
+			require.Equal(t, 7, r.Attempts)
+			require.Equal(t, 3, r.Deliberations)
+			continue
+		}
+		require.Equal(t, arc.CauseStuck, r.Cause)
+		require.Equal(t, 3, r.Attempts)
+		require.Contains(t, prompts[2], "since it keeps failing: 3 attempts by it have failed at this goal")
+	}
 }
 
 // With PivotAuto a run goes on to another approach by itself, starts fresh when
@@ -202,6 +337,26 @@ func TestPivotAutoClimbs(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, hits, 1, "what is learned tells of all")
 	}
+}
+
+// An attempt that says nothing about what was decided, such as one that a broken
+// gate could not judge, brings no pivot on the strength of those before it.
+func TestPivotAutoGoesByWhatWasTried(t *testing.T) {
+	t.Parallel()
+	n := 0
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+		if n++; n > 3 {
+			return act.Verdict{}, errBoom
+		}
+		return act.Verdict{Complaint: "still nil"}, nil
+	}}
+	s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+		d := plan(fmt.Sprint("way ", n))
+		d.Approach = d.Tasks[0].Objective
+		return d, nil
+	}
+	r := run(t, agent(t, s.host(), &arc.Options{Pivot: arc.PivotAuto}), arc.Objective{Text: "mend the cache"})
+	require.Equal(t, []any{arc.CauseGate, 6, 2}, []any{r.Cause, r.Attempts, r.Deliberations})
 }
 
 // While a worker has not tried, or the complaint changes, a plan is not dropped.

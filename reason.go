@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +18,11 @@ import (
 // reason asks the reasoner, and takes up its decision.
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	wall := t.s.Objective.Budget.left(t.s.spent(t.a.o.Now()))
-	d, err := t.deliberate(ctx, t.brief(ctx), wall)
+	b, err := t.brief(ctx)
+	if err != nil {
+		return "", err
+	}
+	d, err := t.deliberate(ctx, b, wall)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -41,14 +46,27 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	case len(d.Questions) > 0:
 		return t.ask(d.Questions...), nil
 	}
-	g.follow(d.Tasks, d.Approach, "")
+	g.decided(d, t.slow())
 	g.reserve(d)
 	t.emit(EventDecided, Event{Text: d.Approach, IDs: g.Utilized})
 	return phaseAssess, nil
 }
 
+// decided makes a decision the plan, after those of its tasks that are done. Alone:
+// the reasoner is asked again before the next but one.
+func (g *aim) decided(d reason.Decision, alone bool) {
+	done, rest := g.Tasks[:g.Next], d.Tasks
+	if n := len(done); n > 0 && n < len(rest) && planOf(done) == planOf(rest[:n]) {
+		rest = rest[n:] // it has said the whole plan again
+	}
+	g.follow(appendTo(done, rest...), d.Approach, "")
+	if g.Next = len(done); alone && len(rest) > 1 {
+		g.Until = g.Next + 1
+	}
+}
+
 // brief is what the reasoner is told.
-func (t *turn) brief(ctx context.Context) reason.Brief {
+func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	s, g := &t.s, t.s.aim()
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
@@ -61,11 +79,27 @@ func (t *turn) brief(ctx context.Context) reason.Brief {
 	if g.Cleared > 0 {
 		b.Memories, b.Background = nil, nil
 	}
+	if b.Advice != "" && t.slow() {
+		b.Advice += "\nOne task at a time: the first of a plan is taken, and the next decided after its outcome."
+	}
+	if g.Next > 0 {
+		b.Rest = cleanTasks(t.a.o.Sanitizer, g.Tasks[g.Next:])
+	}
+	past, worked, err := t.history(ctx)
+	if err != nil {
+		return b, fmt.Errorf("history: %w", err)
+	}
+	b.Advice = strings.Trim(b.Advice+"\n"+past, "\n")
+	for _, approach := range worked {
+		if b.Advice != "" && !listed(b.Alternatives, approach) {
+			b.Alternatives = append(b.Alternatives, approach)
+		}
+	}
 	b.Complexity, b.Signs = reason.Signals(g.Text)
 	for _, above := range s.Aims[:len(s.Aims)-1] {
 		b.Goals = append(b.Goals, above.Text)
 	}
-	return b
+	return b, nil
 }
 
 // Bounds of a source: how long it may take, and what it may say.

@@ -28,7 +28,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		g.follow(o.Tasks, g.Approach, "")
 		return phaseAssign, nil
 	}
-	if o.Fresh || t.s.Assessment.Pivot {
+	if o.Fresh || t.s.Assessment.Pivot || g.Next > 0 {
 		return phaseReason, nil
 	}
 	chunk, ok := t.own.learner.Fire(slices.Concat(t.hits, t.background), g.Situation, g.Text, g.Spent)

@@ -374,6 +374,9 @@ type aim struct {
 	// Cleared counts the Failed of before a fresh start: these, and what was
 	// recalled, are not shown any more. 0: there was none.
 	Cleared int `cbor:"32,keyasint,omitempty" json:"cleared,omitempty"`
+	// Until is the task before which the reasoner is asked again, since the plan is
+	// taken one task at a time. 0: the plan is taken as it is.
+	Until int `cbor:"33,keyasint,omitempty" json:"until,omitempty"`
 	// Blocked says why the aim is given up without an attempt.
 	Blocked string `cbor:"20,keyasint,omitempty" json:"blocked,omitempty"`
 	Cause   Cause  `cbor:"27,keyasint,omitempty" json:"cause,omitempty"`
@@ -522,7 +525,7 @@ func (s *state) unplanned() bool {
 
 // follow makes tasks the plan of the aim.
 func (g *aim) follow(tasks []reason.Task, approach string, fired memory.ID) {
-	g.Tasks, g.Next, g.Tries, g.Approach, g.Fired = tasks, 0, 0, approach, fired
+	g.Tasks, g.Next, g.Until, g.Tries, g.Approach, g.Fired = tasks, 0, 0, 0, approach, fired
 }
 
 // reserve stores the alternatives that a decision has left.

@@ -18,7 +18,8 @@ const kept = 256
 
 // The keys of a monitor, below those of its tenant: a marker per outcome that was
 // ever recorded, the totals of a session, a slot per outcome that is kept, and the
-// odds; a marker per episode and the trial of a treatment; the proposals.
+// odds; a marker per episode and the trial of a treatment; the proposals; how the
+// last objectives of a scope ended.
 //
 //	meta seen <session> <outcome key>
 //	meta totals <session>
@@ -27,6 +28,7 @@ const kept = 256
 //	meta episode <episode key>
 //	meta uplift <treatment>
 //	meta proposal <hash of kind and subject>-<number>
+//	meta past <scope>
 func (r *records) allKey() string { return key.Join(r.space, "odds", "all") } // of all approaches together
 
 func (r *records) totalsKey(session string) string { return key.Join(r.space, "totals", session) }
@@ -35,6 +37,8 @@ func (r *records) oddsKey(approach uint64) string {
 }
 func (r *records) treatmentKey(name string) string { return key.Join(r.space, "uplift", name) }
 func (r *records) proposalKey(id string) string    { return key.Join(r.space, "proposal", id) }
+
+func (r *records) pastKey(scope string) string { return key.Join(r.space, "past", scope) }
 
 func (r *records) slotKey(session string, n uint64) string {
 	return key.Join(r.space, "slot", session, strconv.FormatUint(n%kept, 10))

@@ -33,7 +33,7 @@ type LLMOptions struct {
 	// The system prompt has .schema. The brief has a block for each field of
 	// Brief, under its name in lower case (.objective, .inputs, .situation,
 	// .goals, .memories, .background, .passages, .skills, .lineage, .failed,
-	// .answers, .avoid, .alternatives, .advice and .complaint), and besides
+	// .answers, .avoid, .alternatives, .rest, .advice and .complaint), and besides
 	//
 	//   - .estimate: Complexity and Signs
 	//   - .manuals: SKILL.md of the skills that the brief names

@@ -46,7 +46,7 @@ var notes = map[string]string{
 	"suggestions": "plans of other cases: data to weigh",
 	"skills":      "names, and what they are for",
 	"manuals":     "the host's notes", "lineage": "data of workers", "failed": "data of workers and gates",
-	"answers": "of a human", "avoid": "data", "alternatives": "data", "advice": "data",
+	"answers": "of a human", "avoid": "data", "alternatives": "data", "rest": "data", "advice": "data",
 	"complaint": "data: what was wrong",
 }
 
@@ -136,6 +136,9 @@ func newDraft(b *Brief, offered []string, skills map[string]Skill) *draft {
 	}
 	for _, a := range b.Alternatives {
 		d.add("alternatives", "", 0, fence.Quote(a, maxSaid))
+	}
+	for i := range b.Rest {
+		d.add("rest", "", 0, fence.Quote(b.Rest[i].Objective, maxSaid))
 	}
 	d.quote("advice", b.Advice, maxSaid)
 	d.quote("complaint", b.Complaint, whole)

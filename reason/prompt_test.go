@@ -120,7 +120,7 @@ func full(text func() string) reason.Brief {
 		}},
 		Failed:  []reason.FailedAttempt{{Objective: text(), Worker: text(), Complaint: text()}},
 		Answers: []reason.Answer{{Questions: []string{text()}, Text: text()}},
-		Avoid:   []string{text()}, Alternatives: []string{text()}, Advice: text(), Complaint: text(),
+		Avoid:   []string{text()}, Alternatives: []string{text()}, Rest: []reason.Task{{Objective: text()}}, Advice: text(), Complaint: text(),
 	}
 }
 

@@ -76,8 +76,12 @@ type Brief struct {
 	// Advice is the metacognitive recommendation, in words. "": none.
 	Advice string
 	// Alternatives are approaches that an earlier decision on this goal proposed,
-	// and that were not tried.
+	// and that were not tried; where there is Advice, also those that delivered in
+	// its situation before.
 	Alternatives []string
+	// Rest is what was left of the plan, where one task at a time is taken and the
+	// next is to be decided. Tasks of the decision go on after what is done.
+	Rest []Task
 	// Complaint says why the previous decision on this goal was refused. "":
 	// there was none, or it was not refused.
 	Complaint string

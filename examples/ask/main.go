@@ -35,7 +35,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 		Reasoner: reason.ReasonerFunc(decide),
 		Workers:  []act.Worker{{Card: rank.Candidate{Name: "booker"}, Executor: act.ExecutorFunc(book)}},
 		Gates:    []act.Gate{act.GateFunc(booked)},
-	}, nil)
+	}, &arc.Options{Pivot: arc.PivotAuto, Attended: true}) // a run that is stuck asks, too
 	if err != nil {
 		return err
 	}
