@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -267,6 +268,10 @@ type tenant struct {
 	policy  rank.Policy
 	monitor *meta.Monitor
 	learner *learn.Learner
+	// standings are those that proposals have given to workers; one decision is
+	// carried out at a time.
+	standings atomic.Pointer[map[post]string]
+	deciding  sync.Mutex
 }
 
 // idleTenants is how many tenants stay in memory while no call uses them.

@@ -3,6 +3,7 @@ package arc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -173,7 +174,13 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("arc: rank: %w", err)
 	}
-	own.monitor, err = meta.Open(ctx, a.st, &meta.Options{Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name})
+	own.monitor, err = meta.Open(ctx, a.st, &meta.Options{
+		Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name,
+		Apply: func(ctx context.Context, p meta.Proposal) (json.RawMessage, error) { return a.apply(ctx, own, p) },
+	})
+	if err == nil {
+		err = own.heed(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("arc: meta: %w", err)
 	}
@@ -238,20 +245,6 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 		a.closeErr = a.closeParts()
 	})
 	return a.closeErr
-}
-
-// Maintain keeps the memory of a scope in order: it archives what is old and
-// unused, then merges what says the same. The scope "" is Options.Scope. It is
-// idempotent, and may run beside everything else; arc has no schedule of its
-// own, see the package comment.
-func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (learn.MaintenanceReport, error) {
-	scope = cmp.Or(scope, a.o.Scope)
-	own, err := a.tenant(ctx, scope)
-	if err != nil {
-		return learn.MaintenanceReport{}, err
-	}
-	defer a.handBack(own)
-	return own.learner.Maintain(ctx, scope)
 }
 
 // Close is Shutdown with Options.Grace for the executors. A Close that is

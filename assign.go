@@ -69,7 +69,43 @@ func (t *turn) ranked(
 	if len(ranking) == 0 {
 		return nil, fmt.Errorf("rank: %w", rank.ErrNoCandidate)
 	}
-	return ranking, nil
+	return t.own.seat(task.Skill, ranking), nil
+}
+
+// The standings of a worker for a skill, in a change.
+const (
+	inTurn    = ""       // as it is ranked
+	triedLast = "last"   // after the others
+	paused    = "paused" // not at all
+)
+
+// post is what a worker does for a skill.
+type post struct{ worker, skill string }
+
+// standing is that of a worker for a skill.
+func (own *tenant) standing(worker, skill string) string {
+	if all := own.standings.Load(); all != nil {
+		return (*all)[post{worker, skill}]
+	}
+	return inTurn
+}
+
+// seat puts ranked workers into the order that their standings ask for, and leaves
+// out those that are paused.
+func (own *tenant) seat(skill string, ranking []rank.Scored) []rank.Scored {
+	if all := own.standings.Load(); all == nil || len(*all) == 0 {
+		return ranking
+	}
+	var first, last []rank.Scored
+	for _, s := range ranking {
+		switch own.standing(s.Candidate.Name, skill) {
+		case triedLast:
+			last = append(last, s)
+		case inTurn:
+			first = append(first, s)
+		}
+	}
+	return append(first, last...)
 }
 
 // policyTimeout bounds one ranking by a policy of the host's.

@@ -36,13 +36,18 @@
 // # Upkeep
 //
 // [Agent.Maintain] archives memory that is not used and merges what says the
-// same, when the host calls it. Once a day is plenty, for each scope that was
-// written to:
+// same. It also looks what keeps failing, and proposes what should change: to try
+// a worker last, to archive a memory that misleads, or what a person can do about
+// a skill. Nothing of it is done before a person has said so, and it can be
+// undone:
 //
-//	for range time.Tick(24 * time.Hour) {
-//		report, err := agent.Maintain(ctx, scope)
-//		…
+//	up, err := agent.Maintain(ctx, scope)
+//	for _, p := range up.Proposals {
+//		fmt.Println(p.Reason, p.Advice, string(p.Change))
 //	}
+//	p, err := agent.In(scope).Approve(ctx, id, "ada", "it broke on Monday")
+//
+// Once a day is plenty, for each scope that was written to.
 //
 // # Goals
 //
@@ -78,6 +83,7 @@
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
 //     report.go: a run as the host sees it
 //   - records.go: the one place that reads and writes runs and outputs
+//   - proposals.go: Maintain, and what it proposes to change
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
 //     goals.go: goals kept by runs
 //

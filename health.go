@@ -25,6 +25,8 @@ type Health struct {
 	Fleet meta.Fleet
 	// Resonance is that of the last attempts, at most 64, oldest first.
 	Resonance []float64
+	// Proposals counts those of the tenant that wait for a person's decision.
+	Proposals int `json:",omitempty"`
 	// Dropped counts calls of hooks, logger and telemetry providers since the
 	// Agent was opened: those that panicked, did not return in time, or were
 	// left out because an earlier one had not returned.
@@ -59,6 +61,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	if h.Fleet, err = meta.NewFleet(ctx, own.book, a.o.Now(), nil); err != nil {
 		return h, err
 	}
+	if h.Proposals, err = own.waiting(ctx); err != nil {
+		return h, err
+	}
 	h.Resonance = own.monitor.Resonance()
 	h.Dropped = a.dropped()
 	h.judge()
@@ -90,6 +95,9 @@ func (h *Health) judge() {
 	}
 	for _, f := range iar.Findings(h.Resonance) {
 		add("read the reflections of the last runs", "%s: %s", f.Kind, f.Text)
+	}
+	if h.Proposals > 0 {
+		add("see View.Proposals: Approve or Reject them", "%d proposals wait for a decision", h.Proposals)
 	}
 	if h.Dropped > 0 {
 		add("see the errors of the Logger", "%d calls of hooks, logger or telemetry failed or were dropped", h.Dropped)

@@ -223,7 +223,8 @@ func TestUpkeepOfAScope(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, learn.MaintenanceReport{
 			Decay: memory.DecayReport{Total: 2, Already: 2}, Consolidate: memory.ConsolidateReport{Before: 2, After: 2},
-		}, kept)
+		}, kept.MaintenanceReport)
+		require.Empty(t, kept.Proposals)
 	}
 
 	h, err = a.Health(ctx, "") // another scope

@@ -203,6 +203,21 @@ func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revis
 	return s, e.Rev, nil
 }
 
+// runs yields the runs of a tenant as they were last committed.
+func (a *Agent) runs(ctx context.Context, tenant string) iter.Seq2[state, error] {
+	return func(yield func(state, error) bool) {
+		for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, runKeys, "")}) {
+			var s state
+			if err == nil {
+				err = codec.Decode(e, &s)
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // sessionRuns yields the runs of a session as they were last committed.
 func (a *Agent) sessionRuns(ctx context.Context, tenant, session string) iter.Seq2[state, error] {
 	return func(yield func(state, error) bool) {

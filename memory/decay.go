@@ -64,7 +64,7 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 		}
 	}
 	for chunk := range slices.Chunk(unused, maxGroupOps/4) {
-		if err := s.b.archive(ctx, sh, chunk); err != nil {
+		if err := s.b.archive(ctx, sh, chunk, true); err != nil {
 			report.Kept += len(unused) - report.Archived
 			return report, fmt.Errorf("memory: decay: %w", err)
 		}
@@ -81,6 +81,21 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 		return report, fmt.Errorf("memory: decay: %w", err)
 	}
 	return report, nil
+}
+
+// Archive sets a record aside as Decay does, or brings it back if it was
+// archived. It is on disk when Archive returns, and idempotent. As after Decay,
+// being said or used again brings a record back.
+func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
+	return s.change(ctx, "archive", id, func(sh *shard, e *entry) error {
+		if e.counts().Archived == archived {
+			return nil
+		}
+		if err := s.b.archive(ctx, sh, []*entry{e}, archived); err != nil {
+			return err
+		}
+		return s.b.w.Flush(ctx)
+	})
 }
 
 func (e *entry) unused(cutoff time.Time) bool {
@@ -134,12 +149,12 @@ func (c *currentFacts) standing(key uint64, trusted bool) *standing {
 	return st
 }
 
-// archive sets the records aside. The caller holds edit.
-func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry) error {
+// archive sets the records aside, or brings them back. The caller holds edit.
+func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry, archived bool) error {
 	var changes []change
 	for _, e := range es {
 		c := e.counts().clone()
-		c.Archived = true
+		c.Archived = archived
 		changes = append(changes, change{e, c})
 	}
 	ops, err := sh.encodeCounts(nil, changes...)

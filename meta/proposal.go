@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -57,7 +58,7 @@ var verdicts = map[string]struct {
 }
 
 // Proposal is a change that a person decides about. [Monitor.Propose] reads its
-// first six fields after ID, and sets the others.
+// first six fields after ID and Advice, and sets the others.
 type Proposal struct {
 	ID string `cbor:"-"`
 	// Kind of what would change: "goal", "config", "executor", "action" or
@@ -66,7 +67,8 @@ type Proposal struct {
 	// Subject is what it is about, such as the skill; at most 256 bytes.
 	// Required.
 	Subject string `cbor:"2,keyasint"`
-	// Change is what Options.Apply makes, JSON of at most 64 KiB. Required.
+	// Change is what Options.Apply makes, JSON of at most 64 KiB. Required, unless
+	// there is Advice.
 	Change json.RawMessage `cbor:"3,keyasint"`
 	// Reason is the alert in words, at most 64 KiB.
 	Reason string `cbor:"4,keyasint,omitempty"`
@@ -90,17 +92,25 @@ type Proposal struct {
 	// KiB without secrets; nil if it cannot be undone.
 	Undo json.RawMessage `cbor:"13,keyasint,omitempty"`
 
+	// Advice says what a person can do about Reason, at most 64 KiB. A Proposal
+	// without a Change is advice only: it can be rejected, and expires.
+	Advice string `cbor:"14,keyasint,omitempty"`
+
 	rev store.Revision // as read; 0: not stored
 }
 
 func (p *Proposal) check() error {
 	known := slices.Contains(kinds, p.Kind)
-	if !known || strings.TrimSpace(p.Subject) == "" || !json.Valid(p.Change) || min(p.Samples, p.Needs) < 0 {
-		return fmt.Errorf("%w: it needs a kind of %v, a subject, a change in JSON, and counts from 0", ErrInvalid, kinds)
+	if !known || strings.TrimSpace(p.Subject) == "" || !p.whole() || min(p.Samples, p.Needs) < 0 {
+		return fmt.Errorf("%w: it needs a kind of %v, a subject, a change in JSON or advice, and counts from 0",
+			ErrInvalid, kinds)
 	}
-	return errors.Join(key.CheckID("subject", p.Subject),
-		checkLength("change", len(p.Change)), checkLength("reason", len(p.Reason)))
+	return errors.Join(key.CheckID("subject", p.Subject), checkLength("change", len(p.Change)),
+		checkLength("reason", len(p.Reason)), checkLength("advice", len(p.Advice)))
 }
+
+// whole reports whether there is a change, or advice in its place.
+func (p *Proposal) whole() bool { return json.Valid(p.Change) || p.Change == nil && p.Advice != "" }
 
 // subjectPrefix begins the ids of the proposals about a subject.
 func subjectPrefix(kind, subject string) string {
@@ -109,9 +119,9 @@ func subjectPrefix(kind, subject string) string {
 }
 
 // Propose keeps a change for a person to decide about. If one about the same
-// kind and subject is undecided, that one takes over the new change, reason and
-// samples. For 7 days after a rejection Propose changes nothing and returns the
-// rejected one, unless the samples have doubled. It returns ErrInvalid or a
+// kind and subject is undecided, that one takes over the new change, reason, advice
+// and samples. For 7 days after a rejection, or an undo, Propose changes nothing and
+// returns that one, unless the samples have doubled. It returns ErrInvalid or a
 // *store.LimitError for a bad proposal.
 func (m *Monitor) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 	if err := p.check(); err != nil {
@@ -120,7 +130,7 @@ func (m *Monitor) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 	san := m.opts.Sanitizer
 	p = Proposal{
 		Kind: p.Kind, Subject: san.Sanitize(p.Subject), Reason: san.Sanitize(p.Reason),
-		Change: san.JSON(slices.Clone(p.Change)), Samples: p.Samples, Needs: cmp.Or(p.Needs, defaultNeeds),
+		Change: san.JSON(slices.Clone(p.Change)), Advice: san.Sanitize(p.Advice), Samples: p.Samples, Needs: cmp.Or(p.Needs, defaultNeeds),
 	}
 	err := m.exclusive(ctx, func() (err error) { p, err = m.propose(ctx, p); return err })
 	if err != nil {
@@ -140,12 +150,18 @@ func (m *Monitor) propose(ctx context.Context, p Proposal) (Proposal, error) {
 		}
 		last, number = q, number+1
 	}
-	rests := last.Status == rejected && now.Sub(last.Decided) < proposalQuiet && p.Samples < 2*last.Samples
+	declined := last.Status == rejected || last.Status == undone
+	rests := declined && now.Sub(last.Decided) < proposalQuiet && p.Samples < 2*last.Samples
 	if rests || last.Status == approved || last.Status == undoing {
 		return last, nil
 	}
 	if last.Status == gathering || last.Status == pending {
-		last.Change, last.Reason, last.Samples = p.Change, p.Reason, max(p.Samples, last.Samples)
+		was := last
+		last.Change, last.Reason, last.Advice, last.Samples = p.Change, p.Reason, p.Advice, max(p.Samples, last.Samples)
+		if last.Samples == was.Samples && last.Reason == was.Reason && last.Advice == was.Advice &&
+			bytes.Equal(last.Change, was.Change) {
+			return was, nil
+		}
 		p = last
 	} else {
 		p.ID, p.Made, p.Expires = fmt.Sprintf("%s%08d", prefix, number), now, now.Add(proposalExpiry)
@@ -207,6 +223,9 @@ func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p P
 		}
 		if !slices.Contains(v.of, p.Status) {
 			return fmt.Errorf("%w: it is %s, with %d of %d samples", store.ErrConflict, p.Status, p.Samples, p.Needs)
+		}
+		if v.to == approved && p.Change == nil {
+			return fmt.Errorf("%w: it is advice only: %s", store.ErrConflict, p.Advice)
 		}
 		if v.to == undoing {
 			if err := m.undoable(ctx, &p); err != nil {
@@ -291,7 +310,7 @@ func (m *Monitor) decodeProposal(e store.Entry) (p Proposal, err error) {
 	if err := codec.Decode(e, &p); err != nil {
 		return p, err
 	}
-	if !json.Valid(p.Change) {
+	if !p.whole() {
 		return p, fmt.Errorf("%w: %q is not a proposal", store.ErrDamaged, e.Key)
 	}
 	p.ID, p.rev = strings.TrimPrefix(e.Key, m.proposalKey("")), e.Rev

@@ -152,6 +152,33 @@ func TestProposalExpires(t *testing.T) {
 	require.NotEqual(t, p.ID, next.ID)
 }
 
+// What an agent cannot change itself is advice: listed, rejected, never applied.
+func TestAdviceIsNoChange(t *testing.T) {
+	t.Parallel()
+	c, st := &config{}, store.NewMem()
+	ps := proposals(t, st, c, &clock{})
+	d := draft(10)
+	d.Change, d.Needs = nil, 10
+	_, err := ps.Propose(t.Context(), d)
+	require.ErrorIs(t, err, meta.ErrInvalid, "neither change nor advice")
+	d.Advice = "add a worker"
+	p, err := ps.Propose(t.Context(), d)
+	require.NoError(t, err)
+	require.Equal(t, "open", p.Status)
+	before := count(t, st)
+	again, err := ps.Propose(t.Context(), d)
+	require.NoError(t, err)
+	require.Equal(t, p, again)
+	require.Equal(t, before, count(t, st))
+	_, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
+	require.ErrorIs(t, err, store.ErrConflict)
+	require.ErrorContains(t, err, "add a worker")
+	p, err = ps.Decide(t.Context(), p.ID, "reject", "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "rejected", p.Status)
+	require.Empty(t, c.applied)
+}
+
 func TestFailedProposal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []*config{{fail: errors.New("disk is read-only")}, {panics: true}} {
@@ -336,6 +363,7 @@ func TestProposalIsUndone(t *testing.T) {
 	require.Equal(t, 10, c.limit)
 
 	c.final = true
+	cl.add(8 * 24 * time.Hour) // what was undone rests
 	_, err = undo(apply(5).ID)
 	require.ErrorIs(t, err, store.ErrConflict, "nothing undoes it")
 }
@@ -381,13 +409,30 @@ func TestProposalModel(t *testing.T) {
 					if rapid.Bool().Draw(t, "approve") {
 						_, err = ps.Decide(ctx, p.ID, "approve", "ada", "")
 						require.Equal(t, p.Status == "open", err == nil)
+					} else if rapid.Bool().Draw(t, "undo") {
+						was := c.limit
+						q, err := ps.Decide(ctx, p.ID, "undo", "bob", "")
+						if err != nil {
+							require.ErrorIs(t, err, store.ErrConflict)
+							require.Equal(t, was, c.limit)
+							continue
+						}
+						require.Equal(t, "applied", p.Status)
+						if c.fail != nil {
+							require.Equal(t, "applied", q.Status)
+							require.Equal(t, was, c.limit, "an undo that fails changes nothing")
+						} else {
+							require.Equal(t, "undone", q.Status)
+						}
 					} else {
 						_, err = ps.Decide(ctx, p.ID, "reject", "bob", "")
 						require.Equal(t, p.Status == "open" || p.Status == "gathering", err == nil)
 					}
 				}
 			},
-			"wait": func(t *rapid.T) { cl.add(time.Duration(rapid.IntRange(1, 100).Draw(t, "hours")) * time.Hour) },
+			"wait":  func(t *rapid.T) { cl.add(time.Duration(rapid.IntRange(1, 100).Draw(t, "hours")) * time.Hour) },
+			"break": func(*rapid.T) { c.fail = errors.New("disk is read-only") },
+			"mend":  func(*rapid.T) { c.fail = nil },
 			"reopen": func(t *rapid.T) {
 				require.NoError(t, ps.Close())
 				ps = proposals(t, st, c, cl)
@@ -396,12 +441,13 @@ func TestProposalModel(t *testing.T) {
 				open := map[string]int{}
 				for p, err := range ps.Proposals(ctx) {
 					require.NoError(t, err)
-					if was, ok := known[p.ID]; ok && !was.Decided.IsZero() {
+					if was, ok := known[p.ID]; ok && !was.Decided.IsZero() && was.Status != "applied" {
 						require.Equal(t, was, p)
 					}
 					switch p.Status {
-					case "applied":
-						require.Equal(t, "ada", p.By)
+					case "failed":
+						require.NotEmpty(t, p.Note)
+					case "applied", "undone":
 						require.GreaterOrEqual(t, p.Samples, p.Needs)
 						require.Contains(t, c.applied, p.ID)
 					case "gathering", "open":

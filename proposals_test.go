@@ -1,0 +1,222 @@
+package arc_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// asGiven is a policy that learns nothing.
+func asGiven(*rank.Book) rank.Policy {
+	return rank.PolicyFunc(func(_ context.Context, _ rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
+		out := make([]rank.Scored, len(cs))
+		for i, c := range cs {
+			out[i].Candidate = c
+		}
+		return out, nil
+	})
+}
+
+// proposed are the proposals of a kind that wait for a decision.
+func proposed(t *testing.T, a *arc.Agent, scope memory.Scope, kind string) (out []meta.Proposal) {
+	t.Helper()
+	for p, err := range a.In(scope).Proposals(t.Context()) {
+		require.NoError(t, err)
+		if p.Kind == kind && p.Decided.IsZero() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// A worker degrades: an alert, a proposal on enough evidence, a person's approval,
+// another standing, also after a restart, and one step back.
+func TestDegradedWorkerIsTriedLast(t *testing.T) {
+	t.Parallel()
+	c, st, broken := newClock(), store.NewMem(), false
+	s := &script{}
+	s.do = func(_ int, w act.Work) (act.Result, error) {
+		r := done(`"ok"`)
+		r.Reflection.Summary = w.Task.Worker
+		return r, nil
+	}
+	s.judge = func(_ act.Work, r act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: r.Reflection.Summary != "old" || !broken, Complaint: "it is empty"}, nil
+	}
+	opts := &arc.Options{Now: c.Now, Policy: asGiven, Learn: learn.Options{FireAfter: -1}}
+	a := agentOn(t, st, s.host("old", "new"), opts)
+	n := 0
+	work := func(times int) (first string) {
+		for range times {
+			n++
+			c.Add(10 * time.Minute)
+			at := len(s.work)
+			r := run(t, a, arc.Objective{
+				ID: fmt.Sprint("run-", n), Text: fmt.Sprint("mend cache ", n), Situation: situation, Scope: "acme/user",
+				Tasks: []reason.Task{{Objective: "mend it", Skill: "work", Verify: "it holds"}}, Fresh: true,
+			})
+			require.Equal(t, arc.Delivered, r.Status)
+			first = s.work[at].Task.Worker
+		}
+		return first
+	}
+	maintain := func() []meta.Proposal {
+		up, err := a.Maintain(t.Context(), "acme/user")
+		require.NoError(t, err)
+		return slices.DeleteFunc(up.Proposals, func(p meta.Proposal) bool { return p.Kind != "executor" })
+	}
+	require.Equal(t, "old", work(30))
+	require.Empty(t, maintain(), "it works")
+
+	broken = true
+	work(20)
+	ps := maintain()
+	require.Len(t, ps, 1)
+	require.Equal(t, "gathering", ps[0].Status)
+	require.Equal(t, "old succeeded in 19 of the last 39 attempts at \"work\"", ps[0].Reason)
+	_, err := a.In("acme").Approve(t.Context(), ps[0].ID, "ada", "")
+	require.ErrorIs(t, err, store.ErrConflict, "39 of 50 samples")
+	work(20)
+	ps = maintain()
+	require.Len(t, ps, 1)
+	require.Equal(t, []int{70, 50}, []int{ps[0].Samples, ps[0].Needs}, ps[0].Reason)
+	require.Equal(t, "open", ps[0].Status)
+	require.Equal(t, ps, maintain(), "Maintain is idempotent")
+	require.JSONEq(t, `{"worker":"old","skill":"work","standing":"last"}`, string(ps[0].Change))
+	require.Equal(t, "old", work(1), "nothing is applied without approval")
+	h, err := a.Health(t.Context(), "acme/user")
+	require.NoError(t, err)
+	require.Equal(t, 1, h.Proposals)
+	require.Contains(t, strings.Join(strings.Fields(h.String()), " "), "1 proposals wait for a decision")
+
+	_, err = a.In("other").Approve(t.Context(), ps[0].ID, "eve", "")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.Empty(t, proposed(t, a, "other", "executor"))
+	p, err := a.In("acme").Approve(t.Context(), ps[0].ID, "ada", "it broke on Monday")
+	require.NoError(t, err)
+	require.Equal(t, []string{"applied", "ada"}, []string{p.Status, p.By})
+	require.Equal(t, "new", work(1))
+	require.Empty(t, maintain(), "it has its standing already")
+
+	require.NoError(t, a.Close())
+	a = agentOn(t, st, s.host("old", "new"), opts)
+	require.Equal(t, "new", work(1), "a restart keeps it")
+	p, err = a.In("acme").Undo(t.Context(), p.ID, "ada", "it is mended")
+	require.NoError(t, err)
+	require.Equal(t, "undone", p.Status)
+	require.Equal(t, "old", work(1))
+	require.Empty(t, maintain(), "what was undone rests")
+}
+
+// No change leaves a skill without a worker, and one that cannot be made changes
+// nothing.
+func TestStandingsLeaveAWorker(t *testing.T) {
+	t.Parallel()
+	c, fails := newClock(), true
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Pass: !fails}, nil }}
+	a := agent(t, s.host("one", "two"), &arc.Options{Now: c.Now, Policy: asGiven, Attempts: 2, Learn: learn.Options{FireAfter: -1}})
+	o := arc.Objective{Text: "mend the cache", Tasks: []reason.Task{{Objective: "mend it", Skill: "work"}}, Fresh: true}
+	for range 50 {
+		c.Add(time.Minute)
+		run(t, a, o)
+	}
+	up, err := a.Maintain(t.Context(), "")
+	require.NoError(t, err)
+	both := proposed(t, a, "", "executor")
+	require.Len(t, both, 2)
+	for _, p := range both {
+		require.Contains(t, string(p.Change), "paused", "it always fails")
+	}
+	advice := proposed(t, a, "", "action")
+	require.Len(t, advice, 1)
+	require.Equal(t, "0 of 100 attempts at \"work\" succeeded in the last 24h0m0s (100 failed, 0 ran out of time)", advice[0].Reason)
+	require.NotEmpty(t, advice[0].Advice)
+	require.Len(t, up.Proposals, len(both)+len(advice))
+	_, err = a.In("").Approve(t.Context(), advice[0].ID, "ada", "")
+	require.ErrorIs(t, err, store.ErrConflict, "there is nothing to apply")
+
+	p, err := a.In("").Approve(t.Context(), both[0].ID, "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "applied", p.Status)
+	p, err = a.In("").Approve(t.Context(), both[1].ID, "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "failed", p.Status)
+	require.Contains(t, p.Note, "no other worker")
+	fails = false
+	at := len(s.work)
+	require.Equal(t, arc.Delivered, run(t, a, o).Status)
+	require.Equal(t, "two", s.work[at].Task.Worker)
+	p, err = a.In("").Reject(t.Context(), advice[0].ID, "ada", "known")
+	require.NoError(t, err)
+	require.Equal(t, "rejected", p.Status)
+}
+
+// A memory that misleads is archived when a person says so, and comes back.
+func TestHarmfulMemoryIsArchived(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{}).host(), nil)
+	space := a.In("acme/user").Memory()
+	kept, err := space.Remember(t.Context(), memory.Draft{
+		Kind: memory.Pattern, Trigger: situation, Content: "restart the server, and it is well again",
+	})
+	require.NoError(t, err)
+	for i := range 4 {
+		require.NoError(t, space.Feedback(t.Context(), memory.Feedback{
+			Key: fmt.Sprint(i), Injected: []memory.ID{kept.ID}, Misled: []memory.ID{kept.ID},
+		}))
+	}
+	_, err = a.Maintain(t.Context(), "acme/user")
+	require.NoError(t, err)
+	ps := proposed(t, a, "acme", "memory")
+	require.Len(t, ps, 1)
+	require.Contains(t, ps[0].Reason, "it misled 4 times")
+	shown := func() int {
+		hits, err := space.Recall(t.Context(), memory.Query{Text: situation, Inject: true})
+		require.NoError(t, err)
+		return len(hits)
+	}
+	require.Equal(t, 1, shown())
+	p, err := a.In("acme").Approve(t.Context(), ps[0].ID, "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "applied", p.Status, p.Note)
+	require.Zero(t, shown())
+	_, err = a.Maintain(t.Context(), "acme/user")
+	require.NoError(t, err)
+	require.Empty(t, proposed(t, a, "acme", "memory"))
+	p, err = a.In("acme").Undo(t.Context(), p.ID, "ada", "")
+	require.NoError(t, err)
+	require.Equal(t, "undone", p.Status, p.Note)
+	require.Equal(t, 1, shown())
+}
+
+// What people are asked three times becomes advice.
+func TestRepeatedQuestionsBecomeAdvice(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(int, reason.Brief) (reason.Decision, error) {
+		return reason.Decision{Questions: []string{"which cache?"}}, nil
+	}}
+	a := agent(t, s.host(), nil)
+	for i := range 3 {
+		require.Empty(t, proposed(t, a, "", "action"))
+		require.Equal(t, arc.Asking, run(t, a, arc.Objective{Text: fmt.Sprint("mend cache ", i), Situation: situation}).Status)
+		_, err := a.Maintain(t.Context(), "")
+		require.NoError(t, err)
+	}
+	ps := proposed(t, a, "", "action")
+	require.Len(t, ps, 1)
+	require.Contains(t, ps[0].Reason, "was handed to a human 3 times")
+}
