@@ -76,6 +76,30 @@ var stories = map[string]struct {
 		},
 		answer: "start from the failing test",
 	},
+	// By default: the script insists on what has failed three times, and is refused.
+	"pivot-flag": {
+		host:       func(*clock) *script { return &script{judge: fail("still broken")} },
+		opts:       arc.Options{Replans: 1},
+		objectives: []arc.Objective{{ID: "run-1", Text: "mend the cache"}, {ID: "run-2", Text: "mend the cache"}},
+	},
+	// By itself: another approach, a fresh start, a human.
+	"pivot-auto": {
+		host: func(*clock) *script {
+			s := &script{}
+			s.judge = func(w act.Work, _ act.Result) (act.Verdict, error) {
+				return act.Verdict{Pass: w.Task.Objective == "way 4", Complaint: "still broken"}, nil
+			}
+			s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
+				d := plan(fmt.Sprint("way ", n))
+				d.Approach = d.Tasks[0].Objective
+				return d, nil
+			}
+			return s
+		},
+		opts:       arc.Options{Pivot: arc.PivotAuto, Attended: true},
+		objectives: []arc.Objective{{ID: "run-1", Text: "mend the cache"}},
+		answer:     "begin with the test",
+	},
 	// An impasse, its subgoal, a question, and a worker that panics once.
 	"impasse": {
 		host: func(c *clock) *script {
