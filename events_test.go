@@ -47,11 +47,11 @@ func TestEventsOfAPlanAndOfAChunk(t *testing.T) {
 	for range 2 {
 		require.Equal(t,
 			events(arc.EventRecalled, arc.EventDecided, attempted, arc.EventLearned, arc.EventDelivered, arc.EventFinished),
-			kinds(t, a, arc.Objective{Text: "mend the cache", Situation: situation}))
+			kinds(t, a, mend("cache")))
 	}
 	require.Equal(t,
 		events(arc.EventRecalled, arc.EventFired, attempted, arc.EventDelivered, arc.EventFinished),
-		kinds(t, a, arc.Objective{Text: "mend the pool", Situation: situation}))
+		kinds(t, a, mend("pool")))
 }
 
 func TestEventsOfARefusalAndAQuestion(t *testing.T) {

@@ -113,7 +113,7 @@ func TestWithheldMemoryIsNotShown(t *testing.T) {
 	a := agent(t, s.host(), o)
 	told := 0
 	for i := range 40 {
-		r := run(t, a, arc.Objective{Text: fmt.Sprint("mend the cache ", i), Situation: situation})
+		r := run(t, a, mend(fmt.Sprint("cache ", i)))
 		require.Equal(t, arc.Delivered, r.Status)
 		told += len(s.work[i].Memories)
 	}

@@ -144,7 +144,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	o := learn.Outcome{
 		GoalKey: s.aimKey(),
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
-		Objective: g.Text, Situation: g.Situation, Approach: g.Approach,
+		Objective: g.Text, Situation: g.Situation, Case: s.situated(), Approach: g.Approach,
 		Complaint: g.Blocked,
 		Injected:  slices.Concat(t.hits, t.background), Withheld: g.Withheld,
 		Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
@@ -159,7 +159,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	case aimDone:
 		o.Task, o.Goal = learn.Delivered, learn.Delivered
 		if g.Fired == "" {
-			o.Plan = g.Tasks
+			o.Plan, o.Unfit = g.Tasks, t.unfit()
 		}
 	case taskDone:
 		o.Task = learn.Delivered
@@ -178,6 +178,22 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		o.Result = act.Result{Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage}
 	}
 	return o
+}
+
+// unfit says why the plan of the aim, which is reached, is not one for other cases:
+// the reasoner knew what this run alone had. "": it did not.
+func (t *turn) unfit() string {
+	g, done := t.s.aim(), t.s.aim().Next
+	if t.s.Current == nil {
+		done++ // the last delivery is in
+	}
+	switch {
+	case len(g.Answers) > 0:
+		return "its plan was made with a human's answer"
+	case len(t.s.Deliveries) > done:
+		return "its plan was made knowing what its run had delivered before"
+	}
+	return ""
 }
 
 // blame says of what an aim that is given up is evidence.

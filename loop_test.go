@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -73,12 +74,17 @@ func TestBlockedGoalLeavesAFailureToRecall(t *testing.T) {
 	require.Len(t, s.briefs[1].Memories, 1, "the failure is told to the next run")
 }
 
+// mend is an objective about a thing, which is an input as well.
+func mend(thing string) arc.Objective {
+	return arc.Objective{Text: "mend the " + thing, Situation: situation, Inputs: fmt.Appendf(nil, `{"thing":%q}`, thing)}
+}
+
 func TestChunkFiresAfterTwoDeliveries(t *testing.T) {
 	t.Parallel()
 	s := &script{}
 	a := agent(t, s.host(), nil)
 	for i, name := range []string{"cache", "pool", "index"} {
-		r := run(t, a, arc.Objective{Text: "mend the " + name, Situation: situation})
+		r := run(t, a, mend(name))
 		require.Equal(t, arc.Delivered, r.Status)
 		require.Equal(t, min(i/2, 1), r.Fired, name)
 		require.Equal(t, 1-r.Fired, r.Deliberations, name)
@@ -97,7 +103,7 @@ func TestChunkThatFailsPaysAndDeliberationTakesOver(t *testing.T) {
 	s := &script{}
 	a := agent(t, s.host("good", "other"), nil)
 	for _, name := range []string{"cache", "pool"} {
-		run(t, a, arc.Objective{Text: "mend the " + name, Situation: situation})
+		run(t, a, mend(name))
 	}
 	before := recallOne(t, a, memory.Pattern)
 	require.Equal(t, 1, before.Stats.Helped)
@@ -105,7 +111,7 @@ func TestChunkThatFailsPaysAndDeliberationTakesOver(t *testing.T) {
 	s.judge = func(w act.Work, _ act.Result) (act.Verdict, error) {
 		return act.Verdict{Pass: w.Attempt == 1 && len(s.briefs) == 3, Complaint: "not this time"}, nil
 	}
-	r := run(t, a, arc.Objective{Text: "mend the index", Situation: situation})
+	r := run(t, a, mend("index"))
 	require.Equal(t, arc.Delivered, r.Status)
 	require.Equal(t, []int{1, 1, 2}, []int{r.Fired, r.Deliberations, r.Attempts})
 	require.Len(t, s.briefs[2].Failed, 1, "the reasoner is told what the chunk tried")

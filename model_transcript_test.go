@@ -35,7 +35,7 @@ var dialogues = map[string]struct {
 		},
 		objectives: []arc.Objective{
 			{ID: "run-1", Text: "mend the cache", Situation: situation, Inputs: []byte(`{"dir": "cache"}`)},
-			{ID: "run-2", Text: "mend the pool", Situation: situation},
+			{ID: "run-2", Text: "mend the pool", Situation: situation, Inputs: []byte(`{"dir": "pool"}`)},
 		},
 	},
 	// An impasse, its subgoal, and back.

@@ -171,7 +171,9 @@ func TestChunkAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	a := agent(t, (&script{}).host(), nil)
 	for _, name := range []string{"cache", "pool"} {
-		run(t, a, arc.Objective{ID: name, Session: "s", Text: "mend the " + name, Situation: situation})
+		o := mend(name)
+		o.ID, o.Session = name, "s"
+		run(t, a, o)
 	}
 	before := recallOne(t, a, memory.Pattern)
 	for range 2 {

@@ -74,10 +74,10 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 		Memories: t.hits, Background: t.background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
 		Failed: g.Failed[min(g.Cleared, len(g.Failed)):], Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
-		Advice: t.advice(), Alternatives: g.left(),
+		Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),
 	}
 	if g.Cleared > 0 {
-		b.Memories, b.Background = nil, nil
+		b.Memories, b.Background, b.Suggestions = nil, nil, nil
 	}
 	if b.Advice != "" && t.slow() {
 		b.Advice += "\nOne task at a time: the first of a plan is taken, and the next decided after its outcome."

@@ -7,6 +7,7 @@ import (
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 )
 
 // recall finds what is known about the aim, and lets a chunk fire. None fires
@@ -31,7 +32,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if o.Fresh || t.s.Assessment.Pivot || g.Next > 0 {
 		return phaseReason, nil
 	}
-	chunk, ok := t.own.learner.Fire(slices.Concat(t.hits, t.background), g.Situation, g.Text, g.Spent)
+	chunk, ok := t.own.learner.Fire(slices.Concat(t.hits, t.background), t.wanted(), g.Spent)
 	if !ok || t.a.unable(chunk.Tasks) != "" {
 		return phaseReason, nil
 	}
@@ -41,13 +42,32 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	return phaseAssign, nil
 }
 
+// wanted is the aim as the learner sees it.
+func (t *turn) wanted() learn.Ask {
+	o, g := &t.s.Objective, t.s.aim()
+	return learn.Ask{
+		Scope: o.Scope, Also: o.Also, Episodes: o.Episodes, Situation: g.Situation, Objective: g.Text,
+		Case: t.s.situated(),
+	}
+}
+
+// maxSuggestions is the number of plans of other cases in a brief.
+const maxSuggestions = 2
+
+// suggestions are the plans of cases like the aim's that did not fire.
+func (t *turn) suggestions() (out []reason.Suggestion) {
+	for _, c := range t.own.learner.Match(slices.Concat(t.hits, t.background), t.wanted(), t.s.aim().Spent) {
+		if len(out) < maxSuggestions {
+			out = append(out, reason.Suggestion(c))
+		}
+	}
+	return out
+}
+
 // search recalls memories for the aim, and the background. A holdout withholds
 // them.
 func (t *turn) search(ctx context.Context) error {
-	o, g := &t.s.Objective, t.s.aim()
-	ask := learn.Ask{
-		Scope: o.Scope, Also: o.Also, Episodes: o.Episodes, Situation: g.Situation, Objective: g.Text,
-	}
+	g, ask := t.s.aim(), t.wanted()
 	if t.a.o.Learn.Holdout > 0 {
 		ask.GoalKey = t.own.name + "/" + t.s.aimKey() // no two tenants share draws
 	}

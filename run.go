@@ -208,6 +208,7 @@ func (a *Agent) begin(o Objective) (state, error) {
 	san := a.o.Sanitizer
 	o.Text, o.Inputs, o.Tasks = san.Sanitize(o.Text), san.JSON(o.Inputs), cleanTasks(san, o.Tasks)
 	setDefault(&o.Attempts, a.o.Attempts)
+	vouched := o.Situation != ""
 	setDefault(&o.Situation, o.Text)
 	o.Situation = san.Sanitize(o.Situation)
 	for k, v := range o.Conditions {
@@ -223,7 +224,7 @@ func (a *Agent) begin(o Objective) (state, error) {
 	return state{
 		ID: o.ID, Session: session, Objective: o,
 		Status: Running, Phase: phaseAssess, Started: now.UnixNano(),
-		Aims: []aim{{Text: o.Text, Situation: o.Situation}},
+		Aims: []aim{{Text: o.Text, Situation: o.Situation, Vouched: vouched}},
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
@@ -28,7 +29,9 @@ type Objective struct {
 	// Situation is the kind of situation that the objective is about, such
 	// as the kind of error that is to be mended, without what is particular
 	// to this case. Memories are recalled, chunks fired and rankings kept by
-	// it. "": the Text.
+	// it. Naming it, the host vouches that objectives of equal situations share
+	// a plan, with what the plan quotes of the Inputs bound anew. "": the Text,
+	// and only the same text fires a chunk.
 	Situation string `cbor:"3,keyasint,omitempty"`
 	// Inputs are the host's data, valid JSON, handed to the reasoner and to
 	// every worker as they are, without the secrets.
@@ -319,6 +322,8 @@ type lastAttempt struct {
 type aim struct {
 	Text      string `cbor:"1,keyasint,omitempty" json:"text"`
 	Situation string `cbor:"2,keyasint,omitempty" json:"situation"`
+	// Vouched: the host has named the situation.
+	Vouched bool `cbor:"34,keyasint,omitempty" json:"vouched,omitempty"`
 	// Number counts the subgoals entered before it: 0 for the objective.
 	Number int `cbor:"21,keyasint,omitempty" json:"number,omitempty"`
 	// Impasse is the kind that made it a subgoal; "" for the objective.
@@ -606,4 +611,14 @@ func (s *state) spent(now time.Time) Budget {
 		Steps: s.Step, Wall: time.Duration(now.UnixNano()-s.Started) - s.Wait.Waited,
 		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
 	}
+}
+
+// situated is what tells the aim from others of like words.
+func (s *state) situated() learn.Case {
+	g := s.aim()
+	c := learn.Case{Vouched: g.Vouched, Inputs: s.Objective.Inputs, Conditions: s.Objective.Conditions}
+	for _, above := range s.Aims[:len(s.Aims)-1] {
+		c.Goals = append(c.Goals, above.Text)
+	}
+	return c
 }

@@ -55,10 +55,10 @@ var stories = map[string]struct {
 			return s
 		},
 		objectives: []arc.Objective{
-			{ID: "run-1", Session: "s", Text: "mend the cache", Situation: situation},
-			{ID: "run-2", Session: "s", Text: "mend the pool", Situation: situation},
-			{ID: "run-3", Session: "s", Text: "mend the index", Situation: situation},
-			{ID: "run-4", Session: "s", Text: "mend the log", Situation: situation},
+			{ID: "run-1", Session: "s", Text: "mend the cache", Situation: situation, Inputs: []byte(`{"thing": "cache"}`)},
+			{ID: "run-2", Session: "s", Text: "mend the pool", Situation: situation, Inputs: []byte(`{"thing": "pool"}`)},
+			{ID: "run-3", Session: "s", Text: "mend the index", Situation: situation, Inputs: []byte(`{"thing": "index"}`)},
+			{ID: "run-4", Session: "s", Text: "mend the log", Situation: situation, Inputs: []byte(`{"thing": "log"}`)},
 		},
 	},
 	// Nothing passes; the third failure of the approach calls for a pivot.

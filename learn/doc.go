@@ -8,8 +8,9 @@
 // DELIVERED. A goal is here what a run is after: its objective, or a subgoal.
 // Goals of the world are those of reason/goal.
 //
-//	hits, withheld, err := l.Recall(ctx, learn.Ask{GoalKey: "run-7", Scope: scope, Situation: "tests fail: nil map", …})
-//	if chunk, ok := l.Fire(hits, "tests fail: nil map", objective, nil); ok {
+//	ask := learn.Ask{GoalKey: "run-7", Scope: scope, Situation: "tests fail: nil map", …}
+//	hits, withheld, err := l.Recall(ctx, ask)
+//	if chunk, ok := l.Fire(hits, ask, nil); ok {
 //		// run chunk.Tasks, through the gates
 //	}
 //	lessons, err := l.Learn(ctx, learn.Outcome{Key: "run-7/1", Worker: "fixer", Passed: true, …})
@@ -24,9 +25,30 @@
 // [Learner.Maintain] archives unused memories and merges near-duplicates when
 // the host calls it; once a day is plenty. No part of it runs by itself.
 //
-// A chunk is a Pattern memory with a plan: the situation, the approach, and
-// the tasks that passed their gates. The name and the idea are Soar's
-// (Laird, Rosenbloom & Newell 1986): deliberation that succeeded is compiled
-// into a rule, which fires the next time without deliberating. Three chunks of
-// one shape become one with variables, which fires for cases never seen.
+// # Chunks
+//
+// A chunk is a Pattern memory with a plan: the tasks that passed their gates, and
+// the conditions under which they are run again. The name and the idea are Soar's
+// (Laird, Rosenbloom & Newell 1986): deliberation that succeeded is compiled into a
+// rule, whose conditions are what the decision depended on. It fires without
+// deliberating where all of them hold:
+//
+//   - the scope, the conditions that the host has declared ([Case.Conditions]), and
+//     the goals that a subgoal serves are the same;
+//   - the situation has the same words in the same order. Folded are the case of
+//     plain words, white space, sentence punctuation between words, articles in lower
+//     case before a word, and "please" at either end; nothing inside of a word. Where
+//     the host names no situation, it is the objective that counts;
+//   - the inputs have the same names and types. Those that the plan quotes are bound
+//     anew, each as a value of its own type; those that it does not quote are the same
+//     as well, unless the host names the situation: it vouches that they did not decide;
+//   - no value of the old case that differs is left in the plan: one that stands inside
+//     of an identifier, that two inputs had, or that only the objective's words tell.
+//
+// How alike two cases are never makes a chunk fire: a similar case gets the plan as a
+// suggestion, with what differs ([Learner.Match]). Three chunks of one shape become
+// one with variables in place of the words in which they differ, if these stand in
+// all three plans at the same places. A plan that was made with a human's answer, or
+// with what its run had delivered before, is for that run alone. Plans that an earlier
+// version has stored have no conditions: they never fire, and are suggested.
 package learn

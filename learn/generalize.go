@@ -3,114 +3,132 @@ package learn
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"maps"
 	"slices"
-	"strings"
-	"unicode"
+	"strconv"
 
+	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/memory"
 )
 
-// generalises is the relation of a pattern with variables to those that it was
+// isGeneral is the relation of a pattern with variables to those that it was
 // drawn from.
-const generalises = "generalises"
+const isGeneral = "generalises"
 
 const (
-	examples     = 3   // patterns of one shape that make a general one
+	examples     = 3   // chunks of one shape that make a general one
 	maxVariables = 4   // that it has at most
-	literal      = 0.5 // share of its words that are no variables, at least
+	fixed        = 0.5 // share of its words that are no variables, at least
 )
 
-// variable stands in the trigger and plan of a general pattern for what differs
-// from case to case.
-func variable(i int) string { return fmt.Sprintf("{{%d}}", i+1) }
-
-// generalise looks for patterns of the same shape as the one that was just
-// stored, and remembers one with variables in place of what they differ in. It
-// is done when three agree: their triggers word by word but for a few, their
-// plans when what differs in the triggers is taken out.
-func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID) error {
-	space := l.bank.In(o.Scope)
-	own, err := space.Get(ctx, id)
+// generalise looks for chunks of the same shape as the one that was just stored,
+// and remembers one with variables in place of the words that they differ in. It
+// is done when three agree: in their conditions and, with variables in place, in
+// their words and plans. Chunks that cannot be drawn together are left as they are:
+// the errors are those of the store alone.
+func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID, like []memory.Hit) error {
+	own, err := l.bank.In(o.Scope).Get(ctx, id)
 	if err != nil {
 		return err
 	}
-	hits, err := space.Recall(ctx, memory.Query{Text: cut(own.Trigger, maxNote), Kinds: []memory.Kind{memory.Pattern}, K: 16})
-	if err != nil {
-		return err
+	first, err := l.decoded(&own)
+	if err != nil || first.Unfit != "" {
+		return nil
 	}
-	shape := []memory.Record{own}
-	for i := range hits {
-		if r := &hits[i].Record; r.MayFire() && r.ID != id && !general(r) {
-			shape = append(shape, *r)
+	first = first.loose()
+	shape, links := []*chunk{first}, []memory.Link{{To: id, Rel: isGeneral}}
+	for i := range like {
+		r := &like[i].Record
+		if !r.MayFire() || r.ID == id || generalises(r) > 0 {
+			continue
+		}
+		c, err := l.decoded(r)
+		if err != nil {
+			continue
+		}
+		if c = c.loose(); !first.alike(c) {
+			continue
+		}
+		if _, ok := columns(append(slices.Clone(shape), c)); ok {
+			shape, links = append(shape, c), append(links, memory.Link{To: r.ID, Rel: isGeneral})
 		}
 	}
-	d, links, ok := unify(shape)
+	c, ok := unify(shape)
 	if !ok {
 		return nil
 	}
-	d.Kind, d.At, d.Links = memory.Pattern, o.At, links
-	d.Key = digest(d.Trigger+"\x00"+string(d.Plan), "general")
-	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
-	_, err = space.Remember(ctx, d)
+	d, err := c.draft()
+	if err != nil {
+		return nil
+	}
+	d.Links, d.Key = links, digest(d.Trigger+"\x00"+string(d.Plan), "general")
+	if _, err = l.remember(ctx, o, d); errors.Is(err, memory.ErrPlan) {
+		return nil
+	}
 	return err
 }
 
-// general reports whether a pattern has variables.
-func general(r *memory.Record) bool {
-	return slices.ContainsFunc(r.Links, func(l memory.Link) bool { return l.Rel == generalises })
+// loose returns the chunk without the words of its objective, if none of them stands
+// in the plan: the host vouches that the situation alone decides.
+func (c *chunk) loose() *chunk {
+	if len(c.Quotes)+len(c.Named) > 0 || c.Objective == nil {
+		return c
+	}
+	l := *c
+	l.Objective = nil
+	return &l
 }
 
-// unify draws a general pattern from the first record and those that agree with
-// it; at least examples have to.
-func unify(records []memory.Record) (d memory.Draft, links []memory.Link, ok bool) {
-	first := strings.Fields(records[0].Trigger)
-	agree := [][]string{first}
-	with := []*memory.Record{&records[0]}
-	for i := range records[1:] {
-		r := &records[i+1]
-		words := strings.Fields(r.Trigger)
-		if len(words) != len(first) {
-			continue
-		}
-		if _, ok := columns(append(slices.Clone(agree), words)); ok {
-			agree, with = append(agree, words), append(with, r)
+// generalises returns how many patterns one with variables was drawn from.
+func generalises(r *memory.Record) (n int) {
+	for _, l := range r.Links {
+		if l.Rel == isGeneral {
+			n++
 		}
 	}
-	cols, ok := columns(agree)
-	if !ok || len(with) < examples || len(cols) == 0 {
-		return d, nil, false
-	}
-	for i, r := range with {
-		plan := substitute(string(r.Plan), agree[i], cols)
-		if i == 0 {
-			d.Plan, d.Content = json.RawMessage(plan), substitute(r.Content, agree[0], cols)
-		} else if plan != string(d.Plan) {
-			return d, nil, false
-		}
-		links = append(links, memory.Link{To: r.ID, Rel: generalises})
-	}
-	words := slices.Clone(first)
-	for v, col := range cols {
-		for _, at := range col {
-			words[at] = variable(v)
-		}
-	}
-	d.Trigger = strings.Join(words, " ")
-	return d, links, true
+	return n
 }
 
-// columns returns where the lines, which have as many words each, differ:
-// positions that go together in all of them are of one variable. It reports
-// false if they differ too much to be of one shape.
-func columns(lines [][]string) (cols [][]int, ok bool) {
+// alike reports whether two chunks are the same besides their words and plans.
+func (c *chunk) alike(d *chunk) bool {
+	inputs := func(a, b input) bool {
+		if a.Quoted && b.Quoted && !a.Kept && !b.Kept {
+			a.Value = b.Value
+		}
+		return a == b
+	}
+	return c.Vouched == d.Vouched && d.Unfit == "" && slices.Equal(c.Above, d.Above) &&
+		len(c.Words) == len(d.Words) && len(c.Objective) == len(d.Objective) &&
+		maps.Equal(c.Conditions, d.Conditions) && slices.EqualFunc(c.Inputs, d.Inputs, inputs)
+}
+
+// word returns a word of the situation or, after these, of the objective.
+func (c *chunk) word(at int) *template.Part {
+	if at < len(c.Words) {
+		return &c.Words[at]
+	}
+	return &c.Objective[at-len(c.Words)]
+}
+
+// columns returns where the words of chunks differ: positions that go together in
+// all of them are of one variable. It reports false if they differ too much to be
+// of one shape, or in what is no word.
+func columns(cs []*chunk) (cols [][]int, ok bool) {
+	word := func(c *chunk, at int) string { return template.Fold(c.word(at).Text) }
 	same := func(a, b int) bool {
-		return !slices.ContainsFunc(lines, func(words []string) bool { return words[a] != words[b] })
+		return !slices.ContainsFunc(cs, func(c *chunk) bool { return word(c, a) != word(c, b) })
 	}
-	differ := 0
+	differ, n := 0, len(cs[0].Words)+len(cs[0].Objective)
 next:
-	for at, word := range lines[0] {
-		if !slices.ContainsFunc(lines, func(words []string) bool { return words[at] != word }) {
+	for at := range n {
+		p := cs[0].word(at)
+		for _, c := range cs[1:] {
+			if !slices.Equal(c.word(at).From, p.From) {
+				return nil, false
+			}
+		}
+		if !slices.ContainsFunc(cs, func(c *chunk) bool { return word(c, at) != word(cs[0], at) }) {
 			continue
 		}
 		differ++
@@ -122,53 +140,77 @@ next:
 		}
 		cols = append(cols, []int{at})
 	}
-	n := len(lines[0])
-	return cols, len(cols) <= maxVariables && float64(n-differ) >= literal*float64(n)
+	return cols, len(cols) <= maxVariables && float64(n-differ) >= fixed*float64(n)
 }
 
-// substitute puts variables in place of their words in a text.
-func substitute(text string, words []string, cols [][]int) string {
-	for v, col := range cols {
-		text = replaceWhole(text, strings.Trim(words[col[0]], punctuation), variable(v))
-	}
-	return text
-}
-
-// punctuation may stand around a word in a trigger and not in the plan.
-const punctuation = `.,:;!?()[]{}"'` + "`"
-
-// bind matches a situation with a general trigger, and returns the plan with
-// the situation's words in place of the variables.
-func bind(r *memory.Record, situation string) (json.RawMessage, bool) {
-	pattern, words := strings.Fields(r.Trigger), strings.Fields(situation)
-	if len(pattern) != len(words) {
+// unify draws a general chunk from chunks of one shape. A word becomes a variable
+// only where it stands in all plans at the same places: otherwise these differ.
+func unify(cs []*chunk) (*chunk, bool) {
+	if len(cs) < examples {
 		return nil, false
 	}
-	values := map[string]string{}
-	for i, p := range pattern {
-		if !strings.HasPrefix(p, "{{") || !strings.HasSuffix(p, "}}") {
-			if p != words[i] {
-				return nil, false
-			}
-			continue
-		}
-		if old, ok := values[p]; ok && old != words[i] || !harmless(strings.Trim(words[i], punctuation)) {
+	cols, ok := columns(cs)
+	if !ok || len(cols) == 0 {
+		return nil, false
+	}
+	var out *chunk
+	for _, c := range cs {
+		g, ok := c.vary(cols)
+		if !ok {
 			return nil, false
 		}
-		values[p] = words[i]
+		if out == nil {
+			out = g
+			continue
+		}
+		if !out.sameAs(g) {
+			return nil, false
+		}
+		for _, k := range g.Variables {
+			if !slices.Contains(out.Variables, k) {
+				out.Variables = append(out.Variables, k)
+			}
+		}
 	}
-	var pairs []string
-	for name, word := range values {
-		pairs = append(pairs, name, strings.Trim(word, punctuation)) // as JSON has it: see harmless
-	}
-	return json.RawMessage(strings.NewReplacer(pairs...).Replace(string(r.Plan))), true
+	return out, true
 }
 
-// harmless reports whether a word of a situation, which may be anybody's, can
-// stand in a plan, which may be run by a shell: a name, a path that does not
-// lead upwards, or a number.
-func harmless(word string) bool {
-	return word != "" && word[0] != '-' && !strings.Contains(word, "..") && !strings.ContainsFunc(word, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./:@+", r)
-	})
+// vary puts variables in place of the words at some positions, in the plan too. It
+// reports false if one of them does not stand in the plan.
+func (c *chunk) vary(cols [][]int) (*chunk, bool) {
+	g := *c
+	g.Words, g.Objective = slices.Clone(c.Words), slices.Clone(c.Objective)
+	var sources []template.Source
+	for i, col := range cols {
+		name := template.Ref{strconv.Itoa(i + 1)}
+		word := c.word(col[0]).Text
+		if k := template.LookOf(word); !slices.Contains(g.Variables, k) {
+			g.Variables = append(g.Variables, k)
+		}
+		sources = append(sources, template.Source{Value: template.Value{Kind: template.String, Text: word}, From: name})
+		for _, at := range col {
+			*g.word(at) = template.Part{From: name}
+		}
+	}
+	q := template.NewQuoter(sources)
+	g.Situation = q.Phrase(template.Literal(c.Situation)).Show()
+	g.quote(q)
+	g.Quotes, g.Named = nil, nil // all words are held as they are
+	quoted := g.quoted()
+	return &g, !slices.ContainsFunc(sources, func(s template.Source) bool { return !quoted[s.From[0]] })
+}
+
+// sameAs reports whether the plans and conditions of two chunks with variables are
+// the same: what a variable did not replace tells them apart.
+func (c *chunk) sameAs(d *chunk) bool {
+	core := func(c chunk) string {
+		c.Situation, c.Words, c.Objective, c.Inputs, c.Variables = "", nil, nil, nil, nil
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return ""
+		}
+		return string(raw)
+	}
+	a := core(*c)
+	return a != "" && a == core(*d)
 }

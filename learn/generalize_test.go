@@ -2,6 +2,7 @@ package learn_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,7 @@ import (
 func mended(name, pkg, worker string) learn.Outcome {
 	o := delivered("run of "+name+" "+pkg, "mend "+pkg)
 	o.Situation = fmt.Sprintf("go build reports undefined: %s in package %s", name, pkg)
+	o.Case = learn.Case{Vouched: true}
 	o.Approach = "define what is missing"
 	o.Plan = []reason.Task{{Objective: fmt.Sprintf("define %s in %s", name, pkg), Verify: "go build ./" + pkg, Skill: "edit", Worker: worker}}
 	return o
@@ -22,9 +24,11 @@ func mended(name, pkg, worker string) learn.Outcome {
 
 func (p parts) fire(t *testing.T, situation string) (learn.Chunk, bool) {
 	t.Helper()
-	hits, _, err := p.learner.Recall(t.Context(), learn.Ask{Scope: scope, Situation: situation, Objective: "mend it"})
+	_, pkg, _ := strings.Cut(situation, "package ")
+	a := learn.Ask{Scope: scope, Situation: situation, Objective: "mend " + pkg, Case: learn.Case{Vouched: true}}
+	hits, _, err := p.learner.Recall(t.Context(), a)
 	require.NoError(t, err)
-	return p.learner.Fire(hits, situation, "mend it", nil)
+	return p.learner.Fire(hits, a, nil)
 }
 
 // Three successes of one shape become a pattern that fires for a fourth case,

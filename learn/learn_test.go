@@ -75,11 +75,21 @@ func (p parts) hits(t *testing.T, ids ...memory.ID) (out []memory.Hit) {
 	return out
 }
 
+// named is a case whose host names the situation, and the thing as an input.
+func named(thing string) learn.Case {
+	return learn.Case{Vouched: true, Inputs: fmt.Appendf(nil, `{"thing":%q}`, thing)}
+}
+
+// ask asks about a thing in the situation.
+func ask(thing string) learn.Ask {
+	return learn.Ask{Scope: scope, Situation: situation, Objective: thing, Case: named(thing)}
+}
+
 // attempt is an attempt of a run at mending something.
 func attempt(run, objective string, passed bool) learn.Outcome {
 	return learn.Outcome{
 		Key: run + "/1", GoalKey: run + "/goal/0", Run: run, Session: "s", Scope: scope, At: noon,
-		Objective: objective, Situation: situation, Approach: "make the map",
+		Objective: objective, Situation: situation, Case: named(objective), Approach: "make the map",
 		Skill: "edit", Worker: "fixer", End: act.Finished, Passed: passed, Wall: time.Second,
 		Result: act.Result{Reflection: iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "edited"}},
 	}
@@ -112,16 +122,21 @@ func Example() {
 			fmt.Println(err)
 		}
 	}
-	hits, _, err := p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: situation, Objective: "the index"})
+	a := learn.Ask{
+		Scope: scope, Situation: situation, Objective: "the index",
+		Case: learn.Case{Vouched: true, Inputs: []byte(`{"thing":"the index"}`)},
+	}
+	hits, _, err := p.learner.Recall(ctx, a)
 	if err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println(hits[0].Record.Content)
-	chunk, fires := p.learner.Fire(hits, situation, "the index", nil)
+	chunk, fires := p.learner.Fire(hits, a, nil)
 	fmt.Println(fires, chunk.Approach, chunk.Tasks[0].Objective, chunk.Tasks[0].Worker)
 	// Output:
 	// What worked: make the map.
-	// 1. edit for: the objective (edit), done by fixer
+	// 1. edit for: {thing} (edit), done by fixer
+	// Case 1768827351.
 	// true make the map edit for: the index fixer
 }
 
@@ -131,9 +146,11 @@ func TestChunkFiresOnlyWhenItIsProven(t *testing.T) {
 	p := setup(t, nil)
 	fires := func(sit string, except ...memory.ID) (learn.Chunk, bool) {
 		t.Helper()
-		hits, _, err := p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: sit, Objective: "the index"})
+		a := ask("the index")
+		a.Situation = sit
+		hits, _, err := p.learner.Recall(ctx, a)
 		require.NoError(t, err)
-		return p.learner.Fire(hits, sit, "the index", except)
+		return p.learner.Fire(hits, a, except)
 	}
 	_, err := p.learner.Learn(ctx, delivered("one", "the cache"))
 	require.NoError(t, err)
@@ -159,7 +176,7 @@ func TestChunkFiresOnlyWhenItIsProven(t *testing.T) {
 	_, ok = fires(situation)
 	require.False(t, ok, "it has misled as often as it has helped")
 
-	_, ok = setup(t, &learn.Options{FireAfter: -1}).learner.Fire(nil, situation, "x", nil)
+	_, ok = setup(t, &learn.Options{FireAfter: -1}).learner.Fire(nil, ask("x"), nil)
 	require.False(t, ok)
 }
 
@@ -175,7 +192,7 @@ func TestPatternOfAModelNeverFires(t *testing.T) {
 	hits, err := p.bank.In(scope).Recall(ctx, memory.Query{Text: situation})
 	require.NoError(t, err)
 	require.Equal(t, r.ID, hits[0].Record.ID)
-	_, ok := p.learner.Fire(hits, situation, "x", nil)
+	_, ok := p.learner.Fire(hits, ask("x"), nil)
 	require.False(t, ok)
 	hits, _, err = p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
 	require.NoError(t, err)
@@ -306,8 +323,7 @@ func TestLessonThatDoesNotFitIsSkipped(t *testing.T) {
 
 func TestOptionsOutOfRangeAreListed(t *testing.T) {
 	t.Parallel()
-	_, err := learn.New(nil, nil, nil, &learn.Options{FireMatch: 2, FireReliability: -1})
-	require.ErrorContains(t, err, "FireMatch")
+	_, err := learn.New(nil, nil, nil, &learn.Options{FireReliability: -1})
 	require.ErrorContains(t, err, "FireReliability")
 }
 

@@ -1,15 +1,24 @@
 package learn
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -32,9 +41,12 @@ type Options struct {
 	// FireAfter is the number of verified deliveries after which a chunk may
 	// fire. 0: 2; negative: never.
 	FireAfter int
-	// FireMatch is how alike the situation and a chunk's must be, as
-	// measured by memory.Similarity, in [0,1]. 0: 0.85.
-	FireMatch float64
+	// Same decides for the host whether two cases are of the same situation, if
+	// that is more than equal words: it vouches for it as a named Situation does.
+	// The inputs and conditions must agree all the same, and inputs are bound
+	// anew. Of the case that was, Situation and Conditions are known. nil: equal
+	// words alone count.
+	Same func(was, is Ask) bool
 	// FireReliability is the least reliability of a chunk that fires, in
 	// [0,1]: the mean of the Beta posterior (1+d)/(2+d+m) over its d
 	// deliveries and the m times that it misled. Goals for which it was
@@ -50,9 +62,6 @@ func (o *Options) fill() error {
 	if o.FireAfter == 0 {
 		o.FireAfter = 2
 	}
-	if o.FireMatch == 0 {
-		o.FireMatch = 0.85
-	}
 	if o.FireReliability == 0 {
 		o.FireReliability = 0.65
 	}
@@ -63,7 +72,7 @@ func (o *Options) fill() error {
 	for _, f := range []struct {
 		name string
 		v    float64
-	}{{"FireMatch", o.FireMatch}, {"FireReliability", o.FireReliability}, {"Floor", max(0, o.Floor)}} {
+	}{{"FireReliability", o.FireReliability}, {"Floor", max(0, o.Floor)}} {
 		if !(f.v >= 0 && f.v <= 1) {
 			errs = append(errs, fmt.Errorf("%s %v is not in [0,1]", f.name, f.v))
 		}
@@ -81,6 +90,7 @@ type Learner struct {
 	book    *rank.Book
 	monitor *meta.Monitor
 	o       Options
+	cache   *lru.Cache[memory.ID, cached]
 }
 
 // New returns a Learner over the three, or an error that lists the options
@@ -93,10 +103,11 @@ func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Option
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	return &Learner{bank: bank, book: book, monitor: monitor, o: o}, nil
+	cache, err := lru.New[memory.ID, cached](cacheSize)
+	return &Learner{bank: bank, book: book, monitor: monitor, o: o, cache: cache}, err
 }
 
-// Ask is what memories are recalled for.
+// Ask is a goal that memories are recalled for, and that a chunk may fire for.
 type Ask struct {
 	GoalKey   string         // of the goal, as in Outcome
 	Scope     memory.Scope   // where to recall from
@@ -104,6 +115,7 @@ type Ask struct {
 	Episodes  []memory.Scope // of the same tenant, where it is told how goals have ended
 	Situation string
 	Objective string
+	Case
 }
 
 // Recall returns the memories to inject for a goal, best first: those whose
@@ -216,46 +228,139 @@ type Lessons struct {
 	Misled  []memory.ID    // memories charged with a failure
 }
 
-// chunk strengthens the pattern that says what the outcome teaches, or
-// remembers one, and returns the pattern that has its credit for the delivery
-// by that. One that was injected needs no search, and gets its credit by
-// feedback: that it was used is all that there is to say.
+// chunk credits the pattern that says what the outcome teaches, or remembers one,
+// and returns the pattern that has its credit for the delivery by that. One that
+// was injected needs no search, and gets its credit by feedback: that it was used
+// is all that there is to say.
 func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, credited memory.ID, err error) {
-	if id := o.known(o.trigger(), patternText(o)); id != "" {
-		if !slices.Contains(o.Utilized, id) {
+	if known := l.known(o.Injected, o); known != nil {
+		if id := known.ID; !slices.Contains(o.Utilized, id) {
 			o.Utilized = append(slices.Clip(o.Utilized), id)
 		}
-		return memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}, "", nil
+		return memory.Receipt{ID: known.ID, Disposition: memory.Strengthened, Into: known.ID}, "", nil
 	}
-	if r, err = l.Chunk(ctx, *o); err != nil {
+	c, err := newChunk(o)
+	if err != nil {
+		return r, "", err
+	}
+	d, err := c.draft()
+	if err != nil {
+		return r, "", err
+	}
+	patterns := memory.Query{Text: cut(d.Trigger, maxNote), Kinds: []memory.Kind{memory.Pattern}, K: similar}
+	like, err := l.bank.In(o.Scope).Recall(ctx, patterns)
+	if err != nil {
+		return r, "", err
+	}
+	// The pattern of this very goal was stored before a crash.
+	made := slices.ContainsFunc(like, func(h memory.Hit) bool { return h.Record.Source.Ref == o.GoalKey })
+	if known := l.known(like, o); known != nil && !made {
+		f := memory.Feedback{
+			Key: digest(o.GoalKey, "chunk"), Delivered: true, Situation: situationKey(o.Situation),
+			Injected: []memory.ID{known.ID}, Utilized: []memory.ID{known.ID},
+		}
+		r = memory.Receipt{ID: known.ID, Disposition: memory.Strengthened, Into: known.ID}
+		return r, known.ID, l.bank.In(o.Scope).Feedback(ctx, f)
+	}
+	if r, err = l.keep(ctx, o, d); err != nil {
 		return r, "", err
 	}
 	if r.Disposition == memory.Stored {
-		if err := l.generalise(ctx, o, r.ID); err != nil {
+		if err := l.generalise(ctx, o, r.ID, like); err != nil {
 			return r, "", fmt.Errorf("generalise: %w", err)
 		}
 	}
 	return r, r.Into, nil
 }
 
-// Chunk remembers the plan that delivered a goal as a pattern, or strengthens
-// the pattern that says the same. It is idempotent on the goal's key. Learn
-// does it for every goal that deliberation has delivered.
+// similar is the number of patterns that a new chunk is held against.
+const similar = 16
+
+// known returns the pattern among hits that would have made the plan of an outcome.
+func (l *Learner) known(hits []memory.Hit, o *Outcome) *memory.Record {
+	a := Ask{Scope: o.Scope, Situation: o.Situation, Objective: o.Objective, Case: o.Case}
+	for i := range hits {
+		r := &hits[i].Record
+		if r.Kind != memory.Pattern || !r.MayFire() || r.Scope != o.Scope {
+			continue
+		}
+		c, err := l.decoded(r)
+		if err != nil || c.Unfit != o.Unfit {
+			continue
+		}
+		ready := *c
+		ready.Unfit = ""
+		b, differs := ready.fit(&a, l.same(c, &a))
+		if len(differs) > 0 {
+			continue
+		}
+		if _, tasks, err := c.tasks(b); err == nil && slices.EqualFunc(tasks, o.Plan, equal) {
+			return r
+		}
+	}
+	return nil
+}
+
+// equal reports whether two tasks are the same, by any worker.
+func equal(a, b reason.Task) bool {
+	x, err := template.NodeOf(a.Inputs)
+	y, err2 := template.NodeOf(b.Inputs)
+	if err != nil || err2 != nil || (x == nil) != (y == nil) || x != nil && !bytes.Equal(x.Raw, y.Raw) {
+		return false
+	}
+	return a.Objective == b.Objective && a.Delta == b.Delta && a.Verify == b.Verify && a.Skill == b.Skill &&
+		(a.Effect == b.Effect || a.Effect != nil && b.Effect != nil && *a.Effect == *b.Effect)
+}
+
+// decoded returns the chunk of a pattern, which callers do not change.
+func (l *Learner) decoded(r *memory.Record) (*chunk, error) {
+	if c, ok := l.cache.Get(r.ID); ok && bytes.Equal(c.plan, r.Plan) {
+		return c.chunk, c.err
+	}
+	c, err := decodeChunk(r.Plan)
+	l.cache.Add(r.ID, cached{r.Plan, c, err})
+	return c, err
+}
+
+// cached is the chunk of a plan, or why it is none.
+type cached struct {
+	plan  json.RawMessage
+	chunk *chunk
+	err   error
+}
+
+// cacheSize is the number of chunks that are kept decoded.
+const cacheSize = 256
+
+// Chunk remembers the plan that delivered a goal as a pattern with the conditions
+// under which it fires, or strengthens the pattern that says the same. It is
+// idempotent on the goal's key. Learn does it for every goal that deliberation has
+// delivered.
 func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) {
-	plan, err := encodePlan(o.Approach, o.Plan, o.Objective)
+	c, err := newChunk(&o)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	return l.remember(ctx, &o, memory.Draft{
-		Kind: memory.Pattern, Content: patternText(&o), Key: o.GoalKey + "/chunk", Plan: plan,
-	})
+	d, err := c.draft()
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	return l.keep(ctx, &o, d)
+}
+
+// keep remembers the chunk of an outcome.
+func (l *Learner) keep(ctx context.Context, o *Outcome, d memory.Draft) (memory.Receipt, error) {
+	d.Key = o.GoalKey + "/chunk"
+	return l.remember(ctx, o, d)
 }
 
 // remember stores what the outcome teaches. A lesson that is too large for
 // memory, or says nothing, is rejected rather than an error: the run that taught
 // it goes on.
 func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (memory.Receipt, error) {
-	d.Trigger, d.At = o.trigger(), o.At
+	if d.At = o.At; d.Trigger == "" {
+		d.Trigger = o.trigger()
+	}
 	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
 	r, err := l.bank.In(o.Scope).Remember(ctx, d)
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
@@ -267,36 +372,108 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 	return r, err
 }
 
-// Fire returns the chunk among hits that may act without deliberation: a
-// pattern whose plan may fire, from the same situation, that has delivered often
-// enough and is reliable. A pattern with variables, drawn from three or more that
-// differ in a few words only, fires where the situation matches it word by word
-// but for these, which are put into the plan. If there are several, the first of hits. Chunks in
-// except, which have failed for this goal already, do not fire.
-func (l *Learner) Fire(hits []memory.Hit, situation, objective string, except []memory.ID) (Chunk, bool) {
-	if l.o.FireAfter < 0 {
-		return Chunk{}, false
-	}
-	for i := range hits {
-		r := &hits[i].Record
-		if r.Kind != memory.Pattern || !r.MayFire() || slices.Contains(except, r.ID) {
-			continue
+// Chunk is a plan that delivered a case, held against another one.
+type Chunk struct {
+	ID        memory.ID
+	Situation string // of the case that it was made for
+	Approach  string
+	Tasks     []reason.Task // bound to the case at hand
+	Differs   []string      // what keeps it from firing; none: it fires
+}
+
+// Fire returns the chunk that acts without deliberation: the first among hits that
+// has a plan that may fire, has delivered often enough, is reliable, and all of whose conditions
+// hold. How alike a case is does not count: see [Learner.Match]. Chunks in except,
+// which have failed for this goal already, do not fire.
+func (l *Learner) Fire(hits []memory.Hit, a Ask, except []memory.ID) (Chunk, bool) {
+	for c := range l.chunks(hits, &a, except) {
+		if len(c.Differs) == 0 {
+			return c, true
 		}
-		delivered := 1 + r.Stats.Helped // the delivery that made it counts too
-		raw, same := r.Plan, memory.Similarity(r.Trigger, situation) >= l.o.FireMatch
-		if general(r) {
-			delivered = len(r.Links) + r.Stats.Helped // those that it was drawn from
-			raw, same = bind(r, situation)
-		}
-		reliability := float64(1+delivered) / float64(2+delivered+r.Stats.Misled)
-		if !same || delivered < l.o.FireAfter || reliability < l.o.FireReliability {
-			continue
-		}
-		p, err := decodePlan(raw, objective)
-		if err != nil {
-			continue // a plan from another version: deliberation replaces it
-		}
-		return Chunk{ID: r.ID, Approach: p.Approach, Tasks: p.Tasks}, true
 	}
 	return Chunk{}, false
+}
+
+// same reports whether the host takes two cases for the same situation. Variables
+// are words of it, which the host cannot see.
+func (l *Learner) same(c *chunk, a *Ask) (same bool) {
+	if l.o.Same == nil || len(c.Variables) > 0 {
+		return false
+	}
+	was := Ask{Scope: a.Scope, Situation: c.Situation, Case: Case{Conditions: maps.Clone(c.Conditions), Vouched: c.Vouched}}
+	err := guard.Call(func() { same = l.o.Same(was, *a) })
+	return err == nil && same
+}
+
+// Match returns the chunks among hits, best first, with what keeps each of them
+// from firing: they are plans to suggest.
+func (l *Learner) Match(hits []memory.Hit, a Ask, except []memory.ID) []Chunk {
+	return slices.Collect(l.chunks(hits, &a, except))
+}
+
+// chunks yields the chunks among hits, held against a case.
+func (l *Learner) chunks(hits []memory.Hit, a *Ask, except []memory.ID) iter.Seq[Chunk] {
+	return func(yield func(Chunk) bool) {
+		for i := range hits {
+			r := &hits[i].Record
+			if r.Kind != memory.Pattern || !r.MayFire() || slices.Contains(except, r.ID) {
+				continue
+			}
+			if c, ok := l.match(r, a); ok && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// match holds the chunk of a pattern against a case.
+func (l *Learner) match(r *memory.Record, a *Ask) (Chunk, bool) {
+	stored, err := l.decoded(r)
+	if err != nil {
+		return older(r)
+	}
+	b, differs := stored.fit(a, l.same(stored, a))
+	out := Chunk{ID: r.ID, Situation: stored.Situation}
+	out.Approach, out.Tasks, err = stored.tasks(b)
+	switch {
+	case len(differs) > 0:
+	case err != nil:
+		differs = []string{err.Error()}
+	case r.Scope != a.Scope && r.Scope != "":
+		differs = []string{fmt.Sprintf("it was learned in scope %s", r.Scope)}
+	default:
+		differs = l.unproven(r)
+	}
+	out.Differs = differs
+	return out, true
+}
+
+// unproven says what a chunk lacks in deliveries, if anything.
+func (l *Learner) unproven(r *memory.Record) []string {
+	delivered := 1 + r.Stats.Helped // the delivery that made it counts too
+	if n := generalises(r); n > 0 {
+		delivered = n + r.Stats.Helped // those that it was drawn from
+	}
+	reliability := float64(1+delivered) / float64(2+delivered+r.Stats.Misled)
+	switch {
+	case l.o.FireAfter < 0:
+		return []string{"chunks do not fire here"}
+	case delivered < l.o.FireAfter:
+		return []string{fmt.Sprintf("it has delivered %d of the %d times that it takes", delivered, l.o.FireAfter)}
+	case reliability < l.o.FireReliability:
+		return []string{fmt.Sprintf("it has misled %d times, and delivered %d", r.Stats.Misled, delivered)}
+	}
+	return nil
+}
+
+// older returns a plan of before there were conditions: it never fires.
+func older(r *memory.Record) (Chunk, bool) {
+	var p legacy
+	if json.Unmarshal(r.Plan, &p) != nil || (&reason.Decision{Tasks: p.Tasks}).Check() != nil {
+		return Chunk{}, false
+	}
+	return Chunk{
+		ID: r.ID, Situation: r.Trigger, Approach: p.Approach, Tasks: p.Tasks,
+		Differs: []string{"it was stored without its conditions"},
+	}, true
 }

@@ -3,6 +3,7 @@ package learn
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,8 @@ type Outcome struct {
 
 	Objective string // of the goal
 	Situation string // of the goal
-	Approach  string // the decision's
+	Case
+	Approach string // the decision's
 
 	Task   Status // of the task
 	Goal   Status // of the goal
@@ -57,8 +59,23 @@ type Outcome struct {
 	Utilized []memory.ID  // what the decision applied and the workers used, for the goal as a whole
 	Fired    memory.ID    // the chunk whose plan was run; "" if it was reasoned
 
+	// Unfit says why the plan must never run unasked: it was made with what no
+	// other case has, such as a human's answer. "": it may.
+	Unfit string
+
 	Plan   []reason.Task          // the tasks that delivered the goal, with their workers; nil if a chunk did
 	Failed []reason.FailedAttempt // what was tried for the goal
+}
+
+// Case is what tells a goal from others of like words, beside its objective and
+// situation.
+type Case struct {
+	// Vouched: the host has named the situation, and vouches that goals of equal
+	// situations share a plan.
+	Vouched    bool
+	Inputs     json.RawMessage   // of the objective
+	Conditions map[string]string // of the objective
+	Goals      []string          // above it, for a subgoal, outermost first
 }
 
 // sample is what the ranking sees of the outcome.
@@ -114,17 +131,6 @@ func (o *Outcome) feedback(scope memory.Scope, credited memory.ID) (memory.Feedb
 		}
 	}
 	return f, f.Delivered && len(f.Injected) > 0 || len(f.Misled) > 0
-}
-
-// known returns the injected pattern that says just what the outcome teaches.
-func (o *Outcome) known(trigger, content string) memory.ID {
-	for i := range o.Injected {
-		r := &o.Injected[i].Record
-		if r.Kind == memory.Pattern && r.MayFire() && r.Scope == o.Scope && r.Trigger == trigger && r.Content == content {
-			return r.ID
-		}
-	}
-	return ""
 }
 
 // maxNote is as much of a text as recall looks for and the monitor keeps, in

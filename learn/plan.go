@@ -1,110 +1,46 @@
 package learn
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/reason"
 )
 
-// Chunk is a plan that fires without deliberation.
-type Chunk struct {
-	ID       memory.ID
-	Approach string
-	Tasks    []reason.Task
-}
-
-// slot stands in a stored plan for the objective of the run that fires it.
-const slot = "{{objective}}"
-
-// plan is a chunk as it is stored.
-type plan struct {
-	Approach string
-	Tasks    []reason.Task
-}
-
-// encodePlan returns the plan as it is stored: the objective that it was made
-// for is replaced by a slot.
-func encodePlan(approach string, tasks []reason.Task, objective string) (json.RawMessage, error) {
-	p := plan{Approach: approach, Tasks: make([]reason.Task, len(tasks))}
-	for i, t := range tasks {
-		t.Objective = replaceWhole(t.Objective, objective, slot)
-		t.Delta = replaceWhole(t.Delta, objective, slot)
-		t.Verify = replaceWhole(t.Verify, objective, slot)
-		p.Tasks[i] = t
+// draft returns the chunk as a pattern to remember.
+func (c *chunk) draft() (memory.Draft, error) {
+	raw, err := c.stored()
+	trigger := c.Situation
+	if utf8.RuneCountInString(trigger) < minTrigger {
+		trigger = "what is to be done: " + trigger // memory takes shorter ones for noise
 	}
-	return json.Marshal(p)
+	return memory.Draft{Kind: memory.Pattern, Trigger: trigger, Content: c.wording(), Plan: raw}, err
 }
 
-// decodePlan is the reverse, for another objective.
-func decodePlan(raw json.RawMessage, objective string) (plan, error) {
-	var p plan
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return plan{}, fmt.Errorf("plan: %w", err)
-	}
-	for i := range p.Tasks {
-		t := &p.Tasks[i]
-		t.Objective = strings.ReplaceAll(t.Objective, slot, objective)
-		t.Delta = strings.ReplaceAll(t.Delta, slot, objective)
-		t.Verify = strings.ReplaceAll(t.Verify, slot, objective)
-	}
-	d := reason.Decision{Tasks: p.Tasks}
-	return p, d.Check()
-}
-
-// replaceWhole replaces old in s where it is not part of a longer word.
-func replaceWhole(s, old, new string) string {
-	switch {
-	case old == "" || !strings.Contains(s, old):
-		return s
-	case s == old:
-		return new
-	}
-	var b strings.Builder
-	for at := 0; ; {
-		i := strings.Index(s[at:], old)
-		if i < 0 {
-			b.WriteString(s[at:])
-			return b.String()
-		}
-		start, end := at+i, at+i+len(old)
-		b.WriteString(s[at:start])
-		if insideWord(s, start) || insideWord(s, end) {
-			b.WriteString(old)
-		} else {
-			b.WriteString(new)
-		}
-		at = end
-	}
-}
-
-// insideWord reports whether a letter or digit stands on both sides of i.
-func insideWord(s string, i int) bool {
-	before, _ := utf8.DecodeLastRuneInString(s[:i])
-	after, _ := utf8.DecodeRuneInString(s[i:])
-	return word(before) && word(after)
-}
-
-func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// patternText says in words what a chunk holds, for recall and for prompts.
-func patternText(o *Outcome) string {
-	b := append(make([]byte, 0, 160), "What worked: "...)
-	b = append(append(b, line(o.Approach)...), '.')
-	for i, t := range o.Plan {
+// wording says what a chunk holds, for recall and for prompts. The number
+// in its last line keeps chunks of other conditions apart.
+func (c *chunk) wording() string {
+	b := append(make([]byte, 0, 200), "What worked: "...)
+	b = append(append(b, line(c.Approach.Show())...), '.')
+	for i := range c.Tasks {
+		s := &c.Tasks[i]
 		b = strconv.AppendInt(append(b, '\n'), int64(i+1), 10)
-		b = append(append(b, ". "...), line(replaceWhole(t.Objective, o.Objective, "the objective"))...)
-		if t.Skill != "" {
-			b = append(append(append(b, " ("...), t.Skill...), ')')
+		b = append(append(b, ". "...), line(s.Objective.Show())...)
+		if s.Skill != "" {
+			b = append(append(append(b, " ("...), s.Skill...), ')')
 		}
-		b = append(append(b, ", done by "...), t.Worker...)
+		b = append(append(b, ", done by "...), s.Worker...)
 	}
-	return string(b)
+	b = strconv.AppendUint(append(b, "\nCase "...), uint64(c.fingerprint()), 10)
+	for i, name := range slices.Sorted(maps.Keys(c.Conditions)) {
+		b = append(b, [...]string{": ", ", "}[min(i, 1)]...)
+		b = append(append(append(b, line(name)...), " is "...), line(c.Conditions[name])...)
+	}
+	return string(append(b, '.'))
 }
 
 // failureText names the obstacle and what was tried against it, each way once.

@@ -44,6 +44,7 @@ func main() {
 	for i := range 120 {
 		_, err := agent.Run(ctx, arc.Objective{
 			ID: fmt.Sprintf("dinner-%03d", i), Text: fmt.Sprintf("cook goulash for table %d", i), Situation: "a guest orders goulash",
+			Inputs: fmt.Appendf(nil, `{"table": %d}`, i),
 		})
 		if err != nil {
 			log.Fatal(err)

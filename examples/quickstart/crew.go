@@ -22,6 +22,7 @@ const skill = "repair-go"
 
 // inputs is what an objective hands to the reasoner and the crew.
 type inputs struct {
+	Name        string `json:"name"`   // of the package, as the objective has it
 	Module      string `json:"module"` // root of the module as it was found
 	Package     string `json:"package"`
 	Diagnostics string `json:"diagnostics"`
@@ -57,8 +58,8 @@ func host(scratch string, seed uint64) arc.Host {
 const sameSituation = 0.8
 
 // decide is the reasoner. It knows the diagnostics and what memory recalls,
-// and asks for one task; whom to try first it knows only from a recalled
-// pattern that worked in the same situation.
+// and asks for one task; whom to try first it knows only from a plan that worked
+// in a situation like this one.
 func decide(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	var in inputs
 	if err := json.Unmarshal(b.Inputs, &in); err != nil {
@@ -79,25 +80,14 @@ func decide(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	if problems > 3 {
 		d.Complexity = reason.Moderate
 	}
-	for i := range b.Memories {
-		r := &b.Memories[i].Record
-		if worker := delivered(r); worker != "" && memory.Similarity(r.Trigger, b.Situation) >= sameSituation {
-			d.Tasks[0].Worker, d.Applied = worker, []memory.ID{r.ID}
+	for _, known := range b.Suggestions {
+		if worker := known.Tasks[0].Worker; memory.Similarity(known.Situation, b.Situation) >= sameSituation {
+			d.Tasks[0].Worker, d.Applied = worker, []memory.ID{known.ID}
 			d.Reasoning = fmt.Sprintf("%s delivered in this situation before", worker)
 			break
 		}
 	}
 	return d, nil
-}
-
-// delivered returns the worker who delivered the plan of a pattern, "" if the
-// record holds none.
-func delivered(r *memory.Record) string {
-	var plan struct{ Tasks []reason.Task }
-	if r.Kind != memory.Pattern || json.Unmarshal(r.Plan, &plan) != nil || len(plan.Tasks) == 0 {
-		return ""
-	}
-	return plan.Tasks[0].Worker
 }
 
 // executor has a fixer edit a copy of the package. It claims success when it

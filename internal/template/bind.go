@@ -25,17 +25,20 @@ var (
 	errNumber    = errors.New("is no number")
 )
 
-// Get returns the value of a reference.
+// Get returns the value of a reference. Values of several sources agree if they are
+// the same in a text: in JSON, all sources are of one type.
 func (b *Binding) Get(r Ref) (v Value, err error) {
 	for i, path := range r {
 		now, ok := b.Now[path]
 		switch {
 		case !ok:
 			return v, fmt.Errorf("%s %w", Label(path), ErrAbsent)
-		case i > 0 && now != v:
+		case i > 0 && now.Text != v.Text:
 			return v, fmt.Errorf("%s %w", Label(path), errAmbiguous)
 		}
-		v = now
+		if i == 0 {
+			v = now
+		}
 	}
 	return v, nil
 }

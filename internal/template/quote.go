@@ -288,7 +288,7 @@ func closes(s string, start, i int) bool {
 	case '/':
 		return !Numeric(s[start:i])
 	case ':':
-		return !unicode.IsDigit(far) && (last || unicode.IsSpace(far) || !unicode.IsDigit(rune(s[i-1])))
+		return !unicode.IsDigit(far) && (last || unicode.IsSpace(far) || !Numeric(s[start:i]))
 	case '.', '。', '…':
 		return last || unicode.IsSpace(far) || strings.ContainsRune(around, far)
 	}

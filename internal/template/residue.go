@@ -1,6 +1,7 @@
 package template
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,9 +99,13 @@ func functionWord(s string) bool {
 func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 	low := strings.ToLower(v.Text)
 	switch {
-	case v.Text == "" || v.Kind == Null || v.Kind == List || v.Kind == Object:
+	case v.Kind == List || v.Kind == Object:
+		return slices.ContainsFunc(Flatten(json.RawMessage(v.Text), nil), func(l Leaf) bool {
+			return !l.Open && l.Value != v.Text && r.Keeps(Value{l.Kind, l.Value}, texts...)
+		})
+	case v.Text == "" || v.Kind == Null:
 		return false
-	case r.whole[low] || Numeric(v.Text) && r.numbers[strings.TrimPrefix(v.Text, "-")]:
+	case r.whole[low] || Numeric(v.Text) && within(r.numbers, strings.TrimPrefix(v.Text, "-")):
 		return true
 	case v.Kind != String:
 		return false
@@ -108,13 +113,26 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 	prose := strings.ContainsFunc(v.Text, unicode.IsSpace)
 	for token := range strings.FieldsSeq(v.Text) {
 		for _, p := range pieces(token) {
-			if !r.pieces[p] || functionWord(p) {
+			if functionWord(p) || !within(r.pieces, p) {
 				continue
 			}
 			number := strings.ContainsFunc(p, unicode.IsDigit) && len(p) > 1
-			if (number || len(p) > 2 && (!prose || strings.ToLower(token) != token)) && !explains(texts, p) {
+			if (number || len(p) > 2 && (!prose || strings.ToLower(token) != token)) && !(r.pieces[p] && explains(texts, p)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// within reports whether one of a set is a piece or, of a long piece, has it inside.
+func within(set map[string]bool, piece string) bool {
+	if set[piece] || len(piece) < 4 {
+		return set[piece]
+	}
+	for s := range set {
+		if strings.Contains(s, piece) {
+			return true
 		}
 	}
 	return false

@@ -1,0 +1,178 @@
+package learn
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/template"
+	"github.com/arc-learn/arc/reason"
+)
+
+// fit binds the chunk to a case. differs says what keeps it from firing; asked is set
+// if the host says that the situation is the same.
+func (c *chunk) fit(a *Ask, asked bool) (b *template.Binding, differs []string) {
+	differ := func(format string, args ...any) { differs = append(differs, fmt.Sprintf(format, args...)) }
+	if c.Unfit != "" {
+		differ("%s", c.Unfit)
+	}
+	names := slices.Sorted(maps.Keys(c.Conditions))
+	for name := range a.Conditions {
+		if _, ok := c.Conditions[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		was, had := c.Conditions[name]
+		if is, has := a.Conditions[name]; had != has || was != is {
+			differ("condition %s is %s, and was %s", name, given(is, has), given(was, had))
+		}
+	}
+	if !slices.Equal(above(a.Goals), c.Above) {
+		differ("it serves another goal")
+	}
+	vouched := c.Vouched && a.Vouched
+	b, wrong := c.bindInputs(a, vouched || asked)
+	differs = append(differs, wrong...)
+	text := a.Objective
+	if vouched {
+		text = a.Situation
+	}
+	objective := template.Words(a.Objective)
+	switch {
+	case asked:
+	case c.Vouched != a.Vouched:
+		differ("the host names a situation for one of the two only")
+	case !b.Matches(c.Words, template.Words(text), c.Variables):
+		differ("it reads %q, not %q", line(text), line(c.Words.Line()))
+	}
+	switch {
+	case len(c.Variables) > 0 && c.Objective != nil:
+		if !b.Matches(c.Objective, objective, c.Variables) {
+			differ("the objective reads %q, not %q", line(a.Objective), line(c.Objective.Line()))
+		}
+	case (vouched || asked) && len(wrong) == 0:
+		if why := c.names(b, objective); why != "" {
+			differ("%s", why)
+		}
+	}
+	return b, differs
+}
+
+func given(v string, ok bool) string {
+	if !ok {
+		return "not given"
+	}
+	return fmt.Sprintf("%q", v)
+}
+
+// bindInputs holds the inputs of a case against those of the chunk: names and types
+// are the same, and so are the values that the plan cannot be bound to. Those that
+// it does not quote may have decided what the plan is, unless the host vouches for
+// the situation.
+func (c *chunk) bindInputs(a *Ask, vouched bool) (b *template.Binding, differs []string) {
+	b = &template.Binding{Now: make(map[string]template.Value), Was: make(map[string]template.Value)}
+	was := make(map[string]*input, len(c.Inputs))
+	for i := range c.Inputs {
+		in := &c.Inputs[i]
+		was[in.Path] = in
+		b.Was[in.Path] = template.Value{Kind: in.Kind, Text: in.Value}
+	}
+	given := make(map[string]bool)
+	for _, in := range template.Flatten(a.Inputs, func(path string) bool { return was[path] != nil && !was[path].Open }) {
+		old := was[in.Path]
+		given[in.Path] = true
+		v := template.Value{Kind: in.Kind, Text: in.Value}
+		switch {
+		case old == nil && in.Open:
+			continue // what is in it says so
+		case old == nil:
+			differs = append(differs, template.Label(in.Path)+" is given")
+			continue
+		case old.Kind != in.Kind || old.Open != in.Open:
+			differs = append(differs, fmt.Sprintf("%s is a %s, not a %s", template.Label(in.Path), in.Kind, old.Kind))
+		case v == b.Was[in.Path] || in.Open:
+		case old.Kept:
+			differs = append(differs, template.Label(in.Path)+fmt.Sprintf(" is %q, and the plan keeps %q", line(v.Text), line(old.Value)))
+		case !old.Quoted && !vouched:
+			differs = append(differs, template.Label(in.Path)+fmt.Sprintf(" is %q, not %q", line(v.Text), line(old.Value)))
+		}
+		if !in.Open {
+			b.Now[in.Path] = v
+		}
+	}
+	for _, in := range c.Inputs {
+		if !given[in.Path] && !in.Open {
+			differs = append(differs, template.Label(in.Path)+" "+template.ErrAbsent.Error())
+		}
+	}
+	return b, differs
+}
+
+// names says what of the old objective stands in the plan, and not in the new
+// objective: words, in their order, and the values that it named.
+func (c *chunk) names(b *template.Binding, objective []string) string {
+	var quoted []string
+	for _, w := range objective {
+		if w = template.Fold(w); slices.Contains(c.Quotes, w) {
+			quoted = append(quoted, w)
+		}
+	}
+	if !slices.Equal(quoted, c.Quotes) {
+		return fmt.Sprintf("the plan says %q as the objective did then, and now it says %q", c.Quotes, quoted)
+	}
+	for _, r := range c.Named {
+		v, err := b.Get(r)
+		if err != nil {
+			return err.Error()
+		}
+		found := false
+		template.NewQuoter([]template.Source{{Value: v, From: r}}).Words(objective).Refs(func(template.Ref) { found = true })
+		if !found {
+			return fmt.Sprintf("the objective does not name %q, the value of %s", v.Text, template.Label(r[0]))
+		}
+	}
+	return ""
+}
+
+// tasks returns the plan bound to a case. What cannot be bound is shown by name,
+// and the first of it is the error.
+func (c *chunk) tasks(b *template.Binding) (approach string, tasks []reason.Task, failed error) {
+	text := func(p template.Phrase) string {
+		s, err := b.Text(p)
+		if err == nil {
+			return s
+		}
+		if failed == nil {
+			failed = err
+		}
+		return p.Show()
+	}
+	approach, _ = b.Text(c.Approach)
+	if approach == "" {
+		approach = c.Approach.Show()
+	}
+	for i := range c.Tasks {
+		s := &c.Tasks[i]
+		t := reason.Task{
+			Objective: text(s.Objective), Delta: text(s.Delta), Verify: text(s.Verify), Skill: s.Skill, Worker: s.Worker,
+		}
+		if s.Effect != nil {
+			e := *s.Effect
+			t.Effect = &e
+		}
+		if s.Inputs != nil {
+			raw, err := b.JSON(s.Inputs)
+			if err == nil {
+				t.Inputs = slices.Clone(raw)
+			} else if failed == nil {
+				failed = err
+			}
+		}
+		tasks = append(tasks, t)
+	}
+	if failed == nil {
+		failed = (&reason.Decision{Tasks: tasks}).Check()
+	}
+	return approach, tasks, failed
+}
