@@ -1,6 +1,8 @@
 package arc_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,4 +72,29 @@ func TestSimilarCaseGetsASuggestion(t *testing.T) {
 	require.Equal(t, "restart the web service on production", b.Suggestions[0].Tasks[0].Objective)
 	require.Contains(t, b.Suggestions[0].Differs[0], "staging")
 	require.Equal(t, 1, run(t, a, arc.Objective{Text: "Please restart  the web service on production!"}).Fired)
+}
+
+func ExampleAgent_Would() {
+	ctx := context.Background()
+	a, err := arc.Open(ctx, "", nopHost(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	tell := func(f arc.Forecast, err error) { fmt.Println(f.Fires != nil, f.Why, err) }
+	deploy := arc.Objective{Text: "deploy the web service", Conditions: map[string]string{"environment": "staging"}}
+	tell(a.Would(ctx, deploy))
+	for range 2 {
+		if _, err := a.Run(ctx, deploy); err != nil {
+			fmt.Println(err)
+		}
+	}
+	tell(a.Would(ctx, deploy))
+	deploy.Conditions["environment"] = "production"
+	tell(a.Would(ctx, deploy))
+	// Output:
+	// false no plan of a case like this one is known <nil>
+	// true  <nil>
+	// false condition environment is "production", and was "staging" <nil>
 }
