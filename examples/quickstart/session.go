@@ -106,7 +106,7 @@ func work(ctx context.Context, c config, out *printer) (_ *result, err error) {
 	defer os.RemoveAll(scratch)
 	h := host(filepath.Join(scratch, "attempt"), c.seed)
 	agent, err := arc.Open(ctx, filepath.Join(c.dir, "memory"), h, &arc.Options{
-		Seed: c.seed, Attempts: len(h.Workers),
+		Seed: c.seed, Attempts: len(h.Workers), Pivot: arc.PivotAuto,
 	})
 	if err != nil {
 		return nil, badUsage("-dir: %w", err)
