@@ -105,7 +105,7 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 		})
 	case v.Text == "" || v.Kind == Null:
 		return false
-	case r.whole[low] || Numeric(v.Text) && holds(r.numbers, strings.TrimPrefix(v.Text, "-")):
+	case r.whole[low] || Numeric(v.Text) && hasPiece(r.numbers, strings.TrimPrefix(v.Text, "-")):
 		return true
 	case v.Kind != String:
 		return false
@@ -113,7 +113,7 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 	prose := strings.ContainsFunc(v.Text, unicode.IsSpace)
 	for token := range strings.FieldsSeq(v.Text) {
 		for _, p := range pieces(token) {
-			if functionWord(p) || !holds(r.pieces, p) {
+			if functionWord(p) || !hasPiece(r.pieces, p) {
 				continue
 			}
 			number := strings.ContainsFunc(p, unicode.IsDigit) && len(p) > 1
@@ -125,8 +125,8 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 	return false
 }
 
-// holds reports whether one of a set is a piece or, of a long piece, has it inside.
-func holds(set map[string]bool, piece string) bool {
+// hasPiece reports whether one of a set is a piece or, of a long piece, has it inside.
+func hasPiece(set map[string]bool, piece string) bool {
 	if set[piece] || len(piece) < 4 {
 		return set[piece]
 	}
