@@ -111,6 +111,11 @@ type Options struct {
 	// Learn tunes recall for injection, and when chunks fire.
 	Learn learn.Options
 
+	// Maintain is how often an open Agent calls [Agent.Maintain] by itself, for each
+	// scope that was written to since. A scope that it has not seen before is due
+	// for the first time after as long. 0: a day; negative: never.
+	Maintain time.Duration
+
 	// Sanitizer takes secrets out of every text that is kept. nil: the zero
 	// Sanitizer.
 	Sanitizer *redact.Sanitizer
@@ -169,6 +174,7 @@ func (o *Options) fill() {
 	setDefault(&o.ApprovalTTL, time.Minute)
 	setDefault(&o.Patience, 2*time.Minute)
 	setDefault(&o.Grace, 5*time.Second)
+	setDefault(&o.Maintain, 24*time.Hour)
 	setDefault(&o.Budget.Steps, 1000)
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
@@ -255,9 +261,11 @@ type Agent struct {
 		// ids counts the ids generated.
 		ids uint64
 	}
-	upkeep    *upkeep.Keeper
-	closeOnce sync.Once
-	closeErr  error
+	upkeep *upkeep.Keeper
+	// maintained is when scopes are to be looked at again, in Unix nanoseconds.
+	maintained atomic.Int64
+	closeOnce  sync.Once
+	closeErr   error
 }
 
 // tenant is what the Agent has of a tenant beside memory and runs: the parts

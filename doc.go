@@ -47,7 +47,8 @@
 //	}
 //	p, err := agent.In(scope).Approve(ctx, id, "ada", "it broke on Monday")
 //
-// Once a day is plenty, for each scope that was written to.
+// An open Agent calls Maintain by itself, once a day for each scope that was written
+// to; see Options.Maintain.
 //
 // # Goals
 //
@@ -83,7 +84,7 @@
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
 //     report.go: a run as the host sees it
 //   - records.go: the one place that reads and writes runs and outputs
-//   - proposals.go: Maintain, and what it proposes to change
+//   - proposals.go: Maintain, and what it proposes to change. maintain.go: when
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
 //     goals.go: goals kept by runs
 //

@@ -32,6 +32,23 @@ const (
 	dueKeys = "arc/due"
 )
 
+// upkeepKeys lead from a scope to when it was last maintained.
+const upkeepKeys = "upkeep"
+
+// maintainedAt is what is stored under upkeepKeys, in Unix nanoseconds.
+type maintainedAt struct {
+	At int64 `cbor:"1,keyasint,omitempty"`
+}
+
+// keepTime stores when a scope was maintained.
+func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
+	value, err := codec.Encode(k, maintainedAt{at})
+	if err == nil {
+		_, err = a.st.Commit(ctx, store.Op{Key: k, Value: value})
+	}
+	return err
+}
+
 // runKey is the key of a run.
 func runKey(tenant, id string) string { return key.Under(tenant, runKeys, id) }
 

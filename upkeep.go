@@ -24,7 +24,7 @@ const (
 // it does not know. The Agent looks again after longestWait at the latest, since
 // others may use the store.
 func (a *Agent) keepUp() {
-	parts := []func() int64{a.resumeSome}
+	parts := []func() int64{a.resumeSome, a.maintainSome}
 	a.upkeep = upkeep.New()
 	a.upkeep.Start(firstLook, func() time.Duration {
 		pause := longestWait

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -103,4 +104,20 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 func byTime(es []*entry) []*entry {
 	slices.SortFunc(es, before)
 	return es
+}
+
+// Scopes yields the scopes that have records, in no order, each with the time at
+// which one of them was last made, said again or used.
+func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
+	return func(yield func(Scope, time.Time) bool) {
+		b.shards.Range(func(_, v any) bool {
+			sh := v.(*shard)
+			var last int64
+			for _, e := range sh.snapshot() {
+				c := e.counts()
+				last = max(last, e.known, int64(c.LastUsed), int64(c.Said))
+			}
+			return last == 0 || yield(sh.scope, micros(last))
+		})
+	}
 }

@@ -1,0 +1,93 @@
+package arc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// maintainSome begins to maintain the scopes that are due, one after another.
+func (a *Agent) maintainSome() int64 {
+	if a.o.Maintain < 0 {
+		return 0
+	}
+	now := a.o.Now().UnixNano()
+	at := a.maintained.Load()
+	if now < at {
+		return min(at, now+int64(longestWait))
+	}
+	a.maintained.Store(math.MaxInt64) // until this is over
+	a.upkeep.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		a.upkeep.Go(func() {
+			select {
+			case <-a.upkeep.Stopping():
+				cancel()
+			case <-ctx.Done():
+			}
+		})
+		a.maintained.Store(a.maintainDue(ctx, now))
+	})
+	return 0
+}
+
+// maintainDue maintains the scopes that were written to since they were last
+// maintained, if that is long enough ago, and returns when the next is due.
+func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
+	next := now + int64(a.o.Maintain)
+	for scope, written := range a.bank.Scopes() {
+		if ctx.Err() != nil {
+			break
+		}
+		due, err := a.maintainOne(ctx, scope, written, now)
+		if err != nil && ctx.Err() == nil {
+			a.o.Logger.Error("a scope could not be maintained", "error", a.o.Sanitizer.Sanitize(err.Error()))
+			due = now + int64(time.Hour)
+		}
+		if due > now {
+			next = min(next, due)
+		}
+	}
+	return next
+}
+
+// maintainOne maintains a scope if it is due, and returns when it is next; 0: when
+// it is written to.
+func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written time.Time, now int64) (int64, error) {
+	part := string(scope)
+	if len(part) > key.MaxID {
+		sum := sha256.Sum256([]byte(part))
+		part = "#" + hex.EncodeToString(sum[:]) // no scope begins so
+	}
+	k := key.Under(scope.Tenant(), upkeepKeys, part)
+	var last maintainedAt
+	e, err := a.st.Get(ctx, k)
+	if err == nil {
+		err = codec.Decode(e, &last)
+	}
+	seen := err == nil
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, err
+	}
+	due := last.At + int64(a.o.Maintain)
+	switch {
+	case seen && written.UnixNano() < last.At:
+		return 0, nil
+	case seen && due > now:
+		return due, nil
+	case seen:
+		if _, err := a.Maintain(ctx, scope); err != nil {
+			return 0, err
+		}
+	}
+	return now + int64(a.o.Maintain), a.keepTime(ctx, k, now)
+}

@@ -1,0 +1,55 @@
+package arc_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// An open Agent maintains each scope that was written to, once a day, also over
+// restarts; one that is told not to does not.
+func TestScopesAreMaintainedDaily(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := &counting{Store: store.NewMem()}
+		open := func(every time.Duration) *arc.Agent {
+			a, err := arc.New(t.Context(), st, (&script{}).host(), &arc.Options{Seed: 1, Now: time.Now, Maintain: every})
+			require.NoError(t, err)
+			return a
+		}
+		archived := func(a *arc.Agent) int {
+			h, err := a.In("acme").Memory().Health(t.Context())
+			require.NoError(t, err)
+			return h.Archived
+		}
+		a := open(-1)
+		_, err := a.In("acme").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the door was red"})
+		require.NoError(t, err)
+		idle(60 * 24 * time.Hour)
+		require.Zero(t, archived(a))
+		require.NoError(t, a.Close())
+
+		a = open(0)
+		idle(23 * time.Hour)
+		require.Zero(t, archived(a), "seen for the first time a day ago")
+		require.NoError(t, a.Close())
+		a = open(0)
+		idle(2 * time.Hour)
+		require.Zero(t, archived(a), "it was not written to")
+		_, err = a.In("acme").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the window is green"})
+		require.NoError(t, err)
+		idle(25 * time.Hour)
+		require.Equal(t, 1, archived(a), "it was, and was maintained")
+		idle(time.Minute)
+		before := st.n.Load()
+		idle(10 * 24 * time.Hour)
+		require.Equal(t, before, st.n.Load(), "what is not written to is left alone")
+		require.NoError(t, a.Close())
+	})
+}
