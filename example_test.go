@@ -100,6 +100,44 @@ func ExampleAgent_ResumeDue() {
 	// delivered <nil>
 }
 
+// A blocked run goes on with what has changed, and a delivery that turns out to be
+// wrong is paid for by what it came from.
+func ExampleView_Judge() {
+	ctx := context.Background()
+	room := false
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: room, Complaint: "the disk is full"}, nil
+	}}
+	agent, err := arc.Open(ctx, "", s.host(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	view := agent.In("")
+	report, err := agent.Run(ctx, arc.Objective{ID: "cache", Text: "mend the cache"})
+	fmt.Println(report.Status, report.Cause, err)
+
+	room = true
+	report, err = view.Retry(ctx, "cache", "there is room on the disk now")
+	if errors.Is(err, arc.ErrNotBlocked) {
+		fmt.Println("it is over already")
+	}
+	fmt.Println(report.Status, "after", report.Attempts, "attempts", err)
+
+	verdict := arc.Verdict{Why: "it was full again an hour later", Source: "anna"}
+	err = view.Judge(ctx, "cache", verdict)
+	fmt.Println("judged:", err, errors.Is(err, arc.ErrNotDelivered))
+	again := view.Judge(ctx, "cache", verdict) // counts once
+	health, err := view.Assess(ctx, "cache")
+	fmt.Println("failures:", health.Failures, again, err)
+	// Output:
+	// blocked gate <nil>
+	// delivered after 4 attempts <nil>
+	// judged: <nil> false
+	// failures: 1 <nil> <nil>
+}
+
 // The events of a run, as a progress line would show them.
 func ExampleAgent_Events() {
 	ctx := context.Background()

@@ -209,6 +209,21 @@ func TestModelThatIsAwayDelaysRuns(t *testing.T) {
 	})
 }
 
+func TestRunThatWaitsSurvivesAClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s := store.NewMem(), outage(time.Now().Add(time.Minute))
+		a, err := arc.New(t.Context(), st, s.host(), realTime())
+		require.NoError(t, err)
+		time.AfterFunc(40*time.Second, func() { _ = a.Close() })
+		r := run(t, a, arc.Objective{ID: "run", Text: "mend the cache"})
+		require.Equal(t, arc.Waiting, r.Status, "its caller holds on no longer")
+		require.LessOrEqual(t, time.Until(r.Next), 40*time.Second)
+		b := agentOn(t, st, s.host(), realTime())
+		idle(time.Until(r.Next) + time.Second)
+		require.Equal(t, arc.Delivered, kept(t, b, "run").Status)
+	})
+}
+
 func TestCallerCanLeaveWhileARunWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := agent(t, outage(time.Now().Add(time.Minute)).host(), realTime())

@@ -172,7 +172,8 @@ func (a *Agent) drive(
 		if !a.tell(t.events, yield) {
 			return stands(), errLeft
 		}
-		if abides && t.abide(ctx) {
+		if abides {
+			t.abide(ctx)
 			if rev, err = t.commit(over, rev); err != nil {
 				return stands(), err
 			}
@@ -190,23 +191,28 @@ func (t *turn) abides() bool {
 		return false
 	}
 	t.patience -= t.pause
-	t.s.Wait.Due += int64(t.a.lease())
+	if !t.a.owned {
+		t.s.Wait.Due += int64(overdue)
+	}
 	return true
 }
 
+// overdue is for how long another Agent leaves a run alone whose caller holds on.
+const overdue = time.Minute
+
 // abide waits until the pause is over or ctx has ended, and wakes the run. If the
-// Agent closes before, the run goes on waiting, and abide reports false.
-func (t *turn) abide(ctx context.Context) bool {
+// Agent closes before, the run goes on waiting, for who opens the store next.
+func (t *turn) abide(ctx context.Context) {
 	timer := time.NewTimer(t.pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	case <-t.a.upkeep.Stopping():
-		return false
+		t.s.Wait.Due = t.s.Wait.Since + int64(t.pause)
+		return
 	}
 	t.s = t.s.woken(t.a.o.Now())
-	return true
 }
 
 // stands is the report of a run that another call is live with.
@@ -251,6 +257,30 @@ func (s state) answered(text string) state {
 	g := s.aim()
 	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
 	g.Questions, g.Tried, g.Told, g.Refused = nil, nil, false, 0
+	s.Phase, s.Status = phaseAssess, Running
+	return s
+}
+
+// retried returns the run, which was blocked, as it is tried again with what a
+// human has to say: its aims and what failed stand, the plan and the budget are new.
+// A plan of the host's goes on with the task that was blocked.
+func (s state) retried(note string, now time.Time) state {
+	s = s.fork()
+	s.Before = s.used(now)
+	for i := range s.Aims {
+		if g := &s.Aims[i]; note != "" {
+			g.Answers = appendTo(g.Answers, reason.Answer{Questions: []string{clip(s.Reason)}, Text: note})
+		}
+	}
+	g := s.aim()
+	g.Blocked, g.Cause, g.Complaint, g.Refused, g.Replans, g.Turns = "", "", "", 0, 0, 0
+	g.Tries, g.Denied, g.Away, g.Tried, g.Told, g.Avoid = 0, nil, nil, nil, false, nil
+	if len(s.Objective.Tasks) == 0 || s.Deliberations > 0 {
+		g.follow(nil, g.Approach, "")
+		g.Others = nil
+	}
+	g.Searched = len(g.Tasks) > 0
+	s.Wait.Tries, s.Ended, s.Cause, s.Reason = 0, 0, "", ""
 	s.Phase, s.Status = phaseAssess, Running
 	return s
 }

@@ -12,7 +12,8 @@ import (
 
 // recall finds what is known about the aim, and lets a chunk fire. None fires
 // where the host has made the plan, or while metacognition says to pivot: the
-// plan that is known is the one that keeps failing.
+// plan that is known is the one that keeps failing. Nor does one where a human has
+// said what it does not know.
 func (t *turn) recall(ctx context.Context) (phase, error) {
 	o, g := &t.s.Objective, t.s.aim()
 	g.Searched = true
@@ -29,7 +30,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		g.follow(o.Tasks, g.Approach, "")
 		return phaseAssign, nil
 	}
-	if o.Fresh || t.s.Assessment.Pivot || g.Next > 0 {
+	if o.Fresh || t.s.Assessment.Pivot || g.Next > 0 || len(g.Answers) > 0 {
 		return phaseReason, nil
 	}
 	chunk, ok := t.own.learner.Fire(slices.Concat(t.hits, t.background), t.wanted(), g.Spent)

@@ -9,12 +9,14 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -108,6 +110,87 @@ func (a *Agent) answer(ctx context.Context, scope memory.Scope, id, text string)
 		}
 		return s.answered(a.o.Sanitizer.Sanitize(text)), nil
 	})
+}
+
+// retry goes on with a run that is Blocked.
+func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string) (*Report, error) {
+	if len(note) > maxText {
+		return nil, &store.LimitError{Field: "note", Limit: maxText, Got: len(note)}
+	}
+	return a.reopen(ctx, scope, id, func(s state) (state, error) {
+		if s.Status != Blocked {
+			return s, fmt.Errorf("%w: %q is %s", ErrNotBlocked, id, s.Status)
+		}
+		return s.retried(a.o.Sanitizer.Sanitize(note), a.o.Now()), nil
+	})
+}
+
+// judge takes in a verdict about a run. What was learned is written before the run
+// says so: after a crash between the two, the same verdict counts once.
+func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verdict) error {
+	if err := errors.Join(alive(ctx), key.CheckID("id", id), key.CheckID("source", v.Source)); err != nil {
+		return err
+	}
+	if len(v.Why) > maxText {
+		return &store.LimitError{Field: "why", Limit: maxText, Got: len(v.Why)}
+	}
+	v.Why, v.Source = clip(a.o.Sanitizer.Sanitize(v.Why)), a.o.Sanitizer.Sanitize(v.Source)
+	ctx, own, err := a.enter(ctx, scope, id)
+	if err != nil {
+		return err
+	}
+	defer a.leave(own, id)
+	s, rev, err := a.load(ctx, own.name, id)
+	if err != nil {
+		return err
+	}
+	if v.Task < 0 || v.Task > len(s.Deliveries) || v.Task == 0 && s.Status != Delivered {
+		return fmt.Errorf("%w: run %q is %s, with %d tasks delivered", ErrNotDelivered, id, s.Status, len(s.Deliveries))
+	}
+	i := slices.IndexFunc(s.Verdicts, func(w Verdict) bool { return w.Source == v.Source && w.Task == v.Task })
+	if i >= 0 && s.Verdicts[i].Right == v.Right {
+		return nil
+	}
+	if i < 0 && len(s.Verdicts) >= maxFailed {
+		return &store.LimitError{Field: "verdicts about a run", Limit: maxFailed, Got: len(s.Verdicts) + 1}
+	}
+	s.Judged++
+	j := s.judgement(v, i >= 0, a.o.Now().UTC())
+	if err := own.learner.Judge(ctx, j); err != nil {
+		return fmt.Errorf("judge run %q: %w", id, err)
+	}
+	if i < 0 {
+		s.Verdicts = appendTo(s.Verdicts, v)
+	} else {
+		s.Verdicts[i] = v
+	}
+	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, rev)
+	return err
+}
+
+// judgement is what the learner takes in of a verdict. The memories are those of the
+// objective's own plan: the chunk that fired, or was learned, and those used.
+func (s *state) judgement(v Verdict, changed bool, now time.Time) learn.Judgement {
+	g := &s.Aims[0]
+	j := learn.Judgement{
+		Key: s.prefix() + "/verdict/" + strconv.Itoa(s.Judged), Right: v.Right, Changed: changed, Why: v.Why,
+		Session: s.Session, Objective: g.Text, Situation: g.Situation, Approach: g.Approach, At: now,
+		Scopes:   slices.Compact(slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also)),
+		Memories: slices.Clone(g.Utilized),
+	}
+	if s.Status == Delivered {
+		if g.Fired != "" {
+			j.Memories = append(j.Memories, g.Fired)
+		} else if n := len(s.Learned); n > 0 {
+			j.Memories = append(j.Memories, s.Learned[n-1])
+		}
+	}
+	for i, d := range s.Deliveries {
+		if v.Task == 0 || v.Task == i+1 {
+			j.Work = append(j.Work, learn.Outcome{Skill: d.Task.Skill, Worker: d.Worker})
+		}
+	}
+	return j
 }
 
 // reopen goes on with a run of the scope's tenant as change leaves it, which is

@@ -176,6 +176,10 @@ var (
 	ErrObjective = errors.New("bad objective")
 	// ErrRunning: the run is live, here or in another process.
 	ErrRunning = errors.New("run is live")
+	// ErrNotBlocked: Retry was called for a run that is not BLOCKED.
+	ErrNotBlocked = errors.New("run is not blocked")
+	// ErrNotDelivered: Judge was called for what was not delivered.
+	ErrNotDelivered = errors.New("not delivered")
 	// ErrNotAsking: Answer was called for a run that asked nothing.
 	ErrNotAsking = errors.New("run has asked nothing")
 )
@@ -310,6 +314,11 @@ type state struct {
 	// Cause goes with Reason.
 	Cause Cause   `cbor:"24,keyasint,omitempty" json:"cause,omitempty"`
 	Wait  waiting `cbor:"25,keyasint,omitempty" json:"wait,omitzero"`
+	// Before is what was spent before the last Retry.
+	Before Budget `cbor:"26,keyasint,omitempty" json:"before,omitzero"`
+	// Verdicts are the last by source and task; Judged counts all of them.
+	Verdicts []Verdict `cbor:"27,keyasint,omitempty" json:"verdicts,omitempty"`
+	Judged   int       `cbor:"28,keyasint,omitempty" json:"judged,omitempty"`
 }
 
 // lastAttempt is the worker of an attempt, and how the attempt ended.
@@ -520,7 +529,8 @@ func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.
 // unjudged reports whether the session is the run's own and has no outcome yet.
 func (s *state) unjudged() bool {
 	g := s.aim()
-	return s.Objective.Session == "" && len(s.Deliveries) == 0 && g.Replans == 0 && g.Turns == 0
+	return s.Objective.Session == "" && len(s.Deliveries) == 0 && g.Replans == 0 && g.Turns == 0 &&
+		s.Before.Steps == 0
 }
 
 // unplanned reports whether the host's plan could not be begun.
@@ -605,8 +615,17 @@ func listed(approaches []string, approach string) bool {
 	return slices.ContainsFunc(approaches, func(s string) bool { return same(s, approach) })
 }
 
-// spent is what the run has used so far, as a Budget.
+// spent is what the run has used so far, or since its last Retry, as a Budget.
 func (s *state) spent(now time.Time) Budget {
+	all, before := s.used(now), s.Before
+	return Budget{
+		Steps: all.Steps - before.Steps, Wall: all.Wall - before.Wall,
+		Tokens: all.Tokens - before.Tokens, CostUSD: all.CostUSD - before.CostUSD,
+	}
+}
+
+// used is what the run has used in all.
+func (s *state) used(now time.Time) Budget {
 	return Budget{
 		Steps: s.Step, Wall: time.Duration(now.UnixNano()-s.Started) - s.Wait.Waited,
 		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
@@ -621,4 +640,19 @@ func (s *state) situated() learn.Case {
 		c.Goals = append(c.Goals, above.Text)
 	}
 	return c
+}
+
+// Verdict is what someone has found out about a delivery after its gates had
+// passed it. Of one Source about one Task, the last counts.
+type Verdict struct {
+	// Task is the delivered task, counted from 1 in Report.Deliveries. 0: all.
+	Task int `cbor:"1,keyasint,omitempty" json:"task,omitempty"`
+	// Right says that what was delivered is right; otherwise it is wrong.
+	Right bool `cbor:"2,keyasint,omitempty" json:"right,omitempty"`
+	// Why says how that came out, at most 64 KiB, of which the first and last
+	// 2 KiB are kept.
+	Why string `cbor:"3,keyasint,omitempty" json:"why,omitempty"`
+	// Source is the person or check that says so, at most 256 bytes. "": the
+	// host.
+	Source string `cbor:"4,keyasint,omitempty" json:"source,omitempty"`
 }

@@ -41,6 +41,24 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	return v.a.answer(ctx, v.scope, id, text)
 }
 
+// Retry goes on with a run that is BLOCKED. The note says what has changed since:
+// the reasoner gets it as an answer, beside what failed. At most 64 KiB; "": none.
+// The budget begins anew. A run whose Objective has Tasks goes on with the one that
+// was blocked. The error is ErrNotBlocked, and otherwise as Resume's.
+func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
+	return v.a.retry(ctx, v.scope, id, note)
+}
+
+// Judge tells what was found out about a delivery after its gates had passed it.
+// The chunk, the memories that were used, the workers and the session are credited
+// or charged. The same verdict of one source counts once, and a changed one takes
+// its place: with the memories as if the first had never been; the workers and the
+// session have both. The error is ErrNotDelivered, ErrRunning while the run is
+// live, store.ErrNotFound, or the store's: then Judge can be called again.
+func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
+	return v.a.judge(ctx, v.scope, id, verdict)
+}
+
 // Runs yields the runs of a session by id, whatever their scope within the
 // tenant, each as it was last committed and without its Deliveries, which Resume
 // reads.

@@ -29,6 +29,9 @@ type Feedback struct {
 	// Situation is the situation that it counts for, besides the overall
 	// counts; "": none. A record keeps the last 32 of them, as hashes.
 	Situation string
+	// Undo takes back what a Feedback with the same lists has counted, under a
+	// Key of its own. Counts do not fall below zero.
+	Undo bool
 }
 
 func (f *Feedback) check() error {
@@ -156,7 +159,11 @@ func (sh *shard) effects(changes []change, f *Feedback, now time.Time, keep int)
 		situations = append(situations, n.Situations...)
 		n.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
 		situations = situations[:len(situations)+1]
-		n.take(s.effect, hash, now, keep)
+		if f.Undo {
+			n.takeBack(s.effect, hash)
+		} else {
+			n.take(s.effect, hash, now, keep)
+		}
 		changes = append(changes, change{s.entry, n})
 	}
 	return changes

@@ -123,6 +123,32 @@ func (c *counts) take(e effect, hash uint64, now time.Time, keep int) {
 	}
 }
 
+// takeBack takes the effect off counters that are not shared yet.
+func (c *counts) takeBack(e effect, hash uint64) {
+	less := func(n *int) { *n = max(0, *n-1) }
+	less(&c.Exposed)
+	s := &situation{}
+	if hash != 0 {
+		s = c.situation(hash)
+	}
+	switch e {
+	case helped:
+		less(&c.Helped)
+		less(&s.Helped)
+	case failed:
+		less(&c.Failed)
+		less(&s.Failed)
+	case quiet:
+		less(&c.Failed)
+		less(&c.Quiet)
+		less(&s.Failed)
+		less(&s.Quiet)
+	case misled:
+		less(&c.Misled)
+		less(&s.Misled)
+	}
+}
+
 func (c *counts) used(now time.Time, keep int) {
 	c.setUses(keep, instantOf(now))
 	c.Archived = false

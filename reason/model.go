@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"net"
+	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
@@ -187,8 +189,11 @@ func broken(err error) bool {
 	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		return true
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) {
 		return true
+	}
+	if sent, ok := errors.AsType[*url.Error](err); ok && errors.Is(sent.Err, io.EOF) {
+		return true // the server closed the connection, as one does that restarts
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return !dns.IsNotFound

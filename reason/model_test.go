@@ -3,7 +3,12 @@ package reason_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"net"
+	"net/url"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,4 +60,20 @@ func TestModelErrorTellsWhatToDo(t *testing.T) {
 	require.True(t, again)
 	require.Equal(t, time.Second, after)
 	require.NotErrorIs(t, &reason.ModelError{}, cause)
+}
+
+// A server that is gone, or goes while it is asked, comes back.
+func TestBrokenConnectionsMayBeTriedAgain(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}:          true,
+		fmt.Errorf("ask: %w", syscall.ECONNRESET):                    true,
+		&url.Error{Op: "Post", URL: "http://127.0.0.1", Err: io.EOF}: true,
+		io.ErrUnexpectedEOF: true,
+		io.EOF:              false,
+		&url.Error{Op: "Post", URL: "x:", Err: errors.New("no scheme")}: false,
+	} {
+		again, _ := reason.Retryable(err)
+		require.Equal(t, want, again, "%v", err)
+	}
 }

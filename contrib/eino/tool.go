@@ -92,7 +92,10 @@ func (t *Tool) InvokableRun(ctx context.Context, arguments string, _ ...tool.Opt
 func report(r *arc.Report) map[string]any {
 	out := map[string]any{"run": r.ID, "status": r.Status}
 	if r.Reason != "" {
-		out["reason"] = r.Reason
+		out["cause"], out["reason"] = r.Cause, r.Reason
+	}
+	if r.Status == arc.Waiting {
+		out["next"] = r.Next
 	}
 	if len(r.Questions) > 0 {
 		out["questions"] = r.Questions

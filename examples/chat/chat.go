@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
@@ -99,6 +100,10 @@ func (c *chat) answer(ctx context.Context, message string) error {
 	})
 	if err != nil {
 		return err
+	}
+	if report.Status == arc.Waiting {
+		next := report.Next.Format(time.TimeOnly)
+		return c.say(fmt.Sprintf("(no answer yet: the %s is away; next try at %s)", report.Cause, next))
 	}
 	if report.Status != arc.Delivered {
 		return c.say("(no answer: " + strings.ReplaceAll(visible(report.Reason), "; ", ";\n ") + ")")

@@ -1,0 +1,160 @@
+package arc_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+func TestBlockedRunIsRetriedWithANote(t *testing.T) {
+	t.Parallel()
+	good := false
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: good, Complaint: "the disk is full"}, nil
+	}}
+	c := newClock()
+	a := agent(t, s.host(), &arc.Options{Now: c.Now})
+	o := arc.Objective{ID: "run", Text: "mend the cache", Budget: arc.Budget{Wall: time.Hour, Steps: 9}}
+	r := run(t, a, o)
+	require.Equal(t, arc.CauseGate, r.Cause)
+	_, err := a.In("other").Retry(t.Context(), "run", "")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	good = true
+	c.Add(48 * time.Hour)
+	note := "there is room now; password=hunter2secret"
+	r, err = a.In("").Retry(t.Context(), "run", note)
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Reason)
+	require.Empty(t, r.Cause)
+	require.Equal(t, 4, r.Attempts, "what was tried before is not forgotten")
+	b := s.briefs[len(s.briefs)-1]
+	require.Len(t, b.Answers, 1)
+	require.Contains(t, b.Answers[0].Text, "there is room now")
+	require.NotContains(t, b.Answers[0].Text, "hunter2secret")
+	require.Contains(t, b.Answers[0].Questions[0], "the disk is full")
+	require.Len(t, b.Failed, 3)
+	_, err = a.In("").Retry(t.Context(), "run", "")
+	require.ErrorIs(t, err, arc.ErrNotBlocked)
+	_, err = a.In("").Retry(t.Context(), "run", strings.Repeat("x", 1<<17))
+	require.Error(t, err)
+}
+
+func TestHostsPlanIsRetriedWhereItWasBlocked(t *testing.T) {
+	t.Parallel()
+	good, did := false, []string{}
+	s := &script{do: func(_ int, w act.Work) (act.Result, error) {
+		if w.Task.Objective == "two" && !good {
+			return act.Result{}, fmt.Errorf("403: %w", act.ErrDenied)
+		}
+		did = append(did, w.Task.Objective)
+		return done(`1`), nil
+	}}
+	h := s.host()
+	h.Reasoner = nil
+	a := agent(t, h, nil)
+	r := run(t, a, arc.Objective{ID: "run", Text: "mend the cache", Tasks: []reason.Task{
+		{Objective: "one", Verify: "the gate", Skill: "work"}, {Objective: "two", Verify: "the gate", Skill: "work"},
+	}})
+	require.Equal(t, arc.CausePermission, r.Cause)
+	good = true
+	r, err := a.In("").Retry(t.Context(), "run", "permission was given")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Reason)
+	require.Equal(t, []string{"one", "two"}, did, "what was delivered is not done again")
+}
+
+func TestVerdictsCountOnce(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	st := store.NewMem()
+	a := agentOn(t, st, s.host(), nil)
+	v := a.In("")
+	for i := range 4 {
+		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: fmt.Sprint("run-", i), Text: "mend the cache", Session: "s"}).Status)
+	}
+	fired := func(id string) bool {
+		before := len(s.briefs)
+		run(t, a, arc.Objective{ID: id, Text: "mend the cache", Session: "s"})
+		return len(s.briefs) == before
+	}
+	require.True(t, fired("run-4"))
+	r, err := v.Resume(t.Context(), "run-4")
+	require.NoError(t, err)
+	chunk := chunkOf(t, v)
+	stats := func() memory.Stats {
+		rec, err := v.Memory().Get(t.Context(), chunk)
+		require.NoError(t, err)
+		return rec.Stats
+	}
+	samples := func() (n int, mean float64) {
+		ranking, err := v.Rank(t.Context(), "mend the cache", reason.Task{Skill: "work"})
+		require.NoError(t, err)
+		return ranking[0].Samples, ranking[0].Parts.Mean
+	}
+	before, n0 := stats(), 0
+	n0, mean0 := samples()
+	wrong := arc.Verdict{Why: "it broke again; password=hunter2secret", Source: "anna"}
+	for range 3 {
+		require.NoError(t, v.Judge(t.Context(), r.ID, wrong))
+	}
+	require.Equal(t, before.Misled+1, stats().Misled, "the same verdict counts once")
+	n1, mean1 := samples()
+	require.Equal(t, n0+1, n1)
+	require.Less(t, mean1, mean0)
+	now, err := v.Assess(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, 1, now.Failures, "the monitor hears of it")
+	other := wrong
+	other.Source = "a nightly check"
+	require.NoError(t, v.Judge(t.Context(), r.ID, other))
+	require.Equal(t, before.Misled+2, stats().Misled, "another source counts for itself")
+	for range 2 {
+		require.NoError(t, v.Judge(t.Context(), r.ID, arc.Verdict{Right: true, Source: "anna"}))
+		require.NoError(t, v.Judge(t.Context(), r.ID, arc.Verdict{Right: true, Source: other.Source}))
+	}
+	require.Equal(t, before.Misled, stats().Misled, "a changed verdict takes the place of the first")
+	require.Equal(t, before.Helped+2, stats().Helped)
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, string(e.Value), "hunter2secret")
+	}
+	for _, bad := range []arc.Verdict{{Task: 2}, {Task: -1}} {
+		require.ErrorIs(t, v.Judge(t.Context(), r.ID, bad), arc.ErrNotDelivered)
+	}
+	require.ErrorIs(t, a.In("other").Judge(t.Context(), r.ID, wrong), store.ErrNotFound)
+	require.ErrorIs(t, v.Judge(t.Context(), "nobody", wrong), store.ErrNotFound)
+}
+
+// chunkOf is the pattern that the runs of a session have learned.
+func chunkOf(t *testing.T, v arc.View) memory.ID {
+	t.Helper()
+	rs, err := v.Chunk(t.Context(), "s")
+	require.NoError(t, err)
+	require.NotEmpty(t, rs)
+	return rs[0].ID
+}
+
+// A chunk whose delivery was wrong does not fire again.
+func TestChunkPaysForAWrongDelivery(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	a := agent(t, s.host(), nil)
+	for i := range 3 {
+		run(t, a, arc.Objective{ID: fmt.Sprint("run-", i), Text: "mend the cache"})
+	}
+	require.Len(t, s.briefs, 2, "it fires from the third on")
+	for _, source := range []string{"anna", "ben", "cleo"} {
+		require.NoError(t, a.In("").Judge(t.Context(), "run-2", arc.Verdict{Why: "it is not mended", Source: source}))
+	}
+	run(t, a, arc.Objective{Text: "mend the cache"})
+	require.Len(t, s.briefs, 3)
+}
