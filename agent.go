@@ -82,6 +82,11 @@ type Options struct {
 	Budget Budget
 
 	// ReasonTimeout bounds one call of the reasoner. 0: ten minutes.
+	//
+	// Negative is none, here and in the next two: the host's code is called on
+	// the goroutine of the run, which is faster. A call that hangs then hangs
+	// the run, and Close with it; one that ends its goroutine ends the caller's
+	// of Run. A Budget with a Wall bounds deliberations all the same.
 	ReasonTimeout time.Duration
 	// AttemptTimeout bounds one attempt, its repeats included. 0: ten minutes.
 	AttemptTimeout time.Duration
@@ -206,9 +211,6 @@ func (o *Options) check() error {
 		if f.v < 0 {
 			errs = append(errs, fmt.Errorf("option %s: %d is negative", f.name, f.v))
 		}
-	}
-	if o.ReasonTimeout < 0 {
-		errs = append(errs, fmt.Errorf("option ReasonTimeout: %v is negative", o.ReasonTimeout))
 	}
 	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
 		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))

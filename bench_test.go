@@ -10,7 +10,6 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -31,9 +30,17 @@ func (c *counting) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 // BenchmarkTurn is one full turn over the in-memory store: context from 100
 // memories, reason, one task, gate and learn, with host parts that do nothing
 // and with firing off.
-func BenchmarkTurn(b *testing.B) {
+func BenchmarkTurn(b *testing.B) { benchmarkTurn(b, arc.Options{}) }
+
+// BenchmarkTurnUnbounded is BenchmarkTurn with the host called in place.
+func BenchmarkTurnUnbounded(b *testing.B) {
+	benchmarkTurn(b, arc.Options{ReasonTimeout: -1, AttemptTimeout: -1, GateTimeout: -1})
+}
+
+func benchmarkTurn(b *testing.B, o arc.Options) {
 	st := &counting{Store: store.NewMem()}
-	a, err := arc.New(b.Context(), st, nopHost(), &arc.Options{Seed: 1, Learn: learn.Options{FireAfter: -1}})
+	o.Seed, o.Learn.FireAfter = 1, -1
+	a, err := arc.New(b.Context(), st, nopHost(), &o)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, a.Close()) }()
 	for i := range 100 {

@@ -361,3 +361,22 @@ func TestPartsThatChangeWhatTheyReturned(t *testing.T) {
 	require.Equal(t, `3`, string(got.Deliveries[0].Deltas[0].Value))
 	require.Equal(t, "mend", got.Deliveries[0].Task.Objective)
 }
+
+// Without bounds a host is called on the goroutine of the run, where its panics
+// are no other than elsewhere.
+func TestHostsCalledInPlace(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*script){
+		"reasoner": func(s *script) { s.decide = func(int, reason.Brief) (reason.Decision, error) { panic("boom") } },
+		"executor": func(s *script) { s.do = func(int, act.Work) (act.Result, error) { panic("boom") } },
+		"gate":     func(s *script) { s.judge = func(act.Work, act.Result) (act.Verdict, error) { panic("boom") } },
+		"none":     func(*script) {},
+	} {
+		s := &script{}
+		change(s)
+		a := agent(t, s.host(), &arc.Options{ReasonTimeout: -1, AttemptTimeout: -1, GateTimeout: -1})
+		r := run(t, a, arc.Objective{Text: "mend the pump"})
+		require.Equal(t, name == "none", r.Status == arc.Delivered, name)
+		require.Equal(t, name != "none", strings.Contains(r.Reason, "panic: boom"), "%s: %s", name, r.Reason)
+	}
+}

@@ -151,8 +151,8 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 		return reason.Decision{}, errors.New("the host has no reasoner")
 	}
 	limit := a.o.ReasonTimeout
-	if wall > 0 {
-		limit = min(limit, wall)
+	if wall > 0 && (limit < 0 || wall < limit) {
+		limit = wall
 	}
 	var refused error // with a decision whose usage counts
 	d, err := guard.Do(ctx, limit, func(limited context.Context) (reason.Decision, error) {

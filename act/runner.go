@@ -30,8 +30,8 @@ type Options struct {
 	ApproveFrom Blast         // asked for workers of this radius and above too; Self (zero): only by mode
 	ApprovalTTL time.Duration // how long an answer may take; 0: one minute
 
-	Timeout     time.Duration     // of one attempt; 0: ten minutes
-	GateTimeout time.Duration     // of one gate; 0: ten minutes
+	Timeout     time.Duration     // of one attempt; 0: ten minutes; negative: none, see arc.Options
+	GateTimeout time.Duration     // of one gate; 0: ten minutes; negative: none
 	Sanitizer   *redact.Sanitizer // nil: the zero Sanitizer
 	Now         func() time.Time  // nil: time.Now
 }
@@ -82,8 +82,8 @@ func (o *Options) check() error {
 	if len(o.Workers) == 0 {
 		bad("no workers")
 	}
-	if o.Timeout < 0 || o.GateTimeout < 0 || o.ApprovalTTL < 0 {
-		bad("negative timeout")
+	if o.ApprovalTTL < 0 {
+		bad("negative ApprovalTTL")
 	}
 	for i, g := range o.Gates {
 		if guard.IsNil(g) {

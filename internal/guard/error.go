@@ -34,6 +34,9 @@ func Error(err error, sentinels ...error) error {
 	if err == nil {
 		return nil
 	}
+	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && !v.IsNil() && v.Type().Elem().PkgPath() == storage {
+		return err // holds nothing of a host's, and is what most look-ups give
+	}
 	w := walk{left: maxChain, sentinels: sentinels}
 	return w.whole(err)
 }
@@ -240,6 +243,9 @@ var errorType = reflect.TypeFor[error]()
 
 // module is the path of arc's own packages.
 var module = strings.TrimSuffix(reflect.TypeFor[walk]().PkgPath(), "internal/guard")
+
+// storage is the package whose errors name a key or a limit.
+var storage = module + "store"
 
 // standard are the packages of the standard library whose errors are known to
 // do no harm. A module cannot take their paths.

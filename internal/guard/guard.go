@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/store"
@@ -50,9 +49,11 @@ func Recovered(value any) *PanicError {
 	return p
 }
 
-// answer is what a call has come to. The caller reads it once returned is set.
+// answer is what a call has come to. The caller reads it once finished is
+// closed.
 type answer[T any] struct {
-	returned atomic.Bool
+	limited
+	finished chan struct{}
 	v        T
 	err      error
 	// late: the call returned after its limit, or after its context had ended.
@@ -65,27 +66,31 @@ type answer[T any] struct {
 // return within limit, or fails once that has passed, gives ErrTime, and the
 // error of ctx once ctx has ended. One that does not return is left behind:
 // what it returns later is dropped.
+//
+// A limit below 0 is none: fn is called in the caller's goroutine, which it may
+// keep for ever or end.
 func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if err := store.CheckContext(ctx); err != nil {
 		return zero, err
 	}
-	limited, cancel := context.WithTimeout(ctx, limit)
-	a := &answer[T]{err: ErrExited}
+	if limit < 0 {
+		return here(ctx, fn)
+	}
+	a := &answer[T]{err: ErrExited, finished: make(chan struct{})}
+	a.limited.Context, a.deadline = ctx, time.Now().Add(limit)
 	go func() {
 		growStack(0)
 		defer func() {
 			if r := recover(); r != nil {
 				a.err = Recovered(r)
 			}
-			a.late = limited.Err() != nil
-			a.returned.Store(true)
-			cancel() // which is what the caller waits for
+			a.late = a.Err() != nil
+			close(a.finished)
 		}()
-		a.v, a.err = Returned(fn(limited))
+		a.v, a.err = Returned(fn(&a.limited))
 	}()
-	<-limited.Done()
-	returned := a.returned.Load()
+	returned := a.wait(a.finished, limit)
 	switch {
 	case returned && a.err == nil:
 		return a.v, nil
@@ -96,6 +101,26 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 	default:
 		return zero, a.err
 	}
+}
+
+// here calls fn in the caller's goroutine.
+func here[T any](ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
+	var zero T
+	returned := false
+	defer func() {
+		if r := recover(); !returned {
+			v, err = zero, Recovered(r)
+		}
+	}()
+	v, err = Returned(fn(ctx))
+	returned = true
+	switch {
+	case err == nil:
+		return v, nil
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	}
+	return zero, err
 }
 
 // growStack makes the stack of a new goroutine large enough for most calls of

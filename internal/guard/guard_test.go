@@ -73,3 +73,69 @@ func TestIsNil(t *testing.T) {
 
 // idle lets time pass inside a bubble.
 func idle(d time.Duration) { <-time.After(d) }
+
+// The context of a call is one as others are: it ends with the call, its limit
+// or its caller, and so does what is derived from it.
+func TestContextOfACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent, cancel := context.WithTimeout(context.WithValue(t.Context(), errBoom, "v"), time.Hour)
+		defer cancel()
+		begin := time.Now()
+		var kept, derived context.Context
+		ran := make(chan error, 3)
+		_, err := guard.Do(parent, time.Minute, func(ctx context.Context) (int, error) {
+			end, ok := ctx.Deadline()
+			require.True(t, ok && end.Equal(begin.Add(time.Minute)))
+			require.NoError(t, ctx.Err())
+			require.Equal(t, "v", ctx.Value(errBoom))
+			var stop context.CancelFunc
+			derived, stop = context.WithCancel(ctx)
+			t.Cleanup(stop)
+			context.AfterFunc(ctx, func() { ran <- ctx.Err() })
+			require.True(t, context.AfterFunc(ctx, func() { ran <- errBoom })())
+			kept = ctx
+			return 1, nil
+		})
+		require.NoError(t, err)
+		require.ErrorIs(t, kept.Err(), context.Canceled)
+		require.ErrorIs(t, context.Cause(kept), context.Canceled)
+		<-kept.Done()
+		<-derived.Done()
+		require.ErrorIs(t, derived.Err(), context.Canceled)
+		require.Equal(t, context.Canceled, <-ran)
+		context.AfterFunc(kept, func() { ran <- nil })
+		require.NoError(t, <-ran)
+		require.Empty(t, ran)
+
+		_, err = guard.Do(parent, 2*time.Hour, func(ctx context.Context) (int, error) {
+			end, _ := ctx.Deadline()
+			require.True(t, end.Equal(begin.Add(time.Hour)), "the sooner counts")
+			<-ctx.Done()
+			return 0, ctx.Err()
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+func TestDoInPlace(t *testing.T) {
+	t.Parallel()
+	do := func(ctx context.Context, fn func(context.Context) (int, error)) (int, error) {
+		return guard.Do(ctx, -1, fn)
+	}
+	v, err := do(t.Context(), func(ctx context.Context) (int, error) { return 1, ctx.Err() })
+	require.NoError(t, err)
+	require.Equal(t, 1, v)
+	v, err = do(t.Context(), func(context.Context) (int, error) { return 1, errBoom })
+	require.Equal(t, errBoom, err)
+	require.Zero(t, v)
+	v, err = do(t.Context(), func(context.Context) (int, error) { panic(errBoom) })
+	require.ErrorIs(t, err, errBoom)
+	require.Zero(t, v)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = do(ctx, func(context.Context) (int, error) { cancel(); return 1, errBoom })
+	require.Equal(t, context.Canceled, err)
+	_, err = do(ctx, func(context.Context) (int, error) { return 1, nil })
+	require.Equal(t, context.Canceled, err)
+	_, err = do(nil, func(context.Context) (int, error) { return 1, nil })
+	require.Error(t, err)
+}

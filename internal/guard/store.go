@@ -20,27 +20,37 @@ func Store(st store.Store) store.Store {
 // hostStore is a store of the host's.
 type hostStore struct{ theirs store.Store }
 
-// failure is the error of a call of which lost and err have come back.
-func failure(lost, err error) error {
-	if lost != nil {
-		return lost
+// settle makes what a call of the store has come to harmless: it is deferred.
+func settle(err *error) {
+	if r := recover(); r != nil {
+		*err = Recovered(r)
+	}
+	*err = storeError(*err)
+}
+
+func storeError(err error) error {
+	if err == nil {
+		return nil
 	}
 	return Error(err, store.ErrNotFound, store.ErrConflict, store.ErrClosed, store.ErrFull)
 }
 
 func (s hostStore) Get(ctx context.Context, key string) (e store.Entry, err error) {
-	lost := Call(func() { e, err = s.theirs.Get(ctx, key) })
-	return e, failure(lost, err)
+	defer settle(&err)
+	err = ErrExited // until it returns
+	return s.theirs.Get(ctx, key)
 }
 
 func (s hostStore) Commit(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
-	lost := Call(func() { rev, err = s.theirs.Commit(ctx, ops...) })
-	return rev, failure(lost, err)
+	defer settle(&err)
+	err = ErrExited
+	return s.theirs.Commit(ctx, ops...)
 }
 
 func (s hostStore) Close() (err error) {
-	lost := Call(func() { err = s.theirs.Close() })
-	return failure(lost, err)
+	defer settle(&err)
+	err = ErrExited
+	return s.theirs.Close()
 }
 
 func (s hostStore) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
@@ -55,7 +65,7 @@ func (s hostStore) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entr
 			}()
 			for e, err := range s.theirs.Scan(ctx, r) {
 				inside = true
-				more := yield(e, failure(nil, err))
+				more := yield(e, storeError(err))
 				if inside = false; !more {
 					break
 				}
