@@ -280,6 +280,9 @@ func (t *turn) untried() bool {
 
 // repeats counts the failed attempts by an approach, or by the same tasks.
 func (g *aim) repeats(approach string, tasks []reason.Task) (n int) {
+	if len(g.Tried) == 0 {
+		return 0
+	}
 	by, plan := approachOf(approach, tasks), planOf(tasks)
 	for _, try := range g.Tried {
 		if try.Approach == by || try.Plan == plan {

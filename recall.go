@@ -33,7 +33,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if o.Fresh || t.s.Assessment.Pivot || g.Next > 0 || len(g.Answers) > 0 {
 		return phaseReason, nil
 	}
-	chunk, ok := t.own.learner.Fire(slices.Concat(t.hits, t.background), t.wanted(), g.Spent)
+	chunk, ok := t.own.learner.Fire(append(slices.Clip(t.hits), t.background...), t.wanted(), g.Spent)
 	if !ok || t.a.unable(chunk.Tasks) != "" {
 		return phaseReason, nil
 	}
@@ -81,8 +81,10 @@ func (t *turn) search(ctx context.Context) error {
 		return fmt.Errorf("recall the background: %w", err)
 	}
 	ids := make([]memory.ID, 0, len(hits)+len(background))
-	for _, h := range slices.Concat(hits, background) {
-		ids = append(ids, h.Record.ID)
+	for _, found := range [2][]memory.Hit{hits, background} {
+		for i := range found {
+			ids = append(ids, found[i].Record.ID)
+		}
 	}
 	if withheld || held {
 		t.hits, t.background, g.Recalled, g.Withheld = nil, nil, nil, ids

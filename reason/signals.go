@@ -67,7 +67,7 @@ func Signals(objective string) (estimate Complexity, signs []string) {
 		r.token(it.Value())
 	}
 	parts := min(r.words, r.n("part")+1)
-	signs = append(signs, countOf(r.words, " word"))
+	signs = append(make([]string, 0, min(len(r.signs)+2, maxSigns)), countOf(r.words, " word"))
 	if parts > 1 {
 		signs = append(signs, countOf(parts, " part"))
 	}
@@ -151,7 +151,8 @@ func (r *signReader) word(w string) {
 func (r *signReader) sign(kind, w string) {
 	r.counts[slices.Index(signKinds[:], kind)]++
 	if len(r.signs) < maxSigns {
-		r.signs = append(r.signs, kind+" "+strconv.Quote(w))
+		var few [64]byte
+		r.signs = append(r.signs, string(strconv.AppendQuote(append(append(few[:0], kind...), ' '), w)))
 	}
 }
 

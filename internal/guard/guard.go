@@ -49,13 +49,13 @@ func Recovered(value any) *PanicError {
 	return p
 }
 
-// answer is what a call has come to. The caller reads it once finished is
-// closed.
+// answer is what a call has come to. The caller reads it once the call has said
+// so.
 type answer[T any] struct {
 	limited
-	finished chan struct{}
-	v        T
-	err      error
+	said chan bool // with room for the call and the limit
+	v    T
+	err  error
 	// late: the call returned after its limit, or after its context had ended.
 	late bool
 }
@@ -77,7 +77,7 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 	if limit < 0 {
 		return here(ctx, fn)
 	}
-	a := &answer[T]{err: ErrExited, finished: make(chan struct{})}
+	a := &answer[T]{err: ErrExited, said: make(chan bool, 2)}
 	a.limited.Context, a.deadline = ctx, time.Now().Add(limit)
 	go func() {
 		growStack(0)
@@ -86,11 +86,11 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 				a.err = Recovered(r)
 			}
 			a.late = a.Err() != nil
-			close(a.finished)
+			a.said <- true
 		}()
 		a.v, a.err = Returned(fn(&a.limited))
 	}()
-	returned := a.wait(a.finished, limit)
+	returned := a.wait(a.said, limit)
 	switch {
 	case returned && a.err == nil:
 		return a.v, nil

@@ -22,23 +22,25 @@ type limited struct {
 // closed is a channel for those that ask when all is over.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// wait waits until finished is closed, which it reports, the limit has passed,
-// or the caller's context has ended; then it ends l.
-func (l *limited) wait(finished <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
+// wait waits until the call says true on said, which it reports, the limit has
+// passed, or the caller's context has ended; then it ends l.
+func (l *limited) wait(said chan bool, limit time.Duration) bool {
+	timer := time.AfterFunc(limit, func() { said <- false })
 	defer timer.Stop()
+	err := context.DeadlineExceeded
 	select {
-	case <-finished:
-		l.end(context.Canceled)
-		return true
-	case <-timer.C:
-		l.end(context.DeadlineExceeded)
+	case returned := <-said:
+		if returned {
+			l.end(context.Canceled)
+			return true
+		}
 	case <-l.Context.Done():
-		l.end(l.Context.Err())
+		err = l.Context.Err()
 	}
+	l.end(err)
 	select {
-	case <-finished: // in the meantime
-		return true
+	case returned := <-said: // in the meantime
+		return returned
 	default:
 		return false
 	}
