@@ -30,7 +30,7 @@ type Options struct {
 	ApproveFrom Blast         // asked for workers of this radius and above too; Self (zero): only by mode
 	ApprovalTTL time.Duration // how long an answer may take; 0: one minute
 
-	Timeout     time.Duration     // of one attempt; 0: ten minutes; negative: none, see arc.Options
+	Timeout     time.Duration     // of one attempt; 0: ten minutes; negative: none
 	GateTimeout time.Duration     // of one gate; 0: ten minutes; negative: none
 	Sanitizer   *redact.Sanitizer // nil: the zero Sanitizer
 	Now         func() time.Time  // nil: time.Now

@@ -40,6 +40,11 @@ func (c *counting) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 // work, as those of the other turns.
 func BenchmarkTurnArc(b *testing.B) { benchmarkTurn(b, arc.Options{}) }
 
+// BenchmarkTurnUnbounded is BenchmarkTurnArc with the host called in place.
+func BenchmarkTurnUnbounded(b *testing.B) {
+	benchmarkTurn(b, arc.Options{ReasonTimeout: -1, AttemptTimeout: -1, GateTimeout: -1})
+}
+
 // BenchmarkTurnTraced is BenchmarkTurnArc with OpenTelemetry's providers: those
 // of the API, which do nothing, and those of the SDK, without an exporter.
 func BenchmarkTurnTraced(b *testing.B) {
