@@ -37,7 +37,7 @@ func TestEpisodesAreTold(t *testing.T) {
 		}
 		require.Equal(t, []string{
 			"Delivered: mend the cache. Approach: just do it. By worker.",
-			"Not delivered: mend the pool. Approach: just do it. By worker. After 3 failed attempts. Because: still nil",
+			"Not delivered: mend the pool. Approach: just do it. By worker. After 3 failed attempts.\nBecause: still nil",
 		}, told)
 		hits, err := a.In(scope).Memory().Recall(t.Context(), memory.Query{Text: "what happened to the pool?"})
 		require.NoError(t, err)

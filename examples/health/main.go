@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func main() {
 
 func plan(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	d := reason.Decision{Approach: "cook it", Tasks: []reason.Task{{Objective: b.Objective}}}
-	for _, m := range b.Memories {
+	for _, m := range slices.Concat(b.Memories, b.Background) {
 		d.Applied = append(d.Applied, m.Record.ID)
 	}
 	return d, nil
