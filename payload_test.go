@@ -67,7 +67,13 @@ func (p payload) holds(t *testing.T, v any) bool {
 			texts.WriteString(s + " ")
 		}
 	}
-	return strings.Contains(seen(texts.String()), seen(p.Canary))
+	return p.stands(texts.String())
+}
+
+// stands reports whether a text has the canary, as it is or as JSON has it.
+func (p payload) stands(text string) bool {
+	raw, err := json.Marshal(p.Canary)
+	return err != nil || strings.Contains(seen(text), seen(p.Canary)) || strings.Contains(seen(text), seen(string(raw[1:len(raw)-1])))
 }
 
 // fenced matches a block of a prompt.
@@ -95,8 +101,8 @@ func (s *siege) Generate(_ context.Context, r *reason.Request) (*reason.Response
 	for _, m := range r.Messages {
 		text += m.Text
 	}
-	shows := strings.Contains(seen(strings.ReplaceAll(text, "\n| ", "\n")), seen(s.Canary))
-	if strings.Contains(seen(fenced.ReplaceAllString(text, "")), seen(s.Canary)) {
+	shows := s.stands(strings.ReplaceAll(text, "\n| ", "\n"))
+	if s.stands(fenced.ReplaceAllString(text, "")) {
 		s.outside = append(s.outside, text)
 	}
 	task := reason.Task{Objective: "file the report", Verify: "the gate", Skill: "filing"}
@@ -195,9 +201,6 @@ func (s *siege) run() *arc.Agent {
 func TestPayloads(t *testing.T) {
 	t.Parallel()
 	for _, p := range payloads(t) {
-		if p.Held {
-			continue
-		}
 		for _, way := range []string{"output", "summary", "complaint", "delta", "skill"} {
 			for _, gull := range []bool{true, false} {
 				t.Run(fmt.Sprint(p.ID, " by ", way, " ", gull), func(t *testing.T) {
@@ -228,5 +231,5 @@ func requireFenced(t *testing.T, p payload, a *arc.Agent) {
 	t.Helper()
 	hits, err := a.In("").Memory().Recall(t.Context(), memory.Query{Text: "a report of the quarter", K: 50})
 	require.NoError(t, err)
-	require.NotContains(t, seen(fenced.ReplaceAllString(memory.Render(hits), "")), seen(p.Canary))
+	require.False(t, p.stands(fenced.ReplaceAllString(memory.Render(hits), "")))
 }

@@ -60,7 +60,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("of that, the recipe alone:", u)
+	fmt.Printf("of that, the recipe alone:\n  %v\n", u)
 }
 
 func plan(_ context.Context, b reason.Brief) (reason.Decision, error) {
