@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -327,9 +328,9 @@ func TestGateThatIsAwayIsWaitedFor(t *testing.T) {
 func TestRunThatIsGoneOnWithSurvivesAClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, s := store.NewMem(), outage(time.Now().Add(10*time.Minute))
-		slow := true
+		var quick atomic.Bool
 		s.do = func(int, act.Work) (act.Result, error) {
-			if slow {
+			if !quick.Load() {
 				idle(time.Minute)
 			}
 			return done(`1`), nil
@@ -343,7 +344,7 @@ func TestRunThatIsGoneOnWithSurvivesAClose(t *testing.T) {
 			idle(time.Second)
 		}
 		require.NoError(t, a.Close())
-		slow = false
+		quick.Store(true)
 		b := agentOn(t, st, s.host(), o)
 		s1 := kept(t, b, "run")
 		require.Equal(t, arc.Waiting, s1.Status)

@@ -1,6 +1,7 @@
 package upkeep_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,14 +36,14 @@ func TestKeeperLooksWhenItIsTimeOrPoked(t *testing.T) {
 
 func TestKeeperDoesNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		done := 0
+		var done atomic.Int64
 		k := upkeep.New()
 		k.Start(time.Second, func() time.Duration {
 			for _, id := range []string{"a", "a", "b", "c"} {
 				if letGo := k.Take(id, 2); letGo != nil {
 					k.Go(func() {
 						<-time.After(time.Minute)
-						done++
+						done.Add(1)
 						letGo()
 					})
 				}
@@ -60,11 +61,11 @@ func TestKeeperDoesNothingTwice(t *testing.T) {
 			<-gone
 		}
 		synctest.Wait()
-		require.Equal(t, 2, done)
+		require.EqualValues(t, 2, done.Load())
 		require.Len(t, k.Taken(), 2, "to let go is a poke")
 		k.Stop()
 		<-k.Stopping()
 		k.Wait()
-		require.Equal(t, 4, done, "what was begun is finished")
+		require.EqualValues(t, 4, done.Load(), "what was begun is finished")
 	})
 }
