@@ -24,9 +24,10 @@ import (
 // one attempt each, and Once: the best-ranked worker that can bring the effect
 // about is called exactly once, after the approvals that its Mode and Blast ask
 // for, its gates decide, and what came of it is learned, in the situation "goal
-// ID". What a human refuses, or does not answer in time, is [goal.Refused]. Deltas
-// of delivered tasks change the world. A Controller that is opened after a crash
-// resumes the runs that are unfinished.
+// ID": a failure at once, a success when a reading shows the goal met. What a human
+// refuses, or does not answer in time, is [goal.Refused]. Deltas of delivered tasks
+// change the world. A Controller that is opened after a crash resumes the runs that
+// are unfinished.
 //
 // Keep adds a domain to the world, unless the world has one of that name:
 // agent_fleet_health, how the workers did over the last day, read once a minute. So
@@ -91,6 +92,7 @@ func (k keeper) Effects() []reason.Effect { return k.a.runner.Effects() }
 func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	o := Objective{
 		ID: d.ID, Text: d.Text, Situation: "goal " + d.Goal, Inputs: d.Inputs, Attempts: 1, Once: true, Actor: k.name,
+		Provisional: true,
 	}
 	for _, s := range d.Steps {
 		o.Tasks = append(o.Tasks, s.Task)
@@ -104,6 +106,19 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	r, err := k.a.In("").Resume(ctx, d.ID)
 	return resultOf(ctx, r, err)
+}
+
+// Judge implements goal.Runner: a reading is what the gates of the run could not see.
+func (k keeper) Judge(ctx context.Context, id string, seen bool) error {
+	v := Verdict{Right: seen, Source: "goals", Why: "a reading shows the goal met"}
+	if !seen {
+		v.Why = "a reading shows the goal violated"
+	}
+	err := k.a.In("").Judge(ctx, id, v)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // it was dropped since
+	}
+	return err
 }
 
 // resultOf is what a run means for the goal that it was for.

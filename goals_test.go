@@ -83,15 +83,56 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 		require.Equal(t, goal.Met, rep.Goals[0].Status, "the delta is in the world")
 		require.Len(t, rep.Ended, 1)
 		out := rep.Ended[0]
-		require.Equal(t, []any{goal.Succeeded, "fixer", 1, "goals/cache works/1"}, []any{out.End, out.Worker, out.Done, out.ID})
+		require.Equal(t, []any{goal.Unseen, "fixer", 1, "goals/cache works/1"}, []any{out.End, out.Worker, out.Done, out.ID})
 		run, err := a.In("").Resume(t.Context(), out.ID)
 		require.NoError(t, err, "a dispatch is a run")
 		require.Equal(t, arc.Delivered, run.Status)
 		require.Equal(t, "fixer", run.LastWorker)
 		require.Equal(t, act.Finished, run.LastEnd)
-		ranking, err := a.In("").Rank(t.Context(), "goal cache works", reason.Task{Effect: &reason.Effect{Domain: "cache", Path: "data.broken"}})
+		standing := func() rank.Scored {
+			ranking, err := a.In("").Rank(t.Context(), "goal cache works", reason.Task{Effect: &reason.Effect{Domain: "cache", Path: "data.broken"}})
+			require.NoError(t, err)
+			require.Equal(t, "fixer", ranking[0].Candidate.Name)
+			return ranking[0]
+		}
+		before := standing()
+		idle(time.Minute)
+		require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": false}, At: time.Now()}))
+		rep, err = c.Tick(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []any{"fixer", 1}, []any{ranking[0].Candidate.Name, ranking[0].Samples})
+		require.Equal(t, goal.Succeeded, rep.Ended[0].End)
+		require.Greater(t, standing().Score, before.Score, "once a reading shows it")
+	})
+}
+
+// A worker that does nothing and says success is not learned as good: another one
+// is called for the goal.
+func TestKeepLearnsWhoDoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		works, calls := false, map[string]int{}
+		worker := func(name string, do bool) act.Worker {
+			return repairs(name, "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+				calls[name]++
+				works = works || do
+				return done(`"mended"`), nil
+			}))
+		}
+		a := agent(t, arc.Host{Workers: []act.Worker{worker("a talker", false), worker("fixer", true)}, Gates: []act.Gate{act.NoGate}},
+			&arc.Options{Now: time.Now, Seed: 1})
+		w := new(goal.World)
+		c := keep(t, a, w, nil, broken("cache"))
+		for range 100 {
+			works = false
+			for range 4 {
+				require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": !works}, At: time.Now()}))
+				_, err := c.Tick(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, c.Wait(t.Context()))
+				idle(5 * time.Minute)
+			}
+		}
+		require.Positive(t, calls["a talker"])
+		require.Greater(t, calls["fixer"], 3*calls["a talker"])
 	})
 }
 
@@ -103,7 +144,7 @@ func TestKeepAsksForApprovals(t *testing.T) {
 		end     goal.End
 		why     string
 	}{
-		"given":   {func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, goal.Succeeded, ""},
+		"given":   {func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, goal.Unseen, ""},
 		"refused": {func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil }, goal.Refused, "refused"},
 		"expired": {func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil }, goal.Refused, "approval"},
 	} {
@@ -125,7 +166,7 @@ func TestKeepAsksForApprovals(t *testing.T) {
 					require.Equal(t, c.end, o.End)
 					require.Contains(t, o.Why, c.why)
 				}
-				require.Equal(t, c.end == goal.Succeeded, calls == 1)
+				require.Equal(t, c.end == goal.Unseen, calls == 1)
 			})
 		})
 	}
@@ -404,7 +445,7 @@ func TestGoalHistoriesThroughAnAgent(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories, %d deaths: %v", *goalHistories, deaths, ends)
-	require.Len(t, ends, 4)
+	require.Len(t, ends, 5)
 }
 
 func (s *service) play() (outcomes []goal.Outcome, died int) {
@@ -475,7 +516,7 @@ func (s *service) check(st store.Store, c *goal.Controller) {
 		require.NoError(s.t, err)
 		require.Equal(s.t, n, o.Number, "a dispatch has no outcome")
 		runs[o.ID] = true
-		if o.End == goal.Succeeded || o.End == goal.Failed {
+		if o.End == goal.Succeeded || o.End == goal.Unseen || o.End == goal.Failed {
 			require.Equal(s.t, 1, s.calls[o.ID], "%+v", o)
 		}
 	}

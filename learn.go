@@ -147,7 +147,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		Objective: g.Text, Situation: g.Situation, Case: s.situated(), Approach: g.Approach,
 		Complaint: g.Blocked,
 		Injected:  slices.Concat(t.hits, t.background), Withheld: g.Withheld,
-		Quotes: g.Quotes, Parents: g.Parents, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+		Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	if c == nil {
 		o.Key = o.GoalKey + "/blocked"
@@ -176,6 +176,10 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		o.End, o.Passed, o.Wall, o.Complaint = c.End, c.Passed, c.Wall, c.Wrong
 		o.Faulty = c.Faulty || c.End.Barred() || c.End == act.Away
 		o.Result = act.Result{Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage}
+	}
+	if s.Objective.Provisional && o.Passed {
+		// View.Judge says whether it is good.
+		o.Faulty, o.Task, o.Plan, o.Injected, o.Utilized = true, learn.Open, nil, nil, nil
 	}
 	return o
 }
@@ -261,8 +265,6 @@ func (t *turn) move(v verdict) phase {
 		}
 		// The subgoal is reached: its deliveries are in the lineage, and
 		// what it taught may be recalled.
-		above := &s.Aims[len(s.Aims)-2]
-		above.Quotes = union(above.Quotes, g.Quotes) // its tasks are in the lineage too
 		s.Aims, t.hits, t.background = slices.Clip(s.Aims[:len(s.Aims)-1]), nil, nil
 		s.aim().Tried, s.aim().Avoid = nil, nil // there is something new
 		return phaseRecall

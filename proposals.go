@@ -336,7 +336,8 @@ func (a *Agent) proposeMemories(ctx context.Context, scope memory.Scope) (out []
 		out = append(out, meta.Proposal{
 			Kind: "memory", Subject: subject(string(scope), string(r.ID)), Change: change,
 			Reason:  fmt.Sprintf("it misled %d times and helped %d times: %s", r.Stats.Misled, r.Stats.Helped, clip(r.Content)),
-			Samples: r.Stats.Misled, Needs: minMisled, Advice: "archive it: it is found when asked for, and not shown by default",
+			Samples: r.Stats.Misled, Needs: minMisled,
+			Advice: "archive it: it is found when asked for, and not shown by default",
 		})
 	}
 	h, err := space.Health(ctx)

@@ -76,6 +76,10 @@ type Objective struct {
 	// Inputs say: the environment, the branch, the tier of a customer. A chunk
 	// fires under equal conditions only. At most 32, of at most 256 bytes each.
 	Conditions map[string]string `cbor:"14,keyasint,omitempty"`
+	// Provisional is for work whose success shows later than its gates can see.
+	// What it delivers is not learned as good before View.Judge says so: neither
+	// worker nor memories have credit, and no chunk is made. Failures count at once.
+	Provisional bool `cbor:"21,keyasint,omitempty"`
 }
 
 // Budget bounds a run. A run that reaches a bound ends BLOCKED before its next
@@ -396,11 +400,6 @@ type aim struct {
 	Cause   Cause  `cbor:"27,keyasint,omitempty" json:"cause,omitempty"`
 	// Away are workers that are not there.
 	Away []absent `cbor:"28,keyasint,omitempty" json:"away,omitempty"`
-
-	// Quotes are whose words the decisions for the aim repeat, Parents the
-	// memories that they were drawn from.
-	Quotes  []memory.Source `cbor:"41,keyasint,omitempty" json:"quotes,omitempty"`
-	Parents []memory.ID     `cbor:"42,keyasint,omitempty" json:"parents,omitempty"`
 }
 
 // waiting is how a run waits, and has waited.

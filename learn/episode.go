@@ -20,7 +20,7 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	for _, scope := range o.Episodes {
 		d := memory.Draft{
 			Kind: memory.Episode, Content: episodeText(o), Key: digest(o.GoalKey, "episode"), At: o.At, Thread: digest(o.Session, "session"),
-			Source: memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}, Quotes: o.quotes(), Passing: true,
+			Source: memory.Source{Origin: memory.Model, Run: o.Run}, Passing: true,
 		}
 		if _, err := l.bank.In(scope).Remember(ctx, d); err != nil {
 			return fmt.Errorf("in %q: %w", scope, err)
@@ -47,11 +47,14 @@ func distinct(hits []memory.Hit) (out []memory.Hit) {
 // episodeText says what was asked for and what came of it.
 func episodeText(o *Outcome) string {
 	var b strings.Builder
-	how := delivered
+	how := "Delivered"
 	if o.Goal == Blocked {
-		how = notDelivered
+		how = "Not delivered"
 	}
-	b.WriteString(o.ours(how))
+	fmt.Fprintf(&b, "%s: %s.", how, line(o.Objective))
+	if o.Approach != "" {
+		fmt.Fprintf(&b, " Approach: %s.", line(o.Approach))
+	}
 	if o.Worker != "" {
 		fmt.Fprintf(&b, " By %s.", o.Worker)
 	}
@@ -59,7 +62,7 @@ func episodeText(o *Outcome) string {
 		fmt.Fprintf(&b, " After %d failed attempts.", n)
 	}
 	if o.Goal == Blocked && o.Complaint != "" {
-		fmt.Fprintf(&b, "\nBecause: %s", line(o.Complaint))
+		fmt.Fprintf(&b, " Because: %s", line(o.Complaint))
 	}
 	return b.String()
 }

@@ -61,9 +61,7 @@ type Outcome struct {
 
 	// Unfit says why the plan must never run unasked: it was made with what no
 	// other case has, such as a human's answer. "": it may.
-	Unfit   string
-	Quotes  []memory.Source // whose words approach and plan repeat; none: the host's alone
-	Parents []memory.ID     // the memories that the plan was drawn from
+	Unfit string
 
 	Plan   []reason.Task          // the tasks that delivered the goal, with their workers; nil if a chunk did
 	Failed []reason.FailedAttempt // what was tried for the goal

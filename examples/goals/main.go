@@ -27,7 +27,7 @@ var goalsYAML []byte
 const intro = `Four goals about a service, looked at every 30 seconds for six hours.
 Two executors can mend it: boaster says it is 95% sure of itself and mends
 three of ten, modest says 60% and mends nine of ten. A gate looks whether it
-is mended, and the ranking learns from that.
+is mended; the ranking learns from that, and from the next reading.
 
 The first dispatches:
 time      goal            executor  what came of it
@@ -121,8 +121,12 @@ func (t *tally) of(at time.Time) *half {
 // timeline is how many dispatches are told one by one.
 const timeline = 16
 
-// outcome is called with each outcome of a dispatch.
+// outcome is called with each outcome of a dispatch, and again when a reading has
+// shown whether it helped.
 func (t *tally) outcome(o goal.Outcome) {
+	if o.End == goal.Unseen && o.Why == "" {
+		return
+	}
 	h := t.of(o.Ended)
 	h.sent[o.Worker]++
 	if o.End == goal.Succeeded {

@@ -14,7 +14,7 @@ func Example() {
 	// Four goals about a service, looked at every 30 seconds for six hours.
 	// Two executors can mend it: boaster says it is 95% sure of itself and mends
 	// three of ten, modest says 60% and mends nine of ten. A gate looks whether it
-	// is mended, and the ranking learns from that.
+	// is mended; the ranking learns from that, and from the next reading.
 	//
 	// The first dispatches:
 	// time      goal            executor  what came of it
@@ -23,25 +23,25 @@ func Example() {
 	// 00:03:30  disk.free       boaster   diskUsed is still 0.97
 	// 00:04:00  disk.free       modest    diskUsed is still 0.97
 	// 00:07:00  latency.low     boaster   mended
-	// 00:14:00  disk.free       boaster   diskUsed is still 0.97
-	// 00:14:30  disk.free       boaster   diskUsed is still 0.97
-	// 00:15:00  errors.low      modest    mended
-	// 00:15:30  disk.free       modest    mended
-	// 00:16:30  latency.low     boaster   mended
-	// 00:19:00  replicas.ready  boaster   replicas is still 1
-	// 00:19:30  replicas.ready  modest    replicas is still 1
-	// 00:20:00  replicas.ready  boaster   mended
-	// 00:21:30  disk.free       boaster   diskUsed is still 0.97
-	// 00:22:00  disk.free       modest    mended
-	// 00:29:00  replicas.ready  boaster   mended
+	// 00:14:00  disk.free       modest    mended
+	// 00:15:00  replicas.ready  boaster   replicas is still 1
+	// 00:15:30  replicas.ready  boaster   mended
+	// 00:16:30  disk.free       modest    mended
+	// 00:19:00  latency.low     boaster   p95 is still 900
+	// 00:19:30  latency.low     boaster   mended
+	// 00:22:00  replicas.ready  modest    mended
+	// 00:29:30  errors.low      modest    mended
+	// 00:42:00  latency.low     boaster   p95 is still 900
+	// 00:42:30  latency.low     modest    mended
+	// 00:46:00  errors.low      boaster   errorRate is still 0.12
 	// …
 	//
 	// Both halves of the six hours:
 	//                             first     second
-	// given to boaster              33%         0%
-	// given to modest               67%       100%
-	// dispatches that helped        71%        91%
-	// all four goals met            76%        91%
+	// given to boaster              21%         0%
+	// given to modest               79%       100%
+	// dispatches that helped        81%        91%
+	// all four goals met            82%        91%
 }
 
 // It is no matter of luck: with any seed the ranking finds out.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,12 +59,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("of that, the recipe alone:\n  %v\n", u)
+	fmt.Println("of that, the recipe alone:", u)
 }
 
 func plan(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	d := reason.Decision{Approach: "cook it", Tasks: []reason.Task{{Objective: b.Objective}}}
-	for _, m := range slices.Concat(b.Memories, b.Background) {
+	for _, m := range b.Memories {
 		d.Applied = append(d.Applied, m.Record.ID)
 	}
 	return d, nil

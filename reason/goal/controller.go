@@ -52,9 +52,10 @@ type Options struct {
 
 	// Sanitizer takes secrets out of what is kept; nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Outcome is called with each outcome once it is kept, perhaps concurrently;
-	// may be nil. A call that does not return within ten seconds is left behind,
-	// and no other is made until it does. It must not call Close.
+	// Outcome is called with each outcome once it is kept, and once more when a
+	// reading has judged one that was Unseen; perhaps concurrently. It may be nil. A
+	// call that does not return within ten seconds is left behind, and no other is
+	// made until it does. It must not call Close.
 	Outcome func(Outcome)
 	// Logger gets how goals and collectors change, and what has failed; nil: discards.
 	Logger *slog.Logger
@@ -134,6 +135,8 @@ type Controller struct {
 		// report is that of the last tick, and ended are the outcomes since.
 		report Report
 		ended  []Outcome
+		// judged are outcomes that were Unseen, as a reading shows them, still to be kept.
+		judged []Outcome
 		last   uint64 // number of a dispatch
 		// damaged are entries of the ledger by goal, which is left alone for them.
 		damaged map[string]error

@@ -22,6 +22,8 @@ import (
 type desk struct {
 	mu      sync.Mutex
 	got     []goal.Dispatch
+	judged  []string
+	judging error
 	do      func(ctx context.Context, d goal.Dispatch) (goal.Result, error)
 	skills  []string
 	effects []reason.Effect
@@ -29,6 +31,13 @@ type desk struct {
 
 func (d *desk) Skills() []string         { return d.skills }
 func (d *desk) Effects() []reason.Effect { return d.effects }
+
+func (d *desk) Judge(_ context.Context, id string, seen bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.judged = append(d.judged, fmt.Sprint(id, " ", seen))
+	return d.judging
+}
 
 func (d *desk) Run(ctx context.Context, x goal.Dispatch) (goal.Result, error) {
 	d.mu.Lock()
@@ -193,6 +202,57 @@ func TestControllerLetsWhatDoesNotHelpRest(t *testing.T) {
 				doing, _ := b.tick()
 				require.Equal(t, goal.Began, doing[0])
 				require.Equal(t, "data.x", b.got[3].Steps[0].Task.Effect.Path)
+			})
+		})
+	}
+}
+
+// A dispatch whose steps passed is no success before a reading shows it. The Runner
+// and the ledger are told until both have taken it in, after a restart too.
+func TestControllerJudgesByWhatItSees(t *testing.T) {
+	for name, c := range map[string]struct {
+		x    int // as it is read afterwards
+		end  goal.End
+		why  string
+		told string
+	}{
+		"seen":     {0, goal.Succeeded, "", "goals/x/1 true"},
+		"not seen": {1, goal.Unseen, "a reading after it shows the goal violated", "goals/x/1 false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := store.NewMem()
+				b := newBench(t, st, &goal.Options{Cooldown: time.Minute}, zero("x"))
+				b.do = func(context.Context, goal.Dispatch) (goal.Result, error) {
+					return goal.Result{End: goal.Succeeded, Worker: "w", Deltas: []reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("0")}}}, nil
+				}
+				b.read(map[string]any{"x": 1})
+				b.tick()
+				idle(time.Second)
+				_, r := b.tick()
+				require.Equal(t, goal.Met, r.Goals[0].Status, "by the worker's word")
+				require.Equal(t, goal.Unseen, r.Ended[0].End)
+				require.Empty(t, b.judged)
+				b.c.Close()
+
+				b = newBench(t, st, &goal.Options{Cooldown: time.Minute}, zero("x"))
+				b.judging = errors.New("away")
+				idle(time.Minute)
+				b.read(map[string]any{"x": c.x})
+				_, err := b.c.Tick(t.Context())
+				require.ErrorContains(t, err, "away")
+				b.judging = nil
+				_, r = b.tick()
+				require.True(t, slices.ContainsFunc(r.Ended, func(o goal.Outcome) bool {
+					return o.ID == "goals/x/1" && o.End == c.end && o.Why == c.why
+				}), "%+v", r.Ended)
+				b.tick()
+				require.Equal(t, []string{c.told, c.told}, b.judged, "again after it failed, and then no more")
+				for o, err := range b.c.Outcomes(t.Context()) {
+					require.NoError(t, err)
+					require.Equal(t, []any{c.end, c.why, 1}, []any{o.End, o.Why, o.Done})
+					break
+				}
 			})
 		})
 	}
@@ -678,11 +738,11 @@ func ExampleController() {
 		return
 	}
 	defer c.Close()
-	if err := w.Set("ci", goal.Snapshot{Data: map[string]int{"failing": 3}, At: now}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 2 {
+	for _, failing := range []int{3, 0, 0} {
+		if err := w.Set("ci", goal.Snapshot{Data: map[string]int{"failing": failing}, At: now}); err != nil {
+			fmt.Println(err)
+			return
+		}
 		report, err := c.Tick(ctx)
 		if err != nil {
 			fmt.Println(err)
@@ -705,6 +765,8 @@ func ExampleController() {
 	// Output:
 	// ci.green violated began
 	// dispatched: ci.green (domains.ci.data.failing is 3, not at most 0)
+	// ci.green met nothing
+	// goals/ci.green/1 unknown fixer
 	// ci.green met nothing
 	// goals/ci.green/1 succeeded fixer
 }

@@ -32,6 +32,10 @@ type Runner interface {
 	// again what was done. The error is store.ErrNotFound if Run was never called
 	// for it, or had no effect.
 	Resume(ctx context.Context, d Dispatch) (Result, error)
+	// Judge takes in whether the effect of the dispatch of an ID was observed, after
+	// it had Succeeded by its steps. It is called again with the same if it, or the
+	// process, fails meanwhile.
+	Judge(ctx context.Context, id string, seen bool) error
 }
 
 // Dispatch is what is to be done about a violated goal. The Controller keeps it until
@@ -74,9 +78,13 @@ type End string
 
 // The ends of a dispatch. Each that was admitted comes to exactly one.
 const (
-	// Succeeded: all steps were done, and passed every gate. The goal is left alone for
-	// its cooldown, and a next reading without the effect makes it a failure.
+	// Succeeded: all steps were done and passed every gate, and a reading that began
+	// afterwards shows the goal met. A Runner says it of the steps alone.
 	Succeeded End = "succeeded"
+	// Unseen: all steps were done and passed every gate, and no reading has shown the
+	// goal met. The goal is left alone for its cooldown. A reading after that which
+	// shows the goal violated counts against the actions and the worker, and Why says so.
+	Unseen End = "unknown"
 	// Failed: a step was tried and did not succeed.
 	Failed End = "failed"
 	// Refused: no worker was called, or an approval was denied. The action rests for

@@ -114,6 +114,8 @@ func (ops) Resume(context.Context, goal.Dispatch) (goal.Result, error) {
 	return goal.Result{}, store.ErrNotFound // it keeps no runs
 }
 
+func (ops) Judge(context.Context, string, bool) error { return nil }
+
 // Actions say what they change and need, and the cheapest course of them is dispatched. The report says what is done
 // about each goal.
 func ExampleController_Report() {
@@ -176,7 +178,7 @@ func ExampleController_Report() {
 	// loved waiting: dispatch goals/deployed/1 is about the same value
 	// deployed resting: its effects have to show first
 	// loved resting: its effects have to show first
-	// [fix a test fix a test deploy] succeeded pager <nil>
+	// [fix a test fix a test deploy] unknown pager <nil>
 }
 
 // Run does it all until its context ends: it reads the world, looks at the goals,
@@ -215,5 +217,5 @@ func ExampleController_Run() {
 	fmt.Println(c.Run(ctx), ends)
 	// Output:
 	// doing: deploy
-	// <nil> map[succeeded:1]
+	// <nil> map[unknown:1]
 }

@@ -44,7 +44,8 @@ const (
 	// maxDispatchID is in bytes. It leaves room for what follows a run in the keys of its
 	// attempts.
 	maxDispatchID = 192
-	maxWhy        = 2 << 10  // bytes of the reason of an outcome
+	maxWhy        = 2 << 10 // bytes of the reason of an outcome
+	judgeLimit    = 10 * time.Second
 	maxInputs     = 32 << 10 // bytes of the inputs
 )
 
@@ -241,8 +242,8 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 		Done: min(max(0, r.Done), len(d.Steps)), End: r.End,
 		Why: cut(san.Sanitize(r.Why), maxWhy), Worker: cut(r.Worker, maxWhy), At: d.At, Ended: at.UTC().Round(0),
 	}
-	if o.End == Succeeded {
-		o.Done = len(d.Steps)
+	if o.End == Succeeded { // by its steps: a reading has to show it
+		o.End, o.Done = Unseen, len(d.Steps)
 	}
 	return o
 }
@@ -266,10 +267,49 @@ func (c *Controller) conclude(ctx context.Context, f *flight) error {
 		return fmt.Errorf("keep the outcome of %q: %w", f.out.ID, err)
 	case !saved:
 		c.o.Logger.Error("another controller has brought a dispatch to its end", "dispatch", f.out.ID, "lost", f.out.End)
-	case c.o.Outcome != nil:
-		if err := c.hook.Call(func() { c.o.Outcome(*f.out) }); err != nil {
-			c.o.Logger.Error("a hook failed", "dispatch", f.out.ID, "error", err)
-		}
+	default:
+		c.announce(f.out)
 	}
 	return nil
+}
+
+// announce hands an outcome to the hook.
+func (c *Controller) announce(o *Outcome) {
+	if c.o.Outcome == nil {
+		return
+	}
+	if err := c.hook.Call(func() { c.o.Outcome(*o) }); err != nil {
+		c.o.Logger.Error("a hook failed", "dispatch", o.ID, "error", err)
+	}
+}
+
+// keepJudged tells the Runner, the ledger and the hook what a reading has shown of
+// outcomes that were Unseen. What fails is tried again by the next tick.
+func (c *Controller) keepJudged(ctx context.Context) error {
+	c.mu.Lock()
+	judged := c.mu.judged
+	c.mu.judged = nil
+	c.mu.Unlock()
+	var errs []error
+	for i := range judged {
+		o := &judged[i]
+		_, err := guard.Do(ctx, judgeLimit, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, c.runner.Judge(ctx, o.ID, o.End == Succeeded)
+		})
+		if err == nil {
+			err = c.replaceOutcome(ctx, o)
+		}
+		c.mu.Lock()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("judge %q: %w", o.ID, err))
+			c.mu.judged = append(c.mu.judged, *o)
+		} else {
+			c.mu.ended = append(c.mu.ended, *o)
+		}
+		c.mu.Unlock()
+		if err == nil {
+			c.announce(o)
+		}
+	}
+	return errors.Join(errs...)
 }

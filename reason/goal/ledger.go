@@ -164,6 +164,23 @@ func (c *Controller) saveOutcome(ctx context.Context, f *flight) (saved bool, er
 	return err == nil, err
 }
 
+// replaceOutcome replaces an outcome that was kept as Unseen. One that was dropped
+// since is gone.
+func (c *Controller) replaceOutcome(ctx context.Context, o *Outcome) error {
+	ctx = context.WithoutCancel(ctx)
+	e, err := c.st.Get(ctx, c.entryKey(&Dispatch{Number: o.Number, Goal: o.Goal}))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	put, err := putEntry(e.Key, &entry{Outcome: *o}, store.At(e.Rev))
+	if err == nil {
+		_, err = c.st.Commit(ctx, put)
+	}
+	return err
+}
+
 // Outcomes yields the outcomes that are kept, in the order in which their
 // dispatches were admitted. An error is the last thing that it yields: that of ctx or
 // of the store, and store.ErrDamaged for an entry that cannot be read.

@@ -93,7 +93,6 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 	}
 	errs := []error{err} // of some goals: what is in flight of others is known
 	c.mu.Lock()
-	r.Ended, c.mu.ended = c.mu.ended, nil
 	if r.At.After(c.mu.latest) {
 		c.mu.latest = r.At
 	}
@@ -108,6 +107,10 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 			}
 		}
 	}
+	errs = append(errs, c.keepJudged(ctx))
+	c.mu.Lock()
+	r.Ended, c.mu.ended = c.mu.ended, nil
+	c.mu.Unlock()
 	c.record(ctx, r)
 	if err := errors.Join(errs...); err != nil {
 		return r, fmt.Errorf("goal: tick: %w", err)
@@ -214,7 +217,7 @@ func (c *Controller) actOn(ctx context.Context, t *target, s state, steps []step
 //	Resting   the cooldown of the last such dispatch, a success, is not over
 //	Resting   no reading began since the last such dispatch ended
 //
-// It counts a success of which nothing has shown as a failure.
+// It judges the last dispatch of the goal by the reading that the goal is decided by.
 func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,7 +229,7 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	own := c.mu.past[t.ID]
 	if st.Status != Violated && !unread {
 		if st.Status == Met && own != nil && c.readSinceLocked(&st.Verdict, own.ended, s.at) {
-			own.unseen = nil // what was done for it has helped
+			c.judgeLocked(own, true, s.at)
 		}
 		return &hindrance{doing: Nothing}
 	}
@@ -249,13 +252,39 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	if !unread && !c.readSinceLocked(&st.Verdict, last.ended, s.at) {
 		return &hindrance{doing: Resting, why: "it was not read since the last dispatch"}
 	}
-	if own != nil { // it was done with success, and nothing has come of it
-		for _, k := range own.unseen {
-			c.mu.guard.Fail(k, s.at)
-		}
+	switch {
+	case own == nil || own.unseen == nil:
+	case unread: // there is nothing to judge it by
+		c.failLocked(own.unseen, s.at)
 		own.unseen = nil
+	default:
+		c.judgeLocked(own, false, s.at)
 	}
 	return nil
+}
+
+// judgeLocked says of an outcome that is Unseen whether a reading has shown the goal
+// met. Each of its actions came to nothing if it has not.
+func (c *Controller) judgeLocked(p *past, seen bool, at time.Time) {
+	if p.unseen == nil {
+		return
+	}
+	out := *p.unseen
+	p.unseen = nil
+	if seen {
+		out.End = Succeeded
+	} else {
+		out.Why = "a reading after it shows the goal violated"
+		c.failLocked(&out, at)
+	}
+	c.mu.judged = append(c.mu.judged, out)
+}
+
+// failLocked counts each action of an outcome as one that came to nothing.
+func (c *Controller) failLocked(o *Outcome, at time.Time) {
+	for _, action := range o.Actions {
+		c.mu.guard.Fail(cooldown.Key{Goal: o.Goal, Action: action}, at)
+	}
 }
 
 // course returns the course of action for a goal, or what hinders it: no action helps,
@@ -334,8 +363,8 @@ func (c *Controller) dispatch(t *target, v *Verdict, steps []*step, at time.Time
 type past struct {
 	touched []place
 	ended   time.Time
-	success bool
-	unseen  []cooldown.Key // actions done with success, of which nothing has shown so far
+	success bool     // by its steps
+	unseen  *Outcome // nil: it was judged, or there is nothing to see
 }
 
 // touched returns what a dispatch may change: the value that it is about, and what its
@@ -365,7 +394,8 @@ func (c *Controller) noteLocked(o *Outcome, touched []place) {
 	if !unchanged {
 		c.mu.guard.End(courseKey(o.Goal, o.Actions), true, false, o.Ended) // counts as a turn of the goal
 	}
-	if o.End != Succeeded && len(o.Actions) > 0 {
+	success := o.End == Succeeded || o.End == Unseen
+	if !success && len(o.Actions) > 0 {
 		last := cooldown.Key{Goal: o.Goal, Action: o.Actions[min(o.Done, len(o.Actions)-1)]}
 		c.mu.guard.Fail(last, o.Ended)
 		if o.End == Refused {
@@ -376,13 +406,15 @@ func (c *Controller) noteLocked(o *Outcome, touched []place) {
 	if unchanged {
 		return
 	}
-	p := &past{touched: touched, ended: o.Ended, success: o.End == Succeeded}
-	for _, action := range o.Actions {
-		if p.success {
-			p.unseen = append(p.unseen, cooldown.Key{Goal: o.Goal, Action: action})
-		}
-	}
+	p := &past{touched: touched, ended: o.Ended, success: success}
 	c.mu.past[o.Goal] = p
+	switch {
+	case o.End != Unseen:
+	case o.Why == "":
+		p.unseen = o
+	default: // it was judged before the restart
+		c.failLocked(o, o.Ended)
+	}
 }
 
 // lastLocked returns the last dispatch that may have changed what a goal is about; nil:

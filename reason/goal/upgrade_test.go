@@ -81,11 +81,11 @@ func TestStoreOfTheVersionBefore(t *testing.T) {
 				}
 				want := map[string]goal.End{
 					"goals/doomed/1": goal.Interrupted, "goals/fails/2": goal.Failed, "goals/works/3": goal.Succeeded, "goals/begun/4": goal.Failed,
-					"goals/fresh/5": goal.Succeeded, "goals/fails/6": goal.Failed, "goals/fails/7": goal.Failed,
+					"goals/fresh/5": goal.Unseen, "goals/fails/6": goal.Failed, "goals/fails/7": goal.Failed,
 				}
 				if late {
 					want["goals/fresh/5"] = goal.Refused // it may no longer be wanted
-					want["goals/fails/8"], want["goals/works/9"] = goal.Succeeded, goal.Succeeded
+					want["goals/fails/8"], want["goals/works/9"] = goal.Unseen, goal.Unseen
 				}
 				require.Equal(t, want, ends)
 				require.Zero(t, c.Open(t.Context()))
