@@ -106,6 +106,9 @@ type Options struct {
 	// contexts. 0: five seconds; negative: not at all.
 	Grace time.Duration
 
+	// Retention bounds what stays of runs that are finished.
+	Retention Retention
+
 	// Policy ranks the workers by the Book of a tenant: it is called once for
 	// each, and again for one that was not in use for long. nil: Learned of
 	// rank.Book, with its defaults.
@@ -149,6 +152,26 @@ type Options struct {
 	Seed uint64
 }
 
+// Retention bounds what stays of runs that are finished, in each tenant. Memories
+// are never pruned, nor are runs that are not finished. The zero value is ready.
+type Retention struct {
+	// Age after which a finished run is deleted, as View.Delete does, counted from
+	// when it began. 0: 90 days; negative: never.
+	Age time.Duration
+	// Count is how many finished runs stay, the latest. 0: any number.
+	Count int
+	// Samples is the age after which a worker's sample no longer counts where the
+	// last samples of a skill do. 0: 400 days; negative: never.
+	Samples time.Duration
+}
+
+// fill puts the defaults where a field is zero.
+func (r *Retention) fill() {
+	const day = 24 * time.Hour
+	setDefault(&r.Age, 90*day)
+	setDefault(&r.Samples, 400*day)
+}
+
 // PivotPolicy says what the loop does when the monitor recommends to pivot.
 type PivotPolicy int
 
@@ -181,6 +204,7 @@ func (o *Options) fill() {
 	setDefault(&o.Grace, 5*time.Second)
 	setDefault(&o.Maintain, 24*time.Hour)
 	setDefault(&o.Budget.Steps, 1000)
+	o.Retention.fill()
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
 	}
@@ -387,6 +411,7 @@ type turn struct {
 	own *tenant
 	s   state
 	key string // of the state's record
+	was Status // as it was committed last
 
 	// What goes with the state, restored from records where a run goes on: the
 	// memories recalled for the innermost aim, those of them in quarantine, what

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -233,4 +236,43 @@ func ExampleCause() {
 	// Output:
 	// blocked by gate: tell it what you know
 	// task 1 was not delivered in 3 attempts; the last, by worker: no <nil>
+}
+
+// Runs are found by status, session, scope and time, the latest first, and
+// deleted one by one or by age.
+func ExampleView_Runs() {
+	host := arc.Host{
+		Workers: []act.Worker{{Card: rank.Candidate{Name: "clerk"}, Executor: act.ExecutorFunc(
+			func(context.Context, act.Work) (act.Result, error) {
+				return act.Result{Reflection: iar.Reflection{
+					Status: iar.Success, Confidence: 1, Summary: "filed", PotentialIssues: []string{}, AlignmentCheck: map[string]float64{},
+				}}, nil
+			})}},
+		Gates: []act.Gate{act.NoGate},
+	}
+	agent, err := arc.Open(context.Background(), "", host, &arc.Options{
+		Retention: arc.Retention{Age: 30 * 24 * time.Hour, Count: 10_000},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer agent.Close()
+	for _, id := range []string{"first", "second", "third"} {
+		task := reason.Task{Objective: "file " + id, Verify: "by hand"}
+		if _, err := agent.Run(context.Background(), arc.Objective{ID: id, Text: "file it", Tasks: []reason.Task{task}}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := agent.In("").Delete(context.Background(), "second"); err != nil {
+		log.Fatal(err)
+	}
+	for r, err := range agent.In("").Runs(context.Background(), arc.Filter{Status: arc.Delivered, Limit: 10}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.ID, r.Status)
+	}
+	// Output:
+	// third delivered
+	// first delivered
 }

@@ -54,6 +54,9 @@ func (a *Agent) LoadState(ctx context.Context, id string) (State, error) {
 	return s, err
 }
 
+// Prune deletes what Options.Retention does not keep, in all tenants.
+func (a *Agent) Prune(ctx context.Context) error { return a.prune(ctx, a.o.Now()) }
+
 // DecodeState is a stored run.
 func DecodeState(e store.Entry) (s State, err error) {
 	err = codec.Decode(e, &s)

@@ -494,7 +494,7 @@ func TestObjectivesThatCannotBeRun(t *testing.T) {
 	}
 	_, err := a.In("").Resume(t.Context(), "nobody")
 	require.ErrorIs(t, err, store.ErrNotFound)
-	for _, err := range a.In("").Runs(t.Context(), "") {
+	for _, err := range a.In("").Runs(t.Context(), arc.Filter{}) {
 		require.NoError(t, err)
 	}
 }

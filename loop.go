@@ -108,7 +108,7 @@ func (a *Agent) drive(
 ) (r *Report, err error) {
 	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
 	t := &turn{
-		a: a, own: own, s: s, key: runKey(own.name, s.ID), adopted: adopted, listed: s.Wait.Due,
+		a: a, own: own, s: s, key: runKey(own.name, s.ID), adopted: adopted, listed: s.Wait.Due, was: s.Status,
 		watched: yield != nil || a.o.Hooks.Event != nil || logged,
 	}
 	if !adopted {

@@ -122,7 +122,7 @@ func TestRunsOfASession(t *testing.T) {
 	}
 	run(t, a, arc.Objective{ID: "a", Session: "s", Text: "mend something"})
 	var got []string
-	for r, err := range a.In("").Runs(t.Context(), "s") {
+	for r, err := range a.In("").Runs(t.Context(), arc.Filter{Session: "s"}) {
 		require.NoError(t, err)
 		got = append(got, fmt.Sprint(r.ID, " ", r.Scope, " ", r.Session, " ", r.Status, " ", r.Objective, " ", r.Started.Sub(begin), " ", r.Ended.IsZero()))
 	}

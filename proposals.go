@@ -33,7 +33,8 @@ type Upkeep struct {
 // memories that are old and unused, merges those that say the same, and analyses
 // what the workers of the scope's tenant did, what people were asked, and which
 // memories mislead. What keeps failing becomes proposals, about which a person
-// decides: see [View.Proposals]. Maintain changes nothing else. The scope "" is
+// decides: see [View.Proposals]. Of the scope's tenant it deletes what
+// Options.Retention does not keep. Maintain changes nothing else. The scope "" is
 // Options.Scope. Maintain is idempotent, and may run beside everything else.
 func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, err error) {
 	scope = cmp.Or(scope, a.o.Scope)
@@ -42,6 +43,9 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, er
 		return up, err
 	}
 	defer a.handBack(own)
+	if err := a.pruneTenant(ctx, scope, a.o.Now()); err != nil {
+		return up, fmt.Errorf("maintain: %w", err)
+	}
 	if up.MaintenanceReport, err = own.learner.Maintain(ctx, scope); err != nil {
 		return up, err
 	}

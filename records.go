@@ -2,10 +2,13 @@ package arc
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 
@@ -23,8 +26,10 @@ import (
 const (
 	// runKeys lead from a run id to its state.
 	runKeys = "run"
-	// sessionKeys name the runs of a session, by id; their values are empty.
+	// sessionKeys name the runs of a session that the host has named, statusKeys
+	// all runs by status: the session or status, and the run's place.
 	sessionKeys = "session"
+	statusKeys  = "status"
 	// outputKeys lead from the key of an attempt to a large output.
 	outputKeys = "output"
 	// dueKeys name the runs that the Agent is to go on with, by time, tenant
@@ -51,6 +56,27 @@ func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 
 // runKey is the key of a run.
 func runKey(tenant, id string) string { return key.Under(tenant, runKeys, id) }
+
+// place orders the runs of a tenant, the latest first.
+func (s *state) place() string {
+	b := make([]byte, 8, 64)
+	binary.BigEndian.PutUint64(b, math.MaxInt64-uint64(s.Started))
+	return string(append(append(hex.AppendEncode(b, b)[8:], 0), s.ID...))
+}
+
+// statusKey is the key of the run among those of a status.
+func (s *state) statusKey(of Status) string {
+	return key.Under(s.Objective.Scope.Tenant(), statusKeys, string(of), s.place())
+}
+
+// sessionKey is the key of the run among those of its session, "" in one of its
+// own.
+func (s *state) sessionKey() string {
+	if s.Objective.Session == "" {
+		return ""
+	}
+	return key.Under(s.Objective.Scope.Tenant(), sessionKeys, s.Session, s.place())
+}
 
 // write is what a commit of a state takes. Stores keep nothing of it.
 type write struct {
@@ -82,9 +108,9 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 			index = append(index, store.Op{Key: t.s.dueKey(is)})
 		}
 	}
-	rev, err := t.a.commit(ctx, to, t.key, &t.s, rev, index...)
+	rev, err := t.a.commit(ctx, to, t.key, &t.s, t.was, rev, index...)
 	if err == nil {
-		t.listed = t.s.Wait.Due
+		t.listed, t.was = t.s.Wait.Due, t.s.Status
 	}
 	if t.s.Status == Waiting {
 		t.a.upkeep.Poke()
@@ -97,10 +123,11 @@ func (s *state) dueKey(at int64) string {
 	return key.Join(dueKeys, fmt.Sprintf("%016x", at), s.Objective.Scope.Tenant(), s.ID)
 }
 
-// commit writes a run under its key through a committer, with what changes in the
-// index of those that are due: this is the only place that does.
+// commit writes a run under its key through a committer, and keeps it among the
+// runs of its status, which was another before. Index is what changes among those
+// that are due. This is the only place that does.
 func (a *Agent) commit(
-	ctx context.Context, to committer, k string, s *state, rev store.Revision, index ...store.Op,
+	ctx context.Context, to committer, k string, s *state, was Status, rev store.Revision, index ...store.Op,
 ) (store.Revision, error) {
 	w, _ := a.writes.Get().(*write)
 	if w == nil {
@@ -113,8 +140,14 @@ func (a *Agent) commit(
 	}
 	w.buf = value
 	w.ops = append(w.ops[:0], store.Op{Key: k, Value: value, If: store.At(rev)})
-	if rev == 0 {
-		w.ops = append(w.ops, store.Op{Key: key.Under(s.Objective.Scope.Tenant(), sessionKeys, s.Session, s.ID)})
+	if k := s.sessionKey(); rev == 0 && k != "" {
+		w.ops = append(w.ops, store.Op{Key: k})
+	}
+	if rev != 0 && was != s.Status {
+		w.ops = append(w.ops, store.Op{Key: s.statusKey(was), Delete: true})
+	}
+	if rev == 0 || was != s.Status {
+		w.ops = append(w.ops, store.Op{Key: s.statusKey(s.Status), Value: []byte(s.Objective.Scope)})
 	}
 	rev, err = to.Commit(ctx, append(w.ops, index...)...)
 	if errors.Is(err, store.ErrConflict) {
@@ -153,7 +186,7 @@ func (a *Agent) adopted(
 		if s.Current != nil {
 			s.Current.Output.Key = renamed(s.Current.Output.Key)
 		}
-		_, err := a.commit(ctx, along{a.st, ops}, runKey(tenant, s.ID), &s, 0)
+		_, err := a.commit(ctx, along{a.st, ops}, runKey(tenant, s.ID), &s, "", 0)
 		if errors.Is(err, ErrRunning) {
 			return fmt.Errorf("%w: run %q", store.ErrConflict, s.ID)
 		}
@@ -235,25 +268,82 @@ func (a *Agent) runs(ctx context.Context, tenant string) iter.Seq2[state, error]
 	}
 }
 
-// sessionRuns yields the runs of a session as they were last committed.
-func (a *Agent) sessionRuns(ctx context.Context, tenant, session string) iter.Seq2[state, error] {
-	return func(yield func(state, error) bool) {
-		if err := key.CheckID("session", session); err != nil {
-			yield(state{}, err)
-			return
+// remove deletes a run at rev, with its outputs and what makes it idempotent, and
+// with its session if it was the last of it.
+func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Revision) error {
+	ops := []store.Op{
+		{Key: runKey(own.name, s.ID), Delete: true, If: store.At(rev)},
+		{Key: s.statusKey(s.Status), Delete: true},
+	}
+	if k := s.sessionKey(); k != "" {
+		ops = append(ops, store.Op{Key: k, Delete: true})
+	}
+	if s.Wait.Due != 0 {
+		ops = append(ops, store.Op{Key: s.dueKey(s.Wait.Due), Delete: true})
+	}
+	attempts, goals := s.names()
+	prefix := key.Under(own.name, outputKeys, s.prefix()+"/")
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return err
 		}
-		prefix := key.Under(tenant, sessionKeys, session, "")
-		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
-			if err != nil {
-				yield(state{}, err)
-				return
-			}
-			s, _, err := a.load(ctx, tenant, e.Key[len(prefix):])
-			if !yield(s, err) || err != nil {
-				return
-			}
+		if slices.Contains(attempts, s.prefix()+"/"+e.Key[len(prefix):]) {
+			ops = append(ops, store.Op{Key: e.Key, Delete: true})
 		}
 	}
+	scopes := slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also, s.Objective.Episodes)
+	if err := own.learner.Release(ctx, s.Session, scopes, attempts, goals); err != nil {
+		return err
+	}
+	if last, err := a.lastOf(ctx, s); err != nil {
+		return err
+	} else if last {
+		if err := own.monitor.Forget(ctx, s.Session); err != nil {
+			return err
+		}
+	}
+	_, err := a.w.Commit(ctx, ops...)
+	if errors.Is(err, store.ErrConflict) {
+		return fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
+	}
+	return err
+}
+
+// names are the keys of the run's attempts, with one that may have been cut off, of
+// the verdicts about it, and of its aims.
+func (s *state) names() (attempts, goals []string) {
+	for n := range s.Attempts + 1 {
+		attempts = append(attempts, s.prefix()+"/"+strconv.Itoa(n+1))
+	}
+	for n := range s.Judged {
+		verdict := s.prefix() + "/verdict/" + strconv.Itoa(n+1)
+		attempts = append(attempts, verdict, verdict+"/back")
+		for i := range s.Deliveries {
+			attempts = append(attempts, verdict+"/"+strconv.Itoa(i))
+		}
+	}
+	for n := range len(s.Subgoals) + 1 {
+		goals = append(goals, s.prefix()+"/goal/"+strconv.Itoa(n))
+	}
+	return attempts, goals
+}
+
+// lastOf reports whether no other run is of the run's session.
+func (a *Agent) lastOf(ctx context.Context, s *state) (bool, error) {
+	tenant := s.Objective.Scope.Tenant()
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, sessionKeys, s.Session, ""), Limit: 2}) {
+		if err != nil || e.Key != s.sessionKey() {
+			return false, err
+		}
+	}
+	if s.Session == s.ID {
+		return true, nil
+	}
+	other, _, err := a.load(ctx, tenant, s.Session)
+	if errors.Is(err, store.ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && other.Objective.Session != "", err
 }
 
 // restore reads what a turn has in memory beside its state: the deliveries so

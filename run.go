@@ -164,7 +164,7 @@ func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verd
 	} else {
 		s.Verdicts[i] = v
 	}
-	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, rev)
+	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, s.Status, rev)
 	return err
 }
 
@@ -214,10 +214,11 @@ func (a *Agent) reopen(
 		return nil, err
 	}
 	if change != nil {
+		was := s.Status
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
-		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, rev); err != nil {
+		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, was, rev); err != nil {
 			return nil, err
 		}
 	}
@@ -254,7 +255,7 @@ func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error,
 	if err != nil || s.Status != Running {
 		return err
 	}
-	t := &turn{a: a, own: own, s: s.fork(), key: runKey(own.name, id), listed: s.Wait.Due}
+	t := &turn{a: a, own: own, s: s.fork(), key: runKey(own.name, id), listed: s.Wait.Due, was: s.Status}
 	if stopped || a.closing() {
 		t.wait(CauseInterrupted, "the Agent stopped", time.Second)
 	} else {
@@ -262,6 +263,23 @@ func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error,
 	}
 	_, err = t.commit(ctx, rev)
 	return err
+}
+
+// discard removes a run of the scope's tenant that is not live.
+func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string) error {
+	if err := errors.Join(alive(ctx), key.CheckID("id", id)); err != nil {
+		return err
+	}
+	_, own, err := a.enter(ctx, scope, id)
+	if err != nil {
+		return err
+	}
+	defer a.leave(own, id)
+	s, rev, err := a.load(ctx, own.name, id)
+	if err != nil {
+		return err
+	}
+	return a.remove(context.WithoutCancel(ctx), own, &s, rev)
 }
 
 // begin returns the state in which a run of the objective begins. It writes

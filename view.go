@@ -59,12 +59,12 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	return v.a.judge(ctx, v.scope, id, verdict)
 }
 
-// Runs yields the runs of a session by id, whatever their scope within the
-// tenant, each as it was last committed and without its Deliveries, which Resume
-// reads.
-func (v View) Runs(ctx context.Context, session string) iter.Seq2[*Report, error] {
+// Runs yields the tenant's runs that pass the filter, the latest first, each as it
+// was last committed and without its Deliveries, which Resume reads. Runs that
+// begin meanwhile may be left out.
+func (v View) Runs(ctx context.Context, f Filter) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
-		for s, err := range v.a.sessionRuns(ctx, v.scope.Tenant(), session) {
+		for s, err := range v.a.matching(ctx, v.scope, f) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -74,6 +74,14 @@ func (v View) Runs(ctx context.Context, session string) iter.Seq2[*Report, error
 			}
 		}
 	}
+}
+
+// Delete removes a run with its outputs, and its session if no other run is of it.
+// What the run has taught stays: memories, and how its workers did. The error is
+// ErrRunning for a run that is live, and store.ErrNotFound for an id that the
+// scope's tenant has not.
+func (v View) Delete(ctx context.Context, id string) error {
+	return v.a.discard(ctx, v.scope, id)
 }
 
 // Memory returns the memory of the scope: recalling, remembering, trusting,
@@ -111,17 +119,20 @@ func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]r
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was
-// delivered by deliberation, in order of their ids. The loop extracts it when
+// delivered by deliberation, the latest first. The loop extracts it when
 // the run is delivered: Chunk tells which it was, and tries again where memory
 // had rejected it.
 func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, error) {
+	if err := alive(ctx); err != nil || session == "" {
+		return nil, err
+	}
 	own, err := v.a.tenant(ctx, v.scope)
 	if err != nil {
 		return nil, err
 	}
 	defer v.a.handBack(own)
 	var out []memory.Receipt
-	for s, err := range v.a.sessionRuns(ctx, v.scope.Tenant(), session) {
+	for s, err := range v.a.matching(ctx, v.scope, Filter{Session: session, Status: Delivered}) {
 		if err != nil {
 			return out, err
 		}

@@ -544,3 +544,25 @@ func (j *Judgement) feedback(right bool) memory.Feedback {
 	}
 	return f
 }
+
+// Release forgets what makes Learn idempotent for the goals of a run, which will
+// not come again: the keys of its attempts and goals. What they have taught
+// stays.
+func (l *Learner) Release(ctx context.Context, session string, scopes []memory.Scope, attempts, goals []string) error {
+	var drafts, episodes []string
+	feedback := slices.Clone(attempts)
+	for _, k := range goals {
+		feedback = append(feedback, k+"/blocked")
+		drafts = append(drafts, k+"/chunk", k+"/failure", digest(k, "episode"))
+		episodes = append(episodes, digest(k, "delivered"), digest(k, "at once"))
+	}
+	for _, scope := range scopes {
+		if err := l.bank.In(scope).Release(ctx, feedback, drafts); err != nil {
+			return err
+		}
+	}
+	if err := l.book.Release(ctx, attempts...); err != nil {
+		return err
+	}
+	return l.monitor.Release(ctx, session, feedback, episodes)
+}

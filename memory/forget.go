@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -76,6 +77,37 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 		}
 	}
 	return len(gone), nil
+}
+
+// Release forgets that feedback and drafts of these keys were taken in, and nothing
+// else: counters and records stay. It is for keys that will not come again, and
+// keeps what makes Feedback and Remember idempotent from growing for ever.
+func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return nil
+	}
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	var keys []string
+	for _, k := range feedback {
+		keys = append(keys, sh.feedbackKey(k))
+	}
+	for _, k := range drafts {
+		keys = append(keys, sh.receiptKey(keyedID(s.scope, k)))
+	}
+	var ops []store.Op
+	for _, k := range keys {
+		if _, err := s.b.read(ctx, k); err == nil {
+			ops = append(ops, store.Op{Key: k, Delete: true})
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("memory: release: %w", err)
+		}
+	}
+	return s.b.w.Add(ctx, ops...)
 }
 
 func (src Source) covers(s Source) bool {

@@ -146,7 +146,9 @@ func (r *records) decode(ctx context.Context, k string, v any) (found bool, err 
 
 // get returns the entry of a key as last written.
 func (r *records) get(ctx context.Context, k string) (store.Entry, error) {
-	if op, ok := r.w.Pending(k); ok {
+	if op, ok := r.w.Pending(k); ok && op.Delete {
+		return store.Entry{}, store.ErrNotFound
+	} else if ok {
 		return store.Entry{Key: k, Value: op.Value}, nil
 	}
 	return r.st.Get(ctx, k)

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -78,6 +79,69 @@ func (f failure) same(g failure) bool {
 	}
 	return f.goal == g.goal
 }
+
+// Release forgets that outcomes of these keys were recorded in a session, and
+// episodes of those keys, and nothing else: what they count for stays. It is for
+// keys that will not come again.
+func (m *Monitor) Release(ctx context.Context, session string, outcomes, episodes []string) error {
+	err := m.inSession(ctx, session, func(*history) error {
+		var markers []string
+		for _, k := range outcomes {
+			markers = append(markers, key.Join(m.space, "seen", session, k))
+		}
+		for _, k := range episodes {
+			markers = append(markers, key.Join(m.space, "episode", k))
+		}
+		var ops []store.Op
+		for _, k := range markers {
+			found, err := m.decode(ctx, k, nil)
+			if err != nil {
+				return err
+			}
+			if found {
+				ops = append(ops, store.Op{Key: k, Delete: true})
+			}
+		}
+		return m.w.Add(ctx, ops...)
+	})
+	if err != nil {
+		return fmt.Errorf("release %.64q: %w", session, err)
+	}
+	return nil
+}
+
+// Forget removes a session with all its outcomes. What approaches have learned
+// from them stays, which holds no text.
+func (m *Monitor) Forget(ctx context.Context, session string) error {
+	err := m.inSession(ctx, session, func(s *history) error {
+		if err := m.w.Flush(ctx); err != nil {
+			return err
+		}
+		ops := []store.Op{{Key: s.key, Delete: true}}
+		for _, of := range [...]string{"slot", "seen"} {
+			for e, err := range m.st.Scan(ctx, store.Range{Prefix: key.Prefix(m.space, of, session)}) {
+				if err != nil {
+					return err
+				}
+				ops = append(ops, store.Op{Key: e.Key, Delete: true})
+			}
+		}
+		for group := range slices.Chunk(ops, forgotten) {
+			if err := m.w.Add(ctx, group...); err != nil {
+				return err
+			}
+		}
+		m.sessions.Remove(session)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("forget %.64q: %w", session, err)
+	}
+	return nil
+}
+
+// forgotten is how many deletes join a group at once.
+const forgotten = 256
 
 // session returns a session, from the store unless it is in memory. The caller
 // has the turn.

@@ -210,6 +210,31 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	return failed
 }
 
+// Release forgets that samples of these keys were observed, and nothing else: what
+// they have taught stays. It is for keys that will not come again, and keeps what
+// makes Observe idempotent from growing for ever.
+func (b *Book) Release(ctx context.Context, keys ...string) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	if err := b.take(ctx); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	defer b.give()
+	var ops []store.Op
+	for _, k := range keys {
+		marker := key.Join(b.space, "seen", k)
+		seen, err := b.seen(ctx, marker)
+		if err != nil {
+			return fmt.Errorf("release %q: %w", k, err)
+		}
+		if seen {
+			ops = append(ops, store.Op{Key: marker, Delete: true})
+		}
+	}
+	return b.w.Add(ctx, ops...)
+}
+
 // enterLocked makes the window known that a member has for a skill.
 func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
 	m.windows[skill] = w
@@ -241,8 +266,8 @@ func (b *Book) give() { b.turn <- struct{}{} }
 
 // seen reports whether the marker is in the store or on its way there.
 func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
-	if _, ok := b.w.Pending(marker); ok {
-		return true, nil
+	if op, ok := b.w.Pending(marker); ok {
+		return !op.Delete, nil
 	}
 	_, err := b.st.Get(ctx, marker)
 	if errors.Is(err, store.ErrNotFound) {

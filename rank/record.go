@@ -206,6 +206,55 @@ func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*
 	return &r, nil
 }
 
+// rewrite writes a window anew without the samples of these keys.
+func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []string) error {
+	m, err := b.ready(ctx, candidate)
+	if err != nil {
+		return err
+	}
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	w := m.windows[skill]
+	if err := b.w.Flush(ctx); err != nil || w == nil {
+		return err
+	}
+	ops := make([]store.Op, 0, 2*Window)
+	next := uint64(0)
+	for seq := w.oldest(); seq < w.next; seq++ {
+		r, err := b.slot(ctx, candidate, skill, seq)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(gone, r.Key) {
+			ops = append(ops, store.Op{Key: key.Join(b.space, "seen", r.Key), Delete: true})
+			continue
+		}
+		r.Seq = next
+		next++
+		k := b.slotKey(candidate, skill, r.Seq)
+		value, err := codec.Encode(k, r)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, store.Op{Key: k, Value: value})
+	}
+	for seq := next; seq < min(w.next, Window); seq++ {
+		ops = append(ops, store.Op{Key: b.slotKey(candidate, skill, seq), Delete: true})
+	}
+	if _, err := b.st.Commit(ctx, ops...); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.mu.members, candidate) // to be read again
+	for _, ps := range b.mu.pairs {
+		delete(ps, candidate)
+	}
+	return nil
+}
+
 // pushedOut returns the sample that the next one pushes out of the window,
 // nil if the window is not full; it holds until the next call. The caller has
 // the turn.

@@ -50,3 +50,25 @@ func decodeSample(e store.Entry, prefix string) (Sample, error) {
 	}
 	return r.sample(p[0], p[1]), nil
 }
+
+// Forget takes the samples for which drop is true out of the windows, and forgets
+// that they were observed. The means that [Book.Learned] has learned from them
+// stay, which hold no text. It reads all samples.
+func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
+	type of struct{ candidate, skill string }
+	gone := make(map[of][]string)
+	for s, err := range b.Samples(ctx, time.Time{}) {
+		if err != nil {
+			return err
+		}
+		if pair := (of{s.Candidate, s.Situation.Skill}); drop(s) {
+			gone[pair] = append(gone[pair], s.Key)
+		}
+	}
+	for pair, keys := range gone {
+		if err := b.rewrite(ctx, pair.candidate, pair.skill, keys); err != nil {
+			return fmt.Errorf("forget: %w", err)
+		}
+	}
+	return nil
+}

@@ -100,7 +100,10 @@ func (d desk) agentTools() {
 // known of any other session is not the client's.
 func (d desk) ours(ctx context.Context, scope memory.Scope, session string) (bool, error) {
 	found := false
-	for run, err := range d.agent.In(scope).Runs(ctx, session) {
+	if session == "" {
+		return false, nil
+	}
+	for run, err := range d.agent.In(scope).Runs(ctx, arc.Filter{Session: session}) {
 		if err != nil {
 			return false, err
 		}

@@ -51,6 +51,9 @@ func (b *Block) Join(parts ...string) string {
 // is the second.
 const tenants = "tenant"
 
+// Tenants is the prefix of all keys that belong to a tenant. Its name follows.
+func Tenants() string { return Prefix(tenants) }
+
 // Under returns the key of the parts below those of a tenant; without a tenant,
 // that of the parts alone.
 func Under(tenant string, parts ...string) string {

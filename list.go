@@ -1,0 +1,278 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Filter says which runs View.Runs yields. The zero Filter is all of the tenant.
+type Filter struct {
+	// Session the runs are of; a run without one is of the session of its ID.
+	Session string
+	// Status the runs have.
+	Status Status
+	// Scope the runs are in, or below.
+	Scope memory.Scope
+	// Since and Until bound when the runs began, both included.
+	Since, Until time.Time
+	// After is the ID of a run: those yielded come behind it in order, as on
+	// the page that follows the one it was the last of. A run that was deleted
+	// since is store.ErrNotFound.
+	After string
+	// Limit is the largest number of runs. 0: all.
+	Limit int
+}
+
+// statuses are all that a run can have.
+var statuses = [...]Status{Running, Asking, Waiting, Delivered, Blocked}
+
+// listedAtOnce is how many places are read at a time.
+const listedAtOnce = 128
+
+// stretch is what matching goes through: the places behind from, up to to.
+type stretch struct {
+	prefixes []string
+	from, to string
+	extra    string // place of a run that no index has
+}
+
+// matching yields the runs of a tenant that pass the filter, the latest first.
+func (a *Agent) matching(ctx context.Context, scope memory.Scope, f Filter) iter.Seq2[state, error] {
+	return func(yield func(state, error) bool) {
+		in, err := a.stretch(ctx, scope, &f)
+		if err != nil {
+			yield(state{}, err)
+			return
+		}
+		for n := 0; ; {
+			places, err := a.places(ctx, &in, f.Scope)
+			if err != nil {
+				yield(state{}, err)
+				return
+			}
+			for _, place := range places {
+				in.from = place
+				s, _, err := a.load(ctx, scope.Tenant(), idAt(place))
+				if errors.Is(err, store.ErrNotFound) || err == nil && !f.passes(&s) {
+					continue // deleted, or of another status, since
+				}
+				if !yield(s, err) || err != nil {
+					return
+				}
+				if n++; n == f.Limit {
+					return
+				}
+			}
+			if len(places) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// passes reports whether a run is of the status, session and scope.
+func (f *Filter) passes(s *state) bool {
+	return (f.Status == "" || s.Status == f.Status) && (f.Session == "" || s.Session == f.Session) &&
+		inside(s.Objective.Scope, f.Scope)
+}
+
+// inside reports whether a scope is another or below it; "" has all.
+func inside(s, of memory.Scope) bool {
+	return of == "" || s == of || strings.HasPrefix(string(s), string(of)+"/")
+}
+
+// stretch checks the filter and turns it into places.
+func (a *Agent) stretch(ctx context.Context, scope memory.Scope, f *Filter) (in stretch, err error) {
+	err = errors.Join(scope.Check(), key.CheckID("session", f.Session), key.CheckID("after", f.After))
+	if f.Scope != "" {
+		err = errors.Join(err, f.Scope.Check())
+	}
+	if f.Limit < 0 {
+		err = errors.Join(err, fmt.Errorf("limit: %d is negative", f.Limit))
+	}
+	if f.Status != "" && !slices.Contains(statuses[:], f.Status) {
+		err = errors.Join(err, fmt.Errorf("unknown status %q", f.Status))
+	}
+	if err != nil {
+		return in, fmt.Errorf("runs: %w", err)
+	}
+	tenant := scope.Tenant()
+	in.to = behindAll
+	if !f.Until.IsZero() {
+		in.from = (&state{Started: nanoseconds(f.Until)}).place()
+		in.from = in.from[:len(in.from)-1] // before the first of that time
+	}
+	if !f.Since.IsZero() {
+		in.to = (&state{Started: nanoseconds(f.Since) - 1}).place()
+	}
+	if f.After != "" {
+		last, _, err := a.load(ctx, tenant, f.After)
+		if err != nil {
+			return in, fmt.Errorf("runs after %q: %w", f.After, err)
+		}
+		in.from = max(in.from, last.place())
+	}
+	switch {
+	case f.Session != "":
+		in.prefixes = []string{key.Under(tenant, sessionKeys, f.Session, "")}
+		if s, _, err := a.load(ctx, tenant, f.Session); err == nil && s.Objective.Session == "" {
+			in.extra = s.place()
+		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return in, err
+		}
+	case f.Status != "":
+		in.prefixes = []string{key.Under(tenant, statusKeys, string(f.Status), "")}
+	default:
+		for _, status := range statuses {
+			in.prefixes = append(in.prefixes, key.Under(tenant, statusKeys, string(status), ""))
+		}
+	}
+	return in, nil
+}
+
+// behindAll is greater than every place.
+const behindAll = "~"
+
+// idAt is the id in a place.
+func idAt(place string) string { return place[strings.IndexByte(place, 0)+1:] }
+
+// nanoseconds is the opposite of at, within what an int64 can say.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64+1)):
+		return math.MinInt64 + 1
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// places returns the next places of a stretch, in order; none at its end. It passes
+// over runs that an index tells are out of scope.
+func (a *Agent) places(ctx context.Context, in *stretch, scope memory.Scope) ([]string, error) {
+	var out []string
+	last := in.to // up to where all prefixes were read
+	for _, prefix := range in.prefixes {
+		n := 0
+		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix, After: prefix + in.from}) {
+			if err != nil {
+				return nil, err
+			}
+			place := e.Key[len(prefix):]
+			if place >= last {
+				break
+			}
+			if len(e.Value) > 0 && !inside(memory.Scope(e.Value), scope) {
+				continue
+			}
+			out = append(out, place)
+			if n++; n == listedAtOnce {
+				last = place + "\x00"
+				break
+			}
+		}
+	}
+	if in.extra > in.from {
+		out = append(out, in.extra)
+	}
+	out = slices.DeleteFunc(out, func(place string) bool { return place >= last })
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// prune deletes what Options.Retention does not keep, in all tenants.
+func (a *Agent) prune(ctx context.Context, now time.Time) error {
+	tenants, err := a.tenantNames(ctx)
+	if err != nil {
+		return fmt.Errorf("prune: %w", err)
+	}
+	for _, name := range tenants {
+		if err := a.pruneTenant(ctx, memory.Scope(name), now); err != nil {
+			return fmt.Errorf("prune %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// tenantNames returns the tenants that have keys of their own.
+func (a *Agent) tenantNames(ctx context.Context) (names []string, err error) {
+	prefix := key.Tenants()
+	for after := ""; ; {
+		found := false
+		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix, After: after, Limit: 1}) {
+			if err != nil {
+				return nil, err
+			}
+			name := key.Split(e.Key[len(prefix):])[0]
+			// What follows a name is a separator, or a letter of a longer name.
+			names, after, found = append(names, name), prefix+name+"\x01", true
+		}
+		if !found {
+			return names, nil
+		}
+	}
+}
+
+// pruneTenant is prune for one tenant. A run that is live, or was moved on
+// meanwhile, stays until the next time.
+func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Time) error {
+	r := &a.o.Retention
+	if r.Age > 0 || r.Count > 0 {
+		if err := a.pruneRuns(ctx, scope, now); err != nil {
+			return err
+		}
+	}
+	if r.Samples < 0 {
+		return nil
+	}
+	own, err := a.tenant(ctx, scope)
+	if err != nil {
+		return err
+	}
+	defer a.handBack(own)
+	old := now.Add(-r.Samples)
+	return own.book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(old) })
+}
+
+// pruneRuns deletes the finished runs of a tenant that are too old, or too many.
+func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time) error {
+	r := &a.o.Retention
+	in := stretch{to: behindAll, prefixes: []string{
+		key.Under(scope.Tenant(), statusKeys, string(Delivered), ""),
+		key.Under(scope.Tenant(), statusKeys, string(Blocked), ""),
+	}}
+	old := behindAll
+	if r.Age > 0 {
+		old = (&state{Started: now.Add(-r.Age).UnixNano()}).place()
+	}
+	if r.Count == 0 {
+		in.from = old
+	}
+	for n := 0; ; {
+		places, err := a.places(ctx, &in, "")
+		if err != nil || len(places) == 0 {
+			return err
+		}
+		for _, place := range places {
+			in.from = place
+			if n++; place < old && (r.Count == 0 || n <= r.Count) {
+				continue
+			}
+			err := a.discard(ctx, scope, idAt(place))
+			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package rank_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 200, 250, 430} {
+		st, ctx := store.NewMem(), t.Context()
+		b, err := rank.Open(ctx, st, &rank.Options{Tenant: "acme"})
+		require.NoError(t, err)
+		begin := time.Unix(1e9, 0).UTC()
+		for i := range n {
+			require.NoError(t, b.Observe(ctx, rank.Sample{
+				Key: fmt.Sprint("k", i), Candidate: "one", Situation: rank.Situation{Skill: "work", Key: "secret"},
+				Success: i%3 > 0, At: begin.Add(time.Duration(i) * time.Hour),
+			}))
+		}
+		var want []string
+		for s, err := range b.History(ctx, "one", "work") {
+			require.NoError(t, err)
+			if s.At.Unix()/3600%2 == 0 {
+				want = append(want, s.Key)
+			}
+		}
+		require.NoError(t, b.Forget(ctx, func(s rank.Sample) bool { return s.At.Unix()/3600%2 == 1 }))
+		check := func(b *rank.Book) {
+			var got []string
+			for s, err := range b.History(ctx, "one", "work") {
+				require.NoError(t, err)
+				got = append(got, s.Key)
+			}
+			require.Equal(t, want, got)
+			s, err := b.Stats(ctx, "one", "work")
+			require.NoError(t, err)
+			require.Equal(t, len(want), s.Samples)
+		}
+		check(b)
+		// A sample that was forgotten counts again, one that was not does not.
+		kept := want[0]
+		last := fmt.Sprint("k", n-1)
+		if want[len(want)-1] == last {
+			last = fmt.Sprint("k", n-2)
+		}
+		for _, k := range []string{kept, last} {
+			require.NoError(t, b.Observe(ctx, rank.Sample{Key: k, Candidate: "one", Situation: rank.Situation{Skill: "work"}}))
+		}
+		want = append(want, last)
+		check(b)
+		require.NoError(t, b.Close())
+		b, err = rank.Open(ctx, st, &rank.Options{Tenant: "acme"})
+		require.NoError(t, err)
+		check(b)
+		require.NoError(t, b.Release(ctx, want...))
+		check(b)
+		require.NoError(t, b.Close())
+		other, err := rank.Open(ctx, st, nil)
+		require.NoError(t, err)
+		for range other.Samples(ctx, time.Time{}) {
+			require.Fail(t, "samples of a tenant in the Book of none")
+		}
+		require.NoError(t, other.Close())
+	}
+}
