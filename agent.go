@@ -281,6 +281,8 @@ type Agent struct {
 		sync.Mutex
 		// live are the runs that are being run, and how to stop them.
 		live map[runID]context.CancelFunc
+		// erasing are the tenants of which something is being erased.
+		erasing map[string]bool
 		// closing is set by Shutdown; idle is closed once no run is live then.
 		closing bool
 		idle    chan struct{}

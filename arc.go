@@ -88,7 +88,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		return nil, err
 	}
 	a.runner = runner
-	a.mu.live = make(map[runID]context.CancelFunc)
+	a.mu.live, a.mu.erasing = make(map[runID]context.CancelFunc), make(map[string]bool)
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants)
 	if err := a.openParts(ctx); err != nil {
 		return nil, errors.Join(err, a.closeParts())

@@ -272,6 +272,10 @@ func ExampleView_Runs() {
 		}
 		fmt.Println(r.ID, r.Status)
 	}
+	// All that is kept of a tenant, or of a user, goes at once.
+	if err := agent.Erase(context.Background(), "local"); err != nil {
+		log.Fatal(err)
+	}
 	// Output:
 	// third delivered
 	// first delivered

@@ -68,3 +68,6 @@ func IsRun(k string) bool {
 	parts := key.Split(k)
 	return len(parts) == 4 && parts[2] == runKeys
 }
+
+// Flush writes what waits to be written.
+func (a *Agent) Flush(ctx context.Context) error { return a.w.Flush(ctx) }

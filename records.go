@@ -291,8 +291,7 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 			ops = append(ops, store.Op{Key: e.Key, Delete: true})
 		}
 	}
-	scopes := slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also, s.Objective.Episodes)
-	if err := own.learner.Release(ctx, s.Session, scopes, attempts, goals); err != nil {
+	if err := own.learner.Release(ctx, s.Session, s.scopes(), attempts, goals); err != nil {
 		return err
 	}
 	if last, err := a.lastOf(ctx, s); err != nil {
@@ -307,6 +306,19 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 		return fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}
 	return err
+}
+
+// dropAll deletes all keys below a prefix.
+func (a *Agent) dropAll(ctx context.Context, prefix string) error {
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
+		if err == nil {
+			err = a.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return a.w.Flush(ctx)
 }
 
 // names are the keys of the run's attempts, with one that may have been cut off, of

@@ -377,6 +377,9 @@ func (a *Agent) begun(ctx context.Context, run runID) (context.Context, error) {
 	if _, ok := a.mu.live[run]; ok {
 		return nil, fmt.Errorf("%w: %q", ErrRunning, run.id)
 	}
+	if a.mu.erasing[run.tenant] {
+		return nil, fmt.Errorf("%w: a scope of %s is being erased", ErrRunning, run.tenant)
+	}
 	ctx, a.mu.live[run] = context.WithCancel(ctx)
 	return ctx, nil
 }

@@ -500,6 +500,12 @@ const (
 // aim returns the innermost aim.
 func (s *state) aim() *aim { return &s.Aims[len(s.Aims)-1] }
 
+// scopes are those that the run recalls from and learns into.
+func (s *state) scopes() []memory.Scope {
+	o := &s.Objective
+	return slices.Concat([]memory.Scope{o.Scope}, o.Also, o.Episodes)
+}
+
 // fork returns a copy of s whose aims and attempt can be changed without
 // changing those of s. Slices in them are still shared: code replaces them, or
 // appends with appendTo.

@@ -55,6 +55,12 @@ func treatment(scope memory.Scope, what string) string {
 	return "memory #" + hex.EncodeToString(sum[:])
 }
 
+// Forget removes what is measured of a scope and of those below it, and how runs
+// ended there.
+func (l *Learner) Forget(ctx context.Context, scope memory.Scope) error {
+	return l.monitor.ForgetBelow(ctx, string(scope), "memory "+string(scope)+"/", treatment(scope, ""))
+}
+
 // measure adds a goal that has ended to the experiments.
 func (l *Learner) measure(ctx context.Context, o *Outcome) error {
 	if l.o.Holdout == 0 || o.Goal == Open {

@@ -62,6 +62,31 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	return nil
 }
 
+// Retract takes the ending of a run from those of a scope.
+func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
+	err := m.exclusive(ctx, func() error {
+		k := m.pastKey(scope)
+		var past []Ending
+		found, err := m.decode(ctx, k, &past)
+		left := slices.DeleteFunc(past, func(e Ending) bool { return e.Run == run })
+		if err != nil || !found || len(left) == len(past) {
+			return err
+		}
+		if len(left) == 0 {
+			return m.w.Add(ctx, store.Op{Key: k, Delete: true})
+		}
+		value, err := codec.Encode(k, left)
+		if err != nil {
+			return err
+		}
+		return m.w.Add(ctx, store.Op{Key: k, Value: value})
+	})
+	if err != nil {
+		return fmt.Errorf("retract %.64q: %w", run, err)
+	}
+	return nil
+}
+
 // Past returns the last endings of a scope, oldest first. Those of one situation
 // have the same Situation, if cut: see [Ending.Of].
 func (m *Monitor) Past(ctx context.Context, scope string) (past []Ending, err error) {

@@ -97,6 +97,17 @@ func (p *Pool[V]) Put(name string) {
 	}
 }
 
+// Drop forgets the value of a name, and reports whether it may: no caller uses it.
+func (p *Pool[V]) Drop(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.held[name]; h != nil && h.users > 0 {
+		return false
+	}
+	delete(p.held, name)
+	return true
+}
+
 // Close calls fn with each value, and refuses what comes later.
 func (p *Pool[V]) Close(fn func(V) error) error {
 	p.mu.Lock()

@@ -1,0 +1,159 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Erase removes all that is kept of a scope and of those below it, of a user or,
+// for a scope of one segment, of a tenant: runs with their outputs, memories with
+// their vectors, identity, samples, sessions and experiments. A run touches the
+// scope if it is in it, or recalls from it or tells its episodes there: such a run
+// goes as a whole, and with it what was learned from it in other scopes, and what
+// was drawn from that. Samples of runs that were deleted before go, too: whose
+// they were is not known any more. What stays of a user are sums of its tenant that
+// hold no text. The scope must be named: "" is memory.ErrScope.
+//
+// The error is ErrRunning while a run is live that touches the scope; until Erase
+// returns, the tenant's runs that would begin, or go on, get ErrRunning. No other
+// call may use the memory or identity of the scope meanwhile. After another error a
+// part may be gone: call it again. What the store's files hold of records that were
+// deleted goes when the store collects its garbage.
+func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
+	if err := errors.Join(alive(ctx), scope.Check()); err != nil {
+		return fmt.Errorf("erase: %w", err)
+	}
+	if err := a.erase(ctx, scope); err != nil {
+		return fmt.Errorf("erase %q: %w", scope, err)
+	}
+	return nil
+}
+
+// touches reports whether the run works in a scope, or below it.
+func (s *state) touches(scope memory.Scope) bool {
+	return slices.ContainsFunc(s.scopes(), func(of memory.Scope) bool { return inside(of, scope) })
+}
+
+func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
+	tenant := scope.Tenant()
+	if err := a.still(ctx, scope); err != nil {
+		return err
+	}
+	defer a.resume(tenant)
+	if err := a.eraseRuns(ctx, scope); err != nil {
+		return err
+	}
+	if err := a.bank.Erase(ctx, scope); err != nil {
+		return err
+	}
+	if err := identity.Erase(ctx, a.st, scope); err != nil {
+		return err
+	}
+	if string(scope) != tenant {
+		return nil
+	}
+	if !a.tenants.Drop(tenant) {
+		return fmt.Errorf("%w: a call of the tenant is under way", ErrRunning)
+	}
+	return a.dropAll(ctx, key.Under(tenant, ""))
+}
+
+// still keeps the tenant's runs from beginning until resume, unless one is live
+// that touches the scope.
+func (a *Agent) still(ctx context.Context, scope memory.Scope) error {
+	tenant := scope.Tenant()
+	a.mu.Lock()
+	if a.mu.closing {
+		a.mu.Unlock()
+		return store.ErrClosed
+	}
+	if a.mu.erasing[tenant] {
+		a.mu.Unlock()
+		return fmt.Errorf("%w: it is being erased", ErrRunning)
+	}
+	a.mu.erasing[tenant] = true
+	var live []string
+	for run := range a.mu.live {
+		if run.tenant == tenant {
+			live = append(live, run.id)
+		}
+	}
+	a.mu.Unlock()
+	for _, id := range live {
+		s, _, err := a.load(ctx, tenant, id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && s.touches(scope) {
+			err = fmt.Errorf("%w: %q", ErrRunning, id)
+		}
+		if err != nil {
+			a.resume(tenant)
+			return err
+		}
+	}
+	return nil
+}
+
+// resume lets the tenant's runs begin again.
+func (a *Agent) resume(tenant string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.mu.erasing, tenant)
+}
+
+// eraseRuns removes the runs that touch a scope, and what came of them elsewhere.
+func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
+	own, err := a.tenants.Get(ctx, scope.Tenant())
+	if err != nil {
+		return err
+	}
+	defer a.handBack(own)
+	kept := make(map[string]bool) // keys of the attempts of runs that stay
+	for s, err := range a.matching(ctx, scope, Filter{}) {
+		if err != nil {
+			return err
+		}
+		if !s.touches(scope) {
+			attempts, _ := s.names()
+			for _, k := range attempts {
+				kept[k] = true
+			}
+			continue
+		}
+		if err := a.eraseRun(ctx, own, &s, scope); err != nil {
+			return fmt.Errorf("run %q: %w", s.ID, err)
+		}
+	}
+	if err := own.learner.Forget(ctx, scope); err != nil {
+		return err
+	}
+	return own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] })
+}
+
+// eraseRun removes a run with its session, and what it has taught in scopes that
+// stay.
+func (a *Agent) eraseRun(ctx context.Context, own *tenant, s *state, scope memory.Scope) error {
+	for _, of := range s.scopes() {
+		if inside(of, scope) {
+			continue
+		}
+		_, err := a.bank.In(of).Revoke(ctx, memory.Source{Run: s.ID})
+		if err = errors.Join(err, own.monitor.Retract(ctx, string(of), s.ID)); err != nil {
+			return err
+		}
+	}
+	_, rev, err := a.load(ctx, own.name, s.ID)
+	if err != nil {
+		return err
+	}
+	if err := a.remove(ctx, own, s, rev); err != nil {
+		return err
+	}
+	return own.monitor.Forget(ctx, s.Session)
+}
