@@ -70,6 +70,7 @@ func (t *turn) workersOwn() act.Work {
 	w := t.work()
 	w.Inputs, w.Task.Inputs = slices.Clone(w.Inputs), slices.Clone(w.Task.Inputs)
 	w.Memories, w.Background = cloneHits(w.Memories), cloneHits(w.Background)
+	w.Warnings = t.warnings(w.Task.Skill)
 	return w
 }
 

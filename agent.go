@@ -22,6 +22,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/learn"
@@ -422,6 +423,12 @@ type turn struct {
 	background []memory.Hit
 	lineage    []act.Delivery
 	output     json.RawMessage
+	// known is what is known against actions in the situation.
+	known struct {
+		*known.Known
+		situation string
+		looked    bool
+	}
 
 	// patience is how long the caller still holds on while the run waits, and
 	// pause how long the wait at hand is. adopted: the caller has left, and the
@@ -487,6 +494,47 @@ func (t *turn) block(cause Cause, why string) phase {
 	t.s.aim().Blocked, t.s.aim().Cause = why, cause
 	t.s.Current = nil
 	return phaseLearn
+}
+
+// know looks up what is known against actions in the situation of the aim, unless
+// that is at hand.
+func (t *turn) know(ctx context.Context) (err error) {
+	g := t.s.aim()
+	if t.known.looked && t.known.situation == g.Situation {
+		return nil
+	}
+	var attempt string
+	if t.s.Current != nil {
+		attempt = t.s.Current.Key
+	}
+	t.known.Known, err = t.own.learner.Known(ctx, t.s.Objective.Scope, g.Situation, attempt)
+	if err != nil {
+		return fmt.Errorf("look up warnings: %w", err)
+	}
+	t.known.situation, t.known.looked = g.Situation, true
+	return nil
+}
+
+// heeded reports whether the run goes by what is known against actions: a fresh
+// one does not, and none whose memories are withheld.
+func (t *turn) heeded() bool {
+	return t.known.Known != nil && !t.s.Objective.Fresh && len(t.s.aim().Withheld) == 0
+}
+
+// warnings are those at a task with one of the skills, or at any if none is given.
+func (t *turn) warnings(skills ...string) []reason.Warning {
+	if !t.heeded() {
+		return nil
+	}
+	return t.known.Warnings(skills...)
+}
+
+// action is the task at hand in the hands of a worker.
+func (t *turn) action(task *reason.Task, worker string) known.Action {
+	o := &t.s.Objective
+	return known.Action{
+		Goal: t.s.aim().Text, Inputs: o.Inputs, Conditions: o.Conditions, Task: task, Worker: worker, Lineage: t.lineage,
+	}
 }
 
 // ask has the run wait for a human.

@@ -20,8 +20,11 @@ import (
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
 	task := &g.Tasks[g.Next]
+	if err := t.know(ctx); err != nil {
+		return "", err
+	}
 	away, after := g.absent(t.a.o.Now())
-	ranking, err := t.ranked(ctx, g.Situation, slices.Concat(g.Denied, away), task)
+	ranking, rests, err := t.rested(ctx, task, slices.Concat(g.Denied, away))
 	if err != nil {
 		return "", err
 	}
@@ -30,9 +33,12 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			s.Current = nil
 			return t.wait(CauseWorker, fmt.Sprintf("%s is away: %s", c.Worker, c.Wrong), after), nil
 		}
-		if ranking, err = t.ranked(ctx, g.Situation, g.Denied, task); err != nil {
+		if ranking, rests, err = t.rested(ctx, task, g.Denied); err != nil {
 			return "", err
 		}
+	}
+	if len(ranking) == 0 && rests != "" {
+		return t.unbegun(rests), nil
 	}
 	if len(ranking) == 0 {
 		return t.block(causeOf(s.Last.End), fmt.Sprintf("every worker was denied task %d", g.Next+1)), nil
@@ -47,8 +53,34 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		Key:    s.prefix() + "/" + strconv.Itoa(s.Attempts+1),
 		Worker: worker, Number: g.Tries, Complaint: complaint,
 	}
+	for _, w := range t.warnings(task.Skill) {
+		s.Current.Warned = append(s.Current.Warned, w.IDs...)
+	}
 	t.emit(EventAttempt, Event{Ranking: ranking, Text: complaint})
 	return phaseAct, nil
+}
+
+// rested ranks the workers for a task, without those denied and those whose attempt would only
+// repeat what is known to fail. It says why it has left out the last of the latter. A
+// human's answer is something new.
+func (t *turn) rested(
+	ctx context.Context, task *reason.Task, denied []string,
+) (ranking []rank.Scored, rests string, err error) {
+	s, g := &t.s, t.s.aim()
+	ranking, err = t.ranked(ctx, g.Situation, denied, task)
+	if err != nil || !t.heeded() || len(g.Answers) > 0 {
+		return ranking, "", err
+	}
+	ranking = slices.DeleteFunc(ranking, func(r rank.Scored) bool {
+		a := t.action(task, r.Candidate.Name)
+		why := t.own.learner.Rests(t.known.Known, s.Objective.Scope, s.ID, &a, t.a.o.Now())
+		if why != "" {
+			rests = why
+			t.emit(EventRefused, Event{Text: why})
+		}
+		return why != ""
+	})
+	return ranking, rests, nil
 }
 
 // ranked returns the workers that may take the task, best first.
@@ -139,4 +171,31 @@ func (g *aim) choose(task *reason.Task, ranking []rank.Scored) string {
 		}
 	}
 	return best
+}
+
+// unbegun drops a plan that no worker is to begin, as a decision that cannot be
+// acted on. It costs no attempt.
+func (t *turn) unbegun(why string) phase {
+	g := t.s.aim()
+	why = fmt.Sprintf("task %d is not begun: %s", g.Next+1, why)
+	planned := len(t.s.Objective.Tasks) > 0 && t.s.Deliberations == 0
+	switch {
+	case g.Fired != "":
+		g.Spent = appendTo(g.Spent, g.Fired)
+	case g.takeOther():
+		t.emit(EventDecided, Event{Text: g.Approach, IDs: g.Utilized})
+		return phaseAssign
+	case t.a.reasoner == nil || planned && g.Replans >= t.a.o.Replans:
+		return t.block(CauseStuck, why)
+	case planned:
+		g.Replans++
+	}
+	g.Denied = nil
+	g.follow(nil, g.Approach, "")
+	g.Refused++
+	g.Complaint = clip(why)
+	if g.Refused >= t.a.o.Refusals {
+		return t.block(CauseStuck, why)
+	}
+	return phaseReason
 }

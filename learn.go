@@ -21,7 +21,7 @@ func (t *turn) learn(ctx context.Context) (phase, error) {
 	if err != nil {
 		return "", fmt.Errorf("learn: %w", err)
 	}
-	t.learned = true
+	t.learned, t.known.looked = true, false
 	before := len(t.s.Learned)
 	for _, r := range [...]memory.Receipt{lessons.Chunk, lessons.Failure} {
 		if r.ID == "" {
@@ -134,6 +134,9 @@ func (t *turn) settle() {
 			g.Utilized = appendTo(g.Utilized, id)
 		}
 	}
+	earlier := g.Failed[max(0, len(g.Failed)+1-g.Tries):]
+	again := func(f reason.FailedAttempt) bool { return f.Worker == c.Worker }
+	g.Coached = g.Coached || slices.ContainsFunc(earlier, again)
 	g.Tasks = slices.Clone(g.Tasks)
 	g.Tasks[g.Next].Worker = c.Worker
 }
@@ -175,7 +178,10 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		o.Skill, o.Worker = g.Tasks[g.Next].Skill, c.Worker
 		o.End, o.Passed, o.Wall, o.Complaint = c.End, c.Passed, c.Wall, c.Wrong
 		o.Faulty = c.Faulty || c.End.Barred() || c.End == act.Away
-		o.Result = act.Result{Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage}
+		o.Result = act.Result{
+			Output: t.output, Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage, Deltas: c.Deltas,
+		}
+		o.Action, o.Try, o.Known, o.Warned = t.action(&g.Tasks[g.Next], c.Worker), c.Number, t.known.Known, c.Warned
 	}
 	if s.Objective.Provisional && o.Passed {
 		// View.Judge says whether it is good.
@@ -192,6 +198,8 @@ func (t *turn) unfit() string {
 		done++ // the last delivery is in
 	}
 	switch {
+	case g.Coached:
+		return "its plan passed after a complaint of the same worker"
 	case len(g.Answers) > 0:
 		return "its plan was made with a human's answer"
 	case len(t.s.Deliveries) > done:

@@ -325,6 +325,9 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 			return reason.Decision{}, fmt.Errorf("assess: %w", err)
 		}
 		t.s.Assessment = now
+		if err := t.know(ctx); err != nil {
+			return reason.Decision{}, err
+		}
 	}
 	t.s.Phase = phaseReason
 	b, err := t.brief(ctx)

@@ -17,6 +17,9 @@ import (
 
 // reason asks the reasoner, and takes up its decision.
 func (t *turn) reason(ctx context.Context) (phase, error) {
+	if err := t.know(ctx); err != nil {
+		return "", err
+	}
 	wall := t.s.Objective.Budget.left(t.s.spent(t.a.o.Now()))
 	b, err := t.brief(ctx)
 	if err != nil {
@@ -73,8 +76,8 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
 		Memories: t.hits, Background: t.background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
-		Failed: g.Failed[min(g.Cleared, len(g.Failed)):], Answers: g.Answers, Avoid: g.Avoid, Complaint: g.Complaint,
-		Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),
+		Failed: g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
+		Avoid: g.Avoid, Complaint: g.Complaint, Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),
 	}
 	if g.Cleared > 0 {
 		b.Memories, b.Background, b.Suggestions = nil, nil, nil

@@ -375,7 +375,9 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		t.sort(memory.Hit{Record: rec})
 	}
 	if c := t.s.Current; c != nil {
-		t.output, err = t.a.readOutput(ctx, c.Output)
+		if t.output, err = t.a.readOutput(ctx, c.Output); err == nil {
+			err = t.know(ctx)
+		}
 	}
 	return err
 }

@@ -368,6 +368,10 @@ type aim struct {
 	Spent    []memory.ID `cbor:"10,keyasint,omitempty" json:"spent,omitempty"`
 	Utilized []memory.ID `cbor:"11,keyasint,omitempty" json:"utilized,omitempty"`
 
+	// Coached is set once a worker has passed after a complaint of its own: what
+	// made it pass is not in the plan.
+	Coached bool `cbor:"38,keyasint,omitempty" json:"coached,omitempty"`
+
 	// Failed are the attempts that failed, at most maxFailed, latest last.
 	// Denied are the workers that may not do the task at hand.
 	Failed []reason.FailedAttempt `cbor:"12,keyasint,omitempty" json:"failed,omitempty"`
@@ -465,6 +469,8 @@ type attempt struct {
 	Faulty bool `cbor:"15,keyasint,omitempty" json:"faulty,omitempty"`
 	// Wrong says why the attempt did not pass.
 	Wrong string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"`
+	// Warned are the memories of the warnings that the worker is shown.
+	Warned []memory.ID `cbor:"23,keyasint,omitempty" json:"warned,omitempty"`
 }
 
 // output is JSON that a worker made. A large one is a record of its own.
@@ -551,6 +557,7 @@ func (s *state) unplanned() bool {
 // follow makes tasks the plan of the aim.
 func (g *aim) follow(tasks []reason.Task, approach string, fired memory.ID) {
 	g.Tasks, g.Next, g.Until, g.Tries, g.Approach, g.Fired = tasks, 0, 0, 0, approach, fired
+	g.Coached = false
 }
 
 // reserve stores the alternatives that a decision has left.

@@ -22,6 +22,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/telemetry/telemetrytest"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/embed"
 	"github.com/arc-learn/arc/reason"
@@ -373,7 +374,7 @@ func TestWhoListensDoesNoHarm(t *testing.T) {
 					s := &script{judge: fail("no")}
 					a := agent(t, s.host(), &arc.Options{
 						TracerProvider: rec.Tracing(), MeterProvider: rec.Metering(), Logger: slog.New(log),
-						Hooks: arc.Hooks{Event: func(arc.Event) { faulty("Event") }},
+						Hooks: arc.Hooks{Event: func(arc.Event) { faulty("Event") }}, Learn: learn.Options{Repeats: -1},
 					})
 					begin := time.Now()
 					for range 3 {

@@ -58,15 +58,20 @@ type Work struct {
 	Attempt   int        // from 1, over all workers
 	Key       string     // identifies the attempt: the same after a crash, never used for another
 	Complaint string     // why the previous attempt at this task did not pass; "" at first
+
+	// Warnings say what failed at such tasks before, in other runs too; the most
+	// helpful first. They quote workers and gates, as Background does.
+	Warnings []Warning
 }
 
-// Task, Delivery, Delta and Usage are the nouns that package reason defines
-// and that executors deal in.
+// Task, Delivery, Delta, Usage and Warning are the nouns that package reason
+// defines and that executors deal in.
 type (
 	Task     = reason.Task
 	Delivery = reason.Delivery
 	Delta    = reason.Delta
 	Usage    = reason.Usage
+	Warning  = reason.Warning
 )
 
 // Result is what an Executor made of its work.

@@ -87,9 +87,3 @@ func (l *Learner) measure(ctx context.Context, o *Outcome) error {
 	e.Success = e.Success && len(o.Failed) == 0
 	return l.monitor.RecordEpisode(ctx, e)
 }
-
-// digest makes a key of a goal's, which may have any length.
-func digest(goalKey, what string) string {
-	sum := sha256.Sum256([]byte(goalKey))
-	return hex.EncodeToString(sum[:16]) + " " + what
-}

@@ -16,12 +16,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
 // Options configure a [Learner]. The zero value is ready.
@@ -39,6 +39,11 @@ type Options struct {
 	Holdout float64
 	// Seed is that of the draws. 0 is a seed like any other.
 	Seed uint64
+
+	// Repeats is how often an action may fail in a situation, over all runs,
+	// before it is not begun again unless something is new: see
+	// [Learner.Rests]. 0: 3; negative: no bound.
+	Repeats int
 
 	// FireAfter is the number of verified deliveries after which a chunk may
 	// fire. 0: 2; negative: never.
@@ -60,6 +65,9 @@ type Options struct {
 func (o *Options) fill() error {
 	if o.Recall == 0 {
 		o.Recall = 5
+	}
+	if o.Repeats == 0 {
+		o.Repeats = 3
 	}
 	if o.FireAfter == 0 {
 		o.FireAfter = 2
@@ -93,6 +101,7 @@ type Learner struct {
 	monitor *meta.Monitor
 	o       Options
 	cache   *lru.Cache[memory.ID, cached]
+	warned  warnings
 }
 
 // New returns a Learner over the three, or an error that lists the options
@@ -106,7 +115,9 @@ func New(bank *memory.Bank, book *rank.Book, monitor *meta.Monitor, opts *Option
 		return nil, err
 	}
 	cache, err := lru.New[memory.ID, cached](cacheSize)
-	return &Learner{bank: bank, book: book, monitor: monitor, o: o, cache: cache}, err
+	return &Learner{
+		bank: bank, book: book, monitor: monitor, o: o, cache: cache, warned: warnings{bank: bank, repeats: o.Repeats},
+	}, err
 }
 
 // Ask is a goal that memories are recalled for, and that a chunk may fire for.
@@ -170,6 +181,27 @@ func (l *Learner) recall(ctx context.Context, a *Ask, q memory.Query) (hits []me
 	return hits, len(hits) > 0 && l.holds(a.GoalKey), err
 }
 
+// Known returns what is known against actions in a situation of a scope, nil if
+// nothing is: what failed there, and what passed instead. It is one look by the
+// situation's name. What was forgotten, revoked or archived is not known, nor what
+// the attempt with the key has told.
+func (l *Learner) Known(
+	ctx context.Context, scope memory.Scope, situation, attempt string,
+) (*known.Known, error) {
+	records, err := l.bank.In(scope).Latest(ctx, warningThread(situation), maxKnown)
+	return known.Of(records, attempt), err
+}
+
+// Rests says why an action is not to be begun at a time, "" if it may be: it has
+// failed in other runs than this as often as Options.Repeats says, without a pass
+// since, and nothing is new. New is a failure at such tasks that was overcome
+// since, a change of the scope's world by a task that succeeded since, and that
+// the action has rested: 10 minutes, twice as long after each further failure, a
+// day at most.
+func (l *Learner) Rests(k *known.Known, scope memory.Scope, run string, a *known.Action, at time.Time) string {
+	return l.warned.rests(k, scope, run, a, at)
+}
+
 // Flush writes what Learn has applied in memory only, and waits for it.
 func (l *Learner) Flush(ctx context.Context) error {
 	return errors.Join(l.bank.Flush(ctx), l.book.Flush(ctx), l.monitor.Flush(ctx))
@@ -187,6 +219,9 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	}
 	var err error
 	var credited memory.ID
+	if lessons.Warning, err = l.warned.learn(ctx, &o); err != nil {
+		return lessons, fmt.Errorf("warn: %w", err)
+	}
 	switch {
 	case o.Goal == Delivered && o.Plan != nil:
 		if lessons.Chunk, credited, err = l.chunk(ctx, &o); err != nil {
@@ -226,6 +261,7 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 type Lessons struct {
 	Chunk   memory.Receipt // of the pattern; zero if the goal was not delivered by deliberation
 	Failure memory.Receipt // of the failure; zero if the goal was not blocked
+	Warning memory.Receipt // of what failed, or was overcome; zero if nothing
 	Helped  []memory.ID    // memories credited with the delivery
 	Misled  []memory.ID    // memories charged with a failure
 }
@@ -356,22 +392,13 @@ func (l *Learner) keep(ctx context.Context, o *Outcome, d memory.Draft) (memory.
 	return l.remember(ctx, o, d)
 }
 
-// remember stores what the outcome teaches. A lesson that is too large for
-// memory, or says nothing, is rejected rather than an error: the run that taught
-// it goes on.
+// remember stores what the outcome teaches.
 func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (memory.Receipt, error) {
 	if d.At = o.At; d.Trigger == "" {
 		d.Trigger = o.trigger()
 	}
 	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
-	r, err := l.bank.In(o.Scope).Remember(ctx, d)
-	if limit, ok := errors.AsType[*store.LimitError](err); ok {
-		return memory.Receipt{Disposition: memory.Rejected, Reason: limit.Error()}, nil
-	}
-	if errors.Is(err, memory.ErrEmpty) {
-		return memory.Receipt{Disposition: memory.Rejected, Reason: err.Error()}, nil
-	}
-	return r, err
+	return kept(l.bank.In(o.Scope).Remember(ctx, d))
 }
 
 // Chunk is a plan that delivered a case, held against another one.

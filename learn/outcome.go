@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
@@ -62,6 +63,11 @@ type Outcome struct {
 	// Unfit says why the plan must never run unasked: it was made with what no
 	// other case has, such as a human's answer. "": it may.
 	Unfit string
+
+	Action known.Action // what the attempt did
+	Try    int          // which attempt at the task it was, from 1
+	Known  *known.Known // what was known against the action before
+	Warned []memory.ID  // the memories of the warnings that were shown
 
 	Plan   []reason.Task          // the tasks that delivered the goal, with their workers; nil if a chunk did
 	Failed []reason.FailedAttempt // what was tried for the goal

@@ -19,9 +19,9 @@ type Health struct {
 	Status        string // NeedsAttention if there are Issues, else Healthy
 	Total         int    // records, quarantined and archived ones included
 	Kinds         map[Kind]int
-	Effectiveness float64 // the posterior of all records' counts together; 0.5 when nothing is known
+	Effectiveness float64 // of all records that recall shows, together; 0.5 when nothing is known
 	Injected      int     // recalls with Query.Inject that found something, since the Bank was opened
-	Feedback      int     // records that have had feedback
+	Feedback      int     // records that recall shows and that have had feedback
 	Quarantined   int     // passing Episodes aside, which wait for no Trust
 	Archived      int
 	Pending       int // records that Options.Embedder has yet to give a vector to
@@ -46,10 +46,16 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 	if sh := s.b.shard(s.scope); sh != nil {
 		for _, e := range sh.snapshot() {
 			h.add(e)
+			if !e.recalled() {
+				continue
+			}
 			c := e.counts()
 			all.Helped += c.Helped
 			all.Failed += c.Failed
 			all.Misled += c.Misled
+			if c.feedback() > 0 {
+				h.Feedback++
+			}
 		}
 		h.Pending = s.b.pending(sh)
 		h.Injected = int(sh.injected.Load())
@@ -75,12 +81,13 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
+// recalled reports whether feedback on the record says how recall does: what
+// others than arc have left in quarantine is not shown by it.
+func (e *entry) recalled() bool { return e.flags.trusted() || e.from().Origin == Derived }
+
 func (h *Health) add(e *entry) {
 	h.Total++
 	h.Kinds[e.flags.kind()]++
-	if e.counts().feedback() > 0 {
-		h.Feedback++
-	}
 	if e.flags&(isQuarantined|isPassing) == isQuarantined {
 		h.Quarantined++
 	}

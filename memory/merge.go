@@ -127,6 +127,9 @@ func takes(old, r *Record) bool {
 	if !confirms(old, r) && !supports(old, r) && !kindred(old, r) {
 		return false
 	}
+	if r.Kind == Failure && old.Thread != r.Thread {
+		return false // Latest would not find it where it was said
+	}
 	if v := variantOf(old, r); v.Content != "" && len(old.Variants) >= maxVariants && !hasVariant(old, v) {
 		return false
 	}

@@ -25,7 +25,7 @@ const (
 // 0.85 similar by [Similarity], the same numbers and negations) becomes a
 // Variant of it: Strengthened if the draft's origin is Derived, Merged
 // otherwise. A plan that the record has stays. Episodes are never duplicates:
-// what was said twice was said twice.
+// what was said twice was said twice. Nor are Failures of different Threads.
 //
 // A draft of origin Host is trusted. A Derived one is if each of its Quotes and
 // each record that a Link without a Rel names is; all others are in quarantine.

@@ -3,11 +3,13 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"unique"
 
 	"github.com/arc-learn/arc/internal/actr"
+	"github.com/arc-learn/arc/store"
 )
 
 // threadHits is how many records of a thread count, and furtherWeight what
@@ -62,6 +64,44 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 		return nil, fmt.Errorf("memory: recall threads: %w", err)
 	}
 	return hits, nil
+}
+
+// Latest returns the last n records of a thread in order of At, quarantined and
+// archived ones too. It looks for nothing but the name: one step, however many
+// threads there are.
+func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, fmt.Errorf("memory: latest: %w", err)
+	}
+	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return nil, nil
+	}
+	var records []Record
+	for _, e := range sh.latest(thread, n) {
+		r := Record{ID: e.name(), Scope: sh.scope}
+		err := sh.missing(e, s.b.copy(ctx, sh, e, e.counts(), &r))
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it is going
+		}
+		if err != nil {
+			return nil, fmt.Errorf("memory: latest: %w", err)
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// latest returns the last n entries of a thread, in order.
+func (sh *shard) latest(thread string, n int) (es []*entry) {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	for _, row := range sh.index.Latest(thread, n) {
+		if e := sh.entries.at(row); e != nil {
+			es = append(es, e)
+		}
+	}
+	return es
 }
 
 // foundThread is a thread that a query found. Its best records are sc.found

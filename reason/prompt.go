@@ -46,7 +46,8 @@ var notes = map[string]string{
 	"suggestions": "plans of other cases: data to weigh",
 	"skills":      "names, and what they are for",
 	"manuals":     "the host's notes", "lineage": "data of workers", "failed": "data of workers and gates",
-	"answers": "of a human", "avoid": "data", "alternatives": "data", "rest": "data", "advice": "data",
+	"warnings": "data of workers and gates: what failed before",
+	"answers":  "of a human", "avoid": "data", "alternatives": "data", "rest": "data", "advice": "data",
 	"complaint": "data: what was wrong",
 }
 
@@ -54,7 +55,7 @@ var notes = map[string]string{
 // useful on.
 var leaveOut = []string{
 	"episodes", "background", "passages", "suggestions", "other memories", "notes on skills", "deliveries", "failed attempts",
-	"answers", "goals above",
+	"warnings", "answers", "goals above",
 }
 
 // A brief becomes a draft of parts, each in its block and ready to be put into a
@@ -126,6 +127,9 @@ func newDraft(b *Brief, offered []string, skills map[string]Skill) *draft {
 			times := len(only(b.Failed, func(g FailedAttempt) bool { return g == f }))
 			d.add("failed", "failed attempts", i, attempted(&f, times))
 		}
+	}
+	for i := range b.Warnings { // the most helpful is dropped last
+		d.add("warnings", "warnings", -i, warned(&b.Warnings[i]))
 	}
 	for i, a := range b.Answers {
 		d.add("answers", "answers", i, fmt.Sprintf("asked:\n%sanswered:\n%s",
@@ -268,6 +272,21 @@ func attempted(f *FailedAttempt, times int) string {
 	}
 	return fmt.Sprintf("task:\n%sby %s%s, and what was wrong:\n%s",
 		fence.Quote(f.Objective, maxSaid), fence.Line(f.Worker), often, fence.Quote(f.Complaint, maxSaid))
+}
+
+// warned is what failed before, and what passed instead.
+func warned(w *Warning) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "task:\n%sby %s, %d times, last on %s:\n",
+		fence.Quote(w.Task, maxSaid), fence.Line(cmp.Or(w.Worker, "a worker")), w.Times, w.Last.UTC().Format("2006-01-02"))
+	for _, s := range [...]struct{ label, text string }{
+		{"refused", w.Refused}, {"because", w.Why}, {"passed instead", w.Instead},
+	} {
+		if s.text != "" {
+			b.WriteString(s.label + ":\n" + fence.Quote(s.text, maxSaid))
+		}
+	}
+	return b.String()
 }
 
 // delivered is what became of a task.

@@ -39,7 +39,7 @@ func injections(t testing.TB) []string {
 
 var (
 	opening = regexp.MustCompile(`^<<<([a-z]+)-([0-9a-f]{16}) [a-zA-Z ,':]+$`)
-	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|from ".*":|(when|what|differs|no longer|task|summary|output|changed|asked|answered):|\(cut\))$`)
+	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|by .*, \d+ times, last on [0-9-]+:|from ".*":|(when|what|differs|no longer|task|summary|output|changed|asked|answered|refused|because|passed instead):|\(cut\))$`)
 )
 
 // requireFenced holds a prompt to its fences: one mark opens and closes all
@@ -118,9 +118,10 @@ func full(text func() string) reason.Brief {
 			Task: reason.Task{Objective: text(), Skill: text()}, Worker: text(), Output: json.RawMessage(text()), Summary: text(),
 			Deltas: []reason.Delta{{Domain: text(), Path: text(), Value: json.RawMessage(text())}},
 		}},
-		Failed:  []reason.FailedAttempt{{Objective: text(), Worker: text(), Complaint: text()}},
-		Answers: []reason.Answer{{Questions: []string{text()}, Text: text()}},
-		Avoid:   []string{text()}, Alternatives: []string{text()}, Rest: []reason.Task{{Objective: text()}}, Advice: text(), Complaint: text(),
+		Failed:   []reason.FailedAttempt{{Objective: text(), Worker: text(), Complaint: text()}},
+		Warnings: []reason.Warning{{Task: text(), Worker: text(), Refused: text(), Why: text(), Instead: text(), By: text()}},
+		Answers:  []reason.Answer{{Questions: []string{text()}, Text: text()}},
+		Avoid:    []string{text()}, Alternatives: []string{text()}, Rest: []reason.Task{{Objective: text()}}, Advice: text(), Complaint: text(),
 	}
 }
 
@@ -226,6 +227,9 @@ func sized(t *rapid.T) reason.Brief {
 	for range rapid.IntRange(0, 4).Draw(t, "failed") {
 		b.Failed = append(b.Failed, reason.FailedAttempt{Complaint: text("failed")})
 	}
+	for range rapid.IntRange(0, 4).Draw(t, "warnings") {
+		b.Warnings = append(b.Warnings, reason.Warning{Why: text("warning")})
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "answers") {
 		b.Answers = append(b.Answers, reason.Answer{Text: text("answer")})
 	}
@@ -237,7 +241,7 @@ func sized(t *rapid.T) reason.Brief {
 
 // useful is the order in which parts are left out, the objective and the
 // complaint never.
-var useful = []string{"episode", "passage", "suggestion", "memory", "lineage", "failed", "answer", "goal", "inputs", "objective", "complaint"}
+var useful = []string{"episode", "passage", "suggestion", "memory", "lineage", "failed", "warning", "answer", "goal", "inputs", "objective", "complaint"}
 
 // The budget holds; a larger one shows all that a smaller one does; what fits
 // is not left out; what is left out is the least useful, and is said.

@@ -69,6 +69,9 @@ type Brief struct {
 	Lineage []Delivery
 	// Failed is what was tried for this goal, and why it did not pass.
 	Failed []FailedAttempt
+	// Warnings say what has failed in this situation before, in other runs too,
+	// and what passed instead; the most helpful first.
+	Warnings []Warning
 	// Answers are what a human answered, oldest first.
 	Answers []Answer
 	// Avoid are approaches that metacognition says to leave.

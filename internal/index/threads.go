@@ -88,6 +88,24 @@ func (th *threads) neighbor(c *chunk, i, d int) (row uint32, ok bool) {
 	return c.rows[i], true
 }
 
+// Latest returns the last n rows of a thread, in order. No change may go on
+// meanwhile.
+func (ix *Index) Latest(name string, n int) []uint32 {
+	t := ix.named[name]
+	if t == nil {
+		return nil
+	}
+	th := ix.threads.Load()
+	var rows []uint32
+	for _, id := range slices.Backward(t.chunks) {
+		if len(rows) >= n {
+			break
+		}
+		rows = append(slices.Clone(th.chunk(id).rows), rows...)
+	}
+	return rows[max(0, len(rows)-n):]
+}
+
 // joinThread puts a record into its thread.
 func (ix *Index) joinThread(row uint32, name string, p place) {
 	t := ix.named[name]

@@ -1,0 +1,139 @@
+package known
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Event is an attempt that failed, or one that passed where others had failed.
+// Its texts are on one line each.
+type Event struct {
+	Skill, Task, Worker string
+	Refused, Why        string // what the worker made, and the complaint
+	Instead, By         string // of a pass: what passed, and its worker
+
+	At time.Time
+
+	run, action, attempt string // the second is an Action.Key
+}
+
+// maxQuoted is as much of a text as an event keeps, in bytes.
+const maxQuoted = 1 << 10
+
+// Quote is a text on one line, as much of it as an event keeps.
+func Quote(s string) string { return shorten(fold(s)) }
+
+// Made is what a worker made: its output as JSON without blanks between the
+// parts, or else its own account.
+func Made(output json.RawMessage, summary string) string {
+	if absent(output) {
+		return Quote(summary)
+	}
+	return shorten(compact(output))
+}
+
+// Task is a task for a goal in words, with its inputs and those of the objective.
+func Task(t *reason.Task, goal string, inputs json.RawMessage) string {
+	text := t.Objective
+	if !strings.Contains(text, goal) {
+		text += ", for: " + goal
+	}
+	for _, raw := range [...]json.RawMessage{inputs, t.Inputs} {
+		if !absent(raw) {
+			text += " " + compact(raw)
+		}
+	}
+	return Quote(text)
+}
+
+// lines are those of an event as a text.
+func (e *Event) lines() [7]struct {
+	label string
+	text  *string
+} {
+	return [7]struct {
+		label string
+		text  *string
+	}{
+		{"Task: ", &e.Task},
+		{"Skill: ", &e.Skill},
+		{"Worker: ", &e.Worker},
+		{"Refused: ", &e.Refused},
+		{"Because: ", &e.Why},
+		{"Passed: ", &e.Instead},
+		{"By: ", &e.By},
+	}
+}
+
+// Text is the event in words, a line for each that it has.
+func (e *Event) Text() string {
+	var b strings.Builder
+	for _, l := range e.lines() {
+		if *l.text != "" {
+			b.WriteString(l.label + *l.text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// parse reads what Text has written, of an attempt from a source.
+func parse(text string, at time.Time, from memory.Source) *Event {
+	e := &Event{At: at, run: from.Run}
+	e.action, e.attempt, _ = strings.Cut(from.Ref, " ")
+	lines := e.lines()
+	next := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		for i := next; i < len(lines); i++ {
+			if s, ok := strings.CutPrefix(line, lines[i].label); ok {
+				*lines[i].text, next = s, i+1
+				break
+			}
+		}
+	}
+	return e
+}
+
+// passed reports whether the event is a pass.
+func (e *Event) passed() bool { return e.Instead != "" }
+
+// class is a complaint without what is particular to a case: words that hold a
+// digit, case and blanks.
+func class(why string) string {
+	words := strings.Fields(strings.ToLower(why))
+	for i, w := range words {
+		if strings.ContainsFunc(w, unicode.IsDigit) {
+			words[i] = "#"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// absent reports whether JSON says nothing. What was nil when a run began is null
+// when it goes on.
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// compact is JSON without blanks between its parts.
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return fold(string(raw))
+	}
+	return b.String()
+}
+
+// fold collapses the blanks of a text.
+func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func shorten(s string) string {
+	if len(s) <= maxQuoted {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
+}

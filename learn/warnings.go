@@ -1,0 +1,181 @@
+package learn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/known"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// maxKnown is how many memories of a situation's failures are looked at, the
+// latest.
+const maxKnown = 256
+
+// An action that has failed Options.Repeats times rests for restFirst, and twice
+// as long after each further failure, but never longer than restMost.
+const (
+	restFirst = 10 * time.Minute
+	restMost  = 24 * time.Hour
+)
+
+// warnings keeps what failed in a situation, and what passed instead, as memories
+// of one thread. All of it is quarantined: it quotes workers and gates.
+type warnings struct {
+	bank    *memory.Bank
+	repeats int
+	changed changes
+}
+
+// warningThread names the thread of a situation.
+func warningThread(situation string) string {
+	sum := sha256.Sum256([]byte(situation))
+	return "warnings " + hex.EncodeToString(sum[:12])
+}
+
+// rests says why an action is not to be begun; "": it may be.
+func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *known.Action, at time.Time) string {
+	if k == nil || w.repeats < 0 {
+		return ""
+	}
+	failed := k.Failed(a.Key(), run)
+	if len(failed) < w.repeats {
+		return ""
+	}
+	last := failed[len(failed)-1]
+	until := last.At.Add(min(restMost, restFirst<<min(len(failed)-w.repeats, 8)))
+	if !until.After(at) || !w.changed.before(scope, last.At) {
+		return ""
+	}
+	return fmt.Sprintf("%s has failed at this %d times with the same arguments, last on %s: %s; "+
+		"it rests until %s, unless something changes",
+		a.Worker, len(failed), last.At.Format(time.DateTime), last.Why, until.Format(time.DateTime))
+}
+
+// learn takes in what an attempt says of its action. A failure is remembered, and
+// charges the warning that was shown and did not help. A pass is remembered where
+// it overcame a failure, and credits what was shown if it came at first try.
+func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err error) {
+	if o.Passed && len(o.Result.Deltas) > 0 {
+		w.changed.hold(o.Scope, o.At)
+	}
+	if o.Action.Task == nil {
+		return r, nil
+	}
+	f := memory.Feedback{Key: digest(o.Key, "warnings"), Situation: situationKey(o.Situation)}
+	switch {
+	case o.failed():
+		f.Misled = o.Known.Again(o.Skill, known.Quote(o.Complaint), o.Warned)
+		r, err = w.file(ctx, o, known.Event{
+			Skill: o.Skill, Task: o.task(), Worker: o.Worker,
+			Refused: known.Made(o.Result.Output, o.Result.Reflection.Summary), Why: known.Quote(o.Complaint),
+		}, nil)
+	case o.Passed && o.Known != nil:
+		for _, over := range o.Known.Overcome(o.Action.Key(), o.Run, o.Skill, o.task(), o.Warned) {
+			e := over.Event
+			e.Task, e.By = o.task(), o.Worker
+			if e.Instead = known.Made(o.Result.Output, o.Result.Reflection.Summary); e.Instead == "" {
+				e.Instead = "done"
+			}
+			if r, err = w.file(ctx, o, e, over.IDs); err != nil {
+				return r, err
+			}
+		}
+		if o.Try == 1 {
+			f.Injected, f.Utilized, f.Delivered = o.Warned, o.Warned, true
+		}
+	}
+	if err != nil || len(f.Injected)+len(f.Misled) == 0 {
+		return r, err
+	}
+	return r, w.bank.In(o.Scope).Feedback(ctx, f)
+}
+
+// file remembers an event, which was drawn from other memories. The same event of
+// the same attempt is noted once.
+func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []memory.ID) (memory.Receipt, error) {
+	d := memory.Draft{
+		Kind: memory.Failure, Trigger: o.trigger(), Content: e.Text(), Actor: o.Worker, Thread: warningThread(o.Situation),
+		At:     o.Known.Since(o.At),
+		Source: memory.Source{Origin: memory.Executor, Run: o.Run, Ref: o.Action.Key() + " " + o.Key},
+	}
+	if len(strings.TrimSpace(d.Trigger)) < minTrigger {
+		d.Trigger = "the objective is " + d.Trigger
+	}
+	for _, id := range from {
+		d.Links = append(d.Links, memory.Link{To: id})
+	}
+	space := w.bank.In(o.Scope)
+	if id := o.Known.Full(d.Content); id != "" {
+		if err := space.Forget(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return memory.Receipt{}, err
+		}
+	}
+	return kept(space.Remember(ctx, d))
+}
+
+// task is the outcome's task in words.
+func (o *Outcome) task() string { return known.Task(o.Action.Task, o.Objective, o.Action.Inputs) }
+
+// failed reports whether the attempt says that the action does not work: a gate
+// refused it, or the worker said that it failed. One that is denied, cut off, out
+// of time or told to come back later does not.
+func (o *Outcome) failed() bool {
+	switch {
+	case o.Passed || o.Faulty:
+		return false
+	case o.End == act.Finished:
+		return true
+	}
+	own := []act.End{act.Failed, act.Malformed, act.Panicked}
+	return slices.Contains(own, o.End) && !busy.MatchString(o.Complaint)
+}
+
+// busy matches the complaints of services that want to be asked again later.
+var busy = regexp.MustCompile(`(?i)(http|status|code|error)\W{0,12}(429|50[234])\b|^\W{0,3}(429|50[234])\b|` +
+	`too many requests|rate.?limit|service unavailable|temporarily unavailable|bad gateway|` +
+	`gateway time-?out|connection (refused|reset)|overloaded`)
+
+// changes remembers when the world of a scope was changed last by a task that
+// succeeded. It is in memory only: a rest saves attempts, and ends by itself.
+type changes struct {
+	sync.Mutex
+	at    map[memory.Scope]time.Time
+	floor time.Time // of scopes that are not in at
+}
+
+// maxChanges is the number of scopes in changes.
+const maxChanges = 4096
+
+func (c *changes) hold(s memory.Scope, at time.Time) {
+	c.Lock()
+	defer c.Unlock()
+	if len(c.at) == maxChanges {
+		c.at, c.floor = nil, at
+	}
+	if c.at == nil {
+		c.at = make(map[memory.Scope]time.Time)
+	}
+	c.at[s] = at
+}
+
+// before reports whether the last change was before a time.
+func (c *changes) before(s memory.Scope, at time.Time) bool {
+	c.Lock()
+	defer c.Unlock()
+	last, ok := c.at[s]
+	if !ok {
+		last = c.floor
+	}
+	return last.Before(at)
+}
