@@ -625,7 +625,7 @@ func fold(s string) string {
 }
 
 // same reports whether two texts of a model fold to one.
-func same(a, b string) bool { return fold(a) == fold(b) }
+func same(a, b string) bool { return a == b || fold(a) == fold(b) }
 
 // listed reports whether an approach is one of those listed.
 func listed(approaches []string, approach string) bool {

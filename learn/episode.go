@@ -14,12 +14,16 @@ import (
 // idempotent on the goal's key, and adds no commit to the outcome's. What it tells
 // is the reasoner's and the executors' word for it, so it is quarantined.
 func (l *Learner) tell(ctx context.Context, o *Outcome) error {
-	if o.Goal == Open {
+	if o.Goal == Open || len(o.Episodes) == 0 {
+		return nil
+	}
+	text := episodeText(o)
+	if told(o.Injected, text) {
 		return nil
 	}
 	for _, scope := range o.Episodes {
 		d := memory.Draft{
-			Kind: memory.Episode, Content: episodeText(o), Key: digest(o.GoalKey, "episode"), At: o.At, Thread: digest(o.Session, "session"),
+			Kind: memory.Episode, Content: text, Key: digest(o.GoalKey, "episode"), At: o.At, Thread: digest(o.Session, "session"),
 			Source: memory.Source{Origin: memory.Model, Run: o.Run}, Passing: true,
 		}
 		if _, err := l.bank.In(scope).Remember(ctx, d); err != nil {
@@ -27,6 +31,12 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 		}
 	}
 	return nil
+}
+
+// told reports whether an episode that was shown for the goal says the same: once
+// more, it would push others out and make each recall dearer.
+func told(hits []memory.Hit, text string) bool {
+	return slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Record.Passing && h.Record.Content == text })
 }
 
 // maxTold is how many episodes are shown for a goal.

@@ -159,9 +159,9 @@ func (l *Learner) Background(ctx context.Context, a Ask) (hits []memory.Hit, wit
 		return hits, withheld, err
 	}
 	a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
-	told, held, err := l.recall(ctx, &a, memory.Query{K: 2 * maxTold, Kinds: []memory.Kind{memory.Episode}})
-	told = distinct(told)
-	return append(hits, told...), withheld || held && len(told) > 0, err
+	episodes, held, err := l.recall(ctx, &a, memory.Query{K: 2 * maxTold, Kinds: []memory.Kind{memory.Episode}})
+	episodes = distinct(episodes)
+	return append(hits, episodes...), withheld || held && len(episodes) > 0, err
 }
 
 // recall puts what is asked for into a query.
