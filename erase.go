@@ -57,8 +57,10 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	if err := identity.Erase(ctx, a.st, scope); err != nil {
 		return err
 	}
-	if string(scope) != tenant {
-		return nil
+	upkeep := key.Under(tenant, upkeepKeys, string(scope))
+	err := errors.Join(a.w.Add(ctx, store.Op{Key: upkeep, Delete: true}), a.dropAll(ctx, upkeep+"/"))
+	if err != nil || string(scope) != tenant {
+		return err
 	}
 	if !a.tenants.Drop(tenant) {
 		return fmt.Errorf("%w: a call of the tenant is under way", ErrRunning)

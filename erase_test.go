@@ -193,6 +193,10 @@ func TestErase(t *testing.T) {
 			after := heard()
 			require.Zero(t, after["acme/anna"])
 			require.Zero(t, after["acme/anna/deep"])
+			for e, err := range st.Scan(t.Context(), store.Range{}) {
+				require.NoError(t, err)
+				require.NotRegexp(t, `acme/anna($|[^b])`, e.Key)
+			}
 			for _, scope := range []string{"acme/annabel", "acme/ben", "ajax", "ajax/anna"} {
 				require.Equal(t, before[scope], after[scope], "%s was erased, too", scope)
 			}

@@ -245,6 +245,9 @@ func TestTenantsAgainstAModel(t *testing.T) {
 	for e, err := range w.st.Scan(t.Context(), store.Range{Prefix: "tenant\x00"}) {
 		require.NoError(t, err)
 		part := strings.Split(e.Key, "\x00")[2:4]
+		if part[0] == "upkeep" {
+			continue // when the Agent has maintained a scope, if the test took that long
+		}
 		require.Contains(t, []string{"rank slot", "rank head", "rank arm", "rank setting", "meta odds", "meta past"}, strings.Join(part, " "), "%q", e.Key)
 	}
 	for e := range w.st.Scan(t.Context(), store.Range{Prefix: "memory\x00f\x00"}) {

@@ -583,6 +583,13 @@ func (l *Learner) Release(ctx context.Context, session string, scopes []memory.S
 		drafts = append(drafts, k+"/chunk", k+"/failure", digest(k, "episode"))
 		episodes = append(episodes, digest(k, "delivered"), digest(k, "at once"))
 	}
+	outcomes := slices.Clone(feedback)
+	for _, k := range outcomes {
+		feedback = append(feedback, digest(k, "warnings"))
+	}
+	for _, k := range goals {
+		feedback = append(feedback, digest(k, "chunk"))
+	}
 	for _, scope := range scopes {
 		if err := l.bank.In(scope).Release(ctx, feedback, drafts); err != nil {
 			return err
@@ -591,5 +598,5 @@ func (l *Learner) Release(ctx context.Context, session string, scopes []memory.S
 	if err := l.book.Release(ctx, attempts...); err != nil {
 		return err
 	}
-	return l.monitor.Release(ctx, session, feedback, episodes)
+	return l.monitor.Release(ctx, session, outcomes, episodes)
 }
