@@ -374,6 +374,18 @@ func TestWarningFades(t *testing.T) {
 	require.Equal(t, []int{0, 1, 1, 1, 0}, shown)
 }
 
+// A run that fails again and again charges a warning once: others are still warned.
+func TestFailureNeverOvercomeWarns(t *testing.T) {
+	t.Parallel()
+	s, a, _ := hopeless(t, &arc.Options{})
+	for i := range 2 {
+		require.Equal(t, arc.Blocked, run(t, a, arc.Objective{Text: fmt.Sprint("mend cache ", i), Situation: situation}).Status)
+	}
+	last := s.work[5].Warnings
+	require.Len(t, last, 1)
+	require.Equal(t, []any{5, "still broken", ""}, []any{last[0].Times, last[0].Why, last[0].Instead})
+}
+
 // What is forgotten or revoked is no longer warned of.
 func TestForgottenFailureIsUnknown(t *testing.T) {
 	t.Parallel()

@@ -75,7 +75,10 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err
 	f := memory.Feedback{Key: digest(o.Key, "warnings"), Situation: situationKey(o.Situation)}
 	switch {
 	case o.failed():
-		f.Misled = o.Known.Again(o.Skill, known.Quote(o.Complaint), o.Warned)
+		again := o.Known.Again(o.Skill, known.Quote(o.Complaint), o.Warned)
+		if o.Try == 1 { // a retry is told of its own run's failures by their complaint
+			f.Misled = again
+		}
 		r, err = w.file(ctx, o, known.Event{
 			Skill: o.Skill, Task: o.task(), Worker: o.Worker,
 			Refused: known.Made(o.Result.Output, o.Result.Reflection.Summary), Why: known.Quote(o.Complaint),

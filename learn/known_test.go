@@ -1,0 +1,108 @@
+package learn_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/known"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// refused is the n-th attempt of a run at exporting something, which a gate has
+// refused.
+func refused(run string, n int, situation string) learn.Outcome {
+	o := attempt(run, "export", false)
+	o.Key, o.Situation, o.Skill, o.Worker, o.Try = fmt.Sprint(run, "/", n), situation, "export", "dumper", n
+	o.Complaint = "the reader needs a semicolon"
+	o.Action = known.Action{Goal: "export", Task: &reason.Task{Objective: "export", Skill: "export"}, Worker: "dumper"}
+	o.Result.Output = json.RawMessage(`{"sep": ","}`)
+	return o
+}
+
+// The same attempt is told once, however often a crash has it told again, and what
+// it tells is not known against itself.
+func TestFailureIsKnownOnce(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	for range 3 {
+		_, err := p.learner.Learn(t.Context(), refused("one", 1, situation))
+		require.NoError(t, err)
+	}
+	k, err := p.learner.Known(t.Context(), scope, situation, "")
+	require.NoError(t, err)
+	require.Len(t, k.Warnings(), 1)
+	w := k.Warnings("export")[0]
+	require.Equal(t, []any{1, "", `{"sep":","}`}, []any{w.Times, w.Instead, w.Refused})
+	require.Empty(t, k.Warnings("other"))
+	k, err = p.learner.Known(t.Context(), scope, situation, "one/1")
+	require.NoError(t, err)
+	require.Empty(t, k.Warnings())
+	k, err = p.learner.Known(t.Context(), scope, "another situation", "")
+	require.NoError(t, err)
+	require.Nil(t, k)
+}
+
+// Failures are counted beyond what a record can note, which is then begun anew.
+func TestManyFailuresStayKnown(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	a := refused("", 1, situation).Action
+	for i := range 40 {
+		k, err := p.learner.Known(t.Context(), scope, situation, "")
+		require.NoError(t, err)
+		o := refused(fmt.Sprint("run", i), 1, situation)
+		o.Known, o.At = k, noon.Add(time.Duration(i)*time.Second)
+		_, err = p.learner.Learn(t.Context(), o)
+		require.NoError(t, err)
+		k, err = p.learner.Known(t.Context(), scope, situation, "")
+		require.NoError(t, err)
+		if i%17 >= 2 {
+			require.NotEmpty(t, p.learner.Rests(k, scope, "next", &a, o.At), i)
+		}
+	}
+}
+
+// BenchmarkKnown looks up what is known of one of a thousand situations, of 100
+// failures each, and decides about an action.
+func BenchmarkKnown(b *testing.B) {
+	p, err := open(b.Context(), store.NewMem(), nil)
+	require.NoError(b, err)
+	defer p.close()
+	space := p.bank.In(scope)
+	o := refused("one", 1, "")
+	for s := range 1000 {
+		o.Situation = fmt.Sprint("situation number ", s)
+		_, err := p.learner.Learn(b.Context(), o)
+		require.NoError(b, err)
+		var ds []memory.Draft
+		k, err := space.Recall(b.Context(), memory.Query{Text: o.Situation, K: 1})
+		require.NoError(b, err)
+		like := k[0].Record
+		for i := range 99 {
+			ds = append(ds, memory.Draft{
+				Kind: memory.Failure, Trigger: o.Situation, Thread: like.Thread, At: noon,
+				Content: fmt.Sprintf("Task: t%dx%d q%d\nSkill: export\nWorker: w\nBecause: c%d of %d\n", i, s, i*i, i, s),
+				Source:  memory.Source{Origin: memory.Executor, Run: "r", Ref: fmt.Sprintf("%016d r/%d", i, i)},
+			})
+		}
+		_, err = space.RememberAll(b.Context(), ds)
+		require.NoError(b, err)
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		k, err := p.learner.Known(b.Context(), scope, fmt.Sprint("situation number ", n%1000), "")
+		if err != nil || len(k.Warnings("export")) == 0 {
+			b.Fatal(err)
+		}
+		p.learner.Rests(k, scope, "x", &o.Action, noon)
+	}
+}
