@@ -75,7 +75,7 @@ func (h *Health) judge() {
 	add := func(advice, format string, args ...any) {
 		h.Issues = append(h.Issues, memory.Issue{Text: fmt.Sprintf(format, args...), Advice: advice})
 	}
-	if n := h.Quarantined; n > h.Total/2 {
+	if n := h.Quarantined - h.Lessons; n > h.Total/2 { // lessons are shown as background
 		add("Trust what is right, Revoke the sources of what is not", "%d of %d memories are quarantined", n, h.Total)
 	}
 	if u := h.Uplift.Delivered; u.High < 0 {
@@ -114,7 +114,7 @@ func (h Health) String() string {
 	fmt.Fprintf(&b, "%s\n", h.Status)
 	row("memory", "%d: %d patterns, %d failures, %d facts, %d episodes", h.Total,
 		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode])
-	row("", "%d archived, %d quarantined", h.Archived, h.Quarantined)
+	row("", "%d archived, %d quarantined, of these %d lessons", h.Archived, h.Quarantined, h.Lessons)
 	row("effective", "%.2f, by feedback on %d of them", h.Effectiveness, h.Feedback)
 	row("uplift", "%v", h.Uplift.Delivered)
 	if c := &h.Fleet.Calibration; c.Count() > 0 {

@@ -115,7 +115,7 @@ func TestWithheldMemoryIsNotShown(t *testing.T) {
 	for i := range 40 {
 		r := run(t, a, mend(fmt.Sprint("cache ", i)))
 		require.Equal(t, arc.Delivered, r.Status)
-		told += len(s.work[i].Memories)
+		told += len(s.work[i].Background)
 	}
 	h, err := a.Health(t.Context(), "")
 	require.NoError(t, err)

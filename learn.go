@@ -150,7 +150,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		Objective: g.Text, Situation: g.Situation, Case: s.situated(), Approach: g.Approach,
 		Complaint: g.Blocked,
 		Injected:  slices.Concat(t.hits, t.background), Withheld: g.Withheld,
-		Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+		Quotes: g.Quotes, Parents: g.Parents, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	if c == nil {
 		o.Key = o.GoalKey + "/blocked"
@@ -273,6 +273,8 @@ func (t *turn) move(v verdict) phase {
 		}
 		// The subgoal is reached: its deliveries are in the lineage, and
 		// what it taught may be recalled.
+		above := &s.Aims[len(s.Aims)-2]
+		above.Quotes = union(above.Quotes, g.Quotes) // its tasks are in the lineage too
 		s.Aims, t.hits, t.background = slices.Clip(s.Aims[:len(s.Aims)-1]), nil, nil
 		s.aim().Tried, s.aim().Avoid = nil, nil // there is something new
 		return phaseRecall

@@ -73,7 +73,8 @@ func TestBlockedGoalLeavesAFailureToRecall(t *testing.T) {
 	require.ElementsMatch(t, []string{"one", "two"}, []string{s.work[0].Task.Worker, s.work[1].Task.Worker})
 
 	run(t, a, arc.Objective{Text: "mend the pool", Situation: situation})
-	require.Len(t, s.briefs[1].Memories, 1, "the failure is told to the next run")
+	require.Empty(t, s.briefs[1].Memories, "what a gate complained is not known for true")
+	require.Len(t, s.briefs[1].Background, 1, "the failure is told to the next run")
 }
 
 // mend is an objective about a thing, which is an input as well.
@@ -96,6 +97,7 @@ func TestChunkFiresAfterTwoDeliveries(t *testing.T) {
 	r := run(t, a, arc.Objective{Text: "mend the log", Situation: situation, Fresh: true})
 	require.Zero(t, r.Fired)
 	require.Empty(t, s.briefs[2].Memories)
+	require.Empty(t, s.briefs[2].Background)
 	r = run(t, a, arc.Objective{Text: "translate the manual", Situation: "a text in another language"})
 	require.Zero(t, r.Fired)
 }

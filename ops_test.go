@@ -94,7 +94,7 @@ func TestThinkDecidesAndKeepsNothing(t *testing.T) {
 	d, err := a.Think(t.Context(), arc.Objective{Text: "mend the pool", Situation: situation})
 	require.NoError(t, err)
 	require.Equal(t, plan("mend the pool"), d)
-	require.Len(t, s.briefs[1].Memories, 1, "it is told what was learned")
+	require.Len(t, s.briefs[1].Background, 1, "it is told what was learned")
 	require.NotEmpty(t, s.briefs[2].Complaint, "and why a decision was refused")
 	require.Len(t, s.work, 1, "nothing was executed")
 	require.Equal(t, before, stored(t, st))
@@ -205,7 +205,7 @@ func TestUpkeepOfAScope(t *testing.T) {
 	require.NoError(t, err)
 	h, err := a.Health(ctx, "acme")
 	require.NoError(t, err)
-	require.Equal(t, []int{3, 1, 0}, []int{h.Total, h.Quarantined, h.Archived})
+	require.Equal(t, []int{3, 2, 1, 0}, []int{h.Total, h.Quarantined, h.Lessons, h.Archived})
 
 	require.NoError(t, a.In("acme").Memory().Trust(ctx, page.ID))
 	merged, err := a.In("acme").Memory().Consolidate(ctx)
@@ -218,7 +218,7 @@ func TestUpkeepOfAScope(t *testing.T) {
 	require.Equal(t, memory.DecayReport{Total: 2, Archived: 2}, faded)
 	h, err = a.Health(ctx, "acme")
 	require.NoError(t, err)
-	require.Equal(t, []int{2, 0, 2}, []int{h.Total, h.Quarantined, h.Archived})
+	require.Equal(t, []int{2, 1, 2}, []int{h.Total, h.Quarantined, h.Archived})
 
 	for range 2 {
 		kept, err := a.Maintain(ctx, "acme")

@@ -42,6 +42,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	g := t.s.aim()
 	g.Complaint = ""
 	g.Utilized = g.applied(d.Applied)
+	t.attribute(&b, &d)
 	switch {
 	case d.Impasse != nil:
 		t.emit(EventDecided, Event{Text: string(d.Impasse.Kind) + ": " + d.Impasse.Reason, IDs: g.Utilized})
@@ -267,7 +268,7 @@ func (t *turn) subgoal(imp *reason.Impasse) phase {
 	}
 	t.s.Subgoals = appendTo(t.s.Subgoals, imp.Subgoal)
 	t.s.Aims = appendTo(t.s.Aims, aim{
-		Text: imp.Subgoal, Situation: imp.Subgoal, Impasse: imp.Kind, Number: len(t.s.Subgoals),
+		Text: imp.Subgoal, Situation: imp.Subgoal, Impasse: imp.Kind, Number: len(t.s.Subgoals), Quotes: t.s.aim().Quotes,
 	})
 	t.hits, t.background = nil, nil
 	t.emit(eventSubgoal, Event{Text: imp.Subgoal})

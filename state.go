@@ -404,6 +404,11 @@ type aim struct {
 	Cause   Cause  `cbor:"27,keyasint,omitempty" json:"cause,omitempty"`
 	// Away are workers that are not there.
 	Away []absent `cbor:"28,keyasint,omitempty" json:"away,omitempty"`
+
+	// Quotes are whose words the decisions for the aim repeat, Parents the
+	// memories that they were drawn from.
+	Quotes  []memory.Source `cbor:"41,keyasint,omitempty" json:"quotes,omitempty"`
+	Parents []memory.ID     `cbor:"42,keyasint,omitempty" json:"parents,omitempty"`
 }
 
 // waiting is how a run waits, and has waited.

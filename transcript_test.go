@@ -45,7 +45,7 @@ var stories = map[string]struct {
 			}
 			s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
 				d := plan(b.Objective)
-				for _, h := range b.Memories {
+				for _, h := range b.Background {
 					if h.Record.Kind == memory.Pattern {
 						d.Applied, d.Tasks[0].Worker = append(d.Applied, h.Record.ID), "two"
 					}

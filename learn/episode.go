@@ -24,7 +24,7 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	for _, scope := range o.Episodes {
 		d := memory.Draft{
 			Kind: memory.Episode, Content: text, Key: digest(o.GoalKey, "episode"), At: o.At, Thread: digest(o.Session, "session"),
-			Source: memory.Source{Origin: memory.Model, Run: o.Run}, Passing: true,
+			Source: memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}, Quotes: o.quotes(), Passing: true,
 		}
 		if _, err := l.bank.In(scope).Remember(ctx, d); err != nil {
 			return fmt.Errorf("in %q: %w", scope, err)
@@ -57,14 +57,11 @@ func distinct(hits []memory.Hit) (out []memory.Hit) {
 // episodeText says what was asked for and what came of it.
 func episodeText(o *Outcome) string {
 	var b strings.Builder
-	how := "Delivered"
+	how := delivered
 	if o.Goal == Blocked {
-		how = "Not delivered"
+		how = notDelivered
 	}
-	fmt.Fprintf(&b, "%s: %s.", how, line(o.Objective))
-	if o.Approach != "" {
-		fmt.Fprintf(&b, " Approach: %s.", line(o.Approach))
-	}
+	b.WriteString(o.ours(how))
 	if o.Worker != "" {
 		fmt.Fprintf(&b, " By %s.", o.Worker)
 	}
@@ -72,7 +69,7 @@ func episodeText(o *Outcome) string {
 		fmt.Fprintf(&b, " After %d failed attempts.", n)
 	}
 	if o.Goal == Blocked && o.Complaint != "" {
-		fmt.Fprintf(&b, " Because: %s", line(o.Complaint))
+		fmt.Fprintf(&b, "\nBecause: %s", line(o.Complaint))
 	}
 	return b.String()
 }

@@ -62,7 +62,10 @@ func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID, like
 	if err != nil {
 		return nil
 	}
-	d.Links, d.Key = links, digest(d.Trigger+"\x00"+string(d.Plan), "general")
+	for _, l := range links {
+		d.Links = append(d.Links, memory.Link{To: l.To}) // derived from it: Revoke follows
+	}
+	d.Links, d.Key = append(d.Links, links...), digest(d.Trigger+"\x00"+string(d.Plan), "general")
 	if _, err = l.remember(ctx, o, d); errors.Is(err, memory.ErrPlan) {
 		return nil
 	}

@@ -53,7 +53,7 @@ func TestChunksAreGeneralised(t *testing.T) {
 	r, err := p.bank.In(scope).Get(t.Context(), chunk.ID)
 	require.NoError(t, err)
 	require.Equal(t, "go build reports undefined: {{1}} in package {{2}}", r.Trigger)
-	require.Len(t, r.Links, 3, "what it was drawn from")
+	require.Len(t, r.Links, 6, "what it was drawn from, and Revoke follows")
 	require.Equal(t, memory.Derived, r.Source.Origin)
 
 	_, fires = p.fire(t, "go build reports undefined: retryLimit in module client")

@@ -140,7 +140,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (hits []memory.Hit, withhel
 }
 
 // crowd is how many times Options.Recall is looked through for lessons in
-// quarantine: trusted ones and other quarantined texts stand between them.
+// quarantine: other quarantined texts stand between them.
 const crowd = 4
 
 // Background returns the lessons in quarantine that match a goal, best first,
@@ -148,10 +148,10 @@ const crowd = 4
 // no gate has verified. How up to three runs with similar goals have ended
 // follows. It is data to show, fenced; of other quarantined texts it returns none.
 func (l *Learner) Background(ctx context.Context, a Ask) (hits []memory.Hit, withheld bool, err error) {
-	lessons := memory.Query{K: crowd * l.o.Recall, Kinds: []memory.Kind{memory.Failure, memory.Pattern}}
+	lessons := memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: []memory.Kind{memory.Failure, memory.Pattern}}
 	hits, withheld, err = l.recall(ctx, &a, lessons)
 	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool {
-		return h.Record.Trusted || h.Record.Source.Origin != memory.Derived
+		return h.Record.Source.Origin != memory.Derived
 	})
 	hits = hits[:min(len(hits), max(0, l.o.Recall))]
 	withheld = withheld && len(hits) > 0
@@ -228,7 +228,7 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 			return lessons, fmt.Errorf("chunk: %w", err)
 		}
 	case o.Goal == Blocked:
-		draft := memory.Draft{Kind: memory.Failure, Content: failureText(&o), Key: o.GoalKey + "/failure"}
+		draft := memory.Draft{Kind: memory.Failure, Content: failureText(&o), Key: o.GoalKey + "/failure", Quotes: o.quotes()}
 		if lessons.Failure, err = l.remember(ctx, &o, draft); err != nil {
 			return lessons, fmt.Errorf("remember the failure: %w", err)
 		}
@@ -398,6 +398,9 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 		d.Trigger = o.trigger()
 	}
 	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
+	if d.Kind == memory.Pattern {
+		d.Quotes, d.Links = o.Quotes, append(d.Links, o.parents()...)
+	}
 	return kept(l.bank.In(o.Scope).Remember(ctx, d))
 }
 

@@ -62,7 +62,9 @@ type Outcome struct {
 
 	// Unfit says why the plan must never run unasked: it was made with what no
 	// other case has, such as a human's answer. "": it may.
-	Unfit string
+	Unfit   string
+	Quotes  []memory.Source // whose words approach and plan repeat; none: the host's alone
+	Parents []memory.ID     // the memories that the plan was drawn from
 
 	Action known.Action // what the attempt did
 	Try    int          // which attempt at the task it was, from 1

@@ -46,10 +46,7 @@ func (c *chunk) wording() string {
 // failureText names the obstacle and what was tried against it, each way once.
 func failureText(o *Outcome) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Not delivered: %s.", line(o.Objective))
-	if o.Approach != "" {
-		fmt.Fprintf(&b, " Approach: %s.", line(o.Approach))
-	}
+	b.WriteString(o.ours(notDelivered))
 	if o.Complaint != "" {
 		fmt.Fprintf(&b, "\nObstacle: %s", line(o.Complaint))
 	}

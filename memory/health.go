@@ -20,9 +20,10 @@ type Health struct {
 	Total         int    // records, quarantined and archived ones included
 	Kinds         map[Kind]int
 	Effectiveness float64 // of all records that recall shows, together; 0.5 when nothing is known
-	Injected      int     // recalls with Query.Inject that found something, since the Bank was opened
+	Injected      int     // recalls with Query.Inject or Background that found something, since the Bank was opened
 	Feedback      int     // records that recall shows and that have had feedback
 	Quarantined   int     // passing Episodes aside, which wait for no Trust
+	Lessons       int     // of these, what arc has derived, which quotes others
 	Archived      int
 	Pending       int // records that Options.Embedder has yet to give a vector to
 	// Embedder is why the Embedder failed at its last call, for another tenant
@@ -90,6 +91,9 @@ func (h *Health) add(e *entry) {
 	h.Kinds[e.flags.kind()]++
 	if e.flags&(isQuarantined|isPassing) == isQuarantined {
 		h.Quarantined++
+		if e.from().Origin == Derived {
+			h.Lessons++
+		}
 	}
 	if e.counts().Archived {
 		h.Archived++

@@ -32,6 +32,9 @@ type Query struct {
 	// Inject is set when the hits go into a prompt: quarantined records are
 	// left out.
 	Inject bool
+	// Background is set when the hits go into a prompt apart, as what is not
+	// verified: trusted records are left out.
+	Background bool
 	// Archived brings in the records that Decay has put aside.
 	Archived bool
 	// Situation selects the situation for which effectiveness is estimated,

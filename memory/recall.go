@@ -28,6 +28,7 @@ type query struct {
 	all       bool     // there is no text: every record is found
 	asker     bool     // the text is about who asks
 	shards    []*shard // of the scopes that have one
+	apart     bool     // trusted records are left out
 	without   flags    // records that have one of them are left out
 	before    int64    // no later At, in microseconds since 1970 as the next two
 	known     int64    // no later Known
@@ -77,7 +78,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	p := &sc.query
 	*p = query{
 		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0],
-		without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
+		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
 		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
@@ -151,6 +152,8 @@ func (q *query) excludes(e *entry, c *counts) string {
 		return "its kind is not asked for"
 	case q.without&e.flags&isQuarantined != 0:
 		return "it is quarantined, and Inject leaves those out until Trust"
+	case q.apart && e.flags.trusted():
+		return "it is trusted, and Background leaves those out"
 	case q.without&isArchived != 0 && c.Archived:
 		return "it is archived"
 	case e.at > q.before:
@@ -259,10 +262,10 @@ func (sh *shard) search(sc *scratch, n int) {
 // ask returns the query as the index takes it.
 func (sh *shard) ask(q *query, n int) index.Query {
 	ask := index.Query{Terms: q.text, K: n, Gate: gate, Asker: q.asker, Exclude: index.Flags(q.without)}
-	if q.before != math.MaxInt64 || q.known != math.MaxInt64 {
+	if q.apart || q.before != math.MaxInt64 || q.known != math.MaxInt64 {
 		ask.Skip = func(row uint32) bool {
 			e := sh.entries.at(row)
-			return e == nil || e.at > q.before || e.known > q.known
+			return e == nil || e.at > q.before || e.known > q.known || q.apart && e.flags.trusted()
 		}
 	}
 	return ask
@@ -312,7 +315,7 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
-	if sh := s.b.shard(s.scope); q.Inject && len(hits) > 0 && sh != nil {
+	if sh := s.b.shard(s.scope); (q.Inject || q.Background) && len(hits) > 0 && sh != nil {
 		sh.injected.Add(1) // for Health
 	}
 	return hits, nil

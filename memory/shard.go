@@ -35,7 +35,7 @@ type shard struct {
 	ids     *idTable // former ids included
 	live    atomic.Int64
 
-	injected atomic.Int64  // recalls with Query.Inject that found something
+	injected atomic.Int64  // recalls with Query.Inject or Background that found something
 	seq      atomic.Uint32 // the largest of the records
 	slots    slotTable     // which records say what of a slot
 	fan      sync.Map      // idKey -> int: links that begin or end at a record

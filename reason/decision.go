@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/quote"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -48,6 +49,9 @@ type Decision struct {
 	// Applied are the recalled memories that shaped the decision. Feedback goes
 	// to these.
 	Applied []memory.ID
+	// Quotes are sources beside those of the Brief whose words the plan repeats,
+	// six or more in a row. Such a plan fires only when the host trusts it.
+	Quotes []memory.Source
 	// Reasoning says why, for a reader of the run.
 	Reasoning string
 	// Usage is what the deliberation cost.
@@ -228,6 +232,24 @@ func (d *Decision) Check() error {
 		tasks = slices.Concat(tasks, a.Tasks)
 	}
 	return checkTasks(tasks)
+}
+
+// Texts returns the texts that the decision is carried out by: approaches and
+// subgoal, and all of its tasks, inputs included. Why it was taken is not among
+// them.
+func (d *Decision) Texts() []string {
+	out, tasks := []string{d.Approach}, d.Tasks
+	for _, alt := range d.Alternatives {
+		out, tasks = append(out, alt.Approach), slices.Concat(tasks, alt.Tasks)
+	}
+	for i := range tasks {
+		k := &tasks[i]
+		out = append(out, k.Objective, k.Delta, k.Verify, quote.Strings(k.Inputs))
+	}
+	if d.Impasse != nil {
+		out = append(out, d.Impasse.Subgoal)
+	}
+	return out
 }
 
 // checkAlternatives returns an ErrDecision with the first thing that is wrong

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/quote"
+	"github.com/arc-learn/arc/memory"
 )
 
 // LLMOptions configure an LLM. The zero value, and nil, are ready.
@@ -131,7 +134,7 @@ func (l *LLM) Reason(ctx context.Context, b Brief) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	d, text, err := l.ask(ctx, req, draft)
+	d, text, err := l.ask(ctx, req, draft, &b)
 	if !errors.Is(err, ErrFormat) {
 		return d, err
 	}
@@ -142,13 +145,13 @@ func (l *LLM) Reason(ctx context.Context, b Brief) (Decision, error) {
 	if over != nil {
 		return d, err // there is no room to ask again
 	}
-	again, _, err := l.ask(ctx, req, draft)
+	again, _, err := l.ask(ctx, req, draft, &b)
 	again.Usage = again.Usage.Add(d.Usage)
 	return again, err
 }
 
 // ask makes one request, and returns the decision, and the answer as it came.
-func (l *LLM) ask(ctx context.Context, req *Request, shown *draft) (Decision, string, error) {
+func (l *LLM) ask(ctx context.Context, req *Request, shown *draft, b *Brief) (Decision, string, error) {
 	resp, err := Generate(ctx, l.m, req)
 	if err != nil {
 		return Decision{}, "", err
@@ -166,6 +169,7 @@ func (l *LLM) ask(ctx context.Context, req *Request, shown *draft) (Decision, st
 	if a.mended {
 		d.remark("it had bytes that are no text, which were replaced")
 	}
+	d.Quotes = l.quotes(b, &d)
 	if len(unknown) > 0 {
 		d.remark(fmt.Sprintf("%d of the memories that it names were not shown to it: %s",
 			len(unknown), found(strings.Join(unknown, " "))))
@@ -174,6 +178,21 @@ func (l *LLM) ask(ctx context.Context, req *Request, shown *draft) (Decision, st
 		return Decision{Usage: resp.Usage}, resp.Text, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return d, resp.Text, nil
+}
+
+// quotes are the skills whose texts a plan repeats.
+func (l *LLM) quotes(b *Brief, d *Decision) (out []memory.Source) {
+	if len(l.o.Skills) == 0 {
+		return nil
+	}
+	plan := quote.New(d.Texts()...)
+	plan.Own(b.Objective)
+	for _, name := range slices.Sorted(maps.Keys(l.o.Skills)) {
+		if s := l.o.Skills[name]; plan.Quotes(s.Description) || plan.Quotes(s.Body) {
+			out = append(out, memory.Source{Origin: memory.Web, Ref: name})
+		}
+	}
+	return out
 }
 
 // remark says in the Reasoning what had to be changed in an answer.

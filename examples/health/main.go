@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,12 +60,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("of that, the recipe alone:", u)
+	fmt.Printf("of that, the recipe alone:\n  %v\n", u)
 }
 
 func plan(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	d := reason.Decision{Approach: "cook it", Tasks: []reason.Task{{Objective: b.Objective}}}
-	for _, m := range b.Memories {
+	for _, m := range slices.Concat(b.Memories, b.Background) {
 		d.Applied = append(d.Applied, m.Record.ID)
 	}
 	return d, nil

@@ -1,0 +1,81 @@
+package learn
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/memory"
+)
+
+// What a lesson is as trusted as. Its words are the host's (objective, situation,
+// names of skills and workers), the reasoner's (approach, tasks), and others'
+// (complaints, and what the reasoner repeats of outputs, pages and users). Those
+// of others stand below the first line of a Failure and an Episode, so that the
+// next plan may repeat the first, as its reasoner's own.
+
+// quotes are whose words a Failure or Episode repeats: never the host's alone.
+func (o *Outcome) quotes() []memory.Source {
+	out := append([]memory.Source{{Origin: memory.Model}}, o.Quotes...)
+	for _, f := range o.Failed {
+		out = append(out, memory.Source{Origin: memory.Executor, Ref: f.Worker})
+	}
+	if o.Worker != "" && o.Complaint != "" {
+		out = append(out, memory.Source{Origin: memory.Executor, Ref: o.Worker})
+	}
+	return out
+}
+
+// tainted reports whether the reasoner repeats others.
+func (o *Outcome) tainted() bool {
+	return slices.ContainsFunc(o.Quotes, func(s memory.Source) bool {
+		return s.Origin != memory.Host && s.Origin != memory.Model && s.Origin != memory.Derived
+	})
+}
+
+// ours sets the objective and the approach off from what a lesson quotes: they
+// are on the first line unless they quote as well.
+func (o *Outcome) ours(how string) string {
+	between := " "
+	if o.tainted() {
+		between = "\n"
+	}
+	text := how + ":" + between + line(o.Objective) + "."
+	if o.Approach != "" {
+		text += between + "Approach: " + line(o.Approach) + "."
+	}
+	return text
+}
+
+// How a Failure and an Episode begin.
+const (
+	delivered    = "Delivered"
+	notDelivered = "Not delivered"
+)
+
+// parents links to the memories of the scope that a plan was drawn from.
+func (o *Outcome) parents() (links []memory.Link) {
+	for i := range o.Injected {
+		r := &o.Injected[i].Record
+		if r.Scope == o.Scope && slices.Contains(o.Parents, r.ID) && len(links) < memory.MaxLinks {
+			links = append(links, memory.Link{To: r.ID})
+		}
+	}
+	return links
+}
+
+// Quotable returns the text of a memory by which a plan that repeats it is known,
+// and whose words it is: nil if a plan may repeat it, since it is trusted, or the
+// plan of a chunk. Of a lesson it is what stands below the first line, which is
+// the reasoner's own.
+func Quotable(r *memory.Record) (text string, whose []memory.Source) {
+	if r.Trusted || r.MayFire() {
+		return r.Trigger + "\n" + r.Content, nil
+	}
+	whose = append(slices.Clone(r.Quotes), r.Source)
+	first, rest, _ := strings.Cut(r.Content, "\n")
+	lesson := r.Source.Origin == memory.Derived && (r.Kind == memory.Failure || r.Kind == memory.Episode)
+	if lesson && (strings.HasPrefix(first, delivered+":") || strings.HasPrefix(first, notDelivered+":")) {
+		return r.Trigger + "\n" + rest, whose
+	}
+	return r.Trigger + "\n" + r.Content, whose
+}
