@@ -110,8 +110,8 @@ func TestMissingApprovalIsNoFailureOfTheWorker(t *testing.T) {
 	}
 }
 
-// away is the error of a part whose server does not run.
-var away = fmt.Errorf("ask: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
+// errAway is the error of a part whose server does not run.
+var errAway = fmt.Errorf("ask: %w", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
 
 // realTime are options with the clock of the bubble.
 func realTime() *arc.Options { return &arc.Options{Now: time.Now} }
@@ -120,7 +120,7 @@ func realTime() *arc.Options { return &arc.Options{Now: time.Now} }
 func outage(until time.Time) *script {
 	return &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
 		if time.Now().Before(until) {
-			return reason.Decision{}, away
+			return reason.Decision{}, errAway
 		}
 		return plan(b.Objective), nil
 	}}
@@ -272,7 +272,7 @@ func TestWorkerThatIsAwayIsUsedAgain(t *testing.T) {
 		s := &script{do: func(_ int, w act.Work) (act.Result, error) {
 			asked[w.Task.Worker]++
 			if w.Task.Worker == "one" && time.Now().Before(back) {
-				return act.Result{}, act.Transient(away)
+				return act.Result{}, act.Transient(errAway)
 			}
 			return done(`1`), nil
 		}}
@@ -314,7 +314,7 @@ func TestGateThatIsAwayIsWaitedFor(t *testing.T) {
 		back := time.Now().Add(time.Minute)
 		s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
 			if time.Now().Before(back) {
-				return act.Verdict{}, away
+				return act.Verdict{}, errAway
 			}
 			return act.Verdict{Pass: true}, nil
 		}}

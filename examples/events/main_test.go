@@ -14,6 +14,7 @@ func Example() {
 	// 9 attempt: cook, task 2, attempt 2 (it needs salt)
 	// 10 executed: cook, task 2, attempt 2 (finished)
 	// 11 verified: cook, task 2, attempt 2
-	// 12 delivered: cook, task 2, attempt 2
-	// 13 finished (delivered)
+	// 12 learned: cook, task 2, attempt 2
+	// 13 delivered: cook, task 2, attempt 2
+	// 14 finished (delivered)
 }

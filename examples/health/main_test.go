@@ -4,9 +4,9 @@ func Example() {
 	main()
 	// Output:
 	// HEALTHY
-	// memory     20: 2 patterns, 18 failures, 0 facts, 0 episodes
-	//            0 archived, 19 quarantined, of these 19 lessons
-	// effective  1.00, by feedback on 6 of them
+	// memory     39: 2 patterns, 37 failures, 0 facts, 0 episodes
+	//            0 archived, 38 quarantined, of these 19 lessons
+	// effective  1.00, by feedback on 19 of them
 	// uplift     helps by +73.1 points (+38.6 to +100.0; 100 % of 95 with, 28 % of 25
 	//            without)
 	// confidence off by 0.10 on average (Brier 0.14, 120 claims)

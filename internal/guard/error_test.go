@@ -91,7 +91,7 @@ func TestErrorKeepsWhatIsKnown(t *testing.T) {
 	require.True(t, ok)
 	require.Same(t, theirs, o)
 	n, ok := errors.AsType[net.Error](safe)
-	require.True(t, ok && n.Timeout() && !n.Temporary())
+	require.True(t, ok && n.Timeout())
 	again, after := reason.Retryable(safe)
 	require.True(t, again)
 	require.Equal(t, time.Hour, after)

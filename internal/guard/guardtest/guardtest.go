@@ -17,7 +17,6 @@ func (e *typed) Error() string { return e.text }
 type hostile struct {
 	text   func() string
 	unwrap func() error
-	many   bool
 	is, as func() bool
 }
 
