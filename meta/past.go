@@ -1,7 +1,9 @@
 package meta
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,18 +44,20 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	if err == nil {
 		err = m.exclusive(ctx, func() error {
 			k := m.pastKey(scope)
-			var past []Ending
-			if _, err := m.decode(ctx, k, &past); err != nil {
+			past, err := m.endings(ctx, k)
+			if err != nil {
 				return err
 			}
 			if slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
 				return nil
 			}
-			value, err := codec.Encode(k, append(past[max(0, len(past)+1-keptEndings):], e))
-			if err != nil {
-				return err
+			past = append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e)
+			value, err := codec.Encode(k, past)
+			if err == nil {
+				err = m.w.Add(ctx, store.Op{Key: k, Value: value})
 			}
-			return m.w.Add(ctx, store.Op{Key: k, Value: value})
+			m.seen = seen{k, value, past}
+			return err
 		})
 	}
 	if err != nil {
@@ -90,10 +94,29 @@ func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
 // Past returns the last endings of a scope, oldest first. Those of one situation
 // have the same Situation, if cut: see [Ending.Of].
 func (m *Monitor) Past(ctx context.Context, scope string) (past []Ending, err error) {
-	if err = m.exclusive(ctx, func() error { _, err := m.decode(ctx, m.pastKey(scope), &past); return err }); err != nil {
+	err = m.exclusive(ctx, func() (err error) { past, err = m.endings(ctx, m.pastKey(scope)); return err })
+	if err != nil {
 		return nil, fmt.Errorf("past of %.64q: %w", scope, err)
 	}
-	return past, nil
+	return slices.Clone(past), nil
+}
+
+// endings reads the endings of a scope. Those that were decoded last are not
+// decoded again while the record is what it was.
+func (m *Monitor) endings(ctx context.Context, k string) (past []Ending, err error) {
+	e, err := m.get(ctx, k)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case m.seen.key == k && bytes.Equal(m.seen.value, e.Value):
+		return m.seen.is.([]Ending), nil
+	}
+	if err = codec.Decode(e, &past); err == nil {
+		m.seen = seen{k, slices.Clone(e.Value), past}
+	}
+	return past, err
 }
 
 // Of reports whether the ending is of a situation.

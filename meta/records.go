@@ -85,6 +85,14 @@ type records struct {
 	ops   []store.Op // of add, used again
 	block []byte     // what add encodes, until the block is full
 	space string     // begins all keys
+	seen  seen
+}
+
+// seen is a record as it was read or written last, decoded.
+type seen struct {
+	key   string
+	value []byte
+	is    any // never changed
 }
 
 // blockSize is enough for some twenty outcomes.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Run is the number of words in a row that make a quotation.
@@ -92,19 +93,20 @@ func each(words []word, f func(i int, key []byte)) {
 }
 
 // splitWords returns the words of a text, in lower case.
-func splitWords(s string) (out []word) {
-	var b strings.Builder
-	weight := whole // of the word at hand
+func splitWords(s string) []word {
+	folded := make([]byte, 0, len(s)) // the words one after another
+	ends := make([]int, 0, len(s)/4+1)
+	out := make([]word, 0, len(s)/4+1)
+	begin, weight := 0, whole // of the word at hand
 	end := func() {
-		if b.Len() > 0 {
-			out = append(out, word{b.String(), weight})
-			b.Reset()
-			weight = half
+		if len(folded) > begin {
+			out, ends = append(out, word{weight: weight}), append(ends, len(folded))
+			begin, weight = len(folded), half
 		}
 	}
 	escaped := false // as JSON within JSON has its line ends
 	for _, r := range s {
-		if escaped && strings.ContainsRune("nrt", r) {
+		if escaped && (r == 'n' || r == 'r' || r == 't') {
 			r = ' '
 		}
 		escaped = r == '\\'
@@ -113,10 +115,10 @@ func splitWords(s string) (out []word) {
 		case unseen(r):
 		case unspaced(r):
 			end()
-			out = append(out, word{string(r), half})
-			weight = half
+			folded, weight = utf8.AppendRune(folded, r), half
+			end()
 		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.Is(unicode.Mc, r):
-			b.WriteRune(unicode.ToLower(r))
+			folded = utf8.AppendRune(folded, unicode.ToLower(r))
 		case unicode.IsSpace(r):
 			end()
 			weight = whole
@@ -125,6 +127,11 @@ func splitWords(s string) (out []word) {
 		}
 	}
 	end()
+	text := string(folded)
+	begin = 0
+	for i, at := range ends {
+		out[i].text, begin = text[begin:at], at
+	}
 	return out
 }
 
