@@ -83,10 +83,15 @@
 //   - agent.go: Host, Options, Event, and the turn that phases work on
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
 //     report.go: a run as the host sees it
-//   - records.go: the one place that reads and writes runs and outputs
-//   - proposals.go: Maintain, and what it proposes to change. maintain.go: when
+//   - records.go: the one place that reads and writes runs and outputs. list.go:
+//     runs as they are listed, deleted and pruned. erase.go: all that a scope has,
+//     gone
+//   - forecast.go: what would fire, and why not. quoted.go: whose words a decision
+//     repeats
+//   - upkeep.go: what an open Agent does by itself: runs that are due, and
+//     maintain.go: when Maintain is. proposals.go: Maintain, and what it proposes
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
-//     goals.go: goals kept by runs
+//     goals.go: goals kept by runs. fleet.go: the workers, as goals see them
 //
 // There is no server and no tool in arc, and nothing is read from the
 // environment. A model decides by way of reason.NewLLM; the clients of
