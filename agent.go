@@ -147,7 +147,7 @@ type Options struct {
 	// they show ids, names, counts and classes of errors only.
 	ShowTexts bool
 
-	// Now is the clock. nil: time.Now.
+	// Now is the clock, which several goroutines call. nil: time.Now.
 	Now func() time.Time
 	// Seed of every draw. 0: a random one.
 	Seed uint64

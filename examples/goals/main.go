@@ -14,6 +14,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc"
@@ -47,8 +48,8 @@ const round = 30 * time.Second
 
 func run(ctx context.Context, out io.Writer, seed uint64, hours time.Duration) (*tally, error) {
 	begin := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
-	now := begin
-	clock := func() time.Time { return now }
+	var passed atomic.Int64 // of the clock, which the agent reads beside the loop below
+	clock := func() time.Time { return begin.Add(time.Duration(passed.Load())) }
 	s := newService(seed)
 	agent, err := arc.Open(ctx, "", arc.Host{ // no reasoner: goals bring their own plans
 		Workers: []act.Worker{s.worker("boaster", 0.95, 0.3), s.worker("modest", 0.6, 0.9)},
@@ -77,9 +78,9 @@ func run(ctx context.Context, out io.Writer, seed uint64, hours time.Duration) (
 	}
 	defer c.Close()
 	// Where time is real, c.Run(ctx) does what follows.
-	for ; now.Before(begin.Add(hours)); now = now.Add(round) {
+	for ; passed.Load() < int64(hours); passed.Add(int64(round)) {
 		s.decay()
-		if err := world.Poll(ctx, now); err != nil {
+		if err := world.Poll(ctx, clock()); err != nil {
 			return nil, err
 		}
 		report, err := c.Tick(ctx)

@@ -9,6 +9,7 @@ import (
 	"log"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc"
@@ -22,13 +23,14 @@ import (
 
 func main() {
 	ctx := context.Background()
-	now := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
+	begin := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
+	var asked atomic.Int64 // how often the clock was, each time a second later
 	agent, err := arc.Open(ctx, "", arc.Host{
 		Reasoner: reason.ReasonerFunc(plan),
 		Workers:  []act.Worker{{Card: rank.Candidate{Name: "cook"}, Executor: act.ExecutorFunc(cook)}},
 		Gates:    []act.Gate{act.GateFunc(taste)},
 	}, &arc.Options{
-		Now:      func() time.Time { now = now.Add(time.Second); return now },
+		Now:      func() time.Time { return begin.Add(time.Duration(asked.Add(1)) * time.Second) },
 		Seed:     1,
 		Attempts: 1,
 		Learn:    learn.Options{Holdout: 0.2, FireAfter: -1},
