@@ -3,6 +3,7 @@ package arc_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,6 +61,10 @@ func TestEpisodesAreTold(t *testing.T) {
 // system; the next run is shown it, fenced, once.
 func TestEpisodesAreToldByDefault(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, toldByDefault) // a slow machine must not write behind meanwhile
+}
+
+func toldByDefault(t *testing.T) {
 	s, st := &script{}, &counting{Store: store.NewMem()}
 	a, err := arc.New(t.Context(), st, s.host(), &arc.Options{Name: "mender", Learn: learn.Options{FireAfter: -1}})
 	require.NoError(t, err)
