@@ -154,7 +154,9 @@ type Options struct {
 }
 
 // Retention bounds what stays of runs that are finished, in each tenant. Memories
-// are never pruned, nor are runs that are not finished. The zero value is ready.
+// are never pruned, nor are runs that are not finished. Agent.Maintain prunes the
+// tenant of its scope, and an open Agent each tenant, every Options.Maintain. The
+// zero value is ready.
 type Retention struct {
 	// Age after which a finished run is deleted, as View.Delete does, counted from
 	// when it began. 0: 90 days; negative: never.
@@ -293,6 +295,7 @@ type Agent struct {
 	upkeep *upkeep.Keeper
 	// maintained is when scopes are to be looked at again, in Unix nanoseconds.
 	maintained atomic.Int64
+	pruned     int64 // when the last prune began; of the one that maintains
 	closeOnce  sync.Once
 	closeErr   error
 }

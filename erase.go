@@ -57,8 +57,8 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	if err := identity.Erase(ctx, a.st, scope); err != nil {
 		return err
 	}
-	upkeep := key.Under(tenant, upkeepKeys, string(scope))
-	err := errors.Join(a.w.Add(ctx, store.Op{Key: upkeep, Delete: true}), a.dropAll(ctx, upkeep+"/"))
+	below := key.Under(tenant, upkeepKeys, string(scope)+"/") // the time alone stays of one that is a hash
+	err := errors.Join(a.w.Add(ctx, store.Op{Key: upkeepKey(scope), Delete: true}), a.dropAll(ctx, below))
 	if err != nil || string(scope) != tenant {
 		return err
 	}

@@ -194,15 +194,10 @@ func (a *Agent) places(ctx context.Context, in *stretch, scope memory.Scope) ([]
 // prune deletes what Options.Retention does not keep, in all tenants.
 func (a *Agent) prune(ctx context.Context, now time.Time) error {
 	tenants, err := a.tenantNames(ctx)
-	if err != nil {
-		return fmt.Errorf("prune: %w", err)
+	for _, name := range tenants { // one that fails keeps no other waiting
+		err = errors.Join(err, a.pruneTenant(ctx, memory.Scope(name), now))
 	}
-	for _, name := range tenants {
-		if err := a.pruneTenant(ctx, memory.Scope(name), now); err != nil {
-			return fmt.Errorf("prune %s: %w", name, err)
-		}
-	}
-	return nil
+	return err
 }
 
 // tenantNames returns the tenants that have keys of their own.

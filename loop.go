@@ -154,18 +154,11 @@ func (a *Agent) drive(
 		case ctx.Err() != nil:
 			return stands(), ctx.Err()
 		}
-		if err := t.step(ctx); err != nil {
-			return stands(), err
-		}
-		abides := t.abides()
-		next, err := t.commit(over, rev)
-		if _, large := errors.AsType[*store.LimitError](err); large && rev != 0 {
-			next, err = t.outgrown(over, rev, err)
-		}
+		abides, err := t.advance(ctx, over, &rev)
 		if err != nil {
 			return stands(), err
 		}
-		rev, kept = next, t.s
+		kept = t.s
 		if logged {
 			a.log(ctx, t.events)
 		}
@@ -181,6 +174,23 @@ func (a *Agent) drive(
 		}
 	}
 	return stands(), nil
+}
+
+// advance takes the run a step further and commits that, over the end of its
+// caller. It reports whether the run then waits with the caller.
+func (t *turn) advance(ctx, over context.Context, rev *store.Revision) (abides bool, err error) {
+	if err = t.step(ctx); err != nil {
+		return false, err
+	}
+	abides = t.abides()
+	next, err := t.commit(over, *rev)
+	if _, large := errors.AsType[*store.LimitError](err); large && *rev != 0 {
+		next, err = t.outgrown(over, *rev, err)
+	}
+	if err == nil {
+		*rev = next
+	}
+	return abides, err
 }
 
 // abides reports whether the caller's patience outlasts the pause of the run, and

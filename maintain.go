@@ -44,6 +44,12 @@ func (a *Agent) maintainSome() int64 {
 // maintained, if that is long enough ago, and returns when the next is due.
 func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	next := now + int64(a.o.Maintain)
+	if a.pruned+int64(a.o.Maintain) <= now { // tenants that are idle have old runs too
+		if err := a.prune(ctx, time.Unix(0, now)); err != nil && ctx.Err() == nil {
+			a.o.Logger.Error("what is old could not be deleted", "error", a.o.Sanitizer.Sanitize(err.Error()))
+		}
+		a.pruned = now
+	}
 	for scope, written := range a.bank.Scopes() {
 		if ctx.Err() != nil {
 			break
@@ -60,15 +66,20 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	return next
 }
 
-// maintainOne maintains a scope if it is due, and returns when it is next; 0: when
-// it is written to.
-func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written time.Time, now int64) (int64, error) {
+// upkeepKey leads to when a scope was last maintained.
+func upkeepKey(scope memory.Scope) string {
 	part := string(scope)
 	if len(part) > key.MaxID {
 		sum := sha256.Sum256([]byte(part))
 		part = "#" + hex.EncodeToString(sum[:]) // no scope begins so
 	}
-	k := key.Under(scope.Tenant(), upkeepKeys, part)
+	return key.Under(scope.Tenant(), upkeepKeys, part)
+}
+
+// maintainOne maintains a scope if it is due, and returns when it is next; 0: when
+// it is written to.
+func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written time.Time, now int64) (int64, error) {
+	k := upkeepKey(scope)
 	var last maintainedAt
 	e, err := a.st.Get(ctx, k)
 	if err == nil {

@@ -12,6 +12,21 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
+// An open Agent prunes a tenant in which nothing happens any more.
+func TestIdleTenantsArePruned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, err := arc.New(t.Context(), store.NewMem(), (&script{}).host(), &arc.Options{Seed: 1, Now: time.Now})
+		require.NoError(t, err)
+		run(t, a, arc.Objective{ID: "old", Text: "mend the cache", Scope: "acme"})
+		idle(89 * 24 * time.Hour)
+		require.Len(t, idsOf(t, a.In("acme"), arc.Filter{}), 1)
+		idle(2 * 24 * time.Hour)
+		require.Empty(t, idsOf(t, a.In("acme"), arc.Filter{}))
+		require.NoError(t, a.Close())
+	})
+}
+
 // An open Agent maintains each scope that was written to, once a day, also over
 // restarts; one that is told not to does not.
 func TestScopesAreMaintainedDaily(t *testing.T) {

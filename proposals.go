@@ -246,7 +246,8 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) ([
 // asked are the runs of a tenant in which a person was asked, as outcomes of their
 // situation.
 func (a *Agent) asked(ctx context.Context, tenant string) (out []meta.Outcome, err error) {
-	for s, err := range a.runs(ctx, tenant) {
+	day := Filter{Since: a.o.Now().Add(-rank.Day)}
+	for s, err := range a.matching(ctx, memory.Scope(tenant), day) {
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -251,21 +250,6 @@ func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revis
 		return state{}, 0, fmt.Errorf("run %q: %w", id, err)
 	}
 	return s, e.Rev, nil
-}
-
-// runs yields the runs of a tenant as they were last committed.
-func (a *Agent) runs(ctx context.Context, tenant string) iter.Seq2[state, error] {
-	return func(yield func(state, error) bool) {
-		for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, runKeys, "")}) {
-			var s state
-			if err == nil {
-				err = codec.Decode(e, &s)
-			}
-			if !yield(s, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // remove deletes a run at rev, with its outputs and what makes it idempotent, and

@@ -89,7 +89,7 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 			return nil
 		})
 	}
-	_ = all.Wait()
+	_ = all.Wait() // errs has them
 	for _, gone := range taken {
 		select {
 		case <-gone:

@@ -150,7 +150,7 @@ func (w *walk) safe(err error) error {
 		}
 	}
 	inner, _ := ask(w, func() []error { return slices.Clone(unwrap(err)) })
-	s.found, _ = w.all(s.found, inner)
+	s.found, _ = w.all(s.found, inner) // s takes the place of err, changed or not
 	return s
 }
 
@@ -284,7 +284,7 @@ func identical(a, b error) bool {
 
 // try calls fn and reports whether it has returned.
 func try(fn func()) (ok bool) {
-	defer func() { _ = recover() }()
+	defer func() { _ = recover() }() // ok stays false
 	fn()
 	return true
 }
