@@ -18,7 +18,8 @@ import (
 // agent's store. What can be done about a goal follows from the workers' Skills and
 // Effects, and from the actions of opts, which may be nil. Its zero Now, Logger and
 // Sanitizer are the agent's, and a zero Lease is as long as an approval, an attempt
-// and a gate may take together.
+// and a gate may take together. Its Tenant is always that of Options.Scope, whose
+// runs the dispatches are.
 //
 // A dispatch is a run under the dispatch's ID, with the steps as Objective.Tasks,
 // one attempt each, and Once: the best-ranked worker that can bring the effect
@@ -54,6 +55,7 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	o.Logger = cmp.Or(o.Logger, a.o.Logger)
 	o.Lease = cmp.Or(o.Lease, a.o.ApprovalTTL+a.o.AttemptTimeout+a.o.GateTimeout)
 	o.Sanitizer = cmp.Or(o.Sanitizer, a.o.Sanitizer)
+	o.Tenant = a.o.Scope.Tenant()
 	k := keeper{a, segment(cmp.Or(o.Name, "goals"))}
 	c, err := goal.New(ctx, a.st, w, gs, k, k, &o)
 	if err != nil {

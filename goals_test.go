@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -207,8 +208,8 @@ func TestKeepResumesWhatTheVersionBeforeHasBegun(t *testing.T) {
 		w := new(goal.World)
 		c := keep(t, a, w, nil, broken("cache"))
 		defer c.Close()
-		for range st.Scan(t.Context(), store.Range{Prefix: "goap/flight"}) {
-			t.Error("the mark is still there")
+		for range st.Scan(t.Context(), store.Range{Prefix: "goap/"}) {
+			t.Error("the mark is still there, or an entry without a tenant")
 		}
 		require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
 		rep, err := c.Tick(t.Context())
@@ -225,6 +226,35 @@ func TestKeepResumesWhatTheVersionBeforeHasBegun(t *testing.T) {
 		require.Equal(t, []any{goal.Began, "goals/cache works/2"}, []any{rep.Goals[0].Doing, rep.Goals[0].Dispatch})
 		require.NoError(t, c.Wait(t.Context()))
 		require.Equal(t, 1, calls)
+	})
+}
+
+// What came of goals is kept under the tenant, and erased with it.
+func TestEraseTakesTheLedgerOfGoals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		h := arc.Host{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{
+			repairs("fixer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return done(`1`), nil })),
+		}}
+		a, err := arc.New(t.Context(), st, h, &arc.Options{Now: time.Now, Scope: "acme/ops"})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, a.Close()) }()
+		w := new(goal.World)
+		c := keep(t, a, w, nil, broken("cache"))
+		require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+		_, err = c.Tick(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, c.Wait(t.Context()))
+		c.Close()
+		texts := func() (n int) {
+			for e := range st.Scan(t.Context(), store.Range{}) {
+				n += strings.Count(e.Key+string(e.Value), "cache works")
+			}
+			return n
+		}
+		require.NotZero(t, texts())
+		require.NoError(t, a.Erase(t.Context(), "acme"))
+		require.Zero(t, texts())
 	})
 }
 
@@ -523,7 +553,7 @@ func (s *service) check(st store.Store, c *goal.Controller) {
 	for run := range s.calls {
 		require.True(s.t, runs[run], "%s was never admitted", run)
 	}
-	for range st.Scan(s.t.Context(), store.Range{Prefix: "goap/outcome"}) {
+	for range st.Scan(s.t.Context(), store.Range{Prefix: "tenant\x00local\x00goap/outcome"}) {
 		n--
 	}
 	require.Zero(s.t, n, "a dispatch is left open")

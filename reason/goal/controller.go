@@ -25,6 +25,9 @@ type Options struct {
 	// dispatches; at most 64 bytes, no slash. "": "goals". No two controllers of a
 	// name may be at work at a time.
 	Name string
+	// Tenant whose goals they are, as memory.Scope.Tenant has it: controllers of several
+	// tenants share a store and a Name. "": of none.
+	Tenant string
 	// Actions are what can be done by workers who have their Skill or, without one,
 	// can bring about their first effect. Each further effect of the catalog is an
 	// action too, at a cost of 1. At most 64 actions may bear on one goal.
@@ -78,7 +81,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	errs := []error{key.CheckID("option Name", o.Name)}
+	errs := []error{key.CheckID("option Name", o.Name), key.CheckID("option Tenant", o.Tenant)}
 	if n := len(o.Name); n > maxControllerName {
 		errs = append(errs, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The first parts of the keys of this package, in the words of the version that
-// wrote the first of them. A controller's name follows.
+// The first parts of the keys of this package below those of a tenant, in the words of
+// the version that wrote the first of them. A controller's name follows.
 const (
 	// ledgerKeys: number, goal → entry; without the goal → Outcome, of an earlier version.
 	ledgerKeys = "goap/outcome"
@@ -47,32 +47,37 @@ type ledger struct {
 	last     uint64           // number
 }
 
+// ledgerPrefix begins the keys of the entries.
+func (c *Controller) ledgerPrefix() string { return key.Under(c.o.Tenant, ledgerKeys, c.o.Name, "") }
+
 func (c *Controller) entryKey(d *Dispatch) string {
-	return key.Join(ledgerKeys, c.o.Name, fmt.Sprintf("%016x", d.Number), d.Goal)
+	return c.ledgerPrefix() + key.Join(fmt.Sprintf("%016x", d.Number), d.Goal)
 }
 
-// readLedger reads the ledger. Marks of an earlier version become entries of it first.
+// readLedger reads the ledger. Marks of an earlier version become entries of it first,
+// as does what it has under no tenant.
 func (c *Controller) readLedger(ctx context.Context) (*ledger, error) {
 	l := &ledger{damaged: make(map[string]error)}
-	if err := c.moveMarks(ctx, l); err != nil {
+	if err := errors.Join(c.moveMarks(ctx, l), c.moveEntries(ctx)); err != nil {
 		return nil, err
 	}
-	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(ledgerKeys, c.o.Name)}) {
+	prefix := c.ledgerPrefix()
+	for e, err := range c.st.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
 			return nil, err
 		}
 		var x entry
-		parts := key.Split(e.Key)
-		number, err := strconv.ParseUint(parts[2], 16, 64)
+		parts := key.Split(e.Key[len(prefix):]) // number and goal
+		number, err := strconv.ParseUint(parts[0], 16, 64)
 		if err == nil {
 			err = codec.Decode(e, &x)
 		}
 		l.last = max(l.last, number)
 		switch {
-		case err != nil && len(parts) < 4:
+		case err != nil && len(parts) < 2:
 			return nil, err
 		case err != nil:
-			l.damaged[parts[3]] = err
+			l.damaged[parts[1]] = err
 		case x.Open != nil:
 			l.open = append(l.open, &flight{open: *x.Open, key: e.Key, rev: e.Rev})
 		default:
@@ -110,6 +115,30 @@ func (c *Controller) moveMarks(ctx context.Context, l *ledger) error {
 		_, err = c.st.Commit(ctx, store.Op{Key: count.Key, Delete: true})
 	}
 	return err
+}
+
+// moveEntries moves the ledger of an earlier version, which knew of no tenants, to that
+// of the Controller.
+func (c *Controller) moveEntries(ctx context.Context) error {
+	if c.o.Tenant == "" {
+		return nil
+	}
+	before := key.Prefix(ledgerKeys, c.o.Name)
+	for e, err := range c.st.Scan(ctx, store.Range{Prefix: before}) {
+		if err != nil {
+			return err
+		}
+		to := c.ledgerPrefix() + e.Key[len(before):]
+		value, err := codec.Move(e, to)
+		if err != nil {
+			value = e.Value // what is damaged is so under any key
+		}
+		put := store.Op{Key: to, Value: value, If: store.Absent}
+		if _, err := c.st.Commit(ctx, put, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putEntry returns the operation that writes an entry under a condition.
@@ -186,7 +215,7 @@ func (c *Controller) replaceOutcome(ctx context.Context, o *Outcome) error {
 // of the store, and store.ErrDamaged for an entry that cannot be read.
 func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
-		for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(ledgerKeys, c.o.Name)}) {
+		for e, err := range c.st.Scan(ctx, store.Range{Prefix: c.ledgerPrefix()}) {
 			var x entry
 			if err == nil {
 				err = codec.Decode(e, &x)

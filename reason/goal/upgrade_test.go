@@ -97,6 +97,41 @@ func TestStoreOfTheVersionBefore(t *testing.T) {
 	}
 }
 
+// A ledger without a tenant becomes that of the first controller of its name that has one, damage included, and no
+// other tenant sees it.
+func TestLedgerMovesToItsTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := storeBefore(t)
+		open := func(tenant string) (ids []string) {
+			b := newBench(t, st, &goal.Options{Tenant: tenant}, zero("fails"), zero("works"))
+			defer b.c.Close()
+			for o, err := range b.c.Outcomes(t.Context()) {
+				if err != nil {
+					require.ErrorIs(t, err, store.ErrDamaged)
+					return append(ids, "damage")
+				}
+				ids = append(ids, o.ID)
+			}
+			return ids
+		}
+		before := open("")
+		require.Len(t, before, 4)
+		for e := range st.Scan(t.Context(), store.Range{Prefix: "goap/outcome"}) {
+			if strings.HasSuffix(e.Key, "begun") {
+				_, err := st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value[:20]})
+				require.NoError(t, err)
+			}
+		}
+		was := open("acme")
+		require.Equal(t, append(before[:len(was)-1:len(was)-1], "damage"), was)
+		for e := range st.Scan(t.Context(), store.Range{}) {
+			require.True(t, strings.HasPrefix(e.Key, "tenant\x00acme\x00goap/outcome\x00goals\x00"), "%q", e.Key)
+		}
+		require.Empty(t, open("ajax"))
+		require.Equal(t, was, open("acme"))
+	})
+}
+
 func ids(ds []goal.Dispatch) (out []string) {
 	for _, d := range ds {
 		out = append(out, d.ID)
