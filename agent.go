@@ -159,7 +159,8 @@ type Options struct {
 // zero value is ready.
 type Retention struct {
 	// Age after which a finished run is deleted, as View.Delete does, counted from
-	// when it began. 0: 90 days; negative: never.
+	// when it began; and a proposal that came to nothing, counted from when that was
+	// decided. 0: 90 days; negative: never.
 	Age time.Duration
 	// Count is how many finished runs stay, the latest. 0: any number.
 	Count int

@@ -9,6 +9,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -133,6 +134,9 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		}
 	}
 	if err := own.learner.Forget(ctx, scope); err != nil {
+		return err
+	}
+	if err := own.monitor.Drop(ctx, func(p meta.Proposal) bool { return tells(p, scope) }); err != nil {
 		return err
 	}
 	return own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] })

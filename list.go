@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -228,14 +229,20 @@ func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Ti
 			return err
 		}
 	}
-	if r.Samples < 0 {
-		return nil
-	}
 	own, err := a.tenant(ctx, scope)
 	if err != nil {
 		return err
 	}
 	defer a.handBack(own)
+	if r.Age > 0 {
+		err := own.monitor.Drop(ctx, func(p meta.Proposal) bool { return over(p) && p.Decided.Before(now.Add(-r.Age)) })
+		if err != nil {
+			return err
+		}
+	}
+	if r.Samples < 0 {
+		return nil
+	}
 	old := now.Add(-r.Samples)
 	return own.book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(old) })
 }

@@ -232,30 +232,39 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) ([
 		at := post{s.Candidate, s.Situation.Skill}
 		posts[at] = append(posts[at], s)
 	}
-	asked, err := a.asked(ctx, own.name)
+	escalated, err := a.escalations(ctx, own.name)
 	if err != nil {
 		return nil, err
 	}
-	tallies := meta.Analyse(now, slices.Values(attempts), slices.Values(asked), nil)
+	tallies := meta.Analyse(now, slices.Values(attempts), slices.Values(escalated), nil)
 	out := adviseActions(tallies)
 	out = append(out, a.proposeWorkers(own, now, posts)...)
 	more, err := a.proposeMemories(ctx, scope)
 	return append(out, more...), err
 }
 
-// asked are the runs of a tenant in which a person was asked, as outcomes of their
-// situation.
-func (a *Agent) asked(ctx context.Context, tenant string) (out []meta.Outcome, err error) {
+// escalations are the runs of a tenant that were handed to a person, as outcomes of
+// their situation.
+func (a *Agent) escalations(ctx context.Context, tenant string) (out []meta.Outcome, err error) {
 	day := Filter{Since: a.o.Now().Add(-rank.Day)}
 	for s, err := range a.matching(ctx, memory.Scope(tenant), day) {
 		if err != nil {
 			return nil, err
 		}
-		if s.Status == Asking || slices.ContainsFunc(s.Aims, func(g aim) bool { return len(g.Answers) > 0 }) {
-			out = append(out, meta.Outcome{Goal: s.Objective.Situation, At: at(s.Started)})
+		if s.escalated() {
+			out = append(out, meta.Outcome{Key: s.ID, Goal: s.Objective.Situation, At: at(s.Started)})
 		}
 	}
 	return out, nil
+}
+
+// escalated reports whether a person was asked, or only a person can help: by a
+// permission, an approval, a worker, or another idea.
+func (s *state) escalated() bool {
+	if s.Status == Blocked {
+		return slices.Contains([]Cause{CauseStuck, CauseDenied, CausePermission, CauseNoWorker}, s.Cause)
+	}
+	return s.Status == Asking || slices.ContainsFunc(s.Aims, func(g aim) bool { return len(g.Answers) > 0 })
 }
 
 // adviseActions returns advice on the skills that keep failing, and on what people
@@ -367,6 +376,18 @@ func subject(what, of string) string {
 	}
 	sum := sha256.Sum256([]byte(s))
 	return strings.ToValidUTF8(s[:limit], "") + " " + hex.EncodeToString(sum[:8])
+}
+
+// tells reports whether a proposal may quote runs or memories of a scope: any may
+// that does not stand, and is made again on what is left.
+func tells(p meta.Proposal, scope memory.Scope) bool {
+	var c memoryChange
+	return p.Status != "applied" || p.Kind == "memory" && decodeChange(p.Change, &c) == nil && inside(c.Scope, scope)
+}
+
+// over reports whether a proposal was decided, and changes nothing any more.
+func over(p meta.Proposal) bool {
+	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
 }
 
 // waiting counts the proposals that a person can decide about.

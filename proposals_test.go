@@ -203,20 +203,120 @@ func TestHarmfulMemoryIsArchived(t *testing.T) {
 	require.Equal(t, 1, shown())
 }
 
-// What people are asked three times becomes advice.
-func TestRepeatedQuestionsBecomeAdvice(t *testing.T) {
+// What only a person can resolve becomes advice the third time, whatever way it
+// reached the person. A gate that fails is no such thing.
+func TestEscalationsBecomeAdvice(t *testing.T) {
 	t.Parallel()
-	s := &script{decide: func(int, reason.Brief) (reason.Decision, error) {
-		return reason.Decision{Questions: []string{"which cache?"}}, nil
-	}}
-	a := agent(t, s.host(), nil)
-	for i := range 3 {
-		require.Empty(t, proposed(t, a, "", "action"))
-		require.Equal(t, arc.Asking, run(t, a, arc.Objective{Text: fmt.Sprint("mend cache ", i), Situation: situation}).Status)
-		_, err := a.Maintain(t.Context(), "")
-		require.NoError(t, err)
+	denied := func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil }
+	for name, c := range map[string]struct {
+		status  arc.Status
+		cause   arc.Cause
+		decide  func(int, reason.Brief) (reason.Decision, error)
+		do      func(int, act.Work) (act.Result, error)
+		judge   func(act.Work, act.Result) (act.Verdict, error)
+		approve act.ApproverFunc
+		opts    arc.Options
+	}{
+		"asked": {status: arc.Asking, decide: func(int, reason.Brief) (reason.Decision, error) {
+			return reason.Decision{Questions: []string{"which cache?"}}, nil
+		}},
+		"stuck": {
+			status: arc.Blocked, cause: arc.CauseStuck, opts: arc.Options{Pivot: arc.PivotAuto, Attempts: 5, Replans: 5},
+			judge: func(act.Work, act.Result) (act.Verdict, error) {
+				return act.Verdict{Complaint: "it is still cold"}, nil
+			},
+		},
+		"denied": {status: arc.Blocked, cause: arc.CauseDenied, approve: denied},
+		"permission": {status: arc.Blocked, cause: arc.CausePermission, do: func(int, act.Work) (act.Result, error) {
+			return act.Result{}, act.ErrDenied
+		}},
+		"pivot": {
+			status: arc.Asking, opts: arc.Options{Pivot: arc.PivotAuto, Attended: true, Attempts: 5, Replans: 5},
+			judge: func(act.Work, act.Result) (act.Verdict, error) {
+				return act.Verdict{Complaint: "it is still cold"}, nil
+			},
+		},
+		"gate": {
+			status: arc.Blocked, cause: arc.CauseGate,
+			judge: func(act.Work, act.Result) (act.Verdict, error) {
+				return act.Verdict{Complaint: "it is still cold"}, nil
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &script{decide: c.decide, do: c.do, judge: c.judge}
+			h := s.host()
+			if c.approve != nil {
+				h.Workers[0].Mode, h.Approver = act.Gated, c.approve
+			}
+			c.opts.Seed = 1
+			a := agent(t, h, &c.opts)
+			for i := range 3 {
+				require.Empty(t, proposed(t, a, "acme", "action"))
+				r := run(t, a, arc.Objective{Text: fmt.Sprint("mend cache ", i), Situation: situation, Scope: "acme", Fresh: true})
+				require.Equal(t, []any{c.status, c.cause}, []any{r.Status, r.Cause}, r.Reason)
+				_, err := a.Maintain(t.Context(), "acme")
+				require.NoError(t, err)
+			}
+			ps := proposed(t, a, "acme", "action")
+			if name == "gate" {
+				require.Empty(t, ps)
+				return
+			}
+			require.Len(t, ps, 1)
+			require.Equal(t, []int{3, 3}, []int{ps[0].Samples, ps[0].Needs})
+			require.Contains(t, ps[0].Reason, "was handed to a human 3 times")
+			require.Empty(t, proposed(t, a, "ajax", "action"))
+		})
 	}
-	ps := proposed(t, a, "", "action")
-	require.Len(t, ps, 1)
-	require.Contains(t, ps[0].Reason, "was handed to a human 3 times")
+}
+
+// Retention takes proposals that came to nothing, and leaves those that stand.
+func TestProposalsAreRetained(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	a := agent(t, (&script{}).host(), &arc.Options{Now: c.Now, Maintain: -1, Retention: arc.Retention{Age: 30 * 24 * time.Hour}})
+	mislead := func(content string) meta.Proposal {
+		t.Helper()
+		space := a.In("acme/user").Memory()
+		r, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Pattern, Trigger: situation, Content: content})
+		require.NoError(t, err)
+		for i := range 4 {
+			require.NoError(t, space.Feedback(t.Context(), memory.Feedback{
+				Key: fmt.Sprint(content, i), Injected: []memory.ID{r.ID}, Misled: []memory.ID{r.ID},
+			}))
+		}
+		_, err = a.Maintain(t.Context(), "acme/user")
+		require.NoError(t, err)
+		for _, p := range proposed(t, a, "acme", "memory") {
+			if strings.Contains(p.Reason, content) {
+				return p
+			}
+		}
+		require.Fail(t, "not proposed", content)
+		return meta.Proposal{}
+	}
+	applied, declined := mislead("restart the server, and it is well again"), mislead("the moon is full when it fails")
+	_, err := a.In("acme").Approve(t.Context(), applied.ID, "ada", "")
+	require.NoError(t, err)
+	_, err = a.In("acme").Reject(t.Context(), declined.ID, "ada", "")
+	require.NoError(t, err)
+	left := func() (ids []string) {
+		for p, err := range a.In("acme").Proposals(t.Context()) {
+			require.NoError(t, err)
+			ids = append(ids, p.ID)
+		}
+		return ids
+	}
+	c.Add(30 * 24 * time.Hour)
+	require.NoError(t, a.Prune(t.Context()))
+	require.Len(t, left(), 2)
+	c.Add(time.Second)
+	require.NoError(t, a.Prune(t.Context()))
+	require.Equal(t, []string{applied.ID}, left())
+	require.NoError(t, a.Erase(t.Context(), "acme/use"))
+	require.Len(t, left(), 1)
+	require.NoError(t, a.Erase(t.Context(), "acme/user"))
+	require.Empty(t, left(), "it quotes a memory of the user")
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ const (
 	proposalQuiet  = 7 * 24 * time.Hour // of a subject, after a rejection
 	defaultNeeds   = 50
 	applyTimeout   = time.Minute
+	droppedAtOnce  = 100
 )
 
 // The statuses of a Proposal, and what follows what:
@@ -142,13 +144,13 @@ func (m *Monitor) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 // propose stores p or the undecided proposal that takes it over. The caller has
 // the turn.
 func (m *Monitor) propose(ctx context.Context, p Proposal) (Proposal, error) {
-	now, prefix, number := m.microseconds(), subjectPrefix(p.Kind, p.Subject), 1
+	now, prefix := m.microseconds(), subjectPrefix(p.Kind, p.Subject)
 	var last Proposal
 	for q, err := range m.proposals(ctx, prefix) {
 		if err != nil {
 			return p, err
 		}
-		last, number = q, number+1
+		last = q
 	}
 	declined := last.Status == rejected || last.Status == undone
 	rests := declined && now.Sub(last.Decided) < proposalQuiet && p.Samples < 2*last.Samples
@@ -164,6 +166,8 @@ func (m *Monitor) propose(ctx context.Context, p Proposal) (Proposal, error) {
 		}
 		p = last
 	} else {
+		before, _ := strconv.ParseInt(strings.TrimPrefix(last.ID, prefix), 10, 64) // 0: there is none
+		number := max(before+1, now.Unix())                                        // of no proposal that was dropped
 		p.ID, p.Made, p.Expires = fmt.Sprintf("%s%08d", prefix, number), now, now.Add(proposalExpiry)
 	}
 	if p.Status = gathering; p.Samples >= p.Needs {
@@ -191,6 +195,32 @@ func (m *Monitor) proposals(ctx context.Context, prefix string) iter.Seq2[Propos
 			}
 		}
 	}
+}
+
+// Drop deletes the proposals of which fn says so. One that is applied goes without
+// being undone.
+func (m *Monitor) Drop(ctx context.Context, fn func(Proposal) bool) error {
+	err := m.exclusive(ctx, func() error {
+		var ops []store.Op
+		for p, err := range m.Proposals(ctx) {
+			if err != nil {
+				return err
+			}
+			if fn(p) {
+				ops = append(ops, store.Op{Key: m.proposalKey(p.ID), Delete: true, If: store.At(p.rev)})
+			}
+		}
+		for some := range slices.Chunk(ops, droppedAtOnce) {
+			if _, err := m.st.Commit(ctx, some...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("drop proposals: %w", err)
+	}
+	return nil
 }
 
 // Decide takes a person's verdict on a proposal, with a name and a reason:

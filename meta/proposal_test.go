@@ -152,6 +152,29 @@ func TestProposalExpires(t *testing.T) {
 	require.NotEqual(t, p.ID, next.ID)
 }
 
+// What was dropped is gone, and no later proposal is taken for it.
+func TestDroppedProposals(t *testing.T) {
+	t.Parallel()
+	c, cl, st := &config{}, &clock{}, store.NewMem()
+	ps := proposals(t, st, c, cl)
+	ids := map[string]bool{}
+	for range 3 {
+		p, err := ps.Propose(t.Context(), draft(50))
+		require.NoError(t, err)
+		require.False(t, ids[p.ID], "the id is of an earlier one")
+		ids[p.ID] = true
+		_, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
+		require.NoError(t, err)
+		require.NoError(t, ps.Drop(t.Context(), func(q meta.Proposal) bool { return q.Status == "pending" }))
+		require.Equal(t, "applied", status(t, ps, p.ID))
+		before := count(t, st)
+		require.NoError(t, ps.Drop(t.Context(), func(q meta.Proposal) bool { return q.ID == p.ID && q.Status == "applied" }))
+		require.Empty(t, status(t, ps, p.ID))
+		require.Equal(t, before-1, count(t, st))
+		cl.add(time.Second)
+	}
+}
+
 // What an agent cannot change itself is advice: listed, rejected, never applied.
 func TestAdviceIsNoChange(t *testing.T) {
 	t.Parallel()
