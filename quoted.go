@@ -17,13 +17,12 @@ import (
 // earlier decisions for the aim have quoted, since failures and complaints may
 // repeat that.
 func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
-	g := t.s.aim()
+	g, plan := t.s.aim(), quote.New(d.Texts()...)
 	whose := []memory.Source{{Origin: memory.Model}}
 	for _, s := range d.Quotes {
 		whose = append(whose, credited(s))
 	}
 	from := g.applied(d.Applied)
-	plan := quote.New(d.Texts()...)
 	for _, own := range ownTexts(b, &t.s.Objective) {
 		plan.Own(own)
 	}
@@ -31,13 +30,14 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	for _, known := range [...]bool{true, false} { // what is known first: it may be quoted
 		for i := range hits {
 			r := &hits[i].Record
-			text, others := learn.Quotable(r)
-			if known != (others == nil) || !plan.Quotes(text) {
+			trigger, content, free := learn.Quotable(r)
+			if known != free || !plan.Quotes(trigger, content) {
 				continue
 			}
-			whose, from = append(whose, others...), append(from, g.applied([]memory.ID{r.ID})...)
-			if known {
-				plan.Own(text)
+			if from = append(from, g.applied([]memory.ID{r.ID})...); free {
+				plan.Own(trigger, content)
+			} else {
+				whose = append(append(whose, r.Quotes...), r.Source)
 			}
 		}
 	}

@@ -63,19 +63,17 @@ func (o *Outcome) parents() (links []memory.Link) {
 	return links
 }
 
-// Quotable returns the text of a memory by which a plan that repeats it is known,
-// and whose words it is: nil if a plan may repeat it, since it is trusted, or the
-// plan of a chunk. Of a lesson it is what stands below the first line, which is
-// the reasoner's own.
-func Quotable(r *memory.Record) (text string, whose []memory.Source) {
+// Quotable returns the texts of a memory by which a plan that repeats it is known,
+// and whether a plan may repeat them, since it is trusted, or the plan of a chunk.
+// Of a lesson it is what stands below the first line, which is the reasoner's own.
+func Quotable(r *memory.Record) (trigger, content string, free bool) {
 	if r.Trusted || r.MayFire() {
-		return r.Trigger + "\n" + r.Content, nil
+		return r.Trigger, r.Content, true
 	}
-	whose = append(slices.Clone(r.Quotes), r.Source)
 	first, rest, _ := strings.Cut(r.Content, "\n")
 	lesson := r.Source.Origin == memory.Derived && (r.Kind == memory.Failure || r.Kind == memory.Episode)
 	if lesson && (strings.HasPrefix(first, delivered+":") || strings.HasPrefix(first, notDelivered+":")) {
-		return r.Trigger + "\n" + rest, whose
+		return r.Trigger, rest, false
 	}
-	return r.Trigger + "\n" + r.Content, whose
+	return r.Trigger, r.Content, false
 }

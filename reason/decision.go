@@ -238,7 +238,7 @@ func (d *Decision) Check() error {
 // subgoal, and all of its tasks, inputs included. Why it was taken is not among
 // them.
 func (d *Decision) Texts() []string {
-	out, tasks := []string{d.Approach}, d.Tasks
+	out, tasks := append(make([]string, 0, 2+4*len(d.Tasks)), d.Approach), d.Tasks
 	for _, alt := range d.Alternatives {
 		out, tasks = append(out, alt.Approach), slices.Concat(tasks, alt.Tasks)
 	}

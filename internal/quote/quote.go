@@ -3,8 +3,12 @@ package quote
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"hash/maphash"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,57 +25,95 @@ const (
 	whole = 2
 )
 
-// word is a word as it is compared.
+// word is a word as it is compared: by a hash that holds within one Plan, so that
+// no text has to be kept.
 type word struct {
-	text   string
+	hash   uint64
 	weight int
 }
 
 // Plan is a text whose words may be somebody's. The zero Plan quotes nothing.
 type Plan struct {
+	hash  maphash.Hash
 	words []word
-	// seeds lead from Run words in a row to where they stand.
-	seeds map[string][]int
+	// seeds are the Run words in a row that are not the caller's own, by hash.
+	seeds []seed
+	// text is memory for the words of the other text.
+	text []word
+}
+
+// seed is where Run words in a row stand.
+type seed struct {
+	hash uint64
+	at   int
 }
 
 // New returns the texts as one Plan: what is repeated across their borders
 // counts too.
 func New(texts ...string) *Plan {
-	p := &Plan{seeds: make(map[string][]int)}
+	p, n := new(Plan), 0
 	for _, s := range texts {
-		p.words = append(p.words, splitWords(s)...)
+		n += len(s)
 	}
-	each(p.words, func(i int, key []byte) { p.seeds[string(key)] = append(p.seeds[string(key)], i) })
+	p.words = make([]word, 0, n/4+1)
+	for _, s := range texts {
+		p.words = p.appendWords(p.words, s)
+	}
+	p.seeds = make([]seed, 0, max(0, len(p.words)-Run+1))
+	for at, hash := range runs(p.words) {
+		p.seeds = append(p.seeds, seed{hash, at})
+	}
+	slices.SortFunc(p.seeds, func(a, b seed) int { return cmp.Compare(a.hash, b.hash) })
 	return p
 }
 
-// Own takes what a text says out of what p may quote: those words are the
-// caller's own.
-func (p *Plan) Own(text string) {
-	if len(p.seeds) > 0 {
-		each(splitWords(text), func(_ int, key []byte) { delete(p.seeds, string(key)) })
+// seedsOf returns the seeds of a hash: those from i to before j.
+func (p *Plan) seedsOf(hash uint64) (i, j int) {
+	i, _ = slices.BinarySearchFunc(p.seeds, hash, func(s seed, h uint64) int { return cmp.Compare(s.hash, h) })
+	for j = i; j < len(p.seeds) && p.seeds[j].hash == hash; j++ {
+	}
+	return i, j
+}
+
+// Own takes what texts say, which stand one after another, out of what p may
+// quote: those words are the caller's own.
+func (p *Plan) Own(texts ...string) {
+	for _, hash := range runs(p.splitAll(texts)) {
+		i, j := p.seedsOf(hash)
+		p.seeds = slices.Delete(p.seeds, i, j)
 	}
 }
 
-// Quotes reports whether p repeats Run words in a row of a text. Case, white
-// space, punctuation and characters that are not seen do not count.
-func (p *Plan) Quotes(text string) bool {
-	if len(p.seeds) == 0 {
-		return false
-	}
-	words, found := splitWords(text), false
-	each(words, func(i int, key []byte) {
-		for _, at := range p.seeds[string(key)] {
-			found = found || weigh(p.words[at:], words[i:]) >= Run*whole
+// splitAll returns the words of texts, none where there is nothing to look for.
+func (p *Plan) splitAll(texts []string) []word {
+	p.text = p.text[:0]
+	for _, s := range texts {
+		if len(p.seeds) > 0 {
+			p.text = p.appendWords(p.text, s)
 		}
-	})
-	return found
+	}
+	return p.text
+}
+
+// Quotes reports whether p repeats Run words in a row of texts, which stand one
+// after another. Case, white space, punctuation and characters that are not seen
+// do not count.
+func (p *Plan) Quotes(texts ...string) bool {
+	for at, hash := range runs(p.splitAll(texts)) {
+		i, j := p.seedsOf(hash)
+		for _, s := range p.seeds[i:j] {
+			if weigh(p.words[s.at:], p.text[at:]) >= Run*whole {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // weigh returns the weight of the words that a and b begin with.
 func weigh(a, b []word) (n int) {
 	for i := range min(len(a), len(b)) {
-		if n >= Run*whole || a[i].text != b[i].text {
+		if n >= Run*whole || a[i].hash != b[i].hash {
 			break
 		}
 		n += max(a[i].weight, b[i].weight)
@@ -79,29 +121,38 @@ func weigh(a, b []word) (n int) {
 	return n
 }
 
-// each calls f with each Run words in a row: where they begin, and a key that
-// belongs to f for the length of the call.
-func each(words []word, f func(i int, key []byte)) {
-	var key []byte
-	for i := 0; i+Run <= len(words); i++ {
-		key = key[:0]
-		for _, w := range words[i : i+Run] {
-			key = append(append(key, w.text...), ' ')
+// runs yields where each Run words in a row begin, and their hash.
+func runs(words []word) iter.Seq2[int, uint64] {
+	return func(yield func(int, uint64) bool) {
+		for i := range len(words) - Run + 1 {
+			hash := uint64(0)
+			for _, w := range words[i : i+Run] {
+				hash = hash*prime + w.hash
+			}
+			if !yield(i, hash) {
+				return
+			}
 		}
-		f(i, key)
 	}
 }
 
-// splitWords returns the words of a text, in lower case.
-func splitWords(s string) []word {
-	folded := make([]byte, 0, len(s)) // the words one after another
-	ends := make([]int, 0, len(s)/4+1)
-	out := make([]word, 0, len(s)/4+1)
-	begin, weight := 0, whole // of the word at hand
+// prime is that of FNV-1a.
+const prime = 1099511628211
+
+// appendWords appends the words of a text, in lower case.
+func (p *Plan) appendWords(out []word, s string) []word {
+	var few [utf8.UTFMax]byte
+	p.hash.Reset()
+	said, weight := false, whole // of the word at hand
+	put := func(r rune) {
+		p.hash.Write(utf8.AppendRune(few[:0], r))
+		said = true
+	}
 	end := func() {
-		if len(folded) > begin {
-			out, ends = append(out, word{weight: weight}), append(ends, len(folded))
-			begin, weight = len(folded), half
+		if said {
+			out = append(out, word{p.hash.Sum64(), weight})
+			p.hash.Reset()
+			said, weight = false, half
 		}
 	}
 	escaped := false // as JSON within JSON has its line ends
@@ -115,10 +166,11 @@ func splitWords(s string) []word {
 		case unseen(r):
 		case unspaced(r):
 			end()
-			folded, weight = utf8.AppendRune(folded, r), half
+			weight = half
+			put(r)
 			end()
 		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.Is(unicode.Mc, r):
-			folded = utf8.AppendRune(folded, unicode.ToLower(r))
+			put(unicode.ToLower(r))
 		case unicode.IsSpace(r):
 			end()
 			weight = whole
@@ -127,11 +179,6 @@ func splitWords(s string) []word {
 		}
 	}
 	end()
-	text := string(folded)
-	begin = 0
-	for i, at := range ends {
-		out[i].text, begin = text[begin:at], at
-	}
 	return out
 }
 
@@ -159,6 +206,9 @@ func narrow(r rune) rune {
 // Strings returns the texts of a JSON value, keys and numbers included, in their
 // order; raw itself if it is not JSON.
 func Strings(raw []byte) string {
+	if len(raw) == 0 {
+		return ""
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var b strings.Builder
