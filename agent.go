@@ -421,12 +421,11 @@ type turn struct {
 	was Status // as it was committed last
 
 	// What goes with the state, restored from records where a run goes on: the
-	// memories recalled for the innermost aim, those of them in quarantine, what
-	// was delivered so far, and the output of the attempt at hand.
-	hits       []memory.Hit
-	background []memory.Hit
-	lineage    []act.Delivery
-	output     json.RawMessage
+	// memories recalled for the innermost aim, what was delivered so far, and the
+	// output of the attempt at hand.
+	shown   shown
+	lineage []act.Delivery
+	output  json.RawMessage
 	// known is what is known against actions in the situation.
 	known struct {
 		*known.Known
@@ -463,6 +462,24 @@ type turn struct {
 	}
 }
 
+// shown are the memories of the innermost aim, trusted ones first, and the chunks
+// among them, once they were matched.
+type shown struct {
+	hits    []memory.Hit
+	trusted int
+	chunks  []learn.Chunk
+	matched bool
+}
+
+// memories are those that are shown for the aim, and the background: none of what
+// was found before a fresh start.
+func (t *turn) memories() (hits, background []memory.Hit) {
+	if n := t.shown.trusted; t.s.aim().Cleared == 0 {
+		hits, background = t.shown.hits[:n:n], t.shown.hits[n:]
+	}
+	return hits, background
+}
+
 // emit adds an event to those of the step.
 func (t *turn) emit(kind EventKind, e Event) {
 	t.s.Seq++
@@ -482,10 +499,7 @@ func (t *turn) work() act.Work {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	task := g.Tasks[g.Next]
 	skill := t.a.skills[task.Skill] // the zero Skill has no AGENT.md
-	hits, background := t.hits, t.background
-	if g.Cleared > 0 {
-		hits, background = nil, nil
-	}
+	hits, background := t.memories()
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
 		Task: task, Agent: skill.Agent, Memories: hits, Background: background, Lineage: cloneDeliveries(t.lineage),

@@ -30,7 +30,7 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	if err := t.conclude(ctx); err != nil {
 		return "", err
 	}
-	t.hits, t.background = nil, nil
+	t.shown = shown{}
 	t.emit(EventFinished, Event{Text: string(s.Status)})
 	return phaseDone, nil
 }

@@ -2,7 +2,6 @@ package arc
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/reason"
@@ -50,7 +49,7 @@ func (a *Agent) Would(ctx context.Context, o Objective) (f Forecast, err error) 
 	if next, err = t.recall(ctx); err != nil {
 		return f, err
 	}
-	for _, c := range t.own.learner.Match(slices.Concat(t.hits, t.background), t.wanted(), nil) {
+	for _, c := range t.matched() {
 		plan := reason.Suggestion(c)
 		if next == phaseAssign && c.ID == g.Fired {
 			f.Fires = &plan

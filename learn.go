@@ -149,7 +149,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
 		Objective: g.Text, Situation: g.Situation, Case: s.situated(), Approach: g.Approach,
 		Complaint: g.Blocked,
-		Injected:  slices.Concat(t.hits, t.background), Withheld: g.Withheld,
+		Injected:  t.shown.hits, Withheld: g.Withheld,
 		Quotes: g.Quotes, Parents: g.Parents, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	if c == nil {
@@ -275,7 +275,8 @@ func (t *turn) move(v verdict) phase {
 		// what it taught may be recalled.
 		above := &s.Aims[len(s.Aims)-2]
 		above.Quotes = union(above.Quotes, g.Quotes) // its tasks are in the lineage too
-		s.Aims, t.hits, t.background = slices.Clip(s.Aims[:len(s.Aims)-1]), nil, nil
+		s.Aims = slices.Clip(s.Aims[:len(s.Aims)-1])
+		t.shown = shown{}
 		s.aim().Tried, s.aim().Avoid = nil, nil // there is something new
 		return phaseRecall
 	}

@@ -72,16 +72,17 @@ func (g *aim) decided(d reason.Decision, alone bool) {
 // brief is what the reasoner is told.
 func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	s, g := &t.s, t.s.aim()
+	hits, background := t.memories()
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
-		Memories: t.hits, Background: t.background, Passages: t.passages(ctx, g.Text),
+		Memories: hits, Background: background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
 		Failed: g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
 		Avoid: g.Avoid, Complaint: g.Complaint, Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),
 	}
 	if g.Cleared > 0 {
-		b.Memories, b.Background, b.Suggestions = nil, nil, nil
+		b.Suggestions = nil
 	}
 	if b.Advice != "" && t.slow() {
 		b.Advice += "\nOne task at a time: the first of a plan is taken, and the next decided after its outcome."
@@ -270,7 +271,7 @@ func (t *turn) subgoal(imp *reason.Impasse) phase {
 	t.s.Aims = appendTo(t.s.Aims, aim{
 		Text: imp.Subgoal, Situation: imp.Subgoal, Impasse: imp.Kind, Number: len(t.s.Subgoals), Quotes: t.s.aim().Quotes,
 	})
-	t.hits, t.background = nil, nil
+	t.shown = shown{}
 	t.emit(eventSubgoal, Event{Text: imp.Subgoal})
 	return phaseAssess
 }

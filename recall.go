@@ -33,7 +33,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if o.Fresh || t.s.Assessment.Pivot || g.Next > 0 || len(g.Answers) > 0 {
 		return phaseReason, nil
 	}
-	chunk, ok := t.own.learner.Fire(append(slices.Clip(t.hits), t.background...), t.wanted(), g.Spent)
+	chunk, ok := learn.Fire(t.matched(), g.Spent)
 	if !ok || t.a.unable(chunk.Tasks) != "" {
 		return phaseReason, nil
 	}
@@ -52,13 +52,21 @@ func (t *turn) wanted() learn.Ask {
 	}
 }
 
+// matched are the chunks among the memories, held against the aim.
+func (t *turn) matched() []learn.Chunk {
+	if !t.shown.matched {
+		t.shown.chunks, t.shown.matched = t.own.learner.Match(t.shown.hits, t.wanted()), true
+	}
+	return t.shown.chunks
+}
+
 // maxSuggestions is the number of plans of other cases in a brief.
 const maxSuggestions = 2
 
 // suggestions are the plans of cases like the aim's that did not fire.
 func (t *turn) suggestions() (out []reason.Suggestion) {
-	for _, c := range t.own.learner.Match(slices.Concat(t.hits, t.background), t.wanted(), t.s.aim().Spent) {
-		if len(out) < maxSuggestions {
+	for _, c := range t.matched() {
+		if len(out) < maxSuggestions && !slices.Contains(t.s.aim().Spent, c.ID) {
 			out = append(out, reason.Suggestion(c))
 		}
 	}
@@ -80,16 +88,15 @@ func (t *turn) search(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("recall the background: %w", err)
 	}
-	ids := make([]memory.ID, 0, len(hits)+len(background))
-	for _, found := range [2][]memory.Hit{hits, background} {
-		for i := range found {
-			ids = append(ids, found[i].Record.ID)
-		}
+	found := append(hits, background...)
+	ids := make([]memory.ID, len(found))
+	for i := range found {
+		ids[i] = found[i].Record.ID
 	}
-	if withheld || held {
-		t.hits, t.background, g.Recalled, g.Withheld = nil, nil, nil, ids
-		return nil
+	if t.shown = (shown{}); withheld || held {
+		g.Recalled, g.Withheld = nil, ids
+	} else {
+		t.shown, g.Recalled = shown{hits: found, trusted: len(hits)}, ids
 	}
-	t.hits, t.background, g.Recalled = hits, background, ids
 	return nil
 }

@@ -356,7 +356,11 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		} else if err != nil {
 			return fmt.Errorf("recall: %w", err)
 		}
-		t.sort(memory.Hit{Record: rec})
+		at := len(t.shown.hits)
+		if rec.Trusted {
+			at, t.shown.trusted = t.shown.trusted, t.shown.trusted+1
+		}
+		t.shown.hits = slices.Insert(t.shown.hits, at, memory.Hit{Record: rec})
 	}
 	if c := t.s.Current; c != nil {
 		if t.output, err = t.a.readOutput(ctx, c.Output); err == nil {
@@ -364,15 +368,6 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		}
 	}
 	return err
-}
-
-// sort puts a hit among the memories or, in quarantine, into the background.
-func (t *turn) sort(h memory.Hit) {
-	if h.Record.Trusted {
-		t.hits = append(t.hits, h)
-	} else {
-		t.background = append(t.background, h)
-	}
 }
 
 // recordOf finds a recalled memory in the scopes of the objective.

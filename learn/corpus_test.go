@@ -97,9 +97,9 @@ func (p pair) try(t *testing.T) (outcome, why string) {
 	background, _, err := parts.learner.Background(t.Context(), a)
 	require.NoError(t, err, p.ID)
 	hits = append(hits, background...)
-	chunk, fires := parts.learner.Fire(hits, a, nil)
+	chunk, fires := learn.Fire(parts.learner.Match(hits, a), nil)
 	if !fires {
-		for _, c := range parts.learner.Match(hits, a, nil) {
+		for _, c := range parts.learner.Match(hits, a) {
 			why += fmt.Sprint(c.Differs)
 		}
 		return "", why

@@ -1,7 +1,7 @@
 // Package learn turns what happened into what is remembered.
 //
 // A [Learner] recalls memories for a goal ([Learner.Recall]), says when one of
-// them is a chunk that can act without deliberation ([Learner.Fire]), and
+// them is a chunk that can act without deliberation ([Fire]), and
 // takes in each [Outcome] ([Learner.Learn]): a sample for the ranking, an
 // outcome for the monitor, feedback on the memories that were injected, a
 // failure to remember when a goal is BLOCKED, and a chunk when one is
@@ -10,7 +10,7 @@
 //
 //	ask := learn.Ask{GoalKey: "run-7", Scope: scope, Situation: "tests fail: nil map", …}
 //	hits, withheld, err := l.Recall(ctx, ask)
-//	if chunk, ok := l.Fire(hits, ask, nil); ok {
+//	if chunk, ok := learn.Fire(l.Match(hits, ask), nil); ok {
 //		// run chunk.Tasks, through the gates
 //	}
 //	lessons, err := l.Learn(ctx, learn.Outcome{Key: "run-7/1", Worker: "fixer", Passed: true, …})

@@ -16,7 +16,10 @@ func (c *chunk) fit(a *Ask, asked bool) (b *template.Binding, differs []string) 
 	if c.Unfit != "" {
 		differ("%s", c.Unfit)
 	}
-	names := slices.Sorted(maps.Keys(c.Conditions))
+	var names []string
+	if !maps.Equal(c.Conditions, a.Conditions) {
+		names = slices.Sorted(maps.Keys(c.Conditions))
+	}
 	for name := range a.Conditions {
 		if _, ok := c.Conditions[name]; !ok {
 			names = append(names, name)
@@ -34,25 +37,27 @@ func (c *chunk) fit(a *Ask, asked bool) (b *template.Binding, differs []string) 
 	vouched := c.Vouched && a.Vouched
 	b, wrong := c.bindInputs(a, vouched || asked)
 	differs = append(differs, wrong...)
-	text := a.Objective
-	if vouched {
-		text = a.Situation
+	if a.words == nil {
+		a.words = template.Words(a.Objective)
 	}
-	objective := template.Words(a.Objective)
+	text, words := a.Objective, a.words
+	if vouched {
+		text, words = a.Situation, template.Words(a.Situation)
+	}
 	switch {
 	case asked:
 	case c.Vouched != a.Vouched:
 		differ("the host names a situation for one of the two only")
-	case !b.Matches(c.Words, template.Words(text), c.Variables):
+	case !b.Matches(c.Words, words, c.Variables):
 		differ("it reads %q, not %q", line(text), line(c.Words.Line()))
 	}
 	switch {
 	case len(c.Variables) > 0 && c.Objective != nil:
-		if !b.Matches(c.Objective, objective, c.Variables) {
+		if !b.Matches(c.Objective, a.words, c.Variables) {
 			differ("the objective reads %q, not %q", line(a.Objective), line(c.Objective.Line()))
 		}
 	case (vouched || asked) && len(wrong) == 0:
-		if why := c.names(b, objective); why != "" {
+		if why := c.names(b, a.words); why != "" {
 			differ("%s", why)
 		}
 	}
@@ -71,7 +76,10 @@ func given(v string, ok bool) string {
 // it does not quote may have decided what the plan is, unless the host vouches for
 // the situation.
 func (c *chunk) bindInputs(a *Ask, vouched bool) (b *template.Binding, differs []string) {
-	b = &template.Binding{Now: make(map[string]template.Value), Was: make(map[string]template.Value)}
+	if b = new(template.Binding); len(c.Inputs)+len(a.Inputs)+len(c.Variables) == 0 {
+		return b, nil
+	}
+	*b = template.Binding{Now: make(map[string]template.Value), Was: make(map[string]template.Value)}
 	was := make(map[string]*input, len(c.Inputs))
 	for i := range c.Inputs {
 		in := &c.Inputs[i]

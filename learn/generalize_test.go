@@ -28,7 +28,7 @@ func (p parts) fire(t *testing.T, situation string) (learn.Chunk, bool) {
 	a := learn.Ask{Scope: scope, Situation: situation, Objective: "mend " + pkg, Case: learn.Case{Vouched: true}}
 	hits, _, err := p.learner.Recall(t.Context(), a)
 	require.NoError(t, err)
-	return p.learner.Fire(hits, a, nil)
+	return learn.Fire(p.learner.Match(hits, a), nil)
 }
 
 // Three successes of one shape become a pattern that fires for a fourth case,

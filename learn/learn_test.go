@@ -131,7 +131,7 @@ func Example() {
 		fmt.Println(err)
 	}
 	fmt.Println(hits[0].Record.Content)
-	chunk, fires := p.learner.Fire(hits, a, nil)
+	chunk, fires := learn.Fire(p.learner.Match(hits, a), nil)
 	fmt.Println(fires, chunk.Approach, chunk.Tasks[0].Objective, chunk.Tasks[0].Worker)
 	// Output:
 	// What worked: make the map.
@@ -150,7 +150,7 @@ func TestChunkFiresOnlyWhenItIsProven(t *testing.T) {
 		a.Situation = sit
 		hits, _, err := p.learner.Recall(ctx, a)
 		require.NoError(t, err)
-		return p.learner.Fire(hits, a, except)
+		return learn.Fire(p.learner.Match(hits, a), except)
 	}
 	_, err := p.learner.Learn(ctx, delivered("one", "the cache"))
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestChunkFiresOnlyWhenItIsProven(t *testing.T) {
 	_, ok = fires(situation)
 	require.False(t, ok, "it has misled as often as it has helped")
 
-	_, ok = setup(t, &learn.Options{FireAfter: -1}).learner.Fire(nil, ask("x"), nil)
+	_, ok = learn.Fire(setup(t, &learn.Options{FireAfter: -1}).learner.Match(nil, ask("x")), nil)
 	require.False(t, ok)
 }
 
@@ -192,7 +192,7 @@ func TestPatternOfAModelNeverFires(t *testing.T) {
 	hits, err := p.bank.In(scope).Recall(ctx, memory.Query{Text: situation})
 	require.NoError(t, err)
 	require.Equal(t, r.ID, hits[0].Record.ID)
-	_, ok := p.learner.Fire(hits, ask("x"), nil)
+	_, ok := learn.Fire(p.learner.Match(hits, ask("x")), nil)
 	require.False(t, ok)
 	hits, _, err = p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
 	require.NoError(t, err)

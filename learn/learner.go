@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -129,6 +128,7 @@ type Ask struct {
 	Situation string
 	Objective string
 	Case
+	words []string // of the Objective, once they are read
 }
 
 // Recall returns the memories to inject for a goal, best first: those whose
@@ -413,13 +413,13 @@ type Chunk struct {
 	Differs   []string      // what keeps it from firing; none: it fires
 }
 
-// Fire returns the chunk that acts without deliberation: the first among hits that
-// has a plan that may fire, has delivered often enough, is reliable, and all of whose conditions
+// Fire returns the chunk that acts without deliberation: the first that has a plan
+// that may fire, has delivered often enough, is reliable, and all of whose conditions
 // hold. How alike a case is does not count: see [Learner.Match]. Chunks in except,
 // which have failed for this goal already, do not fire.
-func (l *Learner) Fire(hits []memory.Hit, a Ask, except []memory.ID) (Chunk, bool) {
-	for c := range l.chunks(hits, &a, except) {
-		if len(c.Differs) == 0 {
+func Fire(chunks []Chunk, except []memory.ID) (Chunk, bool) {
+	for _, c := range chunks {
+		if len(c.Differs) == 0 && !slices.Contains(except, c.ID) {
 			return c, true
 		}
 	}
@@ -439,23 +439,15 @@ func (l *Learner) same(c *chunk, a *Ask) (same bool) {
 
 // Match returns the chunks among hits, best first, with what keeps each of them
 // from firing: they are plans to suggest.
-func (l *Learner) Match(hits []memory.Hit, a Ask, except []memory.ID) []Chunk {
-	return slices.Collect(l.chunks(hits, &a, except))
-}
-
-// chunks yields the chunks among hits, held against a case.
-func (l *Learner) chunks(hits []memory.Hit, a *Ask, except []memory.ID) iter.Seq[Chunk] {
-	return func(yield func(Chunk) bool) {
-		for i := range hits {
-			r := &hits[i].Record
-			if r.Kind != memory.Pattern || !r.MayFire() || slices.Contains(except, r.ID) {
-				continue
-			}
-			if c, ok := l.match(r, a); ok && !yield(c) {
-				return
+func (l *Learner) Match(hits []memory.Hit, a Ask) (out []Chunk) {
+	for i := range hits {
+		if r := &hits[i].Record; r.Kind == memory.Pattern && r.MayFire() {
+			if c, ok := l.match(r, &a); ok {
+				out = append(out, c)
 			}
 		}
 	}
+	return out
 }
 
 // match holds the chunk of a pattern against a case.

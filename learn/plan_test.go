@@ -70,7 +70,7 @@ func TestFiredPlanHasNothingOfTheOldCase(t *testing.T) {
 		require.NoError(t, err)
 		background, _, err := p.learner.Background(t.Context(), a)
 		require.NoError(t, err)
-		chunk, ok := p.learner.Fire(append(hits, background...), a, nil)
+		chunk, ok := learn.Fire(p.learner.Match(append(hits, background...), a), nil)
 		if !ok {
 			return
 		}
@@ -98,7 +98,7 @@ func FuzzStoredPlan(f *testing.F) {
 	a.Objective, a.Vouched = "mend cache", false
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		hits := []memory.Hit{{Record: memory.Record{ID: "m", Kind: memory.Pattern, Scope: scope, Trusted: true, Plan: raw}}}
-		for _, c := range l.Match(hits, a, nil) {
+		for _, c := range l.Match(hits, a) {
 			if len(c.Differs) == 0 {
 				require.NoError(t, (&reason.Decision{Tasks: c.Tasks}).Check())
 			}
@@ -117,9 +117,9 @@ func TestPlanWithoutConditionsIsOnlySuggested(t *testing.T) {
 	}
 	r.Stats.Helped = 10
 	hits := []memory.Hit{{Record: r}}
-	_, fires := l.Fire(hits, ask("the cache"), nil)
+	_, fires := learn.Fire(l.Match(hits, ask("the cache")), nil)
 	require.False(t, fires)
-	got := l.Match(hits, ask("the cache"), nil)
+	got := l.Match(hits, ask("the cache"))
 	require.Len(t, got, 1)
 	require.Equal(t, []string{"it was stored without its conditions"}, got[0].Differs)
 }
@@ -146,13 +146,13 @@ func TestHostDecidesWhatIsTheSame(t *testing.T) {
 	hits = append(hits, background...)
 	for situation, want := range map[string]bool{"a write to a nil map": true, "something else": false, "boom": false} {
 		a.Situation = situation
-		chunk, fires := p.learner.Fire(hits, a, nil)
+		chunk, fires := learn.Fire(p.learner.Match(hits, a), nil)
 		require.Equal(t, want, fires, situation)
 		if fires {
 			require.Equal(t, "edit for: the pool", chunk.Tasks[0].Objective)
 		}
 	}
 	a.Situation, a.Conditions = "a write to a nil map", map[string]string{"branch": "main"}
-	_, fires := p.learner.Fire(hits, a, nil)
+	_, fires := learn.Fire(p.learner.Match(hits, a), nil)
 	require.False(t, fires)
 }
