@@ -137,7 +137,7 @@ func (q *query) bonds(sh *shard) bonds {
 // source returns the record that a key leads to, with the links of what became
 // part of it.
 func (sh *shard) source(k idKey) source {
-	s := source{key: k, of: sh.ids.find(&sh.entries, k), refs: sh.fanOf(k)}
+	s := source{key: k, of: sh.find(k), refs: sh.fanOf(k)}
 	if s.of != nil {
 		s.key, s.refs = s.of.id, sh.fanOf(s.of.id)
 		if s.of.more != nil {

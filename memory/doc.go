@@ -93,9 +93,8 @@
 //
 // All methods may be called concurrently. Remember returns after the store
 // has committed; feedback is visible at once and written within 50 ms, unless
-// Options.Sync is set. Recall does not wait for new records. If a record of the
-// scope was replaced or removed while it searched, it searches once more, and
-// writers of the scope wait in memory for that; it never waits for the store.
+// Options.Sync is set. A search and a change of one scope exclude one another,
+// in memory alone: neither waits for the store meanwhile.
 //
 // A Bank keeps the index in memory, and the records whose texts and plan are
 // shorter than 4 KiB together. Longer ones, and all vectors, stay on disk and

@@ -20,17 +20,25 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 		}
 		sc.findStanding(s.b, 0)
 		x = s.explanation(sc, sh, e)
-		if now := sh.ids.find(&sh.entries, e.id); now != nil {
-			for _, w := range sh.index.Words(&sc.index, sc.query.text, now.row) {
-				x.Words = append(x.Words, Word{Text: w.Text, Weight: w.Share, Found: w.Found})
-			}
-		}
+		x.Words = sh.words(sc, e)
 		return nil
 	})
 	if err != nil {
 		return Explanation{}, fmt.Errorf("memory: explain: %w", err)
 	}
 	return x, nil
+}
+
+// words says how the query weighs, and which of it the record has.
+func (sh *shard) words(sc *scratch, e *entry) (out []Word) {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	if now, _ := sh.ids.find(&sh.entries, e.id); now != nil {
+		for _, w := range sh.index.Words(&sc.index, sc.query.text, now.row) {
+			out = append(out, Word{Text: w.Text, Weight: w.Share, Found: w.Found})
+		}
+	}
+	return out
 }
 
 // locate returns the record that the id leads to in the scopes of the query.

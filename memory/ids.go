@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// idTable leads from ids to rows. Readers need no lock; writers are one at a
-// time. It holds no ids: those are in the entries.
+// idTable leads from ids to rows, in four bytes and some: the ids themselves are
+// in the entries. It belongs to shard.mu.
 type idTable struct {
 	seed  maphash.Seed
-	cells atomic.Pointer[[]atomic.Uint32] // a power of two of them; each free, gone, or firstRow + a row
-	used  int                             // cells that are not free; the writer's
+	cells []uint32 // a power of two of them; each free, gone, or firstRow + a row
+	used  int      // cells that are not free
 }
 
 const (
@@ -22,91 +22,46 @@ const (
 const minCells = 16
 
 func newIDTable() *idTable {
-	t := &idTable{seed: maphash.MakeSeed()}
-	t.resize(minCells)
-	return t
+	return &idTable{seed: maphash.MakeSeed(), cells: make([]uint32, minCells)}
 }
 
-func (t *idTable) resize(n int) {
-	cells := make([]atomic.Uint32, n)
-	t.cells.Store(&cells)
-	t.used = 0
-}
-
-// find returns the entry that k leads to, or nil. What is not in cells that a
-// rebuild has replaced meanwhile may be in the new ones: only those are kept up
-// to date.
-func (t *idTable) find(c *column, k idKey) *entry {
-	for {
-		cells := t.cells.Load()
-		if e, _ := t.probe(c, k); e != nil || t.cells.Load() == cells {
-			return e
-		}
-	}
-}
-
-// probe returns the entry that k leads to, and its cell.
-func (t *idTable) probe(c *column, k idKey) (*entry, *atomic.Uint32) {
-	cells := *t.cells.Load()
-	mask := uint64(len(cells) - 1)
+// find returns the entry that k leads to and its cell, or nil and a free cell.
+func (t *idTable) find(c *column, k idKey) (*entry, *uint32) {
+	mask := uint64(len(t.cells) - 1)
 	for i := maphash.Bytes(t.seed, k[:]) & mask; ; i = (i + 1) & mask {
-		v := cells[i].Load()
-		for v >= firstRow {
-			if e := c.at(v - firstRow); e != nil {
-				if e.is(k) {
-					return e, &cells[i]
-				}
-				break
+		switch v := t.cells[i]; {
+		case v == free:
+			return nil, &t.cells[i]
+		case v >= firstRow:
+			if e := c.at(v - firstRow); e != nil && e.is(k) {
+				return e, &t.cells[i]
 			}
-			// The record got another row, or is going.
-			now := cells[i].Load()
-			if now == v {
-				break
-			}
-			v = now
-		}
-		if v == free {
-			return nil, nil
 		}
 	}
 }
 
-// set makes k lead to a row. The entries of the rows that are in c have to be
-// there already.
+// set makes k lead to a row, whose entry is in c already.
 func (t *idTable) set(c *column, k idKey, row uint32) {
-	if _, cell := t.probe(c, k); cell != nil {
-		cell.Store(firstRow + row)
-		return
-	}
-	if n := len(*t.cells.Load()); 4*(t.used+1) > 3*n {
-		t.rebuild(c)
-		if _, cell := t.probe(c, k); cell != nil {
-			return // its entry was in c
+	e, cell := t.find(c, k)
+	if e == nil {
+		if t.used++; 4*t.used > 3*len(t.cells) {
+			t.rebuild(c)
+			if e, cell = t.find(c, k); e == nil {
+				t.used++
+			}
 		}
 	}
-	insert(*t.cells.Load(), t.hash(k), row)
-	t.used++
-}
-
-func (t *idTable) hash(k idKey) uint64 { return maphash.Bytes(t.seed, k[:]) }
-
-func insert(cells []atomic.Uint32, hash uint64, row uint32) {
-	mask := uint64(len(cells) - 1)
-	i := hash & mask
-	for cells[i].Load() != free {
-		i = (i + 1) & mask
-	}
-	cells[i].Store(firstRow + row)
+	*cell = firstRow + row
 }
 
 // remove makes k lead nowhere.
 func (t *idTable) remove(c *column, k idKey) {
-	if _, cell := t.probe(c, k); cell != nil {
-		cell.Store(gone)
+	if e, cell := t.find(c, k); e != nil {
+		*cell = gone
 	}
 }
 
-// rebuild makes room for more ids.
+// rebuild makes room for more ids, and leaves out what is gone.
 func (t *idTable) rebuild(c *column) {
 	live := 1
 	for e := range c.all() {
@@ -119,26 +74,30 @@ func (t *idTable) rebuild(c *column) {
 	for 2*live > n {
 		n *= 2
 	}
-	cells := make([]atomic.Uint32, n)
-	used := 0
+	t.cells, t.used = make([]uint32, n), 0
 	for e := range c.all() {
-		insert(cells, t.hash(e.id), e.row)
-		used++
-		if e.more == nil {
-			continue
-		}
-		for _, k := range e.more.former {
-			insert(cells, t.hash(k), e.row)
-			used++
+		t.insert(e.id, e.row)
+		if e.more != nil {
+			for _, k := range e.more.former {
+				t.insert(k, e.row)
+			}
 		}
 	}
-	t.used = used
-	t.cells.Store(&cells)
 }
 
-// column holds the entries by row. Readers need no lock; writers are one at a
-// time. A row leads to nil when its record is gone, and, for a moment, to the
-// entry that has taken its place in another row.
+func (t *idTable) insert(k idKey, row uint32) {
+	mask := uint64(len(t.cells) - 1)
+	i := maphash.Bytes(t.seed, k[:]) & mask
+	for t.cells[i] != free {
+		i = (i + 1) & mask
+	}
+	t.cells[i] = firstRow + row
+	t.used++
+}
+
+// column holds the entries by row. Looking one up needs no lock; all and the
+// changes belong to shard.mu. A row leads to nil when its record is gone, and
+// within a change to the entry that has taken its place in another row.
 type column struct {
 	cells atomic.Pointer[[]atomic.Pointer[entry]]
 	next  atomic.Uint32 // the first row that no record has
@@ -183,8 +142,7 @@ func (c *column) grow(old *[]atomic.Pointer[entry]) *[]atomic.Pointer[entry] {
 // remove makes a row lead nowhere.
 func (c *column) remove(row uint32) { (*c.cells.Load())[row].Store(nil) }
 
-// all yields the entries in order of row. Of those that are replaced meanwhile
-// it may miss some: see steady.
+// all yields the entries in order of row.
 func (c *column) all() func(yield func(*entry) bool) {
 	return func(yield func(*entry) bool) {
 		for row := range c.next.Load() {

@@ -80,29 +80,33 @@ type alike struct {
 // similar returns the records of a kind whose texts are at least that similar
 // to those of d.
 func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, kind flags, least float64) ([]alike, error) {
-	var failed error
-	pairs := sh.index.Similar(sc, d.Trigger, d.Content, least, func(row uint32) (trigger, content []text.Term) {
-		e := sh.entries.at(row)
-		if e == nil || e.flags&kind == 0 {
-			return nil, nil
-		}
+	l := index.NewLikeness(d.Trigger, d.Content, least)
+	var out []alike
+	for _, e := range sh.like(sc, l, kind) {
 		r, err := b.record(ctx, sh, e)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, nil // it has just gone, or else whoever returns it will say so
+			continue // it has just gone, or else what returns it says so
 		}
 		if err != nil {
-			failed = err
-			return nil, nil
+			return nil, err
 		}
-		return b.terms(r.Trigger), b.terms(r.Content)
-	})
-	var out []alike
-	for _, p := range pairs {
-		if e := sh.entries.at(p.Row); e != nil && e.flags&kind != 0 && !slices.ContainsFunc(out, func(a alike) bool { return a.entry == e }) {
-			out = append(out, alike{e, p.Trigger, p.Content})
+		if t, c, ok := l.Of(b.terms(r.Trigger), b.terms(r.Content)); ok {
+			out = append(out, alike{e, t, c})
 		}
 	}
-	return out, failed
+	return out, nil
+}
+
+// like returns the records of a kind that may be as similar.
+func (sh *shard) like(sc *index.Scratch, l *index.Likeness, kind flags) (out []*entry) {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	for _, row := range sh.index.Like(sc, l) {
+		if e := sh.entries.at(row); e.flags&kind != 0 {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // trusts reports whether r is trusted by where it comes from: what is Derived,

@@ -24,7 +24,7 @@ func (g *group) hand(ctx context.Context) error {
 	over := max(0, len(queue)+len(g.new)-maxPassing)
 	var going []leaving
 	for _, k := range queue[:min(over, len(queue))] {
-		e := g.sh.ids.find(&g.sh.entries, k)
+		e := g.sh.find(k)
 		more, err := g.b.leave(ctx, g.sh, e)
 		if err != nil {
 			return err

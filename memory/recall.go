@@ -167,50 +167,27 @@ func (q *query) excludes(e *entry, c *counts) string {
 // find fills sc.found with what matches the query, scored, in no order: with
 // all of that if n is 0, or at least with the n best.
 func (sc *scratch) find(n int) {
-	steady(sc.query.shards, func() { sc.gather(n) })
+	sc.gather(n)
 	sc.query.rank(sc.found)
 }
 
-// steady calls read, which collects records of the shards, until it has found
-// each record once. The first call takes no lock. It does not count if a record
-// was replaced or removed meanwhile: a reader can look for the old entry when it
-// has gone, and for the new one before it is there. The second call keeps
-// writers out. New records do not disturb a reader.
-func steady(shards []*shard, read func()) {
-	before, begun := changesOf(shards)
-	if !begun {
-		read()
-		if after, _ := changesOf(shards); after == before {
-			return
-		}
-	}
-	for _, sh := range shards {
-		sh.mu.RLock()
-		defer sh.mu.RUnlock()
-	}
-	read()
-}
-
-// changesOf returns the sum of the changes of the shards, and whether one has
-// begun that has not ended.
-func changesOf(shards []*shard) (sum uint64, begun bool) {
-	for _, sh := range shards {
-		n := sh.changes.Load()
-		sum, begun = sum+n, begun || n%2 == 1
-	}
-	return sum, begun
-}
-
-// gather is the first stages of a recall: candidates, and the filters. It
-// waits for no writer; see steady.
+// gather is the first stages of a recall: candidates, and the filters.
 func (sc *scratch) gather(n int) {
 	sc.found = sc.found[:0]
 	for _, sh := range sc.query.shards {
-		if sc.query.all {
-			sh.findAll(sc)
-		} else {
-			sh.search(sc, n)
-		}
+		sh.collect(sc, n)
+	}
+}
+
+// collect finds each record of the shard that is there once: no writer changes
+// it meanwhile. A goroutine holds one shard at a time.
+func (sh *shard) collect(sc *scratch, n int) {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	if sc.query.all {
+		sh.findAll(sc)
+	} else {
+		sh.search(sc, n)
 	}
 }
 

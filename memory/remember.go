@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -248,12 +247,11 @@ func (g *group) holds(c candidate) bool {
 			g.index.Put(uint32(g.indexed), n.doc)
 		}
 	}
-	return c.rec.Kind != Episode && len(g.index.Similar(g.sc, c.doc.Trigger, c.doc.Content, mergeSimilarity, g.texts)) > 0
-}
-
-// texts returns what is compared of a record of the group.
-func (g *group) texts(i uint32) (trigger, content []text.Term) {
-	return g.new[i].doc.Trigger, g.new[i].doc.Content
+	l := index.NewLikeness(c.doc.Trigger, c.doc.Content, mergeSimilarity)
+	return c.rec.Kind != Episode && slices.ContainsFunc(g.index.Like(g.sc, l), func(i uint32) bool {
+		_, _, ok := l.Of(g.new[i].doc.Trigger, g.new[i].doc.Content)
+		return ok
+	})
 }
 
 func (g *group) has(id ID) bool {

@@ -108,7 +108,7 @@ func (s Space) rankOf(sc *scratch, text string, e *entry) (int, error) {
 	if err := s.query(&Query{Text: text, Archived: true}, sc); err != nil {
 		return 0, err
 	}
-	steady(sc.query.shards, func() { sc.gather(replayDepth) })
+	sc.gather(replayDepth)
 	i := slices.IndexFunc(sc.found, func(f found) bool { return f.entry == e })
 	if i < 0 {
 		return replayDepth + 1, nil
@@ -124,7 +124,7 @@ func (s Space) rankOf(sc *scratch, text string, e *entry) (int, error) {
 
 // part notes with e, one of the two, that they stay apart.
 func (b *Bank) part(ctx context.Context, sh *shard, m *merger, e *entry) error {
-	now := sh.ids.find(&sh.entries, e.id)
+	now := sh.find(e.id)
 	rec := *m.first
 	if now.id != m.stays.id {
 		rec = *m.second

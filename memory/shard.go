@@ -27,10 +27,9 @@ type shard struct {
 	// belongs to edit.
 	passing []idKey
 
-	// Readers take no lock for what follows, see steady. A writer holds mu, and
-	// waits for nothing meanwhile.
+	// A search holds mu to read, a change that is in the store already holds it
+	// to write: neither waits for the disk, nor for a host, meanwhile.
 	mu      sync.RWMutex
-	changes atomic.Uint64 // odd while records are replaced or removed
 	entries column
 	ids     *idTable // former ids included
 	live    atomic.Int64
@@ -56,19 +55,25 @@ func newShard(s Scope) *shard {
 }
 
 // entry returns the record that the id leads to, or nil.
-func (sh *shard) entry(id ID) *entry { return sh.ids.find(&sh.entries, keyOf(id)) }
+func (sh *shard) entry(id ID) *entry { return sh.find(keyOf(id)) }
+
+// find returns the record that a key leads to, or nil.
+func (sh *shard) find(k idKey) *entry {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	e, _ := sh.ids.find(&sh.entries, k)
+	return e
+}
 
 // snapshot returns all entries, in the order in which they were indexed.
-func (sh *shard) snapshot() (all []*entry) {
-	steady([]*shard{sh}, func() {
-		all = slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
-	})
-	return all
+func (sh *shard) snapshot() []*entry {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
 }
 
 // put makes a record visible, in place of the one with its id, if any, and of
-// those that became part of it. A steady reader finds the old or the new, and
-// after put the new.
+// those that became part of it.
 func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -76,10 +81,6 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 }
 
 func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
-	if len(replaced) > 0 {
-		sh.changes.Add(1)
-		defer sh.changes.Add(1)
-	}
 	sh.entries.add(e, replaced)
 	sh.ids.set(&sh.entries, e.id, e.row)
 	for _, l := range e.links() {
@@ -117,8 +118,6 @@ type leaving struct {
 func (sh *shard) remove(es ...leaving) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.changes.Add(1)
-	defer sh.changes.Add(1)
 	for _, e := range es {
 		sh.ids.remove(&sh.entries, e.id)
 		if e.more != nil {

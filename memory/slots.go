@@ -476,15 +476,13 @@ func (st *stand) given(e *entry) *entry { return st.replaced[e] }
 // findStanding is find for what holds: what is superseded gives its place to
 // what supersedes it, once.
 func (sc *scratch) findStanding(b *Bank, n int) {
-	steady(sc.query.shards, func() {
-		for want := n; ; want *= 2 {
-			sc.gather(want)
-			sc.countMatches()
-			if gone := sc.replace(b); gone == 0 || want == 0 || !sc.short(n, want) {
-				break
-			}
+	for want := n; ; want *= 2 {
+		sc.gather(want)
+		sc.countMatches()
+		if gone := sc.replace(b); gone == 0 || want == 0 || !sc.short(n, want) {
+			break
 		}
-	})
+	}
 	sc.query.rank(sc.found)
 }
 

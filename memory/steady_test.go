@@ -42,44 +42,6 @@ func changing(t *testing.T, n int) (s Space, sh *shard, id ID, replace func()) {
 	return s, sh, id, replace
 }
 
-// A read that a change has overtaken is made once more, with writers kept out.
-func TestSteady(t *testing.T) {
-	t.Parallel()
-	s, sh, id, replace := changing(t, 10)
-	twice := func(change func()) {
-		t.Helper()
-		calls := 0
-		steady([]*shard{sh}, func() {
-			if calls++; calls == 1 {
-				require.True(t, sh.mu.TryLock(), "a writer does not wait")
-				sh.mu.Unlock()
-				change()
-				return
-			}
-			require.False(t, sh.mu.TryLock(), "a writer waits")
-		})
-		require.Equal(t, 2, calls)
-	}
-	twice(replace)
-	twice(func() { require.NoError(t, s.Restate(t.Context(), id, Slot{"a", "b", "c"})) })
-	twice(func() { require.NoError(t, s.Forget(t.Context(), id)) })
-
-	once := func() {
-		t.Helper()
-		calls := 0
-		steady([]*shard{sh}, func() {
-			calls++
-			_, err := s.Remember(t.Context(), Draft{Kind: Episode, Content: "new"})
-			require.NoError(t, err)
-		})
-		require.Equal(t, 1, calls, "a new record disturbs nobody")
-	}
-	once()
-
-	sh.changes.Add(1) // a change has begun
-	steady([]*shard{sh}, func() { require.False(t, sh.mu.TryLock()) })
-}
-
 // An id leads to its record while the table is rebuilt and the record gets
 // other rows.
 func TestIDsLeadSomewhere(t *testing.T) {

@@ -114,12 +114,10 @@ type foundThread struct {
 // findThreads returns the threads that match the text, best first, at least as
 // many as are wanted.
 func (sc *scratch) findThreads() (ts []foundThread) {
-	steady(sc.query.shards, func() {
-		sc.found, ts = sc.found[:0], ts[:0]
-		for _, sh := range sc.query.shards {
-			ts = sh.findThreads(sc, ts)
-		}
-	})
+	sc.found = sc.found[:0]
+	for _, sh := range sc.query.shards {
+		ts = sh.findThreads(sc, ts)
+	}
 	sc.query.weigh(sc.found)
 	for _, t := range ts {
 		slices.SortFunc(sc.found[t.from:t.to], func(a, b found) int { return better(&a, &b) })
@@ -133,6 +131,8 @@ func (sc *scratch) findThreads() (ts []foundThread) {
 
 // findThreads appends those of a scope to ts.
 func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
 	ask := sh.ask(&sc.query, sc.query.k)
 	if sc.query.floor > 0 {
 		ask.K = 0 // some will be left out

@@ -164,7 +164,7 @@ func BenchmarkSimilar(b *testing.B) {
 	found, asked := 0, 0
 	for i := 0; b.Loop(); i++ {
 		d := c.corpus.doc(i*31%len(c.corpus.docs), false)
-		found += len(c.index[0].Similar(&sc, nil, d.Content, 0.85, func(row uint32) (trigger, content []text.Term) {
+		found += len(similar(c.index[0], &sc, nil, d.Content, 0.85, func(row uint32) (trigger, content []text.Term) {
 			asked++
 			return nil, c.corpus.doc(int(row), false).Content
 		}))

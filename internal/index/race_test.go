@@ -64,7 +64,7 @@ func TestReadersDuringWrites(t *testing.T) {
 				}
 				ix.Threads(&sc, q)
 				ix.Words(&sc, q.Terms, 0)
-				ix.Similar(&sc, nil, term, 0.9, func(row uint32) (trigger, content []text.Term) { return nil, doc(row).Content })
+				similar(ix, &sc, nil, term, 0.9, func(row uint32) (trigger, content []text.Term) { return nil, doc(row).Content })
 			}
 		})
 	}

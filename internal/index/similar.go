@@ -8,37 +8,35 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// Pair is a record that says nearly the same as a text.
-type Pair struct {
-	Row              uint32
-	Trigger, Content float64 // similarities
+// Likeness is what a trigger and a content have to be compared with others by.
+type Likeness struct {
+	trigger, content vector
+	least            float64
 }
 
-// Similar returns the records whose trigger and content both have at least
-// the similarity min, in (0,1], to the given ones, and which agree with them
-// in numbers and negations, in order of row. Two empty triggers, or two
-// empty contents, are alike, but not if both are empty.
-//
-// Similar calls doc for the few records that share enough terms, and reads what
-// it returns, the trigger and the content, before the next call. A row that doc
-// is called for may have been deleted meanwhile.
+// NewLikeness compares with texts of which both fields shall have at least the
+// similarity least, in (0,1].
+func NewLikeness(trigger, content []text.Term, least float64) *Likeness {
+	return &Likeness{newVector(trigger), newVector(content), least}
+}
+
+// Like returns the rows that share enough terms with l to be as similar, in
+// order; valid until the next use of sc. Whether they are, Of tells.
 //
 // If x and y share only some terms then, by Cauchy and Schwarz, their cosine is
 // at most the norm of these in x over that of x.
-func (ix *Index) Similar(
-	sc *Scratch, trigger, content []text.Term, min float64, doc func(row uint32) (trigger, content []text.Term),
-) []Pair {
-	t, c := newVector(trigger), newVector(content)
-	var out []Pair
-	for _, row := range ix.sharing(sc, &t, &c, min) {
-		dt, dc := doc(row)
-		if ts, ok := t.alike(dt, min); ok {
-			if cs, ok := c.alike(dc, min); ok {
-				out = append(out, Pair{row, ts, cs})
-			}
-		}
+func (ix *Index) Like(sc *Scratch, l *Likeness) []uint32 {
+	return ix.sharing(sc, &l.trigger, &l.content, l.least)
+}
+
+// Of returns the similarities of a trigger and a content, and whether both are
+// enough, and agree with l in numbers and negations. Two empty triggers, or two
+// empty contents, are alike.
+func (l *Likeness) Of(trigger, content []text.Term) (ofTrigger, ofContent float64, ok bool) {
+	if ofTrigger, ok = l.trigger.alike(trigger, l.least); ok {
+		ofContent, ok = l.content.alike(content, l.least)
 	}
-	return out
+	return ofTrigger, ofContent, ok
 }
 
 // vector is the weighted counts of the terms of a field.
