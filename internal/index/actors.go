@@ -3,7 +3,6 @@ package index
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/arc-learn/arc/internal/text"
 )
@@ -13,13 +12,7 @@ import (
 type actor struct {
 	id    uint32   // from 1
 	words []string // distinct, without function words
-	n     int      // records; the writer's
-}
-
-// name is a word of the names of actors.
-type name struct {
-	text   string
-	actors atomic.Pointer[[]*actor]
+	n     int      // records
 }
 
 func actorKey(terms []text.Term) string {
@@ -47,7 +40,7 @@ func (ix *Index) enter(terms []text.Term) uint32 {
 				a.words = append(a.words, t.Text)
 			}
 		}
-		ix.rename(a, func(as []*actor) []*actor { return append(slices.Clip(as), a) })
+		ix.rename(a, func(as []*actor) []*actor { return append(as, a) })
 	}
 	a.n++
 	return a.id
@@ -63,7 +56,7 @@ func (ix *Index) exit(terms []text.Term) {
 	if a.n--; a.n == 0 {
 		delete(ix.actors, key)
 		ix.rename(a, func(as []*actor) []*actor {
-			return slices.DeleteFunc(slices.Clone(as), func(x *actor) bool { return x == a })
+			return slices.DeleteFunc(as, func(x *actor) bool { return x == a })
 		})
 	}
 }
@@ -71,14 +64,11 @@ func (ix *Index) exit(terms []text.Term) {
 // rename changes the actors of the words of a name.
 func (ix *Index) rename(a *actor, change func([]*actor) []*actor) {
 	for _, word := range a.words {
-		n := ix.names.get(word)
-		if n == nil {
-			n = &name{text: word}
-			n.actors.Store(new([]*actor))
-			ix.names.add(n, func(n *name) bool { return len(*n.actors.Load()) > 0 })
+		if as := change(ix.names[word]); len(as) > 0 {
+			ix.names[word] = as
+		} else {
+			delete(ix.names, word)
 		}
-		changed := change(*n.actors.Load())
-		n.actors.Store(&changed)
 	}
 }
 
@@ -87,11 +77,7 @@ func (ix *Index) rename(a *actor, change func([]*actor) []*actor) {
 func (ix *Index) actorNamed(words []word) uint32 {
 	found := uint32(0)
 	for i := range words {
-		n := ix.names.get(words[i].text)
-		if n == nil {
-			continue
-		}
-		for _, a := range *n.actors.Load() {
+		for _, a := range ix.names[words[i].text] {
 			if found != 0 && found != a.id {
 				return 0
 			}

@@ -30,18 +30,11 @@ type hit struct {
 // hit notes a posting of a record in a thread.
 func (sc *Scratch) hit(cell, row uint32, w *word, n int, count, length uint8) {
 	id, i := chunkOf(cell), placeOf(cell)
-	if int(id) >= len(sc.states) { // a chunk that was split off since the search began
-		sc.moved(&hit{word: int32(n), row: row, p: float32(count) * sc.norms.inv[length], length: length})
-		return
-	}
 	sc.note(id, i+reach, row, w, n, count, length)
 	if cell&(nearPrev|nearNext) == 0 {
 		return
 	}
-	c := sc.th.chunk(id)
-	if c == nil {
-		return
-	}
+	c := sc.th[id]
 	if cell&nearPrev != 0 {
 		if p := sc.th.chunk(c.prev); p != nil {
 			sc.note(c.prev, i+reach+len(p.rows), row, w, n, count, length)
@@ -55,9 +48,6 @@ func (sc *Scratch) hit(cell, row uint32, w *word, n int, count, length uint8) {
 // note notes a hit of a chunk. The bound of a word there is that of a record
 // which has the posting that counts most, and the others around it.
 func (sc *Scratch) note(id uint32, place int, row uint32, w *word, n int, count, length uint8) {
-	if uint(place) >= maxPlaces || int(id) >= len(sc.states) {
-		return // the thread has changed since the search began: see overtaken
-	}
 	st := &sc.states[id]
 	if st.hits == 0 {
 		sc.chunks = append(sc.chunks, id)
@@ -77,7 +67,7 @@ func (sc *Scratch) note(id uint32, place int, row uint32, w *word, n int, count,
 
 // isOpen reports whether the chunk has hits and may have a wanted record.
 func (sc *Scratch) isOpen(id uint32) bool {
-	return int(id) < len(sc.states) && sc.states[id].hits != 0 && !sc.states[id].closed
+	return sc.states[id].hits != 0 && !sc.states[id].closed
 }
 
 // samples is the number of chunks from which narrow learns what is wanted.
@@ -199,17 +189,11 @@ const (
 // weighChunk scores the records of a chunk by its hits, and returns those that
 // have a score.
 func (sc *Scratch) weighChunk(id uint32) []uint32 {
-	c, l := sc.th.chunk(id), &sc.local
-	if c == nil {
-		c = &noChunk
-	}
+	c, l := sc.th[id], &sc.local
 	l.hits = l.hits[:0]
 	l.within = 0
 	for at := sc.states[id].hits; at != 0; at = sc.hits[at-1].before {
 		h := sc.hits[at-1]
-		if !sc.th.has(c, int(h.place)-reach, h.row) {
-			sc.moved(&h)
-		}
 		l.hits = append(l.hits, h)
 		l.within |= around << h.place >> reach
 	}
@@ -217,65 +201,12 @@ func (sc *Scratch) weighChunk(id uint32) []uint32 {
 	for set := l.within; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
 		row := c.rows[i-reach]
-		if row >= sc.limit { // it is newer than the search
-			l.within &^= 1 << i
-			continue
-		}
-		l.rows[i], l.metas[i], l.scores[i] = row, sc.cols.meta[row].Load(), 0
+		l.rows[i], l.metas[i], l.scores[i] = row, sc.cols.meta[row], 0
 	}
 	for len(l.hits) > 0 {
 		sc.weighWord(l)
 	}
 	return sc.collect(l)
-}
-
-var noChunk = chunk{prev: none, next: none}
-
-// has reports whether the row stands at position i of c, which may be beyond
-// its ends.
-func (th *threads) has(c *chunk, i int, row uint32) bool {
-	if i >= 0 && i < len(c.rows) {
-		return c.rows[i] == row
-	}
-	at := 0
-	if i > 0 {
-		at = len(c.rows) - 1
-	}
-	s, ok := th.neighbor(c, at, i-at)
-	return ok && s == row
-}
-
-// overtaken sees to all hits if a thread was rearranged while the search went on:
-// a record may have been noted in a chunk that it has left since.
-func (sc *Scratch) overtaken(ix *Index) {
-	if sc.moves%2 == 0 && ix.moves.Load() == sc.moves {
-		return // odd: it was being rearranged
-	}
-	for i := range sc.hits {
-		sc.moved(&sc.hits[i])
-	}
-}
-
-// moved sees to a hit whose record is not where it was when it was noted: a
-// record that is moved while a search goes on counts with its best word at
-// least.
-func (sc *Scratch) moved(h *hit) {
-	m := sc.cols.meta[h.row].Load()
-	w := &sc.words[h.word]
-	if flagsOf(m)&(sc.q.Exclude|dead) != 0 || w.stop && sc.content {
-		return
-	}
-	old := sc.scores[h.row]
-	if old == 0 {
-		sc.settled = append(sc.settled, h.row)
-		if sc.q.Skip != nil && sc.q.Skip(h.row) {
-			old = skipped
-		}
-	}
-	if old >= 0 {
-		old = max(old, w.gain*sc.factor(h.row, m)*saturate(h.p))
-	}
-	sc.scores[h.row] = old
 }
 
 // weighWord takes the hits of one word, which are the last of l.hits, and adds

@@ -7,14 +7,11 @@
 // cannot make a difference any more are left out of the work, but never out of
 // the result.
 //
-// One goroutine may write at a time, any number may read meanwhile: readers
-// take no lock, and no writer waits for them. A search sees every record whose
-// Put had returned before it began, whole, and none whose Delete had.
+// Any number of goroutines may search at a time, or one may write: the owner
+// keeps them apart.
 package index
 
 import (
-	"sync/atomic"
-
 	"github.com/arc-learn/arc/internal/text"
 )
 
@@ -50,25 +47,22 @@ const (
 // one record only, ever, and in ascending order. It costs some bytes for a row
 // that is skipped or deleted.
 type Index struct {
-	terms dict[term]
-	names dict[name]
-	cols  atomic.Pointer[columns]
-	limit atomic.Uint32 // rows below it may be seen
-	live  atomic.Int64
-	norms atomic.Pointer[norms]
+	terms map[string]*term
+	names map[string][]*actor // by the words of their names
+	cols  columns
+	rows  uint32 // all are below it
+	live  int
+	norms *norms
 
-	threads atomic.Pointer[threads]
+	threads threads
 
 	// Of threads: how many there are, and their length in sumUnit.
-	threadCount, threadLength atomic.Int64
+	threadCount, threadLength int64
 
-	moves atomic.Uint32 // counts before and after threads are rearranged
-
-	// The writer's.
+	// Of writing.
 	lengths     [256]int // how many live records have the code
 	touched     []*term  // of the record at hand
 	named       map[string]*thread
-	chunks      uint32   // how many numbers there are
 	free        []uint32 // numbers of chunks
 	lastThread  uint32
 	freeThreads []uint32
@@ -80,27 +74,21 @@ type Index struct {
 // columns are what is kept by row.
 type columns struct {
 	// flags <<16 | code of the squared norm of the content <<8 | code of length
-	meta  []atomic.Uint32
-	chunk []atomic.Uint32 // of its thread, see nearPrev
-	actor []uint32        // its number; immutable
+	meta  []uint32
+	chunk []uint32 // of its thread, see nearPrev
+	actor []uint32 // its number
 }
 
 // New returns an empty Index.
 func New() *Index {
-	ix := &Index{
-		terms:  newDict(func(t *term) string { return t.text }),
-		names:  newDict(func(n *name) string { return n.text }),
-		named:  make(map[string]*thread),
-		actors: make(map[string]*actor),
+	return &Index{
+		terms: make(map[string]*term), names: make(map[string][]*actor), norms: newNorms(minLength),
+		named: make(map[string]*thread), actors: make(map[string]*actor),
 	}
-	ix.threads.Store(new(threads))
-	ix.cols.Store(new(columns))
-	ix.norms.Store(newNorms(minLength))
-	return ix
 }
 
 // Len returns the number of records.
-func (ix *Index) Len() int { return int(ix.live.Load()) }
+func (ix *Index) Len() int { return ix.live }
 
 // Put indexes d as row, which was never used before and is larger than all
 // that were.
@@ -114,8 +102,9 @@ func (ix *Index) Put(row uint32, d Doc) {
 	if d.Other {
 		flags |= other
 	}
-	cols := ix.grow(row)
-	cols.meta[row].Store(uint32(flags)<<16 | uint32(normCode(norm))<<8 | uint32(code))
+	ix.grow(row)
+	cols := &ix.cols
+	cols.meta[row] = uint32(flags)<<16 | uint32(normCode(norm))<<8 | uint32(code)
 	cols.actor[row] = ix.enter(d.Actor)
 	for _, t := range ix.touched {
 		t.post(row, t.count, code)
@@ -125,24 +114,26 @@ func (ix *Index) Put(row uint32, d Doc) {
 		ix.joinThread(row, d.Thread, place{d.At, d.Tie})
 	}
 	ix.count(code, 1)
-	ix.limit.Store(row + 1)
+	ix.rows = row + 1
 }
 
 // Delete removes row, of which d was indexed.
 func (ix *Index) Delete(row uint32, d Doc) {
-	cols := ix.cols.Load()
+	cols := &ix.cols
 	if int(row) >= len(cols.meta) || cols.dead(row) {
 		return
 	}
-	ix.gather(&d, func(t text.Term) *term { return ix.terms.get(t.Text) })
-	meta := cols.meta[row].Load()
-	cols.meta[row].Store(meta | uint32(dead)<<16)
+	ix.gather(&d, func(t text.Term) *term { return ix.terms[t.Text] })
+	meta := cols.meta[row]
+	cols.meta[row] = meta | uint32(dead)<<16
 	for _, t := range ix.touched {
 		t.count = 0
-		t.drop(cols.dead)
+		if t.drop(cols.dead); t.df == 0 {
+			delete(ix.terms, t.text)
+		}
 	}
 	ix.exit(d.Actor)
-	if cols.chunk[row].Load() != 0 {
+	if cols.chunk[row] != 0 {
 		ix.leaveThread(row)
 	}
 	ix.count(uint8(meta), -1)
@@ -150,42 +141,40 @@ func (ix *Index) Delete(row uint32, d Doc) {
 
 // SetFlags replaces the owner's flags of row.
 func (ix *Index) SetFlags(row uint32, f Flags) {
-	cell := &ix.cols.Load().meta[row]
-	cell.Store(cell.Load()&^(uint32(own)<<16) | uint32(f&own)<<16)
+	cell := &ix.cols.meta[row]
+	*cell = *cell&^(uint32(own)<<16) | uint32(f&own)<<16
 }
 
 func flagsOf(meta uint32) Flags { return Flags(meta >> 16) }
 
-func (c *columns) dead(row uint32) bool { return flagsOf(c.meta[row].Load())&dead != 0 }
+func (c *columns) dead(row uint32) bool { return flagsOf(c.meta[row])&dead != 0 }
 
-// grow returns columns that have the row.
-func (ix *Index) grow(row uint32) *columns {
-	old := ix.cols.Load()
-	if int(row) < len(old.meta) {
-		return old
+// grow makes columns that have the row.
+func (ix *Index) grow(row uint32) {
+	old := len(ix.cols.meta)
+	if int(row) < old {
+		return
 	}
 	n := max(int(row)+1+int(row)/4, 16)
-	grown := &columns{meta: make([]atomic.Uint32, n), chunk: make([]atomic.Uint32, n), actor: make([]uint32, n)}
-	copy(grown.actor, old.actor)
-	for i := range old.meta {
-		grown.meta[i].Store(old.meta[i].Load())
-		grown.chunk[i].Store(old.chunk[i].Load())
+	for _, col := range [...]*[]uint32{&ix.cols.meta, &ix.cols.chunk, &ix.cols.actor} {
+		grown := make([]uint32, n)
+		copy(grown, *col)
+		*col = grown
 	}
-	for i := len(old.meta); i < n; i++ {
-		grown.meta[i].Store(uint32(dead) << 16) // a row that is skipped holds nothing
+	for i := old; i < n; i++ {
+		ix.cols.meta[i] = uint32(dead) << 16 // a row that is skipped holds nothing
 	}
-	ix.cols.Store(grown)
-	return grown
 }
 
 // count keeps the statistics.
 func (ix *Index) count(length uint8, records int) {
 	ix.lengths[length] += records
-	n, below := int(ix.live.Add(int64(records))), 0
+	ix.live += records
+	below := 0
 	for code, records := range &ix.lengths {
-		if below += records; 4*below >= n {
-			if usual := usualLength(lengthOf(uint8(code))); usual != ix.norms.Load().usual {
-				ix.norms.Store(newNorms(usual))
+		if below += records; 4*below >= ix.live {
+			if usual := usualLength(lengthOf(uint8(code))); usual != ix.norms.usual {
+				ix.norms = newNorms(usual)
 			}
 			return
 		}
@@ -234,10 +223,10 @@ func (ix *Index) touch(t *term) *term {
 }
 
 func (ix *Index) intern(x text.Term) *term {
-	if t := ix.terms.get(x.Text); t != nil {
-		return t
+	t := ix.terms[x.Text]
+	if t == nil {
+		t = &term{text: x.Text, stop: x.Stop}
+		ix.terms[x.Text] = t
 	}
-	t := &term{text: x.Text, stop: x.Stop}
-	ix.terms.add(t, func(t *term) bool { return t.df.Load() > 0 || t.count > 0 })
 	return t
 }

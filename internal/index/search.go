@@ -70,10 +70,8 @@ type Scratch struct {
 type search struct {
 	q        *Query
 	cols     *columns
-	th       *threads
+	th       threads
 	norms    *norms
-	limit    uint32
-	moves    uint32  // of the index, when the search began
 	actor    uint32  // the one that the query names
 	total    float64 // U
 	size     float64 // sum of the weights of the terms by their kind
@@ -116,22 +114,20 @@ func (ix *Index) Search(sc *Scratch, q *Query) []Match {
 		}
 	}
 	sc.weighChunks(sc.narrow(done, least))
-	sc.overtaken(ix)
 	return sc.wanted()
 }
 
 // begin readies sc for a search.
 func (ix *Index) begin(sc *Scratch, q *Query) {
-	sc.search = search{q: q, moves: ix.moves.Load(), limit: ix.limit.Load()}
-	sc.cols, sc.th, sc.norms = ix.cols.Load(), ix.threads.Load(), ix.norms.Load()
-	if len(sc.scores) < int(sc.limit) {
-		sc.scores = make([]float32, int(sc.limit)+int(sc.limit)/4)
+	sc.search = search{q: q, cols: &ix.cols, th: ix.threads, norms: ix.norms}
+	if n := int(ix.rows); len(sc.scores) < n {
+		sc.scores = make([]float32, n+n/4)
 	}
-	if len(sc.states) < len(sc.th.chunks) {
-		sc.states = make([]state, len(sc.th.chunks))
+	if len(sc.states) < len(sc.th) {
+		sc.states = make([]state, len(sc.th))
 	}
 	ix.weigh(sc, q.Terms)
-	sc.most, sc.threaded = 1, len(sc.th.chunks) > 0
+	sc.most, sc.threaded = 1, len(sc.th) > 0
 	if sc.actor = ix.actorNamed(sc.words); sc.actor != 0 {
 		sc.most += actorNamed
 	}
@@ -150,12 +146,12 @@ func (sc *Scratch) bound(w *word) float32 {
 	if w.term == nil {
 		return 0
 	}
-	w.rows, w.counts = w.term.view(sc.limit, &w.row, &w.count)
+	w.rows, w.counts = w.term.view(&w.row, &w.count)
 	if len(w.rows) == 0 {
 		return 0
 	}
 	w.gain = float32(w.weight * (k1 + 1))
-	bounds := w.term.bounds.Load()
+	bounds := w.term.bounds
 	p := float32(bounds>>8) * sc.norms.inv[uint8(bounds)]
 	if sc.threaded {
 		p *= 1 + windowSum
@@ -193,10 +189,10 @@ func (sc *Scratch) walk(w *word, n int) {
 		special |= other
 	}
 	for i, row := range w.rows {
-		m := meta[row].Load()
+		m := meta[row]
 		count, gain := counts[i], w.gain
 		if sc.threaded {
-			if cell := sc.cols.chunk[row].Load(); cell != 0 {
+			if cell := sc.cols.chunk[row]; cell != 0 {
 				if flagsOf(m)&dead == 0 { // also what is left out counts as surroundings
 					sc.hit(cell, row, w, n, count, uint8(m))
 				}
@@ -414,7 +410,7 @@ func (sc *Scratch) complete(w *word, n int) {
 func (sc *Scratch) credit(w *word, n int, row uint32, count uint8) {
 	if !sc.threaded {
 		if old := sc.scores[row]; old > 0 {
-			m := sc.cols.meta[row].Load()
+			m := sc.cols.meta[row]
 			gain := w.gain
 			if flagsOf(m)&(asks|other) != 0 || sc.actor != 0 {
 				gain *= sc.factor(row, m)
@@ -423,14 +419,14 @@ func (sc *Scratch) credit(w *word, n int, row uint32, count uint8) {
 		}
 		return
 	}
-	if cell := sc.cols.chunk[row].Load(); cell != 0 {
+	if cell := sc.cols.chunk[row]; cell != 0 {
 		if sc.isOpen(chunkOf(cell)) || cell&(nearPrev|nearNext) != 0 {
-			if m := sc.cols.meta[row].Load(); flagsOf(m)&dead == 0 {
+			if m := sc.cols.meta[row]; flagsOf(m)&dead == 0 {
 				sc.hit(cell, row, w, n, count, uint8(m))
 			}
 		}
 	} else if sc.scores[row] > 0 {
-		m := sc.cols.meta[row].Load()
+		m := sc.cols.meta[row]
 		sc.scores[row] += float32(w.gain * sc.factor(row, m) * sc.saturated(count, uint8(m)))
 	}
 }
@@ -438,22 +434,15 @@ func (sc *Scratch) credit(w *word, n int, row uint32, count uint8) {
 // mark sets the bits of the rows in single, and of those that count in the
 // chunks in open.
 func (sc *Scratch) mark() {
-	if n := int(sc.limit)/64 + 1; len(sc.bits) < n {
+	if n := len(sc.cols.meta)/64 + 1; len(sc.bits) < n {
 		sc.bits = make([]uint64, n+n/4)
 	}
-	set := func(row uint32) {
-		if row < sc.limit {
-			sc.bits[row/64] |= 1 << (row % 64)
-		}
-	}
+	set := func(row uint32) { sc.bits[row/64] |= 1 << (row % 64) }
 	for _, row := range sc.single {
 		set(row)
 	}
 	for _, id := range sc.open {
-		c := sc.th.chunk(id)
-		if c == nil {
-			continue
-		}
+		c := sc.th[id]
 		for _, row := range c.rows {
 			set(row)
 		}
@@ -550,9 +539,9 @@ func (ix *Index) weigh(sc *Scratch, query []text.Term) {
 		if sc.knows(t.Text, len(query)) {
 			continue
 		}
-		w := word{text: t.Text, term: ix.terms.get(t.Text), stop: t.Stop}
+		w := word{text: t.Text, term: ix.terms[t.Text], stop: t.Stop}
 		if w.term != nil {
-			w.df = int(w.term.df.Load())
+			w.df = int(w.term.df)
 		}
 		w.weight = t.Weight() * idf(records, w.df)
 		sc.size += t.Weight()

@@ -120,8 +120,8 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 	if best == nil {
 		return nil
 	}
-	sc.search = search{limit: ix.limit.Load(), cols: ix.cols.Load()}
-	sc.room()
+	sc.search = search{cols: &ix.cols}
+	sc.room(int(ix.rows))
 	need := float32(min * min * best.norm * (1 - slack))
 	rest := float32(best.norm)
 	i := 0
@@ -145,7 +145,7 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 			continue
 		}
 		norm := 0.0
-		if code := uint8(sc.cols.meta[row].Load() >> 8); best == content && code > 0 {
+		if code := uint8(sc.cols.meta[row] >> 8); best == content && code > 0 {
 			norm = lengthOf(code)
 		}
 		if sc.shared[row].dot >= float32(min*math.Sqrt(best.norm*norm)*(1-slack)) {
@@ -164,9 +164,9 @@ func (ix *Index) sharing(sc *Scratch, trigger, content *vector, min float64) []u
 // norm, and at least their product, since the counts are those of all fields.
 type shared struct{ square, dot float32 }
 
-// room makes room for similarities.
-func (sc *Scratch) room() {
-	if n := int(sc.limit); len(sc.shared) < n {
+// room makes room for the similarities of n rows.
+func (sc *Scratch) room(n int) {
+	if len(sc.shared) < n {
 		sc.shared = make([]shared, n+n/4)
 	}
 	sc.touched = sc.touched[:0]
@@ -178,7 +178,7 @@ func (sc *Scratch) meet(it *item) {
 		return
 	}
 	var w word
-	rows, counts := it.term.view(sc.limit, &w.row, &w.count)
+	rows, counts := it.term.view(&w.row, &w.count)
 	own := it.shared()
 	for i, row := range rows {
 		s := &sc.shared[row]
@@ -195,7 +195,7 @@ func (sc *Scratch) share(it *item) {
 		return
 	}
 	var w word
-	rows, counts := it.term.view(sc.limit, &w.row, &w.count)
+	rows, counts := it.term.view(&w.row, &w.count)
 	own := it.shared()
 	if len(rows) > 16*len(sc.single) {
 		for _, row := range sc.single {
@@ -246,8 +246,8 @@ func (sc *Scratch) narrowShared(least float32) {
 func (ix *Index) look(v *vector, min float64) (cost int, ok bool) {
 	for i := range v.items {
 		it := &v.items[i]
-		if it.term = ix.terms.get(it.Text); it.term != nil {
-			it.df = int(it.term.df.Load())
+		if it.term = ix.terms[it.Text]; it.term != nil {
+			it.df = int(it.term.df)
 		}
 		if it.Mark && it.df == 0 {
 			return 0, false

@@ -39,7 +39,7 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 		sc.walk(&sc.words[done], done)
 	}
 	sc.weighChunks(sc.narrow(done, 0))
-	if n := int(ix.threadCount.Load()); len(sc.tallies) < n {
+	if n := int(ix.threadCount); len(sc.tallies) < n {
 		sc.tallies = slices.Grow(sc.tallies, n-len(sc.tallies))[:n]
 	}
 	for _, row := range sc.settled {
@@ -47,8 +47,8 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 			sc.tallyRecord(row, s)
 		}
 	}
-	count := ix.threadCount.Load()
-	mean := float64(ix.threadLength.Load()) * sumUnit / float64(max(count, 1))
+	count := ix.threadCount
+	mean := float64(ix.threadLength) * sumUnit / float64(max(count, 1))
 	usual := max(minThreadLength, math.Exp2(math.Ceil(math.Log2(mean))))
 	for i := range sc.words {
 		sc.tallyWord(&sc.words[i], roundUp(int(count), minThreads), usual)
@@ -58,14 +58,11 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 
 // tallyOf returns the tally of the thread of a row, or nil.
 func (sc *Scratch) tallyOf(row uint32) *tally {
-	cell := sc.cols.chunk[row].Load()
+	cell := sc.cols.chunk[row]
 	if cell == 0 {
 		return nil
 	}
-	c := sc.th.chunk(chunkOf(cell))
-	if c == nil {
-		return nil
-	}
+	c := sc.th[chunkOf(cell)]
 	if n := int(c.thread.id) + 1; len(sc.tallies) < n {
 		sc.tallies = slices.Grow(sc.tallies, n-len(sc.tallies))[:n]
 	}
@@ -107,7 +104,7 @@ func (sc *Scratch) first(a, b uint32) bool {
 func (sc *Scratch) tallyWord(w *word, threads int, usual float64) {
 	df := 0
 	for i, row := range w.rows {
-		if flagsOf(sc.cols.meta[row].Load())&dead != 0 {
+		if flagsOf(sc.cols.meta[row])&dead != 0 {
 			continue
 		}
 		if t := sc.tallyOf(row); t != nil {
@@ -124,7 +121,7 @@ func (sc *Scratch) tallyWord(w *word, threads int, usual float64) {
 	gain := weight * idf(threads, df) * (threadK1 + 1)
 	for _, id := range sc.found {
 		t := &sc.tallies[id]
-		tf, length := float64(t.tf), float64(t.thread.length.Load())*sumUnit
+		tf, length := float64(t.tf), float64(t.thread.length)*sumUnit
 		t.score += gain * tf / (tf + threadK1*(1-threadB+threadB*length/usual))
 		t.tf = 0
 	}

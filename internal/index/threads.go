@@ -3,26 +3,24 @@ package index
 import (
 	"cmp"
 	"slices"
-	"sync/atomic"
 )
 
 // thread is a conversation.
 type thread struct {
 	id     uint32
 	name   string
-	length atomic.Int64 // of its records, in sumUnit
-	chunks []uint32     // the writer's: numbers, in order
+	length int64    // of its records, in sumUnit
+	chunks []uint32 // numbers, in order
 }
 
-// chunk is a piece of a thread, which is what a search weighs at once. It is
-// immutable: a change replaces it. A chunk that is not the last of its thread
+// chunk is a piece of a thread, which is what a search weighs at once. A chunk that is not the last of its thread
 // has at least reach records, so that what is near a record is in its own chunk
 // and in the two beside it.
 type chunk struct {
 	thread     *thread
 	prev, next uint32   // numbers; none at the ends
 	rows       []uint32 // in order
-	places     []place  // by position; the writer's
+	places     []place  // by position
 }
 
 const (
@@ -39,9 +37,7 @@ func (p place) compare(q place) int {
 }
 
 // threads are what is kept of threads, by number of chunk.
-type threads struct {
-	chunks []atomic.Pointer[chunk] // nil: the number is free
-}
+type threads []*chunk // nil: the number is free
 
 // A cell of columns.chunk is 0 for a record without a thread, or the number of
 // its chunk plus one, its position there, and whether records of the chunk
@@ -59,49 +55,26 @@ func chunkOf(cell uint32) uint32 { return cell>>cellShift - 1 }
 
 func placeOf(cell uint32) int { return int(cell >> placeShift % maxChunk) }
 
-func (th *threads) chunk(id uint32) *chunk {
-	if int(id) >= len(th.chunks) {
+// chunk returns the one of a number, or nil for none.
+func (th threads) chunk(id uint32) *chunk {
+	if id == none {
 		return nil
 	}
-	return th.chunks[id].Load()
+	return th[id]
 }
 
-// neighbor returns the row that stands d places after position i of c, which
-// is within reach.
-func (th *threads) neighbor(c *chunk, i, d int) (row uint32, ok bool) {
-	i += d
-	switch {
-	case i < 0:
-		if c = th.chunk(c.prev); c == nil {
-			return 0, false
-		}
-		i += len(c.rows)
-	case i >= len(c.rows):
-		i -= len(c.rows)
-		if c = th.chunk(c.next); c == nil {
-			return 0, false
-		}
-	}
-	if i < 0 || i >= len(c.rows) {
-		return 0, false
-	}
-	return c.rows[i], true
-}
-
-// Latest returns the last n rows of a thread, in order. No change may go on
-// meanwhile.
+// Latest returns the last n rows of a thread, in order.
 func (ix *Index) Latest(name string, n int) []uint32 {
 	t := ix.named[name]
 	if t == nil {
 		return nil
 	}
-	th := ix.threads.Load()
 	var rows []uint32
 	for _, id := range slices.Backward(t.chunks) {
 		if len(rows) >= n {
 			break
 		}
-		rows = append(slices.Clone(th.chunk(id).rows), rows...)
+		rows = append(slices.Clone(ix.threads[id].rows), rows...)
 	}
 	return rows[max(0, len(rows)-n):]
 }
@@ -114,39 +87,30 @@ func (ix *Index) joinThread(row uint32, name string, p place) {
 	}
 	ix.lengthen(t, row, 1)
 	if len(t.chunks) == 0 {
-		id := ix.newChunk()
-		t.chunks = []uint32{id}
-		ix.set(id, &chunk{thread: t, prev: none, next: none, rows: []uint32{row}, places: []place{p}})
-		ix.refresh(id, 0, 1)
+		t.chunks = []uint32{ix.newChunk(&chunk{thread: t, prev: none, next: none, rows: []uint32{row}, places: []place{p}})}
+		ix.refresh(t.chunks[0], 0, 1)
 		return
 	}
-	th := ix.threads.Load()
 	last := t.chunks[len(t.chunks)-1]
-	c := th.chunk(last)
-	if p.compare(c.places[len(c.places)-1]) >= 0 {
-		ix.extend(t, last, c, row, p)
+	if c := ix.threads[last]; p.compare(c.places[len(c.places)-1]) >= 0 {
+		ix.extend(t, last, row, p)
 		return
 	}
-	ix.moves.Add(1)
-	defer ix.moves.Add(1)
 	k, _ := slices.BinarySearchFunc(t.chunks, p, func(id uint32, p place) int {
-		if first := th.chunk(id).places[0]; first.compare(p) <= 0 {
+		if first := ix.threads[id].places[0]; first.compare(p) <= 0 {
 			return -1
 		}
 		return 1
 	})
 	k = max(k-1, 0)
-	id := t.chunks[k]
-	c = th.chunk(id)
+	c := ix.threads[t.chunks[k]]
 	i, _ := slices.BinarySearchFunc(c.places, p, func(q, p place) int {
 		if q.compare(p) <= 0 {
 			return -1
 		}
 		return 1
 	})
-	n := *c
-	n.rows, n.places = insert(c.rows, i, row), insert(c.places, i, p)
-	ix.set(id, &n)
+	c.rows, c.places = slices.Insert(c.rows, i, row), slices.Insert(c.places, i, p)
 	ix.balance(t, k)
 	ix.refreshAround(t, k)
 }
@@ -160,47 +124,40 @@ func (ix *Index) newThread(name string) *thread {
 		ix.lastThread++
 	}
 	ix.named[name] = t
-	ix.threadCount.Add(1)
+	ix.threadCount++
 	return t
 }
 
-// extend puts a record at the end of a thread.
-func (ix *Index) extend(t *thread, last uint32, c *chunk, row uint32, p place) {
-	n := *c
-	if len(c.rows) < maxChunk {
-		n.rows, n.places = extended(c.rows, row), extended(c.places, p)
-		ix.set(last, &n)
-		ix.refresh(last, len(c.rows), len(n.rows))
+// extend puts a record at the end of a thread, whose last chunk is given.
+func (ix *Index) extend(t *thread, last, row uint32, p place) {
+	c := ix.threads[last]
+	n := len(c.rows)
+	if n < maxChunk {
+		c.rows, c.places = extended(c.rows, row), extended(c.places, p)
+		ix.refresh(last, n, n+1)
 		return
 	}
-	id := ix.newChunk()
-	ix.set(id, &chunk{thread: t, prev: last, next: none, rows: []uint32{row}, places: []place{p}})
-	n.next = id
-	ix.set(last, &n)
-	t.chunks = append(t.chunks, id)
-	ix.refresh(last, len(c.rows)-reach, len(c.rows))
-	ix.refresh(id, 0, 1)
+	c.next = ix.newChunk(&chunk{thread: t, prev: last, next: none, rows: []uint32{row}, places: []place{p}})
+	t.chunks = append(t.chunks, c.next)
+	ix.refresh(last, n-reach, n)
+	ix.refresh(c.next, 0, 1)
 }
 
 // leaveThread takes a record out of its thread.
 func (ix *Index) leaveThread(row uint32) {
-	ix.moves.Add(1)
-	defer ix.moves.Add(1)
-	cell := &ix.cols.Load().chunk[row]
-	id := chunkOf(cell.Load())
-	cell.Store(0)
-	c := ix.threads.Load().chunk(id)
+	cell := &ix.cols.chunk[row]
+	id := chunkOf(*cell)
+	*cell = 0
+	c := ix.threads[id]
 	t, i := c.thread, slices.Index(c.rows, row)
 	ix.lengthen(t, row, -1)
 	k := slices.Index(t.chunks, id)
-	n := *c
-	n.rows, n.places = without(c.rows, i), without(c.places, i)
-	ix.set(id, &n)
+	c.rows, c.places = slices.Delete(c.rows, i, i+1), slices.Delete(c.places, i, i+1)
 	ix.balance(t, k)
 	if len(t.chunks) == 0 {
 		delete(ix.named, t.name)
 		ix.freeThreads = append(ix.freeThreads, t.id)
-		ix.threadCount.Add(-1)
+		ix.threadCount--
 		return
 	}
 	ix.refreshAround(t, k)
@@ -209,19 +166,17 @@ func (ix *Index) leaveThread(row uint32) {
 // balance splits the k-th chunk of a thread if it is too large, and brings it
 // together with another if it is too small.
 func (ix *Index) balance(t *thread, k int) {
-	c := ix.threads.Load().chunk(t.chunks[k])
+	c := ix.threads[t.chunks[k]]
 	switch {
 	case len(c.rows) == 0:
 		ix.remove(t, k)
 	case len(c.rows) > maxChunk:
 		ix.split(t, k)
 	case len(c.rows) < minChunk && k+1 < len(t.chunks):
-		next := ix.threads.Load().chunk(t.chunks[k+1])
-		n := *c
-		n.rows, n.places = slices.Concat(c.rows, next.rows), slices.Concat(c.places, next.places)
-		ix.set(t.chunks[k], &n)
+		next := ix.threads[t.chunks[k+1]]
+		c.rows, c.places = append(c.rows, next.rows...), append(c.places, next.places...)
 		ix.remove(t, k+1)
-		if len(n.rows) > maxChunk {
+		if len(c.rows) > maxChunk {
 			ix.split(t, k)
 		}
 	}
@@ -229,19 +184,17 @@ func (ix *Index) balance(t *thread, k int) {
 
 // split moves the second half of a chunk to a new one.
 func (ix *Index) split(t *thread, k int) {
-	th, id := ix.threads.Load(), t.chunks[k]
-	c := th.chunk(id)
+	id := t.chunks[k]
+	c := ix.threads[id]
 	half := len(c.rows) / 2
-	fresh := ix.newChunk()
 	second := &chunk{
-		thread: t, prev: id, next: c.next,
-		rows: slices.Clone(c.rows[half:]), places: slices.Clone(c.places[half:]),
+		thread: t, prev: id, next: c.next, rows: slices.Clone(c.rows[half:]), places: slices.Clone(c.places[half:]),
 	}
-	ix.set(fresh, second)
-	first := *c
-	first.next, first.rows, first.places = fresh, slices.Clone(c.rows[:half]), slices.Clone(c.places[:half])
-	ix.set(id, &first)
-	ix.link(c.next, func(n *chunk) { n.prev = fresh })
+	fresh := ix.newChunk(second)
+	if n := ix.threads.chunk(c.next); n != nil {
+		n.prev = fresh
+	}
+	c.next, c.rows, c.places = fresh, slices.Clone(c.rows[:half]), slices.Clone(c.places[:half])
 	t.chunks = slices.Insert(t.chunks, k+1, fresh)
 	ix.refresh(fresh, 0, len(second.rows))
 }
@@ -249,43 +202,28 @@ func (ix *Index) split(t *thread, k int) {
 // remove takes the k-th chunk, whose records are gone, out of its thread.
 func (ix *Index) remove(t *thread, k int) {
 	id := t.chunks[k]
-	c := ix.threads.Load().chunk(id)
-	ix.link(c.prev, func(n *chunk) { n.next = c.next })
-	ix.link(c.next, func(n *chunk) { n.prev = c.prev })
-	ix.set(id, nil)
+	c := ix.threads[id]
+	if p := ix.threads.chunk(c.prev); p != nil {
+		p.next = c.next
+	}
+	if n := ix.threads.chunk(c.next); n != nil {
+		n.prev = c.prev
+	}
+	ix.threads[id] = nil
 	ix.free = append(ix.free, id)
 	t.chunks = slices.Delete(t.chunks, k, k+1)
 }
 
-func (ix *Index) link(id uint32, change func(*chunk)) {
-	if c := ix.threads.Load().chunk(id); c != nil {
-		n := *c
-		change(&n)
-		ix.set(id, &n)
-	}
-}
-
-func (ix *Index) set(id uint32, c *chunk) { ix.threads.Load().chunks[id].Store(c) }
-
-// newChunk returns a number that is free.
-func (ix *Index) newChunk() uint32 {
+// newChunk gives a chunk a number.
+func (ix *Index) newChunk(c *chunk) uint32 {
 	if n := len(ix.free); n > 0 {
 		id := ix.free[n-1]
 		ix.free = ix.free[:n-1]
+		ix.threads[id] = c
 		return id
 	}
-	old := ix.threads.Load()
-	id := ix.chunks
-	ix.chunks++
-	if int(id) == len(old.chunks) {
-		n := int(id) + int(id)/4 + 8
-		grown := &threads{chunks: make([]atomic.Pointer[chunk], n)}
-		for i := range old.chunks {
-			grown.chunks[i].Store(old.chunks[i].Load())
-		}
-		ix.threads.Store(grown)
-	}
-	return id
+	ix.threads = append(ix.threads, c)
+	return uint32(len(ix.threads) - 1)
 }
 
 // refreshAround renews what is derived of the k-th chunk of a thread and those
@@ -298,7 +236,7 @@ func (ix *Index) refreshAround(t *thread, k int) {
 
 // refresh renews the cells of the records from position i to j of a chunk.
 func (ix *Index) refresh(id uint32, from, to int) {
-	cols, c := ix.cols.Load(), ix.threads.Load().chunk(id)
+	c := ix.threads[id]
 	for i := max(from, 0); i < min(to, len(c.rows)); i++ {
 		cell := cellOf(id, i)
 		if c.prev != none && i < reach {
@@ -307,30 +245,21 @@ func (ix *Index) refresh(id uint32, from, to int) {
 		if c.next != none && i >= len(c.rows)-reach {
 			cell |= nearNext
 		}
-		cols.chunk[c.rows[i]].Store(cell)
+		ix.cols.chunk[c.rows[i]] = cell
 	}
 }
 
 // lengthen keeps the length of a thread when a record joins or leaves.
 func (ix *Index) lengthen(t *thread, row uint32, sign int64) {
-	length := sign * sums[uint8(ix.cols.Load().meta[row].Load())]
-	t.length.Add(length)
-	ix.threadLength.Add(length)
+	length := sign * sums[uint8(ix.cols.meta[row])]
+	t.length += length
+	ix.threadLength += length
 }
 
-// insert, extended and without leave s as it is.
-func insert[T any](s []T, i int, v T) []T {
-	return slices.Insert(slices.Clip(s), i, v)
-}
-
-// extended may use the room behind s: no reader looks there.
+// extended appends v to s, of which few are longer than minChunk.
 func extended[T any](s []T, v T) []T {
 	if n := len(s); n == cap(s) {
 		s = append(make([]T, 0, n+min(n, minChunk)), s...)
 	}
 	return append(s, v)
-}
-
-func without[T any](s []T, i int) []T {
-	return slices.Concat(s[:i], s[i+1:])
 }

@@ -27,7 +27,7 @@ func (ix *Index) Words(sc *Scratch, query []text.Term, row uint32) []Word {
 		w := &sc.words[i]
 		found := false
 		if w.term != nil {
-			rows, _ := w.term.view(ix.limit.Load(), &w.row, &w.count)
+			rows, _ := w.term.view(&w.row, &w.count)
 			_, found = slices.BinarySearch(rows, row)
 		}
 		out = append(out, Word{Text: w.text, Share: w.weight / total, Found: found})
