@@ -31,7 +31,6 @@ import (
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
-	"github.com/arc-learn/arc/store"
 )
 
 // Host is what the host program brings. Workers are required, and Gates too
@@ -86,7 +85,7 @@ type Options struct {
 	//
 	// Negative is none, here and in the next two: the host's code is called on
 	// the goroutine of the run, which is faster. A call that hangs then hangs
-	// the run, and Close with it; one that ends its goroutine ends the caller's
+	// the run, which Close leaves behind; one that ends its goroutine ends the caller's
 	// of Run. A Budget with a Wall bounds deliberations all the same.
 	ReasonTimeout time.Duration
 	// AttemptTimeout bounds one attempt, its repeats included. 0: ten minutes.
@@ -104,7 +103,7 @@ type Options struct {
 	// a run that is Waiting. 0: two minutes; negative: not at all.
 	Patience time.Duration
 	// Grace is how long Close waits for executors before it cancels their
-	// contexts. 0: five seconds; negative: not at all.
+	// contexts, and for what it closes. 0: five seconds; negative: not at all.
 	Grace time.Duration
 
 	// Retention bounds what stays of runs that are finished.
@@ -261,7 +260,7 @@ type Agent struct {
 	// What is kept: the store, and the Writer that its parts share, so that
 	// what a step has learned is one commit with the step. Close closes a store
 	// that is owned.
-	st    store.Store
+	st    *flush.Shared
 	w     *flush.Writer
 	owned bool
 
@@ -297,8 +296,22 @@ type Agent struct {
 	// maintained is when scopes are to be looked at again, in Unix nanoseconds.
 	maintained atomic.Int64
 	pruned     int64 // when the last prune began; of the one that maintains
-	closeOnce  sync.Once
-	closeErr   error
+
+	// Shutdown ends the parts in this order, in the background. closed says that all
+	// have ended, and late that no caller waits for one of them any more.
+	ending    []part
+	closed    chan struct{}
+	late      context.Context
+	hurry     context.CancelFunc
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// part is something that Shutdown ends.
+type part struct {
+	name string
+	end  func() error
+	over chan struct{} // closed when it has ended
 }
 
 // tenant is what the Agent has of a tenant beside memory and runs: the parts

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -89,9 +92,12 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	}
 	a.runner = runner
 	a.mu.live, a.mu.erasing = make(map[runID]context.CancelFunc), make(map[string]bool)
+	a.mu.idle, a.closed = make(chan struct{}), make(chan struct{})
+	a.late, a.hurry = context.WithCancel(context.Background())
+	a.upkeep = upkeep.New()
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants)
 	if err := a.openParts(ctx); err != nil {
-		return nil, errors.Join(err, a.closeParts())
+		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }
@@ -199,56 +205,148 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	return own, nil
 }
 
-// closeParts closes what openParts has opened, and the store that Open has.
-func (a *Agent) closeParts() error {
-	var errs []error
-	if a.bank != nil {
-		errs = append(errs, a.bank.Close())
+// parts are what Shutdown ends, in order: what uses others comes first.
+func (a *Agent) parts() []part {
+	ps := []part{
+		{name: "runs", end: func() error { <-a.mu.idle; return nil }},
+		{name: "background", end: func() error { a.upkeep.Wait(); return nil }},
+		{name: "memory", end: func() error {
+			if a.bank == nil { // New has failed
+				return nil
+			}
+			return a.bank.Close()
+		}},
+		{name: "tenants", end: func() error {
+			return a.tenants.Close(func(own *tenant) error { return errors.Join(own.book.Close(), own.monitor.Close()) })
+		}},
+		{name: "store", end: func() error {
+			a.st.Shut() // also to a part that was left behind
+			if a.owned {
+				return a.st.Close()
+			}
+			return nil
+		}},
 	}
-	errs = append(errs, a.tenants.Close(func(own *tenant) error {
-		return errors.Join(own.book.Close(), own.monitor.Close())
-	}))
-	if a.owned {
-		errs = append(errs, a.st.Close())
+	for i := range ps {
+		ps[i].over = make(chan struct{})
 	}
-	return errors.Join(errs...)
+	return ps
 }
 
+// BusyError is the error of a Shutdown, or a Close, whose time was up before all
+// parts of the Agent had ended. Those that it names are left behind: they end when
+// what they wait for returns, and commit nothing any more. A later Shutdown waits
+// for them, and returns nil once they have ended.
+type BusyError struct {
+	// Parts are runs, such as `run "acme/door"`, and "background", "memory",
+	// "tenants" and "store".
+	Parts []string
+}
+
+// Error names the parts.
+func (e *BusyError) Error() string { return "arc: left behind: " + strings.Join(e.Parts, ", ") }
+
+// A part that has not ended lateWait after the time of a Shutdown is passed by, and
+// lastWait after it Shutdown returns. The store comes last, and has the rest.
+const (
+	lateWait = 100 * time.Millisecond
+	lastWait = 800 * time.Millisecond
+)
+
 // Shutdown stops the intake of runs, lets the live ones finish their step, and
-// waits for them until ctx ends; then it cancels their executors, and closes
-// what it has opened. Runs that were not finished go on with Resume when the
-// Agent is opened again. Shutdown and Close are idempotent. They must not be
-// called by the host's parts from inside a run: they would wait for
-// themselves until ctx ends.
+// waits for them until ctx ends; then it cancels their executors. It ends what
+// the Agent does in the background, closes what it has opened, and returns, at the
+// latest a second after the end of ctx, with a *[BusyError] if something hangs. Runs
+// that were not finished go on with Resume when the Agent is opened again.
+//
+// Shutdown and Close may be called again, and concurrently: none waits for longer
+// than its own ctx, and the first that ends cancels the executors.
 func (a *Agent) Shutdown(ctx context.Context) error {
+	if ctx == nil {
+		return alive(ctx)
+	}
 	a.closeOnce.Do(func() {
 		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.mu.closing = true
-		a.mu.idle = make(chan struct{})
 		if len(a.mu.live) == 0 {
 			close(a.mu.idle)
 		}
-		a.mu.Unlock()
 		a.upkeep.Stop()
-		select {
-		case <-a.mu.idle:
-		case <-ctx.Done():
-		}
-		a.mu.Lock()
-		for _, cancel := range a.mu.live {
-			cancel()
-		}
-		a.mu.Unlock()
-		// The commits under way; executors that hang are left behind.
-		<-a.mu.idle
-		a.upkeep.Wait()
-		a.closeErr = a.closeParts()
+		a.ending = a.parts()
+		go a.wind()
 	})
-	return a.closeErr
+	select {
+	case <-a.closed:
+		return a.closeErr
+	case <-ctx.Done():
+	}
+	a.hurry()
+	a.mu.Lock()
+	for _, cancel := range a.mu.live {
+		cancel()
+	}
+	a.mu.Unlock()
+	last := time.NewTimer(lastWait)
+	defer last.Stop()
+	select {
+	case <-a.closed:
+		return a.closeErr
+	case <-last.C:
+		return &BusyError{a.busy()}
+	}
 }
 
-// Close is Shutdown with Options.Grace for the executors. A Close that is
-// called while another Shutdown is waiting waits with it.
+// wind ends the parts. A part that hangs when a Shutdown is late has the next one
+// begin without it.
+func (a *Agent) wind() {
+	errs := make([]error, len(a.ending))
+	for i, p := range a.ending {
+		go func() {
+			defer close(p.over)
+			errs[i] = p.end()
+		}()
+		select {
+		case <-p.over:
+			continue
+		case <-a.late.Done():
+		}
+		select {
+		case <-p.over:
+		case <-time.After(lateWait):
+		}
+	}
+	for _, p := range a.ending {
+		<-p.over
+	}
+	a.closeErr = errors.Join(errs...)
+	close(a.closed)
+}
+
+// busy names the parts that have not ended.
+func (a *Agent) busy() (names []string) {
+	for _, p := range a.ending {
+		select {
+		case <-p.over:
+			continue
+		default:
+		}
+		if p.name != "runs" {
+			names = append(names, p.name)
+			continue
+		}
+		a.mu.Lock()
+		for run := range a.mu.live {
+			names = append(names, fmt.Sprintf("run %q", run.tenant+"/"+run.id))
+		}
+		a.mu.Unlock()
+		slices.Sort(names)
+	}
+	return names
+}
+
+// Close is Shutdown with Options.Grace: it returns at the latest a second after
+// that.
 func (a *Agent) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), max(0, a.o.Grace))
 	defer cancel()

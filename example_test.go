@@ -26,6 +26,32 @@ func patient() arc.Host {
 	return s.host()
 }
 
+// A Close whose time is up says what hangs, and goes on in the background.
+func ExampleBusyError() {
+	ctx := context.Background()
+	stuck, free := make(chan bool), make(chan bool)
+	opts := &arc.Options{Grace: time.Millisecond, Hooks: arc.Hooks{Event: func(arc.Event) {
+		stuck <- true
+		<-free
+	}}}
+	agent, err := arc.Open(ctx, "", patient(), opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go func() { _, _ = agent.Run(ctx, arc.Objective{ID: "door", Text: "open the door", Scope: "acme"}) }()
+	<-stuck
+	err = agent.Close()
+	if busy, ok := errors.AsType[*arc.BusyError](err); ok {
+		fmt.Println(busy.Parts)
+	}
+	close(free)
+	fmt.Println(agent.Shutdown(ctx))
+	// Output:
+	// [run "acme/door"]
+	// <nil>
+}
+
 // A run that asks is answered through the view of its scope.
 func ExampleView() {
 	ctx := context.Background()

@@ -24,6 +24,9 @@ const (
 	EventAsked, EventSubgoal, EventLearned, EventDelivered = eventAsked, eventSubgoal, eventLearned, eventDelivered
 )
 
+// Own has the Agent close its store.
+func (a *Agent) Own() { a.owned = true }
+
 // Begin returns the state in which a run of the objective begins.
 func (a *Agent) Begin(o Objective) (State, error) { return a.begin(o) }
 

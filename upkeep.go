@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/arc-learn/arc/internal/upkeep"
 )
 
 const (
@@ -25,7 +23,6 @@ const (
 // others may use the store.
 func (a *Agent) keepUp() {
 	parts := []func() int64{a.resumeSome, a.maintainSome}
-	a.upkeep = upkeep.New()
 	a.upkeep.Start(firstLook, func() time.Duration {
 		pause := longestWait
 		for _, do := range parts {

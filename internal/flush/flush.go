@@ -50,10 +50,52 @@ type Writer struct {
 type Shared struct {
 	store.Store
 	w *Writer
+
+	mu struct {
+		sync.Mutex
+		commits int           // under way
+		shut    chan struct{} // not nil: Shut waits until it is closed
+	}
 }
 
 // Share returns st as a store whose Writers are one.
-func Share(st store.Store) *Shared { return &Shared{Store: st, w: newWriter(st)} }
+func Share(st store.Store) *Shared {
+	s := &Shared{Store: st}
+	s.w = newWriter(s)
+	return s
+}
+
+// Commit is that of the store, until Shut.
+func (s *Shared) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	s.mu.Lock()
+	if s.mu.shut != nil {
+		s.mu.Unlock()
+		return 0, store.ErrClosed
+	}
+	s.mu.commits++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.commits--
+		if s.mu.shut != nil && s.mu.commits == 0 {
+			close(s.mu.shut)
+		}
+	}()
+	return s.Store.Commit(ctx, ops...)
+}
+
+// Shut has every later commit return store.ErrClosed, and waits for those under
+// way. It is called once, and leaves the store open.
+func (s *Shared) Shut() {
+	s.mu.Lock()
+	s.mu.shut = make(chan struct{})
+	if s.mu.commits == 0 {
+		close(s.mu.shut)
+	}
+	s.mu.Unlock()
+	<-s.mu.shut
+}
 
 // New returns a Writer to st, which it does not close.
 func New(st store.Store) *Writer {

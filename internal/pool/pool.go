@@ -5,6 +5,8 @@ package pool
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/arc-learn/arc/store"
@@ -25,13 +27,15 @@ type Pool[V any] struct {
 
 // holding is a value and its users.
 type holding[V any] struct {
-	opening sync.Once
-	value   V
-	err     error // of opening
+	opened chan struct{} // closed once value and err are set
+	value  V
+	err    error // of opening
 
 	users int
 	last  uint64 // call of Get
 }
+
+var errOpening = errors.New("the opening did not end")
 
 // New returns an empty Pool. Open makes the value of a name; settle writes what
 // values hold that is not written yet, before one may leave memory; idle is how
@@ -52,14 +56,22 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 		return zero, store.ErrClosed
 	}
 	h := p.held[name]
-	if h == nil {
-		h = new(holding[V])
+	first := h == nil
+	if first {
+		h = &holding[V]{opened: make(chan struct{})}
 		p.held[name] = h
 	}
 	p.calls++
 	h.users, h.last = h.users+1, p.calls
 	p.mu.Unlock()
-	h.opening.Do(func() { h.value, h.err = p.open(context.WithoutCancel(ctx), name) })
+	if first {
+		func() {
+			defer close(h.opened)
+			h.err = errOpening // if the goroutine ends there
+			h.value, h.err = p.open(context.WithoutCancel(ctx), name)
+		}()
+	}
+	<-h.opened
 	if h.err == nil {
 		return h.value, nil
 	}
@@ -108,15 +120,20 @@ func (p *Pool[V]) Drop(name string) bool {
 	return true
 }
 
-// Close calls fn with each value, and refuses what comes later.
+// Close calls fn with each value that is open, and refuses what comes later.
 func (p *Pool[V]) Close(fn func(V) error) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
+	held := slices.Collect(maps.Values(p.held))
+	p.mu.Unlock() // fn may hang
 	var errs []error
-	for _, h := range p.held {
-		if h.err == nil {
-			errs = append(errs, fn(h.value))
+	for _, h := range held {
+		select {
+		case <-h.opened:
+			if h.err == nil {
+				errs = append(errs, fn(h.value))
+			}
+		default: // what opens it may hang
 		}
 	}
 	return errors.Join(errs...)
