@@ -25,6 +25,9 @@ var (
 var (
 	// ErrFull: too little free disk space to open or to commit safely.
 	ErrFull = errors.New("disk is full")
+	// ErrScarce: too few file descriptors, inodes or memory are left to open, to
+	// commit or to close.
+	ErrScarce = errors.New("too few resources are left")
 	// ErrLocked: another process, or this one, has the store open.
 	ErrLocked = errors.New("store is locked by another opener")
 	// ErrDamaged: stored data is missing or does not match its checksum.

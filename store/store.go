@@ -96,7 +96,7 @@ type Range struct {
 // most [MaxKey] bytes and order bytewise; values have at most [MaxValue]
 // bytes.
 //
-// The errors ErrNotFound, ErrConflict, ErrClosed, ErrFull, ErrLocked,
+// The errors ErrNotFound, ErrConflict, ErrClosed, ErrFull, ErrScarce, ErrLocked,
 // ErrDamaged, ErrForeign, ErrNewer, ErrKey, ErrFailed, *[LimitError], and the
 // error of a context that ended before the commit began are definite: nothing
 // was written. After any other error from Commit the outcome is unknown: the

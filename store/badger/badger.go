@@ -29,18 +29,26 @@
 // so twice. After any such error the store is [store.ErrFailed] until it is
 // closed and opened again.
 //
-// Damage is an error and never a missing record: values carry a checksum,
-// tables are verified when the store opens, and a small file beside them,
-// arc.mark, remembers how far the commits had come, to within a second. It
-// reveals a write-ahead log or a table that has gone missing.
+// Damage is an error and never a missing record: values carry a checksum, every
+// file is read and checked before Badger opens it, each group of commits says
+// how many entries there are, and a small file beside them, arc.mark, remembers
+// how far the commits had come. A directory that Open refuses is as it was.
+//
+// # What becomes of garbage
+//
+// Badger's own compaction does not run: where inodes or descriptors run out, it
+// deletes what it has not rewritten. Instead the whole store is rewritten beside
+// itself, compared, and then put in its place, while reads and commits go on;
+// see [Store.Maintain].
 //
 // # What is not there
 //
-// No encryption, no backup, no compression, no repair, and no sharing of a
-// directory between processes.
+// No encryption, no compression, and no sharing of a directory between
+// processes.
 package badger
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,6 +58,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -66,9 +75,14 @@ type Options struct {
 
 	// MinFree is the number of bytes that have to be free on the disk for
 	// Open and Commit; Close asks for half. It has to cover what Badger writes
-	// in the background. 0 means 96 MiB and twice the size of the tables, of
-	// which what is over 192 MiB counts for an eighth only.
+	// in the background. 0 means 96 MiB for a store of up to 256 MiB, and an
+	// eighth of what is over that more, up to 448 MiB.
 	MinFree uint64
+
+	// Patience is how long a commit waits for the disk, and Close for what
+	// Badger writes then. A commit that is not on disk by then ends the use of
+	// the store. 0 means 30 s.
+	Patience time.Duration
 }
 
 // Store is a store.Store and a store.Watcher in a directory. It may be used
@@ -82,11 +96,10 @@ type Store struct {
 	opts Options
 	log  *slog.Logger
 	lock *os.File
-	db   *badger.DB
 	mark *mark
 	feed notify.Feed[[]store.Entry]
 
-	// use is held for reading by whoever is inside Badger, and for writing by
+	// use is held for reading by who is inside Badger, and for writing by
 	// Close. It is never held while the caller's code runs.
 	use     sync.RWMutex
 	closing atomic.Bool // set before Close asks for use
@@ -94,16 +107,24 @@ type Store struct {
 
 	closeMu struct {
 		sync.Mutex
-		done bool
+		ended chan error // what Badger's end returned, once it was asked
+		done  bool
 	}
 
 	queue queue
 	turn  chan struct{} // holds one token: who has it commits
+	tail  *tail         // for the caller that has the turn; nil without a rewrite
 	reads snapshots
+
+	wake      chan struct{} // there are many tables
+	asked     chan ask
+	stop      context.CancelFunc // ends sweep
+	collected chan struct{}      // closed when it has ended
 
 	// Seams for tests of what a disk does.
 	commitAt func(txn *badger.Txn, seq uint64) error
 	free     func(dir string) (uint64, error)
+	step     func(name string) error
 }
 
 var (
@@ -114,28 +135,29 @@ var (
 // failure is why the store takes no more calls.
 type failure struct{ cause error }
 
-const (
-	memTable  = 8 << 20
-	memTables = 3
-)
-
-// settings are chosen for durability first, see the comments.
-func settings(dir string, log badger.Logger) badger.Options {
+// settings are chosen for durability first. Nothing goes to the value log: a
+// failed sync of it is not reported. Compressed, a damaged block is a panic;
+// [survey] reads all tables before Badger does. An index cache of 0 would keep
+// every index in memory. Metrics are global to the process. Conflicts are
+// detected by the one writer. Why nothing is compacted: see [generation].
+func settings(dir string, memTable int64, log badger.Logger) badger.Options {
 	return badger.DefaultOptions(dir).
-		WithSyncWrites(true).                              // or a power cut takes what was acknowledged
-		WithMemTableSize(memTable).                        // bounds a group (15 % of it), replay and memory
-		WithNumMemtables(memTables).                       //
-		WithValueThreshold(1 << 20).                       // nothing goes to the value log: a failed sync of it is not reported, and there is no garbage to collect in it
-		WithValueLogFileSize(16 << 20).                    // its apparent size is twice that
-		WithCompression(options.None).                     // compressed, a damaged block is a panic
-		WithChecksumVerificationMode(options.OnTableRead). // damage is an error of Open
+		WithSyncWrites(true).       // or a power cut takes what was acknowledged
+		WithMemTableSize(memTable). // bounds a group (15 %), replay and memory
+		WithNumMemtables(memTables).
+		WithValueThreshold(1 << 20).
+		WithValueLogFileSize(16 << 20). // its apparent size is twice that
+		WithCompression(options.None).
+		WithChecksumVerificationMode(options.NoVerification).
 		WithBlockCacheSize(16 << 20).
-		WithIndexCacheSize(16 << 20). // 0 would keep every index in memory
-		WithNumCompactors(2).         // the fewest that Badger takes
-		WithCompactL0OnClose(true).
+		WithIndexCacheSize(16 << 20).
+		WithNumCompactors(0).
+		WithCompactL0OnClose(false).
+		WithNumLevelZeroTables(1 << 20).
+		WithNumLevelZeroTablesStall(1 << 30).
 		WithNumVersionsToKeep(1).
-		WithDetectConflicts(false). // there is one writer, which checks conditions itself
-		WithMetricsEnabled(false).  // they are global to the process
+		WithDetectConflicts(false).
+		WithMetricsEnabled(false).
 		WithLogger(log).
 		WithExternalMagic(magic)
 }
@@ -144,16 +166,24 @@ func settings(dir string, log badger.Logger) badger.Options {
 // errors are, besides those of the operating system such as fs.ErrPermission:
 // store.ErrForeign for a directory with other files in it, or a file;
 // store.ErrNewer for a store of a newer version; store.ErrLocked while it is
-// open elsewhere; store.ErrFull; store.ErrDamaged. It changes nothing in a
-// directory that it refuses, but for creating an empty arc.lock.
+// open elsewhere; store.ErrFull; store.ErrScarce; store.ErrDamaged. It changes
+// nothing in a directory that it refuses, apart from creating an empty arc.lock:
+// the files are read, and compared with one another, before Badger opens them.
 //
 // A new directory has mode 0700, which also protects Badger's files in it:
 // their own mode follows the umask.
 func Open(dir string, opts *Options) (*Store, error) {
-	s := &Store{turn: make(chan struct{}, 1), commitAt: commitAt, free: freeSpace}
+	s := &Store{
+		turn: make(chan struct{}, 1), free: freeSpace, step: func(string) error { return nil },
+		wake: make(chan struct{}, 1), asked: make(chan ask), collected: make(chan struct{}),
+	}
+	s.commitAt = s.write
 	s.turn <- struct{}{}
 	if opts != nil {
 		s.opts = *opts
+	}
+	if s.opts.Patience <= 0 {
+		s.opts.Patience = 30 * time.Second
 	}
 	s.log = s.opts.Logger
 	if s.log == nil {
@@ -162,6 +192,9 @@ func Open(dir string, opts *Options) (*Store, error) {
 	if err := s.open(dir); err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.sweep(ctx)
 	return s, nil
 }
 
@@ -187,24 +220,52 @@ func (s *Store) open(dir string) (err error) {
 			err = errors.Join(err, s.lock.Close())
 		}
 	}()
-	// Only now nobody else changes the directory.
+	// Only now no other opener changes the directory.
 	now, err := inspect(s.dir)
 	if err != nil {
 		return err
 	}
-	if err := now.prepare(); err != nil {
+	id, marked, err := readMark(filepath.Join(s.dir, markName))
+	if err != nil {
+		return fmt.Errorf("%w; to go on without it, remove %s", err, markName)
+	}
+	v, err := now.look(marked)
+	if err == nil {
+		err = v.compare(id, marked)
+	}
+	if err != nil {
 		return err
 	}
-	if s.db, err = s.openBadger(); err != nil {
+	return s.start(now, v)
+}
+
+// start opens what has been found whole.
+func (s *Store) start(c *contents, v *survey) error {
+	if err := c.clear(); err != nil {
 		return err
 	}
-	if err := s.load(); err != nil {
-		return errors.Join(err, s.db.Close())
+	name := ""
+	if c.current != c.dir {
+		name = filepath.Base(c.current)
+	}
+	gen, err := s.openGeneration(name, v, c.tables)
+	if err != nil {
+		return err
+	}
+	if v.seq == 0 {
+		err = s.create(gen, v)
+	}
+	if err == nil {
+		s.reads.init(gen, v.seq)
+		s.mark, err = openMark(filepath.Join(s.dir, markName), [idSize]byte(v.id), v.seq, s.log)
+	}
+	if err != nil {
+		return errors.Join(err, gen.db.Close())
 	}
 	return nil
 }
 
-// resolve returns the absolute name of dir, with links followed as far as it
+// resolve returns the absolute name of dir, with links followed where it
 // exists, so that a later change of the working directory or of a link does
 // not matter.
 func resolve(dir string) (string, error) {
@@ -236,15 +297,9 @@ func existing(dir string) string {
 // kill left empty. The second attempt finds it filled.
 const createNew = "Create a new file"
 
-func (s *Store) openBadger() (*badger.DB, error) {
-	db, err := recoverOpen(settings(s.dir, &logger{s}))
-	if err != nil && strings.Contains(err.Error(), createNew) {
-		db, err = recoverOpen(settings(s.dir, &logger{s}))
-	}
-	if err == nil {
-		return db, nil
-	}
-	// Badger's errors keep nothing but their text.
+// typed returns an error of Badger's, of which nothing is left but its text, as
+// one of this package's.
+func typed(err error) error {
 	text := err.Error()
 	for _, c := range []struct {
 		part string
@@ -254,18 +309,14 @@ func (s *Store) openBadger() (*badger.DB, error) {
 		{"Cannot create lock file", store.ErrLocked},
 		{"permission denied", fs.ErrPermission},
 		{"no space left", store.ErrFull},
-		{"too many open files", nil},
-		{"cannot allocate memory", nil},
+		{"too many open files", store.ErrScarce},
+		{"cannot allocate memory", store.ErrScarce},
 	} {
-		if !strings.Contains(text, c.part) {
-			continue
+		if strings.Contains(text, c.part) {
+			return fmt.Errorf("%w: %s", c.is, text)
 		}
-		if c.is == nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%w: %s", c.is, text)
 	}
-	return nil, fmt.Errorf("%w: %s", store.ErrDamaged, text)
+	return fmt.Errorf("%w: %s", store.ErrDamaged, text)
 }
 
 // recoverOpen turns the panics with which Badger meets some damage into
@@ -317,8 +368,9 @@ func (s *Store) fail(cause error) {
 //
 // It returns store.ErrFull, and leaves Badger running, if there is not enough
 // space for what Badger writes then; likewise the error of the operating system
-// if the directory is out of reach. The store is closed to all other calls;
-// Close can be called again when that has changed.
+// if the directory is out of reach, and store.ErrScarce if Badger has not ended
+// within Options.Patience. The store is closed to all other calls; Close can be
+// called again when that has changed.
 func (s *Store) Close() error {
 	s.closeMu.Lock()
 	defer s.closeMu.Unlock()
@@ -329,14 +381,38 @@ func (s *Store) Close() error {
 	s.feed.Close()
 	s.use.Lock()
 	defer s.use.Unlock()
-	s.reads.release()
-	markErr := s.mark.close(s.failure.Load() == nil)
-	if err := s.checkSpace(s.closeFree(), s.dir); err != nil {
-		return fmt.Errorf("close %q: %w", s.dir, err)
+	for sc := range s.reads.take() {
+		sc.release()
 	}
-	s.closeMu.done = true
-	if err := errors.Join(markErr, s.db.Close(), s.lock.Close()); err != nil {
+	s.stop()
+	if err := s.close(); err != nil {
 		return fmt.Errorf("close %q: %w", s.dir, err)
 	}
 	return nil
+}
+
+// close ends what runs in the background.
+func (s *Store) close() error {
+	timer := time.NewTimer(s.opts.Patience)
+	defer timer.Stop()
+	late := fmt.Errorf("%w: Badger still writes after %v", store.ErrScarce, s.opts.Patience)
+	select {
+	case <-s.collected:
+	case <-timer.C:
+		return late
+	}
+	if s.closeMu.ended == nil {
+		if err := s.checkSpace(s.closeFree(), s.dir); err != nil {
+			return err
+		}
+		s.closeMu.ended = make(chan error, 1)
+		go func() { s.closeMu.ended <- s.reads.generation().db.Close() }()
+	}
+	select {
+	case err := <-s.closeMu.ended:
+		s.closeMu.done = true
+		return errors.Join(err, s.mark.close(), s.lock.Close())
+	case <-timer.C:
+		return late
+	}
 }

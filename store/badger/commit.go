@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -14,7 +15,7 @@ import (
 // Commit applies all ops or none, and returns when they are on disk.
 //
 // Badger syncs once for each of its transactions, so commits that wait at the
-// same time are written in one: whoever gets the turn takes all that wait, its
+// same time are written in one: the caller that gets the turn takes all that wait, its
 // own among them. Each is checked against the store and against those before
 // it in the group; one that fails is left out.
 //
@@ -49,7 +50,7 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 		if s.queue.withdraw(r) {
 			return 0, ctx.Err()
 		}
-		<-r.done // too late: somebody is writing it
+		<-r.done // too late: it is being written
 		return r.rev, r.err
 	}
 }
@@ -101,7 +102,7 @@ func (r *request) isDone() bool {
 	}
 }
 
-// queue holds the requests that nobody has taken yet, in order of arrival.
+// queue holds the requests that no group has taken yet, in order of arrival.
 type queue struct {
 	mu struct {
 		sync.Mutex
@@ -112,7 +113,7 @@ type queue struct {
 // A transaction of Badger is limited to 15 % of a memtable. The largest commit
 // fits with some room; a group stays below that.
 const (
-	maxGroupSize = 15*memTable/100 - 16<<10
+	maxGroupSize = 15*minMemTable/100 - 16<<10
 	maxGroupOps  = 2 * store.MaxCommitOps
 )
 
@@ -161,9 +162,9 @@ func (q *queue) withdraw(r *request) bool {
 func (s *Store) writeGroup(group []*request) {
 	accepted, seq, err := s.stageAndCommit(group)
 	if err == nil && len(accepted) > 0 {
-		oldest := s.reads.advance(seq, func() { s.publish(accepted) })
-		s.db.SetDiscardTs(oldest)
-		s.mark.schedule()
+		s.mark.move(seq)
+		s.reads.advance(seq, func() { s.publish(accepted) })
+		s.keepTail(accepted, seq)
 	}
 	for _, r := range group {
 		if err != nil && r.err == nil {
@@ -173,22 +174,40 @@ func (s *Store) writeGroup(group []*request) {
 	}
 }
 
+// keepTail keeps what was committed for a rewrite that follows, and asks for one
+// when there are many tables.
+func (s *Store) keepTail(accepted []*request, seq uint64) {
+	if s.tail != nil {
+		for _, r := range accepted {
+			s.tail.writes = append(s.tail.writes, r.writes...)
+		}
+		s.tail.seq = seq
+		return
+	}
+	if s.reads.generation().db.Levels()[0].NumTables >= maxTables {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // stageAndCommit returns the requests that were written. The others have their
 // own error, or share the one returned.
-func (s *Store) stageAndCommit(group []*request) (accepted []*request, seq uint64, err error) {
+func (s *Store) stageAndCommit(requests []*request) (accepted []*request, seq uint64, err error) {
 	if err := s.ready(); err != nil {
 		return nil, 0, err
 	}
 	seq = s.reads.last()
-	txn := s.db.NewTransactionAt(seq, true)
-	defer txn.Discard()
-	for _, r := range group {
-		if r.err = r.check(txn); r.err != nil {
+	group := s.reads.generation().group(seq)
+	defer group.txn.Discard()
+	for _, r := range requests {
+		if r.err = r.check(group.txn); r.err != nil {
 			continue
 		}
 		seq++
 		r.rev = store.Revision(seq)
-		if err := r.stage(txn); err != nil {
+		if err := r.stage(group); err != nil {
 			return nil, 0, err // nothing is written before commitAt
 		}
 		accepted = append(accepted, r)
@@ -196,12 +215,7 @@ func (s *Store) stageAndCommit(group []*request) (accepted []*request, seq uint6
 	if len(accepted) == 0 {
 		return nil, 0, nil
 	}
-	rec, sum := newRecord([]byte(seqKey), nil)
-	seal(rec, sum, seq)
-	if err := txn.SetEntry(badger.NewEntry([]byte(seqKey), rec)); err != nil {
-		return nil, 0, fmt.Errorf("commit: %v", err)
-	}
-	err = s.commitAt(txn, seq)
+	err = group.finish(seq, s.commitAt)
 	if f := s.failure.Load(); err == nil && f != nil {
 		err = f.cause // a sync failed behind Badger's back
 	}
@@ -217,10 +231,10 @@ func (s *Store) ready() error {
 	if f := s.failure.Load(); f != nil {
 		return fmt.Errorf("%w: %v", store.ErrFailed, f.cause)
 	}
-	err := s.checkSpace(s.commitFree(), s.dir)
+	err := s.checkSpace(s.minFree(s.reads.generation().tables()), s.dir)
 	if err != nil && !errors.Is(err, store.ErrFull) {
 		// The directory is out of reach, and Badger would go on writing to
-		// files that nobody finds again.
+		// files that no Open finds again.
 		s.fail(err)
 		return fmt.Errorf("%w: %v", store.ErrFailed, err)
 	}
@@ -246,23 +260,33 @@ func (r *request) check(txn *badger.Txn) error {
 	return nil
 }
 
-func (r *request) stage(txn *badger.Txn) error {
+func (r *request) stage(group *group) error {
 	for i := range r.writes {
 		w := &r.writes[i]
-		var err error
-		if w.rec == nil {
-			err = txn.Delete(w.key)
-		} else {
+		if w.rec != nil {
 			seal(w.rec, w.sum, uint64(r.rev))
-			err = txn.SetEntry(badger.NewEntry(w.key, w.rec))
 		}
-		if err != nil {
-			return fmt.Errorf("commit: %q: %v", name(w.key), err)
+		if err := group.stage(w.key, w.rec); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// commitAt writes and syncs a transaction. All that it writes gets seq for a
-// version.
-func commitAt(txn *badger.Txn, seq uint64) error { return txn.CommitAt(seq, nil) }
+// write writes and syncs a transaction. All that it writes gets seq for a
+// version. A disk that hangs, or a flush that Badger tries for ever, ends in an
+// error after patience.
+func (s *Store) write(txn *badger.Txn, seq uint64) error {
+	done := make(chan error, 1)
+	if err := txn.CommitAt(seq, func(err error) { done <- err }); err != nil {
+		return err
+	}
+	timer := time.NewTimer(s.opts.Patience)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("the disk did not answer in %v", s.opts.Patience)
+	}
+}

@@ -77,7 +77,6 @@ func filled(t *testing.T) (closed, killed string, content map[string]string) {
 		_, err := st.Commit(t.Context(), put(key, content[key], store.Any))
 		require.NoError(t, err)
 	}
-	require.NoError(t, st.WriteMark())
 	killed = copyDir(t, dir)
 	require.NoError(t, st.Close())
 	return copyDir(t, dir), killed, content
@@ -183,7 +182,6 @@ func TestMissingCommitsAreCounted(t *testing.T) {
 		_, err := st.Commit(t.Context(), put("a", "2", store.Any))
 		require.NoError(t, err)
 	}
-	require.NoError(t, st.WriteMark())
 	mark, err := os.ReadFile(filepath.Join(dir, badger.MarkName))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(short, badger.MarkName), mark, 0o600))

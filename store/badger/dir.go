@@ -5,14 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
-	"github.com/dgraph-io/badger/v4/table"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -30,6 +31,8 @@ const (
 const (
 	lockName     = "arc.lock"
 	markName     = "arc.mark"
+	ballastName  = "arc.ballast"
+	currentName  = "CURRENT"
 	tmpSuffix    = ".tmp"
 	manifestName = badger.ManifestFilename
 	discardName  = "DISCARD"
@@ -39,30 +42,36 @@ const (
 // another file that ends in .mem or .vlog.
 var (
 	numbered = regexp.MustCompile(`^[0-9]{1,18}\.(mem|vlog|sst)$`)
-	known    = map[string]bool{
-		lockName: true, markName: true, markName + tmpSuffix: true,
+	genName  = regexp.MustCompile(`^g[0-9]{6}$`)
+	ours     = map[string]bool{
+		lockName: true, markName: true, markName + tmpSuffix: true, ballastName: true,
+		currentName: true, currentName + tmpSuffix: true,
+	}
+	engines = map[string]bool{
 		manifestName: true, "MANIFEST-REWRITE": true, discardName: true, "LOCK": true,
 		badger.KeyRegistryFileName: true, badger.KeyRegistryRewriteFileName: true,
 	}
 )
 
-// contents is what Open found in the directory.
+// contents is what Open found in the directory of a store, and in that of its
+// current generation.
 type contents struct {
 	dir      string
+	current  string   // the directory of the current generation
 	missing  bool     // there is no directory
 	empty    bool     // there is nothing in it
 	manifest bool     // there is a store in it
 	ours     bool     // there is a file that only arc makes
 	marked   bool     // there is a mark, which is written after the manifest
-	data     []string // Badger's files, but for MANIFEST and LOCK
-	void     []string // .mem and .vlog files without a byte
+	data     []string // the engine's files in current, without MANIFEST and LOCK
+	rest     []string // paths of generations that do not count
 	tables   uint64   // bytes in tables
 }
 
 // inspect looks at a directory without touching it, and returns the error with
-// which Open must refuse it whoever has it open.
+// which Open must refuse it, open elsewhere or not.
 func inspect(dir string) (*contents, error) {
-	c := &contents{dir: dir}
+	c := &contents{dir: dir, current: dir}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -73,63 +82,87 @@ func inspect(dir string) (*contents, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%w: it is not a directory", store.ErrForeign)
 	}
+	name, err := readCurrent(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.current = filepath.Join(dir, name)
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	c.empty = len(files) == 0
-	foreign := ""
-	for _, f := range files {
-		if !c.add(f) && (foreign == "" || trips(f.Name())) {
-			foreign = f.Name()
+	foreign := c.sort(files, name)
+	if name != "" {
+		if files, err = os.ReadDir(c.current); err != nil {
+			return nil, fmt.Errorf("%w: generation %s: %v", store.ErrDamaged, name, err)
 		}
+		foreign = append(foreign, c.sort(files, "")...)
 	}
 	if c.manifest {
-		if err := checkManifest(filepath.Join(dir, manifestName), c.ours); err != nil {
+		if err := checkManifest(filepath.Join(c.current, manifestName), c.ours); err != nil {
 			return nil, err
 		}
 	}
-	if foreign != "" && (!c.manifest && !c.ours || trips(foreign)) {
-		return nil, fmt.Errorf("%w: %s does not belong there", store.ErrForeign, foreign)
+	trip := slices.IndexFunc(foreign, trips)
+	if trip < 0 && len(foreign) > 0 && !c.manifest && !c.ours {
+		trip = 0
+	}
+	if trip >= 0 {
+		return nil, fmt.Errorf("%w: %s does not belong there", store.ErrForeign, foreign[trip])
 	}
 	return c, nil
+}
+
+// sort notes the files of a directory, and returns those of neither arc
+// nor Badger. Below names the generation that counts, if it is not this one.
+func (c *contents) sort(files []fs.DirEntry, below string) (foreign []string) {
+	here := c.current
+	if below != "" {
+		here = c.dir
+	}
+	for _, f := range files {
+		name := f.Name()
+		switch regular := f.Type().IsRegular(); {
+		case regular && ours[name]:
+			c.ours, c.marked = true, c.marked || name == markName
+		case f.IsDir() && genName.MatchString(name):
+			if c.ours = true; name != below {
+				c.rest = append(c.rest, filepath.Join(here, name))
+			}
+		case !regular || !engines[name] && !numbered.MatchString(name):
+			foreign = append(foreign, name)
+		case below != "":
+			c.rest = append(c.rest, filepath.Join(here, name))
+		default:
+			c.add(f)
+		}
+	}
+	return foreign
 }
 
 // trips reports whether Badger, or this package, would take a file of this
 // name for one of its own.
 func trips(name string) bool {
 	ext := filepath.Ext(name)
-	return known[name] || ext == ".mem" || ext == ".vlog" || ext == ".sst"
+	return ours[name] || engines[name] || ext == ".mem" || ext == ".vlog" || ext == ".sst"
 }
 
-// add notes a file, and reports false if it is none of arc's or Badger's.
-func (c *contents) add(f fs.DirEntry) bool {
+// add notes a file of the current generation.
+func (c *contents) add(f fs.DirEntry) {
 	name := f.Name()
-	if !f.Type().IsRegular() || !known[name] && !numbered.MatchString(name) {
-		return false
-	}
 	switch name {
 	case manifestName:
 		c.manifest = true
-		return true
-	case lockName, markName, markName + tmpSuffix:
-		c.ours, c.marked = true, c.marked || name == markName
-		return true
+		return
 	case "LOCK", "MANIFEST-REWRITE":
-		return true
+		return
 	}
 	c.data = append(c.data, name)
-	info, err := f.Info()
-	if err != nil {
-		return true // it went away: another opener is at work, and the lock will tell
-	}
-	switch {
-	case strings.HasSuffix(name, ".sst"):
+	// A file that went away tells that another opener is at work: see the lock.
+	if info, err := f.Info(); err == nil && strings.HasSuffix(name, ".sst") {
 		c.tables += uint64(info.Size())
-	case info.Size() == 0 && numbered.MatchString(name):
-		c.void = append(c.void, name)
 	}
-	return true
 }
 
 // checkManifest looks at the first bytes of MANIFEST: the text "Bdgr", the
@@ -176,90 +209,80 @@ func (c *contents) create() error {
 	return nil
 }
 
-// prepare refuses what Badger would turn into a loss, and clears away what it
-// stumbles over. It needs the lock.
-func (c *contents) prepare() error {
-	if !c.manifest && (c.marked || len(c.data) > 0) {
-		// Badger would begin an empty store and delete the tables.
-		return fmt.Errorf("%w: %s is missing", store.ErrDamaged, manifestName)
+// clear removes what Badger stumbles over, and what no longer counts, from a
+// directory that is whole. It needs the lock.
+//
+// A kill between the creation of a file and its first byte, or between its
+// truncation and its removal, leaves it empty. Value logs and their statistics
+// hold nothing, see settings, and are made anew.
+func (c *contents) clear() error {
+	for _, path := range c.rest {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
 	}
-	if err := c.checkTables(); err != nil {
-		return err
-	}
-	if err := checkWritable(filepath.Join(c.dir, discardName)); err != nil {
-		return err
-	}
-	// A kill between the creation of a file and its first byte, or between its
-	// truncation and its removal, leaves it empty. Nothing was in it that had
-	// been acknowledged.
-	for _, name := range c.void {
-		if err := os.Remove(filepath.Join(c.dir, name)); err != nil {
+	for _, name := range c.data {
+		path := filepath.Join(c.current, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		void := info.Size() == 0 && numbered.MatchString(name)
+		if !void && name != discardName && !strings.HasSuffix(name, ".vlog") {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkTables reads the indexes of the tables in the manifest. Others are the
-// rest of a compaction that was killed, and Badger removes them.
-func (c *contents) checkTables() error {
-	if !c.manifest {
-		return nil
-	}
-	f, err := os.Open(filepath.Join(c.dir, manifestName))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	manifest, _, err := badger.ReplayManifestFile(f, magic, badger.DefaultOptions(c.dir).WithLogger(nil))
-	if err != nil {
-		return fmt.Errorf("%w: %s: %v", store.ErrDamaged, manifestName, err)
-	}
-	for id := range manifest.Tables {
-		if err := checkTable(table.NewFilename(id, c.dir), id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkTable reads a table and verifies its blocks. Badger does so in goroutines
-// of its own, where the panics with which it meets a table that was cut short,
-// or a block whose checksum cannot even be found, would end the process.
-func checkTable(name string, id uint64) (err error) {
-	data, err := os.ReadFile(name)
+// readCurrent returns the name of the generation that counts. It is empty
+// where there is no CURRENT: then the directory itself is the generation, as in
+// every store that has not been rewritten yet.
+func readCurrent(dir string) (name string, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, currentName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s is missing", store.ErrDamaged, filepath.Base(name))
+		return "", nil
 	}
+	if err != nil {
+		return "", err
+	}
+	name, _, _ = strings.Cut(string(data), " ")
+	if !genName.MatchString(name) || string(data) != string(encodeCurrent(name)) {
+		return "", fmt.Errorf("%w: %s names no generation", store.ErrDamaged, currentName)
+	}
+	return name, nil
+}
+
+func encodeCurrent(name string) []byte {
+	return fmt.Appendf(nil, "%s %08x\n", name, crc32.Checksum([]byte(name), castagnoli))
+}
+
+// writeFile makes data the durable content of a new file.
+func writeFile(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: the index of %s, or a block", store.ErrDamaged, filepath.Base(name))
-		}
-	}()
-	t, err := table.OpenInMemoryTable(data, id, &table.Options{})
+	_, err = f.Write(data)
 	if err == nil {
-		err = t.VerifyChecksum()
+		err = f.Sync()
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %s: %v", store.ErrDamaged, filepath.Base(name), err)
-	}
-	return nil
+	return errors.Join(err, f.Close())
 }
 
-// checkWritable returns an error for a file that cannot be written. Badger
-// ends the process if it cannot open DISCARD.
-func checkWritable(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// replaceFile makes data the durable content of a file, or leaves the file as
+// it was.
+func replaceFile(name string, data []byte) error {
+	if err := writeFile(name+tmpSuffix, data); err != nil {
 		return err
 	}
-	return f.Close()
+	if err := os.Rename(name+tmpSuffix, name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
 }
 
 // randomID fills id. Reading randomness does not fail: see crypto/rand.

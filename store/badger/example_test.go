@@ -37,3 +37,23 @@ func ExampleOpen() {
 	// before: "" (not found: "visits")
 	// before: "|" (<nil>)
 }
+
+func ExampleStore_Maintain() {
+	dir, err := os.MkdirTemp("", "arc")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	var st *badger.Store
+	if st, err = badger.Open(dir, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Once a day, for instance: it is quick where there is little to give back.
+	fmt.Println(st.Maintain(context.Background()))
+	fmt.Println(st.Close())
+	// Output:
+	// <nil>
+	// <nil>
+}

@@ -1,6 +1,8 @@
 package badger
 
 import (
+	"context"
+
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
@@ -17,7 +19,7 @@ const (
 // OnCommit has fn called in place of Badger's commit, which it may call.
 func (s *Store) OnCommit(fn func(commit func() error) error) {
 	s.commitAt = func(txn *badger.Txn, seq uint64) error {
-		return fn(func() error { return commitAt(txn, seq) })
+		return fn(func() error { return s.write(txn, seq) })
 	}
 }
 
@@ -29,8 +31,17 @@ func (s *Store) OnFree(fn func() uint64) {
 // LogError logs a line as Badger does.
 func (s *Store) LogError(format string, args ...any) { (&logger{s}).Errorf(format, args...) }
 
-// WriteMark does at once what happens within a second.
-func (s *Store) WriteMark() error { return s.mark.write() }
+// OnStep has fn called at each step of a rewrite.
+func (s *Store) OnStep(fn func(step string) error) { s.step = fn }
+
+// Tables returns the number of tables on level 0 and of all, and their size.
+func (s *Store) Tables() (zero, all int, size uint64) {
+	gen := s.reads.generation()
+	for _, level := range gen.db.Levels() {
+		all += level.NumTables
+	}
+	return gen.db.Levels()[0].NumTables, all, gen.tables()
+}
 
 // Waiting returns the number of commits that nobody has taken yet.
 func (s *Store) Waiting() int {
@@ -42,7 +53,7 @@ func (s *Store) Waiting() int {
 // Spoil changes the stored record of a key.
 func (s *Store) Spoil(key string, change func(rec []byte) []byte) error {
 	seq := s.reads.last()
-	txn := s.db.NewTransactionAt(seq, true)
+	txn := s.reads.generation().db.NewTransactionAt(seq, true)
 	defer txn.Discard()
 	item, err := txn.Get([]byte(hostPrefix + key))
 	if err != nil {
@@ -74,3 +85,10 @@ var (
 	EncodeMark = encodeMark
 	DecodeMark = decodeMark
 )
+
+// Rewrite does what Maintain does, whether it is due or not.
+func (s *Store) Rewrite(ctx context.Context) error {
+	done := make(chan error, 1)
+	s.asked <- ask{ctx: ctx, done: done, due: true}
+	return <-done
+}

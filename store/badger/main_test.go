@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,40 +50,67 @@ func open(t testing.TB, dir string) *badger.Store {
 	return st
 }
 
-// fingerprint returns the hash of every file in a directory, by name.
+// fingerprint returns the hash of every file in a directory, by path.
 func fingerprint(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	sums := map[string]string{}
+	walk(t, dir, func(path string, data []byte) {
+		if data == nil {
+			sums[path] = "directory"
+			return
+		}
+		sums[path] = fmt.Sprintf("%x", sha256.Sum256(data))
+	})
+	return sums
+}
+
+// walk calls fn with each file below a directory, and with each directory,
+// whose data is nil.
+func walk(t *testing.T, dir string, fn func(path string, data []byte)) {
+	t.Helper()
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, f := range files {
 		if f.IsDir() {
-			sums[f.Name()] = "directory"
+			fn(f.Name(), nil)
+			walk(t, filepath.Join(dir, f.Name()), func(path string, data []byte) { fn(filepath.Join(f.Name(), path), data) })
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		require.NoError(t, err)
-		sums[f.Name()] = fmt.Sprintf("%x", sha256.Sum256(data))
-	}
-	return sums
-}
-
-// copyDir copies the files of a store, with holes where they have zeros at the
-// end: Badger's logs are much longer than what is in them.
-func copyDir(t *testing.T, from string) string {
-	t.Helper()
-	to := t.TempDir()
-	files, err := os.ReadDir(from)
-	require.NoError(t, err)
-	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(from, f.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // Badger removed it meanwhile
 		}
 		require.NoError(t, err)
-		name := filepath.Join(to, f.Name())
-		require.NoError(t, os.WriteFile(name, data[:used(data)], 0o600))
-		require.NoError(t, os.Truncate(name, int64(len(data))))
+		if data == nil {
+			data = []byte{}
+		}
+		fn(f.Name(), data)
+	}
+}
+
+// copyDir copies the files of a store, with holes where they have zeros at the
+// end: Badger's logs are much longer than what is in them. It begins anew while
+// Badger makes or removes files.
+func copyDir(t *testing.T, from string) (to string) {
+	t.Helper()
+	listed := func() (names []string) {
+		require.NoError(t, filepath.WalkDir(from, func(path string, _ fs.DirEntry, _ error) error {
+			names = append(names, path)
+			return nil
+		}))
+		return names
+	}
+	for before := []string(nil); !slices.Equal(before, listed()); {
+		before, to = listed(), t.TempDir()
+		walk(t, from, func(path string, data []byte) {
+			path = filepath.Join(to, path)
+			if data == nil {
+				require.NoError(t, os.Mkdir(path, 0o700))
+				return
+			}
+			require.NoError(t, os.WriteFile(path, data[:used(data)], 0o600))
+			require.NoError(t, os.Truncate(path, int64(len(data))))
+		})
 	}
 	return to
 }

@@ -8,11 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -20,19 +17,21 @@ import (
 // mark keeps the high-water mark of the commits in a file beside Badger's:
 // the id of the store and the sequence number of a commit that was
 // acknowledged. A store whose own last commit is older has lost some. The file
-// is replaced as a whole, at most once in markDelay and at Close.
+// is written in place by each group, and synced within markDelay and at Close:
+// after a kill it names the last group, after a power cut perhaps one of the
+// second before.
 type mark struct {
-	name string
+	file *os.File
 	id   [idSize]byte
-	last func() uint64
 	log  *slog.Logger
 
 	mu struct {
 		sync.Mutex
-		seq    uint64 // on disk
 		timer  *time.Timer
 		closed bool
+		failed bool
 	}
+	syncs sync.WaitGroup
 }
 
 const (
@@ -60,81 +59,64 @@ func decodeMark(b []byte) (id [idSize]byte, seq uint64, err error) {
 	return id, binary.BigEndian.Uint64(body[markSize-12:]), nil
 }
 
-// schedule sees to it that the mark is written soon.
-func (m *mark) schedule() {
+// openMark opens the mark of a store, and makes it if it is missing.
+func openMark(name string, id [idSize]byte, seq uint64, log *slog.Logger) (*mark, error) {
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		if err := replaceFile(name, encodeMark(id, seq)); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	m := &mark{file: f, id: id, log: log}
+	m.move(seq)
+	return m, nil
+}
+
+// move notes a commit. A mark that stays behind makes a loss harder to see,
+// nothing else: the next group tries again.
+func (m *mark) move(seq uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mu.timer == nil && !m.mu.closed {
+	if m.mu.closed {
+		return
+	}
+	if _, err := m.file.WriteAt(encodeMark(m.id, seq), 0); err != nil && !m.mu.failed {
+		m.mu.failed = true
+		m.log.Warn("writing the mark", "file", m.file.Name(), "error", err)
+	}
+	if m.mu.timer == nil {
+		m.syncs.Add(1)
 		m.mu.timer = time.AfterFunc(markDelay, m.expire)
 	}
 }
 
 func (m *mark) expire() {
+	defer m.syncs.Done()
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.mu.timer = nil
+	m.mu.Unlock()
+	if err := m.file.Sync(); err != nil {
+		m.log.Warn("syncing the mark", "file", m.file.Name(), "error", err)
+	}
+}
+
+// close waits for a sync under way and makes the last one. It is idempotent.
+func (m *mark) close() error {
+	m.mu.Lock()
 	if m.mu.closed {
-		return
-	}
-	// A mark that stays behind makes a loss harder to see, nothing else: the
-	// next commit tries again.
-	if err := m.writeLocked(); err != nil {
-		m.log.Warn("writing the mark", "file", m.name, "error", err)
-	}
-}
-
-func (m *mark) write() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.writeLocked()
-}
-
-func (m *mark) writeLocked() error {
-	seq := m.last()
-	if seq == m.mu.seq {
+		m.mu.Unlock()
 		return nil
 	}
-	if err := replaceFile(m.name, encodeMark(m.id, seq)); err != nil {
-		return err
-	}
-	m.mu.seq = seq
-	return nil
-}
-
-// close writes the mark a last time, if it is to be trusted, and waits for a
-// write under way. It is idempotent.
-func (m *mark) close(trusted bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.mu.closed = true
-	if m.mu.timer != nil {
-		m.mu.timer.Stop()
-		m.mu.timer = nil
+	if m.mu.timer != nil && m.mu.timer.Stop() {
+		m.syncs.Done()
 	}
-	if !trusted {
-		return nil
-	}
-	return m.writeLocked()
-}
-
-// replaceFile makes data the durable content of a file, or leaves the file as
-// it was.
-func replaceFile(name string, data []byte) error {
-	f, err := os.OpenFile(name+tmpSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(name+tmpSuffix, name); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(name))
+	m.mu.Unlock()
+	m.syncs.Wait()
+	return errors.Join(m.file.Sync(), m.file.Close())
 }
 
 // readMark returns what the mark on disk says: zero if there is none, which
@@ -150,67 +132,28 @@ func readMark(name string) (id [idSize]byte, seq uint64, err error) {
 	return decodeMark(data)
 }
 
-// load reads where the commits stand, compares that with the mark, and gives a
-// new store its id.
-func (s *Store) load() error {
-	last := s.db.MaxVersion()
-	txn := s.db.NewTransactionAt(last, false)
-	defer txn.Discard()
-	m := &mark{name: filepath.Join(s.dir, markName), last: s.reads.last, log: s.log}
-	seq, err := revision(txn, []byte(seqKey))
-	if err != nil {
-		return err
-	}
-	err = read(txn, []byte(idKey), func(_ uint64, id []byte) { copy(m.id[:], id) })
-	isNew := last == 0 && isNotFound(err)
-	if err != nil && !isNew {
-		return fmt.Errorf("%w: the id of the store: %v", store.ErrDamaged, err)
-	}
-	if seq < last {
-		return fmt.Errorf("%w: the last commit is %d, but there are versions up to %d", store.ErrDamaged, seq, last)
-	}
-	if err := m.compare(isNew, seq); err != nil {
-		return fmt.Errorf("%w; to go on without what is missing, remove %s", err, markName)
-	}
-	if isNew {
-		if seq, err = s.create(m.id[:]); err != nil {
-			return err
-		}
-	}
-	s.reads.init(seq)
-	s.db.SetDiscardTs(seq)
-	s.mark = m
-	return m.write()
-}
-
-func (m *mark) compare(isNew bool, seq uint64) error {
-	id, marked, err := readMark(m.name)
+// compare returns the error of a store that holds less than the mark names.
+func (v *survey) compare(id [idSize]byte, marked uint64) error {
 	switch {
-	case err != nil:
-		return err
-	case marked > 0 && !isNew && id != m.id:
+	case marked > 0 && v.seq > 0 && string(id[:]) != string(v.id):
 		return fmt.Errorf("%w: %s belongs to another store", store.ErrDamaged, markName)
-	case seq < marked:
-		return fmt.Errorf("%w: the last %d commits are missing", store.ErrDamaged, marked-seq)
-	case marked == 0 && !isNew:
-		m.log.Warn("the mark is missing and is written anew", "file", m.name)
+	case v.seq < marked:
+		return fmt.Errorf("%w: the last %d commits are missing; to go on without them, remove %s",
+			store.ErrDamaged, marked-v.seq, markName)
 	}
-	m.mu.seq = marked
 	return nil
 }
 
 // create makes the first commit, with the id of the store.
-func (s *Store) create(id []byte) (seq uint64, err error) {
-	randomID(id)
-	txn := s.db.NewTransactionAt(0, true)
-	defer txn.Discard()
-	const first = 1
-	for key, value := range map[string][]byte{idKey: id, seqKey: nil} {
-		rec, sum := newRecord([]byte(key), value)
-		seal(rec, sum, first)
-		if err := txn.SetEntry(badger.NewEntry([]byte(key), rec)); err != nil {
-			return 0, err
-		}
+func (s *Store) create(gen *generation, v *survey) error {
+	v.id, v.seq = make([]byte, idSize), 1
+	randomID(v.id)
+	group := gen.group(0)
+	defer group.txn.Discard()
+	rec, sum := newRecord([]byte(idKey), v.id)
+	seal(rec, sum, v.seq)
+	if err := group.stage([]byte(idKey), rec); err != nil {
+		return err
 	}
-	return first, commitAt(txn, first)
+	return group.finish(v.seq, s.write)
 }

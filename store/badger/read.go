@@ -24,9 +24,9 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 		return store.Entry{}, err
 	}
 	defer s.exit()
-	seq := s.reads.begin()
-	defer s.reads.end(seq)
-	txn := s.db.NewTransactionAt(seq, false)
+	gen, seq := s.reads.begin()
+	defer s.reads.end(gen)
+	txn := gen.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
 	e := store.Entry{Key: key}
 	err := read(txn, []byte(hostPrefix+key), func(rev uint64, value []byte) {
@@ -109,10 +109,11 @@ const (
 )
 
 // scan is an iteration under way. It is used by one goroutine, and released
-// by Close when nobody is inside Badger. Its iterator keeps the tables that it
-// began with, so it needs no snapshot once it exists.
+// by Close when no caller is inside Badger. It keeps the generation that it began
+// with.
 type scan struct {
 	s     *Store
+	gen   *generation
 	txn   *badger.Txn
 	it    *badger.Iterator
 	after []byte // the key not to be yielded, if the scan began there
@@ -125,18 +126,18 @@ func (s *Store) openScan(r store.Range) (*scan, error) {
 		return nil, err
 	}
 	defer s.exit()
-	return s.scanAt(s.reads.begin(), r), nil
+	gen, seq := s.reads.begin()
+	return s.scanAt(gen, seq, r), nil
 }
 
-// scanAt begins an iteration and ends the snapshot. The caller is inside
-// Badger.
-func (s *Store) scanAt(seq uint64, r store.Range) *scan {
-	defer s.reads.end(seq)
-	sc := &scan{s: s, left: r.Limit, after: []byte(hostPrefix + r.After)}
+// scanAt begins an iteration, whose end is that of gen's reader. The caller is
+// inside Badger.
+func (s *Store) scanAt(gen *generation, seq uint64, r store.Range) *scan {
+	sc := &scan{s: s, gen: gen, left: r.Limit, after: []byte(hostPrefix + r.After)}
 	if r.Limit <= 0 {
 		sc.left = -1
 	}
-	sc.txn = s.db.NewTransactionAt(seq, false)
+	sc.txn = gen.db.NewTransactionAt(seq, false)
 	// Values are in the tables: prefetching would only start goroutines.
 	sc.it = sc.txn.NewIterator(badger.IteratorOptions{Prefix: []byte(hostPrefix + r.Prefix)})
 	sc.it.Seek([]byte(hostPrefix + max(r.Prefix, r.After)))
@@ -188,4 +189,5 @@ func (sc *scan) close() {
 func (sc *scan) release() {
 	sc.it.Close()
 	sc.txn.Discard()
+	sc.s.reads.end(sc.gen)
 }

@@ -15,7 +15,7 @@ import (
 const (
 	hostPrefix = "k"
 	idKey      = "m/id"  // 16 random bytes that name the store
-	seqKey     = "m/seq" // written by every group, so that the newest version is never cleared away
+	seqKey     = "m/seq" // written by every group, see seqRecord
 )
 
 // A record is what Badger keeps as the value of a key: a checksum over key,
@@ -68,4 +68,12 @@ func revision(txn *badger.Txn, key []byte) (rev uint64, err error) {
 		return 0, nil
 	}
 	return rev, err
+}
+
+// seqRecord returns the record of seqKey: how many entries the generation has,
+// of all versions, itself among them.
+func seqRecord(seq, entries uint64) []byte {
+	rec, sum := newRecord([]byte(seqKey), binary.BigEndian.AppendUint64(nil, entries))
+	seal(rec, sum, seq)
+	return rec
 }

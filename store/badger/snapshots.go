@@ -3,38 +3,64 @@ package badger
 import "sync"
 
 // snapshots knows what readers may see, which is everything up to the last
-// group that was acknowledged; the old versions that they still need; and the
-// scans under way.
+// group that was acknowledged, in the generation that counts; who still reads
+// which generation; and the scans under way.
 type snapshots struct {
 	mu struct {
 		sync.Mutex
+		gen   *generation
 		last  uint64 // of the commits acknowledged
-		open  map[uint64]int
 		scans map[*scan]struct{}
 	}
 }
 
-func (r *snapshots) init(last uint64) {
-	r.mu.last = last
-	r.mu.open = make(map[uint64]int)
+func (r *snapshots) init(gen *generation, last uint64) {
+	r.mu.gen, r.mu.last = gen, last
 	r.mu.scans = make(map[*scan]struct{})
 }
 
-// begin returns the newest commit that a reader sees, and keeps it readable
-// until end.
-func (r *snapshots) begin() uint64 {
+// begin returns the generation that counts, which stays until end, and the
+// newest commit that a reader sees.
+func (r *snapshots) begin() (*generation, uint64) { return r.follow(func() {}) }
+
+// follow is begin together with fn, so that no commit falls in between.
+func (r *snapshots) follow(fn func()) (*generation, uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.open[r.mu.last]++
-	return r.mu.last
+	fn()
+	r.mu.gen.readers++
+	return r.mu.gen, r.mu.last
 }
 
-func (r *snapshots) end(seq uint64) {
+func (r *snapshots) end(gen *generation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.open[seq]--; r.mu.open[seq] == 0 {
-		delete(r.mu.open, seq)
+	gen.readers--
+	r.idle(gen)
+}
+
+// idle tells of a generation that is read no more. It is called once for each
+// reader that ends after the switch, or at the switch if there is none.
+func (r *snapshots) idle(gen *generation) {
+	if gen != r.mu.gen && gen.readers == 0 {
+		close(gen.idle)
 	}
+}
+
+// generation returns the one that counts, for the caller that has the turn.
+func (r *snapshots) generation() *generation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.gen
+}
+
+// switchTo has readers that begin from now on read gen.
+func (r *snapshots) switchTo(gen *generation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.mu.gen
+	r.mu.gen = gen
+	r.idle(old)
 }
 
 func (r *snapshots) last() uint64 {
@@ -44,27 +70,12 @@ func (r *snapshots) last() uint64 {
 }
 
 // advance shows the commits up to seq to readers that begin from now on, and
-// calls publish before anyone sees them. It returns the oldest commit that is
-// still read: what is older than that may be cleared away.
-func (r *snapshots) advance(seq uint64, publish func()) (oldest uint64) {
+// calls publish before anyone sees them.
+func (r *snapshots) advance(seq uint64, publish func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	publish()
 	r.mu.last = seq
-	oldest = seq
-	for open := range r.mu.open {
-		oldest = min(oldest, open)
-	}
-	return oldest
-}
-
-// follow is begin together with fn, so that no commit falls in between.
-func (r *snapshots) follow(fn func()) uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	fn()
-	r.mu.open[r.mu.last]++
-	return r.mu.last
 }
 
 func (r *snapshots) register(sc *scan) {
@@ -84,12 +95,11 @@ func (r *snapshots) unregister(sc *scan) bool {
 	return true
 }
 
-// release ends all scans. Nobody may be inside Badger.
-func (r *snapshots) release() {
+// take returns all scans for the caller to release.
+func (r *snapshots) take() map[*scan]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for sc := range r.mu.scans {
-		sc.release()
-	}
-	clear(r.mu.scans)
+	scans := r.mu.scans
+	r.mu.scans = make(map[*scan]struct{})
+	return scans
 }

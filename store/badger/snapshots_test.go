@@ -6,22 +6,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Versions that a reader still needs are not cleared away.
+// A generation is idle when it no longer counts and its last reader has ended.
 func TestSnapshotsKeepWhatIsRead(t *testing.T) {
 	var r snapshots
-	r.init(5)
-	none := func() {}
-	a := r.begin()
-	require.EqualValues(t, 5, a)
-	require.EqualValues(t, 5, r.advance(6, none))
-	b, c := r.begin(), r.begin()
-	require.EqualValues(t, 6, b)
+	newGen := func() *generation { return &generation{idle: make(chan struct{})} }
+	first, second := newGen(), newGen()
+	r.init(first, 5)
+	a, seq := r.begin()
+	require.Same(t, first, a)
+	require.EqualValues(t, 5, seq)
+	r.advance(6, func() {})
+	b, seq := r.begin()
+	require.EqualValues(t, 6, seq)
 	r.end(a)
-	require.EqualValues(t, 6, r.advance(8, none))
+	r.switchTo(second)
+	select {
+	case <-first.idle:
+		t.Fatal("it is still read")
+	default:
+	}
+	c, _ := r.begin()
+	require.Same(t, second, c)
 	r.end(b)
-	require.EqualValues(t, 6, r.advance(9, none))
+	<-first.idle
 	r.end(c)
-	require.EqualValues(t, 10, r.advance(10, none))
-	require.EqualValues(t, 10, r.last())
-	require.Empty(t, r.mu.open)
+	third := newGen()
+	r.switchTo(third)
+	<-second.idle
+	require.EqualValues(t, 6, r.last())
 }

@@ -6,16 +6,27 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// What Badger writes in the background takes space before it gives some back:
-// memtables become tables while their logs are still there, and a compaction
-// writes its tables anew before it removes them. The largest rewrites the
-// newest tables and the level below, which together are all of a small store
-// and seldom more than wideCompaction of a large one; deeper down it is a part.
+// Memtables grow with the store, so that a rewrite, which takes as long as the
+// store is large, is due after a share of it has been written.
 const (
-	flushes        = 6 * memTable
-	wideCompaction = 192 << 20
-	deepShare      = 8
+	minMemTable = 8 << 20
+	maxMemTable = 96 << 20
+	memTables   = 3
+	memShare    = 32
 )
+
+// memTableFor returns the size for a store with so many bytes in tables, whose
+// largest log takes so many when it is replayed.
+func memTableFor(tables uint64, largest int64) int64 {
+	size := min(max(int64(tables/memShare), minMemTable), maxMemTable)
+	const step = 1 << 20
+	return (max(size, largest) + step - 1) / step * step
+}
+
+// What Badger writes in the background takes space before it gives some back:
+// memtables become tables while their logs are still there. Spare is for what
+// others write meanwhile.
+const spare = 64 << 20
 
 // minFree is how much must be free to write, given the size of the tables:
 // twice what Badger may need, once for what it is doing and once for Close.
@@ -23,21 +34,12 @@ func (s *Store) minFree(tables uint64) uint64 {
 	if s.opts.MinFree > 0 {
 		return s.opts.MinFree
 	}
-	wide := min(tables, wideCompaction)
-	return 2 * (flushes + wide + (tables-wide)/deepShare)
-}
-
-func (s *Store) commitFree() uint64 {
-	tables := int64(0)
-	for _, level := range s.db.Levels() {
-		tables += level.Size
-	}
-	return s.minFree(uint64(max(tables, 0)))
+	return spare + (memTables+1)*uint64(memTableFor(tables, 0))
 }
 
 // closeFree is less than what commits need, so that a store whose commits
 // have just been refused can be closed.
-func (s *Store) closeFree() uint64 { return s.commitFree() / 2 }
+func (s *Store) closeFree() uint64 { return s.minFree(s.reads.generation().tables()) / 2 }
 
 // checkSpace returns ErrFull unless need bytes are free on the disk of dir.
 // Asking takes about a microsecond, which is nothing beside the sync of a

@@ -77,7 +77,8 @@ func (s *Store) collect(prefix string, after store.Revision, follow func()) ([]s
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	sc := s.scanAt(s.reads.follow(follow), store.Range{Prefix: prefix})
+	gen, seq := s.reads.follow(follow)
+	sc := s.scanAt(gen, seq, store.Range{Prefix: prefix})
 	s.exit()
 	defer sc.close()
 	var found []store.Entry
@@ -97,7 +98,7 @@ func (s *Store) collect(prefix string, after store.Revision, follow func()) ([]s
 }
 
 // publish hands a group to those that watch. The values are those that were
-// given to Badger, which nobody changes any more.
+// given to Badger, which does not change any more.
 func (s *Store) publish(group []*request) {
 	if !s.feed.Followed() {
 		return

@@ -1,0 +1,97 @@
+package badger
+
+import (
+	"context"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// Level 0 is where reads look into every table.
+const (
+	maxTables = 10 // with so many, a rewrite is begun
+	slack     = 4 << 20
+)
+
+// ask is a call of Maintain.
+type ask struct {
+	ctx  context.Context
+	due  bool // it is, whatever the store holds
+	done chan error
+}
+
+// Maintain gives back disk space: where the tables take more than 1.5 times what
+// the entries do and 4 MiB, it rewrites the store, so that they take as much as
+// the entries do. Commits and reads go on meanwhile. It takes as much free space
+// as the tables, and returns when the old files are gone, which is after the
+// iterations that were open.
+//
+// A store also rewrites itself when reads have become slow by many small tables;
+// Maintain is for one in which much was deleted or overwritten.
+func (s *Store) Maintain(ctx context.Context) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return err
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.exit()
+	a := ask{ctx: ctx, done: make(chan error, 1)}
+	select {
+	case s.asked <- a:
+	case <-s.collected:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-a.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sweep rewrites the store when it is due or asked for, until ctx ends. It
+// alone does so: there is at most one generation that does not count and is
+// still read.
+func (s *Store) sweep(ctx context.Context) {
+	defer close(s.collected)
+	tried := 0 // tables at the last attempt that failed
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+			n := s.reads.generation().db.Levels()[0].NumTables
+			if n < maxTables || tried > 0 && n < tried+maxTables/4 {
+				continue
+			}
+			tried = n
+			if err := s.rewrite(ctx); err != nil {
+				s.log.Warn("the store was not rewritten", "dir", s.dir, "error", err)
+				continue
+			}
+			tried = 0
+		case a := <-s.asked:
+			a.done <- s.maintain(ctx, a)
+		}
+	}
+}
+
+func (s *Store) maintain(ctx context.Context, a ask) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.ctx, cancel)()
+	gen, seq := s.reads.begin()
+	live := uint64(0)
+	err := gen.each(ctx, 0, seq, func(key []byte, _ uint64, rec []byte) error {
+		live += uint64(len(key) + len(rec))
+		return nil
+	})
+	held := gen.tables()
+	s.reads.end(gen)
+	if err != nil || !a.due && held <= live+live/2+slack {
+		return err
+	}
+	return s.rewrite(ctx)
+}
