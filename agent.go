@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/known"
@@ -30,6 +31,7 @@ import (
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/redact"
 )
 
@@ -286,6 +288,8 @@ type Agent struct {
 		live map[runID]context.CancelFunc
 		// erasing are the tenants of which something is being erased.
 		erasing map[string]bool
+		// kept are the goals of the controllers of Keep, by name.
+		kept map[string]kept
 		// closing is set by Shutdown; idle is closed once no run is live then.
 		closing bool
 		idle    chan struct{}
@@ -322,10 +326,17 @@ type tenant struct {
 	policy  rank.Policy
 	monitor *meta.Monitor
 	learner *learn.Learner
-	// standings are those that proposals have given to workers; one decision is
-	// carried out at a time.
-	standings atomic.Pointer[map[post]string]
+	// standings are those that proposals have given to workers, and settled what they
+	// have changed of goals; one decision is carried out at a time.
+	standings atomic.Pointer[map[advice.Post]string]
+	settled   []advice.Settled // of deciding
 	deciding  sync.Mutex
+}
+
+// kept are the goals of a controller.
+type kept struct {
+	goals *goal.Goals
+	by    *goal.Controller
 }
 
 // idleTenants is how many tenants stay in memory while no call uses them.

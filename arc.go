@@ -185,7 +185,7 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 		Apply: func(ctx context.Context, p meta.Proposal) (json.RawMessage, error) { return a.apply(ctx, own, p) },
 	})
 	if err == nil {
-		err = own.heed(ctx)
+		err = a.heed(ctx, own)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("arc: meta: %w", err)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/rank"
@@ -104,22 +105,12 @@ func (t *turn) ranked(
 	return t.own.seat(task.Skill, ranking), nil
 }
 
-// The standings of a worker for a skill, in a change.
-const (
-	inTurn    = ""       // as it is ranked
-	triedLast = "last"   // after the others
-	paused    = "paused" // not at all
-)
-
-// post is what a worker does for a skill.
-type post struct{ worker, skill string }
-
 // standing is that of a worker for a skill.
 func (own *tenant) standing(worker, skill string) string {
 	if all := own.standings.Load(); all != nil {
-		return (*all)[post{worker, skill}]
+		return (*all)[advice.Post{Worker: worker, Skill: skill}]
 	}
-	return inTurn
+	return advice.InTurn
 }
 
 // seat puts ranked workers into the order that their standings ask for, and leaves
@@ -131,9 +122,9 @@ func (own *tenant) seat(skill string, ranking []rank.Scored) []rank.Scored {
 	var first, last []rank.Scored
 	for _, s := range ranking {
 		switch own.standing(s.Candidate.Name, skill) {
-		case triedLast:
+		case advice.TriedLast:
 			last = append(last, s)
-		case inTurn:
+		case advice.InTurn:
 			first = append(first, s)
 		}
 	}

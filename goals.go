@@ -46,6 +46,9 @@ import (
 // "failure"; "windowHours", 24; and "collectedAt", in Unix milliseconds. The
 // figures are those of meta.Fleet.
 //
+// Of a goal that is never met, and of an action that keeps failing, Maintain makes
+// proposals: see [View.Proposals]. Those that are approved override gs.
+//
 // Close the Controller before the Agent. The errors are those of goal.New.
 func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *goal.Options) (*goal.Controller, error) {
 	o := *cmp.Or(opts, new(goal.Options))
@@ -56,8 +59,12 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	o.Lease = cmp.Or(o.Lease, a.o.ApprovalTTL+a.o.AttemptTimeout+a.o.GateTimeout)
 	o.Sanitizer = cmp.Or(o.Sanitizer, a.o.Sanitizer)
 	o.Tenant = a.o.Scope.Tenant()
-	k := keeper{a, segment(cmp.Or(o.Name, "goals"))}
+	o.Name = cmp.Or(o.Name, "goals")
+	k := keeper{a, segment(o.Name)}
 	c, err := goal.New(ctx, a.st, w, gs, k, k, &o)
+	if err == nil {
+		err = a.heedGoals(ctx, o.Name, kept{gs, c})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -147,4 +154,23 @@ func resultOf(ctx context.Context, r *Report, err error) (goal.Result, error) {
 		res.End = goal.Refused
 	}
 	return res, nil
+}
+
+// heedGoals has the goals of a new controller follow from what was approved.
+func (a *Agent) heedGoals(ctx context.Context, name string, k kept) error {
+	own, err := a.tenant(ctx, a.o.Scope)
+	if err != nil {
+		return err
+	}
+	defer a.handBack(own)
+	own.deciding.Lock()
+	defer own.deciding.Unlock()
+	a.mu.Lock()
+	if a.mu.kept == nil {
+		a.mu.kept = make(map[string]kept)
+	}
+	a.mu.kept[name] = k
+	a.mu.Unlock()
+	a.override(own)
+	return nil
 }

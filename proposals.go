@@ -1,24 +1,22 @@
 package arc
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
-	"strings"
-	"time"
 
+	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal"
 )
 
 // Upkeep is what [Agent.Maintain] did.
@@ -111,117 +109,153 @@ func (v View) decide(ctx context.Context, id, verdict, by, note string) (p meta.
 	own.deciding.Lock()
 	defer own.deciding.Unlock()
 	p, err = own.monitor.Decide(ctx, id, verdict, by, note)
-	return p, errors.Join(err, own.heed(ctx))
+	return p, errors.Join(err, v.a.heed(ctx, own))
 }
 
-// workerChange is the change of a proposal of kind executor.
-type workerChange struct {
-	Worker   string `json:"worker"`
-	Skill    string `json:"skill"`
-	Standing string `json:"standing"`
-}
-
-// memoryChange is the change of a proposal of kind memory.
-type memoryChange struct {
-	Scope    memory.Scope `json:"scope"`
-	Memory   memory.ID    `json:"memory"`
-	Archived bool         `json:"archived"`
-}
-
-// heed has the standings follow from the proposals that are applied: these alone
-// are stored.
-func (own *tenant) heed(ctx context.Context) error {
+// heed has the standings of workers and the goals that are kept follow from the
+// proposals that are applied: these alone are stored.
+func (a *Agent) heed(ctx context.Context, own *tenant) error {
 	var applied []meta.Proposal
 	for p, err := range own.monitor.Proposals(ctx) {
 		if err != nil {
 			return fmt.Errorf("proposals: %w", err)
 		}
-		if p.Kind == "executor" && p.Status == "applied" {
+		if p.Status == "applied" {
 			applied = append(applied, p)
 		}
 	}
 	slices.SortStableFunc(applied, func(a, b meta.Proposal) int { return a.Decided.Compare(b.Decided) })
-	standings := make(map[post]string)
+	standings := make(map[advice.Post]string)
+	own.settled = nil
 	for _, p := range applied {
-		var c workerChange
-		if decodeChange(p.Change, &c) == nil {
-			standings[post{c.Worker, c.Skill}] = c.Standing
+		var w advice.Worker
+		var g advice.Goal
+		switch {
+		case ofWorker(p.Kind) && advice.Decode(p.Change, &w) == nil:
+			standings[w.Post] = w.Standing
+		case ofGoal(p.Kind) && advice.Decode(p.Change, &g) == nil:
+			own.settled = slices.DeleteFunc(own.settled, func(s advice.Settled) bool { return s.Same(&g) })
+			own.settled = append(own.settled, advice.Settled{Goal: g, Since: p.Decided})
 		}
 	}
 	own.standings.Store(&standings)
+	a.override(own)
 	return nil
 }
 
+// goals are those that are kept, by the names of their controllers. They are of the
+// tenant of Options.Scope.
+func (a *Agent) goals(own *tenant) map[string]kept {
+	if own.name != a.o.Scope.Tenant() {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.mu.kept)
+}
+
+// override has the goals that are kept follow from what was approved. Controllers may
+// share a set.
+func (a *Agent) override(own *tenant) {
+	all := a.goals(own)
+	for _, k := range all {
+		var by []goal.Override
+		for _, s := range own.settled {
+			if all[s.Controller].goals == k.goals {
+				by = append(by, s.Override)
+			}
+		}
+		if err := k.goals.Override(by...); err != nil {
+			a.o.Logger.Error("what was approved does not fit its goal any more", "error", a.o.Sanitizer.Sanitize(err.Error()))
+		}
+	}
+}
+
+// ofWorker and ofGoal say what a kind of proposal changes.
+func ofWorker(kind string) bool { return kind == "executor" || kind == "config" }
+func ofGoal(kind string) bool   { return kind == "goal" || kind == "action" }
+
 // relieved reports whether a worker that is not paused can do the skill beside the
-// one named.
-func (a *Agent) relieved(own *tenant, worker, skill string) bool {
-	return slices.ContainsFunc(a.runner.Candidates(&reason.Task{Skill: skill}), func(c rank.Candidate) bool {
-		return c.Name != worker && own.standing(c.Name, skill) != paused
+// one at a post.
+func (a *Agent) relieved(own *tenant, at advice.Post) bool {
+	return slices.ContainsFunc(a.runner.Candidates(&reason.Task{Skill: at.Skill}), func(c rank.Candidate) bool {
+		return c.Name != at.Worker && own.standing(c.Name, at.Skill) != advice.Paused
 	})
 }
 
 // apply makes the change of a proposal, and returns the one that undoes it. It can be
-// called again: what it changes are absolute values. A change of a worker takes
-// effect by heed.
+// called again: what it changes are absolute values. A change of a worker or a goal
+// takes effect by heed.
 func (a *Agent) apply(ctx context.Context, own *tenant, p meta.Proposal) (undo json.RawMessage, err error) {
-	switch p.Kind {
-	case "executor":
-		var c workerChange
-		if err := decodeChange(p.Change, &c); err != nil {
+	var w advice.Worker
+	var g advice.Goal
+	var m advice.Memory
+	switch {
+	case ofGoal(p.Kind):
+		err := advice.Decode(p.Change, &g)
+		if err == nil {
+			err = a.fits(own, &g)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains([]string{inTurn, triedLast, paused}, c.Standing) {
-			return nil, fmt.Errorf("unknown standing %q", c.Standing)
-		}
-		if c.Standing != inTurn && !a.relieved(own, c.Worker, c.Skill) {
-			return nil, fmt.Errorf("no other worker can take tasks of skill %q", c.Skill)
-		}
-		c.Standing = own.standing(c.Worker, c.Skill)
-		return json.Marshal(c)
-	case "memory":
-		var c memoryChange
-		if err := decodeChange(p.Change, &c); err != nil {
+		return json.Marshal(advice.Find(own.settled, g).Goal)
+	case ofWorker(p.Kind):
+		if err := advice.Decode(p.Change, &w); err != nil {
 			return nil, err
 		}
-		if c.Scope.Tenant() != own.name {
-			return nil, fmt.Errorf("%w: scope %q", memory.ErrTenant, c.Scope)
+		if !slices.Contains([]string{advice.InTurn, advice.TriedLast, advice.Paused}, w.Standing) {
+			return nil, fmt.Errorf("unknown standing %q", w.Standing)
 		}
-		if err := a.bank.In(c.Scope).Archive(ctx, c.Memory, c.Archived); err != nil {
+		if w.Standing != advice.InTurn && !a.relieved(own, w.Post) {
+			return nil, fmt.Errorf("no other worker can take tasks of skill %q", w.Skill)
+		}
+		w.Standing = own.standing(w.Worker, w.Skill)
+		return json.Marshal(w)
+	case p.Kind == "memory":
+		if err := advice.Decode(p.Change, &m); err != nil {
 			return nil, err
 		}
-		c.Archived = !c.Archived
-		return json.Marshal(c)
+		if m.Scope.Tenant() != own.name {
+			return nil, fmt.Errorf("%w: scope %q", memory.ErrTenant, m.Scope)
+		}
+		if err := a.bank.In(m.Scope).Archive(ctx, m.Memory, m.Archived); err != nil {
+			return nil, err
+		}
+		m.Archived = !m.Archived
+		return json.Marshal(m)
 	}
 	return nil, fmt.Errorf("an agent makes no changes of kind %q", p.Kind)
 }
 
-// decodeChange reads a change, all of whose fields must be known.
-func decodeChange(raw json.RawMessage, c any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(c); err != nil {
-		return fmt.Errorf("the change cannot be read: %w", err)
+// fits says why a change cannot be made of what a tenant's controllers keep. One whose
+// controller is not open waits for it.
+func (a *Agent) fits(own *tenant, g *advice.Goal) error {
+	if own.name != a.o.Scope.Tenant() {
+		return fmt.Errorf("%w: goals are kept for %q", memory.ErrTenant, a.o.Scope.Tenant())
 	}
-	return nil
+	var all []goal.Goal
+	if k, ok := a.goals(own)[g.Controller]; ok {
+		all = k.goals.All()
+		if g.Goal != "" && !slices.ContainsFunc(all, func(is goal.Goal) bool { return is.ID == g.Goal }) {
+			return fmt.Errorf("controller %q has no goal %q", g.Controller, g.Goal)
+		}
+	}
+	trial, err := goal.NewGoals(all...)
+	if err == nil {
+		err = trial.Override(g.Override)
+	}
+	return err
 }
 
-// What evidence an analysis asks for.
-const (
-	evidenceWindow = 7 * 24 * time.Hour // of a worker's samples
-	workerNeeds    = 50                 // samples
-	minRecent      = 10                 // of them in the last day
-	minMisled      = 3                  // times that a memory misled
-	maxHarmful     = 0.3                // its effectiveness
-)
-
-// analyse returns what should be proposed, by the samples and runs of a tenant and
-// the memories of a scope.
-func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) ([]meta.Proposal, error) {
+// analyse returns what should be proposed, by the samples and runs of a tenant, the
+// goals that it keeps, and the memories of a scope.
+func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (out []meta.Proposal, err error) {
 	now := a.o.Now()
 	var attempts []meta.Outcome
-	posts := make(map[post][]rank.Sample)
+	samples := make(map[advice.Post][]rank.Sample)
 	fleet := a.runner.Workers()
-	for s, err := range own.book.Samples(ctx, now.Add(-evidenceWindow)) {
+	for s, err := range own.book.Samples(ctx, now.Add(-advice.Window)) {
 		if err != nil {
 			return nil, err
 		}
@@ -229,18 +263,57 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) ([
 			continue
 		}
 		attempts = append(attempts, meta.Outcome{Goal: s.Situation.Skill, Success: s.Success, At: s.At})
-		at := post{s.Candidate, s.Situation.Skill}
-		posts[at] = append(posts[at], s)
+		at := advice.Post{Worker: s.Candidate, Skill: s.Situation.Skill}
+		if own.standing(at.Worker, at.Skill) == advice.InTurn {
+			samples[at] = append(samples[at], s)
+		}
 	}
 	escalated, err := a.escalations(ctx, own.name)
 	if err != nil {
 		return nil, err
 	}
-	tallies := meta.Analyse(now, slices.Values(attempts), slices.Values(escalated), nil)
-	out := adviseActions(tallies)
-	out = append(out, a.proposeWorkers(own, now, posts)...)
-	more, err := a.proposeMemories(ctx, scope)
-	return append(out, more...), err
+	own.deciding.Lock()
+	settled := own.settled
+	own.deciding.Unlock()
+	goals := a.goals(own)
+	for _, name := range slices.Sorted(maps.Keys(goals)) {
+		k := advice.Kept{Controller: name, Goals: goals[name].goals.All(), Settled: settled}
+		k.Handed, escalated = advice.Handed(name, escalated)
+		k.Handed = slices.DeleteFunc(k.Handed, func(o meta.Outcome) bool {
+			return Cause(o.Note) == CauseStuck // what has failed is not repeated: no person was asked
+		})
+		for o, err := range goals[name].by.Outcomes(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			k.Outcomes = append(k.Outcomes, o)
+		}
+		out = append(out, advice.Goals(now, &k)...)
+	}
+	out = append(out, advice.Skills(meta.Analyse(now, slices.Values(attempts), slices.Values(escalated), nil))...)
+	out = append(out, advice.Workers(now, samples, func(at advice.Post) bool { return a.relieved(own, at) })...)
+	space := a.bank.In(scope)
+	for r, err := range space.All(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Archived {
+			continue
+		}
+		u, err := own.learner.UpliftOf(ctx, scope, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, advice.Memories(scope, &r, u, clip(r.Content))...)
+	}
+	h, err := space.Health(ctx)
+	if err != nil || h.Total == 0 {
+		return out, err
+	}
+	for _, issue := range h.Issues {
+		out = append(out, advice.Issue(scope, issue))
+	}
+	return out, nil
 }
 
 // escalations are the runs of a tenant that were handed to a person, as outcomes of
@@ -252,7 +325,7 @@ func (a *Agent) escalations(ctx context.Context, tenant string) (out []meta.Outc
 			return nil, err
 		}
 		if s.escalated() {
-			out = append(out, meta.Outcome{Key: s.ID, Goal: s.Objective.Situation, At: at(s.Started)})
+			out = append(out, meta.Outcome{Key: s.ID, Goal: s.Objective.Situation, Note: string(s.Cause), At: at(s.Started)})
 		}
 	}
 	return out, nil
@@ -267,122 +340,11 @@ func (s *state) escalated() bool {
 	return s.Status == Asking || slices.ContainsFunc(s.Aims, func(g aim) bool { return len(g.Answers) > 0 })
 }
 
-// adviseActions returns advice on the skills that keep failing, and on what people
-// are asked again and again.
-func adviseActions(tallies []meta.Tally) (out []meta.Proposal) {
-	for _, t := range tallies {
-		if t.Alert == "" {
-			continue
-		}
-		p := meta.Proposal{
-			Kind: "action", Subject: subject("skill", t.Subject), Reason: t.Alert, Samples: t.Total, Needs: t.Total,
-			Advice: "give the skill another worker or a gate whose complaints help, or take it from the reasoner's list",
-		}
-		if t.Escalated {
-			p.Subject = subject("asked about", t.Subject)
-			p.Advice = "say in a memory or a skill's text what was answered, or give a worker the means to decide it"
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-// proposeWorkers proposes to try those workers last that have come to fail more often
-// than not, and to pause those that always fail, where another can do the skill.
-func (a *Agent) proposeWorkers(own *tenant, now time.Time, posts map[post][]rank.Sample) (out []meta.Proposal) {
-	for at, samples := range posts {
-		slices.SortFunc(samples, func(x, y rank.Sample) int { return cmp.Or(y.At.Compare(x.At), cmp.Compare(x.Key, y.Key)) })
-		n, successes := chronic(samples)
-		day := slices.DeleteFunc(slices.Clone(samples), func(s rank.Sample) bool { return now.Sub(s.At) > rank.Day })
-		if recent, _ := chronic(day); recent < minRecent || !a.relieved(own, at.worker, at.skill) {
-			continue
-		}
-		c := workerChange{at.worker, at.skill, triedLast}
-		if successes == 0 && n >= workerNeeds {
-			c.Standing = paused
-		}
-		if own.standing(at.worker, at.skill) != inTurn {
-			continue
-		}
-		change, err := json.Marshal(c)
-		if err != nil {
-			continue // of three strings: never
-		}
-		out = append(out, meta.Proposal{
-			Kind: "executor", Subject: subject(at.worker+" at", at.skill), Change: change, Samples: n, Needs: workerNeeds,
-			Reason: fmt.Sprintf("%s succeeded in %d of the last %d attempts at %q", at.worker, successes, n, at.skill),
-		})
-	}
-	slices.SortFunc(out, func(x, y meta.Proposal) int { return cmp.Compare(x.Subject, y.Subject) })
-	return out
-}
-
-// chronic returns the number of samples, the latest first, up to which fewer than a
-// half succeeded, and how many of them did.
-func chronic(samples []rank.Sample) (n, successes int) {
-	sum := 0
-	for i, s := range samples {
-		if s.Success {
-			sum++
-		}
-		if 2*sum < i+1 {
-			n, successes = i+1, sum
-		}
-	}
-	return n, successes
-}
-
-// proposeMemories proposes to archive the memories that mislead, and hands on what
-// memory itself has found.
-func (a *Agent) proposeMemories(ctx context.Context, scope memory.Scope) (out []meta.Proposal, err error) {
-	space := a.bank.In(scope)
-	for r, err := range space.All(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if r.Archived || r.Stats.Misled < minMisled || r.Effectiveness() >= maxHarmful {
-			continue
-		}
-		change, err := json.Marshal(memoryChange{scope, r.ID, true})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, meta.Proposal{
-			Kind: "memory", Subject: subject(string(scope), string(r.ID)), Change: change,
-			Reason:  fmt.Sprintf("it misled %d times and helped %d times: %s", r.Stats.Misled, r.Stats.Helped, clip(r.Content)),
-			Samples: r.Stats.Misled, Needs: minMisled,
-			Advice: "archive it: it is found when asked for, and not shown by default",
-		})
-	}
-	h, err := space.Health(ctx)
-	if err != nil || h.Total == 0 {
-		return out, err
-	}
-	for _, issue := range h.Issues {
-		out = append(out, meta.Proposal{
-			Kind: "memory", Subject: subject(string(scope), issue.Text), Reason: issue.Text, Advice: issue.Advice,
-			Samples: 1, Needs: 1,
-		})
-	}
-	return out, nil
-}
-
-// subject names what a proposal is about, within the limit of names.
-func subject(what, of string) string {
-	const limit = 200 // bytes
-	s := fmt.Sprintf("%s %q", what, of)
-	if len(s) <= limit {
-		return s
-	}
-	sum := sha256.Sum256([]byte(s))
-	return strings.ToValidUTF8(s[:limit], "") + " " + hex.EncodeToString(sum[:8])
-}
-
 // tells reports whether a proposal may quote runs or memories of a scope: any may
 // that does not stand, and is made again on what is left.
 func tells(p meta.Proposal, scope memory.Scope) bool {
-	var c memoryChange
-	return p.Status != "applied" || p.Kind == "memory" && decodeChange(p.Change, &c) == nil && inside(c.Scope, scope)
+	var m advice.Memory
+	return p.Status != "applied" || p.Kind == "memory" && advice.Decode(p.Change, &m) == nil && inside(m.Scope, scope)
 }
 
 // over reports whether a proposal was decided, and changes nothing any more.

@@ -132,6 +132,8 @@ type Controller struct {
 		// flying and past are by goal: what is under way, and what was last.
 		flying map[string]*flight
 		past   map[string]*past
+		// failed is when each action came to nothing the last time.
+		failed map[string]time.Time
 		// latest is the latest time of a tick or an outcome: a time before it shows that
 		// the clock was put back.
 		latest time.Time
@@ -180,6 +182,7 @@ func New(
 	x := &Controller{o: o, steps: steps, st: st, world: w, goals: gs, catalog: c, runner: r}
 	x.hook.Limit = 10 * time.Second
 	x.mu.guard, x.mu.flying, x.mu.past = rests, make(map[string]*flight), make(map[string]*past)
+	x.mu.failed = make(map[string]time.Time)
 	if err := x.load(ctx); err != nil {
 		return nil, fmt.Errorf("goal: %w", err)
 	}

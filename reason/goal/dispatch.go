@@ -125,4 +125,6 @@ type Outcome struct {
 	// At is when the dispatch was admitted, and Ended when its end was known, both in UTC.
 	At    time.Time `cbor:"10,keyasint,omitempty" json:"at"`
 	Ended time.Time `cbor:"11,keyasint,omitempty" json:"ended"`
+	// Actual is the number that violated the goal when it was admitted; nil: none.
+	Actual *float64 `cbor:"55,keyasint,omitempty" json:"actual,omitempty"`
 }

@@ -2,6 +2,7 @@ package goal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -241,6 +242,11 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity, Actions: f.actions(),
 		Done: min(max(0, r.Done), len(d.Steps)), End: r.End,
 		Why: cut(san.Sanitize(r.Why), maxWhy), Worker: cut(r.Worker, maxWhy), At: d.At, Ended: at.UTC().Round(0),
+	}
+	var in struct{ Actual any }
+	_ = json.Unmarshal(d.Inputs, &in) // without any, there is no number
+	if f, ok := in.Actual.(float64); ok {
+		o.Actual = &f
 	}
 	if o.End == Succeeded { // by its steps: a reading has to show it
 		o.End, o.Done = Unseen, len(d.Steps)

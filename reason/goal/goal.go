@@ -137,14 +137,15 @@ func (t *target) evaluate(s state) Verdict {
 // readers see the old set or the new one, and never wait. What cannot be used
 // replaces nothing. The zero Goals is an empty set.
 type Goals struct {
-	mu  sync.Mutex // held by Load
+	mu  sync.Mutex // held by Load and Override
 	set atomic.Pointer[goalSet]
 }
 
 // goalSet never changes.
 type goalSet struct {
-	targets []target
-	sum     [32]byte // of the content that the goals came from
+	targets, loaded []target // with and without overrides
+	overrides       []Override
+	sum             [32]byte // of the content that the goals came from
 }
 
 // NewGoals returns a set of goals, or an error that says all that is wrong with
@@ -159,7 +160,7 @@ func NewGoals(goals ...Goal) (*Goals, error) {
 		return nil, err
 	}
 	gs := new(Goals)
-	gs.set.Store(&goalSet{targets: targets})
+	gs.set.Store(&goalSet{targets: targets, loaded: targets})
 	return gs, nil
 }
 
@@ -181,7 +182,7 @@ func compileGoals(goals []Goal, wrong func(i int, field, problem string)) ([]tar
 	return targets, nil
 }
 
-// All returns the goals in their order. The slice is the caller's. What the goals
+// All returns the goals in their order, as they are overridden. The slice is the caller's. What the goals
 // refer to is the set's, and must not be changed.
 func (g *Goals) All() []Goal {
 	var out []Goal
@@ -192,6 +193,94 @@ func (g *Goals) All() []Goal {
 }
 
 func (g *Goals) current() *goalSet { return cmp.Or(g.set.Load(), new(goalSet)) }
+
+// maxRest bounds Override.RestMinutes: a year.
+const maxRest = 365 * 24 * 60
+
+// Override stands in place of what a goal says, or has an action rest.
+type Override struct {
+	// Goal is the ID of the goal; "": Action is the name of the action.
+	Goal   string `json:"goal,omitempty"`
+	Action string `json:"action,omitempty"`
+	// Disabled, Severity, Min and Max are the goal's from now on. False, "" and nil
+	// leave it what it says; a goal becomes no threshold by a bound.
+	Disabled bool     `json:"disabled,omitempty"`
+	Severity string   `json:"severity,omitempty"`
+	Min      *float64 `json:"min,omitempty"`
+	Max      *float64 `json:"max,omitempty"`
+	// RestMinutes is how long the action is left alone once it came to nothing,
+	// whatever the goal that it was for.
+	RestMinutes int `json:"rest_minutes,omitempty"`
+}
+
+// Override has overrides stand in place of what goals and actions say, until the
+// next call, and whatever Load brings meanwhile. Readers see all of them or none. One
+// whose goal is not in the set waits for it. One that does not fit is left out, and
+// the error says which; those that cease to fit by what Load brings are left out too.
+func (g *Goals) Override(all ...Override) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	set, err := g.current().overridden(slices.Clone(all))
+	g.set.Store(set)
+	return err
+}
+
+// overridden returns the set with overrides in place of those that it has.
+func (s *goalSet) overridden(by []Override) (*goalSet, error) {
+	out := &goalSet{targets: slices.Clone(s.loaded), loaded: s.loaded, sum: s.sum, overrides: by}
+	var errs []error
+	for i := range by {
+		if by[i].Goal == "" {
+			if m := by[i].RestMinutes; m < 0 || m > maxRest {
+				errs = append(errs, fmt.Errorf("action %q: rest_minutes is %d, not from 0 to %d", short(by[i].Action), m, maxRest))
+			}
+			continue
+		}
+		at := slices.IndexFunc(s.loaded, func(t target) bool { return t.ID == by[i].Goal })
+		if at < 0 {
+			continue
+		}
+		t, err := by[i].over(s.loaded[at].Goal)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("goal %q: %w", short(by[i].Goal), err))
+			continue
+		}
+		out.targets[at] = t
+	}
+	return out, errors.Join(errs...)
+}
+
+// over is the goal with the override in place of what it says.
+func (o *Override) over(g Goal) (target, error) {
+	kind := g.kind()
+	g.Disabled = g.Disabled || o.Disabled
+	if o.Severity != "" {
+		g.Severity = o.Severity
+	}
+	if o.Min != nil {
+		g.Min = o.Min
+	}
+	if o.Max != nil {
+		g.Max = o.Max
+	}
+	t, flaws := g.compile()
+	flaws.when(t.kind() != kind, "type", "a bound does not belong to a %s", short(kind))
+	var errs []error
+	for _, f := range flaws {
+		errs = append(errs, errors.New(f.problem))
+	}
+	return t, errors.Join(errs...)
+}
+
+// rest is how long an action is to be left alone once it came to nothing.
+func (s *goalSet) rest(action string) (d time.Duration) {
+	for _, o := range s.overrides {
+		if o.Goal == "" && o.Action == action {
+			d = time.Duration(min(o.RestMinutes, maxRest)) * time.Minute
+		}
+	}
+	return d
+}
 
 // Condition says what a value of the world should be, in one of three ways.
 //

@@ -50,6 +50,7 @@ type step struct {
 	Action
 	pre     []criterion
 	changes []overlay
+	rest    time.Duration // once it came to nothing, by an Override
 }
 
 // compileActions checks actions. The error says all that is wrong with them.

@@ -97,7 +97,8 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		c.mu.latest = r.At
 	}
 	c.mu.Unlock()
-	targets, s, steps := c.goals.current().targets, c.world.state(r.At), c.available()
+	set, s := c.goals.current(), c.world.state(r.At)
+	targets, steps := set.targets, c.available(set)
 	r.Goals = make([]Standing, len(targets))
 	for _, severity := range slices.Backward(severities) {
 		for i := range targets {
@@ -153,7 +154,7 @@ func (c *Controller) bringUpToDate(ctx context.Context, at time.Time) error {
 // available returns what can be done at present: the actions of the options for
 // which there is a worker, and a change of each effect of the catalog. An effect
 // that names no value of a world is passed over.
-func (c *Controller) available() []step {
+func (c *Controller) available(set *goalSet) []step {
 	var skills []string
 	var effects []reason.Effect
 	if err := guard.Call(func() { skills, effects = c.catalog.Skills(), c.catalog.Effects() }); err != nil {
@@ -175,6 +176,9 @@ func (c *Controller) available() []step {
 			names[a.Name] = true
 			out = append(out, some...)
 		}
+	}
+	for i := range out {
+		out[i].rest = set.rest(out[i].Name)
 	}
 	return out
 }
@@ -283,8 +287,31 @@ func (c *Controller) judgeLocked(p *past, seen bool, at time.Time) {
 // failLocked counts each action of an outcome as one that came to nothing.
 func (c *Controller) failLocked(o *Outcome, at time.Time) {
 	for _, action := range o.Actions {
-		c.mu.guard.Fail(cooldown.Key{Goal: o.Goal, Action: action}, at)
+		c.noteFailureLocked(cooldown.Key{Goal: o.Goal, Action: action}, o.Ended, at)
 	}
+}
+
+// noteFailureLocked counts an action of a dispatch as one that came to nothing, as is
+// known at a time.
+func (c *Controller) noteFailureLocked(k cooldown.Key, ended, at time.Time) {
+	c.mu.guard.Fail(k, at)
+	if ended.After(c.mu.failed[k.Action]) {
+		c.mu.failed[k.Action] = ended
+	}
+}
+
+// restsLocked returns until when a step rests by an override, if it does.
+func (c *Controller) restsLocked(st *step, at time.Time) (until time.Time, rests bool) {
+	failed, ok := c.mu.failed[st.Name]
+	if !ok || st.rest <= 0 {
+		return until, false
+	}
+	if failed.After(at) { // the clock was put back
+		failed = at
+		c.mu.failed[st.Name] = at
+	}
+	until = failed.Add(st.rest)
+	return until, until.After(at)
 }
 
 // course returns the course of action for a goal, or what hinders it: no action helps,
@@ -323,6 +350,9 @@ func (c *Controller) course(t *target, s state, steps []step) ([]*step, *hindran
 func (c *Controller) awakeLocked(t *target, steps []step, at time.Time) (awake []step, rest *hindrance) {
 	for _, st := range steps {
 		until, why := c.mu.guard.Resting(cooldown.Key{Goal: t.ID, Action: st.Name}, at)
+		if later, rests := c.restsLocked(&st, at); rests && later.After(until) {
+			until, why = later, fmt.Sprintf("it is to rest for %v once it came to nothing", st.rest)
+		}
 		if why == "" {
 			awake = append(awake, st)
 		} else if st.bearsOn(t.is.place) && (rest == nil || until.Before(rest.until)) {
@@ -397,7 +427,7 @@ func (c *Controller) noteLocked(o *Outcome, touched []place) {
 	success := o.End == Succeeded || o.End == Unseen
 	if !success && len(o.Actions) > 0 {
 		last := cooldown.Key{Goal: o.Goal, Action: o.Actions[min(o.Done, len(o.Actions)-1)]}
-		c.mu.guard.Fail(last, o.Ended)
+		c.noteFailureLocked(last, o.Ended, o.Ended)
 		if o.End == Refused {
 			// Rest after a refusal: an immediate retry gets the same answer.
 			c.mu.guard.Rest(last, o.Ended, c.o.Cooldown, "it was refused")

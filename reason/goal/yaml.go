@@ -66,7 +66,8 @@ func (g *Goals) Load(data []byte) (changed bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("goals are kept as they were: %w", err)
 	}
-	g.set.Store(&goalSet{targets, sum})
+	set, _ := (&goalSet{loaded: targets, sum: sum}).overridden(g.current().overrides) // what does not fit is left out
+	g.set.Store(set)
 	return true, nil
 }
 
