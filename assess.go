@@ -132,22 +132,15 @@ func (t *turn) slow() bool {
 	return t.s.Assessment.Recommendation != "" && spent < nearlySpent
 }
 
-// history says how the last objectives of the scope ended, those of the situation
-// first, and which approaches delivered in it; "" if they were delivered. It is
-// advice, and changes nothing else: runs of a scope may be at work at once.
-func (t *turn) history(ctx context.Context) (text string, worked []string, err error) {
-	o, g := &t.s.Objective, t.s.aim()
-	if o.Fresh {
-		return "", nil, nil
-	}
-	past, err := t.own.monitor.Past(ctx, string(o.Scope))
+// history adds to the advice how the last objectives of the scope ended, those of
+// the situation first, unless they were delivered; and where there is advice, to the
+// alternatives what delivered in the situation. It changes nothing else: runs of a
+// scope may be at work at once.
+func (t *turn) history(ctx context.Context, b *reason.Brief) error {
+	g := t.s.aim()
+	past, err := t.own.monitor.Past(ctx, string(t.s.Objective.Scope))
 	if err != nil {
-		return "", nil, err
-	}
-	for i := range past {
-		if e := &past[i]; e.Delivered && e.Of(g.Situation) && !listed(worked, e.Approach) && !listed(g.Avoid, e.Approach) {
-			worked = appendTo(worked, e.Approach)
-		}
+		return fmt.Errorf("history: %w", err)
 	}
 	n, by := streak(past, func(e *meta.Ending) bool { return e.Of(g.Situation) })
 	of := "of this situation"
@@ -155,17 +148,24 @@ func (t *turn) history(ctx context.Context) (text string, worked []string, err e
 		n, by = streak(past, func(*meta.Ending) bool { return true })
 		of = "of this scope"
 	}
-	if n < 2 {
-		return "", worked, nil
+	if n >= 2 {
+		b.Advice += fmt.Sprintf("\nthe last %d objectives %s ended blocked, by the approaches %q", n, of, by)
 	}
-	return fmt.Sprintf("the last %d objectives %s ended blocked, by the approaches %q", n, of, by), worked, nil
+	for i := range past {
+		e := &past[i]
+		if b.Advice != "" && e.Delivered && e.Of(g.Situation) && !listed(b.Alternatives, e.Approach) && !listed(g.Avoid, e.Approach) {
+			b.Alternatives = append(b.Alternatives, e.Approach)
+		}
+	}
+	return nil
 }
 
 // streak counts the last endings of a kind that are not delivered, and lists
 // their approaches.
 func streak(past []meta.Ending, of func(*meta.Ending) bool) (n int, by []string) {
-	for _, e := range slices.Backward(past) {
-		if !of(&e) {
+	for i := len(past) - 1; i >= 0; i-- {
+		e := &past[i]
+		if !of(e) {
 			continue
 		}
 		if e.Delivered {

@@ -45,7 +45,7 @@ func (t *turn) conclude(ctx context.Context) error {
 		return nil
 	}
 	e := meta.Ending{
-		Run: s.ID, Situation: g.Situation, Approach: g.Approach, Delivered: s.Status == Delivered, At: at(s.Ended),
+		Run: s.ID, Situation: g.Situation, Approach: g.Approach, Delivered: s.Status == Delivered,
 	}
 	if !e.Delivered && s.FailedBy != "" {
 		e.Approach = s.FailedBy

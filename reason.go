@@ -90,16 +90,12 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	if g.Next > 0 {
 		b.Rest = cleanTasks(t.a.o.Sanitizer, g.Tasks[g.Next:])
 	}
-	past, worked, err := t.history(ctx)
-	if err != nil {
-		return b, fmt.Errorf("history: %w", err)
-	}
-	b.Advice = strings.Trim(b.Advice+"\n"+past, "\n")
-	for _, approach := range worked {
-		if b.Advice != "" && !listed(b.Alternatives, approach) {
-			b.Alternatives = append(b.Alternatives, approach)
+	if !s.Objective.Fresh {
+		if err := t.history(ctx, &b); err != nil {
+			return b, err
 		}
 	}
+	b.Advice = strings.Trim(b.Advice, "\n")
 	b.Complexity, b.Signs = reason.Signals(g.Text)
 	for _, above := range s.Aims[:len(s.Aims)-1] {
 		b.Goals = append(b.Goals, above.Text)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -23,8 +22,6 @@ type Ending struct {
 	Situation string `cbor:"2,keyasint,omitempty"`
 	Approach  string `cbor:"3,keyasint,omitempty"`
 	Delivered bool   `cbor:"4,keyasint,omitempty"`
-	// At is when it ended.
-	At time.Time `cbor:"5,keyasint,omitempty"`
 }
 
 // Bounds of what is kept of a scope.
@@ -43,21 +40,11 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	}
 	if err == nil {
 		err = m.exclusive(ctx, func() error {
-			k := m.pastKey(scope)
-			past, err := m.endings(ctx, k)
-			if err != nil {
+			past, err := m.endings(ctx, scope)
+			if err != nil || slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
 				return err
 			}
-			if slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
-				return nil
-			}
-			past = append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e)
-			value, err := codec.Encode(k, past)
-			if err == nil {
-				err = m.w.Add(ctx, store.Op{Key: k, Value: value})
-			}
-			m.seen = seen{k, value, past}
-			return err
+			return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
 		})
 	}
 	if err != nil {
@@ -69,21 +56,12 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 // Retract takes the ending of a run from those of a scope.
 func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
 	err := m.exclusive(ctx, func() error {
-		k := m.pastKey(scope)
-		var past []Ending
-		found, err := m.decode(ctx, k, &past)
-		left := slices.DeleteFunc(past, func(e Ending) bool { return e.Run == run })
-		if err != nil || !found || len(left) == len(past) {
+		past, err := m.endings(ctx, scope)
+		left := slices.DeleteFunc(slices.Clone(past), func(e Ending) bool { return e.Run == run })
+		if err != nil || len(left) == len(past) {
 			return err
 		}
-		if len(left) == 0 {
-			return m.w.Add(ctx, store.Op{Key: k, Delete: true})
-		}
-		value, err := codec.Encode(k, left)
-		if err != nil {
-			return err
-		}
-		return m.w.Add(ctx, store.Op{Key: k, Value: value})
+		return m.replace(ctx, left)
 	})
 	if err != nil {
 		return fmt.Errorf("retract %.64q: %w", run, err)
@@ -91,32 +69,57 @@ func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
 	return nil
 }
 
-// Past returns the last endings of a scope, oldest first. Those of one situation
-// have the same Situation, if cut: see [Ending.Of].
+// Past returns the last endings of a scope, oldest first, which the caller does not
+// change. Those of one situation have the same Situation, if cut: see [Ending.Of].
 func (m *Monitor) Past(ctx context.Context, scope string) (past []Ending, err error) {
-	err = m.exclusive(ctx, func() (err error) { past, err = m.endings(ctx, m.pastKey(scope)); return err })
+	err = m.exclusive(ctx, func() (err error) { past, err = m.endings(ctx, scope); return err })
 	if err != nil {
 		return nil, fmt.Errorf("past of %.64q: %w", scope, err)
 	}
-	return slices.Clone(past), nil
+	return past, nil
 }
 
-// endings reads the endings of a scope. Those that were decoded last are not
-// decoded again while the record is what it was.
-func (m *Monitor) endings(ctx context.Context, k string) (past []Ending, err error) {
-	e, err := m.get(ctx, k)
+// ended are the endings of the scope that was asked for last, as its record had
+// them. The list is never changed.
+type ended struct {
+	scope, key string
+	value      []byte
+	past       []Ending
+}
+
+// endings reads the endings of a scope. They are not decoded again while the record
+// is what it was.
+func (m *Monitor) endings(ctx context.Context, scope string) ([]Ending, error) {
+	if m.ended.scope != scope || m.ended.key == "" {
+		m.ended = ended{scope: scope, key: m.pastKey(scope)}
+	}
+	e, err := m.get(ctx, m.ended.key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case m.seen.key == k && bytes.Equal(m.seen.value, e.Value):
-		return m.seen.is.([]Ending), nil
+	case m.ended.value != nil && bytes.Equal(m.ended.value, e.Value):
+		return m.ended.past, nil
 	}
+	var past []Ending
 	if err = codec.Decode(e, &past); err == nil {
-		m.seen = seen{k, slices.Clone(e.Value), past}
+		m.ended.value, m.ended.past = e.Value, past
 	}
 	return past, err
+}
+
+// replace writes the endings of the scope that was read last.
+func (m *Monitor) replace(ctx context.Context, past []Ending) error {
+	if len(past) == 0 {
+		return m.w.Add(ctx, store.Op{Key: m.ended.key, Delete: true})
+	}
+	m.ended.past = past
+	value, err := m.encode(m.ended.key, &m.ended.past)
+	if m.ended.value = value; err != nil {
+		return err
+	}
+	return m.w.Add(ctx, store.Op{Key: m.ended.key, Value: value})
 }
 
 // Of reports whether the ending is of a situation.

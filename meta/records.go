@@ -85,14 +85,7 @@ type records struct {
 	ops   []store.Op // of add, used again
 	block []byte     // what add encodes, until the block is full
 	space string     // begins all keys
-	seen  seen
-}
-
-// seen is a record as it was read or written last, decoded.
-type seen struct {
-	key   string
-	value []byte
-	is    any // never changed
+	ended ended
 }
 
 // blockSize is enough for some twenty outcomes.
@@ -111,23 +104,32 @@ var present = []byte{1}
 // whether they are on their way: an error may be that of an earlier group.
 func (r *records) add(ctx context.Context, marker string, puts ...put) (added bool, err error) {
 	r.ops = append(r.ops[:0], store.Op{Key: marker, Value: present})
-	if cap(r.block)-len(r.block) < blockSize/8 {
-		r.block = make([]byte, 0, blockSize)
-	}
 	for _, p := range puts {
-		start := len(r.block)
-		block, err := codec.Append(r.block, p.key, p.record)
+		value, err := r.encode(p.key, p.record)
 		if err != nil {
 			return false, err
 		}
-		r.block = block
-		r.ops = append(r.ops, store.Op{Key: p.key, Value: slices.Clip(block[start:])})
+		r.ops = append(r.ops, store.Op{Key: p.key, Value: value})
 	}
 	if err = r.w.Add(ctx, r.ops...); err == nil {
 		return true, nil
 	}
 	_, refused := r.get(ctx, marker)
 	return refused == nil, err
+}
+
+// encode returns a record as it is stored, in the block.
+func (r *records) encode(k string, v any) ([]byte, error) {
+	if cap(r.block)-len(r.block) < blockSize/8 {
+		r.block = make([]byte, 0, blockSize)
+	}
+	start := len(r.block)
+	block, err := codec.Append(r.block, k, v)
+	if err != nil {
+		return nil, err
+	}
+	r.block = block
+	return slices.Clip(block[start:]), nil
 }
 
 // found reports whether a marker was written before, and what went wrong since.

@@ -83,7 +83,7 @@ func Append(buf []byte, key string, v any) ([]byte, error) {
 }
 
 func appendBody(buf []byte, v any) ([]byte, error) {
-	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && r.Elem().Kind() == reflect.Struct {
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && !r.IsNil() {
 		if p := planOf(r.Type().Elem()); p != nil {
 			return p.encode(buf, r.UnsafePointer()), nil
 		}
