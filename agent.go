@@ -486,11 +486,10 @@ type turn struct {
 	}
 }
 
-// shown are the memories of the innermost aim, trusted ones first, and the chunks
-// among them, once they were matched.
+// shown are the memories of the innermost aim, and the chunks among them, once they
+// were matched.
 type shown struct {
-	hits    []memory.Hit
-	trusted int
+	learn.Found
 	chunks  []learn.Chunk
 	matched bool
 }
@@ -498,8 +497,8 @@ type shown struct {
 // memories are those that are shown for the aim, and the background: none of what
 // was found before a fresh start.
 func (t *turn) memories() (hits, background []memory.Hit) {
-	if n := t.shown.trusted; t.s.aim().Cleared == 0 {
-		hits, background = t.shown.hits[:n:n], t.shown.hits[n:]
+	if n := t.shown.Trusted; t.s.aim().Cleared == 0 {
+		hits, background = t.shown.Hits[:n:n], t.shown.Hits[n:]
 	}
 	return hits, background
 }

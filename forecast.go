@@ -50,7 +50,7 @@ func (a *Agent) Would(ctx context.Context, o Objective) (f Forecast, err error) 
 		return f, err
 	}
 	for _, c := range t.matched() {
-		plan := reason.Suggestion(c)
+		plan := c.Suggestion
 		if next == phaseAssign && c.ID == g.Fired {
 			f.Fires = &plan
 		} else {

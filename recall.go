@@ -55,7 +55,7 @@ func (t *turn) wanted() learn.Ask {
 // matched are the chunks among the memories, held against the aim.
 func (t *turn) matched() []learn.Chunk {
 	if !t.shown.matched {
-		t.shown.chunks, t.shown.matched = t.own.learner.Match(t.shown.hits, t.wanted()), true
+		t.shown.chunks, t.shown.matched = t.own.learner.Match(t.shown.Hits, t.wanted()), true
 	}
 	return t.shown.chunks
 }
@@ -67,7 +67,7 @@ const maxSuggestions = 2
 func (t *turn) suggestions() (out []reason.Suggestion) {
 	for _, c := range t.matched() {
 		if len(out) < maxSuggestions && !slices.Contains(t.s.aim().Spent, c.ID) {
-			out = append(out, reason.Suggestion(c))
+			out = append(out, c.Suggestion)
 		}
 	}
 	return out
@@ -80,23 +80,18 @@ func (t *turn) search(ctx context.Context) error {
 	if t.a.o.Learn.Holdout > 0 {
 		ask.GoalKey = t.own.name + "/" + t.s.aimKey() // no two tenants share draws
 	}
-	hits, withheld, err := t.own.learner.Recall(ctx, ask)
+	found, err := t.own.learner.Recall(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("recall: %w", err)
 	}
-	background, held, err := t.own.learner.Background(ctx, ask)
-	if err != nil {
-		return fmt.Errorf("recall the background: %w", err)
+	ids := make([]memory.ID, len(found.Hits))
+	for i := range found.Hits {
+		ids[i] = found.Hits[i].Record.ID
 	}
-	found := append(hits, background...)
-	ids := make([]memory.ID, len(found))
-	for i := range found {
-		ids[i] = found[i].Record.ID
-	}
-	if t.shown = (shown{}); withheld || held {
+	if t.shown = (shown{}); found.Withheld {
 		g.Recalled, g.Withheld = nil, ids
 	} else {
-		t.shown, g.Recalled = shown{hits: found, trusted: len(hits)}, ids
+		t.shown.Found, g.Recalled = found, ids
 	}
 	return nil
 }

@@ -356,11 +356,11 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		} else if err != nil {
 			return fmt.Errorf("recall: %w", err)
 		}
-		at := len(t.shown.hits)
+		at := len(t.shown.Hits)
 		if rec.Trusted {
-			at, t.shown.trusted = t.shown.trusted, t.shown.trusted+1
+			at, t.shown.Trusted = t.shown.Trusted, t.shown.Trusted+1
 		}
-		t.shown.hits = slices.Insert(t.shown.hits, at, memory.Hit{Record: rec})
+		t.shown.Hits = slices.Insert(t.shown.Hits, at, memory.Hit{Record: rec})
 	}
 	if c := t.s.Current; c != nil {
 		if t.output, err = t.a.readOutput(ctx, c.Output); err == nil {

@@ -92,14 +92,12 @@ func (p pair) try(t *testing.T) (outcome, why string) {
 		require.NoError(t, err, p.ID)
 	}
 	a := p.New.ask()
-	hits, _, err := parts.learner.Recall(t.Context(), a)
+	found, err := parts.learner.Recall(t.Context(), a)
 	require.NoError(t, err, p.ID)
-	background, _, err := parts.learner.Background(t.Context(), a)
-	require.NoError(t, err, p.ID)
-	hits = append(hits, background...)
-	chunk, fires := learn.Fire(parts.learner.Match(hits, a), nil)
+	chunks := parts.learner.Match(found.Hits, a)
+	chunk, fires := learn.Fire(chunks, nil)
 	if !fires {
-		for _, c := range parts.learner.Match(hits, a) {
+		for _, c := range chunks {
 			why += fmt.Sprint(c.Differs)
 		}
 		return "", why

@@ -9,8 +9,8 @@
 // Goals of the world are those of reason/goal.
 //
 //	ask := learn.Ask{GoalKey: "run-7", Scope: scope, Situation: "tests fail: nil map", …}
-//	hits, withheld, err := l.Recall(ctx, ask)
-//	if chunk, ok := learn.Fire(l.Match(hits, ask), nil); ok {
+//	found, err := l.Recall(ctx, ask)
+//	if chunk, ok := learn.Fire(l.Match(found.Hits, ask), nil); ok {
 //		// run chunk.Tasks, through the gates
 //	}
 //	lessons, err := l.Learn(ctx, learn.Outcome{Key: "run-7/1", Worker: "fixer", Passed: true, …})

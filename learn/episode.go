@@ -42,9 +42,10 @@ func told(hits []memory.Hit, text string) bool {
 // maxTold is how many episodes are shown for a goal.
 const maxTold = 3
 
-// distinct returns the first maxTold of the passing episodes, one a run: the same
-// may be told in several scopes.
-func distinct(hits []memory.Hit) (out []memory.Hit) {
+// distinct keeps the first maxTold of the passing episodes, one a run: the same may
+// be told in several scopes.
+func distinct(hits []memory.Hit) []memory.Hit {
+	out := hits[:0]
 	for _, h := range hits {
 		same := func(o memory.Hit) bool { return o.Record.Source.Run == h.Record.Source.Run }
 		if h.Record.Passing && len(out) < maxTold && !slices.ContainsFunc(out, same) {

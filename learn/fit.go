@@ -9,13 +9,10 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// fit binds the chunk to a case. differs says what keeps it from firing; asked is set
-// if the host says that the situation is the same.
+// fit binds the chunk to a case. differs says which conditions do not hold; asked is
+// set if the host says that the situation is the same.
 func (c *chunk) fit(a *Ask, asked bool) (b *template.Binding, differs []string) {
 	differ := func(format string, args ...any) { differs = append(differs, fmt.Sprintf(format, args...)) }
-	if c.Unfit != "" {
-		differ("%s", c.Unfit)
-	}
 	var names []string
 	if !maps.Equal(c.Conditions, a.Conditions) {
 		names = slices.Sorted(maps.Keys(c.Conditions))

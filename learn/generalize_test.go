@@ -26,9 +26,9 @@ func (p parts) fire(t *testing.T, situation string) (learn.Chunk, bool) {
 	t.Helper()
 	_, pkg, _ := strings.Cut(situation, "package ")
 	a := learn.Ask{Scope: scope, Situation: situation, Objective: "mend " + pkg, Case: learn.Case{Vouched: true}}
-	hits, _, err := p.learner.Recall(t.Context(), a)
+	found, err := p.learner.Recall(t.Context(), a)
 	require.NoError(t, err)
-	return learn.Fire(p.learner.Match(hits, a), nil)
+	return learn.Fire(p.learner.Match(found.Hits, a), nil)
 }
 
 // Three successes of one shape become a pattern that fires for a fourth case,

@@ -17,8 +17,9 @@ import (
 func (p parts) goal(t *testing.T, n int) (withheld bool) {
 	t.Helper()
 	key := fmt.Sprint("run ", n)
-	hits, withheld, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation, Objective: key})
+	found, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation, Objective: key})
 	require.NoError(t, err)
+	hits, withheld := found.Hits[:found.Trusted], found.Withheld
 	require.Len(t, hits, 1)
 	success := !withheld || n%4 == 0
 	o := blocked(key, key)
@@ -85,16 +86,16 @@ func TestHoldoutIsDrawnByTheGoal(t *testing.T) {
 		p := setup(t, &o)
 		_, err := p.bank.In(scope).Remember(t.Context(), memory.Draft{Kind: memory.Pattern, Trigger: situation, Content: "make the map first"})
 		require.NoError(t, err)
-		hits, withheld, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation})
+		found, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation})
 		require.NoError(t, err)
-		require.Len(t, hits, 1)
-		_, withheld2, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation})
+		require.Len(t, found.Hits[:found.Trusted], 1)
+		again, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: scope, Situation: situation})
 		require.NoError(t, err)
-		require.Equal(t, withheld, withheld2)
-		_, nothing, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: "acme/another", Situation: situation})
+		require.Equal(t, found.Withheld, again.Withheld)
+		nothing, err := p.learner.Recall(t.Context(), learn.Ask{GoalKey: key, Scope: "acme/another", Situation: situation})
 		require.NoError(t, err)
-		require.False(t, nothing, "where there is nothing to say, nothing is withheld")
-		return withheld
+		require.False(t, nothing.Withheld, "where there is nothing to say, nothing is withheld")
+		return found.Withheld
 	}
 	differ := false
 	for i := range 40 {

@@ -126,12 +126,12 @@ func Example() {
 		Scope: scope, Situation: situation, Objective: "the index",
 		Case: learn.Case{Vouched: true, Inputs: []byte(`{"thing":"the index"}`)},
 	}
-	hits, _, err := p.learner.Recall(ctx, a)
+	found, err := p.learner.Recall(ctx, a)
 	if err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(hits[0].Record.Content)
-	chunk, fires := learn.Fire(p.learner.Match(hits, a), nil)
+	fmt.Println(found.Hits[0].Record.Content)
+	chunk, fires := learn.Fire(p.learner.Match(found.Hits, a), nil)
 	fmt.Println(fires, chunk.Approach, chunk.Tasks[0].Objective, chunk.Tasks[0].Worker)
 	// Output:
 	// What worked: make the map.
@@ -148,9 +148,9 @@ func TestChunkFiresOnlyWhenItIsProven(t *testing.T) {
 		t.Helper()
 		a := ask("the index")
 		a.Situation = sit
-		hits, _, err := p.learner.Recall(ctx, a)
+		found, err := p.learner.Recall(ctx, a)
 		require.NoError(t, err)
-		return learn.Fire(p.learner.Match(hits, a), except)
+		return learn.Fire(p.learner.Match(found.Hits, a), except)
 	}
 	_, err := p.learner.Learn(ctx, delivered("one", "the cache"))
 	require.NoError(t, err)
@@ -194,9 +194,9 @@ func TestPatternOfAModelNeverFires(t *testing.T) {
 	require.Equal(t, r.ID, hits[0].Record.ID)
 	_, ok := learn.Fire(p.learner.Match(hits, ask("x")), nil)
 	require.False(t, ok)
-	hits, _, err = p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
+	found, err := p.learner.Recall(ctx, learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
 	require.NoError(t, err)
-	require.Empty(t, hits, "nor is it injected")
+	require.Empty(t, found.Hits[:found.Trusted], "nor is it injected")
 }
 
 func TestLearnIsIdempotent(t *testing.T) {
@@ -332,9 +332,9 @@ func TestRecallCanBeSwitchedOff(t *testing.T) {
 	p := setup(t, &learn.Options{Recall: -1})
 	_, err := p.learner.Learn(t.Context(), delivered("one", "the cache"))
 	require.NoError(t, err)
-	hits, _, err := p.learner.Recall(t.Context(), learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
+	found, err := p.learner.Recall(t.Context(), learn.Ask{Scope: scope, Situation: situation, Objective: "x"})
 	require.NoError(t, err)
-	require.Empty(t, hits)
+	require.Empty(t, found.Hits)
 }
 
 func TestOnlyWhatIsRelevantIsRecalled(t *testing.T) {
@@ -343,8 +343,8 @@ func TestOnlyWhatIsRelevantIsRecalled(t *testing.T) {
 	_, err := p.learner.Learn(t.Context(), delivered("one", "the cache"))
 	require.NoError(t, err)
 	for text, want := range map[string]int{situation: 1, "a page about something else, with a map": 0, " \n": 0} {
-		hits, _, err := p.learner.Recall(t.Context(), learn.Ask{Scope: scope, Situation: text, Objective: text})
+		found, err := p.learner.Recall(t.Context(), learn.Ask{Scope: scope, Situation: text, Objective: text})
 		require.NoError(t, err)
-		require.Len(t, hits, want, text)
+		require.Len(t, found.Hits, want, text)
 	}
 }

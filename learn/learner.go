@@ -131,54 +131,66 @@ type Ask struct {
 	words []string // of the Objective, once they are read
 }
 
-// Recall returns the memories to inject for a goal, best first: those whose
-// trigger or content matches the situation or the objective, without the
-// quarantined ones. If withheld is set, they are not to be shown, nor to fire,
-// for the sake of Holdout: the host says so in Outcome.Withheld.
-func (l *Learner) Recall(ctx context.Context, a Ask) (hits []memory.Hit, withheld bool, err error) {
-	return l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true})
+// Found is what is known for a goal. Of Hits, the first so many are Trusted, best
+// first: they match the situation or the objective, and are to be injected. Behind them
+// is the background, data to show, fenced: lessons in quarantine, which are what was
+// learned from outcomes in words that no gate has verified, and then how up to three
+// runs with similar goals have ended. If Withheld is set, they are not to be shown, nor
+// to fire, for the sake of Holdout: the host says so in Outcome.Withheld.
+type Found struct {
+	Hits     []memory.Hit
+	Trusted  int
+	Withheld bool
 }
 
 // crowd is how many times Options.Recall is looked through for lessons in
 // quarantine: other quarantined texts stand between them.
 const crowd = 4
 
-// Background returns the lessons in quarantine that match a goal, best first,
-// as Recall does the trusted ones: what was learned from outcomes, in words that
-// no gate has verified. How up to three runs with similar goals have ended
-// follows. It is data to show, fenced; of other quarantined texts it returns none.
-func (l *Learner) Background(ctx context.Context, a Ask) (hits []memory.Hit, withheld bool, err error) {
-	lessons := memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: []memory.Kind{memory.Failure, memory.Pattern}}
-	hits, withheld, err = l.recall(ctx, &a, lessons)
-	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool {
-		return h.Record.Source.Origin != memory.Derived
-	})
-	hits = hits[:min(len(hits), max(0, l.o.Recall))]
-	withheld = withheld && len(hits) > 0
-	if len(a.Episodes) == 0 || err != nil {
-		return hits, withheld, err
+// What the background is looked for among.
+var (
+	lessons = []memory.Kind{memory.Failure, memory.Pattern}
+	endings = []memory.Kind{memory.Episode}
+)
+
+// Recall returns what is known for a goal.
+func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
+	if l.o.Recall < 0 {
+		return f, nil
 	}
-	a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
-	episodes, held, err := l.recall(ctx, &a, memory.Query{K: 2 * maxTold, Kinds: []memory.Kind{memory.Episode}})
-	episodes = distinct(episodes)
-	return append(hits, episodes...), withheld || held && len(episodes) > 0, err
+	hits, err := l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true})
+	if err != nil {
+		return f, err
+	}
+	background, err := l.recall(ctx, &a, memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: lessons})
+	if err != nil {
+		return f, err
+	}
+	background = slices.DeleteFunc(background, func(h memory.Hit) bool { return h.Record.Source.Origin != memory.Derived })
+	background = background[:min(len(background), l.o.Recall)]
+	var episodes []memory.Hit
+	if len(a.Episodes) > 0 {
+		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
+		if episodes, err = l.recall(ctx, &a, memory.Query{K: 2 * maxTold, Kinds: endings}); err != nil {
+			return f, err
+		}
+	}
+	f = Found{Hits: slices.Concat(hits, background, distinct(episodes)), Trusted: len(hits)}
+	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
+	return f, nil
 }
 
 // recall puts what is asked for into a query.
-func (l *Learner) recall(ctx context.Context, a *Ask, q memory.Query) (hits []memory.Hit, withheld bool, err error) {
-	if l.o.Recall < 0 {
-		return nil, false, nil
-	}
+func (l *Learner) recall(ctx context.Context, a *Ask, q memory.Query) ([]memory.Hit, error) {
 	q.Text = cut(a.Situation, maxNote)
 	if a.Objective != a.Situation {
 		q.Text += "\n" + cut(a.Objective, maxNote)
 	}
 	if strings.TrimSpace(q.Text) == "" {
-		return nil, false, nil // which would ask for whatever there is
+		return nil, nil // which would ask for whatever there is
 	}
 	q.Floor, q.Also, q.Situation = max(0, l.o.Floor), a.Also, situationKey(a.Situation)
-	hits, err = l.bank.In(a.Scope).Recall(ctx, q)
-	return hits, len(hits) > 0 && l.holds(a.GoalKey), err
+	return l.bank.In(a.Scope).Recall(ctx, q)
 }
 
 // Known returns what is known against actions in a situation of a scope, nil if
@@ -271,11 +283,15 @@ type Lessons struct {
 // was injected needs no search, and gets its credit by feedback: that it was used
 // is all that there is to say.
 func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, credited memory.ID, err error) {
-	if known := l.known(o.Injected, o); known != nil {
-		if id := known.ID; !slices.Contains(o.Utilized, id) {
+	ask := Ask{Scope: o.Scope, Situation: o.Situation, Objective: o.Objective, Case: o.Case}
+	if o.Chunks == nil {
+		o.Chunks = l.Match(o.Injected, ask)
+	}
+	if id := o.known(o.Chunks); id != "" {
+		if !slices.Contains(o.Utilized, id) {
 			o.Utilized = append(slices.Clip(o.Utilized), id)
 		}
-		return memory.Receipt{ID: known.ID, Disposition: memory.Strengthened, Into: known.ID}, "", nil
+		return memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}, "", nil
 	}
 	c, err := newChunk(o)
 	if err != nil {
@@ -292,13 +308,13 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	}
 	// The pattern of this very goal was stored before a crash.
 	made := slices.ContainsFunc(like, func(h memory.Hit) bool { return h.Record.Source.Ref == o.GoalKey })
-	if known := l.known(like, o); known != nil && !made {
+	if id := o.known(l.Match(like, ask)); id != "" && !made {
 		f := memory.Feedback{
 			Key: digest(o.GoalKey, "chunk"), Delivered: true, Situation: situationKey(o.Situation),
-			Injected: []memory.ID{known.ID}, Utilized: []memory.ID{known.ID},
+			Injected: []memory.ID{id}, Utilized: []memory.ID{id},
 		}
-		r = memory.Receipt{ID: known.ID, Disposition: memory.Strengthened, Into: known.ID}
-		return r, known.ID, l.bank.In(o.Scope).Feedback(ctx, f)
+		r = memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}
+		return r, id, l.bank.In(o.Scope).Feedback(ctx, f)
 	}
 	if r, err = l.keep(ctx, o, d); err != nil {
 		return r, "", err
@@ -314,29 +330,16 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 // similar is the number of patterns that a new chunk is held against.
 const similar = 16
 
-// known returns the pattern among hits that would have made the plan of an outcome.
-func (l *Learner) known(hits []memory.Hit, o *Outcome) *memory.Record {
-	a := Ask{Scope: o.Scope, Situation: o.Situation, Objective: o.Objective, Case: o.Case}
-	for i := range hits {
-		r := &hits[i].Record
-		if r.Kind != memory.Pattern || !r.MayFire() || r.Scope != o.Scope {
-			continue
-		}
-		c, err := l.decoded(r)
-		if err != nil || c.Unfit != o.Unfit {
-			continue
-		}
-		ready := *c
-		ready.Unfit = ""
-		b, differs := ready.fit(&a, l.same(c, &a))
-		if len(differs) > 0 {
-			continue
-		}
-		if _, tasks, err := c.tasks(b); err == nil && slices.EqualFunc(tasks, o.Plan, equal) {
-			return r
+// known returns the pattern among chunks that would have made the plan of the
+// outcome, or "".
+func (o *Outcome) known(chunks []Chunk) memory.ID {
+	for i := range chunks {
+		c := &chunks[i]
+		if c.fits && c.unfit == o.Unfit && c.scope == o.Scope && slices.EqualFunc(c.Tasks, o.Plan, equal) {
+			return c.ID
 		}
 	}
-	return nil
+	return ""
 }
 
 // equal reports whether two tasks are the same, by any worker.
@@ -406,11 +409,10 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 
 // Chunk is a plan that delivered a case, held against another one.
 type Chunk struct {
-	ID        memory.ID
-	Situation string // of the case that it was made for
-	Approach  string
-	Tasks     []reason.Task // bound to the case at hand
-	Differs   []string      // what keeps it from firing; none: it fires
+	reason.Suggestion
+	scope memory.Scope
+	unfit string // for all cases but its own
+	fits  bool   // its conditions hold, and its plan is bound
 }
 
 // Fire returns the chunk that acts without deliberation: the first that has a plan
@@ -457,8 +459,12 @@ func (l *Learner) match(r *memory.Record, a *Ask) (Chunk, bool) {
 		return older(r)
 	}
 	b, differs := stored.fit(a, l.same(stored, a))
-	out := Chunk{ID: r.ID, Situation: stored.Situation}
+	out := Chunk{Suggestion: reason.Suggestion{ID: r.ID, Situation: stored.Situation}, scope: r.Scope, unfit: stored.Unfit}
 	out.Approach, out.Tasks, err = stored.tasks(b)
+	out.fits = len(differs) == 0 && err == nil
+	if stored.Unfit != "" {
+		differs = slices.Insert(differs, 0, stored.Unfit)
+	}
 	switch {
 	case len(differs) > 0:
 	case err != nil:
@@ -496,10 +502,10 @@ func older(r *memory.Record) (Chunk, bool) {
 	if json.Unmarshal(r.Plan, &p) != nil || (&reason.Decision{Tasks: p.Tasks}).Check() != nil {
 		return Chunk{}, false
 	}
-	return Chunk{
+	return Chunk{Suggestion: reason.Suggestion{
 		ID: r.ID, Situation: r.Trigger, Approach: p.Approach, Tasks: p.Tasks,
 		Differs: []string{"it was stored without its conditions"},
-	}, true
+	}}, true
 }
 
 // Judgement is what someone has found out about a delivery after the gates had

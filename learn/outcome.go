@@ -56,6 +56,7 @@ type Outcome struct {
 	Episodes []memory.Scope // where an Episode tells how the goal ended, besides what Scope learns
 
 	Injected []memory.Hit // what was recalled for the goal
+	Chunks   []Chunk      // among Injected, as Match held them against the case; nil: Learn does
 	Withheld []memory.ID  // what would have been injected, but for Holdout
 	Utilized []memory.ID  // what the decision applied and the workers used, for the goal as a whole
 	Fired    memory.ID    // the chunk whose plan was run; "" if it was reasoned

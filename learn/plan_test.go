@@ -66,11 +66,9 @@ func TestFiredPlanHasNothingOfTheOldCase(t *testing.T) {
 		if a.Inputs = in(now); !vouched {
 			a.Situation = a.Objective
 		}
-		hits, _, err := p.learner.Recall(t.Context(), a)
+		found, err := p.learner.Recall(t.Context(), a)
 		require.NoError(t, err)
-		background, _, err := p.learner.Background(t.Context(), a)
-		require.NoError(t, err)
-		chunk, ok := learn.Fire(p.learner.Match(append(hits, background...), a), nil)
+		chunk, ok := learn.Fire(p.learner.Match(found.Hits, a), nil)
 		if !ok {
 			return
 		}
@@ -139,11 +137,9 @@ func TestHostDecidesWhatIsTheSame(t *testing.T) {
 		require.NoError(t, err)
 	}
 	a := ask("the pool")
-	hits, _, err := p.learner.Recall(t.Context(), a)
+	found, err := p.learner.Recall(t.Context(), a)
 	require.NoError(t, err)
-	background, _, err := p.learner.Background(t.Context(), a)
-	require.NoError(t, err)
-	hits = append(hits, background...)
+	hits := found.Hits
 	for situation, want := range map[string]bool{"a write to a nil map": true, "something else": false, "boom": false} {
 		a.Situation = situation
 		chunk, fires := learn.Fire(p.learner.Match(hits, a), nil)
