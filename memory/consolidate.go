@@ -244,7 +244,7 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) er
 		return err
 	}
 	commit = append(commit, vector...)
-	ops, err := sh.encodeCounts(nil, change{trial.entry, trial.counts()})
+	ops, err := sh.encodeCounts(nil, nil, change{trial.entry, trial.counts()})
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry, archived boo
 		c.Archived = archived
 		changes = append(changes, change{e, c})
 	}
-	ops, err := sh.encodeCounts(nil, changes...)
+	ops, err := sh.encodeCounts(nil, nil, changes...)
 	if err != nil {
 		return err
 	}

@@ -114,17 +114,17 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 		return err // nil: it was applied before
 	}
 	now := b.now()
-	value, err := codec.Encode(marker, applied{instantOf(now)})
-	if err != nil {
-		return err
-	}
 	var few struct {
 		changes [usual]change
 		ops     [1 + usual]store.Op
 	}
 	changes := sh.effects(few.changes[:0], f, now, b.o.uses())
-	ops := append(few.ops[:0], store.Op{Key: marker, Value: value})
-	if ops, err = sh.encodeCounts(ops, changes...); err != nil {
+	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{instantOf(now)})
+	if err != nil {
+		return err
+	}
+	ops := append(few.ops[:0], store.Op{Key: marker, Value: slices.Clip(value)})
+	if ops, err = sh.encodeCounts(ops, value[len(value):], changes...); err != nil {
 		return err
 	}
 	taken, err := b.add(ctx, ops...)

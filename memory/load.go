@@ -195,7 +195,7 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 			if e := s.sh.entry(s.id); e != nil {
 				sum := change{e, e.counts().sum(s.counts)}
 				var err error
-				if ops, err = s.sh.encodeCounts(ops, sum); err != nil {
+				if ops, err = s.sh.encodeCounts(ops, nil, sum); err != nil {
 					return err
 				}
 				s.sh.tally(sum)

@@ -257,7 +257,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		c.Helped++
 		c.used(r.Known, b.o.uses())
 	}
-	ops, err := sh.encodeCounts(nil, change{e, c})
+	ops, err := sh.encodeCounts(nil, nil, change{e, c})
 	if err != nil {
 		return Receipt{}, false, err
 	}

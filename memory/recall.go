@@ -51,6 +51,7 @@ type scratch struct {
 	hybrid hybrid
 	terms  []text.Term
 	query  query
+	ask    index.Query // of the shard at hand
 	found  []found
 	stand  // what holds of what was found
 }
@@ -226,12 +227,12 @@ func (sh *shard) findAll(sc *scratch) {
 // not near is below all that is, whatever is found in other scopes, and counts
 // by its relevance alone.
 func (sh *shard) search(sc *scratch, n int) {
-	ask := sh.ask(&sc.query, n)
+	sc.ask = sh.ask(&sc.query, n)
 	if sc.query.vector {
-		sh.searchBoth(sc, ask)
+		sh.searchBoth(sc, sc.ask)
 		return
 	}
-	for _, m := range sh.index.Search(&sc.index, &ask) {
+	for _, m := range sh.index.Search(&sc.index, &sc.ask) {
 		sh.add(sc, m)
 	}
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -163,12 +164,15 @@ type change struct {
 	counts *counts
 }
 
+// countsSize is as much as most counters take, in bytes.
+const countsSize = 64
+
 // encodeCounts appends the writes of changes to ops. Their keys share memory,
-// and so do their values.
-func (sh *shard) encodeCounts(ops []store.Op, changes ...change) ([]store.Op, error) {
+// and so do their values, behind buf.
+func (sh *shard) encodeCounts(ops []store.Op, buf []byte, changes ...change) ([]store.Op, error) {
 	var keys strings.Builder
 	keys.Grow((len(sh.counts) + idLength) * len(changes))
-	buf := make([]byte, 0, 64*len(changes))
+	buf = slices.Grow(buf, countsSize*len(changes))
 	var id [idLength]byte
 	for _, c := range changes {
 		at, start := keys.Len(), len(buf)

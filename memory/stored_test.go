@@ -62,7 +62,7 @@ func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
 
 func FuzzDecodeCounts(f *testing.F) {
 	sh, r := sample()
-	ops, err := sh.encodeCounts(nil, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
+	ops, err := sh.encodeCounts(nil, nil, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
 	require.NoError(f, err)
 	op := ops[0]
 	f.Add(op.Value[5:])
@@ -105,7 +105,7 @@ func TestDamageIsNamed(t *testing.T) {
 	sh, r := sample()
 	record, err := sh.encodeRecord(r, stowed{})
 	require.NoError(t, err)
-	both, err := sh.encodeCounts([]store.Op{record}, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1}})
+	both, err := sh.encodeCounts([]store.Op{record}, nil, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1}})
 	require.NoError(t, err)
 	for _, op := range both {
 		for i := range op.Value {
