@@ -101,3 +101,34 @@ func BenchmarkScoreInContext(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCrowd scores 10⁵ candidates: all new to the Book, and once they are
+// known.
+func BenchmarkCrowd(b *testing.B) {
+	cs := make([]rank.Candidate, 100_000)
+	for i := range cs {
+		cs[i] = rank.Candidate{Name: fmt.Sprint("candidate-", i), Prior: float64(i%100) / 100}
+	}
+	s := rank.Situation{Skill: "build"}
+	for name, policy := range map[string]func(*rank.Book) rank.Policy{
+		"observed": (*rank.Book).Observed,
+		"learned":  func(b *rank.Book) rank.Policy { return b.Learned(nil) },
+	} {
+		b.Run(name+"/new", func(b *testing.B) {
+			for b.Loop() {
+				book, err := rank.Open(b.Context(), store.NewMem(), nil)
+				require.NoError(b, err)
+				_, err = policy(book).Score(b.Context(), s, cs)
+				require.NoError(b, err)
+				require.NoError(b, book.Close())
+			}
+		})
+		b.Run(name+"/known", func(b *testing.B) {
+			book := open(b, store.NewMem(), nil)
+			for b.Loop() {
+				_, err := policy(book).Score(b.Context(), s, cs)
+				require.NoError(b, err)
+			}
+		})
+	}
+}

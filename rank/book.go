@@ -237,6 +237,9 @@ func (b *Book) Release(ctx context.Context, keys ...string) error {
 
 // enterLocked makes the window known that a member has for a skill.
 func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
+	if m.windows == nil {
+		m.windows = make(map[string]*window)
+	}
 	m.windows[skill] = w
 	ps := b.mu.pairs[skill]
 	if ps == nil {

@@ -22,8 +22,8 @@ func (s Scored) Reason() string {
 		return fmt.Sprintf("success rate %s and %s USD a success in the last day, first with chance %s",
 			number(p.Success), number(p.Cost), number(p.Chance))
 	case Estimated:
-		return fmt.Sprintf("worth %s by about %d samples, %s for the context, %s by the draw",
-			number(p.Mean), p.Known, signed(p.Context), signed(p.Draw))
+		return fmt.Sprintf("worth %s by about %d samples, %s for the context, %s to find out, %s by the draw",
+			number(p.Mean), p.Known, signed(p.Context), signed(p.Bonus), signed(p.Draw))
 	}
 	return fmt.Sprintf("score %s over %d samples", number(s.Score), s.Samples)
 }
@@ -49,7 +49,7 @@ func Explain(ss []Scored) string {
 
 // lost says why s comes after first.
 func lost(s, first *Scored) string {
-	gap := first.Score + first.Parts.Draw - s.Score - s.Parts.Draw
+	gap := first.Score + first.Parts.Bonus + first.Parts.Draw - s.Score - s.Parts.Bonus - s.Parts.Draw
 	switch {
 	case s.Parts.Basis == Drawn:
 		return fmt.Sprintf("drawn after the first, whose chance was %s", number(first.Parts.Chance))
@@ -77,6 +77,7 @@ func mostOf(p, first *Parts) string {
 		{"wall time", first.Wall - p.Wall},
 		{"worth", first.Mean - p.Mean},
 		{"context", first.Context - p.Context},
+		{"the bonus", first.Bonus - p.Bonus},
 		{"the draw", first.Draw - p.Draw},
 	} {
 		if t.lost > most {

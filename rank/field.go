@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -33,12 +34,34 @@ func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Ca
 		}
 		b.mu.RUnlock()
 		if err == nil {
-			_, err = b.ready(ctx, cs[missing].Name)
+			err = b.enlist(ctx, cs[missing:])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("score: %w", err)
 		}
 	}
+}
+
+// enlist reads the candidates that are not in memory.
+func (b *Book) enlist(ctx context.Context, cs []Candidate) error {
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	var missing []string
+	for i := range cs {
+		name := cs[i].Name
+		if m, err := b.member(name); err != nil {
+			return err
+		} else if m != nil || name == "" {
+			continue
+		}
+		if err := key.CheckID("candidate", name); err != nil {
+			return fmt.Errorf("%w: %w", ErrCandidate, err)
+		}
+		missing = append(missing, name)
+	}
+	return b.restore(ctx, missing...)
 }
 
 // fieldLocked also returns the index of a candidate that is not in memory, or

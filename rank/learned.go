@@ -12,22 +12,24 @@ import (
 // LearnedOptions of [Book.Learned]. Nil and the zero value are the defaults.
 type LearnedOptions struct {
 	// Explore scales how much of the uncertainty the draws take in; zero:
-	// 0.7. At 1 they are draws from the posterior (Thompson, 1933), below it
-	// the policy is greedier, which costs less wherever the number of
-	// decisions is not very large.
+	// 0.7. At 1 they are draws from the posterior (Thompson, 1933) of what a
+	// context does, below it the policy is greedier, which costs less wherever
+	// the number of decisions is not very large.
 	Explore float64
-	// Greedy leaves the draws out: the order is that of the scores. It is
-	// for reading an order, or for a host that explores by itself.
+	// Greedy leaves bonus and draws out: the order is that of the scores. It
+	// is for reading an order, or for a host that explores by itself.
 	Greedy bool
 	// Seed varies the draws between policies of one Book.
 	Seed uint64
 }
 
-// patience is how many samples per candidate a skill has when the policy
-// explores with half of its variance. Those that will come are guessed to be
-// as many as those that came, and with few to come it does not pay to try out
-// many candidates (Bayati et al., 2020).
-const patience = 20
+// What makes Learned try what it knows little of.
+const (
+	mostPrior = 2   // samples that the prior of a candidate weighs at most, so that it hides none
+	optimism  = 0.2 // of the bonus
+	patience  = 200 // samples a candidate after which the draws take in half of a mean's variance …
+	hurry     = 5   // … and those that it begins as if there were
+)
 
 // Learned returns the policy that learns from every sample of a skill, also
 // from those that have left the window. The score is what the candidate is
@@ -40,12 +42,16 @@ const patience = 20
 // success; a host that weighs differently gives a Reward. Samples of unknown
 // outcome without a Reward teach nothing.
 //
-// The order is that of scores plus a normal draw as wide as the candidate's
-// score is uncertain (Options of this policy scale it), so the scores of the
-// result need not descend. The draws depend on both seeds, the skill, the
-// situation, the candidate's name and how many samples the skill has ever
-// had, and on nothing else: a book gives the same order until another sample
-// arrives, also after a restart, whatever the order of the input.
+// The order is that of scores plus a bonus for what little is known of, which
+// grows with the logarithm of the samples of the skill: whoever has decided often
+// will decide often, and can wait for what is tried to pay. A normal draw, as wide
+// as the score is uncertain by context (Options of this policy scale it), is
+// added, so the scores of the result need not descend. The draws depend on both
+// seeds, the skill, the situation, the candidate's name and how many samples the
+// skill has ever had, and on nothing else: a book gives the same order until
+// another sample arrives, also after a restart, whatever the order of the input.
+// Of candidates that the first leads by less than the width of its draw, the one of
+// the smallest blast comes first.
 //
 // Context, which is the situation's Key and Features, moves a candidate's
 // score as far as it has been of use in predicting samples: not at all where
@@ -98,23 +104,40 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 	es := slices.Grow(room[:0], len(fs))[:len(fs)]
 	l.score(m, &s, cs, es)
 	for i := range fs {
-		fs[i].by = es[i].mean + es[i].context + es[i].draw
+		fs[i].by = es[i].mean + es[i].context + es[i].bonus + es[i].draw
 	}
 	var ranks [few]int32
 	out := make([]Scored, len(fs))
-	for rank, i := range sortObserved(ranks[:0], fs, cs) {
+	for rank, i := range safest(sortObserved(ranks[:0], fs, cs), cs, es) {
 		e, o := &es[i], &out[rank]
 		o.Candidate, o.Score, o.Samples = cs[i], e.mean+e.context, fs[i].window.samples()
 		o.Parts.Basis, o.Parts.Known = Estimated, e.known
-		o.Parts.Mean, o.Parts.Context, o.Parts.Spread, o.Parts.Draw = e.mean, e.context, e.spread, e.draw
+		o.Parts.Mean, o.Parts.Context, o.Parts.Bonus = e.mean, e.context, e.bonus
+		o.Parts.Spread, o.Parts.Draw = e.spread, e.draw
 	}
 	return out, nil
 }
 
+// safest puts the candidate of the smallest blast first among those that the
+// first leads by less than its spread.
+func safest(order []int32, cs []Candidate, es []estimate) []int32 {
+	first, at := &es[order[0]], 0
+	least := first.mean + first.context + first.bonus - first.spread
+	for i, j := range order {
+		if e := &es[j]; cs[j].Blast < cs[order[at]].Blast && e.mean+e.context+e.bonus > least {
+			at = i
+		}
+	}
+	i := order[at]
+	copy(order[1:at+1], order[:at])
+	order[0] = i
+	return order
+}
+
 // estimate is what a model makes of a candidate in a situation.
 type estimate struct {
-	known                       int
-	mean, context, spread, draw float64
+	known                              int
+	mean, context, bonus, spread, draw float64
 }
 
 // score sets the estimates of the candidates.
@@ -125,14 +148,15 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 	defer views[byFeatures].release()
 	seed := l.draws(h, s)
 	var none arm
-	ramp := h.n / (h.n + patience*float64(max(1, len(m.arms))))
+	k, bonus := float64(max(1, len(m.arms))), optimism*optimism*math.Log1p(h.n)
+	doubt := (h.n + hurry*k) / (h.n + patience*k)
 	for i := range cs {
 		c, e := &cs[i], &es[i]
 		a, index := &none, int32(-1)
 		if j, ok := m.index[c.Name]; ok && c.Name != "" {
 			a, index = &m.arms[j], j
 		}
-		mean, variance := a.posterior(h, h.prior(c.Prior))
+		mean, variance := a.posterior(h, h.prior(c.Prior), h.noise2/mostPrior)
 		shift, shift2 := combine(h, &views, index, a, mean)
 		own := 1.0 // what the candidate's own mean has to say
 		if views[byKey].ok && views[byKey].cold(index, a) {
@@ -140,8 +164,9 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 			shift, own = shift+w*(h.first(a.proven)-mean-shift), 1-w
 		}
 		e.known, e.mean, e.context = int(a.n+0.5), mean, shift
-		e.spread = l.opts.Explore * own * math.Sqrt(ramp*variance+shift2)
+		e.spread = l.opts.Explore * own * math.Sqrt(doubt*variance+shift2)
 		if !l.opts.Greedy {
+			e.bonus = own * math.Sqrt(bonus*variance)
 			e.draw = e.spread * normal(hash(seed, c.Name))
 		}
 	}

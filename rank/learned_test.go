@@ -39,7 +39,8 @@ func score(t require.TestingT, p rank.Policy, s rank.Situation, names ...string)
 		require.False(t, math.IsNaN(x.Score) || math.IsInf(x.Score, 0))
 		require.Equal(t, x.Parts.Mean+x.Parts.Context, x.Score)
 		if i > 0 {
-			require.GreaterOrEqual(t, ss[i-1].Score+ss[i-1].Parts.Draw, x.Score+x.Parts.Draw)
+			by := func(x rank.Scored) float64 { return x.Score + x.Parts.Bonus + x.Parts.Draw }
+			require.GreaterOrEqual(t, by(ss[i-1]), by(x))
 		}
 		out[x.Candidate.Name] = x
 	}

@@ -146,10 +146,11 @@ type arm struct {
 }
 
 // posterior returns mean and variance of the candidate's mean worth, given
-// the prior's mean.
-func (a *arm) posterior(h *head, prior float64) (mean, variance float64) {
-	precision := 1/h.spread2 + a.n/h.noise2
-	return (prior/h.spread2 + a.sum/h.noise2) / precision, 1 / precision
+// the prior's mean, and a variance that the prior has at least.
+func (a *arm) posterior(h *head, prior, least float64) (mean, variance float64) {
+	spread2 := max(h.spread2, least)
+	precision := 1/spread2 + a.n/h.noise2
+	return (prior/spread2 + a.sum/h.noise2) / precision, 1 / precision
 }
 
 // add takes in a sample.
@@ -239,7 +240,7 @@ func (m *model) learn(u *update, f *fact, stationary bool) {
 // error of their average.
 func (m *model) predict(u *update, f *fact) float64 {
 	h := &m.head
-	mean, _ := u.arm.posterior(h, h.mean)
+	mean, _ := u.arm.posterior(h, h.mean, 0)
 	var views [kinds]view
 	views[byKey] = m.keyView(f.key)
 	views[byFeatures] = m.nearView(f.features)
@@ -297,7 +298,7 @@ func (m *model) refresh(u *update) {
 	h.mean = sum / weight
 	squares, n := priorSpreadN*priorSpread*priorSpread*u2, float64(priorSpreadN)
 	each(func(a *arm) {
-		mean, variance := a.posterior(h, h.mean)
+		mean, variance := a.posterior(h, h.mean, 0)
 		squares += (mean-h.mean)*(mean-h.mean) + variance
 		n++
 	})

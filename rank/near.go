@@ -277,7 +277,7 @@ func (a *around) shared(m *model) float64 {
 	weight, moved := 1/(u*u), 0.0
 	for _, i := range a.touched {
 		e := &a.samples[i]
-		mean, _ := m.arms[i].posterior(h, h.mean)
+		mean, _ := m.arms[i].posterior(h, h.mean, 0)
 		w := 1 / (h.context2[byFeatures] + h.noise2/e.n)
 		weight += w
 		moved += w * (e.sum/e.n - mean)

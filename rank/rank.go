@@ -79,8 +79,10 @@ type Parts struct {
 	Mean float64 `json:",omitzero"`
 	// Context is what the situation's key and features change (Estimated).
 	Context float64 `json:",omitzero"`
+	// Bonus is for what little is known of (Estimated).
+	Bonus float64 `json:",omitzero"`
 	// Spread is the standard deviation of the draw (Estimated), and Draw what
-	// it came to: the order is that of Mean + Context + Draw.
+	// it came to: the order is that of Mean + Context + Bonus + Draw.
 	Spread float64 `json:",omitzero"`
 	Draw   float64 `json:",omitzero"`
 }

@@ -99,44 +99,65 @@ func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
 	if m, err := b.member(candidate); m != nil || err != nil {
 		return m, err
 	}
-	return b.restore(ctx, candidate)
+	if err := b.restore(ctx, candidate); err != nil {
+		return nil, err
+	}
+	return b.member(candidate)
 }
 
-// restore is load for a candidate that is not in memory.
-func (b *Book) restore(ctx context.Context, candidate string) (*member, error) {
-	records := make(map[string][]record) // by skill
-	prefix := key.Prefix(b.space, "slot", candidate)
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
-		if err != nil {
-			return nil, err
+// restore is load for candidates that are not in memory. Many of them take one
+// pass over all samples.
+func (b *Book) restore(ctx context.Context, candidates ...string) error {
+	slots := key.Prefix(b.space, "slot")
+	prefixes := []string{slots}
+	if len(candidates) <= few {
+		prefixes = prefixes[:0]
+		for _, c := range candidates {
+			prefixes = append(prefixes, key.Prefix(b.space, "slot", c))
 		}
-		var r record
-		if err := codec.Decode(e, &r); err != nil {
-			return nil, err
-		}
-		parts := key.Split(e.Key[len(prefix):]) // skill and slot
-		if len(parts) != 2 || !r.valid() || b.slotKey(candidate, parts[0], r.Seq) != e.Key {
-			return nil, fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
-		}
-		records[parts[0]] = append(records[parts[0]], r)
 	}
-	windows := make(map[string]*window, len(records))
-	for skill, rs := range records {
+	type of struct{ candidate, skill string }
+	records := make(map[of][]record)
+	for _, prefix := range prefixes {
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
+			if err != nil {
+				return err
+			}
+			var r record
+			if err := codec.Decode(e, &r); err != nil {
+				return err
+			}
+			parts := key.Split(e.Key[len(slots):]) // candidate, skill and slot
+			if len(parts) != 3 || !r.valid() || b.slotKey(parts[0], parts[1], r.Seq) != e.Key {
+				return fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
+			}
+			pair := of{parts[0], parts[1]}
+			records[pair] = append(records[pair], r)
+		}
+	}
+	windows := make(map[of]*window, len(records))
+	for pair, rs := range records {
 		w, err := replay(rs)
 		if err != nil {
-			return nil, fmt.Errorf("window of %q for %q: %w", candidate, skill, err)
+			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
 		}
-		windows[skill] = w
+		windows[pair] = w
 	}
-	m := &member{windows: make(map[string]*window, len(windows))}
+	members := make([]member, len(candidates))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for skill, w := range windows {
-		b.enterLocked(m, candidate, skill, w)
-		b.usedLocked(w)
+	for i, c := range candidates {
+		if b.mu.members[c] == nil {
+			b.mu.members[c] = &members[i]
+		}
 	}
-	b.mu.members[candidate] = m
-	return m, nil
+	for pair, w := range windows {
+		if m := b.mu.members[pair.candidate]; m != nil && m.windows[pair.skill] == nil {
+			b.enterLocked(m, pair.candidate, pair.skill, w)
+			b.usedLocked(w)
+		}
+	}
+	return nil
 }
 
 // member returns the candidate if it is in memory, else nil.

@@ -66,7 +66,7 @@ func (c *setting) with(u *update, worth float64) *setting {
 	x.n++
 	x.sum += worth
 	x.used = h.seen
-	mean, _ := u.arm.posterior(h, h.mean)
+	mean, _ := u.arm.posterior(h, h.mean, 0)
 	x.weight = 1 / (h.context2[byKey] + h.noise2/x.n)
 	x.moved = x.weight * (x.sum/x.n - mean)
 	out.weight += x.weight

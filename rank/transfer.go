@@ -61,7 +61,7 @@ func (m *model) meet(u *update, f *fact) {
 		return
 	}
 	h, t := &m.head, &u.head.transfer
-	mean, _ := u.arm.posterior(h, h.mean)
+	mean, _ := u.arm.posterior(h, h.mean, 0)
 	worth := u.head.unit(f.worth)
 	for i, p := range [...]float64{h.unit(mean), t.expects(u.arm.proven)} {
 		t.loss[i] = keepLoss*t.loss[i] + (worth-p)*(worth-p)

@@ -14,12 +14,12 @@ func Example() {
 	//   3. newcomer  1.00 = its card 1.00, trusted until 5 outcomes are known
 	//
 	// Learned estimates what a candidate is worth, for a typo:
-	//   1. quick     0.96 = anywhere 0.58 (60 samples), in this situation +0.38
+	//   1. quick     0.96 = anywhere 0.57 (60 samples), in this situation +0.39
 	//   2. newcomer  0.67 = anywhere 0.65 (0 samples), in this situation +0.02
-	//   3. thorough  0.54 = anywhere 0.69 (60 samples), in this situation -0.15
+	//   3. thorough  0.54 = anywhere 0.70 (60 samples), in this situation -0.16
 	//
 	// and for a redesign:
-	//   1. thorough  0.86 = anywhere 0.69 (60 samples), in this situation +0.17
+	//   1. thorough  0.86 = anywhere 0.70 (60 samples), in this situation +0.16
 	//   2. newcomer  0.62 = anywhere 0.65 (0 samples), in this situation -0.03
-	//   3. quick     0.18 = anywhere 0.58 (60 samples), in this situation -0.40
+	//   3. quick     0.18 = anywhere 0.57 (60 samples), in this situation -0.39
 }

@@ -24,7 +24,7 @@ func Example() {
 	// policy             right   USD per 1000  sent strong
 	// always cheap       62.4%           1.50         0.0%
 	// always strong      90.4%         150.00       100.0%
-	// routed             75.1%          45.90        29.9%
+	// routed             74.9%          45.95        29.9%
 	// oracle             96.0%          51.45        33.6%
 }
 
