@@ -14,6 +14,9 @@ import (
 
 // act has the worker make the attempt.
 func (t *turn) act(ctx context.Context) (phase, error) {
+	if why := t.lacks(); why != "" {
+		return t.block(CauseSecret, why), nil
+	}
 	c := t.s.Current
 	at := t.a.runner.Execute(ctx, c.Worker, t.workersOwn())
 	if at.End == act.Canceled {
@@ -29,7 +32,9 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	t.output, t.did.stack = at.Result.Output, at.Stack
 	out, err := output{Inline: t.output}, error(nil)
 	if len(t.output) > maxInline {
-		out, err = t.a.storeOutput(ctx, t.own.name, c.Key, t.output)
+		kept := t.veil.JSON("", t.output)
+		out, err = t.a.storeOutput(ctx, t.own.name, c.Key, kept)
+		out.Marked = string(t.veil.San.RevealJSON(kept)) != string(t.output)
 	}
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
 		at = act.Attempt{End: act.Malformed, Complaint: "output: " + limit.Error(), Wall: at.Wall}
@@ -46,8 +51,11 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 // note takes down what came of the attempt.
 func (t *turn) note(at *act.Attempt, out output) {
 	s, c := &t.s, t.s.Current
-	c.End, c.Wrong, c.Wall, c.Resonance = at.End, clip(at.Complaint), at.Wall, at.Resonance
+	c.End, c.Wrong, c.Wall, c.Resonance = at.End, t.clip(at.Complaint), at.Wall, at.Resonance
 	c.Reflection, c.Output, c.Usage, c.Deltas = at.Result.Reflection, out, at.Result.Usage, at.Result.Deltas
+	for _, d := range c.Deltas {
+		t.veil.JSON(d.Domain+"."+d.Path, d.Value)
+	}
 	c.Utilized = s.aim().applied(at.Result.Utilized)
 	c.Misled = s.aim().applied(at.Result.Misled)
 	s.Usage = s.Usage.Add(c.Usage)

@@ -101,7 +101,7 @@ func TestRecordsWithoutATenantAreMovedOnce(t *testing.T) {
 	want := contents(t, whole)
 	for n := 0; ; n++ {
 		st := tenantless(t)
-		a, err := arc.New(t.Context(), &cutOff{Store: st, after: n}, (&script{}).host("one", "two"), &arc.Options{Now: newClock().Now, Seed: 1})
+		a, err := arc.New(t.Context(), &cutOff{Store: st, after: n}, (&script{}).host("one", "two"), &arc.Options{Now: newClock().Now, Seed: 1, Sanitizer: keyed()})
 		agentOn(t, st, (&script{}).host("one", "two"), nil)
 		require.Equal(t, want, contents(t, st), "cut off after %d commits", n)
 		if err == nil {

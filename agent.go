@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -57,6 +59,10 @@ type Host struct {
 	// names, in Work.Agent. They are not kept: a run that goes on after a
 	// restart has those of the new Host. nil: none.
 	Skills map[string]reason.Skill
+	// Secrets gives the values of Objective.Secrets again, by name, when a run goes on
+	// that has any, and has 10 s to do so. Without a value the run ends BLOCKED, by
+	// CauseSecret. nil: there are none to be had, but by calling Run again with them.
+	Secrets func(ctx context.Context, scope memory.Scope, run string, names []string) (map[string]string, error)
 }
 
 // Options configure an Agent. The zero value, and nil, are ready. A value out
@@ -126,8 +132,10 @@ type Options struct {
 	// for the first time after as long. 0: a day; negative: never.
 	Maintain time.Duration
 
-	// Sanitizer takes secrets out of every text that is kept. nil: the zero
-	// Sanitizer.
+	// Sanitizer takes secrets out of every text that is kept or told: records, what is
+	// learned, embeddings, events, spans, logs, errors and Reports. The host's own
+	// parts get the texts as they are. nil: the zero Sanitizer. One without a key gets
+	// that of the store, so that equal secrets have equal tags.
 	Sanitizer *redact.Sanitizer
 
 	// Logger is told of what goes wrong around a run (a part that panics, a
@@ -270,6 +278,7 @@ type Agent struct {
 	reasoner reason.Reasoner
 	skills   map[string]reason.Skill
 	sources  []reason.Source
+	secrets  func(context.Context, memory.Scope, string, []string) (map[string]string, error)
 	runner   *act.Runner
 
 	// The parts that learn.
@@ -281,6 +290,8 @@ type Agent struct {
 
 	// writes holds what commits need, *write, for the next to use again.
 	writes sync.Pool
+	// veils holds what runs have hidden their secrets with, *veil.Veil, for the next.
+	veils sync.Pool
 
 	mu struct {
 		sync.Mutex
@@ -444,6 +455,11 @@ type turn struct {
 	key string // of the state's record
 	was Status // as it was committed last
 
+	// veil hides the secrets of the run. lost are the fields that lack one, since it has
+	// changed.
+	veil *veil.Veil
+	lost []string
+
 	// What goes with the state, restored from records where a run goes on: the
 	// memories recalled for the innermost aim, what was delivered so far, and the
 	// output of the attempt at hand.
@@ -510,7 +526,7 @@ func (t *turn) emit(kind EventKind, e Event) {
 		return
 	}
 	e.Kind, e.Seq, e.At, e.Run = kind, t.s.Seq, t.a.o.Now().UTC(), t.s.ID
-	e.Goal = t.s.aim().Text
+	e.Goal, e.Text = t.veil.Hide(t.s.aim().Text), t.veil.Hide(e.Text)
 	if c := t.s.Current; c != nil {
 		e.Task, e.Attempt, e.Worker = t.s.aim().Next+1, c.Number, c.Worker
 	}
@@ -527,6 +543,7 @@ func (t *turn) work() act.Work {
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
 		Task: task, Agent: skill.Agent, Memories: hits, Background: background, Lineage: cloneDeliveries(t.lineage),
 		Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
+		Secrets: maps.Clone(s.Objective.Secrets),
 	}
 }
 
@@ -548,7 +565,7 @@ func (t *turn) know(ctx context.Context) (err error) {
 	if t.s.Current != nil {
 		attempt = t.s.Current.Key
 	}
-	t.known.Known, err = t.own.learner.Known(ctx, t.s.Objective.Scope, g.Situation, attempt)
+	t.known.Known, err = t.own.learner.Known(ctx, t.s.Objective.Scope, t.veil.Hide(g.Situation), attempt)
 	if err != nil {
 		return fmt.Errorf("look up warnings: %w", err)
 	}
@@ -571,10 +588,10 @@ func (t *turn) warnings(skills ...string) []reason.Warning {
 }
 
 // action is the task at hand in the hands of a worker.
-func (t *turn) action(task *reason.Task, worker string) known.Action {
-	o := &t.s.Objective
+func (t *turn) action(worker string) known.Action {
+	o, g := &t.s.Objective, t.s.aim()
 	return known.Action{
-		Goal: t.s.aim().Text, Inputs: o.Inputs, Conditions: o.Conditions, Task: task, Worker: worker, Lineage: t.lineage,
+		Goal: g.Text, Inputs: o.Inputs, Conditions: o.Conditions, Task: &g.Tasks[g.Next], Worker: worker, Lineage: t.lineage,
 	}
 }
 
@@ -603,7 +620,7 @@ func (t *turn) away(after time.Duration) {
 func (t *turn) wait(cause Cause, why string, after time.Duration) phase {
 	s, now := &t.s, t.a.o.Now()
 	t.pause = t.a.pause(s, after)
-	s.Status, s.Cause, s.Reason = Waiting, cause, clip(t.a.o.Sanitizer.Sanitize(why))
+	s.Status, s.Cause, s.Reason = Waiting, cause, clip(t.veil.Hide(why))
 	s.Wait.Since, s.Wait.Due = now.UnixNano(), now.Add(t.pause).UnixNano()
 	s.Wait.Tries++
 	t.emit(eventWaiting, Event{Text: string(cause) + ": " + s.Reason})
@@ -663,48 +680,89 @@ func (a *Agent) unable(tasks []reason.Task) string {
 	return ""
 }
 
-// cleanDecision takes the secrets out of the texts of a decision.
-func cleanDecision(san *redact.Sanitizer, d *reason.Decision) {
-	d.Approach, d.Reasoning = cleanText(san, d.Approach), cleanText(san, d.Reasoning)
-	d.Tasks = cleanTasks(san, d.Tasks)
-	d.Alternatives, d.Preferences = slices.Clone(d.Alternatives), slices.Clone(d.Preferences)
-	for i := range d.Alternatives {
-		alt := &d.Alternatives[i]
-		alt.Approach, alt.Tasks = cleanText(san, alt.Approach), cleanTasks(san, alt.Tasks)
+// veilFor returns the veil of a run with secrets of its own.
+func (a *Agent) veilFor(secrets act.Secrets) *veil.Veil {
+	v, _ := a.veils.Get().(*veil.Veil)
+	if v == nil {
+		v = new(veil.Veil)
 	}
-	for i := range d.Preferences {
-		p := &d.Preferences[i]
-		p.Approach, p.Than = cleanText(san, p.Approach), cleanText(san, p.Than)
+	if v.Reset(a.o.Sanitizer); len(secrets) > 0 {
+		v.Reset(a.o.Sanitizer.Knowing(slices.Sorted(maps.Values(secrets))...))
+		v.Found = true
 	}
-	d.Questions = slices.Clone(d.Questions)
-	for i, q := range d.Questions {
-		d.Questions[i] = cleanText(san, q)
-	}
-	if d.Impasse != nil {
-		imp := *d.Impasse
-		imp.Reason, imp.Subgoal = cleanText(san, imp.Reason), cleanText(san, imp.Subgoal)
-		d.Impasse = &imp
-	}
+	return v
 }
 
-// cleanTasks returns a copy of the tasks without secrets.
-func cleanTasks(san *redact.Sanitizer, tasks []reason.Task) []reason.Task {
-	tasks = slices.Clone(tasks)
-	for i := range tasks {
-		k := &tasks[i]
-		k.Objective, k.Delta, k.Verify = cleanText(san, k.Objective), cleanText(san, k.Delta), cleanText(san, k.Verify)
-		k.Inputs = san.JSON(slices.Clone(k.Inputs))
-		if k.Effect != nil {
-			e := *k.Effect
-			k.Effect = &e
+// kept is the turn as the store has it: what is learned is learned from that.
+func (t *turn) kept() *turn {
+	if !t.veil.Found {
+		return t
+	}
+	k := *t
+	k.s = keptState(t.veil, &t.s)
+	k.output, k.lineage = t.veil.JSON("", t.output), slices.Clone(t.lineage)
+	t.veil.HideAll(&k.lineage, nil)
+	return &k
+}
+
+// secretsTimeout bounds one call of Host.Secrets.
+const secretsTimeout = 10 * time.Second
+
+// unlock puts the secrets of a run back that goes on: those that its caller has given
+// again, else the host's.
+func (t *turn) unlock(ctx context.Context) {
+	s := &t.s
+	if len(s.Secrets) == 0 || s.Status != Running {
+		return
+	}
+	given, asked := s.Objective.Secrets, slices.Sorted(maps.Keys(s.Secrets))
+	if given == nil && t.a.secrets != nil {
+		got, err := guard.Do(ctx, secretsTimeout, func(ctx context.Context) (map[string]string, error) {
+			return t.a.secrets(ctx, s.Objective.Scope, s.ID, asked)
+		})
+		if given = got; err != nil {
+			t.a.o.Logger.Error("the secrets of a run were not given again", "run", s.ID, t.a.shown(t.veil.Hide(err.Error())))
 		}
 	}
-	return tasks
+	own, changed := make(act.Secrets, len(asked)), false
+	for _, name := range asked {
+		if v := given[name]; v != "" {
+			own[name] = v
+			changed = changed || t.a.o.Sanitizer.Tag(v) != s.Secrets[name]
+		}
+	}
+	t.a.veils.Put(t.veil)
+	t.veil = t.a.veilFor(own)
+	t.veil.RevealAll(s, func(path string) {
+		if changed {
+			t.lost = append(t.lost, path)
+		}
+	})
+	s.Objective.Secrets = own
 }
 
-// cleanText returns a text of the host's without secrets, as valid UTF-8.
-func cleanText(san *redact.Sanitizer, text string) string {
-	return san.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))
+// lacks says which text or secret that a part of the host is to get is not there any
+// more, "" if none is.
+func (t *turn) lacks() string {
+	s := &t.s
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
+		if s.Objective.Secrets[name] == "" {
+			return fmt.Sprintf("the host has not given the secret %q again", name)
+		}
+	}
+	if lost := append(slices.Clip(s.Hidden), t.lost...); len(lost) > 0 {
+		return lost[0] + " held a secret, which was not kept"
+	}
+	return ""
+}
+
+// clip bounds a text about an attempt. What is cut is cut without secrets: half of one
+// would not be found.
+func (t *turn) clip(text string) string {
+	if len(text) > maxComplaint {
+		text = clip(t.veil.Hide(text))
+	}
+	return text
 }
 
 // errLeft says that the consumer of the events has left the loop.

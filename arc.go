@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -83,7 +84,11 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	shared := flush.Share(guard.Store(st))
 	a := &Agent{
 		o: options(opts), st: shared, w: flush.New(shared),
-		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills,
+		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills, secrets: host.Secrets,
+	}
+	var err error
+	if a.o.Sanitizer, err = veil.Keyed(ctx, shared, a.o.Sanitizer); err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
 	}
 	a.watch, a.hooks.Limit = newObserver(&a.o), hookLimit
 	runner, err := newRunner(host, &a.o)
@@ -146,7 +151,7 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 		Workers: host.Workers, Gates: host.Gates, Approver: host.Approver,
 		ApproveFrom: o.ApproveFrom, ApprovalTTL: o.ApprovalTTL,
 		Timeout: o.AttemptTimeout, GateTimeout: o.GateTimeout,
-		Sanitizer: o.Sanitizer, Now: o.Now,
+		Now: o.Now,
 	})
 }
 

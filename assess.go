@@ -142,7 +142,8 @@ func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	n, by := streak(past, func(e *meta.Ending) bool { return e.Of(g.Situation) })
+	situation := t.veil.Hide(g.Situation)
+	n, by := streak(past, func(e *meta.Ending) bool { return e.Of(situation) })
 	of := "of this situation"
 	if n < 2 {
 		n, by = streak(past, func(*meta.Ending) bool { return true })
@@ -153,7 +154,7 @@ func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	}
 	for i := range past {
 		e := &past[i]
-		if b.Advice != "" && e.Delivered && e.Of(g.Situation) && !listed(b.Alternatives, e.Approach) && !listed(g.Avoid, e.Approach) {
+		if b.Advice != "" && e.Delivered && e.Of(situation) && !listed(b.Alternatives, e.Approach) && !listed(g.Avoid, e.Approach) {
 			b.Alternatives = append(b.Alternatives, e.Approach)
 		}
 	}
@@ -338,7 +339,7 @@ func (t *turn) against(approach string, tasks []reason.Task) string {
 // goal, or a world that has changed since.
 func (t *turn) here() bool {
 	as := &t.s.Assessment
-	if !same(as.Goal, t.s.aim().Text) {
+	if !same(t.veil.Hide(as.Goal), t.veil.Hide(t.s.aim().Text)) {
 		return false
 	}
 	return as.Tries > 0 || as.Last > t.a.o.Now().Add(-stale).UnixNano()

@@ -68,12 +68,13 @@ func (t *turn) rested(
 	ctx context.Context, task *reason.Task, denied []string,
 ) (ranking []rank.Scored, rests string, err error) {
 	s, g := &t.s, t.s.aim()
-	ranking, err = t.ranked(ctx, g.Situation, denied, task)
+	ranking, err = t.ranked(ctx, t.veil.Hide(g.Situation), denied, task)
 	if err != nil || !t.heeded() || len(g.Answers) > 0 {
 		return ranking, "", err
 	}
+	kept := t.kept()
 	ranking = slices.DeleteFunc(ranking, func(r rank.Scored) bool {
-		a := t.action(task, r.Candidate.Name)
+		a := kept.action(r.Candidate.Name)
 		why := t.own.learner.Rests(t.known.Known, s.Objective.Scope, s.ID, &a, t.a.o.Now())
 		if why != "" {
 			rests = why
@@ -84,7 +85,8 @@ func (t *turn) rested(
 	return ranking, rests, nil
 }
 
-// ranked returns the workers that may take the task, best first.
+// ranked returns the workers that may take the task in a situation as it is kept, best
+// first.
 func (t *turn) ranked(
 	ctx context.Context, situation string, denied []string, task *reason.Task,
 ) ([]rank.Scored, error) {

@@ -45,10 +45,11 @@ func (t *turn) conclude(ctx context.Context) error {
 		return nil
 	}
 	e := meta.Ending{
-		Run: s.ID, Situation: g.Situation, Approach: g.Approach, Delivered: s.Status == Delivered,
+		Run: s.ID, Situation: t.veil.Hide(g.Situation), Approach: t.veil.Hide(g.Approach),
+		Delivered: s.Status == Delivered,
 	}
 	if !e.Delivered && s.FailedBy != "" {
-		e.Approach = s.FailedBy
+		e.Approach = t.veil.Hide(s.FailedBy)
 	}
 	return t.own.monitor.Conclude(ctx, string(s.Objective.Scope), e)
 }

@@ -38,7 +38,7 @@ func (a *Agent) Step(ctx context.Context, s State) (State, error) {
 		return s, err
 	}
 	defer a.handBack(own)
-	t := &turn{a: a, own: own, s: s.fork()}
+	t := &turn{a: a, own: own, s: s.fork(), veil: a.veilFor(nil)}
 	if err := t.restore(ctx); err != nil {
 		return s, err
 	}

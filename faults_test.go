@@ -291,7 +291,7 @@ func TestInterruptedAnywhereEndsTheSame(t *testing.T) {
 			st := store.NewMem()
 			f := &flaky{Store: st, applied: applied}
 			f.n.Store(n)
-			opts := &arc.Options{Now: newClock().Now, Seed: 1}
+			opts := &arc.Options{Now: newClock().Now, Seed: 1, Sanitizer: keyed()}
 			a, err := arc.New(t.Context(), f, host(), opts)
 			require.NoError(t, err)
 			_, err = objectives(a)

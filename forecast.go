@@ -36,7 +36,8 @@ func (a *Agent) Would(ctx context.Context, o Objective) (f Forecast, err error) 
 		return f, err
 	}
 	defer a.handBack(own)
-	t := &turn{a: a, own: own, s: s}
+	t := &turn{a: a, own: own, s: s, veil: a.veilFor(s.Objective.Secrets)}
+	defer a.veils.Put(t.veil)
 	next, err := t.assess(ctx)
 	if err != nil {
 		return f, err

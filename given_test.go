@@ -109,7 +109,7 @@ func TestOnceIsOnceWhereverItIsCutOff(t *testing.T) {
 			st := store.NewMem()
 			f := &flaky{Store: st, applied: applied}
 			f.n.Store(n)
-			opts := &arc.Options{Now: newClock().Now, Seed: 1}
+			opts := &arc.Options{Now: newClock().Now, Seed: 1, Sanitizer: keyed()}
 			a, err := arc.New(t.Context(), f, s.host("one", "two"), opts)
 			require.NoError(t, err)
 			_, err = a.Run(t.Context(), o)

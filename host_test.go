@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -143,11 +144,17 @@ func agentOn(t *testing.T, st store.Store, h arc.Host, opts *arc.Options) *arc.A
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
+	if o.Sanitizer == nil {
+		o.Sanitizer = keyed()
+	}
 	a, err := arc.New(t.Context(), st, h, &o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	return a
 }
+
+// keyed is a Sanitizer with a key of its own: its Agent draws none.
+func keyed() *redact.Sanitizer { return new(redact.Sanitizer).WithKey([]byte("0123456789abcdef")) }
 
 func run(t *testing.T, a *arc.Agent, o arc.Objective) *arc.Report {
 	t.Helper()

@@ -17,7 +17,13 @@ import (
 func (t *turn) learn(ctx context.Context) (phase, error) {
 	t.settle()
 	v := t.verdict()
-	lessons, err := t.own.learner.Learn(ctx, t.outcome(v))
+	for _, text := range []string{t.s.aim().Blocked, t.s.aim().Complaint} {
+		t.veil.Hide(text)
+	}
+	if c := t.s.Current; c != nil {
+		t.veil.Hide(c.Wrong)
+	}
+	lessons, err := t.own.learner.Learn(ctx, t.kept().outcome(v))
 	if err != nil {
 		return "", fmt.Errorf("learn: %w", err)
 	}
@@ -181,7 +187,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 		o.Result = act.Result{
 			Output: t.output, Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage, Deltas: c.Deltas,
 		}
-		o.Action, o.Try, o.Known, o.Warned = t.action(&g.Tasks[g.Next], c.Worker), c.Number, t.known.Known, c.Warned
+		o.Action, o.Try, o.Known, o.Warned = t.action(c.Worker), c.Number, t.known.Known, c.Warned
 	}
 	if s.Objective.Provisional && o.Passed {
 		// View.Judge says whether it is good.
@@ -222,6 +228,8 @@ func (t *turn) blame() (task, goal learn.Status) {
 	case refused || c == nil && t.s.unplanned():
 		// The reasoner or the host's plan failed: that says nothing about the situation.
 		return learn.Blocked, learn.Open
+	case c == nil && g.Cause == CauseSecret:
+		return learn.Open, learn.Open // it says nothing about the work
 	case c != nil && (c.End == act.Interrupted || c.End.Barred()):
 		// The outcome is unknown, or it was a no.
 		return learn.Open, learn.Open

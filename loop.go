@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -90,7 +91,7 @@ var paid = []phase{phaseVerify, phaseLearn, phaseEnd}
 // enter runs the phase at hand, watched and logged.
 func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phase, error)) (phase, error) {
 	t.did.used, t.did.fault, t.did.stack, t.did.lessons = act.Usage{}, nil, nil, 0
-	ctx, done := t.a.watch.phase(ctx, &t.s)
+	ctx, done := t.a.watch.phase(ctx, t)
 	next, err := run(t, ctx)
 	if done != nil {
 		done(t, err)
@@ -109,8 +110,13 @@ func (a *Agent) drive(
 	logged := a.o.Logger.Enabled(ctx, slog.LevelDebug)
 	t := &turn{
 		a: a, own: own, s: s, key: runKey(own.name, s.ID), adopted: adopted, listed: s.Wait.Due, was: s.Status,
+		veil:    a.veilFor(s.Objective.Secrets),
 		watched: yield != nil || a.o.Hooks.Event != nil || logged,
 	}
+	defer func() {
+		err = veil.Error(t.veil.San, err)
+		a.veils.Put(t.veil)
+	}()
 	if !adopted {
 		t.patience = a.o.Patience
 	}
@@ -118,9 +124,12 @@ func (a *Agent) drive(
 	if waited {
 		t.s = s.woken(a.o.Now())
 	}
+	if rev != 0 {
+		t.unlock(ctx)
+	}
 	if a.watch != nil && t.s.Status == Running {
 		var done func(*Report, error)
-		ctx, done = a.watch.running(ctx, &t.s)
+		ctx, done = a.watch.running(ctx, t)
 		defer func() { done(r, err) }()
 	}
 	if t.s.Objective.Once && t.s.Phase == phaseAct {
@@ -129,15 +138,19 @@ func (a *Agent) drive(
 	}
 	kept := s // as the store has it
 	stands := func() *Report {
+		if rev == 0 {
+			kept = keptState(t.veil, &kept)
+		}
 		r := newReport(&kept)
-		r.Deliveries = cloneDeliveries(t.lineage[:len(kept.Deliveries)])
+		r.Deliveries = cloneDeliveries(t.kept().lineage[:len(kept.Deliveries)])
 		return r
 	}
 	if rev == 0 {
 		kept.Status = ""
 	}
 	if err := t.restore(ctx); err != nil {
-		return newReport(&kept), err
+		kept.Deliveries = nil
+		return stands(), err
 	}
 	// A step that is over is committed, even if its caller has gone.
 	over := context.WithoutCancel(ctx)
@@ -145,7 +158,7 @@ func (a *Agent) drive(
 		if rev, err = t.commit(over, rev); err != nil {
 			return stands(), err
 		}
-		kept = t.s
+		kept = t.kept().s
 	}
 	for t.s.Status == Running {
 		switch {
@@ -158,7 +171,7 @@ func (a *Agent) drive(
 		if err != nil {
 			return stands(), err
 		}
-		kept = t.s
+		kept = t.kept().s
 		if logged {
 			a.log(ctx, t.events)
 		}
@@ -170,7 +183,7 @@ func (a *Agent) drive(
 			if rev, err = t.commit(over, rev); err != nil {
 				return stands(), err
 			}
-			kept = t.s
+			kept = t.kept().s
 		}
 	}
 	return stands(), nil
@@ -229,7 +242,9 @@ func (t *turn) abide(ctx context.Context) {
 func (a *Agent) stands(ctx context.Context, begun state) *Report {
 	s, _, err := a.load(ctx, begun.Objective.Scope.Tenant(), begun.ID)
 	if err != nil {
-		s = begun
+		v := a.veilFor(begun.Objective.Secrets)
+		defer a.veils.Put(v)
+		s = keptState(v, &begun)
 		s.Status = ""
 	}
 	return newReport(&s)
@@ -362,7 +377,7 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 			return d, err
 		}
 		if replied(err) {
-			b.Complaint = t.a.o.Sanitizer.Sanitize(err.Error())
+			b.Complaint = err.Error()
 		}
 	}
 }

@@ -17,6 +17,9 @@ import (
 
 // reason asks the reasoner, and takes up its decision.
 func (t *turn) reason(ctx context.Context) (phase, error) {
+	if why := t.lacks(); why != "" {
+		return t.block(CauseSecret, why), nil
+	}
 	if err := t.know(ctx); err != nil {
 		return "", err
 	}
@@ -88,7 +91,7 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 		b.Advice += "\nOne task at a time: the first of a plan is taken, and the next decided after its outcome."
 	}
 	if g.Next > 0 {
-		b.Rest = cleanTasks(t.a.o.Sanitizer, g.Tasks[g.Next:])
+		b.Rest = cloneTasks(g.Tasks[g.Next:])
 	}
 	if !s.Objective.Fresh {
 		if err := t.history(ctx, &b); err != nil {
@@ -123,24 +126,22 @@ func (t *turn) passages(ctx context.Context, objective string) []reason.Passage 
 			ps, err := guard.Do(ctx, sourceTimeout, func(ctx context.Context) ([]reason.Passage, error) {
 				return source(ctx, objective, sourceTokens)
 			})
-			found[i], t.did.sources[i] = t.a.cleanPassages(ps), err
+			found[i], t.did.sources[i] = bounded(ps), err
 		})
 	}
 	all.Wait()
 	return slices.Concat(found...)
 }
 
-// cleanPassages returns the passages that fit the bound of a source, three
-// bytes a token, without secrets.
-func (a *Agent) cleanPassages(ps []reason.Passage) (out []reason.Passage) {
+// bounded returns the passages that fit the bound of a source, three bytes a token.
+func bounded(ps []reason.Passage) []reason.Passage {
 	room := 3 * sourceTokens
-	for _, p := range ps {
+	for i, p := range ps {
 		if room -= len(p.Name) + len(p.Text); room < 0 {
-			break
+			return ps[:i]
 		}
-		out = append(out, reason.Passage{Name: a.o.Sanitizer.Sanitize(p.Name), Text: a.o.Sanitizer.Sanitize(p.Text)})
 	}
-	return out
+	return ps
 }
 
 // deliberate returns a decision that can be acted on, within wall, if that is
@@ -177,7 +178,7 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 	if refused != nil {
 		return used, refused
 	}
-	cleanDecision(a.o.Sanitizer, &d)
+	d.Tasks = cloneTasks(d.Tasks)
 	if err := t.accept(&d); err != nil {
 		return used, err
 	}
@@ -218,7 +219,7 @@ func (t *turn) accept(d *reason.Decision) error {
 func (t *turn) refuse(err error) phase {
 	g := t.s.aim()
 	g.Refused++
-	why := clip(t.a.o.Sanitizer.Sanitize(err.Error()))
+	why := t.clip(err.Error())
 	if replied(err) {
 		g.Complaint = why
 	}

@@ -47,7 +47,8 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 func (t *turn) wanted() learn.Ask {
 	o, g := &t.s.Objective, t.s.aim()
 	return learn.Ask{
-		Scope: o.Scope, Also: o.Also, Episodes: o.Episodes, Situation: g.Situation, Objective: g.Text,
+		Scope: o.Scope, Also: o.Also, Episodes: o.Episodes,
+		Situation: t.veil.Hide(g.Situation), Objective: t.veil.Hide(g.Text),
 		Case: t.s.situated(),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/internal/adopt"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
@@ -107,7 +108,7 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 			index = append(index, store.Op{Key: t.s.dueKey(is)})
 		}
 	}
-	rev, err := t.a.commit(ctx, to, t.key, &t.s, t.was, rev, index...)
+	rev, err := t.a.commit(ctx, to, t.key, &t.s, t.veil, t.was, rev, index...)
 	if err == nil {
 		t.listed, t.was = t.s.Wait.Due, t.s.Status
 	}
@@ -124,16 +125,25 @@ func (s *state) dueKey(at int64) string {
 
 // commit writes a run under its key through a committer, and keeps it among the
 // runs of its status, which was another before. Index is what changes among those
-// that are due. This is the only place that does.
+// that are due. This is the only place that does. Secrets stay behind the veil; nil:
+// the run has none of its own.
 func (a *Agent) commit(
-	ctx context.Context, to committer, k string, s *state, was Status, rev store.Revision, index ...store.Op,
+	ctx context.Context, to committer, k string, s *state, v *veil.Veil, was Status, rev store.Revision, index ...store.Op,
 ) (store.Revision, error) {
 	w, _ := a.writes.Get().(*write)
 	if w == nil {
 		w = new(write)
 	}
 	defer a.writes.Put(w)
-	value, err := codec.Append(w.buf[:0], k, s)
+	if v == nil {
+		v = a.veilFor(nil)
+		defer a.veils.Put(v)
+	}
+	value, err := codec.AppendSeen(w.buf[:0], k, s, v.See)
+	if err == nil && v.Found {
+		kept := keptState(v, s)
+		value, err = codec.Append(w.buf[:0], k, &kept)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
 	}
@@ -185,7 +195,7 @@ func (a *Agent) adopted(
 		if s.Current != nil {
 			s.Current.Output.Key = renamed(s.Current.Output.Key)
 		}
-		_, err := a.commit(ctx, along{a.st, ops}, runKey(tenant, s.ID), &s, "", 0)
+		_, err := a.commit(ctx, along{a.st, ops}, runKey(tenant, s.ID), &s, nil, "", 0)
 		if errors.Is(err, ErrRunning) {
 			return fmt.Errorf("%w: run %q", store.ErrConflict, s.ID)
 		}
@@ -349,6 +359,9 @@ func (t *turn) restore(ctx context.Context) (err error) {
 	if t.lineage, err = t.a.lineage(ctx, &t.s); err != nil || t.s.Status != Running {
 		return err
 	}
+	for i := range t.lineage {
+		t.lineage[i].Output = t.veil.San.RevealJSON(t.lineage[i].Output)
+	}
 	for _, id := range t.s.aim().Recalled {
 		rec, err := t.a.recordOf(ctx, &t.s.Objective, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -364,6 +377,7 @@ func (t *turn) restore(ctx context.Context) (err error) {
 	}
 	if c := t.s.Current; c != nil {
 		if t.output, err = t.a.readOutput(ctx, c.Output); err == nil {
+			t.output = t.veil.San.RevealJSON(t.output)
 			err = t.know(ctx)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
@@ -69,7 +70,10 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 		return reason.Decision{}, err
 	}
 	defer a.handBack(own)
-	return (&turn{a: a, own: own, s: s}).think(ctx)
+	t := &turn{a: a, own: own, s: s, veil: a.veilFor(s.Objective.Secrets)}
+	defer a.veils.Put(t.veil)
+	d, err := t.think(ctx)
+	return d, veil.Error(t.veil.San, err)
 }
 
 // start begins a run, or goes on with the one of that id. yield may be nil.
@@ -92,6 +96,7 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 		switch {
 		case err == nil:
 			s, rev = old, at
+			s.Objective.Secrets = maps.Clone(o.Secrets)
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, err
 		}
@@ -108,7 +113,7 @@ func (a *Agent) answer(ctx context.Context, scope memory.Scope, id, text string)
 		if s.Status != Asking {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
 		}
-		return s.answered(a.o.Sanitizer.Sanitize(text)), nil
+		return s.answered(text), nil
 	})
 }
 
@@ -121,7 +126,7 @@ func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string) 
 		if s.Status != Blocked {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotBlocked, id, s.Status)
 		}
-		return s.retried(a.o.Sanitizer.Sanitize(note), a.o.Now()), nil
+		return s.retried(note, a.o.Now()), nil
 	})
 }
 
@@ -164,7 +169,7 @@ func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verd
 	} else {
 		s.Verdicts[i] = v
 	}
-	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, s.Status, rev)
+	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, nil, s.Status, rev)
 	return err
 }
 
@@ -218,7 +223,7 @@ func (a *Agent) reopen(
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
-		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, was, rev); err != nil {
+		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, nil, was, rev); err != nil {
 			return nil, err
 		}
 	}
@@ -256,6 +261,8 @@ func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error,
 		return err
 	}
 	t := &turn{a: a, own: own, s: s.fork(), key: runKey(own.name, id), listed: s.Wait.Due, was: s.Status}
+	t.veil = a.veilFor(nil)
+	defer a.veils.Put(t.veil)
 	if stopped || a.closing() {
 		t.wait(CauseInterrupted, "the Agent stopped", time.Second)
 	} else {
@@ -286,7 +293,7 @@ func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string) erro
 // nothing.
 func (a *Agent) begin(o Objective) (state, error) {
 	if err := o.check(); err != nil {
-		return state{}, err
+		return state{}, veil.Error(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(o.Secrets))...), err)
 	}
 	if a.reasoner == nil && len(o.Tasks) == 0 {
 		return state{}, fmt.Errorf("%w: no tasks, and the host has no reasoner", ErrObjective)
@@ -306,15 +313,9 @@ func (a *Agent) begin(o Objective) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("%w: %w", ErrObjective, err)
 	}
-	san := a.o.Sanitizer
-	o.Text, o.Inputs, o.Tasks = san.Sanitize(o.Text), san.JSON(o.Inputs), cleanTasks(san, o.Tasks)
 	setDefault(&o.Attempts, a.o.Attempts)
 	vouched := o.Situation != ""
 	setDefault(&o.Situation, o.Text)
-	o.Situation = san.Sanitize(o.Situation)
-	for k, v := range o.Conditions {
-		o.Conditions[k] = san.Sanitize(v)
-	}
 	o.Budget = o.Budget.or(a.o.Budget)
 	now := a.o.Now().UTC()
 	if o.ID == "" {
@@ -322,9 +323,16 @@ func (a *Agent) begin(o Objective) (state, error) {
 	}
 	session := o.Session
 	setDefault(&session, o.ID)
+	var secrets map[string]string
+	for name, v := range o.Secrets {
+		if secrets == nil {
+			secrets = make(map[string]string, len(o.Secrets))
+		}
+		secrets[name] = a.o.Sanitizer.Tag(v)
+	}
 	return state{
 		ID: o.ID, Session: session, Objective: o,
-		Status: Running, Phase: phaseAssess, Started: now.UnixNano(),
+		Status: Running, Phase: phaseAssess, Started: now.UnixNano(), Secrets: secrets,
 		Aims: []aim{{Text: o.Text, Situation: o.Situation, Vouched: vouched}},
 	}, nil
 }
@@ -430,6 +438,9 @@ func (o *Objective) check() error {
 	if err := key.CheckID("session", o.Session); err != nil {
 		errs = append(errs, err)
 	}
+	if err := o.Secrets.Check(o.ID, o.Session, o.Actor, string(o.Scope)); err != nil {
+		errs = append(errs, err)
+	}
 	if err := o.Budget.check(); err != nil {
 		errs = append(errs, err)
 	}
@@ -458,7 +469,7 @@ func (o *Objective) check() error {
 // clone returns a copy whose lists and inputs the host cannot change.
 func (o Objective) clone() Objective {
 	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
-	o.Conditions = maps.Clone(o.Conditions)
+	o.Conditions, o.Secrets, o.Tasks = maps.Clone(o.Conditions), maps.Clone(o.Secrets), cloneTasks(o.Tasks)
 	return o
 }
 

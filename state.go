@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -76,6 +77,12 @@ type Objective struct {
 	// Inputs say: the environment, the branch, the tier of a customer. A chunk
 	// fires under equal conditions only. At most 32, of at most 256 bytes each.
 	Conditions map[string]string `cbor:"14,keyasint,omitempty"`
+	// Secrets are values that workers and gates need, by name: at most 32, of at least
+	// 6 bytes. They get them in Work.Secrets, and in texts that hold them; the reasoner
+	// in texts only. They are never kept: wherever they would be kept or told, a token
+	// stands for them, also in base64, hex, JSON and URLs. A run that goes on in another
+	// process asks Host.Secrets for them.
+	Secrets act.Secrets `cbor:"-" json:"-"`
 	// Provisional is for work whose success shows later than its gates can see.
 	// What it delivers is not learned as good before View.Judge says so: neither
 	// worker nor memories have credit, and no chunk is made. Failures count at once.
@@ -230,6 +237,9 @@ const (
 	CauseBudget Cause = "budget"
 	// CauseInterrupted: the outcome of an attempt is unknown, see Objective.Once.
 	CauseInterrupted Cause = "interrupted"
+	// CauseSecret: the run went on after a restart, and what a part of the host was to
+	// get held a secret, or is one, that was not kept. Report.Reason names it.
+	CauseSecret Cause = "secret"
 	// CauseInternal: arc could not go on, such as with too large a record.
 	CauseInternal Cause = "internal"
 )
@@ -323,6 +333,11 @@ type state struct {
 	// Verdicts are the last by source and task; Judged counts all of them.
 	Verdicts []Verdict `cbor:"27,keyasint,omitempty" json:"verdicts,omitempty"`
 	Judged   int       `cbor:"28,keyasint,omitempty" json:"judged,omitempty"`
+
+	// Hidden are the fields whose secrets are not in the record that the state was read
+	// from. Secrets are the tags of Objective.Secrets.
+	Hidden  []string          `cbor:"70,keyasint,omitempty" json:"hidden,omitempty"`
+	Secrets map[string]string `cbor:"71,keyasint,omitempty" json:"secrets,omitempty"`
 }
 
 // lastAttempt is the worker of an attempt, and how the attempt ended.
@@ -482,6 +497,8 @@ type attempt struct {
 type output struct {
 	Inline json.RawMessage `cbor:"1,keyasint,omitempty" json:"inline,omitempty"`
 	Key    string          `cbor:"2,keyasint,omitempty" json:"key,omitempty"`
+	// Marked: its record lacks a secret that cannot be had back.
+	Marked bool `cbor:"70,keyasint,omitempty" json:"marked,omitempty"`
 }
 
 // delivery is a delivered task.
@@ -612,6 +629,45 @@ func cloneDeliveries(ds []act.Delivery) []act.Delivery {
 		ds[i].Output, ds[i].Deltas = slices.Clone(ds[i].Output), slices.Clone(ds[i].Deltas)
 	}
 	return ds
+}
+
+// keptState returns a run as it is kept. Its Hidden are the fields that the host's parts
+// get to see and that cannot be had back from that.
+func keptState(v *veil.Veil, s *state) state {
+	kept, hidden := *s, slices.Clone(s.Hidden)
+	lost := func(path string) {
+		field := path[:strings.IndexAny(path+".", ".[")]
+		if slices.Contains(handed, field) && !slices.Contains(hidden, path) {
+			hidden = append(hidden, path)
+		}
+	}
+	v.HideAll(&kept, lost)
+	for i, d := range s.Deliveries {
+		if d.Output.Marked {
+			lost(fmt.Sprintf("Deliveries[%d].Output", i))
+		}
+	}
+	if s.Current != nil && s.Current.Output.Marked {
+		lost("Current.Output")
+	}
+	kept.Hidden = hidden
+	return kept
+}
+
+// handed are the fields of a state that the host's parts get to see.
+var handed = []string{"Objective", "Aims", "Current", "Deliveries", "Assessment"}
+
+// cloneTasks copies tasks of a part of the host, which might change them.
+func cloneTasks(tasks []reason.Task) []reason.Task {
+	tasks = slices.Clone(tasks)
+	for i := range tasks {
+		k := &tasks[i]
+		k.Inputs = slices.Clone(k.Inputs)
+		if k.Effect != nil {
+			k.Effect = new(*k.Effect)
+		}
+	}
+	return tasks
 }
 
 // clip bounds a text about an attempt: it keeps the beginning and the end.

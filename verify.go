@@ -10,6 +10,9 @@ import (
 // verify has the gates judge the attempt. A gate that cannot decide blocks the
 // delivery, and is not held against the worker; one that is away is waited for.
 func (t *turn) verify(ctx context.Context) (phase, error) {
+	if why := t.lacks(); why != "" {
+		return t.block(CauseSecret, why), nil
+	}
 	c := t.s.Current
 	v, err := t.a.runner.Verify(ctx, c.Worker, t.work(), act.Result{
 		Output: t.output, Reflection: c.Reflection, Utilized: c.Utilized, Misled: c.Misled, Usage: c.Usage, Deltas: c.Deltas,
@@ -22,10 +25,10 @@ func (t *turn) verify(ctx context.Context) (phase, error) {
 		return t.wait(CauseGate, err.Error(), after), nil
 	}
 	t.s.Wait.Tries = 0
-	c.Passed, c.Wrong = v.Pass, clip(v.Complaint)
+	c.Passed, c.Wrong = v.Pass, t.clip(v.Complaint)
 	if err != nil {
 		t.did.fault = err
-		c.Passed, c.Faulty, c.Wrong = false, true, clip(t.a.o.Sanitizer.Sanitize(err.Error()))
+		c.Passed, c.Faulty, c.Wrong = false, true, t.clip(err.Error())
 	}
 	t.emit(EventVerified, Event{Pass: c.Passed, Text: c.Wrong})
 	return phaseLearn, nil

@@ -115,7 +115,7 @@ func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]r
 		return nil, err
 	}
 	defer v.a.handBack(own)
-	return (&turn{a: v.a, own: own}).ranked(ctx, situation, nil, &task)
+	return (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), nil, &task)
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was

@@ -82,8 +82,9 @@ func (p *span) seconds() float64 { return max(0, p.o.now().Sub(p.start)).Seconds
 
 // running begins the span of what one call does of a run. The function that it
 // returns ends the span; neither a report nor an error means that it panicked.
-func (o *observer) running(ctx context.Context, s *state) (context.Context, func(*Report, error)) {
-	before, text := s.Usage, s.Objective.Text
+func (o *observer) running(ctx context.Context, t *turn) (context.Context, func(*Report, error)) {
+	s := &t.s
+	before, text := s.Usage, t.veil.Hide(s.Objective.Text)
 	ctx, p := o.begin(telemetry.WithConversation(ctx, s.Session), telemetry.InvokeAgent, o.name, s.ID,
 		attribute.String(telemetry.AgentName, o.name), attribute.String(telemetry.Provider, "arc"),
 		attribute.Bool(telemetry.Resumed, s.Step > 0))
@@ -156,10 +157,11 @@ func usage(u act.Usage) []attribute.KeyValue {
 
 // phase begins the span of the phase that the run is in, and returns the
 // function that ends it with what the turn has done; nil if the phase has none.
-func (o *observer) phase(ctx context.Context, s *state) (context.Context, func(*turn, error)) {
+func (o *observer) phase(ctx context.Context, t *turn) (context.Context, func(*turn, error)) {
 	if o == nil {
 		return ctx, nil
 	}
+	s := &t.s
 	end, p, fired, pivots := quiet, (*span)(nil), s.Fired, len(s.Pivots)
 	switch c := s.Current; s.Phase {
 	case phaseRecall:
@@ -167,7 +169,7 @@ func (o *observer) phase(ctx context.Context, s *state) (context.Context, func(*
 			break
 		}
 		ctx, p = o.begin(ctx, telemetry.SearchMemory, "", s.ID)
-		p.more = o.Texts(attribute.String(telemetry.MemoryQuery, s.aim().Situation))
+		p.more = o.Texts(attribute.String(telemetry.MemoryQuery, t.veil.Hide(s.aim().Situation)))
 		end = recalled
 	case phaseReason:
 		ctx, p = o.begin(ctx, telemetry.Plan, o.name, s.ID, attribute.String(telemetry.AgentName, o.name))
@@ -177,7 +179,9 @@ func (o *observer) phase(ctx context.Context, s *state) (context.Context, func(*
 			attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.ToolCall, c.Key),
 			attribute.Int(telemetry.Attempt, c.Number))
 		if task := &s.aim().Tasks[s.aim().Next]; o.Shows() {
-			asked := map[string]any{"objective": task.Objective, "inputs": task.Inputs}
+			asked := map[string]any{
+				"objective": t.veil.Hide(task.Objective), "inputs": t.veil.JSON("", task.Inputs),
+			}
 			p.more = o.Texts(telemetry.JSON(telemetry.ToolArguments, asked))
 		}
 		end = acted
@@ -224,7 +228,7 @@ func reasoned(p *span, t *turn, err error) {
 	}
 	p.more = usage(t.did.used)
 	if err != nil {
-		p.more = append(p.more, p.o.Texts(attribute.String(telemetry.Why, err.Error()))...)
+		p.more = append(p.more, p.o.Texts(attribute.String(telemetry.Why, t.veil.Hide(err.Error())))...)
 	}
 	p.span.End(telemetry.Class(err), nil, p.more...)
 }
@@ -243,7 +247,8 @@ func acted(p *span, t *turn, err error) {
 	p.more = append(append(p.more, end), usage(c.Usage)...)
 	if err == nil {
 		p.more = append(p.more, p.o.Texts(
-			attribute.String(telemetry.ToolResult, string(t.output)), attribute.String(telemetry.Why, c.Wrong))...)
+			attribute.String(telemetry.ToolResult, string(t.veil.JSON("", t.output))),
+			attribute.String(telemetry.Why, t.veil.Hide(c.Wrong)))...)
 	}
 	p.span.End(class, func(ctx context.Context) {
 		p.o.toolTime.Record(ctx, p.seconds(), with(class, tool))
@@ -267,7 +272,7 @@ func verified(p *span, t *turn, err error) {
 		says = "rejected"
 	}
 	tool, verdict := attribute.String(telemetry.ToolName, c.Worker), attribute.String(telemetry.Verdict, says)
-	p.more = append(p.o.Texts(attribute.String(telemetry.Why, c.Wrong)), verdict)
+	p.more = append(p.o.Texts(attribute.String(telemetry.Why, t.veil.Hide(c.Wrong))), verdict)
 	p.span.End(telemetry.Class(err), func(ctx context.Context) {
 		if says != "passed" {
 			p.o.gateRejections.Add(ctx, 1, metric.WithAttributes(tool, verdict))
@@ -321,20 +326,21 @@ func (t *turn) logFault() {
 	for i, err := range t.did.sources {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			logger.Error("a source failed", "run", run, "source", i+1, "class", telemetry.Class(err),
-				"stack", telemetry.Stack(err), t.a.shown(t.a.o.Sanitizer.Sanitize(err.Error())))
+				"stack", telemetry.Stack(err), t.a.shown(t.veil.Hide(err.Error())))
 		}
 	}
 	t.did.sources = nil
 	switch c := t.s.Current; {
 	case t.did.stack != nil:
-		logger.Error("a worker panicked", "run", run, "worker", c.Worker, "stack", string(t.did.stack), t.a.shown(c.Wrong))
+		why := t.a.shown(t.veil.Hide(c.Wrong))
+		logger.Error("a worker panicked", "run", run, "worker", c.Worker, "stack", string(t.did.stack), why)
 	case t.did.fault == nil:
 	case t.s.Phase == phaseVerify:
 		class := telemetry.Class(t.did.fault)
-		logger.Error("a gate failed", "run", run, "worker", c.Worker, "class", class, t.a.shown(c.Wrong))
+		logger.Error("a gate failed", "run", run, "worker", c.Worker, "class", class, t.a.shown(t.veil.Hide(c.Wrong)))
 	default:
 		if p, ok := errors.AsType[*guard.PanicError](t.did.fault); ok {
-			why := t.a.o.Sanitizer.Sanitize(p.Error())
+			why := t.veil.Hide(p.Error())
 			logger.Error("the reasoner panicked", "run", run, "stack", string(p.Stack), t.a.shown(why))
 		}
 	}

@@ -62,6 +62,9 @@ type Work struct {
 	// Warnings say what failed at such tasks before, in other runs too; the most
 	// helpful first. They quote workers and gates, as Background does.
 	Warnings []Warning
+
+	// Secrets are those of the objective, by name. An Approver does not get them.
+	Secrets Secrets
 }
 
 // Task, Delivery, Delta, Usage and Warning are the nouns that package reason

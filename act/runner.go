@@ -17,7 +17,6 @@ import (
 	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -30,10 +29,9 @@ type Options struct {
 	ApproveFrom Blast         // asked for workers of this radius and above too; Self (zero): only by mode
 	ApprovalTTL time.Duration // how long an answer may take; 0: one minute
 
-	Timeout     time.Duration     // of one attempt; 0: ten minutes; negative: none
-	GateTimeout time.Duration     // of one gate; 0: ten minutes; negative: none
-	Sanitizer   *redact.Sanitizer // nil: the zero Sanitizer
-	Now         func() time.Time  // nil: time.Now
+	Timeout     time.Duration    // of one attempt; 0: ten minutes; negative: none
+	GateTimeout time.Duration    // of one gate; 0: ten minutes; negative: none
+	Now         func() time.Time // nil: time.Now
 }
 
 // Runner makes attempts and verifies them. It is safe for concurrent use.
@@ -237,7 +235,6 @@ func (r *Runner) Execute(ctx context.Context, worker string, work Work) Attempt 
 	start := r.o.Now()
 	a := r.execute(ctx, w, work)
 	a.Wall = max(0, r.o.Now().Sub(start))
-	a.Complaint = r.cleanText(a.Complaint)
 	return a
 }
 
@@ -260,6 +257,7 @@ func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
 
 // approve returns nil if the Approver agrees, and else how the attempt has ended.
 func (r *Runner) approve(ctx context.Context, w *Worker, work Work) (End, error) {
+	work.Secrets = nil
 	ok, err := guard.Do(ctx, r.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
 		ok, err := guard.Returned(
 			r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work}))
@@ -377,31 +375,11 @@ func (r *Runner) judge(work Work, res Result) Attempt {
 		a.End, a.Complaint = Malformed, "malformed reflection: "+issues(check.Issues)
 		a.Result.Reflection, a.Resonance = iar.Reflection{}, 0
 	}
-	r.clean(&a.Result)
 	if a.End == Finished && (res.Reflection.Status == iar.Failure || res.Reflection.Status == iar.Skipped) {
 		a.End = Failed
 		a.Complaint = complaintOf(a.Result.Reflection)
 	}
 	return a
-}
-
-// clean takes the secrets out of every text of a result.
-func (r *Runner) clean(res *Result) {
-	s := r.o.Sanitizer
-	res.Output = s.JSON(res.Output)
-	res.Reflection.Summary = r.cleanText(res.Reflection.Summary)
-	for i, issue := range res.Reflection.PotentialIssues {
-		res.Reflection.PotentialIssues[i] = r.cleanText(issue)
-	}
-	res.Reflection.Aside = s.JSON(res.Reflection.Aside)
-	for i := range res.Deltas {
-		res.Deltas[i].Value = s.JSON(res.Deltas[i].Value)
-	}
-}
-
-// cleanText returns a text of the host's without secrets, as valid UTF-8.
-func (r *Runner) cleanText(text string) string {
-	return r.o.Sanitizer.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // own copies what the executor could still change.
@@ -484,7 +462,6 @@ func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Resul
 				return Verdict{}, fmt.Errorf("gate %d: %w", i+1, err)
 			}
 			if !v.Pass {
-				v.Complaint = r.cleanText(v.Complaint)
 				if v.Complaint == "" {
 					v.Complaint = fmt.Sprintf("gate %d did not pass", i+1)
 				}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 )
@@ -45,10 +44,13 @@ func (l *Learner) UpliftOf(ctx context.Context, scope memory.Scope, id memory.ID
 	return l.monitor.Uplift(ctx, treatment(scope, string(id)))
 }
 
+// maxName is the length of the longest name of an experiment, in bytes.
+const maxName = 256
+
 // treatment names an experiment within the limit of names.
 func treatment(scope memory.Scope, what string) string {
 	name := "memory " + string(scope) + " " + what
-	if len(name) <= key.MaxID {
+	if len(name) <= maxName {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -469,6 +469,8 @@ func (l *Learner) match(r *memory.Record, a *Ask) (Chunk, bool) {
 	case len(differs) > 0:
 	case err != nil:
 		differs = []string{err.Error()}
+	case redacted(out.Tasks):
+		differs = []string{"a part of it was a secret, which was not kept"}
 	case r.Scope != a.Scope && r.Scope != "":
 		differs = []string{fmt.Sprintf("it was learned in scope %s", r.Scope)}
 	default:
@@ -476,6 +478,15 @@ func (l *Learner) match(r *memory.Record, a *Ask) (Chunk, bool) {
 	}
 	out.Differs = differs
 	return out, true
+}
+
+// redacted reports whether a sanitizer has taken something out of tasks.
+func redacted(tasks []reason.Task) bool {
+	const token = "[REDACTED:"
+	return slices.ContainsFunc(tasks, func(t reason.Task) bool {
+		return strings.Contains(t.Objective, token) || strings.Contains(t.Delta, token) ||
+			strings.Contains(t.Verify, token) || bytes.Contains(t.Inputs, []byte(token))
+	})
 }
 
 // unproven says what a chunk lacks in deliveries, if anything.

@@ -15,8 +15,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// ErrID: an id, a key, or another name is not valid UTF-8 or holds control
-// characters.
+// ErrID: an id, a key, or another name is not valid UTF-8, or holds control
+// characters or a token that has the form of an issuer's.
 var ErrID = key.ErrID
 
 // minTrigger is the number of characters below which the trigger of a Failure

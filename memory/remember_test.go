@@ -272,18 +272,29 @@ func TestSecretsAreNotKept(t *testing.T) {
 	s := bank.In("acme")
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	d := memory.Draft{
-		Kind: memory.Pattern, Trigger: "cloning with " + secret + " fails", Content: "use " + secret, Key: secret,
-		Source: memory.Source{Ref: "r " + secret, Run: secret}, Actor: secret, Thread: secret,
-		Links: []memory.Link{{To: "x", Rel: secret}, {To: memory.ID(secret)}}, Plan: []byte(`{"args":["` + secret + `"]}`),
+		Kind: memory.Pattern, Trigger: "cloning with " + secret + " fails", Content: "use " + secret, Key: "k",
+		Plan: []byte(`{"args":["` + secret + `"]}`), Slot: memory.Slot{Subject: secret, Attribute: secret, Value: secret},
 	}
+	for _, bad := range []memory.Draft{
+		{Key: secret}, {Actor: secret}, {Thread: secret}, {Source: memory.Source{Ref: "r " + secret}}, {Source: memory.Source{Run: secret}},
+		{Links: []memory.Link{{To: "x", Rel: secret}}}, {Links: []memory.Link{{To: memory.ID(secret)}}}, {Quotes: []memory.Source{{Ref: secret}}},
+	} {
+		bad.Kind, bad.Trigger, bad.Content = d.Kind, "cloning fails", "try again"
+		_, err := s.Remember(context.Background(), bad)
+		require.ErrorIs(t, err, memory.ErrID, "an id is kept as it is")
+		require.NotContains(t, err.Error(), secret)
+	}
+	_, err := bank.In("acme/"+secret).Remember(context.Background(), d)
+	require.ErrorIs(t, err, memory.ErrScope)
+	require.NotContains(t, err.Error(), secret)
 	id := remember(t, s, d)
-	feedback(t, s, memory.Feedback{Key: secret, Injected: []memory.ID{id}, Delivered: true, Situation: secret})
-	require.NoError(t, s.Forget(context.Background(), remember(t, s, memory.Draft{Kind: memory.Fact, Content: "x " + secret, Key: "2" + secret})))
+	feedback(t, s, memory.Feedback{Key: "f", Injected: []memory.ID{id}, Delivered: true, Situation: secret})
+	require.NoError(t, s.Forget(context.Background(), remember(t, s, memory.Draft{Kind: memory.Fact, Content: "x " + secret, Key: "2"})))
 	r := get(t, s, id)
 	require.NotContains(t, fmt.Sprintf("%q %q %q %q %q %s %v", r.Trigger, r.Content, r.Actor, r.Thread, r.Source, r.Plan, r.Links), secret)
 	require.Empty(t, recall(t, s, memory.Query{Text: secret}))
 	require.NoError(t, bank.Flush(context.Background()))
-	_, err := s.Remember(context.Background(), memory.Draft{Kind: memory.Fact, Content: secret + "\xff", Key: "\x00" + secret})
+	_, err = s.Remember(context.Background(), memory.Draft{Kind: memory.Fact, Content: secret + "\xff", Key: "\x00" + secret})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), secret)
 	for _, v := range []any{d, r, &d, &r, memory.Hit{Record: r}, []memory.Draft{d}} {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/arc-learn/arc/redact"
 )
 
 // Errors of scopes.
 var (
 	// ErrScope: a scope is not 1 to 8 segments of [A-Za-z0-9_.:@-]{1,128}
-	// joined by "/".
+	// joined by "/", or one has the form of an issuer's token.
 	ErrScope = errors.New("bad scope")
 	// ErrTenant: a scope has no valid tenant, or belongs to another one.
 	ErrTenant = errors.New("bad tenant")
@@ -53,7 +55,7 @@ func (s Scope) Check() error {
 }
 
 func goodSegment(s string) bool {
-	if s == "" || len(s) > maxSegment {
+	if s == "" || len(s) > maxSegment || redact.Issued(s) != "" {
 		return false
 	}
 	for i := range len(s) {

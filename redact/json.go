@@ -14,19 +14,37 @@ import (
 // Bytes that are not valid JSON are sanitised as text and come back as a JSON
 // string, so that the result can always be embedded. Empty raw is returned as
 // it is.
-func (s *Sanitizer) JSON(raw json.RawMessage) json.RawMessage {
+func (s *Sanitizer) JSON(raw json.RawMessage) json.RawMessage { return s.Under("", raw) }
+
+// Under is JSON of a value that stands under a name, or under a path that ends with
+// one, such as data.password.
+func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
 	}
 	if !json.Valid(raw) {
-		return quoteJSON(s.Sanitize(valid(string(raw))))
+		return quoteJSON(s.Named(name, valid(string(raw))))
 	}
-	w := walker{s: s, raw: string(raw)}
-	w.value(none)
+	w := walker{s: s, raw: string(raw), name: name}
+	w.value(familyOf(name))
 	if w.out == nil {
 		return raw
 	}
 	return append(w.out, raw[w.copied:]...)
+}
+
+// Named is Sanitize of a text that stands under a name, or under a path that ends
+// with one: under one that says secret, all of it is.
+func (s *Sanitizer) Named(name, text string) string {
+	f := familyOf(name)
+	text = s.Sanitize(text)
+	if f == none && isKeyed(name, text) {
+		f = secret
+	}
+	if f == none || f == header || text == "" || tokenLen(text) == len(text) {
+		return text
+	}
+	return s.token(f.kind(), text)
 }
 
 // walker copies a valid JSON text, changing strings and keys. It copies nothing
@@ -70,10 +88,10 @@ func (w *walker) value(f family) {
 		text, changed := w.literal()
 		switch {
 		case f == none && isKeyed(name, text):
-			w.put(start, quoteJSON(token(secret.kind())))
+			w.put(start, quoteJSON(w.s.token(secret.kind(), text)))
 		case f == none && !changed:
 		case f != none && text != "" && tokenLen(text) != len(text) && (f != header || !w.isCredential(text)):
-			w.put(start, quoteJSON(token(f.kind())))
+			w.put(start, quoteJSON(w.s.token(f.kind(), text)))
 		case changed:
 			w.put(start, quoteJSON(text))
 		}
@@ -82,8 +100,11 @@ func (w *walker) value(f family) {
 		for w.at < len(w.raw) && (isAlnum(w.raw[w.at]) || w.raw[w.at] == '-' || w.raw[w.at] == '+' || w.raw[w.at] == '.') {
 			w.at++
 		}
-		if f != none && f != header && (c == '-' || isDigit(c)) {
-			w.put(start, quoteJSON(token(f.kind())))
+		number := w.raw[start:w.at]
+		if hidden := w.s.hide(number); hidden != number {
+			w.put(start, quoteJSON(hidden))
+		} else if f != none && f != header && (c == '-' || isDigit(c)) {
+			w.put(start, quoteJSON(w.s.token(f.kind(), number)))
 		}
 	}
 }
@@ -174,7 +195,7 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 // unescape returns the string that a literal of valid JSON stands for.
 func unescape(lit string) (text string) {
 	if err := json.Unmarshal([]byte(lit), &text); err != nil {
-		return token("text") // unreachable for a valid literal; if not, nothing leaks
+		return tokenOpen + "text]" // unreachable for a valid literal; if not, nothing leaks
 	}
 	return text
 }
@@ -185,7 +206,7 @@ func quoteJSON(text string) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(text); err != nil {
-		return []byte(`"` + token("text") + `"`) // unreachable: any string encodes
+		return []byte(`"` + tokenOpen + `text]"`) // unreachable: any string encodes
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

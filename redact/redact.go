@@ -1,6 +1,9 @@
 package redact
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,6 +18,8 @@ type Sanitizer struct {
 	m        *matcher // nil: builtin
 	patterns []Pattern
 	emails   bool
+	key      []byte // of the tags; nil: none
+	known    []known
 }
 
 // WithEmails returns a Sanitizer that replaces e-mail addresses too. They are
@@ -25,6 +30,20 @@ func (s *Sanitizer) WithEmails() *Sanitizer {
 		out = *s
 	}
 	out.emails = true
+	return &out
+}
+
+// WithKey returns a Sanitizer that puts a tag behind the kind, as in
+// [REDACTED:password:1f08c2d9], unless it has a key: equal secrets have equal tags,
+// and without the key a guess at one cannot be checked.
+func (s *Sanitizer) WithKey(key []byte) *Sanitizer {
+	var out Sanitizer
+	if s != nil {
+		out = *s
+	}
+	if len(out.key) == 0 {
+		out.key = bytes.Clone(key)
+	}
 	return &out
 }
 
@@ -48,6 +67,9 @@ type Options struct {
 	// Patterns are looked for beside the built-in kinds. Each costs a search of
 	// the whole text.
 	Patterns []Pattern
+	// Key is that of the tags, see [Sanitizer.WithKey]: at least 16 bytes drawn at
+	// random. nil: there are none.
+	Key []byte
 }
 
 // ErrPattern is returned by [New], joined once per bad pattern, for a pattern
@@ -85,7 +107,7 @@ func New(opts *Options) (*Sanitizer, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	s := &Sanitizer{patterns: slices.Clone(opts.Patterns)}
+	s := &Sanitizer{patterns: slices.Clone(opts.Patterns), key: bytes.Clone(opts.Key)}
 	if len(opts.Rules) > 0 {
 		s.m = compile(opts.Rules)
 	}
@@ -100,17 +122,18 @@ const maxPasses = 8
 // without secrets is returned as it is. Sanitising a sanitised text changes
 // nothing.
 func (s *Sanitizer) Sanitize(text string) string {
+	text = s.hide(text)
 	for range maxPasses {
 		spans := s.find(text)
 		if len(spans) == 0 {
 			return text
 		}
-		text = replace(text, everywhere(text, spans))
+		text = s.replace(text, everywhere(text, spans))
 	}
 	if len(s.find(text)) == 0 {
 		return text
 	}
-	return token("text")
+	return s.token("text", text)
 }
 
 // span is a secret found in a text: text[start:end].
@@ -156,16 +179,21 @@ func everywhere(text string, spans []span) []span {
 			continue
 		}
 		seen[v] = true
-		for at := 0; ; {
-			n := strings.Index(text[at:], v)
-			if n < 0 {
-				break
-			}
-			at += n + len(v)
-			spans = append(spans, span{start: at - len(v), end: at, kind: sp.kind})
-		}
+		spans = append(spans, wherever(text, v, sp.kind)...)
 	}
 	return outside(text, spans)
+}
+
+// wherever returns the places where a value stands in a text.
+func wherever(text, v, kind string) (spans []span) {
+	for at := 0; ; {
+		n := strings.Index(text[at:], v)
+		if n < 0 {
+			return spans
+		}
+		at += n + len(v)
+		spans = append(spans, span{start: at - len(v), end: at, kind: kind})
+	}
 }
 
 // outside drops the spans that lie within a replacement made earlier and widens
@@ -212,7 +240,7 @@ func nextToken(text string, i int) (start, end int) {
 
 // replace puts a token in the place of each span; overlapping spans become one,
 // named by the one that starts first.
-func replace(text string, spans []span) string {
+func (s *Sanitizer) replace(text string, spans []span) string {
 	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
 	var b strings.Builder
 	b.Grow(len(text) + 16*len(spans))
@@ -226,7 +254,7 @@ func replace(text string, spans []span) string {
 		if cur.quote {
 			b.WriteByte('"')
 		}
-		b.WriteString(token(cur.kind))
+		b.WriteString(s.token(cur.kind, text[cur.start:cur.end]))
 		if cur.quote {
 			b.WriteByte('"')
 		}
@@ -238,7 +266,18 @@ func replace(text string, spans []span) string {
 
 const tokenOpen = "[REDACTED:"
 
-func token(kind string) string { return tokenOpen + kind + "]" }
+// tagLen is the number of characters of a tag.
+const tagLen = 8
+
+// token is what takes the place of a secret.
+func (s *Sanitizer) token(kind, secret string) string {
+	if s == nil || len(s.key) == 0 {
+		return tokenOpen + kind + "]"
+	}
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(secret)) // never fails
+	return fmt.Sprintf("%s%s:%x]", tokenOpen, kind, mac.Sum(nil)[:tagLen/2])
+}
 
 // tokenLen is the length of the replacement that text starts with, or 0.
 func tokenLen(text string) int {
@@ -246,8 +285,12 @@ func tokenLen(text string) int {
 		return 0
 	}
 	rest := text[len(tokenOpen):]
-	n := strings.IndexByte(rest[:min(len(rest), 33)], ']')
-	if n < 0 || !isKind(rest[:n]) {
+	n := strings.IndexByte(rest[:min(len(rest), 34+tagLen)], ']')
+	if n < 0 {
+		return 0
+	}
+	kind, tag, tagged := strings.Cut(rest[:n], ":")
+	if !isKind(kind) || tagged && (len(tag) != tagLen || strings.Trim(tag, "0123456789abcdef") != "") {
 		return 0
 	}
 	return len(tokenOpen) + n + 1

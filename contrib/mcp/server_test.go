@@ -65,7 +65,7 @@ func TestMemoryOverMCP(t *testing.T) {
 	require.Equal(t, kept.ID, m.ID)
 	require.Equal(t, "model", m.Origin)
 	require.False(t, m.Trusted)
-	require.Contains(t, m.Content, "[REDACTED:password]")
+	require.Contains(t, m.Content, "[REDACTED:password")
 	require.Empty(t, call[memories](t, s, "recall", `{"query":"npm times out","trusted_only":true}`).Memories)
 	require.Empty(t, call[memories](t, s, "recall", `{"query":"entirely unrelated zebra"}`).Memories)
 

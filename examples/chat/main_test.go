@@ -95,7 +95,7 @@ func TestCommandsSayWhatTheyNeed(t *testing.T) {
 		"remember the key is sk-proj-arcTest7Qm2Zx9Lw4Rk8Vt3Nb6Yc1Hd5Jf0Gs", "/notes", "hello", "/why", "/wrong", "/quit", "not read")
 	for _, want := range []string{
 		"nothing was said yet", "nothing is kept", "say /wrong and what is right", "remember what?", "give the numbers", "/quit           as",
-		"fact: the key is [REDACTED:openai_key]", "nothing that is kept has to do with it",
+		"fact: the key is [REDACTED:openai_key", "nothing that is kept has to do with it",
 	} {
 		require.Contains(t, got, want)
 	}

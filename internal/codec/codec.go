@@ -71,9 +71,14 @@ func Encode(key string, v any) ([]byte, error) {
 }
 
 // Append appends the envelope of v for storing under key to buf.
-func Append(buf []byte, key string, v any) ([]byte, error) {
+func Append(buf []byte, key string, v any) ([]byte, error) { return AppendSeen(buf, key, v, nil) }
+
+// AppendSeen is Append of a value whose texts see is called with as they are written,
+// unless it is nil: texts, under a name if they are those of a map, and bytes. The value
+// is a pointer to a struct of which each field has a number, or is left out.
+func AppendSeen(buf []byte, key string, v any, see func(name, text string, raw []byte)) ([]byte, error) {
 	start := len(buf)
-	buf, err := appendBody(append(buf, Version, 0, 0, 0, 0), v)
+	buf, err := appendBody(append(buf, Version, 0, 0, 0, 0), v, see)
 	if err != nil {
 		return nil, fmt.Errorf("encode %q: %w", key, err)
 	}
@@ -82,11 +87,14 @@ func Append(buf []byte, key string, v any) ([]byte, error) {
 	return buf, nil
 }
 
-func appendBody(buf []byte, v any) ([]byte, error) {
+func appendBody(buf []byte, v any, see func(name, text string, raw []byte)) ([]byte, error) {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && !r.IsNil() {
 		if p := planOf(r.Type().Elem()); p != nil {
-			return p.encode(buf, r.UnsafePointer()), nil
+			return p.encode(buf, r.UnsafePointer(), see), nil
 		}
+	}
+	if see != nil {
+		return buf, fmt.Errorf("%T has no plan", v)
 	}
 	w := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(w)

@@ -99,6 +99,9 @@ func ownForm(t reflect.Type) bool {
 func structPlan(t reflect.Type, depth int) *plan {
 	p := &plan{kind: reflect.Struct}
 	for f := range t.Fields() {
+		if f.Tag.Get("cbor") == "-" {
+			continue
+		}
 		number, options, _ := strings.Cut(f.Tag.Get("cbor"), ",")
 		n, err := strconv.Atoi(number)
 		inner := newPlan(f.Type, depth)
@@ -160,8 +163,8 @@ const (
 	float64s   = 0xfb
 )
 
-// encode appends the value at an address.
-func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
+// encode appends the value at an address, and shows its texts to see, if there is one.
+func (p *plan) encode(buf []byte, v unsafe.Pointer, see seen) []byte {
 	switch p.kind {
 	case reflect.Bool:
 		return append(buf, valueFalse+peek[uint8](v))
@@ -180,22 +183,31 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 	case reflect.Float64:
 		return appendFloat(buf, peek[float64](v))
 	case reflect.String:
+		if see != nil {
+			see("", peek[string](v), nil)
+		}
 		return appendText(buf, peek[string](v))
 	case reflect.Array:
 		b := peek[[]byte](v)
+		if see != nil {
+			see("", "", b)
+		}
 		return append(head(buf, majorBytes, uint64(len(b))), b...)
 	case reflect.Map:
+		if see != nil {
+			p.seeKeys(v, see)
+		}
 		if p.elem.kind == reflect.String {
 			return appendPairs(buf, peek[map[string]string](v), appendText)
 		}
 		return appendPairs(buf, peek[map[string]float64](v), appendFloat)
 	case reflect.Pointer:
-		return p.elem.encode(buf, peek[unsafe.Pointer](v))
+		return p.elem.encode(buf, peek[unsafe.Pointer](v), see)
 	case reflect.Slice:
 		list := peek[[]struct{}](v) // of whatever elements
 		buf = head(buf, majorArray, uint64(len(list)))
 		for i := range list {
-			buf = p.elem.encode(buf, unsafe.Add(unsafe.Pointer(unsafe.SliceData(list)), uintptr(i)*p.size))
+			buf = p.elem.encode(buf, unsafe.Add(unsafe.Pointer(unsafe.SliceData(list)), uintptr(i)*p.size), see)
 		}
 		return buf
 	}
@@ -213,7 +225,7 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 		}
 		buf = append(buf, f.number)
 		value := len(buf)
-		buf = f.plan.encode(buf, at)
+		buf = f.plan.encode(buf, at, see)
 		if f.plan.kind == reflect.Struct && buf[value] == majorMap {
 			buf = buf[:was] // all its fields are empty
 			continue
@@ -226,6 +238,23 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer) []byte {
 	}
 	buf[start] |= 24
 	return slices.Insert(buf, start+1, n)
+}
+
+// seen is called with the texts of what is written.
+type seen = func(name, text string, raw []byte)
+
+// seeKeys calls see with the keys of a map, and with texts under them.
+func (p *plan) seeKeys(v unsafe.Pointer, see seen) {
+	if p.elem.kind == reflect.String {
+		for k, text := range peek[map[string]string](v) {
+			see("", k, nil)
+			see(k, text, nil)
+		}
+		return
+	}
+	for k := range peek[map[string]float64](v) {
+		see("", k, nil)
+	}
 }
 
 // head appends a major type and its argument (RFC 8949, section 3).

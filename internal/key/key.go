@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -21,8 +22,8 @@ const sep = "\x00"
 // MaxID is the largest number of bytes in an id that a host gives.
 const MaxID = 256
 
-// ErrID is the error of an id that is not valid UTF-8 or holds control
-// characters.
+// ErrID is the error of an id that is not valid UTF-8, or holds control
+// characters or a token of an issuer.
 var ErrID = errors.New("bad id")
 
 // Join returns the key of the parts.
@@ -81,11 +82,14 @@ func Prefix(parts ...string) string { return strings.Join(parts, sep) + sep }
 func Split(key string) []string { return strings.Split(key, sep) }
 
 // CheckID returns nil if id can be part of a key: at most MaxID bytes of
-// valid UTF-8 without control characters. An empty id passes; whether one is
+// valid UTF-8 without control characters, and no token of an issuer. An empty id passes; whether one is
 // allowed is the caller's to say. Field names the id in the error.
 func CheckID(field, id string) error {
 	if len(id) > MaxID {
 		return &store.LimitError{Field: field, Limit: MaxID, Got: len(id)}
+	}
+	if kind := redact.Issued(id); kind != "" {
+		return fmt.Errorf("%s: %w: it has the form of a secret (%s), and ids are kept as they are", field, ErrID, kind)
 	}
 	if printable(id) {
 		return nil

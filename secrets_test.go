@@ -1,0 +1,221 @@
+package arc_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// everything returns all keys and values of a store.
+func everything(t *testing.T, st store.Store) string {
+	t.Helper()
+	var b strings.Builder
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		b.WriteString(e.Key + "\n" + string(e.Value) + "\n")
+	}
+	return b.String()
+}
+
+// The host's own parts get what its other parts have said, to the byte; the store,
+// events and Reports do not.
+func TestHostsGetOriginals(t *testing.T) {
+	t.Parallel()
+	const pass = "hunter2secret"
+	objective := arc.Objective{
+		ID: "run", Text: "mail ann@example.com the password: " + pass, Situation: "mail, token=" + pass,
+		Inputs: json.RawMessage(`{"to":"ann@example.com","password":"` + pass + `"}`), Conditions: map[string]string{"password": pass},
+	}
+	output := `{"password":"` + pass + `","big":"` + strings.Repeat("x", 3000) + `"}`
+	st := store.NewMem()
+	s := &script{
+		decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+			d := plan("send it, password=" + pass)
+			d.Tasks = append(d.Tasks, plan("check it").Tasks...)
+			d.Tasks[0].Inputs = json.RawMessage(`{"api_key":"` + pass + `"}`)
+			return d, nil
+		},
+		do: func(n int, w act.Work) (act.Result, error) {
+			r := done(output)
+			r.Reflection.Summary = "sent password=" + pass
+			r.Reflection.AlignmentCheck = map[string]float64{"password=" + pass: 1}
+			r.Deltas = []act.Delta{{Domain: "data", Path: "password", Value: json.RawMessage(`"` + pass + `"`)}}
+			return r, nil
+		},
+		judge: func(w act.Work, _ act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: w.Attempt > 1, Complaint: "no, password=" + pass}, nil
+		},
+	}
+	var events []string
+	a := agentOn(t, st, s.host(), &arc.Options{Hooks: arc.Hooks{Event: func(e arc.Event) { events = append(events, fmt.Sprintf("%+v", e)) }}})
+	r := run(t, a, objective)
+	require.Equal(t, arc.Delivered, r.Status, r.Reason)
+	b := s.briefs[0]
+	require.Equal(t, objective.Text, b.Objective)
+	require.Equal(t, objective.Situation, b.Situation)
+	require.JSONEq(t, string(objective.Inputs), string(b.Inputs))
+	w := s.work[1]
+	require.Equal(t, objective.Text, w.Objective)
+	require.Equal(t, "send it, password="+pass, w.Task.Objective)
+	require.JSONEq(t, `{"api_key":"`+pass+`"}`, string(w.Task.Inputs))
+	require.Contains(t, w.Complaint, pass)
+	w = s.work[len(s.work)-1]
+	require.Equal(t, output, string(w.Lineage[0].Output))
+	require.JSONEq(t, `"`+pass+`"`, string(w.Lineage[0].Deltas[0].Value))
+	for what, text := range map[string]string{"store": everything(t, st), "events": strings.Join(events, "\n"), "report": fmt.Sprintf("%s %+v", asJSON(t, r), r)} {
+		require.NotContains(t, text, pass, what)
+		require.Contains(t, text, "[REDACTED:", what)
+	}
+	require.Contains(t, r.Objective, "ann@example.com", "addresses are no secrets")
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// cutRun runs an objective until its first worker is called, which stops the run.
+func cutRun(t *testing.T, st store.Store, o arc.Objective) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &script{do: func(int, act.Work) (act.Result, error) {
+		cancel()
+		return act.Result{}, errors.New("cut off")
+	}}
+	_, err := agentOn(t, st, s.host(), nil).Run(ctx, o)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A secret that the rules have found is not there any more after a restart: the run
+// ends, and says which field it was.
+func TestRunWithoutItsSecretIsBlocked(t *testing.T) {
+	t.Parallel()
+	for field, o := range map[string]arc.Objective{
+		"Objective.Inputs": {Text: "log in", Inputs: json.RawMessage(`{"password":"hunter2secret"}`)},
+		"Objective.Text":   {Text: "log in with password=hunter2secret"},
+	} {
+		st := store.NewMem()
+		o.ID = "run"
+		cutRun(t, st, o)
+		s := &script{}
+		a := agentOn(t, st, s.host(), nil)
+		r, err := a.In("").Resume(t.Context(), "run")
+		require.NoError(t, err)
+		require.Equal(t, arc.Blocked, r.Status)
+		require.Equal(t, arc.CauseSecret, r.Cause)
+		require.Contains(t, r.Reason, field)
+		require.Empty(t, s.work)
+		require.Empty(t, s.briefs)
+	}
+	st := store.NewMem()
+	cutRun(t, st, arc.Objective{ID: "run", Text: "log in as ann@example.com"})
+	r, err := agentOn(t, st, (&script{}).host(), nil).In("").Resume(t.Context(), "run")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Reason)
+}
+
+// The secrets of an objective reach its worker, in a later process too, and nothing
+// that is kept.
+func TestSecretsOfARun(t *testing.T) {
+	t.Parallel()
+	const value = `correct "horse" battery/42`
+	o := arc.Objective{
+		ID: "run", Text: "log in with " + value, Secrets: act.Secrets{"login": value},
+		Inputs: json.RawMessage(`{"header":"` + base64.StdEncoding.EncodeToString([]byte("ann:"+value)) + `","q":"?p=` + url.QueryEscape(value) + `"}`),
+	}
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", o.Secrets, o.Secrets, o.Secrets, asJSON(t, o.Secrets)), "horse")
+	hidden := func(text string) {
+		t.Helper()
+		for _, form := range []string{value, url.QueryEscape(value), "horse", base64.RawStdEncoding.EncodeToString([]byte(value))[4:12]} {
+			require.NotContains(t, text, form)
+		}
+	}
+	st := store.NewMem()
+	cutRun(t, st, o)
+	hidden(everything(t, st))
+
+	s := &script{do: func(_ int, w act.Work) (act.Result, error) {
+		r := done(`{"said":"` + url.QueryEscape(value) + `"}`)
+		r.Reflection.Summary = w.Secrets["login"]
+		return r, nil
+	}}
+	r, err := agentOn(t, st, s.host(), nil).In("").Resume(t.Context(), "run")
+	require.NoError(t, err)
+	require.Equal(t, arc.CauseSecret, r.Cause)
+	require.Contains(t, r.Reason, `"login"`)
+	require.Empty(t, s.work)
+
+	h := s.host()
+	h.Secrets = func(_ context.Context, scope memory.Scope, run string, names []string) (map[string]string, error) {
+		require.Equal(t, []string{"login"}, names)
+		require.Equal(t, "run", run)
+		return map[string]string{"login": value}, nil
+	}
+	r, err = agentOn(t, st, h, nil).In("").Retry(t.Context(), "run", "")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Reason)
+	w := s.work[0]
+	require.Equal(t, o.Text, w.Objective)
+	require.JSONEq(t, string(o.Inputs), string(w.Inputs))
+	require.Equal(t, value, w.Secrets["login"])
+	hidden(everything(t, st))
+	hidden(asJSON(t, r))
+
+	// The caller may give them too. A value that has changed does not take the place of
+	// the one that a text held.
+	st = store.NewMem()
+	cutRun(t, st, o)
+	o.Secrets = act.Secrets{"login": "another value"}
+	r = run(t, agentOn(t, st, s.host(), nil), o)
+	require.Equal(t, arc.CauseSecret, r.Cause, r.Reason)
+	o.Secrets = act.Secrets{"login": value}
+	require.Equal(t, arc.Delivered, must(agentOn(t, st, h, nil).In("").Retry(t.Context(), "run", "")).Status)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// A text that holds the token of a secret from the start is no way to have it.
+func TestTokenIsNotRevealed(t *testing.T) {
+	t.Parallel()
+	const value = "correct horse battery"
+	st := store.NewMem()
+	token := keyed().Knowing(value).Sanitize(value)
+	o := arc.Objective{ID: "run", Text: "say " + token, Secrets: act.Secrets{"login": value}}
+	cutRun(t, st, o)
+	r := run(t, agentOn(t, st, (&script{}).host(), nil), o)
+	require.Equal(t, arc.CauseSecret, r.Cause, r.Reason)
+}
+
+func TestBadSecretsAreRefused(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{}).host(), nil)
+	for _, o := range []arc.Objective{
+		{Secrets: act.Secrets{"": "long enough"}}, {Secrets: act.Secrets{"a": "short"}}, {Secrets: act.Secrets{"a": "aaaaaaaaa"}},
+		{ID: "x-long enough", Secrets: act.Secrets{"a": "long enough"}},
+	} {
+		o.Text = "log in"
+		_, err := a.Run(t.Context(), o)
+		require.ErrorIs(t, err, arc.ErrObjective)
+		require.NotContains(t, err.Error(), "long enough")
+	}
+}
