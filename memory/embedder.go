@@ -175,9 +175,10 @@ func zero(v []float32) bool {
 	return true
 }
 
-// textKey is what a text's vector is cached by. It does not give the text away.
-func textKey(text string) (k [16]byte) {
-	sum := digest("vector", text)
+// textKey is what a text's vector is cached by, for a tenant: how fast an answer comes
+// must not tell it what others have said. It does not give the text away.
+func textKey(tenant, text string) (k [16]byte) {
+	sum := digest("vector", tenant, text)
 	copy(k[:], sum[:])
 	return k
 }
@@ -247,7 +248,7 @@ func (b *Bank) checkQueryVector(x []float32) error {
 func (b *Bank) queryVector(ctx context.Context, tenant, text string) ([]float32, error) {
 	v := &b.vectors
 	text = b.sanitize.Sanitize(text)
-	k := textKey(text)
+	k := textKey(tenant, text)
 	if x, ok := v.cache.Get(k); ok {
 		return x, nil
 	}

@@ -809,3 +809,27 @@ func TestAllHits(t *testing.T) {
 		}
 	}
 }
+
+// What one tenant has said or asked makes no call of another's cheaper.
+func TestVectorsAreCachedByTenant(t *testing.T) {
+	t.Parallel()
+	e := &thesaurus{}
+	b := openWith(t, newMem(t), newClock(), e)
+	calls := func(tenant memory.Scope, text string) int {
+		before, _ := e.count()
+		_, err := b.In(tenant).Recall(t.Context(), memory.Query{Text: text})
+		require.NoError(t, err)
+		after, _ := e.count()
+		return after - before
+	}
+	_, err := b.In("a/user").Remember(t.Context(), fact("a broken car"))
+	require.NoError(t, err)
+	require.NoError(t, b.Embed(t.Context()))
+	require.Equal(t, 1, calls("a", "a soup"))
+	require.Zero(t, calls("a", "a soup"), "its own are cached")
+	require.Zero(t, calls("a/other", "a broken car"), "for the whole tenant")
+	for _, text := range []string{"a soup", "a broken car", "a lake"} {
+		require.Equal(t, 1, calls("b", text), text)
+		require.Zero(t, calls("b", text), text)
+	}
+}

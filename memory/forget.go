@@ -281,10 +281,11 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 
 // uncache takes the vectors of a record's texts out of the cache.
 func (b *Bank) uncache(r *Record) {
-	b.vectors.cache.Remove(textKey(embedded(r)))
+	tenant := r.Scope.Tenant()
+	b.vectors.cache.Remove(textKey(tenant, embedded(r)))
 	for _, v := range r.Variants {
 		if v.Content != "" {
-			b.vectors.cache.Remove(textKey(embedded(&Record{Trigger: v.Trigger, Content: v.Content})))
+			b.vectors.cache.Remove(textKey(tenant, embedded(&Record{Trigger: v.Trigger, Content: v.Content})))
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error 
 			return err
 		}
 		for i, x := range out {
-			k := textKey(texts[i])
+			k := textKey(sh.scope.Tenant(), texts[i])
 			found[k] = x
 			v.cache.Add(k, x)
 		}
@@ -226,7 +226,7 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 		if bytes += len(text); len(next) == size || len(next) > 0 && bytes > batchBytes {
 			return next, nil
 		}
-		next = append(next, waiting{e, text, textKey(text)})
+		next = append(next, waiting{e, text, textKey(sh.scope.Tenant(), text)})
 	}
 }
 
