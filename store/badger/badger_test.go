@@ -1,6 +1,7 @@
 package badger_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,4 +103,29 @@ func TestScanSurvivesCompactions(t *testing.T) {
 	check(st, rounds, last, func() {})
 	require.NoError(t, st.Close())
 	check(open(t, dir), rounds, last, func() {})
+}
+
+// A backup of each kind of store comes back in the other.
+func TestBackupBetweenStores(t *testing.T) {
+	st := garbage(t, t.TempDir())
+	var first, second bytes.Buffer
+	n, err := store.Backup(t.Context(), st, &first)
+	require.NoError(t, err)
+	want := first.String()
+	mem := store.NewMem()
+	_, err = store.Restore(t.Context(), mem, &first)
+	require.NoError(t, err)
+	_, err = store.Backup(t.Context(), mem, &second)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	other, err := badger.Open(dir, nil)
+	require.NoError(t, err)
+	got, err := store.Restore(t.Context(), other, &second)
+	require.NoError(t, err)
+	require.Equal(t, n, got)
+	require.NoError(t, other.Close())
+	var third bytes.Buffer
+	_, err = store.Backup(t.Context(), open(t, dir), &third)
+	require.NoError(t, err)
+	require.Equal(t, want, third.String())
 }
