@@ -152,7 +152,7 @@ func readBackup(r io.Reader, fn func(key string, value []byte) error) (entries i
 	sum, last := uint32(0), ""
 	for {
 		var head [8]byte
-		if err := fill(in, head[:]); err != nil {
+		if err := readFull(in, head[:]); err != nil {
 			return 0, err
 		}
 		n := binary.BigEndian.Uint32(head[:])
@@ -163,7 +163,7 @@ func readBackup(r io.Reader, fn func(key string, value []byte) error) (entries i
 			return 0, fmt.Errorf("%w: a frame of the backup has %d bytes", ErrDamaged, n)
 		}
 		frame := make([]byte, n)
-		if err := fill(in, frame); err != nil {
+		if err := readFull(in, frame); err != nil {
 			return 0, err
 		}
 		if crc32.Checksum(frame, castagnoli) != binary.BigEndian.Uint32(head[4:]) {
@@ -188,7 +188,7 @@ func readBackup(r io.Reader, fn func(key string, value []byte) error) (entries i
 func checkEnd(in *bufio.Reader, head [8]byte, entries int, sum uint32) error {
 	end := append(make([]byte, 0, 16), head[4:]...)
 	end = end[:12]
-	if err := fill(in, end[4:]); err != nil {
+	if err := readFull(in, end[4:]); err != nil {
 		return err
 	}
 	if binary.BigEndian.Uint64(end) != uint64(entries) || binary.BigEndian.Uint32(end[8:]) != sum {
@@ -212,7 +212,7 @@ func cutEntry(frame []byte) (key string, value, rest []byte) {
 	return string(rest[:k]), rest[k : k+v], rest[k+v:]
 }
 
-func fill(in *bufio.Reader, b []byte) error {
+func readFull(in *bufio.Reader, b []byte) error {
 	_, err := io.ReadFull(in, b)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: the backup ends too early", ErrDamaged)

@@ -19,11 +19,14 @@
 // # What is guarded
 //
 // Badger maps its files into memory, and the operating system kills a process
-// that writes to a map when the disk is full. Open, Commit and Close therefore
-// refuse with [store.ErrFull] while too little space is free (see
-// [Options.MinFree]); reads go on, and commits too as soon as there is space.
+// that writes to a map when the disk is full. Commits are therefore refused
+// with [store.ErrFull] while too little space is free (see [Options.MinFree]),
+// and with [store.ErrScarce] while too few files or descriptors are left; reads
+// go on, and commits too as soon as there is room. On Linux the logs have
+// their room before they are written to. A store for which there is no room is
+// opened for reading alone, and one is closed with room that was held for that.
 // What remains is a disk that another program fills to the last byte in the
-// moment in which Badger writes in the background.
+// moment in which Badger writes a table in the background.
 //
 // A disk that cannot sync may have dropped what it was given, and does not say
 // so twice. After any such error the store is [store.ErrFailed] until it is
@@ -79,6 +82,11 @@ type Options struct {
 	// eighth of what is over that more, up to 448 MiB.
 	MinFree uint64
 
+	// Scratch is a directory, on another disk or in memory, for a store that is
+	// opened for reading alone after a crash: it takes what the logs hold. Empty
+	// means /dev/shm on Linux, and elsewhere that such a store does not open.
+	Scratch string
+
 	// Patience is how long a commit waits for the disk, and Close for what
 	// Badger writes then. A commit that is not on disk by then ends the use of
 	// the store. 0 means 30 s.
@@ -111,10 +119,13 @@ type Store struct {
 		done  bool
 	}
 
-	queue queue
-	turn  chan struct{} // holds one token: who has it commits
-	tail  *tail         // for the caller that has the turn; nil without a rewrite
-	reads snapshots
+	queue   queue
+	turn    chan struct{} // holds one token: who has it commits
+	tail    *tail         // for the caller that has the turn; nil without a rewrite
+	reads   snapshots
+	reading error   // why the store is opened for reading alone, or nil
+	scratch string  // the directory that was made for that, or empty
+	room    reserve // for the holder of the turn
 
 	wake      chan struct{} // there are many tables
 	asked     chan ask
@@ -123,7 +134,7 @@ type Store struct {
 
 	// Seams for tests of what a disk does.
 	commitAt func(txn *badger.Txn, seq uint64) error
-	free     func(dir string) (uint64, error)
+	free     func(dir string) (bytes, files uint64, err error)
 	step     func(name string) error
 }
 
@@ -162,7 +173,9 @@ func settings(dir string, memTable int64, log badger.Logger) badger.Options {
 		WithExternalMagic(magic)
 }
 
-// Open opens the store in dir, and makes one if dir is missing or empty. Its
+// Open opens the store in dir, and makes one if dir is missing or empty. One for
+// which there is too little room is opened for reading alone: commits return
+// store.ErrFull or store.ErrScarce until it is closed and opened again. Its
 // errors are, besides those of the operating system such as fs.ErrPermission:
 // store.ErrForeign for a directory with other files in it, or a file;
 // store.ErrNewer for a store of a newer version; store.ErrLocked while it is
@@ -206,14 +219,15 @@ func (s *Store) open(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.checkSpace(s.minFree(before.tables), existing(s.dir)); err != nil {
-		return err
+	tight := s.checkSpace(s.minFree(before.tables), existing(s.dir))
+	if tight != nil && (!before.manifest || !errors.Is(tight, store.ErrFull) && !errors.Is(tight, store.ErrScarce)) {
+		return tight
 	}
 	if err := before.create(); err != nil {
 		return err
 	}
 	if s.lock, err = lockFile(filepath.Join(s.dir, lockName)); err != nil {
-		return err
+		return scarce(err)
 	}
 	defer func() {
 		if err != nil {
@@ -234,7 +248,10 @@ func (s *Store) open(dir string) (err error) {
 		err = v.compare(id, marked)
 	}
 	if err != nil {
-		return err
+		return scarce(err)
+	}
+	if tight != nil {
+		return s.openReading(now, v, tight)
 	}
 	return s.start(now, v)
 }
@@ -256,10 +273,17 @@ func (s *Store) start(c *contents, v *survey) error {
 		err = s.create(gen, v)
 	}
 	if err == nil {
+		err = errors.Join(s.room.checkFiles(), s.room.logs(gen))
+	}
+	if err == nil {
+		err = hold(filepath.Join(s.dir, ballastName), gen.memTable+spare/8)
+	}
+	if err == nil {
 		s.reads.init(gen, v.seq)
 		s.mark, err = openMark(filepath.Join(s.dir, markName), [idSize]byte(v.id), v.seq, s.log)
 	}
 	if err != nil {
+		s.room.release()
 		return errors.Join(err, gen.db.Close())
 	}
 	return nil
@@ -391,6 +415,25 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// yield gives up what was held for Close, and returns an error where that is not
+// enough for what Badger writes.
+func (s *Store) yield() error {
+	if s.reading != nil {
+		return nil
+	}
+	err := s.checkSpace(s.closeFree(), s.dir)
+	if errors.Is(err, store.ErrFull) {
+		if gone := os.Remove(filepath.Join(s.dir, ballastName)); gone == nil || errors.Is(gone, fs.ErrNotExist) {
+			err = s.checkSpace(uint64(s.reads.generation().memTable), s.dir)
+		}
+	}
+	if err != nil && !errors.Is(err, store.ErrScarce) {
+		return err
+	}
+	s.room.release()
+	return nil
+}
+
 // close ends what runs in the background.
 func (s *Store) close() error {
 	timer := time.NewTimer(s.opts.Patience)
@@ -402,7 +445,7 @@ func (s *Store) close() error {
 		return late
 	}
 	if s.closeMu.ended == nil {
-		if err := s.checkSpace(s.closeFree(), s.dir); err != nil {
+		if err := s.yield(); err != nil {
 			return err
 		}
 		s.closeMu.ended = make(chan error, 1)
@@ -411,6 +454,13 @@ func (s *Store) close() error {
 	select {
 	case err := <-s.closeMu.ended:
 		s.closeMu.done = true
+		if s.reading != nil {
+			if s.scratch != "" {
+				err = errors.Join(err, os.RemoveAll(s.scratch))
+			}
+			return errors.Join(err, s.lock.Close())
+		}
+		s.room.discard(s.reads.generation())
 		return errors.Join(err, s.mark.close(), s.lock.Close())
 	case <-timer.C:
 		return late

@@ -32,6 +32,9 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 		return 0, err
 	}
 	defer s.exit()
+	if s.reading != nil {
+		return 0, s.reading
+	}
 	if len(ops) == 0 {
 		return 0, nil
 	}
@@ -231,8 +234,15 @@ func (s *Store) ready() error {
 	if f := s.failure.Load(); f != nil {
 		return fmt.Errorf("%w: %v", store.ErrFailed, f.cause)
 	}
-	err := s.checkSpace(s.minFree(s.reads.generation().tables()), s.dir)
-	if err != nil && !errors.Is(err, store.ErrFull) {
+	gen := s.reads.generation()
+	err := s.checkSpace(s.minFree(gen.tables()), s.dir)
+	if err == nil {
+		err = s.room.checkFiles()
+	}
+	if err == nil {
+		err = s.room.logs(gen)
+	}
+	if err != nil && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrScarce) {
 		// The directory is out of reach, and Badger would go on writing to
 		// files that no Open finds again.
 		s.fail(err)

@@ -25,7 +25,7 @@ func (s *Store) OnCommit(fn func(commit func() error) error) {
 
 // OnFree has fn asked for the free space.
 func (s *Store) OnFree(fn func() uint64) {
-	s.free = func(string) (uint64, error) { return fn(), nil }
+	s.free = func(string) (uint64, uint64, error) { return fn(), minFiles, nil }
 }
 
 // LogError logs a line as Badger does.

@@ -72,13 +72,14 @@ func TestDiskIsFilled(t *testing.T) {
 	require.NoError(t, err, "there is space again")
 
 	filler = fillDisk(t, disk)
-	require.ErrorIs(t, st.Close(), store.ErrFull)
+	require.NoError(t, st.Close(), "there is room held for it")
 	require.NoError(t, os.Remove(filler))
-	require.NoError(t, st.Close())
-
 	filler = fillDisk(t, disk)
-	_, err = badger.Open(dir, nil)
-	require.ErrorIs(t, err, store.ErrFull)
+	st, err = badger.Open(dir, nil)
+	require.NoError(t, err)
+	requireReading(t, st)
+	requireCount(t, st, 2)
+	require.NoError(t, st.Close())
 	fresh := filepath.Join(disk, "fresh")
 	_, err = badger.Open(fresh, nil)
 	require.ErrorIs(t, err, store.ErrFull)
@@ -86,6 +87,45 @@ func TestDiskIsFilled(t *testing.T) {
 	require.NoError(t, os.Remove(filler))
 	st = open(t, dir)
 	requireCount(t, st, 2)
+}
+
+// requireReading wants a store that was opened for reading alone.
+func requireReading(t *testing.T, st *badger.Store) {
+	t.Helper()
+	_, err := st.Commit(t.Context(), put("late", "1", store.Any))
+	require.ErrorIs(t, err, store.ErrFull)
+	require.ErrorContains(t, err, "reading alone")
+	require.ErrorIs(t, st.Maintain(t.Context()), store.ErrFull)
+}
+
+// A store that was killed on a full disk is read, and stays as it was.
+func TestReadingAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	st := garbage(t, dir)
+	want := state(t, st)
+	for _, scratch := range []string{"", t.TempDir()} {
+		killed := copyDir(t, dir)
+		before := fingerprint(t, killed)
+		reading, err := badger.Open(killed, &badger.Options{MinFree: 1 << 60, Scratch: scratch})
+		require.NoError(t, err)
+		requireReading(t, reading)
+		require.Equal(t, want, state(t, reading))
+		for _, e := range want {
+			got, err := reading.Get(t.Context(), e.Key)
+			require.NoError(t, err)
+			require.Equal(t, e, got)
+		}
+		_, err = badger.Open(killed, nil)
+		require.ErrorIs(t, err, store.ErrLocked)
+		require.NoError(t, reading.Close())
+		require.Equal(t, before, fingerprint(t, killed))
+		if scratch != "" {
+			left, err := os.ReadDir(scratch)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		}
+		require.Equal(t, want, state(t, open(t, killed)))
+	}
 }
 
 func requireCount(t *testing.T, st *badger.Store, want int) {

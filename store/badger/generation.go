@@ -40,23 +40,30 @@ import (
 //	         the new generation
 //	remove   when its last reader has ended, the old one is closed and deleted
 type generation struct {
-	name    string // empty for the directory of the store itself
-	dir     string
-	db      *badger.DB
-	entries uint64        // in it, of all versions; for its one writer
-	readers int           // guarded by snapshots
-	idle    chan struct{} // closed when it no longer counts and has no reader
+	name     string // empty for the directory of the store itself
+	dir      string
+	db       *badger.DB
+	memTable int64
+	entries  uint64        // in it, of all versions; for its one writer
+	readers  int           // guarded by snapshots
+	idle     chan struct{} // closed when it no longer counts and has no reader
 }
 
 // openGeneration opens a directory that has been surveyed. Memtables hold at
 // least what its largest log does.
 func (s *Store) openGeneration(name string, v *survey, tables uint64) (*generation, error) {
-	gen := &generation{name: name, dir: v.dir, entries: v.entries, idle: make(chan struct{})}
+	gen := &generation{
+		name: name, dir: v.dir, entries: v.entries, idle: make(chan struct{}), memTable: memTableFor(tables, v.largest),
+	}
 	if v.told == 0 && v.seq > 0 {
 		s.log.Debug("the store begins to count its entries", "dir", v.dir, "entries", v.entries)
 	}
-	var err error
-	if gen.db, err = openBadger(settings(v.dir, memTableFor(tables, v.largest), &logger{s})); err != nil {
+	// Badger ends the process if it cannot make this file, or has no room for it.
+	err := writeFile(filepath.Join(v.dir, discardName), make([]byte, 1<<20))
+	if err != nil {
+		return nil, scarce(err)
+	}
+	if gen.db, err = openBadger(settings(v.dir, gen.memTable, &logger{s})); err != nil {
 		return nil, err
 	}
 	if got := gen.db.MaxVersion(); got != v.newest {
@@ -209,6 +216,22 @@ func (s *Store) build(ctx context.Context, old *generation, seq uint64) (next *g
 	dir := filepath.Join(s.dir, name)
 	if err := s.checkSpace(s.minFree(old.tables())+old.tables(), s.dir); err != nil {
 		return nil, err
+	}
+	// What Badger opens below takes a descriptor for each table.
+	probe := make([]*os.File, old.tables()/tableSize+2*minFiles)
+	for i := range probe {
+		probe[i], err = os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+	}
+	for _, f := range probe {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	if err != nil {
+		return nil, scarce(err)
 	}
 	defer func() {
 		if err != nil {
@@ -369,6 +392,7 @@ func (s *Store) switchTo(ctx context.Context, next *generation) error {
 		return err
 	}
 	s.reads.switchTo(next)
+	s.room.log = 0
 	return nil
 }
 
@@ -446,6 +470,9 @@ func (a *applier) flush() error {
 	a.group, a.writes = nil, nil
 	return nil
 }
+
+// logName returns the name that Badger gives a log.
+func (g *generation) logName(n int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", n)) }
 
 // tables returns the size of all tables.
 func (g *generation) tables() uint64 {

@@ -86,8 +86,7 @@ func TestMaintainGivesSpaceBack(t *testing.T) {
 		require.NoError(t, st.Maintain(t.Context()), "there is nothing to do")
 		require.Equal(t, []string{fmt.Sprintf("g%06d", i+1)}, generations(t, dir))
 		require.NoError(t, st.Close())
-		_, err := badger.Open(dir, &badger.Options{MinFree: 1 << 60})
-		require.ErrorIs(t, err, store.ErrFull)
+		var err error
 		st, err = badger.Open(dir, nil)
 		require.NoError(t, err)
 		require.Equal(t, want, state(t, st))

@@ -35,6 +35,9 @@ func (s *Store) Maintain(ctx context.Context) error {
 		return err
 	}
 	s.exit()
+	if s.reading != nil {
+		return s.reading
+	}
 	a := ask{ctx: ctx, done: make(chan error, 1)}
 	select {
 	case s.asked <- a:

@@ -5,6 +5,7 @@ package badger
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -31,13 +32,17 @@ func lockFile(name string) (*os.File, error) {
 }
 
 // freeSpace returns the bytes that this user may still write on the disk of
-// dir.
-func freeSpace(dir string) (uint64, error) {
+// dir, and the files that may be made there.
+func freeSpace(dir string) (bytes, files uint64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return uint64(st.Bavail) * uint64(st.Bsize), nil
+	files = uint64(st.Ffree)
+	if st.Files == 0 {
+		files = math.MaxUint64 // it does not count them
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), files, nil
 }
 
 // syncDir makes the names in dir durable.

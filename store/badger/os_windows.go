@@ -3,6 +3,7 @@ package badger
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -30,15 +31,14 @@ func lockFile(name string) (*os.File, error) {
 }
 
 // freeSpace returns the bytes that this user may still write on the disk of
-// dir.
-func freeSpace(dir string) (uint64, error) {
+// dir. Windows does not bound the number of files.
+func freeSpace(dir string) (bytes, files uint64, err error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	var free uint64
-	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
-	return free, err
+	err = windows.GetDiskFreeSpaceEx(name, &bytes, nil, nil)
+	return bytes, math.MaxUint64, err
 }
 
 // syncDir does nothing: Windows has no way to sync a directory.

@@ -1,7 +1,11 @@
 package badger
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -41,16 +45,125 @@ func (s *Store) minFree(tables uint64) uint64 {
 // have just been refused can be closed.
 func (s *Store) closeFree() uint64 { return s.minFree(s.reads.generation().tables()) / 2 }
 
-// checkSpace returns ErrFull unless need bytes are free on the disk of dir.
-// Asking takes about a microsecond, which is nothing beside the sync of a
-// group, so the answer is not kept.
+// minFiles is how many files, and how many descriptors, must be left to begin:
+// for logs and tables, and what a store makes once.
+const minFiles = 16
+
+// checkSpace returns ErrFull unless need bytes are free on the disk of dir, and
+// ErrScarce if it takes too few files. Asking takes about a microsecond, which
+// is nothing beside the sync of a group, so the answer is not kept.
 func (s *Store) checkSpace(need uint64, dir string) error {
-	free, err := s.free(dir)
-	if err != nil {
+	free, files, err := s.free(dir)
+	switch {
+	case err != nil:
 		return fmt.Errorf("free space: %w", err)
-	}
-	if free < need {
+	case free < need:
 		return fmt.Errorf("%w: %d MiB are free, %d MiB are needed", store.ErrFull, free>>20, need>>20)
+	case files < minFiles:
+		return fmt.Errorf("%w: the disk takes %d more files, and %d are needed", store.ErrScarce, files, minFiles)
 	}
 	return nil
+}
+
+// reserve is what the store holds so that Badger finds it: descriptors, which it
+// needs for each table and log, a file that Close gives up on a full disk, and
+// space for the logs. Badger writes to these through memory maps, where a disk
+// without room ends the process.
+type reserve struct {
+	spares []*os.File
+	log    int // number of the log that is to be made next
+}
+
+// takeAll takes the descriptors that the reserve lacks.
+func (r *reserve) takeAll() error {
+	for len(r.spares) < minFiles {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return fmt.Errorf("%w: %v", store.ErrScarce, err)
+		}
+		r.spares = append(r.spares, f)
+	}
+	return nil
+}
+
+// release gives the descriptors back, for Badger to take.
+func (r *reserve) release() {
+	for _, f := range r.spares {
+		_ = f.Close() // it was not written to
+	}
+	r.spares = nil
+}
+
+// discard removes the log that was never used.
+func (r *reserve) discard(gen *generation) {
+	if info, err := os.Stat(gen.logName(r.log)); err == nil && info.Size() == 0 {
+		_ = os.Remove(gen.logName(r.log)) // the next Open does it too
+	}
+}
+
+// checkFiles returns ErrScarce while descriptors run out: it tries to take one
+// more than are held in reserve, and gives up all where it cannot.
+func (r *reserve) checkFiles() error {
+	err := r.takeAll()
+	if err == nil {
+		var f *os.File
+		if f, err = os.Open(os.DevNull); err == nil {
+			return f.Close()
+		}
+		err = fmt.Errorf("%w: %v", store.ErrScarce, err)
+	}
+	r.release()
+	return err
+}
+
+// logs gives the log in use, and the next one, room on the disk. Badger makes the
+// next one in the middle of a group, so the file is there before, and empty.
+func (r *reserve) logs(gen *generation) error {
+	if r.log > 0 {
+		if info, err := os.Stat(gen.logName(r.log)); err == nil && info.Size() == 0 {
+			return nil
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(gen.dir, "*.mem"))
+	if err != nil {
+		return err
+	}
+	r.log = 0
+	for _, name := range files {
+		n := 0
+		if _, err := fmt.Sscanf(filepath.Base(name), "%d.mem", &n); err == nil {
+			r.log = max(r.log, n)
+		}
+	}
+	for _, name := range []string{gen.logName(r.log), gen.logName(r.log + 1)} {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return scarce(err)
+		}
+		if err := errors.Join(allocate(f.Fd(), gen.memTable+2*maxGroupSize), f.Close()); err != nil {
+			return scarce(err)
+		}
+	}
+	r.log++
+	return nil
+}
+
+// scarce returns an error of the operating system as one of the store's.
+func scarce(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: %v", store.ErrFull, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("%w: %v", store.ErrScarce, err)
+	}
+	return err
+}
+
+// hold makes a file that takes room which Close can use.
+func hold(name string, size int64) error {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return scarce(err)
+	}
+	return scarce(errors.Join(allocate(f.Fd(), size), f.Close()))
 }

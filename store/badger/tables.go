@@ -87,7 +87,7 @@ func (w *tables) finish(seq uint64) (*survey, error) {
 	if err := w.flush(); err != nil {
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(w.dir, manifestName), encodeManifest(w.ids)); err != nil {
+	if err := writeFile(filepath.Join(w.dir, manifestName), encodeManifest(w.ids, nil)); err != nil {
 		return nil, err
 	}
 	v := &survey{dir: w.dir, id: w.id, seq: seq, told: w.entries, entries: w.entries, newest: w.newest}
@@ -95,12 +95,17 @@ func (w *tables) finish(seq uint64) (*survey, error) {
 }
 
 // encodeManifest returns a manifest of Badger's: a header, and one set of
-// changes, in protocol buffers, that creates the tables on the last level.
-func encodeManifest(ids []uint64) []byte {
+// changes, in protocol buffers, that creates the tables on these levels, or all
+// on the last one.
+func encodeManifest(ids, levels []uint64) []byte {
 	var changes []byte
-	for _, id := range ids {
+	for i, id := range ids {
+		level := uint64(lastLevel)
+		if levels != nil {
+			level = levels[i]
+		}
 		change := binary.AppendUvarint([]byte{1 << 3}, id)
-		change = append(change, 3<<3, lastLevel)
+		change = append(change, 3<<3, byte(level))
 		changes = append(changes, 1<<3|2, byte(len(change)))
 		changes = append(changes, change...)
 	}
