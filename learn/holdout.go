@@ -5,9 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"iter"
+	"slices"
+	"strings"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/store"
 )
 
 // holds draws whether the memories of a goal are withheld. The same key draws
@@ -60,7 +64,22 @@ func treatment(scope memory.Scope, what string) string {
 // Forget removes what is measured of a scope and of those below it, and how runs
 // ended there.
 func (l *Learner) Forget(ctx context.Context, scope memory.Scope) error {
-	return l.monitor.ForgetBelow(ctx, string(scope), "memory "+string(scope)+"/", treatment(scope, ""))
+	return l.monitor.ForgetBelow(ctx, string(scope), experiments(scope)...)
+}
+
+// Entries yields what Forget removes, as it lies in the store.
+func (l *Learner) Entries(ctx context.Context, scope memory.Scope) iter.Seq2[store.Entry, error] {
+	return l.monitor.EntriesBelow(ctx, string(scope), experiments(scope)...)
+}
+
+// experiments begin the names of those in a scope, and in the scopes below it.
+func experiments(scope memory.Scope) []string {
+	return []string{"memory " + string(scope) + "/", treatment(scope, "")}
+}
+
+// Measures reports whether an experiment is one in a scope, or below it.
+func Measures(experiment string, scope memory.Scope) bool {
+	return slices.ContainsFunc(experiments(scope), func(begin string) bool { return strings.HasPrefix(experiment, begin) })
 }
 
 // measure adds a goal that has ended to the experiments.

@@ -584,22 +584,29 @@ func (j *Judgement) feedback(right bool) memory.Feedback {
 	return f
 }
 
+// Keys are those under which the Monitor has that goals of these keys were given up, and
+// those of their episodes.
+func Keys(goals []string) (outcomes, episodes []string) {
+	for _, k := range goals {
+		outcomes = append(outcomes, k+"/blocked")
+		episodes = append(episodes, digest(k, "delivered"), digest(k, "at once"))
+	}
+	return outcomes, episodes
+}
+
 // Release forgets what makes Learn idempotent for the goals of a run, which will
 // not come again: the keys of its attempts and goals. What they have taught
 // stays.
 func (l *Learner) Release(ctx context.Context, session string, scopes []memory.Scope, attempts, goals []string) error {
-	var drafts, episodes []string
-	feedback := slices.Clone(attempts)
-	for _, k := range goals {
-		feedback = append(feedback, k+"/blocked")
-		drafts = append(drafts, k+"/chunk", k+"/failure", digest(k, "episode"))
-		episodes = append(episodes, digest(k, "delivered"), digest(k, "at once"))
-	}
-	outcomes := slices.Clone(feedback)
+	blocked, episodes := Keys(goals)
+	outcomes := slices.Concat(attempts, blocked)
+	feedback := slices.Clone(outcomes)
 	for _, k := range outcomes {
 		feedback = append(feedback, digest(k, "warnings"))
 	}
+	var drafts []string
 	for _, k := range goals {
+		drafts = append(drafts, k+"/chunk", k+"/failure", digest(k, "episode"))
 		feedback = append(feedback, digest(k, "chunk"))
 	}
 	for _, scope := range scopes {

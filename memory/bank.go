@@ -70,7 +70,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: cache: %w", err)
 	}
-	if err := b.load(ctx); err != nil {
+	if err := b.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
 	}
 	b.vectors.run(b.embedBehind)

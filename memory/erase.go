@@ -2,12 +2,10 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"slices"
-	"strings"
 
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -19,27 +17,33 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	if err := b.In(scope).ready(ctx); err != nil {
 		return err
 	}
-	var errs []error
-	b.shards.Range(func(s, v any) bool {
-		if of, _ := s.(Scope); of == scope || strings.HasPrefix(string(of), string(scope)+"/") {
-			sh, _ := v.(*shard)
-			errs = append(errs, b.empty(ctx, sh))
+	var all []*shard
+	b.shards.Range(func(_, v any) bool {
+		if sh := v.(*shard); sh.scope.Within(scope) {
+			all = append(all, sh)
 		}
 		return true
 	})
-	err := errors.Join(errs...)
-	for _, part := range [...]string{recordPart, vectorPart, countsPart, feedbackPart, receiptPart} {
-		if err == nil {
-			err = b.dropBelow(ctx, key.Join(root, part, string(scope)))
+	for _, sh := range all {
+		if err := b.empty(ctx, sh); err != nil {
+			return fmt.Errorf("memory: erase %q: %w", scope, err)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("memory: erase %q: %w", scope, err)
+	for e, err := range b.Entries(ctx, scope) {
+		if err == nil {
+			err = b.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
+		}
+		if err != nil {
+			return fmt.Errorf("memory: erase %q: %w", scope, err)
+		}
 	}
-	return nil
+	for _, sh := range all {
+		b.shards.Delete(sh.scope)
+	}
+	return b.w.Flush(ctx)
 }
 
-// empty erases the records of a shard, and then the shard with its index.
+// empty erases the records of a shard.
 func (b *Bank) empty(ctx context.Context, sh *shard) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
@@ -48,26 +52,51 @@ func (b *Bank) empty(ctx context.Context, sh *shard) error {
 			return err
 		}
 	}
-	for _, part := range [...]string{feedbackPart, receiptPart} { // of a scope that is too long for a key
-		if err := b.dropBelow(ctx, key.Join(root, part, sh.part)); err != nil {
-			return err
-		}
-	}
-	b.shards.Delete(sh.scope)
 	return nil
 }
 
-// dropBelow deletes the keys of a scope's part, and of those below the scope.
-func (b *Bank) dropBelow(ctx context.Context, part string) error {
-	for _, prefix := range [...]string{key.Prefix(part), part + "/"} {
-		for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
-			if err != nil {
-				return err
-			}
-			if err := b.w.Add(ctx, store.Op{Key: e.Key, Delete: true}); err != nil {
-				return err
+// Entries yields all that the store holds of a scope and of those below it, as it lies
+// there: what Erase removes. Records come before what is kept of them. It writes what is
+// pending before, and ends after the first error.
+func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		err := b.In(scope).ready(ctx)
+		if err == nil {
+			err = b.w.Flush(ctx)
+		}
+		if err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		in := stored{b.st, scope, make(map[string]bool)}
+		for _, part := range scopeParts {
+			for e, err := range in.under(ctx, part) {
+				if !yield(e, err) || err != nil {
+					return
+				}
 			}
 		}
 	}
-	return b.w.Flush(ctx)
+}
+
+// Reload reads a scope and those below it anew from the store, into which others have
+// written. No other call may use these scopes meanwhile.
+func (b *Bank) Reload(ctx context.Context, scope Scope) error {
+	err := b.In(scope).ready(ctx)
+	if err == nil {
+		err = b.w.Flush(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	b.shards.Range(func(s, _ any) bool {
+		if s.(Scope).Within(scope) {
+			b.shards.Delete(s)
+		}
+		return true
+	})
+	if err := b.load(ctx, scope); err != nil {
+		return fmt.Errorf("memory: reload %q: %w", scope, err)
+	}
+	return nil
 }

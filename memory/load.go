@@ -12,8 +12,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// load reads what the store holds.
-func (b *Bank) load(ctx context.Context) error {
+// start reads what the store holds.
+func (b *Bank) start(ctx context.Context) error {
 	noted, err := b.loadModel(ctx)
 	if err != nil {
 		return err
@@ -21,12 +21,18 @@ func (b *Bank) load(ctx context.Context) error {
 	if err := b.vectors.start(b.o.Embedder, noted); err != nil {
 		return err
 	}
-	shards, err := b.loadRecords(ctx)
+	return b.load(ctx, "")
+}
+
+// load reads what the store holds of a scope and of those below it.
+func (b *Bank) load(ctx context.Context, scope Scope) error {
+	in := stored{b.st, scope, make(map[string]bool)}
+	shards, err := b.loadRecords(ctx, &in)
 	if err != nil {
 		return err
 	}
 	var strays []stray
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, countsPart)}) {
+	for e, err := range in.under(ctx, countsPart) {
 		if err != nil {
 			return err
 		}
@@ -47,7 +53,7 @@ func (b *Bank) load(ctx context.Context) error {
 	if err := b.settle(ctx, strays); err != nil {
 		return err
 	}
-	return b.loadVectors(ctx, shards)
+	return b.loadVectors(ctx, &in, shards)
 }
 
 // batch is a part of the records. The worker that has prepared it closes ready.
@@ -73,7 +79,7 @@ const (
 // loadRecords reads the records, and returns the shards by their part of the
 // key. One goroutine reads, others decode and split texts into terms, one puts
 // it all in place, in the order in which it was read.
-func (b *Bank) loadRecords(ctx context.Context) (map[string]*shard, error) {
+func (b *Bank) loadRecords(ctx context.Context, in *stored) (map[string]*shard, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	unprepared := make(chan *batch)
 	inOrder := make(chan *batch, maxBatches)
@@ -81,7 +87,7 @@ func (b *Bank) loadRecords(ctx context.Context) (map[string]*shard, error) {
 	g.Go(func() error {
 		defer close(unprepared)
 		defer close(inOrder)
-		return b.readBatches(ctx, idle, func(n *batch) error {
+		return readBatches(ctx, in, idle, func(n *batch) error {
 			for _, c := range []chan<- *batch{inOrder, unprepared} {
 				select {
 				case c <- n:
@@ -129,11 +135,11 @@ func (b *Bank) loadRecords(ctx context.Context) (map[string]*shard, error) {
 	return shards, g.Wait()
 }
 
-// readBatches calls fn with all records that are stored. It uses idle batches
+// readBatches calls fn with the records that are stored. It uses idle batches
 // again.
-func (b *Bank) readBatches(ctx context.Context, idle <-chan *batch, fn func(*batch) error) error {
+func readBatches(ctx context.Context, in *stored, idle <-chan *batch, fn func(*batch) error) error {
 	var n *batch
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, recordPart)}) {
+	for e, err := range in.under(ctx, recordPart) {
 		if err != nil {
 			return err
 		}

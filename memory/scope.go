@@ -54,6 +54,11 @@ func (s Scope) Check() error {
 	return nil
 }
 
+// Within reports whether the scope is another or below it; every scope is within "".
+func (s Scope) Within(of Scope) bool {
+	return of == "" || s == of || strings.HasPrefix(string(s), string(of)+"/")
+}
+
 func goodSegment(s string) bool {
 	if s == "" || len(s) > maxSegment || redact.Issued(s) != "" {
 		return false

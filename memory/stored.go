@@ -30,8 +30,11 @@ func scopePart(s Scope) string {
 		return string(s)
 	}
 	sum := digest("scope", string(s))
-	return "#" + encodeID(sum[:20])
+	return longMark + encodeID(sum[:20])
 }
+
+// longMark begins the parts of long scopes, and no scope.
+const longMark = "#"
 
 func (sh *shard) recordKey(id ID) string  { return key.Join(root, recordPart, sh.part, string(id)) }
 func (sh *shard) vectorKey(id ID) string  { return key.Join(root, vectorPart, sh.part, string(id)) }

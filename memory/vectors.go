@@ -111,12 +111,12 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 // loadVectors reads the vectors of the Bank's model. Those of another wait to be
 // made again, and those without a record go. One goroutine reads, others decode,
 // one puts in place.
-func (b *Bank) loadVectors(ctx context.Context, shards map[string]*shard) error {
+func (b *Bank) loadVectors(ctx context.Context, in *stored, shards map[string]*shard) error {
 	g, ctx := errgroup.WithContext(ctx)
 	read, decoded := make(chan []store.Entry), make(chan []loadedVector)
 	g.Go(func() error {
 		defer close(read)
-		return b.readVectors(ctx, read)
+		return readVectors(ctx, in, read)
 	})
 	workers, wctx := errgroup.WithContext(ctx)
 	for range max(runtime.GOMAXPROCS(0)-1, 1) {
@@ -155,7 +155,7 @@ type loadedVector struct {
 	err        error // it is damaged
 }
 
-func (b *Bank) readVectors(ctx context.Context, read chan<- []store.Entry) error {
+func readVectors(ctx context.Context, in *stored, read chan<- []store.Entry) error {
 	send := func(batch []store.Entry) error {
 		select {
 		case read <- batch:
@@ -165,7 +165,7 @@ func (b *Bank) readVectors(ctx context.Context, read chan<- []store.Entry) error
 		}
 	}
 	var batch []store.Entry
-	for s, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, vectorPart)}) {
+	for s, err := range in.under(ctx, vectorPart) {
 		if err != nil {
 			return err
 		}
@@ -214,6 +214,9 @@ func (b *Bank) placeVector(ctx context.Context, shards map[string]*shard, l *loa
 	}
 	if l.err != nil {
 		return l.err
+	}
+	if m := b.vectors.model.Load(); *m == (vectorModel{}) && b.vectors.host == nil {
+		b.vectors.model.CompareAndSwap(m, &vectorModel{l.model, l.dim}) // it came with the scope
 	}
 	if l.model != b.vectors.model.Load().Name || l.dim != 0 && !b.vectors.fits(l.dim) {
 		return nil

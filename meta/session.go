@@ -89,9 +89,7 @@ func (m *Monitor) Release(ctx context.Context, session string, outcomes, episode
 		for _, k := range outcomes {
 			markers = append(markers, key.Join(m.space, "seen", session, k))
 		}
-		for _, k := range episodes {
-			markers = append(markers, key.Join(m.space, "episode", k))
-		}
+		markers = append(markers, EpisodeKeys(m.opts.Tenant, episodes...)...)
 		var ops []store.Op
 		for _, k := range markers {
 			found, err := m.decode(ctx, k, nil)
@@ -108,6 +106,15 @@ func (m *Monitor) Release(ctx context.Context, session string, outcomes, episode
 		return fmt.Errorf("release %.64q: %w", session, err)
 	}
 	return nil
+}
+
+// EpisodeKeys are those under which a tenant's store has that episodes of these keys were
+// recorded.
+func EpisodeKeys(tenant string, episodes ...string) (keys []string) {
+	for _, k := range episodes {
+		keys = append(keys, key.Under(tenant, "meta", "episode", k))
+	}
+	return keys
 }
 
 // Forget removes a session with all its outcomes. What approaches have learned

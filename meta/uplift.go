@@ -101,38 +101,6 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 	return nil
 }
 
-// ForgetBelow removes what is kept by scope: how runs ended in a scope and in those
-// below it, and the experiments whose names begin so.
-func (m *Monitor) ForgetBelow(ctx context.Context, scope string, experiments ...string) error {
-	err := m.exclusive(ctx, func() error {
-		if err := m.w.Flush(ctx); err != nil {
-			return err
-		}
-		prefixes := []string{m.pastKey(scope + "/")}
-		for _, name := range experiments {
-			prefixes = append(prefixes, m.treatmentKey(name))
-		}
-		if err := m.w.Add(ctx, store.Op{Key: m.pastKey(scope), Delete: true}); err != nil {
-			return err
-		}
-		for _, prefix := range prefixes {
-			for e, err := range m.st.Scan(ctx, store.Range{Prefix: prefix}) {
-				if err == nil {
-					err = m.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
-				}
-				if err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("forget %.64q: %w", scope, err)
-	}
-	return nil
-}
-
 // trial reads the experiment of a treatment. The caller has the turn.
 func (m *Monitor) trial(ctx context.Context, name string) (t uplift.Trial, err error) {
 	k := m.treatmentKey(name)

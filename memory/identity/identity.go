@@ -110,10 +110,7 @@ func New(st store.Store, scope memory.Scope, opts *Options) (*Identity, error) {
 	if opts != nil {
 		o = *opts
 	}
-	x := &Identity{st: st, part: string(scope), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens, sites: knownSites(o.Sites)}
-	if len(x.part) > 512 { // a scope never begins with '#'
-		x.part = "#" + digest(x.part)
-	}
+	x := &Identity{st: st, part: scopePart(scope), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens, sites: knownSites(o.Sites)}
 	if x.now == nil {
 		x.now = time.Now
 	}
@@ -121,6 +118,14 @@ func New(st store.Store, scope memory.Scope, opts *Options) (*Identity, error) {
 		x.tokens = EstimateTokens
 	}
 	return x, nil
+}
+
+// scopePart is the scope as part of a key. A long one is hashed; no scope begins so.
+func scopePart(scope memory.Scope) string {
+	if len(scope) > 512 {
+		return "#" + digest(string(scope))
+	}
+	return string(scope)
 }
 
 // clock is the time as it is kept: in UTC, to the microsecond, so that it is
