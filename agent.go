@@ -297,8 +297,9 @@ type Agent struct {
 		sync.Mutex
 		// live are the runs that are being run, and how to stop them.
 		live map[runID]context.CancelFunc
-		// erasing are the tenants of which something is being erased.
-		erasing map[string]bool
+		// still are the tenants of which something is being erased, exported or
+		// imported.
+		still map[string]bool
 		// kept are the goals of the controllers of Keep, by name.
 		kept map[string]kept
 		// closing is set by Shutdown; idle is closed once no run is live then.

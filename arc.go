@@ -96,7 +96,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		return nil, err
 	}
 	a.runner = runner
-	a.mu.live, a.mu.erasing = make(map[runID]context.CancelFunc), make(map[string]bool)
+	a.mu.live, a.mu.still = make(map[runID]context.CancelFunc), make(map[string]bool)
 	a.mu.idle, a.closed = make(chan struct{}), make(chan struct{})
 	a.late, a.hurry = context.WithCancel(context.Background())
 	a.upkeep = upkeep.New()

@@ -40,17 +40,22 @@ func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 
 // touches reports whether the run works in a scope, or below it.
 func (s *state) touches(scope memory.Scope) bool {
-	return slices.ContainsFunc(s.scopes(), func(of memory.Scope) bool { return inside(of, scope) })
+	return slices.ContainsFunc(s.scopes(), func(of memory.Scope) bool { return of.Within(scope) })
 }
+
+// whole reports whether a scope is that of a whole tenant.
+func whole(scope memory.Scope) bool { return string(scope) == scope.Tenant() }
 
 func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	tenant := scope.Tenant()
-	if err := a.still(ctx, scope); err != nil {
+	if err := a.still(ctx, scope, whole(scope)); err != nil {
 		return err
 	}
 	defer a.resume(tenant)
-	if err := a.eraseRuns(ctx, scope); err != nil {
-		return err
+	if !whole(scope) {
+		if err := a.eraseRuns(ctx, scope); err != nil {
+			return err
+		}
 	}
 	if err := a.bank.Erase(ctx, scope); err != nil {
 		return err
@@ -58,31 +63,41 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	if err := identity.Erase(ctx, a.st, scope); err != nil {
 		return err
 	}
+	if whole(scope) {
+		return errors.Join(a.w.Flush(ctx), a.dropDue(ctx, tenant), a.dropAll(ctx, key.Under(tenant, "")))
+	}
 	below := key.Under(tenant, upkeepKeys, string(scope)+"/") // the time alone stays of one that is a hash
-	err := errors.Join(a.w.Add(ctx, store.Op{Key: upkeepKey(scope), Delete: true}), a.dropAll(ctx, below))
-	if err != nil || string(scope) != tenant {
-		return err
+	return errors.Join(a.w.Add(ctx, store.Op{Key: upkeepKey(scope), Delete: true}), a.dropAll(ctx, below))
+}
+
+// dropDue takes the tenant's runs out of the index of those that are due.
+func (a *Agent) dropDue(ctx context.Context, tenant string) error {
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
+		if err == nil && key.Split(e.Key)[2] == tenant {
+			err = a.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if !a.tenants.Drop(tenant) {
-		return fmt.Errorf("%w: a call of the tenant is under way", ErrRunning)
-	}
-	return a.dropAll(ctx, key.Under(tenant, ""))
+	return nil
 }
 
 // still keeps the tenant's runs from beginning until resume, unless one is live
-// that touches the scope.
-func (a *Agent) still(ctx context.Context, scope memory.Scope) error {
+// that touches the scope. Alone, it keeps all from what is known of the tenant, unless
+// a call is under way that uses it.
+func (a *Agent) still(ctx context.Context, scope memory.Scope, alone bool) error {
 	tenant := scope.Tenant()
 	a.mu.Lock()
 	if a.mu.closing {
 		a.mu.Unlock()
 		return store.ErrClosed
 	}
-	if a.mu.erasing[tenant] {
+	if a.mu.still[tenant] {
 		a.mu.Unlock()
-		return fmt.Errorf("%w: it is being erased", ErrRunning)
+		return errStill
 	}
-	a.mu.erasing[tenant] = true
+	a.mu.still[tenant] = true
 	var live []string
 	for run := range a.mu.live {
 		if run.tenant == tenant {
@@ -100,6 +115,10 @@ func (a *Agent) still(ctx context.Context, scope memory.Scope) error {
 			return err
 		}
 	}
+	if alone && !a.tenants.Bar(tenant, errStill) {
+		a.resume(tenant)
+		return fmt.Errorf("%w: a call of the tenant is under way", ErrRunning)
+	}
 	return nil
 }
 
@@ -107,7 +126,8 @@ func (a *Agent) still(ctx context.Context, scope memory.Scope) error {
 func (a *Agent) resume(tenant string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.mu.erasing, tenant)
+	delete(a.mu.still, tenant)
+	a.tenants.Lift(tenant)
 }
 
 // eraseRuns removes the runs that touch a scope, and what came of them elsewhere.
@@ -146,7 +166,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 // stay.
 func (a *Agent) eraseRun(ctx context.Context, own *tenant, s *state, scope memory.Scope) error {
 	for _, of := range s.scopes() {
-		if inside(of, scope) {
+		if of.Within(scope) {
 			continue
 		}
 		_, err := a.bank.In(of).Revoke(ctx, memory.Source{Run: s.ID})

@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,40 @@ func ExampleView() {
 	// asks: which door?
 	// delivered by worker true
 	// patterns: 1 <nil>
+}
+
+// What is kept of a user moves to another store, where the run that asks goes on.
+func ExampleAgent_Export() {
+	ctx := context.Background()
+	here, err := arc.Open(ctx, "", patient(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer here.Shutdown(ctx)
+	if _, err := here.Run(ctx, arc.Objective{ID: "door", Text: "open the door", Scope: "acme/anna"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var file bytes.Buffer
+	if err := here.Export(ctx, "acme/anna", &file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	there, err := arc.Open(ctx, "", patient(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer there.Shutdown(ctx)
+	scope, err := there.Import(ctx, &file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := there.In(scope).Answer(ctx, "door", "the red one")
+	fmt.Println(scope, report.Status, err)
+	// Output: acme/anna delivered <nil>
 }
 
 // A model that is away delays a run: what its process leaves Waiting, the next

@@ -85,12 +85,7 @@ func (a *Agent) matching(ctx context.Context, scope memory.Scope, f Filter) iter
 // passes reports whether a run is of the status, session and scope.
 func (f *Filter) passes(s *state) bool {
 	return (f.Status == "" || s.Status == f.Status) && (f.Session == "" || s.Session == f.Session) &&
-		inside(s.Objective.Scope, f.Scope)
-}
-
-// inside reports whether a scope is another or below it; "" has all.
-func inside(s, of memory.Scope) bool {
-	return of == "" || s == of || strings.HasPrefix(string(s), string(of)+"/")
+		s.Objective.Scope.Within(f.Scope)
 }
 
 // stretch checks the filter and turns it into places.
@@ -174,7 +169,7 @@ func (a *Agent) places(ctx context.Context, in *stretch, scope memory.Scope) ([]
 			if place >= last {
 				break
 			}
-			if len(e.Value) > 0 && !inside(memory.Scope(e.Value), scope) {
+			if len(e.Value) > 0 && !memory.Scope(e.Value).Within(scope) {
 				continue
 			}
 			out = append(out, place)

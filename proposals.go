@@ -344,7 +344,7 @@ func (s *state) escalated() bool {
 // that does not stand, and is made again on what is left.
 func tells(p meta.Proposal, scope memory.Scope) bool {
 	var m advice.Memory
-	return p.Status != "applied" || p.Kind == "memory" && advice.Decode(p.Change, &m) == nil && inside(m.Scope, scope)
+	return p.Status != "applied" || p.Kind == "memory" && advice.Decode(p.Change, &m) == nil && m.Scope.Within(scope)
 }
 
 // over reports whether a proposal was decided, and changes nothing any more.

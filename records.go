@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -276,14 +277,11 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 		ops = append(ops, store.Op{Key: s.dueKey(s.Wait.Due), Delete: true})
 	}
 	attempts, goals := s.names()
-	prefix := key.Under(own.name, outputKeys, s.prefix()+"/")
-	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
+	for e, err := range a.outputs(ctx, s) {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(attempts, s.prefix()+"/"+e.Key[len(prefix):]) {
-			ops = append(ops, store.Op{Key: e.Key, Delete: true})
-		}
+		ops = append(ops, store.Op{Key: e.Key, Delete: true})
 	}
 	if err := own.learner.Release(ctx, s.Session, s.scopes(), attempts, goals); err != nil {
 		return err
@@ -300,6 +298,32 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 		return fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}
 	return err
+}
+
+// outputs yields the outputs of a run that are records of their own.
+func (a *Agent) outputs(ctx context.Context, s *state) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		attempts, _ := s.names()
+		begin := key.Under(s.Objective.Scope.Tenant(), outputKeys, "")
+		for e, err := range a.st.Scan(ctx, store.Range{Prefix: begin + s.prefix() + "/"}) {
+			if err == nil && !slices.Contains(attempts, e.Key[len(begin):]) {
+				continue // of a run whose id begins with this one's
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// commitAll commits ops, those that one commit has room for at a time.
+func (a *Agent) commitAll(ctx context.Context, ops []store.Op) error {
+	for some := range slices.Chunk(ops, store.MaxCommitOps) {
+		if _, err := a.st.Commit(ctx, some...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dropAll deletes all keys below a prefix.

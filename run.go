@@ -375,6 +375,9 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 	return live, own, nil
 }
 
+// errStill says that Erase, Export or Import has the tenant.
+var errStill = fmt.Errorf("%w: a scope of the tenant is being erased, exported or imported", ErrRunning)
+
 // begun is enter without the tenant, and paired with over.
 func (a *Agent) begun(ctx context.Context, run runID) (context.Context, error) {
 	a.mu.Lock()
@@ -385,8 +388,8 @@ func (a *Agent) begun(ctx context.Context, run runID) (context.Context, error) {
 	if _, ok := a.mu.live[run]; ok {
 		return nil, fmt.Errorf("%w: %q", ErrRunning, run.id)
 	}
-	if a.mu.erasing[run.tenant] {
-		return nil, fmt.Errorf("%w: a scope of %s is being erased", ErrRunning, run.tenant)
+	if a.mu.still[run.tenant] {
+		return nil, errStill
 	}
 	ctx, a.mu.live[run] = context.WithCancel(ctx)
 	return ctx, nil

@@ -21,6 +21,7 @@ type Pool[V any] struct {
 
 	mu     sync.Mutex
 	held   map[string]*holding[V]
+	barred map[string]error
 	calls  uint64
 	closed bool
 }
@@ -43,7 +44,10 @@ var errOpening = errors.New("the opening did not end")
 func New[V any](
 	open func(ctx context.Context, name string) (V, error), settle func(ctx context.Context) error, idle int,
 ) *Pool[V] {
-	return &Pool[V]{open: open, settle: settle, idle: idle, held: make(map[string]*holding[V])}
+	return &Pool[V]{
+		open: open, settle: settle, idle: idle,
+		held: make(map[string]*holding[V]), barred: make(map[string]error),
+	}
 }
 
 // Get returns the value of a name, opened if need be. Every Get that succeeds is
@@ -54,6 +58,10 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	if p.closed {
 		p.mu.Unlock()
 		return zero, store.ErrClosed
+	}
+	if why := p.barred[name]; why != nil {
+		p.mu.Unlock()
+		return zero, why
 	}
 	h := p.held[name]
 	first := h == nil
@@ -109,15 +117,24 @@ func (p *Pool[V]) Put(name string) {
 	}
 }
 
-// Drop forgets the value of a name, and reports whether it may: no caller uses it.
-func (p *Pool[V]) Drop(name string) bool {
+// Bar forgets the value of a name, and has Get return why until Lift; false: a caller
+// uses it.
+func (p *Pool[V]) Bar(name string, why error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if h := p.held[name]; h != nil && h.users > 0 {
 		return false
 	}
 	delete(p.held, name)
+	p.barred[name] = why
 	return true
+}
+
+// Lift ends what Bar has begun.
+func (p *Pool[V]) Lift(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.barred, name)
 }
 
 // Close calls fn with each value that is open, and refuses what comes later.

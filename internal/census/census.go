@@ -1,0 +1,153 @@
+// Package census moves the statistics of runs from a tenant's Book and Monitor to
+// another's, each as an entry of its own.
+package census
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// The first parts of the keys of entries, which no store has.
+const (
+	sampleKeys  = "sample"
+	outcomeKeys = "outcome"
+)
+
+// Entries yields the samples and outcomes of these keys, each in the order in which they
+// came. It ends after the first error.
+func Entries(ctx context.Context, b *rank.Book, m *meta.Monitor, keys map[string]bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		var samples []rank.Sample
+		for s, err := range b.Samples(ctx, time.Time{}) {
+			if err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+			if keys[s.Key] {
+				samples = append(samples, s)
+			}
+		}
+		slices.SortStableFunc(samples, func(x, y rank.Sample) int { return x.At.Compare(y.At) })
+		for _, s := range samples {
+			if e, err := sealed(key.Join(sampleKeys, s.Key), s); !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for o, err := range m.Outcomes(ctx) {
+			if err == nil && !keys[o.Key] {
+				continue
+			}
+			var e store.Entry
+			if err == nil {
+				e, err = sealed(key.Join(outcomeKeys, o.Session, o.Key), o)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func sealed(k string, v any) (store.Entry, error) {
+	value, err := codec.Encode(k, v)
+	return store.Entry{Key: k, Value: value}, err
+}
+
+// Is reports whether an entry is one that Entries yields.
+func Is(e store.Entry) bool {
+	of := key.Split(e.Key)[0]
+	return of == sampleKeys || of == outcomeKeys
+}
+
+// Count adds an entry to those that a Book and a Monitor have. One that they have changes
+// nothing.
+func Count(ctx context.Context, e store.Entry, b *rank.Book, m *meta.Monitor) error {
+	if key.Split(e.Key)[0] == sampleKeys {
+		var s rank.Sample
+		if err := codec.Decode(e, &s); err != nil {
+			return err
+		}
+		return b.Observe(ctx, s)
+	}
+	var o meta.Outcome
+	if err := codec.Decode(e, &o); err != nil {
+		return err
+	}
+	return m.Record(ctx, o)
+}
+
+// Trial takes statistics into a store of its own, to see whether the parts that keep them
+// can read them.
+type Trial struct {
+	st      store.Store
+	tenant  string
+	book    *rank.Book // of entries of Entries
+	monitor *meta.Monitor
+	skills  map[string]map[string]bool // and who was tried
+}
+
+// NewTrial begins a Trial for a tenant's statistics.
+func NewTrial(ctx context.Context, scope memory.Scope) (*Trial, error) {
+	x := &Trial{st: store.NewMem(), tenant: scope.Tenant(), skills: make(map[string]map[string]bool)}
+	var err, wrong error
+	x.book, err = rank.Open(ctx, x.st, nil)
+	x.monitor, wrong = meta.Open(ctx, x.st, nil)
+	return x, errors.Join(err, wrong)
+}
+
+// Close ends the Trial, of which nothing is kept.
+func (x *Trial) Close() error { return errors.Join(x.book.Close(), x.monitor.Close(), x.st.Close()) }
+
+// Try takes an entry of Entries, or one of the tenant's in a store. Those that are no
+// statistics pass.
+func (x *Trial) Try(ctx context.Context, e store.Entry) error {
+	if Is(e) {
+		return Count(ctx, e, x.book, x.monitor)
+	}
+	parts := key.Split(e.Key)
+	if len(parts) < 5 || parts[2] != "rank" || parts[3] == "seen" {
+		return nil
+	}
+	skill, candidate := parts[4], "?"
+	switch {
+	case parts[3] == "slot" && len(parts) > 5:
+		skill, candidate = parts[5], parts[4]
+	case parts[3] == "arm" && len(parts) > 5:
+		candidate = parts[5]
+	}
+	if x.skills[skill] == nil {
+		x.skills[skill] = make(map[string]bool)
+	}
+	x.skills[skill][candidate] = true
+	_, err := x.st.Commit(ctx, store.Op{Key: e.Key, Value: e.Value})
+	return err
+}
+
+// Rank ranks by what was taken of the tenant's.
+func (x *Trial) Rank(ctx context.Context) error {
+	book, err := rank.Open(ctx, x.st, &rank.Options{Tenant: x.tenant})
+	if err != nil {
+		return err
+	}
+	for _, skill := range slices.Sorted(maps.Keys(x.skills)) {
+		var all []rank.Candidate
+		for name := range x.skills[skill] {
+			all = append(all, rank.Candidate{Name: name})
+		}
+		_, wrong := book.Learned(nil).Score(ctx, rank.Situation{Skill: skill}, all)
+		err = errors.Join(err, guard.Error(wrong, store.ErrDamaged, store.ErrNewer))
+	}
+	return errors.Join(err, book.Close())
+}
