@@ -77,7 +77,8 @@ func (t *turn) note(at *act.Attempt, out output) {
 func (t *turn) workersOwn() act.Work {
 	w := t.work()
 	w.Inputs, w.Task.Inputs = slices.Clone(w.Inputs), slices.Clone(w.Task.Inputs)
-	w.Memories, w.Background = cloneHits(w.Memories), cloneHits(w.Background)
+	all, n := cloneHits(t.shown.Hits[:len(w.Memories)+len(w.Background)]), len(w.Memories)
+	w.Memories, w.Background = all[:n:n], all[n:]
 	w.Warnings = t.warnings(w.Task.Skill)
 	return w
 }

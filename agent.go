@@ -275,11 +275,12 @@ type Agent struct {
 	owned bool
 
 	// The host's parts.
-	reasoner reason.Reasoner
-	skills   map[string]reason.Skill
-	sources  []reason.Source
-	secrets  func(context.Context, memory.Scope, string, []string) (map[string]string, error)
-	runner   *act.Runner
+	reasoner   reason.Reasoner
+	skills     map[string]reason.Skill
+	skillNames []string // in order
+	sources    []reason.Source
+	secrets    func(context.Context, memory.Scope, string, []string) (map[string]string, error)
+	runner     *act.Runner
 
 	// The parts that learn.
 	bank    *memory.Bank

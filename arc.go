@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	a := &Agent{
 		o: options(opts), st: shared, w: flush.New(shared),
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills, secrets: host.Secrets,
+		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}
 	var err error
 	if a.o.Sanitizer, err = veil.Keyed(ctx, shared, a.o.Sanitizer); err != nil {

@@ -2,7 +2,6 @@ package arc
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/key"
@@ -26,8 +25,8 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	for _, own := range ownTexts(b, &t.s.Objective) {
 		plan.Own(own)
 	}
-	hits := slices.Concat(b.Memories, b.Background)
-	for _, known := range [...]bool{true, false} { // what is known first: it may be quoted
+	hits := t.shown.Hits[:len(b.Memories)+len(b.Background)] // none after a fresh start
+	for _, known := range [...]bool{true, false} {           // what is known first: it may be quoted
 		for i := range hits {
 			r := &hits[i].Record
 			trigger, content, free := learn.Quotable(r)
@@ -52,7 +51,7 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 // ownTexts are what a plan may repeat: the host's words, and the reasoner's
 // earlier ones. Where these were others', the aim is known to quote them.
 func ownTexts(b *reason.Brief, o *Objective) []string {
-	out := []string{o.Text, o.Situation, string(b.Inputs), quote.Strings(b.Inputs), b.Objective}
+	out := append(make([]string, 0, 16), o.Text, o.Situation, string(b.Inputs), quote.Strings(b.Inputs), b.Objective)
 	for _, s := range b.Suggestions {
 		out = append(out, (&reason.Decision{Approach: s.Approach, Tasks: s.Tasks}).Texts()...)
 	}
@@ -93,7 +92,7 @@ func (a *Agent) others(b *reason.Brief, f func(memory.Source, string)) {
 	for _, answer := range b.Answers {
 		from(memory.User, "", answer.Text)
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.skills)) {
+	for _, name := range a.skillNames {
 		s := a.skills[name]
 		from(memory.Web, name, s.Description, s.Body, s.Agent)
 	}

@@ -66,8 +66,11 @@ func (g *aim) decided(d reason.Decision, alone bool) {
 	if n := len(done); n > 0 && n < len(rest) && planOf(done) == planOf(rest[:n]) {
 		rest = rest[n:] // it has said the whole plan again
 	}
-	g.follow(appendTo(done, rest...), d.Approach, "")
-	if g.Next = len(done); alone && len(rest) > 1 {
+	if len(done) > 0 {
+		rest = appendTo(done, rest...)
+	}
+	g.follow(rest, d.Approach, "")
+	if g.Next = len(done); alone && len(rest)-len(done) > 1 {
 		g.Until = g.Next + 1
 	}
 }

@@ -148,7 +148,8 @@ func (a *Agent) commit(
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
 	}
-	w.buf = value
+	w.buf = append(value, s.Objective.Scope...)
+	scope := w.buf[len(value):]
 	w.ops = append(w.ops[:0], store.Op{Key: k, Value: value, If: store.At(rev)})
 	if k := s.sessionKey(); rev == 0 && k != "" {
 		w.ops = append(w.ops, store.Op{Key: k})
@@ -157,7 +158,7 @@ func (a *Agent) commit(
 		w.ops = append(w.ops, store.Op{Key: s.statusKey(was), Delete: true})
 	}
 	if rev == 0 || was != s.Status {
-		w.ops = append(w.ops, store.Op{Key: s.statusKey(s.Status), Value: []byte(s.Objective.Scope)})
+		w.ops = append(w.ops, store.Op{Key: s.statusKey(s.Status), Value: scope})
 	}
 	rev, err = to.Commit(ctx, append(w.ops, index...)...)
 	if errors.Is(err, store.ErrConflict) {

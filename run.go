@@ -300,9 +300,6 @@ func (a *Agent) begin(o Objective) (state, error) {
 	}
 	o = o.clone()
 	setDefault(&o.Scope, a.o.Scope)
-	if o.Episodes == nil {
-		o.Episodes = a.o.episodes(&o)
-	}
 	err := o.Scope.Check()
 	for _, scope := range slices.Concat(o.Also, o.Episodes) {
 		err = errors.Join(err, scope.Check())
@@ -312,6 +309,9 @@ func (a *Agent) begin(o Objective) (state, error) {
 	}
 	if err != nil {
 		return state{}, fmt.Errorf("%w: %w", ErrObjective, err)
+	}
+	if o.Episodes == nil {
+		o.Episodes = a.o.episodes(&o)
 	}
 	setDefault(&o.Attempts, a.o.Attempts)
 	vouched := o.Situation != ""
@@ -482,11 +482,9 @@ func (o *Options) episodes(of *Objective) []memory.Scope {
 	if of.Actor != "" {
 		return []memory.Scope{memory.Scope(of.Scope.Tenant() + "/system/" + of.Actor)}
 	}
-	var scopes []memory.Scope
-	for _, name := range []string{"/episodes", "/episodes/" + o.Name} {
-		if scope := of.Scope + memory.Scope(name); scope.Check() == nil {
-			scopes = append(scopes, scope)
-		}
+	scopes := []memory.Scope{of.Scope + "/episodes"}
+	if o.Name != "" {
+		scopes = append(scopes, scopes[0]+"/"+memory.Scope(o.Name))
 	}
-	return scopes
+	return slices.DeleteFunc(scopes, func(s memory.Scope) bool { return s.Check() != nil })
 }

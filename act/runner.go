@@ -450,13 +450,17 @@ func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Resul
 	if !ok {
 		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
 	}
+	given := struct {
+		work Work
+		res  Result
+	}{work, res}
 	for _, gates := range [2][]Gate{r.o.Gates, w.Gates} {
 		for i, g := range gates {
 			if g == NoGate {
 				continue
 			}
 			v, err := guard.Do(ctx, r.o.GateTimeout, func(ctx context.Context) (Verdict, error) {
-				return g.Verify(ctx, work, res)
+				return g.Verify(ctx, given.work, given.res)
 			})
 			if err != nil {
 				return Verdict{}, fmt.Errorf("gate %d: %w", i+1, err)

@@ -62,9 +62,9 @@ func episodeText(o *Outcome) string {
 	if o.Goal == Blocked {
 		how = notDelivered
 	}
-	b.WriteString(o.ours(how))
+	o.ours(&b, how)
 	if o.Worker != "" {
-		fmt.Fprintf(&b, " By %s.", o.Worker)
+		b.WriteString(" By " + o.Worker + ".")
 	}
 	if n := len(o.Failed); n > 0 {
 		fmt.Fprintf(&b, " After %d failed attempts.", n)

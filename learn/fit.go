@@ -11,7 +11,7 @@ import (
 
 // fit binds the chunk to a case. differs says which conditions do not hold; asked is
 // set if the host says that the situation is the same.
-func (c *chunk) fit(a *Ask, asked bool) (b *template.Binding, differs []string) {
+func (c *chunk) fit(a *Ask, asked bool) (b template.Binding, differs []string) {
 	differ := func(format string, args ...any) { differs = append(differs, fmt.Sprintf(format, args...)) }
 	var names []string
 	if !maps.Equal(c.Conditions, a.Conditions) {
@@ -54,7 +54,7 @@ func (c *chunk) fit(a *Ask, asked bool) (b *template.Binding, differs []string) 
 			differ("the objective reads %q, not %q", line(a.Objective), line(c.Objective.Line()))
 		}
 	case (vouched || asked) && len(wrong) == 0:
-		if why := c.names(b, a.words); why != "" {
+		if why := c.names(&b, a.words); why != "" {
 			differ("%s", why)
 		}
 	}
@@ -72,11 +72,11 @@ func given(v string, ok bool) string {
 // are the same, and so are the values that the plan cannot be bound to. Those that
 // it does not quote may have decided what the plan is, unless the host vouches for
 // the situation.
-func (c *chunk) bindInputs(a *Ask, vouched bool) (b *template.Binding, differs []string) {
-	if b = new(template.Binding); len(c.Inputs)+len(a.Inputs)+len(c.Variables) == 0 {
+func (c *chunk) bindInputs(a *Ask, vouched bool) (b template.Binding, differs []string) {
+	if len(c.Inputs)+len(a.Inputs)+len(c.Variables) == 0 {
 		return b, nil
 	}
-	*b = template.Binding{Now: make(map[string]template.Value), Was: make(map[string]template.Value)}
+	b = template.Binding{Now: make(map[string]template.Value), Was: make(map[string]template.Value)}
 	was := make(map[string]*input, len(c.Inputs))
 	for i := range c.Inputs {
 		in := &c.Inputs[i]

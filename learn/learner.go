@@ -460,7 +460,7 @@ func (l *Learner) match(r *memory.Record, a *Ask) (Chunk, bool) {
 	}
 	b, differs := stored.fit(a, l.same(stored, a))
 	out := Chunk{Suggestion: reason.Suggestion{ID: r.ID, Situation: stored.Situation}, scope: r.Scope, unfit: stored.Unfit}
-	out.Approach, out.Tasks, err = stored.tasks(b)
+	out.Approach, out.Tasks, err = stored.tasks(&b)
 	out.fits = len(differs) == 0 && err == nil
 	if stored.Unfit != "" {
 		differs = slices.Insert(differs, 0, stored.Unfit)

@@ -34,16 +34,21 @@ func (o *Outcome) tainted() bool {
 
 // ours sets the objective and the approach off from what a lesson quotes: they
 // are on the first line unless they quote as well.
-func (o *Outcome) ours(how string) string {
+func (o *Outcome) ours(b *strings.Builder, how string) {
+	b.Grow(64 + len(how) + len(o.Objective) + len(o.Approach) + len(o.Worker))
+	put := func(texts ...string) {
+		for _, s := range texts {
+			b.WriteString(s)
+		}
+	}
 	between := " "
 	if o.tainted() {
 		between = "\n"
 	}
-	text := how + ":" + between + line(o.Objective) + "."
+	put(how, ":", between, line(o.Objective), ".")
 	if o.Approach != "" {
-		text += between + "Approach: " + line(o.Approach) + "."
+		put(between, "Approach: ", line(o.Approach), ".")
 	}
-	return text
 }
 
 // How a Failure and an Episode begin.

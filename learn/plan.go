@@ -46,7 +46,7 @@ func (c *chunk) wording() string {
 // failureText names the obstacle and what was tried against it, each way once.
 func failureText(o *Outcome) string {
 	var b strings.Builder
-	b.WriteString(o.ours(notDelivered))
+	o.ours(&b, notDelivered)
 	if o.Complaint != "" {
 		fmt.Fprintf(&b, "\nObstacle: %s", line(o.Complaint))
 	}

@@ -72,7 +72,7 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err
 	if o.Action.Task == nil {
 		return r, nil
 	}
-	f := memory.Feedback{Key: digest(o.Key, "warnings"), Situation: situationKey(o.Situation)}
+	f := memory.Feedback{Situation: situationKey(o.Situation)}
 	switch {
 	case o.failed():
 		again := o.Known.Again(o.Skill, known.Quote(o.Complaint), o.Warned)
@@ -101,6 +101,7 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err
 	if err != nil || len(f.Injected)+len(f.Misled) == 0 {
 		return r, err
 	}
+	f.Key = digest(o.Key, "warnings")
 	return r, w.bank.In(o.Scope).Feedback(ctx, f)
 }
 

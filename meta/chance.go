@@ -58,8 +58,6 @@ type storedOdds struct {
 	Pulse  []byte `cbor:"2,keyasint,omitempty"`
 }
 
-func (o *odds) stored() *storedOdds { return &storedOdds{o.Bytes(), o.pulse} }
-
 // approachKey names an approach for all processes, whatever its case and
 // spacing: FNV-1a of its canonical form. Two that share one share their odds.
 func approachKey(text string) uint64 {

@@ -54,6 +54,11 @@ type Monitor struct {
 	sessions *simplelru.LRU[string, *history]
 	odds     *simplelru.LRU[uint64, *odds] // by approach
 	all      *odds                         // of all approaches together
+	write    struct {                      // what an outcome writes
+		totals   totals
+		record   record
+		all, own storedOdds
+	}
 }
 
 // Open returns the Monitor that st holds, empty if there is none, and has
@@ -146,12 +151,15 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 // the turn.
 func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	seen := key.Join(m.space, "seen", o.Session, o.Key)
-	if found, err := m.found(ctx, seen); found || err != nil {
-		return err
-	}
+	loaded := m.sessions.Contains(o.Session)
 	s, err := m.session(ctx, o.Session)
 	if err != nil {
 		return err
+	}
+	if loaded || s.totals.Outcomes > 0 { // a session that the store does not know has none
+		if found, err := m.found(ctx, seen); found || err != nil {
+			return err
+		}
 	}
 	own, err := m.oddsOf(ctx, approachKey(o.Approach))
 	if err != nil {
@@ -164,10 +172,12 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 		older := ofAll.pulse[max(0, len(ofAll.pulse)+1-pulseLength):]
 		ofAll.pulse = append(older, byte(math.Round(100**o.Resonance)))
 	}
+	w := &m.write
+	w.totals, w.record = s.totals.next(o.Success), o.record(s.totals.Outcomes)
+	w.all, w.own = storedOdds{ofAll.Append(w.all.Counts[:0]), ofAll.pulse}, storedOdds{Counts: ofOwn.Append(w.own.Counts[:0])}
 	added, err := m.add(ctx, seen,
-		put{s.key, s.totals.next(o.Success)},
-		put{m.slotKey(o.Session, s.totals.Outcomes), o.record(s.totals.Outcomes)},
-		put{ofAll.key, ofAll.stored()}, put{ofOwn.key, ofOwn.stored()})
+		put{s.key, &w.totals}, put{m.slotKey(o.Session, s.totals.Outcomes), &w.record},
+		put{ofAll.key, &w.all}, put{ofOwn.key, &w.own})
 	if added {
 		s.add(o.Success, o.Goal, o.Approach, o.At.UnixNano())
 		*m.all, *own = ofAll, ofOwn
@@ -176,8 +186,8 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 }
 
 // record returns what is stored of the outcome.
-func (o *Outcome) record(number uint64) *record {
-	return &record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance}
+func (o *Outcome) record(number uint64) record {
+	return record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance}
 }
 
 // given is the opposite of Outcome.record.

@@ -62,16 +62,19 @@ var (
 // each after its kind, such as `scope "every"`: part, file, scope, hedge,
 // choice, question, fix, add or change. There are 64 at most.
 func Signals(objective string) (estimate Complexity, signs []string) {
-	r := signReader{start: true}
+	r := signReader{start: true, signs: make([]string, 2, 10)} // numbers come first
 	for it := words.FromString(objective); it.Next(); {
 		r.token(it.Value())
 	}
 	parts := min(r.words, r.n("part")+1)
-	signs = append(make([]string, 0, min(len(r.signs)+2, maxSigns)), countOf(r.words, " word"))
+	signs = r.signs
 	if parts > 1 {
-		signs = append(signs, countOf(parts, " part"))
+		signs[0], signs[1] = countOf(r.words, " word"), countOf(parts, " part")
+	} else {
+		signs = signs[1:]
+		signs[0] = countOf(r.words, " word")
 	}
-	signs = append(signs, r.signs[:min(len(r.signs), maxSigns-len(signs))]...)
+	signs = signs[:min(len(signs), maxSigns)]
 	undecided := 2*r.n("hedge") + r.n("choice") + r.n("question")
 	wide := r.n("file")+r.n("scope") > 0
 	switch {
@@ -150,7 +153,7 @@ func (r *signReader) word(w string) {
 
 func (r *signReader) sign(kind, w string) {
 	r.counts[slices.Index(signKinds[:], kind)]++
-	if len(r.signs) < maxSigns {
+	if len(r.signs) < 2+maxSigns {
 		var few [64]byte
 		r.signs = append(r.signs, string(strconv.AppendQuote(append(append(few[:0], kind...), ' '), w)))
 	}

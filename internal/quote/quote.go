@@ -55,7 +55,7 @@ func New(texts ...string) *Plan {
 	for _, s := range texts {
 		n += len(s)
 	}
-	p.words = make([]word, 0, n/4+1)
+	p.words, p.text = make([]word, 0, n/4+1), make([]word, 0, 64)
 	for _, s := range texts {
 		p.words = p.appendWords(p.words, s)
 	}

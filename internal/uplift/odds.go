@@ -92,9 +92,8 @@ func estimate(mean, weighs float64, c *count) Estimate {
 	return Estimate{mean, max(0, mean-half), min(1, mean+half), c.tries, c.successes}
 }
 
-// Bytes returns the counts in order, as varints.
-func (o *Odds) Bytes() []byte {
-	b := make([]byte, 0, 2*depths*binary.MaxVarintLen32)
+// Append appends the counts in order, as varints.
+func (o *Odds) Append(b []byte) []byte {
 	for _, c := range o.counts {
 		b = binary.AppendUvarint(b, uint64(c.tries))
 		b = binary.AppendUvarint(b, uint64(c.successes))
