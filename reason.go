@@ -159,18 +159,21 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 	if wall > 0 && (limit < 0 || wall < limit) {
 		limit = wall
 	}
-	var refused error // with a decision whose usage counts
-	d, err := guard.Do(ctx, limit, func(limited context.Context) (reason.Decision, error) {
+	type reply struct { // a refusal comes with a usage that counts
+		reason.Decision
+		refused error
+	}
+	said, err := guard.Do(ctx, limit, func(limited context.Context) (reply, error) {
 		d, err := guard.Returned(a.reasoner.Reason(limited, b))
 		if err != nil && limited.Err() != nil {
 			err = guard.ErrTime
 		}
-		refused = err
-		return d, nil
+		return reply{d, err}, nil
 	})
 	if err != nil {
 		return reason.Decision{}, err
 	}
+	d, refused := said.Decision, said.refused
 	used := reason.Decision{Usage: d.Usage}
 	if !d.Usage.Valid() {
 		used = reason.Decision{}

@@ -5,13 +5,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"hash/maphash"
 	"io"
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Run is the number of words in a row that make a quotation.
@@ -34,7 +33,7 @@ type word struct {
 
 // Plan is a text whose words may be somebody's. The zero Plan quotes nothing.
 type Plan struct {
-	hash  maphash.Hash
+	seed  uint64 // drawn, so that no two texts can be made to have one hash
 	words []word
 	// seeds are the Run words in a row that are not the caller's own, by hash.
 	seeds []seed
@@ -51,7 +50,7 @@ type seed struct {
 // New returns the texts as one Plan: what is repeated across their borders
 // counts too.
 func New(texts ...string) *Plan {
-	p, n := new(Plan), 0
+	p, n := &Plan{seed: rand.Uint64()}, 0
 	for _, s := range texts {
 		n += len(s)
 	}
@@ -141,18 +140,15 @@ const prime = 1099511628211
 
 // appendWords appends the words of a text, in lower case.
 func (p *Plan) appendWords(out []word, s string) []word {
-	var few [utf8.UTFMax]byte
-	p.hash.Reset()
-	said, weight := false, whole // of the word at hand
+	hash, said, weight := p.seed, false, whole // of the word at hand
 	put := func(r rune) {
-		p.hash.Write(utf8.AppendRune(few[:0], r))
-		said = true
+		hash, said = (hash^uint64(r))*prime, true
+		hash ^= hash >> 32
 	}
 	end := func() {
 		if said {
-			out = append(out, word{p.hash.Sum64(), weight})
-			p.hash.Reset()
-			said, weight = false, half
+			out = append(out, word{hash, weight})
+			hash, said, weight = p.seed, false, half
 		}
 	}
 	escaped := false // as JSON within JSON has its line ends
@@ -161,8 +157,13 @@ func (p *Plan) appendWords(out []word, s string) []word {
 			r = ' '
 		}
 		escaped = r == '\\'
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
 		r = narrow(r)
 		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			put(r)
 		case unseen(r):
 		case unspaced(r):
 			end()
