@@ -24,6 +24,7 @@ import (
 	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
@@ -252,6 +253,7 @@ func (o *Options) check() error {
 	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
 		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
 	}
+	errs = append(errs, key.CheckID("option Name", o.Name))
 	if err := o.Scope.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("option Scope: %w", err))
 	}

@@ -104,7 +104,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	a.upkeep = upkeep.New()
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants)
 	if err := a.openParts(ctx); err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, veil.Error(a.o.Sanitizer, errors.Join(err, a.Close()))
 	}
 	return a, nil
 }

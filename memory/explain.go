@@ -16,7 +16,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 	err := s.with(ctx, &q, func(sc *scratch) error {
 		sh, e := sc.query.locate(id)
 		if e == nil {
-			return fmt.Errorf("record %q: %w", id, store.ErrNotFound)
+			return fmt.Errorf("record %q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
 		}
 		sc.findStanding(s.b, 0)
 		x = s.explanation(sc, sh, e)

@@ -46,7 +46,7 @@ func (s Space) lookup(id ID) (*shard, *entry, error) {
 			return sh, e, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("memory: record %q: %w", id, store.ErrNotFound)
+	return nil, nil, fmt.Errorf("memory: record %q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
 }
 
 // Get returns the record. The id of a record that was merged into another

@@ -1,0 +1,76 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/redact"
+)
+
+var key = []byte("0123456789abcdef")
+
+// Equal secrets have equal tags, others do not, and another key gives others.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	s, err := redact.New(&redact.Options{Key: key})
+	require.NoError(t, err)
+	clean := s.Sanitize("password=hunter2 and pwd=hunter2, password=hunter3")
+	tags := strings.Split(clean, "[REDACTED:password:")[1:]
+	require.Len(t, tags, 3)
+	require.Equal(t, tags[0][:8], tags[1][:8])
+	require.NotEqual(t, tags[0][:8], tags[2][:8])
+	require.NotContains(t, new(redact.Sanitizer).WithKey([]byte("another key, 16 bytes")).Sanitize("password=hunter2"), tags[0][:8])
+	require.Equal(t, clean, s.Sanitize(clean))
+	require.Equal(t, clean, s.WithKey([]byte("no other")).Sanitize(clean), "the first key counts")
+	for _, forged := range []string{"[REDACTED:x:0123456]", "[REDACTED:x:0123456g]", "[REDACTED:x:012345678]"} {
+		require.NotEqual(t, "password="+forged, s.Sanitize("password="+forged), "no token of ours")
+	}
+}
+
+// A value that the host knows is gone in each form, and comes back as it was.
+func TestKnownValues(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.StringN(6, 30, 60).Filter(func(s string) bool { return strings.TrimSpace(s) == s }).Draw(t, "value")
+		before := rapid.SampledFrom([]string{"", "a", "ab", "abc", "user:"}).Draw(t, "before")
+		s := new(redact.Sanitizer).WithKey(key).Knowing(value)
+		quoted, err := json.Marshal(map[string]string{"v": value})
+		require.NoError(t, err)
+		b64 := base64.StdEncoding.EncodeToString([]byte(before + value + "tail"))
+		for _, text := range []string{
+			"x " + value + " y", url.QueryEscape(value), fmt.Sprintf("%x", value), base64.RawURLEncoding.EncodeToString([]byte(value)), b64,
+		} {
+			clean := s.Sanitize(text)
+			require.NotContains(t, clean, value)
+			require.NotEqual(t, text, clean)
+			require.Equal(t, clean, s.Sanitize(clean))
+		}
+		clean := s.JSON(quoted)
+		require.True(t, json.Valid(clean))
+		require.NotContains(t, string(clean), string(quoted[5:len(quoted)-1]))
+		require.JSONEq(t, string(quoted), string(s.RevealJSON(clean)))
+	})
+	s := new(redact.Sanitizer).WithKey(key).Knowing("correct horse")
+	require.Equal(t, "say correct horse", s.Reveal(s.Sanitize("say correct horse")))
+	require.Equal(t, `{"pin":"[REDACTED:known:`, string(new(redact.Sanitizer).WithKey(key).Knowing("123456").JSON([]byte(`{"pin":123456}`)))[:24])
+}
+
+// What a name says of its value holds for paths too.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	var s redact.Sanitizer
+	require.Equal(t, `"[REDACTED:password]"`, string(s.Under("data.password", []byte(`"x"`))))
+	require.Equal(t, `{"a":"[REDACTED:secret]"}`, string(s.Under("data.apiKey", []byte(`{"a":1}`))))
+	require.Equal(t, `"x"`, string(s.Under("data.path", []byte(`"x"`))))
+	require.Equal(t, "[REDACTED:password]", s.Named("password", "x"))
+	require.Equal(t, "x", s.Named("passages", "x"))
+	require.Equal(t, "github_token", redact.Issued("x-ghp_0123456789abcdefghij"))
+	require.Empty(t, redact.Issued("password=hunter2hunter2 0198f2c1-7b3e-7c1a-9b4d-0123456789ab"))
+}
