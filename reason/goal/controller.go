@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -177,7 +178,7 @@ func New(
 	steps, err := compileActions(o.Actions)
 	rests, unfit := cooldown.NewGuard(cooldown.Limits{})
 	if err := errors.Join(append(errs, err, unfit)...); err != nil {
-		return nil, fmt.Errorf("goal: %w", err)
+		return nil, fmt.Errorf("goal: %w", veil.Error(o.Sanitizer, err))
 	}
 	x := &Controller{o: o, steps: steps, st: st, world: w, goals: gs, catalog: c, runner: r}
 	x.hook.Limit = 10 * time.Second
@@ -231,7 +232,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	every(ctx, c.o.Every, func() bool {
 		c.logDomains(ctx)
 		if _, err = c.Tick(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
-			c.o.Logger.Error("a tick failed", "controller", c.o.Name, "error", err)
+			c.o.Logger.Error("a tick failed", "controller", c.o.Name, "error", veil.Error(c.o.Sanitizer, err))
 			err = nil
 		}
 		return err == nil
@@ -352,7 +353,7 @@ func (c *Controller) logDomains(ctx context.Context) {
 		log := c.o.Logger.With("controller", c.o.Name, "domain", d.Name)
 		switch failing[d.Name] = d.Failures > 0; {
 		case failing[d.Name] && !c.failing[d.Name]:
-			log.WarnContext(ctx, "a collector fails", "error", c.o.Sanitizer.Sanitize(d.Err.Error()))
+			log.WarnContext(ctx, "a collector fails", "error", veil.Error(c.o.Sanitizer, d.Err))
 		case !failing[d.Name] && c.failing[d.Name]:
 			log.InfoContext(ctx, "a collector is well again")
 		}

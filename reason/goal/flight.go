@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -158,7 +159,7 @@ func (c *Controller) launch(ctx context.Context) {
 func (c *Controller) carry(ctx context.Context, f *flight) {
 	if f.adopted {
 		if err := c.writeEntry(ctx, f); err != nil {
-			c.o.Logger.Error("a dispatch could not be resumed", "dispatch", f.Dispatch.ID, "error", err)
+			c.logError("a dispatch could not be resumed", f.Dispatch.ID, err)
 			c.abandon(f)
 			return
 		}
@@ -180,7 +181,7 @@ func (c *Controller) carry(ctx context.Context, f *flight) {
 	f.out, f.closing = out, true
 	c.mu.Unlock()
 	if err := c.conclude(ctx, f); err != nil {
-		c.o.Logger.Error("an outcome could not be kept yet", "dispatch", f.Dispatch.ID, "error", err)
+		c.logError("an outcome could not be kept yet", f.Dispatch.ID, err)
 	}
 }
 
@@ -221,7 +222,7 @@ func (c *Controller) reportChanges(f *flight, r *Result, at time.Time) {
 		r.End, r.Why = Failed, fmt.Sprintf("the runner returned the end %q", r.End)
 	}
 	if err := c.world.apply(r.Deltas, at); err != nil {
-		c.o.Logger.Error("deltas cannot be applied", "dispatch", f.Dispatch.ID, "end", r.End, "error", err)
+		c.logError("deltas cannot be applied", f.Dispatch.ID, err, "end", r.End)
 		if r.End == Succeeded {
 			r.End, r.Why, r.Done = Failed, "the runner returned bad deltas: "+err.Error(), len(f.Dispatch.Steps)
 		}
@@ -241,7 +242,8 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 	o := &Outcome{
 		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity, Actions: f.actions(),
 		Done: min(max(0, r.Done), len(d.Steps)), End: r.End,
-		Why: cut(san.Sanitize(r.Why), maxWhy), Worker: cut(r.Worker, maxWhy), At: d.At, Ended: at.UTC().Round(0),
+		Why: cut(san.Sanitize(r.Why), maxWhy), Worker: cut(san.Sanitize(r.Worker), maxWhy),
+		At: d.At, Ended: at.UTC().Round(0),
 	}
 	var in struct{ Actual any }
 	_ = json.Unmarshal(d.Inputs, &in) // without any, there is no number
@@ -252,6 +254,11 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 		o.End, o.Done = Unseen, len(d.Steps)
 	}
 	return o
+}
+
+// logError writes what is wrong with a dispatch.
+func (c *Controller) logError(what, dispatch string, err error, args ...any) {
+	c.o.Logger.Error(what, append(args, "dispatch", dispatch, "error", veil.Error(c.o.Sanitizer, err))...)
 }
 
 // conclude keeps the outcome of a flight, draws the consequences, and tells the
@@ -285,7 +292,7 @@ func (c *Controller) announce(o *Outcome) {
 		return
 	}
 	if err := c.hook.Call(func() { c.o.Outcome(*o) }); err != nil {
-		c.o.Logger.Error("a hook failed", "dispatch", o.ID, "error", err)
+		c.logError("a hook failed", o.ID, err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -157,7 +158,7 @@ func NewGoals(goals ...Goal) (*Goals, error) {
 		errs = append(errs, fmt.Errorf("goal %q: %s", short(goals[i].ID), problem))
 	})
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, err
+		return nil, veil.Error(nil, err)
 	}
 	gs := new(Goals)
 	gs.set.Store(&goalSet{targets: targets, loaded: targets})

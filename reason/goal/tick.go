@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/cooldown"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -158,7 +159,7 @@ func (c *Controller) available(set *goalSet) []step {
 	var skills []string
 	var effects []reason.Effect
 	if err := guard.Call(func() { skills, effects = c.catalog.Skills(), c.catalog.Effects() }); err != nil {
-		c.o.Logger.Error("the catalog panicked", "error", err)
+		c.o.Logger.Error("the catalog panicked", "error", veil.Error(c.o.Sanitizer, err))
 		return nil
 	}
 	var out []step
