@@ -16,7 +16,7 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-var flips = flag.Int("flips", 3, "bits that TestDamagedFiles flips in each file, one at a time")
+var flips = flag.Int("flips", 1, "bits that TestDamagedFiles flips in each file, one at a time")
 
 func TestDamagedValue(t *testing.T) {
 	for name, spoil := range map[string]func(rec []byte) []byte{
@@ -64,79 +64,113 @@ func requireNamed(t *testing.T, st *badger.Store) {
 	}
 }
 
-// filled returns two directories with the same content, one of a store that
-// was closed and one of a store that was killed.
-func filled(t *testing.T) (closed, killed string, content map[string]string) {
+// filled returns directories with the same content: of a store that was closed
+// and of one that was killed, before and after a rewrite.
+func filled(t *testing.T) (states map[string]string, content map[string]string) {
 	dir := t.TempDir()
 	st, err := badger.Open(dir, nil)
 	require.NoError(t, err)
-	content = map[string]string{}
-	for i := range 200 {
-		key := fmt.Sprintf("key/%03d", i)
-		content[key] = strings.Repeat(key, 1+i)
-		_, err := st.Commit(t.Context(), put(key, content[key], store.Any))
-		require.NoError(t, err)
+	content, states = map[string]string{}, map[string]string{}
+	fill := func(from, to int) {
+		for i := from; i < to; i++ {
+			key := fmt.Sprintf("key/%03d", i)
+			content[key] = strings.Repeat(key, 1+i%100)
+			_, err := st.Commit(t.Context(), put(key, content[key], store.Any))
+			require.NoError(t, err)
+		}
 	}
-	killed = copyDir(t, dir)
+	fill(0, 200)
+	states["killed"] = copyDir(t, dir)
 	require.NoError(t, st.Close())
-	return copyDir(t, dir), killed, content
+	states["closed"] = copyDir(t, dir)
+	st, err = badger.Open(dir, nil)
+	require.NoError(t, err)
+	require.NoError(t, st.Rewrite(t.Context()))
+	fill(0, 100) // the same again
+	states["rewritten"] = copyDir(t, dir)
+	require.NoError(t, st.Close())
+	states["rewritten and closed"] = copyDir(t, dir)
+	if *flips < 3 {
+		delete(states, "killed")
+		delete(states, "closed")
+		delete(states, "rewritten and closed")
+	}
+	for _, dir := range states {
+		walk(t, dir, func(path string, data []byte) { // mostly zeros
+			if strings.HasSuffix(path, ".vlog") || strings.HasSuffix(path, ".mem") {
+				require.NoError(t, os.Truncate(filepath.Join(dir, path), int64(min(len(data), used(data)+4096))))
+			}
+		})
+	}
+	return states, content
 }
 
 // silent opens a directory and returns an error if something is wrong with it
-// that the store did not report.
-func silent(t *testing.T, dir string, content map[string]string) error {
+// that the store did not report, or if it changed what it refused.
+func silent(t *testing.T, dir string, content map[string]string) (refused bool, err error) {
 	t.Helper()
+	before := fingerprint(t, dir)
 	st, err := badger.Open(dir, nil)
 	if err != nil {
-		refused := errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrForeign)
-		require.True(t, refused, "%v", err)
-		return nil
+		typed := errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrForeign)
+		require.True(t, typed, "%v", err)
+		require.Equal(t, before, fingerprint(t, dir), "%v", err)
+		return true, nil
 	}
 	defer func() { require.NoError(t, st.Close()) }()
 	n := 0
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrDamaged)
-			return nil
+			return false, nil
 		}
 		if content[e.Key] != string(e.Value) {
-			return fmt.Errorf("%q holds %q", e.Key, e.Value)
+			return false, fmt.Errorf("%q holds %q", e.Key, e.Value)
 		}
 		n++
 	}
 	if n != len(content) {
-		return fmt.Errorf("%d of %d entries are there, and no error", n, len(content))
+		return false, fmt.Errorf("%d of %d entries are there, and no error", n, len(content))
 	}
-	return nil
+	return false, nil
 }
 
-// Whatever happens to one file, the store says so or holds what it held.
+// Whatever happens to one file, the store says so and changes nothing, so that
+// it is whole when the file is; or it holds what it held.
 func TestDamagedFiles(t *testing.T) {
-	closed, killed, content := filled(t)
-	require.NoError(t, silent(t, copyDir(t, closed), content))
-	require.NoError(t, silent(t, copyDir(t, killed), content))
+	states, content := filled(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for state, dir := range map[string]string{"closed": closed, "killed": killed} {
-		files, err := os.ReadDir(dir)
+	opens, refusals := 0, 0
+	for state, dir := range states {
+		refused, err := silent(t, copyDir(t, dir), content)
 		require.NoError(t, err)
-		for _, f := range files {
-			if f.Name() == "LOCK" || f.Name() == badger.LockName || strings.HasSuffix(f.Name(), ".vlog") {
-				continue // they hold nothing
+		require.False(t, refused, state)
+		walk(t, dir, func(path string, whole []byte) {
+			if whole == nil {
+				return
 			}
-			t.Run(state+"/"+f.Name(), func(t *testing.T) {
-				for what, damage := range damages(random, *flips) {
-					sick := copyDir(t, dir)
-					damage(t, filepath.Join(sick, f.Name()))
-					require.NoError(t, silent(t, sick, content), what)
+			for what, damage := range damages(random, *flips) {
+				what = fmt.Sprintf("%s: %s: %s", state, path, what)
+				sick := copyDir(t, dir)
+				damage(t, filepath.Join(sick, path))
+				refused, err := silent(t, sick, content)
+				require.NoError(t, err, what)
+				if opens++; refused {
+					refusals++
+					require.NoError(t, os.WriteFile(filepath.Join(sick, path), whole, 0o600))
+					refused, err = silent(t, sick, content)
+					require.NoError(t, err, what)
+					require.False(t, refused, what)
 				}
-			})
-		}
+			}
+		})
 	}
+	t.Logf("%d damaged copies, %d refused", opens, refusals)
 }
 
-// damages are flipped bits, files cut short, and no file at all.
+// damages are flipped bits, zeros, files cut short, and no file at all.
 func damages(random *rand.Rand, flips int) map[string]func(t *testing.T, name string) {
 	all := map[string]func(t *testing.T, name string){
 		"removed": func(t *testing.T, name string) { require.NoError(t, os.Remove(name)) },
@@ -156,9 +190,21 @@ func damages(random *rand.Rand, flips int) map[string]func(t *testing.T, name st
 			}
 			return data
 		})
-		if i%3 == 0 {
+		switch i % 3 {
+		case 0:
 			all[fmt.Sprintf("cut %d: %.6f", i, at)] = rewrite(func(data []byte) []byte {
 				return data[:int(at*float64(used(data)))]
+			})
+		case 1:
+			all[fmt.Sprintf("zeros %d: %.6f", i, at)] = rewrite(func(data []byte) []byte {
+				from := int(at * float64(used(data)))
+				clear(data[from:min(from+1+random.IntN(4096), len(data))])
+				return data
+			})
+		case 2:
+			all[fmt.Sprintf("zeros to the end %d: %.6f", i, at)] = rewrite(func(data []byte) []byte {
+				clear(data[int(at*float64(used(data))):])
+				return data
 			})
 		}
 	}

@@ -57,3 +57,35 @@ func ExampleStore_Maintain() {
 	// <nil>
 	// <nil>
 }
+
+func ExampleRepair() {
+	dir, err := os.MkdirTemp("", "arc")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	st, err := badger.Open(dir+"/store", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := st.Commit(context.Background(), store.Op{Key: "greeting", Value: []byte("hello")}); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(st.Close())
+	// A host does so when Open says store.ErrDamaged, and looks at what is missing.
+	var found *badger.Repaired
+	if found, err = badger.Repair(dir+"/store", dir+"/repaired"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	show := func(m badger.Missing) { fmt.Printf("%s: from %q to %q\n", m.File, m.From, m.To) }
+	for _, m := range found.Missing {
+		show(m)
+	}
+	fmt.Println(found.Entries, found.Commits)
+	// Output:
+	// <nil>
+	// 1 0
+}

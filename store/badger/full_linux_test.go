@@ -14,17 +14,23 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// tmpfs returns a small disk of its own.
+// tmpfs returns a small disk of its own, until the test ends.
 func tmpfs(t *testing.T, size string) string {
+	t.Helper()
+	disk := mount(t, "size="+size)
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
+	return disk
+}
+
+func mount(t *testing.T, options string) (disk string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting takes root")
 	}
-	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size="+size); err != nil {
+	disk = t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, options); err != nil {
 		t.Skipf("mount: %v", err)
 	}
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
 	return disk
 }
 

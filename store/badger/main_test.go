@@ -59,7 +59,7 @@ func fingerprint(t *testing.T, dir string) map[string]string {
 			sums[path] = "directory"
 			return
 		}
-		sums[path] = fmt.Sprintf("%x", sha256.Sum256(data))
+		sums[path] = fmt.Sprintf("%d bytes, %x", len(data), sha256.Sum256(data[:used(data)]))
 	})
 	return sums
 }

@@ -257,7 +257,10 @@ type logEntry struct {
 // readLog calls fn with each whole group and where it ends, and returns where
 // the first record stands that is not whole.
 func readLog(data []byte, fn func(end int, group []logEntry) error) (bad int, err error) {
-	at := min(logHeader, len(data))
+	return readLogAt(data, min(logHeader, len(data)), fn)
+}
+
+func readLogAt(data []byte, at int, fn func(end int, group []logEntry) error) (bad int, err error) {
 	var group []logEntry
 	for {
 		e, ok := parseEntry(data[at:])
