@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -105,17 +104,6 @@ func (s *Server) Serve(ctx context.Context, t sdk.Transport) error {
 	srv := s.build(ctx, func(sdk.Request) (caller, error) { return who, nil })
 	return srv.Run(ctx, t)
 }
-
-// Stdio is Serve on a pair of streams, a message on each line: a program's
-// standard input and output. It closes neither. A read that is under way when
-// ctx ends goes on until in does.
-func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	return s.Serve(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: keepOpen{out}})
-}
-
-type keepOpen struct{ io.Writer }
-
-func (keepOpen) Close() error { return nil }
 
 // underway is a call under way.
 type underway struct {
