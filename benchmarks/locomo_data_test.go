@@ -39,8 +39,12 @@ func locomo(t *testing.T) []conversation {
 	if *locomoFile == "" {
 		t.Skip("no data: set -locomo or ARC_LOCOMO to the file of LoCoMo conversations")
 	}
-	data, err := os.ReadFile(*locomoFile)
-	require.NoError(t, err)
+	return chats(t, given(t, *locomoFile, "locomo"), "locomo")
+}
+
+// chats reads what has the form of LoCoMo.
+func chats(t *testing.T, data []byte, scope string) []conversation {
+	t.Helper()
 	var raw []struct {
 		Conversation map[string]json.RawMessage
 		QA           []struct {
@@ -52,7 +56,7 @@ func locomo(t *testing.T) []conversation {
 	require.NoError(t, json.Unmarshal(data, &raw))
 	var out []conversation
 	for i, r := range raw {
-		c := conversation{scope: memory.Scope(fmt.Sprintf("locomo/%d", i))}
+		c := conversation{scope: memory.Scope(fmt.Sprint(scope, "/", i))}
 		for _, n := range sessions(t, r.Conversation) {
 			c.read(t, r.Conversation, n)
 		}
@@ -96,6 +100,7 @@ func (c *conversation) read(t *testing.T, raw map[string]json.RawMessage, n int)
 		Speaker, Text string
 		ID            string `json:"dia_id"`
 		Caption       string `json:"blip_caption"`
+		Date          string `json:"date_time"` // of the turn, in REALTALK
 	}
 	name := fmt.Sprintf("session_%d", n)
 	require.NoError(t, json.Unmarshal(raw[name], &turns))
@@ -108,9 +113,14 @@ func (c *conversation) read(t *testing.T, raw map[string]json.RawMessage, n int)
 		if turn.Caption != "" {
 			text = turn.Caption + "\n" + text // before it, so that a question stays at the end
 		}
+		when := at.Add(time.Duration(i) * time.Second)
+		if turn.Date != "" {
+			when, err = time.Parse("2006-01-02T15:04:05", turn.Date)
+			require.NoError(t, err)
+		}
 		c.drafts = append(c.drafts, memory.Draft{
 			Kind: memory.Episode, Content: cmp.Or(text, "-"), Actor: turn.Speaker, Thread: name, Key: turn.ID,
-			At: at.Add(time.Duration(i) * time.Second),
+			At: when,
 		})
 		c.end = c.drafts[len(c.drafts)-1].At
 	}

@@ -73,7 +73,7 @@ func scan[S scorer](cs []conversation, build func([]memory.Draft) S) memorytest.
 
 func measure(t *testing.T, what string, recall memorytest.Recall, qs []memorytest.Question) memorytest.Report {
 	t.Helper()
-	r, err := memorytest.Measure(t.Context(), recall, qs, nil)
+	r, err := memorytest.Measure(t.Context(), recall, qs, &memorytest.Options{Cutoffs: []int{1, 5, 10, 50}})
 	require.NoError(t, err)
 	t.Logf("%s\n%s", what, r)
 	return r
@@ -154,4 +154,18 @@ func TestLocomoParts(t *testing.T) {
 		at := func(name string) float64 { return 100 * report.Metric("", name).Value }
 		t.Logf("%-28s %.1f %.1f %.1f", part.name, at("R@5"), at("R@10"), at("R@50"))
 	}
+}
+
+// Chats between real people, as LoCoMo: recall of turns at 1 and 10.
+func TestRealtalk(t *testing.T) {
+	cs := chats(t, given(t, *realtalkFile, "realtalk"), "realtalk")
+	var turns []memorytest.Question
+	for _, c := range cs {
+		turns = append(turns, c.questions...)
+	}
+	b := ingest(t, cs, 0)
+	measure(t, "turns, plain BM25", scan(cs, newPlain), turns)
+	report, err := memorytest.Measure(t.Context(), b.records, turns, &memorytest.Options{Cutoffs: []int{1, 5, 10, 50}})
+	require.NoError(t, err)
+	t.Log("\n" + report.String())
 }

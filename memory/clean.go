@@ -70,9 +70,6 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 		return candidate{}, err
 	}
 	r.Slot = slot
-	if !r.Passing {
-		r.said = b.readSlots(r)
-	}
 	if d.Key != "" {
 		r.ID = keyedID(s, d.Key)
 	}
@@ -198,7 +195,7 @@ func checkVector(v []float32) error {
 // size is about the number of bytes that the record takes in the store.
 func (r *Record) size() int {
 	n := 256 + len(r.Scope) + len(r.Trigger) + len(r.Content) + len(r.Actor) + len(r.Thread) +
-		len(r.Source.Ref) + len(r.Source.Run) + 5*len(r.Vector) + saidSize*len(r.said) + 9*len(r.apart) + len(r.Slot.Subject) + len(r.Slot.Attribute) + len(r.Slot.Value) + len(r.Plan)
+		len(r.Source.Ref) + len(r.Source.Run) + 5*len(r.Vector) + 9*len(r.apart) + len(r.Slot.Subject) + len(r.Slot.Attribute) + len(r.Slot.Value) + len(r.Plan)
 	for _, l := range r.Links {
 		n += 16 + len(l.To) + len(l.Rel)
 	}

@@ -60,7 +60,7 @@ func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *counts, r *Reco
 		*r = *cold
 	}
 	r.own()
-	r.said, r.apart = nil, nil
+	r.apart = nil
 	r.Stats, r.Archived = c.stats(), c.Archived
 	return nil
 }

@@ -128,7 +128,7 @@ func TestVectorsGo(t *testing.T) {
 	web := func(ref string) memory.Source { return memory.Source{Origin: memory.Web, Ref: ref} }
 	d := memory.Draft{Kind: memory.Fact, Content: "import cycle", Vector: []float32{1, 2}, Source: web("a")}
 	stays := remember(t, s, d)
-	d.Content, d.Source = "import cycle of the", web("b")
+	d.Content, d.Source = "the import cycle", web("b")
 	r, err := s.Remember(ctx, d)
 	require.NoError(t, err)
 	require.Equal(t, stays, r.Into)

@@ -127,7 +127,7 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 			return nil, err
 		}
 		m := b.merger(e, o, rec, other)
-		if m != nil && sh.statesAlike(m) && !apart(rec, other) {
+		if m != nil && duplicates(rec, other) && !sh.overtaken(m.stays.entry, m.second) && !sh.overtaken(m.goes.entry, m.second) && !apart(rec, other) {
 			best, alike = m, sum
 		}
 	}
@@ -161,21 +161,6 @@ func stronger(a, b *entry) bool {
 		return x > y
 	}
 	return before(a, b) < 0
-}
-
-// statesAlike reports whether what is said of slots stands as it does once the
-// two are one: both say the same in the same way, and nothing else was said of a
-// slot from when they could contradict it until after both.
-func (sh *shard) statesAlike(m *merger) bool {
-	same := slices.EqualFunc(m.first.said, m.second.said, func(x, y said) bool {
-		x.how, y.how = x.how|saidWhole, y.how|saidWhole
-		return x == y
-	})
-	return same && !slices.ContainsFunc(m.first.said, func(s said) bool {
-		return slices.ContainsFunc(sh.slots.of(s.key), func(x stated) bool {
-			return x.value != s.value && x.e.at >= m.stays.at-conflictWindow.Microseconds() && x.e.at <= m.goes.at+conflictWindow.Microseconds()
-		})
-	})
 }
 
 // joined returns the record that stays with the other as part of it, or nil if

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -25,12 +26,8 @@ type DecayReport struct {
 
 // Decay archives what is not used: records that have had fewer than two
 // feedbacks and that were neither used, said again, made, nor dated within
-// the last 30 days. A Fact that states the current value of a slot stays,
-// however old it is, if the host gave the slot with its Draft, or if the slot
-// had another value before: somebody keeps it up to date. No quarantined text
-// supersedes a trusted one here. Other Facts go, as does what is superseded,
-// and so do all Episodes: what they tell of a slot still supersedes what was
-// before it, see the package comment.
+// the last 30 days. A Fact that states the current value of a Slot stays,
+// however old it is. No quarantined text supersedes a trusted one here.
 //
 // Passing Episodes that would be archived are removed for good. Nothing else is
 // deleted: Query.Archived finds what was archived, and being said or used again
@@ -49,7 +46,6 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	defer sh.edit.Unlock()
 	cutoff := s.b.now().Add(-unusedAfter)
 	var unused, passing []*entry
-	current := currentFacts{sh: sh, standings: make(map[currentSlot]*standing)}
 	for _, e := range sh.snapshot() {
 		report.Total++
 		switch {
@@ -57,7 +53,7 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 			passing = append(passing, e)
 		case e.counts().Archived:
 			report.Already++
-		case e.unused(cutoff) && !current.has(e):
+		case e.unused(cutoff) && !sh.current(e):
 			unused = append(unused, e)
 		default:
 			report.Kept++
@@ -103,50 +99,16 @@ func (e *entry) unused(cutoff time.Time) bool {
 	return c.feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
 }
 
-// currentFacts tells which Facts state what holds of slots that are kept up to
-// date.
-type currentFacts struct {
-	sh        *shard
-	standings map[currentSlot]*standing
-}
-
-type currentSlot struct {
-	key     uint64
-	trusted bool // what is quarantined is left out
-}
-
-func (c *currentFacts) has(e *entry) bool {
-	if e.flags&isFact == 0 {
+// current reports whether e is a Fact that states what holds of a slot that its
+// host gave: no trusted record supersedes it, or none at all if it is not trusted.
+func (sh *shard) current(e *entry) bool {
+	if e.flags&isFact == 0 || e.slot() == nil {
 		return false
 	}
-	for _, x := range e.said() {
-		for _, trusted := range []bool{false, true} {
-			if x.how&saidAlias != 0 || trusted && !e.flags.trusted() {
-				continue
-			}
-			st, own := c.standing(x.key, trusted), stated{e, x}
-			if st.over(own) == nil && (e.more.slot != nil || st.under(own) != nil) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (c *currentFacts) standing(key uint64, trusted bool) *standing {
-	of := currentSlot{key, trusted}
-	st := c.standings[of]
-	if st == nil {
-		st = new(standing)
-		for _, x := range c.sh.slots.of(key) {
-			if !trusted || x.e.flags.trusted() {
-				st.seen = append(st.seen, x)
-			}
-		}
-		st.settle()
-		c.standings[of] = st
-	}
-	return st
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	q := query{before: math.MaxInt64, known: math.MaxInt64, without: e.flags&isQuarantined ^ isQuarantined}
+	return q.superseding(sh, e) == nil
 }
 
 // archive sets the records aside, or brings them back. The caller holds edit.

@@ -26,7 +26,7 @@
 // found by the question before it. [Space.RecallThreads] finds whole
 // conversations.
 //
-// Relevance is a probability and, but for what a slot raises (see below), does
+// Relevance is a probability and, but for what takes the place of another (see below), does
 // not depend on the other hits: with Query.Floor, a recall in a scope that
 // knows nothing about the question comes back empty-handed. [Space.Explain]
 // says why a record ranks where it does, or why it was left out, and package
@@ -53,30 +53,29 @@
 //
 // # What supersedes what
 //
-// A Fact or Episode that states the value of a slot, an attribute of a subject,
-// supersedes those that gave it another value at an earlier At: "Alice moved to
-// Berlin" what says "Alice lives in Paris". Statements are read from the texts,
-// by patterns of English that would rather miss one than link what does not
-// belong together, or given by the host in Draft.Slot; [Space.Restate] corrects
-// them. Nothing is deleted. In a recall, a record whose statements are all
-// superseded, and which says little besides, gives its place and its relevance
-// to what supersedes it, which comes once, with the other as Hit.Superseded.
-// When the words of a query name a slot ("where does Alice live?"), what holds
-// of it has a relevance of at least 0.95, in whatever words it is told.
-// RecallThreads replaces nothing.
+// Nothing is hidden by a guess. A recall leaves out what a later record replaces
+// only where the host has said so: both state another value of one [Slot], or
+// [Space.Supersede] names them. What replaces it takes its place, once, with
+// the other as Hit.Superseded. Query.At and Query.Known find what held, and what
+// was known, then; All and Get find everything.
 //
-// There are two clocks. Query.At asks for what held then: later statements
-// replace nothing, and the value of that time answers. Query.Known asks for
-// what had been recorded then, whatever time it is about. What a query leaves
-// out by its Kinds, or by Inject, replaces nothing either, so that a quarantined
-// text cannot take the place of a trusted one in a prompt; without Inject it
-// does, and is marked. What Decay has archived still replaces. A query about
-// the past ("where did Alice live before?") replaces nothing: old and new are
-// found by their words, and Hit.Superseded tells which is which.
+// For the rest there are guesses. When a Fact is remembered, or an Episode in
+// which its Actor speaks of themselves, the records of the Actor that are most
+// like it and earlier are looked for. If it speaks of a change ("moved", "no
+// longer", "from now on", in six languages), or says nearly the same in another
+// value, it perhaps replaces them, unless it says that it holds besides
+// ("also"). A recall puts it before them among the first ten hits, brings it in
+// if it is not there, and marks the others in Hit.Replaced, with the evidence
+// and a probability. A question about the past ("where did she live before?"),
+// and the policy [ACTR], heed no guesses.
 //
-// Two values of the same At, or told within an hour by different actors or
-// sources, are no update unless the later text says that something changed:
-// both are found, and name each other in Hit.Conflicts.
+// What a query leaves out by its Kinds, or by Inject, replaces nothing, so that a
+// quarantined text cannot take the place of a trusted one in a prompt; without
+// Inject it does, and is marked. What Decay has archived still replaces.
+//
+// Two values of a slot that are of the same At, or told within an hour by
+// different actors or sources, are no update: both are found, and name each
+// other in Hit.Conflicts.
 //
 // # Trust
 //

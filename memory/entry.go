@@ -45,7 +45,7 @@ type stowed struct {
 	dim uint16 // of the vector, which has a key of its own; 0: none
 }
 
-// more is what few records have. In a cold record only foreign, former, says,
+// more is what few records have. In a cold record only foreign, former,
 // slot, apart, the quotes and the targets of the links are set.
 type more struct {
 	foreign  ID      // the id, if this package has not made it
@@ -54,7 +54,6 @@ type more struct {
 	quotes   []Source
 	variants []Variant
 	plan     json.RawMessage
-	says     []said
 	slot     *Slot // that the host gave
 	apart    []uint64
 }
@@ -139,7 +138,7 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 			m.former = append(m.former, keyOf(v.ID))
 		}
 	}
-	m.links, m.quotes, m.says, m.apart = r.Links, r.Quotes, r.said, r.apart
+	m.links, m.quotes, m.apart = r.Links, r.Quotes, r.apart
 	if r.Slot != (Slot{}) {
 		slot := r.Slot
 		m.slot = &slot
@@ -150,7 +149,7 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 		e.text = r.Trigger + r.Content
 		m.variants, m.plan = r.Variants, r.Plan
 	}
-	if m.foreign != "" || m.former != nil || m.links != nil || m.quotes != nil || m.variants != nil || m.plan != nil || m.says != nil || m.slot != nil || m.apart != nil {
+	if m.foreign != "" || m.former != nil || m.links != nil || m.quotes != nil || m.variants != nil || m.plan != nil || m.slot != nil || m.apart != nil {
 		e.more = &m
 	}
 	e.tally(c)
@@ -215,14 +214,6 @@ func (e *entry) links() []Link {
 	return e.more.links
 }
 
-// said returns what the record says of slots.
-func (e *entry) said() []said {
-	if e.more == nil {
-		return nil
-	}
-	return e.more.says
-}
-
 // is reports whether k is the id of e, or a former one that leads to it.
 func (e *entry) is(k idKey) bool {
 	return e.id == k || e.more != nil && slices.Contains(e.more.former, k)
@@ -257,7 +248,7 @@ func (e *entry) fill(r *Record) {
 	}
 	if e.more != nil {
 		r.Quotes = e.more.quotes
-		r.Links, r.Variants, r.Plan, r.said, r.apart = e.more.links, e.more.variants, e.more.plan, e.more.says, e.more.apart
+		r.Links, r.Variants, r.Plan, r.apart = e.more.links, e.more.variants, e.more.plan, e.more.apart
 		if e.more.slot != nil {
 			r.Slot = *e.more.slot
 		}
@@ -300,6 +291,7 @@ func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, 
 	for _, v := range r.Variants {
 		d.Extra = append(d.Extra, terms(v.Trigger, v.Content)...)
 	}
+	d.Extra = append(d.Extra, terms(r.Slot.Subject, r.Slot.Attribute)...)
 	start := len(buf)
 	buf = b.dates.append(buf, r.At)
 	d.Date = buf[start:len(buf):len(buf)]

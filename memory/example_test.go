@@ -220,11 +220,11 @@ func ExampleSpace_Restate() {
 	defer done()
 	ctx := context.Background()
 	day := func(n int) time.Time { return time.Date(2026, 2, n, 0, 0, 0, 0, time.UTC) }
+	home := func(city string) memory.Slot { return memory.Slot{Subject: "Alice", Attribute: "home", Value: city} }
 	rs, err := space.RememberAll(ctx, []memory.Draft{
-		{Kind: memory.Fact, Content: "Alice lives in Paris.", At: day(1)},
-		{Kind: memory.Fact, Content: "Alice has moved to Berlin.", At: day(20)},
-		{Kind: memory.Fact, Content: "Her new place: Rome!", At: day(25), // of which no pattern can tell who
-			Slot: memory.Slot{Subject: "Alice", Attribute: "home", Value: "Rome"}},
+		{Kind: memory.Fact, Content: "Alice lives in Paris.", At: day(1), Slot: home("Paris")},
+		{Kind: memory.Fact, Content: "Alice has moved to Berlin.", At: day(20), Slot: home("Berlin")},
+		{Kind: memory.Fact, Content: "Her new place: Rome!", At: day(25), Slot: home("Rome")},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -18,7 +18,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 		if e == nil {
 			return fmt.Errorf("record %q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
 		}
-		sc.findStanding(s.b, 0)
+		sc.find(0)
 		x = s.explanation(sc, sh, e)
 		x.Words = sh.words(sc, e)
 		return nil
@@ -69,10 +69,12 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 			f.cosine, _ = set.Cosine(&sc.hybrid.vector, e.row) // 0: it has none
 		}
 		x.Parts = s.parts(q, f)
-		if by := sc.given(e); by != nil {
+		if by := sc.hidden[e]; by != nil {
 			x.By = by.name()
 			x.Reason = "it is superseded, and gave its place to what supersedes it"
-		} else if x.Reason = q.excludes(e, e.counts()); x.Reason == "" {
+		} else if x.Reason = q.excludes(e, e.counts()); x.Reason == "" && e.counts().Archived {
+			x.Reason = "it is archived, and what is not matches as well"
+		} else if x.Reason == "" {
 			x.Reason = "it has no word of the query, nor has what is around it in its Thread, function words aside"
 			if q.vector {
 				x.Reason += fmt.Sprintf(", and its cosine is not above %.2f", q.minCosine)

@@ -159,8 +159,7 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 		case !left, slices.ContainsFunc(old.Quotes, src.covers):
 			take(e)
 		case rec != nil && own:
-			rec.Slot, rec.said = Slot{}, nil // as the vector, it came with the text that goes
-			rec.said = b.readSlots(rec)
+			rec.Slot = Slot{} // as the vector, it came with the text that goes
 			cut = append(cut, cutting{e, rec})
 			mark(e)
 		case rec != nil:
@@ -248,7 +247,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 		}
 		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(rev)})
 		ops = append(ops, vector...)
-		counters = append(counters, store.Op{Key: sh.countsKey(id), Delete: true})
+		counters = append(counters, store.Op{Key: sh.countsKey(id), Delete: true}, store.Op{Key: sh.guessKey(id), Delete: true})
 		former := []ID{id}
 		for _, v := range r.Variants {
 			former = append(former, v.ID)

@@ -53,6 +53,9 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 	if err := b.settle(ctx, strays); err != nil {
 		return err
 	}
+	if err := b.loadGuesses(ctx, &in, shards); err != nil {
+		return err
+	}
 	return b.loadVectors(ctx, &in, shards)
 }
 

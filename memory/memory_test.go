@@ -55,15 +55,6 @@ func open(t tb, st store.Store, c *clock) *memory.Bank {
 	return b
 }
 
-// openUnread opens a Bank that reads no statements: random words make some.
-func openUnread(t tb, st store.Store, c *clock) *memory.Bank {
-	t.Helper()
-	b, err := memory.Open(context.Background(), st, &memory.Options{Now: c.now, Seed: 1, NoSlots: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b
-}
-
 // space returns a space of a new Bank.
 func space(t tb) (memory.Space, *clock) {
 	t.Helper()

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/index"
@@ -131,6 +132,9 @@ func takes(old, r *Record) bool {
 	if !confirms(old, r) && !supports(old, r) && !kindred(old, r) {
 		return false
 	}
+	if !duplicates(old, r) {
+		return false
+	}
 	if r.Kind == Failure && old.Thread != r.Thread {
 		return false // Latest would not find it where it was said
 	}
@@ -138,6 +142,23 @@ func takes(old, r *Record) bool {
 		return false
 	}
 	return old.size()+r.size() <= MaxRecord
+}
+
+// duplicates reports whether a near-duplicate says the same. Facts do in the same
+// words, of one slot and value if the host gave one. What is learned does if it
+// is alike: both texts are kept.
+func duplicates(old, r *Record) bool {
+	return r.Kind.learned() || old.Slot == r.Slot && old.Actor == r.Actor && saysSame(old.Trigger, r.Trigger) && saysSame(old.Content, r.Content)
+}
+
+// overtaken reports whether something was said since e that replaces it, at least
+// perhaps: who says the same now says that it holds again. Nor does what states a
+// slot at an earlier time become part of e.
+func (sh *shard) overtaken(e *entry, r *Record) bool {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	q := query{before: math.MaxInt64, known: math.MaxInt64}
+	return e.slot() != nil && r.At.UnixMicro() < e.at || len(sh.guesses[e.id]) > 0 || q.superseding(sh, e) != nil
 }
 
 // kindred reports whether two texts are trusted alike, of whom arc has derived

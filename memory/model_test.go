@@ -156,7 +156,7 @@ func drawDraft(t *rapid.T) memory.Draft {
 	return memory.Draft{
 		Kind:    rapid.SampledFrom([]memory.Kind{memory.Fact, memory.Episode}).Draw(t, "kind"),
 		Trigger: sentence(t, "trigger", 0),
-		Content: sentence(t, "content", 1),
+		Content: sentence(t, "content", 1) + " ?", // no statement
 		Key:     rapid.SampledFrom([]string{"", "", "k1", "k2", "k3"}).Draw(t, "key"),
 		At:      epoch.Add(time.Duration(rapid.IntRange(-2000, 2000).Draw(t, "at")) * time.Hour),
 		Source:  memory.Source{Origin: rapid.SampledFrom([]memory.Origin{memory.Host, memory.Derived, memory.Web}).Draw(t, "origin"), Run: "r"},
@@ -169,7 +169,7 @@ func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		st, c := store.NewMem(), newClock()
-		bank := openUnread(t, st, c)
+		bank := open(t, st, c)
 		s := bank.In("acme")
 		m := &model{records: map[memory.ID]*modelRecord{}, receipts: map[string]memory.Receipt{}, feedback: map[string]bool{}, now: c.now()}
 		pick := func(t *rapid.T, label string) []memory.ID {
@@ -206,7 +206,7 @@ func TestModel(t *testing.T) {
 			},
 			"open again": func(t *rapid.T) {
 				require.NoError(t, bank.Close())
-				bank = openUnread(t, st, c)
+				bank = open(t, st, c)
 				s = bank.In("acme")
 			},
 			"": func(t *rapid.T) {
@@ -232,7 +232,7 @@ func TestTenantsAreIsolated(t *testing.T) {
 		one := memory.Scope(nasty.Draw(t, "one"))
 		two := memory.Scope(nasty.Filter(func(s string) bool { return memory.Scope(s) != one }).Draw(t, "two"))
 		st, c, ctx := store.NewMem(), newClock(), context.Background()
-		bank := openUnread(t, st, c)
+		bank := open(t, st, c)
 		a, b := bank.In(one), bank.In(two)
 		d := memory.Draft{Kind: memory.Fact, Content: "import cycle", Key: "k"}
 		id := remember(t, a, d)
@@ -259,7 +259,7 @@ func TestTenantsAreIsolated(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, n)
 			require.NoError(t, bank.Close())
-			bank = openUnread(t, st, c)
+			bank = open(t, st, c)
 			a, b = bank.In(one), bank.In(two)
 		}
 	})

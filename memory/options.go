@@ -42,10 +42,6 @@ type Options struct {
 	// function words weigh little, "none" takes the words as they are. "":
 	// "en". Others are an error. It may change from one Open to the next.
 	Language string
-	// NoSlots has nothing read from texts about which record states the slot
-	// of another; see [Slot]. What hosts give in Draft.Slot counts. Statements
-	// are read in Language "en" alone.
-	NoSlots bool
 	// Cache is how many of the records that are too long to be kept in memory
 	// are kept there after they were read. 0: DefaultCache. Negative is an
 	// error.

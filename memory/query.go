@@ -35,7 +35,9 @@ type Query struct {
 	// Background is set when the hits go into a prompt apart, as what is not
 	// verified: trusted records are left out.
 	Background bool
-	// Archived brings in the records that Decay has put aside.
+	// Archived brings in the records that Decay has put aside. Without it, and
+	// without Inject and Background, one comes if nothing else in its scope
+	// matches the Text as well.
 	Archived bool
 	// Situation selects the situation for which effectiveness is estimated,
 	// as in Feedback. "": over all of them.
@@ -52,10 +54,11 @@ const MaxConflicts = 32
 // what.
 type Hit struct {
 	Record     Record
-	Score      float64
+	Score      float64 // descending, but for what Replaced names
 	Parts      Parts
-	Superseded *Record // what it replaces: the latest record that gave another value to a slot of its; nil: none
-	Conflicts  []ID    // records that contradict it, and are no update of it nor it of them: the latest MaxConflicts
+	Replaced   Replaced // what perhaps replaces it, which comes before it
+	Superseded *Record  // what it replaces by a Slot or by Supersede, the latest; nil: none
+	Conflicts  []ID     // records that contradict it, and are no update of it nor it of them: the latest MaxConflicts
 }
 
 // Parts are what a score is made of. Relevance, Effectiveness and Recency are

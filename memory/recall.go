@@ -26,6 +26,8 @@ type query struct {
 	text      []text.Term
 	asked     string   // the text as it is
 	all       bool     // there is no text: every record is found
+	replaying bool     // nothing gives way
+	rescue    bool     // what is archived is found if nothing live matches as well
 	asker     bool     // the text is about who asks
 	shards    []*shard // of the scopes that have one
 	apart     bool     // trusted records are left out
@@ -53,7 +55,8 @@ type scratch struct {
 	query  query
 	ask    index.Query // of the shard at hand
 	found  []found
-	stand  // what holds of what was found
+	hidden map[*entry]*entry // what was found and is superseded, by what
+	marks  []mark            // of the hits
 }
 
 // query checks q and fills sc.query.
@@ -82,6 +85,9 @@ func (s Space) query(q *Query, sc *scratch) error {
 		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
 		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
+	}
+	if p.rescue = !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
+		p.without &^= isArchived
 	}
 	if p.all {
 		p.floor = 0
@@ -166,29 +172,34 @@ func (q *query) excludes(e *entry, c *counts) string {
 }
 
 // find fills sc.found with what matches the query, scored, in no order: with
-// all of that if n is 0, or at least with the n best.
+// all of that if n is 0, or at least with the n best. What is superseded gives
+// its place to what supersedes it.
 func (sc *scratch) find(n int) {
-	sc.gather(n)
-	sc.query.rank(sc.found)
-}
-
-// gather is the first stages of a recall: candidates, and the filters.
-func (sc *scratch) gather(n int) {
 	sc.found = sc.found[:0]
+	clear(sc.hidden)
 	for _, sh := range sc.query.shards {
 		sh.collect(sc, n)
 	}
+	sc.query.rank(sc.found)
 }
 
 // collect finds each record of the shard that is there once: no writer changes
-// it meanwhile. A goroutine holds one shard at a time.
+// it meanwhile. A goroutine holds one shard at a time. If so many gave way that
+// too few are left, it looks for more.
 func (sh *shard) collect(sc *scratch, n int) {
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	if sc.query.all {
-		sh.findAll(sc)
-	} else {
-		sh.search(sc, n)
+	for from, want := len(sc.found), n; ; want *= 2 {
+		sc.found = sc.found[:from]
+		if sc.query.all {
+			sh.findAll(sc)
+		} else {
+			sh.search(sc, want)
+		}
+		got := len(sc.found) - from
+		if sc.query.replaying || sc.giveWay(sh, from)+sc.putAside(from) == 0 || want == 0 || got < want || len(sc.found)-from >= n {
+			return
+		}
 	}
 }
 
@@ -249,6 +260,23 @@ func (sh *shard) ask(q *query, n int) index.Query {
 	return ask
 }
 
+// putAside takes out what is archived, unless nothing live matches as well. It
+// returns how many went.
+func (sc *scratch) putAside(from int) int {
+	if !sc.query.rescue {
+		return 0
+	}
+	best, fs := 0.0, sc.found[from:]
+	for i := range fs {
+		if !fs[i].tally.Archived {
+			best = max(best, fs[i].ratio)
+		}
+	}
+	stay := slices.DeleteFunc(fs, func(f found) bool { return f.tally.Archived && f.ratio <= best })
+	sc.found = sc.found[:from+len(stay)]
+	return len(fs) - len(stay)
+}
+
 // with calls fn with a checked query and memory to work in.
 func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) error {
 	if err := s.ready(ctx); err != nil {
@@ -269,7 +297,8 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 func (b *Bank) release(sc *scratch) {
 	clear(sc.found)
 	clear(sc.terms)
-	sc.stand.clear()
+	clear(sc.hidden)
+	clear(sc.marks)
 	sc.query = query{shards: sc.query.shards, context: sc.query.context}
 	b.scratch.Put(sc)
 }
@@ -286,8 +315,8 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	var hits []Hit
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
 		q := &sc.query
-		sc.findStanding(s.b, q.enough())                       // candidates, filters, what is superseded, score
-		hits, err = s.hits(ctx, sc, top(q.cut(sc.found), q.k)) // selection, copy
+		sc.find(q.enough())                                              // candidates, filters, what is superseded, score
+		hits, err = s.hits(ctx, sc, sc.order(top(q.cut(sc.found), q.k))) // selection, what is current first, copy
 		return err
 	})
 	if err != nil {
@@ -306,14 +335,14 @@ func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error)
 	names := nameAll(fs)
 	for i := range fs {
 		f := &fs[i]
-		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f)})
+		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f), Replaced: sc.replaced(f.entry)})
 		r := &hits[len(hits)-1].Record
 		r.ID, names = names.next(f.entry)
 		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
 			hits = hits[:len(hits)-1] // it was forgotten meanwhile
 		} else if err != nil {
 			return nil, err
-		} else if err := s.relate(ctx, sc, f, &hits[len(hits)-1]); err != nil {
+		} else if err := s.relate(ctx, &sc.query, f, &hits[len(hits)-1]); err != nil {
 			return nil, err
 		}
 	}

@@ -363,7 +363,7 @@ func TestMetamorphic(t *testing.T) {
 		q := memory.Query{Text: sentence(t, "query", 1) + rapid.SampledFrom([]string{"", " of Ann", " that I said", " in March"}).Draw(t, "about"), K: 100}
 		results := func(ds []memory.Draft) ([]memory.Hit, []memory.ThreadHit) {
 			st := store.NewMem()
-			s := openUnread(t, st, newClock()).In("acme")
+			s := open(t, st, newClock()).In("acme")
 			_, err := s.RememberAll(context.Background(), ds)
 			require.NoError(t, err)
 			threads, err := s.RecallThreads(context.Background(), q)
@@ -398,7 +398,7 @@ func TestRecallReturnsTheFirstOfAll(t *testing.T) {
 	words := []string{"red", "green", "blue", "black", "white"}
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newClock()
-		b := openUnread(t, store.NewMem(), c)
+		b := open(t, store.NewMem(), c)
 		spaces := []memory.Space{b.In("acme/a"), b.In("acme/b")}
 		text := rapid.Custom(func(t *rapid.T) string {
 			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 3).Draw(t, "words"), " ")

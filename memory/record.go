@@ -103,14 +103,12 @@ type Record struct {
 	Plan     json.RawMessage // what to run when a Pattern fires; opaque here
 	Trusted  bool            // false: quarantined
 	Archived bool            // put aside by Decay
-	Slot     Slot            // what it states, if the host said so; see also Options.NoSlots
+	Slot     Slot            // what it states, if the host said so
 	Repaired bool            // the texts held invalid UTF-8, which was replaced by U+FFFD
 	Passing  bool            // as in Draft
 	Stats    Stats
 
-	// Nil in what a host gets.
-	said  []said   // what it says of slots
-	apart []uint64 // with what it was tried to be one, see apartMark
+	apart []uint64 // with what it was tried to be one, see apartMark; nil in what a host gets
 }
 
 // Effectiveness estimates over all situations how likely the record is to

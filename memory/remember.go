@@ -20,11 +20,17 @@ const (
 // Remember keeps a draft. When it returns without an error, the memory is
 // visible and on disk.
 //
-// A near-duplicate of a record (same kind, trigger and content both at least
-// 0.85 similar by [Similarity], the same numbers and negations) becomes a
-// Variant of it: Strengthened if the draft's origin is Derived, Merged
-// otherwise. A plan that the record has stays. Episodes are never duplicates:
+// What says the same as a record of its kind becomes a Variant of it:
+// Strengthened if the draft's origin is Derived, Merged otherwise. A Fact says
+// the same in the same words, articles and punctuation aside, of the same Actor
+// and Slot. A Failure or Pattern does if trigger and content are both at least
+// 0.85 similar by [Similarity], with the same numbers and negations: both texts
+// are kept. A plan that the record has stays. Episodes are never duplicates:
 // what was said twice was said twice. Nor are Failures of different Threads.
+//
+// A Fact, or an Episode in which its Actor speaks of themselves, that says in
+// words of change what an earlier record of the Actor is about, perhaps replaces
+// that: see Hit.Replaced.
 //
 // A draft of origin Host is trusted. A Derived one is if each of its Quotes and
 // each record that a Link without a Rel names is; all others are in quarantine.
@@ -94,7 +100,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	defer release()
 	sc := s.b.scratch.Get().(*scratch)
 	defer s.b.release(sc)
-	g := group{b: s.b, sh: sh, sc: &sc.index, receipts: make([]Receipt, 0, len(cs))}
+	g := group{b: s.b, sh: sh, scratch: sc, sc: &sc.index, receipts: make([]Receipt, 0, len(cs))}
 	for _, c := range cs {
 		if err := g.take(ctx, c); err != nil {
 			return g.receipts[:g.done], err
@@ -145,6 +151,7 @@ func claimed(cs []candidate) []string {
 type group struct {
 	b        *Bank
 	sh       *shard
+	scratch  *scratch
 	receipts []Receipt // of all candidates that were taken
 	done     int       // how many of them are certain
 
@@ -314,7 +321,13 @@ func (g *group) commit(ctx context.Context) error {
 		}
 		rev, err = g.write(ctx)
 	}
+	new := g.new
 	g.show(rev)
+	for _, c := range new {
+		if e := g.sh.entry(c.rec.ID); e != nil {
+			g.b.succeed(ctx, g.sh, g.scratch, e, &c)
+		}
+	}
 	return nil
 }
 

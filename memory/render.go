@@ -15,7 +15,8 @@ const maxRendered = 4 << 10
 // contains opens and closes the whole, every line of a text begins with a bar,
 // and what could hide or reorder text (control, bidirectional, zero-width and
 // tag characters) is taken out. A text is cut after 4 KiB. What a hit supersedes
-// is shown with it, and which of the others contradict it. No hits: "".
+// is shown with it, and which of the others contradict or perhaps replace it. No
+// hits: "".
 //
 // The delimiter is drawn from the content, so that a run repeats exactly. The
 // fence keeps recalled text apart from instructions; whether a model heeds
@@ -60,6 +61,9 @@ func (h *Hit) renderOthers(w *strings.Builder, hits []Hit) {
 		if slices.Contains(h.Conflicts, hits[i].Record.ID) {
 			with = append(with, fmt.Sprintf("[%d]", i+1))
 		}
+	}
+	if i := slices.IndexFunc(hits, func(o Hit) bool { return h.Replaced.By != "" && o.Record.ID == h.Replaced.By }); i >= 0 {
+		fmt.Fprintf(w, "perhaps replaced by [%d]\n", i+1)
 	}
 	if with != nil {
 		w.WriteString("contradicts " + strings.Join(with, ", ") + "\n")

@@ -108,7 +108,8 @@ func (s Space) rankOf(sc *scratch, text string, e *entry) (int, error) {
 	if err := s.query(&Query{Text: text, Archived: true}, sc); err != nil {
 		return 0, err
 	}
-	sc.gather(replayDepth)
+	sc.query.replaying = true
+	sc.find(replayDepth)
 	i := slices.IndexFunc(sc.found, func(f found) bool { return f.entry == e })
 	if i < 0 {
 		return replayDepth + 1, nil

@@ -12,7 +12,7 @@ import (
 
 // scopeParts are the parts under which keys of a scope lie, records before what is kept
 // of them.
-var scopeParts = [...]string{recordPart, vectorPart, countsPart, feedbackPart, receiptPart}
+var scopeParts = [...]string{recordPart, vectorPart, countsPart, feedbackPart, receiptPart, guessPart}
 
 // stored is what a store holds of a scope and of those below it; "" is every scope.
 type stored struct {
@@ -78,6 +78,8 @@ func Checker(scope Scope) func(store.Entry) error {
 			_, err = decodeCounts(e)
 		case receiptPart:
 			_, err = decodeReceipt(e)
+		case guessPart:
+			_, err = decodeGuesses(e)
 		case feedbackPart:
 			err = codec.Decode(e, new(applied))
 		default:

@@ -36,8 +36,12 @@ type shard struct {
 
 	injected atomic.Int64  // recalls with Query.Inject or Background that found something
 	seq      atomic.Uint32 // the largest of the records
-	slots    slotTable     // which records say what of a slot
 	fan      sync.Map      // idKey -> int: links that begin or end at a record
+
+	slots    map[string][]stated // by Slot.key, in order
+	over     map[idKey][]*entry  // what hosts say to supersede a record
+	guesses  map[idKey][]guess   // what perhaps replaces it
+	guessing atomic.Bool         // there are guesses
 
 	index *index.Index
 
@@ -49,6 +53,7 @@ type shard struct {
 
 func newShard(s Scope) *shard {
 	sh := &shard{scope: s, part: scopePart(s), ids: newIDTable(), index: index.New()}
+	sh.slots, sh.over, sh.guesses = make(map[string][]stated), make(map[idKey][]*entry), make(map[idKey][]guess)
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	sh.claims.held = make(map[string]chan struct{})
 	return sh
@@ -92,7 +97,7 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 			sh.ids.set(&sh.entries, k, e.row)
 		}
 	}
-	sh.slots.put(e)
+	sh.stateLocked(e)
 	sh.live.Add(1)
 	for last := sh.seq.Load(); last < e.seq && !sh.seq.CompareAndSwap(last, e.seq); {
 		last = sh.seq.Load()
@@ -133,7 +138,7 @@ func (sh *shard) remove(es ...leaving) {
 func (sh *shard) leaveLocked(e leaving) {
 	sh.index.Delete(e.row, e.doc)
 	sh.dropVectorLocked(e.entry)
-	sh.slots.remove(e.entry)
+	sh.unstateLocked(e.entry)
 	sh.entries.remove(e.row)
 	sh.live.Add(-1)
 	for _, l := range e.links() {

@@ -12,7 +12,7 @@ import (
 
 // Everything lies under "memory": r holds the records, v their vectors, m the model of these, s their counters, f the
 // keys of the feedback that was applied, k the receipts of drafts with a Key
-// that have no record of their own.
+// that have no record of their own, p what a record perhaps replaces.
 const (
 	root         = "memory"
 	recordPart   = "r"
@@ -21,6 +21,7 @@ const (
 	receiptPart  = "k"
 	vectorPart   = "v"
 	modelPart    = "m"
+	guessPart    = "p"
 )
 
 // scopePart is the scope as part of a key. Long ones are hashed, so that the
@@ -67,7 +68,6 @@ type storedRecord struct {
 	Repaired bool            `cbor:"15,keyasint,omitempty"`
 	Seq      uint32          `cbor:"16,keyasint,omitempty"` // as in stowed
 	Slot     storedSlot      `cbor:"17,keyasint,omitzero"`
-	Said     []byte          `cbor:"18,keyasint,omitempty"` // see encodeSaid
 	Apart    []uint64        `cbor:"19,keyasint,omitempty"` // see apartMark
 	Quotes   []Source        `cbor:"20,keyasint,omitempty"`
 	Passing  bool            `cbor:"24,keyasint,omitempty"`
@@ -102,7 +102,7 @@ func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	s := storedRecord{
 		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(),
 		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: with.dim, Plan: r.Plan,
-		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: storedSlot(r.Slot), Said: encodeSaid(r.said), Apart: r.apart,
+		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: storedSlot(r.Slot), Apart: r.apart,
 		Quotes:  r.Quotes,
 		Passing: r.Passing,
 	}
@@ -128,7 +128,6 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 	damaged := func(what string) (*Record, stowed, error) {
 		return nil, stowed{}, fmt.Errorf("%w: %q: %s", store.ErrDamaged, e.Key, what)
 	}
-	says, ok := decodeSaid(s.Said)
 	switch {
 	case s.Scope.Check() != nil:
 		return damaged("bad scope")
@@ -140,15 +139,13 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 		return damaged("unknown origin")
 	case strings.TrimSpace(s.Content) == "":
 		return damaged("no content")
-	case !ok:
-		return damaged("impossible statements")
 	case s.Dim > MaxDimension:
 		return damaged("vector too long")
 	}
 	r := &Record{
 		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: micros(s.At), Known: micros(s.Known),
 		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Plan: s.Plan,
-		Trusted: s.Trusted, Repaired: s.Repaired, Slot: Slot(s.Slot), said: says, apart: s.Apart,
+		Trusted: s.Trusted, Repaired: s.Repaired, Slot: Slot(s.Slot), apart: s.Apart,
 		Quotes:  s.Quotes,
 		Passing: s.Passing,
 	}

@@ -37,6 +37,7 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 	err := s.with(ctx, &q, func(sc *scratch) error {
 		var ts []foundThread
 		if sc.query.all || sc.query.alone || sc.query.model != nil {
+			sc.query.replaying = true
 			sc.find(0)
 			ts = groupThreads(sc)
 		} else {

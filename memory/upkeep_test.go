@@ -313,7 +313,7 @@ func TestConsolidate(t *testing.T) {
 	// one is revoked down to size.
 	words := strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon")
 	base := strings.Join(words, " ")
-	d := memory.Draft{Kind: memory.Fact, Content: base}
+	d := memory.Draft{Kind: memory.Failure, Trigger: "a list is recited", Content: base}
 	first := remember(t, s, d)
 	for i := range 16 {
 		d.Content, d.Source = base+" "+words[i], memory.Source{Run: "filler"}
@@ -346,7 +346,7 @@ func TestConsolidate(t *testing.T) {
 		overall := 4 / 5.5
 		got := recall(t, s, memory.Query{Text: "extra", Situation: "x"})[0].Parts.Effectiveness
 		require.InDelta(t, (2*overall+3)/5.5, got, 1e-12, "situations are added up too")
-		require.Equal(t, []memory.Variant{{ID: second, Source: memory.Source{Run: "second"}, At: c.now(), Content: base + " extra"}}, r.Variants)
+		require.Equal(t, []memory.Variant{{ID: second, Source: memory.Source{Run: "second"}, At: c.now(), Trigger: d.Trigger, Content: base + " extra"}}, r.Variants)
 		require.Equal(t, []memory.ID{first}, ids(recall(t, s, memory.Query{Text: "extra"})))
 		require.ElementsMatch(t, []memory.ID{first, kindred}, ids(recall(t, s, memory.Query{Text: "alpha"})))
 		s = open(t, st, c).In("acme")

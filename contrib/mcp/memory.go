@@ -41,6 +41,7 @@ type recalled struct {
 	Score         float64  `json:"score"`
 	Relevance     float64  `json:"relevance" jsonschema:"the probability that it is about the query, 0 to 1"`
 	Effectiveness float64  `json:"effectiveness" jsonschema:"how likely it is to help where it is shown, 0 to 1; 0.5 when nothing is known"`
+	PerhapsOld    string   `json:"perhaps_replaced_by" jsonschema:"the id of the memory that perhaps replaces it, or empty"`
 	Supersedes    string   `json:"supersedes" jsonschema:"the id of the memory that it has replaced, or empty"`
 	Conflicts     []string `json:"conflicts" jsonschema:"ids of memories that contradict it"`
 }
@@ -186,6 +187,7 @@ func show(h memory.Hit) recalled {
 		ID: string(r.ID), Kind: string(r.Kind), Trigger: r.Trigger, Content: r.Content, Trusted: r.Trusted, Origin: origin,
 		Actor: r.Actor, Thread: r.Thread, At: stamp(r.At), Score: number(h.Score),
 		Relevance: number(h.Parts.Relevance), Effectiveness: number(h.Parts.Effectiveness), Conflicts: []string{},
+		PerhapsOld: string(h.Replaced.By),
 	}
 	if h.Superseded != nil {
 		out.Supersedes = string(h.Superseded.ID)

@@ -25,11 +25,15 @@ func main() {
 	said := func(at time.Time, thread, actor, text string) memory.Draft {
 		return memory.Draft{Kind: memory.Episode, At: at, Thread: thread, Actor: actor, Content: text}
 	}
+	home := func(d memory.Draft, city string) memory.Draft {
+		d.Slot = memory.Slot{Subject: "Alice", Attribute: "home", Value: city}
+		return d
+	}
 	kept, err := space.RememberAll(ctx, []memory.Draft{
-		said(day(time.March, 2), "spring", "Alice", "I live in Paris."),
+		home(said(day(time.March, 2), "spring", "Alice", "I live in Paris."), "Paris"),
 		said(day(time.March, 2), "spring", "Bob", "What do you do about the noise?"),
 		said(day(time.March, 2), "spring", "Alice", "I sleep with earplugs."),
-		said(day(time.September, 9), "autumn", "Alice", "I moved to Berlin."),
+		home(said(day(time.September, 9), "autumn", "Alice", "I moved to Berlin."), "Berlin"),
 		{Kind: memory.Fact, At: day(time.May, 4), Content: "The release goes out on Tuesdays."},
 		{Kind: memory.Fact, At: day(time.June, 1), Content: "The door code is kept by the porter."},
 	})

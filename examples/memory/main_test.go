@@ -4,10 +4,10 @@ func Example() {
 	main()
 	// Output:
 	// Where does Alice live?
-	//   I moved to Berlin. (relevance 0.98)
+	//   I moved to Berlin. (relevance 0.95)
 	//   no longer: I live in Paris.
 	// Where does Alice live? As of July.
-	//   I live in Paris. (relevance 0.98)
+	//   I live in Paris. (relevance 0.95)
 	// How does Alice cope with noise?
 	//   I sleep with earplugs. (relevance 0.73)
 	// Who won the chess tournament?

@@ -34,3 +34,13 @@ func (ix *Index) Words(sc *Scratch, query []text.Term, row uint32) []Word {
 	}
 	return out
 }
+
+// Weight returns what a term weighs in a query: the weight of its kind times
+// its idf.
+func (ix *Index) Weight(t text.Term) float64 {
+	df := 0
+	if known := ix.terms[t.Text]; known != nil {
+		df = int(known.df)
+	}
+	return t.Weight() * idf(roundUp(ix.Len(), minRecords), df)
+}

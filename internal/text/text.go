@@ -3,7 +3,8 @@
 // Words are those of Unicode's default segmentation (UAX #29), in lower case.
 // English ones are reduced to their stem (Porter2) unless the language is
 // [Plain]; an identifier such as
-// fooBar or foo_bar yields itself and its parts. Function words stay in, with
+// fooBar or foo_bar yields itself and its parts. Of Han and Hiragana each sign
+// is a term, and each two that stand together are. Function words stay in, with
 // a low weight.
 package text
 
@@ -58,17 +59,41 @@ func Append(dst []Term, s string) []Term { return English.Append(dst, s) }
 // Append appends the terms of s to dst, in order of their occurrence.
 func (l Language) Append(dst []Term, s string) []Term {
 	it := words.FromString(s)
+	sign := "" // the last word, if it is of a script without spaces
 	for it.Next() {
 		w := it.Value()
 		if !hasWord(w) {
+			sign = ""
 			continue
 		}
+		if w[0] >= utf8.RuneSelf && isSign(w) {
+			if sign != "" {
+				dst = append(dst, Term{Text: sign + w})
+			}
+			sign = w
+			dst = append(dst, Term{Text: w, Stop: isSyllable(w)})
+			continue
+		}
+		sign = ""
 		dst = append(dst, l.term(w))
 		if compound(w) {
 			dst = l.appendParts(dst, w)
 		}
 	}
 	return dst
+}
+
+// isSign reports whether w is one character of a script that writes no spaces
+// between words: it counts by itself, and together with the one before it.
+func isSign(w string) bool {
+	r, n := utf8.DecodeRuneInString(w)
+	return n == len(w) && unicode.In(r, unicode.Han, unicode.Hiragana)
+}
+
+// isSyllable reports whether w, a sign, says nothing by itself.
+func isSyllable(w string) bool {
+	r, _ := utf8.DecodeRuneInString(w)
+	return unicode.Is(unicode.Hiragana, r)
 }
 
 func hasWord(w string) bool {

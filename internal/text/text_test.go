@@ -40,7 +40,7 @@ func TestAppend(t *testing.T) {
 		{"3.14 1,024 8080", []string{"3.14", "1,024", "8080"}},
 		{"user's", []string{"user"}},
 		{"Käse GRÜẞE", []string{"käse", "grüße"}},
-		{"東京", []string{"東", "京"}},
+		{"東京", []string{"東", "東京", "京"}},
 		{"Go C++ C#", []string{"go", "c", "c"}},
 		{"I", []string{"i"}},
 		{"XML", []string{"xml"}},

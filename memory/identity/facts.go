@@ -106,10 +106,6 @@ func (x *Identity) fact(d Draft) (Fact, error) {
 		f.At = now
 	}
 	begin(&f)
-	if err := f.check(); err != nil || f.Slot != "" {
-		return f, err
-	}
-	f.Slot = slotOf(f.Content)
 	return f, f.check()
 }
 
@@ -333,8 +329,8 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 		}
 		set(&f.Subject, x.clean(e.Subject))
 		set(&f.Slot, x.clean(e.Slot))
-		if f.Subject == "" && f.Content != was.Content { // the slot was read from the text
-			f.Slot = slotOf(f.Content)
+		if f.Subject == "" && f.Content != was.Content { // former versions read the slot from the text
+			f.Slot = ""
 		}
 		if err := f.check(); err != nil {
 			return false, err

@@ -378,37 +378,6 @@ func TestSlots(t *testing.T) {
 }
 
 // What a statement answers is read from it where the host does not say.
-func TestSlotsAreRead(t *testing.T) {
-	x, clock := fresh(t)
-	employer := func() string {
-		v, err := x.Answer(t.Context(), identity.Question{Subject: "me", Slot: "employer"})
-		require.NoError(t, err)
-		return v.Content
-	}
-	old := add(t, x, identity.Draft{Content: "works at Initech"})
-	clock.add(days(1))
-	add(t, x, identity.Draft{Content: "knows Go"})
-	add(t, x, identity.Draft{Content: "likes Rust"})
-	add(t, x, identity.Draft{Content: "I now work at Acme", Source: identity.Conversation})
-	require.Equal(t, "works at Initech", employer(), "what nobody has confirmed replaces nothing")
-	clock.add(days(1))
-	acme := add(t, x, identity.Draft{Content: "I work at Acme"})
-	require.Equal(t, "I work at Acme", employer())
-	p, err := x.Project(t.Context(), "", identity.Budget{})
-	require.NoError(t, err)
-	require.Contains(t, p.Left, identity.Left{ID: old.ID, Reason: identity.Replaced})
-	require.Len(t, p.Facts, 3)
-
-	_, err = x.Update(t.Context(), acme.ID, identity.Edit{Content: "is curious about Acme"})
-	require.NoError(t, err)
-	require.Equal(t, "works at Initech", employer())
-	_, err = x.Update(t.Context(), acme.ID, identity.Edit{Subject: "me", Slot: "employer"})
-	require.NoError(t, err)
-	require.Equal(t, "is curious about Acme", employer())
-	_, err = x.Update(t.Context(), acme.ID, identity.Edit{Subject: "me"})
-	require.ErrorIs(t, err, identity.ErrValue)
-}
-
 func TestUpdateKeepsTheFormerWording(t *testing.T) {
 	x, clock := fresh(t)
 	f := add(t, x, identity.Draft{Content: "writes Rust"})

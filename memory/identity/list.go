@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/arc-learn/arc/internal/slots"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -140,33 +139,14 @@ func slotKey(f *Fact) string {
 	switch {
 	case f.Slot == "":
 		return "id\x00" + string(f.ID)
-	case f.Subject == "": // it was read from the text
+	case f.Subject == "": // former versions read it from the text
 		return f.Slot
 	}
 	return question(f.Subject, f.Slot)
 }
 
 // question is the slotKey of what has a subject and a slot.
-func question(subject, slot string) string {
-	if words := slots.Of(subject, slot, "x", "").Words; words != "" {
-		return words
-	}
-	return canonical(subject) + "\x00" + canonical(slot)
-}
-
-// slotOf is the slot that a statement fills, in the words of package slots, if
-// it fills one and says nothing else. A statement without a subject, as facts
-// about a person are, is read as one about the user.
-func slotOf(content string) string {
-	r := slots.Read(content, "")
-	if len(r.Statements) == 0 {
-		r = slots.Read("user "+content, "")
-	}
-	if len(r.Statements) != 1 || r.Rest > 0 || r.Statements[0].Many {
-		return ""
-	}
-	return r.Statements[0].Words
-}
+func question(subject, slot string) string { return canonical(subject) + "\x00" + canonical(slot) }
 
 // newest orders what answers before what it replaces. What nobody has
 // confirmed replaces nothing that somebody has.

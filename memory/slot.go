@@ -1,0 +1,315 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/store"
+)
+
+// Slot is what the host says that a record states: that the attribute of a
+// subject has a value. It hides what states another value of an earlier At.
+// Words that differ in form or order only make one slot: "hosts of the cache",
+// "Cache host". "I", "me" and "my" are the Actor.
+type Slot struct {
+	Subject   string // whom or what it is about; may be empty if the Attribute says it
+	Attribute string // what of it
+	Value     string // at most MaxSlot bytes, with the others
+}
+
+// MaxSlot is the number of bytes of a Slot, all of it.
+const MaxSlot = 4 << 10
+
+// conflictWindow is the time within which two who say different things of one
+// slot contradict one another, rather than the later one telling a change.
+const conflictWindow = time.Hour
+
+// supersedes is the Rel of a link to what a record replaces, see Supersede.
+const supersedes = "supersedes"
+
+// key names the slot, whatever the order and form of its words.
+func (s Slot) key(actor string) string {
+	var words []string
+	for _, t := range text.Append(nil, s.Subject+" "+s.Attribute) {
+		switch own := t.Text == "i" || t.Text == "me" || t.Text == "my"; {
+		case own && actor != "":
+			for _, t := range text.Append(nil, actor) {
+				words = append(words, t.Text)
+			}
+		case own || !t.Stop:
+			words = append(words, t.Text)
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), " ")
+}
+
+// stated is a record that states a slot. The value is folded, for comparison.
+type stated struct {
+	*entry
+	value string
+}
+
+// compareStated orders the statements of a slot: the later one replaces.
+func compareStated(a, b stated) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.known, b.known), compareIDs(a.entry, b.entry), cmp.Compare(a.row, b.row))
+}
+
+// state notes what a record states and supersedes. The caller holds mu.
+func (sh *shard) stateLocked(e *entry) {
+	if slot := e.slot(); slot != nil {
+		k, x := slot.key(name(e.actor)), stated{e, strings.Join(foldedWords(slot.Value), " ")}
+		i, _ := slices.BinarySearchFunc(sh.slots[k], x, compareStated)
+		sh.slots[k] = slices.Insert(sh.slots[k], i, x)
+	}
+	for _, l := range e.links() {
+		if l.Rel == supersedes {
+			sh.over[keyOf(l.To)] = append(sh.over[keyOf(l.To)], e)
+		}
+	}
+}
+
+// unstateLocked takes that back.
+func (sh *shard) unstateLocked(e *entry) {
+	is := func(x *entry) bool { return x == e }
+	if slot := e.slot(); slot != nil {
+		k := slot.key(name(e.actor))
+		if sh.slots[k] = slices.DeleteFunc(sh.slots[k], func(x stated) bool { return is(x.entry) }); len(sh.slots[k]) == 0 {
+			delete(sh.slots, k)
+		}
+	}
+	for _, l := range e.links() {
+		if to := keyOf(l.To); l.Rel == supersedes {
+			if sh.over[to] = slices.DeleteFunc(sh.over[to], is); len(sh.over[to]) == 0 {
+				delete(sh.over, to)
+			}
+		}
+	}
+}
+
+func (e *entry) slot() *Slot {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.slot
+}
+
+// sees reports whether e counts for the query: what it leaves out replaces
+// nothing. What Decay has archived still does.
+func (q *query) sees(e *entry) bool {
+	return q.without&e.flags&(kindFlags|isQuarantined) == 0 && e.at <= q.before && e.known <= q.known
+}
+
+// statements returns what is said of the slot that e states, as the query sees
+// it, in order, and the value that e says.
+func (q *query) statements(sh *shard, e *entry) (all []stated, value string) {
+	slot := e.slot()
+	if slot == nil {
+		return nil, ""
+	}
+	for _, x := range sh.slots[slot.key(name(e.actor))] {
+		if x.entry == e {
+			value = x.value
+		}
+		if q.sees(x.entry) {
+			all = append(all, x)
+		}
+	}
+	return all, value
+}
+
+// contradicts reports whether two who differ about a slot do so at one time: of
+// the same At, or of two who speak within an hour.
+func contradicts(a, b *entry) bool {
+	apart := max(a.at, b.at) - min(a.at, b.at)
+	return apart == 0 || apart <= conflictWindow.Microseconds() && (a.actor != b.actor || a.source != b.source)
+}
+
+// maxSteps ends a circle of records that supersede one another.
+const maxSteps = 64
+
+// standing returns what holds in place of e for the query: e itself, or what a
+// host's Slot or Supersede says to replace it. The caller holds mu.
+func (q *query) standing(sh *shard, e *entry) *entry {
+	for range maxSteps {
+		by := q.superseding(sh, e)
+		if by == nil {
+			return e
+		}
+		e = by
+	}
+	return e
+}
+
+func (q *query) superseding(sh *shard, e *entry) *entry {
+	for _, k := range e.keys() {
+		for _, by := range slices.Backward(sh.over[k]) {
+			if by != e && q.sees(by) {
+				return by
+			}
+		}
+	}
+	all, value := q.statements(sh, e)
+	if len(all) == 0 {
+		return nil
+	}
+	if last := all[len(all)-1]; last.value != value && last.at >= e.at && !contradicts(last.entry, e) {
+		return last.entry
+	}
+	return nil
+}
+
+// keys are the ids that lead to e.
+func (e *entry) keys() []idKey {
+	if e.more == nil {
+		return []idKey{e.id}
+	}
+	return append([]idKey{e.id}, e.more.former...)
+}
+
+// superseded returns the record that e, which holds, has replaced last, or nil.
+func (q *query) superseded(sh *shard, e *entry) *entry {
+	for _, l := range e.links() {
+		if l.Rel == supersedes {
+			if old, _ := sh.ids.find(&sh.entries, keyOf(l.To)); old != nil && old != e && q.sees(old) {
+				return old
+			}
+		}
+	}
+	all, value := q.statements(sh, e)
+	for _, x := range slices.Backward(all) {
+		if x.value != value && x.at <= e.at && !contradicts(x.entry, e) {
+			return x.entry
+		}
+	}
+	return nil
+}
+
+// conflicts returns the records that contradict e, and hold as e does.
+func (q *query) conflicts(sh *shard, e *entry) (ids []ID) {
+	all, value := q.statements(sh, e)
+	for _, x := range slices.Backward(all) {
+		if len(ids) < MaxConflicts && x.value != value && contradicts(x.entry, e) && q.superseding(sh, x.entry) == nil {
+			ids = append(ids, x.name())
+		}
+	}
+	return ids
+}
+
+// giveWay takes out what is superseded. What takes its place has its relevance,
+// if that is higher, and comes once. It returns how many went. The caller holds
+// mu of sh, of which sc.found has those from from on.
+func (sc *scratch) giveWay(sh *shard, from int) int {
+	if len(sh.slots)+len(sh.over) == 0 {
+		return 0
+	}
+	went := 0
+	for i := from; i < len(sc.found); i++ {
+		f := sc.found[i]
+		by := sc.query.standing(sh, f.entry)
+		if by == f.entry {
+			continue
+		}
+		if sc.hidden == nil {
+			sc.hidden = make(map[*entry]*entry)
+		}
+		sc.hidden[f.entry] = by
+		went++
+		if at := slices.IndexFunc(sc.found[from:], func(g found) bool { return g.entry == by }); at >= 0 {
+			g := &sc.found[from+at]
+			g.ratio, g.relevance, g.lexical = max(g.ratio, f.ratio), max(g.relevance, f.relevance), max(g.lexical, f.lexical)
+		} else {
+			sc.found = append(sc.found, found{entry: by, sh: sh, tally: by.counts(), rated: f.rated})
+		}
+	}
+	stay := slices.DeleteFunc(sc.found[from:], func(f found) bool { return sc.hidden[f.entry] != nil })
+	sc.found = sc.found[:from+len(stay)]
+	return went
+}
+
+// relate fills in what a hit replaces and what contradicts it.
+func (s Space) relate(ctx context.Context, q *query, f *found, h *Hit) error {
+	if f.more == nil || f.more.slot == nil && len(f.more.links) == 0 {
+		return nil
+	}
+	f.sh.mu.RLock()
+	old := q.superseded(f.sh, f.entry)
+	h.Conflicts = q.conflicts(f.sh, f.entry)
+	f.sh.mu.RUnlock()
+	if old == nil {
+		return nil
+	}
+	r := Record{ID: old.name()}
+	if err := s.b.copy(ctx, f.sh, old, old.counts(), &r); err == nil {
+		h.Superseded = &r
+	} else if f.sh.entries.at(old.row) == old {
+		return err
+	}
+	return nil
+}
+
+// cleanSlot checks and sanitises a slot that the host gives.
+func (b *Bank) cleanSlot(s Slot) (Slot, error) {
+	if s == (Slot{}) {
+		return s, nil
+	}
+	if n := len(s.Subject) + len(s.Attribute) + len(s.Value); n > MaxSlot {
+		return s, &store.LimitError{Field: "slot", Limit: MaxSlot, Got: n}
+	}
+	clean := func(s string) string { return b.sanitize.Sanitize(strings.ToValidUTF8(s, "\uFFFD")) }
+	s = Slot{clean(s.Subject), clean(s.Attribute), clean(s.Value)}
+	for _, f := range [...]struct{ name, text string }{{"attribute", s.Attribute}, {"value", s.Value}} {
+		if strings.TrimSpace(f.text) == "" {
+			return s, fmt.Errorf("slot %s: %w", f.name, ErrEmpty)
+		}
+	}
+	return s, nil
+}
+
+// Restate settles what a record states: the slot takes the place of that of its
+// draft. The zero Slot says that it states nothing, so that by a slot it neither
+// hides another nor is hidden. It is on disk when Restate returns, and
+// idempotent.
+//
+// The errors are ErrEmpty and *store.LimitError for a bad slot.
+func (s Space) Restate(ctx context.Context, id ID, slot Slot) error {
+	slot, err := s.b.cleanSlot(slot)
+	if err != nil {
+		return fmt.Errorf("memory: restate: %w", err)
+	}
+	return s.change(ctx, "restate", id, func(sh *shard, e *entry) error {
+		old, err := s.b.record(ctx, sh, e)
+		if err != nil || old.Slot == slot {
+			return err
+		}
+		rec := *old
+		rec.Slot = slot
+		return s.b.rewrite(ctx, sh, e, &rec)
+	})
+}
+
+// Supersede says that one record replaces another: from its At on, a recall
+// gives the place of the old one to it. Query.At, Query.Known and All find the old
+// one. It is on disk when Supersede returns, and idempotent: a link of the record
+// with the Rel "supersedes", which a Draft may bring as well.
+func (s Space) Supersede(ctx context.Context, old, by ID) error {
+	if _, _, err := s.lookup(old); err != nil {
+		return err
+	}
+	return s.change(ctx, "supersede", by, func(sh *shard, e *entry) error {
+		r, err := s.b.record(ctx, sh, e)
+		if err != nil || e.is(keyOf(old)) || slices.Contains(r.Links, Link{old, supersedes}) {
+			return err
+		}
+		rec := *r
+		if rec.Links = append(slices.Clip(r.Links), Link{old, supersedes}); len(rec.Links) > MaxLinks {
+			return &store.LimitError{Field: "links", Limit: MaxLinks, Got: len(rec.Links)}
+		}
+		return s.b.rewrite(ctx, sh, e, &rec)
+	})
+}

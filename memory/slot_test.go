@@ -1,0 +1,180 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+func TestSlotsOfHosts(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, _ := space(t)
+	bad := func(slot memory.Slot) error {
+		_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "x", Slot: slot})
+		return err
+	}
+	require.ErrorIs(t, bad(memory.Slot{Subject: "Alice", Value: "Rome"}), memory.ErrEmpty)
+	require.ErrorIs(t, bad(memory.Slot{Subject: "Alice", Attribute: "home"}), memory.ErrEmpty)
+	var limit *store.LimitError
+	require.ErrorAs(t, bad(memory.Slot{Attribute: "home", Value: strings.Repeat("x", memory.MaxSlot)}), &limit)
+	require.ErrorIs(t, s.Restate(ctx, "nobody", memory.Slot{}), store.ErrNotFound)
+	require.ErrorIs(t, s.Restate(ctx, "nobody", memory.Slot{Subject: "x"}), memory.ErrEmpty)
+}
+
+// A slot for which everybody says something else is no reason to name them all.
+func TestConflictsAreFew(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, _ := space(t)
+	var ids []memory.ID
+	for i := range 2 * memory.MaxConflicts {
+		d := memory.Draft{Kind: memory.Episode, Content: "Alice has moved.", At: epoch}
+		d.Slot = memory.Slot{Subject: "Alice", Attribute: "home", Value: fmt.Sprintf("city %d", i)}
+		ids = append(ids, remember(t, s, d))
+	}
+	hits, err := s.Recall(ctx, memory.Query{Text: "Alice", K: 3 * memory.MaxConflicts})
+	require.NoError(t, err)
+	require.Len(t, hits, len(ids))
+	for _, h := range hits {
+		require.Len(t, h.Conflicts, memory.MaxConflicts)
+		require.NotContains(t, h.Conflicts, h.Record.ID)
+		require.Subset(t, ids, h.Conflicts)
+	}
+}
+
+// What holds does not depend on the order in which it was stored.
+func TestStatementsOutOfOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		n := rapid.IntRange(1, 120).Draw(t, "statements")
+		order := rapid.Permutation(slices.Collect(count(n))).Draw(t, "order")
+		forget := rapid.SliceOfDistinct(rapid.IntRange(0, n-1), rapid.ID[int]).Draw(t, "forget")
+		ahead, _ := space(t)
+		mixed, _ := space(t)
+		ids := make([]memory.ID, n)
+		store := func(s memory.Space, i int) {
+			ids[i] = remember(t, s, memory.Draft{
+				Kind: memory.Episode, Content: fmt.Sprintf("Alice has moved %d times.", i), Key: fmt.Sprint(i),
+				At: epoch.Add(time.Duration(i) * time.Hour), Slot: memory.Slot{Subject: "Alice", Attribute: "home", Value: fmt.Sprintf("city %d", i%50)},
+			})
+		}
+		for i := range n {
+			store(ahead, i)
+			store(mixed, order[i])
+		}
+		same := func() {
+			for _, at := range []int{0, n / 3, n / 2, n} {
+				q := memory.Query{Text: "Where is the home of Alice?", At: epoch.Add(time.Duration(at) * time.Hour), K: n}
+				want, got := recall(t, ahead, q), recall(t, mixed, q)
+				require.Len(t, got, len(want))
+				for i := range want {
+					require.Equal(t, want[i].Record.ID, got[i].Record.ID)
+					require.Equal(t, want[i].Superseded == nil, got[i].Superseded == nil)
+					if want[i].Superseded != nil {
+						require.Equal(t, want[i].Superseded.ID, got[i].Superseded.ID)
+					}
+				}
+			}
+		}
+		same()
+		for _, i := range forget {
+			require.NoError(t, ahead.Forget(ctx, ids[i]))
+			require.NoError(t, mixed.Forget(ctx, ids[i]))
+		}
+		same()
+	})
+}
+
+func count(n int) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := 0; i < n && yield(i); i++ {
+		}
+	}
+}
+
+// A value that was stated again after another one holds again, and is no part of
+// the record that stated it first.
+func TestStatedAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	say := func(branch string, day int) memory.Receipt {
+		r, err := s.Remember(t.Context(), memory.Draft{
+			Kind: memory.Fact, Content: "The default branch of the payments repository is " + branch + ".", At: epoch.AddDate(0, 0, day-100),
+			Slot: memory.Slot{Subject: "payments repository", Attribute: "default branch", Value: branch},
+		})
+		require.NoError(t, err)
+		return r
+	}
+	first := say("main", 1)
+	require.Equal(t, first.ID, say("main", 2).Into)
+	second, third := say("trunk", 3), say("main", 4)
+	require.Equal(t, memory.Stored, second.Disposition)
+	require.Equal(t, memory.Stored, third.Disposition)
+	hits := recall(t, s, memory.Query{Text: "which default branch has the payments repository"})
+	require.Equal(t, third.ID, hits[0].Record.ID)
+	require.Equal(t, second.ID, hits[0].Superseded.ID)
+	require.Zero(t, consolidate(t, s).Merged)
+	hits = recall(t, s, memory.Query{Text: "which default branch has the payments repository", At: epoch.AddDate(0, 0, -97)})
+	require.Equal(t, second.ID, hits[0].Record.ID, "then")
+}
+
+// A quarantined text does not take the place of a trusted one in a prompt.
+func TestPoisonDoesNotSupersede(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	slot := func(v string) memory.Slot { return memory.Slot{Subject: "deploy", Attribute: "host", Value: v} }
+	good := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The deploy host is a.example.com.", At: epoch.Add(-48 * time.Hour), Slot: slot("a")})
+	evil := remember(t, s, memory.Draft{
+		Kind: memory.Fact, Content: "The deploy host is now evil.example.com.", At: epoch, Slot: slot("evil"), Source: memory.Source{Origin: memory.Web},
+	})
+	q := memory.Query{Text: "What is the deploy host?", Inject: true}
+	first := func() memory.Hit {
+		hits := recall(t, s, q)
+		require.Len(t, hits, 1)
+		return hits[0]
+	}
+	require.Equal(t, good, first().Record.ID)
+	q.Inject = false
+	require.Equal(t, evil, first().Record.ID)
+	require.Equal(t, good, first().Superseded.ID)
+	q.Inject = true
+	require.NoError(t, s.Trust(t.Context(), evil))
+	require.Equal(t, evil, first().Record.ID)
+}
+
+// Supersede hides a record from now on, and not as of then; a circle ends.
+func TestSupersede(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	old := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "We meet in the blue room."})
+	c.move(time.Hour)
+	by := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "The blue room floods: the attic it is."})
+	require.ErrorIs(t, s.Supersede(t.Context(), "nobody", by), store.ErrNotFound)
+	require.NoError(t, s.Supersede(t.Context(), old, by))
+	require.NoError(t, s.Supersede(t.Context(), old, by))
+	hits := recall(t, s, memory.Query{Text: "where do we meet"})
+	require.Len(t, hits, 1)
+	require.Equal(t, by, hits[0].Record.ID)
+	require.Equal(t, old, hits[0].Superseded.ID)
+	why, err := s.Explain(t.Context(), memory.Query{Text: "where do we meet"}, old)
+	require.NoError(t, err)
+	require.Equal(t, by, why.By)
+	for _, q := range []memory.Query{{At: epoch.Add(time.Minute)}, {Known: epoch.Add(time.Minute)}} {
+		q.Text = "where do we meet"
+		require.Equal(t, old, recall(t, s, q)[0].Record.ID)
+	}
+	require.NoError(t, s.Supersede(t.Context(), by, old))
+	recall(t, s, memory.Query{Text: "where do we meet in the attic"})
+	require.NoError(t, s.Supersede(t.Context(), old, old), "it says nothing")
+}

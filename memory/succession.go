@@ -1,0 +1,321 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/store"
+)
+
+// Evidence says by what a record is taken to replace another.
+type Evidence string
+
+// The evidence.
+const (
+	ByCue     Evidence = "cue"     // the later one speaks of a change, and of the same
+	ByOverlap Evidence = "overlap" // it says nearly the same, in other values
+)
+
+// Replaced says that a record is perhaps not current any more: nothing hides it.
+// The zero Replaced says that nothing speaks for that.
+type Replaced struct {
+	By          ID       // the record that perhaps replaces it
+	Probability float64  // that it does
+	Evidence    Evidence // what speaks for it
+}
+
+// guess is a record that perhaps replaces another.
+type guess struct {
+	by idKey
+	p  float64
+	of Evidence
+}
+
+// What is compared, and from when on it counts. See docs/benchmarks.md.
+const (
+	maxStatement  = 40   // words of a text that may replace another
+	compared      = 8    // earlier records
+	cueOverlap    = 0.34 // share of the words of the one that has less, with a cue
+	plainOverlap  = 0.5  // without
+	alikeMost     = 0.9  // of what is most alike
+	asRelevant    = 0.7  // relevance of the later one, of that of the earlier
+	lessRelevant  = 0.2  // with a cue, whose words are not those of the question
+	reordered     = 10   // hits
+	cueBelief     = 0.75
+	overlapBelief = 0.6
+)
+
+// tells reports whether a text of the kind may replace another: it states
+// something, in few words, as a Fact or of who speaks.
+func tells(r *Record) (ws []string, ok bool) {
+	if r.Passing || r.Kind != Fact && r.Kind != Episode || strings.Contains(r.Content, "?") || len(r.Content) > 16*maxStatement {
+		return nil, false
+	}
+	ws = foldedWords(r.Content)
+	return ws, len(ws) <= maxStatement && (r.Kind == Fact || firstPerson.in(r.Content, ws))
+}
+
+// succeed guesses what the new record e replaces, and has that kept. A guess
+// needs no commit of its own: one that a crash loses hides nothing.
+func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate) {
+	ws, ok := tells(c.rec)
+	if !ok || besideCues.in(c.rec.Content, ws) {
+		return
+	}
+	kept := b.earlier(ctx, sh, sc, e, c, changeCues.in(c.rec.Content, ws))
+	if kept == nil {
+		return
+	}
+	k := sh.guessKey(e.name())
+	value, err := codec.Encode(k, kept)
+	if err != nil {
+		return // so it is not kept
+	}
+	if taken, _ := b.add(ctx, store.Op{Key: k, Value: value}); taken { // the next call reports the error
+		sh.guess(e, kept)
+	}
+}
+
+// earlier returns what e perhaps replaces: of the records of its kind and actor
+// that were before it, those that are most like it, if they are enough so.
+func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate, cue bool) (out []storedGuess) {
+	least, p, of := plainOverlap, overlapBelief, ByOverlap
+	if cue {
+		least, p, of = cueOverlap, cueBelief, ByCue
+	} else if e.flags&isFact == 0 {
+		return nil
+	}
+	terms := c.doc.Content
+	ask := index.Query{Terms: terms, K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: func(row uint32) bool {
+		o := sh.entries.at(row)
+		return o == nil || o.actor != e.actor || !e.after(o)
+	}}
+	var near []*entry
+	sh.mu.RLock()
+	for _, m := range sh.index.Search(&sc.index, &ask) {
+		near = append(near, sh.entries.at(m.Row))
+	}
+	own := sh.content(terms)
+	sh.mu.RUnlock()
+	best := 0.0
+	var likes []float64
+	for _, o := range near {
+		r, err := b.record(ctx, sh, o)
+		if err != nil {
+			continue // it has just gone
+		}
+		if _, ok := tells(r); !ok {
+			continue
+		}
+		theirs := b.terms(r.Content)
+		sh.mu.RLock()
+		overlap, like := own.compare(sh.content(theirs))
+		sh.mu.RUnlock()
+		if saysSame(c.rec.Content, r.Content) {
+			continue // it is said again
+		}
+		if best = max(best, like); overlap >= least {
+			out, likes = append(out, storedGuess{o.name(), p, of}), append(likes, like)
+		}
+	}
+	n := 0
+	for i := range out {
+		if likes[i] >= alikeMost*best {
+			out[n] = out[i]
+			n++
+		}
+	}
+	return out[:n]
+}
+
+// after reports whether e tells of a later time than o, or was made later.
+func (e *entry) after(o *entry) bool { return e.at > o.at || e.at == o.at && e.seq > o.seq }
+
+// content is the distinct words of a text, function words aside, with what they
+// weigh in its scope.
+type content []struct {
+	word   string
+	weight float64
+}
+
+func (sh *shard) content(terms []text.Term) (c content) {
+	for i, t := range terms {
+		if !t.Stop && !slices.Contains(terms[:i], t) {
+			c = append(c, struct {
+				word   string
+				weight float64
+			}{t.Text, sh.index.Weight(t)})
+		}
+	}
+	return c
+}
+
+// compare returns what two texts have in common: as a share of the one that has
+// less words, and of the mean of both.
+func (c content) compare(o content) (overlap, like float64) {
+	var both, own, other float64
+	for i := range o {
+		other += o[i].weight
+	}
+	for i := range c {
+		own += c[i].weight
+		for j := range o {
+			if o[j].word == c[i].word {
+				both += c[i].weight
+				break
+			}
+		}
+	}
+	if both == 0 {
+		return 0, 0
+	}
+	return both / min(own, other), 2 * both / (own + other)
+}
+
+// storedGuess is what a record perhaps replaces.
+type storedGuess struct {
+	Old         ID       `cbor:"1,keyasint"`
+	Probability float64  `cbor:"2,keyasint"`
+	Evidence    Evidence `cbor:"3,keyasint"`
+}
+
+func (sh *shard) guessKey(id ID) string { return key.Join(root, guessPart, sh.part, string(id)) }
+
+func (sh *shard) guess(by *entry, kept []storedGuess) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, g := range kept {
+		k := keyOf(g.Old)
+		sh.guessing.Store(true)
+		sh.guesses[k] = append(sh.guesses[k], guess{by.id, g.Probability, g.Evidence})
+	}
+}
+
+// decodeGuesses returns what an entry says that a record perhaps replaces.
+func decodeGuesses(e store.Entry) (kept []storedGuess, err error) {
+	if err := codec.Decode(e, &kept); err != nil {
+		return nil, err
+	}
+	for _, g := range kept {
+		if g.Old == "" || !(g.Probability >= 0 && g.Probability <= 1) {
+			return nil, fmt.Errorf("%w: %q: impossible guess", store.ErrDamaged, e.Key)
+		}
+	}
+	return kept, nil
+}
+
+// loadGuesses reads what perhaps replaces what. Guesses of records that are gone
+// are left where they are: they say nothing.
+func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards map[string]*shard) error {
+	for e, err := range in.under(ctx, guessPart) {
+		if err != nil {
+			return err
+		}
+		kept, err := decodeGuesses(e)
+		if err != nil {
+			return err
+		}
+		if p := key.Split(e.Key); len(p) == 4 && shards[p[2]] != nil {
+			if by := shards[p[2]].entry(ID(p[3])); by != nil {
+				shards[p[2]].guess(by, kept)
+			}
+		}
+	}
+	return nil
+}
+
+// mark says of a hit what perhaps replaces it.
+type mark struct {
+	old, by *entry
+	p       float64
+	of      Evidence
+}
+
+// order puts what is current before what it perhaps replaces, among the first
+// ten, and brings in what is not among the hits. It hides nothing that was among
+// those ten, and keeps the number of hits. A question about the past is answered
+// as it was.
+func (sc *scratch) order(best []found) []found {
+	sc.marks = sc.marks[:0]
+	q := &sc.query
+	if q.all || q.alone || q.model != nil || !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.guessing.Load() }) ||
+		pastCues.in(q.asked, foldedWords(q.asked)) {
+		return best
+	}
+	for i := 0; i < min(len(best), reordered); i++ {
+		for range maxSteps {
+			m, at := q.later(best, i)
+			if m.by == nil {
+				break
+			}
+			sc.marks = append(sc.marks, m)
+			if at >= 0 && at < i {
+				break // it comes first already
+			}
+			best = q.lead(best, i, at, m.by)
+		}
+	}
+	return best
+}
+
+// lead puts the hit at a place before the i-th; if that is -1, one of the entry,
+// which is not among them.
+func (q *query) lead(best []found, i, at int, by *entry) []found {
+	f := best[i]
+	if at < 0 {
+		if len(best) < q.k {
+			best = append(best, found{})
+		}
+		at = len(best) - 1
+		f.entry, f.tally = by, by.counts()
+	} else {
+		f = best[at]
+	}
+	copy(best[i+1:at+1], best[i:at])
+	best[i] = f
+	return best
+}
+
+// later returns the latest record that perhaps replaces the i-th hit, as far as
+// the query sees it and finds it as relevant, and its place, or -1 if it is not
+// among the hits.
+func (q *query) later(best []found, i int) (m mark, at int) {
+	f := &best[i]
+	m.old, at = f.entry, -1
+	f.sh.mu.RLock()
+	defer f.sh.mu.RUnlock()
+	for _, k := range f.keys() {
+		for _, g := range f.sh.guesses[k] {
+			by, _ := f.sh.ids.find(&f.sh.entries, g.by)
+			if by == nil || !by.after(f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
+				continue
+			}
+			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })
+			least := asRelevant
+			if g.of == ByCue {
+				least = lessRelevant
+			}
+			if n >= 0 && best[n].relevance < least*f.relevance {
+				continue
+			}
+			m.by, m.p, m.of, at = by, g.p, g.of, n
+		}
+	}
+	return m, at
+}
+
+// replaced returns what perhaps replaces e.
+func (sc *scratch) replaced(e *entry) Replaced {
+	for _, m := range sc.marks {
+		if m.old == e {
+			return Replaced{m.by.name(), m.p, m.of}
+		}
+	}
+	return Replaced{}
+}
