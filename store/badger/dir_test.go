@@ -147,6 +147,18 @@ func TestManifestMissing(t *testing.T) {
 	}
 }
 
+// A kill while a store is made leaves files that come before MANIFEST.
+func TestUnfinishedStore(t *testing.T) {
+	for _, names := range [][]string{{badger.LockName}, {badger.LockName, "DISCARD"}, {badger.LockName, "LOCK", "DISCARD", "MANIFEST-REWRITE"}} {
+		dir := t.TempDir()
+		for _, name := range names {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), make([]byte, 1<<10), 0o600))
+		}
+		_, err := open(t, dir).Commit(t.Context(), put("a", "1", store.Any))
+		require.NoError(t, err)
+	}
+}
+
 // A kill at the wrong moment leaves a log without a byte in it.
 func TestEmptyLogs(t *testing.T) {
 	for _, names := range [][]string{{"00001.mem"}, {"00002.mem"}, {"00099.mem"}, {"000001.vlog"}, {"000002.vlog"}, {"00002.mem", "000002.vlog"}} {

@@ -53,7 +53,9 @@ type found struct {
 func (c *contents) look(marked uint64) (*survey, error) {
 	v := &survey{dir: c.current, marked: marked}
 	if !c.manifest {
-		if c.marked || len(c.data) > 0 || len(c.rest) > 0 {
+		// DISCARD comes before MANIFEST, and all else after it.
+		held := slices.ContainsFunc(c.data, func(name string) bool { return name != discardName })
+		if c.marked || held || len(c.rest) > 0 {
 			return nil, fmt.Errorf("%w: %s is missing", store.ErrDamaged, manifestName)
 		}
 		return v, nil
