@@ -56,6 +56,20 @@ nested() {
 	git ls-files --cached --others --exclude-standard -- '*/go.mod' ':!:**/testdata/**' | xargs -r -n1 dirname
 }
 
+# faults breaks machines under a store, as docs/reliability.md says, and lists
+# what could not be tried here. It leaves out the tests that match its first
+# argument; the others are flags of the tests.
+faults() {
+	local out code line
+	out=$(within benchmarks/faults go test -count 1 -timeout 600m -v -skip "$1" . -args "${@:2}" 2>&1)
+	code=$?
+	if ((code)); then printf '%s\n' "$out"; else grep -e 'figures: ' -e '^--- ' <<<"$out"; fi
+	while read -r line; do
+		skip "benchmarks/faults" "${line#*SKIPPED: }"
+	done < <(grep 'SKIPPED: ' <<<"$out" | sort -u)
+	return $code
+}
+
 # compiler sees to a C compiler, which the race detector links with. On a
 # machine with apt and the right to use it, it installs one.
 compiler() {

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -64,12 +65,14 @@ func heldOutRule(r *repo) []string {
 	return out
 }
 
-// tests returns the test functions of the tree as directory.Name.
+var testName = regexp.MustCompile(`^(Test|Fuzz)`)
+
+// tests returns the tests and fuzzers of the tree as directory.Name.
 func (r *repo) tests() map[string]bool {
 	out := map[string]bool{}
 	for _, f := range r.files {
 		for _, d := range f.ast.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && f.test() && strings.HasPrefix(fn.Name.Name, "Test") {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.test() && testName.MatchString(fn.Name.Name) {
 				out[row(f.dir())+"."+fn.Name.Name] = true
 			}
 		}

@@ -31,6 +31,7 @@ var rules = []rule{
 	{"words", wordRule},
 	{"verbs", verbRule},
 	{"heldout", heldOutRule},
+	{"promises", promiseRule},
 	{"architecture", architectureRule},
 	{"shell", shellRule},
 	{"edge", edgeRule},
