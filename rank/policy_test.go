@@ -238,3 +238,37 @@ func TestExplainSaysWhatWasLost(t *testing.T) {
 	require.Contains(t, rank.Explain(ss), "drawn after the first")
 	require.Equal(t, "score 2 over 3 samples", rank.Scored{Score: 2, Samples: 3}.Reason())
 }
+
+// More candidates than have their samples in memory are ranked too, and a candidate
+// with more skills than that has its health.
+func TestMoreCandidatesThanMemoryHolds(t *testing.T) {
+	t.Parallel()
+	book := open(t, store.NewMem(), nil)
+	const n = 5000
+	cs := make([]rank.Candidate, n)
+	for i := range cs {
+		cs[i] = rank.Candidate{Name: fmt.Sprintf("c%04d", i), Prior: 0.5}
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{
+			Key: fmt.Sprint(i), Candidate: cs[i].Name, Situation: rank.Situation{Skill: "work"}, Success: i%2 == 0,
+		}))
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{
+			Key: fmt.Sprint("x", i), Candidate: "all-rounder", Situation: rank.Situation{Skill: fmt.Sprint("skill", i)}, Success: i%5 == 0,
+		}))
+	}
+	for name, policy := range policies(book) {
+		ss, err := policy.Score(t.Context(), rank.Situation{Skill: "work"}, cs)
+		require.NoError(t, err, name)
+		require.Len(t, ss, n, name)
+		again, err := policy.Score(t.Context(), rank.Situation{Skill: "work"}, cs)
+		require.NoError(t, err, name)
+		require.Equal(t, ss, again, name)
+		if name == "weighted" {
+			for _, s := range ss {
+				require.Equal(t, 1, s.Parts.Known, s.Candidate.Name)
+			}
+		}
+	}
+	h, err := book.Health(t.Context(), "all-rounder")
+	require.NoError(t, err)
+	require.Equal(t, []any{n, n / 5}, []any{h.Known, h.Successes})
+}

@@ -87,23 +87,46 @@ type Health struct {
 }
 
 // Health returns how the candidate did over the last Day, both ends included.
-func (b *Book) Health(ctx context.Context, candidate string) (Health, error) {
-	since := b.opts.Now().Add(-Day).UnixNano()
-	for {
-		m, err := b.ready(ctx, candidate)
-		if err != nil {
-			return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
-		}
-		b.mu.RLock()
-		h, ok := m.health(since), m.awake(since)
-		b.mu.RUnlock()
-		if ok {
-			return h, nil
-		}
-		if err := b.wakeAll(ctx, candidate, m, since); err != nil {
-			return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
+func (b *Book) Health(ctx context.Context, candidate string) (h Health, err error) {
+	m, err := b.ready(ctx, candidate)
+	if err == nil {
+		h, err = b.health(ctx, candidate, m, b.opts.Now().Add(-Day).UnixNano())
+	}
+	if err != nil {
+		return Health{}, fmt.Errorf("health of %q: %w", candidate, err)
+	}
+	return h, nil
+}
+
+// health returns the figures since then; m may be nil. Samples that are not in memory
+// are read, window by window: all of them may be more than memory holds.
+func (b *Book) health(ctx context.Context, candidate string, m *member, since int64) (Health, error) {
+	var sum sums
+	b.mu.RLock()
+	awake := m.awake(since)
+	if awake && m != nil {
+		for _, w := range m.windows {
+			sum.addSince(w, since)
 		}
 	}
+	b.mu.RUnlock()
+	if awake {
+		return sum.health(), nil
+	}
+	if err := b.take(ctx); err != nil {
+		return Health{}, err
+	}
+	defer b.give()
+	for skill, w := range m.windows {
+		if w.latest < since {
+			continue
+		}
+		if err := b.wake(ctx, candidate, skill, w); err != nil {
+			return Health{}, err
+		}
+		sum.addSince(w, since)
+	}
+	return sum.health(), nil
 }
 
 // awake reports whether the samples since then are in memory; m may be nil.
@@ -119,52 +142,23 @@ func (m *member) awake(since int64) bool {
 	return true
 }
 
-// wakeAll reads the samples since then into memory.
-func (b *Book) wakeAll(ctx context.Context, candidate string, m *member, since int64) error {
-	if err := b.take(ctx); err != nil {
-		return err
+// addSince adds the samples of a window since then that are in memory.
+func (s *sums) addSince(w *window, since int64) {
+	if w.latest < since {
+		return
 	}
-	defer b.give()
-	for skill, w := range m.windows {
-		if w.latest < since {
-			continue
-		}
-		if err := b.wake(ctx, candidate, skill, w); err != nil {
-			return err
+	for i := range w.ring {
+		if w.ring[i].at >= since {
+			s.add(&w.ring[i], +1)
 		}
 	}
-	return nil
 }
 
-// health returns the figures since then; m may be nil.
-func (m *member) health(since int64) Health {
-	h := Health{SuccessRate: 1}
-	if m == nil {
-		return h
-	}
-	var cost fixed
-	for _, w := range m.windows {
-		if w.latest < since {
-			continue
-		}
-		for i := range w.ring {
-			e := &w.ring[i]
-			if e.at < since {
-				continue
-			}
-			cost.add(e.cost, +1)
-			if e.outcome != unknown {
-				h.Known++
-			}
-			if e.outcome == success {
-				h.Successes++
-			}
-		}
-	}
-	h.CostUSD = cost.float()
-	h.CostPerSuccess = mean(h.CostUSD, int64(h.Successes))
-	if h.Known > 0 {
-		h.SuccessRate = float64(h.Successes) / float64(h.Known)
+func (s *sums) health() Health {
+	h := Health{Known: int(s.known), Successes: int(s.successes), SuccessRate: 1, CostUSD: s.cost.float()}
+	h.CostPerSuccess = mean(h.CostUSD, s.successes)
+	if s.known > 0 {
+		h.SuccessRate = float64(s.successes) / float64(s.known)
 	}
 	return h
 }

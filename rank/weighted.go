@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Weighted returns the policy that draws an order in which a candidate that
@@ -33,18 +32,27 @@ func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	var buf [few]contender
 	b := p.b
 	since := b.opts.Now().Add(-Day).UnixNano()
-	fs, err := b.awakeField(ctx, buf[:0], s.Skill, cs, since)
+	fs, err := b.field(ctx, buf[:0], s.Skill, cs)
 	if err != nil {
 		return nil, err
 	}
-	defer b.mu.RUnlock()
+	b.mu.RUnlock() // to read the samples that are not in memory
+	var some [few]Health
+	healths := some[:0]
 	total := 0.0
 	for i := range fs {
-		total += fs[i].member.health(since).weight()
+		h, err := b.health(ctx, cs[i].Name, fs[i].member, since)
+		if err != nil {
+			return nil, fmt.Errorf("score: %w", err)
+		}
+		healths = append(healths, h)
+		total += h.weight()
 	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
 	for i := range fs {
 		f := &fs[i]
-		chance := b.chance(f.member.health(since).weight(), total, len(fs))
+		chance := b.chance(healths[i].weight(), total, len(fs))
 		// Exponential keys: the smallest of independent exponentials of
 		// these rates is each with its chance, and so on down the order
 		// (Efraimidis and Spirakis, 2006).
@@ -54,31 +62,13 @@ func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	out := make([]Scored, len(fs))
 	for rank, i := range sortObserved(ranks[:0], fs, cs) {
 		f := &fs[i]
-		h := f.member.health(since)
+		h := healths[i]
 		out[rank] = Scored{Candidate: cs[i], Score: h.weight(), Samples: f.window.samples(), Parts: Parts{
 			Basis: Drawn, Known: h.Known, Success: h.SuccessRate, Cost: h.CostPerSuccess,
 			Chance: b.chance(h.weight(), total, len(fs)),
 		}}
 	}
 	return out, nil
-}
-
-// awakeField is field with the samples since then in memory.
-func (b *Book) awakeField(ctx context.Context, buf []contender, skill string, cs []Candidate, since int64) ([]contender, error) {
-	for {
-		fs, err := b.field(ctx, buf, skill, cs)
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(fs, func(f contender) bool { return !f.member.awake(since) })
-		if i < 0 {
-			return fs, nil
-		}
-		b.mu.RUnlock()
-		if err := b.wakeAll(ctx, cs[i].Name, fs[i].member, since); err != nil {
-			return nil, fmt.Errorf("score: %w", err)
-		}
-	}
 }
 
 func (h Health) weight() float64 { return h.SuccessRate / (1 + h.CostPerSuccess) }
