@@ -1,8 +1,10 @@
 package arc_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
 )
 
 // counting counts the commits of a store.
@@ -72,5 +75,56 @@ func nopHost() arc.Host {
 			Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return result, nil }),
 		}},
 		Gates: []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Pass: true}, nil })},
+	}
+}
+
+// BenchmarkPortable moves a scope with many memories, of 500 bytes each, from one store to another.
+func BenchmarkPortable(b *testing.B) {
+	for _, n := range []int{1e4, 1e5} {
+		for _, on := range []string{"mem", "badger"} {
+			open := func() store.Store {
+				if on == "mem" {
+					return store.NewMem()
+				}
+				st, err := badger.Open(b.TempDir(), nil)
+				require.NoError(b, err)
+				b.Cleanup(func() { require.NoError(b, st.Close()) })
+				return st
+			}
+			agent := func() *arc.Agent {
+				a, err := arc.New(b.Context(), open(), (&script{}).host(), &arc.Options{Maintain: -1})
+				require.NoError(b, err)
+				b.Cleanup(func() { require.NoError(b, a.Close()) })
+				return a
+			}
+			a := agent()
+			for i := 0; i < n; i += 500 {
+				var ds []memory.Draft
+				for j := range 500 {
+					text := fmt.Sprintf("memory %d of a scope with many: %s", i+j, strings.Repeat(fmt.Sprint("word", j, " "), 60))
+					ds = append(ds, memory.Draft{Kind: memory.Fact, Content: text})
+				}
+				_, err := a.In("acme/anna").Memory().RememberAll(b.Context(), ds)
+				require.NoError(b, err)
+			}
+			var file bytes.Buffer
+			b.Run(fmt.Sprintf("export/%s/%d", on, n), func(b *testing.B) {
+				for b.Loop() {
+					file.Reset()
+					require.NoError(b, a.Export(b.Context(), "acme/anna", &file))
+				}
+				b.SetBytes(int64(file.Len()))
+			})
+			b.Run(fmt.Sprintf("import/%s/%d", on, n), func(b *testing.B) {
+				b.SetBytes(int64(file.Len()))
+				for b.Loop() {
+					b.StopTimer()
+					to := agent()
+					b.StartTimer()
+					_, err := to.Import(b.Context(), bytes.NewReader(file.Bytes()))
+					require.NoError(b, err)
+				}
+			})
+		}
 	}
 }

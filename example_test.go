@@ -125,6 +125,45 @@ func ExampleAgent_Export() {
 	// Output: acme/anna delivered <nil>
 }
 
+// A backup is put into an empty store before an Agent opens it.
+func ExampleAgent_Backup() {
+	ctx := context.Background()
+	agent, err := arc.Open(ctx, "", patient(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Shutdown(ctx)
+	if _, err := agent.Run(ctx, arc.Objective{ID: "door", Text: "open the door"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := agent.Verify(ctx); err != nil {
+		fmt.Println("damaged:", err)
+		return
+	}
+	var file bytes.Buffer
+	if _, err := agent.Backup(ctx, &file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	st := store.NewMem() // or one of badger.Open, in another directory
+	defer st.Close()
+	if _, err := store.Restore(ctx, st, &file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	again, err := arc.New(ctx, st, patient(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer again.Shutdown(ctx)
+	report, err := again.In("").Answer(ctx, "door", "the red one")
+	fmt.Println(report.Status, err)
+	// Output: delivered <nil>
+}
+
 // A model that is away delays a run: what its process leaves Waiting, the next
 // goes on with.
 func ExampleAgent_ResumeDue() {

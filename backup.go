@@ -1,0 +1,57 @@
+package arc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// Backup writes all that the Agent's store holds, of all tenants, as of one moment, and
+// returns the number of entries; runs go on meanwhile. store.Verify checks what was
+// written, and store.Restore puts it into an empty store, for Open or New to use.
+func (a *Agent) Backup(ctx context.Context, w io.Writer) (entries int, err error) {
+	if err := alive(ctx); err != nil {
+		return 0, err
+	}
+	if err := a.w.Flush(ctx); err != nil {
+		return 0, fmt.Errorf("backup: %w", err)
+	}
+	return store.Backup(ctx, a.st, w)
+}
+
+// maxDamaged bounds the errors that Verify joins.
+const maxDamaged = 100
+
+// Verify reads all that the Agent's store holds, and compares each record with its
+// checksum. It returns the number of entries that it could read. The error joins a
+// store.ErrDamaged for each key that is, up to 100, or is that of the store.
+func (a *Agent) Verify(ctx context.Context) (entries int, err error) {
+	if err := alive(ctx); err != nil {
+		return 0, err
+	}
+	var damaged []error
+	for e, err := range a.st.Scan(ctx, store.Range{}) {
+		if err != nil {
+			return entries, fmt.Errorf("verify: %w", errors.Join(append(damaged, err)...))
+		}
+		entries++
+		parts := key.Split(e.Key)
+		ours := slices.Contains([]string{"memory", "identity", "tenant"}, parts[0])
+		if !ours || len(e.Value) < 2 || len(parts) > 2 && (parts[2] == statusKeys || parts[2] == spoolKeys) {
+			continue // of the host, or without a checksum of its own
+		}
+		if _, err := codec.Move(e, e.Key); err != nil && len(damaged) < maxDamaged {
+			damaged = append(damaged, err)
+		}
+	}
+	if len(damaged) > 0 {
+		return entries, fmt.Errorf("verify: %w", errors.Join(damaged...))
+	}
+	return entries, nil
+}
