@@ -475,11 +475,4 @@ func (sc *scanner) credential(a assignment, i, end int) int {
 	return sc.found(i, i+len(v), header.kind())
 }
 
-func isScheme(s string) bool {
-	switch strings.ToLower(s) {
-	case "basic", "bearer", "token", "digest", "negotiate", "apikey", "api-key", "key", "ntlm",
-		"aws4-hmac-sha256", "hawk", "oauth", "jwt", "splunk", "sharedkey", "bot", "ssws", "api-token":
-		return true
-	}
-	return false
-}
+func isScheme(s string) bool { return schemes[strings.ToLower(s)] }

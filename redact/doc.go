@@ -18,7 +18,13 @@
 // random under names such as STRIPE_KEY, "auth" or heroku. A host adds rules and
 // patterns of its own through [Options], and e-mail addresses by
 // [Sanitizer.WithEmails]. What was found once is replaced wherever it stands in the
-// same text.
+// same text. Values that the host knows are replaced by [Sanitizer.Knowing] in
+// their encodings too, and can be put back.
+//
+// With a key ([Options], [Sanitizer.WithKey]) a tag stands behind the kind, as in
+// [REDACTED:password:1f08c2d9]: equal secrets have equal tags, which say nothing
+// of them without the key. The forms of tokens and the words that tell are tables:
+// formats.txt and words.txt.
 //
 // Sanitising is idempotent, keeps valid UTF-8 valid, and takes time linear in
 // the length of the text; a text without secrets comes back as it is, without

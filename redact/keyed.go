@@ -124,20 +124,6 @@ func isUUID(v string) bool {
 	return true
 }
 
-// notSecret are words before «key» that make it another kind of key.
-var notSecret = strings.Fields(`public pub cache primary foreign partition sort idempot object lookup dedup unique row map
-	group index shard routing range hash file transl message event order correl request session bucket topic trace span
-	composite natural surrogate pri host_ ssh`)
-
-// issuers are those whose keys have no form of their own, or had none for long.
-var issuers = strings.Fields(`adyen airtable algolia amplitude anthropic asana assemblyai atlassian auth0 aws azure
-	bitbucket bugsnag cloudant cloudflare codecov cohere coinbase contentful datadog dd_api dd_app deepgram deepseek
-	discord dropbox dynatrace elastic fastly firebase freshdesk gemini gitea github gitlab grafana heroku hubspot ibm
-	infura intercom jenkins jira kraken launchdarkly linkedin loggly mailchimp mailgun mapbox messagebird mistral mixpanel
-	newrelic new_relic netlify nytimes okta openai opsgenie pagerduty paypal pinecone plaid postmark posthog rapidapi
-	sendgrid sentry shodan slack snyk softlayer splunk spotify
-	square stripe supabase telegram travis twilio twitch twitter vercel weather wandb yandex zendesk zapier`)
-
 func hasIssuer(name string) bool { return len(name) >= 3 && hasAny(name, issuers) }
 
 func hasAny(s string, words []string) bool {

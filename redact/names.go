@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // family is how strongly a name says that its value is a secret.
 type family uint8
@@ -27,68 +30,26 @@ func (f family) kind() string {
 
 // ending decides what a name that ends so is.
 type ending struct {
-	text        string // lower-case, without separators
-	whole, part bool   // only as a word of its own; only behind other words
+	text        string
+	whole, part bool
 	family      family
-}
-
-// endings are tried in order; the first that fits counts.
-var endings = []ending{
-	{"pagetoken", false, false, none},
-	{"nexttoken", false, false, none},
-	{"continuationtoken", false, false, none},
-	{"eostoken", false, false, none},
-	{"bostoken", false, false, none},
-	{"padtoken", false, false, none},
-	{"unktoken", false, false, none},
-	{"septoken", false, false, none},
-	{"masktoken", false, false, none},
-	{"stoptoken", false, false, none},
-	{"pertoken", false, false, none},
-	{"costtoken", false, false, none},
-	{"password", false, false, password},
-	{"passwords", false, false, password},
-	{"passwd", false, false, password},
-	{"passphrase", false, false, password},
-	{"passcode", false, false, password},
-	{"pwd", true, false, short},
-	{"pass", true, true, password},
-	{"pw", true, true, password},
-	{"pass", true, false, faint},
-	{"secret", false, false, secret},
-	{"secrete", false, false, secret},
-	{"secrets", false, false, secret},
-	{"credential", false, false, secret},
-	{"credentials", false, false, secret},
-	{"apikey", false, false, secret},
-	{"appkey", false, false, secret},
-	{"secretkey", false, false, secret},
-	{"accesskey", false, false, secret},
-	{"privatekey", false, false, secret},
-	{"authkey", false, false, secret},
-	{"signingkey", false, false, secret},
-	{"encryptionkey", false, false, secret},
-	{"masterkey", false, false, secret},
-	{"accountkey", false, false, secret},
-	{"sharedkey", false, false, secret},
-	{"storagekey", false, false, secret},
-	{"subscriptionkey", false, false, secret},
-	{"licensekey", false, false, secret},
-	{"servicekey", false, false, secret},
-	{"hmackey", false, false, secret},
-	{"sshkey", false, false, secret},
-	{"jwt", true, false, secret},
-	{"bearer", true, false, secret},
-	{"token", false, false, weak},
-	{"authorization", false, false, header},
 }
 
 // byLast are the endings by their last letter, in either case.
 var byLast = func() (t [256][]ending) {
-	for _, e := range endings {
-		c := e.text[len(e.text)-1]
-		t[c] = append(t[c], e)
-		t[c-'a'+'A'] = t[c]
+	families := map[string]family{
+		"password": password, "secret": secret, "short": short, "weak": weak, "faint": faint, "header": header,
+	}
+	for _, s := range sections(wordTable) {
+		if s.name != "ending" {
+			continue
+		}
+		for _, text := range s.words {
+			e := ending{text, slices.Contains(s.flags, "whole"), slices.Contains(s.flags, "part"), families[s.flags[0]]}
+			c := text[len(text)-1]
+			t[c] = append(t[c], e)
+			t[c-'a'+'A'] = t[c]
+		}
 	}
 	return t
 }()
@@ -143,22 +104,6 @@ func familyWithin(name string) family {
 	}
 	return none
 }
-
-// about are words behind a name of a secret for what is none itself.
-var about = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(`
-		policy length len min max hash hashed digest field label prompt error errors message msg help url
-		uri link reset file path dir name names id ids hint regex pattern type kind strength required expiry
-		expires ttl age at date time changed updated created count size index store manager provider service
-		client request response handler helper util utils input form page view button title text placeholder
-		description ref arn version scope scopes source status state format prefix suffix list map set key
-		keys confirm confirmation encoder validator check checker test tests spec rule rules env var
-		variable param params option options config conf settings`) {
-		m[w] = true
-	}
-	return m
-}()
 
 // isWholeWord says whether the last word of a name begins at i.
 func isWholeWord(name string, i int) bool {

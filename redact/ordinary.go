@@ -118,6 +118,19 @@ func isPlaceholder(v string) bool {
 	return strings.Trim(v, "*") == "" || strings.Trim(v, ".") == "" || strings.Trim(v, "•") == "" || (len(v) >= 3 && strings.Trim(v, "xX") == "")
 }
 
+// isMask recognises a token of which nearly all is masked, as in manuals.
+func isMask(v string) bool {
+	masked, drawn := 0, 0
+	for i := range len(v) {
+		if c := v[i]; c|0x20 == 'x' {
+			masked++
+		} else if isAlnum(c) {
+			drawn++
+		}
+	}
+	return masked >= 10 && masked >= 3*drawn
+}
+
 // isCode recognises expressions of a program: calls, indexing, literals of
 // composite types, and fields of well-known roots.
 func isCode(sep separator, v string, sh shape) bool {
@@ -138,12 +151,7 @@ func isCode(sep separator, v string, sh shape) bool {
 	if !ok || sh.others > 0 || sh.digits > 0 {
 		return false
 	}
-	switch root {
-	case "os", "env", "secrets", "vars", "var", "self", "this", "config", "cfg", "conf", "req", "request",
-		"opts", "options", "settings", "process", "args", "flags", "data", "local", "module", "params", "ctx", "r", "c", "s", "o", "p", "u":
-		return true
-	}
-	return familyOf(field) != none
+	return roots[root] || familyOf(field) != none
 }
 
 // mismatched says whether a bracket closes in v that did not open: no part of a
@@ -200,12 +208,7 @@ func closesCode(rest string) bool {
 // afterComplaint says whether the word before the name at i is of a message
 // about it («invalid password: too short»).
 func (sc *scanner) afterComplaint(i int) bool {
-	switch strings.ToLower(sc.wordBefore(i)) {
-	case "invalid", "wrong", "bad", "incorrect", "missing", "unexpected", "expected", "forgot", "reset", "no",
-		"expired", "empty", "malformed", "unknown", "unsupported", "illegal", "next", "current", "last", "first", "error":
-		return true
-	}
-	return false
+	return complaints[strings.ToLower(sc.wordBefore(i))]
 }
 
 // inSentence says whether a word stands right before the name at i.
@@ -223,29 +226,6 @@ func (sc *scanner) wordBefore(i int) string {
 	}
 	return t[start:end]
 }
-
-// stopWords are words that follow a name or a scheme in ordinary text, and
-// values that are no secret.
-var stopWords = func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(`
-		a an and any are as at auth authentication authenticated authorization authorized be been before but by
-		can cannot could credential credentials current disabled does enabled error expected expired failed failure
-		fails field file first flow for format from given had has hash hashed have header headers here how if in
-		incorrect input invalid is it its key last length like match matches may mismatch missing must my name needed
-		never new next no none not null nil of off ok old on only optional or output own password passwords please
-		policy prefix prompt protected provided refresh refreshed rejected required reset revoked rotated scheme
-		scope secret see sent set shall should so some stored string strings text that the then there this to token
-		tokens too true false type undefined unexpected unknown unset unused update updated used user valid value values
-		via was when where which while will with without would wrong yes you your
-		bool boolean byte bytes int integer number object array any str number uint float char varchar rune interface error
-		str? string? string[] option optional[str] inherit default always empty hidden masked redacted removed
-		base64 sha256 sha1 sha512 md5 utf8 utf-8 x509 oauth oauth2 argon2 pbkdf2 2fa mfa jwt rs256 hs256
-		eof ident identifier todo unspecified changed`) {
-		m[w] = true
-	}
-	return m
-}()
 
 func stopWord(v string) bool {
 	if len(v) > 16 {

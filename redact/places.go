@@ -90,14 +90,7 @@ func isVersion(domain string) bool {
 }
 
 // isFile recognises icon@2x.png and getty@tty1.service.
-func isFile(domain string) bool {
-	switch domain[strings.LastIndexByte(domain, '.')+1:] {
-	case "png", "jpg", "jpeg", "gif", "svg", "webp", "js", "ts", "css", "html",
-		"service", "socket", "timer", "target", "mount", "slice":
-		return true
-	}
-	return false
-}
+func isFile(domain string) bool { return files[domain[strings.LastIndexByte(domain, '.')+1:]] }
 
 // userinfo looks for user:password@ after the :// that ends at i.
 func (sc *scanner) userinfo(i int) int {

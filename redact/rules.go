@@ -136,7 +136,7 @@ func compile(own []Rule) *matcher {
 	for _, r := range own {
 		m.rules = append(m.rules, rule{Rule: r})
 	}
-	m.rules = append(m.rules, builtins...)
+	m.rules = append(m.rules, builtins()...)
 	sets := map[string]*[256]bool{}
 	for i := range m.rules {
 		r := &m.rules[i]
@@ -236,7 +236,7 @@ func (sc *scanner) marked(i int, rules []uint16) int {
 		if !long && r.Entropy > 0 && entropy(t[body:end]) < r.Entropy {
 			continue
 		}
-		if r.ok == nil || r.ok(t[start:at], t[body:end]) {
+		if (r.ok == nil || r.ok(t[start:at], t[body:end])) && (long || !isMask(t[body:end])) {
 			return sc.found(start, end, r.Kind)
 		}
 		if long {

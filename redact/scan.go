@@ -161,7 +161,7 @@ func run(t string, i int, set *[256]bool) int {
 
 var (
 	bearers = alphabet("A-Za-z0-9._~+/=-")
-	data    = alphabet(base64)
+	data    = alphabet("A-Za-z0-9+/=")
 	values  = alphabet("A-Za-z0-9._~+/=%-")
-	parts   = alphabet(dashed)
+	parts   = alphabet("A-Za-z0-9_-")
 )
