@@ -748,11 +748,14 @@ func (t *turn) unlock(ctx context.Context) {
 // lacks says which text or secret that a part of the host is to get is not there any
 // more, "" if none is.
 func (t *turn) lacks() string {
-	s := &t.s
-	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
-		if s.Objective.Secrets[name] == "" {
-			return fmt.Sprintf("the host has not given the secret %q again", name)
+	s, first := &t.s, ""
+	for name := range s.Secrets {
+		if s.Objective.Secrets[name] == "" && (first == "" || name < first) {
+			first = name
 		}
+	}
+	if first != "" {
+		return fmt.Sprintf("the host has not given the secret %q again", first)
 	}
 	if lost := append(slices.Clip(s.Hidden), t.lost...); len(lost) > 0 {
 		return lost[0] + " held a secret, which was not kept"
