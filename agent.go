@@ -72,7 +72,8 @@ type Options struct {
 	// Scope of objectives that name none. "": "local", for hosts with a
 	// single tenant; others give every objective its scope.
 	Scope memory.Scope
-	// Attempts at a task, over all workers, before it is BLOCKED. 0: 3.
+	// Attempts at a task, over all workers, before it is BLOCKED. 0: 3, or one for
+	// each worker where Spend or Worth says when to stop.
 	Attempts int
 	// Refusals is how many decisions for one goal the loop refuses (errors,
 	// malformed answers, skills that no worker has) before the goal is BLOCKED.
@@ -89,6 +90,17 @@ type Options struct {
 	Attended bool
 	// Budget of objectives that set none.
 	Budget Budget
+	// Bounds are budgets that runs share.
+	Bounds Bounds
+	// Spend is how many US dollars a run of a tenant may cost on average: what a
+	// run saves, later ones may use. Workers are then ranked as a ladder: who is
+	// worth its price next, given who has failed at this very task, until none is.
+	// 0: there is no average.
+	Spend float64
+	// Worth is what a delivery and a second of a worker are worth in US dollars.
+	// With a Success it ranks workers as a ladder too; with Spend it is the most
+	// that a delivery is ever worth. Policies other than rank's Learned ignore both.
+	Worth rank.Worth
 
 	// ReasonTimeout bounds one call of the reasoner. 0: ten minutes.
 	//
@@ -257,8 +269,16 @@ func (o *Options) check() error {
 	if err := o.Scope.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("option Scope: %w", err))
 	}
-	if err := o.Budget.check(); err != nil {
-		errs = append(errs, err)
+	for _, b := range [...]Budget{o.Budget, o.Bounds.Session, o.Bounds.Scope, o.Bounds.Day} {
+		if err := b.check(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if !(o.Spend >= 0 && o.Spend <= rank.MaxCostUSD) {
+		errs = append(errs, fmt.Errorf("option Spend: %v is not an amount of US dollars", o.Spend))
+	}
+	if w := o.Worth; !(w.Success >= 0 && w.Success <= rank.MaxCostUSD && w.Second >= 0 && w.Second <= rank.MaxCostUSD) {
+		errs = append(errs, fmt.Errorf("option Worth: %v are no amounts of US dollars", w))
 	}
 	return errors.Join(errs...)
 }
@@ -346,6 +366,7 @@ type tenant struct {
 	standings atomic.Pointer[map[advice.Post]string]
 	settled   []advice.Settled // of deciding
 	deciding  sync.Mutex
+	ledgers   ledgers
 }
 
 // kept are the goals of a controller.
@@ -483,6 +504,10 @@ type turn struct {
 	patience, pause time.Duration
 	adopted         bool
 	listed          int64
+
+	// reserved is the price of the attempt at hand, and paid what the run had used
+	// when it was last settled.
+	reserved, paid Budget
 
 	// watched: a consumer, a hook or the log takes the events.
 	watched bool

@@ -84,7 +84,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	}
 	shared := flush.Share(guard.Store(st))
 	a := &Agent{
-		o: options(opts), st: shared, w: flush.New(shared),
+		o: options(host, opts), st: shared, w: flush.New(shared),
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills, secrets: host.Secrets,
 		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}
@@ -110,10 +110,13 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 }
 
 // options returns a copy of opts with the defaults filled in.
-func options(opts *Options) Options {
+func options(host Host, opts *Options) Options {
 	var o Options
 	if opts != nil {
 		o = *opts
+	}
+	if o.Spend > 0 || o.Worth.Success > 0 {
+		setDefault(&o.Attempts, len(host.Workers))
 	}
 	o.fill()
 	return o
@@ -121,7 +124,7 @@ func options(opts *Options) Options {
 
 // checkHost returns every problem with the host's parts and the options.
 func checkHost(host Host, opts *Options) error {
-	o := options(opts)
+	o := options(host, opts)
 	var errs []error
 	if host.Reasoner != nil && guard.IsNil(host.Reasoner) {
 		errs = append(errs, errors.New("the reasoner is nil"))

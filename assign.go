@@ -48,7 +48,18 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	if g.Tries > 0 {
 		complaint = g.Failed[len(g.Failed)-1].Complaint
 	}
+	ranking, cause, why, err := t.afford(ctx, task, ranking)
+	if err != nil {
+		return "", err
+	}
+	if len(ranking) == 0 {
+		s.Current, s.Cause, s.Reason = nil, cause, why
+		return phaseEnd, nil
+	}
 	worker := g.choose(task, ranking)
+	if err := t.reserve(ctx, task, worker, ranking); err != nil {
+		return "", err
+	}
 	g.Tries++
 	s.Current = &attempt{
 		Key:    s.prefix() + "/" + strconv.Itoa(s.Attempts+1),
@@ -97,7 +108,11 @@ func (t *turn) ranked(
 	if len(cs) == 0 {
 		return nil, nil
 	}
-	ranking, err := guard.Returned(t.own.policy.Score(ctx, learn.Situation(task.Skill, situation), cs))
+	at, err := t.priced(ctx, learn.Situation(task.Skill, situation))
+	if err != nil {
+		return nil, err
+	}
+	ranking, err := guard.Returned(t.own.policy.Score(ctx, at, cs))
 	if err != nil {
 		return nil, fmt.Errorf("rank: %w", err)
 	}

@@ -40,7 +40,7 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 func (t *turn) conclude(ctx context.Context) error {
 	s, g := &t.s, &t.s.Aims[0]
 	switch s.Cause {
-	case "", CauseGate, CauseWorker, CauseStuck, CauseBudget:
+	case "", CauseGate, CauseWorker, CauseStuck, CauseBudget, CauseWorth:
 	default:
 		return nil
 	}

@@ -59,6 +59,7 @@ func ExampleView() {
 	agent, err := arc.Open(ctx, "", patient(), &arc.Options{
 		Pivot:  arc.PivotAsk, // PivotFlag is the default, PivotAuto needs no human
 		Budget: arc.Budget{Wall: time.Minute, CostUSD: 1},
+		Bounds: arc.Bounds{Day: arc.Budget{CostUSD: 20}}, // of all runs together
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -316,6 +317,8 @@ func ExampleCause() {
 			return "give the permission, or leave it"
 		case arc.CauseBudget:
 			return "give it more"
+		case arc.CauseWorth:
+			return "leave it: it is not worth its price"
 		case arc.CauseInterrupted, arc.CauseInternal:
 			return "look into it"
 		}

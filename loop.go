@@ -63,7 +63,9 @@ var phases = map[phase]station{
 // A spent budget ends the run, once what was done is verified and learned.
 func (t *turn) step(ctx context.Context) error {
 	t.events, t.learned = nil, false
-	if why := t.s.Objective.Budget.reached(t.s.spent(t.a.o.Now())); why != "" && !slices.Contains(paid, t.s.Phase) {
+	if why, err := t.exhausted(ctx); err != nil {
+		return err
+	} else if why != "" && !slices.Contains(paid, t.s.Phase) {
 		t.s.Cause, t.s.Reason, t.s.Phase = CauseBudget, why, phaseEnd
 	}
 	for {
@@ -136,6 +138,10 @@ func (a *Agent) drive(
 		t.s = t.s.interrupted()
 		a.watch.cutOff(ctx, t.s.Current.Worker)
 	}
+	if rev != 0 {
+		t.paid = s.used(a.o.Now())
+	}
+	defer t.unreserve()
 	kept := s // as the store has it
 	stands := func() *Report {
 		if rev == 0 {

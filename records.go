@@ -95,6 +95,9 @@ type committer interface {
 // that it was learned, are one commit. The stored run must still be as it was at
 // rev (0: not there yet).
 func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, error) {
+	if err := t.pay(ctx, rev == 0); err != nil {
+		return 0, err
+	}
 	var to committer = t.a.st
 	if t.learned {
 		to = t.a.w

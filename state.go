@@ -103,84 +103,6 @@ type Budget struct {
 	CostUSD float64 `cbor:"4,keyasint,omitempty"`
 }
 
-// or returns b with the bounds of d where b has none.
-func (b Budget) or(d Budget) Budget {
-	if b.Steps == 0 {
-		b.Steps = d.Steps
-	}
-	if b.Wall == 0 {
-		b.Wall = d.Wall
-	}
-	if b.Tokens == 0 {
-		b.Tokens = d.Tokens
-	}
-	if b.CostUSD == 0 {
-		b.CostUSD = d.CostUSD
-	}
-	return b
-}
-
-// check returns an error for bounds that are negative or not a number.
-func (b Budget) check() error {
-	if b.Steps < 0 || b.Wall < 0 || b.Tokens < 0 || !(b.CostUSD >= 0) {
-		return errors.New("budget: negative or not a number")
-	}
-	return nil
-}
-
-// left is how much of Wall is left after spent, at least 1; 0: Wall is unbounded.
-func (b Budget) left(spent Budget) time.Duration {
-	if b.Wall == 0 {
-		return 0
-	}
-	return max(1, b.Wall-spent.Wall)
-}
-
-// reached says which bound spent has reached, or "".
-func (b Budget) reached(spent Budget) string {
-	switch {
-	case spent.Steps >= b.Steps:
-		return fmt.Sprintf("budget of %d steps is spent", b.Steps)
-	case b.Wall > 0 && spent.Wall >= b.Wall:
-		return fmt.Sprintf("budget of %v is spent", b.Wall)
-	case b.Tokens > 0 && spent.Tokens >= b.Tokens:
-		return fmt.Sprintf("budget of %d tokens is spent", b.Tokens)
-	case b.CostUSD > 0 && spent.CostUSD >= b.CostUSD:
-		return fmt.Sprintf("budget of $%g is spent", b.CostUSD)
-	}
-	return ""
-}
-
-// used returns the largest share of a bound that is spent, and names the bound.
-// Shares below a half count as 0: metacognition does not ask for them.
-func (b Budget) used(spent Budget) (share float64, bound string) {
-	shares := [...]float64{
-		ratio(float64(spent.Steps), float64(b.Steps)), ratio(float64(spent.Wall), float64(b.Wall)),
-		ratio(float64(spent.Tokens), float64(b.Tokens)), ratio(spent.CostUSD, b.CostUSD),
-	}
-	most := 0
-	for i, share := range shares {
-		if share > shares[most] {
-			most = i
-		}
-	}
-	if shares[most] < 0.5 {
-		return 0, ""
-	}
-	names := [...]string{
-		fmt.Sprint(b.Steps, " steps"), b.Wall.String(), fmt.Sprint(b.Tokens, " tokens"), fmt.Sprintf("$%g", b.CostUSD),
-	}
-	return min(1, shares[most]), names[most]
-}
-
-// ratio is the share of a bound; 0: the bound is none.
-func ratio(used, bound float64) float64 {
-	if bound <= 0 {
-		return 0
-	}
-	return used / bound
-}
-
 // Errors of the Agent's methods. Besides these they return the store's.
 var (
 	// ErrObjective: the objective cannot be run as given.
@@ -233,8 +155,11 @@ const (
 	CauseModel Cause = "model"
 	// CauseStuck: what is done does not work, and there is nothing else to do.
 	CauseStuck Cause = "stuck"
-	// CauseBudget: a bound of Objective.Budget is reached.
+	// CauseBudget: a bound of Objective.Budget or Options.Bounds is reached, or
+	// would be by the next attempt.
 	CauseBudget Cause = "budget"
+	// CauseWorth: no worker's attempt is worth its price any more.
+	CauseWorth Cause = "worth"
 	// CauseInterrupted: the outcome of an attempt is unknown, see Objective.Once.
 	CauseInterrupted Cause = "interrupted"
 	// CauseSecret: the run went on after a restart, and what a part of the host was to

@@ -101,6 +101,13 @@ func (o *Outcome) sample() rank.Sample {
 		TokensOut: min(o.Result.Usage.TokensOut, rank.MaxTokens),
 		At:        o.At,
 	}
+	earlier := o.Failed
+	if !o.Passed && len(earlier) > 0 {
+		earlier = earlier[:len(earlier)-1]
+	}
+	for _, f := range earlier[len(earlier)-min(len(earlier), max(0, o.Try-1)):] {
+		s.Situation.Failed = append(s.Situation.Failed, f.Worker)
+	}
 	if o.End == act.Finished || o.End == act.Failed && o.Result.Reflection.Status != "" {
 		c := o.Result.Reflection.Confidence
 		s.Confidence = &c

@@ -43,5 +43,5 @@ func (a *arm) watch(e, worth float64) {
 	default:
 		return
 	}
-	*a = arm{n: keptShare * since.n, sum: keptShare * since.sum, epoch: a.epoch + 1}
+	*a = arm{n: keptShare * since.n, sum: keptShare * since.sum, epoch: a.epoch + 1, rating: a.rating}
 }

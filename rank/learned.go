@@ -25,9 +25,9 @@ type LearnedOptions struct {
 
 // What makes Learned try what it knows little of.
 const (
-	mostPrior = 2   // samples that the prior of a candidate weighs at most, so that it hides none
+	mostPrior = 2   // samples that a candidate's prior weighs at most
 	optimism  = 0.2 // of the bonus
-	patience  = 200 // samples a candidate after which the draws take in half of a mean's variance …
+	patience  = 200 // samples each, for half of a mean's variance …
 	hurry     = 5   // … and those that it begins as if there were
 )
 
@@ -43,8 +43,8 @@ const (
 // outcome without a Reward teach nothing.
 //
 // The order is that of scores plus a bonus for what little is known of, which
-// grows with the logarithm of the samples of the skill: whoever has decided often
-// will decide often, and can wait for what is tried to pay. A normal draw, as wide
+// grows with the logarithm of the samples of the skill: a host that has decided
+// often will go on, and can wait for what is tried to pay. A normal draw, as wide
 // as the score is uncertain by context (Options of this policy scale it), is
 // added, so the scores of the result need not descend. The draws depend on both
 // seeds, the skill, the situation, the candidate's name and how many samples the
@@ -89,6 +89,9 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 	if e := l.opts.Explore; !(e > 0 && e <= 10) {
 		return nil, fmt.Errorf("%w: Explore is %v, want a number in (0,10]", ErrOptions, e)
 	}
+	if w := s.Worth; !(w.Success >= 0 && finite(w.Success) && w.Second >= 0 && finite(w.Second)) {
+		return nil, fmt.Errorf("%w: worth is %v", ErrSituation, w)
+	}
 	for i, f := range s.Features {
 		if !finite(f) {
 			return nil, fmt.Errorf("%w: feature %d is %v", ErrSituation, i, f)
@@ -100,6 +103,11 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 		return nil, err
 	}
 	defer l.b.mu.RUnlock()
+	if s.Worth.Success > 0 {
+		out := make([]Scored, len(fs))
+		l.climb(m, &s, cs, fs, out)
+		return out, nil
+	}
 	var room [few]estimate
 	es := slices.Grow(room[:0], len(fs))[:len(fs)]
 	l.score(m, &s, cs, es)

@@ -143,6 +143,7 @@ type arm struct {
 	epoch    uint32  // how often the candidate was seen to change
 	up, down change
 	proven   bool // it has delivered: a worth in the upper half of the scale
+	rating   rating
 }
 
 // posterior returns mean and variance of the candidate's mean worth, given
@@ -199,6 +200,11 @@ type fact struct {
 	worth     float64
 	known     bool // worth is known
 	rewarded  bool // worth is the host's reward
+
+	rated    bool // success is known
+	success  bool
+	usd, sec float64
+	failed   []string
 }
 
 // learn makes u what a sample changes. A stationary model does not look for
@@ -213,6 +219,10 @@ func (m *model) learn(u *update, f *fact, stationary bool) {
 	u.index = i
 	if ok {
 		u.arm = m.arms[i]
+	}
+	if f.rated {
+		hard := m.tried(f.failed)
+		u.arm.rating.learn(&hard, f)
 	}
 	if !f.known {
 		return

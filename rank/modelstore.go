@@ -42,7 +42,8 @@ type armRecord struct {
 	Up    []float64 `cbor:"5,keyasint,omitempty"` // drift, n, sum
 	Down  []float64 `cbor:"6,keyasint,omitempty"`
 
-	Proven bool `cbor:"7,keyasint,omitempty"`
+	Proven bool      `cbor:"7,keyasint,omitempty"`
+	Rating []float64 `cbor:"75,keyasint,omitempty"` // at, variance, n, usd, sec
 }
 
 type settingRecord struct {
@@ -207,6 +208,9 @@ func (a *arm) record(r *armRecord, index int32) {
 
 		Proven: a.proven,
 	}
+	if g := a.rating; g.variance > 0 {
+		r.Rating = []float64{g.at, g.variance, g.n, g.usd, g.sec}
+	}
 }
 
 func (r *armRecord) arm() (arm, bool) {
@@ -220,7 +224,11 @@ func (r *armRecord) arm() (arm, bool) {
 
 		proven: r.Proven,
 	}
-	return a, r.Index >= 0 && summed(r.N, r.Sum) && sane(r.Up...) && sane(r.Down...)
+	if g := r.Rating; len(g) == 5 {
+		a.rating = rating{g[0], g[1], g[2], g[3], g[4]}
+	}
+	rated := len(r.Rating) == 0 || sane(r.Rating...) && a.rating.variance > 0 && a.rating.n >= 0
+	return a, rated && r.Index >= 0 && summed(r.N, r.Sum) && sane(r.Up...) && sane(r.Down...)
 }
 
 func (c *setting) record(r *settingRecord) {

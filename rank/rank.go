@@ -24,6 +24,18 @@ type Situation struct {
 	// Features describe the step in numbers, for [Book.Learned]: situations
 	// of similar features are taken to be alike.
 	Features []float64
+	// Failed are those who have failed at this very task, each as often as it
+	// has: a task that others failed at is a hard one.
+	Failed []string
+	// Worth has [Book.Learned] rank for a ladder: who next, given who has
+	// failed, until a success is worth less than its price. Zero: it does not.
+	Worth Worth
+}
+
+// Worth is what comes of an attempt in US dollars, for ranking under a price.
+type Worth struct {
+	Success float64 // what a success is worth; zero: there is no price
+	Second  float64 // what a second of wall time costs
 }
 
 // Scored is one candidate as a policy sees it.
@@ -53,6 +65,10 @@ const (
 	Drawn Basis = "drawn"
 	// Estimated: the worth that is expected, ordered by it and a draw.
 	Estimated Basis = "estimated"
+	// Priced: what the attempt is worth in US dollars less its price, ordered by
+	// what it and the best attempt after it are worth. At zero or less, another
+	// attempt is not worth its price.
+	Priced Basis = "priced"
 )
 
 // Parts is what a score is made of. For [Book.Observed] the score is the sum
@@ -63,7 +79,8 @@ type Parts struct {
 	// Known is how many samples of the basis have a known outcome; for
 	// Estimated, how many the mean rests on, rounded.
 	Known int
-	// Success is what the success rate adds (Warm), or the rate (Drawn).
+	// Success is what the success rate adds (Warm), the rate (Drawn), or the
+	// chance that is expected (Priced).
 	Success float64
 	// Confidence is what the mean confidence of successes adds (Warm).
 	Confidence float64
@@ -71,7 +88,7 @@ type Parts struct {
 	Wall float64
 	// Prior is what the card's own confidence adds (Cold).
 	Prior float64
-	// Cost is the cost of a success in US dollars (Drawn).
+	// Cost is the cost of a success (Drawn) or an attempt (Priced), in US dollars.
 	Cost float64
 	// Chance is the probability of coming first, in (0,1] (Drawn).
 	Chance float64

@@ -47,6 +47,7 @@ type record struct {
 	Situation  string    `cbor:"10,keyasint,omitempty"`
 	Features   []float64 `cbor:"11,keyasint,omitempty"`
 	Key        string    `cbor:"12,keyasint,omitempty"` // of the sample
+	Failed     []string  `cbor:"75,keyasint,omitempty"` // before, at the same task
 }
 
 // fill sets everything but Seq from a sample that has been checked.
@@ -62,14 +63,14 @@ func (r *record) fill(s *Sample) {
 	r.Wall, r.Cost = int64(min(s.Wall, MaxWall)), s.CostUSD
 	r.In, r.Out = int32(s.TokensIn), int32(s.TokensOut)
 	r.Situation, r.Features = s.Situation.Key, s.Situation.Features
-	r.Key = s.Key
+	r.Key, r.Failed = s.Key, s.Situation.Failed
 }
 
 // sample is the opposite of fill.
 func (r *record) sample(candidate, skill string) Sample {
 	return Sample{
 		Key: r.Key, Candidate: candidate,
-		Situation: Situation{Skill: skill, Key: r.Situation, Features: r.Features},
+		Situation: Situation{Skill: skill, Key: r.Situation, Features: r.Features, Failed: r.Failed},
 		Success:   r.Outcome == success, Unknown: r.Outcome == unknown, Confidence: r.Confidence,
 		Wall: time.Duration(r.Wall), CostUSD: r.Cost, TokensIn: int(r.In), TokensOut: int(r.Out),
 		Reward: r.Reward, At: time.Unix(0, r.At).UTC(),

@@ -53,6 +53,9 @@ type Sample struct {
 	At time.Time
 }
 
+// maxTried is how many failures at one task are told.
+const maxTried = 256
+
 // check reports everything that is wrong with the sample, at once.
 func (s *Sample) check() error {
 	var errs []error
@@ -77,6 +80,10 @@ func (s *Sample) check() error {
 	bad("candidate", s.Candidate != "", "empty")
 	id("skill", s.Situation.Skill)
 	id("situation key", s.Situation.Key)
+	limit("failed", maxTried, len(s.Situation.Failed) > maxTried, len(s.Situation.Failed))
+	for _, name := range s.Situation.Failed {
+		id("failed", name)
+	}
 	limit("features", MaxFeatures, len(s.Situation.Features) > MaxFeatures, len(s.Situation.Features))
 	for i, f := range s.Situation.Features {
 		if !finite(f) {
@@ -126,7 +133,10 @@ const (
 
 // fact returns what a model needs of the sample.
 func (s *Sample) fact() fact {
-	f := fact{candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features}
+	f := fact{
+		candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features,
+		rated: !s.Unknown, success: s.Success, usd: s.CostUSD, sec: min(s.Wall, MaxWall).Seconds(), failed: s.Situation.Failed,
+	}
 	switch {
 	case s.Reward != nil:
 		f.worth, f.known, f.rewarded = *s.Reward, true, true

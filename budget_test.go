@@ -1,0 +1,155 @@
+package arc_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// priced are workers whose attempts cost what their names say, in US dollars, and
+// deliver if able says so.
+func priced(able func(name string, w act.Work) bool, costs map[string]float64, names ...string) arc.Host {
+	h := arc.Host{Gates: []act.Gate{act.GateFunc(func(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: string(r.Output) == `true`, Complaint: "no"}, nil
+	})}}
+	for _, name := range names {
+		h.Workers = append(h.Workers, act.Worker{
+			Card: rank.Candidate{Name: name, Prior: 0.5},
+			Executor: act.ExecutorFunc(func(_ context.Context, w act.Work) (act.Result, error) {
+				r := done(fmt.Sprint(able(name, w)))
+				r.Usage = act.Usage{CostUSD: costs[name], TokensIn: 100}
+				return r, nil
+			}),
+		})
+	}
+	return h
+}
+
+func always(string, act.Work) bool { return true }
+
+var chore = []reason.Task{{Objective: "mend the cache"}}
+
+// An attempt that is made, paid for and over the budget is verified and sampled.
+func TestWhatIsPaidForIsVerified(t *testing.T) {
+	t.Parallel()
+	a := agent(t, priced(always, map[string]float64{"dear": 3}, "dear"), nil)
+	r := run(t, a, arc.Objective{Text: "mend the cache", Tasks: chore, Budget: arc.Budget{CostUSD: 1}})
+	require.Equal(t, arc.Delivered, r.Status)
+	ss, err := a.In("local").Rank(t.Context(), "mend the cache", chore[0])
+	require.NoError(t, err)
+	require.Equal(t, 1, ss[0].Samples)
+	r = run(t, a, arc.Objective{Text: "mend it again", Tasks: chore, Budget: arc.Budget{CostUSD: 1}})
+	require.Equal(t, arc.Blocked, r.Status, "it is known now to be over the budget")
+	require.Equal(t, arc.CauseBudget, r.Cause)
+	require.Zero(t, r.Attempts)
+}
+
+func TestBoundsAreShared(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bounds arc.Bounds
+		other  arc.Objective // is not bound by what the first has used
+	}{
+		"session": {arc.Bounds{Session: arc.Budget{CostUSD: 2}}, arc.Objective{Session: "other"}},
+		"scope":   {arc.Bounds{Scope: arc.Budget{Tokens: 200}}, arc.Objective{Session: "s", Scope: "local/other"}},
+		"day":     {arc.Bounds{Day: arc.Budget{CostUSD: 2}}, arc.Objective{Session: "s", Scope: "other"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+			st := store.NewMem()
+			open := func() *arc.Agent {
+				o := &arc.Options{Bounds: c.bounds, Now: func() time.Time { return now }, Maintain: -1}
+				a, err := arc.New(t.Context(), st, priced(always, map[string]float64{"w": 1}, "w"), o)
+				require.NoError(t, err)
+				return a
+			}
+			n := 0
+			try := func(a *arc.Agent, o arc.Objective) *arc.Report {
+				n++
+				o.Text, o.Tasks = fmt.Sprint("mend the cache ", n), chore
+				r, err := a.Run(t.Context(), o)
+				require.NoError(t, err)
+				return r
+			}
+			a := open()
+			mine := arc.Objective{Session: "s"}
+			require.Equal(t, arc.Delivered, try(a, mine).Status)
+			require.Equal(t, arc.Delivered, try(a, mine).Status)
+			require.NoError(t, a.Close())
+			a = open() // what is used is kept
+			require.Equal(t, arc.CauseBudget, try(a, mine).Cause)
+			require.Equal(t, arc.Delivered, try(a, c.other).Status)
+			if name == "day" {
+				require.NoError(t, a.Close())
+				now = now.Add(24 * time.Hour)
+				a = open()
+				require.Equal(t, arc.Delivered, try(a, mine).Status)
+			}
+			require.NoError(t, a.Close())
+		})
+	}
+}
+
+// Under a price the cheap worker comes first, the dear one where it has failed, and
+// what nobody is likely to deliver is given up.
+func TestLadder(t *testing.T) {
+	t.Parallel()
+	hard := func(name string, w act.Work) bool {
+		switch w.Task.Skill {
+		case "easy":
+			return true
+		case "hard":
+			return name == "strong"
+		}
+		return false
+	}
+	h := priced(hard, map[string]float64{"cheap": 0.05, "strong": 1}, "strong", "cheap")
+	for i := range h.Workers {
+		h.Workers[i].Skills = []string{"easy", "hard", "hopeless"}
+	}
+	a := agent(t, h, &arc.Options{Worth: rank.Worth{Success: 3}, Seed: 1})
+	last := map[string]*arc.Report{}
+	for i := range 60 {
+		for _, skill := range []string{"easy", "hard", "hopeless"} {
+			last[skill] = run(t, a, arc.Objective{
+				Text: fmt.Sprint(skill, " task ", i), Tasks: []reason.Task{{Objective: "do it", Skill: skill}},
+			})
+		}
+	}
+	require.Equal(t, arc.Delivered, last["easy"].Status)
+	require.InDelta(t, 0.05, last["easy"].Usage.CostUSD, 1e-9)
+	require.Equal(t, arc.Delivered, last["hard"].Status)
+	require.LessOrEqual(t, last["hard"].Usage.CostUSD, 1.05+1e-9)
+	require.Equal(t, arc.Blocked, last["hopeless"].Status)
+	require.Equal(t, arc.CauseWorth, last["hopeless"].Cause)
+	require.LessOrEqual(t, last["hopeless"].Usage.CostUSD, 0.05)
+}
+
+// What the tenant's runs cost on average stays close to Spend.
+func TestSpend(t *testing.T) {
+	t.Parallel()
+	n := 0
+	able := func(name string, _ act.Work) bool { n++; return name == "strong" || n%3 == 0 }
+	a := agent(t, priced(able, map[string]float64{"cheap": 0.05, "strong": 1}, "strong", "cheap"), &arc.Options{Spend: 0.2, Seed: 1})
+	spent, delivered := 0.0, 0
+	const runs = 100
+	for i := range runs {
+		r := run(t, a, arc.Objective{Text: fmt.Sprint("task ", i), Tasks: chore})
+		spent += r.Usage.CostUSD
+		if r.Status == arc.Delivered {
+			delivered++
+		}
+	}
+	require.Less(t, spent/runs, 0.2*1.07)
+	require.Greater(t, delivered, 35)
+}
