@@ -78,8 +78,8 @@ type Options struct {
 
 	// MinFree is the number of bytes that have to be free on the disk for
 	// Open and Commit; Close asks for half. It has to cover what Badger writes
-	// in the background. 0 means 96 MiB for a store of up to 256 MiB, and an
-	// eighth of what is over that more, up to 448 MiB.
+	// in the background. 0 means 96 MiB for a store of up to 128 MiB, and a
+	// quarter of what is over that more, up to 448 MiB.
 	MinFree uint64
 
 	// Scratch is a directory, on another disk or in memory, for a store that is
@@ -317,10 +317,6 @@ func existing(dir string) string {
 	}
 }
 
-// createNew is the error of Badger for a file that it had to fill: one that a
-// kill left empty. The second attempt finds it filled.
-const createNew = "Create a new file"
-
 // typed returns an error of Badger's, of which nothing is left but its text, as
 // one of this package's.
 func typed(err error) error {
@@ -343,15 +339,18 @@ func typed(err error) error {
 	return fmt.Errorf("%w: %s", store.ErrDamaged, text)
 }
 
-// recoverOpen turns the panics with which Badger meets some damage into
-// errors.
-func recoverOpen(o badger.Options) (db *badger.DB, err error) {
+// openBadger opens a directory, and turns the panics with which Badger meets some
+// damage into errors.
+func openBadger(o badger.Options) (db *badger.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
+			err = fmt.Errorf("%w: panic: %v", store.ErrDamaged, r)
 		}
 	}()
-	return badger.OpenManaged(o)
+	if db, err = badger.OpenManaged(o); err != nil {
+		return nil, typed(err)
+	}
+	return db, nil
 }
 
 // enter begins a call into Badger; exit ends it.
@@ -367,7 +366,15 @@ func (s *Store) enter() error {
 	return nil
 }
 
-func (s *Store) exit() { s.use.RUnlock() }
+// exit also turns a panic of Badger's, whose memtable is gone when it could not
+// make the next one, into an error.
+func (s *Store) exit(err *error) {
+	s.use.RUnlock()
+	if r := recover(); r != nil {
+		s.fail(fmt.Errorf("panic: %v", r))
+		*err = s.usable()
+	}
+}
 
 func (s *Store) usable() error {
 	if s.closing.Load() {

@@ -31,7 +31,7 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
-	defer s.exit()
+	defer s.use.RUnlock()
 	if s.reading != nil {
 		return 0, s.reading
 	}
@@ -187,7 +187,7 @@ func (s *Store) keepTail(accepted []*request, seq uint64) {
 		s.tail.seq = seq
 		return
 	}
-	if s.reads.generation().db.Levels()[0].NumTables >= maxTables {
+	if _, due := s.reads.generation().crowded(); due {
 		select {
 		case s.wake <- struct{}{}:
 		default:

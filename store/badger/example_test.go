@@ -52,6 +52,9 @@ func ExampleStore_Maintain() {
 	}
 	// Once a day, for instance: it is quick where there is little to give back.
 	fmt.Println(st.Maintain(context.Background()))
+	for e, err := range st.Scan(context.Background(), store.Range{}) {
+		fmt.Println(e.Key, err)
+	}
 	fmt.Println(st.Close())
 	// Output:
 	// <nil>

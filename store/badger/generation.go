@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -185,7 +184,7 @@ func (s *Store) rewrite(ctx context.Context) (err error) {
 		return fmt.Errorf("rewrite: %w", err)
 	}
 	done()
-	s.log.Info("the store was rewritten", "dir", next.dir, "entries", next.entries, "took", time.Since(begin))
+	s.log.Info("the store was rewritten", "dir", next.dir, "took", time.Since(begin))
 	<-old.idle
 	return errors.Join(s.step("switched"), s.discard(old))
 }
@@ -218,20 +217,11 @@ func (s *Store) build(ctx context.Context, old *generation, seq uint64) (next *g
 		return nil, err
 	}
 	// What Badger opens below takes a descriptor for each table.
-	probe := make([]*os.File, old.tables()/tableSize+2*minFiles)
-	for i := range probe {
-		probe[i], err = os.Open(os.DevNull)
-		if err != nil {
-			break
-		}
-	}
-	for _, f := range probe {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}
+	var probe reserve
+	err = probe.takeUp(int(old.tables()/tableSize) + 2*minFiles)
+	probe.release()
 	if err != nil {
-		return nil, scarce(err)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -481,17 +471,4 @@ func (g *generation) tables() uint64 {
 		size += level.Size
 	}
 	return uint64(max(size, 0))
-}
-
-// openBadger opens a directory. A second attempt is for a file that a kill left
-// empty, which the first one fills.
-func openBadger(o badger.Options) (*badger.DB, error) {
-	db, err := recoverOpen(o)
-	if err != nil && strings.Contains(err.Error(), createNew) {
-		db, err = recoverOpen(o)
-	}
-	if err != nil {
-		return nil, typed(err)
-	}
-	return db, nil
 }

@@ -6,9 +6,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Level 0 is where reads look into every table.
+// Reads look into every table on level 0. A rewrite is begun when these are a
+// third of what the others are, so that writing costs some five times the bytes;
+// not for so few that they cost nothing, and in any case for so many.
 const (
-	maxTables = 10 // with so many, a rewrite is begun
+	fewTables = 4
+	maxTables = 12
+	newShare  = 3
 	slack     = 4 << 20
 )
 
@@ -34,7 +38,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	s.exit()
+	s.use.RUnlock()
 	if s.reading != nil {
 		return s.reading
 	}
@@ -65,20 +69,32 @@ func (s *Store) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
-			n := s.reads.generation().db.Levels()[0].NumTables
-			if n < maxTables || tried > 0 && n < tried+maxTables/4 {
+			n, crowded := s.reads.generation().crowded()
+			if !crowded || tried > 0 && n < tried+fewTables {
 				continue
 			}
 			tried = n
-			if err := s.rewrite(ctx); err != nil {
+			if err := attempt(func() error { return s.rewrite(ctx) }); err != nil {
 				s.log.Warn("the store was not rewritten", "dir", s.dir, "error", err)
 				continue
 			}
 			tried = 0
 		case a := <-s.asked:
-			a.done <- s.maintain(ctx, a)
+			a.done <- attempt(func() error { return s.maintain(ctx, a) })
 		}
 	}
+}
+
+// crowded reports whether a rewrite is due for the tables on level 0, and how
+// many these are.
+func (g *generation) crowded() (tables int, due bool) {
+	levels := g.db.Levels()
+	rest := int64(0)
+	for _, level := range levels[1:] {
+		rest += level.Size
+	}
+	n := levels[0].NumTables
+	return n, n >= maxTables || n >= fewTables && levels[0].Size*newShare >= rest
 }
 
 func (s *Store) maintain(ctx context.Context, a ask) error {

@@ -163,31 +163,42 @@ func (v *survey) readTable(id uint64, f *found) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: the index of %s, or a block", store.ErrDamaged, f.name)
+	err = attempt(func() error {
+		t, err := table.OpenInMemoryTable(data, id, &table.Options{})
+		if err == nil {
+			err = t.VerifyChecksum()
 		}
-	}()
-	t, err := table.OpenInMemoryTable(data, id, &table.Options{})
-	if err == nil {
-		err = t.VerifyChecksum()
-	}
+		if err != nil {
+			return err
+		}
+		f.entries, f.newest = uint64(t.KeyCount()), t.MaxVersion()
+		it := t.NewIterator(table.NOCACHE)
+		defer it.Close()
+		for _, key := range []string{idKey, seqKey} {
+			it.Seek(y.KeyWithTs([]byte(key), math.MaxUint64))
+			if !it.Valid() || string(y.ParseKey(it.Key())) != key {
+				continue
+			}
+			if err := v.hear([]byte(key), y.ParseTs(it.Key()), it.Value().Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %s: %v", store.ErrDamaged, f.name, err)
 	}
-	f.entries, f.newest = uint64(t.KeyCount()), t.MaxVersion()
-	it := t.NewIterator(table.NOCACHE)
-	defer it.Close()
-	for _, key := range []string{idKey, seqKey} {
-		it.Seek(y.KeyWithTs([]byte(key), math.MaxUint64))
-		if !it.Valid() || string(y.ParseKey(it.Key())) != key {
-			continue
-		}
-		if err := v.hear([]byte(key), y.ParseTs(it.Key()), it.Value().Value); err != nil {
-			return err
-		}
-	}
 	return nil
+}
+
+// attempt returns the panics with which Badger meets damage as errors.
+func attempt(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", store.ErrDamaged, r)
+		}
+	}()
+	return fn()
 }
 
 // readOther reads a file of the generation that is not a table.

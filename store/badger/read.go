@@ -13,7 +13,7 @@ import (
 )
 
 // Get returns the entry of key, or store.ErrNotFound.
-func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return store.Entry{}, err
 	}
@@ -23,13 +23,13 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err := s.enter(); err != nil {
 		return store.Entry{}, err
 	}
-	defer s.exit()
+	defer s.exit(&err)
 	gen, seq := s.reads.begin()
 	defer s.reads.end(gen)
 	txn := gen.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
-	e := store.Entry{Key: key}
-	err := read(txn, []byte(hostPrefix+key), func(rev uint64, value []byte) {
+	e.Key = key
+	err = read(txn, []byte(hostPrefix+key), func(rev uint64, value []byte) {
 		e.Rev, e.Value = store.Revision(rev), bytes.Clone(value)
 	})
 	if err != nil {
@@ -121,12 +121,15 @@ type scan struct {
 	batch []store.Entry
 }
 
-func (s *Store) openScan(r store.Range) (*scan, error) {
+func (s *Store) openScan(r store.Range) (*scan, error) { return s.scanFrom(func() {}, r) }
+
+// scanFrom calls follow and begins an iteration as of that moment.
+func (s *Store) scanFrom(follow func(), r store.Range) (sc *scan, err error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	defer s.exit()
-	gen, seq := s.reads.begin()
+	defer s.exit(&err)
+	gen, seq := s.reads.follow(follow)
 	return s.scanAt(gen, seq, r), nil
 }
 
@@ -150,7 +153,7 @@ func (sc *scan) next() (more bool, err error) {
 	if err := sc.s.enter(); err != nil {
 		return false, err
 	}
-	defer sc.s.exit()
+	defer sc.s.exit(&err)
 	sc.batch = sc.batch[:0]
 	size := 0
 	for ; sc.it.Valid(); sc.it.Next() {

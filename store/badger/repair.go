@@ -219,16 +219,6 @@ func (r *salvage) readTable(file string, id uint64, data []byte) {
 	}
 }
 
-// attempt returns the panics with which Badger meets damage as errors.
-func attempt(fn func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", store.ErrDamaged, r)
-		}
-	}()
-	return fn()
-}
-
 // write makes the new store.
 func (r *salvage) write(to string, seq uint64) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {

@@ -11,12 +11,12 @@ import (
 )
 
 // Memtables grow with the store, so that a rewrite, which takes as long as the
-// store is large, is due after a share of it has been written.
+// store is large, is due after a third of it has been written.
 const (
 	minMemTable = 8 << 20
 	maxMemTable = 96 << 20
 	memTables   = 3
-	memShare    = 32
+	memShare    = 16
 )
 
 // memTableFor returns the size for a store with so many bytes in tables, whose
@@ -74,9 +74,9 @@ type reserve struct {
 	log    int // number of the log that is to be made next
 }
 
-// takeAll takes the descriptors that the reserve lacks.
-func (r *reserve) takeAll() error {
-	for len(r.spares) < minFiles {
+// takeUp takes the descriptors that the reserve lacks of n.
+func (r *reserve) takeUp(n int) error {
+	for len(r.spares) < n {
 		f, err := os.Open(os.DevNull)
 		if err != nil {
 			return fmt.Errorf("%w: %v", store.ErrScarce, err)
@@ -104,7 +104,7 @@ func (r *reserve) discard(gen *generation) {
 // checkFiles returns ErrScarce while descriptors run out: it tries to take one
 // more than are held in reserve, and gives up all where it cannot.
 func (r *reserve) checkFiles() error {
-	err := r.takeAll()
+	err := r.takeUp(minFiles)
 	if err == nil {
 		var f *os.File
 		if f, err = os.Open(os.DevNull); err == nil {
@@ -145,7 +145,7 @@ func (r *reserve) logs(gen *generation) error {
 		}
 	}
 	r.log++
-	return nil
+	return syncDir(gen.dir)
 }
 
 // scarce returns an error of the operating system as one of the store's.

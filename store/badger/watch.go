@@ -74,12 +74,10 @@ func (s *Store) watchError(err error) error {
 // collect calls follow and returns the entries as of that moment, in order of
 // revision.
 func (s *Store) collect(prefix string, after store.Revision, follow func()) ([]store.Entry, error) {
-	if err := s.enter(); err != nil {
+	sc, err := s.scanFrom(follow, store.Range{Prefix: prefix})
+	if err != nil {
 		return nil, err
 	}
-	gen, seq := s.reads.follow(follow)
-	sc := s.scanAt(gen, seq, store.Range{Prefix: prefix})
-	s.exit()
 	defer sc.close()
 	var found []store.Entry
 	for more := true; more; {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,20 @@ import (
 )
 
 var readRules = []rule{
+	{"a backup comes back in another store", func(t tb, st store.Store) {
+		want := fill(t, st, many)
+		var file bytes.Buffer
+		n, err := store.Backup(t.Context(), st, &file)
+		require.NoError(t, err)
+		require.Equal(t, len(want), n)
+		for _, e := range scan(t, st, store.Range{}) {
+			commit(t, st, del(e.Key))
+		}
+		n, err = store.Restore(t.Context(), st, &file)
+		require.NoError(t, err)
+		require.Equal(t, len(want), n)
+		require.Equal(t, want, values(scan(t, st, store.Range{})))
+	}},
 	{"get returns what was put", getReturnsPut},
 	{"get of an absent key is ErrNotFound", func(t tb, st store.Store) {
 		requireAbsent(t, st, "a")
