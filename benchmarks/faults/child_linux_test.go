@@ -28,7 +28,7 @@ const childEnv = "ARC_FAULTS_CHILD"
 
 // order is what a child is to do.
 type order struct {
-	Do    string // "write", "read", "control"
+	Do    string // "write", "read", "control", "agent"
 	Dir   string
 	Round string // the first part of its keys
 	Value int    // bytes
@@ -59,6 +59,8 @@ func TestMain(m *testing.M) {
 		read(o)
 	case "control":
 		control(o)
+	case "agent":
+		agent(o)
 	}
 }
 
@@ -103,28 +105,19 @@ func valueOf(key string, size int) []byte {
 
 // write commits until it is told to stop, and says what was acknowledged.
 func write(o order) {
-	if o.Files > 0 {
-		limit := unix.Rlimit{Cur: o.Files, Max: o.Files}
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			panic(err)
-		}
-	}
+	take(o.Files)
 	st, err := badger.Open(o.Dir, nil)
 	if err != nil {
 		complain("refused", err)
 		return
 	}
 	say("open")
-	var stop atomic.Bool
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // its end is the sign
-		stop.Store(true)
-	}()
+	stop := stopped()
 	var all sync.WaitGroup
 	for w := range writers {
-		all.Go(func() { writeGroups(st, o, w, &stop) })
+		all.Go(func() { writeGroups(st, o, w, stop) })
 	}
-	if !within(30*time.Second, &stop, all.Wait) {
+	if !within(30*time.Second, stop, all.Wait) {
 		say("late writers")
 	}
 	if !o.Clean {
@@ -132,7 +125,7 @@ func write(o order) {
 	}
 	begin := time.Now()
 	stop.Store(true)
-	if !within(10*time.Second, &stop, func() {
+	if !within(10*time.Second, stop, func() {
 		if err := st.Close(); err != nil {
 			complain("close", err)
 		}
@@ -141,6 +134,26 @@ func write(o order) {
 		return
 	}
 	say("closed %d", time.Since(begin).Milliseconds())
+}
+
+// take leaves the process so many descriptors; 0: as many as it has.
+func take(files uint64) {
+	if files == 0 {
+		return
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: files, Max: files}); err != nil {
+		panic(err)
+	}
+}
+
+// stopped is set when the parent says so, by the end of the input.
+func stopped() *atomic.Bool {
+	var stop atomic.Bool
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // how it ends does not matter
+		stop.Store(true)
+	}()
+	return &stop
 }
 
 // within waits for fn for some time after stop, and reports whether it ended.

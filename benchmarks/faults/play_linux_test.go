@@ -50,6 +50,7 @@ type played struct {
 	ended   string         // how the process ended by itself, if not well
 	late    []string       // what did not return in time
 	closed  bool           // Close has returned
+	stopped string         // what an Agent says of its Shutdown
 	untyped map[string]int // errors
 	errs    int
 	refused string
@@ -122,6 +123,8 @@ func (c *child) hear(line string) {
 		p.open = true
 	case "closed":
 		p.closed = true
+	case "stopped":
+		p.stopped = rest
 	case "content":
 		p.content = rest
 	case "late":
