@@ -327,7 +327,10 @@ func (s *Store) follow(ctx context.Context, old, next *generation, seq uint64) e
 		s.tail = nil
 		s.turn <- struct{}{}
 	}()
-	a := applier{next: next, seq: from, commit: s.commitAt}
+	var room reserve
+	a := applier{next: next, seq: from, commit: s.commitAt, ready: func() error {
+		return errors.Join(s.checkSpace(s.minFree(next.tables()), s.dir), room.logs(next))
+	}}
 	if err := old.each(ctx, seq, from, func(key []byte, _ uint64, rec []byte) error {
 		if string(key) == seqKey {
 			return nil
@@ -397,6 +400,7 @@ type applier struct {
 	next   *generation
 	seq    uint64 // of the newest group
 	commit func(txn *badger.Txn, seq uint64) error
+	ready  func() error // before each group: the disk has room for it
 	group  *group
 	writes []write
 }
@@ -433,6 +437,9 @@ func (a *applier) flush() error {
 		return nil
 	}
 	defer a.group.txn.Discard()
+	if err := a.ready(); err != nil {
+		return err
+	}
 	a.seq++
 	if err := a.group.finish(a.seq, a.commit); err != nil {
 		return err
