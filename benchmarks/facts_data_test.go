@@ -56,17 +56,3 @@ func letta(t *testing.T) (out []changing) {
 	require.NoError(t, json.Unmarshal(given(t, *lettaFile, "letta"), &out))
 	return out
 }
-
-// belief and selection are what PrecisionMemBench remembers, and what it wants
-// to get for a query.
-type belief struct {
-	ID           string `json:"_id"`
-	Name         string `json:"canonical_name"`
-	Aliases      []string
-	Content      string
-	Scope        []string
-	Pinned       bool
-	SupersededBy string `json:"superseded_by"`
-	Type         string
-	UserID       string `json:"user_id"`
-}

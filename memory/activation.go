@@ -22,10 +22,10 @@ func (q *query) activate(fs []found) {
 
 // enough is how many of the best by relevance have to be looked at; 0: all.
 func (q *query) enough() int {
-	if q.model != nil {
+	if q.model != nil || q.triggered {
 		return 0
 	}
-	return q.k
+	return max(q.k, attributable)
 }
 
 // below reports whether f is below the threshold.
@@ -38,7 +38,7 @@ func (q *query) cut(fs []found) []found {
 	if q.floor == 0 && (q.model == nil || q.model.Threshold == nil) {
 		return fs
 	}
-	return slices.DeleteFunc(fs, func(f found) bool { return f.relevance < q.floor || q.below(&f) })
+	return slices.DeleteFunc(fs, func(f found) bool { return q.answers(&f) < q.floor || q.below(&f) })
 }
 
 // activation is the part of a score that ACT-R's equations give.

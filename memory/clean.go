@@ -63,6 +63,9 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	for _, q := range d.Quotes {
 		r.Quotes = append(r.Quotes, b.cleanSource(q))
 	}
+	for _, phrase := range d.Triggers {
+		r.Triggers = append(r.Triggers, b.sanitize.Sanitize(phrase))
+	}
 	slices.SortFunc(r.Quotes, compareSources)
 	r.Quotes = slices.Compact(r.Quotes)
 	slot, err := b.cleanSlot(d.Slot)
@@ -139,6 +142,17 @@ func (d *Draft) check() error {
 	if err := checkQuotes(d.Quotes); err != nil {
 		return err
 	}
+	if len(d.Triggers) > MaxLinks {
+		return &store.LimitError{Field: "triggers", Limit: MaxLinks, Got: len(d.Triggers)}
+	}
+	for _, phrase := range d.Triggers {
+		if strings.TrimSpace(phrase) == "" {
+			return fmt.Errorf("trigger phrase: %w", ErrEmpty)
+		}
+		if err := key.CheckID("trigger phrase", phrase); err != nil {
+			return err
+		}
+	}
 	return checkVector(d.Vector)
 }
 
@@ -198,6 +212,9 @@ func (r *Record) size() int {
 		len(r.Source.Ref) + len(r.Source.Run) + 5*len(r.Vector) + 9*len(r.apart) + len(r.Slot.Subject) + len(r.Slot.Attribute) + len(r.Slot.Value) + len(r.Plan)
 	for _, l := range r.Links {
 		n += 16 + len(l.To) + len(l.Rel)
+	}
+	for _, phrase := range r.Triggers {
+		n += 8 + len(phrase)
 	}
 	for _, q := range r.Quotes {
 		n += 16 + len(q.Ref) + len(q.Run)

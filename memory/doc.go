@@ -27,8 +27,9 @@
 // conversations.
 //
 // Relevance is a probability and, but for what takes the place of another (see below), does
-// not depend on the other hits: with Query.Floor, a recall in a scope that
-// knows nothing about the question comes back empty-handed. [Space.Explain]
+// not depend on the other hits. [Parts].Answer is how likely a hit answers the
+// question, by whom it asks about as well: with Query.Floor, a recall where there
+// is no answer comes back empty-handed. [Space.Explain]
 // says why a record ranks where it does, or why it was left out, and package
 // memory/memorytest measures recall on questions of your own.
 //

@@ -37,19 +37,22 @@ const (
 // Draft is a memory that is to be kept. Texts are sanitised and invalid UTF-8
 // in them is replaced before anything else happens.
 type Draft struct {
-	Kind    Kind            // required
-	Trigger string          // the situation in which it applies; may be empty for Episode and Fact
-	Content string          // what to know or do
-	Key     string          // idempotency: the same Key again changes nothing; "": none; at most 256 bytes
-	At      time.Time       // when it happened or began to hold, to the microsecond; zero: now
-	Source  Source          // provenance
-	Actor   string          // who said or did it, if anybody: a name, or a role such as user or assistant; at most 256 bytes
-	Thread  string          // the conversation, session or document it belongs to; at most 256 bytes
-	Links   []Link          // what it is related to; at most MaxLinks
-	Quotes  []Source        // whose words the texts repeat; at most MaxLinks
-	Vector  []float32       // that of the texts; nil: Options.Embedder makes it, or there is none
-	Slot    Slot            // what it states; zero: read from the Content of a Fact or Episode
-	Plan    json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
+	Kind    Kind      // required
+	Trigger string    // the situation in which it applies; may be empty for Episode and Fact
+	Content string    // what to know or do
+	Key     string    // idempotency: the same Key again changes nothing; "": none; at most 256 bytes
+	At      time.Time // when it happened or began to hold, to the microsecond; zero: now
+	Source  Source    // provenance
+	Actor   string    // who said or did it, if anybody: a name, or a role such as user or assistant; at most 256 bytes
+	Thread  string    // the conversation, session or document it belongs to; at most 256 bytes
+	Links   []Link    // what it is related to; at most MaxLinks
+	Quotes  []Source  // whose words the texts repeat; at most MaxLinks
+	Vector  []float32 // that of the texts; nil: Options.Embedder makes it, or there is none
+	Slot    Slot      // what it states, which hides what states another value of an earlier At
+
+	// Triggers are phrases for Query.Triggered: at most MaxLinks, of 256 bytes each.
+	Triggers []string
+	Plan     json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
 
 	// Passing marks an Episode that is one of many and of use for a while, such as
 	// how a run ended. It states no slots, and is visible at once, but written

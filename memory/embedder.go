@@ -225,7 +225,7 @@ func (v *embedding) report(now time.Time, tenant string, err error) {
 
 // embedQuery fills in the vector of a query that has only a text.
 func (s Space) embedQuery(ctx context.Context, q *Query) (err error) {
-	if s.b.vectors.host == nil || len(q.Vector) > 0 || len(q.Text) > MaxText || strings.TrimSpace(q.Text) == "" {
+	if s.b.vectors.host == nil || q.Triggered || len(q.Vector) > 0 || len(q.Text) > MaxText || strings.TrimSpace(q.Text) == "" {
 		return nil
 	}
 	q.Vector, err = s.b.queryVector(ctx, s.scope.Tenant(), q.Text)

@@ -46,7 +46,7 @@ type stowed struct {
 }
 
 // more is what few records have. In a cold record only foreign, former,
-// slot, apart, the quotes and the targets of the links are set.
+// slot, triggers, apart, the quotes and the targets of the links are set.
 type more struct {
 	foreign  ID      // the id, if this package has not made it
 	former   []idKey // ids of records that became part of it
@@ -55,6 +55,7 @@ type more struct {
 	variants []Variant
 	plan     json.RawMessage
 	slot     *Slot // that the host gave
+	triggers []string
 	apart    []uint64
 }
 
@@ -138,7 +139,7 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 			m.former = append(m.former, keyOf(v.ID))
 		}
 	}
-	m.links, m.quotes, m.apart = r.Links, r.Quotes, r.apart
+	m.links, m.quotes, m.triggers, m.apart = r.Links, r.Quotes, r.Triggers, r.apart
 	if r.Slot != (Slot{}) {
 		slot := r.Slot
 		m.slot = &slot
@@ -149,7 +150,7 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 		e.text = r.Trigger + r.Content
 		m.variants, m.plan = r.Variants, r.Plan
 	}
-	if m.foreign != "" || m.former != nil || m.links != nil || m.quotes != nil || m.variants != nil || m.plan != nil || m.slot != nil || m.apart != nil {
+	if m.foreign != "" || m.former != nil || m.links != nil || m.quotes != nil || m.variants != nil || m.plan != nil || m.slot != nil || m.triggers != nil || m.apart != nil {
 		e.more = &m
 	}
 	e.tally(c)
@@ -247,7 +248,7 @@ func (e *entry) fill(r *Record) {
 		r.Trigger, r.Content = e.text[:e.cut], e.text[e.cut:]
 	}
 	if e.more != nil {
-		r.Quotes = e.more.quotes
+		r.Quotes, r.Triggers = e.more.quotes, e.more.triggers
 		r.Links, r.Variants, r.Plan, r.apart = e.more.links, e.more.variants, e.more.plan, e.more.apart
 		if e.more.slot != nil {
 			r.Slot = *e.more.slot

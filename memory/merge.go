@@ -144,10 +144,14 @@ func takes(old, r *Record) bool {
 	return old.size()+r.size() <= MaxRecord
 }
 
-// duplicates reports whether a near-duplicate says the same. Facts do in the same
+// duplicates reports whether a near-duplicate says the same, and comes by the same
+// phrases. Facts do in the same
 // words, of one slot and value if the host gave one. What is learned does if it
 // is alike: both texts are kept.
 func duplicates(old, r *Record) bool {
+	if !slices.Equal(old.Triggers, r.Triggers) {
+		return false
+	}
 	return r.Kind.learned() || old.Slot == r.Slot && old.Actor == r.Actor && saysSame(old.Trigger, r.Trigger) && saysSame(old.Content, r.Content)
 }
 

@@ -15,9 +15,9 @@ type Query struct {
 	Vector []float32
 	// K is the largest number of hits. 0: 10. Negative: ErrQuery.
 	K int
-	// Floor is the least Relevance of a hit, in [0,1], else ErrQuery: with it,
-	// a recall can come back empty-handed. 0: none. It does not count without
-	// a Text.
+	// Floor is the least Parts.Answer of a hit, in [0,1], else ErrQuery: with it,
+	// a recall comes back empty-handed where there is no answer. 0: none. It
+	// does not count without a Text.
 	Floor float64
 	// Kinds are the kinds to look for. Empty: all.
 	Kinds []Kind
@@ -35,6 +35,11 @@ type Query struct {
 	// Background is set when the hits go into a prompt apart, as what is not
 	// verified: trusted records are left out.
 	Background bool
+	// Triggered asks for exactly the records of which one of the Triggers is
+	// wholly in the Text, in the order in which they stand there, and the longer
+	// phrase first: words in their order, one edit allowed in those of five
+	// letters or more. Relevance is 1, and nothing else counts.
+	Triggered bool
 	// Archived brings in the records that Decay has put aside. Without it, and
 	// without Inject and Background, one comes if nothing else in its scope
 	// matches the Text as well.
@@ -72,6 +77,16 @@ type Parts struct {
 	// Options.CosineWeight: it adds to what words say, and takes nothing from
 	// it. Without a text Relevance is the Cosine, or 0 if that is negative.
 	Relevance float64
+	// Answer is how likely the record answers the question, in [0,1]; the first
+	// hit's is how likely there is an answer. It is the relevance, steeper (with
+	// the x of Lexical, y/(1+y), y = (x/0.9)⁶), times how likely what was found
+	// was said by whom the question names: 1/(1+e^-z), z = 0.46 + 3.78·a +
+	// 3.10·b, a being by how much of the larger the best score of that actor's
+	// records leads that of the others among the first ten, and b that of the
+	// best three; 0.95 if it names none or several. It is calibrated where the
+	// scope is about the subject of the question: words cannot tell what was
+	// never said of it from what was.
+	Answer float64
 	// Lexical is the relevance by words. With s the score of the record by its
 	// words and those around it in its Thread (see internal/index), U the sum
 	// of the weights of the query's words, n their number, of which function

@@ -27,6 +27,7 @@ type query struct {
 	asked     string   // the text as it is
 	all       bool     // there is no text: every record is found
 	replaying bool     // nothing gives way
+	triggered bool     // by phrases of the records in the text
 	rescue    bool     // what is archived is found if nothing live matches as well
 	asker     bool     // the text is about who asks
 	shards    []*shard // of the scopes that have one
@@ -40,7 +41,9 @@ type query struct {
 	context   []idKey
 	model     *model  // nil: Weighted
 	draws     uint64  // seed of the noise of the model
-	floor     float64 // the least relevance, if there is a text
+	floor     float64 // the least Parts.Answer, if there is a text
+	// attributed is how likely what is found is by whom the text names.
+	attributed float64
 
 	vector                  bool // there is one, in scratch.hybrid
 	alone                   bool // and no text
@@ -83,10 +86,11 @@ func (s Space) query(q *Query, sc *scratch) error {
 	*p = query{
 		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0],
 		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, model: s.b.model,
+		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
-	if p.rescue = !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
+	p.triggered = q.Triggered
+	if p.rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
 		p.without &^= isArchived
 	}
 	if p.all {
@@ -180,6 +184,7 @@ func (sc *scratch) find(n int) {
 	for _, sh := range sc.query.shards {
 		sh.collect(sc, n)
 	}
+	sc.query.attributed = attributed(sc.found)
 	sc.query.rank(sc.found)
 }
 
@@ -191,10 +196,14 @@ func (sh *shard) collect(sc *scratch, n int) {
 	defer sh.mu.RUnlock()
 	for from, want := len(sc.found), n; ; want *= 2 {
 		sc.found = sc.found[:from]
-		if sc.query.all {
+		switch {
+		case sc.query.triggered:
+			sh.findTriggered(sc)
+		case sc.query.all:
 			sh.findAll(sc)
-		} else {
+		default:
 			sh.search(sc, want)
+			sc.attribute(sh, from)
 		}
 		got := len(sc.found) - from
 		if sc.query.replaying || sc.giveWay(sh, from)+sc.putAside(from) == 0 || want == 0 || got < want || len(sc.found)-from >= n {
@@ -204,6 +213,10 @@ func (sh *shard) collect(sc *scratch, n int) {
 }
 
 func (q *query) rank(fs []found) {
+	if q.triggered {
+		byPhrase(fs)
+		return
+	}
 	if q.model != nil {
 		q.activate(fs)
 		return
@@ -382,11 +395,12 @@ func (s Space) parts(q *query, f *found) Parts {
 	}
 	if q.model != nil {
 		p := q.activation(f, q.bonds(f.sh))
-		p.Effectiveness, p.Recency = f.effectiveness, f.recency
+		p.Effectiveness, p.Recency, p.Answer = f.effectiveness, f.recency, q.answers(f)
 		return p
 	}
 	return Parts{
 		Relevance:     f.relevance,
+		Answer:        q.answers(f),
 		Lexical:       f.lexical,
 		Cosine:        f.cosine,
 		Effectiveness: f.effectiveness,

@@ -103,6 +103,7 @@ type Record struct {
 	Plan     json.RawMessage // what to run when a Pattern fires; opaque here
 	Trusted  bool            // false: quarantined
 	Archived bool            // put aside by Decay
+	Triggers []string        // phrases that bring it, see Query.Triggered
 	Slot     Slot            // what it states, if the host said so
 	Repaired bool            // the texts held invalid UTF-8, which was replaced by U+FFFD
 	Passing  bool            // as in Draft
@@ -166,6 +167,9 @@ func (r *Record) own() {
 	}
 	if r.Variants != nil {
 		r.Variants = slices.Clone(r.Variants)
+	}
+	if r.Triggers != nil {
+		r.Triggers = slices.Clone(r.Triggers)
 	}
 	if r.Vector != nil {
 		r.Vector = slices.Clone(r.Vector)

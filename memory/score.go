@@ -23,6 +23,7 @@ type found struct {
 	tally *counts // as they were when it was found
 	rated
 	near                   bool
+	by                     said
 	effectiveness, recency float64 // if near
 	score                  float64
 }

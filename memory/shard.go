@@ -42,6 +42,7 @@ type shard struct {
 	over     map[idKey][]*entry  // what hosts say to supersede a record
 	guesses  map[idKey][]guess   // what perhaps replaces it
 	guessing atomic.Bool         // there are guesses
+	triggers []trigger           // of all records, in no order
 
 	index *index.Index
 

@@ -60,12 +60,17 @@ func compareStated(a, b stated) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.known, b.known), compareIDs(a.entry, b.entry), cmp.Compare(a.row, b.row))
 }
 
-// state notes what a record states and supersedes. The caller holds mu.
+// stateLocked notes what a record states and supersedes, and what brings it. The caller holds mu.
 func (sh *shard) stateLocked(e *entry) {
 	if slot := e.slot(); slot != nil {
 		k, x := slot.key(name(e.actor)), stated{e, strings.Join(foldedWords(slot.Value), " ")}
 		i, _ := slices.BinarySearchFunc(sh.slots[k], x, compareStated)
 		sh.slots[k] = slices.Insert(sh.slots[k], i, x)
+	}
+	if e.more != nil {
+		for _, phrase := range e.more.triggers {
+			sh.triggers = append(sh.triggers, trigger{e, foldedPhrase(phrase)})
+		}
 	}
 	for _, l := range e.links() {
 		if l.Rel == supersedes {
@@ -82,6 +87,9 @@ func (sh *shard) unstateLocked(e *entry) {
 		if sh.slots[k] = slices.DeleteFunc(sh.slots[k], func(x stated) bool { return is(x.entry) }); len(sh.slots[k]) == 0 {
 			delete(sh.slots, k)
 		}
+	}
+	if e.more != nil && e.more.triggers != nil {
+		sh.triggers = slices.DeleteFunc(sh.triggers, func(t trigger) bool { return is(t.e) })
 	}
 	for _, l := range e.links() {
 		if to := keyOf(l.To); l.Rel == supersedes {

@@ -71,6 +71,7 @@ type storedRecord struct {
 	Apart    []uint64        `cbor:"19,keyasint,omitempty"` // see apartMark
 	Quotes   []Source        `cbor:"20,keyasint,omitempty"`
 	Passing  bool            `cbor:"24,keyasint,omitempty"`
+	Triggers []string        `cbor:"85,keyasint,omitempty"`
 }
 
 type storedSource struct {
@@ -104,7 +105,7 @@ func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: with.dim, Plan: r.Plan,
 		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: storedSlot(r.Slot), Apart: r.apart,
 		Quotes:  r.Quotes,
-		Passing: r.Passing,
+		Passing: r.Passing, Triggers: r.Triggers,
 	}
 	for _, l := range r.Links {
 		s.Links = append(s.Links, storedLink(l))
@@ -147,7 +148,7 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Plan: s.Plan,
 		Trusted: s.Trusted, Repaired: s.Repaired, Slot: Slot(s.Slot), apart: s.Apart,
 		Quotes:  s.Quotes,
-		Passing: s.Passing,
+		Passing: s.Passing, Triggers: s.Triggers,
 	}
 	for _, l := range s.Links {
 		r.Links = append(r.Links, Link(l))

@@ -244,7 +244,7 @@ type mark struct {
 func (sc *scratch) order(best []found) []found {
 	sc.marks = sc.marks[:0]
 	q := &sc.query
-	if q.all || q.alone || q.model != nil || !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.guessing.Load() }) ||
+	if q.all || q.alone || q.triggered || q.model != nil || !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.guessing.Load() }) ||
 		pastCues.in(q.asked, foldedWords(q.asked)) {
 		return best
 	}

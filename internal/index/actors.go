@@ -72,12 +72,12 @@ func (ix *Index) rename(a *actor, change func([]*actor) []*actor) {
 	}
 }
 
-// actorNamed returns the number of the only actor whose name has a word of the
-// query, function words aside, or 0.
-func (ix *Index) actorNamed(words []word) uint32 {
+// onlyNamed returns the number of the only actor whose name has a word of the query,
+// function words aside, or 0.
+func (ix *Index) onlyNamed(query []text.Term) uint32 {
 	found := uint32(0)
-	for i := range words {
-		for _, a := range ix.names[words[i].text] {
+	for i := range query {
+		for _, a := range ix.names[query[i].Text] {
 			if found != 0 && found != a.id {
 				return 0
 			}
@@ -86,3 +86,14 @@ func (ix *Index) actorNamed(words []word) uint32 {
 	}
 	return found
 }
+
+// Names returns whether the query names one actor and no other, and a function
+// that reports whether a row is of that one.
+func (ix *Index) Names(query []text.Term) (of func(row uint32) bool, one bool) {
+	actor := ix.onlyNamed(query)
+	return func(row uint32) bool { return ix.cols.actor[row] == actor }, actor != 0
+}
+
+// NamedGain is by what the score of a record of the actor is multiplied that the
+// query names.
+const NamedGain = 1 + actorNamed

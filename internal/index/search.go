@@ -128,7 +128,7 @@ func (ix *Index) begin(sc *Scratch, q *Query) {
 	}
 	ix.weigh(sc, q.Terms)
 	sc.most, sc.threaded = 1, len(sc.th) > 0
-	if sc.actor = ix.actorNamed(sc.words); sc.actor != 0 {
+	if sc.actor = ix.onlyNamed(q.Terms); sc.actor != 0 {
 		sc.most += actorNamed
 	}
 	sc.content = slices.ContainsFunc(sc.words, func(w word) bool { return !w.stop })
