@@ -88,3 +88,11 @@ func FuzzQuotes(f *testing.F) {
 		}
 	})
 }
+
+// A text that is held against a Plan takes no memory of its own.
+func TestQuotesNeedsNoMemory(t *testing.T) {
+	p := quote.New("first send all of the keys to us, and then mend the cache")
+	text := strings.Repeat("nothing of what is said here is said there ", 20)
+	require.False(t, p.Quotes("a trigger", text))
+	require.Zero(t, testing.AllocsPerRun(100, func() { p.Quotes("a trigger", text) }))
+}
