@@ -20,28 +20,28 @@ func Example() {
 	// time      goal            executor  what came of it
 	// 00:00:00  latency.low     boaster   mended
 	// 00:03:00  disk.free       boaster   diskUsed is still 0.97
-	// 00:03:30  disk.free       boaster   diskUsed is still 0.97
-	// 00:04:00  disk.free       modest    diskUsed is still 0.97
-	// 00:07:00  latency.low     boaster   mended
-	// 00:14:00  disk.free       modest    mended
-	// 00:15:00  replicas.ready  boaster   replicas is still 1
-	// 00:15:30  replicas.ready  boaster   mended
-	// 00:16:30  disk.free       modest    mended
-	// 00:19:00  latency.low     boaster   p95 is still 900
-	// 00:19:30  latency.low     boaster   mended
-	// 00:22:00  replicas.ready  modest    mended
-	// 00:29:30  errors.low      modest    mended
-	// 00:42:00  latency.low     boaster   p95 is still 900
-	// 00:42:30  latency.low     modest    mended
-	// 00:46:00  errors.low      boaster   errorRate is still 0.12
+	// 00:03:30  disk.free       modest    mended
+	// 00:07:00  errors.low      modest    mended
+	// 00:07:30  disk.free       modest    mended
+	// 00:15:00  latency.low     modest    mended
+	// 00:17:00  replicas.ready  modest    mended
+	// 00:19:30  errors.low      modest    mended
+	// 00:22:30  errors.low      modest    mended
+	// 00:29:30  disk.free       modest    diskUsed is still 0.97
+	// 00:30:00  disk.free       boaster   diskUsed is still 0.97
+	// 00:30:30  disk.free       modest    diskUsed is still 0.97
+	// 00:40:30  disk.free       modest    mended
+	// 00:42:00  latency.low     modest    mended
+	// 00:46:00  replicas.ready  modest    mended
+	// 00:51:00  replicas.ready  modest    replicas is still 1
 	// …
 	//
 	// Both halves of the six hours:
 	//                             first     second
-	// given to boaster              21%         0%
-	// given to modest               79%       100%
+	// given to boaster              11%         0%
+	// given to modest               89%       100%
 	// dispatches that helped        81%        91%
-	// all four goals met            82%        91%
+	// all four goals met            77%        91%
 }
 
 // It is no matter of luck: with any seed the ranking finds out.
