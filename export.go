@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/parcel"
 	"github.com/arc-learn/arc/learn"
@@ -35,6 +36,9 @@ const spoolKeys = "import"
 // after an error is no whole parcel, and Import refuses it.
 func (a *Agent) Export(ctx context.Context, scope memory.Scope, w io.Writer) error {
 	err := errors.Join(alive(ctx), scope.Check())
+	if err == nil && guard.IsNil(w) {
+		err = errors.New("the writer is nil")
+	}
 	if err == nil {
 		err = a.export(ctx, scope, w)
 	}

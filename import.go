@@ -9,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/parcel"
 	"github.com/arc-learn/arc/memory"
@@ -26,12 +27,17 @@ import (
 // stand. Otherwise errors name the line, and nothing has changed: store.ErrDamaged for a file
 // that is cut or changed, memory.ErrTenant for a record of another scope, store.ErrForeign,
 // store.ErrNewer, or a *store.LimitError. After an error of the store a part may be there:
-// call it again. ErrRunning, and what else waits, are as with Export; the file of a tenant
+// call it again. A process that ends meanwhile leaves what was read in the store, until the
+// next Import into the tenant, or its Erase. ErrRunning, and what else waits, are as with Export; the file of a tenant
 // is refused by ErrRunning while any call of the tenant is under way, and keeps all calls
 // but those of its memory from beginning. No other call may use the memory of the scope
 // meanwhile, and no goal.Controller its ledgers.
 func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
-	if err := alive(ctx); err != nil {
+	err := alive(ctx)
+	if err == nil && guard.IsNil(r) {
+		err = errors.New("the reader is nil")
+	}
+	if err != nil {
 		return "", fmt.Errorf("import: %w", err)
 	}
 	spool := parcel.NewSpool(ctx, a.st)

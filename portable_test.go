@@ -9,12 +9,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/parcel"
@@ -262,14 +264,15 @@ func TestImportCanBeRepeated(t *testing.T) {
 	require.NoError(t, err)
 	want := scan(t, b, whole)
 	for n := 1; ; n++ {
-		st := &breaking{Store: store.NewMem(), left: n}
+		st := &breaking{Store: store.NewMem()}
+		st.left.Store(int64(n))
 		b := empty(t, st)
 		_, err := b.Import(t.Context(), bytes.NewReader(file))
 		if err == nil {
 			require.Greater(t, n, 4)
 			break
 		}
-		st.left = 1 << 30
+		st.left.Store(1 << 30)
 		_, err = b.Import(t.Context(), bytes.NewReader(file))
 		require.NoError(t, err, "after %d commits", n)
 		require.Equal(t, want, scan(t, b, st))
@@ -279,11 +282,11 @@ func TestImportCanBeRepeated(t *testing.T) {
 // breaking is a store that fails after some commits.
 type breaking struct {
 	store.Store
-	left int
+	left atomic.Int64
 }
 
 func (b *breaking) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if b.left--; b.left < 0 {
+	if b.left.Add(-1) < 0 {
 		return 0, fmt.Errorf("%w: for a test", store.ErrFull)
 	}
 	return b.Store.Commit(ctx, ops...)
@@ -308,6 +311,9 @@ func TestExportWaitsForNoRun(t *testing.T) {
 	require.ErrorIs(t, errs[1], arc.ErrRunning)
 	require.NoError(t, errs[2])
 	require.ErrorIs(t, a.Export(t.Context(), "", io.Discard), memory.ErrScope)
+	require.ErrorContains(t, a.Export(t.Context(), "acme", nil), "nil")
+	_, err := a.Import(t.Context(), (*bytes.Buffer)(nil))
+	require.ErrorContains(t, err, "nil")
 	require.NoError(t, a.Export(t.Context(), "acme", io.Discard))
 	require.True(t, strings.HasPrefix(string(export(t, a, "acme")), `{"arc":"parcel","format":1,"scope":"acme"}`+"\n"))
 }
@@ -430,10 +436,20 @@ func TestImportRefusesWhatIsForged(t *testing.T) {
 func FuzzImport(f *testing.F) {
 	f.Add(uint16(3), uint16(40), byte(7), true)
 	f.Fuzz(func(t *testing.T, entry, at uint16, to byte, whole bool) {
-		from := store.NewMem()
-		s := &script{}
+		from, s := store.NewMem(), &script{}
+		s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+			if strings.Contains(b.Objective, "ask") && len(b.Answers) == 0 {
+				return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which?"}}, nil
+			}
+			d := plan(b.Objective)
+			d.Tasks = append(d.Tasks, d.Tasks[0])
+			return d, nil
+		}
+		s.judge = func(w act.Work, _ act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: len(w.Lineage) == 0 || !strings.Contains(w.Objective, "never"), Complaint: "no"}, nil
+		}
 		a := agentOn(t, from, s.host(), &arc.Options{Maintain: -1, Learn: learn.Options{Holdout: 0.5}})
-		for _, id := range []string{"one", "two"} {
+		for _, id := range []string{"one", "ask", "never"} {
 			run(t, a, arc.Objective{ID: id, Text: "mend " + id, Session: "s", Scope: "acme/anna"})
 		}
 		scope := memory.Scope("acme/anna")
@@ -455,12 +471,13 @@ func FuzzImport(f *testing.F) {
 		}
 		_, err := b.In(scope).Memory().Recall(t.Context(), memory.Query{Text: "mend one"})
 		require.NoError(t, err)
-		for _, id := range []string{"one", "three"} {
-			_, err = b.Run(t.Context(), arc.Objective{ID: id, Text: "mend one", Scope: "acme/anna"})
-			if err != nil {
-				require.ErrorIs(t, err, store.ErrDamaged) // of its own tenant
-			}
-		}
+		// What the host asks for may fail, for its own tenant, and ends neither the process nor another's run.
+		_, err = b.In(scope).Answer(t.Context(), "ask", "this")
+		_, wrong := b.In(scope).Retry(t.Context(), "never", "again")
+		_, dead := b.Run(t.Context(), arc.Objective{ID: "three", Text: "mend one", Session: "s", Scope: "acme/anna"})
+		t.Log(err, wrong, dead, b.In(scope).Judge(t.Context(), "one", arc.Verdict{}), b.In(scope).Delete(t.Context(), "never"))
+		run(t, b, arc.Objective{Text: "mend one", Scope: "ajax"})
+		require.NoError(t, b.Erase(t.Context(), "ajax"))
 		require.NoError(t, b.Flush(t.Context()))
 		b = agentOn(t, st, s.host(), &arc.Options{Maintain: -1})
 		require.NoError(t, b.Erase(t.Context(), "acme"))
