@@ -60,8 +60,8 @@ type Host struct {
 	// names, in Work.Agent. They are not kept: a run that goes on after a
 	// restart has those of the new Host. nil: none.
 	Skills map[string]reason.Skill
-	// Secrets gives the values of Objective.Secrets again, by name, when a run goes on
-	// that has any, and has 10 s to do so. Without a value the run ends BLOCKED, by
+	// Secrets gives the values of Objective.Secrets again, by name, when a run that has
+	// any goes on from the store, and has 10 s to do so. Without a value the run ends BLOCKED, by
 	// CauseSecret. nil: there are none to be had, but by calling Run again with them.
 	Secrets func(ctx context.Context, scope memory.Scope, run string, names []string) (map[string]string, error)
 }

@@ -80,8 +80,8 @@ type Objective struct {
 	// Secrets are values that workers and gates need, by name: at most 32, of at least
 	// 6 bytes. They get them in Work.Secrets, and in texts that hold them; the reasoner
 	// in texts only. They are never kept: wherever they would be kept or told, a token
-	// stands for them, also in base64, hex, JSON and URLs. A run that goes on in another
-	// process asks Host.Secrets for them.
+	// stands for them, also in base64, hex, JSON and URLs. A run that goes on from the
+	// store asks Host.Secrets for them.
 	Secrets act.Secrets `cbor:"-" json:"-"`
 	// Provisional is for work whose success shows later than its gates can see.
 	// What it delivers is not learned as good before View.Judge says so: neither
@@ -162,8 +162,9 @@ const (
 	CauseWorth Cause = "worth"
 	// CauseInterrupted: the outcome of an attempt is unknown, see Objective.Once.
 	CauseInterrupted Cause = "interrupted"
-	// CauseSecret: the run went on after a restart, and what a part of the host was to
-	// get held a secret, or is one, that was not kept. Report.Reason names it.
+	// CauseSecret: the run went on from the store (after a restart, an answer, a wait
+	// beyond Options.Patience), and what a part of the host was to get held a secret,
+	// or is one, that was not kept. Report.Reason names it.
 	CauseSecret Cause = "secret"
 	// CauseInternal: arc could not go on, such as with too large a record.
 	CauseInternal Cause = "internal"
