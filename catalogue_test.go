@@ -1,0 +1,196 @@
+package arc_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// TestBadInput has rows of a catalogue of bad inputs, by their numbers there: a typed
+// error and nothing stored, or the answer that is documented, and never a panic.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	open := func(t *testing.T) (*arc.Agent, store.Store) {
+		st := store.NewMem()
+		return agentOn(t, st, (&script{}).host(), &arc.Options{Seed: 1, Maintain: -1}), st
+	}
+	size := func(t *testing.T, a *arc.Agent, st store.Store) (n int) {
+		require.NoError(t, a.Flush(t.Context()))
+		for _, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			n++
+		}
+		return n
+	}
+	refused := func(t *testing.T, o arc.Objective) error {
+		t.Helper()
+		a, st := open(t)
+		before := size(t, a, st)
+		_, err := a.Run(t.Context(), o)
+		require.Error(t, err)
+		require.Equal(t, before, size(t, a, st), "something was stored")
+		return err
+	}
+	var limit *store.LimitError
+	for row, f := range map[string]func(t *testing.T){
+		"23 confidence that is no number": func(t *testing.T) {
+			for _, c := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.1, 1.1} {
+				s := &script{do: func(int, act.Work) (act.Result, error) {
+					r := done(`"ok"`)
+					r.Reflection.Confidence = c
+					return r, nil
+				}}
+				a := agent(t, s.host(), &arc.Options{Seed: 1, Attempts: 1})
+				r := run(t, a, arc.Objective{Text: "mend the cache"})
+				require.Equal(t, arc.Blocked, r.Status, c)
+				h, err := a.Health(t.Context(), "")
+				require.NoError(t, err)
+				require.Zero(t, h.Fleet.Calibration.Count(), "it is no claim")
+			}
+		},
+		"27 no candidates": func(t *testing.T) {
+			a, _ := open(t)
+			r, err := a.In("").Rank(t.Context(), "", reason.Task{Skill: "nobody has it"})
+			require.NoError(t, err)
+			require.Empty(t, r)
+		},
+		"29 text that is too long": func(t *testing.T) {
+			require.ErrorAs(t, refused(t, arc.Objective{Text: strings.Repeat("x", 64<<10+1)}), &limit)
+			require.Equal(t, 64<<10+1, limit.Got)
+		},
+		"30 text that is empty": func(t *testing.T) {
+			require.ErrorIs(t, refused(t, arc.Objective{Text: ""}), arc.ErrObjective)
+			require.ErrorIs(t, refused(t, arc.Objective{Text: " \n\t"}), arc.ErrObjective)
+		},
+		"31 and 32 ids of no UTF-8, with NUL or control": func(t *testing.T) {
+			for _, id := range []string{"a\xffb", "a\x00b", "a\nb", "\x1b[2J"} {
+				refused(t, arc.Objective{ID: id, Text: "mend the cache"})
+				refused(t, arc.Objective{Session: id, Text: "mend the cache"})
+			}
+		},
+		"40 id that is empty": func(t *testing.T) {
+			a, _ := open(t)
+			one, two := run(t, a, arc.Objective{Text: "mend the cache"}), run(t, a, arc.Objective{Text: "mend the cache"})
+			require.NotEmpty(t, one.ID)
+			require.NotEqual(t, one.ID, two.ID)
+		},
+		"41 id of 257 bytes": func(t *testing.T) {
+			require.ErrorAs(t, refused(t, arc.Objective{ID: strings.Repeat("x", 257), Text: "mend the cache"}), &limit)
+			require.Equal(t, 256, limit.Limit)
+		},
+		"42 and 43 ids that look like keys and files": func(t *testing.T) {
+			dir := t.TempDir()
+			a, err := arc.Open(t.Context(), dir, (&script{}).host(), &arc.Options{Seed: 1, Maintain: -1})
+			require.NoError(t, err)
+			ids := []string{"a", "a/b", "a:b", "!badger!", "../../etc/passwd", "CON", "arc", "tenant", "a/b/1", "run"}
+			for _, id := range ids {
+				require.Equal(t, id, run(t, a, arc.Objective{ID: id, Text: "mend " + id}).ID)
+			}
+			for _, id := range ids {
+				r, err := a.In("").Resume(t.Context(), id)
+				require.NoError(t, err)
+				require.Equal(t, "mend "+id, r.Objective)
+			}
+			require.NoError(t, a.Close())
+			require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+				require.NotContains(t, []string{"passwd", "CON", "a:b", "tenant", "run"}, filepath.Base(path))
+				return err
+			}))
+		},
+		"47 and 48 tenants": func(t *testing.T) {
+			for _, scope := range []memory.Scope{"*", "/", "a//b", "a\x00", "/a", " "} {
+				require.ErrorIs(t, refused(t, arc.Objective{Text: "mend the cache", Scope: scope}), memory.ErrScope, scope)
+			}
+			a, _ := open(t)
+			run(t, a, arc.Objective{ID: "one", Text: "mend the cache", Scope: "a"})
+			_, err := a.In("b").Resume(t.Context(), "one")
+			require.ErrorIs(t, err, store.ErrNotFound)
+		},
+		"49 durations that are negative, or huge": func(t *testing.T) {
+			require.Error(t, refused(t, arc.Objective{Text: "mend the cache", Budget: arc.Budget{Wall: -1}}))
+			a, _ := open(t)
+			r := run(t, a, arc.Objective{Text: "mend the cache", Budget: arc.Budget{Wall: math.MaxInt64}})
+			require.Equal(t, arc.Delivered, r.Status)
+		},
+		"56 more tasks than a plan may have": func(t *testing.T) {
+			tasks := make([]reason.Task, reason.MaxTasks+1)
+			for i := range tasks {
+				tasks[i] = reason.Task{Objective: "mend it", Skill: "work"}
+			}
+			refused(t, arc.Objective{Text: "mend the cache", Tasks: tasks})
+		},
+		"79 contexts that have ended, or are nil": func(t *testing.T) {
+			a, st := open(t)
+			before := size(t, a, st)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := a.Run(ctx, arc.Objective{Text: "mend the cache"})
+			require.ErrorIs(t, err, context.Canceled)
+			_, err = a.Run(nil, arc.Objective{Text: "mend the cache"}) //nolint:staticcheck // what is tested
+			require.Error(t, err)
+			require.Equal(t, before, size(t, a, st))
+		},
+		"95 use after Close": func(t *testing.T) {
+			a, err := arc.New(t.Context(), store.NewMem(), (&script{}).host(), &arc.Options{Seed: 1})
+			require.NoError(t, err)
+			require.NoError(t, a.Close())
+			require.NoError(t, a.Close())
+			_, err = a.Run(t.Context(), arc.Objective{Text: "mend the cache"})
+			require.ErrorIs(t, err, store.ErrClosed)
+			_, err = a.Maintain(t.Context(), "")
+			require.Error(t, err)
+			for _, err := range a.In("").Proposals(t.Context()) {
+				require.Error(t, err)
+			}
+		},
+		"96 and 97 hosts and options of nothing": func(t *testing.T) {
+			_, err := arc.New(t.Context(), store.NewMem(), arc.Host{}, nil)
+			require.Error(t, err)
+			var typedNil *script
+			_, err = arc.New(t.Context(), store.NewMem(), arc.Host{
+				Workers: []act.Worker{{Card: rank.Candidate{Name: "one"}, Executor: typedNil}}, Gates: []act.Gate{act.NoGate},
+			}, nil)
+			require.Error(t, err)
+			_, err = arc.New(t.Context(), nil, (&script{}).host(), nil)
+			require.Error(t, err)
+			_, err = arc.New(t.Context(), store.NewMem(), (&script{}).host(), &arc.Options{Attempts: -1, Refusals: -1, Scope: "*"})
+			for _, field := range []string{"Attempts", "Refusals", "Scope"} {
+				require.ErrorContains(t, err, field)
+			}
+		},
+		"57 to 62 workers that panic, return both, nothing, or no JSON": func(t *testing.T) {
+			for name, do := range map[string]func(int, act.Work) (act.Result, error){
+				"panic": func(int, act.Work) (act.Result, error) { panic("no") },
+				"both":  func(int, act.Work) (act.Result, error) { return done(`"ok"`), errors.New("no") },
+				"none":  func(int, act.Work) (act.Result, error) { return act.Result{}, nil },
+				"text":  func(int, act.Work) (act.Result, error) { return done(`{"a":`), nil },
+				"large": func(int, act.Work) (act.Result, error) { return done(`"` + strings.Repeat("x", 100<<20) + `"`), nil },
+			} {
+				s := &script{do: do}
+				a := agent(t, s.host(), &arc.Options{Seed: 1, Attempts: 1, Patience: -1, Now: time.Now})
+				r := run(t, a, arc.Objective{Text: "mend the cache"})
+				require.Equal(t, arc.Blocked, r.Status, name)
+				require.Equal(t, 1, r.Attempts, name)
+			}
+		},
+	} {
+		t.Run(row, func(t *testing.T) {
+			t.Parallel()
+			f(t)
+		})
+	}
+}
