@@ -279,11 +279,9 @@ func (t *turn) afford(
 	if err != nil {
 		return nil, "", "", err
 	}
-	tried := t.s.aim().failedAt()
 	cause, why = CauseWorth, fmt.Sprintf("another attempt at task %d is not worth its price", t.s.aim().Next+1)
 	for _, r := range ranking {
-		priced := r.Parts.Basis == rank.Priced
-		if priced && (r.Score <= 0 || slices.Contains(tried, r.Candidate.Name)) {
+		if r.Parts.Basis == rank.Priced && r.Score <= 0 {
 			continue
 		}
 		price, err := t.price(ctx, task, &r)

@@ -141,7 +141,9 @@ func (l learned) climb(m *model, s *Situation, cs []Candidate, fs []contender, o
 		}
 		g := &rungs[i]
 		g.curve = curve(r.at + patience*math.Sqrt(r.variance))
-		g.chance = hard.chance(&g.curve)
+		if !slices.Contains(s.Failed, cs[i].Name) { // once is enough
+			g.chance = hard.chance(&g.curve)
+		}
 		usual := firstCost * m.usual(s.Worth)
 		g.price = (usual + r.usd + s.Worth.Second*r.sec) / (1 + r.n)
 	}
@@ -149,14 +151,13 @@ func (l learned) climb(m *model, s *Situation, cs []Candidate, fs []contender, o
 		g, after := &rungs[i], hard
 		after.failed(&g.curve)
 		for j := range rungs {
-			if x := &rungs[j]; j != i {
+			if x := &rungs[j]; j != i && x.chance > 0 {
 				g.then = max(g.then, s.Worth.Success*after.chance(&x.curve)-(1-g.chance)*x.price)
 			}
 		}
 		net := s.Worth.Success*g.chance - g.price
-		fs[i].by = net + g.then
-		if again := slices.Contains(s.Failed, cs[i].Name); net <= 0 || again {
-			fs[i].by = min(net, 0) - 1e12
+		if fs[i].by = net + g.then; net <= 0 {
+			fs[i].by = net - MaxCostUSD
 		}
 	}
 	for rank, i := range sortObserved(nil, fs, cs) {

@@ -1,0 +1,92 @@
+package rank_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+var trio = []rank.Candidate{{Name: "strong", Prior: 0.5}, {Name: "twin", Prior: 0.5}, {Name: "cheap", Prior: 0.5}}
+
+// climb has cheap and its twin solve easy tasks alone, strong also the hard ones,
+// and strong asked for the hard ones only.
+func climb(t *testing.T, st store.Store) *rank.Book {
+	book := open(t, st, nil)
+	rng := rand.New(rand.NewPCG(1, 1))
+	observe := func(i int, name string, ok bool, usd float64, failed ...string) {
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{
+			Key: fmt.Sprint(i, name), Candidate: name, Success: ok, CostUSD: usd,
+			Situation: rank.Situation{Skill: "solve", Failed: failed},
+		}))
+	}
+	for i := range 300 {
+		hard := rng.IntN(4) == 0
+		observe(i, "cheap", !hard, 0.05)
+		if hard {
+			observe(i, "twin", false, 0.06, "cheap")
+			observe(i, "strong", rng.IntN(10) > 0, 1, "cheap", "twin")
+		}
+	}
+	return book
+}
+
+func TestLadderGoesByWhoHasFailed(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	book := climb(t, st)
+	next := func(success float64, failed ...string) []rank.Scored {
+		ss, err := book.Learned(nil).Score(t.Context(), rank.Situation{
+			Skill: "solve", Failed: failed, Worth: rank.Worth{Success: success},
+		}, trio)
+		require.NoError(t, err)
+		return ss
+	}
+	first := next(3)
+	require.Equal(t, "cheap", first[0].Candidate.Name)
+	require.Equal(t, rank.Priced, first[0].Parts.Basis)
+	second := next(3, "cheap")
+	require.Equal(t, "strong", second[0].Candidate.Name, "the twin fails where cheap does")
+	require.Greater(t, second[0].Parts.Success, 0.5, "it was asked for hard tasks only")
+	require.LessOrEqual(t, next(0.5, "cheap", "twin")[0].Score, 0.0, "not worth its price")
+	require.NoError(t, book.Close())
+	book = open(t, st, nil)
+	require.Equal(t, second, next(3, "cheap"), "and after a restart")
+	_, err := book.Learned(nil).Score(t.Context(), rank.Situation{Worth: rank.Worth{Success: -1}}, trio)
+	require.ErrorIs(t, err, rank.ErrSituation)
+}
+
+func TestPurse(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := rank.Purse{
+			Each: rapid.Float64Range(0.01, 10).Draw(t, "each"), Tasks: rapid.IntRange(1, 1000).Draw(t, "tasks"),
+			Spent: rapid.Float64Range(0, 1e4).Draw(t, "spent"),
+		}
+		richer := p
+		richer.Spent *= 0.5
+		require.GreaterOrEqual(t, richer.Worth(rank.Worth{}).Success, p.Worth(rank.Worth{}).Success)
+		require.LessOrEqual(t, p.Worth(rank.Worth{Success: 1}).Success, 1.0)
+		price := rapid.Float64Range(0, 100).Draw(t, "price")
+		require.True(t, !p.Affords(0, price) || richer.Affords(0, price))
+		require.True(t, !p.Affords(0, price) || p.Affords(0, price/2))
+		require.True(t, p.Affords(0, 0), "what is free is always affordable")
+	})
+}
+
+// Candidates that the draw might swap are ordered by their blast.
+func TestSmallerBlastFirst(t *testing.T) {
+	t.Parallel()
+	cs := []rank.Candidate{{Name: "wide", Prior: 0.5, Blast: 4}, {Name: "narrow", Prior: 0.5}}
+	for seed := range uint64(200) {
+		book := open(t, store.NewMem(), &rank.Options{Now: clock(noon), Seed: seed})
+		ss, err := book.Learned(nil).Score(t.Context(), rank.Situation{}, cs)
+		require.NoError(t, err)
+		require.Equal(t, "narrow", ss[0].Candidate.Name)
+	}
+}
