@@ -86,7 +86,7 @@ func (q *query) answers(f *found) float64 {
 	switch {
 	case q.all:
 		return 0
-	case q.alone:
+	case q.alone || f.flags.kind().learned(): // of a situation, which asks nothing of what was said
 		return f.relevance
 	case f.relevance >= 1:
 		return q.attributed

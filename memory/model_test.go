@@ -43,7 +43,10 @@ func same(a, b memory.Draft) bool {
 			slices.Sort(words)
 			return words
 		}
-		return a == "" && b == "" || memory.Similarity(a, b) >= 0.85 && slices.Equal(marks(a), marks(b))
+		words := func(s string) []string { // articles and punctuation aside
+			return slices.DeleteFunc(strings.Fields(s), func(w string) bool { return w == "the" || w == "?" })
+		}
+		return slices.Equal(words(a), words(b)) && (a == "" && b == "" || memory.Similarity(a, b) >= 0.85 && slices.Equal(marks(a), marks(b)))
 	}
 	trusted := func(d memory.Draft) bool { return d.Source.Origin == memory.Host || d.Source.Origin == memory.Derived }
 	return a.Kind == b.Kind && a.Kind != memory.Episode && trusted(a) == trusted(b) && alike(a.Trigger, b.Trigger) && alike(a.Content, b.Content)

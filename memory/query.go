@@ -85,7 +85,8 @@ type Parts struct {
 	// records leads that of the others among the first ten, and b that of the
 	// best three; 0.95 if it names none or several. It is calibrated where the
 	// scope is about the subject of the question: words cannot tell what was
-	// never said of it from what was.
+	// never said of it from what was. That of a Failure or Pattern, which a
+	// situation brings and no question, is its Relevance.
 	Answer float64
 	// Lexical is the relevance by words. With s the score of the record by its
 	// words and those around it in its Thread (see internal/index), U the sum
