@@ -177,22 +177,37 @@ func (s *Store) rewrite(ctx context.Context) (err error) {
 	}
 	if err := s.follow(ctx, old, next, seq); err != nil {
 		if s.failure.Load() == nil {
-			err = errors.Join(err, s.discard(next))
+			err = errors.Join(err, s.discard(ctx, next))
 		} else {
-			err = errors.Join(err, next.db.Close()) // it may be the one that counts
+			err = errors.Join(err, s.shut(ctx, next)) // it may be the one that counts
 		}
 		return fmt.Errorf("rewrite: %w", err)
 	}
 	done()
 	s.log.Info("the store was rewritten", "dir", next.dir, "took", time.Since(begin))
 	<-old.idle
-	return errors.Join(s.step("switched"), s.discard(old))
+	return errors.Join(s.step("switched"), s.discard(ctx, old))
+}
+
+// shut closes a generation's engine, when there is room for what that writes.
+func (s *Store) shut(ctx context.Context, gen *generation) error {
+	for {
+		err := s.checkSpace(s.minFree(gen.tables()), s.dir)
+		if err == nil {
+			return gen.db.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return err // it stays open, and the next Open of the store clears it away
+		case <-time.After(markDelay / 10):
+		}
+	}
 }
 
 // discard closes a generation and deletes it.
-func (s *Store) discard(gen *generation) error {
-	if err := gen.db.Close(); err != nil {
-		s.log.Warn("closing a generation", "dir", gen.dir, "error", err)
+func (s *Store) discard(ctx context.Context, gen *generation) error {
+	if err := s.shut(ctx, gen); err != nil {
+		return fmt.Errorf("closing %s: %w", gen.dir, err)
 	}
 	if gen.name != "" {
 		return os.RemoveAll(gen.dir)
@@ -260,7 +275,7 @@ func (s *Store) build(ctx context.Context, old *generation, seq uint64) (next *g
 		err = s.step("verified")
 	}
 	if err != nil {
-		return nil, errors.Join(err, next.db.Close())
+		return nil, errors.Join(err, s.shut(ctx, next))
 	}
 	return next, nil
 }

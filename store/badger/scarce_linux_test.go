@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,10 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-var scarcities = flag.Int("scarcities", 1, "rounds of TestScarcity, for each kind")
+var (
+	scarcities = flag.Int("scarcities", 1, "rounds of TestScarcity, for each kind")
+	fillRate   = flag.Int("fill", 50, "MB that fill the disk in a second of TestScarcity")
+)
 
 func init() { children["scarce"] = writeInScarcity }
 
@@ -42,7 +46,7 @@ var eaters = map[string]func(dir string, n int) (giveBack func(), err error){
 }
 
 // eat takes all there is, a while, and gives it back, until ctx ends.
-func eat(ctx context.Context, kind, dir string) {
+func eat(ctx context.Context, kind, dir string, rate int) {
 	for ctx.Err() == nil {
 		var back []func()
 		for n := 0; ctx.Err() == nil; n++ {
@@ -51,7 +55,7 @@ func eat(ctx context.Context, kind, dir string) {
 				break
 			}
 			if back = append(back, undo); kind == "bytes" {
-				<-time.After(5 * time.Millisecond) // 200 MB/s
+				<-time.After(time.Second / time.Duration(rate))
 			}
 		}
 		<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond)
@@ -66,6 +70,10 @@ func eat(ctx context.Context, kind, dir string) {
 // is taken away and given back.
 func writeInScarcity(dir string, args []string) error {
 	kind := args[0]
+	rate, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
 	st, err := badger.Open(dir, &badger.Options{Patience: 3 * time.Second})
 	if err != nil {
 		return err
@@ -78,7 +86,7 @@ func writeInScarcity(dir string, args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	var wg sync.WaitGroup
-	wg.Go(func() { eat(ctx, kind, filepath.Dir(dir)) })
+	wg.Go(func() { eat(ctx, kind, filepath.Dir(dir), rate) })
 	var out sync.Mutex
 	say := func(format string, args ...any) {
 		out.Lock()
@@ -139,7 +147,7 @@ func TestScarcity(t *testing.T) {
 func scarceRound(t *testing.T, kind, options string) int {
 	disk := mount(t, options)
 	dir := filepath.Join(disk, "store")
-	cmd := childCommand("scarce", dir, kind)
+	cmd := childCommand("scarce", dir, kind, strconv.Itoa(*fillRate))
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
