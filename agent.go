@@ -295,6 +295,7 @@ type Agent struct {
 	st    *flush.Shared
 	w     *flush.Writer
 	owned bool
+	files filer // nil: the store keeps none
 
 	// The host's parts.
 	reasoner   reason.Reasoner
@@ -813,4 +814,17 @@ func (a *Agent) closing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mu.closing
+}
+
+// filer is a store that keeps files. Maintain gives back the space of garbage,
+// Purge all that was deleted.
+type filer interface {
+	Maintain(context.Context) error
+	Purge(context.Context) error
+}
+
+// tend calls a method of a filer.
+func tend(ctx context.Context, method func(context.Context) error) error {
+	var err error
+	return errors.Join(guard.Call(func() { err = guard.Error(method(ctx)) }), err)
 }

@@ -26,13 +26,18 @@ import (
 // The error is ErrRunning while a run is live that touches the scope; until Erase
 // returns, the tenant's runs that would begin, or go on, get ErrRunning. No other
 // call may use the memory or identity of the scope meanwhile. After another error a
-// part may be gone: call it again. What the store's files hold of records that were
-// deleted goes when the store collects its garbage.
+// part may be gone: call it again. A store with a method Purge, as Badger's, is then
+// rewritten, so that its files hold none of it either.
 func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 	if err := errors.Join(alive(ctx), scope.Check()); err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}
-	if err := a.erase(ctx, scope); err != nil {
+	err := a.erase(ctx, scope)
+	if err == nil && a.files != nil {
+		err = a.w.Flush(ctx)
+		err = errors.Join(err, tend(ctx, a.files.Purge))
+	}
+	if err != nil {
 		return fmt.Errorf("erase %q: %w", scope, err)
 	}
 	return nil
@@ -138,6 +143,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	}
 	defer a.handBack(own)
 	kept := make(map[string]bool) // keys of the attempts of runs that stay
+	gone := make(map[string]bool) // sessions of those that go
 	for s, err := range a.matching(ctx, scope, Filter{}) {
 		if err != nil {
 			return err
@@ -152,6 +158,12 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		if err := a.eraseRun(ctx, own, &s, scope); err != nil {
 			return fmt.Errorf("run %q: %w", s.ID, err)
 		}
+		gone[s.Session] = true
+	}
+	if err := a.dropLedgers(ctx, own, func(kind, name string) bool {
+		return kind == "scope" && memory.Scope(name).Within(scope) || kind == "session" && gone[name]
+	}); err != nil {
+		return err
 	}
 	if err := own.learner.Forget(ctx, scope); err != nil {
 		return err
@@ -160,6 +172,29 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		return err
 	}
 	return own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] })
+}
+
+// dropLedgers removes what was used of the budgets that which names.
+func (a *Agent) dropLedgers(ctx context.Context, own *tenant, which func(kind, name string) bool) error {
+	own.ledgers.Lock()
+	defer own.ledgers.Unlock()
+	if err := a.w.Flush(ctx); err != nil {
+		return err
+	}
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(own.name, ledgerKeys, "")}) {
+		if err != nil {
+			return err
+		}
+		parts := key.Split(e.Key)
+		if n := len(parts); !which(parts[n-2], parts[n-1]) {
+			continue
+		}
+		delete(own.ledgers.at, e.Key)
+		if err := a.w.Add(ctx, store.Op{Key: e.Key, Delete: true}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eraseRun removes a run with its session, and what it has taught in scopes that

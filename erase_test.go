@@ -1,9 +1,13 @@
 package arc_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -147,10 +151,10 @@ func sing(t *testing.T, c *choir, a *arc.Agent, s *script, scope memory.Scope) {
 // value of the store, in mem and in Badger, and all of the others'.
 func TestErase(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T) store.Store{
-		"mem": func(*testing.T) store.Store { return store.NewMem() },
-		"badger": func(t *testing.T) store.Store {
-			st, err := badger.Open(t.TempDir(), nil)
+	for name, open := range map[string]func(t *testing.T, dir string) store.Store{
+		"mem": func(*testing.T, string) store.Store { return store.NewMem() },
+		"badger": func(t *testing.T, dir string) store.Store {
+			st, err := badger.Open(dir, nil)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, st.Close()) })
 			return st
@@ -158,8 +162,13 @@ func TestErase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st, s, c := open(t), &script{}, newClock()
-			opts := &arc.Options{Now: c.Now, Seed: 1, Attempts: 2, Learn: learn.Options{Holdout: 0.3}}
+			dir := t.TempDir()
+			st, s, c := open(t, dir), &script{}, newClock()
+			many := arc.Budget{Steps: 1e6}
+			opts := &arc.Options{
+				Now: c.Now, Seed: 1, Attempts: 2, Learn: learn.Options{Holdout: 0.3},
+				Bounds: arc.Bounds{Session: many, Scope: many, Day: many},
+			}
 			a, err := arc.New(t.Context(), st, s.host("one", "two"), opts)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, a.Close()) }()
@@ -184,6 +193,9 @@ func TestErase(t *testing.T) {
 				return n
 			}
 			before := heard()
+			if name == "badger" {
+				require.NotZero(t, inFiles(t, dir, sung["acme/anna"].of))
+			}
 			for scope, n := range before {
 				require.Greater(t, n, 100, scope)
 				require.Greater(t, sung[scope].n, 100, scope)
@@ -203,6 +215,9 @@ func TestErase(t *testing.T) {
 			require.NoError(t, a.Erase(t.Context(), "ajax"))
 			after = heard()
 			require.Zero(t, after["ajax"]+after["ajax/anna"])
+			for _, scope := range []string{"acme/anna", "acme/anna/deep", "ajax", "ajax/anna"} {
+				require.Zero(t, inFiles(t, dir, sung[scope].of), "files hold texts of %s", scope)
+			}
 			require.Equal(t, before["acme/ben"], after["acme/ben"])
 			for e, err := range st.Scan(t.Context(), store.Range{}) {
 				require.NoError(t, err)
@@ -219,6 +234,19 @@ func TestErase(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inFiles counts a choir's texts in the files below a directory.
+func inFiles(t *testing.T, dir, of string) (n int) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var raw []byte
+			raw, err = os.ReadFile(path)
+			n += bytes.Count(raw, []byte("canary"+of))
+		}
+		return err
+	}))
+	return n
 }
 
 // A run that is live and touches the scope keeps Erase from beginning; another's

@@ -27,9 +27,9 @@ const spoolKeys = "import"
 // reads: runs that touch the scope (see Erase) with their outputs, memories, identity,
 // endings, experiments, and the samples and outcomes of these runs. For a scope of one
 // segment, a tenant, statistics go as a whole, with proposals and the ledgers of goals.
-// What runs have taught in other scopes of the tenant stays with these, and Erase alone
-// follows it there. Values are as
-// they lie on disk, so texts have no more secrets than there; vectors go along.
+// What runs have taught in other scopes of the tenant stays with these, and what
+// they have used of Options.Bounds is not carried along: Erase alone follows it there.
+// Values are as they lie on disk, so texts have no more secrets than there; vectors go along.
 //
 // The error is ErrRunning while a run is live that touches the scope; until Export
 // returns, the tenant's runs that would begin, or go on, get ErrRunning. What is written

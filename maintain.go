@@ -48,6 +48,11 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 		if err := a.prune(ctx, time.Unix(0, now)); err != nil && ctx.Err() == nil {
 			a.o.Logger.Error("what is old could not be deleted", "error", a.o.Sanitizer.Sanitize(err.Error()))
 		}
+		if a.files != nil {
+			if err := tend(ctx, a.files.Maintain); err != nil && ctx.Err() == nil {
+				a.o.Logger.Error("the store's files could not be maintained", "error", a.o.Sanitizer.Sanitize(err.Error()))
+			}
+		}
 		a.pruned = now
 	}
 	for scope, written := range a.bank.Scopes() {

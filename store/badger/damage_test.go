@@ -85,7 +85,7 @@ func filled(t *testing.T) (states map[string]string, content map[string]string) 
 	states["closed"] = copyDir(t, dir)
 	st, err = badger.Open(dir, nil)
 	require.NoError(t, err)
-	require.NoError(t, st.Rewrite(t.Context()))
+	require.NoError(t, st.Purge(t.Context()))
 	fill(0, 100) // the same again
 	states["rewritten"] = copyDir(t, dir)
 	require.NoError(t, st.Close())

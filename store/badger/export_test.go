@@ -1,8 +1,6 @@
 package badger
 
 import (
-	"context"
-
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
@@ -85,10 +83,3 @@ var (
 	EncodeMark = encodeMark
 	DecodeMark = decodeMark
 )
-
-// Rewrite does what Maintain does, whether it is due or not.
-func (s *Store) Rewrite(ctx context.Context) error {
-	done := make(chan error, 1)
-	s.asked <- ask{ctx: ctx, done: done, due: true}
-	return <-done
-}

@@ -245,7 +245,7 @@ func TestOldStore(t *testing.T) {
 		st, err := badger.Open(dir, nil)
 		require.NoError(t, err)
 		holds(st)
-		require.NoError(t, st.Rewrite(t.Context()))
+		require.NoError(t, st.Purge(t.Context()))
 		holds(st)
 		_, err = st.Commit(t.Context(), put("new", strings.Repeat("x", 100), store.Any))
 		require.NoError(t, err)

@@ -31,7 +31,14 @@ type ask struct {
 //
 // A store also rewrites itself when reads have become slow by many small tables;
 // Maintain is for one in which much was deleted or overwritten.
-func (s *Store) Maintain(ctx context.Context) error {
+func (s *Store) Maintain(ctx context.Context) error { return s.rewritten(ctx, false) }
+
+// Purge rewrites the store as Maintain does, however little is garbage: when it
+// returns nil, no file holds anything of what was deleted or replaced before.
+func (s *Store) Purge(ctx context.Context) error { return s.rewritten(ctx, true) }
+
+// rewritten asks for a rewrite, and waits for it.
+func (s *Store) rewritten(ctx context.Context, due bool) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return err
 	}
@@ -42,7 +49,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 	if s.reading != nil {
 		return s.reading
 	}
-	a := ask{ctx: ctx, done: make(chan error, 1)}
+	a := ask{ctx: ctx, due: due, done: make(chan error, 1)}
 	select {
 	case s.asked <- a:
 	case <-s.collected:
