@@ -187,7 +187,7 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	o, own := &a.o, &tenant{name: name}
 	var err error
-	own.book, err = rank.Open(ctx, a.st, &rank.Options{Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name})
+	own.book, err = rank.Open(ctx, a.st, &rank.Options{Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name, Calibrated: true})
 	if err != nil {
 		return nil, fmt.Errorf("arc: rank: %w", err)
 	}

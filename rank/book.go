@@ -32,6 +32,9 @@ type Options struct {
 	// Stationary tells Learned that candidates do not change: it then does
 	// not look for changes of quality, and old samples count like new ones.
 	Stationary bool
+	// Calibrated has Observed correct what candidates report of their
+	// confidence by what came of it. An Agent's Books do.
+	Calibrated bool
 	// Sync makes Observe wait until the sample is in the store.
 	Sync bool
 	// Tenant whose samples they are, as memory.Scope.Tenant has it: Books of
@@ -205,6 +208,7 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
 	}
 	w.add(r.entry(), out)
+	w.rate(b.opts.Calibrated)
 	b.usedLocked(w)
 	known.apply(u)
 	return failed

@@ -153,6 +153,50 @@ func TestUnknownIsNotFailure(t *testing.T) {
 	require.InDelta(t, 1.6, ss[0].Parts.Success, 1e-15)
 }
 
+// Who boasts gains nothing by it: what is reported counts as what came of it, by
+// the last 200 samples, and the same after a restart.
+func TestCalibratedConfidence(t *testing.T) {
+	t.Parallel()
+	says := map[string]float64{"boaster": 0.95, "modest": 0.6}
+	cs := []rank.Candidate{{Name: "boaster"}, {Name: "modest"}}
+	for _, calibrated := range []bool{false, true} {
+		st := store.NewMem()
+		open := func() *rank.Book {
+			b, err := rank.Open(t.Context(), st, &rank.Options{Calibrated: calibrated})
+			require.NoError(t, err)
+			return b
+		}
+		parts := func(b *rank.Book) map[string]rank.Parts {
+			ss, err := b.Observed().Score(t.Context(), rank.Situation{}, cs)
+			require.NoError(t, err)
+			return map[string]rank.Parts{ss[0].Candidate.Name: ss[0].Parts, ss[1].Candidate.Name: ss[1].Parts}
+		}
+		book := open()
+		for i := range 600 { // the first 300 are good, and slide out
+			for name, c := range says {
+				require.NoError(t, book.Observe(t.Context(), rank.Sample{
+					Key: fmt.Sprint(name, i), Candidate: name, Success: i < 300 || i%5 < 3, Confidence: &c,
+				}))
+			}
+		}
+		got := parts(book)
+		require.InDelta(t, 0.6*2, got["boaster"].Success, 1e-12)
+		require.InDelta(t, 0.5*0.6, got["modest"].Confidence, 0.005)
+		if calibrated {
+			require.InDelta(t, 0.5*0.6, got["boaster"].Confidence, 0.01)
+		} else {
+			require.InDelta(t, 0.5*0.95, got["boaster"].Confidence, 1e-12)
+		}
+		require.NoError(t, book.Close())
+		book = open()
+		require.Equal(t, got, parts(book))
+		stats, err := book.Stats(t.Context(), "boaster", "")
+		require.NoError(t, err)
+		require.InDelta(t, 0.95, stats.Confidence, 1e-12, "what was reported is kept")
+		require.NoError(t, book.Close())
+	}
+}
+
 func TestObserveIsIdempotent(t *testing.T) {
 	t.Parallel()
 	st := store.NewMem()

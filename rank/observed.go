@@ -3,6 +3,8 @@ package rank
 import (
 	"context"
 	"slices"
+
+	"github.com/arc-learn/arc/iar"
 )
 
 // The formula of Observed, as protoWorkstacean's planner has it.
@@ -22,6 +24,8 @@ const (
 //
 // where confidence is the mean of what was reported on successes, counted
 // once five samples of known outcome report one, and wall is the mean. With
+// Options.Calibrated each report counts as the chance of success that the
+// candidate's reports of that size had ([iar.Calibration.Correct], range by range). With
 // fewer samples the score is the prior. Equal scores are ordered by prior
 // (larger first), then by blast (smaller first), then as they came.
 //
@@ -103,16 +107,34 @@ func sortObserved(buf []int32, fs []contender, cs []Candidate) []int32 {
 func (w *window) warm() bool { return w != nil && w.sums.known >= trusted }
 
 // rate sets the score and its terms by the sums.
-func (w *window) rate() {
+func (w *window) rate(calibrated bool) {
 	s := &w.sums
 	w.success = weightSuccess * mean(float64(s.successes), s.known)
 	w.confidence = 0
 	if s.confident >= trusted {
-		w.confidence = weightConfidence * mean(s.confidenceSuccess.float(), s.confidentSuccesses)
+		said := s.confidenceSuccess.float()
+		if calibrated {
+			said = s.corrected()
+		}
+		w.confidence = weightConfidence * mean(said, s.confidentSuccesses)
 	}
 	const minute = 60e9 // nanoseconds
 	w.wall = -weightWall * min(mean(float64(s.wall), s.samples)/minute, maxWallMinutes)
 	w.score = w.success + w.confidence + w.wall
+}
+
+// corrected is confidenceSuccess after correction by what came of the reports.
+func (s *sums) corrected() (sum float64) {
+	var c iar.Calibration
+	for i, b := range s.claims {
+		c.Bins[i] = iar.Bin{Count: int(b.n), Successes: int(b.successful), Confidence: float64(b.said) * millionth}
+	}
+	for _, b := range c.Bins {
+		if b.Successes > 0 {
+			sum += float64(b.Successes) * c.Correct(b.Confidence/float64(b.Count))
+		}
+	}
+	return sum
 }
 
 // fill sets the parts of the score; p is zero.

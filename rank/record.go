@@ -138,7 +138,7 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 	}
 	windows := make(map[of]*window, len(records))
 	for pair, rs := range records {
-		w, err := replay(rs)
+		w, err := replay(rs, b.opts.Calibrated)
 		if err != nil {
 			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
 		}
@@ -191,7 +191,7 @@ func (b *Book) ready(ctx context.Context, candidate string) (*member, error) {
 }
 
 // replay builds the window of a pair from its samples, in any order.
-func replay(rs []record) (*window, error) {
+func replay(rs []record, calibrated bool) (*window, error) {
 	slices.SortFunc(rs, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
 	last := rs[len(rs)-1].Seq
 	first := last + 1 - min(last+1, Window)
@@ -202,6 +202,7 @@ func replay(rs []record) (*window, error) {
 		}
 		w.add(rs[i].entry(), nil)
 	}
+	w.rate(calibrated)
 	return w, nil
 }
 

@@ -1,5 +1,7 @@
 package rank
 
+import "github.com/arc-learn/arc/iar"
+
 // Window is how many samples of a candidate and skill the policies see: the
 // last that were observed, whatever their time.
 const Window = 200
@@ -43,7 +45,6 @@ func (w *window) add(e entry, out *entry) {
 	w.sums.add(&e, +1)
 	w.latest = max(w.latest, e.at)
 	w.next++
-	w.rate()
 }
 
 // put sets the sample of a sequence number in a ring.
@@ -74,7 +75,19 @@ type sums struct {
 	confidence, confidenceSuccess fixed
 	confidenceFailure, cost       fixed
 	wall, in, out                 int64
+	claims                        [claimBins]claim
 }
+
+// claim counts the reports in one of equal ranges of confidence.
+type claim struct {
+	said          int32 // their sum, in millionths
+	n, successful uint8 // at most Window
+}
+
+const (
+	claimBins = len(iar.Calibration{}.Bins)
+	millionth = 1e-6
+)
 
 func (s *sums) add(e *entry, sign int64) {
 	s.samples += sign
@@ -93,9 +106,13 @@ func (s *sums) add(e *entry, sign int64) {
 		return
 	}
 	s.confident += sign
+	c := &s.claims[min(int(e.confidence*float64(claimBins)), claimBins-1)]
+	c.n += uint8(sign)
+	c.said += int32(sign) * int32(e.confidence/millionth+0.5)
 	s.confidence.add(e.confidence, sign)
 	if e.outcome == success {
 		s.confidentSuccesses += sign
+		c.successful += uint8(sign)
 		s.confidenceSuccess.add(e.confidence, sign)
 		return
 	}
