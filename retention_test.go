@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,9 +18,13 @@ import (
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
 )
 
-var retentionRuns = flag.Int("retention.runs", 2000, "runs of TestRetentionBoundsTheStore")
+var (
+	retentionRuns = flag.Int("retention.runs", 2000, "runs of TestRetentionBoundsTheStore")
+	retentionDisk = flag.Bool("retention.disk", false, "TestRetentionBoundsTheStore keeps them in Badger")
+)
 
 func idsOf(t *testing.T, v arc.View, f arc.Filter) (ids []string) {
 	t.Helper()
@@ -74,7 +80,13 @@ func TestRetentionBoundsTheStore(t *testing.T) {
 	const days, window = 400, 90
 	perDay := max(1, *retentionRuns/days)
 	size := func(days int) (keys, bytes int, heap uint64) {
-		c, st := newClock(), store.NewMem()
+		c, dir := newClock(), t.TempDir()
+		var st store.Store = store.NewMem()
+		if *retentionDisk {
+			disk, err := badger.Open(dir, nil)
+			require.NoError(t, err)
+			st = disk
+		}
 		h, n := arc.Host{Gates: []act.Gate{act.NoGate}}, 0
 		for _, name := range []string{"one", "two"} {
 			h.Workers = append(h.Workers, act.Worker{
@@ -103,6 +115,19 @@ func TestRetentionBoundsTheStore(t *testing.T) {
 			require.NoError(t, err)
 			keys, bytes = keys+1, bytes+len(e.Key)+len(e.Value)
 		}
+		if disk, ok := st.(*badger.Store); ok { // bytes are those of the files then
+			require.NoError(t, disk.Maintain(t.Context()))
+			bytes = 0
+			require.NoError(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() {
+					var info fs.FileInfo
+					info, err = d.Info()
+					bytes += int(info.Size())
+				}
+				return err
+			}))
+		}
+		require.NoError(t, st.Close())
 		return keys, bytes, m.HeapAlloc
 	}
 	keys, bytes, heap := size(window)
