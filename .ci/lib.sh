@@ -89,15 +89,20 @@ fuzzers() {
 	done
 }
 
-# fuzz runs each fuzzer for FUZZTIME.
+# fuzz runs each fuzzer for FUZZTIME, those of the root, which open an Agent each
+# time, for AGENTFUZZTIME where it is set.
 fuzz() {
-	local pkg name list code=0
+	local pkg name list time code=0
 	list=$(fuzzers) || return 1
 	while read -r pkg name; do
 		[[ -n $pkg ]] || continue
-		go test "$pkg" -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
+		time=$FUZZTIME
+		[[ $pkg == "$(go list .)" ]] && time=${AGENTFUZZTIME:-$FUZZTIME}
+		go test "$pkg" -run '^$' -fuzz "^$name\$" -fuzztime "$time" -fuzzminimizetime 5s || code=1
 	done <<<"$list"
 	within contrib/embed go test . -run '^$' -fuzz FuzzOpen -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
-	within contrib/mcp go test . -run '^$' -fuzz FuzzArguments -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
+	for name in mcp:FuzzArguments mcp:FuzzStdio ollama:FuzzAnswer; do
+		within "contrib/${name%:*}" go test . -run '^$' -fuzz "${name#*:}" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
+	done
 	return $code
 }

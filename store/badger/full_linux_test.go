@@ -18,7 +18,8 @@ import (
 func tmpfs(t *testing.T, size string) string {
 	t.Helper()
 	disk := mount(t, "size="+size)
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
+	// Detached: a process that another test starts has every descriptor until it execs.
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
 	return disk
 }
 

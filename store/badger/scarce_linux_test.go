@@ -174,6 +174,6 @@ func scarceRound(t *testing.T, kind, options string) int {
 		require.Equal(t, scarceValue(key), e.Value)
 	}
 	require.NoError(t, st.Close())
-	require.NoError(t, unix.Unmount(disk, 0))
+	require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH))
 	return len(keys)
 }
