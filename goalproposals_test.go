@@ -24,7 +24,6 @@ type plant struct {
 	t       *testing.T
 	clock   *clock
 	st      store.Store
-	scope   string // of the agent
 	yaml    string
 	denied  bool
 	repeats int

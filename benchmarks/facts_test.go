@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -74,8 +73,8 @@ func TestLetta(t *testing.T) {
 				}
 			}
 		}
-		t.Log(fmt.Sprintf("%s: %d changes: current first %.1f %%, merged %d; %d other questions: kept %.1f %%",
-			part, changes, percent(current, changes), merged, others, percent(kept, others)))
+		t.Logf("%s: %d changes: current first %.1f %%, merged %d; %d other questions: kept %.1f %%",
+			part, changes, percent(current, changes), merged, others, percent(kept, others))
 	}
 }
 

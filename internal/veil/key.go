@@ -23,8 +23,8 @@ func Keyed(ctx context.Context, st store.Store, san *redact.Sanitizer) (*redact.
 	if errors.Is(err, store.ErrNotFound) {
 		drawn := make([]byte, 32)
 		rand.Read(drawn) // never fails: it ends the process instead
-		value, err := codec.Encode(tagKey, drawn)
-		if err == nil {
+		var value []byte
+		if value, err = codec.Encode(tagKey, drawn); err == nil {
 			_, err = st.Commit(ctx, store.Op{Key: tagKey, Value: value, If: store.Absent})
 		}
 		if err == nil {

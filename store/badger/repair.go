@@ -68,11 +68,11 @@ func (r *salvage) collect(dir, to string) error {
 		return fmt.Errorf("%w: %s is not empty", store.ErrForeign, to)
 	}
 	// Where CURRENT cannot be read, all generations are, and the newest counts.
-	name, err := readCurrent(dir)
+	name, _ := readCurrent(dir) // "" then
 	dirs := []string{filepath.Join(dir, name)}
 	if name == "" {
-		more, globErr := filepath.Glob(filepath.Join(dir, "g[0-9]*"))
-		if err = globErr; err != nil {
+		more, err := filepath.Glob(filepath.Join(dir, "g[0-9]*"))
+		if err != nil {
 			return err
 		}
 		dirs = append(dirs, more...)

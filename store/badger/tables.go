@@ -22,7 +22,6 @@ type tables struct {
 	dir     string
 	builder *table.Builder
 	ids     []uint64
-	last    []byte
 	entries uint64
 	size    uint64
 	id      []byte
