@@ -88,7 +88,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills, secrets: host.Secrets,
 		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}
-	a.files, _ = st.(filer)
+	a.files, _ = st.(filer) // nil: a store without files
 	var err error
 	if a.o.Sanitizer, err = veil.Keyed(ctx, shared, a.o.Sanitizer); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,41 @@ func TestBoundsAreShared(t *testing.T) {
 			require.NoError(t, a.Close())
 		})
 	}
+}
+
+// What a run has waited is no use of its wall time, and no credit of another's.
+func TestWaitIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, back := store.NewMem(), time.Now().Add(time.Hour)
+		h := priced(always, nil)
+		h.Workers = []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+			if time.Now().Before(back) {
+				return act.Result{}, errAway
+			}
+			idle(4 * time.Minute)
+			return done(`true`), nil
+		})}}
+		o := realTime()
+		o.Patience, o.Maintain, o.Bounds = -1, -1, arc.Bounds{Session: arc.Budget{Wall: 10 * time.Minute}}
+		open := func() *arc.Agent {
+			a, err := arc.New(t.Context(), st, h, o)
+			require.NoError(t, err)
+			return a
+		}
+		a := open()
+		r := run(t, a, arc.Objective{ID: "run", Session: "s", Text: "mend the cache", Tasks: chore})
+		require.Equal(t, arc.Waiting, r.Status)
+		require.NoError(t, a.Close())
+		idle(2 * time.Hour)
+		a = open()
+		defer func() { require.NoError(t, a.Close()) }()
+		idle(time.Hour)
+		require.Equal(t, arc.Delivered, kept(t, a, "run").Status)
+		r = run(t, a, arc.Objective{Session: "s", Text: "mend another cache", Tasks: chore})
+		require.Equal(t, arc.Delivered, r.Status, "4 of 10 minutes were used")
+		r = run(t, a, arc.Objective{Session: "s", Text: "mend a third cache", Tasks: chore})
+		require.Equal(t, arc.CauseBudget, r.Cause)
+	})
 }
 
 // Under a price the cheap worker comes first, the dear one where it has failed, and

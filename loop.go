@@ -119,30 +119,17 @@ func (a *Agent) drive(
 		err = veil.Error(t.veil.San, err)
 		a.veils.Put(t.veil)
 	}()
-	if !adopted {
-		t.patience = a.o.Patience
-	}
-	waited := s.Status == Waiting
-	if waited {
-		t.s = s.woken(a.o.Now())
-	}
-	if rev != 0 {
-		t.unlock(ctx)
-	}
+	woken := t.wake(ctx, rev)
 	if a.watch != nil && t.s.Status == Running {
 		var done func(*Report, error)
 		ctx, done = a.watch.running(ctx, t)
 		defer func() { done(r, err) }()
 	}
-	if t.s.Objective.Once && t.s.Phase == phaseAct {
-		t.s = t.s.interrupted()
-		a.watch.cutOff(ctx, t.s.Current.Worker)
-	}
-	if rev != 0 {
-		t.paid = s.used(a.o.Now())
-	}
 	defer t.unreserve()
 	kept := s // as the store has it
+	if rev == 0 {
+		kept.Status = ""
+	}
 	stands := func() *Report {
 		if rev == 0 {
 			kept = keptState(t.veil, &kept)
@@ -151,16 +138,13 @@ func (a *Agent) drive(
 		r.Deliveries = cloneDeliveries(t.kept().lineage[:len(kept.Deliveries)])
 		return r
 	}
-	if rev == 0 {
-		kept.Status = ""
-	}
 	if err := t.restore(ctx); err != nil {
 		kept.Deliveries = nil
 		return stands(), err
 	}
 	// A step that is over is committed, even if its caller has gone.
 	over := context.WithoutCancel(ctx)
-	if waited { // of several that go on with it, one does
+	if woken { // of several that go on with it, one does
 		if rev, err = t.commit(over, rev); err != nil {
 			return stands(), err
 		}
@@ -193,6 +177,27 @@ func (a *Agent) drive(
 		}
 	}
 	return stands(), nil
+}
+
+// wake readies a run to go on from what the store has of it, and reports whether
+// it has waited. An attempt of an objective that is tried Once is not made again.
+func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
+	if !t.adopted {
+		t.patience = t.a.o.Patience
+	}
+	if waited = t.s.Status == Waiting; waited {
+		t.s = t.s.woken(t.a.o.Now())
+	}
+	if rev == 0 {
+		return waited
+	}
+	t.paid = t.s.used(t.a.o.Now())
+	t.unlock(ctx)
+	if t.s.Objective.Once && t.s.Phase == phaseAct {
+		t.s = t.s.interrupted()
+		t.a.watch.cutOff(ctx, t.s.Current.Worker)
+	}
+	return waited
 }
 
 // advance takes the run a step further and commits that, over the end of its

@@ -211,6 +211,11 @@ func (p *plan) encode(buf []byte, v unsafe.Pointer, see seen) []byte {
 		}
 		return buf
 	}
+	return p.encodeStruct(buf, v, see)
+}
+
+// encodeStruct appends a struct: the fields that are not empty, by their numbers.
+func (p *plan) encodeStruct(buf []byte, v unsafe.Pointer, see seen) []byte {
 	start, n := len(buf), byte(0)
 	buf = append(buf, majorMap)
 	for i := range p.fields {

@@ -85,7 +85,7 @@ func (e *Event) Text() string {
 // parse reads what Text has written, of an attempt from a source.
 func parse(text string, at time.Time, from memory.Source) *Event {
 	e := &Event{At: at, run: from.Run}
-	e.action, e.attempt, _ = strings.Cut(from.Ref, " ")
+	e.action, e.attempt, _ = strings.Cut(from.Ref, " ") // without: of no attempt
 	lines := e.lines()
 	next := 0
 	for line := range strings.Lines(text) {

@@ -187,13 +187,13 @@ func statusError(req *http.Request, resp *http.Response, text []byte) error {
 // another form both are empty.
 func complaint(text []byte) (code, message string) {
 	var whole struct{ Error json.RawMessage }
-	_ = json.Unmarshal(text, &whole)
+	_ = json.Unmarshal(text, &whole) // of another form: Error is empty
 	var parts struct {
 		Code, Type any
 		Message    string
 	}
 	if json.Unmarshal(whole.Error, &parts) != nil {
-		_ = json.Unmarshal(whole.Error, &message)
+		_ = json.Unmarshal(whole.Error, &message) // neither: it is empty
 	}
 	for _, v := range []any{parts.Code, parts.Type} {
 		if s, ok := v.(string); ok && code == "" {
