@@ -87,9 +87,9 @@ type Options struct {
 	// means /dev/shm on Linux, and elsewhere that such a store does not open.
 	Scratch string
 
-	// Patience is how long a commit waits for the disk, and Close for what
-	// Badger writes then. A commit that is not on disk by then ends the use of
-	// the store. 0 means 30 s.
+	// Patience is how long a commit waits for the disk, and a Close for all that
+	// has to end. A commit that is not on disk by then ends the use of the store.
+	// 0 means 30 s.
 	Patience time.Duration
 }
 
@@ -115,8 +115,7 @@ type Store struct {
 
 	closeMu struct {
 		sync.Mutex
-		ended chan error // what Badger's end returned, once it was asked
-		done  bool
+		try *ending
 	}
 
 	queue   queue
@@ -258,8 +257,8 @@ func (s *Store) open(dir string) (err error) {
 
 // start opens what has been found whole.
 func (s *Store) start(c *contents, v *survey) error {
-	if err := c.clear(); err != nil {
-		return err
+	if err := errors.Join(c.clear(), v.mend()); err != nil {
+		return scarce(err)
 	}
 	name := ""
 	if c.current != c.dir {
@@ -283,7 +282,7 @@ func (s *Store) start(c *contents, v *survey) error {
 		s.mark, err = openMark(filepath.Join(s.dir, markName), [idSize]byte(v.id), v.seq, s.log)
 	}
 	if err != nil {
-		s.room.release()
+		s.room.keep(0)
 		return errors.Join(err, gen.db.Close())
 	}
 	return nil
@@ -399,27 +398,59 @@ func (s *Store) fail(cause error) {
 //
 // It returns store.ErrFull, and leaves Badger running, if there is not enough
 // space for what Badger writes then; likewise the error of the operating system
-// if the directory is out of reach, and store.ErrScarce if Badger has not ended
-// within Options.Patience. The store is closed to all other calls; Close can be
-// called again when that has changed.
+// if the directory is out of reach. The store is closed to all other calls; Close
+// can be called again when that has changed.
+//
+// It returns context.DeadlineExceeded after Options.Patience, whatever hangs: the
+// disk, or Badger where it cannot make a file. The directory stays locked until
+// that has ended, and another call of Close waits for it as long.
 func (s *Store) Close() error {
-	s.closeMu.Lock()
-	defer s.closeMu.Unlock()
-	if s.closeMu.done {
-		return nil
-	}
 	s.closing.Store(true)
 	s.feed.Close()
-	s.use.Lock()
-	defer s.use.Unlock()
-	for sc := range s.reads.take() {
-		sc.release()
+	try := s.ending()
+	timer := time.NewTimer(s.opts.Patience)
+	defer timer.Stop()
+	err := fmt.Errorf("%w: the disk did not answer in %v", context.DeadlineExceeded, s.opts.Patience)
+	select {
+	case <-try.over:
+		err = try.err
+	case <-timer.C:
 	}
-	s.stop()
-	if err := s.close(); err != nil {
+	if err != nil {
 		return fmt.Errorf("close %q: %w", s.dir, err)
 	}
 	return nil
+}
+
+// ending is an attempt to close a store.
+type ending struct {
+	over  chan struct{} // closed when it has ended
+	ended bool          // Badger has; there is no other attempt
+	err   error
+}
+
+// ending returns the attempt under way, or the one that has ended Badger, or
+// begins one.
+func (s *Store) ending() *ending {
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
+	if try := s.closeMu.try; try != nil {
+		select {
+		case <-try.over:
+			if try.ended {
+				return try
+			}
+		default:
+			return try
+		}
+	}
+	try := &ending{over: make(chan struct{})}
+	s.closeMu.try = try
+	go func() {
+		defer close(try.over)
+		try.ended, try.err = s.end()
+	}()
+	return try
 }
 
 // yield gives up what was held for Close, and returns an error where that is not
@@ -437,39 +468,29 @@ func (s *Store) yield() error {
 	if err != nil && !errors.Is(err, store.ErrScarce) {
 		return err
 	}
-	s.room.release()
+	s.room.keep(0)
 	return nil
 }
 
-// close ends what runs in the background.
-func (s *Store) close() error {
-	timer := time.NewTimer(s.opts.Patience)
-	defer timer.Stop()
-	late := fmt.Errorf("%w: Badger still writes after %v", store.ErrScarce, s.opts.Patience)
-	select {
-	case <-s.collected:
-	case <-timer.C:
-		return late
+// end waits for who is inside Badger, and ends that.
+func (s *Store) end() (ended bool, err error) {
+	s.use.Lock()
+	for sc := range s.reads.take() {
+		sc.release()
 	}
-	if s.closeMu.ended == nil {
-		if err := s.yield(); err != nil {
-			return err
-		}
-		s.closeMu.ended = make(chan error, 1)
-		go func() { s.closeMu.ended <- s.reads.generation().db.Close() }()
+	s.use.Unlock()
+	s.stop()
+	<-s.collected
+	if err := s.yield(); err != nil {
+		return false, err
 	}
-	select {
-	case err := <-s.closeMu.ended:
-		s.closeMu.done = true
-		if s.reading != nil {
-			if s.scratch != "" {
-				err = errors.Join(err, os.RemoveAll(s.scratch))
-			}
-			return errors.Join(err, s.lock.Close())
-		}
-		s.room.discard(s.reads.generation())
-		return errors.Join(err, s.mark.close(), s.lock.Close())
-	case <-timer.C:
-		return late
+	gen := s.reads.generation()
+	err = attempt(gen.db.Close)
+	if s.reading == nil {
+		s.room.discard(gen)
+		err = errors.Join(err, s.mark.close())
+	} else if s.scratch != "" {
+		err = errors.Join(err, os.RemoveAll(s.scratch))
 	}
+	return true, errors.Join(err, s.lock.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -224,10 +225,17 @@ func (s *Store) stageAndCommit(requests []*request) (accepted []*request, seq ui
 	}
 	if err != nil {
 		s.fail(err)
+		if unwritten(err) {
+			return nil, 0, s.usable()
+		}
 		return nil, 0, fmt.Errorf("commit: outcome unknown: %v", err)
 	}
 	return accepted, seq, nil
 }
+
+// unwritten reports whether Badger has written nothing of a transaction: it makes
+// the log first.
+func unwritten(err error) bool { return strings.Contains(err.Error(), "cannot create new mem table") }
 
 // ready returns the error with which a group is refused before it is begun.
 func (s *Store) ready() error {

@@ -279,3 +279,28 @@ func FuzzMark(f *testing.F) {
 		}
 	})
 }
+
+// Where the sync of MANIFEST fails, Badger withdraws the table that it has just
+// named there; its log stays. A table that is missed otherwise is damage.
+func TestWithdrawnTable(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+	killed := copyDir(t, dir)
+	require.NoError(t, st.Close())
+
+	name := filepath.Join(killed, badger.ManifestName)
+	manifest, err := os.ReadFile(name)
+	require.NoError(t, err)
+	more := badger.EncodeManifest([]uint64{77}, []uint64{0})[8:] // without the header
+	require.NoError(t, os.WriteFile(name, append(manifest, more...), 0o600))
+	requireHolds(t, killed)
+	requireHolds(t, killed)
+
+	closed, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	require.Len(t, closed, 1)
+	require.NoError(t, os.Remove(closed[0]))
+	requireRefused(t, dir, store.ErrDamaged, "missing")
+}

@@ -45,7 +45,7 @@ var (
 	genName  = regexp.MustCompile(`^g[0-9]{6}$`)
 	ours     = map[string]bool{
 		lockName: true, markName: true, markName + tmpSuffix: true, ballastName: true,
-		currentName: true, currentName + tmpSuffix: true,
+		currentName: true, currentName + tmpSuffix: true, manifestName + tmpSuffix: true,
 	}
 	engines = map[string]bool{
 		manifestName: true, "MANIFEST-REWRITE": true, discardName: true, "LOCK": true,

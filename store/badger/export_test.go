@@ -82,4 +82,6 @@ func Unrecord(key string, rec []byte) ([]byte, store.Revision, error) {
 var (
 	EncodeMark = encodeMark
 	DecodeMark = decodeMark
+
+	EncodeManifest = encodeManifest
 )

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -155,4 +156,49 @@ func TestFullDisk(t *testing.T) {
 	e, err = st.Get(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, "3", string(e.Value))
+}
+
+// Where Badger cannot make its next log, it has written nothing.
+func TestLogThatCannotBeMade(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir)
+	_, err := st.Commit(t.Context(), put("a", "1", store.Any))
+	require.NoError(t, err)
+	st.OnCommit(func(func() error) error {
+		return errors.New("writeRequests error: cannot create new mem table error: too many open files")
+	})
+	_, err = st.Commit(t.Context(), put("a", "2", store.Any))
+	require.ErrorIs(t, err, store.ErrFailed)
+	requireFailed(t, st)
+}
+
+// A disk that hangs keeps a commit, and so Close, for as long as Patience says.
+// What they left goes on, and another Close waits for it.
+func TestCloseOnADiskThatHangs(t *testing.T) {
+	dir := made(t)
+	st, err := badger.Open(dir, &badger.Options{Patience: 50 * time.Millisecond})
+	require.NoError(t, err)
+	inside, disk := make(chan struct{}), make(chan struct{})
+	st.OnCommit(func(commit func() error) error {
+		close(inside)
+		<-disk
+		return commit()
+	})
+	committed := make(chan error)
+	go func() {
+		_, err := st.Commit(context.Background(), put("b", "1", store.Any))
+		committed <- err
+	}()
+	<-inside
+	for range 2 {
+		require.ErrorIs(t, st.Close(), context.DeadlineExceeded)
+	}
+	_, err = st.Get(t.Context(), "a")
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = badger.Open(dir, nil)
+	require.ErrorIs(t, err, store.ErrLocked)
+	close(disk)
+	require.NoError(t, <-committed)
+	require.Eventually(t, func() bool { return st.Close() == nil }, 10*time.Second, time.Millisecond)
+	requireHolds(t, dir)
 }

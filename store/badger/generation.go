@@ -57,10 +57,14 @@ func (s *Store) openGeneration(name string, v *survey, tables uint64) (*generati
 	if v.told == 0 && v.seq > 0 {
 		s.log.Debug("the store begins to count its entries", "dir", v.dir, "entries", v.entries)
 	}
-	// Badger ends the process if it cannot make this file, or has no room for it.
-	err := writeFile(filepath.Join(v.dir, discardName), make([]byte, 1<<20))
+	// Badger ends the process if it cannot make this file, or has no room for it,
+	// or cannot list its directory for want of a descriptor.
+	err := checkDescriptors(len(v.tables) + 2*minFiles)
+	if err == nil {
+		err = scarce(writeFile(filepath.Join(v.dir, discardName), make([]byte, 1<<20)))
+	}
 	if err != nil {
-		return nil, scarce(err)
+		return nil, err
 	}
 	if gen.db, err = openBadger(settings(v.dir, gen.memTable, &logger{s})); err != nil {
 		return nil, err
@@ -229,13 +233,6 @@ func (s *Store) build(ctx context.Context, old *generation, seq uint64) (next *g
 	name := nextName(old.name)
 	dir := filepath.Join(s.dir, name)
 	if err := s.checkSpace(s.minFree(old.tables())+old.tables(), s.dir); err != nil {
-		return nil, err
-	}
-	// What Badger opens below takes a descriptor for each table.
-	var probe reserve
-	err = probe.takeUp(int(old.tables()/tableSize) + 2*minFiles)
-	probe.release()
-	if err != nil {
 		return nil, err
 	}
 	defer func() {

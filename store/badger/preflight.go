@@ -34,6 +34,7 @@ type survey struct {
 	largest int64  // memory that the largest log takes
 	marked  uint64 // the commit that the mark names
 	torn    bool   // MANIFEST ends within a record
+	gone    bool   // MANIFEST lists a table that is not there
 	tables  []found
 	logs    []found
 }
@@ -91,10 +92,25 @@ func (v *survey) tally(c *contents) error {
 		return fmt.Errorf("%w: the last commit is %d, but there are versions up to %d", store.ErrDamaged, v.seq, v.newest)
 	case v.told == 0 && unlisted && (v.torn || v.seq == 0):
 		return fmt.Errorf("%w: %s does not list all tables", store.ErrDamaged, manifestName)
+	case v.told == 0 && v.gone:
+		return fmt.Errorf("%w: a table of %s is missing", store.ErrDamaged, manifestName)
 	case v.seq > 0 && len(v.id) != idSize:
 		return fmt.Errorf("%w: the id of the store is missing", store.ErrDamaged)
 	}
 	return nil
+}
+
+// mend takes tables that are not there out of the manifest.
+func (v *survey) mend() error {
+	if !v.gone {
+		return nil
+	}
+	var ids, levels []uint64
+	for _, f := range v.tables {
+		id, _ := table.ParseFileID(f.name) // made of one
+		ids, levels = append(ids, id), append(levels, uint64(f.level))
+	}
+	return replaceFile(filepath.Join(v.dir, manifestName), encodeManifest(ids, levels))
 }
 
 // hear takes what a record of this package says about the store.
@@ -135,7 +151,9 @@ func readManifest(dir string) (m badger.Manifest, torn bool, err error) {
 }
 
 // readTables reads the tables that the manifest lists. Others are what a kill
-// left of a flush, whose log is still there.
+// left of a flush, whose log is still there. One that is listed and not there may
+// have been withdrawn, because the sync of the manifest failed: then the log is
+// there, too.
 func (v *survey) readTables() error {
 	manifest, torn, err := readManifest(v.dir)
 	if err != nil {
@@ -144,7 +162,11 @@ func (v *survey) readTables() error {
 	v.torn = torn
 	for id, listed := range manifest.Tables {
 		f := found{name: table.IDToFilename(id), level: listed.Level}
-		if err := v.readTable(id, &f); err != nil {
+		switch err := v.readTable(id, &f); {
+		case errors.Is(err, fs.ErrNotExist):
+			v.gone = true
+			continue
+		case err != nil:
 			return err
 		}
 		v.tables = append(v.tables, f)
@@ -157,9 +179,6 @@ func (v *survey) readTables() error {
 // or a block whose checksum cannot even be found, would end the process.
 func (v *survey) readTable(id uint64, f *found) (err error) {
 	data, err := os.ReadFile(filepath.Join(v.dir, f.name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s is missing", store.ErrDamaged, f.name)
-	}
 	if err != nil {
 		return err
 	}

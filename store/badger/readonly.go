@@ -20,7 +20,7 @@ import (
 // scratch directory, beside links to the others.
 func (s *Store) openReading(c *contents, v *survey, cause error) (err error) {
 	gen := &generation{dir: c.current, idle: make(chan struct{}), memTable: minMemTable}
-	if slices.ContainsFunc(c.data, func(name string) bool { return strings.HasSuffix(name, ".mem") }) {
+	if v.gone || slices.ContainsFunc(c.data, func(name string) bool { return strings.HasSuffix(name, ".mem") }) {
 		above := s.opts.Scratch
 		if above == "" {
 			above = memoryDir

@@ -86,12 +86,19 @@ func (r *reserve) takeUp(n int) error {
 	return nil
 }
 
-// release gives the descriptors back, for Badger to take.
-func (r *reserve) release() {
-	for _, f := range r.spares {
+// keep gives back all descriptors but n, for Badger to take.
+func (r *reserve) keep(n int) {
+	for _, f := range r.spares[min(n, len(r.spares)):] {
 		_ = f.Close() // it was not written to
 	}
-	r.spares = nil
+	r.spares = r.spares[:min(n, len(r.spares))]
+}
+
+// checkDescriptors returns ErrScarce unless n can be had.
+func checkDescriptors(n int) error {
+	var probe reserve
+	defer probe.keep(0)
+	return probe.takeUp(n)
 }
 
 // discard removes the log that was never used.
@@ -101,19 +108,19 @@ func (r *reserve) discard(gen *generation) {
 	}
 }
 
-// checkFiles returns ErrScarce while descriptors run out: it tries to take one
+// handy is how many descriptors are left to Badger while a group is written: for
+// a log, and for the table that it makes of the last one.
+const handy = 4
+
+// checkFiles returns ErrScarce while descriptors run out: it tries to take some
 // more than are held in reserve, and gives up all where it cannot.
 func (r *reserve) checkFiles() error {
-	err := r.takeUp(minFiles)
-	if err == nil {
-		var f *os.File
-		if f, err = os.Open(os.DevNull); err == nil {
-			return f.Close()
-		}
-		err = fmt.Errorf("%w: %v", store.ErrScarce, err)
+	if err := r.takeUp(minFiles + handy); err != nil {
+		r.keep(0)
+		return err
 	}
-	r.release()
-	return err
+	r.keep(minFiles)
+	return nil
 }
 
 // logs gives the log in use, and the next one, room on the disk. Badger makes the

@@ -89,7 +89,9 @@ func (w *tables) finish(seq uint64) (*survey, error) {
 	if err := writeFile(filepath.Join(w.dir, manifestName), encodeManifest(w.ids, nil)); err != nil {
 		return nil, err
 	}
-	v := &survey{dir: w.dir, id: w.id, seq: seq, told: w.entries, entries: w.entries, newest: w.newest}
+	v := &survey{
+		dir: w.dir, id: w.id, seq: seq, told: w.entries, entries: w.entries, newest: w.newest, tables: make([]found, len(w.ids)),
+	}
 	return v, syncDir(w.dir)
 }
 
