@@ -58,6 +58,7 @@ func (t *turn) note(at *act.Attempt, out output) {
 	}
 	c.Utilized = s.aim().applied(at.Result.Utilized)
 	c.Misled = s.aim().applied(at.Result.Misled)
+	c.Used = among(s.aim().Facts, at.Result.Utilized)
 	s.Usage = s.Usage.Add(c.Usage)
 	if c.Reflection.Status != "" {
 		s.Tracker = appendTo(s.Tracker[max(0, len(s.Tracker)+1-maxTracked):], iar.Entry{
@@ -78,7 +79,7 @@ func (t *turn) workersOwn() act.Work {
 	w := t.work()
 	w.Inputs, w.Task.Inputs = slices.Clone(w.Inputs), slices.Clone(w.Task.Inputs)
 	all, n := cloneHits(t.shown.Hits[:len(w.Memories)+len(w.Background)]), len(w.Memories)
-	w.Memories, w.Background = all[:n:n], all[n:]
+	w.Memories, w.Background, w.Facts = all[:n:n], all[n:], cloneHits(w.Facts)
 	w.Warnings = t.warnings(w.Task.Skill)
 	return w
 }

@@ -532,10 +532,12 @@ type turn struct {
 	}
 }
 
-// shown are the memories of the innermost aim, and the chunks among them, once they
+// shown are the memories of the innermost aim, what is known of the person or project
+// of the scope, and the chunks among the memories, once they
 // were matched.
 type shown struct {
 	learn.Found
+	facts   []memory.Hit
 	chunks  []learn.Chunk
 	matched bool
 }
@@ -547,6 +549,14 @@ func (t *turn) memories() (hits, background []memory.Hit) {
 		hits, background = t.shown.Hits[:n:n], t.shown.Hits[n:]
 	}
 	return hits, background
+}
+
+// facts are those that are shown for the aim: as with memories.
+func (t *turn) facts() []memory.Hit {
+	if t.s.aim().Cleared > 0 {
+		return nil
+	}
+	return t.shown.facts
 }
 
 // emit adds an event to those of the step.
@@ -571,8 +581,8 @@ func (t *turn) work() act.Work {
 	hits, background := t.memories()
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: task, Agent: skill.Agent, Memories: hits, Background: background, Lineage: cloneDeliveries(t.lineage),
-		Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
+		Task: task, Agent: skill.Agent, Memories: hits, Facts: t.facts(), Background: background,
+		Lineage: cloneDeliveries(t.lineage), Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
 		Secrets: maps.Clone(s.Objective.Secrets),
 	}
 }

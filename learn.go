@@ -27,6 +27,11 @@ func (t *turn) learn(ctx context.Context) (phase, error) {
 	if err != nil {
 		return "", fmt.Errorf("learn: %w", err)
 	}
+	if v == aimDone && !t.s.Objective.Provisional {
+		if err := t.confirm(ctx); err != nil {
+			return "", fmt.Errorf("learn: %w", err)
+		}
+	}
 	t.learned, t.known.looked = true, false
 	before := len(t.s.Learned)
 	for _, r := range [...]memory.Receipt{lessons.Chunk, lessons.Failure} {
@@ -140,6 +145,7 @@ func (t *turn) settle() {
 			g.Utilized = appendTo(g.Utilized, id)
 		}
 	}
+	g.Used = union(g.Used, c.Used)
 	earlier := g.Failed[max(0, len(g.Failed)+1-g.Tries):]
 	again := func(f reason.FailedAttempt) bool { return f.Worker == c.Worker }
 	g.Coached = g.Coached || slices.ContainsFunc(earlier, again)

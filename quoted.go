@@ -25,8 +25,13 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	for _, own := range ownTexts(b, &t.s.Objective) {
 		plan.Own(own)
 	}
-	hits := t.shown.Hits[:len(b.Memories)+len(b.Background)] // none after a fresh start
-	for _, known := range [...]bool{true, false} {           // what is known first: it may be quoted
+	hits := slices.Concat(t.shown.Hits[:len(b.Memories)+len(b.Background)], b.Facts) // none after a fresh start
+	for i := range b.Facts {
+		if r := &b.Facts[i].Record; !r.Trusted && slices.Contains(g.Used, r.ID) {
+			whose = append(whose, r.Source) // the plan rests on it, even where it quotes nothing
+		}
+	}
+	for _, known := range [...]bool{true, false} { // what is known first: it may be quoted
 		for i := range hits {
 			r := &hits[i].Record
 			trigger, content, free := learn.Quotable(r)

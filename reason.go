@@ -44,7 +44,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	}
 	g := t.s.aim()
 	g.Complaint = ""
-	g.Utilized = g.applied(d.Applied)
+	g.Utilized, g.Used = g.applied(d.Applied), among(g.Facts, d.Applied)
 	t.attribute(&b, &d)
 	switch {
 	case d.Impasse != nil:
@@ -82,7 +82,7 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
-		Memories: hits, Background: background, Passages: t.passages(ctx, g.Text),
+		Memories: hits, Facts: t.facts(), Background: background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Lineage: cloneDeliveries(t.lineage),
 		Failed: g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
 		Avoid: g.Avoid, Complaint: g.Complaint, Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),

@@ -94,5 +94,12 @@ func (t *turn) search(ctx context.Context) error {
 	} else {
 		t.shown.Found, g.Recalled = found, ids
 	}
+	if t.shown.facts, err = t.project(ctx); err != nil {
+		return err
+	}
+	g.Facts = nil
+	for i := range t.shown.facts {
+		g.Facts = append(g.Facts, t.shown.facts[i].Record.ID)
+	}
 	return nil
 }

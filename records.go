@@ -403,6 +403,13 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		}
 		t.shown.Hits = slices.Insert(t.shown.Hits, at, memory.Hit{Record: rec})
 	}
+	if told := t.s.aim().Facts; len(told) > 0 {
+		facts, err := t.project(ctx)
+		if err != nil {
+			return err
+		}
+		t.shown.facts = slices.DeleteFunc(facts, func(h memory.Hit) bool { return !slices.Contains(told, h.Record.ID) })
+	}
 	if c := t.s.Current; c != nil {
 		if t.output, err = t.a.readOutput(ctx, c.Output); err == nil {
 			t.output = t.veil.San.RevealJSON(t.output)

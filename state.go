@@ -290,6 +290,11 @@ type aim struct {
 	Recalled []memory.ID `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
 	Withheld []memory.ID `cbor:"22,keyasint,omitempty" json:"withheld,omitempty"`
 
+	// Facts are those of the scope's identity that were found and shown; Used are
+	// those of them that the decision applied and the workers used.
+	Facts []memory.ID `cbor:"130,keyasint,omitempty" json:"facts,omitempty"`
+	Used  []memory.ID `cbor:"131,keyasint,omitempty" json:"used,omitempty"`
+
 	// The plan: its tasks, the index of the task at hand, the attempts at that
 	// task, and the chunk that made the plan, if one fired.
 	Approach string        `cbor:"5,keyasint,omitempty" json:"approach,omitempty"`
@@ -406,6 +411,7 @@ type attempt struct {
 	Output     output         `cbor:"8,keyasint,omitempty" json:"output"`
 	Utilized   []memory.ID    `cbor:"9,keyasint,omitempty" json:"utilized,omitempty"`
 	Misled     []memory.ID    `cbor:"10,keyasint,omitempty" json:"misled,omitempty"`
+	Used       []memory.ID    `cbor:"130,keyasint,omitempty" json:"used,omitempty"` // of the aim's Facts
 	Usage      act.Usage      `cbor:"11,keyasint,omitempty" json:"usage"`
 	Deltas     []act.Delta    `cbor:"12,keyasint,omitempty" json:"deltas,omitempty"`
 	Wall       time.Duration  `cbor:"13,keyasint,omitempty" json:"wall,omitempty"`
@@ -537,10 +543,12 @@ func (g *aim) takeOther() bool {
 
 // applied returns those of ids that were recalled for the aim, each once: a
 // reasoner cannot credit a memory that it was not shown.
-func (g *aim) applied(ids []memory.ID) []memory.ID {
-	var out []memory.ID
+func (g *aim) applied(ids []memory.ID) []memory.ID { return among(g.Recalled, ids) }
+
+// among returns those of ids that were shown, each once.
+func among(shown, ids []memory.ID) (out []memory.ID) {
 	for _, id := range ids {
-		if slices.Contains(g.Recalled, id) && !slices.Contains(out, id) {
+		if slices.Contains(shown, id) && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}

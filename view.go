@@ -89,11 +89,11 @@ func (v View) Delete(ctx context.Context, id string) error {
 func (v View) Memory() memory.Space { return v.a.bank.In(v.scope) }
 
 // Identity returns what is known about the person or project of the scope, kept
-// beside its memories, with the Agent's clock, seed and sanitizer. It holds
-// nothing either. A bad scope is memory.ErrScope.
+// beside its memories, with the Agent's clock, seed and sanitizer. Runs of the scope
+// are told what is worth telling: see reason.Brief.Facts. It holds nothing either. A
+// bad scope is memory.ErrScope.
 func (v View) Identity() (*identity.Identity, error) {
-	o := &v.a.o
-	return identity.New(v.a.st, v.scope, &identity.Options{Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer})
+	return v.a.identity(v.scope)
 }
 
 // Assess is the metacognitive assessment of a session: is what it does

@@ -54,6 +54,10 @@ type Work struct {
 	// models, workers and gates. Fence them in a prompt, as memory.Render does.
 	Background []memory.Hit
 
+	// Facts are what is known of the person or project of the run's scope, the most
+	// useful first. Fence them in a prompt, as memory.Render does.
+	Facts []memory.Hit
+
 	Lineage   []Delivery // what earlier tasks of this run delivered
 	Attempt   int        // from 1, over all workers
 	Key       string     // identifies the attempt: the same after a crash, never used for another

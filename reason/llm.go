@@ -35,7 +35,7 @@ type LLMOptions struct {
 	//
 	// The system prompt has .schema. The brief has a block for each field of
 	// Brief, under its name in lower case (.objective, .inputs, .situation,
-	// .goals, .memories, .background, .passages, .skills, .lineage, .failed,
+	// .goals, .facts, .memories, .background, .passages, .skills, .lineage, .failed,
 	// .answers, .avoid, .alternatives, .rest, .advice and .complaint), and besides
 	//
 	//   - .estimate: Complexity and Signs
@@ -70,7 +70,7 @@ func (o *LLMOptions) fill() {
 // failed first, then patterns, facts and episodes; those in quarantine only
 // where the brief has them as Background, in a block of their own that says so.
 // What does not fit LLMOptions.Tokens is left out, and the prompt says so:
-// episodes first, then Background, passages and other memories, from the least
+// episodes first, then Background, passages, other memories and facts, from the least
 // relevant on, notes on skills, deliveries, failed attempts, answers and goals
 // above, from the oldest on; never the objective with its inputs, or the
 // complaint.

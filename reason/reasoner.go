@@ -54,6 +54,9 @@ type Brief struct {
 
 	// Memories are what was recalled, best first.
 	Memories []memory.Hit
+	// Facts are what is known of the person or project of the run's scope, the most
+	// useful first: data to weigh. One that is not Trusted is not confirmed.
+	Facts []memory.Hit
 	// Background are lessons and episodes in quarantine, best first. They quote
 	// models, workers and gates: data to weigh, which no plan should repeat.
 	Background []memory.Hit

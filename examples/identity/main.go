@@ -8,7 +8,13 @@ import (
 	"log"
 	"time"
 
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -16,7 +22,7 @@ func main() {
 	ctx := context.Background()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) // a clock that the example sets
 	st := store.NewMem()                               // or badger.Open(dir, nil), to keep it
-	me, err := identity.New(st, "acme/ann", &identity.Options{Now: func() time.Time { return now }})
+	me, err := identity.New(st, "acme/ann", &identity.Options{Seed: 1, Now: func() time.Time { return now }})
 	check(err)
 
 	// What Ann has said, and what a conversation gave away.
@@ -67,6 +73,37 @@ func main() {
 	refused, err := there.Rejections(ctx)
 	check(err)
 	fmt.Printf("\nmoved %d facts, and %d rejection: %s\n", report.Added, len(refused), refused[0].Reasons[0])
+	work(ctx, document, now)
+}
+
+// work has an agent do something for Ann. Reasoner and worker are told what is worth
+// telling, and what they name as used has one more validation.
+func work(ctx context.Context, document []byte, now time.Time) {
+	var used memory.ID
+	agent, err := arc.Open(ctx, "", arc.Host{ // "" keeps it in memory
+		Reasoner: reason.ReasonerFunc(func(_ context.Context, b reason.Brief) (reason.Decision, error) {
+			fmt.Print("\nThe reasoner is told:\n", memory.Render(b.Facts[:1])) // reason.LLM shows all
+			used = b.Facts[0].Record.ID
+			return reason.Decision{Applied: []memory.ID{used}, Tasks: []reason.Task{{Objective: b.Objective}}}, nil
+		}),
+		Workers: []act.Worker{{Card: rank.Candidate{Name: "writer"}, Executor: act.ExecutorFunc(writer)}},
+		Gates:   []act.Gate{act.NoGate},
+	}, &arc.Options{Now: func() time.Time { return now }, Seed: 1})
+	check(err)
+	defer agent.Close()
+	ann, err := agent.In("acme/ann").Identity()
+	check(err)
+	_, err = ann.Import(ctx, document)
+	check(err)
+	_, err = agent.Run(ctx, arc.Objective{Text: "write tests for the invoice parser", Scope: "acme/ann"})
+	check(err)
+	fact, err := ann.Get(ctx, used)
+	check(err)
+	fmt.Printf("%q has %d validations now\n", fact.Content, fact.Validations)
+}
+
+func writer(context.Context, act.Work) (act.Result, error) {
+	return act.Result{Reflection: iar.Reflection{Status: iar.Success, Confidence: 1, Summary: "written"}}, nil
 }
 
 func add(ctx context.Context, me *identity.Identity, d identity.Draft) identity.Fact {

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
 )
 
 // ID names a fact within its identity.
-type ID string
+type ID = memory.ID
 
 // Category says what a fact is about. The constants are those of the format;
 // any other name of at most 64 bytes is kept as it is.

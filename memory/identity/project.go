@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/memory"
 )
 
 // Defaults of a Budget.
@@ -113,6 +114,9 @@ func (x *Identity) Project(ctx context.Context, task string, b Budget) (Projecti
 	rows, err := x.all(ctx)
 	if err != nil {
 		return Projection{}, err
+	}
+	if len(rows) == 0 {
+		return Projection{}, nil
 	}
 	profile, err := x.Profile(ctx)
 	if err != nil {
@@ -282,6 +286,27 @@ func line(f *Projected) string {
 		state = "unconfirmed"
 	}
 	return fmt.Sprintf("| %s (%s, %s)\n", fence.Line(f.Content), fence.Line(string(f.Category)), state)
+}
+
+// Hits returns the facts as hits, for a prompt: see [memory.Render]. A fact is Trusted
+// if the person or the host has said it, or if it is Proven. Its Effectiveness is the
+// faded confidence in it.
+func (p *Projection) Hits() (out []memory.Hit) {
+	for i := range p.Facts {
+		f := &p.Facts[i]
+		from := memory.Source{Origin: memory.User, Ref: f.Ref}
+		if f.Source == Manual {
+			from.Origin = memory.Host
+		}
+		out = append(out, memory.Hit{
+			Record: memory.Record{
+				ID: f.ID, Kind: memory.Fact, Content: f.Content, At: f.At, Known: f.Created, Source: from,
+				Trusted: f.Source == Manual || f.Maturity == Proven,
+			},
+			Score: f.Value, Parts: memory.Parts{Relevance: f.Relevance, Effectiveness: f.Effective},
+		})
+	}
+	return out
 }
 
 // EstimateTokens is the default count of tokens: one for four bytes of ASCII,
