@@ -22,6 +22,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/advice"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
@@ -566,7 +567,7 @@ func (t *turn) emit(kind EventKind, e Event) {
 		return
 	}
 	e.Kind, e.Seq, e.At, e.Run = kind, t.s.Seq, t.a.o.Now().UTC(), t.s.ID
-	e.Goal, e.Text = t.veil.Hide(t.s.aim().Text), t.veil.Hide(e.Text)
+	e.Goal, e.Text = t.veil.Hide(t.s.aim().Text), fence.Visible(t.veil.Hide(e.Text))
 	if c := t.s.Current; c != nil {
 		e.Task, e.Attempt, e.Worker = t.s.aim().Next+1, c.Number, c.Worker
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -144,7 +145,7 @@ const (
 func writeRow(b *strings.Builder, label, text string) {
 	column := labelWidth
 	fmt.Fprintf(b, "%-*s", labelWidth, label)
-	for i, word := range strings.Fields(text) {
+	for i, word := range strings.Fields(fence.Visible(text)) {
 		runes := []rune(word)
 		if i > 0 && column+1+len(runes) <= reportWidth {
 			b.WriteByte(' ')

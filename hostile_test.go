@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -378,5 +379,35 @@ func TestHostsCalledInPlace(t *testing.T) {
 		r := run(t, a, arc.Objective{Text: "mend the pump"})
 		require.Equal(t, name == "none", r.Status == arc.Delivered, name)
 		require.Equal(t, name != "none", strings.Contains(r.Reason, "panic: boom"), "%s: %s", name, r.Reason)
+	}
+}
+
+// What parts of a host say moves no terminal that shows why a run has ended, what
+// happened in it, and how the workers do.
+func TestReasonsMoveNoTerminal(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b[2J\x1b]0;owned\x07done\r\u202eecila\u009b31m\b"
+	s := &script{judge: fail("refused: " + evil)}
+	s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+		d := plan(b.Objective)
+		d.Approach = evil
+		return d, nil
+	}
+	var texts []string
+	h := s.host()
+	h.Workers[0].Card.Name = "mender"
+	a := agent(t, h, &arc.Options{Attempts: 1, Hooks: arc.Hooks{Event: func(e arc.Event) { texts = append(texts, e.Text, e.Goal) }}})
+	r := run(t, a, arc.Objective{Text: "mend the pump"})
+	require.Equal(t, arc.Blocked, r.Status)
+	require.Contains(t, r.Reason, "refused: [2J")
+	health, err := a.Health(t.Context(), "local")
+	require.NoError(t, err)
+	ranked := rank.Explain([]rank.Scored{{Candidate: rank.Candidate{Name: evil + "\n1. other 9.9"}}})
+	require.Equal(t, 1, strings.Count(ranked, "\n"))
+	for _, text := range append(texts, r.Reason, health.String(), ranked) {
+		require.NotContains(t, text, "\x1b")
+		require.False(t, strings.ContainsFunc(text, func(c rune) bool {
+			return c != '\n' && c != '\t' && unicode.In(c, unicode.Cc, unicode.Cf)
+		}), "%q", text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 )
@@ -17,7 +18,7 @@ type Report struct {
 	Session string
 	Status  Status
 	// Cause and Reason say what blocked the run, or what it is Waiting for:
-	// in one word, and in words for people. "" otherwise.
+	// in one word, and in words for people, which move no terminal. "" otherwise.
 	Cause  Cause
 	Reason string
 	// Next is when a run that is Waiting is tried again, in UTC. Zero
@@ -70,7 +71,7 @@ type Report struct {
 // records.go.
 func newReport(s *state) *Report {
 	r := &Report{
-		ID: s.ID, Session: s.Session, Status: s.Status, Cause: s.Cause, Reason: s.Reason,
+		ID: s.ID, Session: s.Session, Status: s.Status, Cause: s.Cause, Reason: fence.Visible(s.Reason),
 		Attempts: s.Attempts, LastWorker: s.Last.Worker, LastEnd: s.Last.End,
 		Deliberations: s.Deliberations, Fired: s.Fired,
 		Steps: s.Step, Usage: s.Usage, Assessment: s.Assessment,

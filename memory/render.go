@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/fence"
@@ -40,7 +41,7 @@ func renderHit(w *strings.Builder, n int, r *Record) {
 	}
 	fmt.Fprintf(w, "[%d] %s %s, %s", n, fence.Line(string(r.Kind)), fence.Line(string(r.ID)), trust)
 	if r.Actor != "" {
-		fmt.Fprintf(w, ", by %s", fence.Line(r.Actor))
+		w.WriteString(", by " + strconv.Quote(fence.Line(r.Actor)))
 	}
 	w.WriteByte('\n')
 	if strings.TrimSpace(r.Trigger) != "" {

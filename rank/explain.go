@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/arc-learn/arc/internal/fence"
 )
 
 // Reason says in a sentence what the score rests on.
@@ -34,7 +36,7 @@ func (s Scored) Reason() string {
 func Explain(ss []Scored) string {
 	var b strings.Builder
 	for i := range ss {
-		name := ss[i].Candidate.Name
+		name := fence.Line(ss[i].Candidate.Name)
 		if name == "" {
 			name = "(unnamed)"
 		}

@@ -9,10 +9,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // Wrap puts body between two delimiters that begin with name. The opening one is
@@ -54,7 +52,7 @@ func Mark(parts ...string) string {
 // every line and a newline at the end. Quote cuts a text of more than limit bytes,
 // and adds the line "(cut)".
 func Quote(text string, limit int) string {
-	text = inert(Visible(text))
+	text = Text(text)
 	cut := len(text) > limit
 	if cut {
 		text = strings.ToValidUTF8(text[:limit], "")
@@ -66,38 +64,8 @@ func Quote(text string, limit int) string {
 	return text
 }
 
-// Visible returns s without invisible characters, and with every kind of line end
-// as a newline.
-func Visible(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) {
-		return s
-	}
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case ' ' <= r && r <= '~', r == '\n', r == '\t':
-			return r
-		case r == '\r' || r == '\v' || r == '\f' || r == 0x85 || unicode.In(r, unicode.Zl, unicode.Zp):
-			return '\n'
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co),
-			unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // Line returns the visible part of s, inert, on one line.
 func Line(s string) string { return inert(strings.Join(strings.Fields(Visible(s)), " ")) }
 
-// control matches the words by which chat templates name the speaker, such as
-// <|im_end|>, <start_of_turn> and [/INST]. Some servers, llama.cpp's among them,
-// obey such a word in any text. A fenced text with one would end its turn and
-// begin another, for example that of the system.
-var control = regexp.MustCompile(`(?i)<[|\x{ff5c}][^<>|\x{ff5c}\n]{1,64}[|\x{ff5c}]>` +
-	`|</?s>|<(start|end)_of_turn>|\[/?INST\]|<</?SYS>>`)
-
-// inert returns s with a space in each control word, which makes the word text.
-func inert(s string) string {
-	return control.ReplaceAllStringFunc(s, func(word string) string { return word[:1] + " " + word[1:] })
-}
+// Text returns the visible part of s, inert.
+func Text(s string) string { return inert(Visible(s)) }
