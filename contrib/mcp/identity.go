@@ -25,12 +25,17 @@ type fact struct {
 	Validated    string  `json:"validated" jsonschema:"when it was last confirmed"`
 	Archived     bool    `json:"archived"`
 	Rejected     bool    `json:"rejected"`
+	Evidence     string  `json:"evidence" jsonschema:"why it was confirmed last, or where it comes from; data of others"`
 	SupersededBy string  `json:"superseded_by" jsonschema:"the id of the fact that answers instead, or empty"`
 }
 
 func tell(f identity.Fact, effective float64) fact {
+	evidence := f.Ref
+	if n := len(f.Evidence); n > 0 {
+		evidence = f.Evidence[n-1].Reason
+	}
 	return fact{
-		ID: string(f.ID), Category: string(f.Category), Content: f.Content, Subject: f.Subject, Slot: f.Slot,
+		ID: string(f.ID), Evidence: evidence, Category: string(f.Category), Content: f.Content, Subject: f.Subject, Slot: f.Slot,
 		Confidence: number(f.Confidence), Effective: number(effective), Maturity: string(f.Maturity),
 		Source: string(f.Source), Visibility: string(f.Visibility), Validations: f.Validations,
 		At: stamp(f.At), Validated: stamp(f.Validated), Archived: !f.Archived.IsZero(), Rejected: !f.Rejected.IsZero(),
@@ -42,6 +47,7 @@ type getIdentityIn struct {
 	Subject  string `json:"subject,omitempty" jsonschema:"of whom; empty: anybody"`
 	Slot     string `json:"slot,omitempty" jsonschema:"which property, such as employer; empty: any"`
 	Archived bool   `json:"archived,omitempty" jsonschema:"also what was put aside or rejected"`
+	Due      bool   `json:"due,omitempty" jsonschema:"only what has faded, the most faded first: ask the person, then validate_fact or reject_fact"`
 	Limit    int    `json:"limit,omitempty" jsonschema:"the largest number of facts"`
 }
 
@@ -68,7 +74,7 @@ type updateIdentityOut struct {
 }
 
 type validateFactIn struct {
-	ID     string `json:"id" jsonschema:"the fact"`
+	ID     string `json:"id" jsonschema:"the fact, or a suggestion of infer, which becomes one"`
 	Reason string `json:"reason" jsonschema:"what confirms it"`
 }
 
@@ -78,7 +84,7 @@ type validateFactOut struct {
 }
 
 type rejectFactIn struct {
-	ID     string `json:"id" jsonschema:"the fact"`
+	ID     string `json:"id" jsonschema:"the fact, or a suggestion of infer"`
 	Reason string `json:"reason" jsonschema:"why it does not hold"`
 }
 
@@ -115,10 +121,11 @@ type inferIn struct {
 }
 
 type inferOut struct {
-	Suggestions []suggestion `json:"suggestions" jsonschema:"the best founded first; ask the person, then call update_identity with the content"`
+	Suggestions []suggestion `json:"suggestions" jsonschema:"the best founded first; ask the person, then call validate_fact or reject_fact with the id"`
 }
 
 type suggestion struct {
+	ID         string  `json:"id" jsonschema:"validate_fact keeps it, reject_fact refuses it"`
 	Content    string  `json:"content"`
 	Category   string  `json:"category"`
 	Confidence float64 `json:"confidence"`
@@ -133,6 +140,7 @@ type addContextIn struct {
 	Topic    string `json:"topic,omitempty" jsonschema:"what it is about, in the words of a fact"`
 	Category string `json:"category,omitempty" jsonschema:"of the fact that the topic would make"`
 	Text     string `json:"text,omitempty" jsonschema:"what else there is to say"`
+	Seconds  int    `json:"seconds,omitempty" jsonschema:"how long it lasted, which weighs when facts are inferred"`
 	Key      string `json:"key,omitempty" jsonschema:"makes the call idempotent"`
 }
 
@@ -197,6 +205,7 @@ func (d desk) identityTools() {
 		about: "Notes something that happened, such as a page that was visited, a tool that was used or a subject that came up. Facts can be inferred from events.",
 		in: map[string]bound{
 			"kind": {most: 64}, "address": {most: 2048}, "topic": {most: maxLine}, "category": {most: 64}, "text": {most: maxLine}, "key": {most: maxID},
+			"seconds": {least: 1, most: 86400},
 		},
 	}, d.addContext)
 	add(d, tool{
@@ -229,9 +238,13 @@ func (d desk) getIdentity(ctx context.Context, c caller, in getIdentityIn) (getI
 	if p.Visibility.Within(identity.Trusted) {
 		out.Name, out.Role = p.Name, p.Role
 	}
-	views, err := me.List(ctx, identity.Filter{
+	filter := identity.Filter{
 		Category: identity.Category(in.Category), Visibility: identity.Trusted, Subject: in.Subject, Slot: in.Slot, Archived: in.Archived,
-	})
+	}
+	views, err := me.List(ctx, filter)
+	if in.Due && err == nil {
+		views, err = me.Due(ctx, filter)
+	}
 	if err != nil {
 		return out, "", err
 	}
@@ -394,7 +407,7 @@ func (d desk) infer(ctx context.Context, c caller, in inferIn) (inferOut, string
 	}
 	for _, s := range found {
 		out.Suggestions = append(out.Suggestions, suggestion{
-			Content: s.Draft.Content, Category: string(s.Draft.Category), Confidence: number(s.Draft.Confidence),
+			ID: string(s.ID), Content: s.Draft.Content, Category: string(s.Draft.Category), Confidence: number(s.Draft.Confidence),
 			Topic: s.Topic, Events: s.Count, Days: s.Days,
 		})
 	}
@@ -408,6 +421,7 @@ func (d desk) addContext(ctx context.Context, c caller, in addContextIn) (addCon
 	}
 	n, err := me.Observe(ctx, identity.Event{
 		Key: c.key(in.Key), Kind: in.Kind, Address: in.Address, Topic: in.Topic, Category: identity.Category(in.Category), Text: in.Text,
+		Dwell: time.Duration(in.Seconds) * time.Second,
 	})
 	return addContextOut{Added: n}, "", err
 }

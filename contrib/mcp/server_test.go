@@ -254,12 +254,20 @@ func TestEventsOverMCP(t *testing.T) {
 	require.Equal(t, "page_visit", recent.Events[0].Kind)
 	found := call[struct {
 		Suggestions []struct {
-			Content string
-			Events  int
+			ID, Content string
+			Events      int
 		}
 	}](t, s, "infer", `{}`)
 	require.Len(t, found.Suggestions, 1)
 	require.Equal(t, 4, found.Suggestions[0].Events)
+	id := found.Suggestions[0].ID
+	require.Empty(t, call[facts](t, s, "get_identity", `{}`).Facts)
+	require.True(t, call[changed](t, s, "validate_fact", js(map[string]any{"id": id, "reason": "said so"})).Counted)
+	kept := call[facts](t, s, "get_identity", `{}`).Facts
+	require.Len(t, kept, 1)
+	require.Equal(t, id, kept[0].ID)
+	require.Empty(t, call[facts](t, s, "get_identity", `{"due":true}`).Facts, "it was just confirmed")
+	require.True(t, call[changed](t, s, "reject_fact", js(map[string]any{"id": id, "reason": "it was a colleague"})).Fact.Rejected)
 	require.Contains(t, refuse(t, s, "add_context", `{}`), "empty")
 }
 

@@ -18,6 +18,13 @@ import (
 // rollupAfter is the age at which an event becomes part of its day's counts.
 const rollupAfter = 30 * 24 * time.Hour
 
+// What an event weighs by its Dwell, in minutes: a look at a page says little, and an
+// open tab no more than a visit that was read.
+const (
+	leastWeight = 0.2
+	mostWeight  = 3
+)
+
 // Limits of the events.
 const (
 	markFor     = 2 * rollupAfter // how long a Key is remembered
@@ -41,8 +48,9 @@ type Event struct {
 	Topic string
 	// Category is that of the fact that Topic would make. "": Expertise.
 	Category Category
-	Text     string    // what else there is to say; not used by Infer
-	At       time.Time // zero: now
+	Text     string        // what else there is to say; not used by Infer
+	Dwell    time.Duration // how long it lasted, which weighs in Infer; 0: not known
+	At       time.Time     // zero: now
 	// Extra holds fields of an imported event that this package does not know.
 	Extra map[string]json.RawMessage
 }
@@ -65,10 +73,11 @@ type storedEvent struct {
 	At       time.Time                  `cbor:"7,keyasint"`
 	Key      string                     `cbor:"8,keyasint,omitempty"`
 	Extra    map[string]json.RawMessage `cbor:"9,keyasint,omitempty"`
+	Dwell    time.Duration              `cbor:"130,keyasint,omitempty"`
 }
 
 func (e *storedEvent) open() Event {
-	return Event{e.Key, e.Kind, e.Address, e.Topic, e.Category, e.Text, e.At, e.Extra}
+	return Event{e.Key, e.Kind, e.Address, e.Topic, e.Category, e.Text, e.Dwell, e.At, e.Extra}
 }
 
 // ring is the state of the events: every writer of them writes it, so that
@@ -231,16 +240,21 @@ type count struct {
 	Topic    string   `cbor:"3,keyasint,omitempty"`
 	Category Category `cbor:"4,keyasint,omitempty"`
 	N        int      `cbor:"5,keyasint"`
+	More     float64  `cbor:"130,keyasint,omitempty"` // weight beyond N, for Dwell
 }
 
 func countOf(e *storedEvent) count {
-	return count{e.Kind, hostOf(e.Address), e.Topic, e.Category, 1}
+	c := count{e.Kind, hostOf(e.Address), e.Topic, e.Category, 1, 0}
+	if e.Dwell > 0 {
+		c.More = roundOff(min(max(e.Dwell.Minutes(), leastWeight), mostWeight) - 1)
+	}
+	return c
 }
 
 func (r *rollup) add(c count) {
 	for i := range r.Counts {
 		if o := &r.Counts[i]; o.Kind == c.Kind && o.Host == c.Host && o.Topic == c.Topic && o.Category == c.Category {
-			o.N += c.N
+			o.N, o.More = o.N+c.N, roundOff(o.More+c.More)
 			return
 		}
 	}
@@ -260,7 +274,7 @@ func (x *Identity) event(e *Event) (storedEvent, error) {
 	clean := func(s string) string { return cleanBy(san, s) }
 	out := storedEvent{
 		Kind: cmp.Or(clean(e.Kind), "event"), Address: clean(e.Address), Topic: strings.TrimSpace(clean(e.Topic)),
-		Category: Category(clean(string(e.Category))), Text: clean(e.Text), At: keptTime(e.At), Key: clean(e.Key), Extra: cleanExtra(san, e.Extra),
+		Category: Category(clean(string(e.Category))), Text: clean(e.Text), Dwell: e.Dwell, At: keptTime(e.At), Key: clean(e.Key), Extra: cleanExtra(san, e.Extra),
 	}
 	if out.At.IsZero() {
 		out.At = x.clock()
@@ -284,6 +298,8 @@ func (x *Identity) event(e *Event) (storedEvent, error) {
 		return out, fmt.Errorf("%w: kind %.32q", ErrValue, out.Kind)
 	case out.Category != "" && !isName(string(out.Category)):
 		return out, fmt.Errorf("%w: category %.32q", ErrValue, string(out.Category))
+	case out.Dwell < 0:
+		return out, fmt.Errorf("%w: dwell %v", ErrValue, out.Dwell)
 	case !goodYear(out.At):
 		return out, &store.LimitError{Field: "year of At", Limit: 9999, Got: out.At.Year()}
 	case out.Topic == "" && strings.TrimSpace(out.Address) == "" && strings.TrimSpace(out.Text) == "":

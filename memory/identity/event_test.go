@@ -130,7 +130,7 @@ func TestInfer(t *testing.T) {
 	require.Len(t, got, 3)
 	require.Equal(t, "Prefers tabs!", got[0].Draft.Content)
 	require.Equal(t, 2, got[0].Days, "the better founded of equal counts")
-	require.Equal(t, identity.Draft{Content: "Stripe development", Category: identity.Expertise, Source: identity.Inferred, Ref: "stripe.com", Confidence: 0.55}, got[1].Draft)
+	require.Equal(t, identity.Draft{Content: "Stripe development", Category: identity.Expertise, Source: identity.Inferred, Ref: "browsing:stripe.com:3", Confidence: 0.55}, got[1].Draft)
 	require.Equal(t, "sails", got[2].Draft.Content)
 
 	f := add(t, x, got[0].Draft)
@@ -188,4 +188,119 @@ func TestInferIgnoresOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
+}
+
+// A suggestion is a fact once a person has confirmed or refused it, by its id.
+func TestSuggestionsHaveIDs(t *testing.T) {
+	x, c := fresh(t)
+	visit(t, x, "go.dev", 4)
+	visit(t, x, "react.dev", 3)
+	got, err := x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	golang, react := got[0], got[1]
+	f, err := x.Get(t.Context(), golang.ID)
+	require.NoError(t, err)
+	require.Equal(t, golang.Draft.Content, f.Content)
+	require.Equal(t, identity.Candidate, f.Maturity)
+	require.Empty(t, contents(t, x), "it is none of the facts yet")
+
+	f, err = x.Validate(t.Context(), golang.ID, identity.Validation{Reason: "said so"})
+	require.NoError(t, err)
+	require.Equal(t, golang.ID, f.ID)
+	require.Equal(t, 1, f.Validations)
+	require.InDelta(t, 0.8, f.Confidence, 1e-12)
+	require.Equal(t, "browsing:go.dev:4", f.Ref)
+	f, err = x.Reject(t.Context(), react.ID, "a colleague's")
+	require.NoError(t, err)
+	require.False(t, f.Rejected.IsZero())
+	_, err = x.Add(t.Context(), identity.Draft{Content: "learns React", Source: identity.Inferred})
+	require.ErrorIs(t, err, identity.ErrRejected, "its topic is blocked too")
+	again, err := x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	require.Empty(t, again, "one is known, and one was refused")
+	require.ElementsMatch(t, []string{golang.Draft.Content, react.Draft.Content}, contents(t, x))
+	c.add(time.Hour)
+	f, err = x.Validate(t.Context(), golang.ID, identity.Validation{})
+	require.NoError(t, err)
+	require.Equal(t, 2, f.Validations, "the id is the fact's")
+	_, err = x.Validate(t.Context(), "unknown", identity.Validation{})
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// How long a visit lasted weighs, in the ring and in the counts of a day alike.
+func TestDwellWeighs(t *testing.T) {
+	weigh := func(later time.Duration, dwell ...time.Duration) float64 {
+		x, c := fresh(t)
+		for _, d := range dwell {
+			_, err := x.Observe(t.Context(), identity.Event{Address: "go.dev", Dwell: d})
+			require.NoError(t, err)
+		}
+		if c.add(later); later > 0 {
+			_, err := x.Maintain(t.Context())
+			require.NoError(t, err)
+		}
+		got, err := x.Infer(t.Context(), later+days(2))
+		require.NoError(t, err)
+		if len(got) == 0 {
+			return 0
+		}
+		require.Len(t, dwell, got[0].Count)
+		return got[0].Draft.Confidence
+	}
+	glance, read := 5*time.Second, 2*time.Minute
+	for _, later := range []time.Duration{0, days(31)} {
+		require.InDelta(t, 0.55, weigh(later, 0, 0, 0), 1e-12, "not known")
+		require.Zero(t, weigh(later, glance, glance, glance, glance), "a glance is no visit")
+		require.InDelta(t, 0.6, weigh(later, read, read), 1e-12, "two that were read")
+		require.InDelta(t, 0.55, weigh(later, time.Hour), 1e-12, "an open tab")
+		require.InDelta(t, 0.56, weigh(later, read, time.Minute, glance), 1e-12)
+	}
+	x, _ := fresh(t)
+	_, err := x.Observe(t.Context(), identity.Event{Address: "go.dev", Dwell: -1})
+	require.ErrorIs(t, err, identity.ErrValue)
+	_, err = x.Observe(t.Context(), identity.Event{Address: "go.dev", Dwell: 90 * time.Second})
+	require.NoError(t, err)
+	doc, err := x.Export(t.Context(), identity.Local)
+	require.NoError(t, err)
+	y, _ := fresh(t)
+	_, err = y.Import(t.Context(), doc)
+	require.NoError(t, err)
+	events, err := y.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 90*time.Second, events[0].Dwell)
+}
+
+// What has faded is asked about, the most faded first, with what it rests on.
+func TestDue(t *testing.T) {
+	x, c := fresh(t)
+	old, err := x.Add(t.Context(), identity.Draft{Content: "uses Emacs"})
+	require.NoError(t, err)
+	guess, err := x.Add(t.Context(), identity.Draft{Content: "plays chess", Source: identity.Conversation, Ref: "chat-3"})
+	require.NoError(t, err)
+	gone, err := x.Add(t.Context(), identity.Draft{Content: "likes tea"})
+	require.NoError(t, err)
+	_, err = x.Archive(t.Context(), gone.ID)
+	require.NoError(t, err)
+	_, err = x.Validate(t.Context(), old.ID, identity.Validation{Reason: "said so"})
+	require.NoError(t, err)
+	due, err := x.Due(t.Context(), identity.Filter{})
+	require.NoError(t, err)
+	require.Empty(t, due)
+	c.add(days(110))
+	_, err = x.Add(t.Context(), identity.Draft{Content: "lives in Rome"})
+	require.NoError(t, err)
+	due, err = x.Due(t.Context(), identity.Filter{})
+	require.NoError(t, err)
+	require.Len(t, due, 2)
+	require.Equal(t, []identity.ID{guess.ID, old.ID}, []identity.ID{due[0].ID, due[1].ID})
+	require.Equal(t, "chat-3", due[0].Ref)
+	require.Equal(t, "said so", due[1].Evidence[len(due[1].Evidence)-1].Reason)
+	_, err = x.Validate(t.Context(), old.ID, identity.Validation{Reason: "still"})
+	require.NoError(t, err)
+	_, err = x.Reject(t.Context(), guess.ID, "never did")
+	require.NoError(t, err)
+	due, err = x.Due(t.Context(), identity.Filter{})
+	require.NoError(t, err)
+	require.Empty(t, due)
 }

@@ -117,8 +117,7 @@ type Draft struct {
 	Maturity Maturity
 	// Subject and Slot say what the fact answers: whose property, and which
 	// one, as in "me" and "employer". Facts that share both replace one
-	// another by At. Both or neither; both empty: what can be read from
-	// Content, such as "works at Acme", or no slot.
+	// another by At. Both or neither.
 	Subject, Slot string
 	// At is when it began to hold. Zero: now.
 	At time.Time

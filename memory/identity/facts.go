@@ -268,11 +268,12 @@ func (x *Identity) all(ctx context.Context) ([]row[Fact], error) {
 }
 
 // Get returns a fact, archived or not. The id of a Variant leads to the fact
-// that stands for it. One that is not there is [store.ErrNotFound].
+// that stands for it, that of a Suggestion to the candidate that it would be. One
+// that is not there is [store.ErrNotFound].
 func (x *Identity) Get(ctx context.Context, id ID) (Fact, error) {
 	r, err := x.row(ctx, id)
 	if err == nil && r.rev == 0 {
-		err = fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound)
+		r, _, err = x.suggested(ctx, id)
 	}
 	return r.v, err
 }
@@ -284,7 +285,7 @@ func (x *Identity) edit(ctx context.Context, id ID, fn func(b *batch, f *Fact) (
 	err := x.change(ctx, func(b *batch) error {
 		r, err := x.row(ctx, id)
 		if err == nil && r.rev == 0 {
-			err = fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound)
+			r, b.topic, err = x.suggested(ctx, id)
 		}
 		if err != nil {
 			return err
@@ -294,7 +295,9 @@ func (x *Identity) edit(ctx context.Context, id ID, fn func(b *batch, f *Fact) (
 		if err != nil || !changed {
 			return err
 		}
-		b.putFact(r.rev, f)
+		if b.putFact(r.rev, f); r.rev == 0 { // a suggestion becomes a fact
+			return x.claim(ctx, b, &f)
+		}
 		return nil
 	})
 	if err != nil {

@@ -213,9 +213,10 @@ func each[T any](ctx context.Context, x *Identity, part string, limit int) iter.
 
 // batch collects the writes of one commit. Its first error stays.
 type batch struct {
-	x   *Identity
-	ops []store.Op
-	err error
+	x     *Identity
+	ops   []store.Op
+	err   error
+	topic string // of the suggestion that becomes a fact
 }
 
 // put writes a record where rev is still what is stored; 0: nothing.

@@ -372,7 +372,7 @@ func (in *incoming) readRest(x *Identity, f *fields) {
 		out := rollup{Others: max(r.Others, 0)}
 		for _, c := range r.Counts {
 			if c.N > 0 && len(c.Kind) <= 64 && len(c.Host) <= 253 && len(c.Topic) <= key.MaxID && len(c.Category) <= 64 {
-				out.add(count{x.clean(c.Kind), x.clean(c.Host), x.clean(c.Topic), Category(x.clean(string(c.Category))), c.N})
+				out.add(count{x.clean(c.Kind), x.clean(c.Host), x.clean(c.Topic), Category(x.clean(string(c.Category))), c.N, c.More})
 			}
 		}
 		in.rollups[r.Day] = out
@@ -390,8 +390,10 @@ func (x *Identity) readEvent(n int, raw json.RawMessage) (storedEvent, bool) {
 		return storedEvent{}, false
 	}
 	id := f.name("id", isID)
+	dwell, _ := f.number("dwellSeconds", 0, day.Seconds())
 	e := Event{
-		Kind: f.name("type", isName), Address: f.text("url"), Topic: f.text("topic"), Category: Category(f.name("category", isName)),
+		Dwell: time.Duration(dwell * float64(time.Second)),
+		Kind:  f.name("type", isName), Address: f.text("url"), Topic: f.text("topic"), Category: Category(f.name("category", isName)),
 		Text: f.text("text"), Key: f.name("key", isID), At: f.time("timestamp"), Extra: f.left,
 	}
 	out, err := x.event(&e)
@@ -537,14 +539,14 @@ func (x *Identity) importRollup(ctx context.Context, b *batch, name string, in r
 	changed := r.v.Others < in.Others
 	r.v.Others = max(r.v.Others, in.Others)
 	for _, c := range in.Counts {
-		have := 0
+		var have count
 		for _, o := range r.v.Counts {
 			if o.Kind == c.Kind && o.Host == c.Host && o.Topic == c.Topic && o.Category == c.Category {
-				have = o.N
+				have = o
 			}
 		}
-		if c.N > have {
-			c.N -= have
+		if c.N > have.N {
+			c.N, c.More = c.N-have.N, c.More-have.More
 			r.v.add(c)
 			changed = true
 		}

@@ -184,7 +184,7 @@ func TestImportV1Damaged(t *testing.T) {
 		"communication":"brief","currentFocus":{"projects":["Arc",{"status":"new"}],"goals":"rest","mood":"fine"},"context":[],"custom":{"a":{"b":1}},"privacy":{"localOnly":["expertise"]}}`))
 	require.NoError(t, err)
 	texts := contents(t, x)
-	for _, want := range []string{"Go", `{"name":"Rust","level":9}`, "7", "Project: Arc", "Goal: rest", "Mood: fine", `A: {"b":1}`} {
+	for _, want := range []string{"Go", `{"name":"Rust","level":9}`, "7", "Arc", "Goal: rest", "Mood: fine", `A: {"b":1}`} {
 		require.Contains(t, texts, want)
 	}
 	views, err := x.List(t.Context(), identity.Filter{Category: identity.Expertise})

@@ -3,9 +3,14 @@ package identity
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
 )
 
 // DefaultLookback is how far back Infer looks unless told otherwise.
@@ -22,26 +27,33 @@ const (
 	developing   = " development"
 )
 
-// Suggestion is a fact that events speak for. Add its Draft to keep it as a
-// candidate, with Maturity set to Established if the person has confirmed it;
-// Block its Topic if it was refused.
+// Suggestion is a fact that events speak for. Validate keeps it as a candidate that
+// was confirmed once, and Reject as one that was refused. To keep it as it is, Add
+// its Draft.
 type Suggestion struct {
+	ID    ID // by which Validate and Reject make a fact of it; always the same
 	Draft Draft
 	Topic string
-	Count int // events
+	Count int // visits, or other events
 	Days  int // on which there were any, in UTC
 }
 
-// suggestion counts how often something was suggested.
+// suggested is what was suggested, and how often.
 type suggested struct {
-	Times int `cbor:"1,keyasint"`
+	Times      int      `cbor:"1,keyasint"`
+	Content    string   `cbor:"130,keyasint,omitempty"`
+	Category   Category `cbor:"131,keyasint,omitempty"`
+	Confidence float64  `cbor:"132,keyasint,omitempty"`
+	Ref        string   `cbor:"133,keyasint,omitempty"`
+	Topic      string   `cbor:"134,keyasint,omitempty"`
 }
 
 // Infer returns what the events of the last lookback (0: DefaultLookback) speak
 // for, the best founded first, five at most. Nothing is added to the facts.
 //
-// A topic needs three events; its confidence is 0.4 + 0.05 per event, 0.8 at
-// most. The topic is that of the event, or what is known of the site at its
+// A topic needs events of a weight of three; its confidence is 0.4 + 0.05 of their
+// weight, 0.8 at most. An event weighs as many minutes as its Dwell has, from 0.2 to
+// 3, and 1 without. The topic is that of the event, or what is known of the site at its
 // address. Left out are topics that were rejected or that a fact in use
 // mentions already, both by whole words, and those that were suggested twice
 // before: who has not taken them up by then does not want to. The same events
@@ -59,14 +71,14 @@ func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggest
 		if len(out) == maxSuggested {
 			break
 		}
-		name := digest("suggestion", string(s.Draft.Category), canonical(s.Draft.Content))
+		name, d := string(s.ID), s.Draft
 		fresh := false
 		err := x.change(ctx, func(b *batch) error {
 			r, err := fetch[suggested](ctx, x, suggestionPart, name)
 			if fresh = r.v.Times < suggestTimes; err != nil || !fresh {
 				return err
 			}
-			r.v.Times++
+			r.v = suggested{r.v.Times + 1, d.Content, d.Category, d.Confidence, d.Ref, s.Topic}
 			b.put(suggestionPart, name, r.rev, r.v)
 			return nil
 		})
@@ -80,13 +92,32 @@ func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggest
 	return out, nil
 }
 
+// suggested returns the fact that a suggestion would make, or store.ErrNotFound. It
+// has rev 0: it is not stored yet.
+func (x *Identity) suggested(ctx context.Context, id ID) (row[Fact], string, error) {
+	s, err := fetch[suggested](ctx, x, suggestionPart, string(id))
+	if err != nil || s.rev == 0 || s.v.Content == "" {
+		return row[Fact]{}, "", errors.Join(err, fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound))
+	}
+	f, err := x.fact(Draft{Content: s.v.Content, Category: s.v.Category, Confidence: s.v.Confidence, Ref: s.v.Ref, Source: Inferred})
+	if err != nil {
+		return row[Fact]{}, "", err
+	}
+	f.ID = id
+	if owner, err := x.owner(ctx, &f); err != nil || owner.rev != 0 {
+		return owner, s.v.Topic, err
+	}
+	return row[Fact]{name: string(id), v: f}, s.v.Topic, nil
+}
+
 // topic is what several events are about.
 type topic struct {
-	site  Site
-	topic string
-	n     int
-	days  map[string]bool
-	hosts map[string]int
+	site   Site
+	topic  string
+	n      int
+	weight float64
+	days   map[string]bool
+	hosts  map[string]int
 }
 
 // infer returns all that the events speak for, the best founded first.
@@ -105,15 +136,16 @@ func (x *Identity) infer(ctx context.Context, lookback time.Duration) ([]Suggest
 	}
 	var out []Suggestion
 	for _, t := range topics {
-		if t.n < inferFrom ||
+		if t.weight < inferFrom ||
 			slices.ContainsFunc(known, func(v View) bool { return overlaps(v.Content, t.topic) || overlaps(v.Content, t.site.Content) }) ||
 			slices.ContainsFunc(refused, func(r Rejection) bool { return overlaps(r.Content, t.topic) || overlaps(r.Content, t.site.Content) }) {
 			continue
 		}
 		out = append(out, Suggestion{
+			ID: ID(digest("suggestion", string(t.site.Category), canonical(t.site.Content))),
 			Draft: Draft{
 				Content: t.site.Content, Category: t.site.Category, Source: Inferred, Ref: t.ref(),
-				Confidence: min(roundOff(inferBase+inferStep*float64(t.n)), inferMost),
+				Confidence: min(roundOff(inferBase+inferStep*t.weight), inferMost),
 			},
 			Topic: t.topic, Count: t.n, Days: len(t.days),
 		})
@@ -124,13 +156,16 @@ func (x *Identity) infer(ctx context.Context, lookback time.Duration) ([]Suggest
 	return out, nil
 }
 
-// ref is the host with the most events.
+// ref is browsing:host:count, by the host with the most events.
 func (t *topic) ref() string {
 	best := ""
 	for host, n := range t.hosts {
 		if n > t.hosts[best] || n == t.hosts[best] && host < best {
 			best = host
 		}
+	}
+	if ref := fmt.Sprintf("browsing:%s:%d", best, t.hosts[best]); best != "" && len(ref) <= key.MaxID {
+		return ref
 	}
 	return best
 }
@@ -154,6 +189,7 @@ func (x *Identity) topics(ctx context.Context, since time.Time) (map[string]*top
 			t.site, t.topic = site, name
 		}
 		t.n += c.N
+		t.weight = roundOff(t.weight + float64(c.N) + c.More)
 		t.days[day] = true
 		if c.Host != "" {
 			t.hosts[c.Host] += c.N

@@ -54,6 +54,18 @@ func (x *Identity) List(ctx context.Context, f Filter) ([]View, error) {
 	return f.apply(rows, p.Settings, x.clock()), nil
 }
 
+// Due returns the facts that f selects whose effective confidence is below DemoteBelow, the
+// most faded first: a person is to confirm them (Validate) or remove them (Archive,
+// Reject). The last of a fact's Evidence, or its Source and Ref, says what it rests on.
+// One that another fact has superseded is not asked about.
+func (x *Identity) Due(ctx context.Context, f Filter) ([]View, error) {
+	f.Archived = false
+	views, err := x.List(ctx, f)
+	views = slices.DeleteFunc(views, func(v View) bool { return v.Superseded != "" || v.Effective >= DemoteBelow })
+	slices.SortStableFunc(views, func(a, b View) int { return cmp.Compare(a.Effective, b.Effective) })
+	return views, err
+}
+
 // latest is now, or the latest time at which a fact was learned by the clock
 // of another writer: what is stored was not learned in the future.
 func latest(rows []row[Fact], now time.Time) time.Time {

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -78,22 +79,16 @@ func (m *migration) focus(raw json.RawMessage) {
 	for _, raw := range f.list("projects") {
 		p, object := open(raw)
 		if !object {
-			m.add(Focus, label("Project: ", raw), nil, "currentFocus", "projects")
+			m.add(Focus, label("", raw), nil, "currentFocus", "projects")
 			continue
 		}
 		name := p.text("name")
-		text := name
-		if d := p.text("description"); d != "" {
-			text = strings.TrimPrefix(text+" - "+d, " - ")
-		}
-		if text == "" {
-			text = plain(raw)
-		}
+		text := cmp.Or(name, plain(p.left["description"]), plain(raw))
 		var extra map[string]json.RawMessage
 		if raw, err := json.Marshal(p.left); err == nil && len(p.left) > 0 {
 			extra = map[string]json.RawMessage{"project": raw} // apart, as its names may be those of a fact
 		}
-		m.add(Focus, "Project: "+text, extra, "currentFocus", "projects", name)
+		m.add(Focus, text, extra, "currentFocus", "projects", name)
 	}
 	for _, raw := range f.list("goals") {
 		m.add(Focus, label("Goal: ", raw), nil, "currentFocus", "goals")
@@ -127,8 +122,8 @@ func (m *migration) add(c Category, content string, extra map[string]json.RawMes
 	f.ID = numbered(len(m.in.facts), &f)
 	if at, seen := m.seen[claimName(&f)]; seen {
 		have := &m.in.facts[at]
-		if have.Content != content {
-			have.tell(Variant{Content: content})
+		if have.Content != content || len(f.Extra) > 0 {
+			have.tell(Variant{Content: content, Extra: f.Extra})
 		}
 		if f.Visibility.rank() > have.Visibility.rank() {
 			have.Visibility = f.Visibility

@@ -107,6 +107,7 @@ type eventJSON struct {
 	Category Category  `json:"category,omitempty"`
 	Text     string    `json:"text,omitempty"`
 	Key      string    `json:"key,omitempty"`
+	Dwell    float64   `json:"dwellSeconds,omitempty"`
 	At       time.Time `json:"timestamp"`
 	extra    map[string]json.RawMessage
 }
@@ -123,6 +124,7 @@ type countJSON struct {
 	Topic    string   `json:"topic,omitempty"`
 	Category Category `json:"category,omitempty"`
 	N        int      `json:"n"`
+	More     float64  `json:"more,omitempty"`
 }
 
 // with adds fields to the JSON of v, but for those that it has already.
@@ -237,7 +239,7 @@ func (x *Identity) exportRest(ctx context.Context, d *document) error {
 			return err
 		}
 		e := r.v
-		d.Events = append(d.Events, eventJSON{e.Mark, e.Kind, e.Address, e.Topic, e.Category, e.Text, e.Key, e.At, e.Extra})
+		d.Events = append(d.Events, eventJSON{e.Mark, e.Kind, e.Address, e.Topic, e.Category, e.Text, e.Key, e.Dwell.Seconds(), e.At, e.Extra})
 	}
 	for r, err := range each[rollup](ctx, x, rollupPart, 0) {
 		if err != nil {

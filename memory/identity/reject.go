@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,11 +54,13 @@ func (r *storedRejection) blocks(text string) bool {
 }
 
 // Reject archives a fact, and has it and what says the same never suggested
-// again: see Block. It is idempotent.
+// again: see Block. A Suggestion becomes such a fact. It is idempotent.
 func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, error) {
 	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
-		if err := x.block(ctx, b, f.Content, reason); err != nil {
-			return false, err
+		for _, text := range slices.Compact([]string{f.Content, cmp.Or(b.topic, f.Content)}) {
+			if err := x.block(ctx, b, text, reason); err != nil {
+				return false, err
+			}
 		}
 		if !f.Rejected.IsZero() {
 			return false, nil
