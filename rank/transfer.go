@@ -5,9 +5,9 @@ import "math"
 // transfer is what first meetings of candidates with keys have taught: whether
 // a candidate that has delivered elsewhere is the likelier, or the less likely,
 // to deliver where it was never tried. Its two predictions compete: the
-// candidate's mean, and the mean of all first meetings of candidates that have,
-// or have not, delivered before. Each weighs as its errors say (Bayesian model
-// averaging, as for the spreads).
+// candidate's mean as it ranks, and the mean of all first meetings of candidates
+// that have, or have not, delivered before. Each weighs as its errors say
+// (Bayesian model averaging, as for the spreads).
 type transfer struct {
 	first [2]meetings // of candidates that have not delivered, and that have
 	loss  [2]float64  // squared errors of the candidate's mean, and of the meetings' mean
@@ -61,7 +61,7 @@ func (m *model) meet(u *update, f *fact) {
 		return
 	}
 	h, t := &m.head, &u.head.transfer
-	mean, _ := u.arm.posterior(h, h.mean, 0)
+	mean, _ := u.arm.posterior(h, h.mean, h.noise2/mostPrior)
 	worth := u.head.unit(f.worth)
 	for i, p := range [...]float64{h.unit(mean), t.expects(u.arm.proven)} {
 		t.loss[i] = keepLoss*t.loss[i] + (worth-p)*(worth-p)
