@@ -13,6 +13,6 @@
 // attempt, and a gate that errs or hangs does not let anything pass.
 //
 // The package makes single attempts. Which worker gets the next one, and what
-// is learned from it, is decided by the loop in the root package. Durable
-// queues and worktrees are not here yet.
+// is learned from it, is decided by the loop in the root package. Jobs that
+// outlive the process are in act/queue. Worktrees are not here yet.
 package act

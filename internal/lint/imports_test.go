@@ -8,8 +8,8 @@ import (
 )
 
 // floors says which packages of this module a package may import. A package
-// below one of these may import that one and what it may import, but is not
-// itself meant by its parent's name. The root may import everything.
+// below one of these may import that one, those between, and what it may import, but is
+// not itself meant by its parent's name. The root may import everything.
 var floors = map[string][]string{
 	"store":  {},
 	"iar":    {},
@@ -29,7 +29,7 @@ func may(from, to string) bool {
 		return !testSupport(to) && !internal(to)
 	}
 	parent, _, _ := strings.Cut(from, "/")
-	if from != parent && to == parent {
+	if from != to && under(from, to) || from != parent && to == parent {
 		return true
 	}
 	return slices.Contains(floors[parent], to)

@@ -1,0 +1,299 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/store"
+)
+
+// list is the beginning of one of the lists of places, in memory.
+type list struct {
+	places []place // in order
+	more   bool    // the store may have others, behind end
+	end    string  // the key up to which places has all; "": nothing was read
+}
+
+// heads are the beginnings of all lists.
+type heads [2 * priorities]list
+
+// Bounds of a list in memory: what a scan reads, and what stays of one that has grown.
+const (
+	readAtOnce = 64
+	mostInList = 256
+)
+
+// reset forgets what is in memory.
+func (h *heads) reset() {
+	for i := range h {
+		h[i] = list{more: true}
+	}
+}
+
+// added takes in a place that is in the store.
+func (q *Queue) added(p place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := &q.mu.heads[p.list]
+	if k := q.placeKey(p); !l.more || k <= l.end {
+		if i, there := slices.BinarySearchFunc(l.places, p, place.inList); !there {
+			l.places = slices.Insert(l.places, i, p)
+		}
+	}
+	if len(l.places) > mostInList {
+		l.places = l.places[:readAtOnce]
+		l.more, l.end = true, q.placeKey(l.places[readAtOnce-1])
+	}
+	q.poke()
+}
+
+// poke wakes a worker.
+func (q *Queue) poke() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// fillLocked reads the head of a list if memory has none.
+func (q *Queue) fillLocked(ctx context.Context, n int) error {
+	l := &q.mu.heads[n]
+	if len(l.places) > 0 || !l.more {
+		return nil
+	}
+	begin := q.o.Now()
+	l.places = nil
+	in := store.Range{Prefix: q.under(nextKeys, listName(n), ""), After: l.end, Limit: readAtOnce}
+	for e, err := range q.st.Scan(ctx, in) {
+		if err != nil {
+			l.places = nil
+			return err
+		}
+		l.places = append(l.places, parsePlace(n, e.Key))
+		l.end = e.Key
+	}
+	l.more = len(l.places) == readAtOnce
+	q.mu.spent += q.o.Now().Sub(begin)
+	return nil
+}
+
+// pick takes the place out of memory that comes first at a time, of priorities up to
+// one. Without one it returns ErrEmpty, and when the next is due; 0: none is.
+func (q *Queue) pick(ctx context.Context, now int64, upTo int) (first place, due int64, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	found := -1
+	for n := range min(2*upTo, len(q.mu.heads)) {
+		if err := q.fillLocked(ctx, n); err != nil {
+			return place{}, 0, err
+		}
+		if len(q.mu.heads[n].places) == 0 {
+			continue
+		}
+		switch p := q.mu.heads[n].places[0]; {
+		case p.at > now:
+			if due == 0 || p.at < due {
+				due = p.at
+			}
+		case found < 0 || p.before(first, now, q.o.Ageing):
+			first, found = p, n
+		}
+	}
+	if found < 0 {
+		return place{}, due, ErrEmpty
+	}
+	l := &q.mu.heads[found]
+	l.places = l.places[1:]
+	return first, 0, nil
+}
+
+// Lease is the right to one attempt at a job. It ends with End, or when it was not
+// renewed for Options.LeaseTTL.
+type Lease struct {
+	// Job is as it was claimed.
+	Job Job
+
+	q     *Queue
+	rev   store.Revision // of the job, which does not change while it is held
+	model string         // by DispatchOptions.Route
+
+	mu   sync.Mutex
+	beat store.Revision // of the lease
+}
+
+// lease is what is kept of a Lease.
+type lease struct {
+	Token uint64        `cbor:"1,keyasint,omitempty"`
+	TTL   time.Duration `cbor:"2,keyasint,omitempty"`
+}
+
+// Claim takes the job that comes first, of those of priority upTo and before (0: of
+// any). The error is ErrEmpty if none is ready.
+func (q *Queue) Claim(ctx context.Context, upTo int) (*Lease, error) {
+	if upTo == 0 {
+		upTo = priorities
+	}
+	l, _, err := q.claimNext(ctx, upTo)
+	return l, err
+}
+
+// claimNext is Claim that says, beside ErrEmpty, when the next job is due.
+func (q *Queue) claimNext(ctx context.Context, upTo int) (*Lease, int64, error) {
+	for {
+		now := q.o.Now().Round(0).UTC()
+		if err := q.tend(ctx); err != nil {
+			return nil, 0, err
+		}
+		p, due, err := q.pick(ctx, now.UnixNano(), upTo)
+		if err != nil {
+			return nil, due, err
+		}
+		l, err := q.activate(ctx, p, now)
+		switch {
+		case err == nil:
+			return l, 0, nil
+		case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound):
+			// Another was first, or the job is gone.
+		default:
+			q.added(p)
+			return nil, 0, err
+		}
+	}
+}
+
+// activate makes the job at a place Active.
+func (q *Queue) activate(ctx context.Context, p place, now time.Time) (*Lease, error) {
+	j, rev, err := q.stored(ctx, p.id)
+	if err != nil {
+		return nil, err
+	}
+	if j.State != Pending || j.place() != p {
+		return nil, store.ErrConflict
+	}
+	j.State, j.Started = Active, now
+	j.Attempts++
+	j.Token++
+	ops, err := q.writing(&j, store.At(rev))
+	if err != nil {
+		return nil, err
+	}
+	l := &Lease{Job: j, q: q}
+	held, err := l.renewal(store.Any)
+	if err != nil {
+		return nil, err
+	}
+	l.rev, err = q.st.Commit(ctx, append(ops, held, store.Op{Key: q.placeKey(p), Delete: true})...)
+	l.beat = l.rev
+	return l, err
+}
+
+// renewal returns the op that writes the lease.
+func (l *Lease) renewal(cond store.Condition) (store.Op, error) {
+	k := l.q.under(leaseKeys, l.Job.ID)
+	value, err := codec.Encode(k, lease{l.Job.Token, l.q.o.LeaseTTL})
+	return store.Op{Key: k, Value: value, If: cond}, err
+}
+
+// Beat renews the lease. The error is ErrLost if it is over.
+func (l *Lease) Beat(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	op, err := l.renewal(store.At(l.beat))
+	if err != nil {
+		return err
+	}
+	rev, err := l.q.st.Commit(ctx, op)
+	if errors.Is(err, store.ErrConflict) {
+		return ErrLost
+	}
+	if err == nil {
+		l.beat = rev
+	}
+	return err
+}
+
+// sighting is a lease as it was last seen, and since when it is so.
+type sighting struct {
+	rev   store.Revision
+	since time.Time
+}
+
+// tend gives back what was lost, once in a while, and forgets the heads of the lists,
+// to which other Queues may have added.
+func (q *Queue) tend(ctx context.Context) error {
+	now := q.o.Now()
+	q.mu.Lock()
+	if passed := now.Sub(q.mu.tended); passed >= 0 && passed < max(min(q.o.LeaseTTL/4, time.Second), 50*q.mu.spent) {
+		q.mu.Unlock()
+		return nil
+	}
+	q.mu.tended, q.mu.spent = now, 0
+	if !q.o.Alone {
+		q.mu.heads.reset()
+	}
+	q.mu.Unlock()
+	err := q.rescue(ctx, now, false)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.spent += q.o.Now().Sub(now)
+	return err
+}
+
+// rescue gives back the jobs whose lease this Queue has seen unchanged for its TTL, by
+// its own clock, or all.
+func (q *Queue) rescue(ctx context.Context, now time.Time, all bool) error {
+	seen := make(map[string]sighting)
+	prefix := q.under(leaseKeys, "")
+	for e, err := range q.st.Scan(ctx, store.Range{Prefix: prefix}) {
+		var held lease
+		if err == nil {
+			err = codec.Decode(e, &held)
+		}
+		if err != nil {
+			return err
+		}
+		id := e.Key[len(prefix):]
+		q.mu.Lock()
+		s, ok := q.mu.seen[id]
+		q.mu.Unlock()
+		if !ok || s.rev != e.Rev || now.Before(s.since) {
+			s = sighting{e.Rev, now} // also if the clock was put back
+		}
+		if !all && now.Sub(s.since) < held.TTL {
+			seen[id] = s
+			continue
+		}
+		if err := q.giveBack(ctx, id, held.Token, e.Rev); err != nil {
+			return err
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.seen = seen
+	return nil
+}
+
+// Why a job that was given back did not complete.
+var (
+	errExpired = errors.New("the worker was lost: its lease was not renewed")
+	errCutOff  = errors.New("the dispatcher was closed")
+)
+
+// giveBack ends a lease that is as it was at rev.
+func (q *Queue) giveBack(ctx context.Context, id string, token uint64, rev store.Revision) error {
+	j, at, err := q.stored(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || err == nil && (j.State != Active || j.Token != token):
+		_, err = q.st.Commit(ctx, store.Op{Key: q.under(leaseKeys, id), Delete: true, If: store.At(rev)})
+	case err == nil:
+		_, err = (&Lease{Job: j, q: q, rev: at}).endIf(ctx, Result{}, errExpired, store.At(rev))
+	}
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, ErrLost) {
+		return nil // its holder was faster
+	}
+	return err
+}

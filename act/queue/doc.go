@@ -1,0 +1,46 @@
+// Package queue keeps jobs in a store until they are done: work that outlives the
+// process, in order of priority, by a number of workers.
+//
+//	q, err := queue.Open(ctx, st, &queue.Options{Scope: "acme"})
+//	job, added, err := q.Enqueue(ctx, queue.Draft{Subject: "mend the build", Priority: 2, Key: "ci/main"})
+//	d, err := q.Dispatch(handler, &queue.DispatchOptions{Workers: 8})   // calls handler for each job
+//	err = d.Close(ctx)                                                  // lets the jobs under way end
+//
+// # States
+//
+// A [Job] is Pending until it is claimed, Active while a worker has it, and then
+// Completed, Failed or Blocked, each of which ends it; Parked is set aside. A handler
+// says which by its [Result] or error:
+//
+//	error                       Pending again, later each time; Failed after MaxAttempts (3)
+//	error, act.ErrDenied        Failed at once, as after a ModelError of 401 or 403
+//	error, rate limit           Pending again when it says; spends no attempt
+//	Result                      Completed, with its Followups enqueued in the same commit
+//	Result{State: Blocked}      cannot go on, and says why; Requeue has it tried again
+//	Result{State: Parked}       waits for Requeue; spends no attempt
+//	Result{State: Pending}      again at Result.At; spends no attempt
+//
+// # What holds
+//
+// A job that Enqueue has acknowledged runs at least once, and ends in one record. Who
+// claims it holds a lease, which heartbeats renew, and a token, one higher with each
+// claim. When a lease is not renewed for its TTL, by the clock of who looks and not by
+// the holder's, the job is given back, and whatever the holder does later is [ErrLost]:
+// of two who believe to have a job, one commits. Since the first may have done
+// something before it was lost, a handler whose effects must not happen twice passes
+// Job.Token on to what it changes. A clock that jumps costs an attempt at most.
+//
+// # Order
+//
+// The lowest number of a priority, 1 to 10, comes first, and of equals the one that is
+// ready for longest. A job with a time gains 2 once it is late by more than 60 s. With
+// Options.Ageing one gains 1 each time it has waited so long, so that none starves.
+//
+// # Keys
+//
+// Pending jobs lie in 20 lists, one for each priority with a time and one without, each
+// ordered as it is to be taken. A Queue has the next few of each list in memory, so that
+// a claim is a comparison of 20 heads, a read and a commit, however many are pending,
+// and boost and ageing move nothing. All lies below the tenant's prefix. A Queue starts
+// no goroutine; a [Dispatcher] has one for each worker and one for heartbeats.
+package queue

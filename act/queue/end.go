@@ -1,0 +1,254 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// End says what came of the attempt: the Result, or the error, beside which only the
+// Usage counts. One commit ends the lease, moves the job on and enqueues what follows.
+// It returns the job as it is then. The error is ErrLost if the lease was not the
+// caller's any more, so that nothing has changed; and otherwise the store's: then End
+// may be called again, and ErrLost says that the first call has succeeded after all,
+// or that the lease has expired since.
+func (l *Lease) End(ctx context.Context, r Result, err error) (Job, error) {
+	return l.endIf(ctx, r, err, store.Any)
+}
+
+// maxRetry bounds the wait between attempts.
+const maxRetry = time.Hour
+
+// endIf is End while the lease is as a condition says.
+func (l *Lease) endIf(ctx context.Context, r Result, why error, lease store.Condition) (Job, error) {
+	q := l.q
+	for {
+		j, more := q.moved(&l.Job, r, why)
+		ops, places, err := q.ending(ctx, l, &j, more, lease)
+		if bad := (refusal{}); errors.As(err, &bad) {
+			r = Result{State: Blocked, Usage: r.Usage, Summary: bad.Error(), Detail: r.Summary + "\n" + r.Detail}
+			continue
+		}
+		if err == nil {
+			_, err = q.st.Commit(ctx, ops...)
+		}
+		if errors.Is(err, store.ErrConflict) {
+			// The job has moved on; or a Key was taken, and the next try sees by which.
+			_, rev, lost := q.stored(ctx, j.ID)
+			if rev == l.rev && lost == nil && lease == store.Any {
+				continue
+			}
+			return Job{}, ErrLost
+		}
+		if err != nil {
+			return Job{}, fmt.Errorf("end %q: %w", j.ID, err)
+		}
+		for _, p := range places {
+			q.added(p)
+		}
+		return j, nil
+	}
+}
+
+// refusal is the error of a follow-up that cannot be enqueued.
+type refusal struct{ error }
+
+// moved returns what an attempt makes of a job, and what follows from it.
+func (q *Queue) moved(was *Job, r Result, err error) (j Job, more []Draft) {
+	j = *was
+	now := q.o.Now().Round(0).UTC()
+	if r.Usage.Valid() {
+		j.Usage = j.Usage.Add(r.Usage)
+	}
+	if err == nil && r.State == Active {
+		err = fmt.Errorf("the handler returned the state %q", r.State)
+	}
+	if err != nil {
+		err = guard.Error(err, act.ErrDenied)
+		j.Error = q.cleaned(err.Error(), maxSummary)
+		switch again, after := again(err); {
+		case errors.Is(err, errCutOff):
+			j.State = Pending // first in its list, as before
+			j.Attempts--
+		case after > 0:
+			j.State, j.At = Pending, now.Add(min(after, maxRetry))
+			j.Attempts--
+		case !again || j.Attempts >= j.MaxAttempts:
+			j.State, j.Ended = Failed, now
+		case errors.Is(err, errExpired):
+			j.State = Pending
+		default:
+			j.State, j.At = Pending, now.Add(q.backoff(j.Attempts))
+		}
+		return j, nil
+	}
+	j.Summary, j.Detail, j.Error = q.cleaned(r.Summary, maxSummary), q.cleaned(r.Detail, maxText), ""
+	switch j.State = r.State; j.State {
+	case Pending:
+		j.At = r.At.Round(0).UTC()
+		if r.At.IsZero() || r.At.After(latest) {
+			j.At = now.Add(q.backoff(1))
+		}
+		j.Attempts--
+	case Parked:
+		j.Attempts--
+	case Failed, Blocked:
+		j.Ended = now
+	default:
+		j.State, j.Ended = Completed, now
+	}
+	if j.State.over() {
+		more = r.Followups
+	}
+	return j, more
+}
+
+// again reports whether an error leaves another attempt to be made, and, if that is
+// to spend none, after which time.
+func again(err error) (bool, time.Duration) {
+	if errors.Is(err, act.ErrDenied) {
+		return false, 0
+	}
+	if limit, ok := errors.AsType[*act.RateLimitError](err); ok {
+		return true, max(limit.After, time.Second)
+	}
+	if again, after := reason.Retryable(err); again {
+		return true, after
+	}
+	e, ok := errors.AsType[*reason.ModelError](err)
+	return !ok || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden, 0
+}
+
+// backoff is the wait after a number of failures.
+func (q *Queue) backoff(failures int) time.Duration {
+	return min(q.o.Backoff<<min(max(failures-1, 0), 20), max(maxRetry, q.o.Backoff))
+}
+
+// ending returns the ops that end an attempt, and the places that they add.
+func (q *Queue) ending(
+	ctx context.Context, l *Lease, j *Job, more []Draft, lease store.Condition,
+) (ops []store.Op, places []place, err error) {
+	if ops, err = q.writing(j, store.At(l.rev)); err != nil {
+		return nil, nil, err
+	}
+	ops = append(ops, store.Op{Key: q.under(leaseKeys, j.ID), Delete: true, If: lease})
+	c := l.cycle(j)
+	k := q.under(cycleKeys, digits(c.Started.Add(c.Wall).UnixNano()), j.ID, fmt.Sprintf("%08x", j.Token))
+	value, err := codec.Encode(k, c)
+	ops = append(ops, store.Op{Key: k, Value: value})
+	if j.State == Pending {
+		places = append(places, j.place())
+	}
+	if err != nil || !j.State.over() {
+		return ops, places, err
+	}
+	if j.Cron != "" {
+		again, err := q.successor(j)
+		if err != nil {
+			return nil, nil, err
+		}
+		some, err := q.writing(&again, store.Absent)
+		if err == nil && j.Key != "" {
+			k := q.under(nameKeys, j.Key)
+			value, err = codec.Encode(k, holder{again.ID})
+			some = append(some, store.Op{Key: k, Value: value})
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		ops, places = append(ops, some...), append(places, again.place())
+	}
+	return q.following(ctx, j, more, ops, places)
+}
+
+// cycle is the attempt that has made a job what it is now.
+func (l *Lease) cycle(j *Job) Cycle {
+	was := &l.Job
+	return Cycle{
+		Job: j.ID, Subject: j.Subject, Scope: j.Scope, Token: j.Token,
+		Skills: slices.Clone(j.Skills), Model: cmp.Or(was.Model, l.model),
+		Started: was.Started, Wall: max(0, l.q.o.Now().Round(0).Sub(was.Started)), State: j.State, Error: j.Error,
+		Usage: minus(j.Usage, was.Usage),
+	}
+}
+
+// minus is what was used between two sums.
+func minus(sum, before act.Usage) act.Usage {
+	return act.Usage{
+		TokensIn: sum.TokensIn - before.TokensIn, TokensOut: sum.TokensOut - before.TokensOut,
+		CostUSD: sum.CostUSD - before.CostUSD, APICostUSD: sum.APICostUSD - before.APICostUSD,
+	}
+}
+
+// successor is the next job of a series.
+func (q *Queue) successor(j *Job) (Job, error) {
+	again := Job{Draft: j.Draft, State: Pending, Depth: j.Depth}
+	q.stamped(&again, q.o.Now())
+	at, err := nextTime(j.Cron, q.o.Now())
+	again.At = at
+	return again, err
+}
+
+// following adds the follow-ups of a job. Those whose Key another job has are there.
+func (q *Queue) following(
+	ctx context.Context, j *Job, more []Draft, ops []store.Op, places []place,
+) ([]store.Op, []place, error) {
+	if len(more) > maxFollowups {
+		return nil, nil, refusal{&store.LimitError{Field: "follow-ups", Limit: maxFollowups, Got: len(more)}}
+	}
+	names := []string{j.Key}
+	if j.Cron == "" {
+		names = nil
+	}
+	for i, d := range more {
+		d.Source = "job:" + j.ID
+		child, err := q.draft(d)
+		if err == nil {
+			err = child.below(j)
+		}
+		if err != nil {
+			return nil, nil, refusal{fmt.Errorf("follow-up %d: %w", i+1, err)}
+		}
+		if child.Key != "" && slices.Contains(names, child.Key) {
+			continue // the same twice
+		}
+		names = append(names, child.Key)
+		some, has, err := q.adding(ctx, &child)
+		if err != nil {
+			return nil, nil, err
+		}
+		if has.ID != "" && has.ID != j.ID {
+			continue
+		}
+		if has.ID == j.ID { // whose Key the child takes over, as it ends in this commit
+			if some, err = q.writing(&child, store.Absent); err != nil {
+				return nil, nil, err
+			}
+			k := q.under(nameKeys, child.Key)
+			value, err := codec.Encode(k, holder{child.ID})
+			if err != nil {
+				return nil, nil, err
+			}
+			some = append(some, store.Op{Key: k, Value: value})
+		}
+		ops, places = append(ops, some...), append(places, child.place())
+	}
+	size := 0
+	for _, op := range ops {
+		size += len(op.Key) + len(op.Value)
+	}
+	if size > store.MaxCommitBytes {
+		return nil, nil, refusal{&store.LimitError{Field: "follow-ups", Limit: store.MaxCommitBytes, Got: size}}
+	}
+	return ops, places, nil
+}

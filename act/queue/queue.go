@@ -1,0 +1,444 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+// Options configure a Queue. The zero value, and nil, are ready.
+type Options struct {
+	// Scope of jobs that name none. Its tenant is whose jobs the Queue has. "":
+	// "local", as with an Agent.
+	Scope memory.Scope
+	// Alone says that no other Queue has the tenant's jobs while this one is open, as
+	// in one process over a directory: what Open finds Active is given back at
+	// once, and not after its lease.
+	Alone bool
+	// LeaseTTL is how long a lease holds without a heartbeat. 0: one minute.
+	LeaseTTL time.Duration
+	// MaxAttempts of jobs that say nothing else. 0: 3.
+	MaxAttempts int
+	// Backoff is the wait after a job's first failure; each later one is twice as
+	// long, up to an hour. 0: ten seconds.
+	Backoff time.Duration
+	// Timeout of attempts at jobs that say nothing else. 0: ten minutes.
+	Timeout time.Duration
+	// Ageing is the wait after which a job counts as one of the next priority, again
+	// and again. 0: never; the lowest number is always first.
+	Ageing time.Duration
+	// Templates are the drafts that Draft.Template names; see LoadTemplates.
+	Templates map[string]Draft
+	// Sanitizer takes secrets out of texts before they are kept. nil: the zero
+	// Sanitizer.
+	Sanitizer *redact.Sanitizer
+	// Now is the clock, which several goroutines call. nil: time.Now.
+	Now func() time.Time
+	// Seed of the random part of ids. 0: a random one.
+	Seed uint64
+}
+
+// Errors of a Queue's methods. Besides these they return the store's.
+var (
+	// ErrEmpty: no job is ready.
+	ErrEmpty = errors.New("no job is ready")
+	// ErrLost: the lease is not the caller's any more.
+	ErrLost = errors.New("lease is lost")
+	// ErrState: the job is in another state than the call needs.
+	ErrState = errors.New("job is in another state")
+)
+
+// Queue has the jobs of a tenant. It is safe for concurrent use, and needs no Close.
+type Queue struct {
+	o      Options
+	st     store.Store
+	tenant string
+	wake   chan struct{} // has room for one: a job may be ready
+
+	mu struct {
+		sync.Mutex
+		stamp int64 // of the last job, in Unix nanoseconds
+		draw  rand.PCG
+		heads heads
+		seen  map[string]sighting // leases, by id of the job
+
+		// tended is when leases were looked at, and spent what that and reading lists
+		// has taken since: a store that keeps deleted keys for a while is slow at it.
+		tended time.Time
+		spent  time.Duration
+	}
+}
+
+// Open returns a Queue over a store that the host has opened, and closes after it.
+func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.Scope = cmp.Or(o.Scope, "local")
+	o.LeaseTTL = cmp.Or(o.LeaseTTL, time.Minute)
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, 3)
+	o.Backoff = cmp.Or(o.Backoff, 10*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
+	o.Now, o.Templates = guard.Clock(o.Now), maps.Clone(o.Templates)
+	switch {
+	case guard.IsNil(st):
+		return nil, errors.New("queue: the store is nil")
+	case o.Scope.Check() != nil:
+		return nil, fmt.Errorf("queue: option Scope: %w", o.Scope.Check())
+	case o.MaxAttempts < 0 || min(o.LeaseTTL, o.Backoff, o.Timeout, o.Ageing) < 0:
+		return nil, errors.New("queue: an option is negative")
+	}
+	q := &Queue{o: o, st: guard.Store(st), tenant: o.Scope.Tenant(), wake: make(chan struct{}, 1)}
+	if o.Seed == 0 {
+		var b [8]byte
+		crand.Read(b[:]) // never fails: it ends the process instead
+		o.Seed = binary.LittleEndian.Uint64(b[:])
+	}
+	q.mu.draw.Seed(o.Seed, uint64(o.Now().UnixNano()))
+	q.mu.heads.reset()
+	if err := q.rescue(ctx, o.Now(), o.Alone); err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	return q, nil
+}
+
+// under is the key of the parts below the tenant's.
+func (q *Queue) under(parts ...string) string {
+	return key.Under(q.tenant, append([]string{root}, parts...)...)
+}
+
+func (q *Queue) placeKey(p place) string {
+	return q.under(nextKeys, listName(p.list), digits(p.at), p.id)
+}
+
+// parsePlace is the opposite of placeKey for one of a list.
+func parsePlace(list int, k string) place {
+	parts := key.Split(k)
+	return place{list: list, at: nanos(parts[len(parts)-2]), id: parts[len(parts)-1]}
+}
+
+// stamped gives a job its id and the time at which it was created, which is later than
+// that of all before it.
+func (q *Queue) stamped(j *Job, now time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.stamp = max(q.mu.stamp+1, now.UnixNano())
+	j.ID = digits(q.mu.stamp) + fmt.Sprintf("%08x", uint32(q.mu.draw.Uint64()))
+	j.Created = time.Unix(0, q.mu.stamp).UTC()
+}
+
+// draft returns a job of a draft, checked and without secrets.
+func (q *Queue) draft(d Draft) (Job, error) {
+	from, ok := q.o.Templates[d.Template]
+	if d.Template != "" && !ok {
+		return Job{}, fmt.Errorf("%w: no template %q", ErrDraft, d.Template)
+	}
+	d = d.or(from)
+	d = d.or(Draft{Priority: 5, Scope: q.o.Scope, MaxAttempts: q.o.MaxAttempts, Timeout: q.o.Timeout})
+	d.At = d.At.Round(0).UTC()
+	if err := errors.Join(d.problems(), d.Scope.Check()); err != nil {
+		return Job{}, err
+	}
+	if d.Scope.Tenant() != q.tenant {
+		return Job{}, fmt.Errorf("%w: %w: scope %q", ErrDraft, memory.ErrTenant, d.Scope)
+	}
+	d.Subject, d.Description = q.cleaned(d.Subject, maxSubject), q.cleaned(d.Description, maxText)
+	d.Input = q.o.Sanitizer.JSON(d.Input)
+	j := Job{Draft: d, State: Pending}
+	now := q.o.Now()
+	q.stamped(&j, now)
+	switch overdue := now.Round(0).UTC().Add(-late - 1); {
+	case !d.At.IsZero() && d.At.Before(overdue):
+		j.At = overdue // so that it does not hold up those that have waited
+	case d.At.IsZero() && d.Cron != "":
+		j.At, _ = nextTime(d.Cron, j.Created) // it was parsed it
+	}
+	return j, nil
+}
+
+// cleaned takes secrets out of a text, then cuts it.
+func (q *Queue) cleaned(text string, limit int) string {
+	text = q.o.Sanitizer.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit-len(" …")], "") + " …"
+	}
+	return text
+}
+
+// Enqueue adds a job, and returns once it is on disk. While another job has the Key
+// of the draft, or has ended less than Quiet ago, it adds none, and returns that one.
+// The error is ErrDraft, a *store.LimitError, or the store's: then the job may have
+// been added, and a Key makes it safe to call again.
+func (q *Queue) Enqueue(ctx context.Context, d Draft) (job Job, added bool, err error) {
+	j, err := q.draft(d)
+	if err == nil && j.Parent != "" {
+		var parent Job
+		if parent, _, err = q.stored(ctx, j.Parent); err == nil {
+			err = j.below(&parent)
+		}
+	}
+	for err == nil {
+		var ops []store.Op
+		var has Job
+		if ops, has, err = q.adding(ctx, &j); err != nil || has.ID != "" {
+			return has, false, err
+		}
+		if _, err = q.st.Commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
+			err = nil // the Key was taken meanwhile, or the id
+			q.stamped(&j, q.o.Now())
+			continue
+		} else if err == nil {
+			q.added(j.place())
+			return j, true, nil
+		}
+	}
+	return Job{}, false, fmt.Errorf("enqueue: %w", err)
+}
+
+// below makes a job a child of another.
+func (j *Job) below(parent *Job) error {
+	j.Parent, j.Depth = parent.ID, parent.Depth+1
+	if j.Depth > maxDepth {
+		return fmt.Errorf("%w: %w", ErrDraft, &store.LimitError{Field: "depth", Limit: maxDepth, Got: j.Depth})
+	}
+	return nil
+}
+
+// holder is what is kept under a Draft.Key.
+type holder struct {
+	Job string `cbor:"1,keyasint,omitempty"`
+}
+
+// adding returns what adds a job, or the one that has its Key.
+func (q *Queue) adding(ctx context.Context, j *Job) (ops []store.Op, has Job, err error) {
+	if ops, err = q.writing(j, store.Absent); err != nil || j.Key == "" {
+		return ops, Job{}, err
+	}
+	k := q.under(nameKeys, j.Key)
+	has, rev, err := q.holding(ctx, j.Key)
+	if err != nil {
+		return nil, Job{}, err
+	}
+	if has.ID != "" && (!has.State.over() || j.Created.Before(has.Ended.Add(j.Quiet))) {
+		return nil, has, nil
+	}
+	value, err := codec.Encode(k, holder{j.ID})
+	return append(ops, store.Op{Key: k, Value: value, If: store.At(rev)}), Job{}, err
+}
+
+// holding returns the last job of a Draft.Key, if there is one, and the key's revision.
+func (q *Queue) holding(ctx context.Context, name string) (Job, store.Revision, error) {
+	e, err := q.st.Get(ctx, q.under(nameKeys, name))
+	if errors.Is(err, store.ErrNotFound) {
+		return Job{}, 0, nil
+	}
+	var h holder
+	if err == nil {
+		err = codec.Decode(e, &h)
+	}
+	if err != nil {
+		return Job{}, 0, err
+	}
+	has, _, err := q.stored(ctx, h.Job)
+	if errors.Is(err, store.ErrNotFound) {
+		return Job{}, e.Rev, nil
+	}
+	return has, e.Rev, err
+}
+
+// writing returns the ops that write a job, with the key that its state has.
+func (q *Queue) writing(j *Job, cond store.Condition) ([]store.Op, error) {
+	k := q.under(jobKeys, j.ID)
+	value, err := codec.Encode(k, j)
+	ops := []store.Op{{Key: k, Value: value, If: cond}}
+	if k := q.stateKey(j); k != "" {
+		ops = append(ops, store.Op{Key: k, Value: mark})
+	}
+	return ops, err
+}
+
+// stateKey is the key that finds a job by its state, "" for one that needs none.
+func (q *Queue) stateKey(j *Job) string {
+	switch {
+	case j.State == Pending:
+		return q.placeKey(j.place())
+	case j.State.over():
+		return q.under(endKeys, digits(j.Ended.UnixNano()), j.ID)
+	}
+	return ""
+}
+
+// stored returns a job as it is stored.
+func (q *Queue) stored(ctx context.Context, id string) (Job, store.Revision, error) {
+	if err := key.CheckID("job", id); err != nil {
+		return Job{}, 0, err
+	}
+	e, err := q.st.Get(ctx, q.under(jobKeys, id))
+	var j Job
+	if err == nil {
+		err = codec.Decode(e, &j)
+	}
+	if err != nil {
+		return Job{}, 0, fmt.Errorf("job %q: %w", id, err)
+	}
+	return j, e.Rev, nil
+}
+
+// Get returns a job. The error is store.ErrNotFound if there is none of that id.
+func (q *Queue) Get(ctx context.Context, id string) (Job, error) {
+	j, _, err := q.stored(ctx, id)
+	return j, err
+}
+
+// Jobs yields the jobs in one of the states, or all without one, as they were enqueued.
+func (q *Queue) Jobs(ctx context.Context, states ...State) iter.Seq2[Job, error] {
+	return decoded(q, ctx, jobKeys, "", func(j *Job) bool { return len(states) == 0 || slices.Contains(states, j.State) })
+}
+
+// Cycles yields the attempts that have ended since a time, in order of when they ended.
+func (q *Queue) Cycles(ctx context.Context, since time.Time) iter.Seq2[Cycle, error] {
+	from := ""
+	if since.After(time.Unix(0, 0)) {
+		from = digits(since.UnixNano())
+	}
+	return decoded(q, ctx, cycleKeys, from, func(*Cycle) bool { return true })
+}
+
+// decoded yields the records under a part of the keys from a place on.
+func decoded[T any](q *Queue, ctx context.Context, part, from string, passes func(*T) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		prefix := q.under(part, "")
+		for e, err := range q.st.Scan(ctx, store.Range{Prefix: prefix, After: prefix + from}) {
+			var v T
+			if err == nil {
+				err = codec.Decode(e, &v)
+			}
+			if err == nil && !passes(&v) {
+				continue
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Park sets a job aside that is Pending. The error is ErrState for any other.
+func (q *Queue) Park(ctx context.Context, id string) error {
+	return q.change(ctx, id, func(j *Job) error {
+		if j.State != Pending {
+			return ErrState
+		}
+		j.State = Parked
+		return nil
+	})
+}
+
+// Requeue has a job tried again that is Failed, Blocked or Parked: at once, and with
+// all its attempts. The note says what has changed since. The error is ErrState for
+// any other job, and for one whose Key another has by now.
+func (q *Queue) Requeue(ctx context.Context, id, note string) error {
+	return q.change(ctx, id, func(j *Job) error {
+		if j.State != Failed && j.State != Blocked && j.State != Parked {
+			return ErrState
+		}
+		j.State, j.Attempts, j.At, j.Ended = Pending, 0, time.Time{}, time.Time{}
+		j.Requeued++
+		j.Note = q.cleaned(note, maxSummary)
+		return nil
+	})
+}
+
+// change commits what fn makes of a job that no worker has.
+func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) error {
+	for {
+		j, rev, err := q.stored(ctx, id)
+		if err != nil {
+			return err
+		}
+		was := q.stateKey(&j)
+		if err := fn(&j); err != nil {
+			return fmt.Errorf("job %q: %w: it is %s", id, err, j.State)
+		}
+		ops, err := q.writing(&j, store.At(rev))
+		if err == nil && was != "" {
+			ops = append(ops, store.Op{Key: was, Delete: true})
+		}
+		if err == nil && j.Key != "" && j.State == Pending {
+			has, held, lost := q.holding(ctx, j.Key)
+			if lost == nil && has.ID != "" && has.ID != id {
+				lost = fmt.Errorf("job %q: %w: its key is that of %q", id, ErrState, has.ID)
+			}
+			k := q.under(nameKeys, j.Key)
+			value, bad := codec.Encode(k, holder{id})
+			ops, err = append(ops, store.Op{Key: k, Value: value, If: store.At(held)}), errors.Join(lost, bad)
+		}
+		if err == nil {
+			_, err = q.st.Commit(ctx, ops...)
+		}
+		if errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		if err == nil && j.State == Pending {
+			q.added(j.place())
+		}
+		return err
+	}
+}
+
+// Remove deletes a job that is not Active, and with it the series of one with a Cron.
+// What it has taught and used stays. The error is ErrState for one that is Active.
+func (q *Queue) Remove(ctx context.Context, id string) error {
+	j, rev, err := q.stored(ctx, id)
+	if err == nil && j.State == Active {
+		err = fmt.Errorf("job %q: %w: it is %s", id, ErrState, j.State)
+	}
+	var ops []store.Op
+	if err == nil {
+		ops, err = q.removing(ctx, &j, store.At(rev))
+	}
+	if err == nil {
+		_, err = q.st.Commit(ctx, ops...)
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return q.Remove(ctx, id)
+	}
+	return err
+}
+
+// removing returns the ops that delete a job with its keys.
+func (q *Queue) removing(ctx context.Context, j *Job, cond store.Condition) ([]store.Op, error) {
+	ops := []store.Op{
+		{Key: q.under(jobKeys, j.ID), Delete: true, If: cond},
+		{Key: q.under(leaseKeys, j.ID), Delete: true},
+	}
+	if k := q.stateKey(j); k != "" {
+		ops = append(ops, store.Op{Key: k, Delete: true})
+	}
+	if j.Key == "" {
+		return ops, nil
+	}
+	has, rev, err := q.holding(ctx, j.Key)
+	if has.ID == j.ID {
+		ops = append(ops, store.Op{Key: q.under(nameKeys, j.Key), Delete: true, If: store.At(rev)})
+	}
+	return ops, err
+}
