@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
@@ -18,9 +20,14 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return t.block(CauseSecret, why), nil
 	}
 	c := t.s.Current
-	at := t.a.runner.Execute(ctx, c.Worker, t.workersOwn())
-	if at.End == act.Canceled {
+	at, err := t.attempt(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case at.End == act.Canceled:
 		return "", ctx.Err()
+	case at.End == act.Pending:
+		return t.pend(), nil
 	}
 	if at.End == act.Away && !t.s.Objective.Once {
 		t.note(&at, output{})
@@ -30,7 +37,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	t.s.Attempts++
 	t.s.Wait.Tries = 0
 	t.output, t.did.stack = at.Result.Output, at.Stack
-	out, err := output{Inline: t.output}, error(nil)
+	out := output{Inline: t.output}
 	if len(t.output) > maxInline {
 		kept := t.veil.JSON("", t.output)
 		out, err = t.a.storeOutput(ctx, t.own.name, c.Key, kept)
@@ -46,6 +53,55 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return phaseLearn, nil
 	}
 	return phaseVerify, nil
+}
+
+// attempt makes the attempt at hand, unless a human has to allow it first: then it
+// ends as Pending, and is committed as such before it is made.
+func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
+	c := t.s.Current
+	call := &act.Call{Worker: c.Worker, Work: t.workersOwn()}
+	if p := c.Approval; p != nil && !p.Closed {
+		return act.Attempt{End: act.Pending}, nil // it was woken before its time
+	} else if p != nil {
+		ok, end, why := p.permitted()
+		if !ok {
+			return act.Attempt{End: end, Complaint: why, Err: act.ErrDenied}, nil
+		}
+		call.Allowed = p.Mode
+	}
+	if o := &t.a.o; o.ApproveAbove > 0 || t.a.runner.Reach(c.Worker) >= act.Repo {
+		s, err := t.own.book.Stats(ctx, c.Worker, call.Work.Task.Skill)
+		if err != nil {
+			return act.Attempt{}, fmt.Errorf("approval: %w", err)
+		}
+		call.CostUSD = s.CostUSD
+		if s.Known >= trusted {
+			call.Success = max(s.SuccessRate, 1e-9) // known to be none
+		}
+	}
+	at := t.a.runner.Execute(ctx, call)
+	if at.End == act.Pending {
+		now := t.a.o.Now()
+		c.Approval = &approval{
+			Mode: call.Mode, Blast: call.Blast, Why: call.Why, Success: call.Success, CostUSD: call.CostUSD,
+			Asked: now.UnixNano(), Until: now.Add(t.a.o.ApprovalTTL).UnixNano(),
+			Need: t.a.runner.Approvers(c.Worker, call.Mode),
+		}
+	}
+	return at, nil
+}
+
+// trusted is how many outcomes a rate of success has to rest on.
+const trusted = 5
+
+// pend has the run wait for a human.
+func (t *turn) pend() phase {
+	c := t.s.Current
+	p := c.Approval
+	t.wait(CauseApproval, fmt.Sprintf("%s: %s", c.Worker, strings.Join(p.Why, "; ")), 0)
+	t.s.Wait.Due, t.s.Wait.Tries = p.Until, 1
+	t.pause = time.Duration(p.Until - t.s.Wait.Since)
+	return phaseAct
 }
 
 // note takes down what came of the attempt.

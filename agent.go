@@ -48,9 +48,12 @@ type Host struct {
 	Workers []act.Worker
 	// Gates judge every task, in order, before the worker's own gates.
 	Gates []act.Gate
-	// Approver is asked before an attempt of a worker whose Mode or Blast
-	// requires it. nil: New refuses such workers.
+	// Approver is asked before an attempt that a human has to allow, by its worker's Mode
+	// or Blast, or by ApproveAbove. nil: the run is Waiting, by CauseApproval, until
+	// View.Rule says what a human says.
 	Approver act.Approver
+	// Interceptors stand around every attempt, the first outermost.
+	Interceptors []act.Interceptor
 
 	// Sources say what the host knows about an objective: they are asked before
 	// each deliberation, all at once, for at most 2,000 tokens each, and have 10 s
@@ -114,12 +117,15 @@ type Options struct {
 	AttemptTimeout time.Duration
 	// GateTimeout bounds the verdict of one gate. 0: ten minutes.
 	GateTimeout time.Duration
-	// ApprovalTTL bounds one approval, which is denied when it ends. 0: one
-	// minute.
+	// ApprovalTTL bounds one approval: then an attempt in mode Veto is made, and any
+	// other denied. 0: one minute for an Approver, a day for a human.
 	ApprovalTTL time.Duration
-	// ApproveFrom is the radius from which on workers need the Approver. Self,
-	// the zero value: only their Mode decides.
+	// ApproveFrom is the radius from which on attempts need an approval, in mode
+	// Gated. Self, the zero value: act.Fleet; act.Nowhere: only the workers' Mode decides.
 	ApproveFrom act.Blast
+	// ApproveAbove is what an attempt may cost, in US dollars as its worker's have on
+	// average, before it needs one. 0: any amount.
+	ApproveAbove float64
 	// Patience is how long Run holds on, in all, while a part of the host is away
 	// (a model, every worker for a task, a gate), before it returns the Report of
 	// a run that is Waiting. 0: two minutes; negative: not at all.
@@ -305,6 +311,7 @@ type Agent struct {
 	sources    []reason.Source
 	secrets    func(context.Context, memory.Scope, string, []string) (map[string]string, error)
 	runner     *act.Runner
+	asks       bool // an Approver, within the step
 
 	// The parts that learn.
 	bank    *memory.Bank
@@ -701,7 +708,11 @@ func (a *Agent) lease() time.Duration {
 	if a.owned {
 		return 0
 	}
-	return a.o.ReasonTimeout + a.o.ApprovalTTL + a.o.AttemptTimeout + a.o.GateTimeout
+	steps := a.o.ReasonTimeout + a.o.AttemptTimeout + a.o.GateTimeout
+	if a.asks {
+		steps += a.o.ApprovalTTL
+	}
+	return steps
 }
 
 // unable names the first of the tasks that no worker can take, and says why;

@@ -98,7 +98,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	if err != nil {
 		return nil, err
 	}
-	a.runner = runner
+	a.runner, a.asks = runner, !guard.IsNil(host.Approver)
 	a.mu.live, a.mu.still = make(map[runID]context.CancelFunc), make(map[string]bool)
 	a.mu.idle, a.closed = make(chan struct{}), make(chan struct{})
 	a.late, a.hurry = context.WithCancel(context.Background())
@@ -118,6 +118,9 @@ func options(host Host, opts *Options) Options {
 	}
 	if o.Spend > 0 || o.Worth.Success > 0 {
 		setDefault(&o.Attempts, len(host.Workers))
+	}
+	if guard.IsNil(host.Approver) {
+		setDefault(&o.ApprovalTTL, 24*time.Hour)
 	}
 	o.fill()
 	return o
@@ -154,8 +157,8 @@ func checkHost(host Host, opts *Options) error {
 // and gates.
 func newRunner(host Host, o *Options) (*act.Runner, error) {
 	return act.NewRunner(act.Options{
-		Workers: host.Workers, Gates: host.Gates, Approver: host.Approver,
-		ApproveFrom: o.ApproveFrom, ApprovalTTL: o.ApprovalTTL,
+		Workers: host.Workers, Gates: host.Gates, Approver: host.Approver, Interceptors: host.Interceptors,
+		ApproveFrom: o.ApproveFrom, ApproveAbove: o.ApproveAbove, ApprovalTTL: o.ApprovalTTL,
 		Timeout: o.AttemptTimeout, GateTimeout: o.GateTimeout,
 		Now: o.Now,
 	})

@@ -80,6 +80,7 @@
 //   - loop.go: the table of phases; the one place that steps, commits and tells
 //   - assess.go, recall.go, reason.go, assign.go, act.go, verify.go, learn.go,
 //     end.go: a phase each, in the order in which a task meets them
+//   - approve.go: attempts that wait for a human
 //   - agent.go: Host, Options, Event, and the turn that phases work on
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
 //     report.go: a run as the host sees it

@@ -170,16 +170,16 @@ func TestWorkerThatIsDeniedIsNotAskedAgain(t *testing.T) {
 
 func TestApprovalThatIsRefusedOrLateMeansNo(t *testing.T) {
 	for name, approve := range map[string]act.ApproverFunc{
-		"refused": func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil },
-		"error":   func(context.Context, act.ApprovalRequest) (bool, error) { return true, errBoom },
-		"late":    func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil },
-		"panic":   func(context.Context, act.ApprovalRequest) (bool, error) { panic("boom") },
+		"refused": func(context.Context, *act.Call) (bool, error) { return false, nil },
+		"error":   func(context.Context, *act.Call) (bool, error) { return true, errBoom },
+		"late":    func(ctx context.Context, _ *act.Call) (bool, error) { <-ctx.Done(); return true, nil },
+		"panic":   func(context.Context, *act.Call) (bool, error) { panic("boom") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{}
 				h := s.host()
-				h.Workers[0].Mode, h.Approver = act.Veto, approve
+				h.Workers[0].Mode, h.Approver = act.Gated, approve
 				r := run(t, agent(t, h, nil), arc.Objective{Text: "deploy"})
 				require.Equal(t, arc.Blocked, r.Status)
 				require.Empty(t, s.work, "nothing ran without the approval")
@@ -189,7 +189,7 @@ func TestApprovalThatIsRefusedOrLateMeansNo(t *testing.T) {
 	s := &script{}
 	h := s.host()
 	h.Workers[0].Blast = act.Fleet
-	h.Approver = act.ApproverFunc(func(_ context.Context, r act.ApprovalRequest) (bool, error) {
+	h.Approver = act.ApproverFunc(func(_ context.Context, r *act.Call) (bool, error) {
 		return r.Blast == act.Fleet && r.Worker == "worker", nil
 	})
 	require.Equal(t, arc.Delivered, run(t, agent(t, h, &arc.Options{ApproveFrom: act.Repo}), arc.Objective{Text: "deploy"}).Status)

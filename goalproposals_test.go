@@ -59,7 +59,7 @@ func (p *plant) restart() {
 	}
 	h := arc.Host{
 		Workers:  []act.Worker{p.worker("kick"), p.worker("mend")},
-		Approver: act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { return !p.denied, nil }),
+		Approver: act.ApproverFunc(func(context.Context, *act.Call) (bool, error) { return !p.denied, nil }),
 	}
 	var err error
 	p.a, err = arc.New(p.t.Context(), p.st, h, &arc.Options{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
@@ -17,8 +18,8 @@ import (
 // Keep returns a Controller that keeps goals by this agent's workers, over the
 // agent's store. What can be done about a goal follows from the workers' Skills and
 // Effects, and from the actions of opts, which may be nil. Its zero Now, Logger and
-// Sanitizer are the agent's, and a zero Lease is as long as an approval, an attempt
-// and a gate may take together. Its Tenant is always that of Options.Scope, whose
+// Sanitizer are the agent's, and a zero Lease is as long as an attempt and a gate may
+// take together, and an approval if a worker may need one. Its Tenant is always that of Options.Scope, whose
 // runs the dispatches are.
 //
 // A dispatch is a run under the dispatch's ID, with the steps as Objective.Tasks,
@@ -56,7 +57,11 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 		o.Now = a.o.Now
 	}
 	o.Logger = cmp.Or(o.Logger, a.o.Logger)
-	o.Lease = cmp.Or(o.Lease, a.o.ApprovalTTL+a.o.AttemptTimeout+a.o.GateTimeout)
+	lease := a.o.AttemptTimeout + a.o.GateTimeout
+	if a.runner.Supervised() {
+		lease += a.o.ApprovalTTL
+	}
+	o.Lease = cmp.Or(o.Lease, lease)
 	o.Sanitizer = cmp.Or(o.Sanitizer, a.o.Sanitizer)
 	o.Tenant = a.o.Scope.Tenant()
 	o.Name = cmp.Or(o.Name, "goals")
@@ -107,6 +112,7 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 		o.Tasks = append(o.Tasks, s.Task)
 	}
 	r, err := k.a.Run(ctx, o)
+	r, err = k.asked(ctx, d, r, err)
 	return resultOf(ctx, r, err)
 }
 
@@ -114,7 +120,46 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 // time.
 func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 	r, err := k.a.In("").Resume(ctx, d.ID)
+	r, err = k.asked(ctx, d, r, err)
 	return resultOf(ctx, r, err)
+}
+
+// asked waits while a human is asked about the run of a dispatch. Once its lease is
+// over the attempt is refused: the goal may be dispatched anew.
+func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for err == nil && r.Approval != nil {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) || !k.a.o.Now().Before(d.Until) {
+				k.refuse(context.WithoutCancel(ctx), r.Approval)
+			}
+			return nil, ctx.Err()
+		}
+		s, _, failed := k.a.load(ctx, k.a.o.Scope.Tenant(), d.ID)
+		if p := s.pending(); failed == nil && p != nil && !p.decided(k.a.o.Now()) {
+			continue
+		}
+		next, failed := k.a.In("").Resume(ctx, d.ID)
+		if errors.Is(failed, ErrRunning) {
+			continue // what the human said is being done
+		}
+		r, err = next, failed
+	}
+	return r, err
+}
+
+// refuse answers for a human whose time is over.
+func (k keeper) refuse(ctx context.Context, p *Approval) {
+	no := Ruling{Run: p.Run, Attempt: p.Attempt, By: "goals", Note: "the time of its dispatch is over"}
+	err := k.a.In("").Rule(ctx, no)
+	if err != nil && !errors.Is(err, ErrLate) {
+		k.a.o.Logger.Error("an attempt whose time is over was not refused", "run", p.Run)
+	}
 }
 
 // Judge implements goal.Runner: a reading is what the gates of the run could not see.

@@ -74,7 +74,7 @@ func TestKeepCallsWhoCanMendIt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []goal.Doing{goal.Began, goal.Nothing}, []goal.Doing{rep.Goals[0].Doing, rep.Goals[1].Doing})
 		require.Equal(t, goal.Unknown, rep.Goals[1].Status, "what was not read is not acted upon")
-		require.Equal(t, 21*time.Minute, rep.Goals[0].Until.Sub(rep.At), "an approval, an attempt and a gate have time")
+		require.Equal(t, 20*time.Minute, rep.Goals[0].Until.Sub(rep.At), "an attempt and a gate have time")
 		require.NoError(t, c.Wait(t.Context()))
 		require.Len(t, called, 1)
 		require.JSONEq(t, `{"goal":"cache works","selector":"domains.cache.data.broken","actual":true,
@@ -145,9 +145,9 @@ func TestKeepAsksForApprovals(t *testing.T) {
 		end     goal.End
 		why     string
 	}{
-		"given":   {func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, goal.Unseen, ""},
-		"refused": {func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil }, goal.Refused, "refused"},
-		"expired": {func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil }, goal.Refused, "approval"},
+		"given":   {func(context.Context, *act.Call) (bool, error) { return true, nil }, goal.Unseen, ""},
+		"refused": {func(context.Context, *act.Call) (bool, error) { return false, nil }, goal.Refused, "refused"},
+		"expired": {func(ctx context.Context, _ *act.Call) (bool, error) { <-ctx.Done(); return true, nil }, goal.Refused, "approval"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -391,7 +391,7 @@ func (s *service) host() arc.Host {
 		Gates: []act.Gate{act.GateFunc(func(_ context.Context, w act.Work, _ act.Result) (act.Verdict, error) {
 			return act.Verdict{Pass: !s.broken(w.Task.Effect.Domain), Complaint: "it is still broken"}, nil
 		})},
-		Approver: act.ApproverFunc(func(ctx context.Context, r act.ApprovalRequest) (bool, error) {
+		Approver: act.ApproverFunc(func(ctx context.Context, r *act.Call) (bool, error) {
 			if s.draw("approve "+r.Work.Key).IntN(4) == 0 {
 				<-ctx.Done()
 			}

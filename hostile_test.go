@@ -84,7 +84,7 @@ var edges = []edge{
 	}, arc.Blocked, false, nil},
 	{"approver", func(h *arc.Host, o *arc.Options, harm func() error) {
 		h.Workers[0].Mode = act.Veto
-		h.Approver = act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { return true, harm() })
+		h.Approver = act.ApproverFunc(func(context.Context, *act.Call) (bool, error) { return true, harm() })
 	}, arc.Blocked, false, nil},
 	{"source", func(h *arc.Host, _ *arc.Options, harm func() error) {
 		h.Sources = []reason.Source{func(context.Context, string, int) ([]reason.Passage, error) { return nil, harm() }}

@@ -58,17 +58,17 @@ func TestBlockedRunSaysItsCause(t *testing.T) {
 // and the session no failure.
 func TestMissingApprovalIsNoFailureOfTheWorker(t *testing.T) {
 	for end, approve := range map[act.End]act.ApproverFunc{
-		act.Refused:    func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil },
-		act.Undecided:  func(context.Context, act.ApprovalRequest) (bool, error) { return true, errBoom },
-		act.Unanswered: func(ctx context.Context, _ act.ApprovalRequest) (bool, error) { <-ctx.Done(); return true, nil },
-		act.Denied:     func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil }, // and the service says 403
+		act.Refused:    func(context.Context, *act.Call) (bool, error) { return false, nil },
+		act.Undecided:  func(context.Context, *act.Call) (bool, error) { return true, errBoom },
+		act.Unanswered: func(ctx context.Context, _ *act.Call) (bool, error) { <-ctx.Done(); return true, nil },
+		act.Denied:     func(context.Context, *act.Call) (bool, error) { return true, nil }, // and the service says 403
 	} {
 		t.Run(string(end), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{}
 				h := s.host()
 				h.Workers[0].Mode = act.Gated
-				h.Approver = act.ApproverFunc(func(ctx context.Context, r act.ApprovalRequest) (bool, error) {
+				h.Approver = act.ApproverFunc(func(ctx context.Context, r *act.Call) (bool, error) {
 					if r.Work.Objective == "deploy" {
 						return true, nil
 					}

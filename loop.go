@@ -185,6 +185,7 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	if !t.adopted {
 		t.patience = t.a.o.Patience
 	}
+	asked := t.s.pending() != nil
 	if waited = t.s.Status == Waiting; waited {
 		t.s = t.s.woken(t.a.o.Now())
 	}
@@ -193,7 +194,7 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 	}
 	t.paid = t.s.used(t.a.o.Now())
 	t.unlock(ctx)
-	if t.s.Objective.Once && t.s.Phase == phaseAct {
+	if t.s.Objective.Once && t.s.Phase == phaseAct && !asked {
 		t.s = t.s.interrupted()
 		t.a.watch.cutOff(ctx, t.s.Current.Worker)
 	}
@@ -218,10 +219,11 @@ func (t *turn) advance(ctx, over context.Context, rev *store.Revision) (abides b
 }
 
 // abides reports whether the caller's patience outlasts the pause of the run, and
-// takes the pause from it. The run is then another Agent's only if this one
+// takes the pause from it. A run that a human is asked about is given back at once, since
+// the answer takes it up. The run is then another Agent's only if this one
 // is cut off.
 func (t *turn) abides() bool {
-	if t.s.Status != Waiting || t.pause > t.patience {
+	if t.s.Status != Waiting || t.s.Cause == CauseApproval || t.pause > t.patience {
 		return false
 	}
 	t.patience -= t.pause
@@ -326,6 +328,11 @@ func (s state) woken(now time.Time) state {
 	s = s.fork()
 	s.Wait.Waited += max(0, time.Duration(now.UnixNano()-s.Wait.Since))
 	s.Wait.Since, s.Wait.Due = 0, 0
+	if p := s.Current; p != nil && p.Approval != nil && p.Approval.decided(now) {
+		closed := *p.Approval
+		closed.Closed = true
+		p.Approval = &closed
+	}
 	s.Status, s.Cause, s.Reason = Running, "", ""
 	s.aim().Away = nil
 	return s

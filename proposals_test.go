@@ -207,7 +207,7 @@ func TestHarmfulMemoryIsArchived(t *testing.T) {
 // reached the person. A gate that fails is no such thing.
 func TestEscalationsBecomeAdvice(t *testing.T) {
 	t.Parallel()
-	denied := func(context.Context, act.ApprovalRequest) (bool, error) { return false, nil }
+	denied := func(context.Context, *act.Call) (bool, error) { return false, nil }
 	for name, c := range map[string]struct {
 		status  arc.Status
 		cause   arc.Cause

@@ -9,6 +9,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason"
 )
 
 // Report is what came of a run, or how it stands while it is not finished. It
@@ -24,6 +25,9 @@ type Report struct {
 	// Next is when a run that is Waiting is tried again, in UTC. Zero
 	// otherwise.
 	Next time.Time
+
+	// Approval is what a run waits for by CauseApproval, nil otherwise.
+	Approval *Approval `json:",omitempty"`
 
 	// Questions are what the run asks while it is Asking.
 	Questions []string
@@ -67,6 +71,33 @@ type Report struct {
 	Started, Ended time.Time
 }
 
+// Approval is an attempt that waits for a human. Without a Host.Approver attempts do
+// that are to be approved by their worker's Mode, its Blast, or what they cost.
+type Approval struct {
+	// Run and Attempt name it; attempts count from 1.
+	Run     string
+	Attempt int
+	// Objective is what the run is for, Task what Worker is to do.
+	Objective string
+	Task      reason.Task
+	Worker    string
+
+	// Mode and Blast are those of the attempt, and Why is what asks for a human.
+	Mode  act.Mode
+	Blast act.Blast
+	Why   []string
+	// Success is how often the worker has succeeded at such tasks, CostUSD what an
+	// attempt takes on average. 0: not known.
+	Success, CostUSD float64
+
+	// Asked and Until are in UTC. At Until an attempt in mode Veto is made, any other
+	// is not.
+	Asked, Until time.Time
+	// AllowedBy have agreed, of Need who have to.
+	AllowedBy []string
+	Need      int
+}
+
 // newReport returns the report of a run as it stands. The deliveries come from
 // records.go.
 func newReport(s *state) *Report {
@@ -80,13 +111,28 @@ func newReport(s *state) *Report {
 		Started: at(s.Started), Ended: at(s.Ended),
 	}
 	if s.Status == Waiting {
-		r.Next = at(s.Wait.Due)
+		r.Next, r.Approval = at(s.Wait.Due), s.approval()
 	}
 	r.Resonance, r.Findings = resonance(s.Tracker)
 	if s.Status == Asking {
 		r.Questions = slices.Clone(s.aim().Questions)
 	}
 	return r
+}
+
+// approval is what a run waits for, as a human sees it; nil if it does not.
+func (s *state) approval() *Approval {
+	p := s.pending()
+	if p == nil {
+		return nil
+	}
+	g := s.aim()
+	return &Approval{
+		Run: s.ID, Attempt: s.Attempts + 1, Objective: s.Objective.Text, Worker: s.Current.Worker,
+		Task: cloneTasks(g.Tasks[g.Next : g.Next+1])[0],
+		Mode: p.Mode, Blast: p.Blast, Why: slices.Clone(p.Why), Success: p.Success, CostUSD: p.CostUSD,
+		Asked: at(p.Asked), Until: at(p.Until), AllowedBy: slices.Clone(p.AllowedBy), Need: p.Need,
+	}
 }
 
 // resonance returns the trend of a run's reflections, and the findings about it.

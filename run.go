@@ -260,8 +260,7 @@ func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error,
 	if err != nil || s.Status != Running {
 		return err
 	}
-	t := &turn{a: a, own: own, s: s.fork(), key: runKey(own.name, id), listed: s.Wait.Due, was: s.Status}
-	t.veil = a.veilFor(nil)
+	t := a.between(own, s)
 	defer a.veils.Put(t.veil)
 	if stopped || a.closing() {
 		t.wait(CauseInterrupted, "the Agent stopped", time.Second)
@@ -270,6 +269,15 @@ func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error,
 	}
 	_, err = t.commit(ctx, rev)
 	return err
+}
+
+// between returns a turn of a run that stands still, to commit a change of it. What
+// the run has used is paid for.
+func (a *Agent) between(own *tenant, s state) *turn {
+	return &turn{
+		a: a, own: own, s: s.fork(), key: runKey(own.name, s.ID), listed: s.Wait.Due, was: s.Status,
+		paid: s.used(a.o.Now()), veil: a.veilFor(nil),
+	}
 }
 
 // discard removes a run of the scope's tenant that is not live.

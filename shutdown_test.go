@@ -189,7 +189,7 @@ var stuck = []struct {
 	{"gate of a worker", "", func(s *stage) { s.host.Workers[0].Gates = []act.Gate{act.GateFunc(s.inGate)} }},
 	{"approver", "", func(s *stage) {
 		s.host.Workers[0].Mode = act.Gated
-		s.host.Approver = act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { s.hang(); return true, nil })
+		s.host.Approver = act.ApproverFunc(func(context.Context, *act.Call) (bool, error) { s.hang(); return true, nil })
 	}},
 	{"source", "", func(s *stage) {
 		s.host.Sources = []reason.Source{func(context.Context, string, int) ([]reason.Passage, error) { s.hang(); return nil, nil }}

@@ -149,8 +149,10 @@ const (
 	CauseNoWorker Cause = "no_worker"
 	// CausePermission: the last worker asked may not do the task (401, 403).
 	CausePermission Cause = "permission"
-	// CauseDenied: the Approver refused, failed or did not answer in time.
+	// CauseDenied: a human or the Approver refused, failed or did not answer in time.
 	CauseDenied Cause = "denied"
+	// CauseApproval: an attempt waits for a human, see View.Approvals.
+	CauseApproval Cause = "approval"
 	// CauseModel: the reasoner is away, or no decision of it could be acted on.
 	CauseModel Cause = "model"
 	// CauseStuck: what is done does not work, and there is nothing else to do.
@@ -423,6 +425,56 @@ type attempt struct {
 	Wrong string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"`
 	// Warned are the memories of the warnings that the worker is shown.
 	Warned []memory.ID `cbor:"23,keyasint,omitempty" json:"warned,omitempty"`
+	// Approval is what the attempt waits for, or has waited for. nil: none.
+	Approval *approval `cbor:"145,keyasint,omitempty" json:"approval,omitempty"`
+}
+
+// approval is what a human is asked, and what has been said.
+type approval struct {
+	Mode    act.Mode  `cbor:"1,keyasint,omitempty" json:"mode"`
+	Blast   act.Blast `cbor:"2,keyasint,omitempty" json:"blast,omitempty"`
+	Why     []string  `cbor:"3,keyasint,omitempty" json:"why,omitempty"`
+	Success float64   `cbor:"4,keyasint,omitempty" json:"success,omitempty"`
+	CostUSD float64   `cbor:"5,keyasint,omitempty" json:"cost_usd,omitempty"`
+	Asked   int64     `cbor:"6,keyasint,omitempty" json:"asked,omitempty"`
+	Until   int64     `cbor:"7,keyasint,omitempty" json:"until,omitempty"`
+	// Need is how many have to agree.
+	Need int `cbor:"8,keyasint,omitempty" json:"need,omitempty"`
+
+	AllowedBy []string `cbor:"9,keyasint,omitempty" json:"allowed_by,omitempty"`
+	RefusedBy string   `cbor:"10,keyasint,omitempty" json:"refused_by,omitempty"`
+	Note      string   `cbor:"11,keyasint,omitempty" json:"note,omitempty"`
+	// Closed: the run has gone on with what was said, or was not said in time.
+	Closed bool `cbor:"12,keyasint,omitempty" json:"closed,omitempty"`
+}
+
+// pending is the approval that a run waits for, or nil.
+func (s *state) pending() *approval {
+	if c := s.Current; s.Status == Waiting && s.Phase == phaseAct && c != nil && c.Approval != nil && !c.Approval.Closed {
+		return c.Approval
+	}
+	return nil
+}
+
+// decided reports whether enough was said, or the time for it is over.
+func (p *approval) decided(now time.Time) bool {
+	return p.RefusedBy != "" || len(p.AllowedBy) >= p.Need || now.UnixNano() >= p.Until
+}
+
+// permitted reports whether an approval that is closed lets the attempt be made; if
+// not, as what the attempt has ended, and why.
+func (p *approval) permitted() (ok bool, end act.End, why string) {
+	switch {
+	case p.RefusedBy != "":
+		why = fmt.Sprintf("%v: approval was refused by %s", act.ErrDenied, p.RefusedBy)
+		if p.Note != "" {
+			why += ": " + p.Note
+		}
+		return false, act.Refused, why
+	case p.Mode == act.Veto || len(p.AllowedBy) >= p.Need:
+		return true, "", ""
+	}
+	return false, act.Unanswered, fmt.Sprintf("%v: approval: no answer in time", act.ErrDenied)
 }
 
 // output is JSON that a worker made. A large one is a record of its own.

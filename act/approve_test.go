@@ -20,7 +20,7 @@ import (
 // everyone is an Approver for the mode Compound: all of them have to agree.
 type everyone []act.Approver
 
-func (all everyone) Approve(ctx context.Context, r act.ApprovalRequest) (bool, error) {
+func (all everyone) Approve(ctx context.Context, r *act.Call) (bool, error) {
 	for _, one := range all {
 		if ok, err := one.Approve(ctx, r); !ok || err != nil {
 			return false, err
@@ -31,8 +31,8 @@ func (all everyone) Approve(ctx context.Context, r act.ApprovalRequest) (bool, e
 
 // Two humans have to agree before anything is deployed.
 func ExampleApprover() {
-	owner := act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { return true, nil })
-	guard := act.ApproverFunc(func(_ context.Context, r act.ApprovalRequest) (bool, error) { return r.Blast < act.Public, nil })
+	owner := act.ApproverFunc(func(context.Context, *act.Call) (bool, error) { return true, nil })
+	guard := act.ApproverFunc(func(_ context.Context, r *act.Call) (bool, error) { return r.Blast < act.Public, nil })
 	r, err := act.NewRunner(act.Options{
 		Workers: []act.Worker{
 			{Card: rank.Candidate{Name: "stage"}, Executor: act.ExecutorFunc(deploy), Mode: act.Compound, Blast: act.Fleet},
@@ -46,7 +46,7 @@ func ExampleApprover() {
 		return
 	}
 	for _, worker := range []string{"stage", "release"} {
-		a := r.Execute(context.Background(), worker, act.Work{Task: act.Task{Objective: "deploy"}})
+		a := r.Execute(context.Background(), &act.Call{Worker: worker, Work: act.Work{Task: act.Task{Objective: "deploy"}}})
 		fmt.Printf("%s %s %q\n", worker, a.End, a.Complaint)
 	}
 	// Output:
@@ -56,31 +56,35 @@ func ExampleApprover() {
 
 func deploy(context.Context, act.Work) (act.Result, error) { return success(`"deployed"`), nil }
 
-// A yes that is given once the time for it is over is a no, however soon it
+// A yes that is given once the time for it is over is none, however soon it
 // comes. Which of the two is seen first is up to the scheduler, whose choices
-// the race detector makes at random.
+// the race detector makes at random. A no that late does not stop what only a veto does.
 func TestLateApprovalIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		r, err := act.NewRunner(act.Options{
-			Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: act.ExecutorFunc(deploy), Mode: act.Veto}},
-			Gates:   []act.Gate{act.NoGate},
-			Approver: act.ApproverFunc(func(ctx context.Context, _ act.ApprovalRequest) (bool, error) {
+			Workers: []act.Worker{
+				{Card: rank.Candidate{Name: "w"}, Executor: act.ExecutorFunc(deploy), Mode: act.Gated},
+				{Card: rank.Candidate{Name: "free"}, Executor: act.ExecutorFunc(deploy), Mode: act.Veto},
+			},
+			Gates: []act.Gate{act.NoGate},
+			Approver: act.ApproverFunc(func(ctx context.Context, c *act.Call) (bool, error) {
 				asked.Add(1)
 				<-ctx.Done()
-				return true, nil
+				return c.Worker == "w", nil
 			}),
 			ApprovalTTL: time.Second,
 		})
 		require.NoError(t, err)
 		const times = 100
 		for range times {
-			a := r.Execute(t.Context(), "w", act.Work{})
+			a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}})
 			require.Equal(t, act.Unanswered, a.End)
 			require.ErrorIs(t, a.Err, act.ErrDenied)
+			require.Equal(t, act.Finished, r.Execute(t.Context(), &act.Call{Worker: "free"}).End)
 		}
 		synctest.Wait()
-		require.EqualValues(t, times, asked.Load())
+		require.EqualValues(t, 2*times, asked.Load())
 	})
 }
 
@@ -98,10 +102,10 @@ func TestApproverThatMisbehavesHasRefused(t *testing.T) {
 				panic("called")
 			})}},
 			Gates:    []act.Gate{act.NoGate},
-			Approver: act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { return approve() }),
+			Approver: act.ApproverFunc(func(context.Context, *act.Call) (bool, error) { return approve() }),
 		})
 		require.NoError(t, err)
-		a := r.Execute(t.Context(), "w", act.Work{})
+		a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}})
 		require.Equal(t, act.Undecided, a.End, name)
 		require.ErrorIs(t, a.Err, act.ErrDenied, name)
 	}
@@ -135,12 +139,12 @@ func TestExpiryOfApprovals(t *testing.T) {
 					Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Mode: act.Gated, Executor: act.ExecutorFunc(
 						func(ctx context.Context, w act.Work) (act.Result, error) { calls++; return deploy(ctx, w) })}},
 					Gates:       []act.Gate{act.NoGate},
-					Approver:    act.ApproverFunc(func(context.Context, act.ApprovalRequest) (bool, error) { return <-answer, nil }),
+					Approver:    act.ApproverFunc(func(context.Context, *act.Call) (bool, error) { return <-answer, nil }),
 					ApprovalTTL: time.Duration(c.Input.Expires) * time.Millisecond,
 				})
 				require.NoError(t, err)
 				ended := make(chan act.Attempt, 1)
-				go func() { ended <- r.Execute(t.Context(), "w", act.Work{}) }()
+				go func() { ended <- r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}}) }()
 				<-time.After(time.Duration(c.Input.Now) * time.Millisecond)
 				synctest.Wait()
 				require.Equal(t, 1-c.Want.Pending, len(ended))

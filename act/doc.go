@@ -5,12 +5,17 @@
 //		Workers: []act.Worker{{Card: rank.Candidate{Name: "fixer"}, Executor: fixer, Skills: []string{"edit"}}},
 //		Gates:   []act.Gate{tests},
 //	})
-//	a := r.Execute(ctx, "fixer", act.Work{Task: task, Key: "run/1"})   // never panics, always ends
+//	c := &act.Call{Worker: "fixer", Work: act.Work{Task: task, Key: "run/1"}}
+//	a := r.Execute(ctx, c)                             // never panics, always ends
 //	v := r.Verify(ctx, "fixer", work, a.Result)                        // every gate, fail closed
 //
 // Executors and gates are host code and are not trusted: each call runs under
 // a deadline, a panic, a lost goroutine or a malformed reflection is a failed
 // attempt, and a gate that errs or hangs does not let anything pass.
+//
+// Each [Interceptor] stands around every attempt. Five of the package are always
+// there: the policy, which decides by radius, price and odds whether a human is asked, the
+// approval itself, and what checks the cost, the confidence and the deltas of a result.
 //
 // The package makes single attempts. Which worker gets the next one, and what
 // is learned from it, is decided by the loop in the root package. Jobs that

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,25 +26,37 @@ type Options struct {
 	Workers []Worker
 	Gates   []Gate // applied to every task, in order
 
-	Approver    Approver      // asked for workers in mode Veto and above; nil: such workers are refused
-	ApproveFrom Blast         // asked for workers of this radius and above too; Self (zero): only by mode
-	ApprovalTTL time.Duration // how long an answer may take; 0: one minute
+	// Interceptors stand around every attempt, the first outermost.
+	Interceptors []Interceptor
+
+	// Approver is asked before attempts in mode Veto and above. nil: they end as
+	// Pending, for the caller to make again once they are allowed.
+	Approver    Approver
+	ApprovalTTL time.Duration // how long an answer of the Approver's may take; 0: one minute
+	// ApproveFrom is the radius from which attempts are Gated. Self, the zero
+	// value: from Fleet on; Nowhere: none is for its radius.
+	ApproveFrom Blast
+	// ApproveAbove is the expected cost in US dollars above which attempts are Gated.
+	// 0: none is for its price.
+	ApproveAbove float64
 
 	Timeout     time.Duration    // of one attempt; 0: ten minutes; negative: none
 	GateTimeout time.Duration    // of one gate; 0: ten minutes; negative: none
 	Now         func() time.Time // nil: time.Now
+
+	byName map[string]*Worker
 }
 
 // Runner makes attempts and verifies them. It is safe for concurrent use.
 type Runner struct {
 	o      Options
-	byName map[string]*Worker
+	chain  []Interceptor
 	skills []string
 }
 
 // NewRunner returns a Runner, or one error that lists everything that is wrong
-// with the options: no workers, missing or duplicate names, nil parts, workers
-// whose tasks no gate would check, or modes that need an Approver.
+// with the options: no workers, missing or duplicate names, nil parts, or workers
+// whose tasks no gate would check.
 func NewRunner(o Options) (*Runner, error) {
 	o.Workers, o.Gates = slices.Clone(o.Workers), slices.Clone(o.Gates)
 	if o.Timeout == 0 {
@@ -55,24 +68,38 @@ func NewRunner(o Options) (*Runner, error) {
 	if o.ApprovalTTL == 0 {
 		o.ApprovalTTL = time.Minute
 	}
+	if o.ApproveFrom == Self {
+		o.ApproveFrom = Fleet
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	r := &Runner{o: o, byName: make(map[string]*Worker, len(o.Workers))}
+	if guard.IsNil(o.Approver) {
+		o.Approver = nil
+	}
+	o.byName = make(map[string]*Worker, len(o.Workers))
+	r := &Runner{o: o}
 	for i := range r.o.Workers {
 		w := &r.o.Workers[i]
 		w.Skills, w.Effects, w.Gates = slices.Clone(w.Skills), slices.Clone(w.Effects), slices.Clone(w.Gates)
 		w.Card.Blast = max(w.Card.Blast, int(w.Blast))
-		r.byName[w.Card.Name] = w
+		r.o.byName[w.Card.Name] = w
 		r.skills = append(r.skills, w.Skills...)
 	}
 	slices.Sort(r.skills)
 	r.skills = slices.Compact(r.skills)
+	for _, in := range o.Interceptors {
+		r.chain = append(r.chain, foreign{in})
+	}
+	r.chain = append(r.chain, policy{&r.o}, approval{&r.o}, cost{&r.o}, confidence{}, deltas{})
 	return r, nil
 }
+
+// worker returns the worker of a name, or nil.
+func (o *Options) worker(name string) *Worker { return o.byName[name] }
 
 func (o *Options) check() error {
 	var errs []error
@@ -82,6 +109,17 @@ func (o *Options) check() error {
 	}
 	if o.ApprovalTTL < 0 {
 		bad("negative ApprovalTTL")
+	}
+	if o.ApproveFrom < Self || o.ApproveFrom > Nowhere {
+		bad("unknown ApproveFrom %d", o.ApproveFrom)
+	}
+	if !(o.ApproveAbove >= 0) {
+		bad("ApproveAbove %v is not an amount", o.ApproveAbove)
+	}
+	for i, in := range o.Interceptors {
+		if guard.IsNil(in) {
+			bad("interceptor %d is nil", i)
+		}
 	}
 	for i, g := range o.Gates {
 		if guard.IsNil(g) {
@@ -123,18 +161,17 @@ func (o *Options) check() error {
 		if w.Mode < Autonomous || w.Mode > Compound {
 			bad("worker %q: unknown mode %d", name, w.Mode)
 		}
-		if o.needsApproval(w) && guard.IsNil(o.Approver) {
-			bad("worker %q needs an approver", name)
+		if w.Approvers < 0 {
+			bad("worker %q: %d approvers", name, w.Approvers)
+		}
+		if !(w.Rate.In >= 0 && w.Rate.Out >= 0) {
+			bad("worker %q: rate %v is negative or not a number", name, w.Rate)
 		}
 		if p := w.Card.Prior; !(p >= 0 && p <= 1) {
 			bad("worker %q: prior %v is not in [0,1]", name, p)
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (o *Options) needsApproval(w *Worker) bool {
-	return w.Mode >= Veto || o.ApproveFrom > Self && max(w.Card.Blast, int(w.Blast)) >= int(o.ApproveFrom)
 }
 
 // Skills returns what the workers can do, sorted.
@@ -198,6 +235,8 @@ const (
 	Refused    End = "refused"
 	Unanswered End = "unanswered"
 	Undecided  End = "undecided"
+	// Pending is an attempt that is yet to be made, once a human has allowed it.
+	Pending End = "pending"
 	// Away is an attempt of a worker that was not there: what it needs refuses
 	// connections, is overloaded, or limits the rate. Attempt.After says when
 	// to try again, if that is known.
@@ -210,7 +249,7 @@ const (
 // Barred reports whether the worker may not do the task, for want of
 // permission or approval. That is no failure of the worker's.
 func (e End) Barred() bool {
-	return e == Denied || e == Refused || e == Unanswered || e == Undecided
+	return e == Denied || e == Refused || e == Unanswered || e == Undecided || e == Pending
 }
 
 // Attempt is one execution, whatever came of it.
@@ -225,58 +264,75 @@ type Attempt struct {
 	Err       error         // the executor's error, if any
 }
 
-// Execute has the named worker do the work, and returns what came of it. It
-// never panics and ends at the latest with the attempt's deadline.
-func (r *Runner) Execute(ctx context.Context, worker string, work Work) Attempt {
-	w, ok := r.byName[worker]
-	if !ok {
-		return Attempt{End: Failed, Complaint: fmt.Sprintf("there is no worker %q", worker)}
+// Execute has the worker of a call do its work, and returns what came of it. It
+// never panics and ends at the latest with the attempt's deadline and what the
+// Approver and the Interceptors have. The Blast and the Mode of the call are the worker's where
+// they are less; it holds afterwards what was asked for.
+func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
+	if c == nil {
+		return Attempt{End: Failed, Complaint: "there is no call"}
 	}
-	start := r.o.Now()
-	a := r.execute(ctx, w, work)
-	a.Wall = max(0, r.o.Now().Sub(start))
+	w := r.o.worker(c.Worker)
+	if w == nil {
+		return Attempt{End: Failed, Complaint: fmt.Sprintf("there is no worker %q", c.Worker)}
+	}
+	c.Blast, c.Mode = max(c.Blast, Blast(w.Card.Blast)), max(c.Mode, w.Mode)
+	var a Attempt
+	r.pass(ctx, r.chain, c, &a)
 	return a
 }
 
-func (r *Runner) execute(ctx context.Context, w *Worker, work Work) Attempt {
-	if r.o.needsApproval(w) {
-		if end, err := r.approve(ctx, w, work); err != nil {
-			a := r.ended(ctx, err) // with the stack of a panic
-			a.End, a.Complaint = end, err.Error()
-			return a
-		}
+// pass has a call pass the interceptors that are left, and the executor behind them.
+func (r *Runner) pass(ctx context.Context, left []Interceptor, c *Call, a *Attempt) {
+	if len(left) == 0 {
+		*a = r.execute(ctx, c)
+		return
 	}
-	res, err := guard.Do(ctx, r.o.Timeout, func(ctx context.Context) (Result, error) {
-		return persist(ctx, w.Executor, work)
-	})
-	if err != nil {
-		return r.ended(ctx, err)
+	if err := guard.Error(left[0].Before(ctx, c), ErrDenied); err != nil {
+		*a = r.ended(ctx, err)
+	} else {
+		r.pass(ctx, left[1:], c, a)
 	}
-	return r.judge(work, res)
+	left[0].After(ctx, c, a)
 }
 
-// approve returns nil if the Approver agrees, and else how the attempt has ended.
-func (r *Runner) approve(ctx context.Context, w *Worker, work Work) (End, error) {
-	work.Secrets = nil
-	ok, err := guard.Do(ctx, r.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
-		ok, err := guard.Returned(
-			r.o.Approver.Approve(ctx, ApprovalRequest{Worker: w.Card.Name, Mode: w.Mode, Blast: w.Blast, Work: work}))
-		if err == nil {
-			err = ctx.Err() // an answer that comes late is none
-		}
-		return ok, err
+// Supervised reports whether attempts of any worker may need an approval.
+func (r *Runner) Supervised() bool {
+	return r.o.ApproveAbove > 0 || slices.ContainsFunc(r.o.Workers, func(w Worker) bool {
+		return w.Mode >= Veto || w.Irreversible || Blast(w.Card.Blast) >= min(Repo, r.o.ApproveFrom)
 	})
-	switch {
-	case ctx.Err() != nil:
-		return Canceled, ctx.Err()
-	case errors.Is(err, guard.ErrTime):
-		return Unanswered, fmt.Errorf("%w: approval: %w", ErrDenied, err)
-	case err != nil:
-		return Undecided, fmt.Errorf("%w: approval: %w", ErrDenied, err)
-	case !ok:
-		return Refused, fmt.Errorf("%w: approval was refused", ErrDenied)
+}
+
+// Reach returns how far the effects of a worker reach.
+func (r *Runner) Reach(worker string) Blast { return Blast(r.o.worker(worker).Card.Blast) }
+
+// Approvers returns how many humans have to agree to an attempt of a worker.
+func (r *Runner) Approvers(worker string, m Mode) int {
+	if m < Compound {
+		return 1
 	}
-	return "", nil
+	return cmp.Or(r.o.worker(worker).Approvers, 2)
+}
+
+// execute calls the executor.
+func (r *Runner) execute(ctx context.Context, c *Call) (a Attempt) {
+	start := r.o.Now()
+	res, err := guard.Do(ctx, r.o.Timeout, func(ctx context.Context) (Result, error) {
+		return persist(ctx, r.o.worker(c.Worker).Executor, c.Work)
+	})
+	if err != nil {
+		a = r.ended(ctx, err)
+		if spent, ok := errors.AsType[*spentError](err); ok {
+			a.Result.Usage = spent.Usage
+		}
+	} else if err := checkOutput(res); err != nil {
+		a = Attempt{End: Malformed, Err: err, Complaint: err.Error()}
+		a.Result = Result{Utilized: res.Utilized, Misled: res.Misled, Usage: res.Usage}
+	} else {
+		a = Attempt{End: Finished, Result: res}
+	}
+	a.Wall = max(0, r.o.Now().Sub(start))
+	return a
 }
 
 // patience is how long an attempt waits in all for a worker that limits its
@@ -305,20 +361,35 @@ func persist(ctx context.Context, e Executor, work Work) (res Result, err error)
 		res.own()
 		return err
 	})
-	if err != nil {
-		res = Result{}
+	if err != nil && res.Usage != (Usage{}) {
+		err = &spentError{err, res.Usage}
 	}
 	return res, err
 }
 
+// spentError is the error of an executor that has told what it used.
+type spentError struct {
+	Err   error
+	Usage Usage
+}
+
+func (e *spentError) Error() string { return e.Err.Error() }
+func (e *spentError) Unwrap() error { return e.Err }
+
 // ended describes an attempt that ended with an error.
 func (r *Runner) ended(ctx context.Context, err error) Attempt {
 	a := Attempt{End: Failed, Err: err, Complaint: err.Error()}
+	if barred, ok := errors.AsType[*barredError](err); ok {
+		a.End = barred.End
+	}
 	if p, ok := errors.AsType[*guard.PanicError](err); ok {
-		a.End, a.Stack = Panicked, p.Stack
-		return a
+		a.Stack = p.Stack
+		if a.End == Failed {
+			a.End = Panicked
+		}
 	}
 	switch {
+	case a.End != Failed:
 	case ctx.Err() != nil:
 		a.End = Canceled
 	case errors.Is(err, guard.ErrExited):
@@ -360,28 +431,6 @@ const (
 	maxReflection = 64 << 10
 )
 
-// judge validates what an executor returned without an error.
-func (r *Runner) judge(work Work, res Result) Attempt {
-	a := Attempt{End: Finished, Result: res}
-	if err := checkOutput(res); err != nil {
-		a.End, a.Complaint, a.Err = Malformed, err.Error(), err
-		a.Result = Result{Utilized: res.Utilized, Misled: res.Misled}
-		return a
-	}
-	var v iar.Validator
-	check := v.Content(res.Reflection, iar.Context{Task: work.Task.Objective})
-	a.Resonance = check.Resonance
-	if !check.Valid {
-		a.End, a.Complaint = Malformed, "malformed reflection: "+issues(check.Issues)
-		a.Result.Reflection, a.Resonance = iar.Reflection{}, 0
-	}
-	if a.End == Finished && (res.Reflection.Status == iar.Failure || res.Reflection.Status == iar.Skipped) {
-		a.End = Failed
-		a.Complaint = complaintOf(a.Result.Reflection)
-	}
-	return a
-}
-
 // own copies what the executor could still change.
 func (res *Result) own() {
 	r := &res.Reflection
@@ -400,11 +449,6 @@ func checkOutput(res Result) error {
 	if err := checkJSON("output", res.Output); err != nil {
 		return err
 	}
-	for _, d := range res.Deltas {
-		if err := checkJSON("delta", d.Value); err != nil {
-			return err
-		}
-	}
 	texts := len(res.Reflection.Summary) + len(res.Reflection.Aside)
 	for _, issue := range res.Reflection.PotentialIssues {
 		texts += len(issue)
@@ -414,9 +458,6 @@ func checkOutput(res Result) error {
 	}
 	if texts > maxReflection {
 		return &store.LimitError{Field: "texts of a reflection", Limit: maxReflection, Got: texts}
-	}
-	if !res.Usage.Valid() {
-		return errors.New("usage is negative or not a number")
 	}
 	return nil
 }
@@ -446,8 +487,8 @@ func complaintOf(r iar.Reflection) string {
 // errs, panics or does not return in time blocks the delivery; the error says
 // which, and that the worker is not to blame.
 func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Result) (Verdict, error) {
-	w, ok := r.byName[worker]
-	if !ok {
+	w := r.o.worker(worker)
+	if w == nil {
 		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
 	}
 	given := struct {

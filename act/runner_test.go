@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +54,7 @@ func Example() {
 		return
 	}
 	ctx, work := context.Background(), act.Work{Task: act.Task{Objective: "mend the cache", Skill: "edit"}, Key: "run/1"}
-	a := r.Execute(ctx, "fixer", work)
+	a := r.Execute(ctx, &act.Call{Worker: "fixer", Work: work})
 	v, err := r.Verify(ctx, "fixer", work, a.Result)
 	fmt.Println(a.End, string(a.Result.Output), v.Pass, v.Complaint, err)
 	// Output: finished {"edited": "cache.go"} false add a test <nil>
@@ -77,13 +78,13 @@ func TestTransientErrorsAreRepeatedWithinTheAttempt(t *testing.T) {
 			return success(`1`), nil
 		})
 		begin := time.Now()
-		a := r.Execute(t.Context(), "w", act.Work{})
+		a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}})
 		require.Equal(t, act.Finished, a.End)
 		require.Equal(t, 7*time.Second, time.Since(begin))
 		require.Equal(t, 7*time.Second, a.Wall)
 
 		calls = -10
-		a = r.Execute(t.Context(), "w", act.Work{})
+		a = r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}})
 		require.Equal(t, act.Away, a.End)
 		require.ErrorIs(t, a.Err, errBoom)
 		require.Equal(t, -6, calls, "three repeats")
@@ -107,14 +108,14 @@ func TestRateLimitIsWaitedForWithinReason(t *testing.T) {
 				return success(`1`), nil
 			})
 			begin := time.Now()
-			require.Equal(t, act.Finished, r.Execute(t.Context(), "w", act.Work{}).End)
+			require.Equal(t, act.Finished, r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}}).End)
 			require.Equal(t, want, time.Since(begin))
 		}
 		for _, limit := range []time.Duration{10 * time.Second, time.Hour} {
 			r := runner(t, act.Options{Timeout: limit}, func(context.Context, act.Work) (act.Result, error) {
 				return act.Result{}, &act.RateLimitError{After: 50 * time.Second}
 			})
-			a := r.Execute(t.Context(), "w", act.Work{})
+			a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}})
 			require.Equal(t, act.Away, a.End, "it says so before the attempt is timed out")
 			require.Equal(t, 50*time.Second, a.After)
 			require.LessOrEqual(t, a.Wall, 2*time.Minute)
@@ -149,7 +150,7 @@ func TestEndsOfAttempts(t *testing.T) {
 			}, act.TimedOut},
 		} {
 			r := runner(t, act.Options{Timeout: time.Second}, c.do)
-			a := r.Execute(t.Context(), "w", act.Work{})
+			a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}})
 			require.Equal(t, c.want, a.End, name)
 			require.Equal(t, c.want == act.Finished, a.Complaint == "", name)
 			require.Equal(t, c.want == act.Panicked, a.Stack != nil, name)
@@ -160,8 +161,8 @@ func TestEndsOfAttempts(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.Equal(t, act.Canceled, r.Execute(ctx, "w", act.Work{}).End)
-		require.Equal(t, act.Failed, r.Execute(t.Context(), "nobody", act.Work{}).End)
+		require.Equal(t, act.Canceled, r.Execute(ctx, &act.Call{Worker: "w", Work: act.Work{}}).End)
+		require.Equal(t, act.Failed, r.Execute(t.Context(), &act.Call{Worker: "nobody", Work: act.Work{}}).End)
 		_, err := r.Verify(t.Context(), "nobody", act.Work{}, act.Result{})
 		require.Error(t, err)
 	})
@@ -176,13 +177,13 @@ func TestAsideIsChecked(t *testing.T) {
 		res.Reflection.Aside = json.RawMessage(aside)
 		return res, nil
 	})
-	a := r.Execute(t.Context(), "w", act.Work{Key: "k"})
+	a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{Key: "k"}})
 	require.Equal(t, act.Finished, a.End, a.Complaint)
 	require.Equal(t, aside, string(a.Result.Reflection.Aside))
 	require.Equal(t, 0.9, a.Resonance, "it does not count")
 	for _, bad := range []string{`["partly"]`, `{`, `{"a":"` + strings.Repeat("x", 1<<20) + `"}`} {
 		aside = bad
-		require.Equal(t, act.Malformed, r.Execute(t.Context(), "w", act.Work{Key: "k"}).End, "%.20s", bad)
+		require.Equal(t, act.Malformed, r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{Key: "k"}}).End, "%.20s", bad)
 	}
 }
 
@@ -193,7 +194,7 @@ func TestResultsAreCopied(t *testing.T) {
 	shared.Deltas = []act.Delta{{Domain: "d", Path: "p", Value: json.RawMessage(`1`)}}
 	shared.Usage = act.Usage{TokensIn: 1}
 	r := runner(t, act.Options{}, func(context.Context, act.Work) (act.Result, error) { return shared, nil })
-	a := r.Execute(t.Context(), "w", act.Work{})
+	a := r.Execute(t.Context(), &act.Call{Worker: "w", Work: act.Work{}})
 	copy(shared.Output, `"AFTER_"`)
 	shared.Reflection.PotentialIssues[0] = "changed"
 	shared.Deltas[0].Value[0] = '9'
@@ -253,15 +254,188 @@ func TestEveryGateHasToPass(t *testing.T) {
 	require.Equal(t, []string{"host", "own"}, asked)
 }
 
-func TestModesThatNeedAnApproverAreRefusedWithoutOne(t *testing.T) {
+// Without an Approver an attempt that a human has to allow is not made, and says why.
+func TestPolicy(t *testing.T) {
 	t.Parallel()
-	nop := act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return success(`1`), nil })
-	for mode, ok := range map[act.Mode]bool{act.Autonomous: true, act.Notification: true, act.Veto: false, act.Gated: false, act.Compound: false} {
-		_, err := act.NewRunner(act.Options{Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: nop, Mode: mode}}, Gates: []act.Gate{act.NoGate}})
-		require.Equal(t, ok, err == nil, mode)
+	for name, c := range map[string]struct {
+		worker  act.Worker
+		from    act.Blast
+		above   float64
+		success float64
+		cost    float64
+		want    act.Mode
+		why     string
+	}{
+		"by itself":        {},
+		"announced":        {worker: act.Worker{Mode: act.Notification, Blast: act.Repo}, want: act.Notification},
+		"its mode":         {worker: act.Worker{Mode: act.Veto}, want: act.Veto, why: "the worker's mode is veto"},
+		"fleet":            {worker: act.Worker{Blast: act.Fleet}, want: act.Gated, why: "its effects reach: fleet"},
+		"the card's":       {worker: act.Worker{Card: rank.Candidate{Blast: int(act.Public)}}, want: act.Gated, why: "its effects reach: public"},
+		"otherwise":        {worker: act.Worker{Blast: act.Public}, from: act.Nowhere},
+		"repo":             {worker: act.Worker{Blast: act.Repo}, from: act.Repo, want: act.Gated, why: "its effects reach: repo"},
+		"stricter":         {worker: act.Worker{Mode: act.Compound, Blast: act.Fleet}, want: act.Compound, why: "the worker's mode is compound; its effects reach: fleet"},
+		"irreversible":     {worker: act.Worker{Irreversible: true}, want: act.Gated, why: "its effects cannot be taken back"},
+		"dear":             {above: 2, cost: 2.5, want: act.Gated, why: "it takes about $2.50"},
+		"not dear":         {above: 2, cost: 2},
+		"doubtful":         {worker: act.Worker{Blast: act.Repo}, success: 0.3, want: act.Veto, why: "30 % of such attempts succeed"},
+		"doubtful, veto":   {worker: act.Worker{Blast: act.Repo, Mode: act.Veto}, success: 0.3, want: act.Gated, why: "the worker's mode is veto; 30 % of such attempts succeed"},
+		"doubtful, public": {worker: act.Worker{Blast: act.Public}, success: 0.3, want: act.Compound, why: "its effects reach: public; 30 % of such attempts succeed"},
+		"doubtful, small":  {worker: act.Worker{Blast: act.Project}, success: 0.3},
+		"not known":        {worker: act.Worker{Blast: act.Repo}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			c.worker.Card.Name = "w"
+			c.worker.Executor = act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return success(`1`), nil })
+			r, err := act.NewRunner(act.Options{
+				Workers: []act.Worker{c.worker}, Gates: []act.Gate{act.NoGate}, ApproveFrom: c.from, ApproveAbove: c.above,
+			})
+			require.NoError(t, err)
+			call := act.Call{Worker: "w", Success: c.success, CostUSD: c.cost}
+			a := r.Execute(t.Context(), &call)
+			require.Equal(t, c.want, call.Mode)
+			require.Equal(t, c.why, strings.Join(call.Why, "; "))
+			if c.want < act.Veto {
+				require.Equal(t, act.Finished, a.End)
+				require.Equal(t, 1, calls)
+				return
+			}
+			require.Equal(t, act.Pending, a.End)
+			require.True(t, a.End.Barred())
+			for allowed := act.Autonomous; allowed <= act.Compound; allowed++ {
+				calls = 0
+				a = r.Execute(t.Context(), &act.Call{Worker: "w", Success: c.success, CostUSD: c.cost, Allowed: allowed})
+				require.Equal(t, allowed >= c.want, a.End == act.Finished, "what was allowed for less is asked again")
+				require.Equal(t, allowed >= c.want, calls == 1)
+			}
+		})
 	}
-	for blast, ok := range map[act.Blast]bool{act.Self: true, act.Project: true, act.Repo: false, act.Public: false} {
-		_, err := act.NewRunner(act.Options{Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: nop, Blast: blast}}, Gates: []act.Gate{act.NoGate}, ApproveFrom: act.Repo})
-		require.Equal(t, ok, err == nil, blast)
+}
+
+// tracer is an Interceptor that tells what it sees.
+type tracer struct {
+	name   string
+	told   *[]string
+	before func(*act.Call) error
+	after  func(*act.Attempt)
+}
+
+func (i tracer) Before(_ context.Context, c *act.Call) error {
+	*i.told = append(*i.told, i.name+" before")
+	if i.before != nil {
+		return i.before(c)
+	}
+	return nil
+}
+
+func (i tracer) After(ctx context.Context, c *act.Call, a *act.Attempt) {
+	*i.told = append(*i.told, i.name+" after "+string(a.End))
+	if ctx.Err() != nil {
+		*i.told = append(*i.told, "ended")
+	}
+	if i.after != nil {
+		i.after(a)
+	}
+}
+
+func TestInterceptorsSeeEveryAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, do := range map[act.End]func(context.Context, act.Work) (act.Result, error){
+			act.Finished:  func(context.Context, act.Work) (act.Result, error) { return success(`1`), nil },
+			act.Failed:    func(context.Context, act.Work) (act.Result, error) { return act.Result{}, errors.New("no") },
+			act.Denied:    func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied },
+			act.Malformed: func(context.Context, act.Work) (act.Result, error) { return act.Result{}, nil },
+			act.Panicked:  func(context.Context, act.Work) (act.Result, error) { panic(nil) },
+			act.TimedOut: func(ctx context.Context, _ act.Work) (act.Result, error) {
+				<-ctx.Done()
+				return act.Result{}, ctx.Err()
+			},
+			act.Away: func(context.Context, act.Work) (act.Result, error) { return act.Result{}, syscall.ECONNREFUSED },
+		} {
+			var told []string
+			r := runner(t, act.Options{Timeout: time.Second, Interceptors: []act.Interceptor{
+				tracer{name: "outer", told: &told}, tracer{name: "inner", told: &told},
+			}}, do)
+			require.Equal(t, want, r.Execute(t.Context(), &act.Call{Worker: "w"}).End)
+			require.Equal(t, []string{"outer before", "inner before", "inner after " + string(want), "outer after " + string(want)}, told)
+		}
+	})
+}
+
+// An Interceptor of the host's may refuse an attempt, change its work and ask for an
+// approval. It cannot allow what asks for one, and what it does wrong fails closed.
+func TestInterceptorsOfHosts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mode   act.Mode
+		before func(*act.Call) error
+		after  func(*act.Attempt)
+		want   act.End
+		told   string
+	}{
+		"refuses":   {before: func(*act.Call) error { return fmt.Errorf("not on a Friday: %w", act.ErrDenied) }, want: act.Denied, told: "i before, i after denied"},
+		"fails":     {before: func(*act.Call) error { return errors.New("boom") }, want: act.Failed, told: "i before, i after failed"},
+		"panics":    {before: func(*act.Call) error { panic("boom") }, want: act.Panicked, told: "i before, i after panicked"},
+		"asks":      {before: func(c *act.Call) error { c.Mode = act.Gated; return nil }, want: act.Pending, told: "i before, i after pending"},
+		"widens":    {before: func(c *act.Call) error { c.Blast = act.Public; return nil }, want: act.Pending, told: "i before, i after pending"},
+		"overrules": {mode: act.Gated, before: func(c *act.Call) error { c.Mode, c.Allowed = 0, act.Compound; return nil }, want: act.Pending, told: "i before, i after pending"},
+		"instead":   {mode: act.Gated, before: func(c *act.Call) error { c.Worker = "free"; return nil }, want: act.Pending, told: "i before, i after pending"},
+		"changes":   {before: func(c *act.Call) error { c.Work.Objective = "changed"; return nil }, want: act.Finished, told: "i before, changed, i after finished"},
+		"dislikes":  {after: func(a *act.Attempt) { a.End, a.Complaint = act.Failed, "no" }, want: act.Failed, told: "i before, , i after finished"},
+		"breaks":    {after: func(*act.Attempt) { panic("boom") }, want: act.Failed, told: "i before, , i after finished"},
+		"is lost":   {after: func(*act.Attempt) { runtime.Goexit() }, want: act.Failed, told: "i before, , i after finished"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var told []string
+			do := act.ExecutorFunc(func(_ context.Context, w act.Work) (act.Result, error) {
+				told = append(told, w.Objective)
+				return success(`1`), nil
+			})
+			r, err := act.NewRunner(act.Options{
+				Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: do, Mode: c.mode}, {Card: rank.Candidate{Name: "free"}, Executor: do}},
+				Gates:   []act.Gate{act.NoGate}, Interceptors: []act.Interceptor{tracer{"i", &told, c.before, c.after}},
+			})
+			require.NoError(t, err)
+			require.Equal(t, c.want, r.Execute(t.Context(), &act.Call{Worker: "w"}).End)
+			require.Equal(t, c.told, strings.Join(told, ", "))
+		})
+	}
+}
+
+// What an attempt has used is known of one that has failed too, and estimated from the
+// rate of its worker.
+func TestCostOfAttempts(t *testing.T) {
+	t.Parallel()
+	used := act.Usage{TokensIn: 2e6, TokensOut: 1e5}
+	for name, c := range map[string]struct {
+		do   func(context.Context, act.Work) (act.Result, error)
+		want act.Usage
+	}{
+		"finished": {func(context.Context, act.Work) (act.Result, error) { r := success(`1`); r.Usage = used; return r, nil },
+			act.Usage{TokensIn: 2e6, TokensOut: 1e5, APICostUSD: 7.5}},
+		"failed": {func(context.Context, act.Work) (act.Result, error) { return act.Result{Usage: used}, errors.New("no") },
+			act.Usage{TokensIn: 2e6, TokensOut: 1e5, APICostUSD: 7.5}},
+		"malformed": {func(context.Context, act.Work) (act.Result, error) {
+			return act.Result{Usage: used, Output: []byte("{")}, nil
+		},
+			act.Usage{TokensIn: 2e6, TokensOut: 1e5, APICostUSD: 7.5}},
+		"estimated by itself": {func(context.Context, act.Work) (act.Result, error) {
+			return act.Result{Usage: act.Usage{TokensIn: 1, APICostUSD: 3}}, act.ErrDenied
+		}, act.Usage{TokensIn: 1, APICostUSD: 3}},
+		"negative": {func(context.Context, act.Work) (act.Result, error) {
+			return act.Result{Usage: act.Usage{TokensIn: -1}}, errors.New("no")
+		}, act.Usage{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := act.NewRunner(act.Options{
+				Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: act.ExecutorFunc(c.do), Rate: act.Rate{In: 2.5, Out: 25}}},
+				Gates:   []act.Gate{act.NoGate},
+			})
+			require.NoError(t, err)
+			require.Equal(t, c.want, r.Execute(t.Context(), &act.Call{Worker: "w"}).Result.Usage)
+		})
 	}
 }

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"context"
 	"slices"
 
 	"github.com/arc-learn/arc/rank"
@@ -17,6 +16,13 @@ type Worker struct {
 	Gates    []Gate          // applied after the host's gates
 	Blast    Blast           // how far its effects reach; wins over Card.Blast if larger
 	Mode     Mode            // how far it may go without a human
+
+	// Irreversible says that its effects cannot be taken back: each attempt is Gated.
+	Irreversible bool
+	// Approvers is how many humans have to agree in mode Compound. 0: two.
+	Approvers int
+	// Rate is what its tokens cost, for attempts that do not report an estimate.
+	Rate Rate
 }
 
 // able reports whether the worker can take the task.
@@ -27,51 +33,10 @@ func (w *Worker) able(t *Task) bool {
 	return t.Effect == nil || slices.Contains(w.Effects, *t.Effect)
 }
 
-// Blast is the radius of a worker's effects.
-type Blast int
+// Rate is the list price of a worker's tokens, in US dollars for a million of them.
+type Rate struct{ In, Out float64 }
 
-// The radii, smallest first.
-const (
-	Self Blast = iota
-	Project
-	Repo
-	Fleet
-	Public
-)
-
-// Mode says how much a human has to do with a worker's attempts.
-type Mode int
-
-// The modes. Notification is served by the attempt's event. Veto, Gated and
-// Compound need an [Approver], which is asked before every attempt: in these
-// modes no answer in time means no.
-const (
-	Autonomous   Mode = iota // runs by itself
-	Notification             // runs by itself, and is announced
-	Veto                     // a human may stop it
-	Gated                    // a human has to agree
-	Compound                 // several humans have to agree; the Approver sees to that
-)
-
-// Approver asks a human, or a policy that stands for one. Approve may be
-// called concurrently; ctx ends with the time that there is for an answer.
-// Anything but (true, nil) keeps the worker from the attempt, whose error is
-// then ErrDenied: its End says whether the answer was no ([Refused]), did not come
-// ([Unanswered]) or failed ([Undecided]). None of them is held against the worker.
-type Approver interface {
-	Approve(ctx context.Context, r ApprovalRequest) (bool, error)
-}
-
-// ApproverFunc adapts a function to [Approver].
-type ApproverFunc func(ctx context.Context, r ApprovalRequest) (bool, error)
-
-// Approve calls f.
-func (f ApproverFunc) Approve(ctx context.Context, r ApprovalRequest) (bool, error) { return f(ctx, r) }
-
-// ApprovalRequest is what is to be approved: one attempt of one worker.
-type ApprovalRequest struct {
-	Worker string
-	Mode   Mode
-	Blast  Blast
-	Work   Work
+// price is what the usage costs at that rate.
+func (r Rate) price(u Usage) float64 {
+	return (float64(u.TokensIn)*r.In + float64(u.TokensOut)*r.Out) / 1e6
 }

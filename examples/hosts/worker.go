@@ -51,7 +51,7 @@ func (s *service) scaled(_ context.Context, w act.Work, _ act.Result) (act.Verdi
 }
 
 // onlySmall is an Approver. A person would be asked here.
-func onlySmall(ctx context.Context, r act.ApprovalRequest) (bool, error) {
+func onlySmall(ctx context.Context, r *act.Call) (bool, error) {
 	to, err := wanted(&r.Work.Task)
 	if err != nil {
 		return false, err

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Site is what repeated visits to a site say about a person.
@@ -61,12 +62,21 @@ var general = []string{
 	"discord.com", "zoom.us", "notion.so", "chatgpt.com", "openai.com", "claude.ai", "localhost",
 }
 
-// knownSites returns the built-in table with the host's entries in it.
-func knownSites(more map[string]Site) map[string]Site {
+// builtInSites returns the table, which must not be changed.
+var builtInSites = sync.OnceValue(func() map[string]Site {
 	out := maps.Clone(otherSites)
 	for domain, name := range developerSites {
 		out[domain] = Site{name + developing, Expertise}
 	}
+	return out
+})
+
+// knownSites returns the built-in table with the host's entries in it.
+func knownSites(more map[string]Site) map[string]Site {
+	if len(more) == 0 {
+		return builtInSites()
+	}
+	out := maps.Clone(builtInSites())
 	for domain, site := range more {
 		if strings.TrimSpace(site.Content) == "" {
 			continue

@@ -1,0 +1,206 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/guard"
+)
+
+// Interceptor stands around every attempt, as middleware around an HTTP handler:
+// those of a [Runner] see a call in their order, and what came of it in the opposite
+// one. Within the host's stand five of the package: the policy of approvals by blast
+// radius, the approval, the cost, the confidence and the deltas of the result.
+//
+// The methods may be called concurrently, have ten seconds, and may change the call or the
+// attempt until they return.
+type Interceptor interface {
+	// Before is called before the attempt. It may change the Work, and raise the
+	// Mode. With an error the attempt is not made, and ends as one of an executor
+	// with that error.
+	Before(ctx context.Context, c *Call) error
+	// After is called whenever Before was: also for attempts that were refused, that
+	// panicked, took too long or were canceled. A panic of it fails the attempt.
+	After(ctx context.Context, c *Call, a *Attempt)
+}
+
+// interceptTimeout bounds each call of an Interceptor of the host's.
+const interceptTimeout = 10 * time.Second
+
+// foreign is an Interceptor of the host's, which may panic, hang, or end its goroutine.
+type foreign struct{ Interceptor }
+
+func (f foreign) Before(ctx context.Context, c *Call) error {
+	// What a call that hangs does later must not reach the attempt.
+	theirs, err := guard.Do(ctx, interceptTimeout, func(ctx context.Context) (Call, error) {
+		theirs := *c
+		err := guard.Error(f.Interceptor.Before(ctx, &theirs), ErrDenied)
+		return theirs, err
+	})
+	if err == nil {
+		theirs.Worker, theirs.Mode, theirs.Blast = c.Worker, max(theirs.Mode, c.Mode), max(theirs.Blast, c.Blast)
+		theirs.Allowed, theirs.Work.Key = c.Allowed, c.Work.Key
+		*c = theirs
+	}
+	return err
+}
+
+func (f foreign) After(ctx context.Context, c *Call, a *Attempt) {
+	theirs, err := guard.Do(context.WithoutCancel(ctx), interceptTimeout, func(ctx context.Context) (Attempt, error) {
+		call, theirs := *c, *a
+		f.Interceptor.After(ctx, &call, &theirs)
+		return theirs, nil
+	})
+	if err == nil {
+		*a = theirs
+		return
+	}
+	a.End, a.Err, a.Complaint = Failed, err, "an interceptor: "+err.Error()
+	if p, ok := errors.AsType[*guard.PanicError](err); ok {
+		a.Stack = p.Stack
+	}
+}
+
+// policy raises the mode of a call to what its radius, its price and its odds ask for.
+type policy struct{ o *Options }
+
+// doubtful is the rate of success below which a worker whose effects reach a
+// repository or more is not left to itself.
+const doubtful = 0.5
+
+func (p policy) Before(_ context.Context, c *Call) error {
+	w := p.o.worker(c.Worker)
+	raise := func(to Mode, why string, args ...any) {
+		c.Mode = max(c.Mode, to)
+		c.Why = append(c.Why, fmt.Sprintf(why, args...))
+	}
+	if w.Mode >= Veto {
+		c.Why = append(c.Why, fmt.Sprintf("the worker's mode is %v", w.Mode))
+	}
+	if c.Blast >= p.o.ApproveFrom {
+		raise(Gated, "its effects reach: %v", c.Blast)
+	}
+	if w.Irreversible {
+		raise(Gated, "its effects cannot be taken back")
+	}
+	if above := p.o.ApproveAbove; above > 0 && c.CostUSD > above {
+		raise(Gated, "it takes about $%.2f", c.CostUSD)
+	}
+	if c.Blast >= Repo && c.Success > 0 && c.Success < doubtful {
+		raise(min(max(c.Mode+1, Veto), Compound), "%.0f %% of such attempts succeed", 100*c.Success)
+	}
+	return nil
+}
+
+func (policy) After(context.Context, *Call, *Attempt) {}
+
+// approval asks for what the mode of a call demands.
+type approval struct{ o *Options }
+
+func (p approval) Before(ctx context.Context, c *Call) error {
+	if c.Mode < Veto || c.Mode <= c.Allowed {
+		return nil
+	}
+	if p.o.Approver == nil {
+		return &barredError{Pending, errors.New("an approval is pending")}
+	}
+	asked := *c
+	asked.Work.Secrets = nil
+	ok, err := guard.Do(ctx, p.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
+		ok, err := guard.Returned(p.o.Approver.Approve(ctx, &asked))
+		if err == nil {
+			err = ctx.Err() // an answer that comes late is none
+		}
+		return ok, err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, guard.ErrTime) && c.Mode == Veto:
+		return nil
+	case errors.Is(err, guard.ErrTime):
+		return &barredError{Unanswered, fmt.Errorf("%w: approval: %w", ErrDenied, err)}
+	case err != nil:
+		return &barredError{Undecided, fmt.Errorf("%w: approval: %w", ErrDenied, err)}
+	case !ok:
+		return &barredError{Refused, fmt.Errorf("%w: approval was refused", ErrDenied)}
+	}
+	return nil
+}
+
+func (approval) After(context.Context, *Call, *Attempt) {}
+
+// barredError is why an attempt is not made, and how it has ended then.
+type barredError struct {
+	End End
+	Err error
+}
+
+func (e *barredError) Error() string { return e.Err.Error() }
+func (e *barredError) Unwrap() error { return e.Err }
+
+// cost checks what an attempt reports to have used, and estimates what it has not
+// reported from the worker's Rate.
+type cost struct{ o *Options }
+
+func (cost) Before(context.Context, *Call) error { return nil }
+
+func (p cost) After(_ context.Context, c *Call, a *Attempt) {
+	u := &a.Result.Usage
+	if !u.Valid() {
+		*u = Usage{}
+		a.malformed(errors.New("usage is negative or not a number"))
+		return
+	}
+	if u.APICostUSD == 0 {
+		u.APICostUSD = p.o.worker(c.Worker).Rate.price(*u)
+	}
+}
+
+// confidence validates the reflection of an attempt, which says how sure its
+// worker is.
+type confidence struct{}
+
+func (confidence) Before(context.Context, *Call) error { return nil }
+
+func (confidence) After(_ context.Context, c *Call, a *Attempt) {
+	if a.End != Finished {
+		return
+	}
+	var v iar.Validator
+	check := v.Content(a.Result.Reflection, iar.Context{Task: c.Work.Task.Objective})
+	if !check.Valid {
+		a.malformed(errors.New("malformed reflection: " + issues(check.Issues)))
+		a.Result.Reflection = iar.Reflection{}
+		return
+	}
+	a.Resonance = check.Resonance
+	if s := a.Result.Reflection.Status; s == iar.Failure || s == iar.Skipped {
+		a.End, a.Complaint = Failed, complaintOf(a.Result.Reflection)
+	}
+}
+
+// deltas checks what a result says to have changed in the world.
+type deltas struct{}
+
+func (deltas) Before(context.Context, *Call) error { return nil }
+
+func (deltas) After(_ context.Context, _ *Call, a *Attempt) {
+	for _, d := range a.Result.Deltas {
+		if err := checkJSON("delta", d.Value); err != nil {
+			a.malformed(err)
+			a.Result.Deltas = nil
+			return
+		}
+	}
+}
+
+// malformed has an attempt that finished end as one whose result is not valid.
+func (a *Attempt) malformed(err error) {
+	if a.End == Finished {
+		a.End, a.Err, a.Complaint = Malformed, err, err.Error()
+	}
+}

@@ -1,0 +1,297 @@
+package arc_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/reason/goal"
+	"github.com/arc-learn/arc/store"
+)
+
+// gated is a host of one worker, which counts its calls.
+func gated(calls *int, mode act.Mode) arc.Host {
+	return arc.Host{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{{
+		Card: rank.Candidate{Name: "deployer"}, Mode: mode, Skills: []string{"work"},
+		Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { *calls++; return done(`"deployed"`), nil }),
+	}}}
+}
+
+// waiting returns the approvals of a scope.
+func waiting(t *testing.T, a *arc.Agent, scope memory.Scope) (out []arc.Approval) {
+	t.Helper()
+	for p, err := range a.In(scope).Approvals(t.Context()) {
+		require.NoError(t, err)
+		out = append(out, p)
+	}
+	return out
+}
+
+// ruling is what ada says to the first attempt of the run.
+func ruling(allow bool) arc.Ruling {
+	return arc.Ruling{Run: "run", Attempt: 1, Allow: allow, By: "ada", Note: "on Monday"}
+}
+
+// Without an Approver an attempt waits for what a human says, in another process even.
+func TestApprovals(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode   act.Mode
+		say    []arc.Ruling
+		status arc.Status
+		reason string
+		after  time.Duration
+	}{
+		"allowed":           {mode: act.Gated, say: []arc.Ruling{ruling(true)}, status: arc.Delivered},
+		"refused":           {mode: act.Gated, say: []arc.Ruling{ruling(false)}, status: arc.Blocked, reason: "approval was refused by ada: on Monday"},
+		"silence denies":    {mode: act.Gated, status: arc.Blocked, reason: "no answer in time", after: 24 * time.Hour},
+		"silence proceeds":  {mode: act.Veto, status: arc.Delivered, after: 24 * time.Hour},
+		"a veto":            {mode: act.Veto, say: []arc.Ruling{ruling(false)}, status: arc.Blocked, reason: "approval was refused by ada: on Monday"},
+		"one of two":        {mode: act.Compound, say: []arc.Ruling{ruling(true), ruling(true)}, status: arc.Blocked, reason: "no answer in time", after: 24 * time.Hour},
+		"both":              {mode: act.Compound, say: []arc.Ruling{ruling(true), {Run: "run", Attempt: 1, Allow: true, By: "bob"}}, status: arc.Delivered},
+		"one against":       {mode: act.Compound, say: []arc.Ruling{ruling(true), {Run: "run", Attempt: 1, By: "bob"}}, status: arc.Blocked, reason: "approval was refused by bob"},
+		"soon":              {mode: act.Gated, status: arc.Waiting, after: 23 * time.Hour},
+		"allowed after all": {mode: act.Gated, say: []arc.Ruling{ruling(true)}, status: arc.Delivered, after: 30 * 24 * time.Hour},
+	} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", restart), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					calls, st := 0, store.NewMem()
+					open := func() *arc.Agent {
+						a, err := arc.New(t.Context(), st, gated(&calls, c.mode), realTime())
+						require.NoError(t, err)
+						return a
+					}
+					a := open()
+					r := run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: chore, Once: true})
+					require.Equal(t, arc.Waiting, r.Status)
+					require.Equal(t, arc.CauseApproval, r.Cause)
+					require.Equal(t, fmt.Sprintf("deployer: the worker's mode is %v", c.mode), r.Reason)
+					require.Equal(t, r.Next, r.Approval.Until)
+					require.Equal(t, 24*time.Hour, r.Approval.Until.Sub(r.Approval.Asked))
+					require.Equal(t, []arc.Approval{*r.Approval}, waiting(t, a, ""))
+					for _, say := range c.say {
+						if restart {
+							require.NoError(t, a.Close())
+							idle(time.Hour)
+							a = open()
+						}
+						require.Zero(t, calls)
+						require.NoError(t, a.In("").Rule(t.Context(), say))
+					}
+					if restart {
+						require.NoError(t, a.Close())
+						idle(c.after)
+						a = open()
+					} else {
+						idle(c.after)
+					}
+					idle(10 * time.Second)
+					r, err := a.In("").Resume(t.Context(), "run")
+					require.NoError(t, err)
+					require.Equal(t, c.status, r.Status)
+					require.Contains(t, r.Reason, c.reason)
+					require.Equal(t, map[bool]int{true: 1}[c.status == arc.Delivered], calls)
+					if c.status != arc.Waiting {
+						require.Empty(t, waiting(t, a, ""))
+						require.ErrorIs(t, a.In("").Rule(t.Context(), ruling(true)), arc.ErrLate)
+					}
+					require.NoError(t, a.Close())
+				})
+			})
+		}
+	}
+}
+
+// Whatever a host calls, an attempt that a human has to allow is not made before one has.
+func TestNoPathAroundAnApproval(t *testing.T) {
+	resume := func(t *testing.T, a *arc.Agent) {
+		_, err := a.In("").Resume(t.Context(), "run")
+		require.NoError(t, err)
+	}
+	for name, path := range map[string]func(t *testing.T, a *arc.Agent){
+		"resume": resume,
+		"run": func(t *testing.T, a *arc.Agent) {
+			_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "deploy", Tasks: chore})
+			require.NoError(t, err)
+		},
+		"events": func(t *testing.T, a *arc.Agent) {
+			for _, err := range a.Events(t.Context(), arc.Objective{ID: "run", Text: "deploy", Tasks: chore}) {
+				require.NoError(t, err)
+			}
+		},
+		"due":  func(t *testing.T, a *arc.Agent) { _, err := a.ResumeDue(t.Context()); require.NoError(t, err) },
+		"time": func(t *testing.T, a *arc.Agent) { idle(23 * time.Hour) },
+		"silence": func(t *testing.T, a *arc.Agent) {
+			idle(25 * time.Hour)
+			_, err := a.In("").Retry(t.Context(), "run", "go on")
+			require.NoError(t, err)
+		},
+		"answer": func(t *testing.T, a *arc.Agent) {
+			_, err := a.In("").Answer(t.Context(), "run", "yes")
+			require.ErrorIs(t, err, arc.ErrNotAsking)
+		},
+		"no name": func(t *testing.T, a *arc.Agent) {
+			require.Error(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "run", Attempt: 1, Allow: true}))
+		},
+		"a long one": func(t *testing.T, a *arc.Agent) {
+			require.Error(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "run", Attempt: 1, Allow: true, By: strings.Repeat("a", 1000)}))
+		},
+		"another attempt": func(t *testing.T, a *arc.Agent) {
+			require.ErrorIs(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "run", Attempt: 2, Allow: true, By: "ada"}), arc.ErrLate)
+		},
+		"another tenant": func(t *testing.T, a *arc.Agent) {
+			require.Empty(t, waiting(t, a, "other"))
+			require.ErrorIs(t, a.In("other").Rule(t.Context(), ruling(true)), store.ErrNotFound)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				a := agent(t, gated(&calls, act.Gated), realTime())
+				run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: chore})
+				path(t, a)
+				require.Zero(t, calls)
+				require.Len(t, waiting(t, a, ""), 1)
+				resume(t, a)
+				require.Zero(t, calls)
+			})
+		})
+	}
+}
+
+// What was allowed is one attempt: the next one is asked for again, and so is one that
+// is to reach further than what was allowed.
+func TestApprovalIsForOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		h := gated(&calls, act.Gated)
+		h.Gates = []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: calls == 2, Complaint: "not yet"}, nil
+		})}
+		a := agent(t, h, realTime())
+		r := run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: chore})
+		for n := 1; n <= 2; n++ {
+			require.Equal(t, n, r.Approval.Attempt)
+			require.NoError(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "run", Attempt: n, Allow: true, By: "ada"}))
+			idle(10 * time.Second)
+			require.Equal(t, n, calls)
+			var err error
+			r, err = a.In("").Resume(t.Context(), "run")
+			require.NoError(t, err)
+		}
+		require.Equal(t, arc.Delivered, r.Status)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		calls, st := 0, store.NewMem()
+		a, err := arc.New(t.Context(), st, gated(&calls, act.Gated), realTime())
+		require.NoError(t, err)
+		run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: chore})
+		require.NoError(t, a.In("").Rule(t.Context(), ruling(true)))
+		require.NoError(t, a.Close())
+		a, err = arc.New(t.Context(), st, gated(&calls, act.Compound), realTime())
+		require.NoError(t, err)
+		idle(10 * time.Second)
+		require.Zero(t, calls)
+		require.Equal(t, act.Compound, waiting(t, a, "")[0].Mode)
+		require.NoError(t, a.Close())
+	})
+}
+
+// A dispatch of a goal waits for a human too, and is over with its lease.
+func TestGoalsWaitForApprovals(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule  func(arc.Approval) *arc.Ruling
+		end   goal.End
+		calls int
+	}{
+		"allowed": {func(p arc.Approval) *arc.Ruling {
+			return &arc.Ruling{Run: p.Run, Attempt: p.Attempt, Allow: true, By: "ada"}
+		}, goal.Unseen, 1},
+		"refused": {func(p arc.Approval) *arc.Ruling { return &arc.Ruling{Run: p.Run, Attempt: p.Attempt, By: "ada"} }, goal.Refused, 0},
+		"silence": {func(arc.Approval) *arc.Ruling { return nil }, goal.Interrupted, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				h := arc.Host{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{
+					repairs("deployer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return done(`1`), nil })),
+				}}
+				h.Workers[0].Blast = act.Public
+				a, w := agent(t, h, realTime()), new(goal.World)
+				keeper := keep(t, a, w, &goal.Options{Lease: time.Hour}, broken("cache"))
+				require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
+				_, err := keeper.Tick(t.Context())
+				require.NoError(t, err)
+				idle(time.Minute)
+				all := waiting(t, a, "")
+				require.Len(t, all, 1)
+				require.Equal(t, act.Gated, all[0].Mode)
+				if r := c.rule(all[0]); r != nil {
+					require.NoError(t, a.In("").Rule(t.Context(), *r))
+				}
+				require.NoError(t, keeper.Wait(t.Context()))
+				idle(time.Minute)
+				for o, err := range keeper.Outcomes(t.Context()) {
+					require.NoError(t, err)
+					require.Equal(t, c.end, o.End, o.Why)
+				}
+				require.Equal(t, c.calls, calls)
+				require.Empty(t, waiting(t, a, ""), "nobody is asked any more")
+				idle(48 * time.Hour)
+				require.Equal(t, c.calls, calls)
+			})
+		})
+	}
+}
+
+// A host's own Interceptor has an attempt ask, and sees what came of it.
+func ExampleHost_interceptors() {
+	ctx := context.Background()
+	a, err := arc.New(ctx, store.NewMem(), arc.Host{
+		Workers: []act.Worker{{
+			Card:     rank.Candidate{Name: "mailer"},
+			Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return done(`"sent"`), nil }),
+		}},
+		Gates:        []act.Gate{act.NoGate},
+		Interceptors: []act.Interceptor{officeHours{}},
+	}, &arc.Options{Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	r, err := a.Run(ctx, arc.Objective{ID: "mail", Text: "mail the customers", Tasks: chore})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Status, "|", r.Reason)
+	for p, err := range a.In("").Approvals(ctx) {
+		fmt.Println(p.Worker, p.Mode, p.Why, err)
+	}
+	// Output:
+	// attempt pending
+	// waiting | mailer: it is Sunday
+	// mailer gated [it is Sunday] <nil>
+}
+
+// officeHours asks a human on Sundays, which it always is here.
+type officeHours struct{}
+
+func (officeHours) Before(_ context.Context, c *act.Call) error {
+	c.Mode, c.Why = act.Gated, append(c.Why, "it is Sunday")
+	return nil
+}
+
+func (officeHours) After(_ context.Context, _ *act.Call, a *act.Attempt) {
+	fmt.Println("attempt", a.End)
+}
