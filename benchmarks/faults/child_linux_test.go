@@ -37,6 +37,9 @@ type order struct {
 	Clean bool   // close in the end
 }
 
+// patience is how long Close may take, and a second more.
+const patience = 5 * time.Second
+
 // Writers commit groups of keys.
 const (
 	writers = 4
@@ -106,7 +109,7 @@ func valueOf(key string, size int) []byte {
 // write commits until it is told to stop, and says what was acknowledged.
 func write(o order) {
 	take(o.Files)
-	st, err := badger.Open(o.Dir, nil)
+	st, err := badger.Open(o.Dir, &badger.Options{Patience: patience})
 	if err != nil {
 		complain("refused", err)
 		return
@@ -125,7 +128,7 @@ func write(o order) {
 	}
 	begin := time.Now()
 	stop.Store(true)
-	if !within(10*time.Second, stop, func() {
+	if !within(patience+time.Second, stop, func() {
 		if err := st.Close(); err != nil {
 			complain("close", err)
 		}

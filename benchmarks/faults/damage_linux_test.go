@@ -23,8 +23,9 @@ type ruin struct {
 	content    string // as read says it
 }
 
-// ruins returns a store that was closed, and one whose process ended in the middle
-// of its work, less than a second after its last commits.
+// ruins returns a store that was closed, the same for damage that leaves no trace in
+// the times of its files, and one whose process ended in the middle of its work, less
+// than a second after its last commits.
 func ruins(t *testing.T) []ruin {
 	var rs []ruin
 	for _, state := range []string{"closed", "killed"} {
@@ -40,6 +41,9 @@ func ruins(t *testing.T) []ruin {
 		p := begin(t, order{Do: "read", Dir: whole}).settle()
 		require.NotEmpty(t, p.content)
 		rs = append(rs, ruin{state, dir, p.content})
+		if state == "closed" {
+			rs = append(rs, ruin{"rotten", dir, p.content})
+		}
 	}
 	return rs
 }
@@ -171,6 +175,8 @@ func damaged(t *testing.T, ruin ruin, file, how string, place float64, bit byte,
 		counts["empty"]++
 		return nil
 	}
+	info, err := os.Stat(name)
+	require.NoError(t, err)
 	at := int64(place * float64(len(whole)))
 	switch piece := whole[at:min(at+512, int64(len(whole)))]; {
 	case how == "cut":
@@ -183,6 +189,9 @@ func damaged(t *testing.T, ruin ruin, file, how string, place float64, bit byte,
 	default:
 		put(t, name, make([]byte, len(piece)), at, size)
 	}
+	if ruin.state == "rotten" {
+		require.NoError(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
+	}
 	note := func(what string) { counts[what]++; bad = append(bad, what) }
 	before := sums(t, dir)
 	p := begin(t, order{Do: "read", Dir: dir}).settle()
@@ -191,6 +200,9 @@ func damaged(t *testing.T, ruin ruin, file, how string, place float64, bit byte,
 		note("host ended")
 	case p.damage != "":
 		counts["reported by a read"]++
+		if len(p.untyped) > 0 {
+			note("untyped error")
+		}
 	case p.refused == "" && p.content == ruin.content:
 		counts["harmless"]++
 	case p.refused == "":
@@ -203,6 +215,8 @@ func damaged(t *testing.T, ruin ruin, file, how string, place float64, bit byte,
 		if !maps.Equal(before, sums(t, dir)) {
 			note("changed though refused")
 		}
+	}
+	if p.damage != "" || p.refused != "" {
 		put(t, name, whole[at:], at, size)
 		if p := begin(t, order{Do: "read", Dir: dir}).settle(); p.content != ruin.content {
 			note("not whole again")

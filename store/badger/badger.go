@@ -36,6 +36,9 @@
 // file is read and checked before Badger opens it, each group of commits says
 // how many entries there are, and a small file beside them, arc.mark, remembers
 // how far the commits had come. A directory that Open refuses is as it was.
+// After a Close, and as long as the sizes and times of the files are as they were
+// then, the blocks of tables are read and checked once the store is open: in the
+// background, and before a read returns what it found in them.
 //
 // # What becomes of garbage
 //
@@ -242,10 +245,7 @@ func (s *Store) open(dir string) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; to go on without it, remove %s", err, markName)
 	}
-	v, err := now.look(marked)
-	if err == nil {
-		err = v.compare(id, marked)
-	}
+	v, err := now.preflight(id, marked)
 	if err != nil {
 		return scarce(err)
 	}
@@ -488,7 +488,9 @@ func (s *Store) end() (ended bool, err error) {
 	err = attempt(gen.db.Close)
 	if s.reading == nil {
 		s.room.discard(gen)
-		err = errors.Join(err, s.mark.close())
+		if err = errors.Join(err, s.mark.close()); err == nil {
+			s.vouch(gen)
+		}
 	} else if s.scratch != "" {
 		err = errors.Join(err, os.RemoveAll(s.scratch))
 	}

@@ -1,9 +1,12 @@
 package badger_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -117,4 +120,50 @@ func BenchmarkManyWriters(b *testing.B) {
 	b.ReportMetric(float64(theirs)/float64(ours), "times-badger")
 	require.NoError(b, db.Close())
 	require.NoError(b, st.Close())
+}
+
+var openRecords = flag.Int("open.records", 10_000, "records, of 500 bytes, in the store of BenchmarkOpen")
+
+// BenchmarkOpen opens a store that was closed, one for which nothing vouches, and
+// looks at the files of the first alone, in turn. The figures are medians.
+func BenchmarkOpen(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "store")
+	st, err := badger.Open(dir, nil)
+	require.NoError(b, err)
+	for n := 0; n < *openRecords; n += 1000 {
+		var ops []store.Op
+		for i := range min(1000, *openRecords-n) {
+			key := fmt.Sprintf("bench/%08d", n+i)
+			ops = append(ops, store.Op{Key: key, Value: []byte(strings.Repeat(key, 36))})
+		}
+		_, err := st.Commit(b.Context(), ops...)
+		require.NoError(b, err)
+	}
+	require.NoError(b, st.Purge(b.Context())) // or as many small tables as the rewrite has not caught up with
+	require.NoError(b, st.Close())
+	sums := map[string][]time.Duration{}
+	note := func(what string, fn func() error) {
+		var took time.Duration
+		require.NoError(b, timed(&took, fn))
+		sums[what] = append(sums[what], took)
+	}
+	opened := func(what string) {
+		var st *badger.Store
+		note(what, func() (err error) { st, err = badger.Open(dir, nil); return err })
+		note("ms/first-get", func() error {
+			_, err := st.Get(b.Context(), "bench/00000001")
+			return err
+		})
+		require.NoError(b, st.Close())
+	}
+	for b.Loop() {
+		note("ms/look", func() error { return badger.Preflight(dir) })
+		opened("ms/open")
+		require.NoError(b, os.Remove(filepath.Join(dir, badger.CleanName)))
+		opened("ms/open-all")
+	}
+	for what, all := range sums {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, what)
+	}
 }

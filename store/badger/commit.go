@@ -206,7 +206,7 @@ func (s *Store) stageAndCommit(requests []*request) (accepted []*request, seq ui
 	group := s.reads.generation().group(seq)
 	defer group.txn.Discard()
 	for _, r := range requests {
-		if r.err = r.check(group.txn); r.err != nil {
+		if r.err = r.check(group); r.err != nil {
 			continue
 		}
 		seq++
@@ -261,13 +261,13 @@ func (s *Store) ready() error {
 
 // check returns nil if all conditions hold. The transaction shows what the
 // group has written so far.
-func (r *request) check(txn *badger.Txn) error {
+func (r *request) check(group *group) error {
 	for i := range r.writes {
 		w := &r.writes[i]
 		if w.cond == store.Any {
 			continue
 		}
-		rev, err := revision(txn, w.key)
+		rev, err := group.revision(w.key)
 		if err != nil {
 			return err
 		}

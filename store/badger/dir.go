@@ -31,6 +31,7 @@ const (
 const (
 	lockName     = "arc.lock"
 	markName     = "arc.mark"
+	cleanName    = "arc.clean"
 	ballastName  = "arc.ballast"
 	currentName  = "CURRENT"
 	tmpSuffix    = ".tmp"
@@ -44,7 +45,7 @@ var (
 	numbered = regexp.MustCompile(`^[0-9]{1,18}\.(mem|vlog|sst)$`)
 	genName  = regexp.MustCompile(`^g[0-9]{6}$`)
 	ours     = map[string]bool{
-		lockName: true, markName: true, markName + tmpSuffix: true, ballastName: true,
+		lockName: true, cleanName: true, markName: true, markName + tmpSuffix: true, ballastName: true,
 		currentName: true, currentName + tmpSuffix: true, manifestName + tmpSuffix: true,
 	}
 	engines = map[string]bool{
@@ -216,6 +217,9 @@ func (c *contents) create() error {
 // truncation and its removal, leaves it empty. Value logs and their statistics
 // hold nothing, see settings, and are made anew.
 func (c *contents) clear() error {
+	if err := os.Remove(filepath.Join(c.dir, cleanName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, path := range c.rest {
 		if err := os.RemoveAll(path); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package badger
 
 import (
+	"path/filepath"
+
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
@@ -12,6 +14,7 @@ const (
 	ManifestName = manifestName
 	MarkName     = markName
 	LockName     = lockName
+	CleanName    = cleanName
 )
 
 // OnCommit has fn called in place of Badger's commit, which it may call.
@@ -85,3 +88,26 @@ var (
 
 	EncodeManifest = encodeManifest
 )
+
+// Preflight does what Open does before it lets Badger in.
+func Preflight(dir string) error {
+	c, err := inspect(dir)
+	if err != nil {
+		return err
+	}
+	id, marked, err := readMark(filepath.Join(dir, markName))
+	if err != nil {
+		return err
+	}
+	_, err = c.preflight(id, marked)
+	return err
+}
+
+// OpenEngine opens and closes the Badger directory of a store, and nothing else.
+func OpenEngine(dir string) error {
+	db, err := openBadger(settings(dir, minMemTable, nil))
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}

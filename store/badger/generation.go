@@ -46,6 +46,7 @@ type generation struct {
 	entries  uint64        // in it, of all versions; for its one writer
 	readers  int           // guarded by snapshots
 	idle     chan struct{} // closed when it no longer counts and has no reader
+	unread   unread
 }
 
 // openGeneration opens a directory that has been surveyed. Memtables hold at
@@ -73,6 +74,7 @@ func (s *Store) openGeneration(name string, v *survey, tables uint64) (*generati
 		err = fmt.Errorf("%w: versions up to %d were read, and Badger has %d", store.ErrDamaged, v.newest, got)
 		return nil, errors.Join(err, gen.db.Close())
 	}
+	gen.expect(v)
 	return gen, nil
 }
 
@@ -82,6 +84,9 @@ type eachFunc = func(key []byte, version uint64, rec []byte) error
 // order. With since, it is for keys that were written after that, and rec is
 // nil for one that was deleted.
 func (g *generation) each(ctx context.Context, since, seq uint64, fn eachFunc) error {
+	if err := g.checkAll(ctx); err != nil {
+		return err
+	}
 	txn := g.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
 	it := txn.NewIterator(badger.IteratorOptions{SinceTs: since, AllVersions: since > 0})

@@ -70,6 +70,9 @@ func (s *Store) rewritten(ctx context.Context, due bool) error {
 // still read.
 func (s *Store) sweep(ctx context.Context) {
 	defer close(s.collected)
+	if err := s.reads.generation().checkAll(ctx); err != nil && ctx.Err() == nil {
+		s.log.Error("comparing tables with their checksums", "dir", s.dir, "error", err)
+	}
 	tried := 0 // tables at the last attempt that failed
 	for {
 		select {

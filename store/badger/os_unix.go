@@ -45,6 +45,28 @@ func freeSpace(dir string) (bytes, files uint64, err error) {
 	return uint64(st.Bavail) * uint64(st.Bsize), files, nil
 }
 
+// mapFile returns the contents of a file, which are read as they are used, until
+// unmap.
+func mapFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it was not written to
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, err
+	}
+	return unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+}
+
+func unmap(data []byte) error {
+	if data == nil {
+		return nil
+	}
+	return unix.Munmap(data)
+}
+
 // syncDir makes the names in dir durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)

@@ -41,5 +41,10 @@ func freeSpace(dir string) (bytes, files uint64, err error) {
 	return bytes, math.MaxUint64, err
 }
 
+// mapFile returns the contents of a file.
+func mapFile(name string) ([]byte, error) { return os.ReadFile(name) }
+
+func unmap([]byte) error { return nil }
+
 // syncDir does nothing: Windows has no way to sync a directory.
 func syncDir(string) error { return nil }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/skl"
@@ -26,15 +27,17 @@ import (
 // open them.
 type survey struct {
 	dir     string
-	id      []byte // of the store, nil if it has none yet
-	seq     uint64 // of the newest group
-	told    uint64 // entries that the newest group says there are; 0 in old stores
-	entries uint64 // entries that there are
-	newest  uint64 // version of any entry
-	largest int64  // memory that the largest log takes
-	marked  uint64 // the commit that the mark names
-	torn    bool   // MANIFEST ends within a record
-	gone    bool   // MANIFEST lists a table that is not there
+	id      []byte     // of the store, nil if it has none yet
+	seq     uint64     // of the newest group
+	told    uint64     // entries that the newest group says there are; 0 in old stores
+	entries uint64     // entries that there are
+	newest  uint64     // version of any entry
+	largest int64      // memory that the largest log takes
+	marked  uint64     // the commit that the mark names
+	torn    bool       // MANIFEST ends within a record
+	gone    bool       // MANIFEST lists a table that is not there
+	mu      sync.Mutex // guards what hear takes
+	quick   bool       // the blocks of the tables are left for later, see [unread]
 	tables  []found
 	logs    []found
 }
@@ -49,17 +52,27 @@ type found struct {
 	end     int // of what is whole in a log
 }
 
-// look surveys the current generation, and returns what Badger would turn into
-// a loss as an error. Marked is the commit that the mark names.
-func (c *contents) look(marked uint64) (*survey, error) {
-	v := &survey{dir: c.current, marked: marked}
+// preflight surveys the current generation, and returns what Badger would turn into
+// a loss as an error. The mark names the store and a commit.
+func (c *contents) preflight(id [idSize]byte, marked uint64) (*survey, error) {
+	if c.vouched() {
+		v, err := c.look(id, marked, true)
+		if err == nil {
+			return v, nil
+		} // the other look says what it is
+	}
+	return c.look(id, marked, false)
+}
+
+func (c *contents) look(id [idSize]byte, marked uint64, quick bool) (*survey, error) {
+	v := &survey{dir: c.current, marked: marked, quick: quick}
 	if !c.manifest {
 		// DISCARD comes before MANIFEST, and all else after it.
 		held := slices.ContainsFunc(c.data, func(name string) bool { return name != discardName })
 		if c.marked || held || len(c.rest) > 0 {
 			return nil, fmt.Errorf("%w: %s is missing", store.ErrDamaged, manifestName)
 		}
-		return v, nil
+		return v, v.compare(id, marked)
 	}
 	if err := v.readTables(); err != nil {
 		return nil, err
@@ -69,7 +82,10 @@ func (c *contents) look(marked uint64) (*survey, error) {
 			return nil, err
 		}
 	}
-	return v, v.tally(c)
+	if err := v.tally(c); err != nil {
+		return nil, err
+	}
+	return v, v.compare(id, marked)
 }
 
 // tally compares what there is with what the newest group says.
@@ -124,6 +140,8 @@ func (v *survey) hear(key []byte, version uint64, rec []byte) error {
 	if err != nil {
 		return err
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	switch {
 	case string(key) == idKey:
 		v.id = bytes.Clone(value)
@@ -161,30 +179,48 @@ func (v *survey) readTables() error {
 	}
 	v.torn = torn
 	for id, listed := range manifest.Tables {
-		f := found{name: table.IDToFilename(id), level: listed.Level}
-		switch err := v.readTable(id, &f); {
-		case errors.Is(err, fs.ErrNotExist):
-			v.gone = true
-			continue
-		case err != nil:
-			return err
-		}
-		v.tables = append(v.tables, f)
+		v.tables = append(v.tables, found{name: table.IDToFilename(id), level: listed.Level})
 	}
-	return nil
+	errs := make([]error, len(v.tables))
+	var all sync.WaitGroup
+	for w := range readers {
+		all.Go(func() {
+			for i := w; i < len(errs); i += readers {
+				errs[i] = v.readTable(&v.tables[i])
+			}
+		})
+	}
+	all.Wait()
+	for i, err := range slices.Backward(errs) {
+		if errors.Is(err, fs.ErrNotExist) {
+			v.gone, errs[i] = true, nil
+			v.tables = slices.Delete(v.tables, i, i+1)
+		}
+	}
+	return errors.Join(errs...)
 }
+
+// readers is how many tables are read at a time.
+const readers = 2
 
 // readTable reads a table and verifies its blocks. Badger does so in goroutines
 // of its own, where the panics with which it meets a table that was cut short,
 // or a block whose checksum cannot even be found, would end the process.
-func (v *survey) readTable(id uint64, f *found) (err error) {
-	data, err := os.ReadFile(filepath.Join(v.dir, f.name))
+func (v *survey) readTable(f *found) (err error) {
+	read := os.ReadFile
+	if v.quick {
+		read = mapFile
+	}
+	data, err := read(filepath.Join(v.dir, f.name))
 	if err != nil {
 		return err
 	}
+	if v.quick {
+		defer func() { err = errors.Join(err, unmap(data)) }()
+	}
 	err = attempt(func() error {
-		t, err := table.OpenInMemoryTable(data, id, &table.Options{})
-		if err == nil {
+		t, err := table.OpenInMemoryTable(data, 0, &table.Options{})
+		if err == nil && !v.quick {
 			err = t.VerifyChecksum()
 		}
 		if err != nil {

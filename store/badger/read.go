@@ -29,7 +29,7 @@ func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) 
 	txn := gen.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
 	e.Key = key
-	err = read(txn, []byte(hostPrefix+key), func(rev uint64, value []byte) {
+	err = gen.read(txn, []byte(hostPrefix+key), func(rev uint64, value []byte) {
 		e.Rev, e.Value = store.Revision(rev), bytes.Clone(value)
 	})
 	if err != nil {
@@ -39,7 +39,10 @@ func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) 
 }
 
 // read calls fn with what a key holds. The value is valid during the call.
-func read(txn *badger.Txn, key []byte, fn func(rev uint64, value []byte)) error {
+func (g *generation) read(txn *badger.Txn, key []byte, fn func(rev uint64, value []byte)) error {
+	if err := g.check(key, key, nil); err != nil {
+		return err
+	}
 	item, err := txn.Get(key)
 	if err != nil {
 		if errors.Is(err, badger.ErrKeyNotFound) {
@@ -67,7 +70,14 @@ func readItem(item *badger.Item, fn func(rev uint64, value []byte)) error {
 	return damage
 }
 
-func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
+// revision returns the revision of a key, 0 if it does not exist.
+func (t *group) revision(key []byte) (rev uint64, err error) {
+	err = t.gen.read(t.txn, key, func(r uint64, _ []byte) { rev = r })
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	return rev, err
+}
 
 // Scan yields the entries of r in key order, as of the moment at which the
 // iteration began.
@@ -117,6 +127,8 @@ type scan struct {
 	txn   *badger.Txn
 	it    *badger.Iterator
 	after []byte // the key not to be yielded, if the scan began there
+	from  []byte // where the next batch begins
+	under []byte // prefix
 	left  int    // entries that Limit allows; negative: any number
 	batch []store.Entry
 }
@@ -136,14 +148,17 @@ func (s *Store) scanFrom(follow func(), r store.Range) (sc *scan, err error) {
 // scanAt begins an iteration, whose end is that of gen's reader. The caller is
 // inside Badger.
 func (s *Store) scanAt(gen *generation, seq uint64, r store.Range) *scan {
-	sc := &scan{s: s, gen: gen, left: r.Limit, after: []byte(hostPrefix + r.After)}
+	sc := &scan{
+		s: s, gen: gen, left: r.Limit, after: []byte(hostPrefix + r.After),
+		from: []byte(hostPrefix + max(r.Prefix, r.After)), under: []byte(hostPrefix + r.Prefix),
+	}
 	if r.Limit <= 0 {
 		sc.left = -1
 	}
 	sc.txn = gen.db.NewTransactionAt(seq, false)
 	// Values are in the tables: prefetching would only start goroutines.
-	sc.it = sc.txn.NewIterator(badger.IteratorOptions{Prefix: []byte(hostPrefix + r.Prefix)})
-	sc.it.Seek([]byte(hostPrefix + max(r.Prefix, r.After)))
+	sc.it = sc.txn.NewIterator(badger.IteratorOptions{Prefix: sc.under})
+	sc.it.Seek(sc.from)
 	s.reads.register(sc)
 	return sc
 }
@@ -154,6 +169,19 @@ func (sc *scan) next() (more bool, err error) {
 		return false, err
 	}
 	defer sc.s.exit(&err)
+	if more, err = sc.fill(); err != nil {
+		return false, err
+	}
+	var to []byte
+	if n := len(sc.batch); n > 0 && (more || sc.left == 0) {
+		to = []byte(hostPrefix + sc.batch[n-1].Key)
+	}
+	err = sc.gen.check(sc.from, to, sc.under)
+	sc.from = to
+	return more && err == nil, err
+}
+
+func (sc *scan) fill() (more bool, err error) {
 	sc.batch = sc.batch[:0]
 	size := 0
 	for ; sc.it.Valid(); sc.it.Next() {

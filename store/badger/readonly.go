@@ -43,6 +43,7 @@ func (s *Store) openReading(c *contents, v *survey, cause error) (err error) {
 		}
 		return errors.Join(cause, err)
 	}
+	gen.expect(v)
 	s.reads.init(gen, v.seq)
 	s.reading = fmt.Errorf("%w: the store was opened for reading alone", cause)
 	s.log.Warn("the store is opened for reading alone", "dir", s.dir, "cause", cause)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/dgraph-io/badger/v4"
-
 	"github.com/arc-learn/arc/store"
 )
 
@@ -59,15 +57,6 @@ func name(key []byte) string {
 		return string(key[1:])
 	}
 	return string(key)
-}
-
-// revision returns the revision of a key, 0 if it does not exist.
-func revision(txn *badger.Txn, key []byte) (rev uint64, err error) {
-	err = read(txn, key, func(r uint64, _ []byte) { rev = r })
-	if isNotFound(err) {
-		return 0, nil
-	}
-	return rev, err
 }
 
 // seqRecord returns the record of seqKey: how many entries the generation has,
