@@ -16,7 +16,7 @@ const (
 	saidBestFew  = 3.10 // and the best few
 	fewBest      = 3
 	onTopic      = 0.9 // of Parts.Lexical's x: there, as likely as not
-	topicPower   = 6
+	likely       = onTopic * onTopic * onTopic * onTopic * onTopic * onTopic
 	attributable = 10 // hits that are looked at
 )
 
@@ -91,6 +91,7 @@ func (q *query) answers(f *found) float64 {
 	case f.relevance >= 1:
 		return q.attributed
 	}
-	y := math.Pow(f.relevance/(1-f.relevance), topicPower/4.) / math.Pow(onTopic, topicPower)
+	odds := f.relevance / (1 - f.relevance) // x⁴
+	y := odds * math.Sqrt(odds) / likely
 	return q.attributed * y / (1 + y)
 }

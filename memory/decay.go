@@ -105,8 +105,8 @@ func (sh *shard) current(e *entry) bool {
 	if e.flags&isFact == 0 || e.slot() == nil {
 		return false
 	}
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	q := query{before: math.MaxInt64, known: math.MaxInt64, without: e.flags&isQuarantined ^ isQuarantined}
 	return q.superseding(sh, e) == nil
 }

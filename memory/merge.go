@@ -100,8 +100,8 @@ func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d inde
 
 // like returns the records of a kind that may be as similar.
 func (sh *shard) like(sc *index.Scratch, l *index.Likeness, kind flags) (out []*entry) {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	for _, row := range sh.index.Like(sc, l) {
 		if e := sh.entries.at(row); e.flags&kind != 0 {
 			out = append(out, e)
@@ -159,8 +159,8 @@ func duplicates(old, r *Record) bool {
 // perhaps: who says the same now says that it holds again. Nor does what states a
 // slot at an earlier time become part of e.
 func (sh *shard) overtaken(e *entry, r *Record) bool {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	q := query{before: math.MaxInt64, known: math.MaxInt64}
 	return e.slot() != nil && r.At.UnixMicro() < e.at || len(sh.guesses[e.id]) > 0 || q.superseding(sh, e) != nil
 }

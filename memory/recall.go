@@ -192,8 +192,8 @@ func (sc *scratch) find(n int) {
 // it meanwhile. A goroutine holds one shard at a time. If so many gave way that
 // too few are left, it looks for more.
 func (sh *shard) collect(sc *scratch, n int) {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	for from, want := len(sc.found), n; ; want *= 2 {
 		sc.found = sc.found[:from]
 		switch {
@@ -207,6 +207,7 @@ func (sh *shard) collect(sc *scratch, n int) {
 		}
 		got := len(sc.found) - from
 		if sc.query.replaying || sc.giveWay(sh, from)+sc.putAside(from) == 0 || want == 0 || got < want || len(sc.found)-from >= n {
+			sc.doubt(sh, from)
 			return
 		}
 	}

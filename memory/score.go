@@ -22,7 +22,7 @@ type found struct {
 	sh    *shard  // that it is of
 	tally *counts // as they were when it was found
 	rated
-	near                   bool
+	near, doubted          bool // doubted: something perhaps replaces it
 	by                     said
 	effectiveness, recency float64 // if near
 	score                  float64

@@ -27,9 +27,9 @@ type shard struct {
 	// belongs to edit.
 	passing []idKey
 
-	// A search holds mu to read, a change that is in the store already holds it
-	// to write: neither waits for the disk, nor for a host, meanwhile.
-	mu      sync.RWMutex
+	// What follows belongs to mu: searches enter, and what is in the store already
+	// is changed while none is in. Neither waits for the disk, nor for a host.
+	mu      *turnstile
 	entries column
 	ids     *idTable // former ids included
 	live    atomic.Int64
@@ -41,7 +41,6 @@ type shard struct {
 	slots    map[string][]stated // by Slot.key, in order
 	over     map[idKey][]*entry  // what hosts say to supersede a record
 	guesses  map[idKey][]guess   // what perhaps replaces it
-	guessing atomic.Bool         // there are guesses
 	triggers []trigger           // of all records, in no order
 
 	index *index.Index
@@ -53,7 +52,7 @@ type shard struct {
 }
 
 func newShard(s Scope) *shard {
-	sh := &shard{scope: s, part: scopePart(s), ids: newIDTable(), index: index.New()}
+	sh := &shard{scope: s, part: scopePart(s), mu: newTurnstile(), ids: newIDTable(), index: index.New()}
 	sh.slots, sh.over, sh.guesses = make(map[string][]stated), make(map[idKey][]*entry), make(map[idKey][]guess)
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	sh.claims.held = make(map[string]chan struct{})
@@ -65,25 +64,23 @@ func (sh *shard) entry(id ID) *entry { return sh.find(keyOf(id)) }
 
 // find returns the record that a key leads to, or nil.
 func (sh *shard) find(k idKey) *entry {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	e, _ := sh.ids.find(&sh.entries, k)
 	return e
 }
 
 // snapshot returns all entries, in the order in which they were indexed.
 func (sh *shard) snapshot() []*entry {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	return slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
 }
 
 // put makes a record visible, in place of the one with its id, if any, and of
 // those that became part of it.
 func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.putLocked(e, d, replaced...)
+	sh.mu.change(func() { sh.putLocked(e, d, replaced...) })
 }
 
 func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
@@ -122,17 +119,17 @@ type leaving struct {
 
 // remove makes records invisible.
 func (sh *shard) remove(es ...leaving) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, e := range es {
-		sh.ids.remove(&sh.entries, e.id)
-		if e.more != nil {
-			for _, k := range e.more.former {
-				sh.ids.remove(&sh.entries, k)
+	sh.mu.change(func() {
+		for _, e := range es {
+			sh.ids.remove(&sh.entries, e.id)
+			if e.more != nil {
+				for _, k := range e.more.former {
+					sh.ids.remove(&sh.entries, k)
+				}
 			}
+			sh.leaveLocked(e)
 		}
-		sh.leaveLocked(e)
-	}
+	})
 }
 
 // leaveLocked takes a record that no id leads to any more out of the index.
@@ -169,12 +166,12 @@ func (sh *shard) tally(changes ...change) {
 		marks := c.entry.marks()
 		c.entry.tally(c.counts)
 		if now := c.entry.marks(); now != marks {
-			sh.mu.Lock()
-			sh.index.SetFlags(c.entry.row, now)
-			if set := sh.vectors.Load(); set != nil {
-				set.SetFlags(c.entry.row, uint32(now))
-			}
-			sh.mu.Unlock()
+			sh.mu.change(func() {
+				sh.index.SetFlags(c.entry.row, now)
+				if set := sh.vectors.Load(); set != nil {
+					set.SetFlags(c.entry.row, uint32(now))
+				}
+			})
 		}
 	}
 }

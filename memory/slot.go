@@ -245,10 +245,10 @@ func (s Space) relate(ctx context.Context, q *query, f *found, h *Hit) error {
 	if f.more == nil || f.more.slot == nil && len(f.more.links) == 0 {
 		return nil
 	}
-	f.sh.mu.RLock()
+	f.sh.mu.enter()
 	old := q.superseded(f.sh, f.entry)
 	h.Conflicts = q.conflicts(f.sh, f.entry)
-	f.sh.mu.RUnlock()
+	f.sh.mu.leave()
 	if old == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -41,6 +42,7 @@ type guess struct {
 const (
 	maxStatement  = 40   // words of a text that may replace another
 	compared      = 8    // earlier records
+	asked         = 24   // words by which these are looked for
 	cueOverlap    = 0.34 // share of the words of the one that has less, with a cue
 	plainOverlap  = 0.5  // without
 	alikeMost     = 0.9  // of what is most alike
@@ -91,18 +93,17 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 	} else if e.flags&isFact == 0 {
 		return nil
 	}
-	terms := c.doc.Content
-	ask := index.Query{Terms: terms, K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: func(row uint32) bool {
+	own := sh.content(c.doc.Content)
+	ask := index.Query{Terms: own.rarest(), K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: func(row uint32) bool {
 		o := sh.entries.at(row)
 		return o == nil || o.actor != e.actor || !e.after(o)
 	}}
 	var near []*entry
-	sh.mu.RLock()
+	sh.mu.enter()
 	for _, m := range sh.index.Search(&sc.index, &ask) {
 		near = append(near, sh.entries.at(m.Row))
 	}
-	own := sh.content(terms)
-	sh.mu.RUnlock()
+	sh.mu.leave()
 	best := 0.0
 	var likes []float64
 	for _, o := range near {
@@ -113,10 +114,7 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 		if _, ok := tells(r); !ok {
 			continue
 		}
-		theirs := b.terms(r.Content)
-		sh.mu.RLock()
-		overlap, like := own.compare(sh.content(theirs))
-		sh.mu.RUnlock()
+		overlap, like := own.compare(sh.content(b.terms(r.Content)))
 		if saysSame(c.rec.Content, r.Content) {
 			continue // it is said again
 		}
@@ -139,21 +137,31 @@ func (e *entry) after(o *entry) bool { return e.at > o.at || e.at == o.at && e.s
 
 // content is the distinct words of a text, function words aside, with what they
 // weigh in its scope.
-type content []struct {
+type content []weighed
+
+type weighed struct {
 	word   string
 	weight float64
 }
 
 func (sh *shard) content(terms []text.Term) (c content) {
+	sh.mu.enter()
+	defer sh.mu.leave()
 	for i, t := range terms {
 		if !t.Stop && !slices.Contains(terms[:i], t) {
-			c = append(c, struct {
-				word   string
-				weight float64
-			}{t.Text, sh.index.Weight(t)})
+			c = append(c, weighed{t.Text, sh.index.Weight(t)})
 		}
 	}
 	return c
+}
+
+// rarest returns the words that weigh most.
+func (c content) rarest() (out []text.Term) {
+	slices.SortStableFunc(c, func(a, b weighed) int { return cmp.Compare(b.weight, a.weight) })
+	for _, w := range c[:min(len(c), asked)] {
+		out = append(out, text.Term{Text: w.word})
+	}
+	return out
 }
 
 // compare returns what two texts have in common: as a share of the one that has
@@ -188,13 +196,12 @@ type storedGuess struct {
 func (sh *shard) guessKey(id ID) string { return key.Join(root, guessPart, sh.part, string(id)) }
 
 func (sh *shard) guess(by *entry, kept []storedGuess) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, g := range kept {
-		k := keyOf(g.Old)
-		sh.guessing.Store(true)
-		sh.guesses[k] = append(sh.guesses[k], guess{by.id, g.Probability, g.Evidence})
-	}
+	sh.mu.change(func() {
+		for _, g := range kept {
+			k := keyOf(g.Old)
+			sh.guesses[k] = append(sh.guesses[k], guess{by.id, g.Probability, g.Evidence})
+		}
+	})
 }
 
 // decodeGuesses returns what an entry says that a record perhaps replaces.
@@ -230,6 +237,19 @@ func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards map[string]*s
 	return nil
 }
 
+// doubt notes what something perhaps replaces, of what was found from one on. The
+// search of sh is in.
+func (sc *scratch) doubt(sh *shard, from int) {
+	if q := &sc.query; len(sh.guesses) == 0 || q.all || q.alone || q.triggered || q.model != nil {
+		return
+	}
+	doubted := func(k idKey) bool { return len(sh.guesses[k]) > 0 }
+	for i := range sc.found[from:] {
+		f := &sc.found[from+i]
+		f.doubted = doubted(f.id) || f.more != nil && slices.ContainsFunc(f.more.former, doubted)
+	}
+}
+
 // mark says of a hit what perhaps replaces it.
 type mark struct {
 	old, by *entry
@@ -244,12 +264,15 @@ type mark struct {
 func (sc *scratch) order(best []found) []found {
 	sc.marks = sc.marks[:0]
 	q := &sc.query
-	if q.all || q.alone || q.triggered || q.model != nil || !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.guessing.Load() }) ||
-		pastCues.in(q.asked, foldedWords(q.asked)) {
+	doubted := func(f found) bool { return f.doubted }
+	if !slices.ContainsFunc(best[:min(len(best), reordered)], doubted) || pastCues.in(q.asked, foldedWords(q.asked)) {
 		return best
 	}
 	for i := 0; i < min(len(best), reordered); i++ {
 		for range maxSteps {
+			if !best[i].doubted {
+				break
+			}
 			m, at := q.later(best, i)
 			if m.by == nil {
 				break
@@ -273,7 +296,7 @@ func (q *query) lead(best []found, i, at int, by *entry) []found {
 			best = append(best, found{})
 		}
 		at = len(best) - 1
-		f.entry, f.tally = by, by.counts()
+		f.entry, f.tally, f.doubted = by, by.counts(), true
 	} else {
 		f = best[at]
 	}
@@ -288,8 +311,8 @@ func (q *query) lead(best []found, i, at int, by *entry) []found {
 func (q *query) later(best []found, i int) (m mark, at int) {
 	f := &best[i]
 	m.old, at = f.entry, -1
-	f.sh.mu.RLock()
-	defer f.sh.mu.RUnlock()
+	f.sh.mu.enter()
+	defer f.sh.mu.leave()
 	for _, k := range f.keys() {
 		for _, g := range f.sh.guesses[k] {
 			by, _ := f.sh.ids.find(&f.sh.entries, g.by)

@@ -95,8 +95,8 @@ func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, erro
 
 // latest returns the last n entries of a thread, in order.
 func (sh *shard) latest(thread string, n int) (es []*entry) {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	for _, row := range sh.index.Latest(thread, n) {
 		if e := sh.entries.at(row); e != nil {
 			es = append(es, e)
@@ -132,8 +132,8 @@ func (sc *scratch) findThreads() (ts []foundThread) {
 
 // findThreads appends those of a scope to ts.
 func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
+	sh.mu.enter()
+	defer sh.mu.leave()
 	ask := sh.ask(&sc.query, sc.query.k)
 	if sc.query.floor > 0 {
 		ask.K = 0 // some will be left out

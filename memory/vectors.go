@@ -17,19 +17,17 @@ import (
 
 // putVector is put with the vector that a draft came with, if it did.
 func (sh *shard) putVector(e *entry, d index.Doc, x []float32) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.putLocked(e, d)
-	if x != nil {
-		sh.setVectorLocked(e, x)
-	}
+	sh.mu.change(func() {
+		sh.putLocked(e, d)
+		if x != nil {
+			sh.setVectorLocked(e, x)
+		}
+	})
 }
 
 // setVector makes the vector of e visible, nil if there is none for its text.
 func (sh *shard) setVector(e *entry, x []float32) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	sh.setVectorLocked(e, x)
+	sh.mu.change(func() { sh.setVectorLocked(e, x) })
 }
 
 func (sh *shard) setVectorLocked(e *entry, x []float32) {
@@ -221,13 +219,13 @@ func (b *Bank) placeVector(ctx context.Context, shards map[string]*shard, l *loa
 	if l.model != b.vectors.model.Load().Name || l.dim != 0 && !b.vectors.fits(l.dim) {
 		return nil
 	}
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if l.dim == 0 {
-		sh.setCodeLocked(e, 0, nil)
-	} else {
-		sh.setCodeLocked(e, l.dim, &l.code)
-	}
+	sh.mu.change(func() {
+		if l.dim == 0 {
+			sh.setCodeLocked(e, 0, nil)
+		} else {
+			sh.setCodeLocked(e, l.dim, &l.code)
+		}
+	})
 	return nil
 }
 

@@ -1,0 +1,68 @@
+package memory
+
+import "sync"
+
+// maxPassed is how many searches go before a change that waits.
+const maxPassed = 256
+
+// turnstile lets in any number of searches, or one change. A change that comes
+// while searches are in is left to the last of them, so that it is never one
+// that waits for a processor that keeps searches out: with sync.RWMutex, all that
+// come after it wait for the longest search before it, and for its goroutine.
+type turnstile struct {
+	mu       sync.Mutex
+	turn     sync.Cond // changes were made
+	searches int       // that are in
+	passed   int       // searches that went in while changes wait
+	changes  []func()  // that wait
+	made     int       // changes
+}
+
+func newTurnstile() *turnstile {
+	t := new(turnstile)
+	t.turn.L = &t.mu
+	return t
+}
+
+// enter lets a search in, which calls leave.
+func (t *turnstile) enter() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.passed >= maxPassed {
+		t.turn.Wait()
+	}
+	if t.searches++; len(t.changes) > 0 {
+		t.passed++
+	}
+}
+
+// leave ends a search.
+func (t *turnstile) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.searches--; t.searches > 0 || len(t.changes) == 0 {
+		return
+	}
+	for _, change := range t.changes {
+		change()
+	}
+	t.made += len(t.changes)
+	clear(t.changes)
+	t.changes, t.passed = t.changes[:0], 0
+	t.turn.Broadcast()
+}
+
+// change has f called while no search is in, and returns after that. F waits for
+// nothing.
+func (t *turnstile) change(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.searches == 0 {
+		f()
+		return
+	}
+	t.changes = append(t.changes, f)
+	for all := t.made + len(t.changes); t.made < all; {
+		t.turn.Wait()
+	}
+}
