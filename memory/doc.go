@@ -70,9 +70,10 @@
 // and a probability. A question about the past ("where did she live before?"),
 // and the policy [ACTR], heed no guesses.
 //
-// What a query leaves out by its Kinds, or by Inject, replaces nothing, so that a
-// quarantined text cannot take the place of a trusted one in a prompt; without
-// Inject it does, and is marked. What Decay has archived still replaces.
+// What a query leaves out by its Kinds, or by Inject, replaces nothing, and what is
+// in quarantine replaces nothing that is trusted: by its Slot it contradicts that,
+// and is in Hit.Conflicts, and no guess is made of it. What Decay has archived still
+// replaces.
 //
 // Two values of a slot that are of the same At, or told within an hour by
 // different actors or sources, are no update: both are found, and name each
@@ -83,7 +84,10 @@
 // Records from a model, an executor, a user or the web are quarantined: recall
 // returns them with Trusted unset, and a Query with Inject leaves them out,
 // until [Space.Trust], or until a trusted outcome of another run and source
-// derives the same. What is Derived is as trusted as the least of what it quotes
+// derives the same. Before that, none of them is the first hit where a trusted record
+// is found: the best of these comes before them, whatever the scores. It has to be
+// found, so with Query.Floor it has to answer the question as well as that says.
+// What is Derived is as trusted as the least of what it quotes
 // (Draft.Quotes) and of its parents (Links without a Rel). Gates that have passed
 // what a plan delivers let the plan fire ([Record.MayFire]); they make no words
 // true. Every text passes a sanitizer before it is kept. [Render] fences what was

@@ -61,6 +61,7 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	}
 	sc.found = slices.DeleteFunc(sc.found, func(f found) bool { return q.answers(&f) < q.floor })
 	slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
+	vouched := sc.lead()
 	x := Explanation{ID: e.name(), Of: len(sc.found)}
 	i := slices.IndexFunc(sc.found, is)
 	if i < 0 {
@@ -87,6 +88,9 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	x.Reason = fmt.Sprintf("rank %d of %d", x.Rank, x.Of)
 	if i >= q.k {
 		x.Reason += fmt.Sprintf(", beyond the first %d", q.k)
+	}
+	if i == 0 && vouched {
+		x.Reason += ", before what is in quarantine, since it is trusted"
 	}
 	switch {
 	case q.below(f):

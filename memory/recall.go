@@ -42,6 +42,7 @@ type query struct {
 	model     *model  // nil: Weighted
 	draws     uint64  // seed of the noise of the model
 	floor     float64 // the least Parts.Answer, if there is a text
+	best      float64 // the least ratio of what counts as the best match, see vouch
 	// attributed is how likely what is found is by whom the text names.
 	attributed float64
 
@@ -329,8 +330,9 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	var hits []Hit
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
 		q := &sc.query
-		sc.find(q.enough())                                              // candidates, filters, what is superseded, score
-		hits, err = s.hits(ctx, sc, sc.order(top(q.cut(sc.found), q.k))) // selection, what is current first, copy
+		sc.find(q.enough())                         // candidates, filters, what is superseded, score
+		best := sc.order(top(q.cut(sc.found), q.k)) // selection, what is current first
+		hits, err = s.hits(ctx, sc, sc.vouch(best)) // what is trusted before what is not, copy
 		return err
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func better(a, b *found) int {
 // 0.2·recency for those near the best, 0.5·relevance for the others, which are
 // thus below all of the former.
 func (q *query) weigh(fs []found) {
-	best := 0.0
+	best := q.best
 	for i := range fs {
 		if fs[i].ratio > best { // cheaper than max, which heeds NaN
 			best = fs[i].ratio

@@ -133,7 +133,12 @@ func (q *query) statements(sh *shard, e *entry) (all []stated, value string) {
 
 // contradicts reports whether two who differ about a slot do so at one time: of
 // the same At, or of two who speak within an hour.
+// What is in quarantine contradicts what is trusted and was said before, at any
+// time.
 func contradicts(a, b *entry) bool {
+	if a.at < b.at && !replaces(b, a) || b.at < a.at && !replaces(a, b) {
+		return true
+	}
 	apart := max(a.at, b.at) - min(a.at, b.at)
 	return apart == 0 || apart <= conflictWindow.Microseconds() && (a.actor != b.actor || a.source != b.source)
 }
@@ -163,11 +168,14 @@ func (q *query) superseding(sh *shard, e *entry) *entry {
 		}
 	}
 	all, value := q.statements(sh, e)
-	if len(all) == 0 {
-		return nil
-	}
-	if last := all[len(all)-1]; last.value != value && last.at >= e.at && !contradicts(last.entry, e) {
-		return last.entry
+	for _, last := range slices.Backward(all) {
+		if !replaces(last.entry, e) {
+			continue
+		}
+		if last.value != value && last.at >= e.at && !contradicts(last.entry, e) {
+			return last.entry
+		}
+		break
 	}
 	return nil
 }

@@ -316,7 +316,7 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 	for _, k := range f.keys() {
 		for _, g := range f.sh.guesses[k] {
 			by, _ := f.sh.ids.find(&f.sh.entries, g.by)
-			if by == nil || !by.after(f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
+			if by == nil || !by.after(f.entry) || !replaces(by, f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
 				continue
 			}
 			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })
