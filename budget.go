@@ -42,6 +42,14 @@ type ledgers struct {
 	at map[string]*ledger
 }
 
+// drop forgets a ledger, and returns what deletes it.
+func (l *ledgers) drop(name string) store.Op {
+	l.Lock()
+	defer l.Unlock()
+	delete(l.at, name)
+	return store.Op{Key: name, Delete: true}
+}
+
 // share is a ledger that a run has a share in, with its bound.
 type share struct {
 	name  string

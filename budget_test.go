@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,4 +189,35 @@ func TestSpend(t *testing.T) {
 	}
 	require.Less(t, spent/runs, 0.2*1.07)
 	require.Greater(t, delivered, 35)
+}
+
+// What a session has used goes with the last of its runs.
+func TestLedgersOfSessionsArePruned(t *testing.T) {
+	t.Parallel()
+	c, st := newClock(), store.NewMem()
+	a := agentOn(t, st, priced(always, map[string]float64{"w": 1}, "w"), &arc.Options{
+		Now: c.Now, Bounds: arc.Bounds{Session: arc.Budget{CostUSD: 3}, Scope: arc.Budget{CostUSD: 100}},
+	})
+	for n := range 4 {
+		o := arc.Objective{Text: fmt.Sprint("mend the cache ", n), Tasks: chore}
+		if n > 1 {
+			o.Session = "s"
+		}
+		run(t, a, o)
+		c.Add(40 * 24 * time.Hour) // the first two, alone in their sessions, and one of s are old then
+	}
+	ledgers := func() (names []string) {
+		require.NoError(t, a.Prune(t.Context()))
+		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "tenant\x00local\x00ledger\x00"}) {
+			require.NoError(t, err)
+			parts := strings.Split(e.Key, "\x00")
+			names = append(names, parts[3]+" "+parts[4])
+		}
+		return names
+	}
+	require.Equal(t, []string{"scope local", "session s"}, ledgers())
+	c.Add(91 * 24 * time.Hour)
+	require.Equal(t, []string{"scope local"}, ledgers())
+	o := arc.Objective{Text: "mend the cache again", Tasks: chore, Session: "s", Budget: arc.Budget{CostUSD: 2}}
+	require.Equal(t, arc.Delivered, run(t, a, o).Status, "it begins anew")
 }

@@ -296,6 +296,7 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 		if err := own.monitor.Forget(ctx, s.Session); err != nil {
 			return err
 		}
+		ops = append(ops, own.ledgers.drop(key.Under(own.name, ledgerKeys, "session", s.Session)))
 	}
 	_, err := a.w.Commit(ctx, ops...)
 	if errors.Is(err, store.ErrConflict) {
