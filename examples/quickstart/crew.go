@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
@@ -51,6 +53,73 @@ func host(scratch string, seed uint64) arc.Host {
 	r := rand.New(rand.NewPCG(seed, 1))
 	r.Shuffle(len(h.Workers), func(i, j int) { h.Workers[i], h.Workers[j] = h.Workers[j], h.Workers[i] })
 	return h
+}
+
+// crew knows from the samples of its members who need not be asked.
+type crew struct {
+	rank.Policy            // Learned
+	book        *rank.Book // of the only tenant; nil: it has not run yet
+}
+
+func (c *crew) policy(b *rank.Book) rank.Policy {
+	c.Policy, c.book = b.Learned(nil), b
+	return c
+}
+
+// enough is how many packages that fail in one step a member looks at before it
+// is taken to have nothing to do there.
+const enough = 6
+
+// idle returns who has looked at enough packages that fail in the step of a
+// situation, and never found an edit to make. None of them is worth a further
+// look; a crew that is all idle is asked as a whole.
+func (c *crew) idle(ctx context.Context, situation string) (names []string, err error) {
+	if c.book == nil {
+		return nil, nil
+	}
+	step, _, _ := strings.Cut(situation, " ")
+	looks, edits := map[string]int{}, map[string]int{}
+	for s, err := range c.book.Samples(ctx, time.Time{}) {
+		if err != nil {
+			return nil, err
+		}
+		if at, _, _ := strings.Cut(s.Situation.Key, " "); at != step {
+			continue
+		}
+		looks[s.Candidate]++
+		if s.Success || s.Confidence != nil && *s.Confidence > unsure {
+			edits[s.Candidate]++
+		}
+	}
+	for _, f := range repair.Fixers() {
+		if looks[f.Name] >= enough && edits[f.Name] == 0 {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == len(repair.Fixers()) {
+		return nil, nil
+	}
+	return names, nil
+}
+
+// Score implements rank.Policy: the idle come last.
+func (c *crew) Score(ctx context.Context, at rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
+	order, err := c.Policy.Score(ctx, at, cs)
+	if err != nil {
+		return nil, err
+	}
+	idle, err := c.idle(ctx, at.Key)
+	slices.SortStableFunc(order, func(a, b rank.Scored) int {
+		return place(idle, a) - place(idle, b)
+	})
+	return order, err
+}
+
+func place(idle []string, s rank.Scored) int {
+	if slices.Contains(idle, s.Candidate.Name) {
+		return 1
+	}
+	return 0
 }
 
 // sameSituation is how alike two situations must be, by memory.Similarity, for
@@ -123,12 +192,15 @@ func (e executor) Execute(ctx context.Context, w act.Work) (act.Result, error) {
 	return act.Result{Output: raw, Reflection: reflection(out)}, nil
 }
 
+// unsure is the confidence of a fixer that has found nothing to edit.
+const unsure = 0.1
+
 // reflection is what a fixer can honestly say of its own work: that it found
 // something of its kind says little about whether it was the mistake.
 func reflection(out repair.Outcome) iar.Reflection {
 	if !out.Changed {
 		return iar.Reflection{
-			Status: iar.Warning, Confidence: 0.1, Summary: "found nothing to edit",
+			Status: iar.Warning, Confidence: unsure, Summary: "found nothing to edit",
 			PotentialIssues: []string{"the mistake is of another kind"},
 			AlignmentCheck:  map[string]float64{"edited": 0},
 		}

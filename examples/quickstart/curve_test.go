@@ -71,11 +71,12 @@ func bench(t *testing.T, seed uint64) *shop {
 	t.Helper()
 	dir := t.TempDir()
 	h := host(filepath.Join(dir, "attempt"), seed)
-	agent, err := arc.Open(t.Context(), "", h, &arc.Options{Seed: seed, Attempts: len(h.Workers)})
+	crew := &crew{}
+	agent, err := arc.Open(t.Context(), "", h, &arc.Options{Seed: seed, Attempts: len(h.Workers), Policy: crew.policy})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, agent.Close()) })
 	return &shop{
-		agent: agent, config: config{dir: dir, seed: seed}, scratch: dir, stamp: "curve",
+		agent: agent, crew: crew, config: config{dir: dir, seed: seed}, scratch: dir, stamp: "curve",
 		out: newPrinter(io.Discard), result: &result{},
 	}
 }

@@ -174,7 +174,9 @@ func TestSaysWhenNoWorkerCanRepairIt(t *testing.T) {
 	dir, file := user(t, "\treturn nil\n")
 	code, out, errs := start(t, "-dir", t.TempDir(), "-package", dir, "-write")
 	require.Equal(t, exitFailed, code, errs)
-	require.Contains(t, out, "BLOCKED after 10 attempts")
+	require.Contains(t, out, "BLOCKED after 10 attempts\n    looked at it, and found no edit to make:\n"+
+		"      bounds, conditions, conversions, imports, locks, maps, results, spelling,\n"+
+		"      unused, verbs\n    None of them can mend it")
 	is, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(is), "return nil")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc"
@@ -101,11 +102,51 @@ func line(text string) string {
 // repaired prints what came of a package.
 func (p *printer) repaired(r repaired) {
 	if !r.Delivered {
-		p.printf("  %s after %s\n    %s\n", p.style(red, "BLOCKED"), count(r.Attempts, "attempt"), line(r.Reason))
+		p.printf("  %s after %s\n", p.style(red, "BLOCKED"), count(r.Attempts, "attempt"))
+		p.why(r)
 		return
 	}
 	p.printf("    %-12s %s\n", r.Worker, line(strings.Join(r.Edits, "; ")))
 	p.printf("  %s by %s after %s, %.1f s\n", p.style(green, "DELIVERED"), r.Worker, count(r.Attempts, "attempt"), r.Seconds)
+}
+
+// why says who tried in vain to repair a package.
+func (p *printer) why(r repaired) {
+	if len(r.Edited)+len(r.Looked) == 0 {
+		p.printf("    %s\n", line(r.Reason))
+	}
+	for _, part := range []struct {
+		who  []string
+		text string
+	}{
+		{r.Edited, "edited it, and it still does not pass:"},
+		{r.Looked, "looked at it, and found no edit to make:"},
+		{r.Spared, "not asked, as they never found one where this step fails:"},
+	} {
+		if len(part.who) > 0 {
+			p.printf("    %s\n", part.text)
+			p.names(part.who)
+		}
+	}
+	if len(r.Edited) == 0 && len(r.Looked) > 0 {
+		p.printf("    None of them can mend it: that takes a worker of another kind, or you.\n")
+	}
+}
+
+// names prints a list in lines of at most 80 columns.
+func (p *printer) names(who []string) {
+	text := "     "
+	for i, name := range slices.Compact(slices.Sorted(slices.Values(who))) {
+		if i > 0 {
+			text += ","
+		}
+		if len(text)+1+len(name) > 79 {
+			p.printf("%s\n", text)
+			text = "     "
+		}
+		text += " " + name
+	}
+	p.printf("%s\n", text)
 }
 
 func count(n int, noun string) string {

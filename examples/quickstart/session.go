@@ -55,6 +55,9 @@ type repaired struct {
 	Deliberations int      `json:"deliberations"`
 	Fired         int      `json:"fired"`
 	Reason        string   `json:"reason,omitempty"` // why it is blocked
+	Edited        []string `json:"edited,omitempty"` // who edited it, in vain
+	Looked        []string `json:"looked,omitempty"` // who found no edit to make
+	Spared        []string `json:"spared,omitempty"` // who was not asked, see crew.idle
 	Seconds       float64  `json:"seconds"`
 }
 
@@ -87,6 +90,7 @@ func (r *result) complete() bool {
 // shop is a run of the program.
 type shop struct {
 	agent   *arc.Agent
+	crew    *crew
 	config  config
 	scratch string
 	stamp   string // names the sessions of this run
@@ -105,8 +109,9 @@ func work(ctx context.Context, c config, out *printer) (_ *result, err error) {
 	}
 	defer os.RemoveAll(scratch)
 	h := host(filepath.Join(scratch, "attempt"), c.seed)
+	crew := &crew{}
 	agent, err := arc.Open(ctx, filepath.Join(c.dir, "memory"), h, &arc.Options{
-		Seed: c.seed, Attempts: len(h.Workers), Pivot: arc.PivotAuto,
+		Seed: c.seed, Attempts: len(h.Workers), Pivot: arc.PivotAuto, Policy: crew.policy,
 	})
 	if err != nil {
 		return nil, badUsage("-dir: %w", err)
@@ -117,7 +122,7 @@ func work(ctx context.Context, c config, out *printer) (_ *result, err error) {
 		}
 	}()
 	s := &shop{
-		agent: agent, config: c, scratch: scratch, out: out,
+		agent: agent, crew: crew, config: c, scratch: scratch, out: out,
 		stamp:  time.Now().UTC().Format("20060102T150405.000"),
 		result: &result{Dir: c.dir, Seed: c.seed},
 	}
@@ -216,13 +221,23 @@ func (s *shop) repair(ctx context.Context, ses *session, j job) error {
 		Inputs:    raw,
 		Session:   s.stamp + "/" + ses.Name,
 	}
+	p := repaired{Name: j.name, Situation: o.Situation}
+	if p.Spared, err = s.crew.idle(ctx, o.Situation); err != nil {
+		return err
+	}
+	o.Attempts = len(repair.Fixers()) - len(p.Spared)
 	s.out.objective(j.name, o.Situation)
 	for e, err := range s.agent.Events(ctx, o) {
 		if err != nil {
 			return err
 		}
-		if e.Kind == arc.EventVerified && e.Text != repair.Unchanged {
+		switch {
+		case e.Kind != arc.EventVerified:
+		case e.Text == repair.Unchanged:
+			p.Looked = append(p.Looked, e.Worker)
+		default:
 			ses.Edited++
+			p.Edited = append(p.Edited, e.Worker)
 		}
 		s.out.event(e)
 	}
@@ -230,11 +245,10 @@ func (s *shop) repair(ctx context.Context, ses *session, j job) error {
 	if err != nil {
 		return err
 	}
-	p := repaired{
-		Name: j.name, Situation: o.Situation, Delivered: report.Status == arc.Delivered, Reason: report.Reason,
-		Attempts: report.Attempts, Deliberations: report.Deliberations, Fired: report.Fired,
-	}
+	p.Delivered, p.Reason = report.Status == arc.Delivered, report.Reason
+	p.Attempts, p.Deliberations, p.Fired = report.Attempts, report.Deliberations, report.Fired
 	if p.Delivered {
+		p.Edited, p.Looked, p.Spared = nil, nil, nil
 		if err := s.keep(&p, report.Deliveries[len(report.Deliveries)-1]); err != nil {
 			return err
 		}

@@ -7,17 +7,26 @@ import (
 	"go/types"
 )
 
-// findBounds corrects loops and indexes that run past the end: i <= len(s)
-// where s[i] is read, i < len(s) where s[i+1] is read, i := len(s) where s[i]
-// is read going down, and s[len(s)].
+// findBounds corrects loops, conditions and indexes that run past the end:
+// e <= len(s) where it guards s[e], i < len(s) where the loop reads s[i+1],
+// s[len(s)], and i := len(s) where s[i] is read and i is not changed, or goes
+// down.
 func findBounds(s *source) []edit {
 	var edits []edit
 	for _, f := range s.files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.ForStmt:
-				edits = append(edits, s.upperBound(n)...)
+				edits = append(edits, s.guard(n.Cond, n.Body, true)...)
 				edits = append(edits, s.startBound(n)...)
+			case *ast.IfStmt:
+				edits = append(edits, s.guard(n.Cond, n.Body, false)...)
+			case *ast.BinaryExpr:
+				if n.Op == token.LAND {
+					edits = append(edits, s.guard(n.X, n.Y, false)...)
+				}
+			case *ast.FuncDecl:
+				edits = append(edits, s.lastIndex(n)...)
 			case *ast.IndexExpr:
 				if of := s.lenOf(n.Index); of != "" && of == s.code(n.X) && s.isSequence(n.X) {
 					end := n.Index.End()
@@ -30,24 +39,63 @@ func findBounds(s *source) []edit {
 	return edits
 }
 
-// upperBound looks at for …; i < len(s) or i <= len(s); ….
-func (s *source) upperBound(loop *ast.ForStmt) []edit {
-	cond, ok := loop.Cond.(*ast.BinaryExpr)
+// guard looks at a condition that has e < len(s) or e <= len(s) to be true
+// where guarded runs.
+func (s *source) guard(cond ast.Expr, guarded ast.Node, loop bool) []edit {
+	b, ok := ast.Unparen(cond).(*ast.BinaryExpr)
 	if !ok {
 		return nil
 	}
-	i, ok := cond.X.(*ast.Ident)
-	of := s.lenOf(cond.Y)
-	if !ok || of == "" {
+	if b.Op == token.LAND {
+		return append(s.guard(b.X, guarded, loop), s.guard(b.Y, guarded, loop)...)
+	}
+	of := s.lenOf(b.Y)
+	if of == "" {
 		return nil
 	}
-	switch reach := s.reach(loop.Body, of, i.Name); {
-	case cond.Op == token.LEQ && reach == 0:
-		return []edit{{cond.OpPos, cond.OpPos + 2, "<", fmt.Sprintf("%s ends before len(%s)", i.Name, of)}}
-	case cond.Op == token.LSS && reach == 1:
-		return []edit{{cond.Y.End(), cond.Y.End(), "-1", fmt.Sprintf("%s+1 ends before len(%s)", i.Name, of)}}
+	i := s.code(b.X)
+	switch reach := s.reach(guarded, of, i); {
+	case b.Op == token.LEQ && reach == 0:
+		return []edit{{b.OpPos, b.OpPos + 2, "<", fmt.Sprintf("%s ends before len(%s)", i, of)}}
+	case b.Op == token.LSS && reach == 1 && loop:
+		return []edit{{b.Y.End(), b.Y.End(), "-1", fmt.Sprintf("%s+1 ends before len(%s)", i, of)}}
 	}
 	return nil
+}
+
+// lastIndex looks at i := len(s) where i stays as it is and s[i] is read.
+func (s *source) lastIndex(fn *ast.FuncDecl) []edit {
+	var edits []edit
+	changed := map[string]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IncDecStmt:
+			changed[s.code(n.X)] = true
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				if n.Tok != token.DEFINE {
+					changed[s.code(l)] = true
+				}
+			}
+		}
+		return true
+	})
+	ast.Inspect(fn, func(n ast.Node) bool {
+		a, ok := n.(*ast.AssignStmt)
+		if !ok || a.Tok != token.DEFINE || len(a.Lhs) != len(a.Rhs) {
+			return true
+		}
+		for k, l := range a.Lhs {
+			i, ok := l.(*ast.Ident)
+			of := s.lenOf(a.Rhs[k])
+			if ok && of != "" && !changed[i.Name] && !changed[of] && s.reach(fn.Body, of, i.Name) == 0 {
+				end := a.Rhs[k].End()
+				edits = append(edits, edit{end, end, "-1", fmt.Sprintf("%s is an index of %s", i.Name, of)})
+			}
+		}
+		return true
+	})
+	return edits
 }
 
 // startBound looks at for i := len(s); …; i--.

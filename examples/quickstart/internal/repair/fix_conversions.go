@@ -9,13 +9,14 @@ import (
 )
 
 // findConversions wraps values whose type does not fit in a conversion: the
-// operands of an operator, and what is assigned, passed or returned. Numbers
-// are converted to numbers, strings to and from their bytes and runes.
+// operands of an operator, and what is assigned, passed, returned, sent, looked
+// up or put into a literal. Numbers are converted to numbers, strings to and
+// from their bytes and runes, a single byte or rune to a string.
 func findConversions(s *source) []edit {
 	var edits []edit
 	fit := func(e ast.Expr, want types.Type) {
 		have := s.typeOf(e)
-		if have == nil || want == nil || types.AssignableTo(have, want) || s.isConstant(e) || !converts(have, want) {
+		if have == nil || want == nil || types.AssignableTo(have, want) || s.isFree(e) || !converts(have, want) {
 			return
 		}
 		edits = append(edits, s.convert(e, want)...)
@@ -55,6 +56,8 @@ func findConversions(s *source) []edit {
 				}
 			case *ast.CallExpr:
 				s.fitArguments(n, fit)
+			default:
+				s.fitElements(n, fit)
 			}
 			return true
 		}
@@ -63,8 +66,67 @@ func findConversions(s *source) []edit {
 	return edits
 }
 
+// fitElements fits what a declaration, a literal, a send or the index of a map
+// holds to its place.
+func (s *source) fitElements(n ast.Node, fit func(ast.Expr, types.Type)) {
+	switch n := n.(type) {
+	case *ast.ValueSpec:
+		for _, v := range n.Values {
+			if n.Type != nil {
+				fit(v, s.typeOf(n.Type))
+			}
+		}
+	case *ast.SendStmt:
+		if c, ok := under(s.typeOf(n.Chan)).(*types.Chan); ok {
+			fit(n.Value, c.Elem())
+		}
+	case *ast.IndexExpr:
+		if m, ok := under(s.typeOf(n.X)).(*types.Map); ok {
+			fit(n.Index, m.Key())
+		}
+	case *ast.CompositeLit:
+		for i, e := range n.Elts {
+			kv, keyed := e.(*ast.KeyValueExpr)
+			if keyed {
+				e = kv.Value
+			}
+			switch t := under(s.typeOf(n)).(type) {
+			case *types.Map:
+				if keyed {
+					fit(kv.Key, t.Key())
+				}
+				fit(e, t.Elem())
+			case interface{ Elem() types.Type }: // a slice or an array
+				fit(e, t.Elem())
+			case *types.Struct:
+				for j := range t.NumFields() {
+					if !keyed && i == j || keyed && s.code(kv.Key) == t.Field(j).Name() {
+						fit(e, t.Field(j).Type())
+					}
+				}
+			}
+		}
+	}
+}
+
+// under is the underlying type of t, nil for none.
+func under(t types.Type) types.Type {
+	if t == nil {
+		return nil
+	}
+	return t.Underlying()
+}
+
 // fitArguments fits the arguments of a call to its parameters.
 func (s *source) fitArguments(call *ast.CallExpr, fit func(ast.Expr, types.Type)) {
+	if s.objectOf(call.Fun) == types.Universe.Lookup("append") && !call.Ellipsis.IsValid() {
+		if t, ok := under(s.typeOf(call.Args[0])).(*types.Slice); ok {
+			for _, arg := range call.Args[1:] {
+				fit(arg, t.Elem())
+			}
+		}
+		return
+	}
 	sig, ok := s.typeOf(call.Fun).(*types.Signature)
 	if !ok || s.info.Types[call.Fun].IsType() {
 		return
@@ -84,21 +146,39 @@ func (s *source) fitArguments(call *ast.CallExpr, fit func(ast.Expr, types.Type)
 func (s *source) matchOperands(n *ast.BinaryExpr) []edit {
 	x, y := s.typeOf(n.X), s.typeOf(n.Y)
 	shift := n.Op == token.SHL || n.Op == token.SHR
-	if x == nil || y == nil || shift || types.Identical(x, y) || s.isConstant(n.X) || s.isConstant(n.Y) {
+	if x == nil || y == nil || shift || types.Identical(x, y) || s.isFree(n.X) || s.isFree(n.Y) {
 		return nil
 	}
-	if !converts(x, y) || !converts(y, x) {
-		return nil
-	}
-	if capacity(x) >= capacity(y) {
+	switch toX, toY := converts(y, x), converts(x, y); {
+	case toX && (!toY || capacity(x) >= capacity(y)):
 		return s.convert(n.Y, x)
+	case toY:
+		return s.convert(n.X, y)
 	}
-	return s.convert(n.X, y)
+	return nil
 }
 
-// isConstant reports whether an expression is an untyped or typed constant;
-// those that do not fit are a different mistake.
-func (s *source) isConstant(e ast.Expr) bool { return s.info.Types[e].Value != nil }
+// isFree reports whether an expression is a constant that takes the type that is
+// asked for; one that does not fit is a different mistake.
+func (s *source) isFree(e ast.Expr) bool {
+	if s.info.Types[e].Value == nil {
+		return false
+	}
+	typed := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr: // a conversion, or len of an array
+			typed = true
+		case *ast.Ident:
+			if c, ok := s.info.Uses[n].(*types.Const); ok {
+				b, ok := c.Type().(*types.Basic)
+				typed = typed || !ok || b.Info()&types.IsUntyped == 0
+			}
+		}
+		return !typed
+	})
+	return !typed
+}
 
 // converts reports whether a conversion from one type to the other keeps the
 // meaning: number to number, text to text.
@@ -106,7 +186,19 @@ func converts(from, to types.Type) bool {
 	if types.IsInterface(from) || types.IsInterface(to) {
 		return false
 	}
-	return isNumber(from) && isNumber(to) || isText(from) && isText(to) && types.ConvertibleTo(from, to)
+	return isNumber(from) && isNumber(to) || isText(from) && isText(to) && types.ConvertibleTo(from, to) ||
+		isLetter(from) && isString(to)
+}
+
+// isLetter reports whether t is the type of a byte or a rune.
+func isLetter(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && (b.Kind() == types.Byte || b.Kind() == types.Rune)
+}
+
+func isString(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Kind() == types.String
 }
 
 func isNumber(t types.Type) bool {
@@ -115,14 +207,8 @@ func isNumber(t types.Type) bool {
 }
 
 func isText(t types.Type) bool {
-	switch u := t.Underlying().(type) {
-	case *types.Basic:
-		return u.Kind() == types.String
-	case *types.Slice:
-		e, ok := u.Elem().Underlying().(*types.Basic)
-		return ok && (e.Kind() == types.Byte || e.Kind() == types.Rune)
-	}
-	return false
+	u, ok := t.Underlying().(*types.Slice)
+	return ok && isLetter(u.Elem()) || isString(t)
 }
 
 // capacity orders types by what they can hold; a named type, which has a

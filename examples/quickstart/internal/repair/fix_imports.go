@@ -9,28 +9,39 @@ import (
 )
 
 // findImports adds imports for qualifiers that resolve to nothing and name a
-// standard package.
+// standard package: of several, the one that has all that is asked of it.
 func findImports(s *source) []edit {
 	var edits []edit
 	for _, f := range s.files {
-		var added []string
+		members := map[string][]string{} // by qualifier
+		var order []string
 		ast.Inspect(f, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
 			if !ok {
 				return true
 			}
-			q, ok := sel.X.(*ast.Ident)
-			if !ok || s.resolves(q) {
-				return true
+			if q, ok := sel.X.(*ast.Ident); ok && len(standardPackages[q.Name]) > 0 && !s.resolves(q) {
+				if members[q.Name] == nil {
+					order = append(order, q.Name)
+				}
+				members[q.Name] = append(members[q.Name], sel.Sel.Name)
 			}
-			paths := standardPackages[q.Name]
-			if len(paths) == 0 || slices.Contains(added, paths[0]) {
-				return true
-			}
-			added = append(added, paths[0])
-			edits = append(edits, addImport(f, paths[0]))
 			return true
 		})
+		for _, name := range order {
+			paths := standardPackages[name]
+			lacks := func(path string) (n int) {
+				p, err := exports.Import(path)
+				for _, m := range members[name] {
+					if err != nil || p.Scope().Lookup(m) == nil {
+						n++
+					}
+				}
+				return n
+			}
+			best := slices.MinFunc(paths, func(a, b string) int { return lacks(a) - lacks(b) })
+			edits = append(edits, addImport(f, best))
+		}
 	}
 	return edits
 }

@@ -63,12 +63,13 @@ func (s *source) passAddresses(changed map[types.Object]map[int]bool) []edit {
 			if !ok {
 				return true
 			}
-			id, ok := call.Fun.(*ast.Ident)
-			if !ok {
-				return true
-			}
 			for i, arg := range call.Args {
-				if changed[s.info.Uses[id]][i] {
+				if !changed[s.objectOf(call.Fun)][i] {
+					continue
+				}
+				if star, ok := arg.(*ast.StarExpr); ok {
+					edits = append(edits, edit{star.Pos(), star.X.Pos(), "", ""})
+				} else {
 					edits = append(edits, edit{arg.Pos(), arg.Pos(), "&", ""})
 				}
 			}

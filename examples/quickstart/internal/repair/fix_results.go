@@ -8,38 +8,43 @@ import (
 	"strings"
 )
 
-// findResults completes assignments that take one result too few when the
-// last one is an error. Where the function around returns an error, the new
-// one is returned; elsewhere it is dropped.
+// findResults completes assignments that take fewer results than the call
+// returns. An error is returned where the function around returns one; it is
+// dropped elsewhere, as are other results.
 func findResults(s *source) []edit {
 	var edits []edit
 	for _, f := range s.files {
 		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Body == nil {
-				continue
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+				edits = append(edits, s.complete(fn.Body, s.info.Defs[fn.Name].Type())...)
 			}
-			sig, ok := s.info.Defs[fn.Name].Type().(*types.Signature)
-			if !ok {
-				continue
-			}
-			declares := false // an err that the assignments after it need: left to the next pass
-			ast.Inspect(fn.Body, func(n ast.Node) bool {
-				if _, ok := n.(*ast.FuncLit); ok {
-					return false // its results are not those of fn
-				}
-				for _, stmt := range statements(n) {
-					a, ok := stmt.(*ast.AssignStmt)
-					if ok && !declares {
-						var es []edit
-						es, declares = s.completeAssign(a, sig)
-						edits = append(edits, es...)
-					}
-				}
-				return true
-			})
 		}
 	}
+	return edits
+}
+
+// complete returns the edits to the body of a function of type t.
+func (s *source) complete(body *ast.BlockStmt, t types.Type) (edits []edit) {
+	around, ok := t.(*types.Signature)
+	if !ok {
+		return nil
+	}
+	declares := false // an err that later assignments need: the next pass
+	ast.Inspect(body, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.FuncLit); ok {
+			edits = append(edits, s.complete(lit.Body, s.typeOf(lit))...)
+			return false
+		}
+		for _, stmt := range statements(n) {
+			a, ok := stmt.(*ast.AssignStmt)
+			if ok && !declares {
+				var es []edit
+				es, declares = s.completeAssign(a, around)
+				edits = append(edits, es...)
+			}
+		}
+		return true
+	})
 	return edits
 }
 
@@ -67,12 +72,17 @@ func (s *source) completeAssign(a *ast.AssignStmt, around *types.Signature) (edi
 		return nil, false
 	}
 	sig, ok := s.typeOf(call.Fun).(*types.Signature)
-	if !ok || sig.Results().Len() != len(a.Lhs)+1 || !isError(sig.Results().At(len(a.Lhs)).Type()) {
+	if !ok || sig.Results().Len() <= len(a.Lhs) {
 		return nil, false
 	}
-	last := a.Lhs[len(a.Lhs)-1]
+	last, n := a.Lhs[len(a.Lhs)-1], sig.Results().Len()
+	if !isError(sig.Results().At(n - 1).Type()) {
+		dropped := strings.Repeat(", _", n-len(a.Lhs))
+		return []edit{{last.End(), last.End(), dropped, fmt.Sprintf("drop other results of %s", s.code(call.Fun))}}, false
+	}
+	others := strings.Repeat(", _", n-1-len(a.Lhs))
 	if around.Results().Len() == 0 || !isError(around.Results().At(around.Results().Len()-1).Type()) {
-		return []edit{{last.End(), last.End(), ", _", fmt.Sprintf("drop the error of %s", s.code(call.Fun))}}, false
+		return []edit{{last.End(), last.End(), others + ", _", fmt.Sprintf("drop the error of %s", s.code(call.Fun))}}, false
 	}
 	if a.Tok == token.ASSIGN {
 		if _, o := s.scopeAt(a).LookupParent("err", a.Pos()); o == nil {
@@ -81,7 +91,7 @@ func (s *source) completeAssign(a *ast.AssignStmt, around *types.Signature) (edi
 		}
 	}
 	edits = append(edits,
-		edit{last.End(), last.End(), ", err", fmt.Sprintf("return the error of %s", s.code(call.Fun))},
+		edit{last.End(), last.End(), others + ", err", fmt.Sprintf("return the error of %s", s.code(call.Fun))},
 		edit{a.End(), a.End(), "\nif err != nil {\nreturn " + s.zeroResults(around) + "err\n}", ""})
 	return edits, declares
 }
@@ -97,6 +107,9 @@ func (s *source) zeroResults(sig *types.Signature) string {
 
 // zero writes the zero value of a type.
 func (s *source) zero(t types.Type) string {
+	if _, ok := t.(*types.TypeParam); ok {
+		return "*new(" + s.typeString(t) + ")"
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		switch {

@@ -27,10 +27,8 @@ func findSpelling(s *source) []edit {
 				}
 			case *ast.CompositeLit:
 				s.literalKeys(n, members, correct)
-			case *ast.BranchStmt:
-				if n.Label != nil {
-					members[n.Label] = true
-				}
+			case *ast.FuncDecl:
+				s.labels(n, members, correct)
 			case *ast.Ident:
 				if !members[n] && n != f.Name && n.Name != "_" && !s.resolves(n) {
 					correct(n, s.namesAt(n))
@@ -40,6 +38,26 @@ func findSpelling(s *source) []edit {
 		})
 	}
 	return edits
+}
+
+// labels marks the labels of a function, which stand in no scope, and corrects
+// those that lead nowhere.
+func (s *source) labels(fn *ast.FuncDecl, marked map[*ast.Ident]bool, correct func(*ast.Ident, []string)) {
+	var names []string
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if l, ok := n.(*ast.LabeledStmt); ok {
+			marked[l.Label], names = true, append(names, l.Label.Name)
+		}
+		return true
+	})
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if b, ok := n.(*ast.BranchStmt); ok && b.Label != nil {
+			if marked[b.Label] = true; !slices.Contains(names, b.Label.Name) {
+				correct(b.Label, names)
+			}
+		}
+		return true
+	})
 }
 
 // literalKeys marks the keys of a struct literal, which no scope resolves,
@@ -72,7 +90,8 @@ func (s *source) literalKeys(lit *ast.CompositeLit, keys map[*ast.Ident]bool, co
 // membersInsteadOf returns what could stand behind the dot when what stands
 // there does not exist.
 func (s *source) membersInsteadOf(sel *ast.SelectorExpr) (names []string, missing bool) {
-	if s.info.Selections[sel] != nil || s.info.Uses[sel.Sel] != nil {
+	o := s.info.Uses[sel.Sel]
+	if s.info.Selections[sel] != nil || o != nil && (o.Exported() || o.Pkg() == s.pkg) {
 		return nil, false
 	}
 	if q, ok := sel.X.(*ast.Ident); ok {

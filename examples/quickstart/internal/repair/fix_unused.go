@@ -4,29 +4,40 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"strings"
 )
 
-// findUnused blanks the variables that the type checker found unread, and
-// removes the declarations that this leaves empty.
+// findUnused blanks the variables that the type checker found unread, also
+// where they are assigned to, and removes what this leaves empty.
 func findUnused(s *source) []edit {
-	unused := map[token.Pos]bool{}
+	unread := map[token.Pos]bool{}
 	for _, e := range s.errs {
-		if strings.HasPrefix(e.Msg, "declared and not used") {
-			unused[e.Pos] = true
+		if strings.Contains(e.Msg, "declared and not used") {
+			unread[e.Pos] = true
 		}
 	}
-	if len(unused) == 0 {
+	if len(unread) == 0 {
 		return nil
+	}
+	objects := map[types.Object]bool{}
+	for id, o := range s.info.Defs {
+		if unread[id.Pos()] && o != nil {
+			objects[o] = true
+		}
 	}
 	isUnused := func(e ast.Expr) bool {
 		id, ok := e.(*ast.Ident)
-		return ok && unused[id.Pos()]
+		return ok && (unread[id.Pos()] || objects[s.info.Uses[id]])
 	}
 	var edits []edit
 	for _, f := range s.files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.TypeSwitchStmt:
+				if a, ok := n.Assign.(*ast.AssignStmt); ok && isUnused(a.Lhs[0]) {
+					edits = append(edits, edit{a.Pos(), a.Rhs[0].Pos(), "", fmt.Sprintf("%s is not used", s.code(a.Lhs[0]))})
+				}
 			case *ast.AssignStmt:
 				edits = append(edits, blankAssigned(n, isUnused)...)
 			case *ast.RangeStmt:
@@ -42,9 +53,6 @@ func findUnused(s *source) []edit {
 
 // blankAssigned turns a := f() into _ = f(), and a, b := f() into _, b := f().
 func blankAssigned(n *ast.AssignStmt, unused func(ast.Expr) bool) []edit {
-	if n.Tok != token.DEFINE {
-		return nil
-	}
 	var edits []edit
 	named := false
 	for _, l := range n.Lhs {
@@ -56,7 +64,7 @@ func blankAssigned(n *ast.AssignStmt, unused func(ast.Expr) bool) []edit {
 			named = true
 		}
 	}
-	if len(edits) > 0 && !named {
+	if len(edits) > 0 && n.Tok == token.DEFINE && !named {
 		edits = append(edits, edit{n.TokPos, n.TokPos + 2, "=", ""})
 	}
 	return edits
@@ -79,21 +87,29 @@ func blankRange(n *ast.RangeStmt, unused func(ast.Expr) bool) []edit {
 	return []edit{{n.Key.Pos(), n.Range, "", "the key of the range is not used"}}
 }
 
-// dropDeclared removes a declaration of a single variable, or keeps only what
-// computes its value.
+// dropDeclared removes a declaration of a single variable without a value, and
+// blanks others.
 func dropDeclared(n *ast.DeclStmt, unused func(ast.Expr) bool) []edit {
 	g, ok := n.Decl.(*ast.GenDecl)
-	if !ok || g.Tok != token.VAR || len(g.Specs) != 1 {
+	if !ok || g.Tok != token.VAR {
 		return nil
 	}
-	spec, ok := g.Specs[0].(*ast.ValueSpec)
-	if !ok || len(spec.Names) != 1 || !unused(spec.Names[0]) {
-		return nil
+	var edits []edit
+	for _, spec := range g.Specs {
+		spec, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		for _, name := range spec.Names {
+			if !unused(name) {
+				continue
+			}
+			why := fmt.Sprintf("%s is not used", name.Name)
+			if len(g.Specs) == 1 && len(spec.Names) == 1 && len(spec.Values) == 0 {
+				return []edit{{n.Pos(), n.End(), "", why}}
+			}
+			edits = append(edits, edit{name.Pos(), name.End(), "_", why})
+		}
 	}
-	name := spec.Names[0]
-	why := fmt.Sprintf("%s is not used", name.Name)
-	if len(spec.Values) == 0 {
-		return []edit{{n.Pos(), n.End(), "", why}}
-	}
-	return []edit{{name.Pos(), name.End(), "_", why}}
+	return edits
 }

@@ -8,15 +8,8 @@ import (
 	"strings"
 )
 
-// formatArgument says which argument of the functions of fmt and log is the
-// format; methods named alike are treated alike.
-var formatArgument = map[string]int{
-	"Printf": 0, "Sprintf": 0, "Errorf": 0, "Fatalf": 0, "Logf": 0, "Panicf": 0,
-	"Fprintf": 1, "Appendf": 1,
-}
-
 // findVerbs replaces printf verbs that cannot print their argument by one
-// that can.
+// that can, in calls of what takes a format and is named as printf is.
 func findVerbs(s *source) []edit {
 	var edits []edit
 	for _, f := range s.files {
@@ -25,21 +18,30 @@ func findVerbs(s *source) []edit {
 			if !ok {
 				return true
 			}
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			at, ok := formatArgument[sel.Sel.Name]
-			if !ok || at >= len(call.Args) {
-				return true
-			}
-			if lit, ok := call.Args[at].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				edits = append(edits, s.matchVerbs(lit, call.Args[at+1:])...)
+			if at := s.formatOf(call); at >= 0 && at < len(call.Args) && !call.Ellipsis.IsValid() {
+				if lit, ok := call.Args[at].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					edits = append(edits, s.matchVerbs(lit, call.Args[at+1:])...)
+				}
 			}
 			return true
 		})
 	}
 	return edits
+}
+
+// formatOf returns which argument of a call is a format, -1 for none.
+func (s *source) formatOf(call *ast.CallExpr) int {
+	fn := s.objectOf(call.Fun)
+	sig, ok := s.typeOf(call.Fun).(*types.Signature)
+	if !ok || fn == nil || !strings.HasSuffix(fn.Name(), "f") || !sig.Variadic() || sig.Params().Len() < 2 {
+		return -1
+	}
+	at := sig.Params().Len() - 2
+	args, ok := sig.Params().At(at + 1).Type().(*types.Slice)
+	if !ok || !types.IsInterface(args.Elem()) || !isString(sig.Params().At(at).Type()) {
+		return -1
+	}
+	return at
 }
 
 // matchVerbs compares the verbs in the source of a format with the arguments.
@@ -69,29 +71,49 @@ func (s *source) matchVerbs(lit *ast.BasicLit, args []ast.Expr) []edit {
 			continue
 		}
 		flags, verb := text[start+1:i], bestVerb(t)
-		if verb != 'f' && verb != 'g' {
-			flags, _, _ = strings.Cut(flags, ".")
+		switch whole, _, precise := strings.Cut(flags, "."); {
+		case verb == 'd' && text[i] == 's' && isLetter(t):
+			flags, verb = whole, 'c' // a letter was meant as text
+		case verb == 'g' && precise:
+			verb = 'f' // of g it would be the number of all digits
+		case verb != 'g':
+			flags = whole
 		}
 		old, fixed := text[start:i+1], "%"+flags+string(verb)
 		pos := lit.Pos() + token.Pos(start)
-		edits = append(edits, edit{pos, pos + token.Pos(len(old)), fixed, fmt.Sprintf("%s prints %s, not %s", fixed, s.typeString(t), old)})
+		why := fmt.Sprintf("%s prints %s, not %s", fixed, s.typeString(t), old)
+		edits = append(edits, edit{pos, pos + token.Pos(len(old)), fixed, why})
 	}
 	return edits
 }
 
 // prints reports whether a verb can print values of a type. It is stricter
 // than it is complete: what it does not know passes.
-func prints(verb byte, t types.Type) bool {
-	if verb == 'v' || verb == 'T' || verb == 'w' && isError(t) || types.IsInterface(t) && !isError(t) {
-		return true
-	}
-	if hasMethod(t, "Error") || hasMethod(t, "String") {
-		return strings.IndexByte("sqxX", verb) >= 0 || !isError(t) && printsBasic(verb, t)
-	}
-	return printsBasic(verb, t)
-}
+func prints(verb byte, t types.Type) bool { return printsWithin(verb, t, 8) }
 
-func printsBasic(verb byte, t types.Type) bool {
+// printsWithin looks that deep into what holds values: types may hold themselves.
+func printsWithin(verb byte, t types.Type, depth int) bool {
+	switch {
+	case depth == 0 || verb == 'v' || verb == 'T' || verb == 'w' && isError(t) || types.IsInterface(t) && !isError(t):
+		return true
+	case isError(t) || (hasMethod(t, "Error") || hasMethod(t, "String")) && strings.IndexByte("sqxX", verb) >= 0:
+		return strings.IndexByte("sqxX", verb) >= 0
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Struct:
+		for f := range u.Fields() {
+			if !printsWithin(verb, f.Type(), depth-1) {
+				return false
+			}
+		}
+		return true
+	case *types.Slice:
+		return isLetter(u.Elem()) && strings.IndexByte("sqxX", verb) >= 0 || printsWithin(verb, u.Elem(), depth-1)
+	case *types.Array:
+		return printsWithin(verb, u.Elem(), depth-1)
+	case *types.Map:
+		return printsWithin(verb, u.Key(), depth-1) && printsWithin(verb, u.Elem(), depth-1)
+	}
 	b, ok := t.Underlying().(*types.Basic)
 	if !ok {
 		return true

@@ -20,8 +20,8 @@ import (
 	"sync"
 )
 
-// source is a package as the fixers see it: parsed, and type-checked as far
-// as its mistakes allow. Test files are not part of it.
+// source is a package as the fixers see it: parsed, and type-checked where its
+// mistakes allow it. Test files are not part of it.
 type source struct {
 	dir   string
 	fset  *token.FileSet
@@ -77,6 +77,14 @@ func (s *source) typeCheck(ctx context.Context) error {
 		for _, spec := range f.Imports {
 			paths = append(paths, strings.Trim(spec.Path.Value, "\"`"))
 		}
+		ast.Inspect(f, func(n ast.Node) bool { // what of several packages findImports chooses from
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if q, ok := sel.X.(*ast.Ident); ok && len(standardPackages[q.Name]) > 1 {
+					paths = append(paths, standardPackages[q.Name]...)
+				}
+			}
+			return true
+		})
 	}
 	if err := exports.need(ctx, s.dir, paths...); err != nil {
 		return err
@@ -189,7 +197,7 @@ func (x *exportData) need(ctx context.Context, dir string, paths ...string) erro
 	defer x.mu.Unlock()
 	var unknown []string
 	for _, p := range paths {
-		if _, ok := x.file[p]; !ok && p != "unsafe" && p != "C" {
+		if _, ok := x.file[p]; !ok && p != "unsafe" && p != "C" && !slices.Contains(unknown, p) {
 			unknown = append(unknown, p)
 		}
 	}
