@@ -41,7 +41,7 @@ func fleetHealth(now time.Time, f *meta.Fleet) map[string]any {
 		byName[w.Name] = map[string]any{
 			"agentName": w.Name, "successRate": w.SuccessRate, "failureRate1h": w.FailureRate, "totalOutcomes": w.Known,
 			"p50LatencyMs": w.P50.Milliseconds(), "p95LatencyMs": w.P95.Milliseconds(),
-			"costPerSuccessfulOutcome": w.CostPerSuccess, "totalCostUsd": w.CostUSD, "recentFailures": failures,
+			"costPerSuccessfulOutcome": w.PerSuccess.USD, "totalCostUsd": w.CostUSD, "recentFailures": failures,
 		}
 		agents = append(agents, byName[w.Name])
 	}

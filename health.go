@@ -126,6 +126,9 @@ func (h Health) String() string {
 	}
 	for _, w := range h.Fleet.Workers {
 		row("worker", "%s: %d of %d delivered, p50 %v, p95 %v, $%.4f", w.Name, w.Successes, w.Known, w.P50, w.P95, w.CostUSD)
+		if w.CostUSD > 0 {
+			row("", "%v", w.PerSuccess)
+		}
 	}
 	for _, issue := range h.Issues {
 		row("issue", "%s", issue.Text)

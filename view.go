@@ -108,14 +108,19 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 }
 
 // Rank returns the workers that can take the task in a situation, best first,
-// with the parts of their scores; rank.Explain puts them into words.
+// with the parts of their scores and what a success of theirs has cost;
+// rank.Explain puts them into words.
 func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
 	own, err := v.a.tenant(ctx, v.scope)
 	if err != nil {
 		return nil, err
 	}
 	defer v.a.handBack(own)
-	return (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), nil, &task)
+	ranking, err := (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), nil, &task)
+	if err == nil {
+		err = own.book.Price(ctx, task.Skill, ranking)
+	}
+	return ranking, err
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was

@@ -21,13 +21,6 @@ const (
 	recentFailures = 10
 )
 
-// What tokens are taken to cost where a sample reports tokens and no cost: what
-// the provider of a large model asks.
-const (
-	usdPerTokenIn  = 3e-6
-	usdPerTokenOut = 15e-6
-)
-
 // Fleet is how all workers did over the last 24 hours.
 type Fleet struct {
 	Workers   []WorkerHealth // by name
@@ -57,9 +50,9 @@ type WorkerHealth struct {
 	// CostUSD as reported. A sample with tokens and no cost is estimated at 3
 	// dollars per million tokens in and 15 per million out.
 	CostUSD float64
-	// CostPerSuccess is CostUSD, failures included, over Successes; 0 if
-	// there are none.
-	CostPerSuccess float64
+	// PerSuccess is CostUSD, failures included, over Successes, with its 95 %
+	// interval.
+	PerSuccess rank.Price
 	// Failures are the keys of the last ten failed samples, the latest last.
 	Failures []string
 	// Calibration holds the confidence that the worker reported against what
@@ -128,12 +121,11 @@ func workerHealth(at time.Time, name string, ss []rank.Sample) WorkerHealth {
 	h := WorkerHealth{Name: name, Samples: len(ss)}
 	walls := make([]time.Duration, len(ss))
 	recent, failed := 0, 0 // of the last hour
+	var costs rank.Costs
 	for i := range ss {
 		s := &ss[i]
 		walls[i] = s.Wall
-		if h.CostUSD += s.CostUSD; s.CostUSD == 0 {
-			h.CostUSD += float64(s.TokensIn)*usdPerTokenIn + float64(s.TokensOut)*usdPerTokenOut
-		}
+		costs.Add(s)
 		if s.Unknown {
 			continue
 		}
@@ -154,9 +146,8 @@ func workerHealth(at time.Time, name string, ss []rank.Sample) WorkerHealth {
 	}
 	h.Failures = h.Failures[max(0, len(h.Failures)-recentFailures):]
 	h.SuccessRate, h.FailureRate = rate(h.Successes, h.Known), rate(failed, recent)
-	if h.Successes > 0 {
-		h.CostPerSuccess = h.CostUSD / float64(h.Successes)
-	}
+	h.CostUSD = costs.USD
+	h.PerSuccess = costs.PerSuccess()
 	slices.Sort(walls)
 	h.P50, h.P95 = walls[len(walls)/2], walls[min(len(walls)*95/100, len(walls)-1)]
 	return h

@@ -93,7 +93,7 @@ func TestFleetCases(t *testing.T) {
 				require.Equal(t, w.Agent, h.Name)
 				require.InDelta(t, w.SuccessRate, h.SuccessRate, 1e-12)
 				require.InDelta(t, w.FailureRate, h.FailureRate, 1e-12)
-				require.InDelta(t, w.PerSuccess, h.CostPerSuccess, 1e-12)
+				require.InDelta(t, w.PerSuccess, h.PerSuccess.USD, 1e-12)
 				require.InDelta(t, w.Cost, h.CostUSD, 1e-12)
 				require.Equal(t, w.Total, h.Samples)
 				require.Equal(t, []int64{w.P50, w.P95}, []int64{h.P50.Milliseconds(), h.P95.Milliseconds()})
@@ -134,7 +134,7 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 	require.Equal(t, []string{"19", "17", "15", "13", "11", "9", "7", "5", "3", "1"}, h.Failures[len(h.Failures)-10:])
 	require.Len(t, h.Failures, 10)
 	require.Equal(t, time.Second, h.P95, "index 24 of 26")
-	require.InDelta(t, 12.5/13, h.CostPerSuccess, 1e-12)
+	require.InDelta(t, 12.5/13, h.PerSuccess.USD, 1e-12)
 	require.Equal(t, 25, h.Calibration.Count())
 	require.Equal(t, h.Calibration, f.Calibration, "there is one worker")
 	edge := fleet(t, now, []rank.Sample{
@@ -178,7 +178,7 @@ func ExampleNewFleet() {
 		fmt.Println(err)
 	}
 	line := func(w meta.WorkerHealth) string {
-		return fmt.Sprintf("%s: %d of %d, p95 %v, $%.2f per success", w.Name, w.Successes, w.Known, w.P95, w.CostPerSuccess)
+		return fmt.Sprintf("%s: %d of %d, p95 %v, $%.2f per success", w.Name, w.Successes, w.Known, w.P95, w.PerSuccess.USD)
 	}
 	for _, w := range f.Workers {
 		fmt.Println(line(w))

@@ -41,6 +41,9 @@ func Explain(ss []Scored) string {
 			name = "(unnamed)"
 		}
 		fmt.Fprintf(&b, "%d. %s %s: %s", i+1, name, number(ss[i].Score), ss[i].Reason())
+		if ss[i].Price != nil {
+			fmt.Fprintf(&b, "; %v", ss[i].Price)
+		}
 		if i > 0 {
 			fmt.Fprintf(&b, "; %s", lost(&ss[i], &ss[0]))
 		}

@@ -50,6 +50,9 @@ type Scored struct {
 	// Samples is how many samples the candidate has in the window, those of
 	// unknown outcome included.
 	Samples int
+	// Price is what a success of the candidate costs, where [Book.Price] was
+	// asked and its attempts cost anything; no policy sets it.
+	Price *Price `json:",omitempty"`
 }
 
 // Basis says what a score rests on.

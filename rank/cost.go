@@ -1,0 +1,155 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// What tokens are taken to cost where a sample reports tokens and no cost: what
+// the provider of a large model asks.
+const (
+	usdPerTokenIn  = 3e-6
+	usdPerTokenOut = 15e-6
+)
+
+// Costs are what attempts have cost, and how many of them were successes. The
+// zero value is empty and ready. Concurrent use needs a lock of the caller.
+type Costs struct {
+	// USD is their sum, in US dollars, failures and unknown outcomes included.
+	USD float64
+
+	successes, failures moments
+}
+
+// moments of numbers: how many, their sum, and that of their squares.
+type moments struct{ n, sum, squares float64 }
+
+// Add counts one attempt. A sample with tokens and no cost is estimated at 3
+// dollars per million tokens in and 15 per million out.
+func (c *Costs) Add(s *Sample) {
+	usd := s.CostUSD
+	if usd == 0 {
+		usd = float64(s.TokensIn)*usdPerTokenIn + float64(s.TokensOut)*usdPerTokenOut
+	}
+	c.USD += usd
+	m := &c.failures
+	if s.Success && !s.Unknown {
+		m = &c.successes
+	}
+	m.n++
+	m.sum += usd
+	m.squares += usd * usd
+}
+
+// z is the quantile of a 95 % interval.
+const z = 1.959964
+
+// Price is what a success costs in US dollars, with all that is spent on other
+// attempts: the mean cost of an attempt over the success rate.
+type Price struct {
+	USD       float64 // 0: there was no success
+	Low, High float64 // the 95 % interval; a High of 0 is none
+}
+
+// String is the price with its interval.
+func (p Price) String() string {
+	from := fmt.Sprintf("95 %%: %s or more", dollars(p.Low))
+	if p.High > 0 {
+		from = fmt.Sprintf("95 %%: %s to %s", dollars(p.Low), dollars(p.High))
+	}
+	if p.USD == 0 {
+		return "no success (" + from + ")"
+	}
+	return fmt.Sprintf("%s a success (%s)", dollars(p.USD), from)
+}
+
+// dollars prints at least two digits that count.
+func dollars(usd float64) string {
+	if usd < 10 {
+		return fmt.Sprintf("$%.2g", usd)
+	}
+	return fmt.Sprintf("$%.0f", usd)
+}
+
+// Price sets the Price of candidates by the samples that the windows keep of
+// them for a skill. It reads all samples, as [Book.Samples] does.
+func (b *Book) Price(ctx context.Context, skill string, ss []Scored) error {
+	spent := make(map[string]*Costs)
+	for s, err := range b.Samples(ctx, time.Time{}) {
+		if err != nil {
+			return err
+		}
+		if s.Situation.Skill != skill {
+			continue
+		}
+		if spent[s.Candidate] == nil {
+			spent[s.Candidate] = &Costs{}
+		}
+		spent[s.Candidate].Add(&s)
+	}
+	for i := range ss {
+		if c := spent[ss[i].Candidate.Name]; c != nil && c.USD > 0 {
+			p := c.PerSuccess()
+			ss[i].Price = &p
+		}
+	}
+	return nil
+}
+
+// PerSuccess returns what a success costs: USD over successes. Without costs it
+// is zero.
+//
+// The interval is that of Fieller (1954) for a ratio of means. With p the rate
+// and a, b the mean costs of successes and failures, the ratio is
+// (p·a + (1−p)·b)/p; p and its variance are those of Agresti and Coull (1998),
+// with z²/2 successes and failures added, since the variance of a rate near 0
+// or 1 is not to be had from few attempts.
+func (c *Costs) PerSuccess() (out Price) {
+	n := c.successes.n + c.failures.n
+	if n == 0 || c.USD == 0 {
+		return out
+	}
+	if c.successes.n > 0 {
+		out.USD = c.USD / c.successes.n
+	}
+	a, a2 := c.mean(&c.successes)
+	b, b2 := c.mean(&c.failures)
+	p := (c.successes.n + z*z/2) / (n + z*z)
+	p2 := p * (1 - p) / (n + z*z)
+
+	cost := p*a + (1-p)*b
+	cost2 := p2*(a-b)*(a-b) + p*p*a2 + (1-p)*(1-p)*b2
+	both := p2 * (a - b) // covariance of the mean cost and the rate
+
+	// Those ratios r are in the interval for which cost − r·p is less than z
+	// deviations from 0: x·r² − 2·y·r + w ≤ 0.
+	x, y, w := p*p-z*z*p2, cost*p-z*z*both, cost*cost-z*z*cost2
+	root := y*y - x*w
+	if root < 0 || y+math.Sqrt(root) <= 0 {
+		return out
+	}
+	far := y + math.Sqrt(root)
+	if out.Low = max(0, w/far); x > 0 {
+		out.High = far / x
+	}
+	return out
+}
+
+// mean returns that of a class of attempts with its variance, which are those of
+// all attempts while there are too few of the class.
+func (c *Costs) mean(m *moments) (mean, variance float64) {
+	all := moments{
+		c.successes.n + c.failures.n, c.successes.sum + c.failures.sum, c.successes.squares + c.failures.squares,
+	}
+	mean, from := all.sum/all.n, &all
+	if m.n > 0 {
+		mean = m.sum / m.n
+	}
+	if m.n > 2 {
+		from = m
+	}
+	spread := max(0, from.squares-from.sum*from.sum/from.n) / max(1, from.n-1)
+	return mean, spread / max(1, m.n)
+}
