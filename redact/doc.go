@@ -23,8 +23,8 @@
 //
 // With a key ([Options], [Sanitizer.WithKey]) a tag stands behind the kind, as in
 // [REDACTED:password:1f08c2d9]: equal secrets have equal tags, which say nothing
-// of them without the key. The forms of tokens and the words that tell are tables:
-// formats.txt and words.txt.
+// of them without the key. The forms of tokens, the words that tell and what is no secret
+// after all are tables: formats.txt, words.txt and exceptions.txt.
 //
 // Sanitising is idempotent, keeps valid UTF-8 valid, and takes time linear in
 // the length of the text; a text without secrets comes back as it is, without

@@ -25,8 +25,8 @@ func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 	if !json.Valid(raw) {
 		return quoteJSON(s.Named(name, valid(string(raw))))
 	}
-	w := walker{s: s, raw: string(raw), name: name}
-	w.value(familyOf(name))
+	w := walker{s: s, raw: string(raw)}
+	w.value(familyOf(name), name)
 	if w.out == nil {
 		return raw
 	}
@@ -36,12 +36,20 @@ func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 // Named is Sanitize of a text that stands under a name, or under a path that ends
 // with one: under one that says secret, all of it is.
 func (s *Sanitizer) Named(name, text string) string {
-	f := familyOf(name)
-	text = s.Sanitize(text)
+	if f := familyOf(name); f != header {
+		return s.under(f, name, s.Sanitize(text))
+	}
+	return s.Sanitize(text)
+}
+
+// under hides a text that is sanitised, if what it stands under says that it is secret.
+func (s *Sanitizer) under(f family, name, text string) string {
 	if f == none && isKeyed(name, text) {
 		f = secret
 	}
-	if f == none || f == header || text == "" || tokenLen(text) == len(text) {
+	scheme, credential, _ := strings.Cut(text, " ")
+	if f == none || text == "" || tokenLen(text) == len(text) || // else a sanitised header: a scheme and a token
+		f == header && credential != "" && schemes[strings.ToLower(scheme)] && tokenLen(credential) == len(credential) {
 		return text
 	}
 	return s.token(f.kind(), text)
@@ -54,76 +62,54 @@ type walker struct {
 	raw    string
 	at     int
 	out    []byte
-	copied int    // raw[:copied] is in out
-	name   string // of the value to come, if its name says nothing
+	copied int // raw[:copied] is in out
 }
 
-// put replaces raw[start:w.at] by text.
-func (w *walker) put(start int, text []byte) {
-	if w.out == nil {
-		w.out = make([]byte, 0, len(w.raw)+32)
+// put replaces raw[start:w.at] by a string, unless that is there.
+func (w *walker) put(start int, was, text string) {
+	if was != text {
+		w.out = append(append(w.out, w.raw[w.copied:start]...), quoteJSON(text)...)
+		w.copied = w.at
 	}
-	w.out = append(append(w.out, w.raw[w.copied:start]...), text...)
-	w.copied = w.at
 }
 
-func (w *walker) space() {
-	for isSpace(w.raw[w.at]) {
+// skip passes over the bytes of a set.
+func (w *walker) skip(set *[256]bool) {
+	for w.at < len(w.raw) && set[w.raw[w.at]] {
 		w.at++
 	}
 }
 
-// value walks one value; f is the family of the key that it stands under, at
-// whatever depth.
-func (w *walker) value(f family) {
-	w.space()
-	name := w.name
-	w.name = ""
-	switch c := w.raw[w.at]; c {
+// value walks one value, and returns the text of a string. f is the family of the key that it
+// stands under, at whatever depth.
+func (w *walker) value(f family, name string) string {
+	w.skip(spaces)
+	start := w.at
+	switch c := w.raw[start]; c {
 	case '{', '[':
 		w.at++
 		w.members(f, c == '{')
 	case '"':
-		start := w.at
-		text, changed := w.literal()
-		switch {
-		case f == none && isKeyed(name, text):
-			w.put(start, quoteJSON(w.s.token(secret.kind(), text)))
-		case f == none && !changed:
-		case f != none && text != "" && tokenLen(text) != len(text) && (f != header || !w.isCredential(text)):
-			w.put(start, quoteJSON(w.s.token(f.kind(), text)))
-		case changed:
-			w.put(start, quoteJSON(text))
-		}
+		was := w.literal()
+		text := w.s.under(f, name, w.s.Sanitize(valid(was)))
+		w.put(start, was, text)
+		return text
 	default:
-		start := w.at
-		for w.at < len(w.raw) && (isAlnum(w.raw[w.at]) || w.raw[w.at] == '-' || w.raw[w.at] == '+' || w.raw[w.at] == '.') {
-			w.at++
-		}
+		w.skip(values)
 		number := w.raw[start:w.at]
-		if hidden := w.s.hide(number); hidden != number {
-			w.put(start, quoteJSON(hidden))
-		} else if f != none && f != header && (c == '-' || isDigit(c)) {
-			w.put(start, quoteJSON(w.s.token(f.kind(), number)))
+		text := w.s.hide(number)
+		if f&^header != 0 && (c == '-' || isDigit(c)) {
+			text = w.s.token(f.kind(), number)
 		}
+		w.put(start, number, text)
 	}
-}
-
-// isCredential says whether text is a sanitised header: a scheme and a token.
-func (w *walker) isCredential(text string) bool {
-	for i := range len(text) {
-		if text[i] == ' ' {
-			return isScheme(text[:i]) && tokenLen(text[i+1:]) == len(text)-i-1
-		}
-	}
-	return false
+	return ""
 }
 
 func (w *walker) members(f family, object bool) {
 	named := none // the family of what the member «name» says
 	for {
-		w.space()
-		switch w.raw[w.at] {
+		switch w.skip(spaces); w.raw[w.at] {
 		case '}', ']':
 			w.at++
 			return
@@ -131,45 +117,28 @@ func (w *walker) members(f family, object bool) {
 			w.at++
 			continue
 		}
-		under := f
+		under, key := f, ""
 		if object {
 			start := w.at
-			key, changed := w.literal()
-			if changed {
-				w.put(start, quoteJSON(key))
-			}
-			w.space()
+			was := w.literal()
+			key = w.s.Sanitize(valid(was))
+			w.put(start, was, key)
+			w.skip(spaces)
 			w.at++ // the colon
 			if k := familyOf(key); k != none {
 				under = k
-			} else if strings.EqualFold(key, "value") && named != none {
+			} else if named != none && strings.EqualFold(key, "value") {
 				under = named
-			} else {
-				w.name = key
-				if strings.EqualFold(key, "name") || strings.EqualFold(key, "key") {
-					named = w.peek()
-				}
 			}
 		}
-		w.value(under)
+		if text := w.value(under, key); strings.EqualFold(key, "name") || strings.EqualFold(key, "key") {
+			named = familyOf(text) &^ header
+		}
 	}
 }
 
-// peek returns the family that the value at w.at names, if it is a string.
-func (w *walker) peek() family {
-	w.space()
-	if w.raw[w.at] != '"' {
-		return none
-	}
-	lit := w.raw[w.at+1:]
-	if f := familyOf(lit[:strings.IndexByte(lit, '"')]); f != header {
-		return f
-	}
-	return none
-}
-
-// literal reads the string at w.at and returns it sanitised.
-func (w *walker) literal() (text string, changed bool) {
+// literal reads the string at w.at.
+func (w *walker) literal() string {
 	start := w.at
 	escaped := false
 	for w.at++; w.raw[w.at] != '"'; w.at++ {
@@ -179,13 +148,10 @@ func (w *walker) literal() (text string, changed bool) {
 		}
 	}
 	w.at++
-	lit := w.raw[start:w.at]
-	text = lit[1 : len(lit)-1]
 	if escaped {
-		text = unescape(lit)
+		return unescape(w.raw[start:w.at])
 	}
-	clean := w.s.Sanitize(valid(text))
-	return clean, clean != text
+	return w.raw[start+1 : w.at-1]
 }
 
 // valid replaces what is not UTF-8 as JSON would: sanitised before, a text

@@ -16,17 +16,14 @@ type known struct{ text, token string }
 // Knowing returns a Sanitizer that replaces the values wherever they stand, as they
 // are and in base64, hex, JSON and URLs, by [REDACTED:known] and a tag.
 func (s *Sanitizer) Knowing(values ...string) *Sanitizer {
-	var out Sanitizer
-	if s != nil {
-		out = *s
-	}
+	out := s.derive()
 	out.known = slices.Clone(out.known)
 	for _, v := range values {
 		for _, form := range forms(v) {
 			out.known = append(out.known, known{form, out.token("known", form)})
 		}
 	}
-	return &out
+	return out
 }
 
 // KnownToken begins what takes the place of such a value, if the Sanitizer has a key.
@@ -108,7 +105,7 @@ func Issued(text string) string {
 	}
 	sc := scanner{text: text, m: builtin}
 	for i := range len(text) {
-		if builtin.triggers[text[i]]&onMark != 0 && sc.mark(i) > i {
+		if builtin.stops[text[i]]&onRule != 0 && sc.rule(i) > i {
 			return sc.spans[0].kind
 		}
 	}

@@ -5,17 +5,20 @@ import (
 	"strings"
 )
 
-// family is how strongly a name says that its value is a secret.
+// family is how strongly a name says that its value is a secret. Families are sets.
 type family uint8
 
 const (
-	none     family = iota
-	password        // whatever follows
-	secret          // secret, api_key: what could be a secret
-	short           // pwd: a password, or the working directory
-	weak            // token: also a word of ordinary text and code
-	faint           // pass: also what tests do
-	header          // Authorization: a scheme and a credential
+	password family = 1 << iota // whatever follows
+	secret                      // secret, api_key: what could be a secret
+	short                       // pwd: a password, or the working directory
+	weak                        // token: also a word of ordinary text and code
+	faint                       // pass: also what tests do
+	header                      // Authorization: a scheme and a credential
+	keyed                       // stripe_key, heroku: what looks drawn at random
+
+	none family = 0
+	any_ family = 0xff
 )
 
 func (f family) kind() string {
@@ -40,10 +43,7 @@ var byLast = func() (t [256][]ending) {
 	families := map[string]family{
 		"password": password, "secret": secret, "short": short, "weak": weak, "faint": faint, "header": header,
 	}
-	for _, s := range sections(wordTable) {
-		if s.name != "ending" {
-			continue
-		}
+	for _, s := range sections["ending"] {
 		for _, text := range s.words {
 			e := ending{text, slices.Contains(s.flags, "whole"), slices.Contains(s.flags, "part"), families[s.flags[0]]}
 			c := text[len(text)-1]
@@ -54,32 +54,36 @@ var byLast = func() (t [256][]ending) {
 	return t
 }()
 
+// stem is a name without what stands behind its words.
+func stem(name string) string {
+	for name != "" && !isAlpha(name[len(name)-1]) {
+		name = name[:len(name)-1]
+	}
+	return name
+}
+
 // familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or
 // «api key»; trailing digits do not count.
 func familyOf(name string) family {
-	name = strings.TrimRight(name, "0123456789_-. ")
+	name = stem(name)
 	if name == "" || byLast[name[len(name)-1]] == nil || name == "PWD" || name == "OLDPWD" {
 		return none
 	}
 	var buf [24]byte
 	n := len(buf)
 	for i := len(name) - 1; i >= 0 && n > 0; i-- {
-		c := name[i]
-		if c == '_' || c == '-' || c == '.' || c == ' ' {
-			continue
+		if c := name[i]; isAlnum(c) {
+			n--
+			buf[n] = c | 0x20
 		}
-		if c-'A' < 26 {
-			c |= 0x20
-		}
-		n--
-		buf[n] = c
 	}
 	tail := buf[n:]
 	for _, w := range byLast[name[len(name)-1]] {
 		if len(tail) < len(w.text) || string(tail[len(tail)-len(w.text):]) != w.text {
 			continue
 		}
-		if at := len(name) - len(w.text); w.whole && !isWholeWord(name, at) || w.part && at == 0 {
+		at := len(name) - len(w.text)
+		if w.whole && at != 0 && (at < 0 || isAlnum(name[at-1]) && !startsHump(name, at)) || w.part && at == 0 {
 			continue
 		}
 		return w.family
@@ -92,25 +96,58 @@ func familyOf(name string) family {
 // that it is about a secret rather than one.
 func familyWithin(name string) family {
 	for range 2 {
-		name = strings.TrimRight(name, "0123456789_-. ")
+		name = stem(name)
 		last := lastWord(name)
 		if last == "" || len(last) == len(name) || about[strings.ToLower(last)] {
 			return none
 		}
 		name = name[:len(name)-len(last)]
-		if f := familyOf(name); f == password || f == secret {
+		if f := familyOf(name); f&(password|secret) != 0 {
 			return f
 		}
 	}
 	return none
 }
 
-// isWholeWord says whether the last word of a name begins at i.
-func isWholeWord(name string, i int) bool {
-	if i <= 0 {
-		return i == 0
+// startsHump says whether a word of a camelCase name begins at i.
+func startsHump(name string, i int) bool { return name[i]-'A' < 26 && name[i-1]-'a' < 26 }
+
+// lastWord returns the last word of a name in any of the usual notations.
+func lastWord(name string) string {
+	i := len(name)
+	for i > 0 && isAlnum(name[i-1]) && (i == len(name) || !startsHump(name, i)) {
+		i--
 	}
-	return !isAlnum(name[i-1]) || (name[i]-'A' < 26 && name[i-1]-'a' < 26)
+	return name[i:]
+}
+
+// isKeyed says whether v is a secret under a name that alone does not say so: drawn at
+// random, and of a key, or of an issuer.
+func isKeyed(name, v string) bool {
+	if len(v) < 16 || len(v) > maxOrdinary || len(name) < 3 {
+		return false
+	}
+	name = stem(name)
+	last := strings.ToLower(lastWord(name))
+	rest := strings.ToLower(name[:len(name)-len(last)])
+	issuer := hasAny(rest, issuers) || rest == "" && len(last) >= 3 && hasAny(last, issuers)
+	switch last {
+	case "key", "keys", "pat", "auth", "cred", "creds", "sk":
+		if rest == "" && last != "auth" || !issuer && hasAny(rest, otherKeys) {
+			return false
+		}
+	case "phpsessid", "jsessionid", "sig":
+	default:
+		if rest != "" || !issuer {
+			return false
+		}
+	}
+	isEnv := rest != "" && strings.ToUpper(name) == name
+	return looksRandom(v, issuer, issuer || isEnv)
+}
+
+func hasAny(s string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }
 
 func hasPrefixFold(s, prefix string) bool {

@@ -25,11 +25,16 @@ type Sanitizer struct {
 // WithEmails returns a Sanitizer that replaces e-mail addresses too. They are
 // personal data rather than secrets, and what an agent works on is full of them.
 func (s *Sanitizer) WithEmails() *Sanitizer {
-	var out Sanitizer
-	if s != nil {
-		out = *s
-	}
+	out := s.derive()
 	out.emails = true
+	return out
+}
+
+func (s *Sanitizer) derive() *Sanitizer {
+	if s == nil {
+		return &Sanitizer{}
+	}
+	out := *s
 	return &out
 }
 
@@ -37,14 +42,11 @@ func (s *Sanitizer) WithEmails() *Sanitizer {
 // [REDACTED:password:1f08c2d9], unless it has a key: equal secrets have equal tags,
 // and without the key a guess at one cannot be checked.
 func (s *Sanitizer) WithKey(key []byte) *Sanitizer {
-	var out Sanitizer
-	if s != nil {
-		out = *s
-	}
+	out := s.derive()
 	if len(out.key) == 0 {
 		out.key = bytes.Clone(key)
 	}
-	return &out
+	return out
 }
 
 // Pattern is one kind of secret that a host adds.
@@ -57,6 +59,16 @@ type Pattern struct {
 	// Group is the number of the capturing group that holds the secret;
 	// 0, the default, is the whole match.
 	Group int
+}
+
+func (p *Pattern) check() error {
+	switch {
+	case !isKind(p.Kind):
+		return fmt.Errorf("kind %q: %w", p.Kind, ErrPattern)
+	case p.Expr == nil || p.Group < 0 || p.Group > p.Expr.NumSubexp():
+		return fmt.Errorf("%s: no expression, or no group %d: %w", p.Kind, p.Group, ErrPattern)
+	}
+	return nil
 }
 
 // Options of [New]. Nil and the zero value mean the built-in kinds alone.
@@ -94,14 +106,9 @@ func New(opts *Options) (*Sanitizer, error) {
 			errs = append(errs, fmt.Errorf("redact: rule %d: %w", i, err))
 		}
 	}
-	for i, p := range opts.Patterns {
-		switch {
-		case !isKind(p.Kind):
-			errs = append(errs, fmt.Errorf("redact: pattern %d: kind %q: %w", i, p.Kind, ErrPattern))
-		case p.Expr == nil:
-			errs = append(errs, fmt.Errorf("redact: pattern %d (%s): no expression: %w", i, p.Kind, ErrPattern))
-		case p.Group < 0 || p.Group > p.Expr.NumSubexp():
-			errs = append(errs, fmt.Errorf("redact: pattern %d (%s): no group %d: %w", i, p.Kind, p.Group, ErrPattern))
+	for i := range opts.Patterns {
+		if err := opts.Patterns[i].check(); err != nil {
+			errs = append(errs, fmt.Errorf("redact: pattern %d: %w", i, err))
 		}
 	}
 	if len(errs) > 0 {
@@ -109,7 +116,7 @@ func New(opts *Options) (*Sanitizer, error) {
 	}
 	s := &Sanitizer{patterns: slices.Clone(opts.Patterns), key: bytes.Clone(opts.Key)}
 	if len(opts.Rules) > 0 {
-		s.m = compile(opts.Rules)
+		s.m = compile(opts.Rules, builtin.rules)
 	}
 	return s, nil
 }
@@ -148,7 +155,8 @@ func (s *Sanitizer) find(text string) []span {
 	if s != nil && s.m != nil {
 		m = s.m
 	}
-	spans := m.scan(text, s != nil && s.emails)
+	sc := scanner{text: text, m: m, emails: s != nil && s.emails}
+	spans := sc.scan()
 	if s == nil || len(s.patterns) == 0 {
 		return spans
 	}
@@ -203,21 +211,16 @@ func outside(text string, spans []span) []span {
 	kept := spans[:0]
 	start, end := nextToken(text, 0) // the first replacement that ends after the span begins
 	for _, sp := range spans {
-		for end <= sp.start && start >= 0 {
+		for start >= 0 && end <= sp.start {
 			start, end = nextToken(text, end)
 		}
-		if start < 0 || sp.end <= start {
-			kept = append(kept, sp)
-			continue
-		}
-		if sp.start >= start && sp.end <= end {
-			continue
-		}
-		sp.start = min(sp.start, start)
+		inside := start >= 0 && sp.start >= start && sp.end <= end
 		for s, e := start, end; s >= 0 && s < sp.end; s, e = nextToken(text, e) {
-			sp.end = max(sp.end, e)
+			sp.start, sp.end = min(sp.start, s), max(sp.end, e)
 		}
-		kept = append(kept, sp)
+		if !inside {
+			kept = append(kept, sp)
+		}
 	}
 	return kept
 }
@@ -250,14 +253,11 @@ func (s *Sanitizer) replace(text string, spans []span) string {
 		for i++; i < len(spans) && spans[i].start < cur.end; i++ {
 			cur.end = max(cur.end, spans[i].end)
 		}
-		b.WriteString(text[at:cur.start])
+		token := s.token(cur.kind, text[cur.start:cur.end])
 		if cur.quote {
-			b.WriteByte('"')
+			token = `"` + token + `"`
 		}
-		b.WriteString(s.token(cur.kind, text[cur.start:cur.end]))
-		if cur.quote {
-			b.WriteByte('"')
-		}
+		b.WriteString(text[at:cur.start] + token)
 		at = cur.end
 	}
 	b.WriteString(text[at:])
@@ -279,28 +279,17 @@ func (s *Sanitizer) token(kind, secret string) string {
 	return fmt.Sprintf("%s%s:%x]", tokenOpen, kind, mac.Sum(nil)[:tagLen/2])
 }
 
+var (
+	tokenForm = regexp.MustCompile(`^\[REDACTED:[a-z_]{1,32}(?::[0-9a-f]{8})?\]`)
+	kindForm  = regexp.MustCompile(`^[a-z_]{1,32}$`)
+)
+
 // tokenLen is the length of the replacement that text starts with, or 0.
 func tokenLen(text string) int {
 	if !strings.HasPrefix(text, tokenOpen) {
 		return 0
 	}
-	rest := text[len(tokenOpen):]
-	n := strings.IndexByte(rest[:min(len(rest), 34+tagLen)], ']')
-	if n < 0 {
-		return 0
-	}
-	kind, tag, tagged := strings.Cut(rest[:n], ":")
-	if !isKind(kind) || tagged && (len(tag) != tagLen || strings.Trim(tag, "0123456789abcdef") != "") {
-		return 0
-	}
-	return len(tokenOpen) + n + 1
+	return len(tokenForm.FindString(text[:min(len(text), len(tokenOpen)+32+2+tagLen)]))
 }
 
-func isKind(s string) bool {
-	for i := range len(s) {
-		if (s[i] < 'a' || s[i] > 'z') && s[i] != '_' {
-			return false
-		}
-	}
-	return len(s) >= 1 && len(s) <= 32
-}
+func isKind(s string) bool { return kindForm.MatchString(s) }

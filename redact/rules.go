@@ -3,6 +3,8 @@ package redact
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +25,7 @@ type Rule struct {
 	// front of the mark, 0 to 256; = is none of them. Both 0, the default, mean
 	// that the token begins with its mark.
 	Before, BeforeMax int
-	// Alphabet has the characters of the token but for its mark, as in the
+	// Alphabet has the characters of the token besides its mark, as in the
 	// brackets of a regular expression: "0-9a-f". A dash that is meant stands
 	// last. Empty means A-Za-z0-9.
 	Alphabet string
@@ -45,33 +47,26 @@ func Rules() []Rule {
 	return out
 }
 
+var markForm = regexp.MustCompile(`^[!-~]{2,64}$`)
+
 func (r *Rule) check() error {
-	switch {
-	case !isKind(r.Kind):
-		return fmt.Errorf("kind %q: %w", r.Kind, ErrRule)
-	case len(r.Mark) < 2 || len(r.Mark) > 64:
-		return fmt.Errorf("%s: mark of %d bytes: %w", r.Kind, len(r.Mark), ErrRule)
-	case strings.Trim(r.Mark, printable) != "":
-		return fmt.Errorf("%s: mark %q: %w", r.Kind, r.Mark, ErrRule)
-	case r.Before < 0 || r.BeforeMax < r.Before || r.BeforeMax > maxOrdinary:
-		return fmt.Errorf("%s: %d to %d characters before the mark: %w", r.Kind, r.Before, r.BeforeMax, ErrRule)
-	case r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Max < r.Min:
-		return fmt.Errorf("%s: %d to %d characters after the mark: %w", r.Kind, r.Min, r.Max, ErrRule)
-	case !(r.Entropy >= 0 && r.Entropy <= 8):
-		return fmt.Errorf("%s: entropy %v: %w", r.Kind, r.Entropy, ErrRule)
-	case alphabet(r.Alphabet) == nil:
-		return fmt.Errorf("%s: alphabet %q: %w", r.Kind, r.Alphabet, ErrRule)
+	for _, c := range []struct {
+		bad  bool
+		what string
+	}{
+		{!isKind(r.Kind), "kind"},
+		{!markForm.MatchString(r.Mark), "mark"},
+		{r.Before < 0 || r.BeforeMax < r.Before || r.BeforeMax > maxOrdinary, "number of characters before the mark"},
+		{r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Max < r.Min, "number of characters after the mark"},
+		{!(r.Entropy >= 0 && r.Entropy <= 8), "entropy"},
+		{alphabet(r.Alphabet) == nil, "alphabet"},
+	} {
+		if c.bad {
+			return fmt.Errorf("%s of %+v: %w", c.what, *r, ErrRule)
+		}
 	}
 	return nil
 }
-
-var printable = func() string {
-	var b []byte
-	for c := byte('!'); c <= '~'; c++ {
-		b = append(b, c)
-	}
-	return string(b)
-}()
 
 // alphabet returns the set that a class such as "a-z0-9_-" stands for, or nil.
 func alphabet(class string) *[256]bool {
@@ -98,109 +93,76 @@ func alphabet(class string) *[256]bool {
 // rule is a Rule made ready.
 type rule struct {
 	Rule
-	ok    func(before, after string) bool // further condition, or nil; not asked of what is longer than maxOrdinary
-	alone bool                            // does not follow one of _-./
-	at    int                             // index in the mark of the byte that the scanner stops at
+	holds []*regexp.Regexp // what the token must match as well
+	alone bool             // does not follow one of _-./
+	at    int              // the byte of the mark at which the scanner stops
 	set   *[256]bool
 }
 
-// matcher finds the rules that may hold at a place of a text without trying
-// them all: the scanner stops at a byte of the mark that is rare in ordinary
-// text, its anchor, and that byte with a neighbour of it selects few of them.
+// matcher finds the rules that may hold at a place of a text without trying them all: the
+// scanner stops at a byte of the mark that is rare in ordinary text, and looks at the pair
+// that it makes with the one before.
 type matcher struct {
-	rules    []rule
-	triggers [256]uint8
-	near     [256][4]uint64 // for each anchor the set of neighbours, as bits
-	byPair   [1 << pairBits][]uint16
+	rules  []rule
+	stops  [256]uint8
+	pairs  [1 << 10]uint64 // those of byPair, as bits
+	byPair [1 << 10][]uint16
 }
 
-const pairBits = 10
+// rarest are the bytes of tokens, those first that cost least to stop at: where the scanner
+// stops anyway, else by how common each is in ordinary text.
+const rarest = "-_~+$/QXZJKVWYUGHFBDPLNOMRCISTEAs0123456789jqxzkvpygfwmucdlhrniotea.:b="
 
-func pair(a, b byte) int {
-	return int((uint32(a)<<8 | uint32(b)) * 0x9E3779B1 >> (32 - pairBits))
-}
+func pairAt(t string, i int) uint16 { return uint16(t[i-1])<<8 | uint16(t[i]) }
 
-// neighbour is the index in the mark of the byte that is looked at beside the
-// anchor.
-func (r *rule) neighbour() int {
-	if r.at == 0 {
-		return 1
-	}
-	return r.at - 1
-}
+func bucket(p uint16) uint32 { return uint32(p) * 0x9E3779B1 >> 22 }
 
 // compile makes rules ready, those of the host before the built-in ones. Among
 // marks that begin alike the longest is tried first.
-func compile(own []Rule) *matcher {
-	m := &matcher{triggers: triggers}
+func compile(own []Rule, builtin []rule) *matcher {
+	m := &matcher{}
+	for _, c := range []byte("=:>s-bB@[.") {
+		m.stops[c] = onPlace
+	}
 	for _, r := range own {
 		m.rules = append(m.rules, rule{Rule: r})
 	}
-	m.rules = append(m.rules, builtins()...)
-	sets := map[string]*[256]bool{}
+	m.rules = append(m.rules, builtin...)
 	for i := range m.rules {
 		r := &m.rules[i]
-		if sets[r.Alphabet] == nil {
-			sets[r.Alphabet] = alphabet(r.Alphabet)
-		}
-		r.set = sets[r.Alphabet]
+		r.set = alphabet(r.Alphabet)
+		r.at = 1
 		for at := range len(r.Mark) {
-			if cost(r.Mark[at]) < cost(r.Mark[r.at]) {
+			if at > 0 && cost(r.Mark[at]) < cost(r.Mark[r.at]) {
 				r.at = at
 			}
 		}
-		m.triggers[r.Mark[r.at]] |= onMark
-		next := r.Mark[r.neighbour()]
-		m.near[r.Mark[r.at]][next>>6] |= 1 << (next & 63)
-		p := &m.byPair[pair(r.Mark[r.at], next)]
-		at := len(*p)
-		for at > 0 && len(m.rules[(*p)[at-1]].Mark) < len(r.Mark) {
+		m.stops[r.Mark[r.at]] |= onRule
+		p := pairAt(r.Mark, r.at)
+		m.pairs[p>>6] |= 1 << (p & 63)
+		b := &m.byPair[bucket(p)]
+		at := len(*b)
+		for at > 0 && len(m.rules[(*b)[at-1]].Mark) < len(r.Mark) {
 			at--
 		}
-		*p = append(*p, 0)
-		copy((*p)[at+1:], (*p)[at:])
-		(*p)[at] = uint16(i)
+		*b = slices.Insert(*b, at, uint16(i))
 	}
 	return m
 }
 
-// cost says how much it costs to stop at each c of an ordinary text: nothing
-// more where the scanner stops anyway, else by how common c is.
-func cost(c byte) int {
-	switch {
-	case c == '-':
-		return 0
-	case c == '_':
-		return 1
-	case c-'A' < 26 || strings.IndexByte("~+", c) >= 0:
-		return 2
-	case isDigit(c):
-		return 3
-	case isAlpha(c):
-		return 4 + strings.IndexByte("jqxzkvbpygfwmucdlhrsnioate", c)
-	case triggers[c] != 0:
-		return 40 // what stops there has work enough
-	}
-	return 10
-}
+func cost(c byte) uint { return uint(strings.IndexByte(rarest, c)) } // not there: most
 
-// mark looks for a token whose anchor is at i; it returns its end, or i.
-func (sc *scanner) mark(i int) int {
-	t, near := sc.text, &sc.m.near[sc.text[i]]
-	if i > 0 && near[t[i-1]>>6]>>(t[i-1]&63)&1 != 0 {
-		if end := sc.marked(i, sc.m.byPair[pair(t[i], t[i-1])]); end > i {
-			return end
-		}
-	}
-	if i+1 < len(t) && near[t[i+1]>>6]>>(t[i+1]&63)&1 != 0 {
-		return sc.marked(i, sc.m.byPair[pair(t[i], t[i+1])])
-	}
-	return i
-}
-
-func (sc *scanner) marked(i int, rules []uint16) int {
+// rule looks for a token whose pair is at i; it returns its end, or i.
+func (sc *scanner) rule(i int) int {
 	t := sc.text
-	for _, n := range rules {
+	if i == 0 {
+		return i
+	}
+	p := pairAt(t, i)
+	if sc.m.pairs[p>>6]>>(p&63)&1 == 0 {
+		return i
+	}
+	for _, n := range sc.m.byPair[bucket(p)] {
 		r := &sc.m.rules[n]
 		at := i - r.at
 		if at < 0 || !strings.HasPrefix(t[at:], r.Mark) {
@@ -213,54 +175,48 @@ func (sc *scanner) marked(i int, rules []uint16) int {
 			}
 			start--
 		}
-		if start == at && !startsWord(t, at) || at-start < r.Before || at-start > r.BeforeMax {
+		if start == at && !startsWord(t, at) || at-start < r.Before || at-start > r.BeforeMax ||
+			r.alone && start > 0 && strings.IndexByte("_-./", t[start-1]) >= 0 {
 			continue
 		}
-		if r.alone && start > 0 && strings.IndexByte("_-./", t[start-1]) >= 0 {
-			continue
-		}
-		body := at + len(r.Mark)
-		stop := len(t)
+		body, most := at+len(r.Mark), unbounded
 		if r.Max > 0 {
-			stop = min(stop, body+r.Max+1)
+			most = r.Max + 1
 		}
-		end := run(t[:stop], body, r.set)
-		sc.work += end - start
+		end := sc.run(body, most, r.set)
 		for end > body && t[end-1] == '.' { // the end of a sentence
 			end--
 		}
-		if end-body < r.Min || r.Max > 0 && end-body > r.Max || end < len(t) && isAlnum(t[end]) {
+		if end-body < r.Min || end-body >= most || end < len(t) && isAlnum(t[end]) {
 			continue
 		}
-		long := end-body > maxOrdinary
-		if !long && r.Entropy > 0 && entropy(t[body:end]) < r.Entropy {
-			continue
-		}
-		if (r.ok == nil || r.ok(t[start:at], t[body:end])) && (long || !isMask(t[body:end])) {
+		if end-body > maxOrdinary || r.isToken(t[start:end], t[body:end]) {
 			return sc.found(start, end, r.Kind)
-		}
-		if long {
-			return end // looked at once: scanning stays linear
 		}
 	}
 	return i
 }
 
-// entropy returns the Shannon entropy of the bytes of s, in bits per byte.
-func entropy(s string) float64 {
-	if s == "" {
-		return 0
+// isToken says whether what has the form of a token is one.
+func (r *rule) isToken(token, body string) bool {
+	for _, re := range r.holds {
+		if !re.MatchString(token) {
+			return false
+		}
 	}
-	var counts [256]uint16
-	s = s[:min(len(s), maxOrdinary)]
+	return (r.Entropy == 0 || entropy(body) >= r.Entropy) && !isDummy(body)
+}
+
+// entropy returns the Shannon entropy of the bytes of s, in bits per byte.
+func entropy(s string) (bits float64) {
+	var counts [256]float64
 	for i := range len(s) {
 		counts[s[i]]++
 	}
-	var sum float64
 	for _, n := range counts {
-		if n > 1 {
-			sum += float64(n) * math.Log2(float64(n))
+		if n > 0 {
+			bits -= n * math.Log2(n/float64(len(s)))
 		}
 	}
-	return math.Log2(float64(len(s))) - sum/float64(len(s))
+	return bits / float64(max(1, len(s)))
 }

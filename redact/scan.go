@@ -1,109 +1,70 @@
 package redact
 
-import "strings"
-
-// The scanner passes once over a text and stops only at bytes that every kind
-// of secret contains near its start: its trigger. There it looks around.
-const (
-	onMark   = 1 << iota // the anchor of a rule
-	onAssign             // = or :, or the > that closes an XML tag
-	onAt                 // an e-mail address
-	onAuth               // Bearer, Basic
-	onDash               // a private key block, a command-line flag
-	onIs                 // the password is …
-	onToken              // a replacement made earlier
-	onDot                // the first dot of a token of Discord
+import (
+	"regexp"
+	"strings"
 )
 
-// triggers are those that do not depend on the rules.
-var triggers = func() (t [256]uint8) {
-	t['='] |= onAssign
-	t[':'] |= onAssign
-	t['>'] |= onAssign
-	t['@'] |= onAt
-	t['b'] |= onAuth
-	t['B'] |= onAuth
-	t['-'] |= onDash
-	t['s'] |= onIs
-	t['['] |= onToken
-	t['.'] |= onDot
-	return t
-}()
+// The scanner passes once over a text and stops only at bytes that every kind of secret
+// contains near its start. There it looks around: for a token by the rules, whose bytes
+// compile chooses, and for what the place's own function knows.
+const (
+	onRule = 1 << iota
+	onPlace
+)
 
 type scanner struct {
-	text  string
-	m     *matcher
-	work  int // bytes looked at in places where their number has no bound of its own, and stops
-	spans []span
-
-	emails bool
-	noAt   int // an @ before this offset is no e-mail address
-
-	pemKnown bool
-	pemNext  int // see nextPemEnd
+	text    string
+	m       *matcher
+	emails  bool
+	spans   []span
+	work    int // stops, and bytes looked at without a bound
+	noAt    int // an @ before this offset is no e-mail address
+	pemNext int // see nextPemEnd
 }
 
-// scan returns the secrets of text in the order in which they were met.
-func (m *matcher) scan(text string, emails bool) []span {
-	sc := scanner{text: text, m: m, emails: emails}
-	sc.scan()
-	return sc.spans
-}
-
-func (sc *scanner) scan() {
-	t, triggers := sc.text, &sc.m.triggers
-	for i := 0; i < len(t); {
-		on := triggers[t[i]]
+// scan returns the secrets of the text in the order in which they were met.
+func (sc *scanner) scan() []span {
+	for i := 0; i < len(sc.text); {
+		on := sc.m.stops[sc.text[i]]
 		if on == 0 {
 			i++
 			continue
 		}
 		sc.work++
-		if on&onMark != 0 {
-			if next := sc.mark(i); next > i {
-				i = next
-				continue
-			}
+		next := i
+		if on&onRule != 0 {
+			next = sc.rule(i)
 		}
-		i = sc.at(i, on)
+		if next == i && on&onPlace != 0 {
+			next = sc.place(i)
+		}
+		i = max(next, i+1)
 	}
+	return sc.spans
 }
 
-// at looks for a secret around the trigger at i and returns where to go on.
-func (sc *scanner) at(i int, on uint8) int {
-	t := sc.text
-	switch {
-	case on&onToken != 0:
-		return i + max(1, tokenLen(t[i:]))
-	case on&onAt != 0:
+// place looks for a secret around the byte at i, if it is one of those that compile lists.
+func (sc *scanner) place(i int) int {
+	switch sc.text[i] {
+	case '=':
+		return sc.assigned(i)
+	case ':':
+		return sc.colon(i)
+	case '>':
+		return sc.tagged(i)
+	case 's':
+		return sc.said(i)
+	case '-':
+		return sc.dash(i)
+	case 'b', 'B':
+		return sc.scheme(i)
+	case '@':
 		return sc.email(i)
-	case on&onAssign != 0:
-		if t[i] == ':' && strings.HasPrefix(t[i:], "://") {
-			return sc.userinfo(i + 3)
-		}
-		return sc.assign(i)
-	case on&onIs != 0:
-		if i < 3 || t[i-1] != 'i' || t[i-2] != ' ' {
-			return i + 1
-		}
-		return sc.is(i)
-	case on&onAuth != 0:
-		if i+6 > len(t) || (t[i+1]|0x20 != 'e' && t[i+1]|0x20 != 'a') {
-			return i + 1
-		}
-		if strings.HasPrefix(t[i:], "base64,") {
-			return sc.media(i)
-		}
-		return sc.auth(i)
-	case on&onDot != 0:
-		if i+7 >= len(t) || t[i+7] != '.' {
-			return i + 1
-		}
+	case '.':
 		return sc.discord(i)
-	case on&onDash != 0:
-		return max(i+1, sc.dash(i))
 	}
-	return i + 1
+	return i + tokenLen(sc.text[i:]) // over a replacement made earlier
 }
 
 // found records a secret and returns its end.
@@ -112,56 +73,88 @@ func (sc *scanner) found(start, end int, kind string) int {
 	return end
 }
 
+// run returns the end of the bytes of a set that begin at i, of at most n.
+func (sc *scanner) run(i, n int, set *[256]bool) int {
+	end := i
+	for end < len(sc.text) && end-i < n && set[sc.text[end]] {
+		end++
+	}
+	if n == unbounded {
+		sc.work += end - i
+	}
+	return end
+}
+
+// back returns the beginning of the bytes of a set that end at i, of at most n.
+func (sc *scanner) back(i, n int, set *[256]bool) int {
+	start := i
+	for start > 0 && i-start < n && set[sc.text[start-1]] {
+		start--
+	}
+	return start
+}
+
+// is says whether the byte at i is of a set.
+func (sc *scanner) is(i int, set *[256]bool) bool {
+	return i >= 0 && i < len(sc.text) && set[sc.text[i]]
+}
+
+// window returns up to n bytes of the text from i on.
+func (sc *scanner) window(i, n int) string { return sc.text[i:min(len(sc.text), i+n)] }
+
+const unbounded = 1 << 62
+
+var (
+	blanks      = bytesOf(" \t")
+	spaces      = bytesOf(" \t\n\v\f\r")
+	quotes      = bytesOf("\"'`")
+	slashes     = bytesOf(`\`)
+	brackets    = bytesOf("[")
+	openings    = bytesOf("\"'`\\")
+	digits      = alphabet("0-9")
+	authorities = without(" \t\n\v\f\r/?#\"'`<>\\")
+	texts       = without("<\n")
+	lines       = without("\r\n")
+	letters     = alphabet("A-Za-z")
+	idents      = alphabet("A-Za-z0-9_")
+	names       = alphabet("A-Za-z0-9_.-")
+	parts       = alphabet("A-Za-z0-9_-")
+	data        = alphabet("A-Za-z0-9+/=")
+	bearers     = alphabet("A-Za-z0-9._~+/=-")
+	values      = alphabet("A-Za-z0-9._~+/=%-")
+)
+
+func bytesOf(s string) (set *[256]bool) {
+	set = new([256]bool)
+	for i := range len(s) {
+		set[s[i]] = true
+	}
+	return set
+}
+
+// without is the set of all bytes but those.
+func without(s string) (set *[256]bool) {
+	set = bytesOf(s)
+	for c := range set {
+		set[c] = !set[c]
+	}
+	return set
+}
+
 func isDigit(c byte) bool { return c-'0' < 10 }
 func isAlpha(c byte) bool { return c|0x20-'a' < 26 }
 func isAlnum(c byte) bool { return isDigit(c) || isAlpha(c) }
-func isIdent(c byte) bool { return isAlnum(c) || c == '_' }
-func isHex(c byte) bool   { return isDigit(c) || c|0x20-'a' < 6 }
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }
-func isSpace(c byte) bool { return c == ' ' || c-'\t' < 5 }
-func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
-// startsWord says whether a word may begin at i: after anything but a letter or
-// digit, and after the last letter of an escape such as \n or %3D.
+// escape is what can stand before a word though it ends with a letter or digit: \n, \u003d,
+// %3D, the colour of a terminal, in a URL perhaps.
+var escape = regexp.MustCompile(`(\\|%5[Cc])([nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})$|%(25)?[0-9a-fA-F]{2}$|` +
+	`(\x1b|1b|33|\\e|%1B)(\[|%5B)[0-9;]*m$`)
+
+// startsWord says whether a word may begin at i.
 func startsWord(t string, i int) bool {
 	if i == 0 || !isAlnum(t[i-1]) {
 		return true
 	}
-	if (t[i-1] == 'n' || t[i-1] == 'r' || t[i-1] == 't') && endsBackslash(t[:i-1]) {
-		return true
-	}
-	if !isHex(t[i-1]) {
-		return t[i-1] == 'm' && endsColour(t[max(0, i-16):i-1])
-	}
-	return i >= 3 && isHex(t[i-2]) && (t[i-3] == '%' || i >= 5 && t[i-5:i-2] == "%25") ||
-		i >= 4 && t[i-3] == 'x' && isHex(t[i-2]) && endsBackslash(t[:i-3]) ||
-		i >= 6 && t[i-5] == 'u' && isHex(t[i-4]) && isHex(t[i-3]) && isHex(t[i-2]) && endsBackslash(t[:i-5])
+	before := t[max(0, i-16):i]
+	return strings.ContainsAny(before, `\%[`) && escape.MatchString(before)
 }
-
-// endsBackslash says whether s ends with a backslash, in a URL perhaps.
-func endsBackslash(s string) bool {
-	return strings.HasSuffix(s, `\`) || strings.HasSuffix(s, "%5C") || strings.HasSuffix(s, "%5c")
-}
-
-// endsColour says whether s ends with the beginning of a terminal's escape
-// sequence, ESC [ and numbers.
-func endsColour(s string) bool {
-	s = strings.TrimRight(s, "0123456789;")
-	return strings.HasSuffix(s, "\x1b[") || strings.HasSuffix(s, "1b[") || strings.HasSuffix(s, "33[") || strings.HasSuffix(s, `\e[`) ||
-		strings.HasSuffix(s, "%1B%5B")
-}
-
-// run returns the end of the run of bytes in set that begins at i.
-func run(t string, i int, set *[256]bool) int {
-	for i < len(t) && set[t[i]] {
-		i++
-	}
-	return i
-}
-
-var (
-	bearers = alphabet("A-Za-z0-9._~+/=-")
-	data    = alphabet("A-Za-z0-9+/=")
-	values  = alphabet("A-Za-z0-9._~+/=%-")
-	parts   = alphabet("A-Za-z0-9_-")
-)

@@ -2,6 +2,8 @@ package redact
 
 import (
 	_ "embed" // of the tables
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,81 +14,75 @@ var (
 	formatTable string
 	//go:embed words.txt
 	wordTable string
+	//go:embed exceptions.txt
+	exceptionTable string
 )
 
-// section is a line of a table and the words below it.
+// section is a line of the table of words, and the words below it.
 type section struct {
-	name         string
 	flags, words []string
 }
 
-// sections reads a table of words.
-func sections(table string) (out []section) {
-	for line := range strings.Lines(table) {
+// sections reads the table of words.
+var sections = func() map[string][]section {
+	out, name := map[string][]section{}, ""
+	for line := range strings.Lines(wordTable) {
 		words := strings.Fields(line)
 		switch {
 		case len(words) == 0 || line[0] == '#':
 		case line[0] == '\t':
-			last := &out[len(out)-1]
+			last := &out[name][len(out[name])-1]
 			last.words = append(last.words, words...)
 		default:
-			out = append(out, section{name: words[0], flags: words[1:]})
+			name = words[0]
+			out[name] = append(out[name], section{flags: words[1:]})
 		}
 	}
 	return out
-}
+}()
 
-// wordsOf returns the words of a section.
-func wordsOf(name string) (out []string) {
-	for _, s := range sections(wordTable) {
-		if s.name == name {
-			out = append(out, s.words...)
-		}
-	}
-	return out
-}
-
-// setOf returns the words of a section as a set.
+// setOf returns the words of a section.
 func setOf(name string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range wordsOf(name) {
+	for _, w := range sections[name][0].words {
 		set[w] = true
 	}
 	return set
 }
 
 var (
-	about, stopWords, complaints = setOf("about"), setOf("ordinary"), setOf("complaint")
-	roots, schemes, files        = setOf("root"), setOf("scheme"), setOf("file")
-	notSecret, issuers           = wordsOf("other"), wordsOf("issuer")
+	about, stopWords, schemes, files = setOf("about"), setOf("ordinary"), setOf("scheme"), setOf("file")
+	otherKeys, issuers               = sections["other"][0].words, sections["issuer"][0].words
+	standIns                         = sections["standin"][0].words
 )
 
 // builtin has the rules alone that are built in.
-var builtin = compile(nil)
+var builtin = compile(nil, formats())
 
-// builtins reads the table of formats.
-func builtins() (out []rule) {
+// formats reads the table of formats.
+func formats() (out []rule) {
 	for line := range strings.Lines(formatTable) {
 		if line[0] == '#' {
 			continue
 		}
 		col := strings.Fields(line)
-		n := func(i int) int {
-			v, err := strconv.Atoi(col[i])
-			if err != nil {
-				panic(err) // a test reads the table
-			}
-			return v
+		var n [6]int
+		for i := 2; i < 6; i++ {
+			n[i], _ = strconv.Atoi(col[i]) // a test reads the table
 		}
-		for _, mark := range col[7:] {
-			name, alone := strings.CutSuffix(strings.ReplaceAll(col[6], "+alone", "alone"), "alone")
-			out = append(out, rule{
-				Rule: Rule{
-					Kind: col[0], Mark: mark, Alphabet: col[1], Min: n(2), Max: n(3), Before: n(4), BeforeMax: n(5),
-				},
-				ok: conditions[name], alone: alone,
-			})
+		r := rule{Rule: Rule{Kind: col[0], Alphabet: col[1], Min: n[2], Max: n[3], Before: n[4], BeforeMax: n[5]}}
+		for also := range strings.SplitSeq(col[6], "&") {
+			if least, err := strconv.ParseFloat(also, 64); err == nil {
+				r.Entropy = least
+			} else if also == "alone" {
+				r.alone = true
+			} else if also != "-" {
+				r.holds = append(r.holds, regexp.MustCompile(also))
+			}
+		}
+		for _, r.Mark = range col[7:] {
+			out = append(out, r)
 		}
 	}
-	return out
+	return slices.Clip(out)
 }
