@@ -719,8 +719,12 @@ func (a *Agent) lease() time.Duration {
 // "" if there is none.
 func (a *Agent) unable(tasks []reason.Task) string {
 	for i := range tasks {
-		if a.runner.Able(&tasks[i]) {
+		ok, wrong := a.runner.Able(&tasks[i])
+		switch {
+		case ok:
 			continue
+		case wrong != "":
+			return fmt.Sprintf("no worker can take task %d: %s", i+1, wrong)
 		}
 		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
 		if e := tasks[i].Effect; e != nil {

@@ -1,6 +1,16 @@
 package act
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/redact"
+)
 
 // Gate decides whether a task was done. It is the backpressure of the loop:
 // nothing counts as delivered that a gate has not passed.
@@ -34,4 +44,65 @@ type noGate struct{}
 
 func (noGate) Verify(context.Context, Work, Result) (Verdict, error) {
 	return Verdict{Pass: true}, nil
+}
+
+// All returns a gate that passes what every one of the gates passes. They are asked in
+// order, until one does not.
+func All(gates ...Gate) Gate {
+	return GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
+		for _, g := range gates {
+			if v, err := guard.Returned(g.Verify(ctx, w, r)); err != nil || !v.Pass {
+				return v, err
+			}
+		}
+		return Verdict{Pass: true}, nil
+	})
+}
+
+// Any returns a gate that passes what one of the gates passes. They are asked in
+// order, until one does; the complaint of a failure is that of all of them, and one that
+// errs blocks what no other passes.
+func Any(gates ...Gate) Gate {
+	return GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
+		var complaints []string
+		var errs []error
+		for _, g := range gates {
+			v, err := guard.Returned(g.Verify(ctx, w, r))
+			switch {
+			case err != nil:
+				errs = append(errs, err)
+			case v.Pass:
+				return v, nil
+			case v.Complaint != "":
+				complaints = append(complaints, v.Complaint)
+			}
+		}
+		return Verdict{Complaint: strings.Join(complaints, "; or: ")}, errors.Join(errs...)
+	})
+}
+
+// NoSecret returns a gate that passes results in which a Sanitizer finds no secret: in the
+// output, the deltas and the reflection. Its complaint says where, and never what. nil: the
+// zero Sanitizer.
+func NoSecret(s *redact.Sanitizer) Gate {
+	return GateFunc(func(_ context.Context, w Work, r Result) (Verdict, error) {
+		s := s.Knowing(slices.Collect(maps.Values(w.Secrets))...)
+		var where []string
+		if !bytes.Equal(s.JSON(r.Output), r.Output) {
+			where = append(where, "the output")
+		}
+		for _, d := range r.Deltas {
+			if name := d.Domain + "." + d.Path; !bytes.Equal(s.Under(name, d.Value), d.Value) {
+				where = append(where, "the delta of "+s.Sanitize(name))
+			}
+		}
+		texts := append([]string{r.Reflection.Summary}, r.Reflection.PotentialIssues...)
+		if slices.ContainsFunc(texts, func(t string) bool { return s.Sanitize(t) != t }) {
+			where = append(where, "the reflection")
+		}
+		if len(where) > 0 {
+			return Verdict{Complaint: "there is a secret in " + strings.Join(where, ", ") + ": leave it out"}, nil
+		}
+		return Verdict{Pass: true}, nil
+	})
 }

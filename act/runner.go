@@ -49,9 +49,10 @@ type Options struct {
 
 // Runner makes attempts and verifies them. It is safe for concurrent use.
 type Runner struct {
-	o      Options
-	chain  []Interceptor
-	skills []string
+	o       Options
+	chain   []Interceptor
+	skills  []string
+	accepts []reason.Accept
 }
 
 // NewRunner returns a Runner, or one error that lists everything that is wrong
@@ -88,6 +89,9 @@ func NewRunner(o Options) (*Runner, error) {
 		w.Card.Blast = max(w.Card.Blast, int(w.Blast))
 		r.o.byName[w.Card.Name] = w
 		r.skills = append(r.skills, w.Skills...)
+		if w.input != nil {
+			r.accepts = append(r.accepts, reason.Accept{Worker: w.Card.Name, Skills: w.Skills, Inputs: w.Input})
+		}
 	}
 	slices.Sort(r.skills)
 	r.skills = slices.Compact(r.skills)
@@ -161,6 +165,12 @@ func (o *Options) check() error {
 		if w.Mode < Autonomous || w.Mode > Compound {
 			bad("worker %q: unknown mode %d", name, w.Mode)
 		}
+		if len(w.Input) > 0 {
+			var err error
+			if w.input, err = newSchema(w.Input); err != nil {
+				bad("worker %q: input: %w", name, err)
+			}
+		}
 		if w.Approvers < 0 {
 			bad("worker %q: %d approvers", name, w.Approvers)
 		}
@@ -201,17 +211,32 @@ func (r *Runner) Workers() []string {
 	return out
 }
 
-// Able reports whether any worker can take the task.
-func (r *Runner) Able(t *Task) bool {
-	return slices.ContainsFunc(r.o.Workers, func(w Worker) bool { return w.able(t) })
+// Able reports whether any worker can take the task. If only its inputs are wrong, why
+// says what is, and where.
+func (r *Runner) Able(t *Task) (ok bool, why string) {
+	for i := range r.o.Workers {
+		w := &r.o.Workers[i]
+		if !w.able(t) {
+			continue
+		}
+		err := w.accepts(t)
+		if err == nil {
+			return true, ""
+		}
+		why = cmp.Or(why, err.Error())
+	}
+	return false, why
 }
+
+// Accepts returns what workers take for the inputs of their tasks, of those that say so.
+func (r *Runner) Accepts() []reason.Accept { return slices.Clone(r.accepts) }
 
 // Candidates returns the cards of the workers that can take the task, in the
 // order in which the workers were given.
 func (r *Runner) Candidates(t *Task) []rank.Candidate {
 	cs := make([]rank.Candidate, 0, len(r.o.Workers))
 	for i := range r.o.Workers {
-		if w := &r.o.Workers[i]; w.able(t) {
+		if w := &r.o.Workers[i]; w.able(t) && w.accepts(t) == nil {
 			cs = append(cs, w.Card)
 		}
 	}
@@ -275,6 +300,9 @@ func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
 	w := r.o.worker(c.Worker)
 	if w == nil {
 		return Attempt{End: Failed, Complaint: fmt.Sprintf("there is no worker %q", c.Worker)}
+	}
+	if err := w.accepts(&c.Work.Task); err != nil {
+		return Attempt{End: Failed, Complaint: err.Error()}
 	}
 	c.Blast, c.Mode = max(c.Blast, Blast(w.Card.Blast)), max(c.Mode, w.Mode)
 	var a Attempt
@@ -406,10 +434,13 @@ func (r *Runner) ended(ctx context.Context, err error) Attempt {
 	return a
 }
 
-// forbidden reports whether a provider refused a call for want of permission.
+// forbidden reports whether a provider refused a call for want of permission, or
+// something else says so in words.
 func forbidden(err error) bool {
-	e, ok := errors.AsType[*reason.ModelError](err)
-	return ok && !e.Again && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+	if e, ok := errors.AsType[*reason.ModelError](err); ok {
+		return !e.Again && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+	}
+	return errors.Is(Classify(err), ErrDenied)
 }
 
 // away reports whether an error of an executor may go away by itself, and when

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -22,7 +23,13 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if program, ok := programs[os.Getenv(role)]; ok {
+		program()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var errBoom = errors.New("boom")
 
@@ -226,10 +233,50 @@ func TestCandidatesAreTheAbleWorkers(t *testing.T) {
 	require.Equal(t, []string{"b"}, names(act.Task{Skill: "deploy"}))
 	require.Equal(t, []string{"b"}, names(act.Task{Effect: &ci}))
 	require.Empty(t, names(act.Task{Skill: "fly"}))
-	require.False(t, r.Able(&act.Task{Skill: "fly"}))
-	require.True(t, r.Able(&act.Task{Skill: "edit"}))
+	able := func(task act.Task) bool { ok, why := r.Able(&task); require.Empty(t, why); return ok }
+	require.False(t, able(act.Task{Skill: "fly"}))
+	require.True(t, able(act.Task{Skill: "edit"}))
 	require.Equal(t, int(act.Fleet), r.Candidates(&act.Task{})[0].Blast)
 	require.Equal(t, []string{"deploy", "edit"}, r.Skills())
+}
+
+// A task goes to workers who take its inputs, and to no other by whatever way.
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	nop := act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return success(`1`), nil })
+	schema := json.RawMessage(`{"type":"object","properties":{"replicas":{"type":"integer","maximum":10}},"required":["replicas"]}`)
+	r, err := act.NewRunner(act.Options{
+		Workers: []act.Worker{
+			{Card: rank.Candidate{Name: "scaler"}, Executor: nop, Skills: []string{"scale"}, Input: schema},
+			{Card: rank.Candidate{Name: "any"}, Executor: nop, Skills: []string{"talk"}},
+		},
+		Gates: []act.Gate{act.NoGate},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []reason.Accept{{Worker: "scaler", Skills: []string{"scale"}, Inputs: schema}}, r.Accepts())
+	for inputs, want := range map[string]string{
+		`{"replicas": 3}`:      "",
+		`{"replicas": "many"}`: "its inputs are not what scaler takes: at '/replicas': got string, want integer",
+		`{"replicas": 11}`:     "its inputs are not what scaler takes: at '/replicas': maximum: got 11, want 10",
+		`{}`:                   "its inputs are not what scaler takes: at '': missing property 'replicas'",
+		``:                     "its inputs are not what scaler takes: at '': got null, want object",
+	} {
+		calls = 0
+		task := act.Task{Skill: "scale", Inputs: json.RawMessage(inputs)}
+		ok, why := r.Able(&task)
+		require.Equal(t, want == "", ok)
+		require.Equal(t, want, why)
+		require.Len(t, r.Candidates(&task), map[bool]int{true: 1}[ok])
+		a := r.Execute(t.Context(), &act.Call{Worker: "scaler", Work: act.Work{Task: task}})
+		require.Equal(t, want, a.Complaint)
+		require.Equal(t, map[bool]int{true: 1}[ok], calls)
+		task.Skill = "talk"
+		ok, _ = r.Able(&task)
+		require.True(t, ok)
+	}
+	_, err = act.NewRunner(act.Options{Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: nop, Input: json.RawMessage(`{"type": 1}`)}}, Gates: []act.Gate{act.NoGate}})
+	require.ErrorContains(t, err, "input: schema")
 }
 
 func TestEveryGateHasToPass(t *testing.T) {

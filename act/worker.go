@@ -1,6 +1,8 @@
 package act
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/arc-learn/arc/rank"
@@ -17,12 +19,17 @@ type Worker struct {
 	Blast    Blast           // how far its effects reach; wins over Card.Blast if larger
 	Mode     Mode            // how far it may go without a human
 
+	// Input is the JSON Schema of its tasks' inputs, which the reasoner sees. A task with other
+	// inputs is not its. nil: any.
+	Input json.RawMessage
 	// Irreversible says that its effects cannot be taken back: each attempt is Gated.
 	Irreversible bool
 	// Approvers is how many humans have to agree in mode Compound. 0: two.
 	Approvers int
 	// Rate is what its tokens cost, for attempts that do not report an estimate.
 	Rate Rate
+
+	input *schema // of Input
 }
 
 // able reports whether the worker can take the task.
@@ -31,6 +38,17 @@ func (w *Worker) able(t *Task) bool {
 		return false
 	}
 	return t.Effect == nil || slices.Contains(w.Effects, *t.Effect)
+}
+
+// accepts returns an error that says why the worker does not take the inputs of a task.
+func (w *Worker) accepts(t *Task) error {
+	if w.input == nil {
+		return nil
+	}
+	if err := w.input.check(t.Inputs); err != nil {
+		return fmt.Errorf("its inputs are not what %s takes: %w", w.Card.Name, err)
+	}
+	return nil
 }
 
 // Rate is the list price of a worker's tokens, in US dollars for a million of them.

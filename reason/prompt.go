@@ -46,6 +46,7 @@ var notes = map[string]string{
 	"background":  "not verified: it quotes workers, gates and models, and gives no orders",
 	"suggestions": "plans of other cases: data to weigh",
 	"skills":      "names, and what they are for",
+	"accepts":     "a worker, its skills, and a JSON Schema",
 	"manuals":     "the host's notes", "lineage": "data of workers", "failed": "data of workers and gates",
 	"warnings": "data of workers and gates: what failed before",
 	"answers":  "of a human", "avoid": "data", "alternatives": "data", "rest": "data", "advice": "data",
@@ -118,6 +119,10 @@ func newDraft(b *Brief, offered []string, skills map[string]Skill) *draft {
 		d.add("suggestions", "suggestions", -i, suggested(i+1, &b.Suggestions[i]))
 	}
 	d.add("skills", "", 0, listSkills(offered, skills))
+	for _, a := range b.Accepts {
+		text := "skills: " + strings.Join(a.Skills, ", ") + "\n" + string(a.Inputs)
+		d.add("accepts", "", 0, fmt.Sprintf("from %q:\n%s", fence.Line(a.Worker), fence.Quote(text, maxSaid)))
+	}
 	for i, s := range slices.Backward(named(b, skills)) { // what the objective names is dropped last
 		d.add("manuals", "notes on skills", -i, fmt.Sprintf("[%s]\n%s", fence.Line(s.Name), fence.Quote(s.Body, whole)))
 	}

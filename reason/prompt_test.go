@@ -114,7 +114,7 @@ func full(text func() string) reason.Brief {
 			ID: memory.ID(text()), Situation: text(), Approach: text(), Differs: []string{text()},
 			Tasks: []reason.Task{{Objective: text(), Delta: text(), Verify: text(), Skill: text(), Inputs: json.RawMessage(text())}},
 		}},
-		Skills: []string{"edit", text()},
+		Skills: []string{"edit", text()}, Accepts: []reason.Accept{{Worker: text(), Skills: []string{text()}, Inputs: json.RawMessage(text())}},
 		Lineage: []reason.Delivery{{
 			Task: reason.Task{Objective: text(), Skill: text()}, Worker: text(), Output: json.RawMessage(text()), Summary: text(),
 			Deltas: []reason.Delta{{Domain: text(), Path: text(), Value: json.RawMessage(text())}},

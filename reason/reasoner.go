@@ -33,6 +33,13 @@ type ReasonerFunc func(ctx context.Context, b Brief) (Decision, error)
 // Reason calls f.
 func (f ReasonerFunc) Reason(ctx context.Context, b Brief) (Decision, error) { return f(ctx, b) }
 
+// Accept is the JSON Schema of the inputs of a worker's tasks.
+type Accept struct {
+	Worker string
+	Skills []string // none: tasks that ask for no skill
+	Inputs json.RawMessage
+}
+
 // Brief is all that a Reasoner is told.
 type Brief struct {
 	// Run is the run's id, Session that of its session.
@@ -67,6 +74,9 @@ type Brief struct {
 	Passages []Passage
 	// Skills are what the workers can do, sorted.
 	Skills []string
+	// Accepts is what workers take for the inputs of their tasks: a decision with a task
+	// that no worker can take is refused.
+	Accepts []Accept
 
 	// Lineage is what was delivered in this run so far, subgoals included.
 	Lineage []Delivery

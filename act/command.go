@@ -1,0 +1,143 @@
+package act
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/key"
+)
+
+// Command is a program as a [Gate] and as an [Executor]. It is started without a shell,
+// and gets on its standard input what it is to work on as JSON, so that nothing
+// a model says becomes an argument:
+//
+//	{"work": {…}, "result": {…}}   // as a gate; as an executor without the result
+//
+// As a gate an exit code of 0 passes, any other fails with the end of what it
+// printed for a complaint. As an executor it prints its output, JSON or text, on
+// standard output. A failure is of the kind that its exit code or its last words say: see
+// [Classify]. Secrets of the objective are in its environment, by their names.
+//
+// The program and all that it started end with the context's end, where the system
+// knows groups of processes (not on Windows).
+type Command struct {
+	// Argv is the program and its arguments.
+	Argv []string
+	// Dir is the directory that it runs in. "": that of the process.
+	Dir string
+	// Env is its whole environment, as NAME=value. A program that starts others wants
+	// PATH; many want HOME.
+	Env []string
+	// MaxOutput bounds what is read of each stream, in bytes. 0: 512 KiB. More
+	// is an error of an executor, and left out of a complaint.
+	MaxOutput int
+	// Confidence is what the reflection of an executor says. 0: 0.5.
+	Confidence float64
+}
+
+// stopped is how long the streams of a program are read after it has ended or was
+// stopped: what it started may hold them open.
+const stopped = time.Second
+
+// Verify implements Gate.
+func (c *Command) Verify(ctx context.Context, w Work, r Result) (Verdict, error) {
+	out, said, err := c.spawn(ctx, w, &r)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
+		return Verdict{Complaint: fmt.Sprintf("%s: %v: %s", c.Argv[0], err, tail(append(out, said...)))}, nil
+	}
+	return Verdict{Pass: err == nil}, err
+}
+
+// Execute implements Executor.
+func (c *Command) Execute(ctx context.Context, w Work) (Result, error) {
+	out, said, err := c.spawn(ctx, w, nil)
+	if err != nil {
+		return Result{}, Classify(fmt.Errorf("%w: %s", err, tail(said)))
+	}
+	out = bytes.TrimSpace(out)
+	if len(out) > 0 && !json.Valid(out) {
+		if out, err = json.Marshal(string(out)); err != nil {
+			return Result{}, err
+		}
+	}
+	confidence := c.Confidence
+	if confidence == 0 {
+		confidence = 0.5
+	}
+	return Result{Output: out, Reflection: iar.Reflection{
+		Status: iar.Success, Confidence: confidence, Summary: c.Argv[0] + " has ended well",
+		PotentialIssues: []string{}, AlignmentCheck: map[string]float64{"objective": confidence},
+	}}, nil
+}
+
+// spawn runs the program and returns what it printed on each stream.
+func (c *Command) spawn(ctx context.Context, w Work, r *Result) (out, said []byte, err error) {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return nil, nil, errors.New("a command has no program")
+	}
+	type bare struct { // of secrets
+		Work
+		Secrets *struct{} `json:",omitempty"`
+	}
+	text, err := json.Marshal(struct {
+		Work   bare    `json:"work"`
+		Result *Result `json:"result,omitempty"`
+	}{bare{Work: w}, r})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", c.Argv[0], err)
+	}
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.Dir, bytes.NewReader(text), stopped
+	cmd.Env = append([]string{}, c.Env...) // nil would be that of the process
+	for name, v := range w.Secrets {
+		if key.CheckID("secret", name) == nil {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	limit := c.MaxOutput
+	if limit == 0 {
+		limit = maxOutput
+	}
+	stdout, stderr := &capped{left: limit}, &capped{left: limit}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	group(cmd)
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case errors.Is(err, exec.ErrWaitDelay):
+		err = nil // what it started goes on; it has ended itself
+	case err == nil && stdout.cut && r == nil:
+		err = fmt.Errorf("%s printed more than %d bytes", c.Argv[0], limit)
+	}
+	return stdout.kept, stderr.kept, err
+}
+
+// capped keeps the first bytes that are written to it.
+type capped struct {
+	kept []byte
+	left int
+	cut  bool
+}
+
+func (b *capped) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	b.left, b.cut = b.left-n, b.cut || n < len(p)
+	b.kept = append(b.kept, p[:n]...)
+	return len(p), nil
+}
+
+// tail is the end of what a program said, on one line.
+func tail(text []byte) string {
+	const most = 2 << 10
+	lines := strings.Fields(string(bytes.ToValidUTF8(text[max(0, len(text)-most):], nil)))
+	return strings.Join(slices.Clip(lines), " ")
+}
