@@ -3,8 +3,10 @@ package benchmarks
 import (
 	"encoding/csv"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,6 +21,17 @@ import (
 // their licences differ from its own.
 var dataDir = flag.String("rank.data", os.Getenv("ARC_RANK_DATA"),
 	"directory of llmrouter-dev.csv, routellm-dev.csv and aslib/; default $ARC_RANK_DATA")
+
+var halfOf = flag.Int("rank.half", 0, "replay a half of each set only, 1 or 2")
+
+// half is the half of a set that -rank.half asks for, by a coin for each.
+func half[T any](all []T) []T {
+	if *halfOf == 0 {
+		return all
+	}
+	coins := rand.New(rand.NewPCG(2026, 11))
+	return slices.DeleteFunc(all, func(T) bool { return coins.Uint64()&1 != uint64(*halfOf-1) })
+}
 
 // data reads a file of the data directory, or skips the test.
 func data(t *testing.T, name string) [][]string {
@@ -69,7 +82,7 @@ func scored(t *testing.T, file string, key, first int, costs []float64) []replay
 		}
 		ds = append(ds, d)
 	}
-	return ds
+	return half(ds)
 }
 
 func llmRouter(t *testing.T) []replay.Decision {
@@ -121,5 +134,5 @@ func scenario(t *testing.T, name string, withFeatures bool) ([]replay.Decision, 
 			ds, names = append(ds, d), append(names, row[0])
 		}
 	}
-	return ds, names
+	return half(ds), half(names)
 }

@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -52,7 +53,7 @@ func openHands(t *testing.T, benchmark string) ([]replay.Decision, []string) {
 		}
 		ds, tasks = append(ds, d), append(tasks, row[1])
 	}
-	return ds, tasks
+	return half(ds), half(tasks)
 }
 
 // few lets a policy see a random √n of the candidates (Bayati et al., 2020).
@@ -84,7 +85,7 @@ var rootModels = contestant{"√T, then greedy", func(s uint64) (replay.Learner,
 
 // orders is how many TestRankMany takes: the mean of 20 has a standard error
 // of .012, and that of 100 one of .006.
-const orders = 100
+var orders = flag.Uint64("rank.orders", 100, "orders of many candidates")
 
 // TestRankMany has one of 43 models take each task: Learned is to be within
 // .005 of the best of the simple rules.
@@ -112,7 +113,7 @@ func TestRankMany(t *testing.T) {
 			peers := append(slices.Clone(baselines), rootModels)
 			means := func(c contestant) float64 {
 				var rs []float64
-				for seed := range uint64(orders) {
+				for seed := range *orders {
 					l, err := c.fresh(seed + 1)
 					require.NoError(t, err)
 					r, err := replay.Run(t.Context(), l, order(seed+1), &replay.Options{Seed: seed + 1})

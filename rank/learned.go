@@ -158,13 +158,17 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 	var none arm
 	k, bonus := float64(max(1, len(m.arms))), optimism*optimism*math.Log1p(h.n)
 	doubt := (h.n + hurry*k) / (h.n + patience*k)
+	least := h.noise2 / mostPrior
+	if views[byFeatures].ok { // whoever is good near by is seen there
+		least *= h.weight[byFeatures][0] / h.of[byFeatures]
+	}
 	for i := range cs {
 		c, e := &cs[i], &es[i]
 		a, index := &none, int32(-1)
 		if j, ok := m.index[c.Name]; ok && c.Name != "" {
 			a, index = &m.arms[j], j
 		}
-		mean, variance := a.posterior(h, h.prior(c.Prior), h.noise2/mostPrior)
+		mean, variance := a.posterior(h, h.prior(c.Prior), least)
 		shift, shift2 := combine(h, &views, index, a, mean)
 		own := 1.0 // what the candidate's own mean has to say
 		if views[byKey].ok && views[byKey].cold(index, a) {
