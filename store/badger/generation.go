@@ -12,6 +12,9 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/files"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // A generation is a Badger directory in which the engine never compacts: its
@@ -62,7 +65,7 @@ func (s *Store) openGeneration(name string, v *survey, tables uint64) (*generati
 	// or cannot list its directory for want of a descriptor.
 	err := checkDescriptors(len(v.tables) + 2*minFiles)
 	if err == nil {
-		err = scarce(writeFile(filepath.Join(v.dir, discardName), make([]byte, 1<<20)))
+		err = disk.Typed(disk.Write(filepath.Join(v.dir, discardName), make([]byte, 1<<20)), nil)
 	}
 	if err != nil {
 		return nil, err
@@ -142,7 +145,7 @@ func (t *group) stage(key, rec []byte) (err error) {
 		err = t.txn.SetEntry(badger.NewEntry(key, rec))
 	}
 	if err != nil {
-		return fmt.Errorf("commit: %q: %v", name(key), err)
+		return fmt.Errorf("commit: %q: %v", record.Name(key), err)
 	}
 	return nil
 }
@@ -154,7 +157,7 @@ func (t *group) full(next int) bool {
 // finish adds what the group says of the generation, and writes it with fn.
 func (t *group) finish(seq uint64, fn func(txn *badger.Txn, seq uint64) error) error {
 	entries := t.gen.entries + uint64(len(t.keys)) + 1
-	if err := t.stage([]byte(seqKey), seqRecord(seq, entries)); err != nil {
+	if err := t.stage([]byte(record.SeqKey), record.Seq(seq, entries)); err != nil {
 		return err
 	}
 	if err := fn(t.txn, seq); err != nil {
@@ -221,11 +224,11 @@ func (s *Store) discard(ctx context.Context, gen *generation) error {
 	if gen.name != "" {
 		return os.RemoveAll(gen.dir)
 	}
-	files, err := os.ReadDir(gen.dir)
+	there, err := os.ReadDir(gen.dir)
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
+	for _, f := range there {
 		if f.Type().IsRegular() && (engines[f.Name()] || numbered.MatchString(f.Name())) {
 			err = errors.Join(err, os.Remove(filepath.Join(gen.dir, f.Name())))
 		}
@@ -245,7 +248,7 @@ func (s *Store) build(ctx context.Context, old *generation, seq uint64) (next *g
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	w, err := newTables(dir)
+	w, err := newWriter(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -253,21 +256,18 @@ func (s *Store) build(ctx context.Context, old *generation, seq uint64) (next *g
 		return nil, err
 	}
 	if err := old.each(ctx, 0, seq, func(key []byte, version uint64, rec []byte) error {
-		if string(key) == seqKey {
+		if string(key) == record.SeqKey {
 			return nil // the new one has another number of entries
 		}
-		return w.add(key, version, rec)
+		return w.Add(files.Entry{Key: key, Version: version, Rec: rec})
 	}); err != nil {
 		return nil, err
 	}
-	v, err := w.finish(seq)
-	if err == nil {
-		err = s.step("copied")
-	}
-	if err != nil {
+	if err := errors.Join(finish(w, dir, seq), s.step("copied")); err != nil {
 		return nil, err
 	}
-	if next, err = s.openGeneration(name, v, w.size); err != nil {
+	v := &survey{dir: dir, seq: seq, told: w.Entries, entries: w.Entries, newest: w.Newest, tables: w.Tables}
+	if next, err = s.openGeneration(name, v, w.Size); err != nil {
 		return nil, err
 	}
 	if err = s.step("opened"); err == nil {
@@ -280,6 +280,29 @@ func (s *Store) build(ctx context.Context, old *generation, seq uint64) (next *g
 		return nil, errors.Join(err, s.shut(ctx, next))
 	}
 	return next, nil
+}
+
+// newWriter returns what writes a new generation, in key order.
+func newWriter(dir string) (*files.Writer, error) {
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return files.NewWriter(dir, 1, files.LastLevel), nil
+}
+
+// finish writes the number of entries, whose key is the last, and the manifest.
+func finish(w *files.Writer, dir string, seq uint64) error {
+	err := w.Add(files.Entry{Key: []byte(record.SeqKey), Version: seq, Rec: record.Seq(seq, w.Entries+1)})
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	return files.ReplaceManifest(dir, w.Tables)
 }
 
 func nextName(name string) string {
@@ -300,7 +323,7 @@ func (g *generation) compare(ctx context.Context, other *generation, seq uint64)
 	it.Rewind()
 	err := other.each(ctx, 0, seq, func(key []byte, _ uint64, rec []byte) error {
 		if !it.Valid() || !bytes.Equal(it.Item().Key(), key) {
-			return fmt.Errorf("the copy lacks %q", name(key))
+			return fmt.Errorf("the copy lacks %q", record.Name(key))
 		}
 		if err := sameValue(it.Item(), key, rec); err != nil {
 			return err
@@ -309,13 +332,13 @@ func (g *generation) compare(ctx context.Context, other *generation, seq uint64)
 		return nil
 	})
 	if err == nil && it.Valid() {
-		err = fmt.Errorf("the copy has %q", name(it.Item().Key()))
+		err = fmt.Errorf("the copy has %q", record.Name(it.Item().Key()))
 	}
 	return err
 }
 
 func sameValue(item *badger.Item, key, rec []byte) error {
-	if string(key) == seqKey {
+	if string(key) == record.SeqKey {
 		return nil
 	}
 	same := false
@@ -324,7 +347,7 @@ func sameValue(item *badger.Item, key, rec []byte) error {
 		return nil
 	})
 	if err != nil || !same {
-		return fmt.Errorf("the copy of %q differs (%v)", name(key), err)
+		return fmt.Errorf("the copy of %q differs (%v)", record.Name(key), err)
 	}
 	return nil
 }
@@ -349,7 +372,7 @@ func (s *Store) follow(ctx context.Context, old, next *generation, seq uint64) e
 		return errors.Join(s.checkSpace(s.minFree(next.tables()), s.dir), room.logs(next))
 	}}
 	if err := old.each(ctx, seq, from, func(key []byte, _ uint64, rec []byte) error {
-		if string(key) == seqKey {
+		if string(key) == record.SeqKey {
 			return nil
 		}
 		return a.add(bytes.Clone(key), bytes.Clone(rec))
@@ -390,12 +413,12 @@ func (s *Store) switchTo(ctx context.Context, next *generation) error {
 		return err
 	}
 	path := filepath.Join(s.dir, currentName)
-	if err := writeFile(path+tmpSuffix, encodeCurrent(next.name)); err != nil {
+	if err := disk.Write(path+disk.Tmp, encodeCurrent(next.name)); err != nil {
 		return err
 	}
-	err := os.Rename(path+tmpSuffix, path)
+	err := os.Rename(path+disk.Tmp, path)
 	if err == nil {
-		err = syncDir(s.dir)
+		err = disk.SyncDir(s.dir)
 	}
 	if err != nil {
 		s.fail(err) // either may count now
@@ -475,7 +498,7 @@ func (a *applier) flush() error {
 		case errors.Is(err, badger.ErrKeyNotFound) && rec == nil:
 			err = nil
 		default:
-			err = fmt.Errorf("%q was applied and is not there (%v)", name([]byte(key)), err)
+			err = fmt.Errorf("%q was applied and is not there (%v)", record.Name([]byte(key)), err)
 		}
 		if err != nil {
 			return err
@@ -484,9 +507,6 @@ func (a *applier) flush() error {
 	a.group, a.writes = nil, nil
 	return nil
 }
-
-// logName returns the name that Badger gives a log.
-func (g *generation) logName(n int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", n)) }
 
 // tables returns the size of all tables.
 func (g *generation) tables() uint64 {

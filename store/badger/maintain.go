@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/files"
 )
 
 // Reads look into every table on level 0. A rewrite is begun when these are a
@@ -84,13 +85,13 @@ func (s *Store) sweep(ctx context.Context) {
 				continue
 			}
 			tried = n
-			if err := attempt(func() error { return s.rewrite(ctx) }); err != nil {
+			if err := files.Attempt(func() error { return s.rewrite(ctx) }); err != nil {
 				s.log.Warn("the store was not rewritten", "dir", s.dir, "error", err)
 				continue
 			}
 			tried = 0
 		case a := <-s.asked:
-			a.done <- attempt(func() error { return s.maintain(ctx, a) })
+			a.done <- files.Attempt(func() error { return s.maintain(ctx, a) })
 		}
 	}
 }

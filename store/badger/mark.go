@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // mark keeps the high-water mark of the commits in a file beside Badger's:
@@ -44,7 +46,7 @@ const (
 func encodeMark(id [idSize]byte, seq uint64) []byte {
 	b := append([]byte(markMagic), id[:]...)
 	b = binary.BigEndian.AppendUint64(b, seq)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, record.Castagnoli))
 }
 
 func decodeMark(b []byte) (id [idSize]byte, seq uint64, err error) {
@@ -52,7 +54,7 @@ func decodeMark(b []byte) (id [idSize]byte, seq uint64, err error) {
 		return id, 0, fmt.Errorf("%w: %s is not a mark", store.ErrDamaged, markName)
 	}
 	body, sum := b[:markSize-4], binary.BigEndian.Uint32(b[markSize-4:])
-	if crc32.Checksum(body, castagnoli) != sum {
+	if crc32.Checksum(body, record.Castagnoli) != sum {
 		return id, 0, fmt.Errorf("%w: %s does not match its checksum", store.ErrDamaged, markName)
 	}
 	copy(id[:], body[len(markMagic):])
@@ -62,7 +64,7 @@ func decodeMark(b []byte) (id [idSize]byte, seq uint64, err error) {
 // openMark opens the mark of a store, and makes it if it is missing.
 func openMark(name string, id [idSize]byte, seq uint64, log *slog.Logger) (*mark, error) {
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		if err := replaceFile(name, encodeMark(id, seq)); err != nil {
+		if err := disk.Replace(name, encodeMark(id, seq)); err != nil {
 			return nil, err
 		}
 	}
@@ -132,27 +134,13 @@ func readMark(name string) (id [idSize]byte, seq uint64, err error) {
 	return decodeMark(data)
 }
 
-// compare returns the error of a store that holds less than the mark names.
-func (v *survey) compare(id [idSize]byte, marked uint64) error {
-	switch {
-	case marked > 0 && v.seq > 0 && string(id[:]) != string(v.id):
-		return fmt.Errorf("%w: %s belongs to another store", store.ErrDamaged, markName)
-	case v.seq < marked:
-		return fmt.Errorf("%w: the last %d commits are missing; to go on without them, remove %s",
-			store.ErrDamaged, marked-v.seq, markName)
-	}
-	return nil
-}
-
 // create makes the first commit, with the id of the store.
 func (s *Store) create(gen *generation, v *survey) error {
 	v.id, v.seq = make([]byte, idSize), 1
 	randomID(v.id)
 	group := gen.group(0)
 	defer group.txn.Discard()
-	rec, sum := newRecord([]byte(idKey), v.id)
-	seal(rec, sum, v.seq)
-	if err := group.stage([]byte(idKey), rec); err != nil {
+	if err := group.stage([]byte(record.IDKey), record.Sealed(record.IDKey, v.id, v.seq)); err != nil {
 		return err
 	}
 	return group.finish(v.seq, s.write)

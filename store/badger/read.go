@@ -10,6 +10,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // Get returns the entry of key, or store.ErrNotFound.
@@ -29,7 +30,7 @@ func (s *Store) Get(ctx context.Context, key string) (e store.Entry, err error) 
 	txn := gen.db.NewTransactionAt(seq, false)
 	defer txn.Discard()
 	e.Key = key
-	err = gen.read(txn, []byte(hostPrefix+key), func(rev uint64, value []byte) {
+	err = gen.read(txn, []byte(record.Host+key), func(rev uint64, value []byte) {
 		e.Rev, e.Value = store.Revision(rev), bytes.Clone(value)
 	})
 	if err != nil {
@@ -46,9 +47,9 @@ func (g *generation) read(txn *badger.Txn, key []byte, fn func(rev uint64, value
 	item, err := txn.Get(key)
 	if err != nil {
 		if errors.Is(err, badger.ErrKeyNotFound) {
-			return store.NotFound(name(key))
+			return store.NotFound(record.Name(key))
 		}
-		return fmt.Errorf("get %q: %v", name(key), err) // Badger's errors stay behind
+		return fmt.Errorf("get %q: %v", record.Name(key), err) // Badger's errors stay behind
 	}
 	return readItem(item, fn)
 }
@@ -56,7 +57,7 @@ func (g *generation) read(txn *badger.Txn, key []byte, fn func(rev uint64, value
 func readItem(item *badger.Item, fn func(rev uint64, value []byte)) error {
 	var damage error
 	err := item.Value(func(rec []byte) error {
-		rev, value, err := openRecord(item.Key(), rec)
+		rev, value, err := record.Open(item.Key(), rec)
 		if err != nil {
 			damage = err
 			return nil
@@ -65,7 +66,7 @@ func readItem(item *badger.Item, fn func(rev uint64, value []byte)) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, name(item.Key()), err)
+		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, record.Name(item.Key()), err)
 	}
 	return damage
 }
@@ -142,6 +143,12 @@ func (s *Store) scanFrom(follow func(), r store.Range) (sc *scan, err error) {
 	}
 	defer s.exit(&err)
 	gen, seq := s.reads.follow(follow)
+	defer func() {
+		if err != nil {
+			s.reads.end(gen)
+		}
+	}()
+	defer gen.suspect(&err)
 	return s.scanAt(gen, seq, r), nil
 }
 
@@ -149,8 +156,8 @@ func (s *Store) scanFrom(follow func(), r store.Range) (sc *scan, err error) {
 // inside Badger.
 func (s *Store) scanAt(gen *generation, seq uint64, r store.Range) *scan {
 	sc := &scan{
-		s: s, gen: gen, left: r.Limit, after: []byte(hostPrefix + r.After),
-		from: []byte(hostPrefix + max(r.Prefix, r.After)), under: []byte(hostPrefix + r.Prefix),
+		s: s, gen: gen, left: r.Limit, after: []byte(record.Host + r.After),
+		from: []byte(record.Host + max(r.Prefix, r.After)), under: []byte(record.Host + r.Prefix),
 	}
 	if r.Limit <= 0 {
 		sc.left = -1
@@ -169,12 +176,13 @@ func (sc *scan) next() (more bool, err error) {
 		return false, err
 	}
 	defer sc.s.exit(&err)
+	defer sc.gen.suspect(&err)
 	if more, err = sc.fill(); err != nil {
 		return false, err
 	}
 	var to []byte
 	if n := len(sc.batch); n > 0 && (more || sc.left == 0) {
-		to = []byte(hostPrefix + sc.batch[n-1].Key)
+		to = []byte(record.Host + sc.batch[n-1].Key)
 	}
 	err = sc.gen.check(sc.from, to, sc.under)
 	sc.from = to
@@ -195,7 +203,7 @@ func (sc *scan) fill() (more bool, err error) {
 		if bytes.Equal(item.Key(), sc.after) {
 			continue
 		}
-		e := store.Entry{Key: name(item.Key())}
+		e := store.Entry{Key: record.Name(item.Key())}
 		if err := readItem(item, func(rev uint64, value []byte) {
 			e.Rev, e.Value = store.Revision(rev), bytes.Clone(value)
 		}); err != nil {

@@ -1,21 +1,19 @@
 package badger
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/dgraph-io/badger/v4/table"
-	"github.com/dgraph-io/badger/v4/y"
-
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/files"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // Repaired tells what Repair found.
@@ -41,10 +39,10 @@ type Missing struct {
 // dir. Each record is taken by its own checksum, whatever surrounds it, and the
 // newest one of a key counts. It needs memory for all of them.
 func Repair(dir, to string) (*Repaired, error) {
-	r := salvage{newest: map[string]logEntry{}}
+	r := salvage{newest: map[string]files.Entry{}}
 	err := r.collect(dir, to)
 	if err != nil {
-		return nil, fmt.Errorf("repair %q: %w", dir, scarce(err))
+		return nil, fmt.Errorf("repair %q: %w", dir, disk.Typed(err, nil))
 	}
 	return &r.found, nil
 }
@@ -52,19 +50,19 @@ func Repair(dir, to string) (*Repaired, error) {
 // salvage collects records.
 type salvage struct {
 	found  Repaired
-	newest map[string]logEntry
+	newest map[string]files.Entry
 	seq    uint64
 }
 
 func (r *salvage) collect(dir, to string) error {
 	if lock, err := os.Stat(filepath.Join(dir, lockName)); err == nil && lock.Mode().IsRegular() {
-		f, err := lockFile(filepath.Join(dir, lockName))
+		f, err := disk.Lock(filepath.Join(dir, lockName))
 		if err != nil {
 			return err
 		}
 		defer f.Close() // it was not written to
 	}
-	if files, err := os.ReadDir(to); err == nil && len(files) > 0 {
+	if there, err := os.ReadDir(to); err == nil && len(there) > 0 {
 		return fmt.Errorf("%w: %s is not empty", store.ErrForeign, to)
 	}
 	// Where CURRENT cannot be read, all generations are, and the newest counts.
@@ -86,163 +84,97 @@ func (r *salvage) collect(dir, to string) error {
 	if err == nil && marked > r.seq {
 		r.found.Commits = marked - r.seq
 	}
-	if own := r.newest[idKey].rec; len(own) != recordHeader+idSize {
+	if own := r.newest[record.IDKey].Rec; len(own) != record.Header+idSize {
 		if err != nil || marked == 0 {
 			randomID(id[:])
 		}
-		rec, sum := newRecord([]byte(idKey), id[:])
-		seal(rec, sum, 1)
-		r.newest[idKey] = logEntry{key: []byte(idKey), version: 1, rec: rec}
+		r.newest[record.IDKey] = files.Entry{Key: []byte(record.IDKey), Version: 1, Rec: record.Sealed(record.IDKey, id[:], 1)}
 	}
 	return r.write(to, max(r.seq, marked)+1)
 }
 
 // read takes what the files of a generation hold.
 func (r *salvage) read(dir string) error {
-	files, err := os.ReadDir(dir)
+	there, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	manifest, torn, listErr := readManifest(dir)
-	for id := range manifest.Tables {
-		if _, err := os.Stat(table.NewFilename(id, dir)); errors.Is(err, fs.ErrNotExist) {
-			r.miss(table.IDToFilename(id), "", "")
+	tables, torn, listErr := files.ReadManifest(dir)
+	listed := map[uint64]bool{}
+	for _, t := range tables {
+		listed[t.ID] = true
+		if _, err := os.Stat(filepath.Join(dir, files.TableName(t.ID))); errors.Is(err, fs.ErrNotExist) {
+			r.miss(files.TableName(t.ID), nil, nil)
 		}
 	}
-	for _, f := range files {
-		id, isTable := table.ParseFileID(f.Name())
-		_, listed := manifest.Tables[id]
+	for _, f := range there {
+		id, isTable := files.TableID(f.Name())
 		isLog := strings.HasSuffix(f.Name(), ".mem")
-		if !f.Type().IsRegular() || !isLog && !(isTable && (listed || torn || listErr != nil)) {
+		if !f.Type().IsRegular() || !isLog && !(isTable && (listed[id] || torn || listErr != nil)) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return err
 		}
+		take := func(group []files.Entry) {
+			for _, e := range group {
+				r.take(f.Name(), e)
+			}
+		}
 		if isLog {
-			r.readLog(f.Name(), data)
-		} else {
-			r.readTable(f.Name(), id, data)
+			if files.SalvageLog(data, take) {
+				r.miss(f.Name(), nil, nil)
+			}
+		} else if !files.SalvageTable(data, func(block []files.Entry, whole bool, from, to []byte) {
+			if take(block); !whole {
+				r.miss(f.Name(), from, to)
+			}
+		}) {
+			r.miss(f.Name(), nil, nil)
 		}
 	}
 	return nil
 }
 
-func (r *salvage) miss(file, from, to string) {
-	r.found.Missing = append(r.found.Missing, Missing{file, from, to})
+func (r *salvage) miss(file string, from, to []byte) {
+	r.found.Missing = append(r.found.Missing, Missing{file, record.Name(from), record.Name(to)})
 }
 
 // take keeps a record, if it matches its checksum and is the newest.
-func (r *salvage) take(file string, e logEntry) {
-	if e.meta&metaDelete == 0 {
-		if _, _, err := openRecord(e.key, e.rec); err != nil {
-			r.miss(file, name(e.key), name(e.key))
-			return
-		}
-	} else {
-		e.rec = nil
-	}
-	r.seq = max(r.seq, e.version)
-	if old, ok := r.newest[string(e.key)]; !ok || old.version < e.version {
-		r.newest[string(e.key)] = e
-	}
-}
-
-// readLog takes the groups of a log, also those behind a record that is not whole.
-func (r *salvage) readLog(file string, data []byte) {
-	for at := min(logHeader, len(data)); at < len(data); {
-		bad, err := readLogAt(data, at, func(_ int, group []logEntry) error {
-			for _, e := range group {
-				r.take(file, e)
-			}
-			return nil
-		})
-		if err != nil || len(finsAfter(data, bad)) == 0 {
-			return
-		}
-		r.miss(file, "", "")
-		for at = bad + 1; at < len(data) && !plausible(data[at:]); at++ {
-		}
-	}
-}
-
-// plausible reports whether a record of a group begins here. Most places are
-// told by their first bytes.
-func plausible(data []byte) bool {
-	if len(data) < 2 || data[0]&^metaDelete != metaGroup || data[1] != 0 {
-		return false
-	}
-	e, ok := parseEntry(data[:min(len(data), 2*store.MaxValue)])
-	return ok && len(e.key) > 0
-}
-
-// readTable takes the records of a table, block by block.
-func (r *salvage) readTable(file string, id uint64, data []byte) {
-	var t *table.Table
-	var starts []string
-	if attempt(func() (err error) {
-		if t, err = table.OpenInMemoryTable(data, id, &table.Options{}); err == nil {
-			starts = t.KeySplits(math.MaxInt32, nil)
-		}
-		return err
-	}) != nil {
-		r.miss(file, "", "")
+func (r *salvage) take(file string, e files.Entry) {
+	if _, _, err := record.Open(e.Key, e.Rec); err != nil && !e.Deleted() {
+		r.miss(file, e.Key, e.Key)
 		return
 	}
-	for i, start := range starts {
-		end, to := []byte(nil), ""
-		if i+1 < len(starts) {
-			end = []byte(starts[i+1])
-			to = name(y.ParseKey(end))
-		}
-		var block []logEntry
-		if attempt(func() error {
-			it := t.NewIterator(table.NOCACHE)
-			defer it.Close()
-			for it.Seek([]byte(start)); it.Valid(); it.Next() {
-				if end != nil && y.CompareKeys(it.Key(), end) >= 0 {
-					break
-				}
-				vs := it.Value()
-				block = append(block, logEntry{
-					key: bytes.Clone(y.ParseKey(it.Key())), version: y.ParseTs(it.Key()), meta: vs.Meta, rec: vs.Value,
-				})
-			}
-			return nil
-		}) != nil {
-			r.miss(file, name(y.ParseKey([]byte(start))), to)
-		}
-		for _, e := range block {
-			r.take(file, e)
-		}
+	r.seq = max(r.seq, e.Version)
+	if old, ok := r.newest[string(e.Key)]; !ok || old.Version < e.Version {
+		r.newest[string(e.Key)] = e
 	}
 }
 
 // write makes the new store.
 func (r *salvage) write(to string, seq uint64) error {
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
 	first := nextName("")
-	w, err := newTables(filepath.Join(to, first))
+	w, err := newWriter(filepath.Join(to, first))
 	if err != nil {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.newest)) {
 		e := r.newest[key]
-		if e.rec == nil || key == seqKey {
+		if e.Deleted() || key == record.SeqKey {
 			continue
 		}
-		if err := w.add([]byte(key), e.version, e.rec); err != nil {
+		e.Meta = 0 // of groups
+		if err := w.Add(e); err != nil {
 			return err
 		}
-		if strings.HasPrefix(key, hostPrefix) {
+		if strings.HasPrefix(key, record.Host) {
 			r.found.Entries++
 		}
 	}
-	if _, err := w.finish(seq); err != nil {
+	if err := finish(w, filepath.Join(to, first), seq); err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(to, currentName), encodeCurrent(first))
+	return disk.Replace(filepath.Join(to, currentName), encodeCurrent(first))
 }

@@ -1,13 +1,13 @@
 package badger
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/files"
 )
 
 // Memtables grow with the store, so that a rewrite, which takes as long as the
@@ -103,8 +103,8 @@ func checkDescriptors(n int) error {
 
 // discard removes the log that was never used.
 func (r *reserve) discard(gen *generation) {
-	if info, err := os.Stat(gen.logName(r.log)); err == nil && info.Size() == 0 {
-		_ = os.Remove(gen.logName(r.log)) // the next Open does it too
+	if info, err := os.Stat(files.LogName(gen.dir, r.log)); err == nil && info.Size() == 0 {
+		_ = os.Remove(files.LogName(gen.dir, r.log)) // the next Open does it too
 	}
 }
 
@@ -127,50 +127,26 @@ func (r *reserve) checkFiles() error {
 // next one in the middle of a group, so the file is there before, and empty.
 func (r *reserve) logs(gen *generation) error {
 	if r.log > 0 {
-		if info, err := os.Stat(gen.logName(r.log)); err == nil && info.Size() == 0 {
+		if info, err := os.Stat(files.LogName(gen.dir, r.log)); err == nil && info.Size() == 0 {
 			return nil
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(gen.dir, "*.mem"))
+	logs, err := filepath.Glob(filepath.Join(gen.dir, "*.mem"))
 	if err != nil {
 		return err
 	}
 	r.log = 0
-	for _, name := range files {
+	for _, name := range logs {
 		n := 0
 		if _, err := fmt.Sscanf(filepath.Base(name), "%d.mem", &n); err == nil {
 			r.log = max(r.log, n)
 		}
 	}
-	for _, name := range []string{gen.logName(r.log), gen.logName(r.log + 1)} {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return scarce(err)
-		}
-		if err := errors.Join(allocate(f.Fd(), gen.memTable+2*maxGroupSize), f.Close()); err != nil {
-			return scarce(err)
+	for _, name := range []string{files.LogName(gen.dir, r.log), files.LogName(gen.dir, r.log+1)} {
+		if err := disk.Reserve(name, gen.memTable+2*maxGroupSize); err != nil {
+			return err
 		}
 	}
 	r.log++
-	return syncDir(gen.dir)
-}
-
-// scarce returns an error of the operating system as one of the store's.
-func scarce(err error) error {
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w: %v", store.ErrFull, err)
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return fmt.Errorf("%w: %v", store.ErrScarce, err)
-	}
-	return err
-}
-
-// hold makes a file that takes room which Close can use.
-func hold(name string, size int64) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return scarce(err)
-	}
-	return scarce(errors.Join(allocate(f.Fd(), size), f.Close()))
+	return disk.SyncDir(gen.dir)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/notify"
 	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/record"
 )
 
 // Watch yields the entries under prefix that were written after the revision
@@ -105,9 +106,9 @@ func (s *Store) publish(group []*request) {
 	for _, r := range group {
 		for i := range r.writes {
 			w := &r.writes[i]
-			e := store.Entry{Key: name(w.key), Rev: r.rev, Deleted: w.rec == nil}
+			e := store.Entry{Key: record.Name(w.key), Rev: r.rev, Deleted: w.rec == nil}
 			if w.rec != nil {
-				e.Value = w.rec[recordHeader:]
+				e.Value = w.rec[record.Header:]
 			}
 			entries = append(entries, e)
 		}

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package badger
+package disk
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// lockFile opens and locks a file, until it is closed or the process ends.
-func lockFile(name string) (*os.File, error) {
+// Lock opens and locks a file, until it is closed or the process ends.
+func Lock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -31,9 +31,9 @@ func lockFile(name string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// freeSpace returns the bytes that this user may still write on the disk of
+// Free returns the bytes that this user may still write on the disk of
 // dir, and the files that may be made there.
-func freeSpace(dir string) (bytes, files uint64, err error) {
+func Free(dir string) (bytes, files uint64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, err
@@ -45,9 +45,9 @@ func freeSpace(dir string) (bytes, files uint64, err error) {
 	return uint64(st.Bavail) * uint64(st.Bsize), files, nil
 }
 
-// mapFile returns the contents of a file, which are read as they are used, until
-// unmap.
-func mapFile(name string) ([]byte, error) {
+// Map returns the contents of a file, which are read as they are used, until
+// Unmap.
+func Map(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -60,15 +60,16 @@ func mapFile(name string) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-func unmap(data []byte) error {
+// Unmap ends the use of what Map returned.
+func Unmap(data []byte) error {
 	if data == nil {
 		return nil
 	}
 	return unix.Munmap(data)
 }
 
-// syncDir makes the names in dir durable.
-func syncDir(dir string) error {
+// SyncDir makes the names in dir durable.
+func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

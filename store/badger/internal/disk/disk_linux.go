@@ -1,4 +1,4 @@
-package badger
+package disk
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryDir is a file system in memory that every Linux has.
-const memoryDir = "/dev/shm"
+// Memory is a file system in memory that every Linux has.
+const Memory = "/dev/shm"
 
 // allocate gives an open file room on the disk, also behind its end, which stays
 // where it is. File systems that cannot are left as they are.

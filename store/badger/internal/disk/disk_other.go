@@ -1,8 +1,9 @@
 //go:build !linux
 
-package badger
+package disk
 
-const memoryDir = ""
+// Memory is a file system in memory, where there is one.
+const Memory = ""
 
 // allocate does nothing here: space is guarded by a margin alone.
 func allocate(uintptr, int64) error { return nil }

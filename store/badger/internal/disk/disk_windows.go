@@ -1,4 +1,4 @@
-package badger
+package disk
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// lockFile opens and locks a file, until it is closed or the process ends.
-func lockFile(name string) (*os.File, error) {
+// Lock opens and locks a file, until it is closed or the process ends.
+func Lock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -30,9 +30,9 @@ func lockFile(name string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// freeSpace returns the bytes that this user may still write on the disk of
+// Free returns the bytes that this user may still write on the disk of
 // dir. Windows does not bound the number of files.
-func freeSpace(dir string) (bytes, files uint64, err error) {
+func Free(dir string) (bytes, files uint64, err error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0, 0, err
@@ -41,10 +41,11 @@ func freeSpace(dir string) (bytes, files uint64, err error) {
 	return bytes, math.MaxUint64, err
 }
 
-// mapFile returns the contents of a file.
-func mapFile(name string) ([]byte, error) { return os.ReadFile(name) }
+// Map returns the contents of a file.
+func Map(name string) ([]byte, error) { return os.ReadFile(name) }
 
-func unmap([]byte) error { return nil }
+// Unmap does nothing here.
+func Unmap([]byte) error { return nil }
 
-// syncDir does nothing: Windows has no way to sync a directory.
-func syncDir(string) error { return nil }
+// SyncDir does nothing: Windows has no way to sync a directory.
+func SyncDir(string) error { return nil }

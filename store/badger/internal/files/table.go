@@ -1,0 +1,175 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/dgraph-io/badger/v4/table"
+	"github.com/dgraph-io/badger/v4/y"
+
+	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger/internal/disk"
+	"github.com/arc-learn/arc/store/badger/internal/record"
+)
+
+// TableSize is how large the tables of a Writer become, in bytes. Each takes a
+// descriptor; building one takes three times its size in memory.
+const TableSize = 32 << 20
+
+// Attempt returns the panics with which Badger meets damage as errors.
+func Attempt(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", store.ErrDamaged, r)
+		}
+	}()
+	return fn()
+}
+
+// CheckTable reads a table, and compares its blocks with their checksums unless it
+// is told to be quick, when it reads the index alone and maps the rest. It calls hear
+// with the newest entries of the store's own keys, and returns how many entries there
+// are, and the newest version. Badger does so in goroutines of its own, where the
+// panics with which it meets a table that was cut short, or a block whose checksum
+// cannot even be found, would end the process.
+func CheckTable(
+	dir string, id uint64, quick bool, hear func(key []byte, version uint64, rec []byte) error,
+) (entries, newest uint64, err error) {
+	read := os.ReadFile
+	if quick {
+		read = disk.Map
+	}
+	data, err := read(table.NewFilename(id, dir))
+	if err != nil {
+		return 0, 0, err
+	}
+	if quick {
+		defer func() { err = errors.Join(err, disk.Unmap(data)) }()
+	}
+	err = Attempt(func() error {
+		t, err := table.OpenInMemoryTable(data, id, &table.Options{})
+		if err == nil && !quick {
+			err = t.VerifyChecksum()
+		}
+		if err != nil {
+			return err
+		}
+		entries, newest = uint64(t.KeyCount()), t.MaxVersion()
+		it := t.NewIterator(table.NOCACHE)
+		defer it.Close()
+		for _, key := range []string{record.IDKey, record.SeqKey} {
+			it.Seek(y.KeyWithTs([]byte(key), math.MaxUint64))
+			if !it.Valid() || string(y.ParseKey(it.Key())) != key {
+				continue
+			}
+			if err := hear([]byte(key), y.ParseTs(it.Key()), it.Value().Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("%w: %s: %v", store.ErrDamaged, table.IDToFilename(id), err)
+	}
+	return entries, newest, nil
+}
+
+// SalvageTable calls fn with the entries of each block of a table, and with the keys
+// between which these are if not all could be read; an empty one is no bound. It reports
+// whether the table can be read at all.
+func SalvageTable(data []byte, fn func(block []Entry, whole bool, from, to []byte)) bool {
+	var t *table.Table
+	var starts []string
+	if Attempt(func() (err error) {
+		if t, err = table.OpenInMemoryTable(data, 0, &table.Options{}); err == nil {
+			starts = t.KeySplits(math.MaxInt32, nil)
+		}
+		return err
+	}) != nil {
+		return false
+	}
+	for i, start := range starts {
+		var end, to []byte
+		if i+1 < len(starts) {
+			end = []byte(starts[i+1])
+			to = y.ParseKey(end)
+		}
+		var block []Entry
+		err := Attempt(func() error {
+			it := t.NewIterator(table.NOCACHE)
+			defer it.Close()
+			for it.Seek([]byte(start)); it.Valid(); it.Next() {
+				if end != nil && y.CompareKeys(it.Key(), end) >= 0 {
+					break
+				}
+				vs := it.Value()
+				block = append(block, Entry{
+					Key: bytes.Clone(y.ParseKey(it.Key())), Version: y.ParseTs(it.Key()), Meta: vs.Meta, Rec: vs.Value,
+				})
+			}
+			return nil
+		})
+		fn(block, err == nil, y.ParseKey([]byte(start)), to)
+	}
+	return true
+}
+
+// Writer writes entries that come in the order of Badger's keys as tables.
+type Writer struct {
+	Tables  []Listed
+	Size    uint64 // of them, in bytes
+	Entries uint64
+	Newest  uint64 // version of any entry
+
+	dir     string
+	level   uint8
+	builder *table.Builder
+	next    uint64
+}
+
+// NewWriter returns a Writer whose tables have ids from first on.
+func NewWriter(dir string, first uint64, level uint8) *Writer {
+	return &Writer{dir: dir, next: first, level: level}
+}
+
+// Add appends an entry.
+func (w *Writer) Add(e Entry) error {
+	if w.builder != nil && w.builder.ReachedCapacity() {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	if w.builder == nil {
+		w.builder = table.NewTableBuilder(table.Options{TableSize: TableSize, BlockSize: 4 << 10, BloomFalsePositive: 0.01})
+	}
+	w.builder.Add(y.KeyWithTs(e.Key, e.Version), y.ValueStruct{Meta: e.Meta, Value: e.Rec}, 0)
+	w.Entries++
+	w.Newest = max(w.Newest, e.Version)
+	return nil
+}
+
+// Flush writes what was added as a table.
+func (w *Writer) Flush() error {
+	if w.builder == nil {
+		return nil
+	}
+	data := w.builder.Finish()
+	w.builder.Close()
+	w.builder = nil
+	w.Tables, w.Size = append(w.Tables, Listed{ID: w.next, Level: w.level}), w.Size+uint64(len(data))
+	w.next++
+	return disk.Write(table.NewFilename(w.next-1, w.dir), data)
+}
+
+// TableName returns the name of a table's file.
+func TableName(id uint64) string { return table.IDToFilename(id) }
+
+// TableID returns the id of the table in a file of this name.
+func TableID(name string) (id uint64, ok bool) { return table.ParseFileID(name) }
+
+// LogName returns the name that Badger gives a log.
+func LogName(dir string, n int) string { return filepath.Join(dir, fmt.Sprintf("%05d.mem", n)) }
