@@ -613,7 +613,8 @@ func (t *turn) know(ctx context.Context) (err error) {
 	if t.s.Current != nil {
 		attempt = t.s.Current.Key
 	}
-	t.known.Known, err = t.own.learner.Known(ctx, t.s.Objective.Scope, t.veil.Hide(g.Situation), attempt)
+	o := &t.s.Objective
+	t.known.Known, err = t.own.learner.Known(ctx, o.Scope, t.veil.Hide(g.Situation), attempt, o.User)
 	if err != nil {
 		return fmt.Errorf("look up warnings: %w", err)
 	}

@@ -338,10 +338,11 @@ func (a *Agent) begin(o Objective) (state, error) {
 		}
 		secrets[name] = a.o.Sanitizer.Tag(v)
 	}
+	o.User = a.o.Sanitizer.Sanitize(o.User) // as memory has it
 	return state{
 		ID: o.ID, Session: session, Objective: o,
 		Status: Running, Phase: phaseAssess, Started: now.UnixNano(), Secrets: secrets,
-		Aims: []aim{{Text: o.Text, Situation: o.Situation, Vouched: vouched}},
+		Aims: []aim{{Text: o.Text, Situation: o.Situation, Vouched: vouched, Quotes: learn.Case{User: o.User}.Asker()}},
 	}, nil
 }
 
@@ -449,7 +450,10 @@ func (o *Objective) check() error {
 	if err := key.CheckID("session", o.Session); err != nil {
 		errs = append(errs, err)
 	}
-	if err := o.Secrets.Check(o.ID, o.Session, o.Actor, string(o.Scope)); err != nil {
+	if err := key.CheckID("user", o.User); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Secrets.Check(o.ID, o.Session, o.Actor, o.User, string(o.Scope)); err != nil {
 		errs = append(errs, err)
 	}
 	if err := o.Budget.check(); err != nil {

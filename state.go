@@ -53,6 +53,13 @@ type Objective struct {
 	// queue. It is one segment of a scope. Agent.Keep sets it to the Controller's
 	// name.
 	Actor string `cbor:"20,keyasint,omitempty"`
+	// User is the person whose words the Text and the Inputs are, if they are not
+	// the host's, by a name of at most 256 bytes that the host vouches for. What
+	// the run teaches is shown to that user's runs alone, and fires there, until a
+	// run of another user, which was not shown it, has come to the same plan;
+	// memory.Space.Revoke of {User, name} takes it back. A host that serves several
+	// people in one scope names them.
+	User string `cbor:"110,keyasint,omitempty"`
 	// Fresh starts with a clean context: nothing is recalled, no chunk
 	// fires, and the session's history gives no advice. What happens is
 	// learned all the same.
@@ -699,7 +706,8 @@ func (s *state) used(now time.Time) Budget {
 // situated is what tells the aim from others of like words.
 func (s *state) situated() learn.Case {
 	g := s.aim()
-	c := learn.Case{Vouched: g.Vouched, Inputs: s.Objective.Inputs, Conditions: s.Objective.Conditions}
+	o := &s.Objective
+	c := learn.Case{Vouched: g.Vouched, Inputs: o.Inputs, Conditions: o.Conditions, User: o.User}
 	for _, above := range s.Aims[:len(s.Aims)-1] {
 		c.Goals = append(c.Goals, above.Text)
 	}

@@ -35,16 +35,16 @@ func TestFailureIsKnownOnce(t *testing.T) {
 		_, err := p.learner.Learn(t.Context(), refused("one", 1, situation))
 		require.NoError(t, err)
 	}
-	k, err := p.learner.Known(t.Context(), scope, situation, "")
+	k, err := p.learner.Known(t.Context(), scope, situation, "", "")
 	require.NoError(t, err)
 	require.Len(t, k.Warnings(), 1)
 	w := k.Warnings("export")[0]
 	require.Equal(t, []any{1, "", `{"sep":","}`}, []any{w.Times, w.Instead, w.Refused})
 	require.Empty(t, k.Warnings("other"))
-	k, err = p.learner.Known(t.Context(), scope, situation, "one/1")
+	k, err = p.learner.Known(t.Context(), scope, situation, "one/1", "")
 	require.NoError(t, err)
 	require.Empty(t, k.Warnings())
-	k, err = p.learner.Known(t.Context(), scope, "another situation", "")
+	k, err = p.learner.Known(t.Context(), scope, "another situation", "", "")
 	require.NoError(t, err)
 	require.Nil(t, k)
 }
@@ -55,13 +55,13 @@ func TestManyFailuresStayKnown(t *testing.T) {
 	p := setup(t, nil)
 	a := refused("", 1, situation).Action
 	for i := range 40 {
-		k, err := p.learner.Known(t.Context(), scope, situation, "")
+		k, err := p.learner.Known(t.Context(), scope, situation, "", "")
 		require.NoError(t, err)
 		o := refused(fmt.Sprint("run", i), 1, situation)
 		o.Known, o.At = k, noon.Add(time.Duration(i)*time.Second)
 		_, err = p.learner.Learn(t.Context(), o)
 		require.NoError(t, err)
-		k, err = p.learner.Known(t.Context(), scope, situation, "")
+		k, err = p.learner.Known(t.Context(), scope, situation, "", "")
 		require.NoError(t, err)
 		if i%17 >= 2 {
 			require.NotEmpty(t, p.learner.Rests(k, scope, "next", &a, o.At), i)
@@ -99,7 +99,7 @@ func BenchmarkKnown(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		k, err := p.learner.Known(b.Context(), scope, fmt.Sprint("situation number ", n%1000), "")
+		k, err := p.learner.Known(b.Context(), scope, fmt.Sprint("situation number ", n%1000), "", "")
 		if err != nil || len(k.Warnings("export")) == 0 {
 			b.Fatal(err)
 		}

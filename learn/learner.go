@@ -167,6 +167,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 		return f, err
 	}
 	background = slices.DeleteFunc(background, func(h memory.Hit) bool { return h.Record.Source.Origin != memory.Derived })
+	background = shown(background, a.User)
 	background = background[:min(len(background), l.o.Recall)]
 	var episodes []memory.Hit
 	if len(a.Episodes) > 0 {
@@ -174,6 +175,7 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 		if episodes, err = l.recall(ctx, &a, memory.Query{K: 2 * maxTold, Kinds: endings}); err != nil {
 			return f, err
 		}
+		episodes = shown(episodes, a.User)
 	}
 	f = Found{Hits: slices.Concat(hits, background, distinct(episodes)), Trusted: len(hits)}
 	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
@@ -196,11 +198,12 @@ func (l *Learner) recall(ctx context.Context, a *Ask, q memory.Query) ([]memory.
 // Known returns what is known against actions in a situation of a scope, nil if
 // nothing is: what failed there, and what passed instead. It is one look by the
 // situation's name. What was forgotten, revoked or archived is not known, nor what
-// the attempt with the key has told.
+// the attempt with the key has told, nor what another user's runs have.
 func (l *Learner) Known(
-	ctx context.Context, scope memory.Scope, situation, attempt string,
+	ctx context.Context, scope memory.Scope, situation, attempt, user string,
 ) (*known.Known, error) {
 	records, err := l.bank.In(scope).Latest(ctx, warningThread(situation), maxKnown)
+	records = slices.DeleteFunc(records, func(r memory.Record) bool { return strange(&r, user) })
 	return known.Of(records, attempt), err
 }
 
@@ -311,7 +314,7 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	if id := o.known(l.Match(like, ask)); id != "" && !made {
 		f := memory.Feedback{
 			Key: digest(o.GoalKey, "chunk"), Delivered: true, Situation: situationKey(o.Situation),
-			Injected: []memory.ID{id}, Utilized: []memory.ID{id},
+			Injected: []memory.ID{id}, Utilized: []memory.ID{id}, Actor: o.User,
 		}
 		r = memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}
 		return r, id, l.bank.In(o.Scope).Feedback(ctx, f)
@@ -443,7 +446,7 @@ func (l *Learner) same(c *chunk, a *Ask) (same bool) {
 // from firing: they are plans to suggest.
 func (l *Learner) Match(hits []memory.Hit, a Ask) (out []Chunk) {
 	for i := range hits {
-		if r := &hits[i].Record; r.Kind == memory.Pattern && r.MayFire() {
+		if r := &hits[i].Record; r.Kind == memory.Pattern && mayFire(hits, r, a.User) {
 			if c, ok := l.match(r, &a); ok {
 				out = append(out, c)
 			}

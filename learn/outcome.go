@@ -85,6 +85,15 @@ type Case struct {
 	Inputs     json.RawMessage   // of the objective
 	Conditions map[string]string // of the objective
 	Goals      []string          // above it, for a subgoal, outermost first
+	User       string            // whose words the objective is; "": the host's
+}
+
+// Asker is the source of the objective's words, none if it is the host.
+func (c Case) Asker() []memory.Source {
+	if c.User == "" {
+		return nil
+	}
+	return []memory.Source{{Origin: memory.User, Ref: c.User}}
 }
 
 // sample is what the ranking sees of the outcome.
@@ -132,7 +141,7 @@ func (o *Outcome) scopes() []memory.Scope {
 func (o *Outcome) feedback(scope memory.Scope, credited memory.ID) (memory.Feedback, bool) {
 	f := memory.Feedback{
 		Key: o.Key, Situation: situationKey(o.Situation), Delivered: o.Goal == Delivered,
-		Injected: make([]memory.ID, 0, len(o.Injected)), Utilized: o.Utilized, Misled: o.Result.Misled,
+		Injected: make([]memory.ID, 0, len(o.Injected)), Utilized: o.Utilized, Misled: o.Result.Misled, Actor: o.User,
 	}
 	for i := range o.Injected {
 		if r := &o.Injected[i].Record; r.Scope == scope && r.ID != credited {

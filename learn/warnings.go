@@ -110,7 +110,7 @@ func (w *warnings) learn(ctx context.Context, o *Outcome) (r memory.Receipt, err
 func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []memory.ID) (memory.Receipt, error) {
 	d := memory.Draft{
 		Kind: memory.Failure, Trigger: o.trigger(), Content: e.Text(), Actor: o.Worker, Thread: warningThread(o.Situation),
-		At:     o.Known.Since(o.At),
+		At: o.Known.Since(o.At), Quotes: o.Asker(),
 		Source: memory.Source{Origin: memory.Executor, Run: o.Run, Ref: o.Action.Key() + " " + o.Key},
 	}
 	if len(strings.TrimSpace(d.Trigger)) < minTrigger {

@@ -26,6 +26,10 @@ type Feedback struct {
 	// Delivered says that the task was delivered. If not, nobody helped and
 	// nobody is blamed but Misled.
 	Delivered bool
+	// Actor is whom it comes from, if not the host: at most 256 bytes. What one
+	// Actor has to say of a record counts once an hour, and a record takes it from
+	// at most 32 of them an hour.
+	Actor string
 	// Situation is the situation that it counts for, besides the overall
 	// counts; "": none. A record keeps the last 32 of them, as hashes.
 	Situation string
@@ -39,6 +43,9 @@ func (f *Feedback) check() error {
 		return fmt.Errorf("key: %w", ErrEmpty)
 	}
 	if err := key.CheckID("key", f.Key); err != nil {
+		return err
+	}
+	if err := key.CheckID("actor", f.Actor); err != nil {
 		return err
 	}
 	for _, ids := range []struct {
@@ -159,9 +166,10 @@ func (sh *shard) effects(changes []change, f *Feedback, now time.Time, keep int)
 		situations = append(situations, n.Situations...)
 		n.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
 		situations = situations[:len(situations)+1]
-		if f.Undo {
+		switch {
+		case f.Undo:
 			n.takeBack(s.effect, hash)
-		} else {
+		case n.heeds(f.Actor, now):
 			n.take(s.effect, hash, now, keep)
 		}
 		changes = append(changes, change{s.entry, n})

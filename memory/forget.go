@@ -44,7 +44,9 @@ func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *e
 // were removed.
 //
 // A source is meant by its Ref with its Origin, by its Run whatever the
-// origin, by both, or by its Origin alone; the zero Source is ErrEmpty. After
+// origin, by both, or by its Origin alone; the zero Source is ErrEmpty. The Actor
+// of a record counts as a Ref of its Origin, so that {User, "alice"} takes what
+// alice has said, whatever it was said in. After
 // an error some records may be gone: call it again to complete it.
 func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	if err := s.ready(ctx); err != nil {
@@ -110,6 +112,15 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 	return s.b.w.Add(ctx, ops...)
 }
 
+// coversOf reports whether the source means the record's own text.
+func (src Source) coversOf(from Source, actor string) bool {
+	if src.covers(from) {
+		return true
+	}
+	from.Ref = actor
+	return actor != "" && from.Origin != Host && src.covers(from)
+}
+
 func (src Source) covers(s Source) bool {
 	switch {
 	case src.Ref != "" && (s.Origin != src.Origin || s.Ref != src.Ref):
@@ -146,7 +157,7 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 		mark(e)
 	}
 	for _, e := range all {
-		own := src.covers(e.from())
+		own := src.coversOf(e.from(), name(e.actor))
 		if !own && e.more == nil && e.flags&isCold == 0 {
 			continue
 		}
@@ -183,14 +194,17 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 // whether anything is left. If the record's own text goes, that of the first
 // variant that stays takes its place.
 func without(r *Record, src Source) (rec *Record, left bool) {
-	own := src.covers(r.Source)
-	if !own && !slices.ContainsFunc(r.Variants, func(v Variant) bool { return src.covers(v.Source) }) {
+	own := src.coversOf(r.Source, r.Actor)
+	covers := func(v Variant) bool { // who says a Fact again is its Actor
+		return src.covers(v.Source) || r.Kind == Fact && src.coversOf(v.Source, r.Actor)
+	}
+	if !own && !slices.ContainsFunc(r.Variants, covers) {
 		return nil, true
 	}
 	n := *r
 	n.Variants, n.apart = nil, nil
 	for _, v := range r.Variants {
-		if src.covers(v.Source) {
+		if covers(v) {
 			continue
 		}
 		if v.Content == "" {

@@ -186,9 +186,9 @@ func alikeDerived(a, b *Record) bool {
 
 // supports reports whether r is an outcome that says in the same words what old
 // says: it adds a use, and neither a text nor a plan. Old stands without what r
-// was derived from.
+// was derived from. What one user's runs have derived, another's do not support.
 func supports(old, r *Record) bool {
-	derived := old.Trusted || old.Source.Origin == Derived
+	derived := old.Trusted || old.Source.Origin == Derived && old.asker() == r.asker()
 	return derived && r.Source.Origin == Derived && alikeToTheLetter(old, r) && (len(old.Plan) > 0 || len(r.Plan) == 0)
 }
 
@@ -279,8 +279,10 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 	c.Said, c.Archived = instantOf(r.Known), false
 	if r.Source.Origin == Derived {
 		receipt.Disposition = Strengthened
-		c.Helped++
-		c.used(r.Known, b.o.uses())
+		if c.heeds(r.asker(), r.Known) {
+			c.Helped++
+			c.used(r.Known, b.o.uses())
+		}
 	}
 	ops, err := sh.encodeCounts(nil, nil, change{e, c})
 	if err != nil {
@@ -301,6 +303,15 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		return Receipt{}, false, err
 	}
 	return receipt, true, b.w.Flush(ctx)
+}
+
+// asker is the user, by the name that the host has given, whose words the record
+// repeats; "" if it is none.
+func (r *Record) asker() string {
+	if i := slices.IndexFunc(r.Quotes, func(s Source) bool { return s.Origin == User && s.Ref != "" }); i >= 0 {
+		return r.Quotes[i].Ref
+	}
+	return ""
 }
 
 // rewrite stores a record anew and makes that visible. Its vector stays if the

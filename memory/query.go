@@ -59,7 +59,7 @@ const MaxConflicts = 32
 // what.
 type Hit struct {
 	Record     Record
-	Score      float64 // descending, but for what Replaced names, and a first that is trusted before others that are not
+	Score      float64 // descending; Replaced and trust come first
 	Parts      Parts
 	Replaced   Replaced // what perhaps replaces it, which comes before it
 	Superseded *Record  // what it replaces by a Slot or by Supersede, the latest; nil: none

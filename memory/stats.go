@@ -18,6 +18,40 @@ type counts struct {
 	Situations []situation `cbor:"8,keyasint,omitempty"`  // the latest last
 	Quiet      int         `cbor:"9,keyasint,omitempty"`  // of Failed
 	Earlier    []instant   `cbor:"10,keyasint,omitempty"` // the uses before LastUsed, in order
+	Heard      []heard     `cbor:"110,keyasint,omitempty"`
+}
+
+// heard is when an actor was heeded, who is kept as a hash.
+type heard struct {
+	Actor uint64  `cbor:"1,keyasint,omitempty"`
+	At    instant `cbor:"2,keyasint,omitempty"`
+}
+
+// One actor is heeded once in this time, and so many are.
+const (
+	heedEvery = time.Hour
+	maxHeard  = 32
+)
+
+// heeds reports whether what an actor says counts at a time, and notes it. The
+// host's does.
+func (c *counts) heeds(actor string, now time.Time) bool {
+	if actor == "" {
+		return true
+	}
+	who, at := hashSituation(actor), instantOf(now)
+	left := make([]heard, 0, len(c.Heard)+1) // what others can see stays
+	for _, h := range c.Heard {
+		if age := at - h.At; age < instant(heedEvery.Microseconds()) && -age < instant(heedEvery.Microseconds()) {
+			left = append(left, h)
+		}
+	}
+	again := slices.ContainsFunc(left, func(h heard) bool { return h.Actor == who })
+	if again || len(left) == maxHeard {
+		return false
+	}
+	c.Heard = append(left, heard{who, at})
+	return true
 }
 
 // instant is a time in microseconds since 1970, 0 for none.
@@ -64,12 +98,12 @@ func (c *counts) valid() bool {
 		}
 	}
 	return c.Helped >= 0 && c.Quiet >= 0 && c.Failed >= c.Quiet && c.Misled >= 0 && c.Exposed >= 0 &&
-		len(c.Situations) <= maxSituations && len(c.Earlier) < maxExact && slices.IsSorted(c.Earlier)
+		len(c.Situations) <= maxSituations && len(c.Heard) <= maxHeard && len(c.Earlier) < maxExact && slices.IsSorted(c.Earlier)
 }
 
 // zero reports whether c says nothing. A nil one does not.
 func (c *counts) zero() bool {
-	return c == nil || c.Situations == nil && c.feedback()+c.Exposed == 0 && c.LastUsed|c.Said == 0 && !c.Archived
+	return c == nil || c.Situations == nil && c.Heard == nil && c.feedback()+c.Exposed == 0 && c.LastUsed|c.Said == 0 && !c.Archived
 }
 
 func (c *counts) clone() *counts {
@@ -194,6 +228,8 @@ func (c *counts) sum(o *counts) *counts {
 	n.setUses(max(defaultUses, 1+len(n.Earlier), 1+len(o.Earlier)), append(slices.Clip(o.Earlier), o.LastUsed)...)
 	n.Said = max(n.Said, o.Said)
 	n.Archived = n.Archived && o.Archived
+	n.Heard = slices.Concat(n.Heard, o.Heard)
+	n.Heard = n.Heard[:min(len(n.Heard), maxHeard)]
 	for _, s := range o.Situations {
 		t := n.situation(s.Hash)
 		t.Helped += s.Helped

@@ -6,7 +6,7 @@ import (
 )
 
 // vouch puts the best trusted record that the query finds before those in
-// quarantine, which anybody can write: neither words and vectors made to match, nor
+// quarantine, which outsiders can write: neither words and vectors made to match, nor
 // repetition, nor a claim to replace it comes before it. It looks again without
 // them if one is first, since they can be many. The hits stay as many as were asked
 // for.
