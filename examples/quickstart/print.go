@@ -125,7 +125,7 @@ func (p *printer) why(r repaired) {
 	} {
 		if len(part.who) > 0 {
 			p.printf("    %s\n", part.text)
-			p.names(part.who)
+			p.roll(part.who)
 		}
 	}
 	if len(r.Edited) == 0 && len(r.Looked) > 0 {
@@ -133,8 +133,8 @@ func (p *printer) why(r repaired) {
 	}
 }
 
-// names prints a list in lines of at most 80 columns.
-func (p *printer) names(who []string) {
+// roll prints a list in lines of at most 80 columns.
+func (p *printer) roll(who []string) {
 	text := "     "
 	for i, name := range slices.Compact(slices.Sorted(slices.Values(who))) {
 		if i > 0 {

@@ -1,274 +1,190 @@
-// Route sends each question of a log to a cheap or a strong model, within a
-// budget, and compares what came of it with always choosing the same one and
-// with an oracle.
+// Route has several models solve tasks, one after the other, within what a task
+// may cost on average: which cheap model tries first, when to pay for a strong
+// one, and when to give up, an agent finds out as it goes. The program sets what
+// came of it beside simple rules.
 //
 //	go run ./examples/route
-//	go run ./examples/route -log questions.csv -budget 40 -svg regret.svg
+//	go run ./examples/route -log log.csv -spend 0.5 -svg cascade.svg
 //
-// The log has a header and the columns topic, anything, anything, and whether
-// the cheap and the strong model were right (0 or 1). Without one a small log
-// is made up.
+// A log has a header, then for each task its set, its name, and a cell for each
+// model: 1:0.42 for a task that it solved for 0.42 US dollars, 0:0.42 for one
+// that it did not, 0 or 1 where the cost is not known (it counts as the model's
+// mean), nothing where it did not try. Without one a log is made up.
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/csv"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
 	"os"
-	"strconv"
+	"strings"
+	"time"
 
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/rank"
-	"github.com/arc-learn/arc/rank/replay"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
-// What a question costs, in US dollars.
-const (
-	cheapUSD  = 0.0015
-	strongUSD = 0.15
-)
-
-var models = []rank.Candidate{{Name: "cheap", Prior: 0.5}, {Name: "strong", Prior: 0.5}}
+// config is what the command line asks for.
+type config struct {
+	file   string
+	models string // of the log, separated by commas; "": all
+	set    string // of tasks; "": all
+	spend  float64
+	seed   uint64
+	orders int
+	svg    string
+}
 
 func main() {
-	file := flag.String("log", "", "CSV of logged questions; empty: made up")
-	budget := flag.Float64("budget", 45, "US dollars per 1000 questions")
-	seed := flag.Uint64("seed", 1, "order of the questions, and draws")
-	svg := flag.String("svg", "", "write a picture of the regret curves to this file")
+	var c config
+	flag.StringVar(&c.file, "log", "", "CSV of logged tasks; empty: made up")
+	flag.StringVar(&c.models, "models", "", "models of the log, separated by commas; empty: all")
+	flag.StringVar(&c.set, "set", "", "set of tasks; empty: all")
+	flag.Float64Var(&c.spend, "spend", 0.25, "US dollars that a task may cost on average")
+	flag.Uint64Var(&c.seed, "seed", 1, "order of the tasks, and draws")
+	flag.IntVar(&c.orders, "orders", 5, "orders of the tasks whose mean is shown")
+	flag.StringVar(&c.svg, "svg", "", "write a picture to this file")
 	flag.Parse()
-	if err := run(context.Background(), os.Stdout, *file, *budget, *seed, *svg); err != nil {
+	if err := run(context.Background(), os.Stdout, c); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, file string, budget float64, seed uint64, svg string) error {
-	questions, err := read(file)
-	if err != nil {
-		return err
-	}
-	rng := rand.New(rand.NewPCG(seed, 0))
-	rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
-
-	fmt.Fprintf(out, "%d questions, each for a cheap or a strong model, at %.2f or %.2f USD per\n"+
-		"1000. The budget is %.2f. The oracle knows beforehand which model is right.\n\n",
-		len(questions), 1000*cheapUSD, 1000*strongUSD, budget)
-	fmt.Fprintf(out, "%-15s %8s %14s %12s\n", "policy", "right", "USD per 1000", "sent strong")
-	always := func(strong bool) func(*question) (bool, error) {
-		return func(*question) (bool, error) { return strong, nil }
-	}
-	r, err := newRouter(ctx, budget/1000, seed)
-	if err != nil {
-		return err
-	}
-	defer r.book.Close()
-	for _, p := range []struct {
-		name   string
-		choose func(*question) (bool, error)
-	}{
-		{"always cheap", always(false)},
-		{"always strong", always(true)},
-		{"routed", func(q *question) (bool, error) { return r.route(ctx, q) }},
-		{"oracle", func(q *question) (bool, error) { return q.strong && !q.cheap, nil }},
-	} {
-		if err := tell(out, p.name, questions, p.choose); err != nil {
+func run(ctx context.Context, out io.Writer, c config) error {
+	l := invent()
+	if c.file != "" {
+		var err error
+		if l, err = read(c.file, c.models, c.set); err != nil {
 			return err
 		}
 	}
-	if svg == "" {
+	fmt.Fprintf(out, "%d tasks, %d models. A gate sees whether an attempt has solved its task; if\n"+
+		"not, another model may try, and each attempt is paid for. An agent of arc may\n"+
+		"spend %.2f USD a task on average, and knows nothing of the models at first.\n\n",
+		len(l.tasks), len(l.models), c.spend)
+	fmt.Fprintf(out, "%-45s %8s %11s %9s\n", "", "solved", "USD a task", "attempts")
+	tell := func(rule string, o outcome) {
+		fmt.Fprintf(out, "%-45s %7.1f%% %11.3f %9.2f\n", rule, 100*o.solved, o.usd, o.attempts)
+	}
+	var singles []outcome
+	cheap, strong := 0, 0
+	for m := range l.models {
+		o := l.climb([]int{m})
+		if singles = append(singles, o); o.usd < singles[cheap].usd {
+			cheap = m
+		}
+		if o.solved > singles[strong].solved {
+			strong = m
+		}
+	}
+	tell("always the cheapest: "+l.models[cheap], singles[cheap])
+	tell("always the strongest: "+l.models[strong], singles[strong])
+	best := l.ladders()
+	fixed := affordable(best, c.spend)
+	tell("best fixed ladder for the money, in hindsight", fixed)
+	learned, late, err := l.cascade(ctx, c, c.spend)
+	if err != nil {
+		return err
+	}
+	tell("arc", learned)
+	tell("arc, in the second half of the tasks", late)
+	oracle := l.oracle()
+	tell("oracle: the cheapest that solves it", oracle)
+	fmt.Fprintf(out, "\nThe fixed ladder is, of all those of up to %d models within the money, the best\n"+
+		"by the outcomes, which no host knows beforehand:\n  %s\n"+
+		"The oracle knows for each task who will solve it, and asks none if none will.\n"+
+		"The figures of arc are the mean of %d orders of the tasks.\n",
+		longest, strings.Join(l.ladderNames(fixed.ladder), ", "), c.orders)
+	if c.svg == "" {
 		return nil
 	}
-	curves, err := regrets(ctx, questions, seed)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(svg, draw(curves), 0o644)
-}
-
-// tell prints what a policy comes to.
-func tell(out io.Writer, name string, qs []question, choose func(*question) (bool, error)) error {
-	right, usd, strong := 0.0, 0.0, 0.0
-	for i := range qs {
-		s, err := choose(&qs[i])
-		if err != nil {
-			return err
-		}
-		if qs[i].right(s) {
-			right++
-		}
-		usd += price(s)
-		if s {
-			strong++
-		}
-	}
-	n := float64(len(qs))
-	_, err := fmt.Fprintf(out, "%-15s %7.1f%% %14.2f %11.1f%%\n", name, 100*right/n, 1000*usd/n, 100*strong/n)
-	return err
-}
-
-// question is one line of the log.
-type question struct {
-	topic         string
-	cheap, strong bool // who was right
-}
-
-func (q *question) right(strong bool) bool {
-	if strong {
-		return q.strong
-	}
-	return q.cheap
-}
-
-func price(strong bool) float64 {
-	if strong {
-		return strongUSD
-	}
-	return cheapUSD
-}
-
-// router asks a Book which model is likelier to be right, and pays for the
-// difference what the budget allows.
-type router struct {
-	book   *rank.Book
-	policy rank.Policy
-	budget float64 // US dollars per question
-	rate   float64 // what a right answer has to be worth per dollar
-	asked  int
-}
-
-func newRouter(ctx context.Context, budget float64, seed uint64) (*router, error) {
-	book, err := rank.Open(ctx, store.NewMem(), &rank.Options{Seed: seed})
-	if err != nil {
-		return nil, err
-	}
-	return &router{book: book, policy: book.Learned(nil), budget: budget, rate: 1}, nil
-}
-
-// route chooses a model and learns from what came of it.
-func (r *router) route(ctx context.Context, q *question) (strong bool, err error) {
-	s := rank.Situation{Skill: "answer", Key: q.topic}
-	ss, err := r.policy.Score(ctx, s, models)
-	if err != nil {
-		return false, err
-	}
-	gain := 0.0
-	for _, x := range ss {
-		worth := x.Score + x.Parts.Draw
-		if x.Candidate.Name == "cheap" {
-			worth = -worth
-		}
-		gain += worth
-	}
-	strong = gain > r.rate*(strongUSD-cheapUSD)
-	// A question that costs more than the budget raises the price of the
-	// next ones, and one that costs less lowers it.
-	r.rate = max(0, r.rate+0.5*(price(strong)-r.budget))
-	r.asked++
-	name, reward := "cheap", 0.0
-	if strong {
-		name = "strong"
-	}
-	if q.right(strong) {
-		reward = 1
-	}
-	return strong, r.book.Observe(ctx, rank.Sample{
-		Key: fmt.Sprint(r.asked), Candidate: name, Situation: s, Success: reward == 1, Reward: &reward, CostUSD: price(strong),
-	})
-}
-
-// read returns the questions of a file, or some made up ones.
-func read(file string) ([]question, error) {
-	if file == "" {
-		return invent(), nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) < 2 || len(rows[0]) < 5 {
-		return nil, errors.New("the log has no questions, or fewer than five columns")
-	}
-	var qs []question
-	for i, row := range rows[1:] {
-		cheap, err := strconv.ParseFloat(row[3], 64)
-		if err != nil {
-			return nil, fmt.Errorf("question %d: %w", i+1, err)
-		}
-		strong, err := strconv.ParseFloat(row[4], 64)
-		if err != nil {
-			return nil, fmt.Errorf("question %d: %w", i+1, err)
-		}
-		qs = append(qs, question{topic: row[0], cheap: cheap >= 0.5, strong: strong >= 0.5})
-	}
-	return qs, nil
-}
-
-// invent makes up 3000 questions of twelve topics; in some of them the strong
-// model is much better, in some hardly.
-func invent() []question {
-	rng := rand.New(rand.NewPCG(7, 7))
-	var qs []question
-	for i := range 3000 {
-		topic := i % 12
-		q := question{topic: fmt.Sprint("topic-", topic)}
-		q.cheap = rng.Float64() < 0.35+0.05*float64(topic)
-		q.strong = rng.Float64() < 0.9
-		qs = append(qs, q)
-	}
-	return qs
-}
-
-// curve is the regret of a policy over the questions.
-type curve struct {
-	name   string
-	regret []float64
-}
-
-// regrets replays the questions through three policies. A right answer is
-// worth 1 less its price.
-func regrets(ctx context.Context, qs []question, seed uint64) ([]curve, error) {
-	var ds []replay.Decision
-	for i := range qs {
-		d := replay.Decision{Situation: rank.Situation{Skill: "answer", Key: qs[i].topic}, Candidates: models}
-		for _, strong := range []bool{false, true} {
-			worth := 0.0
-			if qs[i].right(strong) {
-				worth = max(0, 1-price(strong))
+	p := picture{singles: singles, names: l.models, ladders: best, oracle: oracle}
+	for _, share := range []float64{0.4, 0.6, 1, 1.5, 2, 3} {
+		o := learned
+		if share != 1 {
+			if o, _, err = l.cascade(ctx, c, share*c.spend); err != nil {
+				return err
 			}
-			s := rank.Sample{Candidate: models[len(d.Outcomes)].Name, Success: qs[i].right(strong), Reward: &worth}
-			d.Outcomes = append(d.Outcomes, s)
 		}
-		ds = append(ds, d)
+		p.arc = append(p.arc, o)
 	}
-	book, err := rank.Open(ctx, store.NewMem(), &rank.Options{Seed: seed})
+	return os.WriteFile(c.svg, p.draw(), 0o644)
+}
+
+// cascade has an agent solve the tasks in several orders. It returns the means over
+// all tasks and over the second half.
+func (l *logged) cascade(ctx context.Context, c config, spend float64) (all, late outcome, err error) {
+	for k := range c.orders {
+		seed := c.seed + uint64(k)
+		order := rand.New(rand.NewPCG(seed, 6)).Perm(len(l.tasks))
+		results, err := l.solve(ctx, order, spend, seed)
+		if err != nil {
+			return all, late, err
+		}
+		all.average(results, c.orders)
+		late.average(results[len(results)/2:], c.orders)
+	}
+	return all, late, nil
+}
+
+// average takes the mean of results into a mean of so many.
+func (o *outcome) average(results []outcome, of int) {
+	n := float64(len(results) * of)
+	for _, r := range results {
+		o.solved, o.usd, o.attempts = o.solved+r.solved/n, o.usd+r.usd/n, o.attempts+r.attempts/n
+	}
+}
+
+// solve gives the tasks to a new agent, which has a worker for each model, a gate
+// that knows whether the task was solved, and what a task may cost.
+func (l *logged) solve(ctx context.Context, order []int, spend float64, seed uint64) (results []outcome, err error) {
+	var task []try
+	host := arc.Host{Gates: []act.Gate{act.GateFunc(func(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: string(r.Output) == "true", Complaint: "the tests fail"}, nil
+	})}}
+	for m, name := range l.models {
+		host.Workers = append(host.Workers, act.Worker{
+			Card: rank.Candidate{Name: name},
+			Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+				return act.Result{
+					Output: fmt.Appendf(nil, "%t", task[m].solved), Usage: act.Usage{CostUSD: task[m].usd},
+					Reflection: iar.Reflection{
+						Status: iar.Success, Confidence: 0.8, Summary: "did it",
+						PotentialIssues: []string{}, AlignmentCheck: map[string]float64{},
+					},
+				}, nil
+			}),
+		})
+	}
+	now := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+	agent, err := arc.New(ctx, store.NewMem(), host, &arc.Options{
+		Spend: spend, Seed: seed, Maintain: -1, Now: func() time.Time { return now },
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer book.Close()
-	var out []curve
-	for _, p := range []struct {
-		name string
-		l    replay.Learner
-	}{
-		{"ε-greedy", replay.NewGreedy(0.1, seed)},
-		{"Thompson", replay.NewThompson(false, seed)},
-		{"Thompson by topic", replay.NewThompson(true, seed)},
-		{"Learned", replay.With(book.Learned(nil), book)},
-	} {
-		r, err := replay.Run(ctx, p.l, ds, &replay.Options{InOrder: true})
+	defer func() { err = cmp.Or(err, agent.Close()) }()
+	for n, i := range order {
+		task = l.tasks[i]
+		r, err := agent.Run(ctx, arc.Objective{
+			Text: fmt.Sprint("solve task ", n), Situation: "a task", Tasks: []reason.Task{{Objective: "solve it"}},
+		})
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, curve{p.name, r.Regret})
+		o := outcome{usd: r.Usage.CostUSD, attempts: float64(r.Attempts)}
+		if r.Status == arc.Delivered {
+			o.solved = 1
+		}
+		results = append(results, o)
 	}
-	return out, nil
+	return results, nil
 }

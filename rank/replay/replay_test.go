@@ -373,12 +373,24 @@ func Example() {
 		return
 	}
 	defer book.Close()
-	r, err := replay.Run(ctx, replay.With(book.Learned(nil), book), log, &replay.Options{Seed: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
+	for _, c := range []struct {
+		name string
+		replay.Learner
+	}{
+		{"greedy", replay.NewGreedy(0.1, 1)},
+		{"Thompson by key", replay.NewThompson(true, 1)},
+		{"Learned", replay.With(book.Learned(nil), book)},
+	} {
+		r, err := replay.Run(ctx, c.Learner, log, &replay.Options{Seed: 1})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: better than always %s: %t, gap to the oracle closed by more than 3/4: %t\n",
+			c.name, r.BestName, r.Reward > r.Best, r.GapClosed() > 0.75)
 	}
-	fmt.Printf("better than always %s: %t, gap to the oracle closed by more than 3/4: %t\n",
-		r.BestName, r.Reward > r.Best, r.GapClosed() > 0.75)
-	// Output: better than always large: true, gap to the oracle closed by more than 3/4: true
+	// Output:
+	// greedy: better than always large: false, gap to the oracle closed by more than 3/4: false
+	// Thompson by key: better than always large: true, gap to the oracle closed by more than 3/4: true
+	// Learned: better than always large: true, gap to the oracle closed by more than 3/4: true
 }
