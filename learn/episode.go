@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -33,6 +34,20 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	return nil
 }
 
+// offer keeps what a worker has delivered for the bank's Extractor to read, if it
+// has one: as the executor's word, in quarantine, as are the facts drawn from it.
+func (l *Learner) offer(ctx context.Context, o *Outcome) error {
+	text := known.Made(o.Result.Output, o.Result.Reflection.Summary)
+	if o.Task != Delivered || text == "" || !l.bank.Extracts() {
+		return nil
+	}
+	_, err := kept(l.bank.In(o.Scope).Remember(ctx, memory.Draft{
+		Kind: memory.Episode, Content: text, Key: digest(o.Key, "output"), At: o.At, Passing: true,
+		Source: memory.Source{Origin: memory.Executor, Run: o.Run, Ref: o.Worker},
+	}))
+	return err
+}
+
 // told reports whether an episode that was shown for the goal says the same: once
 // more, it would push others out and make each recall dearer.
 func told(hits []memory.Hit, text string) bool {
@@ -48,7 +63,7 @@ func distinct(hits []memory.Hit) []memory.Hit {
 	out := hits[:0]
 	for _, h := range hits {
 		same := func(o memory.Hit) bool { return o.Record.Source.Run == h.Record.Source.Run }
-		if h.Record.Passing && len(out) < maxTold && !slices.ContainsFunc(out, same) {
+		if h.Record.Passing && h.Record.Source.Origin == memory.Derived && len(out) < maxTold && !slices.ContainsFunc(out, same) {
 			out = append(out, h)
 		}
 	}

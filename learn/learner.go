@@ -266,6 +266,9 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 	if err := l.tell(ctx, &o); err != nil {
 		return lessons, fmt.Errorf("tell the episode: %w", err)
 	}
+	if err := l.offer(ctx, &o); err != nil {
+		return lessons, fmt.Errorf("offer the output: %w", err)
+	}
 	if err := l.measure(ctx, &o); err != nil {
 		return lessons, fmt.Errorf("measure the memories: %w", err)
 	}

@@ -33,6 +33,7 @@ type Bank struct {
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
 	vectors  embedding
+	reading  reading
 	closed   atomic.Bool
 }
 
@@ -65,6 +66,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		b.lang = text.Plain
 	}
 	b.dates = newCalendar(b.lang)
+	b.reading.wake, b.reading.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	b.scratch.New = func() any { return new(scratch) }
 	b.bodies, err = lru.New[*entry, *Record](o.Cache)
 	if err != nil {
@@ -73,7 +75,12 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	if err := b.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
 	}
-	b.vectors.run(b.embedBehind)
+	if b.vectors.host != nil {
+		b.vectors.run(b.now, b.embedNext)
+	}
+	if b.o.Extractor != nil {
+		b.reading.run(b.now, b.readNext)
+	}
 	return b, nil
 }
 
@@ -111,6 +118,7 @@ func (b *Bank) Flush(ctx context.Context) error {
 func (b *Bank) Close() error {
 	b.closed.Store(true)
 	b.vectors.close()
+	b.reading.close()
 	return b.w.Close()
 }
 

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -107,7 +106,8 @@ func (sh *shard) current(e *entry) bool {
 	}
 	sh.mu.enter()
 	defer sh.mu.leave()
-	q := query{before: math.MaxInt64, known: math.MaxInt64, without: e.flags&isQuarantined ^ isQuarantined}
+	q := all()
+	q.without = e.flags&isQuarantined ^ isQuarantined
 	return q.superseding(sh, e) == nil
 }
 

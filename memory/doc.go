@@ -70,6 +70,10 @@
 // and a probability. A question about the past ("where did she live before?"),
 // and the policy [ACTR], heed no guesses.
 //
+// An [Extractor] reads behind the write what texts state, and keeps it as Facts
+// linked with them: these hide one another as if a host had given their Slot, if
+// it is sure, and the texts are perhaps replaced.
+//
 // What a query leaves out by its Kinds, or by Inject, replaces nothing, and what is
 // in quarantine replaces nothing that is trusted: by its Slot it contradicts that,
 // and is in Hit.Conflicts, and no guess is made of it. What Decay has archived still
@@ -107,7 +111,7 @@
 //
 // # What is not here
 //
-// No model is called, but for the host's [Embedder]. Nothing is summarised,
+// No model is called, but for the host's [Embedder] and [Extractor]. Nothing is summarised,
 // and nothing is deleted but by [Space.Forget] and [Space.Revoke]:
 // [Space.Decay] puts aside what is old and unused, [Space.Consolidate] merges
 // what says the same, and both run when the host calls them. Facts about a

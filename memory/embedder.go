@@ -2,11 +2,9 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,15 +35,12 @@ type Embedder interface {
 }
 
 // What is asked of an Embedder at once, and how long it may take: behind, and
-// while a recall waits. After a failure, nothing is asked of it for
-// firstPause, twice as long after the next one, and so on up to lastPause.
+// while a recall waits.
 const (
 	batchTexts   = 32
 	batchBytes   = 256 << 10
 	embedLimit   = time.Minute
 	queryLimit   = 2 * time.Second
-	firstPause   = time.Second
-	lastPause    = 5 * time.Minute
 	cacheVectors = 2048
 )
 
@@ -61,26 +56,16 @@ type embedding struct {
 	host  Embedder // nil: none
 	model atomic.Pointer[vectorModel]
 	cache *lru.Cache[[16]byte, []float32] // by textKey; nil: the text has none
-	wake  chan struct{}
-	turn  chan struct{} // holds one while somebody embeds
-	stop  context.CancelFunc
-	done  chan struct{}
 
-	mu struct {
-		sync.Mutex
-		noted    vectorModel // as the store has it
-		failures int         // in a row
-		next     time.Time   // when to try again
-		err      error       // of the last attempt
-		tenant   string      // whose texts that was about
-		size     int         // of the next batch
-		queue    []*shard    // with records that have no vector
-	}
+	behind             // its lock is that of what follows
+	known  vectorModel // as the store has it
+	size   int         // of the next batch
+	queue  []*shard    // with records that have no vector
 }
 
 // start prepares for vectors. The Bank is not in use yet.
 func (v *embedding) start(host Embedder, noted vectorModel) error {
-	v.host, v.mu.noted, v.mu.size = host, noted, batchTexts
+	v.host, v.known, v.size = host, noted, batchTexts
 	v.model.Store(&noted)
 	var err error
 	if v.cache, err = lru.New[[16]byte, []float32](cacheVectors); err != nil || host == nil {
@@ -101,27 +86,6 @@ func (v *embedding) start(host Embedder, noted vectorModel) error {
 	}
 	v.wake, v.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	return nil
-}
-
-// run calls behind in a goroutine until close.
-func (v *embedding) run(behind func(context.Context)) {
-	if v.host == nil {
-		return
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	v.stop, v.done = stop, make(chan struct{})
-	go func() {
-		defer close(v.done)
-		behind(ctx)
-	}()
-}
-
-// close ends what run has begun, and waits for it.
-func (v *embedding) close() {
-	if v.stop != nil {
-		v.stop()
-		<-v.done
-	}
 }
 
 // fits reports whether vectors of dim numbers can be compared with those of
@@ -183,44 +147,17 @@ func textKey(tenant, text string) (k [16]byte) {
 	return k
 }
 
-// rest reports how long the Embedder is to be left alone.
-func (v *embedding) rest(now time.Time) time.Duration {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.mu.next.Sub(now)
-}
-
-// errOther is what a tenant is told of an error that may quote another's texts.
-var errOther = errors.New("embedder: it has failed for another tenant")
-
-// lastError returns the error of the last attempt, as far as it is a tenant's
-// to know.
-func (v *embedding) lastError(tenant string) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.mu.err != nil && v.mu.tenant != tenant {
-		return errOther
-	}
-	return v.mu.err
-}
-
-// report keeps what an attempt for a tenant has come to. A batch that failed is tried again as
-// two halves; what fails alone comes back last.
+// report keeps what an attempt for a tenant has come to. A batch that failed is
+// tried again as two halves; what fails alone comes back last.
 func (v *embedding) report(now time.Time, tenant string, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.mu.tenant = tenant
-	if v.mu.err = err; err == nil {
-		v.mu.failures, v.mu.next, v.mu.size = 0, time.Time{}, min(2*v.mu.size, batchTexts)
-		return
+	v.Lock()
+	defer v.Unlock()
+	v.reportLocked(now, tenant, err)
+	if err == nil {
+		v.size = min(2*v.size, batchTexts)
+	} else {
+		v.size = max(1, v.size/2)
 	}
-	pause := lastPause
-	if v.mu.failures < 16 {
-		pause = min(pause, firstPause<<v.mu.failures)
-	}
-	v.mu.failures++
-	v.mu.next = now.Add(pause)
-	v.mu.size = max(1, v.mu.size/2)
 }
 
 // embedQuery fills in the vector of a query that has only a text.

@@ -24,6 +24,8 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 		}
 		return true
 	})
+	b.reading.keeping.Lock()
+	defer b.reading.keeping.Unlock()
 	for _, sh := range all {
 		if err := b.empty(ctx, sh); err != nil {
 			return fmt.Errorf("memory: erase %q: %w", scope, err)

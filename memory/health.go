@@ -29,7 +29,9 @@ type Health struct {
 	// Embedder is why the Embedder failed at its last call, for another tenant
 	// not in its words; "" if it did not fail.
 	Embedder string
-	Issues   []Issue
+	// Extractor is the same of the Extractor.
+	Extractor string
+	Issues    []Issue
 }
 
 // patience is the number of injections from which on a lack of feedback is an
@@ -67,6 +69,10 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 		h.Issues = append(h.Issues, Issue{
 			"Embedder failing - recall finds by words alone", "see Health.Embedder; vectors are made when it answers again",
 		})
+	}
+	if err := s.b.reading.lastError(s.scope.Tenant()); err != nil {
+		h.Extractor = s.b.sanitize.Sanitize(err.Error())
+		h.Issues = append(h.Issues, Issue{"Extractor failing - what texts state is not read", "see Health.Extractor; it is asked again later"})
 	}
 	switch {
 	case h.Total == 0:

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/index"
@@ -161,7 +160,7 @@ func duplicates(old, r *Record) bool {
 func (sh *shard) overtaken(e *entry, r *Record) bool {
 	sh.mu.enter()
 	defer sh.mu.leave()
-	q := query{before: math.MaxInt64, known: math.MaxInt64}
+	q := all()
 	return e.slot() != nil && r.At.UnixMicro() < e.at || len(sh.guesses[e.id]) > 0 || q.superseding(sh, e) != nil
 }
 

@@ -50,6 +50,9 @@ type Options struct {
 	// in other words. A recall waits for it two seconds at most. Nil: vectors
 	// are those of Draft and Query, if any.
 	Embedder Embedder
+	// Extractor reads what texts state, behind the write, so that what has
+	// changed is known though it is said in other words. Nil: none.
+	Extractor Extractor
 	// MinCosine is the cosine with the query from which on a record's vector
 	// counts, in (0,1); see Parts.Relevance. It depends on the model: a value
 	// that unrelated texts rarely reach. 0: DefaultMinCosine.
@@ -101,6 +104,9 @@ func (o *Options) fill() error {
 	}
 	if guard.IsNil(o.Embedder) {
 		o.Embedder = nil
+	}
+	if guard.IsNil(o.Extractor) {
+		o.Extractor = nil
 	}
 	return errors.Join(errs...)
 }

@@ -16,7 +16,10 @@ const maxPassing = 256
 func (g *group) hand(ctx context.Context) error {
 	g.sh.edit.Lock()
 	defer g.sh.edit.Unlock()
-	ops := g.ops
+	ops, err := g.unread(slices.Clip(g.ops))
+	if err != nil {
+		return err
+	}
 	for i := range ops {
 		ops[i].If = store.Any // the Writer takes no conditions, and the claims are ours
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -43,45 +42,17 @@ func (c *cleaned) Error() string { return c.text }
 // Unwrap lets callers find the cause, with all that it says.
 func (c *cleaned) Unwrap() error { return c.err }
 
-// embedBehind embeds until ctx ends.
-func (b *Bank) embedBehind(ctx context.Context) {
-	v := &b.vectors
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		n := 0
-		pause := v.rest(b.now())
-		if pause <= 0 {
-			if n, _ = b.embedNext(ctx); n > 0 { // the error is noted, and in Health until an attempt succeeds
-				continue
-			}
-			pause = v.rest(b.now())
-		}
-		timer.Stop()
-		if pause > 0 {
-			timer.Reset(pause)
-		}
-		select {
-		case <-v.wake:
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // embedNext embeds the next records that wait, and returns how many they were.
 func (b *Bank) embedNext(ctx context.Context) (int, error) {
 	v := &b.vectors
 	if v.host == nil {
 		return 0, nil
 	}
-	select {
-	case v.turn <- struct{}{}:
-		defer func() { <-v.turn }()
-	case <-ctx.Done():
-		return 0, ctx.Err()
+	release, err := v.alone(ctx)
+	if err != nil {
+		return 0, err
 	}
+	defer release()
 	sh, next, err := b.nextWaiting(ctx)
 	if err == nil && len(next) > 0 {
 		err = b.embedThese(ctx, sh, next)
@@ -160,27 +131,24 @@ func (b *Bank) wanted(sh *shard) {
 	if v.host == nil || !sh.waits.queued.CompareAndSwap(false, true) {
 		return
 	}
-	v.mu.Lock()
-	v.mu.queue = append(v.mu.queue, sh)
-	v.mu.Unlock()
-	select {
-	case v.wake <- struct{}{}:
-	default: // it is awake
-	}
+	v.Lock()
+	v.queue = append(v.queue, sh)
+	v.Unlock()
+	v.nudge()
 }
 
 // nextWaiting returns the next batch, of one shard. The caller has the turn.
 func (b *Bank) nextWaiting(ctx context.Context) (*shard, []waiting, error) {
 	v := &b.vectors
 	for {
-		v.mu.Lock()
-		if len(v.mu.queue) == 0 {
-			v.mu.Unlock()
+		v.Lock()
+		if len(v.queue) == 0 {
+			v.Unlock()
 			return nil, nil, nil
 		}
-		sh, size := v.mu.queue[0], v.mu.size
-		v.mu.queue = v.mu.queue[1:]
-		v.mu.Unlock()
+		sh, size := v.queue[0], v.size
+		v.queue = v.queue[1:]
+		v.Unlock()
 		sh.waits.queued.Store(false) // what comes from now on queues it again
 		next, err := b.waitingIn(ctx, sh, size)
 		if len(next) > 0 || err != nil {

@@ -124,6 +124,9 @@ func (s Space) query(q *Query, sc *scratch) error {
 	return nil
 }
 
+// all is a query that sees every record.
+func all() query { return query{before: math.MaxInt64, known: math.MaxInt64} }
+
 // addShard adds a shard to those that are searched, unless it is nil or among
 // them.
 func (q *query) addShard(sh *shard) {

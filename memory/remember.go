@@ -337,18 +337,23 @@ func (g *group) show(rev store.Revision) {
 		g.sh.putVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
 	}
 	g.b.wanted(g.sh)
+	g.b.unread(g.sh, g.new)
 	g.new, g.ops, g.vectors, g.bytes, g.index, g.indexed = nil, nil, nil, 0, nil, 0
 	g.done = len(g.receipts)
 }
 
 func (g *group) write(ctx context.Context) (store.Revision, error) {
-	ops := slices.Clip(g.ops)
+	ops, err := g.unread(slices.Clip(g.ops))
+	if err != nil {
+		return 0, err
+	}
+	records := len(ops)
 	for _, op := range g.vectors {
 		if op.Key != "" {
 			ops = append(ops, op)
 		}
 	}
-	if len(ops) == len(g.ops) {
+	if len(ops) == records {
 		return g.b.st.Commit(ctx, ops...)
 	}
 	m, note, err := g.b.vectors.note()

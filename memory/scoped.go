@@ -12,7 +12,7 @@ import (
 
 // scopeParts are the parts under which keys of a scope lie, records before what is kept
 // of them.
-var scopeParts = [...]string{recordPart, vectorPart, countsPart, feedbackPart, receiptPart, guessPart}
+var scopeParts = [...]string{recordPart, vectorPart, countsPart, feedbackPart, receiptPart, guessPart, readPart}
 
 // stored is what a store holds of a scope and of those below it; "" is every scope.
 type stored struct {
@@ -80,7 +80,7 @@ func Checker(scope Scope) func(store.Entry) error {
 			_, err = decodeReceipt(e)
 		case guessPart:
 			_, err = decodeGuesses(e)
-		case feedbackPart:
+		case feedbackPart, readPart:
 			err = codec.Decode(e, new(applied))
 		default:
 			err = fmt.Errorf("%w: %q is no memory", store.ErrDamaged, e.Key)

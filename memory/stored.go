@@ -12,7 +12,8 @@ import (
 
 // Everything lies under "memory": r holds the records, v their vectors, m the model of these, s their counters, f the
 // keys of the feedback that was applied, k the receipts of drafts with a Key
-// that have no record of their own, p what a record perhaps replaces.
+// that have no record of their own, p what a record perhaps replaces, x the records
+// that the Extractor has yet to read.
 const (
 	root         = "memory"
 	recordPart   = "r"
@@ -22,6 +23,7 @@ const (
 	vectorPart   = "v"
 	modelPart    = "m"
 	guessPart    = "p"
+	readPart     = "x"
 )
 
 // scopePart is the scope as part of a key. Long ones are hashed, so that the
@@ -40,6 +42,7 @@ const longMark = "#"
 func (sh *shard) recordKey(id ID) string  { return key.Join(root, recordPart, sh.part, string(id)) }
 func (sh *shard) vectorKey(id ID) string  { return key.Join(root, vectorPart, sh.part, string(id)) }
 func (sh *shard) countsKey(id ID) string  { return sh.counts + string(id) }
+func (sh *shard) readKey(id ID) string    { return key.Join(root, readPart, sh.part, string(id)) }
 func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, sh.part, string(id)) }
 
 // feedbackKey hashes the host's key: what is not kept cannot leak.

@@ -21,6 +21,8 @@ type Evidence string
 const (
 	ByCue     Evidence = "cue"     // the later one speaks of a change, and of the same
 	ByOverlap Evidence = "overlap" // it says nearly the same, in other values
+	// ByExtractor: Options.Extractor has read another value of the same in it.
+	ByExtractor Evidence = "extractor"
 )
 
 // Replaced says that a record is perhaps not current any more: nothing hides it.
@@ -74,13 +76,17 @@ func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 	if kept == nil {
 		return
 	}
-	k := sh.guessKey(e.name())
-	value, err := codec.Encode(k, kept)
-	if err != nil {
-		return // so it is not kept
-	}
-	if taken, _ := b.add(ctx, store.Op{Key: k, Value: value}); taken { // the next call reports the error
-		sh.guess(e, kept)
+	b.keepGuesses(ctx, sh, e, kept, kept)
+}
+
+// keepGuesses has kept what a record perhaps replaces, some of which is more than
+// was known. The next call reports an error.
+func (b *Bank) keepGuesses(ctx context.Context, sh *shard, by *entry, kept, more []storedGuess) {
+	k := sh.guessKey(by.name())
+	if value, err := codec.Encode(k, kept); err == nil {
+		if taken, _ := b.add(ctx, store.Op{Key: k, Value: value}); taken {
+			sh.guess(by, more)
+		}
 	}
 }
 

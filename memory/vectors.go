@@ -234,9 +234,9 @@ func modelKey() string { return key.Join(root, modelPart) }
 // note returns the model, and what notes it in the store, if it is not there.
 func (v *embedding) note() (m vectorModel, ops []store.Op, err error) {
 	m = *v.model.Load()
-	v.mu.Lock()
-	known := v.mu.noted == m
-	v.mu.Unlock()
+	v.Lock()
+	known := v.known == m
+	v.Unlock()
 	if known {
 		return m, nil, nil
 	}
@@ -245,9 +245,9 @@ func (v *embedding) note() (m vectorModel, ops []store.Op, err error) {
 }
 
 func (v *embedding) noted(m vectorModel) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.mu.noted = m
+	v.Lock()
+	defer v.Unlock()
+	v.known = m
 }
 
 // loadModel returns the model of the vectors that are stored.

@@ -1,0 +1,123 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// After a failure of a host's part, nothing is asked of it for firstPause, twice
+// as long after the next one, and so on up to lastPause.
+const (
+	firstPause = time.Second
+	lastPause  = 5 * time.Minute
+)
+
+// behind is what is asked of a host behind the writes: by one goroutine, again
+// and again after a failure.
+type behind struct {
+	wake chan struct{}
+	turn chan struct{} // holds one while a goroutine asks
+	stop context.CancelFunc
+	done chan struct{}
+
+	sync.Mutex
+	failures int       // in a row
+	until    time.Time // when to try again
+	err      error     // of the last attempt
+	tenant   string    // whose texts that was about
+}
+
+// run calls next in a goroutine until close: at once while it has done something,
+// else when there is more to do, or after a pause.
+func (b *behind) run(now func() time.Time, next func(context.Context) (int, error)) {
+	ctx, stop := context.WithCancel(context.Background())
+	b.stop, b.done = stop, make(chan struct{})
+	go func() {
+		defer close(b.done)
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for {
+			pause := b.rest(now())
+			if pause <= 0 {
+				if n, _ := next(ctx); n > 0 { // the error is in Health until an attempt succeeds
+					continue
+				}
+				pause = b.rest(now())
+			}
+			timer.Stop()
+			if pause > 0 {
+				timer.Reset(pause)
+			}
+			select {
+			case <-b.wake:
+			case <-timer.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// close ends what run has begun, and waits for it.
+func (b *behind) close() {
+	if b.stop != nil {
+		b.stop()
+		<-b.done
+	}
+}
+
+// nudge says that there is something to do.
+func (b *behind) nudge() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// alone waits for the turn, and returns what ends it.
+func (b *behind) alone(ctx context.Context) (release func(), err error) {
+	select {
+	case b.turn <- struct{}{}:
+		return func() { <-b.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// rest reports how long the host's part is to be left alone.
+func (b *behind) rest(now time.Time) time.Duration {
+	b.Lock()
+	defer b.Unlock()
+	return b.until.Sub(now)
+}
+
+// errOther is what a tenant is told of an error that may quote another's texts.
+var errOther = errors.New("it has failed for another tenant")
+
+// lastError returns the error of the last attempt, as far as it is a tenant's
+// to know.
+func (b *behind) lastError(tenant string) error {
+	b.Lock()
+	defer b.Unlock()
+	if b.err != nil && b.tenant != tenant {
+		return errOther
+	}
+	return b.err
+}
+
+// reportLocked keeps what an attempt for a tenant has come to.
+func (b *behind) reportLocked(now time.Time, tenant string, err error) {
+	b.tenant = tenant
+	if b.err = err; err == nil {
+		b.failures, b.until = 0, time.Time{}
+		return
+	}
+	pause := lastPause
+	if b.failures < 16 {
+		pause = min(pause, firstPause<<b.failures)
+	}
+	b.failures++
+	b.until = now.Add(pause)
+}

@@ -1,0 +1,303 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// Extractor reads what a text states. One goroutine of the Bank calls it, behind
+// the write, with each Fact and Episode that is remembered from then on, but for
+// those that state a Slot and those that arc has derived. What waits for it is on
+// disk. After an error the text comes again, eight times at most.
+//
+// A statement becomes a Fact, derived from the record, so that it is trusted as
+// that is, unless its words are not in the text: then they are the Model's. If
+// its Confidence is .9 or more and its words are in the text, it hides what states
+// another value of an earlier time, as a host's Slot does. Of the records that
+// statements come from, the earlier is perhaps replaced (see Hit.Replaced), and
+// stays where it is.
+type Extractor interface {
+	// Extract returns what the record states, nothing if nothing, in the same order
+	// if it is asked again. It must heed ctx, and change nothing of the record.
+	Extract(ctx context.Context, r Record) ([]Statement, error)
+}
+
+// Statement is what a text states: that a value is set, for one that replaces
+// others, or added to others, or removed from them.
+type Statement struct {
+	Slot
+	Change     string    // "set", "add" or "remove"
+	From       time.Time // from when on it holds; zero: the At of the text
+	Confidence float64   // that the text states it, in [0,1]
+}
+
+// check returns what is wrong with a statement.
+func (s *Statement) check() error {
+	if !slices.Contains([]string{"set", "add", "remove"}, s.Change) || !(s.Confidence >= 0 && s.Confidence <= 1) {
+		return fmt.Errorf("a statement with the change %.32q and the confidence %v", s.Change, s.Confidence)
+	}
+	return nil
+}
+
+const (
+	certain       = .9 // confidence from which on a statement hides
+	maxStatements = 32 // of a text
+	maxReadings   = 8  // of a text that fails
+	readingLimit  = 2 * time.Minute
+)
+
+// unread is a record that the Extractor has yet to read.
+type unread struct {
+	sh    *shard
+	id    ID
+	tries int
+}
+
+// reading is what a Bank has for its Extractor. The lock is that of the queue.
+type reading struct {
+	behind
+	queue   []unread
+	keeping sync.Mutex // what was read of a scope is kept before Erase, or not at all
+}
+
+// Extracts reports whether the Bank has an Extractor.
+func (b *Bank) Extracts() bool { return b.o.Extractor != nil }
+
+// states reports whether the Extractor is to read a record.
+func (b *Bank) states(r *Record) bool {
+	return b.o.Extractor != nil && !r.Kind.learned() && r.Slot == Slot{} && r.Source.Origin != Derived
+}
+
+// unread appends to ops that the records of the group are to be read.
+func (g *group) unread(ops []store.Op) ([]store.Op, error) {
+	for _, c := range g.new {
+		if g.b.states(c.rec) {
+			k := g.sh.readKey(c.rec.ID)
+			value, err := codec.Encode(k, applied{instantOf(c.rec.Known)})
+			if err != nil {
+				return nil, err
+			}
+			ops = append(ops, store.Op{Key: k, Value: value})
+		}
+	}
+	return ops, nil
+}
+
+// unread has new records read.
+func (b *Bank) unread(sh *shard, cs []candidate) {
+	for _, c := range cs {
+		if b.states(c.rec) {
+			b.reading.add(unread{sh: sh, id: c.rec.ID})
+		}
+	}
+}
+
+func (r *reading) add(u unread) {
+	r.Lock()
+	r.queue = append(r.queue, u)
+	r.Unlock()
+	r.nudge()
+}
+
+func (r *reading) take() (u unread, ok bool) {
+	r.Lock()
+	defer r.Unlock()
+	if len(r.queue) == 0 {
+		return u, false
+	}
+	u = r.queue[0]
+	r.queue = r.queue[1:]
+	return u, true
+}
+
+// loadUnread queues what was not read yet.
+func (b *Bank) loadUnread(ctx context.Context, in *stored, shards map[string]*shard) error {
+	for e, err := range in.under(ctx, readPart) {
+		if err != nil {
+			return err
+		}
+		if p := key.Split(e.Key); len(p) == 4 && shards[p[2]] != nil && b.o.Extractor != nil {
+			b.reading.add(unread{sh: shards[p[2]], id: ID(p[3])})
+		}
+	}
+	return nil
+}
+
+// Extract has the Extractor read what it has not yet, without waiting for the Bank
+// to do so behind, and returns when all is done or it has failed.
+func (b *Bank) Extract(ctx context.Context) error {
+	for {
+		if err := b.In("extract").ready(ctx); err != nil {
+			return fmt.Errorf("memory: extract: %w", err)
+		}
+		if n, err := b.readNext(ctx); err != nil {
+			return fmt.Errorf("memory: extract: %w", &cleaned{b.sanitize.Sanitize(err.Error()), err})
+		} else if n == 0 {
+			return nil
+		}
+	}
+}
+
+// readNext has the next record read, and returns how many it was.
+func (b *Bank) readNext(ctx context.Context) (int, error) {
+	release, err := b.reading.alone(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	u, ok := b.reading.take()
+	if !ok {
+		return 0, nil
+	}
+	err = b.readOne(ctx, u)
+	if ctx.Err() != nil {
+		b.reading.add(u)
+		return 0, ctx.Err()
+	}
+	b.reading.Lock()
+	b.reading.reportLocked(b.now(), u.sh.scope.Tenant(), err)
+	b.reading.Unlock()
+	if err == nil {
+		return 1, nil
+	}
+	if u.tries++; u.tries < maxReadings {
+		b.reading.add(u)
+		return 1, err
+	}
+	_, gone := b.add(ctx, store.Op{Key: u.sh.readKey(u.id), Delete: true})
+	return 1, errors.Join(err, gone)
+}
+
+// readOne has a record read, and keeps what it states.
+func (b *Bank) readOne(ctx context.Context, u unread) error {
+	s := Space{b: b, scope: u.sh.scope}
+	done := store.Op{Key: u.sh.readKey(u.id), Delete: true}
+	r, err := s.Get(ctx, u.id)
+	if errors.Is(err, store.ErrNotFound) {
+		_, err = b.add(ctx, done)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	all, err := guard.Do(ctx, readingLimit, func(ctx context.Context) ([]Statement, error) { return b.o.Extractor.Extract(ctx, r.Clone()) })
+	if err != nil {
+		return fmt.Errorf("extractor: %w", err)
+	}
+	b.reading.keeping.Lock()
+	defer b.reading.keeping.Unlock()
+	if u.sh.entry(u.id) == nil {
+		return nil
+	}
+	for i, st := range all[:min(len(all), maxStatements)] {
+		if err := st.check(); err != nil {
+			return fmt.Errorf("extractor: %w", err)
+		}
+		if err := s.state(ctx, &r, &st, i); err != nil {
+			return err
+		}
+	}
+	_, err = b.add(ctx, done)
+	return err
+}
+
+// state keeps the n-th statement of a record as a Fact.
+func (s Space) state(ctx context.Context, r *Record, st *Statement, n int) error {
+	d := Draft{
+		Kind: Fact, Content: st.String(), Key: fmt.Sprint("extracted/", r.ID, "/", n), At: st.From, Actor: r.Actor,
+		Source: Source{Origin: Derived, Ref: r.Source.Ref, Run: r.Source.Run}, Quotes: r.Quotes, Links: []Link{{To: r.ID}},
+	}
+	if d.At.IsZero() {
+		d.At = r.At
+	}
+	grounded := quoted(r.Content, st.Value)
+	if !grounded {
+		d.Quotes = append(slices.Clip(d.Quotes), Source{Origin: Model})
+	}
+	sure := grounded && st.Confidence >= certain
+	sh := s.b.shard(s.scope)
+	switch {
+	case st.Change == "set" && sure:
+		d.Slot = st.Slot
+	case st.Change == "remove" && sure:
+		for _, old := range sh.stating(st.Slot, r, d.At) {
+			d.Links = append(d.Links, Link{old, supersedes})
+		}
+	}
+	kept, err := s.Remember(ctx, d)
+	if err != nil || kept.ID == "" || st.Change == "add" {
+		return err
+	}
+	return s.doubt(ctx, sh, r.ID, kept.ID, st.Confidence)
+}
+
+// String is the statement in words.
+func (s Statement) String() string {
+	about := strings.TrimSpace(s.Subject + " " + s.Attribute)
+	if s.Change == "remove" {
+		return about + ": no longer " + s.Value
+	}
+	return about + ": " + s.Value
+}
+
+// quoted reports whether the words of a value are in a text, one after another.
+func quoted(text, value string) bool {
+	t := trigger{words: foldedWords(value)}
+	return t.in(foldedWords(text)) >= 0
+}
+
+// stating returns the records that have stated the value of a slot before, and are
+// trusted no more than r.
+func (sh *shard) stating(slot Slot, r *Record, at time.Time) (ids []ID) {
+	sh.mu.enter()
+	defer sh.mu.leave()
+	value := strings.Join(foldedWords(slot.Value), " ")
+	for _, x := range sh.slots[slot.key(r.Actor)] {
+		if x.value == value && x.at < at.UnixMicro() && (r.Trusted || !x.flags.trusted()) {
+			ids = append(ids, x.name())
+		}
+	}
+	return ids
+}
+
+// doubt notes that the record which a fact was drawn from perhaps replaces those
+// from which the fact was drawn that it hides.
+func (s Space) doubt(ctx context.Context, sh *shard, from, fact ID, p float64) error {
+	by, e := sh.entry(from), sh.entry(fact)
+	if by == nil || e == nil {
+		return nil
+	}
+	q := all()
+	sh.mu.enter()
+	old := q.superseded(sh, e)
+	sh.mu.leave()
+	if old == nil {
+		return nil
+	}
+	var guesses []storedGuess
+	if before, err := s.b.read(ctx, sh.guessKey(from)); err == nil {
+		if guesses, err = decodeGuesses(before); err != nil {
+			return err
+		}
+	}
+	known := len(guesses)
+	for _, l := range old.links() {
+		if o := sh.entry(l.To); l.Rel == "" && o != nil && by.after(o) && !slices.ContainsFunc(guesses, func(g storedGuess) bool { return g.Old == l.To }) {
+			guesses = append(guesses, storedGuess{l.To, p, ByExtractor})
+		}
+	}
+	if len(guesses) > known {
+		s.b.keepGuesses(ctx, sh, by, guesses, guesses[known:])
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// scripted is an Extractor that knows what texts state.
+type scripted struct {
+	says map[string][]memory.Statement
+	err  error
+	read []string
+}
+
+func (s *scripted) Extract(_ context.Context, r memory.Record) ([]memory.Statement, error) {
+	s.read = append(s.read, r.Content)
+	return s.says[r.Content], s.err
+}
+
+// extracting is a Bank with an Extractor, and a space of it. The clock goes on by
+// step each time it is read.
+func extracting(t *testing.T, st store.Store, x memory.Extractor, step time.Duration) (*memory.Bank, memory.Space) {
+	var reads atomic.Int64
+	now := func() time.Time { return epoch.Add(time.Duration(reads.Add(1)) * step) }
+	b, err := memory.Open(t.Context(), st, &memory.Options{Extractor: x, Seed: 1, Now: now})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b, b.In("acme/ann")
+}
+
+func stated(subject, attribute, value, change string, p float64) []memory.Statement {
+	return []memory.Statement{{Slot: memory.Slot{Subject: subject, Attribute: attribute, Value: value}, Change: change, Confidence: p}}
+}
+
+func contents(hits []memory.Hit) (out []string) {
+	for _, h := range hits {
+		out = append(out, h.Record.Content)
+	}
+	return out
+}
+
+// What is stated with confidence hides what was stated before; the texts
+// themselves stay, the later one first.
+func TestExtractorKnowsWhatChanged(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	x := &scripted{says: map[string][]memory.Statement{
+		"Paris is where my flat is.":                        stated("Ann", "home", "Paris", "set", .95),
+		"The keys to the flat are handed over, Lyon it is.": stated("Ann", "home", "Lyon", "set", .95),
+		"I play chess.":            stated("Ann", "games", "chess", "add", .95),
+		"Never chess again.":       stated("Ann", "games", "chess", "remove", .95),
+		"Perhaps it is Rome next.": stated("Ann", "home", "Rome", "set", .5),
+		"My flat has a view.":      stated("Ann", "home", "Atlantis", "set", .99),
+	}}
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	say := func(text string) {
+		_, err := s.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: text, Actor: "Ann"})
+		require.NoError(t, err)
+		require.NoError(t, b.Extract(ctx))
+	}
+	say("Paris is where my flat is.")
+	say("The keys to the flat are handed over, Lyon it is.")
+	hits, err := s.Recall(ctx, memory.Query{Text: "Where is Ann's home?", Kinds: []memory.Kind{memory.Fact}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Ann home: Lyon"}, contents(hits))
+	require.Equal(t, "Ann home: Paris", hits[0].Superseded.Content)
+	require.True(t, hits[0].Record.Trusted)
+	hits, err = s.Recall(ctx, memory.Query{Text: "the flat", Kinds: []memory.Kind{memory.Episode}})
+	require.NoError(t, err)
+	require.Len(t, hits, 2, "texts are not hidden")
+	require.Contains(t, hits[0].Record.Content, "Lyon")
+	require.Equal(t, memory.ByExtractor, hits[1].Replaced.Evidence)
+
+	say("Perhaps it is Rome next.")
+	say("My flat has a view.")
+	hits, err = s.Recall(ctx, memory.Query{Text: "Ann home", Kinds: []memory.Kind{memory.Fact}})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"Ann home: Lyon", "Ann home: Rome", "Ann home: Atlantis"}, contents(hits), "no guess hides")
+	for _, h := range hits {
+		require.Equal(t, h.Record.Content != "Ann home: Atlantis", h.Record.Trusted, "words of the model's own")
+	}
+
+	x.says["Ann left Lyon."] = stated("Ann", "home", "Lyon", "remove", 1)
+	_, err = s.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: "Ann left Lyon.", Actor: "Ann", Source: memory.Source{Origin: memory.Web}})
+	require.NoError(t, err)
+	require.NoError(t, b.Extract(ctx))
+	hits, err = s.Recall(ctx, memory.Query{Text: "Ann home", Kinds: []memory.Kind{memory.Fact}})
+	require.NoError(t, err)
+	require.Contains(t, contents(hits), "Ann home: Lyon", "what is in quarantine hides nothing that is trusted")
+
+	say("I play chess.")
+	say("Never chess again.")
+	hits, err = s.Recall(ctx, memory.Query{Text: "Ann games chess", Kinds: []memory.Kind{memory.Fact}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Ann games: no longer chess"}, contents(hits)[:1])
+}
+
+// What was not read yet is on disk, and read by the next Bank; once.
+func TestExtractorIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, st := t.Context(), store.NewMem()
+	failing := &scripted{err: errors.New("no answer")}
+	b, s := extracting(t, st, failing, 0)
+	_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Ann has moved to Lyon."})
+	require.NoError(t, err)
+	require.ErrorContains(t, b.Extract(ctx), "no answer")
+	h, err := s.Health(ctx)
+	require.NoError(t, err)
+	require.Contains(t, h.Extractor, "no answer")
+	require.NoError(t, b.Close())
+
+	x := &scripted{says: map[string][]memory.Statement{"Ann has moved to Lyon.": stated("Ann", "home", "Lyon", "set", 1)}}
+	for range 2 {
+		b, s = extracting(t, st, x, time.Hour)
+		require.NoError(t, b.Extract(ctx))
+		hits, err := s.Recall(ctx, memory.Query{Text: "Ann home"})
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(contents(hits), "|"), "Ann home: Lyon")
+		require.NoError(t, b.Close())
+	}
+	require.Len(t, x.read, 1, "a fact that was drawn is not read, nor a text twice")
+}
