@@ -20,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
@@ -174,6 +175,9 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 	}
 	if a.bank, err = memory.Open(ctx, a.st, &m); err != nil {
 		return fmt.Errorf("arc: memory: %w", err)
+	}
+	if err = identity.Adopt(ctx, a.st, a.bank); err != nil {
+		return fmt.Errorf("arc: %w", err)
 	}
 	a.o.Learn.Seed = cmp.Or(a.o.Learn.Seed, a.o.Seed)
 	if err := a.adopt(ctx); err != nil {

@@ -38,7 +38,7 @@ func (c *customs) check(e store.Entry) error {
 	case "memory":
 		return c.memories(e)
 	case "identity":
-		return identity.Check(e, c.scope)
+		return identity.Check(e, c.scope) // of a version before
 	}
 	if census.Is(e) {
 		return codec.Decode(e, new(any)) // a Trial looks closer

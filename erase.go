@@ -8,7 +8,6 @@ import (
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
@@ -63,9 +62,6 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 		}
 	}
 	if err := a.bank.Erase(ctx, scope); err != nil {
-		return err
-	}
-	if err := identity.Erase(ctx, a.st, scope); err != nil {
 		return err
 	}
 	if whole(scope) {

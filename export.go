@@ -15,7 +15,6 @@ import (
 	"github.com/arc-learn/arc/internal/parcel"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/store"
 )
@@ -76,9 +75,6 @@ func (a *Agent) export(ctx context.Context, scope memory.Scope, w io.Writer) err
 		return nil
 	}
 	if err := give(a.bank.Entries(ctx, scope)); err != nil {
-		return err
-	}
-	if err := give(identity.Entries(ctx, a.st, scope)); err != nil {
 		return err
 	}
 	if whole(scope) {

@@ -13,7 +13,7 @@ import (
 
 // identity is that of a scope.
 func (a *Agent) identity(scope memory.Scope) (*identity.Identity, error) {
-	return identity.New(a.st, scope, &identity.Options{Now: a.o.Now, Seed: a.o.Seed, Sanitizer: a.o.Sanitizer})
+	return identity.New(a.bank, scope, &identity.Options{Now: a.o.Now, Seed: a.o.Seed, Sanitizer: a.o.Sanitizer})
 }
 
 // project returns what is worth telling for the aim of the person or project of the

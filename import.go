@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/parcel"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -81,6 +82,9 @@ func (a *Agent) admit(ctx context.Context, scope memory.Scope, in *parcel.Reader
 	}
 	if err == nil {
 		err = a.bank.Reload(ctx, scope)
+	}
+	if err == nil {
+		err = identity.Adopt(ctx, a.st, a.bank)
 	}
 	return err
 }

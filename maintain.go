@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -71,6 +72,20 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	return next
 }
 
+// maintainAll maintains what a scope of the Bank holds: memories, or an identity.
+func (a *Agent) maintainAll(ctx context.Context, scope memory.Scope) error {
+	of, apart := strings.CutSuffix(string(scope), "/"+memory.Apart)
+	if !apart {
+		_, err := a.Maintain(ctx, scope)
+		return err
+	}
+	me, err := a.identity(memory.Scope(of))
+	if err == nil {
+		_, err = me.Maintain(ctx)
+	}
+	return err
+}
+
 // upkeepKey leads to when a scope was last maintained.
 func upkeepKey(scope memory.Scope) string {
 	part := string(scope)
@@ -101,7 +116,7 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	case seen && due > now:
 		return due, nil
 	case seen:
-		if _, err := a.Maintain(ctx, scope); err != nil {
+		if err := a.maintainAll(ctx, scope); err != nil {
 			return 0, err
 		}
 	}

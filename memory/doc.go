@@ -116,5 +116,5 @@
 // [Space.Decay] puts aside what is old and unused, [Space.Consolidate] merges
 // what says the same, and both run when the host calls them. Facts about a
 // person that fade, and which of them to tell for a task, are in package
-// memory/identity.
+// memory/identity, which keeps them by [Space.Amend].
 package memory

@@ -10,12 +10,16 @@ import (
 
 // Errors of scopes.
 var (
-	// ErrScope: a scope is not 1 to 8 segments of [A-Za-z0-9_.:@-]{1,128}
+	// ErrScope: a scope is not 1 to 8 segments (or a ninth, Apart) of [A-Za-z0-9_.:@-]{1,128}
 	// joined by "/", or one has the form of an issuer's token.
 	ErrScope = errors.New("bad scope")
 	// ErrTenant: a scope has no valid tenant, or belongs to another one.
 	ErrTenant = errors.New("bad tenant")
 )
+
+// Apart is the last segment of a scope that memory/identity keeps its records in, so
+// that no recall in the scope above finds them. It may be a ninth.
+const Apart = "@identity"
 
 const (
 	maxSegments = 8
@@ -38,7 +42,7 @@ func (s Scope) Tenant() string {
 func (s Scope) Check() error {
 	rest, more := string(s), true
 	for n := 1; more; n++ {
-		if n > maxSegments {
+		if n > maxSegments && rest != Apart {
 			return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)
 		}
 		var segment string

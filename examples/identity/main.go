@@ -21,8 +21,10 @@ import (
 func main() {
 	ctx := context.Background()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) // a clock that the example sets
-	st := store.NewMem()                               // or badger.Open(dir, nil), to keep it
-	me, err := identity.New(st, "acme/ann", &identity.Options{Seed: 1, Now: func() time.Time { return now }})
+	bank, err := memory.Open(ctx, store.NewMem(), nil) // or badger.Open(dir, nil), to keep it
+	check(err)
+	defer bank.Close()
+	me, err := identity.New(bank, "acme/ann", &identity.Options{Seed: 1, Now: func() time.Time { return now }})
 	check(err)
 
 	// What Ann has said, and what a conversation gave away.
@@ -64,7 +66,7 @@ func main() {
 	}
 
 	// Take it elsewhere: all of it, or what others may see.
-	there, err := identity.New(store.NewMem(), "elsewhere/ann", nil)
+	there, err := identity.New(bank, "elsewhere/ann", nil)
 	check(err)
 	document, err := me.Export(ctx, identity.Local)
 	check(err)

@@ -24,7 +24,7 @@ func BenchmarkProject(b *testing.B) {
 				require.NoError(b, err)
 				defer func() { require.NoError(b, st.Close()) }()
 				c := &clock{t: start}
-				x, err := identity.New(st, "acme/ann", &identity.Options{Now: c.now})
+				x, err := identity.New(bankOf(b, st), "acme/ann", &identity.Options{Now: c.now})
 				require.NoError(b, err)
 				for i := range n {
 					_, err := x.Add(b.Context(), identity.Draft{Content: fmt.Sprintf("has worked on service number %d of the %d in the billing department", i*7919%n, i%13), Category: identity.Context, Confidence: 0.3 + 0.7*float64(i%97)/97})

@@ -500,7 +500,7 @@ func testRegistry(t *testing.T, c areteCase) {
 	want := parse[struct{ Returned []int }](t, c.Want)
 	st := store.NewMem()
 	for i := range in.Inferences {
-		x, err := identity.New(st, "acme/ann", &identity.Options{Now: func() time.Time { return start }, Seed: uint64(i + 1)})
+		x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: func() time.Time { return start }, Seed: uint64(i + 1)})
 		require.NoError(t, err) // a new one each time: the count outlives it
 		if i == 0 {
 			visit(t, x, "react.dev", 3)
@@ -513,5 +513,6 @@ func testRegistry(t *testing.T, c areteCase) {
 
 func testCategory(t *testing.T, c areteCase) {
 	in, want := parse[struct{ Text string }](t, c.Input), parse[struct{ Category identity.Category }](t, c.Want)
-	require.Equal(t, want.Category, identity.Categorize(in.Text))
+	x, _ := fresh(t)
+	require.Equal(t, want.Category, add(t, x, identity.Draft{Content: in.Text}).Category)
 }

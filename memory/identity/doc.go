@@ -2,12 +2,12 @@
 // that can be taken elsewhere: facts that fade unless they are confirmed, and
 // the few of them that are worth telling for a task.
 //
-// An Identity is the view of one scope of a store. A Draft goes in and becomes
+// An Identity is the view of one scope of a [memory.Bank]. A Draft goes in and becomes
 // a Fact; Validate and Reject say whether it holds; Project chooses the facts
 // for a task within a Budget of tokens; Observe takes events, from which Infer
 // suggests further facts; Export and Import move the whole as JSON.
 //
-//	me, err := identity.New(st, "acme/user-42", nil)
+//	me, err := identity.New(bank, "acme/user-42", nil)
 //	f, err := me.Add(ctx, identity.Draft{Content: "prefers table-driven tests"})
 //	f, err = me.Validate(ctx, f.ID, identity.Validation{Reason: "said so again"})
 //	p, err := me.Project(ctx, "write tests for the parser", identity.Budget{Tokens: 300})
@@ -29,13 +29,21 @@
 // another: the newest by At answers, the older ones as of their time. Filter
 // and Question have both clocks, when a fact held and when it was known.
 //
+// # Where it is
+//
+// Facts are records of the Space SCOPE/@identity, which no recall in SCOPE finds, and
+// which Erase, Export and Import of the scope take along. Their texts are indexed, except
+// those of Local facts, which no Embedder gets. What an earlier version kept in
+// records of its own is moved by Adopt, as an Agent does when it opens.
+//
 // # Concurrency and durability
 //
 // All methods may be called concurrently, on any number of Identities of one
-// scope, in any number of processes over one store. Writes are conditional:
+// scope over one Bank. Writes are conditional:
 // two writers never overwrite one another's change, they are both applied. A
 // change is on disk when its method returns, and every method may be called
-// again after an error.
+// again after an error. Like a Bank, an Identity expects no other process to write
+// below its scope.
 //
 // # Privacy
 //
@@ -45,8 +53,8 @@
 //
 // # What is not here
 //
-// No model is asked: categories and inference follow fixed rules, which are
-// documented where they are. Words, not meaning, match facts to a task. To change
+// No model is asked: inference follows fixed rules, which are documented where they
+// are, and a category that is not given is guessed from a few words. Words, not meaning, match facts to a task. To change
 // a fact, name its ID: no method finds one by similarity. An Identity reads all
 // facts of its scope for a projection, so it is made for hundreds of facts;
 // package memory is made for hundreds of thousands.

@@ -15,9 +15,6 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// rollupAfter is the age at which an event becomes part of its day's counts.
-const rollupAfter = 30 * 24 * time.Hour
-
 // What an event weighs by its Dwell, in minutes: a look at a page says little, and an
 // open tab no more than a visit that was read.
 const (
@@ -27,32 +24,37 @@ const (
 
 // Limits of the events.
 const (
+	rollupAfter = 30 * day        // age at which an event becomes part of its day's counts
 	markFor     = 2 * rollupAfter // how long a Key is remembered
+	maxMarks    = 4096            // keys of a day's events that are remembered
 	maxTopics   = 80              // things that a day counts one by one
-	groupEvents = 16              // events that one commit adds or rolls up; with maxTopics, its largest size
+	groupEvents = 16              // events that one commit adds or rolls up
 	maxEvent    = 128 << 10       // of one event; what a commit adds in events
 )
 
 // Event is something that happened, from which candidates may be inferred: a
 // visited page, a tool that was used, a subject that came up.
 type Event struct {
-	// Key makes it idempotent, for 60 days at least. "": none; at most 256
-	// bytes.
-	Key string
 	// Kind says what happened, such as "page_visit". "": "event".
-	Kind string
+	Kind string `json:"type,omitempty" cbor:"2,keyasint,omitempty"`
 	// Address is what was visited, if anything: a URL, or a host.
-	Address string
+	Address string `json:"url,omitempty" cbor:"3,keyasint,omitempty"`
 	// Topic is what it is about, in the words of a fact. "": that of the site
 	// at Address, if it is known.
-	Topic string
+	Topic string `json:"topic,omitempty" cbor:"4,keyasint,omitempty"`
 	// Category is that of the fact that Topic would make. "": Expertise.
-	Category Category
-	Text     string        // what else there is to say; not used by Infer
-	Dwell    time.Duration // how long it lasted, which weighs in Infer; 0: not known
-	At       time.Time     // zero: now
+	Category Category `json:"category,omitempty" cbor:"5,keyasint,omitempty"`
+	// Text is what else there is to say. Infer does not use it.
+	Text string `json:"text,omitempty" cbor:"6,keyasint,omitempty"`
+	// Key makes it idempotent, for 60 days at least. "": none; at most 256
+	// bytes.
+	Key string `json:"key,omitempty" cbor:"8,keyasint,omitempty"`
+	// At is when it happened. Zero: now.
+	At time.Time `json:"timestamp" cbor:"7,keyasint"`
+	// Dwell is how long it lasted, which weighs in Infer. 0: not known.
+	Dwell time.Duration `json:"dwell,omitempty" cbor:"130,keyasint,omitempty"`
 	// Extra holds fields of an imported event that this package does not know.
-	Extra map[string]json.RawMessage
+	Extra map[string]json.RawMessage `json:"extra,omitempty" cbor:"9,keyasint,omitempty"`
 }
 
 // String names the event without its texts, which are not sanitised yet.
@@ -61,189 +63,172 @@ func (e Event) String() string { return fmt.Sprintf("event of %s", e.At.Format(t
 // GoString is String: no verb of package fmt prints the texts.
 func (e Event) GoString() string { return e.String() }
 
-// storedEvent is an Event on disk. Mark is its name, by which it is known
-// again: its Key decides it, or else it is drawn when the event is stored.
-type storedEvent struct {
-	Mark     string                     `cbor:"1,keyasint"`
-	Kind     string                     `cbor:"2,keyasint,omitempty"`
-	Address  string                     `cbor:"3,keyasint,omitempty"`
-	Topic    string                     `cbor:"4,keyasint,omitempty"`
-	Category Category                   `cbor:"5,keyasint,omitempty"`
-	Text     string                     `cbor:"6,keyasint,omitempty"`
-	At       time.Time                  `cbor:"7,keyasint"`
-	Key      string                     `cbor:"8,keyasint,omitempty"`
-	Extra    map[string]json.RawMessage `cbor:"9,keyasint,omitempty"`
-	Dwell    time.Duration              `cbor:"130,keyasint,omitempty"`
-}
-
-func (e *storedEvent) open() Event {
-	return Event{e.Key, e.Kind, e.Address, e.Topic, e.Category, e.Text, e.Dwell, e.At, e.Extra}
-}
-
-// ring is the state of the events: every writer of them writes it, so that
-// they follow one another.
-type ring struct {
-	Next  uint64 `cbor:"1,keyasint"` // number of the next event
-	Count int    `cbor:"2,keyasint"`
-}
-
-// mark remembers that an event was added.
-type mark struct {
-	At time.Time `cbor:"1,keyasint"` // of the event
+// noted is an event that was checked, with the mark by which it is known again: its Key
+// decides it, or else it is drawn when the event is stored.
+type noted struct {
+	mark     string
+	imported bool // the earlier of two under one mark is kept
+	Event
 }
 
 // Observe appends events and returns how many were new. Those of an excluded
-// domain are dropped, and those whose Key is known are not counted again. The
-// ring holds MaxEvents: beyond that the oldest become part of the counts of
-// their day, which Infer reads as well, and so do those that are 30 days old,
-// little by little as others come, or all with Maintain.
+// domain are dropped, and those whose Key is known are not counted again. At most
+// MaxEvents are kept one by one: beyond that the oldest become part of the counts of
+// their day, which Infer reads as well, and so do those that are 30 days old, with
+// Maintain.
 //
 // If an event is bad, nothing is stored: the errors are ErrValue,
 // [memory.ErrEmpty] for one that says nothing, [memory.ErrID] and
 // [*store.LimitError]. After another error some events may be stored; give
 // them a Key, and call it again.
 func (x *Identity) Observe(ctx context.Context, events ...Event) (int, error) {
-	kept := make([]storedEvent, 0, len(events))
-	for i := range events {
-		e, err := x.event(&events[i])
-		if err != nil {
-			return 0, fmt.Errorf("identity: event %d: %w", i, err)
-		}
-		kept = append(kept, e)
-	}
 	p, err := x.Profile(ctx)
 	if err != nil {
 		return 0, err
 	}
-	kept = slices.DeleteFunc(kept, func(e storedEvent) bool {
-		return within(hostOf(e.Address), p.Settings.ExcludedDomains)
-	})
+	var kept []noted
+	for i := range events {
+		e, err := x.event(events[i])
+		if err != nil {
+			return 0, fmt.Errorf("identity: event %d: %w", i, err)
+		}
+		if !within(hostOf(e.Address), p.Settings.ExcludedDomains) {
+			kept = append(kept, e)
+		}
+	}
 	return x.append(ctx, kept)
 }
 
 // append stores events in groups.
-func (x *Identity) append(ctx context.Context, events []storedEvent) (int, error) {
-	stored := 0
+func (x *Identity) append(ctx context.Context, events []noted) (stored int, err error) {
 	for len(events) > 0 {
 		n, size := 0, 0
-		for n < len(events) && n < groupEvents {
-			size += events[n].size()
-			if n > 0 && size > maxEvent {
+		for ; n < min(len(events), groupEvents); n++ {
+			if size += events[n].size(); n > 0 && size > maxEvent {
 				break
 			}
-			n++
 		}
 		var fresh int
-		err := x.change(ctx, func(b *batch) (err error) {
+		err := x.alone(ctx, func(b *batch) (err error) {
 			fresh, err = x.appendGroup(ctx, b, events[:n])
 			return err
 		})
 		if err != nil {
 			return stored, err
 		}
-		stored += fresh
-		events = events[n:]
+		stored, events = stored+fresh, events[n:]
 	}
 	return stored, nil
 }
 
-func (x *Identity) appendGroup(ctx context.Context, b *batch, events []storedEvent) (int, error) {
-	head, err := fetch[ring](ctx, x, headPart, "")
+func (x *Identity) appendGroup(ctx context.Context, b *batch, events []noted) (fresh int, err error) {
+	ring, err := each[Event](ctx, x, eventPart)
 	if err != nil {
 		return 0, err
 	}
-	group := map[string]bool{}
-	fresh := 0
-	for i := range events {
-		e := events[i]
-		if e.Mark == "" {
-			e.Mark = x.draw()
+	days, err := x.days(ctx)
+	if err != nil {
+		return 0, err
+	}
+	marks, there := map[string]bool{}, map[string]row[Event]{}
+	for _, r := range ring {
+		marks[r.name()], there[r.name()] = true, r
+	}
+	for _, d := range days {
+		for _, m := range d.v.Marks {
+			marks[m] = true
 		}
-		m, err := fetch[mark](ctx, x, markPart, e.Mark)
-		if err != nil {
-			return 0, err
-		}
-		if m.rev != 0 || group[e.Mark] {
-			if events[i].Mark == "" {
-				return 0, fmt.Errorf("drawn before: %w", store.ErrConflict) // another draw will do
+	}
+	for _, e := range events {
+		for e.mark == "" {
+			if m := x.draw(); !marks[m] {
+				e.mark = m
 			}
-			continue
 		}
-		group[e.Mark] = true
-		b.put(markPart, e.Mark, 0, mark{e.At})
-		b.put(eventPart, eventName(head.v.Next), 0, e)
-		head.v.Next++
-		head.v.Count++
-		fresh++
+		r := there[e.mark]
+		switch earlier := e.At.Before(r.v.At); {
+		case !marks[e.mark]:
+			fresh++
+			b.putEvent(r, e.mark, &e.Event)
+		case e.imported && r.stored() && earlier:
+			b.putEvent(r, e.mark, &e.Event)
+		}
+		marks[e.mark] = true
 	}
-	if fresh == 0 {
-		return 0, nil
+	if fresh > 0 {
+		x.roll(b, days, ring, len(ring)+fresh-MaxEvents)
 	}
-	n, err := x.roll(ctx, b, max(head.v.Count-MaxEvents, 0), groupEvents)
-	if err != nil {
-		return 0, err
-	}
-	head.v.Count -= n
-	b.put(headPart, "", head.rev, head.v)
 	return fresh, nil
 }
 
-func eventName(n uint64) string { return fmt.Sprintf("%016x", n) }
+func (b *batch) putEvent(was row[Event], mark string, e *Event) {
+	put(b, was, memory.Record{ID: idOf(eventPart, mark), Thread: eventPart, At: e.At}, e)
+}
 
-// roll looks at the first events of the ring (0: all), takes the first n of
-// them out, and those that are old enough, groupEvents at most, and adds them
-// to the counts of their days. It returns how many.
-func (x *Identity) roll(ctx context.Context, b *batch, n, look int) (int, error) {
+// roll takes the first n events out of the ring, and those that are old enough, at most
+// groupEvents, and adds them to the counts of their days. It returns how many.
+func (x *Identity) roll(b *batch, days map[string]row[rollup], ring []row[Event], n int) int {
 	old := x.clock().Add(-rollupAfter)
-	var out []row[storedEvent]
-	seen := 0
-	for r, err := range each[storedEvent](ctx, x, eventPart, look) {
-		if err != nil {
-			return 0, err
-		}
-		if seen++; seen <= n || r.v.At.Before(old) {
-			out = append(out, r)
-		}
-		if len(out) == groupEvents {
-			break
-		}
+	for n = max(n, 0); n < len(ring) && ring[n].v.At.Before(old); n++ {
 	}
-	days := map[string][]storedEvent{}
+	out := ring[:min(n, len(ring), groupEvents)]
+	changed := map[string]rollup{}
 	for _, r := range out {
-		b.remove(eventPart, r.name, r.rev)
-		day := r.v.At.Format(time.DateOnly)
-		days[day] = append(days[day], r.v)
-	}
-	for day, events := range days {
-		r, err := fetch[rollup](ctx, x, rollupPart, day)
-		if err != nil {
-			return 0, err
+		b.remove(r.was)
+		name := r.v.At.Format(time.DateOnly)
+		next, ok := changed[name]
+		if !ok {
+			next = days[name].v.dup()
 		}
-		for i := range events {
-			r.v.add(countOf(&events[i]))
+		next.add(countOf(&r.v))
+		if r.v.Key != "" {
+			next.Marks = lastOf(append(next.Marks, r.name()), maxMarks)
 		}
-		b.put(rollupPart, day, r.rev, r.v)
+		changed[name] = next
 	}
-	return len(out), nil
+	for name, next := range changed {
+		b.putRollup(days[name], name, &next)
+	}
+	return len(out)
 }
 
 // rollup is what is left of a day's events.
 type rollup struct {
-	Counts []count `cbor:"1,keyasint"`
-	Others int     `cbor:"2,keyasint,omitempty"` // beyond maxTopics
+	Counts []count  `json:"counts,omitempty" cbor:"1,keyasint"`
+	Others int      `json:"others,omitempty" cbor:"2,keyasint,omitempty"` // beyond maxTopics
+	Marks  []string `json:"marks,omitempty" cbor:"-"`                     // of events with a Key
+}
+
+func (r rollup) dup() rollup {
+	return rollup{slices.Clone(r.Counts), r.Others, slices.Clone(r.Marks)}
+}
+
+func (b *batch) putRollup(was row[rollup], day string, r *rollup) {
+	at, _ := time.Parse(time.DateOnly, day) // every name is a day
+	put(b, was, memory.Record{ID: idOf(rollupPart, day), Thread: rollupPart, At: at}, r)
+}
+
+// days are the roll-ups by their day.
+func (x *Identity) days(ctx context.Context) (map[string]row[rollup], error) {
+	rows, err := each[rollup](ctx, x, rollupPart)
+	out := make(map[string]row[rollup], len(rows))
+	for _, r := range rows {
+		out[r.name()] = r
+	}
+	return out, err
 }
 
 // count is how often there were events about the same.
 type count struct {
-	Kind     string   `cbor:"1,keyasint,omitempty"`
-	Host     string   `cbor:"2,keyasint,omitempty"`
-	Topic    string   `cbor:"3,keyasint,omitempty"`
-	Category Category `cbor:"4,keyasint,omitempty"`
-	N        int      `cbor:"5,keyasint"`
-	More     float64  `cbor:"130,keyasint,omitempty"` // weight beyond N, for Dwell
+	Kind     string   `json:"type,omitempty" cbor:"1,keyasint,omitempty"`
+	Host     string   `json:"host,omitempty" cbor:"2,keyasint,omitempty"`
+	Topic    string   `json:"topic,omitempty" cbor:"3,keyasint,omitempty"`
+	Category Category `json:"category,omitempty" cbor:"4,keyasint,omitempty"`
+	N        int      `json:"n" cbor:"5,keyasint"`
+	More     float64  `json:"more,omitempty" cbor:"130,keyasint,omitempty"` // weight beyond N, for Dwell
 }
 
-func countOf(e *storedEvent) count {
+func countOf(e *Event) count {
 	c := count{e.Kind, hostOf(e.Address), e.Topic, e.Category, 1, 0}
 	if e.Dwell > 0 {
 		c.More = roundOff(min(max(e.Dwell.Minutes(), leastWeight), mostWeight) - 1)
@@ -251,36 +236,41 @@ func countOf(e *storedEvent) count {
 	return c
 }
 
+func (c count) order(o count) int {
+	return cmp.Or(cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Host, o.Host), cmp.Compare(c.Topic, o.Topic), cmp.Compare(c.Category, o.Category))
+}
+
+// counted returns the count of the same things as c, nil if there is none.
+func (r *rollup) counted(c count) *count {
+	if i := slices.IndexFunc(r.Counts, func(o count) bool { return c.order(o) == 0 }); i >= 0 {
+		return &r.Counts[i]
+	}
+	return nil
+}
+
 func (r *rollup) add(c count) {
-	for i := range r.Counts {
-		if o := &r.Counts[i]; o.Kind == c.Kind && o.Host == c.Host && o.Topic == c.Topic && o.Category == c.Category {
-			o.N, o.More = o.N+c.N, roundOff(o.More+c.More)
-			return
-		}
+	if o := r.counted(c); o != nil {
+		o.N, o.More = o.N+c.N, roundOff(o.More+c.More)
+		return
 	}
 	if len(r.Counts) >= maxTopics {
 		r.Others += c.N
 		return
 	}
 	r.Counts = append(r.Counts, c)
-	slices.SortFunc(r.Counts, func(a, b count) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Category, b.Category))
-	})
+	slices.SortFunc(r.Counts, count.order)
 }
 
 // event checks an event and returns what is kept of it.
-func (x *Identity) event(e *Event) (storedEvent, error) {
-	san := x.sanitize.WithEmails()
-	clean := func(s string) string { return cleanBy(san, s) }
-	out := storedEvent{
-		Kind: cmp.Or(clean(e.Kind), "event"), Address: clean(e.Address), Topic: strings.TrimSpace(clean(e.Topic)),
-		Category: Category(clean(string(e.Category))), Text: clean(e.Text), Dwell: e.Dwell, At: keptTime(e.At), Key: clean(e.Key), Extra: cleanExtra(san, e.Extra),
+func (x *Identity) event(e Event) (noted, error) {
+	out := noted{Event: e}
+	if e.Key != "" {
+		out.mark = digest("event", e.Key)
 	}
+	scrub(x.sanitize.WithEmails(), &out.Event)
+	out.Kind, out.Topic, out.At = cmp.Or(out.Kind, "event"), strings.TrimSpace(out.Topic), keptTime(e.At)
 	if out.At.IsZero() {
 		out.At = x.clock()
-	}
-	if e.Key != "" {
-		out.Mark = digest("event", e.Key)
 	}
 	for _, s := range []struct {
 		field, text string
@@ -308,7 +298,7 @@ func (x *Identity) event(e *Event) (storedEvent, error) {
 	return out, key.CheckID("key", e.Key)
 }
 
-func (e *storedEvent) size() int {
+func (e *Event) size() int {
 	n := 256 + len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Key)
 	for name, raw := range e.Extra {
 		n += len(name) + len(raw)
@@ -316,21 +306,17 @@ func (e *storedEvent) size() int {
 	return n
 }
 
-// Recent returns the last n events of the ring, the newest first. n 0: all.
+// Recent returns the last n events that are kept one by one, the newest first. n 0: all.
 func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
+	rows, err := each[Event](ctx, x, eventPart)
 	var out []Event
-	for r, err := range each[storedEvent](ctx, x, eventPart, 0) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r.v.open())
+	for _, r := range slices.Backward(rows) {
+		out = append(out, r.v)
 	}
-	slices.Reverse(out)
-	slices.SortStableFunc(out, func(a, b Event) int { return b.At.Compare(a.At) })
 	if n > 0 && n < len(out) {
 		out = out[:n]
 	}
-	return out, nil
+	return out, err
 }
 
 // hostOf returns the host of an address, in lower case, without "www.".

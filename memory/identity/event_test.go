@@ -110,7 +110,7 @@ func TestRing(t *testing.T) {
 
 func TestInfer(t *testing.T) {
 	st, c := store.NewMem(), &clock{t: start}
-	x, err := identity.New(st, "acme/ann", &identity.Options{Now: c.now, Sites: map[string]identity.Site{
+	x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: c.now, Sites: map[string]identity.Site{
 		"tide.example": {Content: "sails", Category: identity.Context}, "nothing.example": {},
 	}})
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
@@ -14,7 +15,7 @@ import (
 // example returns an identity whose clock is at t.
 func example(t *time.Time) *identity.Identity {
 	*t = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	me, err := identity.New(store.NewMem(), "acme/user-42", &identity.Options{Now: func() time.Time { return *t }, Seed: 1})
+	me, err := identity.New(must(memory.Open(context.Background(), store.NewMem(), nil)), "acme/user-42", &identity.Options{Now: func() time.Time { return *t }, Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -55,6 +55,14 @@ func (m Maturity) rank() int {
 	return 0
 }
 
+// below is one step down.
+func (m Maturity) below() Maturity {
+	if m == Proven {
+		return Established
+	}
+	return Candidate
+}
+
 // matured is what a fact with so many validations is at least.
 func matured(validations int) Maturity {
 	switch {
@@ -107,7 +115,7 @@ const (
 // Draft is a fact that is to be added. Only Content is required.
 type Draft struct {
 	Content    string     // the fact, as a short statement
-	Category   Category   // "": Categorize(Content)
+	Category   Category   // "": guessed from the words of Content
 	Source     Source     // "": Manual
 	Ref        string     // where it comes from: a conversation, an address; at most 256 bytes
 	Visibility Visibility // "": Trusted
@@ -132,57 +140,59 @@ func (d Draft) GoString() string { return d.String() }
 // Fact is what is kept of a Draft, and what became of it. It is a copy:
 // changing it changes nothing in the store.
 type Fact struct {
-	ID         ID
-	Category   Category
-	Content    string
-	Subject    string  // as in the draft
-	Slot       string  // as in the draft; without a Subject, what was read from Content; "": none
-	Confidence float64 // in [0,1], as of Validated
-	Maturity   Maturity
-	Source     Source
-	Ref        string
-	Visibility Visibility
+	ID          ID         `json:"id" cbor:"1,keyasint"`
+	Category    Category   `json:"category" cbor:"2,keyasint"`
+	Content     string     `json:"content" cbor:"3,keyasint"`
+	Confidence  float64    `json:"confidence" cbor:"6,keyasint,omitempty"` // in [0,1], as of Validated
+	Validations int        `json:"validationCount" cbor:"11,keyasint,omitempty"`
+	Maturity    Maturity   `json:"maturity" cbor:"7,keyasint"`
+	Source      Source     `json:"source" cbor:"8,keyasint"`
+	Ref         string     `json:"sourceRef,omitempty" cbor:"9,keyasint,omitempty"`
+	Visibility  Visibility `json:"visibility" cbor:"10,keyasint"`
+	Subject     string     `json:"subject,omitempty" cbor:"4,keyasint,omitempty"`
+	// Slot is as in the draft. Former versions read it from Content: then Subject is "".
+	Slot string `json:"slot,omitempty" cbor:"5,keyasint,omitempty"`
 
-	Validations int        // how often it was confirmed; a manual fact begins with 1
-	Evidence    []Evidence // of the last validations, the newest last
+	At        time.Time `json:"heldSince,omitzero" cbor:"13,keyasint,omitzero"`     // when it began to hold
+	Created   time.Time `json:"createdAt,omitzero" cbor:"14,keyasint,omitzero"`     // when it was learned
+	Updated   time.Time `json:"updatedAt,omitzero" cbor:"15,keyasint,omitzero"`     // when it last changed
+	Validated time.Time `json:"lastValidated,omitzero" cbor:"16,keyasint,omitzero"` // confidence fades from here
+	Demoted   time.Time `json:"demotedAt,omitzero" cbor:"17,keyasint,omitzero"`     // since it was validated; zero: not
+	Archived  time.Time `json:"archivedAt,omitzero" cbor:"18,keyasint,omitzero"`    // put aside; zero: in use
+	Rejected  time.Time `json:"rejectedAt,omitzero" cbor:"19,keyasint,omitzero"`    // which archives it too; zero: not
+	Restored  time.Time `json:"restoredAt,omitzero" cbor:"130,keyasint,omitzero"`   // a rejection was taken back
 
-	At        time.Time // when it began to hold
-	Created   time.Time // when it was learned
-	Updated   time.Time // when it last changed
-	Validated time.Time // when it was last confirmed; confidence fades from here
-	Demoted   time.Time // when it lost a step of maturity since it was validated; zero: not
-	Archived  time.Time // when it was put aside; zero: in use
-	Rejected  time.Time // when it was rejected, which archives it too; zero: not
-
-	Past     []Past    // former wordings, the oldest first
-	Variants []Variant // duplicates that an import brought and that it stands for
+	Evidence []Evidence `json:"evidence,omitempty" cbor:"12,keyasint,omitempty"` // last validations, the newest last
+	Past     []Past     `json:"past,omitempty" cbor:"20,keyasint,omitempty"`     // former wordings, the oldest first
+	Variants []Variant  `json:"variants,omitempty" cbor:"21,keyasint,omitempty"` // duplicates that it stands for
 
 	// Extra holds fields of an imported fact that this package does not
 	// know; Damaged the raw values of those that it could not read. Both are
 	// exported again.
-	Extra   map[string]json.RawMessage
-	Damaged map[string]json.RawMessage
+	Damaged map[string]json.RawMessage `json:"damaged,omitempty" cbor:"23,keyasint,omitempty"`
+	Extra   map[string]json.RawMessage `json:"extra,omitempty" cbor:"22,keyasint,omitempty"`
 }
 
 // Evidence is one validation of a fact.
 type Evidence struct {
-	Key    string // as a hash; "": none was given
-	Reason string
-	At     time.Time
+	Key    string    `json:"key,omitempty" cbor:"Key"` // as a hash; "": none was given
+	Reason string    `json:"reason,omitempty" cbor:"Reason"`
+	At     time.Time `json:"at" cbor:"At"`
 }
 
 // Past is a wording that an Update replaced.
 type Past struct {
-	Content string
-	Until   time.Time
+	Content string    `json:"content" cbor:"Content"`
+	Until   time.Time `json:"until" cbor:"Until"`
 }
 
 // Variant is a duplicate that was merged into a fact on import.
 type Variant struct {
-	ID      ID
-	Content string
-	Ref     string
-	Extra   map[string]json.RawMessage // its own, and its Damaged under their names
+	ID      ID     `json:"id,omitempty" cbor:"ID"`
+	Content string `json:"content,omitempty" cbor:"Content"`
+	Ref     string `json:"sourceRef,omitempty" cbor:"Ref"`
+	// Extra is its own, and its Damaged under their names.
+	Extra map[string]json.RawMessage `json:"extra,omitempty" cbor:"Extra"`
 }
 
 // Effective returns the confidence in the fact at a time: it halves with each

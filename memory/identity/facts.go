@@ -1,8 +1,8 @@
 package identity
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -29,29 +29,27 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		return Fact{}, err
 	}
 	var kept Fact
-	err = x.change(ctx, func(b *batch) error {
+	err = x.alone(ctx, func(b *batch) error {
 		if f.Source != Manual {
 			if err := x.checkRejected(ctx, f.Content); err != nil {
 				return err
 			}
 		}
-		owner, err := x.owner(ctx, &f)
-		switch {
-		case err != nil:
+		r, err := x.owner(ctx, &f)
+		if err != nil {
 			return err
-		case owner.rev == 0:
+		}
+		if kept = r.v; !r.stored() {
 			f.ID = ID(x.draw())
 			kept = f
-			b.putFact(0, f)
-			return x.claim(ctx, b, &f)
-		}
-		kept = owner.v
-		if lift(&kept, &f) {
-			b.putFact(owner.rev, kept)
-			if !owner.v.Rejected.IsZero() {
-				return x.unblock(ctx, b, kept.Content)
+		} else if !lift(&kept, &f) {
+			return nil
+		} else if !r.v.Rejected.IsZero() {
+			if err := x.unblock(ctx, b, kept.Content); err != nil {
+				return err
 			}
 		}
+		b.putFact(r, &kept)
 		return nil
 	})
 	if err != nil {
@@ -62,24 +60,31 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 
 // lift applies what was said again, and reports whether that changed anything.
 func lift(known, said *Fact) bool {
-	change := false
-	if !known.Archived.IsZero() {
-		change = true
-		known.Archived, known.Rejected, known.Demoted = time.Time{}, time.Time{}, time.Time{}
-		known.Confidence, known.Validated = max(known.Confidence, said.Confidence), said.Validated
+	archived := !known.Archived.IsZero()
+	rank, more := said.Maturity.rank()-known.Maturity.rank(), said.Confidence > known.Confidence
+	manual := said.Source == Manual && (rank > 0 || more)
+	if !archived && !manual {
+		return false
 	}
-	if said.Source == Manual && (known.Maturity.rank() < said.Maturity.rank() || known.Confidence < said.Confidence) {
-		change = true
-		if known.Maturity.rank() < said.Maturity.rank() {
+	if archived {
+		known.restore(said.Updated)
+	}
+	if manual {
+		if rank > 0 {
 			known.Maturity = said.Maturity
 		}
-		known.Confidence, known.Validated = max(known.Confidence, said.Confidence), said.Validated
 		known.Validations = max(known.Validations, said.Validations)
 	}
-	if change {
-		known.Updated = said.Updated
+	known.Confidence, known.Validated, known.Updated = max(known.Confidence, said.Confidence), said.Validated, said.Updated
+	return true
+}
+
+// restore brings a fact back that was put aside.
+func (f *Fact) restore(now time.Time) {
+	if !f.Rejected.IsZero() {
+		f.Restored = now
 	}
-	return change
+	f.Archived, f.Rejected, f.Demoted = time.Time{}, time.Time{}, time.Time{}
 }
 
 // fact checks a draft and returns what it would make, without an ID.
@@ -88,20 +93,13 @@ func (x *Identity) fact(d Draft) (Fact, error) {
 		return Fact{}, fmt.Errorf("identity: %w: a subject without a slot, or a slot without a subject", ErrValue)
 	}
 	now := x.clock()
-	if d.Source == "" {
-		d.Source = Manual
-	}
 	f := Fact{
-		Category: Category(x.clean(string(d.Category))), Content: x.clean(d.Content), Subject: x.clean(d.Subject), Slot: x.clean(d.Slot),
-		Confidence: d.Confidence, Maturity: d.Maturity, Source: Source(x.clean(string(d.Source))), Ref: x.clean(d.Ref), Visibility: d.Visibility,
-		At: keptTime(d.At), Created: now, Updated: now, Validated: now,
+		Category: d.Category, Content: d.Content, Subject: d.Subject, Slot: d.Slot,
+		Confidence: d.Confidence, Maturity: d.Maturity, Source: cmp.Or(d.Source, Manual), Ref: d.Ref,
+		Visibility: cmp.Or(d.Visibility, Trusted), At: keptTime(d.At), Created: now, Updated: now, Validated: now,
 	}
-	if f.Category == "" {
-		f.Category = Categorize(f.Content)
-	}
-	if f.Visibility == "" {
-		f.Visibility = Trusted
-	}
+	scrub(x.sanitize, &f)
+	f.Category = cmp.Or(f.Category, categorize(f.Content))
 	if f.At.IsZero() {
 		f.At = now
 	}
@@ -116,12 +114,7 @@ func begin(f *Fact) {
 		confidence, maturity = 1, Established
 		f.Validations = 1
 	}
-	if f.Confidence == 0 {
-		f.Confidence = confidence
-	}
-	if f.Maturity == "" {
-		f.Maturity = maturity
-	}
+	f.Confidence, f.Maturity = cmp.Or(f.Confidence, confidence), cmp.Or(f.Maturity, maturity)
 }
 
 // check tells what of a fact cannot be kept.
@@ -161,120 +154,74 @@ func (f *Fact) check() error {
 
 func goodYear(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 }
 
-func (b *batch) putFact(rev store.Revision, f Fact) {
-	b.put(factPart, string(f.ID), rev, storedFact(f))
-}
+// claim is equal for facts that say the same.
+func (f *Fact) claim() string { return digest("claim", string(f.Category), canonical(f.Content)) }
 
-// storedFact is a Fact on disk.
-type storedFact struct {
-	ID          ID                         `cbor:"1,keyasint"`
-	Category    Category                   `cbor:"2,keyasint"`
-	Content     string                     `cbor:"3,keyasint"`
-	Subject     string                     `cbor:"4,keyasint,omitempty"`
-	Slot        string                     `cbor:"5,keyasint,omitempty"`
-	Confidence  float64                    `cbor:"6,keyasint,omitempty"`
-	Maturity    Maturity                   `cbor:"7,keyasint"`
-	Source      Source                     `cbor:"8,keyasint"`
-	Ref         string                     `cbor:"9,keyasint,omitempty"`
-	Visibility  Visibility                 `cbor:"10,keyasint"`
-	Validations int                        `cbor:"11,keyasint,omitempty"`
-	Evidence    []Evidence                 `cbor:"12,keyasint,omitempty"`
-	At          time.Time                  `cbor:"13,keyasint,omitzero"`
-	Created     time.Time                  `cbor:"14,keyasint,omitzero"`
-	Updated     time.Time                  `cbor:"15,keyasint,omitzero"`
-	Validated   time.Time                  `cbor:"16,keyasint,omitzero"`
-	Demoted     time.Time                  `cbor:"17,keyasint,omitzero"`
-	Archived    time.Time                  `cbor:"18,keyasint,omitzero"`
-	Rejected    time.Time                  `cbor:"19,keyasint,omitzero"`
-	Past        []Past                     `cbor:"20,keyasint,omitempty"`
-	Variants    []Variant                  `cbor:"21,keyasint,omitempty"`
-	Extra       map[string]json.RawMessage `cbor:"22,keyasint,omitempty"`
-	Damaged     map[string]json.RawMessage `cbor:"23,keyasint,omitempty"`
-}
-
-// claimName is the name under which the canonical form of a fact is taken.
-func claimName(f *Fact) string { return digest("claim", string(f.Category), canonical(f.Content)) }
-
-// claimed names the fact that has a canonical form.
-type claimed struct {
-	ID ID `cbor:"1,keyasint"`
+// putFact writes a fact. The text of one that is Local is for no embedder.
+func (b *batch) putFact(was row[Fact], f *Fact) {
+	is := memory.Record{ID: f.ID, Kind: memory.Fact, Thread: factPart, Actor: f.claim(), At: f.At, Known: f.Created}
+	if f.Visibility.Within(Trusted) {
+		is.Content = f.Content
+	}
+	put(b, was, is, f)
 }
 
 // owner returns the fact that says what f says, or a zero row.
-func (x *Identity) owner(ctx context.Context, f *Fact) (row[Fact], error) {
-	c, err := fetch[claimed](ctx, x, canonPart, claimName(f))
-	if err != nil || c.rev == 0 {
-		return row[Fact]{}, err
+func (x *Identity) owner(ctx context.Context, f *Fact) (r row[Fact], err error) {
+	recs, err := x.space.Latest(ctx, factPart, math.MaxInt)
+	if err != nil {
+		return r, fmt.Errorf("identity: %w", err)
 	}
-	return x.row(ctx, c.v.ID)
-}
-
-// claim takes the canonical form of f for it, which owner has found free. It is
-// store.ErrConflict if another writer has taken it since.
-func (x *Identity) claim(ctx context.Context, b *batch, f *Fact) error {
-	free, err := x.claimFree(ctx, b, f)
-	if err == nil && !free {
-		err = store.ErrConflict
+	if i := slices.IndexFunc(recs, func(r memory.Record) bool { return r.Actor == f.claim() }); i >= 0 {
+		return decoded[Fact](recs[i])
 	}
-	return err
-}
-
-// claimFree takes the canonical form of f for it, and reports false if that is
-// another fact's.
-func (x *Identity) claimFree(ctx context.Context, b *batch, f *Fact) (bool, error) {
-	name := claimName(f)
-	c, err := fetch[claimed](ctx, x, canonPart, name)
-	if err != nil || c.rev != 0 && c.v.ID == f.ID {
-		return true, err
-	}
-	if c.rev != 0 {
-		if owner, err := x.row(ctx, c.v.ID); err != nil || owner.rev != 0 {
-			return false, err
-		}
-	}
-	b.put(canonPart, name, c.rev, claimed{f.ID})
-	return true, nil
+	return r, nil
 }
 
 // row returns the fact of an id, or a zero row.
-func (x *Identity) row(ctx context.Context, id ID) (row[Fact], error) {
+func (x *Identity) row(ctx context.Context, id ID) (r row[Fact], err error) {
 	if err := key.CheckID("id", string(id)); err != nil {
-		return row[Fact]{}, fmt.Errorf("identity: %w", err)
+		return r, fmt.Errorf("identity: %w", err)
 	}
-	if id == "" {
-		return row[Fact]{}, nil
+	if id == "" || strings.HasPrefix(string(id), own) {
+		return r, nil
 	}
-	r, err := fetch[storedFact](ctx, x, factPart, string(id))
-	if err == nil && r.rev == 0 { // it may have been merged into another
-		var c row[claimed]
-		if c, err = fetch[claimed](ctx, x, canonPart, aliasName(id)); err == nil && c.rev != 0 {
-			r, err = fetch[storedFact](ctx, x, factPart, string(c.v.ID))
+	if r, err = fetch[Fact](ctx, x, id); err != nil || r.stored() {
+		return r, err
+	}
+	rows, err := each[Fact](ctx, x, factPart)
+	for i := range rows { // it may have been merged into another
+		if slices.ContainsFunc(rows[i].v.Variants, func(v Variant) bool { return v.ID == id }) {
+			return rows[i], nil
 		}
 	}
-	return row[Fact]{r.name, r.rev, Fact(r.v)}, err
+	return r, err
 }
 
-// all returns all facts with their revisions, the oldest first.
-func (x *Identity) all(ctx context.Context) ([]row[Fact], error) {
-	var out []row[Fact]
-	for r, err := range each[storedFact](ctx, x, factPart, 0) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, row[Fact]{r.name, r.rev, Fact(r.v)})
+// find is row, where a fact that is not there is what Infer has suggested under the id,
+// or else store.ErrNotFound.
+func (x *Identity) find(ctx context.Context, id ID) (r row[Fact], topic string, err error) {
+	if r, err = x.row(ctx, id); err != nil || r.stored() {
+		return r, "", err
 	}
-	slices.SortStableFunc(out, func(a, b row[Fact]) int { return a.v.Created.Compare(b.v.Created) })
-	return out, nil
+	return x.suggested(ctx, id)
 }
+
+// all returns all facts with their records, the oldest first.
+func (x *Identity) all(ctx context.Context) ([]row[Fact], error) {
+	out, err := each[Fact](ctx, x, factPart)
+	slices.SortFunc(out, func(a, b row[Fact]) int { return older(&a.v, &b.v) })
+	return out, err
+}
+
+// older orders facts by when they were learned.
+func older(a, b *Fact) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) }
 
 // Get returns a fact, archived or not. The id of a Variant leads to the fact
 // that stands for it, that of a Suggestion to the candidate that it would be. One
 // that is not there is [store.ErrNotFound].
 func (x *Identity) Get(ctx context.Context, id ID) (Fact, error) {
-	r, err := x.row(ctx, id)
-	if err == nil && r.rev == 0 {
-		r, _, err = x.suggested(ctx, id)
-	}
+	r, _, err := x.find(ctx, id)
 	return r.v, err
 }
 
@@ -282,23 +229,17 @@ func (x *Identity) Get(ctx context.Context, id ID) (Fact, error) {
 // Maintain does is no update: it follows from the time alone.
 func (x *Identity) edit(ctx context.Context, id ID, fn func(b *batch, f *Fact) (bool, error)) (Fact, error) {
 	var f Fact
-	err := x.change(ctx, func(b *batch) error {
-		r, err := x.row(ctx, id)
-		if err == nil && r.rev == 0 {
-			r, b.topic, err = x.suggested(ctx, id)
-		}
+	err := x.alone(ctx, func(b *batch) error {
+		r, topic, err := x.find(ctx, id)
 		if err != nil {
 			return err
 		}
-		f = r.v
+		f, b.topic = r.v, topic
 		changed, err := fn(b, &f)
-		if err != nil || !changed {
-			return err
+		if err == nil && changed {
+			b.putFact(r, &f)
 		}
-		if b.putFact(r.rev, f); r.rev == 0 { // a suggestion becomes a fact
-			return x.claim(ctx, b, &f)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return Fact{}, err
@@ -321,17 +262,14 @@ type Edit struct {
 // then both stay readable as of their time. The errors are those of Add and
 // Get, and ErrKnown.
 func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
+	if (e.Subject == "") != (e.Slot == "") {
+		return Fact{}, fmt.Errorf("identity: %w: a subject without a slot, or a slot without a subject", ErrValue)
+	}
+	scrub(x.sanitize, &e)
 	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
 		was := *f
-		set(&f.Content, x.clean(e.Content))
-		set(&f.Category, Category(x.clean(string(e.Category))))
-		set(&f.Visibility, e.Visibility)
-		set(&f.Ref, x.clean(e.Ref))
-		if (e.Subject == "") != (e.Slot == "") {
-			return false, fmt.Errorf("identity: %w: a subject without a slot, or a slot without a subject", ErrValue)
-		}
-		set(&f.Subject, x.clean(e.Subject))
-		set(&f.Slot, x.clean(e.Slot))
+		f.Content, f.Category, f.Visibility = cmp.Or(e.Content, f.Content), cmp.Or(e.Category, f.Category), cmp.Or(e.Visibility, f.Visibility)
+		f.Ref, f.Subject, f.Slot = cmp.Or(e.Ref, f.Ref), cmp.Or(e.Subject, f.Subject), cmp.Or(e.Slot, f.Slot)
 		if f.Subject == "" && f.Content != was.Content { // former versions read the slot from the text
 			f.Slot = ""
 		}
@@ -341,41 +279,20 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 		if f.Content != was.Content {
 			f.Past = append(f.Past, Past{was.Content, x.clock()})
 		}
-		if claimName(f) != claimName(&was) {
-			if err := x.release(ctx, b, &was); err != nil {
+		if f.claim() != was.claim() {
+			if owner, err := x.owner(ctx, f); err != nil {
 				return false, err
-			}
-			owner, err := x.owner(ctx, f)
-			if err != nil {
-				return false, err
-			}
-			if owner.rev != 0 {
+			} else if owner.stored() {
 				return false, fmt.Errorf("identity: %w: %s", ErrKnown, owner.v.ID)
 			}
-			if err := x.claim(ctx, b, f); err != nil {
-				return false, err
-			}
 		}
-		f.Updated = x.clock()
-		return f.Content != was.Content || f.Category != was.Category || f.Visibility != was.Visibility ||
-			f.Ref != was.Ref || f.Subject != was.Subject || f.Slot != was.Slot, nil
+		changed := f.Content != was.Content || f.Category != was.Category || f.Visibility != was.Visibility ||
+			f.Ref != was.Ref || f.Subject != was.Subject || f.Slot != was.Slot
+		if changed {
+			f.Updated = x.clock()
+		}
+		return changed, nil
 	})
-}
-
-func set[T ~string](field *T, to T) {
-	if to != "" {
-		*field = to
-	}
-}
-
-// release gives the canonical form of f back, if it has it.
-func (x *Identity) release(ctx context.Context, b *batch, f *Fact) error {
-	name := claimName(f)
-	c, err := fetch[claimed](ctx, x, canonPart, name)
-	if err == nil && c.rev != 0 && c.v.ID == f.ID {
-		b.remove(canonPart, name, c.rev)
-	}
-	return err
 }
 
 // Validation says that a fact still holds.
@@ -392,7 +309,8 @@ type Validation struct {
 // Validate confirms a fact: ValidationBoost more of confidence, which fades
 // from now on, and one more validation, which with the second makes it
 // Established and with the fifth Proven. It never lowers a fact, and brings an
-// archived one back. A rejected fact is a *RejectedError: see Restore.
+// archived one back. A Suggestion becomes such a fact. A rejected fact is a
+// *RejectedError: see Restore.
 func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, error) {
 	if err := key.CheckID("key", v.Key); err != nil {
 		return Fact{}, fmt.Errorf("identity: %w", err)
@@ -407,7 +325,7 @@ func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, err
 		e := Evidence{Reason: x.clean(v.Reason), At: x.clock()}
 		name := v.Key
 		if v.Weak {
-			name += "\x00" + e.At.UTC().Format(time.DateOnly) // no Key has a \x00
+			name += "\x00" + e.At.Format(time.DateOnly) // no Key has a \x00
 		}
 		if name != "" {
 			e.Key = digest("validation", name)
@@ -432,11 +350,11 @@ func (f *Fact) validate(e Evidence, weak bool) {
 	}
 	f.Validated, f.Updated = e.At, e.At
 	f.Demoted, f.Archived = time.Time{}, time.Time{}
-	f.Evidence = append(f.Evidence, e)
-	if n := len(f.Evidence) - maxEvidence; n > 0 {
-		f.Evidence = slices.Clone(f.Evidence[n:])
-	}
+	f.Evidence = lastOf(append(f.Evidence, e), maxEvidence)
 }
+
+// lastOf returns the last n of a list.
+func lastOf[T any](list []T, n int) []T { return slices.Clone(list[max(0, len(list)-n):]) }
 
 // roundOff takes away what adding tenths in binary leaves behind.
 func roundOff(v float64) float64 { return math.Round(v*1e12) / 1e12 }
@@ -467,9 +385,9 @@ func (x *Identity) Restore(ctx context.Context, id ID) (Fact, error) {
 				return false, err
 			}
 		}
-		f.Archived, f.Rejected, f.Demoted = time.Time{}, time.Time{}, time.Time{}
-		f.Confidence, f.Validated = max(f.Confidence, DemoteBelow), x.clock()
-		f.Updated = f.Validated
+		now := x.clock()
+		f.restore(now)
+		f.Confidence, f.Validated, f.Updated = max(f.Confidence, DemoteBelow), now, now
 		return true, nil
 	})
 }

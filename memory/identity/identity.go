@@ -6,16 +6,15 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"math"
 	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
-	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -26,7 +25,7 @@ const (
 	// DefaultHalfLife is the time in which confidence halves.
 	DefaultHalfLife = 60 * 24 * time.Hour
 	// DemoteBelow is the effective confidence below which Maintain takes a
-	// step of maturity back, and Project leaves a fact out.
+	// step of maturity back, Project leaves a fact out, and Due asks about it.
 	DemoteBelow = 0.3
 	// ArchiveBelow is the effective confidence below which Maintain archives.
 	ArchiveBelow = 0.1
@@ -40,9 +39,8 @@ const (
 	MaxContent  = memory.MaxText // Content of a fact or event
 	MaxDocument = 16 << 20       // what Import reads
 	MaxEvents   = 1000           // events that are kept one by one
-	maxRecord   = memory.MaxRecord
-	maxEvidence = 16 // validations whose reasons are kept
-	maxReasons  = 16 // reasons of a rejection that are kept
+	maxEvidence = 16             // validations whose reasons are kept
+	maxReasons  = 16             // reasons of a rejection that are kept
 	maxVariants = 1000
 )
 
@@ -78,16 +76,15 @@ type Options struct {
 	Sites map[string]Site
 }
 
-// Identity is the identity of one person or project: a view of the store that
-// holds no state of its own, so that any number of them, in any number of
-// processes, may work on the same one. All methods may be called concurrently.
+// Identity is the identity of one person or project: a view of a Bank that holds
+// no state of its own, so that any number of them may work on the same one. All
+// methods may be called concurrently.
 //
 // Every method returns the errors of the store. A change is on disk when its
 // method returns; after an error of the store that is not definite, call it
 // again.
 type Identity struct {
-	st       store.Store
-	part     string // the scope, as part of a key
+	space    memory.Space // that the records are in, below the scope
 	now      func() time.Time
 	seed     uint64
 	draws    atomic.Uint64
@@ -97,11 +94,11 @@ type Identity struct {
 }
 
 // New returns the identity of a scope, such as that of a [memory.Space]. It
-// reads nothing yet. A bad scope is
-// [memory.ErrScope]; it is an error too if there is no store.
-func New(st store.Store, scope memory.Scope, opts *Options) (*Identity, error) {
-	if st == nil {
-		return nil, errors.New("identity: no store")
+// reads nothing yet. A bad scope is [memory.ErrScope]; it is an error too if
+// there is no Bank.
+func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error) {
+	if bank == nil {
+		return nil, errors.New("identity: no bank")
 	}
 	if err := scope.Check(); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
@@ -110,7 +107,9 @@ func New(st store.Store, scope memory.Scope, opts *Options) (*Identity, error) {
 	if opts != nil {
 		o = *opts
 	}
-	x := &Identity{st: st, part: scopePart(scope), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens, sites: knownSites(o.Sites)}
+	x := &Identity{
+		space: bank.In(scope + "/" + memory.Apart), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens, sites: knownSites(o.Sites),
+	}
 	if x.now == nil {
 		x.now = time.Now
 	}
@@ -118,14 +117,6 @@ func New(st store.Store, scope memory.Scope, opts *Options) (*Identity, error) {
 		x.tokens = EstimateTokens
 	}
 	return x, nil
-}
-
-// scopePart is the scope as part of a key. A long one is hashed; no scope begins so.
-func scopePart(scope memory.Scope) string {
-	if len(scope) > 512 {
-		return "#" + digest(string(scope))
-	}
-	return string(scope)
 }
 
 // clock is the time as it is kept: in UTC, to the microsecond, so that it is
@@ -139,110 +130,103 @@ func keptTime(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// Everything lies under "identity": p the profile, f the facts, c their
-// canonical forms, b what was rejected, s how often something was suggested,
-// h the state of the ring of events, e the events, k their keys, and r the
-// roll-ups by day.
+// A fact is a record under its own ID, with its text as Content, and all of it as JSON
+// in Plan. All else is records of other threads, whose ids begin with own.
+const own = "identity:"
+
 const (
-	root           = "identity"
-	profilePart    = "p"
-	factPart       = "f"
-	canonPart      = "c"
-	rejectionPart  = "b"
-	suggestionPart = "s"
-	headPart       = "h"
-	eventPart      = "e"
-	markPart       = "k"
-	rollupPart     = "r"
+	profileID      ID = own + "profile"
+	headID         ID = own + "head"
+	factPart          = own + "fact"
+	rejectionPart     = own + "rejection"
+	suggestionPart    = own + "suggestion"
+	eventPart         = own + "event"
+	rollupPart        = own + "rollup"
 )
 
-func (x *Identity) key(part, name string) string {
-	if name == "" {
-		return key.Join(root, part, x.part)
-	}
-	return key.Join(root, part, x.part, name)
+func idOf(part, name string) ID { return ID(part + ":" + name) }
+
+// row is a record of a Space, with what its Plan holds. The zero row is none.
+type row[T any] struct {
+	was memory.Record
+	v   T
 }
 
-func (x *Identity) prefix(part string) string { return key.Prefix(root, part, x.part) }
+func (r *row[T]) stored() bool { return r.was.ID != "" }
 
-// row is a record with the revision at which it was read; rev is 0 if there is
-// none.
-type row[T any] struct {
-	name string
-	rev  store.Revision
-	v    T
+// name is the part of the id behind its part's.
+func (r *row[T]) name() string { return strings.TrimPrefix(string(r.was.ID), r.was.Thread+":") }
+
+func decoded[T any](rec memory.Record) (r row[T], err error) {
+	r.was = rec
+	if err = json.Unmarshal(rec.Plan, &r.v); err != nil {
+		err = fmt.Errorf("identity: %w: %q: %v", store.ErrDamaged, rec.ID, err)
+	}
+	return r, err
 }
 
 // fetch reads a record. One that does not exist is a zero row.
-func fetch[T any](ctx context.Context, x *Identity, part, name string) (row[T], error) {
-	r := row[T]{name: name}
-	e, err := x.st.Get(ctx, x.key(part, name))
+func fetch[T any](ctx context.Context, x *Identity, id ID) (r row[T], err error) {
+	rec, err := x.space.Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return r, nil
-	}
-	if err == nil {
-		r.rev = e.Rev
-		err = codec.Decode(e, &r.v)
 	}
 	if err != nil {
 		return r, fmt.Errorf("identity: %w", err)
 	}
-	return r, nil
+	return decoded[T](rec)
 }
 
-// each reads the records of a part, in order of their names.
-func each[T any](ctx context.Context, x *Identity, part string, limit int) iter.Seq2[row[T], error] {
-	return func(yield func(row[T], error) bool) {
-		prefix := x.prefix(part)
-		for e, err := range x.st.Scan(ctx, store.Range{Prefix: prefix, Limit: limit}) {
-			var r row[T]
-			if err == nil {
-				r.name, r.rev = strings.TrimPrefix(e.Key, prefix), e.Rev
-				err = codec.Decode(e, &r.v)
-			}
-			if err != nil {
-				yield(r, fmt.Errorf("identity: %w", err))
-				return
-			}
-			if !yield(r, nil) {
-				return
-			}
+// each reads the records of a part, in order of their time.
+func each[T any](ctx context.Context, x *Identity, part string) ([]row[T], error) {
+	recs, err := x.space.Latest(ctx, part, math.MaxInt)
+	if err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	out := make([]row[T], len(recs))
+	for i := range recs {
+		if out[i], err = decoded[T](recs[i]); err != nil {
+			return nil, err
 		}
 	}
+	return out, nil
 }
 
 // batch collects the writes of one commit. Its first error stays.
 type batch struct {
-	x     *Identity
-	ops   []store.Op
-	err   error
-	topic string // of the suggestion that becomes a fact
+	x       *Identity
+	changes []memory.Amended
+	err     error
+	topic   string // of the suggestion that becomes a fact
 }
 
-// put writes a record where rev is still what is stored; 0: nothing.
-func (b *batch) put(part, name string, rev store.Revision, v any) {
-	k := b.x.key(part, name)
-	value, err := codec.Encode(k, v)
-	if err == nil && len(value) > maxRecord {
-		err = &store.LimitError{Field: "record", Limit: maxRecord, Got: len(value)}
+// put writes v in place of what was read. is says of the record what v does not.
+func put[T any](b *batch, was row[T], is memory.Record, v *T) {
+	plan, err := json.Marshal(v)
+	if err == nil && len(plan) > memory.MaxRecord {
+		err = &store.LimitError{Field: "record", Limit: memory.MaxRecord, Got: len(plan)}
 	}
-	if err != nil {
-		b.err = errors.Join(b.err, err)
-		return
+	b.err = errors.Join(b.err, err)
+	if is.Plan, is.Trusted = plan, true; is.Content == "" {
+		is.Content = is.Thread // what is not to be found or embedded
 	}
-	b.ops = append(b.ops, store.Op{Key: k, Value: value, If: store.At(rev)})
+	if is.Kind == "" {
+		is.Kind, is.Known = memory.Episode, b.x.clock() // which is never merged
+	}
+	b.changes = append(b.changes, memory.Amended{Was: was.was, Is: is})
 }
 
-func (b *batch) remove(part, name string, rev store.Revision) {
-	b.ops = append(b.ops, store.Op{Key: b.x.key(part, name), Delete: true, If: store.At(rev)})
+func (b *batch) remove(was memory.Record) {
+	b.changes = append(b.changes, memory.Amended{Was: was})
 }
 
 func (b *batch) commit(ctx context.Context) error {
-	if b.err == nil && len(b.ops) > 0 {
-		_, b.err = b.x.st.Commit(ctx, b.ops...)
+	err := b.err
+	if err == nil {
+		err = b.x.space.Amend(ctx, b.changes...)
 	}
-	if b.err != nil {
-		return fmt.Errorf("identity: %w", b.err)
+	if err != nil {
+		return fmt.Errorf("identity: %w", err)
 	}
 	return nil
 }
@@ -260,6 +244,24 @@ func (x *Identity) change(ctx context.Context, attempt func(*batch) error) error
 			return err
 		}
 	}
+}
+
+// head is written by whoever adds records, having read which there are.
+type head struct{ Changes int }
+
+// alone has fn decide by all records which to add: a writer in between is a conflict.
+func (x *Identity) alone(ctx context.Context, fn func(*batch) error) error {
+	return x.change(ctx, func(b *batch) error {
+		h, err := fetch[head](ctx, x, headID)
+		if err == nil {
+			err = fn(b)
+		}
+		if err == nil && len(b.changes) > 0 {
+			next := head{h.v.Changes + 1}
+			put(b, h, memory.Record{ID: headID, Thread: string(headID)}, &next)
+		}
+		return err
+	})
 }
 
 // clean makes text valid and takes secrets out of it.

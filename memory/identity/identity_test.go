@@ -40,10 +40,28 @@ func (c *clock) add(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-func open(t require.TestingT, st store.Store, c *clock) *identity.Identity {
-	x, err := identity.New(st, "acme/ann", &identity.Options{Now: c.now})
+// banks are those of the stores of tests: a store has one.
+var banks sync.Map
+
+func bankOf(t require.TestingT, st store.Store) *memory.Bank {
+	if b, ok := banks.Load(st); ok {
+		return b.(*memory.Bank)
+	}
+	b, err := memory.Open(tContext, st, nil)
+	require.NoError(t, err)
+	banks.Store(st, b)
+	return b
+}
+
+// view is an identity of a store that others may be views of, too.
+func view(t require.TestingT, st store.Store, scope memory.Scope, opts *identity.Options) *identity.Identity {
+	x, err := identity.New(bankOf(t, st), scope, opts)
 	require.NoError(t, err)
 	return x
+}
+
+func open(t require.TestingT, st store.Store, c *clock) *identity.Identity {
+	return view(t, st, "acme/ann", &identity.Options{Now: c.now})
 }
 
 func fresh(t require.TestingT) (*identity.Identity, *clock) {
@@ -130,7 +148,7 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrValue)
 	_, err = x.Export(ctx, "x")
 	require.ErrorIs(t, err, identity.ErrValue)
-	_, err = identity.New(store.NewMem(), "bad scope", nil)
+	_, err = identity.New(bankOf(t, store.NewMem()), "bad scope", nil)
 	require.ErrorIs(t, err, memory.ErrScope)
 	require.ErrorIs(t, x.Block(ctx, " ", "no"), memory.ErrEmpty)
 	_, err = x.Answer(ctx, identity.Question{Subject: "me"})
@@ -141,7 +159,7 @@ func TestTenantsShareNothing(t *testing.T) {
 	st, c := store.NewMem(), &clock{t: start}
 	var all []*identity.Identity
 	for _, scope := range []memory.Scope{"acme/ann", "acme/ann/work", "acme/bob", "other/ann", memory.Scope("acme/" + strings.Repeat(strings.Repeat("x", 128)+"/", 5) + "end")} {
-		x, err := identity.New(st, scope, &identity.Options{Now: c.now})
+		x, err := identity.New(bankOf(t, st), scope, &identity.Options{Now: c.now})
 		require.NoError(t, err)
 		all = append(all, x)
 	}
@@ -502,99 +520,6 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	require.Len(t, refused[0].Reasons, writers)
 }
 
-// racing lets another writer in before its next commit.
-type racing struct {
-	store.Store
-	before func()
-}
-
-func (r *racing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if before := r.before; before != nil {
-		r.before = nil
-		before()
-	}
-	return r.Store.Commit(ctx, ops...)
-}
-
-// Each writer finds another one has just done the like: both are applied.
-func TestWriterInBetween(t *testing.T) {
-	ctx := t.Context()
-	for name, c := range map[string]struct {
-		do    func(x *identity.Identity, f identity.Fact, n int) error
-		check func(x *identity.Identity, f identity.Fact) (got, want any)
-	}{
-		"add the same": {
-			func(x *identity.Identity, _ identity.Fact, _ int) error {
-				_, err := x.Add(ctx, identity.Draft{Content: "tea"})
-				return err
-			},
-			func(x *identity.Identity, _ identity.Fact) (any, any) { return len(contents(t, x)), 2 },
-		},
-		"validate": {
-			func(x *identity.Identity, f identity.Fact, n int) error {
-				_, err := x.Validate(ctx, f.ID, identity.Validation{Key: fmt.Sprint(n)})
-				return err
-			},
-			func(_ *identity.Identity, f identity.Fact) (any, any) { return f.Validations, 3 },
-		},
-		"update": {
-			func(x *identity.Identity, f identity.Fact, n int) error {
-				e := identity.Edit{Ref: "a ref"}
-				if n == 0 {
-					e = identity.Edit{Visibility: identity.Public}
-				}
-				_, err := x.Update(ctx, f.ID, e)
-				return err
-			},
-			func(_ *identity.Identity, f identity.Fact) (any, any) {
-				return f.Ref + string(f.Visibility), "a refpublic"
-			},
-		},
-		"observe": {
-			func(x *identity.Identity, _ identity.Fact, _ int) error {
-				_, err := x.Observe(ctx, identity.Event{Topic: "tea"})
-				return err
-			},
-			func(x *identity.Identity, _ identity.Fact) (any, any) {
-				events, err := x.Recent(ctx, 0)
-				require.NoError(t, err)
-				return len(events), 2
-			},
-		},
-		"block": {
-			func(x *identity.Identity, _ identity.Fact, n int) error { return x.Block(ctx, "tea", fmt.Sprint(n)) },
-			func(x *identity.Identity, _ identity.Fact) (any, any) {
-				refused, err := x.Rejections(ctx)
-				require.NoError(t, err)
-				return refused[0].Reasons, []string{"1", "0"}
-			},
-		},
-		"profile": {
-			func(x *identity.Identity, _ identity.Fact, n int) error {
-				_, err := x.UpdateProfile(ctx, func(p *identity.Profile) error { p.Name += fmt.Sprint(n); return nil })
-				return err
-			},
-			func(x *identity.Identity, _ identity.Fact) (any, any) {
-				p, err := x.Profile(ctx)
-				require.NoError(t, err)
-				return p.Name, "10"
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			st, clock := &racing{Store: store.NewMem()}, &clock{t: start}
-			x, y := open(t, st, clock), open(t, st.Store, clock)
-			f := add(t, x, identity.Draft{Content: "first"})
-			st.before = func() { require.NoError(t, c.do(y, f, 1)) }
-			require.NoError(t, c.do(x, f, 0))
-			f, err := x.Get(ctx, f.ID)
-			require.NoError(t, err)
-			got, want := c.check(x, f)
-			require.Equal(t, want, got)
-		})
-	}
-}
-
 // failing fails a commit after it has taken place: its outcome is unknown.
 type failing struct {
 	store.Store
@@ -640,18 +565,18 @@ func TestDamageIsAnError(t *testing.T) {
 	st, c := store.NewMem(), &clock{t: start}
 	x := open(t, st, c)
 	add(t, x, identity.Draft{Content: "Go"})
-	for e, err := range st.Scan(t.Context(), store.Range{Prefix: "identity"}) {
+	for e, err := range st.Scan(t.Context(), store.Range{Prefix: "memory"}) {
 		require.NoError(t, err)
 		e.Value[len(e.Value)-1] ^= 1
 		_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
 		require.NoError(t, err)
 	}
-	_, err := x.List(t.Context(), identity.Filter{})
+	_, err := memory.Open(t.Context(), st, nil)
 	require.ErrorIs(t, err, store.ErrDamaged)
-	_, err = x.Add(t.Context(), identity.Draft{Content: "Go"})
-	require.ErrorIs(t, err, store.ErrDamaged)
-	require.NoError(t, st.Close())
+	require.NoError(t, bankOf(t, st).Close())
 	_, err = x.Project(t.Context(), "", identity.Budget{})
+	require.ErrorIs(t, err, store.ErrClosed)
+	_, err = x.Add(t.Context(), identity.Draft{Content: "Go"})
 	require.ErrorIs(t, err, store.ErrClosed)
 }
 
@@ -668,21 +593,21 @@ func TestVisibilityWithin(t *testing.T) {
 func TestSameSeed(t *testing.T) {
 	st := store.NewMem()
 	for range 2 {
-		x, err := identity.New(st, "acme/ann", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
+		x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
 		require.NoError(t, err)
 		for i := range 3 {
 			add(t, x, identity.Draft{Content: fmt.Sprint("fact ", len(contents(t, x)), i)})
 			visit(t, x, "go.dev", 1)
 		}
 	}
-	x, err := identity.New(st, "acme/ann", nil)
+	x, err := identity.New(bankOf(t, st), "acme/ann", nil)
 	require.NoError(t, err)
 	require.Len(t, contents(t, x), 6)
 	events, err := x.Recent(t.Context(), 0)
 	require.NoError(t, err)
 	require.Len(t, events, 6)
 	for range 2 {
-		x, err := identity.New(st, "acme/bob", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
+		x, err := identity.New(bankOf(t, st), "acme/bob", &identity.Options{Now: func() time.Time { return start }, Seed: 7})
 		require.NoError(t, err)
 		visit(t, x, "go.dev", 3)
 		events, err = x.Recent(t.Context(), 0)
@@ -708,12 +633,13 @@ func TestReopen(t *testing.T) {
 			before = exported(t, x, identity.Local)
 		}
 		require.Equal(t, before, exported(t, x, identity.Local))
+		require.NoError(t, bankOf(t, st).Close())
 		require.NoError(t, st.Close())
 	}
 }
 
-func TestNewNeedsAStore(t *testing.T) {
+func TestNewNeedsABank(t *testing.T) {
 	t.Parallel()
 	_, err := identity.New(nil, "acme", nil)
-	require.ErrorContains(t, err, "no store")
+	require.ErrorContains(t, err, "no bank")
 }

@@ -3,13 +3,14 @@ package identity
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -38,8 +39,8 @@ type Suggestion struct {
 	Days  int // on which there were any, in UTC
 }
 
-// suggested is what was suggested, and how often.
-type suggested struct {
+// suggestion is what was suggested, and how often.
+type suggestion struct {
 	Times      int      `cbor:"1,keyasint"`
 	Content    string   `cbor:"130,keyasint,omitempty"`
 	Category   Category `cbor:"131,keyasint,omitempty"`
@@ -71,15 +72,13 @@ func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggest
 		if len(out) == maxSuggested {
 			break
 		}
-		name, d := string(s.ID), s.Draft
-		fresh := false
+		d, fresh := s.Draft, false
 		err := x.change(ctx, func(b *batch) error {
-			r, err := fetch[suggested](ctx, x, suggestionPart, name)
+			r, err := fetch[suggestion](ctx, x, idOf(suggestionPart, string(s.ID)))
 			if fresh = r.v.Times < suggestTimes; err != nil || !fresh {
 				return err
 			}
-			r.v = suggested{r.v.Times + 1, d.Content, d.Category, d.Confidence, d.Ref, s.Topic}
-			b.put(suggestionPart, name, r.rev, r.v)
+			b.putSuggestion(r, string(s.ID), &suggestion{r.v.Times + 1, d.Content, d.Category, d.Confidence, d.Ref, s.Topic})
 			return nil
 		})
 		if err != nil {
@@ -92,22 +91,29 @@ func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggest
 	return out, nil
 }
 
-// suggested returns the fact that a suggestion would make, or store.ErrNotFound. It
-// has rev 0: it is not stored yet.
-func (x *Identity) suggested(ctx context.Context, id ID) (row[Fact], string, error) {
-	s, err := fetch[suggested](ctx, x, suggestionPart, string(id))
-	if err != nil || s.rev == 0 || s.v.Content == "" {
-		return row[Fact]{}, "", errors.Join(err, fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound))
+func (b *batch) putSuggestion(was row[suggestion], name string, s *suggestion) {
+	put(b, was, memory.Record{ID: idOf(suggestionPart, name), Thread: suggestionPart}, s)
+}
+
+// suggested returns the fact that a suggestion would make, which is not stored yet, and
+// its topic; or the fact that says the same, or store.ErrNotFound.
+func (x *Identity) suggested(ctx context.Context, id ID) (r row[Fact], topic string, err error) {
+	s, err := fetch[suggestion](ctx, x, idOf(suggestionPart, string(id)))
+	if err == nil && s.v.Content == "" {
+		err = fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound)
+	}
+	if err != nil {
+		return r, "", err
 	}
 	f, err := x.fact(Draft{Content: s.v.Content, Category: s.v.Category, Confidence: s.v.Confidence, Ref: s.v.Ref, Source: Inferred})
 	if err != nil {
-		return row[Fact]{}, "", err
+		return r, "", err
 	}
-	f.ID = id
-	if owner, err := x.owner(ctx, &f); err != nil || owner.rev != 0 {
-		return owner, s.v.Topic, err
+	if r, err = x.owner(ctx, &f); err == nil && !r.stored() {
+		f.ID = id
+		r.v = f
 	}
-	return row[Fact]{name: string(id), v: f}, s.v.Topic, nil
+	return r, s.v.Topic, err
 }
 
 // topic is what several events are about.
@@ -195,25 +201,24 @@ func (x *Identity) topics(ctx context.Context, since time.Time) (map[string]*top
 			t.hosts[c.Host] += c.N
 		}
 	}
-	for r, err := range each[storedEvent](ctx, x, eventPart, 0) {
-		if err != nil {
-			return nil, err
-		}
-		if !r.v.At.Before(since) {
-			add(countOf(&r.v), r.v.At.Format(time.DateOnly))
+	ring, err := each[Event](ctx, x, eventPart)
+	if err != nil {
+		return nil, err
+	}
+	for i := range ring {
+		if e := &ring[i].v; !e.At.Before(since) {
+			add(countOf(e), e.At.Format(time.DateOnly))
 		}
 	}
-	for r, err := range each[rollup](ctx, x, rollupPart, 0) {
-		if err != nil {
-			return nil, err
-		}
-		if day, err := time.Parse(time.DateOnly, r.name); err == nil && !day.Before(since) {
-			for _, c := range r.v.Counts {
-				add(c, r.name)
+	days, err := x.days(ctx)
+	for _, name := range slices.Sorted(maps.Keys(days)) {
+		if day, err := time.Parse(time.DateOnly, name); err == nil && !day.Before(since) {
+			for _, c := range days[name].v.Counts {
+				add(c, name)
 			}
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // about tells what an event would have one say, and of which topic.

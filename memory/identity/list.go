@@ -44,7 +44,7 @@ type Filter struct {
 // that answers first; otherwise the older come first.
 func (x *Identity) List(ctx context.Context, f Filter) ([]View, error) {
 	rows, err := x.all(ctx)
-	if err != nil {
+	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	p, err := x.Profile(ctx)
@@ -160,8 +160,8 @@ func slotKey(f *Fact) string {
 // question is the slotKey of what has a subject and a slot.
 func question(subject, slot string) string { return canonical(subject) + "\x00" + canonical(slot) }
 
-// newest orders what answers before what it replaces. What nobody has
-// confirmed replaces nothing that somebody has.
+// newest orders what answers before what it replaces. A candidate replaces
+// nothing that was confirmed.
 func newest(a, b *Fact) int {
 	confirmed := func(f *Fact) int { return number(f.Maturity != Candidate) }
 	return cmp.Or(confirmed(b)-confirmed(a), b.At.Compare(a.At), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))

@@ -3,8 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
-
-	"github.com/arc-learn/arc/store"
+	"time"
 )
 
 // MaintainReport says what Maintain did. Facts = Kept + Archived + Already.
@@ -40,24 +39,19 @@ func (x *Identity) Maintain(ctx context.Context) (MaintainReport, error) {
 			return u, err
 		}
 	}
-	if err := x.rollOld(ctx, &u); err != nil {
+	if err := x.rollOld(ctx, &u); err != nil || !p.Settings.AutoInfer {
 		return u, err
 	}
-	if p.Settings.AutoInfer {
-		found, err := x.infer(ctx, DefaultLookback)
-		if err != nil {
-			return u, err
-		}
-		for _, s := range found {
-			_, err := x.Add(ctx, s.Draft)
-			if err == nil {
-				u.Inferred++
-			} else if !errors.Is(err, ErrRejected) { // rejected meanwhile
-				return u, err
-			}
+	found, err := x.infer(ctx, DefaultLookback)
+	for _, s := range found {
+		_, added := x.Add(ctx, s.Draft)
+		if added == nil {
+			u.Inferred++
+		} else if !errors.Is(added, ErrRejected) { // rejected meanwhile
+			return u, added
 		}
 	}
-	return u, nil
+	return u, err
 }
 
 // fade demotes and archives one fact.
@@ -72,7 +66,7 @@ func (x *Identity) fade(ctx context.Context, f Fact, s Settings, u *MaintainRepo
 		effective := f.Effective(now, s.halfLife(f.Category))
 		if effective < DemoteBelow && f.Demoted.IsZero() && f.Maturity != Candidate {
 			demoted, f.Demoted = true, now
-			f.Maturity = below(f.Maturity)
+			f.Maturity = f.Maturity.below()
 		}
 		if effective < ArchiveBelow {
 			archived, f.Archived = true, now
@@ -91,13 +85,6 @@ func (x *Identity) fade(ctx context.Context, f Fact, s Settings, u *MaintainRepo
 	return nil
 }
 
-func below(m Maturity) Maturity {
-	if m == Proven {
-		return Established
-	}
-	return Candidate
-}
-
 func number(b bool) int {
 	if b {
 		return 1
@@ -108,34 +95,33 @@ func number(b bool) int {
 // rollOld rolls up the events that are old enough, and forgets the keys of
 // those that are twice as old.
 func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
-	for done := false; !done; {
-		var n int
-		err := x.change(ctx, func(b *batch) error {
-			head, err := fetch[ring](ctx, x, headPart, "")
+	for more := true; more; {
+		n := 0
+		err := x.alone(ctx, func(b *batch) error {
+			ring, err := each[Event](ctx, x, eventPart)
 			if err != nil {
 				return err
 			}
-			if n, err = x.roll(ctx, b, 0, 0); err != nil || n == 0 {
-				return err
-			}
-			head.v.Count -= n
-			b.put(headPart, "", head.rev, head.v)
-			return nil
+			days, err := x.days(ctx)
+			n = x.roll(b, days, ring, 0)
+			return err
 		})
 		if err != nil {
 			return err
 		}
 		u.RolledUp += n
-		done = n < groupEvents
+		more = n == groupEvents
 	}
-	b := &batch{x: x}
-	for m, err := range each[mark](ctx, x, markPart, 0) {
-		if err != nil {
-			return err
+	return x.alone(ctx, func(b *batch) error {
+		days, err := x.days(ctx)
+		last := x.clock().Add(-markFor).Format(time.DateOnly)
+		for name, d := range days {
+			if len(d.v.Marks) > 0 && name < last {
+				next := d.v.dup()
+				next.Marks = nil
+				b.putRollup(d, name, &next)
+			}
 		}
-		if m.v.At.Before(x.clock().Add(-markFor)) && len(b.ops) < 1000 {
-			b.ops = append(b.ops, store.Op{Key: x.key(markPart, m.name), Delete: true})
-		}
-	}
-	return b.commit(ctx)
+		return err
+	})
 }

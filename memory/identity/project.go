@@ -69,10 +69,8 @@ type Projection struct {
 	Tokens int // of Text
 	// Left are the other facts in use.
 	Left []Left
-	// Value is the sum of the facts' values, and Bound is what no choice
-	// within the budget can exceed. They are equal, but for rounding, where
-	// the choice is known to be the best.
-	Value, Bound float64
+	// Value is the sum of the facts' values.
+	Value float64
 }
 
 // The estimate of use. A word of the task in a fact makes it a third likelier,
@@ -96,16 +94,14 @@ const (
 // task has as well (stemmed; function words count an eighth), at most 1.
 // Without a task, relevance and use are 0.5.
 //
-// Proven facts are always in, as far as the budget goes: they come before all
+// Proven facts are always in, within the budget: they come before all
 // others. An established one needs an effective confidence of DemoteBelow, and
 // above that either 0.7, or some relevance, or to be of Core or Preference; a
 // candidate needs a relevance of a third. Facts that are superseded or too
 // private are out.
 //
-// The choice is exact (dynamic programming) while facts · tokens · candidates
-// for it stay below four million after what is dominated was taken out, as
-// with any usual budget; beyond it is the better of two greedy ones, and Bound
-// says how good that is at least.
+// The choice is the better of two: the most valuable facts that fit, and those of the
+// most value for their tokens.
 func (x *Identity) Project(ctx context.Context, task string, b Budget) (Projection, error) {
 	if b.Visibility != "" && b.Visibility.rank() == 0 {
 		return Projection{}, fmt.Errorf("identity: %w: visibility %.32q", ErrValue, string(b.Visibility))
@@ -232,8 +228,7 @@ func (x *Identity) choose(p *Projection, b Budget, proven, others []Projected) e
 				return err
 			}
 		}
-		in, bound := pick(from, room, slots)
-		p.Bound += bound
+		in := pick(from, room, slots)
 		for i := range from {
 			if in[i] {
 				room, slots = room-from[i].Tokens, slots-1
@@ -268,7 +263,7 @@ func (x *Identity) choose(p *Projection, b Budget, proven, others []Projected) e
 }
 
 func byValue(a, b Projected) int {
-	return cmp.Or(cmp.Compare(b.Value, a.Value), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(cmp.Compare(b.Value, a.Value), older(&a.Fact, &b.Fact))
 }
 
 // wrap renders facts for a prompt.
@@ -286,6 +281,36 @@ func line(f *Projected) string {
 		state = "unconfirmed"
 	}
 	return fmt.Sprintf("| %s (%s, %s)\n", fence.Line(f.Content), fence.Line(string(f.Category)), state)
+}
+
+// pick chooses at most k of the facts, of at most room tokens together: the better of two
+// greedy choices. With ten facts of a line each, the best is rarely better.
+func pick(facts []Projected, room, k int) []bool {
+	var best []bool
+	most := -1.0
+	for _, order := range []func(a, b *Projected) float64{
+		func(a, b *Projected) float64 { return b.Value - a.Value },
+		func(a, b *Projected) float64 { return b.Value*float64(a.Tokens) - a.Value*float64(b.Tokens) },
+	} {
+		turns := make([]int, len(facts))
+		for i := range turns {
+			turns[i] = i
+		}
+		slices.SortFunc(turns, func(i, j int) int {
+			a, b := &facts[i], &facts[j]
+			return cmp.Or(cmp.Compare(order(a, b), 0), cmp.Compare(a.Tokens, b.Tokens), older(&a.Fact, &b.Fact))
+		})
+		in, left, free, sum := make([]bool, len(facts)), room, k, 0.0
+		for _, i := range turns {
+			if free > 0 && facts[i].Tokens <= left {
+				in[i], left, free, sum = true, left-facts[i].Tokens, free-1, sum+facts[i].Value
+			}
+		}
+		if sum > most {
+			best, most = in, sum
+		}
+	}
+	return best
 }
 
 // Hits returns the facts as hits, for a prompt: see [memory.Render]. A fact is Trusted

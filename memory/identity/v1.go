@@ -13,8 +13,39 @@ var v1Parts = []string{"meta", "core", "communication", "expertise", "currentFoc
 
 // isV1 reports whether an object without a version is one of version 1. One
 // that has facts of its own is something else.
-func isV1(f *fields) bool {
-	return f.left["facts"] == nil && slices.ContainsFunc(v1Parts, func(p string) bool { return f.left[p] != nil })
+func isV1(given raws) bool {
+	return given["facts"] == nil && slices.ContainsFunc(v1Parts, func(p string) bool { return given[p] != nil })
+}
+
+// fields are those of an object of version 1 that were not read yet.
+type fields map[string]json.RawMessage
+
+// open returns the fields of an object, and whether it is one.
+func open(raw json.RawMessage) (fields, bool) {
+	if f := left(raw); f != nil {
+		return f, true
+	}
+	return fields{}, false
+}
+
+// text takes a text; anything else stays.
+func (f fields) text(name string) (s string) {
+	if json.Unmarshal(f[name], &s) == nil {
+		delete(f, name)
+	}
+	return s
+}
+
+// list takes an array. A single value is an array of one, and null is none.
+func (f fields) list(name string) (out []json.RawMessage) {
+	raw := f[name]
+	if delete(f, name); raw == nil || string(raw) == "null" {
+		return nil
+	}
+	if json.Unmarshal(raw, &out) != nil {
+		return []json.RawMessage{raw}
+	}
+	return out
 }
 
 // migration collects the facts of a document of version 1.
@@ -30,20 +61,21 @@ type migration struct {
 // its fields: what the person had written down themselves is proven, and what
 // they were at just then established. Whatever has no place in a fact is in
 // the document, which is kept whole.
-func (x *Identity) readV1(data []byte, f *fields, in *incoming) {
+func (x *Identity) readV1(data []byte, in *incoming) {
+	f, _ := open(data)
 	in.profile.Extra = map[string]json.RawMessage{"v1": compact(data)}
-	meta, _ := open(f.left["meta"])
+	meta, _ := open(f["meta"])
 	now := x.clock()
 	in.profile.DeviceID, in.profile.UserID = meta.text("deviceId"), meta.text("userId")
-	m := &migration{x: x, in: in, private: privacyLists(f.left["privacy"]), seen: map[string]int{}}
+	m := &migration{x: x, in: in, private: privacyLists(f["privacy"]), seen: map[string]int{}}
 	m.first = Fact{Confidence: 1, Maturity: Proven, Validations: provenAt, Source: Manual, Updated: now, Validated: now}
-	m.first.Created = meta.time("lastModified")
-	if m.first.Created.IsZero() || m.first.Created.After(now) {
+	var ok bool
+	if m.first.Created, ok = parseTime(meta["lastModified"]); !ok || m.first.Created.After(now) {
 		m.first.Created = now
 	}
 	m.first.At = m.first.Created
 
-	core, _ := open(f.left["core"])
+	core, _ := open(f["core"])
 	in.profile.Name, in.profile.Role = core.text("name"), core.text("role")
 	for _, name := range []string{"name", "role"} {
 		if v := m.visibility("core", name); v.rank() > in.profile.Visibility.rank() {
@@ -53,14 +85,14 @@ func (x *Identity) readV1(data []byte, f *fields, in *incoming) {
 	for _, raw := range f.list("expertise") {
 		m.add(Expertise, textOr(raw, "name"), nil, "expertise")
 	}
-	communication, _ := open(f.left["communication"])
+	communication, _ := open(f["communication"])
 	for _, part := range []struct{ name, label string }{{"style", "Communication style: "}, {"avoid", "Avoid: "}, {"format", "Communication format: "}} {
 		for _, raw := range communication.list(part.name) {
 			m.add(Preference, label(part.label, raw), nil, "communication", part.name)
 		}
 	}
-	m.focus(f.left["currentFocus"])
-	context, _ := open(f.left["context"])
+	m.focus(f["currentFocus"])
+	context, _ := open(f["context"])
 	for _, part := range []string{"personal", "professional"} {
 		for _, raw := range context.list(part) {
 			m.add(Context, plain(raw), nil, "context", part)
@@ -69,7 +101,7 @@ func (x *Identity) readV1(data []byte, f *fields, in *incoming) {
 	m.rest(Context, "communication", communication)
 	m.rest(Context, "context", context)
 	m.rest(Core, "core", core)
-	custom, _ := open(f.left["custom"])
+	custom, _ := open(f["custom"])
 	m.rest(Context, "custom", custom)
 }
 
@@ -83,9 +115,9 @@ func (m *migration) focus(raw json.RawMessage) {
 			continue
 		}
 		name := p.text("name")
-		text := cmp.Or(name, plain(p.left["description"]), plain(raw))
+		text := cmp.Or(name, plain(p["description"]), plain(raw))
 		var extra map[string]json.RawMessage
-		if raw, err := json.Marshal(p.left); err == nil && len(p.left) > 0 {
+		if raw, err := json.Marshal(p); err == nil && len(p) > 0 {
 			extra = map[string]json.RawMessage{"project": raw} // apart, as its names may be those of a fact
 		}
 		m.add(Focus, text, extra, "currentFocus", "projects", name)
@@ -97,9 +129,8 @@ func (m *migration) focus(raw json.RawMessage) {
 }
 
 // rest makes facts of the fields that are left, as "Name: value".
-func (m *migration) rest(c Category, section string, f *fields) {
-	maps.Copy(f.left, f.damaged) // what was not what it should be is a value all the same
-	for _, name := range slices.Sorted(maps.Keys(f.left)) {
+func (m *migration) rest(c Category, section string, f fields) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
 		for _, raw := range f.list(name) {
 			m.add(c, label(strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):]+": ", raw), nil, section, name)
 		}
@@ -120,10 +151,10 @@ func (m *migration) add(c Category, content string, extra map[string]json.RawMes
 		f.Maturity, f.Validations = Established, establishedAt
 	}
 	f.ID = numbered(len(m.in.facts), &f)
-	if at, seen := m.seen[claimName(&f)]; seen {
+	if at, seen := m.seen[f.claim()]; seen {
 		have := &m.in.facts[at]
 		if have.Content != content || len(f.Extra) > 0 {
-			have.tell(Variant{Content: content, Extra: f.Extra})
+			have.Variants = both(have.Variants, []Variant{{Content: content, Extra: f.Extra}}, Variant.order)
 		}
 		if f.Visibility.rank() > have.Visibility.rank() {
 			have.Visibility = f.Visibility
@@ -131,7 +162,7 @@ func (m *migration) add(c Category, content string, extra map[string]json.RawMes
 		have.Extra = union(have.Extra, f.Extra)
 		return
 	}
-	m.seen[claimName(&f)] = len(m.in.facts)
+	m.seen[f.claim()] = len(m.in.facts)
 	m.in.facts = append(m.in.facts, f)
 }
 
@@ -146,7 +177,7 @@ func label(l string, raw json.RawMessage) string {
 // textOr returns a string, or the named field of an object, or the JSON.
 func textOr(raw json.RawMessage, name string) string {
 	if f, ok := open(raw); ok {
-		if s := f.text(name); s != "" && len(f.left) == 0 {
+		if s := f.text(name); s != "" && len(f) == 0 {
 			return s
 		}
 	}

@@ -82,3 +82,30 @@ func termsOf(s string) []term {
 	}
 	return out
 }
+
+// categories are words that tell what a statement is about, in the order in which they
+// are tried.
+var categories = []struct {
+	category Category
+	phrases  string // separated by commas
+}{
+	{Preference, "prefer,prefers,preferred,preference,likes,i like,dislikes,i dislike,loves,i love,hates,i hate,always,never,avoid,avoids,rather than,style"},
+	{Focus, "working on,works on,focused on,focusing on,building,learning,studying,preparing,goal,project,currently,planning"},
+	{Expertise, "years of,years with,experience,experienced,expert,expertise,proficient,fluent,skilled,specializes,specialises,knows,i know,good at"},
+	{Context, "based in,lives in,i live,located in,works at,i use,uses,i work at,timezone"},
+	{Core, "my name,i'm a,i'm an,i am a,i am an,is called,works as,i work as"},
+}
+
+// categorize guesses the category of a statement from its phrases. Without any that it
+// knows, that is Context.
+func categorize(content string) Category {
+	words := wordsOf(strings.ReplaceAll(content, "’", "'"))
+	for _, c := range categories {
+		for p := range strings.SplitSeq(c.phrases, ",") {
+			if holds(words, strings.Fields(p)) {
+				return c.category
+			}
+		}
+	}
+	return Context
+}

@@ -1,0 +1,89 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// lossy is a store whose next commit takes place, and fails all the same.
+type lossy struct {
+	store.Store
+	fail bool
+}
+
+var errLost = errors.New("connection lost")
+
+func (l *lossy) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := l.Store.Commit(ctx, ops...)
+	if l.fail && err == nil {
+		l.fail = false
+		return 0, errLost
+	}
+	return rev, err
+}
+
+// Amend writes records as they are, all or none, if they are still what was read; what
+// is in memory is what is in the store, whatever became of the commit.
+func TestAmend(t *testing.T) {
+	t.Parallel()
+	ctx, st := t.Context(), &lossy{Store: store.NewMem()}
+	bank, err := memory.Open(ctx, st, nil)
+	require.NoError(t, err)
+	space := bank.In("acme/ann/" + memory.Apart)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	record := func(id, plan string) memory.Record {
+		return memory.Record{ID: memory.ID(id), Kind: memory.Fact, Content: "text of " + id, Thread: "facts", At: at, Known: at, Plan: []byte(plan), Trusted: true}
+	}
+	put := func(was, is memory.Record) error { return space.Amend(ctx, memory.Amended{Was: was, Is: is}) }
+	read := func(id string) memory.Record {
+		r, err := space.Get(ctx, memory.ID(id))
+		require.NoError(t, err)
+		return r
+	}
+	require.NoError(t, put(memory.Record{}, record("one", `{"n":1}`)))
+	one := read("one")
+	require.Equal(t, memory.Scope("acme/ann/@identity"), one.Scope)
+	require.JSONEq(t, `{"n":1}`, string(one.Plan))
+	require.ErrorIs(t, put(memory.Record{}, record("one", `{}`)), store.ErrConflict, "it is there")
+	require.ErrorIs(t, put(record("two", `{}`), record("two", `{}`)), store.ErrConflict, "it is not there")
+	require.NoError(t, put(one, record("one", `{"n":2}`)))
+	require.ErrorIs(t, put(one, record("one", `{"n":3}`)), store.ErrConflict, "it has changed")
+	require.ErrorIs(t, space.Amend(ctx, memory.Amended{Is: record("two", `{}`)}, memory.Amended{Was: one}), store.ErrConflict)
+	_, err = space.Get(ctx, "two")
+	require.ErrorIs(t, err, store.ErrNotFound, "all or none")
+
+	st.fail = true
+	require.ErrorIs(t, put(memory.Record{}, record("two", `{"n":1}`)), errLost)
+	require.JSONEq(t, `{"n":1}`, string(read("two").Plan), "its outcome was not known, and is now")
+	st.fail = true
+	require.ErrorIs(t, space.Amend(ctx, memory.Amended{Was: read("two")}), errLost)
+	_, err = space.Get(ctx, "two")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.NoError(t, space.Amend(ctx, memory.Amended{Was: memory.Record{ID: "one", Plan: read("one").Plan}, Is: record("one", `{"n":4}`)}))
+
+	hits, err := space.Recall(ctx, memory.Query{Text: "text of one"})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+	latest, err := space.Latest(ctx, "facts", 9)
+	require.NoError(t, err)
+	require.Len(t, latest, 1)
+	require.NoError(t, bank.Close())
+	bank, err = memory.Open(ctx, st, nil)
+	require.NoError(t, err)
+	space = bank.In("acme/ann/" + memory.Apart)
+	require.JSONEq(t, `{"n":4}`, string(read("one").Plan))
+	require.NoError(t, bank.Erase(ctx, "acme/ann"))
+	_, err = space.Get(ctx, "one")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.NoError(t, bank.Close())
+	require.ErrorIs(t, space.Amend(ctx), store.ErrClosed)
+	require.ErrorIs(t, bank.In("a/b/c/d/e/f/g/h/i").Amend(ctx), memory.ErrScope, "a ninth segment is of Apart alone")
+	require.NoError(t, memory.Scope("a/b/c/d/e/f/g/h/@identity").Check())
+}

@@ -1,0 +1,149 @@
+package identity_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/store"
+)
+
+// before is a store as the version left it that kept identities in records of their own,
+// with what it exported of each scope: facts of every state, with evidence and history,
+// rejections, suggestions, events, and the parts of a document that it could not read.
+type before struct {
+	Now     time.Time
+	Entries map[string][]byte
+	Want    map[memory.Scope]json.RawMessage
+}
+
+func readBefore(t *testing.T) (b before) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/before.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &b))
+	require.Len(t, b.Want, 5)
+	return b
+}
+
+func (b *before) store(t *testing.T) store.Store {
+	t.Helper()
+	st := store.NewMem()
+	for k, v := range b.Entries {
+		_, err := st.Commit(t.Context(), store.Op{Key: k, Value: v})
+		require.NoError(t, err)
+	}
+	for scope := range b.Want { // of a long one the hash alone is known
+		_, err := bankOf(t, st).In(scope).Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "a memory of the scope"})
+		require.NoError(t, err)
+	}
+	return st
+}
+
+// sorted is a document with its events by id.
+func sorted(t *testing.T, raw []byte) string {
+	t.Helper()
+	var d map[string]any
+	require.NoError(t, json.Unmarshal(raw, &d))
+	events := d["events"].([]any)
+	require.Len(t, events, 5)
+	id := func(e any) string { return e.(map[string]any)["id"].(string) }
+	slices.SortFunc(events, func(a, b any) int { return cmp.Compare(id(a), id(b)) })
+	out, err := json.MarshalIndent(d, "", " ")
+	require.NoError(t, err)
+	return string(out)
+}
+
+func TestOldStoresMove(t *testing.T) {
+	b := readBefore(t)
+	st := b.store(t)
+	require.NoError(t, identity.Adopt(t.Context(), st, bankOf(t, st)))
+	for e, err := range st.Scan(t.Context(), store.Range{Prefix: "identity"}) {
+		require.NoError(t, err)
+		t.Errorf("%q is left", e.Key)
+	}
+	for scope, want := range b.Want {
+		x := view(t, st, scope, &identity.Options{Now: func() time.Time { return b.Now }})
+		require.Equal(t, sorted(t, want), sorted(t, []byte(exported(t, x, identity.Local))), "%.40s", scope)
+
+		n, err := x.Observe(t.Context(), identity.Event{Key: "old3", Topic: "Go"}, identity.Event{Key: "new3", Topic: "Go"})
+		require.NoError(t, err)
+		require.Zero(t, n, "the keys of events are known, rolled up or not")
+		_, err = x.Add(t.Context(), identity.Draft{Content: "plays poker", Source: identity.Inferred})
+		require.ErrorIs(t, err, identity.ErrRejected)
+		f, err := x.Get(t.Context(), "v-2")
+		require.NoError(t, err)
+		require.Equal(t, identity.ID("v-1"), f.ID, "the id of what was merged leads on")
+		for _, suggested := range []bool{true, false} {
+			got, err := x.Infer(t.Context(), days(400))
+			require.NoError(t, err)
+			require.Equal(t, suggested, slices.ContainsFunc(got, func(s identity.Suggestion) bool { return s.Topic == "React" }), "it was once before")
+		}
+	}
+}
+
+// A move that is cut off after any of its commits is completed by the next one, with the
+// same end.
+func TestOldStoresMoveOnce(t *testing.T) {
+	b := readBefore(t)
+	for n := 0; ; n += 3 {
+		st := b.store(t)
+		cut := &cutOff{Store: st, after: n}
+		bank, err := memory.Open(t.Context(), cut, nil)
+		require.NoError(t, err)
+		failed := identity.Adopt(t.Context(), cut, bank)
+		require.NoError(t, bank.Close())
+		again, err := memory.Open(t.Context(), st, nil)
+		require.NoError(t, err)
+		require.NoError(t, identity.Adopt(t.Context(), st, again))
+		for scope, want := range b.Want {
+			x, err := identity.New(again, scope, &identity.Options{Now: func() time.Time { return b.Now }})
+			require.NoError(t, err)
+			require.Equal(t, sorted(t, want), sorted(t, []byte(exported(t, x, identity.Local))), "cut off after %d commits", n)
+		}
+		require.NoError(t, again.Close())
+		if failed == nil {
+			require.Greater(t, n, 10)
+			return
+		}
+	}
+}
+
+// One of a scope whose name is not known stays where it is.
+func TestOldStoreOfAnUnknownScope(t *testing.T) {
+	st := store.NewMem()
+	const key = "identity\x00f\x00#0123456789abcdef01234567\x00fact"
+	_, err := st.Commit(t.Context(), store.Op{Key: key, Value: []byte("x")})
+	require.NoError(t, err)
+	require.NoError(t, identity.Adopt(t.Context(), st, bankOf(t, st)))
+	e, err := st.Get(t.Context(), key)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal([]byte("x"), e.Value))
+
+	_, err = st.Commit(t.Context(), store.Op{Key: strings.Replace(key, "#", "acme", 1), Value: []byte("x")})
+	require.NoError(t, err)
+	require.ErrorIs(t, identity.Adopt(t.Context(), st, bankOf(t, st)), store.ErrDamaged)
+}
+
+// cutOff is a store that refuses all commits after some.
+type cutOff struct {
+	store.Store
+	after int
+}
+
+func (c *cutOff) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if c.after--; c.after < 0 {
+		return 0, store.ErrFull
+	}
+	return c.Store.Commit(ctx, ops...)
+}

@@ -1,0 +1,132 @@
+package identity_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/store"
+)
+
+// canon is a document with its events by id, and without when a rejection without a date
+// came in.
+func canon(t require.TestingT, x *identity.Identity) string {
+	var d map[string]any
+	require.NoError(t, json.Unmarshal([]byte(exported(t, x, identity.Local)), &d))
+	if events, ok := d["events"].([]any); ok {
+		id := func(e any) string { return e.(map[string]any)["id"].(string) }
+		slices.SortFunc(events, func(a, b any) int { return cmp.Compare(id(a), id(b)) })
+	}
+	out, err := json.MarshalIndent(d, "", " ")
+	require.NoError(t, err)
+	return string(out)
+}
+
+// Two identities that have grown apart merge to the same, whichever is imported into the
+// other; once more changes nothing; and what either has rejected stays rejected.
+func TestMergeInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &clock{t: start}
+		texts := rapid.SampledFrom([]string{"Go", "go!", "Rust", "likes tea", "Likes tea.", "works at Acme", "works at Globex"})
+		live := func(x *identity.Identity, n int) {
+			for range n {
+				c.add(time.Duration(rapid.IntRange(0, 3).Draw(t, "hours")) * time.Hour)
+				views, err := x.List(tContext, identity.Filter{Archived: true})
+				require.NoError(t, err)
+				id := identity.ID("")
+				if len(views) > 0 {
+					id = rapid.SampledFrom(views).Draw(t, "fact").ID
+				}
+				switch op := rapid.IntRange(0, 9).Draw(t, "op"); {
+				case op < 3 || id == "":
+					_, err = x.Add(tContext, identity.Draft{Content: texts.Draw(t, "text"), Source: rapid.SampledFrom([]identity.Source{identity.Manual, identity.Inferred}).Draw(t, "source")})
+				case op == 3:
+					_, err = x.Validate(tContext, id, identity.Validation{Reason: texts.Draw(t, "reason")})
+				case op == 4:
+					_, err = x.Reject(tContext, id, texts.Draw(t, "reason"))
+				case op == 5:
+					_, err = x.Update(tContext, id, identity.Edit{Content: texts.Draw(t, "text"), Visibility: identity.Public})
+				case op == 6:
+					_, err = x.Restore(tContext, id)
+				case op == 7:
+					_, err = x.Observe(tContext, identity.Event{Key: texts.Draw(t, "key"), Topic: "Go"})
+				case op == 8:
+					_, err = x.UpdateProfile(tContext, func(p *identity.Profile) error {
+						p.Name, p.Settings.AutoInfer = texts.Draw(t, "name"), !p.Settings.AutoInfer
+						p.Settings.ExcludedDomains = append(p.Settings.ExcludedDomains, fmt.Sprint(len(texts.Draw(t, "domain")), ".example"))
+						return nil
+					})
+				default:
+					_, err = x.Archive(tContext, id)
+				}
+				require.True(t, err == nil || errors.Is(err, identity.ErrRejected) || errors.Is(err, identity.ErrKnown), "%v", err)
+			}
+		}
+		into := func(docs ...string) *identity.Identity {
+			x := open(t, store.NewMem(), c)
+			for _, d := range docs {
+				_, err := x.Import(tContext, []byte(d))
+				require.NoError(t, err)
+			}
+			return x
+		}
+		first := open(t, store.NewMem(), c)
+		live(first, rapid.IntRange(0, 6).Draw(t, "together"))
+		common := exported(t, first, identity.Local)
+		second := into(common)
+		live(first, rapid.IntRange(0, 8).Draw(t, "one"))
+		live(second, rapid.IntRange(0, 8).Draw(t, "other"))
+		a, b := exported(t, first, identity.Local), exported(t, second, identity.Local)
+
+		want := canon(t, into(a, b))
+		require.Equal(t, want, canon(t, into(b, a)))
+		require.Equal(t, want, canon(t, into(a, b, a, b)))
+		_, err := first.Import(tContext, []byte(b))
+		require.NoError(t, err)
+		require.Equal(t, want, canon(t, first), "into the one")
+		_, err = second.Import(tContext, []byte(a))
+		require.NoError(t, err)
+		require.Equal(t, want, canon(t, second), "into the other")
+	})
+}
+
+// A rejection wins over a validation that does not know of it, and falls to a Restore
+// that does.
+func TestRejectionWins(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "plays golf", Source: identity.Inferred})
+	y := open(t, store.NewMem(), c)
+	_, err := y.Import(t.Context(), []byte(exported(t, x, identity.Local)))
+	require.NoError(t, err)
+	c.add(time.Hour)
+	_, err = x.Reject(t.Context(), f.ID, "never did")
+	require.NoError(t, err)
+	c.add(time.Hour)
+	_, err = y.Validate(t.Context(), f.ID, identity.Validation{Reason: "said so"})
+	require.NoError(t, err)
+	_, err = y.Import(t.Context(), []byte(exported(t, x, identity.Local)))
+	require.NoError(t, err)
+	g, err := y.Get(t.Context(), f.ID)
+	require.NoError(t, err)
+	require.False(t, g.Rejected.IsZero())
+	require.Len(t, g.Evidence, 1, "the evidence stays")
+	_, err = y.Add(t.Context(), identity.Draft{Content: "golf", Source: identity.Inferred})
+	require.ErrorIs(t, err, identity.ErrRejected)
+
+	c.add(time.Hour)
+	_, err = y.Restore(t.Context(), f.ID)
+	require.NoError(t, err)
+	_, err = y.Import(t.Context(), []byte(exported(t, x, identity.Local)))
+	require.NoError(t, err)
+	g, err = y.Get(t.Context(), f.ID)
+	require.NoError(t, err)
+	require.True(t, g.Rejected.IsZero())
+}
