@@ -34,6 +34,7 @@ type order struct {
 	Value int    // bytes
 	Most  int    // groups that a writer commits; 0: until told to stop
 	Files uint64 // descriptors that it may have; 0: as many as we have
+	More  uint64 // bytes that it may map, beyond those it has; 0: any
 	Clean bool   // close in the end
 }
 
@@ -115,6 +116,7 @@ func write(o order) {
 		return
 	}
 	say("open")
+	bound(o.More)
 	stop := stopped()
 	var all sync.WaitGroup
 	for w := range writers {
@@ -145,6 +147,25 @@ func take(files uint64) {
 		return
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: files, Max: files}); err != nil {
+		panic(err)
+	}
+}
+
+// bound leaves the process so many bytes to map; 0: any.
+func bound(more uint64) {
+	if more == 0 {
+		return
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		panic(err)
+	}
+	var pages uint64
+	if _, err := fmt.Sscan(string(text), &pages); err != nil {
+		panic(err)
+	}
+	more += pages * uint64(os.Getpagesize())
+	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: more, Max: more}); err != nil {
 		panic(err)
 	}
 }

@@ -79,6 +79,18 @@ func TestFewDescriptors(t *testing.T) {
 	f.done("")
 }
 
+// P5: little memory is left to map, for the files of a store and for the process.
+func TestLittleMemory(t *testing.T) {
+	r, f := random(t), newFigures(t)
+	for n := range *rounds {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			o := order{Value: 512 << r.IntN(6), More: (100 + r.Uint64N(400)) << 20}
+			scarce(t, f, n, o, t.TempDir(), nil, func() {})
+		})
+	}
+	f.done("")
+}
+
 // P5: the store fills the disk itself.
 func TestDiskFilledByTheStore(t *testing.T) {
 	r, f := random(t), newFigures(t)

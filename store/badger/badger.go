@@ -284,9 +284,21 @@ func (s *Store) start(c *contents, v *survey) error {
 	}
 	if err != nil {
 		s.room.keep(0)
-		return errors.Join(err, gen.db.Close())
+		return errors.Join(err, s.quit(gen.db))
 	}
 	return nil
+}
+
+// quit ends an engine that is not put to use, and leaves it behind after Patience.
+func (s *Store) quit(db *badger.DB) error {
+	ended := make(chan error, 1)
+	go func() { ended <- files.Attempt(db.Close) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(s.opts.Patience):
+		return fmt.Errorf("%w: Badger does not end", context.DeadlineExceeded)
+	}
 }
 
 // resolve returns the absolute name of dir, with links followed where it

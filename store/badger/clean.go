@@ -36,7 +36,7 @@ func (c *contents) vouch() ([]byte, error) {
 		return nil, err
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %x\n", filepath.Base(c.current), manifest)
+	fmt.Fprintf(sum, "%s %x\n", strings.TrimPrefix(c.current, c.dir), manifest)
 	for _, name := range c.data {
 		info, err := os.Stat(filepath.Join(c.current, name))
 		switch {

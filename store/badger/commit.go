@@ -249,6 +249,9 @@ func (s *Store) ready() error {
 		err = s.room.checkFiles()
 	}
 	if err == nil {
+		err = checkMemory(gen.memTable)
+	}
+	if err == nil {
 		err = s.room.logs(gen)
 	}
 	if err != nil && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrScarce) {

@@ -63,7 +63,7 @@ func (s *Store) openGeneration(name string, v *survey, tables uint64) (*generati
 	}
 	// Badger ends the process if it cannot make this file, or has no room for it,
 	// or cannot list its directory for want of a descriptor.
-	err := checkDescriptors(len(v.tables) + 2*minFiles)
+	err := errors.Join(checkDescriptors(len(v.tables)+2*minFiles), checkMemory(int64(tables)+memTables*gen.memTable))
 	if err == nil {
 		err = disk.Typed(disk.Write(filepath.Join(v.dir, discardName), make([]byte, 1<<20)), nil)
 	}
@@ -75,7 +75,7 @@ func (s *Store) openGeneration(name string, v *survey, tables uint64) (*generati
 	}
 	if got := gen.db.MaxVersion(); got != v.newest {
 		err = fmt.Errorf("%w: versions up to %d were read, and Badger has %d", store.ErrDamaged, v.newest, got)
-		return nil, errors.Join(err, gen.db.Close())
+		return nil, errors.Join(err, s.quit(gen.db))
 	}
 	gen.expect(v)
 	return gen, nil

@@ -65,6 +65,13 @@ func (s *Store) checkSpace(need uint64, dir string) error {
 	return nil
 }
 
+// minMemory is how many bytes a process must be able to map, beyond what Badger maps
+// next, for its own memory to grow.
+const minMemory = 128 << 20
+
+// checkMemory returns ErrScarce unless Badger can map its next log, and a table.
+func checkMemory(memTable int64) error { return disk.CheckMemory(4*memTable + minMemory) }
+
 // reserve is what the store holds so that Badger finds it: descriptors, which it
 // needs for each table and log, a file that Close gives up on a full disk, and
 // space for the logs. Badger writes to these through memory maps, where a disk

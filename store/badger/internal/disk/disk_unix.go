@@ -45,6 +45,15 @@ func Free(dir string) (bytes, files uint64, err error) {
 	return uint64(st.Bavail) * uint64(st.Bsize), files, nil
 }
 
+// CheckMemory returns store.ErrScarce unless the process may map so many bytes more.
+func CheckMemory(size int64) error {
+	data, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return fmt.Errorf("%w: %d MiB of memory: %v", store.ErrScarce, size>>20, err)
+	}
+	return unix.Munmap(data)
+}
+
 // Map returns the contents of a file, which are read as they are used, until
 // Unmap.
 func Map(name string) ([]byte, error) {
