@@ -78,6 +78,7 @@ type Book struct {
 		sync.RWMutex
 		closed  bool
 		members map[string]*member // by candidate, those that are loaded
+		made    int                // members ever
 		pairs   map[string]pairs   // by skill, the windows of members
 		models  map[string]*model  // by skill, those that are loaded
 		hot     *simplelru.LRU[*window, struct{}]
@@ -96,6 +97,7 @@ type pair struct {
 // member is a candidate in memory. Whoever has the turn may read it, and write
 // it with the lock held.
 type member struct {
+	number  int                // no other has it
 	windows map[string]*window // by skill
 }
 

@@ -89,7 +89,7 @@ func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]cont
 		}
 		fs = append(fs, f)
 	}
-	if i := twice(fs); i >= 0 {
+	if i := twice(fs, b.mu.made); i >= 0 {
 		return nil, -1, fmt.Errorf("%w: %q is named twice", ErrCandidate, cs[i].Name)
 	}
 	return fs, -1, nil
@@ -98,8 +98,9 @@ func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]cont
 // few is how many contenders are handled without a further allocation.
 const few = 32
 
-// twice returns the index of a candidate that is there twice, or -1.
-func twice(fs []contender) int {
+// twice returns the index of a candidate that is there twice, or -1, where made
+// members were ever made.
+func twice(fs []contender, made int) int {
 	if len(fs) <= few {
 		for i := range fs {
 			for j := range i {
@@ -110,12 +111,16 @@ func twice(fs []contender) int {
 		}
 		return -1
 	}
-	seen := make(map[*member]struct{}, len(fs))
+	seen := make([]bool, made)
 	for i := range fs {
-		if _, ok := seen[fs[i].member]; ok && fs[i].member != nil {
+		m := fs[i].member
+		if m == nil {
+			continue
+		}
+		if seen[m.number] {
 			return i
 		}
-		seen[fs[i].member] = struct{}{}
+		seen[m.number] = true
 	}
 	return -1
 }

@@ -158,9 +158,13 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 	var none arm
 	k, bonus := float64(max(1, len(m.arms))), optimism*optimism*math.Log1p(h.n)
 	doubt := (h.n + hurry*k) / (h.n + patience*k)
+	w, first := 0.0, [2]float64{}
+	if views[byKey].ok {
+		w, first = h.transfer.weight(h), [...]float64{h.first(false), h.first(true)}
+	}
 	least := h.noise2 / mostPrior
-	if views[byFeatures].ok { // whoever is good near by is seen there
-		least *= h.weight[byFeatures][0] / h.of[byFeatures]
+	if all := h.total(&views); views[byFeatures].ok && all > 0 { // whoever is good near by is seen there
+		least *= 1 - (h.of[byFeatures]-h.weight[byFeatures][0])/all
 	}
 	for i := range cs {
 		c, e := &cs[i], &es[i]
@@ -172,8 +176,7 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 		shift, shift2 := combine(h, &views, index, a, mean)
 		own := 1.0 // what the candidate's own mean has to say
 		if views[byKey].ok && views[byKey].cold(index, a) {
-			w := h.transfer.weight(h)
-			shift, own = shift+w*(h.first(a.proven)-mean-shift), 1-w
+			shift, own = shift+w*(first[class(a.proven)]-mean-shift), 1-w
 		}
 		e.known, e.mean, e.context = int(a.n+0.5), mean, shift
 		e.spread = l.opts.Explore * own * math.Sqrt(doubt*variance+shift2)
@@ -188,16 +191,10 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 // candidates and to this one. Only what is uncertain by key is worth exploring: a key comes
 // back, features hardly do.
 func combine(h *head, views *[kinds]view, i int32, a *arm, mean float64) (shift, variance float64) {
-	total := 0.0
-	for k := range views {
-		if views[k].ok {
-			total += h.of[k]
-		}
-	}
+	total, unit := h.total(views), h.scale()
 	if total == 0 {
 		return 0, 0
 	}
-	unit := h.scale()
 	for k := range views {
 		v := &views[k]
 		if !v.ok || h.of[k] < 1e-9*total {
@@ -208,15 +205,33 @@ func combine(h *head, views *[kinds]view, i int32, a *arm, mean float64) (shift,
 			n, sum = v.evidence(i, a)
 		}
 		shift += h.of[k] / total * v.shared
-		for j, s := range spreads {
-			d, d2 := shrink(h, n, sum, mean+v.shared, s*s*unit*unit)
-			shift += h.weight[k][j] / total * d
+		if n == 0 { // nothing but what the spreads say
 			if k == byKey {
-				variance += h.weight[k][j] / total * d2
+				variance += h.of[k] / total * h.context2[k]
+			}
+			continue
+		}
+		each, off := h.noise2/n, sum/n-mean-v.shared
+		for j, s := range spreads {
+			w, prior2 := h.weight[k][j]/total, s*s*unit*unit
+			share := prior2 / (prior2 + each)
+			shift += w * share * off
+			if k == byKey {
+				variance += w * prior2 * (1 - share)
 			}
 		}
 	}
 	return shift, variance
+}
+
+// total is the weight of the kinds of context that the situation has.
+func (h *head) total(views *[kinds]view) (total float64) {
+	for k := range views {
+		if views[k].ok {
+			total += h.of[k]
+		}
+	}
+	return total
 }
 
 // draws returns what the draws of a decision have in common.

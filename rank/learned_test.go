@@ -390,3 +390,26 @@ func regret(t *testing.T, p []float64, seed uint64) (early, late float64) {
 	}
 	return early, late
 }
+
+// Neither features that say nothing beside a key that says all, nor features out
+// of all proportion, make a score anything but a number.
+func TestLearnedStaysFinite(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1))
+	b := open(t, store.NewMem(), nil)
+	for i := range 1000 {
+		name, key := "ab"[rng.IntN(2):][:1], "ab"[rng.IntN(2):][:1]
+		s := rank.Situation{Key: key, Features: []float64{rng.NormFloat64(), rng.NormFloat64()}}
+		require.NoError(t, b.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: name, Situation: s, Success: name == key}))
+	}
+	for _, x := range []float64{1, math.MaxFloat64, -math.MaxFloat64} {
+		ss := score(t, b.Learned(nil), rank.Situation{Key: "a", Features: []float64{x, 1}}, "a", "b")
+		require.Greater(t, ss["a"].Score, ss["b"].Score)
+	}
+	far := open(t, store.NewMem(), nil)
+	for i, x := range []float64{math.MaxFloat64, -math.MaxFloat64, 0, 1e-29} {
+		s := rank.Situation{Features: []float64{x, 1, x, 1, x}}
+		require.NoError(t, far.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "a", Situation: s, Success: true}))
+	}
+	score(t, far.Learned(nil), rank.Situation{Features: []float64{-1e300, 0, 1e300, 0, 5}}, "a", "b")
+}

@@ -190,20 +190,27 @@ func (n *near) nearest(buf []neighbour, x []float32) []neighbour {
 }
 
 // distance stops early once it is limit or more. It is at most maxFeature, so
-// that it is always a number.
+// that it is always a number. Four sums at a time keep the processor busy.
 func distance(x, y, inv []float32, limit float32) float32 {
 	y, inv = y[:len(x)], inv[:len(x)]
-	d := float32(0)
-	for i := 0; i < len(x); {
-		for end := min(i+8, len(x)); i < end; i++ {
-			e := (x[i] - y[i]) * inv[i]
-			d += max(e, -e)
-		}
+	d, i := float32(0), 0
+	for ; i <= len(x)-4; i += 4 {
+		d += apart(x[i], y[i], inv[i]) + apart(x[i+1], y[i+1], inv[i+1]) +
+			(apart(x[i+2], y[i+2], inv[i+2]) + apart(x[i+3], y[i+3], inv[i+3]))
 		if d = min(d, maxFeature); d >= limit {
 			return limit
 		}
 	}
-	return d
+	for ; i < len(x); i++ {
+		d += apart(x[i], y[i], inv[i])
+	}
+	return min(d, maxFeature)
+}
+
+// apart is the difference by one feature.
+func apart(x, y, inv float32) float32 {
+	const sign = 1 << 31
+	return math.Float32frombits(math.Float32bits((x-y)*inv) &^ sign)
 }
 
 // around is what is known of the neighbourhood of a situation.

@@ -147,9 +147,14 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 	members := make([]member, len(candidates))
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.mu.members) == 0 {
+		b.mu.members = make(map[string]*member, len(candidates))
+	}
 	for i, c := range candidates {
 		if b.mu.members[c] == nil {
+			members[i].number = b.mu.made
 			b.mu.members[c] = &members[i]
+			b.mu.made++
 		}
 	}
 	for pair, w := range windows {
