@@ -33,6 +33,7 @@ type shard struct {
 	entries column
 	ids     *idTable // former ids included
 	live    atomic.Int64
+	vouched atomic.Int64 // of live, those that are trusted
 
 	injected atomic.Int64  // recalls with Query.Inject or Background that found something
 	seq      atomic.Uint32 // the largest of the records
@@ -97,6 +98,9 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 	}
 	sh.stateLocked(e)
 	sh.live.Add(1)
+	if e.flags.trusted() {
+		sh.vouched.Add(1)
+	}
 	for last := sh.seq.Load(); last < e.seq && !sh.seq.CompareAndSwap(last, e.seq); {
 		last = sh.seq.Load()
 	}
@@ -139,6 +143,9 @@ func (sh *shard) leaveLocked(e leaving) {
 	sh.unstateLocked(e.entry)
 	sh.entries.remove(e.row)
 	sh.live.Add(-1)
+	if e.flags.trusted() {
+		sh.vouched.Add(-1)
+	}
 	for _, l := range e.links() {
 		sh.linkLocked(e.id, -1)
 		sh.linkLocked(keyOf(l.To), -1)

@@ -12,7 +12,8 @@ import (
 // for.
 func (sc *scratch) vouch(best []found) []found {
 	q := &sc.query
-	if len(best) == 0 || best[0].flags.trusted() || q.all || q.apart || q.triggered {
+	none := !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.vouched.Load() > 0 })
+	if len(best) == 0 || best[0].flags.trusted() || none || q.all || q.apart || q.triggered {
 		return best
 	}
 	best = slices.Clone(best) // find works in the same memory
