@@ -47,9 +47,11 @@ func (s *Sanitizer) under(f family, name, text string) string {
 	if f == none && isKeyed(name, text) {
 		f = secret
 	}
-	scheme, credential, _ := strings.Cut(text, " ")
-	if f == none || text == "" || tokenLen(text) == len(text) || // else a sanitised header: a scheme and a token
-		f == header && credential != "" && schemes[strings.ToLower(scheme)] && tokenLen(credential) == len(credential) {
+	value := text
+	if f == header { // sanitised: a scheme and a token
+		value = text[len(scheme.FindString(text)):]
+	}
+	if f == none || value == "" || tokenLen(value) == len(value) {
 		return text
 	}
 	return s.token(f.kind(), text)

@@ -18,8 +18,18 @@ const (
 	keyed                       // stripe_key, heroku: what looks drawn at random
 
 	none family = 0
-	any_ family = 0xff
 )
+
+var families = bits[family]("password secret short weak faint header keyed")
+
+// bits gives each of the names one of the bits, and "*" all of them.
+func bits[T ~uint8 | ~uint16](list string) map[string]T {
+	set := map[string]T{"*": ^T(0)}
+	for i, name := range strings.Fields(list) {
+		set[name] = 1 << i
+	}
+	return set
+}
 
 func (f family) kind() string {
 	switch f {
@@ -40,9 +50,6 @@ type ending struct {
 
 // byLast are the endings by their last letter, in either case.
 var byLast = func() (t [256][]ending) {
-	families := map[string]family{
-		"password": password, "secret": secret, "short": short, "weak": weak, "faint": faint, "header": header,
-	}
 	for _, s := range sections["ending"] {
 		for _, text := range s.words {
 			e := ending{text, slices.Contains(s.flags, "whole"), slices.Contains(s.flags, "part"), families[s.flags[0]]}
@@ -130,17 +137,22 @@ func isKeyed(name, v string) bool {
 	name = stem(name)
 	last := strings.ToLower(lastWord(name))
 	rest := strings.ToLower(name[:len(name)-len(last)])
-	issuer := hasAny(rest, issuers) || rest == "" && len(last) >= 3 && hasAny(last, issuers)
+	of := rest // what names the issuer
 	switch last {
 	case "key", "keys", "pat", "auth", "cred", "creds", "sk":
-		if rest == "" && last != "auth" || !issuer && hasAny(rest, otherKeys) {
+		if rest == "" && last != "auth" {
 			return false
 		}
 	case "phpsessid", "jsessionid", "sig":
 	default:
-		if rest != "" || !issuer {
+		if rest != "" || len(last) < 3 || !hasAny(last, issuers) {
 			return false
 		}
+		of = last
+	}
+	issuer := hasAny(of, issuers)
+	if !issuer && hasAny(rest, otherKeys) {
+		return false
 	}
 	isEnv := rest != "" && strings.ToUpper(name) == name
 	return looksRandom(v, issuer, issuer || isEnv)

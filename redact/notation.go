@@ -79,83 +79,62 @@ func (sc *scanner) assigned(i int) int {
 	return sc.assign(candidate{by: by}, end, next)
 }
 
-// tagged looks for <name>value< around the > at i.
-func (sc *scanner) tagged(i int) int {
-	start := i
-	for start > 0 && i-start < maxName && (names[sc.text[start-1]] || sc.text[start-1] == ':') {
-		start--
+// given looks at the value at next whose name ends before end, unless that is of those families.
+func (sc *scanner) given(by notation, but family, end, next int) int {
+	c := candidate{by: by}
+	sc.name(&c, end)
+	if c.family&^but == 0 || by == tag && (c.keyStart == 0 || strings.IndexByte("<:", sc.text[c.keyStart-1]) < 0) {
+		return 0
 	}
-	c := candidate{by: tag, keyStart: start, keyEnd: i, family: familyOf(sc.text[start:i])}
-	if start == 0 || sc.text[start-1] != '<' || c.family&^header == 0 {
-		return i
-	}
-	return sc.value(c, sc.run(i+1, maxName, spaces))
+	return sc.value(c, next)
 }
 
 // said looks for «the password is …» around the s at i.
 func (sc *scanner) said(i int) int {
 	t := sc.text
-	if i < 3 || t[i-2:i] != " i" || i+1 >= len(t) || t[i+1] != ' ' && t[i+1] != ':' {
-		return i
+	if i < 3 || t[i-2:i] != " i" || i+1 == len(t) || t[i+1] != ' ' && t[i+1] != ':' {
+		return 0
 	}
-	c := candidate{by: is}
-	if sc.name(&c, i-2); c.family&^header == 0 {
-		return i
-	}
-	if t[i+1] == ':' {
-		i++
-	}
-	return sc.value(c, i+1)
+	return sc.given(is, header, i-2, sc.run(i+1, 1, colons))
 }
 
-// dash looks for a private key, a flag, curl's credentials or name - "value" around the dash at i.
+// dash looks for a private key, curl's credentials, name - "value" or a flag around the dash at i.
 func (sc *scanner) dash(i int) int {
 	t := sc.text
 	switch {
 	case strings.HasPrefix(t[i:], pemBegin):
 		return sc.pem(i)
-	case i > 0 && blanks[t[i-1]] && sc.is(i+1, blanks) && sc.is(i+2, quotes):
-		c := candidate{by: is} // as sure as a sentence
-		if sc.name(&c, i); c.family&^(header|faint) == 0 {
-			return i
-		}
-		return sc.value(c, i+1)
-	case i+1 < len(t) && t[i+1] == 'u':
-		if end := sc.curl(i); end > i {
-			return end
+	case sc.is(i-1, blanks) && sc.is(i+1, blanks) && sc.is(i+2, quotes):
+		return sc.given(is, header|faint, i, i+1) // as sure as a sentence
+	case sc.is(i+1, letters) && (t[i+1] != 'u' || !sc.curl(i)) && sc.is(i-1, dashes) && (i < 2 || sc.is(i-2, openSpaces)):
+		if end := sc.run(i+1, maxName, parts); sc.is(end, blanks) {
+			return sc.given(flag, header, end, end)
 		}
 	}
-	if i == 0 || t[i-1] != '-' || !sc.is(i+1, letters) || i >= 2 && !spaces[t[i-2]] && !quotes[t[i-2]] {
-		return i
-	}
-	end := sc.run(i+1, maxName, parts)
-	c := candidate{by: flag, keyStart: i + 1, keyEnd: end, family: familyOf(t[i+1 : end])}
-	if !sc.is(end, blanks) || c.family&^header == 0 {
-		return i
-	}
-	return sc.value(c, end)
+	return 0
 }
 
 // curl has the credentials of curl -u user:password behind the first dash.
 var curl = regexp.MustCompile(`^(?:u|user)[ =]*\\?["']?([^\s:"'$<{\\]*):([^\s"'$<{\\]*)`)
 
-// curl looks for curl's credentials around the dash before the u at i; it returns their end, or i.
-func (sc *scanner) curl(i int) int {
-	if !strings.Contains(sc.text[max(0, i-512):i], "curl") {
-		return i
+// curl looks for curl's credentials around the dash before the u at i.
+func (sc *scanner) curl(i int) bool {
+	if !strings.Contains(sc.text[max(0, i-2*maxOrdinary):i], "curl") {
+		return false
 	}
 	m := curl.FindStringSubmatchIndex(sc.window(i+1, maxOrdinary))
 	if m == nil {
-		return i
+		return false
 	}
 	start, end := i+1+m[4], i+1+m[5]
 	if start == end { // an API key in the place of the user
 		start, end = i+1+m[2], i+1+m[3]
 	}
 	if start == end || isPlaceholder(sc.text[start:end]) {
-		return i
+		return false
 	}
-	return sc.found(start, end, password.kind())
+	sc.found(start, end, password.kind())
+	return true
 }
 
 // typed is a name before its type: var name string =, name: str =.
@@ -295,11 +274,7 @@ func (sc *scanner) value(c candidate, i int) int {
 		return c.start
 	}
 	if c.family == header {
-		if begin, end, ok := sc.credential(&c); ok {
-			c.start, c.end = begin, end
-		} else if c.by&lit == 0 {
-			c.family = secret
-		}
+		sc.credential(&c)
 	}
 	c.text, c.v = t, t[c.start:c.end]
 	long := len(c.v) > maxOrdinary
@@ -350,22 +325,15 @@ func bareEnd(t string) int {
 		switch c := t[j]; {
 		case spaces[c], quotes[c], c == '<' && j > 0,
 			c == '\\' && j+1 < len(t) && strings.IndexByte(`nrt"'`, t[j+1]) >= 0,
-			(c == '&' || c == ';' || c == ',') && startsAssignment(t[j+1:]):
+			(c == '&' || c == ';' || c == ',') && next.MatchString(t[j+1:min(len(t), j+49)]):
 			return j
 		}
 	}
 	return len(t)
 }
 
-// startsAssignment says whether s begins with name= or name: or ends.
-func startsAssignment(s string) bool {
-	for j := 0; j < len(s) && j < 48; j++ {
-		if !idents[s[j]] && strings.IndexByte("-. \"[]", s[j]) < 0 {
-			return j > 0 && (s[j] == '=' || s[j] == ':')
-		}
-	}
-	return s == ""
-}
+// next is the beginning of name= or name:, or the end.
+var next = regexp.MustCompile(`^[\w. "\[\]-]{1,47}[=:]|^$`)
 
 // trimEnd takes closing brackets and the punctuation of a sentence off a value.
 func trimEnd(v string) string {
@@ -373,24 +341,26 @@ func trimEnd(v string) string {
 	return v[:n+len(strings.TrimRight(v[n:], ".,;:)]}"))]
 }
 
-// credential returns where the credential of an Authorization header stands behind its
-// scheme, and whether there is one.
-func (sc *scanner) credential(c *candidate) (start, end int, ok bool) {
+// scheme is that of an Authorization header.
+var scheme = regexp.MustCompile(`(?i)^(?:` + alternatives("$scheme") + `)[ \t]+`)
+
+// credential looks for the credential of an Authorization header behind its scheme.
+func (sc *scanner) credential(c *candidate) {
 	t := sc.text
-	first := sc.run(c.start, 32, parts)
-	scheme := strings.ToLower(t[c.start:first])
-	if !sc.is(first, blanks) || !schemes[scheme] {
-		return 0, 0, false
-	}
-	start, end = sc.run(first, unbounded, blanks), c.end
+	n := len(scheme.FindString(sc.window(c.start, maxOrdinary)))
+	c.start += n
 	switch {
 	case c.by&lit != 0:
-		end = max(start, end)
-	case scheme == "digest" || scheme == "aws4-hmac-sha256":
-		end = start + len(trimEnd(t[start:sc.run(start, unbounded, lines)]))
+		c.end = max(c.start, c.end)
+		return
+	case n == 0:
+		c.family = secret
+		return
+	case hasPrefixFold(t[c.start-n:], "digest") || hasPrefixFold(t[c.start-n:], "aws4"):
+		c.end = sc.run(c.start, unbounded, lines)
 	default:
-		end = start + len(trimEnd(t[start:start+bareEnd(t[start:])]))
+		c.end = c.start + bareEnd(t[c.start:])
+		sc.work += c.end - c.start
 	}
-	sc.work += end - start
-	return start, end, true
+	c.end = c.start + len(trimEnd(t[c.start:c.end]))
 }

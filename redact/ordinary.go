@@ -19,21 +19,15 @@ type exception struct {
 const also = lit | json_ | within
 
 var exceptions = func() (out []exception) {
-	families := map[string]family{
-		"*": 0xff, "password": password, "secret": secret, "short": short, "weak": weak, "faint": faint, "header": header,
-		"keyed": keyed,
-	}
-	notations := map[string]notation{
-		"*": anyhow, "tight": tight, "spaced": spaced, "colon": colon, "code": code, "flag": flag, "tag": tag, "is": is,
-		"lit": lit, "json": json_, "within": within,
-	}
+	notations := bits[notation]("tight spaced colon code flag tag is lit json within")
+	notations["*"] = anyhow
 	functions := map[string]func(c *candidate) bool{
 		"<placeholder>": func(c *candidate) bool { return tokenLen(c.v) == len(c.v) || isPlaceholder(c.v) },
 		"<dummy>":       func(c *candidate) bool { return isDummy(c.v) },
 		"<dull>":        func(c *candidate) bool { return len(c.v) >= 16 && entropy(c.v) < 2.3 },
 		"<weak>":        func(c *candidate) bool { return !looksStrong(c.v) },
 		"<random>":      func(c *candidate) bool { return looksRandom(c.v, true, true) && consistsOf(c.v, values) },
-		"<drawn>":       isDrawn,
+		"<undrawn>":     isUndrawn,
 		"<name>":        isOwnName,
 	}
 	parts := []func(c *candidate) string{
@@ -119,22 +113,15 @@ func isDummy(v string) bool {
 	return masked >= 10 && 4*masked >= 3*len(v) || hasAny(lower, standIns) && !looksRandom(v, true, true)
 }
 
-// isDrawn says whether the value is one that a name such as stripe_key makes a secret.
-func isDrawn(c *candidate) bool {
+// isUndrawn says whether the value is none that a name such as stripe_key makes a secret.
+func isUndrawn(c *candidate) bool {
 	key := c.keyOf(c.text)
 	query := strings.EqualFold(key, "key") && c.keyStart > 0 && strings.IndexByte("?&", c.text[c.keyStart-1]) >= 0
-	return consistsOf(c.v, values) &&
-		(isKeyed(key, c.v) || query && strings.ToLower(c.v) == c.v && looksRandom(c.v, true, true))
+	return c.by&(code|lit) == code || !consistsOf(c.v, values) ||
+		!isKeyed(key, c.v) && !(query && strings.ToLower(c.v) == c.v && looksRandom(c.v, true, true))
 }
 
-func consistsOf(v string, set *[256]bool) bool {
-	for i := range len(v) {
-		if !set[v[i]] {
-			return false
-		}
-	}
-	return true
-}
+func consistsOf(v string, set *[256]bool) bool { return length(v, set) == len(v) }
 
 var (
 	uuid  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

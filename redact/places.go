@@ -4,7 +4,6 @@ import (
 	b64 "encoding/base64"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,6 +11,8 @@ import (
 const script = `\p{Latin}\p{Greek}\p{Cyrillic}`
 
 var (
+	// mailbox is what stands before an @, behind the n of an escaped line end perhaps.
+	mailbox = regexp.MustCompile(`(?:\\[nrt])?['.-]*([` + script + `0-9._%+'-]*)$`)
 	// domain is a name with a top-level domain, at least two labels.
 	domain = regexp.MustCompile(strings.ReplaceAll(`^(?:[L0-9][L0-9-]*\.)+(?:[L]{2,}|xn--[a-z0-9-]+)`, "L", script))
 	// version is that of a package: name@1.2.3-rc.one.
@@ -25,18 +26,7 @@ func (sc *scanner) email(i int) int {
 	if !sc.emails || i < sc.noAt {
 		return i
 	}
-	start := i
-	for start > 0 && i-start < 320 {
-		r, n := utf8.DecodeLastRuneInString(t[:start])
-		if !strings.ContainsRune("0123456789._%+-'", r) && !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
-			break
-		}
-		start -= n
-	}
-	for start < i && (strings.IndexByte("'.-", t[start]) >= 0 ||
-		start > 0 && t[start-1] == '\\' && strings.IndexByte("nrt", t[start]) >= 0) {
-		start++ // also the n of an escaped line end
-	}
+	start := i - len(mailbox.FindStringSubmatch(t[max(0, i-320):i])[1])
 	host := domain.FindString(sc.window(i+1, 255))
 	if start == i || host == "" || t[start:i] == "git" || version.MatchString(host) ||
 		files[host[strings.LastIndexByte(host, '.')+1:]] {
@@ -61,6 +51,9 @@ func (sc *scanner) userinfo(i int) int {
 	return sc.found(i, at, "url_credentials")
 }
 
+// drawnWord tells a credential from the word after «bearer» in a sentence.
+var drawnWord = regexp.MustCompile(`[a-z][A-Z]|[0-9_~+=]|.{20}`)
+
 var schemeName = regexp.MustCompile(`^(?i)(?:bearer|basic)[ \t]{1,16}`)
 
 // scheme looks for Bearer or Basic and its credential at i, or passes over media.
@@ -82,19 +75,12 @@ func (sc *scanner) scheme(i int) int {
 	start := i + len(schemeName.FindString(sc.window(i, 24)))
 	end := sc.run(start, unbounded, bearers)
 	v := strings.TrimRight(t[start:end], ".")
-	bearer := t[i+2]|0x20 == 'a'
-	if start == i || v == "" || bearer && !isBearer(v, t[i] == 'B') || !bearer && !isBasic(v) {
+	// After a capital, any word that does not belong to talk about the scheme counts.
+	bearer := drawnWord.MatchString(v) || t[i] == 'B' && !stopWord(v)
+	if start == i || v == "" || t[i+2]|0x20 == 'a' && !bearer || t[i+2]|0x20 == 's' && !isBasic(v) {
 		return i
 	}
 	return sc.found(start, start+len(v), header.kind())
-}
-
-var hump = regexp.MustCompile(`[a-z][A-Z]|[0-9_~+=]|.{20}`)
-
-// isBearer tells a credential from the word after «bearer» in a sentence. After
-// a capital, any word that does not belong to talk about the scheme counts.
-func isBearer(v string, capital bool) bool {
-	return len(v) > maxOrdinary || hump.MatchString(v) || capital && !stopWord(v)
 }
 
 // isBasic asks that the credential decodes to user:password.

@@ -228,17 +228,11 @@ func outside(text string, spans []span) []span {
 // nextToken returns where the first replacement at or after i begins and ends;
 // start is -1 if there is none.
 func nextToken(text string, i int) (start, end int) {
-	for i < len(text) {
-		n := strings.Index(text[i:], tokenOpen)
-		if n < 0 {
-			break
-		}
-		if l := tokenLen(text[i+n:]); l > 0 {
-			return i + n, i + n + l
-		}
-		i += n + len(tokenOpen)
+	m := tokenForm.FindStringIndex(text[i:])
+	if m == nil {
+		return -1, -1
 	}
-	return -1, -1
+	return i + m[0], i + m[1]
 }
 
 // replace puts a token in the place of each span; overlapping spans become one,
@@ -280,16 +274,18 @@ func (s *Sanitizer) token(kind, secret string) string {
 }
 
 var (
-	tokenForm = regexp.MustCompile(`^\[REDACTED:[a-z_]{1,32}(?::[0-9a-f]{8})?\]`)
+	tokenForm = regexp.MustCompile(`\[REDACTED:[a-z_]{1,32}(?::[0-9a-f]{8})?\]`)
 	kindForm  = regexp.MustCompile(`^[a-z_]{1,32}$`)
 )
 
 // tokenLen is the length of the replacement that text starts with, or 0.
 func tokenLen(text string) int {
-	if !strings.HasPrefix(text, tokenOpen) {
-		return 0
+	if strings.HasPrefix(text, tokenOpen) {
+		if m := tokenForm.FindStringIndex(text[:min(len(text), 64)]); m != nil && m[0] == 0 {
+			return m[1]
+		}
 	}
-	return len(tokenForm.FindString(text[:min(len(text), len(tokenOpen)+32+2+tagLen)]))
+	return 0
 }
 
 func isKind(s string) bool { return kindForm.MatchString(s) }

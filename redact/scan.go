@@ -52,7 +52,7 @@ func (sc *scanner) place(i int) int {
 	case ':':
 		return sc.colon(i)
 	case '>':
-		return sc.tagged(i)
+		return sc.given(tag, header, i, sc.run(i+1, maxName, spaces))
 	case 's':
 		return sc.said(i)
 	case '-':
@@ -75,14 +75,19 @@ func (sc *scanner) found(start, end int, kind string) int {
 
 // run returns the end of the bytes of a set that begin at i, of at most n.
 func (sc *scanner) run(i, n int, set *[256]bool) int {
-	end := i
-	for end < len(sc.text) && end-i < n && set[sc.text[end]] {
-		end++
-	}
+	end := i + length(sc.text[i:min(len(sc.text)-i, n)+i], set)
 	if n == unbounded {
 		sc.work += end - i
 	}
 	return end
+}
+
+// length is that of the bytes of a set with which s begins.
+func length(s string, set *[256]bool) (n int) {
+	for n < len(s) && set[s[n]] {
+		n++
+	}
+	return n
 }
 
 // back returns the beginning of the bytes of a set that end at i, of at most n.
@@ -109,6 +114,9 @@ var (
 	spaces      = bytesOf(" \t\n\v\f\r")
 	quotes      = bytesOf("\"'`")
 	slashes     = bytesOf(`\`)
+	colons      = bytesOf(":")
+	dashes      = bytesOf("-")
+	openSpaces  = bytesOf(" \t\n\v\f\r\"'`")
 	brackets    = bytesOf("[")
 	openings    = bytesOf("\"'`\\")
 	digits      = alphabet("0-9")

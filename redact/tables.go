@@ -51,9 +51,9 @@ func setOf(name string) map[string]bool {
 }
 
 var (
-	about, stopWords, schemes, files = setOf("about"), setOf("ordinary"), setOf("scheme"), setOf("file")
-	otherKeys, issuers               = sections["other"][0].words, sections["issuer"][0].words
-	standIns                         = sections["standin"][0].words
+	about, stopWords, files = setOf("about"), setOf("ordinary"), setOf("file")
+	otherKeys, issuers      = sections["other"][0].words, sections["issuer"][0].words
+	standIns                = sections["standin"][0].words
 )
 
 // builtin has the rules alone that are built in.
