@@ -64,8 +64,9 @@ type Call struct {
 	Mode  Mode
 	Why   []string
 
-	// Success is how often the worker's attempts at such tasks have succeeded, in
-	// (0,1], and CostUSD what one takes on average. 0: not known.
+	// Success is how often the worker's attempts at such tasks have passed the gates,
+	// whatever it claims, in (0,1], and CostUSD what one takes on average. 0: not
+	// known.
 	Success, CostUSD float64
 
 	// Allowed is the mode that a human has allowed the attempt in already: only for a

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/examples/quickstart/internal/repair"
 )
 
 // The styles of a terminal.
@@ -75,14 +76,18 @@ func (p *printer) event(e arc.Event) {
 		} else {
 			p.printf("  reasons\n")
 		}
-	case arc.EventRefused, arc.EventAssessed, arc.EventPivot:
+	case arc.EventAssessed, arc.EventPivot:
 		p.printf("  %s: %s\n", e.Kind, line(e.Text))
+	case arc.EventRefused: // the reasoner has no other approach, and says it again
+		p.printf("  %s\n", p.style(dim, line(e.Text)))
 	case arc.EventExecuted:
 		if !strings.HasPrefix(e.Text, "finished") {
 			p.printf("    %-12s %s\n", e.Worker, p.style(red, line(e.Text)))
 		}
 	case arc.EventVerified:
-		if !e.Pass {
+		if e.Text == repair.Unchanged {
+			p.printf("    %-12s %s\n", e.Worker, p.style(dim, "finds nothing to edit"))
+		} else if !e.Pass {
 			p.printf("    %-12s %s\n", e.Worker, p.style(dim, line("refused: "+e.Text)))
 		}
 	}
