@@ -34,11 +34,17 @@ func (c *calendar) append(buf []text.Term, at time.Time) []text.Term {
 }
 
 // appendNamed appends the days that terms, which are those of a query, name, as
-// in "7 May", "7th of May" and "May 7th".
+// in "7 May", "7th of May", "May 7th", "7 Sept" and "7.9.2024".
 func (c *calendar) appendNamed(terms []text.Term) []text.Term {
 	n := len(terms)
 	for i := range n {
-		m := c.month(terms[i].Text)
+		if at, err := time.Parse("2.1.2006", terms[i].Text); err == nil {
+			m, d := at.Month()-1, at.Day()-1
+			terms[i] = text.Term{Text: strconv.Itoa(at.Year()), Mark: true} // no text has the date so
+			terms = append(terms, c.months[m], c.days[m][d])
+			continue
+		}
+		m, short := c.month(terms[i].Text)
 		if m < 0 {
 			continue
 		}
@@ -51,6 +57,9 @@ func (c *calendar) appendNamed(terms []text.Term) []text.Term {
 		case i > 1:
 			day = dayOf(terms[i-2].Text)
 		}
+		if day > 0 && short {
+			terms = append(terms, c.months[m])
+		}
 		if day > 0 {
 			terms = append(terms, c.days[m][day-1])
 		}
@@ -58,13 +67,15 @@ func (c *calendar) appendNamed(terms []text.Term) []text.Term {
 	return terms
 }
 
-func (c *calendar) month(s string) int {
+// month returns the month that s, or its first three letters or four, names.
+func (c *calendar) month(s string) (m int, short bool) {
 	for m := range c.months {
-		if c.months[m].Text == s {
-			return m
+		name := c.months[m].Text
+		if short = name != s; !short || (len(s) == 3 || len(s) == 4) && strings.HasPrefix(name, s) {
+			return m, short
 		}
 	}
-	return -1
+	return -1, false
 }
 
 // dayOf returns the day of the month that "7" or "7th" names, or 0.

@@ -450,6 +450,7 @@ func TestDates(t *testing.T) {
 	}
 	for question, want := range map[string]string{
 		"lunch on 7 May": "2025-05-07", "lunch on the 7th of May": "2025-05-07", "lunch, May 8th": "2025-05-08", "lunch July 5": "2025-07-05",
+		"lunch on 07.05.2025": "2025-05-07", "lunch on 30 Nov 2024": "2024-11-30", "lunch, Nov. 30": "2024-11-30",
 		"lunch in November": "2024-11-30", "lunch in 2024": "2024-11-30",
 	} {
 		hits := recall(t, s, memory.Query{Text: question})
