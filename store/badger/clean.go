@@ -42,8 +42,8 @@ func (c *contents) vouch() ([]byte, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case name == discardName || strings.HasSuffix(name, ".vlog"):
-			continue // they hold nothing, see clear
+		case info.Size() == 0, name == discardName, strings.HasSuffix(name, ".vlog"):
+			continue // it holds nothing, see clear
 		case strings.HasSuffix(name, ".mem"):
 			return nil, nil
 		}
