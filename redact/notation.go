@@ -123,7 +123,7 @@ func (sc *scanner) curl(i int) bool {
 		return false
 	}
 	m := curl.FindStringSubmatchIndex(sc.window(i+1, maxOrdinary))
-	if m == nil {
+	if m == nil || tokenLen(sc.text[i+1+m[2]:]) > 0 || tokenLen(sc.text[i+1+m[4]:]) > 0 {
 		return false
 	}
 	start, end := i+1+m[4], i+1+m[5]
