@@ -48,17 +48,21 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	if g.Tries > 0 {
 		complaint = g.Failed[len(g.Failed)-1].Complaint
 	}
-	ranking, cause, why, err := t.afford(ctx, task, ranking)
-	if err != nil {
-		return "", err
-	}
-	if len(ranking) == 0 {
-		s.Current, s.Cause, s.Reason = nil, cause, why
-		return phaseEnd, nil
-	}
-	worker := g.choose(task, ranking)
-	if err := t.reserve(ctx, task, worker, ranking); err != nil {
-		return "", err
+	worker := ""
+	for held := false; !held; { // others may reserve in between
+		var cause Cause
+		var why string
+		if ranking, cause, why, err = t.afford(ctx, task, ranking); err != nil {
+			return "", err
+		}
+		if len(ranking) == 0 {
+			s.Current, s.Cause, s.Reason = nil, cause, why
+			return phaseEnd, nil
+		}
+		worker = g.choose(task, ranking)
+		if held, err = t.reserve(ctx, task, worker, ranking); err != nil {
+			return "", err
+		}
 	}
 	g.Tries++
 	s.Current = &attempt{

@@ -55,6 +55,7 @@ type share struct {
 	name  string
 	bound Budget
 	day   int64
+	each  float64 // of a purse: US dollars a run
 }
 
 // shares returns the ledgers of the run.
@@ -62,14 +63,14 @@ func (t *turn) shares() []share {
 	o, all := &t.a.o, []share(nil)
 	add := func(bound Budget, day int64, kind string, name string) {
 		if bound != (Budget{}) {
-			all = append(all, share{key.Under(t.own.name, ledgerKeys, kind, name), bound, day})
+			all = append(all, share{name: key.Under(t.own.name, ledgerKeys, kind, name), bound: bound, day: day})
 		}
 	}
 	add(o.Bounds.Session, 0, "session", t.s.Session)
 	add(o.Bounds.Scope, 0, "scope", string(t.s.Objective.Scope))
 	add(o.Bounds.Day, o.Now().UTC().Unix()/int64(24*time.Hour/time.Second), "day", "")
 	if o.Spend > 0 {
-		all = append(all, share{name: key.Under(t.own.name, ledgerKeys, "spend", "")})
+		all = append(all, share{name: key.Under(t.own.name, ledgerKeys, "spend", ""), each: o.Spend})
 	}
 	return all
 }
@@ -283,10 +284,6 @@ func (t *turn) afford(
 	if own == (Budget{}) && t.shares() == nil && ranking[0].Parts.Basis != rank.Priced {
 		return ranking, "", "", nil
 	}
-	purse, err := t.purse(ctx)
-	if err != nil {
-		return nil, "", "", err
-	}
 	cause, why = CauseWorth, fmt.Sprintf("another attempt at task %d is not worth its price", t.s.aim().Next+1)
 	for _, r := range ranking {
 		if r.Parts.Basis == rank.Priced && r.Score <= 0 {
@@ -296,11 +293,11 @@ func (t *turn) afford(
 		if err != nil {
 			return nil, "", "", err
 		}
-		fits, err := t.fits(ctx, price)
+		fits, err := t.fits(ctx, price, false)
 		if err != nil {
 			return nil, "", "", err
 		}
-		if !fits || purse.Each > 0 && !purse.Affords(t.s.Usage.CostUSD, price.CostUSD) {
+		if !fits {
 			cause, why = CauseBudget, fmt.Sprintf("an attempt of %s is over the budget", r.Candidate.Name)
 			continue
 		}
@@ -322,47 +319,49 @@ func (t *turn) price(ctx context.Context, task *reason.Task, r *rank.Scored) (Bu
 	return p, nil
 }
 
-// fits reports whether an attempt of the price stays within every budget.
-func (t *turn) fits(ctx context.Context, price Budget) (bool, error) {
+// fits reports whether an attempt of the price stays within every budget. If so, and
+// it is to be reserved, it is set aside until it is paid, before anybody else asks.
+func (t *turn) fits(ctx context.Context, price Budget, reserve bool) (bool, error) {
 	if !t.s.Objective.Budget.bears(t.s.spent(t.a.o.Now()).plus(price)) {
 		return false, nil
 	}
 	t.own.ledgers.Lock()
 	defer t.own.ledgers.Unlock()
+	var all []*ledger
 	for _, s := range t.shares() {
 		l, err := t.ledgerLocked(ctx, s)
 		if err != nil {
 			return false, err
 		}
-		if !s.bound.bears(l.Used.plus(l.reserved).plus(price)) {
+		p := rank.Purse{Each: s.each, Tasks: l.Runs, Spent: l.Used.CostUSD + l.reserved.CostUSD}
+		if !s.bound.bears(l.Used.plus(l.reserved).plus(price)) ||
+			s.each > 0 && !p.Affords(t.s.Usage.CostUSD, price.CostUSD) {
 			return false, nil
 		}
+		all = append(all, l)
 	}
+	if !reserve {
+		return true, nil
+	}
+	for _, l := range all {
+		l.reserved = l.reserved.plus(price)
+	}
+	t.reserved = t.reserved.plus(price)
 	return true, nil
 }
 
-// reserve sets the price of the worker's attempt aside until it is paid.
-func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ranking []rank.Scored) error {
-	shares := t.shares()
-	if len(shares) == 0 {
-		return nil
+// reserve sets the price of the worker's attempt aside. It reports false if others
+// have reserved meanwhile what it would take.
+func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ranking []rank.Scored) (bool, error) {
+	if len(t.shares()) == 0 {
+		return true, nil
 	}
 	i := slices.IndexFunc(ranking, func(r rank.Scored) bool { return r.Candidate.Name == worker })
 	price, err := t.price(ctx, task, &ranking[i])
 	if err != nil {
-		return err
+		return false, err
 	}
-	t.own.ledgers.Lock()
-	defer t.own.ledgers.Unlock()
-	for _, s := range shares {
-		l, err := t.ledgerLocked(ctx, s)
-		if err != nil {
-			return err
-		}
-		l.reserved = l.reserved.plus(price)
-	}
-	t.reserved = t.reserved.plus(price)
-	return nil
+	return t.fits(ctx, price, true)
 }
 
 // unreserve gives back what the run has reserved and will not use.

@@ -3,11 +3,15 @@ package arc_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
@@ -99,6 +103,37 @@ func TestBoundsAreShared(t *testing.T) {
 			}
 			require.NoError(t, a.Close())
 		})
+	}
+}
+
+// Of runs that ask at the same time as many begin as the budget has room for.
+func TestReservedAtOnce(t *testing.T) {
+	t.Parallel()
+	var begun atomic.Int32
+	h := priced(func(name string, _ act.Work) bool {
+		if name == "w" {
+			begun.Add(1)
+		}
+		return true
+	}, map[string]float64{"w": 1}, "w", "x", "y", "z")
+	chore := []reason.Task{{Objective: "mend the cache", Worker: "w"}}
+	for range 20 {
+		begun.Store(0)
+		a := agent(t, h, &arc.Options{
+			Bounds: arc.Bounds{Session: arc.Budget{CostUSD: 4}}, Maintain: -1,
+			Now: func() time.Time { runtime.Gosched(); return time.Now() }, // lets others run as workers are looked at
+		})
+		run(t, a, arc.Objective{Session: "s", Text: "mend the cache", Tasks: chore}) // what it costs is known now
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				o := arc.Objective{Session: "s", Text: fmt.Sprint("mend cache ", i), Tasks: chore}
+				_, err := a.Run(t.Context(), o)
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		require.Equal(t, int32(4), begun.Load())
 	}
 }
 
