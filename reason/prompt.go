@@ -229,8 +229,8 @@ func showable(hits []memory.Hit, trusted bool) (shown []int) {
 	return shown
 }
 
-// remembered is a memory with its label, its counters and its provenance, and
-// with what it supersedes.
+// remembered is a memory with its label, its counters and its provenance, with
+// what it supersedes, and whether it is perhaps superseded itself.
 func remembered(label string, h *memory.Hit) string {
 	var w strings.Builder
 	r := &h.Record
@@ -264,6 +264,9 @@ func remembered(label string, h *memory.Hit) string {
 	w.WriteString("what:\n" + fence.Quote(r.Content, maxSaid))
 	if old := h.Superseded; old != nil && old.Trusted {
 		w.WriteString("no longer:\n" + fence.Quote(old.Content, maxSaid))
+	}
+	if by := h.Replaced; by.By != "" {
+		fmt.Fprintf(&w, "perhaps replaced by a later one above (%.2f)\n", by.Probability)
 	}
 	return w.String()
 }

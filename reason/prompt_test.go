@@ -39,7 +39,7 @@ func injections(t testing.TB) []string {
 
 var (
 	opening = regexp.MustCompile(`^<<<([a-z]+)-([0-9a-f]{16}) [a-zA-Z ,':]+$`)
-	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|by .*, \d+ times, last on [0-9-]+:|from ".*":|(when|what|differs|no longer|task|summary|output|changed|asked|answered|refused|because|passed instead):|\(cut\))$`)
+	ours    = regexp.MustCompile(`^(\[m\d+\] .*|\[\d+\] by .*|\[[^\]]*\]|by .*, and what was wrong:|by .*, \d+ times, last on [0-9-]+:|from ".*":|(when|what|differs|no longer|task|summary|output|changed|asked|answered|refused|because|passed instead):|perhaps replaced by a later one above \(\d\.\d\d\)|\(cut\))$`)
 )
 
 // requireFenced holds a prompt to its fences: one mark opens and closes all
@@ -395,4 +395,22 @@ func BenchmarkReason(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A memory that is perhaps not current any more says so.
+func TestPromptOfWhatIsPerhapsReplaced(t *testing.T) {
+	t.Parallel()
+	var text string
+	l, err := reason.NewLLM(reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
+		text = req.Messages[0].Text
+		return nil, reason.ErrModel
+	}), nil)
+	require.NoError(t, err)
+	hit := memory.Hit{
+		Record:   memory.Record{ID: "a", Kind: memory.Fact, Content: "Ann lives in Paris.", Trusted: true},
+		Replaced: memory.Replaced{By: "b", Probability: .75, Evidence: memory.ByCue},
+	}
+	_, err = l.Reason(t.Context(), reason.Brief{Objective: "write to Ann", Memories: []memory.Hit{hit}})
+	require.Error(t, err)
+	require.Contains(t, text, "| Ann lives in Paris.\nperhaps replaced by a later one above (0.75)\n")
 }
