@@ -188,8 +188,8 @@ type Options struct {
 // zero value is ready.
 type Retention struct {
 	// Age after which a finished run is deleted, as View.Delete does, counted from
-	// when it began; and a proposal that came to nothing, counted from when that was
-	// decided. 0: 90 days; negative: never.
+	// when it began; a job of a queue, with what it logged, from when it ended; and a
+	// proposal that came to nothing, from when that was decided. 0: 90 days; negative: never.
 	Age time.Duration
 	// Count is how many finished runs stay, the latest. 0: any number.
 	Count int
@@ -585,11 +585,20 @@ func (t *turn) emit(kind EventKind, e Event) {
 func (t *turn) work() act.Work {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	task := g.Tasks[g.Next]
-	skill := t.a.skills[task.Skill] // the zero Skill has no AGENT.md
+	manual := t.a.skills[task.Skill].Agent // the zero Skill has no AGENT.md
+	if task.Skill == "" {
+		var all []string
+		for _, name := range s.Objective.Skills {
+			if text := t.a.skills[name].Agent; text != "" {
+				all = append(all, text)
+			}
+		}
+		manual = strings.Join(all, "\n\n")
+	}
 	hits, background := t.memories()
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: task, Agent: skill.Agent, Memories: hits, Facts: t.facts(), Background: background,
+		Task: task, Agent: manual, Memories: hits, Facts: t.facts(), Background: background,
 		Lineage: cloneDeliveries(t.lineage), Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
 		Secrets: maps.Clone(s.Objective.Secrets),
 	}

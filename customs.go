@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -69,6 +70,8 @@ func (c *customs) checkOwn(e store.Entry, parts []string) error {
 		case "episode":
 			ours = ours || slices.Contains(c.episodes, e.Key)
 		}
+	case jobKeys:
+		return queue.Check(e, c.scope)
 	case statusKeys, sessionKeys, spoolKeys:
 		ours = false
 	default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -15,9 +16,9 @@ import (
 
 // Erase removes all that is kept of a scope and of those below it, of a user or,
 // for a scope of one segment, of a tenant: runs with their outputs, memories with
-// their vectors, identity, samples, sessions and experiments. A run touches the
-// scope if it is in it, or recalls from it or tells its episodes there: such a run
-// goes as a whole, and with it what was learned from it in other scopes, and what
+// their vectors, identity, samples, sessions, experiments, and the jobs of queues; what
+// works on one has lost it. A run touches the scope if it is in it, or recalls
+// from it or tells its episodes there: such a run goes as a whole, and with it what was learned from it in other scopes, and what
 // was drawn from that. Samples of runs that were deleted before go, too: whose
 // they were is not known any more. What stays of a user are sums of its tenant that
 // hold no text. The scope must be named: "" is memory.ErrScope.
@@ -62,6 +63,9 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 		}
 	}
 	if err := a.bank.Erase(ctx, scope); err != nil {
+		return err
+	}
+	if err := queue.Erase(ctx, a.st, scope); err != nil {
 		return err
 	}
 	if whole(scope) {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
@@ -23,8 +24,8 @@ import (
 const spoolKeys = "import"
 
 // Export writes what is kept of a scope and of those below it, as JSON lines that Import
-// reads: runs that touch the scope (see Erase) with their outputs, memories, identity,
-// endings, experiments, and the samples and outcomes of these runs. For a scope of one
+// reads: runs that touch the scope (see Erase) with their outputs, jobs of queues with their
+// cycles, memories, identity, endings, experiments, and the samples and outcomes of these runs. For a scope of one
 // segment, a tenant, statistics go as a whole, with proposals and the ledgers of goals.
 // What runs have taught in other scopes of the tenant stays with these, and what
 // they have used of Options.Bounds is not carried along: Erase alone follows it there.
@@ -77,6 +78,9 @@ func (a *Agent) export(ctx context.Context, scope memory.Scope, w io.Writer) err
 	if err := give(a.bank.Entries(ctx, scope)); err != nil {
 		return err
 	}
+	if err := give(queue.Entries(ctx, a.st, scope)); err != nil {
+		return err
+	}
 	if whole(scope) {
 		err = a.giveTenant(ctx, scope.Tenant(), give)
 	} else {
@@ -101,7 +105,7 @@ func (a *Agent) giveTenant(ctx context.Context, tenant string, give giver) error
 	prefix := key.Under(tenant, "")
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
 		switch part := key.Split(e.Key[min(len(prefix), len(e.Key)):])[0]; {
-		case err != nil, part == statusKeys, part == sessionKeys, part == outputKeys, part == spoolKeys:
+		case err != nil, part == statusKeys, part == sessionKeys, part == outputKeys, part == spoolKeys, part == jobKeys:
 		case part == runKeys:
 			_, err = a.giveRun(ctx, e, "", give)
 		default:

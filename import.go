@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
@@ -172,9 +173,17 @@ func (x *arrival) hold(op store.Op) {
 	x.bytes += len(op.Key) + len(op.Value)
 }
 
-// enlist puts a run into the indexes that name it, unless it is there.
+// enlist puts a run, or a job, into the indexes that name it, unless it is there.
 func (x *arrival) enlist(e store.Entry, fresh bool) error {
-	if parts := key.Split(e.Key); len(parts) != 4 || parts[2] != runKeys {
+	parts := key.Split(e.Key)
+	if len(parts) > 4 && parts[2] == jobKeys && fresh {
+		ops, err := queue.Arrival(e)
+		for _, op := range ops {
+			x.hold(op)
+		}
+		return err
+	}
+	if len(parts) != 4 || parts[2] != runKeys {
 		return nil
 	}
 	var s state

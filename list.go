@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -230,6 +231,9 @@ func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Ti
 	}
 	defer a.handBack(own)
 	if r.Age > 0 {
+		if err := queue.Prune(ctx, a.st, scope, now.Add(-r.Age)); err != nil {
+			return err
+		}
 		err := own.monitor.Drop(ctx, func(p meta.Proposal) bool { return over(p) && p.Decided.Before(now.Add(-r.Age)) })
 		if err != nil {
 			return err

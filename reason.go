@@ -83,8 +83,9 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 		Run: s.ID, Session: s.Session,
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
 		Memories: hits, Facts: t.facts(), Background: background, Passages: t.passages(ctx, g.Text),
-		Skills: t.a.runner.Skills(), Accepts: t.a.runner.Accepts(), Lineage: cloneDeliveries(t.lineage),
-		Failed: g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
+		Skills: t.a.runner.Skills(), Accepts: t.a.runner.Accepts(), Manuals: slices.Clone(s.Objective.Skills),
+		Lineage: cloneDeliveries(t.lineage),
+		Failed:  g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
 		Avoid: g.Avoid, Complaint: g.Complaint, Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),
 	}
 	if g.Cleared > 0 {

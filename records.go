@@ -33,6 +33,8 @@ const (
 	statusKeys  = "status"
 	// outputKeys lead from the key of an attempt to a large output.
 	outputKeys = "output"
+	// jobKeys lead to what a Queue has.
+	jobKeys = "queue"
 	// dueKeys name the runs that the Agent is to go on with, by time, tenant
 	// and id; their values are empty.
 	dueKeys = "arc/due"

@@ -39,7 +39,7 @@ import (
 // store; its Status is "" if nothing is known of it there. It is nil beside
 // ErrObjective.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
-	return a.start(ctx, o, nil)
+	return a.start(ctx, o, nil, false)
 }
 
 // Events is Run as a stream: it yields what happens, and ends when the run
@@ -47,7 +47,7 @@ func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 // run at its last commit; View.Resume goes on.
 func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) })
+		_, err := a.start(ctx, o, func(e Event) bool { return yield(e, nil) }, false)
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(Event{}, err)
 		}
@@ -76,8 +76,9 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 	return d, veil.Error(t.veil.San, err)
 }
 
-// start begins a run, or goes on with the one of that id. yield may be nil.
-func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) (*Report, error) {
+// start begins a run, or goes on with the one of that id. yield may be nil. adopted: see
+// drive.
+func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, adopted bool) (*Report, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool) 
 			return nil, err
 		}
 	}
-	return a.drive(live, own, s, rev, yield, false)
+	return a.drive(live, own, s, rev, yield, adopted)
 }
 
 // answer goes on with a run that is Asking.
@@ -421,7 +422,7 @@ func (a *Agent) over(run runID) {
 	}
 }
 
-// Bounds of an objective: of each text, in bytes, and of the conditions.
+// Bounds of an objective: of each text, in bytes, and of conditions and skills.
 const (
 	maxText       = 64 << 10
 	maxConditions = 32
@@ -459,6 +460,14 @@ func (o *Objective) check() error {
 	if err := o.Budget.check(); err != nil {
 		errs = append(errs, err)
 	}
+	if len(o.Skills) > maxConditions {
+		errs = append(errs, &store.LimitError{Field: "skills", Limit: maxConditions, Got: len(o.Skills)})
+	}
+	for _, name := range o.Skills {
+		if err := key.CheckID("skill", name); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if len(o.Conditions) > maxConditions {
 		errs = append(errs, &store.LimitError{Field: "conditions", Limit: maxConditions, Got: len(o.Conditions)})
 	}
@@ -484,6 +493,7 @@ func (o *Objective) check() error {
 // clone returns a copy whose lists and inputs the host cannot change.
 func (o Objective) clone() Objective {
 	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
+	o.Skills = slices.Clone(o.Skills)
 	o.Conditions, o.Secrets, o.Tasks = maps.Clone(o.Conditions), maps.Clone(o.Secrets), cloneTasks(o.Tasks)
 	return o
 }

@@ -90,6 +90,10 @@ type Objective struct {
 	// stands for them, also in base64, hex, JSON and URLs. A run that goes on from the
 	// store asks Host.Secrets for them.
 	Secrets act.Secrets `cbor:"-" json:"-"`
+	// Skills are those of Host.Skills that the work needs, at most 32: the reasoner reads
+	// their SKILL.md first, whatever the Text names, and a task that names no skill of
+	// its own gives its worker their AGENT.md. A name that the host lacks is passed by.
+	Skills []string `cbor:"135,keyasint,omitempty"`
 	// Provisional is for work whose success shows later than its gates can see.
 	// What it delivers is not learned as good before View.Judge says so: neither
 	// worker nor memories have credit, and no chunk is made. Failures count at once.

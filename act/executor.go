@@ -47,7 +47,7 @@ type Work struct {
 	Inputs    json.RawMessage // the host's data, as given in the objective
 
 	Task     Task
-	Agent    string       // AGENT.md of the skill that Task names, if the host has one for it
+	Agent    string       // AGENT.md of Task.Skill, or else of Objective.Skills
 	Memories []memory.Hit // what was recalled for this goal, best first
 
 	// Background are lessons and episodes in quarantine, best first: they quote

@@ -348,9 +348,10 @@ func nameable(skills []string) []string {
 	return only(skills, func(s string) bool { return s != "" && utf8.ValidString(s) && fence.Line(s) == s })
 }
 
-// named returns the skills that the brief names, those of the objective first.
+// named returns the skills that the brief names, its manuals and those of the objective
+// first.
 func named(b *Brief, skills map[string]Skill) []Skill {
-	texts := []string{b.Objective, string(b.Inputs), b.Situation, b.Complaint}
+	texts := []string{strings.Join(b.Manuals, " "), b.Objective, string(b.Inputs), b.Situation, b.Complaint}
 	for _, f := range slices.Backward(b.Failed) {
 		texts = append(texts, f.Objective)
 	}

@@ -77,6 +77,8 @@ type Brief struct {
 	// Accepts is what workers take for the inputs of their tasks: a decision with a task
 	// that no worker can take is refused.
 	Accepts []Accept
+	// Manuals are the skills whose SKILL.md is to be read first: Objective.Skills.
+	Manuals []string
 
 	// Lineage is what was delivered in this run so far, subgoals included.
 	Lineage []Delivery

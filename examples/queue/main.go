@@ -1,0 +1,171 @@
+// Queue watches a folder, works on what lies in it, is killed, and goes on.
+//
+// A child process looks into the folder, enqueues a job for each file, and works on
+// them; it is killed, as kill -9 does it, in the middle of the second. The parent opens
+// the same store. What was done is not done again, what was under way is, and a file
+// that came meanwhile is found.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/store/badger"
+)
+
+// childDir names the variable that tells the child where to work.
+const childDir = "ARC_QUEUE_DIR"
+
+func main() {
+	err := error(nil)
+	if dir := os.Getenv(childDir); dir != "" {
+		err = work(context.Background(), dir, true)
+	} else {
+		err = parent(context.Background())
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func parent(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "arc-queue-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Mkdir(filepath.Join(dir, "inbox"), 0o700); err != nil {
+		return err
+	}
+	for _, name := range []string{"1-rent.txt", "2-phone.txt", "3-water.txt"} {
+		if err := drop(dir, name); err != nil {
+			return err
+		}
+	}
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	var killed *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &killed) {
+		return fmt.Errorf("the child was not killed: %w", err)
+	}
+	fmt.Println("killed; a new process opens the same store")
+	if err := drop(dir, "4-urgent.txt"); err != nil {
+		return err
+	}
+	return work(ctx, dir, false)
+}
+
+// drop puts a file into the folder.
+func drop(dir, name string) error {
+	return os.WriteFile(filepath.Join(dir, "inbox", name), []byte("pay "+name), 0o600)
+}
+
+// work watches the folder, and works on its files until all jobs have ended.
+func work(ctx context.Context, dir string, die bool) (err error) {
+	st, err := badger.Open(filepath.Join(dir, "store"), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	// Alone: what a process that is gone held is given back at once.
+	q, err := queue.Open(ctx, st, &queue.Options{Alone: true})
+	if err != nil {
+		return err
+	}
+	if err := look(ctx, q, filepath.Join(dir, "inbox")); err != nil {
+		return err
+	}
+	done := make(chan error, 16)
+	d, err := q.Dispatch(func(ctx context.Context, j queue.Job) (queue.Result, error) {
+		if die && j.Subject == "2-phone.txt" {
+			fmt.Println("  2-phone.txt   begun …")
+			self, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				return queue.Result{}, err
+			}
+			if err := self.Kill(); err != nil {
+				return queue.Result{}, err
+			}
+			select {}
+		}
+		// The token tells a second attempt from a first: here it is only shown.
+		fmt.Printf("  %-13s done, claim %d, by a %s model\n", j.Subject, j.Token, j.Model)
+		return queue.Result{Summary: "paid"}, nil
+	}, &queue.DispatchOptions{Gates: []queue.Gate{reporter(done)}})
+	if err != nil {
+		return err
+	}
+	for left := 1; left > 0; {
+		if err := <-done; err != nil {
+			return err
+		}
+		if left, err = progress(ctx, q); err != nil {
+			return err
+		}
+	}
+	return d.Close(ctx)
+}
+
+// look is a sensor: it enqueues a job for each file that has none yet. It may look as
+// often as it likes, in any process: the Key is of one job, also for a day after
+// that has ended.
+func look(ctx context.Context, q *queue.Queue, inbox string) error {
+	files, err := os.ReadDir(inbox)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		d := queue.Draft{Subject: f.Name(), Source: "sensor:inbox", Key: "inbox/" + f.Name(), Quiet: 24 * time.Hour}
+		if strings.Contains(f.Name(), "urgent") {
+			d.Priority = 1
+		}
+		_, added, err := q.Enqueue(ctx, d)
+		if err != nil {
+			return err
+		}
+		if added {
+			fmt.Println("  found", f.Name())
+		}
+	}
+	return nil
+}
+
+// reporter is a gate that lets all pass, and hears how each attempt ended.
+type reporter chan error
+
+// Admit implements queue.Gate.
+func (reporter) Admit(time.Time) int { return 10 }
+
+// Ended implements queue.Gate. It is told of what ended before, too.
+func (r reporter) Ended(c queue.Cycle) {
+	if c.Error != "" {
+		fmt.Printf("  %-13s %s\n", c.Subject, c.Error)
+		return
+	}
+	r <- nil
+}
+
+// progress prints a line, and returns how many jobs are left.
+func progress(ctx context.Context, q *queue.Queue) (left int, err error) {
+	count := map[queue.State]int{}
+	for j, err := range q.Jobs(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		count[j.State]++
+	}
+	left = count[queue.Pending] + count[queue.Active]
+	all := left + count[queue.Completed]
+	bar := strings.Repeat("#", count[queue.Completed]) + strings.Repeat(".", left)
+	fmt.Printf("[%s] %d of %d done\n", bar, count[queue.Completed], all)
+	return left, nil
+}

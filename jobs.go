@@ -1,0 +1,97 @@
+package arc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/store"
+)
+
+// stillRunning is how long a job waits whose run is live elsewhere.
+const stillRunning = 10 * time.Second
+
+// QueueHandler returns a handler that runs jobs as objectives. Job.Input is an
+// [Objective] in JSON; without one its Text is the job's Subject and Description. What
+// it leaves empty of ID, Scope and Skills is the job's, so that a later attempt goes on
+// with the run of an earlier.
+//
+//	delivered   the job is Completed
+//	blocked     Blocked, with the cause; Queue.Requeue retries the run with its note
+//	waiting     Pending again when the run is due, without holding a worker
+//	asking      Parked; Requeue it once View.Answer has been called
+//
+// Secrets do not lie in a queue: runs that need some get them from Host.Secrets.
+func (a *Agent) QueueHandler() queue.Handler {
+	return func(ctx context.Context, j queue.Job) (queue.Result, error) {
+		o, err := objectiveOf(&j)
+		if err != nil {
+			return queue.Result{State: queue.Failed, Summary: err.Error()}, nil
+		}
+		var r *Report
+		if j.Requeued > 0 {
+			r, err = a.In(o.Scope).Retry(ctx, o.ID, j.Note)
+		}
+		if r == nil && (err == nil || errors.Is(err, ErrNotBlocked) || errors.Is(err, store.ErrNotFound)) {
+			r, err = a.start(ctx, o, nil, true) // which holds on to no run that waits
+		}
+		switch {
+		case errors.Is(err, ErrRunning):
+			return queue.Result{State: queue.Pending, Summary: err.Error(), At: a.o.Now().Add(stillRunning)}, nil
+		case errors.Is(err, ErrObjective):
+			return queue.Result{State: queue.Failed, Summary: err.Error()}, nil
+		case r == nil:
+			return queue.Result{}, err
+		}
+		return jobResult(&j, r), err
+	}
+}
+
+// objectiveOf is what a job asks for.
+func objectiveOf(j *queue.Job) (o Objective, err error) {
+	if len(j.Input) > 0 {
+		if err := json.Unmarshal(j.Input, &o); err != nil {
+			return o, fmt.Errorf("%w: input: %w", ErrObjective, err)
+		}
+	}
+	setDefault(&o.Text, strings.TrimSpace(j.Subject+"\n\n"+j.Description))
+	setDefault(&o.ID, "job/"+j.ID)
+	setDefault(&o.Scope, j.Scope)
+	if o.Scope.Tenant() != j.Scope.Tenant() {
+		return o, fmt.Errorf("%w: a scope of another tenant", ErrObjective)
+	}
+	if o.Skills == nil {
+		o.Skills = j.Skills
+	}
+	return o, nil
+}
+
+// jobResult is how a run stands, for its job. The usage is what was added since the
+// attempts before.
+func jobResult(j *queue.Job, r *Report) queue.Result {
+	out := queue.Result{Summary: string(r.Status), Usage: act.Usage{
+		TokensIn: max(0, r.Usage.TokensIn-j.Usage.TokensIn), TokensOut: max(0, r.Usage.TokensOut-j.Usage.TokensOut),
+		CostUSD: max(0, r.Usage.CostUSD-j.Usage.CostUSD), APICostUSD: max(0, r.Usage.APICostUSD-j.Usage.APICostUSD),
+	}}
+	switch r.Status {
+	case Delivered:
+		for _, d := range r.Deliveries {
+			out.Detail += d.Summary + "\n"
+			out.Summary = d.Summary // the last tells what came of it
+		}
+	case Waiting:
+		out.State, out.At, out.Summary = queue.Pending, r.Next, string(r.Cause)+": "+r.Reason
+	case Asking:
+		out.State, out.Summary, out.Detail = queue.Parked, "the run asks", strings.Join(r.Questions, "\n")
+	case Blocked:
+		out.State, out.Summary = queue.Blocked, string(r.Cause)+": "+r.Reason
+	case Running:
+		out.State = queue.Pending
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package arc_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// bench is a queue whose jobs an Agent works on.
+type bench struct {
+	*testing.T
+	q *queue.Queue
+	a *arc.Agent
+	c *clock
+}
+
+func newBench(t *testing.T, s *script, st store.Store) *bench {
+	t.Helper()
+	b := &bench{T: t, c: newClock()}
+	b.a = agentOn(t, st, s.host(), &arc.Options{Now: b.c.Now, Patience: time.Hour})
+	var err error
+	b.q, err = queue.Open(t.Context(), st, &queue.Options{Now: b.c.Now, Alone: true, Seed: 1})
+	require.NoError(t, err)
+	return b
+}
+
+func (b *bench) enqueue(d queue.Draft) queue.Job {
+	b.Helper()
+	j, added, err := b.q.Enqueue(b.Context(), d)
+	require.NoError(b, err)
+	require.True(b, added)
+	return j
+}
+
+// work works on the job that comes first.
+func (b *bench) work() queue.Job {
+	b.Helper()
+	l, err := b.q.Claim(b.Context(), 0)
+	require.NoError(b, err)
+	r, why := b.a.QueueHandler()(b.Context(), l.Job)
+	j, err := l.End(b.Context(), r, why)
+	require.NoError(b, err)
+	return j
+}
+
+func TestObjectivesAsJobs(t *testing.T) {
+	t.Parallel()
+	s := &script{do: func(int, act.Work) (act.Result, error) {
+		r := done(`"ok"`)
+		r.Usage = act.Usage{TokensIn: 7, CostUSD: 0.25}
+		return r, nil
+	}}
+	b := newBench(t, s, store.NewMem())
+	in, err := json.Marshal(arc.Objective{ID: "own", Text: "mend the cache", Conditions: map[string]string{"tier": "gold"}})
+	require.NoError(t, err)
+	b.enqueue(queue.Draft{Subject: "a run", Input: in, Priority: 1, Skills: []string{"work"}})
+	j := b.work()
+	require.Equal(t, queue.Completed, j.State, j.Summary)
+	require.Equal(t, "did it", j.Summary)
+	require.InDelta(t, 0.25, j.Usage.CostUSD, 1e-9)
+	require.Equal(t, []string{"work"}, s.briefs[0].Manuals)
+	for r, err := range b.a.In("").Runs(t.Context(), arc.Filter{}) {
+		require.NoError(t, err)
+		require.Equal(t, "own", r.ID)
+	}
+	j = b.enqueue(queue.Draft{Subject: "look", Description: "at the door"})
+	require.Equal(t, queue.Completed, b.work().State)
+	r, err := b.a.In("").Resume(t.Context(), "job/"+j.ID)
+	require.NoError(t, err)
+	require.Equal(t, "look\n\nat the door", r.Objective)
+
+	for _, bad := range []string{`{"Text": 7}`, `{"Scope": "other"}`, `{"Attempts": -1}`} {
+		b.enqueue(queue.Draft{Subject: "bad", Input: json.RawMessage(bad)})
+		j := b.work()
+		require.Equal(t, queue.Failed, j.State, bad)
+		require.Contains(t, j.Summary, "bad objective")
+	}
+}
+
+// A run that waits gives its worker back, and its job is due when the run is; it goes on
+// from where it was.
+func TestWaitingJobIsScheduledAgain(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
+		if n == 1 {
+			return reason.Decision{}, &reason.ModelError{Status: 429, Again: true, After: time.Hour}
+		}
+		return plan(b.Objective), nil
+	}}
+	b := newBench(t, s, store.NewMem())
+	b.enqueue(queue.Draft{Subject: "look"})
+	begin := time.Now()
+	j := b.work()
+	require.Less(t, time.Since(begin), 30*time.Second, "it is not waited for")
+	require.Equal(t, queue.Pending, j.State)
+	require.Zero(t, j.Attempts)
+	require.True(t, j.At.After(b.c.Now()))
+	_, err := b.q.Claim(t.Context(), 0)
+	require.ErrorIs(t, err, queue.ErrEmpty)
+	b.c.Add(j.At.Sub(b.c.Now()))
+	j = b.work()
+	for j.State == queue.Pending { // the Agent itself may go on with the run, which is due
+		b.c.Add(j.At.Sub(b.c.Now()))
+		j = b.work()
+	}
+	require.Equal(t, queue.Completed, j.State)
+	require.Len(t, s.briefs, 2)
+}
+
+func TestBlockedAndAskingJobsAreRequeued(t *testing.T) {
+	t.Parallel()
+	mended := false
+	s := &script{
+		decide: func(n int, b reason.Brief) (reason.Decision, error) {
+			if n == 1 {
+				return reason.Decision{Questions: []string{"Which door?"}}, nil
+			}
+			return plan(b.Objective), nil
+		},
+		judge: func(act.Work, act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: mended, Complaint: "the hinge is broken"}, nil
+		},
+	}
+	b := newBench(t, s, store.NewMem())
+	j := b.enqueue(queue.Draft{Subject: "close the door"})
+	asking := b.work()
+	require.Equal(t, queue.Parked, asking.State)
+	require.Equal(t, "Which door?", asking.Detail)
+	r, err := b.a.In("").Answer(t.Context(), "job/"+j.ID, "the red one")
+	require.NoError(t, err)
+	require.Equal(t, arc.Blocked, r.Status)
+	require.NoError(t, b.q.Requeue(t.Context(), j.ID, "the hinge may be mended by now"))
+	blocked := b.work()
+	require.Equal(t, queue.Blocked, blocked.State, "it was retried, and is blocked again")
+	require.Contains(t, blocked.Summary, "the hinge is broken")
+	mended = true
+	require.NoError(t, b.q.Requeue(t.Context(), j.ID, "the hinge is mended"))
+	require.Equal(t, queue.Completed, b.work().State)
+	last := s.briefs[len(s.briefs)-1]
+	require.Equal(t, "the hinge is mended", last.Answers[len(last.Answers)-1].Text)
+}
+
+// Jobs are erased, exported, taken in and pruned with their scope, by the keys that
+// find them too.
+func TestJobsOfAScope(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []memory.Scope{"local", "local/anna"} {
+		t.Run(string(scope), func(t *testing.T) {
+			st := store.NewMem()
+			b := newBench(t, new(script), st)
+			mine := map[queue.State]string{}
+			for i, state := range []queue.State{queue.Completed, queue.Blocked, queue.Parked, queue.Active, queue.Pending} {
+				j := b.enqueue(queue.Draft{Subject: "job", Scope: scope, Key: fmt.Sprint("key", i), Priority: i + 1})
+				mine[state] = j.ID
+				if state == queue.Pending {
+					continue
+				}
+				l, err := b.q.Claim(t.Context(), 0)
+				require.NoError(t, err)
+				if state != queue.Active {
+					_, err = l.End(t.Context(), queue.Result{State: state}, nil)
+					require.NoError(t, err)
+				}
+			}
+			other := b.enqueue(queue.Draft{Subject: "job", Scope: "local/bert", Key: "other", Priority: 9})
+			before := scan(t, b.a, st)
+			var file bytes.Buffer
+			require.NoError(t, b.a.Export(t.Context(), scope, &file))
+			require.NoError(t, b.a.Erase(t.Context(), scope))
+			for state, id := range mine {
+				_, err := b.q.Get(t.Context(), id)
+				require.ErrorIs(t, err, store.ErrNotFound, state)
+				for k := range scan(t, b.a, st) {
+					require.NotContains(t, k, id)
+				}
+			}
+			_, err := b.q.Get(t.Context(), other.ID)
+			require.Equal(t, scope == "local", err != nil)
+			_, err = b.a.Import(t.Context(), &file)
+			require.NoError(t, err)
+			after := scan(t, b.a, st)
+			for k := range lacks(before, after) {
+				require.NotContains(t, k, "\x00queue\x00next", "what is pending is found")
+				require.NotContains(t, k, "\x00queue\x00job")
+				require.NotContains(t, k, "\x00queue\x00cycle")
+				require.NotContains(t, k, "\x00queue\x00ended")
+			}
+			q, err := queue.Open(t.Context(), st, &queue.Options{Now: b.c.Now, Alone: true})
+			require.NoError(t, err)
+			for range 2 {
+				l, err := q.Claim(t.Context(), 8)
+				require.NoError(t, err)
+				_, err = l.End(t.Context(), queue.Result{}, nil)
+				require.NoError(t, err)
+			}
+			_, err = q.Claim(t.Context(), 8)
+			require.ErrorIs(t, err, queue.ErrEmpty)
+			_, added, err := q.Enqueue(t.Context(), queue.Draft{Subject: "job", Key: "key2"})
+			require.NoError(t, err)
+			require.False(t, added, "the parked one has the key")
+
+			b.c.Add(91 * 24 * time.Hour)
+			_, err = b.a.Maintain(t.Context(), "local")
+			require.NoError(t, err)
+			for j, err := range q.Jobs(t.Context()) {
+				require.NoError(t, err)
+				require.True(t, j.State == queue.Parked || j.ID == other.ID, "%s %s", j.ID, j.State)
+			}
+			for c, err := range q.Cycles(t.Context(), time.Time{}) {
+				t.Fatal(c, err)
+			}
+		})
+	}
+}
+
+// A worker of a task that names no skill gets AGENT.md of the objective's.
+func TestSkillsOfAnObjective(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+		return reason.Decision{Approach: "go", Tasks: []reason.Task{{Objective: "do it", Verify: "see"}, {Objective: "rest", Verify: "see", Skill: "rest"}}}, nil
+	}}
+	h := s.host()
+	h.Workers[0].Skills = []string{"work", "rest"}
+	h.Skills = loadSkills(t, "Touch nothing else.")
+	r := run(t, agent(t, h, nil), arc.Objective{Text: "mend it", Skills: []string{"work", "unknown"}})
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Equal(t, []string{"work", "unknown"}, s.briefs[0].Manuals)
+	require.Equal(t, "Touch nothing else.", s.work[0].Agent)
+	require.Empty(t, s.work[1].Agent)
+	_, err := agent(t, h, nil).Run(t.Context(), arc.Objective{Text: "x", Skills: []string{"a\x00"}})
+	require.ErrorIs(t, err, arc.ErrObjective)
+}
