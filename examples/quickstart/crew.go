@@ -70,19 +70,20 @@ func (c *crew) policy(b *rank.Book) rank.Policy {
 // is taken to have nothing to do there.
 const enough = 6
 
-// idle returns who has looked at enough packages that fail in the step of a
-// situation, and never found an edit to make. None of them is worth a further
-// look; a crew that is all idle is asked as a whole.
+// idle returns who delivers where other steps fail, and has looked at enough
+// packages that fail in the step of a situation without finding an edit to make.
+// Who has not delivered yet is asked: its kind may not have come up.
 func (c *crew) idle(ctx context.Context, situation string) (names []string, err error) {
 	if c.book == nil {
 		return nil, nil
 	}
 	step, _, _ := strings.Cut(situation, " ")
-	looks, edits := map[string]int{}, map[string]int{}
+	looks, edits, delivered := map[string]int{}, map[string]int{}, map[string]bool{}
 	for s, err := range c.book.Samples(ctx, time.Time{}) {
 		if err != nil {
 			return nil, err
 		}
+		delivered[s.Candidate] = delivered[s.Candidate] || s.Success
 		if at, _, _ := strings.Cut(s.Situation.Key, " "); at != step {
 			continue
 		}
@@ -92,7 +93,7 @@ func (c *crew) idle(ctx context.Context, situation string) (names []string, err 
 		}
 	}
 	for _, f := range repair.Fixers() {
-		if looks[f.Name] >= enough && edits[f.Name] == 0 {
+		if delivered[f.Name] && looks[f.Name] >= enough && edits[f.Name] == 0 {
 			names = append(names, f.Name)
 		}
 	}

@@ -126,7 +126,7 @@ func (p *printer) why(r repaired) {
 	}{
 		{r.Edited, "edited it, and it still does not pass:"},
 		{r.Looked, "looked at it, and found no edit to make:"},
-		{r.Spared, "not asked, as they never found one where this step fails:"},
+		{r.Spared, "not asked, as they mend what fails in other steps:"},
 	} {
 		if len(part.who) > 0 {
 			p.printf("    %s\n", part.text)
