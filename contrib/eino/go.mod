@@ -9,7 +9,11 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require github.com/netresearch/go-cron v0.9.1 // indirect
+require (
+	github.com/netresearch/go-cron v0.9.1 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	golang.org/x/text v0.14.0 // indirect
+)
 
 require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
