@@ -13,8 +13,12 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// stillRunning is how long a job waits whose run is live elsewhere.
-const stillRunning = 10 * time.Second
+// How long a job waits whose run is live elsewhere, and one whose run a human is asked
+// about: the answer may come at any time.
+const (
+	stillRunning = 10 * time.Second
+	stillAsked   = time.Minute
+)
 
 // QueueHandler returns a handler that runs jobs as objectives. Job.Input is an
 // [Objective] in JSON; without one its Text is the job's Subject and Description. What
@@ -23,7 +27,8 @@ const stillRunning = 10 * time.Second
 //
 //	delivered   the job is Completed
 //	blocked     Blocked, with the cause; Queue.Requeue retries the run with its note
-//	waiting     Pending again when the run is due, without holding a worker
+//	waiting     Pending again when the run is due, without holding a worker; each
+//	            minute while a human is asked about it
 //	asking      Parked; Requeue it once View.Answer has been called
 //
 // Secrets do not lie in a queue: runs that need some get them from Host.Secrets.
@@ -48,7 +53,7 @@ func (a *Agent) QueueHandler() queue.Handler {
 		case r == nil:
 			return queue.Result{}, err
 		}
-		return jobResult(&j, r), err
+		return jobResult(&j, r, a.o.Now()), err
 	}
 }
 
@@ -73,7 +78,7 @@ func objectiveOf(j *queue.Job) (o Objective, err error) {
 
 // jobResult is how a run stands, for its job. The usage is what was added since the
 // attempts before.
-func jobResult(j *queue.Job, r *Report) queue.Result {
+func jobResult(j *queue.Job, r *Report, now time.Time) queue.Result {
 	out := queue.Result{Summary: string(r.Status), Usage: act.Usage{
 		TokensIn: max(0, r.Usage.TokensIn-j.Usage.TokensIn), TokensOut: max(0, r.Usage.TokensOut-j.Usage.TokensOut),
 		CostUSD: max(0, r.Usage.CostUSD-j.Usage.CostUSD), APICostUSD: max(0, r.Usage.APICostUSD-j.Usage.APICostUSD),
@@ -86,6 +91,9 @@ func jobResult(j *queue.Job, r *Report) queue.Result {
 		}
 	case Waiting:
 		out.State, out.At, out.Summary = queue.Pending, r.Next, string(r.Cause)+": "+r.Reason
+		if soon := now.Add(stillAsked); r.Approval != nil && soon.Before(r.Next) {
+			out.At = soon
+		}
 	case Asking:
 		out.State, out.Summary, out.Detail = queue.Parked, "the run asks", strings.Join(r.Questions, "\n")
 	case Blocked:

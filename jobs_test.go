@@ -118,6 +118,32 @@ func TestWaitingJobIsScheduledAgain(t *testing.T) {
 	require.Len(t, s.briefs, 2)
 }
 
+// A job does not get around an approval, and is over soon after a human has allowed it.
+func TestJobThatWaitsForAnApproval(t *testing.T) {
+	t.Parallel()
+	calls, st := 0, store.NewMem()
+	b := &bench{T: t, c: newClock()}
+	b.a = agentOn(t, st, gated(&calls, act.Gated), &arc.Options{Now: b.c.Now})
+	var err error
+	b.q, err = queue.Open(t.Context(), st, &queue.Options{Now: b.c.Now, Alone: true, Seed: 1})
+	require.NoError(t, err)
+	in, err := json.Marshal(arc.Objective{Text: "deploy", Tasks: chore})
+	require.NoError(t, err)
+	b.enqueue(queue.Draft{Subject: "deploy", Input: in})
+	for range 3 {
+		j := b.work()
+		require.Equal(t, queue.Pending, j.State, j.Summary)
+		require.Contains(t, j.Summary, "approval: deployer")
+		require.Zero(t, calls)
+		require.LessOrEqual(t, j.At.Sub(b.c.Now()), time.Minute)
+		b.c.Add(2 * time.Minute)
+	}
+	p := waiting(t, b.a, "")[0]
+	require.NoError(t, b.a.In("").Rule(t.Context(), arc.Ruling{Run: p.Run, Attempt: p.Attempt, Allow: true, By: "ada"}))
+	require.Equal(t, queue.Completed, b.work().State)
+	require.Equal(t, 1, calls)
+}
+
 func TestBlockedAndAskingJobsAreRequeued(t *testing.T) {
 	t.Parallel()
 	mended := false
