@@ -277,7 +277,7 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 			return false, err
 		}
 		if f.Content != was.Content {
-			f.Past = append(f.Past, Past{was.Content, x.clock()})
+			f.Past = once(append(f.Past, Past{was.Content, x.clock()}), Past.order)
 		}
 		if f.claim() != was.claim() {
 			if owner, err := x.owner(ctx, f); err != nil {
@@ -350,7 +350,7 @@ func (f *Fact) validate(e Evidence, weak bool) {
 	}
 	f.Validated, f.Updated = e.At, e.At
 	f.Demoted, f.Archived = time.Time{}, time.Time{}
-	f.Evidence = lastOf(append(f.Evidence, e), maxEvidence)
+	f.Evidence = lastOf(both(append(f.Evidence, e), nil, Evidence.order), maxEvidence)
 }
 
 // lastOf returns the last n of a list.

@@ -267,7 +267,6 @@ func (x *Identity) readFact(raw json.RawMessage) (f Fact, ok bool) {
 	if isNumber(o.given["validationCount"]) {
 		f.Validations = int(n)
 	}
-	f.Evidence = lastOf(f.Evidence, maxEvidence)
 	f.Damaged, f.Extra = union(cleanExtra(x.sanitize, o.damaged), f.Damaged), cleanExtra(x.sanitize, o.left)
 	f.settle(now)
 	return f, true
@@ -312,6 +311,9 @@ func (f *Fact) settle(now time.Time) {
 	for i := range f.Past {
 		f.Past[i].Until = keptTime(f.Past[i].Until)
 	}
+	// As a merge leaves them, so that importing it again changes nothing.
+	f.Evidence = lastOf(both(f.Evidence, nil, Evidence.order), maxEvidence)
+	f.Past, f.Variants = once(f.Past, Past.order), both(f.Variants, nil, Variant.order)
 }
 
 // readRest reads rejections, events and roll-ups. What cannot be read stays

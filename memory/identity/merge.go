@@ -98,8 +98,11 @@ func (f *Fact) merge(other *Fact) Fact {
 		if other.Created.Before(f.Created) {
 			out.Created = other.Created
 		}
-		if other.Updated.After(f.Updated) {
+		switch c := other.Updated.Compare(f.Updated); {
+		case c > 0:
 			out.Updated, out.Archived = other.Updated, other.Archived
+		case c == 0:
+			out.Archived = later(f.Archived, other.Archived)
 		}
 		if other.Visibility.rank() > f.Visibility.rank() {
 			out.Visibility = other.Visibility
@@ -112,12 +115,8 @@ func (f *Fact) merge(other *Fact) Fact {
 	if at := later(f.Rejected, other.Rejected); !at.IsZero() && !out.Restored.After(at) {
 		out.reject(at)
 	}
-	out.Past = both(f.Past, other.Past, func(a, b Past) int {
-		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Content, b.Content))
-	})
-	out.Evidence = lastOf(both(f.Evidence, other.Evidence, func(a, b Evidence) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Reason, b.Reason))
-	}), maxEvidence)
+	out.Past = once(slices.Concat(f.Past, other.Past), Past.order)
+	out.Evidence = lastOf(both(f.Evidence, other.Evidence, Evidence.order), maxEvidence)
 	lost := Variant{ID: other.ID, Content: other.Content, Ref: other.Ref}
 	if f.ID == other.ID {
 		out.Extra, out.Damaged = union(out.Extra, other.Extra), union(out.Damaged, other.Damaged)
@@ -132,14 +131,39 @@ func (f *Fact) merge(other *Fact) Fact {
 	return out
 }
 
-// both returns what two lists hold, in order, each once.
+// both returns what two lists hold, in order: each as often as the list that has it
+// more often.
 func both[T any](a, b []T, compare func(T, T) int) []T {
-	if len(a)+len(b) == 0 {
-		return nil
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.SortStableFunc(a, compare)
+	slices.SortStableFunc(b, compare)
+	var out []T
+	for len(a) > 0 && len(b) > 0 {
+		c := compare(a[0], b[0])
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
 	}
-	out := slices.Concat(a, b)
-	slices.SortStableFunc(out, compare)
-	return slices.CompactFunc(out, func(a, b T) bool { return compare(a, b) == 0 })
+	return append(append(out, a...), b...)
+}
+
+// once returns a list in order, with each once.
+func once[T any](list []T, compare func(T, T) int) []T {
+	list = both(list, nil, compare)
+	return slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
+}
+
+func (p Past) order(o Past) int {
+	return cmp.Or(p.Until.Compare(o.Until), cmp.Compare(p.Content, o.Content))
+}
+
+func (e Evidence) order(o Evidence) int {
+	return cmp.Or(e.At.Compare(o.At), cmp.Compare(e.Key, o.Key), cmp.Compare(e.Reason, o.Reason))
 }
 
 func (v Variant) order(o Variant) int {
