@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,10 +20,10 @@ import (
 )
 
 // gated is a host of one worker, which counts its calls.
-func gated(calls *int, mode act.Mode) arc.Host {
+func gated(calls *atomic.Int64, mode act.Mode) arc.Host {
 	return arc.Host{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{{
 		Card: rank.Candidate{Name: "deployer"}, Mode: mode, Skills: []string{"work"},
-		Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { *calls++; return done(`"deployed"`), nil }),
+		Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls.Add(1); return done(`"deployed"`), nil }),
 	}}}
 }
 
@@ -34,6 +35,12 @@ func waiting(t *testing.T, a *arc.Agent, scope memory.Scope) (out []arc.Approval
 		out = append(out, p)
 	}
 	return out
+}
+
+// rest lets time pass, and all that is due in it happen.
+func rest(d time.Duration) {
+	idle(d)
+	synctest.Wait()
 }
 
 // ruling is what ada says to the first attempt of the run.
@@ -64,7 +71,8 @@ func TestApprovals(t *testing.T) {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ", restart), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					calls, st := 0, store.NewMem()
+					var calls atomic.Int64
+					st := store.NewMem()
 					open := func() *arc.Agent {
 						a, err := arc.New(t.Context(), st, gated(&calls, c.mode), realTime())
 						require.NoError(t, err)
@@ -81,25 +89,25 @@ func TestApprovals(t *testing.T) {
 					for _, say := range c.say {
 						if restart {
 							require.NoError(t, a.Close())
-							idle(time.Hour)
+							rest(time.Hour)
 							a = open()
 						}
-						require.Zero(t, calls)
+						require.Zero(t, calls.Load())
 						require.NoError(t, a.In("").Rule(t.Context(), say))
 					}
 					if restart {
 						require.NoError(t, a.Close())
-						idle(c.after)
+						rest(c.after)
 						a = open()
 					} else {
-						idle(c.after)
+						rest(c.after)
 					}
-					idle(10 * time.Second)
+					rest(10 * time.Second)
 					r, err := a.In("").Resume(t.Context(), "run")
 					require.NoError(t, err)
 					require.Equal(t, c.status, r.Status)
 					require.Contains(t, r.Reason, c.reason)
-					require.Equal(t, map[bool]int{true: 1}[c.status == arc.Delivered], calls)
+					require.EqualValues(t, map[bool]int{true: 1}[c.status == arc.Delivered], calls.Load())
 					if c.status != arc.Waiting {
 						require.Empty(t, waiting(t, a, ""))
 						require.ErrorIs(t, a.In("").Rule(t.Context(), ruling(true)), arc.ErrLate)
@@ -129,9 +137,9 @@ func TestNoPathAroundAnApproval(t *testing.T) {
 			}
 		},
 		"due":  func(t *testing.T, a *arc.Agent) { _, err := a.ResumeDue(t.Context()); require.NoError(t, err) },
-		"time": func(t *testing.T, a *arc.Agent) { idle(23 * time.Hour) },
+		"time": func(t *testing.T, a *arc.Agent) { rest(23 * time.Hour) },
 		"silence": func(t *testing.T, a *arc.Agent) {
-			idle(25 * time.Hour)
+			rest(25 * time.Hour)
 			_, err := a.In("").Retry(t.Context(), "run", "go on")
 			require.NoError(t, err)
 		},
@@ -155,14 +163,14 @@ func TestNoPathAroundAnApproval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				calls := 0
+				var calls atomic.Int64
 				a := agent(t, gated(&calls, act.Gated), realTime())
 				run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: chore})
 				path(t, a)
-				require.Zero(t, calls)
+				require.Zero(t, calls.Load())
 				require.Len(t, waiting(t, a, ""), 1)
 				resume(t, a)
-				require.Zero(t, calls)
+				require.Zero(t, calls.Load())
 			})
 		})
 	}
@@ -172,18 +180,18 @@ func TestNoPathAroundAnApproval(t *testing.T) {
 // is to reach further than what was allowed.
 func TestApprovalIsForOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		h := gated(&calls, act.Gated)
 		h.Gates = []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
-			return act.Verdict{Pass: calls == 2, Complaint: "not yet"}, nil
+			return act.Verdict{Pass: calls.Load() == 2, Complaint: "not yet"}, nil
 		})}
 		a := agent(t, h, realTime())
 		r := run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: chore})
 		for n := 1; n <= 2; n++ {
 			require.Equal(t, n, r.Approval.Attempt)
 			require.NoError(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "run", Attempt: n, Allow: true, By: "ada"}))
-			idle(10 * time.Second)
-			require.Equal(t, n, calls)
+			rest(10 * time.Second)
+			require.EqualValues(t, n, calls.Load())
 			var err error
 			r, err = a.In("").Resume(t.Context(), "run")
 			require.NoError(t, err)
@@ -191,7 +199,8 @@ func TestApprovalIsForOneAttempt(t *testing.T) {
 		require.Equal(t, arc.Delivered, r.Status)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		calls, st := 0, store.NewMem()
+		var calls atomic.Int64
+		st := store.NewMem()
 		a, err := arc.New(t.Context(), st, gated(&calls, act.Gated), realTime())
 		require.NoError(t, err)
 		run(t, a, arc.Objective{ID: "run", Text: "deploy", Tasks: chore})
@@ -199,8 +208,8 @@ func TestApprovalIsForOneAttempt(t *testing.T) {
 		require.NoError(t, a.Close())
 		a, err = arc.New(t.Context(), st, gated(&calls, act.Compound), realTime())
 		require.NoError(t, err)
-		idle(10 * time.Second)
-		require.Zero(t, calls)
+		rest(10 * time.Second)
+		require.Zero(t, calls.Load())
 		require.Equal(t, act.Compound, waiting(t, a, "")[0].Mode)
 		require.NoError(t, a.Close())
 	})
@@ -221,9 +230,9 @@ func TestGoalsWaitForApprovals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				calls := 0
+				var calls atomic.Int64
 				h := arc.Host{Gates: []act.Gate{act.NoGate}, Workers: []act.Worker{
-					repairs("deployer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls++; return done(`1`), nil })),
+					repairs("deployer", "cache", act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { calls.Add(1); return done(`1`), nil })),
 				}}
 				h.Workers[0].Blast = act.Public
 				a, w := agent(t, h, realTime()), new(goal.World)
@@ -231,7 +240,7 @@ func TestGoalsWaitForApprovals(t *testing.T) {
 				require.NoError(t, w.Set("cache", goal.Snapshot{Data: map[string]any{"broken": true}, At: time.Now()}))
 				_, err := keeper.Tick(t.Context())
 				require.NoError(t, err)
-				idle(time.Minute)
+				rest(time.Minute)
 				all := waiting(t, a, "")
 				require.Len(t, all, 1)
 				require.Equal(t, act.Gated, all[0].Mode)
@@ -239,15 +248,15 @@ func TestGoalsWaitForApprovals(t *testing.T) {
 					require.NoError(t, a.In("").Rule(t.Context(), *r))
 				}
 				require.NoError(t, keeper.Wait(t.Context()))
-				idle(time.Minute)
+				rest(time.Minute)
 				for o, err := range keeper.Outcomes(t.Context()) {
 					require.NoError(t, err)
 					require.Equal(t, c.end, o.End, o.Why)
 				}
-				require.Equal(t, c.calls, calls)
+				require.EqualValues(t, c.calls, calls.Load())
 				require.Empty(t, waiting(t, a, ""), "nobody is asked any more")
-				idle(48 * time.Hour)
-				require.Equal(t, c.calls, calls)
+				rest(48 * time.Hour)
+				require.EqualValues(t, c.calls, calls.Load())
 			})
 		})
 	}

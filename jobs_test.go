@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,7 +122,8 @@ func TestWaitingJobIsScheduledAgain(t *testing.T) {
 // A job does not get around an approval, and is over soon after a human has allowed it.
 func TestJobThatWaitsForAnApproval(t *testing.T) {
 	t.Parallel()
-	calls, st := 0, store.NewMem()
+	var calls atomic.Int64
+	st := store.NewMem()
 	b := &bench{T: t, c: newClock()}
 	b.a = agentOn(t, st, gated(&calls, act.Gated), &arc.Options{Now: b.c.Now})
 	var err error
@@ -134,14 +136,14 @@ func TestJobThatWaitsForAnApproval(t *testing.T) {
 		j := b.work()
 		require.Equal(t, queue.Pending, j.State, j.Summary)
 		require.Contains(t, j.Summary, "approval: deployer")
-		require.Zero(t, calls)
+		require.Zero(t, calls.Load())
 		require.LessOrEqual(t, j.At.Sub(b.c.Now()), time.Minute)
 		b.c.Add(2 * time.Minute)
 	}
 	p := waiting(t, b.a, "")[0]
 	require.NoError(t, b.a.In("").Rule(t.Context(), arc.Ruling{Run: p.Run, Attempt: p.Attempt, Allow: true, By: "ada"}))
 	require.Equal(t, queue.Completed, b.work().State)
-	require.Equal(t, 1, calls)
+	require.EqualValues(t, 1, calls.Load())
 }
 
 func TestBlockedAndAskingJobsAreRequeued(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -334,6 +335,12 @@ func TestBudgetSparesWhatIsUrgent(t *testing.T) {
 			done = append(done, j.Priority)
 			return queue.Result{Usage: act.Usage{APICostUSD: 1}}, nil
 		}
+		seen := func() []int {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(done)
+		}
 		dispatch := func() *queue.Dispatcher {
 			w, err := q.Dispatch(handle, &queue.DispatchOptions{Gates: []queue.Gate{queue.Budget(3, 2)}})
 			require.NoError(t, err)
@@ -344,15 +351,15 @@ func TestBudgetSparesWhatIsUrgent(t *testing.T) {
 		}
 		w := dispatch()
 		<-time.After(time.Minute)
-		require.Equal(t, []int{5, 5, 5}, done)
+		require.Equal(t, []int{5, 5, 5}, seen())
 		require.NoError(t, w.Close(t.Context()))
 		w = dispatch() // which reads what was spent
 		add(4, time.Now().Add(-time.Hour))
 		add(2, time.Time{})
 		<-time.After(time.Minute)
-		require.Equal(t, []int{5, 5, 5, 2}, done)
+		require.Equal(t, []int{5, 5, 5, 2}, seen())
 		<-time.After(25 * time.Hour)
-		require.Equal(t, []int{5, 5, 5, 2, 4, 5, 5}, done)
+		require.Equal(t, []int{5, 5, 5, 2, 4, 5, 5}, seen())
 		require.NoError(t, w.Close(t.Context()))
 	})
 }
