@@ -127,6 +127,9 @@ func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error
 // asked waits while a human is asked about the run of a dispatch. Once its lease is
 // over the attempt is refused: the goal may be dispatched anew.
 func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
+	if err != nil || r.Approval == nil {
+		return r, err
+	}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for err == nil && r.Approval != nil {

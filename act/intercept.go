@@ -23,7 +23,9 @@ type Interceptor interface {
 	// with that error.
 	Before(ctx context.Context, c *Call) error
 	// After is called whenever Before was: also for attempts that were refused, that
-	// panicked, took too long or were canceled. A panic of it fails the attempt.
+	// panicked, took too long or were canceled. A panic of it fails the attempt. It may
+	// fail an attempt that has finished, and finish none: what it leaves is checked like
+	// the executor's.
 	After(ctx context.Context, c *Call, a *Attempt)
 }
 
@@ -55,7 +57,18 @@ func (f foreign) After(ctx context.Context, c *Call, a *Attempt) {
 		return theirs, nil
 	})
 	if err == nil {
+		if a.End != Finished {
+			theirs.End = a.End
+		}
 		*a = theirs
+		a.Result.own()
+		if err := checkOutput(a.Result); err != nil {
+			a.Result.Output = nil
+			a.malformed(err)
+		}
+		a.checkUsage()
+		confidence{}.After(ctx, c, a)
+		deltas{}.After(ctx, c, a)
 		return
 	}
 	a.End, a.Err, a.Complaint = Failed, err, "an interceptor: "+err.Error()
@@ -149,14 +162,17 @@ type cost struct{ o *Options }
 func (cost) Before(context.Context, *Call) error { return nil }
 
 func (p cost) After(_ context.Context, c *Call, a *Attempt) {
-	u := &a.Result.Usage
-	if !u.Valid() {
-		*u = Usage{}
-		a.malformed(errors.New("usage is negative or not a number"))
-		return
-	}
-	if u.APICostUSD == 0 {
+	a.checkUsage()
+	if u := &a.Result.Usage; u.APICostUSD == 0 {
 		u.APICostUSD = p.o.worker(c.Worker).Rate.price(*u)
+	}
+}
+
+// checkUsage drops a usage that is not valid.
+func (a *Attempt) checkUsage() {
+	if !a.Result.Usage.Valid() {
+		a.Result.Usage = Usage{}
+		a.malformed(errors.New("usage is negative or not a number"))
 	}
 }
 

@@ -88,6 +88,7 @@ func (q *Queue) Dispatch(h Handler, opts *DispatchOptions) (*Dispatcher, error) 
 	if len(o.Gates) > 0 {
 		for c, err := range q.Cycles(d.work, q.o.Now().Add(-24*time.Hour)) {
 			if err != nil {
+				d.cancel()
 				return nil, fmt.Errorf("queue: %w", err)
 			}
 			d.report(c)

@@ -169,7 +169,7 @@ func (q *Queue) draft(d Draft) (Job, error) {
 	case !d.At.IsZero() && d.At.Before(overdue):
 		j.At = overdue // so that it does not hold up those that have waited
 	case d.At.IsZero() && d.Cron != "":
-		j.At, _ = nextTime(d.Cron, j.Created) // it was parsed it
+		j.At, _ = nextTime(d.Cron, j.Created) // it was parsed
 	}
 	return j, nil
 }

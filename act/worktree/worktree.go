@@ -176,7 +176,10 @@ func (x *Executor) Execute(ctx context.Context, w act.Work) (act.Result, error) 
 	if err != nil {
 		return act.Result{}, err
 	}
-	res, err := x.work(ctx, x.tree(r), w)
+	var res act.Result
+	if broke := guard.Call(func() { res, err = x.work(ctx, x.tree(r), w) }); broke != nil {
+		res, err = act.Result{}, broke
+	}
 	ok := err == nil && (res.Reflection.Status == iar.Success || res.Reflection.Status == iar.Warning)
 	// From here on what was made is kept, whoever has gone.
 	over := context.WithoutCancel(ctx)

@@ -162,6 +162,10 @@ func TestScenarios(t *testing.T) {
 			_, err := writes(new)(ctx, dir, w)
 			return act.Result{}, errors.Join(err, errors.New("boom"))
 		}},
+		"panicked": {why: "the work did not succeed: panic: boom", kept: true, work: func(ctx context.Context, dir string, w act.Work) (act.Result, error) {
+			_, err := writes(new)(ctx, dir, w)
+			panic(errors.Join(err, errors.New("boom")))
+		}},
 		"failed with nothing": {why: "boom", work: func(context.Context, string, act.Work) (act.Result, error) { return act.Result{}, errors.New("boom") }},
 		"says that it failed": {kept: true, work: func(ctx context.Context, dir string, w act.Work) (act.Result, error) {
 			_, err := writes(new)(ctx, dir, w)

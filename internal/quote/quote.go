@@ -68,7 +68,8 @@ func New(texts ...string) *Plan {
 
 // seedsOf returns the seeds of a hash: those from i to before j.
 func (p *Plan) seedsOf(hash uint64) (i, j int) {
-	i, _ = slices.BinarySearchFunc(p.seeds, hash, func(s seed, h uint64) int { return cmp.Compare(s.hash, h) })
+	by := func(s seed, h uint64) int { return cmp.Compare(s.hash, h) }
+	i, _ = slices.BinarySearchFunc(p.seeds, hash, by) // without one, j is i
 	for j = i; j < len(p.seeds) && p.seeds[j].hash == hash; j++ {
 	}
 	return i, j

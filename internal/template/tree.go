@@ -116,7 +116,7 @@ func elements(raw []byte) (names []string, values []json.RawMessage) {
 			if err != nil {
 				return names, values
 			}
-			name, _ = token.(string)
+			name, _ = token.(string) // as every key of an object is
 		}
 		var v json.RawMessage
 		if dec.Decode(&v) != nil {

@@ -148,7 +148,7 @@ func (t *tracer) Start(ctx context.Context, name string, opts ...trace.SpanStart
 		Span: tracenoop.Span{}, r: t.r, Name: name, Kind: c.SpanKind(), Attrs: map[string]string{},
 		id: trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID, TraceFlags: trace.FlagsSampled}),
 	}
-	s.Parent, _ = trace.SpanFromContext(ctx).(*Span)
+	s.Parent, _ = trace.SpanFromContext(ctx).(*Span) // nil: it is a root
 	s.set(c.Attributes())
 	t.r.spans = append(t.r.spans, s)
 	return trace.ContextWithSpan(ctx, s), s
