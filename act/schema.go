@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -52,6 +53,7 @@ func (s *schema) check(value json.RawMessage) error {
 	for line := range strings.Lines(lines) {
 		wrong = append(wrong, strings.TrimPrefix(strings.TrimSpace(line), "- "))
 	}
+	slices.Sort(wrong) // the library goes through maps
 	return errors.New(strings.Join(wrong, "; "))
 }
 
