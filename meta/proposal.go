@@ -111,8 +111,17 @@ func (p *Proposal) check() error {
 		checkLength("reason", len(p.Reason)), checkLength("advice", len(p.Advice)))
 }
 
-// whole reports whether there is a change, or advice in its place.
-func (p *Proposal) whole() bool { return json.Valid(p.Change) || p.Change == nil && p.Advice != "" }
+// whole reports whether there is a change, or advice in its place where none is
+// to be made.
+func (p *Proposal) whole() bool {
+	switch p.Status {
+	case approved:
+		return json.Valid(p.Change)
+	case undoing:
+		return json.Valid(p.Undo)
+	}
+	return json.Valid(p.Change) || p.Change == nil && p.Advice != ""
+}
 
 // subjectPrefix begins the ids of the proposals about a subject.
 func subjectPrefix(kind, subject string) string {
