@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -239,25 +239,6 @@ func TestPivotPolicies(t *testing.T) {
 	}
 }
 
-// flaky fails the n-th commit, and says before that whether it is applied.
-type flaky struct {
-	store.Store
-	n       atomic.Int64 // commits until the failure
-	applied bool         // the failing commit takes place all the same
-}
-
-func (f *flaky) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if f.n.Add(-1) == 0 {
-		if f.applied {
-			if _, err := f.Store.Commit(ctx, ops...); err != nil {
-				return 0, err
-			}
-		}
-		return 0, errBoom
-	}
-	return f.Store.Commit(ctx, ops...)
-}
-
 // Wherever a run is interrupted by a failing disk, whether or not the write
 // that failed has taken place, going on leads to where an uninterrupted run
 // leads.
@@ -287,18 +268,18 @@ func TestInterruptedAnywhereEndsTheSame(t *testing.T) {
 	require.NoError(t, err)
 	wantLearned := learnedBy(t, whole)
 	for _, applied := range []bool{false, true} {
-		for n := int64(1); ; n++ {
+		for n := 1; ; n++ {
 			st := store.NewMem()
-			f := &flaky{Store: st, applied: applied}
-			f.n.Store(n)
+			f := arctest.NewStore(st)
+			f.FailNext(n-1, 1, applied)
 			opts := &arc.Options{Now: newClock().Now, Seed: 1, Sanitizer: keyed()}
 			a, err := arc.New(t.Context(), f, host(), opts)
 			require.NoError(t, err)
 			_, err = objectives(a)
-			if f.n.Load() > 0 {
+			if f.Commits() < n {
 				require.NoError(t, err)
 				require.NoError(t, a.Close())
-				require.Greater(t, n, int64(25))
+				require.Greater(t, n, 25)
 				break
 			}
 			_ = a.Close() // it may report the failure once more

@@ -9,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -104,16 +105,16 @@ func TestOnceIsOnceWhereverItIsCutOff(t *testing.T) {
 	o := arc.Objective{ID: "run", Text: "pay the bill", Tasks: []reason.Task{task("pay")}, Attempts: 1, Once: true}
 	ends := map[string]int{}
 	for _, applied := range []bool{false, true} {
-		for n := int64(1); ; n++ {
+		for n := 1; ; n++ {
 			s := &script{}
 			st := store.NewMem()
-			f := &flaky{Store: st, applied: applied}
-			f.n.Store(n)
+			f := arctest.NewStore(st)
+			f.FailNext(n-1, 1, applied)
 			opts := &arc.Options{Now: newClock().Now, Seed: 1, Sanitizer: keyed()}
 			a, err := arc.New(t.Context(), f, s.host("one", "two"), opts)
 			require.NoError(t, err)
 			_, err = a.Run(t.Context(), o)
-			if f.n.Load() > 0 {
+			if f.Commits() < n {
 				require.NoError(t, err)
 				require.NoError(t, a.Close())
 				break

@@ -20,6 +20,8 @@ var floors = map[string][]string{
 	"act":    {"reason", "memory", "rank", "iar", "store", "redact"},
 	"meta":   {"memory", "rank", "iar", "store", "redact"},
 	"learn":  {"memory", "rank", "act", "meta", "reason", "iar", "store"},
+
+	"arctest": {"act", "iar", "store"},
 }
 
 // may reports whether the package from may import the package to, both

@@ -41,15 +41,15 @@ type room struct {
 }
 
 // rooms returns the boxes by name. Every import of a package below a room
-// counts as one of the room.
+// counts as one of the room. What is for tests alone has no box of its own.
 func (r *repo) rooms() map[string]*room {
 	out := map[string]*room{}
 	for _, path := range slices.Sorted(maps.Keys(r.pkgs)) {
 		name, ours := r.short(path)
-		if !ours || internal(name) || under(name, "examples") {
+		top, _, below := strings.Cut(name, "/")
+		if !ours || internal(name) || under(name, "examples") || testSupport(top) {
 			continue
 		}
-		top, _, below := strings.Cut(name, "/")
 		if out[top] == nil {
 			out[top] = &room{name: top, imports: map[string]bool{}, lines: []string{top}}
 		}
