@@ -215,7 +215,7 @@ func ExampleACTR() {
 	// after 720h0m0s: forgotten
 }
 
-func ExampleSpace_Restate() {
+func ExampleSlot() {
 	space, done := exampleSpace()
 	defer done()
 	ctx := context.Background()
@@ -244,8 +244,8 @@ func ExampleSpace_Restate() {
 	}
 	ask(day(10))
 	ask(time.Time{})
-	// The third was about a holiday: it states nothing.
-	if err := space.Restate(ctx, rs[2].ID, memory.Slot{}); err != nil {
+	// The third was about a holiday.
+	if err := space.Forget(ctx, rs[2].ID); err != nil {
 		log.Fatal(err)
 	}
 	ask(time.Time{})

@@ -168,7 +168,7 @@ func (sh *shard) effects(changes []change, f *Feedback, now time.Time, keep int)
 		situations = situations[:len(situations)+1]
 		switch {
 		case f.Undo:
-			n.takeBack(s.effect, hash)
+			n.add(s.effect, hash, -1)
 		case n.heeds(f.Actor, now):
 			n.take(s.effect, hash, now, keep)
 		}

@@ -1,9 +1,13 @@
 package memory
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/actr"
 )
 
 // Policy says how what a query finds is ranked: [Weighted], the default, or
@@ -166,4 +170,179 @@ func (o *Options) uses() int {
 		return maxExact
 	}
 	return defaultUses
+}
+
+// activate scores what was found by its activation.
+func (q *query) activate(fs []found) {
+	var b bonds
+	for i := range fs {
+		f := &fs[i]
+		if b.sh != f.sh {
+			b = q.bonds(f.sh)
+		}
+		f.score = q.activation(f, b).Activation
+	}
+}
+
+// enough is how many of the best by relevance have to be looked at; 0: all.
+func (q *query) enough() int {
+	if q.model != nil || q.triggered {
+		return 0
+	}
+	return max(q.k, attributable)
+}
+
+// below reports whether f is below the threshold.
+func (q *query) below(f *found) bool {
+	return q.model != nil && q.model.Threshold != nil && f.score < q.model.threshold
+}
+
+// cut leaves what is not below the threshold, nor below the floor.
+func (q *query) cut(fs []found) []found {
+	if q.floor == 0 && (q.model == nil || q.model.Threshold == nil) {
+		return fs
+	}
+	return slices.DeleteFunc(fs, func(f found) bool { return q.answers(&f) < q.floor || q.below(&f) })
+}
+
+// activation is the part of a score that ACT-R's equations give.
+func (q *query) activation(f *found, b bonds) Parts {
+	m := q.model
+	p := Parts{Relevance: f.relevance, BaseLevel: q.baseLevel(f)}
+	p.Spreading = b.spread(m, f.entry)
+	if !q.all && m.MismatchPenalty > 0 {
+		p.Mismatch = actr.Mismatch(m.MismatchPenalty, math.Log(max(f.relevance, leastRelevance)))
+	}
+	p.Activation = p.BaseLevel + p.Spreading + p.Mismatch
+	p.Probability = actr.Probability(p.Activation, m.threshold, m.Noise)
+	if m.Noise > 0 {
+		var buf [64]byte
+		p.Noise = actr.Noise(m.Noise, q.draws, string(f.appendName(buf[:0])))
+		p.Activation += p.Noise
+	}
+	p.Latency = actr.Latency(m.LatencyFactor, p.Activation)
+	return p
+}
+
+// drawsOf is the seed of the noise of a query.
+func (m *model) drawsOf(s Scope, text string, at int64, context []idKey) uint64 {
+	buf := binary.BigEndian.AppendUint64(nil, uint64(at))
+	for _, k := range context {
+		buf = append(buf, k[:]...)
+	}
+	buf = append(append(append(buf, s...), 0), text...)
+	return actr.Draw(m.seed, string(buf))
+}
+
+// baseLevel is B as of the query. Uses after that do not count, as far as their
+// times are known.
+func (q *query) baseLevel(f *found) float64 {
+	form, d := HybridBase, float64(baseDecay)
+	if q.model != nil {
+		form, d = q.model.BaseLevel, q.model.Decay
+	}
+	c := f.tally
+	n, life := 1+c.Helped, seconds(q.at-f.known)
+	switch {
+	case form == NoBase:
+		return 0
+	case form == OptimizedBase:
+		return actr.Optimized(n, life, d)
+	case n == 1:
+		return -d * math.Log(life) // what it comes to for most records
+	}
+	var few [defaultUses]float64
+	ages := few[:0]
+	add := func(at int64) {
+		switch {
+		case at > q.at:
+			n--
+		case form == ExactBase || len(ages) < defaultUses:
+			ages = append(ages, seconds(q.at-at))
+		}
+	}
+	if c.LastUsed != 0 {
+		add(int64(c.LastUsed))
+		for _, at := range slices.Backward(c.Earlier) {
+			add(int64(at))
+		}
+	}
+	n = max(n, 1)
+	if len(ages) == n-1 && (form == ExactBase || n <= defaultUses) {
+		ages = append(ages, life)
+	}
+	return actr.Hybrid(ages, n, life, d)
+}
+
+// seconds are those of an age in microseconds.
+func seconds(us int64) float64 { return max(float64(us)/1e6, actr.MinAge) }
+
+// bonds are the records of the context, as a shard has them.
+type bonds struct {
+	sh      *shard
+	sources []source
+}
+
+// source is a record of the context.
+type source struct {
+	key  idKey
+	of   *entry // nil: the shard has none
+	refs int    // its links, in either direction
+}
+
+func (q *query) bonds(sh *shard) bonds {
+	b := bonds{sh: sh, sources: make([]source, len(q.context))}
+	for i, k := range q.context {
+		b.sources[i] = sh.source(k)
+	}
+	return b
+}
+
+// source returns the record that a key leads to, with the links of what became
+// part of it.
+func (sh *shard) source(k idKey) source {
+	s := source{key: k, of: sh.find(k), refs: sh.fanOf(k)}
+	if s.of != nil {
+		s.key, s.refs = s.of.id, sh.fanOf(s.of.id)
+		if s.of.more != nil {
+			for _, former := range s.of.more.former {
+				s.refs += sh.fanOf(former)
+			}
+		}
+	}
+	return s
+}
+
+// held returns how many links there are between the source and e.
+func (s *source) held(e *entry) int {
+	n := 0
+	for _, l := range e.links() {
+		if k := keyOf(l.To); k == s.key || s.of != nil && s.of.is(k) {
+			n++
+		}
+	}
+	if s.of != nil {
+		for _, l := range s.of.links() {
+			if e.is(keyOf(l.To)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// spread is the activation that e receives from the sources.
+func (b bonds) spread(m *model, e *entry) float64 {
+	if len(b.sources) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for i := range b.sources {
+		s := &b.sources[i]
+		if s.key == e.id {
+			continue
+		}
+		sum += actr.Association(m.MaxAssociation, s.refs, s.held(e), false)
+	}
+	return m.SourceActivation * sum / float64(len(b.sources))
 }

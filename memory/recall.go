@@ -351,12 +351,11 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 // only one that may ask the disk: for the texts of records that are cold.
 func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error) {
 	hits := make([]Hit, 0, len(fs))
-	names := nameAll(fs)
 	for i := range fs {
 		f := &fs[i]
 		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f), Replaced: sc.replaced(f.entry)})
 		r := &hits[len(hits)-1].Record
-		r.ID, names = names.next(f.entry)
+		r.ID = f.name()
 		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
 			hits = hits[:len(hits)-1] // it was forgotten meanwhile
 		} else if err != nil {
@@ -366,33 +365,6 @@ func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error)
 		}
 	}
 	return hits, nil
-}
-
-// names are the ids of what was found, one after another in one string.
-type names string
-
-func nameAll(fs []found) names {
-	var b strings.Builder
-	b.Grow(len(fs) * idLength)
-	var buf [idLength]byte
-	for i := range fs {
-		if k := &fs[i].id; k[0] != foreignID {
-			b.Write(k.append(buf[:0]))
-		}
-	}
-	return names(b.String())
-}
-
-// next returns the id of e, whose turn it is, and the names after it.
-func (n names) next(e *entry) (ID, names) {
-	length := encoded
-	switch e.id[0] {
-	case foreignID:
-		return e.more.foreign, n
-	case ownKeyed:
-		length++
-	}
-	return ID(n[:length]), n[length:]
 }
 
 func (s Space) parts(q *query, f *found) Parts {

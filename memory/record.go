@@ -60,8 +60,8 @@ type Source struct {
 
 // Link points from a record to another record of the same scope.
 type Link struct {
-	To  ID
-	Rel string // how they are related; "": derived from it, which Revoke follows
+	To  ID     `cbor:"1,keyasint"`
+	Rel string `cbor:"2,keyasint,omitempty"` // how they are related; "": derived from it, which Revoke follows
 }
 
 // Variant is a near-duplicate that was merged into a record.
@@ -145,36 +145,14 @@ func compareSources(a, b Source) int {
 	return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Ref, b.Ref), cmp.Compare(a.Run, b.Run))
 }
 
-func (r *Record) clone() Record {
-	c := *r
-	c.own()
-	return c
-}
-
 // Clone returns a copy of r that shares nothing with it.
 func (r Record) Clone() Record {
 	r.own()
 	return r
 }
 
-// own makes r's slices its own. Most records have none: it leaves these alone.
+// own makes r's slices its own.
 func (r *Record) own() {
-	if r.Links != nil {
-		r.Links = slices.Clone(r.Links)
-	}
-	if r.Quotes != nil {
-		r.Quotes = slices.Clone(r.Quotes)
-	}
-	if r.Variants != nil {
-		r.Variants = slices.Clone(r.Variants)
-	}
-	if r.Triggers != nil {
-		r.Triggers = slices.Clone(r.Triggers)
-	}
-	if r.Vector != nil {
-		r.Vector = slices.Clone(r.Vector)
-	}
-	if r.Plan != nil {
-		r.Plan = slices.Clone(r.Plan)
-	}
+	r.Links, r.Quotes, r.Variants = slices.Clone(r.Links), slices.Clone(r.Quotes), slices.Clone(r.Variants)
+	r.Triggers, r.Vector, r.Plan = slices.Clone(r.Triggers), slices.Clone(r.Vector), slices.Clone(r.Plan)
 }

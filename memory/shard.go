@@ -56,7 +56,6 @@ func newShard(s Scope) *shard {
 	sh := &shard{scope: s, part: scopePart(s), mu: newTurnstile(), ids: newIDTable(), index: index.New()}
 	sh.slots, sh.over, sh.guesses = make(map[string][]stated), make(map[idKey][]*entry), make(map[idKey][]guess)
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
-	sh.claims.held = make(map[string]chan struct{})
 	return sh
 }
 
@@ -183,48 +182,96 @@ func (sh *shard) tally(changes ...change) {
 	}
 }
 
-// claims are names that one goroutine at a time may work on.
-type claims struct {
-	sync.Mutex
-	held map[string]chan struct{} // closed at release
-}
+// claims are names that one goroutine at a time may work on, each with a channel that is
+// closed at its release.
+type claims struct{ held sync.Map }
 
-// claim takes all of names at once, when none of them is held, and returns what
-// releases them. The holder of a claim must not ask for another.
+// claim takes names, which are in order so that no two claims wait for one another, and
+// returns what releases them. The holder of a claim must not ask for another.
 func (c *claims) claim(ctx context.Context, names []string) (release func(), err error) {
-	for {
-		c.Lock()
-		busy := c.busyLocked(names)
-		if busy == nil {
-			break
-		}
-		c.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 	done := make(chan struct{})
-	for _, n := range names {
-		c.held[n] = done
-	}
-	c.Unlock()
-	return func() {
-		c.Lock()
-		defer c.Unlock()
-		for _, n := range names {
-			delete(c.held, n)
+	mine := names[:0:0]
+	release = func() {
+		for _, n := range mine {
+			c.held.Delete(n)
 		}
 		close(done)
-	}, nil
+	}
+	for _, n := range names {
+		for held, busy := c.held.LoadOrStore(n, done); busy; held, busy = c.held.LoadOrStore(n, done) {
+			select {
+			case <-held.(chan struct{}):
+			case <-ctx.Done():
+				release()
+				return nil, ctx.Err()
+			}
+		}
+		mine = append(mine, n)
+	}
+	return release, nil
 }
 
-func (c *claims) busyLocked(names []string) chan struct{} {
-	for _, n := range names {
-		if ch, ok := c.held[n]; ok {
-			return ch
-		}
+// maxPassed is how many searches go before a change that waits.
+const maxPassed = 256
+
+// turnstile lets in any number of searches, or one change. A change that comes
+// while searches are in is left to the last of them, so that it is never one
+// that waits for a processor that keeps searches out: with sync.RWMutex, all that
+// come after it wait for the longest search before it, and for its goroutine.
+type turnstile struct {
+	mu       sync.Mutex
+	turn     sync.Cond // changes were made
+	searches int       // that are in
+	passed   int       // searches that went in while changes wait
+	changes  []func()  // that wait
+	made     int       // changes
+}
+
+func newTurnstile() *turnstile {
+	t := new(turnstile)
+	t.turn.L = &t.mu
+	return t
+}
+
+// enter lets a search in, which calls leave.
+func (t *turnstile) enter() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.passed >= maxPassed {
+		t.turn.Wait()
 	}
-	return nil
+	if t.searches++; len(t.changes) > 0 {
+		t.passed++
+	}
+}
+
+// leave ends a search.
+func (t *turnstile) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.searches--; t.searches > 0 || len(t.changes) == 0 {
+		return
+	}
+	for _, change := range t.changes {
+		change()
+	}
+	t.made += len(t.changes)
+	clear(t.changes)
+	t.changes, t.passed = t.changes[:0], 0
+	t.turn.Broadcast()
+}
+
+// change has f called while no search is in, and returns after that. F waits for
+// nothing.
+func (t *turnstile) change(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.searches == 0 {
+		f()
+		return
+	}
+	t.changes = append(t.changes, f)
+	for all := t.made + len(t.changes); t.made < all; {
+		t.turn.Wait()
+	}
 }

@@ -17,9 +17,9 @@ import (
 // Words that differ in form or order only make one slot: "hosts of the cache",
 // "Cache host". "I", "me" and "my" are the Actor.
 type Slot struct {
-	Subject   string // whom or what it is about; may be empty if the Attribute says it
-	Attribute string // what of it
-	Value     string // at most MaxSlot bytes, with the others
+	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about; may be empty if the Attribute says it
+	Attribute string `cbor:"2,keyasint,omitempty"` // what of it
+	Value     string `cbor:"3,keyasint,omitempty"` // at most MaxSlot bytes, with the others
 }
 
 // MaxSlot is the number of bytes of a Slot, all of it.
@@ -285,28 +285,6 @@ func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 		}
 	}
 	return s, nil
-}
-
-// Restate settles what a record states: the slot takes the place of that of its
-// draft. The zero Slot says that it states nothing, so that by a slot it neither
-// hides another nor is hidden. It is on disk when Restate returns, and
-// idempotent.
-//
-// The errors are ErrEmpty and *store.LimitError for a bad slot.
-func (s Space) Restate(ctx context.Context, id ID, slot Slot) error {
-	slot, err := s.b.cleanSlot(slot)
-	if err != nil {
-		return fmt.Errorf("memory: restate: %w", err)
-	}
-	return s.change(ctx, "restate", id, func(sh *shard, e *entry) error {
-		old, err := s.b.record(ctx, sh, e)
-		if err != nil || old.Slot == slot {
-			return err
-		}
-		rec := *old
-		rec.Slot = slot
-		return s.b.rewrite(ctx, sh, e, &rec)
-	})
 }
 
 // Supersede says that one record replaces another: from its At on, a recall

@@ -27,8 +27,6 @@ func TestSlotsOfHosts(t *testing.T) {
 	require.ErrorIs(t, bad(memory.Slot{Subject: "Alice", Attribute: "home"}), memory.ErrEmpty)
 	var limit *store.LimitError
 	require.ErrorAs(t, bad(memory.Slot{Attribute: "home", Value: strings.Repeat("x", memory.MaxSlot)}), &limit)
-	require.ErrorIs(t, s.Restate(ctx, "nobody", memory.Slot{}), store.ErrNotFound)
-	require.ErrorIs(t, s.Restate(ctx, "nobody", memory.Slot{Subject: "x"}), memory.ErrEmpty)
 }
 
 // A slot for which everybody says something else is no reason to name them all.

@@ -123,63 +123,37 @@ const (
 	misled
 )
 
-// after returns the counters after the effect, in the situation with the hash.
-func (c *counts) after(e effect, hash uint64, now time.Time, keep int) *counts {
-	n := c.clone()
-	n.take(e, hash, now, keep)
-	return n
-}
-
 // take adds the effect to counters that nobody can see yet. So many times of
 // use are kept.
 func (c *counts) take(e effect, hash uint64, now time.Time, keep int) {
-	c.Exposed++
-	s := &situation{}
-	if hash != 0 {
-		s = c.situation(hash)
-	}
-	switch e {
-	case helped:
-		c.Helped++
-		s.Helped++
+	c.add(e, hash, 1)
+	if e == helped {
 		c.used(now, keep)
-	case failed:
-		c.Failed++
-		s.Failed++
-	case quiet:
-		c.Failed++
-		c.Quiet++
-		s.Failed++
-		s.Quiet++
-	case misled:
-		c.Misled++
-		s.Misled++
 	}
 }
 
-// takeBack takes the effect off counters that are not shared yet.
-func (c *counts) takeBack(e effect, hash uint64) {
-	less := func(n *int) { *n = max(0, *n-1) }
-	less(&c.Exposed)
+// add counts the effect by 1, or by -1, but not below zero, over all and in its situation.
+func (c *counts) add(e effect, hash uint64, by int) {
+	count := func(n *int) { *n = max(0, *n+by) }
+	count(&c.Exposed)
 	s := &situation{}
 	if hash != 0 {
 		s = c.situation(hash)
 	}
 	switch e {
 	case helped:
-		less(&c.Helped)
-		less(&s.Helped)
-	case failed:
-		less(&c.Failed)
-		less(&s.Failed)
+		count(&c.Helped)
+		count(&s.Helped)
 	case quiet:
-		less(&c.Failed)
-		less(&c.Quiet)
-		less(&s.Failed)
-		less(&s.Quiet)
+		count(&c.Quiet)
+		count(&s.Quiet)
+		fallthrough
+	case failed:
+		count(&c.Failed)
+		count(&s.Failed)
 	case misled:
-		less(&c.Misled)
-		less(&s.Misled)
+		count(&c.Misled)
+		count(&s.Misled)
 	}
 }
 

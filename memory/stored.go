@@ -1,7 +1,12 @@
 package memory
 
 import (
+	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -60,61 +65,40 @@ type storedRecord struct {
 	Content  string          `cbor:"4,keyasint"`
 	At       int64           `cbor:"5,keyasint,omitempty"` // microseconds since 1970, as Known
 	Known    int64           `cbor:"6,keyasint,omitempty"`
-	Source   storedSource    `cbor:"7,keyasint,omitzero"`
+	Source   Source          `cbor:"7,keyasint,omitzero"`
 	Actor    string          `cbor:"8,keyasint,omitempty"`
 	Thread   string          `cbor:"9,keyasint,omitempty"`
-	Links    []storedLink    `cbor:"10,keyasint,omitempty"`
+	Links    []Link          `cbor:"10,keyasint,omitempty"`
 	Variants []storedVariant `cbor:"11,keyasint,omitempty"`
 	Dim      uint16          `cbor:"12,keyasint,omitempty"` // of the vector
 	Plan     []byte          `cbor:"13,keyasint,omitempty"`
 	Trusted  bool            `cbor:"14,keyasint,omitempty"`
 	Repaired bool            `cbor:"15,keyasint,omitempty"`
 	Seq      uint32          `cbor:"16,keyasint,omitempty"` // as in stowed
-	Slot     storedSlot      `cbor:"17,keyasint,omitzero"`
+	Slot     Slot            `cbor:"17,keyasint,omitzero"`
 	Apart    []uint64        `cbor:"19,keyasint,omitempty"` // see apartMark
 	Quotes   []Source        `cbor:"20,keyasint,omitempty"`
 	Passing  bool            `cbor:"24,keyasint,omitempty"`
 	Triggers []string        `cbor:"85,keyasint,omitempty"`
 }
 
-type storedSource struct {
-	Origin Origin `cbor:"1,keyasint,omitempty"`
-	Ref    string `cbor:"2,keyasint,omitempty"`
-	Run    string `cbor:"3,keyasint,omitempty"`
-}
-
-type storedSlot struct {
-	Subject   string `cbor:"1,keyasint,omitempty"`
-	Attribute string `cbor:"2,keyasint,omitempty"`
-	Value     string `cbor:"3,keyasint,omitempty"`
-}
-
-type storedLink struct {
-	To  ID     `cbor:"1,keyasint"`
-	Rel string `cbor:"2,keyasint,omitempty"`
-}
-
 type storedVariant struct {
-	ID      ID           `cbor:"1,keyasint,omitempty"`
-	Source  storedSource `cbor:"2,keyasint,omitzero"`
-	At      int64        `cbor:"3,keyasint,omitempty"`
-	Trigger string       `cbor:"4,keyasint,omitempty"`
-	Content string       `cbor:"5,keyasint,omitempty"`
+	ID      ID     `cbor:"1,keyasint,omitempty"`
+	Source  Source `cbor:"2,keyasint,omitzero"`
+	At      int64  `cbor:"3,keyasint,omitempty"`
+	Trigger string `cbor:"4,keyasint,omitempty"`
+	Content string `cbor:"5,keyasint,omitempty"`
 }
 
 func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	s := storedRecord{
 		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(),
-		Source: storedSource(r.Source), Actor: r.Actor, Thread: r.Thread, Dim: with.dim, Plan: r.Plan,
-		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: storedSlot(r.Slot), Apart: r.apart,
-		Quotes:  r.Quotes,
-		Passing: r.Passing, Triggers: r.Triggers,
-	}
-	for _, l := range r.Links {
-		s.Links = append(s.Links, storedLink(l))
+		Source: r.Source, Actor: r.Actor, Thread: r.Thread, Links: r.Links, Dim: with.dim, Plan: r.Plan,
+		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: r.Slot, Apart: r.apart,
+		Quotes: r.Quotes, Passing: r.Passing, Triggers: r.Triggers,
 	}
 	for _, v := range r.Variants {
-		s.Variants = append(s.Variants, storedVariant{v.ID, storedSource(v.Source), v.At.UnixMicro(), v.Trigger, v.Content})
+		s.Variants = append(s.Variants, storedVariant{v.ID, v.Source, v.At.UnixMicro(), v.Trigger, v.Content})
 	}
 	k := sh.recordKey(r.ID)
 	value, err := codec.Encode(k, s)
@@ -148,16 +132,12 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 	}
 	r := &Record{
 		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: micros(s.At), Known: micros(s.Known),
-		Source: Source(s.Source), Actor: s.Actor, Thread: s.Thread, Plan: s.Plan,
-		Trusted: s.Trusted, Repaired: s.Repaired, Slot: Slot(s.Slot), apart: s.Apart,
-		Quotes:  s.Quotes,
-		Passing: s.Passing, Triggers: s.Triggers,
-	}
-	for _, l := range s.Links {
-		r.Links = append(r.Links, Link(l))
+		Source: s.Source, Actor: s.Actor, Thread: s.Thread, Links: s.Links, Plan: s.Plan,
+		Trusted: s.Trusted, Repaired: s.Repaired, Slot: s.Slot, apart: s.Apart,
+		Quotes: s.Quotes, Passing: s.Passing, Triggers: s.Triggers,
 	}
 	for _, v := range s.Variants {
-		r.Variants = append(r.Variants, Variant{v.ID, Source(v.Source), micros(v.At), v.Trigger, v.Content})
+		r.Variants = append(r.Variants, Variant{v.ID, v.Source, micros(v.At), v.Trigger, v.Content})
 	}
 	return r, stowed{seq: s.Seq, dim: s.Dim}, nil
 }
@@ -222,4 +202,218 @@ func decodeReceipt(e store.Entry) (Receipt, error) {
 		return Receipt{}, err
 	}
 	return Receipt{ID: s.Into, Disposition: s.Disposition, Into: s.Into, Reason: s.Reason}, nil
+}
+
+// scopeParts are the parts under which keys of a scope lie, records before what is kept
+// of them.
+var scopeParts = [...]string{recordPart, vectorPart, countsPart, feedbackPart, receiptPart, guessPart, readPart}
+
+// stored is what a store holds of a scope and of those below it; "" is every scope.
+type stored struct {
+	st    store.Store
+	scope Scope
+	// long are the parts of keys of those too long for one, known once the records were
+	// read.
+	long map[string]bool
+}
+
+// under yields the entries under a part.
+func (in *stored) under(ctx context.Context, part string) iter.Seq2[store.Entry, error] {
+	all := key.Prefix(root, part)
+	prefixes := []string{all}
+	if in.scope != "" {
+		prefixes = []string{key.Prefix(root, part, string(in.scope)), all + string(in.scope) + "/", all + longMark}
+	}
+	return func(yield func(store.Entry, error) bool) {
+		for i, prefix := range prefixes {
+			for e, err := range in.st.Scan(ctx, store.Range{Prefix: prefix}) {
+				var ours bool
+				if err == nil && i == 2 {
+					ours, err = in.holds(part, e)
+				}
+				if (i < 2 || ours || err != nil) && !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// holds reports whether an entry of a scope that is too long for a key is one of those.
+func (in *stored) holds(part string, e store.Entry) (bool, error) {
+	p := key.Split(e.Key)
+	if part == recordPart {
+		r, _, err := decodeRecord(e)
+		if err != nil {
+			return false, err
+		}
+		in.long[p[2]] = r.Scope.Within(in.scope)
+	}
+	return in.long[p[2]] || p[2] == scopePart(in.scope), nil
+}
+
+// Checker returns a function that says why an entry cannot be one of those that Entries
+// yields of a scope, or nil: ErrTenant for one of a scope elsewhere, store.ErrDamaged for
+// one that no Bank has written. Entries are to come in the order of Entries.
+func Checker(scope Scope) func(store.Entry) error {
+	in := stored{scope: scope, long: make(map[string]bool)}
+	return func(e store.Entry) error {
+		p := key.Split(e.Key)
+		if len(p) != 4 || p[0] != root {
+			return fmt.Errorf("%w: %q is no memory", store.ErrDamaged, e.Key)
+		}
+		var err error
+		switch p[1] {
+		case recordPart:
+			_, _, err = decodeRecord(e)
+		case vectorPart:
+			_, _, err = decodeVector(e)
+		case countsPart:
+			_, err = decodeCounts(e)
+		case receiptPart:
+			_, err = decodeReceipt(e)
+		case guessPart:
+			_, err = decodeGuesses(e)
+		case feedbackPart, readPart:
+			err = codec.Decode(e, new(applied))
+		default:
+			err = fmt.Errorf("%w: %q is no memory", store.ErrDamaged, e.Key)
+		}
+		ours := err == nil && Scope(p[2]).Check() == nil && Scope(p[2]).Within(scope)
+		if err == nil && !ours {
+			ours, err = in.holds(p[1], e)
+		}
+		if err == nil && !ours {
+			err = fmt.Errorf("%w: %q is of another scope", ErrTenant, e.Key)
+		}
+		return err
+	}
+}
+
+// record returns the record of e as the package works with it: without its
+// counters and its vector. It shares its slices with e.
+func (b *Bank) record(ctx context.Context, sh *shard, e *entry) (*Record, error) {
+	if e.flags&isCold != 0 {
+		return b.cold(ctx, sh, e)
+	}
+	r := &Record{ID: e.name(), Scope: sh.scope}
+	e.fill(r)
+	return r, nil
+}
+
+// cold reads a record whose texts are on disk. Records are cached by their
+// entry, so a changed one is never taken for the one before.
+func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
+	if r, ok := b.bodies.Get(e); ok {
+		return r, nil
+	}
+	stored, err := b.st.Get(ctx, sh.recordKey(e.name()))
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := decodeRecord(stored)
+	if err != nil {
+		return nil, err
+	}
+	if stored.Rev != e.rev {
+		return r, nil // what the record has become meanwhile
+	}
+	b.bodies.Add(e, r)
+	if sh.entries.at(e.row) != e {
+		b.bodies.Remove(e) // it has gone, and whoever removed it was here before
+	}
+	return r, nil
+}
+
+// copy writes the record of e to r for the caller, but for the vector. It asks
+// the disk for what is cold.
+func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *counts, r *Record) error {
+	if e.flags&isCold == 0 {
+		r.Scope = sh.scope
+		e.fill(r)
+	} else {
+		cold, err := b.cold(ctx, sh, e)
+		if err != nil {
+			return err
+		}
+		*r = *cold
+	}
+	r.own()
+	r.apart = nil
+	r.Stats, r.Archived = c.stats(), c.Archived
+	return nil
+}
+
+// whole returns the record of e for the caller, with its vector.
+func (b *Bank) whole(ctx context.Context, sh *shard, e *entry) (Record, error) {
+	r := Record{ID: e.name()}
+	err := b.copy(ctx, sh, e, e.counts(), &r)
+	if err == nil && (e.dim != 0 || !sh.vectorless(e)) {
+		r.Vector, err = b.vector(ctx, sh, e)
+	}
+	return r, sh.missing(e, err)
+}
+
+// missing returns err, which reading a part of e from the store has come to,
+// as ErrNotFound only if e is not in the Bank any more.
+func (sh *shard) missing(e *entry, err error) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	// Records leave the store before they leave memory, with edit held.
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	if sh.entries.at(e.row) == e {
+		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.recordKey(e.name()))
+	}
+	return err
+}
+
+// storedVector is a vector on disk, beside the record.
+type storedVector struct {
+	Numbers []byte `cbor:"1,keyasint"`           // four bytes each, little endian; none: the text has no vector
+	Model   string `cbor:"2,keyasint,omitempty"` // that has made it
+}
+
+func (sh *shard) encodeVector(id ID, model string, v []float32) (store.Op, error) {
+	s := storedVector{make([]byte, 0, 4*len(v)), model}
+	for _, x := range v {
+		s.Numbers = binary.LittleEndian.AppendUint32(s.Numbers, math.Float32bits(x))
+	}
+	k := sh.vectorKey(id)
+	value, err := codec.Encode(k, s)
+	return store.Op{Key: k, Value: value}, err
+}
+
+// decodeVector returns a vector, nil if its text has none, and its model.
+func decodeVector(e store.Entry) (model string, v []float32, err error) {
+	var s storedVector
+	if err := codec.Decode(e, &s); err != nil {
+		return "", nil, err
+	}
+	n := len(s.Numbers)
+	if n == 0 {
+		return s.Model, nil, nil
+	}
+	if n%4 != 0 || n > 4*MaxDimension {
+		return "", nil, fmt.Errorf("%w: %q: vector of %d bytes", store.ErrDamaged, e.Key, n)
+	}
+	v = make([]float32, n/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(s.Numbers[4*i:]))
+	}
+	if err := checkVector(v); err != nil {
+		return "", nil, fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
+	}
+	return s.Model, v, nil
+}
+
+// vector reads the vector of e.
+func (b *Bank) vector(ctx context.Context, sh *shard, e *entry) ([]float32, error) {
+	stored, err := b.read(ctx, sh.vectorKey(e.name()))
+	if err != nil {
+		return nil, err
+	}
+	_, v, err := decodeVector(stored)
+	return v, err
 }

@@ -127,8 +127,8 @@ func TestSituationsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := new(counts)
 	for i := range uint64(100) {
-		c = c.after(helped, i+1, time.Time{}, 10)
-		c = c.after(failed, i%7+1, time.Time{}, 10)
+		c.take(helped, i+1, time.Time{}, 10)
+		c.take(failed, i%7+1, time.Time{}, 10)
 	}
 	require.Len(t, c.Situations, maxSituations)
 	require.True(t, c.valid())

@@ -1,6 +1,10 @@
 package memory
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
+)
 
 // Trust ends the quarantine of a record: the host, or a person whom it asked,
 // vouches for the text. It is on disk when Trust returns, and idempotent.
@@ -22,3 +26,56 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 		return nil
 	})
 }
+
+// vouch puts the best trusted record that the query finds before those in
+// quarantine, which outsiders can write: neither words and vectors made to match, nor
+// repetition, nor a claim to replace it comes before it. It looks again without
+// them if one is first, since they can be many. The hits stay as many as were asked
+// for.
+func (sc *scratch) vouch(best []found) []found {
+	q := &sc.query
+	none := !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.vouched.Load() > 0 })
+	if len(best) == 0 || best[0].flags.trusted() || none || q.all || q.apart || q.triggered {
+		return best
+	}
+	best = slices.Clone(best) // find works in the same memory
+	without, attributed, hidden := q.without, q.attributed, maps.Clone(sc.hidden)
+	for i := range sc.found {
+		q.best = max(q.best, sc.found[i].ratio) // scores stay as they are
+	}
+	q.without |= isQuarantined
+	sc.find(q.enough())
+	vouched := slices.DeleteFunc(q.cut(sc.found), func(f found) bool { return hidden[f.entry] != nil })
+	q.without, q.attributed = without, attributed
+	if len(vouched) == 0 {
+		return best
+	}
+	f := top(vouched, 1)[0]
+	at := slices.IndexFunc(best, func(o found) bool { return o.entry == f.entry && o.sh == f.sh })
+	if at < 0 {
+		if len(best) < q.k {
+			best = append(best, found{})
+		}
+		at = len(best) - 1
+	}
+	copy(best[1:at+1], best[:at])
+	best[0] = f
+	return best
+}
+
+// lead puts the best trusted record of all that was found, in order, before those in
+// quarantine, as vouch does, and reports whether there is one.
+func (sc *scratch) lead() bool {
+	i := slices.IndexFunc(sc.found, func(f found) bool { return f.flags.trusted() })
+	if i <= 0 || sc.query.all || sc.query.triggered {
+		return false
+	}
+	f := sc.found[i]
+	copy(sc.found[1:i+1], sc.found[:i])
+	sc.found[0] = f
+	return true
+}
+
+// replaces reports whether by may take the place of e unless the host says so:
+// what is in quarantine does not take that of what is trusted.
+func replaces(by, e *entry) bool { return by.flags.trusted() || !e.flags.trusted() }

@@ -1,0 +1,526 @@
+package memory
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/store"
+)
+
+// ConsolidateReport says what Consolidate did. Tried = Merged + Apart, and
+// Before = After + Merged unless others write to the scope meanwhile.
+type ConsolidateReport struct {
+	Before int // records
+	Tried  int // pairs of near-duplicates, by this call
+	Merged int // records that are now part of another
+	Apart  int // pairs that stay apart, because as one they were found worse
+	After  int // records
+}
+
+// Consolidate merges near-duplicates that were kept apart: of the same kind,
+// trust, Actor and Thread, derived from the same records, trigger and content
+// both at least 0.9 similar, with the same numbers and negations, no Episodes.
+// The earlier by At and by Known stays, so that queries as of then find what
+// they did; of those of the same times the one with more feedback, or else the
+// one with the smaller ID. Two of which neither is the earlier are not merged,
+// nor are two that state slots differently, or of whose slots something else was
+// said between them or within an hour of them.
+// The other becomes a Variant of it with its text and source, the counters are
+// added up, further Links are taken over, and its id leads to the one that
+// stays.
+//
+// Each merge is verified by replay before it is stored: asked for in the words
+// of each of the texts that are to be one, the one record must not come later,
+// by words alone, than the record that had the text came before, among the
+// first 50. Otherwise the two stay apart, and that is remembered until one of
+// their texts changes. While this is decided, readers may see the two as one.
+//
+// Each merge is one commit, and the counters follow; a second call finds
+// nothing to do, and one after an interruption goes on.
+func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
+	var report ConsolidateReport
+	if err := s.ready(ctx); err != nil {
+		return report, err
+	}
+	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return report, nil
+	}
+	all := byTime(sh.snapshot())
+	report.Before, report.After = len(all), len(all)
+	sc := s.b.scratch.Get().(*scratch)
+	defer s.b.release(sc)
+	for _, e := range all {
+		if e.flags&isEpisode != 0 {
+			continue
+		}
+		for id := e.name(); id != ""; {
+			var err error
+			if id, err = s.consolidate(ctx, sh, sc, id, &report); err != nil {
+				return report, fmt.Errorf("memory: consolidate: %w", err)
+			}
+		}
+	}
+	if err := s.b.w.Flush(ctx); err != nil {
+		return report, fmt.Errorf("memory: consolidate: %w", err)
+	}
+	return report, nil
+}
+
+// consolidate tries the record with the id and the one most like it, and returns
+// the id of the record to try next, or "" if there is nothing to merge.
+func (s Space) consolidate(ctx context.Context, sh *shard, sc *scratch, id ID, report *ConsolidateReport) (ID, error) {
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	e := sh.entry(id)
+	if e == nil || e.id != keyOf(id) {
+		return "", nil // gone, or part of another already
+	}
+	m, err := s.b.pair(ctx, sh, &sc.index, e)
+	if m == nil || err != nil {
+		return "", err
+	}
+	merged, err := s.try(ctx, sh, sc, m)
+	switch {
+	case merged:
+		report.Merged++
+		report.After--
+		id = m.rec.ID
+	case err == nil:
+		if err = s.b.part(ctx, sh, m, e); err == nil {
+			report.Apart++
+		}
+	}
+	report.Tried = report.Merged + report.Apart
+	return id, err
+}
+
+// merger is two records that become one.
+type merger struct {
+	stays, goes   leaving
+	first, second *Record // what they are
+	rec           *Record // what they become
+}
+
+// pair returns the merger of e and the record most like it, or nil. The caller
+// holds edit.
+func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry) (*merger, error) {
+	rec, err := b.record(ctx, sh, e)
+	if err != nil || len(rec.apart) == maxApart {
+		return nil, err
+	}
+	var best *merger
+	var alike float64
+	similar, err := b.similar(ctx, sh, sc, b.document(rec, e.stowed), e.flags&kindFlags, consolidateSimilarity)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range similar {
+		o, sum := p.entry, p.trigger+p.content
+		if o.id == e.id || (o.flags^e.flags)&(kindFlags|isQuarantined) != 0 || o.actor != e.actor || o.thread != e.thread || sum <= alike {
+			continue
+		}
+		other, err := b.record(ctx, sh, o)
+		if err != nil {
+			return nil, err
+		}
+		m := b.merger(e, o, rec, other)
+		if m != nil && duplicates(rec, other) && !sh.overtaken(m.stays.entry, m.second) && !sh.overtaken(m.goes.entry, m.second) && !apart(rec, other) {
+			best, alike = m, sum
+		}
+	}
+	return best, nil
+}
+
+// merger returns what becomes of two records, nil if they cannot be one.
+func (b *Bank) merger(e, o *entry, rec, other *Record) *merger {
+	stays, goes, first, second := e, o, rec, other
+	if stronger(o, e) {
+		stays, goes, first, second = o, e, other, rec
+	}
+	if stays.at > goes.at || stays.known > goes.known {
+		stays, goes, first, second = goes, stays, second, first
+	}
+	if stays.at > goes.at || stays.known > goes.known {
+		return nil // as of some time, one that was found would not be
+	}
+	n := joined(first, second)
+	if n == nil {
+		return nil
+	}
+	return &merger{
+		stays: leaving{stays, b.document(first, stays.stowed), true}, goes: leaving{goes, b.document(second, goes.stowed), false},
+		first: first, second: second, rec: n,
+	}
+}
+
+func stronger(a, b *entry) bool {
+	if x, y := a.counts().feedback(), b.counts().feedback(); x != y {
+		return x > y
+	}
+	return before(a, b) < 0
+}
+
+// joined returns the record that stays with the other as part of it, or nil if
+// that would be too large, or were revoked by other sources than the two are.
+func joined(stays, goes *Record) *Record {
+	links, ok := joinedLinks(stays, goes)
+	if !ok || !slices.Equal(stays.Quotes, goes.Quotes) || !stays.Trusted && !alikeDerived(stays, goes) {
+		return nil
+	}
+	n := stays.Clone()
+	n.Links, n.apart = links, nil
+	v := variantOf(stays, goes)
+	v.ID = goes.ID
+	n.Variants = append(n.Variants, v)
+	for _, v := range goes.Variants {
+		if v.Content == "" {
+			v.Trigger, v.Content = goes.Trigger, goes.Content
+		}
+		if v.Trigger == n.Trigger && v.Content == n.Content {
+			v.Trigger, v.Content = "", ""
+		}
+		n.Variants = append(n.Variants, v)
+	}
+	if len(n.Plan) == 0 {
+		n.Plan = goes.Plan
+	}
+	if len(n.Variants) > maxVariants || n.size() > MaxRecord {
+		return nil
+	}
+	return &n
+}
+
+// joinedLinks returns the links of two records that become one: those of both,
+// but for those between them. It reports false if they were derived from
+// different records, or one from the other and said by somebody else.
+func joinedLinks(stays, goes *Record) (links []Link, ok bool) {
+	within := func(l Link) bool { return l.To == stays.ID || l.To == goes.ID }
+	missing := func(l Link, in []Link) bool { return !within(l) && !slices.Contains(in, l) }
+	for _, side := range [][2]*Record{{stays, goes}, {goes, stays}} {
+		for _, l := range side[0].Links {
+			if l.Rel == "" && (missing(l, side[1].Links) || within(l) && stays.Source != goes.Source) {
+				return nil, false
+			}
+			if missing(l, links) {
+				links = append(links, l)
+			}
+		}
+	}
+	return links, len(links) <= MaxLinks
+}
+
+// join stores the merger of two records, which are visible as the one on trial
+// already. If it ends after the commit and before the counters follow, Open adds
+// them up.
+func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) error {
+	stays, goes := m.stays, m.goes
+	put, err := sh.encodeRecord(m.rec, stays.stowed)
+	if err != nil {
+		return err
+	}
+	put.If = store.At(stays.rev)
+	id := goes.name()
+	commit := []store.Op{put, {Key: sh.recordKey(id), Delete: true, If: store.At(goes.rev)}}
+	vector, err := b.unwritten(ctx, sh, id)
+	if err != nil {
+		return err
+	}
+	commit = append(commit, vector...)
+	ops, err := sh.encodeCounts(nil, nil, change{trial.entry, trial.counts()})
+	if err != nil {
+		return err
+	}
+	rev, err := b.st.Commit(ctx, commit...)
+	if err != nil {
+		return err
+	}
+	sh.put(newEntry(m.rec, stays.stowed, trial.counts(), rev), trial.doc, trial)
+	b.bodies.Remove(stays.entry)
+	b.bodies.Remove(goes.entry)
+	b.wanted(sh)
+	if _, err := b.add(ctx, append(ops, store.Op{Key: sh.countsKey(id), Delete: true})...); err != nil {
+		return fmt.Errorf("%w: %w", errFollows, err)
+	}
+	return nil
+}
+
+// replayDepth is how many ranks count in a replay: what was further down cannot
+// fall.
+const replayDepth = 50
+
+// maxApart is the number of records from which a record is known to stay apart.
+// One that has so many is not tried any more, until its texts change.
+const maxApart = 32
+
+// errFollows: a merger is stored, and its counters are not.
+var errFollows = errors.New("counters")
+
+// replayed is a text that has to be found as well after a merger as before.
+type replayed struct {
+	text  string
+	holds *entry // before
+	rank  int    // before
+}
+
+// replays returns the distinct texts of the two records.
+func (m *merger) replays() []replayed {
+	var out []replayed
+	add := func(trigger, content string, e *entry) {
+		if trigger+content != "" {
+			out = append(out, replayed{text: cutText(trigger + " " + content), holds: e})
+		}
+	}
+	for _, side := range []struct {
+		r *Record
+		e *entry
+	}{{m.first, m.stays.entry}, {m.second, m.goes.entry}} {
+		add(side.r.Trigger, side.r.Content, side.e)
+		for _, v := range side.r.Variants {
+			add(v.Trigger, v.Content, side.e)
+		}
+	}
+	return out
+}
+
+func cutText(s string) string {
+	if len(s) > MaxText {
+		s = strings.ToValidUTF8(s[:MaxText], "")
+	}
+	return s
+}
+
+// try merges the two if that is no loss, and reports whether it did. They are
+// made one in memory, which can be undone, before anything is stored. The
+// caller holds edit.
+func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool, error) {
+	texts := m.replays()
+	var err error
+	for i := range texts {
+		if texts[i].rank, err = s.rankOf(sc, texts[i].text, texts[i].holds); err != nil {
+			return false, err
+		}
+	}
+	var vector []float32
+	if e := m.goes.entry; e.dim != 0 || !sh.vectorless(e) {
+		if vector, err = s.b.vector(ctx, sh, e); err != nil {
+			return false, err
+		}
+	}
+	counts := m.stays.counts().sum(m.goes.counts())
+	counts.Said = max(counts.Said, instant(m.goes.known), instant(m.goes.at)) // Decay takes it as that young
+	// Of no revision: what the store has under this id is not this record.
+	trial := leaving{newEntry(m.rec, m.stays.stowed, counts, 0), s.b.document(m.rec, m.stays.stowed), true}
+	sh.put(trial.entry, trial.doc, m.stays, m.goes)
+	for i := 0; i < len(texts) && err == nil; i++ {
+		var rank int
+		if rank, err = s.rankOf(sc, texts[i].text, trial.entry); err == nil && rank > texts[i].rank {
+			s.b.undo(sh, m, trial, vector)
+			return false, nil
+		}
+	}
+	if err == nil {
+		err = s.b.join(ctx, sh, m, trial)
+	}
+	if err != nil && !errors.Is(err, errFollows) {
+		s.b.undo(sh, m, trial, vector)
+		return false, err
+	}
+	return true, err
+}
+
+// undo makes two of the one record on trial.
+func (b *Bank) undo(sh *shard, m *merger, trial leaving, vector []float32) {
+	// The one that went first: from here on its id leads to it.
+	sh.putVector(newEntry(m.second, m.goes.stowed, m.goes.counts(), m.goes.rev), m.goes.doc, vector)
+	sh.put(newEntry(m.first, m.stays.stowed, m.stays.counts(), m.stays.rev), m.stays.doc, trial)
+	b.bodies.Remove(m.stays.entry)
+	b.bodies.Remove(m.goes.entry)
+	b.wanted(sh)
+}
+
+// rankOf returns at which place e is found by a text, by words alone, from 1 on;
+// replayDepth+1 if it is not among the first.
+func (s Space) rankOf(sc *scratch, text string, e *entry) (int, error) {
+	if err := s.query(&Query{Text: text, Archived: true}, sc); err != nil {
+		return 0, err
+	}
+	sc.query.replaying = true
+	sc.find(replayDepth)
+	i := slices.IndexFunc(sc.found, func(f found) bool { return f.entry == e })
+	if i < 0 {
+		return replayDepth + 1, nil
+	}
+	rank := 1
+	for j := range sc.found {
+		if sc.found[j].ratio > sc.found[i].ratio {
+			rank++
+		}
+	}
+	return min(rank, replayDepth+1), nil
+}
+
+// part notes with e, one of the two, that they stay apart.
+func (b *Bank) part(ctx context.Context, sh *shard, m *merger, e *entry) error {
+	now := sh.find(e.id)
+	rec := *m.first
+	if now.id != m.stays.id {
+		rec = *m.second
+	}
+	rec.apart = append(slices.Clip(rec.apart), apartMark(m.first, m.second))
+	return b.rewrite(ctx, sh, now, &rec)
+}
+
+// apart reports whether two records are known to stay apart.
+func apart(a, b *Record) bool {
+	if len(a.apart)+len(b.apart) == 0 {
+		return false
+	}
+	mark := apartMark(a, b)
+	return slices.Contains(a.apart, mark) || slices.Contains(b.apart, mark)
+}
+
+// apartMark names two records with their texts, in either order.
+func apartMark(a, b *Record) uint64 {
+	if a.ID > b.ID {
+		a, b = b, a
+	}
+	parts := []string{"apart"}
+	for _, r := range []*Record{a, b} {
+		parts = append(parts, string(r.ID), r.Trigger, r.Content)
+		for _, v := range r.Variants {
+			parts = append(parts, v.Trigger, v.Content)
+		}
+	}
+	sum := digest(parts...)
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// A record is archived when it is older than unusedAfter and had fewer than
+// minUses uses. With the default half-life its recency is below 0.06 then.
+const (
+	unusedAfter = 30 * 24 * time.Hour
+	minUses     = 2
+)
+
+// DecayReport says what Decay did. Total = Kept + Archived + Already + Removed.
+type DecayReport struct {
+	Total    int // records
+	Kept     int // in use, or young
+	Archived int // by this call
+	Already  int // archived before
+	Removed  int // passing Episodes, by this call
+}
+
+// Decay archives what is not used: records that have had fewer than two
+// feedbacks and that were neither used, said again, made, nor dated within
+// the last 30 days. A Fact that states the current value of a Slot stays,
+// however old it is. No quarantined text supersedes a trusted one here.
+//
+// Passing Episodes that would be archived are removed for good. Nothing else is
+// deleted: Query.Archived finds what was archived, and being said or used again
+// brings it back. Fading itself needs no call, since recency is
+// computed when it is read.
+func (s Space) Decay(ctx context.Context) (DecayReport, error) {
+	var report DecayReport
+	if err := s.ready(ctx); err != nil {
+		return report, err
+	}
+	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return report, nil
+	}
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	cutoff := s.b.now().Add(-unusedAfter)
+	var unused, passing []*entry
+	for _, e := range sh.snapshot() {
+		report.Total++
+		switch {
+		case e.flags&isPassing != 0 && e.unused(cutoff):
+			passing = append(passing, e)
+		case e.counts().Archived:
+			report.Already++
+		case e.unused(cutoff) && !sh.current(e):
+			unused = append(unused, e)
+		default:
+			report.Kept++
+		}
+	}
+	for chunk := range slices.Chunk(unused, maxGroupOps/4) {
+		if err := s.b.archive(ctx, sh, chunk, true); err != nil {
+			report.Kept += len(unused) - report.Archived
+			return report, fmt.Errorf("memory: decay: %w", err)
+		}
+		report.Archived += len(chunk)
+	}
+	for chunk := range slices.Chunk(passing, eraseChunk) {
+		if err := s.b.erase(ctx, sh, chunk); err != nil {
+			report.Kept += len(passing) - report.Removed
+			return report, fmt.Errorf("memory: decay: %w", err)
+		}
+		report.Removed += len(chunk)
+	}
+	if err := s.b.w.Flush(ctx); err != nil {
+		return report, fmt.Errorf("memory: decay: %w", err)
+	}
+	return report, nil
+}
+
+// Archive sets a record aside as Decay does, or brings it back if it was
+// archived. It is on disk when Archive returns, and idempotent. As after Decay,
+// being said or used again brings a record back.
+func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
+	return s.change(ctx, "archive", id, func(sh *shard, e *entry) error {
+		if e.counts().Archived == archived {
+			return nil
+		}
+		if err := s.b.archive(ctx, sh, []*entry{e}, archived); err != nil {
+			return err
+		}
+		return s.b.w.Flush(ctx)
+	})
+}
+
+func (e *entry) unused(cutoff time.Time) bool {
+	c := e.counts()
+	return c.feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
+}
+
+// current reports whether e is a Fact that states what holds of a slot that its
+// host gave: no trusted record supersedes it, or none at all if it is not trusted.
+func (sh *shard) current(e *entry) bool {
+	if e.flags&isFact == 0 || e.slot() == nil {
+		return false
+	}
+	sh.mu.enter()
+	defer sh.mu.leave()
+	q := all()
+	q.without = e.flags&isQuarantined ^ isQuarantined
+	return q.superseding(sh, e) == nil
+}
+
+// archive sets the records aside, or brings them back. The caller holds edit.
+func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry, archived bool) error {
+	var changes []change
+	for _, e := range es {
+		c := e.counts().clone()
+		c.Archived = archived
+		changes = append(changes, change{e, c})
+	}
+	ops, err := sh.encodeCounts(nil, nil, changes...)
+	if err != nil {
+		return err
+	}
+	taken, err := b.add(ctx, ops...)
+	if taken {
+		sh.tally(changes...)
+	}
+	return err
+}
