@@ -63,10 +63,14 @@ type unread struct {
 	tries int
 }
 
+// maxUnread is how many records wait in memory. What waits beyond that is in the store.
+const maxUnread = 1024
+
 // reading is what a Bank has for its Extractor. The lock is that of the queue.
 type reading struct {
 	behind
 	queue   []unread
+	more    bool       // there may be others in the store
 	keeping sync.Mutex // what was read of a scope is kept before Erase, or not at all
 }
 
@@ -95,42 +99,74 @@ func (g *group) unread(ops []store.Op) ([]store.Op, error) {
 
 // unread has new records read.
 func (b *Bank) unread(sh *shard, cs []candidate) {
+	r := &b.reading
 	for _, c := range cs {
 		if b.states(c.rec) {
-			b.reading.add(unread{sh: sh, id: c.rec.ID})
+			r.Lock()
+			if r.more = r.more || len(r.queue) >= maxUnread; !r.more {
+				r.queue = append(r.queue, unread{sh: sh, id: c.rec.ID})
+			}
+			r.Unlock()
+			r.nudge()
 		}
 	}
 }
 
-func (r *reading) add(u unread) {
+// again has a record read once more, after the others.
+func (r *reading) again(u unread) {
 	r.Lock()
 	r.queue = append(r.queue, u)
 	r.Unlock()
 	r.nudge()
 }
 
-func (r *reading) take() (u unread, ok bool) {
+// nextUnread returns what is to be read next. The caller has the turn.
+func (b *Bank) nextUnread(ctx context.Context) (u unread, ok bool, err error) {
+	r := &b.reading
 	r.Lock()
 	defer r.Unlock()
+	if len(r.queue) == 0 && r.more {
+		r.more = false // what is remembered from here on queues by itself
+		r.Unlock()
+		waiting, more, err := b.storedUnread(ctx)
+		r.Lock()
+		if r.more = r.more || more || err != nil; err != nil {
+			return u, false, err
+		}
+		for _, u := range waiting {
+			if !slices.Contains(r.queue, u) {
+				r.queue = append(r.queue, u)
+			}
+		}
+	}
 	if len(r.queue) == 0 {
-		return u, false
+		return u, false, nil
 	}
 	u = r.queue[0]
 	r.queue = r.queue[1:]
-	return u, true
+	return u, true, nil
 }
 
-// loadUnread queues what was not read yet.
-func (b *Bank) loadUnread(ctx context.Context, in *stored, shards map[string]*shard) error {
-	for e, err := range in.under(ctx, readPart) {
-		if err != nil {
-			return err
+// storedUnread returns the first records of which the store says that they are to be
+// read, and whether there may be more. It passes over those that are on their way into memory.
+func (b *Bank) storedUnread(ctx context.Context) (out []unread, more bool, err error) {
+	if err := b.w.Flush(ctx); err != nil {
+		return nil, false, err
+	}
+	shards := make(map[string]*shard)
+	b.shards.Range(func(_, v any) bool {
+		shards[v.(*shard).part] = v.(*shard)
+		return true
+	})
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, readPart)}) {
+		if err != nil || len(out) == maxUnread {
+			return out, true, err
 		}
-		if p := key.Split(e.Key); len(p) == 4 && shards[p[2]] != nil && b.o.Extractor != nil {
-			b.reading.add(unread{sh: shards[p[2]], id: ID(p[3])})
+		if p := key.Split(e.Key); len(p) == 4 && shards[p[2]] != nil && shards[p[2]].entry(ID(p[3])) != nil {
+			out = append(out, unread{sh: shards[p[2]], id: ID(p[3])})
 		}
 	}
-	return nil
+	return out, false, nil
 }
 
 // Extract has the Extractor read what it has not yet, without waiting for the Bank
@@ -155,13 +191,18 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer release()
-	u, ok := b.reading.take()
+	u, ok, err := b.nextUnread(ctx)
+	if err != nil {
+		b.reading.Lock()
+		b.reading.reportLocked(b.now(), "", err)
+		b.reading.Unlock()
+	}
 	if !ok {
-		return 0, nil
+		return 0, err
 	}
 	err = b.readOne(ctx, u)
 	if ctx.Err() != nil {
-		b.reading.add(u)
+		b.reading.again(u)
 		return 0, ctx.Err()
 	}
 	b.reading.Lock()
@@ -171,7 +212,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		return 1, nil
 	}
 	if u.tries++; u.tries < maxReadings {
-		b.reading.add(u)
+		b.reading.again(u)
 		return 1, err
 	}
 	_, gone := b.add(ctx, store.Op{Key: u.sh.readKey(u.id), Delete: true})

@@ -56,9 +56,9 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 	if err := b.loadGuesses(ctx, &in, shards); err != nil {
 		return err
 	}
-	if err := b.loadUnread(ctx, &in, shards); err != nil {
-		return err
-	}
+	b.reading.Lock()
+	b.reading.more = b.o.Extractor != nil
+	b.reading.Unlock()
 	return b.loadVectors(ctx, &in, shards)
 }
 
