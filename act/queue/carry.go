@@ -20,9 +20,12 @@ func queueOf(st store.Store, scope memory.Scope) *Queue {
 	return q
 }
 
-// isOf reports whether a record, of a job or a cycle, is of a scope or below it.
+// isOf reports whether a record, of a job, a cycle or a sensor, is of a scope or below it.
 func isOf(e store.Entry, scope memory.Scope) (bool, error) {
-	if key.Split(e.Key)[3] == cycleKeys {
+	switch key.Split(e.Key)[3] {
+	case sensorKeys: // which are the tenant's
+		return string(scope) == scope.Tenant(), nil
+	case cycleKeys:
 		var c Cycle
 		err := codec.Decode(e, &c)
 		return err == nil && c.Scope.Within(scope), err
@@ -33,10 +36,11 @@ func isOf(e store.Entry, scope memory.Scope) (bool, error) {
 }
 
 // Entries yields the records of jobs of a scope, and of those below it, and of their
-// cycles: what Erase removes. It ends after the first error.
+// cycles, and with a tenant's those of its sensors: what Erase removes. It ends after
+// the first error.
 func Entries(ctx context.Context, st store.Store, scope memory.Scope) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for _, part := range [...]string{jobKeys, cycleKeys} {
+		for _, part := range [...]string{jobKeys, cycleKeys, sensorKeys} {
 			for e, err := range st.Scan(ctx, store.Range{Prefix: queueOf(st, scope).under(part, "")}) {
 				ours := false
 				if err == nil {
@@ -75,6 +79,15 @@ func Check(e store.Entry, scope memory.Scope) error {
 		if err := codec.Decode(e, &c); err != nil {
 			return err
 		}
+	case len(parts) == 5 && parts[3] == sensorKeys:
+		var st SensorState
+		if err := codec.Decode(e, &st); err != nil {
+			return err
+		}
+		if st.Name != parts[4] || st.Lease < 0 || st.Failures < 0 {
+			return bad
+		}
+		c.Scope = memory.Scope(parts[1])
 	default:
 		return bad
 	}

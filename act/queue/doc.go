@@ -30,6 +30,14 @@
 // something before it was lost, a handler whose effects must not happen twice passes
 // Job.Token on to what it changes. A clock that jumps costs an attempt at most.
 //
+// # Sensors
+//
+// A [Sensor] looks at something from time to time, such as a folder or an inbox, and
+// has jobs enqueued for what it finds. Queue.Watch reads each at its own cadence,
+// Queue.Sense those that are due:
+//
+//	err := q.Watch(ctx, log, queue.Sensor{Name: "inbox", Every: time.Minute, Read: look})
+//
 // # Order
 //
 // The lowest number of a priority, 1 to 10, comes first, and of equals the one that is
@@ -42,5 +50,6 @@
 // ordered as it is to be taken. A Queue has the next few of each list in memory, so that
 // a claim is a comparison of 20 heads, a read and a commit, however many are pending,
 // and boost and ageing move nothing. All lies below the tenant's prefix. A Queue starts
-// no goroutine; a [Dispatcher] has one for each worker and one for heartbeats.
+// no goroutine of its own; Watch has one for each sensor, and a [Dispatcher] one for each
+// worker and one for heartbeats.
 package queue

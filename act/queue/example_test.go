@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing/fstest"
 	"time"
 
@@ -143,4 +144,45 @@ func ExampleBreaker() {
 	}
 	fmt.Println(g.Admit(now), g.Admit(now.Add(10*time.Minute)))
 	// Output: 0 10
+}
+
+// A sensor goes through a log, from where it was the last time.
+func ExampleQueue_Sense() {
+	ctx := context.Background()
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	q, err := queue.Open(ctx, store.NewMem(), &queue.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lines := []string{"disk full", "login failed"}
+	log := queue.Sensor{Name: "log", Every: time.Minute, Jitter: -1, Read: func(_ context.Context, cursor string) (r queue.Reading, err error) {
+		seen, _ := strconv.Atoi(cursor) // "" at first
+		for _, line := range lines[seen:] {
+			r.Jobs = append(r.Jobs, queue.Draft{Subject: "look into: " + line})
+		}
+		r.Cursor = strconv.Itoa(len(lines))
+		return r, nil
+	}}
+	for range 3 {
+		found, err := q.Sense(ctx, log)
+		for _, j := range found {
+			fmt.Println(now.Format("15:04"), j.Subject, "by", j.Source)
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+		lines = append(lines, fmt.Sprint("restarted at ", now.Format("15:04")))
+		now = now.Add(40 * time.Second)
+	}
+	var is queue.SensorState
+	for is, err = range q.Sensors(ctx) {
+		fmt.Println(is.Name, is.Token, "readings, the next at", is.Due.Format("15:04:05"), is.Error, err)
+	}
+	// Output:
+	// 12:00 look into: disk full by sensor:log
+	// 12:00 look into: login failed by sensor:log
+	// 12:01 look into: restarted at 12:00 by sensor:log
+	// 12:01 look into: restarted at 12:00 by sensor:log
+	// log 2 readings, the next at 12:02:20  <nil>
 }

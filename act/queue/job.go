@@ -249,6 +249,8 @@ const (
 	endKeys   = "ended" // time, id: those that have ended
 	nameKeys  = "key"   // Draft.Key: the id of its last job
 	cycleKeys = "cycle" // time, id, token: the Cycle
+
+	sensorKeys = "sensor" // Sensor.Name: its SensorState
 )
 
 // mark is the value of keys that have none.

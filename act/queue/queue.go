@@ -79,11 +79,20 @@ type Queue struct {
 		heads heads
 		seen  map[string]sighting // leases, by id of the job
 
+		sensors map[string]*watched
+
 		// tended is when leases were looked at, and spent what that and reading lists
 		// has taken since: a store that keeps deleted keys for a while is slow at it.
 		tended time.Time
 		spent  time.Duration
 	}
+}
+
+// watched is what a Queue remembers of a sensor that it has looked at.
+type watched struct {
+	seen  sighting // of another's reading
+	token uint64   // of the last reading of its own
+	busy  bool     // Read has not returned
 }
 
 // Open returns a Queue over a store that the host has opened, and closes after it.
@@ -114,6 +123,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
 	}
 	q.mu.draw.Seed(o.Seed, uint64(o.Now().UnixNano()))
 	q.mu.heads.reset()
+	q.mu.sensors = make(map[string]*watched)
 	if err := q.rescue(ctx, o.Now(), o.Alone); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
@@ -188,13 +198,7 @@ func (q *Queue) cleaned(text string, limit int) string {
 // The error is ErrDraft, a *store.LimitError, or the store's: then the job may have
 // been added, and a Key makes it safe to call again.
 func (q *Queue) Enqueue(ctx context.Context, d Draft) (job Job, added bool, err error) {
-	j, err := q.draft(d)
-	if err == nil && j.Parent != "" {
-		var parent Job
-		if parent, _, err = q.stored(ctx, j.Parent); err == nil {
-			err = j.below(&parent)
-		}
-	}
+	j, err := q.begotten(ctx, d)
 	for err == nil {
 		var ops []store.Op
 		var has Job
@@ -211,6 +215,19 @@ func (q *Queue) Enqueue(ctx context.Context, d Draft) (job Job, added bool, err 
 		}
 	}
 	return Job{}, false, fmt.Errorf("enqueue: %w", err)
+}
+
+// begotten returns a job of a draft, below the one that it names as its Parent.
+func (q *Queue) begotten(ctx context.Context, d Draft) (Job, error) {
+	j, err := q.draft(d)
+	if err != nil || j.Parent == "" {
+		return j, err
+	}
+	parent, _, err := q.stored(ctx, j.Parent)
+	if err == nil {
+		err = j.below(&parent)
+	}
+	return j, err
 }
 
 // below makes a job a child of another.

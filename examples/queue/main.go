@@ -1,9 +1,10 @@
 // Queue watches a folder, works on what lies in it, is killed, and goes on.
 //
-// A child process looks into the folder, enqueues a job for each file, and works on
-// them; it is killed, as kill -9 does it, in the middle of the second. The parent opens
-// the same store. What was done is not done again, what was under way is, and a file
-// that came meanwhile is found.
+// A child process has a sensor that looks into the folder, which enqueues a job for each
+// file, and works on them; it is killed, as kill -9 does it, in the middle of the
+// second. The parent opens the same store. What was done is not done again, what was
+// under way is, and the sensor, which looks each 30 seconds, finds a file that came
+// meanwhile.
 package main
 
 import (
@@ -27,7 +28,7 @@ const childDir = "ARC_QUEUE_DIR"
 func main() {
 	err := error(nil)
 	if dir := os.Getenv(childDir); dir != "" {
-		err = work(context.Background(), dir, true)
+		err = work(context.Background(), dir, time.Now, true)
 	} else {
 		err = parent(context.Background())
 	}
@@ -57,11 +58,12 @@ func parent(ctx context.Context) (err error) {
 	if err := cmd.Run(); !errors.As(err, &killed) {
 		return fmt.Errorf("the child was not killed: %w", err)
 	}
-	fmt.Println("killed; a new process opens the same store")
+	fmt.Println("killed; a minute later a new process opens the same store")
 	if err := drop(dir, "4-urgent.txt"); err != nil {
 		return err
 	}
-	return work(ctx, dir, false)
+	later := func() time.Time { return time.Now().Add(time.Minute) }
+	return work(ctx, dir, later, false)
 }
 
 // drop puts a file into the folder.
@@ -70,20 +72,34 @@ func drop(dir, name string) error {
 }
 
 // work watches the folder, and works on its files until all jobs have ended.
-func work(ctx context.Context, dir string, die bool) (err error) {
+func work(ctx context.Context, dir string, now func() time.Time, die bool) (err error) {
 	st, err := badger.Open(filepath.Join(dir, "store"), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	// Alone: what a process that is gone held is given back at once.
-	q, err := queue.Open(ctx, st, &queue.Options{Alone: true})
+	q, err := queue.Open(ctx, st, &queue.Options{Alone: true, Now: now})
 	if err != nil {
 		return err
 	}
-	if err := look(ctx, q, filepath.Join(dir, "inbox")); err != nil {
+	// What lies there already is found before any work begins, and what comes later
+	// while it goes on.
+	inbox := queue.Sensor{Name: "inbox", Every: 30 * time.Second, Read: folder(filepath.Join(dir, "inbox"))}
+	found, err := q.Sense(ctx, inbox)
+	if err != nil {
 		return err
 	}
+	for _, j := range found {
+		fmt.Println("  found", j.Subject)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- q.Watch(ctx, nil, inbox) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-watched)
+	}()
 	done := make(chan error, 16)
 	d, err := q.Dispatch(func(ctx context.Context, j queue.Job) (queue.Result, error) {
 		if die && j.Subject == "2-phone.txt" {
@@ -115,28 +131,20 @@ func work(ctx context.Context, dir string, die bool) (err error) {
 	return d.Close(ctx)
 }
 
-// look is a sensor: it enqueues a job for each file that has none yet. It may look as
-// often as it likes, in any process: the Key is of one job, also for a day after
-// that has ended.
-func look(ctx context.Context, q *queue.Queue, inbox string) error {
-	files, err := os.ReadDir(inbox)
-	if err != nil {
-		return err
+// folder is what a sensor reads: it finds a job for each file. It may look as often as
+// it likes, in any process: the Key is of one job, also for a day after that has ended.
+func folder(path string) func(context.Context, string) (queue.Reading, error) {
+	return func(context.Context, string) (r queue.Reading, err error) {
+		files, err := os.ReadDir(path)
+		for _, f := range files {
+			d := queue.Draft{Subject: f.Name(), Key: "inbox/" + f.Name(), Quiet: 24 * time.Hour}
+			if strings.Contains(f.Name(), "urgent") {
+				d.Priority = 1
+			}
+			r.Jobs = append(r.Jobs, d)
+		}
+		return r, err
 	}
-	for _, f := range files {
-		d := queue.Draft{Subject: f.Name(), Source: "sensor:inbox", Key: "inbox/" + f.Name(), Quiet: 24 * time.Hour}
-		if strings.Contains(f.Name(), "urgent") {
-			d.Priority = 1
-		}
-		_, added, err := q.Enqueue(ctx, d)
-		if err != nil {
-			return err
-		}
-		if added {
-			fmt.Println("  found", f.Name())
-		}
-	}
-	return nil
 }
 
 // reporter is a gate that lets all pass, and hears how each attempt ended.

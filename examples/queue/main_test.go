@@ -23,7 +23,7 @@ func Example() {
 	//   1-rent.txt    done, claim 1, by a cheap model
 	// [#..] 1 of 3 done
 	//   2-phone.txt   begun …
-	// killed; a new process opens the same store
+	// killed; a minute later a new process opens the same store
 	//   found 4-urgent.txt
 	//   2-phone.txt   the worker was lost: its lease was not renewed
 	// [#...] 1 of 4 done
