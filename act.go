@@ -10,7 +10,9 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -25,14 +27,14 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	case err != nil:
 		return "", err
 	case at.End == act.Canceled:
-		return "", ctx.Err()
+		return "", errors.Join(ctx.Err(), t.charge(ctx, &at))
 	case at.End == act.Pending:
 		return t.pend(), nil
 	}
 	if at.End == act.Away && !t.s.Objective.Once {
 		t.note(&at, output{})
 		t.away(at.After)
-		return phaseAssign, nil
+		return phaseAssign, t.charge(ctx, &at)
 	}
 	t.s.Attempts++
 	t.s.Wait.Tries = 0
@@ -53,6 +55,26 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return phaseLearn, nil
 	}
 	return phaseVerify, nil
+}
+
+// charge counts what an attempt has cost that is made again, and says nothing else of
+// its worker.
+func (t *turn) charge(ctx context.Context, at *act.Attempt) error {
+	s, g, u := &t.s, t.s.aim(), at.Result.Usage
+	if u == (act.Usage{}) {
+		return nil
+	}
+	now := t.a.o.Now()
+	err := t.own.book.Observe(context.WithoutCancel(ctx), rank.Sample{
+		Key:       fmt.Sprintf("%s/%s/%d", s.Current.Key, at.End, now.UnixNano()),
+		Candidate: s.Current.Worker, Situation: learn.Situation(g.Tasks[g.Next].Skill, t.veil.Hide(g.Situation)), Unknown: true,
+		Wall: at.Wall, CostUSD: min(u.CostUSD, rank.MaxCostUSD), APICostUSD: min(u.APICostUSD, rank.MaxCostUSD),
+		TokensIn: min(u.TokensIn, rank.MaxTokens), TokensOut: min(u.TokensOut, rank.MaxTokens), Reason: t.veil.Hide(at.Complaint), At: now.UTC(),
+	})
+	if err != nil {
+		return fmt.Errorf("what attempt %d has cost: %w", s.Attempts+1, err)
+	}
+	return nil
 }
 
 // attempt makes the attempt at hand, unless a human has to allow it first: then it

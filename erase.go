@@ -171,6 +171,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	if err := own.monitor.Drop(ctx, func(p meta.Proposal) bool { return tells(p, scope) }); err != nil {
 		return err
 	}
+	kept[""] = true // sums of many attempts
 	return own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] })
 }
 

@@ -35,8 +35,8 @@ func fleetHealth(now time.Time, f *meta.Fleet) map[string]any {
 	agents, byName, others := []any{}, map[string]any{}, []any{}
 	for _, w := range f.Workers {
 		failures := []any{}
-		for _, key := range slices.Backward(w.Failures) {
-			failures = append(failures, map[string]any{"correlationId": key})
+		for _, f := range slices.Backward(w.Failures) {
+			failures = append(failures, map[string]any{"correlationId": f.Key, "reason": f.Reason})
 		}
 		byName[w.Name] = map[string]any{
 			"agentName": w.Name, "successRate": w.SuccessRate, "failureRate1h": w.FailureRate, "totalOutcomes": w.Known,

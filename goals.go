@@ -40,7 +40,7 @@ import (
 // The data is an object of "agents", a list by name of objects with "agentName",
 // "successRate", "p50LatencyMs", "p95LatencyMs", "costPerSuccessfulOutcome",
 // "totalCostUsd", "failureRate1h", "recentFailures" (the last ten, the latest
-// first, each with its "correlationId") and "totalOutcomes"; "byName", the same by
+// first, each with its "correlationId" and "reason") and "totalOutcomes"; "byName", the same by
 // name; "maxFailureRate1h"; "totalCostUsd1d"; "orphanedSkillCount" and
 // "orphanedSkills", those that were asked for and never delivered; "systemActors",
 // who was sampled and is no worker any more, with "actor", "total", "success" and

@@ -88,7 +88,11 @@ func (h *Health) judge() {
 	}
 	for _, w := range h.Fleet.Workers {
 		if w.Known >= minSamples && w.FailureRate > failing {
-			add("look at "+strings.Join(w.Failures, ", "), "%s failed %.0f %% of the last hour", w.Name, 100*w.FailureRate)
+			keys := make([]string, len(w.Failures))
+			for i, f := range w.Failures {
+				keys[i] = f.Key
+			}
+			add("look at "+strings.Join(keys, ", "), "%s failed %.0f %% of the last hour", w.Name, 100*w.FailureRate)
 		}
 	}
 	for _, skill := range h.Fleet.Orphaned {

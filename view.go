@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
@@ -121,6 +122,29 @@ func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]r
 		err = own.book.Price(ctx, task.Skill, ranking)
 	}
 	return ranking, err
+}
+
+// Costs returns what the attempts of the tenant's workers came to, those that failed too,
+// for each skill and day (UTC), from the day of since on. A worker that is away is not
+// blamed, and costs what it reports.
+func (v View) Costs(ctx context.Context, since time.Time) ([]rank.Tally, error) {
+	own, err := v.a.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	defer v.a.handBack(own)
+	return own.book.Daily(ctx, since)
+}
+
+// Confidence returns how sure the tenant's workers said to be of their last attempts, for
+// each skill, and what came of these.
+func (v View) Confidence(ctx context.Context) ([]rank.Claims, error) {
+	own, err := v.a.tenant(ctx, v.scope)
+	if err != nil {
+		return nil, err
+	}
+	defer v.a.handBack(own)
+	return own.book.Claims(ctx)
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was

@@ -105,10 +105,13 @@ func (o *Outcome) sample() rank.Sample {
 		Success:   o.Passed,
 		Unknown:   o.Faulty,
 		Wall:      o.Wall,
-		CostUSD:   min(o.Result.Usage.CostUSD, rank.MaxCostUSD),
+		CostUSD:   min(o.Result.Usage.CostUSD, rank.MaxCostUSD), APICostUSD: min(o.Result.Usage.APICostUSD, rank.MaxCostUSD),
 		TokensIn:  min(o.Result.Usage.TokensIn, rank.MaxTokens),
 		TokensOut: min(o.Result.Usage.TokensOut, rank.MaxTokens),
 		At:        o.At,
+	}
+	if s.Reason = cut(o.Complaint, rank.MaxReason); o.Passed {
+		s.Reason = cut(strings.Join(o.Result.Reflection.PotentialIssues, "; "), rank.MaxReason)
 	}
 	earlier := o.Failed
 	if !o.Passed && len(earlier) > 0 {

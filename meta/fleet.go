@@ -47,18 +47,20 @@ type WorkerHealth struct {
 	FailureRate float64
 	// P50 and P95 of the wall time: the sample at index ⌊n·p⌋ in order.
 	P50, P95 time.Duration
-	// CostUSD as reported. A sample with tokens and no cost is estimated at 3
-	// dollars per million tokens in and 15 per million out.
+	// CostUSD as reported, or else as estimated, as [rank.Costs] has it.
 	CostUSD float64
 	// PerSuccess is CostUSD, failures included, over Successes, with its 95 %
 	// interval.
 	PerSuccess rank.Price
-	// Failures are the keys of the last ten failed samples, the latest last.
-	Failures []string
+	// Failures are the last ten, the latest last.
+	Failures []Failure
 	// Calibration holds the confidence that the worker reported against what
 	// came of it.
 	Calibration iar.Calibration
 }
+
+// Failure is a sample that failed.
+type Failure struct{ Key, Reason string }
 
 // NewFleet computes the health of a fleet from the samples that a [rank.Book] has
 // of the last 24 hours:
@@ -68,14 +70,28 @@ type WorkerHealth struct {
 // Workers are the names that belong to the fleet: nil for all, empty for none.
 // Samples later than at are left out. It takes time in proportion to the
 // samples, and returns their error. A book keeps the last 200 samples per worker
-// and skill: of a busier pair, the figures are those of the latest 200.
+// and skill: of a busier pair, P50, P95, Failures and Calibration are those of the latest
+// 200, and those before count by the hour, each that ends within the time.
 func NewFleet(ctx context.Context, book *rank.Book, at time.Time, workers []string) (Fleet, error) {
-	return fleetOf(book.Samples(ctx, at.Add(-fleetWindow)), at, workers)
+	since := at.Add(-fleetWindow)
+	return fleetOf(book.Samples(ctx, since), book.Left(ctx, since), at, workers)
 }
 
-// fleetOf computes the health of a fleet from samples in any order.
-func fleetOf(samples iter.Seq2[rank.Sample, error], at time.Time, workers []string) (Fleet, error) {
-	byName := make(map[string][]rank.Sample)
+// fleetOf computes the health of a fleet from samples in any order, and what else there
+// was by the hour.
+func fleetOf(
+	samples iter.Seq2[rank.Sample, error], left iter.Seq2[rank.Tally, error], at time.Time, workers []string,
+) (Fleet, error) {
+	byName, busy := make(map[string][]rank.Sample), make(map[string][]rank.Tally)
+	for t, err := range left {
+		if err != nil {
+			return Fleet{}, fmt.Errorf("meta: fleet: %w", err)
+		}
+		if !t.From.After(at) {
+			busy[t.Candidate] = append(busy[t.Candidate], t)
+			byName[t.Candidate] = nil
+		}
+	}
 	for s, err := range samples {
 		if err != nil {
 			return Fleet{}, fmt.Errorf("meta: fleet: %w", err)
@@ -87,7 +103,7 @@ func fleetOf(samples iter.Seq2[rank.Sample, error], at time.Time, workers []stri
 	var f Fleet
 	delivered := make(map[string]bool)                      // by skill
 	for _, name := range slices.Sorted(maps.Keys(byName)) { // in order: sums of floats depend on it
-		h := workerHealth(at, name, byName[name])
+		h := workerHealth(at, name, byName[name], busy[name])
 		if workers != nil && !slices.Contains(workers, name) {
 			f.Outsiders = append(f.Outsiders, h)
 			continue
@@ -101,7 +117,13 @@ func fleetOf(samples iter.Seq2[rank.Sample, error], at time.Time, workers []stri
 				claim(&f.Calibration, &s)
 			}
 		}
+		for _, t := range busy[name] {
+			if t.Known > 0 {
+				delivered[t.Skill] = delivered[t.Skill] || t.Successes > 0
+			}
+		}
 	}
+	delete(delivered, "") // tasks that asked for none
 	maps.DeleteFunc(delivered, func(_ string, ok bool) bool { return ok })
 	f.Orphaned = slices.Sorted(maps.Keys(delivered))
 	return f, nil
@@ -114,9 +136,9 @@ func claim(c *iar.Calibration, s *rank.Sample) {
 	}
 }
 
-// workerHealth computes the health of one worker from its samples of the day. It
-// sorts them by their times.
-func workerHealth(at time.Time, name string, ss []rank.Sample) WorkerHealth {
+// workerHealth computes the health of one worker from its samples of the day, and what
+// else there was. It sorts the samples by their times.
+func workerHealth(at time.Time, name string, ss []rank.Sample, left []rank.Tally) WorkerHealth {
 	slices.SortFunc(ss, func(a, b rank.Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
 	h := WorkerHealth{Name: name, Samples: len(ss)}
 	walls := make([]time.Duration, len(ss))
@@ -142,13 +164,23 @@ func workerHealth(at time.Time, name string, ss []rank.Sample) WorkerHealth {
 		if lately {
 			failed++
 		}
-		h.Failures = append(h.Failures, s.Key)
+		h.Failures = append(h.Failures, Failure{s.Key, s.Reason})
+	}
+	for i := range left {
+		t := &left[i]
+		h.Samples, h.Known, h.Successes = h.Samples+t.Samples, h.Known+t.Known, h.Successes+t.Successes
+		costs.Merge(&t.Costs)
+		if at.Sub(t.From) < recentWindow+time.Hour {
+			recent, failed = recent+t.Known, failed+t.Known-t.Successes
+		}
 	}
 	h.Failures = h.Failures[max(0, len(h.Failures)-recentFailures):]
 	h.SuccessRate, h.FailureRate = rate(h.Successes, h.Known), rate(failed, recent)
 	h.CostUSD = costs.USD
 	h.PerSuccess = costs.PerSuccess()
-	slices.Sort(walls)
+	if slices.Sort(walls); len(walls) == 0 {
+		return h
+	}
 	h.P50, h.P95 = walls[len(walls)/2], walls[min(len(walls)*95/100, len(walls)-1)]
 	return h
 }

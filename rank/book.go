@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -181,11 +182,19 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	*r = record{Seq: w.next}
 	r.fill(s)
 	r.Situation = b.opts.Sanitizer.Sanitize(r.Situation)
+	r.Reason = strings.ToValidUTF8(b.opts.Sanitizer.Sanitize(r.Reason), "")
+	r.Reason = strings.ToValidUTF8(r.Reason[:min(len(r.Reason), MaxReason)], "")
 	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
 	if err != nil {
 		return err
 	}
 	fact := s.fact()
+	var gone hourRecord
+	if out != nil {
+		if gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out); err != nil {
+			return err
+		}
+	}
 	u := &b.x.update
 	known.learn(u, &fact, b.opts.Stationary)
 	b.x.ops = append(b.x.ops, store.Op{Key: marker, Value: present})
@@ -210,6 +219,9 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
 	}
 	w.add(r.entry(), out)
+	if out != nil {
+		w.keep(gone, b.opts.Now().UnixNano())
+	}
 	w.rate(b.opts.Calibrated)
 	b.usedLocked(w)
 	known.apply(u)
@@ -279,11 +291,13 @@ func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
 		return !op.Delete, nil
 	}
 	_, err := b.st.Get(ctx, marker)
-	if errors.Is(err, store.ErrNotFound) {
+	if isNotFound(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
+
+func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
 
 // Flush writes every sample that is not in the store yet, and waits for it.
 func (b *Book) Flush(ctx context.Context) error { return b.w.Flush(ctx) }

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -26,13 +27,10 @@ type Costs struct {
 // moments of numbers: how many, their sum, and that of their squares.
 type moments struct{ n, sum, squares float64 }
 
-// Add counts one attempt. A sample with tokens and no cost is estimated at 3
+// Add counts one attempt. A sample with tokens, no cost and no estimate counts at 3
 // dollars per million tokens in and 15 per million out.
 func (c *Costs) Add(s *Sample) {
-	usd := s.CostUSD
-	if usd == 0 {
-		usd = float64(s.TokensIn)*usdPerTokenIn + float64(s.TokensOut)*usdPerTokenOut
-	}
+	usd := charge(s.CostUSD, s.APICostUSD, s.TokensIn, s.TokensOut)
 	c.USD += usd
 	m := &c.failures
 	if s.Success && !s.Unknown {
@@ -41,6 +39,19 @@ func (c *Costs) Add(s *Sample) {
 	m.n++
 	m.sum += usd
 	m.squares += usd * usd
+}
+
+// Merge adds what others have cost.
+func (c *Costs) Merge(others *Costs) {
+	c.USD += others.USD
+	for _, m := range [...][2]*moments{{&c.successes, &others.successes}, {&c.failures, &others.failures}} {
+		m[0].n, m[0].sum, m[0].squares = m[0].n+m[1].n, m[0].sum+m[1].sum, m[0].squares+m[1].squares
+	}
+}
+
+// charge is what an attempt counts as in US dollars.
+func charge(cost, api float64, in, out int) float64 {
+	return cmp.Or(cost, api, float64(in)*usdPerTokenIn+float64(out)*usdPerTokenOut)
 }
 
 // z is the quantile of a 95 % interval.

@@ -151,8 +151,12 @@ func TestWindow(t *testing.T) {
 			require.Equal(rt, want, got)
 			known := 0
 			for k, samples := range all {
-				for _, s := range samples[max(0, len(samples)-rank.Window):] {
-					if k.candidate == c.Name && !s.Unknown && !s.At.Before(noon.Add(-rank.Day)) {
+				for i, s := range samples {
+					since := noon.Add(-rank.Day)
+					if len(samples)-i > rank.Window {
+						since = since.Truncate(time.Hour)
+					}
+					if k.candidate == c.Name && !s.Unknown && !s.At.Before(since) {
 						known++
 					}
 				}

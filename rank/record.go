@@ -46,8 +46,10 @@ type record struct {
 	Reward     *float64  `cbor:"9,keyasint,omitempty"`
 	Situation  string    `cbor:"10,keyasint,omitempty"`
 	Features   []float64 `cbor:"11,keyasint,omitempty"`
-	Key        string    `cbor:"12,keyasint,omitempty"` // of the sample
-	Failed     []string  `cbor:"75,keyasint,omitempty"` // before, at the same task
+	Key        string    `cbor:"12,keyasint,omitempty"`  // of the sample
+	Failed     []string  `cbor:"75,keyasint,omitempty"`  // before, at the same task
+	API        float64   `cbor:"185,keyasint,omitempty"` // US dollars, estimated
+	Reason     string    `cbor:"186,keyasint,omitempty"`
 }
 
 // fill sets everything but Seq from a sample that has been checked.
@@ -60,10 +62,10 @@ func (r *record) fill(s *Sample) {
 		r.Outcome = success
 	}
 	r.Confidence, r.Reward = s.Confidence, s.Reward
-	r.Wall, r.Cost = int64(min(s.Wall, MaxWall)), s.CostUSD
+	r.Wall, r.Cost, r.API = int64(min(s.Wall, MaxWall)), s.CostUSD, s.APICostUSD
 	r.In, r.Out = int32(s.TokensIn), int32(s.TokensOut)
 	r.Situation, r.Features = s.Situation.Key, s.Situation.Features
-	r.Key, r.Failed = s.Key, s.Situation.Failed
+	r.Key, r.Failed, r.Reason = s.Key, s.Situation.Failed, s.Reason
 }
 
 // sample is the opposite of fill.
@@ -72,14 +74,14 @@ func (r *record) sample(candidate, skill string) Sample {
 		Key: r.Key, Candidate: candidate,
 		Situation: Situation{Skill: skill, Key: r.Situation, Features: r.Features, Failed: r.Failed},
 		Success:   r.Outcome == success, Unknown: r.Outcome == unknown, Confidence: r.Confidence,
-		Wall: time.Duration(r.Wall), CostUSD: r.Cost, TokensIn: int(r.In), TokensOut: int(r.Out),
-		Reward: r.Reward, At: time.Unix(0, r.At).UTC(),
+		Wall: time.Duration(r.Wall), CostUSD: r.Cost, APICostUSD: r.API, TokensIn: int(r.In), TokensOut: int(r.Out),
+		Reward: r.Reward, Reason: r.Reason, At: time.Unix(0, r.At).UTC(),
 	}
 }
 
 // entry returns what the window keeps in memory.
 func (r *record) entry() entry {
-	e := entry{at: r.At, wall: r.Wall, cost: r.Cost, in: r.In, out: r.Out, outcome: r.Outcome, confidence: -1}
+	e := entry{at: r.At, wall: r.Wall, cost: r.Cost, api: r.API, in: r.In, out: r.Out, outcome: r.Outcome, confidence: -1}
 	if r.Confidence != nil && r.Outcome != unknown {
 		e.confidence = *r.Confidence
 	}
@@ -90,7 +92,7 @@ func (r *record) entry() entry {
 // has been verified, so anything else was written by something else.
 func (r *record) valid() bool {
 	return r.At >= 0 && r.Outcome <= unknown && (r.Confidence == nil || unit(*r.Confidence)) &&
-		r.Wall >= 0 && r.Wall <= int64(MaxWall) && r.Cost >= 0 && r.Cost <= MaxCostUSD &&
+		r.Wall >= 0 && r.Wall <= int64(MaxWall) && r.Cost >= 0 && r.Cost <= MaxCostUSD && r.API >= 0 && r.API <= MaxCostUSD &&
 		r.In >= 0 && r.Out >= 0 && r.Seq < math.MaxUint64
 }
 
@@ -141,6 +143,11 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 		w, err := replay(rs, b.opts.Calibrated)
 		if err != nil {
 			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
+		}
+		if w.full() {
+			if err := b.restoreLeft(ctx, pair.candidate, pair.skill, w); err != nil {
+				return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
+			}
 		}
 		windows[pair] = w
 	}
@@ -323,7 +330,7 @@ func (b *Book) wake(ctx context.Context, candidate, skill string, w *window) err
 	return nil
 }
 
-// hotWindows is how many windows have their samples in memory, up to 10 KiB
+// hotWindows is how many windows have their samples in memory, up to 12 KiB
 // each.
 const hotWindows = 4096
 

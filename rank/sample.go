@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,7 @@ const (
 	MaxTokens   = 1_000_000_000        // in or out, of one attempt
 	MaxReward   = 1_000_000_000        // of one attempt, without its sign
 	MaxFeatures = 1024                 // of a situation
+	MaxReason   = 256                  // bytes of a reason
 )
 
 // Sample is what came of one attempt. An attempt that panicked, ran out of
@@ -42,13 +44,17 @@ type Sample struct {
 	Confidence *float64
 	// Wall is how long the attempt took.
 	Wall time.Duration
-	// CostUSD is what it cost, in US dollars.
-	CostUSD float64
+	// CostUSD is what it cost, in US dollars, and APICostUSD what its tokens would have
+	// cost at list prices: that counts where the first is zero.
+	CostUSD, APICostUSD float64
 	// TokensIn and TokensOut are the tokens it read and wrote.
 	TokensIn, TokensOut int
 	// Reward is the host's own measure of worth, for [Book.Learned]; nil if
 	// there is none.
 	Reward *float64
+	// Reason is why it failed, or what a success was not sure of: at most [MaxReason]
+	// bytes, more is cut.
+	Reason string
 	// At is when the attempt ended, in 1970 to 2262; zero: now.
 	At time.Time
 }
@@ -99,6 +105,7 @@ func (s *Sample) check() error {
 	}
 	bad("cost", finite(s.CostUSD) && s.CostUSD >= 0, s.CostUSD)
 	limit("cost", MaxCostUSD, finite(s.CostUSD) && s.CostUSD > MaxCostUSD, int(min(s.CostUSD, math.MaxInt32)))
+	bad("estimated cost", s.APICostUSD >= 0 && s.APICostUSD <= MaxCostUSD, s.APICostUSD)
 	bad("tokens in", s.TokensIn >= 0, s.TokensIn)
 	limit("tokens in", MaxTokens, s.TokensIn > MaxTokens, s.TokensIn)
 	bad("tokens out", s.TokensOut >= 0, s.TokensOut)
@@ -131,11 +138,14 @@ const (
 	worthOfCost = 0.1
 )
 
+// spent is what the attempt cost, as reported or else as estimated.
+func (s *Sample) spent() float64 { return cmp.Or(s.CostUSD, s.APICostUSD) }
+
 // fact returns what a model needs of the sample.
 func (s *Sample) fact() fact {
 	f := fact{
 		candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features,
-		rated: !s.Unknown, success: s.Success, usd: s.CostUSD, sec: min(s.Wall, MaxWall).Seconds(), failed: s.Situation.Failed,
+		rated: !s.Unknown, success: s.Success, usd: s.spent(), sec: min(s.Wall, MaxWall).Seconds(), failed: s.Situation.Failed,
 	}
 	switch {
 	case s.Reward != nil:
@@ -145,7 +155,7 @@ func (s *Sample) fact() fact {
 			f.worth = 1
 		}
 		f.worth -= worthOfTime * math.Log2(1+min(s.Wall, MaxWall).Seconds())
-		f.worth -= worthOfCost * math.Log2(1+s.CostUSD)
+		f.worth -= worthOfCost * math.Log2(1+s.spent())
 		f.known = true
 	}
 	return f

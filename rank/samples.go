@@ -53,7 +53,8 @@ func decodeSample(e store.Entry, prefix string) (Sample, error) {
 
 // Forget takes the samples for which drop is true out of the windows, and forgets
 // that they were observed. The means that [Book.Learned] has learned from them
-// stay, which hold no text. It reads all samples.
+// stay, which hold no text. An hour of [Book.Left] is a sample without a Key. It reads
+// all samples.
 func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 	type of struct{ candidate, skill string }
 	gone := make(map[of][]string)
@@ -63,6 +64,18 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 		}
 		if pair := (of{s.Candidate, s.Situation.Skill}); drop(s) {
 			gone[pair] = append(gone[pair], s.Key)
+		}
+	}
+	for t, err := range b.Left(ctx, time.Time{}) {
+		if err != nil {
+			return err
+		}
+		at := Sample{Candidate: t.Candidate, Situation: Situation{Skill: t.Skill}, At: t.From}
+		if drop(at) {
+			k := key.Join(b.space, "left", t.Candidate, t.Skill, hourPart(hourOf(t.From.UnixNano())))
+			if err := b.w.Add(ctx, store.Op{Key: k, Delete: true}); err != nil {
+				return fmt.Errorf("forget: %w", err)
+			}
 		}
 	}
 	for pair, keys := range gone {

@@ -64,6 +64,33 @@ func (b *Book) Stats(ctx context.Context, candidate, skill string) (Stats, error
 	}, nil
 }
 
+// Claims are the Stats of a candidate for a skill: how sure it said to be, and what came of
+// it.
+type Claims struct {
+	Candidate, Skill string
+	Stats
+}
+
+// Claims returns the Stats of all candidates, in order of candidate and skill. It reads
+// all samples, as [Book.Samples] does.
+func (b *Book) Claims(ctx context.Context) (out []Claims, err error) {
+	for s, err := range b.Samples(ctx, time.Time{}) {
+		if err != nil {
+			return nil, err
+		}
+		n := len(out)
+		if n > 0 && out[n-1].Candidate == s.Candidate && out[n-1].Skill == s.Situation.Skill {
+			continue
+		}
+		c := Claims{Candidate: s.Candidate, Skill: s.Situation.Skill}
+		if c.Stats, err = b.Stats(ctx, c.Candidate, c.Skill); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
 func mean(sum float64, n int64) float64 {
 	if n == 0 {
 		return 0
@@ -74,13 +101,13 @@ func mean(sum float64, n int64) float64 {
 // Day is how far back [Book.Health] and [Book.Weighted] look.
 const Day = 24 * time.Hour
 
-// Health is how a candidate did over the last [Day], over all skills, as far
-// as the windows reach.
+// Health is how a candidate did over the last [Day], over all skills. Attempts that
+// were followed by [Window] others count by the hour: each that ends in that time.
 type Health struct {
 	Known       int     // samples of known outcome
 	Successes   int     // of these
 	SuccessRate float64 // of Known; 1 if there are none
-	CostUSD     float64 // of all samples
+	CostUSD     float64 // of all samples, as [Costs] has it
 	// CostPerSuccess is CostUSD over Successes, in US dollars; zero if there
 	// are none.
 	CostPerSuccess float64
@@ -101,12 +128,12 @@ func (b *Book) Health(ctx context.Context, candidate string) (h Health, err erro
 // health returns the figures since then; m may be nil. Samples that are not in memory
 // are read, window by window: all of them may be more than memory holds.
 func (b *Book) health(ctx context.Context, candidate string, m *member, since int64) (Health, error) {
-	var sum sums
+	var sum recent
 	b.mu.RLock()
 	awake := m.awake(since)
 	if awake && m != nil {
 		for _, w := range m.windows {
-			sum.addSince(w, since)
+			sum.add(w, since)
 		}
 	}
 	b.mu.RUnlock()
@@ -124,7 +151,7 @@ func (b *Book) health(ctx context.Context, candidate string, m *member, since in
 		if err := b.wake(ctx, candidate, skill, w); err != nil {
 			return Health{}, err
 		}
-		sum.addSince(w, since)
+		sum.add(w, since)
 	}
 	return sum.health(), nil
 }
@@ -142,23 +169,44 @@ func (m *member) awake(since int64) bool {
 	return true
 }
 
-// addSince adds the samples of a window since then that are in memory.
-func (s *sums) addSince(w *window, since int64) {
+// recent is what was observed since a time.
+type recent struct {
+	known, successes int64
+	usd              fixed
+}
+
+// add adds the samples of a window since then that are in memory, and those that have
+// left it.
+func (r *recent) add(w *window, since int64) {
 	if w.latest < since {
 		return
 	}
+	for i := range w.left {
+		if h := &w.left[i]; h.hour >= hourOf(since) {
+			r.known, r.successes = r.known+h.Known, r.successes+h.Successes
+			r.usd.add(h.SuccessUSD[0]+h.FailureUSD[0], +1)
+		}
+	}
 	for i := range w.ring {
-		if w.ring[i].at >= since {
-			s.add(&w.ring[i], +1)
+		e := &w.ring[i]
+		if e.at < since {
+			continue
+		}
+		r.usd.add(charge(e.cost, e.api, int(e.in), int(e.out)), +1)
+		if e.outcome != unknown {
+			r.known++
+		}
+		if e.outcome == success {
+			r.successes++
 		}
 	}
 }
 
-func (s *sums) health() Health {
-	h := Health{Known: int(s.known), Successes: int(s.successes), SuccessRate: 1, CostUSD: s.cost.float()}
-	h.CostPerSuccess = mean(h.CostUSD, s.successes)
-	if s.known > 0 {
-		h.SuccessRate = float64(s.successes) / float64(s.known)
+func (r *recent) health() Health {
+	h := Health{Known: int(r.known), Successes: int(r.successes), SuccessRate: 1, CostUSD: r.usd.float()}
+	h.CostPerSuccess = mean(h.CostUSD, r.successes)
+	if r.known > 0 {
+		h.SuccessRate = float64(r.successes) / float64(r.known)
 	}
 	return h
 }

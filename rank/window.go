@@ -1,6 +1,10 @@
 package rank
 
-import "github.com/arc-learn/arc/iar"
+import (
+	"cmp"
+
+	"github.com/arc-learn/arc/iar"
+)
 
 // Window is how many samples of a candidate and skill the policies see: the
 // last that were observed, whatever their time.
@@ -9,7 +13,7 @@ const Window = 200
 // entry is a sample as the window keeps it.
 type entry struct {
 	at, wall   int64   // nanoseconds
-	cost       float64 // US dollars
+	cost, api  float64 // US dollars
 	confidence float64 // below zero: none
 	in, out    int32   // tokens
 	outcome    uint8
@@ -23,6 +27,7 @@ type window struct {
 	latest int64   // time of the latest sample ever added
 	ring   []entry // by sequence number modulo Window; nil: at rest
 	sums   sums
+	left   []hourRecord // what has left it, of the last day and the last that changed
 
 	// Of Observed, once the pair is warm: the score and its terms.
 	score, success, confidence, wall float64
@@ -94,7 +99,7 @@ func (s *sums) add(e *entry, sign int64) {
 	s.wall += sign * e.wall
 	s.in += sign * int64(e.in)
 	s.out += sign * int64(e.out)
-	s.cost.add(e.cost, sign)
+	s.cost.add(cmp.Or(e.cost, e.api), sign)
 	if e.outcome == unknown {
 		return
 	}

@@ -122,7 +122,7 @@ func (x *Trial) Try(ctx context.Context, e store.Entry) error {
 	}
 	skill, candidate := parts[4], "?"
 	switch {
-	case parts[3] == "slot" && len(parts) > 5:
+	case (parts[3] == "slot" || parts[3] == "left") && len(parts) > 5:
 		skill, candidate = parts[5], parts[4]
 	case parts[3] == "arm" && len(parts) > 5:
 		candidate = parts[5]

@@ -1,0 +1,77 @@
+package arc_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
+)
+
+// What attempts cost is kept by worker, skill and day, whatever came of them, with why
+// they failed; what tokens cost at the worker's Rate stands in for a report.
+func TestCostsOfEveryAttempt(t *testing.T) {
+	t.Parallel()
+	c, st := newClock(), store.NewMem()
+	begin := c.Now().Truncate(24 * time.Hour)
+	s := &script{do: func(n int, _ act.Work) (act.Result, error) {
+		r := done(`1`)
+		r.Usage = act.Usage{CostUSD: 1, TokensIn: 1000}
+		switch n {
+		case 1:
+			return r, errors.New("the pump is stuck")
+		case 2:
+			return r, syscall.ECONNREFUSED
+		case 3:
+			r.Usage.CostUSD = 0
+			r.Reflection.PotentialIssues = []string{"the seal is old"}
+		}
+		return r, nil
+	}}
+	h := s.host()
+	h.Workers[0].Rate = act.Rate{In: 500}
+	a := agentOn(t, st, h, &arc.Options{Now: c.Now, Patience: -1})
+	run(t, a, arc.Objective{ID: "one", Text: "mend the pump"})
+	c.Add(25 * time.Hour)
+	rs, err := a.ResumeDue(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, rs)
+	require.NoError(t, a.Close())
+	a = agentOn(t, st, h, &arc.Options{Now: c.Now})
+	days, err := a.In("").Costs(t.Context(), begin)
+	require.NoError(t, err)
+	require.Len(t, days, 2)
+	first, last := days[0], days[1]
+	require.Equal(t, []any{"worker", "work", begin}, []any{first.Candidate, first.Skill, first.From})
+	require.Equal(t, []any{2, 1, 0, 2., 1.}, []any{first.Samples, first.Known, first.Successes, first.CostUSD, first.APICostUSD})
+	require.Equal(t, []any{1, 1, 1, 0., .5, .5}, []any{last.Samples, last.Known, last.Successes, last.CostUSD, last.APICostUSD, last.USD})
+
+	health, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, health.Fleet.Workers[0].Failures, "it was yesterday")
+	sure, err := a.In("").Confidence(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []any{"worker", 3, 1}, []any{sure[0].Candidate, sure[0].Samples, sure[0].Confident})
+}
+
+// The fleet tells why workers have failed, and tasks that name no skill orphan none.
+func TestFleetTellsWhy(t *testing.T) {
+	t.Parallel()
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Complaint: "the seal leaks"}, nil
+	}}
+	s.do = func(int, act.Work) (act.Result, error) { return done(`1`), nil }
+	h := s.host()
+	a := agent(t, h, &arc.Options{Attempts: 1})
+	run(t, a, arc.Objective{Text: "mend the pump", Tasks: []reason.Task{{Objective: "mend", Delta: "mended", Verify: "by looking"}}})
+	health, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, "the seal leaks", health.Fleet.Workers[0].Failures[0].Reason)
+	require.Empty(t, health.Fleet.Orphaned)
+}

@@ -1,0 +1,129 @@
+package rank_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Attempts that have left the window count all the same, over restarts: those of the day
+// in Health and Weighted, all of them by day.
+func TestNoAttemptIsLeftOut(t *testing.T) {
+	t.Parallel()
+	st, ctx := store.NewMem(), t.Context()
+	opts := &rank.Options{Now: clock(noon), Tenant: "acme"}
+	book := open(t, st, opts)
+	for i := range 1000 {
+		require.NoError(t, book.Observe(ctx, rank.Sample{
+			Key: fmt.Sprint(i), Candidate: "one", Situation: rank.Situation{Skill: "work"},
+			Success: i < 800, CostUSD: 0.2, TokensIn: 2, At: noon.Add(time.Duration(i-1000) * time.Minute),
+		}))
+	}
+	check := func(book *rank.Book) {
+		h, err := book.Health(ctx, "one")
+		require.NoError(t, err)
+		require.Equal(t, []int{1000, 800}, []int{h.Known, h.Successes})
+		require.InDelta(t, 200, h.CostUSD, 1e-9)
+		days, err := book.Daily(ctx, noon.Add(-rank.Day))
+		require.NoError(t, err)
+		require.Len(t, days, 2)
+		require.Equal(t, []int{280, 720}, []int{days[0].Samples, days[1].Samples}, "midnight was 720 minutes ago")
+		require.Equal(t, []int{280, 520}, []int{days[0].Successes, days[1].Successes})
+		require.InDelta(t, 144, days[1].CostUSD, 1e-9)
+		require.Equal(t, 1440, days[1].TokensIn)
+		require.InDelta(t, 144./520, days[1].PerSuccess().USD, 1e-9)
+		ss, err := book.Weighted().Score(ctx, rank.Situation{Skill: "work"}, []rank.Candidate{{Name: "one"}})
+		require.NoError(t, err)
+		require.InDelta(t, 0.8/(1+0.25), ss[0].Score, 1e-12)
+	}
+	check(book)
+	require.NoError(t, book.Close())
+	book = open(t, st, opts)
+	check(book)
+	require.NoError(t, book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(noon.Add(-12 * time.Hour)) }))
+	days, err := book.Daily(ctx, time.Time{})
+	require.NoError(t, err)
+	require.Len(t, days, 1, "hours are forgotten as samples are")
+}
+
+// TestDaily compares with adding up all samples ever, whatever their order in time.
+func TestDaily(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		st := store.NewMem()
+		book := open(t, st, nil)
+		type day struct {
+			of string
+			at int64
+		}
+		want := make(map[day][3]int)
+		for i := range rapid.IntRange(1, 900).Draw(rt, "n") {
+			s := rank.Sample{
+				Key: fmt.Sprint(i), Candidate: fmt.Sprint("c", i%7%2), Success: i%3 == 0, Unknown: i%5 == 0,
+				APICostUSD: 2, At: noon.Add(-time.Duration(i*7919%(5*24*60)) * time.Minute),
+			}
+			if i%2 == 0 {
+				s.CostUSD = 1
+			}
+			require.NoError(rt, book.Observe(t.Context(), s))
+			k := day{s.Candidate, s.At.Truncate(rank.Day).Unix()}
+			sum := want[k]
+			sum[0]++
+			if sum[1] += 1; i%2 != 0 {
+				sum[1]++ // estimated
+			}
+			if s.Success && !s.Unknown {
+				sum[2]++
+			}
+			want[k] = sum
+		}
+		if rapid.Bool().Draw(rt, "restarts") {
+			require.NoError(rt, book.Close())
+			book = open(t, st, nil)
+		}
+		days, err := book.Daily(t.Context(), time.Time{})
+		require.NoError(rt, err)
+		got := make(map[day][3]int)
+		for _, d := range days {
+			got[day{d.Candidate, d.From.Unix()}] = [3]int{d.Samples, int(d.USD), d.Successes}
+		}
+		require.Equal(rt, want, got)
+	})
+}
+
+// Why a sample failed is kept, sanitized and short.
+func TestReason(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+	book := open(t, store.NewMem(), nil)
+	require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: "1", Candidate: "a", Reason: "with " + secret + "\xff" + strings.Repeat("ü", 300)}))
+	for s, err := range book.Samples(t.Context(), time.Time{}) {
+		require.NoError(t, err)
+		require.NotContains(t, s.Reason, "0123456789")
+		require.True(t, strings.HasPrefix(s.Reason, "with "))
+		require.LessOrEqual(t, len(s.Reason), rank.MaxReason)
+		require.Greater(t, len(s.Reason), 200)
+	}
+}
+
+// Claims are the Stats of each pair.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	book := open(t, store.NewMem(), nil)
+	for i := range 6 {
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{
+			Key: fmt.Sprint(i), Candidate: "a", Situation: rank.Situation{Skill: fmt.Sprint("s", i%2)}, Success: i < 4, Confidence: p(0.9),
+		}))
+	}
+	all, err := book.Claims(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, []any{"a", "s0", 3, 1}, []any{all[0].Candidate, all[0].Skill, all[0].Confident, all[0].HighConfidenceFailures})
+}
