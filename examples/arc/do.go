@@ -1,0 +1,268 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/reason"
+)
+
+type doCmd struct {
+	Text      string   `help:"The objective. Without it: what arc.yaml says under try." placeholder:"TEXT"`
+	Situation string   `help:"The kind of situation, if another text may be of the same." placeholder:"TEXT"`
+	Inputs    string   `help:"Data for planner and workers, as JSON." placeholder:"JSON"`
+	Session   string   `help:"Session that the run belongs to." placeholder:"ID"`
+	Skill     []string `help:"Skill that the work needs." placeholder:"NAME"`
+	ID        string   `help:"Id of the run; that of a finished one shows its report." name:"id" placeholder:"ID"`
+	Fresh     bool     `help:"Recall nothing, and let nothing fire."`
+}
+
+// Help is what --help shows besides.
+func (doCmd) Help() string { return "Example:  arc do --text \"collect the todos\"" }
+
+// Run implements the command.
+func (c *doCmd) Run(a *app) error {
+	if err := a.configure(); err != nil {
+		return err
+	}
+	o := arc.Objective{
+		ID: c.ID, Text: cmp.Or(c.Text, a.config.Try), Situation: c.Situation, Session: c.Session, Skills: c.Skill, Fresh: c.Fresh,
+	}
+	if o.Text == "" {
+		return misuse("say what is to be done: arc do --text \"…\"")
+	}
+	if c.Inputs != "" {
+		if o.Inputs = json.RawMessage(c.Inputs); !json.Valid(o.Inputs) {
+			return misuse("--inputs is not JSON")
+		}
+	}
+	if _, err := a.view(); err != nil {
+		return err
+	}
+	if !a.json {
+		a.headed(strong, "objective", o.Text)
+	}
+	return a.drive(func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
+}
+
+type resumeCmd struct {
+	ID   string `help:"The run. Without it: all that were interrupted or are due." name:"run" placeholder:"ID"`
+	Note string `help:"For a run that is blocked: what has changed since, so that it is tried again." placeholder:"TEXT"`
+}
+
+// Help is what --help shows besides.
+func (resumeCmd) Help() string { return "Example:  arc resume --run 0193…   (arc runs has the ids)" }
+
+// Run implements the command.
+func (c *resumeCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	if c.Note != "" {
+		return a.drive(func(ctx context.Context) (*arc.Report, error) { return v.Retry(ctx, c.ID, c.Note) })
+	}
+	ids := []string{c.ID}
+	if c.ID == "" {
+		ids = nil
+		for r, err := range v.Runs(a.ctx, arc.Filter{}) {
+			if err != nil {
+				return err
+			}
+			if r.Status == arc.Running || r.Status == arc.Asking || r.Status == arc.Waiting {
+				ids = append(ids, r.ID)
+			}
+		}
+		if len(ids) == 0 {
+			a.say("nothing to go on with")
+		}
+	}
+	for _, id := range ids {
+		err = errors.Join(err, a.drive(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, id) }))
+		if a.ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// drive begins or goes on with a run, tells what happens, has a person answer what it
+// asks, and says how it ended. ctrl-C leaves the run at its last commit.
+func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
+	start, last := time.Now(), ""
+	a.event = func(e arc.Event) {
+		last = e.Run
+		if !a.json {
+			a.narrate(e)
+		}
+	}
+	view := a.agent.In(a.config.Scope)
+	r, err := begin(a.ctx)
+	for err == nil && a.person {
+		var next *arc.Report
+		switch {
+		case r.Status == arc.Asking:
+			next, err = a.consult(view, r)
+		case r.Status == arc.Waiting && r.Approval != nil:
+			next, err = a.allow(view, r)
+		}
+		if next == nil {
+			break
+		}
+		r = next
+	}
+	if errors.Is(err, context.Canceled) {
+		if r != nil {
+			last = cmp.Or(r.ID, last)
+		}
+		return &exit{exitInterrupted, "left where it is; go on with: arc resume --run " + last}
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.present(r, func() { a.ended(r, time.Since(start)) }); err != nil {
+		return err
+	}
+	switch r.Status {
+	case arc.Delivered:
+		return nil
+	case arc.Blocked:
+		return &exit{code: exitBlocked}
+	}
+	return &exit{code: exitWaiting}
+}
+
+// consult asks the person what the run asks. Without an answer it is left.
+func (a *app) consult(v arc.View, r *arc.Report) (*arc.Report, error) {
+	a.explain(asking, "asks", strings.Join(r.Questions, " "))
+	line, _, err := a.question(a.ctx, "answer:")
+	if err != nil || line == "" {
+		return nil, err
+	}
+	return v.Answer(a.ctx, r.ID, line)
+}
+
+// allow asks the person whether an attempt may be made.
+func (a *app) allow(v arc.View, r *arc.Report) (*arc.Report, error) {
+	p := r.Approval
+	a.explain(asking, "approval", fmt.Sprintf("%s wants to: %s (%s)", p.Worker, p.Task.Objective, strings.Join(p.Why, "; ")))
+	line, ok, err := a.question(a.ctx, "allow it? [y/n, empty: decide later]")
+	if err != nil || !ok || line == "" {
+		return nil, err
+	}
+	if err := v.Rule(a.ctx, arc.Ruling{Run: r.ID, Attempt: p.Attempt, Allow: isYes(line), By: who()}); err != nil {
+		return nil, err
+	}
+	return a.settled(a.ctx, v, r.ID)
+}
+
+// who is the person at the terminal.
+func who() string { return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "somebody") }
+
+// settled goes on with a run. The agent may be doing so by itself already.
+func (a *app) settled(ctx context.Context, v arc.View, id string) (*arc.Report, error) {
+	for {
+		r, err := v.Resume(ctx, id)
+		if !errors.Is(err, arc.ErrRunning) {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// narrate prints what has happened in a run.
+func (a *app) narrate(e arc.Event) {
+	switch e.Kind {
+	case arc.EventRecalled:
+		if len(e.IDs) > 0 {
+			a.headed(faint, "recalled", plural(len(e.IDs), "memory", "memories"))
+		}
+	case arc.EventFired:
+		a.headed(good, "fired", fmt.Sprintf("%s (has delivered before, so nobody is asked for a plan)", e.Text))
+	case arc.EventDecided:
+		by := "the plans of arc.yaml"
+		if a.config.Model != "" {
+			by = a.config.Model
+		}
+		a.headed(faint, "decided", fmt.Sprintf("%s (asked: %s)", e.Text, by))
+	case arc.EventAttempt:
+		a.headed(faint, "attempt", fmt.Sprintf("%d by %s", e.Attempt, e.Worker))
+	case arc.EventExecuted:
+		if e.Text != string(act.Finished) && !strings.HasPrefix(e.Text, string(act.Pending)) {
+			a.explain(bad, "failed", e.Text)
+		}
+	case arc.EventVerified:
+		if e.Pass {
+			a.headed(good, "passed", "its gates let it count")
+		} else {
+			a.explain(bad, "refused", e.Text)
+		}
+	case arc.EventPivot, arc.EventRefused:
+		a.explain(asking, string(e.Kind), e.Text)
+	}
+}
+
+// ended prints how a run stands.
+func (a *app) ended(r *arc.Report, wall time.Duration) {
+	for _, d := range r.Deliveries {
+		a.headed(faint, "made", output(d.Output))
+	}
+	switch r.Status {
+	case arc.Delivered:
+		if len(r.Learned) > 0 {
+			a.headed(faint, "learned", plural(len(r.Learned), "thing", "things")+" (arc memory list)")
+		}
+		cost := ""
+		if r.Usage != (reason.Usage{}) {
+			cost = ", " + dollars(r.Usage)
+		}
+		a.headed(good, "DELIVERED", fmt.Sprintf("%s, planner asked %s, %s%s",
+			plural(r.Attempts, "attempt", "attempts"), plural(r.Deliberations, "time", "times"), wall.Round(time.Millisecond), cost))
+		return
+	case arc.Blocked:
+		a.explain(bad, "BLOCKED", fmt.Sprintf("%s: %s", r.Cause, r.Reason))
+		a.say("%s", `           arc resume --run `+r.ID+` --note "what has changed"`)
+		return
+	case arc.Asking:
+		a.explain(asking, "ASKS", strings.Join(r.Questions, " "))
+	case arc.Waiting:
+		a.explain(asking, "WAITS", fmt.Sprintf("%s: %s", r.Cause, r.Reason))
+		if p := r.Approval; p != nil {
+			a.say("           arc approve --run %s --attempt %d --yes", p.Run, p.Attempt)
+		}
+	}
+	a.say("           arc resume --run %s", r.ID)
+}
+
+// output is what a worker made, in words.
+func output(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// dollars is what was used: as reported, and beside it as estimated.
+func dollars(u reason.Usage) string {
+	return fmt.Sprintf("%d+%d tokens, $%.4f reported, $%.4f estimated", u.TokensIn, u.TokensOut, u.CostUSD, u.APICostUSD)
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// screen is where arc prints, and where a person answers.
+type screen struct {
+	in       io.Reader
+	out, err io.Writer
+	width    int  // of a terminal; 0: a pipe or a file, which gets whole lines
+	colors   bool // only on a terminal, and never with NO_COLOR
+	person   bool // somebody sits at both ends and can be asked
+	json     bool
+	lines    chan string
+}
+
+// terminal is the screen of the process.
+func terminal() *screen {
+	s := &screen{in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
+		s.width = 80
+		if w, _, err := term.GetSize(fd); err == nil && w > 0 {
+			s.width = w
+		}
+		s.colors = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		s.person = term.IsTerminal(int(os.Stdin.Fd()))
+	}
+	return s
+}
+
+// The colours, by what they say.
+const (
+	plain  = ""
+	good   = "32"
+	bad    = "31"
+	asking = "33"
+	faint  = "2"
+	strong = "1"
+)
+
+// paint colours a text, if the screen has colours.
+func (s *screen) paint(color, text string) string {
+	if !s.colors || color == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// headed prints a line that begins with a word in a column of its own.
+func (s *screen) headed(color, word, text string) {
+	fmt.Fprintf(s.out, "%s %s\n", s.paint(color, fmt.Sprintf("%-10s", word)), s.fitted(oneLine(text), 11))
+}
+
+// explain is headed for what has to be read whole: on a terminal it goes on in further
+// lines.
+func (s *screen) explain(color, word, text string) {
+	line := ""
+	for _, w := range strings.Fields(oneLine(text)) {
+		if s.width > 0 && line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > s.width-11 {
+			s.headed(color, word, line)
+			line, word = "", ""
+		}
+		line = strings.TrimSpace(line + " " + w)
+	}
+	s.headed(color, word, line)
+}
+
+// say prints a line.
+func (s *screen) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+
+// fitted shortens a text to what is left of a line that begins with so many cells.
+func (s *screen) fitted(text string, used int) string {
+	if room := s.width - used; s.width > 0 && utf8.RuneCountInString(text) > room {
+		return string([]rune(text)[:max(0, room-1)]) + "…"
+	}
+	return text
+}
+
+// table prints rows below a header. On a terminal the last column is cut, in a pipe
+// none is.
+func (s *screen) table(header []string, rows [][]string) {
+	if len(rows) == 0 {
+		s.say("%s", s.paint(faint, "none"))
+		return
+	}
+	widths := make([]int, len(header))
+	for _, row := range append([][]string{header}, rows...) {
+		for i := range row {
+			row[i] = oneLine(row[i])
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	line := func(row []string, color string) {
+		text, used := "", 0
+		for i, cell := range row {
+			if i == len(row)-1 {
+				text += s.fitted(cell, used)
+				break
+			}
+			text += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+			used += widths[i] + 2
+		}
+		fmt.Fprintln(s.out, s.paint(color, s.fitted(strings.TrimRight(text, " "), 0)))
+	}
+	line(header, faint)
+	for _, row := range rows {
+		line(row, plain)
+	}
+}
+
+// present prints a value: as JSON with --json, otherwise by print.
+func (s *screen) present(v any, print func()) error {
+	if !s.json {
+		print()
+		return nil
+	}
+	e := json.NewEncoder(s.out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// question prints a question and returns the next line that is typed. ok is false at the end
+// of the input; the error is that of ctx.
+func (s *screen) question(ctx context.Context, question string) (line string, ok bool, err error) {
+	if s.lines == nil {
+		s.lines = make(chan string)
+		go func() { // ends with the process: a read of a terminal cannot be broken off
+			defer close(s.lines)
+			for in := bufio.NewScanner(s.in); in.Scan(); {
+				s.lines <- in.Text()
+			}
+		}()
+	}
+	fmt.Fprint(s.out, s.paint(asking, question+" "))
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(s.out)
+		return "", false, ctx.Err()
+	case line, ok = <-s.lines:
+		if !ok {
+			fmt.Fprintln(s.out)
+		}
+		return strings.TrimSpace(line), ok, nil
+	}
+}
+
+// sure asks before what cannot be undone, unless the person has said yes before.
+func (s *screen) sure(ctx context.Context, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if s.person {
+		if line, _, err := s.question(ctx, question+" [y/N]"); err != nil || isYes(line) {
+			return err
+		}
+		return misuse("nothing was changed")
+	}
+	return misuse("%s Say --yes", question)
+}
+
+// oneLine is a text on one line, without what could move a cursor.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func isYes(line string) bool {
+	line = strings.ToLower(line)
+	return line == "y" || line == "yes"
+}
+
+// clip shortens a text to n characters.
+func clip(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
