@@ -452,6 +452,9 @@ type Event struct {
 	At   time.Time `json:"at"`
 	Run  string    `json:"run"`
 	Kind EventKind `json:"kind"`
+	// Scope is that of the run, whose id is unique in its tenant. JSON, which is for
+	// those whose run it is, leaves it out.
+	Scope memory.Scope `json:"-"`
 	// Goal is the objective, or the subgoal that is being worked on.
 	Goal string `json:"goal"`
 	// Task and Attempt count from 1; 0 outside of an attempt.
@@ -573,7 +576,7 @@ func (t *turn) emit(kind EventKind, e Event) {
 	if !t.watched {
 		return
 	}
-	e.Kind, e.Seq, e.At, e.Run = kind, t.s.Seq, t.a.o.Now().UTC(), t.s.ID
+	e.Kind, e.Seq, e.At, e.Run, e.Scope = kind, t.s.Seq, t.a.o.Now().UTC(), t.s.ID, t.s.Objective.Scope
 	e.Goal, e.Text = t.veil.Hide(t.s.aim().Text), fence.Visible(t.veil.Hide(e.Text))
 	if c := t.s.Current; c != nil {
 		e.Task, e.Attempt, e.Worker = t.s.aim().Next+1, c.Number, c.Worker

@@ -403,3 +403,40 @@ func TestRunsOfAnotherTenantAreNotFound(t *testing.T) {
 	require.Equal(t, []string{"which?"}, r.Questions)
 	require.Equal(t, "mend the cache", r.Objective)
 }
+
+func TestReportReadsARunAndGoesOnWithNothing(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	s.judge = func(w act.Work, _ act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: w.Attempt > 1, Complaint: "no tests"}, nil
+	}
+	var scopes []memory.Scope
+	a := agent(t, s.host(), &arc.Options{Hooks: arc.Hooks{Event: func(e arc.Event) { scopes = append(scopes, e.Scope) }}})
+	want, err := a.Run(t.Context(), arc.Objective{ID: "r1", Text: "mend the cache", Scope: "local/cache"})
+	require.NoError(t, err)
+	got, err := a.In("").Report(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Len(t, got.Aims, 1)
+	g := got.Aims[0]
+	require.Equal(t, "just do it", g.Approach)
+	require.Equal(t, []reason.FailedAttempt{{Objective: "mend the cache", Worker: "worker", Complaint: "no tests"}}, g.Failed)
+	got.Aims = nil
+	require.Equal(t, want, got)
+	require.NotEmpty(t, scopes)
+	require.Subset(t, []memory.Scope{"local/cache"}, scopes)
+
+	s.decide = func(int, reason.Brief) (reason.Decision, error) {
+		return reason.Decision{Questions: []string{"which?"}}, nil
+	}
+	_, err = a.Run(t.Context(), arc.Objective{ID: "r2", Text: "mend the pool"})
+	require.NoError(t, err)
+	asked := len(s.briefs)
+	got, err = a.In("").Report(t.Context(), "r2")
+	require.NoError(t, err)
+	require.Equal(t, arc.Asking, got.Status)
+	require.Len(t, s.briefs, asked)
+	_, err = a.In("other").Report(t.Context(), "r1")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = a.In("bad scope").Report(t.Context(), "r1")
+	require.ErrorIs(t, err, memory.ErrScope)
+}

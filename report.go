@@ -34,6 +34,9 @@ type Report struct {
 	// Deliveries are the tasks that passed their gates, in order, those of
 	// subgoals included.
 	Deliveries []act.Delivery
+	// Aims are the objective and, while an impasse is being resolved, its subgoals,
+	// innermost last. View.Report alone fills them.
+	Aims []Aim `json:",omitempty"`
 
 	// Attempts counts the executions of workers.
 	Attempts int
@@ -69,6 +72,25 @@ type Report struct {
 	Scope memory.Scope
 	// Started and Ended are in UTC. Ended is zero while the run is not finished.
 	Started, Ended time.Time
+}
+
+// Aim is the objective of a run, or a subgoal, and what was done for it so far.
+type Aim struct {
+	Text, Situation string
+	// Recalled are the memories that were shown, Withheld those that were held out
+	// by chance; see learn.Options.Holdout.
+	Recalled, Withheld []memory.ID
+	// Approach and Tasks are the plan.
+	Approach string
+	Tasks    []reason.Task
+	// Fired is the chunk that made the plan. "": the reasoner or the host did.
+	Fired memory.ID
+	// Refused says why the last decision could not be acted on. "": none was refused.
+	Refused string
+	// Failed are the last attempts that did not pass, at most 64, latest last.
+	Failed []reason.FailedAttempt
+	// Answers are those to what the run has asked.
+	Answers []reason.Answer
 }
 
 // Approval is an attempt that waits for a human. Without a Host.Approver attempts do
@@ -118,6 +140,19 @@ func newReport(s *state) *Report {
 		r.Questions = slices.Clone(s.aim().Questions)
 	}
 	return r
+}
+
+// aims are those of a run, as a host sees them.
+func (s *state) aims() (out []Aim) {
+	for i := range s.Aims {
+		g := &s.Aims[i]
+		out = append(out, Aim{
+			Text: g.Text, Situation: g.Situation, Recalled: slices.Clone(g.Recalled), Withheld: slices.Clone(g.Withheld),
+			Approach: g.Approach, Tasks: cloneTasks(g.Tasks), Fired: g.Fired, Refused: g.Complaint,
+			Failed: slices.Clone(g.Failed), Answers: slices.Clone(g.Answers),
+		})
+	}
+	return out
 }
 
 // approval is what a run waits for, as a human sees it; nil if it does not.

@@ -2,10 +2,12 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
@@ -75,6 +77,23 @@ func (v View) Runs(ctx context.Context, f Filter) iter.Seq2[*Report, error] {
 			}
 		}
 	}
+}
+
+// Report returns how a run stands, as it was last committed, with its Deliveries and
+// Aims. It goes on with nothing. The error is store.ErrNotFound for an id that the
+// scope's tenant has not.
+func (v View) Report(ctx context.Context, id string) (*Report, error) {
+	if err := errors.Join(alive(ctx), v.scope.Check(), key.CheckID("id", id)); err != nil {
+		return nil, err
+	}
+	s, _, err := v.a.load(ctx, v.scope.Tenant(), id)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(&s)
+	r.Aims = s.aims()
+	r.Deliveries, err = v.a.lineage(ctx, &s)
+	return r, err
 }
 
 // Delete removes a run with its outputs, and its session if no other run is of it.

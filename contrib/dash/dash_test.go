@@ -1,0 +1,364 @@
+package dash_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/contrib/dash"
+	"github.com/arc-learn/arc/memory"
+)
+
+// details are pages about one thing, of what fill makes.
+func (b *bench) details(t *testing.T) (out []string) {
+	t.Helper()
+	hits, err := b.agent.In("").Memory().Recall(t.Context(), memory.Query{K: 100})
+	require.NoError(t, err)
+	for _, h := range hits {
+		id := url.QueryEscape(string(h.Record.ID))
+		out = append(out, "/memory?id="+id, "/why?text=situation&wanted="+id)
+	}
+	return append(out, "/run?id=run-0", "/run?id=run-1", "/run?id=run-2", "/run?id=deploy",
+		"/why?text=situation&wanted=situation", "/memories?text=situation&archived=1", "/memories?kind=fact",
+		"/chunks?text=mend+it&situation=situation", "/ranking?skill=work&situation=situation", "/ranking?skill=unknown",
+		"/runs?status=blocked", "/runs?session=session", "/queue?state=pending")
+}
+
+func TestPagesWithRuns(t *testing.T) {
+	t.Parallel()
+	for _, runs := range []int{0, 3, 130} {
+		b := newBench(t, "the cache & its <pool>", nil)
+		b.fill(t, runs)
+		all := pages
+		if runs > 0 {
+			all = append(all[:len(all):len(all)], b.details(t)...)
+		}
+		for _, path := range all {
+			code, text := b.get(t, path)
+			require.Equal(t, http.StatusOK, code, path)
+			require.Contains(t, text, "</html>", path)
+			require.Contains(t, text, "<h1>", path)
+			require.NotContains(t, text, "<pool>", path)
+			require.NotContains(t, text, "ZgotmplZ", path)
+		}
+	}
+}
+
+func TestRunsArePaged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.fill(t, 130)
+	seen := map[string]bool{}
+	path := "/runs"
+	for page := 0; path != ""; page++ {
+		require.Less(t, page, 4)
+		code, text := b.get(t, path)
+		require.Equal(t, http.StatusOK, code)
+		rows := strings.Split(text, `<a id="run-`)[1:]
+		require.LessOrEqual(t, len(rows), 50)
+		for _, row := range rows {
+			id, _, _ := strings.Cut(row, `"`)
+			require.False(t, seen[id])
+			seen[id] = true
+		}
+		path = ""
+		if _, rest, ok := strings.Cut(text, `after=`); ok && strings.Contains(text, ">Earlier</a>") {
+			if i := strings.LastIndex(text, "after="); i >= 0 {
+				rest = text[i+len("after="):]
+			}
+			id, _, _ := strings.Cut(rest, `"`)
+			path = "/runs?after=" + id
+		}
+	}
+	require.Len(t, seen, 131)
+}
+
+// A run's page says what was recalled, decided, refused and learned, with the times
+// of a Journal and, where that has lost it, without.
+func TestRunTellsHowItWent(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []bool{true, false} {
+		b := newBench(t, "the third way", func(o *dash.Options) {
+			if !kept {
+				o.Journal = nil
+			}
+		})
+		b.fill(t, 4)
+		_, text := b.get(t, "/run?id=run-0")
+		want := []string{"Decided", "the third way", "Gates passed", "Learned", "Delivered", "&#34;attempt&#34;: 2"}
+		if kept {
+			want = append(want, "Gate refused", "Attempt 1 at task 1", "Why this worker", "09:00:03")
+		} else {
+			want = append(want, "Not passed", "Drawn from the run&#39;s record")
+		}
+		for _, w := range want {
+			require.Contains(t, strings.ReplaceAll(text, "Drawn from the run's", "Drawn from the run&#39;s"), w)
+		}
+		_, text = b.get(t, "/run?id=run-3")
+		require.Contains(t, text, "Recalled")
+		require.Contains(t, text, "/memory?id=")
+	}
+}
+
+// A page that is renewed answers with its part, and with nothing while that is the
+// same.
+func TestPartsAreRenewed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.fill(t, 3)
+	_, text := b.get(t, "/runs?status=waiting")
+	_, rest, ok := strings.Cut(text, `hx-get="`)
+	require.True(t, ok)
+	renew, _, _ := strings.Cut(rest, `"`)
+	renew = strings.ReplaceAll(renew, "&amp;", "&")
+	code, text := b.get(t, renew, "HX-Request", "true")
+	require.Equal(t, http.StatusNoContent, code)
+	require.NoError(t, b.agent.In("").Rule(t.Context(), arc.Ruling{Run: "deploy", Attempt: 1, Allow: true, By: "ada"}))
+	<-b.delivered("deploy")
+	code, text = b.get(t, renew, "HX-Request", "true")
+	require.Equal(t, http.StatusOK, code)
+	require.True(t, strings.HasPrefix(text, `<div id="part"`))
+	require.NotContains(t, text, "<html")
+	require.NotContains(t, text, "run-deploy")
+}
+
+// delivered is closed when a run has ended.
+func (b *bench) delivered(run string) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for e := range b.finished {
+			if e.Run == run {
+				return
+			}
+		}
+	}()
+	return over
+}
+
+func TestNothingWithoutTheToken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "a secret plan", nil)
+	b.fill(t, 3)
+	paths := append(append(b.details(t), pages...), "/static/htmx.min.js", "/static/arc.svg", "/nowhere", "/enter", "/?token=", "/?token=wrong")
+	for _, path := range paths {
+		for _, header := range [][]string{{"Authorization", ""}, {"Authorization", "Bearer "}, {"Authorization", "Bearer wrong"}} {
+			code, text := b.get(t, path, header...)
+			require.Equal(t, http.StatusUnauthorized, code, path)
+			require.NotContains(t, text, "secret", path)
+			require.NotContains(t, text, "run-0", path)
+		}
+	}
+	code, text := b.send(t, http.MethodPost, "/approvals", "run=deploy&attempt=1&say=allow", "Authorization", "", "Sec-Fetch-Site", "same-origin")
+	require.Equal(t, http.StatusUnauthorized, code)
+	require.NotContains(t, text, "secret")
+	require.Zero(t, b.made.Load())
+}
+
+// A person comes in by the form or by an address, and gets a cookie that scripts do
+// not see and other sites do not send.
+func TestEntry(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	post := func(tok string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/enter",
+			strings.NewReader(url.Values{"token": {tok}, "name": {"ada\r\n\x00"}}.Encode()))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", b.URL)
+		resp, err := client.Do(r)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp
+	}
+	resp := post("wrong")
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+	require.Empty(t, resp.Cookies())
+	resp = post(token)
+	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
+	require.Equal(t, "/", resp.Header.Get("Location"))
+	require.Len(t, resp.Cookies(), 1)
+	c := resp.Cookies()[0]
+	require.True(t, c.HttpOnly)
+	require.Equal(t, http.SameSiteStrictMode, c.SameSite)
+	require.NotContains(t, c.Value, token)
+
+	code, text := b.get(t, "/", "Authorization", "", "Cookie", c.Name+"="+c.Value)
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, text, "as ada<")
+	for _, value := range []string{c.Value + "x", "x" + c.Value, strings.Split(c.Value, ".")[0] + ".", "."} {
+		code, _ = b.get(t, "/", "Authorization", "", "Cookie", c.Name+"="+value)
+		require.Equal(t, http.StatusUnauthorized, code, value)
+	}
+	b.pass(8 * 24 * time.Hour)
+	code, _ = b.get(t, "/", "Authorization", "", "Cookie", c.Name+"="+c.Value)
+	require.Equal(t, http.StatusUnauthorized, code, "a pass ends")
+
+	resp, err := client.Get(b.URL + "//evil.example/runs?token=" + token)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
+	require.False(t, strings.HasPrefix(resp.Header.Get("Location"), "//"), resp.Header.Get("Location"))
+	require.NotContains(t, resp.Header.Get("Location"), token)
+}
+
+// What changes something has to come from a page of the dashboard.
+func TestOtherSitesChangeNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.deploy(t)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}).Get(b.URL + "/?token=" + token)
+	require.NoError(t, err)
+	resp.Body.Close()
+	cookie := resp.Cookies()[0].Name + "=" + resp.Cookies()[0].Value
+	const form = "run=deploy&attempt=1&say=allow"
+	for _, header := range [][]string{
+		{}, {"Origin", "https://evil.example"}, {"Origin", "null"}, {"Sec-Fetch-Site", "cross-site"},
+		{"Sec-Fetch-Site", "same-site"}, {"Origin", b.URL, "Sec-Fetch-Site", "cross-site"},
+	} {
+		header = append(header, "Authorization", "", "Cookie", cookie)
+		for _, path := range []string{"/approvals", "/proposals", "/enter"} {
+			code, _ := b.send(t, http.MethodPost, path, form, header...)
+			require.Equal(t, http.StatusForbidden, code, header)
+		}
+	}
+	require.Zero(t, b.made.Load())
+	code, text := b.send(t, http.MethodPost, "/approvals", form, "Authorization", "", "Cookie", cookie, "Origin", b.URL)
+	require.Equal(t, http.StatusSeeOther, code)
+	require.Contains(t, text, "said=allowed")
+	<-b.delivered("deploy")
+	require.EqualValues(t, 1, b.made.Load())
+	_, text = b.send(t, http.MethodPost, "/approvals", form, "Authorization", "", "Cookie", cookie, "Origin", b.URL)
+	require.Contains(t, text, "said=late")
+	require.EqualValues(t, 1, b.made.Load())
+}
+
+func TestRefusalGoesToTheRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.deploy(t)
+	code, _ := b.send(t, http.MethodPost, "/approvals", "run=deploy&attempt=1&say=refuse&note=not+on+Friday")
+	require.Equal(t, http.StatusSeeOther, code)
+	<-b.delivered("deploy")
+	require.Zero(t, b.made.Load())
+	_, text := b.get(t, "/run?id=deploy")
+	require.Contains(t, text, "not on Friday")
+	for _, form := range []string{"", "run=deploy", "run=deploy&attempt=x&say=allow", "run=deploy&attempt=1&say=perhaps"} {
+		code, _ = b.send(t, http.MethodPost, "/approvals", form+"&x=")
+		require.Equal(t, http.StatusBadRequest, code, form)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	for _, path := range []string{"/", "/static/style.css", "/nowhere"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.URL+path, nil)
+		require.NoError(t, err)
+		r.Close = true
+		resp, err := b.Client().Do(r)
+		require.NoError(t, err)
+		resp.Body.Close()
+		csp := resp.Header.Get("Content-Security-Policy")
+		require.Contains(t, csp, "default-src 'none'")
+		require.NotContains(t, csp, "unsafe")
+		require.Equal(t, "DENY", resp.Header.Get("X-Frame-Options"))
+		require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"))
+	}
+}
+
+// No page of a scope shows what is of another tenant, or beside the scope.
+func TestScopesAreKeptApart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", func(o *dash.Options) { o.Scopes = []memory.Scope{"acme/ada", "acme/ben"} })
+	for _, scope := range []memory.Scope{"acme/ada", "acme/ben", "evil", "acme"} {
+		_, err := b.agent.Run(t.Context(), arc.Objective{ID: "of-" + scope.Tenant() + "-" + strings.TrimPrefix(string(scope), "acme/"), Text: "mend " + string(scope), Scope: scope})
+		require.NoError(t, err)
+		_, err = b.agent.In(scope).Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "known by " + string(scope)})
+		require.NoError(t, err)
+	}
+	for path, codes := range map[string][2]int{
+		"/run?id=of-acme-ada": {200, 200}, "/run?id=of-acme-ben": {404, 200}, "/run?id=of-evil-evil": {404, 404}, "/run?id=of-acme-acme": {404, 404},
+	} {
+		code, _ := b.get(t, path)
+		require.Equal(t, codes[0], code, path)
+		for _, scope := range []string{"acme/ada", "acme/ben"} {
+			if code, _ := b.get(t, path+"&scope="+scope); code == 200 {
+				codes[0] = 200
+			}
+		}
+		require.Equal(t, codes[1], codes[0], path)
+	}
+	for _, scope := range []string{"evil", "acme", "acme/", "acme/ada/x", "*", "a b"} {
+		code, _ := b.get(t, "/runs?scope="+url.QueryEscape(scope))
+		require.Equal(t, http.StatusNotFound, code, scope)
+		code, _ = b.send(t, http.MethodPost, "/approvals", url.Values{"scope": {scope}, "run": {"of-evil-evil"}, "attempt": {"1"}, "say": {"allow"}}.Encode())
+		require.Equal(t, http.StatusNotFound, code, scope)
+	}
+	for _, path := range pages {
+		for scope, not := range map[string]string{"acme/ada": "acme/ben", "acme/ben": "acme/ada"} {
+			_, text := b.get(t, path+"?scope="+url.QueryEscape(scope))
+			for _, hidden := range []string{"mend evil", "known by evil", "mend " + not, "known by " + not} {
+				require.NotContains(t, text, hidden, path)
+			}
+		}
+	}
+}
+
+func TestWhoDecides(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", func(o *dash.Options) {
+		o.Token, o.Base = "", "/dash"
+		o.Who = func(r *http.Request) (dash.Viewer, error) {
+			if r.Header.Get("X-User") == "" {
+				return dash.Viewer{}, errors.New("a secret reason")
+			}
+			return dash.Viewer{Name: r.Header.Get("X-User"), Scopes: []memory.Scope{"acme"}}, nil
+		}
+	})
+	b.deploy(t)
+	code, text := b.get(t, "/dash/approvals")
+	require.Equal(t, http.StatusForbidden, code)
+	require.NotContains(t, text, "secret")
+	code, text = b.get(t, "/dash/approvals", "X-User", "ada")
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, text, `action="/dash/approvals"`)
+	require.Contains(t, text, `href="/dash/static/style.css"`)
+	code, _ = b.send(t, http.MethodPost, "/dash/approvals", "run=deploy&attempt=1&say=allow", "X-User", "ada")
+	require.Equal(t, http.StatusForbidden, code, "what the host lets in is checked for its origin, too")
+	code, text = b.send(t, http.MethodPost, "/dash/approvals", "run=deploy&attempt=1&say=allow", "X-User", "ada", "Sec-Fetch-Site", "same-origin")
+	require.Equal(t, http.StatusSeeOther, code)
+	require.Contains(t, text, "/dash/approvals?said=allowed")
+	<-b.delivered("deploy")
+	code, _ = b.get(t, "/dash/static/style.css", "X-User", "ada")
+	require.Equal(t, http.StatusOK, code)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	agent := deployer(nil)
+	defer agent.Close()
+	_, err := dash.New(nil, &dash.Options{
+		Token: "short", Base: "dash/", Scopes: []memory.Scope{"a b"}, Who: func(*http.Request) (dash.Viewer, error) { return dash.Viewer{}, nil },
+	})
+	for _, want := range []string{"no agent", "Token: 5 bytes", "Token and Who", "Base", "Scopes"} {
+		require.ErrorContains(t, err, want)
+	}
+	a, err := dash.New(agent, nil)
+	require.NoError(t, err)
+	b, err := dash.New(agent, nil)
+	require.NoError(t, err)
+	require.NotEqual(t, a.Token(), b.Token())
+}

@@ -1,0 +1,127 @@
+package dash
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/store"
+)
+
+const (
+	maxWaiting   = 500  // runs that are looked at for approvals
+	maxProposals = 2000 // that are looked at
+	maxDecided   = 50
+)
+
+// approvals are the attempts that wait for a human, in the scope at hand.
+func (d *desk) approvals(q *ask) (any, error) {
+	all, err := d.pending(q)
+	if len(all) > 0 {
+		return all, err // to renew it would take away what is being typed
+	}
+	return live{all}, err
+}
+
+func (d *desk) pending(q *ask) ([]arc.Approval, error) {
+	out := []arc.Approval{}
+	rows, err := d.latest(q, arc.Filter{Status: arc.Waiting, Limit: maxWaiting})
+	for _, r := range rows {
+		if r.Approval != nil {
+			out = append(out, *r.Approval)
+		}
+	}
+	return out, err
+}
+
+// rule takes in what the viewer says to an approval.
+func (d *desk) rule(q *ask) (path, word string, err error) {
+	id := q.PostFormValue("run")
+	attempt, err := strconv.Atoi(q.PostFormValue("attempt"))
+	allow := q.PostFormValue("say") == "allow"
+	if err != nil || !allow && q.PostFormValue("say") != "refuse" {
+		return "", "", fmt.Errorf("%w: an attempt, and allow or refuse", errBad)
+	}
+	r, err := q.view.Report(q.Context(), id)
+	if err == nil && !r.Scope.Within(q.scope) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return "", "", err
+	}
+	err = q.view.Rule(q.Context(), arc.Ruling{
+		Run: id, Attempt: attempt, Allow: allow, By: q.viewer.Name, Note: q.PostFormValue("note"),
+	})
+	switch {
+	case errors.Is(err, arc.ErrLate):
+		return "/approvals", "late", nil
+	case errors.Is(err, arc.ErrRunning), errors.Is(err, store.ErrConflict):
+		return "/approvals", "busy", nil
+	case allow:
+		return "/approvals", "allowed", err
+	}
+	return "/approvals", "refused", err
+}
+
+// proposalList has what can be decided about, and the latest of the others.
+type proposalList struct {
+	Open    []meta.Proposal
+	Decided []meta.Proposal
+}
+
+func (d *desk) proposals(q *ask) (any, error) {
+	var l proposalList
+	n := 0
+	for p, err := range q.view.Proposals(q.Context()) {
+		if err != nil {
+			return nil, err
+		}
+		if p.Status == "open" || p.Status == "gathering" {
+			l.Open = append(l.Open, p)
+		} else {
+			l.Decided = append(l.Decided, p)
+		}
+		if n++; n == maxProposals {
+			break
+		}
+	}
+	slices.SortStableFunc(l.Open, func(a, b meta.Proposal) int {
+		return cmp.Or(-cmp.Compare(a.Status, b.Status), b.Made.Compare(a.Made))
+	})
+	slices.SortStableFunc(l.Decided, func(a, b meta.Proposal) int { return b.Decided.Compare(a.Decided) })
+	l.Decided = l.Decided[:min(len(l.Decided), maxDecided)]
+	return l, nil
+}
+
+// decideProposal takes a person's verdict on a proposal.
+func (d *desk) decideProposal(q *ask) (path, word string, err error) {
+	id, note := q.PostFormValue("id"), q.PostFormValue("note")
+	var p meta.Proposal
+	switch q.PostFormValue("say") {
+	case "approve":
+		word = "approved"
+		p, err = q.view.Approve(q.Context(), id, q.viewer.Name, note)
+		if p.Status == "failed" {
+			word = "failed"
+		}
+	case "reject":
+		word = "rejected"
+		p, err = q.view.Reject(q.Context(), id, q.viewer.Name, note)
+	case "undo":
+		word = "undone"
+		p, err = q.view.Undo(q.Context(), id, q.viewer.Name, note)
+		if p.Status == "applied" {
+			word = "failed"
+		}
+	default:
+		err = fmt.Errorf("%w: approve, reject or undo", errBad)
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return "/proposals", "late", nil
+	}
+	return "/proposals", word, err
+}

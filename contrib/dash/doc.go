@@ -1,0 +1,31 @@
+// Package dash shows an [arc.Agent] in a browser: its runs as they go on, what
+// each recalled, decided, did and learned, and what waits for a person.
+//
+//	d, err := dash.New(agent, nil)
+//	fmt.Println("http://127.0.0.1:7400/?token=" + d.Token())
+//	err = http.ListenAndServe("127.0.0.1:7400", d)
+//
+// A [Dash] is an [http.Handler], to be served alone or below Options.Base. Its
+// pages are made on the server from templates that are compiled in, and work
+// without scripts; with them, lists of what is going on renew themselves. No file
+// comes from another host, and nothing is built.
+//
+// # Who may see what
+//
+// Without a token nothing is served but the door: the form that takes one, and its
+// style sheet. Options.Who replaces the token by what the host's own middleware
+// knows. Either says which scopes may be seen, and no page names another: runs are
+// those in a scope or below it, memories those of the scope. Statistics of workers,
+// proposals, sessions and costs are kept by tenant, so who may see a scope of a
+// tenant sees them; no tenant is shown to another.
+//
+// A request that changes something has to come from a page of the same origin.
+// Texts of models and users are escaped where they stand, and a Content Security
+// Policy lets the browser run and style by the files of this package alone.
+//
+// # What it costs
+//
+// Each page reads a bounded part of the store, in the request that asks for it: a
+// page of runs, the first hundred jobs. Nothing is kept but a Journal, if the host
+// brings one, and no goroutine is started. A run is never waited for.
+package dash

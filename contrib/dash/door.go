@@ -1,0 +1,205 @@
+package dash
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/memory"
+)
+
+const (
+	minToken = 16 // bytes
+	maxName  = 64 // bytes of a name that is typed in
+	// maxForm is in bytes: a note has at most 64 KiB, each of which may take three.
+	maxForm  = 256 << 10
+	stay     = 7 * 24 * time.Hour
+	passName = "arc_dash"
+)
+
+// door lets in who may see the pages.
+type door struct {
+	token  string
+	key    [sha256.Size]byte // signs passes
+	scopes []memory.Scope
+	who    func(*http.Request) (Viewer, error)
+	base   string
+	logger *slog.Logger
+	now    func() time.Time
+	cross  *http.CrossOriginProtection
+}
+
+// pass is what a cookie says: who has come in, and until when that holds.
+type pass struct {
+	Name  string `json:"name"`
+	Until int64  `json:"until"` // in Unix seconds
+}
+
+func newDoor(o *Options) *door {
+	d := &door{
+		token: o.Token, scopes: o.Scopes, who: o.Who, base: o.Base, logger: o.Logger, now: o.Now,
+		cross: http.NewCrossOriginProtection(),
+	}
+	if d.token == "" && d.who == nil {
+		d.token = rand.Text()
+	}
+	d.key = sha256.Sum256([]byte("arc dash pass\x00" + d.token))
+	return d
+}
+
+// guard lets a request through to the pages if its sender may see them. For others
+// there is the entry, and its style sheet.
+func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.Request, bool)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		unsafe := r.Method != http.MethodGet && r.Method != http.MethodHead
+		bearer := d.isToken(bearerOf(r))
+		if unsafe && !bearer && !d.sameOrigin(r) {
+			http.Error(w, "the request comes from another site", http.StatusForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		var viewer Viewer
+		switch {
+		case d.who != nil:
+			v, err := d.who(r)
+			if err != nil || len(v.Scopes) == 0 {
+				d.logger.WarnContext(r.Context(), "dash: not let in", "error", err)
+				http.Error(w, "you may not see this", http.StatusForbidden)
+				return
+			}
+			viewer = v
+		case bearer:
+			viewer = Viewer{"token", d.scopes}
+		case r.URL.Path == d.base+"/static/style.css":
+		case r.URL.Path == d.base+"/enter" && r.Method == http.MethodPost:
+			if !d.isToken(r.PostFormValue("token")) {
+				entry(w, r, true)
+				return
+			}
+			d.admit(w, r, r.PostFormValue("name"), d.base+"/")
+			return
+		case r.Method == http.MethodGet && d.isToken(r.URL.Query().Get("token")):
+			to := url.URL{Path: r.URL.Path}
+			d.admit(w, r, "", "/"+strings.TrimLeft(to.EscapedPath(), "/"))
+			return
+		default:
+			p, err := d.passOf(r)
+			if err != nil {
+				if r.Header.Get("HX-Request") != "" {
+					w.Header().Set("HX-Refresh", "true") // to the entry
+				}
+				entry(w, r, false)
+				return
+			}
+			viewer = Viewer{p.Name, d.scopes}
+		}
+		pages.ServeHTTP(w, seenBy(r, viewer))
+	})
+}
+
+// sameOrigin reports whether a page of this origin has sent the request. Who says
+// nothing about it has no browser of these days, or hides it.
+func (d *door) sameOrigin(r *http.Request) bool {
+	told := r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
+	return told && d.cross.Check(r) == nil
+}
+
+// isToken reports whether a token is the right one, in a time that does not tell how
+// much of it is.
+func (d *door) isToken(token string) bool {
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(d.token))
+	return d.token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+func bearerOf(r *http.Request) string {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return token
+}
+
+// admit hands out a pass, and sends the browser on to a path without the token.
+func (d *door) admit(w http.ResponseWriter, r *http.Request, name, to string) {
+	name = strings.ToValidUTF8(strings.TrimSpace(name), "")
+	name = strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, name)
+	if len(name) > maxName {
+		name = strings.ToValidUTF8(name[:maxName], "")
+	}
+	if name == "" {
+		name = "dashboard"
+	}
+	raw, err := json.Marshal(pass{name, d.now().Add(stay).Unix()})
+	if err != nil {
+		http.Error(w, "no pass could be made", http.StatusInternalServerError)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: passName, Value: base64url(raw) + "." + base64url(d.sign(raw)), Path: d.base + "/",
+		MaxAge: int(stay.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+	})
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// errPass says nothing about what is wrong.
+var errPass = errors.New("no valid pass")
+
+// passOf returns the pass of a request that holds now.
+func (d *door) passOf(r *http.Request) (p pass, err error) {
+	c, err := r.Cookie(passName)
+	if err != nil {
+		return p, errPass
+	}
+	left, right, _ := strings.Cut(c.Value, ".")
+	raw, err1 := base64.RawURLEncoding.DecodeString(left)
+	mac, err2 := base64.RawURLEncoding.DecodeString(right)
+	if err1 != nil || err2 != nil || !hmac.Equal(mac, d.sign(raw)) {
+		return p, errPass
+	}
+	if json.Unmarshal(raw, &p) != nil || p.Until <= d.now().Unix() {
+		return p, errPass
+	}
+	return p, nil
+}
+
+func (d *door) sign(raw []byte) []byte {
+	mac := hmac.New(sha256.New, d.key[:])
+	mac.Write(raw)
+	return mac.Sum(nil)
+}
+
+func base64url(raw []byte) string { return base64.RawURLEncoding.EncodeToString(raw) }
+
+// policy lets a page use files of this package, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// shielded sets what browsers are told of every answer.
+func shielded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for k, v := range map[string]string{
+			"Content-Security-Policy":      policy,
+			"X-Frame-Options":              "DENY",
+			"X-Content-Type-Options":       "nosniff",
+			"Referrer-Policy":              "same-origin",
+			"Cross-Origin-Opener-Policy":   "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin",
+			"Permissions-Policy":           "camera=(), geolocation=(), microphone=()",
+			"Cache-Control":                "no-store",
+		} {
+			w.Header().Set(k, v)
+		}
+		h.ServeHTTP(w, r)
+	})
+}

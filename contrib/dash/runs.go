@@ -1,0 +1,312 @@
+package dash
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+const (
+	pageOfRuns = 50
+	maxShown   = 8 // memories that one step names
+)
+
+// runList is a page of runs.
+type runList struct {
+	Rows     []runRow
+	Status   string
+	Statuses []arc.Status
+	Session  string
+	After    string // the page is behind this run
+	Next     string // the run behind which the next page is; "": there is none
+}
+
+type runRow struct {
+	*arc.Report
+	Took time.Duration
+}
+
+// runPage is a run as it went.
+type runPage struct {
+	*arc.Report
+	Took  time.Duration
+	Steps []step
+	Timed bool // the steps have times
+	Over  bool
+}
+
+// step is something that happened in a run.
+type step struct {
+	At       time.Time
+	Label    string
+	Tone     string // "", "good", "bad", "warn" or "work"
+	Who      string
+	Text     string
+	Items    []string
+	Memories []memo
+	Ranking  []rank.Scored
+	Wall     time.Duration
+}
+
+// memo names a memory.
+type memo struct {
+	ID    memory.ID
+	Title string
+}
+
+func (d *desk) runs(q *ask) (any, error) {
+	l := runList{
+		Status: q.query.Get("status"), Session: q.query.Get("session"), After: q.query.Get("after"),
+		Statuses: []arc.Status{arc.Running, arc.Waiting, arc.Asking, arc.Delivered, arc.Blocked},
+	}
+	if l.Status != "" && !slices.Contains(l.Statuses, arc.Status(l.Status)) {
+		return nil, fmt.Errorf("%w: no such status", errBad)
+	}
+	rows, err := d.latest(q, arc.Filter{
+		Status: arc.Status(l.Status), Session: l.Session, After: l.After, Limit: pageOfRuns + 1,
+	})
+	if len(rows) > pageOfRuns {
+		rows = rows[:pageOfRuns]
+		l.Next = rows[pageOfRuns-1].ID
+	}
+	l.Rows = rows
+	return live{l}, err
+}
+
+// latest returns runs in the scope at hand.
+func (d *desk) latest(q *ask, f arc.Filter) (rows []runRow, err error) {
+	f.Scope = q.scope
+	for r, err := range q.view.Runs(q.Context(), f) {
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, runRow{r, d.lasted(r)})
+	}
+	return rows, nil
+}
+
+// lasted is how long a run took, or has taken so far.
+func (d *desk) lasted(r *arc.Report) time.Duration {
+	if r.Ended.IsZero() {
+		return d.now().Sub(r.Started)
+	}
+	return r.Ended.Sub(r.Started)
+}
+
+func (d *desk) oneRun(q *ask) (any, error) {
+	r, err := q.view.Report(q.Context(), q.query.Get("id"))
+	if err != nil {
+		return nil, err
+	}
+	if !r.Scope.Within(q.scope) {
+		return nil, fmt.Errorf("run: %w", store.ErrNotFound)
+	}
+	p := runPage{Report: r, Took: d.lasted(r), Over: r.Status == arc.Delivered || r.Status == arc.Blocked}
+	events := d.journal.eventsOf(q.scope.Tenant(), r.ID)
+	if p.Timed = len(events) > 0; p.Timed {
+		for i := range events {
+			p.Steps = append(p.Steps, told(&events[i]))
+		}
+	} else {
+		p.Steps = recounted(r)
+	}
+	for i := range p.Steps {
+		if err := d.entitle(q, r.Scope, p.Steps[i].Memories); err != nil {
+			return nil, err
+		}
+	}
+	if p.Over {
+		return p, nil
+	}
+	return live{p}, nil
+}
+
+// entitle gives memories their titles. One that the scope does not know, or not any
+// more, has none.
+func (d *desk) entitle(q *ask, scope memory.Scope, memories []memo) error {
+	for i := range memories {
+		rec, err := d.agent.In(scope).Memory().Get(q.Context(), memories[i].ID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		memories[i].Title = title(&rec)
+	}
+	return nil
+}
+
+// title is what a list says of a memory.
+func title(r *memory.Record) string {
+	if r.Trigger != "" {
+		return shortened(r.Trigger, 120)
+	}
+	return shortened(r.Content, 120)
+}
+
+func memos(ids []memory.ID) (out []memo) {
+	for _, id := range ids[:min(len(ids), maxShown)] {
+		out = append(out, memo{ID: id})
+	}
+	return out
+}
+
+// told is an event as a step.
+func told(e *arc.Event) step {
+	s := step{At: e.At, Text: e.Text, Who: e.Worker, Memories: memos(e.IDs), Wall: e.Wall}
+	switch e.Kind {
+	case arc.EventAssessed:
+		s.Label, s.Tone = "Assessed", "warn"
+	case arc.EventPivot:
+		s.Label, s.Tone = "Pivot", "warn"
+	case arc.EventRecalled:
+		s.Label, s.Text = "Recalled", memories(e.IDs)
+	case arc.EventFired:
+		s.Label, s.Tone = "A chunk fired", "work"
+	case arc.EventDecided:
+		s.Label, s.Tone = "Decided", "work"
+	case arc.EventRefused:
+		s.Label, s.Tone = "Decision refused", "bad"
+	case arc.EventAttempt:
+		s.Label, s.Ranking = fmt.Sprintf("Attempt %d at task %d", e.Attempt, e.Task), e.Ranking
+	case arc.EventExecuted:
+		s.Label = "Executed"
+	case arc.EventVerified:
+		s.Label, s.Tone = "Gate refused", "bad"
+		if e.Pass {
+			s.Label, s.Tone = "Gates passed", "good"
+		}
+	case arc.EventBlocked:
+		s.Label, s.Tone = "Given up", "bad"
+	case arc.EventFinished:
+		s.Label, s.Tone, s.Text = ended(arc.Status(e.Text), "")
+	case "learned":
+		s.Label, s.Tone, s.Text = "Learned", "work", memories(e.IDs)
+	case "delivered":
+		s.Label, s.Tone, s.Text = "Goal reached", "good", e.Goal
+	case "waiting":
+		s.Label, s.Tone = "Waits", "warn"
+	case "asked":
+		s.Label, s.Tone = "Asked", "warn"
+	case "subgoal":
+		s.Label = "Subgoal"
+	default:
+		s.Label = string(e.Kind)
+	}
+	return s
+}
+
+// ended is the last step of a run.
+func ended(status arc.Status, reason string) (label, tone, text string) {
+	switch status {
+	case arc.Delivered:
+		return "Delivered", "good", reason
+	case arc.Blocked:
+		return "Blocked", "bad", reason
+	case arc.Waiting:
+		return "Waits", "warn", reason
+	case arc.Asking:
+		return "Asks", "warn", reason
+	}
+	return "Goes on", "work", reason
+}
+
+// recounted is what a run's record tells of how it went.
+func recounted(r *arc.Report) []step {
+	steps := []step{{At: r.Started, Label: "Began", Text: r.Objective}}
+	for i := range r.Aims {
+		if i > 0 {
+			steps = append(steps, step{Label: "Subgoal", Text: r.Aims[i].Text})
+		}
+		done := r.Deliveries
+		if i < len(r.Aims)-1 {
+			done = nil // they stand behind what the last aim has failed
+		}
+		steps = append(append(steps, planned(&r.Aims[i])...), attempted(&r.Aims[i], done)...)
+	}
+	for _, p := range r.Pivots {
+		steps = append(steps, step{Label: "Pivot", Tone: "warn", Text: p})
+	}
+	if len(r.Learned) > 0 {
+		steps = append(steps, step{Label: "Learned", Tone: "work", Text: memories(r.Learned), Memories: memos(r.Learned)})
+	}
+	last := step{At: r.Ended, Items: r.Questions}
+	last.Label, last.Tone, last.Text = ended(r.Status, r.Reason)
+	return append(steps, last)
+}
+
+// planned is what was recalled and decided for an aim.
+func planned(g *arc.Aim) (steps []step) {
+	if len(g.Recalled) > 0 {
+		steps = append(steps, step{Label: "Recalled", Text: memories(g.Recalled), Memories: memos(g.Recalled)})
+	}
+	if len(g.Withheld) > 0 {
+		steps = append(steps, step{
+			Label: "Withheld", Text: memories(g.Withheld) + ", by chance, to measure what memory adds", Memories: memos(g.Withheld),
+		})
+	}
+	for _, a := range g.Answers {
+		steps = append(steps, step{Label: "Answered", Text: a.Text, Items: a.Questions})
+	}
+	if g.Refused != "" {
+		steps = append(steps, step{Label: "Decision refused", Tone: "bad", Text: g.Refused})
+	}
+	plan := step{Label: "Decided", Tone: "work", Text: g.Approach}
+	for i := range g.Tasks {
+		plan.Items = append(plan.Items, g.Tasks[i].Objective)
+	}
+	if g.Fired != "" {
+		plan.Label, plan.Memories = "A chunk fired", memos([]memory.ID{g.Fired})
+	}
+	if plan.Text != "" || len(plan.Items) > 0 {
+		steps = append(steps, plan)
+	}
+	return steps
+}
+
+// attempted is what was tried for an aim, each failure before what was delivered of
+// its task.
+func attempted(g *arc.Aim, done []act.Delivery) (steps []step) {
+	failed := g.Failed
+	refused := func() {
+		f := &failed[0]
+		steps = append(steps, step{Label: "Not passed", Tone: "bad", Who: f.Worker, Text: f.Objective, Items: listed(f.Complaint)})
+		failed = failed[1:]
+	}
+	for i := range done {
+		for len(failed) > 0 && failed[0].Objective == done[i].Task.Objective {
+			refused()
+		}
+		steps = append(steps, step{
+			Label: "Gates passed", Tone: "good", Who: done[i].Worker, Text: done[i].Task.Objective, Items: listed(done[i].Summary),
+		})
+	}
+	for len(failed) > 0 {
+		refused()
+	}
+	return steps
+}
+
+// listed is a list of a text, unless that is empty.
+func listed(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+func memories(ids []memory.ID) string { return counted(len(ids), "memory", "memories") }
+
+func counted(n int, single, many string) string {
+	if n == 1 {
+		return "1 " + single
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
