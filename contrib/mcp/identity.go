@@ -384,7 +384,7 @@ func (d desk) context(ctx context.Context, c caller, in contextIn) (contextOut, 
 		})
 	}
 	for _, l := range p.Left {
-		if l.Reason != identity.Withheld {
+		if l.Reason != "visibility" {
 			out.Left++
 		}
 	}

@@ -203,8 +203,8 @@ func settingsOf(s Settings) settingsJSON {
 
 // checkDocument checks the size and the depth of JSON before it is read.
 func checkDocument(data []byte) error {
-	if len(data) > MaxDocument {
-		return &store.LimitError{Field: "document", Limit: MaxDocument, Got: len(data)}
+	if len(data) > maxDocument {
+		return &store.LimitError{Field: "document", Limit: maxDocument, Got: len(data)}
 	}
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(data); i++ {

@@ -73,7 +73,7 @@ type noted struct {
 
 // Observe appends events and returns how many were new. Those of an excluded
 // domain are dropped, and those whose Key is known are not counted again. At most
-// MaxEvents are kept one by one: beyond that the oldest become part of the counts of
+// maxEvents are kept one by one: beyond that the oldest become part of the counts of
 // their day, which Infer reads as well, and so do those that are 30 days old, with
 // Maintain.
 //
@@ -156,7 +156,7 @@ func (x *Identity) appendGroup(ctx context.Context, b *batch, events []noted) (f
 		marks[e.mark] = true
 	}
 	if fresh > 0 {
-		x.roll(b, days, ring, len(ring)+fresh-MaxEvents)
+		x.roll(b, days, ring, len(ring)+fresh-maxEvents)
 	}
 	return fresh, nil
 }
@@ -275,7 +275,7 @@ func (x *Identity) event(e Event) (noted, error) {
 	for _, s := range []struct {
 		field, text string
 		limit       int
-	}{{"text", out.Text, MaxContent}, {"address", out.Address, MaxContent}, {"topic", out.Topic, key.MaxID}} {
+	}{{"text", out.Text, maxContent}, {"address", out.Address, maxContent}, {"topic", out.Topic, key.MaxID}} {
 		if len(s.text) > s.limit {
 			return out, &store.LimitError{Field: s.field, Limit: s.limit, Got: len(s.text)}
 		}

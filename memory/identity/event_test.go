@@ -41,7 +41,7 @@ func TestObserve(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "about tea", events[2].Text)
 
-	for _, e := range []identity.Event{{}, {Topic: "a", Kind: "\n"}, {Topic: "a", Category: "\n"}, {Topic: "a", Key: "\n"}, {Text: strings.Repeat("x", identity.MaxContent+1)}} {
+	for _, e := range []identity.Event{{}, {Topic: "a", Kind: "\n"}, {Topic: "a", Category: "\n"}, {Topic: "a", Key: "\n"}, {Text: strings.Repeat("x", memory.MaxText+1)}} {
 		_, err := x.Observe(t.Context(), identity.Event{Topic: "fine"}, e)
 		require.Error(t, err)
 	}
@@ -69,7 +69,7 @@ func TestRing(t *testing.T) {
 		clock.add(6 * time.Hour)
 		kept, err := x.Recent(t.Context(), 0)
 		require.NoError(t, err)
-		require.Len(t, kept, min(total, identity.MaxEvents))
+		require.Len(t, kept, min(total, 1000))
 	}
 	got, err := x.Infer(t.Context(), 0)
 	require.NoError(t, err)
@@ -93,10 +93,10 @@ func TestRing(t *testing.T) {
 	total++
 	kept, err := x.Recent(t.Context(), 0)
 	require.NoError(t, err)
-	require.Len(t, kept, identity.MaxEvents+1-16, "some of the old ones go with each new one")
+	require.Len(t, kept, 1000+1-16, "some of the old ones go with each new one")
 	u, err = x.Maintain(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, identity.MaxEvents-16, u.RolledUp)
+	require.Equal(t, 1000-16, u.RolledUp)
 	kept, err = x.Recent(t.Context(), 0)
 	require.NoError(t, err)
 	require.Len(t, kept, 1)
@@ -110,12 +110,12 @@ func TestRing(t *testing.T) {
 
 func TestInfer(t *testing.T) {
 	st, c := store.NewMem(), &clock{t: start}
-	x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: c.now, Sites: map[string]identity.Site{
-		"tide.example": {Content: "sails", Category: identity.Context}, "nothing.example": {},
-	}})
+	x, err := identity.New(bankOf(t, st), "acme/ann", &identity.Options{Now: c.now})
 	require.NoError(t, err)
-	visit(t, x, "deep.tide.example", 3)
-	visit(t, x, "nothing.example", 9)
+	for range 3 {
+		_, err := x.Observe(t.Context(), identity.Event{Topic: "sails", Category: identity.Context})
+		require.NoError(t, err)
+	}
 	visit(t, x, "stripe.com", 3)
 	visit(t, x, "parents.example", 9)
 	c.add(days(1))
@@ -138,7 +138,8 @@ func TestInfer(t *testing.T) {
 	confirmed := got[2].Draft
 	confirmed.Maturity = identity.Established
 	require.Equal(t, identity.Established, add(t, x, confirmed).Maturity)
-	require.NoError(t, x.Block(t.Context(), got[1].Topic, "only paid with it"))
+	_, err = x.Reject(t.Context(), got[1].ID, "only paid with it")
+	require.NoError(t, err)
 	got, err = x.Infer(t.Context(), 0)
 	require.NoError(t, err)
 	require.Empty(t, got, "known, or refused")
@@ -280,7 +281,7 @@ func TestDue(t *testing.T) {
 	require.NoError(t, err)
 	gone, err := x.Add(t.Context(), identity.Draft{Content: "likes tea"})
 	require.NoError(t, err)
-	_, err = x.Archive(t.Context(), gone.ID)
+	_, err = x.Archive(t.Context(), gone.ID, true)
 	require.NoError(t, err)
 	_, err = x.Validate(t.Context(), old.ID, identity.Validation{Reason: "said so"})
 	require.NoError(t, err)

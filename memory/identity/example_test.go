@@ -93,7 +93,7 @@ func ExampleIdentity_Reject() {
 	// Go [read about it once]
 }
 
-func ExampleIdentity_Answer() {
+func ExampleFilter() {
 	ctx := context.Background()
 	var now time.Time
 	me := example(&now)
@@ -102,8 +102,8 @@ func ExampleIdentity_Answer() {
 	city.Content, city.At = "lives in Oslo", now.AddDate(-1, 0, 0)
 	must(me.Add(ctx, city))
 	for _, years := range []int{0, -2} {
-		v := must(me.Answer(ctx, identity.Question{Subject: "me", Slot: "city", At: now.AddDate(years, 0, 0)}))
-		fmt.Println(v.Content)
+		views := must(me.List(ctx, identity.Filter{Subject: "me", Slot: "city", At: now.AddDate(years, 0, 0)}))
+		fmt.Println(views[0].Content)
 	}
 	// Output:
 	// lives in Oslo

@@ -27,18 +27,18 @@ const (
 	// DemoteBelow is the effective confidence below which Maintain takes a
 	// step of maturity back, Project leaves a fact out, and Due asks about it.
 	DemoteBelow = 0.3
-	// ArchiveBelow is the effective confidence below which Maintain archives.
-	ArchiveBelow = 0.1
-	// ValidationBoost is what a validation adds to the confidence, up to 1.
-	ValidationBoost = 0.2
+	// archiveBelow is the effective confidence below which Maintain archives.
+	archiveBelow = 0.1
+	// validationBoost is what a validation adds to the confidence, up to 1.
+	validationBoost = 0.2
 )
 
 // Limits, in bytes unless said otherwise. Over one the error is a
 // *store.LimitError.
 const (
-	MaxContent  = memory.MaxText // Content of a fact or event
-	MaxDocument = 16 << 20       // what Import reads
-	MaxEvents   = 1000           // events that are kept one by one
+	maxContent  = memory.MaxText // Content of a fact or event
+	maxDocument = 16 << 20       // what Import reads
+	maxEvents   = 1000           // events that are kept one by one
 	maxEvidence = 16             // validations whose reasons are kept
 	maxReasons  = 16             // reasons of a rejection that are kept
 	maxVariants = 1000
@@ -70,10 +70,6 @@ type Options struct {
 	// Tokens counts the tokens of a text, for Project. It has to be safe for
 	// concurrent use. Nil: EstimateTokens.
 	Tokens func(text string) int
-	// Sites says what visits to a site are about, for Infer, by host or
-	// domain, in lower case and without "www."; beside the built-in ones,
-	// which it overrides. A Site without a Content is ignored.
-	Sites map[string]Site
 }
 
 // Identity is the identity of one person or project: a view of a Bank that holds
@@ -90,7 +86,6 @@ type Identity struct {
 	draws    atomic.Uint64
 	sanitize *redact.Sanitizer
 	tokens   func(string) int
-	sites    map[string]Site
 }
 
 // New returns the identity of a scope, such as that of a [memory.Space]. It
@@ -108,7 +103,7 @@ func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error
 		o = *opts
 	}
 	x := &Identity{
-		space: bank.In(scope + "/" + memory.Apart), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens, sites: knownSites(o.Sites),
+		space: bank.In(scope + "/" + memory.Apart), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens,
 	}
 	if x.now == nil {
 		x.now = time.Now

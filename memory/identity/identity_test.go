@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -132,7 +133,7 @@ func TestBadInput(t *testing.T) {
 	}
 	var limit *store.LimitError
 	for _, d := range []identity.Draft{
-		{Content: strings.Repeat("x", identity.MaxContent+1)},
+		{Content: strings.Repeat("x", memory.MaxText+1)},
 		{Content: "a", At: time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		_, err := x.Add(ctx, d)
@@ -150,9 +151,14 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrValue)
 	_, err = identity.New(bankOf(t, store.NewMem()), "bad scope", nil)
 	require.ErrorIs(t, err, memory.ErrScope)
-	require.ErrorIs(t, x.Block(ctx, " ", "no"), memory.ErrEmpty)
-	_, err = x.Answer(ctx, identity.Question{Subject: "me"})
-	require.ErrorIs(t, err, memory.ErrEmpty)
+}
+
+// block rejects a text that no fact says, as a document brings it.
+func block(t *testing.T, x *identity.Identity, text, reason string) error {
+	raw, err := json.Marshal(map[string]any{"version": "2", "blocked": []identity.Rejection{{Content: text, Reasons: []string{reason}}}})
+	require.NoError(t, err)
+	_, err = x.Import(t.Context(), raw)
+	return err
 }
 
 func TestTenantsShareNothing(t *testing.T) {
@@ -165,7 +171,7 @@ func TestTenantsShareNothing(t *testing.T) {
 	}
 	for i, x := range all {
 		f := add(t, x, identity.Draft{Content: fmt.Sprint("fact ", i)})
-		require.NoError(t, x.Block(t.Context(), fmt.Sprint("blocked ", i), ""))
+		require.NoError(t, block(t, x, fmt.Sprint("blocked ", i), ""))
 		visit(t, x, "go.dev", 1)
 		for j, y := range all {
 			if i != j {
@@ -196,7 +202,7 @@ func TestValidateIsIdempotentByKey(t *testing.T) {
 	require.Equal(t, 1, f.Validations)
 	require.Len(t, f.Evidence, 1)
 	require.Equal(t, "said so", f.Evidence[0].Reason)
-	require.InDelta(t, 0.5+identity.ValidationBoost, f.Confidence, 1e-12)
+	require.InDelta(t, 0.5+0.2, f.Confidence, 1e-12)
 	f, err := x.Validate(t.Context(), f.ID, identity.Validation{Key: "chat-2"})
 	require.NoError(t, err)
 	require.Equal(t, identity.Established, f.Maturity)
@@ -260,7 +266,7 @@ func TestDemotionIsOneStep(t *testing.T) {
 	require.Empty(t, views)
 	require.Equal(t, []string{"Go"}, contents(t, x))
 
-	f, err = x.Restore(t.Context(), "a")
+	f, err = x.Archive(t.Context(), "a", false)
 	require.NoError(t, err)
 	require.True(t, f.Archived.IsZero())
 	u, err = x.Maintain(t.Context())
@@ -303,7 +309,7 @@ func TestReject(t *testing.T) {
 	require.Len(t, refused, 1)
 	require.Equal(t, []string{"never used it", "only read about it"}, refused[0].Reasons)
 
-	require.NoError(t, x.Block(t.Context(), "web development", ""))
+	require.NoError(t, block(t, x, "web development", ""))
 	for content, blocked := range map[string]bool{
 		"go": true, "GO!": true, "Learning Go generics": true, "G\u200bo": true, // an invisible character hides nothing
 		"likes web development": true, "React development": false, "web": true, // either way
@@ -329,14 +335,12 @@ func TestReject(t *testing.T) {
 	require.Len(t, got, 1)
 	require.Equal(t, "Rust", got[0].Topic)
 
-	f, err = x.Restore(t.Context(), f.ID)
+	f, err = x.Archive(t.Context(), f.ID, false)
 	require.NoError(t, err)
 	require.True(t, f.Rejected.IsZero())
 	refused, err = x.Rejections(t.Context())
 	require.NoError(t, err)
 	require.Len(t, refused, 1)
-	require.NoError(t, x.Block(t.Context(), "Go", ""))
-	require.NoError(t, x.Unblock(t.Context(), "go"))
 	add(t, x, identity.Draft{Content: "Learning Go", Source: identity.Inferred})
 }
 
@@ -352,19 +356,20 @@ func TestSlots(t *testing.T) {
 	second := add(t, x, job)
 	clock.add(days(1))
 
-	ask := func(q identity.Question) string {
-		q.Subject, q.Slot = "me", "employer"
-		v, err := x.Answer(t.Context(), q)
-		if errors.Is(err, store.ErrNotFound) {
-			return ""
-		}
+	answer := func(f identity.Filter) identity.View {
+		f.Subject, f.Slot = "me", "employer"
+		views, err := x.List(t.Context(), f)
 		require.NoError(t, err)
-		return v.Content
+		if len(views) == 0 || views[0].Superseded != "" {
+			return identity.View{}
+		}
+		return views[0]
 	}
-	require.Equal(t, "works at Acme", ask(identity.Question{}))
-	require.Equal(t, "works at Initech", ask(identity.Question{At: start.Add(-days(200))}))
-	require.Equal(t, "works at Initech", ask(identity.Question{Known: learned.Add(-time.Second)}))
-	require.Empty(t, ask(identity.Question{At: start.Add(-days(800))}))
+	ask := func(f identity.Filter) string { return answer(f).Content }
+	require.Equal(t, "works at Acme", ask(identity.Filter{}))
+	require.Equal(t, "works at Initech", ask(identity.Filter{At: start.Add(-days(200))}))
+	require.Equal(t, "works at Initech", ask(identity.Filter{Known: learned.Add(-time.Second)}))
+	require.Empty(t, ask(identity.Filter{At: start.Add(-days(800))}))
 
 	set, err := x.List(t.Context(), identity.Filter{Subject: "me", Slot: "employer"})
 	require.NoError(t, err)
@@ -375,24 +380,23 @@ func TestSlots(t *testing.T) {
 	p, err := x.Project(t.Context(), "", identity.Budget{})
 	require.NoError(t, err)
 	require.Len(t, p.Facts, 1)
-	require.Equal(t, []identity.Left{{ID: first.ID, Reason: identity.Replaced}}, p.Left)
+	require.Equal(t, []identity.Left{{ID: first.ID, Reason: "superseded"}}, p.Left)
 
 	clock.add(time.Hour)
 	job.Content, job.At = "worked at Hooli", start.Add(-days(400)) // learned last, began in between
 	add(t, x, job)
-	require.Equal(t, "works at Acme", ask(identity.Question{}))
-	require.Equal(t, "worked at Hooli", ask(identity.Question{At: start.Add(-days(200))}))
-	third, err := x.Answer(t.Context(), identity.Question{Subject: "me", Slot: "employer", At: start.Add(-days(200))})
-	require.NoError(t, err)
-	_, err = x.Archive(t.Context(), third.ID)
+	require.Equal(t, "works at Acme", ask(identity.Filter{}))
+	require.Equal(t, "worked at Hooli", ask(identity.Filter{At: start.Add(-days(200))}))
+	third := answer(identity.Filter{At: start.Add(-days(200))})
+	_, err = x.Archive(t.Context(), third.ID, true)
 	require.NoError(t, err)
 
 	before := clock.now()
 	clock.add(time.Hour)
-	_, err = x.Archive(t.Context(), second.ID)
+	_, err = x.Archive(t.Context(), second.ID, true)
 	require.NoError(t, err)
-	require.Equal(t, "works at Initech", ask(identity.Question{}), "what is put aside does not answer")
-	require.Equal(t, "works at Acme", ask(identity.Question{Known: before}))
+	require.Equal(t, "works at Initech", ask(identity.Filter{}), "what is put aside does not answer")
+	require.Equal(t, "works at Acme", ask(identity.Filter{Known: before}))
 }
 
 // What a statement answers is read from it where the host does not say.
@@ -498,7 +502,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 				errs <- err
 				_, err = x.Observe(t.Context(), identity.Event{Topic: "tea"})
 				errs <- err
-				errs <- x.Block(t.Context(), "coffee", fmt.Sprint("reason ", w))
+				errs <- block(t, x, "coffee", fmt.Sprint("reason ", w))
 			}
 		})
 	}
@@ -628,7 +632,7 @@ func TestReopen(t *testing.T) {
 			f := add(t, x, identity.Draft{Content: "works at Acme"})
 			_, err = x.Validate(t.Context(), f.ID, identity.Validation{Reason: "said so"})
 			require.NoError(t, err)
-			require.NoError(t, x.Block(t.Context(), "Go", "no"))
+			require.NoError(t, block(t, x, "Go", "no"))
 			visit(t, x, "react.dev", 2)
 			before = exported(t, x, identity.Local)
 		}

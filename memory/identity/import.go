@@ -57,7 +57,7 @@ type incoming struct {
 // Of version 1 every text becomes a fact, of the visibility that its privacy
 // lists give it, and the whole document is kept as Profile.Extra["v1"].
 //
-// A document that is neither is ErrFormat, one over MaxDocument or deeper than
+// A document that is neither is ErrFormat, one over maxDocument or deeper than
 // 64 a [*store.LimitError], and one with a fact that cannot be kept gives the
 // error of Add: nothing is stored then. After an error of the store a part may
 // be: import it again.
@@ -135,18 +135,9 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 }
 
 func (x *Identity) readV2(data []byte, in *incoming) {
-	var d struct {
-		Version  json.RawMessage   `json:"version"`
-		UserID   string            `json:"userId"`
-		DeviceID string            `json:"deviceId"`
-		Core     json.RawMessage   `json:"core"`
-		Settings json.RawMessage   `json:"settings"`
-		Facts    []json.RawMessage `json:"facts"`
-		Blocked  []json.RawMessage `json:"blocked"`
-		Events   []json.RawMessage `json:"events"`
-		Rollups  []json.RawMessage `json:"rollups"`
-	}
+	var d document
 	o, _ := read(data, &d)
+	delete(o.damaged, "version") // which was checked
 	p := &in.profile
 	p.UserID, p.DeviceID = d.UserID, d.DeviceID
 	part := func(field string, raw json.RawMessage, v any) (object, bool) {
@@ -325,7 +316,7 @@ func (in *incoming) readRest(x *Identity, blocked, events, rollups []json.RawMes
 			r = Rejection{}
 			_ = json.Unmarshal(raw, &r.Content) // a list of texts; else it is unreadable
 		}
-		if strings.TrimSpace(r.Content) == "" || len(r.Content) > MaxContent {
+		if strings.TrimSpace(r.Content) == "" || len(r.Content) > maxContent {
 			in.unreadable = append(in.unreadable, raw)
 			continue
 		}
@@ -559,12 +550,11 @@ func (x *Identity) importFacts(ctx context.Context, b *batch, facts []Fact, repo
 		f := &merged[i]
 		delete(gone, f.ID)
 		old := was[f.ID]
-		same, err := equal(f, &old.v)
-		if err = cmp.Or(err, f.check()); err != nil {
+		if err := f.check(); err != nil {
 			return false, err
 		}
 		switch {
-		case old.stored() && same:
+		case old.stored() && bytes.Equal(encoded(f), encoded(&old.v)):
 		case len(b.changes)-before >= groupFacts:
 			more = true
 		default:
@@ -601,15 +591,175 @@ func (u *ImportReport) reckon(was map[ID]row[Fact], merged, facts []Fact) {
 	for i := range facts {
 		f := holder[facts[i].ID]
 		old := was[f.ID]
-		same, _ := equal(f, &old.v) // importFacts has the error
 		switch {
 		case !taken[f.ID]:
 			u.Added++
-		case old.stored() && same:
+		case old.stored() && bytes.Equal(encoded(f), encoded(&old.v)):
 			u.Kept++
 		default:
 			u.Merged++
 		}
 		taken[f.ID] = true
 	}
+}
+
+// join merges the facts of two identities. It depends on which facts there are, and on
+// nothing else: neither on the order, nor on whose they are.
+func join(a, b []Fact) []Fact {
+	all := slices.Concat(a, b)
+	lead := map[ID]ID{} // of each id, another one of the same fact
+	find := func(id ID) ID {
+		for lead[id] != "" {
+			id = lead[id]
+		}
+		return id
+	}
+	for i := range all {
+		for _, v := range all[i].Variants {
+			if from, to := find(v.ID), find(all[i].ID); v.ID != "" && from != to {
+				lead[from] = to
+			}
+		}
+	}
+	byID := unite(all, func(f *Fact) string { return string(find(f.ID)) })
+	return unite(byID, (*Fact).claim)
+}
+
+// unite makes one fact of those with one key, the senior first.
+func unite(facts []Fact, keyOf func(*Fact) string) (out []Fact) {
+	sorted := slices.Clone(facts)
+	slices.SortFunc(sorted, senior)
+	at := map[string]int{}
+	for i := range sorted {
+		f := &sorted[i]
+		k := keyOf(f)
+		if n, seen := at[k]; seen {
+			out[n] = out[n].merge(f)
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, *f)
+	}
+	return out
+}
+
+// senior orders facts by which of two that say the same keeps its id and wording: one
+// that was made here before one of a document, and then the one that was learned first.
+func senior(a, b Fact) int {
+	drawn := func(f *Fact) int {
+		return number(len(f.ID) != 24 || strings.Trim(string(f.ID), "0123456789abcdefghijklmnopqrstuv") != "")
+	}
+	return cmp.Or(drawn(&a)-drawn(&b), older(&a, &b), b.Updated.Compare(a.Updated), bytes.Compare(encoded(&a), encoded(&b)))
+}
+
+// encoded is a fact as it is stored.
+func encoded(f *Fact) []byte {
+	raw, err := json.Marshal(f)
+	if err != nil { // which its put returns
+		return nil
+	}
+	return raw
+}
+
+// merge returns f with what another state of it, or another fact that says the
+// same, knows beyond it. Of two states, the senior is the one that was updated last.
+func (f *Fact) merge(other *Fact) Fact {
+	newer := other.Updated.Compare(f.Updated)
+	if f.ID == other.ID && cmp.Or(newer, bytes.Compare(encoded(f), encoded(other))) > 0 {
+		f, other = other, f
+	}
+	out := *f
+	if f.ID != other.ID || newer == 0 {
+		out.Validations = max(f.Validations, other.Validations)
+		if other.Maturity.rank() > f.Maturity.rank() {
+			out.Maturity = other.Maturity
+		}
+		// The surer of the two, compared at one time.
+		if at := later(f.Validated, other.Validated); other.Effective(at, 0) > f.Effective(at, 0) {
+			out.Confidence, out.Validated, out.Demoted = other.Confidence, other.Validated, other.Demoted
+		}
+		if other.Created.Before(f.Created) {
+			out.Created = other.Created
+		}
+		switch c := other.Updated.Compare(f.Updated); {
+		case c > 0:
+			out.Updated, out.Archived = other.Updated, other.Archived
+		case c == 0:
+			out.Archived = later(f.Archived, other.Archived)
+		}
+		if other.Visibility.rank() > f.Visibility.rank() {
+			out.Visibility = other.Visibility
+		}
+		if f.Slot == "" {
+			out.Subject, out.Slot = other.Subject, other.Slot
+		}
+	}
+	out.Restored, out.Rejected = later(f.Restored, other.Restored), time.Time{}
+	if at := later(f.Rejected, other.Rejected); !at.IsZero() && !out.Restored.After(at) {
+		out.reject(at)
+	}
+	out.Past = once(slices.Concat(f.Past, other.Past), Past.order)
+	out.Evidence = lastOf(both(f.Evidence, other.Evidence, Evidence.order), maxEvidence)
+	lost := Variant{ID: other.ID, Content: other.Content, Ref: other.Ref}
+	if f.ID == other.ID {
+		out.Extra, out.Damaged = union(out.Extra, other.Extra), union(out.Damaged, other.Damaged)
+	} else {
+		lost.Extra = union(other.Extra, other.Damaged)
+	}
+	out.Variants = both(f.Variants, append(slices.Clip(other.Variants), lost), Variant.order)
+	out.Variants = slices.DeleteFunc(out.Variants, func(v Variant) bool {
+		said := v.Content == out.Content || slices.ContainsFunc(out.Past, func(p Past) bool { return p.Content == v.Content })
+		return v.ID == out.ID && said && len(v.Extra) == 0
+	})
+	return out
+}
+
+// both returns what two lists hold, in order: each as often as the list that has it
+// more often.
+func both[T any](a, b []T, compare func(T, T) int) []T {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.SortStableFunc(a, compare)
+	slices.SortStableFunc(b, compare)
+	var out []T
+	for len(a) > 0 && len(b) > 0 {
+		c := compare(a[0], b[0])
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// once returns a list in order, with each once.
+func once[T any](list []T, compare func(T, T) int) []T {
+	list = both(list, nil, compare)
+	return slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
+}
+
+func (p Past) order(o Past) int {
+	return cmp.Or(p.Until.Compare(o.Until), cmp.Compare(p.Content, o.Content))
+}
+
+func (e Evidence) order(o Evidence) int {
+	return cmp.Or(e.At.Compare(o.At), cmp.Compare(e.Key, o.Key), cmp.Compare(e.Reason, o.Reason))
+}
+
+func (v Variant) order(o Variant) int {
+	c := cmp.Or(cmp.Compare(v.ID, o.ID), cmp.Compare(v.Content, o.Content), cmp.Compare(v.Ref, o.Ref))
+	for _, field := range slices.Sorted(maps.Keys(union(v.Extra, o.Extra))) {
+		c = cmp.Or(c, bytes.Compare(v.Extra[field], o.Extra[field]))
+	}
+	return c
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

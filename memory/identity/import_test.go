@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
@@ -41,7 +42,7 @@ func rich(t *testing.T) (*identity.Identity, *clock) {
 	_, err = x.Validate(ctx, f.ID, identity.Validation{Key: "k", Reason: "said so"})
 	require.NoError(t, err)
 	g := add(t, x, identity.Draft{Content: "lives in Oslo", Subject: "me", Slot: "city", At: start.Add(-days(99))})
-	_, err = x.Archive(ctx, g.ID)
+	_, err = x.Archive(ctx, g.ID, true)
 	require.NoError(t, err)
 	h := add(t, x, identity.Draft{Content: "sails", Source: identity.Inferred, Visibility: identity.Local})
 	_, err = x.Reject(ctx, h.ID, "no")
@@ -137,10 +138,10 @@ func TestImportRefuses(t *testing.T) {
 	var limit *store.LimitError
 	for _, doc := range []string{
 		`{"version":"2.0.0","x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
-		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"` + strings.Repeat("x", identity.MaxContent+1) + `"}]}`,
+		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"` + strings.Repeat("x", memory.MaxText+1) + `"}]}`,
 		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"x","big":"` + strings.Repeat("x", 600<<10) + `"}]}`,
 		`{"version":"2.0.0","facts":[{"content":"fine"},{"content":"x","variants":[` + strings.Repeat(`{"id":"y"},`, 1000) + `{}]}]}`,
-		strings.Repeat(" ", identity.MaxDocument+1),
+		strings.Repeat(" ", 16<<20+1),
 	} {
 		_, err := x.Import(t.Context(), []byte(doc))
 		require.ErrorAs(t, err, &limit)
@@ -317,8 +318,8 @@ func TestModel(t *testing.T) {
 				_, err = x.Add(tContext, identity.Draft{Content: f.Content, Source: identity.Inferred})
 				require.ErrorIs(t, err, identity.ErrRejected)
 			},
-			"archive": func(t *rapid.T) { _, err := x.Archive(tContext, pick(t)); require.NoError(t, err) },
-			"restore": func(t *rapid.T) { _, err := x.Restore(tContext, pick(t)); require.NoError(t, err) },
+			"archive": func(t *rapid.T) { _, err := x.Archive(tContext, pick(t), true); require.NoError(t, err) },
+			"restore": func(t *rapid.T) { _, err := x.Archive(tContext, pick(t), false); require.NoError(t, err) },
 			"update": func(t *rapid.T) {
 				_, err := x.Update(tContext, pick(t), identity.Edit{Content: texts.Draw(t, "text")})
 				require.True(t, err == nil || errors.Is(err, identity.ErrKnown), "%v", err)

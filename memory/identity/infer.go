@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
@@ -14,8 +15,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// DefaultLookback is how far back Infer looks unless told otherwise.
-const DefaultLookback = 7 * 24 * time.Hour
+// defaultLookback is how far back Infer looks unless told otherwise.
+const defaultLookback = 7 * 24 * time.Hour
 
 // The rules of inference.
 const (
@@ -49,7 +50,7 @@ type suggestion struct {
 	Topic      string   `cbor:"134,keyasint,omitempty"`
 }
 
-// Infer returns what the events of the last lookback (0: DefaultLookback) speak
+// Infer returns what the events of the last lookback (0: defaultLookback) speak
 // for, the best founded first, five at most. Nothing is added to the facts.
 //
 // A topic needs events of a weight of three; its confidence is 0.4 + 0.05 of their
@@ -61,7 +62,7 @@ type suggestion struct {
 // always give the same suggestions.
 func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggestion, error) {
 	if lookback <= 0 {
-		lookback = DefaultLookback
+		lookback = defaultLookback
 	}
 	found, err := x.infer(ctx, lookback)
 	if err != nil {
@@ -118,7 +119,7 @@ func (x *Identity) suggested(ctx context.Context, id ID) (r row[Fact], topic str
 
 // topic is what several events are about.
 type topic struct {
-	site   Site
+	site   site
 	topic  string
 	n      int
 	weight float64
@@ -181,18 +182,18 @@ func (t *topic) ref() string {
 func (x *Identity) topics(ctx context.Context, since time.Time) (map[string]*topic, error) {
 	out := map[string]*topic{}
 	add := func(c count, day string) {
-		site, name, ok := x.about(&c)
+		of, name, ok := about(&c)
 		if !ok {
 			return
 		}
-		k := string(site.Category) + "\x00" + canonical(site.Content)
+		k := string(of.Category) + "\x00" + canonical(of.Content)
 		t := out[k]
 		if t == nil {
-			t = &topic{site: site, topic: name, days: map[string]bool{}, hosts: map[string]int{}}
+			t = &topic{site: of, topic: name, days: map[string]bool{}, hosts: map[string]int{}}
 			out[k] = t
 		}
-		if site.Content < t.site.Content { // of several spellings, one
-			t.site, t.topic = site, name
+		if of.Content < t.site.Content { // of several spellings, one
+			t.site, t.topic = of, name
 		}
 		t.n += c.N
 		t.weight = roundOff(t.weight + float64(c.N) + c.More)
@@ -222,10 +223,96 @@ func (x *Identity) topics(ctx context.Context, since time.Time) (map[string]*top
 }
 
 // about tells what an event would have one say, and of which topic.
-func (x *Identity) about(c *count) (Site, string, bool) {
+func about(c *count) (site, string, bool) {
 	if c.Topic != "" {
-		return Site{c.Topic, cmp.Or(c.Category, Expertise)}, c.Topic, true
+		return site{c.Topic, cmp.Or(c.Category, Expertise)}, c.Topic, true
 	}
-	site, ok := x.siteOf(c.Host)
-	return site, strings.TrimSuffix(site.Content, developing), ok
+	s, ok := siteOf(c.Host)
+	return s, strings.TrimSuffix(s.Content, developing), ok
+}
+
+// site is what repeated visits to a site say about a person.
+type site struct {
+	Content  string // of the fact
+	Category Category
+}
+
+// developerSites are sites whose visitors work with what they are about.
+var developerSites = map[string]string{
+	"angular.dev": "Angular", "ansible.com": "Ansible", "astro.build": "Astro", "aws.amazon.com": "AWS",
+	"bun.sh": "Bun", "clickhouse.com": "ClickHouse", "deno.com": "Deno", "djangoproject.com": "Django",
+	"docker.com": "Docker", "elastic.co": "Elasticsearch", "elixir-lang.org": "Elixir", "fastapi.tiangolo.com": "FastAPI",
+	"firebase.google.com": "Firebase", "flutter.dev": "Flutter", "go.dev": "Go", "grafana.com": "Grafana",
+	"graphql.org": "GraphQL", "haskell.org": "Haskell", "huggingface.co": "machine learning", "julialang.org": "Julia",
+	"kotlinlang.org": "Kotlin", "kubernetes.io": "Kubernetes", "laravel.com": "Laravel", "mongodb.com": "MongoDB",
+	"mysql.com": "MySQL", "neo4j.com": "Neo4j", "netlify.com": "Netlify", "nextjs.org": "Next.js",
+	"nodejs.org": "Node.js", "numpy.org": "NumPy", "php.net": "PHP", "postgresql.org": "PostgreSQL",
+	"prisma.io": "Prisma", "prometheus.io": "Prometheus", "python.org": "Python", "pytorch.org": "PyTorch",
+	"react.dev": "React", "reactjs.org": "React", "redis.io": "Redis", "ruby-lang.org": "Ruby",
+	"rubyonrails.org": "Rails", "rust-lang.org": "Rust", "spring.io": "Spring", "sqlite.org": "SQLite",
+	"stripe.com": "Stripe", "supabase.com": "Supabase", "svelte.dev": "Svelte", "swift.org": "Swift",
+	"tailwindcss.com": "Tailwind CSS", "tensorflow.org": "TensorFlow", "terraform.io": "Terraform",
+	"typescriptlang.org": "TypeScript", "vercel.com": "Vercel", "vuejs.org": "Vue", "ziglang.org": "Zig",
+}
+
+// interests are words that a part of a host's name begins or ends with, and
+// what such a site is about, in the order in which they are tried.
+var interests = []struct {
+	content string
+	words   []string
+}{
+	{"online shopping", []string{"shop", "shopping", "store"}},
+	{"health & wellness", []string{"health", "clinic", "pharmacy", "fitness", "wellness"}},
+	{"travel", []string{"travel", "flights", "hotel", "hotels", "airlines"}},
+	{"personal finance", []string{"bank", "finance", "invest", "broker"}},
+	{"news", []string{"news"}},
+	{"cooking", []string{"recipes", "cooking", "kitchen"}},
+	{"learning", []string{"academy", "courses", "university"}},
+	{"gaming", []string{"games", "gaming"}},
+	{"music", []string{"music"}},
+	{"home & real estate", []string{"realestate", "homes", "apartments"}},
+}
+
+// otherSites are sites whose names do not say what they are about.
+var otherSites = map[string]site{
+	"ro.co": {"health & wellness", Focus},
+}
+
+// general are the domains that are visited for everything.
+var general = []string{
+	"google.com", "bing.com", "duckduckgo.com", "yahoo.com", "github.com", "gitlab.com", "youtube.com", "facebook.com",
+	"twitter.com", "x.com", "linkedin.com", "instagram.com", "reddit.com", "stackoverflow.com", "wikipedia.org",
+	"amazon.com", "netflix.com", "gmail.com", "outlook.com", "office.com", "microsoft.com", "apple.com", "slack.com",
+	"discord.com", "zoom.us", "notion.so", "chatgpt.com", "openai.com", "claude.ai", "localhost",
+}
+
+// builtInSites returns the table, which must not be changed.
+var builtInSites = sync.OnceValue(func() map[string]site {
+	out := maps.Clone(otherSites)
+	for domain, name := range developerSites {
+		out[domain] = site{name + developing, Expertise}
+	}
+	return out
+})
+
+// siteOf tells what a host is about: the host itself or the domains above it
+// in the table, else, unless it is a general one, the words in its name.
+func siteOf(host string) (site, bool) {
+	for domain := host; domain != ""; _, domain, _ = strings.Cut(domain, ".") {
+		if s, ok := builtInSites()[domain]; ok {
+			return s, true
+		}
+	}
+	if within(host, general) {
+		return site{}, false
+	}
+	labels := strings.Split(host, ".")
+	for _, in := range interests {
+		for _, label := range labels[:len(labels)-1] {
+			if slices.ContainsFunc(in.words, func(w string) bool { return strings.HasPrefix(label, w) || strings.HasSuffix(label, w) }) {
+				return site{in.content, Focus}, true
+			}
+		}
+	}
+	return site{}, false
 }

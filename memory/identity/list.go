@@ -3,12 +3,9 @@ package identity
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
-
-	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/store"
 )
 
 // View is a fact as it stands at a time.
@@ -26,7 +23,7 @@ type Filter struct {
 	Maturity   Maturity   // "": any
 	Visibility Visibility // those Within it; "": any
 	// Subject and Slot select the statements that answer one question, the
-	// answering one first. One of them alone: the facts that were given it.
+	// answering one first: its Superseded is "". One of them alone: the facts that were given it.
 	// Empty: any.
 	Subject, Slot string
 	// Archived brings in those that were archived or rejected.
@@ -183,31 +180,122 @@ func answers(rows []row[Fact], at, known time.Time) map[string]*Fact {
 	return out
 }
 
-// Question asks for the value of a slot.
-type Question struct {
-	Subject, Slot string
-	At            time.Time // as of when; zero: now
-	Known         time.Time // as known when; zero: now
+// MaintainReport says what Maintain did. Facts = Kept + Archived + Already.
+type MaintainReport struct {
+	Facts    int // all there are
+	Kept     int // in use
+	Demoted  int // of Kept and Archived: lost a step of maturity in this call
+	Archived int // by this call
+	Already  int // archived before
+	RolledUp int // events
+	Inferred int // candidates that were added, with Settings.AutoInfer
 }
 
-// Answer returns the fact that answers a question: of those with its subject
-// and slot, the newest that held at the time and was in use; a Candidate only
-// if there is nothing better. If there is none,
-// the error is [store.ErrNotFound]; a question without both is
-// [memory.ErrEmpty]. Filter.Subject and Filter.Slot list the
-// whole set.
-func (x *Identity) Answer(ctx context.Context, q Question) (View, error) {
-	if canonical(q.Subject) == "" || canonical(q.Slot) == "" {
-		return View{}, fmt.Errorf("identity: question: %w", memory.ErrEmpty)
-	}
-	views, err := x.List(ctx, Filter{Subject: q.Subject, Slot: q.Slot, At: q.At, Known: q.Known})
+// Maintain does what time asks for; call it once a day or so. A fact whose
+// effective confidence is below DemoteBelow loses one step of maturity, once
+// until it is validated again; one below archiveBelow is archived, whatever
+// its maturity. Nothing is deleted, and no confidence is written back, so that
+// a second call changes nothing. Events that are 30 days old are rolled up.
+// After an interruption, call it again.
+func (x *Identity) Maintain(ctx context.Context) (MaintainReport, error) {
+	var u MaintainReport
+	p, err := x.Profile(ctx)
 	if err != nil {
-		return View{}, err
+		return u, err
 	}
-	for _, v := range views {
-		if v.Slot != "" && v.Superseded == "" {
-			return v, nil
+	rows, err := x.all(ctx)
+	if err != nil {
+		return u, err
+	}
+	for _, r := range rows {
+		u.Facts++
+		if err := x.fade(ctx, r.v, p.Settings, &u); err != nil {
+			return u, err
 		}
 	}
-	return View{}, fmt.Errorf("identity: answer: %w", store.ErrNotFound)
+	if err := x.rollOld(ctx, &u); err != nil || !p.Settings.AutoInfer {
+		return u, err
+	}
+	found, err := x.infer(ctx, defaultLookback)
+	for _, s := range found {
+		_, added := x.Add(ctx, s.Draft)
+		if added == nil {
+			u.Inferred++
+		} else if !errors.Is(added, ErrRejected) { // rejected meanwhile
+			return u, added
+		}
+	}
+	return u, err
+}
+
+// fade demotes and archives one fact.
+func (x *Identity) fade(ctx context.Context, f Fact, s Settings, u *MaintainReport) error {
+	var demoted, archived, already bool
+	step := func(f *Fact) bool {
+		now := x.clock()
+		demoted, archived, already = false, false, !f.Archived.IsZero()
+		if already {
+			return false
+		}
+		effective := f.Effective(now, s.halfLife(f.Category))
+		if effective < DemoteBelow && f.Demoted.IsZero() && f.Maturity != Candidate {
+			demoted, f.Demoted = true, now
+			f.Maturity = f.Maturity.below()
+		}
+		if effective < archiveBelow {
+			archived, f.Archived = true, now
+		}
+		return demoted || archived
+	}
+	if step(&f) {
+		if _, err := x.edit(ctx, f.ID, func(_ *batch, f *Fact) (bool, error) { return step(f), nil }); err != nil {
+			return err
+		}
+	}
+	u.Demoted += number(demoted)
+	u.Archived += number(archived)
+	u.Already += number(already)
+	u.Kept += number(!archived && !already)
+	return nil
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// rollOld rolls up the events that are old enough, and forgets the keys of
+// those that are twice as old.
+func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
+	for more := true; more; {
+		n := 0
+		err := x.alone(ctx, func(b *batch) error {
+			ring, err := each[Event](ctx, x, eventPart)
+			if err != nil {
+				return err
+			}
+			days, err := x.days(ctx)
+			n = x.roll(b, days, ring, 0)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		u.RolledUp += n
+		more = n == groupEvents
+	}
+	return x.alone(ctx, func(b *batch) error {
+		days, err := x.days(ctx)
+		last := x.clock().Add(-markFor).Format(time.DateOnly)
+		for name, d := range days {
+			if len(d.v.Marks) > 0 && name < last {
+				next := d.v.dup()
+				next.Marks = nil
+				b.putRollup(d, name, &next)
+			}
+		}
+		return err
+	})
 }

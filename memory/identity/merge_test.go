@@ -55,7 +55,7 @@ func TestMergeInAnyOrder(t *testing.T) {
 				case op == 5:
 					_, err = x.Update(tContext, id, identity.Edit{Content: texts.Draw(t, "text"), Visibility: identity.Public})
 				case op == 6:
-					_, err = x.Restore(tContext, id)
+					_, err = x.Archive(tContext, id, false)
 				case op == 7:
 					_, err = x.Observe(tContext, identity.Event{Key: texts.Draw(t, "key"), Topic: "Go"})
 				case op == 8:
@@ -65,7 +65,7 @@ func TestMergeInAnyOrder(t *testing.T) {
 						return nil
 					})
 				default:
-					_, err = x.Archive(tContext, id)
+					_, err = x.Archive(tContext, id, true)
 				}
 				require.True(t, err == nil || errors.Is(err, identity.ErrRejected) || errors.Is(err, identity.ErrKnown), "%v", err)
 			}
@@ -122,7 +122,7 @@ func TestRejectionWins(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrRejected)
 
 	c.add(time.Hour)
-	_, err = y.Restore(t.Context(), f.ID)
+	_, err = y.Archive(t.Context(), f.ID, false)
 	require.NoError(t, err)
 	_, err = y.Import(t.Context(), []byte(exported(t, x, identity.Local)))
 	require.NoError(t, err)

@@ -100,8 +100,8 @@ func (b *batch) putProfile(was row[Profile], p *Profile) {
 
 func (x *Identity) cleanProfile(p *Profile) error {
 	for _, s := range []string{p.Name, p.Role, p.UserID, p.DeviceID} {
-		if len(s) > MaxContent {
-			return &store.LimitError{Field: "profile", Limit: MaxContent, Got: len(s)}
+		if len(s) > maxContent {
+			return &store.LimitError{Field: "profile", Limit: maxContent, Got: len(s)}
 		}
 	}
 	scrub(x.sanitize, p)

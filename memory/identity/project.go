@@ -16,13 +16,13 @@ import (
 // Defaults of a Budget.
 const (
 	DefaultTokens = 1000
-	DefaultFacts  = 10
+	defaultFacts  = 10
 )
 
 // Budget bounds what Project returns. The zero Budget has the defaults.
 type Budget struct {
 	Tokens int // of Text, all of it; 0: DefaultTokens; negative: none
-	Facts  int // 0: DefaultFacts; negative: none
+	Facts  int // 0: defaultFacts; negative: none
 	// Confidence is the effective confidence that a fact needs unless it is
 	// Proven. 0: DemoteBelow; negative: any.
 	Confidence float64
@@ -41,24 +41,14 @@ type Projected struct {
 
 // Left is a fact that was left out.
 type Left struct {
-	ID     ID
-	Reason Reason
+	ID ID
+	// Reason is "faded" (its effective confidence is below the budget's), "not related" (nor
+	// sure enough to be told in any case), "candidate" (and not related to the task),
+	// "visibility" (more private than the budget allows), "superseded" (another fact answers
+	// its slot), "over facts" or "over tokens" (worth less than those that fill them), or
+	// "begins later".
+	Reason string
 }
-
-// Reason says why a fact was left out.
-type Reason string
-
-// The reasons.
-const (
-	Faded       Reason = "faded"        // its effective confidence is below the budget's
-	Unrelated   Reason = "not related"  // neither is it sure enough to be told in any case
-	Unconfirmed Reason = "candidate"    // and not related to the task
-	Withheld    Reason = "visibility"   // it is more private than the budget allows
-	Replaced    Reason = "superseded"   // another fact answers its slot
-	OverFacts   Reason = "over facts"   // worth less than those that fill the number of facts
-	OverTokens  Reason = "over tokens"  // worth less for its tokens than those that fill them
-	NotYet      Reason = "begins later" // its At is in the future
-)
 
 // Projection is what is worth telling for a task.
 type Projection struct {
@@ -144,7 +134,7 @@ func (b *Budget) fill() {
 		b.Tokens = DefaultTokens
 	}
 	if b.Facts == 0 {
-		b.Facts = DefaultFacts
+		b.Facts = defaultFacts
 	}
 	b.Facts = max(b.Facts, 0)
 	if b.Confidence == 0 {
@@ -184,24 +174,24 @@ func relevance(task, fact []term) float64 {
 }
 
 // leaves tells why a fact is no candidate for the choice; "": it is one.
-func (b *Budget) leaves(f *Projected, at time.Time, task bool) Reason {
+func (b *Budget) leaves(f *Projected, at time.Time, task bool) string {
 	switch {
 	case !f.Visibility.Within(b.Visibility):
-		return Withheld
+		return "visibility"
 	case f.At.After(at):
-		return NotYet
+		return "begins later"
 	case f.Superseded != "":
-		return Replaced
+		return "superseded"
 	case f.Maturity == Proven:
 		return ""
 	case f.Effective < b.Confidence:
-		return Faded
+		return "faded"
 	case !task:
 		return ""
 	case f.Maturity == Candidate && f.Relevance < candidateFrom:
-		return Unconfirmed
+		return "candidate"
 	case f.Relevance == 0 && f.Effective <= surely && !stands(f.Category):
-		return Unrelated
+		return "not related"
 	}
 	return ""
 }
@@ -236,9 +226,9 @@ func (x *Identity) choose(p *Projection, b Budget, proven, others []Projected) e
 				p.Facts = append(p.Facts, from[i])
 			}
 		}
-		reason := OverTokens
+		reason := "over tokens"
 		if slots == 0 {
-			reason = OverFacts
+			reason = "over facts"
 		}
 		for i := range from {
 			if !in[i] {
@@ -254,7 +244,7 @@ func (x *Identity) choose(p *Projection, b Budget, proven, others []Projected) e
 			return err
 		}
 		last := len(p.Facts) - 1
-		p.Left = append(p.Left, Left{p.Facts[last].ID, OverTokens})
+		p.Left = append(p.Left, Left{p.Facts[last].ID, "over tokens"})
 		p.Value -= p.Facts[last].Value
 		p.Facts = p.Facts[:last]
 	}

@@ -37,8 +37,8 @@ func TestProject(t *testing.T) {
 	}
 	require.Equal(t, []string{"related", "proven", "standing", "sure"}, in)
 	require.ElementsMatch(t, []identity.Left{
-		{ID: "faded", Reason: identity.Faded}, {ID: "unsure", Reason: identity.Unrelated}, {ID: "guess", Reason: identity.Unconfirmed},
-		{ID: "secret", Reason: identity.Withheld}, {ID: "later", Reason: identity.NotYet},
+		{ID: "faded", Reason: "faded"}, {ID: "unsure", Reason: "not related"}, {ID: "guess", Reason: "candidate"},
+		{ID: "secret", Reason: "visibility"}, {ID: "later", Reason: "begins later"},
 	}, p.Left)
 	require.Contains(t, p.Text, "| parser generators (expertise, unconfirmed)\n| writes Go (expertise, proven)\n")
 	require.Equal(t, identity.EstimateTokens(p.Text), p.Tokens)
@@ -46,13 +46,13 @@ func TestProject(t *testing.T) {
 	p, err = x.Project(t.Context(), "write a parser in Go.", identity.Budget{Visibility: identity.Local, Facts: 1})
 	require.NoError(t, err)
 	require.Equal(t, identity.ID("secret"), p.Facts[0].ID, "proven facts come first")
-	require.Contains(t, p.Left, identity.Left{ID: "related", Reason: identity.OverFacts})
+	require.Contains(t, p.Left, identity.Left{ID: "related", Reason: "over facts"})
 
 	p, err = x.Project(t.Context(), "write a parser in Go.", identity.Budget{Tokens: 1})
 	require.NoError(t, err)
 	require.Empty(t, p.Facts)
 	require.Empty(t, p.Text)
-	require.Contains(t, p.Left, identity.Left{ID: "proven", Reason: identity.OverTokens})
+	require.Contains(t, p.Left, identity.Left{ID: "proven", Reason: "over tokens"})
 }
 
 func TestProjectFences(t *testing.T) {
@@ -70,7 +70,6 @@ func TestProjectFences(t *testing.T) {
 func TestProjectTokenizers(t *testing.T) {
 	st, c := store.NewMem(), &clock{t: start}
 	require.Positive(t, identity.DefaultTokens)
-	require.Equal(t, 10, identity.DefaultFacts)
 	setup := open(t, st, c)
 	for i := range 5 {
 		add(t, setup, identity.Draft{Content: fmt.Sprint("fact ", i), Category: identity.Context})

@@ -46,8 +46,10 @@ func (r *Rejection) blocks(text string) bool {
 	return overlaps(r.Content, text) || overlaps(r.Content, strings.TrimSuffix(canonical(text), developing))
 }
 
-// Reject archives a fact, and has it and what says the same never suggested
-// again: see Block. A Suggestion becomes such a fact. It is idempotent.
+// Reject archives a fact, and has it never suggested again, for a reason, which may be
+// empty: Infer leaves out every candidate that holds its words, whole and next to each
+// other, or whose words it holds; and Add refuses a draft like that unless it is Manual.
+// A Suggestion becomes such a fact. It is idempotent.
 func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, error) {
 	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
 		if err := x.block(ctx, b, f.Content, reason); err != nil {
@@ -74,23 +76,10 @@ func (f *Fact) reject(at time.Time) {
 	}
 }
 
-// Block has a text never suggested again, for a reason, which may be empty:
-// Infer leaves out every candidate that holds its words, whole and next to
-// each other, or whose words it holds; and Add refuses a draft like that
-// unless it is Manual. It is idempotent.
-func (x *Identity) Block(ctx context.Context, content, reason string) error {
-	return x.change(ctx, func(b *batch) error { return x.block(ctx, b, content, reason) })
-}
-
+// block has a text never suggested again.
 func (x *Identity) block(ctx context.Context, b *batch, content, reason string) error {
-	content, reason = x.clean(content), x.clean(reason)
-	for _, s := range []struct{ field, text string }{{"content", content}, {"reason", reason}} {
-		if len(s.text) > MaxContent {
-			return &store.LimitError{Field: s.field, Limit: MaxContent, Got: len(s.text)}
-		}
-	}
-	if strings.TrimSpace(content) == "" {
-		return fmt.Errorf("identity: content: %w", memory.ErrEmpty)
+	if reason = x.clean(reason); len(reason) > maxContent {
+		return &store.LimitError{Field: "reason", Limit: maxContent, Got: len(reason)}
 	}
 	r, err := fetch[Rejection](ctx, x, rejectionID(content))
 	if err != nil || r.stored() && (reason == "" || slices.Contains(r.v.Reasons, reason)) {
@@ -112,12 +101,7 @@ func rejectionID(content string) ID {
 	return idOf(rejectionPart, digest("rejection", canonical(content)))
 }
 
-// Unblock allows a text that was blocked to be suggested again. A rejected
-// fact stays archived: see Restore. It is idempotent.
-func (x *Identity) Unblock(ctx context.Context, content string) error {
-	return x.change(ctx, func(b *batch) error { return x.unblock(ctx, b, x.clean(content)) })
-}
-
+// unblock allows a text that was rejected to be suggested again.
 func (x *Identity) unblock(ctx context.Context, b *batch, content string) error {
 	r, err := fetch[Rejection](ctx, x, rejectionID(content))
 	if err == nil && r.stored() {

@@ -57,13 +57,28 @@ type migration struct {
 	seen    map[string]int        // places in in.facts by category and canonical form
 }
 
+// v1Steps say which fields of which section become facts, in this order; "*" are those
+// that are left, as "Name: value".
+var v1Steps = []struct {
+	section, part, label string
+	category             Category
+}{
+	{"", "expertise", "", Expertise},
+	{"communication", "style", "Communication style: ", Preference},
+	{"communication", "avoid", "Avoid: ", Preference},
+	{"communication", "format", "Communication format: ", Preference},
+	{"currentFocus", "projects", "", Focus}, {"currentFocus", "goals", "Goal: ", Focus}, {"currentFocus", "*", "", Focus},
+	{"context", "personal", "", Context}, {"context", "professional", "", Context},
+	{"communication", "*", "", Context}, {"context", "*", "", Context}, {"core", "*", "", Core}, {"custom", "*", "", Context},
+}
+
 // readV1 makes facts of the texts of a document of version 1, in the order of
 // its fields: what the person had written down themselves is proven, and what
 // they were at just then established. Whatever has no place in a fact is in
 // the document, which is kept whole.
 func (x *Identity) readV1(data []byte, in *incoming) {
 	f, _ := open(data)
-	in.profile.Extra = map[string]json.RawMessage{"v1": compact(data)}
+	in.profile.Extra = raws{"v1": compact(data)}
 	meta, _ := open(f["meta"])
 	now := x.clock()
 	in.profile.DeviceID, in.profile.UserID = meta.text("deviceId"), meta.text("userId")
@@ -82,64 +97,48 @@ func (x *Identity) readV1(data []byte, in *incoming) {
 			in.profile.Visibility = v
 		}
 	}
-	for _, raw := range f.list("expertise") {
-		m.add(Expertise, textOr(raw, "name"), nil, "expertise")
-	}
-	communication, _ := open(f["communication"])
-	for _, part := range []struct{ name, label string }{{"style", "Communication style: "}, {"avoid", "Avoid: "}, {"format", "Communication format: "}} {
-		for _, raw := range communication.list(part.name) {
-			m.add(Preference, label(part.label, raw), nil, "communication", part.name)
+	sections := map[string]fields{"": f, "core": core}
+	for _, s := range v1Steps {
+		if sections[s.section] == nil {
+			sections[s.section], _ = open(f[s.section])
 		}
-	}
-	m.focus(f["currentFocus"])
-	context, _ := open(f["context"])
-	for _, part := range []string{"personal", "professional"} {
-		for _, raw := range context.list(part) {
-			m.add(Context, plain(raw), nil, "context", part)
-		}
-	}
-	m.rest(Context, "communication", communication)
-	m.rest(Context, "context", context)
-	m.rest(Core, "core", core)
-	custom, _ := open(f["custom"])
-	m.rest(Context, "custom", custom)
-}
-
-// focus migrates projects and goals.
-func (m *migration) focus(raw json.RawMessage) {
-	f, _ := open(raw)
-	for _, raw := range f.list("projects") {
-		p, object := open(raw)
-		if !object {
-			m.add(Focus, label("", raw), nil, "currentFocus", "projects")
+		f := sections[s.section]
+		if s.part != "*" {
+			m.read(f, s.category, s.section, s.part, s.label)
 			continue
 		}
-		name := p.text("name")
-		text := cmp.Or(name, plain(p["description"]), plain(raw))
-		var extra map[string]json.RawMessage
-		if raw, err := json.Marshal(p); err == nil && len(p) > 0 {
-			extra = map[string]json.RawMessage{"project": raw} // apart, as its names may be those of a fact
+		for _, name := range slices.Sorted(maps.Keys(f)) {
+			first := min(1, len(name))
+			m.read(f, s.category, s.section, name, strings.ToUpper(name[:first])+name[first:]+": ")
 		}
-		m.add(Focus, text, extra, "currentFocus", "projects", name)
 	}
-	for _, raw := range f.list("goals") {
-		m.add(Focus, label("Goal: ", raw), nil, "currentFocus", "goals")
-	}
-	m.rest(Focus, "currentFocus", f)
 }
 
-// rest makes facts of the fields that are left, as "Name: value".
-func (m *migration) rest(c Category, section string, f fields) {
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		for _, raw := range f.list(name) {
-			m.add(c, label(strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):]+": ", raw), nil, section, name)
+// read makes facts of a field of a section.
+func (m *migration) read(f fields, c Category, section, part, prefix string) {
+	for _, raw := range f.list(part) {
+		o, object := open(raw)
+		switch name := o.text("name"); {
+		case section == "":
+			if len(o) > 0 || name == "" {
+				name = plain(raw)
+			}
+			m.add(c, name, nil, part)
+		case section == "currentFocus" && part == "projects" && object:
+			var extra raws
+			if rest, err := json.Marshal(o); err == nil && len(o) > 0 {
+				extra = raws{"project": rest} // apart, as its names may be those of a fact
+			}
+			m.add(c, cmp.Or(name, plain(o["description"]), plain(raw)), extra, section, part, name)
+		default:
+			m.add(c, label(prefix, raw), nil, section, part)
 		}
 	}
 }
 
 // add makes a fact, or adds to the one that says the same. The path names it
 // in the privacy lists.
-func (m *migration) add(c Category, content string, extra map[string]json.RawMessage, path ...string) {
+func (m *migration) add(c Category, content string, extra raws, path ...string) {
 	content = strings.TrimSpace(m.x.clean(content))
 	if content == "" {
 		return
@@ -172,16 +171,6 @@ func label(l string, raw json.RawMessage) string {
 		return l + s
 	}
 	return ""
-}
-
-// textOr returns a string, or the named field of an object, or the JSON.
-func textOr(raw json.RawMessage, name string) string {
-	if f, ok := open(raw); ok {
-		if s := f.text(name); s != "" && len(f) == 0 {
-			return s
-		}
-	}
-	return plain(raw)
 }
 
 // privacyLists reads what is public, private (for trusted ones), and local.
