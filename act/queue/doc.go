@@ -34,7 +34,7 @@
 //
 // A [Sensor] looks at something from time to time, such as a folder or an inbox, and
 // has jobs enqueued for what it finds. Queue.Watch reads each at its own cadence,
-// Queue.Sense those that are due:
+// Queue.Sense those that are due; [LoadSensors] has those that skills bring:
 //
 //	err := q.Watch(ctx, log, queue.Sensor{Name: "inbox", Every: time.Minute, Read: look})
 //

@@ -50,6 +50,15 @@ type template struct {
 	Model       string          `json:"model"`
 }
 
+// draft is what the file says.
+func (t *template) draft() Draft {
+	return Draft{
+		Subject: t.Subject, Description: t.Description, Input: t.Input, Priority: t.Priority, Skills: t.Skills,
+		Scope: t.Scope, Key: t.Key, Quiet: time.Duration(t.Quiet), Cron: t.Cron, MaxAttempts: t.MaxAttempts,
+		Timeout: time.Duration(t.Timeout), Model: t.Model,
+	}
+}
+
 // LoadTemplates reads the drafts of a folder: each file NAME.yaml, .yml or .json in it
 // is the template NAME, a mapping of subject, description, input, priority, skills,
 // scope, key, quiet, cron, max_attempts, timeout and model. What it gives stands
@@ -118,11 +127,7 @@ func readTemplate(fsys fs.FS, name string) (Draft, error) {
 	if err := in.Decode(&t); err != nil {
 		return Draft{}, err
 	}
-	d := Draft{
-		Subject: t.Subject, Description: t.Description, Input: t.Input, Priority: t.Priority, Skills: t.Skills,
-		Scope: t.Scope, Key: t.Key, Quiet: time.Duration(t.Quiet), Cron: t.Cron, MaxAttempts: t.MaxAttempts,
-		Timeout: time.Duration(t.Timeout), Model: t.Model,
-	}
+	d := t.draft()
 	full := d.or(Draft{Subject: name, Priority: 5, Scope: "local", MaxAttempts: 1})
 	return d, errors.Join(full.problems(), full.Scope.Check())
 }

@@ -1,8 +1,8 @@
 // Goals keeps a service healthy without a model: goals say what should hold, a
 // controller sees what does not, and of two executors that could mend it the
 // ranking has to find out which one can. Boaster claims 0.95 of itself and mends
-// three of ten; modest claims 0.6 and mends nine of ten. Time is simulated: six
-// hours pass in a moment.
+// three of ten; modest claims 0.6 and mends nine of ten. A fifth goal is none that
+// they can meet: it becomes a job. Time is simulated: six hours pass in a moment.
 package main
 
 import (
@@ -19,16 +19,18 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/reason/goal"
+	"github.com/arc-learn/arc/store"
 )
 
 //go:embed goals.yaml
 var goalsYAML []byte
 
-const intro = `Four goals about a service, looked at every 30 seconds for six hours.
-Two executors can mend it: boaster says it is 95% sure of itself and mends
-three of ten, modest says 60% and mends nine of ten. A gate looks whether it
-is mended; the ranking learns from that, and from the next reading.
+const intro = `Five goals about a service, looked at every 30 seconds for six hours.
+Two executors can mend four of them: boaster says it is 95% sure of itself and
+mends three of ten, modest says 60% and mends nine of ten. A gate looks whether
+it is mended; the ranking learns from that, and from the next reading.
 
 The first dispatches:
 time      goal            executor  what came of it
@@ -77,22 +79,49 @@ func run(ctx context.Context, out io.Writer, seed uint64, hours time.Duration) (
 		return nil, err
 	}
 	defer c.Close()
-	// Where time is real, c.Run(ctx) does what follows.
+	// The goals are a sensor of a queue, which has jobs for what no worker can mend.
+	// Where time is real, q.Watch(ctx, nil, look) does what follows; without a queue,
+	// c.Run(ctx).
+	q, err := queue.Open(ctx, store.NewMem(), &queue.Options{Now: clock, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	read := func(ctx context.Context, _ string) (queue.Reading, error) {
+		report, err := tend(ctx, world, c, clock())
+		t.seen(report)
+		return queue.Reading{Jobs: stuck(report)}, err
+	}
+	look := queue.Sensor{Name: "goals", Every: round, Jitter: -1, Read: read}
 	for ; passed.Load() < int64(hours); passed.Add(int64(round)) {
 		s.decay()
-		if err := world.Poll(ctx, clock()); err != nil {
-			return nil, err
-		}
-		report, err := c.Tick(ctx)
+		found, err := q.Sense(ctx, look)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Wait(ctx); err != nil {
-			return nil, err
-		}
-		t.seen(report)
+		t.jobs = append(t.jobs, found...)
 	}
 	return t, nil
+}
+
+// tend looks at the service, has done what can be done, and waits for that.
+func tend(ctx context.Context, w *goal.World, c *goal.Controller, now time.Time) (r goal.Report, err error) {
+	if err = w.Poll(ctx, now); err != nil {
+		return r, err
+	}
+	if r, err = c.Tick(ctx); err != nil {
+		return r, err
+	}
+	return r, c.Wait(ctx)
+}
+
+// stuck are the goals that no worker can meet: one job for each at a time.
+func stuck(r goal.Report) (jobs []queue.Draft) {
+	for _, g := range r.Goals {
+		if g.Doing == goal.Stuck {
+			jobs = append(jobs, queue.Draft{Subject: g.Goal, Description: g.Why, Key: "goal/" + g.Goal})
+		}
+	}
+	return jobs
 }
 
 // tally is what came of it all, in two halves.
@@ -100,6 +129,7 @@ type tally struct {
 	out         io.Writer
 	begin, half time.Time
 	lines       int
+	jobs        []queue.Job
 	halves      [2]half
 }
 
@@ -146,7 +176,7 @@ func (t *tally) seen(r goal.Report) {
 	h := t.of(r.At)
 	h.rounds++
 	for _, g := range r.Goals {
-		if g.Status != goal.Met {
+		if g.Status != goal.Met && g.Doing != goal.Stuck {
 			return
 		}
 	}
@@ -169,5 +199,10 @@ func (t *tally) print() {
 	row("dispatches that helped", func(h *half) (int, int) {
 		return h.mended["boaster"] + h.mended["modest"], h.sent["boaster"] + h.sent["modest"]
 	})
-	row("all four goals met", func(h *half) (int, int) { return h.healthy, h.rounds })
+	row("those four goals met", func(h *half) (int, int) { return h.healthy, h.rounds })
+	fmt.Fprintln(t.out, "\nWhat is left is a job for others:")
+	for _, j := range t.jobs {
+		_, why, _ := strings.Cut(j.Description, "no plan: ")
+		fmt.Fprintf(t.out, "%s  %s: %s\n", j.Created.Format("15:04"), j.Subject, why)
+	}
 }

