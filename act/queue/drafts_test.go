@@ -48,6 +48,41 @@ func TestCron(t *testing.T) {
 	}
 }
 
+// What a person says of jobs: one is done by hand, one is worded anew and goes first.
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{Alone: true})
+	done := enqueue(t, q, queue.Draft{Subject: "call ada", Key: "ada", Cron: "@every 1h", Skills: []string{"phone"}})
+	early := enqueue(t, q, queue.Draft{Subject: "first"})
+	late := enqueue(t, q, queue.Draft{Subject: "later", Description: "the rest", Skills: []string{"mail"}})
+	require.NoError(t, q.Revise(t.Context(), late.ID, queue.Draft{Subject: "now", Priority: 1}))
+	require.NoError(t, q.Revise(t.Context(), early.ID, queue.Draft{Subject: "second"}))
+	require.ErrorIs(t, q.Revise(t.Context(), early.ID, queue.Draft{Priority: 11}), queue.ErrDraft)
+	require.NoError(t, q.Settle(t.Context(), done.ID, queue.Result{Summary: "she knows"}))
+	require.ErrorIs(t, q.Settle(t.Context(), done.ID, queue.Result{}), queue.ErrState)
+	require.ErrorIs(t, q.Settle(t.Context(), early.ID, queue.Result{State: queue.Parked}), queue.ErrState)
+	require.ErrorIs(t, q.Revise(t.Context(), done.ID, queue.Draft{Subject: "x"}), queue.ErrState)
+	j, err := q.Get(t.Context(), done.ID)
+	require.NoError(t, err)
+	require.Equal(t, []any{queue.Completed, "she knows", c.now}, []any{j.State, j.Summary, j.Ended})
+	_, added, err := q.Enqueue(t.Context(), queue.Draft{Subject: "call ada", Key: "ada"})
+	require.NoError(t, err)
+	require.True(t, added, "its key is free")
+
+	l := claim(t, q)
+	require.Equal(t, []any{"now", "the rest", []string{"mail"}}, []any{l.Job.Subject, l.Job.Description, l.Job.Skills})
+	require.ErrorIs(t, q.Settle(t.Context(), late.ID, queue.Result{}), queue.ErrState, "a worker has it")
+	finish(t, l, queue.Result{}, nil)
+	require.Equal(t, "second", claim(t, q).Job.Subject)
+	q = open(t, c, queue.Options{Alone: true}) // another, of another store
+	job := enqueue(t, q, queue.Draft{Subject: "gone"})
+	require.NoError(t, q.Settle(t.Context(), job.ID, queue.Result{State: queue.Blocked}))
+	_, err = q.Claim(t.Context(), 0)
+	require.ErrorIs(t, err, queue.ErrEmpty)
+	require.NoError(t, q.Settle(t.Context(), job.ID, queue.Result{State: queue.Failed}), "a verdict may change")
+}
+
 func TestBadDrafts(t *testing.T) {
 	t.Parallel()
 	q := open(t, &clock{epoch}, queue.Options{Scope: "acme"})

@@ -384,6 +384,41 @@ func (q *Queue) Requeue(ctx context.Context, id, note string) error {
 	})
 }
 
+// Settle ends a job that no worker has by what a person says of it: Completed (or ""),
+// Failed or Blocked, with its Summary and Detail. One with a Cron ends its series. The
+// error is ErrState for one that is Active or Completed, and for another Result.State.
+func (q *Queue) Settle(ctx context.Context, id string, r Result) error {
+	return q.change(ctx, id, func(j *Job) error {
+		r.State = cmp.Or(r.State, Completed)
+		if j.State == Active || j.State == Completed || !r.State.over() {
+			return ErrState
+		}
+		j.State, j.Ended, j.Error = r.State, q.o.Now().Round(0).UTC(), ""
+		j.Summary, j.Detail = q.cleaned(r.Summary, maxSummary), q.cleaned(r.Detail, maxText)
+		return nil
+	})
+}
+
+// Revise changes what a job says that is Pending or Parked: to the Subject, Description
+// and Priority of a draft, as far as it has them. The error is ErrDraft, a
+// *store.LimitError, or ErrState for a job in another state.
+func (q *Queue) Revise(ctx context.Context, id string, d Draft) error {
+	return q.change(ctx, id, func(j *Job) error {
+		if j.State != Pending && j.State != Parked {
+			return ErrState
+		}
+		was := j.Draft
+		was.Subject, was.Description = cmp.Or(d.Subject, was.Subject), cmp.Or(d.Description, was.Description)
+		was.Priority = cmp.Or(d.Priority, was.Priority)
+		if err := was.problems(); err != nil {
+			return err
+		}
+		was.Subject, was.Description = q.cleaned(was.Subject, maxSubject), q.cleaned(was.Description, maxText)
+		j.Draft = was
+		return nil
+	})
+}
+
 // change commits what fn makes of a job that no worker has.
 func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) error {
 	for {
@@ -396,7 +431,7 @@ func (q *Queue) change(ctx context.Context, id string, fn func(*Job) error) erro
 			return fmt.Errorf("job %q: %w: it is %s", id, err, j.State)
 		}
 		ops, err := q.writing(&j, store.At(rev))
-		if err == nil && was != "" {
+		if err == nil && was != "" && was != q.stateKey(&j) {
 			ops = append(ops, store.Op{Key: was, Delete: true})
 		}
 		if err == nil && j.Key != "" && j.State == Pending {
