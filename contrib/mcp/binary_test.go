@@ -103,6 +103,19 @@ func tour(t testing.TB, call func(tool string, args map[string]any) (text string
 	rejected := do("reject_fact", map[string]any{"id": fact["id"], "reason": "no more"})["fact"].(map[string]any)
 	require.Equal(t, true, rejected["rejected"])
 
+	require.Equal(t, true, do("explain", map[string]any{"query": "npm times out", "id": kept["id"]})["returned"])
+	require.Empty(t, do("runs", nil)["runs"])
+	require.Len(t, do("rank", map[string]any{"task": "mend the cache"})["workers"], 1)
+	require.Equal(t, true, do("forget", map[string]any{"id": kept["id"]})["done"])
+	for tool, args := range map[string]map[string]any{
+		"trust": {"id": kept["id"]}, "judge": {"run": "r", "right": true}, "chunk": {"session": "s"},
+	} {
+		text, _, isError := call(tool, args)
+		require.True(t, isError, tool)
+		require.Contains(t, text, "operator")
+		called[tool] = true
+	}
+
 	text, _, isError := call("think", map[string]any{"objective": "mend the cache"})
 	require.True(t, isError)
 	require.Contains(t, text, "no reasoner")

@@ -15,8 +15,9 @@
 //
 // # The tools
 //
-// Memory: recall, remember, feedback, health. Judgement: think, which asks the
-// agent's reasoner and executes nothing, and assess. Identity: get_identity,
+// Memory: recall, explain (why, or why not), remember, feedback, forget, health.
+// Judgement: think, which asks the agent's reasoner and executes nothing, assess, runs
+// and rank. For operators: trust, judge, chunk. Identity: get_identity,
 // update_identity, validate_fact, reject_fact, context (what is worth telling
 // for a task), infer, add_context and get_recent_context. Each has schemas of
 // input and output; no field of an output is ever null.
@@ -28,7 +29,8 @@
 // that never was.
 //
 // A client is a model, or speaks for one, so nothing that it says is taken for
-// verified. What it remembers is quarantined: it is recalled with its mark,
+// verified, unless the host has made it an operator ([Principal]), which may vouch
+// for a memory, judge what was delivered, and forget what was verified. What it remembers is quarantined: it is recalled with its mark,
 // and stays out of arc's own prompts until the host trusts it or a verified
 // outcome derives the same. It cannot give a plan. What it says about a person
 // is a candidate; a client's confirmation counts once a day and makes a fact

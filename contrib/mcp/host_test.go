@@ -20,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/contrib/mcp"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
@@ -37,8 +38,8 @@ func TestMain(m *testing.M) {
 
 // tools are all there are, in the order of tools/list.
 var tools = []string{
-	"add_context", "assess", "context", "feedback", "get_identity", "get_recent_context", "health", "infer",
-	"recall", "reject_fact", "remember", "think", "update_identity", "validate_fact",
+	"add_context", "assess", "chunk", "context", "explain", "feedback", "forget", "get_identity", "get_recent_context", "health",
+	"infer", "judge", "rank", "recall", "reject_fact", "remember", "runs", "think", "trust", "update_identity", "validate_fact",
 }
 
 // scripted is a host whose reasoner does what the objective says.
@@ -74,6 +75,25 @@ func failing() arc.Host {
 		Gates: []act.Gate{act.NoGate},
 	}}
 	return h
+}
+
+// delivering is a host whose worker delivers.
+func delivering() arc.Host {
+	h := scripted()
+	h.Workers = []act.Worker{{
+		Card: rank.Candidate{Name: "w"},
+		Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+			return act.Result{Output: json.RawMessage(`1`), Reflection: iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "done"}}, nil
+		}),
+		Gates: []act.Gate{act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: true}, nil
+		})},
+	}}
+	return h
+}
+
+func objective(id string, scope memory.Scope) arc.Objective {
+	return arc.Objective{ID: id, Text: "mend the cache", Scope: scope}
 }
 
 func open(t testing.TB, host arc.Host) *arc.Agent {
@@ -183,6 +203,9 @@ type changed struct {
 	Added, Counted bool
 }
 
-var anna = &mcp.Options{Scope: "acme/anna", Name: "desk"}
+var (
+	anna = &mcp.Options{Scope: "acme/anna", Name: "desk"}
+	boss = &mcp.Options{Scope: "acme/anna", Name: "console", Operator: true}
+)
 
 const wait, tick = 30 * time.Second, 5 * time.Millisecond

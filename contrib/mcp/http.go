@@ -98,7 +98,7 @@ func (s *Server) HTTP(opts HTTPOptions) (*Handler, error) {
 		return nil, errors.New("mcp: MaxBody or Idle is negative")
 	}
 	if opts.Verify == nil {
-		fixed := Principal{Name: s.o.Name, Scope: s.o.Scope}
+		fixed := Principal{Name: s.o.Name, Scope: s.o.Scope, Operator: s.o.Operator}
 		if err := fixed.check(); err != nil {
 			return nil, err
 		}

@@ -93,7 +93,7 @@ type rejectFactOut struct {
 }
 
 type contextIn struct {
-	Task   string `json:"task" jsonschema:"what is to be done, in words"`
+	Task   string `json:"task,omitempty" jsonschema:"what is to be done, in words; empty: whatever comes"`
 	Tokens int    `json:"tokens,omitempty" jsonschema:"the largest number of tokens of the text"`
 	Facts  int    `json:"facts,omitempty" jsonschema:"the largest number of facts"`
 }

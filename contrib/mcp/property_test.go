@@ -175,17 +175,19 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 func TestResultsKeepTheirSchemas(t *testing.T) {
 	t.Parallel()
 	for _, name := range tools { // in an empty memory, each first
-		c := contractOf(t, serve(t, open(t, scripted()), anna))
+		c := contractOf(t, serve(t, open(t, scripted()), boss))
 		_, err := c.check(t.Context(), name, json.RawMessage(example[name]))
 		require.NoError(t, err)
 	}
 	agent := open(t, scripted())
-	c := contractOf(t, serve(t, agent, anna))
+	c := contractOf(t, serve(t, agent, boss))
 	answered := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		c := c
 		if rapid.Bool().Draw(rt, "empty") {
-			c.session = serve(t, agent, &mcp.Options{Scope: memory.Scope(fmt.Sprintf("acme/%d", rapid.Uint32().Draw(rt, "scope")))})
+			c.session = serve(t, agent, &mcp.Options{
+				Scope: memory.Scope(fmt.Sprintf("acme/%d", rapid.Uint32().Draw(rt, "scope"))), Operator: rapid.Bool().Draw(rt, "operator"),
+			})
 		}
 		var known, facts []string
 		for i := range rapid.IntRange(5, 25).Draw(rt, "calls") {
@@ -224,7 +226,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add(uint8(8), `{"query":"x","query":"y"}`)
 	f.Add(uint8(3), strings.Repeat(`{"key":`, 70))
 	f.Add(uint8(3), `null`)
-	c := contractOf(f, serve(f, open(f, scripted()), anna))
+	c := contractOf(f, serve(f, open(f, scripted()), boss))
 	f.Fuzz(func(t *testing.T, tool uint8, args string) {
 		if !json.Valid([]byte(args)) {
 			return // the client cannot send it

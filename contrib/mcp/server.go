@@ -39,6 +39,9 @@ type Principal struct {
 	Name string
 	// Scope is all that the principal can reach.
 	Scope memory.Scope
+	// Operator says that the principal speaks for the host, as a person at its
+	// console does: it may vouch for memories, forget verified ones, and judge.
+	Operator bool
 	// Expires is when its token ends. Zero: when the verifier says so.
 	Expires time.Time
 }
@@ -51,6 +54,8 @@ type Options struct {
 	Scope memory.Scope
 	// Name of the client in provenance and log, where Scope counts.
 	Name string
+	// Operator says that those who come by Scope are operators, see [Principal].
+	Operator bool
 	// Logger gets every failure, with its reference. Nil: discards. It must
 	// not write to what Stdio serves on.
 	Logger *slog.Logger
@@ -94,7 +99,7 @@ func NewServer(agent *arc.Agent, opts *Options) (*Server, error) {
 // Serve serves one session over a transport, in Options.Scope, until the
 // client ends it, which is no error, or ctx ends.
 func (s *Server) Serve(ctx context.Context, t sdk.Transport) error {
-	p := Principal{Name: s.o.Name, Scope: s.o.Scope}
+	p := Principal{Name: s.o.Name, Scope: s.o.Scope, Operator: s.o.Operator}
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -229,6 +234,7 @@ func (s *Server) build(done context.Context, who func(sdk.Request) (caller, erro
 	d.memoryTools()
 	d.agentTools()
 	d.identityTools()
+	d.inspectTools()
 	return srv
 }
 

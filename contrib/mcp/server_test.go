@@ -366,7 +366,15 @@ var example = map[string]string{
 	"add_context": `{"topic":"x"}`, "assess": `{"session":"s"}`, "context": `{"task":"x"}`, "feedback": `{"key":"k","delivered":true}`,
 	"get_identity": `{}`, "get_recent_context": `{}`, "health": `{}`, "infer": `{}`, "recall": `{"query":"x"}`,
 	"reject_fact": `{"id":"x","reason":"y"}`, "remember": `{"content":"x"}`, "think": `{"objective":"x"}`,
+	"chunk": `{"session":"s"}`, "explain": `{"query":"x","id":"y"}`, "forget": `{"id":"x"}`, "judge": `{"run":"r","right":true}`,
+	"rank": `{"task":"x"}`, "runs": `{}`, "trust": `{"id":"x"}`,
 	"update_identity": `{"content":"x"}`, "validate_fact": `{"id":"x","reason":"y"}`,
+}
+
+// refusesExample has the tools that refuse their example: there is no such thing, or the
+// client is no operator.
+var refusesExample = map[string]bool{
+	"chunk": true, "explain": true, "forget": true, "judge": true, "reject_fact": true, "trust": true, "validate_fact": true,
 }
 
 func TestOversizedAndMalformedArguments(t *testing.T) {
@@ -396,7 +404,7 @@ func TestOversizedAndMalformedArguments(t *testing.T) {
 		require.Contains(t, text, c.says)
 		require.Less(t, len(text), 1100)
 	}
-	_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "forget"})
+	_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe"})
 	require.Error(t, err, "an unknown tool is an error of the protocol")
 	call[memories](t, s, "recall", `{}`) // and the session goes on
 	require.NotContains(t, refuse(t, s, "remember", `{"content":"x","kind":"password=hunter22hunter"}`), "hunter22")

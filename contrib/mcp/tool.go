@@ -256,6 +256,8 @@ var told = []struct {
 	{identity.ErrKnown, "another fact says that already"},
 	{identity.ErrRejected, "that was rejected before: it is kept only if the person says it to the host"},
 	{identity.ErrValue, "a field has a value that it cannot have"},
+	{arc.ErrNotDelivered, "the run has delivered nothing"},
+	{arc.ErrRunning, "the run is live: try again when it has ended"},
 	{ErrNoReasoner, ErrNoReasoner.Error()},
 	{context.Canceled, "cancelled"},
 	{context.DeadlineExceeded, "timed out"},

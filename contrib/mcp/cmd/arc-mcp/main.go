@@ -8,9 +8,11 @@
 //
 //	ARC_MCP_TOKEN=$(openssl rand -hex 32) arc-mcp -dir ~/.arc -scope me -http 127.0.0.1:8080
 //
-// It has no reasoner: the tool think says so. A directory has one opener at a
-// time: several clients share one by HTTP. Once a day, and when it starts, it
-// keeps the memory in order. The log goes to standard error.
+// It has no reasoner: the tool think says so. Several of them share a directory: one
+// has it open, and serves the others of the same user by a socket, until it ends and
+// another takes over. With -operator its clients may vouch, judge, and forget what was
+// verified. Once a day, and when it starts, it keeps the memory in order. The log goes
+// to standard error.
 package main
 
 import (
@@ -33,6 +35,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/contrib/mcp"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
 )
 
 const tokenVariable = "ARC_MCP_TOKEN"
@@ -40,6 +43,8 @@ const tokenVariable = "ARC_MCP_TOKEN"
 type config struct {
 	dir, scope, addr, hosts, cert, key string
 	token                              string
+	operator                           bool
+	logger                             *slog.Logger
 }
 
 func main() {
@@ -52,6 +57,7 @@ func main() {
 	flags.StringVar(&c.hosts, "hosts", "", "host names under which HTTP may be reached, with commas between them; empty: those of this machine itself")
 	flags.StringVar(&c.cert, "cert", "", "certificate file, for TLS")
 	flags.StringVar(&c.key, "key", "", "its key file")
+	flags.BoolVar(&c.operator, "operator", false, "its clients speak for the host: they may vouch for memories, judge runs, and forget what was verified")
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "usage: arc-mcp -dir DIR [-scope SCOPE] [-http ADDRESS]\nThe token for HTTP is in the environment variable %s.\n", tokenVariable)
 		flags.PrintDefaults()
@@ -103,28 +109,92 @@ func run(ctx context.Context, c config, args []string, stderr io.Writer) (err er
 		}
 		c.dir = filepath.Join(home, rest)
 	}
-	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	agent, err := arc.Open(ctx, c.dir, mcp.MemoryHost(), &arc.Options{Scope: memory.Scope(c.scope), Logger: logger})
+	c.logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	socket, err := socketOf(c.dir)
+	if err != nil {
+		c.logger.Warn("the directory cannot be shared", "error", err)
+	}
+	err = own(ctx, c, socket, func(ctx context.Context, agent *arc.Agent) error {
+		server, err := mcp.NewServer(agent, &mcp.Options{Scope: memory.Scope(c.scope), Operator: c.operator, Logger: c.logger})
+		switch {
+		case err != nil:
+			return err
+		case c.addr != "":
+			return serve(ctx, c, server, stderr)
+		}
+		return server.Stdio(ctx, os.Stdin, os.Stdout)
+	})
+	if errors.Is(err, store.ErrLocked) && c.addr == "" && socket != "" {
+		err = borrow(ctx, c, socket, err)
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// own opens the directory, and serves as long as do does.
+func own(ctx context.Context, c config, socket string, do func(context.Context, *arc.Agent) error) (err error) {
+	agent, err := arc.Open(ctx, c.dir, mcp.MemoryHost(), &arc.Options{Scope: memory.Scope(c.scope), Logger: c.logger})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, agent.Close()) }()
-	server, err := mcp.NewServer(agent, &mcp.Options{Scope: memory.Scope(c.scope), Logger: logger})
+	ctx, cancel := context.WithCancel(ctx)
+	var upkeep sync.WaitGroup
+	upkeep.Go(func() { maintain(ctx, agent, memory.Scope(c.scope), c.logger) })
+	defer upkeep.Wait()
+	defer cancel()
+	if socket != "" {
+		stop, err := share(ctx, agent, c, socket)
+		if err != nil {
+			c.logger.Warn("the directory is not shared", "error", err)
+		} else {
+			defer stop()
+		}
+	}
+	return do(ctx, agent)
+}
+
+// borrowPatience is how long an owner may be without a socket: it is being opened or
+// closed, or is no arc-mcp.
+const borrowPatience = 10 * time.Second
+
+// borrow has the owner of the directory serve the client, and becomes the owner when
+// there is none any more. The error of the lock is what it gives up with.
+func borrow(ctx context.Context, c config, socket string, locked error) error {
+	r, err := newRelay(os.Stdin, os.Stdout, hello{Scope: memory.Scope(c.scope), Operator: c.operator})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var upkeep sync.WaitGroup
-	upkeep.Go(func() { maintain(ctx, agent, memory.Scope(c.scope), logger) })
-	defer upkeep.Wait()
-	defer cancel()
-	if c.addr == "" {
-		if err := server.Stdio(ctx, os.Stdin, os.Stdout); err != nil && ctx.Err() == nil {
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for alone := time.Now(); ; {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			err = r.through(ctx, conn)
+			alone = time.Now()
+		} else {
+			err = own(ctx, c, socket, func(ctx context.Context, agent *arc.Agent) error {
+				near, far := net.Pipe()
+				var session sync.WaitGroup
+				session.Go(func() { welcome(ctx, agent, c, far) })
+				defer session.Wait()
+				return r.through(ctx, near)
+			})
+		}
+		switch {
+		case errors.Is(err, store.ErrLocked) && time.Since(alone) > borrowPatience:
+			return locked
+		case !errors.Is(err, errLost) && !errors.Is(err, store.ErrLocked):
 			return err
 		}
-		return nil
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return serve(ctx, c, server, stderr)
 }
 
 // maintain puts aside what is old and unused, merges what says the same and

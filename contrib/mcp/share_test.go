@@ -1,0 +1,165 @@
+package mcp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/contrib/mcp"
+)
+
+// sharing starts arc-mcp on a directory that others may have open.
+func sharing(t *testing.T, dir, tmp, scope string, args ...string) (*sdk.ClientSession, *exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	cmd := exec.Command(binary(t), append([]string{"-dir", dir, "-scope", scope}, args...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	cmd.Stderr = &log
+	s, err := client().Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	require.NoError(t, err)
+	return s, cmd, &log
+}
+
+// shortTemp is a directory whose name leaves room for that of a socket.
+func shortTemp(t *testing.T) string {
+	t.Helper()
+	tmp, err := os.MkdirTemp("", "a")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(tmp)) })
+	return tmp
+}
+
+// Several clients have one directory; when the one that has it open is killed, the
+// others go on, and nothing that was acknowledged is missing.
+func TestClientsShareADirectory(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), shortTemp(t)
+	first, owner, _ := sharing(t, dir, tmp, "me")
+	second, _, log := sharing(t, dir, tmp, "me")
+	third, _, _ := sharing(t, dir, tmp, "you")
+	call[receipt](t, second, "remember", `{"content":"the port is 7400","key":"a"}`)
+	require.Len(t, call[memories](t, first, "recall", `{"query":"which port?"}`).Memories, 1)
+	require.Empty(t, call[memories](t, third, "recall", `{"query":"which port?"}`).Memories, "another scope")
+
+	require.NoError(t, owner.Process.Kill())
+	_ = first.Close()
+	for n := range 20 {
+		for _, s := range []*sdk.ClientSession{second, third} {
+			key := fmt.Sprintf(`{"content":"room %d is blue","key":"room-%d"}`, n, n)
+			_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "remember", Arguments: json.RawMessage(key)})
+			if err != nil { // it was under way when the owner was killed
+				require.ErrorContains(t, err, "the server has changed")
+				call[receipt](t, s, "remember", key)
+			}
+		}
+	}
+	require.Len(t, call[memories](t, second, "recall", `{"query":"which port?","limit":1}`).Memories, 1)
+	require.Len(t, call[memories](t, third, "recall", `{"query":"blue room","limit":50}`).Memories, 20)
+	require.NoError(t, second.Close())
+	require.NoError(t, third.Close())
+	require.NotContains(t, log.String(), "panic")
+}
+
+// Owners come and go while all clients call.
+func TestOwnersComeAndGo(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), shortTemp(t)
+	for range 3 {
+		var all sync.WaitGroup
+		for i := range 3 {
+			s, _, _ := sharing(t, dir, tmp, "me")
+			all.Go(func() {
+				for n := range 5 * (i + 1) {
+					args := json.RawMessage(fmt.Sprintf(`{"content":"lamp %d of %d is on","key":"lamp-%d-%d"}`, n, i, n, i))
+					if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "remember", Arguments: args}); err != nil {
+						_, err = s.CallTool(t.Context(), &sdk.CallToolParams{Name: "remember", Arguments: args})
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	s, _, _ := sharing(t, dir, tmp, "me")
+	require.Len(t, call[memories](t, s, "recall", `{"query":"lamp","limit":50}`).Memories, 30)
+	require.NoError(t, s.Close())
+}
+
+// What a directory of sockets that others can enter holds is not spoken to.
+func TestSocketsAreTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), shortTemp(t)
+	require.NoError(t, os.Mkdir(fmt.Sprintf("%s/arc-mcp-%d", tmp, os.Getuid()), 0o755))
+	s, _, log := sharing(t, dir, tmp, "me")
+	require.NoError(t, s.Close())
+	require.Contains(t, log.String(), "cannot be shared")
+}
+
+func TestOperatorsPutThingsRight(t *testing.T) {
+	t.Parallel()
+	agent := open(t, delivering())
+	plain := serve(t, agent, anna)
+	boss := serve(t, agent, boss)
+	bob := serve(t, agent, &mcp.Options{Scope: "acme/bob", Operator: true})
+
+	said := call[receipt](t, plain, "remember", `{"content":"the port is 7400"}`)
+	id := fmt.Sprintf(`{"id":%q}`, said.ID)
+	require.Contains(t, refuse(t, plain, "trust", id), "operator")
+	require.Contains(t, refuse(t, bob, "trust", id), "not found")
+	require.True(t, call[struct{ Done bool }](t, boss, "trust", id).Done)
+	require.True(t, call[memories](t, plain, "recall", `{"query":"which port?"}`).Memories[0].Trusted)
+	require.Contains(t, refuse(t, plain, "forget", id), "operator")
+	require.Contains(t, refuse(t, bob, "forget", id), "not found")
+
+	why := call[struct {
+		Returned bool
+		Rank     int
+		Reason   string
+	}](t, plain, "explain", fmt.Sprintf(`{"id":%q,"query":"which port?"}`, said.ID))
+	require.True(t, why.Returned)
+	require.Equal(t, 1, why.Rank)
+	whyNot := call[struct {
+		Returned bool
+		Reason   string
+	}](t, plain, "explain", fmt.Sprintf(`{"id":%q,"query":"the weather in Rome"}`, said.ID))
+	require.False(t, whyNot.Returned)
+	require.NotEmpty(t, whyNot.Reason)
+	require.True(t, call[struct{ Done bool }](t, boss, "forget", id).Done)
+	require.Empty(t, call[memories](t, plain, "recall", `{"query":"which port?"}`).Memories)
+
+	other := call[receipt](t, plain, "remember", `{"content":"the host is beta"}`)
+	require.True(t, call[struct{ Done bool }](t, plain, "forget", fmt.Sprintf(`{"id":%q}`, other.ID)).Done, "its own, unverified")
+
+	_, err := agent.Run(t.Context(), objective("run-1", "acme/anna"))
+	require.NoError(t, err)
+	_, err = agent.Run(t.Context(), objective("run-2", "acme/bob"))
+	require.NoError(t, err)
+	runs := call[struct {
+		Runs []struct{ ID, Status string }
+	}](t, plain, "runs", `{"status":"delivered"}`).Runs
+	require.Len(t, runs, 1)
+	require.Equal(t, "run-1", runs[0].ID)
+	workers := call[struct {
+		Workers []struct{ Worker string }
+	}](t, plain, "rank", `{"task":"mend it"}`).Workers
+	require.Len(t, workers, 1)
+
+	require.Contains(t, refuse(t, plain, "judge", `{"run":"run-1","right":true}`), "operator")
+	require.Contains(t, refuse(t, boss, "judge", `{"run":"run-2","right":true}`), "not found")
+	require.True(t, call[struct{ Done bool }](t, boss, "judge", `{"run":"run-1","right":false,"why":"it leaks again"}`).Done)
+	require.Contains(t, refuse(t, plain, "chunk", `{"session":"run-1"}`), "operator")
+	require.Len(t, call[struct{ Plans []receipt }](t, boss, "chunk", `{"session":"run-1"}`).Plans, 1)
+	require.Empty(t, call[struct{ Plans []receipt }](t, boss, "chunk", `{"session":"run-2"}`).Plans, "of another scope")
+}
