@@ -163,7 +163,14 @@ func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Cand
 	ranking, err := guard.Do(ctx, policyTimeout, func(ctx context.Context) ([]rank.Scored, error) {
 		return p.theirs.Score(ctx, in, cs)
 	})
-	return slices.Clone(ranking), err
+	var known []rank.Scored // of those that were offered, each once
+	for _, s := range ranking {
+		named := func(c rank.Candidate) bool { return c.Name == s.Candidate.Name }
+		if slices.ContainsFunc(cs, named) && !slices.ContainsFunc(known, func(k rank.Scored) bool { return named(k.Candidate) }) {
+			known = append(known, s)
+		}
+	}
+	return known, err
 }
 
 // choose picks the worker that has failed at the task the least. Among those
