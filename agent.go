@@ -27,6 +27,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/known"
+	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
@@ -176,6 +177,17 @@ type Options struct {
 	// they show ids, names, counts and classes of errors only.
 	ShowTexts bool
 
+	// Replica is the name of this Agent among those that are open on the same store
+	// at the same time: each has another, and keeps it over restarts if it can. "":
+	// there is no other.
+	//
+	// A named Agent has a lease of each run that it is live with, and goes on with
+	// those of Agents that are gone. What is promised stands in docs/reliability.md.
+	Replica string
+	// Lease is how long a run is left to a replica that is not heard of. It is renewed
+	// with every commit, and by itself in a long step. 0: 15 s; at least 5 s.
+	Lease time.Duration
+
 	// Now is the clock, which several goroutines call. nil: time.Now.
 	Now func() time.Time
 	// Seed of every draw. 0: a random one.
@@ -237,6 +249,7 @@ func (o *Options) fill() {
 	setDefault(&o.Grace, 5*time.Second)
 	setDefault(&o.Maintain, 24*time.Hour)
 	setDefault(&o.Budget.Steps, 1000)
+	setDefault(&o.Lease, 15*time.Second)
 	o.Retention.fill()
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
@@ -272,7 +285,10 @@ func (o *Options) check() error {
 	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
 		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
 	}
-	errs = append(errs, key.CheckID("option Name", o.Name))
+	errs = append(errs, key.CheckID("option Name", o.Name), key.CheckID("option Replica", o.Replica))
+	if least := 5 * time.Second; o.Lease < least { // it is renewed thrice, and looks are a second apart at least
+		errs = append(errs, fmt.Errorf("option Lease: %v is less than %v", o.Lease, least))
+	}
 	if err := o.Scope.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("option Scope: %w", err))
 	}
@@ -299,10 +315,11 @@ type Agent struct {
 	// What is kept: the store, and the Writer that its parts share, so that
 	// what a step has learned is one commit with the step. Close closes a store
 	// that is owned.
-	st    *flush.Shared
-	w     *flush.Writer
-	owned bool
-	files filer // nil: the store keeps none
+	st     *flush.Shared
+	w      *flush.Writer
+	leases *lease.Store // below st; nil: no other Agent is open on it
+	owned  bool
+	files  filer // nil: the store keeps none
 
 	// The host's parts.
 	reasoner   reason.Reasoner
@@ -516,6 +533,7 @@ type turn struct {
 	patience, pause time.Duration
 	adopted         bool
 	listed          int64
+	abiding         bool // the caller holds on
 
 	// reserved is the price of the attempt at hand, and paid what the run had used
 	// when it was last settled.
@@ -709,7 +727,7 @@ func (t *turn) due() int64 {
 	switch {
 	case t.s.Status == Waiting:
 		return t.s.Wait.Due
-	case t.s.Status == Running && t.adopted:
+	case t.s.Status == Running && t.adopted && t.a.leases == nil:
 		return t.a.o.Now().Add(t.a.lease()).UnixNano()
 	}
 	return 0

@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
@@ -83,9 +84,15 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	if ctx == nil {
 		return nil, errors.New("arc: the context is nil")
 	}
-	shared := flush.Share(guard.Store(st))
+	o, base := options(host, opts), guard.Store(st)
+	var leases *lease.Store
+	if o.Replica != "" {
+		leases = lease.New(base, o.Replica, o.Lease, o.Now)
+		base = leases
+	}
+	shared := flush.Share(base)
 	a := &Agent{
-		o: options(host, opts), st: shared, w: flush.New(shared),
+		o: o, st: shared, w: flush.New(shared), leases: leases,
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills, secrets: host.Secrets,
 		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}

@@ -121,7 +121,7 @@ func TestNoCanaryIsKeptOrTold(t *testing.T) {
 }
 
 var ids = regexp.MustCompile(`\.(ID|IDs|Session|Scope|Also|Episodes|Actor|Key|Thread|Ref|Run|To|Rel|Worker|Skill|Candidate|Source|` +
-	`Injected|Utilized|Misled|Applied|Failed|Category|Visibility|Maturity|Origin|Kinds?|Domain|Name|Context)\b`)
+	`Injected|Utilized|Misled|Applied|Failed|Category|Visibility|Maturity|Origin|Kinds?|Domain|Name|Replica|Context)\b`)
 
 func (c *planted) all(passwords bool) {
 	t, ctx, dir := c.t, c.t.Context(), c.t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/reason"
@@ -92,6 +93,11 @@ var paid = []phase{phaseVerify, phaseLearn, phaseEnd}
 
 // enter runs the phase at hand, watched and logged.
 func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phase, error)) (phase, error) {
+	if t.a.leases != nil {
+		if err := lease.Of(ctx).Fresh(context.WithoutCancel(ctx)); err != nil {
+			return "", err
+		}
+	}
 	t.did.used, t.did.fault, t.did.stack, t.did.lessons = act.Usage{}, nil, nil, 0
 	ctx, done := t.a.watch.phase(ctx, t)
 	next, err := run(t, ctx)
@@ -116,6 +122,7 @@ func (a *Agent) drive(
 		watched: yield != nil || a.o.Hooks.Event != nil || logged,
 	}
 	defer func() {
+		err = t.letGo(ctx, err)
 		err = veil.Error(t.veil.San, err)
 		a.veils.Put(t.veil)
 	}()
@@ -144,7 +151,7 @@ func (a *Agent) drive(
 	}
 	// A step that is over is committed, even if its caller has gone.
 	over := context.WithoutCancel(ctx)
-	if woken { // of several that go on with it, one does
+	if woken || a.leases != nil && rev != 0 && t.s.Status == Running { // of several that go on with it, one does
 		if rev, err = t.commit(over, rev); err != nil {
 			return stands(), err
 		}
@@ -208,6 +215,7 @@ func (t *turn) advance(ctx, over context.Context, rev *store.Revision) (abides b
 		return false, err
 	}
 	abides = t.abides()
+	t.abiding = abides
 	next, err := t.commit(over, *rev)
 	if _, large := errors.AsType[*store.LimitError](err); large && *rev != 0 {
 		next, err = t.outgrown(over, *rev, err)
@@ -239,6 +247,7 @@ const overdue = time.Minute
 // abide waits until the pause is over or ctx has ended, and wakes the run. If the
 // Agent closes before, the run goes on waiting, for who opens the store next.
 func (t *turn) abide(ctx context.Context) {
+	t.abiding = false
 	timer := time.NewTimer(t.pause)
 	defer timer.Stop()
 	select {
@@ -398,4 +407,16 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 			b.Complaint = err.Error()
 		}
 	}
+}
+
+// letGo gives a run up whose caller has left it, for others to resume; one that was cut off
+// in another way is theirs once its lease has lapsed. It returns what err means to a host.
+func (t *turn) letGo(ctx context.Context, err error) error {
+	if t.a.leases == nil {
+		return err
+	}
+	if (ctx.Err() != nil || errors.Is(err, errLeft)) && t.s.Status == Running && !t.a.closing() {
+		_ = lease.Of(ctx).Release(context.WithoutCancel(ctx)) // else it lapses
+	}
+	return owned(ctx, t.s.ID, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -36,7 +37,12 @@ func (a *Agent) maintainSome() int64 {
 			case <-ctx.Done():
 			}
 		})
-		a.maintained.Store(a.maintainDue(ctx, now))
+		next := now + int64(a.o.Lease)
+		if ctx, end, err := a.maintainer(ctx); err == nil {
+			next = a.maintainDue(ctx, now)
+			end()
+		}
+		a.maintained.Store(next)
 	})
 	return 0
 }
@@ -121,4 +127,29 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 		}
 	}
 	return now + int64(a.o.Maintain), a.keepTime(ctx, k, now)
+}
+
+// maintainKey is the lease of the one that maintains the scopes.
+const maintainKey = "arc/maintains"
+
+// maintainer has one replica at a time maintain the scopes: it returns the context to do
+// so under, and what ends that. It is called again when an error says that another does.
+func (a *Agent) maintainer(ctx context.Context) (context.Context, func(), error) {
+	if a.leases == nil {
+		return ctx, func() {}, nil
+	}
+	ctx, err := a.leases.Enter(ctx, maintainKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := lease.Of(ctx)
+	l.Keep(true)
+	end := func() {
+		_ = l.Release(context.WithoutCancel(ctx)) // else it lapses
+		a.leases.Leave(maintainKey)
+	}
+	if err = l.Fresh(ctx); err != nil {
+		end()
+	}
+	return ctx, end, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/internal/adopt"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -38,7 +39,12 @@ const (
 	// dueKeys name the runs that the Agent is to go on with, by time, tenant
 	// and id; their values are empty.
 	dueKeys = "arc/due"
+	// leaseKeys lead to the leases of the runs that replicas are live with, by
+	// tenant and id.
+	leaseKeys = "arc/lease"
 )
+
+func (r runID) leaseKey() string { return key.Join(leaseKeys, r.tenant, r.id) }
 
 // upkeepKeys lead from a scope to when it was last maintained.
 const upkeepKeys = "upkeep"
@@ -105,6 +111,9 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 		to = t.a.w
 	}
 	t.s.Wait.Due = t.due()
+	if t.a.leases != nil {
+		lease.Of(ctx).Keep(t.s.Status == Running || t.abiding)
+	}
 	var index []store.Op
 	if was, is := t.listed, t.s.Wait.Due; was != is {
 		if was != 0 {
@@ -169,7 +178,7 @@ func (a *Agent) commit(
 	if errors.Is(err, store.ErrConflict) {
 		return 0, fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}
-	if err != nil {
+	if err = owned(ctx, s.ID, err); err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
 	}
 	return rev, nil
@@ -224,30 +233,49 @@ func (a along) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 
 // dueRun is an entry of the index of those that are due.
 type dueRun struct {
-	due        int64 // in Unix nanoseconds
+	due        int64 // in Unix nanoseconds; 0: the run's lease has lapsed
 	tenant, id string
 	key        string
 }
 
-// dueRuns returns the runs that are due now, and when the next is, in Unix
-// nanoseconds. 0: there is none.
+// dueRuns returns the runs that are due now or whose leases have lapsed, and when to
+// look for the next, in Unix nanoseconds. 0: there is none.
 func (a *Agent) dueRuns(ctx context.Context) (due []dueRun, next int64, err error) {
 	now := a.o.Now().UnixNano()
+	if due, next, err = a.lapsed(ctx); err != nil {
+		return due, 0, fmt.Errorf("leases: %w", err)
+	}
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
 		if err != nil {
-			return due, 0, fmt.Errorf("due: %w", err)
+			return due, next, fmt.Errorf("due: %w", err)
 		}
 		parts := key.Split(e.Key)
 		ns, err := strconv.ParseInt(parts[1], 16, 64)
 		if err != nil {
-			return due, 0, fmt.Errorf("due: %w", err)
+			return due, next, fmt.Errorf("due: %w", err)
 		}
 		if ns > now {
-			return due, ns, nil
+			if next == 0 || ns < next {
+				next = ns
+			}
+			return due, next, nil
 		}
 		due = append(due, dueRun{ns, parts[2], parts[3], e.Key})
 	}
-	return due, 0, nil
+	return due, next, nil
+}
+
+// lapsed returns the runs whose leases have, and when to look again, in Unix nanoseconds.
+func (a *Agent) lapsed(ctx context.Context) (runs []dueRun, next int64, err error) {
+	if a.leases == nil {
+		return nil, 0, nil
+	}
+	keys, err := a.leases.Lapsed(ctx, key.Prefix(leaseKeys))
+	for _, k := range keys {
+		parts := key.Split(k)
+		runs = append(runs, dueRun{tenant: parts[1], id: parts[2], key: k})
+	}
+	return runs, a.o.Now().Add(a.o.Lease / 3).UnixNano(), err
 }
 
 // undue takes an entry out of the index that is out of date.
@@ -304,7 +332,7 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 	if errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
 	}
-	return err
+	return owned(ctx, s.ID, err)
 }
 
 // outputs yields the outputs of a run that are records of their own.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -224,6 +225,7 @@ func (a *Agent) reopen(
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
+		lease.Of(ctx).Keep(true)
 		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, nil, was, rev); err != nil {
 			return nil, err
 		}
@@ -242,7 +244,13 @@ func (a *Agent) goOn(ctx context.Context, d dueRun) error {
 	}
 	defer a.leave(own, d.id)
 	s, rev, err := a.load(ctx, own.name, d.id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && s.Wait.Due != d.due {
+	gone := errors.Is(err, store.ErrNotFound)
+	switch {
+	case d.due == 0 && !lease.Of(ctx).Claimed():
+		return nil // it was let go since
+	case d.due == 0 && (gone || err == nil && s.Status != Running && s.Status != Waiting):
+		return lease.Of(ctx).Release(ctx)
+	case d.due != 0 && (gone || err == nil && s.Wait.Due != d.due):
 		return a.undue(ctx, d)
 	}
 	if err == nil {
@@ -286,7 +294,7 @@ func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string) erro
 	if err := errors.Join(alive(ctx), key.CheckID("id", id)); err != nil {
 		return err
 	}
-	_, own, err := a.enter(ctx, scope, id)
+	ctx, own, err := a.enter(ctx, scope, id)
 	if err != nil {
 		return err
 	}
@@ -295,6 +303,7 @@ func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string) erro
 	if err != nil {
 		return err
 	}
+	lease.Of(ctx).Keep(false)
 	return a.remove(context.WithoutCancel(ctx), own, &s, rev)
 }
 
@@ -377,6 +386,12 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 	if err != nil {
 		return nil, nil, err
 	}
+	if a.leases != nil {
+		if live, err = a.leases.Enter(live, run.leaseKey()); err != nil {
+			a.over(run)
+			return nil, nil, owned(ctx, id, err)
+		}
+	}
 	own, err := a.tenant(ctx, scope)
 	if err != nil {
 		a.over(run)
@@ -413,6 +428,9 @@ func (a *Agent) leave(own *tenant, id string) {
 
 // over is leave without the tenant.
 func (a *Agent) over(run runID) {
+	if a.leases != nil {
+		a.leases.Leave(run.leaseKey())
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mu.live[run]()

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -127,6 +129,35 @@ var (
 	// ErrNotAsking: Answer was called for a run that asked nothing.
 	ErrNotAsking = errors.New("run has asked nothing")
 )
+
+// OwnedError is the error of a call about a run that another Agent on the same store is
+// live with (see Options.Replica), also of the call that was, once its run was taken
+// over: then nothing of what it did last is kept. errors.Is calls it ErrRunning. The run
+// goes on there, or here once that Agent has not been heard of for Options.Lease.
+type OwnedError struct {
+	Run     string
+	Replica string // "": it was let go since
+}
+
+// Error names both.
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("%v: %q, of replica %q", ErrRunning, e.Run, e.Replica)
+}
+
+// Is reports whether it is ErrRunning.
+func (e *OwnedError) Is(target error) bool { return target == ErrRunning }
+
+// owned returns err, or if it comes of a run's lease, what that means to a host.
+func owned(ctx context.Context, run string, err error) error {
+	held, ok := errors.AsType[*lease.Held](err)
+	if !ok && errors.Is(err, context.Canceled) {
+		held, ok = errors.AsType[*lease.Held](context.Cause(ctx))
+	}
+	if ok {
+		return &OwnedError{run, held.Owner}
+	}
+	return err
+}
 
 // Status is how a run stands.
 type Status string

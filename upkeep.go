@@ -22,7 +22,7 @@ const (
 // it does not know. The Agent looks again after longestWait at the latest, since
 // others may use the store.
 func (a *Agent) keepUp() {
-	parts := []func() int64{a.resumeSome, a.maintainSome}
+	parts := []func() int64{a.renewSome, a.resumeSome, a.maintainSome}
 	a.upkeep.Start(firstLook, func() time.Duration {
 		pause := longestWait
 		for _, do := range parts {
@@ -94,4 +94,15 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 		}
 	}
 	return n, errors.Join(errs...)
+}
+
+// renewSome renews the leases of the live runs.
+func (a *Agent) renewSome() int64 {
+	if a.leases == nil {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.o.Lease/3)
+	defer cancel()
+	a.leases.Renew(ctx)
+	return a.o.Now().Add(a.o.Lease / 3).UnixNano()
 }

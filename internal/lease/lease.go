@@ -1,0 +1,291 @@
+// Package lease has one of several openers of a store work on a thing at a time.
+//
+// A lease is a record that names its owner. Every commit under the context of a lease
+// writes the record anew, on condition that it is as the owner wrote it last. So a
+// commit renews the lease, and fails for good once another opener has taken it over:
+// the revision is the fencing token. An opener judges by its own clock alone whether an
+// owner is gone: the record has not changed for as long as a lease lasts while this
+// opener has looked.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/store"
+)
+
+// Store is a store as one of its openers uses it. It may be used concurrently.
+type Store struct {
+	store.Store
+	name string
+	last time.Duration
+	now  func() time.Time
+
+	mu   sync.Mutex
+	held map[string]*Lease // by key, those that are worked under here
+	seen map[string]sight  // by key, those of others
+}
+
+// sight is a lease of another opener: the revision, and when it was seen first.
+type sight struct {
+	rev   store.Revision
+	since time.Time
+}
+
+type record struct {
+	Owner string `cbor:"170,keyasint,omitempty"`
+}
+
+// Held says that another opener works under a lease.
+type Held struct{ Owner string }
+
+// Error names the owner.
+func (h *Held) Error() string { return fmt.Sprintf("replica %q has it", h.Owner) }
+
+// New returns st as the opener of a name uses it, whose leases last for so long after
+// they were renewed.
+func New(st store.Store, name string, last time.Duration, now func() time.Time) *Store {
+	return &Store{
+		Store: st, name: name, last: last, now: now, held: make(map[string]*Lease), seen: make(map[string]sight),
+	}
+}
+
+// Commit is that of the store, and under the context of a lease on condition of that.
+func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	l := Of(ctx)
+	if l == nil || len(ops) == 0 {
+		return s.Store.Commit(ctx, ops...)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.commitLocked(ctx, ops)
+}
+
+// Lease is the right to work on something, or a claim to it: the first commit that keeps
+// the lease takes it. Those of its
+// methods that every run calls do nothing with a nil Lease.
+type Lease struct {
+	s      *Store
+	key    string
+	value  []byte
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	rev     store.Revision // 0: there is no record
+	keep    bool           // the next commit keeps the record, else it removes it
+	renewed time.Time
+	lost    error
+}
+
+type under struct{}
+
+// Of returns the lease that a context is under, or nil.
+func Of(ctx context.Context) *Lease {
+	l, _ := ctx.Value(under{}).(*Lease)
+	return l
+}
+
+// Enter returns a context that is under the lease of a key, until Leave: it ends with a
+// *[Held] as cause when the lease is lost. The error is a *Held too while another opener
+// has the lease. One that this opener has left behind is its own, as is one that has
+// lapsed. The caller enters a key once at a time.
+func (s *Store) Enter(ctx context.Context, key string) (context.Context, error) {
+	e, err := s.Get(ctx, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	if err == nil {
+		free, owner, err := s.free(e)
+		if err != nil {
+			return nil, err
+		}
+		if !free {
+			return nil, &Held{owner}
+		}
+	}
+	value, err := codec.Encode(key, record{s.name})
+	if err != nil {
+		return nil, err
+	}
+	l := &Lease{s: s, key: key, value: value, rev: e.Rev, keep: e.Rev != 0}
+	ctx, l.cancel = context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[key] = l
+	return context.WithValue(ctx, under{}, l), nil
+}
+
+// Leave ends the work under a lease, and leaves its record as it is.
+func (s *Store) Leave(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.held[key]; l != nil {
+		l.cancel(nil)
+		delete(s.held, key)
+	}
+}
+
+// free reports whether this opener may take the lease of a record, and whose it is.
+func (s *Store) free(e store.Entry) (free bool, owner string, err error) {
+	var r record
+	if err := codec.Decode(e, &r); err != nil {
+		return false, "", err
+	}
+	if r.Owner == s.name {
+		return true, r.Owner, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if at, ok := s.seen[e.Key]; ok && at.rev == e.Rev {
+		return now.Sub(at.since) >= s.last, r.Owner, nil
+	}
+	s.seen[e.Key] = sight{e.Rev, now}
+	return false, r.Owner, nil
+}
+
+// Lapsed returns the keys below a prefix whose leases are free to be taken. It has to be
+// called again and again: what it sees for the first time has not lapsed.
+func (s *Store) Lapsed(ctx context.Context, prefix string) (keys []string, err error) {
+	there := make(map[string]bool)
+	for e, err := range s.Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return nil, err
+		}
+		there[e.Key] = true
+		s.mu.Lock()
+		mine := s.held[e.Key] != nil
+		s.mu.Unlock()
+		if mine {
+			continue
+		}
+		free, _, err := s.free(e)
+		if err != nil {
+			return nil, err
+		}
+		if free {
+			keys = append(keys, e.Key)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k := range s.seen {
+		if strings.HasPrefix(k, prefix) && !there[k] {
+			delete(s.seen, k)
+		}
+	}
+	return keys, nil
+}
+
+// Renew renews the leases that were not by a commit for a third of their time. One that
+// cannot be is tried again with the next call.
+func (s *Store) Renew(ctx context.Context) {
+	s.mu.Lock()
+	var all []*Lease
+	for _, l := range s.held {
+		all = append(all, l)
+	}
+	s.mu.Unlock()
+	for _, l := range all {
+		if l.mu.TryLock() { // else a commit is under way, which renews it
+			_ = l.freshLocked(ctx) // whoever works under it is told by its context
+			l.mu.Unlock()
+		}
+	}
+}
+
+// Fresh returns nil while the lease is the caller's, if there is one: it was renewed in the last
+// third of its time, or is now.
+func (l *Lease) Fresh(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.freshLocked(ctx)
+}
+
+func (l *Lease) freshLocked(ctx context.Context) error {
+	if l.lost != nil || !l.keep || l.s.now().Sub(l.renewed) < l.s.last/3 {
+		return l.lost
+	}
+	_, err := l.commitLocked(ctx, nil)
+	return err
+}
+
+// Keep says whether commits from now on keep the lease, or give it up.
+func (l *Lease) Keep(keep bool) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keep = keep
+}
+
+// Claimed reports whether there is a record of the lease, as far as its user knows.
+func (l *Lease) Claimed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rev != 0
+}
+
+// Release gives the lease up, unless it is lost or was never taken.
+func (l *Lease) Release(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rev == 0 || l.lost != nil {
+		return nil
+	}
+	l.keep = false
+	_, err := l.commitLocked(ctx, nil)
+	return err
+}
+
+// commitLocked commits ops on condition of the lease.
+func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revision, error) {
+	if l.lost != nil {
+		return 0, l.lost
+	}
+	own := store.Op{Key: l.key, Value: l.value, If: store.At(l.rev)}
+	if !l.keep {
+		own.Delete, own.Value = true, nil
+	}
+	at := l.s.now() // before others can see it
+	rev, err := l.s.Store.Commit(ctx, append(slices.Clip(ops), own)...)
+	if errors.Is(err, store.ErrConflict) {
+		return 0, l.whose(ctx, err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if l.rev, l.renewed = rev, at; !l.keep {
+		l.rev = 0
+	}
+	return rev, nil
+}
+
+// whose finds out whether a conflict was about the lease, which is then lost.
+func (l *Lease) whose(ctx context.Context, conflict error) error {
+	e, err := l.s.Get(ctx, l.key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) || e.Rev == l.rev {
+		return conflict
+	}
+	var r record
+	if err == nil {
+		_ = codec.Decode(e, &r) // it is lost whoever has it
+	}
+	l.lost = &Held{r.Owner}
+	l.cancel(l.lost)
+	return l.lost
+}

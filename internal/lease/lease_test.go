@@ -1,0 +1,134 @@
+package lease_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/internal/lease"
+	"github.com/arc-learn/arc/store"
+)
+
+const last = 15 * time.Second
+
+// opener works on one thing, as an Agent on a run.
+type opener struct {
+	*lease.Store
+	ctx   context.Context // nil: it is not at work
+	wrote time.Time       // when it wrote the lease last
+}
+
+// TestLeases has openers enter, commit, renew, give up and leave in any order. Whose lease
+// it is in truth is seen from who has written the record.
+func TestLeases(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+		mem := store.NewMem()
+		var all [3]*opener
+		for i := range all {
+			all[i] = &opener{Store: lease.New(mem, fmt.Sprint(i), last, func() time.Time { return now })}
+		}
+		var owner *opener // nil: there is no record
+		rev := func() store.Revision {
+			e, _ := mem.Get(t.Context(), "thing") // of revision 0 if there is none
+			return e.Rev
+		}
+		by := func(what func(*rapid.T, *opener)) func(*rapid.T) {
+			return func(r *rapid.T) {
+				o, before := all[rapid.IntRange(0, len(all)-1).Draw(r, "opener")], rev()
+				what(r, o)
+				if after := rev(); after != before {
+					if owner != nil && owner != o && now.Sub(owner.wrote) < last {
+						r.Fatalf("it was taken after %v", now.Sub(owner.wrote))
+					}
+					if owner, o.wrote = o, now; after == 0 {
+						owner = nil
+					}
+				}
+			}
+		}
+		commit := func(keep bool) func(r *rapid.T, o *opener) {
+			return func(r *rapid.T, o *opener) {
+				if o.ctx == nil {
+					return
+				}
+				lease.Of(o.ctx).Keep(keep)
+				_, err := o.Commit(o.ctx, store.Op{Key: "state", Value: []byte("1")})
+				if owner == o && err != nil {
+					r.Fatalf("the owner may commit: %v", err)
+				}
+				if owner != nil && owner != o && err == nil && now.Sub(owner.wrote) < last {
+					r.Fatal("a commit beside the owner's")
+				}
+			}
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"time": func(r *rapid.T) { now = now.Add(time.Duration(rapid.IntRange(1, 20).Draw(r, "s")) * time.Second) },
+			"enter": by(func(r *rapid.T, o *opener) {
+				if o.ctx != nil {
+					return
+				}
+				ctx, err := o.Enter(t.Context(), "thing")
+				if err == nil {
+					o.ctx = ctx
+				} else if owner == nil || owner == o {
+					r.Fatalf("no other has it: %v", err)
+				}
+			}),
+			"commit": by(commit(true)),
+			"end":    by(commit(false)),
+			"renew":  by(func(_ *rapid.T, o *opener) { o.Renew(t.Context()) }),
+			"leave":  by(func(_ *rapid.T, o *opener) { o.Leave("thing"); o.ctx = nil }),
+			"look": by(func(r *rapid.T, o *opener) {
+				keys, err := o.Lapsed(t.Context(), "thing")
+				if err != nil || len(keys) > 0 && (owner == nil || owner != o && now.Sub(owner.wrote) < last) {
+					r.Fatal(keys, err)
+				}
+			}),
+		})
+	})
+}
+
+func TestLostLeaseEndsTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		a, b := lease.New(mem, "a", last, time.Now), lease.New(mem, "b", last, time.Now)
+		ctx, err := a.Enter(t.Context(), "thing")
+		require.NoError(t, err)
+		require.False(t, lease.Of(ctx).Claimed())
+		lease.Of(ctx).Keep(true)
+		require.NoError(t, lease.Of(ctx).Fresh(ctx))
+		require.True(t, lease.Of(ctx).Claimed())
+
+		var held *lease.Held
+		_, err = b.Enter(t.Context(), "thing")
+		require.ErrorAs(t, err, &held)
+		require.Equal(t, "a", held.Owner)
+		<-time.After(last)
+		keys, err := b.Lapsed(t.Context(), "th")
+		require.NoError(t, err)
+		require.Equal(t, []string{"thing"}, keys)
+		theirs, err := b.Enter(t.Context(), "thing")
+		require.NoError(t, err)
+		require.NoError(t, lease.Of(theirs).Fresh(theirs))
+
+		require.NoError(t, ctx.Err(), "a does not know")
+		require.ErrorAs(t, lease.Of(ctx).Fresh(ctx), &held)
+		require.Equal(t, "b", held.Owner)
+		require.ErrorIs(t, context.Cause(ctx), held)
+		_, err = a.Commit(ctx, store.Op{Key: "state", Value: []byte("late")})
+		require.ErrorAs(t, err, &held)
+		require.NoError(t, lease.Of(ctx).Release(ctx))
+		require.NoError(t, lease.Of(theirs).Fresh(theirs))
+		require.NoError(t, lease.Of(theirs).Release(theirs))
+		_, err = mem.Get(t.Context(), "thing")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		a.Leave("thing")
+		b.Leave("thing")
+	})
+}

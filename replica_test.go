@@ -1,0 +1,423 @@
+package arc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// replica opens a named Agent on a store that others are open on.
+func replica(t *testing.T, st store.Store, name string, h arc.Host, opts arc.Options) *arc.Agent {
+	t.Helper()
+	opts.Replica, opts.Now, opts.Maintain, opts.Seed, opts.Sanitizer = name, time.Now, -1, 1, keyed()
+	a, err := arc.New(t.Context(), st, h, &opts)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if err := a.Close(); !errors.Is(err, errKilled) {
+			require.NoError(t, err)
+		}
+	})
+	return a
+}
+
+// status is how a run stands in the store.
+func status(t *testing.T, a *arc.Agent, id string) arc.Status {
+	t.Helper()
+	for r, err := range a.In("").Runs(t.Context(), arc.Filter{}) {
+		require.NoError(t, err)
+		if r.ID == id {
+			return r.Status
+		}
+	}
+	return ""
+}
+
+func TestRunOfAReplicaIsItsOwnUntilItIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		away := &wayward{Mem: mem}
+		begun := make(chan struct{})
+		hanging := (&script{}).host()
+		hanging.Workers[0].Executor = act.ExecutorFunc(func(ctx context.Context, _ act.Work) (act.Result, error) {
+			close(begun)
+			<-ctx.Done()
+			return act.Result{}, ctx.Err()
+		})
+		a := replica(t, away, "a", hanging, arc.Options{})
+		b := replica(t, mem, "b", (&script{}).host(), arc.Options{})
+		over := make(chan error)
+		go func() {
+			_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "mend it"})
+			over <- err
+		}()
+		<-begun
+		idle(2 * time.Minute) // a long attempt; the lease is renewed meanwhile
+
+		r, err := b.In("").Resume(t.Context(), "run")
+		var owned *arc.OwnedError
+		require.ErrorAs(t, err, &owned)
+		require.Equal(t, arc.OwnedError{Run: "run", Replica: "a"}, *owned)
+		require.ErrorIs(t, err, arc.ErrRunning)
+		require.Nil(t, r)
+		require.ErrorIs(t, b.In("").Delete(t.Context(), "run"), arc.ErrRunning)
+
+		away.sleep(time.Minute)
+		idle(40 * time.Second) // two leases and a look
+		require.Equal(t, arc.Delivered, status(t, b, "run"), "b has taken it over by itself")
+		err = <-over // once a is awake
+		require.ErrorAs(t, err, &owned)
+		require.Equal(t, "run", owned.Run)
+		r, err = b.In("").Resume(t.Context(), "run")
+		require.NoError(t, err)
+		require.Equal(t, 1, r.Attempts)
+		require.Equal(t, 0, leases(t, mem))
+	})
+}
+
+func TestRunThatItsCallerLeavesIsAnybodys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		ctx, cancel := context.WithCancel(t.Context())
+		h := (&script{}).host()
+		h.Workers[0].Executor = act.ExecutorFunc(func(ctx context.Context, _ act.Work) (act.Result, error) {
+			cancel()
+			<-ctx.Done()
+			return act.Result{}, ctx.Err()
+		})
+		a := replica(t, mem, "a", h, arc.Options{})
+		b := replica(t, mem, "b", (&script{}).host(), arc.Options{})
+		_, err := a.Run(ctx, arc.Objective{ID: "run", Text: "mend it"})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 0, leases(t, mem))
+		idle(time.Minute)
+		require.Equal(t, arc.Running, status(t, b, "run"), "it was stopped, and is nobody's to go on with by itself")
+		r, err := b.In("").Resume(t.Context(), "run")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+	})
+}
+
+func TestRulingAtAnyReplicaReachesTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		h := (&script{}).host()
+		h.Workers[0].Mode = act.Gated
+		asks := (&script{}).host()
+		asks.Workers[0].Mode = act.Gated
+		a := replica(t, mem, "a", h, arc.Options{})
+		b := replica(t, mem, "b", asks, arc.Options{})
+		r := run(t, a, arc.Objective{ID: "run", Text: "mend it"})
+		require.Equal(t, arc.CauseApproval, r.Cause)
+		for p, err := range b.In("").Approvals(t.Context()) {
+			require.NoError(t, err)
+			require.NoError(t, b.In("").Rule(t.Context(), arc.Ruling{Run: p.Run, Attempt: p.Attempt, Allow: true, By: "ann"}))
+		}
+		idle(10 * time.Second)
+		require.Equal(t, arc.Delivered, status(t, a, "run"))
+		require.NoError(t, a.In("").Judge(t.Context(), "run", arc.Verdict{Source: "ann", Right: true}))
+		require.Equal(t, 0, leases(t, mem))
+	})
+}
+
+// leases counts the leases that are stored.
+func leases(t *testing.T, st store.Store) (n int) {
+	t.Helper()
+	for _, err := range st.Scan(t.Context(), store.Range{Prefix: "arc/lease"}) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
+// wayward is a store as a replica reaches it that is killed or paused, as a process is:
+// all that it does.
+type wayward struct {
+	*store.Mem
+	mu      sync.Mutex
+	commits int
+	fate    fate
+	awake   chan struct{} // closed when it is; nil: it was never asleep
+	dead    bool
+	tell    func(ops []store.Op) // of what was committed
+}
+
+// fate is what befalls a replica at one of its commits.
+type fate struct {
+	at    int           // the commit; 0: nothing does
+	after bool          // it took place
+	pause time.Duration // 0: for good
+}
+
+var errKilled = errors.New("the process was killed")
+
+// sleep pauses the replica.
+func (w *wayward) sleep(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	awake := make(chan struct{})
+	w.awake = awake
+	time.AfterFunc(d, func() { close(awake) })
+}
+
+// gate waits until the replica is awake, and is an error if it was killed.
+func (w *wayward) gate() error {
+	w.mu.Lock()
+	awake, dead := w.awake, w.dead
+	w.mu.Unlock()
+	if awake != nil {
+		<-awake
+	}
+	if dead {
+		return errKilled
+	}
+	return nil
+}
+
+// meet has the fate befall the replica.
+func (w *wayward) meet() error {
+	if w.fate.pause > 0 {
+		w.sleep(w.fate.pause)
+		return w.gate()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = true
+	return errKilled
+}
+
+func (w *wayward) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := w.gate(); err != nil {
+		return store.Entry{}, err
+	}
+	return w.Mem.Get(ctx, key)
+}
+
+func (w *wayward) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		if err := w.gate(); err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		for e, err := range w.Mem.Scan(ctx, r) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (w *wayward) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := w.gate(); err != nil {
+		return 0, err
+	}
+	w.mu.Lock()
+	w.commits++
+	now := w.commits == w.fate.at
+	w.mu.Unlock()
+	if now && !w.fate.after {
+		if err := w.meet(); err != nil {
+			return 0, err
+		}
+	}
+	rev, err := w.Mem.Commit(ctx, ops...)
+	if err == nil && w.tell != nil {
+		w.tell(ops)
+	}
+	if now && w.fate.after {
+		if err := w.meet(); err != nil {
+			return 0, err
+		}
+	}
+	return rev, err
+}
+
+// history is what replicas have done, as seen from the store and from the workers.
+type history struct {
+	sync.Mutex
+	finished map[string]int       // attempts of a run that have
+	made     map[string]int       // how often an attempt was
+	again    []string             // attempts that were made once they had finished
+	ended    map[string]int       // how often a run was
+	owner    map[string]string    // who has the lease of a run
+	heard    map[string]time.Time // when it was renewed last
+	wrong    []string             // what only an owner may do
+	taken    int                  // leases that lapsed
+}
+
+func newHistory() *history {
+	return &history{
+		finished: map[string]int{}, made: map[string]int{}, ended: map[string]int{},
+		owner: map[string]string{}, heard: map[string]time.Time{},
+	}
+}
+
+// told takes in what a replica has committed.
+func (h *history) told(name string, ops []store.Op) {
+	h.Lock()
+	defer h.Unlock()
+	for _, op := range ops {
+		if id, ok := strings.CutPrefix(op.Key, "arc/lease\x00local\x00"); ok {
+			if was := h.owner[id]; was != "" && was != name {
+				h.taken++
+				if silent := time.Since(h.heard[id]); silent < 15*time.Second {
+					h.wrong = append(h.wrong, fmt.Sprintf("%s took %s after %v", name, id, silent))
+				}
+			}
+			h.owner[id], h.heard[id] = name, time.Now()
+			if op.Delete {
+				h.owner[id] = ""
+			}
+		}
+	}
+	for _, op := range ops {
+		if !arc.IsRun(op.Key) || op.Delete {
+			continue
+		}
+		s, err := arc.DecodeState(store.Entry{Key: op.Key, Value: op.Value})
+		if err != nil {
+			panic(err)
+		}
+		if owner := h.owner[s.ID]; owner != name && (owner != "" || s.Status == arc.Running) {
+			h.wrong = append(h.wrong, fmt.Sprintf("%s wrote %s of %q", name, s.ID, owner))
+		}
+		h.finished[s.ID] = max(h.finished[s.ID], s.Attempts)
+		if s.Status == arc.Delivered {
+			h.ended[s.ID]++
+		}
+	}
+}
+
+// attempt is told of an attempt that begins.
+func (h *history) attempt(w act.Work) {
+	h.Lock()
+	defer h.Unlock()
+	h.made[w.Key]++
+	if h.finished[w.Run] >= w.Attempt {
+		h.again = append(h.again, w.Key)
+	}
+}
+
+// TestReplicaThatIsLostAtAnyCommit has one be killed or paused before and after each commit of
+// a run, which another one ends meanwhile.
+func TestReplicaThatIsLostAtAnyCommit(t *testing.T) {
+	for n := range 16 {
+		synctest.Test(t, func(t *testing.T) {
+			mem, seen := store.NewMem(), newHistory()
+			open := func(name string, f fate) (*arc.Agent, *wayward) {
+				st := &wayward{Mem: mem, tell: func(ops []store.Op) { seen.told(name, ops) }}
+				h := (&script{}).host()
+				h.Workers[0].Executor = act.ExecutorFunc(func(_ context.Context, w act.Work) (act.Result, error) {
+					seen.attempt(w)
+					return done(`"ok"`), nil
+				})
+				a := replica(t, st, name, h, arc.Options{Grace: -1})
+				st.fate, st.commits = f, 0
+				return a, st
+			}
+			f := fate{at: 1 + n/4, after: n%4 < 2}
+			if n%2 == 0 {
+				f.pause = time.Minute
+			}
+			a, st := open("a", f)
+			b, _ := open("b", fate{})
+			r, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "mend it"})
+			if f.pause == 0 {
+				require.ErrorIs(t, err, errKilled, f)
+			} else if err != nil {
+				require.ErrorIs(t, err, arc.ErrRunning, f)
+			} else {
+				require.Equal(t, arc.Delivered, r.Status, f)
+			}
+			idle(time.Minute)
+			require.GreaterOrEqual(t, st.commits, f.at)
+			if f.at > 1 || f.after { // else there is no run
+				require.Equal(t, arc.Delivered, status(t, b, "run"), f)
+				require.Equal(t, 1, seen.ended["run"], f)
+			}
+			require.Empty(t, seen.again, f)
+			require.Empty(t, seen.wrong, f)
+			require.Equal(t, 0, leases(t, mem))
+		})
+	}
+}
+
+// TestReplicasThatAreKilledAndPaused has three Agents on one store run objectives while
+// one after another meets its fate at some commit. A killed one comes back by its name.
+func TestReplicasThatAreKilledAndPaused(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { wayfare(t, seed) })
+		})
+	}
+}
+
+func wayfare(t *testing.T, seed uint64) {
+	const objectives = 24
+	draw := rand.New(rand.NewPCG(seed, 1))
+	mem, seen := store.NewMem(), newHistory()
+	opened := 0
+	open := func(f fate) *arc.Agent {
+		h := (&script{}).host("one", "two")
+		for i := range h.Workers {
+			h.Workers[i].Executor = act.ExecutorFunc(func(_ context.Context, w act.Work) (act.Result, error) {
+				seen.attempt(w)
+				return done(`"ok"`), nil
+			})
+		}
+		opened++
+		name := fmt.Sprint("replica-", opened)
+		st := &wayward{Mem: mem, fate: f, tell: func(ops []store.Op) { seen.told(name, ops) }}
+		return replica(t, st, name, h, arc.Options{Grace: -1})
+	}
+	agents := [...]*arc.Agent{open(fate{}), open(fate{}), open(fate{})}
+	for n := range objectives {
+		i := draw.IntN(len(agents))
+		if n%3 == 0 { // whoever was there goes on with what it is live with
+			f := fate{at: 3 + draw.IntN(20), after: draw.IntN(2) == 0}
+			if draw.IntN(2) == 0 {
+				f.pause = time.Duration(draw.IntN(60)) * time.Second
+			}
+			agents[i] = open(f)
+		}
+		a := agents[i]
+		o := arc.Objective{
+			ID: fmt.Sprint("run-", n), Text: fmt.Sprint("mend the cache of host ", n), Scope: memory.Scope(fmt.Sprint("local/", n)),
+		}
+		go func() {
+			_, _ = a.Run(t.Context(), o) // how it stands is looked at when all is over
+		}()
+		idle(time.Duration(draw.IntN(2000)) * time.Millisecond)
+	}
+	last := open(fate{})
+	idle(3 * time.Minute)
+	n := 0
+	for r, err := range last.In("").Runs(t.Context(), arc.Filter{}) {
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status, "%s: %s %s", r.ID, r.Cause, r.Reason)
+		require.Equal(t, 1, r.Attempts, r.ID)
+		n++
+	}
+	seen.Lock()
+	defer seen.Unlock()
+	t.Log(n, "runs,", seen.taken, "taken over")
+	require.Empty(t, seen.again, "no attempt that has finished is made again")
+	require.Empty(t, seen.wrong)
+	for id, n := range seen.ended {
+		require.Equal(t, 1, n, id)
+	}
+	require.Equal(t, 0, leases(t, mem))
+}
