@@ -80,6 +80,18 @@ compiler() {
 	"${sudo[@]}" apt-get update -q && "${sudo[@]}" apt-get install -qy gcc libc6-dev
 }
 
+# server sees to a PostgreSQL and a PgBouncer for contrib/postgres, whose tests start
+# their own. Where they cannot be installed, those tests are skipped.
+server() {
+	local sudo=()
+	if ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null && ! command -v postgres >/dev/null || ! compgen -G '/usr/sbin/pgbouncer' >/dev/null; then
+		((EUID == 0)) || sudo=(sudo -n)
+		"${sudo[@]}" apt-get update -q && "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy postgresql pgbouncer ||
+			skip "contrib/postgres" "PostgreSQL or PgBouncer could not be installed"
+	fi
+	return 0
+}
+
 # fuzzers prints "package fuzzer" for each fuzz test of the root module.
 fuzzers() {
 	go list -f '{{$p := .ImportPath}}{{$d := .Dir}}{{range .TestGoFiles}}{{$p}} {{$d}}/{{.}}

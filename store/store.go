@@ -24,8 +24,10 @@ import (
 	"iter"
 )
 
-// Revision orders the commits of one store: a later commit has a larger
-// revision. It is opaque beyond that, and never zero for a stored key.
+// Revision orders the commits of a key, and any two commits of a store of which
+// one began after the other was acknowledged: the later one has the larger
+// revision. Two that overlap, of several openers, may be seen in either order. It
+// is opaque beyond that, and never zero for a stored key.
 type Revision uint64
 
 // Entry is one key as it stands. Rev is the revision of the commit that last
@@ -130,6 +132,10 @@ type Watcher interface {
 	// each later change in the order of commits; a deletion has Deleted set
 	// and no Value. Deletions from before the call are not reported. It ends
 	// with the context's error, with ErrClosed, or when the loop is left.
+	//
+	// A Watch goes on without a gap after the last commit that another one has
+	// yielded all of. After a revision from Get or Commit it may leave out a
+	// commit of another opener that overlapped with that one.
 	Watch(ctx context.Context, prefix string, after Revision) iter.Seq2[Entry, error]
 }
 
