@@ -348,3 +348,33 @@ func TestOnlyWhatIsRelevantIsRecalled(t *testing.T) {
 		require.Len(t, found.Hits, want, text)
 	}
 }
+
+// What a host has given a trigger comes first, whatever its words; what a memory was
+// drawn from comes along, last.
+func TestTriggersComeFirstAndSourcesAlong(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	s := p.bank.In(scope)
+	keep := func(d memory.Draft) memory.ID {
+		r, err := s.Remember(t.Context(), d)
+		require.NoError(t, err)
+		return r.ID
+	}
+	source := keep(memory.Draft{Kind: memory.Episode, Content: "Said at the meeting, all of us agreed."})
+	fact := keep(memory.Draft{Kind: memory.Fact, Content: "An assignment to a nil map panics: make the map.", Links: []memory.Link{{To: source}}})
+	preference := keep(memory.Draft{Kind: memory.Fact, Content: "Ann wants tabs.", Triggers: []string{"go test"}})
+	keep(memory.Draft{Kind: memory.Fact, Content: "Bob wants spaces.", Triggers: []string{"cargo test"}})
+	ids := func(l *learn.Learner) (out []memory.ID) {
+		f, err := l.Recall(t.Context(), ask("the cache"))
+		require.NoError(t, err)
+		require.Equal(t, len(f.Hits), f.Trusted)
+		for _, h := range f.Hits {
+			out = append(out, h.Record.ID)
+		}
+		return out
+	}
+	require.Equal(t, []memory.ID{preference, fact, source}, ids(p.learner))
+	two, err := learn.New(p.bank, p.book, p.monitor, &learn.Options{Recall: 2})
+	require.NoError(t, err)
+	require.Equal(t, []memory.ID{preference, fact}, ids(two))
+}

@@ -131,8 +131,9 @@ type Ask struct {
 	words []string // of the Objective, once they are read
 }
 
-// Found is what is known for a goal. Of Hits, the first so many are Trusted, best
-// first: they match the situation or the objective, and are to be injected. Behind them
+// Found is what is known for a goal. Of Hits, the first so many are Trusted, and are to
+// be injected: those one of whose Triggers stands in the situation or the objective, then
+// those that match them, best first, and what these are linked with. Behind them
 // is the background, data to show, fenced: lessons in quarantine, which are what was
 // learned from outcomes in words that no gate has verified, and then how up to three
 // runs with similar goals have ended. If Withheld is set, they are not to be shown, nor
@@ -158,10 +159,20 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	if l.o.Recall < 0 {
 		return f, nil
 	}
-	hits, err := l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true})
+	triggered, err := l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true, Triggered: true})
 	if err != nil {
 		return f, err
 	}
+	hits, err := l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true, Linked: true})
+	if err != nil {
+		return f, err
+	}
+	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool {
+		again := slices.ContainsFunc(triggered, func(t memory.Hit) bool { return t.Record.ID == h.Record.ID && t.Record.Scope == h.Record.Scope })
+		return again || h.Linked != "" && h.Record.Kind == memory.Pattern // a plan is for what it was found by
+	})
+	hits = slices.Concat(triggered, hits)
+	hits = hits[:min(len(hits), l.o.Recall)]
 	background, err := l.recall(ctx, &a, memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: lessons})
 	if err != nil {
 		return f, err

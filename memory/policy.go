@@ -301,14 +301,16 @@ func (q *query) bonds(sh *shard) bonds {
 // source returns the record that a key leads to, with the links of what became
 // part of it.
 func (sh *shard) source(k idKey) source {
-	s := source{key: k, of: sh.find(k), refs: sh.fanOf(k)}
-	if s.of != nil {
-		s.key, s.refs = s.of.id, sh.fanOf(s.of.id)
-		if s.of.more != nil {
-			for _, former := range s.of.more.former {
-				s.refs += sh.fanOf(former)
-			}
-		}
+	sh.mu.enter()
+	defer sh.mu.leave()
+	s := source{key: k}
+	if s.of, _ = sh.ids.find(&sh.entries, k); s.of == nil {
+		s.refs = sh.fanLocked(k)
+		return s
+	}
+	s.key = s.of.id
+	for _, k := range s.of.keys() {
+		s.refs += sh.fanLocked(k)
 	}
 	return s
 }

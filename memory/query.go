@@ -44,6 +44,10 @@ type Query struct {
 	// without Inject and Background, one comes if nothing else in its scope
 	// matches the Text as well.
 	Archived bool
+	// Linked fills the room that the hits leave of K, if any, with records that are
+	// linked with them, of those that the query does not leave out: what a hit was
+	// drawn from, and what was drawn from it. They come last; see Hit.Linked.
+	Linked bool
 	// Situation selects the situation for which effectiveness is estimated,
 	// as in Feedback. "": over all of them.
 	Situation string
@@ -63,6 +67,7 @@ type Hit struct {
 	Parts      Parts
 	Replaced   Replaced // what perhaps replaces it, which comes before it
 	Superseded *Record  // what it replaces by a Slot or by Supersede, the latest; nil: none
+	Linked     ID       // the hit that it is linked with, which alone brings it; its Score is 0 then
 	Conflicts  []ID     // records that contradict it, and are no update of it nor it of them: the latest MaxConflicts
 }
 

@@ -28,6 +28,7 @@ type query struct {
 	all       bool     // there is no text: every record is found
 	replaying bool     // nothing gives way
 	triggered bool     // by phrases of the records in the text
+	linked    bool     // what is linked with the hits fills up what they leave of k
 	rescue    bool     // what is archived is found if nothing live matches as well
 	asker     bool     // the text is about who asks
 	shards    []*shard // of the scopes that have one
@@ -90,7 +91,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
-	p.triggered = q.Triggered
+	p.triggered, p.linked = q.Triggered, q.Linked
 	if p.rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
 		p.without &^= isArchived
 	}
@@ -335,7 +336,8 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 		q := &sc.query
 		sc.find(q.enough())                         // candidates, filters, what is superseded, score
 		best := sc.order(top(q.cut(sc.found), q.k)) // selection, what is current first
-		hits, err = s.hits(ctx, sc, sc.vouch(best)) // what is trusted before what is not, copy
+		best = q.bring(sc.vouch(best))              // what is trusted before what is not, what is linked
+		hits, err = s.hits(ctx, sc, best)           // copy
 		return err
 	})
 	if err != nil {
@@ -347,6 +349,42 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	return hits, nil
 }
 
+// bring appends what is linked with the hits, as long as there is room.
+func (q *query) bring(best []found) []found {
+	if !q.linked {
+		return best
+	}
+	for _, f := range best {
+		f.sh.mu.enter()
+		for _, e := range f.sh.linkedLocked(f.entry) {
+			there := slices.ContainsFunc(best, func(o found) bool { return o.entry == e })
+			if c := e.counts(); len(best) < q.k && !there && q.excludes(e, c) == "" && !(q.rescue && c.Archived) && q.standing(f.sh, e) == e {
+				best = append(best, found{entry: e, sh: f.sh, tally: c, link: f.entry})
+			}
+		}
+		f.sh.mu.leave()
+	}
+	return best
+}
+
+// linkedLocked returns what is linked with e: what it was drawn from, and what was drawn
+// from it. What it supersedes is no company for it.
+func (sh *shard) linkedLocked(e *entry) (out []*entry) {
+	for _, l := range e.links() {
+		if to, _ := sh.ids.find(&sh.entries, keyOf(l.To)); to != nil && l.Rel != supersedes {
+			out = append(out, to)
+		}
+	}
+	for _, k := range e.keys() {
+		for _, from := range sh.into[k] {
+			if !slices.Contains(sh.over[k], from) {
+				out = append(out, from)
+			}
+		}
+	}
+	return out
+}
+
 // hits copies what was found for the caller. This is the last stage, and the
 // only one that may ask the disk: for the texts of records that are cold.
 func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error) {
@@ -355,6 +393,9 @@ func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error)
 		f := &fs[i]
 		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f), Replaced: sc.replaced(f.entry)})
 		r := &hits[len(hits)-1].Record
+		if f.link != nil {
+			hits[len(hits)-1].Linked = f.link.name()
+		}
 		r.ID = f.name()
 		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
 			hits = hits[:len(hits)-1] // it was forgotten meanwhile

@@ -66,6 +66,9 @@ func (h *Hit) renderOthers(w *strings.Builder, hits []Hit) {
 	if i := slices.IndexFunc(hits, func(o Hit) bool { return h.Replaced.By != "" && o.Record.ID == h.Replaced.By }); i >= 0 {
 		fmt.Fprintf(w, "perhaps replaced by [%d]\n", i+1)
 	}
+	if i := slices.IndexFunc(hits, func(o Hit) bool { return h.Linked != "" && o.Record.ID == h.Linked }); i >= 0 {
+		fmt.Fprintf(w, "goes with [%d]\n", i+1)
+	}
 	if with != nil {
 		w.WriteString("contradicts " + strings.Join(with, ", ") + "\n")
 	}

@@ -22,7 +22,8 @@ type found struct {
 	sh    *shard  // that it is of
 	tally *counts // as they were when it was found
 	rated
-	near, doubted          bool // doubted: something perhaps replaces it
+	near, doubted          bool   // doubted: something perhaps replaces it
+	link                   *entry // the hit that brings it, if no words do
 	by                     said
 	effectiveness, recency float64 // if near
 	score                  float64

@@ -37,10 +37,10 @@ type shard struct {
 
 	injected atomic.Int64  // recalls with Query.Inject or Background that found something
 	seq      atomic.Uint32 // the largest of the records
-	fan      sync.Map      // idKey -> int: links that begin or end at a record
 
 	slots    map[string][]stated // by Slot.key, in order
 	over     map[idKey][]*entry  // what hosts say to supersede a record
+	into     map[idKey][]*entry  // what links to it, once for each link
 	guesses  map[idKey][]guess   // what perhaps replaces it
 	triggers []trigger           // of all records, in no order
 
@@ -54,7 +54,8 @@ type shard struct {
 
 func newShard(s Scope) *shard {
 	sh := &shard{scope: s, part: scopePart(s), mu: newTurnstile(), ids: newIDTable(), index: index.New()}
-	sh.slots, sh.over, sh.guesses = make(map[string][]stated), make(map[idKey][]*entry), make(map[idKey][]guess)
+	sh.slots, sh.guesses = make(map[string][]stated), make(map[idKey][]guess)
+	sh.over, sh.into = make(map[idKey][]*entry), make(map[idKey][]*entry)
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	return sh
 }
@@ -86,10 +87,6 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 	sh.entries.add(e, replaced)
 	sh.ids.set(&sh.entries, e.id, e.row)
-	for _, l := range e.links() {
-		sh.linkLocked(e.id, 1)
-		sh.linkLocked(keyOf(l.To), 1)
-	}
 	if e.more != nil {
 		for _, k := range e.more.former {
 			sh.ids.set(&sh.entries, k, e.row)
@@ -145,25 +142,15 @@ func (sh *shard) leaveLocked(e leaving) {
 	if e.flags.trusted() {
 		sh.vouched.Add(-1)
 	}
-	for _, l := range e.links() {
-		sh.linkLocked(e.id, -1)
-		sh.linkLocked(keyOf(l.To), -1)
-	}
 }
 
-func (sh *shard) linkLocked(k idKey, by int) {
-	if n := sh.fanOf(k) + by; n > 0 {
-		sh.fan.Store(k, n)
-	} else {
-		sh.fan.Delete(k)
+// fanLocked returns how many links begin or end at a record.
+func (sh *shard) fanLocked(k idKey) int {
+	n := len(sh.into[k])
+	if e, _ := sh.ids.find(&sh.entries, k); e != nil && e.id == k {
+		n += len(e.links())
 	}
-}
-
-// fanOf returns how many links begin or end at a record.
-func (sh *shard) fanOf(k idKey) int {
-	n, _ := sh.fan.Load(k)
-	fan, _ := n.(int) // 0 if there are none
-	return fan
+	return n
 }
 
 // tally replaces counters. The caller holds edit.

@@ -73,8 +73,9 @@ func (sh *shard) stateLocked(e *entry) {
 		}
 	}
 	for _, l := range e.links() {
-		if l.Rel == supersedes {
-			sh.over[keyOf(l.To)] = append(sh.over[keyOf(l.To)], e)
+		to := keyOf(l.To)
+		if sh.into[to] = append(sh.into[to], e); l.Rel == supersedes {
+			sh.over[to] = append(sh.over[to], e)
 		}
 	}
 }
@@ -92,9 +93,10 @@ func (sh *shard) unstateLocked(e *entry) {
 		sh.triggers = slices.DeleteFunc(sh.triggers, func(t trigger) bool { return is(t.e) })
 	}
 	for _, l := range e.links() {
-		if to := keyOf(l.To); l.Rel == supersedes {
-			if sh.over[to] = slices.DeleteFunc(sh.over[to], is); len(sh.over[to]) == 0 {
-				delete(sh.over, to)
+		for _, from := range []map[idKey][]*entry{sh.into, sh.over} {
+			to := keyOf(l.To)
+			if from[to] = slices.DeleteFunc(from[to], is); len(from[to]) == 0 {
+				delete(from, to)
 			}
 		}
 	}

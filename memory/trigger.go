@@ -29,6 +29,9 @@ func foldedPhrase(s string) []string {
 // findTriggered finds the records of which a phrase is in the text. The caller
 // holds mu.
 func (sh *shard) findTriggered(sc *scratch) {
+	if len(sh.triggers) == 0 {
+		return
+	}
 	ws := foldedPhrase(sc.query.asked)
 	from := len(sc.found)
 	for _, t := range sh.triggers {
