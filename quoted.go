@@ -17,31 +17,31 @@ import (
 // repeat that.
 func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	g, plan := t.s.aim(), quote.New(d.Texts()...)
+	defer plan.Done()
 	whose := []memory.Source{{Origin: memory.Model}}
 	for _, s := range d.Quotes {
 		whose = append(whose, credited(s))
 	}
 	from := g.applied(d.Applied)
-	for _, own := range ownTexts(b, &t.s.Objective) {
-		plan.Own(own)
-	}
-	hits := slices.Concat(t.shown.Hits[:len(b.Memories)+len(b.Background)], b.Facts) // none after a fresh start
+	ownTexts(plan, b, &t.s.Objective)
 	for i := range b.Facts {
 		if r := &b.Facts[i].Record; !r.Trusted && slices.Contains(g.Used, r.ID) {
 			whose = append(whose, r.Source) // the plan rests on it, even where it quotes nothing
 		}
 	}
 	for _, known := range [...]bool{true, false} { // what is known first: it may be quoted
-		for i := range hits {
-			r := &hits[i].Record
-			trigger, content, free := learn.Quotable(r)
-			if known != free || !plan.Quotes(trigger, content) {
-				continue
-			}
-			if from = append(from, g.applied([]memory.ID{r.ID})...); free {
-				plan.Own(trigger, content)
-			} else {
-				whose = append(append(whose, r.Quotes...), r.Source)
+		for _, hits := range [...][]memory.Hit{b.Memories, b.Background, b.Facts} {
+			for i := range hits {
+				r := &hits[i].Record
+				trigger, content, free := learn.Quotable(r)
+				if known != free || !plan.Quotes(trigger, content) {
+					continue
+				}
+				if from = append(from, g.applied([]memory.ID{r.ID})...); free {
+					plan.Own(trigger, content)
+				} else {
+					whose = append(append(whose, r.Quotes...), r.Source)
+				}
 			}
 		}
 	}
@@ -53,20 +53,24 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	g.Quotes, g.Parents = union(g.Quotes, whose), union(g.Parents, from)
 }
 
-// ownTexts are what a plan may repeat: the host's words, and the reasoner's
-// earlier ones. Where these were others', the aim is known to quote them.
-func ownTexts(b *reason.Brief, o *Objective) []string {
-	out := append(make([]string, 0, 16), o.Text, o.Situation, string(b.Inputs), quote.Strings(b.Inputs), b.Objective)
+// ownTexts has a plan repeat the host's words, and the reasoner's earlier ones, each
+// by itself. Where these were others', the aim is known to quote them.
+func ownTexts(plan *quote.Plan, b *reason.Brief, o *Objective) {
+	own := func(texts ...string) {
+		for i := range texts {
+			plan.Own(texts[i : i+1]...)
+		}
+	}
+	own(o.Text, o.Situation, string(b.Inputs), quote.Strings(b.Inputs), b.Objective)
 	for _, s := range b.Suggestions {
-		out = append(out, (&reason.Decision{Approach: s.Approach, Tasks: s.Tasks}).Texts()...)
+		own((&reason.Decision{Approach: s.Approach, Tasks: s.Tasks}).Texts()...)
 	}
 	for _, d := range b.Lineage {
-		out = append(out, (&reason.Decision{Tasks: []reason.Task{d.Task}}).Texts()...)
+		own((&reason.Decision{Tasks: []reason.Task{d.Task}}).Texts()...)
 	}
 	for _, f := range b.Failed {
-		out = append(out, f.Objective)
+		own(f.Objective)
 	}
-	return out
 }
 
 // others calls f with each text of a brief that is neither the host's nor the

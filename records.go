@@ -66,16 +66,19 @@ func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 // runKey is the key of a run.
 func runKey(tenant, id string) string { return key.Under(tenant, runKeys, id) }
 
-// place orders the runs of a tenant, the latest first.
-func (s *state) place() string {
-	b := make([]byte, 8, 64)
-	binary.BigEndian.PutUint64(b, math.MaxInt64-uint64(s.Started))
-	return string(append(append(hex.AppendEncode(b, b)[8:], 0), s.ID...))
+// began orders the runs of a tenant, the latest first.
+func (s *state) began() (digits [16]byte) {
+	hex.Encode(digits[:], binary.BigEndian.AppendUint64(make([]byte, 0, 8), math.MaxInt64-uint64(s.Started)))
+	return digits
 }
+
+// place ends the keys by which runs are listed.
+func (s *state) place() string { at := s.began(); return key.Join(string(at[:]), s.ID) }
 
 // statusKey is the key of the run among those of a status.
 func (s *state) statusKey(of Status) string {
-	return key.Under(s.Objective.Scope.Tenant(), statusKeys, string(of), s.place())
+	at := s.began()
+	return key.Under(s.Objective.Scope.Tenant(), statusKeys, string(of), string(at[:]), s.ID)
 }
 
 // sessionKey is the key of the run among those of its session, "" in one of its

@@ -47,13 +47,13 @@ func confirmed(hits []memory.Hit, r *memory.Record) bool {
 
 // shown returns the hits that a user may see.
 func shown(hits []memory.Hit, user string) []memory.Hit {
-	var out []memory.Hit
+	var others []memory.ID
 	for i := range hits {
-		if r := &hits[i].Record; !strange(r, user) || confirmed(hits, r) {
-			out = append(out, hits[i])
+		if r := &hits[i].Record; strange(r, user) && !confirmed(hits, r) {
+			others = append(others, r.ID)
 		}
 	}
-	return out
+	return slices.DeleteFunc(hits, func(h memory.Hit) bool { return slices.Contains(others, h.Record.ID) })
 }
 
 // mayFire reports whether the plan of a record among hits may run for a user
@@ -64,6 +64,8 @@ func mayFire(hits []memory.Hit, r *memory.Record, user string) bool {
 		return false
 	}
 	own := *r
-	own.Quotes = slices.DeleteFunc(slices.Clone(r.Quotes), named)
+	if slices.ContainsFunc(r.Quotes, named) {
+		own.Quotes = slices.DeleteFunc(slices.Clone(r.Quotes), named)
+	}
 	return own.MayFire()
 }

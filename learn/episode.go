@@ -37,8 +37,11 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 // offer keeps what a worker has delivered for the bank's Extractor to read, if it
 // has one: as the executor's word, in quarantine, as are the facts drawn from it.
 func (l *Learner) offer(ctx context.Context, o *Outcome) error {
+	if o.Task != Delivered || !l.bank.Extracts() {
+		return nil
+	}
 	text := known.Made(o.Result.Output, o.Result.Reflection.Summary)
-	if o.Task != Delivered || text == "" || !l.bank.Extracts() {
+	if text == "" {
 		return nil
 	}
 	_, err := kept(l.bank.In(o.Scope).Remember(ctx, memory.Draft{
@@ -82,10 +85,10 @@ func episodeText(o *Outcome) string {
 		b.WriteString(" By " + o.Worker + ".")
 	}
 	if n := len(o.Failed); n > 0 {
-		fmt.Fprintf(&b, " After %d failed attempts.", n)
+		b.WriteString(fmt.Sprintf(" After %d failed attempts.", n))
 	}
 	if o.Goal == Blocked && o.Complaint != "" {
-		fmt.Fprintf(&b, "\nBecause: %s", line(o.Complaint))
+		b.WriteString("\nBecause: " + line(o.Complaint))
 	}
 	return b.String()
 }

@@ -310,11 +310,7 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 		}
 		return memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}, "", nil
 	}
-	c, err := newChunk(o)
-	if err != nil {
-		return r, "", err
-	}
-	d, err := c.draft()
+	d, err := o.chunk()
 	if err != nil {
 		return r, "", err
 	}
@@ -333,7 +329,7 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 		r = memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}
 		return r, id, l.bank.In(o.Scope).Feedback(ctx, f)
 	}
-	if r, err = l.keep(ctx, o, d); err != nil {
+	if r, err = l.remember(ctx, o, d); err != nil {
 		return r, "", err
 	}
 	if r.Disposition == memory.Stored {
@@ -395,21 +391,21 @@ const cacheSize = 256
 // idempotent on the goal's key. Learn does it for every goal that deliberation has
 // delivered.
 func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) {
-	c, err := newChunk(&o)
+	d, err := o.chunk()
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	d, err := c.draft()
-	if err != nil {
-		return memory.Receipt{}, err
-	}
-	return l.keep(ctx, &o, d)
+	return l.remember(ctx, &o, d)
 }
 
-// keep remembers the chunk of an outcome.
-func (l *Learner) keep(ctx context.Context, o *Outcome, d memory.Draft) (memory.Receipt, error) {
-	d.Key = o.GoalKey + "/chunk"
-	return l.remember(ctx, o, d)
+// chunk is the chunk of an outcome, to be remembered.
+func (o *Outcome) chunk() (d memory.Draft, err error) {
+	c, err := newChunk(o)
+	if err == nil {
+		d, err = c.draft()
+		d.Key = o.GoalKey + "/chunk"
+	}
+	return d, err
 }
 
 // remember stores what the outcome teaches.
@@ -515,7 +511,7 @@ func (l *Learner) unproven(r *memory.Record) []string {
 	reliability := float64(1+delivered) / float64(2+delivered+r.Stats.Misled)
 	switch {
 	case l.o.FireAfter < 0:
-		return []string{"chunks do not fire here"}
+		return unfired
 	case delivered < l.o.FireAfter:
 		return []string{fmt.Sprintf("it has delivered %d of the %d times that it takes", delivered, l.o.FireAfter)}
 	case reliability < l.o.FireReliability:
@@ -523,6 +519,9 @@ func (l *Learner) unproven(r *memory.Record) []string {
 	}
 	return nil
 }
+
+// unfired is what keeps every chunk from firing where FireAfter is negative.
+var unfired = []string{"chunks do not fire here"}
 
 // older returns a plan of before there were conditions: it never fires.
 func older(r *memory.Record) (Chunk, bool) {

@@ -38,11 +38,13 @@ func (c *calendar) append(buf []text.Term, at time.Time) []text.Term {
 func (c *calendar) appendNamed(terms []text.Term) []text.Term {
 	n := len(terms)
 	for i := range n {
-		if at, err := time.Parse("2.1.2006", terms[i].Text); err == nil {
-			m, d := at.Month()-1, at.Day()-1
-			terms[i] = text.Term{Text: strconv.Itoa(at.Year()), Mark: true} // no text has the date so
-			terms = append(terms, c.months[m], c.days[m][d])
-			continue
+		if s := terms[i].Text; strings.Count(s, ".") == 2 { // an error of Parse is three allocations
+			if at, err := time.Parse("2.1.2006", s); err == nil {
+				m, d := at.Month()-1, at.Day()-1
+				terms[i] = text.Term{Text: strconv.Itoa(at.Year()), Mark: true} // no text has the date so
+				terms = append(terms, c.months[m], c.days[m][d])
+				continue
+			}
 		}
 		m, short := c.month(terms[i].Text)
 		if m < 0 {
@@ -83,10 +85,7 @@ func dayOf(s string) int {
 	for _, suffix := range [...]string{"st", "nd", "rd", "th"} {
 		s = strings.TrimSuffix(s, suffix)
 	}
-	if len(s) > 2 {
-		return 0
-	}
-	if n, err := strconv.Atoi(s); err == nil && 1 <= n && n <= 31 {
+	if n, err := strconv.Atoi(s); err == nil && len(s) <= 2 && 1 <= n && n <= 31 {
 		return n
 	}
 	return 0

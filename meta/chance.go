@@ -116,7 +116,7 @@ func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 // They are predictions, not causes: other approaches may have been tried on
 // easier goals. The errors are those of Assess.
 func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (c Chances, err error) {
-	err = m.inSession(ctx, session, func(s *history) error {
+	err = m.inSession(ctx, "chances in", session, func(s *history) error {
 		own, err := m.oddsOf(ctx, approachKey(approach))
 		if err == nil {
 			same, all := s.tried(failureOf(goal, approach))
@@ -124,8 +124,5 @@ func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (
 		}
 		return err
 	})
-	if err != nil {
-		return c, fmt.Errorf("chances in %.64q: %w", session, err)
-	}
-	return c, nil
+	return c, err
 }

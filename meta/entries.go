@@ -43,7 +43,7 @@ func (m *Monitor) EntriesBelow(ctx context.Context, scope string, experiments ..
 
 // ForgetBelow removes what EntriesBelow yields.
 func (m *Monitor) ForgetBelow(ctx context.Context, scope string, experiments ...string) error {
-	err := m.exclusive(ctx, func() error {
+	return m.exclusive(ctx, "forget", scope, func() error {
 		for e, err := range m.EntriesBelow(ctx, scope, experiments...) {
 			if err == nil {
 				err = m.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
@@ -54,10 +54,6 @@ func (m *Monitor) ForgetBelow(ctx context.Context, scope string, experiments ...
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("forget %.64q: %w", scope, err)
-	}
-	return nil
 }
 
 // Check returns store.ErrDamaged, or store.ErrNewer, for an entry that no Monitor of the

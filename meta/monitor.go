@@ -90,31 +90,36 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	return m, nil
 }
 
-// exclusive calls fn with the turn, which one call at a time has.
-func (m *Monitor) exclusive(ctx context.Context, fn func() error) error {
-	if err := store.CheckContext(ctx); err != nil {
-		return err
+// exclusive calls fn with the turn, which one call at a time has. An error says
+// what was to be done, and with what.
+func (m *Monitor) exclusive(ctx context.Context, verb, name string, fn func() error) error {
+	err := store.CheckContext(ctx)
+	if err == nil {
+		select {
+		case <-m.turn:
+			defer m.unlock()
+			if err = store.ErrClosed; !m.closed {
+				err = fn()
+			}
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
-	select {
-	case <-m.turn:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err != nil {
+		return fmt.Errorf("%s %.64q: %w", verb, name, err)
 	}
-	defer m.unlock()
-	if m.closed {
-		return store.ErrClosed
-	}
-	return fn()
+	return nil
 }
 
 func (m *Monitor) unlock() { m.turn <- struct{}{} }
 
-// inSession calls fn with a session and the turn.
-func (m *Monitor) inSession(ctx context.Context, name string, fn func(*history) error) error {
-	if err := checkName("session", name); err != nil {
-		return err
-	}
-	return m.exclusive(ctx, func() error {
+// inSession is exclusive with a session.
+func (m *Monitor) inSession(ctx context.Context, verb, name string, fn func(*history) error) error {
+	return m.exclusive(ctx, verb, name, func() error {
+		err := checkName("session", name)
+		if err != nil {
+			return err
+		}
 		s, err := m.session(ctx, name)
 		if err != nil {
 			return err
@@ -141,10 +146,7 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
 		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
 	}
-	if err := m.exclusive(ctx, func() error { return m.record(ctx, &o) }); err != nil {
-		return fmt.Errorf("record %q: %w", o.Key, err)
-	}
-	return nil
+	return m.exclusive(ctx, "record", o.Key, func() error { return m.record(ctx, &o) })
 }
 
 // record counts an outcome once its records are on their way. The caller has
@@ -259,7 +261,7 @@ func (m *Monitor) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 // It returns ErrInvalid for a bad name of a session, store.ErrClosed, and the
 // errors of the store when the session has to be read.
 func (m *Monitor) Assess(ctx context.Context, session string) (a Assessment, err error) {
-	err = m.inSession(ctx, session, func(s *history) (err error) {
+	err = m.inSession(ctx, "assess", session, func(s *history) (err error) {
 		var own *odds
 		if s.totals.Failures > 0 {
 			own, err = m.oddsOf(ctx, approachKey(s.approach))
@@ -269,10 +271,7 @@ func (m *Monitor) Assess(ctx context.Context, session string) (a Assessment, err
 		}
 		return err
 	})
-	if err != nil {
-		return a, fmt.Errorf("assess %.64q: %w", session, err)
-	}
-	return a, nil
+	return a, err
 }
 
 // Resonance returns the last 64 resonances that were recorded, of all sessions,

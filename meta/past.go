@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,28 +33,24 @@ const (
 // is written behind, like an outcome. Endings are there to be told of: runs of a
 // scope may be at work at the same time, so none is judged by another's.
 func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
-	err := checkName("run", e.Run)
 	for _, text := range []*string{&e.Situation, &e.Approach} {
 		*text = atMost(m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD")))
 	}
-	if err == nil {
-		err = m.exclusive(ctx, func() error {
-			past, err := m.endings(ctx, scope)
-			if err != nil || slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
-				return err
-			}
-			return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("conclude %.64q: %w", e.Run, err)
-	}
-	return nil
+	return m.exclusive(ctx, "conclude", e.Run, func() error {
+		if err := checkName("run", e.Run); err != nil {
+			return err
+		}
+		past, err := m.endings(ctx, scope)
+		if err != nil || slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
+			return err
+		}
+		return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
+	})
 }
 
 // Retract takes the ending of a run from those of a scope.
 func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
-	err := m.exclusive(ctx, func() error {
+	return m.exclusive(ctx, "retract", run, func() error {
 		past, err := m.endings(ctx, scope)
 		left := slices.DeleteFunc(slices.Clone(past), func(e Ending) bool { return e.Run == run })
 		if err != nil || len(left) == len(past) {
@@ -63,20 +58,13 @@ func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
 		}
 		return m.replace(ctx, left)
 	})
-	if err != nil {
-		return fmt.Errorf("retract %.64q: %w", run, err)
-	}
-	return nil
 }
 
 // Past returns the last endings of a scope, oldest first, which the caller does not
 // change. Those of one situation have the same Situation, if cut: see [Ending.Of].
 func (m *Monitor) Past(ctx context.Context, scope string) (past []Ending, err error) {
-	err = m.exclusive(ctx, func() (err error) { past, err = m.endings(ctx, scope); return err })
-	if err != nil {
-		return nil, fmt.Errorf("past of %.64q: %w", scope, err)
-	}
-	return past, nil
+	err = m.exclusive(ctx, "past of", scope, func() (err error) { past, err = m.endings(ctx, scope); return err })
+	return past, err
 }
 
 // ended are the endings of the scope that was asked for last, as its record had

@@ -143,9 +143,10 @@ func (m *Monitor) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 		Kind: p.Kind, Subject: san.Sanitize(p.Subject), Reason: san.Sanitize(p.Reason),
 		Change: san.JSON(slices.Clone(p.Change)), Advice: san.Sanitize(p.Advice), Samples: p.Samples, Needs: cmp.Or(p.Needs, defaultNeeds),
 	}
-	err := m.exclusive(ctx, func() (err error) { p, err = m.propose(ctx, p); return err })
+	change := func() (err error) { p, err = m.propose(ctx, p); return err }
+	err := m.exclusive(ctx, "propose a change of", p.Subject, change)
 	if err != nil {
-		return Proposal{}, fmt.Errorf("propose a change of %q: %w", p.Subject, err)
+		return Proposal{}, err
 	}
 	return p, nil
 }
@@ -209,7 +210,7 @@ func (m *Monitor) proposals(ctx context.Context, prefix string) iter.Seq2[Propos
 // Drop deletes the proposals of which fn says so. One that is applied goes without
 // being undone.
 func (m *Monitor) Drop(ctx context.Context, fn func(Proposal) bool) error {
-	err := m.exclusive(ctx, func() error {
+	return m.exclusive(ctx, "drop", "proposals", func() error {
 		var ops []store.Op
 		for p, err := range m.Proposals(ctx) {
 			if err != nil {
@@ -226,10 +227,6 @@ func (m *Monitor) Drop(ctx context.Context, fn func(Proposal) bool) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("drop proposals: %w", err)
-	}
-	return nil
 }
 
 // Decide takes a person's verdict on a proposal, with a name and a reason:
@@ -252,7 +249,7 @@ func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p P
 		return p, fmt.Errorf("decide proposal %q: %w: verdict %.32q, Options.Apply given: %t",
 			id, ErrInvalid, verdict, m.opts.Apply != nil)
 	}
-	err = m.exclusive(ctx, func() (err error) {
+	err = m.exclusive(ctx, verdict+" proposal", id, func() (err error) {
 		e, err := m.st.Get(ctx, m.proposalKey(id))
 		if err == nil {
 			p, err = m.decodeProposal(e)
@@ -277,12 +274,11 @@ func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p P
 		return err
 	})
 	if err == nil && applies {
-		p, err = m.carryOut(ctx, p)
+		if p, err = m.carryOut(ctx, p); err != nil {
+			err = fmt.Errorf("%s proposal %q: %w", verdict, id, err)
+		}
 	}
-	if err != nil {
-		return p, fmt.Errorf("%s proposal %q: %w", verdict, id, err)
-	}
-	return p, nil
+	return p, err
 }
 
 // undoable returns why an applied proposal cannot be undone, or nil.

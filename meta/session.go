@@ -84,7 +84,7 @@ func (f failure) same(g failure) bool {
 // episodes of those keys, and nothing else: what they count for stays. It is for
 // keys that will not come again.
 func (m *Monitor) Release(ctx context.Context, session string, outcomes, episodes []string) error {
-	err := m.inSession(ctx, session, func(*history) error {
+	return m.inSession(ctx, "release", session, func(*history) error {
 		var markers []string
 		for _, k := range outcomes {
 			markers = append(markers, key.Join(m.space, "seen", session, k))
@@ -102,10 +102,6 @@ func (m *Monitor) Release(ctx context.Context, session string, outcomes, episode
 		}
 		return m.w.Add(ctx, ops...)
 	})
-	if err != nil {
-		return fmt.Errorf("release %.64q: %w", session, err)
-	}
-	return nil
 }
 
 // EpisodeKeys are those under which a tenant's store has that episodes of these keys were
@@ -120,7 +116,7 @@ func EpisodeKeys(tenant string, episodes ...string) (keys []string) {
 // Forget removes a session with all its outcomes. What approaches have learned
 // from them stays, which holds no text.
 func (m *Monitor) Forget(ctx context.Context, session string) error {
-	err := m.inSession(ctx, session, func(s *history) error {
+	return m.inSession(ctx, "forget", session, func(s *history) error {
 		if err := m.w.Flush(ctx); err != nil {
 			return err
 		}
@@ -141,10 +137,6 @@ func (m *Monitor) Forget(ctx context.Context, session string) error {
 		m.sessions.Remove(session)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("forget %.64q: %w", session, err)
-	}
-	return nil
 }
 
 // forgotten is how many deletes join a group at once.
@@ -156,11 +148,13 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 	if s, ok := m.sessions.Get(name); ok {
 		return s, nil
 	}
-	s, t := &history{key: m.totalsKey(name)}, totals{}
-	found, err := m.decode(ctx, s.key, &t)
+	s := &history{key: m.totalsKey(name)}
+	found, err := m.decode(ctx, s.key, &s.totals)
 	if err != nil {
 		return nil, err
 	}
+	t := s.totals
+	s.totals = totals{}
 	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
 		var r record
 		slot := m.slotKey(name, n)

@@ -78,7 +78,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 	if err := e.check(); err != nil {
 		return fmt.Errorf("record episode: %w", err)
 	}
-	err := m.exclusive(ctx, func() error {
+	return m.exclusive(ctx, "record episode", e.Key, func() error {
 		marker := key.Join(m.space, "episode", e.Key)
 		if found, err := m.found(ctx, marker); found || err != nil {
 			return err
@@ -95,10 +95,6 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 		_, err := m.add(ctx, marker, trials...)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("record episode %q: %w", e.Key, err)
-	}
-	return nil
 }
 
 // trial reads the experiment of a treatment. The caller has the turn.
@@ -118,9 +114,9 @@ func (m *Monitor) Uplift(ctx context.Context, treatment string) (u Uplift, err e
 		return u, fmt.Errorf("uplift: %w", err)
 	}
 	var t uplift.Trial
-	err = m.exclusive(ctx, func() (err error) { t, err = m.trial(ctx, treatment); return err })
+	err = m.exclusive(ctx, "uplift of", treatment, func() (err error) { t, err = m.trial(ctx, treatment); return err })
 	if err != nil {
-		return u, fmt.Errorf("uplift of %q: %w", treatment, err)
+		return u, err
 	}
 	u.Mean, u.Low, u.High = t.Interval()
 	u.Treated, u.With = t.Treated.Episodes, rate(t.Treated.Successes, t.Treated.Episodes)

@@ -58,20 +58,16 @@ func Tenants() string { return Prefix(tenants) }
 // Under returns the key of the parts below those of a tenant; without a tenant,
 // that of the parts alone.
 func Under(tenant string, parts ...string) string {
-	if tenant == "" {
-		return Join(parts...)
-	}
 	n := len(tenants) + len(tenant) + len(parts) + 1
 	for _, part := range parts {
 		n += len(part)
 	}
 	var b Block
 	b.Grow(n)
-	b.Join(tenants, tenant)
-	for _, part := range parts {
-		b.keys.WriteString(sep)
-		b.keys.WriteString(part)
+	if tenant != "" {
+		b.Join(tenants, tenant, "")
 	}
+	b.Join(parts...)
 	return b.keys.String()
 }
 

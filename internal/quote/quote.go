@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -47,24 +48,26 @@ type seed struct {
 	at   int
 }
 
+// plans are those that are not asked any more, for the memory that they have.
+var plans = sync.Pool{New: func() any { return new(Plan) }}
+
 // New returns the texts as one Plan: what is repeated across their borders
 // counts too.
 func New(texts ...string) *Plan {
-	p, n := &Plan{seed: rand.Uint64()}, 0
-	for _, s := range texts {
-		n += len(s)
-	}
-	p.words, p.text = make([]word, 0, n/4+1), make([]word, 0, 64)
+	p := plans.Get().(*Plan)
+	*p = Plan{seed: rand.Uint64(), words: p.words[:0], seeds: p.seeds[:0], text: p.text[:0]}
 	for _, s := range texts {
 		p.words = p.appendWords(p.words, s)
 	}
-	p.seeds = make([]seed, 0, max(0, len(p.words)-Run+1))
 	for at, hash := range runs(p.words) {
 		p.seeds = append(p.seeds, seed{hash, at})
 	}
 	slices.SortFunc(p.seeds, func(a, b seed) int { return cmp.Compare(a.hash, b.hash) })
 	return p
 }
+
+// Done says that p is not asked any more.
+func (p *Plan) Done() { plans.Put(p) }
 
 // seedsOf returns the seeds of a hash: those from i to before j.
 func (p *Plan) seedsOf(hash uint64) (i, j int) {
