@@ -3,6 +3,7 @@ module github.com/arc-learn/arc/contrib/postgres
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/arc-learn/arc v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stretchr/testify v1.12.1

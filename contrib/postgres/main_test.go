@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "SKIPPED: contrib/postgres:", missing)
 		}
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.Cleanup(func(code int) {
+	ours := goleak.IgnoreAnyFunction("github.com/arc-learn/arc/contrib/postgres/pgtest.(*Server).launch.func1") // also after a restart
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), ours, goleak.Cleanup(func(code int) {
 		if server != nil {
 			if err := server.Stop(); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -96,6 +97,14 @@ func TestDurable(t *testing.T) {
 		}
 		return postgres.Open(t.Context(), database(t), &postgres.Options{Schema: names[dir]})
 	}, &storetest.Lacks{Lock: true})
+}
+
+func TestShared(t *testing.T) {
+	database(t)
+	storetest.RunShared(t, func(t *testing.T) (a, b store.Store) {
+		name := schema(t)
+		return open(t, name), open(t, name)
+	})
 }
 
 // within waits for what must happen at some time.
