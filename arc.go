@@ -172,6 +172,20 @@ func newRunner(host Host, o *Options) (*act.Runner, error) {
 	})
 }
 
+// SetWorkers replaces the workers while runs go on, as after a file of act.LoadActions has
+// changed. It takes all or, with an error that lists everything that is wrong, none.
+//
+// An attempt under way ends with the worker that it was begun with, and is checked by
+// that one's gates; one whose worker is gone before it begins fails, and the run takes
+// another. A worker is its name: approvals that wait, and what was learned, are those of
+// the worker who has it then, so what does something else wants a name of its own.
+func (a *Agent) SetWorkers(workers []act.Worker) error {
+	if err := a.runner.SetWorkers(workers); err != nil {
+		return fmt.Errorf("arc: the workers are as before: %w", err)
+	}
+	return nil
+}
+
 // openParts opens memory over the store, with the clock, seed and sanitizer of the
 // Agent, and what it has of the default tenant.
 func (a *Agent) openParts(ctx context.Context) (err error) {

@@ -72,6 +72,8 @@ type Call struct {
 	// Allowed is the mode that a human has allowed the attempt in already: only for a
 	// stricter one a human is asked again.
 	Allowed Mode
+
+	by *Worker // while it is made
 }
 
 // Approver asks a human, or a policy that stands for one. Approve may be

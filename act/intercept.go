@@ -44,7 +44,7 @@ func (f foreign) Before(ctx context.Context, c *Call) error {
 	})
 	if err == nil {
 		theirs.Worker, theirs.Mode, theirs.Blast = c.Worker, max(theirs.Mode, c.Mode), max(theirs.Blast, c.Blast)
-		theirs.Allowed, theirs.Work.Key = c.Allowed, c.Work.Key
+		theirs.Allowed, theirs.Work.Key, theirs.by = c.Allowed, c.Work.Key, c.by
 		*c = theirs
 	}
 	return err
@@ -85,7 +85,7 @@ type policy struct{ o *Options }
 const doubtful = 0.5
 
 func (p policy) Before(_ context.Context, c *Call) error {
-	w := p.o.worker(c.Worker)
+	w := c.by
 	raise := func(to Mode, why string, args ...any) {
 		c.Mode = max(c.Mode, to)
 		c.Why = append(c.Why, fmt.Sprintf(why, args...))
@@ -157,14 +157,14 @@ func (e *barredError) Unwrap() error { return e.Err }
 
 // cost checks what an attempt reports to have used, and estimates what it has not
 // reported from the worker's Rate.
-type cost struct{ o *Options }
+type cost struct{}
 
 func (cost) Before(context.Context, *Call) error { return nil }
 
-func (p cost) After(_ context.Context, c *Call, a *Attempt) {
+func (cost) After(_ context.Context, c *Call, a *Attempt) {
 	a.checkUsage()
 	if u := &a.Result.Usage; u.APICostUSD == 0 {
-		u.APICostUSD = p.o.worker(c.Worker).Rate.price(*u)
+		u.APICostUSD = c.by.Rate.price(*u)
 	}
 }
 

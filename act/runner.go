@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/iar"
@@ -44,15 +45,22 @@ type Options struct {
 	GateTimeout time.Duration    // of one gate; 0: ten minutes; negative: none
 	Now         func() time.Time // nil: time.Now
 
-	byName map[string]*Worker
+	crew *atomic.Pointer[crew]
+}
+
+// crew is the workers of a Runner, with what follows from them.
+type crew struct {
+	workers []Worker
+	byName  map[string]*Worker
+	former  map[string]*Worker // who were replaced: their gates check what they did
+	skills  []string
+	accepts []reason.Accept
 }
 
 // Runner makes attempts and verifies them. It is safe for concurrent use.
 type Runner struct {
-	o       Options
-	chain   []Interceptor
-	skills  []string
-	accepts []reason.Accept
+	o     Options
+	chain []Interceptor
 }
 
 // NewRunner returns a Runner, or one error that lists everything that is wrong
@@ -81,29 +89,54 @@ func NewRunner(o Options) (*Runner, error) {
 	if guard.IsNil(o.Approver) {
 		o.Approver = nil
 	}
-	o.byName = make(map[string]*Worker, len(o.Workers))
+	o.crew = new(atomic.Pointer[crew])
+	o.crew.Store(newCrew(o.Workers))
 	r := &Runner{o: o}
-	for i := range r.o.Workers {
-		w := &r.o.Workers[i]
-		w.Skills, w.Effects, w.Gates = slices.Clone(w.Skills), slices.Clone(w.Effects), slices.Clone(w.Gates)
-		w.Card.Blast = max(w.Card.Blast, int(w.Blast))
-		r.o.byName[w.Card.Name] = w
-		r.skills = append(r.skills, w.Skills...)
-		if w.input != nil {
-			r.accepts = append(r.accepts, reason.Accept{Worker: w.Card.Name, Skills: w.Skills, Inputs: w.Input})
-		}
-	}
-	slices.Sort(r.skills)
-	r.skills = slices.Compact(r.skills)
 	for _, in := range o.Interceptors {
 		r.chain = append(r.chain, foreign{in})
 	}
-	r.chain = append(r.chain, policy{&r.o}, approval{&r.o}, cost{&r.o}, confidence{}, deltas{})
+	r.chain = append(r.chain, policy{&r.o}, approval{&r.o}, cost{}, confidence{}, deltas{})
 	return r, nil
 }
 
+// newCrew returns the crew of workers that were checked.
+func newCrew(workers []Worker) *crew {
+	c := &crew{workers: workers, byName: make(map[string]*Worker, len(workers))}
+	for i := range c.workers {
+		w := &c.workers[i]
+		w.Skills, w.Effects, w.Gates = slices.Clone(w.Skills), slices.Clone(w.Effects), slices.Clone(w.Gates)
+		w.Card.Blast = max(w.Card.Blast, int(w.Blast))
+		c.byName[w.Card.Name] = w
+		c.skills = append(c.skills, w.Skills...)
+		if w.input != nil {
+			c.accepts = append(c.accepts, reason.Accept{Worker: w.Card.Name, Skills: w.Skills, Inputs: w.Input})
+		}
+	}
+	slices.Sort(c.skills)
+	c.skills = slices.Compact(c.skills)
+	return c
+}
+
+// SetWorkers replaces the workers. An attempt under way stays with the worker that it
+// was begun with. The error lists everything that is wrong with them, as that of
+// NewRunner does; then those of before stay.
+func (r *Runner) SetWorkers(workers []Worker) error {
+	o := r.o
+	o.Workers = slices.Clone(workers)
+	if err := o.check(); err != nil {
+		return err
+	}
+	now, before := newCrew(o.Workers), r.o.crew.Load()
+	now.former = maps.Clone(before.byName)
+	for name, w := range before.former {
+		now.former[name] = cmp.Or(now.former[name], w)
+	}
+	r.o.crew.Store(now)
+	return nil
+}
+
 // worker returns the worker of a name, or nil.
-func (o *Options) worker(name string) *Worker { return o.byName[name] }
+func (o *Options) worker(name string) *Worker { return o.crew.Load().byName[name] }
 
 func (o *Options) check() error {
 	var errs []error
@@ -185,14 +218,14 @@ func (o *Options) check() error {
 }
 
 // Skills returns what the workers can do, sorted.
-func (r *Runner) Skills() []string { return slices.Clone(r.skills) }
+func (r *Runner) Skills() []string { return slices.Clone(r.o.crew.Load().skills) }
 
 // Effects returns what the workers can change, each once, in the order in which
 // the workers were given.
 func (r *Runner) Effects() []reason.Effect {
 	var out []reason.Effect
-	for i := range r.o.Workers {
-		for _, e := range r.o.Workers[i].Effects {
+	for _, w := range r.o.crew.Load().workers {
+		for _, e := range w.Effects {
 			if !slices.Contains(out, e) {
 				out = append(out, e)
 			}
@@ -204,9 +237,10 @@ func (r *Runner) Effects() []reason.Effect {
 // Workers returns the names of the workers, in the order in which they were
 // given.
 func (r *Runner) Workers() []string {
-	out := make([]string, len(r.o.Workers))
-	for i := range r.o.Workers {
-		out[i] = r.o.Workers[i].Card.Name
+	workers := r.o.crew.Load().workers
+	out := make([]string, len(workers))
+	for i := range workers {
+		out[i] = workers[i].Card.Name
 	}
 	return out
 }
@@ -214,8 +248,7 @@ func (r *Runner) Workers() []string {
 // Able reports whether any worker can take the task. If only its inputs are wrong, why
 // says what is, and where.
 func (r *Runner) Able(t *Task) (ok bool, why string) {
-	for i := range r.o.Workers {
-		w := &r.o.Workers[i]
+	for _, w := range r.o.crew.Load().workers {
 		if !w.able(t) {
 			continue
 		}
@@ -229,14 +262,15 @@ func (r *Runner) Able(t *Task) (ok bool, why string) {
 }
 
 // Accepts returns what workers take for the inputs of their tasks, of those that say so.
-func (r *Runner) Accepts() []reason.Accept { return slices.Clone(r.accepts) }
+func (r *Runner) Accepts() []reason.Accept { return slices.Clone(r.o.crew.Load().accepts) }
 
 // Candidates returns the cards of the workers that can take the task, in the
 // order in which the workers were given.
 func (r *Runner) Candidates(t *Task) []rank.Candidate {
-	cs := make([]rank.Candidate, 0, len(r.o.Workers))
-	for i := range r.o.Workers {
-		if w := &r.o.Workers[i]; w.able(t) && w.accepts(t) == nil {
+	workers := r.o.crew.Load().workers
+	cs := make([]rank.Candidate, 0, len(workers))
+	for i := range workers {
+		if w := &workers[i]; w.able(t) && w.accepts(t) == nil {
 			cs = append(cs, w.Card)
 		}
 	}
@@ -298,6 +332,7 @@ func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
 		return Attempt{End: Failed, Complaint: "there is no call"}
 	}
 	w := r.o.worker(c.Worker)
+	c.by = w
 	if w == nil {
 		return Attempt{End: Failed, Complaint: fmt.Sprintf("there is no worker %q", c.Worker)}
 	}
@@ -326,27 +361,36 @@ func (r *Runner) pass(ctx context.Context, left []Interceptor, c *Call, a *Attem
 
 // Supervised reports whether attempts of any worker may need an approval.
 func (r *Runner) Supervised() bool {
-	return r.o.ApproveAbove > 0 || slices.ContainsFunc(r.o.Workers, func(w Worker) bool {
+	return r.o.ApproveAbove > 0 || slices.ContainsFunc(r.o.crew.Load().workers, func(w Worker) bool {
 		return w.Mode >= Veto || w.Irreversible || Blast(w.Card.Blast) >= min(Repo, r.o.ApproveFrom)
 	})
 }
 
 // Reach returns how far the effects of a worker reach.
-func (r *Runner) Reach(worker string) Blast { return Blast(r.o.worker(worker).Card.Blast) }
+func (r *Runner) Reach(worker string) Blast {
+	w := r.o.worker(worker)
+	if w == nil {
+		return Public // for all that is known
+	}
+	return Blast(w.Card.Blast)
+}
 
 // Approvers returns how many humans have to agree to an attempt of a worker.
 func (r *Runner) Approvers(worker string, m Mode) int {
 	if m < Compound {
 		return 1
 	}
-	return cmp.Or(r.o.worker(worker).Approvers, 2)
+	if w := r.o.worker(worker); w != nil && w.Approvers > 0 {
+		return w.Approvers
+	}
+	return 2
 }
 
 // execute calls the executor.
 func (r *Runner) execute(ctx context.Context, c *Call) (a Attempt) {
 	start := r.o.Now()
 	res, err := guard.Do(ctx, r.o.Timeout, func(ctx context.Context) (Result, error) {
-		return persist(ctx, r.o.worker(c.Worker).Executor, c.Work)
+		return persist(ctx, c.by.Executor, c.Work)
 	})
 	if err != nil {
 		a = r.ended(ctx, err)
@@ -518,7 +562,7 @@ func complaintOf(r iar.Reflection) string {
 // errs, panics or does not return in time blocks the delivery; the error says
 // which, and that the worker is not to blame.
 func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Result) (Verdict, error) {
-	w := r.o.worker(worker)
+	w := cmp.Or(r.o.worker(worker), r.o.crew.Load().former[worker])
 	if w == nil {
 		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
 	}
