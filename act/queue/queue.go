@@ -319,6 +319,9 @@ func (q *Queue) stored(ctx context.Context, id string) (Job, store.Revision, err
 	return j, e.Rev, nil
 }
 
+// Tenant is whose jobs and sensors the Queue has.
+func (q *Queue) Tenant() string { return q.tenant }
+
 // Get returns a job. The error is store.ErrNotFound if there is none of that id.
 func (q *Queue) Get(ctx context.Context, id string) (Job, error) {
 	j, _, err := q.stored(ctx, id)

@@ -38,7 +38,7 @@ type Options struct {
 	// Journal has the events of runs, with their times. nil: a run's page is drawn
 	// from its record, which knows no times.
 	Journal *Journal
-	// Queue are the jobs to show. nil: there is no such page.
+	// Queue are the jobs and sensors to show. nil: there are no such pages.
 	Queue *queue.Queue
 
 	// Logger is told why a page could not be made. nil: discards.
@@ -138,10 +138,12 @@ func routes(t *desk, o *Options) *http.ServeMux {
 	at("GET /why", t.page("why", "Why not", (*desk).whyNot))
 	at("GET /chunks", t.page("chunks", "Chunks", (*desk).chunks))
 	at("GET /ranking", t.page("ranking", "Ranking", (*desk).ranking))
+	at("GET /costs", t.page("costs", "Costs", (*desk).costs))
 	at("GET /fleet", t.page("fleet", "Fleet", (*desk).fleet))
 	at("GET /health", t.page("health", "Health", (*desk).health))
 	if o.Queue != nil {
 		at("GET /queue", t.page("queue", "Queue", (*desk).jobs))
+		at("GET /sensors", t.page("sensors", "Sensors", (*desk).sensors))
 	}
 	at("GET /static/", assets(static, o.Base))
 	return mux
@@ -153,11 +155,11 @@ func sections(o *Options) []section {
 		{"", []place{{"/", "Overview"}, {"/runs", "Runs"}}},
 		{"To decide", []place{{"/approvals", "Approvals"}, {"/proposals", "Proposals"}}},
 		{"Learned", []place{{"/memories", "Memories"}, {"/why", "Why not"}, {"/chunks", "Chunks"}}},
-		{"Work", []place{{"/ranking", "Ranking"}, {"/fleet", "Fleet"}, {"/health", "Health"}}},
+		{"Work", []place{{"/ranking", "Ranking"}, {"/fleet", "Fleet"}, {"/costs", "Costs"}, {"/health", "Health"}}},
 	}
 	if o.Queue != nil {
 		last := &out[len(out)-1]
-		last.Places = append(last.Places, place{"/queue", "Queue"})
+		last.Places = append(last.Places, place{"/queue", "Queue"}, place{"/sensors", "Sensors"})
 	}
 	return out
 }

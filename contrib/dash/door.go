@@ -88,8 +88,10 @@ func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.R
 			d.admit(w, r, r.PostFormValue("name"), d.base+"/")
 			return
 		case r.Method == http.MethodGet && d.isToken(r.URL.Query().Get("token")):
-			to := url.URL{Path: r.URL.Path}
-			d.admit(w, r, "", "/"+strings.TrimLeft(to.EscapedPath(), "/"))
+			q := r.URL.Query()
+			q.Del("token")
+			to := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}
+			d.admit(w, r, "", to.String())
 			return
 		default:
 			p, err := d.passOf(r)

@@ -33,7 +33,7 @@ const token = "a-token-of-tests"
 
 // pages are all that a dashboard with a queue has.
 var pages = []string{
-	"/", "/runs", "/approvals", "/proposals", "/memories", "/why", "/chunks", "/ranking", "/fleet", "/health", "/queue",
+	"/", "/runs", "/approvals", "/proposals", "/memories", "/why", "/chunks", "/ranking", "/fleet", "/health", "/costs", "/queue", "/sensors",
 }
 
 // bench is an agent with its dashboard, and a clock that moves when it is told to.
@@ -70,24 +70,29 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 		finished: make(chan arc.Event, 1000),
 	}
 	st := store.NewMem()
+	text := func() string {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.say
+	}
 	done := func(ctx context.Context, w act.Work) (act.Result, error) {
 		b.pass(3 * time.Second)
 		if w.Task.Skill == "deploy" {
 			b.made.Add(1)
 		}
-		out, err := json.Marshal(map[string]any{"said": b.say, "attempt": w.Attempt})
+		out, err := json.Marshal(map[string]any{"said": text(), "attempt": w.Attempt})
 		return act.Result{Output: out, Usage: act.Usage{TokensIn: 10, TokensOut: 5, CostUSD: 0.01}, Reflection: iar.Reflection{
-			Status: iar.Success, Confidence: 0.9, Summary: b.say, PotentialIssues: []string{b.say},
-			AlignmentCheck: map[string]float64{b.say: 1},
+			Status: iar.Success, Confidence: 0.9, Summary: text(), PotentialIssues: []string{text()},
+			AlignmentCheck: map[string]float64{text(): 1},
 		}}, err
 	}
 	host := arc.Host{
 		Reasoner: reason.ReasonerFunc(func(_ context.Context, brief reason.Brief) (reason.Decision, error) {
 			if strings.HasPrefix(brief.Objective, "ask") && len(brief.Answers) == 0 {
-				return reason.Decision{Complexity: reason.Unclear, Questions: []string{b.say}}, nil
+				return reason.Decision{Complexity: reason.Unclear, Questions: []string{text()}}, nil
 			}
-			return reason.Decision{Complexity: reason.Simple, Approach: b.say, Tasks: []reason.Task{{
-				Objective: b.say, Delta: b.say, Verify: b.say, Skill: "work",
+			return reason.Decision{Complexity: reason.Simple, Approach: text(), Tasks: []reason.Task{{
+				Objective: text(), Delta: text(), Verify: text(), Skill: "work",
 			}}}, nil
 		}),
 		Workers: []act.Worker{
@@ -96,7 +101,7 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 			{Card: rank.Candidate{Name: "deployer"}, Executor: act.ExecutorFunc(done), Skills: []string{"deploy"}, Blast: act.Public},
 		},
 		Gates: []act.Gate{act.GateFunc(func(_ context.Context, w act.Work, r act.Result) (act.Verdict, error) {
-			return act.Verdict{Pass: !strings.HasPrefix(w.Objective, "fail") && (w.Attempt > 1 || w.Task.Skill == "deploy"), Complaint: b.say}, nil
+			return act.Verdict{Pass: !strings.HasPrefix(w.Objective, "fail") && (w.Attempt > 1 || w.Task.Skill == "deploy"), Complaint: text()}, nil
 		})},
 	}
 	var err error
@@ -147,7 +152,11 @@ func (b *bench) fill(t *testing.T, runs int) {
 		})
 		require.NoError(t, err)
 	}
-	_, _, err := b.queue.Enqueue(ctx, queue.Draft{Subject: strings.Join(strings.Fields(b.say), " "), Description: b.say, Source: "human"})
+	_, err := b.queue.Sense(ctx, queue.Sensor{Name: "inbox", Read: func(context.Context, string) (queue.Reading, error) {
+		return queue.Reading{Cursor: "1"}, nil
+	}})
+	require.NoError(t, err)
+	_, _, err = b.queue.Enqueue(ctx, queue.Draft{Subject: strings.Join(strings.Fields(b.say), " "), Description: b.say, Source: "human"})
 	require.NoError(t, err)
 }
 

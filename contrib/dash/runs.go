@@ -168,6 +168,9 @@ func told(e *arc.Event) step {
 		s.Label, s.Tone = "Pivot", "warn"
 	case arc.EventRecalled:
 		s.Label, s.Text = "Recalled", memories(e.IDs)
+		if len(e.IDs) == 0 {
+			s.Text = "nothing is known"
+		}
 	case arc.EventFired:
 		s.Label, s.Tone = "A chunk fired", "work"
 	case arc.EventDecided:
@@ -177,7 +180,9 @@ func told(e *arc.Event) step {
 	case arc.EventAttempt:
 		s.Label, s.Ranking = fmt.Sprintf("Attempt %d at task %d", e.Attempt, e.Task), e.Ranking
 	case arc.EventExecuted:
-		s.Label = "Executed"
+		if s.Label = "Executed"; s.Text == string(act.Finished) {
+			s.Text = "" // the gates say more
+		}
 	case arc.EventVerified:
 		s.Label, s.Tone = "Gate refused", "bad"
 		if e.Pass {

@@ -16,6 +16,7 @@ func helpers() template.FuncMap {
 		"clock": clock, "took": took, "usd": usd, "pct": pct, "dec": dec, "cut": shortened, "pretty": pretty, "plus": plus,
 		"spark": newSpark, "grid": newGrid, "rail": newRail, "tone": toneOf, "bar": bar,
 		"plus1": func(i int) int { return i + 1 },
+		"plain": plain,
 		"last":  func(v []float64) float64 { return v[len(v)-1] },
 		"lines": func(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") },
 	}
@@ -82,7 +83,7 @@ func usd(v float64) string {
 }
 
 // pct is a share, or what else is in [0,1], in percent.
-func pct(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+func pct(v float64) string { return fmt.Sprintf("%.0f\u00a0%%", 100*v) }
 
 // dec is a number to two decimals.
 func dec(v float64) string { return fmt.Sprintf("%.2f", v) }
@@ -129,3 +130,6 @@ func toneOf(status any) string {
 
 // bar is the width of a share in units of 60.
 func bar(v float64) float64 { return 60 * min(1, max(0, v)) }
+
+// plain is a name in words.
+func plain(name any) string { return strings.ToLower(strings.ReplaceAll(fmt.Sprint(name), "_", " ")) }
