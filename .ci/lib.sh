@@ -92,6 +92,16 @@ server() {
 	return 0
 }
 
+# chromium sees to a browser, in which contrib/dash is tested, as compiler does to a
+# compiler. Without one that test is skipped.
+chromium() {
+	local sudo=()
+	command -v chromium >/dev/null && return 0
+	((EUID == 0)) || sudo=(sudo -n)
+	"${sudo[@]}" apt-get update -q && "${sudo[@]}" apt-get install -qy --no-install-recommends chromium ||
+		skip "contrib/dash: browser" "there is no chromium, and it could not be installed"
+}
+
 # fuzzers prints "package fuzzer" for each fuzz test of the root module.
 fuzzers() {
 	go list -f '{{$p := .ImportPath}}{{$d := .Dir}}{{range .TestGoFiles}}{{$p}} {{$d}}/{{.}}

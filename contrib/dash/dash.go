@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
 )
 
 //go:embed templates/*.html
@@ -74,10 +75,10 @@ func New(agent *arc.Agent, opts *Options) (*Dash, error) {
 		errs = append(errs, errors.New("no agent"))
 	}
 	if o.Token != "" && len(o.Token) < minToken {
-		errs = append(errs, fmt.Errorf("Token: %d bytes, of at least %d", len(o.Token), minToken))
+		errs = append(errs, fmt.Errorf("token: %d bytes, of at least %d", len(o.Token), minToken))
 	}
 	if o.Token != "" && o.Who != nil {
-		errs = append(errs, errors.New("Token and Who: one of them lets people in"))
+		errs = append(errs, errors.New("token and Who: one of them lets people in"))
 	}
 	for _, s := range o.Scopes {
 		if err := s.Check(); err != nil {
@@ -146,6 +147,7 @@ func routes(t *desk, o *Options) *http.ServeMux {
 		at("GET /sensors", t.page("sensors", "Sensors", (*desk).sensors))
 	}
 	at("GET /static/", assets(static, o.Base))
+	mux.HandleFunc(o.Base+"/", func(w http.ResponseWriter, r *http.Request) { t.fail(w, r, store.ErrNotFound) })
 	return mux
 }
 

@@ -117,7 +117,7 @@ func TestPartsAreRenewed(t *testing.T) {
 	require.True(t, ok)
 	renew, _, _ := strings.Cut(rest, `"`)
 	renew = strings.ReplaceAll(renew, "&amp;", "&")
-	code, text := b.get(t, renew, "HX-Request", "true")
+	code, _ := b.get(t, renew, "HX-Request", "true")
 	require.Equal(t, http.StatusNoContent, code)
 	require.NoError(t, b.agent.In("").Rule(t.Context(), arc.Ruling{Run: "deploy", Attempt: 1, Allow: true, By: "ada"}))
 	<-b.delivered("deploy")
@@ -353,7 +353,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err := dash.New(nil, &dash.Options{
 		Token: "short", Base: "dash/", Scopes: []memory.Scope{"a b"}, Who: func(*http.Request) (dash.Viewer, error) { return dash.Viewer{}, nil },
 	})
-	for _, want := range []string{"no agent", "Token: 5 bytes", "Token and Who", "Base", "Scopes"} {
+	for _, want := range []string{"no agent", "token: 5 bytes", "token and Who", "Base", "Scopes"} {
 		require.ErrorContains(t, err, want)
 	}
 	a, err := dash.New(agent, nil)
