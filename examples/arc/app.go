@@ -98,11 +98,11 @@ func (a *app) host() (arc.Host, error) {
 		return arc.Host{}, err
 	}
 	h := arc.Host{Skills: skills}
-	if h.Reasoner, err = c.reasoner(a, skills); err != nil {
+	if h.Reasoner, err = c.reasoner(a.dir, skills); err != nil {
 		return arc.Host{}, err
 	}
 	for i := range c.Workers {
-		w, err := c.Workers[i].worker(a)
+		w, err := c.Workers[i].worker(a.dir)
 		if err != nil {
 			return arc.Host{}, err
 		}

@@ -2,20 +2,31 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	anthropicsdk "github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	openaisdk "github.com/openai/openai-go/v3"
+	openaioption "github.com/openai/openai-go/v3/option"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/contrib/anthropic"
+	"github.com/arc-learn/arc/contrib/ollama"
+	"github.com/arc-learn/arc/contrib/openai"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -39,6 +50,7 @@ type config struct {
 	} `yaml:"budget"`
 	Workers []workerConfig `yaml:"workers"`
 	Plans   []plan         `yaml:"plans"`
+	Sensors []sensorConfig `yaml:"sensors"`
 	World   []domain       `yaml:"world"`
 	Goals   yaml.Node      `yaml:"goals"`
 }
@@ -93,6 +105,16 @@ func parseConfig(text []byte) (*config, error) {
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return nil, misuse("arc.yaml: %v", err)
 	}
+	for _, s := range c.Sensors {
+		if s.Name == "" || len(s.Run) == 0 {
+			return nil, misuse("arc.yaml: a sensor needs a name and a command to run")
+		}
+	}
+	for _, d := range c.World {
+		if len(d.Run) == 0 {
+			return nil, misuse("arc.yaml: domain %q needs a command to run", d.Name)
+		}
+	}
 	for i := range c.Plans {
 		p := &c.Plans[i]
 		re, err := regexp.Compile("(?is)" + p.When)
@@ -105,16 +127,16 @@ func parseConfig(text []byte) (*config, error) {
 }
 
 // worker makes a worker of its configuration.
-func (c *workerConfig) worker(a *app) (act.Worker, error) {
+func (c *workerConfig) worker(dir string) (act.Worker, error) {
 	w := act.Worker{
-		Card: rank.Candidate{Name: c.Name, Prior: 0.5}, Executor: c.program(a, c.Run), Skills: c.Skills,
+		Card: rank.Candidate{Name: c.Name, Prior: 0.5}, Executor: c.program(dir, c.Run), Skills: c.Skills,
 		Blast: c.Blast.blast, Irreversible: c.Irreversible,
 	}
 	for _, e := range c.Effects {
 		w.Effects = append(w.Effects, reason.Effect{Domain: e.Domain, Path: e.Path})
 	}
 	for _, argv := range c.Gates {
-		w.Gates = append(w.Gates, c.program(a, argv))
+		w.Gates = append(w.Gates, c.program(dir, argv))
 	}
 	if len(c.Gates) == 0 {
 		return w, misuse("arc.yaml: worker %q has no gates: nothing would check what it did", c.Name)
@@ -135,8 +157,8 @@ func (c *workerConfig) worker(a *app) (act.Worker, error) {
 	return w, misuse("arc.yaml: worker %q: no mode is called %q", c.Name, c.Mode)
 }
 
-func (c *workerConfig) program(a *app, argv []string) *program {
-	return &program{argv: argv, dir: a.dir, env: c.Env, creds: c.Creds}
+func (c *workerConfig) program(dir string, argv []string) *program {
+	return &program{argv: argv, dir: dir, env: c.Env, creds: c.Creds}
 }
 
 // program is a command of arc.yaml, as an executor and as a gate: an act.Command that
@@ -167,16 +189,21 @@ func (p *program) Verify(ctx context.Context, w act.Work, r act.Result) (act.Ver
 	return cmd.Verify(ctx, w, r)
 }
 
+// environment is what every command gets of the process's, and what arc.yaml names besides.
+func environment(more []string) (env []string) {
+	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "TMPDIR", "SYSTEMROOT"}, more...) {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // inputName is what a variable may be called.
 var inputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (p *program) command(inputs json.RawMessage) (*act.Command, error) {
-	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Confidence: 0.8}
-	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "TMPDIR", "SYSTEMROOT"}, p.env...) {
-		if v, ok := os.LookupEnv(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+v)
-		}
-	}
+	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Env: environment(p.env), Confidence: 0.8}
 	var fields map[string]any
 	if len(inputs) > 0 && json.Unmarshal(inputs, &fields) == nil { // what is no object has no names
 		for name, v := range fields {
@@ -190,4 +217,177 @@ func (p *program) command(inputs json.RawMessage) (*act.Command, error) {
 	}
 	slices.Sort(cmd.Env)
 	return cmd, nil
+}
+
+// plan is what to do about objectives of some words, for an agent without a model.
+type plan struct {
+	Name  string `yaml:"name"`
+	When  string `yaml:"when"` // a regular expression; inputs can have its groups
+	Tasks []struct {
+		Do     string         `yaml:"do"`
+		Worker string         `yaml:"worker"`
+		Skill  string         `yaml:"skill"`
+		Verify string         `yaml:"verify"`
+		Inputs map[string]any `yaml:"inputs"`
+	} `yaml:"tasks"`
+	when *regexp.Regexp
+}
+
+// planner is the reasoner of an agent without a model: the first plan whose words the
+// objective has, or else a question.
+type planner []plan
+
+// Reason implements reason.Reasoner.
+func (p planner) Reason(_ context.Context, b reason.Brief) (reason.Decision, error) {
+	text := b.Objective
+	if n := len(b.Answers); n > 0 {
+		text = b.Answers[n-1].Text
+	}
+	var names []string
+	for i := range p {
+		if at := p[i].when.FindStringSubmatchIndex(text); at != nil {
+			return p[i].tasks(text, at)
+		}
+		if strings.EqualFold(p[i].Name, strings.TrimSpace(text)) {
+			return p[i].tasks(text, make([]int, 2*(p[i].when.NumSubexp()+1)))
+		}
+		names = append(names, p[i].Name)
+	}
+	if len(names) == 0 {
+		return reason.Decision{Impasse: &reason.Impasse{
+			Kind: reason.NoApproach, Reason: "arc.yaml has neither a model nor plans", Subgoal: "write a plan into arc.yaml",
+		}}, nil
+	}
+	return reason.Decision{Complexity: reason.Unclear, Questions: []string{
+		fmt.Sprintf("No plan in arc.yaml has these words. Which one is meant: %s?", strings.Join(names, ", ")),
+	}}, nil
+}
+
+// tasks makes tasks of the plan. Where inputs name groups of the expression, they get
+// what the text has there.
+func (p *plan) tasks(text string, at []int) (reason.Decision, error) {
+	d := reason.Decision{Complexity: reason.Simple, Approach: p.Name}
+	for _, t := range p.Tasks {
+		inputs := map[string]any{}
+		for name, v := range t.Inputs {
+			if s, ok := v.(string); ok {
+				v = strings.TrimSpace(string(p.when.ExpandString(nil, s, text, at)))
+			}
+			inputs[name] = v
+		}
+		task := reason.Task{Objective: t.Do, Worker: t.Worker, Skill: t.Skill, Verify: cmp.Or(t.Verify, "the gates of "+t.Worker)}
+		if len(inputs) > 0 {
+			raw, err := json.Marshal(inputs)
+			if err != nil {
+				return reason.Decision{}, err
+			}
+			task.Inputs = raw
+		}
+		d.Tasks = append(d.Tasks, task)
+	}
+	return d, nil
+}
+
+// reasoner is the planner, or the model that arc.yaml names.
+func (c *config) reasoner(dir string, skills map[string]reason.Skill) (reason.Reasoner, error) {
+	if c.Model == "" {
+		return planner(c.Plans), nil
+	}
+	m, err := c.dial()
+	if err != nil {
+		return nil, err
+	}
+	return reason.NewLLM(&character{Model: m, dir: dir}, &reason.LLMOptions{Skills: skills})
+}
+
+// dial returns the model that a line such as "openai gpt-5-mini" or
+// "openai qwen3 http://localhost:11434/v1" names.
+func (c *config) dial() (reason.Model, error) {
+	words := strings.Fields(c.Model)
+	if len(words) < 2 || len(words) > 3 {
+		return nil, misuse(`arc.yaml: model is "PROVIDER NAME" or "PROVIDER NAME ADDRESS", not %q`, c.Model)
+	}
+	words = append(words, "")
+	provider, name, address := words[0], words[1], words[2]
+	switch provider {
+	case "openai":
+		opts := []openaioption.RequestOption{openaioption.WithAPIKey(secret("openai", "OPENAI_API_KEY"))}
+		if address = cmp.Or(address, os.Getenv("OPENAI_BASE_URL")); address != "" {
+			opts = append(opts, openaioption.WithBaseURL(address))
+		}
+		return openai.New(openaisdk.NewClient(opts...), name, nil), nil
+	case "anthropic":
+		opts := []anthropicoption.RequestOption{anthropicoption.WithAPIKey(secret("anthropic", "ANTHROPIC_API_KEY"))}
+		if address != "" {
+			opts = append(opts, anthropicoption.WithBaseURL(address))
+		}
+		return anthropic.New(anthropicsdk.NewClient(opts...), name, nil), nil
+	case "ollama":
+		return ollama.New(cmp.Or(address, os.Getenv("OLLAMA_HOST"), "http://localhost:11434"), name, nil)
+	}
+	return nil, misuse("arc.yaml: no provider is called %q: openai, anthropic or ollama", provider)
+}
+
+// secret is the key of a provider. A server at home needs none, and gets a word.
+func secret(_ string, variable string) string {
+	return cmp.Or(os.Getenv(variable), "none")
+}
+
+// character is a model that is told first what SOUL.md says.
+type character struct {
+	reason.Model
+	dir string
+}
+
+// Generate implements reason.Model.
+func (c *character) Generate(ctx context.Context, req *reason.Request) (*reason.Response, error) {
+	soul, err := os.ReadFile(filepath.Join(c.dir, "SOUL.md"))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	told := *req
+	told.System = strings.TrimSpace(string(soul) + "\n\n" + req.System)
+	return c.Model.Generate(ctx, &told)
+}
+
+// sensorConfig is a command that looks for what is to be done, and prints it: a line for
+// each task, as text or as a JSON object of subject, description, key, priority, skills
+// and input.
+type sensorConfig struct {
+	Name  string        `yaml:"name"`
+	Every time.Duration `yaml:"every"`
+	Run   []string      `yaml:"run"`
+	Env   []string      `yaml:"env"`
+}
+
+// printed runs the sensor's command.
+func (s *sensorConfig) printed(ctx context.Context, dir string) (r queue.Reading, err error) {
+	cmd := exec.CommandContext(ctx, s.Run[0], s.Run[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(s.Env), time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return r, fmt.Errorf("sensor %s: %w: %s", s.Name, err, clip(oneLine(said.String()), 200))
+	}
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		var t struct {
+			Subject, Description, Key string
+			Priority                  int
+			Skills                    []string
+			Input                     json.RawMessage
+		}
+		if json.Unmarshal([]byte(line), &t) != nil || t.Subject == "" {
+			t.Subject = line
+		}
+		r.Jobs = append(r.Jobs, queue.Draft{
+			Subject: t.Subject, Description: t.Description, Priority: t.Priority, Skills: t.Skills, Input: t.Input,
+			Key: s.Name + "/" + cmp.Or(t.Key, clip(t.Subject, 60)), Quiet: 24 * time.Hour,
+		})
+	}
+	return r, nil
 }

@@ -190,7 +190,7 @@ func (a *app) narrate(e arc.Event) {
 			a.headed(faint, "recalled", plural(len(e.IDs), "memory", "memories"))
 		}
 	case arc.EventFired:
-		a.headed(good, "fired", fmt.Sprintf("%s (has delivered before, so nobody is asked for a plan)", e.Text))
+		a.headed(good, "fired", fmt.Sprintf("%s (has delivered before, so no plan is asked for)", e.Text))
 	case arc.EventDecided:
 		by := "the plans of arc.yaml"
 		if a.config.Model != "" {
@@ -253,13 +253,6 @@ func output(raw json.RawMessage) string {
 		return text
 	}
 	return string(raw)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // dollars is what was used: as reported, and beside it as estimated.

@@ -28,6 +28,35 @@ type commands struct {
 	Init   initCmd   `cmd:"" group:"Work:" help:"Begin an agent in a folder."`
 	Do     doCmd     `cmd:"" group:"Work:" help:"Reach an objective: plan, act, verify, learn."`
 	Resume resumeCmd `cmd:"" group:"Work:" help:"Go on with a run, or with all that can go on."`
+	Run    runCmd    `cmd:"" group:"Work:" help:"One cycle: the sensors that are due, then the next task."`
+	Think  thinkCmd  `cmd:"" group:"Work:" help:"Plan only: nothing is done or learned."`
+
+	Status  statusCmd  `cmd:"" group:"See:" help:"Tasks, runs, cost of today, and what waits."`
+	Runs    runsCmd    `cmd:"" group:"See:" help:"The runs, the latest first."`
+	Tasks   tasksCmd   `cmd:"" group:"See:" help:"The queue."`
+	Skills  skillsCmd  `cmd:"" group:"See:" help:"How work is done."`
+	Sensors sensorsCmd `cmd:"" group:"See:" help:"What looks for work."`
+	Goals   goalsCmd   `cmd:"" group:"See:" help:"What should hold of the world, and does or does not."`
+	Health  healthCmd  `cmd:"" group:"See:" help:"Whether memory helps, and how the workers do."`
+	Cost    costCmd    `cmd:"" group:"See:" help:"What it cost: reported, and beside it estimated."`
+
+	Approve   approveCmd   `cmd:"" group:"Say:" help:"Attempts that wait for a person."`
+	Judge     judgeCmd     `cmd:"" group:"Say:" help:"Say what was found out about a delivery."`
+	Proposals proposalsCmd `cmd:"" group:"Say:" help:"What arc proposes to change."`
+
+	Memory      memoryCmd      `cmd:"" group:"Know:" help:"What was learned."`
+	Identity    identityCmd    `cmd:"" group:"Know:" help:"What is known about the person or project."`
+	Meta        metaCmd        `cmd:"" group:"Know:" help:"Whether what a session does is working."`
+	Chunk       chunkCmd       `cmd:"" group:"Know:" help:"The patterns of a session."`
+	Decay       decayCmd       `cmd:"" group:"Know:" help:"Put aside what is not used."`
+	Consolidate consolidateCmd `cmd:"" group:"Know:" help:"Merge what says the same."`
+
+	Export  exportCmd  `cmd:"" group:"Keep:" help:"Write all that is kept of a scope to a file."`
+	Import  importCmd  `cmd:"" group:"Keep:" help:"Take in what was exported."`
+	Erase   eraseCmd   `cmd:"" group:"Keep:" help:"Remove all that is kept of a scope."`
+	Verify  verifyCmd  `cmd:"" group:"Keep:" help:"Compare all that is kept with its checksums."`
+	Backup  backupCmd  `cmd:"" group:"Keep:" help:"Copy the store into a file."`
+	Restore restoreCmd `cmd:"" group:"Keep:" help:"Put a backup into an empty folder."`
 }
 
 func main() {

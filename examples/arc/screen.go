@@ -4,14 +4,19 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/store"
 )
 
 // screen is where arc prints, and where a person answers.
@@ -20,7 +25,7 @@ type screen struct {
 	out, err io.Writer
 	width    int  // of a terminal; 0: a pipe or a file, which gets whole lines
 	colors   bool // only on a terminal, and never with NO_COLOR
-	person   bool // somebody sits at both ends and can be asked
+	person   bool // a person sits at both ends and can be asked
 	json     bool
 	lines    chan string
 }
@@ -194,4 +199,72 @@ func clip(text string, n int) string {
 		return string(r[:n-1]) + "…"
 	}
 	return text
+}
+
+// when is a time as people say it. Zero: never.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// said is what came of something, behind what it is.
+func said(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// plural is a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// The exit codes; README.md has them as a table.
+const (
+	exitDone        = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitBlocked     = 3
+	exitWaiting     = 4
+	exitBusy        = 5
+	exitInterrupted = 130
+)
+
+// exit is an error with a code of its own. One without words was told already.
+type exit struct {
+	code int
+	text string
+}
+
+func (e *exit) Error() string { return e.text }
+
+// misuse is the error of a command that was called the wrong way.
+func misuse(format string, args ...any) error {
+	return &exit{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// code is the exit code of an error, and what there is to say about it.
+func code(err error) (int, string) {
+	if e, ok := errors.AsType[*exit](err); ok {
+		return e.code, e.text
+	}
+	switch {
+	case err == nil:
+		return exitDone, ""
+	case errors.Is(err, store.ErrLocked):
+		return exitBusy, "another arc is at work in this folder: wait until it has ended, or stop it (arc serve holds the folder, too)"
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted, "interrupted"
+	case errors.Is(err, store.ErrNotFound):
+		return exitError, "there is none of that id: " + err.Error()
+	case errors.Is(err, arc.ErrRunning):
+		return exitBusy, err.Error()
+	}
+	return exitError, err.Error()
 }

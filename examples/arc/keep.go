@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+	"github.com/arc-learn/arc/store/badger"
+)
+
+// entries is what a command has written or read.
+type entries struct{ Entries int }
+
+func (a *app) counted(n int, word string) error {
+	return a.present(entries{n}, func() { a.headed(good, word, plural(n, "entry", "entries")) })
+}
+
+// written gives write a file that is there as a whole, or not at all.
+func written(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+type exportCmd struct {
+	File  string `help:"Where to." required:"" placeholder:"FILE" type:"path"`
+	Scope string `help:"The scope, with all below it; the agent's own if it is not given." placeholder:"SCOPE"`
+}
+
+// Help is what --help shows besides.
+func (exportCmd) Help() string { return "Example:  arc export --file agent.jsonl" }
+
+// Run implements the command.
+func (c *exportCmd) Run(a *app) error {
+	if _, err := a.view(); err != nil {
+		return err
+	}
+	return written(c.File, func(w io.Writer) error {
+		return a.agent.Export(a.ctx, cmp.Or(memory.Scope(c.Scope), a.config.Scope), w)
+	})
+}
+
+type importCmd struct {
+	File string `help:"What arc export has written." required:"" placeholder:"FILE" type:"path"`
+}
+
+// Help is what --help shows besides.
+func (importCmd) Help() string { return "Example:  arc import --file agent.jsonl" }
+
+// Run implements the command.
+func (c *importCmd) Run(a *app) error {
+	if _, err := a.view(); err != nil {
+		return err
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	scope, err := a.agent.Import(a.ctx, f)
+	if err != nil {
+		return err
+	}
+	return a.present(scope, func() { a.headed(good, "imported", string(scope)) })
+}
+
+type eraseCmd struct {
+	Scope string `help:"The scope that is removed, with all below it." required:"" placeholder:"SCOPE"`
+	Yes   bool   `help:"Do not ask."`
+}
+
+// Help is what --help shows besides.
+func (eraseCmd) Help() string { return "Example:  arc erase --scope local/ada --yes" }
+
+// Run implements the command.
+func (c *eraseCmd) Run(a *app) error {
+	if _, err := a.view(); err != nil {
+		return err
+	}
+	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Remove all that is kept of %s for good?", c.Scope)); err != nil {
+		return err
+	}
+	return a.agent.Erase(a.ctx, memory.Scope(c.Scope))
+}
+
+type verifyCmd struct {
+	File string `help:"A backup. Without it: the store." placeholder:"FILE" type:"path"`
+}
+
+// Help is what --help shows besides.
+func (verifyCmd) Help() string { return "Example:  arc verify --file agent.backup" }
+
+// Run implements the command.
+func (c *verifyCmd) Run(a *app) error {
+	if c.File == "" {
+		if _, err := a.view(); err != nil {
+			return err
+		}
+		n, err := a.agent.Verify(a.ctx)
+		return errors.Join(err, a.counted(n, "sound"))
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n, err := store.Verify(f)
+	if err != nil {
+		return err
+	}
+	return a.counted(n, "sound")
+}
+
+type backupCmd struct {
+	File string `help:"Where to." required:"" placeholder:"FILE" type:"path"`
+}
+
+// Help is what --help shows besides.
+func (backupCmd) Help() string { return "Example:  arc backup --file agent.backup" }
+
+// Run implements the command.
+func (c *backupCmd) Run(a *app) error {
+	if _, err := a.view(); err != nil {
+		return err
+	}
+	n := 0
+	err := written(c.File, func(w io.Writer) (err error) {
+		n, err = a.agent.Backup(a.ctx, w)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.counted(n, "written")
+}
+
+type restoreCmd struct {
+	File string `help:"What arc backup has written." required:"" placeholder:"FILE" type:"path"`
+}
+
+// Help is what --help shows besides.
+func (restoreCmd) Help() string {
+	return "Example:  arc restore --file agent.backup   (into a folder whose .arc is empty)"
+}
+
+// Run implements the command.
+func (c *restoreCmd) Run(a *app) error {
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := badger.Open(a.path(".arc", "store"), nil)
+	if err != nil {
+		return err
+	}
+	n, err := store.Restore(a.ctx, st, f)
+	if err = errors.Join(err, st.Close()); errors.Is(err, store.ErrConflict) {
+		return misuse("the store of %s is not empty: restore into a folder without .arc", a.dir)
+	}
+	if err != nil {
+		return err
+	}
+	return a.counted(n, "restored")
+}

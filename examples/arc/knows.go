@@ -1,0 +1,494 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
+)
+
+type memoryCmd struct {
+	List    memoryListCmd    `cmd:"" default:"withargs" help:"All that is kept."`
+	Search  memorySearchCmd  `cmd:"" help:"What is known about something, best first."`
+	Add     memoryAddCmd     `cmd:"" help:"Keep a fact."`
+	Why     memoryWhyCmd     `cmd:"" help:"Why a memory is found by a text, and where it stands."`
+	WhyNot  memoryWhyCmd     `cmd:"" help:"Why a memory is not found by a text."`
+	Edit    memoryEditCmd    `cmd:"" help:"Say it in other words: the old wording is replaced, and kept as history."`
+	Forget  memoryForgetCmd  `cmd:"" help:"Remove a memory for good."`
+	Trust   memoryTrustCmd   `cmd:"" help:"Vouch for a memory, so that it may go into prompts."`
+	History memoryHistoryCmd `cmd:"" help:"Where a memory comes from, what it replaced, and how it did."`
+}
+
+type memoryListCmd struct {
+	Kind  string `help:"failure, pattern, fact or episode." placeholder:"KIND"`
+	Limit int    `help:"At most so many, the latest." default:"50"`
+}
+
+// Help is what --help shows besides.
+func (memoryListCmd) Help() string { return "Example:  arc memory list --kind pattern" }
+
+// Run implements the command.
+func (c *memoryListCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	all := []memory.Record{}
+	for r, err := range v.Memory().All(a.ctx) {
+		if err != nil {
+			return err
+		}
+		if r.Vector = nil; c.Kind == "" || string(r.Kind) == c.Kind {
+			all = append(all, r)
+		}
+	}
+	all = all[max(0, len(all)-c.Limit):]
+	slices.Reverse(all)
+	return a.present(all, func() {
+		rows := [][]string{}
+		for _, r := range all {
+			rows = append(rows, []string{string(r.ID), string(r.Kind), standing(r), inWords(r)})
+		}
+		a.table([]string{"id", "kind", "state", "text"}, rows)
+	})
+}
+
+// standing says whether a record may go into prompts.
+func standing(r memory.Record) string {
+	switch {
+	case r.Archived:
+		return "archived"
+	case r.Trusted:
+		return "trusted"
+	}
+	return "unverified"
+}
+
+// inWords is what a record says.
+func inWords(r memory.Record) string {
+	if r.Trigger == "" {
+		return r.Content
+	}
+	return r.Trigger + ": " + r.Content
+}
+
+type memorySearchCmd struct {
+	Text string `help:"What to look for." required:"" placeholder:"TEXT"`
+	K    int    `help:"At most so many." default:"10" name:"k"`
+}
+
+// Help is what --help shows besides.
+func (memorySearchCmd) Help() string {
+	return `Example:  arc memory search --text "where do notes lie?"`
+}
+
+// Run implements the command.
+func (c *memorySearchCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	hits, err := v.Memory().Recall(a.ctx, memory.Query{Text: c.Text, K: c.K})
+	if err != nil {
+		return err
+	}
+	return a.present(hits, func() {
+		rows := [][]string{}
+		for _, h := range hits {
+			rows = append(rows, []string{fmt.Sprintf("%.2f", h.Score), string(h.Record.ID), standing(h.Record), inWords(h.Record)})
+		}
+		a.table([]string{"score", "id", "state", "text"}, rows)
+	})
+}
+
+type memoryAddCmd struct {
+	Text string `help:"The fact." required:"" placeholder:"TEXT"`
+}
+
+// Help is what --help shows besides.
+func (memoryAddCmd) Help() string { return `Example:  arc memory add --text "deploys are on Tuesday"` }
+
+// Run implements the command.
+func (c *memoryAddCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	r, err := v.Memory().Remember(a.ctx, memory.Draft{Kind: memory.Fact, Content: c.Text})
+	if err != nil {
+		return err
+	}
+	return a.present(r, func() { a.headed(good, string(r.Disposition), string(r.ID)) })
+}
+
+type memoryWhyCmd struct {
+	Text string `help:"What was looked for." required:"" placeholder:"TEXT"`
+	ID   string `help:"The memory." name:"id" required:"" placeholder:"ID"`
+}
+
+// Help is what --help shows besides.
+func (memoryWhyCmd) Help() string {
+	return `Example:  arc memory why-not --text "the deploy" --id 0193…`
+}
+
+// Run implements the command.
+func (c *memoryWhyCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	e, err := v.Memory().Explain(a.ctx, memory.Query{Text: c.Text}, memory.ID(c.ID))
+	if err != nil {
+		return err
+	}
+	return a.present(e, func() {
+		place := "not among the first ten"
+		if e.Returned {
+			place = fmt.Sprintf("number %d of %d", e.Rank, e.Of)
+		}
+		a.headed(strong, place, e.Reason)
+		a.headed(faint, "score", fmt.Sprintf("%.2f of relevance %.2f, effectiveness %.2f, recency %.2f", e.Score,
+			e.Parts.Relevance, e.Parts.Effectiveness, e.Parts.Recency))
+		words := []string{}
+		for _, w := range e.Words {
+			mark := "lacks"
+			if w.Found {
+				mark = "has"
+			}
+			words = append(words, fmt.Sprintf("%s %s (%.0f %%)", mark, w.Text, 100*w.Weight))
+		}
+		a.explain(faint, "words", strings.Join(words, ", "))
+	})
+}
+
+type memoryEditCmd struct {
+	ID   string `help:"The memory." name:"id" required:"" placeholder:"ID"`
+	Text string `help:"What it says now." required:"" placeholder:"TEXT"`
+}
+
+// Help is what --help shows besides.
+func (memoryEditCmd) Help() string {
+	return `Example:  arc memory edit --id 0193… --text "deploys are on Friday"`
+}
+
+// Run implements the command.
+func (c *memoryEditCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	m := v.Memory()
+	was, err := m.Get(a.ctx, memory.ID(c.ID))
+	if err != nil {
+		return err
+	}
+	r, err := m.Remember(a.ctx, memory.Draft{
+		Kind: was.Kind, Trigger: was.Trigger, Content: c.Text, Actor: was.Actor, Thread: was.Thread, Triggers: was.Triggers,
+		Links: []memory.Link{{To: was.ID, Rel: "supersedes"}},
+	})
+	if err != nil {
+		return err
+	}
+	if r.ID != was.ID && r.ID != "" {
+		if err := m.Supersede(a.ctx, was.ID, r.ID); err != nil {
+			return err
+		}
+	}
+	return a.present(r, func() { a.headed(good, string(r.Disposition), string(cmp.Or(r.ID, memory.ID(r.Reason)))) })
+}
+
+type memoryForgetCmd struct {
+	ID  string `help:"The memory." name:"id" required:"" placeholder:"ID"`
+	Yes bool   `help:"Do not ask."`
+}
+
+// Help is what --help shows besides.
+func (memoryForgetCmd) Help() string { return "Example:  arc memory forget --id 0193… --yes" }
+
+// Run implements the command.
+func (c *memoryForgetCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	r, err := v.Memory().Get(a.ctx, memory.ID(c.ID))
+	if err != nil {
+		return err
+	}
+	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Forget %q for good?", clip(oneLine(inWords(r)), 60))); err != nil {
+		return err
+	}
+	return v.Memory().Forget(a.ctx, r.ID)
+}
+
+type memoryTrustCmd struct {
+	ID string `help:"The memory." name:"id" required:"" placeholder:"ID"`
+}
+
+// Help is what --help shows besides.
+func (memoryTrustCmd) Help() string { return "Example:  arc memory trust --id 0193…" }
+
+// Run implements the command.
+func (c *memoryTrustCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	return v.Memory().Trust(a.ctx, memory.ID(c.ID))
+}
+
+type memoryHistoryCmd struct {
+	ID string `help:"The memory." name:"id" required:"" placeholder:"ID"`
+}
+
+// Help is what --help shows besides.
+func (memoryHistoryCmd) Help() string { return "Example:  arc memory history --id 0193…" }
+
+// Run implements the command.
+func (c *memoryHistoryCmd) Run(a *app) error {
+	v, err := a.view()
+	if err != nil {
+		return err
+	}
+	r, err := v.Memory().Get(a.ctx, memory.ID(c.ID))
+	if err != nil {
+		return err
+	}
+	r.Vector = nil
+	before, after := []memory.Record{}, []memory.Record{}
+	for other, err := range v.Memory().All(a.ctx) {
+		if err != nil {
+			return err
+		}
+		for _, l := range other.Links {
+			if l.To == r.ID && l.Rel == "supersedes" {
+				after = append(after, other)
+			}
+		}
+		if slices.Contains(r.Links, memory.Link{To: other.ID, Rel: "supersedes"}) {
+			before = append(before, other)
+		}
+	}
+	return a.present(struct {
+		Record        memory.Record
+		Before, After []memory.Record
+	}{r, before, after}, func() {
+		a.explain(strong, string(r.Kind), inWords(r))
+		a.headed(faint, "from", strings.TrimSpace(fmt.Sprintf("%s %s %s", cmp.Or(string(r.Source.Origin), "host"), r.Source.Ref, r.Source.Run)))
+		a.headed(faint, "held since", when(r.At)+", known since "+when(r.Known))
+		a.headed(faint, "state", standing(r))
+		a.headed(faint, "record", fmt.Sprintf("helped %d, unused %d, misled %d; effectiveness %.2f; last used %s",
+			r.Stats.Helped, r.Stats.Failed, r.Stats.Misled, r.Effectiveness(), when(r.Stats.LastUsed)))
+		for _, s := range r.Variants {
+			a.explain(faint, "also said", cmp.Or(strings.TrimSpace(s.Trigger+" "+s.Content), "the same, "+when(s.At)))
+		}
+		for _, o := range before {
+			a.explain(faint, "replaced", inWords(o))
+		}
+		for _, o := range after {
+			a.explain(asking, "replaced by", inWords(o))
+		}
+	})
+}
+
+type identityCmd struct {
+	List    identityListCmd    `cmd:"" default:"1" help:"What is known about the person or project."`
+	Add     identityAddCmd     `cmd:"" help:"Add a fact."`
+	Confirm identityConfirmCmd `cmd:"" help:"Say that a fact still holds."`
+	Reject  identityRejectCmd  `cmd:"" help:"Say that a fact is wrong: it is not suggested again."`
+	Due     identityDueCmd     `cmd:"" help:"Facts that have faded: confirm or reject them."`
+	Sync    identitySyncCmd    `cmd:"" help:"Merge with the identity in a file, of another device, and write what both know."`
+}
+
+// whoseFacts is the identity of the agent's scope.
+func (a *app) whoseFacts() (*identity.Identity, error) {
+	v, err := a.view()
+	if err != nil {
+		return nil, err
+	}
+	return v.Identity()
+}
+
+// factTable prints facts.
+func (a *app) factTable(facts []identity.View) error {
+	return a.present(facts, func() {
+		rows := [][]string{}
+		for _, f := range facts {
+			rows = append(rows, []string{string(f.ID), string(f.Category), string(f.Maturity), fmt.Sprintf("%.2f", f.Effective), f.Content})
+		}
+		a.table([]string{"id", "about", "maturity", "sure", "fact"}, rows)
+	})
+}
+
+type identityListCmd struct{}
+
+// Help is what --help shows besides.
+func (identityListCmd) Help() string { return "Example:  arc identity list" }
+
+// Run implements the command.
+func (identityListCmd) Run(a *app) error {
+	x, err := a.whoseFacts()
+	if err != nil {
+		return err
+	}
+	facts, err := x.List(a.ctx, identity.Filter{})
+	return errors.Join(err, a.factTable(facts))
+}
+
+type identityDueCmd struct{}
+
+// Help is what --help shows besides.
+func (identityDueCmd) Help() string { return "Example:  arc identity due" }
+
+// Run implements the command.
+func (identityDueCmd) Run(a *app) error {
+	x, err := a.whoseFacts()
+	if err != nil {
+		return err
+	}
+	facts, err := x.Due(a.ctx, identity.Filter{})
+	return errors.Join(err, a.factTable(facts))
+}
+
+type identityAddCmd struct {
+	Text     string `help:"The fact, as a short statement." required:"" placeholder:"TEXT"`
+	Category string `help:"core, expertise, preference, context or focus; guessed if it is not given." placeholder:"NAME"`
+	Private  bool   `help:"Keep it out of prompts and exports."`
+}
+
+// Help is what --help shows besides.
+func (identityAddCmd) Help() string {
+	return `Example:  arc identity add --text "prefers table-driven tests"`
+}
+
+// Run implements the command.
+func (c *identityAddCmd) Run(a *app) error {
+	x, err := a.whoseFacts()
+	if err != nil {
+		return err
+	}
+	d := identity.Draft{Content: c.Text, Category: identity.Category(c.Category)}
+	if c.Private {
+		d.Visibility = identity.Local
+	}
+	f, err := x.Add(a.ctx, d)
+	if err != nil {
+		return err
+	}
+	return a.present(f, func() { a.headed(good, string(f.Maturity), string(f.ID)) })
+}
+
+type identityConfirmCmd struct {
+	ID     string `help:"The fact." name:"id" required:"" placeholder:"ID"`
+	Reason string `help:"Why, in words." placeholder:"TEXT"`
+}
+
+// Help is what --help shows besides.
+func (identityConfirmCmd) Help() string { return "Example:  arc identity confirm --id 0193…" }
+
+// Run implements the command.
+func (c *identityConfirmCmd) Run(a *app) error {
+	x, err := a.whoseFacts()
+	if err != nil {
+		return err
+	}
+	f, err := x.Validate(a.ctx, identity.ID(c.ID), identity.Validation{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return a.present(f, func() { a.headed(good, string(f.Maturity), f.Content) })
+}
+
+type identityRejectCmd struct {
+	ID     string `help:"The fact." name:"id" required:"" placeholder:"ID"`
+	Reason string `help:"Why, in words." placeholder:"TEXT"`
+}
+
+// Help is what --help shows besides.
+func (identityRejectCmd) Help() string {
+	return `Example:  arc identity reject --id 0193… --reason "not any more"`
+}
+
+// Run implements the command.
+func (c *identityRejectCmd) Run(a *app) error {
+	x, err := a.whoseFacts()
+	if err != nil {
+		return err
+	}
+	_, err = x.Reject(a.ctx, identity.ID(c.ID), c.Reason)
+	return err
+}
+
+type identitySyncCmd struct {
+	File string `help:"JSON of version 2; made if it is missing." required:"" placeholder:"FILE" type:"path"`
+	All  bool   `help:"Private facts, events and rejections too. The file is then for your own devices."`
+}
+
+// Help is what --help shows besides.
+func (identitySyncCmd) Help() string {
+	return "Example:  arc identity sync --file ~/Sync/me.json --all"
+}
+
+// Run implements the command.
+func (c *identitySyncCmd) Run(a *app) error {
+	x, err := a.whoseFacts()
+	if err != nil {
+		return err
+	}
+	limit := identity.Trusted
+	if c.All {
+		limit = identity.Local
+	}
+	r, err := exchange(a.ctx, x, c.File, limit)
+	if err != nil {
+		return err
+	}
+	return a.present(r, func() {
+		a.headed(good, "merged", fmt.Sprintf("%d facts in the file: %d added, %d merged, %d known", r.Facts, r.Added, r.Merged, r.Kept))
+	})
+}
+
+// exchange merges an identity with that of a file, and writes the file anew. Devices
+// that exchange with one another by files, in any order, come to know the same; what any
+// of them has rejected is rejected.
+func exchange(ctx context.Context, x *identity.Identity, file string, limit identity.Visibility) (r identity.ImportReport, err error) {
+	text, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return r, err
+	default:
+		if r, err = x.Import(ctx, text); err != nil {
+			return r, err
+		}
+	}
+	if text, err = x.Export(ctx, limit); err != nil {
+		return r, err
+	}
+	return r, replaceFile(file, text, 0o600)
+}
+
+// replaceFile writes a file as a whole, or leaves it as it was.
+func replaceFile(name string, text []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}

@@ -1,0 +1,333 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act/queue"
+)
+
+type tasksCmd struct {
+	List   tasksListCmd   `cmd:"" default:"withargs" help:"The tasks: those that are open, unless --status says which."`
+	Add    tasksAddCmd    `cmd:"" help:"Add a task. arc run works on it."`
+	Update tasksUpdateCmd `cmd:"" help:"Word a task anew, change its priority, set it aside or have it tried again."`
+	Close  tasksCloseCmd  `cmd:"" help:"End a task by hand."`
+}
+
+type tasksListCmd struct {
+	Status []string `help:"Those in a state: pending, active, completed, failed, blocked or parked." placeholder:"STATE"`
+	Limit  int      `help:"At most so many." default:"50"`
+}
+
+// Help is what --help shows besides.
+func (tasksListCmd) Help() string { return "Example:  arc tasks list --status failed --limit 5" }
+
+// Run implements the command.
+func (c *tasksListCmd) Run(a *app) error {
+	q, err := a.queue()
+	if err != nil {
+		return err
+	}
+	states := []queue.State{queue.Pending, queue.Active, queue.Parked, queue.Blocked}
+	if len(c.Status) > 0 {
+		states = nil
+		for _, s := range c.Status {
+			states = append(states, queue.State(s))
+		}
+	}
+	all := []queue.Job{}
+	for j, err := range q.Jobs(a.ctx, states...) {
+		if err != nil {
+			return err
+		}
+		if len(all) < c.Limit {
+			all = append(all, j)
+		}
+	}
+	return a.present(all, func() {
+		rows := [][]string{}
+		for _, j := range all {
+			rows = append(rows, []string{j.ID, string(j.State), fmt.Sprint(j.Priority), j.Source, j.Subject + said(cmp.Or(j.Error, j.Summary))})
+		}
+		a.table([]string{"id", "state", "priority", "source", "subject"}, rows)
+	})
+}
+
+type tasksAddCmd struct {
+	Subject     string        `help:"What is to be done, in a line." required:"" placeholder:"TEXT"`
+	Description string        `help:"The rest." placeholder:"TEXT"`
+	Priority    int           `help:"1 (first) to 10." default:"5"`
+	Skill       []string      `help:"Skill that the work needs." placeholder:"NAME"`
+	Source      string        `help:"What enqueued it." default:"human"`
+	Key         string        `help:"Of one open task at a time." placeholder:"KEY"`
+	In          time.Duration `help:"Due after so long." placeholder:"TIME"`
+	Cron        string        `help:"Again and again, such as \"0 6 * * *\" or \"@every 1h\"." placeholder:"EXPR"`
+	Template    string        `help:"A file of templates/, which gives what is not said here." placeholder:"NAME"`
+}
+
+// Help is what --help shows besides.
+func (tasksAddCmd) Help() string {
+	return `Example:  arc tasks add --subject "collect the todos" --priority 2`
+}
+
+// Run implements the command.
+func (c *tasksAddCmd) Run(a *app) error {
+	q, err := a.queue()
+	if err != nil {
+		return err
+	}
+	d := queue.Draft{
+		Subject: c.Subject, Description: c.Description, Priority: c.Priority, Skills: c.Skill, Source: c.Source,
+		Key: c.Key, Cron: c.Cron, Template: c.Template,
+	}
+	if c.In > 0 {
+		d.At = time.Now().Add(c.In)
+	}
+	j, added, err := q.Enqueue(a.ctx, d)
+	if errors.Is(err, queue.ErrDraft) {
+		return misuse("%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	return a.present(j, func() {
+		word := "added"
+		if !added {
+			word = "is there"
+		}
+		a.headed(good, word, j.ID)
+	})
+}
+
+type tasksUpdateCmd struct {
+	ID          string `help:"The task." name:"id" required:"" placeholder:"ID"`
+	Subject     string `help:"Its new subject." placeholder:"TEXT"`
+	Description string `help:"Its new description." placeholder:"TEXT"`
+	Priority    int    `help:"Its new priority." placeholder:"N"`
+	Park        bool   `help:"Set it aside."`
+	Requeue     bool   `help:"Have it tried again: one that is failed, blocked or parked."`
+	Note        string `help:"With --requeue: what has changed since." placeholder:"TEXT"`
+}
+
+// Help is what --help shows besides.
+func (tasksUpdateCmd) Help() string { return "Example:  arc tasks update --id 0193… --priority 1" }
+
+// Run implements the command.
+func (c *tasksUpdateCmd) Run(a *app) error {
+	q, err := a.queue()
+	if err != nil {
+		return err
+	}
+	d := queue.Draft{Subject: c.Subject, Description: c.Description, Priority: c.Priority}
+	if c.Subject != "" || c.Description != "" || c.Priority != 0 {
+		err = q.Revise(a.ctx, c.ID, d)
+	}
+	if err == nil && c.Park {
+		err = q.Park(a.ctx, c.ID)
+	}
+	if err == nil && c.Requeue {
+		err = q.Requeue(a.ctx, c.ID, c.Note)
+	}
+	return err
+}
+
+type tasksCloseCmd struct {
+	ID      string `help:"The task." name:"id" required:"" placeholder:"ID"`
+	Status  string `help:"completed, failed or blocked." enum:"completed,failed,blocked" default:"completed"`
+	Summary string `help:"What came of it." required:"" placeholder:"TEXT"`
+}
+
+// Help is what --help shows besides.
+func (tasksCloseCmd) Help() string {
+	return `Example:  arc tasks close --id 0193… --summary "ada did it"`
+}
+
+// Run implements the command.
+func (c *tasksCloseCmd) Run(a *app) error {
+	q, err := a.queue()
+	if err != nil {
+		return err
+	}
+	return q.Settle(a.ctx, c.ID, queue.Result{State: queue.State(c.Status), Summary: c.Summary})
+}
+
+type runCmd struct {
+	All bool `help:"Go on until no task is ready."`
+}
+
+// Help is what --help shows besides.
+func (runCmd) Help() string {
+	return "Example:  arc run --all   (what a timer calls: sensors, then the next task)"
+}
+
+// Run implements the command: the sensors that are due, then the task that comes first.
+func (c *runCmd) Run(a *app) error {
+	q, err := a.queue()
+	if err != nil {
+		return err
+	}
+	found, missed := q.Sense(a.ctx, a.sensors()...)
+	for _, j := range found {
+		a.headed(faint, "found", j.Subject)
+	}
+	if missed != nil {
+		a.explain(bad, "sensors", missed.Error())
+	}
+	if _, err := a.agent.ResumeDue(a.ctx); err != nil {
+		return err
+	}
+	for n := 0; n == 0 || c.All; n++ {
+		l, err := q.Claim(a.ctx, 0)
+		if errors.Is(err, queue.ErrEmpty) {
+			if n == 0 {
+				a.headed(faint, "idle", "no task is ready")
+			}
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.cycle(l); err != nil {
+			return err
+		}
+	}
+	if missed != nil {
+		return &exit{code: exitError}
+	}
+	return nil
+}
+
+// cycle works on a task.
+func (a *app) cycle(l *queue.Lease) error {
+	a.event = a.narrate
+	a.headed(strong, "task", l.Job.Subject)
+	r, err := a.agent.QueueHandler()(a.ctx, l.Job)
+	j, ended := l.End(context.WithoutCancel(a.ctx), r, err)
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	if ended == nil {
+		color := good
+		if j.State != queue.Completed {
+			color = asking
+		}
+		a.explain(color, string(j.State), cmp.Or(j.Error, j.Summary))
+	}
+	return ended
+}
+
+func (a *app) sensors() (all []queue.Sensor) {
+	for _, s := range a.config.Sensors {
+		all = append(all, queue.Sensor{Name: s.Name, Every: s.Every, Read: func(ctx context.Context, _ string) (queue.Reading, error) {
+			return s.printed(ctx, a.dir)
+		}})
+	}
+	return all
+}
+
+type sensorsCmd struct {
+	List sensorsListCmd `cmd:"" default:"1" help:"The sensors of arc.yaml, and how they stand."`
+}
+
+type sensorsListCmd struct{}
+
+// Help is what --help shows besides.
+func (sensorsListCmd) Help() string {
+	return "Example:  arc sensors list   (arc run reads those that are due)"
+}
+
+// Run implements the command.
+func (sensorsListCmd) Run(a *app) error {
+	q, err := a.queue()
+	if err != nil {
+		return err
+	}
+	known := map[string]queue.SensorState{}
+	for s, err := range q.Sensors(a.ctx) {
+		if err != nil {
+			return err
+		}
+		known[s.Name] = s
+	}
+	states := []queue.SensorState{}
+	rows := [][]string{}
+	for _, c := range a.config.Sensors {
+		s := known[c.Name]
+		s.Name = c.Name
+		states = append(states, s)
+		rows = append(rows, []string{c.Name, fmt.Sprint(cmp.Or(c.Every, 5*time.Minute)), when(s.Began), when(s.Due), cmp.Or(s.Error, strings.Join(c.Run, " "))})
+	}
+	return a.present(states, func() { a.table([]string{"name", "every", "read", "due", ""}, rows) })
+}
+
+type statusCmd struct{}
+
+// Help is what --help shows besides.
+func (statusCmd) Help() string { return "Example:  arc status" }
+
+// Run implements the command.
+func (statusCmd) Run(a *app) error {
+	q, err := a.queue()
+	if err != nil {
+		return err
+	}
+	var s struct {
+		Tasks     map[queue.State]int
+		Runs      map[arc.Status]int
+		Last      *arc.Report `json:",omitempty"`
+		Approvals int
+		Memories  int
+		Today     float64
+		Estimated float64
+	}
+	s.Tasks, s.Runs = map[queue.State]int{}, map[arc.Status]int{}
+	for j, err := range q.Jobs(a.ctx) {
+		if err != nil {
+			return err
+		}
+		s.Tasks[j.State]++
+	}
+	v := a.agent.In(a.config.Scope)
+	midnight := time.Now().UTC().Truncate(24 * time.Hour)
+	for r, err := range v.Runs(a.ctx, arc.Filter{}) {
+		if err != nil {
+			return err
+		}
+		if s.Last == nil {
+			s.Last = r
+		}
+		s.Runs[r.Status]++
+		if r.Approval != nil {
+			s.Approvals++
+		}
+		if !r.Started.Before(midnight) {
+			s.Today += r.Usage.CostUSD
+			s.Estimated += r.Usage.APICostUSD
+		}
+	}
+	h, err := v.Memory().Health(a.ctx)
+	if err != nil {
+		return err
+	}
+	s.Memories = h.Total
+	return a.present(s, func() {
+		a.headed(strong, a.config.Name, fmt.Sprintf("scope %s, planned by %s", a.config.Scope, cmp.Or(a.config.Model, "arc.yaml")))
+		a.headed(faint, "tasks", fmt.Sprintf("%d pending, %d active, %d completed, %d failed, %d blocked, %d parked", s.Tasks[queue.Pending],
+			s.Tasks[queue.Active], s.Tasks[queue.Completed], s.Tasks[queue.Failed], s.Tasks[queue.Blocked], s.Tasks[queue.Parked]))
+		a.headed(faint, "runs", fmt.Sprintf("%d delivered, %d blocked, %d asking, %d waiting, %d to be resumed", s.Runs[arc.Delivered],
+			s.Runs[arc.Blocked], s.Runs[arc.Asking], s.Runs[arc.Waiting], s.Runs[arc.Running]))
+		if s.Last != nil {
+			a.headed(faint, "last", fmt.Sprintf("%s, %s: %s", when(s.Last.Started), s.Last.Status, s.Last.Objective))
+		}
+		a.headed(faint, "memory", plural(s.Memories, "memory", "memories"))
+		a.headed(faint, "today", fmt.Sprintf("$%.4f reported, $%.4f estimated", s.Today, s.Estimated))
+		if s.Approvals > 0 {
+			a.headed(asking, "approve", fmt.Sprintf("%d wait for a person: arc approve", s.Approvals))
+		}
+	})
+}
