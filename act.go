@@ -30,6 +30,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return "", errors.Join(ctx.Err(), t.charge(ctx, &at))
 	case at.End == act.Pending:
 		return t.pend(), nil
+	case at.End == act.InputRequired && t.asked(&at):
+		return phaseAsk, t.charge(ctx, &at)
 	}
 	if at.End == act.Away && !t.s.Objective.Once {
 		t.note(&at, output{})

@@ -621,7 +621,7 @@ func (t *turn) work() act.Work {
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
 		Task: task, Agent: manual, Memories: hits, Facts: t.facts(), Background: background,
 		Lineage: cloneDeliveries(t.lineage), Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
-		Secrets: maps.Clone(s.Objective.Secrets),
+		Answers: slices.Clone(c.Answers), Secrets: maps.Clone(s.Objective.Secrets),
 	}
 }
 

@@ -121,7 +121,7 @@ func (s *state) sound(tenant string) error {
 		return err
 	case s.ID == "" || s.Session == "" || len(s.Aims) == 0 || s.Started <= 0 || !slices.Contains(statuses[:], s.Status):
 		return errors.New("it has no beginning")
-	case !open && s.Phase != phaseAsk && s.Phase != phaseDone:
+	case !open && s.Phase != phaseDone:
 		return fmt.Errorf("unknown phase %q", s.Phase)
 	case slices.Min(counts[:]) < 0 || s.Attempts > maxNames || s.Judged > maxNames/(1+len(s.Deliveries)):
 		return errors.New("impossible counts")
@@ -134,7 +134,8 @@ func (s *state) sound(tenant string) error {
 			return errors.New("its plan has no task at hand")
 		}
 	}
-	if s.Current == nil && (s.Phase == phaseAct || s.Phase == phaseVerify) {
+	answered := s.Phase == phaseAsk && s.Status == Running // by a human, to a worker
+	if s.Current == nil && (s.Phase == phaseAct || s.Phase == phaseVerify || answered) {
 		return errors.New("its attempt is missing")
 	}
 	outputs := []output{}

@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,18 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
+// asker is a worker that has to know which valve it is.
+type asker struct {
+	mends func(act.Work) (act.Result, error)
+}
+
+func (a asker) knowing(_ context.Context, w act.Work) (act.Result, error) {
+	if len(w.Answers) == 0 {
+		return act.Result{}, &act.InputRequiredError{Questions: []string{"which valve?"}}
+	}
+	return a.mends(w)
+}
+
 // A violated goal leads to one call of the worker that is chosen, to one outcome of the
 // dispatch, and to another standing of the worker, whatever it does; and the goal is
 // free for the next dispatch.
@@ -27,21 +40,30 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 		r.Deltas = []act.Delta{{Domain: "cache", Path: "data.broken", Value: []byte(`false`)}}
 		return r, nil
 	}
+	var does asker
+	does.mends = mends
 	for name, c := range map[string]struct {
 		do    func(ctx context.Context, w act.Work) (act.Result, error)
 		end   goal.End
 		moves int
 		cuts  bool // the controller and its agent end during the call
+		says  string
 	}{
-		"success":    {func(_ context.Context, w act.Work) (act.Result, error) { return mends(w) }, goal.Succeeded, better, false},
-		"no effect":  {func(context.Context, act.Work) (act.Result, error) { return done(`1`), nil }, goal.Unseen, worse, false},
-		"failure":    {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, errors.New("no") }, goal.Failed, worse, false},
-		"panic":      {func(context.Context, act.Work) (act.Result, error) { panic("boom") }, goal.Failed, worse, false},
-		"timeout":    {func(context.Context, act.Work) (act.Result, error) { idle(time.Hour); return done(`1`), nil }, goal.Failed, worse, false},
-		"drop":       {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied }, goal.Refused, same, false},
-		"cancel":     {func(ctx context.Context, _ act.Work) (act.Result, error) { <-ctx.Done(); return act.Result{}, ctx.Err() }, goal.Interrupted, same, true},
-		"late done":  {func(ctx context.Context, w act.Work) (act.Result, error) { <-ctx.Done(); return mends(w) }, goal.Interrupted, same, true},
-		"never back": {func(context.Context, act.Work) (act.Result, error) { idle(5 * time.Hour); return done(`1`), nil }, goal.Interrupted, same, true},
+		"success":   {func(_ context.Context, w act.Work) (act.Result, error) { return mends(w) }, goal.Succeeded, better, false, ""},
+		"no effect": {func(context.Context, act.Work) (act.Result, error) { return done(`1`), nil }, goal.Unseen, worse, false, ""},
+		"failure":   {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, errors.New("no") }, goal.Failed, worse, false, ""},
+		"panic":     {func(context.Context, act.Work) (act.Result, error) { panic("boom") }, goal.Failed, worse, false, ""},
+		"timeout":   {func(context.Context, act.Work) (act.Result, error) { idle(time.Hour); return done(`1`), nil }, goal.Failed, worse, false, ""},
+		"drop":      {func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied }, goal.Refused, same, false, ""},
+		"cancel": {func(ctx context.Context, _ act.Work) (act.Result, error) {
+			<-ctx.Done()
+			return act.Result{}, ctx.Err()
+		}, goal.Interrupted, same, true, ""},
+		"late done":          {func(ctx context.Context, w act.Work) (act.Result, error) { <-ctx.Done(); return mends(w) }, goal.Interrupted, same, true, ""},
+		"never back":         {func(context.Context, act.Work) (act.Result, error) { idle(5 * time.Hour); return done(`1`), nil }, goal.Interrupted, same, true, ""},
+		"input required":     {does.knowing, goal.Succeeded, better, false, "the main valve"},
+		"input over restart": {does.knowing, goal.Succeeded, better, true, "the main valve"},
+		"input never comes":  {does.knowing, goal.Interrupted, same, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +71,9 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 				st, calls, w := store.NewMem(), map[string][]string{}, new(goal.World)
 				worker := func(name string, prior float64, do func(context.Context, act.Work) (act.Result, error)) act.Worker {
 					out := repairs(name, "cache", act.ExecutorFunc(func(ctx context.Context, work act.Work) (act.Result, error) {
-						calls[work.Run] = append(calls[work.Run], name)
+						if at := calls[work.Run]; len(work.Answers) == 0 || !slices.Equal(at, []string{name}) {
+							calls[work.Run] = append(at, name)
+						}
 						return do(ctx, work)
 					}))
 					out.Card.Prior = prior
@@ -87,6 +111,12 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 					k = keep(t, a, w, nil, broken("cache"))
 					_, err = k.Tick(t.Context())
 					require.NoError(t, err)
+				}
+				if c.says != "" {
+					idle(3 * time.Minute)
+					r, err := a.In("").Answer(t.Context(), "goals/cache works/1", c.says)
+					require.NoError(t, err)
+					require.Equal(t, arc.Delivered, r.Status)
 				}
 				require.NoError(t, k.Wait(t.Context()))
 				after := standing()

@@ -124,27 +124,29 @@ func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error
 	return resultOf(ctx, r, err)
 }
 
-// asked waits while a human is asked about the run of a dispatch. Once its lease is
-// over the attempt is refused: the goal may be dispatched anew.
+// asked waits while a human is asked about the run of a dispatch, or by its worker. Once
+// its lease is over the attempt is refused: the goal may be dispatched anew.
 func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
-	if err != nil || r.Approval == nil {
+	asks := func(r *Report) bool { return r.Approval != nil || r.Status == Asking }
+	if err != nil || !asks(r) {
 		return r, err
 	}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	for err == nil && r.Approval != nil {
+	for err == nil && asks(r) {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) || !k.a.o.Now().Before(d.Until) {
-				k.refuse(context.WithoutCancel(ctx), r.Approval)
+				k.refuse(context.WithoutCancel(ctx), r)
 			}
 			return nil, ctx.Err()
 		}
 		s, _, failed := k.a.load(ctx, k.a.o.Scope.Tenant(), d.ID)
-		if p := s.pending(); failed == nil && p != nil && !p.decided(k.a.o.Now()) {
+		p := s.pending()
+		if failed == nil && (s.Status == Asking || p != nil && !p.decided(k.a.o.Now())) {
 			continue
 		}
 		next, failed := k.a.In("").Resume(ctx, d.ID)
@@ -157,11 +159,21 @@ func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error
 }
 
 // refuse answers for a human whose time is over.
-func (k keeper) refuse(ctx context.Context, p *Approval) {
-	no := Ruling{Run: p.Run, Attempt: p.Attempt, By: "goals", Note: "the time of its dispatch is over"}
-	err := k.a.In("").Rule(ctx, no)
+func (k keeper) refuse(ctx context.Context, r *Report) {
+	var err error
+	if p := r.Approval; p != nil {
+		no := Ruling{Run: p.Run, Attempt: p.Attempt, By: "goals", Note: "the time of its dispatch is over"}
+		err = k.a.In("").Rule(ctx, no)
+	} else {
+		_, err = k.a.reopen(ctx, k.a.o.Scope, r.ID, func(s state) (state, error) {
+			if !s.workerAsks() {
+				return s, ErrLate
+			}
+			return s.unanswered(), nil
+		})
+	}
 	if err != nil && !errors.Is(err, ErrLate) {
-		k.a.o.Logger.Error("an attempt whose time is over was not refused", "run", p.Run)
+		k.a.o.Logger.Error("an attempt whose time is over was not refused", "run", r.ID)
 	}
 }
 

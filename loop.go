@@ -49,8 +49,10 @@ var phases = map[phase]station{
 	// Which worker? → Act · Learn: every worker was denied. Waits if all are away.
 	phaseAssign: {run: (*turn).assign},
 	// Do it. → Verify · Learn: the attempt failed by itself · Assign: the worker
-	// is away
+	// is away · Ask: it has to know something
 	phaseAct: {run: (*turn).act},
+	// Who knows what the worker asks? → Act: answered. Or else a human is asked.
+	phaseAsk: {run: (*turn).consult},
 	// Is it done? → Learn. Waits if a gate is away.
 	phaseVerify: {run: (*turn).verify, with: []phase{phaseLearn}},
 	// What follows from it? → Assess: the next task, or a new plan · Assign:
@@ -301,10 +303,25 @@ func (s state) interrupted() state {
 // answered returns the run as it goes on after a human's answer.
 func (s state) answered(text string) state {
 	s = s.fork()
+	if s.workerAsks() {
+		s.Current.answer(text)
+		s.Status = Running
+		return s
+	}
 	g := s.aim()
 	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
 	g.Questions, g.Tried, g.Told, g.Refused = nil, nil, false, 0
 	s.Phase, s.Status = phaseAssess, Running
+	return s
+}
+
+// unanswered returns the run as it goes on without an answer to its worker.
+func (s state) unanswered() state {
+	s = s.fork()
+	c := s.Current
+	c.Questions, c.End, c.Wrong = nil, act.Unanswered, "what it asked was not answered in time"
+	s.Attempts++
+	s.Phase, s.Status = phaseLearn, Running
 	return s
 }
 

@@ -29,8 +29,10 @@ type Report struct {
 	// Approval is what a run waits for by CauseApproval, nil otherwise.
 	Approval *Approval `json:",omitempty"`
 
-	// Questions are what the run asks while it is Asking.
+	// Questions are what the run asks while it is Asking, and AskedBy is the worker that
+	// has to know it. "": the reasoner.
 	Questions []string
+	AskedBy   string `json:",omitempty"`
 	// Deliveries are the tasks that passed their gates, in order, those of
 	// subgoals included.
 	Deliveries []act.Delivery
@@ -137,7 +139,9 @@ func newReport(s *state) *Report {
 	}
 	r.Resonance, r.Findings = resonance(s.Tracker)
 	if s.Status == Asking {
-		r.Questions = slices.Clone(s.aim().Questions)
+		if r.Questions = slices.Clone(s.aim().Questions); s.workerAsks() {
+			r.Questions, r.AskedBy = slices.Clone(s.Current.Questions), s.Current.Worker
+		}
 	}
 	return r
 }

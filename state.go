@@ -242,7 +242,7 @@ const (
 	phaseVerify phase = "verify"
 	phaseLearn  phase = "learn"
 	phaseEnd    phase = "summary"
-	// The run waits for a human.
+	// A worker has asked, or the run waits for a human.
 	phaseAsk phase = "ask"
 	// The run is over.
 	phaseDone phase = "done"
@@ -467,6 +467,9 @@ type attempt struct {
 	Wrong string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"`
 	// Warned are the memories of the warnings that the worker is shown.
 	Warned []memory.ID `cbor:"23,keyasint,omitempty" json:"warned,omitempty"`
+	// Questions are the worker's that are open, Answers those to earlier ones.
+	Questions []string        `cbor:"187,keyasint,omitempty" json:"questions,omitempty"`
+	Answers   []reason.Answer `cbor:"188,keyasint,omitempty" json:"answers,omitempty"`
 	// Approval is what the attempt waits for, or has waited for. nil: none.
 	Approval *approval `cbor:"145,keyasint,omitempty" json:"approval,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/iar"
@@ -63,6 +64,10 @@ type Work struct {
 	Key       string     // identifies the attempt: the same after a crash, never used for another
 	Complaint string     // why the previous attempt at this task did not pass; "" at first
 
+	// Answers are those to what the worker has asked in this attempt, oldest first; see
+	// InputRequiredError.
+	Answers []reason.Answer `json:",omitempty"`
+
 	// Warnings say what failed at such tasks before, in other runs too; the most
 	// helpful first. They quote workers and gates, as Background does.
 	Warnings []Warning
@@ -95,6 +100,16 @@ type Result struct {
 // 403, or an approval that was refused or did not come in time. The worker is
 // not asked again for the task, and not blamed.
 var ErrDenied = errors.New("denied")
+
+// InputRequiredError is the error of an Executor that has to know something before it
+// can go on. Who dispatched it is asked, and then the Executor again, with Work.Answers:
+// that is one attempt.
+type InputRequiredError struct{ Questions []string }
+
+// Error lists the questions.
+func (e *InputRequiredError) Error() string {
+	return "input required: " + strings.Join(e.Questions, "; ")
+}
 
 // Transient marks an error of an Executor as one that may go away by itself:
 // the call is repeated up to three times, after 1, 2 and 4 seconds, within the

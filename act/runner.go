@@ -300,6 +300,9 @@ const (
 	// connections, is overloaded, or limits the rate. Attempt.After says when
 	// to try again, if that is known.
 	Away End = "away"
+	// InputRequired is an attempt that is to be made again, with Work.Answers to
+	// Attempt.Questions.
+	InputRequired End = "input_required"
 	// Interrupted is an attempt that was cut off and must not be made again:
 	// what came of it is unknown. Execute never returns it.
 	Interrupted End = "interrupted"
@@ -321,6 +324,7 @@ type Attempt struct {
 	Wall      time.Duration
 	After     time.Duration // if Away: when to try again; 0: not known
 	Err       error         // the executor's error, if any
+	Questions []string      // if InputRequired
 }
 
 // Execute has the worker of a call do its work, and returns what came of it. It
@@ -460,10 +464,13 @@ func (r *Runner) ended(ctx context.Context, err error) Attempt {
 			a.End = Panicked
 		}
 	}
+	input, asks := errors.AsType[*InputRequiredError](err)
 	switch {
 	case a.End != Failed:
 	case ctx.Err() != nil:
 		a.End = Canceled
+	case asks:
+		a.End, a.Questions = InputRequired, slices.Clone(input.Questions)
 	case errors.Is(err, guard.ErrExited):
 		a.End = Panicked
 	case errors.Is(err, ErrDenied) || forbidden(err):

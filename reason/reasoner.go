@@ -27,6 +27,15 @@ type Reasoner interface {
 	Reason(ctx context.Context, b Brief) (Decision, error)
 }
 
+// Answerer is a Reasoner that is asked first when a worker that it has dispatched has to
+// know something.
+type Answerer interface {
+	Reasoner
+	// Answer returns "" where neither the brief nor the Reasoner says: then a human is
+	// asked, as also after an error.
+	Answer(ctx context.Context, b Brief, questions []string) (text string, used Usage, err error)
+}
+
 // ReasonerFunc adapts a function to [Reasoner].
 type ReasonerFunc func(ctx context.Context, b Brief) (Decision, error)
 

@@ -1,0 +1,96 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Bounds of what a worker asks: how often in one attempt, and how much at once.
+const (
+	maxAsked     = 8
+	maxQuestions = 16
+)
+
+// asked takes down what the worker of the attempt at hand has to know. If that is
+// nothing, or has no end, the attempt has failed.
+func (t *turn) asked(at *act.Attempt) bool {
+	c := t.s.Current
+	var open []string
+	for _, q := range at.Questions[:min(len(at.Questions), maxQuestions)] {
+		if q = strings.ToValidUTF8(clip(q), ""); strings.TrimSpace(q) != "" {
+			open = append(open, q)
+		}
+	}
+	if len(open) == 0 || len(c.Answers) >= maxAsked {
+		at.End = act.Failed
+		at.Complaint = fmt.Sprintf("it asks again after %d answers: %s", len(c.Answers), at.Complaint)
+		return false
+	}
+	c.Questions = open
+	t.s.Usage = t.s.Usage.Add(at.Result.Usage)
+	return true
+}
+
+// consult has the reasoner, which has dispatched the worker, answer what it asks. What
+// the reasoner does not know a human is asked. The attempt goes on with the answer.
+func (t *turn) consult(ctx context.Context) (phase, error) {
+	c := t.s.Current
+	if len(c.Questions) == 0 { // a human has answered
+		return phaseAct, nil
+	}
+	text, err := t.answer(ctx, c.Questions)
+	if err != nil {
+		return "", err
+	}
+	if text != "" {
+		c.answer(text)
+		return phaseAct, nil
+	}
+	t.s.Status = Asking
+	t.emit(eventAsked, Event{Text: strings.Join(c.Questions, "\n")})
+	return phaseAsk, nil
+}
+
+// answer is what the reasoner knows, "" if it does not.
+func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
+	r, ok := t.a.reasoner.(reason.Answerer)
+	if !ok || t.lacks() != "" {
+		return "", nil
+	}
+	b, err := t.brief(ctx)
+	if err != nil {
+		return "", err
+	}
+	type reply struct {
+		text string
+		used reason.Usage
+	}
+	said, err := guard.Do(ctx, t.a.o.ReasonTimeout, func(ctx context.Context) (reply, error) {
+		text, used, err := r.Answer(ctx, b, appendTo(questions))
+		return reply{text, used}, guard.Error(err)
+	})
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if t.did.fault = err; err != nil || !said.used.Valid() || len(said.text) > maxText {
+		return "", nil
+	}
+	t.s.Usage, t.did.used = t.s.Usage.Add(said.used), said.used
+	return strings.TrimSpace(strings.ToValidUTF8(said.text, "")), nil
+}
+
+// workerAsks reports whether the run is about what a worker has to know.
+func (s *state) workerAsks() bool {
+	return s.Phase == phaseAsk && s.Current != nil && len(s.Current.Questions) > 0
+}
+
+// answer closes the open questions.
+func (c *attempt) answer(text string) {
+	c.Answers = appendTo(c.Answers, reason.Answer{Questions: c.Questions, Text: text})
+	c.Questions = nil
+}
