@@ -162,8 +162,8 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	if d.Key != "" {
 		r.ID = keyedID(s, d.Key)
 	}
-	if size := r.size(); size > MaxRecord {
-		return candidate{}, &store.LimitError{Field: "record", Limit: MaxRecord, Got: size}
+	if err := limit("record", MaxRecord, r.size()); err != nil {
+		return candidate{}, err
 	}
 	with := stowed{dim: uint16(len(r.Vector))}
 	c := candidate{rec: r, doc: b.document(r, with), with: with}
@@ -190,94 +190,66 @@ func (b *Bank) cleanSource(s Source) Source {
 func (k Kind) learned() bool { return k == Failure || k == Pattern }
 
 func (d *Draft) check() error {
-	if !d.Kind.valid() {
+	switch {
+	case !d.Kind.valid():
 		return fmt.Errorf("%w: %.32q", ErrKind, string(d.Kind))
-	}
-	if !d.Source.Origin.valid() {
+	case !d.Source.Origin.valid():
 		return fmt.Errorf("%w: %.32q", ErrOrigin, string(d.Source.Origin))
 	}
-	for _, f := range []struct{ name, text string }{{"trigger", d.Trigger}, {"content", d.Content}} {
-		if len(f.text) > MaxText {
-			return &store.LimitError{Field: f.name, Limit: MaxText, Got: len(f.text)}
-		}
-	}
-	if len(d.Plan) > MaxRecord {
-		return &store.LimitError{Field: "plan", Limit: MaxRecord, Got: len(d.Plan)}
-	}
-	switch {
-	case strings.TrimSpace(d.Content) == "":
-		return fmt.Errorf("content: %w", ErrEmpty)
+	err := cmp.Or(
+		limit("trigger", MaxText, len(d.Trigger)), limit("content", MaxText, len(d.Content)), limit("plan", MaxRecord, len(d.Plan)),
+		required("content", d.Content))
+	switch y := d.At.Year(); {
+	case err != nil:
+		return err
 	case d.Kind.learned() && strings.TrimSpace(d.Trigger) == "":
 		return fmt.Errorf("trigger of a %s: %w", d.Kind, ErrEmpty)
 	case len(d.Plan) > 0 && !json.Valid(d.Plan):
 		return fmt.Errorf("%w: not JSON", ErrPlan)
-	}
-	if y := d.At.Year(); y < 1 || y > 9999 {
+	case y < 1 || y > 9999:
 		return &store.LimitError{Field: "year of At", Limit: 9999, Got: y}
 	}
-	for _, f := range []struct{ name, id string }{
-		{"key", d.Key}, {"actor", d.Actor}, {"thread", d.Thread}, {"source ref", d.Source.Ref}, {"source run", d.Source.Run},
-	} {
-		if err := key.CheckID(f.name, f.id); err != nil {
-			return err
+	err = cmp.Or(
+		key.CheckID("key", d.Key), key.CheckID("actor", d.Actor), key.CheckID("thread", d.Thread),
+		key.CheckID("source ref", d.Source.Ref), key.CheckID("source run", d.Source.Run),
+		limit("links", MaxLinks, len(d.Links)), limit("quotes", MaxLinks, len(d.Quotes)), limit("triggers", MaxLinks, len(d.Triggers)))
+	if err != nil {
+		return err
+	}
+	for _, l := range d.Links {
+		err = cmp.Or(err, required("link", string(l.To)), key.CheckID("link", string(l.To)), key.CheckID("link rel", l.Rel))
+	}
+	for _, q := range d.Quotes {
+		if err == nil && !q.Origin.valid() {
+			err = fmt.Errorf("quotes: %w: %.32q", ErrOrigin, string(q.Origin))
 		}
-	}
-	if err := checkLinks(d.Links); err != nil {
-		return err
-	}
-	if err := checkQuotes(d.Quotes); err != nil {
-		return err
-	}
-	if len(d.Triggers) > MaxLinks {
-		return &store.LimitError{Field: "triggers", Limit: MaxLinks, Got: len(d.Triggers)}
+		err = cmp.Or(err, key.CheckID("quoted ref", q.Ref), key.CheckID("quoted run", q.Run))
 	}
 	for _, phrase := range d.Triggers {
-		if strings.TrimSpace(phrase) == "" {
-			return fmt.Errorf("trigger phrase: %w", ErrEmpty)
-		}
-		if err := key.CheckID("trigger phrase", phrase); err != nil {
-			return err
-		}
+		err = cmp.Or(err, required("trigger phrase", phrase), key.CheckID("trigger phrase", phrase))
 	}
-	return checkVector(d.Vector)
+	return cmp.Or(err, checkVector(d.Vector))
 }
 
-func checkLinks(links []Link) error {
-	if len(links) > MaxLinks {
-		return &store.LimitError{Field: "links", Limit: MaxLinks, Got: len(links)}
-	}
-	for _, l := range links {
-		if l.To == "" {
-			return fmt.Errorf("link: %w", ErrEmpty)
-		}
-		if err := key.CheckID("link", string(l.To)); err != nil {
-			return err
-		}
-		if err := key.CheckID("link rel", l.Rel); err != nil {
-			return err
-		}
+// limit returns a *store.LimitError for more than there may be of a field.
+func limit(field string, most, got int) error {
+	if got > most {
+		return &store.LimitError{Field: field, Limit: most, Got: got}
 	}
 	return nil
 }
 
-func checkQuotes(quotes []Source) error {
-	if len(quotes) > MaxLinks {
-		return &store.LimitError{Field: "quotes", Limit: MaxLinks, Got: len(quotes)}
-	}
-	for _, q := range quotes {
-		if !q.Origin.valid() {
-			return fmt.Errorf("quotes: %w: %.32q", ErrOrigin, string(q.Origin))
-		}
-		if err := cmp.Or(key.CheckID("quoted ref", q.Ref), key.CheckID("quoted run", q.Run)); err != nil {
-			return err
-		}
+// required returns ErrEmpty for a field that says nothing.
+func required(field, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return fmt.Errorf("%s: %w", field, ErrEmpty)
 	}
 	return nil
 }
 
 func checkVector(v []float32) error {
-	if len(v) > MaxDimension {
-		return &store.LimitError{Field: "vector", Limit: MaxDimension, Got: len(v)}
+	if err := limit("vector", MaxDimension, len(v)); err != nil {
+		return err
 	}
 	zero := true
 	for i, x := range v {

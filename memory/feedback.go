@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,27 +40,10 @@ type Feedback struct {
 }
 
 func (f *Feedback) check() error {
-	if f.Key == "" {
-		return fmt.Errorf("key: %w", ErrEmpty)
-	}
-	if err := key.CheckID("key", f.Key); err != nil {
-		return err
-	}
-	if err := key.CheckID("actor", f.Actor); err != nil {
-		return err
-	}
-	for _, ids := range []struct {
-		name string
-		ids  []ID
-	}{{"injected", f.Injected}, {"utilized", f.Utilized}, {"misled", f.Misled}} {
-		if len(ids.ids) > MaxFeedback {
-			return &store.LimitError{Field: ids.name, Limit: MaxFeedback, Got: len(ids.ids)}
-		}
-	}
-	if len(f.Situation) > MaxText {
-		return &store.LimitError{Field: "situation", Limit: MaxText, Got: len(f.Situation)}
-	}
-	return nil
+	return cmp.Or(
+		required("key", f.Key), key.CheckID("key", f.Key), key.CheckID("actor", f.Actor),
+		limit("injected", MaxFeedback, len(f.Injected)), limit("utilized", MaxFeedback, len(f.Utilized)),
+		limit("misled", MaxFeedback, len(f.Misled)), limit("situation", MaxText, len(f.Situation)))
 }
 
 // of returns what the feedback says of the record that an id in Injected or
@@ -89,23 +73,20 @@ func (f *Feedback) of(id ID) effect {
 // An error of the store may be that of earlier feedback, which is tried again;
 // call it again with the same Key if in doubt.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
-	if err := s.feedback(ctx, &f); err != nil {
+	err := s.ready(ctx)
+	if err == nil {
+		err = f.check()
+	}
+	if err == nil {
+		err = s.b.apply(ctx, s.b.shardFor(s.scope), &f)
+	}
+	if err == nil && s.b.o.Sync {
+		err = s.b.w.Flush(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("memory: feedback: %w", err)
 	}
 	return nil
-}
-
-func (s Space) feedback(ctx context.Context, f *Feedback) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	if err := s.b.apply(ctx, s.b.shardFor(s.scope), f); err != nil || !s.b.o.Sync {
-		return err
-	}
-	return s.b.w.Flush(ctx)
 }
 
 // applied is what is stored under the key of a feedback.

@@ -50,15 +50,12 @@ func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *e
 // alice has said, whatever it was said in. After
 // an error some records may be gone: call it again to complete it.
 func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
-	if err := s.ready(ctx); err != nil {
-		return 0, err
-	}
 	if src == (Source{}) {
 		return 0, fmt.Errorf("memory: revoke: source: %w", ErrEmpty)
 	}
-	sh := s.b.shard(s.scope)
+	sh, err := s.holding(ctx)
 	if sh == nil {
-		return 0, nil
+		return 0, err
 	}
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
@@ -86,12 +83,9 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 // else: counters and records stay. It is for keys that will not come again, and
 // keeps what makes Feedback and Remember idempotent from growing for ever.
 func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
-	sh := s.b.shard(s.scope)
+	sh, err := s.holding(ctx)
 	if sh == nil {
-		return nil
+		return err
 	}
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
@@ -250,18 +244,11 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 		if err != nil {
 			return err
 		}
-		vector, err := b.unwritten(ctx, sh, id)
+		was, _, more, err := b.replacing(ctx, sh, e, r, nil)
 		if err != nil {
 			return err
 		}
-		going = append(going, leaving{entry: e, doc: b.document(r, e.stowed)})
-		records = append(records, r)
-		rev, err := b.revision(ctx, sh, e)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, store.Op{Key: sh.recordKey(id), Delete: true, If: store.At(rev)})
-		ops = append(ops, vector...)
+		ops, going, records = append(ops, more...), append(going, was), append(records, r)
 		counters = append(counters, b.besides(sh, id)...)
 		former := []ID{id}
 		for _, v := range r.Variants {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"iter"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -62,130 +63,110 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 	return b.loadVectors(ctx, &in, shards)
 }
 
-// batch is a part of the records. The worker that has prepared it closes ready.
-type batch struct {
-	stored  []store.Entry
-	records []loading
-	terms   []text.Term // of all docs
-	err     error       // of the record after those
-	ready   chan struct{}
-}
-
-type loading struct {
-	scope Scope
-	entry *entry
-	doc   index.Doc
-}
-
-const (
-	batchRecords = 256
-	maxBatches   = 16 // under way
-)
-
-// loadRecords reads the records, and returns the shards by their part of the
-// key. One goroutine reads, others decode and split texts into terms, one puts
-// it all in place, in the order in which it was read.
-func (b *Bank) loadRecords(ctx context.Context, in *stored) (map[string]*shard, error) {
+// pipeline reads entries in batches, has them prepared by as many goroutines as there are
+// processors but one, and puts each batch in place in the order in which it was read.
+func pipeline[T any](ctx context.Context, in iter.Seq2[store.Entry, error], prepare func([]store.Entry) T, place func(T) error) error {
+	const size, underWay = 256, 16
+	type batch struct {
+		entries []store.Entry
+		done    chan T
+	}
 	g, ctx := errgroup.WithContext(ctx)
-	unprepared := make(chan *batch)
-	inOrder := make(chan *batch, maxBatches)
-	idle := make(chan *batch, maxBatches+2)
+	work, order := make(chan batch), make(chan batch, underWay)
 	g.Go(func() error {
-		defer close(unprepared)
-		defer close(inOrder)
-		return readBatches(ctx, in, idle, func(n *batch) error {
-			for _, c := range []chan<- *batch{inOrder, unprepared} {
+		defer close(work)
+		defer close(order)
+		var entries []store.Entry
+		send := func() error {
+			b := batch{entries, make(chan T, 1)}
+			entries = nil
+			for _, c := range []chan<- batch{order, work} {
 				select {
-				case c <- n:
+				case c <- b:
 				case <-ctx.Done():
 					return ctx.Err()
 				}
 			}
 			return nil
-		})
+		}
+		for e, err := range in {
+			if err != nil {
+				return err
+			}
+			if entries = append(entries, e); len(entries) == size {
+				if err := send(); err != nil {
+					return err
+				}
+			}
+		}
+		return send()
 	})
 	for range max(runtime.GOMAXPROCS(0)-1, 1) {
 		g.Go(func() error {
-			for n := range unprepared {
-				n.prepare(b)
+			for b := range work {
+				b.done <- prepare(b.entries)
 			}
 			return nil
 		})
 	}
-	shards := make(map[string]*shard)
 	g.Go(func() error {
-		var sh *shard
-		for n := range inOrder {
+		for b := range order {
 			select {
-			case <-n.ready:
+			case t := <-b.done:
+				if err := place(t); err != nil {
+					return err
+				}
 			case <-ctx.Done():
 				return ctx.Err()
-			}
-			for _, l := range n.records {
-				if sh == nil || sh.scope != l.scope {
-					sh = b.shardFor(l.scope)
-					shards[sh.part] = sh
-				}
-				sh.put(l.entry, l.doc)
-			}
-			if n.err != nil {
-				return n.err
-			}
-			select {
-			case idle <- n:
-			default:
 			}
 		}
 		return nil
 	})
-	return shards, g.Wait()
+	return g.Wait()
 }
 
-// readBatches calls fn with the records that are stored. It uses idle batches
-// again.
-func readBatches(ctx context.Context, in *stored, idle <-chan *batch, fn func(*batch) error) error {
-	var n *batch
-	for e, err := range in.under(ctx, recordPart) {
-		if err != nil {
-			return err
-		}
-		if n == nil {
-			select {
-			case n = <-idle:
-			default:
-				n = &batch{stored: make([]store.Entry, 0, batchRecords)}
+// loading is a record that was read, or why it cannot be.
+type loading struct {
+	scope Scope
+	entry *entry
+	doc   index.Doc
+	err   error
+}
+
+// loadRecords reads the records, and returns the shards by their part of the key.
+func (b *Bank) loadRecords(ctx context.Context, in *stored) (map[string]*shard, error) {
+	shards := make(map[string]*shard)
+	return shards, pipeline(ctx, in.under(ctx, recordPart), b.prepare, func(records []loading) error {
+		var sh *shard
+		for _, l := range records {
+			if l.err != nil {
+				return l.err
 			}
-			n.ready = make(chan struct{})
-		}
-		if n.stored = append(n.stored, e); len(n.stored) == batchRecords {
-			if err := fn(n); err != nil {
-				return err
+			if sh == nil || sh.scope != l.scope {
+				sh = b.shardFor(l.scope)
+				shards[sh.part] = sh
 			}
-			n = nil
+			sh.put(l.entry, l.doc)
 		}
-	}
-	if n == nil {
 		return nil
-	}
-	return fn(n)
+	})
 }
 
-// prepare decodes the records of the batch.
-func (n *batch) prepare(b *Bank) {
-	defer close(n.ready)
-	n.records, n.terms = n.records[:0], n.terms[:0]
-	for _, e := range n.stored {
-		r, with, err := decodeRecord(e)
-		if err != nil {
-			n.err = err
-			break
+// prepare decodes records, and splits their texts into terms.
+func (b *Bank) prepare(entries []store.Entry) []loading {
+	out := make([]loading, len(entries))
+	var terms []text.Term // of all
+	for i, e := range entries {
+		l := &out[i]
+		var r *Record
+		var with stowed
+		if r, with, l.err = decodeRecord(e); l.err != nil {
+			return out[:i+1]
 		}
-		l := loading{scope: r.Scope, entry: newEntry(r, with, nil, e.Rev)}
-		l.doc, n.terms = b.appendDocument(n.terms, r, with)
-		n.records = append(n.records, l)
+		l.scope, l.entry = r.Scope, newEntry(r, with, nil, e.Rev)
+		l.doc, terms = b.appendDocument(terms, r, with)
 	}
-	clear(n.stored)
-	n.stored = n.stored[:0]
+	return out
 }
 
 // stray are counters without a record of their own: the process ended after

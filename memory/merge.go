@@ -316,32 +316,35 @@ func (r *Record) asker() string {
 	return ""
 }
 
-// rewrite stores a record anew and makes that visible. Its vector stays if the
-// texts do, and goes with them. The caller holds edit.
+// replacing returns what has rec in place of a record in the store, nil to remove it, and
+// what is kept with it. The vector stays if the texts do, and goes with them. The caller
+// holds edit.
+func (b *Bank) replacing(ctx context.Context, sh *shard, e *entry, old, rec *Record) (was leaving, with stowed, ops []store.Op, err error) {
+	was, with = leaving{e, b.document(old, e.stowed), rec != nil && alikeToTheLetter(old, rec)}, e.stowed
+	rev, err := b.revision(ctx, sh, e)
+	if err == nil && !was.same {
+		with.dim = 0
+		ops, err = b.unwritten(ctx, sh, old.ID)
+	}
+	op := store.Op{Key: sh.recordKey(old.ID), Delete: true}
+	if err == nil && rec != nil {
+		op, err = sh.encodeRecord(rec, with)
+	}
+	op.If = store.At(rev)
+	return was, with, append(ops, op), err
+}
+
+// rewrite stores a record anew and makes that visible. The caller holds edit.
 func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) error {
 	r, err := b.record(ctx, sh, old)
 	if err != nil {
 		return err
 	}
-	was := leaving{old, b.document(r, old.stowed), r.Trigger == rec.Trigger && r.Content == rec.Content}
-	with := old.stowed
-	var ops []store.Op
-	if !was.same {
-		with.dim = 0
-		if ops, err = b.unwritten(ctx, sh, rec.ID); err != nil {
-			return err
-		}
-	}
-	op, err := sh.encodeRecord(rec, with)
+	was, with, ops, err := b.replacing(ctx, sh, old, r, rec)
 	if err != nil {
 		return err
 	}
-	rev, err := b.revision(ctx, sh, old)
-	if err != nil {
-		return err
-	}
-	op.If = store.At(rev)
-	rev, err = b.st.Commit(ctx, append(ops, op)...)
+	rev, err := b.st.Commit(ctx, ops...)
 	if err != nil {
 		return err
 	}
@@ -395,75 +398,56 @@ func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 // amend returns what a change writes, and the record that it replaces. The caller
 // holds edit.
 func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended, was *leaving) (ops []store.Op, err error) {
-	id := cmp.Or(c.Is.ID, c.Was.ID)
-	with, at := stowed{}, store.Absent
+	id, rec := cmp.Or(c.Is.ID, c.Was.ID), c.Is
+	rec.Scope = sh.scope
 	e := sh.entry(id)
 	switch {
-	case e == nil && c.Was.ID != "", e != nil && e.name() != id:
+	case e == nil && c.Was.ID != "", e != nil && (c.Was.ID == "" || e.name() != id):
 		return nil, store.ErrConflict
 	case e == nil && c.Is.ID == "":
 		return nil, nil
 	case e == nil:
-		with.seq = sh.seq.Add(1)
-	default:
-		old, err := b.record(ctx, sh, e)
-		if err != nil {
-			return nil, err
-		}
-		if c.Was.ID == "" || !bytes.Equal(old.Plan, c.Was.Plan) {
-			return nil, store.ErrConflict
-		}
-		rev, err := b.revision(ctx, sh, e)
-		if err != nil {
-			return nil, err
-		}
-		same := old.Trigger == c.Is.Trigger && old.Content == c.Is.Content
-		*was, with, at = leaving{e, b.document(old, e.stowed), same}, e.stowed, store.At(rev)
-		if !same {
-			with.dim = 0
-			if ops, err = b.unwritten(ctx, sh, id); err != nil {
-				return nil, err
-			}
-		}
+		op, err := sh.encodeRecord(&rec, stowed{seq: sh.seq.Add(1)})
+		op.If = store.Absent
+		return []store.Op{op}, err
 	}
-	op := store.Op{Key: sh.recordKey(id), Delete: true}
-	if c.Is.ID != "" {
-		rec := c.Is
-		rec.Scope = sh.scope
-		if op, err = sh.encodeRecord(&rec, with); err != nil {
-			return nil, err
-		}
+	old, err := b.record(ctx, sh, e)
+	if err != nil {
+		return nil, err
 	}
-	op.If = at
-	return append(ops, op), nil
+	if !bytes.Equal(old.Plan, c.Was.Plan) {
+		return nil, store.ErrConflict
+	}
+	is := &rec
+	if c.Is.ID == "" {
+		is = nil
+	}
+	*was, _, ops, err = b.replacing(ctx, sh, e, old, is)
+	return ops, err
 }
 
 // follow makes a record in memory what it is in the store. The caller holds edit.
 func (b *Bank) follow(ctx context.Context, sh *shard, id ID, was leaving) error {
 	stored, err := b.st.Get(ctx, sh.recordKey(id))
-	gone := errors.Is(err, store.ErrNotFound)
-	if err != nil && !gone || gone && was.entry == nil {
-		if gone {
-			err = nil
-		}
+	switch gone := errors.Is(err, store.ErrNotFound); {
+	case gone && was.entry != nil:
+		b.bodies.Remove(was.entry)
+		sh.remove(was)
+		return nil
+	case gone:
+		return nil
+	case err != nil || was.entry != nil && was.rev == stored.Rev:
+		return err
+	}
+	r, with, err := decodeRecord(stored)
+	if err != nil {
 		return err
 	}
 	var replaced []leaving
 	var c *counts
 	if was.entry != nil {
-		if was.rev == stored.Rev && !gone {
-			return nil
-		}
 		replaced, c = []leaving{was}, was.counts()
 		b.bodies.Remove(was.entry)
-	}
-	if gone {
-		sh.remove(was)
-		return nil
-	}
-	r, with, err := decodeRecord(stored)
-	if err != nil {
-		return err
 	}
 	sh.put(newEntry(r, with, c, stored.Rev), b.document(r, with), replaced...)
 	return nil

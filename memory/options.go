@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
@@ -67,46 +69,36 @@ type Options struct {
 }
 
 func (o *Options) fill() error {
-	var errs []error
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.HalfLife == 0 {
-		o.HalfLife = DefaultHalfLife
-	}
-	if o.HalfLife < 0 {
-		errs = append(errs, fmt.Errorf("memory: HalfLife %v is negative", o.HalfLife))
-	}
-	if o.Cache == 0 {
-		o.Cache = DefaultCache
-	}
-	if o.Cache < 0 {
-		errs = append(errs, fmt.Errorf("memory: Cache %d is negative", o.Cache))
-	}
 	if o.Policy == nil {
 		o.Policy = Weighted{}
-	}
-	errs = append(errs, o.Policy.check())
-	if o.Language != "" && o.Language != "en" && o.Language != "none" {
-		errs = append(errs, fmt.Errorf("memory: Language %.32q is neither en nor none", o.Language))
-	}
-	if o.MinCosine == 0 {
-		o.MinCosine = DefaultMinCosine
-	}
-	if !(o.MinCosine > 0 && o.MinCosine < 1) {
-		errs = append(errs, fmt.Errorf("memory: MinCosine %v is not in (0,1)", o.MinCosine))
-	}
-	if o.CosineWeight == 0 {
-		o.CosineWeight = DefaultCosineWeight
-	}
-	if !(o.CosineWeight > 0 && o.CosineWeight <= 4) {
-		errs = append(errs, fmt.Errorf("memory: CosineWeight %v is not in (0,4]", o.CosineWeight))
 	}
 	if guard.IsNil(o.Embedder) {
 		o.Embedder = nil
 	}
 	if guard.IsNil(o.Extractor) {
 		o.Extractor = nil
+	}
+	o.HalfLife, o.Cache = cmp.Or(o.HalfLife, DefaultHalfLife), cmp.Or(o.Cache, DefaultCache)
+	o.MinCosine, o.CosineWeight = cmp.Or(o.MinCosine, DefaultMinCosine), cmp.Or(o.CosineWeight, DefaultCosineWeight)
+	errs := []error{o.Policy.check()}
+	for _, f := range []struct {
+		field string
+		value any
+		good  bool
+		want  string
+	}{
+		{"HalfLife", o.HalfLife, o.HalfLife > 0, "positive"},
+		{"Cache", o.Cache, o.Cache > 0, "positive"},
+		{"Language", o.Language, slices.Contains([]string{"", "en", "none"}, o.Language), "en or none"},
+		{"MinCosine", o.MinCosine, o.MinCosine > 0 && o.MinCosine < 1, "in (0,1)"},
+		{"CosineWeight", o.CosineWeight, o.CosineWeight > 0 && o.CosineWeight <= 4, "in (0,4]"},
+	} {
+		if !f.good {
+			errs = append(errs, fmt.Errorf("memory: %s %.32v is not %s", f.field, f.value, f.want))
+		}
 	}
 	return errors.Join(errs...)
 }

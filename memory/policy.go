@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -104,34 +105,30 @@ const (
 )
 
 func (a ACTR) check() error {
+	threshold := 0.0
+	if a.Threshold != nil {
+		threshold = *a.Threshold
+	}
 	var errs []error
-	bad := func(field string, v float64, want string) {
-		errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not %s", field, v, want))
-	}
-	if !(a.Decay >= 0 && a.Decay < 1) {
-		bad("Decay", a.Decay, "in [0,1)")
-	}
-	switch a.BaseLevel {
-	case HybridBase, ExactBase, OptimizedBase, NoBase:
-	default:
-		errs = append(errs, fmt.Errorf("memory: ACTR.BaseLevel is %.32q", string(a.BaseLevel)))
-	}
-	if a.Threshold != nil && !finite(*a.Threshold) {
-		bad("Threshold", *a.Threshold, "finite")
-	}
-	if !finite(a.MismatchPenalty) {
-		bad("MismatchPenalty", a.MismatchPenalty, "finite")
-	}
 	for _, f := range []struct {
-		name string
-		v    float64
+		field       string
+		value, from float64
+		below       float64
 	}{
-		{"LatencyFactor", a.LatencyFactor}, {"SourceActivation", a.SourceActivation}, {"MaxAssociation", a.MaxAssociation},
-		{"Noise", a.Noise},
+		{"Decay", a.Decay, 0, 1},
+		{"Threshold", threshold, math.Inf(-1), math.Inf(1)},
+		{"MismatchPenalty", a.MismatchPenalty, math.Inf(-1), math.Inf(1)},
+		{"LatencyFactor", a.LatencyFactor, 0, math.Inf(1)},
+		{"SourceActivation", a.SourceActivation, 0, math.Inf(1)},
+		{"MaxAssociation", a.MaxAssociation, 0, math.Inf(1)},
+		{"Noise", a.Noise, 0, math.Inf(1)},
 	} {
-		if !(f.v >= 0 && finite(f.v)) {
-			bad(f.name, f.v, "finite and at least 0")
+		if !finite(f.value) || f.value < f.from || f.value >= f.below {
+			errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not in [%v,%v)", f.field, f.value, f.from, f.below))
 		}
+	}
+	if !slices.Contains([]BaseLevel{HybridBase, ExactBase, OptimizedBase, NoBase}, a.BaseLevel) {
+		errs = append(errs, fmt.Errorf("memory: ACTR.BaseLevel is %.32q", string(a.BaseLevel)))
 	}
 	return errors.Join(errs...)
 }
@@ -150,17 +147,9 @@ func newModel(a ACTR, seed uint64) *model {
 	if a.Threshold != nil {
 		m.threshold = *a.Threshold
 	}
-	or := func(v *float64, fallback float64) {
-		if *v == 0 {
-			*v = fallback
-		}
-	}
-	or(&m.Decay, baseDecay)
-	or(&m.LatencyFactor, 1)
-	or(&m.SourceActivation, 1)
-	or(&m.MaxAssociation, defaultS)
-	or(&m.MismatchPenalty, defaultPenalty)
-	m.MismatchPenalty = max(m.MismatchPenalty, 0)
+	m.Decay, m.LatencyFactor = cmp.Or(a.Decay, baseDecay), cmp.Or(a.LatencyFactor, 1)
+	m.SourceActivation, m.MaxAssociation = cmp.Or(a.SourceActivation, 1), cmp.Or(a.MaxAssociation, defaultS)
+	m.MismatchPenalty = max(cmp.Or(a.MismatchPenalty, defaultPenalty), 0)
 	return m
 }
 

@@ -71,12 +71,8 @@ func (s Space) query(q *Query, sc *scratch) error {
 		return fmt.Errorf("%w: K is %d", ErrQuery, q.K)
 	case !(q.Floor >= 0 && q.Floor <= 1):
 		return fmt.Errorf("%w: Floor is %v", ErrQuery, q.Floor)
-	case len(q.Text) > MaxText:
-		return &store.LimitError{Field: "text", Limit: MaxText, Got: len(q.Text)}
-	case len(q.Situation) > MaxText:
-		return &store.LimitError{Field: "situation", Limit: MaxText, Got: len(q.Situation)}
 	}
-	if err := s.b.checkQueryVector(q.Vector); err != nil {
+	if err := cmp.Or(limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)), s.b.checkQueryVector(q.Vector)); err != nil {
 		return err
 	}
 	for _, k := range q.Kinds {
@@ -389,6 +385,9 @@ func (sh *shard) linkedLocked(e *entry) (out []*entry) {
 // only one that may ask the disk: for the texts of records that are cold.
 func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error) {
 	hits := make([]Hit, 0, len(fs))
+	var buf [idLength]byte
+	var ids strings.Builder // of all hits, in one piece of memory
+	ids.Grow(len(fs) * idLength)
 	for i := range fs {
 		f := &fs[i]
 		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f), Replaced: sc.replaced(f.entry)})
@@ -396,7 +395,9 @@ func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error)
 		if f.link != nil {
 			hits[len(hits)-1].Linked = f.link.name()
 		}
-		r.ID = f.name()
+		at := ids.Len()
+		ids.Write(f.appendName(buf[:0]))
+		r.ID = ID(ids.String()[at:])
 		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
 			hits = hits[:len(hits)-1] // it was forgotten meanwhile
 		} else if err != nil {

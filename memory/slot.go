@@ -3,13 +3,11 @@ package memory
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/store"
 )
 
 // Slot is what the host says that a record states: that the attribute of a
@@ -276,17 +274,12 @@ func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 	if s == (Slot{}) {
 		return s, nil
 	}
-	if n := len(s.Subject) + len(s.Attribute) + len(s.Value); n > MaxSlot {
-		return s, &store.LimitError{Field: "slot", Limit: MaxSlot, Got: n}
+	if err := limit("slot", MaxSlot, len(s.Subject)+len(s.Attribute)+len(s.Value)); err != nil {
+		return s, err
 	}
 	clean := func(s string) string { return b.sanitize.Sanitize(strings.ToValidUTF8(s, "\uFFFD")) }
 	s = Slot{clean(s.Subject), clean(s.Attribute), clean(s.Value)}
-	for _, f := range [...]struct{ name, text string }{{"attribute", s.Attribute}, {"value", s.Value}} {
-		if strings.TrimSpace(f.text) == "" {
-			return s, fmt.Errorf("slot %s: %w", f.name, ErrEmpty)
-		}
-	}
-	return s, nil
+	return s, cmp.Or(required("slot attribute", s.Attribute), required("slot value", s.Value))
 }
 
 // Supersede says that one record replaces another: from its At on, a recall
@@ -303,8 +296,9 @@ func (s Space) Supersede(ctx context.Context, old, by ID) error {
 			return err
 		}
 		rec := *r
-		if rec.Links = append(slices.Clip(r.Links), Link{old, supersedes}); len(rec.Links) > MaxLinks {
-			return &store.LimitError{Field: "links", Limit: MaxLinks, Got: len(rec.Links)}
+		rec.Links = append(slices.Clip(r.Links), Link{old, supersedes})
+		if err := limit("links", MaxLinks, len(rec.Links)); err != nil {
+			return err
 		}
 		return s.b.rewrite(ctx, sh, e, &rec)
 	})

@@ -41,6 +41,14 @@ func (s Space) ready(ctx context.Context) error {
 	return store.CheckContext(ctx)
 }
 
+// holding returns what is in memory of the scope, nil if there is nothing.
+func (s Space) holding(ctx context.Context) (*shard, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	return s.b.shard(s.scope), nil
+}
+
 // lookup returns the record that the id leads to.
 func (s Space) lookup(id ID) (*shard, *entry, error) {
 	if sh := s.b.shard(s.scope); sh != nil {
@@ -78,11 +86,10 @@ func (s Space) Get(ctx context.Context, id ID) (Record, error) {
 // error.
 func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if err := s.ready(ctx); err != nil {
+		sh, err := s.holding(ctx)
+		if err != nil {
 			yield(Record{}, err)
-			return
 		}
-		sh := s.b.shard(s.scope)
 		if sh == nil {
 			return
 		}

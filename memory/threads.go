@@ -71,12 +71,9 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 // archived ones too. It looks for nothing but the name: one step, however many
 // threads there are.
 func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, error) {
-	if err := s.ready(ctx); err != nil {
-		return nil, fmt.Errorf("memory: latest: %w", err)
-	}
-	sh := s.b.shard(s.scope)
+	sh, err := s.holding(ctx)
 	if sh == nil {
-		return nil, nil
+		return nil, err
 	}
 	var records []Record
 	for _, e := range sh.latest(thread, n) {

@@ -45,12 +45,9 @@ type ConsolidateReport struct {
 // nothing to do, and one after an interruption goes on.
 func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	var report ConsolidateReport
-	if err := s.ready(ctx); err != nil {
-		return report, err
-	}
-	sh := s.b.shard(s.scope)
+	sh, err := s.holding(ctx)
 	if sh == nil {
-		return report, nil
+		return report, err
 	}
 	all := byTime(sh.snapshot())
 	report.Before, report.After = len(all), len(all)
@@ -429,12 +426,9 @@ type DecayReport struct {
 // computed when it is read.
 func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	var report DecayReport
-	if err := s.ready(ctx); err != nil {
-		return report, err
-	}
-	sh := s.b.shard(s.scope)
+	sh, err := s.holding(ctx)
 	if sh == nil {
-		return report, nil
+		return report, err
 	}
 	sh.edit.Lock()
 	defer sh.edit.Unlock()

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
@@ -109,42 +106,22 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 }
 
 // loadVectors reads the vectors of the Bank's model. Those of another wait to be
-// made again, and those without a record go. One goroutine reads, others decode,
-// one puts in place.
+// made again, and those without a record go.
 func (b *Bank) loadVectors(ctx context.Context, in *stored, shards map[string]*shard) error {
-	g, ctx := errgroup.WithContext(ctx)
-	read, decoded := make(chan []store.Entry), make(chan []loadedVector)
-	g.Go(func() error {
-		defer close(read)
-		return readVectors(ctx, in, read)
-	})
-	workers, wctx := errgroup.WithContext(ctx)
-	for range max(runtime.GOMAXPROCS(0)-1, 1) {
-		workers.Go(func() error { return decodeVectors(wctx, read, decoded) })
-	}
-	g.Go(func() error {
-		defer close(decoded)
-		return workers.Wait()
-	})
-	g.Go(func() error {
-		for batch := range decoded {
-			for i := range batch {
-				if err := b.placeVector(ctx, shards, &batch[i]); err != nil {
-					return err
-				}
+	err := pipeline(ctx, in.under(ctx, vectorPart), codeVectors, func(batch []loadedVector) error {
+		for i := range batch {
+			if err := b.placeVector(ctx, shards, &batch[i]); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	if err := g.Wait(); err != nil {
-		return err
-	}
 	for _, sh := range shards {
 		if b.pending(sh) > 0 {
 			b.wanted(sh)
 		}
 	}
-	return nil
+	return err
 }
 
 // loadedVector is a vector of the store. Dim is 0 if the text has none.
@@ -155,49 +132,16 @@ type loadedVector struct {
 	err        error // it is damaged
 }
 
-func readVectors(ctx context.Context, in *stored, read chan<- []store.Entry) error {
-	send := func(batch []store.Entry) error {
-		select {
-		case read <- batch:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+func codeVectors(entries []store.Entry) []loadedVector {
+	out := make([]loadedVector, len(entries))
+	for i, s := range entries {
+		name, x, err := decodeVector(s)
+		out[i].key, out[i].model, out[i].err = s.Key, name, err
+		if x != nil && out[i].code.Make(x) == nil {
+			out[i].dim = len(x)
 		}
 	}
-	var batch []store.Entry
-	for s, err := range in.under(ctx, vectorPart) {
-		if err != nil {
-			return err
-		}
-		if batch = append(batch, s); len(batch) == batchVectors {
-			if err := send(batch); err != nil {
-				return err
-			}
-			batch = nil
-		}
-	}
-	return send(batch)
-}
-
-const batchVectors = 64
-
-func decodeVectors(ctx context.Context, read <-chan []store.Entry, decoded chan<- []loadedVector) error {
-	for batch := range read {
-		out := make([]loadedVector, len(batch))
-		for i, s := range batch {
-			name, x, err := decodeVector(s)
-			out[i].key, out[i].model, out[i].err = s.Key, name, err
-			if x != nil && out[i].code.Make(x) == nil {
-				out[i].dim = len(x)
-			}
-		}
-		select {
-		case decoded <- out:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+	return out
 }
 
 func (b *Bank) placeVector(ctx context.Context, shards map[string]*shard, l *loadedVector) error {
