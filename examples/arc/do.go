@@ -105,6 +105,7 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 		}
 	}
 	view := a.agent.In(a.config.Scope)
+	edits, unread := a.syncNotebook(nil)
 	r, err := begin(a.ctx)
 	for err == nil && a.person {
 		var next *arc.Report
@@ -128,7 +129,12 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 	if err != nil {
 		return err
 	}
-	if err := a.present(r, func() { a.ended(r, time.Since(start)) }); err != nil {
+	news, unwritten := a.syncNotebook(r.Learned)
+	news.Read, news.Aside = news.Read+edits.Read, news.Aside+edits.Aside
+	if err := errors.Join(unread, unwritten); err != nil {
+		a.explain(bad, "MEMORY.md", err.Error())
+	}
+	if err := a.present(r, func() { a.ended(r, news, time.Since(start)) }); err != nil {
 		return err
 	}
 	switch r.Status {
@@ -215,15 +221,15 @@ func (a *app) narrate(e arc.Event) {
 }
 
 // ended prints how a run stands.
-func (a *app) ended(r *arc.Report, wall time.Duration) {
+func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 	for _, d := range r.Deliveries {
 		a.headed(faint, "made", output(d.Output))
 	}
+	if len(r.Learned)+news.Read+news.Aside > 0 {
+		a.headed(faint, "learned", plural(len(r.Learned), "thing", "things")+"; MEMORY.md: "+news.String())
+	}
 	switch r.Status {
 	case arc.Delivered:
-		if len(r.Learned) > 0 {
-			a.headed(faint, "learned", plural(len(r.Learned), "thing", "things")+" (arc memory list)")
-		}
 		cost := ""
 		if r.Usage != (reason.Usage{}) {
 			cost = ", " + dollars(r.Usage)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,6 +24,7 @@ type memoryCmd struct {
 	Forget  memoryForgetCmd  `cmd:"" help:"Remove a memory for good."`
 	Trust   memoryTrustCmd   `cmd:"" help:"Vouch for a memory, so that it may go into prompts."`
 	History memoryHistoryCmd `cmd:"" help:"Where a memory comes from, what it replaced, and how it did."`
+	Sync    memorySyncCmd    `cmd:"" help:"Read what was edited in MEMORY.md, as every run does."`
 }
 
 type memoryListCmd struct {
@@ -190,6 +190,9 @@ func (c *memoryEditCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if inNotebook(was) {
+		return misuse("it is a line of MEMORY.md: change it there")
+	}
 	r, err := m.Remember(a.ctx, memory.Draft{
 		Kind: was.Kind, Trigger: was.Trigger, Content: c.Text, Actor: was.Actor, Thread: was.Thread, Triggers: was.Triggers,
 		Links: []memory.Link{{To: was.ID, Rel: "supersedes"}},
@@ -226,7 +229,28 @@ func (c *memoryForgetCmd) Run(a *app) error {
 	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Forget %q for good?", clip(oneLine(inWords(r)), 60))); err != nil {
 		return err
 	}
-	return v.Memory().Forget(a.ctx, r.ID)
+	if err := v.Memory().Forget(a.ctx, r.ID); err != nil {
+		return err
+	}
+	_, err = a.syncNotebook(nil) // in which it may stand
+	return err
+}
+
+type memorySyncCmd struct{}
+
+// Help is what --help shows besides.
+func (memorySyncCmd) Help() string { return "Example:  arc memory sync" }
+
+// Run implements the command.
+func (memorySyncCmd) Run(a *app) error {
+	if _, err := a.view(); err != nil {
+		return err
+	}
+	n, err := a.syncNotebook(nil)
+	if err != nil {
+		return err
+	}
+	return a.present(n, func() { a.headed(good, "MEMORY.md", n.String()) })
 }
 
 type memoryTrustCmd struct {
@@ -474,21 +498,4 @@ func exchange(ctx context.Context, x *identity.Identity, file string, limit iden
 		return r, err
 	}
 	return r, replaceFile(file, text, 0o600)
-}
-
-// replaceFile writes a file as a whole, or leaves it as it was.
-func replaceFile(name string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
 }
