@@ -202,6 +202,11 @@ func (w *browser) pages(t *testing.T) {
 		for _, path := range all {
 			w.do(t, chromedp.Navigate(b.URL+path), chromedp.WaitVisible("main h1, body"))
 			w.clean(t, path)
+			if runs == *many {
+				t.Logf("%d runs, %s: first paint after %.0f ms", runs, path, ask(t, w, chromedp.Evaluate[float64](
+					`new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))
+					.then(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? -1)`, chromedp.EvalAwaitPromise)))
+			}
 			if runs == 3 {
 				w.accessible(t, axe, path)
 				w.mu.Lock()

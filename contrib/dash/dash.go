@@ -82,11 +82,11 @@ func New(agent *arc.Agent, opts *Options) (*Dash, error) {
 	}
 	for _, s := range o.Scopes {
 		if err := s.Check(); err != nil {
-			errs = append(errs, fmt.Errorf("Scopes: %w", err))
+			errs = append(errs, fmt.Errorf("scopes: %w", err))
 		}
 	}
 	if o.Base != "" && (!strings.HasPrefix(o.Base, "/") || strings.HasSuffix(o.Base, "/") || strings.ContainsAny(o.Base, "{} ")) {
-		errs = append(errs, fmt.Errorf("Base: %q does not begin, or ends, with a slash", o.Base))
+		errs = append(errs, fmt.Errorf("base: %q does not begin, or ends, with a slash", o.Base))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("dash: %w", err)

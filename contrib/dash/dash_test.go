@@ -353,7 +353,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err := dash.New(nil, &dash.Options{
 		Token: "short", Base: "dash/", Scopes: []memory.Scope{"a b"}, Who: func(*http.Request) (dash.Viewer, error) { return dash.Viewer{}, nil },
 	})
-	for _, want := range []string{"no agent", "token: 5 bytes", "token and Who", "Base", "Scopes"} {
+	for _, want := range []string{"no agent", "token: 5 bytes", "token and Who", "base:", "scopes:"} {
 		require.ErrorContains(t, err, want)
 	}
 	a, err := dash.New(agent, nil)

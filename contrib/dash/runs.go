@@ -55,10 +55,12 @@ type step struct {
 	Wall     time.Duration
 }
 
-// memo names a memory.
+// memo names a memory. One that is Told is of a scope below, where it is told how runs
+// have ended.
 type memo struct {
 	ID    memory.ID
 	Title string
+	Told  bool
 }
 
 func (d *desk) runs(q *ask) (any, error) {
@@ -128,17 +130,22 @@ func (d *desk) oneRun(q *ask) (any, error) {
 	return live{p}, nil
 }
 
-// entitle gives memories their titles. One that the scope does not know, or not any
-// more, has none.
+// entitle gives memories their titles. One that the scopes of a run do not know, or not
+// any more, has none.
 func (d *desk) entitle(q *ask, scope memory.Scope, memories []memo) error {
 	for i := range memories {
-		rec, err := d.agent.In(scope).Memory().Get(q.Context(), memories[i].ID)
+		m := &memories[i]
+		rec, err := d.agent.In(scope).Memory().Get(q.Context(), m.ID)
 		if errors.Is(err, store.ErrNotFound) {
+			rec, err = d.agent.In(scope+"/episodes").Memory().Get(q.Context(), m.ID)
+			m.Told = true
+		}
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, memory.ErrScope) {
 			continue
 		} else if err != nil {
 			return err
 		}
-		memories[i].Title = title(&rec)
+		m.Title = title(&rec)
 	}
 	return nil
 }
@@ -148,7 +155,7 @@ func title(r *memory.Record) string {
 	if r.Trigger != "" {
 		return shortened(r.Trigger, 120)
 	}
-	return shortened(r.Content, 120)
+	return shortened(r.Content, 96)
 }
 
 func memos(ids []memory.ID) (out []memo) {

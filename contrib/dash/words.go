@@ -16,7 +16,7 @@ func helpers() template.FuncMap {
 		"clock": clock, "took": took, "usd": usd, "pct": pct, "dec": dec, "cut": shortened, "pretty": pretty, "plus": plus,
 		"spark": newSpark, "grid": newGrid, "rail": newRail, "tone": toneOf, "bar": bar,
 		"plus1": func(i int) int { return i + 1 },
-		"plain": plain,
+		"plain": plain, "thousands": thousands,
 		"last":  func(v []float64) float64 { return v[len(v)-1] },
 		"lines": func(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") },
 	}
@@ -101,7 +101,7 @@ func shortened(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return s[:n] + " …"
+	return s[:n] + "\u00a0…"
 }
 
 // pretty is JSON to read, at most 16 KiB of it.
@@ -133,3 +133,12 @@ func bar(v float64) float64 { return 60 * min(1, max(0, v)) }
 
 // plain is a name in words.
 func plain(name any) string { return strings.ToLower(strings.ReplaceAll(fmt.Sprint(name), "_", " ")) }
+
+// thousands is a count with its thousands apart.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u2009" + s[i:]
+	}
+	return s
+}
