@@ -207,7 +207,7 @@ func (o *Options) check() error {
 		if w.Approvers < 0 {
 			bad("worker %q: %d approvers", name, w.Approvers)
 		}
-		if !(w.Rate.In >= 0 && w.Rate.Out >= 0) {
+		if r := w.Rate; !(r.In >= 0 && r.Out >= 0 && r.CacheRead >= 0 && r.CacheWrite >= 0) {
 			bad("worker %q: rate %v is negative or not a number", name, w.Rate)
 		}
 		if p := w.Card.Prior; !(p >= 0 && p <= 1) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
 	"syscall"
@@ -487,5 +488,76 @@ func TestCostOfAttempts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.want, r.Execute(t.Context(), &act.Call{Worker: "w"}).Result.Usage)
 		})
+	}
+}
+
+// Figures of programs that came before: what words mean, where one of the two versions was
+// right, and what tokens cost.
+func TestArcStarterCases(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/arc-starter.json")
+	require.NoError(t, err)
+	var f struct {
+		Cases []struct {
+			Name  string
+			Input struct {
+				Message    *string
+				Input      int
+				Output     int
+				CacheRead  int `json:"cache_read"`
+				CacheWrite int `json:"cache_write"`
+				Prices     []float64
+			}
+			Want struct {
+				Class string
+				Cost  float64 `json:"api_cost_usd"`
+				In    *int    `json:"tokens_in_recorded"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &f))
+	require.NotEmpty(t, f.Cases)
+	// The first version tried again what it should not have, and the second took a full
+	// disk and a long prompt for limits of a rate, and a refusal for nothing.
+	better := map[string]string{
+		"permission denied": "auth", "disk quota exceeded": "unknown", "exceeded the context limit": "unknown", "token limit": "unknown",
+		"Too Many Requests": "rate_limited", "usage limit reached": "rate_limited", "quota exceeded": "rate_limited",
+		"request timed out": "transient", "ETIMEDOUT": "transient", "ECONNRESET": "transient", "HTTP 503": "transient",
+		"status 500": "transient", "timeout": "transient", "claude exited 1: something odd": "unknown", "": "unknown",
+	}
+	for _, c := range f.Cases {
+		if c.Input.Message == nil {
+			in := c.Input.Input + c.Input.CacheRead + c.Input.CacheWrite
+			if c.Want.In != nil {
+				require.Equal(t, *c.Want.In, in)
+			}
+			p := c.Input.Prices
+			r, err := act.NewRunner(act.Options{Workers: []act.Worker{{
+				Card: rank.Candidate{Name: "w"}, Rate: act.Rate{In: p[0], Out: p[1], CacheRead: p[2], CacheWrite: p[3]}, Gates: []act.Gate{act.NoGate},
+				Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+					return act.Result{Usage: act.Usage{
+						TokensIn: in, TokensOut: c.Input.Output, CacheRead: c.Input.CacheRead, CacheWrite: c.Input.CacheWrite,
+					}}, errors.New("no")
+				}),
+			}}})
+			require.NoError(t, err)
+			a := r.Execute(t.Context(), &act.Call{Worker: "w"})
+			require.InDelta(t, c.Want.Cost, a.Result.Usage.APICostUSD, 1e-12, "of an attempt that failed too")
+			continue
+		}
+		err := act.Classify(errors.New(*c.Input.Message))
+		got := "unknown"
+		if _, limited := errors.AsType[*act.RateLimitError](err); limited {
+			got = "rate_limited"
+		} else if errors.Is(err, act.ErrDenied) {
+			got = "auth"
+		} else if *c.Input.Message != "" && reflect.TypeOf(err) == reflect.TypeOf(act.Transient(err)) {
+			got = "transient"
+		}
+		want := c.Want.Class
+		if b, ok := better[*c.Input.Message]; ok {
+			want = b
+		}
+		require.Equal(t, want, got, *c.Input.Message)
 	}
 }

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -51,10 +52,13 @@ func (w *Worker) accepts(t *Task) error {
 	return nil
 }
 
-// Rate is the list price of a worker's tokens, in US dollars for a million of them.
-type Rate struct{ In, Out float64 }
+// Rate is the list price of a worker's tokens, in US dollars for a million of them. Those
+// that come from a cache, or go to it, cost In where theirs is 0.
+type Rate struct{ In, Out, CacheRead, CacheWrite float64 }
 
 // price is what the usage costs at that rate.
 func (r Rate) price(u Usage) float64 {
-	return (float64(u.TokensIn)*r.In + float64(u.TokensOut)*r.Out) / 1e6
+	plain := u.TokensIn - u.CacheRead - u.CacheWrite
+	return (float64(plain)*r.In + float64(u.CacheRead)*cmp.Or(r.CacheRead, r.In) +
+		float64(u.CacheWrite)*cmp.Or(r.CacheWrite, r.In) + float64(u.TokensOut)*r.Out) / 1e6
 }

@@ -133,6 +133,10 @@ type Usage struct {
 	// and list prices.
 	CostUSD    float64 `cbor:"3,keyasint,omitempty"`
 	APICostUSD float64 `cbor:"4,keyasint,omitempty"`
+	// CacheRead and CacheWrite are those of TokensIn that came from a cache of the
+	// provider, or went to it, at prices of their own.
+	CacheRead  int `cbor:"189,keyasint,omitempty" json:",omitempty"`
+	CacheWrite int `cbor:"190,keyasint,omitempty" json:",omitempty"`
 }
 
 // Add returns the sum of u and v.
@@ -141,12 +145,15 @@ func (u Usage) Add(v Usage) Usage {
 	u.TokensOut += v.TokensOut
 	u.CostUSD += v.CostUSD
 	u.APICostUSD += v.APICostUSD
+	u.CacheRead, u.CacheWrite = u.CacheRead+v.CacheRead, u.CacheWrite+v.CacheWrite
 	return u
 }
 
-// Valid reports whether no count of u is negative, infinite or not a number.
+// Valid reports whether no count of u is negative, infinite or not a number, and the
+// cached tokens are among those in.
 func (u Usage) Valid() bool {
-	return u.TokensIn >= 0 && u.TokensOut >= 0 && cost(u.CostUSD) && cost(u.APICostUSD)
+	return u.TokensIn >= 0 && u.TokensOut >= 0 && cost(u.CostUSD) && cost(u.APICostUSD) &&
+		min(u.CacheRead, u.CacheWrite) >= 0 && u.CacheRead <= u.TokensIn && u.CacheWrite <= u.TokensIn-u.CacheRead
 }
 
 func cost(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat64 }

@@ -2,7 +2,9 @@ package queue_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/store"
 )
@@ -181,4 +184,119 @@ func TestLoopCooldownCases(t *testing.T) {
 			require.Equal(t, c.Want.Oscillating, g.Admit(ms(c.Input.At)) == 0)
 		})
 	}
+}
+
+// Figures of a queue that came before: attempts, requeueing, the budget of a day, models by
+// priority, and what a job is by default.
+func TestArcStarterCases(t *testing.T) {
+	for _, c := range cases[struct {
+		Name  string
+		Input struct {
+			Retries  *int `json:"max_retries"`
+			Error    string
+			Priority int
+			Today    *float64 `json:"today_cost_usd"`
+			Status   queue.State
+			Rollback bool
+			Tasks    []struct {
+				Source string
+				Status queue.State
+				Age    int `json:"age_min"`
+			}
+			Source string
+			Within *int `json:"within_min"`
+		}
+		Want struct {
+			Attempts *int
+			Trace    []queue.State
+			Model    string
+			Dispatch bool
+			Priority int
+			Retries  int         `json:"max_retries_seed"`
+			Count    *int        `json:"attempt_count"`
+			Better   queue.State `json:"better"`
+			Open     bool        `json:"exists_pending_or_active"`
+		}
+	}](t, "arc-starter.json") {
+		t.Run(c.Name, func(t *testing.T) {
+			now := &clock{epoch}
+			q := open(t, now, queue.Options{})
+			// ended is a job that has come to a state as a worker's attempt leaves it.
+			ended := func(d queue.Draft, s queue.State) queue.Job {
+				d.Subject = "job"
+				enqueue(t, q, d)
+				l := claim(t, q)
+				if s == queue.Active {
+					return l.Job
+				}
+				return finish(t, l, queue.Result{State: s}, nil)
+			}
+			switch in := c.Input; {
+			case in.Retries != nil && in.Error != "":
+				enqueue(t, q, queue.Draft{Subject: "job", MaxAttempts: max(1, *in.Retries)}) // 0 is the default here
+				var trace []queue.State
+				for range c.Want.Trace {
+					j := finish(t, claim(t, q), queue.Result{}, act.Classify(errors.New(in.Error)))
+					trace = append(trace, j.State)
+					now.now = now.now.Add(time.Hour)
+				}
+				require.Equal(t, c.Want.Trace, trace)
+			case c.Want.Model != "":
+				kind := ""
+				q, err := queue.Open(t.Context(), store.NewMem(), nil)
+				require.NoError(t, err)
+				d, err := q.Dispatch(func(_ context.Context, j queue.Job) (queue.Result, error) { kind = j.Model; return queue.Result{}, nil }, nil)
+				require.NoError(t, err)
+				j := enqueue(t, q, queue.Draft{Subject: "job", Priority: in.Priority})
+				require.Eventually(t, func() bool {
+					j, err = q.Get(t.Context(), j.ID)
+					return err == nil && j.State == queue.Completed
+				}, time.Minute, time.Millisecond)
+				require.NoError(t, d.Close(t.Context()))
+				require.Equal(t, map[string]string{"opus": "strong", "haiku": "cheap"}[c.Want.Model], kind)
+			case in.Today != nil:
+				g := queue.Budget(200, 2)
+				g.Ended(queue.Cycle{Started: epoch, Usage: act.Usage{CostUSD: *in.Today}})
+				require.Equal(t, c.Want.Dispatch, g.Admit(epoch) >= in.Priority)
+			case in.Source != "": // equal is equal: no wildcards, and letters have a case
+				for _, task := range in.Tasks {
+					ended(queue.Draft{Key: task.Source}, task.Status)
+					now.now = now.now.Add(time.Duration(task.Age) * time.Minute)
+				}
+				d := queue.Draft{Subject: "job", Key: in.Source}
+				if in.Within != nil {
+					d.Quiet = time.Duration(*in.Within) * time.Minute
+				}
+				_, added, err := q.Enqueue(t.Context(), d)
+				require.NoError(t, err)
+				require.Equal(t, !c.Want.Open, added)
+			case c.Want.Better != "": // an attempt that was lost is one of three
+				ended(queue.Draft{}, queue.Active)
+				now.now = now.now.Add(time.Hour)
+				_, err := q.Claim(t.Context(), 0)
+				require.ErrorIs(t, err, queue.ErrEmpty, "it is given back, and rests")
+				now.now = now.now.Add(time.Hour)
+				require.Equal(t, 2, claim(t, q).Job.Attempts)
+			case c.Want.Retries > 0:
+				j := enqueue(t, q, queue.Draft{Subject: "job"})
+				require.Equal(t, []any{c.Want.Priority, queue.Pending, c.Want.Retries}, []any{j.Priority, j.State, max(j.MaxAttempts, 3)})
+			case in.Status == queue.Active:
+				j := finish(t, claimed(t, q), queue.Result{State: queue.Pending}, nil)
+				require.Equal(t, queue.Pending, j.State)
+			case in.Status != "":
+				j := ended(queue.Draft{}, in.Status)
+				require.NoError(t, q.Requeue(t.Context(), j.ID, ""))
+				j, err := q.Get(t.Context(), j.ID)
+				require.NoError(t, err)
+				require.Equal(t, queue.Pending, j.State)
+			default:
+				t.Fatal("a case that no one reads")
+			}
+		})
+	}
+}
+
+func claimed(t *testing.T, q *queue.Queue) *queue.Lease {
+	enqueue(t, q, queue.Draft{Subject: "job"})
+	return claim(t, q)
 }

@@ -210,8 +210,11 @@ func stop(r sdk.StopReason) reason.Stop {
 	return reason.Stop(r)
 }
 
-// usage counts tokens that came from a cache, or went to it, as given.
+// usage counts tokens that came from a cache, or went to it, as given too.
 func usage(u sdk.Usage) reason.Usage {
-	in := max(0, u.InputTokens) + max(0, u.CacheReadInputTokens) + max(0, u.CacheCreationInputTokens)
-	return reason.Usage{TokensIn: int(in), TokensOut: int(max(0, u.OutputTokens))}
+	read, written := max(0, u.CacheReadInputTokens), max(0, u.CacheCreationInputTokens)
+	return reason.Usage{
+		TokensIn: int(max(0, u.InputTokens) + read + written), TokensOut: int(max(0, u.OutputTokens)),
+		CacheRead: int(read), CacheWrite: int(written),
+	}
 }

@@ -195,5 +195,8 @@ func stop(finish string, refused bool) reason.Stop {
 // has them among the completion's, others only in the total.
 func usage(u sdk.CompletionUsage) reason.Usage {
 	in := max(0, u.PromptTokens)
-	return reason.Usage{TokensIn: int(in), TokensOut: int(max(0, u.CompletionTokens, u.TotalTokens-in))}
+	return reason.Usage{
+		TokensIn: int(in), TokensOut: int(max(0, u.CompletionTokens, u.TotalTokens-in)),
+		CacheRead: int(min(in, max(0, u.PromptTokensDetails.CachedTokens))),
+	}
 }

@@ -219,7 +219,7 @@ data: {"choices":[{"delta":{},"finish_reason":"stop"}]}
 // Some endpoints answer with a status of 200 and an error.
 func TestUsage(t *testing.T) {
 	for said, want := range map[string]reason.Usage{
-		`{"prompt_tokens":10,"completion_tokens":30,"total_tokens":40,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":25}}`: {TokensIn: 10, TokensOut: 30},
+		`{"prompt_tokens":10,"completion_tokens":30,"total_tokens":40,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":25}}`: {TokensIn: 10, TokensOut: 30, CacheRead: 8},
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":40,"completion_tokens_details":{"reasoning_tokens":25}}`:                                              {TokensIn: 10, TokensOut: 30},
 		`{"prompt_tokens":10,"completion_tokens":5}`:    {TokensIn: 10, TokensOut: 5},
 		`{"prompt_tokens":-1,"completion_tokens":null}`: {},

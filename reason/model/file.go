@@ -64,6 +64,8 @@ type usage struct {
 	TokensOut  int     `json:"out,omitempty"`
 	CostUSD    float64 `json:"cost_usd,omitempty"`
 	APICostUSD float64 `json:"api_cost_usd,omitempty"`
+	CacheRead  int     `json:"cache_read,omitempty"`
+	CacheWrite int     `json:"cache_write,omitempty"`
 }
 
 // readFile returns the calls of a recording, and whether its model streams. The
