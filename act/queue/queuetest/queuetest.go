@@ -56,7 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		m.crash(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "claim": m.claim, "claim ": m.claim, "beat": m.beat, "end": m.finish, "end ": m.finish,
-			"clock": m.clock, "crash": m.crash, "change": m.change, "": m.invariant,
+			"clock": m.clock, "doze": m.doze, "crash": m.crash, "change": m.change, "": m.invariant,
 		})
 		m.drain()
 	})
@@ -307,11 +307,23 @@ func (m *model) finish(rt *rapid.T) {
 	require.Equal(m, len(r.Followups), children, "follow-ups come with the end")
 }
 
+// doze lets a lease be seen, a part of its TTL pass, and it be seen again.
+func (m *model) doze(rt *rapid.T) {
+	m.claim(rt)
+	m.jump(rapid.SampledFrom([]time.Duration{ttl / 2, ttl - time.Second, ttl - 1}).Draw(rt, "part"))
+	m.claim(rt)
+}
+
 func (m *model) clock(rt *rapid.T) {
-	m.now = m.now.Add(rapid.SampledFrom([]time.Duration{
+	m.jump(rapid.SampledFrom([]time.Duration{
 		1, time.Millisecond, time.Second, 5 * time.Second, ttl, 2 * ttl, 90 * time.Second, time.Hour,
 		-time.Second, -time.Minute, -time.Hour,
 	}).Draw(rt, "jump"))
+}
+
+// jump moves the clock.
+func (m *model) jump(by time.Duration) {
+	m.now = m.now.Add(by)
 	for _, h := range m.held {
 		if m.now.Before(h.low) {
 			h.low = m.now
