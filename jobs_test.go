@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -87,6 +88,59 @@ func TestObjectivesAsJobs(t *testing.T) {
 		require.Equal(t, queue.Failed, j.State, bad)
 		require.Contains(t, j.Summary, "bad objective")
 	}
+}
+
+// The model by a job's priority reaches whoever decides and whoever works.
+func TestModelOfAJob(t *testing.T) {
+	t.Parallel()
+	model := func(name string) reason.Model {
+		return reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			return &reason.Response{Text: name}, nil
+		})
+	}
+	m := queue.ByModel(map[string]reason.Model{"strong": model("a large one"), "own": model("its own")}, model("another"))
+	type said struct{ by, text string }
+	heard := make(chan said, 16)
+	ask := func(ctx context.Context, by string) {
+		r, err := m.Generate(ctx, &reason.Request{})
+		if err != nil {
+			heard <- said{by, err.Error()}
+			return
+		}
+		heard <- said{by, r.Text}
+	}
+	h := (&script{}).host()
+	h.Reasoner = reason.ReasonerFunc(func(ctx context.Context, b reason.Brief) (reason.Decision, error) {
+		ask(ctx, "reasoner")
+		return plan(b.Objective), nil
+	})
+	h.Workers[0].Executor = act.ExecutorFunc(func(ctx context.Context, _ act.Work) (act.Result, error) {
+		ask(ctx, "worker")
+		return done(`"ok"`), nil
+	})
+	st := store.NewMem()
+	a := agentOn(t, st, h, &arc.Options{Seed: 1, Maintain: -1, Now: time.Now})
+	q, err := queue.Open(t.Context(), st, nil)
+	require.NoError(t, err)
+	d, err := q.Dispatch(a.QueueHandler(), nil)
+	require.NoError(t, err)
+	for want, draft := range map[string]queue.Draft{
+		"a large one": {Subject: "urgent", Priority: 2}, "another": {Subject: "later", Priority: 4},
+		"its own": {Subject: "as it says", Priority: 2, Model: "own"},
+	} {
+		_, _, err := q.Enqueue(t.Context(), draft)
+		require.NoError(t, err)
+		for _, by := range []string{"reasoner", "worker"} {
+			is := <-heard
+			require.Equal(t, by, is.by)
+			require.Contains(t, is.text, want)
+		}
+	}
+	require.NoError(t, d.Close(t.Context()))
+	ask(t.Context(), "nobody")
+	require.Contains(t, (<-heard).text, "another", "outside of jobs")
+	_, err = queue.ByModel(nil, nil).Generate(t.Context(), &reason.Request{})
+	require.ErrorContains(t, err, "no model")
 }
 
 // A run that waits gives its worker back, and its job is due when the run is; it goes on

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/reason"
 )
 
 // Handler works on a job. It should return when ctx ends: at its timeout, when the
@@ -274,6 +275,22 @@ func (d *Dispatcher) renew() {
 			}
 		}
 	}
+}
+
+// ByModel returns a model that hands each call to the one that the Model of the job under
+// way names, and to other where no job is, or none of these is named.
+func ByModel(models map[string]reason.Model, other reason.Model) reason.Model {
+	models = maps.Clone(models)
+	return reason.ModelFunc(func(ctx context.Context, req *reason.Request) (*reason.Response, error) {
+		m := other
+		if j, ok := JobIn(ctx); ok && !guard.IsNil(models[j.Model]) {
+			m = models[j.Model]
+		}
+		if guard.IsNil(m) {
+			return nil, errors.New("queue: there is no model for the job")
+		}
+		return guard.Returned(m.Generate(ctx, req))
+	})
 }
 
 // jobIn is the key of a handler's job in its context.

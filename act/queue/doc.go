@@ -44,6 +44,9 @@
 // ready for longest. A job with a time gains 2 once it is late by more than 60 s. With
 // Options.Ageing one gains 1 each time it has waited so long, so that none starves.
 //
+// DispatchOptions.Route names a kind of model by a job's priority; [ByModel] has the
+// reasoner and the executors behind a handler use it.
+//
 // # Keys
 //
 // Pending jobs lie in 20 lists, one for each priority with a time and one without, each

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -185,4 +186,45 @@ func ExampleQueue_Sense() {
 	// 12:01 look into: restarted at 12:00 by sensor:log
 	// 12:01 look into: restarted at 12:00 by sensor:log
 	// log 2 readings, the next at 12:02:20  <nil>
+}
+
+// What is urgent is decided by a better model.
+func ExampleByModel() {
+	says := func(name string) reason.Model {
+		return reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			return &reason.Response{Text: name}, nil
+		})
+	}
+	model := queue.ByModel(map[string]reason.Model{"strong": says("the large one")}, says("the small one"))
+	ctx := context.Background()
+	q, err := queue.Open(ctx, store.NewMem(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	done := make(chan string)
+	d, err := q.Dispatch(func(ctx context.Context, j queue.Job) (queue.Result, error) {
+		r, err := model.Generate(ctx, &reason.Request{}) // as a reasoner would, or an executor
+		if err != nil {
+			return queue.Result{}, err
+		}
+		done <- j.Subject + ": " + r.Text
+		return queue.Result{}, nil
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, draft := range []queue.Draft{{Subject: "the site is down", Priority: 2}, {Subject: "tidy up"}} {
+		if _, _, err := q.Enqueue(ctx, draft); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(<-done)
+	}
+	fmt.Println(d.Close(ctx))
+	// Output:
+	// the site is down: the large one
+	// tidy up: the small one
+	// <nil>
 }

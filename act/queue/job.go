@@ -73,7 +73,7 @@ type Draft struct {
 	MaxAttempts int `cbor:"14,keyasint,omitempty"`
 	// Timeout bounds an attempt. 0: Options.Timeout.
 	Timeout time.Duration `cbor:"15,keyasint,omitempty"`
-	// Model names the kind of model to use. "": by DispatchOptions.Route.
+	// Model names the kind of model to use, for ByModel. "": by DispatchOptions.Route.
 	Model string `cbor:"16,keyasint,omitempty"`
 }
 
