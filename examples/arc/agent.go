@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store/badger"
 )
 
@@ -45,7 +47,8 @@ type app struct {
 	config *config
 	store  *badger.Store
 	agent  *arc.Agent
-	event  func(arc.Event) // of runs
+	event  func(arc.Event)   // of runs
+	creds  map[string]string // that commands may read
 }
 
 // path is that of a file in the folder.
@@ -90,13 +93,14 @@ func (a *app) openAgent() error {
 		return err
 	}
 	c := a.config
+	secrets := slices.Collect(maps.Values(a.creds))
 	replans, pivot := 0, arc.PivotFlag // plans of arc.yaml are the same if they are asked for again
 	if c.Model != "" {
 		replans, pivot = 1, arc.PivotAuto
 	}
 	a.agent, err = arc.New(a.ctx, a.store, host, &arc.Options{
 		Scope: c.Scope, Name: c.Name, Attempts: c.Attempts, Replans: replans, Pivot: pivot, Attended: a.person && c.Model != "",
-		Patience:    patience,
+		Patience: patience, Sanitizer: new(redact.Sanitizer).Knowing(secrets...),
 		Budget:      arc.Budget{CostUSD: c.Budget.Run, Wall: c.Budget.Time},
 		Bounds:      arc.Bounds{Day: arc.Budget{CostUSD: c.Budget.Day}},
 		ApproveFrom: c.ApproveFrom.blast, ApproveAbove: c.ApproveAbove,
@@ -118,11 +122,14 @@ func (a *app) host() (arc.Host, error) {
 		return arc.Host{}, err
 	}
 	h := arc.Host{Skills: skills}
-	if h.Reasoner, err = c.reasoner(a.dir, skills); err != nil {
+	if a.creds, err = a.allowed(); err != nil {
+		return arc.Host{}, err
+	}
+	if h.Reasoner, err = c.reasoner(a.dir, skills, a.apiKey); err != nil {
 		return arc.Host{}, err
 	}
 	for i := range c.Workers {
-		w, err := c.Workers[i].worker(a.dir)
+		w, err := c.Workers[i].worker(a.dir, a.creds)
 		if err != nil {
 			return arc.Host{}, err
 		}
@@ -237,7 +244,7 @@ type workerConfig struct {
 	Mode         string         `yaml:"mode"`
 	Irreversible bool           `yaml:"irreversible"`
 	Env          []string       `yaml:"env"`
-	Creds        []string       `yaml:"creds"`
+	Creds        []string       `yaml:"creds"` // SERVICE/KEY, in the environment as SERVICE_KEY
 }
 
 // effect is what a worker can change of the world.
@@ -296,16 +303,16 @@ func parseConfig(text []byte) (*config, error) {
 }
 
 // worker makes a worker of its configuration.
-func (c *workerConfig) worker(dir string) (act.Worker, error) {
+func (c *workerConfig) worker(dir string, creds map[string]string) (act.Worker, error) {
 	w := act.Worker{
-		Card: rank.Candidate{Name: c.Name, Prior: 0.5}, Executor: c.program(dir, c.Run), Skills: c.Skills,
+		Card: rank.Candidate{Name: c.Name, Prior: 0.5}, Executor: c.program(dir, creds, c.Run), Skills: c.Skills,
 		Blast: c.Blast.blast, Irreversible: c.Irreversible,
 	}
 	for _, e := range c.Effects {
 		w.Effects = append(w.Effects, reason.Effect{Domain: e.Domain, Path: e.Path})
 	}
 	for _, argv := range c.Gates {
-		w.Gates = append(w.Gates, c.program(dir, argv))
+		w.Gates = append(w.Gates, c.program(dir, creds, argv))
 	}
 	if len(c.Gates) == 0 {
 		return w, misuse("arc.yaml: worker %q has no gates: nothing would check what it did", c.Name)
@@ -326,18 +333,21 @@ func (c *workerConfig) worker(dir string) (act.Worker, error) {
 	return w, misuse("arc.yaml: worker %q: no mode is called %q", c.Name, c.Mode)
 }
 
-func (c *workerConfig) program(dir string, argv []string) *program {
-	return &program{argv: argv, dir: dir, env: c.Env, creds: c.Creds}
+func (c *workerConfig) program(dir string, creds map[string]string, argv []string) *program {
+	env := environment(c.Env)
+	for _, name := range c.Creds {
+		env = append(env, variable(name)+"="+creds[name])
+	}
+	return &program{argv: argv, dir: dir, env: env}
 }
 
 // program is a command of arc.yaml, as an executor and as a gate: an act.Command that
 // finds its plain inputs in the environment, too, as INPUT_NAME. It gets the variables and
 // credentials that arc.yaml allows, and no others.
 type program struct {
-	argv  []string
-	dir   string
-	env   []string
-	creds []string // as SERVICE/KEY, which becomes SERVICE_KEY
+	argv []string
+	dir  string
+	env  []string
 }
 
 // Execute implements act.Executor.
@@ -372,7 +382,7 @@ func environment(more []string) (env []string) {
 var inputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (p *program) command(inputs json.RawMessage) (*act.Command, error) {
-	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Env: environment(p.env), Confidence: 0.8}
+	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Env: slices.Clone(p.env), Confidence: 0.8}
 	var fields map[string]any
 	if len(inputs) > 0 && json.Unmarshal(inputs, &fields) == nil { // what is no object has no names
 		for name, v := range fields {
@@ -458,11 +468,11 @@ func (p *plan) tasks(text string, at []int) (reason.Decision, error) {
 }
 
 // reasoner is the planner, or the model that arc.yaml names.
-func (c *config) reasoner(dir string, skills map[string]reason.Skill) (reason.Reasoner, error) {
+func (c *config) reasoner(dir string, skills map[string]reason.Skill, key func(service, variable string) string) (reason.Reasoner, error) {
 	if c.Model == "" {
 		return planner(c.Plans), nil
 	}
-	m, err := c.dial()
+	m, err := c.dial(key)
 	if err != nil {
 		return nil, err
 	}
@@ -471,7 +481,7 @@ func (c *config) reasoner(dir string, skills map[string]reason.Skill) (reason.Re
 
 // dial returns the model that a line such as "openai gpt-5-mini" or
 // "openai qwen3 http://localhost:11434/v1" names.
-func (c *config) dial() (reason.Model, error) {
+func (c *config) dial(key func(service, variable string) string) (reason.Model, error) {
 	words := strings.Fields(c.Model)
 	if len(words) < 2 || len(words) > 3 {
 		return nil, misuse(`arc.yaml: model is "PROVIDER NAME" or "PROVIDER NAME ADDRESS", not %q`, c.Model)
@@ -480,13 +490,13 @@ func (c *config) dial() (reason.Model, error) {
 	provider, name, address := words[0], words[1], words[2]
 	switch provider {
 	case "openai":
-		opts := []openaioption.RequestOption{openaioption.WithAPIKey(secret("openai", "OPENAI_API_KEY"))}
+		opts := []openaioption.RequestOption{openaioption.WithAPIKey(key("openai", "OPENAI_API_KEY"))}
 		if address = cmp.Or(address, os.Getenv("OPENAI_BASE_URL")); address != "" {
 			opts = append(opts, openaioption.WithBaseURL(address))
 		}
 		return openai.New(openaisdk.NewClient(opts...), name, nil), nil
 	case "anthropic":
-		opts := []anthropicoption.RequestOption{anthropicoption.WithAPIKey(secret("anthropic", "ANTHROPIC_API_KEY"))}
+		opts := []anthropicoption.RequestOption{anthropicoption.WithAPIKey(key("anthropic", "ANTHROPIC_API_KEY"))}
 		if address != "" {
 			opts = append(opts, anthropicoption.WithBaseURL(address))
 		}
@@ -495,11 +505,6 @@ func (c *config) dial() (reason.Model, error) {
 		return ollama.New(cmp.Or(address, os.Getenv("OLLAMA_HOST"), "http://localhost:11434"), name, nil)
 	}
 	return nil, misuse("arc.yaml: no provider is called %q: openai, anthropic or ollama", provider)
-}
-
-// secret is the key of a provider. A server at home needs none, and gets a word.
-func secret(_ string, variable string) string {
-	return cmp.Or(os.Getenv(variable), "none")
 }
 
 // character is a model that is told first what SOUL.md says.

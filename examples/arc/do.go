@@ -62,11 +62,7 @@ type resumeCmd struct {
 func (resumeCmd) Help() string { return "Example:  arc resume --run 0193…   (arc runs has the ids)" }
 
 // Run implements the command.
-func (c *resumeCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *resumeCmd) Run(a *app, v arc.View) (err error) {
 	if c.Note != "" {
 		return a.drive(func(ctx context.Context) (*arc.Report, error) { return v.Retry(ctx, c.ID, c.Note) })
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger"
@@ -46,10 +47,7 @@ type exportCmd struct {
 func (exportCmd) Help() string { return "Example:  arc export --file agent.jsonl" }
 
 // Run implements the command.
-func (c *exportCmd) Run(a *app) error {
-	if _, err := a.view(); err != nil {
-		return err
-	}
+func (c *exportCmd) Run(a *app, _ arc.View) error {
 	return written(c.File, func(w io.Writer) error {
 		return a.agent.Export(a.ctx, cmp.Or(memory.Scope(c.Scope), a.config.Scope), w)
 	})
@@ -63,10 +61,7 @@ type importCmd struct {
 func (importCmd) Help() string { return "Example:  arc import --file agent.jsonl" }
 
 // Run implements the command.
-func (c *importCmd) Run(a *app) error {
-	if _, err := a.view(); err != nil {
-		return err
-	}
+func (c *importCmd) Run(a *app, _ arc.View) error {
 	f, err := os.Open(c.File)
 	if err != nil {
 		return err
@@ -88,10 +83,7 @@ type eraseCmd struct {
 func (eraseCmd) Help() string { return "Example:  arc erase --scope local/ada --yes" }
 
 // Run implements the command.
-func (c *eraseCmd) Run(a *app) error {
-	if _, err := a.view(); err != nil {
-		return err
-	}
+func (c *eraseCmd) Run(a *app, _ arc.View) error {
 	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Remove all that is kept of %s for good?", c.Scope)); err != nil {
 		return err
 	}
@@ -134,10 +126,7 @@ type backupCmd struct {
 func (backupCmd) Help() string { return "Example:  arc backup --file agent.backup" }
 
 // Run implements the command.
-func (c *backupCmd) Run(a *app) error {
-	if _, err := a.view(); err != nil {
-		return err
-	}
+func (c *backupCmd) Run(a *app, _ arc.View) error {
 	n := 0
 	err := written(c.File, func(w io.Writer) (err error) {
 		n, err = a.agent.Backup(a.ctx, w)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 )
@@ -36,11 +37,7 @@ type memoryListCmd struct {
 func (memoryListCmd) Help() string { return "Example:  arc memory list --kind pattern" }
 
 // Run implements the command.
-func (c *memoryListCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memoryListCmd) Run(a *app, v arc.View) error {
 	all := []memory.Record{}
 	for r, err := range v.Memory().All(a.ctx) {
 		if err != nil {
@@ -91,11 +88,7 @@ func (memorySearchCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *memorySearchCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memorySearchCmd) Run(a *app, v arc.View) error {
 	hits, err := v.Memory().Recall(a.ctx, memory.Query{Text: c.Text, K: c.K})
 	if err != nil {
 		return err
@@ -117,11 +110,7 @@ type memoryAddCmd struct {
 func (memoryAddCmd) Help() string { return `Example:  arc memory add --text "deploys are on Tuesday"` }
 
 // Run implements the command.
-func (c *memoryAddCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memoryAddCmd) Run(a *app, v arc.View) error {
 	r, err := v.Memory().Remember(a.ctx, memory.Draft{Kind: memory.Fact, Content: c.Text})
 	if err != nil {
 		return err
@@ -140,11 +129,7 @@ func (memoryWhyCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *memoryWhyCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memoryWhyCmd) Run(a *app, v arc.View) error {
 	e, err := v.Memory().Explain(a.ctx, memory.Query{Text: c.Text}, memory.ID(c.ID))
 	if err != nil {
 		return err
@@ -180,11 +165,7 @@ func (memoryEditCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *memoryEditCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memoryEditCmd) Run(a *app, v arc.View) error {
 	m := v.Memory()
 	was, err := m.Get(a.ctx, memory.ID(c.ID))
 	if err != nil {
@@ -217,11 +198,7 @@ type memoryForgetCmd struct {
 func (memoryForgetCmd) Help() string { return "Example:  arc memory forget --id 0193… --yes" }
 
 // Run implements the command.
-func (c *memoryForgetCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memoryForgetCmd) Run(a *app, v arc.View) error {
 	r, err := v.Memory().Get(a.ctx, memory.ID(c.ID))
 	if err != nil {
 		return err
@@ -242,10 +219,7 @@ type memorySyncCmd struct{}
 func (memorySyncCmd) Help() string { return "Example:  arc memory sync" }
 
 // Run implements the command.
-func (memorySyncCmd) Run(a *app) error {
-	if _, err := a.view(); err != nil {
-		return err
-	}
+func (memorySyncCmd) Run(a *app, _ arc.View) error {
 	n, err := a.syncNotebook(nil)
 	if err != nil {
 		return err
@@ -261,11 +235,7 @@ type memoryTrustCmd struct {
 func (memoryTrustCmd) Help() string { return "Example:  arc memory trust --id 0193…" }
 
 // Run implements the command.
-func (c *memoryTrustCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memoryTrustCmd) Run(a *app, v arc.View) error {
 	return v.Memory().Trust(a.ctx, memory.ID(c.ID))
 }
 
@@ -277,11 +247,7 @@ type memoryHistoryCmd struct {
 func (memoryHistoryCmd) Help() string { return "Example:  arc memory history --id 0193…" }
 
 // Run implements the command.
-func (c *memoryHistoryCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *memoryHistoryCmd) Run(a *app, v arc.View) error {
 	r, err := v.Memory().Get(a.ctx, memory.ID(c.ID))
 	if err != nil {
 		return err
@@ -358,11 +324,7 @@ type identityListCmd struct{}
 func (identityListCmd) Help() string { return "Example:  arc identity list" }
 
 // Run implements the command.
-func (identityListCmd) Run(a *app) error {
-	x, err := a.whoseFacts()
-	if err != nil {
-		return err
-	}
+func (identityListCmd) Run(a *app, x *identity.Identity) error {
 	facts, err := x.List(a.ctx, identity.Filter{})
 	return errors.Join(err, a.factTable(facts))
 }
@@ -373,11 +335,7 @@ type identityDueCmd struct{}
 func (identityDueCmd) Help() string { return "Example:  arc identity due" }
 
 // Run implements the command.
-func (identityDueCmd) Run(a *app) error {
-	x, err := a.whoseFacts()
-	if err != nil {
-		return err
-	}
+func (identityDueCmd) Run(a *app, x *identity.Identity) error {
 	facts, err := x.Due(a.ctx, identity.Filter{})
 	return errors.Join(err, a.factTable(facts))
 }
@@ -394,11 +352,7 @@ func (identityAddCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *identityAddCmd) Run(a *app) error {
-	x, err := a.whoseFacts()
-	if err != nil {
-		return err
-	}
+func (c *identityAddCmd) Run(a *app, x *identity.Identity) error {
 	d := identity.Draft{Content: c.Text, Category: identity.Category(c.Category)}
 	if c.Private {
 		d.Visibility = identity.Local
@@ -419,11 +373,7 @@ type identityConfirmCmd struct {
 func (identityConfirmCmd) Help() string { return "Example:  arc identity confirm --id 0193…" }
 
 // Run implements the command.
-func (c *identityConfirmCmd) Run(a *app) error {
-	x, err := a.whoseFacts()
-	if err != nil {
-		return err
-	}
+func (c *identityConfirmCmd) Run(a *app, x *identity.Identity) error {
 	f, err := x.Validate(a.ctx, identity.ID(c.ID), identity.Validation{Reason: c.Reason})
 	if err != nil {
 		return err
@@ -442,12 +392,8 @@ func (identityRejectCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *identityRejectCmd) Run(a *app) error {
-	x, err := a.whoseFacts()
-	if err != nil {
-		return err
-	}
-	_, err = x.Reject(a.ctx, identity.ID(c.ID), c.Reason)
+func (c *identityRejectCmd) Run(a *app, x *identity.Identity) error {
+	_, err := x.Reject(a.ctx, identity.ID(c.ID), c.Reason)
 	return err
 }
 
@@ -462,11 +408,7 @@ func (identitySyncCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *identitySyncCmd) Run(a *app) error {
-	x, err := a.whoseFacts()
-	if err != nil {
-		return err
-	}
+func (c *identitySyncCmd) Run(a *app, x *identity.Identity) error {
 	limit := identity.Trusted
 	if c.All {
 		limit = identity.Local

@@ -57,6 +57,12 @@ type commands struct {
 	Verify  verifyCmd  `cmd:"" group:"Keep:" help:"Compare all that is kept with its checksums."`
 	Backup  backupCmd  `cmd:"" group:"Keep:" help:"Copy the store into a file."`
 	Restore restoreCmd `cmd:"" group:"Keep:" help:"Put a backup into an empty folder."`
+
+	Serve      serveCmd      `cmd:"" group:"Serve:" help:"The dashboard and MCP on one port; sensors and tasks meanwhile."`
+	Services   servicesCmd   `cmd:"" group:"Serve:" help:"arc serve as a service of the system."`
+	Creds      credsCmd      `cmd:"" group:"Serve:" help:"Credentials: in the keyring, or in an encrypted file."`
+	Completion completionCmd `cmd:"" group:"Serve:" help:"What a shell needs to complete commands."`
+	Complete   completeCmd   `cmd:"" hidden:"" name:"__complete"`
 }
 
 func main() {
@@ -100,10 +106,63 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 	}
 	s.json = c.JSON
 	a := &app{screen: s, dir: c.Dir, ctx: ctx}
+	for _, open := range []any{a.view, a.queue, a.whoseFacts, a.vault} { // what methods Run may ask for
+		if err := chosen.BindToProvider(open); err != nil {
+			fmt.Fprintln(s.err, "arc:", err)
+			return exitError
+		}
+	}
 	err = chosen.Run(a)
 	n, text := code(errors.Join(err, a.close()))
 	if text != "" {
 		fmt.Fprintln(s.err, "arc:", text)
 	}
 	return n
+}
+
+type completionCmd struct {
+	Shell string `help:"bash, zsh or fish." enum:"bash,zsh,fish" default:"bash"`
+}
+
+// Help is what --help shows besides.
+func (completionCmd) Help() string { return "Example:  source <(arc completion --shell bash)" }
+
+// Run implements the command.
+func (c *completionCmd) Run(a *app) error {
+	a.say("%s", map[string]string{
+		"bash": `_arc() { COMPREPLY=($(compgen -W "$(arc __complete -- "${COMP_WORDS[@]:1:COMP_CWORD-1}")" -- "${COMP_WORDS[COMP_CWORD]}")); }
+complete -o default -F _arc arc`,
+		"zsh": `#compdef arc
+_arc() { compadd -- $(arc __complete -- ${words[2,CURRENT-1]}) }
+compdef _arc arc`,
+		"fish": `complete -c arc -f -a '(arc __complete -- (commandline -opc)[2..])'`,
+	}[c.Shell])
+	return nil
+}
+
+type completeCmd struct {
+	Words []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run prints what may follow the words: commands and flags.
+func (c *completeCmd) Run(a *app, k *kong.Kong) error {
+	at := k.Model.Node
+	for _, word := range c.Words {
+		for _, child := range at.Children {
+			if child.Name == word {
+				at = child
+			}
+		}
+	}
+	for _, child := range at.Children {
+		if !child.Hidden {
+			a.say("%s", child.Name)
+		}
+	}
+	for _, group := range at.AllFlags(true) {
+		for _, f := range group {
+			a.say("--%s", f.Name)
+		}
+	}
+	return nil
 }

@@ -33,11 +33,7 @@ type runsCmd struct {
 func (runsCmd) Help() string { return "Example:  arc runs --status blocked" }
 
 // Run implements the command.
-func (c *runsCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *runsCmd) Run(a *app, v arc.View) error {
 	all := []*arc.Report{}
 	for r, err := range v.Runs(a.ctx, arc.Filter{Status: arc.Status(c.Status), Session: c.Session, Limit: c.Limit}) {
 		if err != nil {
@@ -156,10 +152,7 @@ type goalsCmd struct {
 func (goalsCmd) Help() string { return "Example:  arc goals --keep" }
 
 // Run implements the command.
-func (c *goalsCmd) Run(a *app) error {
-	if _, err := a.view(); err != nil {
-		return err
-	}
+func (c *goalsCmd) Run(a *app, _ arc.View) error {
 	var goals goal.Goals
 	if !a.config.Goals.IsZero() {
 		text, err := yaml.Marshal(map[string]*yaml.Node{"goals": &a.config.Goals})
@@ -245,11 +238,7 @@ type approveCmd struct {
 func (approveCmd) Help() string { return "Example:  arc approve --run 0193… --yes" }
 
 // Run implements the command.
-func (c *approveCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *approveCmd) Run(a *app, v arc.View) error {
 	all := []arc.Approval{}
 	for p, err := range v.Approvals(a.ctx) {
 		if err != nil {
@@ -309,11 +298,7 @@ type healthCmd struct{}
 func (healthCmd) Help() string { return "Example:  arc health" }
 
 // Run implements the command.
-func (healthCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (healthCmd) Run(a *app, v arc.View) error {
 	h, err := a.agent.Health(a.ctx, v.Memory().Scope())
 	if err != nil {
 		return err
@@ -338,11 +323,7 @@ type costLine struct {
 }
 
 // Run implements the command. What planning took is what runs used beyond their workers.
-func (c *costCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *costCmd) Run(a *app, v arc.View) error {
 	since := time.Now().UTC().AddDate(0, 0, 1-c.Days).Truncate(24 * time.Hour)
 	tallies, err := v.Costs(a.ctx, since)
 	if err != nil {
@@ -405,11 +386,7 @@ func (proposalsCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *proposalsCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *proposalsCmd) Run(a *app, v arc.View) (err error) {
 	all := []meta.Proposal{}
 	decided := meta.Proposal{}
 	switch {
@@ -452,10 +429,7 @@ func (thinkCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *thinkCmd) Run(a *app) error {
-	if _, err := a.view(); err != nil {
-		return err
-	}
+func (c *thinkCmd) Run(a *app, _ arc.View) error {
 	o := arc.Objective{Text: c.Text}
 	f, err := a.agent.Would(a.ctx, o)
 	if err != nil {
@@ -495,11 +469,7 @@ type metaCmd struct {
 func (metaCmd) Help() string { return "Example:  arc meta --session 0193…" }
 
 // Run implements the command.
-func (c *metaCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *metaCmd) Run(a *app, v arc.View) error {
 	s, err := v.Assess(a.ctx, c.Session)
 	if err != nil {
 		return err
@@ -520,11 +490,7 @@ type chunkCmd struct {
 func (chunkCmd) Help() string { return "Example:  arc chunk --session 0193…" }
 
 // Run implements the command.
-func (c *chunkCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (c *chunkCmd) Run(a *app, v arc.View) error {
 	all, err := v.Chunk(a.ctx, c.Session)
 	if err != nil {
 		return err
@@ -544,11 +510,7 @@ type decayCmd struct{}
 func (decayCmd) Help() string { return "Example:  arc decay   (puts aside what is old and unused)" }
 
 // Run implements the command.
-func (decayCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (decayCmd) Run(a *app, v arc.View) error {
 	r, err := v.Memory().Decay(a.ctx)
 	if err != nil {
 		return err
@@ -564,11 +526,7 @@ type consolidateCmd struct{}
 func (consolidateCmd) Help() string { return "Example:  arc consolidate   (merges what says the same)" }
 
 // Run implements the command.
-func (consolidateCmd) Run(a *app) error {
-	v, err := a.view()
-	if err != nil {
-		return err
-	}
+func (consolidateCmd) Run(a *app, v arc.View) error {
 	r, err := v.Memory().Consolidate(a.ctx)
 	if err != nil {
 		return err

@@ -28,11 +28,7 @@ type tasksListCmd struct {
 func (tasksListCmd) Help() string { return "Example:  arc tasks list --status failed --limit 5" }
 
 // Run implements the command.
-func (c *tasksListCmd) Run(a *app) error {
-	q, err := a.queue()
-	if err != nil {
-		return err
-	}
+func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
 	states := []queue.State{queue.Pending, queue.Active, queue.Parked, queue.Blocked}
 	if len(c.Status) > 0 {
 		states = nil
@@ -76,11 +72,7 @@ func (tasksAddCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *tasksAddCmd) Run(a *app) error {
-	q, err := a.queue()
-	if err != nil {
-		return err
-	}
+func (c *tasksAddCmd) Run(a *app, q *queue.Queue) error {
 	d := queue.Draft{
 		Subject: c.Subject, Description: c.Description, Priority: c.Priority, Skills: c.Skill, Source: c.Source,
 		Key: c.Key, Cron: c.Cron, Template: c.Template,
@@ -118,11 +110,7 @@ type tasksUpdateCmd struct {
 func (tasksUpdateCmd) Help() string { return "Example:  arc tasks update --id 0193… --priority 1" }
 
 // Run implements the command.
-func (c *tasksUpdateCmd) Run(a *app) error {
-	q, err := a.queue()
-	if err != nil {
-		return err
-	}
+func (c *tasksUpdateCmd) Run(a *app, q *queue.Queue) (err error) {
 	d := queue.Draft{Subject: c.Subject, Description: c.Description, Priority: c.Priority}
 	if c.Subject != "" || c.Description != "" || c.Priority != 0 {
 		err = q.Revise(a.ctx, c.ID, d)
@@ -148,11 +136,7 @@ func (tasksCloseCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *tasksCloseCmd) Run(a *app) error {
-	q, err := a.queue()
-	if err != nil {
-		return err
-	}
+func (c *tasksCloseCmd) Run(a *app, q *queue.Queue) error {
 	return q.Settle(a.ctx, c.ID, queue.Result{State: queue.State(c.Status), Summary: c.Summary})
 }
 
@@ -166,11 +150,7 @@ func (runCmd) Help() string {
 }
 
 // Run implements the command: the sensors that are due, then the task that comes first.
-func (c *runCmd) Run(a *app) error {
-	q, err := a.queue()
-	if err != nil {
-		return err
-	}
+func (c *runCmd) Run(a *app, q *queue.Queue) error {
 	found, missed := q.Sense(a.ctx, a.sensors()...)
 	for _, j := range found {
 		a.headed(faint, "found", j.Subject)
@@ -242,11 +222,7 @@ func (sensorsListCmd) Help() string {
 }
 
 // Run implements the command.
-func (sensorsListCmd) Run(a *app) error {
-	q, err := a.queue()
-	if err != nil {
-		return err
-	}
+func (sensorsListCmd) Run(a *app, q *queue.Queue) error {
 	known := map[string]queue.SensorState{}
 	for s, err := range q.Sensors(a.ctx) {
 		if err != nil {
@@ -271,11 +247,7 @@ type statusCmd struct{}
 func (statusCmd) Help() string { return "Example:  arc status" }
 
 // Run implements the command.
-func (statusCmd) Run(a *app) error {
-	q, err := a.queue()
-	if err != nil {
-		return err
-	}
+func (statusCmd) Run(a *app, q *queue.Queue) error {
 	var s struct {
 		Tasks     map[queue.State]int
 		Runs      map[arc.Status]int
