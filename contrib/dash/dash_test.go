@@ -229,7 +229,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 		{"Sec-Fetch-Site", "same-site"}, {"Origin", b.URL, "Sec-Fetch-Site", "cross-site"},
 	} {
 		header = append(header, "Authorization", "", "Cookie", cookie)
-		for _, path := range []string{"/approvals", "/proposals", "/enter"} {
+		for _, path := range []string{"/approvals", "/proposals", "/run", "/memory", "/enter"} {
 			code, _ := b.send(t, http.MethodPost, path, form, header...)
 			require.Equal(t, http.StatusForbidden, code, header)
 		}
@@ -259,6 +259,69 @@ func TestRefusalGoesToTheRun(t *testing.T) {
 		code, _ = b.send(t, http.MethodPost, "/approvals", form+"&x=")
 		require.Equal(t, http.StatusBadRequest, code, form)
 	}
+}
+
+// A question is answered, and the run goes on without the browser waiting for it.
+func TestQuestionsAreAnswered(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "which of them?", nil)
+	b.fill(t, 3)
+	_, text := b.get(t, "/run?id=run-2")
+	require.Contains(t, text, "Your answer")
+	code, _ := b.send(t, http.MethodPost, "/run", "id=run-2&say=answer&text=+")
+	require.Equal(t, http.StatusBadRequest, code)
+	code, text = b.send(t, http.MethodPost, "/run", "id=run-2&say=answer&text=the+second")
+	require.Equal(t, http.StatusSeeOther, code)
+	require.Contains(t, text, "/run?id=run-2&said=answered")
+	<-b.delivered("run-2")
+	_, text = b.get(t, "/run?id=run-2")
+	require.Contains(t, text, "Delivered")
+	_, text = b.send(t, http.MethodPost, "/run", "id=run-2&say=answer&text=again")
+	require.Contains(t, text, "said=late")
+}
+
+func TestDeliveriesAreJudged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend the cache", nil)
+	b.fill(t, 3)
+	hits, err := b.agent.In("").Memory().Recall(t.Context(), memory.Query{Kinds: []memory.Kind{memory.Pattern}, K: 50})
+	require.NoError(t, err)
+	misled := func() (n int) {
+		for _, h := range hits {
+			r, err := b.agent.In("").Memory().Get(t.Context(), h.Record.ID)
+			require.NoError(t, err)
+			n += r.Stats.Misled
+		}
+		return n
+	}
+	before := misled()
+	code, text := b.send(t, http.MethodPost, "/run", "id=run-0&say=wrong&text=it+broke+on+Monday")
+	require.Equal(t, http.StatusSeeOther, code)
+	require.Contains(t, text, "said=judged")
+	require.Greater(t, misled(), before)
+	_, text = b.send(t, http.MethodPost, "/run", "id=run-1&say=right")
+	require.Contains(t, text, "said=late", "it was not delivered")
+	code, _ = b.send(t, http.MethodPost, "/run", "id=run-0&say=perhaps")
+	require.Equal(t, http.StatusBadRequest, code)
+}
+
+func TestMemoriesAreTrustedAndSetAside(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	space := b.agent.In("").Memory()
+	r, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "it is Ada's", Source: memory.Source{Origin: memory.User}})
+	require.NoError(t, err)
+	for _, say := range []string{"trust", "archive", "restore"} {
+		code, text := b.send(t, http.MethodPost, "/memory", "id="+string(r.ID)+"&say="+say)
+		require.Equal(t, http.StatusSeeOther, code)
+		require.Contains(t, text, "/memory?id="+string(r.ID))
+		rec, err := space.Get(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.True(t, rec.Trusted)
+		require.Equal(t, say == "archive", rec.Archived)
+	}
+	code, _ := b.send(t, http.MethodPost, "/memory", "id=unknown&say=trust")
+	require.Equal(t, http.StatusNotFound, code)
 }
 
 func TestHeaders(t *testing.T) {
@@ -306,6 +369,10 @@ func TestScopesAreKeptApart(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, code, scope)
 		code, _ = b.send(t, http.MethodPost, "/approvals", url.Values{"scope": {scope}, "run": {"of-evil-evil"}, "attempt": {"1"}, "say": {"allow"}}.Encode())
 		require.Equal(t, http.StatusNotFound, code, scope)
+	}
+	for _, say := range []string{"answer", "right"} {
+		code, _ := b.send(t, http.MethodPost, "/run", url.Values{"scope": {"acme/ada"}, "id": {"of-acme-ben"}, "say": {say}, "text": {"x"}}.Encode())
+		require.Equal(t, http.StatusNotFound, code)
 	}
 	for _, path := range pages {
 		for scope, not := range map[string]string{"acme/ada": "acme/ben", "acme/ben": "acme/ada"} {

@@ -2,10 +2,12 @@ package dash
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/meta"
@@ -46,11 +48,7 @@ func (d *desk) rule(q *ask) (path, word string, err error) {
 	if err != nil || !allow && q.PostFormValue("say") != "refuse" {
 		return "", "", fmt.Errorf("%w: an attempt, and allow or refuse", errBad)
 	}
-	r, err := q.view.Report(q.Context(), id)
-	if err == nil && !r.Scope.Within(q.scope) {
-		err = store.ErrNotFound
-	}
-	if err != nil {
+	if _, err = d.report(q, id); err != nil {
 		return "", "", err
 	}
 	err = q.view.Rule(q.Context(), arc.Ruling{
@@ -124,4 +122,44 @@ func (d *desk) decideProposal(q *ask) (path, word string, err error) {
 		return "/proposals", "late", nil
 	}
 	return "/proposals", word, err
+}
+
+// tellRun takes what the viewer says to a run: an answer to what it asks, or whether
+// what it delivered is right.
+func (d *desk) tellRun(q *ask) (path, word string, err error) {
+	id, text := q.PostFormValue("id"), strings.TrimSpace(q.PostFormValue("text"))
+	r, err := d.report(q, id)
+	if err != nil {
+		return "", "", err
+	}
+	switch say := q.PostFormValue("say"); {
+	case say == "answer" && r.Status != arc.Asking:
+		return "/run", "late", nil
+	case say == "answer" && text != "":
+		// Answer returns when the run has ended, asks or waits, at the latest with the
+		// Agent. The viewer does not wait for it.
+		ctx := context.WithoutCancel(q.Context())
+		go func() {
+			if _, err := q.view.Answer(ctx, id, text); err != nil {
+				d.logger.ErrorContext(ctx, "dash: answer", "run", id, "error", err)
+			}
+		}()
+		return "/run", "answered", nil
+	case say == "right" || say == "wrong":
+		err = q.view.Judge(q.Context(), id, arc.Verdict{Right: say == "right", Why: text, Source: q.viewer.Name})
+		if errors.Is(err, arc.ErrNotDelivered) || errors.Is(err, arc.ErrRunning) {
+			return "/run", "late", nil
+		}
+		return "/run", "judged", err
+	}
+	return "", "", fmt.Errorf("%w: an answer, right or wrong", errBad)
+}
+
+// report reads a run in the scope at hand.
+func (d *desk) report(q *ask, id string) (*arc.Report, error) {
+	r, err := q.view.Report(q.Context(), id)
+	if err == nil && !r.Scope.Within(q.scope) {
+		err = fmt.Errorf("run: %w", store.ErrNotFound)
+	}
+	return r, err
 }

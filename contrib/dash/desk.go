@@ -164,7 +164,11 @@ func (d *desk) action(do func(*desk, *ask) (path, said string, err error)) http.
 			return
 		}
 		s := d.sight(q, "")
-		http.Redirect(w, r, s.Link(path, "said", said), http.StatusSeeOther)
+		pairs := []any{"said", said}
+		if path == s.Path { // what it was about is shown again
+			pairs = append(pairs, "id", q.PostFormValue("id"))
+		}
+		http.Redirect(w, r, s.Link(path, pairs...), http.StatusSeeOther)
 	})
 }
 
@@ -187,6 +191,11 @@ func said(word string) string {
 		"failed":   "It could not be applied. The reason stands below.",
 		"rejected": "Rejected.",
 		"undone":   "Undone.",
+		"answered": "Answered. The run goes on.",
+		"judged":   "Taken in: the memories and the workers that had a part in it are credited or charged.",
+		"trusted":  "Trusted. It is shown to models from now on.",
+		"archived": "Set aside. It is found when it is asked for.",
+		"restored": "Brought back.",
 	}[word]
 }
 

@@ -27,5 +27,6 @@
 //
 // Each page reads a bounded part of the store, in the request that asks for it: a
 // page of runs, the first hundred jobs. Nothing is kept but a Journal, if the host
-// brings one, and no goroutine is started. A run is never waited for.
+// brings one. A run is never waited for: one that is given an answer goes on in a
+// goroutine, which ends with the run, or with the Agent.
 package dash

@@ -74,6 +74,21 @@ func (d *desk) memory(q *ask) (any, error) {
 	return p, err
 }
 
+// tellMemory takes what the viewer says of a memory: that it is right, or that it is to
+// be set aside, or not any more.
+func (d *desk) tellMemory(q *ask) (path, word string, err error) {
+	space, id := q.view.Memory(), memory.ID(q.PostFormValue("id"))
+	switch q.PostFormValue("say") {
+	case "trust":
+		return "/memory", "trusted", space.Trust(q.Context(), id)
+	case "archive":
+		return "/memory", "archived", space.Archive(q.Context(), id, true)
+	case "restore":
+		return "/memory", "restored", space.Archive(q.Context(), id, false)
+	}
+	return "", "", fmt.Errorf("%w: trust, archive or restore", errBad)
+}
+
 // whyPage says why a memory is found, or is not.
 type whyPage struct {
 	Text, Wanted string

@@ -103,12 +103,9 @@ func (d *desk) lasted(r *arc.Report) time.Duration {
 }
 
 func (d *desk) oneRun(q *ask) (any, error) {
-	r, err := q.view.Report(q.Context(), q.query.Get("id"))
+	r, err := d.report(q, q.query.Get("id"))
 	if err != nil {
 		return nil, err
-	}
-	if !r.Scope.Within(q.scope) {
-		return nil, fmt.Errorf("run: %w", store.ErrNotFound)
 	}
 	p := runPage{Report: r, Took: d.lasted(r), Over: r.Status == arc.Delivered || r.Status == arc.Blocked}
 	events := d.journal.eventsOf(q.scope.Tenant(), r.ID)
@@ -124,8 +121,8 @@ func (d *desk) oneRun(q *ask) (any, error) {
 			return nil, err
 		}
 	}
-	if p.Over {
-		return p, nil
+	if p.Over || r.Status == arc.Asking {
+		return p, nil // to renew it would take away what is being typed
 	}
 	return live{p}, nil
 }

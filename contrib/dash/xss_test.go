@@ -106,11 +106,11 @@ func hostilePages(t *testing.T, b *bench) (out []string) {
 // What a template writes: every element and attribute, and no other.
 var (
 	elements = strings.Fields(`html head meta title link script body a header svg path circle rect line polyline text nav p ul ol li
-		div form label select option input button datalist main h1 h2 h3 section article span small strong time table caption
+		div form label select option input textarea button datalist main h1 h2 h3 section article span small strong time table caption
 		thead tbody tr th td dl dt dd details summary pre`)
 	attributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex action method for value selected
 		checked required placeholder maxlength autocomplete autofocus list role scope datetime title open viewbox d cx cy r x y
-		x1 x2 y1 y2 rx width height points hx-get hx-trigger hx-swap`)
+		x1 x2 y1 y2 rx width height points rows hx-get hx-trigger hx-swap`)
 )
 
 // sound says what an element of a page has that no template writes.
