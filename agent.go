@@ -345,7 +345,7 @@ type Agent struct {
 	mu struct {
 		sync.Mutex
 		// live are the runs that are being run, and how to stop them.
-		live map[runID]context.CancelFunc
+		live map[runID]*guard.Line
 		// still are the tenants of which something is being erased, exported or
 		// imported.
 		still map[string]bool

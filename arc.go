@@ -107,7 +107,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		return nil, err
 	}
 	a.runner, a.asks = runner, !guard.IsNil(host.Approver)
-	a.mu.live, a.mu.still = make(map[runID]context.CancelFunc), make(map[string]bool)
+	a.mu.live, a.mu.still = make(map[runID]*guard.Line), make(map[string]bool)
 	a.mu.idle, a.closed = make(chan struct{}), make(chan struct{})
 	a.late, a.hurry = context.WithCancel(context.Background())
 	a.upkeep = upkeep.New()
@@ -322,8 +322,8 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 	}
 	a.hurry()
 	a.mu.Lock()
-	for _, cancel := range a.mu.live {
-		cancel()
+	for _, run := range a.mu.live {
+		run.Close()
 	}
 	a.mu.Unlock()
 	last := time.NewTimer(lastWait)

@@ -16,7 +16,8 @@ import (
 // earlier decisions for the aim have quoted, since failures and complaints may
 // repeat that.
 func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
-	g, plan := t.s.aim(), quote.New(d.Texts()...)
+	var few [16]string
+	g, plan := t.s.aim(), quote.New(d.Texts(few[:0])...)
 	defer plan.Done()
 	whose := []memory.Source{{Origin: memory.Model}}
 	for _, s := range d.Quotes {
@@ -56,6 +57,7 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 // ownTexts has a plan repeat the host's words, and the reasoner's earlier ones, each
 // by itself. Where these were others', the aim is known to quote them.
 func ownTexts(plan *quote.Plan, b *reason.Brief, o *Objective) {
+	var few [16]string
 	own := func(texts ...string) {
 		for i := range texts {
 			plan.Own(texts[i : i+1]...)
@@ -63,10 +65,10 @@ func ownTexts(plan *quote.Plan, b *reason.Brief, o *Objective) {
 	}
 	own(o.Text, o.Situation, string(b.Inputs), quote.Strings(b.Inputs), b.Objective)
 	for _, s := range b.Suggestions {
-		own((&reason.Decision{Approach: s.Approach, Tasks: s.Tasks}).Texts()...)
+		own((&reason.Decision{Approach: s.Approach, Tasks: s.Tasks}).Texts(few[:0])...)
 	}
 	for _, d := range b.Lineage {
-		own((&reason.Decision{Tasks: []reason.Task{d.Task}}).Texts()...)
+		own((&reason.Decision{Tasks: []reason.Task{d.Task}}).Texts(few[:0])...)
 	}
 	for _, f := range b.Failed {
 		own(f.Objective)

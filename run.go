@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
@@ -416,8 +417,9 @@ func (a *Agent) begun(ctx context.Context, run runID) (context.Context, error) {
 	if a.mu.still[run.tenant] {
 		return nil, errStill
 	}
-	ctx, a.mu.live[run] = context.WithCancel(ctx)
-	return ctx, nil
+	line := guard.NewLine(ctx)
+	a.mu.live[run] = line
+	return line, nil
 }
 
 // leave marks a run as no longer live. The last one to leave lets Shutdown go on.
@@ -433,7 +435,7 @@ func (a *Agent) over(run runID) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.live[run]()
+	a.mu.live[run].Close()
 	delete(a.mu.live, run)
 	if a.mu.closing && len(a.mu.live) == 0 {
 		close(a.mu.idle)

@@ -171,7 +171,9 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 		again := slices.ContainsFunc(triggered, func(t memory.Hit) bool { return t.Record.ID == h.Record.ID && t.Record.Scope == h.Record.Scope })
 		return again || h.Linked != "" && h.Record.Kind == memory.Pattern // a plan is for what it was found by
 	})
-	hits = slices.Concat(triggered, hits)
+	if len(triggered) > 0 {
+		hits = slices.Concat(triggered, hits)
+	}
 	hits = hits[:min(len(hits), l.o.Recall)]
 	background, err := l.recall(ctx, &a, memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: lessons})
 	if err != nil {
@@ -259,8 +261,10 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 			return lessons, fmt.Errorf("remember the failure: %w", err)
 		}
 	}
-	for _, scope := range o.scopes() {
-		f, ok := o.feedback(scope, credited)
+	var few [8]memory.Scope
+	injected := make([]memory.ID, 0, len(o.Injected))
+	for _, scope := range o.scopes(few[:0]) {
+		f, ok := o.feedback(scope, credited, injected)
 		if !ok {
 			continue
 		}

@@ -127,9 +127,9 @@ func (o *Outcome) sample() rank.Sample {
 	return s
 }
 
-// scopes are those that the injected memories come from.
-func (o *Outcome) scopes() []memory.Scope {
-	out := []memory.Scope{o.Scope}
+// scopes appends those that the injected memories come from.
+func (o *Outcome) scopes(out []memory.Scope) []memory.Scope {
+	out = append(out, o.Scope)
 	for i := range o.Injected {
 		if s := o.Injected[i].Record.Scope; s != "" && !slices.Contains(out, s) {
 			out = append(out, s)
@@ -140,11 +140,11 @@ func (o *Outcome) scopes() []memory.Scope {
 
 // feedback is what the memory of a scope sees of the outcome: credit when the
 // goal is delivered, blame for what misled as soon as it has. credited is a
-// pattern that Remember has credited: once is enough.
-func (o *Outcome) feedback(scope memory.Scope, credited memory.ID) (memory.Feedback, bool) {
+// pattern that Remember has credited: once is enough. injected is memory for ids.
+func (o *Outcome) feedback(scope memory.Scope, credited memory.ID, injected []memory.ID) (memory.Feedback, bool) {
 	f := memory.Feedback{
 		Key: o.Key, Situation: situationKey(o.Situation), Delivered: o.Goal == Delivered,
-		Injected: make([]memory.ID, 0, len(o.Injected)), Utilized: o.Utilized, Misled: o.Result.Misled, Actor: o.User,
+		Injected: injected, Utilized: o.Utilized, Misled: o.Result.Misled, Actor: o.User,
 	}
 	for i := range o.Injected {
 		if r := &o.Injected[i].Record; r.Scope == scope && r.ID != credited {

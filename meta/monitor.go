@@ -152,12 +152,12 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 // record counts an outcome once its records are on their way. The caller has
 // the turn.
 func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	seen := key.Join(m.space, "seen", o.Session, o.Key)
 	loaded := m.sessions.Contains(o.Session)
 	s, err := m.session(ctx, o.Session)
 	if err != nil {
 		return err
 	}
+	seen, slot := m.outcomeKeys(o.Session, o.Key, s.totals.Outcomes)
 	if loaded || s.totals.Outcomes > 0 { // a session that the store does not know has none
 		if found, err := m.found(ctx, seen); found || err != nil {
 			return err
@@ -178,7 +178,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	w.totals, w.record = s.totals.next(o.Success), o.record(s.totals.Outcomes)
 	w.all, w.own = storedOdds{ofAll.Append(w.all.Counts[:0]), ofAll.pulse}, storedOdds{Counts: ofOwn.Append(w.own.Counts[:0])}
 	added, err := m.add(ctx, seen,
-		put{s.key, &w.totals}, put{m.slotKey(o.Session, s.totals.Outcomes), &w.record},
+		put{s.key, &w.totals}, put{slot, &w.record},
 		put{ofAll.key, &w.all}, put{ofOwn.key, &w.own})
 	if added {
 		s.add(o.Success, o.Goal, o.Approach, o.At.UnixNano())

@@ -44,6 +44,13 @@ func (r *records) slotKey(session string, n uint64) string {
 	return key.Join(r.space, "slot", session, strconv.FormatUint(n%kept, 10))
 }
 
+// outcomeKeys are those of an outcome of a number: of its marker, and of its slot.
+func (r *records) outcomeKeys(session, outcome string, n uint64) (seen, slot string) {
+	var b key.Block
+	b.Grow(2*(len(r.space)+len(session)) + len(outcome) + 24)
+	return b.Join(r.space, "seen", session, outcome), b.Join(r.space, "slot", session, strconv.FormatUint(n%kept, 10))
+}
+
 // totals are the counts of a session, as they are stored.
 type totals struct {
 	Outcomes  uint64 `cbor:"1,keyasint,omitempty"`

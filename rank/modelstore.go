@@ -102,7 +102,7 @@ type scratch struct {
 func (x *scratch) reset(s *Sample) {
 	clear(x.ops)
 	x.ops, x.keys, x.buf = x.ops[:0], key.Block{}, make([]byte, 0, 512)
-	x.keys.Grow(len(s.Key) + 2*len(s.Candidate) + 4*len(s.Situation.Skill) + 6*len(x.space) + 60)
+	x.keys.Grow(len(s.Key) + 3*len(s.Candidate) + 5*len(s.Situation.Skill) + 7*len(x.space) + 80)
 }
 
 // put adds the write of a record.
@@ -201,6 +201,7 @@ func sane(fs ...float64) bool {
 func summed(n, sum float64) bool { return n >= 0 && sane(n) && math.Abs(sum) <= 2*MaxReward*n }
 
 func (a *arm) record(r *armRecord, index int32) {
+	rating := r.Rating[:0]
 	*r = armRecord{
 		Index: index, Epoch: a.epoch, N: a.n, Sum: a.sum,
 		Up:   append(r.Up[:0], a.up.drift, a.up.n, a.up.sum),
@@ -209,7 +210,7 @@ func (a *arm) record(r *armRecord, index int32) {
 		Proven: a.proven,
 	}
 	if g := a.rating; g.variance > 0 {
-		r.Rating = []float64{g.at, g.variance, g.n, g.usd, g.sec}
+		r.Rating = append(rating, g.at, g.variance, g.n, g.usd, g.sec)
 	}
 }
 

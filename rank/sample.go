@@ -97,8 +97,8 @@ func (s *Sample) check() error {
 			break
 		}
 	}
-	if s.Confidence != nil {
-		bad("confidence", unit(*s.Confidence), *s.Confidence)
+	if s.Confidence != nil && !unit(*s.Confidence) {
+		bad("confidence", false, *s.Confidence)
 	}
 	if s.Wall < 0 {
 		bad("wall", false, s.Wall)

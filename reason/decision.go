@@ -241,11 +241,11 @@ func (d *Decision) Check() error {
 	return checkTasks(tasks)
 }
 
-// Texts returns the texts that the decision is carried out by: approaches and
+// Texts appends the texts that the decision is carried out by: approaches and
 // subgoal, and all of its tasks, inputs included. Why it was taken is not among
 // them.
-func (d *Decision) Texts() []string {
-	out, tasks := append(make([]string, 0, 2+4*len(d.Tasks)), d.Approach), d.Tasks
+func (d *Decision) Texts(out []string) []string {
+	out, tasks := append(out, d.Approach), d.Tasks
 	for _, alt := range d.Alternatives {
 		out, tasks = append(out, alt.Approach), slices.Concat(tasks, alt.Tasks)
 	}

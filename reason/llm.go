@@ -186,7 +186,7 @@ func (l *LLM) quotes(b *Brief, d *Decision) (out []memory.Source) {
 	if len(l.o.Skills) == 0 {
 		return nil
 	}
-	plan := quote.New(d.Texts()...)
+	plan := quote.New(d.Texts(nil)...)
 	plan.Own(b.Objective)
 	for _, name := range slices.Sorted(maps.Keys(l.o.Skills)) {
 		if s := l.o.Skills[name]; plan.Quotes(s.Description) || plan.Quotes(s.Body) {

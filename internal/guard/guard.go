@@ -53,16 +53,32 @@ func Recovered(value any) *PanicError {
 // so.
 type answer[T any] struct {
 	limited
-	said chan bool // with room for the call and the limit
-	v    T
-	err  error
+	fn  func(context.Context) (T, error)
+	v   T
+	err error
 	// late: the call returned after its limit, or after its context had ended.
 	late bool
 }
 
-// Do calls fn in a goroutine with a context that ends after limit, and waits
-// for it no longer than that. Its error comes back as [Error] makes it, a panic
-// as a *PanicError, a lost goroutine as ErrExited. A function that does not
+// speak makes the call, and says so.
+func (a *answer[T]) speak(said chan<- bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.err = Recovered(r)
+		}
+		a.late = a.Err() != nil
+		said <- true
+	}()
+	a.v, a.err = Returned(a.fn(&a.limited))
+}
+
+// exited reports whether the call may have ended its goroutine.
+func (a *answer[T]) exited() bool { return a.err == ErrExited }
+
+// Do calls fn in a goroutine, that of the context's [Line] if it is free, with a
+// context that ends after limit, and waits for it no longer than that. Its error
+// comes back as [Error] makes it, a panic as a *PanicError, a lost goroutine as
+// ErrExited. A function that does not
 // return within limit, or fails once that has passed, gives ErrTime, and the
 // error of ctx once ctx has ended. One that does not return is left behind:
 // what it returns later is dropped.
@@ -77,20 +93,9 @@ func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context
 	if limit < 0 {
 		return here(ctx, fn)
 	}
-	a := &answer[T]{err: ErrExited, said: make(chan bool, 2)}
+	a := &answer[T]{err: ErrExited, fn: fn}
 	a.limited.Context, a.deadline = ctx, time.Now().Add(limit)
-	go func() {
-		growStack(0)
-		defer func() {
-			if r := recover(); r != nil {
-				a.err = Recovered(r)
-			}
-			a.late = a.Err() != nil
-			a.said <- true
-		}()
-		a.v, a.err = Returned(fn(&a.limited))
-	}()
-	returned := a.wait(a.said, limit)
+	returned := lineOf(ctx, a, limit).wait(a, &a.limited)
 	switch {
 	case returned && a.err == nil:
 		return a.v, nil
@@ -121,20 +126,6 @@ func here[T any](ctx context.Context, fn func(context.Context) (T, error)) (v T,
 		err = ctx.Err()
 	}
 	return zero, err
-}
-
-// growStack makes the stack of a new goroutine large enough for most calls of
-// host code, while there is next to nothing on it. Growing it step by step
-// below such a call copies all that is on it two or three times.
-//
-//go:noinline
-func growStack(never int) byte {
-	if never == 0 {
-		return 0
-	}
-	var room [6 << 10]byte // the frame has it in any case
-	room[never] = byte(never)
-	return room[never/2]
 }
 
 // Call calls fn in the caller's goroutine and turns a panic into a

@@ -22,11 +22,9 @@ type limited struct {
 // closed is a channel for those that ask when all is over.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// wait waits until the call says true on said, which it reports, the limit has
-// passed, or the caller's context has ended; then it ends l.
-func (l *limited) wait(said chan bool, limit time.Duration) bool {
-	timer := time.AfterFunc(limit, func() { said <- false })
-	defer timer.Stop()
+// wait waits until the call says true on said, which it reports, the limit says
+// false, or the caller's context has ended; then it ends l.
+func (l *limited) wait(said chan bool) bool {
 	err := context.DeadlineExceeded
 	select {
 	case returned := <-said:
