@@ -318,8 +318,10 @@ type Agent struct {
 	st     *flush.Shared
 	w      *flush.Writer
 	leases *lease.Store // below st; nil: no other Agent is open on it
-	owned  bool
-	files  filer // nil: the store keeps none
+	// news is 1 and one more for each write to statistics that was seen.
+	news  atomic.Uint64
+	owned bool
+	files filer // nil: the store keeps none
 
 	// The host's parts.
 	reasoner   reason.Reasoner
@@ -393,6 +395,7 @@ type tenant struct {
 	settled   []advice.Settled // of deciding
 	deciding  sync.Mutex
 	ledgers   ledgers
+	news      atomic.Uint64 // of the Agent, when the statistics caught up
 }
 
 // kept are the goals of a controller.
@@ -487,18 +490,6 @@ type Event struct {
 	// Wall is how long the attempt took.
 	Wall time.Duration `json:"wall,omitempty"`
 }
-
-// tenant returns the tenant of a scope. Every call that succeeds is paired with
-// handBack.
-func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
-	if err := scope.Check(); err != nil {
-		return nil, err
-	}
-	return a.tenants.Get(ctx, scope.Tenant())
-}
-
-// handBack ends the use of a tenant.
-func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }
 
 // turn is what the phases work on: a run's state, and what goes with it while
 // it is in memory.

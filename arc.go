@@ -10,11 +10,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
@@ -112,10 +114,87 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	a.late, a.hurry = context.WithCancel(context.Background())
 	a.upkeep = upkeep.New()
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants)
-	if err := a.openParts(ctx); err != nil {
+	if a.leases != nil {
+		err = a.follow(ctx, st)
+	}
+	if err == nil {
+		err = a.openParts(ctx)
+	}
+	if err != nil {
 		return nil, veil.Error(a.o.Sanitizer, errors.Join(err, a.Close()))
 	}
 	return a, nil
+}
+
+// follow begins to hear of what others commit to the store, before any of it is read: what
+// was committed and not heard of is there to be read.
+func (a *Agent) follow(ctx context.Context, st store.Store) error {
+	watcher, ok := st.(store.Watcher)
+	if !ok {
+		return errors.New("option Replica: the store is no store.Watcher")
+	}
+	from, err := a.touch(ctx)
+	if err != nil {
+		return err
+	}
+	a.news.Store(1)
+	first := make(chan struct{})
+	a.upkeep.Go(func() {
+		heard := sync.OnceFunc(func() { close(first) })
+		a.hear(watcher, from, func(e store.Entry) {
+			if e.Key == a.replicaKey() {
+				heard()
+			}
+			if parts := key.Split(e.Key); len(parts) > 3 && (parts[2] == "rank" || parts[2] == "meta") {
+				a.news.Add(1)
+			}
+		})
+	})
+	if _, err = a.touch(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-first:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// hear calls fn with each change after a revision, until the Agent stops. A Watch that ends
+// before is begun anew where it was.
+func (a *Agent) hear(w store.Watcher, whole store.Revision, fn func(store.Entry)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	a.upkeep.Go(func() {
+		select {
+		case <-a.upkeep.Stopping():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	for ctx.Err() == nil {
+		last := whole
+		var ended error
+		err := guard.Call(func() {
+			for e, err := range w.Watch(ctx, "", whole) {
+				if ended = err; err != nil {
+					return
+				}
+				if e.Rev != last { // the commit before was heard as a whole
+					whole, last = last, e.Rev
+				}
+				fn(e)
+			}
+		})
+		if err = errors.Join(err, ended); ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+			return
+		}
+		a.o.Logger.Error("the store's changes could not be followed", "error", a.o.Sanitizer.Sanitize(fmt.Sprint(err)))
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // options returns a copy of opts with the defaults filled in.
@@ -215,12 +294,14 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	o, own := &a.o, &tenant{name: name}
 	var err error
-	own.book, err = rank.Open(ctx, a.st, &rank.Options{Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name, Calibrated: true})
+	own.book, err = rank.Open(ctx, a.st, &rank.Options{
+		Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name, Calibrated: true, Shared: a.leases != nil,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("arc: rank: %w", err)
 	}
 	own.monitor, err = meta.Open(ctx, a.st, &meta.Options{
-		Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name,
+		Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name, Shared: a.leases != nil,
 		Apply: func(ctx context.Context, p meta.Proposal) (json.RawMessage, error) { return a.apply(ctx, own, p) },
 	})
 	if err == nil {

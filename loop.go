@@ -96,7 +96,11 @@ var paid = []phase{phaseVerify, phaseLearn, phaseEnd}
 // enter runs the phase at hand, watched and logged.
 func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phase, error)) (phase, error) {
 	if t.a.leases != nil {
-		if err := lease.Of(ctx).Fresh(context.WithoutCancel(ctx)); err != nil {
+		err := lease.Of(ctx).Fresh(context.WithoutCancel(ctx))
+		if err == nil {
+			err = t.a.catchUp(context.WithoutCancel(ctx), t.own)
+		}
+		if err != nil {
 			return "", err
 		}
 	}

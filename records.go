@@ -54,6 +54,14 @@ type maintainedAt struct {
 	At int64 `cbor:"1,keyasint,omitempty"`
 }
 
+// replicaKey leads to a record of this Agent by its name.
+func (a *Agent) replicaKey() string { return key.Join("arc/replica", a.o.Replica) }
+
+// touch writes the record of this Agent.
+func (a *Agent) touch(ctx context.Context) (store.Revision, error) {
+	return a.st.Commit(ctx, store.Op{Key: a.replicaKey(), Value: []byte{1}})
+}
+
 // keepTime stores when a scope was maintained.
 func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 	value, err := codec.Encode(k, maintainedAt{at})

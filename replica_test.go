@@ -17,6 +17,8 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -366,10 +368,10 @@ func TestReplicasThatAreKilledAndPaused(t *testing.T) {
 }
 
 func wayfare(t *testing.T, seed uint64) {
-	const objectives = 24
+	const objectives = 80
 	draw := rand.New(rand.NewPCG(seed, 1))
 	mem, seen := store.NewMem(), newHistory()
-	opened := 0
+	var all []*arc.Agent
 	open := func(f fate) *arc.Agent {
 		h := (&script{}).host("one", "two")
 		for i := range h.Workers {
@@ -378,10 +380,10 @@ func wayfare(t *testing.T, seed uint64) {
 				return done(`"ok"`), nil
 			})
 		}
-		opened++
-		name := fmt.Sprint("replica-", opened)
+		name := fmt.Sprint("replica-", len(all))
 		st := &wayward{Mem: mem, fate: f, tell: func(ops []store.Op) { seen.told(name, ops) }}
-		return replica(t, st, name, h, arc.Options{Grace: -1})
+		all = append(all, replica(t, st, name, h, arc.Options{Grace: -1}))
+		return all[len(all)-1]
 	}
 	agents := [...]*arc.Agent{open(fate{}), open(fate{}), open(fate{})}
 	for n := range objectives {
@@ -420,4 +422,38 @@ func wayfare(t *testing.T, seed uint64) {
 		require.Equal(t, 1, n, id)
 	}
 	require.Equal(t, 0, leases(t, mem))
+
+	// What was learned is what one process learns of the same.
+	for _, a := range all {
+		if err := a.Close(); !errors.Is(err, errKilled) {
+			require.NoError(t, err)
+		}
+	}
+	alone := store.NewMem()
+	one := agentOn(t, alone, (&script{}).host("one", "two"), nil)
+	for id := range seen.ended {
+		run(t, one, arc.Objective{ID: id, Text: "mend the cache", Scope: memory.Scope("local/" + id)})
+	}
+	require.NoError(t, one.Close())
+	require.Equal(t, learned(t, alone), learned(t, mem))
+}
+
+// learned is what a store has of the attempts of workers, and of the outcomes of sessions.
+func learned(t *testing.T, st store.Store) map[string]int {
+	t.Helper()
+	book, err := rank.Open(t.Context(), st, &rank.Options{Tenant: "local"})
+	require.NoError(t, err)
+	monitor, err := meta.Open(t.Context(), st, &meta.Options{Tenant: "local"})
+	require.NoError(t, err)
+	n := make(map[string]int)
+	for s, err := range book.Samples(t.Context(), time.Time{}) {
+		require.NoError(t, err)
+		n[fmt.Sprint("sample ", s.Key, s.Success)]++
+	}
+	for o, err := range monitor.Outcomes(t.Context()) {
+		require.NoError(t, err)
+		n[fmt.Sprint("outcome ", o.Session, " ", o.Key, o.Success)]++
+	}
+	require.NoError(t, errors.Join(book.Close(), monitor.Close()))
+	return n
 }

@@ -530,3 +530,35 @@ func (o *Options) episodes(of *Objective) []memory.Scope {
 	}
 	return slices.DeleteFunc(scopes, func(s memory.Scope) bool { return s.Check() != nil })
 }
+
+// tenant returns the tenant of a scope. Every call that succeeds is paired with
+// handBack.
+func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	if err := scope.Check(); err != nil {
+		return nil, err
+	}
+	own, err := a.tenants.Get(ctx, scope.Tenant())
+	if err == nil && a.leases != nil {
+		if err = a.catchUp(ctx, own); err != nil {
+			a.handBack(own)
+		}
+	}
+	return own, err
+}
+
+// catchUp has the statistics of a tenant be what other replicas have made of them, if any
+// has written some since they were.
+func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
+	now := a.news.Load()
+	if own.news.Swap(now) == now {
+		return nil
+	}
+	err := errors.Join(own.book.Refresh(ctx), own.monitor.Refresh(ctx))
+	if err != nil {
+		own.news.Store(0)
+	}
+	return err
+}
+
+// handBack ends the use of a tenant.
+func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -32,6 +33,10 @@ type Options struct {
 	// minute. Apply is called again with the same ID if the process ended before
 	// the Monitor had noted its answer. Nil: no proposal can be approved.
 	Apply func(ctx context.Context, p Proposal) (undo json.RawMessage, err error)
+	// Shared says that the store has several openers with a Monitor of the Tenant, all
+	// Shared. What each records is entered beside what the others do, and folded
+	// together now and then; [Monitor.Refresh] sees what is new of them.
+	Shared bool
 	// Tenant whose sessions, experiments and proposals they are, as
 	// memory.Scope.Tenant has it: Monitors of several tenants share a store and
 	// see nothing of one another. "": of none.
@@ -49,6 +54,7 @@ type Monitor struct {
 	opts Options
 	turn chan struct{} // holds one token; its holder has the five fields below
 
+	j *journal.Journal // nil: this is the only opener; else st is its view
 	records
 	closed   bool
 	sessions *simplelru.LRU[string, *history]
@@ -75,19 +81,40 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	if err := key.CheckID("Tenant", m.opts.Tenant); err != nil {
 		return nil, fmt.Errorf("meta: open: %w: %w", ErrInvalid, err)
 	}
-	// These fail for a size of zero, and for limits below it.
-	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
-	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
-	m.records = records{st: st, w: flush.New(st), space: key.Under(m.opts.Tenant, "meta")}
-	m.unlock()
-	var err error
-	if m.all, err = m.readOdds(ctx, m.allKey()); err == nil {
+	err := m.openBase(ctx, st)
+	if err == nil && !m.opts.Shared { // what others have left is for the only opener
+		m.j = journal.New(st, m.space)
+		var none bool
+		if none, err = m.j.Empty(ctx); err == nil && !none {
+			if err = m.foldNew(ctx, nil); err == nil {
+				m.all, err = m.readOdds(ctx, m.allKey())
+			}
+		}
+		m.j = nil
+	}
+	if err == nil {
 		err = m.finishProposals(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("meta: open: %w", err), m.w.Close())
 	}
 	return m, nil
+}
+
+// openBase is Open of a Monitor for which what Shared ones have left is nothing.
+func (m *Monitor) openBase(ctx context.Context, st store.Store) (err error) {
+	// These fail for a size of zero, and for limits below it.
+	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
+	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
+	m.records = records{st: st, space: key.Under(m.opts.Tenant, "meta")}
+	if m.opts.Shared {
+		m.j = journal.New(st, m.space, "proposal")
+		m.st = m.j
+	}
+	m.w = flush.New(m.st)
+	m.unlock()
+	m.all, err = m.readOdds(ctx, m.allKey())
+	return err
 }
 
 // exclusive calls fn with the turn, which one call at a time has. An error says
@@ -146,7 +173,15 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
 		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
 	}
-	return m.exclusive(ctx, "record", o.Key, func() error { return m.record(ctx, &o) })
+	return m.exclusive(ctx, "record", o.Key, func() error {
+		if m.j != nil {
+			r := o.record(0)
+			if err := m.enterEvent(ctx, &happened{Session: o.Session, Outcome: &r}, "outcome", o.Session, o.Key); err != nil {
+				return err
+			}
+		}
+		return m.record(ctx, &o)
+	})
 }
 
 // record counts an outcome once its records are on their way. The caller has
@@ -287,7 +322,12 @@ func (m *Monitor) Resonance() []float64 {
 }
 
 // Flush writes every outcome that is not in the store yet, and waits for it.
-func (m *Monitor) Flush(ctx context.Context) error { return m.w.Flush(ctx) }
+func (m *Monitor) Flush(ctx context.Context) error {
+	if m.j != nil {
+		return errors.Join(m.w.Flush(ctx), m.j.Flush(ctx))
+	}
+	return m.w.Flush(ctx)
+}
 
 // Close flushes and stops; it does not close the store. Later calls of other
 // methods return store.ErrClosed. It is idempotent.
@@ -295,5 +335,8 @@ func (m *Monitor) Close() error {
 	<-m.turn
 	m.closed = true
 	m.unlock()
+	if m.j != nil {
+		return errors.Join(m.w.Close(), m.j.Stop())
+	}
 	return m.w.Close()
 }

@@ -40,16 +40,30 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 		if err := checkName("run", e.Run); err != nil {
 			return err
 		}
-		past, err := m.endings(ctx, scope)
-		if err != nil || slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
-			return err
+		if m.j != nil {
+			entry := e
+			if err := m.enterEvent(ctx, &happened{Scope: scope, Ending: &entry}, "ending", scope, e.Run); err != nil {
+				return err
+			}
 		}
-		return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
+		return m.conclude(ctx, scope, e)
 	})
+}
+
+// conclude is Conclude of who has the turn.
+func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
+	past, err := m.endings(ctx, scope)
+	if err != nil || slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {
+		return err
+	}
+	return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
 }
 
 // Retract takes the ending of a run from those of a scope.
 func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
+	if m.j != nil {
+		return m.changeBase(ctx, func(base *Monitor) error { return base.Retract(ctx, scope, run) })
+	}
 	return m.exclusive(ctx, "retract", run, func() error {
 		past, err := m.endings(ctx, scope)
 		left := slices.DeleteFunc(slices.Clone(past), func(e Ending) bool { return e.Run == run })

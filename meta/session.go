@@ -84,6 +84,9 @@ func (f failure) same(g failure) bool {
 // episodes of those keys, and nothing else: what they count for stays. It is for
 // keys that will not come again.
 func (m *Monitor) Release(ctx context.Context, session string, outcomes, episodes []string) error {
+	if m.j != nil {
+		return m.changeBase(ctx, func(base *Monitor) error { return base.Release(ctx, session, outcomes, episodes) })
+	}
 	return m.inSession(ctx, "release", session, func(*history) error {
 		var markers []string
 		for _, k := range outcomes {
@@ -116,6 +119,9 @@ func EpisodeKeys(tenant string, episodes ...string) (keys []string) {
 // Forget removes a session with all its outcomes. What approaches have learned
 // from them stays, which holds no text.
 func (m *Monitor) Forget(ctx context.Context, session string) error {
+	if m.j != nil {
+		return m.changeBase(ctx, func(base *Monitor) error { return base.Forget(ctx, session) })
+	}
 	return m.inSession(ctx, "forget", session, func(s *history) error {
 		if err := m.w.Flush(ctx); err != nil {
 			return err

@@ -79,22 +79,33 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 		return fmt.Errorf("record episode: %w", err)
 	}
 	return m.exclusive(ctx, "record episode", e.Key, func() error {
-		marker := key.Join(m.space, "episode", e.Key)
-		if found, err := m.found(ctx, marker); found || err != nil {
-			return err
-		}
-		var trials []put
-		for _, name := range slices.Compact(slices.Sorted(slices.Values(e.Treatments))) {
-			t, err := m.trial(ctx, name)
-			if err != nil {
+		if m.j != nil {
+			entry := episode(e)
+			if err := m.enterEvent(ctx, &happened{Episode: &entry}, "episode", e.Key); err != nil {
 				return err
 			}
-			t.Add(e.Chance, e.Treated, e.Success)
-			trials = append(trials, put{m.treatmentKey(name), t})
 		}
-		_, err := m.add(ctx, marker, trials...)
-		return err
+		return m.recordEpisode(ctx, &e)
 	})
+}
+
+// recordEpisode is RecordEpisode of who has the turn.
+func (m *Monitor) recordEpisode(ctx context.Context, e *Episode) error {
+	marker := key.Join(m.space, "episode", e.Key)
+	if found, err := m.found(ctx, marker); found || err != nil {
+		return err
+	}
+	var trials []put
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(e.Treatments))) {
+		t, err := m.trial(ctx, name)
+		if err != nil {
+			return err
+		}
+		t.Add(e.Chance, e.Treated, e.Success)
+		trials = append(trials, put{m.treatmentKey(name), t})
+	}
+	_, err := m.add(ctx, marker, trials...)
+	return err
 }
 
 // trial reads the experiment of a treatment. The caller has the turn.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -38,6 +38,10 @@ type Options struct {
 	Calibrated bool
 	// Sync makes Observe wait until the sample is in the store.
 	Sync bool
+	// Shared says that the store has several openers with a Book of the Tenant, all
+	// Shared. What each observes is entered beside what the others do, and
+	// folded together now and then; [Book.Refresh] sees what is new of them.
+	Shared bool
 	// Tenant whose samples they are, as memory.Scope.Tenant has it: Books of
 	// several tenants share a store and see nothing of one another. "": of none.
 	Tenant string
@@ -74,6 +78,8 @@ type Book struct {
 	x    scratch       // belongs to the turn
 
 	space string // begins all keys of the Book
+
+	j *journal.Journal // nil: this is the only opener; else st is its view
 
 	mu struct {
 		sync.RWMutex
@@ -112,15 +118,38 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Book{st: st, w: flush.New(st), opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
+	b, err := openBook(st, o)
+	if err == nil && !o.Shared { // what others have left is for the only opener
+		b.j = journal.New(st, b.space)
+		var none bool
+		if none, err = b.j.Empty(ctx); err == nil && !none {
+			err = b.foldNew(ctx, nil)
+		}
+		b.j = nil
+	}
+	return b, err
+}
+
+// openBook is Open of a Book for which what Shared ones have left is nothing.
+func openBook(st store.Store, o Options) (*Book, error) {
+	b := &Book{st: st, opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
+	if o.Shared {
+		b.j = journal.New(st, b.space)
+		b.st = b.j
+	}
+	b.w = flush.New(b.st)
 	b.x.space = b.space
 	b.turn <- struct{}{}
 	b.mu.members = make(map[string]*member)
 	b.mu.pairs = make(map[string]pairs)
 	b.mu.models = make(map[string]*model)
-	b.mu.hot, err = simplelru.NewLRU(hotWindows, func(w *window, _ struct{}) { w.ring = nil })
+	var err error
+	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow)
 	return b, err
 }
+
+// restWindow has the samples of a window in the store only.
+func restWindow(w *window, _ struct{}) { w.ring = nil }
 
 // Observe adds a sample. It is idempotent on s.Key for all time. The sample
 // counts at once, and is written within 50 ms together with others;
@@ -140,7 +169,14 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
-	if err := b.observe(ctx, &s); err != nil {
+	var err error
+	if b.j != nil {
+		err = b.enterSample(ctx, &s)
+	}
+	if err == nil {
+		err = b.observe(ctx, &s)
+	}
+	if err != nil {
 		return fmt.Errorf("observe %q: %w", s.Key, err)
 	}
 	if b.opts.Sync {
@@ -157,6 +193,11 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 		return err
 	}
 	defer b.give()
+	return b.countSample(ctx, s)
+}
+
+// countSample is observe of who has the turn.
+func (b *Book) countSample(ctx context.Context, s *Sample) error {
 	b.x.reset(s)
 	marker := b.x.keys.Join(b.space, "seen", s.Key)
 	seen, err := b.seen(ctx, marker)
@@ -181,9 +222,7 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 	r := &b.x.sample
 	*r = record{Seq: w.next}
 	r.fill(s)
-	r.Situation = b.opts.Sanitizer.Sanitize(r.Situation)
-	r.Reason = strings.ToValidUTF8(b.opts.Sanitizer.Sanitize(r.Reason), "")
-	r.Reason = strings.ToValidUTF8(r.Reason[:min(len(r.Reason), MaxReason)], "")
+	b.cleanRecord(r)
 	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
 	if err != nil {
 		return err
@@ -234,6 +273,9 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 func (b *Book) Release(ctx context.Context, keys ...string) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return fmt.Errorf("release: %w", err)
+	}
+	if b.j != nil {
+		return b.changeBase(ctx, func(base *Book) error { return base.Release(ctx, keys...) })
 	}
 	if err := b.take(ctx); err != nil {
 		return fmt.Errorf("release: %w", err)
@@ -300,7 +342,12 @@ func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
 func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
 
 // Flush writes every sample that is not in the store yet, and waits for it.
-func (b *Book) Flush(ctx context.Context) error { return b.w.Flush(ctx) }
+func (b *Book) Flush(ctx context.Context) error {
+	if b.j != nil {
+		return errors.Join(b.w.Flush(ctx), b.j.Flush(ctx))
+	}
+	return b.w.Flush(ctx)
+}
 
 // Close flushes and stops; it does not close the store. Later calls of other
 // methods return store.ErrClosed. It is idempotent.
@@ -308,5 +355,8 @@ func (b *Book) Close() error {
 	b.mu.Lock()
 	b.mu.closed = true
 	b.mu.Unlock()
+	if b.j != nil {
+		return errors.Join(b.w.Close(), b.j.Stop())
+	}
 	return b.w.Close()
 }

@@ -56,6 +56,9 @@ func decodeSample(e store.Entry, prefix string) (Sample, error) {
 // stay, which hold no text. An hour of [Book.Left] is a sample without a Key. It reads
 // all samples.
 func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
+	if b.j != nil {
+		return b.forgetShared(ctx, drop)
+	}
 	type of struct{ candidate, skill string }
 	gone := make(map[of][]string)
 	for s, err := range b.Samples(ctx, time.Time{}) {

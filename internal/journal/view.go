@@ -1,0 +1,135 @@
+// Package journal lets several openers of a store keep statistics together.
+//
+// What happens is an entry under a key of its own: no opener overwrites what another
+// has entered, and what is entered twice is one entry. Now and then an opener folds the
+// entries into the base: it computes, from base and entries, what one opener alone would
+// have written, and commits that on condition that base and entries are still what they
+// were. Each opener sees base and entries as a store, which is in memory over the base.
+package journal
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"github.com/arc-learn/arc/store"
+)
+
+// View is a store over another one, which it reads: what is committed to the View stays in
+// memory. Conditions of commits hold always, since a View has one user.
+type View struct {
+	base   store.Store
+	direct []string // prefixes of keys that are written to base
+	mu     sync.RWMutex
+	over   *btree.Map[string, []byte] // nil: deleted
+}
+
+func newView(base store.Store) *View { return &View{base: base, over: new(btree.Map[string, []byte])} }
+
+// Get returns the entry of a key.
+func (v *View) Get(ctx context.Context, key string) (store.Entry, error) {
+	v.mu.RLock()
+	value, ok := v.over.Get(key)
+	v.mu.RUnlock()
+	switch {
+	case !ok:
+		return v.base.Get(ctx, key)
+	case value == nil:
+		return store.Entry{}, store.NotFound(key)
+	}
+	return store.Entry{Key: key, Value: bytes.Clone(value), Rev: 1}, nil
+}
+
+// Scan yields the entries of r in key order.
+func (v *View) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		var own []store.Entry
+		v.mu.RLock()
+		v.over.Ascend(max(r.Prefix, r.After), func(key string, value []byte) bool {
+			if key != r.After && strings.HasPrefix(key, r.Prefix) {
+				own = append(own, store.Entry{Key: key, Value: bytes.Clone(value), Rev: 1, Deleted: value == nil})
+			}
+			return strings.HasPrefix(key, r.Prefix) || key < r.Prefix
+		})
+		v.mu.RUnlock()
+		left := r.Limit
+		give := func(e store.Entry) bool {
+			if e.Deleted {
+				return true
+			}
+			left--
+			return yield(e, nil) && left != 0
+		}
+		r.Limit = 0
+		for e, err := range v.base.Scan(ctx, r) {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			for ; len(own) > 0 && own[0].Key < e.Key; own = own[1:] {
+				if !give(own[0]) {
+					return
+				}
+			}
+			if (len(own) == 0 || own[0].Key != e.Key) && !give(e) {
+				return
+			}
+		}
+		for _, e := range own {
+			if !give(e) {
+				return
+			}
+		}
+	}
+}
+
+// Commit keeps ops in memory, or commits those that are direct, which others may be among.
+func (v *View) Commit(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
+	if err := store.CheckContext(ctx); err != nil {
+		return 0, err
+	}
+	isDirect := func(op store.Op) bool {
+		return slices.ContainsFunc(v.direct, func(prefix string) bool { return strings.HasPrefix(op.Key, prefix) })
+	}
+	if slices.ContainsFunc(ops, isDirect) {
+		through := slices.DeleteFunc(slices.Clone(ops), func(op store.Op) bool { return !isDirect(op) })
+		if rev, err = v.base.Commit(ctx, through...); err != nil {
+			return 0, err
+		}
+		ops = slices.DeleteFunc(slices.Clone(ops), isDirect)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, op := range ops {
+		value := append([]byte{}, op.Value...)
+		if op.Delete {
+			value = nil
+		}
+		v.over.Set(op.Key, value)
+	}
+	return max(rev, 1), nil
+}
+
+// Close does nothing.
+func (*View) Close() error { return nil }
+
+// reset has the View be the base.
+func (v *View) reset() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.over = new(btree.Map[string, []byte])
+}
+
+// ops are what was committed.
+func (v *View) ops() (ops []store.Op) {
+	v.over.Scan(func(key string, value []byte) bool {
+		ops = append(ops, store.Op{Key: key, Value: value, Delete: value == nil})
+		return true
+	})
+	return ops
+}

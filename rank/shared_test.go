@@ -1,0 +1,137 @@
+package rank_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// TestSharedBooksComeToWhatOneDoes has three Books of one store observe, some samples at
+// two of them, and forget, in any order, beside one Book of its own. When all is folded,
+// each has what the one has.
+func TestSharedBooksComeToWhatOneDoes(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+		mem := store.NewMem()
+		open := func(st store.Store, shared bool) *rank.Book {
+			b, err := rank.Open(t.Context(), st, &rank.Options{Now: func() time.Time { return now }, Shared: shared, Tenant: "acme"})
+			require.NoError(r, err)
+			return b
+		}
+		books := []*rank.Book{open(mem, true), open(mem, true), open(mem, true)}
+		one := open(store.NewMem(), false)
+		defer one.Close()
+		pick := func() int { return rapid.IntRange(0, len(books)-1).Draw(r, "book") }
+		n := 0
+		r.Repeat(map[string]func(*rapid.T){
+			"observe": func(r *rapid.T) {
+				for range rapid.IntRange(1, 50).Draw(r, "samples") {
+					if n == rank.Window {
+						return // which sample is the last depends on who was first
+					}
+					n++
+					s := rank.Sample{
+						Key: fmt.Sprint("s", n), Candidate: rapid.SampledFrom([]string{"a", "b"}).Draw(r, "candidate"),
+						Situation: rank.Situation{Skill: "work", Key: fmt.Sprint(n % 3)},
+						Success:   rapid.Bool().Draw(r, "success"), Wall: time.Duration(n) * time.Second, At: now.Add(time.Duration(n)),
+					}
+					require.NoError(r, one.Observe(t.Context(), s))
+					require.NoError(r, books[pick()].Observe(t.Context(), s))
+					if rapid.IntRange(0, 9).Draw(r, "again") == 0 {
+						i := pick()
+						require.NoError(r, books[i].Observe(t.Context(), s)) // it may not know
+					}
+				}
+			},
+			"refresh": func(*rapid.T) { require.NoError(r, books[pick()].Refresh(t.Context())) },
+			"forget": func(*rapid.T) {
+				for _, b := range books { // what is not written yet cannot be forgotten by others
+					require.NoError(r, b.Flush(t.Context()))
+				}
+				old := now.Add(time.Duration(n / 2))
+				drop := func(s rank.Sample) bool { return s.Key != "" && s.At.Before(old) }
+				require.NoError(r, one.Forget(t.Context(), drop))
+				require.NoError(r, books[pick()].Forget(t.Context(), drop))
+			},
+			"reopen": func(*rapid.T) {
+				i := pick()
+				require.NoError(r, books[i].Close())
+				books[i] = open(mem, true)
+			},
+		})
+		for _, b := range books {
+			require.NoError(r, b.Flush(t.Context()))
+		}
+		books = append(books, open(mem, true))
+		for _, b := range books {
+			require.NoError(r, b.Refresh(t.Context()))
+			for _, name := range []string{"a", "b"} {
+				want, err := one.Stats(t.Context(), name, "work")
+				require.NoError(r, err)
+				got, err := b.Stats(t.Context(), name, "work")
+				require.NoError(r, err)
+				require.Equal(r, want, got)
+			}
+			require.Equal(r, samples(r, t, one), samples(r, t, b))
+		}
+		for _, b := range books {
+			require.NoError(r, b.Close())
+		}
+		alone := open(mem, false) // what lies there is for the only opener
+		defer alone.Close()
+		require.Equal(r, samples(r, t, one), samples(r, t, alone))
+	})
+}
+
+func samples(r *rapid.T, t *testing.T, b *rank.Book) map[string]bool {
+	keys := make(map[string]bool)
+	for s, err := range b.Samples(t.Context(), time.Time{}) {
+		require.NoError(r, err)
+		keys[s.Key] = true
+	}
+	return keys
+}
+
+// TestSharedBooksAtTheSameTime has Books of one store observe and fold side by side.
+func TestSharedBooksAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	const samples = 190
+	mem := store.NewMem()
+	var g errgroup.Group
+	for i := range 4 {
+		g.Go(func() error {
+			b, err := rank.Open(t.Context(), mem, &rank.Options{Shared: true})
+			for n := range samples {
+				if err != nil {
+					return err
+				}
+				err = b.Observe(t.Context(), rank.Sample{
+					Key: fmt.Sprint(n/2, "-", (i+n)%2), Candidate: fmt.Sprint("c", n%3), Situation: rank.Situation{Skill: "work"}, Success: n%5 > 0,
+				})
+				if err == nil && n%10 == i {
+					err = b.Refresh(t.Context())
+				}
+			}
+			return errors.Join(err, b.Close())
+		})
+	}
+	require.NoError(t, g.Wait())
+	b, err := rank.Open(t.Context(), mem, &rank.Options{Shared: true})
+	require.NoError(t, err)
+	require.NoError(t, b.Refresh(t.Context()))
+	n := 0
+	for _, err := range b.Samples(t.Context(), time.Time{}) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, samples, n, "each key once")
+	require.NoError(t, b.Close())
+}
