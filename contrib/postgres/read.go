@@ -62,6 +62,10 @@ func (s *Store) reading(ctx context.Context, fn func(ctx context.Context) error)
 	return err
 }
 
+// planned has a statement planned each time: a plan that was kept from when a table was
+// small reads all of it.
+const planned = pgx.QueryExecModeExec
+
 // A page is what a scan reads at a time: so many entries or a little over so many
 // bytes.
 const (
@@ -158,7 +162,7 @@ func (sc *scan) page(ctx context.Context, in interface {
 	if sc.left > 0 {
 		limit = min(limit, sc.left)
 	}
-	rows, err := in.Query(ctx, sc.s.stmts.page, sc.prefix, sc.after, behind(sc.prefix), limit, pageBytes)
+	rows, err := in.Query(ctx, sc.s.stmts.page, planned, sc.prefix, sc.after, behind(sc.prefix), limit, pageBytes)
 	if err != nil {
 		return nil, false, err
 	}

@@ -19,12 +19,13 @@ func statementsFor(schema string) statements {
 				WHERE key >= $1 AND key > $2 AND ($3::bytea IS NULL OR key < $3) ORDER BY key LIMIT $4
 			) AS few
 		) AS page WHERE before < $5 ORDER BY key`),
-		floor: in(`SELECT {{schema}}.arc_floor(true), base, pg_current_snapshot()::text FROM {{schema}}.arc_meta`),
+		floor: in(`SELECT {{schema}}.arc_floor(true), base, pg_current_snapshot()::text FROM {{schema}}.arc_meta LIMIT 1`),
 		view: in(`SELECT key, value, rev FROM {{schema}}.arc_entries
 			WHERE rev > $1 AND key >= $2 AND ($3::bytea IS NULL OR key < $3) ORDER BY rev, key`),
-		// One row at least, for floor and pruned; more tells whether the floor hides changes.
-		changes: in(`WITH now AS MATERIALIZED (SELECT pruned, {{schema}}.arc_floor($6) AS floor FROM {{schema}}.arc_meta)
-			SELECT now.pruned, now.floor, EXISTS (SELECT FROM {{schema}}.arc_changes WHERE rev >= now.floor) AS more, c.rev, c.key, c.value
+		// One row at least, for floor and pruned; more tells whether the floor hides changes. The
+		// limit tells the planner that there is one: it would compile the statement for many.
+		changes: in(`WITH now AS MATERIALIZED (SELECT pruned, {{schema}}.arc_floor($6) AS floor FROM {{schema}}.arc_meta LIMIT 1)
+			SELECT now.pruned, now.floor, coalesce((SELECT max(rev) FROM {{schema}}.arc_changes) >= now.floor, false) AS more, c.rev, c.key, c.value
 			FROM now LEFT JOIN LATERAL (
 				SELECT rev, key, value FROM {{schema}}.arc_changes
 				WHERE (rev, key) > ($1, $2::bytea) AND rev < now.floor AND key >= $3 AND ($4::bytea IS NULL OR key < $4)

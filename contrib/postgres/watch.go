@@ -85,7 +85,7 @@ func (w *watch) existing(ctx context.Context, after store.Revision) (now []store
 			if w.seen, err = parseView(base, snapshot); err != nil {
 				return err
 			}
-			rows, err := tx.Query(ctx, w.s.stmts.view, int64(after), w.prefix, behind(w.prefix))
+			rows, err := tx.Query(ctx, w.s.stmts.view, planned, int64(after), w.prefix, behind(w.prefix))
 			if err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func (w *watch) await(ctx context.Context) ([]store.Entry, error) {
 func (w *watch) page(ctx context.Context) (found []store.Entry, more bool, err error) {
 	err = w.s.reading(ctx, func(ctx context.Context) error {
 		deep := w.idle >= 8*time.Millisecond // what holds it back lasts
-		rows, err := w.s.pool.Query(ctx, w.s.stmts.changes, w.rev, w.key, w.prefix, behind(w.prefix), watchEntries, deep)
+		rows, err := w.s.pool.Query(ctx, w.s.stmts.changes, planned, w.rev, w.key, w.prefix, behind(w.prefix), watchEntries, deep)
 		if err != nil {
 			return readError(err)
 		}
