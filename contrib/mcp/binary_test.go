@@ -109,6 +109,7 @@ func tour(t testing.TB, call func(tool string, args map[string]any) (text string
 	require.Equal(t, true, do("forget", map[string]any{"id": kept["id"]})["done"])
 	for tool, args := range map[string]map[string]any{
 		"trust": {"id": kept["id"]}, "judge": {"run": "r", "right": true}, "chunk": {"session": "s"},
+		"costs": {}, "confidence": {},
 	} {
 		text, _, isError := call(tool, args)
 		require.True(t, isError, tool)

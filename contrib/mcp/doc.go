@@ -17,7 +17,7 @@
 //
 // Memory: recall, explain (why, or why not), remember, feedback, forget, health.
 // Judgement: think, which asks the agent's reasoner and executes nothing, assess, runs
-// and rank. For operators: trust, judge, chunk. Identity: get_identity,
+// and rank. For operators: trust, judge, chunk, costs and confidence. Identity: get_identity,
 // update_identity, validate_fact, reject_fact, context (what is worth telling
 // for a task), infer, add_context and get_recent_context. Each has schemas of
 // input and output; no field of an output is ever null.

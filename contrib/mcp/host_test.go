@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // tools are all there are, in the order of tools/list.
 var tools = []string{
-	"add_context", "assess", "chunk", "context", "explain", "feedback", "forget", "get_identity", "get_recent_context", "health",
+	"add_context", "assess", "chunk", "confidence", "context", "costs", "explain", "feedback", "forget", "get_identity", "get_recent_context", "health",
 	"infer", "judge", "rank", "recall", "reject_fact", "remember", "runs", "think", "trust", "update_identity", "validate_fact",
 }
 

@@ -233,6 +233,7 @@ func (s *Server) build(done context.Context, who func(sdk.Request) (caller, erro
 	d := desk{Server: s, srv: srv, done: done, who: who}
 	d.memoryTools()
 	d.agentTools()
+	d.workerTools()
 	d.identityTools()
 	d.inspectTools()
 	return srv

@@ -366,7 +366,7 @@ var example = map[string]string{
 	"add_context": `{"topic":"x"}`, "assess": `{"session":"s"}`, "context": `{"task":"x"}`, "feedback": `{"key":"k","delivered":true}`,
 	"get_identity": `{}`, "get_recent_context": `{}`, "health": `{}`, "infer": `{}`, "recall": `{"query":"x"}`,
 	"reject_fact": `{"id":"x","reason":"y"}`, "remember": `{"content":"x"}`, "think": `{"objective":"x"}`,
-	"chunk": `{"session":"s"}`, "explain": `{"query":"x","id":"y"}`, "forget": `{"id":"x"}`, "judge": `{"run":"r","right":true}`,
+	"chunk": `{"session":"s"}`, "confidence": `{}`, "costs": `{"days":3}`, "explain": `{"query":"x","id":"y"}`, "forget": `{"id":"x"}`, "judge": `{"run":"r","right":true}`,
 	"rank": `{"task":"x"}`, "runs": `{}`, "trust": `{"id":"x"}`,
 	"update_identity": `{"content":"x"}`, "validate_fact": `{"id":"x","reason":"y"}`,
 }
@@ -374,7 +374,7 @@ var example = map[string]string{
 // refusesExample has the tools that refuse their example: there is no such thing, or the
 // client is no operator.
 var refusesExample = map[string]bool{
-	"chunk": true, "explain": true, "forget": true, "judge": true, "reject_fact": true, "trust": true, "validate_fact": true,
+	"chunk": true, "confidence": true, "costs": true, "explain": true, "forget": true, "judge": true, "reject_fact": true, "trust": true, "validate_fact": true,
 }
 
 func TestOversizedAndMalformedArguments(t *testing.T) {
