@@ -195,7 +195,7 @@ func (w *browser) pages(t *testing.T) {
 		all := pages
 		if runs == 3 {
 			all = append(all[:len(all):len(all)], "/run?id=run-0", "/run?id=run-1", "/run?id=run-2", "/run?id=deploy",
-				"/why?text=mend&wanted=mend", "/chunks?text=mend+it", "/memories?text=mend", "/nowhere")
+				"/why?text=mend&wanted=mend", "/chunks?text=mend+it", "/memories?text=mend", "/nowhere", "/runs?scope=other")
 			hits := b.details(t)
 			all = append(all, hits[0], hits[1])
 		}
@@ -229,10 +229,15 @@ func (w *browser) approves(t *testing.T) {
 	w.do(t, chromedp.Navigate(b.URL+"/approvals"), chromedp.SendKeys("#token", token), chromedp.SendKeys("#name", "ada"),
 		chromedp.Click("button"), chromedp.WaitVisible("main .tiles"),
 		chromedp.Navigate(b.URL+"/approvals"))
+	// Tab leads from the note to the button that allows.
+	w.do(t, chromedp.Focus(`input[name="note"]`), chromedp.KeyEvent("it is Monday\t"))
+	require.Equal(t, "allow", ask(t, w, chromedp.Evaluate[string]("document.activeElement.value")))
 	w.do(t, chromedp.Click(`button[value="allow"]`), chromedp.WaitVisible(".said"))
 	require.Contains(t, ask(t, w, chromedp.Text(".said")), "Allowed")
 	<-b.delivered("deploy")
 	require.EqualValues(t, 1, b.made.Load())
+	w.do(t, chromedp.Navigate(b.URL+"/approvals"), chromedp.WaitVisible("#main"), chromedp.KeyEvent("\t"))
+	require.Equal(t, "Skip to the content", ask(t, w, chromedp.Evaluate[string]("document.activeElement.textContent")))
 	w.do(t, chromedp.Reload(), chromedp.WaitVisible(".empty"), chromedp.Navigate(b.URL+"/run?id=deploy"),
 		chromedp.WaitVisible(".line"))
 	require.Contains(t, ask(t, w, chromedp.Text("main")), "Delivered")

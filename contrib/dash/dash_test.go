@@ -119,6 +119,7 @@ func TestPartsAreRenewed(t *testing.T) {
 	renew = strings.ReplaceAll(renew, "&amp;", "&")
 	code, _ := b.get(t, renew, "HX-Request", "true")
 	require.Equal(t, http.StatusNoContent, code)
+	require.Contains(t, text, `hx-trigger="every 2s"`)
 	require.NoError(t, b.agent.In("").Rule(t.Context(), arc.Ruling{Run: "deploy", Attempt: 1, Allow: true, By: "ada"}))
 	<-b.delivered("deploy")
 	code, text = b.get(t, renew, "HX-Request", "true")

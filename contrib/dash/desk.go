@@ -61,6 +61,7 @@ type sight struct {
 	Sections          []section
 	Said              string // what came of an action
 	Renew             string // the address of Part; "": it does not change
+	Every             int    // seconds after which it is renewed
 	Part              template.HTML
 	Door              bool // the page is the entry
 	Now               time.Time
@@ -69,6 +70,10 @@ type sight struct {
 
 // live is what a handler returns for a page that is to be renewed.
 type live struct{ body any }
+
+// busyShare bounds what a page that is open costs: of so many seconds, one is spent on
+// it.
+const busyShare = 40
 
 // errBad is the error of a request that no page makes.
 var errBad = errors.New("bad request")
@@ -128,6 +133,7 @@ func (d *desk) asked(r *http.Request) (*ask, error) {
 // page serves a page that a function fills.
 func (d *desk) page(name, title string, fill func(*desk, *ask) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := d.now()
 		q, err := d.asked(r)
 		var body any
 		if err == nil {
@@ -140,6 +146,7 @@ func (d *desk) page(name, title string, fill func(*desk, *ask) (any, error)) htt
 		s := d.sight(q, title)
 		if l, ok := body.(live); ok {
 			body, s.Renew = l.body, r.URL.Path
+			s.Every = max(2, int(busyShare*d.now().Sub(began).Seconds()))
 		}
 		s.Body = body
 		d.render(w, r, http.StatusOK, name, &s)
