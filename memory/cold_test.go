@@ -70,7 +70,7 @@ func TestLongRecords(t *testing.T) {
 		require.Equal(t, all[len(all)-6:len(all)-3], all[len(all)-3:])
 		return all
 	}
-	want := results(memory.DefaultCache)
+	want := results(256)
 	require.Equal(t, want, results(1))
 	require.Equal(t, want, results(1000))
 }

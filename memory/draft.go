@@ -41,7 +41,7 @@ const (
 	MaxRecord    = 512 << 10 // the record as it is stored
 	MaxDimension = 4096      // numbers in a vector
 	MaxLinks     = 256       // links of a record, and quotes
-	MaxFeedback  = 1024      // ids in a Feedback
+	maxFeedback  = 1024      // ids in a Feedback
 )
 
 // Draft is a memory that is to be kept. Texts are sanitised and invalid UTF-8

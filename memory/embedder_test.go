@@ -143,7 +143,7 @@ func TestRecallByMeaning(t *testing.T) {
 	p := hits[0].Parts
 	require.Zero(t, p.Lexical)
 	require.InDelta(t, 1, p.Cosine, 0.01)
-	require.InDelta(t, math.Pow(memory.DefaultCosineWeight, 4), p.Relevance, 0.01)
+	require.InDelta(t, math.Pow(0.3, 4), p.Relevance, 0.01)
 	require.Equal(t, []memory.ID{soup}, ids(recall(t, s, memory.Query{Text: "soup"})))
 	require.Equal(t, []memory.ID{plain}, ids(recall(t, s, memory.Query{Text: "what it knows"})))
 
@@ -163,7 +163,7 @@ func TestRecallByMeaning(t *testing.T) {
 	require.Equal(t, p.Cosine, x.Parts.Cosine)
 	x, err = s.Explain(t.Context(), memory.Query{Text: "defective car"}, soup)
 	require.NoError(t, err)
-	require.Contains(t, x.Reason, fmt.Sprintf("its cosine is not above %.2f", memory.DefaultMinCosine))
+	require.Contains(t, x.Reason, fmt.Sprintf("its cosine is not above %.2f", 0.3))
 
 	hits = recall(t, s, memory.Query{Vector: meaning("soup")})
 	require.Equal(t, soup, hits[0].Record.ID, "the nearest, without a text")
@@ -615,7 +615,7 @@ func fused(t tb, s memory.Space, lexical map[memory.ID]float64, q []float32) []f
 		require.NoError(t, err)
 		rel := lexical[r.ID]
 		if v := get(t, s, r.ID).Vector; v != nil {
-			const m, w = memory.DefaultMinCosine, memory.DefaultCosineWeight
+			const m, w = 0.3, 0.3
 			x := math.Pow(rel/(1-rel), 0.25) + w*max(0, cosine(v, q)-m)/(1-m)
 			rel = math.Pow(x, 4) / (1 + math.Pow(x, 4))
 		}
@@ -687,7 +687,7 @@ func ExampleEmbedder() {
 		panic(err)
 	}
 	for _, h := range hits {
-		fmt.Println(h.Record.Content, h.Parts.Lexical, h.Parts.Cosine > memory.DefaultMinCosine)
+		fmt.Println(h.Record.Content, h.Parts.Lexical, h.Parts.Cosine > 0.3)
 	}
 	if err := errors.Join(bank.Close(), st.Close()); err != nil {
 		panic(err)

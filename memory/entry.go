@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -76,29 +77,12 @@ const (
 	kindFlags = isFailure | isPattern | isFact | isEpisode
 )
 
-func (k Kind) flag() flags {
-	switch k {
-	case Failure:
-		return isFailure
-	case Pattern:
-		return isPattern
-	case Fact:
-		return isFact
-	}
-	return isEpisode
-}
+// kinds are in the order of their flags.
+var kinds = [...]Kind{Failure, Pattern, Fact, Episode}
 
-func (f flags) kind() Kind {
-	switch f & kindFlags {
-	case isFailure:
-		return Failure
-	case isPattern:
-		return Pattern
-	case isFact:
-		return Fact
-	}
-	return Episode
-}
+func (k Kind) flag() flags { return 1 << slices.Index(kinds[:], k) }
+
+func (f flags) kind() Kind { return kinds[bits.TrailingZeros16(uint16(f&kindFlags))] }
 
 // marks are the flags that the index has of e.
 func (e *entry) marks() index.Flags {
@@ -226,7 +210,7 @@ func (e *entry) name() ID {
 		return e.more.foreign
 	}
 	var buf [idLength]byte
-	return ID(e.id.append(buf[:0]))
+	return ID(e.appendName(buf[:0]))
 }
 
 // appendName appends the id to buf.

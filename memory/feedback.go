@@ -42,8 +42,8 @@ type Feedback struct {
 func (f *Feedback) check() error {
 	return cmp.Or(
 		required("key", f.Key), key.CheckID("key", f.Key), key.CheckID("actor", f.Actor),
-		limit("injected", MaxFeedback, len(f.Injected)), limit("utilized", MaxFeedback, len(f.Utilized)),
-		limit("misled", MaxFeedback, len(f.Misled)), limit("situation", MaxText, len(f.Situation)))
+		limit("injected", maxFeedback, len(f.Injected)), limit("utilized", maxFeedback, len(f.Utilized)),
+		limit("misled", maxFeedback, len(f.Misled)), limit("situation", MaxText, len(f.Situation)))
 }
 
 // of returns what the feedback says of the record that an id in Injected or

@@ -156,7 +156,7 @@ func TestBadFeedback(t *testing.T) {
 	s, _ := space(t)
 	id := three(t, s)["a"]
 	ctx := context.Background()
-	many := make([]memory.ID, memory.MaxFeedback+1)
+	many := make([]memory.ID, 1024+1)
 	var limit *store.LimitError
 	require.ErrorIs(t, s.Feedback(ctx, memory.Feedback{Injected: []memory.ID{id}, Delivered: true}), memory.ErrEmpty)
 	require.ErrorIs(t, s.Feedback(ctx, memory.Feedback{Key: "a\nb"}), memory.ErrID)
@@ -259,7 +259,7 @@ func TestOptions(t *testing.T) {
 	c.move(time.Hour)
 	require.InDelta(t, 0.5, recall(t, b.In("acme"), memory.Query{})[0].Parts.Recency, 1e-12)
 	require.NoError(t, b.Close())
-	require.Equal(t, 7*day, memory.DefaultHalfLife)
+	require.Equal(t, 7*day, 7*24*time.Hour)
 }
 
 func TestCancelledContext(t *testing.T) {

@@ -11,18 +11,14 @@ import (
 	"github.com/arc-learn/arc/redact"
 )
 
-// DefaultHalfLife is the default of Options.HalfLife.
-const DefaultHalfLife = 7 * 24 * time.Hour
-
-// DefaultCache is the default of Options.Cache.
-const DefaultCache = 256
-
-// The defaults of Options.MinCosine and Options.CosineWeight: with embed.Hashed,
-// the weakest embedder there is, they lower the recall at 10 and at 50 of no
-// category of questions about real dialogue, and raise some.
+// The defaults of Options. With embed.Hashed, the weakest embedder there is, those of
+// MinCosine and CosineWeight lower the recall at 10 and at 50 of no category of
+// questions about real dialogue, and raise some.
 const (
-	DefaultMinCosine    = 0.3
-	DefaultCosineWeight = 0.3
+	defaultHalfLife     = 7 * 24 * time.Hour
+	defaultCache        = 256
+	defaultMinCosine    = 0.3
+	defaultCosineWeight = 0.3
 )
 
 // Options configure a [Bank]. Nil and the zero value are ready.
@@ -33,7 +29,7 @@ type Options struct {
 	// clock. 0: a random seed.
 	Seed uint64
 	// HalfLife is the time in which the recency of a record halves. 0:
-	// DefaultHalfLife. Negative is an error.
+	// seven days. Negative is an error.
 	HalfLife time.Duration
 	// Policy says how what a query finds is ranked. Nil: Weighted{}.
 	Policy Policy
@@ -45,7 +41,7 @@ type Options struct {
 	// "en". Others are an error. It may change from one Open to the next.
 	Language string
 	// Cache is how many of the records that are too long to be kept in memory
-	// are kept there after they were read. 0: DefaultCache. Negative is an
+	// are kept there after they were read. 0: 256. Negative is an
 	// error.
 	Cache int
 	// Embedder makes vectors of texts, so that Recall finds what says the same
@@ -57,11 +53,11 @@ type Options struct {
 	Extractor Extractor
 	// MinCosine is the cosine with the query from which on a record's vector
 	// counts, in (0,1); see Parts.Relevance. It depends on the model: a value
-	// that unrelated texts rarely reach. 0: DefaultMinCosine.
+	// that unrelated texts rarely reach. 0: 0.3.
 	MinCosine float64
 	// CosineWeight is how much a cosine of 1 adds to the score, in (0,4]; 1 is
 	// what words have to say for a relevance of 0.5. See Parts.Relevance. 0:
-	// DefaultCosineWeight, which is safe with a weak model. A good one
+	// 0.3, which is safe with a weak model. A good one
 	// deserves 1 or more.
 	CosineWeight float64
 	// Sync makes Feedback wait until it is on disk.
@@ -81,8 +77,8 @@ func (o *Options) fill() error {
 	if guard.IsNil(o.Extractor) {
 		o.Extractor = nil
 	}
-	o.HalfLife, o.Cache = cmp.Or(o.HalfLife, DefaultHalfLife), cmp.Or(o.Cache, DefaultCache)
-	o.MinCosine, o.CosineWeight = cmp.Or(o.MinCosine, DefaultMinCosine), cmp.Or(o.CosineWeight, DefaultCosineWeight)
+	o.HalfLife, o.Cache = cmp.Or(o.HalfLife, defaultHalfLife), cmp.Or(o.Cache, defaultCache)
+	o.MinCosine, o.CosineWeight = cmp.Or(o.MinCosine, defaultMinCosine), cmp.Or(o.CosineWeight, defaultCosineWeight)
 	errs := []error{o.Policy.check()}
 	for _, f := range []struct {
 		field string

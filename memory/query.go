@@ -56,8 +56,8 @@ type Query struct {
 	Context []ID
 }
 
-// MaxConflicts is the number of Hit.Conflicts.
-const MaxConflicts = 32
+// maxConflicts is the number of Hit.Conflicts.
+const maxConflicts = 32
 
 // Hit is a record that was found. See the package comment for what supersedes
 // what.
@@ -68,7 +68,7 @@ type Hit struct {
 	Replaced   Replaced // what perhaps replaces it, which comes before it
 	Superseded *Record  // what it replaces by a Slot or by Supersede, the latest; nil: none
 	Linked     ID       // the hit that it is linked with, which alone brings it; its Score is 0 then
-	Conflicts  []ID     // records that contradict it, and are no update of it nor it of them: the latest MaxConflicts
+	Conflicts  []ID     // records that contradict it, and are no update of it nor it of them: the latest 32
 }
 
 // Parts are what a score is made of. Relevance, Effectiveness and Recency are

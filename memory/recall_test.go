@@ -77,7 +77,6 @@ func TestBadScopes(t *testing.T) {
 	id := remember(t, s, pattern("a trigger that is long enough", "c"))
 	used(t, s, 1, "k", id)
 	require.Equal(t, longest, get(t, s, id).Scope)
-	require.Equal(t, longest, s.Scope())
 	_, err := memory.Space{}.Recall(ctx, memory.Query{})
 	require.ErrorIs(t, err, memory.ErrScope)
 }

@@ -23,9 +23,7 @@ const (
 	Episode Kind = "episode" // something that was said or happened
 )
 
-func (k Kind) valid() bool {
-	return k == Failure || k == Pattern || k == Fact || k == Episode
-}
+func (k Kind) valid() bool { return slices.Contains(kinds[:], k) }
 
 // Origin says where a text comes from. The zero Origin is Host.
 type Origin string
@@ -42,11 +40,7 @@ const (
 )
 
 func (o Origin) valid() bool {
-	switch o {
-	case Host, Model, Executor, User, Web, Derived:
-		return true
-	}
-	return false
+	return slices.Contains([]Origin{Host, Model, Executor, User, Web, Derived}, o)
 }
 
 func (o Origin) trusted() bool { return o == Host || o == Derived }

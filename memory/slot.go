@@ -17,11 +17,11 @@ import (
 type Slot struct {
 	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about; may be empty if the Attribute says it
 	Attribute string `cbor:"2,keyasint,omitempty"` // what of it
-	Value     string `cbor:"3,keyasint,omitempty"` // at most MaxSlot bytes, with the others
+	Value     string `cbor:"3,keyasint,omitempty"` // at most 4 KiB, with the others
 }
 
-// MaxSlot is the number of bytes of a Slot, all of it.
-const MaxSlot = 4 << 10
+// maxSlot is the number of bytes of a Slot, all of it.
+const maxSlot = 4 << 10
 
 // conflictWindow is the time within which two who say different things of one
 // slot contradict one another, rather than the later one telling a change.
@@ -210,7 +210,7 @@ func (q *query) superseded(sh *shard, e *entry) *entry {
 func (q *query) conflicts(sh *shard, e *entry) (ids []ID) {
 	all, value := q.statements(sh, e)
 	for _, x := range slices.Backward(all) {
-		if len(ids) < MaxConflicts && x.value != value && contradicts(x.entry, e) && q.superseding(sh, x.entry) == nil {
+		if len(ids) < maxConflicts && x.value != value && contradicts(x.entry, e) && q.superseding(sh, x.entry) == nil {
 			ids = append(ids, x.name())
 		}
 	}
@@ -274,7 +274,7 @@ func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 	if s == (Slot{}) {
 		return s, nil
 	}
-	if err := limit("slot", MaxSlot, len(s.Subject)+len(s.Attribute)+len(s.Value)); err != nil {
+	if err := limit("slot", maxSlot, len(s.Subject)+len(s.Attribute)+len(s.Value)); err != nil {
 		return s, err
 	}
 	clean := func(s string) string { return b.sanitize.Sanitize(strings.ToValidUTF8(s, "\uFFFD")) }

@@ -26,7 +26,7 @@ func TestSlotsOfHosts(t *testing.T) {
 	require.ErrorIs(t, bad(memory.Slot{Subject: "Alice", Value: "Rome"}), memory.ErrEmpty)
 	require.ErrorIs(t, bad(memory.Slot{Subject: "Alice", Attribute: "home"}), memory.ErrEmpty)
 	var limit *store.LimitError
-	require.ErrorAs(t, bad(memory.Slot{Attribute: "home", Value: strings.Repeat("x", memory.MaxSlot)}), &limit)
+	require.ErrorAs(t, bad(memory.Slot{Attribute: "home", Value: strings.Repeat("x", 4<<10)}), &limit)
 }
 
 // A slot for which everybody says something else is no reason to name them all.
@@ -35,16 +35,16 @@ func TestConflictsAreFew(t *testing.T) {
 	ctx := context.Background()
 	s, _ := space(t)
 	var ids []memory.ID
-	for i := range 2 * memory.MaxConflicts {
+	for i := range 2 * 32 {
 		d := memory.Draft{Kind: memory.Episode, Content: "Alice has moved.", At: epoch}
 		d.Slot = memory.Slot{Subject: "Alice", Attribute: "home", Value: fmt.Sprintf("city %d", i)}
 		ids = append(ids, remember(t, s, d))
 	}
-	hits, err := s.Recall(ctx, memory.Query{Text: "Alice", K: 3 * memory.MaxConflicts})
+	hits, err := s.Recall(ctx, memory.Query{Text: "Alice", K: 3 * 32})
 	require.NoError(t, err)
 	require.Len(t, hits, len(ids))
 	for _, h := range hits {
-		require.Len(t, h.Conflicts, memory.MaxConflicts)
+		require.Len(t, h.Conflicts, 32)
 		require.NotContains(t, h.Conflicts, h.Record.ID)
 		require.Subset(t, ids, h.Conflicts)
 	}

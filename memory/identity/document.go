@@ -206,25 +206,21 @@ func checkDocument(data []byte) error {
 	if len(data) > maxDocument {
 		return &store.LimitError{Field: "document", Limit: maxDocument, Got: len(data)}
 	}
-	depth, deepest, quoted := 0, 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
+	dec := json.NewDecoder(bytes.NewReader(data))
+	for depth := 0; ; {
+		token, err := dec.Token()
+		if err != nil {
+			return nil // its end; or it is not JSON, which reading it says
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxDepth {
+				return &store.LimitError{Field: "depth of the document", Limit: maxDepth, Got: depth}
+			}
+		case json.Delim('}'), json.Delim(']'):
 			depth--
 		}
 	}
-	if deepest > maxDepth {
-		return &store.LimitError{Field: "depth of the document", Limit: maxDepth, Got: deepest}
-	}
-	return nil
 }
 
 const maxDepth = 64

@@ -48,16 +48,9 @@ const (
 	provenAt      = 5
 )
 
+// rank is from 1 on; 0: it is none.
 func (m Maturity) rank() int {
-	switch m {
-	case Candidate:
-		return 1
-	case Established:
-		return 2
-	case Proven:
-		return 3
-	}
-	return 0
+	return 1 + slices.Index([]Maturity{Candidate, Established, Proven}, m)
 }
 
 // below is one step down.
@@ -89,17 +82,8 @@ const (
 	Local   Visibility = "local"   // not off this device, nor into a prompt unless asked for
 )
 
-func (v Visibility) rank() int {
-	switch v {
-	case Public:
-		return 1
-	case Trusted:
-		return 2
-	case Local:
-		return 3
-	}
-	return 0
-}
+// rank is from 1 on; 0: it is none.
+func (v Visibility) rank() int { return 1 + slices.Index([]Visibility{Public, Trusted, Local}, v) }
 
 // Within reports whether v goes at least as far as limit: what is public may
 // be shown wherever what is trusted may.
@@ -500,7 +484,8 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 	}
 	scrub(x.sanitize, &e)
 	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
-		was := *f
+		is := func() Edit { return Edit{f.Content, f.Category, f.Visibility, f.Ref, f.Subject, f.Slot} }
+		was, claimed := is(), f.claim()
 		f.Content, f.Category, f.Visibility = cmp.Or(e.Content, f.Content), cmp.Or(e.Category, f.Category), cmp.Or(e.Visibility, f.Visibility)
 		f.Ref, f.Subject, f.Slot = cmp.Or(e.Ref, f.Ref), cmp.Or(e.Subject, f.Subject), cmp.Or(e.Slot, f.Slot)
 		if f.Subject == "" && f.Content != was.Content { // former versions read the slot from the text
@@ -512,19 +497,18 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 		if f.Content != was.Content {
 			f.Past = once(append(f.Past, Past{was.Content, x.clock()}), Past.order)
 		}
-		if f.claim() != was.claim() {
+		if f.claim() != claimed {
 			if owner, err := x.owner(ctx, f); err != nil {
 				return false, err
 			} else if owner.stored() {
 				return false, fmt.Errorf("identity: %w: %s", ErrKnown, owner.v.ID)
 			}
 		}
-		changed := f.Content != was.Content || f.Category != was.Category || f.Visibility != was.Visibility ||
-			f.Ref != was.Ref || f.Subject != was.Subject || f.Slot != was.Slot
-		if changed {
-			f.Updated = x.clock()
+		if is() == was {
+			return false, nil
 		}
-		return changed, nil
+		f.Updated = x.clock()
+		return true, nil
 	})
 }
 

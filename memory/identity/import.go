@@ -101,10 +101,10 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 
 // read takes a document apart, and checks all that is to be stored.
 func (x *Identity) read(data []byte) (*incoming, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if err := checkDocument(data); err != nil {
 		return nil, err
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	given := left(data)
 	if given == nil {
 		return nil, fmt.Errorf("%w: not a JSON object", ErrFormat)
