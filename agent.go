@@ -319,9 +319,10 @@ type Agent struct {
 	w      *flush.Writer
 	leases *lease.Store // below st; nil: no other Agent is open on it
 	// news is 1 and one more for each write to statistics that was seen.
-	news  atomic.Uint64
-	owned bool
-	files filer // nil: the store keeps none
+	news   atomic.Uint64
+	opened chan struct{} // closed once the Agent is open
+	owned  bool
+	files  filer // nil: the store keeps none
 
 	// The host's parts.
 	reasoner   reason.Reasoner

@@ -110,7 +110,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	}
 	a.runner, a.asks = runner, !guard.IsNil(host.Approver)
 	a.mu.live, a.mu.still = make(map[runID]*guard.Line), make(map[string]bool)
-	a.mu.idle, a.closed = make(chan struct{}), make(chan struct{})
+	a.mu.idle, a.closed, a.opened = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	a.late, a.hurry = context.WithCancel(context.Background())
 	a.upkeep = upkeep.New()
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants)
@@ -123,6 +123,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	if err != nil {
 		return nil, veil.Error(a.o.Sanitizer, errors.Join(err, a.Close()))
 	}
+	close(a.opened)
 	return a, nil
 }
 
@@ -140,12 +141,16 @@ func (a *Agent) follow(ctx context.Context, st store.Store) error {
 	a.news.Store(1)
 	first := make(chan struct{})
 	a.upkeep.Go(func() {
-		heard := sync.OnceFunc(func() { close(first) })
+		heard, all := sync.OnceFunc(func() { close(first) }), false
 		a.hear(watcher, from, func(e store.Entry) {
-			if e.Key == a.replicaKey() {
+			parts := key.Split(e.Key)
+			switch {
+			case e.Key == a.replicaKey():
+				all = true // what was committed before is there to be read
 				heard()
-			}
-			if parts := key.Split(e.Key); len(parts) > 3 && (parts[2] == "rank" || parts[2] == "meta") {
+			case all && parts[0] == "memory":
+				a.recollect(e)
+			case len(parts) > 3 && (parts[2] == "rank" || parts[2] == "meta"):
 				a.news.Add(1)
 			}
 		})
@@ -158,6 +163,18 @@ func (a *Agent) follow(ctx context.Context, st store.Store) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
+}
+
+// recollect has memory, once it is open, take in a change by another replica.
+func (a *Agent) recollect(e store.Entry) {
+	select {
+	case <-a.opened:
+	case <-a.upkeep.Stopping():
+		return
+	}
+	if err := a.bank.Follow(context.Background(), e); err != nil && !errors.Is(err, store.ErrClosed) {
+		a.o.Logger.Error("a memory of another replica could not be taken in", "error", a.o.Sanitizer.Sanitize(err.Error()))
+	}
 }
 
 // hear calls fn with each change after a revision, until the Agent stops. A Watch that ends

@@ -135,6 +135,39 @@ func TestRulingAtAnyReplicaReachesTheRun(t *testing.T) {
 	})
 }
 
+func TestReplicasRememberTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		a := replica(t, mem, "a", (&script{}).host(), arc.Options{})
+		b := replica(t, mem, "b", (&script{}).host(), arc.Options{})
+		ours, theirs := a.In("local/ann").Memory(), b.In("local/ann").Memory()
+		found := func(s memory.Space) (texts []string) {
+			synctest.Wait()
+			hits, err := s.Recall(t.Context(), memory.Query{Text: "which key opens the door"})
+			require.NoError(t, err)
+			for _, h := range hits {
+				texts = append(texts, h.Record.Content)
+			}
+			return texts
+		}
+		r, err := ours.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the small key opens the door"})
+		require.NoError(t, err)
+		require.Equal(t, []string{"the small key opens the door"}, found(theirs))
+		require.Equal(t, found(theirs), found(ours), "what a has written itself is there once")
+		require.NoError(t, theirs.Forget(t.Context(), r.ID))
+		require.Empty(t, found(ours))
+
+		// A plan that runs of one have taught fires for a run of the other.
+		o := arc.Objective{Text: "mend the cache", Situation: situation}
+		for range 2 {
+			require.Equal(t, arc.Delivered, run(t, a, o).Status)
+		}
+		idle(time.Second) // what is written behind is
+		synctest.Wait()
+		require.Equal(t, 1, run(t, b, o).Fired)
+	})
+}
+
 // leases counts the leases that are stored.
 func leases(t *testing.T, st store.Store) (n int) {
 	t.Helper()

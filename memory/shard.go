@@ -85,6 +85,9 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 }
 
 func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
+	if old, _ := sh.ids.find(&sh.entries, e.id); old != nil && old.rev == e.rev && e.rev != 0 && len(replaced) == 0 {
+		return // Follow has heard of it before its writer was told
+	}
 	sh.entries.add(e, replaced)
 	sh.ids.set(&sh.entries, e.id, e.row)
 	if e.more != nil {
