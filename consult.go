@@ -84,11 +84,6 @@ func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
 	return strings.TrimSpace(strings.ToValidUTF8(said.text, "")), nil
 }
 
-// workerAsks reports whether the run is about what a worker has to know.
-func (s *state) workerAsks() bool {
-	return s.Phase == phaseAsk && s.Current != nil && len(s.Current.Questions) > 0
-}
-
 // answer closes the open questions.
 func (c *attempt) answer(text string) {
 	c.Answers = appendTo(c.Answers, reason.Answer{Questions: c.Questions, Text: text})

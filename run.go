@@ -442,11 +442,8 @@ func (a *Agent) over(run runID) {
 	}
 }
 
-// Bounds of an objective: of each text, in bytes, and of conditions and skills.
-const (
-	maxText       = 64 << 10
-	maxConditions = 32
-)
+// maxConditions is how many conditions, and skills, an objective has at most.
+const maxConditions = 32
 
 // check returns every problem with an objective as the host gave it.
 func (o *Objective) check() error {

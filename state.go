@@ -501,6 +501,11 @@ func (s *state) pending() *approval {
 	return nil
 }
 
+// workerAsks reports whether the run is about what a worker has to know.
+func (s *state) workerAsks() bool {
+	return s.Phase == phaseAsk && s.Current != nil && len(s.Current.Questions) > 0
+}
+
 // decided reports whether enough was said, or the time for it is over.
 func (p *approval) decided(now time.Time) bool {
 	return p.RefusedBy != "" || len(p.AllowedBy) >= p.Need || now.UnixNano() >= p.Until
@@ -542,6 +547,8 @@ type delivery struct {
 
 // Bounds of what a state keeps.
 const (
+	// maxText is in bytes of each text of an objective or an answer.
+	maxText = 64 << 10
 	// maxInline is in bytes of an output: a larger one is a record of its own.
 	maxInline = 2 << 10
 	// maxTracked is in reflections.
