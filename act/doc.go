@@ -17,7 +17,10 @@
 // there: the policy, which decides by radius, price and odds whether a human is asked, the
 // approval itself, and what checks the cost, the confidence and the deltas of a result.
 //
+// An Executor that has to know something says so by [InputRequiredError], and is called
+// again with the answer.
+//
 // The package makes single attempts. Which worker gets the next one, and what
 // is learned from it, is decided by the loop in the root package. Jobs that
-// outlive the process are in act/queue. Worktrees are not here yet.
+// outlive the process are in act/queue, executors in a git worktree in act/worktree.
 package act
