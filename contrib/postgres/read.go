@@ -62,10 +62,6 @@ func (s *Store) reading(ctx context.Context, fn func(ctx context.Context) error)
 	return err
 }
 
-// planned has a statement planned each time: a plan that was kept from when a table was
-// small reads all of it.
-const planned = pgx.QueryExecModeExec
-
 // A page is what a scan reads at a time: so many entries or a little over so many
 // bytes.
 const (
@@ -162,7 +158,7 @@ func (sc *scan) page(ctx context.Context, in interface {
 	if sc.left > 0 {
 		limit = min(limit, sc.left)
 	}
-	rows, err := in.Query(ctx, sc.s.stmts.page, planned, sc.prefix, sc.after, behind(sc.prefix), limit, pageBytes)
+	rows, err := in.Query(ctx, sc.s.stmts.page, sc.prefix, sc.after, behind(sc.prefix), limit, pageBytes)
 	if err != nil {
 		return nil, false, err
 	}
@@ -204,7 +200,8 @@ func (sc *scan) close() {
 	sc.conn, sc.tx = nil, nil
 }
 
-// behind returns the first key that is behind all with the prefix, nil if none is.
+// behind returns the first key that is behind all with the prefix. Keys are UTF-8, so 0xff
+// is behind all of them.
 func behind(prefix []byte) []byte {
 	for n := len(prefix); n > 0; n-- {
 		if prefix[n-1] < 0xff {
@@ -213,5 +210,5 @@ func behind(prefix []byte) []byte {
 			return next
 		}
 	}
-	return nil
+	return []byte{0xff}
 }

@@ -85,7 +85,7 @@ func (w *watch) existing(ctx context.Context, after store.Revision) (now []store
 			if w.seen, err = parseView(base, snapshot); err != nil {
 				return err
 			}
-			rows, err := tx.Query(ctx, w.s.stmts.view, planned, int64(after), w.prefix, behind(w.prefix))
+			rows, err := tx.Query(ctx, w.s.stmts.view, int64(after), w.prefix, behind(w.prefix))
 			if err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func (w *watch) await(ctx context.Context) ([]store.Entry, error) {
 func (w *watch) page(ctx context.Context) (found []store.Entry, more bool, err error) {
 	err = w.s.reading(ctx, func(ctx context.Context) error {
 		deep := w.idle >= 8*time.Millisecond // what holds it back lasts
-		rows, err := w.s.pool.Query(ctx, w.s.stmts.changes, planned, w.rev, w.key, w.prefix, behind(w.prefix), watchEntries, deep)
+		rows, err := w.s.pool.Query(ctx, w.s.stmts.changes, w.rev, w.key, w.prefix, behind(w.prefix), watchEntries, deep)
 		if err != nil {
 			return readError(err)
 		}
@@ -162,12 +162,13 @@ func (w *watch) page(ctx context.Context) (found []store.Entry, more bool, err e
 	return found, more, err
 }
 
-func (w *watch) changed(rows pgx.Rows) (found []store.Entry, more bool, err error) {
+func (w *watch) changed(rows pgx.Rows) (found []store.Entry, others bool, err error) {
 	defer rows.Close()
 	at, n, bytes := place{w.rev, w.key}, 0, 0
 	var floor int64
 	for bytes < pageBytes && rows.Next() {
 		var pruned int64
+		var more bool
 		var rev *int64
 		var key, sealed []byte
 		if err := rows.Scan(&pruned, &floor, &more, &rev, &key, &sealed); err != nil {
@@ -177,7 +178,8 @@ func (w *watch) changed(rows pgx.Rows) (found []store.Entry, more bool, err erro
 			return nil, false, fmt.Errorf("the changes after revision %d were pruned before they were read", w.rev)
 		}
 		if rev == nil {
-			break // the row that is always there
+			others = more // the first row, which is always there
+			continue
 		}
 		at, n, bytes = place{*rev, key}, n+1, bytes+len(sealed)
 		if w.seen.has(*rev) && !w.held[*rev][string(key)] {
@@ -199,7 +201,7 @@ func (w *watch) changed(rows pgx.Rows) (found []store.Entry, more bool, err erro
 		at = place{floor - 1, nil} // all below the floor was read
 	}
 	w.place = at
-	return found, more, nil
+	return found, others, nil
 }
 
 // view is what a snapshot has seen.

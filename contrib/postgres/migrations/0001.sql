@@ -127,3 +127,34 @@ BEGIN
 	END IF;
 	RETURN n;
 END $$;
+
+-- arc_page returns entries from low on and behind after, below high: at most so many, or a
+-- little over so many bytes. The length of a value is known without reading it. Whatever
+-- the planner knows of the table, it reads in the order of the index: with a bound on
+-- both sides, no page reads what is not in it.
+CREATE FUNCTION {{schema}}.arc_page(low bytea, after bytea, high bytea, most integer, bytes bigint)
+	RETURNS TABLE (key bytea, value bytea, rev bigint) LANGUAGE plpgsql STABLE SET search_path = pg_catalog SET jit = off
+	SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	RETURN QUERY SELECT p.key, p.value, p.rev FROM (
+		SELECT f.*, sum(octet_length(f.value)) OVER (ORDER BY f.key) - octet_length(f.value) AS before FROM (
+			SELECT e.key, e.value, e.rev FROM {{schema}}.arc_entries AS e
+			WHERE e.key >= low AND e.key > after AND e.key < high ORDER BY e.key LIMIT most
+		) AS f
+	) AS p WHERE p.before < bytes ORDER BY p.key;
+END $$;
+
+-- arc_after returns one row with where changes can be read from and up to, and whether there
+-- are others behind that; and then the changes behind a place and below the floor, in order.
+CREATE FUNCTION {{schema}}.arc_after(last_rev bigint, last_key bytea, low bytea, high bytea, most integer, deep boolean)
+	RETURNS TABLE (pruned bigint, floor bigint, more boolean, rev bigint, key bytea, value bytea)
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog SET jit = off
+	SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	bound bigint := {{schema}}.arc_floor(deep);
+BEGIN
+	RETURN QUERY SELECT m.pruned, bound, coalesce((SELECT max(c.rev) FROM {{schema}}.arc_changes AS c) >= bound, false),
+		NULL::bigint, NULL::bytea, NULL::bytea FROM {{schema}}.arc_meta AS m;
+	RETURN QUERY SELECT 0::bigint, bound, false, c.rev, c.key, c.value FROM {{schema}}.arc_changes AS c
+		WHERE (c.rev, c.key) > (last_rev, last_key) AND c.rev < bound AND c.key >= low AND c.key < high ORDER BY c.rev, c.key LIMIT most;
+END $$;
