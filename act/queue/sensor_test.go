@@ -134,10 +134,10 @@ func TestSensorsOfTwoProcesses(t *testing.T) {
 		done := make(chan error)
 		var q *queue.Queue
 		for range 2 {
-			var err error
-			q, err = queue.Open(t.Context(), st, nil)
+			one, err := queue.Open(t.Context(), st, nil)
 			require.NoError(t, err)
-			go func() { done <- q.Watch(ctx, nil, s) }()
+			go func() { done <- one.Watch(ctx, nil, s) }()
+			q = one
 		}
 		<-time.After(time.Hour + time.Second) // in a reading, which is cut off
 		cancel()

@@ -1,5 +1,6 @@
-// Package queuetest checks that a queue over a store keeps its promises, whatever
-// the store: it holds for store.NewMem, Badger, and any other that passes storetest.
+// Package queuetest checks that a queue over a store, with its jobs and its sensors, keeps
+// its promises, whatever the store: it holds for store.NewMem, Badger, and any other
+// that passes storetest.
 //
 //	func TestQueue(t *testing.T) {
 //		queuetest.Run(t, func(t *testing.T) store.Store { return mystore.Open(t.TempDir()) })
@@ -12,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		m.crash(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"enqueue": m.enqueue, "claim": m.claim, "claim ": m.claim, "beat": m.beat, "end": m.finish, "end ": m.finish,
-			"clock": m.clock, "doze": m.doze, "crash": m.crash, "change": m.change, "": m.invariant,
+			"clock": m.clock, "doze": m.doze, "sense": m.sense, "crash": m.crash, "change": m.change, "": m.invariant,
 		})
 		m.drain()
 	})
@@ -76,6 +78,7 @@ type model struct {
 	held   []*held
 
 	acked   []string        // ids of jobs that Enqueue has returned
+	sensed  int             // of those, how many a sensor has found
 	removed map[string]bool // those that were removed
 	claims  map[string]int  // claims by id
 	ended   map[string]int  // ends by id, Requeue takes one back
@@ -305,6 +308,35 @@ func (m *model) finish(rt *rapid.T) {
 		}
 	}
 	require.Equal(m, len(r.Followups), children, "follow-ups come with the end")
+}
+
+// sense reads a sensor, which finds the next two numbers each time, through either queue.
+func (m *model) sense(rt *rapid.T) {
+	fails := rapid.Bool().Draw(rt, "fails")
+	read := func(_ context.Context, cursor string) (r queue.Reading, err error) {
+		if fails {
+			return queue.Reading{Cursor: "lost"}, errWork
+		}
+		n := 0
+		if cursor != "" {
+			n, err = strconv.Atoi(cursor)
+		}
+		for range 2 {
+			n++
+			r.Jobs = append(r.Jobs, queue.Draft{Subject: strconv.Itoa(n), Priority: 10})
+		}
+		r.Cursor = strconv.Itoa(n)
+		return r, err
+	}
+	found, err := m.any(rt).Sense(m.ctx, queue.Sensor{Name: "numbers", Every: time.Minute, Read: read})
+	if err != nil {
+		require.ErrorIs(m, err, errWork)
+	}
+	for _, j := range found {
+		m.sensed++
+		require.Equal(m, strconv.Itoa(m.sensed), j.Subject, "what a sensor finds")
+		m.acked = append(m.acked, j.ID)
+	}
 }
 
 // doze lets a lease be seen, a part of its TTL pass, and it be seen again.
