@@ -565,3 +565,27 @@ func (s *sensorConfig) printed(ctx context.Context, dir string) (r queue.Reading
 	}
 	return r, nil
 }
+
+// written makes a file of what write writes: as a whole, or not at all.
+func written(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// replaceFile is written for a text.
+func replaceFile(name string, text []byte, mode fs.FileMode) error {
+	return written(name, mode, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}

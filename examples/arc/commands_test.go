@@ -47,7 +47,7 @@ func TestReading(t *testing.T) {
 	all := func() {
 		for _, c := range []string{
 			"status", "runs", "tasks", "tasks list --status completed", "skills", "sensors", "goals", "approve", "memory",
-			"memory search --text repository", "identity", "identity due", "health", "cost", "cost --by worker", "cost --by task",
+			"memory search --text repository", "identity", "identity --due", "health", "cost", "cost --by worker", "cost --by task",
 			"proposals", "think --text status", "meta --session s", "chunk --session s", "decay", "consolidate", "verify",
 		} {
 			args := strings.Fields(c)

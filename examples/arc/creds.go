@@ -36,17 +36,17 @@ const (
 
 // vault returns the credentials of the user. ARC_CREDS_FILE says where the file lies.
 func (a *app) vault() (*vault, error) {
-	file := os.Getenv("ARC_CREDS_FILE")
-	if file == "" {
-		dir, err := os.UserConfigDir()
-		if err != nil {
-			return nil, err
-		}
-		file = filepath.Join(dir, "arc", "creds.age")
+	dir, err := os.UserConfigDir()
+	file := cmp.Or(os.Getenv("ARC_CREDS_FILE"), filepath.Join(dir, "arc", "creds.age"))
+	if dir == "" && err != nil {
+		return &vault{}, err
 	}
 	return &vault{file, func() (string, error) {
 		if word := os.Getenv(passwordVariable); word != "" {
 			return word, nil
+		}
+		if !a.person {
+			return "", misuse("the passphrase of %s belongs into %s", file, passwordVariable)
 		}
 		return a.hidden("passphrase of " + file + ":")
 	}}, nil
@@ -62,7 +62,7 @@ func (a *app) hidden(question string) (string, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(a.in, 64<<10))
 	if err == nil && len(text) == 0 {
-		err = misuse("%s say it on standard input (the passphrase: in %s)", question, passwordVariable)
+		err = misuse("%s say it on standard input", question)
 	}
 	return strings.TrimRight(string(text), "\r\n"), err
 }
@@ -197,19 +197,10 @@ func (v *vault) put(name, value string) error {
 // apiKey is the key of a provider: the variable's, or that of SERVICE/api-key. A server
 // at home needs none, and gets a word.
 func (a *app) apiKey(service, variable string) string {
-	if key := os.Getenv(variable); key != "" {
-		return key
-	}
+	key := os.Getenv(variable)
 	v, err := a.vault()
-	if err != nil {
-		return "none"
-	}
-	if _, err := os.Stat(v.file); v.inFile() && (err != nil || os.Getenv(passwordVariable) == "" && !a.person) {
-		return "none" // there is no file, or no way to open it
-	}
-	key, err := v.value(service + "/api-key")
-	if err != nil {
-		return "none"
+	if _, missing := os.Stat(v.file); key == "" && err == nil && (missing == nil || !v.inFile()) {
+		key, _ = v.value(service + "/api-key") // without one the provider says so
 	}
 	return cmp.Or(key, "none")
 }
@@ -255,26 +246,16 @@ func (c credName) String() string { return c.Service + "/" + c.Key }
 
 type credsListCmd struct{}
 
-// Help is what --help shows besides.
-func (credsListCmd) Help() string { return "Example:  arc creds list" }
-
 // Run implements the command.
 func (credsListCmd) Run(a *app, v *vault) error {
 	names, err := v.names()
 	if err != nil {
 		return err
 	}
-	rows := [][]string{}
-	for _, n := range names {
-		rows = append(rows, []string{n, variable(n)})
-	}
-	return a.present(names, func() { a.table([]string{"credential", "in commands"}, rows) })
+	return listed(a.screen, names, []string{"credential", "in commands"}, func(n string) []string { return []string{n, variable(n)} })
 }
 
 type credsGetCmd struct{ credName }
-
-// Help is what --help shows besides.
-func (credsGetCmd) Help() string { return "Example:  arc creds get --service github --key token" }
 
 // Run implements the command.
 func (c *credsGetCmd) Run(a *app, v *vault) error {
@@ -286,11 +267,6 @@ func (c *credsGetCmd) Run(a *app, v *vault) error {
 }
 
 type credsSetCmd struct{ credName }
-
-// Help is what --help shows besides.
-func (credsSetCmd) Help() string {
-	return "Example:  pass github | arc creds set --service github --key token"
-}
 
 // Run implements the command.
 func (c *credsSetCmd) Run(a *app, v *vault) error {
@@ -306,16 +282,10 @@ func (c *credsSetCmd) Run(a *app, v *vault) error {
 
 type credsDeleteCmd struct{ credName }
 
-// Help is what --help shows besides.
-func (credsDeleteCmd) Help() string { return "Example:  arc creds delete --service github --key token" }
-
 // Run implements the command.
 func (c *credsDeleteCmd) Run(_ *app, v *vault) error { return v.put(c.String(), "") }
 
 type credsUnlockCmd struct{}
-
-// Help is what --help shows besides.
-func (credsUnlockCmd) Help() string { return "Example:  ARC_CREDS_PASSWORD=… arc creds unlock" }
 
 // Run implements the command.
 func (credsUnlockCmd) Run(a *app, v *vault) error {

@@ -25,9 +25,6 @@ type doCmd struct {
 	Fresh     bool     `help:"Recall nothing, and let nothing fire."`
 }
 
-// Help is what --help shows besides.
-func (doCmd) Help() string { return "Example:  arc do --text \"collect the todos\"" }
-
 // Run implements the command.
 func (c *doCmd) Run(a *app) error {
 	if err := a.configure(); err != nil {
@@ -57,9 +54,6 @@ type resumeCmd struct {
 	ID   string `help:"The run. Without it: all that were interrupted or are due." name:"run" placeholder:"ID"`
 	Note string `help:"For a run that is blocked: what has changed since, so that it is tried again." placeholder:"TEXT"`
 }
-
-// Help is what --help shows besides.
-func (resumeCmd) Help() string { return "Example:  arc resume --run 0193…   (arc runs has the ids)" }
 
 // Run implements the command.
 func (c *resumeCmd) Run(a *app, v arc.View) (err error) {

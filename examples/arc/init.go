@@ -17,9 +17,6 @@ type initCmd struct {
 	Template string `help:"What the agent is for: notes, keeper (of a repository) or desk (support)." enum:"notes,keeper,desk" default:"notes"`
 }
 
-// Help is what --help shows besides.
-func (initCmd) Help() string { return "Example:  arc init --template keeper" }
-
 // Run implements the command. Files that are there stay as they are.
 func (c *initCmd) Run(a *app) error {
 	if _, err := os.Stat(a.path("arc.yaml")); err == nil {
@@ -51,11 +48,7 @@ func (c *initCmd) Run(a *app) error {
 		_, err = f.Write(text)
 		return errors.Join(err, f.Close())
 	})
-	if err == nil {
-		if err = os.MkdirAll(a.path(".arc"), 0o700); err == nil {
-			err = os.WriteFile(a.path(".arc", ".gitignore"), []byte("*\n"), 0o600)
-		}
-	}
+	err = errors.Join(err, os.MkdirAll(a.path(".arc"), 0o700), os.WriteFile(a.path(".arc", ".gitignore"), []byte("*\n"), 0o600))
 	if err != nil {
 		return err
 	}

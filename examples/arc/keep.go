@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
@@ -14,28 +13,9 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// entries is what a command has written or read.
-type entries struct{ Entries int }
-
+// counted prints how many entries were written or read.
 func (a *app) counted(n int, word string) error {
-	return a.present(entries{n}, func() { a.headed(good, word, plural(n, "entry", "entries")) })
-}
-
-// written gives write a file that is there as a whole, or not at all.
-func written(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
+	return a.present(n, func() { a.headed(good, word, plural(n, "entry", "entries")) })
 }
 
 type exportCmd struct {
@@ -43,12 +23,9 @@ type exportCmd struct {
 	Scope string `help:"The scope, with all below it; the agent's own if it is not given." placeholder:"SCOPE"`
 }
 
-// Help is what --help shows besides.
-func (exportCmd) Help() string { return "Example:  arc export --file agent.jsonl" }
-
 // Run implements the command.
 func (c *exportCmd) Run(a *app, _ arc.View) error {
-	return written(c.File, func(w io.Writer) error {
+	return written(c.File, 0o600, func(w io.Writer) error {
 		return a.agent.Export(a.ctx, cmp.Or(memory.Scope(c.Scope), a.config.Scope), w)
 	})
 }
@@ -56,9 +33,6 @@ func (c *exportCmd) Run(a *app, _ arc.View) error {
 type importCmd struct {
 	File string `help:"What arc export has written." required:"" placeholder:"FILE" type:"path"`
 }
-
-// Help is what --help shows besides.
-func (importCmd) Help() string { return "Example:  arc import --file agent.jsonl" }
 
 // Run implements the command.
 func (c *importCmd) Run(a *app, _ arc.View) error {
@@ -79,9 +53,6 @@ type eraseCmd struct {
 	Yes   bool   `help:"Do not ask."`
 }
 
-// Help is what --help shows besides.
-func (eraseCmd) Help() string { return "Example:  arc erase --scope local/ada --yes" }
-
 // Run implements the command.
 func (c *eraseCmd) Run(a *app, _ arc.View) error {
 	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Remove all that is kept of %s for good?", c.Scope)); err != nil {
@@ -93,9 +64,6 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 type verifyCmd struct {
 	File string `help:"A backup. Without it: the store." placeholder:"FILE" type:"path"`
 }
-
-// Help is what --help shows besides.
-func (verifyCmd) Help() string { return "Example:  arc verify --file agent.backup" }
 
 // Run implements the command.
 func (c *verifyCmd) Run(a *app) error {
@@ -122,13 +90,10 @@ type backupCmd struct {
 	File string `help:"Where to." required:"" placeholder:"FILE" type:"path"`
 }
 
-// Help is what --help shows besides.
-func (backupCmd) Help() string { return "Example:  arc backup --file agent.backup" }
-
 // Run implements the command.
 func (c *backupCmd) Run(a *app, _ arc.View) error {
 	n := 0
-	err := written(c.File, func(w io.Writer) (err error) {
+	err := written(c.File, 0o600, func(w io.Writer) (err error) {
 		n, err = a.agent.Backup(a.ctx, w)
 		return err
 	})
@@ -140,11 +105,6 @@ func (c *backupCmd) Run(a *app, _ arc.View) error {
 
 type restoreCmd struct {
 	File string `help:"What arc backup has written." required:"" placeholder:"FILE" type:"path"`
-}
-
-// Help is what --help shows besides.
-func (restoreCmd) Help() string {
-	return "Example:  arc restore --file agent.backup   (into a folder whose .arc is empty)"
 }
 
 // Run implements the command.

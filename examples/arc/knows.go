@@ -33,9 +33,6 @@ type memoryListCmd struct {
 	Limit int    `help:"At most so many, the latest." default:"50"`
 }
 
-// Help is what --help shows besides.
-func (memoryListCmd) Help() string { return "Example:  arc memory list --kind pattern" }
-
 // Run implements the command.
 func (c *memoryListCmd) Run(a *app, v arc.View) error {
 	all := []memory.Record{}
@@ -49,12 +46,8 @@ func (c *memoryListCmd) Run(a *app, v arc.View) error {
 	}
 	all = all[max(0, len(all)-c.Limit):]
 	slices.Reverse(all)
-	return a.present(all, func() {
-		rows := [][]string{}
-		for _, r := range all {
-			rows = append(rows, []string{string(r.ID), string(r.Kind), standing(r), inWords(r)})
-		}
-		a.table([]string{"id", "kind", "state", "text"}, rows)
+	return listed(a.screen, all, []string{"id", "kind", "state", "text"}, func(r memory.Record) []string {
+		return []string{string(r.ID), string(r.Kind), standing(r), inWords(r)}
 	})
 }
 
@@ -82,32 +75,20 @@ type memorySearchCmd struct {
 	K    int    `help:"At most so many." default:"10" name:"k"`
 }
 
-// Help is what --help shows besides.
-func (memorySearchCmd) Help() string {
-	return `Example:  arc memory search --text "where do notes lie?"`
-}
-
 // Run implements the command.
 func (c *memorySearchCmd) Run(a *app, v arc.View) error {
 	hits, err := v.Memory().Recall(a.ctx, memory.Query{Text: c.Text, K: c.K})
 	if err != nil {
 		return err
 	}
-	return a.present(hits, func() {
-		rows := [][]string{}
-		for _, h := range hits {
-			rows = append(rows, []string{fmt.Sprintf("%.2f", h.Score), string(h.Record.ID), standing(h.Record), inWords(h.Record)})
-		}
-		a.table([]string{"score", "id", "state", "text"}, rows)
+	return listed(a.screen, hits, []string{"score", "id", "state", "text"}, func(h memory.Hit) []string {
+		return []string{fmt.Sprintf("%.2f", h.Score), string(h.Record.ID), standing(h.Record), inWords(h.Record)}
 	})
 }
 
 type memoryAddCmd struct {
 	Text string `help:"The fact." required:"" placeholder:"TEXT"`
 }
-
-// Help is what --help shows besides.
-func (memoryAddCmd) Help() string { return `Example:  arc memory add --text "deploys are on Tuesday"` }
 
 // Run implements the command.
 func (c *memoryAddCmd) Run(a *app, v arc.View) error {
@@ -121,11 +102,6 @@ func (c *memoryAddCmd) Run(a *app, v arc.View) error {
 type memoryWhyCmd struct {
 	Text string `help:"What was looked for." required:"" placeholder:"TEXT"`
 	ID   string `help:"The memory." name:"id" required:"" placeholder:"ID"`
-}
-
-// Help is what --help shows besides.
-func (memoryWhyCmd) Help() string {
-	return `Example:  arc memory why-not --text "the deploy" --id 0193…`
 }
 
 // Run implements the command.
@@ -144,10 +120,7 @@ func (c *memoryWhyCmd) Run(a *app, v arc.View) error {
 			e.Parts.Relevance, e.Parts.Effectiveness, e.Parts.Recency))
 		words := []string{}
 		for _, w := range e.Words {
-			mark := "lacks"
-			if w.Found {
-				mark = "has"
-			}
+			mark := map[bool]string{true: "has", false: "lacks"}[w.Found]
 			words = append(words, fmt.Sprintf("%s %s (%.0f %%)", mark, w.Text, 100*w.Weight))
 		}
 		a.explain(faint, "words", strings.Join(words, ", "))
@@ -157,11 +130,6 @@ func (c *memoryWhyCmd) Run(a *app, v arc.View) error {
 type memoryEditCmd struct {
 	ID   string `help:"The memory." name:"id" required:"" placeholder:"ID"`
 	Text string `help:"What it says now." required:"" placeholder:"TEXT"`
-}
-
-// Help is what --help shows besides.
-func (memoryEditCmd) Help() string {
-	return `Example:  arc memory edit --id 0193… --text "deploys are on Friday"`
 }
 
 // Run implements the command.
@@ -194,9 +162,6 @@ type memoryForgetCmd struct {
 	Yes bool   `help:"Do not ask."`
 }
 
-// Help is what --help shows besides.
-func (memoryForgetCmd) Help() string { return "Example:  arc memory forget --id 0193… --yes" }
-
 // Run implements the command.
 func (c *memoryForgetCmd) Run(a *app, v arc.View) error {
 	r, err := v.Memory().Get(a.ctx, memory.ID(c.ID))
@@ -215,9 +180,6 @@ func (c *memoryForgetCmd) Run(a *app, v arc.View) error {
 
 type memorySyncCmd struct{}
 
-// Help is what --help shows besides.
-func (memorySyncCmd) Help() string { return "Example:  arc memory sync" }
-
 // Run implements the command.
 func (memorySyncCmd) Run(a *app, _ arc.View) error {
 	n, err := a.syncNotebook(nil)
@@ -231,9 +193,6 @@ type memoryTrustCmd struct {
 	ID string `help:"The memory." name:"id" required:"" placeholder:"ID"`
 }
 
-// Help is what --help shows besides.
-func (memoryTrustCmd) Help() string { return "Example:  arc memory trust --id 0193…" }
-
 // Run implements the command.
 func (c *memoryTrustCmd) Run(a *app, v arc.View) error {
 	return v.Memory().Trust(a.ctx, memory.ID(c.ID))
@@ -242,9 +201,6 @@ func (c *memoryTrustCmd) Run(a *app, v arc.View) error {
 type memoryHistoryCmd struct {
 	ID string `help:"The memory." name:"id" required:"" placeholder:"ID"`
 }
-
-// Help is what --help shows besides.
-func (memoryHistoryCmd) Help() string { return "Example:  arc memory history --id 0193…" }
 
 // Run implements the command.
 func (c *memoryHistoryCmd) Run(a *app, v arc.View) error {
@@ -290,11 +246,10 @@ func (c *memoryHistoryCmd) Run(a *app, v arc.View) error {
 }
 
 type identityCmd struct {
-	List    identityListCmd    `cmd:"" default:"1" help:"What is known about the person or project."`
+	List    identityListCmd    `cmd:"" default:"withargs" help:"What is known about the person or project."`
 	Add     identityAddCmd     `cmd:"" help:"Add a fact."`
 	Confirm identityConfirmCmd `cmd:"" help:"Say that a fact still holds."`
 	Reject  identityRejectCmd  `cmd:"" help:"Say that a fact is wrong: it is not suggested again."`
-	Due     identityDueCmd     `cmd:"" help:"Facts that have faded: confirm or reject them."`
 	Sync    identitySyncCmd    `cmd:"" help:"Merge with the identity in a file, of another device, and write what both know."`
 }
 
@@ -307,48 +262,29 @@ func (a *app) whoseFacts() (*identity.Identity, error) {
 	return v.Identity()
 }
 
-// factTable prints facts.
-func (a *app) factTable(facts []identity.View) error {
-	return a.present(facts, func() {
-		rows := [][]string{}
-		for _, f := range facts {
-			rows = append(rows, []string{string(f.ID), string(f.Category), string(f.Maturity), fmt.Sprintf("%.2f", f.Effective), f.Content})
-		}
-		a.table([]string{"id", "about", "maturity", "sure", "fact"}, rows)
+type identityListCmd struct {
+	Due bool `help:"Those that have faded: confirm or reject them."`
+}
+
+// Run implements the command.
+func (c *identityListCmd) Run(a *app, x *identity.Identity) error {
+	choose := x.List
+	if c.Due {
+		choose = x.Due
+	}
+	facts, err := choose(a.ctx, identity.Filter{})
+	if err != nil {
+		return err
+	}
+	return listed(a.screen, facts, []string{"id", "about", "maturity", "sure", "fact"}, func(f identity.View) []string {
+		return []string{string(f.ID), string(f.Category), string(f.Maturity), fmt.Sprintf("%.2f", f.Effective), f.Content}
 	})
-}
-
-type identityListCmd struct{}
-
-// Help is what --help shows besides.
-func (identityListCmd) Help() string { return "Example:  arc identity list" }
-
-// Run implements the command.
-func (identityListCmd) Run(a *app, x *identity.Identity) error {
-	facts, err := x.List(a.ctx, identity.Filter{})
-	return errors.Join(err, a.factTable(facts))
-}
-
-type identityDueCmd struct{}
-
-// Help is what --help shows besides.
-func (identityDueCmd) Help() string { return "Example:  arc identity due" }
-
-// Run implements the command.
-func (identityDueCmd) Run(a *app, x *identity.Identity) error {
-	facts, err := x.Due(a.ctx, identity.Filter{})
-	return errors.Join(err, a.factTable(facts))
 }
 
 type identityAddCmd struct {
 	Text     string `help:"The fact, as a short statement." required:"" placeholder:"TEXT"`
 	Category string `help:"core, expertise, preference, context or focus; guessed if it is not given." placeholder:"NAME"`
 	Private  bool   `help:"Keep it out of prompts and exports."`
-}
-
-// Help is what --help shows besides.
-func (identityAddCmd) Help() string {
-	return `Example:  arc identity add --text "prefers table-driven tests"`
 }
 
 // Run implements the command.
@@ -369,9 +305,6 @@ type identityConfirmCmd struct {
 	Reason string `help:"Why, in words." placeholder:"TEXT"`
 }
 
-// Help is what --help shows besides.
-func (identityConfirmCmd) Help() string { return "Example:  arc identity confirm --id 0193…" }
-
 // Run implements the command.
 func (c *identityConfirmCmd) Run(a *app, x *identity.Identity) error {
 	f, err := x.Validate(a.ctx, identity.ID(c.ID), identity.Validation{Reason: c.Reason})
@@ -386,11 +319,6 @@ type identityRejectCmd struct {
 	Reason string `help:"Why, in words." placeholder:"TEXT"`
 }
 
-// Help is what --help shows besides.
-func (identityRejectCmd) Help() string {
-	return `Example:  arc identity reject --id 0193… --reason "not any more"`
-}
-
 // Run implements the command.
 func (c *identityRejectCmd) Run(a *app, x *identity.Identity) error {
 	_, err := x.Reject(a.ctx, identity.ID(c.ID), c.Reason)
@@ -400,11 +328,6 @@ func (c *identityRejectCmd) Run(a *app, x *identity.Identity) error {
 type identitySyncCmd struct {
 	File string `help:"JSON of version 2; made if it is missing." required:"" placeholder:"FILE" type:"path"`
 	All  bool   `help:"Private facts, events and rejections too. The file is then for your own devices."`
-}
-
-// Help is what --help shows besides.
-func (identitySyncCmd) Help() string {
-	return "Example:  arc identity sync --file ~/Sync/me.json --all"
 }
 
 // Run implements the command.

@@ -11,14 +11,21 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 )
+
+// examples has one of each command, which its --help shows.
+//
+//go:embed examples.txt
+var examples string
 
 // commands are those of the program. Each has a method Run.
 type commands struct {
@@ -87,6 +94,13 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 		fmt.Fprintln(s.err, "arc:", err)
 		return exitError
 	}
+	for _, leaf := range parser.Model.Leaves(true) {
+		for line := range strings.Lines(examples) {
+			if line = strings.TrimSpace(line); strings.Contains(line+" ", "arc "+leaf.Path()+" ") {
+				leaf.Detail = "Example:  " + line
+			}
+		}
+	}
 	defer func() { // of --help
 		if r := recover(); r != nil {
 			code, ok := r.(left)
@@ -123,9 +137,6 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 type completionCmd struct {
 	Shell string `help:"bash, zsh or fish." enum:"bash,zsh,fish" default:"bash"`
 }
-
-// Help is what --help shows besides.
-func (completionCmd) Help() string { return "Example:  source <(arc completion --shell bash)" }
 
 // Run implements the command.
 func (c *completionCmd) Run(a *app) error {

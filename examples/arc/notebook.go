@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,7 +84,11 @@ func (n noted) String() string {
 func (n *notebook) sync(ctx context.Context, learned []memory.ID) (done noted, err error) {
 	for range 10 {
 		var b agreed
-		if err := readJSON(n.base, &b); err != nil {
+		if text, err := os.ReadFile(n.base); err == nil {
+			if err := json.Unmarshal(text, &b); err != nil {
+				return done, err
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return done, err
 		}
 		was, err := os.ReadFile(n.file)
@@ -142,7 +145,7 @@ func (n *notebook) read(ctx context.Context, p *page, b agreed, missing bool) (n
 	there := map[string]bool{}
 	for _, it := range p.items() {
 		l, ok := known[it.text]
-		switch _, err := n.space.Get(ctx, l.ID); {
+		switch r, err := n.space.Get(ctx, l.ID); {
 		case there[it.text]: // said twice in the file: one fact
 			continue
 		case ok && errors.Is(err, store.ErrNotFound): // forgotten for good
@@ -150,6 +153,10 @@ func (n *notebook) read(ctx context.Context, p *page, b agreed, missing bool) (n
 			continue
 		case ok && err != nil:
 			return nil, err
+		case ok && !l.Own && r.Archived: // unused, or taken out and put back: it stands there
+			if err := n.space.Archive(ctx, l.ID, false); err != nil {
+				return nil, err
+			}
 		case !ok:
 			r, err := n.space.Remember(ctx, memory.Draft{
 				Kind: memory.Fact, Content: it.text, Source: memory.Source{Origin: memory.User, Ref: notebookRef},
@@ -350,40 +357,12 @@ func swapFile(file string, was, is []byte) error {
 	return replaceFile(file, is, 0o644)
 }
 
-func readJSON(file string, v any) error {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
-	return err
-}
-
 func writeJSON(file string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	return replaceFile(file, text, 0o600)
-}
-
-// replaceFile writes a file as a whole, or leaves it as it was.
-func replaceFile(name string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
-	}
-	return err
 }
 
 // commitFile commits a file alone, if it lies in a git repository that does not ignore

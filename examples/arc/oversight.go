@@ -18,6 +18,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
@@ -29,9 +30,6 @@ type runsCmd struct {
 	Limit   int    `help:"At most so many." default:"20"`
 }
 
-// Help is what --help shows besides.
-func (runsCmd) Help() string { return "Example:  arc runs --status blocked" }
-
 // Run implements the command.
 func (c *runsCmd) Run(a *app, v arc.View) error {
 	all := []*arc.Report{}
@@ -41,12 +39,8 @@ func (c *runsCmd) Run(a *app, v arc.View) error {
 		}
 		all = append(all, r)
 	}
-	return a.present(all, func() {
-		rows := [][]string{}
-		for _, r := range all {
-			rows = append(rows, []string{r.ID, when(r.Started), string(r.Status), r.Objective + said(r.Reason)})
-		}
-		a.table([]string{"id", "began", "status", "objective"}, rows)
+	return listed(a.screen, all, []string{"id", "began", "status", "objective"}, func(r *arc.Report) []string {
+		return []string{r.ID, when(r.Started), string(r.Status), r.Objective + said(r.Reason)}
 	})
 }
 
@@ -57,9 +51,6 @@ type skillsCmd struct {
 }
 
 type skillsListCmd struct{}
-
-// Help is what --help shows besides.
-func (skillsListCmd) Help() string { return "Example:  arc skills list" }
 
 // Run implements the command.
 func (skillsListCmd) Run(a *app) error {
@@ -101,9 +92,6 @@ type skillsShowCmd struct {
 	Name string `help:"The skill." required:"" placeholder:"NAME"`
 }
 
-// Help is what --help shows besides.
-func (skillsShowCmd) Help() string { return "Example:  arc skills show --name todos" }
-
 // Run implements the command.
 func (c *skillsShowCmd) Run(a *app) error {
 	path, err := a.skillFile(c.Name, "SKILL.md")
@@ -122,9 +110,6 @@ type skillsRunCmd struct {
 	Name string   `help:"The skill." required:"" placeholder:"NAME"`
 	Args []string `arg:"" optional:"" passthrough:"" help:"What follows -- goes to the script."`
 }
-
-// Help is what --help shows besides.
-func (skillsRunCmd) Help() string { return "Example:  arc skills run --name todos -- --verbose" }
 
 // Run implements the command.
 func (c *skillsRunCmd) Run(a *app) error {
@@ -148,18 +133,15 @@ type goalsCmd struct {
 	Keep bool `help:"Have what is violated mended, once."`
 }
 
-// Help is what --help shows besides.
-func (goalsCmd) Help() string { return "Example:  arc goals --keep" }
-
 // Run implements the command.
 func (c *goalsCmd) Run(a *app, _ arc.View) error {
 	var goals goal.Goals
 	if !a.config.Goals.IsZero() {
 		text, err := yaml.Marshal(map[string]*yaml.Node{"goals": &a.config.Goals})
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = goals.Load(text)
 		}
-		if _, err := goals.Load(text); err != nil {
+		if err != nil {
 			return misuse("arc.yaml: %v", err)
 		}
 	}
@@ -181,12 +163,8 @@ func (c *goalsCmd) Run(a *app, _ arc.View) error {
 	for _, g := range goals.All() {
 		all = append(all, g.Evaluate(world, time.Now()))
 	}
-	return a.present(all, func() {
-		rows := [][]string{}
-		for _, g := range all {
-			rows = append(rows, []string{g.Goal, g.Severity, string(g.Status), g.Reason})
-		}
-		a.table([]string{"goal", "severity", "status", "why"}, rows)
+	return listed(a.screen, all, []string{"goal", "severity", "status", "why"}, func(g goal.Verdict) []string {
+		return []string{g.Goal, g.Severity, string(g.Status), g.Reason}
 	})
 }
 
@@ -234,9 +212,6 @@ type approveCmd struct {
 	Note    string `help:"For whom it concerns: why." placeholder:"TEXT"`
 }
 
-// Help is what --help shows besides.
-func (approveCmd) Help() string { return "Example:  arc approve --run 0193… --yes" }
-
 // Run implements the command.
 func (c *approveCmd) Run(a *app, v arc.View) error {
 	all := []arc.Approval{}
@@ -249,12 +224,8 @@ func (c *approveCmd) Run(a *app, v arc.View) error {
 		}
 	}
 	if c.ID == "" || !c.Yes && !c.No {
-		return a.present(all, func() {
-			rows := [][]string{}
-			for _, p := range all {
-				rows = append(rows, []string{p.Run, fmt.Sprint(p.Attempt), when(p.Until), p.Worker, p.Task.Objective + said(strings.Join(p.Why, "; "))})
-			}
-			a.table([]string{"run", "attempt", "until", "worker", "wants to"}, rows)
+		return listed(a.screen, all, []string{"run", "attempt", "until", "worker", "wants to"}, func(p arc.Approval) []string {
+			return []string{p.Run, fmt.Sprint(p.Attempt), when(p.Until), p.Worker, p.Task.Objective + said(strings.Join(p.Why, "; "))}
 		})
 	}
 	if len(all) == 0 {
@@ -275,11 +246,6 @@ type judgeCmd struct {
 	Why   string `help:"How that came out." placeholder:"TEXT"`
 }
 
-// Help is what --help shows besides.
-func (judgeCmd) Help() string {
-	return `Example:  arc judge --run 0193… --wrong --why "it was last year's"`
-}
-
 // Run implements the command.
 func (c *judgeCmd) Run(a *app) error {
 	if c.Right == c.Wrong {
@@ -293,9 +259,6 @@ func (c *judgeCmd) Run(a *app) error {
 }
 
 type healthCmd struct{}
-
-// Help is what --help shows besides.
-func (healthCmd) Help() string { return "Example:  arc health" }
 
 // Run implements the command.
 func (healthCmd) Run(a *app, v arc.View) error {
@@ -311,15 +274,11 @@ type costCmd struct {
 	Days int    `help:"Of so many days." default:"30"`
 }
 
-// Help is what --help shows besides.
-func (costCmd) Help() string { return "Example:  arc cost --by worker --days 7" }
-
 // costLine is what one day, worker or task has cost.
 type costLine struct {
 	What                string
 	Attempts, Successes int
-	TokensIn, TokensOut int
-	Reported, Estimated float64
+	act.Usage
 }
 
 // Run implements the command. What planning took is what runs used beyond their workers.
@@ -336,40 +295,34 @@ func (c *costCmd) Run(a *app, v arc.View) error {
 		}
 		t := lines[what]
 		t.Attempts, t.Successes = t.Attempts+l.Attempts, t.Successes+l.Successes
-		t.TokensIn, t.TokensOut = t.TokensIn+l.TokensIn, t.TokensOut+l.TokensOut
-		t.Reported, t.Estimated = t.Reported+l.Reported, t.Estimated+l.Estimated
+		t.Usage = t.Add(l.Usage)
 	}
-	var workers costLine
+	var workers, all act.Usage
 	for _, t := range tallies {
 		what := map[string]string{
 			"day": t.From.Format(time.DateOnly), "worker": t.Candidate, "task": cmp.Or(t.Skill, "no skill"),
 		}[c.By]
-		add(what, costLine{"", t.Samples, t.Successes, t.TokensIn, t.TokensOut, t.CostUSD, t.APICostUSD})
-		workers.TokensIn, workers.TokensOut = workers.TokensIn+t.TokensIn, workers.TokensOut+t.TokensOut
-		workers.Reported, workers.Estimated = workers.Reported+t.CostUSD, workers.Estimated+t.APICostUSD
+		used := act.Usage{TokensIn: t.TokensIn, TokensOut: t.TokensOut, CostUSD: t.CostUSD, APICostUSD: t.APICostUSD}
+		add(what, costLine{"", t.Samples, t.Successes, used})
+		workers = workers.Add(used)
 	}
-	var all act.Usage
 	for r, err := range v.Runs(a.ctx, arc.Filter{Since: since}) {
 		if err != nil {
 			return err
 		}
 		all = all.Add(r.Usage)
 	}
-	add("planning by "+cmp.Or(a.config.Model, "arc.yaml"), costLine{
+	add("planning by "+cmp.Or(a.config.Model, "arc.yaml"), costLine{Usage: act.Usage{
 		TokensIn: max(0, all.TokensIn-workers.TokensIn), TokensOut: max(0, all.TokensOut-workers.TokensOut),
-		Reported: max(0, all.CostUSD-workers.Reported), Estimated: max(0, all.APICostUSD-workers.Estimated),
-	})
+		CostUSD: max(0, all.CostUSD-workers.CostUSD), APICostUSD: max(0, all.APICostUSD-workers.APICostUSD),
+	}})
 	sorted := []costLine{}
 	for _, what := range slices.Sorted(maps.Keys(lines)) {
 		sorted = append(sorted, *lines[what])
 	}
-	return a.present(sorted, func() {
-		rows := [][]string{}
-		for _, l := range sorted {
-			rows = append(rows, []string{l.What, fmt.Sprintf("%d of %d", l.Successes, l.Attempts), fmt.Sprintf("%d+%d", l.TokensIn, l.TokensOut),
-				fmt.Sprintf("$%.4f", l.Reported), fmt.Sprintf("$%.4f", l.Estimated)})
-		}
-		a.table([]string{c.By, "passed", "tokens", "reported", "estimated"}, rows)
+	return listed(a.screen, sorted, []string{c.By, "passed", "tokens", "reported", "estimated"}, func(l costLine) []string {
+		return []string{l.What, fmt.Sprintf("%d of %d", l.Successes, l.Attempts), fmt.Sprintf("%d+%d", l.TokensIn, l.TokensOut),
+			fmt.Sprintf("$%.4f", l.CostUSD), fmt.Sprintf("$%.4f", l.APICostUSD)}
 	})
 }
 
@@ -378,11 +331,6 @@ type proposalsCmd struct {
 	Reject  string `help:"Close a proposal." placeholder:"ID" xor:"say"`
 	Undo    string `help:"Take the change of a proposal back." placeholder:"ID" xor:"say"`
 	Note    string `help:"Why." placeholder:"TEXT"`
-}
-
-// Help is what --help shows besides.
-func (proposalsCmd) Help() string {
-	return `Example:  arc proposals --approve 0193… --note "it broke on Monday"`
 }
 
 // Run implements the command.
@@ -410,22 +358,13 @@ func (c *proposalsCmd) Run(a *app, v arc.View) (err error) {
 	if decided.ID != "" {
 		all = append(all, decided)
 	}
-	return a.present(all, func() {
-		rows := [][]string{}
-		for _, p := range all {
-			rows = append(rows, []string{p.ID, p.Kind, p.Subject, p.Status, p.Reason + said(cmp.Or(p.Note, p.Advice))})
-		}
-		a.table([]string{"id", "kind", "about", "status", "why"}, rows)
+	return listed(a.screen, all, []string{"id", "kind", "about", "status", "why"}, func(p meta.Proposal) []string {
+		return []string{p.ID, p.Kind, p.Subject, p.Status, p.Reason + said(cmp.Or(p.Note, p.Advice))}
 	})
 }
 
 type thinkCmd struct {
 	Text string `help:"The objective." required:"" placeholder:"TEXT"`
-}
-
-// Help is what --help shows besides.
-func (thinkCmd) Help() string {
-	return `Example:  arc think --text "collect the todos"   (nothing is done)`
 }
 
 // Run implements the command.
@@ -465,9 +404,6 @@ type metaCmd struct {
 	Session string `help:"The session; a run without one is its own." required:"" placeholder:"ID"`
 }
 
-// Help is what --help shows besides.
-func (metaCmd) Help() string { return "Example:  arc meta --session 0193…" }
-
 // Run implements the command.
 func (c *metaCmd) Run(a *app, v arc.View) error {
 	s, err := v.Assess(a.ctx, c.Session)
@@ -486,28 +422,18 @@ type chunkCmd struct {
 	Session string `help:"The session; a run without one is its own." required:"" placeholder:"ID"`
 }
 
-// Help is what --help shows besides.
-func (chunkCmd) Help() string { return "Example:  arc chunk --session 0193…" }
-
 // Run implements the command.
 func (c *chunkCmd) Run(a *app, v arc.View) error {
 	all, err := v.Chunk(a.ctx, c.Session)
 	if err != nil {
 		return err
 	}
-	return a.present(all, func() {
-		rows := [][]string{}
-		for _, r := range all {
-			rows = append(rows, []string{string(r.ID), string(r.Disposition), r.Reason})
-		}
-		a.table([]string{"pattern", "became", "why"}, rows)
+	return listed(a.screen, all, []string{"pattern", "became", "why"}, func(r memory.Receipt) []string {
+		return []string{string(r.ID), string(r.Disposition), r.Reason}
 	})
 }
 
 type decayCmd struct{}
-
-// Help is what --help shows besides.
-func (decayCmd) Help() string { return "Example:  arc decay   (puts aside what is old and unused)" }
 
 // Run implements the command.
 func (decayCmd) Run(a *app, v arc.View) error {
@@ -521,9 +447,6 @@ func (decayCmd) Run(a *app, v arc.View) error {
 }
 
 type consolidateCmd struct{}
-
-// Help is what --help shows besides.
-func (consolidateCmd) Help() string { return "Example:  arc consolidate   (merges what says the same)" }
 
 // Run implements the command.
 func (consolidateCmd) Run(a *app, v arc.View) error {

@@ -86,10 +86,10 @@ func (s *screen) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n
 
 // fitted shortens a text to what is left of a line that begins with so many cells.
 func (s *screen) fitted(text string, used int) string {
-	if room := s.width - used; s.width > 0 && utf8.RuneCountInString(text) > room {
-		return string([]rune(text)[:max(0, room-1)]) + "…"
+	if s.width == 0 {
+		return text
 	}
-	return text
+	return clip(text, max(1, s.width-used))
 }
 
 // table prints rows below a header. On a terminal the last column is cut, in a pipe
@@ -133,6 +133,17 @@ func (s *screen) present(v any, print func()) error {
 	e := json.NewEncoder(s.out)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// listed prints a list: with --json as JSON, otherwise as a table.
+func listed[T any](s *screen, all []T, header []string, row func(T) []string) error {
+	return s.present(append([]T{}, all...), func() {
+		rows := [][]string{}
+		for _, one := range all {
+			rows = append(rows, row(one))
+		}
+		s.table(header, rows)
+	})
 }
 
 // question prints a question and returns the next line that is typed. ok is false at the end

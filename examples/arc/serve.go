@@ -30,9 +30,6 @@ type serveCmd struct {
 	Work bool     `help:"Read sensors and work on tasks, too." default:"true" negatable:""`
 }
 
-// Help is what --help shows besides.
-func (serveCmd) Help() string { return "Example:  arc serve --addr 127.0.0.1:7400 --no-work" }
-
 // Run implements the command: the dashboard at /, MCP at /mcp, both with the token of
 // .arc/token or ARC_TOKEN.
 func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
@@ -164,9 +161,6 @@ func (a *app) service() (service.Service, error) {
 
 type servicesInstallCmd struct{}
 
-// Help is what --help shows besides.
-func (servicesInstallCmd) Help() string { return "Example:  arc services install" }
-
 // Run implements the command.
 func (servicesInstallCmd) Run(a *app) error {
 	if name, err := os.Executable(); err != nil || strings.Contains(name, "go-build") {
@@ -184,9 +178,6 @@ func (servicesInstallCmd) Run(a *app) error {
 
 type servicesUninstallCmd struct{}
 
-// Help is what --help shows besides.
-func (servicesUninstallCmd) Help() string { return "Example:  arc services uninstall" }
-
 // Run implements the command.
 func (servicesUninstallCmd) Run(a *app) error {
 	s, err := a.service()
@@ -200,9 +191,6 @@ func (servicesUninstallCmd) Run(a *app) error {
 }
 
 type servicesStatusCmd struct{}
-
-// Help is what --help shows besides.
-func (servicesStatusCmd) Help() string { return "Example:  arc services status" }
 
 // Run implements the command.
 func (servicesStatusCmd) Run(a *app) error {

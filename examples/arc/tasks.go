@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc"
@@ -23,9 +22,6 @@ type tasksListCmd struct {
 	Status []string `help:"Those in a state: pending, active, completed, failed, blocked or parked." placeholder:"STATE"`
 	Limit  int      `help:"At most so many." default:"50"`
 }
-
-// Help is what --help shows besides.
-func (tasksListCmd) Help() string { return "Example:  arc tasks list --status failed --limit 5" }
 
 // Run implements the command.
 func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
@@ -45,12 +41,8 @@ func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
 			all = append(all, j)
 		}
 	}
-	return a.present(all, func() {
-		rows := [][]string{}
-		for _, j := range all {
-			rows = append(rows, []string{j.ID, string(j.State), fmt.Sprint(j.Priority), j.Source, j.Subject + said(cmp.Or(j.Error, j.Summary))})
-		}
-		a.table([]string{"id", "state", "priority", "source", "subject"}, rows)
+	return listed(a.screen, all, []string{"id", "state", "priority", "source", "subject"}, func(j queue.Job) []string {
+		return []string{j.ID, string(j.State), fmt.Sprint(j.Priority), j.Source, j.Subject + said(cmp.Or(j.Error, j.Summary))}
 	})
 }
 
@@ -64,11 +56,6 @@ type tasksAddCmd struct {
 	In          time.Duration `help:"Due after so long." placeholder:"TIME"`
 	Cron        string        `help:"Again and again, such as \"0 6 * * *\" or \"@every 1h\"." placeholder:"EXPR"`
 	Template    string        `help:"A file of templates/, which gives what is not said here." placeholder:"NAME"`
-}
-
-// Help is what --help shows besides.
-func (tasksAddCmd) Help() string {
-	return `Example:  arc tasks add --subject "collect the todos" --priority 2`
 }
 
 // Run implements the command.
@@ -106,9 +93,6 @@ type tasksUpdateCmd struct {
 	Note        string `help:"With --requeue: what has changed since." placeholder:"TEXT"`
 }
 
-// Help is what --help shows besides.
-func (tasksUpdateCmd) Help() string { return "Example:  arc tasks update --id 0193… --priority 1" }
-
 // Run implements the command.
 func (c *tasksUpdateCmd) Run(a *app, q *queue.Queue) (err error) {
 	d := queue.Draft{Subject: c.Subject, Description: c.Description, Priority: c.Priority}
@@ -130,11 +114,6 @@ type tasksCloseCmd struct {
 	Summary string `help:"What came of it." required:"" placeholder:"TEXT"`
 }
 
-// Help is what --help shows besides.
-func (tasksCloseCmd) Help() string {
-	return `Example:  arc tasks close --id 0193… --summary "ada did it"`
-}
-
 // Run implements the command.
 func (c *tasksCloseCmd) Run(a *app, q *queue.Queue) error {
 	return q.Settle(a.ctx, c.ID, queue.Result{State: queue.State(c.Status), Summary: c.Summary})
@@ -142,11 +121,6 @@ func (c *tasksCloseCmd) Run(a *app, q *queue.Queue) error {
 
 type runCmd struct {
 	All bool `help:"Go on until no task is ready."`
-}
-
-// Help is what --help shows besides.
-func (runCmd) Help() string {
-	return "Example:  arc run --all   (what a timer calls: sensors, then the next task)"
 }
 
 // Run implements the command: the sensors that are due, then the task that comes first.
@@ -216,11 +190,6 @@ type sensorsCmd struct {
 
 type sensorsListCmd struct{}
 
-// Help is what --help shows besides.
-func (sensorsListCmd) Help() string {
-	return "Example:  arc sensors list   (arc run reads those that are due)"
-}
-
 // Run implements the command.
 func (sensorsListCmd) Run(a *app, q *queue.Queue) error {
 	known := map[string]queue.SensorState{}
@@ -231,20 +200,17 @@ func (sensorsListCmd) Run(a *app, q *queue.Queue) error {
 		known[s.Name] = s
 	}
 	states := []queue.SensorState{}
-	rows := [][]string{}
 	for _, c := range a.config.Sensors {
 		s := known[c.Name]
 		s.Name = c.Name
 		states = append(states, s)
-		rows = append(rows, []string{c.Name, fmt.Sprint(cmp.Or(c.Every, 5*time.Minute)), when(s.Began), when(s.Due), cmp.Or(s.Error, strings.Join(c.Run, " "))})
 	}
-	return a.present(states, func() { a.table([]string{"name", "every", "read", "due", ""}, rows) })
+	return listed(a.screen, states, []string{"name", "read", "due", "error"}, func(s queue.SensorState) []string {
+		return []string{s.Name, when(s.Began), when(s.Due), s.Error}
+	})
 }
 
 type statusCmd struct{}
-
-// Help is what --help shows besides.
-func (statusCmd) Help() string { return "Example:  arc status" }
 
 // Run implements the command.
 func (statusCmd) Run(a *app, q *queue.Queue) error {
