@@ -33,7 +33,8 @@ import (
 //	{"subject": "answer Ann", "key": "mail/17", "skills": ["mail"]}
 //	{"cursor": "17"}
 //
-// The error names every skill that has none, or a bad one.
+// The error names every skill that has none, or a bad one. The commands that a skill
+// brings are actions: act.LoadActions of its folder, with ActionOptions.Commands.
 func LoadSensors(base act.Command, skills ...string) ([]Sensor, error) {
 	var found []Sensor
 	var errs []error
