@@ -182,7 +182,8 @@ type Options struct {
 	// there is no other.
 	//
 	// A named Agent has a lease of each run that it is live with, and goes on with
-	// those of Agents that are gone. What is promised stands in docs/reliability.md.
+	// those of Agents that are gone. The store is a store.Watcher, by which it hears of
+	// what the others do. What is promised stands in docs/reliability.md.
 	Replica string
 	// Lease is how long a run is left to a replica that is not heard of. It is renewed
 	// with every commit, and by itself in a long step. 0: 15 s; at least 5 s.
