@@ -32,7 +32,8 @@ func storeError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return Error(err, store.ErrNotFound, store.ErrConflict, store.ErrClosed, store.ErrFull)
+	return Error(err, store.ErrNotFound, store.ErrConflict, store.ErrClosed, store.ErrFull, store.ErrScarce, store.ErrDamaged,
+		store.ErrNewer, store.ErrFailed)
 }
 
 func (s hostStore) Get(ctx context.Context, key string) (e store.Entry, err error) {
