@@ -25,6 +25,9 @@ type Space struct {
 	err   error
 }
 
+// Scope returns the scope.
+func (s Space) Scope() Scope { return s.scope }
+
 // ready returns why the space cannot be used, or nil.
 func (s Space) ready(ctx context.Context) error {
 	switch {
