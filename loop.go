@@ -148,7 +148,7 @@ func (a *Agent) drive(
 			kept = keptState(t.veil, &kept)
 		}
 		r := newReport(&kept)
-		r.Deliveries = t.kept().lineage[:len(kept.Deliveries):len(kept.Deliveries)]
+		r.Deliveries = cloneDeliveries(t.kept().lineage[:len(kept.Deliveries)])
 		return r
 	}
 	if err := t.restore(ctx); err != nil {
