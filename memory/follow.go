@@ -14,6 +14,9 @@ import (
 // changes in order. A record that is kept on disk, being long, and that another opener
 // changes is as before in this Bank's index until it is opened again.
 func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return fmt.Errorf("memory: follow: %w", err)
+	}
 	p := key.Split(e.Key)
 	if len(p) != 4 || p[0] != root || b.closed.Load() {
 		return nil

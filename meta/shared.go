@@ -59,7 +59,11 @@ const foldAt = 64
 // Refresh takes in what Monitors of other openers have recorded: see Options.Shared. The
 // caller says when, such as after a change of the store by others.
 func (m *Monitor) Refresh(ctx context.Context) error {
-	n, err := m.catch(ctx)
+	err := store.CheckContext(ctx)
+	var n int
+	if err == nil {
+		n, err = m.catch(ctx)
+	}
 	if err == nil && n >= foldAt {
 		if err = m.foldNew(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
 			_, err = m.catch(ctx)

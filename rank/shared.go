@@ -52,7 +52,11 @@ func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 // Refresh takes in what Books of other openers have observed: see Options.Shared. The
 // caller says when, such as after a change of the store by others.
 func (b *Book) Refresh(ctx context.Context) error {
-	n, err := b.catch(ctx)
+	err := store.CheckContext(ctx)
+	var n int
+	if err == nil {
+		n, err = b.catch(ctx)
+	}
 	if err == nil && n >= foldAt {
 		if err = b.foldNew(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
 			_, err = b.catch(ctx)

@@ -167,6 +167,7 @@ func (b *Book) restoreLeft(ctx context.Context, candidate, skill string, w *wind
 			return err
 		}
 		w.left = append(w.left, h)
+		w.latest = max(w.latest, (h.hour+1)*int64(time.Hour)-1) // or before
 	}
 	return nil
 }
