@@ -797,8 +797,9 @@ func (t *turn) unlock(ctx context.Context) {
 	}
 	given, asked := s.Objective.Secrets, slices.Sorted(maps.Keys(s.Secrets))
 	if given == nil && t.a.secrets != nil {
+		scope, id, names := s.Objective.Scope, s.ID, slices.Clone(asked) // a call that is left behind has its own
 		got, err := guard.Do(ctx, secretsTimeout, func(ctx context.Context) (map[string]string, error) {
-			return t.a.secrets(ctx, s.Objective.Scope, s.ID, asked)
+			return t.a.secrets(ctx, scope, id, names)
 		})
 		if given = got; err != nil {
 			t.a.o.Logger.Error("the secrets of a run were not given again", "run", s.ID, t.a.shown(t.veil.Hide(err.Error())))

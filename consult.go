@@ -3,6 +3,7 @@ package arc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/act"
@@ -70,8 +71,9 @@ func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
 		text string
 		used reason.Usage
 	}
+	asked := slices.Clone(questions)
 	said, err := guard.Do(ctx, t.a.o.ReasonTimeout, func(ctx context.Context) (reply, error) {
-		text, used, err := r.Answer(ctx, b, appendTo(questions))
+		text, used, err := r.Answer(ctx, b, asked)
 		return reply{text, used}, guard.Error(err)
 	})
 	if ctx.Err() != nil {

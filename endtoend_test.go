@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,11 +69,20 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				st, calls, w := store.NewMem(), map[string][]string{}, new(goal.World)
+				st, w := store.NewMem(), new(goal.World)
+				var mu sync.Mutex // a worker that was left behind may still be at it
+				calls := map[string][]string{}
+				called := func(run string) []string {
+					mu.Lock()
+					defer mu.Unlock()
+					return slices.Clone(calls[run])
+				}
 				worker := func(name string, prior float64, do func(context.Context, act.Work) (act.Result, error)) act.Worker {
 					out := repairs(name, "cache", act.ExecutorFunc(func(ctx context.Context, work act.Work) (act.Result, error) {
-						if at := calls[work.Run]; len(work.Answers) == 0 || !slices.Equal(at, []string{name}) {
+						if at := called(work.Run); len(work.Answers) == 0 || !slices.Equal(at, []string{name}) {
+							mu.Lock()
 							calls[work.Run] = append(at, name)
+							mu.Unlock()
 						}
 						return do(ctx, work)
 					}))
@@ -135,10 +145,10 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 				for o, err := range k.Outcomes(t.Context()) {
 					require.NoError(t, err)
 					ends[o.ID] = append(ends[o.ID], o.End)
-					require.Len(t, calls[o.ID], 1, "%s was carried out by %v", o.ID, calls[o.ID])
+					require.Len(t, called(o.ID), 1, "%s was carried out by %v", o.ID, called(o.ID))
 				}
 				const first = "goals/cache works/1"
-				require.Equal(t, []string{"chosen"}, calls[first])
+				require.Equal(t, []string{"chosen"}, called(first))
 				require.Equal(t, []goal.End{c.end}, ends[first])
 				switch c.moves {
 				case better:
@@ -154,6 +164,8 @@ func TestFromAViolatedGoalToTheRanking(t *testing.T) {
 				_, err = k.Tick(t.Context())
 				require.NoError(t, err)
 				require.NoError(t, k.Wait(t.Context()))
+				mu.Lock()
+				defer mu.Unlock()
 				require.Greater(t, len(calls), 1, "the goal is not in flight for ever")
 			})
 		})

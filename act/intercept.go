@@ -37,8 +37,9 @@ type foreign struct{ Interceptor }
 
 func (f foreign) Before(ctx context.Context, c *Call) error {
 	// What a call that hangs does later must not reach the attempt.
+	given := *c
 	theirs, err := guard.Do(ctx, interceptTimeout, func(ctx context.Context) (Call, error) {
-		theirs := *c
+		theirs := given
 		err := guard.Error(f.Interceptor.Before(ctx, &theirs), ErrDenied)
 		return theirs, err
 	})
@@ -51,8 +52,9 @@ func (f foreign) Before(ctx context.Context, c *Call) error {
 }
 
 func (f foreign) After(ctx context.Context, c *Call, a *Attempt) {
+	call, given := *c, *a
 	theirs, err := guard.Do(context.WithoutCancel(ctx), interceptTimeout, func(ctx context.Context) (Attempt, error) {
-		call, theirs := *c, *a
+		theirs := given
 		f.Interceptor.After(ctx, &call, &theirs)
 		return theirs, nil
 	})

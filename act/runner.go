@@ -393,8 +393,9 @@ func (r *Runner) Approvers(worker string, m Mode) int {
 // execute calls the executor.
 func (r *Runner) execute(ctx context.Context, c *Call) (a Attempt) {
 	start := r.o.Now()
+	executor, work := c.by.Executor, c.Work
 	res, err := guard.Do(ctx, r.o.Timeout, func(ctx context.Context) (Result, error) {
-		return persist(ctx, c.by.Executor, c.Work)
+		return persist(ctx, executor, work)
 	})
 	if err != nil {
 		a = r.ended(ctx, err)

@@ -106,8 +106,9 @@ func (v *embedding) fits(dim int) bool {
 
 // embed asks the Embedder, and checks what it says.
 func (v *embedding) embed(ctx context.Context, limit time.Duration, texts []string) ([][]float32, error) {
+	theirs := slices.Clone(texts)
 	out, err := guard.Do(ctx, limit, func(ctx context.Context) ([][]float32, error) {
-		return v.host.Embed(ctx, slices.Clone(texts))
+		return v.host.Embed(ctx, theirs)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("embedder: %w", err)
