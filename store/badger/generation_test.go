@@ -44,7 +44,8 @@ func churn(t testing.TB, st store.Store, random *rand.Rand, commits int) {
 	}
 }
 
-// garbage returns a store of which most is garbage, in tables.
+// garbage returns a store of which most is garbage, in tables as soon as they are written,
+// which Maintain goes by and Purge does not.
 func garbage(t testing.TB, dir string) *badger.Store {
 	t.Helper()
 	st, err := badger.Open(dir, nil)
@@ -124,7 +125,7 @@ func TestRewriteFollowsCommits(t *testing.T) {
 	for e, err := range st.Scan(t.Context(), store.Range{}) {
 		require.NoError(t, err)
 		if seen = append(seen, e); len(seen) == 1 {
-			go func() { rewritten <- st.Maintain(t.Context()) }()
+			go func() { rewritten <- st.Purge(t.Context()) }()
 			<-followed
 		}
 	}
@@ -155,7 +156,7 @@ func TestRewriteInterrupted(t *testing.T) {
 			dir := t.TempDir()
 			st := garbage(t, dir)
 			if i%2 == 1 { // an earlier generation has a name of its own
-				require.NoError(t, st.Maintain(t.Context()))
+				require.NoError(t, st.Purge(t.Context()))
 				churn(t, st, rand.New(rand.NewPCG(1, 2)), 120)
 			}
 			was := generations(t, dir)
@@ -172,7 +173,7 @@ func TestRewriteInterrupted(t *testing.T) {
 				want, killed = state(t, st), copyDir(t, dir)
 				return fault
 			})
-			require.ErrorIs(t, st.Maintain(t.Context()), fault)
+			require.ErrorIs(t, st.Purge(t.Context()), fault)
 			require.Equal(t, want, state(t, st))
 			if at != "switched" {
 				require.Equal(t, was, generations(t, dir))
@@ -185,7 +186,7 @@ func TestRewriteInterrupted(t *testing.T) {
 				require.NoError(t, copied.Close())
 			}
 			st.OnStep(func(string) error { return nil })
-			require.NoError(t, st.Maintain(t.Context()))
+			require.NoError(t, st.Purge(t.Context()))
 			require.Equal(t, want, state(t, st))
 		})
 	}
@@ -205,7 +206,7 @@ func TestRewriteWithAFailedDisk(t *testing.T) {
 		return nil
 	})
 	want := state(t, st)
-	require.Error(t, st.Maintain(t.Context()))
+	require.Error(t, st.Purge(t.Context()))
 	requireFailed(t, st)
 	require.NoError(t, st.Close())
 	require.Equal(t, want, state(t, open(t, dir)))
