@@ -2,10 +2,10 @@ package meta
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -53,26 +53,11 @@ func (m *Monitor) takeIn(ctx context.Context, e store.Entry) error {
 	return fmt.Errorf("%w: %q says nothing", store.ErrDamaged, e.Key)
 }
 
-// foldAt is how many entries lie in the journal before they are folded.
-const foldAt = 64
-
 // Refresh takes in what Monitors of other openers have recorded: see Options.Shared. The
 // caller says when, such as after a change of the store by others.
 func (m *Monitor) Refresh(ctx context.Context) error {
-	err := store.CheckContext(ctx)
-	var n int
-	if err == nil {
-		n, err = m.catch(ctx)
-	}
-	if err == nil && n >= foldAt {
-		if err = m.foldNew(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
-			_, err = m.catch(ctx)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("refresh: %w", err)
-	}
-	return nil
+	fold := func(ctx context.Context) error { return m.foldNew(ctx, nil) }
+	return journal.Refresh(ctx, m.catch, fold)
 }
 
 func (m *Monitor) catch(ctx context.Context) (n int, err error) {

@@ -2,13 +2,12 @@ package rank
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -52,24 +51,9 @@ func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 // Refresh takes in what Books of other openers have observed: see Options.Shared. The
 // caller says when, such as after a change of the store by others.
 func (b *Book) Refresh(ctx context.Context) error {
-	err := store.CheckContext(ctx)
-	var n int
-	if err == nil {
-		n, err = b.catch(ctx)
-	}
-	if err == nil && n >= foldAt {
-		if err = b.foldNew(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
-			_, err = b.catch(ctx)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("refresh: %w", err)
-	}
-	return nil
+	fold := func(ctx context.Context) error { return b.foldNew(ctx, nil) }
+	return journal.Refresh(ctx, b.catch, fold)
 }
-
-// foldAt is how many samples lie in the journal before they are folded.
-const foldAt = 64
 
 func (b *Book) catch(ctx context.Context) (n int, err error) {
 	if b.j == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -83,6 +84,25 @@ func (j *Journal) Catch(ctx context.Context, forget func() error, apply func(sto
 		}
 	}
 	return len(all), err
+}
+
+// Refresh has an opener take in what others have entered, and fold it once that is as
+// much as one commit folds: catch says how many entries are not folded.
+func Refresh(ctx context.Context, catch func(context.Context) (int, error), fold func(context.Context) error) error {
+	err := store.CheckContext(ctx)
+	entries := 0
+	if err == nil {
+		entries, err = catch(ctx)
+	}
+	if err == nil && entries >= atOnce {
+		if err = fold(ctx); err == nil || errors.Is(err, store.ErrConflict) { // others fold
+			_, err = catch(ctx)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	return nil
 }
 
 // generation is the revision of the base, 0 before the first fold.
