@@ -19,9 +19,15 @@ const maxProgram = 40
 // runs the main job, the other the tests.
 var setup = []string{"go run ./examples/quickstart", "go test ./..."}
 
-// readmeRule checks that the Go code of README.md is, byte for byte, a program
-// in examples/, which is compiled and run with the other tests, and that it
-// links the main.go of every example.
+// maxReadme is the length of README.md in lines: a page.
+const maxReadme = 120
+
+// examplesDoc lists the examples.
+const examplesDoc = "docs/examples.md"
+
+// readmeRule checks that README.md is a page, that its Go code is, byte for byte, a
+// program in examples/, which is compiled and run with the other tests, and that
+// docs/examples.md links the main.go of every example.
 func readmeRule(r *repo) []string {
 	text, err := os.ReadFile(filepath.Join(r.dir, "README.md"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,6 +36,9 @@ func readmeRule(r *repo) []string {
 		return []string{err.Error()}
 	}
 	var out []string
+	if n := strings.Count(string(text), "\n"); n > maxReadme {
+		out = append(out, fmt.Sprintf("README.md: has %d lines, more than %d", n, maxReadme))
+	}
 	for _, cmd := range setup {
 		if !strings.Contains(string(text), "\n"+cmd+"\n") {
 			out = append(out, fmt.Sprintf("README.md: has no line %q", cmd))
@@ -39,9 +48,13 @@ func readmeRule(r *repo) []string {
 	if err != nil {
 		return append(out, err.Error())
 	}
+	list, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(examplesDoc)))
+	if err != nil {
+		return append(out, examplesDoc+": cannot be read")
+	}
 	for _, path := range programs {
-		if strings.HasSuffix(path, "/main.go") && !strings.Contains(string(text), "("+path+")") {
-			out = append(out, "README.md: does not link "+path)
+		if strings.HasSuffix(path, "/main.go") && !strings.Contains(string(list), "(../"+path+")") {
+			out = append(out, examplesDoc+": does not link "+path)
 		}
 	}
 	blocks := goBlocks(string(text))
