@@ -42,7 +42,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		return t.unbegun(rests), nil
 	}
 	if len(ranking) == 0 {
-		return t.block(causeOf(s.Last.End), fmt.Sprintf("every worker was denied task %d", g.Next+1)), nil
+		return t.block(causeOf(s.Last.End), fmt.Sprintf("no worker may, or can, do task %d", g.Next+1)), nil
 	}
 	var complaint string
 	if g.Tries > 0 {

@@ -135,7 +135,7 @@ func (t *turn) settle() {
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
 			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong,
 		})
-		if c.End.Barred() {
+		if c.End.Barred() || c.End == act.Rejected {
 			g.Denied = appendTo(g.Denied, c.Worker)
 		}
 		return

@@ -46,7 +46,7 @@ var phases = map[phase]station{
 	// What to do? → Assess: a plan, or a subgoal · Ask · Reason: refused ·
 	// Learn: given up. Waits if the reasoner is away.
 	phaseReason: {run: (*turn).reason, with: []phase{phaseAssess}},
-	// Which worker? → Act · Learn: every worker was denied. Waits if all are away.
+	// Which worker? → Act · Learn: no worker may. Waits if all are away.
 	phaseAssign: {run: (*turn).assign},
 	// Do it. → Verify · Learn: the attempt failed by itself · Assign: the worker
 	// is away · Ask: it has to know something
@@ -421,7 +421,7 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 			return "", err
 		})
 		d.Usage = used
-		if err == nil || ctx.Err() != nil || refused >= t.a.o.Refusals {
+		if err == nil || ctx.Err() != nil || refused >= t.a.o.Refusals || hopeless(err) {
 			return d, err
 		}
 		if replied(err) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -236,10 +237,20 @@ func (t *turn) refuse(err error) phase {
 	if g.Refused >= t.a.o.Refusals && again {
 		return t.stuck("no other approach was found: " + why)
 	}
+	if hopeless(err) {
+		g.Refused = max(g.Refused, t.a.o.Refusals)
+	}
 	if g.Refused >= t.a.o.Refusals {
 		return t.block(CauseModel, "no decision could be acted on: "+why)
 	}
 	return phaseReason
+}
+
+// hopeless reports whether a part of the host would meet an error again, whatever it is
+// told: it has no permission, or says so.
+func hopeless(err error) bool {
+	end, _ := act.Class(err)
+	return (end == act.Denied || end == act.Rejected) && !errors.Is(err, reason.ErrDecision)
 }
 
 // replied reports whether err is about what a reasoner has said. A model that

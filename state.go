@@ -363,7 +363,7 @@ type aim struct {
 	Coached bool `cbor:"38,keyasint,omitempty" json:"coached,omitempty"`
 
 	// Failed are the attempts that failed, at most maxFailed, latest last.
-	// Denied are the workers that may not do the task at hand.
+	// Denied are the workers that may not do the task at hand, or cannot.
 	Failed []reason.FailedAttempt `cbor:"12,keyasint,omitempty" json:"failed,omitempty"`
 	Denied []string               `cbor:"13,keyasint,omitempty" json:"denied,omitempty"`
 

@@ -6,13 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/redact"
 )
 
 // Command is a program as a [Gate] and as an [Executor]. It is started without a shell,
@@ -21,9 +25,10 @@ import (
 //
 //	{"work": {…}, "result": {…}}   // as a gate; as an executor without the result
 //
-// As a gate an exit code of 0 passes, any other fails with the end of what it
-// printed for a complaint. As an executor it prints its output, JSON or text, on
-// standard output. A failure is of the kind that its exit code or its last words say: see
+// As a gate an exit code of 0 passes, any other fails with the ends of what it
+// printed on both streams for a complaint, without secrets. As an executor it prints its
+// output, JSON or text, on standard output; if it fails, the error has both ends. A failure
+// is of the kind that its exit code or its last words on standard error say: see
 // [Classify]. Secrets of the objective are in its environment, by their names.
 //
 // The program and all that it started end with the context's end, where the system
@@ -37,7 +42,7 @@ type Command struct {
 	// PATH; many want HOME.
 	Env []string
 	// MaxOutput bounds what is read of each stream, in bytes. 0: 512 KiB. More
-	// is an error of an executor, and left out of a complaint.
+	// is an error of an executor; of a complaint it is the end.
 	MaxOutput int
 	// Confidence is what the reflection of an executor says. 0: 0.5.
 	Confidence float64
@@ -51,7 +56,7 @@ const stopped = time.Second
 func (c *Command) Verify(ctx context.Context, w Work, r Result) (Verdict, error) {
 	out, said, err := c.spawn(ctx, w, &r)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
-		return Verdict{Complaint: fmt.Sprintf("%s: %v: %s", c.Argv[0], err, tail(append(out, said...)))}, nil
+		return Verdict{Complaint: c.Argv[0] + ": " + ends(w, err, out, said)}, nil
 	}
 	return Verdict{Pass: err == nil}, err
 }
@@ -60,7 +65,7 @@ func (c *Command) Verify(ctx context.Context, w Work, r Result) (Verdict, error)
 func (c *Command) Execute(ctx context.Context, w Work) (Result, error) {
 	out, said, err := c.spawn(ctx, w, nil)
 	if err != nil {
-		return Result{}, Classify(fmt.Errorf("%w: %s", err, tail(said)))
+		return Result{}, failure(w, err, out, said)
 	}
 	out = bytes.TrimSpace(out)
 	if len(out) > 0 && !json.Valid(out) {
@@ -118,26 +123,77 @@ func (c *Command) spawn(ctx context.Context, w Work, r *Result) (out, said []byt
 	case err == nil && stdout.cut && r == nil:
 		err = fmt.Errorf("%s printed more than %d bytes", c.Argv[0], limit)
 	}
-	return stdout.kept, stderr.kept, err
+	return append(stdout.kept, stdout.last...), append(stderr.kept, stderr.last...), err
 }
 
-// capped keeps the first bytes that are written to it.
+// capped keeps the first bytes that are written to it, and of what is over that the end.
 type capped struct {
-	kept []byte
-	left int
-	cut  bool
+	kept, last []byte
+	left       int
+	cut        bool
 }
 
 func (b *capped) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.left, b.cut = b.left-n, b.cut || n < len(p)
-	b.kept = append(b.kept, p[:n]...)
+	b.kept, b.last = append(b.kept, p[:n]...), append(b.last, p[n:]...)
+	if over := len(b.last) - maxTail; over > 0 {
+		b.last = append(b.last[:0], b.last[over:]...)
+	}
 	return len(p), nil
 }
 
-// tail is the end of what a program said, on one line.
-func tail(text []byte) string {
-	const most = 2 << 10
-	lines := strings.Fields(string(bytes.ToValidUTF8(text[max(0, len(text)-most):], nil)))
-	return strings.Join(slices.Clip(lines), " ")
+// The codes by which a shell says that it could not start a program, or has not found it.
+const notStarted, notFound = 126, 127
+
+// failure is the error of a program that has failed, of the kind that its exit code or its
+// last words on standard error say. What it printed as output may say anything.
+func failure(w Work, err error, out, said []byte) error {
+	words := err.Error() + ": " + end(tail(said))
+	told := &toldError{ends(w, err, out, said), err}
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	switch {
+	case ended && (exit.ExitCode() == notStarted || exit.ExitCode() == notFound),
+		errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return Permanent(told)
+	}
+	return classify(told, words)
+}
+
+// toldError is an error with a text in which no words are looked for.
+type toldError struct {
+	Text string
+	Err  error
+}
+
+func (e *toldError) Error() string { return e.Text }
+func (e *toldError) Unwrap() error { return e.Err }
+
+// ends is an error with the ends of what its program printed.
+func ends(w Work, err error, out, said []byte) string {
+	clean := new(redact.Sanitizer).Knowing(slices.Collect(maps.Values(w.Secrets))...)
+	text, o, e := err.Error(), end(clean.Sanitize(tail(out))), end(clean.Sanitize(tail(said)))
+	switch {
+	case o != "" && e != "":
+		return text + ": stdout: " + o + " stderr: " + e
+	case o != "" || e != "":
+		return text + ": " + o + e
+	}
+	return text
+}
+
+// Bounds of what is told of a stream, in bytes: the ends of two fit into a complaint, and no
+// secret in them is cut in two before it is found.
+const (
+	maxEnd  = 1900
+	maxTail = 16 << 10
+)
+
+// tail is the last of what a program said.
+func tail(text []byte) string { return string(text[max(0, len(text)-maxTail):]) }
+
+// end is the end of a text, on one line.
+func end(text string) string {
+	text = strings.ToValidUTF8(text[max(0, len(text)-maxEnd):], "")
+	return strings.Join(strings.Fields(fence.Visible(text)), " ")
 }

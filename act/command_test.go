@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,6 +33,13 @@ var programs = map[string]func(){
 	"text":   func() { fmt.Println("plain words") },
 	"env":    func() { fmt.Printf("%q", os.Environ()) },
 	"denied": func() { fmt.Fprintln(os.Stderr, "HTTP 403"); os.Exit(2) },
+	"output": func() { fmt.Println("want status 200, got status 403"); os.Exit(1) },
+	"noise": func() {
+		fmt.Print(strings.Repeat("o", 1<<20), " the last of output")
+		fmt.Fprint(os.Stderr, strings.Repeat("e", 1<<20), "\x1b[31m the token is ", os.Getenv("TOKEN"), " and\nthe last of errors\xff")
+		os.Exit(3)
+	},
+	"absent": func() { os.Exit(127) },
 	"wrong":  func() { fmt.Println("--- FAIL: TestSum"); fmt.Fprintln(os.Stderr, "exit\nhere"); os.Exit(1) },
 	"large":  func() { fmt.Print(strings.Repeat("x", 1<<20)) },
 	"hang":   func() { <-time.After(time.Hour) },
@@ -83,7 +91,7 @@ func TestCommandAsExecutor(t *testing.T) {
 		_, err := program("denied").Execute(t.Context(), act.Work{})
 		require.ErrorIs(t, err, act.ErrDenied)
 		_, err = program("wrong").Execute(t.Context(), act.Work{})
-		require.ErrorContains(t, err, "exit status 1: exit here")
+		require.ErrorContains(t, err, "exit status 1: stdout: --- FAIL: TestSum stderr: exit here")
 		_, err = program("large").Execute(t.Context(), act.Work{})
 		require.ErrorContains(t, err, "printed more than 524288 bytes")
 		_, err = new(act.Command).Execute(t.Context(), act.Work{})
@@ -91,6 +99,34 @@ func TestCommandAsExecutor(t *testing.T) {
 		_, err = (&act.Command{Argv: []string{"arc-no-such-program"}}).Execute(t.Context(), act.Work{})
 		require.ErrorIs(t, err, exec.ErrNotFound)
 	})
+}
+
+// A failure tells the ends of both streams, without secrets, and is of the kind that the
+// program says, not of one that its output speaks of.
+func TestFailureOfACommand(t *testing.T) {
+	t.Parallel()
+	w := act.Work{Secrets: act.Secrets{"TOKEN": "quite-a-secret"}}
+	_, err := program("noise").Execute(t.Context(), w)
+	v, failed := program("noise").Verify(t.Context(), w, act.Result{})
+	require.NoError(t, failed)
+	for _, text := range []string{err.Error(), v.Complaint} {
+		require.Contains(t, text, "the last of output stderr: e")
+		require.Contains(t, text, "and the last of errors")
+		require.NotContains(t, text, "quite-a-secret")
+		require.NotContains(t, text, "\x1b")
+		require.Less(t, len(text), 4<<10, "it fits into a complaint")
+		require.True(t, utf8.ValidString(text))
+	}
+	for name, want := range map[string]act.End{"denied": act.Denied, "output": act.Failed, "wrong": act.Failed, "absent": act.Rejected} {
+		_, err := program(name).Execute(t.Context(), act.Work{})
+		end, _ := act.Class(err)
+		require.Equal(t, want, end, name)
+	}
+	for _, argv := range []string{"arc-no-such-program", "/no/such/program", os.TempDir()} {
+		_, err := (&act.Command{Argv: []string{argv}}).Execute(t.Context(), act.Work{})
+		end, _ := act.Class(err)
+		require.Equal(t, act.Rejected, end, argv)
+	}
 }
 
 func TestEnvironmentOfACommand(t *testing.T) {
@@ -111,7 +147,7 @@ func TestCommandAsGate(t *testing.T) {
 		err       bool
 	}{
 		"echo": {pass: true}, "large": {pass: true},
-		"wrong": {complaint: "exit status 1: --- FAIL: TestSum exit here"},
+		"wrong": {complaint: "exit status 1: stdout: --- FAIL: TestSum stderr: exit here"},
 	} {
 		v, err := program(name).Verify(t.Context(), act.Work{}, act.Result{Output: json.RawMessage(`1`)})
 		require.NoError(t, err)

@@ -22,10 +22,8 @@ import (
 // A result with [iar.Success] or [iar.Warning] goes to the gates. Everything
 // else is a failed attempt: an error (which wins over a result given with it),
 // a panic, a missed deadline, a reflection that is not valid, or one that says
-// Failure or Skipped. The kinds of error that mean more are [ErrDenied], and
-// those of a worker that is [Away]: [Transient], [RateLimitError], and whatever
-// [reason.Retryable] says may be tried again, such as a refused connection. Away
-// is no failure: other workers are tried first, and then this one again.
+// Failure or Skipped. What an error means for the next attempt is in the table of [Class].
+// Away is no failure: other workers are tried first, and then this one again.
 //
 // After a crash an attempt may be executed again with the same [Work.Key],
 // unless its outcome had been committed: executors whose effects must not
@@ -115,17 +113,28 @@ func (e *InputRequiredError) Error() string {
 // the call is repeated up to three times, after 1, 2 and 4 seconds, within the
 // attempt's deadline, and counts as one attempt; then the worker is [Away].
 // Transient(nil) is nil.
-func Transient(err error) error {
+func Transient(err error) error { return mark(err, true) }
+
+// Permanent marks an error of an Executor as one that it would meet again, whatever it is told:
+// the attempt is [Rejected]. Permanent(nil) is nil.
+func Permanent(err error) error { return mark(err, false) }
+
+func mark(err error, again bool) error {
 	if err == nil {
 		return nil
 	}
-	return &transientError{err}
+	return &markedError{err, again}
 }
 
-type transientError struct{ Err error }
+// markedError says whether another try of the same may help.
+type markedError struct {
+	Err   error
+	Again bool
+}
 
-func (e *transientError) Error() string { return e.Err.Error() }
-func (e *transientError) Unwrap() error { return e.Err }
+func (e *markedError) Error() string                    { return e.Err.Error() }
+func (e *markedError) Unwrap() error                    { return e.Err }
+func (e *markedError) Retryable() (bool, time.Duration) { return e.Again, 0 }
 
 // RateLimitError is the error of an Executor that was told to wait. The call
 // is repeated after that time, for two minutes in all and within the attempt's
@@ -136,3 +145,6 @@ type RateLimitError struct {
 
 // Error says how long to wait.
 func (e *RateLimitError) Error() string { return fmt.Sprintf("rate limited for %v", e.After) }
+
+// Retryable is what [reason.Retryable] asks for.
+func (e *RateLimitError) Retryable() (again bool, after time.Duration) { return true, e.After }

@@ -173,16 +173,21 @@ func testClassify(t *testing.T) {
 	for kind, words := range map[string][]string{
 		"denied": {
 			"claude exited 1: HTTP 401 Unauthorized", "status: 403", "error 401", "permission denied", "open /etc/shadow: permission denied",
-			`{"status":403}`, "403 Forbidden", "HTTP/1.1 401",
+			`{"status":403}`, "403 Forbidden", "HTTP/1.1 401", "StatusCode: 403, RequestID: 7", "status_code=401", "403 - Forbidden", "status code (401)",
+			"rpc error: code = PermissionDenied desc = no", "Error 403: caller does not have it, forbidden", `{"type":"error"}: invalid x-api-key`,
 		},
-		"limited": {"code:429", "rate limit exceeded", "rate_limit_event: resets 2026-05-27T21:00:00Z", "Too Many Requests", "usage limit reached", "quota exceeded"},
+		"permanent": {
+			"HTTP 404", "400 Bad Request", "status code: 422", "rpc error: code = Unimplemented desc = x", "sh: 1: jq: command not found",
+			"429 insufficient_quota: pay",
+		},
+		"limited": {"code:429", "rate limit exceeded", "rate_limit_event: resets 2026-05-27T21:00:00Z", "Too Many Requests", "429: slow down", "usage limit reached", "quota exceeded"},
 		"transient": {
 			"request timed out", "ETIMEDOUT", "ECONNRESET", "ENOTFOUND api", "HTTP 503", "status 500", "timeout", "overloaded_error: the model is overloaded",
-			"dial tcp: connection refused",
+			"dial tcp: connection refused", "502 Bad Gateway", "rpc error: code = Unavailable desc = x", "HTTP 408",
 		},
 		"": {
 			"line 4012 of 40317", "claude exited 1: something odd", "", "exceeded the context limit", "disk quota exceeded", "token limit", "boom",
-			"found 403 lines", "500 tests passed, 1 failed", "expected 401 items, got 3",
+			"found 403 lines", "500 tests passed, 1 failed", "expected 401 items, got 3", "barcode 403 is unknown", "error in line 404",
 		},
 	} {
 		for _, text := range words {
@@ -192,7 +197,8 @@ func testClassify(t *testing.T) {
 			end := r.Execute(t.Context(), &act.Call{Worker: "w"}).End
 			require.Equal(t, kind == "denied", errors.Is(err, act.ErrDenied), text)
 			require.Equal(t, kind == "limited", limited, text)
-			require.Equal(t, map[string]act.End{"denied": act.Denied, "limited": act.Away, "transient": act.Away, "": act.Failed}[kind], end, text)
+			ends := map[string]act.End{"denied": act.Denied, "limited": act.Away, "transient": act.Away, "permanent": act.Rejected, "": act.Failed}
+			require.Equal(t, ends[kind], end, text)
 			require.Equal(t, err, act.Classify(err), "twice is once")
 			if kind == "" {
 				require.Equal(t, text, err.Error())
@@ -200,6 +206,7 @@ func testClassify(t *testing.T) {
 		}
 	}
 	require.NoError(t, act.Classify(nil))
+	require.NoError(t, act.Permanent(nil))
 	for text, want := range map[string]time.Duration{
 		"429 too many requests, retry after 20s": 20 * time.Second, "rate limit: try again in 2 m": 2 * time.Minute,
 		"HTTP 429\nRetry-After: 7": 7 * time.Second, "rate limit": 0, "rate limit, retry after 250ms": 250 * time.Millisecond,

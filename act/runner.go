@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -287,7 +286,8 @@ const (
 	Malformed End = "malformed" // a result that is not valid: its reflection or its output
 	TimedOut  End = "timed_out" // no result within the deadline
 	Panicked  End = "panicked"  // a panic, or a lost goroutine
-	Denied    End = "denied"    // ErrDenied, or a model that answered 401 or 403
+	Denied    End = "denied"    // ErrDenied, 401 or 403
+	Rejected  End = "rejected"  // an error that the worker would meet again, see Permanent
 	Canceled  End = "canceled"  // the caller's context ended: not an attempt at all
 	// Refused, Unanswered and Undecided are attempts that were not made, since
 	// the Approver said no, did not answer in time, or failed.
@@ -422,11 +422,13 @@ const patience = 2 * time.Minute
 // calls may have had effects.
 func persist(ctx context.Context, e Executor, work Work) (res Result, err error) {
 	again := func(err error) (bool, time.Duration) {
-		if limit, ok := errors.AsType[*RateLimitError](err); ok {
-			return true, max(1, limit.After)
+		_, limit := errors.AsType[*RateLimitError](err)
+		_, marked := errors.AsType[*markedError](err)
+		again, after := reason.Retryable(err)
+		if limit {
+			after = max(1, after)
 		}
-		_, ok := errors.AsType[*transientError](err)
-		return ok, 0
+		return again && (limit || marked), after
 	}
 	end := time.Now().Add(patience)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
@@ -474,37 +476,12 @@ func (r *Runner) ended(ctx context.Context, err error) Attempt {
 		a.End, a.Questions = InputRequired, slices.Clone(input.Questions)
 	case errors.Is(err, guard.ErrExited):
 		a.End = Panicked
-	case errors.Is(err, ErrDenied) || forbidden(err):
-		a.End = Denied
-	case errors.Is(err, guard.ErrTime):
-		a.End, a.Complaint = TimedOut, fmt.Sprintf("no result within %v", r.o.Timeout)
 	default:
-		if again, after := away(err); again {
-			a.End, a.After = Away, after
+		if a.End, a.After = Class(err); errors.Is(err, guard.ErrTime) {
+			a.Complaint = fmt.Sprintf("no result within %v", r.o.Timeout)
 		}
 	}
 	return a
-}
-
-// forbidden reports whether a provider refused a call for want of permission, or
-// something else says so in words.
-func forbidden(err error) bool {
-	if e, ok := errors.AsType[*reason.ModelError](err); ok {
-		return !e.Again && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
-	}
-	return errors.Is(Classify(err), ErrDenied)
-}
-
-// away reports whether an error of an executor may go away by itself, and when
-// to try again, 0: the error does not say.
-func away(err error) (bool, time.Duration) {
-	if limit, ok := errors.AsType[*RateLimitError](err); ok {
-		return true, max(0, limit.After)
-	}
-	if _, ok := errors.AsType[*transientError](err); ok {
-		return true, 0
-	}
-	return reason.Retryable(err)
 }
 
 // Bounds of what an executor returns: its output, and the texts of its

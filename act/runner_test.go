@@ -176,6 +176,53 @@ func TestEndsOfAttempts(t *testing.T) {
 	})
 }
 
+// refusal is an error of a host's own type.
+type refusal bool
+
+func (refusal) Error() string                      { return "no" }
+func (r refusal) Retryable() (bool, time.Duration) { return bool(r), time.Minute }
+
+// Errors are told apart by what is in their chain, however they are wrapped.
+func TestClass(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err   error
+		want  act.End
+		after time.Duration
+	}{
+		"unknown":              {err: errBoom, want: act.Failed},
+		"transient":            {err: act.Transient(errBoom), want: act.Away},
+		"rate limit":           {err: &act.RateLimitError{After: time.Hour}, want: act.Away, after: time.Hour},
+		"rate limit in words":  {err: act.Classify(errors.New("429 Too Many Requests, retry after 20s")), want: act.Away, after: 20 * time.Second},
+		"negative rate limit":  {err: &act.RateLimitError{After: -1}, want: act.Away},
+		"permanent":            {err: act.Permanent(errBoom), want: act.Rejected},
+		"the outermost counts": {err: act.Permanent(&act.RateLimitError{After: time.Hour}), want: act.Rejected},
+		"a host's no":          {err: refusal(false), want: act.Rejected},
+		"a host's yes":         {err: refusal(true), want: act.Away, after: time.Minute},
+		"no permission":        {err: act.ErrDenied, want: act.Denied},
+		"401 in words":         {err: errors.New("POST /v1: 401 Unauthorized"), want: act.Denied},
+		"a model's 403":        {err: &reason.ModelError{Status: 403}, want: act.Denied},
+		"a model's 400":        {err: &reason.ModelError{Status: 400}, want: act.Rejected},
+		"a model's 429":        {err: &reason.ModelError{Status: 429, Again: true, After: time.Second}, want: act.Away, after: time.Second},
+		"a spent quota":        {err: &reason.ModelError{Status: 429}, want: act.Rejected},
+		"no answer of a model": {err: &reason.ModelError{Err: errBoom}, want: act.Failed},
+		"its own deadline":     {err: context.DeadlineExceeded, want: act.TimedOut},
+		"a broken connection":  {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, want: act.Away},
+	} {
+		for _, err := range []error{c.err, fmt.Errorf("step 3: %w", c.err), errors.Join(errBoom, c.err)} {
+			end, after := act.Class(err)
+			require.Equal(t, c.want, end, "%s: %v", name, err)
+			require.Equal(t, c.after, after, name)
+		}
+		calls := 0
+		r := runner(t, act.Options{}, func(context.Context, act.Work) (act.Result, error) { calls++; return act.Result{}, c.err })
+		if c.want != act.Away {
+			a := r.Execute(t.Context(), &act.Call{Worker: "w"})
+			require.Equal(t, []any{c.want, 1}, []any{a.End, calls}, name)
+		}
+	}
+}
+
 // What a reflection keeps aside of its alignment is text like any other.
 func TestAsideIsChecked(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -141,14 +141,10 @@ func (o *Outcome) failed() bool {
 	case o.End == act.Finished:
 		return true
 	}
-	own := []act.End{act.Failed, act.Malformed, act.Panicked}
-	return slices.Contains(own, o.End) && !busy.MatchString(o.Complaint)
+	own := []act.End{act.Failed, act.Rejected, act.Malformed, act.Panicked}
+	busy, _ := reason.Retryable(act.Classify(errors.New(o.Complaint)))
+	return slices.Contains(own, o.End) && !busy
 }
-
-// busy matches the complaints of services that want to be asked again later.
-var busy = regexp.MustCompile(`(?i)(http|status|code|error)\W{0,12}(429|50[234])\b|^\W{0,3}(429|50[234])\b|` +
-	`too many requests|rate.?limit|service unavailable|temporarily unavailable|bad gateway|` +
-	`gateway time-?out|connection (refused|reset)|overloaded`)
 
 // changes remembers when the world of a scope was changed last by a task that
 // succeeded. It is in memory only: a rest saves attempts, and ends by itself.

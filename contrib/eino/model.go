@@ -9,6 +9,7 @@ import (
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
 
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/provider"
 	"github.com/arc-learn/arc/reason"
 )
@@ -16,9 +17,8 @@ import (
 // ModelOptions configure a Model. The zero value, and nil, are ready.
 type ModelOptions struct {
 	// Failure says what the error of a failed call means, which only those know
-	// who know the chat model's own types. nil, or an answer of nil: timeouts
-	// and broken connections may be tried again, and nothing else, rate limits
-	// included.
+	// who know the chat model's own types. nil, or an answer of nil: what it says
+	// in words, see act.Classify.
 	Failure func(error) *reason.ModelError
 }
 
@@ -107,7 +107,7 @@ func (m *Model) failure(ctx context.Context, err error) error {
 			return e
 		}
 	}
-	return provider.Fail(ctx, err)
+	return provider.Fail(ctx, act.Classify(err)) // chat models say the status in words
 }
 
 func messages(req *reason.Request) ([]*schema.Message, []model.Option) {

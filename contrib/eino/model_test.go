@@ -231,7 +231,8 @@ func TestFailure(t *testing.T) {
 		again bool
 		after time.Duration
 	}{
-		{nil, limited, false, 0},
+		{nil, limited, true, 0},
+		{nil, errors.New("error, status code: 401, message: who?"), false, 0},
 		{&eino.ModelOptions{Failure: failure}, limited, true, time.Second},
 		{&eino.ModelOptions{Failure: failure}, io.ErrUnexpectedEOF, true, 0},
 	} {
