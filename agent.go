@@ -485,6 +485,7 @@ type Event struct {
 	// Worker makes the attempt.
 	Worker string      `json:"worker,omitempty"`
 	Pass   bool        `json:"pass,omitempty"`
+	Gate   string      `json:"gate,omitempty"` // that did not pass the attempt
 	Text   string      `json:"text,omitempty"`
 	IDs    []memory.ID `json:"ids,omitempty"`
 	// Ranking is best first, with the parts of each score.
@@ -584,11 +585,15 @@ func (t *turn) facts() []memory.Hit {
 // emit adds an event to those of the step.
 func (t *turn) emit(kind EventKind, e Event) {
 	t.s.Seq++
+	if kind == EventDecided || kind == EventFired {
+		t.s.aim().Decided = t.a.o.Now().UnixNano()
+	}
 	if !t.watched {
 		return
 	}
 	e.Kind, e.Seq, e.At, e.Run, e.Scope = kind, t.s.Seq, t.a.o.Now().UTC(), t.s.ID, t.s.Objective.Scope
 	e.Goal, e.Text = t.veil.Hide(t.s.aim().Text), fence.Visible(t.veil.Hide(e.Text))
+	e.Gate = fence.Visible(t.veil.Hide(e.Gate))
 	if c := t.s.Current; c != nil {
 		e.Task, e.Attempt, e.Worker = t.s.aim().Next+1, c.Number, c.Worker
 	}

@@ -133,8 +133,9 @@ func (t *turn) settle() {
 			g.Cleared--
 		}
 		g.Failed = appendTo(g.Failed[max(0, len(g.Failed)+1-maxFailed):], reason.FailedAttempt{
-			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong,
+			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong, Gate: c.Gate,
 		})
+		g.FailedAt = appendTo(g.FailedAt[max(0, len(g.FailedAt)+1-maxFailed):], t.a.o.Now().UnixNano())
 		if c.End.Barred() || c.End == act.Rejected {
 			g.Denied = appendTo(g.Denied, c.Worker)
 		}
@@ -249,11 +250,12 @@ func (t *turn) move(v verdict) phase {
 	if c != nil && c.Passed {
 		d := delivery{
 			Task: g.Tasks[g.Next], Worker: c.Worker, Attempt: c.Number,
-			Output: c.Output, Summary: c.Reflection.Summary, Deltas: c.Deltas,
+			Output: c.Output, Summary: c.Reflection.Summary, Deltas: c.Deltas, At: t.a.o.Now().UnixNano(),
 		}
 		s.Deliveries = appendTo(s.Deliveries, d)
 		t.lineage = append(t.lineage, act.Delivery{
 			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt, Output: t.output, Summary: d.Summary, Deltas: d.Deltas,
+			At: at(d.At),
 		})
 	}
 	switch v {

@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -158,8 +159,8 @@ func TestLargeOutputsAreKeptBesideTheState(t *testing.T) {
 	task := plan("mend the cache").Tasks[0]
 	task.Worker = "worker"
 	want := []act.Delivery{
-		{Task: task, Worker: "worker", Attempt: 1, Output: []byte(`"small"`), Summary: "did it"},
-		{Task: task, Worker: "worker", Attempt: 1, Output: []byte(large), Summary: "did it"},
+		{Task: task, Worker: "worker", Attempt: 1, Output: []byte(`"small"`), Summary: "did it", At: r.Deliveries[0].At},
+		{Task: task, Worker: "worker", Attempt: 1, Output: []byte(large), Summary: "did it", At: r.Deliveries[1].At},
 	}
 	require.Equal(t, want, r.Deliveries)
 	again, err := a.In("").Resume(t.Context(), "run")
@@ -419,7 +420,14 @@ func TestReportReadsARunAndGoesOnWithNothing(t *testing.T) {
 	require.Len(t, got.Aims, 1)
 	g := got.Aims[0]
 	require.Equal(t, "just do it", g.Approach)
-	require.Equal(t, []reason.FailedAttempt{{Objective: "mend the cache", Worker: "worker", Complaint: "no tests"}}, g.Failed)
+	require.Len(t, g.Failed, 1)
+	failed, passed := g.Failed[0].At, got.Deliveries[0].At
+	require.Equal(t, []reason.FailedAttempt{{
+		Objective: "mend the cache", Worker: "worker", Complaint: "no tests", Gate: "gate 1", At: failed,
+	}}, g.Failed)
+	times := []time.Time{got.Started, g.Decided, failed, passed, got.Ended}
+	require.True(t, slices.IsSortedFunc(times, time.Time.Compare), times)
+	require.False(t, got.Started.IsZero())
 	got.Aims = nil
 	require.Equal(t, want, got)
 	require.NotEmpty(t, scopes)

@@ -483,6 +483,7 @@ func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err e
 		}
 		ds = append(ds, act.Delivery{
 			Task: d.Task, Worker: d.Worker, Attempt: d.Attempt, Output: out, Summary: d.Summary, Deltas: d.Deltas,
+			At: at(d.At),
 		})
 	}
 	return ds, nil

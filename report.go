@@ -87,6 +87,8 @@ type Aim struct {
 	Tasks    []reason.Task
 	// Fired is the chunk that made the plan. "": the reasoner or the host did.
 	Fired memory.ID
+	// Decided is when the plan was made. Zero: it is not yet, or before runs kept that.
+	Decided time.Time
 	// Refused says why the last decision could not be acted on. "": none was refused.
 	Refused string
 	// Failed are the last attempts that did not pass, at most 64, latest last.
@@ -152,9 +154,12 @@ func (s *state) aims() (out []Aim) {
 		g := &s.Aims[i]
 		out = append(out, Aim{
 			Text: g.Text, Situation: g.Situation, Recalled: slices.Clone(g.Recalled), Withheld: slices.Clone(g.Withheld),
-			Approach: g.Approach, Tasks: cloneTasks(g.Tasks), Fired: g.Fired, Refused: g.Complaint,
+			Approach: g.Approach, Tasks: cloneTasks(g.Tasks), Fired: g.Fired, Refused: g.Complaint, Decided: at(g.Decided),
 			Failed: slices.Clone(g.Failed), Answers: slices.Clone(g.Answers),
 		})
+		for failed, n := out[i].Failed, 1; n <= min(len(failed), len(g.FailedAt)); n++ {
+			failed[len(failed)-n].At = at(g.FailedAt[len(g.FailedAt)-n])
+		}
 	}
 	return out
 }

@@ -333,6 +333,8 @@ type aim struct {
 	Searched bool        `cbor:"23,keyasint,omitempty" json:"searched,omitempty"`
 	Recalled []memory.ID `cbor:"4,keyasint,omitempty" json:"recalled,omitempty"`
 	Withheld []memory.ID `cbor:"22,keyasint,omitempty" json:"withheld,omitempty"`
+	// Decided is when the plan at hand was made, in Unix nanoseconds.
+	Decided int64 `cbor:"255,keyasint,omitempty" json:"decided,omitempty"`
 
 	// Facts are those of the scope's identity that were found and shown; Used are
 	// those of them that the decision applied and the workers used.
@@ -366,6 +368,8 @@ type aim struct {
 	// Denied are the workers that may not do the task at hand, or cannot.
 	Failed []reason.FailedAttempt `cbor:"12,keyasint,omitempty" json:"failed,omitempty"`
 	Denied []string               `cbor:"13,keyasint,omitempty" json:"denied,omitempty"`
+	// FailedAt are when the last of Failed ended, in Unix nanoseconds.
+	FailedAt []int64 `cbor:"256,keyasint,omitempty" json:"failed_at,omitempty"`
 
 	// Questions are open, Answers are those to earlier ones.
 	Questions []string        `cbor:"14,keyasint,omitempty" json:"questions,omitempty"`
@@ -463,8 +467,9 @@ type attempt struct {
 	Passed bool `cbor:"14,keyasint,omitempty" json:"passed,omitempty"`
 	// Faulty: a gate could not decide. The worker is not to blame.
 	Faulty bool `cbor:"15,keyasint,omitempty" json:"faulty,omitempty"`
-	// Wrong says why the attempt did not pass.
+	// Wrong says why the attempt did not pass, Gate which gate did not pass it.
 	Wrong string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"`
+	Gate  string `cbor:"256,keyasint,omitempty" json:"gate,omitempty"`
 	// Warned are the memories of the warnings that the worker is shown.
 	Warned []memory.ID `cbor:"23,keyasint,omitempty" json:"warned,omitempty"`
 	// Questions are the worker's that are open, Answers those to earlier ones.
@@ -543,6 +548,8 @@ type delivery struct {
 	Output  output      `cbor:"4,keyasint,omitempty" json:"output"`
 	Summary string      `cbor:"5,keyasint,omitempty" json:"summary,omitempty"`
 	Deltas  []act.Delta `cbor:"6,keyasint,omitempty" json:"deltas,omitempty"`
+	// At is when it had passed, in Unix nanoseconds.
+	At int64 `cbor:"255,keyasint,omitempty" json:"at,omitempty"`
 }
 
 // Bounds of what a state keeps.

@@ -25,11 +25,11 @@ func (t *turn) verify(ctx context.Context) (phase, error) {
 		return t.wait(CauseGate, err.Error(), after), nil
 	}
 	t.s.Wait.Tries = 0
-	c.Passed, c.Wrong = v.Pass, t.clip(v.Complaint)
+	c.Passed, c.Wrong, c.Gate = v.Pass, t.clip(v.Complaint), t.clip(v.Gate)
 	if err != nil {
 		t.did.fault = err
 		c.Passed, c.Faulty, c.Wrong = false, true, t.clip(err.Error())
 	}
-	t.emit(EventVerified, Event{Pass: c.Passed, Text: c.Wrong})
+	t.emit(EventVerified, Event{Pass: c.Passed, Text: c.Wrong, Gate: c.Gate})
 	return phaseLearn, nil
 }

@@ -52,6 +52,9 @@ type Command struct {
 // stopped: what it started may hold them open.
 const stopped = time.Second
 
+// String is what a person would type.
+func (c *Command) String() string { return strings.Join(c.Argv, " ") }
+
 // Verify implements Gate.
 func (c *Command) Verify(ctx context.Context, w Work, r Result) (Verdict, error) {
 	out, said, err := c.spawn(ctx, w, &r)

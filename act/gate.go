@@ -2,8 +2,10 @@ package act
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,6 +36,32 @@ func (f GateFunc) Verify(ctx context.Context, w Work, r Result) (Verdict, error)
 type Verdict struct {
 	Pass      bool
 	Complaint string
+	// Gate is the name of the gate that did not pass. "": a Runner fills in what the
+	// gate's String method says, or else its number.
+	Gate string
+}
+
+// Named returns a gate with a name, by which people see which gate refused.
+func Named(name string, g Gate) Gate { return named{g, name} }
+
+type named struct {
+	Gate
+	name string
+}
+
+// String returns the name.
+func (n named) String() string { return n.name }
+
+// ask has a gate judge, and names it in what it says, unless it has done so itself.
+func ask(ctx context.Context, g Gate, name string, w Work, r Result) (Verdict, error) {
+	if n, ok := g.(fmt.Stringer); ok {
+		name = n.String()
+	}
+	v, err := guard.Returned(g.Verify(ctx, w, r))
+	if err == nil && !v.Pass {
+		v.Gate = cmp.Or(v.Gate, name)
+	}
+	return v, err
 }
 
 // NoGate passes everything. A host that has no way to verify a worker's tasks
@@ -51,7 +79,7 @@ func (noGate) Verify(context.Context, Work, Result) (Verdict, error) {
 func All(gates ...Gate) Gate {
 	return GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
 		for _, g := range gates {
-			if v, err := guard.Returned(g.Verify(ctx, w, r)); err != nil || !v.Pass {
+			if v, err := ask(ctx, g, "", w, r); err != nil || !v.Pass {
 				return v, err
 			}
 		}
@@ -85,7 +113,7 @@ func Any(gates ...Gate) Gate {
 // output, the deltas and the reflection. Its complaint says where, and never what. nil: the
 // zero Sanitizer.
 func NoSecret(s *redact.Sanitizer) Gate {
-	return GateFunc(func(_ context.Context, w Work, r Result) (Verdict, error) {
+	return Named("secrets", GateFunc(func(_ context.Context, w Work, r Result) (Verdict, error) {
 		s := s.Knowing(slices.Collect(maps.Values(w.Secrets))...)
 		var where []string
 		if !bytes.Equal(s.JSON(r.Output), r.Output) {
@@ -104,5 +132,5 @@ func NoSecret(s *redact.Sanitizer) Gate {
 			return Verdict{Complaint: "there is a secret in " + strings.Join(where, ", ") + ": leave it out"}, nil
 		}
 		return Verdict{Pass: true}, nil
-	})
+	}))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 )
@@ -50,6 +52,48 @@ func TestAllAndAny(t *testing.T) {
 			require.ErrorIs(t, err, c.err)
 		})
 	}
+}
+
+// A Runner says which gate refused: by its own word, its String method, or its number.
+func TestGatesHaveNames(t *testing.T) {
+	t.Parallel()
+	yes, no := says(true, "", nil), says(false, "no", nil)
+	own := act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Gate: "lint of " + "main.go"}, nil
+	})
+	answers := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: `{"why": "w", "pass": false, "complaint": "c"}`, Stop: reason.StopEnd}, nil
+	})
+	for want, gates := range map[string][2][]act.Gate{
+		"tests":           {{yes, act.Named("tests", no)}, {no}},
+		"gate 3":          {{yes, act.NoGate}, {no}},
+		"false --quickly": {nil, {&act.Command{Argv: []string{"false", "--quickly"}}}},
+		"lint of main.go": {{act.Named("lint", own)}, nil},
+		"inner":           {{act.All(yes, act.Named("inner", no))}, nil},
+		"all of them":     {{act.Named("all of them", act.All(yes, no))}, nil},
+		"model":           {{act.ModelGate(answers, "good")}, nil},
+	} {
+		r, err := act.NewRunner(act.Options{
+			Gates:   gates[0],
+			Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: &act.Command{Argv: []string{"true"}}, Gates: gates[1]}},
+		})
+		require.NoError(t, err)
+		v, err := r.Verify(t.Context(), "w", act.Work{}, act.Result{})
+		require.NoError(t, err)
+		require.False(t, v.Pass)
+		require.Equal(t, want, v.Gate)
+		require.NotEmpty(t, v.Complaint)
+	}
+}
+
+func ExampleNamed() {
+	gate := act.Named("spelling", act.GateFunc(func(_ context.Context, _ act.Work, r act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: !strings.Contains(string(r.Output), "teh"), Complaint: "teh → the"}, nil
+	}))
+	v, err := act.All(gate).Verify(context.Background(), act.Work{}, act.Result{Output: []byte(`"teh end"`)})
+	fmt.Println(v.Gate+":", v.Complaint, err)
+	// Output:
+	// spelling: teh → the <nil>
 }
 
 func ExampleSchema() {

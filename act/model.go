@@ -31,7 +31,7 @@ var verdictSchema = json.RawMessage(`{"type":"object","properties":{` +
 //
 // A model agrees too easily: let one judge what no program can, behind gates that run.
 func ModelGate(m reason.Model, criteria string) Gate {
-	return GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
+	return Named("model", GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
 		if guard.IsNil(m) || strings.TrimSpace(criteria) == "" {
 			return Verdict{}, errors.New("a model gate takes a model and criteria")
 		}
@@ -65,7 +65,7 @@ func ModelGate(m reason.Model, criteria string) Gate {
 			wrong = err
 		}
 		return Verdict{}, fmt.Errorf("model gate: %w", wrong)
-	})
+	}))
 }
 
 // maxJudged bounds what a model sees of a result, in bytes.

@@ -555,23 +555,20 @@ func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Resul
 		work Work
 		res  Result
 	}{work, res}
-	for _, gates := range [2][]Gate{r.o.Gates, w.Gates} {
-		for i, g := range gates {
-			if g == NoGate {
-				continue
-			}
-			v, err := guard.Do(ctx, r.o.GateTimeout, func(ctx context.Context) (Verdict, error) {
-				return g.Verify(ctx, given.work, given.res)
-			})
-			if err != nil {
-				return Verdict{}, fmt.Errorf("gate %d: %w", i+1, err)
-			}
-			if !v.Pass {
-				if v.Complaint == "" {
-					v.Complaint = fmt.Sprintf("gate %d did not pass", i+1)
-				}
-				return v, nil
-			}
+	for i, g := range slices.Concat(r.o.Gates, w.Gates) {
+		if g == NoGate {
+			continue
+		}
+		name := fmt.Sprintf("gate %d", i+1)
+		v, err := guard.Do(ctx, r.o.GateTimeout, func(ctx context.Context) (Verdict, error) {
+			return ask(ctx, g, name, given.work, given.res)
+		})
+		if err != nil {
+			return Verdict{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if !v.Pass {
+			v.Complaint = cmp.Or(v.Complaint, v.Gate+" did not pass")
+			return v, nil
 		}
 	}
 	return Verdict{Pass: true}, nil

@@ -65,10 +65,10 @@ func Schema(text json.RawMessage) (Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return GateFunc(func(_ context.Context, _ Work, r Result) (Verdict, error) {
+	return Named("schema", GateFunc(func(_ context.Context, _ Work, r Result) (Verdict, error) {
 		if err := s.check(r.Output); err != nil {
 			return Verdict{Complaint: "the output does not satisfy its schema: " + err.Error()}, nil
 		}
 		return Verdict{Pass: true}, nil
-	}), nil
+	})), nil
 }

@@ -3,6 +3,7 @@ package reason
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/arc-learn/arc/memory"
 )
@@ -141,6 +142,8 @@ type Delivery struct {
 	Summary string
 	// Deltas are what the worker says it changed in the world.
 	Deltas []Delta
+	// At is when it had passed. Zero: before runs kept that.
+	At time.Time
 }
 
 // FailedAttempt is an attempt at a task that did not pass.
@@ -148,6 +151,10 @@ type FailedAttempt struct {
 	Objective string `cbor:"1,keyasint,omitempty"` // of the task
 	Worker    string `cbor:"2,keyasint,omitempty"`
 	Complaint string `cbor:"3,keyasint,omitempty"` // of the gate, or what went wrong
+	// Gate is the one that did not pass it. "": none was asked, or all were away.
+	Gate string `cbor:"256,keyasint,omitempty"`
+	// At is when it ended, in an arc.Report alone. Zero: before runs kept that.
+	At time.Time `cbor:"-" json:"-"`
 }
 
 // Answer is a human's answer to the questions of a run.

@@ -108,7 +108,7 @@ type written struct {
 	Took    time.Duration      `cbor:"18,keyasint,omitempty"`
 	List    []inner            `cbor:"23,keyasint,omitempty"`
 
-	// More than 23 fields, and numbers of two bytes.
+	// More than 23 fields, and numbers of two and three bytes.
 	W24   bool              `cbor:"24,keyasint,omitempty"`
 	W25   bool              `cbor:"25,keyasint,omitempty"`
 	W26   inner             `cbor:"26,keyasint,omitempty"`
@@ -117,6 +117,8 @@ type written struct {
 	W29   bool              `cbor:"29,keyasint,omitempty"`
 	Pairs map[string]string `cbor:"30,keyasint,omitempty"`
 	W30   bool              `cbor:"255,keyasint,omitempty"`
+	W31   bool              `cbor:"256,keyasint,omitempty"`
+	W32   []float64         `cbor:"65535,keyasint,omitempty"`
 }
 
 type name string

@@ -30,11 +30,11 @@ type plan struct {
 }
 
 // field is a field with a tag like `cbor:"1,keyasint,omitempty"`, with a number
-// from 1 to 255. A State has over a hundred fields, most of them empty, so what
+// from 1 to 65535. A State has over a hundred fields, most of them empty, so what
 // tells of that is small and side by side.
 type field struct {
-	offset uint32
-	number byte
+	offset uint16
+	number uint16
 
 	// The field is empty if it is probed and the word at offset+probe is 0: the
 	// length of a text or list, or a number. It may be empty in other ways too,
@@ -105,18 +105,18 @@ func structPlan(t reflect.Type, depth int) *plan {
 		number, options, _ := strings.Cut(f.Tag.Get("cbor"), ",")
 		n, err := strconv.Atoi(number)
 		inner := newPlan(f.Type, depth)
-		if err != nil || n < 1 || n > math.MaxUint8 || options != "keyasint,omitempty" || inner == nil {
+		if err != nil || n < 1 || max(n, int(f.Offset)) > math.MaxUint16 || options != "keyasint,omitempty" || inner == nil {
 			return nil
 		}
-		p.fields = append(p.fields, newField(byte(n), f.Offset, inner, f.Type.Size()))
+		p.fields = append(p.fields, newField(uint16(n), f.Offset, inner, f.Type.Size()))
 	}
 	slices.SortFunc(p.fields, func(a, b field) int { return cmp.Compare(a.number, b.number) })
 	return p
 }
 
-func newField(number byte, offset uintptr, p *plan, size uintptr) field {
+func newField(number uint16, offset uintptr, p *plan, size uintptr) field {
 	const word = unsafe.Sizeof(uintptr(0))
-	f := field{number: number, offset: uint32(offset), plan: p}
+	f := field{number: number, offset: uint16(offset), plan: p}
 	switch p.kind {
 	case reflect.Struct:
 		return f // all its fields tell
@@ -225,10 +225,7 @@ func (p *plan) encodeStruct(buf []byte, v unsafe.Pointer, see seen) []byte {
 			continue
 		}
 		was := len(buf)
-		if f.number > 23 {
-			buf = append(buf, majorUint|24) // the number is a byte of its own
-		}
-		buf = append(buf, f.number)
+		buf = head(buf, majorUint, uint64(f.number))
 		value := len(buf)
 		buf = f.plan.encode(buf, at, see)
 		if f.plan.kind == reflect.Struct && buf[value] == majorMap {
