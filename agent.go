@@ -529,9 +529,8 @@ type turn struct {
 	listed          int64
 	abiding         bool // the caller holds on
 
-	// reserved is the price of the attempt at hand, and paid what the run had used
-	// when it was last settled.
-	reserved, paid Budget
+	// paid is what the run had used when it was last settled.
+	paid Budget
 
 	// watched: a consumer, a hook or the log takes the events.
 	watched bool

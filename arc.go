@@ -309,7 +309,7 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 
 // openTenant opens ranking, monitor and learner of a tenant over the store.
 func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
-	o, own := &a.o, &tenant{name: name}
+	o, own := &a.o, &tenant{name: name, ledgers: newLedgers(a.keepLedgers)}
 	var err error
 	own.book, err = rank.Open(ctx, a.st, &rank.Options{
 		Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name, Calibrated: true, Shared: a.leases != nil,

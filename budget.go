@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -15,9 +14,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Bounds are budgets that runs share. An attempt reserves what its worker takes
-// on average before it begins, and what it took is settled after. Zero fields are
-// unbounded, Steps too.
+// Bounds are budgets that runs share, those of other replicas too. An attempt reserves
+// what its worker takes on average before it begins, and what it took is settled
+// after. Zero fields are unbounded, Steps too.
 type Bounds struct {
 	Session Budget // of all runs of a session
 	Scope   Budget // of all runs of a scope
@@ -32,15 +31,50 @@ type ledger struct {
 	Runs int    `cbor:"75,keyasint,omitempty"`
 	Used Budget `cbor:"76,keyasint,omitempty"`
 	Day  int64  `cbor:"77,keyasint,omitempty"` // that it is of; 0: of all
+	Held []hold `cbor:"240,keyasint,omitempty"`
 
-	reserved Budget // by attempts under way
+	rev store.Revision // that it was read at
 }
 
-// ledgers are those of a tenant.
+// hold is what a run has reserved for its attempt under way.
+type hold struct {
+	Run   string `cbor:"241,keyasint,omitempty"`
+	Price Budget `cbor:"242,keyasint,omitempty"`
+}
+
+// release removes what a run has reserved, and reports whether it had.
+func (l *ledger) release(run string) bool {
+	n := len(l.Held)
+	l.Held = slices.DeleteFunc(l.Held, func(h hold) bool { return h.Run == run })
+	return len(l.Held) < n
+}
+
+// taken is what was used, and is reserved.
+func (l *ledger) taken() Budget {
+	all := l.Used
+	for _, h := range l.Held {
+		all = all.plus(h.Price)
+	}
+	return all
+}
+
+// ledgers are those of a tenant, as they were read last where replicas share them.
 type ledgers struct {
-	sync.Mutex
-	at map[string]*ledger
+	turn chan struct{} // holds one while a goroutine uses at
+	at   map[string]*ledger
+	keep keepLedgers
 }
+
+// keepLedgers writes ledgers: behind, unless they have conditions.
+type keepLedgers func(ctx context.Context, ops ...store.Op) (store.Revision, error)
+
+func newLedgers(keep keepLedgers) ledgers {
+	return ledgers{make(chan struct{}, 1), make(map[string]*ledger), keep}
+}
+
+// Lock and Unlock are those of a mutex. A commit may be waited for in between.
+func (l *ledgers) Lock()   { l.turn <- struct{}{} }
+func (l *ledgers) Unlock() { <-l.turn }
 
 // drop forgets a ledger, and returns what deletes it.
 func (l *ledgers) drop(name string) store.Op {
@@ -56,6 +90,24 @@ type share struct {
 	bound Budget
 	day   int64
 	each  float64 // of a purse: US dollars a run
+}
+
+// sharing reports whether replicas share what the run reserves, which then has to be in the
+// store before: who takes it over releases what a killed one has reserved.
+func (t *turn) sharing() bool { return t.a.leases != nil && len(t.shares()) > 0 }
+
+// counts reports whether a ledger has to have what was used.
+func (s *share) counts(used Budget) bool {
+	b := &s.bound
+	return b.Steps != 0 && used.Steps != 0 || b.Wall != 0 && used.Wall != 0 || b.Tokens != 0 && used.Tokens != 0 ||
+		(b.CostUSD != 0 || s.each != 0) && used.CostUSD != 0
+}
+
+// bears reports whether a ledger has room for an attempt of a run that has used so much.
+func (s *share) bears(l *ledger, used, price Budget) bool {
+	all := l.taken()
+	p := rank.Purse{Each: s.each, Tasks: l.Runs, Spent: all.CostUSD}
+	return s.bound.bears(all.plus(price)) && (s.each == 0 || p.Affords(used.CostUSD, price.CostUSD))
 }
 
 // shares returns the ledgers of the run.
@@ -77,9 +129,6 @@ func (t *turn) shares() []share {
 
 // ledgerLocked returns a ledger, from the store unless it is in memory.
 func (t *turn) ledgerLocked(ctx context.Context, s share) (*ledger, error) {
-	if t.own.ledgers.at == nil {
-		t.own.ledgers.at = make(map[string]*ledger)
-	}
 	l := t.own.ledgers.at[s.name]
 	if l == nil {
 		l = new(ledger)
@@ -90,12 +139,73 @@ func (t *turn) ledgerLocked(ctx context.Context, s share) (*ledger, error) {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("budget: %w", err)
 		}
+		if l.rev = e.Rev; t.a.leases == nil {
+			l.Held = nil // by who had the store before
+		}
 		t.own.ledgers.at[s.name] = l
 	}
-	if l.Day != s.day {
-		*l = ledger{Day: s.day, reserved: l.reserved}
+	if l.Day < s.day { // another replica's clock may be ahead
+		*l = ledger{Day: s.day, Held: l.Held, rev: l.rev}
 	}
 	return l, nil
+}
+
+// amend has change alter the ledgers of the run that it returns true for, and keep write
+// them. Where replicas share them, that is on condition that they are as change has seen
+// them, else both are called again.
+func (t *turn) amend(
+	ctx context.Context, change func(share, *ledger) (bool, error), keep keepLedgers,
+) error {
+	own := &t.own.ledgers
+	own.Lock()
+	defer own.Unlock()
+	for {
+		var ops []store.Op
+		var was, is []*ledger
+		var of []share // all by the same index
+		for _, s := range t.shares() {
+			l, err := t.ledgerLocked(ctx, s)
+			if err != nil {
+				return err
+			}
+			n := *l
+			n.Held = slices.Clone(l.Held)
+			changed, err := change(s, &n)
+			if err != nil {
+				return err
+			}
+			if !changed {
+				continue
+			}
+			op, kept := store.Op{Key: s.name, If: store.At(l.rev)}, n
+			if t.a.leases == nil {
+				op.If, kept.Held = store.Any, nil
+			}
+			if op.Value, err = codec.Encode(s.name, &kept); err != nil {
+				return fmt.Errorf("budget: %w", err)
+			}
+			ops, was, is, of = append(ops, op), append(was, l), append(is, &n), append(of, s)
+		}
+		for i, s := range of {
+			own.at[s.name] = is[i]
+		}
+		rev, err := keep(ctx, ops...)
+		if t.a.leases == nil || err == nil {
+			for i := range is {
+				is[i].rev = rev
+			}
+			return err
+		}
+		others := false
+		for i, s := range of {
+			delete(own.at, s.name)
+			l, look := t.ledgerLocked(ctx, s)
+			others = others || look == nil && l.rev != was[i].rev
+		}
+		if !others || !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
 }
 
 // or returns b with the bounds of d where b has none.
@@ -191,39 +301,40 @@ func (b Budget) bears(d Budget) bool {
 		(b.Tokens == 0 || d.Tokens <= b.Tokens) && (b.CostUSD == 0 || d.CostUSD <= b.CostUSD)
 }
 
-// pay adds what the run has used since to its ledgers, and releases what it has
-// reserved unless the attempt is yet to be made.
-func (t *turn) pay(ctx context.Context, begins bool) error {
-	shares := t.shares()
+// pay has keep commit the run, and adds what the run has used since to its ledgers. It
+// releases what the run has reserved unless the attempt is yet to be made. Replicas write
+// the ledgers with the run, if a bound has to do with it.
+func (t *turn) pay(ctx context.Context, begins bool, keep keepLedgers) error {
+	shares, used := t.shares(), t.s.used(t.a.o.Now())
 	if len(shares) == 0 {
-		return nil
-	}
-	used, reserved := t.s.used(t.a.o.Now()), t.reserved
-	if t.s.Phase == phaseAct {
-		reserved = Budget{}
+		_, err := keep(ctx)
+		return err
 	}
 	since := used.less(t.paid)
-	t.paid, t.reserved = used, t.reserved.less(reserved)
-	t.own.ledgers.Lock()
-	defer t.own.ledgers.Unlock()
-	for _, s := range shares {
-		l, err := t.ledgerLocked(ctx, s)
-		if err != nil {
-			return err
-		}
-		l.Used, l.reserved = l.Used.plus(since), l.reserved.less(reserved)
+	counts := begins || t.a.leases == nil || slices.ContainsFunc(shares, func(s share) bool { return s.counts(since) })
+	change := func(_ share, l *ledger) (bool, error) {
+		released := t.s.Phase != phaseAct && l.release(t.s.ID)
 		if begins {
 			l.Runs++
 		}
-		value, err := codec.Encode(s.name, l)
-		if err == nil {
-			err = t.a.w.Add(ctx, store.Op{Key: s.name, Value: value})
-		}
-		if err != nil {
-			return fmt.Errorf("budget: %w", err)
-		}
+		l.Used = l.Used.plus(since)
+		return counts || released, nil
 	}
-	return nil
+	if t.a.leases != nil {
+		return t.amend(ctx, change, func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+			rev, err := keep(ctx, ops...)
+			if err == nil && len(ops) > 0 {
+				t.paid = used
+			}
+			return rev, err
+		})
+	}
+	t.paid = used
+	err := t.amend(ctx, change, t.own.ledgers.keep)
+	if err == nil {
+		_, err = keep(ctx)
+	}
+	return err
 }
 
 // exhausted says which bound of the run, or of those it has a share in, is
@@ -235,6 +346,9 @@ func (t *turn) exhausted(ctx context.Context) (string, error) {
 	t.own.ledgers.Lock()
 	defer t.own.ledgers.Unlock()
 	for _, s := range t.shares() {
+		if t.a.leases != nil {
+			delete(t.own.ledgers.at, s.name) // others may have altered it
+		}
 		l, err := t.ledgerLocked(ctx, s)
 		if err != nil {
 			return "", err
@@ -271,7 +385,7 @@ func (t *turn) purse(ctx context.Context) (rank.Purse, error) {
 	if err != nil {
 		return rank.Purse{}, err
 	}
-	return rank.Purse{Each: t.a.o.Spend, Tasks: l.Runs, Spent: l.Used.CostUSD + l.reserved.CostUSD}, nil
+	return rank.Purse{Each: t.a.o.Spend, Tasks: l.Runs, Spent: l.taken().CostUSD}, nil
 }
 
 // afford leaves of the ranking those whose attempt is worth its price and fits into
@@ -293,7 +407,7 @@ func (t *turn) afford(
 		if err != nil {
 			return nil, "", "", err
 		}
-		fits, err := t.fits(ctx, price, false)
+		fits, err := t.fits(ctx, price)
 		if err != nil {
 			return nil, "", "", err
 		}
@@ -319,39 +433,26 @@ func (t *turn) price(ctx context.Context, task *reason.Task, r *rank.Scored) (Bu
 	return p, nil
 }
 
-// fits reports whether an attempt of the price stays within every budget. If so, and
-// it is to be reserved, it is set aside until it is paid, before anybody else asks.
-func (t *turn) fits(ctx context.Context, price Budget, reserve bool) (bool, error) {
+// fits reports whether an attempt of the price stays within every budget.
+func (t *turn) fits(ctx context.Context, price Budget) (bool, error) {
 	if !t.s.Objective.Budget.bears(t.s.spent(t.a.o.Now()).plus(price)) {
 		return false, nil
 	}
 	t.own.ledgers.Lock()
 	defer t.own.ledgers.Unlock()
-	var all []*ledger
 	for _, s := range t.shares() {
 		l, err := t.ledgerLocked(ctx, s)
-		if err != nil {
+		if err != nil || !s.bears(l, Budget{CostUSD: t.s.Usage.CostUSD}, price) {
 			return false, err
 		}
-		p := rank.Purse{Each: s.each, Tasks: l.Runs, Spent: l.Used.CostUSD + l.reserved.CostUSD}
-		if !s.bound.bears(l.Used.plus(l.reserved).plus(price)) ||
-			s.each > 0 && !p.Affords(t.s.Usage.CostUSD, price.CostUSD) {
-			return false, nil
-		}
-		all = append(all, l)
 	}
-	if !reserve {
-		return true, nil
-	}
-	for _, l := range all {
-		l.reserved = l.reserved.plus(price)
-	}
-	t.reserved = t.reserved.plus(price)
 	return true, nil
 }
 
-// reserve sets the price of the worker's attempt aside. It reports false if others
-// have reserved meanwhile what it would take.
+var errFull = errors.New("the budget has no room")
+
+// reserve sets the price of the worker's attempt aside until it is paid. It reports
+// false if others have reserved meanwhile what it would take.
 func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ranking []rank.Scored) (bool, error) {
 	if len(t.shares()) == 0 {
 		return true, nil
@@ -361,19 +462,23 @@ func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ra
 	if err != nil {
 		return false, err
 	}
-	return t.fits(ctx, price, true)
+	err = t.amend(ctx, func(s share, l *ledger) (bool, error) {
+		if !s.bears(l, Budget{CostUSD: t.s.Usage.CostUSD}, price) {
+			return false, errFull
+		}
+		l.release(t.s.ID)
+		l.Held = append(l.Held, hold{t.s.ID, price})
+		return true, nil
+	}, t.own.ledgers.keep)
+	if errors.Is(err, errFull) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // unreserve gives back what the run has reserved and will not use.
-func (t *turn) unreserve() {
-	t.own.ledgers.Lock()
-	defer t.own.ledgers.Unlock()
-	for _, s := range t.shares() {
-		if l := t.own.ledgers.at[s.name]; l != nil {
-			l.reserved = l.reserved.less(t.reserved)
-		}
-	}
-	t.reserved = Budget{}
+func (t *turn) unreserve(ctx context.Context) error {
+	return t.amend(ctx, func(_ share, l *ledger) (bool, error) { return l.release(t.s.ID), nil }, t.own.ledgers.keep)
 }
 
 // failedAt names the workers that have failed at the task at hand, each as often

@@ -81,7 +81,7 @@ func (t *turn) step(ctx context.Context) error {
 			return err
 		}
 		t.s.Phase = next
-		if !slices.Contains(at.with, next) {
+		if !slices.Contains(at.with, next) || next == phaseAssign && t.s.Step == 0 && t.sharing() {
 			if t.s.Wait.Tries == 0 { // what is away costs no steps
 				t.s.Step++
 			}
@@ -138,8 +138,10 @@ func (a *Agent) drive(
 		ctx, done = a.watch.running(ctx, t)
 		defer func() { done(r, err) }()
 	}
-	defer t.unreserve()
-	kept := s // as the store has it
+	// A step that is over is committed, even if its caller has gone.
+	over := context.WithoutCancel(ctx)
+	defer func() { _ = t.unreserve(over) }() // else whoever goes on with the run does
+	kept := s                                // as the store has it
 	if rev == 0 {
 		kept.Status = ""
 	}
@@ -155,8 +157,6 @@ func (a *Agent) drive(
 		kept.Deliveries = nil
 		return stands(), err
 	}
-	// A step that is over is committed, even if its caller has gone.
-	over := context.WithoutCancel(ctx)
 	if woken || a.leases != nil && rev != 0 && t.s.Status == Running { // of several that go on with it, one does
 		if rev, err = t.commit(over, rev); err != nil {
 			return stands(), err

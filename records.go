@@ -114,9 +114,6 @@ type committer interface {
 // that it was learned, are one commit. The stored run must still be as it was at
 // rev (0: not there yet).
 func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, error) {
-	if err := t.pay(ctx, rev == 0); err != nil {
-		return 0, err
-	}
 	var to committer = t.a.st
 	if t.learned {
 		to = t.a.w
@@ -134,12 +131,32 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 			index = append(index, store.Op{Key: t.s.dueKey(is)})
 		}
 	}
-	rev, err := t.a.commit(ctx, to, t.key, &t.s, t.veil, t.was, rev, index...)
+	var next store.Revision
+	err := t.pay(ctx, rev == 0, func(ctx context.Context, ledgers ...store.Op) (_ store.Revision, err error) {
+		next, err = t.a.commit(ctx, to, t.key, &t.s, t.veil, t.was, rev, append(slices.Clip(index), ledgers...)...)
+		return next, err
+	})
 	if err == nil {
 		t.listed, t.was = t.s.Wait.Due, t.s.Status
 	}
 	if t.s.Status == Waiting {
 		t.a.upkeep.Poke()
+	}
+	return next, err
+}
+
+// keepLedgers writes ledgers: behind, unless they have conditions.
+func (a *Agent) keepLedgers(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
+	switch {
+	case len(ops) == 0:
+		return 0, nil
+	case ops[0].If == store.Any:
+		err = a.w.Add(ctx, ops...)
+	default:
+		rev, err = a.st.Commit(ctx, ops...)
+	}
+	if err != nil {
+		err = fmt.Errorf("budget: %w", err)
 	}
 	return rev, err
 }
@@ -187,7 +204,7 @@ func (a *Agent) commit(
 	}
 	rev, err = to.Commit(ctx, append(w.ops, index...)...)
 	if errors.Is(err, store.ErrConflict) {
-		return 0, fmt.Errorf("%w: %q was moved on by another agent", ErrRunning, s.ID)
+		return 0, fmt.Errorf("%w: %q was moved on by another agent: %w", ErrRunning, s.ID, store.ErrConflict)
 	}
 	if err = owned(ctx, s.ID, err); err != nil {
 		return 0, fmt.Errorf("run %q: %w", s.ID, err)
@@ -330,6 +347,12 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 	}
 	if err := own.learner.Release(ctx, s.Session, s.scopes(), attempts, goals); err != nil {
 		return err
+	}
+	if a.leases != nil { // a replica that was killed may have reserved
+		t := turn{a: a, own: own, s: *s}
+		if err := t.unreserve(ctx); err != nil {
+			return err
+		}
 	}
 	if last, err := a.lastOf(ctx, s); err != nil {
 		return err

@@ -168,6 +168,74 @@ func TestReplicasRememberTogether(t *testing.T) {
 	})
 }
 
+// TestReplicasShareBudgets has three replicas, of which some are killed or paused, run more
+// than a budget has room for: what was paid is never more, and in the end all of it.
+func TestReplicasShareBudgets(t *testing.T) {
+	for seed := range uint64(24) {
+		synctest.Test(t, func(t *testing.T) {
+			draw := rand.New(rand.NewPCG(seed, 2))
+			mem, room := store.NewMem(), 4+draw.IntN(8)
+			var mu sync.Mutex
+			made := make(map[string]bool)
+			h := priced(func(_ string, w act.Work) bool {
+				mu.Lock()
+				made[w.Key] = true // once more if the first was cut off
+				takes := time.Duration(len(made)*7919%3000) * time.Millisecond
+				mu.Unlock()
+				idle(takes)
+				return true
+			}, map[string]float64{"w": 1}, "w")
+			open := func(name string, room int, f fate) *arc.Agent {
+				var o arc.Options
+				bound := arc.Budget{CostUSD: float64(room)}
+				o.Bounds = [...]arc.Bounds{{Session: bound}, {Scope: bound}, {Day: bound}}[seed%3]
+				o.Grace = -1
+				st := &wayward{Mem: mem}
+				a := replica(t, st, name, h, o)
+				st.fate, st.commits = f, 0
+				return a
+			}
+			objective := func(n int) arc.Objective {
+				return arc.Objective{ID: fmt.Sprint("run-", n), Session: "s", Text: "mend the cache", Tasks: chore}
+			}
+			var all [3]*arc.Agent
+			for i := range all {
+				var f fate
+				if i > 0 && seed >= 6 { // in the others nobody is lost
+					f = fate{at: 3 + draw.IntN(20), after: draw.IntN(2) == 0}
+					if draw.IntN(2) == 0 {
+						f.pause = time.Duration(draw.IntN(60)) * time.Second
+					}
+				}
+				all[i] = open(fmt.Sprint("replica-", i), room, f)
+			}
+			run(t, all[0], objective(0)) // what it costs is known now
+			idle(time.Second)
+			for n := range 3 * room {
+				go func() {
+					_, _ = all[n%3].Run(t.Context(), objective(1+n)) // how it stands is looked at when all is over
+				}()
+				idle(time.Duration(draw.Int64N(int64(300 * time.Millisecond))))
+			}
+			idle(5 * time.Minute)
+			more := 1 + draw.IntN(3)
+			last := open("last", room+more, fate{})
+			run(t, all[0], objective(1000))
+			require.LessOrEqual(t, len(made), room)
+			for n := range 3 * room {
+				run(t, last, objective(2000+n))
+			}
+			spent := 0.0
+			for r, err := range last.In("").Runs(t.Context(), arc.Filter{}) {
+				require.NoError(t, err)
+				require.Contains(t, []arc.Cause{"", arc.CauseBudget}, r.Cause, "%s: %s", r.ID, r.Reason)
+				spent += r.Usage.CostUSD
+			}
+			require.InDelta(t, room+more, spent, 1e-9, "seed %d: no update is lost, and nothing stays reserved", seed)
+		})
+	}
+}
+
 // leases counts the leases that are stored.
 func leases(t *testing.T, st store.Store) (n int) {
 	t.Helper()
