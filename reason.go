@@ -246,11 +246,10 @@ func (t *turn) refuse(err error) phase {
 	return phaseReason
 }
 
-// hopeless reports whether a part of the host would meet an error again, whatever it is
-// told: it has no permission, or says so.
+// hopeless reports whether the reasoner has no permission, whatever it is asked.
 func hopeless(err error) bool {
 	end, _ := act.Class(err)
-	return (end == act.Denied || end == act.Rejected) && !errors.Is(err, reason.ErrDecision)
+	return end == act.Denied && !errors.Is(err, reason.ErrDecision)
 }
 
 // replied reports whether err is about what a reasoner has said. A model that
