@@ -81,34 +81,63 @@ func (q *Queue) fillLocked(ctx context.Context, n int) error {
 	return nil
 }
 
-// pick takes the place out of memory that comes first at a time, of priorities up to
-// one. Without one it returns ErrEmpty, and when the next is due; 0: none is.
-func (q *Queue) pick(ctx context.Context, now int64, upTo int) (first place, due int64, err error) {
+// pick takes the place out of memory that comes first at a time, of priorities up to one, and
+// returns it; or, while others claim from the same lists, with those that come next, and the
+// store that says which is free. Without one it returns ErrEmpty, and when the next is due; 0:
+// none is.
+func (q *Queue) pick(ctx context.Context, now int64, upTo int) (first []place, st sharing, due int64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	found := -1
-	for n := range min(2*upTo, len(q.mu.heads)) {
-		if err := q.fillLocked(ctx, n); err != nil {
-			return place{}, 0, err
-		}
-		if len(q.mu.heads[n].places) == 0 {
-			continue
-		}
-		switch p := q.mu.heads[n].places[0]; {
-		case p.at > now:
-			if due == 0 || p.at < due {
-				due = p.at
+	tries := 1
+	if st = nil; q.shared != nil && q.mu.rivalry > 0 {
+		q.mu.rivalry--
+		st, tries = q.shared, mostTries
+	}
+	var taken [len(q.mu.heads)]int
+	for len(first) < tries {
+		found, best := -1, place{}
+		for n := range min(2*upTo, len(q.mu.heads)) {
+			if err := q.fillLocked(ctx, n); err != nil {
+				return nil, nil, 0, err
 			}
-		case found < 0 || p.before(first, now, q.o.Ageing):
-			first, found = p, n
+			l := &q.mu.heads[n]
+			if taken[n] == len(l.places) {
+				if l.more && taken[n] > 0 {
+					found = -1 // what comes next may be in the store
+					break
+				}
+				continue
+			}
+			switch p := l.places[taken[n]]; {
+			case p.at > now:
+				if due == 0 || p.at < due {
+					due = p.at
+				}
+			case found < 0 || p.before(best, now, q.o.Ageing):
+				best, found = p, n
+			}
+		}
+		if found < 0 {
+			break
+		}
+		taken[found]++
+		first = append(first, best)
+	}
+	if len(first) == 0 {
+		return nil, nil, due, ErrEmpty
+	}
+	q.dropLocked(first[:1])
+	return first, st, 0, nil
+}
+
+// dropLocked takes places out of memory.
+func (q *Queue) dropLocked(ps []place) {
+	for _, p := range ps {
+		l := &q.mu.heads[p.list]
+		if i, there := slices.BinarySearchFunc(l.places, p, place.inList); there {
+			l.places = slices.Delete(l.places, i, i+1)
 		}
 	}
-	if found < 0 {
-		return place{}, due, ErrEmpty
-	}
-	l := &q.mu.heads[found]
-	l.places = l.places[1:]
-	return first, 0, nil
 }
 
 // Lease is the right to one attempt at a job. It ends with End, or when it was not
@@ -148,47 +177,107 @@ func (q *Queue) claimNext(ctx context.Context, upTo int) (*Lease, int64, error) 
 		if err := q.tend(ctx); err != nil {
 			return nil, 0, err
 		}
-		p, due, err := q.pick(ctx, now.UnixNano(), upTo)
+		ps, st, due, err := q.pick(ctx, now.UnixNano(), upTo)
 		if err != nil {
 			return nil, due, err
 		}
-		l, err := q.activate(ctx, p, now)
+		l, err := q.activate(ctx, ps, st, now)
 		switch {
 		case err == nil:
 			return l, 0, nil
 		case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound):
-			// Another was first, or the job is gone.
+			q.rivaled() // or the job is gone
 		default:
-			q.added(p)
+			q.added(ps[0])
 			return nil, 0, err
 		}
 	}
 }
 
-// activate makes the job at a place Active.
-func (q *Queue) activate(ctx context.Context, p place, now time.Time) (*Lease, error) {
-	j, rev, err := q.stored(ctx, p.id)
+// sharing is implemented by stores that several processes have open. CommitFirst commits
+// what fn makes of the first of keys that is free: the mark beside it exists, and no
+// other CommitFirst is at work on it. store.ErrConflict: none is, or a condition of
+// fn's does not hold. Without it, all processes try the same key, and all but one again.
+type sharing interface {
+	CommitFirst(
+		ctx context.Context, marks, keys []string, fn func(n int, e store.Entry) ([]store.Op, error),
+	) (store.Revision, error)
+}
+
+// A claim has such a store try so many places, for so many claims after one in which
+// another process was faster. Alone, reading the job and committing is less work.
+const (
+	mostTries = 32
+	wary      = 64
+)
+
+// rivaled notes that others claim from the same lists.
+func (q *Queue) rivaled() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.rivalry = wary
+}
+
+// activate makes the job Active that is at the first of the places, or, where the store
+// says which that is, at the first that no other process has.
+func (q *Queue) activate(ctx context.Context, ps []place, st sharing, now time.Time) (l *Lease, err error) {
+	if st == nil {
+		e, err := q.st.Get(ctx, q.under(jobKeys, ps[0].id))
+		if err != nil {
+			return nil, err
+		}
+		l, ops, err := q.claiming(e, ps[0], now)
+		if err != nil {
+			return nil, err
+		}
+		l.rev, err = q.st.Commit(ctx, ops...)
+		l.beat = l.rev
+		return l, err
+	}
+	marks, keys := make([]string, len(ps)), make([]string, len(ps))
+	for i, p := range ps {
+		marks[i], keys[i] = q.placeKey(p), q.under(jobKeys, p.id)
+	}
+	last := len(ps) - 1 // of those that are tried
+	rev, err := st.CommitFirst(ctx, marks, keys, func(n int, e store.Entry) (ops []store.Op, err error) {
+		last = n
+		l, ops, err = q.claiming(e, ps[n], now)
+		return ops, err
+	})
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		if last > 0 {
+			q.rivaled()
+		}
+		q.mu.Lock()
+		q.dropLocked(ps[:last+1])
+		q.mu.Unlock()
+	}
 	if err != nil {
 		return nil, err
 	}
+	l.rev, l.beat = rev, rev
+	return l, nil
+}
+
+// claiming returns the lease on a job that is at a place, and the ops that write it.
+func (q *Queue) claiming(e store.Entry, p place, now time.Time) (*Lease, []store.Op, error) {
+	var j Job
+	if err := codec.Decode(e, &j); err != nil {
+		return nil, nil, err
+	}
 	if j.State != Pending || j.place() != p {
-		return nil, store.ErrConflict
+		return nil, nil, store.ErrConflict
 	}
 	j.State, j.Started = Active, now
 	j.Attempts++
 	j.Token++
-	ops, err := q.writing(&j, store.At(rev))
+	ops, err := q.writing(&j, store.At(e.Rev))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l := &Lease{Job: j, q: q}
 	held, err := l.renewal(store.Any)
-	if err != nil {
-		return nil, err
-	}
-	l.rev, err = q.st.Commit(ctx, append(ops, held, store.Op{Key: q.placeKey(p), Delete: true})...)
-	l.beat = l.rev
-	return l, err
+	return l, append(ops, held, store.Op{Key: q.placeKey(p), Delete: true}), err
 }
 
 // renewal returns the op that writes the lease.

@@ -52,7 +52,10 @@
 // Pending jobs lie in 20 lists, one for each priority with a time and one without, each
 // ordered as it is to be taken. A Queue has the next few of each list in memory, so that
 // a claim is a comparison of 20 heads, a read and a commit, however many are pending,
-// and boost and ageing move nothing. All lies below the tenant's prefix. A Queue starts
+// and boost and ageing move nothing. A Queue that finds another process faster has the
+// store say which of the next jobs is free, if it has CommitFirst, as contrib/postgres
+// does: a claim then passes over what others are claiming, and fights for nothing. All
+// lies below the tenant's prefix. A Queue starts
 // no goroutine of its own; Watch has one for each sensor, and a [Dispatcher] one for each
 // worker and one for heartbeats.
 package queue

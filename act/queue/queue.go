@@ -69,6 +69,7 @@ var (
 type Queue struct {
 	o      Options
 	st     store.Store
+	shared sharing // nil: st is not, or the Queue is alone
 	tenant string
 	wake   chan struct{} // has room for one: a job may be ready
 
@@ -78,6 +79,8 @@ type Queue struct {
 		draw  rand.PCG
 		heads heads
 		seen  map[string]sighting // leases, by id of the job
+
+		rivalry int // claims for which others are still expected
 
 		sensors map[string]*watched
 
@@ -116,6 +119,9 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
 		return nil, errors.New("queue: an option is negative")
 	}
 	q := &Queue{o: o, st: guard.Store(st), tenant: o.Scope.Tenant(), wake: make(chan struct{}, 1)}
+	if !o.Alone {
+		q.shared, _ = q.st.(sharing)
+	}
 	if o.Seed == 0 {
 		var b [8]byte
 		crand.Read(b[:]) // never fails: it ends the process instead

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/arc-learn/arc/store"
@@ -34,12 +35,17 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	if err != nil {
 		return 0, fmt.Errorf("commit: %w", err)
 	}
+	s.tell()
+	return rev, nil
+}
+
+// tell wakes those that watch, here and in other processes.
+func (s *Store) tell() {
 	s.news.rouse()
 	select {
 	case s.hints <- struct{}{}:
 	default: // one is due already
 	}
-	return rev, nil
 }
 
 // write is a commit as arc_commit takes it.
@@ -92,22 +98,29 @@ func (s *Store) send(ctx context.Context, w write) (rev store.Revision, err erro
 		defer conn.Release()
 		sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Patience)
 		defer cancel()
-		var number *int64
-		var clash []byte
-		row := conn.QueryRow(sent, s.stmts.commit, int32(newest), w.keys, w.values, w.conds, w.locks)
-		if err := row.Scan(&number, &clash); err != nil {
-			return commitError(err)
-		}
-		if clash != nil {
-			return fmt.Errorf("%w: %q", store.ErrConflict, clash)
-		}
-		if number == nil {
-			return errors.New("outcome unknown: no revision")
-		}
-		rev = store.Revision(*number)
-		return nil
+		rev, err = answer(conn.QueryRow(sent, s.stmts.commit, w.args()...))
+		return err
 	})
 	return rev, err
+}
+
+// args are those of statements.commit.
+func (w write) args() []any { return []any{int32(newest), w.keys, w.values, w.conds, w.locks} }
+
+// answer reads what arc_commit says.
+func answer(row pgx.Row) (store.Revision, error) {
+	var number *int64
+	var clash []byte
+	if err := row.Scan(&number, &clash); err != nil {
+		return 0, commitError(err)
+	}
+	if clash != nil {
+		return 0, fmt.Errorf("%w: %q", store.ErrConflict, clash)
+	}
+	if number == nil {
+		return 0, errors.New("outcome unknown: no revision")
+	}
+	return store.Revision(*number), nil
 }
 
 // acquire returns a connection. That it cannot is an error to try again at, since

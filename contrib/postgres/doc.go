@@ -31,6 +31,12 @@
 // [Options.Poll]. Changes are kept for [Options.Keep]; a Watch that was cut off for
 // longer ends with an error, and its caller begins anew.
 //
+// # Claims
+//
+// A queue of jobs (act/queue) in several processes claims by [Store.CommitFirst]: what one
+// is claiming the others pass over, as with FOR UPDATE SKIP LOCKED. That takes two
+// round trips, in a transaction that ends 10 s after its client has fallen silent.
+//
 // # Poolers
 //
 // Behind PgBouncer in transaction mode, add default_query_exec_mode=exec to the

@@ -19,7 +19,7 @@ var migrations embed.FS
 
 // newest is the version of the schema that this package writes and reads: the number
 // of the last migration.
-const newest = 1
+const newest = 2
 
 // migrate makes the schema or brings it to the newest version, under a lock that all
 // processes share. It also raises revisions: in a database that was restored from a

@@ -4,13 +4,14 @@ import "strings"
 
 // statements are what a Store sends, with the name of its schema.
 type statements struct {
-	commit, get, page, floor, view, changes, prune, raise, channel, version string
+	commit, take, get, page, floor, view, changes, prune, raise, channel, version string
 }
 
 func statementsFor(schema string) statements {
 	in := strings.NewReplacer("{{schema}}", `"`+schema+`"`).Replace
 	return statements{
 		commit: in(`SELECT rev, clash FROM {{schema}}.arc_commit($1, $2, $3, $4, $5)`),
+		take:   in(`SELECT n, value, rev FROM {{schema}}.arc_take($1, $2, $3)`),
 		get:    in(`SELECT value, rev FROM {{schema}}.arc_entries WHERE key = $1`),
 		page:   in(`SELECT key, value, rev FROM {{schema}}.arc_page($1, $2, $3, $4::integer, $5::bigint)`),
 		floor:  in(`SELECT {{schema}}.arc_floor(true), base, pg_current_snapshot()::text FROM {{schema}}.arc_meta LIMIT 1`),

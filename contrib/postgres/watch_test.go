@@ -73,7 +73,7 @@ func TestLateCommitIsNotSkipped(t *testing.T) {
 	require.NoError(t, err)
 	var rev int64
 	sealed := binary.BigEndian.AppendUint32(nil, crc32.Checksum([]byte("late"), crc32.MakeTable(crc32.Castagnoli)))
-	require.NoError(t, late.QueryRow(t.Context(), "SELECT rev FROM "+name+".arc_commit(1, $1, $2, '{0}', '{1}')",
+	require.NoError(t, late.QueryRow(t.Context(), "SELECT rev FROM "+name+".arc_commit(2, $1, $2, '{0}', '{1}')",
 		[][]byte{[]byte("late")}, [][]byte{sealed}).Scan(&rev))
 	second := put(t, st, "second")
 	require.Greater(t, second, store.Revision(rev))

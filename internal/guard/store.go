@@ -14,7 +14,31 @@ func Store(st store.Store) store.Store {
 	if Own(st) {
 		return st
 	}
+	if shared, ok := st.(firsts); ok {
+		return hostShared{hostStore{st}, shared}
+	}
 	return hostStore{st}
+}
+
+// firsts is what act/queue asks of a store that several processes have open.
+type firsts interface {
+	CommitFirst(
+		ctx context.Context, marks, keys []string, fn func(n int, e store.Entry) ([]store.Op, error),
+	) (store.Revision, error)
+}
+
+// hostShared is a store of the host's with CommitFirst.
+type hostShared struct {
+	hostStore
+	shared firsts
+}
+
+func (s hostShared) CommitFirst(
+	ctx context.Context, marks, keys []string, fn func(n int, e store.Entry) ([]store.Op, error),
+) (rev store.Revision, err error) {
+	defer settle(&err)
+	err = ErrExited
+	return s.shared.CommitFirst(ctx, marks, keys, fn)
 }
 
 // hostStore is a store of the host's.

@@ -31,3 +31,27 @@ func TestErrorsOfAHostsStore(t *testing.T) {
 		require.ErrorContains(t, err, "told by a driver")
 	}
 }
+
+// shared is a store of a host's that several processes have open.
+type shared struct{ refusing }
+
+func (shared) CommitFirst(
+	context.Context, []string, []string, func(int, store.Entry) ([]store.Op, error),
+) (store.Revision, error) {
+	panic("a driver is broken")
+}
+
+func TestWhatAHostsStoreCanDoBeside(t *testing.T) {
+	type commitsFirst interface {
+		CommitFirst(
+			context.Context, []string, []string, func(int, store.Entry) ([]store.Op, error),
+		) (store.Revision, error)
+	}
+	st := refusing{store.NewMem(), store.ErrFull}
+	_, ok := guard.Store(st).(commitsFirst)
+	require.False(t, ok)
+	both, ok := guard.Store(shared{st}).(commitsFirst)
+	require.True(t, ok)
+	_, err := both.CommitFirst(t.Context(), nil, nil, nil)
+	require.ErrorContains(t, err, "a driver is broken")
+}

@@ -42,6 +42,8 @@ var sharedRules = []struct {
 	{"a writer whose epoch is over cannot commit", fencing},
 	{"one watch sees the commits of all, in order", watchingBoth(watchAll)},
 	{"a watch is taken up again without a gap", watchingBoth(watchResumed)},
+	{"the first that is free is what no other is at work on", taking(firstFree)},
+	{"each key that is free has one who commits first", taking(firstOfAll)},
 	{"closing one leaves the other open", closeOne},
 }
 
@@ -54,6 +56,106 @@ func watchingBoth(check func(t tb, a, b watchedStore)) func(t tb, a, b store.Sto
 			t.Skipf("%T is not a store.Watcher", a)
 		}
 		check(t, wa, wb)
+	}
+}
+
+// taker is what a queue of several processes asks of a store that has it: see act/queue.
+type taker interface {
+	store.Store
+	CommitFirst(
+		ctx context.Context, marks, keys []string, fn func(n int, e store.Entry) ([]store.Op, error),
+	) (store.Revision, error)
+}
+
+// taking skips a rule for stores without CommitFirst.
+func taking(check func(t tb, a, b taker)) func(t tb, a, b store.Store) {
+	return func(t tb, a, b store.Store) {
+		ta, oka := a.(taker)
+		tb, okb := b.(taker)
+		if !oka || !okb {
+			t.Skipf("%T has no CommitFirst", a)
+		}
+		check(t, ta, tb)
+	}
+}
+
+// marked writes n keys and their marks.
+func marked(t tb, st store.Store, n int) (marks, keys []string) {
+	for i := range n {
+		marks, keys = append(marks, fmt.Sprintf("mark/%02d", i)), append(keys, fmt.Sprintf("key/%02d", i))
+		commit(t, st, put(marks[i], "x"), put(keys[i], "free"))
+	}
+	return marks, keys
+}
+
+// taken returns the ops that take a key of marked, if it is as it was read.
+func taken(n int, e store.Entry) []store.Op {
+	return []store.Op{
+		{Key: e.Key, Value: []byte("taken"), If: store.At(e.Rev)}, del(fmt.Sprintf("mark/%02d", n)),
+	}
+}
+
+func firstFree(t tb, a, b taker) {
+	marks, keys := marked(t, a, 5)
+	commit(t, b, del(marks[0]))
+	_, err := a.CommitFirst(t.Context(), marks, keys, func(n int, e store.Entry) ([]store.Op, error) {
+		require.Equal(t, 1, n, "the first whose mark exists")
+		require.Equal(t, keys[1], e.Key)
+		require.Equal(t, "free", string(e.Value))
+		rev, err := b.CommitFirst(t.Context(), marks, keys, func(n int, e store.Entry) ([]store.Op, error) {
+			require.Equal(t, 2, n, "the first that no other is at work on")
+			return taken(n, e), nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, rev, requireValue(t, a, keys[2], "taken").Rev)
+		return taken(n, e), nil
+	})
+	require.NoError(t, err)
+	requireAbsent(t, b, marks[1])
+	requireValue(t, b, keys[1], "taken")
+
+	broken := errors.New("broken")
+	_, err = a.CommitFirst(t.Context(), marks, keys, func(n int, e store.Entry) ([]store.Op, error) {
+		require.Equal(t, 3, n)
+		return taken(n, e), broken
+	})
+	require.ErrorIs(t, err, broken)
+	_, err = a.CommitFirst(t.Context(), marks, keys, func(n int, e store.Entry) ([]store.Op, error) {
+		require.Equal(t, 3, n, "what was not committed is free again")
+		commit(t, b, put(e.Key, "changed")) // a commit is held off by nothing
+		return taken(n, e), nil
+	})
+	require.ErrorIs(t, err, store.ErrConflict)
+	requireValue(t, a, keys[3], "changed")
+	commit(t, a, del(marks[3]), del(keys[4]))
+	_, err = b.CommitFirst(t.Context(), marks, keys, func(n int, _ store.Entry) ([]store.Op, error) {
+		return nil, fmt.Errorf("key %d is not free", n)
+	})
+	require.ErrorIs(t, err, store.ErrConflict, "no key is free")
+}
+
+func firstOfAll(t tb, a, b taker) {
+	const workers, n = 6, 30
+	marks, keys := marked(t, a, n)
+	var took atomic.Int64
+	require.NoError(t, inParallel(workers, func(w int) error {
+		for {
+			_, err := []taker{a, b}[w%2].CommitFirst(t.Context(), marks, keys, func(n int, e store.Entry) ([]store.Op, error) {
+				return taken(n, e), nil
+			})
+			switch {
+			case err == nil:
+				took.Add(1)
+			case !errors.Is(err, store.ErrConflict):
+				return err
+			case len(scan(t, a, store.Range{Prefix: "mark/"})) == 0:
+				return nil
+			}
+		}
+	}))
+	require.EqualValues(t, n, took.Load(), "each once")
+	for i := range n {
+		requireValue(t, b, keys[i], "taken")
 	}
 }
 

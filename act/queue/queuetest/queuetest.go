@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,10 +35,12 @@ const (
 // Run checks queues over the store that open returns, and closes it. Random sequences
 // of calls, among them crashes and jumps of the clock, are compared with what the
 // documentation says, each under a tenant of its own: 100 of them, or as many as
-// -rapid.checks says, of 30 calls or -rapid.steps.
+// -rapid.checks says, of 30 calls or -rapid.steps. Before them, queues of several
+// processes share jobs at the same time.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	st := open(t)
 	t.Cleanup(func() { require.NoError(t, st.Close(), "close") })
+	share(t, st)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
@@ -62,6 +65,51 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		})
 		m.drain()
 	})
+}
+
+// share has workers of several queues take jobs at the same time: each is claimed once, and
+// each queue takes them in the order of priorities.
+func share(t *testing.T, st store.Store) {
+	const queues, workers, n = 4, 2, 80
+	o := &queue.Options{Scope: "together"}
+	first, err := queue.Open(t.Context(), st, o)
+	require.NoError(t, err)
+	for i := range n {
+		_, _, err := first.Enqueue(t.Context(), queue.Draft{Subject: "job", Priority: 1 + i%10})
+		require.NoError(t, err)
+	}
+	var all sync.WaitGroup
+	for range queues {
+		q, err := queue.Open(t.Context(), st, o)
+		require.NoError(t, err)
+		for range workers {
+			all.Go(func() {
+				for last := 1; ; {
+					l, err := q.Claim(t.Context(), 0)
+					if errors.Is(err, queue.ErrEmpty) {
+						return
+					}
+					if err == nil && l.Job.Priority < last {
+						err = fmt.Errorf("priority %d after %d", l.Job.Priority, last)
+					}
+					if err == nil {
+						last = l.Job.Priority
+						_, err = l.End(t.Context(), queue.Result{}, nil)
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	for j, err := range first.Jobs(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, queue.Completed, j.State)
+		require.EqualValues(t, 1, j.Token, "claims of a job")
+	}
 }
 
 // model remembers what was acknowledged, and what became of it.
