@@ -43,8 +43,8 @@ type guess struct {
 // What is compared, and from when on it counts. See docs/benchmarks.md.
 const (
 	maxStatement  = 40   // words of a text that may replace another
-	compared      = 8    // earlier records
-	asked         = 24   // words by which these are looked for
+	compared      = 4    // earlier records
+	asked         = 20   // words by which these are looked for
 	cueOverlap    = 0.34 // share of the words of the one that has less, with a cue
 	plainOverlap  = 0.5  // without
 	alikeMost     = 0.9  // of what is most alike
@@ -105,37 +105,36 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 		return o == nil || o.actor != e.actor || !e.after(o)
 	}}
 	var near []*entry
+	type likeness struct {
+		r             *Record
+		overlap, like float64
+	}
+	var alike []likeness
 	sh.mu.enter()
 	for _, m := range sh.index.Search(&sc.index, &ask) {
 		near = append(near, sh.entries.at(m.Row))
 	}
 	sh.mu.leave()
-	best := 0.0
-	var likes []float64
 	for _, o := range near {
-		r, err := b.record(ctx, sh, o)
-		if err != nil {
-			continue // it has just gone
+		if r, err := b.record(ctx, sh, o); err == nil { // else it has just gone
+			overlap, like := own.compare(sh.content(b.terms(r.Content)))
+			alike = append(alike, likeness{r, overlap, like})
 		}
-		if _, ok := tells(r); !ok {
+	}
+	if !slices.ContainsFunc(alike, func(l likeness) bool { return l.overlap >= least }) {
+		return nil // as nearly always
+	}
+	slices.SortFunc(alike, func(a, b likeness) int { return cmp.Compare(b.like, a.like) })
+	best := 0.0
+	for _, l := range alike {
+		if _, ok := tells(l.r); !ok || l.like < alikeMost*best || saysSame(c.rec.Content, l.r.Content) {
 			continue
 		}
-		overlap, like := own.compare(sh.content(b.terms(r.Content)))
-		if saysSame(c.rec.Content, r.Content) {
-			continue // it is said again
-		}
-		if best = max(best, like); overlap >= least {
-			out, likes = append(out, storedGuess{o.name(), p, of}), append(likes, like)
+		if best = max(best, l.like); l.overlap >= least {
+			out = append(out, storedGuess{l.r.ID, p, of})
 		}
 	}
-	n := 0
-	for i := range out {
-		if likes[i] >= alikeMost*best {
-			out[n] = out[i]
-			n++
-		}
-	}
-	return out[:n]
+	return out
 }
 
 // after reports whether e tells of a later time than o, or was made later.
