@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/contrib/dash"
 )
 
 var (
@@ -150,12 +151,7 @@ func (b *browser) accessible(t *testing.T, axe, where string) {
 		return
 	}
 	for _, scheme := range []string{"dark", "light"} {
-		_, err := chromedp.Call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{
-				{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-			},
-		})
-		require.NoError(t, err)
+		b.colours(t, scheme)
 		b.do(t, chromedp.Evaluate[chromedp.Void](axe+";0"))
 		found := ask(t, b, chromedp.Evaluate[[]string](`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
 			.map(v => v.impact + " " + v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).slice(0, 3).join(" | ")))`,
@@ -170,11 +166,24 @@ func (b *browser) accessible(t *testing.T, axe, where string) {
 	}
 }
 
+// colours has the browser prefer a colour scheme.
+func (b *browser) colours(t *testing.T, scheme string) {
+	t.Helper()
+	_, err := chromedp.Call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		},
+	})
+	require.NoError(t, err)
+}
+
 func TestBrowser(t *testing.T) {
 	w := newBrowser(t)
 	t.Run("pages", w.pages)
 	t.Run("approves", w.approves)
 	t.Run("renews", w.renews)
+	t.Run("follows", w.follows)
+	t.Run("by keys", w.byKeys)
 	t.Run("runs no payload", w.runsNoPayload)
 }
 
@@ -245,16 +254,93 @@ func (w *browser) approves(t *testing.T) {
 	w.clean(t, "approve")
 }
 
-// renews waits for a list to show a run that begins later, without being loaded again.
+// requested counts the requests for a path that the page at hand has made.
+func (w *browser) requested(t *testing.T, path string) int {
+	t.Helper()
+	return ask(t, w, chromedp.Evaluate[int](fmt.Sprintf(
+		`performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname === %q).length`, path)))
+}
+
+// renews waits for a list to show a run that begins later, without being loaded again:
+// told by a stream, or by looking again where there is none.
 func (w *browser) renews(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		b := newBench(t, "mend the cache", func(o *dash.Options) {
+			if !streams {
+				o.Journal = nil
+			}
+		})
+		w.enter(t, b)
+		w.do(t, chromedp.Navigate(b.URL+"/runs"), chromedp.WaitVisible(".empty"), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
+		_, err := b.agent.Run(t.Context(), arc.Objective{ID: "later", Text: "mend the pool"})
+		require.NoError(t, err)
+		w.do(t, chromedp.WaitVisible(`#run-later`))
+		require.Equal(t, 1, ask(t, w, chromedp.Evaluate[int]("window.same")), "it is the same page")
+		w.clean(t, "renew")
+	}
+}
+
+// follows sees a run go on while its page is open, and a stream that is no more once the
+// run has ended or the page is hidden.
+func (w *browser) follows(t *testing.T) {
 	b := newBench(t, "mend the cache", nil)
 	w.enter(t, b)
-	w.do(t, chromedp.Navigate(b.URL+"/runs"), chromedp.WaitVisible(".empty"), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
-	_, err := b.agent.Run(t.Context(), arc.Objective{ID: "later", Text: "mend the pool"})
-	require.NoError(t, err)
-	w.do(t, chromedp.WaitVisible(`#run-later`))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.agent.Run(context.Background(), arc.Objective{ID: "slow", Text: "hold the door"})
+		ended <- err
+	}()
+	w.do(t, chromedp.Navigate(b.URL+"/runs"), chromedp.WaitVisible("#run-slow"), chromedp.Navigate(b.URL+"/run?id=slow"),
+		chromedp.WaitVisible(`#part[data-stream]`), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
+	require.Contains(t, ask(t, w, chromedp.Text("main")), "Attempt 1 at task 1")
+	close(b.hold)
+	require.NoError(t, <-ended)
+	w.do(t, chromedp.WaitVisible(`#part:not([data-every]) #made`))
+	require.Contains(t, ask(t, w, chromedp.Text("main")), "Delivered")
 	require.Equal(t, 1, ask(t, w, chromedp.Evaluate[int]("window.same")), "it is the same page")
-	w.clean(t, "renew")
+	require.LessOrEqual(t, w.requested(t, "/run"), 6, "it does not poll beside a stream")
+	w.clean(t, "follow")
+}
+
+// byKeys comes in, finds its way, allows an action and leaves by the keyboard alone, in
+// dark colours.
+func (w *browser) byKeys(t *testing.T) {
+	b := newBench(t, "tell everybody", nil)
+	b.deploy(t)
+	w.mu.Lock()
+	w.home = b.URL
+	w.mu.Unlock()
+	_, err := chromedp.Call(w, network.ClearBrowserCookies, cdp.Empty{})
+	require.NoError(t, err)
+	w.colours(t, "dark")
+	defer w.colours(t, "light")
+	focused := func() string {
+		return ask(t, w, chromedp.Evaluate[string](`(e => e.textContent.trim() || e.value || e.name)(document.activeElement)`))
+	}
+	tab := func(to string) {
+		t.Helper()
+		for range 60 {
+			w.do(t, chromedp.KeyEvent("\t"))
+			if focused() == to {
+				ring := ask(t, w, chromedp.Evaluate[string]("getComputedStyle(document.activeElement).outlineStyle"))
+				require.Equal(t, "solid", ring, "what has the focus shows it")
+				return
+			}
+		}
+		require.Fail(t, "no Tab leads to "+to, focused())
+	}
+	w.do(t, chromedp.Navigate(b.URL+"/"), chromedp.WaitVisible("#token"), chromedp.KeyEvent(token+"\tada\r"), chromedp.WaitVisible(".tiles"))
+	require.Equal(t, "rgb(18, 19, 21)", ask(t, w, chromedp.Evaluate[string]("getComputedStyle(document.body).backgroundColor")))
+	tab("Skip to the content")
+	tab("Approvals")
+	w.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible(".card.ask button"))
+	tab("Allow")
+	w.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible(".said"))
+	<-b.delivered("deploy")
+	require.EqualValues(t, 1, b.made.Load())
+	tab("Log out")
+	w.do(t, chromedp.KeyEvent("\r"), chromedp.WaitVisible("#token"))
+	w.clean(t, "keys")
 }
 
 // runsNoPayload looks for one that runs, asks another host, or makes the browser complain.

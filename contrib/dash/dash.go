@@ -32,12 +32,16 @@ type Options struct {
 	// Who says who asks, and what they may see, in place of the token: the host's
 	// middleware has let them in. Its error is answered by 403, without its words.
 	Who func(*http.Request) (Viewer, error)
+	// Secure has the cookie sent over TLS alone, where a proxy ends TLS and speaks plain
+	// HTTP to the Dash. A Dash that is served over TLS itself does so anyway.
+	Secure bool
 	// Base is the path below which the Dash is mounted, such as "/dash". "": at the
 	// root.
 	Base string
 
-	// Journal has the events of runs, with their times. nil: a run's page is drawn
-	// from its record, which knows no times.
+	// Journal has the events of runs, and tells open pages of them by server-sent
+	// events. nil: a run's page is drawn from its record, which has fewer steps, and
+	// open pages look again every two seconds.
 	Journal *Journal
 	// Queue are the jobs and sensors to show. nil: there are no such pages.
 	Queue *queue.Queue
@@ -147,6 +151,9 @@ func routes(t *desk, o *Options) *http.ServeMux {
 	if o.Queue != nil {
 		at("GET /queue", t.page("queue", "Queue", (*desk).jobs))
 		at("GET /sensors", t.page("sensors", "Sensors", (*desk).sensors))
+	}
+	if o.Journal != nil {
+		at("GET /stream", http.HandlerFunc(t.stream))
 	}
 	at("GET /static/", assets(static, o.Base))
 	mux.HandleFunc(o.Base+"/", func(w http.ResponseWriter, r *http.Request) { t.fail(w, r, store.ErrNotFound) })

@@ -91,9 +91,9 @@ func TestRunTellsHowItWent(t *testing.T) {
 		})
 		b.fill(t, 4)
 		_, text := b.get(t, "/run?id=run-0")
-		want := []string{"Decided", "the third way", "Gates passed", "Learned", "Delivered", "&#34;attempt&#34;: 2"}
+		want := []string{"Decided", "the third way", "Gates passed", "Learned", "Delivered", "&#34;attempt&#34;: 2", "09:00:03", "09:00:06", "the third gate"}
 		if kept {
-			want = append(want, "Gate refused", "Attempt 1 at task 1", "Why this worker", "09:00:03")
+			want = append(want, "Gate refused", "Attempt 1 at task 1", "Why this worker")
 		} else {
 			want = append(want, "Not passed", "Drawn from the run&#39;s record")
 		}
@@ -119,7 +119,8 @@ func TestPartsAreRenewed(t *testing.T) {
 	renew = strings.ReplaceAll(renew, "&amp;", "&")
 	code, _ := b.get(t, renew, "HX-Request", "true")
 	require.Equal(t, http.StatusNoContent, code)
-	require.Contains(t, text, `hx-trigger="every 2s"`)
+	require.Contains(t, text, `hx-trigger="renew"`)
+	require.Contains(t, text, `data-every="2" data-stream="/stream"`)
 	require.NoError(t, b.agent.In("").Rule(t.Context(), arc.Ruling{Run: "deploy", Attempt: 1, Allow: true, By: "ada"}))
 	<-b.delivered("deploy")
 	code, text = b.get(t, renew, "HX-Request", "true")

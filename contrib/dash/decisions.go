@@ -26,7 +26,7 @@ func (d *desk) approvals(q *ask) (any, error) {
 	if len(all) > 0 {
 		return all, err // to renew it would take away what is being typed
 	}
-	return live{all}, err
+	return live{body: all, runs: true}, err
 }
 
 func (d *desk) pending(q *ask) ([]arc.Approval, error) {

@@ -47,7 +47,7 @@ type (
 type ask struct {
 	*http.Request
 	query  url.Values
-	viewer Viewer
+	viewer viewing
 	scope  memory.Scope
 	view   arc.View
 }
@@ -60,16 +60,23 @@ type sight struct {
 	Scopes            []memory.Scope
 	Sections          []section
 	Said              string // what came of an action
+	Leave             bool   // the viewer has come by a pass, and can hand it back
 	Renew             string // the address of Part; "": it does not change
 	Every             int    // seconds after which it is renewed
+	Stream            string // tells when it is to be renewed; "": nothing does
 	Part              template.HTML
 	Door              bool // the page is the entry
 	Now               time.Time
 	Body              any
 }
 
-// live is what a handler returns for a page that is to be renewed.
-type live struct{ body any }
+// live is what a handler returns for a page that is to be renewed: one that shows runs
+// after their events, at intervals otherwise.
+type live struct {
+	body any
+	runs bool
+	run  string // the only one that the page shows
+}
 
 // busyShare bounds what a page that is open costs: of so many seconds, one is spent on
 // it.
@@ -78,11 +85,22 @@ const busyShare = 40
 // errBad is the error of a request that no page makes.
 var errBad = errors.New("bad request")
 
+// viewing is a Viewer, and whether a pass has let them in.
+type viewing struct {
+	Viewer
+	pass bool
+}
+
 type viewerKey struct{}
 
 // seenBy says in whose name a request is.
-func seenBy(r *http.Request, v Viewer) *http.Request {
+func seenBy(r *http.Request, v viewing) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), viewerKey{}, v))
+}
+
+func viewerOf(r *http.Request) viewing {
+	v, _ := r.Context().Value(viewerKey{}).(viewing) // none: the zero one, who sees nothing
+	return v
 }
 
 // parsed reads the templates: a page each, within the layout.
@@ -111,7 +129,7 @@ func parsed(files fs.FS) (map[string]*template.Template, error) {
 
 // asked reads who asks for what. A scope that the viewer may not see is not found.
 func (d *desk) asked(r *http.Request) (*ask, error) {
-	viewer, _ := r.Context().Value(viewerKey{}).(Viewer)
+	viewer := viewerOf(r)
 	q := &ask{Request: r, query: r.URL.Query(), viewer: viewer}
 	if len(viewer.Scopes) == 0 {
 		return nil, store.ErrNotFound
@@ -147,6 +165,9 @@ func (d *desk) page(name, title string, fill func(*desk, *ask) (any, error)) htt
 		if l, ok := body.(live); ok {
 			body, s.Renew = l.body, r.URL.Path
 			s.Every = max(2, int(busyShare*d.now().Sub(began).Seconds()))
+			if l.runs && d.journal != nil {
+				s.Stream = s.Link("/stream", "run", l.run)
+			}
 		}
 		s.Body = body
 		d.render(w, r, http.StatusOK, name, &s)
@@ -183,6 +204,7 @@ func (d *desk) sight(q *ask, title string) sight {
 	return sight{
 		Title: title, Path: strings.TrimPrefix(q.URL.Path, d.base), Base: d.base, Viewer: q.viewer.Name,
 		Scope: q.scope, Scopes: q.viewer.Scopes, Sections: d.sections, Said: said(q.query.Get("said")), Now: d.now(),
+		Leave: q.viewer.pass,
 	}
 }
 
@@ -264,7 +286,7 @@ func (d *desk) fail(w http.ResponseWriter, r *http.Request, err error) {
 		t.Reference = rand.Text()[:8]
 		d.logger.ErrorContext(r.Context(), "dash: "+r.URL.Path, "reference", t.Reference, "error", err)
 	}
-	viewer, _ := r.Context().Value(viewerKey{}).(Viewer)
+	viewer := viewerOf(r)
 	q := &ask{Request: r, query: url.Values{}, viewer: viewer}
 	if len(viewer.Scopes) > 0 {
 		q.scope = viewer.Scopes[0]

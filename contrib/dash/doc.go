@@ -7,7 +7,8 @@
 //
 // A [Dash] is an [http.Handler], to be served alone or below Options.Base. Its
 // pages are made on the server from templates that are compiled in, and work
-// without scripts; with them, lists of what is going on renew themselves. No file
+// without scripts; with them, what is going on renews itself: told by server-sent
+// events where the host keeps a [Journal], and by looking again otherwise. No file
 // comes from another host, and nothing is built.
 //
 // # Who may see what
@@ -27,6 +28,7 @@
 //
 // Each page reads a bounded part of the store, in the request that asks for it: a
 // page of runs, the first hundred jobs. Nothing is kept but a Journal, if the host
-// brings one. A run is never waited for: one that is given an answer goes on in a
+// brings one; it tells at most 64 streams, waits for none of them, and a stream ends
+// with its request or after a minute. A run is never waited for: one that is given an answer goes on in a
 // goroutine, which ends with the run, or with the Agent.
 package dash

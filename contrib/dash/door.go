@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/memory"
@@ -23,6 +25,7 @@ const (
 	// maxForm is in bytes: a note has at most 64 KiB, each of which may take three.
 	maxForm  = 256 << 10
 	stay     = 7 * 24 * time.Hour
+	maxLeft  = 10_000 // passes handed back that are remembered
 	passName = "arc_dash"
 )
 
@@ -36,10 +39,15 @@ type door struct {
 	logger *slog.Logger
 	now    func() time.Time
 	cross  *http.CrossOriginProtection
+	secure bool
+
+	mu   sync.Mutex
+	left map[string]int64 // passes that were handed back, until they would have ended
 }
 
 // pass is what a cookie says: who has come in, and until when that holds.
 type pass struct {
+	ID    string `json:"id"`
 	Name  string `json:"name"`
 	Until int64  `json:"until"` // in Unix seconds
 }
@@ -47,7 +55,7 @@ type pass struct {
 func newDoor(o *Options) *door {
 	d := &door{
 		token: o.Token, scopes: o.Scopes, who: o.Who, base: o.Base, logger: o.Logger, now: o.Now,
-		cross: http.NewCrossOriginProtection(),
+		cross: http.NewCrossOriginProtection(), secure: o.Secure, left: map[string]int64{},
 	}
 	if d.token == "" && d.who == nil {
 		d.token = rand.Text()
@@ -67,7 +75,7 @@ func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.R
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		var viewer Viewer
+		var viewer viewing
 		switch {
 		case d.who != nil:
 			v, err := d.who(r)
@@ -76,9 +84,9 @@ func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.R
 				http.Error(w, "you may not see this", http.StatusForbidden)
 				return
 			}
-			viewer = v
+			viewer.Viewer = v
 		case bearer:
-			viewer = Viewer{"token", d.scopes}
+			viewer.Viewer = Viewer{"token", d.scopes}
 		case r.URL.Path == d.base+"/static/style.css":
 		case r.URL.Path == d.base+"/enter" && r.Method == http.MethodPost:
 			if !d.isToken(r.PostFormValue("token")) {
@@ -102,7 +110,11 @@ func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.R
 				entry(w, r, false)
 				return
 			}
-			viewer = Viewer{p.Name, d.scopes}
+			if r.URL.Path == d.base+"/leave" && unsafe {
+				d.leave(w, r, p)
+				return
+			}
+			viewer = viewing{Viewer{p.Name, d.scopes}, true}
 		}
 		pages.ServeHTTP(w, seenBy(r, viewer))
 	})
@@ -142,16 +154,33 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, name, to string) {
 	if name == "" {
 		name = "dashboard"
 	}
-	raw, err := json.Marshal(pass{name, d.now().Add(stay).Unix()})
+	raw, err := json.Marshal(pass{rand.Text(), name, d.now().Add(stay).Unix()})
 	if err != nil {
 		http.Error(w, "no pass could be made", http.StatusInternalServerError)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: passName, Value: base64url(raw) + "." + base64url(d.sign(raw)), Path: d.base + "/",
-		MaxAge: int(stay.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
-	})
+	d.setPass(w, r, base64url(raw)+"."+base64url(d.sign(raw)), int(stay.Seconds()))
 	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// setPass sets the cookie, for so many seconds.
+func (d *door) setPass(w http.ResponseWriter, r *http.Request, value string, age int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: passName, Value: value, Path: d.base + "/", MaxAge: age,
+		HttpOnly: true, Secure: d.secure || r.TLS != nil, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// leave takes a pass back: it lets nobody in any more, as long as the process lives.
+func (d *door) leave(w http.ResponseWriter, r *http.Request, p pass) {
+	d.mu.Lock()
+	maps.DeleteFunc(d.left, func(_ string, until int64) bool { return until <= d.now().Unix() })
+	if len(d.left) < maxLeft {
+		d.left[p.ID] = p.Until
+	}
+	d.mu.Unlock()
+	d.setPass(w, r, "", -1)
+	http.Redirect(w, r, d.base+"/", http.StatusSeeOther)
 }
 
 // errPass says nothing about what is wrong.
@@ -170,6 +199,11 @@ func (d *door) passOf(r *http.Request) (p pass, err error) {
 		return p, errPass
 	}
 	if json.Unmarshal(raw, &p) != nil || p.Until <= d.now().Unix() {
+		return p, errPass
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, gone := d.left[p.ID]; gone {
 		return p, errPass
 	}
 	return p, nil

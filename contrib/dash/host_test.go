@@ -48,6 +48,7 @@ type bench struct {
 	made     atomic.Int32 // attempts of the worker that deploys
 	say      string       // what everybody says, in every text
 	finished chan arc.Event
+	hold     chan struct{} // closed when runs whose objective says so may go on
 }
 
 func (b *bench) Now() time.Time {
@@ -67,7 +68,7 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 	t.Helper()
 	b := &bench{
 		now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC), say: say, journal: new(dash.Journal),
-		finished: make(chan arc.Event, 1000),
+		finished: make(chan arc.Event, 1000), hold: make(chan struct{}),
 	}
 	st := store.NewMem()
 	text := func() string {
@@ -77,6 +78,13 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 	}
 	done := func(ctx context.Context, w act.Work) (act.Result, error) {
 		b.pass(3 * time.Second)
+		if strings.HasPrefix(w.Objective, "hold") {
+			select {
+			case <-b.hold:
+			case <-ctx.Done():
+				return act.Result{}, ctx.Err()
+			}
+		}
 		if w.Task.Skill == "deploy" {
 			b.made.Add(1)
 		}
@@ -104,7 +112,8 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 			if strings.HasPrefix(w.Objective, "once") {
 				return act.Verdict{Pass: true}, nil
 			}
-			return act.Verdict{Pass: !strings.HasPrefix(w.Objective, "fail") && (w.Attempt > 1 || w.Task.Skill == "deploy"), Complaint: text()}, nil
+			pass := !strings.HasPrefix(w.Objective, "fail") && (w.Attempt > 1 || w.Task.Skill == "deploy")
+			return act.Verdict{Pass: pass, Complaint: text(), Gate: "the third gate " + text()}, nil
 		})},
 	}
 	var err error

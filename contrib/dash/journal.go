@@ -13,11 +13,14 @@ const (
 )
 
 // Journal keeps the last 4096 events of an Agent's runs in memory, so that a run's
-// page can tell when each thing happened. The zero value is ready.
+// page can tell all that happened, and open pages are told at once. The zero value is
+// ready.
 type Journal struct {
 	mu     sync.Mutex
 	events []arc.Event
 	next   int // where the next one goes, once there are maxEvents
+
+	listeners map[*listener]bool
 }
 
 // Event takes in an event: it is a hook, for [arc.Hooks].
@@ -25,6 +28,7 @@ func (j *Journal) Event(e arc.Event) {
 	e.Text = shortened(e.Text, maxWords)
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.tell(&e)
 	if len(j.events) < maxEvents {
 		j.events = append(j.events, e)
 		return

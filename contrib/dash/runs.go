@@ -48,6 +48,7 @@ type step struct {
 	Label    string
 	Tone     string // "", "good", "bad", "warn" or "work"
 	Who      string
+	Gate     string // that did not pass it
 	Text     string
 	Items    []string
 	Memories []memo
@@ -79,7 +80,7 @@ func (d *desk) runs(q *ask) (any, error) {
 		l.Next = rows[pageOfRuns-1].ID
 	}
 	l.Rows = rows
-	return live{l}, err
+	return live{body: l, runs: true}, err
 }
 
 // latest returns runs in the scope at hand.
@@ -124,7 +125,7 @@ func (d *desk) oneRun(q *ask) (any, error) {
 	if p.Over || r.Status == arc.Asking {
 		return p, nil // to renew it would take away what is being typed
 	}
-	return live{p}, nil
+	return live{p, true, r.ID}, nil
 }
 
 // entitle gives memories their titles. One that the scopes of a run do not know, or not
@@ -188,7 +189,7 @@ func told(e *arc.Event) step {
 			s.Text = "" // the gates say more
 		}
 	case arc.EventVerified:
-		s.Label, s.Tone = "Gate refused", "bad"
+		s.Label, s.Tone, s.Gate = "Gate refused", "bad", e.Gate
 		if e.Pass {
 			s.Label, s.Tone = "Gates passed", "good"
 		}
@@ -267,7 +268,7 @@ func planned(g *arc.Aim) (steps []step) {
 	if g.Refused != "" {
 		steps = append(steps, step{Label: "Decision refused", Tone: "bad", Text: g.Refused})
 	}
-	plan := step{Label: "Decided", Tone: "work", Text: g.Approach}
+	plan := step{At: g.Decided, Label: "Decided", Tone: "work", Text: g.Approach}
 	for i := range g.Tasks {
 		plan.Items = append(plan.Items, g.Tasks[i].Objective)
 	}
@@ -286,7 +287,9 @@ func attempted(g *arc.Aim, done []act.Delivery) (steps []step) {
 	failed := g.Failed
 	refused := func() {
 		f := &failed[0]
-		steps = append(steps, step{Label: "Not passed", Tone: "bad", Who: f.Worker, Text: f.Objective, Items: listed(f.Complaint)})
+		steps = append(steps, step{
+			At: f.At, Label: "Not passed", Tone: "bad", Who: f.Worker, Gate: f.Gate, Text: f.Objective, Items: listed(f.Complaint),
+		})
 		failed = failed[1:]
 	}
 	for i := range done {
@@ -294,7 +297,8 @@ func attempted(g *arc.Aim, done []act.Delivery) (steps []step) {
 			refused()
 		}
 		steps = append(steps, step{
-			Label: "Gates passed", Tone: "good", Who: done[i].Worker, Text: done[i].Task.Objective, Items: listed(done[i].Summary),
+			At: done[i].At, Label: "Gates passed", Tone: "good", Who: done[i].Worker, Text: done[i].Task.Objective,
+			Items: listed(done[i].Summary),
 		})
 	}
 	for len(failed) > 0 {

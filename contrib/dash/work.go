@@ -45,7 +45,7 @@ func (d *desk) overview(q *ask) (any, error) {
 		o.Kinds = append(o.Kinds, counted(o.Health.Kinds[k], string(k), string(k)+"s"))
 	}
 	o.Asking, err = d.latest(q, arc.Filter{Status: arc.Asking, Limit: 5})
-	return live{o}, err
+	return live{body: o, runs: true}, err
 }
 
 func (d *desk) health(q *ask) (any, error) { return d.agent.Health(q.Context(), q.scope) }
@@ -138,14 +138,14 @@ func (d *desk) jobs(q *ask) (any, error) {
 		}
 		l.Jobs = append(l.Jobs, j)
 	}
-	return live{l}, nil
+	return live{body: l}, nil
 }
 
 // sensors says how the sensors of the queue stand. They are the tenant's.
 func (d *desk) sensors(q *ask) (any, error) {
 	out := []queue.SensorState{}
 	if d.queue.Tenant() != q.scope.Tenant() {
-		return live{out}, nil
+		return live{body: out}, nil
 	}
 	for s, err := range d.queue.Sensors(q.Context()) {
 		if err != nil {
@@ -155,7 +155,7 @@ func (d *desk) sensors(q *ask) (any, error) {
 			break
 		}
 	}
-	return live{out}, nil
+	return live{body: out}, nil
 }
 
 // costPage is what the attempts of the last days came to.

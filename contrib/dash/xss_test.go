@@ -110,7 +110,7 @@ var (
 		thead tbody tr th td dl dt dd details summary pre`)
 	attributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex action method for value selected
 		checked required placeholder maxlength autocomplete autofocus list role scope datetime title open viewbox d cx cy r x y
-		x1 x2 y1 y2 rx width height points rows hx-get hx-trigger hx-swap`)
+		x1 x2 y1 y2 rx width height points rows hx-get hx-trigger hx-swap data-every data-stream`)
 )
 
 // sound says what an element of a page has that no template writes.
@@ -123,7 +123,7 @@ func sound(n *html.Node) error {
 			return fmt.Errorf("attribute %q of %q", a.Key, n.Data)
 		}
 		switch a.Key {
-		case "href", "src", "action", "hx-get":
+		case "href", "src", "action", "hx-get", "data-stream":
 			if (!strings.HasPrefix(a.Val, "/") || strings.HasPrefix(a.Val, "//")) && a.Val != "#main" {
 				return fmt.Errorf("%s %q of %q", a.Key, a.Val, n.Data)
 			}
@@ -161,7 +161,7 @@ func TestNoPayloadMakesAnElement(t *testing.T) {
 				scripts++
 			}
 		}
-		require.Equal(t, 1, scripts, path)
+		require.Equal(t, 2, scripts, path)
 	}
 	require.Greater(t, shown, 4000, "the payloads stand in the pages")
 	_, text := b.get(t, "/proposals")

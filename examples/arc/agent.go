@@ -350,6 +350,9 @@ type program struct {
 	env  []string
 }
 
+// String names the gate that it is.
+func (p *program) String() string { return strings.Join(p.argv, " ") }
+
 // Execute implements act.Executor.
 func (p *program) Execute(ctx context.Context, w act.Work) (act.Result, error) {
 	cmd, err := p.command(w.Task.Inputs)

@@ -203,7 +203,7 @@ func (a *app) narrate(e arc.Event) {
 		if e.Pass {
 			a.headed(good, "passed", "its gates let it count")
 		} else {
-			a.explain(bad, "refused", e.Text)
+			a.explain(bad, "refused", fmt.Sprintf("by %s: %s", e.Gate, e.Text))
 		}
 	case arc.EventPivot, arc.EventRefused:
 		a.explain(asking, string(e.Kind), e.Text)

@@ -61,7 +61,12 @@ func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", tools)
-	mux.Handle("/", board)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { // no stream of a page outlasts ctrl-C
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(a.ctx, cancel)()
+		board.ServeHTTP(w, r.WithContext(ctx))
+	})
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
