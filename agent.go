@@ -142,8 +142,8 @@ type Options struct {
 	// each, and again for one that was not in use for long. nil: Learned of
 	// rank.Book, with its defaults.
 	Policy func(*rank.Book) rank.Policy
-	// Memory tunes the memory, such as by an Embedder. Its Now, Seed and
-	// Sanitizer do not count: they are those below.
+	// Memory tunes the memory, such as by an Embedder. Its Now, Seed, Sanitizer and
+	// Shared do not count: they are those below.
 	Memory memory.Options
 	// Learn tunes recall for injection, and when chunks fire.
 	Learn learn.Options

@@ -286,7 +286,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 // Agent, and what it has of the default tenant.
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
-	m.Now, m.Seed, m.Sanitizer = a.o.Now, a.o.Seed, a.o.Sanitizer
+	m.Now, m.Seed, m.Sanitizer, m.Shared = a.o.Now, a.o.Seed, a.o.Sanitizer, a.leases != nil
 	if a.watch != nil {
 		m.Embedder = a.watch.Embedder(m.Embedder, a.o.Now)
 	}

@@ -98,6 +98,10 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	marker := sh.feedbackKey(f.Key)
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
+	return b.applyLocked(ctx, sh, f, marker)
+}
+
+func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker string) error {
 	if _, err := b.read(ctx, marker); !errors.Is(err, store.ErrNotFound) {
 		return err // nil: it was applied before
 	}
@@ -112,14 +116,67 @@ func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 		return err
 	}
 	ops := append(few.ops[:0], store.Op{Key: marker, Value: slices.Clip(value)})
-	if ops, err = sh.encodeCounts(ops, value[len(value):], changes...); err != nil {
-		return err
+	if b.o.Shared {
+		ops[0].If = store.Absent
 	}
-	taken, err := b.add(ctx, ops...)
-	if taken {
-		sh.tally(changes...)
+	again, err := b.count(ctx, sh, ops, value[len(value):], changes...)
+	if again {
+		return b.applyLocked(ctx, sh, f, marker)
 	}
 	return err
+}
+
+// count writes ops and counters, as the Writer does or, if others write some too, at once, on
+// condition that the counters are as they are here. If a condition does not hold, the
+// counters here are now those of the store, and the caller begins again. It holds edit.
+// The writes share memory behind buf.
+func (b *Bank) count(ctx context.Context, sh *shard, ops []store.Op, buf []byte, changes ...change) (again bool, err error) {
+	first := len(ops)
+	if ops, err = sh.encodeCounts(ops, buf, changes...); err != nil {
+		return false, err
+	}
+	if !b.o.Shared {
+		taken, err := b.add(ctx, ops...)
+		if taken {
+			sh.tally(changes...)
+		}
+		return false, err
+	}
+	for i, c := range changes {
+		ops[first+i].If = store.At(c.entry.counts().rev)
+	}
+	rev, err := b.st.Commit(ctx, ops...)
+	if err == nil {
+		for _, c := range changes {
+			c.counts.rev = rev
+		}
+		sh.tally(changes...)
+	}
+	if !errors.Is(err, store.ErrConflict) {
+		return false, err
+	}
+	conflict := err
+	for i, op := range ops {
+		e, err := b.st.Get(ctx, op.Key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, err
+		}
+		if op.If.Holds(e.Rev) {
+			continue
+		}
+		again = true
+		if i >= first {
+			now := new(counts)
+			if err == nil {
+				now, err = decodeCounts(e)
+			}
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return false, err
+			}
+			sh.tally(change{changes[i-first].entry, now})
+		}
+	}
+	return again, conflict
 }
 
 // usual is the number of records that most feedbacks are about, at most: they

@@ -9,7 +9,7 @@ import (
 )
 
 // Follow takes in a change of the store that another opener has made, as a store.Watcher
-// yields it: records, their counters and their vectors. What this Bank has written itself, or
+// yields it, if the Bank is Shared: records, their counters and their vectors. What this Bank has written itself, or
 // knows already, changes nothing, nor does what is no memory. One goroutine calls it, with the
 // changes in order. A record that is kept on disk, being long, and that another opener
 // changes is as before in this Bank's index until it is opened again.
@@ -117,7 +117,7 @@ func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error 
 		return err
 	}
 	c, err := decodeCounts(e)
-	if err == nil && c.Exposed+c.feedback() >= of.counts().Exposed+of.counts().feedback() { // else it is our own of before
+	if err == nil && c.rev > of.counts().rev { // else it is our own of before
 		sh.tally(change{of, c})
 	}
 	return err

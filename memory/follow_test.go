@@ -20,7 +20,7 @@ func TestBanksFollowOneAnother(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ctx, mem := t.Context(), &feed{Mem: store.NewMem()}
 		open := func() *memory.Bank {
-			b, err := memory.Open(ctx, mem, &memory.Options{Seed: 1, Sync: true})
+			b, err := memory.Open(ctx, mem, &memory.Options{Seed: 1, Sync: true, Shared: true})
 			require.NoError(r, err)
 			return b
 		}
@@ -59,8 +59,6 @@ func TestBanksFollowOneAnother(t *testing.T) {
 				require.NoError(r, s.Feedback(ctx, memory.Feedback{
 					Key: fmt.Sprint("f", n), Injected: []memory.ID{id}, Utilized: []memory.ID{id}, Delivered: true,
 				}))
-				hear(0)
-				hear(1)
 			},
 			"forget": func(r *rapid.T) {
 				if len(ids) == 0 {
@@ -80,6 +78,73 @@ func TestBanksFollowOneAnother(t *testing.T) {
 			require.NoError(r, b.Close())
 		}
 		require.NoError(r, third.Close())
+	})
+}
+
+// TestFeedbackOfSeveralBanksAddsUp has three Banks rate the same records, be told the same feedback twice, archive
+// and merge, and hear of one another late: each feedback counts once.
+func TestFeedbackOfSeveralBanksAddsUp(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		ctx, mem := t.Context(), &feed{Mem: store.NewMem()}
+		var banks [3]*memory.Bank
+		var ids []memory.ID
+		for i := range banks {
+			var err error
+			if banks[i], err = memory.Open(ctx, mem, &memory.Options{Seed: 1, Shared: true}); i == 0 {
+				for _, text := range []string{"the small key opens the door", "ann prefers tea"} {
+					got, err := banks[0].In("acme").Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})
+					require.NoError(r, err)
+					ids = append(ids, got.ID)
+				}
+			}
+			require.NoError(r, err)
+		}
+		var heard [3]int
+		hear := func(i int) {
+			for ; heard[i] < len(mem.all); heard[i]++ {
+				require.NoError(r, banks[i].Follow(ctx, mem.all[heard[i]]))
+			}
+		}
+		helped, told := map[memory.ID]int{}, map[int]bool{}
+		pick := func() int { return rapid.IntRange(0, 2).Draw(r, "bank") }
+		r.Repeat(map[string]func(*rapid.T){
+			"feedback": func(r *rapid.T) {
+				n, undo := rapid.IntRange(0, 20).Draw(r, "key"), rapid.IntRange(0, 3).Draw(r, "undo") == 0
+				of := ids[n%2 : n%2+1+n%3/2*(1-n%2)]
+				if !told[n] {
+					for _, id := range of {
+						if helped[id]++; undo {
+							helped[id] = max(0, helped[id]-2)
+						}
+					}
+				}
+				told[n] = true
+				require.NoError(r, banks[pick()].In("acme").Feedback(ctx, memory.Feedback{
+					Key: fmt.Sprint("f", n), Injected: of, Utilized: of, Delivered: true, Undo: undo,
+				}))
+			},
+			"archive": func(r *rapid.T) {
+				_ = banks[pick()].In("acme").Archive(ctx, ids[0], rapid.Bool().Draw(r, "archived"))
+			},
+			"say again": func(r *rapid.T) {
+				_, err := banks[pick()].In("acme").Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "ann prefers tea"})
+				require.NoError(r, err)
+			},
+			"hear": func(r *rapid.T) { hear(pick()) },
+		})
+		fourth, err := memory.Open(ctx, mem, &memory.Options{Seed: 1, Shared: true})
+		require.NoError(r, err)
+		for i, b := range append(banks[:], fourth) {
+			if i < len(banks) {
+				hear(i)
+			}
+			for _, id := range ids {
+				rec, err := b.In("acme").Get(ctx, id)
+				require.NoError(r, err)
+				require.Equal(r, helped[id], rec.Stats.Helped, "bank %d", i)
+			}
+			require.NoError(r, b.Close())
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"runtime"
 
@@ -186,12 +187,14 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 		ops := []store.Op{{Key: s.key, Delete: true}}
 		if s.sh != nil {
 			if e := s.sh.entry(s.id); e != nil {
-				sum := change{e, e.counts().sum(s.counts)}
-				var err error
-				if ops, err = s.sh.encodeCounts(ops, nil, sum); err != nil {
+				if b.o.Shared {
+					ops[0].If = store.At(s.counts.rev) // else another has settled it
+				}
+				_, err := b.count(ctx, s.sh, ops, nil, change{e, e.counts().sum(s.counts)})
+				if err != nil && !errors.Is(err, store.ErrConflict) {
 					return err
 				}
-				s.sh.tally(sum)
+				continue
 			}
 		}
 		if err := b.w.Add(ctx, ops...); err != nil {

@@ -277,19 +277,10 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		e = sh.entry(id)
 	}
 	receipt := Receipt{ID: rec.ID, Disposition: Merged, Into: rec.ID}
-	c := e.counts().clone()
-	c.Said, c.Archived = instantOf(r.Known), false
 	if r.Source.Origin == Derived {
 		receipt.Disposition = Strengthened
-		if c.heeds(r.asker(), r.Known) {
-			c.Helped++
-			c.used(r.Known, b.o.uses())
-		}
 	}
-	ops, err := sh.encodeCounts(nil, nil, change{e, c})
-	if err != nil {
-		return Receipt{}, false, err
-	}
+	var ops []store.Op
 	if r.ID != "" {
 		op, err := sh.encodeReceipt(r.ID, receipt)
 		if err != nil {
@@ -297,9 +288,14 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		}
 		ops = append(ops, op)
 	}
-	taken, err := b.add(ctx, ops...)
-	if taken {
-		sh.tally(change{e, c})
+	for again := true; again; {
+		c := e.counts().clone()
+		c.Said, c.Archived = instantOf(r.Known), false
+		if r.Source.Origin == Derived && c.heeds(r.asker(), r.Known) {
+			c.Helped++
+			c.used(r.Known, b.o.uses())
+		}
+		again, err = b.count(ctx, sh, slices.Clip(ops), nil, change{e, c})
 	}
 	if err != nil {
 		return Receipt{}, false, err

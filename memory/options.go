@@ -62,6 +62,9 @@ type Options struct {
 	CosineWeight float64
 	// Sync makes Feedback wait until it is on disk.
 	Sync bool
+	// Shared says that other Banks are open on the store, of which this one is told by
+	// Follow. Feedback is then a commit of its own, which no other's is lost by.
+	Shared bool
 }
 
 func (o *Options) fill() error {

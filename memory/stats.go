@@ -3,6 +3,8 @@ package memory
 import (
 	"slices"
 	"time"
+
+	"github.com/arc-learn/arc/store"
 )
 
 // counts are the counters of a record as they are stored, under a key of their
@@ -19,6 +21,8 @@ type counts struct {
 	Quiet      int         `cbor:"9,keyasint,omitempty"`  // of Failed
 	Earlier    []instant   `cbor:"10,keyasint,omitempty"` // the uses before LastUsed, in order
 	Heard      []heard     `cbor:"110,keyasint,omitempty"`
+
+	rev store.Revision // that they were read or written at; known if the Bank is Shared
 }
 
 // heard is when an actor was heeded, who is kept as a hash.
@@ -103,7 +107,7 @@ func (c *counts) valid() bool {
 
 // zero reports whether c says nothing. A nil one does not.
 func (c *counts) zero() bool {
-	return c == nil || c.Situations == nil && c.Heard == nil && c.feedback()+c.Exposed == 0 && c.LastUsed|c.Said == 0 && !c.Archived
+	return c == nil || c.rev == 0 && c.Situations == nil && c.Heard == nil && c.feedback()+c.Exposed == 0 && c.LastUsed|c.Said == 0 && !c.Archived
 }
 
 func (c *counts) clone() *counts {

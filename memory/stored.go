@@ -180,6 +180,7 @@ func decodeCounts(e store.Entry) (*counts, error) {
 	if !c.valid() {
 		return nil, fmt.Errorf("%w: %q: impossible counts", store.ErrDamaged, e.Key)
 	}
+	c.rev = e.Rev
 	return c, nil
 }
 

@@ -230,19 +230,29 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) er
 		return err
 	}
 	commit = append(commit, vector...)
-	ops, err := sh.encodeCounts(nil, nil, change{trial.entry, trial.counts()})
+	sum := trial.counts().clone()
+	ops, err := sh.encodeCounts(nil, nil, change{trial.entry, sum})
 	if err != nil {
 		return err
+	}
+	ops = append(ops, store.Op{Key: sh.countsKey(id), Delete: true})
+	if b.o.Shared { // others count too: together or not at all
+		ops[0].If, ops[1].If = store.At(stays.counts().rev), store.At(goes.counts().rev)
+		commit, ops = append(commit, ops...), nil
 	}
 	rev, err := b.st.Commit(ctx, commit...)
 	if err != nil {
 		return err
 	}
-	sh.put(newEntry(m.rec, stays.stowed, trial.counts(), rev), trial.doc, trial)
+	sum.rev = rev
+	sh.put(newEntry(m.rec, stays.stowed, sum, rev), trial.doc, trial)
 	b.bodies.Remove(stays.entry)
 	b.bodies.Remove(goes.entry)
 	b.wanted(sh)
-	if _, err := b.add(ctx, append(ops, store.Op{Key: sh.countsKey(id), Delete: true})...); err != nil {
+	if ops == nil {
+		return nil
+	}
+	if _, err := b.add(ctx, ops...); err != nil {
 		return fmt.Errorf("%w: %w", errFollows, err)
 	}
 	return nil
@@ -502,19 +512,15 @@ func (sh *shard) current(e *entry) bool {
 
 // archive sets the records aside, or brings them back. The caller holds edit.
 func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry, archived bool) error {
-	var changes []change
-	for _, e := range es {
-		c := e.counts().clone()
-		c.Archived = archived
-		changes = append(changes, change{e, c})
+	for {
+		var changes []change
+		for _, e := range es {
+			c := e.counts().clone()
+			c.Archived = archived
+			changes = append(changes, change{e, c})
+		}
+		if again, err := b.count(ctx, sh, nil, nil, changes...); !again {
+			return err
+		}
 	}
-	ops, err := sh.encodeCounts(nil, nil, changes...)
-	if err != nil {
-		return err
-	}
-	taken, err := b.add(ctx, ops...)
-	if taken {
-		sh.tally(changes...)
-	}
-	return err
 }
