@@ -264,6 +264,7 @@ func (b *Book) countSample(ctx context.Context, s *Sample) error {
 	w.rate(b.opts.Calibrated)
 	b.usedLocked(w)
 	known.apply(u)
+	w.arm = u.index + 1
 	return failed
 }
 

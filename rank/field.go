@@ -16,6 +16,17 @@ type contender struct {
 	window *window // nil: no samples for the skill
 }
 
+// arm is the index of the contender in the model of the skill, or -1.
+func (f *contender) arm(m *model, name string) int32 {
+	if f.window != nil && f.window.arm > 0 {
+		return f.window.arm - 1
+	}
+	if i, ok := m.index[name]; ok && name != "" {
+		return i
+	}
+	return -1
+}
+
 // field appends the contenders to buf, which is empty, in the order of the
 // input, once they are all in memory. It returns with the lock held for reading, unless with an error.
 func (b *Book) field(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, error) {

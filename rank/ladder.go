@@ -23,14 +23,14 @@ var grid = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6,
 // difficulty is a distribution over the grid.
 type difficulty [len(grid)]float64
 
-// anyTask is the difficulty of a task that was not tried.
-func anyTask() (d difficulty) {
+// untried is the difficulty of a task that was not tried.
+var untried = func() (d difficulty) {
 	for i, x := range grid {
 		d[i] = math.Exp(-x * x / 2)
 	}
 	d.norm()
 	return d
-}
+}()
 
 func (d *difficulty) norm() {
 	sum := 0.0
@@ -67,7 +67,7 @@ func (d *difficulty) failed(c *difficulty) {
 
 // tried is the difficulty of a task at which these have failed.
 func (m *model) tried(failed []string) difficulty {
-	d := anyTask()
+	d := untried
 	for _, name := range failed {
 		r := firstRating
 		if i, ok := m.index[name]; ok {

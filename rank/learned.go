@@ -110,7 +110,7 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 	}
 	var room [few]estimate
 	es := slices.Grow(room[:0], len(fs))[:len(fs)]
-	l.score(m, &s, cs, es)
+	l.score(m, &s, cs, fs, es)
 	for i := range fs {
 		fs[i].by = es[i].mean + es[i].context + es[i].bonus + es[i].draw
 	}
@@ -149,7 +149,7 @@ type estimate struct {
 }
 
 // score sets the estimates of the candidates.
-func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
+func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, es []estimate) {
 	h := &m.head
 	var views [kinds]view
 	views[byKey], views[byFeatures] = m.keyView(s.Key), m.nearView(s.Features)
@@ -169,8 +169,8 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, es []estimate) {
 	for i := range cs {
 		c, e := &cs[i], &es[i]
 		a, index := &none, int32(-1)
-		if j, ok := m.index[c.Name]; ok && c.Name != "" {
-			a, index = &m.arms[j], j
+		if index = fs[i].arm(m, c.Name); index >= 0 {
+			a = &m.arms[index]
 		}
 		mean, variance := a.posterior(h, h.prior(c.Prior), least)
 		shift, shift2 := combine(h, &views, index, a, mean)

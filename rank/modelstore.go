@@ -395,6 +395,7 @@ func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
 	n := &m.near
 	n.axes, n.next = axes{n: r.N, mean: r.Mean, m2: r.M2}, r.Next
 	n.points = make([]point, int(min(r.N, maxPoints)))
+	n.sketches = make([]uint64, len(n.points))
 	have := 0
 	err = each(ctx, b.st, key.Prefix(b.space, "point", skill), func(last string, r *pointRecord) bool {
 		slot, err := strconv.Atoi(last)
@@ -402,7 +403,6 @@ func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
 		if err != nil || !ok || slot < 0 || slot >= len(n.points) {
 			return false
 		}
-		n.points[slot] = p
 		n.enter(int32(slot), p)
 		have++
 		return true

@@ -39,6 +39,9 @@ type near struct {
 	next   int32            // the slot that the next point takes
 	axes   axes
 	inv    []float32 // one over the standard deviation of each feature; zero: it does not vary
+
+	coarse   coarse
+	sketches []uint64 // of the points
 }
 
 // fits reports whether x can be used: the first features of a skill say how
@@ -127,17 +130,18 @@ func (a axes) with(x []float32) axes {
 }
 
 func (n *near) apply(p *pointUpdate) {
-	if p.fresh {
-		if int(p.slot) == len(n.points) {
-			n.points = append(n.points, point{})
-		} else {
-			delete(n.byX, hashX(n.points[p.slot].x))
-		}
-		n.next, n.axes = p.next, p.axes
-		n.enter(p.slot, p.point)
-		n.rescale()
+	if !p.fresh {
+		n.points[p.slot] = p.point
+		return
 	}
-	n.points[p.slot] = p.point
+	if int(p.slot) == len(n.points) {
+		n.points, n.sketches = append(n.points, point{}), append(n.sketches, 0)
+	} else {
+		delete(n.byX, hashX(n.points[p.slot].x))
+	}
+	n.next, n.axes = p.next, p.axes
+	n.enter(p.slot, p.point)
+	n.rescale()
 }
 
 func (n *near) enter(slot int32, p point) {
@@ -145,17 +149,75 @@ func (n *near) enter(slot int32, p point) {
 		n.byX = make(map[uint64]int32)
 	}
 	n.byX[hashX(p.x)] = slot
+	n.points[slot], n.sketches[slot] = p, n.coarse.sketch(p.x)
 }
 
-// rescale computes inv.
+// rescale computes inv, and the sketches once they were made for another scale.
 func (n *near) rescale() {
+	c := &n.coarse
 	n.inv = slices.Grow(n.inv[:0], len(n.axes.m2))[:len(n.axes.m2)]
+	c.least = math.MaxFloat32
 	for i, m2 := range n.axes.m2 {
 		n.inv[i] = 0
 		if sd := math.Sqrt(m2 / n.axes.n); sd > 1/maxFeature {
 			n.inv[i] = float32(1 / sd)
 		}
+		if i < sketched && c.inv[i] > 0 {
+			c.least = min(c.least, n.inv[i]/c.inv[i])
+		}
 	}
+	if c.least > 0.9 && n.axes.n < 2*c.n {
+		return
+	}
+	*c = coarse{n: n.axes.n, least: 1}
+	for i := range n.inv[:min(len(n.inv), sketched)] {
+		c.mean[i], c.inv[i] = float32(n.axes.mean[i]), n.inv[i]
+	}
+	for i := range n.points {
+		n.sketches[i] = c.sketch(n.points[i].x)
+	}
+}
+
+// coarse says of most points by a word each that they are far: by the first
+// features in steps of a sixteenth of a standard deviation, seven bits each.
+type coarse struct {
+	n         float64           // points when it was made
+	mean, inv [sketched]float32 // then
+	least     float32           // share of an inv that is left since
+}
+
+const (
+	sketched = 8 // features, a byte each
+	steps    = 16
+)
+
+func (c *coarse) sketch(x []float32) (s uint64) {
+	for i := range x[:min(len(x), sketched)] {
+		at := max(0, min(127, 64+(x[i]-c.mean[i])*c.inv[i]*steps))
+		s |= uint64(at) << (8 * i)
+	}
+	return s
+}
+
+// beyond is the difference of sketches from which on points are at limit or beyond: each
+// byte is rounded, and two steps more are for the rounding of distances.
+func (c *coarse) beyond(limit float32) uint64 {
+	return uint64(min(limit*steps/max(c.least, 1/maxFeature), math.MaxUint16)) + sketched + 2
+}
+
+// nearer is the index of the next sketch that differs from y by less than far, or
+// the number of all.
+func nearer(sketches []uint64, next int, y, far uint64) int {
+	const high, low, half = 0x8080808080808080, 0x7f7f7f7f7f7f7f7f, 0x00ff00ff00ff00ff
+	for i, x := range sketches[next:] {
+		d := x | high - y           // 128 and the difference, in each byte
+		less := ^d & high >> 7      // 1 where that is below 128
+		d = d&low ^ less*127 + less // its absolute value
+		if (d&half+d>>8&half)*0x0001000100010001>>48 < far {
+			return next + i
+		}
+	}
+	return len(sketches)
 }
 
 // neighbour is a point and its distance.
@@ -168,43 +230,44 @@ type neighbour struct {
 // neighbours if there are as many. The distance is the sum of the differences
 // by feature, in standard deviations.
 func (n *near) nearest(buf []neighbour, x []float32) []neighbour {
-	for slot := range n.points {
-		limit := float32(math.MaxFloat32)
-		if len(buf) > neighbours {
-			limit = buf[neighbours].distance
+	limit, far := float32(math.Inf(1)), uint64(math.MaxUint64)
+	y := n.coarse.sketch(x)
+	for slot := 0; ; slot++ {
+		if slot = nearer(n.sketches, slot, y, far); slot == len(n.points) {
+			return buf
 		}
 		d := distance(n.points[slot].x, x, n.inv, limit)
-		if d >= limit {
-			continue
-		}
 		if len(buf) <= neighbours {
-			buf = append(buf, neighbour{})
+			d, buf = min(d, maxFeature), append(buf, neighbour{}) // always a number
+		} else if d >= limit {
+			continue
 		}
 		i := len(buf) - 1
 		for ; i > 0 && d < buf[i-1].distance; i-- {
 			buf[i] = buf[i-1]
 		}
-		buf[i] = neighbour{d, int32(slot)}
+		if buf[i] = (neighbour{d, int32(slot)}); len(buf) > neighbours {
+			limit = buf[neighbours].distance
+			far = n.coarse.beyond(limit)
+		}
 	}
-	return buf
 }
 
-// distance stops early once it is limit or more. It is at most maxFeature, so
-// that it is always a number. Four sums at a time keep the processor busy.
+// distance stops early once it is limit or more. Four sums at a time keep the processor busy.
 func distance(x, y, inv []float32, limit float32) float32 {
 	y, inv = y[:len(x)], inv[:len(x)]
 	d, i := float32(0), 0
 	for ; i <= len(x)-4; i += 4 {
 		d += apart(x[i], y[i], inv[i]) + apart(x[i+1], y[i+1], inv[i+1]) +
 			(apart(x[i+2], y[i+2], inv[i+2]) + apart(x[i+3], y[i+3], inv[i+3]))
-		if d = min(d, maxFeature); d >= limit {
-			return limit
+		if d >= limit {
+			return d
 		}
 	}
 	for ; i < len(x); i++ {
 		d += apart(x[i], y[i], inv[i])
 	}
-	return min(d, maxFeature)
+	return d
 }
 
 // apart is the difference by one feature.

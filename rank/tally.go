@@ -34,18 +34,18 @@ type Tally struct {
 //
 //	rank left <candidate> <skill> <hour since 1970>
 type hourRecord struct {
-	Samples    int64      `cbor:"1,keyasint,omitempty"`
-	Known      int64      `cbor:"2,keyasint,omitempty"`
-	Successes  int64      `cbor:"3,keyasint,omitempty"`
-	Wall       int64      `cbor:"4,keyasint,omitempty"` // nanoseconds
-	In         int64      `cbor:"5,keyasint,omitempty"` // tokens
-	Out        int64      `cbor:"6,keyasint,omitempty"` // tokens
-	Cost       float64    `cbor:"7,keyasint,omitempty"` // US dollars
-	API        float64    `cbor:"8,keyasint,omitempty"` // US dollars
-	SuccessUSD [2]float64 `cbor:"9,keyasint,omitempty"` // sum, and that of the squares
-	FailureUSD [2]float64 `cbor:"10,keyasint,omitempty"`
+	Samples    int64     `cbor:"1,keyasint,omitempty"`
+	Known      int64     `cbor:"2,keyasint,omitempty"`
+	Successes  int64     `cbor:"3,keyasint,omitempty"`
+	Wall       int64     `cbor:"4,keyasint,omitempty"` // nanoseconds
+	In         int64     `cbor:"5,keyasint,omitempty"` // tokens
+	Out        int64     `cbor:"6,keyasint,omitempty"` // tokens
+	Cost       float64   `cbor:"7,keyasint,omitempty"` // US dollars
+	API        float64   `cbor:"8,keyasint,omitempty"` // US dollars
+	SuccessUSD []float64 `cbor:"9,keyasint,omitempty"` // sum, and that of the squares
+	FailureUSD []float64 `cbor:"10,keyasint,omitempty"`
 
-	hour int64
+	hour int64 `cbor:"-"`
 }
 
 func (h *hourRecord) add(e *entry) {
@@ -57,8 +57,8 @@ func (h *hourRecord) add(e *entry) {
 	*h = hourRecord{
 		hour: h.hour, Samples: int64(t.Samples), Known: int64(t.Known), Successes: int64(t.Successes),
 		Wall: int64(t.Wall), In: int64(t.TokensIn), Out: int64(t.TokensOut), Cost: t.CostUSD, API: t.APICostUSD,
-		SuccessUSD: [2]float64{t.successes.sum, t.successes.squares},
-		FailureUSD: [2]float64{t.failures.sum, t.failures.squares},
+		SuccessUSD: []float64{t.successes.sum, t.successes.squares},
+		FailureUSD: []float64{t.failures.sum, t.failures.squares},
 	}
 }
 
@@ -101,7 +101,7 @@ func (t *Tally) merge(u *Tally) {
 func hourOf(ns int64) int64 { return ns / int64(time.Hour) }
 
 // hourPart is the part of a key that names an hour: they order as the hours do.
-func hourPart(hour int64) string { return fmt.Sprintf("%07d", hour) }
+func hourPart(hour int64) string { return strconv.FormatInt(hour+1e7, 10)[1:] }
 
 func decodeHour(e store.Entry, part string) (hourRecord, error) {
 	var h hourRecord
@@ -109,7 +109,8 @@ func decodeHour(e store.Entry, part string) (hourRecord, error) {
 	if err != nil {
 		return h, err
 	}
-	if h.hour, err = strconv.ParseInt(part, 10, 64); err != nil || h.Samples < 1 || h.Known > h.Samples || h.Successes > h.Known {
+	h.hour, err = strconv.ParseInt(part, 10, 64)
+	if err != nil || h.Samples < 1 || h.Known > h.Samples || h.Successes > h.Known || len(h.SuccessUSD) != 2 || len(h.FailureUSD) != 2 {
 		return h, fmt.Errorf("%w: %q is not an hour of samples", store.ErrDamaged, e.Key)
 	}
 	return h, nil
@@ -138,7 +139,7 @@ func (b *Book) hour(ctx context.Context, k string, at int64) (hourRecord, error)
 		var err error
 		switch e, err = b.st.Get(ctx, k); {
 		case isNotFound(err):
-			return hourRecord{hour: at}, nil
+			return hourRecord{hour: at, SuccessUSD: []float64{0, 0}, FailureUSD: []float64{0, 0}}, nil
 		case err != nil:
 			return hourRecord{}, err
 		}
@@ -204,9 +205,12 @@ func decodeTally(e store.Entry, prefix string) (Tally, error) {
 		return Tally{}, fmt.Errorf("%w: %q is not an hour of samples", store.ErrDamaged, e.Key)
 	}
 	h, err := decodeHour(e, p[2])
+	if err != nil {
+		return Tally{}, err
+	}
 	t := h.tally()
 	t.Candidate, t.Skill = p[0], p[1]
-	return t, err
+	return t, nil
 }
 
 // Daily returns what all attempts came to, those that failed too, by candidate, skill and
