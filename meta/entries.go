@@ -44,7 +44,7 @@ func (m *Monitor) EntriesBelow(ctx context.Context, scope string, experiments ..
 // ForgetBelow removes what EntriesBelow yields.
 func (m *Monitor) ForgetBelow(ctx context.Context, scope string, experiments ...string) error {
 	if m.j != nil {
-		return m.changeBase(ctx, func(base *Monitor) error { return base.ForgetBelow(ctx, scope, experiments...) })
+		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.ForgetBelow(ctx, scope, experiments...) })
 	}
 	return m.exclusive(ctx, "forget", scope, func() error {
 		for e, err := range m.EntriesBelow(ctx, scope, experiments...) {

@@ -54,7 +54,7 @@ type Monitor struct {
 	opts Options
 	turn chan struct{} // holds one token; its holder has the five fields below
 
-	j *journal.Journal // nil: this is the only opener; else st is its view
+	j *journal.Journal[*Monitor] // nil: this is the only opener; else st is its view
 	records
 	closed   bool
 	sessions *simplelru.LRU[string, *history]
@@ -82,15 +82,11 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 		return nil, fmt.Errorf("meta: open: %w: %w", ErrInvalid, err)
 	}
 	err := m.openBase(ctx, st)
-	if err == nil && !m.opts.Shared { // what others have left is for the only opener
-		m.j = journal.New(st, m.space)
-		var none bool
-		if none, err = m.j.Empty(ctx); err == nil && !none {
-			if err = m.foldNew(ctx, nil); err == nil {
-				m.all, err = m.readOdds(ctx, m.allKey())
-			}
+	if err == nil && m.j == nil { // what others have left is for the only opener
+		var some bool
+		if some, err = m.journal(st).Leave(ctx); some && err == nil {
+			m.all, err = m.readOdds(ctx, m.allKey())
 		}
-		m.j = nil
 	}
 	if err == nil {
 		err = m.finishProposals(ctx)
@@ -108,7 +104,7 @@ func (m *Monitor) openBase(ctx context.Context, st store.Store) (err error) {
 	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
 	m.records = records{st: st, space: key.Under(m.opts.Tenant, "meta")}
 	if m.opts.Shared {
-		m.j = journal.New(st, m.space, "proposal")
+		m.j = m.journal(st)
 		m.st = m.j
 	}
 	m.w = flush.New(m.st)

@@ -62,7 +62,7 @@ func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 // Retract takes the ending of a run from those of a scope.
 func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
 	if m.j != nil {
-		return m.changeBase(ctx, func(base *Monitor) error { return base.Retract(ctx, scope, run) })
+		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Retract(ctx, scope, run) })
 	}
 	return m.exclusive(ctx, "retract", run, func() error {
 		past, err := m.endings(ctx, scope)

@@ -85,7 +85,7 @@ func (f failure) same(g failure) bool {
 // keys that will not come again.
 func (m *Monitor) Release(ctx context.Context, session string, outcomes, episodes []string) error {
 	if m.j != nil {
-		return m.changeBase(ctx, func(base *Monitor) error { return base.Release(ctx, session, outcomes, episodes) })
+		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Release(ctx, session, outcomes, episodes) })
 	}
 	return m.inSession(ctx, "release", session, func(*history) error {
 		var markers []string
@@ -120,7 +120,7 @@ func EpisodeKeys(tenant string, episodes ...string) (keys []string) {
 // from them stays, which holds no text.
 func (m *Monitor) Forget(ctx context.Context, session string) error {
 	if m.j != nil {
-		return m.changeBase(ctx, func(base *Monitor) error { return base.Forget(ctx, session) })
+		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Forget(ctx, session) })
 	}
 	return m.inSession(ctx, "forget", session, func(s *history) error {
 		if err := m.w.Flush(ctx); err != nil {

@@ -56,14 +56,10 @@ func (m *Monitor) takeIn(ctx context.Context, e store.Entry) error {
 // Refresh takes in what Monitors of other openers have recorded: see Options.Shared. The
 // caller says when, such as after a change of the store by others.
 func (m *Monitor) Refresh(ctx context.Context) error {
-	fold := func(ctx context.Context) error { return m.foldNew(ctx, nil) }
-	return journal.Refresh(ctx, m.catch, fold)
+	return m.j.Refresh(ctx, m.catch)
 }
 
 func (m *Monitor) catch(ctx context.Context) (n int, err error) {
-	if m.j == nil {
-		return 0, nil
-	}
 	err = m.exclusive(ctx, "refresh", "", func() error {
 		if err := m.w.Flush(ctx); err != nil { // to the view, before that is begun anew
 			return err
@@ -81,34 +77,14 @@ func (m *Monitor) catch(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// foldNew has what is in the journal in the base, and what fn then changes of it.
-func (m *Monitor) foldNew(ctx context.Context, fn func(*Monitor) error) error {
-	return m.j.Fold(ctx, func(st store.Store, entries []store.Entry, last bool) error {
-		base := &Monitor{opts: m.opts, turn: make(chan struct{}, 1)}
-		base.opts.Shared = false
-		if err := base.openBase(ctx, st); err != nil {
-			return err
-		}
-		var err error
-		for _, e := range entries {
-			if err == nil {
-				err = base.takeIn(ctx, e) // no other has the turn
-			}
-		}
-		if err == nil && last && fn != nil {
-			err = fn(base)
-		}
-		if wrong := base.Close(); err == nil {
-			err = wrong
-		}
-		return err
-	})
-}
-
-// changeBase has fn change what the store keeps, and the Monitor go by that.
-func (m *Monitor) changeBase(ctx context.Context, fn func(*Monitor) error) error {
-	if err := m.foldNew(ctx, fn); err != nil {
-		return err
+// journal is that of all openers. What they have entered is counted by Monitors that are
+// alone with a view of the store.
+func (m *Monitor) journal(st store.Store) *journal.Journal[*Monitor] {
+	o := m.opts
+	o.Shared = false
+	open := func(ctx context.Context, st store.Store) (*Monitor, error) {
+		base := &Monitor{opts: o, turn: make(chan struct{}, 1)}
+		return base, base.openBase(ctx, st)
 	}
-	return m.Refresh(ctx)
+	return journal.New(st, m.space, journal.Keeper[*Monitor]{Open: open, Take: (*Monitor).takeIn}, "proposal")
 }

@@ -79,7 +79,7 @@ type Book struct {
 
 	space string // begins all keys of the Book
 
-	j *journal.Journal // nil: this is the only opener; else st is its view
+	j *journal.Journal[*Book] // nil: this is the only opener; else st is its view
 
 	mu struct {
 		sync.RWMutex
@@ -119,13 +119,8 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 		return nil, err
 	}
 	b, err := openBook(st, o)
-	if err == nil && !o.Shared { // what others have left is for the only opener
-		b.j = journal.New(st, b.space)
-		var none bool
-		if none, err = b.j.Empty(ctx); err == nil && !none {
-			err = b.foldNew(ctx, nil)
-		}
-		b.j = nil
+	if err == nil && b.j == nil { // what others have left is for the only opener
+		_, err = b.journal(st).Leave(ctx)
 	}
 	return b, err
 }
@@ -134,7 +129,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
 func openBook(st store.Store, o Options) (*Book, error) {
 	b := &Book{st: st, opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
 	if o.Shared {
-		b.j = journal.New(st, b.space)
+		b.j = b.journal(st)
 		b.st = b.j
 	}
 	b.w = flush.New(b.st)
@@ -276,7 +271,7 @@ func (b *Book) Release(ctx context.Context, keys ...string) error {
 		return fmt.Errorf("release: %w", err)
 	}
 	if b.j != nil {
-		return b.changeBase(ctx, func(base *Book) error { return base.Release(ctx, keys...) })
+		return b.j.Change(ctx, b.catch, func(base *Book) error { return base.Release(ctx, keys...) })
 	}
 	if err := b.take(ctx); err != nil {
 		return fmt.Errorf("release: %w", err)

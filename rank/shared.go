@@ -38,7 +38,7 @@ func (b *Book) cleanRecord(r *record) {
 	r.Reason = strings.ToValidUTF8(r.Reason[:min(len(r.Reason), MaxReason)], "")
 }
 
-// takeIn observes an entry of the journal. The caller has the turn.
+// takeIn observes an entry of the journal. The caller has the turn, or the Book to itself.
 func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 	var o happened
 	if err := codec.Decode(e, &o); err != nil {
@@ -51,14 +51,10 @@ func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 // Refresh takes in what Books of other openers have observed: see Options.Shared. The
 // caller says when, such as after a change of the store by others.
 func (b *Book) Refresh(ctx context.Context) error {
-	fold := func(ctx context.Context) error { return b.foldNew(ctx, nil) }
-	return journal.Refresh(ctx, b.catch, fold)
+	return b.j.Refresh(ctx, b.catch)
 }
 
 func (b *Book) catch(ctx context.Context) (n int, err error) {
-	if b.j == nil {
-		return 0, nil
-	}
 	if err := b.take(ctx); err != nil {
 		return 0, err
 	}
@@ -80,36 +76,13 @@ func (b *Book) forgetAll() (err error) {
 	return err
 }
 
-// foldNew has the samples of the journal in the base, and what fn then changes of it.
-func (b *Book) foldNew(ctx context.Context, fn func(*Book) error) error {
-	return b.j.Fold(ctx, func(st store.Store, entries []store.Entry, last bool) error {
-		o := b.opts
-		o.Shared = false
-		base, err := openBook(st, o)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if err == nil {
-				err = base.takeIn(ctx, e) // no other has the turn
-			}
-		}
-		if err == nil && last && fn != nil {
-			err = fn(base)
-		}
-		if wrong := base.Close(); err == nil {
-			err = wrong
-		}
-		return err
-	})
-}
-
-// changeBase has fn change what the store keeps of samples, and the Book go by that.
-func (b *Book) changeBase(ctx context.Context, fn func(*Book) error) error {
-	if err := b.foldNew(ctx, fn); err != nil {
-		return err
-	}
-	return b.Refresh(ctx)
+// journal is that of all openers. What they have entered is counted by Books that are
+// alone with a view of the store.
+func (b *Book) journal(st store.Store) *journal.Journal[*Book] {
+	o := b.opts
+	o.Shared = false
+	open := func(_ context.Context, st store.Store) (*Book, error) { return openBook(st, o) }
+	return journal.New(st, b.space, journal.Keeper[*Book]{Open: open, Take: (*Book).takeIn})
 }
 
 // forgetShared is Forget, some at a time: as many as a commit has room for.
@@ -117,7 +90,7 @@ func (b *Book) forgetShared(ctx context.Context, drop func(Sample) bool) error {
 	const pairs, samples = 8, 500
 	type of struct{ candidate, skill string }
 	for more := true; more; {
-		err := b.changeBase(ctx, func(base *Book) error {
+		err := b.j.Change(ctx, b.catch, func(base *Book) error {
 			some, n := make(map[of]bool), 0
 			more = false
 			return base.Forget(ctx, func(s Sample) bool {

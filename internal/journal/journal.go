@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -13,10 +14,17 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Journal is the View of one opener, and its way to the entries. Catch and Fold are
-// called by one goroutine at a time.
-type Journal struct {
+// Keeper keeps statistics in a store, such as a Book does: an opener alone.
+type Keeper[K io.Closer] struct {
+	Open func(ctx context.Context, st store.Store) (K, error)
+	Take func(k K, ctx context.Context, e store.Entry) error // counts what an entry says
+}
+
+// Journal is the View of one opener, and its way to the entries. Catch is called by one
+// goroutine at a time. The nil Journal is that of the only opener.
+type Journal[K io.Closer] struct {
 	*View
+	alone Keeper[K]
 	w     *flush.Writer // of the store
 	news  string        // begins the keys of entries
 	base  string        // leads to a record that each fold writes
@@ -27,19 +35,19 @@ type Journal struct {
 // New returns the Journal of what is kept under keys that begin with space. Its entries
 // lie at "new", and "base" changes with each fold. What is kept at one of direct is no
 // part of it: the View writes that to the store.
-func New(st store.Store, space string, direct ...string) *Journal {
+func New[K io.Closer](st store.Store, space string, alone Keeper[K], direct ...string) *Journal[K] {
 	v := newView(st)
 	for _, part := range direct {
 		v.direct = append(v.direct, key.Prefix(space, part))
 	}
-	return &Journal{
-		View: v, w: flush.New(st), news: key.Prefix(space, "new"), base: key.Join(space, "base"),
+	return &Journal[K]{
+		View: v, alone: alone, w: flush.New(st), news: key.Prefix(space, "new"), base: key.Join(space, "base"),
 		known: make(map[string]bool),
 	}
 }
 
 // Add enters what has happened, under an id of its own. It is written with the next group.
-func (j *Journal) Add(ctx context.Context, id string, happened any) error {
+func (j *Journal[K]) Add(ctx context.Context, id string, happened any) error {
 	k := j.news + id
 	value, err := codec.Encode(k, happened)
 	if err != nil {
@@ -49,15 +57,15 @@ func (j *Journal) Add(ctx context.Context, id string, happened any) error {
 }
 
 // Flush writes what was entered, and waits for it.
-func (j *Journal) Flush(ctx context.Context) error { return j.w.Flush(ctx) }
+func (j *Journal[K]) Flush(ctx context.Context) error { return j.w.Flush(ctx) }
 
 // Stop writes what was entered, and refuses what comes later.
-func (j *Journal) Stop() error { return j.w.Close() }
+func (j *Journal[K]) Stop() error { return j.w.Close() }
 
 // Catch takes in what has changed: apply is called with each entry that is new to the
 // View. If others have folded, the View is the base first, and forget is called. Entries
 // that are not folded are how many.
-func (j *Journal) Catch(ctx context.Context, forget func() error, apply func(store.Entry) error) (entries int, err error) {
+func (j *Journal[K]) Catch(ctx context.Context, forget func() error, apply func(store.Entry) error) (entries int, err error) {
 	at, err := j.generation(ctx)
 	if err != nil {
 		return 0, err
@@ -87,15 +95,15 @@ func (j *Journal) Catch(ctx context.Context, forget func() error, apply func(sto
 }
 
 // Refresh has an opener take in what others have entered, and fold it once that is as
-// much as one commit folds: catch says how many entries are not folded.
-func Refresh(ctx context.Context, catch func(context.Context) (int, error), fold func(context.Context) error) error {
+// much as one commit folds: catch calls Catch.
+func (j *Journal[K]) Refresh(ctx context.Context, catch func(context.Context) (int, error)) error {
 	err := store.CheckContext(ctx)
-	entries := 0
-	if err == nil {
-		entries, err = catch(ctx)
+	if err != nil || j == nil {
+		return err
 	}
+	entries, err := catch(ctx)
 	if err == nil && entries >= atOnce {
-		if err = fold(ctx); err == nil || errors.Is(err, store.ErrConflict) { // others fold
+		if err = j.fold(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
 			_, err = catch(ctx)
 		}
 	}
@@ -105,8 +113,28 @@ func Refresh(ctx context.Context, catch func(context.Context) (int, error), fold
 	return nil
 }
 
+// Change has fn change what the store keeps, and the opener go by that.
+func (j *Journal[K]) Change(ctx context.Context, catch func(context.Context) (int, error), fn func(K) error) error {
+	if err := j.fold(ctx, fn); err != nil {
+		return err
+	}
+	return j.Refresh(ctx, catch)
+}
+
+// Leave folds what others have left, for who opens the store alone. It reports whether
+// there was anything.
+func (j *Journal[K]) Leave(ctx context.Context) (some bool, err error) {
+	for _, err := range j.View.base.Scan(ctx, store.Range{Prefix: j.news, Limit: 1}) {
+		if err != nil {
+			return false, err
+		}
+		return true, j.fold(ctx, nil)
+	}
+	return false, nil
+}
+
 // generation is the revision of the base, 0 before the first fold.
-func (j *Journal) generation(ctx context.Context) (store.Revision, error) {
+func (j *Journal[K]) generation(ctx context.Context) (store.Revision, error) {
 	e, err := j.View.base.Get(ctx, j.base)
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
@@ -115,7 +143,7 @@ func (j *Journal) generation(ctx context.Context) (store.Revision, error) {
 }
 
 // entries returns what is not folded, in the order in which it was committed.
-func (j *Journal) entries(ctx context.Context) (all []store.Entry, err error) {
+func (j *Journal[K]) entries(ctx context.Context) (all []store.Entry, err error) {
 	for e, err := range j.View.base.Scan(ctx, store.Range{Prefix: j.news}) {
 		if err != nil {
 			return nil, err
@@ -126,14 +154,6 @@ func (j *Journal) entries(ctx context.Context) (all []store.Entry, err error) {
 	return all, nil
 }
 
-// Empty reports whether nothing waits to be folded.
-func (j *Journal) Empty(ctx context.Context) (bool, error) {
-	for _, err := range j.View.base.Scan(ctx, store.Range{Prefix: j.news, Limit: 1}) {
-		return false, err
-	}
-	return true, nil
-}
-
 // atOnce is how many entries are folded with one commit, and tries how often an opener
 // tries whom others are before.
 const (
@@ -141,34 +161,15 @@ const (
 	tries  = 16
 )
 
-// Fold has fn write to a store of the base what entries come to, and makes that the
-// base, until there are none; last tells fn that these are. With others at it at the same
-// time fn is called again. It is store.ErrConflict if they always were first.
-func (j *Journal) Fold(ctx context.Context, fn func(st store.Store, entries []store.Entry, last bool) error) error {
+// fold has a Keeper count the entries in the base, until there are none, and fn then
+// change what it keeps, unless fn is nil. With others at it at the same time fn is called
+// again. It is store.ErrConflict if they always were first.
+func (j *Journal[K]) fold(ctx context.Context, fn func(K) error) error {
 	if err := j.w.Flush(ctx); err != nil {
 		return err
 	}
-	lost := 0
-	for {
-		at, err := j.generation(ctx)
-		if err != nil {
-			return err
-		}
-		entries, err := j.entries(ctx)
-		if err != nil {
-			return err
-		}
-		some := entries[:min(len(entries), atOnce)]
-		last := len(some) == len(entries)
-		to := newView(j.View.base)
-		if err := fn(to, some, last); err != nil {
-			return err
-		}
-		ops := append(to.ops(), store.Op{Key: j.base, Value: []byte{1}, If: store.At(at)})
-		for _, e := range some {
-			ops = append(ops, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)})
-		}
-		_, err = j.View.base.Commit(ctx, ops...)
+	for lost := 0; ; {
+		last, err := j.foldSome(ctx, fn)
 		if errors.Is(err, store.ErrConflict) && lost < tries {
 			lost++
 			continue
@@ -177,4 +178,43 @@ func (j *Journal) Fold(ctx context.Context, fn func(st store.Store, entries []st
 			return err
 		}
 	}
+}
+
+// foldSome folds as many entries as a commit takes, and reports whether those were all.
+func (j *Journal[K]) foldSome(ctx context.Context, fn func(K) error) (last bool, err error) {
+	at, err := j.generation(ctx)
+	if err != nil {
+		return false, err
+	}
+	entries, err := j.entries(ctx)
+	if err != nil {
+		return false, err
+	}
+	some := entries[:min(len(entries), atOnce)]
+	last = len(some) == len(entries)
+	to := newView(j.View.base)
+	k, err := j.alone.Open(ctx, to)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range some {
+		if err == nil {
+			err = j.alone.Take(k, ctx, e)
+		}
+	}
+	if err == nil && last && fn != nil {
+		err = fn(k)
+	}
+	if wrong := k.Close(); err == nil {
+		err = wrong
+	}
+	if err != nil {
+		return false, err
+	}
+	ops := append(to.ops(), store.Op{Key: j.base, Value: []byte{1}, If: store.At(at)})
+	for _, e := range some {
+		ops = append(ops, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)})
+	}
+	_, err = j.View.base.Commit(ctx, ops...)
+	return last, err
 }
