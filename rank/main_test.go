@@ -36,6 +36,19 @@ func open(tb testing.TB, st store.Store, opts *rank.Options) *rank.Book {
 	return book
 }
 
+// samplesOf are the samples of a candidate, in the order of their times.
+func samplesOf(t *testing.T, b *rank.Book, candidate string) (all []rank.Sample) {
+	t.Helper()
+	for s, err := range b.Samples(t.Context(), time.Time{}) {
+		require.NoError(t, err)
+		if s.Candidate == candidate {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b rank.Sample) int { return a.At.Compare(b.At) })
+	return all
+}
+
 func p(f float64) *float64 { return &f }
 
 // ctx returns the context of a test, or of a rapid check.

@@ -46,56 +46,18 @@ type armRecord struct {
 	Rating []float64 `cbor:"75,keyasint,omitempty"` // at, variance, n, usd, sec
 }
 
-type settingRecord struct {
-	Weight float64      `cbor:"1,keyasint,omitempty"`
-	Moved  float64      `cbor:"2,keyasint,omitempty"`
-	Used   uint64       `cbor:"3,keyasint,omitempty"`
-	Cells  []cellRecord `cbor:"4,keyasint,omitempty"`
-}
-
-type cellRecord struct {
-	Arm    int32   `cbor:"1,keyasint,omitempty"`
-	Epoch  uint32  `cbor:"2,keyasint,omitempty"`
-	N      float64 `cbor:"3,keyasint,omitempty"`
-	Sum    float64 `cbor:"4,keyasint,omitempty"`
-	Weight float64 `cbor:"5,keyasint,omitempty"`
-	Moved  float64 `cbor:"6,keyasint,omitempty"`
-	Used   uint64  `cbor:"7,keyasint,omitempty"`
-}
-
-type pointRecord struct {
-	X     []float32         `cbor:"1,keyasint"`
-	Cells []pointCellRecord `cbor:"2,keyasint"`
-}
-
-type pointCellRecord struct {
-	_     struct{} `cbor:",toarray"`
-	Arm   int32
-	Epoch uint32
-	N     float64
-	Sum   float64
-}
-
-type axesRecord struct {
-	N    float64   `cbor:"1,keyasint"`
-	Mean []float64 `cbor:"2,keyasint"`
-	M2   []float64 `cbor:"3,keyasint"`
-	Next int32     `cbor:"4,keyasint"`
-}
-
 // scratch is where whoever has the turn puts records together for writing. The
 // Writer keeps their keys and values, which are made anew for each sample.
 type scratch struct {
-	update  update
-	sample  record
-	head    headRecord
-	arm     armRecord
-	setting settingRecord
-	out     entry // of pushedOut
-	space   string
-	ops     []store.Op
-	keys    key.Block
-	buf     []byte // what is encoded
+	update update
+	sample record
+	head   headRecord
+	arm    armRecord
+	out    entry // of pushedOut
+	space  string
+	ops    []store.Op
+	keys   key.Block
+	buf    []byte // what is encoded
 }
 
 // reset makes ready for what s writes.
@@ -128,14 +90,12 @@ func (u *update) puts(x *scratch, skill string) error {
 		x.ops = append(x.ops, store.Op{Key: x.settingKey(skill, u.evicted), Delete: true})
 	}
 	if u.setting != nil {
-		u.setting.record(&x.setting)
-		err = errors.Join(err, x.put(x.settingKey(skill, u.key), &x.setting))
+		err = errors.Join(err, x.put(x.settingKey(skill, u.key), u.setting))
 	}
 	if p := u.point; p != nil {
-		err = errors.Join(err, x.put(x.keys.Join(x.space, "point", skill, strconv.Itoa(int(p.slot))), p.point.record()))
+		err = errors.Join(err, x.put(x.keys.Join(x.space, "point", skill, strconv.Itoa(int(p.slot))), &p.point))
 		if p.fresh {
-			axes := &axesRecord{N: p.axes.n, Mean: p.axes.mean, M2: p.axes.m2, Next: p.next}
-			err = errors.Join(err, x.put(x.keys.Join(x.space, "axes", skill), axes))
+			err = errors.Join(err, x.put(x.keys.Join(x.space, "axes", skill), &p.axes))
 		}
 	}
 	return err
@@ -232,57 +192,6 @@ func (r *armRecord) arm() (arm, bool) {
 	return a, rated && r.Index >= 0 && summed(r.N, r.Sum) && sane(r.Up...) && sane(r.Down...)
 }
 
-func (c *setting) record(r *settingRecord) {
-	*r = settingRecord{Weight: c.weight, Moved: c.moved, Used: c.used, Cells: r.Cells[:0]}
-	for _, x := range c.cells {
-		r.Cells = append(r.Cells, cellRecord{
-			Arm: x.arm, Epoch: x.epoch, N: x.n, Sum: x.sum, Weight: x.weight, Moved: x.moved, Used: x.used,
-		})
-	}
-}
-
-func (r *settingRecord) setting(arms int) (*setting, bool) {
-	c := &setting{weight: r.Weight, moved: r.Moved, used: r.Used, cells: make([]cell, len(r.Cells))}
-	ok := len(r.Cells) <= maxCells && sane(r.Weight, r.Moved)
-	for i, x := range r.Cells {
-		c.cells[i] = cell{
-			arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum, weight: x.Weight, moved: x.Moved, used: x.Used,
-		}
-		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && summed(x.N, x.Sum) && sane(x.Weight, x.Moved)
-	}
-	return c, ok
-}
-
-func (p *point) record() *pointRecord {
-	r := &pointRecord{X: p.x, Cells: make([]pointCellRecord, len(p.cells))}
-	for i, x := range p.cells {
-		r.Cells[i] = pointCellRecord{Arm: x.arm, Epoch: x.epoch, N: x.n, Sum: x.sum}
-	}
-	return r
-}
-
-func (r *pointRecord) point(arms, features int) (point, bool) {
-	p := point{x: r.X, cells: make([]pointCell, len(r.Cells))}
-	ok := len(r.X) == features && len(r.Cells) <= maxCells
-	for _, v := range r.X {
-		ok = ok && finite(float64(v))
-	}
-	for i, x := range r.Cells {
-		p.cells[i] = pointCell{arm: x.Arm, epoch: x.Epoch, n: x.N, sum: x.Sum}
-		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && summed(x.N, x.Sum)
-	}
-	return p, ok
-}
-
-func (r *axesRecord) valid() bool {
-	ok := r.N > 0 && finite(r.N) && len(r.Mean) == len(r.M2) && len(r.Mean) > 0 && len(r.Mean) <= MaxFeatures &&
-		r.Next >= 0 && r.Next < maxPoints && sane(r.Mean...)
-	for _, m2 := range r.M2 {
-		ok = ok && m2 >= 0 && finite(m2)
-	}
-	return ok
-}
-
 // model returns what is learned of a skill, from the store unless it is in
 // memory. The caller has the turn.
 func (b *Book) model(ctx context.Context, skill string) (*model, error) {
@@ -375,35 +284,31 @@ func (b *Book) loadArms(ctx context.Context, skill string, m *model) error {
 }
 
 func (b *Book) loadSettings(ctx context.Context, skill string, m *model) error {
-	return each(ctx, b.st, key.Prefix(b.space, "setting", skill), func(last string, r *settingRecord) bool {
+	return each(ctx, b.st, key.Prefix(b.space, "setting", skill), func(last string, c *setting) bool {
 		id, err := strconv.ParseUint(last, 16, 64)
-		c, ok := r.setting(len(m.arms))
 		m.settings[id] = c
-		return ok && err == nil
+		return err == nil && c.valid(len(m.arms))
 	})
 }
 
 func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
-	var r axesRecord
-	found, err := b.fetch(ctx, key.Join(b.space, "axes", skill), &r)
+	n := &m.near
+	found, err := b.fetch(ctx, key.Join(b.space, "axes", skill), &n.axes)
 	if !found || err != nil {
 		return err
 	}
-	if !r.valid() {
+	if !n.axes.valid() {
 		return fmt.Errorf("%w: axes", store.ErrDamaged)
 	}
-	n := &m.near
-	n.axes, n.next = axes{n: r.N, mean: r.Mean, m2: r.M2}, r.Next
-	n.points = make([]point, int(min(r.N, maxPoints)))
+	n.points = make([]point, int(min(n.axes.N, maxPoints)))
 	n.sketches = make([]uint64, len(n.points))
 	have := 0
-	err = each(ctx, b.st, key.Prefix(b.space, "point", skill), func(last string, r *pointRecord) bool {
+	err = each(ctx, b.st, key.Prefix(b.space, "point", skill), func(last string, p *point) bool {
 		slot, err := strconv.Atoi(last)
-		p, ok := r.point(len(m.arms), len(n.axes.mean))
-		if err != nil || !ok || slot < 0 || slot >= len(n.points) {
+		if err != nil || !p.valid(len(m.arms), len(n.axes.Mean)) || slot < 0 || slot >= len(n.points) {
 			return false
 		}
-		n.enter(int32(slot), p)
+		n.enter(int32(slot), *p)
 		have++
 		return true
 	})

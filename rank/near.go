@@ -12,31 +12,53 @@ const (
 	maxFeature = 1e30 // what is beyond counts as this
 )
 
-// point is a vector of features and what the candidates did there.
+// point is a vector of features and what the candidates did there, as it is stored.
 type point struct {
-	x     []float32
-	cells []pointCell
+	X     []float32   `cbor:"1,keyasint"`
+	Cells []pointCell `cbor:"2,keyasint"`
 }
 
 type pointCell struct {
-	arm    int32
-	epoch  uint32
-	n, sum float64
+	_     struct{} `cbor:",toarray"`
+	Arm   int32
+	Epoch uint32
+	N     float64
+	Sum   float64
+}
+
+func (p *point) valid(arms, features int) bool {
+	ok := len(p.X) == features && len(p.Cells) <= maxCells
+	for _, v := range p.X {
+		ok = ok && finite(float64(v))
+	}
+	for _, x := range p.Cells {
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && summed(x.N, x.Sum)
+	}
+	return ok
 }
 
 // axes are mean and spread of the features over the points, by which they
-// are made comparable (Welford, 1962).
+// are made comparable (Welford, 1962), as they are stored.
 type axes struct {
-	n    float64
-	mean []float64
-	m2   []float64
+	N    float64   `cbor:"1,keyasint"`
+	Mean []float64 `cbor:"2,keyasint"`
+	M2   []float64 `cbor:"3,keyasint"`
+	Next int32     `cbor:"4,keyasint"` // the slot that the next point takes
+}
+
+func (a *axes) valid() bool {
+	ok := a.N > 0 && finite(a.N) && len(a.Mean) == len(a.M2) && len(a.Mean) > 0 && len(a.Mean) <= MaxFeatures &&
+		a.Next >= 0 && a.Next < maxPoints && sane(a.Mean...)
+	for _, m2 := range a.M2 {
+		ok = ok && m2 >= 0 && finite(m2)
+	}
+	return ok
 }
 
 // near finds the neighbourhood of a situation by its features.
 type near struct {
 	points []point
 	byX    map[uint64]int32 // by hash of x
-	next   int32            // the slot that the next point takes
 	axes   axes
 	inv    []float32 // one over the standard deviation of each feature; zero: it does not vary
 
@@ -47,7 +69,7 @@ type near struct {
 // fits reports whether x can be used: the first features of a skill say how
 // many there are.
 func (n *near) fits(x []float64) bool {
-	return len(x) > 0 && (n.axes.n == 0 || len(x) == len(n.axes.mean))
+	return len(x) > 0 && (n.axes.N == 0 || len(x) == len(n.axes.Mean))
 }
 
 // narrow returns x as it is kept.
@@ -68,7 +90,7 @@ func hashX(x []float32) uint64 {
 
 // at returns the slot of x, or -1.
 func (n *near) at(x []float32) int32 {
-	if i, ok := n.byX[hashX(x)]; ok && slices.Equal(n.points[i].x, x) {
+	if i, ok := n.byX[hashX(x)]; ok && slices.Equal(n.points[i].X, x) {
 		return i
 	}
 	return -1
@@ -78,8 +100,7 @@ func (n *near) at(x []float32) int32 {
 type pointUpdate struct {
 	slot  int32
 	point point
-	fresh bool // the point is new, and so are next and axes
-	next  int32
+	fresh bool // the point is new, and so are the axes
 	axes  axes
 }
 
@@ -88,43 +109,42 @@ func (n *near) with(u *update, f *fact) *pointUpdate {
 	x := narrow(make([]float32, 0, len(f.features)), f.features)
 	p := &pointUpdate{slot: n.at(x)}
 	if p.slot < 0 {
-		p.slot, p.fresh = n.next, true
-		p.next = (n.next + 1) % maxPoints
+		p.slot, p.fresh = n.axes.Next, true
 		p.axes = n.axes.with(x)
-		p.point = point{x: x}
+		p.point = point{X: x}
 	} else {
 		old := &n.points[p.slot]
-		p.point = point{x: old.x, cells: slices.Clone(old.cells)}
+		p.point = point{X: old.X, Cells: slices.Clone(old.Cells)}
 	}
 	p.point.add(u.index, u.arm.epoch, f.worth)
 	return p
 }
 
 func (p *point) add(arm int32, epoch uint32, worth float64) {
-	i := slices.IndexFunc(p.cells, func(c pointCell) bool { return c.arm == arm })
+	i := slices.IndexFunc(p.Cells, func(c pointCell) bool { return c.Arm == arm })
 	switch {
-	case i < 0 && len(p.cells) < maxCells:
-		i = len(p.cells)
-		p.cells = append(p.cells, pointCell{arm: arm, epoch: epoch})
+	case i < 0 && len(p.Cells) < maxCells:
+		i = len(p.Cells)
+		p.Cells = append(p.Cells, pointCell{Arm: arm, Epoch: epoch})
 	case i < 0:
-		p.cells = append(p.cells[1:], pointCell{arm: arm, epoch: epoch}) // the first came first
-		i = len(p.cells) - 1
-	case p.cells[i].epoch != epoch:
-		p.cells[i] = pointCell{arm: arm, epoch: epoch}
+		p.Cells = append(p.Cells[1:], pointCell{Arm: arm, Epoch: epoch}) // the first came first
+		i = len(p.Cells) - 1
+	case p.Cells[i].Epoch != epoch:
+		p.Cells[i] = pointCell{Arm: arm, Epoch: epoch}
 	}
-	p.cells[i].n++
-	p.cells[i].sum += worth
+	p.Cells[i].N++
+	p.Cells[i].Sum += worth
 }
 
 func (a axes) with(x []float32) axes {
-	out := axes{n: a.n + 1, mean: slices.Clone(a.mean), m2: slices.Clone(a.m2)}
-	if a.n == 0 {
-		out.mean, out.m2 = make([]float64, len(x)), make([]float64, len(x))
+	out := axes{N: a.N + 1, Mean: slices.Clone(a.Mean), M2: slices.Clone(a.M2), Next: (a.Next + 1) % maxPoints}
+	if a.N == 0 {
+		out.Mean, out.M2 = make([]float64, len(x)), make([]float64, len(x))
 	}
 	for i, v := range x {
-		d := float64(v) - out.mean[i]
-		out.mean[i] += d / out.n
-		out.m2[i] += d * (float64(v) - out.mean[i])
+		d := float64(v) - out.Mean[i]
+		out.Mean[i] += d / out.N
+		out.M2[i] += d * (float64(v) - out.Mean[i])
 	}
 	return out
 }
@@ -137,9 +157,9 @@ func (n *near) apply(p *pointUpdate) {
 	if int(p.slot) == len(n.points) {
 		n.points, n.sketches = append(n.points, point{}), append(n.sketches, 0)
 	} else {
-		delete(n.byX, hashX(n.points[p.slot].x))
+		delete(n.byX, hashX(n.points[p.slot].X))
 	}
-	n.next, n.axes = p.next, p.axes
+	n.axes = p.axes
 	n.enter(p.slot, p.point)
 	n.rescale()
 }
@@ -148,33 +168,33 @@ func (n *near) enter(slot int32, p point) {
 	if n.byX == nil {
 		n.byX = make(map[uint64]int32)
 	}
-	n.byX[hashX(p.x)] = slot
-	n.points[slot], n.sketches[slot] = p, n.coarse.sketch(p.x)
+	n.byX[hashX(p.X)] = slot
+	n.points[slot], n.sketches[slot] = p, n.coarse.sketch(p.X)
 }
 
 // rescale computes inv, and the sketches once they were made for another scale.
 func (n *near) rescale() {
 	c := &n.coarse
-	n.inv = slices.Grow(n.inv[:0], len(n.axes.m2))[:len(n.axes.m2)]
+	n.inv = slices.Grow(n.inv[:0], len(n.axes.M2))[:len(n.axes.M2)]
 	c.least = math.MaxFloat32
-	for i, m2 := range n.axes.m2 {
+	for i, m2 := range n.axes.M2 {
 		n.inv[i] = 0
-		if sd := math.Sqrt(m2 / n.axes.n); sd > 1/maxFeature {
+		if sd := math.Sqrt(m2 / n.axes.N); sd > 1/maxFeature {
 			n.inv[i] = float32(1 / sd)
 		}
 		if i < sketched && c.inv[i] > 0 {
 			c.least = min(c.least, n.inv[i]/c.inv[i])
 		}
 	}
-	if c.least > 0.9 && n.axes.n < 2*c.n {
+	if c.least > 0.9 && n.axes.N < 2*c.n {
 		return
 	}
-	*c = coarse{n: n.axes.n, least: 1}
+	*c = coarse{n: n.axes.N, least: 1}
 	for i := range n.inv[:min(len(n.inv), sketched)] {
-		c.mean[i], c.inv[i] = float32(n.axes.mean[i]), n.inv[i]
+		c.mean[i], c.inv[i] = float32(n.axes.Mean[i]), n.inv[i]
 	}
 	for i := range n.points {
-		n.sketches[i] = c.sketch(n.points[i].x)
+		n.sketches[i] = c.sketch(n.points[i].X)
 	}
 }
 
@@ -236,7 +256,7 @@ func (n *near) nearest(buf []neighbour, x []float32) []neighbour {
 		if slot = nearer(n.sketches, slot, y, far); slot == len(n.points) {
 			return buf
 		}
-		d := distance(n.points[slot].x, x, n.inv, limit)
+		d := distance(n.points[slot].X, x, n.inv, limit)
 		if len(buf) <= neighbours {
 			d, buf = min(d, maxFeature), append(buf, neighbour{}) // always a number
 		} else if d >= limit {
@@ -326,17 +346,17 @@ func (a *around) gather(m *model, p *point, weight float64) {
 	if weight <= 0 {
 		return
 	}
-	for i := range p.cells {
-		c := &p.cells[i]
-		if c.epoch != m.arms[c.arm].epoch {
+	for i := range p.Cells {
+		c := &p.Cells[i]
+		if c.Epoch != m.arms[c.Arm].epoch {
 			continue
 		}
-		e := &a.samples[c.arm]
+		e := &a.samples[c.Arm]
 		if e.n == 0 {
-			a.touched = append(a.touched, c.arm)
+			a.touched = append(a.touched, c.Arm)
 		}
-		e.n += weight * c.n
-		e.sum += weight * c.sum
+		e.n += weight * c.N
+		e.sum += weight * c.Sum
 	}
 }
 

@@ -40,10 +40,10 @@ func TestStoredBytes(t *testing.T) {
 			&armRecord{Index: -3, Epoch: 2, N: 4, Sum: 3.5, Up: []float64{0, 1, 2}, Down: []float64{0.1}, Proven: true},
 			"01d65e39f9a70122020203f9440004f943000583f90000f93c00f940000681fb3fb999999999999a07f5",
 		},
-		{&settingRecord{}, "017a458c53a0"},
-		{&settingRecord{
+		{&setting{}, "017a458c53a0"},
+		{&setting{
 			Weight: 1, Moved: 0.125, Used: 9,
-			Cells: []cellRecord{{}, {Arm: 1, Epoch: 2, N: 3, Sum: 1.5, Weight: 0.7, Moved: 0.01, Used: 5}},
+			Cells: []cell{{}, {Arm: 1, Epoch: 2, N: 3, Sum: 1.5, Weight: 0.7, Moved: 0.01, Used: 5}},
 		}, "01f4ada578a401f93c0002f9300003090482a0a70101020203f9420004f93e0005fb3fe666666666666606fb3f847ae147ae" +
 			"147b0705"},
 	} {

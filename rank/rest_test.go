@@ -1,7 +1,6 @@
 package rank_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -73,23 +72,8 @@ func TestPairsAtRest(t *testing.T) {
 	next(30) // at rest, each pushing one out
 	check()
 	rest(t, idle)
-	i := len(all) - rank.Window
-	for s, err := range idle.History(t.Context(), "a", "s") {
-		require.NoError(t, err)
-		require.Equal(t, all[i], s)
-		i++
-	}
-	require.Len(t, all, i)
-	for range idle.History(t.Context(), "a", "s") {
-		break
-	}
+	require.Equal(t, all[len(all)-rank.Window:], samplesOf(t, idle, "a"))
 	require.NoError(t, idle.Close())
-	for _, err := range idle.History(t.Context(), "a", "s") {
-		require.ErrorIs(t, err, store.ErrClosed)
-	}
-	for range open(t, st, nil).History(t.Context(), "a", "unheard of") {
-		t.Error("there is no such pair")
-	}
 }
 
 // TestDamageAtRest: a sample that is damaged while its pair is at rest is
@@ -110,7 +94,7 @@ func TestDamageAtRest(t *testing.T) {
 	_, err = book.Weighted().Score(t.Context(), rank.Situation{}, []rank.Candidate{{Name: "a"}})
 	require.ErrorIs(t, err, store.ErrDamaged)
 	var last error
-	for _, last = range book.History(t.Context(), "a", "") {
+	for _, last = range book.Samples(t.Context(), time.Time{}) {
 	}
-	require.True(t, errors.Is(last, store.ErrDamaged))
+	require.ErrorIs(t, last, store.ErrDamaged)
 }

@@ -16,29 +16,39 @@ const (
 // a key that holds a secret need not be sanitized to be found again.
 func settingID(key string) uint64 { return hash(0, key) }
 
-// cell is what a candidate did in one context.
+// cell is what a candidate did in one context, as it is stored.
 type cell struct {
-	arm    int32
-	epoch  uint32 // of the candidate; an older cell is void
-	n, sum float64
+	Arm   int32   `cbor:"1,keyasint,omitempty"`
+	Epoch uint32  `cbor:"2,keyasint,omitempty"` // of the candidate; an older cell is void
+	N     float64 `cbor:"3,keyasint,omitempty"`
+	Sum   float64 `cbor:"4,keyasint,omitempty"`
 	// What the cell adds to the context's sums.
-	weight, moved float64
-	used          uint64 // when, in samples of the skill
+	Weight float64 `cbor:"5,keyasint,omitempty"`
+	Moved  float64 `cbor:"6,keyasint,omitempty"`
+	Used   uint64  `cbor:"7,keyasint,omitempty"` // when, in samples of the skill
 }
 
-// context is what happened in the situations of one key. It is not changed
-// once it is in a model.
+// setting is what happened in the situations of one key, as it is stored. It is not
+// changed once it is in a model.
 type setting struct {
-	weight float64 // precision of the candidates' common shift
-	moved  float64 // that times their shift
-	used   uint64
-	cells  []cell
+	Weight float64 `cbor:"1,keyasint,omitempty"` // precision of the candidates' common shift
+	Moved  float64 `cbor:"2,keyasint,omitempty"` // that times their shift
+	Used   uint64  `cbor:"3,keyasint,omitempty"`
+	Cells  []cell  `cbor:"4,keyasint,omitempty"`
+}
+
+func (c *setting) valid(arms int) bool {
+	ok := len(c.Cells) <= maxCells && sane(c.Weight, c.Moved)
+	for _, x := range c.Cells {
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && summed(x.N, x.Sum) && sane(x.Weight, x.Moved)
+	}
+	return ok
 }
 
 func (c *setting) find(arm int32) *cell {
-	for i := range c.cells {
-		if c.cells[i].arm == arm {
-			return &c.cells[i]
+	for i := range c.Cells {
+		if c.Cells[i].Arm == arm {
+			return &c.Cells[i]
 		}
 	}
 	return nil
@@ -47,48 +57,48 @@ func (c *setting) find(arm int32) *cell {
 // with returns the context with a sample added; c may be nil.
 func (c *setting) with(u *update, worth float64) *setting {
 	h := &u.head
-	out := &setting{used: h.seen}
+	out := &setting{Used: h.seen}
 	if c != nil {
-		out.weight, out.moved = c.weight, c.moved
-		out.cells = slices.Grow(out.cells, len(c.cells)+1)
-		out.cells = append(out.cells, c.cells...)
+		out.Weight, out.Moved = c.Weight, c.Moved
+		out.Cells = slices.Grow(out.Cells, len(c.Cells)+1)
+		out.Cells = append(out.Cells, c.Cells...)
 	}
 	x := out.find(u.index)
 	if x == nil {
 		x = out.room()
-		x.arm = u.index
+		x.Arm = u.index
 	}
-	out.weight -= x.weight
-	out.moved -= x.moved
-	if x.epoch != u.arm.epoch {
-		*x = cell{arm: u.index, epoch: u.arm.epoch}
+	out.Weight -= x.Weight
+	out.Moved -= x.Moved
+	if x.Epoch != u.arm.epoch {
+		*x = cell{Arm: u.index, Epoch: u.arm.epoch}
 	}
-	x.n++
-	x.sum += worth
-	x.used = h.seen
+	x.N++
+	x.Sum += worth
+	x.Used = h.seen
 	mean, _ := u.arm.posterior(h, h.mean, 0)
-	x.weight = 1 / (h.context2[byKey] + h.noise2/x.n)
-	x.moved = x.weight * (x.sum/x.n - mean)
-	out.weight += x.weight
-	out.moved += x.moved
+	x.Weight = 1 / (h.context2[byKey] + h.noise2/x.N)
+	x.Moved = x.Weight * (x.Sum/x.N - mean)
+	out.Weight += x.Weight
+	out.Moved += x.Moved
 	return out
 }
 
 // room returns an empty cell, that of the candidate used longest ago if the
 // context is full.
 func (c *setting) room() *cell {
-	if len(c.cells) < maxCells {
-		c.cells = append(c.cells, cell{})
-		return &c.cells[len(c.cells)-1]
+	if len(c.Cells) < maxCells {
+		c.Cells = append(c.Cells, cell{})
+		return &c.Cells[len(c.Cells)-1]
 	}
-	x := &c.cells[0]
-	for i := range c.cells {
-		if c.cells[i].used < x.used {
-			x = &c.cells[i]
+	x := &c.Cells[0]
+	for i := range c.Cells {
+		if c.Cells[i].Used < x.Used {
+			x = &c.Cells[i]
 		}
 	}
-	c.weight -= x.weight
-	c.moved -= x.moved
+	c.Weight -= x.Weight
+	c.Moved -= x.Moved
 	*x = cell{}
 	return x
 }
@@ -98,8 +108,8 @@ func (m *model) idlest() uint64 {
 	var id uint64
 	used := uint64(math.MaxUint64)
 	for k, c := range m.settings {
-		if c.used < used { // no two are equal: each sample has one key
-			id, used = k, c.used
+		if c.Used < used { // no two are equal: each sample has one key
+			id, used = k, c.Used
 		}
 	}
 	return id
@@ -120,7 +130,7 @@ func (m *model) keyView(key string) view {
 	v := view{ok: true, setting: m.settings[settingID(key)]}
 	if c := v.setting; c != nil {
 		u := sharedSpread * m.head.scale()
-		v.shared = c.moved / (1/(u*u) + c.weight)
+		v.shared = c.Moved / (1/(u*u) + c.Weight)
 	}
 	return v
 }
@@ -133,8 +143,8 @@ func (v *view) evidence(i int32, a *arm) (n, sum float64) {
 	if v.setting == nil {
 		return 0, 0
 	}
-	if x := v.setting.find(i); x != nil && x.epoch == a.epoch {
-		return x.n, x.sum
+	if x := v.setting.find(i); x != nil && x.Epoch == a.epoch {
+		return x.N, x.Sum
 	}
 	return 0, 0
 }

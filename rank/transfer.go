@@ -50,7 +50,7 @@ func (v *view) cold(i int32, a *arm) bool {
 		return true
 	}
 	c := v.setting.find(i)
-	return c == nil || c.epoch != a.epoch
+	return c == nil || c.Epoch != a.epoch
 }
 
 // meet takes a first meeting into the update, which has not counted the sample
