@@ -86,5 +86,5 @@ func (m *Monitor) journal(st store.Store) *journal.Journal[*Monitor] {
 		base := &Monitor{opts: o, turn: make(chan struct{}, 1)}
 		return base, base.openBase(ctx, st)
 	}
-	return journal.New(st, m.space, journal.Keeper[*Monitor]{Open: open, Take: (*Monitor).takeIn}, "proposal")
+	return journal.New(st, m.space, open, (*Monitor).takeIn, "proposal")
 }

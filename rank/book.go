@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
@@ -108,202 +110,20 @@ type member struct {
 	windows map[string]*window // by skill
 }
 
-// Open returns the Book that st holds, empty if there is none. The caller
-// closes the Book before the store. It returns ErrOptions.
-func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
-	if err := store.CheckContext(ctx); err != nil {
-		return nil, err
-	}
-	o, err := opts.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	b, err := openBook(st, o)
-	if err == nil && b.j == nil { // what others have left is for the only opener
-		_, err = b.journal(st).Leave(ctx)
-	}
-	return b, err
-}
+// few is how many contenders are handled without a further allocation.
+const few = 32
 
-// openBook is Open of a Book for which what Shared ones have left is nothing.
-func openBook(st store.Store, o Options) (*Book, error) {
-	b := &Book{st: st, opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
-	if o.Shared {
-		b.j = b.journal(st)
-		b.st = b.j
-	}
-	b.w = flush.New(b.st)
-	b.x.space = b.space
-	b.turn <- struct{}{}
-	b.mu.members = make(map[string]*member)
-	b.mu.pairs = make(map[string]pairs)
-	b.mu.models = make(map[string]*model)
-	var err error
-	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow)
-	return b, err
-}
+// hotWindows is how many windows have their samples in memory, up to 12 KiB
+// each.
+const hotWindows = 4096
 
 // restWindow has the samples of a window in the store only.
 func restWindow(w *window, _ struct{}) { w.ring = nil }
 
-// Observe adds a sample. It is idempotent on s.Key for all time. The sample
-// counts at once, and is written within 50 ms together with others;
-// Options.Sync waits for that. An earlier sample that could not be written is
-// reported by the next call, whose own sample counts all the same; a call
-// with the same Key is always safe.
-//
-// It returns ErrSample or a *store.LimitError for a sample that it does not
-// take, store.ErrClosed, and the errors of the store.
-func (b *Book) Observe(ctx context.Context, s Sample) error {
-	if err := store.CheckContext(ctx); err != nil {
-		return err
-	}
-	if s.At.IsZero() {
-		s.At = b.opts.Now()
-	}
-	if err := s.check(); err != nil {
-		return fmt.Errorf("observe: %w", err)
-	}
-	var err error
-	if b.j != nil {
-		err = b.enterSample(ctx, &s)
-	}
-	if err == nil {
-		err = b.observe(ctx, &s)
-	}
-	if err != nil {
-		return fmt.Errorf("observe %q: %w", s.Key, err)
-	}
-	if b.opts.Sync {
-		return b.Flush(ctx)
-	}
-	return nil
-}
-
 // present is the value of a marker.
 var present = []byte{1}
 
-func (b *Book) observe(ctx context.Context, s *Sample) error {
-	if err := b.take(ctx); err != nil {
-		return err
-	}
-	defer b.give()
-	return b.countSample(ctx, s)
-}
-
-// countSample is observe of who has the turn.
-func (b *Book) countSample(ctx context.Context, s *Sample) error {
-	b.x.reset(s)
-	marker := b.x.keys.Join(b.space, "seen", s.Key)
-	seen, err := b.seen(ctx, marker)
-	if err != nil {
-		return err
-	}
-	if seen {
-		return b.w.Add(ctx) // adds nothing, reports what went wrong before
-	}
-	m, err := b.load(ctx, s.Candidate)
-	if err != nil {
-		return err
-	}
-	known, err := b.model(ctx, s.Situation.Skill)
-	if err != nil {
-		return err
-	}
-	w := m.windows[s.Situation.Skill]
-	if w == nil {
-		w = new(window)
-	}
-	r := &b.x.sample
-	*r = record{Seq: w.next}
-	r.fill(s)
-	b.cleanRecord(r)
-	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
-	if err != nil {
-		return err
-	}
-	fact := s.fact()
-	var gone hourRecord
-	if out != nil {
-		if gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out); err != nil {
-			return err
-		}
-	}
-	u := &b.x.update
-	known.learn(u, &fact, b.opts.Stationary)
-	b.x.ops = append(b.x.ops, store.Op{Key: marker, Value: present})
-	slot := b.x.keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
-	if err := b.x.put(slot, r); err != nil {
-		return err
-	}
-	if err := u.puts(&b.x, s.Situation.Skill); err != nil {
-		return err
-	}
-	failed := b.w.Add(ctx, b.x.ops...)
-	if failed != nil {
-		// Either these were refused, or they were added and the error is
-		// that of an earlier group.
-		if added, err := b.seen(ctx, marker); err != nil || !added {
-			return failed
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if w.next == 0 {
-		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
-	}
-	w.add(r.entry(), out)
-	if out != nil {
-		w.keep(gone, b.opts.Now().UnixNano())
-	}
-	w.rate(b.opts.Calibrated)
-	b.usedLocked(w)
-	known.apply(u)
-	w.arm = u.index + 1
-	return failed
-}
-
-// Release forgets that samples of these keys were observed, and nothing else: what
-// they have taught stays. It is for keys that will not come again, and keeps what
-// makes Observe idempotent from growing for ever.
-func (b *Book) Release(ctx context.Context, keys ...string) error {
-	if err := store.CheckContext(ctx); err != nil {
-		return fmt.Errorf("release: %w", err)
-	}
-	if b.j != nil {
-		return b.j.Change(ctx, b.catch, func(base *Book) error { return base.Release(ctx, keys...) })
-	}
-	if err := b.take(ctx); err != nil {
-		return fmt.Errorf("release: %w", err)
-	}
-	defer b.give()
-	var ops []store.Op
-	for _, k := range keys {
-		marker := key.Join(b.space, "seen", k)
-		seen, err := b.seen(ctx, marker)
-		if err != nil {
-			return fmt.Errorf("release %q: %w", k, err)
-		}
-		if seen {
-			ops = append(ops, store.Op{Key: marker, Delete: true})
-		}
-	}
-	return b.w.Add(ctx, ops...)
-}
-
-// enterLocked makes the window known that a member has for a skill.
-func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
-	if m.windows == nil {
-		m.windows = make(map[string]*window)
-	}
-	m.windows[skill] = w
-	ps := b.mu.pairs[skill]
-	if ps == nil {
-		ps = make(pairs)
-		b.mu.pairs[skill] = ps
-	}
-	ps[candidate] = pair{m, w}
-}
+func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
 
 // take waits for the right to load and observe.
 func (b *Book) take(ctx context.Context) error {
@@ -335,8 +155,6 @@ func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
 	return err == nil, err
 }
 
-func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
-
 // Flush writes every sample that is not in the store yet, and waits for it.
 func (b *Book) Flush(ctx context.Context) error {
 	if b.j != nil {
@@ -355,4 +173,331 @@ func (b *Book) Close() error {
 		return errors.Join(b.w.Close(), b.j.Stop())
 	}
 	return b.w.Close()
+}
+
+// member returns the candidate if it is in memory, else nil.
+func (b *Book) member(candidate string) (*member, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.mu.closed {
+		return nil, store.ErrClosed
+	}
+	return b.mu.members[candidate], nil
+}
+
+// ready returns the candidate, and waits for the turn only if it has to be
+// read from the store.
+func (b *Book) ready(ctx context.Context, candidate string) (*member, error) {
+	if err := store.CheckContext(ctx); err != nil {
+		return nil, err
+	}
+	if m, err := b.member(candidate); m != nil || err != nil {
+		return m, err
+	}
+	if err := key.CheckID("candidate", candidate); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCandidate, err)
+	}
+	if err := b.take(ctx); err != nil {
+		return nil, err
+	}
+	defer b.give()
+	return b.load(ctx, candidate)
+}
+
+// load returns the candidate, from the store unless it is in memory. The
+// caller has the turn.
+func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
+	if m, err := b.member(candidate); m != nil || err != nil {
+		return m, err
+	}
+	if err := b.restore(ctx, candidate); err != nil {
+		return nil, err
+	}
+	return b.member(candidate)
+}
+
+// restore is load for candidates that are not in memory. Many of them take one
+// pass over all samples.
+func (b *Book) restore(ctx context.Context, candidates ...string) error {
+	slots := key.Prefix(b.space, "slot")
+	prefixes := []string{slots}
+	if len(candidates) <= few {
+		prefixes = prefixes[:0]
+		for _, c := range candidates {
+			prefixes = append(prefixes, key.Prefix(b.space, "slot", c))
+		}
+	}
+	type of struct{ candidate, skill string }
+	records := make(map[of][]record)
+	for _, prefix := range prefixes {
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
+			if err != nil {
+				return err
+			}
+			var r record
+			if err := codec.Decode(e, &r); err != nil {
+				return err
+			}
+			parts := key.Split(e.Key[len(slots):]) // candidate, skill and slot
+			if len(parts) != 3 || !r.valid() || b.slotKey(parts[0], parts[1], r.Seq) != e.Key {
+				return fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
+			}
+			pair := of{parts[0], parts[1]}
+			records[pair] = append(records[pair], r)
+		}
+	}
+	windows := make(map[of]*window, len(records))
+	for pair, rs := range records {
+		w, err := replay(rs, b.opts.Calibrated)
+		if err != nil {
+			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
+		}
+		if w.full() {
+			if err := b.restoreLeft(ctx, pair.candidate, pair.skill, w); err != nil {
+				return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
+			}
+		}
+		windows[pair] = w
+	}
+	members := make([]member, len(candidates))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.mu.members) == 0 {
+		b.mu.members = make(map[string]*member, len(candidates))
+	}
+	for i, c := range candidates {
+		if b.mu.members[c] == nil {
+			members[i].number = b.mu.made
+			b.mu.members[c] = &members[i]
+			b.mu.made++
+		}
+	}
+	for pair, w := range windows {
+		if m := b.mu.members[pair.candidate]; m != nil && m.windows[pair.skill] == nil {
+			b.enterLocked(m, pair.candidate, pair.skill, w)
+			b.usedLocked(w)
+		}
+	}
+	return nil
+}
+
+// restoreLeft reads what has left a window during the last day.
+func (b *Book) restoreLeft(ctx context.Context, candidate, skill string, w *window) error {
+	prefix := key.Prefix(b.space, "left", candidate, skill)
+	after := prefix + hourPart(hourOf(b.opts.Now().Add(-Day).UnixNano())-1)
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix, After: after}) {
+		if err != nil {
+			return err
+		}
+		h, err := decodeHour(e, e.Key[len(prefix):])
+		if err != nil {
+			return err
+		}
+		w.left = append(w.left, h)
+		w.latest = max(w.latest, (h.hour+1)*int64(time.Hour)-1) // or before
+	}
+	return nil
+}
+
+// enterLocked makes the window known that a member has for a skill.
+func (b *Book) enterLocked(m *member, candidate, skill string, w *window) {
+	if m.windows == nil {
+		m.windows = make(map[string]*window)
+	}
+	m.windows[skill] = w
+	ps := b.mu.pairs[skill]
+	if ps == nil {
+		ps = make(pairs)
+		b.mu.pairs[skill] = ps
+	}
+	ps[candidate] = pair{m, w}
+}
+
+// usedLocked notes that the window was used. One that was not for long comes
+// to rest.
+func (b *Book) usedLocked(w *window) {
+	if w.ring != nil {
+		b.mu.hot.Add(w, struct{}{})
+	}
+}
+
+// The keys of a book, below those of its tenant: a marker per sample that was
+// ever observed, and a slot per sample in a window.
+//
+//	rank seen <sample key>
+//	rank slot <candidate> <skill> <sequence number modulo Window>
+
+func (b *Book) slotKey(candidate, skill string, seq uint64) string {
+	return key.Join(b.space, "slot", candidate, skill, slotNumber(seq))
+}
+
+// slot returns the sample of a sequence number as it is stored, or is about
+// to be.
+func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*record, error) {
+	k := b.slotKey(candidate, skill, seq)
+	e := store.Entry{Key: k}
+	if op, ok := b.w.Pending(k); ok {
+		e.Value = op.Value
+	} else {
+		var err error
+		if e, err = b.st.Get(ctx, k); err != nil {
+			return nil, fmt.Errorf("sample %d: %w", seq, err)
+		}
+	}
+	var r record
+	if err := codec.Decode(e, &r); err != nil {
+		return nil, err
+	}
+	if !r.valid() || r.Seq != seq {
+		return nil, fmt.Errorf("%w: %q is not sample %d", store.ErrDamaged, k, seq)
+	}
+	return &r, nil
+}
+
+// wake reads the samples of a window at rest into memory. The caller has the
+// turn.
+func (b *Book) wake(ctx context.Context, candidate, skill string, w *window) error {
+	if w.ring != nil {
+		return nil
+	}
+	var ring []entry
+	for seq := w.oldest(); seq < w.next; seq++ {
+		r, err := b.slot(ctx, candidate, skill, seq)
+		if err != nil {
+			return err
+		}
+		ring = w.put(ring, seq, r.entry())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w.ring = ring
+	b.usedLocked(w)
+	return nil
+}
+
+// model returns what is learned of a skill, from the store unless it is in
+// memory. The caller has the turn.
+func (b *Book) model(ctx context.Context, skill string) (*model, error) {
+	b.mu.RLock()
+	m := b.mu.models[skill]
+	b.mu.RUnlock()
+	if m != nil {
+		return m, nil
+	}
+	m = newModel()
+	if err := b.loadModel(ctx, skill, m); err != nil {
+		return nil, fmt.Errorf("what is learned of %q: %w", skill, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.models[skill] = m
+	return m, nil
+}
+
+func (b *Book) loadModel(ctx context.Context, skill string, m *model) error {
+	var h headRecord
+	found, err := b.fetch(ctx, key.Join(b.space, "head", skill), &h)
+	if !found || err != nil {
+		return err
+	}
+	var ok bool
+	if m.head, ok = h.head(); !ok {
+		return fmt.Errorf("%w: head", store.ErrDamaged)
+	}
+	if err := b.loadArms(ctx, skill, m); err != nil {
+		return err
+	}
+	if err := b.loadSettings(ctx, skill, m); err != nil {
+		return err
+	}
+	return b.loadNear(ctx, skill, m)
+}
+
+// fetch decodes a record, and reports whether there is one.
+func (b *Book) fetch(ctx context.Context, k string, v any) (bool, error) {
+	e, err := b.st.Get(ctx, k)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, codec.Decode(e, v)
+}
+
+// each decodes every record below a prefix into what fresh returns, and hands
+// it to take with the last part of its key.
+func each[T any](ctx context.Context, st store.Store, prefix string, take func(last string, r *T) bool) error {
+	for e, err := range st.Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return err
+		}
+		var r T
+		if err := codec.Decode(e, &r); err != nil {
+			return err
+		}
+		if !take(e.Key[len(prefix):], &r) {
+			return fmt.Errorf("%w: %q", store.ErrDamaged, e.Key)
+		}
+	}
+	return nil
+}
+
+func (b *Book) loadArms(ctx context.Context, skill string, m *model) error {
+	names := make(map[int32]string)
+	arms := make(map[int32]arm)
+	err := each(ctx, b.st, key.Prefix(b.space, "arm", skill), func(name string, r *armRecord) bool {
+		a, ok := r.arm()
+		_, twice := names[r.Index]
+		names[r.Index], arms[r.Index] = name, a
+		return ok && !twice
+	})
+	if err != nil {
+		return err
+	}
+	for i := range int32(len(names)) {
+		name, ok := names[i]
+		if !ok {
+			return fmt.Errorf("%w: candidate %d is missing", store.ErrDamaged, i)
+		}
+		m.index[name] = i
+		m.arms = append(m.arms, arms[i])
+	}
+	return nil
+}
+
+func (b *Book) loadSettings(ctx context.Context, skill string, m *model) error {
+	return each(ctx, b.st, key.Prefix(b.space, "setting", skill), func(last string, c *setting) bool {
+		id, err := strconv.ParseUint(last, 16, 64)
+		m.settings[id] = c
+		return err == nil && c.valid(len(m.arms))
+	})
+}
+
+func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
+	n := &m.near
+	found, err := b.fetch(ctx, key.Join(b.space, "axes", skill), &n.axes)
+	if !found || err != nil {
+		return err
+	}
+	if !n.axes.valid() {
+		return fmt.Errorf("%w: axes", store.ErrDamaged)
+	}
+	n.points = make([]point, int(min(n.axes.N, maxPoints)))
+	n.sketches = make([]uint64, len(n.points))
+	have := 0
+	err = each(ctx, b.st, key.Prefix(b.space, "point", skill), func(last string, p *point) bool {
+		slot, err := strconv.Atoi(last)
+		if err != nil || !p.valid(len(m.arms), len(n.axes.Mean)) || slot < 0 || slot >= len(n.points) {
+			return false
+		}
+		n.enter(int32(slot), *p)
+		have++
+		return true
+	})
+	if err == nil && have != len(n.points) {
+		err = fmt.Errorf("%w: %d of %d points", store.ErrDamaged, have, len(n.points))
+	}
+	n.rescale()
+	return err
 }

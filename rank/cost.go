@@ -2,10 +2,7 @@ package rank
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"math"
-	"time"
 )
 
 // What tokens are taken to cost where a sample reports tokens and no cost: what
@@ -56,58 +53,6 @@ func charge(cost, api float64, in, out int) float64 {
 
 // z is the quantile of a 95 % interval.
 const z = 1.959964
-
-// Price is what a success costs in US dollars, with all that is spent on other
-// attempts: the mean cost of an attempt over the success rate.
-type Price struct {
-	USD       float64 // 0: there was no success
-	Low, High float64 // the 95 % interval; a High of 0 is none
-}
-
-// String is the price with its interval.
-func (p Price) String() string {
-	from := fmt.Sprintf("95 %%: %s or more", dollars(p.Low))
-	if p.High > 0 {
-		from = fmt.Sprintf("95 %%: %s to %s", dollars(p.Low), dollars(p.High))
-	}
-	if p.USD == 0 {
-		return "no success (" + from + ")"
-	}
-	return fmt.Sprintf("%s a success (%s)", dollars(p.USD), from)
-}
-
-// dollars prints at least two digits that count.
-func dollars(usd float64) string {
-	if usd < 10 {
-		return fmt.Sprintf("$%.2g", usd)
-	}
-	return fmt.Sprintf("$%.0f", usd)
-}
-
-// Price sets the Price of candidates by the samples that the windows keep of
-// them for a skill. It reads all samples, as [Book.Samples] does.
-func (b *Book) Price(ctx context.Context, skill string, ss []Scored) error {
-	spent := make(map[string]*Costs)
-	for s, err := range b.Samples(ctx, time.Time{}) {
-		if err != nil {
-			return err
-		}
-		if s.Situation.Skill != skill {
-			continue
-		}
-		if spent[s.Candidate] == nil {
-			spent[s.Candidate] = &Costs{}
-		}
-		spent[s.Candidate].Add(&s)
-	}
-	for i := range ss {
-		if c := spent[ss[i].Candidate.Name]; c != nil && c.USD > 0 {
-			p := c.PerSuccess()
-			ss[i].Price = &p
-		}
-	}
-	return nil
-}
 
 // PerSuccess returns what a success costs: USD over successes. Without costs it
 // is zero.
@@ -163,4 +108,44 @@ func (c *Costs) mean(m *moments) (mean, variance float64) {
 	}
 	spread := max(0, from.squares-from.sum*from.sum/from.n) / max(1, from.n-1)
 	return mean, spread / max(1, m.n)
+}
+
+// Purse spends so much a task on average. It turns what is left into what a
+// success is worth now: saved money makes it dearer, debts make it cheaper.
+type Purse struct {
+	Each  float64 // US dollars a task, on average
+	Tasks int     // that have begun
+	Spent float64 // on all of them, and what is reserved
+}
+
+// The purse of a host that has not spent anything, in multiples of Each.
+const (
+	firstWorth = 10   // of a success
+	thrift     = 0.08 // by how much saving one Each makes a success dearer
+	credit     = 6.0  // that may be spent before it is earned
+	everyday   = 1.5  // that a task may spend as long as there is credit …
+	repaying   = 0.8  // … and where there is none
+	mostWorth  = 1000 // of a success
+)
+
+// Worth returns what a success is worth now, at most what the host says that it
+// is, if it does.
+func (p Purse) Worth(most Worth) Worth {
+	saved := float64(p.Tasks) - p.Spent/p.Each
+	v := p.Each * min(mostWorth, firstWorth*math.Exp(thrift*saved))
+	if most.Success > 0 {
+		v = min(v, most.Success)
+	}
+	most.Success = v
+	return most
+}
+
+// Affords reports whether a task that has used so much may begin an attempt
+// of this price. What it has used is part of Spent.
+func (p Purse) Affords(used, price float64) bool {
+	left, may := p.Each*(float64(p.Tasks)+credit)-p.Spent, everyday*p.Each
+	if left < 0 {
+		may = repaying * p.Each
+	}
+	return used+price <= may || price <= left
 }

@@ -5,7 +5,7 @@ package rank
 func Nearest(points [][]float64, x []float64) (by, alone []int32) {
 	m := newModel()
 	for _, p := range points {
-		m.near.apply(m.near.with(&update{}, &fact{features: p}))
+		m.near.apply(m.near.with(p, 0, 0, 0))
 	}
 	slots := func() (out []int32) {
 		for _, n := range m.near.nearest(nil, narrow(nil, x)) {

@@ -25,10 +25,9 @@ type LearnedOptions struct {
 
 // What makes Learned try what it knows little of.
 const (
-	mostPrior = 2   // samples that a candidate's prior weighs at most
-	optimism  = 0.2 // of the bonus
-	patience  = 200 // samples each, for half of a mean's variance …
-	hurry     = 5   // … and those that it begins as if there were
+	optimism = 0.2 // of the bonus
+	patience = 200 // samples each, for half of a mean's variance …
+	hurry    = 5   // … and those that it begins as if there were
 )
 
 // Learned returns the policy that learns from every sample of a skill, also
@@ -245,11 +244,6 @@ func (l learned) draws(h *head, s *Situation) uint64 {
 	return mix(x ^ mix(h.seen+1))
 }
 
-// normal returns the standard normal deviate of a hash.
-func normal(h uint64) float64 {
-	return math.Sqrt2 * math.Erfinv(2*uniform(h)-1)
-}
-
 // learnedField returns the contenders and the model of the skill. It returns
 // with the lock held for reading, unless with an error.
 func (b *Book) learnedField(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, *model, error) {
@@ -274,4 +268,68 @@ func (b *Book) learnedField(ctx context.Context, buf []contender, skill string, 
 			return nil, nil, fmt.Errorf("score: %w", err)
 		}
 	}
+}
+
+// rung is a candidate for the next attempt of a ladder.
+type rung struct {
+	curve         difficulty
+	chance, price float64
+	then          float64 // what the best attempt after it is worth
+}
+
+// climb ranks for a ladder: by what the attempt and the best one after it are
+// worth, those that are not worth their price last.
+func (l learned) climb(m *model, s *Situation, cs []Candidate, fs []contender, out []Scored) {
+	h, hard := &m.head, m.tried(s.Failed)
+	patience := curiosity * math.Sqrt(math.Log1p(h.n))
+	if l.opts.Greedy {
+		patience = 0
+	}
+	rungs := make([]rung, len(cs))
+	for i := range cs {
+		r := firstRating
+		if j, ok := m.index[cs[i].Name]; ok && m.arms[j].rating.variance > 0 {
+			r = m.arms[j].rating
+		}
+		g := &rungs[i]
+		g.curve = curve(r.at + patience*math.Sqrt(r.variance))
+		if !slices.Contains(s.Failed, cs[i].Name) { // once is enough
+			g.chance = hard.chance(&g.curve)
+		}
+		usual := firstCost * m.usual(s.Worth)
+		g.price = (usual + r.usd + s.Worth.Second*r.sec) / (1 + r.n)
+	}
+	for i := range rungs {
+		g, after := &rungs[i], hard
+		after.failed(&g.curve)
+		for j := range rungs {
+			if x := &rungs[j]; j != i && x.chance > 0 {
+				g.then = max(g.then, s.Worth.Success*after.chance(&x.curve)-(1-g.chance)*x.price)
+			}
+		}
+		net := s.Worth.Success*g.chance - g.price
+		if fs[i].by = net + g.then; net <= 0 {
+			fs[i].by = net - MaxCostUSD
+		}
+	}
+	for rank, i := range sortObserved(nil, fs, cs) {
+		g, o := &rungs[i], &out[rank]
+		o.Candidate, o.Samples = cs[i], fs[i].window.samples()
+		o.Score = s.Worth.Success*g.chance - g.price
+		o.Parts = Parts{Basis: Priced, Success: g.chance, Cost: g.price}
+		if j, ok := m.index[cs[i].Name]; ok {
+			o.Parts.Known = int(m.arms[j].rating.n + 0.5)
+		}
+	}
+}
+
+// usual is what an attempt costs on average.
+func (m *model) usual(w Worth) float64 {
+	n, sum := 0.0, 0.0
+	for i := range m.arms {
+		r := &m.arms[i].rating
+		n += r.n
+		sum += r.usd + w.Second*r.sec
+	}
+	return sum / max(n, 1)
 }

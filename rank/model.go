@@ -1,168 +1,10 @@
 package rank
 
-import "math"
-
-// What Learned knows of a skill is a model that every sample with a worth
-// changes a little. It has four layers:
-//
-//   - each candidate has a mean worth, drawn from a normal prior whose mean
-//     and spread are those of the skill's candidates (empirical Bayes), so that
-//     many candidates with few samples each are told apart only as far as the
-//     samples go;
-//   - in a context (a situation's key, or the neighbourhood of its features)
-//     all candidates may do better or worse, and one candidate may differ from
-//     the others; only the second matters for the order;
-//   - what a candidate that was never tried in a context does there is
-//     predicted by its mean, or by whether it has delivered anywhere: in some
-//     skills who is good is good everywhere, in others each candidate is there
-//     for one kind of situation (see transfer.go);
-//   - how far candidates differ by context is not assumed: several spreads,
-//     zero among them, predict every sample before it counts, and each has the
-//     weight that its predictions earned (Bayesian model averaging).
-//
-// The constants are in units of the skill's scale: 1 for successes, the range
-// of rewards seen where the host gives rewards.
-const (
-	priorNoise      = 0.25 // variance of a sample about its prediction …
-	priorNoiseN     = 2    // … worth this many samples
-	priorSpread     = 0.15 // standard deviation of the candidates' means …
-	priorSpreadN    = 3    // … worth this many candidates
-	priorMeanWeight = 4    // precision of the prior of their mean, 0.5
-	sharedSpread    = 0.15 // standard deviation of what a context does to all
-	keepLoss        = 0.9995
-	maxEvidence     = 2000 // samples that a mean remembers, the older less
-	cardWeight      = 5    // samples of a skill that weigh as much as a card
-	refreshEach     = 64   // candidates that one sample looks through
-	leastScale      = 1e-9 // rewards that are closer are all the same
+import (
+	"cmp"
+	"math"
+	"slices"
 )
-
-// spreads are how far a candidate may differ by context (standard
-// deviations). There is one model per spread and kind of context.
-var spreads = [...]float64{0, 0.05, 0.1, 0.2, 0.4}
-
-// The kinds of context.
-const (
-	byKey = iota
-	byFeatures
-	kinds
-)
-
-// head is what a model knows of the skill as a whole.
-type head struct {
-	seen     uint64  // samples, those of unknown worth included
-	n        float64 // samples of known worth
-	lo, hi   float64 // of the rewards seen; equal: none
-	rewarded bool    // some sample had a reward
-	sum2     float64 // of squared errors of prediction, fading …
-	n2       float64 // … and of their number
-	mean     float64 // of the candidates' means
-	spread2  float64 // variance of the candidates' means
-	loss     [kinds][len(spreads)]float64
-	transfer transfer
-
-	// What follows is computed from the above.
-	noise2   float64                      // variance of a sample
-	weight   [kinds][len(spreads)]float64 // of each model, their sum is 1
-	of       [kinds]float64               // of each kind
-	context2 [kinds]float64               // variance by context, as the weights have it
-}
-
-// newHead returns the head of a skill without samples.
-func newHead() head {
-	h := head{mean: 0.5, spread2: priorSpread * priorSpread}
-	h.derive()
-	return h
-}
-
-// ranged reports whether the rewards seen have a range.
-func (h *head) ranged() bool { return h.hi-h.lo > leastScale }
-
-// scale is the unit of worth. Before rewards have a range it is a guess.
-func (h *head) scale() float64 {
-	switch {
-	case h.ranged():
-		return h.hi - h.lo
-	case h.rewarded:
-		return max(1, math.Abs(h.hi))
-	}
-	return 1
-}
-
-// derive computes what is computed.
-func (h *head) derive() {
-	u2 := h.scale() * h.scale()
-	h.noise2 = (priorNoiseN*priorNoise*u2 + h.sum2) / (priorNoiseN + h.n2)
-	least := math.Inf(1)
-	for k := range h.loss {
-		for _, l := range h.loss[k] {
-			least = min(least, l)
-		}
-	}
-	total := 0.0
-	for k := range h.loss {
-		h.of[k], h.context2[k] = 0, 0
-		for j, l := range h.loss[k] {
-			w := math.Exp((least - l) / (2 * h.noise2))
-			h.weight[k][j] = w
-			h.of[k] += w
-			h.context2[k] += w * spreads[j] * spreads[j] * u2
-		}
-		h.context2[k] /= max(h.of[k], math.SmallestNonzeroFloat64)
-		total += h.of[k]
-	}
-	for k := range h.weight {
-		h.of[k] /= total
-		for j := range h.weight[k] {
-			h.weight[k][j] /= total
-		}
-	}
-}
-
-// widen takes a reward into the range. It reports whether there was one
-// before; if not, what was learned of errors and spreads was in another unit
-// and is dropped.
-func (h *head) widen(reward float64) bool {
-	was := h.ranged()
-	if !h.rewarded {
-		h.lo, h.hi, h.rewarded = reward, reward, true
-	}
-	h.lo, h.hi = min(h.lo, reward), max(h.hi, reward)
-	if !was {
-		u := priorSpread * h.scale()
-		h.spread2 = u * u
-		h.sum2, h.n2 = 0, 0
-		h.loss = [kinds][len(spreads)]float64{}
-		h.transfer = transfer{}
-	}
-	return was
-}
-
-// arm is what a model knows of a candidate.
-type arm struct {
-	n, sum   float64 // of worth; fading beyond maxEvidence
-	epoch    uint32  // how often the candidate was seen to change
-	up, down change
-	proven   bool // it has delivered: a worth in the upper half of the scale
-	rating   rating
-}
-
-// posterior returns mean and variance of the candidate's mean worth, given
-// the prior's mean, and a variance that the prior has at least.
-func (a *arm) posterior(h *head, prior, least float64) (mean, variance float64) {
-	spread2 := max(h.spread2, least)
-	precision := 1/spread2 + a.n/h.noise2
-	return (prior/spread2 + a.sum/h.noise2) / precision, 1 / precision
-}
-
-// add takes in a sample.
-func (a *arm) add(worth float64) {
-	a.n++
-	a.sum += worth
-	if a.n > maxEvidence {
-		a.sum *= maxEvidence / a.n
-		a.n = maxEvidence
-	}
-}
 
 // model is what Learned knows of a skill. It is changed by update only.
 type model struct {
@@ -175,6 +17,187 @@ type model struct {
 
 func newModel() *model {
 	return &model{head: newHead(), index: make(map[string]int32), settings: make(map[uint64]*setting)}
+}
+
+// tried is the difficulty of a task at which these have failed.
+func (m *model) tried(failed []string) difficulty {
+	d := untried
+	for _, name := range failed {
+		r := firstRating
+		if i, ok := m.index[name]; ok {
+			r = m.arms[i].rating
+		}
+		c := curve(r.at)
+		d.failed(&c)
+	}
+	d.norm()
+	return d
+}
+
+// settingID stands for a situation's key in memory and in the store, so that
+// a key that holds a secret need not be sanitized to be found again.
+func settingID(key string) uint64 { return hash(0, key) }
+
+// cell is what a candidate did in one context, as it is stored.
+type cell struct {
+	Arm   int32   `cbor:"1,keyasint,omitempty"`
+	Epoch uint32  `cbor:"2,keyasint,omitempty"` // of the candidate; an older cell is void
+	N     float64 `cbor:"3,keyasint,omitempty"`
+	Sum   float64 `cbor:"4,keyasint,omitempty"`
+	// What the cell adds to the context's sums.
+	Weight float64 `cbor:"5,keyasint,omitempty"`
+	Moved  float64 `cbor:"6,keyasint,omitempty"`
+	Used   uint64  `cbor:"7,keyasint,omitempty"` // when, in samples of the skill
+}
+
+// setting is what happened in the situations of one key, as it is stored. It is not
+// changed once it is in a model.
+type setting struct {
+	Weight float64 `cbor:"1,keyasint,omitempty"` // precision of the candidates' common shift
+	Moved  float64 `cbor:"2,keyasint,omitempty"` // that times their shift
+	Used   uint64  `cbor:"3,keyasint,omitempty"`
+	Cells  []cell  `cbor:"4,keyasint,omitempty"`
+}
+
+func (c *setting) valid(arms int) bool {
+	ok := len(c.Cells) <= maxCells && sane(c.Weight, c.Moved)
+	for _, x := range c.Cells {
+		ok = ok && x.Arm >= 0 && int(x.Arm) < arms && summed(x.N, x.Sum) && sane(x.Weight, x.Moved)
+	}
+	return ok
+}
+
+func (c *setting) find(arm int32) *cell {
+	for i := range c.Cells {
+		if c.Cells[i].Arm == arm {
+			return &c.Cells[i]
+		}
+	}
+	return nil
+}
+
+// view is what a model knows of one kind of context of a situation.
+type view struct {
+	ok      bool
+	shared  float64  // what the context does to all candidates
+	setting *setting // byKey
+	around  *around  // byFeatures
+}
+
+func (m *model) keyView(key string) view {
+	if key == "" {
+		return view{}
+	}
+	v := view{ok: true, setting: m.settings[settingID(key)]}
+	if c := v.setting; c != nil {
+		u := sharedSpread * m.head.scale()
+		v.shared = c.Moved / (1/(u*u) + c.Weight)
+	}
+	return v
+}
+
+// nearView gathers the samples of the neighbours, the nearer the heavier, and
+// what they say of all candidates. It has to be released.
+func (m *model) nearView(x []float64) view {
+	n := &m.near
+	if len(n.points) == 0 || !n.fits(x) {
+		return view{}
+	}
+	a := arounds.Get().(*around)
+	a.x = narrow(a.x[:0], x)
+	a.found = n.nearest(a.found[:0], a.x)
+	if len(a.samples) < len(m.arms) {
+		a.samples = make([]evidence, len(m.arms))
+	}
+	edge := a.found[len(a.found)-1].distance
+	if len(a.found) <= neighbours {
+		edge *= 2 // too few to say where the neighbourhood ends
+	}
+	for _, f := range a.found {
+		weight := 1.0
+		if edge > 0 {
+			weight -= float64(f.distance / edge)
+		}
+		a.gather(m, &n.points[f.slot], weight)
+	}
+	return view{ok: true, around: a, shared: a.shared(m)}
+}
+
+func (a *around) gather(m *model, p *point, weight float64) {
+	if weight <= 0 {
+		return
+	}
+	for i := range p.Cells {
+		c := &p.Cells[i]
+		if c.Epoch != m.arms[c.Arm].epoch {
+			continue
+		}
+		e := &a.samples[c.Arm]
+		if e.n == 0 {
+			a.touched = append(a.touched, c.Arm)
+		}
+		e.n += weight * c.N
+		e.sum += weight * c.Sum
+	}
+}
+
+// shared is what the neighbourhood does to all candidates.
+func (a *around) shared(m *model) float64 {
+	h := &m.head
+	u := sharedSpread * h.scale()
+	weight, moved := 1/(u*u), 0.0
+	for _, i := range a.touched {
+		e := &a.samples[i]
+		mean, _ := m.arms[i].posterior(h, h.mean, 0)
+		w := 1 / (h.context2[byFeatures] + h.noise2/e.n)
+		weight += w
+		moved += w * (e.sum/e.n - mean)
+	}
+	return moved / weight
+}
+
+// release gives back what the view borrowed.
+func (v *view) release() {
+	a := v.around
+	if a == nil {
+		return
+	}
+	for _, i := range a.touched {
+		a.samples[i] = evidence{}
+	}
+	a.touched = a.touched[:0]
+	v.around = nil
+	arounds.Put(a)
+}
+
+// evidence returns number and sum of the candidate's samples in the context.
+func (v *view) evidence(i int32, a *arm) (n, sum float64) {
+	if v.around != nil {
+		return v.around.evidence(i)
+	}
+	if v.setting == nil {
+		return 0, 0
+	}
+	if x := v.setting.find(i); x != nil && x.Epoch == a.epoch {
+		return x.N, x.Sum
+	}
+	return 0, 0
+}
+
+// cold reports whether a candidate was never tried where the view looks.
+func (v *view) cold(i int32, a *arm) bool {
+	if v.setting == nil || i < 0 {
+		return true
+	}
+	c := v.setting.find(i)
+	return c == nil || c.Epoch != a.epoch
+}
+
+// shift returns mean and variance of what the context does to one candidate
+// alone, if candidates differ by spread.
+func (v *view) shift(h *head, i int32, a *arm, mean, spread float64) (shift, variance float64) {
+	n, sum := v.evidence(i, a)
+	return shrink(h, n, sum, mean+v.shared, spread*spread)
 }
 
 // update is what one sample changes. The model is as before until apply.
@@ -192,6 +215,13 @@ type update struct {
 	point *pointUpdate // nil: no features
 }
 
+// What wall time and cost are worth where the host gives no reward: shares of
+// a success, per doubling of 1 + seconds and of 1 + US dollars.
+const (
+	worthOfTime = 0.02
+	worthOfCost = 0.1
+)
+
 // fact is a sample as a model sees it.
 type fact struct {
 	candidate string
@@ -205,6 +235,29 @@ type fact struct {
 	success  bool
 	usd, sec float64
 	failed   []string
+}
+
+// spent is what the attempt cost, as reported or else as estimated.
+func (s *Sample) spent() float64 { return cmp.Or(s.CostUSD, s.APICostUSD) }
+
+// fact returns what a model needs of the sample.
+func (s *Sample) fact() fact {
+	f := fact{
+		candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features,
+		rated: !s.Unknown, success: s.Success, usd: s.spent(), sec: min(s.Wall, MaxWall).Seconds(), failed: s.Situation.Failed,
+	}
+	switch {
+	case s.Reward != nil:
+		f.worth, f.known, f.rewarded = *s.Reward, true, true
+	case !s.Unknown:
+		if s.Success {
+			f.worth = 1
+		}
+		f.worth -= worthOfTime * math.Log2(1+min(s.Wall, MaxWall).Seconds())
+		f.worth -= worthOfCost * math.Log2(1+s.spent())
+		f.known = true
+	}
+	return f
 }
 
 // learn makes u what a sample changes. A stationary model does not look for
@@ -222,7 +275,7 @@ func (m *model) learn(u *update, f *fact, stationary bool) {
 	}
 	if f.rated {
 		hard := m.tried(f.failed)
-		u.arm.rating.learn(&hard, f)
+		u.arm.rating.learn(&hard, f.success, f.usd, f.sec)
 	}
 	if !f.known {
 		return
@@ -315,20 +368,22 @@ func (m *model) refresh(u *update) {
 	h.spread2 = squares / n
 }
 
-// low is the worth that a card of zero claims; low plus scale is that of a
-// card of one.
-func (h *head) low() float64 {
-	if h.ranged() {
-		return h.lo
+// meet takes a first meeting into the update, which has not counted the sample
+// in the candidate's mean yet.
+func (m *model) meet(u *update, f *fact) {
+	v := m.keyView(f.key)
+	if !v.ok || !v.cold(u.index, &u.arm) {
+		return
 	}
-	return 0
-}
-
-// prior is the mean of the prior of a candidate whose card claims c. The
-// card counts while there is nothing better to go by.
-func (h *head) prior(c float64) float64 {
-	claim := h.low() + c*h.scale()
-	return h.mean + (claim-h.mean)*cardWeight/(cardWeight+h.n)
+	h, t := &m.head, &u.head.transfer
+	mean, _ := u.arm.posterior(h, h.mean, h.noise2/mostPrior)
+	worth := u.head.unit(f.worth)
+	for i, p := range [...]float64{h.unit(mean), t.expects(u.arm.proven)} {
+		t.loss[i] = keepLoss*t.loss[i] + (worth-p)*(worth-p)
+	}
+	of := &t.first[class(u.arm.proven)]
+	of.n++
+	of.sum += worth
 }
 
 // place takes the sample into its contexts.
@@ -341,8 +396,69 @@ func (m *model) place(u *update, f *fact) {
 		}
 	}
 	if m.near.fits(f.features) {
-		u.point = m.near.with(u, f)
+		u.point = m.near.with(f.features, u.index, u.arm.epoch, f.worth)
 	}
+}
+
+// with returns the context with a sample added; c may be nil.
+func (c *setting) with(u *update, worth float64) *setting {
+	h := &u.head
+	out := &setting{Used: h.seen}
+	if c != nil {
+		out.Weight, out.Moved = c.Weight, c.Moved
+		out.Cells = slices.Grow(out.Cells, len(c.Cells)+1)
+		out.Cells = append(out.Cells, c.Cells...)
+	}
+	x := out.find(u.index)
+	if x == nil {
+		x = out.room()
+		x.Arm = u.index
+	}
+	out.Weight -= x.Weight
+	out.Moved -= x.Moved
+	if x.Epoch != u.arm.epoch {
+		*x = cell{Arm: u.index, Epoch: u.arm.epoch}
+	}
+	x.N++
+	x.Sum += worth
+	x.Used = h.seen
+	mean, _ := u.arm.posterior(h, h.mean, 0)
+	x.Weight = 1 / (h.context2[byKey] + h.noise2/x.N)
+	x.Moved = x.Weight * (x.Sum/x.N - mean)
+	out.Weight += x.Weight
+	out.Moved += x.Moved
+	return out
+}
+
+// room returns an empty cell, that of the candidate used longest ago if the
+// context is full.
+func (c *setting) room() *cell {
+	if len(c.Cells) < maxCells {
+		c.Cells = append(c.Cells, cell{})
+		return &c.Cells[len(c.Cells)-1]
+	}
+	x := &c.Cells[0]
+	for i := range c.Cells {
+		if c.Cells[i].Used < x.Used {
+			x = &c.Cells[i]
+		}
+	}
+	c.Weight -= x.Weight
+	c.Moved -= x.Moved
+	*x = cell{}
+	return x
+}
+
+// idlest returns the key of the context that was used longest ago.
+func (m *model) idlest() uint64 {
+	var id uint64
+	used := uint64(math.MaxUint64)
+	for k, c := range m.settings {
+		if c.Used < used { // no two are equal: each sample has one key
+			id, used = k, c.Used
+		}
+	}
+	return id
 }
 
 // apply makes the change.

@@ -6,6 +6,13 @@ import (
 	"sync"
 )
 
+// Bounds of what a model keeps by context. What was used longest ago makes
+// room.
+const (
+	maxSettings = 1024 // of keys, per skill
+	maxCells    = 64   // candidates per context
+)
+
 const (
 	maxPoints  = 1024 // feature vectors per skill; the oldest makes room
 	neighbours = 8    // whose samples speak for a situation
@@ -104,9 +111,9 @@ type pointUpdate struct {
 	axes  axes
 }
 
-// with returns what a sample changes; the features fit.
-func (n *near) with(u *update, f *fact) *pointUpdate {
-	x := narrow(make([]float32, 0, len(f.features)), f.features)
+// with returns what a sample of an arm changes; the features fit.
+func (n *near) with(features []float64, arm int32, epoch uint32, worth float64) *pointUpdate {
+	x := narrow(make([]float32, 0, len(features)), features)
 	p := &pointUpdate{slot: n.at(x)}
 	if p.slot < 0 {
 		p.slot, p.fresh = n.axes.Next, true
@@ -116,7 +123,7 @@ func (n *near) with(u *update, f *fact) *pointUpdate {
 		old := &n.points[p.slot]
 		p.point = point{X: old.X, Cells: slices.Clone(old.Cells)}
 	}
-	p.point.add(u.index, u.arm.epoch, f.worth)
+	p.point.add(arm, epoch, worth)
 	return p
 }
 
@@ -313,78 +320,4 @@ func (a *around) evidence(i int32) (n, sum float64) {
 		return 0, 0
 	}
 	return a.samples[i].n, a.samples[i].sum
-}
-
-// nearView gathers the samples of the neighbours, the nearer the heavier, and
-// what they say of all candidates. It has to be released.
-func (m *model) nearView(x []float64) view {
-	n := &m.near
-	if len(n.points) == 0 || !n.fits(x) {
-		return view{}
-	}
-	a := arounds.Get().(*around)
-	a.x = narrow(a.x[:0], x)
-	a.found = n.nearest(a.found[:0], a.x)
-	if len(a.samples) < len(m.arms) {
-		a.samples = make([]evidence, len(m.arms))
-	}
-	edge := a.found[len(a.found)-1].distance
-	if len(a.found) <= neighbours {
-		edge *= 2 // too few to say where the neighbourhood ends
-	}
-	for _, f := range a.found {
-		weight := 1.0
-		if edge > 0 {
-			weight -= float64(f.distance / edge)
-		}
-		a.gather(m, &n.points[f.slot], weight)
-	}
-	return view{ok: true, around: a, shared: a.shared(m)}
-}
-
-func (a *around) gather(m *model, p *point, weight float64) {
-	if weight <= 0 {
-		return
-	}
-	for i := range p.Cells {
-		c := &p.Cells[i]
-		if c.Epoch != m.arms[c.Arm].epoch {
-			continue
-		}
-		e := &a.samples[c.Arm]
-		if e.n == 0 {
-			a.touched = append(a.touched, c.Arm)
-		}
-		e.n += weight * c.N
-		e.sum += weight * c.Sum
-	}
-}
-
-// shared is what the neighbourhood does to all candidates.
-func (a *around) shared(m *model) float64 {
-	h := &m.head
-	u := sharedSpread * h.scale()
-	weight, moved := 1/(u*u), 0.0
-	for _, i := range a.touched {
-		e := &a.samples[i]
-		mean, _ := m.arms[i].posterior(h, h.mean, 0)
-		w := 1 / (h.context2[byFeatures] + h.noise2/e.n)
-		weight += w
-		moved += w * (e.sum/e.n - mean)
-	}
-	return moved / weight
-}
-
-// release gives back what the view borrowed.
-func (v *view) release() {
-	a := v.around
-	if a == nil {
-		return
-	}
-	for _, i := range a.touched {
-		a.samples[i] = evidence{}
-	}
-	a.touched = a.touched[:0]
-	v.around = nil
-	arounds.Put(a)
 }

@@ -1,11 +1,8 @@
 package rank
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,17 +11,18 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The keys of a book, below those of its tenant: a marker per sample that was
-// ever observed, and a slot per sample in a window.
-//
-//	rank seen <sample key>
-//	rank slot <candidate> <skill> <sequence number modulo Window>
+// Window is how many samples of a candidate and skill the policies see: the
+// last that were observed, whatever their time.
+const Window = 200
 
-func (b *Book) slotKey(candidate, skill string, seq uint64) string {
-	return key.Join(b.space, "slot", candidate, skill, slotNumber(seq))
+// entry is a sample as the window keeps it.
+type entry struct {
+	at, wall   int64   // nanoseconds
+	cost, api  float64 // US dollars
+	confidence float64 // below zero: none
+	in, out    int32   // tokens
+	outcome    uint8
 }
-
-func slotNumber(seq uint64) string { return strconv.FormatUint(seq%Window, 10) }
 
 // Outcomes of a stored sample.
 const (
@@ -96,248 +94,135 @@ func (r *record) valid() bool {
 		r.In >= 0 && r.Out >= 0 && r.Seq < math.MaxUint64
 }
 
-// load returns the candidate, from the store unless it is in memory. The
-// caller has the turn.
-func (b *Book) load(ctx context.Context, candidate string) (*member, error) {
-	if m, err := b.member(candidate); m != nil || err != nil {
-		return m, err
-	}
-	if err := b.restore(ctx, candidate); err != nil {
-		return nil, err
-	}
-	return b.member(candidate)
-}
+func slotNumber(seq uint64) string { return strconv.FormatUint(seq%Window, 10) }
 
-// restore is load for candidates that are not in memory. Many of them take one
-// pass over all samples.
-func (b *Book) restore(ctx context.Context, candidates ...string) error {
-	slots := key.Prefix(b.space, "slot")
-	prefixes := []string{slots}
-	if len(candidates) <= few {
-		prefixes = prefixes[:0]
-		for _, c := range candidates {
-			prefixes = append(prefixes, key.Prefix(b.space, "slot", c))
-		}
-	}
-	type of struct{ candidate, skill string }
-	records := make(map[of][]record)
-	for _, prefix := range prefixes {
-		for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
-			if err != nil {
-				return err
-			}
-			var r record
-			if err := codec.Decode(e, &r); err != nil {
-				return err
-			}
-			parts := key.Split(e.Key[len(slots):]) // candidate, skill and slot
-			if len(parts) != 3 || !r.valid() || b.slotKey(parts[0], parts[1], r.Seq) != e.Key {
-				return fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
-			}
-			pair := of{parts[0], parts[1]}
-			records[pair] = append(records[pair], r)
-		}
-	}
-	windows := make(map[of]*window, len(records))
-	for pair, rs := range records {
-		w, err := replay(rs, b.opts.Calibrated)
-		if err != nil {
-			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
-		}
-		if w.full() {
-			if err := b.restoreLeft(ctx, pair.candidate, pair.skill, w); err != nil {
-				return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
-			}
-		}
-		windows[pair] = w
-	}
-	members := make([]member, len(candidates))
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.mu.members) == 0 {
-		b.mu.members = make(map[string]*member, len(candidates))
-	}
-	for i, c := range candidates {
-		if b.mu.members[c] == nil {
-			members[i].number = b.mu.made
-			b.mu.members[c] = &members[i]
-			b.mu.made++
-		}
-	}
-	for pair, w := range windows {
-		if m := b.mu.members[pair.candidate]; m != nil && m.windows[pair.skill] == nil {
-			b.enterLocked(m, pair.candidate, pair.skill, w)
-			b.usedLocked(w)
-		}
-	}
-	return nil
-}
-
-// member returns the candidate if it is in memory, else nil.
-func (b *Book) member(candidate string) (*member, error) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	if b.mu.closed {
-		return nil, store.ErrClosed
-	}
-	return b.mu.members[candidate], nil
-}
-
-// ready returns the candidate, and waits for the turn only if it has to be
-// read from the store.
-func (b *Book) ready(ctx context.Context, candidate string) (*member, error) {
-	if err := store.CheckContext(ctx); err != nil {
-		return nil, err
-	}
-	if m, err := b.member(candidate); m != nil || err != nil {
-		return m, err
-	}
-	if err := key.CheckID("candidate", candidate); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCandidate, err)
-	}
-	if err := b.take(ctx); err != nil {
-		return nil, err
-	}
-	defer b.give()
-	return b.load(ctx, candidate)
-}
-
-// replay builds the window of a pair from its samples, in any order.
-func replay(rs []record, calibrated bool) (*window, error) {
-	slices.SortFunc(rs, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
-	last := rs[len(rs)-1].Seq
-	first := last + 1 - min(last+1, Window)
-	w := &window{next: first}
-	for i := range rs {
-		if rs[i].Seq != w.next {
-			return nil, fmt.Errorf("%w: sample %d is missing", store.ErrDamaged, w.next)
-		}
-		w.add(rs[i].entry(), nil)
-	}
-	w.rate(calibrated)
-	return w, nil
-}
-
-// slot returns the sample of a sequence number as it is stored, or is about
-// to be.
-func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*record, error) {
-	k := b.slotKey(candidate, skill, seq)
-	e := store.Entry{Key: k}
-	if op, ok := b.w.Pending(k); ok {
-		e.Value = op.Value
-	} else {
-		var err error
-		if e, err = b.st.Get(ctx, k); err != nil {
-			return nil, fmt.Errorf("sample %d: %w", seq, err)
-		}
-	}
+func decodeSample(e store.Entry, prefix string) (Sample, error) {
 	var r record
 	if err := codec.Decode(e, &r); err != nil {
-		return nil, err
+		return Sample{}, err
 	}
-	if !r.valid() || r.Seq != seq {
-		return nil, fmt.Errorf("%w: %q is not sample %d", store.ErrDamaged, k, seq)
+	p := key.Split(e.Key[len(prefix):]) // candidate, skill and slot
+	if len(p) != 3 || !r.valid() {
+		return Sample{}, fmt.Errorf("%w: %q is not a sample", store.ErrDamaged, e.Key)
 	}
-	return &r, nil
+	return r.sample(p[0], p[1]), nil
 }
 
-// rewrite writes a window anew without the samples of these keys.
-func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []string) error {
-	m, err := b.ready(ctx, candidate)
+// Tally is what attempts of a candidate for a skill came to.
+type Tally struct {
+	Candidate, Skill string
+	From             time.Time // when the hour or the day began, in UTC
+
+	Samples   int // all, those of unknown outcome included
+	Known     int // of known outcome
+	Successes int
+
+	Wall                time.Duration // of all together
+	TokensIn, TokensOut int
+	CostUSD             float64 // as reported
+	APICostUSD          float64 // as estimated, at the rates of the candidate's tokens
+	Costs                       // by what each has reported, or else was estimated
+}
+
+// hourRecord is what left the window of a pair, by the hour in which it had ended.
+//
+//	rank left <candidate> <skill> <hour since 1970>
+type hourRecord struct {
+	Samples    int64     `cbor:"1,keyasint,omitempty"`
+	Known      int64     `cbor:"2,keyasint,omitempty"`
+	Successes  int64     `cbor:"3,keyasint,omitempty"`
+	Wall       int64     `cbor:"4,keyasint,omitempty"` // nanoseconds
+	In         int64     `cbor:"5,keyasint,omitempty"` // tokens
+	Out        int64     `cbor:"6,keyasint,omitempty"` // tokens
+	Cost       float64   `cbor:"7,keyasint,omitempty"` // US dollars
+	API        float64   `cbor:"8,keyasint,omitempty"` // US dollars
+	SuccessUSD []float64 `cbor:"9,keyasint,omitempty"` // sum, and that of the squares
+	FailureUSD []float64 `cbor:"10,keyasint,omitempty"`
+
+	hour int64 `cbor:"-"`
+}
+
+func (h *hourRecord) add(e *entry) {
+	t := h.tally()
+	t.add(&Sample{
+		Success: e.outcome == success, Unknown: e.outcome == unknown, Wall: time.Duration(e.wall),
+		CostUSD: e.cost, APICostUSD: e.api, TokensIn: int(e.in), TokensOut: int(e.out),
+	})
+	*h = hourRecord{
+		hour: h.hour, Samples: int64(t.Samples), Known: int64(t.Known), Successes: int64(t.Successes),
+		Wall: int64(t.Wall), In: int64(t.TokensIn), Out: int64(t.TokensOut), Cost: t.CostUSD, API: t.APICostUSD,
+		SuccessUSD: []float64{t.successes.sum, t.successes.squares},
+		FailureUSD: []float64{t.failures.sum, t.failures.squares},
+	}
+}
+
+func (h *hourRecord) tally() Tally {
+	return Tally{
+		From:    time.Unix(h.hour*3600, 0).UTC(),
+		Samples: int(h.Samples), Known: int(h.Known), Successes: int(h.Successes),
+		Wall: time.Duration(h.Wall), TokensIn: int(h.In), TokensOut: int(h.Out), CostUSD: h.Cost, APICostUSD: h.API,
+		Costs: Costs{
+			USD:       h.SuccessUSD[0] + h.FailureUSD[0],
+			successes: moments{float64(h.Successes), h.SuccessUSD[0], h.SuccessUSD[1]},
+			failures:  moments{float64(h.Samples - h.Successes), h.FailureUSD[0], h.FailureUSD[1]},
+		},
+	}
+}
+
+func (t *Tally) add(s *Sample) {
+	t.Samples++
+	if !s.Unknown {
+		t.Known++
+	}
+	if s.Success && !s.Unknown {
+		t.Successes++
+	}
+	t.Wall += min(s.Wall, MaxWall)
+	t.TokensIn, t.TokensOut = t.TokensIn+s.TokensIn, t.TokensOut+s.TokensOut
+	t.CostUSD, t.APICostUSD = t.CostUSD+s.CostUSD, t.APICostUSD+s.APICostUSD
+	t.Costs.Add(s)
+}
+
+// merge adds what another came to.
+func (t *Tally) merge(u *Tally) {
+	t.Samples, t.Known, t.Successes = t.Samples+u.Samples, t.Known+u.Known, t.Successes+u.Successes
+	t.Wall, t.TokensIn, t.TokensOut = t.Wall+u.Wall, t.TokensIn+u.TokensIn, t.TokensOut+u.TokensOut
+	t.CostUSD, t.APICostUSD = t.CostUSD+u.CostUSD, t.APICostUSD+u.APICostUSD
+	t.Costs.Merge(&u.Costs)
+}
+
+// hourOf numbers the hours since 1970.
+func hourOf(ns int64) int64 { return ns / int64(time.Hour) }
+
+// hourPart is the part of a key that names an hour: they order as the hours do.
+func hourPart(hour int64) string { return strconv.FormatInt(hour+1e7, 10)[1:] }
+
+func decodeHour(e store.Entry, part string) (hourRecord, error) {
+	var h hourRecord
+	err := codec.Decode(e, &h)
 	if err != nil {
-		return err
+		return h, err
 	}
-	if err := b.take(ctx); err != nil {
-		return err
+	h.hour, err = strconv.ParseInt(part, 10, 64)
+	if err != nil || h.Samples < 1 || h.Known > h.Samples || h.Successes > h.Known || len(h.SuccessUSD) != 2 || len(h.FailureUSD) != 2 {
+		return h, fmt.Errorf("%w: %q is not an hour of samples", store.ErrDamaged, e.Key)
 	}
-	defer b.give()
-	w := m.windows[skill]
-	if err := b.w.Flush(ctx); err != nil || w == nil {
-		return err
-	}
-	ops := make([]store.Op, 0, 2*Window)
-	next := uint64(0)
-	for seq := w.oldest(); seq < w.next; seq++ {
-		r, err := b.slot(ctx, candidate, skill, seq)
-		if err != nil {
-			return err
-		}
-		if slices.Contains(gone, r.Key) {
-			ops = append(ops, store.Op{Key: key.Join(b.space, "seen", r.Key), Delete: true})
-			continue
-		}
-		r.Seq = next
-		next++
-		k := b.slotKey(candidate, skill, r.Seq)
-		value, err := codec.Encode(k, r)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, store.Op{Key: k, Value: value})
-	}
-	for seq := next; seq < min(w.next, Window); seq++ {
-		ops = append(ops, store.Op{Key: b.slotKey(candidate, skill, seq), Delete: true})
-	}
-	if _, err := b.st.Commit(ctx, ops...); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.mu.members, candidate) // to be read again
-	for _, ps := range b.mu.pairs {
-		delete(ps, candidate)
-	}
-	return nil
+	return h, nil
 }
 
-// pushedOut returns the sample that the next one pushes out of the window,
-// nil if the window is not full; it holds until the next call. The caller has
-// the turn.
-func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window) (*entry, error) {
-	if !w.full() {
-		return nil, nil
+func decodeTally(e store.Entry, prefix string) (Tally, error) {
+	p := key.Split(e.Key[len(prefix):]) // candidate, skill and hour
+	if len(p) != 3 {
+		return Tally{}, fmt.Errorf("%w: %q is not an hour of samples", store.ErrDamaged, e.Key)
 	}
-	if w.ring != nil {
-		b.x.out = w.ring[w.oldest()%Window]
-		return &b.x.out, nil
-	}
-	r, err := b.slot(ctx, candidate, skill, w.oldest())
+	h, err := decodeHour(e, p[2])
 	if err != nil {
-		return nil, err
+		return Tally{}, err
 	}
-	b.x.out = r.entry()
-	return &b.x.out, nil
+	t := h.tally()
+	t.Candidate, t.Skill = p[0], p[1]
+	return t, nil
 }
 
-// wake reads the samples of a window at rest into memory. The caller has the
-// turn.
-func (b *Book) wake(ctx context.Context, candidate, skill string, w *window) error {
-	if w.ring != nil {
-		return nil
-	}
-	var ring []entry
-	for seq := w.oldest(); seq < w.next; seq++ {
-		r, err := b.slot(ctx, candidate, skill, seq)
-		if err != nil {
-			return err
-		}
-		ring = w.put(ring, seq, r.entry())
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w.ring = ring
-	b.usedLocked(w)
-	return nil
-}
-
-// hotWindows is how many windows have their samples in memory, up to 12 KiB
-// each.
-const hotWindows = 4096
-
-// usedLocked notes that the window was used. One that was not for long comes
-// to rest.
-func (b *Book) usedLocked(w *window) {
-	if w.ring != nil {
-		b.mu.hot.Add(w, struct{}{})
-	}
-}
+// Day is how far back [Book.Health] and [Book.Weighted] look.
+const Day = 24 * time.Hour

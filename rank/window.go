@@ -2,22 +2,12 @@ package rank
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/store"
 )
-
-// Window is how many samples of a candidate and skill the policies see: the
-// last that were observed, whatever their time.
-const Window = 200
-
-// entry is a sample as the window keeps it.
-type entry struct {
-	at, wall   int64   // nanoseconds
-	cost, api  float64 // US dollars
-	confidence float64 // below zero: none
-	in, out    int32   // tokens
-	outcome    uint8
-}
 
 // window is a ring of the last samples of a pair, with their sums. The samples
 // themselves are in memory while the window is among the last that were used,
@@ -70,6 +60,18 @@ func (w *window) samples() int {
 	}
 	return int(w.sums.samples)
 }
+
+// keep puts an hour of what has left the window among those in memory, which are
+// those of the last day, and the last that changed.
+func (w *window) keep(h hourRecord, now int64) {
+	old := hourOf(now - int64(Day))
+	w.left = slices.DeleteFunc(w.left, func(o hourRecord) bool { return o.hour == h.hour || o.hour < old })
+	w.left = append(w.left, h)
+}
+
+// HighConfidence is the reported confidence from which a failure counts as a
+// high-confidence failure.
+const HighConfidence = 0.8
 
 // sums are kept in integers, so that what was added can be taken away without
 // a trace: windows with the same samples have the same sums, whatever they
@@ -145,4 +147,77 @@ func (f *fixed) add(v float64, sign int64) {
 
 func (f fixed) float() float64 {
 	return float64(f.whole) + float64(f.fraction)/(1<<fractionBits)
+}
+
+func mean(sum float64, n int64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return sum / float64(n)
+}
+
+// The formula of Observed, as protoWorkstacean's planner has it.
+const (
+	trusted          = 5   // samples of known outcome that make a pair warm
+	weightSuccess    = 2.0 // of the success rate
+	weightConfidence = 0.5 // of the mean confidence of successes
+	weightWall       = 0.3 // of the mean wall time in minutes
+	maxWallMinutes   = 2.0
+)
+
+// warm reports whether the pair's record is long enough to go by; w may be
+// nil.
+func (w *window) warm() bool { return w != nil && w.sums.known >= trusted }
+
+// rate sets the score and its terms by the sums.
+func (w *window) rate(calibrated bool) {
+	s := &w.sums
+	w.success = weightSuccess * mean(float64(s.successes), s.known)
+	w.confidence = 0
+	if s.confident >= trusted {
+		said := s.confidenceSuccess.float()
+		if calibrated {
+			said = s.corrected()
+		}
+		w.confidence = weightConfidence * mean(said, s.confidentSuccesses)
+	}
+	const minute = 60e9 // nanoseconds
+	w.wall = -weightWall * min(mean(float64(s.wall), s.samples)/minute, maxWallMinutes)
+	w.score = w.success + w.confidence + w.wall
+}
+
+// corrected is confidenceSuccess after correction by what came of the reports.
+func (s *sums) corrected() (sum float64) {
+	var c iar.Calibration
+	for i, b := range s.claims {
+		c.Bins[i] = iar.Bin{Count: int(b.n), Successes: int(b.successful), Confidence: float64(b.said) * millionth}
+	}
+	for _, b := range c.Bins {
+		if b.Successes > 0 {
+			sum += float64(b.Successes) * c.Correct(b.Confidence/float64(b.Count))
+		}
+	}
+	return sum
+}
+
+// fill sets the parts of the score; p is zero.
+func (w *window) fill(p *Parts) {
+	p.Basis, p.Known = Warm, int(w.sums.known)
+	p.Success, p.Confidence, p.Wall = w.success, w.confidence, w.wall
+}
+
+// replay builds the window of a pair from its samples, in any order.
+func replay(rs []record, calibrated bool) (*window, error) {
+	slices.SortFunc(rs, func(a, b record) int { return cmp.Compare(a.Seq, b.Seq) })
+	last := rs[len(rs)-1].Seq
+	first := last + 1 - min(last+1, Window)
+	w := &window{next: first}
+	for i := range rs {
+		if rs[i].Seq != w.next {
+			return nil, fmt.Errorf("%w: sample %d is missing", store.ErrDamaged, w.next)
+		}
+		w.add(rs[i].entry(), nil)
+	}
+	w.rate(calibrated)
+	return w, nil
 }

@@ -14,17 +14,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Keeper keeps statistics in a store, such as a Book does: an opener alone.
-type Keeper[K io.Closer] struct {
-	Open func(ctx context.Context, st store.Store) (K, error)
-	Take func(k K, ctx context.Context, e store.Entry) error // counts what an entry says
-}
-
-// Journal is the View of one opener, and its way to the entries. Catch is called by one
-// goroutine at a time. The nil Journal is that of the only opener.
+// Journal is the View of one opener, and its way to the entries, which a K keeps such as
+// a Book. Catch is called by one goroutine at a time. The nil Journal is that of the only
+// opener.
 type Journal[K io.Closer] struct {
 	*View
-	alone Keeper[K]
+	open  func(ctx context.Context, st store.Store) (K, error)
+	take  func(k K, ctx context.Context, e store.Entry) error
 	w     *flush.Writer // of the store
 	news  string        // begins the keys of entries
 	base  string        // leads to a record that each fold writes
@@ -34,14 +30,18 @@ type Journal[K io.Closer] struct {
 
 // New returns the Journal of what is kept under keys that begin with space. Its entries
 // lie at "new", and "base" changes with each fold. What is kept at one of direct is no
-// part of it: the View writes that to the store.
-func New[K io.Closer](st store.Store, space string, alone Keeper[K], direct ...string) *Journal[K] {
+// part of it: the View writes that to the store. For a fold, open opens the K of a store
+// that is alone with it, and take has that count an entry.
+func New[K io.Closer](
+	st store.Store, space string, open func(context.Context, store.Store) (K, error),
+	take func(K, context.Context, store.Entry) error, direct ...string,
+) *Journal[K] {
 	v := newView(st)
 	for _, part := range direct {
 		v.direct = append(v.direct, key.Prefix(space, part))
 	}
 	return &Journal[K]{
-		View: v, alone: alone, w: flush.New(st), news: key.Prefix(space, "new"), base: key.Join(space, "base"),
+		View: v, open: open, take: take, w: flush.New(st), news: key.Prefix(space, "new"), base: key.Join(space, "base"),
 		known: make(map[string]bool),
 	}
 }
@@ -103,7 +103,7 @@ func (j *Journal[K]) Refresh(ctx context.Context, catch func(context.Context) (i
 	}
 	entries, err := catch(ctx)
 	if err == nil && entries >= atOnce {
-		if err = j.fold(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
+		if err = j.foldAll(ctx, nil); err == nil || errors.Is(err, store.ErrConflict) { // others fold
 			_, err = catch(ctx)
 		}
 	}
@@ -115,7 +115,7 @@ func (j *Journal[K]) Refresh(ctx context.Context, catch func(context.Context) (i
 
 // Change has fn change what the store keeps, and the opener go by that.
 func (j *Journal[K]) Change(ctx context.Context, catch func(context.Context) (int, error), fn func(K) error) error {
-	if err := j.fold(ctx, fn); err != nil {
+	if err := j.foldAll(ctx, fn); err != nil {
 		return err
 	}
 	return j.Refresh(ctx, catch)
@@ -124,13 +124,12 @@ func (j *Journal[K]) Change(ctx context.Context, catch func(context.Context) (in
 // Leave folds what others have left, for who opens the store alone. It reports whether
 // there was anything.
 func (j *Journal[K]) Leave(ctx context.Context) (some bool, err error) {
-	for _, err := range j.View.base.Scan(ctx, store.Range{Prefix: j.news, Limit: 1}) {
-		if err != nil {
-			return false, err
+	for _, err = range j.View.base.Scan(ctx, store.Range{Prefix: j.news, Limit: 1}) {
+		if some = err == nil; some {
+			err = j.foldAll(ctx, nil)
 		}
-		return true, j.fold(ctx, nil)
 	}
-	return false, nil
+	return some, err
 }
 
 // generation is the revision of the base, 0 before the first fold.
@@ -161,10 +160,10 @@ const (
 	tries  = 16
 )
 
-// fold has a Keeper count the entries in the base, until there are none, and fn then
+// foldAll has a K count the entries in the base, until there are none, and fn then
 // change what it keeps, unless fn is nil. With others at it at the same time fn is called
 // again. It is store.ErrConflict if they always were first.
-func (j *Journal[K]) fold(ctx context.Context, fn func(K) error) error {
+func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
 	if err := j.w.Flush(ctx); err != nil {
 		return err
 	}
@@ -182,24 +181,24 @@ func (j *Journal[K]) fold(ctx context.Context, fn func(K) error) error {
 
 // foldSome folds as many entries as a commit takes, and reports whether those were all.
 func (j *Journal[K]) foldSome(ctx context.Context, fn func(K) error) (last bool, err error) {
+	var some []store.Entry
 	at, err := j.generation(ctx)
+	if err == nil {
+		some, err = j.entries(ctx)
+	}
 	if err != nil {
 		return false, err
 	}
-	entries, err := j.entries(ctx)
-	if err != nil {
-		return false, err
-	}
-	some := entries[:min(len(entries), atOnce)]
-	last = len(some) == len(entries)
+	last = len(some) <= atOnce
+	some = some[:min(len(some), atOnce)]
 	to := newView(j.View.base)
-	k, err := j.alone.Open(ctx, to)
+	k, err := j.open(ctx, to)
 	if err != nil {
 		return false, err
 	}
 	for _, e := range some {
 		if err == nil {
-			err = j.alone.Take(k, ctx, e)
+			err = j.take(k, ctx, e)
 		}
 	}
 	if err == nil && last && fn != nil {

@@ -1,14 +1,16 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"time"
-)
 
-// HighConfidence is the reported confidence from which a failure counts as a
-// high-confidence failure.
-const HighConfidence = 0.8
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
 
 // Stats are the figures of one candidate and skill over its last [Window]
 // samples. Means of nothing are zero.
@@ -90,16 +92,6 @@ func (b *Book) Claims(ctx context.Context) (out []Claims, err error) {
 	}
 	return out, nil
 }
-
-func mean(sum float64, n int64) float64 {
-	if n == 0 {
-		return 0
-	}
-	return sum / float64(n)
-}
-
-// Day is how far back [Book.Health] and [Book.Weighted] look.
-const Day = 24 * time.Hour
 
 // Health is how a candidate did over the last [Day], over all skills. Attempts that
 // were followed by [Window] others count by the hour: each that ends in that time.
@@ -209,4 +201,122 @@ func (r *recent) health() Health {
 		h.SuccessRate = float64(r.successes) / float64(r.known)
 	}
 	return h
+}
+
+// Samples returns the samples of all candidates and skills that the windows
+// keep and that ended at since or later, in order of candidate and skill; the
+// zero time is all of them. It writes what is pending and reads the store:
+// a call takes time in proportion to all that is kept. It yields the errors of
+// the store and store.ErrClosed, and then ends.
+func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		if err := b.w.Flush(ctx); err != nil {
+			yield(Sample{}, fmt.Errorf("samples: %w", err))
+			return
+		}
+		slots := key.Prefix(b.space, "slot")
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: slots}) {
+			var s Sample
+			if err == nil {
+				s, err = decodeSample(e, slots)
+			}
+			if err != nil {
+				yield(Sample{}, fmt.Errorf("samples: %w", err))
+				return
+			}
+			if !s.At.Before(since) && !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Left yields by the hour the attempts that [Book.Samples] has no longer, since they
+// were followed by [Window] others, in order of candidate and skill: all hours that
+// end after since. It writes what is pending and reads the store.
+func (b *Book) Left(ctx context.Context, since time.Time) iter.Seq2[Tally, error] {
+	return func(yield func(Tally, error) bool) {
+		if err := b.w.Flush(ctx); err != nil {
+			yield(Tally{}, fmt.Errorf("left: %w", err))
+			return
+		}
+		hours := key.Prefix(b.space, "left")
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: hours}) {
+			var t Tally
+			if err == nil {
+				t, err = decodeTally(e, hours)
+			}
+			if err != nil {
+				yield(Tally{}, fmt.Errorf("left: %w", err))
+				return
+			}
+			if t.From.Add(time.Hour).After(since) && !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Daily returns what all attempts came to, those that failed too, by candidate, skill and
+// day (UTC), from the day of since on. It reads all samples, as [Book.Samples] does.
+func (b *Book) Daily(ctx context.Context, since time.Time) ([]Tally, error) {
+	type of struct {
+		candidate, skill string
+		day              int64
+	}
+	since = since.UTC().Truncate(Day)
+	days := make(map[of]*Tally)
+	at := func(candidate, skill string, at time.Time) *Tally {
+		day := at.Truncate(Day)
+		k := of{candidate, skill, day.Unix()}
+		if days[k] == nil {
+			days[k] = &Tally{Candidate: candidate, Skill: skill, From: day}
+		}
+		return days[k]
+	}
+	for s, err := range b.Samples(ctx, since) {
+		if err != nil {
+			return nil, err
+		}
+		at(s.Candidate, s.Situation.Skill, s.At).add(&s)
+	}
+	for t, err := range b.Left(ctx, since) {
+		if err != nil {
+			return nil, err
+		}
+		at(t.Candidate, t.Skill, t.From).merge(&t)
+	}
+	out := make([]Tally, 0, len(days))
+	for _, t := range days {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(x, y Tally) int {
+		return cmp.Or(cmp.Compare(x.Candidate, y.Candidate), cmp.Compare(x.Skill, y.Skill), x.From.Compare(y.From))
+	})
+	return out, nil
+}
+
+// Price sets the Price of candidates by the samples that the windows keep of
+// them for a skill. It reads all samples, as [Book.Samples] does.
+func (b *Book) Price(ctx context.Context, skill string, ss []Scored) error {
+	spent := make(map[string]*Costs)
+	for s, err := range b.Samples(ctx, time.Time{}) {
+		if err != nil {
+			return err
+		}
+		if s.Situation.Skill != skill {
+			continue
+		}
+		if spent[s.Candidate] == nil {
+			spent[s.Candidate] = &Costs{}
+		}
+		spent[s.Candidate].Add(&s)
+	}
+	for i := range ss {
+		if c := spent[ss[i].Candidate.Name]; c != nil && c.USD > 0 {
+			p := c.PerSuccess()
+			ss[i].Price = &p
+		}
+	}
+	return nil
 }

@@ -1,0 +1,432 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/journal"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// Open returns the Book that st holds, empty if there is none. The caller
+// closes the Book before the store. It returns ErrOptions.
+func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
+	if err := store.CheckContext(ctx); err != nil {
+		return nil, err
+	}
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	b, err := openBook(st, o)
+	if err == nil && b.j == nil { // what others have left is for the only opener
+		_, err = b.journal(st).Leave(ctx)
+	}
+	return b, err
+}
+
+// openBook is Open of a Book for which what Shared ones have left is nothing.
+func openBook(st store.Store, o Options) (*Book, error) {
+	b := &Book{st: st, opts: o, turn: make(chan struct{}, 1), space: key.Under(o.Tenant, "rank")}
+	if o.Shared {
+		b.j = b.journal(st)
+		b.st = b.j
+	}
+	b.w = flush.New(b.st)
+	b.x.space = b.space
+	b.turn <- struct{}{}
+	b.mu.members = make(map[string]*member)
+	b.mu.pairs = make(map[string]pairs)
+	b.mu.models = make(map[string]*model)
+	var err error
+	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow)
+	return b, err
+}
+
+// Observe adds a sample. It is idempotent on s.Key for all time. The sample
+// counts at once, and is written within 50 ms together with others;
+// Options.Sync waits for that. An earlier sample that could not be written is
+// reported by the next call, whose own sample counts all the same; a call
+// with the same Key is always safe.
+//
+// It returns ErrSample or a *store.LimitError for a sample that it does not
+// take, store.ErrClosed, and the errors of the store.
+func (b *Book) Observe(ctx context.Context, s Sample) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return err
+	}
+	if s.At.IsZero() {
+		s.At = b.opts.Now()
+	}
+	if err := s.check(); err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	var err error
+	if b.j != nil {
+		err = b.enterSample(ctx, &s)
+	}
+	if err == nil {
+		err = b.observe(ctx, &s)
+	}
+	if err != nil {
+		return fmt.Errorf("observe %q: %w", s.Key, err)
+	}
+	if b.opts.Sync {
+		return b.Flush(ctx)
+	}
+	return nil
+}
+
+func (b *Book) observe(ctx context.Context, s *Sample) error {
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	return b.countSample(ctx, s)
+}
+
+// countSample is observe of who has the turn.
+func (b *Book) countSample(ctx context.Context, s *Sample) error {
+	b.x.reset(s)
+	marker := b.x.keys.Join(b.space, "seen", s.Key)
+	seen, err := b.seen(ctx, marker)
+	if err != nil {
+		return err
+	}
+	if seen {
+		return b.w.Add(ctx) // adds nothing, reports what went wrong before
+	}
+	m, err := b.load(ctx, s.Candidate)
+	if err != nil {
+		return err
+	}
+	known, err := b.model(ctx, s.Situation.Skill)
+	if err != nil {
+		return err
+	}
+	w := m.windows[s.Situation.Skill]
+	if w == nil {
+		w = new(window)
+	}
+	r := &b.x.sample
+	*r = record{Seq: w.next}
+	r.fill(s)
+	b.cleanRecord(r)
+	out, err := b.pushedOut(ctx, s.Candidate, s.Situation.Skill, w)
+	if err != nil {
+		return err
+	}
+	fact := s.fact()
+	var gone hourRecord
+	if out != nil {
+		if gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out); err != nil {
+			return err
+		}
+	}
+	u := &b.x.update
+	known.learn(u, &fact, b.opts.Stationary)
+	b.x.ops = append(b.x.ops, store.Op{Key: marker, Value: present})
+	slot := b.x.keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
+	if err := b.x.put(slot, r); err != nil {
+		return err
+	}
+	if err := u.puts(&b.x, s.Situation.Skill); err != nil {
+		return err
+	}
+	failed := b.w.Add(ctx, b.x.ops...)
+	if failed != nil {
+		// Either these were refused, or they were added and the error is
+		// that of an earlier group.
+		if added, err := b.seen(ctx, marker); err != nil || !added {
+			return failed
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w.next == 0 {
+		b.enterLocked(m, s.Candidate, s.Situation.Skill, w)
+	}
+	w.add(r.entry(), out)
+	if out != nil {
+		w.keep(gone, b.opts.Now().UnixNano())
+	}
+	w.rate(b.opts.Calibrated)
+	b.usedLocked(w)
+	known.apply(u)
+	w.arm = u.index + 1
+	return failed
+}
+
+// pushedOut returns the sample that the next one pushes out of the window,
+// nil if the window is not full; it holds until the next call. The caller has
+// the turn.
+func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window) (*entry, error) {
+	if !w.full() {
+		return nil, nil
+	}
+	if w.ring != nil {
+		b.x.out = w.ring[w.oldest()%Window]
+		return &b.x.out, nil
+	}
+	r, err := b.slot(ctx, candidate, skill, w.oldest())
+	if err != nil {
+		return nil, err
+	}
+	b.x.out = r.entry()
+	return &b.x.out, nil
+}
+
+// left counts a sample that the next one pushes out of a window, and returns its
+// hour. The caller has the turn.
+func (b *Book) left(ctx context.Context, candidate, skill string, w *window, out *entry) (h hourRecord, err error) {
+	at := hourOf(out.at)
+	k := b.x.keys.Join(b.space, "left", candidate, skill, hourPart(at))
+	if i := slices.IndexFunc(w.left, func(h hourRecord) bool { return h.hour == at }); i >= 0 {
+		h = w.left[i]
+	} else if h, err = b.hour(ctx, k, at); err != nil {
+		return h, err
+	}
+	h.add(out)
+	return h, b.x.put(k, &h)
+}
+
+// hour returns what the store has of an hour, or is about to have.
+func (b *Book) hour(ctx context.Context, k string, at int64) (hourRecord, error) {
+	e := store.Entry{Key: k}
+	if op, ok := b.w.Pending(k); ok {
+		e.Value = op.Value
+	} else {
+		var err error
+		switch e, err = b.st.Get(ctx, k); {
+		case isNotFound(err):
+			return hourRecord{hour: at, SuccessUSD: []float64{0, 0}, FailureUSD: []float64{0, 0}}, nil
+		case err != nil:
+			return hourRecord{}, err
+		}
+	}
+	return decodeHour(e, hourPart(at))
+}
+
+// cleanRecord takes secrets out of a record.
+func (b *Book) cleanRecord(r *record) {
+	r.Situation = b.opts.Sanitizer.Sanitize(r.Situation)
+	r.Reason = strings.ToValidUTF8(b.opts.Sanitizer.Sanitize(r.Reason), "")
+	r.Reason = strings.ToValidUTF8(r.Reason[:min(len(r.Reason), MaxReason)], "")
+}
+
+// Release forgets that samples of these keys were observed, and nothing else: what
+// they have taught stays. It is for keys that will not come again, and keeps what
+// makes Observe idempotent from growing for ever.
+func (b *Book) Release(ctx context.Context, keys ...string) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	if b.j != nil {
+		return b.j.Change(ctx, b.catch, func(base *Book) error { return base.Release(ctx, keys...) })
+	}
+	if err := b.take(ctx); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	defer b.give()
+	var ops []store.Op
+	for _, k := range keys {
+		marker := key.Join(b.space, "seen", k)
+		seen, err := b.seen(ctx, marker)
+		if err != nil {
+			return fmt.Errorf("release %q: %w", k, err)
+		}
+		if seen {
+			ops = append(ops, store.Op{Key: marker, Delete: true})
+		}
+	}
+	return b.w.Add(ctx, ops...)
+}
+
+// Forget takes the samples for which drop is true out of the windows, and forgets
+// that they were observed. The means that [Book.Learned] has learned from them
+// stay, which hold no text. An hour of [Book.Left] is a sample without a Key. It reads
+// all samples.
+func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
+	if b.j != nil {
+		return b.forgetShared(ctx, drop)
+	}
+	type of struct{ candidate, skill string }
+	gone := make(map[of][]string)
+	for s, err := range b.Samples(ctx, time.Time{}) {
+		if err != nil {
+			return err
+		}
+		if pair := (of{s.Candidate, s.Situation.Skill}); drop(s) {
+			gone[pair] = append(gone[pair], s.Key)
+		}
+	}
+	for t, err := range b.Left(ctx, time.Time{}) {
+		if err != nil {
+			return err
+		}
+		at := Sample{Candidate: t.Candidate, Situation: Situation{Skill: t.Skill}, At: t.From}
+		if drop(at) {
+			k := key.Join(b.space, "left", t.Candidate, t.Skill, hourPart(hourOf(t.From.UnixNano())))
+			if err := b.w.Add(ctx, store.Op{Key: k, Delete: true}); err != nil {
+				return fmt.Errorf("forget: %w", err)
+			}
+		}
+	}
+	for pair, keys := range gone {
+		if err := b.rewrite(ctx, pair.candidate, pair.skill, keys); err != nil {
+			return fmt.Errorf("forget: %w", err)
+		}
+	}
+	return nil
+}
+
+// rewrite writes a window anew without the samples of these keys.
+func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []string) error {
+	m, err := b.ready(ctx, candidate)
+	if err != nil {
+		return err
+	}
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	w := m.windows[skill]
+	if err := b.w.Flush(ctx); err != nil || w == nil {
+		return err
+	}
+	ops := make([]store.Op, 0, 2*Window)
+	next := uint64(0)
+	for seq := w.oldest(); seq < w.next; seq++ {
+		r, err := b.slot(ctx, candidate, skill, seq)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(gone, r.Key) {
+			ops = append(ops, store.Op{Key: key.Join(b.space, "seen", r.Key), Delete: true})
+			continue
+		}
+		r.Seq = next
+		next++
+		k := b.slotKey(candidate, skill, r.Seq)
+		value, err := codec.Encode(k, r)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, store.Op{Key: k, Value: value})
+	}
+	for seq := next; seq < min(w.next, Window); seq++ {
+		ops = append(ops, store.Op{Key: b.slotKey(candidate, skill, seq), Delete: true})
+	}
+	if _, err := b.st.Commit(ctx, ops...); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.mu.members, candidate) // to be read again
+	for _, ps := range b.mu.pairs {
+		delete(ps, candidate)
+	}
+	return nil
+}
+
+// happened is a sample as an entry of the journal that Books of several openers share.
+type happened struct {
+	Candidate string `cbor:"171,keyasint,omitempty"`
+	Skill     string `cbor:"172,keyasint,omitempty"`
+	Sample    record `cbor:"173,keyasint,omitzero"`
+}
+
+// enterSample has a sample in the journal, unless it was observed before.
+func (b *Book) enterSample(ctx context.Context, s *Sample) error {
+	seen, err := b.seen(ctx, key.Join(b.space, "seen", s.Key))
+	if seen || err != nil {
+		return err
+	}
+	o := happened{Candidate: s.Candidate, Skill: s.Situation.Skill}
+	o.Sample.fill(s)
+	b.cleanRecord(&o.Sample)
+	return b.j.Add(ctx, s.Key, &o)
+}
+
+// journal is that of all openers. What they have entered is counted by Books that are
+// alone with a view of the store.
+func (b *Book) journal(st store.Store) *journal.Journal[*Book] {
+	o := b.opts
+	o.Shared = false
+	open := func(_ context.Context, st store.Store) (*Book, error) { return openBook(st, o) }
+	return journal.New(st, b.space, open, (*Book).takeIn)
+}
+
+// takeIn observes an entry of the journal. The caller has the turn, or the Book to itself.
+func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
+	var o happened
+	if err := codec.Decode(e, &o); err != nil {
+		return err
+	}
+	s := o.Sample.sample(o.Candidate, o.Skill)
+	return b.countSample(ctx, &s)
+}
+
+// Refresh takes in what Books of other openers have observed: see Options.Shared. The
+// caller says when, such as after a change of the store by others.
+func (b *Book) Refresh(ctx context.Context) error {
+	return b.j.Refresh(ctx, b.catch)
+}
+
+func (b *Book) catch(ctx context.Context) (n int, err error) {
+	if err := b.take(ctx); err != nil {
+		return 0, err
+	}
+	defer b.give()
+	if err := b.w.Flush(ctx); err != nil { // to the view, before that is begun anew
+		return 0, err
+	}
+	return b.j.Catch(ctx, b.forgetAll, func(e store.Entry) error { return b.takeIn(ctx, e) })
+}
+
+// forgetAll takes what is loaded out of memory.
+func (b *Book) forgetAll() (err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.mu.members)
+	clear(b.mu.pairs)
+	clear(b.mu.models)
+	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow) // the old one would have windows rest that are being read
+	return err
+}
+
+// forgetShared is Forget, some at a time: as many as a commit has room for.
+func (b *Book) forgetShared(ctx context.Context, drop func(Sample) bool) error {
+	const pairs, samples = 8, 500
+	type of struct{ candidate, skill string }
+	for more := true; more; {
+		err := b.j.Change(ctx, b.catch, func(base *Book) error {
+			some, n := make(map[of]bool), 0
+			more = false
+			return base.Forget(ctx, func(s Sample) bool {
+				pair := of{s.Candidate, s.Situation.Skill}
+				switch full := n == samples || len(some) == pairs && !some[pair]; {
+				case !drop(s):
+					return false
+				case full:
+					more = true
+					return false
+				}
+				some[pair], n = true, n+1
+				return true
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
