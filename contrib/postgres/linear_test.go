@@ -17,7 +17,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/contrib/postgres"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -100,26 +99,22 @@ var cells = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) },
 }
 
-// Clients of several Stores read and write conditionally while connections are cut,
-// backends are paused and the server is restarted as after a crash. What each key was
+// Clients in several processes read and write conditionally while connections are cut,
+// backends and clients are paused and the server is restarted as after a crash. What each key was
 // told is what one that is alone could have been told.
 func TestLinearizable(t *testing.T) {
 	name := schema(t)
 	database(t)
 	const clients, each, keys, handles = 10, 50, 4, 5
-	opts := &postgres.Options{Schema: name, Patience: 20 * time.Second}
-	var stores []*postgres.Store
+	var stores []*remote
 	for range handles {
-		st, err := postgres.Open(t.Context(), conninfo+" pool_max_conns=4", opts)
-		require.NoError(t, err)
-		defer st.Close()
-		stores = append(stores, st)
+		stores = append(stores, process(t, name))
 	}
 	var done, unknown, refused, faults int
 	begin := time.Now()
 	for round := range *rounds {
 		stop, stopped := make(chan struct{}), make(chan int, 1)
-		go func() { stopped <- disturb(t, round, stop) }()
+		go func() { stopped <- disturb(t, round, stores, stop) }()
 		var mu sync.Mutex
 		var history []porcupine.Operation
 		var clock atomic.Int64
@@ -162,7 +157,7 @@ func TestLinearizable(t *testing.T) {
 
 type client struct {
 	id     int
-	st     store.Store
+	st     *remote
 	random *rand.Rand
 	seen   map[string]store.Revision
 }
@@ -227,9 +222,9 @@ func (c *client) get(t *testing.T, key string, clock *atomic.Int64) porcupine.Op
 	}
 }
 
-// disturb does harm until it is stopped, and returns how often: it ends connections and
-// pauses backends, and in every fourth round restarts the server, if it is ours.
-func disturb(t *testing.T, round int, stop <-chan struct{}) (n int) {
+// disturb does harm until it is stopped, and returns how often: it ends connections,
+// pauses backends and clients, and in every fourth round restarts the server, if it is ours.
+func disturb(t *testing.T, round int, stores []*remote, stop <-chan struct{}) (n int) {
 	random := rand.New(rand.NewPCG(*seed, uint64(round)))
 	for {
 		select {
@@ -244,6 +239,8 @@ func disturb(t *testing.T, round int, stop <-chan struct{}) (n int) {
 			err = server.Crash(context.Background(), time.Duration(random.IntN(100))*time.Millisecond)
 		case server != nil && n%3 == 0:
 			err = pauseOne(random)
+		case n%3 == 1:
+			pause(stores[random.IntN(len(stores))].pid, random)
 		default:
 			err = harm("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY random() LIMIT 4")
 		}

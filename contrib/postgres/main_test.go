@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,6 +30,12 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if os.Getenv(remoteSchema) != "" {
+		be(serve(os.Stdin, os.Stdout))
+	}
+	if os.Getenv(replicaSchema) != "" {
+		be(replica(context.Background()))
+	}
 	if conninfo == "" {
 		if server, missing = pgtest.Start(context.Background(), "max_connections=300"); missing == nil {
 			conninfo = server.Conninfo()
@@ -48,6 +55,15 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// be ends a process that a test has started as a part of it.
+func be(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
 // database returns where to connect. Without a server the test is skipped.
 func database(t testing.TB) string {
 	t.Helper()
@@ -55,6 +71,17 @@ func database(t testing.TB) string {
 		t.Skip("SKIPPED: ", missing)
 	}
 	return conninfo
+}
+
+// pooled is conninfo, a URL or keywords and values, with at most so many connections.
+func pooled(conns int) string {
+	if !strings.Contains(conninfo, "://") {
+		return fmt.Sprintf("%s pool_max_conns=%d", conninfo, conns)
+	}
+	if strings.Contains(conninfo, "?") {
+		return fmt.Sprintf("%s&pool_max_conns=%d", conninfo, conns)
+	}
+	return fmt.Sprintf("%s?pool_max_conns=%d", conninfo, conns)
 }
 
 var schemas atomic.Int64

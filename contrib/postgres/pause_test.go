@@ -28,9 +28,14 @@ func pauseOne(random *rand.Rand) error {
 	if err != nil {
 		return err
 	}
+	pause(pid, random)
+	return nil
+}
+
+// pause stops a process for some milliseconds.
+func pause(pid int, random *rand.Rand) {
 	if syscall.Kill(pid, syscall.SIGSTOP) == nil {
 		<-time.After(time.Duration(random.IntN(200)) * time.Millisecond)
 		_ = syscall.Kill(pid, syscall.SIGCONT) // it may be gone
 	}
-	return nil
 }

@@ -9,8 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/postgres"
+	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -29,7 +33,7 @@ func BenchmarkQueue(b *testing.B) {
 			name := schema(b)
 			var all []store.Store
 			for range workers {
-				st, err := postgres.Open(b.Context(), database(b)+" pool_max_conns=3", &postgres.Options{Schema: name})
+				st, err := postgres.Open(b.Context(), pooled(3), &postgres.Options{Schema: name})
 				require.NoError(b, err)
 				defer st.Close()
 				all = append(all, st)
@@ -80,5 +84,40 @@ func drain(b *testing.B, workers int, over ...store.Store) {
 	for j, err := range first.Jobs(b.Context()) {
 		require.NoError(b, err)
 		require.True(b, j.State == queue.Completed && j.Token == 1, "%+v", j)
+	}
+}
+
+// A turn of an agent that stores each step, and a recall, which reads memory: over either store.
+func BenchmarkAgent(b *testing.B) {
+	for name, kind := range kinds(b) {
+		st := kind(b)
+		work := func(context.Context, act.Work) (act.Result, error) {
+			return act.Result{Output: []byte(`"done"`), Reflection: iar.Reflection{Status: iar.Success, Confidence: .9, Summary: "done"}}, nil
+		}
+		agent, err := arc.New(b.Context(), st, shippers(work), &arc.Options{Maintain: -1})
+		require.NoError(b, err)
+		space := agent.In("local").Memory()
+		for i := range 2000 {
+			_, err := space.Remember(b.Context(), memory.Draft{
+				Kind: memory.Fact, Content: fmt.Sprintf("crate %d stands at dock %d beside crane %d of the depot", i, i%37, i%11),
+			})
+			require.NoError(b, err)
+		}
+		b.Run("turn/"+name, func(b *testing.B) {
+			for i := range b.N {
+				r, err := agent.Run(b.Context(), arc.Objective{Text: fmt.Sprint("ship parcel ", i)})
+				require.NoError(b, err)
+				require.Equal(b, arc.Delivered, r.Status)
+			}
+		})
+		b.Run("recall/"+name, func(b *testing.B) {
+			for i := range b.N {
+				hits, err := space.Recall(b.Context(), memory.Query{Text: fmt.Sprintf("where is crate %d of dock %d", i%2000, i%37)})
+				require.NoError(b, err)
+				require.NotEmpty(b, hits)
+			}
+		})
+		require.NoError(b, agent.Close())
+		require.NoError(b, st.Close())
 	}
 }
