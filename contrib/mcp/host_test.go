@@ -179,7 +179,7 @@ type receipt struct{ ID, Disposition, Reason string }
 type memories struct {
 	Memories []struct {
 		ID, Kind, Trigger, Content, Origin, Actor string
-		Trusted                                   bool
+		Trusted, Archived                         bool
 		Effectiveness                             float64
 	}
 	LeftOut int `json:"left_out"`

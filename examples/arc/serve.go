@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -149,6 +150,9 @@ func (daemon) Start(service.Service) error { return nil }
 // Stop implements service.Interface.
 func (daemon) Stop(service.Service) error { return nil }
 
+// unitName matches what no name of a service has.
+var unitName = regexp.MustCompile(`[^a-z0-9._-]+`)
+
 // service is the service of the folder.
 func (a *app) service() (service.Service, error) {
 	if err := a.configure(); err != nil {
@@ -158,10 +162,37 @@ func (a *app) service() (service.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	name := unitName.ReplaceAllString(strings.ToLower(a.config.Name), "-")
 	return service.New(daemon{}, &service.Config{
-		Name: "arc-" + strings.ToLower(a.config.Name), DisplayName: "arc " + a.config.Name, Description: "arc serve in " + dir,
-		Arguments: []string{"--dir", dir, "serve"}, WorkingDirectory: dir, Option: service.KeyValue{"UserService": true},
+		Name: "arc-" + name, DisplayName: "arc " + a.config.Name, Description: "arc serve in " + dir,
+		Arguments: []string{"--dir", dir, "serve"}, WorkingDirectory: dir,
+		Option: service.KeyValue{"UserService": true, "SystemdScript": unit(name, program, "--dir", dir, "serve")},
 	})
+}
+
+// unit is the unit of systemd. That of the library wants multi-user.target, which a
+// person's own manager never reaches, and does not escape what systemd expands.
+func unit(name string, argv ...string) string {
+	quoted := []string{}
+	for _, word := range argv {
+		word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "%", "%%", "$", "$$", "{", `\x7b`).Replace(word)
+		quoted = append(quoted, `"`+word+`"`)
+	}
+	return fmt.Sprintf(`[Unit]
+Description=arc %s
+
+[Service]
+ExecStart=%s
+Restart=on-failure
+RestartSec=10
+
+[Install]
+WantedBy=default.target
+`, name, strings.Join(quoted, " "))
 }
 
 type servicesInstallCmd struct{}
