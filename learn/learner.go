@@ -190,7 +190,10 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 		}
 		episodes = shown(episodes, a.User)
 	}
-	f = Found{Hits: slices.Concat(hits, background, distinct(episodes)), Trusted: len(hits)}
+	f.Hits, f.Trusted = hits, len(hits)
+	if episodes = distinct(episodes); len(background)+len(episodes) > 0 {
+		f.Hits = slices.Concat(hits, background, episodes)
+	}
 	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
 	return f, nil
 }

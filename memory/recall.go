@@ -56,12 +56,29 @@ type query struct {
 type scratch struct {
 	index  index.Scratch
 	hybrid hybrid
-	terms  []text.Term
+	read   wording
 	query  query
 	ask    index.Query // of the shard at hand
 	found  []found
 	hidden map[*entry]*entry // what was found and is superseded, by what
 	marks  []mark            // of the hits
+}
+
+// wording is the text of a query, as it was read last: what is recalled for a goal is
+// asked for in several scopes, and of several kinds, by the same words.
+type wording struct {
+	said  string
+	terms []text.Term
+	asker bool // it is about who asks
+}
+
+// words reads a text, unless it is the one that was read last.
+func (w *wording) words(b *Bank, said string) *wording {
+	if w.said != said {
+		clear(w.terms)
+		*w = wording{said: said, terms: b.dates.appendNamed(b.lang.Append(w.terms[:0], said)), asker: aboutAsker(said)}
+	}
+	return w
 }
 
 // query checks q and fills sc.query.
@@ -84,7 +101,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	*p = query{
 		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0],
 		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		asked: q.Text, asker: aboutAsker(q.Text), situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
+		asked: q.Text, situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
 	p.triggered, p.linked = q.Triggered, q.Linked
@@ -116,8 +133,8 @@ func (s Space) query(q *Query, sc *scratch) error {
 	if p.model != nil && p.model.Noise > 0 {
 		p.draws = p.model.drawsOf(s.scope, q.Text, p.at, p.context)
 	}
-	sc.terms = s.b.dates.appendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
-	p.text = sc.terms
+	read := sc.read.words(s.b, q.Text)
+	p.text, p.asker = read.terms, read.asker
 	return nil
 }
 
@@ -308,10 +325,9 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 	return fn(sc)
 }
 
-// release keeps no record alive, nor anything of the caller's.
+// release keeps no record alive, nor anything of the caller's but the text.
 func (b *Bank) release(sc *scratch) {
 	clear(sc.found)
-	clear(sc.terms)
 	clear(sc.hidden)
 	clear(sc.marks)
 	sc.query = query{shards: sc.query.shards, context: sc.query.context}

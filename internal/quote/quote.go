@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Run is the number of words in a row that make a quotation.
@@ -38,6 +39,8 @@ type Plan struct {
 	words []word
 	// seeds are the Run words in a row that are not the caller's own, by hash.
 	seeds []seed
+	// few has a bit for each of the hashes, by its last six: most texts have none.
+	few uint64
 	// text is memory for the words of the other text.
 	text []word
 }
@@ -60,7 +63,7 @@ func New(texts ...string) *Plan {
 		p.words = p.appendWords(p.words, s)
 	}
 	for at, hash := range runs(p.words) {
-		p.seeds = append(p.seeds, seed{hash, at})
+		p.seeds, p.few = append(p.seeds, seed{hash, at}), p.few|1<<(hash&63)
 	}
 	slices.SortFunc(p.seeds, func(a, b seed) int { return cmp.Compare(a.hash, b.hash) })
 	return p
@@ -71,6 +74,9 @@ func (p *Plan) Done() { plans.Put(p) }
 
 // seedsOf returns the seeds of a hash: those from i to before j.
 func (p *Plan) seedsOf(hash uint64) (i, j int) {
+	if p.few&(1<<(hash&63)) == 0 {
+		return 0, 0
+	}
 	by := func(s seed, h uint64) int { return cmp.Compare(s.hash, h) }
 	i, _ = slices.BinarySearchFunc(p.seeds, hash, by) // without one, j is i
 	for j = i; j < len(p.seeds) && p.seeds[j].hash == hash; j++ {
@@ -156,18 +162,22 @@ func (p *Plan) appendWords(out []word, s string) []word {
 		}
 	}
 	escaped := false // as JSON within JSON has its line ends
-	for _, r := range s {
-		if escaped && (r == 'n' || r == 'r' || r == 't') {
+	for i := 0; i < len(s); {
+		if c := letters[s[i]]; c != 0 && !escaped {
+			put(rune(c))
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if i += n; escaped && (r == 'n' || r == 'r' || r == 't') {
 			r = ' '
 		}
 		escaped = r == '\\'
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
 		r = narrow(r)
 		switch {
-		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
-			put(r)
+		case r == ' ': // most often
+			end()
+			weight = whole
 		case unseen(r):
 		case unspaced(r):
 			end()
@@ -186,6 +196,17 @@ func (p *Plan) appendWords(out []word, s string) []word {
 	end()
 	return out
 }
+
+// letters are the letters and digits that most texts consist of, in lower case.
+var letters = func() (all [256]byte) {
+	for _, c := range []byte("0123456789abcdefghijklmnopqrstuvwxyz") {
+		all[c] = c
+		if c >= 'a' {
+			all[c-'a'+'A'] = c
+		}
+	}
+	return all
+}()
 
 // unseen reports whether r changes a word at most for the eye: marks, and
 // characters that take no place.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
@@ -20,6 +22,9 @@ type Veil struct {
 	// Found is set once a text has held one.
 	Found bool
 	clean map[string]struct{} // the texts that hold none
+	// last are such texts, by where they lie: a run is written several times, and most of
+	// its texts are those of the time before.
+	last [64]string
 }
 
 // Reset makes the Veil one with another Sanitizer.
@@ -28,6 +33,7 @@ func (v *Veil) Reset(san *redact.Sanitizer) {
 		v.clean = make(map[string]struct{}, 64)
 	}
 	clear(v.clean)
+	v.last = [len(v.last)]string{}
 	v.San, v.Found = san, false
 }
 
@@ -39,24 +45,36 @@ func (v *Veil) Hide(text string) string {
 	if len(text) < minText {
 		return text
 	}
-	if _, ok := v.clean[text]; ok {
+	at := unsafe.StringData(text)
+	last := &v.last[(uintptr(unsafe.Pointer(at))>>3^uintptr(len(text)))%uintptr(len(v.last))]
+	if unsafe.StringData(*last) == at && len(*last) == len(text) {
 		return text
 	}
-	hidden := v.San.Sanitize(utf8(text))
+	if _, ok := v.clean[text]; ok {
+		*last = text
+		return text
+	}
+	hidden := v.San.Sanitize(valid(text))
 	if v.Found = v.Found || hidden != text; hidden == text {
 		v.clean[text] = struct{}{}
+		*last = text
 	}
 	return hidden
 }
 
-func utf8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+func valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
 
 // Under is Hide of a text under a name.
 func (v *Veil) Under(name, text string) string {
 	if name == "" {
 		return v.Hide(text)
 	}
-	hidden := v.San.Named(name, utf8(text))
+	hidden := v.San.Named(name, valid(text))
 	v.Found = v.Found || hidden != text
 	return hidden
 }
@@ -89,7 +107,7 @@ func (v *Veil) HideAll(value any, lost func(path string)) {
 	m := mapper{
 		text: func(path, name, text string) string {
 			hidden := v.Under(name, text)
-			if lost != nil && v.San.Reveal(hidden) != utf8(text) {
+			if lost != nil && v.San.Reveal(hidden) != valid(text) {
 				lost(path)
 			}
 			return hidden
