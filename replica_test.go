@@ -154,6 +154,12 @@ func TestReplicasRememberTogether(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"the small key opens the door"}, found(theirs))
 		require.Equal(t, found(theirs), found(ours), "what a has written itself is there once")
+		more, err := ours.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "ann has the large key of the gate"})
+		require.NoError(t, err)
+		hits, err := theirs.Recall(t.Context(), memory.Query{Text: "who has the key of the gate", After: more.Revision})
+		require.NoError(t, err)
+		require.Equal(t, more.ID, hits[0].Record.ID, "at once")
+		require.NoError(t, theirs.Forget(t.Context(), more.ID))
 		require.NoError(t, theirs.Forget(t.Context(), r.ID))
 		require.Empty(t, found(ours))
 

@@ -34,6 +34,7 @@ type Bank struct {
 	shards   sync.Map                    // Scope -> *shard
 	vectors  embedding
 	reading  reading
+	heard    hearing
 	closed   atomic.Bool
 }
 
@@ -66,6 +67,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		b.lang = text.Plain
 	}
 	b.dates = newCalendar(b.lang)
+	b.heard.more = make(chan struct{})
 	b.reading.wake, b.reading.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	b.scratch.New = func() any { return new(scratch) }
 	b.bodies, err = lru.New[*entry, *Record](o.Cache)
@@ -117,6 +119,7 @@ func (b *Bank) Flush(ctx context.Context) error {
 // does not close the store, and is idempotent.
 func (b *Bank) Close() error {
 	b.closed.Store(true)
+	b.heard.note(0)
 	b.vectors.close()
 	b.reading.close()
 	return b.w.Close()

@@ -99,6 +99,9 @@ type Receipt struct {
 	Disposition Disposition
 	Into        ID
 	Reason      string
+	// Revision is that by which the record is in the store, for Query.After, if the Bank is
+	// Shared. 0: it is not known, as of a passing Episode.
+	Revision store.Revision
 }
 
 // ErrID: an id, a key, or another name is not valid UTF-8, or holds control

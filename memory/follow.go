@@ -3,7 +3,9 @@ package memory
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -11,12 +13,12 @@ import (
 // Follow takes in a change of the store that another opener has made, as a store.Watcher
 // yields it, if the Bank is Shared: records, their counters and their vectors. What this Bank has written itself, or
 // knows already, changes nothing, nor does what is no memory. One goroutine calls it, with the
-// changes in order. A record that is kept on disk, being long, and that another opener
-// changes is as before in this Bank's index until it is opened again.
+// changes in order.
 func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 	if err := store.CheckContext(ctx); err != nil {
 		return fmt.Errorf("memory: follow: %w", err)
 	}
+	defer b.heard.note(e.Rev)
 	p := key.Split(e.Key)
 	if len(p) != 4 || p[0] != root || b.closed.Load() {
 		return nil
@@ -76,12 +78,13 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 		}
 		return nil
 	}
-	if old.rev >= e.Rev || old.flags&isCold != 0 {
+	if old.rev >= e.Rev {
 		return nil
 	}
-	r, err := b.record(ctx, sh, old)
-	if err != nil {
-		return err
+	r, ok := b.bodies.Get(old)
+	if !ok { // the index takes words that it has and that are not named here for less rare than they are
+		r = &Record{ID: id, Scope: sh.scope}
+		old.fill(r)
 	}
 	was := leaving{entry: old, doc: b.document(r, old.stowed)}
 	if e.Deleted {
@@ -89,13 +92,67 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 		sh.unqueue(old)
 	} else {
 		is.entry.tally(old.counts())
-		was.same = old.text == is.entry.text && old.cut == is.entry.cut
+		was.same = old.flags&isCold == 0 && old.text == is.entry.text && old.cut == is.entry.cut
 		sh.put(is.entry, is.doc, was)
+		if v, err := b.st.Get(ctx, sh.vectorKey(id)); old.flags&isCold != 0 && err == nil {
+			if err := b.besideLocked(sh, vectorPart, is.entry, v); err != nil {
+				return err
+			}
+		}
 		b.wanted(sh)
 	}
 	b.bodies.Remove(old)
 	b.uncache(r)
 	return nil
+}
+
+// hearing is how far a Bank has followed the store.
+type hearing struct {
+	sync.Mutex
+	rev  store.Revision
+	more chan struct{} // closed when it has heard more
+}
+
+func (h *hearing) note(rev store.Revision) {
+	h.Lock()
+	defer h.Unlock()
+	h.rev = max(h.rev, rev)
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// await returns once the Bank has heard of all that was committed up to a revision: of
+// something after it, which there is then.
+func (b *Bank) await(ctx context.Context, rev store.Revision) error {
+	if !b.o.Shared || rev == 0 {
+		return nil
+	}
+	for asked := false; ; asked = true {
+		b.heard.Lock()
+		at, more := b.heard.rev, b.heard.more
+		b.heard.Unlock()
+		if b.closed.Load() {
+			return store.ErrClosed
+		}
+		if at > rev {
+			return nil
+		}
+		if !asked {
+			k := key.Join(root, "heard")
+			value, err := codec.Encode(k, &applied{instantOf(b.now())})
+			if err == nil {
+				_, err = b.st.Commit(ctx, store.Op{Key: k, Value: value})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("heard of revision %d, and not of all up to %d: %w", at, rev, ctx.Err())
+		}
+	}
 }
 
 // followBeside takes in counters or the vector of a record.
@@ -109,6 +166,10 @@ func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error 
 	if _, ours := b.w.Pending(e.Key); ours {
 		return nil
 	}
+	return b.besideLocked(sh, part, of, e)
+}
+
+func (b *Bank) besideLocked(sh *shard, part string, of *entry, e store.Entry) error {
 	if part == vectorPart {
 		model, x, err := decodeVector(e)
 		if err == nil && model == b.vectors.model.Load().Name && sh.vectorless(of) {

@@ -3,8 +3,12 @@ package memory_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -146,6 +150,93 @@ func TestFeedbackOfSeveralBanksAddsUp(t *testing.T) {
 			require.NoError(r, b.Close())
 		}
 	})
+}
+
+// A recall After another Bank's write waits until this one has heard of it as a whole, or says how far it is.
+func TestRecallAfterAWriteElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := &feed{Mem: store.NewMem()}
+		opts := &memory.Options{Seed: 1, Shared: true}
+		one, err := memory.Open(t.Context(), mem, opts)
+		require.NoError(t, err)
+		two, err := memory.Open(t.Context(), mem, opts)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, errors.Join(one.Close(), two.Close())) }()
+		var wrote memory.Receipt
+		for range 2 { // what is said again is merged
+			wrote, err = one.In("acme").Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the small key opens the door"})
+			require.NoError(t, err)
+			require.NotZero(t, wrote.Revision)
+		}
+		ask := memory.Query{Text: "which key opens the door", After: wrote.Revision}
+		late, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = two.In("acme").Recall(late, ask)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, fmt.Sprintf("heard of revision 0, and not of all up to %d", wrote.Revision))
+		heard := 0
+		hear := func() {
+			for ; heard < len(mem.all); heard++ {
+				require.NoError(t, two.Follow(t.Context(), mem.all[heard]))
+			}
+		}
+		hear()
+		go func() { // once the recall waits for what the last commit has beside
+			synctest.Wait()
+			hear()
+		}()
+		hits, err := two.In("acme").Recall(t.Context(), ask)
+		require.NoError(t, err)
+		require.Len(t, hits, 1)
+		hits, err = two.In("acme").Recall(t.Context(), ask)
+		require.NoError(t, err)
+		require.Len(t, hits, 1)
+	})
+}
+
+// What another Bank changes or forgets of a text that is kept on disk is so here.
+func TestLongTextsThatAreChangedElsewhere(t *testing.T) {
+	for _, read := range []bool{false, true} { // before
+		ctx, mem := t.Context(), &feed{Mem: store.NewMem()}
+		open := func() (*memory.Bank, memory.Space) {
+			b, err := memory.Open(ctx, mem, &memory.Options{Seed: 1, Shared: true})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
+			return b, b.In("acme")
+		}
+		long := func(word string) string { return word + strings.Repeat(" lorem ipsum dolor", 400) }
+		_, one := open()
+		vector := []float32{1, 0, 0, 0, 0, 0, 0, 0}
+		wrote, err := one.Remember(ctx, memory.Draft{
+			Kind: memory.Pattern, Trigger: "when the cache is broken", Content: long("flush"), Vector: vector, Source: memory.Source{Origin: memory.User},
+		})
+		require.NoError(t, err)
+		bank, two := open()
+		heard := len(mem.all)
+		hear := func() {
+			for ; heard < len(mem.all); heard++ {
+				require.NoError(t, bank.Follow(ctx, mem.all[heard]))
+			}
+		}
+		find := func(q memory.Query) []memory.Hit {
+			hits, err := two.Recall(ctx, q)
+			require.NoError(t, err)
+			return hits
+		}
+		if read {
+			require.Len(t, find(memory.Query{Text: "flush"}), 1)
+		}
+		require.Empty(t, find(memory.Query{Text: "flush", Inject: true}))
+		require.NoError(t, one.Trust(ctx, wrote.ID))
+		hear()
+		require.Len(t, find(memory.Query{Text: "flush", Inject: true}), 1)
+		require.Len(t, find(memory.Query{Vector: vector}), 1)
+		require.NoError(t, one.Forget(ctx, wrote.ID))
+		hear()
+		require.Empty(t, find(memory.Query{Text: "flush cache"}))
+		require.Empty(t, find(memory.Query{Vector: vector}))
+		require.Empty(t, find(memory.Query{}))
+	}
 }
 
 // feed is a store that keeps what was committed to it, in order.

@@ -1,6 +1,10 @@
 package memory
 
-import "time"
+import (
+	"time"
+
+	"github.com/arc-learn/arc/store"
+)
 
 // Query asks for memories. The zero Query asks for the ten that are most
 // effective and recent.
@@ -51,6 +55,11 @@ type Query struct {
 	// Situation selects the situation for which effectiveness is estimated,
 	// as in Feedback. "": over all of them.
 	Situation string
+	// After, if the Bank is Shared, has the recall wait until it knows of all that was
+	// committed up to this revision, as the Receipt of another Bank has it: who asks
+	// elsewhere finds what it has written. If ctx ends before, the error says how far
+	// behind the Bank is.
+	After store.Revision
 	// Context are records that are in mind: those linked with them have
 	// Parts.Spreading.
 	Context []ID

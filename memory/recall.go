@@ -314,6 +314,9 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
+	if err := s.b.await(ctx, q.After); err != nil {
+		return err
+	}
 	if err := s.embedQuery(ctx, q); err != nil {
 		return err
 	}

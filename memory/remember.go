@@ -109,6 +109,13 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	if err := g.commit(ctx); err != nil {
 		return g.receipts[:g.done], err
 	}
+	for i := range g.receipts {
+		if r := &g.receipts[i]; s.b.o.Shared && r.ID != "" {
+			if e := sh.entry(r.ID); e != nil {
+				r.Revision = max(e.rev, e.counts().rev)
+			}
+		}
+	}
 	return g.receipts, nil
 }
 
