@@ -397,6 +397,7 @@ type tenant struct {
 	settled   []advice.Settled // of deciding
 	deciding  sync.Mutex
 	ledgers   ledgers
+	breakers  breakers
 	news      atomic.Uint64 // of the Agent, when the statistics caught up
 }
 
@@ -428,11 +429,14 @@ const hookLimit = 10 * time.Second
 // EventKind says what happened.
 type EventKind string
 
-// The kinds of event, in the order in which a run meets them. Five more have no
+// The kinds of event, in the order in which a run meets them. Six more have no
 // constant, since the Report tells the same: "asked" (Text: the questions),
 // "waiting" (Text: the cause, and what the run waits for), "subgoal" (Text: the
-// subgoal), "learned" (IDs: the memories stored or strengthened) and "delivered"
-// (a goal was reached).
+// subgoal), "learned" (IDs: the memories stored or strengthened), "delivered"
+// (a goal was reached) and "escalated" (Text: the cause and the reason), with which a
+// person is to be told: the run is blocked, or asks since it is stuck, and is the
+// tenant's first of the day (by UTC) with that cause, that end of its last attempt, and
+// that skill.
 const (
 	// EventAssessed has the recommendation in Text, unless it is to go on.
 	EventAssessed EventKind = "assessed"
@@ -463,6 +467,7 @@ const (
 	eventLearned   EventKind = "learned"
 	eventDelivered EventKind = "delivered"
 	eventWaiting   EventKind = "waiting"
+	eventEscalated EventKind = "escalated"
 )
 
 // Event is something that happened in a run. The Agent reports an event once

@@ -81,6 +81,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 		}
 	}
 	if now.Pivot && t.a.o.Pivot == PivotAsk {
+		g.Cause = CauseStuck
 		return t.ask(text + ": how shall I go on?"), nil
 	}
 	return "", nil
@@ -106,6 +107,7 @@ func (t *turn) flag() string {
 // where none attends.
 func (t *turn) stuck(why string) phase {
 	if t.a.o.Attended {
+		t.s.aim().Cause = CauseStuck
 		return t.ask(why + ": how shall I go on?")
 	}
 	return t.block(CauseStuck, why)

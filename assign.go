@@ -5,14 +5,34 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/advice"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
+
+// The ladder is what follows an attempt that has not passed:
+//
+//  1. Wait for what is away, which is no failure: another worker makes the attempt, and
+//     when all are away the run waits ([act.Class], package wait).
+//  2. Refine: the same worker tries once more, with the complaint, if it may mend that and
+//     the attempts that are left suffice for all who have not tried. Ranked by price, who
+//     is worth it has the attempt.
+//  3. Another candidate: the worker that has failed at the task the least, by rank. One that
+//     may not do the task, or cannot, is not asked again; one whose breaker is open is left
+//     out while there are others.
+//  4. Another approach, once Objective.Attempts are spent or no worker is left: an alternative
+//     of the decision, then as many plans as Options.Replans and Options.Pivot allow.
+//  5. Escalate: the run asks (Options.Attended), or is BLOCKED, and a person is told once for each
+//     kind of failure and day.
 
 // assign chooses the worker of the next attempt at the task at hand. The step
 // that assigns is committed before the attempt is made, so that a resumed run
@@ -59,11 +79,12 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			s.Current, s.Cause, s.Reason = nil, cause, why
 			return phaseEnd, nil
 		}
-		worker = g.choose(task, ranking)
+		worker = t.choose(task, t.own.closed(ranking, t.a.o.Now()))
 		if held, err = t.reserve(ctx, task, worker, ranking); err != nil {
 			return "", err
 		}
 	}
+	t.try(worker)
 	g.Tries++
 	s.Current = &attempt{
 		Key:    s.prefix() + "/" + strconv.Itoa(s.Attempts+1),
@@ -173,23 +194,108 @@ func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Cand
 	return known, err
 }
 
-// choose picks the worker that has failed at the task the least. Among those
-// it picks the one that the task names, else the best ranked.
-func (g *aim) choose(task *reason.Task, ranking []rank.Scored) string {
-	best, fewest := "", -1
+// choose picks the worker of the next attempt: the last one, if it may refine what it did, or
+// the one that has failed at the task the least. Among those it picks the one that the task
+// names, else the best ranked.
+func (t *turn) choose(task *reason.Task, ranking []rank.Scored) string {
+	g, last := t.s.aim(), t.s.Last
+	var failed map[string]int
+	for _, name := range g.failedAt() {
+		if failed == nil {
+			failed = make(map[string]int)
+		}
+		failed[name]++
+	}
+	best, untried, refines := ranking[0].Candidate.Name, 0, false
 	for i := range ranking {
 		name := ranking[i].Candidate.Name
-		failed := 0
-		for _, f := range g.Failed[max(0, len(g.Failed)-g.Tries):] {
-			if f.Worker == name {
-				failed++
-			}
+		if failed[name] == 0 {
+			untried++
 		}
-		if fewest < 0 || failed < fewest || failed == fewest && name == task.Worker {
-			best, fewest = name, failed
+		if n := failed[name]; n < failed[best] || n == failed[best] && name == task.Worker {
+			best = name
 		}
+		refines = refines || name == last.Worker && failed[name] == 1 && ranking[i].Parts.Basis != rank.Priced
+	}
+	may := []act.End{act.Finished, act.Failed, act.Malformed}
+	if refines && untried < t.s.Objective.Attempts-g.Tries && slices.Contains(may, last.End) {
+		return last.Worker
 	}
 	return best
+}
+
+// A breaker opens after maxFaults attempts in a row that broke off, and rests for shortRest,
+// twice as long after each further one, longRest at most. Then one attempt tries the worker
+// again.
+const (
+	maxFaults = 3
+	shortRest = time.Minute
+	longRest  = time.Hour
+)
+
+// breaker is what the last attempts of a worker have come to, in all runs of a tenant.
+type breaker struct {
+	Faults int   `cbor:"226,keyasint,omitempty"` // in a row
+	At     int64 `cbor:"227,keyasint,omitempty"` // of the last, in Unix nanoseconds
+
+	trial int64 // until when the attempt that tries the worker again may take
+}
+
+// breakers are those of a tenant's workers, of which any attempt broke off.
+type breakers struct {
+	sync.Mutex
+	of map[string]*breaker
+}
+
+// rests reports whether the worker is left alone.
+func (b *breaker) rests(now time.Time) bool {
+	if b == nil || b.Faults < maxFaults {
+		return false
+	}
+	rest := min(shortRest<<min(b.Faults-maxFaults, 16), longRest)
+	return now.UnixNano() < max(b.At+int64(rest), b.trial)
+}
+
+// loadBreakers reads the breakers of a tenant.
+func (a *Agent) loadBreakers(ctx context.Context, own *tenant) error {
+	own.breakers.of = make(map[string]*breaker)
+	prefix := key.Under(own.name, breakerKeys, "")
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
+		b := new(breaker)
+		if err == nil {
+			err = codec.Decode(e, b)
+		}
+		if err != nil {
+			return fmt.Errorf("breakers: %w", err)
+		}
+		own.breakers.of[key.Split(e.Key[len(prefix):])[0]] = b
+	}
+	return nil
+}
+
+// closed leaves out of a ranking the workers whose breakers are open, unless that leaves
+// none.
+func (own *tenant) closed(ranking []rank.Scored, now time.Time) []rank.Scored {
+	own.breakers.Lock()
+	defer own.breakers.Unlock()
+	if len(own.breakers.of) == 0 {
+		return ranking
+	}
+	rests := func(r rank.Scored) bool { return own.breakers.of[r.Candidate.Name].rests(now) }
+	if left := slices.DeleteFunc(slices.Clone(ranking), rests); len(left) > 0 {
+		return left
+	}
+	return ranking
+}
+
+// try has the other attempts leave a worker alone that the next one tries again.
+func (t *turn) try(worker string) {
+	all := &t.own.breakers
+	all.Lock()
+	defer all.Unlock()
+	if b := all.of[worker]; b != nil && b.Faults >= maxFaults {
+		b.trial = t.a.o.Now().Add(max(t.a.o.AttemptTimeout, shortRest)).UnixNano()
+	}
 }
 
 // unbegun drops a plan that no worker is to begin, as a decision that cannot be

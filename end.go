@@ -3,6 +3,8 @@ package arc
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/arc-learn/arc/meta"
 )
@@ -30,6 +32,9 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	if err := t.conclude(ctx); err != nil {
 		return "", err
 	}
+	if err := t.escalate(ctx); err != nil {
+		return "", err
+	}
 	t.shown = shown{}
 	t.emit(EventFinished, Event{Text: string(s.Status)})
 	return phaseDone, nil
@@ -52,4 +57,28 @@ func (t *turn) conclude(ctx context.Context) error {
 		e.Approach = t.veil.Hide(s.FailedBy)
 	}
 	return t.own.monitor.Conclude(ctx, string(s.Objective.Scope), e)
+}
+
+// escalate tells a person of a run that is given up, or asks since it is stuck: of each kind of
+// failure once a day, over restarts too. A kind is the cause, how the last attempt ended, and
+// the skill of the task at hand.
+func (t *turn) escalate(ctx context.Context) error {
+	s, g := &t.s, t.s.aim()
+	cause, why := s.Cause, s.Reason
+	if s.Status == Asking {
+		cause, why = g.Cause, strings.Join(g.Questions, "\n")
+	}
+	if cause == "" || s.Escalated {
+		return nil
+	}
+	var skill string
+	if g.Next < len(g.Tasks) {
+		skill = g.Tasks[g.Next].Skill
+	}
+	kind, step := sum(string(cause), string(s.Last.End), skill), sum(s.ID, strconv.Itoa(s.Step))
+	first, err := t.a.firstOfDay(ctx, t.own.name, kind, step)
+	if s.Escalated = first; first {
+		t.emit(eventEscalated, Event{Text: string(cause) + ": " + why})
+	}
+	return err
 }

@@ -136,7 +136,7 @@ func (t *turn) settle() {
 			Objective: clip(g.Tasks[g.Next].Objective), Worker: c.Worker, Complaint: c.Wrong, Gate: c.Gate,
 		})
 		g.FailedAt = appendTo(g.FailedAt[max(0, len(g.FailedAt)+1-maxFailed):], t.a.o.Now().UnixNano())
-		if c.End.Barred() || c.End == act.Rejected {
+		if c.End.Barred() || c.End == act.Rejected || c.Unjudged {
 			g.Denied = appendTo(g.Denied, c.Worker)
 		}
 		return

@@ -217,7 +217,10 @@ func (t *turn) wake(ctx context.Context, rev store.Revision) (waited bool) {
 // advance takes the run a step further and commits that, over the end of its
 // caller. It reports whether the run then waits with the caller.
 func (t *turn) advance(ctx, over context.Context, rev *store.Revision) (abides bool, err error) {
-	if err = t.step(ctx); err != nil {
+	if err = t.step(ctx); err == nil && t.s.Status == Asking {
+		err = t.escalate(over)
+	}
+	if err != nil {
 		return false, err
 	}
 	abides = t.abides()
@@ -314,7 +317,8 @@ func (s state) answered(text string) state {
 	}
 	g := s.aim()
 	g.Answers = appendTo(g.Answers, reason.Answer{Questions: g.Questions, Text: text})
-	g.Questions, g.Tried, g.Told, g.Refused = nil, nil, false, 0
+	g.Questions, g.Cause, g.Tried, g.Told, g.Refused = nil, "", nil, false, 0
+	s.Escalated = false
 	s.Phase, s.Status = phaseAssess, Running
 	return s
 }
@@ -348,7 +352,7 @@ func (s state) retried(note string, now time.Time) state {
 		g.Others = nil
 	}
 	g.Searched = len(g.Tasks) > 0
-	s.Wait.Tries, s.Ended, s.Cause, s.Reason = 0, 0, "", ""
+	s.Wait.Tries, s.Ended, s.Cause, s.Reason, s.Escalated = 0, 0, "", "", false
 	s.Phase, s.Status = phaseAssess, Running
 	return s
 }

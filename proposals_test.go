@@ -83,14 +83,14 @@ func TestDegradedWorkerIsTriedLast(t *testing.T) {
 	require.Empty(t, maintain(), "it works")
 
 	broken = true
-	work(20)
+	work(10) // twice each
 	ps := maintain()
 	require.Len(t, ps, 1)
 	require.Equal(t, "gathering", ps[0].Status)
 	require.Equal(t, "old succeeded in 19 of the last 39 attempts at \"work\"", ps[0].Reason)
 	_, err := a.In("acme").Approve(t.Context(), ps[0].ID, "ada", "")
 	require.ErrorIs(t, err, store.ErrConflict, "39 of 50 samples")
-	work(20)
+	work(10)
 	ps = maintain()
 	require.Len(t, ps, 1)
 	require.Equal(t, []int{70, 50}, []int{ps[0].Samples, ps[0].Needs}, ps[0].Reason)
@@ -128,9 +128,9 @@ func TestStandingsLeaveAWorker(t *testing.T) {
 	t.Parallel()
 	c, fails := newClock(), true
 	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Pass: !fails}, nil }}
-	a := agent(t, s.host("one", "two"), &arc.Options{Now: c.Now, Policy: asGiven, Attempts: 2, Learn: learn.Options{FireAfter: -1}})
+	a := agent(t, s.host("one", "two"), &arc.Options{Now: c.Now, Policy: asGiven, Attempts: 4, Learn: learn.Options{FireAfter: -1}})
 	o := arc.Objective{Text: "mend the cache", Tasks: []reason.Task{{Objective: "mend it", Skill: "work"}}, Fresh: true}
-	for range 50 {
+	for range 25 {
 		c.Add(time.Minute)
 		run(t, a, o)
 	}

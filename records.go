@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/adopt"
@@ -46,6 +47,13 @@ const (
 
 func (r runID) leaseKey() string { return key.Join(leaseKeys, r.tenant, r.id) }
 
+// toldKeys lead to what people were told of on a day, breakerKeys from a worker to its
+// breaker.
+const (
+	toldKeys    = "told"
+	breakerKeys = "breaker"
+)
+
 // upkeepKeys lead from a scope to when it was last maintained.
 const upkeepKeys = "upkeep"
 
@@ -69,6 +77,43 @@ func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 		_, err = a.st.Commit(ctx, store.Op{Key: k, Value: value})
 	}
 	return err
+}
+
+// told is what a person was told of on a day: by which step, by kind of failure.
+type told struct {
+	Day   int64             `cbor:"1,keyasint,omitempty"` // since 1970
+	Steps map[uint64]uint64 `cbor:"2,keyasint,omitempty"`
+}
+
+// firstOfDay reports whether a step of a run is the first of its tenant that meets a kind of
+// failure on this day, of all Agents on the store. It says so again until the step is
+// committed.
+func (a *Agent) firstOfDay(ctx context.Context, tenant string, kind, step uint64) (bool, error) {
+	k, day := key.Under(tenant, toldKeys, ""), a.o.Now().Unix()/int64(rank.Day/time.Second)
+	for {
+		var all told
+		e, err := a.st.Get(ctx, k)
+		if err == nil {
+			err = codec.Decode(e, &all)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, fmt.Errorf("escalate: %w", err)
+		}
+		if all.Day < day || all.Steps == nil {
+			all = told{day, map[uint64]uint64{}}
+		}
+		if of, ok := all.Steps[kind]; ok {
+			return of == step, nil
+		}
+		all.Steps[kind] = step
+		value, err := codec.Encode(k, all)
+		if err == nil {
+			_, err = a.st.Commit(ctx, store.Op{Key: k, Value: value, If: store.At(e.Rev)})
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return err == nil, err
+		}
+	}
 }
 
 // runKey is the key of a run.

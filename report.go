@@ -29,6 +29,8 @@ type Report struct {
 	// Approval is what a run waits for by CauseApproval, nil otherwise.
 	Approval *Approval `json:",omitempty"`
 
+	// Escalated: a person was to be told of the run, see [EventKind].
+	Escalated bool `json:",omitempty"`
 	// Questions are what the run asks while it is Asking, and AskedBy is the worker that
 	// has to know it. "": the reasoner.
 	Questions []string
@@ -134,7 +136,7 @@ func newReport(s *state) *Report {
 		Steps: s.Step, Usage: s.Usage, Assessment: s.Assessment,
 		Pivots: slices.Clone(s.Pivots), Learned: slices.Clone(s.Learned),
 		Objective: s.Objective.Text, Scope: s.Objective.Scope,
-		Started: at(s.Started), Ended: at(s.Ended),
+		Started: at(s.Started), Ended: at(s.Ended), Escalated: s.Escalated,
 	}
 	if s.Status == Waiting {
 		r.Next, r.Approval = at(s.Wait.Due), s.approval()

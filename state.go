@@ -298,6 +298,8 @@ type state struct {
 	// Cause goes with Reason.
 	Cause Cause   `cbor:"24,keyasint,omitempty" json:"cause,omitempty"`
 	Wait  waiting `cbor:"25,keyasint,omitempty" json:"wait,omitzero"`
+	// Escalated: a person was told of the run.
+	Escalated bool `cbor:"225,keyasint,omitempty" json:"escalated,omitempty"`
 	// Before is what was spent before the last Retry.
 	Before Budget `cbor:"26,keyasint,omitempty" json:"before,omitzero"`
 	// Verdicts are the last by source and task; Judged counts all of them.
@@ -467,6 +469,8 @@ type attempt struct {
 	Passed bool `cbor:"14,keyasint,omitempty" json:"passed,omitempty"`
 	// Faulty: a gate could not decide. The worker is not to blame.
 	Faulty bool `cbor:"15,keyasint,omitempty" json:"faulty,omitempty"`
+	// Unjudged: nor could it decide about another attempt of the worker's.
+	Unjudged bool `cbor:"228,keyasint,omitempty" json:"unjudged,omitempty"`
 	// Wrong says why the attempt did not pass, Gate which gate did not pass it.
 	Wrong string `cbor:"16,keyasint,omitempty" json:"problem,omitempty"`
 	Gate  string `cbor:"256,keyasint,omitempty" json:"gate,omitempty"`

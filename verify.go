@@ -29,6 +29,8 @@ func (t *turn) verify(ctx context.Context) (phase, error) {
 	if err != nil {
 		t.did.fault = err
 		c.Passed, c.Faulty, c.Wrong = false, true, t.clip(err.Error())
+		end, _ := act.Class(err)
+		c.Unjudged = end == act.Denied || end == act.Rejected
 	}
 	t.emit(EventVerified, Event{Pass: c.Passed, Text: c.Wrong, Gate: c.Gate})
 	return phaseLearn, nil
