@@ -123,8 +123,8 @@ type recipe struct {
 }
 
 var standard = recipe{
-	window: map[int]float64{-1: 0.5, -2: 0.3, -3: 0.15, 1: 0.25, 2: 0.2, 3: 0.1}, open: 32,
-	k1: 1.2, b: 0.9, usual: 64, records: 1024, named: 0.25, asked: 0.25, actor: true, date: true, function: true,
+	window: map[int]float64{-1: 0.3, -2: 0.18, -3: 0.09, 1: 0.15, 2: 0.12, 3: 0.06}, open: 32,
+	k1: 0.9, b: 0.9, usual: 64, records: 1024, named: 0.28, asked: 0.25, actor: true, date: true, function: true,
 }
 
 type naiveDoc struct {

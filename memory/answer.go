@@ -35,7 +35,7 @@ const (
 // attribute notes by whom the records are that were found from one on. The caller
 // holds mu of sh.
 func (sc *scratch) attribute(sh *shard, from int) {
-	if of, one := sh.index.Names(sc.query.text); one {
+	if of, one := sh.index.Names(&sc.index); one && !sc.query.alone {
 		for i := range sc.found[from:] {
 			f := &sc.found[from+i]
 			if f.by = byAnother; of(f.row) {

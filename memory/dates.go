@@ -14,15 +14,22 @@ import (
 type calendar struct {
 	months [12]text.Term
 	days   [12][31]text.Term
+	// next has the day after, by the day: much of a day is told on that.
+	next map[string]string
 }
 
 func newCalendar(l text.Language) *calendar {
-	c := new(calendar)
+	c := &calendar{next: make(map[string]string)}
 	for m := range c.months {
 		c.months[m] = l.Append(nil, time.Month(m+1).String())[0]
 		for d := range c.days[m] {
 			c.days[m][d] = text.Term{Text: fmt.Sprintf("@%02d-%02d", m+1, d+1)}
 		}
+	}
+	for at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() == 2024; { // a leap year
+		after := at.AddDate(0, 0, 1)
+		c.next[c.days[at.Month()-1][at.Day()-1].Text] = c.days[after.Month()-1][after.Day()-1].Text
+		at = after
 	}
 	return c
 }

@@ -682,7 +682,7 @@ func ExampleEmbedder() {
 	if err := bank.Embed(ctx); err != nil { // or wait for the Bank to do so behind
 		panic(err)
 	}
-	hits, err := space.Recall(ctx, memory.Query{Text: "certifcate rotaton"})
+	hits, err := space.Recall(ctx, memory.Query{Text: "certifcats rotaton"})
 	if err != nil {
 		panic(err)
 	}

@@ -9,8 +9,10 @@ import (
 // Query asks for memories. The zero Query asks for the ten that are most
 // effective and recent.
 type Query struct {
-	// Text is what to look for. Empty: everything, ordered by
-	// 0.3·effectiveness + 0.2·recency.
+	// Text is what to look for. Of up to 64 words, one that no record of a scope
+	// has stands for the most frequent that is an edit away, if it has five letters
+	// or more and begins alike. Empty: everything, ordered by 0.3·effectiveness +
+	// 0.2·recency.
 	Text string
 	// Vector is the vector of the query, by the model that made those of the
 	// records; of another dimension: ErrVector. Nil: Options.Embedder makes

@@ -24,20 +24,21 @@ const (
 type query struct {
 	k         int
 	text      []text.Term
-	asked     string   // the text as it is
-	all       bool     // there is no text: every record is found
-	replaying bool     // nothing gives way
-	triggered bool     // by phrases of the records in the text
-	linked    bool     // what is linked with the hits fills up what they leave of k
-	rescue    bool     // what is archived is found if nothing live matches as well
-	asker     bool     // the text is about who asks
-	shards    []*shard // of the scopes that have one
-	apart     bool     // trusted records are left out
-	without   flags    // records that have one of them are left out
-	before    int64    // no later At, in microseconds since 1970 as the next two
-	known     int64    // no later Known
-	at        int64    // when recency is taken
-	rate      float64  // 1 / the half-life in microseconds
+	half      map[string]string // see index.Query
+	asked     string            // the text as it is
+	all       bool              // there is no text: every record is found
+	replaying bool              // nothing gives way
+	triggered bool              // by phrases of the records in the text
+	linked    bool              // what is linked with the hits fills up what they leave of k
+	rescue    bool              // what is archived is found if nothing live matches as well
+	asker     bool              // the text is about who asks
+	shards    []*shard          // of the scopes that have one
+	apart     bool              // trusted records are left out
+	without   flags             // records that have one of them are left out
+	before    int64             // no later At, in microseconds since 1970 as the next two
+	known     int64             // no later Known
+	at        int64             // when recency is taken
+	rate      float64           // 1 / the half-life in microseconds
 	situation uint64
 	context   []idKey
 	model     *model  // nil: Weighted
@@ -104,7 +105,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 		asked: q.Text, situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
-	p.triggered, p.linked = q.Triggered, q.Linked
+	p.triggered, p.linked, p.half = q.Triggered, q.Linked, s.b.dates.next
 	if p.rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
 		p.without &^= isArchived
 	}
@@ -282,7 +283,7 @@ func (sh *shard) search(sc *scratch, n int) {
 
 // ask returns the query as the index takes it.
 func (sh *shard) ask(q *query, n int) index.Query {
-	ask := index.Query{Terms: q.text, K: n, Gate: gate, Asker: q.asker, Exclude: index.Flags(q.without)}
+	ask := index.Query{Terms: q.text, Half: q.half, K: n, Gate: gate, Asker: q.asker, Exclude: index.Flags(q.without)}
 	if q.apart || q.before != math.MaxInt64 || q.known != math.MaxInt64 {
 		ask.Skip = func(row uint32) bool {
 			e := sh.entries.at(row)

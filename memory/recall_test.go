@@ -460,6 +460,47 @@ func TestDates(t *testing.T) {
 	require.Empty(t, recall(t, s, memory.Query{Text: "May 32 of 1999"}), "May alone is a function word")
 }
 
+// Who misspells a name finds it, until somebody is called so.
+func TestMisspelt(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	say := func(actor, content string) memory.ID {
+		return remember(t, s, memory.Draft{Kind: memory.Episode, Actor: actor, Content: content})
+	}
+	paints := say("Katherine", "I paint boats in Lisbon")
+	say("Bob", "I sell boats in Lisbon")
+	for _, text := range []string{"Kathrine", "Whose boats does Kathreine paint?", "katherina", "Where are boats painted by Katherines?"} {
+		hits := recall(t, s, memory.Query{Text: text})
+		require.NotEmpty(t, hits, text)
+		require.Equal(t, paints, hits[0].Record.ID, text)
+	}
+	right, wrong := recall(t, s, memory.Query{Text: "Katherine"})[0], recall(t, s, memory.Query{Text: "Kathrine"})[0]
+	require.Less(t, wrong.Parts.Relevance, right.Parts.Relevance)
+	for _, text := range []string{"Catherine", "Kathring", "bubs"} { // another beginning, two edits, too short
+		require.Empty(t, recall(t, s, memory.Query{Text: text}), text)
+	}
+	other := say("Kathrine", "I swim")
+	require.Equal(t, other, recall(t, s, memory.Query{Text: "Kathrine"})[0].Record.ID)
+	require.NoError(t, s.Forget(t.Context(), paints))
+	require.Equal(t, other, recall(t, s, memory.Query{Text: "Katherine"})[0].Record.ID)
+}
+
+// What is told of a day is told on the next as well.
+func TestTheDayAfter(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	day := func(d int) memory.ID {
+		at := time.Date(2024, 2, d, 9, 0, 0, 0, time.UTC)
+		return remember(t, s, memory.Draft{Kind: memory.Episode, At: at, Content: fmt.Sprint("we went for a walk, no. ", d)})
+	}
+	day(28)
+	after, on := day(30), day(29) // 30 February is the first of March
+	day(33)
+	hits := recall(t, s, memory.Query{Text: "a walk on February 29"})
+	require.Equal(t, []memory.ID{on, after}, []memory.ID{hits[0].Record.ID, hits[1].Record.ID})
+	require.Greater(t, hits[1].Parts.Relevance, hits[2].Parts.Relevance)
+}
+
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -470,9 +511,9 @@ func TestLanguage(t *testing.T) {
 		b, err := memory.Open(ctx, st, &memory.Options{Now: newClock().now, Language: language})
 		require.NoError(t, err)
 		s := b.In("acme")
-		_, err = s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Die Häuser in Bremen; builds were running", Key: "k"})
+		_, err = s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Die Häuser in Bremen; classes were running", Key: "k"})
 		require.NoError(t, err)
-		require.Len(t, recall(t, s, memory.Query{Text: "build run"}), found, language)
+		require.Len(t, recall(t, s, memory.Query{Text: "class run"}), found, language)
 		require.Len(t, recall(t, s, memory.Query{Text: "die HÄUSER"}), 1, language)
 		require.NoError(t, b.Close())
 	}

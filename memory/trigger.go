@@ -4,11 +4,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-)
 
-// fuzzyFrom is the number of letters from which on a word of a phrase may differ
-// by one edit.
-const fuzzyFrom = 5
+	"github.com/arc-learn/arc/internal/text"
+)
 
 // trigger is a phrase that brings a record.
 type trigger struct {
@@ -65,21 +63,7 @@ func (t *trigger) in(ws []string) int {
 	return -1
 }
 
-// near reports whether a word is that of a phrase, or one edit away from it: a
-// letter more, less or another, or two exchanged (Damerau 1964).
+// near reports whether a word is that of a phrase, or one edit away from it.
 func near(phrase, word string) bool {
-	if phrase == word {
-		return true
-	}
-	if utf8.RuneCountInString(phrase) < fuzzyFrom {
-		return false
-	}
-	a, b := []rune(phrase), []rune(word)
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return len(a) <= 1 && len(b) <= 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
+	return phrase == word || utf8.RuneCountInString(phrase) >= text.FuzzyFrom && text.Near(phrase, word)
 }

@@ -72,12 +72,12 @@ func (ix *Index) rename(a *actor, change func([]*actor) []*actor) {
 	}
 }
 
-// onlyNamed returns the number of the only actor whose name has a word of the query,
+// onlyNamed returns the number of the only actor whose name has one of the words,
 // function words aside, or 0.
-func (ix *Index) onlyNamed(query []text.Term) uint32 {
+func (ix *Index) onlyNamed(words []word) uint32 {
 	found := uint32(0)
-	for i := range query {
-		for _, a := range ix.names[query[i].Text] {
+	for i := range words {
+		for _, a := range ix.names[words[i].text] {
 			if found != 0 && found != a.id {
 				return 0
 			}
@@ -87,10 +87,10 @@ func (ix *Index) onlyNamed(query []text.Term) uint32 {
 	return found
 }
 
-// Names returns whether the query names one actor and no other, and a function
-// that reports whether a row is of that one.
-func (ix *Index) Names(query []text.Term) (of func(row uint32) bool, one bool) {
-	actor := ix.onlyNamed(query)
+// Names returns whether the last search that sc served, which was of ix, named one
+// actor and no other, and a function that reports whether a row is of that one.
+func (ix *Index) Names(sc *Scratch) (of func(row uint32) bool, one bool) {
+	actor := sc.named
 	return func(row uint32) bool { return ix.cols.actor[row] == actor }, actor != 0
 }
 

@@ -49,10 +49,12 @@ const (
 type Index struct {
 	terms map[string]*term
 	names map[string][]*actor // by the words of their names
-	cols  columns
-	rows  uint32 // all are below it
-	live  int
-	norms *norms
+	// spellings are the terms that one edit may make of a word.
+	spellings map[letters][]*term
+	cols      columns
+	rows      uint32 // all are below it
+	live      int
+	norms     *norms
 
 	threads threads
 
@@ -82,7 +84,7 @@ type columns struct {
 // New returns an empty Index.
 func New() *Index {
 	return &Index{
-		terms: make(map[string]*term), names: make(map[string][]*actor), norms: newNorms(minLength),
+		terms: make(map[string]*term), names: make(map[string][]*actor), spellings: make(map[letters][]*term), norms: newNorms(minLength),
 		named: make(map[string]*thread), actors: make(map[string]*actor),
 	}
 }
@@ -130,6 +132,7 @@ func (ix *Index) Delete(row uint32, d Doc) {
 		t.count = 0
 		if t.drop(cols.dead); t.df == 0 {
 			delete(ix.terms, t.text)
+			ix.unlearn(t)
 		}
 	}
 	ix.exit(d.Actor)
@@ -227,6 +230,7 @@ func (ix *Index) intern(x text.Term) *term {
 	if t == nil {
 		t = &term{text: x.Text, stop: x.Stop}
 		ix.terms[x.Text] = t
+		ix.learn(t)
 	}
 	return t
 }

@@ -77,7 +77,7 @@ func wanted(all map[uint32]float64, q *index.Query) (must, may []uint32) {
 	return must, may
 }
 
-var vocabulary = strings.Fields("go build test cycle import store memory vet lint not never 8080 17 fooBar the of is a to")
+var vocabulary = strings.Fields("go build test cycle import store memory vet lint stove impart cicle not never 8080 17 fooBar the of is a to")
 
 func sentence(t *rapid.T, label string, least, most int) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), least, most).Draw(t, label), " ")
@@ -169,6 +169,9 @@ func TestAgainstScan(t *testing.T) {
 					Exclude: index.Flags(rapid.IntRange(0, 3).Draw(t, "exclude")),
 				}
 				q.Asker = rapid.Bool().Draw(t, "asker")
+				if rapid.Bool().Draw(t, "half") {
+					q.Half = map[string]string{"go": "test", "lint": "store", "8080": "the"}
+				}
 				if rapid.Bool().Draw(t, "filter") {
 					q.Skip = func(row uint32) bool { return row%3 == 0 }
 				}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -95,14 +96,20 @@ type scan struct {
 	tf     map[uint32]map[string]float64
 	length map[uint32]float64
 	df     map[string]float64
+	stop   map[string]bool
 	orders map[string][]uint32
 	usual  float64
 }
 
 func (n naive) scan() *scan {
-	s := &scan{map[uint32]map[string]float64{}, map[uint32]float64{}, map[string]float64{}, map[string][]uint32{}, n.usual()}
+	s := &scan{map[uint32]map[string]float64{}, map[uint32]float64{}, map[string]float64{}, map[string]bool{}, map[string][]uint32{}, n.usual()}
 	for row, d := range n {
 		s.tf[row], s.length[row] = frequencies(d), length(d)
+		for _, terms := range [][]text.Term{d.Trigger, d.Content, d.Actor, d.Extra, d.Date} {
+			for _, t := range terms {
+				s.stop[t.Text] = s.stop[t.Text] || t.Stop
+			}
+		}
 		for t := range s.tf[row] {
 			s.df[t]++
 		}
@@ -113,16 +120,24 @@ func (n naive) scan() *scan {
 	return s
 }
 
-func (s *scan) own(row uint32, term string) float64 {
-	return s.tf[row][term] / (0.1 + 0.9*s.length[row]/s.usual)
+func (s *scan) own(row uint32, t asked) float64 {
+	return s.of(row, t) / (0.1 + 0.9*s.length[row]/s.usual)
+}
+
+// of is how often a record has a word, or what counts half for it.
+func (s *scan) of(row uint32, t asked) float64 {
+	if len(t.half) == 0 || s.df[t.half] == 0 {
+		return s.tf[row][t.Text]
+	}
+	return 2*s.tf[row][t.Text] + s.tf[row][t.half]
 }
 
 // tau is what a record counts for a term, with what is around it.
-func (s *scan) tau(row uint32, thread, term string) float64 {
+func (s *scan) tau(row uint32, thread string, term asked) float64 {
 	tau := s.own(row, term)
 	order := s.orders[thread]
 	i := slices.Index(order, row)
-	for j, w := range map[int]float64{-3: .15, -2: .3, -1: .5, 1: .25, 2: .2, 3: .1} {
+	for j, w := range map[int]float64{-3: .09, -2: .18, -1: .3, 1: .15, 2: .12, 3: .06} {
 		if thread != "" && i+j >= 0 && i+j < len(order) {
 			near := order[i+j]
 			tau += openness(s.length[row]) * w * openness(s.length[near]) * s.own(near, term)
@@ -141,10 +156,58 @@ func openness(l float64) float64 {
 	return 0
 }
 
+// asked is a word of a query as it counts.
+type asked struct {
+	text.Term
+	share float64
+	half  string
+}
+
+// words are those of a query. One that no record has stands for that which begins
+// alike, is one edit away, and which most records have, the first of equals.
+func (s *scan) words(q *index.Query) (out []asked) {
+	query := distinct(q.Terms)
+	for _, t := range query {
+		best, n := t.Text, 0.0
+		for w, df := range s.df {
+			long := len(t.Text) >= 5 && len(w) >= 5 && !strings.ContainsAny(w+t.Text, "0123456789")
+			known := t.Stop || s.df[t.Text] > 0 || s.stop[w] || slices.ContainsFunc(out, func(o asked) bool { return o.Text == w }) ||
+				slices.ContainsFunc(query, func(o text.Term) bool { return o.Text == w })
+			if long && !known && w[0] == t.Text[0] && edits(w, t.Text) <= 1 && (df > n || df == n && w < best) {
+				best, n = w, df
+			}
+		}
+		if n > 0 {
+			out = append(out, asked{text.Term{Text: best}, 0.6, q.Half[best]})
+		} else {
+			out = append(out, asked{t, 1, q.Half[t.Text]})
+		}
+	}
+	return out
+}
+
+// edits is the number of letters to add, leave out, change or exchange with the
+// next, that make b of a.
+func edits(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == "" || b == "":
+		return len(a) + len(b)
+	case a[0] == b[0]:
+		return edits(a[1:], b[1:])
+	}
+	n := min(edits(a[1:], b), edits(a, b[1:]), edits(a[1:], b[1:]))
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+		n = min(n, edits(a[2:], b[2:]))
+	}
+	return n + 1
+}
+
 // total is what a query asks for.
 func (n naive) total(q *index.Query) float64 {
 	u, scan := 0.0, n.scan()
-	for _, t := range distinct(q.Terms) {
+	for _, t := range scan.words(q) {
 		u += t.Weight() * logIDF(n.size(), scan.df[t.Text])
 	}
 	return max(6.5, u)
@@ -157,17 +220,18 @@ func (n naive) size() float64 {
 // search scores by the formula of recipe.go, from the texts alone: it returns
 // the ratios of all records that match.
 func (n naive) search(q *index.Query) map[uint32]float64 {
-	out, query, named, scan, total := map[uint32]float64{}, distinct(q.Terms), n.named(q), n.scan(), n.total(q)
-	onlyStops := !slices.ContainsFunc(query, func(t text.Term) bool { return !t.Stop })
+	scan := n.scan()
+	out, query, named, total := map[uint32]float64{}, scan.words(q), n.named(scan.words(q)), n.total(q)
+	onlyStops := !slices.ContainsFunc(query, func(t asked) bool { return !t.Stop })
 	for row, d := range n {
 		if d.Flags&q.Exclude != 0 || q.Skip != nil && q.Skip(row) {
 			continue
 		}
 		s, counts := 0.0, false
 		for _, t := range query {
-			tau := scan.tau(row, d.Thread, t.Text)
+			tau := scan.tau(row, d.Thread, t)
 			counts = counts || tau > 0 && (onlyStops || !t.Stop)
-			s += t.Weight() * logIDF(n.size(), scan.df[t.Text]) * 2.2 * tau / (tau + 1.2)
+			s += t.share * t.Weight() * logIDF(n.size(), scan.df[t.Text]) * 1.9 * tau / (tau + 0.9)
 		}
 		if counts {
 			out[row] = s * n.factor(row, q, named) / total
@@ -191,7 +255,7 @@ func (n naive) factor(row uint32, q *index.Query, named string) float64 {
 		f -= 0.5
 	}
 	if named != "" && nameOf(d) == named {
-		f += 0.25
+		f += 0.28
 	}
 	return f
 }
@@ -205,11 +269,11 @@ func nameOf(d index.Doc) string {
 }
 
 // named returns the only actor that the query names, or "".
-func (n naive) named(q *index.Query) string {
+func (n naive) named(words []asked) string {
 	found := map[string]bool{}
 	for _, d := range n {
 		for _, a := range d.Actor {
-			if !a.Stop && slices.ContainsFunc(q.Terms, func(t text.Term) bool { return t.Text == a.Text }) {
+			if !a.Stop && slices.ContainsFunc(words, func(t asked) bool { return t.Text == a.Text }) {
 				found[nameOf(d)] = true
 			}
 		}
@@ -260,12 +324,12 @@ func (n naive) threads(q *index.Query) map[string]float64 {
 		for _, r := range rs[:min(3, len(rs))] {
 			s += 0.3 * r * total
 		}
-		for _, t := range distinct(q.Terms) {
+		for _, t := range scan.words(q) {
 			tf, df := 0.0, 0.0
 			for other, rows := range all {
 				held := 0.0
 				for _, row := range rows {
-					held += scan.tf[row][t.Text]
+					held += scan.of(row, t)
 				}
 				if held > 0 {
 					df++
@@ -274,7 +338,7 @@ func (n naive) threads(q *index.Query) map[string]float64 {
 					tf = held
 				}
 			}
-			s += t.Weight() * logIDF(math.Exp2(math.Ceil(math.Log2(max(64, float64(len(all)))))), df) * 2.2 * tf / (tf + 1.2*(0.25+0.75*long[name]/usual))
+			s += t.share * t.Weight() * logIDF(math.Exp2(math.Ceil(math.Log2(max(64, float64(len(all)))))), df) * 2.2 * tf / (tf + 1.2*(0.25+0.75*long[name]/usual))
 		}
 		out[name] = s / (1.9 * total)
 	}

@@ -18,7 +18,7 @@ import (
 // Framework: BM25 and Beyond, 2009, §3.5). The constants were measured on
 // dialogue with evidence marked.
 const (
-	k1 = 1.2 // where the saturation bends
+	k1 = 0.9 // where the saturation bends
 	b  = 0.9 // how much the length counts
 
 	// Weights of the fields in tf.
@@ -29,12 +29,12 @@ const (
 
 // window is what a record takes of those within reach before and after it, by
 // distance plus reach.
-var window = [2*reach + 1]float32{0.15, 0.3, 0.5, 0, 0.25, 0.2, 0.1}
+var window = [2*reach + 1]float32{0.09, 0.18, 0.3, 0, 0.15, 0.12, 0.06}
 
 const (
 	reach      = 3
-	windowSum  = 0.15 + 0.3 + 0.5 + 0.25 + 0.2 + 0.1
-	windowMost = 0.5
+	windowSum  = 0.09 + 0.18 + 0.3 + 0.15 + 0.12 + 0.06
+	windowMost = 0.3
 
 	// A record up to openLength takes and gives all of that, a longer one a
 	// share that falls with the square of its length; from closedLength on it
@@ -45,7 +45,7 @@ const (
 
 // The score of a record is multiplied by 1 plus what holds of these.
 const (
-	actorNamed = 0.25  // the query names its actor and no other
+	actorNamed = 0.28  // the query names its actor and no other
 	otherAsked = -0.5  // the query is about its asker, and the other side said it
 	justAsks   = -0.25 // it is a question of at most shortAsk length
 	shortAsk   = 16

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -21,6 +22,8 @@ type Query struct {
 	Asker bool
 	// Exclude are the flags of which a record may have none.
 	Exclude Flags
+	// Half has, by a term, one that counts half as often for it.
+	Half map[string]string
 	// Skip, if not nil, leaves out the rows for which it returns true.
 	Skip func(row uint32) bool
 	// First, if not nil, says which of two rows is the better one when their
@@ -43,6 +46,7 @@ type Match struct {
 // serves one search at a time, of any index.
 type Scratch struct {
 	search
+	named   uint32 // the actor whom the query names, and no other
 	words   []word
 	seen    map[string]bool
 	after   []float32 // the sum of the words' bounds from each one on
@@ -72,7 +76,6 @@ type search struct {
 	cols     *columns
 	th       threads
 	norms    *norms
-	actor    uint32  // the one that the query names
 	total    float64 // U
 	size     float64 // sum of the weights of the terms by their kind
 	most     float32 // largest factor of a score
@@ -88,7 +91,9 @@ type word struct {
 	stop   bool
 	df     int
 	weight float64 // weight of the term by its kind · idf
-	gain   float32 // weight · (k1+1)
+	share  float64 // of it that counts: less than 1 of a word that stands for another
+	gain   float32 // weight · share · (k1+1)
+	bounds uint32  // as of a term
 	rows   []uint32
 	counts []uint8
 	row    [1]uint32
@@ -128,7 +133,7 @@ func (ix *Index) begin(sc *Scratch, q *Query) {
 	}
 	ix.weigh(sc, q.Terms)
 	sc.most, sc.threaded = 1, len(sc.th) > 0
-	if sc.actor = ix.onlyNamed(q.Terms); sc.actor != 0 {
+	if sc.named = ix.onlyNamed(sc.words); sc.named != 0 {
 		sc.most += actorNamed
 	}
 	sc.content = slices.ContainsFunc(sc.words, func(w word) bool { return !w.stop })
@@ -136,23 +141,56 @@ func (ix *Index) begin(sc *Scratch, q *Query) {
 	sc.after[len(sc.words)] = 0
 	for i := len(sc.words) - 1; i >= 0; i-- {
 		w := &sc.words[i]
+		if w.term != nil {
+			w.rows, w.counts = w.term.view(&w.row, &w.count)
+			w.bounds = w.term.bounds
+		}
+		if half, ok := q.Half[w.text]; ok && ix.terms[half] != nil {
+			w.join(ix.terms[half])
+		}
 		sc.after[i] = sc.after[i+1] + sc.bound(w)
 	}
 }
 
-// bound fills in the postings of a word, and returns the most that it gives to
-// a record.
-func (sc *Scratch) bound(w *word) float32 {
-	if w.term == nil {
-		return 0
+// join adds the postings of a term that counts half as often as w itself.
+func (w *word) join(half *term) {
+	var row [1]uint32
+	var count [1]uint8
+	rows, counts := half.view(&row, &count)
+	own, n := w.rows, w.counts
+	w.rows, w.counts = make([]uint32, 0, len(own)+len(rows)), make([]uint8, 0, len(own)+len(rows))
+	for len(own)+len(rows) > 0 {
+		next, c := uint32(math.MaxUint32), 0
+		if len(own) > 0 {
+			next = own[0]
+		}
+		if len(rows) > 0 {
+			next = min(next, rows[0])
+		}
+		if len(own) > 0 && own[0] == next {
+			c += 2 * int(n[0])
+			own, n = own[1:], n[1:]
+		}
+		if len(rows) > 0 && rows[0] == next {
+			c += int(counts[0])
+			rows, counts = rows[1:], counts[1:]
+		}
+		w.rows, w.counts = append(w.rows, next), append(w.counts, uint8(min(c, maxCount)))
 	}
-	w.rows, w.counts = w.term.view(&w.row, &w.count)
+	shortest := half.bounds & 255
+	if w.term != nil {
+		shortest = min(shortest, w.bounds&255)
+	}
+	w.bounds = uint32(slices.Max(w.counts))<<8 | shortest
+}
+
+// bound returns the most that a word gives to a record.
+func (sc *Scratch) bound(w *word) float32 {
 	if len(w.rows) == 0 {
 		return 0
 	}
-	w.gain = float32(w.weight * (k1 + 1))
-	bounds := w.term.bounds
-	p := float32(bounds>>8) * sc.norms.inv[uint8(bounds)]
+	w.gain = float32(w.weight * w.share * (k1 + 1))
+	p := float32(w.bounds>>8) * sc.norms.inv[uint8(w.bounds)]
 	if sc.threaded {
 		p *= 1 + windowSum
 	}
@@ -199,7 +237,7 @@ func (sc *Scratch) walk(w *word, n int) {
 				continue
 			}
 		}
-		if flagsOf(m)&special != 0 || sc.actor != 0 {
+		if flagsOf(m)&special != 0 || sc.named != 0 {
 			if flagsOf(m)&(sc.q.Exclude|dead) != 0 {
 				continue
 			}
@@ -226,7 +264,7 @@ func (sc *Scratch) factor(row, meta uint32) float32 {
 	if sc.q.Asker && flagsOf(meta)&other != 0 {
 		f += otherAsked
 	}
-	if sc.actor != 0 && sc.cols.actor[row] == sc.actor {
+	if sc.named != 0 && sc.cols.actor[row] == sc.named {
 		f += actorNamed
 	}
 	return f
@@ -412,7 +450,7 @@ func (sc *Scratch) credit(w *word, n int, row uint32, count uint8) {
 		if old := sc.scores[row]; old > 0 {
 			m := sc.cols.meta[row]
 			gain := w.gain
-			if flagsOf(m)&(asks|other) != 0 || sc.actor != 0 {
+			if flagsOf(m)&(asks|other) != 0 || sc.named != 0 {
 				gain *= sc.factor(row, m)
 			}
 			sc.scores[row] = old + float32(gain*sc.saturated(count, uint8(m)))
@@ -539,14 +577,23 @@ func (ix *Index) weigh(sc *Scratch, query []text.Term) {
 		if sc.knows(t.Text, len(query)) {
 			continue
 		}
-		w := word{text: t.Text, term: ix.terms[t.Text], stop: t.Stop}
+		sc.words = append(sc.words, word{text: t.Text, term: ix.terms[t.Text], stop: t.Stop, share: 1})
+	}
+	for i := range sc.words {
+		w := &sc.words[i]
+		if w.term == nil && !w.stop && len(query) <= maxSpelled {
+			t := ix.nearest(w.text)
+			if t != nil && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
+				w.text, w.term, w.share = t.text, t, misspelt
+			}
+		}
 		if w.term != nil {
 			w.df = int(w.term.df)
 		}
-		w.weight = t.Weight() * idf(records, w.df)
-		sc.size += t.Weight()
+		kind := text.Term{Stop: w.stop}.Weight()
+		w.weight = kind * idf(records, w.df)
+		sc.size += kind
 		sc.total += w.weight
-		sc.words = append(sc.words, w)
 	}
 	sc.total = max(sc.total, minInformation)
 	slices.SortStableFunc(sc.words, func(a, b word) int {

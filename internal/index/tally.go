@@ -118,7 +118,7 @@ func (sc *Scratch) tallyWord(w *word, threads int, usual float64) {
 	if w.stop {
 		weight = text.StopWeight
 	}
-	gain := weight * idf(threads, df) * (threadK1 + 1)
+	gain := weight * w.share * idf(threads, df) * (threadK1 + 1)
 	for _, id := range sc.found {
 		t := &sc.tallies[id]
 		tf, length := float64(t.tf), float64(t.thread.length)*sumUnit

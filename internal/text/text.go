@@ -264,3 +264,35 @@ func norm(xs []counted) float64 {
 	}
 	return n
 }
+
+// FuzzyFrom is the number of letters from which on a word may be meant that is one
+// edit away.
+const FuzzyFrom = 5
+
+// Near reports whether two words are the same, or one edit apart: a letter more,
+// less or another, or two exchanged (Damerau 1964).
+func Near(a, b string) bool {
+	for a != "" && b != "" {
+		r, n := utf8.DecodeRuneInString(a)
+		s, m := utf8.DecodeRuneInString(b)
+		if r != s {
+			break
+		}
+		a, b = a[n:], b[m:]
+	}
+	for a != "" && b != "" {
+		r, n := utf8.DecodeLastRuneInString(a)
+		s, m := utf8.DecodeLastRuneInString(b)
+		if r != s {
+			break
+		}
+		a, b = a[:len(a)-n], b[:len(b)-m]
+	}
+	n, m := utf8.RuneCountInString(a), utf8.RuneCountInString(b)
+	if n != 2 || m != 2 {
+		return n <= 1 && m <= 1
+	}
+	r, i := utf8.DecodeRuneInString(a)
+	s, j := utf8.DecodeRuneInString(b)
+	return a[i:] == string(s) && b[j:] == string(r)
+}

@@ -162,3 +162,14 @@ func TestManyWords(t *testing.T) {
 		}
 	}
 }
+
+func TestNear(t *testing.T) {
+	for _, near := range [][2]string{{"crush", "crush"}, {"crush", "crsh"}, {"crush", "crushy"}, {"crush", "crash"}, {"crush", "cursh"}, {"grün", "grüne"}, {"жизнь", "жизн"}, {"", "a"}} {
+		require.True(t, text.Near(near[0], near[1]), near)
+		require.True(t, text.Near(near[1], near[0]), near)
+	}
+	for _, far := range [][2]string{{"crush", "crashy"}, {"crush", "crushing"}, {"crush", "curhs"}, {"", "ab"}, {"ab", "cd"}} {
+		require.False(t, text.Near(far[0], far[1]), far)
+		require.False(t, text.Near(far[1], far[0]), far)
+	}
+}
