@@ -144,6 +144,15 @@ var edges = []edge{
 			return r, err
 		})
 	}},
+	{name: "answerer", want: arc.Asking, slow: arc.Asking, plug: func(h *arc.Host, _ *arc.Options, x *harm) {
+		h.Reasoner = answerer{h.Reasoner, x}
+		h.Workers[0].Executor = act.ExecutorFunc(func(_ context.Context, w act.Work) (act.Result, error) {
+			if len(w.Answers) == 0 {
+				return act.Result{}, &act.InputRequiredError{Questions: []string{"which one?"}}
+			}
+			return done(`"ok"`), nil
+		})
+	}},
 	{name: "gate", want: arc.Blocked, plug: func(h *arc.Host, _ *arc.Options, x *harm) { h.Gates = []act.Gate{x} }},
 	{name: "worker's gate", want: arc.Blocked, plug: func(h *arc.Host, _ *arc.Options, x *harm) {
 		h.Workers[0].Gates = []act.Gate{x}
@@ -244,6 +253,20 @@ func (h *harm) Generate(ctx context.Context, r *reason.Request) (*reason.Respons
 		return nil, err
 	}
 	return &reason.Response{Text: h.say(`{"Why": "seen", "Pass": true, "Complaint": ""}`)}, err
+}
+
+// answerer is a reasoner whose answers do harm.
+type answerer struct {
+	reason.Reasoner
+	harm *harm
+}
+
+func (a answerer) Answer(ctx context.Context, _ reason.Brief, _ []string) (string, reason.Usage, error) {
+	good, err := a.harm.meet(ctx)
+	if !good {
+		return "", reason.Usage{}, err
+	}
+	return a.harm.say("the left one"), reason.Usage{}, err
 }
 
 // Verify makes it an act.Gate.
@@ -390,7 +413,7 @@ func suffers(t *testing.T, e edge, name string, x *harm) {
 		require.Contains(t, []arc.Status{arc.Delivered, arc.Blocked, e.slow}, r.Status, name)
 		require.True(t, utf8.ValidString(r.Reason), name)
 		require.LessOrEqual(t, len(r.Reason), 20<<10, name)
-		require.Equal(t, r.Status != arc.Delivered, r.Reason != "", name)
+		require.Equal(t, r.Status == arc.Blocked || r.Status == arc.Waiting, r.Reason != "", name)
 		again, err := a.Run(t.Context(), mend)
 		require.NoError(t, err, name)
 		require.Equal(t, r.Status, again.Status, name)
