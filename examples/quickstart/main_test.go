@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -180,6 +181,45 @@ func TestSaysWhenNoWorkerCanRepairIt(t *testing.T) {
 	is, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(is), "return nil")
+}
+
+// A package that no worker can mend is given up sooner once those that mend
+// what fails in other steps have looked at enough of its kind.
+func TestGivesUpSoonerWhatNoWorkerCanRepair(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command about 100 times")
+	}
+	t.Parallel()
+	var text bytes.Buffer
+	s := bench(t, 1)
+	s.out, s.config.only = newPrinter(&text), []string{"missing import", "unused variable", "misspelled member"}
+	known, err := sessionsOf(s.config)
+	require.NoError(t, err)
+	ses, err := s.session(t.Context(), "one", known[0])
+	require.NoError(t, err)
+	require.Equal(t, ses.Objectives, ses.Delivered, text.String())
+
+	hard, err := repair.Load(os.DirFS("testdata/hard"))
+	require.NoError(t, err)
+	var attempts []int
+	for i := range enough + 1 {
+		dir := filepath.Join(s.scratch, "hard", strconv.Itoa(i))
+		require.NoError(t, hard[0].Unpack(dir))
+		d, err := repair.Check(t.Context(), dir)
+		require.NoError(t, err)
+		before := contents(t, dir)
+		text.Reset()
+		require.NoError(t, s.repair(t.Context(), ses, job{"hard" + strconv.Itoa(i), dir, dir, d}))
+		require.False(t, ses.Packages[len(ses.Packages)-1].Delivered)
+		require.Equal(t, before, contents(t, dir))
+		attempts = append(attempts, ses.Packages[len(ses.Packages)-1].Attempts)
+	}
+	crew := len(repair.Fixers())
+	require.Equal(t, crew, attempts[0])
+	require.Equal(t, crew-3, attempts[enough], "%v", attempts)
+	require.Contains(t, text.String(), "BLOCKED after 7 attempts\n    looked at it, and found no edit to make:\n"+
+		"      bounds, conditions, conversions, locks, maps, results, verbs\n"+
+		"    not asked, as they mend what fails in other steps:\n      imports, spelling, unused\n    None of them can mend it")
 }
 
 func TestDoesNotOverwriteWhatTheUserChangedMeanwhile(t *testing.T) {
