@@ -24,11 +24,18 @@ const skill = "repair-go"
 
 // inputs is what an objective hands to the reasoner and the crew.
 type inputs struct {
-	Name        string `json:"name"`   // of the package, as the objective has it
-	Module      string `json:"module"` // root of the module as it was found
-	Package     string `json:"package"`
-	Diagnostics string `json:"diagnostics"`
+	Name      string    `json:"name"`   // of the package, as the objective has it
+	Module    string    `json:"module"` // root of the module as it was found
+	Package   string    `json:"package"`
+	Diagnosis diagnosis `json:"diagnosis"`
 }
+
+// diagnosis stands in the inputs as one text: a plan fires again where inputs
+// have the shape that they had, and not all that fails has a trace.
+type diagnosis struct{ repair.Diagnosis }
+
+func (d diagnosis) MarshalText() ([]byte, error)     { return json.Marshal(d.Diagnosis) }
+func (d *diagnosis) UnmarshalText(text []byte) error { return json.Unmarshal(text, &d.Diagnosis) }
 
 // output is what a member of the crew hands to the gate.
 type output struct {
@@ -135,7 +142,7 @@ func decide(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	if err := json.Unmarshal(b.Inputs, &in); err != nil {
 		return reason.Decision{}, err
 	}
-	problems := strings.Count(in.Diagnostics, "\n") + 1
+	problems := strings.Count(in.Diagnosis.Text, "\n") + 1
 	d := reason.Decision{
 		Complexity: reason.Simple,
 		Approach:   "edit the source where it says: " + b.Situation,
@@ -160,9 +167,9 @@ func decide(_ context.Context, b reason.Brief) (reason.Decision, error) {
 	return d, nil
 }
 
-// executor has a fixer edit a copy of the package. It claims success when it
-// has edited something and hands in every copy: whether it is repaired is for
-// the gate to say.
+// executor has a fixer edit a copy of the package. It claims success when the
+// fixer says that the copy passes, and hands in every copy: whether it is
+// repaired is for the gate to say.
 type executor struct {
 	fixer   repair.Fixer
 	scratch string
@@ -182,7 +189,7 @@ func (e executor) Execute(ctx context.Context, w act.Work) (act.Result, error) {
 		return act.Result{}, err
 	}
 	dir := filepath.Join(module, rel)
-	out, err := e.fixer.Apply(ctx, dir)
+	out, err := e.fixer.Apply(ctx, dir, in.Diagnosis.Diagnosis)
 	if err != nil {
 		return act.Result{}, err
 	}
@@ -193,15 +200,15 @@ func (e executor) Execute(ctx context.Context, w act.Work) (act.Result, error) {
 	return act.Result{Output: raw, Reflection: reflection(out)}, nil
 }
 
-// unsure is the confidence of a fixer that has found nothing to edit.
+// unsure is the confidence of a fixer that has found no edit to make.
 const unsure = 0.1
 
-// reflection is what a fixer can honestly say of its own work: that it found
-// something of its kind says little about whether it was the mistake.
+// reflection is what a fixer can honestly say of its own work: it has run what
+// failed, not what comes before.
 func reflection(out repair.Outcome) iar.Reflection {
 	if !out.Changed {
 		return iar.Reflection{
-			Status: iar.Warning, Confidence: unsure, Summary: "found nothing to edit",
+			Status: iar.Warning, Confidence: unsure, Summary: fmt.Sprintf("found no edit to make, and tried %d", out.Tried),
 			PotentialIssues: []string{"the mistake is of another kind"},
 			AlignmentCheck:  map[string]float64{"edited": 0},
 		}

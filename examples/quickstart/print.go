@@ -86,7 +86,7 @@ func (p *printer) event(e arc.Event) {
 		}
 	case arc.EventVerified:
 		if e.Text == repair.Unchanged {
-			p.printf("    %-12s %s\n", e.Worker, p.style(dim, "finds nothing to edit"))
+			p.printf("    %-12s %s\n", e.Worker, p.style(dim, "finds no edit to make"))
 		} else if !e.Pass {
 			p.printf("    %-12s %s\n", e.Worker, p.style(dim, line("refused: "+e.Text)))
 		}

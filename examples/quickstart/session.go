@@ -210,7 +210,7 @@ type job struct {
 // what came of it.
 func (s *shop) repair(ctx context.Context, ses *session, j job) error {
 	start := time.Now()
-	raw, err := json.Marshal(inputs{j.name, j.module, j.dir, j.diagnosis.Text})
+	raw, err := json.Marshal(inputs{j.name, j.module, j.dir, diagnosis{j.diagnosis}})
 	if err != nil {
 		return err
 	}

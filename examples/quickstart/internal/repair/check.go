@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,9 +31,16 @@ const maxOutput = 4096
 
 // Diagnosis is what the first failing step reported.
 type Diagnosis struct {
-	Step string        // build, vet or test; "" when all three passed
-	Text string        // the step's output, trimmed and cut to 4 KiB
-	Wall time.Duration // how long the check took
+	Step  string        // build, vet or test; "" when all three passed
+	Text  string        // the step's output, trimmed and cut to 4 KiB
+	Trace []Place       // lines that a panic of the tests went through
+	Wall  time.Duration `json:"-"` // how long the check took
+}
+
+// Place is a line of a file of the package.
+type Place struct {
+	File string
+	Line int
 }
 
 // OK reports whether build, vet and tests passed.
@@ -39,12 +49,20 @@ func (d Diagnosis) OK() bool { return d.Step == "" }
 // Check runs go build, go vet and go test on the package in dir and stops at
 // the first that fails. An error means that a step could not be run at all,
 // or that ctx ended.
-func Check(ctx context.Context, dir string) (Diagnosis, error) {
+func Check(ctx context.Context, dir string) (Diagnosis, error) { return checkFrom(ctx, dir, "build") }
+
+// checkFrom starts at a step.
+func checkFrom(ctx context.Context, dir, from string) (Diagnosis, error) {
 	start := time.Now()
 	for _, s := range steps {
+		if s.name == from {
+			from = ""
+		} else if from != "" {
+			continue
+		}
 		out, err := goTool(ctx, dir, s.args...)
 		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
-			return Diagnosis{Step: s.name, Text: trimOutput(out), Wall: time.Since(start)}, nil
+			return Diagnosis{Step: s.name, Text: trimOutput(out), Trace: traceOf(out), Wall: time.Since(start)}, nil
 		}
 		if err != nil {
 			return Diagnosis{}, fmt.Errorf("go %s in %s: %w", s.name, dir, errors.Join(ctx.Err(), err))
@@ -60,6 +78,20 @@ func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOPROXY=off", "GOTOOLCHAIN=local", "PWD="+dir)
 	cmd.WaitDelay = 2 * time.Second // a test binary may outlive the go command and hold the pipe
 	return cmd.CombinedOutput()
+}
+
+var frame = regexp.MustCompile(`(?m)^\t/.*/([^/\s]+\.go):(\d+)`)
+
+// traceOf finds the lines that a panic went through, but those of tests.
+func traceOf(out []byte) (places []Place) {
+	for _, m := range frame.FindAllSubmatch(out, -1) {
+		n, err := strconv.Atoi(string(m[2]))
+		p := Place{string(m[1]), n}
+		if err == nil && !strings.HasSuffix(p.File, "_test.go") && !slices.Contains(places, p) {
+			places = append(places, p)
+		}
+	}
+	return places
 }
 
 // trimOutput drops the package headers, stack traces and the closing FAIL

@@ -5,48 +5,50 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strings"
-	"unicode"
 )
 
 // findConditions turns around conditions that their own branch contradicts:
 // a branch for err == nil that tells of err, one for !ok that reads the value
-// that ok vouches for, one for x == nil or len(x) == 0 that looks into x, and
-// a comparison that keeps the smaller of two values where a name or the value
-// to begin with promises the larger, or the reverse.
-func findConditions(s *source) []edit {
-	var edits []edit
+// that ok vouches for, and one for x == nil or len(x) == 0 that looks into x.
+// Then it tries comparisons that keep one of two values, and what else may be
+// the wrong way round where a failure passed through.
+func findConditions(s *source) (likely, others []proposal) {
+	var extremes []proposal
 	for _, f := range s.files {
-		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Body == nil {
-				continue
+		before := map[ast.Stmt]ast.Stmt{}
+		ast.Inspect(f, func(n ast.Node) bool {
+			list := statements(n)
+			for i := 1; i < len(list); i++ {
+				before[list[i]] = list[i-1]
 			}
-			before := map[ast.Stmt]ast.Stmt{}
-			ast.Inspect(fn.Body, func(n ast.Node) bool {
-				list := statements(n)
-				for i := 1; i < len(list); i++ {
-					before[list[i]] = list[i-1]
-				}
-				if branch, ok := n.(*ast.IfStmt); ok {
-					if branch.Init != nil {
-						before[branch] = branch.Init
-					}
-					edits = append(edits, s.contradiction(fn, before[branch], branch)...)
-				}
+			branch, ok := n.(*ast.IfStmt)
+			if !ok {
 				return true
-			})
-		}
+			}
+			if branch.Init != nil {
+				before[branch] = branch.Init
+			}
+			p := s.contradiction(before[branch], branch)
+			switch cond, isBinary := branch.Cond.(*ast.BinaryExpr); {
+			case p != nil:
+				likely = append(likely, p)
+			case isBinary && (s.keeps(branch.Body, cond.X, cond.Y) || s.keeps(branch.Body, cond.Y, cond.X)):
+				extremes = append(extremes, s.turn(cond))
+			case s.passed(branch):
+				others = append(others, s.turn(branch.Cond))
+			}
+			return true
+		})
 	}
-	return edits
+	return likely, append(extremes, others...)
 }
 
 // contradiction looks at a branch, and the statement before it.
-func (s *source) contradiction(fn *ast.FuncDecl, before ast.Stmt, branch *ast.IfStmt) []edit {
+func (s *source) contradiction(before ast.Stmt, branch *ast.IfStmt) proposal {
 	switch cond := branch.Cond.(type) {
 	case *ast.UnaryExpr:
 		if v := valueOf(before, cond.X); cond.Op == token.NOT && v != "" && reads(branch.Body, v) {
-			return []edit{{cond.OpPos, cond.OpPos + 1, "", fmt.Sprintf("the branch reads %s, so it is there", v)}}
+			return proposal{{cond.OpPos, cond.OpPos + 1, "", fmt.Sprintf("the branch reads %s, so it is there", v)}}
 		}
 	case *ast.BinaryExpr:
 		x := s.code(cond.X)
@@ -55,11 +57,32 @@ func (s *source) contradiction(fn *ast.FuncDecl, before ast.Stmt, branch *ast.If
 		case cond.Op != token.EQL:
 		case y == "nil" && s.tells(cond.X, branch.Body) || y == "nil" && s.looksInto(x, branch.Body) ||
 			y == "0" && of != "" && s.looksInto(of, branch.Body):
-			return []edit{{cond.OpPos, cond.OpPos + 2, "!=", fmt.Sprintf("the branch needs %s, so it is not %s", x, y)}}
+			return proposal{{cond.OpPos, cond.OpPos + 2, "!=", fmt.Sprintf("the branch needs %s, so it is not %s", x, y)}}
 		}
-		return s.wrongExtreme(fn, cond, branch.Body)
 	}
 	return nil
+}
+
+// turn turns a condition around: a comparison to its mirror, else to the
+// opposite.
+func (s *source) turn(cond ast.Expr) proposal {
+	why := fmt.Sprintf("%s is the wrong way round", s.code(cond))
+	switch c := cond.(type) {
+	case *ast.UnaryExpr:
+		if c.Op == token.NOT {
+			return proposal{{c.OpPos, c.OpPos + 1, "", why}}
+		}
+	case *ast.BinaryExpr:
+		if to, ok := mirrored[c.Op]; ok {
+			return proposal{{c.OpPos, c.OpPos + token.Pos(len(c.Op.String())), to.String(), why}}
+		}
+	}
+	return proposal{{cond.Pos(), cond.Pos(), "!(", why}, {cond.End(), cond.End(), ")", ""}}
+}
+
+var mirrored = map[token.Token]token.Token{
+	token.LSS: token.GTR, token.LEQ: token.GEQ, token.GTR: token.LSS, token.GEQ: token.LEQ,
+	token.EQL: token.NEQ, token.NEQ: token.EQL,
 }
 
 // tells reports whether x is an error of which a branch tells.
@@ -131,42 +154,6 @@ func reads(body *ast.BlockStmt, name string) bool {
 	return found
 }
 
-// The words that promise the larger or the smaller of two values.
-var (
-	larger  = wordSet("max maximum largest longest highest peak latest greatest biggest most")
-	smaller = wordSet("min minimum smallest shortest lowest earliest least fewest nearest closest cheapest")
-)
-
-// wrongExtreme looks at if x < best { best = x }. What is promised is said by
-// the name of best, else by what it begins with, the function's name, or its
-// comment.
-func (s *source) wrongExtreme(fn *ast.FuncDecl, cond *ast.BinaryExpr, body *ast.BlockStmt) []edit {
-	best, op := cond.Y, cond.Op
-	said := []string{s.code(best), s.beginning(fn, best), fn.Name.Name, fn.Doc.Text()}
-	if s.keeps(body, cond.Y, cond.X) { // if best > x { best = x }, or if x > end { x = end }
-		best, op = cond.X, mirrored[op]
-		said = []string{s.code(best), s.beginning(fn, best)}
-	} else if !s.keeps(body, cond.X, cond.Y) {
-		return nil
-	}
-	want := 0
-	for _, text := range said {
-		if want == 0 {
-			want = promise(text)
-		}
-	}
-	value := map[int]string{1: "larger", -1: "smaller"}[want]
-	if want > 0 && (op == token.LSS || op == token.LEQ) || want < 0 && (op == token.GTR || op == token.GEQ) {
-		end := cond.OpPos + token.Pos(len(cond.Op.String()))
-		return []edit{{cond.OpPos, end, mirrored[cond.Op].String(), s.code(best) + " keeps the " + value + " value"}}
-	}
-	return nil
-}
-
-var mirrored = map[token.Token]token.Token{
-	token.LSS: token.GTR, token.LEQ: token.GEQ, token.GTR: token.LSS, token.GEQ: token.LEQ,
-}
-
 // keeps reports whether a branch assigns x to best.
 func (s *source) keeps(body *ast.BlockStmt, x, best ast.Expr) bool {
 	for _, stmt := range body.List {
@@ -181,55 +168,4 @@ func (s *source) keeps(body *ast.BlockStmt, x, best ast.Expr) bool {
 		}
 	}
 	return false
-}
-
-// beginning says in a word what a variable of a function begins with, if that
-// is the end of a range: math.MaxInt is larger than all, so the smallest is
-// looked for.
-func (s *source) beginning(fn *ast.FuncDecl, v ast.Expr) (word string) {
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		a, ok := n.(*ast.AssignStmt)
-		if !ok || word != "" || len(a.Lhs) != len(a.Rhs) {
-			return word == ""
-		}
-		for i := range a.Lhs {
-			if s.code(a.Lhs[i]) != s.code(v) {
-				continue
-			}
-			text := s.code(a.Rhs[i])
-			begins := func(with string) bool { return strings.HasPrefix(text, with) }
-			switch {
-			case begins("math.Max"), begins("math.Inf(1"), begins("1<<"):
-				word = "min"
-			case begins("math.Min"), begins("-math."), begins("math.Inf(-1"), text == "-1":
-				word = "max"
-			}
-		}
-		return word == ""
-	})
-	return word
-}
-
-// promise returns 1 if a text speaks of the larger of values, -1 if of the
-// smaller, and 0 if it speaks of neither or of both. Names are taken apart.
-func promise(text string) (sign int) {
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
-	seen := map[int]bool{}
-	for _, w := range words {
-		start := 0
-		for i, r := range w + "A" {
-			if i > start && unicode.IsUpper(r) && (i == len(w) || !unicode.IsUpper(rune(w[i-1]))) {
-				part := strings.ToLower(w[start:i])
-				seen[1], seen[-1] = seen[1] || larger[part], seen[-1] || smaller[part]
-				start = i
-			}
-		}
-	}
-	switch {
-	case seen[1] && !seen[-1]:
-		return 1
-	case seen[-1] && !seen[1]:
-		return -1
-	}
-	return 0
 }

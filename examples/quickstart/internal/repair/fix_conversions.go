@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -12,14 +13,17 @@ import (
 // operands of an operator, and what is assigned, passed, returned, sent, looked
 // up or put into a literal. Numbers are converted to numbers, strings to and
 // from their bytes and runes, a single byte or rune to a string.
-func findConversions(s *source) []edit {
-	var edits []edit
+// A variable that fits nowhere may have been given another type where it was
+// declared.
+func findConversions(s *source) (likely, others []proposal) {
 	fit := func(e ast.Expr, want types.Type) {
 		have := s.typeOf(e)
 		if have == nil || want == nil || types.AssignableTo(have, want) || s.isFree(e) || !converts(have, want) {
 			return
 		}
-		edits = append(edits, s.convert(e, want)...)
+		likely = append(likely, s.convert(e, want))
+		others = append(others, s.convertDeclared(e, want)...)
+		others = append(others, s.convertOperands(e, want)...)
 	}
 	for _, f := range s.files {
 		var results []*types.Tuple // of the functions around the node
@@ -41,7 +45,8 @@ func findConversions(s *source) []edit {
 				}
 				return false
 			case *ast.BinaryExpr:
-				edits = append(edits, s.matchOperands(n)...)
+				best, other := s.matchOperands(n.X, n.Y, n.Op)
+				likely, others = append(likely, best...), append(others, other...)
 			case *ast.ReturnStmt:
 				if len(results) > 0 && results[len(results)-1].Len() == len(n.Results) {
 					for i, r := range n.Results {
@@ -52,6 +57,10 @@ func findConversions(s *source) []edit {
 				if len(n.Lhs) == len(n.Rhs) && n.Tok != token.DEFINE && n.Tok != token.SHL_ASSIGN && n.Tok != token.SHR_ASSIGN {
 					for i := range n.Lhs {
 						fit(n.Rhs[i], s.typeOf(n.Lhs[i]))
+						have, want := s.typeOf(n.Lhs[i]), s.typeOf(n.Rhs[i])
+						if have != nil && want != nil && !types.AssignableTo(want, have) {
+							others = append(others, s.convertDeclared(n.Lhs[i], want)...)
+						}
 					}
 				}
 			case *ast.CallExpr:
@@ -63,7 +72,47 @@ func findConversions(s *source) []edit {
 		}
 		ast.Inspect(f, walk)
 	}
-	return edits
+	return likely, others
+}
+
+// convertDeclared converts what a variable was declared with.
+func (s *source) convertDeclared(e ast.Expr, want types.Type) (ps []proposal) {
+	o := s.objectOf(e)
+	if _, ok := e.(*ast.Ident); !ok || o == nil || !converts(o.Type(), want) {
+		return nil
+	}
+	for _, f := range s.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == len(a.Rhs) {
+				for i, l := range a.Lhs {
+					if id, ok := l.(*ast.Ident); ok && s.info.Defs[id] == o {
+						ps = append(ps, s.convert(a.Rhs[i], want))
+					}
+				}
+			}
+			return true
+		})
+	}
+	return ps
+}
+
+// convertOperands converts the operands of an operator instead of its result.
+func (s *source) convertOperands(e ast.Expr, want types.Type) []proposal {
+	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
+	if !ok {
+		return nil
+	}
+	var p proposal
+	for i, x := range []ast.Expr{b.X, b.Y} {
+		shifts := i == 1 && (b.Op == token.SHL || b.Op == token.SHR)
+		if t := s.typeOf(x); t != nil && !shifts && !s.isFree(x) && converts(t, want) && !types.Identical(t, want) {
+			p = append(p, s.convert(x, want)...)
+		}
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	return []proposal{p}
 }
 
 // fitElements fits what a declaration, a literal, a send or the index of a map
@@ -142,20 +191,31 @@ func (s *source) fitArguments(call *ast.CallExpr, fit func(ast.Expr, types.Type)
 }
 
 // matchOperands converts one operand of an arithmetic or comparing operator
-// to the type of the other: to the one that holds more.
-func (s *source) matchOperands(n *ast.BinaryExpr) []edit {
-	x, y := s.typeOf(n.X), s.typeOf(n.Y)
-	shift := n.Op == token.SHL || n.Op == token.SHR
-	if x == nil || y == nil || shift || types.Identical(x, y) || s.isFree(n.X) || s.isFree(n.Y) {
-		return nil
+// to the type of the other: best the one that holds less.
+func (s *source) matchOperands(x, y ast.Expr, op token.Token) (best, others []proposal) {
+	tx, ty := s.typeOf(x), s.typeOf(y)
+	if tx == nil || ty == nil || op == token.SHL || op == token.SHR || types.Identical(tx, ty) {
+		return nil, nil
 	}
-	switch toX, toY := converts(y, x), converts(x, y); {
-	case toX && (!toY || capacity(x) >= capacity(y)):
-		return s.convert(n.Y, x)
-	case toY:
-		return s.convert(n.X, y)
+	var ps []proposal
+	for _, side := range []struct {
+		e    ast.Expr
+		have types.Type
+		want types.Type
+	}{{y, ty, tx}, {x, tx, ty}} {
+		if want := types.Default(side.want); !s.isFree(side.e) && converts(side.have, want) {
+			ps = append(ps, s.convert(side.e, want))
+			others = append(others, s.convertDeclared(side.e, want)...)
+			others = append(others, s.convertOperands(side.e, want)...)
+		}
 	}
-	return nil
+	if len(ps) == 2 && capacity(ty) > capacity(tx) {
+		slices.Reverse(ps)
+	}
+	if len(ps) > 1 {
+		others = append(ps[1:], others...)
+	}
+	return ps[:min(1, len(ps))], others
 }
 
 // isFree reports whether an expression is a constant that takes the type that is
@@ -230,13 +290,13 @@ func capacity(t types.Type) int {
 }
 
 // convert wraps e in a conversion to t.
-func (s *source) convert(e ast.Expr, t types.Type) []edit {
+func (s *source) convert(e ast.Expr, t types.Type) proposal {
 	name := s.typeString(t)
 	open := name + "("
 	if strings.HasPrefix(name, "*") || strings.HasPrefix(name, "func") {
 		open = "(" + name + ")("
 	}
-	return []edit{
+	return proposal{
 		{e.Pos(), e.Pos(), open, fmt.Sprintf("convert %s to %s", s.code(e), name)},
 		{e.End(), e.End(), ")", ""},
 	}

@@ -10,8 +10,7 @@ import (
 
 // findImports adds imports for qualifiers that resolve to nothing and name a
 // standard package: of several, the one that has all that is asked of it.
-func findImports(s *source) []edit {
-	var edits []edit
+func findImports(s *source) (likely, others []proposal) {
 	for _, f := range s.files {
 		members := map[string][]string{} // by qualifier
 		var order []string
@@ -40,10 +39,10 @@ func findImports(s *source) []edit {
 				return n
 			}
 			best := slices.MinFunc(paths, func(a, b string) int { return lacks(a) - lacks(b) })
-			edits = append(edits, addImport(f, best))
+			likely = append(likely, proposal{addImport(f, best)})
 		}
 	}
-	return edits
+	return likely, nil
 }
 
 // addImport inserts an import of path into f.

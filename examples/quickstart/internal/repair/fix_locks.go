@@ -8,8 +8,8 @@ import (
 
 // findLocks makes receivers and parameters pointers when their type holds a
 // lock by value, and passes addresses to the functions so changed.
-func findLocks(s *source) []edit {
-	var edits []edit
+func findLocks(s *source) (likely, others []proposal) {
+	var edits proposal
 	changed := map[types.Object]map[int]bool{} // function to parameters
 	for _, f := range s.files {
 		for _, d := range f.Decls {
@@ -38,7 +38,10 @@ func findLocks(s *source) []edit {
 			}
 		}
 	}
-	return append(edits, s.passAddresses(changed)...)
+	if edits = append(edits, s.passAddresses(changed)...); len(edits) > 0 {
+		likely = append(likely, edits)
+	}
+	return likely, nil
 }
 
 // byPointer puts a star before a type that holds a lock.

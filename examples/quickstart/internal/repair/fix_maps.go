@@ -5,97 +5,106 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path/filepath"
+	"slices"
 )
 
 // findMaps makes maps that are written to but never made: variables declared
-// without a value, fields that a struct literal leaves out, and maps within
-// maps. Fields of structs that no literal makes are made where they are written.
-func findMaps(s *source) []edit {
+// without a value, fields that a struct literal leaves out, and whatever map a
+// statement names in which a panic passed.
+func findMaps(s *source) (likely, others []proposal) {
 	written, assigned := s.writtenMaps()
-	edits := s.makeMissing(written, assigned)
-	if len(edits) == 0 {
-		edits = s.makeAtWrites(written, assigned)
-	}
-	return edits
-}
-
-func (s *source) makeMissing(written, assigned map[types.Object]bool) (edits []edit) {
 	for _, f := range s.files {
 		for _, d := range f.Decls {
 			here := map[types.Object]bool{} // assigned in this function
 			s.assignments(d, nil, here)
 			ast.Inspect(d, func(n ast.Node) bool {
+				var p proposal
 				switch n := n.(type) {
 				case *ast.ValueSpec:
-					edits = append(edits, s.makeVariable(n, written, assigned)...)
+					p = s.makeVariable(n, written, assigned)
 				case *ast.CompositeLit:
-					edits = append(edits, s.makeFields(n, written, here)...)
+					p = s.makeFields(n, written, here)
 				case *ast.FuncDecl:
-					edits = append(edits, s.makeResults(n, written, assigned)...)
+					if s.passed(n) {
+						others = append(others, s.makeFirst(n)...)
+					}
+				}
+				if len(p) > 0 {
+					likely = append(likely, p)
 				}
 				for _, stmt := range statements(n) {
-					edits = append(edits, s.makeInner(stmt)...)
-				}
-				if branch, ok := n.(*ast.IfStmt); ok {
-					edits = append(edits, s.makeChecked(branch)...)
+					if s.onTrace(stmt) || s.passed(stmt) && s.renames(stmt) {
+						others = append(others, s.makeBefore(stmt)...)
+					}
 				}
 				return true
 			})
 		}
 	}
-	return edits
+	return likely, others
 }
 
-// makeChecked makes m in a branch for m == nil that goes on without it.
-func (s *source) makeChecked(branch *ast.IfStmt) []edit {
-	cond, ok := branch.Cond.(*ast.BinaryExpr)
-	if !ok || cond.Op != token.EQL || s.code(cond.Y) != "nil" {
-		return nil
+// onTrace reports whether a panic passed through a statement: of one that holds
+// others, through its first line.
+func (s *source) onTrace(stmt ast.Stmt) bool {
+	from, to := s.fset.PositionFor(stmt.Pos(), false), s.fset.PositionFor(stmt.End(), false)
+	switch stmt.(type) {
+	case *ast.AssignStmt, *ast.IncDecStmt, *ast.ExprStmt, *ast.ReturnStmt:
+	default:
+		to = from
 	}
-	if t := s.typeOf(cond.X); t == nil || !isMap(t) {
-		return nil
+	return slices.ContainsFunc(s.trace, func(t Place) bool {
+		return t.File == filepath.Base(from.Filename) && from.Line <= t.Line && t.Line <= to.Line
+	})
+}
+
+// renames reports whether a statement gives a map another name.
+func (s *source) renames(stmt ast.Stmt) bool {
+	a, ok := stmt.(*ast.AssignStmt)
+	if !ok || len(a.Rhs) != 1 || s.typeOf(a.Rhs[0]) == nil {
+		return false
 	}
-	here := map[types.Object]bool{}
-	s.assignments(branch.Body, nil, here)
-	leaves := false
-	ast.Inspect(branch.Body, func(n ast.Node) bool {
-		_, isReturn := n.(*ast.ReturnStmt)
-		_, isBranch := n.(*ast.BranchStmt)
-		leaves = leaves || isReturn || isBranch
+	_, isCall := a.Rhs[0].(*ast.CallExpr)
+	return !isCall && isMap(s.typeOf(a.Rhs[0]))
+}
+
+// makeFirst makes the parameters and results of a function where it begins.
+func (s *source) makeFirst(fn *ast.FuncDecl) (ps []proposal) {
+	ast.Inspect(fn.Type, func(n ast.Node) bool {
+		if field, ok := n.(*ast.Field); ok && fn.Body != nil && s.typeOf(field.Type) != nil && isMap(s.typeOf(field.Type)) {
+			for _, name := range field.Names {
+				ps = append(ps, s.makeNil(fn.Body.Lbrace+1, "\n", name))
+			}
+		}
 		return true
 	})
-	if o := s.objectOf(cond.X); o == nil || here[o] || leaves {
-		return nil
-	}
-	at := branch.Body.Lbrace + 1
-	text := fmt.Sprintf("\n%s = make(%s)", s.code(cond.X), s.typeString(s.typeOf(cond.X)))
-	return []edit{{at, at, text, fmt.Sprintf("make the map %s", s.code(cond.X))}}
+	return ps
 }
 
-// makeAtWrites makes the fields that are written to and nowhere made before
-// each write.
-func (s *source) makeAtWrites(written, assigned map[types.Object]bool) (edits []edit) {
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			for _, stmt := range statements(n) {
-				var left ast.Expr
-				switch n := stmt.(type) {
-				case *ast.AssignStmt:
-					left = n.Lhs[0]
-				case *ast.IncDecStmt:
-					left = n.X
-				}
-				if ix, ok := left.(*ast.IndexExpr); ok {
-					o, ok := s.objectOf(ix.X).(*types.Var)
-					if ok && o.IsField() && written[o] && !assigned[o] {
-						edits = append(edits, s.makeBefore(stmt, ix.X))
-					}
-				}
+// makeNil makes a map at a place, if it is nil.
+func (s *source) makeNil(at token.Pos, before string, m ast.Expr) proposal {
+	text := fmt.Sprintf("%[1]sif %[2]s == nil {\n%[2]s = make(%[3]s)\n}\n", before, s.code(m), s.typeString(s.typeOf(m)))
+	return proposal{{at, at, text, fmt.Sprintf("make the map %s", s.code(m))}}
+}
+
+// makeBefore makes each map that a statement names, if it is nil.
+func (s *source) makeBefore(stmt ast.Stmt) (ps []proposal) {
+	seen := map[string]bool{}
+	ast.Inspect(stmt, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt, *ast.FuncLit:
+			return false
+		case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr:
+			e := n.(ast.Expr)
+			if t, m := s.typeOf(e), s.code(e); t != nil && isMap(t) && !s.info.Types[e].IsType() && !seen[m] {
+				seen[m] = true
+				ps = append(ps, s.makeNil(stmt.Pos(), "", e))
 			}
-			return true
-		})
-	}
-	return edits
+		}
+		return true
+	})
+	return ps
 }
 
 // writtenMaps returns the variables and fields m of map type that occur in
@@ -145,7 +154,7 @@ func (s *source) objectOf(e ast.Expr) types.Object {
 	return nil
 }
 
-func (s *source) makeVariable(spec *ast.ValueSpec, written, assigned map[types.Object]bool) []edit {
+func (s *source) makeVariable(spec *ast.ValueSpec, written, assigned map[types.Object]bool) proposal {
 	if len(spec.Names) != 1 || len(spec.Values) > 0 {
 		return nil
 	}
@@ -155,32 +164,14 @@ func (s *source) makeVariable(spec *ast.ValueSpec, written, assigned map[types.O
 	text := fmt.Sprintf(" = make(%s)", s.code(spec.Type))
 	if t, ok := spec.Type.(*ast.MapType); ok {
 		why := fmt.Sprintf("make the map %s", spec.Names[0].Name)
-		return []edit{{t.Pos(), t.End(), text[1:], why}}
+		return proposal{{t.Pos(), t.End(), text[1:], why}}
 	}
-	return []edit{{spec.End(), spec.End(), text, fmt.Sprintf("make the map %s", spec.Names[0].Name)}}
-}
-
-// makeResults makes the results of a function that have a name, are written to
-// and nowhere made.
-func (s *source) makeResults(fn *ast.FuncDecl, written, assigned map[types.Object]bool) (edits []edit) {
-	if fn.Type.Results == nil || fn.Body == nil {
-		return nil
-	}
-	for _, field := range fn.Type.Results.List {
-		for _, name := range field.Names {
-			if o := s.info.Defs[name]; written[o] && !assigned[o] {
-				at := fn.Body.Lbrace + 1
-				text := fmt.Sprintf("\n%s = make(%s)", name.Name, s.code(field.Type))
-				edits = append(edits, edit{at, at, text, fmt.Sprintf("make the map %s", name.Name)})
-			}
-		}
-	}
-	return edits
+	return proposal{{spec.End(), spec.End(), text, fmt.Sprintf("make the map %s", spec.Names[0].Name)}}
 }
 
 // makeFields makes the maps that a literal leaves out, unless they are assigned
 // here, in the function around it.
-func (s *source) makeFields(lit *ast.CompositeLit, written, here map[types.Object]bool) []edit {
+func (s *source) makeFields(lit *ast.CompositeLit, written, here map[types.Object]bool) proposal {
 	t := s.typeOf(lit)
 	if t == nil {
 		return nil
@@ -199,7 +190,7 @@ func (s *source) makeFields(lit *ast.CompositeLit, written, here map[types.Objec
 			set[key.Name] = true
 		}
 	}
-	var edits []edit
+	var edits proposal
 	for v := range st.Fields() {
 		if set[v.Name()] || !written[v] || here[v] || !isMap(v.Type()) {
 			continue
@@ -215,56 +206,6 @@ func (s *source) makeFields(lit *ast.CompositeLit, written, here map[types.Objec
 		edits = append(edits, edit{at, at, text, fmt.Sprintf("make the map %s", v.Name())})
 	}
 	return edits
-}
-
-// makeInner makes m[k] before m[k][j] = v, unless the statement before looks
-// after it. Only writes with a plain index are understood.
-func (s *source) makeInner(stmt ast.Stmt) []edit {
-	var left ast.Expr
-	switch n := stmt.(type) {
-	case *ast.AssignStmt:
-		left = n.Lhs[0]
-	case *ast.IncDecStmt:
-		left = n.X
-	default:
-		return nil
-	}
-	outer, ok := left.(*ast.IndexExpr)
-	if !ok {
-		return nil
-	}
-	inner, ok := outer.X.(*ast.IndexExpr)
-	if !ok {
-		return nil
-	}
-	t, mt := s.typeOf(inner), s.typeOf(inner.X)
-	if t == nil || mt == nil || !isMap(t) || !isMap(mt) || s.assigns(inner) {
-		return nil
-	}
-	return []edit{s.makeBefore(stmt, inner)}
-}
-
-// makeBefore makes a map before a statement, if it is nil.
-func (s *source) makeBefore(stmt ast.Stmt, m ast.Expr) edit {
-	text := fmt.Sprintf("if %[1]s == nil {\n%[1]s = make(%[2]s)\n}\n", s.code(m), s.typeString(s.typeOf(m)))
-	return edit{stmt.Pos(), stmt.Pos(), text, fmt.Sprintf("make the map %s", s.code(m))}
-}
-
-// assigns reports whether any statement of the package assigns to an
-// expression written like e.
-func (s *source) assigns(e ast.Expr) bool {
-	want, found := s.code(e), false
-	for _, f := range s.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
-				for _, l := range a.Lhs {
-					found = found || s.code(l) == want
-				}
-			}
-			return !found
-		})
-	}
-	return found
 }
 
 func isMap(t types.Type) bool {

@@ -1,51 +1,50 @@
 package repair
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
 // findResults completes assignments that take fewer results than the call
-// returns. An error is returned where the function around returns one; it is
-// dropped elsewhere, as are other results.
-func findResults(s *source) []edit {
-	var edits []edit
+// returns. An error is returned where the function around returns one, or
+// dropped, as are other results.
+func findResults(s *source) (likely, others []proposal) {
 	for _, f := range s.files {
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
-				edits = append(edits, s.complete(fn.Body, s.info.Defs[fn.Name].Type())...)
+				likely = append(likely, s.complete(fn.Body, s.info.Defs[fn.Name].Type())...)
 			}
 		}
 	}
-	return edits
+	return likely, nil
 }
 
-// complete returns the edits to the body of a function of type t.
-func (s *source) complete(body *ast.BlockStmt, t types.Type) (edits []edit) {
+// complete returns the proposals for the body of a function of type t.
+func (s *source) complete(body *ast.BlockStmt, t types.Type) (ps []proposal) {
 	around, ok := t.(*types.Signature)
 	if !ok {
 		return nil
 	}
-	declares := false // an err that later assignments need: the next pass
+	declares := false // an err that later assignments need: the next state
 	ast.Inspect(body, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.FuncLit); ok {
-			edits = append(edits, s.complete(lit.Body, s.typeOf(lit))...)
+			ps = append(ps, s.complete(lit.Body, s.typeOf(lit))...)
 			return false
 		}
 		for _, stmt := range statements(n) {
 			a, ok := stmt.(*ast.AssignStmt)
 			if ok && !declares {
-				var es []edit
-				es, declares = s.completeAssign(a, around)
-				edits = append(edits, es...)
+				var alternatives []proposal
+				alternatives, declares = s.completeAssign(a, around)
+				ps = append(ps, alternatives...)
 			}
 		}
 		return true
 	})
-	return edits
+	return ps
 }
 
 // statements returns the statement list of a block or clause.
@@ -61,9 +60,9 @@ func statements(n ast.Node) []ast.Stmt {
 	return nil
 }
 
-// completeAssign returns the edits to one assignment, and whether they declare
-// err.
-func (s *source) completeAssign(a *ast.AssignStmt, around *types.Signature) (edits []edit, declares bool) {
+// completeAssign returns what may be done to one assignment, and whether that
+// declares err.
+func (s *source) completeAssign(a *ast.AssignStmt, around *types.Signature) (ps []proposal, declares bool) {
 	if len(a.Rhs) != 1 || a.Tok != token.DEFINE && a.Tok != token.ASSIGN {
 		return nil, false
 	}
@@ -76,24 +75,33 @@ func (s *source) completeAssign(a *ast.AssignStmt, around *types.Signature) (edi
 		return nil, false
 	}
 	last, n := a.Lhs[len(a.Lhs)-1], sig.Results().Len()
-	if !isError(sig.Results().At(n - 1).Type()) {
-		dropped := strings.Repeat(", _", n-len(a.Lhs))
-		return []edit{{last.End(), last.End(), dropped, fmt.Sprintf("drop other results of %s", s.code(call.Fun))}}, false
+	take := func(more, why string) proposal {
+		return proposal{{last.End(), last.End(), strings.Repeat(", _", n-1-len(a.Lhs)) + more, why + s.code(call.Fun)}}
 	}
-	others := strings.Repeat(", _", n-1-len(a.Lhs))
-	if around.Results().Len() == 0 || !isError(around.Results().At(around.Results().Len()-1).Type()) {
-		return []edit{{last.End(), last.End(), others + ", _", fmt.Sprintf("drop the error of %s", s.code(call.Fun))}}, false
+	drop := take(", _", "drop other results of ")
+	if !endsInError(sig) || !endsInError(around) {
+		return []proposal{drop}, false
 	}
+	withError := take(", err", "return the error of ")
 	if a.Tok == token.ASSIGN {
 		if _, o := s.scopeAt(a).LookupParent("err", a.Pos()); o == nil {
 			declares = true
-			edits = append(edits, edit{a.Pos(), a.Pos(), "var err error\n", ""})
+			withError = append(withError, edit{a.Pos(), a.Pos(), "var err error\n", ""})
 		}
 	}
-	edits = append(edits,
-		edit{last.End(), last.End(), others + ", err", fmt.Sprintf("return the error of %s", s.code(call.Fun))},
-		edit{a.End(), a.End(), "\nif err != nil {\nreturn " + s.zeroResults(around) + "err\n}", ""})
-	return edits, declares
+	check := func(results string) proposal {
+		return append(slices.Clone(withError), edit{a.End(), a.End(), "\nif err != nil {\nreturn " + results + "\n}", ""})
+	}
+	ps = []proposal{check(s.zeroResults(around) + "err"), drop, withError}
+	if named := around.Results().At(0).Name(); named != "" && named != "_" {
+		ps = slices.Insert(ps, 1, check("")) // with what the results are by then
+	}
+	return ps, declares
+}
+
+func endsInError(sig *types.Signature) bool {
+	n := sig.Results().Len()
+	return n > 0 && isError(sig.Results().At(n-1).Type())
 }
 
 // zeroResults writes the zero values of all results but the last.

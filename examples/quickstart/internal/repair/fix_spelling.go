@@ -5,16 +5,23 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 )
 
-// findSpelling replaces names that do not exist by the nearest that does: of
-// the scope, of a package, or among the fields and methods of a type.
-func findSpelling(s *source) []edit {
-	var edits []edit
+// findSpelling replaces names that do not exist by one near that does: of the
+// scope, of a package, or among the fields and methods of a type. Where the
+// near one is declared in the package, it may itself be the misspelled one.
+func findSpelling(s *source) (likely, others []proposal) {
+	missing := map[string][]*ast.Ident{}
+	near := map[string][]string{}
+	var order []string
 	correct := func(id *ast.Ident, names []string) {
-		if near := nearest(id.Name, names); near != "" {
-			edits = append(edits, edit{id.Pos(), id.End(), near, fmt.Sprintf("%s is spelled %s", id.Name, near)})
+		found := nearest(id.Name, names)
+		key := strings.Join(append(found, id.Name), " ")
+		if len(found) > 0 && missing[key] == nil {
+			order, near[key] = append(order, key), found
 		}
+		missing[key] = append(missing[key], id)
 	}
 	for _, f := range s.files {
 		members := map[*ast.Ident]bool{} // names behind a dot, and keys of literals
@@ -37,7 +44,43 @@ func findSpelling(s *source) []edit {
 			return true
 		})
 	}
-	return edits
+	for k := range maxNear {
+		for _, key := range order {
+			if k < len(near[key]) {
+				others = append(others, respell(missing[key], near[key][k]))
+			}
+		}
+	}
+	for _, key := range order {
+		if p := s.rename(near[key][0], missing[key][0].Name); len(p) > 0 {
+			others = append(others, p)
+		}
+	}
+	return others[:len(order)], others[len(order):]
+}
+
+func respell(ids []*ast.Ident, name string) (p proposal) {
+	for _, id := range ids {
+		p = append(p, edit{id.Pos(), id.End(), name, fmt.Sprintf("%s is spelled %s", id.Name, name)})
+	}
+	return p
+}
+
+// rename gives what the package declares by a name another one.
+func (s *source) rename(old, name string) (p proposal) {
+	declared := map[types.Object]bool{}
+	for id, o := range s.info.Defs {
+		declared[o] = declared[o] || o != nil && id.Name == old
+	}
+	for _, f := range s.files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && id.Name == old && declared[s.info.ObjectOf(id)] {
+				p = append(p, respell([]*ast.Ident{id}, name)...)
+			}
+			return true
+		})
+	}
+	return p
 }
 
 // labels marks the labels of a function, which stand in no scope, and corrects
@@ -163,20 +206,21 @@ func (s *source) namesAt(n ast.Node) []string {
 	return names
 }
 
-// nearest returns the name with the fewest edits to a misspelled one, ""
-// when none is near. Of two as near, the first wins.
-func nearest(misspelled string, names []string) string {
-	limit := min(2, (len(misspelled)-1)/2)
-	best, found := limit+1, ""
-	for _, name := range names {
-		if name == misspelled || name == "_" {
-			continue
-		}
-		if d := distance(misspelled, name); d < best {
-			best, found = d, name
+// maxNear is how many names are tried for one that is misspelled.
+const maxNear = 3
+
+// nearest returns the names with the fewest edits to a misspelled one, none
+// when none is near. Of those as near, the first comes first.
+func nearest(misspelled string, names []string) (near []string) {
+	limit := min(2, len(misspelled)/2)
+	for d := 1; d <= limit; d++ {
+		for _, name := range names {
+			if name != "_" && len(near) < maxNear && distance(misspelled, name) == d && !slices.Contains(near, name) {
+				near = append(near, name)
+			}
 		}
 	}
-	return found
+	return near
 }
 
 // distance counts the insertions, deletions, replacements and swaps of

@@ -9,8 +9,9 @@ import (
 )
 
 // findUnused blanks the variables that the type checker found unread, also
-// where they are assigned to, and removes what this leaves empty.
-func findUnused(s *source) []edit {
+// where they are assigned to, and removes what this leaves empty: else the
+// statement that declares them.
+func findUnused(s *source) (likely, others []proposal) {
 	unread := map[token.Pos]bool{}
 	for _, e := range s.errs {
 		if strings.Contains(e.Msg, "declared and not used") {
@@ -18,7 +19,7 @@ func findUnused(s *source) []edit {
 		}
 	}
 	if len(unread) == 0 {
-		return nil
+		return nil, nil
 	}
 	objects := map[types.Object]bool{}
 	for id, o := range s.info.Defs {
@@ -30,25 +31,32 @@ func findUnused(s *source) []edit {
 		id, ok := e.(*ast.Ident)
 		return ok && (unread[id.Pos()] || objects[s.info.Uses[id]])
 	}
-	var edits []edit
+	add := func(p proposal) {
+		if len(p) > 0 {
+			likely = append(likely, p)
+		}
+	}
 	for _, f := range s.files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.TypeSwitchStmt:
 				if a, ok := n.Assign.(*ast.AssignStmt); ok && isUnused(a.Lhs[0]) {
-					edits = append(edits, edit{a.Pos(), a.Rhs[0].Pos(), "", fmt.Sprintf("%s is not used", s.code(a.Lhs[0]))})
+					add(proposal{{a.Pos(), a.Rhs[0].Pos(), "", fmt.Sprintf("%s is not used", s.code(a.Lhs[0]))}})
 				}
 			case *ast.AssignStmt:
-				edits = append(edits, blankAssigned(n, isUnused)...)
+				add(blankAssigned(n, isUnused))
+				if len(n.Lhs) == 1 && n.Tok == token.DEFINE && isUnused(n.Lhs[0]) {
+					others = append(others, proposal{{n.Pos(), n.End(), "", fmt.Sprintf("%s is not used", s.code(n.Lhs[0]))}})
+				}
 			case *ast.RangeStmt:
-				edits = append(edits, blankRange(n, isUnused)...)
+				add(blankRange(n, isUnused))
 			case *ast.DeclStmt:
-				edits = append(edits, dropDeclared(n, isUnused)...)
+				add(dropDeclared(n, isUnused))
 			}
 			return true
 		})
 	}
-	return edits
+	return likely, others
 }
 
 // blankAssigned turns a := f() into _ = f(), and a, b := f() into _, b := f().

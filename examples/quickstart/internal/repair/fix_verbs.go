@@ -10,8 +10,7 @@ import (
 
 // findVerbs replaces printf verbs that cannot print their argument by one
 // that can, in calls of what takes a format and is named as printf is.
-func findVerbs(s *source) []edit {
-	var edits []edit
+func findVerbs(s *source) (likely, others []proposal) {
 	for _, f := range s.files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
@@ -20,13 +19,13 @@ func findVerbs(s *source) []edit {
 			}
 			if at := s.formatOf(call); at >= 0 && at < len(call.Args) && !call.Ellipsis.IsValid() {
 				if lit, ok := call.Args[at].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					edits = append(edits, s.matchVerbs(lit, call.Args[at+1:])...)
+					likely = append(likely, s.matchVerbs(lit, call.Args[at+1:])...)
 				}
 			}
 			return true
 		})
 	}
-	return edits
+	return likely, nil
 }
 
 // formatOf returns which argument of a call is a format, -1 for none.
@@ -47,8 +46,7 @@ func (s *source) formatOf(call *ast.CallExpr) int {
 // matchVerbs compares the verbs in the source of a format with the arguments.
 // No escape in a Go string contains a percent sign, so that the offsets in the
 // source are those of the verbs.
-func (s *source) matchVerbs(lit *ast.BasicLit, args []ast.Expr) []edit {
-	var edits []edit
+func (s *source) matchVerbs(lit *ast.BasicLit, args []ast.Expr) (ps []proposal) {
 	text, arg := lit.Value, 0
 	for i := 0; i < len(text); i++ {
 		if text[i] != '%' {
@@ -59,32 +57,34 @@ func (s *source) matchVerbs(lit *ast.BasicLit, args []ast.Expr) []edit {
 		}
 		switch {
 		case i == len(text) || text[i] == '*' || text[i] == '[':
-			return edits // widths from arguments: beyond this fixer
+			return ps // widths from arguments: beyond this fixer
 		case text[i] == '%':
 			continue
 		case arg == len(args):
-			return edits
+			return ps
 		}
 		t := s.typeOf(args[arg])
 		arg++
 		if t == nil || prints(text[i], t) {
 			continue
 		}
-		flags, verb := text[start+1:i], bestVerb(t)
-		switch whole, _, precise := strings.Cut(flags, "."); {
-		case verb == 'd' && text[i] == 's' && isLetter(t):
-			flags, verb = whole, 'c' // a letter was meant as text
-		case verb == 'g' && precise:
-			verb = 'f' // of g it would be the number of all digits
-		case verb != 'g':
-			flags = whole
+		old, pos := text[start:i+1], lit.Pos()+token.Pos(start)
+		for k, verb := range append([]byte{bestVerb(t, text[i])}, "sqvxdgc"...) {
+			flags := text[start+1 : i]
+			switch whole, _, precise := strings.Cut(flags, "."); {
+			case k > 0 && (!prints(verb, t) || verb == bestVerb(t, text[i])):
+				continue
+			case verb == 'g' && precise:
+				verb = 'f' // of g it would be the number of all digits
+			case verb != 'g':
+				flags = whole
+			}
+			fixed := "%" + flags + string(verb)
+			why := fmt.Sprintf("%s prints %s, not %s", fixed, s.typeString(t), old)
+			ps = append(ps, proposal{{pos, pos + token.Pos(len(old)), fixed, why}})
 		}
-		old, fixed := text[start:i+1], "%"+flags+string(verb)
-		pos := lit.Pos() + token.Pos(start)
-		why := fmt.Sprintf("%s prints %s, not %s", fixed, s.typeString(t), old)
-		edits = append(edits, edit{pos, pos + token.Pos(len(old)), fixed, why})
 	}
-	return edits
+	return ps
 }
 
 // prints reports whether a verb can print values of a type. It is stricter
@@ -131,8 +131,11 @@ func printsWithin(verb byte, t types.Type, depth int) bool {
 	return true
 }
 
-// bestVerb is the verb one would write for a type.
-func bestVerb(t types.Type) byte {
+// bestVerb is the verb one would write for a type, in the place of another.
+func bestVerb(t types.Type, old byte) byte {
+	if old == 's' && isLetter(t) {
+		return 'c' // a letter was meant as text
+	}
 	if hasMethod(t, "Error") || hasMethod(t, "String") {
 		return 's'
 	}

@@ -2,27 +2,24 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
 )
 
-// maxPasses bounds how often a fixer runs over its own result. A repair can
-// uncover the next one: an operand that fits now makes its sum misfit.
-const maxPasses = 4
-
-// Fixer edits one kind of mistake in Go source, wherever it finds what looks
-// like one. It may well be wrong: whether the package is repaired is for the
-// gate to say. Test files are never edited.
+// Fixer edits one kind of mistake in Go source. It proposes edits, and keeps
+// those with which build, vet and tests pass. Test files are never edited.
 type Fixer struct {
 	Name  string // for a worker's card
 	About string // what it does, in a sentence
-	find  func(*source) []edit
+	// propose returns what is likely to mend it, and what else may.
+	propose func(*source) (likely, others []proposal)
 }
 
 // Outcome is what a fixer did.
 type Outcome struct {
 	Changed bool
-	Edits   []string // "file:line: what", in source order, pass by pass
+	Edits   []string // "file:line: what", in source order, edit by edit
+	Tried   int      // on how many sets of edits it ran build, vet or tests
 }
 
 // Fixers returns all fixers, in order of name.
@@ -41,32 +38,26 @@ func Fixers() []Fixer {
 	}
 }
 
-// Apply edits the package in dir. An error means that the package could not
-// be read or written, or that ctx ended; a package in which there is nothing
-// to fix is not an error and stays byte for byte as it is.
-func (f Fixer) Apply(ctx context.Context, dir string) (Outcome, error) {
-	var out Outcome
-	for range maxPasses {
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
-		s, err := load(ctx, dir)
-		if err != nil {
-			return out, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		edits := f.find(s)
-		if len(edits) == 0 {
-			break
-		}
-		if err := s.write(edits); err != nil {
-			return out, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		out.Changed = true
-		for _, e := range edits {
-			if at := s.fset.PositionFor(e.pos, false); e.why != "" {
-				out.Edits = append(out.Edits, fmt.Sprintf("%s:%d: %s", filepath.Base(at.Filename), at.Line, e.why))
-			}
-		}
+// Apply edits the package in dir, of which d says what fails, until it passes.
+// A package that passes with none of the edits that are tried stays byte for
+// byte as it is, which is not an error. An error means that the package could
+// not be read, written or run, or that ctx ended.
+func (f Fixer) Apply(ctx context.Context, dir string, d Diagnosis) (Outcome, error) {
+	s, was, err := load(ctx, dir)
+	if err = errors.Join(ctx.Err(), err); err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	return out, nil
+	s.trace = d.Trace
+	r := &search{propose: f.propose, dir: dir, disk: was, step: d.Step, seen: map[string]bool{}}
+	found, err := r.from(ctx, s, d)
+	if err == nil && found != nil {
+		return Outcome{true, found.why, r.tried}, nil
+	}
+	if e := overwrite(r.disk, was); err == nil {
+		err = e
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return Outcome{Tried: r.tried}, err
 }

@@ -13,8 +13,10 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +32,7 @@ type source struct {
 	pkg   *types.Package
 	info  *types.Info
 	errs  []types.Error
+	trace []Place // of the failure
 }
 
 // edit replaces the text between two positions.
@@ -39,34 +42,52 @@ type edit struct {
 	why      string // in words, for the summary; "" when another edit says it
 }
 
+// proposal holds edits that belong together.
+type proposal []edit
+
 // load reads the package in dir. Type errors are collected, not returned;
-// a file that does not parse is an error.
-func load(ctx context.Context, dir string) (*source, error) {
-	s := &source{dir: dir, fset: token.NewFileSet(), text: map[string][]byte{}}
+// a file that does not parse is an error, unless all that it lacks is what an
+// import imports. It returns what lies in dir as well, by file name.
+func load(ctx context.Context, dir string) (*source, map[string][]byte, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	text, disk := map[string][]byte{}, map[string][]byte{}
 	for _, name := range names {
 		match, err := build.Default.MatchFile(dir, filepath.Base(name))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !match || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
+		if disk[name], err = os.ReadFile(name); err != nil {
+			return nil, nil, err
 		}
-		f, err := parser.ParseFile(s.fset, name, data, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
+		text[name] = disk[name]
+		if _, err := parser.ParseFile(token.NewFileSet(), name, disk[name], parser.ImportsOnly); err != nil {
+			text[name] = bareImport.ReplaceAll(disk[name], nil)
 		}
-		s.files, s.text[name] = append(s.files, f), data
 	}
-	if len(s.files) == 0 {
-		return nil, fmt.Errorf("no Go files in %s", dir)
+	if len(text) == 0 {
+		return nil, nil, fmt.Errorf("no Go files in %s", dir)
+	}
+	s, err := parseFiles(ctx, dir, text)
+	return s, disk, err
+}
+
+// bareImport is an import that names no package.
+var bareImport = regexp.MustCompile(`(?m)^import[ \t]*\n+`)
+
+func parseFiles(ctx context.Context, dir string, text map[string][]byte) (*source, error) {
+	s := &source{dir: dir, fset: token.NewFileSet(), text: text}
+	for _, name := range slices.Sorted(maps.Keys(text)) {
+		f, err := parser.ParseFile(s.fset, name, text[name], parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		s.files = append(s.files, f)
 	}
 	return s, s.typeCheck(ctx)
 }
@@ -134,10 +155,10 @@ func (s *source) code(n ast.Node) string {
 	return string(s.text[pos.Filename][pos.Offset:end.Offset])
 }
 
-// write applies the edits and writes the files they touch. A file that was
-// formatted by gofmt stays so; edits that overlap an earlier one are dropped.
-func (s *source) write(edits []edit) error {
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.pos, b.pos) })
+// edited returns the source after edits. A file that was formatted by gofmt stays
+// so; edits that overlap an earlier one are dropped.
+func (s *source) edited(ctx context.Context, edits []edit) (*source, error) {
+	edits = slices.SortedStableFunc(slices.Values(edits), func(a, b edit) int { return cmp.Compare(a.pos, b.pos) })
 	byFile := map[string][]edit{}
 	for _, e := range edits {
 		name := s.fset.PositionFor(e.pos, false).Filename
@@ -146,6 +167,7 @@ func (s *source) write(edits []edit) error {
 		}
 		byFile[name] = append(byFile[name], e)
 	}
+	text := maps.Clone(s.text)
 	for name, es := range byFile {
 		old := s.text[name]
 		var buf bytes.Buffer
@@ -156,17 +178,65 @@ func (s *source) write(edits []edit) error {
 			at = s.fset.PositionFor(e.end, false).Offset
 		}
 		buf.Write(old[at:])
-		out := buf.Bytes()
+		text[name] = buf.Bytes()
 		if tidy, err := format.Source(old); err == nil && bytes.Equal(tidy, old) {
-			if out, err = format.Source(out); err != nil {
-				return fmt.Errorf("%s: %w", filepath.Base(name), err)
+			if text[name], err = format.Source(buf.Bytes()); err != nil {
+				return nil, fmt.Errorf("%s: %w", filepath.Base(name), err)
 			}
 		}
-		if err := os.WriteFile(name, out, 0o644); err != nil {
+	}
+	return parseFiles(ctx, s.dir, text)
+}
+
+// overwrite writes the files that differ from what lies on the disk.
+func overwrite(disk, files map[string][]byte) error {
+	for name, text := range files {
+		if bytes.Equal(text, disk[name]) {
+			continue
+		}
+		if err := os.WriteFile(name, text, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unrelated is the distance of what has nothing to do with a failure.
+const unrelated = 1 << 10
+
+// step is more than a trace has lines.
+const step = 100
+
+// far says how near a proposal is to a failure: on a line of its trace, else in
+// a function of it.
+func (s *source) far(p proposal) int {
+	at, best := s.fset.PositionFor(p[0].pos, false), unrelated
+	for i, t := range s.trace {
+		if filepath.Base(at.Filename) != t.File {
+			continue
+		}
+		if at.Line == t.Line {
+			best = min(best, i)
+		} else if from, to := s.lines(p[0].pos); from <= t.Line && t.Line <= to {
+			best = min(best, 2*step+i)
+		}
+	}
+	return best
+}
+
+// passed reports whether a panic passed through the declaration around a node.
+func (s *source) passed(n ast.Node) bool { return s.far(proposal{{pos: n.Pos()}}) < unrelated }
+
+// lines returns the first and the last line of the declaration around a place.
+func (s *source) lines(pos token.Pos) (from, to int) {
+	for _, f := range s.files {
+		for _, d := range f.Decls {
+			if d.Pos() <= pos && pos <= d.End() {
+				return s.fset.PositionFor(d.Pos(), false).Line, s.fset.PositionFor(d.End(), false).Line
+			}
+		}
+	}
+	return 0, 0
 }
 
 // exportData imports packages from the export data that the go command keeps
