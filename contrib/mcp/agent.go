@@ -24,9 +24,11 @@ func MemoryHost() arc.Host {
 			return reason.Decision{}, ErrNoReasoner
 		}),
 		Workers: []act.Worker{{
-			Card:     rank.Candidate{Name: "none"},
-			Executor: act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied }),
-			Gates:    []act.Gate{act.NoGate},
+			Card: rank.Candidate{Name: "none"},
+			Executor: act.ExecutorFunc(
+				func(context.Context, act.Work) (act.Result, error) { return act.Result{}, act.ErrDenied },
+			),
+			Gates: []act.Gate{act.NoGate},
 		}},
 	}
 }
@@ -85,14 +87,18 @@ type assessOut struct {
 func (d desk) agentTools() {
 	add(d, tool{
 		name: "think", title: "Think an objective through", reads: true,
-		about: "Asks the agent's reasoner how to achieve an objective, with what memory knows. Returns tasks, or questions, or an impasse. " +
+		about: "Asks the agent's reasoner how to achieve an objective, with what memory knows. Returns tasks, or " +
+			"questions, or an impasse. " +
 			"Nothing is executed and nothing is kept, but the reasoner may cost money.",
-		in: map[string]bound{"objective": text(memory.MaxText), "situation": {most: memory.MaxText}, "session": {most: maxID}},
+		in: map[string]bound{
+			"objective": text(memory.MaxText), "situation": {most: memory.MaxText}, "session": {most: maxID},
+		},
 	}, d.think)
 	add(d, tool{
 		name: "assess", title: "Assess a session", reads: true,
-		about: "Says whether what a session of the agent does is working, and if not whether to slow down or to try another way, with the evidence.",
-		in:    map[string]bound{"session": text(maxID)},
+		about: "Says whether what a session of the agent does is working, and if not whether to slow down or to try " +
+			"another way, with the evidence.",
+		in: map[string]bound{"session": text(maxID)},
 	}, d.assess)
 }
 

@@ -30,15 +30,15 @@
 //
 // A client is a model, or speaks for one, so nothing that it says is taken for
 // verified, unless the host has made it an operator ([Principal]), which may vouch
-// for a memory, judge what was delivered, and forget what was verified. What it remembers is quarantined: it is recalled with its mark,
-// and stays out of arc's own prompts until the host trusts it or a verified
-// outcome derives the same. It cannot give a plan. What it says about a person
-// is a candidate; a client's confirmation counts once a day and makes a fact
-// established at most, facts that were confirmed are reworded by nobody but the
-// host, and local facts are neither shown nor changed. Recalled texts come fenced as
-// data in a result's text, and raw in its structured content. What is wrong
-// with a call is told in fixed words; what is wrong inside is logged, and the
-// client gets a reference.
+// for a memory, judge what was delivered, and forget what was verified. What it
+// remembers is quarantined: it is recalled with its mark, and stays out of arc's own
+// prompts until the host trusts it or a verified outcome derives the same. It cannot
+// give a plan. What it says about a person is a candidate; a client's confirmation
+// counts once a day and makes a fact established at most, facts that were confirmed
+// are reworded by nobody but the host, and local facts are neither shown nor
+// changed. Recalled texts come fenced as data in a result's text, and raw in its
+// structured content. What is wrong with a call is told in fixed words; what is
+// wrong inside is logged, and the client gets a reference.
 //
 // Feedback is the client's word: it moves the effectiveness of memories in its
 // own scope, and no trust.

@@ -69,7 +69,9 @@ var _ act.Executor = (*Executor)(nil)
 // A server can change what a tool is told to be, after somebody has looked at
 // it, so that a model comes to use it for something else. Therefore each call
 // is preceded by a look at the tool, and a changed one is not called.
-func NewExecutor(ctx context.Context, session *sdk.ClientSession, tool string, opts *ExecutorOptions) (*Executor, error) {
+func NewExecutor(
+	ctx context.Context, session *sdk.ClientSession, tool string, opts *ExecutorOptions,
+) (*Executor, error) {
 	if session == nil {
 		return nil, errors.New("mcp: the session is nil")
 	}
@@ -247,7 +249,9 @@ func (e *Executor) result(res *sdk.CallToolResult) act.Result {
 	if len(raw) > e.o.MaxOutput || said.Len() > e.o.MaxOutput && res.StructuredContent == nil {
 		return e.failed(fmt.Sprintf("the output has more than %d bytes", e.o.MaxOutput))
 	}
-	r := iar.Reflection{Status: iar.Success, Confidence: e.o.Confidence, Summary: "the tool " + fence.Line(e.name) + " has answered"}
+	r := iar.Reflection{
+		Status: iar.Success, Confidence: e.o.Confidence, Summary: "the tool " + fence.Line(e.name) + " has answered",
+	}
 	if others > 0 && res.StructuredContent == nil {
 		r.Status = iar.Warning
 		r.PotentialIssues = []string{fmt.Sprintf("%d parts of the answer are not text, and were left out", others)}
@@ -266,6 +270,7 @@ func (e *Executor) failed(why string) act.Result {
 		why = "no reason was given"
 	}
 	return act.Result{Reflection: iar.Reflection{
-		Status: iar.Failure, Confidence: 0, Summary: "the tool " + fence.Line(e.name) + " failed", PotentialIssues: []string{why},
+		Status: iar.Failure, Confidence: 0, Summary: "the tool " + fence.Line(e.name) + " failed",
+		PotentialIssues: []string{why},
 	}}
 }

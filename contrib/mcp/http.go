@@ -143,7 +143,9 @@ func verified(ctx context.Context, token string, _ *http.Request) (*auth.TokenIn
 		return nil, auth.ErrInvalidToken
 	}
 	h := sha256.Sum256([]byte(token))
-	return &auth.TokenInfo{UserID: hex.EncodeToString(h[:]), Expiration: p.Expires, Extra: map[string]any{principalKey: p}}, nil
+	return &auth.TokenInfo{
+		UserID: hex.EncodeToString(h[:]), Expiration: p.Expires, Extra: map[string]any{principalKey: p},
+	}, nil
 }
 
 // ServeHTTP serves a request whose host, origin and token are right.
@@ -285,7 +287,9 @@ func (h *Handler) named(host string) bool {
 		name = n
 	}
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-	return name != "" && slices.ContainsFunc(h.o.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
+	return name != "" && slices.ContainsFunc(
+		h.o.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) },
+	)
 }
 
 // Close ends the calls under way and the sessions, and waits for them.

@@ -35,7 +35,8 @@ func tell(f identity.Fact, effective float64) fact {
 		evidence = f.Evidence[n-1].Reason
 	}
 	return fact{
-		ID: string(f.ID), Evidence: evidence, Category: string(f.Category), Content: f.Content, Subject: f.Subject, Slot: f.Slot,
+		ID: string(f.ID), Evidence: evidence, Category: string(f.Category), Content: f.Content, Subject: f.Subject,
+		Slot:       f.Slot,
 		Confidence: number(f.Confidence), Effective: number(effective), Maturity: string(f.Maturity),
 		Source: string(f.Source), Visibility: string(f.Visibility), Validations: f.Validations,
 		At: stamp(f.At), Validated: stamp(f.Validated), Archived: !f.Archived.IsZero(), Rejected: !f.Rejected.IsZero(),
@@ -168,22 +169,29 @@ type event struct {
 func (d desk) identityTools() {
 	add(d, tool{
 		name: "get_identity", title: "What is known about the person", reads: true,
-		about: "Lists facts about the person or project, with confidence, maturity and what replaced what. For a task, context is shorter.",
-		in:    map[string]bound{"category": {most: 64}, "subject": {most: maxWord}, "slot": {most: maxWord}, "limit": {least: 1, most: 200, or: "50"}},
+		about: "Lists facts about the person or project, with confidence, maturity and what replaced what. For a " +
+			"task, context is shorter.",
+		in: map[string]bound{
+			"category": {most: 64}, "subject": {most: maxWord}, "slot": {most: maxWord},
+			"limit": {least: 1, most: 200, or: "50"},
+		},
 	}, d.getIdentity)
 	add(d, tool{
 		name: "update_identity", title: "Add or change a fact", again: true,
 		about: "Adds a fact about the person or project, as a candidate until it is validated, or changes one by its id. " +
-			"The wording of a fact that was confirmed cannot be changed: add a new one with the same subject and slot, validate it when it is confirmed.",
+			"The wording of a fact that was confirmed cannot be changed: add a new one with the same subject and slot, " +
+			"validate it when it is confirmed.",
 		in: map[string]bound{
-			"id": {most: maxID}, "content": {most: maxLine}, "category": {most: 64}, "subject": {most: maxWord}, "slot": {most: maxWord},
+			"id": {most: maxID}, "content": {most: maxLine}, "category": {most: 64}, "subject": {most: maxWord},
+			"slot":       {most: maxWord},
 			"visibility": {one: []any{"public", "trusted", "local"}}, "ref": {most: maxWord},
 		},
 	}, d.updateIdentity)
 	add(d, tool{
 		name: "validate_fact", title: "Confirm a fact", again: true,
-		about: "Confirms that a fact holds, because the person said so or it was observed. It counts once a day, and two establish a fact.",
-		in:    map[string]bound{"id": text(maxID), "reason": text(maxLine)},
+		about: "Confirms that a fact holds, because the person said so or it was observed. It counts once a day, and " +
+			"two establish a fact.",
+		in: map[string]bound{"id": text(maxID), "reason": text(maxLine)},
 	}, d.validateFact)
 	add(d, tool{
 		name: "reject_fact", title: "Reject a fact", again: true, destroys: true,
@@ -192,19 +200,25 @@ func (d desk) identityTools() {
 	}, d.rejectFact)
 	add(d, tool{
 		name: "context", title: "What to know about the person for a task", reads: true,
-		about: "Chooses the facts about the person or project that are worth their tokens for a task. Call it at the beginning of one.",
-		in:    map[string]bound{"task": {most: 8192}, "tokens": {least: 1, most: 8000, or: "1000"}, "facts": {least: 1, most: 50, or: "10"}},
+		about: "Chooses the facts about the person or project that are worth their tokens for a task. Call it at the " +
+			"beginning of one.",
+		in: map[string]bound{
+			"task": {most: 8192}, "tokens": {least: 1, most: 8000, or: "1000"}, "facts": {least: 1, most: 50, or: "10"},
+		},
 	}, d.context)
 	add(d, tool{
 		name: "infer", title: "Suggest facts", reads: false,
-		about: "Suggests facts that recent events speak for. Nothing is added. A suggestion that is not taken up comes twice at most.",
-		in:    map[string]bound{"lookback_days": {least: 1, most: 60, or: "7"}},
+		about: "Suggests facts that recent events speak for. Nothing is added. A suggestion that is not taken up " +
+			"comes twice at most.",
+		in: map[string]bound{"lookback_days": {least: 1, most: 60, or: "7"}},
 	}, d.infer)
 	add(d, tool{
 		name: "add_context", title: "Note an event",
-		about: "Notes something that happened, such as a page that was visited, a tool that was used or a subject that came up. Facts can be inferred from events.",
+		about: "Notes something that happened, such as a page that was visited, a tool that was used or a subject " +
+			"that came up. Facts can be inferred from events.",
 		in: map[string]bound{
-			"kind": {most: 64}, "address": {most: 2048}, "topic": {most: maxLine}, "category": {most: 64}, "text": {most: maxLine}, "key": {most: maxID},
+			"kind": {most: 64}, "address": {most: 2048}, "topic": {most: maxLine}, "category": {most: 64},
+			"text": {most: maxLine}, "key": {most: maxID},
 			"seconds": {least: 1, most: 86400},
 		},
 	}, d.addContext)
@@ -239,7 +253,8 @@ func (d desk) getIdentity(ctx context.Context, c caller, in getIdentityIn) (getI
 		out.Name, out.Role = p.Name, p.Role
 	}
 	filter := identity.Filter{
-		Category: identity.Category(in.Category), Visibility: identity.Trusted, Subject: in.Subject, Slot: in.Slot, Archived: in.Archived,
+		Category: identity.Category(in.Category), Visibility: identity.Trusted, Subject: in.Subject, Slot: in.Slot,
+		Archived: in.Archived,
 	}
 	views, err := me.List(ctx, filter)
 	if in.Due && err == nil {
@@ -319,13 +334,15 @@ func changeFact(ctx context.Context, me *identity.Identity, in updateIdentityIn)
 	}
 	confirmed := f.Maturity != identity.Candidate || f.Validations > 0 // what has faded was confirmed too
 	if confirmed && (in.Content != "" && in.Content != f.Content || in.Subject != "" || in.Slot != "" || in.Ref != "") {
-		return f, refused("the fact was confirmed as it is: add a new one with the same subject and slot, and validate it when it is confirmed")
+		return f, refused("the fact was confirmed as it is: add a new one with the same subject and slot, and " +
+			"validate it when it is confirmed")
 	}
 	if in.Visibility != "" && !f.Visibility.Within(identity.Visibility(in.Visibility)) {
 		return f, refused("visibility: it is " + string(f.Visibility) + ", and can only be narrowed")
 	}
 	return me.Update(ctx, f.ID, identity.Edit{
-		Content: in.Content, Category: identity.Category(in.Category), Visibility: identity.Visibility(in.Visibility), Ref: in.Ref,
+		Content: in.Content, Category: identity.Category(in.Category), Visibility: identity.Visibility(in.Visibility),
+		Ref:     in.Ref,
 		Subject: in.Subject, Slot: in.Slot,
 	})
 }
@@ -407,8 +424,9 @@ func (d desk) infer(ctx context.Context, c caller, in inferIn) (inferOut, string
 	}
 	for _, s := range found {
 		out.Suggestions = append(out.Suggestions, suggestion{
-			ID: string(s.ID), Content: s.Draft.Content, Category: string(s.Draft.Category), Confidence: number(s.Draft.Confidence),
-			Topic: s.Topic, Events: s.Count, Days: s.Days,
+			ID: string(s.ID), Content: s.Draft.Content, Category: string(s.Draft.Category),
+			Confidence: number(s.Draft.Confidence),
+			Topic:      s.Topic, Events: s.Count, Days: s.Days,
 		})
 	}
 	return out, "", nil
@@ -420,7 +438,8 @@ func (d desk) addContext(ctx context.Context, c caller, in addContextIn) (addCon
 		return addContextOut{}, "", err
 	}
 	n, err := me.Observe(ctx, identity.Event{
-		Key: c.key(in.Key), Kind: in.Kind, Address: in.Address, Topic: in.Topic, Category: identity.Category(in.Category), Text: in.Text,
+		Key: c.key(in.Key), Kind: in.Kind, Address: in.Address, Topic: in.Topic, Category: identity.Category(in.Category),
+		Text:  in.Text,
 		Dwell: time.Duration(in.Seconds) * time.Second,
 	})
 	return addContextOut{Added: n}, "", err

@@ -126,8 +126,9 @@ func (d desk) inspectTools() {
 	}, d.rank)
 	add(d, tool{
 		name: "judge", title: "Say whether a delivery was right", again: true,
-		about: "Tells the agent what was found out about what a run delivered: the plan, the memories and the workers are credited or charged. For operators.",
-		in:    map[string]bound{"run": text(maxID), "task": {most: 1000}, "why": {most: maxLine}},
+		about: "Tells the agent what was found out about what a run delivered: the plan, the memories and the workers " +
+			"are credited or charged. For operators.",
+		in: map[string]bound{"run": text(maxID), "task": {most: 1000}, "why": {most: maxLine}},
 	}, d.judge)
 	add(d, tool{
 		name: "chunk", title: "What a session taught", again: true,
@@ -177,7 +178,8 @@ func (d desk) runs(ctx context.Context, c caller, in runsIn) (runsOut, string, e
 			return out, "", err
 		}
 		out.Runs = append(out.Runs, ran{
-			ID: r.ID, Session: r.Session, Objective: fence.Line(r.Objective), Status: string(r.Status), Cause: string(r.Cause), Reason: r.Reason,
+			ID: r.ID, Session: r.Session, Objective: fence.Line(r.Objective), Status: string(r.Status), Cause: string(r.Cause),
+			Reason:   r.Reason,
 			Attempts: r.Attempts, Fired: r.Fired, Started: stamp(r.Started), Ended: stamp(r.Ended),
 		})
 	}
@@ -195,7 +197,9 @@ func (d desk) rank(ctx context.Context, c caller, in rankIn) (rankOut, string, e
 		return out, "", err
 	}
 	for _, s := range scored {
-		out.Workers = append(out.Workers, ranked{Worker: s.Candidate.Name, Score: number(s.Score), Samples: s.Samples, Reason: s.Reason()})
+		out.Workers = append(
+			out.Workers, ranked{Worker: s.Candidate.Name, Score: number(s.Score), Samples: s.Samples, Reason: s.Reason()},
+		)
 	}
 	return out, rank.Explain(scored), nil
 }

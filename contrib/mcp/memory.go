@@ -116,7 +116,8 @@ type uplift struct {
 func (d desk) memoryTools() {
 	add(d, tool{
 		name: "recall", title: "Recall memories", reads: true,
-		about: "Finds what was learned before, best first: failures to avoid, approaches that worked, facts, things that were said. " +
+		about: "Finds what was learned before, best first: failures to avoid, approaches that worked, facts, things " +
+			"that were said. " +
 			"Call it before working on a task. Memories with trusted false have not been verified.",
 		in: map[string]bound{
 			"query": {most: 8192}, "limit": {least: 1, most: 50, or: "10"}, "kinds": {most: 4, one: kinds},
@@ -125,7 +126,8 @@ func (d desk) memoryTools() {
 	}, d.recall)
 	add(d, tool{
 		name: "remember", title: "Remember something", again: false,
-		about: "Keeps something for later sessions: what went wrong and what to do instead, an approach that worked, a fact, an event. " +
+		about: "Keeps something for later sessions: what went wrong and what to do instead, an approach that worked, " +
+			"a fact, an event. " +
 			"It is kept as not verified. Near-duplicates are merged. Secrets are taken out. Give a key to make a retry safe.",
 		in: map[string]bound{
 			"content": text(memory.MaxText), "kind": {one: kinds, or: `"fact"`}, "trigger": {most: memory.MaxText}, "key": {most: maxID},
@@ -134,7 +136,8 @@ func (d desk) memoryTools() {
 	}, d.remember)
 	add(d, tool{
 		name: "feedback", title: "Say what memories were worth", again: true,
-		about: "Says, after a task, which recalled memories were at hand, which were used and which misled, and whether the task was done. " +
+		about: "Says, after a task, which recalled memories were at hand, which were used and which misled, and " +
+			"whether the task was done. " +
 			"Later recalls rank by it. One key counts once.",
 		in: map[string]bound{
 			"key": text(maxID), "injected": {most: maxIDs, each: maxID}, "utilized": {most: maxIDs, each: maxID},
@@ -143,7 +146,8 @@ func (d desk) memoryTools() {
 	}, d.feedback)
 	add(d, tool{
 		name: "health", title: "State of the memory", reads: true,
-		about: "Reports how many memories there are, how many are not verified, whether feedback comes in, and whether memory helps.",
+		about: "Reports how many memories there are, how many are not verified, whether feedback comes in, and " +
+			"whether memory helps.",
 	}, d.health)
 }
 
@@ -153,7 +157,10 @@ func (d desk) recall(ctx context.Context, c caller, in recallIn) (recallOut, str
 	if err != nil {
 		return none, "", err
 	}
-	q := memory.Query{Text: in.Query, K: in.Limit, Floor: in.MinRelevance, Inject: in.TrustedOnly, Situation: in.Situation, At: at, Archived: in.Archived}
+	q := memory.Query{
+		Text: in.Query, K: in.Limit, Floor: in.MinRelevance, Inject: in.TrustedOnly, Situation: in.Situation, At: at,
+		Archived: in.Archived,
+	}
 	for _, k := range in.Kinds {
 		q.Kinds = append(q.Kinds, memory.Kind(k))
 	}
@@ -186,7 +193,8 @@ func show(h memory.Hit) recalled {
 		origin = "host"
 	}
 	out := recalled{
-		ID: string(r.ID), Kind: string(r.Kind), Trigger: r.Trigger, Content: r.Content, Trusted: r.Trusted, Archived: r.Archived, Origin: origin,
+		ID: string(r.ID), Kind: string(r.Kind), Trigger: r.Trigger, Content: r.Content, Trusted: r.Trusted,
+		Archived: r.Archived, Origin: origin,
 		Actor: r.Actor, Thread: r.Thread, At: stamp(r.At), Score: number(h.Score),
 		Relevance: number(h.Parts.Relevance), Effectiveness: number(h.Parts.Effectiveness), Conflicts: []string{},
 		PerhapsOld: string(h.Replaced.By),
@@ -255,7 +263,8 @@ func (d desk) feedback(ctx context.Context, c caller, in feedbackIn) (feedbackOu
 		return feedbackOut{}, "", err
 	}
 	return out, "", space.Feedback(ctx, memory.Feedback{
-		Key: c.key(in.Key), Injected: injected, Utilized: utilized, Misled: misled, Delivered: in.Delivered, Situation: in.Situation,
+		Key: c.key(in.Key), Injected: injected, Utilized: utilized, Misled: misled, Delivered: in.Delivered,
+		Situation: in.Situation,
 	})
 }
 
@@ -277,11 +286,14 @@ func (d desk) health(ctx context.Context, c caller, _ nothing) (healthOut, strin
 	return healthOut{
 		Status: h.Status, Total: h.Total,
 		Kinds: counts{
-			Failure: h.Kinds[memory.Failure], Pattern: h.Kinds[memory.Pattern], Fact: h.Kinds[memory.Fact], Episode: h.Kinds[memory.Episode],
+			Failure: h.Kinds[memory.Failure], Pattern: h.Kinds[memory.Pattern], Fact: h.Kinds[memory.Fact],
+			Episode: h.Kinds[memory.Episode],
 		},
 		Quarantined: h.Quarantined, Archived: h.Archived, Pending: h.Pending, Feedback: h.Feedback,
 		Effectiveness: number(h.Effectiveness),
-		Uplift:        uplift{Mean: number(u.Mean), Low: number(u.Low), High: number(u.High), Treated: u.Treated, Withheld: u.Withheld},
-		Issues:        issues,
+		Uplift: uplift{
+			Mean: number(u.Mean), Low: number(u.Low), High: number(u.High), Treated: u.Treated, Withheld: u.Withheld,
+		},
+		Issues: issues,
 	}, "", nil
 }

@@ -159,7 +159,9 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 		defer func() {
 			if r := recover(); r != nil {
 				id := rand.Text()[:8]
-				s.o.Logger.ErrorContext(ctx, "panic", "method", method, "reference", id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+				s.o.Logger.ErrorContext(
+					ctx, "panic", "method", method, "reference", id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()),
+				)
 				res, err = nil, fmt.Errorf("internal error, reference %s", id)
 				if method == "tools/call" {
 					res, err = refusal(err.Error()), nil

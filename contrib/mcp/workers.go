@@ -68,7 +68,8 @@ func (d desk) costs(ctx context.Context, c caller, in costsIn) (costsOut, string
 		t := &days[i]
 		out.Costs = append(out.Costs, spent{
 			Worker: t.Candidate, Skill: t.Skill, Day: t.From.Format(time.DateOnly),
-			Attempts: t.Samples, Judged: t.Known, Successes: t.Successes, USD: number(t.CostUSD), Estimated: number(t.APICostUSD),
+			Attempts: t.Samples, Judged: t.Known, Successes: t.Successes, USD: number(t.CostUSD),
+			Estimated:  number(t.APICostUSD),
 			PerSuccess: number(t.PerSuccess().USD), TokensIn: t.TokensIn, TokensOut: t.TokensOut,
 		})
 	}
@@ -84,7 +85,8 @@ func (d desk) confidence(ctx context.Context, c caller, _ nothing) (confidenceOu
 	for _, s := range all {
 		out.Workers = append(out.Workers, claimed{
 			Worker: s.Candidate, Skill: s.Skill, Samples: s.Confident, Successes: s.SuccessRate,
-			Confidence: s.Confidence, OnSuccess: s.ConfidenceOnSuccess, OnFailure: s.ConfidenceOnFailure, HighFailures: s.HighConfidenceFailures,
+			Confidence: s.Confidence, OnSuccess: s.ConfidenceOnSuccess, OnFailure: s.ConfidenceOnFailure,
+			HighFailures: s.HighConfidenceFailures,
 		})
 	}
 	return out, "", err

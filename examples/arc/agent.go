@@ -99,7 +99,8 @@ func (a *app) openAgent() error {
 		replans, pivot = 1, arc.PivotAuto
 	}
 	a.agent, err = arc.New(a.ctx, a.store, host, &arc.Options{
-		Scope: c.Scope, Name: c.Name, Attempts: c.Attempts, Replans: replans, Pivot: pivot, Attended: a.person && c.Model != "",
+		Scope: c.Scope, Name: c.Name, Attempts: c.Attempts, Replans: replans, Pivot: pivot,
+		Attended: a.person && c.Model != "",
 		Patience: patience, Sanitizer: new(redact.Sanitizer).Knowing(secrets...),
 		Budget:      arc.Budget{CostUSD: c.Budget.Run, Wall: c.Budget.Time},
 		Bounds:      arc.Bounds{Day: arc.Budget{CostUSD: c.Budget.Day}},
@@ -172,7 +173,9 @@ func (a *app) queue() (*queue.Queue, error) {
 		}
 	}
 	// Alone: the store is open in one process only, so that what another one had is free.
-	return queue.Open(a.ctx, a.store, &queue.Options{Scope: a.config.Scope, Alone: true, LeaseTTL: lease, Templates: templates})
+	return queue.Open(
+		a.ctx, a.store, &queue.Options{Scope: a.config.Scope, Alone: true, LeaseTTL: lease, Templates: templates},
+	)
 }
 
 // syncNotebook brings MEMORY.md and memory together, and commits the file.
@@ -457,7 +460,9 @@ func (p *plan) tasks(text string, at []int) (reason.Decision, error) {
 			}
 			inputs[name] = v
 		}
-		task := reason.Task{Objective: t.Do, Worker: t.Worker, Skill: t.Skill, Verify: cmp.Or(t.Verify, "the gates of "+t.Worker)}
+		task := reason.Task{
+			Objective: t.Do, Worker: t.Worker, Skill: t.Skill, Verify: cmp.Or(t.Verify, "the gates of "+t.Worker),
+		}
 		if len(inputs) > 0 {
 			raw, err := json.Marshal(inputs)
 			if err != nil {
@@ -471,7 +476,9 @@ func (p *plan) tasks(text string, at []int) (reason.Decision, error) {
 }
 
 // reasoner is the planner, or the model that arc.yaml names.
-func (c *config) reasoner(dir string, skills map[string]reason.Skill, key func(service, variable string) string) (reason.Reasoner, error) {
+func (c *config) reasoner(
+	dir string, skills map[string]reason.Skill, key func(service, variable string) string,
+) (reason.Reasoner, error) {
 	if c.Model == "" {
 		return planner(c.Plans), nil
 	}

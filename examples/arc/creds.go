@@ -252,7 +252,9 @@ func (credsListCmd) Run(a *app, v *vault) error {
 	if err != nil {
 		return err
 	}
-	return listed(a.screen, names, []string{"credential", "in commands"}, func(n string) []string { return []string{n, variable(n)} })
+	return listed(
+		a.screen, names, []string{"credential", "in commands"}, func(n string) []string { return []string{n, variable(n)} },
+	)
 }
 
 type credsGetCmd struct{ credName }

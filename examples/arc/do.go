@@ -31,7 +31,8 @@ func (c *doCmd) Run(a *app) error {
 		return err
 	}
 	o := arc.Objective{
-		ID: c.ID, Text: cmp.Or(c.Text, a.config.Try), Situation: c.Situation, Session: c.Session, Skills: c.Skill, Fresh: c.Fresh,
+		ID: c.ID, Text: cmp.Or(c.Text, a.config.Try), Situation: c.Situation, Session: c.Session, Skills: c.Skill,
+		Fresh: c.Fresh,
 	}
 	if o.Text == "" {
 		return misuse("say what is to be done: arc do --text \"…\"")
@@ -149,7 +150,9 @@ func (a *app) consult(v arc.View, r *arc.Report) (*arc.Report, error) {
 // allow asks the person whether an attempt may be made.
 func (a *app) allow(v arc.View, r *arc.Report) (*arc.Report, error) {
 	p := r.Approval
-	a.explain(asking, "approval", fmt.Sprintf("%s wants to: %s (%s)", p.Worker, p.Task.Objective, strings.Join(p.Why, "; ")))
+	a.explain(
+		asking, "approval", fmt.Sprintf("%s wants to: %s (%s)", p.Worker, p.Task.Objective, strings.Join(p.Why, "; ")),
+	)
 	line, ok, err := a.question(a.ctx, "allow it? [y/n, empty: decide later]")
 	if err != nil || !ok || line == "" {
 		return nil, err
@@ -225,7 +228,8 @@ func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 			cost = ", " + dollars(r.Usage)
 		}
 		a.headed(good, "DELIVERED", fmt.Sprintf("%s, planner asked %s, %s%s",
-			plural(r.Attempts, "attempt", "attempts"), plural(r.Deliberations, "time", "times"), wall.Round(time.Millisecond), cost))
+			plural(r.Attempts, "attempt", "attempts"), plural(r.Deliberations, "time", "times"),
+			wall.Round(time.Millisecond), cost))
 		return
 	case arc.Blocked:
 		a.explain(bad, "BLOCKED", fmt.Sprintf("%s: %s", r.Cause, r.Reason))

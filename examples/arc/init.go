@@ -48,7 +48,9 @@ func (c *initCmd) Run(a *app) error {
 		_, err = f.Write(text)
 		return errors.Join(err, f.Close())
 	})
-	err = errors.Join(err, os.MkdirAll(a.path(".arc"), 0o700), os.WriteFile(a.path(".arc", ".gitignore"), []byte("*\n"), 0o600))
+	err = errors.Join(
+		err, os.MkdirAll(a.path(".arc"), 0o700), os.WriteFile(a.path(".arc", ".gitignore"), []byte("*\n"), 0o600),
+	)
 	if err != nil {
 		return err
 	}

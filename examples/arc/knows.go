@@ -228,7 +228,11 @@ func (c *memoryHistoryCmd) Run(a *app, v arc.View) error {
 		Before, After []memory.Record
 	}{r, before, after}, func() {
 		a.explain(strong, string(r.Kind), inWords(r))
-		a.headed(faint, "from", strings.TrimSpace(fmt.Sprintf("%s %s %s", cmp.Or(string(r.Source.Origin), "host"), r.Source.Ref, r.Source.Run)))
+		a.headed(
+			faint, "from", strings.TrimSpace(
+				fmt.Sprintf("%s %s %s", cmp.Or(string(r.Source.Origin), "host"), r.Source.Ref, r.Source.Run),
+			),
+		)
 		a.headed(faint, "held since", when(r.At)+", known since "+when(r.Known))
 		a.headed(faint, "state", standing(r))
 		a.headed(faint, "record", fmt.Sprintf("helped %d, unused %d, misled %d; effectiveness %.2f; last used %s",
@@ -341,14 +345,17 @@ func (c *identitySyncCmd) Run(a *app, x *identity.Identity) error {
 		return err
 	}
 	return a.present(r, func() {
-		a.headed(good, "merged", fmt.Sprintf("%d facts in the file: %d added, %d merged, %d known", r.Facts, r.Added, r.Merged, r.Kept))
+		a.headed(good, "merged", fmt.Sprintf("%d facts in the file: %d added, %d merged, %d known",
+			r.Facts, r.Added, r.Merged, r.Kept))
 	})
 }
 
 // exchange merges an identity with that of a file, and writes the file anew. Devices
 // that exchange with one another by files, in any order, come to know the same; what any
 // of them has rejected is rejected.
-func exchange(ctx context.Context, x *identity.Identity, file string, limit identity.Visibility) (r identity.ImportReport, err error) {
+func exchange(
+	ctx context.Context, x *identity.Identity, file string, limit identity.Visibility,
+) (r identity.ImportReport, err error) {
 	text, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

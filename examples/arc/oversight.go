@@ -224,14 +224,19 @@ func (c *approveCmd) Run(a *app, v arc.View) error {
 		}
 	}
 	if c.ID == "" || !c.Yes && !c.No {
-		return listed(a.screen, all, []string{"run", "attempt", "until", "worker", "wants to"}, func(p arc.Approval) []string {
-			return []string{p.Run, fmt.Sprint(p.Attempt), when(p.Until), p.Worker, p.Task.Objective + said(strings.Join(p.Why, "; "))}
+		header := []string{"run", "attempt", "until", "worker", "wants to"}
+		return listed(a.screen, all, header, func(p arc.Approval) []string {
+			return []string{
+				p.Run, fmt.Sprint(p.Attempt), when(p.Until), p.Worker, p.Task.Objective + said(strings.Join(p.Why, "; ")),
+			}
 		})
 	}
 	if len(all) == 0 {
 		return misuse("nothing of run %q waits", c.ID)
 	}
-	r := arc.Ruling{Run: c.ID, Attempt: cmp.Or(c.Attempt, all[0].Attempt), Allow: c.Yes, By: cmp.Or(c.By, who()), Note: c.Note}
+	r := arc.Ruling{
+		Run: c.ID, Attempt: cmp.Or(c.Attempt, all[0].Attempt), Allow: c.Yes, By: cmp.Or(c.By, who()), Note: c.Note,
+	}
 	if err := v.Rule(a.ctx, r); err != nil {
 		return err
 	}
@@ -320,9 +325,12 @@ func (c *costCmd) Run(a *app, v arc.View) error {
 	for _, what := range slices.Sorted(maps.Keys(lines)) {
 		sorted = append(sorted, *lines[what])
 	}
-	return listed(a.screen, sorted, []string{c.By, "passed", "tokens", "reported", "estimated"}, func(l costLine) []string {
-		return []string{l.What, fmt.Sprintf("%d of %d", l.Successes, l.Attempts), fmt.Sprintf("%d+%d", l.TokensIn, l.TokensOut),
-			fmt.Sprintf("$%.4f", l.CostUSD), fmt.Sprintf("$%.4f", l.APICostUSD)}
+	header := []string{c.By, "passed", "tokens", "reported", "estimated"}
+	return listed(a.screen, sorted, header, func(l costLine) []string {
+		return []string{
+			l.What, fmt.Sprintf("%d of %d", l.Successes, l.Attempts), fmt.Sprintf("%d+%d", l.TokensIn, l.TokensOut),
+			fmt.Sprintf("$%.4f", l.CostUSD), fmt.Sprintf("$%.4f", l.APICostUSD),
+		}
 	})
 }
 
@@ -411,7 +419,8 @@ func (c *metaCmd) Run(a *app, v arc.View) error {
 		return err
 	}
 	return a.present(s, func() {
-		a.headed(strong, s.State, fmt.Sprintf("%s (%s confidence), %d of %d succeeded", s.Recommendation, s.Confidence, s.Successes, s.Total))
+		a.headed(strong, s.State, fmt.Sprintf("%s (%s confidence), %d of %d succeeded",
+			s.Recommendation, s.Confidence, s.Successes, s.Total))
 		for _, e := range s.Evidence {
 			a.explain(faint, "since", e)
 		}
@@ -442,7 +451,8 @@ func (decayCmd) Run(a *app, v arc.View) error {
 		return err
 	}
 	return a.present(r, func() {
-		a.headed(good, "decay", fmt.Sprintf("%d archived, %d were before, %d kept, %d episodes removed", r.Archived, r.Already, r.Kept, r.Removed))
+		a.headed(good, "decay", fmt.Sprintf("%d archived, %d were before, %d kept, %d episodes removed",
+			r.Archived, r.Already, r.Kept, r.Removed))
 	})
 }
 
@@ -455,6 +465,7 @@ func (consolidateCmd) Run(a *app, v arc.View) error {
 		return err
 	}
 	return a.present(r, func() {
-		a.headed(good, "merged", fmt.Sprintf("%d of %d pairs; %d memories before, %d after", r.Merged, r.Tried, r.Before, r.After))
+		a.headed(good, "merged", fmt.Sprintf("%d of %d pairs; %d memories before, %d after",
+			r.Merged, r.Tried, r.Before, r.After))
 	})
 }

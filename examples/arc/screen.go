@@ -269,7 +269,8 @@ func code(err error) (int, string) {
 	case err == nil:
 		return exitDone, ""
 	case errors.Is(err, store.ErrLocked):
-		return exitBusy, "another arc is at work in this folder: wait until it has ended, or stop it (arc serve holds the folder, too)"
+		return exitBusy, "another arc is at work in this folder: wait until it has ended, or stop it (arc serve holds " +
+			"the folder, too)"
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted"
 	case errors.Is(err, store.ErrNotFound):

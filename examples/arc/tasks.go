@@ -177,9 +177,8 @@ func (a *app) cycle(l *queue.Lease) error {
 
 func (a *app) sensors() (all []queue.Sensor) {
 	for _, s := range a.config.Sensors {
-		all = append(all, queue.Sensor{Name: s.Name, Every: s.Every, Read: func(ctx context.Context, _ string) (queue.Reading, error) {
-			return s.printed(ctx, a.dir)
-		}})
+		read := func(ctx context.Context, _ string) (queue.Reading, error) { return s.printed(ctx, a.dir) }
+		all = append(all, queue.Sensor{Name: s.Name, Every: s.Every, Read: read})
 	}
 	return all
 }
@@ -254,11 +253,14 @@ func (statusCmd) Run(a *app, q *queue.Queue) error {
 	}
 	s.Memories = h.Total
 	return a.present(s, func() {
-		a.headed(strong, a.config.Name, fmt.Sprintf("scope %s, planned by %s", a.config.Scope, cmp.Or(a.config.Model, "arc.yaml")))
-		a.headed(faint, "tasks", fmt.Sprintf("%d pending, %d active, %d completed, %d failed, %d blocked, %d parked", s.Tasks[queue.Pending],
-			s.Tasks[queue.Active], s.Tasks[queue.Completed], s.Tasks[queue.Failed], s.Tasks[queue.Blocked], s.Tasks[queue.Parked]))
-		a.headed(faint, "runs", fmt.Sprintf("%d delivered, %d blocked, %d asking, %d waiting, %d to be resumed", s.Runs[arc.Delivered],
-			s.Runs[arc.Blocked], s.Runs[arc.Asking], s.Runs[arc.Waiting], s.Runs[arc.Running]))
+		a.headed(
+			strong, a.config.Name, fmt.Sprintf("scope %s, planned by %s", a.config.Scope, cmp.Or(a.config.Model, "arc.yaml")),
+		)
+		a.headed(faint, "tasks", fmt.Sprintf("%d pending, %d active, %d completed, %d failed, %d blocked, %d parked",
+			s.Tasks[queue.Pending], s.Tasks[queue.Active], s.Tasks[queue.Completed],
+			s.Tasks[queue.Failed], s.Tasks[queue.Blocked], s.Tasks[queue.Parked]))
+		a.headed(faint, "runs", fmt.Sprintf("%d delivered, %d blocked, %d asking, %d waiting, %d to be resumed",
+			s.Runs[arc.Delivered], s.Runs[arc.Blocked], s.Runs[arc.Asking], s.Runs[arc.Waiting], s.Runs[arc.Running]))
 		if s.Last != nil {
 			a.headed(faint, "last", fmt.Sprintf("%s, %s: %s", when(s.Last.Started), s.Last.Status, s.Last.Objective))
 		}

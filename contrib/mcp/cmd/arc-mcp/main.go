@@ -51,15 +51,20 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	c := config{token: os.Getenv(tokenVariable)}
 	flags := flag.NewFlagSet("arc-mcp", flag.ExitOnError)
-	flags.StringVar(&c.dir, "dir", "", "directory of the memory, such as ~/.arc, which is created if it is missing (required)")
+	flags.StringVar(&c.dir, "dir", "", "directory of the memory, such as ~/.arc, which is created if it is missing "+
+		"(required)")
 	flags.StringVar(&c.scope, "scope", "local", "whose memory it is, such as acme/anna")
-	flags.StringVar(&c.addr, "http", "", "address to serve HTTP on, such as 127.0.0.1:8080; empty: standard input and output")
-	flags.StringVar(&c.hosts, "hosts", "", "host names under which HTTP may be reached, with commas between them; empty: those of this machine itself")
+	flags.StringVar(&c.addr, "http", "", "address to serve HTTP on, such as 127.0.0.1:8080; empty: standard input "+
+		"and output")
+	flags.StringVar(&c.hosts, "hosts", "", "host names under which HTTP may be reached, with commas between them; "+
+		"empty: those of this machine itself")
 	flags.StringVar(&c.cert, "cert", "", "certificate file, for TLS")
 	flags.StringVar(&c.key, "key", "", "its key file")
-	flags.BoolVar(&c.operator, "operator", false, "its clients speak for the host: they may vouch for memories, judge runs, and forget what was verified")
+	flags.BoolVar(&c.operator, "operator", false, "its clients speak for the host: they may vouch for memories, "+
+		"judge runs, and forget what was verified")
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: arc-mcp -dir DIR [-scope SCOPE] [-http ADDRESS]\nThe token for HTTP is in the environment variable %s.\n", tokenVariable)
+		fmt.Fprintf(flags.Output(), "usage: arc-mcp -dir DIR [-scope SCOPE] [-http ADDRESS]\nThe token for HTTP is in "+
+			"the environment variable %s.\n", tokenVariable)
 		flags.PrintDefaults()
 	}
 	_ = flags.Parse(os.Args[1:]) // exits on an error
@@ -90,7 +95,8 @@ func (c config) check(args []string) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("-http: %w", err))
 		} else if ip := net.ParseIP(host); c.cert == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			errs = append(errs, errors.New("-http beyond this machine needs -cert and -key: the token would travel in the clear"))
+			errs = append(errs, errors.New("-http beyond this machine needs -cert and -key: the token would travel in "+
+				"the clear"))
 		} else if c.hosts == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			errs = append(errs, errors.New("-http beyond this machine needs -hosts: the names by which clients reach it"))
 		}
@@ -115,7 +121,9 @@ func run(ctx context.Context, c config, args []string, stderr io.Writer) (err er
 		c.logger.Warn("the directory cannot be shared", "error", err)
 	}
 	err = own(ctx, c, socket, func(ctx context.Context, agent *arc.Agent) error {
-		server, err := mcp.NewServer(agent, &mcp.Options{Scope: memory.Scope(c.scope), Operator: c.operator, Logger: c.logger})
+		server, err := mcp.NewServer(
+			agent, &mcp.Options{Scope: memory.Scope(c.scope), Operator: c.operator, Logger: c.logger},
+		)
 		switch {
 		case err != nil:
 			return err
@@ -233,7 +241,9 @@ func serve(ctx context.Context, c config, server *mcp.Server, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	web := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
 	scheme := "http"
 	if c.cert != "" {
 		scheme = "https"

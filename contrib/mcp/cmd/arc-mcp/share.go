@@ -144,7 +144,9 @@ func newRelay(in io.Reader, out io.Writer, h hello) (*relay, error) {
 			}
 		}
 	}()
-	return &relay{lines: lines, out: out, hello: append(first, '\n'), answered: make(chan struct{}, 1), open: map[string]bool{}}, nil
+	return &relay{
+		lines: lines, out: out, hello: append(first, '\n'), answered: make(chan struct{}, 1), open: map[string]bool{},
+	}, nil
 }
 
 // message is what a relay reads of a line.
