@@ -29,6 +29,16 @@ func (a *Agent) In(scope memory.Scope) View {
 	return View{a, scope}
 }
 
+// within calls fn with the tenant of the view's scope.
+func within[T any](ctx context.Context, v View, fn func(*tenant) (T, error)) (out T, err error) {
+	own, err := v.a.tenant(ctx, v.scope)
+	if err != nil {
+		return out, err
+	}
+	defer v.a.handBack(own)
+	return fn(own)
+}
+
 // Resume goes on with a run that was interrupted, from its last commit. A run
 // that is finished, or waits for an answer, returns its report at once. The
 // error is store.ErrNotFound for an id that the scope's tenant has not, and
@@ -119,12 +129,7 @@ func (v View) Identity() (*identity.Identity, error) {
 // Assess is the metacognitive assessment of a session: is what it does
 // working, and if not, what to do about it.
 func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
-	own, err := v.a.tenant(ctx, v.scope)
-	if err != nil {
-		return meta.Assessment{}, err
-	}
-	defer v.a.handBack(own)
-	return own.monitor.Assess(ctx, session)
+	return within(ctx, v, func(own *tenant) (meta.Assessment, error) { return own.monitor.Assess(ctx, session) })
 }
 
 // Rank returns the workers that can take the task in a situation, best first,
@@ -147,23 +152,13 @@ func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]r
 // for each skill and day (UTC), from the day of since on. A worker that is away is not
 // blamed, and costs what it reports.
 func (v View) Costs(ctx context.Context, since time.Time) ([]rank.Tally, error) {
-	own, err := v.a.tenant(ctx, v.scope)
-	if err != nil {
-		return nil, err
-	}
-	defer v.a.handBack(own)
-	return own.book.Daily(ctx, since)
+	return within(ctx, v, func(own *tenant) ([]rank.Tally, error) { return own.book.Daily(ctx, since) })
 }
 
 // Confidence returns how sure the tenant's workers said to be of their last attempts, for
 // each skill, and what came of these.
 func (v View) Confidence(ctx context.Context) ([]rank.Claims, error) {
-	own, err := v.a.tenant(ctx, v.scope)
-	if err != nil {
-		return nil, err
-	}
-	defer v.a.handBack(own)
-	return own.book.Claims(ctx)
+	return within(ctx, v, func(own *tenant) ([]rank.Claims, error) { return own.book.Claims(ctx) })
 }
 
 // Chunk returns a receipt for the pattern of each run of a session that was
@@ -207,10 +202,5 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 // objective is delivered for which it is recalled; see [learn.Learner.UpliftOf].
 // Agent.Health has that of the whole scope.
 func (v View) Uplift(ctx context.Context, id memory.ID) (meta.Uplift, error) {
-	own, err := v.a.tenant(ctx, v.scope)
-	if err != nil {
-		return meta.Uplift{}, err
-	}
-	defer v.a.handBack(own)
-	return own.learner.UpliftOf(ctx, v.scope, id)
+	return within(ctx, v, func(own *tenant) (meta.Uplift, error) { return own.learner.UpliftOf(ctx, v.scope, id) })
 }

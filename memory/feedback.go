@@ -145,7 +145,7 @@ func (b *Bank) count(ctx context.Context, sh *shard, ops []store.Op, buf []byte,
 	for i, c := range changes {
 		ops[first+i].If = store.At(c.entry.counts().rev)
 	}
-	rev, err := b.st.Commit(ctx, ops...)
+	rev, err := b.st.Commit(ctx, slices.Clone(ops)...) // else all callers' are on the heap
 	if err == nil {
 		for _, c := range changes {
 			c.counts.rev = rev

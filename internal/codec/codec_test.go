@@ -89,6 +89,8 @@ func FuzzDecode(f *testing.F) {
 
 // written is a record with a field of each kind that a record can write.
 type written struct {
+	_ int // in memory alone
+
 	Yes     bool               `cbor:"1,keyasint,omitempty"`
 	Int     int                `cbor:"2,keyasint,omitempty"`
 	Uint    uint64             `cbor:"3,keyasint,omitempty"`

@@ -99,7 +99,7 @@ func ownForm(t reflect.Type) bool {
 func structPlan(t reflect.Type, depth int) *plan {
 	p := &plan{kind: reflect.Struct}
 	for f := range t.Fields() {
-		if f.Tag.Get("cbor") == "-" {
+		if f.Tag.Get("cbor") == "-" || !f.IsExported() && !f.Anonymous { // as the library has it
 			continue
 		}
 		number, options, _ := strings.Cut(f.Tag.Get("cbor"), ",")
