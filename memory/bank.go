@@ -14,6 +14,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -32,6 +33,9 @@ type Bank struct {
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
+	tenants  *pool.Pool[*tenancy]        // nil: they are all in memory
+	sizes    sync.Map                    // name -> *tenancy, of those in memory
+	left     sync.Map                    // Scope -> int64, those of others: when they changed last
 	vectors  embedding
 	reading  reading
 	heard    hearing
@@ -39,7 +43,8 @@ type Bank struct {
 }
 
 // Open loads the memories of st, and indexes them. A damaged record is an
-// error that names its key. St stays open when the Bank is closed.
+// error that names its key. With IndexBytes a tenant's are loaded on first use, and the
+// error is that of the call. St stays open when the Bank is closed.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	var o Options
 	if opts != nil {
@@ -74,6 +79,9 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: cache: %w", err)
 	}
+	if o.IndexBytes > 0 {
+		b.tenants = pool.New(b.enter, b.w.Flush, o.IndexBytes, func(t *tenancy) int64 { return t.bytes.Load() }, b.leaves)
+	}
 	if err := b.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
 	}
@@ -98,9 +106,48 @@ func (b *Bank) shardFor(s Scope) *shard {
 	if sh := b.shard(s); sh != nil {
 		return sh
 	}
-	sh, _ := b.shards.LoadOrStore(s, newShard(s))
+	fresh := newShard(s)
+	if t, ok := b.sizes.Load(s.Tenant()); ok {
+		fresh.size = &t.(*tenancy).bytes
+	}
+	sh, there := b.shards.LoadOrStore(s, fresh)
+	if !there {
+		fresh.grow(scopeBytes)
+	}
 	return sh.(*shard)
 }
+
+// tenancy is a tenant in memory that may leave it.
+type tenancy struct{ bytes atomic.Int64 }
+
+// enter reads what the store has of a tenant.
+func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
+	t := new(tenancy)
+	b.sizes.Store(name, t)
+	err := b.w.Flush(ctx) // a vector that was made when the tenant had left
+	if err == nil {
+		err = b.load(ctx, Scope(name))
+	}
+	if err != nil {
+		b.leaves(name)
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	return t, nil
+}
+
+// leaves forgets a tenant that no call uses: all of it is in the store.
+func (b *Bank) leaves(name string) {
+	b.sizes.Delete(name)
+	b.shards.Range(func(s, v any) bool {
+		if s.(Scope).Tenant() == name {
+			b.shards.Delete(s)
+			b.left.Store(s, v.(*shard).changed())
+		}
+		return true
+	})
+}
+
+func nothing() {}
 
 // In returns the view of one scope. A bad scope is ErrScope at the first use
 // of the view.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -193,4 +194,39 @@ func BenchmarkRecallACTR(b *testing.B) {
 			b.ReportMetric(float64(len(hits)), "matches")
 		})
 	}
+}
+
+// BenchmarkColdTenant is the first recall of a tenant that is not in memory, of 1,000 records.
+func BenchmarkColdTenant(b *testing.B) {
+	st := store.NewMem()
+	write, err := memory.Open(context.Background(), st, nil)
+	require.NoError(b, err)
+	for tenant := range 2 {
+		for i := range 1000 {
+			_, err := write.In(memory.Scope(fmt.Sprint("tenant-", tenant))).Remember(context.Background(), memory.Draft{
+				Kind: memory.Episode, Content: fmt.Sprint("the key of room ", i, " is with ann since the door of house ", i%37, " was mended in march, and nobody else has one"),
+			})
+			require.NoError(b, err)
+		}
+	}
+	require.NoError(b, write.Close())
+	bank, err := memory.Open(context.Background(), st, &memory.Options{IndexBytes: 1})
+	require.NoError(b, err)
+	for n := 0; b.Loop(); n++ {
+		hits, err := bank.In(memory.Scope(fmt.Sprint("tenant-", n%2))).Recall(context.Background(), memory.Query{Text: "who has the key of room 7"})
+		require.NoError(b, err)
+		require.NotEmpty(b, hits)
+	}
+	require.NoError(b, bank.Close())
+	all, err := memory.Open(context.Background(), st, nil)
+	require.NoError(b, err)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.NoError(b, all.Close())
+	all = nil
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/2000, "B/record")
+	runtime.KeepAlive(st)
 }

@@ -3,7 +3,9 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -203,4 +205,77 @@ func TestChangingRecordsAreFound(t *testing.T) {
 	}
 	close(done)
 	require.NoError(t, g.Wait())
+}
+
+// Of 1,000 tenants those that were used last are in memory, as far as they are within
+// IndexBytes: what is not used is not read, and what has left is found again.
+func TestTenantsThatAreIdleLeaveMemory(t *testing.T) {
+	t.Parallel()
+	const tenants, records, room = 1000, 10, 10
+	st, ctx := &counting{Store: store.NewMem()}, t.Context()
+	open := func(bytes int64) *memory.Bank {
+		b, err := memory.Open(ctx, st, &memory.Options{Seed: 1, IndexBytes: bytes})
+		require.NoError(t, err)
+		return b
+	}
+	in := func(b *memory.Bank, n int) memory.Space { return b.In(memory.Scope(fmt.Sprint("tenant-", n, "/ann"))) }
+	b := open(0)
+	for n := range tenants {
+		var ds []memory.Draft
+		for i := range records {
+			ds = append(ds, memory.Draft{Kind: memory.Episode, Content: fmt.Sprint("room ", i, " of house ", n, " is number ", i*n)})
+		}
+		_, err := in(b, n).RememberAll(ctx, ds)
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.Close())
+	st.read.Store(0)
+	const each = 13 << 10 // bytes, by the Bank's own measure
+	b = open(room * each)
+	require.Less(t, st.read.Load(), int64(5), "Open reads no records")
+	find := func(n int) (read int64) {
+		before := st.read.Load()
+		hits, err := in(b, n).Recall(ctx, memory.Query{Text: fmt.Sprint("which number is room 7 of house ", n)})
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint("room 7 of house ", n, " is number ", 7*n), hits[0].Record.Content)
+		return st.read.Load() - before
+	}
+	for n := range tenants {
+		require.Equal(t, int64(records), find(n), "of its own")
+	}
+	for n := range room {
+		require.Zero(t, find(tenants-1-n), "in memory")
+	}
+	id := remember(t, in(b, 0), memory.Draft{Kind: memory.Fact, Content: "room 20 of house 0 is the attic"})
+	feedback(t, in(b, 0), memory.Feedback{Key: "f", Injected: []memory.ID{id}, Utilized: []memory.ID{id}, Delivered: true})
+	for n := range 2 * room { // it has left since
+		find(100 + n)
+	}
+	require.NotZero(t, find(1))
+	r, err := in(b, 0).Get(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Stats.Helped)
+	scopes := 0
+	for range b.Scopes() {
+		scopes++
+	}
+	require.Equal(t, tenants, scopes, "that were used")
+	require.NoError(t, b.Close())
+}
+
+// counting counts the entries that are read.
+type counting struct {
+	store.Store
+	read atomic.Int64
+}
+
+func (c *counting) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range c.Store.Scan(ctx, r) {
+			c.read.Add(1)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }

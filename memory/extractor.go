@@ -173,7 +173,7 @@ func (b *Bank) storedUnread(ctx context.Context) (out []unread, more bool, err e
 // to do so behind, and returns when all is done or it has failed.
 func (b *Bank) Extract(ctx context.Context) error {
 	for {
-		if err := b.In("extract").ready(ctx); err != nil {
+		if err := b.In("extract").check(ctx); err != nil {
 			return fmt.Errorf("memory: extract: %w", err)
 		}
 		if n, err := b.readNext(ctx); err != nil {
@@ -222,10 +222,15 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 // readOne has a record read, and keeps what it states.
 func (b *Bank) readOne(ctx context.Context, u unread) error {
 	s := Space{b: b, scope: u.sh.scope}
-	done := store.Op{Key: u.sh.readKey(u.id), Delete: true}
+	read := store.Op{Key: u.sh.readKey(u.id), Delete: true}
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
 	r, err := s.Get(ctx, u.id)
 	if errors.Is(err, store.ErrNotFound) {
-		_, err = b.add(ctx, done)
+		_, err = b.add(ctx, read)
 		return err
 	}
 	if err != nil {
@@ -248,7 +253,7 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 			return err
 		}
 	}
-	_, err = b.add(ctx, done)
+	_, err = b.add(ctx, read)
 	return err
 }
 

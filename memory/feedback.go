@@ -73,7 +73,8 @@ func (f *Feedback) of(id ID) effect {
 // An error of the store may be that of earlier feedback, which is tried again;
 // call it again with the same Key if in doubt.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
-	err := s.ready(ctx)
+	done, err := s.ready(ctx)
+	defer done()
 	if err == nil {
 		err = f.check()
 	}

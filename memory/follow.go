@@ -23,7 +23,11 @@ func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 	if len(p) != 4 || p[0] != root || b.closed.Load() {
 		return nil
 	}
-	var err error
+	done, here, err := b.staying(ctx, p[2], e)
+	defer done()
+	if err != nil || !here {
+		return err
+	}
 	switch p[1] {
 	case recordPart:
 		err = b.followRecord(ctx, p[2], ID(p[3]), e)
@@ -36,6 +40,25 @@ func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 		return fmt.Errorf("memory: follow %q: %w", e.Key, err)
 	}
 	return nil
+}
+
+// staying reports whether the tenant of a part of keys is in memory: then it stays until done is
+// called. What it is told of one that is not is read with it.
+func (b *Bank) staying(ctx context.Context, part string, e store.Entry) (done func(), here bool, err error) {
+	if b.tenants == nil {
+		return nothing, true, nil
+	}
+	scope := Scope(part)
+	if sh := b.shardAt(part); sh != nil {
+		scope = sh.scope
+	} else if r, _, err := decodeRecord(e); err == nil {
+		scope = r.Scope // which may be too long for a key
+	}
+	if !b.tenants.Has(scope.Tenant()) {
+		return nothing, false, nil
+	}
+	done, err = Space{b: b, scope: scope}.ready(ctx)
+	return done, err == nil, err
 }
 
 // shardAt returns what is in memory of the scope with this part of keys, or nil.

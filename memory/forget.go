@@ -20,7 +20,9 @@ func (s Space) Forget(ctx context.Context, id ID) error {
 
 // change has a record changed by f, alone in its scope; verb is for errors.
 func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *entry) error) error {
-	if err := s.ready(ctx); err != nil {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
 		return err
 	}
 	sh, _, err := s.lookup(id)
@@ -53,7 +55,8 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	if src == (Source{}) {
 		return 0, fmt.Errorf("memory: revoke: source: %w", ErrEmpty)
 	}
-	sh, err := s.holding(ctx)
+	sh, done, err := s.holding(ctx)
+	defer done()
 	if sh == nil {
 		return 0, err
 	}
@@ -83,7 +86,8 @@ func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 // else: counters and records stay. It is for keys that will not come again, and
 // keeps what makes Feedback and Remember idempotent from growing for ever.
 func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
-	sh, err := s.holding(ctx)
+	sh, done, err := s.holding(ctx)
+	defer done()
 	if sh == nil {
 		return err
 	}
@@ -306,7 +310,9 @@ func (b *Bank) uncache(r *Record) {
 // No other call may use these scopes meanwhile. After an error a part may be gone:
 // call it again.
 func (b *Bank) Erase(ctx context.Context, scope Scope) error {
-	if err := b.In(scope).ready(ctx); err != nil {
+	done, err := b.In(scope).ready(ctx)
+	defer done()
+	if err != nil {
 		return err
 	}
 	var all []*shard
@@ -333,6 +339,8 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	}
 	for _, sh := range all {
 		b.shards.Delete(sh.scope)
+		b.left.Delete(sh.scope)
+		sh.grow(-scopeBytes)
 	}
 	return b.w.Flush(ctx)
 }
@@ -354,7 +362,7 @@ func (b *Bank) empty(ctx context.Context, sh *shard) error {
 // pending before, and ends after the first error.
 func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		err := b.In(scope).ready(ctx)
+		err := b.In(scope).check(ctx)
 		if err == nil {
 			err = b.w.Flush(ctx)
 		}
@@ -376,16 +384,21 @@ func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, 
 // Reload reads a scope and those below it anew from the store, into which others have
 // written. No other call may use these scopes meanwhile.
 func (b *Bank) Reload(ctx context.Context, scope Scope) error {
-	err := b.In(scope).ready(ctx)
+	done, err := b.In(scope).ready(ctx)
+	defer done()
 	if err == nil {
 		err = b.w.Flush(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	b.shards.Range(func(s, _ any) bool {
+	b.shards.Range(func(s, v any) bool {
 		if s.(Scope).Within(scope) {
 			b.shards.Delete(s)
+			v.(*shard).grow(-scopeBytes)
+			for _, e := range v.(*shard).snapshot() {
+				v.(*shard).reckon(e, -1)
+			}
 		}
 		return true
 	})

@@ -41,7 +41,9 @@ const patience = 5
 // Health returns the state of the scope. Issues are an Embedder that fails, a
 // scope without memories, and 5 injections without any feedback.
 func (s Space) Health(ctx context.Context) (Health, error) {
-	if err := s.ready(ctx); err != nil {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
 		return Health{}, err
 	}
 	h := Health{Status: Healthy, Kinds: make(map[Kind]int)}

@@ -23,6 +23,9 @@ func (b *Bank) start(ctx context.Context) error {
 	if err := b.vectors.start(b.o.Embedder, noted); err != nil {
 		return err
 	}
+	if b.tenants != nil {
+		return nil
+	}
 	return b.load(ctx, "")
 }
 
@@ -185,6 +188,9 @@ type stray struct {
 func (b *Bank) settle(ctx context.Context, strays []stray) error {
 	for _, s := range strays {
 		ops := []store.Op{{Key: s.key, Delete: true}}
+		if b.o.Shared && (s.sh == nil || s.sh.entry(s.id) == nil) {
+			continue // of a record that another has just made, perhaps
+		}
 		if s.sh != nil {
 			if e := s.sh.entry(s.id); e != nil {
 				if b.o.Shared {

@@ -47,9 +47,12 @@ type tb interface {
 	Cleanup(func())
 }
 
-func open(t tb, st store.Store, c *clock) *memory.Bank {
+func open(t tb, st store.Store, c *clock) *memory.Bank { t.Helper(); return openBound(t, st, c, 0) }
+
+// openBound opens a Bank that keeps so much of idle tenants in memory.
+func openBound(t tb, st store.Store, c *clock, bytes int64) *memory.Bank {
 	t.Helper()
-	b, err := memory.Open(context.Background(), st, &memory.Options{Now: c.now, Seed: 1})
+	b, err := memory.Open(context.Background(), st, &memory.Options{Now: c.now, Seed: 1, IndexBytes: bytes})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b

@@ -361,7 +361,9 @@ type Amended struct{ Was, Is Record }
 // The error is store.ErrConflict where the Plan of a record is not that of Was any
 // more: read it again.
 func (s Space) Amend(ctx context.Context, changes ...Amended) error {
-	if err := s.ready(ctx); err != nil {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
 		return err
 	}
 	sh := s.b.shardFor(s.scope)
@@ -379,7 +381,7 @@ func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	_, err := s.b.st.Commit(ctx, ops...)
+	_, err = s.b.st.Commit(ctx, ops...)
 	for i := range changes { // also after an error: its outcome may be unknown
 		c := &changes[i]
 		err = errors.Join(err, s.b.follow(context.WithoutCancel(ctx), sh, cmp.Or(c.Is.ID, c.Was.ID), going[i]))

@@ -171,12 +171,13 @@ func drawDraft(t *rapid.T) memory.Draft {
 }
 
 // A Space does what the model says, through feedback, passing time, and being
-// opened again.
+// opened again, also where nothing stays in memory between calls.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		st, c := store.NewMem(), newClock()
-		bank := open(t, st, c)
+		bound := rapid.Int64Range(0, 1).Draw(t, "bound")
+		bank := openBound(t, st, c, bound)
 		s := bank.In("acme")
 		m := &model{records: map[memory.ID]*modelRecord{}, receipts: map[string]memory.Receipt{}, feedback: map[string]bool{}, now: c.now()}
 		pick := func(t *rapid.T, label string) []memory.ID {
@@ -213,7 +214,7 @@ func TestModel(t *testing.T) {
 			},
 			"open again": func(t *rapid.T) {
 				require.NoError(t, bank.Close())
-				bank = open(t, st, c)
+				bank = openBound(t, st, c, bound)
 				s = bank.In("acme")
 			},
 			"": func(t *rapid.T) {
@@ -272,11 +273,18 @@ func TestTenantsAreIsolated(t *testing.T) {
 	})
 }
 
-// Readers and writers of all kinds overlap, and nothing is lost.
+// Readers and writers of all kinds overlap, and nothing is lost, also while the tenant
+// leaves memory again and again.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
+	for _, bound := range []int64{0, 1} {
+		t.Run(fmt.Sprint(bound), func(t *testing.T) { t.Parallel(); useAtOnce(t, bound) })
+	}
+}
+
+func useAtOnce(t *testing.T, bound int64) {
 	c, st, ctx := newClock(), store.NewMem(), context.Background()
-	s := open(t, st, c).In("acme")
+	s := openBound(t, st, c, bound).In("acme")
 	ds := drafts(200, 12)
 	var stored sync.Map
 	var g errgroup.Group

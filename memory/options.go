@@ -60,6 +60,11 @@ type Options struct {
 	// 0.3, which is safe with a weak model. A good one
 	// deserves 1 or more.
 	CosineWeight float64
+	// IndexBytes bounds what is in memory of tenants that no call uses, roughly, and
+	// without the vectors of an Embedder: a tenant is read from the store when it is
+	// first used, and leaves memory when others have been used since. 0: all is read
+	// by Open, and stays. Negative is an error.
+	IndexBytes int64
 	// Sync makes Feedback wait until it is on disk.
 	Sync bool
 	// Shared says that other Banks are open on the store, of which this one is told by
@@ -91,6 +96,7 @@ func (o *Options) fill() error {
 	}{
 		{"HalfLife", o.HalfLife, o.HalfLife > 0, "positive"},
 		{"Cache", o.Cache, o.Cache > 0, "positive"},
+		{"IndexBytes", o.IndexBytes, o.IndexBytes >= 0, "positive or 0"},
 		{"Language", o.Language, slices.Contains([]string{"", "en", "none"}, o.Language), "en or none"},
 		{"MinCosine", o.MinCosine, o.MinCosine > 0 && o.MinCosine < 1, "in (0,1)"},
 		{"CosineWeight", o.CosineWeight, o.CosineWeight > 0 && o.CosineWeight <= 4, "in (0,4]"},

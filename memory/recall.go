@@ -312,7 +312,9 @@ func (sc *scratch) putAside(from int) int {
 
 // with calls fn with a checked query and memory to work in.
 func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) error {
-	if err := s.ready(ctx); err != nil {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
 		return err
 	}
 	if err := s.b.await(ctx, q.After); err != nil {

@@ -68,7 +68,9 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Receipt, error) {
 }
 
 func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
-	if err := s.ready(ctx); err != nil {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
 		return nil, err
 	}
 	now := s.b.now()

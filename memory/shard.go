@@ -30,6 +30,7 @@ type shard struct {
 	// What follows belongs to mu: searches enter, and what is in the store already
 	// is changed while none is in. Neither waits for the disk, nor for a host.
 	mu      *turnstile
+	size    *atomic.Int64 // of the tenant; nil: it does not matter
 	entries column
 	ids     *idTable // former ids included
 	live    atomic.Int64
@@ -97,6 +98,7 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 	}
 	sh.stateLocked(e)
 	sh.live.Add(1)
+	sh.reckon(e, 1)
 	if e.flags.trusted() {
 		sh.vouched.Add(1)
 	}
@@ -111,6 +113,38 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 		}
 		sh.leaveLocked(old)
 	}
+}
+
+// reckon adds a record to the size of the tenant, by 1, or takes it out, by -1.
+func (sh *shard) reckon(e *entry, by int64) {
+	n := len(e.text)
+	if e.flags&isCold != 0 {
+		n = coldText
+	}
+	sh.grow(by * int64(recordBytes+textBytes*n+int(e.dim)))
+}
+
+func (sh *shard) grow(bytes int64) {
+	if sh.size != nil {
+		sh.size.Add(bytes)
+	}
+}
+
+// A scope takes so many bytes in memory, a record of it so many, and so many for each of
+// its text, see BenchmarkColdTenant.
+const (
+	scopeBytes  = 8 << 10
+	recordBytes = 350
+	textBytes   = 2
+)
+
+// changed is when a record was last made, said again or used, in microseconds since 1970.
+func (sh *shard) changed() (last int64) {
+	for _, e := range sh.snapshot() {
+		c := e.counts()
+		last = max(last, e.known, int64(c.LastUsed), int64(c.Said))
+	}
+	return last
 }
 
 // leaving is a record that goes, with what is indexed of it.
@@ -142,6 +176,7 @@ func (sh *shard) leaveLocked(e leaving) {
 	sh.unstateLocked(e.entry)
 	sh.entries.remove(e.row)
 	sh.live.Add(-1)
+	sh.reckon(e.entry, -1)
 	if e.flags.trusted() {
 		sh.vouched.Add(-1)
 	}

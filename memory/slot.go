@@ -287,6 +287,11 @@ func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 // one. It is on disk when Supersede returns, and idempotent: a link of the record
 // with the Rel "supersedes", which a Draft may bring as well.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
 	if _, _, err := s.lookup(old); err != nil {
 		return err
 	}

@@ -28,8 +28,21 @@ type Space struct {
 // Scope returns the scope.
 func (s Space) Scope() Scope { return s.scope }
 
-// ready returns why the space cannot be used, or nil.
-func (s Space) ready(ctx context.Context) error {
+// ready has the tenant be in memory until done is called, which is never nil. The error
+// says why the space cannot be used.
+func (s Space) ready(ctx context.Context) (done func(), err error) {
+	if err := s.check(ctx); err != nil || s.b.tenants == nil {
+		return nothing, err
+	}
+	name := s.scope.Tenant()
+	if _, err := s.b.tenants.Get(ctx, name); err != nil {
+		return nothing, err
+	}
+	return func() { s.b.tenants.Put(name) }, nil
+}
+
+// check returns why the space cannot be used, or nil.
+func (s Space) check(ctx context.Context) error {
 	switch {
 	case s.err != nil:
 		return s.err
@@ -41,12 +54,12 @@ func (s Space) ready(ctx context.Context) error {
 	return store.CheckContext(ctx)
 }
 
-// holding returns what is in memory of the scope, nil if there is nothing.
-func (s Space) holding(ctx context.Context) (*shard, error) {
-	if err := s.ready(ctx); err != nil {
-		return nil, err
+// holding is ready, and returns what there is of the scope, nil if there is nothing.
+func (s Space) holding(ctx context.Context) (sh *shard, done func(), err error) {
+	if done, err = s.ready(ctx); err == nil {
+		sh = s.b.shard(s.scope)
 	}
-	return s.b.shard(s.scope), nil
+	return sh, done, err
 }
 
 // lookup returns the record that the id leads to.
@@ -62,7 +75,9 @@ func (s Space) lookup(id ID) (*shard, *entry, error) {
 // Get returns the record. The id of a record that was merged into another
 // leads to that one. It alone, and All, read the Vector, which is on disk.
 func (s Space) Get(ctx context.Context, id ID) (Record, error) {
-	if err := s.ready(ctx); err != nil {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
 		return Record{}, err
 	}
 	for {
@@ -86,7 +101,8 @@ func (s Space) Get(ctx context.Context, id ID) (Record, error) {
 // error.
 func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		sh, err := s.holding(ctx)
+		sh, done, err := s.holding(ctx)
+		defer done()
 		if err != nil {
 			yield(Record{}, err)
 		}
@@ -116,17 +132,23 @@ func byTime(es []*entry) []*entry {
 }
 
 // Scopes yields the scopes that have records, in no order, each with the time at
-// which one of them was last made, said again or used.
+// which one of them was last made, said again or used. With IndexBytes these are the
+// scopes of tenants that were used since Open.
 func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 	return func(yield func(Scope, time.Time) bool) {
+		more := true
 		b.shards.Range(func(_, v any) bool {
 			sh := v.(*shard)
-			var last int64
-			for _, e := range sh.snapshot() {
-				c := e.counts()
-				last = max(last, e.known, int64(c.LastUsed), int64(c.Said))
+			last := sh.changed()
+			more = last == 0 || yield(sh.scope, micros(last))
+			return more
+		})
+		b.left.Range(func(s, last any) bool {
+			if _, back := b.shards.Load(s); back || last == int64(0) {
+				return more
 			}
-			return last == 0 || yield(sh.scope, micros(last))
+			more = more && yield(s.(Scope), micros(last.(int64)))
+			return more
 		})
 	}
 }

@@ -71,7 +71,8 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 // archived ones too. It looks for nothing but the name: one step, however many
 // threads there are.
 func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, error) {
-	sh, err := s.holding(ctx)
+	sh, done, err := s.holding(ctx)
+	defer done()
 	if sh == nil {
 		return nil, err
 	}

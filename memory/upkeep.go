@@ -45,7 +45,8 @@ type ConsolidateReport struct {
 // nothing to do, and one after an interruption goes on.
 func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	var report ConsolidateReport
-	sh, err := s.holding(ctx)
+	sh, done, err := s.holding(ctx)
+	defer done()
 	if sh == nil {
 		return report, err
 	}
@@ -436,7 +437,8 @@ type DecayReport struct {
 // computed when it is read.
 func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	var report DecayReport
-	sh, err := s.holding(ctx)
+	sh, done, err := s.holding(ctx)
+	defer done()
 	if sh == nil {
 		return report, err
 	}

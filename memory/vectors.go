@@ -154,6 +154,9 @@ func (b *Bank) placeVector(ctx context.Context, shards map[string]*shard, l *loa
 		}
 	}
 	if e == nil || e.name() != ID(p[3]) {
+		if b.o.Shared {
+			return nil // of a record that another has just made, perhaps
+		}
 		return b.w.Add(ctx, store.Op{Key: l.key, Delete: true})
 	}
 	if l.err != nil {

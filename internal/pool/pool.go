@@ -17,9 +17,12 @@ import (
 type Pool[V any] struct {
 	open   func(ctx context.Context, name string) (V, error)
 	settle func(ctx context.Context) error
-	idle   int
+	bound  int64
+	size   func(V) int64
+	left   func(name string)
 
 	mu     sync.Mutex
+	total  int64 // size of held, as it was when a use began or ended
 	held   map[string]*holding[V]
 	barred map[string]error
 	calls  uint64
@@ -32,6 +35,7 @@ type holding[V any] struct {
 	value  V
 	err    error // of opening
 
+	size  int64
 	users int
 	last  uint64 // call of Get
 }
@@ -39,15 +43,27 @@ type holding[V any] struct {
 var errOpening = errors.New("the opening did not end")
 
 // New returns an empty Pool. Open makes the value of a name; settle writes what
-// values hold that is not written yet, before one may leave memory; idle is how
-// many stay while no caller uses them.
+// values hold that is not written yet, before one may leave memory; bound is how much
+// may stay while no caller uses it, by size, which tells at once; nil: each value is one. Left
+// is told, if it is not nil, of a value that leaves memory, before it can be opened again.
 func New[V any](
-	open func(ctx context.Context, name string) (V, error), settle func(ctx context.Context) error, idle int,
+	open func(ctx context.Context, name string) (V, error), settle func(ctx context.Context) error,
+	bound int64, size func(V) int64, left func(name string),
 ) *Pool[V] {
+	if size == nil {
+		size = func(V) int64 { return 1 }
+	}
 	return &Pool[V]{
-		open: open, settle: settle, idle: idle,
+		open: open, settle: settle, bound: bound, size: size, left: left,
 		held: make(map[string]*holding[V]), barred: make(map[string]error),
 	}
+}
+
+// Has reports whether the value of a name is in memory, or on its way.
+func (p *Pool[V]) Has(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held[name] != nil
 }
 
 // Get returns the value of a name, opened if need be. Every Get that succeeds is
@@ -78,6 +94,11 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 			h.err = errOpening // if the goroutine ends there
 			h.value, h.err = p.open(context.WithoutCancel(ctx), name)
 		}()
+		p.mu.Lock()
+		if h.err == nil && p.held[name] == h {
+			p.measure(h)
+		}
+		p.mu.Unlock()
 	}
 	<-h.opened
 	if h.err == nil {
@@ -91,29 +112,47 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	return zero, h.err
 }
 
-// Put ends a use. Beyond those that may be idle, the value that was idle for longest leaves memory
-// once it is settled.
+// measure takes note of what a value has come to. The caller has mu.
+func (p *Pool[V]) measure(h *holding[V]) {
+	now := p.size(h.value)
+	p.total, h.size = p.total+now-h.size, now
+}
+
+// Put ends a use. While there is more than may stay, the value that was idle for longest leaves
+// memory once it is settled.
 func (p *Pool[V]) Put(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held[name].users--
-	if len(p.held) <= p.idle || p.closed {
-		return
-	}
-	idle, last := "", uint64(0)
-	for name, h := range p.held {
-		if h.users == 0 && (last == 0 || h.last < last) {
-			idle, last = name, h.last
+	p.measure(p.held[name])
+	for p.total > p.bound && !p.closed {
+		idle, last := "", uint64(0)
+		for name, h := range p.held {
+			if h.users == 0 && (last == 0 || h.last < last) {
+				idle, last = name, h.last
+			}
+		}
+		if last == 0 {
+			return
+		}
+		p.mu.Unlock()
+		err := p.settle(context.Background())
+		p.mu.Lock()
+		if err != nil {
+			return // it stays until a later Put
+		}
+		if h := p.held[idle]; h != nil && h.users == 0 && h.last == last {
+			p.release(idle)
 		}
 	}
-	if last == 0 {
-		return
-	}
-	p.mu.Unlock()
-	err := p.settle(context.Background())
-	p.mu.Lock()
-	if h := p.held[idle]; err == nil && h != nil && h.users == 0 && h.last == last {
-		delete(p.held, idle)
+}
+
+// release has a value leave memory. The caller has mu.
+func (p *Pool[V]) release(name string) {
+	p.total -= p.held[name].size
+	delete(p.held, name)
+	if p.left != nil {
+		p.left(name)
 	}
 }
 
@@ -122,10 +161,12 @@ func (p *Pool[V]) Put(name string) {
 func (p *Pool[V]) Bar(name string, why error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held[name]; h != nil && h.users > 0 {
-		return false
+	if h := p.held[name]; h != nil {
+		if h.users > 0 {
+			return false
+		}
+		p.release(name)
 	}
-	delete(p.held, name)
 	p.barred[name] = why
 	return true
 }

@@ -18,7 +18,7 @@ func TestPool(t *testing.T) {
 	opened, settled := map[string]int{}, 0
 	p := pool.New(
 		func(_ context.Context, name string) (*string, error) { opened[name]++; return &name, nil },
-		func(context.Context) error { settled++; return nil }, 2)
+		func(context.Context) error { settled++; return nil }, 2, nil, nil)
 	ctx := t.Context()
 	used, err := p.Get(ctx, "used")
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestPoolOpensAgainAfterAnError(t *testing.T) {
 			return 0, boom
 		}
 		return n, nil
-	}, nil, 2)
+	}, nil, 2, nil, nil)
 	_, err := p.Get(t.Context(), "a")
 	require.ErrorIs(t, err, boom)
 	v, err := p.Get(t.Context(), "a")
@@ -63,7 +63,7 @@ func TestPoolHasOneOfAName(t *testing.T) {
 	t.Parallel()
 	p := pool.New(
 		func(context.Context, string) (*int, error) { return new(int), nil },
-		func(context.Context) error { return nil }, 0)
+		func(context.Context) error { return nil }, 0, nil, nil)
 	var using sync.Map // name → value
 	var wg sync.WaitGroup
 	for i := range 8 {
