@@ -1,11 +1,9 @@
 package meta
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/arc-learn/arc/internal/uplift"
-	"github.com/arc-learn/arc/store"
 )
 
 // Chance estimates how likely a try is to deliver.
@@ -52,12 +50,6 @@ func (o *odds) chances(own *odds, same, all int) Chances {
 	return Chances{Again: chance(again, same), Other: chance(other, all)}
 }
 
-// storedOdds are odds as they are stored: the counts in order, as varints.
-type storedOdds struct {
-	Counts []byte `cbor:"1,keyasint,omitempty"`
-	Pulse  []byte `cbor:"2,keyasint,omitempty"`
-}
-
 // approachKey names an approach for all processes, whatever its case and
 // spacing: FNV-1a of its canonical form. Two that share one share their odds.
 func approachKey(text string) uint64 {
@@ -80,49 +72,16 @@ func approachKey(text string) uint64 {
 	return h
 }
 
-// oddsOf returns the odds of an approach, empty ones if there are none. The
-// caller has the turn.
-func (m *Monitor) oddsOf(ctx context.Context, approach uint64) (*odds, error) {
-	if o, ok := m.odds.Get(approach); ok {
-		return o, nil
-	}
-	o, err := m.readOdds(ctx, m.oddsKey(approach))
-	if err == nil {
-		m.odds.Add(approach, o)
-	}
-	return o, err
+// pivot reports whether what was learned speaks for another approach.
+func (c *Chances) pivot() bool {
+	return c.Again.Tries >= pivotTries && c.Again.Deliver < pivotChance && c.Again.Deliver < c.Other.Deliver
 }
 
-// readOdds reads the odds of a key, empty ones if it has none.
-func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
-	var s storedOdds
-	if found, err := m.decode(ctx, k, &s); !found {
-		return &odds{key: k}, err
+// words gives both estimates, their bounds, and what they rest on.
+func (c *Chances) words() string {
+	words := func(c Chance) string {
+		return fmt.Sprintf("%.2f (%.2f to %.2f; after %d failures %d of %d tries did)",
+			c.Deliver, c.Low, c.High, c.Failures, c.Successes, c.Tries)
 	}
-	counts, ok := uplift.OddsOf(s.Counts)
-	if !ok {
-		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, k)
-	}
-	return &odds{k, counts, s.Pulse}, nil
-}
-
-// Chances estimates whether another try of an approach at a goal delivers, and
-// whether the first try of another approach does, given how they failed in the
-// session since the goal was last delivered. The estimates rest on all outcomes
-// that the Monitor has recorded, of any session, by the number of failures
-// before them; those of the approach itself count most. Texts that differ in
-// case and spacing only name the same approach.
-//
-// They are predictions, not causes: other approaches may have been tried on
-// easier goals. The errors are those of Assess.
-func (m *Monitor) Chances(ctx context.Context, session, goal, approach string) (c Chances, err error) {
-	err = m.inSession(ctx, "chances in", session, func(s *history) error {
-		own, err := m.oddsOf(ctx, approachKey(approach))
-		if err == nil {
-			same, all := s.tried(failureOf(goal, approach))
-			c = m.all.chances(own, same, all)
-		}
-		return err
-	})
-	return c, err
+	return fmt.Sprintf("another try delivers with a chance of %s, another approach of %s", words(c.Again), words(c.Other))
 }

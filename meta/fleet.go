@@ -184,6 +184,3 @@ func workerHealth(at time.Time, name string, ss []rank.Sample, left []rank.Tally
 	h.P50, h.P95 = walls[len(walls)/2], walls[min(len(walls)*95/100, len(walls)-1)]
 	return h
 }
-
-// rate is n of all, 0 without any.
-func rate(n, of int) float64 { return float64(n) / float64(max(1, of)) }

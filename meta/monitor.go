@@ -1,23 +1,17 @@
 package meta
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/uplift"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -67,52 +61,6 @@ type Monitor struct {
 	}
 }
 
-// Open returns the Monitor that st holds, empty if there is none, and has
-// Options.Apply finish the proposals that were approved when their process
-// ended. The caller closes the Monitor before the store.
-func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) {
-	m := &Monitor{turn: make(chan struct{}, 1)}
-	if opts != nil {
-		m.opts = *opts
-	}
-	if m.opts.Now == nil {
-		m.opts.Now = time.Now
-	}
-	if err := key.CheckID("Tenant", m.opts.Tenant); err != nil {
-		return nil, fmt.Errorf("meta: open: %w: %w", ErrInvalid, err)
-	}
-	err := m.openBase(ctx, st)
-	if err == nil && m.j == nil { // what others have left is for the only opener
-		var some bool
-		if some, err = m.journal(st).Leave(ctx); some && err == nil {
-			m.all, err = m.readOdds(ctx, m.allKey())
-		}
-	}
-	if err == nil {
-		err = m.finishProposals(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("meta: open: %w", err), m.w.Close())
-	}
-	return m, nil
-}
-
-// openBase is Open of a Monitor for which what Shared ones have left is nothing.
-func (m *Monitor) openBase(ctx context.Context, st store.Store) (err error) {
-	// These fail for a size of zero, and for limits below it.
-	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
-	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
-	m.records = records{st: st, space: key.Under(m.opts.Tenant, "meta")}
-	if m.opts.Shared {
-		m.j = m.journal(st)
-		m.st = m.j
-	}
-	m.w = flush.New(m.st)
-	m.unlock()
-	m.all, err = m.readOdds(ctx, m.allKey())
-	return err
-}
-
 // exclusive calls fn with the turn, which one call at a time has. An error says
 // what was to be done, and with what.
 func (m *Monitor) exclusive(ctx context.Context, verb, name string, fn func() error) error {
@@ -151,158 +99,66 @@ func (m *Monitor) inSession(ctx context.Context, verb, name string, fn func(*his
 	})
 }
 
-// Record adds an outcome to its session. It is idempotent on o.Key within the
-// session for all time. The outcome counts at once, and is written within
-// 50 ms together with others; [Monitor.Flush] waits for that. The next call
-// reports an earlier outcome that could not be written, and its own outcome
-// counts all the same; a call with the same Key is always safe.
-//
-// It returns ErrInvalid or a *store.LimitError for a bad outcome,
-// store.ErrClosed, and the errors of the store.
-func (m *Monitor) Record(ctx context.Context, o Outcome) error {
-	if o.At.IsZero() {
-		o.At = m.opts.Now()
+// session returns a session, from the store unless it is in memory. The caller
+// has the turn.
+func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
+	if s, ok := m.sessions.Get(name); ok {
+		return s, nil
 	}
-	if err := o.check(); err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
-		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
-	}
-	return m.exclusive(ctx, "record", o.Key, func() error {
-		if m.j != nil {
-			r := o.record(0)
-			if err := m.enterEvent(ctx, &happened{Session: o.Session, Outcome: &r}, "outcome", o.Session, o.Key); err != nil {
-				return err
-			}
-		}
-		return m.record(ctx, &o)
-	})
-}
-
-// record counts an outcome once its records are on their way. The caller has
-// the turn.
-func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	loaded := m.sessions.Contains(o.Session)
-	s, err := m.session(ctx, o.Session)
+	s := &history{key: m.totalsKey(name)}
+	found, err := m.decode(ctx, s.key, &s.totals)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	seen, slot := m.outcomeKeys(o.Session, o.Key, s.totals.Outcomes)
-	if loaded || s.totals.Outcomes > 0 { // a session that the store does not know has none
-		if found, err := m.found(ctx, seen); found || err != nil {
-			return err
+	t := s.totals
+	s.totals = totals{}
+	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
+		var r record
+		slot := m.slotKey(name, n)
+		if found, err := m.decode(ctx, slot, &r); err != nil {
+			return nil, err
+		} else if !found || r.Number != n {
+			return nil, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, slot, n)
 		}
+		s.add(r.Success, r.Goal, r.Approach, r.At)
 	}
-	own, err := m.oddsOf(ctx, approachKey(o.Approach))
-	if err != nil {
-		return err
+	if found && (!t.valid() || s.totals.Failures != min(t.Failures, kept)) {
+		return nil, fmt.Errorf("%w: %q does not count the outcomes that are kept", store.ErrDamaged, s.key)
 	}
-	same, all := s.tried(failureOf(o.Goal, o.Approach))
-	ofAll, ofOwn := *m.all, *own
-	ofAll.Odds, ofOwn.Odds = ofAll.After(same, all, o.Success), ofOwn.After(same, all, o.Success)
-	if o.Resonance != nil {
-		older := ofAll.pulse[max(0, len(ofAll.pulse)+1-pulseLength):]
-		ofAll.pulse = append(older, byte(math.Round(100**o.Resonance)))
-	}
-	w := &m.write
-	w.totals, w.record = s.totals.next(o.Success), o.record(s.totals.Outcomes)
-	w.all, w.own = storedOdds{ofAll.Append(w.all.Counts[:0]), ofAll.pulse}, storedOdds{Counts: ofOwn.Append(w.own.Counts[:0])}
-	added, err := m.add(ctx, seen,
-		put{s.key, &w.totals}, put{slot, &w.record},
-		put{ofAll.key, &w.all}, put{ofOwn.key, &w.own})
-	if added {
-		s.add(o.Success, o.Goal, o.Approach, o.At.UnixNano())
-		*m.all, *own = ofAll, ofOwn
-	}
-	return err
+	s.totals = t
+	m.sessions.Add(name, s)
+	return s, nil
 }
 
-// record returns what is stored of the outcome.
-func (o *Outcome) record(number uint64) record {
-	return record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance}
-}
-
-// given is the opposite of Outcome.record.
-func (r *record) given(session string) Outcome {
-	return Outcome{
-		Key: r.Key, Session: session, Goal: r.Goal, Approach: r.Approach, Success: r.Success,
-		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(),
+// oddsOf returns the odds of an approach, empty ones if there are none. The
+// caller has the turn.
+func (m *Monitor) oddsOf(ctx context.Context, approach uint64) (*odds, error) {
+	if o, ok := m.odds.Get(approach); ok {
+		return o, nil
 	}
-}
-
-// Outcomes yields the outcomes that are kept, the last 256 of each session, by
-// session and in the order in which they were recorded. It writes what is pending
-// and reads the store. It yields the errors of the store, and then ends.
-func (m *Monitor) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
-	return func(yield func(Outcome, error) bool) {
-		if err := m.w.Flush(ctx); err != nil {
-			yield(Outcome{}, fmt.Errorf("outcomes: %w", err))
-			return
-		}
-		var session string
-		var kept []record
-		give := func() bool {
-			slices.SortFunc(kept, func(a, b record) int { return cmp.Compare(a.Number, b.Number) })
-			for i := range kept {
-				if !yield(kept[i].given(session), nil) {
-					return false
-				}
-			}
-			kept = kept[:0]
-			return true
-		}
-		slots := key.Prefix(m.space, "slot")
-		for e, err := range m.st.Scan(ctx, store.Range{Prefix: slots}) {
-			var r record
-			if err == nil {
-				err = codec.Decode(e, &r)
-			}
-			if err != nil {
-				yield(Outcome{}, fmt.Errorf("outcomes: %w", err))
-				return
-			}
-			of := key.Split(e.Key[len(slots):])[0]
-			if of != session && !give() {
-				return
-			}
-			session, kept = of, append(kept, r)
-		}
-		give()
+	o, err := m.readOdds(ctx, m.oddsKey(approach))
+	if err == nil {
+		m.odds.Add(approach, o)
 	}
+	return o, err
 }
 
-// Assess says how the session is doing, by the first of these rules that
-// applies:
-//
-//   - three failures of the same approach since the last success: pivot_now
-//   - the chance that another try of the last approach delivers is below 0.25,
-//     as learned from at least 5 tries after as many failures, and below that of
-//     another approach (see [Monitor.Chances]): pivot_now
-//   - a success rate below 0.4 over at least two outcomes: consider_pivot
-//   - a failure last: slow_down
-//   - else: [KeepGoing], also for a session without outcomes (State no_data)
-//
-// Two failures are of the same approach if their Approach is equal, or, where
-// one of them names none, if their Goal is equal; outcomes that name neither
-// are of the same. Failures of different approaches do not add up to a
-// pivot_now, whatever their number: the evidence says so. Signs of a run that
-// has no outcome yet do not count here: [Assessment.With] adds them.
-//
-// It returns ErrInvalid for a bad name of a session, store.ErrClosed, and the
-// errors of the store when the session has to be read.
-func (m *Monitor) Assess(ctx context.Context, session string) (a Assessment, err error) {
-	err = m.inSession(ctx, "assess", session, func(s *history) (err error) {
-		var own *odds
-		if s.totals.Failures > 0 {
-			own, err = m.oddsOf(ctx, approachKey(s.approach))
-		}
-		if err == nil {
-			a = s.assess(session, m.all, own)
-		}
-		return err
-	})
-	return a, err
+// readOdds reads the odds of a key, empty ones if it has none.
+func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
+	var s storedOdds
+	if found, err := m.decode(ctx, k, &s); !found {
+		return &odds{key: k}, err
+	}
+	counts, ok := uplift.OddsOf(s.Counts)
+	if !ok {
+		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, k)
+	}
+	return &odds{k, counts, s.Pulse}, nil
+}
+
+// enterEvent has something in the journal, under an id of its own.
+func (m *Monitor) enterEvent(ctx context.Context, h *happened, id ...string) error {
+	return m.j.Add(ctx, key.Join(id...), h)
 }
 
 // Resonance returns the last 64 resonances that were recorded, of all sessions,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"time"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
@@ -74,3 +75,68 @@ func checkLength(field string, n int) error {
 	}
 	return nil
 }
+
+// Episode is one draw of an experiment: chance decided whether the treatments
+// were given, and Success is what came of it.
+type Episode struct {
+	// Key makes RecordEpisode idempotent, for all time. Required.
+	Key string
+	// Treatments are given together or withheld together, at most 64; each is
+	// an experiment of its own. Required.
+	Treatments []string
+	// Treated says whether they were given.
+	Treated bool
+	// Chance is the probability with which they are given, in (0,1).
+	Chance float64
+	// Success is what the treatments should raise.
+	Success bool
+}
+
+// maxTreatments bounds the treatments of an Episode.
+const maxTreatments = 64
+
+func (e *Episode) check() error {
+	errs := []error{checkName("key", e.Key)}
+	for _, name := range e.Treatments {
+		errs = append(errs, checkName("treatment", name))
+	}
+	if n := len(e.Treatments); n == 0 || n > maxTreatments || !(e.Chance > 0 && e.Chance < 1) {
+		errs = append(errs, fmt.Errorf("%w: %d treatments with a chance of %v", ErrInvalid, n, e.Chance))
+	}
+	return errors.Join(errs...)
+}
+
+// Ending is how an objective of a scope ended.
+type Ending struct {
+	// Run makes Conclude idempotent while the ending is kept. Required.
+	Run string `cbor:"1,keyasint,omitempty"`
+	// Situation is that of the objective, Approach the last that was taken; both
+	// are cut at 200 bytes, and have no secrets.
+	Situation string `cbor:"2,keyasint,omitempty"`
+	Approach  string `cbor:"3,keyasint,omitempty"`
+	Delivered bool   `cbor:"4,keyasint,omitempty"`
+}
+
+// Bounds of what is kept of a scope.
+const (
+	keptEndings = 8
+	endingText  = 200 // bytes of a text
+)
+
+// Of reports whether the ending is of a situation.
+func (e *Ending) Of(situation string) bool { return e.Situation == atMost(situation) }
+
+// atMost cuts a text at endingText bytes.
+func atMost(s string) string {
+	if len(s) <= endingText {
+		return s
+	}
+	n := endingText
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// rate is n of all, 0 without any.
+func rate(n, of int) float64 { return float64(n) / float64(max(1, of)) }

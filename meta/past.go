@@ -6,27 +6,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
-)
-
-// Ending is how an objective of a scope ended.
-type Ending struct {
-	// Run makes Conclude idempotent while the ending is kept. Required.
-	Run string `cbor:"1,keyasint,omitempty"`
-	// Situation is that of the objective, Approach the last that was taken; both
-	// are cut at 200 bytes, and have no secrets.
-	Situation string `cbor:"2,keyasint,omitempty"`
-	Approach  string `cbor:"3,keyasint,omitempty"`
-	Delivered bool   `cbor:"4,keyasint,omitempty"`
-}
-
-// Bounds of what is kept of a scope.
-const (
-	keptEndings = 8
-	endingText  = 200 // bytes of a text
 )
 
 // Conclude adds an ending to those of a scope, of which the last 8 are kept. It
@@ -59,34 +41,11 @@ func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 	return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
 }
 
-// Retract takes the ending of a run from those of a scope.
-func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
-	if m.j != nil {
-		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Retract(ctx, scope, run) })
-	}
-	return m.exclusive(ctx, "retract", run, func() error {
-		past, err := m.endings(ctx, scope)
-		left := slices.DeleteFunc(slices.Clone(past), func(e Ending) bool { return e.Run == run })
-		if err != nil || len(left) == len(past) {
-			return err
-		}
-		return m.replace(ctx, left)
-	})
-}
-
 // Past returns the last endings of a scope, oldest first, which the caller does not
 // change. Those of one situation have the same Situation, if cut: see [Ending.Of].
 func (m *Monitor) Past(ctx context.Context, scope string) (past []Ending, err error) {
 	err = m.exclusive(ctx, "past of", scope, func() (err error) { past, err = m.endings(ctx, scope); return err })
 	return past, err
-}
-
-// ended are the endings of the scope that was asked for last, as its record had
-// them. The list is never changed.
-type ended struct {
-	scope, key string
-	value      []byte
-	past       []Ending
 }
 
 // endings reads the endings of a scope. They are not decoded again while the record
@@ -122,19 +81,4 @@ func (m *Monitor) replace(ctx context.Context, past []Ending) error {
 		return err
 	}
 	return m.w.Add(ctx, store.Op{Key: m.ended.key, Value: value})
-}
-
-// Of reports whether the ending is of a situation.
-func (e *Ending) Of(situation string) bool { return e.Situation == atMost(situation) }
-
-// atMost cuts a text at endingText bytes.
-func atMost(s string) string {
-	if len(s) <= endingText {
-		return s
-	}
-	n := endingText
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

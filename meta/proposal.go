@@ -54,6 +54,7 @@ var verdicts = map[string]struct {
 	of []string
 	to string
 }{
+
 	"approve": {[]string{pending}, approved},
 	"reject":  {[]string{gathering, pending}, rejected},
 	"undo":    {[]string{applied}, undoing},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
@@ -32,11 +33,14 @@ const kept = 256
 func (r *records) allKey() string { return key.Join(r.space, "odds", "all") } // of all approaches together
 
 func (r *records) totalsKey(session string) string { return key.Join(r.space, "totals", session) }
+
 func (r *records) oddsKey(approach uint64) string {
 	return key.Join(r.space, "odds", strconv.FormatUint(approach, 16))
 }
+
 func (r *records) treatmentKey(name string) string { return key.Join(r.space, "uplift", name) }
-func (r *records) proposalKey(id string) string    { return key.Join(r.space, "proposal", id) }
+
+func (r *records) proposalKey(id string) string { return key.Join(r.space, "proposal", id) }
 
 func (r *records) pastKey(scope string) string { return key.Join(r.space, "past", scope) }
 
@@ -169,4 +173,50 @@ func (r *records) get(ctx context.Context, k string) (store.Entry, error) {
 		return store.Entry{Key: k, Value: op.Value}, nil
 	}
 	return r.st.Get(ctx, k)
+}
+
+// record returns what is stored of the outcome.
+func (o *Outcome) record(number uint64) record {
+	return record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance}
+}
+
+// given is the opposite of Outcome.record.
+func (r *record) given(session string) Outcome {
+	return Outcome{
+		Key: r.Key, Session: session, Goal: r.Goal, Approach: r.Approach, Success: r.Success,
+		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(),
+	}
+}
+
+// storedOdds are odds as they are stored: the counts in order, as varints.
+type storedOdds struct {
+	Counts []byte `cbor:"1,keyasint,omitempty"`
+	Pulse  []byte `cbor:"2,keyasint,omitempty"`
+}
+
+// happened is an entry of the journal that Monitors of several openers share: one of
+// three.
+type happened struct {
+	Session string   `cbor:"171,keyasint,omitempty"`
+	Outcome *record  `cbor:"172,keyasint,omitempty"`
+	Scope   string   `cbor:"173,keyasint,omitempty"`
+	Ending  *Ending  `cbor:"174,keyasint,omitempty"`
+	Episode *episode `cbor:"175,keyasint,omitempty"`
+}
+
+// episode is an Episode as it is stored.
+type episode struct {
+	Key        string   `cbor:"1,keyasint,omitempty"`
+	Treatments []string `cbor:"2,keyasint,omitempty"`
+	Treated    bool     `cbor:"3,keyasint,omitempty"`
+	Chance     float64  `cbor:"4,keyasint,omitempty"`
+	Success    bool     `cbor:"5,keyasint,omitempty"`
+}
+
+// ended are the endings of the scope that was asked for last, as its record had
+// them. The list is never changed.
+type ended struct {
+	scope, key string
+	value      []byte
+	past       []Ending
 }

@@ -1,13 +1,8 @@
 package meta
 
 import (
-	"context"
-	"fmt"
 	"hash/maphash"
 	"slices"
-
-	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/store"
 )
 
 // history is what the rules need to know of a session.
@@ -78,103 +73,4 @@ func (f failure) same(g failure) bool {
 		return f.approach == g.approach
 	}
 	return f.goal == g.goal
-}
-
-// Release forgets that outcomes of these keys were recorded in a session, and
-// episodes of those keys, and nothing else: what they count for stays. It is for
-// keys that will not come again.
-func (m *Monitor) Release(ctx context.Context, session string, outcomes, episodes []string) error {
-	if m.j != nil {
-		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Release(ctx, session, outcomes, episodes) })
-	}
-	return m.inSession(ctx, "release", session, func(*history) error {
-		var markers []string
-		for _, k := range outcomes {
-			markers = append(markers, key.Join(m.space, "seen", session, k))
-		}
-		markers = append(markers, EpisodeKeys(m.opts.Tenant, episodes...)...)
-		var ops []store.Op
-		for _, k := range markers {
-			found, err := m.decode(ctx, k, nil)
-			if err != nil {
-				return err
-			}
-			if found {
-				ops = append(ops, store.Op{Key: k, Delete: true})
-			}
-		}
-		return m.w.Add(ctx, ops...)
-	})
-}
-
-// EpisodeKeys are those under which a tenant's store has that episodes of these keys were
-// recorded.
-func EpisodeKeys(tenant string, episodes ...string) (keys []string) {
-	for _, k := range episodes {
-		keys = append(keys, key.Under(tenant, "meta", "episode", k))
-	}
-	return keys
-}
-
-// Forget removes a session with all its outcomes. What approaches have learned
-// from them stays, which holds no text.
-func (m *Monitor) Forget(ctx context.Context, session string) error {
-	if m.j != nil {
-		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Forget(ctx, session) })
-	}
-	return m.inSession(ctx, "forget", session, func(s *history) error {
-		if err := m.w.Flush(ctx); err != nil {
-			return err
-		}
-		ops := []store.Op{{Key: s.key, Delete: true}}
-		for _, of := range [...]string{"slot", "seen"} {
-			for e, err := range m.st.Scan(ctx, store.Range{Prefix: key.Prefix(m.space, of, session)}) {
-				if err != nil {
-					return err
-				}
-				ops = append(ops, store.Op{Key: e.Key, Delete: true})
-			}
-		}
-		for group := range slices.Chunk(ops, forgotten) {
-			if err := m.w.Add(ctx, group...); err != nil {
-				return err
-			}
-		}
-		m.sessions.Remove(session)
-		return nil
-	})
-}
-
-// forgotten is how many deletes join a group at once.
-const forgotten = 256
-
-// session returns a session, from the store unless it is in memory. The caller
-// has the turn.
-func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
-	if s, ok := m.sessions.Get(name); ok {
-		return s, nil
-	}
-	s := &history{key: m.totalsKey(name)}
-	found, err := m.decode(ctx, s.key, &s.totals)
-	if err != nil {
-		return nil, err
-	}
-	t := s.totals
-	s.totals = totals{}
-	for n := t.Outcomes - min(t.Outcomes, kept); n < t.Outcomes; n++ {
-		var r record
-		slot := m.slotKey(name, n)
-		if found, err := m.decode(ctx, slot, &r); err != nil {
-			return nil, err
-		} else if !found || r.Number != n {
-			return nil, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, slot, n)
-		}
-		s.add(r.Success, r.Goal, r.Approach, r.At)
-	}
-	if found && (!t.valid() || s.totals.Failures != min(t.Failures, kept)) {
-		return nil, fmt.Errorf("%w: %q does not count the outcomes that are kept", store.ErrDamaged, s.key)
-	}
-	s.totals = t
-	m.sessions.Add(name, s)
-	return s, nil
 }

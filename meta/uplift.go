@@ -2,7 +2,6 @@ package meta
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,36 +9,6 @@ import (
 	"github.com/arc-learn/arc/internal/uplift"
 	"github.com/arc-learn/arc/store"
 )
-
-// Episode is one draw of an experiment: chance decided whether the treatments
-// were given, and Success is what came of it.
-type Episode struct {
-	// Key makes RecordEpisode idempotent, for all time. Required.
-	Key string
-	// Treatments are given together or withheld together, at most 64; each is
-	// an experiment of its own. Required.
-	Treatments []string
-	// Treated says whether they were given.
-	Treated bool
-	// Chance is the probability with which they are given, in (0,1).
-	Chance float64
-	// Success is what the treatments should raise.
-	Success bool
-}
-
-// maxTreatments bounds the treatments of an Episode.
-const maxTreatments = 64
-
-func (e *Episode) check() error {
-	errs := []error{checkName("key", e.Key)}
-	for _, name := range e.Treatments {
-		errs = append(errs, checkName("treatment", name))
-	}
-	if n := len(e.Treatments); n == 0 || n > maxTreatments || !(e.Chance > 0 && e.Chance < 1) {
-		errs = append(errs, fmt.Errorf("%w: %d treatments with a chance of %v", ErrInvalid, n, e.Chance))
-	}
-	return errors.Join(errs...)
-}
 
 // Uplift is how much a treatment adds to the chance of success. It helps for
 // sure if Low is above 0, harms for sure if High is below 0, and nothing can be
