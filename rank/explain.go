@@ -13,7 +13,8 @@ func (s Scored) Reason() string {
 	p := &s.Parts
 	switch p.Basis {
 	case Cold:
-		return fmt.Sprintf("the card's prior %s, with %d of the %d known outcomes that trust takes", number(p.Prior), p.Known, trusted)
+		return fmt.Sprintf("the card's prior %s, with %d of the %d known outcomes that trust takes",
+			number(p.Prior), p.Known, trusted)
 	case Warm:
 		return fmt.Sprintf("%d of %d outcomes known: success %+.4g, confidence %+.4g, wall time %+.4g",
 			p.Known, s.Samples, p.Success, p.Confidence, p.Wall)

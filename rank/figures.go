@@ -209,22 +209,31 @@ func (r *recent) health() Health {
 // a call takes time in proportion to all that is kept. It yields the errors of
 // the store and store.ErrClosed, and then ends.
 func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, error] {
-	return func(yield func(Sample, error) bool) {
+	return scanned(ctx, b, "slot", decodeSample, func(s *Sample) bool { return !s.At.Before(since) })
+}
+
+// scanned yields what lies below a part of the Book's keys, as far as keep says.
+func scanned[T any](
+	ctx context.Context, b *Book, part string,
+	decode func(e store.Entry, prefix string) (T, error), keep func(*T) bool,
+) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
 		if err := b.w.Flush(ctx); err != nil {
-			yield(Sample{}, fmt.Errorf("samples: %w", err))
+			yield(none, fmt.Errorf("samples: %w", err))
 			return
 		}
-		slots := key.Prefix(b.space, "slot")
-		for e, err := range b.st.Scan(ctx, store.Range{Prefix: slots}) {
-			var s Sample
+		prefix := key.Prefix(b.space, part)
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix}) {
+			t := none
 			if err == nil {
-				s, err = decodeSample(e, slots)
+				t, err = decode(e, prefix)
 			}
 			if err != nil {
-				yield(Sample{}, fmt.Errorf("samples: %w", err))
+				yield(none, fmt.Errorf("samples: %w", err))
 				return
 			}
-			if !s.At.Before(since) && !yield(s, nil) {
+			if keep(&t) && !yield(t, nil) {
 				return
 			}
 		}
@@ -235,26 +244,7 @@ func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, e
 // were followed by [Window] others, in order of candidate and skill: all hours that
 // end after since. It writes what is pending and reads the store.
 func (b *Book) Left(ctx context.Context, since time.Time) iter.Seq2[Tally, error] {
-	return func(yield func(Tally, error) bool) {
-		if err := b.w.Flush(ctx); err != nil {
-			yield(Tally{}, fmt.Errorf("left: %w", err))
-			return
-		}
-		hours := key.Prefix(b.space, "left")
-		for e, err := range b.st.Scan(ctx, store.Range{Prefix: hours}) {
-			var t Tally
-			if err == nil {
-				t, err = decodeTally(e, hours)
-			}
-			if err != nil {
-				yield(Tally{}, fmt.Errorf("left: %w", err))
-				return
-			}
-			if t.From.Add(time.Hour).After(since) && !yield(t, nil) {
-				return
-			}
-		}
-	}
+	return scanned(ctx, b, "left", decodeTally, func(t *Tally) bool { return t.From.Add(time.Hour).After(since) })
 }
 
 // Daily returns what all attempts came to, those that failed too, by candidate, skill and

@@ -36,7 +36,7 @@ const (
 	cardWeight      = 5    // samples of a skill that weigh as much as a card
 	refreshEach     = 64   // candidates that one sample looks through
 	leastScale      = 1e-9 // rewards that are closer are all the same
-	mostPrior       = 2    // samples that a candidate's prior weighs at most, when it is ranked
+	mostPrior       = 2    // samples that a candidate's prior weighs at most, ranked
 )
 
 // spreads are how far a candidate may differ by context (standard
@@ -237,7 +237,7 @@ func (a *arm) watch(e, worth float64) {
 // (Bayesian model averaging, as for the spreads).
 type transfer struct {
 	first [2]meetings // of candidates that have not delivered, and that have
-	loss  [2]float64  // squared errors of the candidate's mean, and of the meetings' mean
+	loss  [2]float64  // squared errors of the candidate's mean, and of theirs
 }
 
 // meetings are first meetings, with worth in units of the scale, in [0,1].
@@ -372,13 +372,3 @@ func (r *rating) learn(d *difficulty, success bool, usd, sec float64) {
 
 // leastRank2 is the variance that a rating keeps: candidates change.
 const leastRank2 = 0.01
-
-// shrink returns mean and variance of a normal deviation from expected whose
-// prior has the variance prior2, after n samples.
-func shrink(h *head, n, sum, expected, prior2 float64) (mean, variance float64) {
-	if n == 0 || prior2 == 0 {
-		return 0, prior2
-	}
-	share := prior2 / (prior2 + h.noise2/n)
-	return share * (sum/n - expected), prior2 * (1 - share)
-}

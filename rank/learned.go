@@ -246,7 +246,9 @@ func (l learned) draws(h *head, s *Situation) uint64 {
 
 // learnedField returns the contenders and the model of the skill. It returns
 // with the lock held for reading, unless with an error.
-func (b *Book) learnedField(ctx context.Context, buf []contender, skill string, cs []Candidate) ([]contender, *model, error) {
+func (b *Book) learnedField(
+	ctx context.Context, buf []contender, skill string, cs []Candidate,
+) ([]contender, *model, error) {
 	for {
 		fs, err := b.field(ctx, buf, skill, cs)
 		if err != nil {

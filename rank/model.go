@@ -193,11 +193,15 @@ func (v *view) cold(i int32, a *arm) bool {
 	return c == nil || c.Epoch != a.epoch
 }
 
-// shift returns mean and variance of what the context does to one candidate
-// alone, if candidates differ by spread.
-func (v *view) shift(h *head, i int32, a *arm, mean, spread float64) (shift, variance float64) {
+// shift is what the context is expected to do to one candidate alone, if
+// candidates differ by spread.
+func (v *view) shift(h *head, i int32, a *arm, mean, spread float64) float64 {
 	n, sum := v.evidence(i, a)
-	return shrink(h, n, sum, mean+v.shared, spread*spread)
+	prior2 := spread * spread
+	if n == 0 || prior2 == 0 {
+		return 0
+	}
+	return prior2 / (prior2 + h.noise2/n) * (sum/n - (mean + v.shared))
 }
 
 // update is what one sample changes. The model is as before until apply.
@@ -244,7 +248,8 @@ func (s *Sample) spent() float64 { return cmp.Or(s.CostUSD, s.APICostUSD) }
 func (s *Sample) fact() fact {
 	f := fact{
 		candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features,
-		rated: !s.Unknown, success: s.Success, usd: s.spent(), sec: min(s.Wall, MaxWall).Seconds(), failed: s.Situation.Failed,
+		rated: !s.Unknown, success: s.Success, failed: s.Situation.Failed,
+		usd: s.spent(), sec: min(s.Wall, MaxWall).Seconds(),
 	}
 	switch {
 	case s.Reward != nil:
@@ -314,11 +319,10 @@ func (m *model) predict(u *update, f *fact) float64 {
 		for k := range views {
 			p[k] = mean
 			if v := &views[k]; v.ok {
-				shift, _ := v.shift(h, u.index, &u.arm, mean, spreads[j]*h.scale())
-				p[k] += v.shared + shift
+				p[k] += v.shared + v.shift(h, u.index, &u.arm, mean, spreads[j]*h.scale())
 			}
 		}
-		switch { // what cannot predict is neither better nor worse than what can
+		switch { // what cannot predict is as good as what can
 		case !views[byKey].ok:
 			p[byKey] = p[byFeatures]
 		case !views[byFeatures].ok:

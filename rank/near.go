@@ -67,7 +67,7 @@ type near struct {
 	points []point
 	byX    map[uint64]int32 // by hash of x
 	axes   axes
-	inv    []float32 // one over the standard deviation of each feature; zero: it does not vary
+	inv    []float32 // 1/standard deviation; 0: the feature does not vary
 
 	coarse   coarse
 	sketches []uint64 // of the points

@@ -399,7 +399,8 @@ func (b *Book) forgetAll() (err error) {
 	clear(b.mu.members)
 	clear(b.mu.pairs)
 	clear(b.mu.models)
-	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow) // the old one would have windows rest that are being read
+	// The old one would have windows rest that are being read.
+	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow)
 	return err
 }
 

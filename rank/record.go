@@ -79,7 +79,8 @@ func (r *record) sample(candidate, skill string) Sample {
 
 // entry returns what the window keeps in memory.
 func (r *record) entry() entry {
-	e := entry{at: r.At, wall: r.Wall, cost: r.Cost, api: r.API, in: r.In, out: r.Out, outcome: r.Outcome, confidence: -1}
+	e := entry{at: r.At, wall: r.Wall, cost: r.Cost, api: r.API, in: r.In, out: r.Out, outcome: r.Outcome}
+	e.confidence = -1
 	if r.Confidence != nil && r.Outcome != unknown {
 		e.confidence = *r.Confidence
 	}
@@ -90,7 +91,8 @@ func (r *record) entry() entry {
 // has been verified, so anything else was written by something else.
 func (r *record) valid() bool {
 	return r.At >= 0 && r.Outcome <= unknown && (r.Confidence == nil || unit(*r.Confidence)) &&
-		r.Wall >= 0 && r.Wall <= int64(MaxWall) && r.Cost >= 0 && r.Cost <= MaxCostUSD && r.API >= 0 && r.API <= MaxCostUSD &&
+		r.Wall >= 0 && r.Wall <= int64(MaxWall) &&
+		r.Cost >= 0 && r.Cost <= MaxCostUSD && r.API >= 0 && r.API <= MaxCostUSD &&
 		r.In >= 0 && r.Out >= 0 && r.Seq < math.MaxUint64
 }
 
@@ -204,7 +206,8 @@ func decodeHour(e store.Entry, part string) (hourRecord, error) {
 		return h, err
 	}
 	h.hour, err = strconv.ParseInt(part, 10, 64)
-	if err != nil || h.Samples < 1 || h.Known > h.Samples || h.Successes > h.Known || len(h.SuccessUSD) != 2 || len(h.FailureUSD) != 2 {
+	if err != nil || h.Samples < 1 || h.Known > h.Samples || h.Successes > h.Known ||
+		len(h.SuccessUSD) != 2 || len(h.FailureUSD) != 2 {
 		return h, fmt.Errorf("%w: %q is not an hour of samples", store.ErrDamaged, e.Key)
 	}
 	return h, nil

@@ -80,7 +80,8 @@ func (r *headRecord) head() (head, bool) {
 // transferred reports whether the transfer is none, or can be one.
 func (r *headRecord) transferred() bool {
 	t := r.Transfer
-	return len(t) == 0 || len(t) == 6 && sane(t...) && t[1] >= 0 && t[1] <= t[0] && t[3] >= 0 && t[3] <= t[2] && t[4] >= 0 && t[5] >= 0
+	return len(t) == 0 || len(t) == 6 && sane(t...) && t[1] >= 0 && t[1] <= t[0] &&
+		t[3] >= 0 && t[3] <= t[2] && t[4] >= 0 && t[5] >= 0
 }
 
 func (a *arm) record(r *armRecord, index int32) {
