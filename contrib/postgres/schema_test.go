@@ -54,6 +54,19 @@ func TestNewerSchema(t *testing.T) {
 	require.Equal(t, "1", string(e.Value))
 }
 
+// A schema of version 1 is brought to this one by the first that opens it.
+func TestOlderSchema(t *testing.T) {
+	name := schema(t)
+	rev := put(t, open(t, name), "key")
+	run(t, "DROP FUNCTION "+name+".arc_take; UPDATE "+name+".arc_meta SET version = 1")
+	st := open(t, name)
+	next, err := st.CommitFirst(t.Context(), []string{"key"}, []string{"key"}, func(_ int, e store.Entry) ([]store.Op, error) {
+		return []store.Op{{Key: e.Key, Value: []byte("next"), If: store.At(rev)}}, nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, next, rev)
+}
+
 func TestForeignSchema(t *testing.T) {
 	for _, table := range []string{"arc_entries (id int)", "arc_meta (id int)"} {
 		name := schema(t)
