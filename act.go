@@ -10,8 +10,6 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
-	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -25,8 +23,9 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	c := t.s.Current
 	at, err := t.attempt(ctx)
-	if err == nil {
-		err = t.heard(ctx, &at)
+	heard := t.own.breakers.heard(t.own.name, c.Worker, broke(&at), at.End == act.Finished, t.a.o.Now())
+	if err == nil && heard.Key != "" {
+		err = t.a.w.Add(ctx, heard)
 	}
 	switch {
 	case err != nil:
@@ -120,38 +119,11 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 	return at, nil
 }
 
-// heard takes down whether the attempt at hand broke off, which is a fault of the worker's
-// whatever the task was.
-func (t *turn) heard(ctx context.Context, at *act.Attempt) error {
-	all, worker := &t.own.breakers, t.s.Current.Worker
+// broke reports whether an attempt broke off, which is a fault of the worker's whatever the
+// task was.
+func broke(at *act.Attempt) bool {
 	own := []act.End{act.Away, act.TimedOut, act.Panicked}
-	broke := slices.Contains(own, at.End) || at.End == act.Failed && at.Err != nil
-	all.Lock()
-	defer all.Unlock()
-	b := all.of[worker]
-	if b == nil && !broke {
-		return nil
-	}
-	op := store.Op{Key: key.Under(t.own.name, breakerKeys, worker)}
-	if broke {
-		next := breaker{Faults: 1, At: t.a.o.Now().UnixNano()}
-		if b != nil {
-			next.Faults += b.Faults
-		}
-		all.of[worker] = &next
-		var err error
-		if op.Value, err = codec.Encode(op.Key, next); err != nil {
-			return err
-		}
-		return t.a.w.Add(ctx, op)
-	}
-	b.trial = 0
-	if at.End != act.Finished {
-		return nil
-	}
-	delete(all.of, worker)
-	op.Delete = true
-	return t.a.w.Add(ctx, op)
+	return slices.Contains(own, at.End) || at.End == act.Failed && at.Err != nil
 }
 
 // trusted is how many outcomes a rate of success has to rest on.

@@ -327,7 +327,7 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("arc: meta: %w", err)
 	}
-	if err = a.loadBreakers(ctx, own); err != nil {
+	if err = own.breakers.load(ctx, a.st, name); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
 	if lost := guard.Call(func() { own.policy = o.Policy(own.book) }); lost != nil {

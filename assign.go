@@ -5,18 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/advice"
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
 // The ladder is what follows an attempt that has not passed:
@@ -79,12 +75,12 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			s.Current, s.Cause, s.Reason = nil, cause, why
 			return phaseEnd, nil
 		}
-		worker = t.choose(task, t.own.closed(ranking, t.a.o.Now()))
+		worker = t.choose(task, t.own.breakers.closed(ranking, t.a.o.Now()))
 		if held, err = t.reserve(ctx, task, worker, ranking); err != nil {
 			return "", err
 		}
 	}
-	t.try(worker)
+	t.own.breakers.try(worker, t.a.o.Now().Add(max(t.a.o.AttemptTimeout, shortRest)))
 	g.Tries++
 	s.Current = &attempt{
 		Key:    s.prefix() + "/" + strconv.Itoa(s.Attempts+1),
@@ -222,80 +218,6 @@ func (t *turn) choose(task *reason.Task, ranking []rank.Scored) string {
 		return last.Worker
 	}
 	return best
-}
-
-// A breaker opens after maxFaults attempts in a row that broke off, and rests for shortRest,
-// twice as long after each further one, longRest at most. Then one attempt tries the worker
-// again.
-const (
-	maxFaults = 3
-	shortRest = time.Minute
-	longRest  = time.Hour
-)
-
-// breaker is what the last attempts of a worker have come to, in all runs of a tenant.
-type breaker struct {
-	Faults int   `cbor:"226,keyasint,omitempty"` // in a row
-	At     int64 `cbor:"227,keyasint,omitempty"` // of the last, in Unix nanoseconds
-
-	trial int64 // until when the attempt that tries the worker again may take
-}
-
-// breakers are those of a tenant's workers, of which any attempt broke off.
-type breakers struct {
-	sync.Mutex
-	of map[string]*breaker
-}
-
-// rests reports whether the worker is left alone.
-func (b *breaker) rests(now time.Time) bool {
-	if b == nil || b.Faults < maxFaults {
-		return false
-	}
-	rest := min(shortRest<<min(b.Faults-maxFaults, 16), longRest)
-	return now.UnixNano() < max(b.At+int64(rest), b.trial)
-}
-
-// loadBreakers reads the breakers of a tenant.
-func (a *Agent) loadBreakers(ctx context.Context, own *tenant) error {
-	own.breakers.of = make(map[string]*breaker)
-	prefix := key.Under(own.name, breakerKeys, "")
-	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
-		b := new(breaker)
-		if err == nil {
-			err = codec.Decode(e, b)
-		}
-		if err != nil {
-			return fmt.Errorf("breakers: %w", err)
-		}
-		own.breakers.of[key.Split(e.Key[len(prefix):])[0]] = b
-	}
-	return nil
-}
-
-// closed leaves out of a ranking the workers whose breakers are open, unless that leaves
-// none.
-func (own *tenant) closed(ranking []rank.Scored, now time.Time) []rank.Scored {
-	own.breakers.Lock()
-	defer own.breakers.Unlock()
-	if len(own.breakers.of) == 0 {
-		return ranking
-	}
-	rests := func(r rank.Scored) bool { return own.breakers.of[r.Candidate.Name].rests(now) }
-	if left := slices.DeleteFunc(slices.Clone(ranking), rests); len(left) > 0 {
-		return left
-	}
-	return ranking
-}
-
-// try has the other attempts leave a worker alone that the next one tries again.
-func (t *turn) try(worker string) {
-	all := &t.own.breakers
-	all.Lock()
-	defer all.Unlock()
-	if b := all.of[worker]; b != nil && b.Faults >= maxFaults {
-		b.trial = t.a.o.Now().Add(max(t.a.o.AttemptTimeout, shortRest)).UnixNano()
-	}
 }
 
 // unbegun drops a plan that no worker is to begin, as a decision that cannot be

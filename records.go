@@ -47,12 +47,8 @@ const (
 
 func (r runID) leaseKey() string { return key.Join(leaseKeys, r.tenant, r.id) }
 
-// toldKeys lead to what people were told of on a day, breakerKeys from a worker to its
-// breaker.
-const (
-	toldKeys    = "told"
-	breakerKeys = "breaker"
-)
+// toldKeys lead to what people were told of on a day.
+const toldKeys = "told"
 
 // upkeepKeys lead from a scope to when it was last maintained.
 const upkeepKeys = "upkeep"
