@@ -107,7 +107,7 @@ type Parts struct {
 	// Lexical is the relevance by words. With s the score of the record by its
 	// words and those around it in its Thread (see internal/index), U the sum
 	// of the weights of the query's words, n their number, of which function
-	// words count an eighth, and x = s/U · (max(n,4)/4)^(3/4), it is
+	// words count an eighth, and x = 9/8 · s/U · (max(n,4)/4)^(3/4), it is
 	// x⁴/(1+x⁴).
 	Lexical float64
 	// Cosine is that of the angle between the vectors of record and query, to

@@ -20,7 +20,7 @@ func Example() {
 	// 1. backups.md, under "Backups > Restoring"
 	//    | A restore took four hours in May, because the dump was compressed with one
 	//    | thread. Since then it is compressed with all of them.
-	//    score 0.46: relevance 0.62, effectiveness 0.50, recency 0.00
+	//    score 0.51: relevance 0.73, effectiveness 0.50, recency 0.00
 	//    has four 23%, hour 23%, restor 19%, the 2%
 	//    lacks take 27%, whi 3%, did 3%
 	//    rank 1 of 7: its score by words is near the best, so effectiveness and
@@ -28,7 +28,7 @@ func Example() {
 	//
 	// 2. backups.md, under "Backups > Restoring"
 	//    | Stop the application before a restore, or it writes into the old database.
-	//    score 0.20: relevance 0.40, effectiveness 0.50, recency 0.00
+	//    score 0.26: relevance 0.51, effectiveness 0.50, recency 0.00
 	//    has restor 19%, the 2%
 	//    lacks take 27%, four 23%, hour 23%, whi 3%, did 3%
 	//    rank 2 of 7: its score by words is below 0.8 of the best, so nothing else
@@ -36,7 +36,7 @@ func Example() {
 	//
 	// 3. backups.md, under "Backups > Restoring"
 	//    | stop app && restore /backup/latest && start app
-	//    score 0.13: relevance 0.27, effectiveness 0.50, recency 0.00
+	//    score 0.19: relevance 0.37, effectiveness 0.50, recency 0.00
 	//    has restor 19%
 	//    lacks take 27%, four 23%, hour 23%, whi 3%, did 3%, the 2%
 	//    rank 3 of 7: its score by words is below 0.8 of the best, so nothing else

@@ -291,7 +291,7 @@ func curve(r float64, q *index.Query) float64 {
 	for _, t := range distinct(q.Terms) {
 		size += t.Weight()
 	}
-	x := math.Pow(r*math.Pow(max(size, 4)/4, 0.75), 4)
+	x := math.Pow(1.125*r*math.Pow(max(size, 4)/4, 0.75), 4)
 	return x / (1 + x)
 }
 
@@ -340,7 +340,7 @@ func (n naive) threads(q *index.Query) map[string]float64 {
 			}
 			s += t.share * t.Weight() * logIDF(math.Exp2(math.Ceil(math.Log2(max(64, float64(len(all)))))), df) * 2.2 * tf / (tf + 1.2*(0.25+0.75*long[name]/usual))
 		}
-		out[name] = s / (1.9 * total)
+		out[name] = s / (2.1 * total)
 	}
 	return out
 }

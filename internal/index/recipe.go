@@ -116,9 +116,9 @@ const minInformation = 6.5
 // relevance turns r = s/U of a query with n weighted terms into a probability:
 // with even odds, that the record is evidence for the question rather than the
 // best of a scope that knows nothing about it. It is x^4/(1+x^4), with
-// x = r·(max(n,4)/4)^(3/4), fitted to dialogue.
+// x = 9/8·r·(max(n,4)/4)^(3/4), fitted to dialogue.
 func relevance(r, n float64) float64 {
-	x := r * math.Pow(max(n, 4)/4, 0.75)
+	x := 1.125 * r * math.Pow(max(n, 4)/4, 0.75)
 	x *= x
 	return x * x / (1 + x*x)
 }
@@ -131,7 +131,7 @@ const (
 	threadB         = 0.75
 	threadHits      = 3
 	furtherWeight   = 0.3
-	threadScale     = 1.9
+	threadScale     = 2.1
 	minThreads      = 64  // as minRecords, for the idf of threads
 	minThreadLength = 256 // as minLength, for the mean of threads
 )
