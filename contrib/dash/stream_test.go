@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +19,11 @@ import (
 
 // open asks for a stream until the function that it returns is called, which waits for
 // its end.
-func open(t *testing.T, d *dash.Dash, query string) (*httptest.ResponseRecorder, func()) {
+func open(t *testing.T, d *dash.Dash, query string) (*wire, func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/stream"+query, nil)
 	r.Header.Set("Authorization", "Bearer "+token)
-	w, ended := httptest.NewRecorder(), make(chan struct{})
+	w, ended := &wire{ResponseRecorder: httptest.NewRecorder()}, make(chan struct{})
 	go func() {
 		defer close(ended)
 		d.ServeHTTP(w, r)
@@ -34,9 +35,27 @@ func open(t *testing.T, d *dash.Dash, query string) (*httptest.ResponseRecorder,
 	}
 }
 
-func notices(w *httptest.ResponseRecorder) int {
-	return strings.Count(w.Body.String(), "event: changed\n")
+// wire is a recorder that is read while it is written.
+type wire struct {
+	*httptest.ResponseRecorder
+	mu sync.Mutex
 }
+
+func (w *wire) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ResponseRecorder.Write(b)
+}
+
+func (w *wire) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+
+func (w *wire) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Body.String()
+}
+
+func notices(w *wire) int { return strings.Count(w.text(), "event: changed\n") }
 
 // A stream tells of events of its scope and run, seldom enough, says that it lives, and
 // ends with its request or after a minute.
@@ -71,9 +90,9 @@ func TestStreamsTellOfEvents(t *testing.T) {
 		pass(time.Second)
 		require.LessOrEqual(t, notices(ada), 3, "a thousand at once are one or two")
 		require.Greater(t, notices(one), 1)
-		require.NotContains(t, ada.Body.String(), "\n:\n")
+		require.NotContains(t, ada.text(), "\n:\n")
 		pass(20 * time.Second)
-		require.Contains(t, ada.Body.String(), "\n:\n", "it lives")
+		require.Contains(t, ada.text(), "\n:\n", "it lives")
 		pass(time.Minute)
 		before := told()
 		journal.Event(arc.Event{Scope: "acme/ada", Run: "one"})
@@ -112,7 +131,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		w, stop = open(t, d, "?scope=evil")
 		stop()
 		require.Equal(t, http.StatusNotFound, w.Code)
-		w = httptest.NewRecorder()
+		w = &wire{ResponseRecorder: httptest.NewRecorder()}
 		d.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/stream", nil))
 		require.Equal(t, http.StatusUnauthorized, w.Code)
 		plain, err := dash.New(agent, &dash.Options{Token: token})
