@@ -17,6 +17,7 @@ import (
 var (
 	realtalkFile  = flag.String("realtalk", os.Getenv("ARC_REALTALK"), "file of REALTALK chats; default $ARC_REALTALK")
 	lettaFile     = flag.String("letta", os.Getenv("ARC_LETTA"), "file of Letta's memory updates; default $ARC_LETTA")
+	pairsFile     = flag.String("pairs", os.Getenv("ARC_PAIRS"), "file of changes and of what holds beside it; default $ARC_PAIRS")
 	precisionFile = flag.String("precisionmembench", os.Getenv("ARC_PRECISIONMEMBENCH"),
 		"file of PrecisionMemBench's single turns; default $ARC_PRECISIONMEMBENCH")
 )
@@ -54,5 +55,20 @@ type changing struct {
 func letta(t *testing.T) (out []changing) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(given(t, *lettaFile, "letta"), &out))
+	return out
+}
+
+// pair is a fact and a later one: of its change, or true beside it. Others are
+// true as well.
+type pair struct {
+	Source, Kind       string
+	Both               bool
+	Old, New, Question string
+	Others             []string
+}
+
+func pairs(t *testing.T) (out []pair) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(given(t, *pairsFile, "pairs"), &out))
 	return out
 }

@@ -1,7 +1,9 @@
 package benchmarks
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +77,57 @@ func TestLetta(t *testing.T) {
 		}
 		t.Logf("%s: %d changes: current first %.1f %%, merged %d; %d other questions: kept %.1f %%",
 			part, changes, percent(current, changes), merged, others, percent(kept, others))
+	}
+}
+
+// Changes of facts, and facts that hold beside one another, by a person who had
+// not seen what orders them: the current one comes first, and what still holds
+// is neither hidden nor put behind what does not replace it.
+func TestPairs(t *testing.T) {
+	type count struct{ all, first, before, hidden, wrong int }
+	counts := map[string]*count{}
+	for _, p := range pairs(t) {
+		s := facts(t, day0.AddDate(3, 0, 31), append(slices.Clone(p.Others), p.Old)...)
+		r := remember(t, s, p.New, day0.AddDate(0, 0, 30))
+		hits, err := s.Recall(t.Context(), memory.Query{Text: p.Question})
+		require.NoError(t, err)
+		at := func(content string) int {
+			return slices.IndexFunc(hits, func(h memory.Hit) bool { return h.Record.Content == content })
+		}
+		right, other := p.New, p.Old
+		if p.Both {
+			right, other = p.Old, p.New
+		}
+		i, j := at(right), at(other)
+		k := at(p.Old)
+		wrong := p.Both && k >= 0 && hits[k].Replaced.By == r.ID
+		name := map[bool]string{false: "changes", true: "both hold"}[p.Both]
+		for _, kind := range []string{name, name + ", " + p.Kind} {
+			c := counts[kind]
+			if c == nil {
+				c = new(count)
+				counts[kind] = c
+			}
+			c.all++
+			countIf(&c.first, i == 0)
+			countIf(&c.before, i >= 0 && (j < 0 || i < j))
+			countIf(&c.hidden, k < 0 || r.Disposition != memory.Stored)
+			countIf(&c.wrong, wrong)
+		}
+		if testing.Verbose() && (i != 0 || wrong) && !strings.Contains(*pairsFile, "held") {
+			t.Logf("%s %d %d %v: %s\n  old %s\n  new %s", name, i, j, wrong, p.Question, p.Old, p.New)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		c := counts[kind]
+		t.Logf("%s: %d, right first %.0f %%, before the other %.0f %%, taken for a change %.0f %%, old one not found %d",
+			kind, c.all, percent(c.first, c.all), percent(c.before, c.all), percent(c.wrong, c.all), c.hidden)
+	}
+}
+
+func countIf(n *int, b bool) {
+	if b {
+		*n++
 	}
 }
 

@@ -68,7 +68,9 @@
 // ("also"). A recall puts it before them among the first ten hits, brings it in
 // if it is not there, and marks the others in Hit.Replaced, with the evidence
 // and a probability. A question about the past ("where did she live before?"),
-// and the policy [ACTR], heed no guesses.
+// and the policy [ACTR], heed no guesses. They see a change that repeats much of
+// the fact, and few that are put in other words: where the current value has to
+// come first, give a Slot or an Extractor. docs/benchmarks.md has both figures.
 //
 // An [Extractor] reads behind the write what texts state, and keeps it as Facts
 // linked with them: these hide one another as if a host had given their Slot, if
