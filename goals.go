@@ -128,9 +128,6 @@ func (k keeper) Resume(ctx context.Context, d goal.Dispatch) (goal.Result, error
 // its lease is over the attempt is refused: the goal may be dispatched anew.
 func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error) (*Report, error) {
 	asks := func(r *Report) bool { return r.Approval != nil || r.Status == Asking }
-	if err != nil || !asks(r) {
-		return r, err
-	}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for err == nil && asks(r) {
@@ -138,22 +135,25 @@ func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error
 		case <-look.C:
 		case <-ctx.Done():
 		}
-		if ctx.Err() != nil {
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) || !k.a.o.Now().Before(d.Until) {
-				k.refuse(context.WithoutCancel(ctx), r)
+		if ctx.Err() == nil {
+			s, _, failed := k.a.load(ctx, k.a.o.Scope.Tenant(), d.ID)
+			p := s.pending()
+			if failed == nil && (s.Status == Asking || p != nil && !p.decided(k.a.o.Now())) {
+				continue
 			}
-			return nil, ctx.Err()
+			next, failed := k.a.In("").Resume(ctx, d.ID)
+			if errors.Is(failed, ErrRunning) {
+				continue // what the human said is being done
+			}
+			if failed == nil || ctx.Err() == nil {
+				r, err = next, failed
+				continue
+			}
 		}
-		s, _, failed := k.a.load(ctx, k.a.o.Scope.Tenant(), d.ID)
-		p := s.pending()
-		if failed == nil && (s.Status == Asking || p != nil && !p.decided(k.a.o.Now())) {
-			continue
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) || !k.a.o.Now().Before(d.Until) {
+			k.refuse(context.WithoutCancel(ctx), r)
 		}
-		next, failed := k.a.In("").Resume(ctx, d.ID)
-		if errors.Is(failed, ErrRunning) {
-			continue // what the human said is being done
-		}
-		r, err = next, failed
+		return nil, ctx.Err()
 	}
 	return r, err
 }
