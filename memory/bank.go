@@ -89,6 +89,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		b.vectors.run(b.now, b.embedNext)
 	}
 	if b.o.Extractor != nil {
+		b.reading.more = true
 		b.reading.run(b.now, b.readNext)
 	}
 	return b, nil
@@ -124,7 +125,7 @@ type tenancy struct{ bytes atomic.Int64 }
 func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
 	t := new(tenancy)
 	b.sizes.Store(name, t)
-	err := b.w.Flush(ctx) // a vector that was made when the tenant had left
+	err := b.w.Flush(ctx)
 	if err == nil {
 		err = b.load(ctx, Scope(name))
 	}

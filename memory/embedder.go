@@ -59,15 +59,16 @@ type embedding struct {
 	model atomic.Pointer[vectorModel]
 	cache *lru.Cache[[16]byte, []float32] // by textKey; nil: the text has none
 
-	behind             // its lock is that of what follows
-	known  vectorModel // as the store has it
-	size   int         // of the next batch
-	queue  []*shard    // with records that have no vector
+	behind                // its lock is that of what follows
+	known  vectorModel    // as the store has it
+	size   int            // of the next batch
+	queue  []Scope        // with records that have no vector
+	queued map[Scope]bool // those of queue
 }
 
 // start prepares for vectors. The Bank is not in use yet.
 func (v *embedding) start(host Embedder, noted vectorModel) error {
-	v.host, v.known, v.size = host, noted, batchTexts
+	v.host, v.known, v.size, v.queued = host, noted, batchTexts, make(map[Scope]bool)
 	v.model.Store(&noted)
 	var err error
 	if v.cache, err = lru.New[[16]byte, []float32](cacheVectors); err != nil || host == nil {
@@ -252,7 +253,8 @@ func (b *Bank) embedNext(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer release()
-	sh, next, err := b.nextWaiting(ctx)
+	sh, next, done, err := b.nextWaiting(ctx)
+	defer done()
 	if err == nil && len(next) > 0 {
 		err = b.embedThese(ctx, sh, next)
 	}
@@ -310,9 +312,8 @@ type waiting struct {
 // waits is what the holder of the turn knows of a shard: the records below from
 // have a vector, but for those that were put off.
 type waits struct {
-	queued atomic.Bool
-	from   uint32
-	off    uint32 // 1 + the first row that was put off; 0: none
+	from uint32
+	off  uint32 // 1 + the first row that was put off; 0: none
 }
 
 // putOff lets others go before those that failed.
@@ -327,33 +328,41 @@ func (w *waits) putOff(failed []waiting) {
 // wanted tells the Embedder that there are records without a vector.
 func (b *Bank) wanted(sh *shard) {
 	v := &b.vectors
-	if v.host == nil || !sh.waits.queued.CompareAndSwap(false, true) {
+	if v.host == nil {
 		return
 	}
 	v.Lock()
-	v.queue = append(v.queue, sh)
-	v.Unlock()
-	v.nudge()
+	defer v.Unlock()
+	if !v.queued[sh.scope] {
+		v.queue, v.queued[sh.scope] = append(v.queue, sh.scope), true
+		v.nudge()
+	}
 }
 
-// nextWaiting returns the next batch, of one shard. The caller has the turn.
-func (b *Bank) nextWaiting(ctx context.Context) (*shard, []waiting, error) {
+// nextWaiting returns the next batch, of one shard, which stays in memory until done is called.
+// The caller has the turn.
+func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done func(), err error) {
 	v := &b.vectors
 	for {
 		v.Lock()
 		if len(v.queue) == 0 {
 			v.Unlock()
-			return nil, nil, nil
+			return nil, nil, nothing, nil
 		}
-		sh, size := v.queue[0], v.size
+		s, size := b.In(v.queue[0]), v.size
 		v.queue = v.queue[1:]
+		delete(v.queued, s.scope) // what comes from now on queues it again
 		v.Unlock()
-		sh.waits.queued.Store(false) // what comes from now on queues it again
-		next, err := b.waitingIn(ctx, sh, size)
+		if sh, done, _ = s.holding(context.WithoutCancel(ctx)); sh == nil {
+			done() // once it can be read, it is queued again
+			continue
+		}
+		next, err = b.waitingIn(ctx, sh, size)
 		if len(next) > 0 || err != nil {
 			b.wanted(sh)
-			return sh, next, err
+			return sh, next, done, err
 		}
+		done()
 	}
 }
 

@@ -58,7 +58,7 @@ const (
 
 // unread is a record that the Extractor has yet to read.
 type unread struct {
-	sh    *shard
+	scope Scope
 	id    ID
 	tries int
 }
@@ -86,7 +86,7 @@ func (b *Bank) states(r *Record) bool {
 func (g *group) unread(ops []store.Op) ([]store.Op, error) {
 	for _, c := range g.new {
 		if g.b.states(c.rec) {
-			k := g.sh.readKey(c.rec.ID)
+			k := readKey(g.sh.scope, c.rec.ID)
 			value, err := codec.Encode(k, applied{instantOf(c.rec.Known)})
 			if err != nil {
 				return nil, err
@@ -104,7 +104,7 @@ func (b *Bank) unread(sh *shard, cs []candidate) {
 		if b.states(c.rec) {
 			r.Lock()
 			if r.more = r.more || len(r.queue) >= maxUnread; !r.more {
-				r.queue = append(r.queue, unread{sh: sh, id: c.rec.ID})
+				r.queue = append(r.queue, unread{scope: sh.scope, id: c.rec.ID})
 			}
 			r.Unlock()
 			r.nudge()
@@ -134,7 +134,7 @@ func (b *Bank) nextUnread(ctx context.Context) (u unread, ok bool, err error) {
 			return u, false, err
 		}
 		for _, u := range waiting {
-			if !slices.Contains(r.queue, u) {
+			if !slices.ContainsFunc(r.queue, func(o unread) bool { return o.scope == u.scope && o.id == u.id }) {
 				r.queue = append(r.queue, u)
 			}
 		}
@@ -148,25 +148,49 @@ func (b *Bank) nextUnread(ctx context.Context) (u unread, ok bool, err error) {
 }
 
 // storedUnread returns the first records of which the store says that they are to be
-// read, and whether there may be more. It passes over those that are on their way into memory.
+// read, and whether there may be more. It passes over those that are on their way into
+// memory, and those whose records are gone.
 func (b *Bank) storedUnread(ctx context.Context) (out []unread, more bool, err error) {
 	if err := b.w.Flush(ctx); err != nil {
 		return nil, false, err
 	}
-	shards := make(map[string]*shard)
-	b.shards.Range(func(_, v any) bool {
-		shards[v.(*shard).part] = v.(*shard)
-		return true
-	})
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, readPart)}) {
 		if err != nil || len(out) == maxUnread {
 			return out, true, err
 		}
-		if p := key.Split(e.Key); len(p) == 4 && shards[p[2]] != nil && shards[p[2]].entry(ID(p[3])) != nil {
-			out = append(out, unread{sh: shards[p[2]], id: ID(p[3])})
+		scope, there, err := b.holder(ctx, e.Key)
+		if err != nil {
+			return out, true, err
+		}
+		if there {
+			out = append(out, unread{scope: scope, id: ID(key.Split(e.Key)[3])})
 		}
 	}
 	return out, false, nil
+}
+
+// holder returns the scope of a record that has a key of another part, and whether the record
+// is there: in memory, or in the store if its tenant is not in memory.
+func (b *Bank) holder(ctx context.Context, k string) (scope Scope, there bool, err error) {
+	p := key.Split(k)
+	if len(p) != 4 {
+		return "", false, nil
+	}
+	if sh := b.shardAt(p[2]); sh != nil {
+		return sh.scope, sh.entry(ID(p[3])) != nil, nil
+	}
+	if b.tenants == nil {
+		return "", false, nil
+	}
+	e, err := b.st.Get(ctx, key.Join(root, recordPart, p[2], p[3]))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", false, err
+	}
+	r, _, err := decodeRecord(e)
+	if err != nil {
+		return "", false, nil // of a damaged one the tenant's own calls are told
+	}
+	return r.Scope, !b.tenants.Has(r.Scope.Tenant()), nil
 }
 
 // Extract has the Extractor read what it has not yet, without waiting for the Bank
@@ -206,7 +230,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		return 0, ctx.Err()
 	}
 	b.reading.Lock()
-	b.reading.reportLocked(b.now(), u.sh.scope.Tenant(), err)
+	b.reading.reportLocked(b.now(), u.scope.Tenant(), err)
 	b.reading.Unlock()
 	if err == nil {
 		return 1, nil
@@ -215,14 +239,14 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		b.reading.again(u)
 		return 1, err
 	}
-	_, gone := b.add(ctx, store.Op{Key: u.sh.readKey(u.id), Delete: true})
+	_, gone := b.add(ctx, store.Op{Key: readKey(u.scope, u.id), Delete: true})
 	return 1, errors.Join(err, gone)
 }
 
 // readOne has a record read, and keeps what it states.
 func (b *Bank) readOne(ctx context.Context, u unread) error {
-	s := Space{b: b, scope: u.sh.scope}
-	read := store.Op{Key: u.sh.readKey(u.id), Delete: true}
+	s := Space{b: b, scope: u.scope}
+	read := store.Op{Key: readKey(u.scope, u.id), Delete: true}
 	done, err := s.ready(ctx)
 	defer done()
 	if err != nil {
@@ -242,8 +266,8 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	}
 	b.reading.keeping.Lock()
 	defer b.reading.keeping.Unlock()
-	if u.sh.entry(u.id) == nil {
-		return nil
+	if _, _, err := s.lookup(u.id); err != nil {
+		return nil // forgotten, or erased
 	}
 	for i, st := range all[:min(len(all), maxStatements)] {
 		if err := st.check(); err != nil {

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -63,7 +64,7 @@ func (b *Bank) staying(ctx context.Context, part string, e store.Entry) (done fu
 
 // shardAt returns what is in memory of the scope with this part of keys, or nil.
 func (b *Bank) shardAt(part string) (found *shard) {
-	if sh := b.shard(Scope(part)); sh != nil {
+	if sh := b.shard(Scope(part)); sh != nil || !strings.HasPrefix(part, longMark) {
 		return sh
 	}
 	b.shards.Range(func(_, v any) bool {

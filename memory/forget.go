@@ -289,7 +289,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 func (b *Bank) besides(sh *shard, id ID) []store.Op {
 	ops := []store.Op{{Key: sh.countsKey(id), Delete: true}, {Key: sh.guessKey(id), Delete: true}}
 	if b.o.Extractor != nil {
-		ops = append(ops, store.Op{Key: sh.readKey(id), Delete: true})
+		ops = append(ops, store.Op{Key: readKey(sh.scope, id), Delete: true})
 	}
 	return ops
 }
@@ -392,6 +392,8 @@ func (b *Bank) Reload(ctx context.Context, scope Scope) error {
 	if err != nil {
 		return err
 	}
+	b.reading.keeping.Lock()
+	defer b.reading.keeping.Unlock()
 	b.shards.Range(func(s, v any) bool {
 		if s.(Scope).Within(scope) {
 			b.shards.Delete(s)

@@ -47,7 +47,7 @@ const longMark = "#"
 func (sh *shard) recordKey(id ID) string  { return key.Join(root, recordPart, sh.part, string(id)) }
 func (sh *shard) vectorKey(id ID) string  { return key.Join(root, vectorPart, sh.part, string(id)) }
 func (sh *shard) countsKey(id ID) string  { return sh.counts + string(id) }
-func (sh *shard) readKey(id ID) string    { return key.Join(root, readPart, sh.part, string(id)) }
+func readKey(s Scope, id ID) string       { return key.Join(root, readPart, scopePart(s), string(id)) }
 func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, sh.part, string(id)) }
 
 // feedbackKey hashes the host's key: what is not kept cannot leak.

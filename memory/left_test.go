@@ -1,0 +1,80 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// slow is an Embedder and an Extractor that says when it is asked, and answers when it is
+// let go.
+type slow struct {
+	thesaurus
+	asked chan string
+	going chan struct{}
+}
+
+func newSlow() *slow { return &slow{asked: make(chan string, 8), going: make(chan struct{})} }
+
+func (s *slow) wait(ctx context.Context, text string) error {
+	s.asked <- text
+	select {
+	case <-s.going:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *slow) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := s.wait(ctx, texts[0]); err != nil {
+		return nil, err
+	}
+	return s.thesaurus.Embed(ctx, texts)
+}
+
+func (s *slow) Extract(ctx context.Context, r memory.Record) ([]memory.Statement, error) {
+	return stated("Ann", "home", "Paris", "set", .95), s.wait(ctx, r.Content)
+}
+
+// What is asked of a host behind the writes comes back when the tenant has left memory, and
+// was erased since: nothing of that is kept.
+func TestWhatComesBackAfterEraseIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]func(*memory.Options, *slow){
+		"vectors":    func(o *memory.Options, s *slow) { o.Embedder = s },
+		"statements": func(o *memory.Options, s *slow) { o.Extractor = s },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, st, host := t.Context(), store.NewMem(), newSlow()
+			o := memory.Options{Seed: 1, IndexBytes: 1}
+			options(&o, host)
+			b, err := memory.Open(ctx, st, &o)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
+			say := func(s memory.Scope, text string) {
+				_, err := b.In(s).Remember(ctx, memory.Draft{Kind: memory.Episode, Content: text, Actor: "Ann"})
+				require.NoError(t, err)
+			}
+			say("other/ann", "a car is something")
+			require.Contains(t, <-host.asked, "car")
+			say("acme/ann", "my soup is in Paris") // waits, and leaves memory
+			host.going <- struct{}{}
+			require.Contains(t, <-host.asked, "soup")
+			require.NoError(t, b.Erase(ctx, "acme"))
+			host.going <- struct{}{}
+			say("other/bob", "a lake")
+			require.Contains(t, <-host.asked, "lake", "what came before is over")
+			require.NoError(t, b.Flush(ctx))
+			for e, err := range b.Entries(ctx, "acme") {
+				require.NoError(t, err)
+				t.Errorf("%q is kept", e.Key)
+			}
+		})
+	}
+}
