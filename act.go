@@ -23,10 +23,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	c := t.s.Current
 	at, err := t.attempt(ctx)
-	heard := t.own.breakers.heard(t.own.name, c.Worker, broke(&at), at.End == act.Finished, t.a.o.Now())
-	if err == nil && heard.Key != "" {
-		err = t.a.w.Add(ctx, heard)
-	}
+	t.heard = t.own.breakers.heard(t.own.name, c.Worker, broke(&at), at.End == act.Finished, t.a.o.Now())
 	switch {
 	case err != nil:
 		return "", err

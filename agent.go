@@ -38,6 +38,7 @@ import (
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
 )
 
 // Host is what the host program brings. Workers are required, and Gates too
@@ -541,6 +542,8 @@ type turn struct {
 	watched bool
 	// learned: the step has changed what is learned.
 	learned bool
+	// heard keeps what the step's attempt has come to for its worker's breaker.
+	heard store.Op
 	// events are those of the step.
 	events []Event
 

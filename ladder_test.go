@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -319,4 +321,49 @@ func TestEscalationOfWhatAsks(t *testing.T) {
 	}
 	r := run(t, agent(t, s.host(), nil), arc.Objective{Text: "mend it"})
 	require.Equal(t, []any{arc.Asking, false}, []any{r.Status, r.Escalated})
+}
+
+// full is a store that refuses what is written behind while it has no room.
+type full struct {
+	store.Store
+	now, refused atomic.Bool
+}
+
+func (f *full) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if f.now.Load() {
+		f.refused.Store(true)
+		return 0, store.ErrFull
+	}
+	return f.Store.Commit(ctx, ops...)
+}
+
+// What an attempt has come to is kept, and it is not made again, when what was to be written
+// before it ended could not be: also of a worker that has broken off before.
+func TestAttemptIsNotLostToAnEarlierWrite(t *testing.T) {
+	t.Parallel()
+	st, s := &full{Store: store.NewMem()}, new(script)
+	a := agentOn(t, st, s.host(), &arc.Options{Attempts: 1})
+	s.do = func(int, act.Work) (act.Result, error) { return act.Result{}, errBoom }
+	run(t, a, mendIt)
+	var calls atomic.Int64
+	s.do = func(int, act.Work) (act.Result, error) {
+		calls.Add(1)
+		id, err := a.In("acme").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "it is nil"})
+		require.NoError(t, err)
+		st.now.Store(true)
+		require.NoError(t, a.In("acme").Memory().Feedback(t.Context(), memory.Feedback{
+			Key: fmt.Sprint(calls.Load()), Injected: []memory.ID{id.ID}, Utilized: []memory.ID{id.ID}, Delivered: true,
+		}))
+		require.Eventually(t, st.refused.Load, time.Minute, time.Millisecond)
+		st.now.Store(false)
+		return done(`1`), nil
+	}
+	o := mendIt
+	o.ID = "two"
+	_, err := a.Run(t.Context(), o)
+	if err != nil { // the host is told of the write, once
+		_, err = a.In(o.Scope).Resume(t.Context(), o.ID)
+	}
+	require.NoError(t, err)
+	require.EqualValues(t, 1, calls.Load())
 }

@@ -65,7 +65,7 @@ var phases = map[phase]station{
 // step takes the run one step further: a phase, and those that share its step.
 // A spent budget ends the run, once what was done is verified and learned.
 func (t *turn) step(ctx context.Context) error {
-	t.events, t.learned = nil, false
+	t.events, t.learned, t.heard = nil, false, store.Op{}
 	if why, err := t.exhausted(ctx); err != nil {
 		return err
 	} else if why != "" && !slices.Contains(paid, t.s.Phase) {

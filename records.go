@@ -164,6 +164,9 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 		lease.Of(ctx).Keep(t.s.Status == Running || t.abiding)
 	}
 	var index []store.Op
+	if t.heard.Key != "" {
+		index = append(index, t.heard)
+	}
 	if was, is := t.listed, t.s.Wait.Due; was != is {
 		if was != 0 {
 			index = append(index, store.Op{Key: t.s.dueKey(was), Delete: true})
