@@ -70,6 +70,12 @@ func (c *customs) checkOwn(e store.Entry, parts []string) error {
 		case "episode":
 			ours = ours || slices.Contains(c.episodes, e.Key)
 		}
+	case breakerKeys:
+		err = codec.Decode(e, new(breaker))
+	case toldKeys:
+		err = codec.Decode(e, new(told))
+	case ledgerKeys:
+		err = codec.Decode(e, new(ledger))
 	case jobKeys:
 		return queue.Check(e, c.scope)
 	case statusKeys, sessionKeys, spoolKeys:

@@ -406,7 +406,10 @@ func TestImportRefusesWhatIsForged(t *testing.T) {
 		}{5}), sealed(t, under("rank", "slot", "one", "work", "7"), struct {
 			Seq uint64 `cbor:"1,keyasint"`
 		}{7})}, store.ErrDamaged},
-		"a head": {"acme", []store.Entry{sealed(t, under("rank", "head", "work"), struct{}{})}, store.ErrDamaged},
+		"a breaker":     {"acme", []store.Entry{sealed(t, under("breaker", "one"), "text")}, store.ErrDamaged},
+		"what was told": {"acme", []store.Entry{sealed(t, under("told", ""), "text")}, store.ErrDamaged},
+		"a ledger":      {"acme", []store.Entry{sealed(t, under("ledger", "spend", ""), "text")}, store.ErrDamaged},
+		"a head":        {"acme", []store.Entry{sealed(t, under("rank", "head", "work"), struct{}{})}, store.ErrDamaged},
 		"a run of another tenant": {"acme/anna", runWith(func(s *arc.State) {
 			s.Objective.Also = []memory.Scope{"ajax"}
 		}), store.ErrDamaged},
