@@ -35,7 +35,7 @@ type Bank struct {
 	shards   sync.Map                    // Scope -> *shard
 	tenants  *pool.Pool[*tenancy]        // nil: they are all in memory
 	sizes    sync.Map                    // name -> *tenancy, of those in memory
-	left     sync.Map                    // Scope -> int64, those of others: when they changed last
+	left     sync.Map                    // name -> *sync.Map of others: Scope -> int64, as changed
 	vectors  embedding
 	reading  reading
 	heard    hearing
@@ -130,7 +130,10 @@ func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
 		err = b.load(ctx, Scope(name))
 	}
 	if err != nil {
-		b.leaves(name)
+		before, known := b.left.Load(name)
+		if b.leaves(name); known {
+			b.left.Store(name, before)
+		}
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	return t, nil
@@ -139,13 +142,15 @@ func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
 // leaves forgets a tenant that no call uses: all of it is in the store.
 func (b *Bank) leaves(name string) {
 	b.sizes.Delete(name)
+	left := new(sync.Map)
 	b.shards.Range(func(s, v any) bool {
 		if s.(Scope).Tenant() == name {
 			b.shards.Delete(s)
-			b.left.Store(s, v.(*shard).changed())
+			left.Store(s, v.(*shard).changed())
 		}
 		return true
 	})
+	b.left.Store(name, left)
 }
 
 func nothing() {}

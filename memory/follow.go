@@ -56,6 +56,10 @@ func (b *Bank) staying(ctx context.Context, part string, e store.Entry) (done fu
 		scope = r.Scope // which may be too long for a key
 	}
 	if !b.tenants.Has(scope.Tenant()) {
+		// Who has forgotten it, or erased all, looks after the scope.
+		if left, ok := b.left.Load(scope.Tenant()); ok && e.Deleted {
+			left.(*sync.Map).Delete(scope)
+		}
 		return nothing, false, nil
 	}
 	done, err = Space{b: b, scope: scope}.ready(ctx)

@@ -339,7 +339,6 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	}
 	for _, sh := range all {
 		b.shards.Delete(sh.scope)
-		b.left.Delete(sh.scope)
 		sh.grow(-scopeBytes)
 	}
 	return b.w.Flush(ctx)

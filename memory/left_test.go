@@ -78,3 +78,34 @@ func TestWhatComesBackAfterEraseIsNotKept(t *testing.T) {
 		})
 	}
 }
+
+// A scope that another Bank has erased is not one of those that the Bank has, also if its tenant
+// had left memory.
+func TestWhatIsErasedElsewhereIsNoScope(t *testing.T) {
+	t.Parallel()
+	ctx, st := t.Context(), &feed{Mem: store.NewMem()}
+	opened := func(bytes int64) *memory.Bank {
+		b, err := memory.Open(ctx, st, &memory.Options{Seed: 1, Shared: true, IndexBytes: bytes})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, b.Close()) })
+		return b
+	}
+	a := opened(1)
+	for _, user := range []memory.Scope{"acme/ann", "acme/ben"} {
+		remember(t, a.In(user), memory.Draft{Kind: memory.Episode, Content: "hello"})
+	}
+	scopes := func() (all []memory.Scope) {
+		for s := range a.Scopes() {
+			all = append(all, s)
+		}
+		return all
+	}
+	require.ElementsMatch(t, []memory.Scope{"acme/ann", "acme/ben"}, scopes())
+	require.NoError(t, opened(0).Erase(ctx, "acme/ann"))
+	for _, e := range st.all {
+		require.NoError(t, a.Follow(ctx, e))
+	}
+	require.Equal(t, []memory.Scope{"acme/ben"}, scopes())
+	require.NoError(t, a.Erase(ctx, "acme"))
+	require.Empty(t, scopes())
+}

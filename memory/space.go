@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/redact"
@@ -143,11 +144,14 @@ func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 			more = last == 0 || yield(sh.scope, micros(last))
 			return more
 		})
-		b.left.Range(func(s, last any) bool {
-			if _, back := b.shards.Load(s); back || last == int64(0) {
+		b.left.Range(func(name, left any) bool {
+			if _, back := b.sizes.Load(name); back {
 				return more
 			}
-			more = more && yield(s.(Scope), micros(last.(int64)))
+			left.(*sync.Map).Range(func(s, last any) bool {
+				more = more && (last == int64(0) || yield(s.(Scope), micros(last.(int64))))
+				return more
+			})
 			return more
 		})
 	}
