@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,4 +109,24 @@ func TestWhatIsErasedElsewhereIsNoScope(t *testing.T) {
 	require.Equal(t, []memory.Scope{"acme/ben"}, scopes())
 	require.NoError(t, a.Erase(ctx, "acme"))
 	require.Empty(t, scopes())
+}
+
+// What was not read when the process ended is read by the next one, whose tenants are not in
+// memory yet.
+func TestTextsOfTenantsThatAreNotInMemoryAreRead(t *testing.T) {
+	t.Parallel()
+	ctx, st, host := t.Context(), store.NewMem(), newSlow()
+	before, err := memory.Open(ctx, st, &memory.Options{Seed: 1, Extractor: host})
+	require.NoError(t, err)
+	long := memory.Scope("corp" + strings.Repeat("/"+strings.Repeat("x", 100), 6)) // for a key
+	for _, s := range []memory.Scope{"acme/ann", long} {
+		remember(t, before.In(s), memory.Draft{Kind: memory.Episode, Content: "hello from " + string(s)[:4]})
+	}
+	require.NoError(t, before.Close())
+	x := &scripted{says: map[string][]memory.Statement{}}
+	b, err := memory.Open(ctx, st, &memory.Options{Seed: 1, Extractor: x, IndexBytes: 1})
+	require.NoError(t, err)
+	require.NoError(t, b.Extract(ctx))
+	require.NoError(t, b.Close())
+	require.ElementsMatch(t, []string{"hello from acme", "hello from corp"}, x.read)
 }
