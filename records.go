@@ -89,13 +89,10 @@ func (a *Agent) firstOfDay(ctx context.Context, tenant string, kind, step uint64
 	for {
 		var all told
 		e, err := a.st.Get(ctx, k)
-		if err == nil {
-			err = codec.Decode(e, &all)
-		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return false, fmt.Errorf("escalate: %w", err)
 		}
-		if all.Day < day || all.Steps == nil {
+		if codec.Decode(e, &all) != nil || all.Day < day || all.Steps == nil { // a person is rather told twice
 			all = told{day, map[uint64]uint64{}}
 		}
 		if of, ok := all.Steps[kind]; ok {
