@@ -111,8 +111,8 @@ fuzzers() {
 	done
 }
 
-# fuzz runs each fuzzer for FUZZTIME, those of the root, which open an Agent each
-# time, for AGENTFUZZTIME where it is set.
+# fuzz runs each fuzzer for FUZZTIME, those of the root and FuzzStdio, which open an
+# Agent each time, for AGENTFUZZTIME where it is set.
 fuzz() {
 	local pkg name list time code=0
 	list=$(fuzzers) || return 1
@@ -124,7 +124,9 @@ fuzz() {
 	done <<<"$list"
 	within contrib/embed go test . -run '^$' -fuzz FuzzOpen -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
 	for name in mcp:FuzzArguments mcp:FuzzStdio ollama:FuzzAnswer; do
-		within "contrib/${name%:*}" go test . -run '^$' -fuzz "${name#*:}" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s || code=1
+		time=$FUZZTIME
+		[[ $name == mcp:FuzzStdio ]] && time=${AGENTFUZZTIME:-$FUZZTIME}
+		within "contrib/${name%:*}" go test . -run '^$' -fuzz "${name#*:}" -fuzztime "$time" -fuzzminimizetime 5s || code=1
 	done
 	return $code
 }
