@@ -146,9 +146,7 @@ var bands = [...]float32{0.85, 0.7, 0.55, 0.4, 0}
 // ones, and ranks them with those in single.
 func (sc *Scratch) weighChunks(least float32) {
 	sc.rank.reset(sc.q.K)
-	for _, row := range sc.single {
-		sc.rank.add(sc.scores[row])
-	}
+	sc.rate(sc.single)
 	most, above := sc.bestBound(sc.open), float32(2)
 	for _, band := range bands {
 		if most == 0 {
@@ -160,12 +158,19 @@ func (sc *Scratch) weighChunks(least float32) {
 				least > 0 && sc.boundByPlace(id)*sc.most < least {
 				continue
 			}
-			for _, row := range sc.weighChunk(id) {
-				sc.rank.add(sc.scores[row])
-			}
+			sc.rate(sc.weighChunk(id))
 			least = max(least, rounding*sc.rank.least(sc.q.Gate))
 		}
 		above = band
+	}
+}
+
+// rate ranks the scores of rows.
+func (sc *Scratch) rate(rows []uint32) {
+	for _, row := range rows {
+		if s := sc.scores[row]; sc.rank.wants(s) && !sc.skips(row) {
+			sc.rank.add(s)
+		}
 	}
 }
 
@@ -259,9 +264,6 @@ func (sc *Scratch) collect(l *local) []uint32 {
 		old := sc.scores[row]
 		if old == 0 {
 			sc.settled = append(sc.settled, row)
-			if sc.q.Skip != nil && sc.q.Skip(row) {
-				old = skipped
-			}
 		}
 		if old < 0 {
 			sc.scores[row] = old

@@ -49,12 +49,11 @@ const (
 type Index struct {
 	terms map[string]*term
 	names map[string][]*actor // by the words of their names
-	// spellings are the terms that one edit may make of a word.
-	spellings map[letters][]*term
-	cols      columns
-	rows      uint32 // all are below it
-	live      int
-	norms     *norms
+	spelt spellings
+	cols  columns
+	rows  uint32 // all are below it
+	live  int
+	norms *norms
 
 	threads threads
 
@@ -84,7 +83,7 @@ type columns struct {
 // New returns an empty Index.
 func New() *Index {
 	return &Index{
-		terms: make(map[string]*term), names: make(map[string][]*actor), spellings: make(map[letters][]*term), norms: newNorms(minLength),
+		terms: make(map[string]*term), names: make(map[string][]*actor), norms: newNorms(minLength),
 		named: make(map[string]*thread), actors: make(map[string]*actor),
 	}
 }
@@ -132,7 +131,7 @@ func (ix *Index) Delete(row uint32, d Doc) {
 		t.count = 0
 		if t.drop(cols.dead); t.df == 0 {
 			delete(ix.terms, t.text)
-			ix.unlearn(t)
+			ix.spelt.unlearn(t)
 		}
 	}
 	ix.exit(d.Actor)
@@ -230,7 +229,7 @@ func (ix *Index) intern(x text.Term) *term {
 	if t == nil {
 		t = &term{text: x.Text, stop: x.Stop}
 		ix.terms[x.Text] = t
-		ix.learn(t)
+		ix.spelt.learn(t)
 	}
 	return t
 }

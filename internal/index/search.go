@@ -53,6 +53,8 @@ type Scratch struct {
 	scores  []float32 // by row, zero between searches
 	touched []uint32  // rows without a thread that have a score
 	matches []Match
+	own     []word // of the text whose kin is looked for
+	kin     []Kin
 	rank    ranking
 	shared  []shared // by row, zero between uses; see similar.go
 	single  []uint32 // rows without a thread that may be wanted
@@ -215,6 +217,16 @@ func (sc *Scratch) end() {
 	sc.search = search{}
 }
 
+// skips reports whether Query.Skip leaves out a record that has a score, which it has no
+// more then. That is asked only of what would be wanted: the answer may lie far away.
+func (sc *Scratch) skips(row uint32) bool {
+	if sc.q.Skip == nil || !sc.q.Skip(row) {
+		return false
+	}
+	sc.scores[row] = skipped
+	return true
+}
+
 // skipped is the score of a record that Query.Skip leaves out.
 const skipped = -1e30
 
@@ -243,14 +255,10 @@ func (sc *Scratch) walk(w *word, n int) {
 			}
 			gain *= sc.factor(row, m)
 		}
-		old := scores[row]
-		if old == 0 {
+		if scores[row] == 0 {
 			touched = append(touched, row)
-			if sc.q.Skip != nil && sc.q.Skip(row) {
-				old = skipped
-			}
 		}
-		scores[row] = old + float32(gain*sc.saturated(count, uint8(m)))
+		scores[row] += float32(gain * sc.saturated(count, uint8(m)))
 	}
 	sc.touched = touched
 }
@@ -298,11 +306,13 @@ func (r *ranking) reset(k int) {
 	}
 }
 
+// wants reports whether a score is among the best.
+func (r *ranking) wants(s float32) bool {
+	return len(r.best) < r.k || r.k > 0 && s > r.best[0]
+}
+
 func (r *ranking) add(s float32) {
-	switch {
-	case r.k == 0 || len(r.best) == r.k && s <= r.best[0]:
-		return
-	case len(r.best) < r.k:
+	if len(r.best) < r.k {
 		r.best = append(r.best, 0)
 		copy(r.best[1:], r.best)
 	}
@@ -338,7 +348,7 @@ func (sc *Scratch) improve(least float32) float32 {
 	bar := least
 	for _, rows := range [...][]uint32{sc.touched, sc.settled} {
 		for _, row := range rows {
-			if s := sc.scores[row]; s > bar {
+			if s := sc.scores[row]; s > bar && !sc.skips(row) {
 				sc.rank.add(s)
 				if len(sc.rank.best) == sc.rank.k {
 					bar = sc.rank.best[0]
@@ -517,7 +527,7 @@ func (sc *Scratch) wanted() []Match {
 	sc.matches = sc.matches[:0]
 	for _, rows := range [...][]uint32{sc.single, sc.settled} {
 		for _, row := range rows {
-			if s := sc.scores[row]; s > 0 && s >= least {
+			if s := sc.scores[row]; s > 0 && s >= least && !sc.skips(row) {
 				sc.matches = append(sc.matches, sc.match(row, s))
 			}
 		}
@@ -530,7 +540,7 @@ func (sc *Scratch) leastOfMany() float32 {
 	sc.rank.best = sc.rank.best[:0]
 	for _, rows := range [...][]uint32{sc.single, sc.settled} {
 		for _, row := range rows {
-			if s := sc.scores[row]; s > 0 {
+			if s := sc.scores[row]; s > 0 && !sc.skips(row) {
 				sc.rank.best = append(sc.rank.best, s)
 			}
 		}
@@ -582,7 +592,7 @@ func (ix *Index) weigh(sc *Scratch, query []text.Term) {
 	for i := range sc.words {
 		w := &sc.words[i]
 		if w.term == nil && !w.stop && len(query) <= maxSpelled {
-			t := ix.nearest(w.text)
+			t := ix.spelt.nearest(w.text)
 			if t != nil && !slices.ContainsFunc(sc.words, func(o word) bool { return o.term == t }) {
 				w.text, w.term, w.share = t.text, t, misspelt
 			}

@@ -1,8 +1,9 @@
 package index
 
 import (
+	"math/bits"
+	"slices"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/text"
 )
@@ -13,79 +14,128 @@ const misspelt = 0.6
 const (
 	spelledFrom = text.FuzzyFrom
 	maxSpelled  = 64 // terms of a query whose words may stand for others
+	perBucket   = 8  // spellings, about
 )
 
-// letters are what an edit of a word leaves as they are, if it is not one of the
-// first letter: that with the second one, or that with the last.
-type letters struct {
-	first, other rune
-	end          bool // other is the last
+// spellings find the terms that one edit makes of a word. An edit leaves what is before
+// the middle letter of a term as it is, or what is after it: a term is under both, with
+// its first letter and its length. The buckets are those of linear hashing, which
+// splits one at a time (Litwin 1980).
+type spellings struct {
+	buckets [][]spelling
+	n       int // in them
 }
 
-// lettersOf returns the letters under which a word is found in spite of an edit,
-// or false if an edit makes another word of it: it is short, or not of letters.
-func lettersOf(w string) (by [2]letters, ok bool) {
-	n := 0
-	for _, r := range w {
-		if !unicode.IsLetter(r) {
-			return by, false
-		}
-		switch n++; n {
-		case 1:
-			by[0].first, by[1].first = r, r
-		case 2:
-			by[0].other = r
-		}
-		by[1].other = r
+// spelling is a term under one of its keys.
+type spelling struct {
+	key  uint32
+	odd  uint32 // the letters that it has an odd number of, by their last five bits
+	term *term
+}
+
+// lettersOf returns the letters of a word, or nil if an edit makes another word of it:
+// it is short, or not of letters.
+func lettersOf(w string) []rune {
+	letters := []rune(w)
+	if len(letters) < spelledFrom || slices.ContainsFunc(letters, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		return nil
 	}
-	by[1].end = true
-	return by, n >= spelledFrom
+	return letters
+}
+
+// oddOf returns spelling.odd, of which an edit changes two bits at most.
+func oddOf(letters []rune) (odd uint32) {
+	for _, r := range letters {
+		odd ^= 1 << (r & 31)
+	}
+	return odd
+}
+
+// keysOf returns under what a term of n letters is that is w, or one edit away.
+func keysOf(w []rune, n int) [2]uint32 {
+	hash := func(h uint32, letters []rune) uint32 {
+		for _, r := range letters {
+			h = (h ^ uint32(r)) * 0x9e3779b1
+			h ^= h >> 15
+		}
+		return h
+	}
+	before, after := hash(0, []rune{'<', rune(n)}), hash(0, []rune{'>', rune(n), w[0]})
+	return [2]uint32{hash(before, w[:n/2]), hash(after, w[len(w)-(n-1)/2:])}
+}
+
+// at returns the bucket of a key.
+func (s *spellings) at(key uint32) *[]spelling {
+	round := bits.Len(uint(len(s.buckets) - 1))
+	i := int(key & (1<<round - 1))
+	if i >= len(s.buckets) {
+		i -= 1 << (round - 1)
+	}
+	return &s.buckets[i]
 }
 
 // learn makes a term found by words that are one edit away.
-func (ix *Index) learn(t *term) {
-	if by, ok := lettersOf(t.text); ok && !t.stop {
-		for _, l := range by {
-			ix.spellings[l] = append(ix.spellings[l], t)
+func (s *spellings) learn(t *term) {
+	letters := lettersOf(t.text)
+	if letters == nil || t.stop {
+		return
+	}
+	for _, key := range keysOf(letters, len(letters)) {
+		if s.n == perBucket*len(s.buckets) {
+			s.split()
 		}
+		in := s.at(key)
+		*in = append(*in, spelling{key, oddOf(letters), t})
+		s.n++
+	}
+}
+
+// split adds a bucket, and divides the one that has what belongs there.
+func (s *spellings) split() {
+	n := len(s.buckets)
+	s.buckets = append(s.buckets, nil)
+	if n == 0 {
+		return
+	}
+	from := &s.buckets[n&^(1<<(bits.Len(uint(n))-1))]
+	all := *from
+	*from = nil
+	for _, x := range all {
+		in := s.at(x.key)
+		*in = append(*in, x)
 	}
 }
 
 // unlearn takes back what learn did.
-func (ix *Index) unlearn(t *term) {
-	by, ok := lettersOf(t.text)
-	if !ok || t.stop {
+func (s *spellings) unlearn(t *term) {
+	letters := lettersOf(t.text)
+	if letters == nil || t.stop {
 		return
 	}
-	for _, l := range by {
-		ts := ix.spellings[l]
-		for i, o := range ts {
-			if o == t {
-				ts[i], ts[len(ts)-1] = ts[len(ts)-1], nil
-				ix.spellings[l] = ts[:len(ts)-1]
-				break
-			}
-		}
-		if len(ts) == 1 {
-			delete(ix.spellings, l)
-		}
+	for _, key := range keysOf(letters, len(letters)) {
+		in := s.at(key)
+		*in = slices.DeleteFunc(*in, func(x spelling) bool { return x.term == t })
+		s.n--
 	}
 }
 
 // nearest returns the term that w, which no record has, is most likely to mean: of
 // those that begin alike and are one edit away, that of most records.
-func (ix *Index) nearest(w string) (best *term) {
-	by, ok := lettersOf(w)
-	if !ok {
+func (s *spellings) nearest(w string) (best *term) {
+	letters := lettersOf(w)
+	if letters == nil || s.n == 0 {
 		return nil
 	}
-	for _, l := range by {
-		for _, t := range ix.spellings[l] {
-			if d := len(t.text) - len(w); d > utf8.UTFMax || -d > utf8.UTFMax || !text.Near(t.text, w) {
-				continue
-			}
-			if best == nil || t.df > best.df || t.df == best.df && t.text < best.text {
-				best = t
+	odd := oddOf(letters)
+	for n := max(len(letters)-1, spelledFrom); n <= len(letters)+1; n++ {
+		for _, key := range keysOf(letters, n) {
+			for _, x := range *s.at(key) {
+				if x.key != key || bits.OnesCount32(x.odd^odd) > 2 || !text.Near(x.term.text, w) {
+					continue
+				}
+				if t := x.term; best == nil || t.df > best.df || t.df == best.df && t.text < best.text {
+					best = t
+				}
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (ix *Index) Threads(sc *Scratch, q *Query) []Thread {
 		sc.tallies = slices.Grow(sc.tallies, n-len(sc.tallies))[:n]
 	}
 	for _, row := range sc.settled {
-		if s := sc.scores[row]; s > 0 {
+		if s := sc.scores[row]; s > 0 && !sc.skips(row) {
 			sc.tallyRecord(row, s)
 		}
 	}

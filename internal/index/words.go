@@ -44,3 +44,47 @@ func (ix *Index) Weight(t text.Term) float64 {
 	}
 	return t.Weight() * idf(roundUp(ix.Len(), minRecords), df)
 }
+
+// Kin is a record that shares words with a text: Share is their weight, of that of all
+// words of the text. Function words are none.
+type Kin struct {
+	Row   uint32
+	Share float64
+}
+
+// Kin finds the K best records for the rarest words of the query that others than one
+// have: at most so many, in at most so many postings, but for the first two. The result
+// is valid until the next use of sc.
+func (ix *Index) Kin(sc *Scratch, q Query, words, postings int) []Kin {
+	ix.weigh(sc, q.Terms)
+	sc.own, q.Terms = sc.own[:0], nil
+	total := 0.0
+	for i := range sc.words {
+		w := &sc.words[i]
+		if w.stop {
+			break
+		}
+		sc.own = append(sc.own, *w)
+		total += w.weight
+		if postings -= w.df; w.df > 1 && len(q.Terms) < words && (postings >= 0 || len(q.Terms) < 2) {
+			q.Terms = append(q.Terms, text.Term{Text: w.text})
+		}
+	}
+	sc.end()
+	sc.kin = sc.kin[:0]
+	if q.Terms == nil {
+		return nil
+	}
+	for _, m := range ix.Search(sc, &q) {
+		share := 0.0
+		for i := range sc.own {
+			w := &sc.own[i]
+			rows, _ := w.term.view(&w.row, &w.count)
+			if _, ok := slices.BinarySearch(rows, m.Row); ok {
+				share += w.weight
+			}
+		}
+		sc.kin = append(sc.kin, Kin{m.Row, share / total})
+	}
+	return sc.kin
+}
