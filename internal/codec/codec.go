@@ -9,6 +9,7 @@ package codec
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"reflect"
@@ -132,6 +133,11 @@ func Decode(e store.Entry, v any) error {
 		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
 	}
 	return nil
+}
+
+// Unreadable reports whether an error is, or joins, one of Decode: other records can be read.
+func Unreadable(err error) bool {
+	return errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNewer)
 }
 
 // verified returns the record of e in CBOR.

@@ -5,6 +5,7 @@ package flush
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,18 +32,85 @@ const (
 type Writer struct {
 	st   store.Store
 	turn chan struct{} // holds one token; its holder commits
-	ops  []store.Op    // of the group being written; belongs to the turn
 
 	mu struct {
 		sync.Mutex
-		pending map[string]store.Op // to be written
-		writing map[string]store.Op // being written
-		bytes   int                 // of pending
+		pending *group // to be written
+		writing *group // being written; its holder of the turn alone changes it
 		timer   *time.Timer
 		waiting bool  // the timer runs
 		err     error // of the last group, until a call has returned it
 		closed  bool
 	}
+}
+
+// Late is a record that changes more often than it is written: its value is asked for
+// when its group is. It has one Writer, and is not copied once that knows it.
+type Late struct {
+	Key   string
+	value func(buf []byte) ([]byte, error)
+	at    int // in the ops of the last group
+}
+
+// LateOf returns the Late of a key. Value appends to buf, and is called with the Writer locked.
+func LateOf(key string, value func(buf []byte) ([]byte, error)) Late {
+	return Late{Key: key, value: value}
+}
+
+// lateBytes is more than most Lates take, encoded.
+const lateBytes = 1 << 10
+
+// group holds writes in the order in which their keys came.
+type group struct {
+	ops   []store.Op
+	late  []*Late        // by op; nil: the op has its value
+	at    map[string]int // of a key in ops
+	bytes int
+	block []byte // what the late have become, until it is full
+}
+
+func newGroup() *group { return &group{at: make(map[string]int)} }
+
+// include has the group write op, or late under its key.
+func (g *group) include(op store.Op, late *Late) {
+	i, ok := g.at[op.Key]
+	if ok {
+		g.bytes -= len(op.Key) + len(g.ops[i].Value)
+	} else {
+		i = len(g.ops)
+		g.at[op.Key], g.ops, g.late = i, append(g.ops, store.Op{}), append(g.late, nil)
+	}
+	g.bytes += len(op.Key) + len(op.Value)
+	if g.ops[i], g.late[i] = op, late; late != nil {
+		late.at, g.bytes = i, g.bytes+lateBytes
+	}
+}
+
+// holds reports whether the group asks for the value of late.
+func (g *group) holds(late *Late) bool { return late.at < len(g.late) && g.late[late.at] == late }
+
+// ripen gives an op its value, as it stands.
+func (g *group) ripen(i int) (err error) {
+	late := g.late[i]
+	if late == nil {
+		return nil
+	}
+	if cap(g.block)-len(g.block) < lateBytes {
+		g.block = make([]byte, 0, 8*lateBytes)
+	}
+	from := len(g.block)
+	block, err := late.value(g.block)
+	if err == nil {
+		g.block, g.ops[i].Value, g.late[i] = block, slices.Clip(block[from:]), nil
+	}
+	return err
+}
+
+func (g *group) clear() {
+	clear(g.ops)
+	clear(g.late)
+	clear(g.at)
+	g.ops, g.late, g.bytes = g.ops[:0], g.late[:0], 0
 }
 
 // Shared is a store all of whose Writers are one: what its users change
@@ -108,7 +176,7 @@ func New(st store.Store) *Writer {
 func newWriter(st store.Store) *Writer {
 	w := &Writer{st: st, turn: make(chan struct{}, 1)}
 	w.turn <- struct{}{}
-	w.mu.pending, w.mu.writing = make(map[string]store.Op), make(map[string]store.Op)
+	w.mu.pending, w.mu.writing = newGroup(), newGroup()
 	return w
 }
 
@@ -118,16 +186,23 @@ func newWriter(st store.Store) *Writer {
 // call has returned yet; ops are added all the same, unless the group is full
 // because the store refuses it, or the Writer is closed.
 func (w *Writer) Add(ctx context.Context, ops ...store.Op) error {
+	return w.Change(ctx, nil, nil, ops...)
+}
+
+// Change is Add that calls apply, unless it is nil, when the ops are added: what that
+// changes of the late is written with them. What late are encoded of changes in no other
+// way.
+func (w *Writer) Change(ctx context.Context, apply func(), late []*Late, ops ...store.Op) error {
 	if err := store.CheckOps(ops); err != nil {
 		return err
 	}
-	size := 0
+	size := lateBytes * len(late)
 	for i := range ops {
 		size += len(ops[i].Key) + len(ops[i].Value)
 	}
 	w.mu.Lock()
-	for w.mu.bytes+size > maxBytes || len(w.mu.pending)+len(ops) > maxOps {
-		if w.mu.closed || len(w.mu.pending) == 0 {
+	for w.mu.pending.bytes+size > maxBytes || len(w.mu.pending.ops)+len(late)+len(ops) > maxOps {
+		if w.mu.closed || len(w.mu.pending.ops) == 0 {
 			break
 		}
 		w.mu.Unlock()
@@ -140,8 +215,16 @@ func (w *Writer) Add(ctx context.Context, ops ...store.Op) error {
 	if w.mu.closed {
 		return store.ErrClosed
 	}
-	for _, op := range ops {
-		w.putLocked(op)
+	for i := range ops {
+		w.mu.pending.include(ops[i], nil)
+	}
+	for _, l := range late {
+		if !w.mu.pending.holds(l) {
+			w.mu.pending.include(store.Op{Key: l.Key}, l)
+		}
+	}
+	if apply != nil {
+		apply()
 	}
 	w.startLocked()
 	err := w.mu.err
@@ -151,7 +234,7 @@ func (w *Writer) Add(ctx context.Context, ops ...store.Op) error {
 
 // startLocked sees to it that what is pending is written after the Delay.
 func (w *Writer) startLocked() {
-	if w.mu.waiting || len(w.mu.pending) == 0 {
+	if w.mu.waiting || len(w.mu.pending.ops) == 0 {
 		return
 	}
 	w.mu.waiting = true
@@ -169,24 +252,18 @@ func (w *Writer) startLocked() {
 	})
 }
 
-func (w *Writer) putLocked(op store.Op) {
-	if old, ok := w.mu.pending[op.Key]; ok {
-		w.mu.bytes -= len(old.Key) + len(old.Value)
-	}
-	w.mu.bytes += len(op.Key) + len(op.Value)
-	w.mu.pending[op.Key] = op
-}
-
 // Pending returns the write of key that is not on disk yet, if any, so that
 // the owner can read its own writes.
 func (w *Writer) Pending(key string) (store.Op, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if op, ok := w.mu.pending[key]; ok {
-		return op, true
+	for _, g := range [...]*group{w.mu.pending, w.mu.writing} {
+		if i, ok := g.at[key]; ok {
+			_ = g.ripen(i) // without a value it reads as damaged
+			return g.ops[i], true
+		}
 	}
-	op, ok := w.mu.writing[key]
-	return op, ok
+	return store.Op{}, false
 }
 
 // Flush writes what is pending and waits for it. Callers that arrive while a
@@ -210,10 +287,11 @@ func (w *Writer) flush(ctx context.Context) error {
 		return err
 	}
 	defer w.passTurn()
-	if w.group() == 0 {
-		return nil
+	group, err := w.group()
+	if len(group) == 0 {
+		return err
 	}
-	_, err := w.st.Commit(ctx, w.ops...)
+	_, err = w.st.Commit(ctx, group...)
 	w.done(err)
 	return err
 }
@@ -226,23 +304,26 @@ func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	if err := w.takeTurn(ctx); err != nil {
 		return 0, err
 	}
-	if w.group() == 0 {
+	group, err := w.group()
+	if len(group) == 0 {
 		// Nothing to wait for: commits of other callers go on side by side.
 		w.passTurn()
+		if err != nil {
+			return 0, err
+		}
 		return w.st.Commit(ctx, ops...)
 	}
 	defer w.passTurn()
-	n := len(w.ops)
-	w.ops = append(w.ops, ops...)
-	if !fits(w.ops) {
-		if _, err := w.st.Commit(ctx, w.ops[:n]...); err != nil {
+	all := append(group, ops...)
+	if !fits(all) {
+		if _, err := w.st.Commit(ctx, group...); err != nil {
 			w.done(err)
 			return 0, err
 		}
 		w.done(nil)
 		return w.st.Commit(ctx, ops...)
 	}
-	rev, err := w.st.Commit(ctx, w.ops...)
+	rev, err := w.st.Commit(ctx, all...)
 	w.done(err)
 	return rev, err
 }
@@ -267,41 +348,42 @@ func (w *Writer) takeTurn(ctx context.Context) error {
 
 func (w *Writer) passTurn() { w.turn <- struct{}{} }
 
-// group makes what is pending the group to be written, in ops, and returns its
-// size. The caller has the turn.
-func (w *Writer) group() int {
+// group makes what is pending the group to be written, and returns its ops. The
+// caller has the turn.
+func (w *Writer) group() ([]store.Op, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mu.pending, w.mu.writing, w.mu.bytes = w.mu.writing, w.mu.pending, 0
+	g := w.mu.pending
+	for i := range g.ops {
+		if err := g.ripen(i); err != nil {
+			return nil, err
+		}
+	}
+	w.mu.pending, w.mu.writing = w.mu.writing, g
 	if w.mu.waiting {
 		w.mu.timer.Stop()
 		w.mu.waiting = false
 	}
-	w.ops = w.ops[:0]
-	for _, op := range w.mu.writing {
-		w.ops = append(w.ops, op)
-	}
-	return len(w.ops)
+	return g.ops, nil
 }
 
 // done ends the group. One that was not written is pending again.
 func (w *Writer) done(err error) {
-	clear(w.ops)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
 		w.mu.err = nil // what could not be written before was part of this
 	} else {
-		for _, op := range w.mu.writing {
-			if _, newer := w.mu.pending[op.Key]; !newer {
-				w.putLocked(op)
+		for _, op := range w.mu.writing.ops {
+			if _, newer := w.mu.pending.at[op.Key]; !newer {
+				w.mu.pending.include(op, nil)
 			}
 		}
 		if !w.mu.closed {
 			w.startLocked() // to try again
 		}
 	}
-	clear(w.mu.writing)
+	w.mu.writing.clear()
 }
 
 // Close writes what is pending and refuses what comes later. It is
@@ -314,7 +396,7 @@ func (w *Writer) Close() error {
 	if errors.Is(err, store.ErrClosed) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if len(w.mu.pending) == 0 {
+		if len(w.mu.pending.ops) == 0 {
 			return nil
 		}
 	}

@@ -27,6 +27,7 @@ type failing struct {
 	mu      sync.Mutex
 	err     error
 	commits int
+	keys    []string // of the ops, in order
 }
 
 func (f *failing) set(err error) {
@@ -39,6 +40,9 @@ func (f *failing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.commits++
+	for _, op := range ops {
+		f.keys = append(f.keys, op.Key)
+	}
 	if f.err != nil {
 		return 0, f.err
 	}
@@ -170,6 +174,65 @@ func TestCommitTakesWhatIsPendingWithIt(t *testing.T) {
 	require.Equal(t, "1", value(t, st, "c"))
 	require.Len(t, value(t, st, "s"), store.MaxValue)
 	require.NoError(t, w.Close())
+}
+
+func TestLateIsEncodedOnceAGroup(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	w := flush.New(st)
+	count, encoded := 0, 0
+	late := flush.LateOf("n", func(buf []byte) ([]byte, error) {
+		encoded++
+		return fmt.Append(buf, count), nil
+	})
+	change := func() error {
+		return w.Change(t.Context(), func() { count++ }, []*flush.Late{&late}, put(fmt.Sprint("marker-", count), "1"))
+	}
+	for range 100 {
+		require.NoError(t, change())
+	}
+	require.Zero(t, encoded)
+	op, ok := w.Pending("n")
+	require.True(t, ok)
+	require.Equal(t, "100", string(op.Value))
+	require.NoError(t, change()) // after it was read
+	st.set(errBoom)
+	require.ErrorIs(t, w.Flush(t.Context()), errBoom)
+	require.NoError(t, change()) // while a group waits to be tried again
+	st.set(nil)
+	require.NoError(t, w.Flush(t.Context()))
+	require.Equal(t, "102 1", value(t, st, "n")+" "+value(t, st, "marker-101"))
+	require.Equal(t, 3, encoded)
+
+	require.NoError(t, change())
+	require.NoError(t, w.Add(t.Context(), store.Op{Key: "n", Delete: true})) // the last word counts
+	require.NoError(t, w.Flush(t.Context()))
+	require.Empty(t, value(t, st, "n"))
+	require.NoError(t, change())
+	require.NoError(t, w.Close())
+	require.Equal(t, "104", value(t, st, "n"))
+	require.ErrorIs(t, change(), store.ErrClosed)
+	require.Equal(t, 104, count, "what is not added is not applied")
+
+	w = flush.New(st)
+	unwritable := flush.LateOf("bad", func([]byte) ([]byte, error) { return nil, errBoom })
+	require.NoError(t, w.Change(t.Context(), nil, []*flush.Late{&unwritable}))
+	require.ErrorIs(t, w.Flush(t.Context()), errBoom)
+	_, err := w.Commit(t.Context(), put("x", "1"))
+	require.ErrorIs(t, err, errBoom)
+	require.Empty(t, value(t, st, "x"))
+	require.ErrorIs(t, w.Close(), errBoom)
+}
+
+func TestGroupsAreInTheOrderOfTheirKeys(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	w := flush.New(st)
+	for _, k := range []string{"b", "c", "a", "c", "b"} {
+		require.NoError(t, w.Add(t.Context(), put(k, "1")))
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, []string{"b", "c", "a"}, st.keys)
 }
 
 func TestConcurrentAddAndFlushLoseNothing(t *testing.T) {
