@@ -167,10 +167,14 @@ func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
 	if err := j.w.Flush(ctx); err != nil {
 		return err
 	}
-	for lost := 0; ; {
-		last, err := j.foldSome(ctx, fn)
+	for lost, most := 0, atOnce; ; {
+		last, err := j.foldSome(ctx, most, fn)
 		if errors.Is(err, store.ErrConflict) && lost < tries {
 			lost++
+			continue
+		}
+		if _, large := errors.AsType[*store.LimitError](err); large && most > 1 {
+			most /= 2 // entries of large samples
 			continue
 		}
 		if err != nil || last {
@@ -179,8 +183,8 @@ func (j *Journal[K]) foldAll(ctx context.Context, fn func(K) error) error {
 	}
 }
 
-// foldSome folds as many entries as a commit takes, and reports whether those were all.
-func (j *Journal[K]) foldSome(ctx context.Context, fn func(K) error) (last bool, err error) {
+// foldSome folds entries, at most so many, with one commit, and reports whether those were all.
+func (j *Journal[K]) foldSome(ctx context.Context, most int, fn func(K) error) (last bool, err error) {
 	var some []store.Entry
 	at, err := j.generation(ctx)
 	if err == nil {
@@ -189,8 +193,8 @@ func (j *Journal[K]) foldSome(ctx context.Context, fn func(K) error) (last bool,
 	if err != nil {
 		return false, err
 	}
-	last = len(some) <= atOnce
-	some = some[:min(len(some), atOnce)]
+	last = len(some) <= most
+	some = some[:min(len(some), most)]
 	to := newView(j.View.base)
 	k, err := j.open(ctx, to)
 	if err != nil {

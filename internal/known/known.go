@@ -59,14 +59,16 @@ func Of(records []memory.Record, attempt string) *Known {
 	return k
 }
 
-// hear takes in a record, and those that were merged into it.
+// hear takes in a record, and those that were merged into it: what arc has seen of an
+// attempt. What others have said in its words warns of nothing.
 func (k *Known) hear(r *memory.Record, attempt string) {
 	if len(r.Variants) >= maxVariants {
 		k.full[r.Content] = r.ID
 	}
 	own := memory.Variant{Source: r.Source, At: r.At, Content: r.Content}
 	for _, v := range append([]memory.Variant{own}, r.Variants...) {
-		if e := parse(cmp.Or(v.Content, r.Content), v.At, v.Source); e.attempt != attempt {
+		e := parse(cmp.Or(v.Content, r.Content), v.At, v.Source)
+		if v.Source.Origin == memory.Executor && e.attempt != "" && e.attempt != attempt {
 			k.learn(r, e)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/words"
+	"golang.org/x/text/unicode/norm"
 )
 
 // StopWeight is the weight of a function word. It is a power of two, so that
@@ -141,9 +142,10 @@ func cut(w string) string {
 	return w[:n]
 }
 
-// fold returns w in lower case, with the typewriter's apostrophe.
+// fold returns w in lower case, with the typewriter's apostrophe. A letter and its
+// mark are one, as file systems and browsers part them.
 func fold(w string) string {
-	return strings.ToLower(strings.ReplaceAll(w, "\u2019", "'"))
+	return norm.NFC.String(strings.ToLower(strings.ReplaceAll(w, "\u2019", "'")))
 }
 
 // analyze returns the term of a word in lower case.
@@ -221,7 +223,7 @@ func Similarity(a, b []Term) float64 {
 			i, j = i+1, j+1
 		}
 	}
-	return Cosine(dot, norm(x), norm(y))
+	return Cosine(dot, length(x), length(y))
 }
 
 // Cosine returns dot over the root of the squared norms a and b, in [0,1]; 0 if
@@ -257,7 +259,7 @@ func count(terms []Term) []counted {
 	return out[:n]
 }
 
-func norm(xs []counted) float64 {
+func length(xs []counted) float64 {
 	n := 0.0
 	for _, x := range xs {
 		n += x.weight * x.weight
