@@ -51,9 +51,10 @@ func Recovered(value any) *PanicError {
 
 // answer is what a call has come to. The caller reads it once the call has said
 // so.
-type answer[T any] struct {
+type answer[A, T any] struct {
 	limited
-	fn  func(context.Context) (T, error)
+	fn  func(context.Context, A) (T, error)
+	arg A
 	v   T
 	err error
 	// late: the call returned after its limit, or after its context had ended.
@@ -61,7 +62,7 @@ type answer[T any] struct {
 }
 
 // speak makes the call, and says so.
-func (a *answer[T]) speak(said chan<- bool) {
+func (a *answer[A, T]) speak(said chan<- bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.err = Recovered(r)
@@ -69,47 +70,60 @@ func (a *answer[T]) speak(said chan<- bool) {
 		a.late = a.Err() != nil
 		said <- true
 	}()
-	a.v, a.err = Returned(a.fn(&a.limited))
+	a.v, a.err = Returned(a.fn(&a.limited, a.arg))
 }
 
 // exited reports whether the call may have ended its goroutine.
-func (a *answer[T]) exited() bool { return a.err == ErrExited }
+func (a *answer[A, T]) exited() bool { return a.err == ErrExited }
 
 // Do calls fn in a goroutine, that of the context's [Line] if it is free, with a
 // context that ends after limit, and waits for it no longer than that. Its error
 // comes back as [Error] makes it, a panic as a *PanicError, a lost goroutine as
 // ErrExited. A function that does not
 // return within limit, or fails once that has passed, gives ErrTime, and the
-// error of ctx once ctx has ended. One that does not return is left behind:
-// what it returns later is dropped.
+// error of ctx once ctx has ended, with the value if it came within a moment. One that does
+// not return is left behind: what it returns later is dropped.
 //
 // A limit below 0 is none: fn is called in the caller's goroutine, which it may
 // keep for ever or end.
 func Do[T any](ctx context.Context, limit time.Duration, fn func(context.Context) (T, error)) (T, error) {
+	type call = func(context.Context) (T, error)
+	return With(ctx, limit, fn, func(ctx context.Context, fn call) (T, error) { return fn(ctx) })
+}
+
+// With is Do of a function that captures nothing: the call is given arg, and is one piece
+// of memory with it.
+func With[A, T any](
+	ctx context.Context, limit time.Duration, arg A, fn func(context.Context, A) (T, error),
+) (T, error) {
 	var zero T
 	if err := store.CheckContext(ctx); err != nil {
 		return zero, err
 	}
 	if limit < 0 {
-		return here(ctx, fn)
+		return here(ctx, arg, fn)
 	}
-	a := &answer[T]{err: ErrExited, fn: fn}
+	a := &answer[A, T]{err: ErrExited, fn: fn, arg: arg}
 	a.limited.Context, a.deadline = ctx, time.Now().Add(limit)
 	returned := lineOf(ctx, a, limit).wait(a, &a.limited)
+	late := zero // what there is of it counts for nothing but its usage
+	if returned && a.err == nil {
+		late = a.v
+	}
 	switch {
-	case returned && a.err == nil:
+	case returned && a.err == nil && !a.graced:
 		return a.v, nil
 	case ctx.Err() != nil:
-		return zero, ctx.Err()
+		return late, ctx.Err()
 	case !returned || a.late:
-		return zero, ErrTime
+		return late, ErrTime
 	default:
 		return zero, a.err
 	}
 }
 
 // here calls fn in the caller's goroutine.
-func here[T any](ctx context.Context, fn func(context.Context) (T, error)) (v T, err error) {
+func here[A, T any](ctx context.Context, arg A, fn func(context.Context, A) (T, error)) (v T, err error) {
 	var zero T
 	returned := false
 	defer func() {
@@ -117,7 +131,7 @@ func here[T any](ctx context.Context, fn func(context.Context) (T, error)) (v T,
 			v, err = zero, Recovered(r)
 		}
 	}()
-	v, err = Returned(fn(ctx))
+	v, err = Returned(fn(ctx, arg))
 	returned = true
 	switch {
 	case err == nil:
@@ -129,7 +143,8 @@ func here[T any](ctx context.Context, fn func(context.Context) (T, error)) (v T,
 }
 
 // Call calls fn in the caller's goroutine and turns a panic into a
-// *PanicError. It is for callbacks that take no time, such as hooks.
+// *PanicError. It has no limit: it is for what takes no time, such as hooks, or has limits
+// of its own.
 func Call(fn func()) (err error) {
 	returned := false
 	defer func() {

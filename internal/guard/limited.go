@@ -13,17 +13,23 @@ type limited struct {
 	context.Context // of the caller
 	deadline        time.Time
 
-	mu    sync.Mutex
-	done  chan struct{} // made when it is asked for
-	err   error         // not nil: it has ended
-	after []func()      // called when it ends; nil where one was stopped
+	mu     sync.Mutex
+	done   chan struct{} // made when it is asked for
+	err    error         // not nil: it has ended
+	graced bool          // the call has returned after that, within its grace
+	after  []func()      // called when it ends; nil where one was stopped
 }
 
 // closed is a channel for those that ask when all is over.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
+// grace is how long a call that has asked for the end of its context may take to return
+// after it: what it has used by then counts.
+const grace = 100 * time.Millisecond
+
 // wait waits until the call says true on said, which it reports, the limit says
-// false, or the caller's context has ended; then it ends l.
+// false, or the caller's context has ended; then it ends l, and gives a call that asked for
+// that end its grace.
 func (l *limited) wait(said chan bool) bool {
 	err := context.DeadlineExceeded
 	select {
@@ -35,18 +41,37 @@ func (l *limited) wait(said chan bool) bool {
 	case <-l.Context.Done():
 		err = l.Context.Err()
 	}
-	l.end(err)
+	asked := l.end(err)
 	select {
 	case returned := <-said: // in the meantime
-		return returned
+		if returned || !asked {
+			return returned
+		}
 	default:
-		return false
+		if !asked {
+			return false
+		}
+	}
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	for {
+		select {
+		case returned := <-said:
+			if returned {
+				l.graced = true
+				return true
+			}
+		case <-over.C:
+			return false
+		}
 	}
 }
 
-func (l *limited) end(err error) {
+// end ends the context, and reports whether anyone has asked for that.
+func (l *limited) end(err error) (asked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	asked = l.done != nil || len(l.after) > 0
 	l.err = err
 	if l.done == nil {
 		l.done = closed
@@ -59,6 +84,7 @@ func (l *limited) end(err error) {
 		}
 	}
 	l.after = nil
+	return asked
 }
 
 func (l *limited) Deadline() (time.Time, bool) {

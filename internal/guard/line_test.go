@@ -44,7 +44,7 @@ func TestLine(t *testing.T) {
 			return 0, errors.New("no")
 		})
 		require.EqualError(t, err, "no")
-		time.Sleep(time.Hour) // of the bubble: no limit of an earlier call is left
+		idle(time.Hour) // of the bubble: no limit of an earlier call is left
 		require.Equal(t, first, call(line))
 
 		line.Close()
