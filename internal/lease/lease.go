@@ -141,36 +141,66 @@ func (s *Store) free(e store.Entry) (free bool, owner string, err error) {
 	if r.Owner == s.name {
 		return true, r.Owner, nil
 	}
+	return s.still(e), r.Owner, nil
+}
+
+// still reports whether an entry has not changed for as long as a lease lasts while this
+// opener has looked.
+func (s *Store) still(e store.Entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	if at, ok := s.seen[e.Key]; ok && at.rev == e.Rev {
-		return now.Sub(at.since) >= s.last, r.Owner, nil
+		return now.Sub(at.since) >= s.last
 	}
 	s.seen[e.Key] = sight{e.Rev, now}
-	return false, r.Owner, nil
+	return false
 }
 
 // Lapsed returns the keys below a prefix whose leases are free to be taken. It has to be
 // called again and again: what it sees for the first time has not lapsed.
 func (s *Store) Lapsed(ctx context.Context, prefix string) (keys []string, err error) {
+	return s.those(ctx, prefix, func(e store.Entry) (bool, error) {
+		s.mu.Lock()
+		mine := s.held[e.Key] != nil
+		s.mu.Unlock()
+		if mine {
+			return false, nil
+		}
+		free, _, err := s.free(e)
+		return free, err
+	})
+}
+
+// Live returns the keys below a prefix that were written within the time of a lease, while this
+// opener has looked, in order: each opener writes one of its own, as often as it renews
+// leases. It deletes the others. It has to be called again and again, as Lapsed.
+func (s *Store) Live(ctx context.Context, prefix string) (keys []string, err error) {
+	return s.those(ctx, prefix, func(e store.Entry) (bool, error) {
+		if !s.still(e) {
+			return true, nil
+		}
+		_, err := s.Store.Commit(ctx, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)})
+		if errors.Is(err, store.ErrConflict) {
+			return true, nil // it is back
+		}
+		return false, err
+	})
+}
+
+// those returns the keys below a prefix of whose entries yes says so.
+func (s *Store) those(
+	ctx context.Context, prefix string, yes func(store.Entry) (bool, error),
+) (keys []string, lost error) {
 	there := make(map[string]bool)
 	for e, err := range s.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
 			return nil, err
 		}
 		there[e.Key] = true
-		s.mu.Lock()
-		mine := s.held[e.Key] != nil
-		s.mu.Unlock()
-		if mine {
-			continue
-		}
-		free, _, err := s.free(e)
-		if err != nil {
-			return nil, err
-		}
-		if free {
+		ok, bad := yes(e)
+		lost = errors.Join(lost, bad) // of this one: others are found
+		if ok {
 			keys = append(keys, e.Key)
 		}
 	}
@@ -181,7 +211,7 @@ func (s *Store) Lapsed(ctx context.Context, prefix string) (keys []string, err e
 			delete(s.seen, k)
 		}
 	}
-	return keys, nil
+	return keys, lost
 }
 
 // Renew renews the leases that were not by a commit for a third of their time. One that

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,33 @@ import (
 )
 
 const last = 15 * time.Second
+
+// TestHome has openers come and go: all things are at home somewhere, evenly, and only those of
+// the one that goes move.
+func TestHome(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.String(), 1, 9, rapid.ID).Draw(r, "names")
+		gone := rapid.IntRange(0, len(names)-1).Draw(r, "gone")
+		less := slices.Delete(slices.Clone(names), gone, gone+1)
+		back := slices.Clone(names)
+		slices.Reverse(back)
+		for _, thing := range rapid.SliceOf(rapid.String()).Draw(r, "things") {
+			home := lease.Home(thing, names)
+			require.Contains(r, names, home)
+			require.Equal(r, home, lease.Home(thing, back))
+			if home != names[gone] {
+				require.Equal(r, home, lease.Home(thing, less))
+			}
+		}
+	})
+	counts, names := map[string]int{}, []string{"arc-0", "arc-1", "arc-2", "arc-3", "arc-4"}
+	for n := range 10_000 {
+		counts[lease.Home(fmt.Sprint("tenant-", n), names)]++
+	}
+	for _, name := range names {
+		require.InDelta(t, 2000, counts[name], 200, counts)
+	}
+}
 
 // opener works on one thing, as an Agent on a run.
 type opener struct {
