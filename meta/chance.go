@@ -3,6 +3,8 @@ package meta
 import (
 	"fmt"
 
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/uplift"
 )
 
@@ -30,8 +32,9 @@ type Chances struct {
 
 // odds are those of all approaches together, or of one.
 type odds struct {
-	key string // where they are stored
+	flush.Late
 	uplift.Odds
+	stored storedOdds // as they were written last
 	// pulse holds the last resonances of all sessions, oldest first, in
 	// hundredths. It is of all approaches together.
 	pulse []byte
@@ -39,6 +42,21 @@ type odds struct {
 
 // pulseLength is the number of resonances that are kept.
 const pulseLength = 64
+
+// storedOdds are odds as they are stored: the counts in order, as varints.
+type storedOdds struct {
+	Counts []byte `cbor:"1,keyasint,omitempty"`
+	Pulse  []byte `cbor:"2,keyasint,omitempty"`
+}
+
+func newOdds(key string, counts uplift.Odds, pulse []byte) *odds {
+	o := &odds{Odds: counts, pulse: pulse}
+	o.Late = flush.LateOf(key, func(buf []byte) ([]byte, error) {
+		o.stored = storedOdds{o.Append(o.stored.Counts[:0]), o.pulse}
+		return codec.Append(buf, key, &o.stored)
+	})
+	return o
+}
 
 // chances estimates both, for an approach that failed same times at a goal
 // that failed all times. Own are the odds of that approach.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -54,11 +55,27 @@ type Monitor struct {
 	sessions *simplelru.LRU[string, *history]
 	odds     *simplelru.LRU[uint64, *odds] // by approach
 	all      *odds                         // of all approaches together
-	write    struct {                      // what an outcome writes
-		totals   totals
-		record   record
-		all, own storedOdds
+	write    record                        // of the last outcome
+	begun    map[uint64]struct{}           // outcomes of sessions that began in the era
+	era      int
+}
+
+// mostBegun bounds what is known of the outcomes of sessions that began in an era.
+const mostBegun = 1 << 18
+
+// recorded reports whether an outcome may have been recorded, by its marker. Of a
+// session that began in the era this is known without the store.
+func (m *Monitor) recorded(ctx context.Context, s *history, marker string) (bool, error) {
+	if s.era == m.era {
+		n := len(m.begun)
+		if m.begun[maphash.String(seed, marker)] = struct{}{}; len(m.begun) > n {
+			if n == mostBegun {
+				m.begun, m.era = make(map[uint64]struct{}), m.era+1
+			}
+			return false, nil
+		}
 	}
+	return m.found(ctx, marker)
 }
 
 // exclusive calls fn with the turn, which one call at a time has. An error says
@@ -105,8 +122,8 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 	if s, ok := m.sessions.Get(name); ok {
 		return s, nil
 	}
-	s := &history{key: m.totalsKey(name)}
-	found, err := m.decode(ctx, s.key, &s.totals)
+	s := newHistory(m.totalsKey(name))
+	found, err := m.decode(ctx, s.Key, &s.totals)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +137,15 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 		} else if !found || r.Number != n {
 			return nil, fmt.Errorf("%w: %q is not outcome %d", store.ErrDamaged, slot, n)
 		}
-		s.add(r.Success, r.Goal, r.Approach, r.At)
+		s.add(&r, failureOf(r.Goal, r.Approach))
 	}
 	if found && (!t.valid() || s.totals.Failures != min(t.Failures, kept)) {
-		return nil, fmt.Errorf("%w: %q does not count the outcomes that are kept", store.ErrDamaged, s.key)
+		return nil, fmt.Errorf("%w: %q does not count the outcomes that are kept", store.ErrDamaged, s.Key)
 	}
 	s.totals = t
+	if !found {
+		s.era = m.era
+	}
 	m.sessions.Add(name, s)
 	return s, nil
 }
@@ -147,13 +167,13 @@ func (m *Monitor) oddsOf(ctx context.Context, approach uint64) (*odds, error) {
 func (m *Monitor) readOdds(ctx context.Context, k string) (*odds, error) {
 	var s storedOdds
 	if found, err := m.decode(ctx, k, &s); !found {
-		return &odds{key: k}, err
+		return newOdds(k, uplift.Odds{}, nil), err
 	}
 	counts, ok := uplift.OddsOf(s.Counts)
 	if !ok {
 		return nil, fmt.Errorf("%w: %q does not hold counts", store.ErrDamaged, k)
 	}
-	return &odds{k, counts, s.Pulse}, nil
+	return newOdds(k, counts, s.Pulse), nil
 }
 
 // enterEvent has something in the journal, under an id of its own.

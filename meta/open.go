@@ -55,6 +55,7 @@ func (m *Monitor) openBase(ctx context.Context, st store.Store) (err error) {
 	// These fail for a size of zero, and for limits below it.
 	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
 	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
+	m.begun, m.era = make(map[uint64]struct{}), 1
 	m.records = records{st: st, space: key.Under(m.opts.Tenant, "meta")}
 	if m.opts.Shared {
 		m.j = m.journal(st)
@@ -167,7 +168,7 @@ func (m *Monitor) Forget(ctx context.Context, session string) error {
 		if err := m.w.Flush(ctx); err != nil {
 			return err
 		}
-		ops := []store.Op{{Key: s.key, Delete: true}}
+		ops := []store.Op{{Key: s.Key, Delete: true}}
 		for _, of := range [...]string{"slot", "seen"} {
 			for e, err := range m.st.Scan(ctx, store.Range{Prefix: key.Prefix(m.space, of, session)}) {
 				if err != nil {
@@ -176,12 +177,12 @@ func (m *Monitor) Forget(ctx context.Context, session string) error {
 				ops = append(ops, store.Op{Key: e.Key, Delete: true})
 			}
 		}
+		m.sessions.Remove(session) // an error of Add may be that of others
 		for group := range slices.Chunk(ops, forgotten) {
 			if err := m.w.Add(ctx, group...); err != nil {
 				return err
 			}
 		}
-		m.sessions.Remove(session)
 		return nil
 	})
 }

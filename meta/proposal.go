@@ -250,6 +250,9 @@ func (m *Monitor) Decide(ctx context.Context, id, verdict, by, note string) (p P
 		return p, fmt.Errorf("decide proposal %q: %w: verdict %.32q, Options.Apply given: %t",
 			id, ErrInvalid, verdict, m.opts.Apply != nil)
 	}
+	if key.CheckID("id", id) != nil {
+		return p, fmt.Errorf("decide proposal %q: %w", id, store.ErrNotFound)
+	}
 	err = m.exclusive(ctx, verdict+" proposal", id, func() (err error) {
 		e, err := m.st.Get(ctx, m.proposalKey(id))
 		if err == nil {

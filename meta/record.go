@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -46,39 +47,36 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 // record counts an outcome once its records are on their way. The caller has
 // the turn.
 func (m *Monitor) record(ctx context.Context, o *Outcome) error {
-	loaded := m.sessions.Contains(o.Session)
 	s, err := m.session(ctx, o.Session)
 	if err != nil {
 		return err
 	}
 	seen, slot := m.outcomeKeys(o.Session, o.Key, s.totals.Outcomes)
-	if loaded || s.totals.Outcomes > 0 { // a session that the store does not know has none
-		if found, err := m.found(ctx, seen); found || err != nil {
-			return err
-		}
+	if found, err := m.recorded(ctx, s, seen); found || err != nil {
+		return err
 	}
 	own, err := m.oddsOf(ctx, approachKey(o.Approach))
 	if err != nil {
 		return err
 	}
-	same, all := s.tried(failureOf(o.Goal, o.Approach))
-	ofAll, ofOwn := *m.all, *own
-	ofAll.Odds, ofOwn.Odds = ofAll.After(same, all, o.Success), ofOwn.After(same, all, o.Success)
-	if o.Resonance != nil {
-		older := ofAll.pulse[max(0, len(ofAll.pulse)+1-pulseLength):]
-		ofAll.pulse = append(older, byte(math.Round(100**o.Resonance)))
+	r := &m.write
+	*r = o.record(s.totals.Outcomes)
+	value, err := m.encode(slot, r)
+	if err != nil {
+		return err
 	}
-	w := &m.write
-	w.totals, w.record = s.totals.next(o.Success), o.record(s.totals.Outcomes)
-	w.all, w.own = storedOdds{ofAll.Append(w.all.Counts[:0]), ofAll.pulse}, storedOdds{Counts: ofOwn.Append(w.own.Counts[:0])}
-	added, err := m.add(ctx, seen,
-		put{s.key, &w.totals}, put{slot, &w.record},
-		put{ofAll.key, &w.all}, put{ofOwn.key, &w.own})
-	if added {
-		s.add(o.Success, o.Goal, o.Approach, o.At.UnixNano())
-		*m.all, *own = ofAll, ofOwn
-	}
-	return err
+	f := failureOf(o.Goal, o.Approach)
+	return m.w.Change(ctx, func() {
+		same, all := s.tried(f)
+		s.add(r, f)
+		m.all.Count(same, all, o.Success)
+		own.Count(same, all, o.Success)
+		if o.Resonance != nil {
+			older := m.all.pulse[max(0, len(m.all.pulse)+1-pulseLength):]
+			m.all.pulse = append(older, byte(math.Round(100**o.Resonance)))
+		}
+	}, []*flush.Late{&s.Late, &m.all.Late, &own.Late},
+		store.Op{Key: seen, Value: present}, store.Op{Key: slot, Value: value})
 }
 
 // Outcomes yields the outcomes that are kept, the last 256 of each session, by

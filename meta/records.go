@@ -93,41 +93,16 @@ type record struct {
 type records struct {
 	st    store.Store
 	w     *flush.Writer
-	ops   []store.Op // of add, used again
-	block []byte     // what add encodes, until the block is full
-	space string     // begins all keys
+	block []byte // what add encodes, until the block is full
+	space string // begins all keys
 	ended ended
 }
 
 // blockSize is enough for some twenty outcomes.
 const blockSize = 8 << 10
 
-// put is the write of a record.
-type put struct {
-	key    string
-	record any
-}
-
 // present is the value of a marker.
 var present = []byte{1}
-
-// add writes a marker and records behind the caller, all or none. It reports
-// whether they are on their way: an error may be that of an earlier group.
-func (r *records) add(ctx context.Context, marker string, puts ...put) (added bool, err error) {
-	r.ops = append(r.ops[:0], store.Op{Key: marker, Value: present})
-	for _, p := range puts {
-		value, err := r.encode(p.key, p.record)
-		if err != nil {
-			return false, err
-		}
-		r.ops = append(r.ops, store.Op{Key: p.key, Value: value})
-	}
-	if err = r.w.Add(ctx, r.ops...); err == nil {
-		return true, nil
-	}
-	_, refused := r.get(ctx, marker)
-	return refused == nil, err
-}
 
 // encode returns a record as it is stored, in the block.
 func (r *records) encode(k string, v any) ([]byte, error) {
@@ -186,12 +161,6 @@ func (r *record) given(session string) Outcome {
 		Key: r.Key, Session: session, Goal: r.Goal, Approach: r.Approach, Success: r.Success,
 		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(),
 	}
-}
-
-// storedOdds are odds as they are stored: the counts in order, as varints.
-type storedOdds struct {
-	Counts []byte `cbor:"1,keyasint,omitempty"`
-	Pulse  []byte `cbor:"2,keyasint,omitempty"`
 }
 
 // happened is an entry of the journal that Monitors of several openers share: one of

@@ -3,28 +3,38 @@ package meta
 import (
 	"hash/maphash"
 	"slices"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/flush"
 )
 
 // history is what the rules need to know of a session.
 type history struct {
-	key    string // of the totals
-	totals totals
+	flush.Late // of the totals
+	totals     totals
 	// tries are the failures since the last success of their goal, at most the
 	// last kept. Those since the last success of any goal are at the end.
 	tries          []failure
 	goal, approach string // of the last outcome if it failed
 	last           int64  // when that was, in nanoseconds since 1970
+	era            int    // in which the session began; 0: before all
 }
 
-func (s *history) add(success bool, goal, approach string, at int64) {
-	s.totals = s.totals.next(success)
-	f := failureOf(goal, approach)
-	if success {
+func newHistory(key string) *history {
+	s := &history{}
+	s.Late = flush.LateOf(key, func(buf []byte) ([]byte, error) { return codec.Append(buf, key, &s.totals) })
+	return s
+}
+
+// add counts an outcome, which was of f if it failed.
+func (s *history) add(r *record, f failure) {
+	s.totals = s.totals.next(r.Success)
+	if r.Success {
 		s.goal, s.approach = "", ""
 		s.tries = slices.DeleteFunc(s.tries, func(t failure) bool { return t.goal == f.goal })
 		return
 	}
-	s.goal, s.approach, s.last = goal, approach, at
+	s.goal, s.approach, s.last = r.Goal, r.Approach, r.At
 	if len(s.tries) == kept {
 		s.tries = slices.Delete(s.tries, 0, 1)
 	}

@@ -64,17 +64,21 @@ func (m *Monitor) recordEpisode(ctx context.Context, e *Episode) error {
 	if found, err := m.found(ctx, marker); found || err != nil {
 		return err
 	}
-	var trials []put
+	ops := []store.Op{{Key: marker, Value: present}}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(e.Treatments))) {
 		t, err := m.trial(ctx, name)
 		if err != nil {
 			return err
 		}
 		t.Add(e.Chance, e.Treated, e.Success)
-		trials = append(trials, put{m.treatmentKey(name), t})
+		k := m.treatmentKey(name)
+		value, err := m.encode(k, &t)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, store.Op{Key: k, Value: value})
 	}
-	_, err := m.add(ctx, marker, trials...)
-	return err
+	return m.w.Add(ctx, ops...)
 }
 
 // trial reads the experiment of a treatment. The caller has the turn.

@@ -37,9 +37,9 @@ func (o *Odds) other(failures int) *count { return &o.counts[depths+depth(failur
 // depth is the index of a number of failures.
 func depth(failures int) int { return min(failures, depths-1) }
 
-// After returns the odds with one more try: one after same failures of its
-// approach, and all of any, at its goal.
-func (o Odds) After(same, all int, success bool) Odds {
+// Count adds a try: one after same failures of its approach, and all of any, at
+// its goal.
+func (o *Odds) Count(same, all int, success bool) {
 	c := o.again(same)
 	if same == 0 && all > 0 {
 		c = o.other(all)
@@ -48,7 +48,6 @@ func (o Odds) After(same, all int, success bool) Odds {
 	if success {
 		c.successes++
 	}
-	return o
 }
 
 // deliver is the belief that a try after some failures of the same approach
@@ -62,7 +61,7 @@ func (o *Odds) deliver(failures int) float64 {
 		if j > 0 {
 			mean *= float64(j) / float64(j+1)
 		}
-		mean, _ = o.again(j).posterior(mean)
+		mean, _ = o.again(j).posterior(mean) // however sure it is
 	}
 	return mean
 }
