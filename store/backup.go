@@ -96,8 +96,15 @@ func Restore(ctx context.Context, st Store, r io.Reader) (entries int, err error
 	}
 	var batch []Op
 	size := 0
+	ours := make(map[Revision]bool) // commits of this call, and
+	doubt := make(map[string]bool)  // keys of one that may have been made
 	commit := func() error {
-		_, err := st.Commit(ctx, batch...)
+		rev, err := st.Commit(ctx, batch...)
+		if ours[rev] = err == nil; err != nil && !errors.Is(err, ErrConflict) {
+			for _, op := range batch {
+				doubt[op.Key] = true
+			}
+		}
 		batch, size = batch[:0], 0
 		return err
 	}
@@ -116,17 +123,21 @@ func Restore(ctx context.Context, st Store, r io.Reader) (entries int, err error
 		err = commit()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("restore: %w", errors.Join(err, clearAll(context.WithoutCancel(ctx), st)))
+		mine := func(e Entry) bool { return ours[e.Rev] || doubt[e.Key] }
+		return 0, fmt.Errorf("restore: %w", errors.Join(err, clearAll(context.WithoutCancel(ctx), st, mine)))
 	}
 	return entries, nil
 }
 
-// clearAll deletes every entry.
-func clearAll(ctx context.Context, st Store) error {
+// clearAll deletes every entry that is mine.
+func clearAll(ctx context.Context, st Store, mine func(Entry) bool) error {
 	var ops []Op
 	for e, err := range st.Scan(ctx, Range{}) {
 		if err != nil {
 			return err
+		}
+		if !mine(e) {
+			continue
 		}
 		if ops = append(ops, Op{Key: e.Key, Delete: true}); len(ops) == MaxCommitBytes/MaxKey {
 			if _, err := st.Commit(ctx, ops...); err != nil {
@@ -147,7 +158,7 @@ func readBackup(r io.Reader, fn func(key string, value []byte) error) (entries i
 		if bytes.HasPrefix(name, []byte(backupName)) {
 			return 0, fmt.Errorf("%w: the backup begins with %q", ErrNewer, name)
 		}
-		return 0, fmt.Errorf("%w: it begins with %q, not as a backup (%v)", ErrForeign, name, err)
+		return 0, errors.Join(fmt.Errorf("%w: it begins with %q, not as a backup", ErrForeign, name), err)
 	}
 	sum, last := uint32(0), ""
 	for {
