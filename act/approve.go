@@ -72,8 +72,11 @@ type Call struct {
 	// Allowed is the mode that a human has allowed the attempt in already: only for a
 	// stricter one a human is asked again.
 	Allowed Mode
+	// Once: the worker is called once, also if its error says that another call may succeed.
+	Once bool
 
-	by *Worker // while it is made
+	by   *Worker // while it is made
+	came Attempt // what has come of it so far
 }
 
 // Approver asks a human, or a policy that stands for one. Approve may be

@@ -41,7 +41,7 @@ type Command struct {
 	// Env is its whole environment, as NAME=value. A program that starts others wants
 	// PATH; many want HOME.
 	Env []string
-	// MaxOutput bounds what is read of each stream, in bytes. 0: 512 KiB. More
+	// MaxOutput bounds what is read of each stream, in bytes. 0 or less: 512 KiB. More
 	// is an error of an executor; of a complaint it is the end.
 	MaxOutput int
 	// Confidence is what the reflection of an executor says. 0: 0.5.
@@ -110,7 +110,7 @@ func (c *Command) spawn(ctx context.Context, w Work, r *Result) (out, said []byt
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	limit := c.MaxOutput
+	limit := max(0, c.MaxOutput)
 	if limit == 0 {
 		limit = maxOutput
 	}

@@ -2,7 +2,6 @@ package act
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,14 +51,23 @@ type named struct {
 // String returns the name.
 func (n named) String() string { return n.name }
 
-// ask has a gate judge, and names it in what it says, unless it has done so itself.
-func ask(ctx context.Context, g Gate, name string, w Work, r Result) (Verdict, error) {
-	if n, ok := g.(fmt.Stringer); ok {
-		name = n.String()
-	}
-	v, err := guard.Returned(g.Verify(ctx, w, r))
-	if err == nil && !v.Pass {
-		v.Gate = cmp.Or(v.Gate, name)
+// exam is what a gate is to judge. Its number counts from 1; 0: it has none.
+type exam struct {
+	gate   Gate
+	number int
+	work   Work
+	result Result
+}
+
+// ask has the gate judge, and names it in what it says, unless it has done so itself.
+func ask(ctx context.Context, x exam) (Verdict, error) {
+	v, err := guard.Returned(x.gate.Verify(ctx, x.work, x.result))
+	if err == nil && !v.Pass && v.Gate == "" {
+		if n, ok := x.gate.(fmt.Stringer); ok {
+			v.Gate = n.String()
+		} else if x.number > 0 {
+			v.Gate = fmt.Sprintf("gate %d", x.number)
+		}
 	}
 	return v, err
 }
@@ -79,7 +87,7 @@ func (noGate) Verify(context.Context, Work, Result) (Verdict, error) {
 func All(gates ...Gate) Gate {
 	return GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
 		for _, g := range gates {
-			if v, err := ask(ctx, g, "", w, r); err != nil || !v.Pass {
+			if v, err := ask(ctx, exam{gate: g, work: w, result: r}); err != nil || !v.Pass {
 				return v, err
 			}
 		}

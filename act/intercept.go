@@ -53,6 +53,7 @@ func (f foreign) Before(ctx context.Context, c *Call) error {
 
 func (f foreign) After(ctx context.Context, c *Call, a *Attempt) {
 	call, given := *c, *a
+	given.Result.own()
 	theirs, err := guard.Do(context.WithoutCancel(ctx), interceptTimeout, func(ctx context.Context) (Attempt, error) {
 		theirs := given
 		f.Interceptor.After(ctx, &call, &theirs)

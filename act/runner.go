@@ -344,9 +344,9 @@ func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
 		return Attempt{End: Failed, Complaint: err.Error()}
 	}
 	c.Blast, c.Mode = max(c.Blast, Blast(w.Card.Blast)), max(c.Mode, w.Mode)
-	var a Attempt
-	r.pass(ctx, r.chain, c, &a)
-	return a
+	c.came = Attempt{}
+	r.pass(ctx, r.chain, c, &c.came)
+	return c.came
 }
 
 // pass has a call pass the interceptors that are left, and the executor behind them.
@@ -393,15 +393,22 @@ func (r *Runner) Approvers(worker string, m Mode) int {
 // execute calls the executor.
 func (r *Runner) execute(ctx context.Context, c *Call) (a Attempt) {
 	start := r.o.Now()
-	executor, work := c.by.Executor, c.Work
-	res, err := guard.Do(ctx, r.o.Timeout, func(ctx context.Context) (Result, error) {
-		return persist(ctx, executor, work)
-	})
-	if err != nil {
-		a = r.ended(ctx, err)
-		if spent, ok := errors.AsType[*spentError](err); ok {
-			a.Result.Usage = spent.Usage
+	type made struct { // an error comes with a usage that counts, also after the limit
+		Result
+		failed error
+	}
+	work := job{c.by.Executor, c.Work, c.Once}
+	all, err := guard.With(ctx, r.o.Timeout, work, func(limited context.Context, j job) (made, error) {
+		res, err := persist(limited, j)
+		if err != nil && limited.Err() != nil {
+			err = guard.ErrTime
 		}
+		return made{res, err}, nil
+	})
+	res := all.Result
+	if err = cmp.Or(err, all.failed); err != nil {
+		a = r.ended(ctx, err)
+		a.Result.Usage = res.Usage
 	} else if err := checkOutput(res); err != nil {
 		a = Attempt{End: Malformed, Err: err, Complaint: err.Error()}
 		a.Result = Result{Utilized: res.Utilized, Misled: res.Misled, Usage: res.Usage}
@@ -416,12 +423,23 @@ func (r *Runner) execute(ctx context.Context, c *Call) (a Attempt) {
 // rate, before others are tried.
 const patience = 2 * time.Minute
 
-// persist calls e until it succeeds, fails for good, is away for too long, or
+// job is work for an executor.
+type job struct {
+	Executor
+	Work
+	once bool
+}
+
+// persist calls an executor until it succeeds, fails for good, is away for too long, or
 // ctx ends. A rate limit that does not say when it is over is asked again each
-// second. Only what the executor itself has marked is repeated: other broken
-// calls may have had effects.
-func persist(ctx context.Context, e Executor, work Work) (res Result, err error) {
+// second. Only what the executor itself has marked is repeated, and nothing of a task that
+// is done once: other broken calls may have had effects. What all calls have used counts.
+func persist(ctx context.Context, j job) (res Result, err error) {
+	var failed Usage
 	again := func(err error) (bool, time.Duration) {
+		if j.once {
+			return false, 0
+		}
 		_, limit := errors.AsType[*RateLimitError](err)
 		_, marked := errors.AsType[*markedError](err)
 		again, after := reason.Retryable(err)
@@ -435,25 +453,22 @@ func persist(ctx context.Context, e Executor, work Work) (res Result, err error)
 		end = deadline
 	}
 	err = wait.Retry(ctx, wait.Policy{Again: again, End: end}, func() (err error) {
-		res, err = e.Execute(ctx, work)
+		res, err = j.Execute(ctx, j.Work)
 		err = guard.Error(err, ErrDenied)
 		res.own()
+		if err != nil && res.Usage.Valid() {
+			failed = failed.Add(res.Usage)
+		}
 		return err
 	})
-	if err != nil && res.Usage != (Usage{}) {
-		err = &spentError{err, res.Usage}
+	if err != nil {
+		return Result{Usage: failed}, err
 	}
-	return res, err
+	if failed != (Usage{}) && res.Usage.Valid() {
+		res.Usage = failed.Add(res.Usage)
+	}
+	return res, nil
 }
-
-// spentError is the error of an executor that has told what it used.
-type spentError struct {
-	Err   error
-	Usage Usage
-}
-
-func (e *spentError) Error() string { return e.Err.Error() }
-func (e *spentError) Unwrap() error { return e.Err }
 
 // ended describes an attempt that ended with an error.
 func (r *Runner) ended(ctx context.Context, err error) Attempt {
@@ -551,24 +566,20 @@ func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Resul
 	if w == nil {
 		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
 	}
-	given := struct {
-		work Work
-		res  Result
-	}{work, res}
-	for i, g := range slices.Concat(r.o.Gates, w.Gates) {
-		if g == NoGate {
-			continue
-		}
-		name := fmt.Sprintf("gate %d", i+1)
-		v, err := guard.Do(ctx, r.o.GateTimeout, func(ctx context.Context) (Verdict, error) {
-			return ask(ctx, g, name, given.work, given.res)
-		})
-		if err != nil {
-			return Verdict{}, fmt.Errorf("%s: %w", name, err)
-		}
-		if !v.Pass {
-			v.Complaint = cmp.Or(v.Complaint, v.Gate+" did not pass")
-			return v, nil
+	x := exam{work: work, result: res}
+	for _, gates := range [...][]Gate{r.o.Gates, w.Gates} {
+		for _, x.gate = range gates {
+			if x.number++; x.gate == NoGate {
+				continue
+			}
+			v, err := guard.With(ctx, r.o.GateTimeout, x, ask)
+			if err != nil {
+				return Verdict{}, fmt.Errorf("gate %d: %w", x.number, err)
+			}
+			if !v.Pass {
+				v.Complaint = cmp.Or(v.Complaint, v.Gate+" did not pass")
+				return v, nil
+			}
 		}
 	}
 	return Verdict{Pass: true}, nil

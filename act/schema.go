@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/arc-learn/arc/internal/guard"
 )
 
 // schema is a JSON Schema that values are held to.
@@ -44,9 +46,9 @@ func (s *schema) check(value json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	err = s.compiled.Validate(v)
-	if err == nil {
-		return nil
+	// Foreign code, which panics at 1e9999999: a model may have written it.
+	if p := guard.Call(func() { err = s.compiled.Validate(v) }); p != nil || err == nil {
+		return p
 	}
 	_, lines, _ := strings.Cut(err.Error(), "\n") // the first names the schema
 	var wrong []string
