@@ -98,7 +98,8 @@ func Check(e store.Entry, scope memory.Scope) error {
 }
 
 // Arrival returns what has to be written with an entry of Entries, so that a Queue
-// finds its job. One that is Active is given back when its lease has expired.
+// finds its job. One that is Active is given back when its lease has expired. The op that gives
+// a job its Key has a condition: no other has it.
 func Arrival(e store.Entry) ([]store.Op, error) {
 	parts := key.Split(e.Key)
 	if parts[3] != jobKeys {
@@ -125,7 +126,7 @@ func Arrival(e store.Entry) ([]store.Op, error) {
 	}
 	k := q.under(nameKeys, j.Key)
 	value, err := codec.Encode(k, holder{j.ID})
-	return append(ops, store.Op{Key: k, Value: value}), err
+	return append(ops, store.Op{Key: k, Value: value, If: store.Absent}), err
 }
 
 // Erase removes the jobs of a scope and of those below it, with their cycles, also what
@@ -134,7 +135,7 @@ func Arrival(e store.Entry) ([]store.Op, error) {
 func Erase(ctx context.Context, st store.Store, scope memory.Scope) error {
 	for e, err := range Entries(ctx, st, scope) {
 		if err == nil {
-			err = discard(ctx, st, scope, e)
+			err = discard(ctx, st, scope, e, func(*Job) bool { return true })
 		}
 		if err != nil {
 			return fmt.Errorf("queue: erase %q: %w", scope, err)
@@ -143,13 +144,13 @@ func Erase(ctx context.Context, st store.Store, scope memory.Scope) error {
 	return nil
 }
 
-// discard deletes a record with the keys that find it, unless it has moved on: then what
-// it is by now.
-func discard(ctx context.Context, st store.Store, scope memory.Scope, e store.Entry) error {
+// discard deletes a record with the keys that find it, as it is by now; a job, only if that
+// is what it has to be.
+func discard(ctx context.Context, st store.Store, scope memory.Scope, e store.Entry, as func(*Job) bool) error {
 	q, ops, err := queueOf(st, scope), []store.Op{{Key: e.Key, Delete: true}}, error(nil)
 	if parts := key.Split(e.Key); parts[3] == jobKeys {
 		j, rev, lost := q.stored(ctx, parts[4])
-		if errors.Is(lost, store.ErrNotFound) {
+		if errors.Is(lost, store.ErrNotFound) || lost == nil && !as(&j) {
 			return nil
 		}
 		if err = lost; err == nil {
@@ -160,7 +161,7 @@ func discard(ctx context.Context, st store.Store, scope memory.Scope, e store.En
 		_, err = st.Commit(ctx, ops...)
 	}
 	if errors.Is(err, store.ErrConflict) {
-		return discard(ctx, st, scope, e)
+		return discard(ctx, st, scope, e, as)
 	}
 	return err
 }
@@ -174,12 +175,14 @@ func Prune(ctx context.Context, st store.Store, tenant memory.Scope, before time
 			if err == nil && e.Key >= prefix+digits(before.UnixNano()) {
 				break
 			}
+			ended := func(*Job) bool { return true }
 			if part == endKeys && err == nil {
 				parts := key.Split(e.Key)
 				e.Key = q.under(jobKeys, parts[len(parts)-1])
+				ended = func(j *Job) bool { return j.State.over() && j.Ended.Before(before) }
 			}
 			if err == nil {
-				err = discard(ctx, st, tenant, e)
+				err = discard(ctx, st, tenant, e, ended)
 			}
 			if err != nil {
 				return fmt.Errorf("queue: prune %q: %w", tenant, err)

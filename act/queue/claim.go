@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -89,7 +90,7 @@ func (q *Queue) pick(ctx context.Context, now int64, upTo int) (first []place, s
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	tries := 1
-	if st = nil; q.shared != nil && q.mu.rivalry > 0 {
+	if q.shared != nil && q.mu.rivalry > 0 {
 		q.mu.rivalry--
 		st, tries = q.shared, mostTries
 	}
@@ -161,7 +162,8 @@ type lease struct {
 }
 
 // Claim takes the job that comes first, of those of priority upTo and before (0: of
-// any). The error is ErrEmpty if none is ready.
+// any). The error is ErrEmpty if none is ready; that of a job that cannot be read, if there is
+// none beside such.
 func (q *Queue) Claim(ctx context.Context, upTo int) (*Lease, error) {
 	if upTo == 0 {
 		upTo = priorities
@@ -172,12 +174,16 @@ func (q *Queue) Claim(ctx context.Context, upTo int) (*Lease, error) {
 
 // claimNext is Claim that says, beside ErrEmpty, when the next job is due.
 func (q *Queue) claimNext(ctx context.Context, upTo int) (*Lease, int64, error) {
+	var unread error
 	for {
 		now := q.o.Now().Round(0).UTC()
 		if err := q.tend(ctx); err != nil {
 			return nil, 0, err
 		}
 		ps, st, due, err := q.pick(ctx, now.UnixNano(), upTo)
+		if errors.Is(err, ErrEmpty) {
+			return nil, due, cmp.Or(unread, err)
+		}
 		if err != nil {
 			return nil, due, err
 		}
@@ -187,6 +193,8 @@ func (q *Queue) claimNext(ctx context.Context, upTo int) (*Lease, int64, error) 
 			return l, 0, nil
 		case errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound):
 			q.rivaled() // or the job is gone
+		case codec.Unreadable(err):
+			unread = err // it holds up no other, and is told once there is none
 		default:
 			q.added(ps[0])
 			return nil, 0, err
@@ -244,14 +252,21 @@ func (q *Queue) activate(ctx context.Context, ps []place, st sharing, now time.T
 		l, ops, err = q.claiming(e, ps[n], now)
 		return ops, err
 	})
-	if err == nil || errors.Is(err, store.ErrConflict) {
+	tried := ps[:last+1]
+	switch {
+	case err == nil || errors.Is(err, store.ErrConflict):
 		if last > 0 {
 			q.rivaled()
 		}
-		q.mu.Lock()
-		q.dropLocked(ps[:last+1])
-		q.mu.Unlock()
+	case codec.Unreadable(err) && last > 0:
+		q.added(ps[0])
+		tried = ps[last : last+1]
+	default:
+		tried = nil
 	}
+	q.mu.Lock()
+	q.dropLocked(tried)
+	q.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}

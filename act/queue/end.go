@@ -122,8 +122,10 @@ func again(err error) (bool, time.Duration) {
 	if limit, ok := errors.AsType[*act.RateLimitError](err); ok {
 		return true, max(limit.After, time.Second)
 	}
-	if again, after := reason.Retryable(err); again {
-		return true, after
+	if again, after := reason.Retryable(err); again && after > 0 {
+		return true, max(after, time.Second)
+	} else if again {
+		return true, 0
 	}
 	e, ok := errors.AsType[*reason.ModelError](err)
 	return !ok || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden, 0
@@ -131,7 +133,14 @@ func again(err error) (bool, time.Duration) {
 
 // backoff is the wait after a number of failures.
 func (q *Queue) backoff(failures int) time.Duration {
-	return min(q.o.Backoff<<min(max(failures-1, 0), 20), max(maxRetry, q.o.Backoff))
+	wait := q.o.Backoff
+	for range failures - 1 {
+		if wait >= maxRetry {
+			break
+		}
+		wait = min(2*wait, maxRetry)
+	}
+	return wait
 }
 
 // ending returns the ops that end an attempt, and the places that they add.

@@ -39,10 +39,10 @@ func (b *budget) Admit(now time.Time) int {
 		}
 		sum += usd
 	}
-	if sum >= b.usd {
-		return b.spare
+	if sum < b.usd {
+		return priorities
 	}
-	return priorities
+	return b.spare // also of a budget that is no number
 }
 
 // Ended implements Gate.

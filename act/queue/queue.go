@@ -117,10 +117,12 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
 		return nil, fmt.Errorf("queue: option Scope: %w", o.Scope.Check())
 	case o.MaxAttempts < 0 || min(o.LeaseTTL, o.Backoff, o.Timeout, o.Ageing) < 0:
 		return nil, errors.New("queue: an option is negative")
+	case o.LeaseTTL < time.Millisecond:
+		return nil, fmt.Errorf("queue: option LeaseTTL: %v is under a millisecond", o.LeaseTTL)
 	}
 	q := &Queue{o: o, st: guard.Store(st), tenant: o.Scope.Tenant(), wake: make(chan struct{}, 1)}
 	if !o.Alone {
-		q.shared, _ = q.st.(sharing)
+		q.shared, _ = q.st.(sharing) // nil: its claims are tried one by one
 	}
 	if o.Seed == 0 {
 		var b [8]byte
@@ -379,12 +381,16 @@ func (q *Queue) Park(ctx context.Context, id string) error {
 }
 
 // Requeue has a job tried again that is Failed, Blocked or Parked: at once, and with
-// all its attempts. The note says what has changed since. The error is ErrState for
+// all its attempts. The note says what has changed since. One that has ended is of no series
+// any more: that has gone on without it. The error is ErrState for
 // any other job, and for one whose Key another has by now.
 func (q *Queue) Requeue(ctx context.Context, id, note string) error {
 	return q.change(ctx, id, func(j *Job) error {
 		if j.State != Failed && j.State != Blocked && j.State != Parked {
 			return ErrState
+		}
+		if j.State.over() {
+			j.Cron = "" // the series went on when it ended
 		}
 		j.State, j.Attempts, j.At, j.Ended = Pending, 0, time.Time{}, time.Time{}
 		j.Requeued++

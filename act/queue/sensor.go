@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -280,10 +281,19 @@ func (q *Queue) consult(ctx context.Context, s *Sensor, cursor string) (Reading,
 	if busy {
 		return Reading{}, guard.ErrDropped
 	}
-	return guard.Do(ctx, s.Timeout, func(ctx context.Context) (Reading, error) {
-		defer q.noted(s.Name, func(w *watched) { w.busy = false })
+	over := func() { q.noted(s.Name, func(w *watched) { w.busy = false }) }
+	var begun atomic.Bool // or given up before
+	r, err := guard.Do(ctx, s.Timeout, func(ctx context.Context) (Reading, error) {
+		if begun.Swap(true) {
+			return Reading{}, guard.ErrDropped
+		}
+		defer over()
 		return s.Read(ctx, cursor)
 	})
+	if !begun.Swap(true) {
+		over()
+	}
+	return r, err
 }
 
 // missed takes down that a reading was not confirmed.

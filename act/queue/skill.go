@@ -110,9 +110,11 @@ func readCommand(ctx context.Context, c act.Command, cursor string) (Reading, er
 			return r, nil
 		case err != nil:
 			return Reading{}, fmt.Errorf("%s: job %d that it printed: %w", c.Argv[0], n, err)
-		case line.Cursor != nil:
+		}
+		if line.Cursor != nil {
 			r.Cursor = *line.Cursor
-		default:
+		}
+		if line.Cursor == nil || line.Subject != "" || line.Template != "" {
 			d := line.draft()
 			d.Template, d.At = line.Template, line.At
 			r.Jobs = append(r.Jobs, d)

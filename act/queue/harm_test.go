@@ -1,0 +1,219 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/store"
+)
+
+// A job of a series that failed and is tried again does not begin the series a second time.
+func TestRequeuedCronIsOneSeries(t *testing.T) {
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{MaxAttempts: 1})
+	enqueue(t, q, queue.Draft{Cron: "@every 1h"})
+	c.now = c.now.Add(time.Hour)
+	j := finish(t, claim(t, q), queue.Result{}, errors.New("boom"))
+	require.Equal(t, queue.Failed, j.State)
+	require.NoError(t, q.Requeue(t.Context(), j.ID, "mended"))
+	finish(t, claim(t, q), queue.Result{}, nil)
+	n := 0
+	for _, err := range q.Jobs(t.Context(), queue.Pending) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 1, n, "jobs that wait for the next hour")
+}
+
+// The wait after many failures is no less than after one.
+func TestBackoffDoesNotWrap(t *testing.T) {
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{Backoff: 3 * time.Hour, MaxAttempts: 100})
+	enqueue(t, q, queue.Draft{})
+	for n := range 40 {
+		j := finish(t, claim(t, q), queue.Result{}, errors.New("boom"))
+		require.GreaterOrEqual(t, j.At.Sub(c.now), 3*time.Hour, "after failure %d", n+1)
+		c.now = j.At
+	}
+}
+
+// The same of a sensor, whose failures have no bound.
+func TestSensorBackoffDoesNotWrap(t *testing.T) {
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{Backoff: 3 * time.Hour})
+	s := queue.Sensor{Name: "s", Read: func(context.Context, string) (queue.Reading, error) { return queue.Reading{}, errors.New("boom") }}
+	for n := range 40 {
+		_, err := q.Sense(t.Context(), s)
+		require.Error(t, err)
+		st := stands(t, t.Context(), q)["s"]
+		require.GreaterOrEqual(t, st.Due.Sub(c.now), 3*time.Hour, "after failure %d", n+1)
+		c.now = st.Due
+	}
+}
+
+// A lease of less than a millisecond, which no heartbeat keeps, is refused.
+func TestTinyLease(t *testing.T) {
+	_, err := queue.Open(t.Context(), store.NewMem(), &queue.Options{LeaseTTL: 2})
+	require.ErrorContains(t, err, "LeaseTTL")
+}
+
+// requeued is a store in which a person requeues a job while Prune goes through the jobs.
+type requeued struct {
+	store.Store
+	meanwhile func()
+}
+
+func (r *requeued) Scan(ctx context.Context, in store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range r.Store.Scan(ctx, in) {
+			if r.meanwhile != nil {
+				do := r.meanwhile
+				r.meanwhile = nil
+				do()
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// A job that was requeued while old ones were being removed is there.
+func TestPruneLeavesWhatWasRequeued(t *testing.T) {
+	c := &clock{epoch}
+	st := store.NewMem()
+	q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 1, MaxAttempts: 1})
+	require.NoError(t, err)
+	enqueue(t, q, queue.Draft{})
+	j := finish(t, claim(t, q), queue.Result{}, errors.New("boom"))
+	r := &requeued{st, func() { require.NoError(t, q.Requeue(t.Context(), j.ID, "try it again")) }}
+	require.NoError(t, queue.Prune(t.Context(), r, "local", epoch.Add(time.Hour)))
+	got, err := q.Get(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, queue.Pending, got.State)
+}
+
+// One job whose record is damaged holds up no other.
+func TestDamagedJobHoldsUpNoOther(t *testing.T) {
+	c := &clock{epoch}
+	st := store.NewMem()
+	q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 1})
+	require.NoError(t, err)
+	bad := enqueue(t, q, queue.Draft{Subject: "bad"})
+	enqueue(t, q, queue.Draft{Subject: "good"})
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		if len(e.Key) > len(bad.ID) && e.Key[len(e.Key)-len(bad.ID):] == bad.ID && len(e.Value) > 10 {
+			e.Value[len(e.Value)-1] ^= 1
+			_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
+			require.NoError(t, err)
+		}
+	}
+	var l *queue.Lease
+	for range 10 {
+		if l, err = q.Claim(t.Context(), 0); err == nil {
+			break
+		}
+		c.now = c.now.Add(time.Minute)
+	}
+	require.NoError(t, err)
+	require.Equal(t, "good", l.Job.Subject)
+}
+
+// A budget that is no number holds everything up, or is refused; it is not endless.
+func TestBudgetThatIsNoNumber(t *testing.T) {
+	g := queue.Budget(math.NaN(), 0)
+	g.Ended(queue.Cycle{Started: epoch, Usage: act.Usage{CostUSD: 1e6}})
+	require.Zero(t, g.Admit(epoch))
+}
+
+type soon struct{}
+
+func (soon) Error() string                    { return "soon" }
+func (soon) Retryable() (bool, time.Duration) { return true, 1 }
+
+// An error that asks for another try at once does not have a job tried without end or pause.
+func TestRetryableAtOnce(t *testing.T) {
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{MaxAttempts: 2})
+	enqueue(t, q, queue.Draft{})
+	for range 1000 {
+		c.now = c.now.Add(time.Microsecond)
+		l, err := q.Claim(t.Context(), 0)
+		if errors.Is(err, queue.ErrEmpty) {
+			return // it waits
+		}
+		require.NoError(t, err)
+		if finish(t, l, queue.Result{}, soon{}).State == queue.Failed {
+			return
+		}
+	}
+	t.Fatal("1000 attempts in a millisecond at a job with two")
+}
+
+// cutting ends the context of its caller once a sensor was claimed.
+type cutting struct {
+	store.Store
+	cut context.CancelFunc
+}
+
+func (c *cutting) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	rev, err := c.Store.Commit(ctx, ops...)
+	for _, op := range ops {
+		if c.cut != nil && strings.Contains(op.Key, "\x00sensor\x00") {
+			c.cut()
+			c.cut = nil
+		}
+	}
+	return rev, err
+}
+
+// A sensor whose caller has gone just before it was read is read the next time.
+func TestSensorIsReadAfterACallThatWasCutOff(t *testing.T) {
+	c := &clock{epoch}
+	st := &cutting{Store: store.NewMem()}
+	q, err := queue.Open(t.Context(), st, &queue.Options{Now: c.Now, Seed: 1})
+	require.NoError(t, err)
+	reads := 0
+	s := queue.Sensor{Name: "s", Read: func(context.Context, string) (queue.Reading, error) {
+		reads++
+		return queue.Reading{}, nil
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	st.cut = cancel
+	_, err = q.Sense(ctx, s)
+	require.NoError(t, err)
+	for range 20 {
+		c.now = c.now.Add(time.Hour)
+		_, err = q.Sense(t.Context(), s)
+	}
+	require.NoError(t, err)
+	require.Positive(t, reads)
+}
+
+// A line that a program prints with a job and a cursor adds the job.
+func TestLineWithAJobAndACursor(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "mail"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mail", "sensor.yaml"),
+		[]byte("argv: [/bin/echo, '{\"subject\": \"answer Ann\", \"cursor\": \"17\"}']\n"), 0o600))
+	sensors, err := queue.LoadSensors(act.Command{Dir: dir}, "mail")
+	require.NoError(t, err)
+	q := open(t, &clock{epoch}, queue.Options{})
+	found, err := q.Sense(t.Context(), sensors...)
+	if err != nil {
+		return // that is told, and nothing is lost
+	}
+	require.Len(t, found, 1, "the cursor has moved past it")
+}
