@@ -78,6 +78,19 @@ func (g git) commitAll(ctx context.Context, message string) (string, error) {
 	return g.do(ctx, "rev-parse", "HEAD")
 }
 
+// repositories returns the repositories within the tree of a commit that are not as in the
+// one before: of these a commit has the name alone.
+func (g git) repositories(ctx context.Context, before, commit string) (paths []string, err error) {
+	out, err := g.do(ctx, "diff-tree", "-r", "--no-renames", before, commit)
+	for line := range strings.Lines(out) {
+		is, path, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		if modes := strings.Fields(is); len(modes) > 1 && modes[1] == "160000" {
+			paths = append(paths, path)
+		}
+	}
+	return paths, err
+}
+
 // join returns a new commit of the tree that comes of merging two others, with the parents
 // given. Nothing else changes. Where they conflict there is none, and files says in which.
 func (g git) join(ctx context.Context, ours, theirs, message string, parents ...string) (string, []string, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/redact"
 )
 
 // Work does a task in a directory, which is a worktree of its own. It may commit there; what it
@@ -216,7 +218,8 @@ func (x *Executor) branchOff(ctx context.Context, w act.Work) (*record, error) {
 	if err != nil {
 		return nil, &KeptError{Why: "the repository has no commit", Err: err}
 	}
-	r := &record{Task: w.Task.Objective, Base: base}
+	clean := new(redact.Sanitizer).Knowing(slices.Collect(maps.Values(w.Secrets))...)
+	r := &record{Task: clean.Sanitize(w.Task.Objective), Base: base}
 	if err := x.claimName(ctx, r, w.Key); err != nil {
 		return nil, err
 	}
@@ -254,6 +257,12 @@ func (x *Executor) claimName(ctx context.Context, r *record, key string) error {
 func (x *Executor) capture(ctx context.Context, r *record) (made bool, err error) {
 	tree := x.main.in(x.tree(r))
 	tip, err := tree.commitAll(ctx, message(r))
+	if err == nil {
+		var within []string
+		if within, err = tree.repositories(ctx, r.Base, tip); err == nil && len(within) > 0 {
+			err = &KeptError{Why: "its worktree " + x.tree(r) + " stays, since a commit holds nothing of a repository", Files: within}
+		}
+	}
 	if err == nil {
 		// Whatever the work has checked out: the branch is what it has left.
 		_, err = x.main.do(ctx, "update-ref", "refs/heads/"+r.branch(), tip)
@@ -473,8 +482,11 @@ func (x *Executor) resume(ctx context.Context, r *record) error {
 			return x.clear(ctx, r)
 		}
 		made, err := x.capture(ctx, r)
-		if err != nil || !made {
-			return errors.Join(err, x.clear(ctx, r))
+		if err != nil {
+			return err
+		}
+		if !made {
+			return x.clear(ctx, r)
 		}
 		return x.leave(ctx, r, cut)
 	case kept:
