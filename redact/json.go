@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -36,10 +37,7 @@ func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 // Named is Sanitize of a text that stands under a name, or under a path that ends
 // with one: under one that says secret, all of it is.
 func (s *Sanitizer) Named(name, text string) string {
-	if f := familyOf(name); f != header {
-		return s.under(f, name, s.Sanitize(text))
-	}
-	return s.Sanitize(text)
+	return s.under(familyOf(name), name, s.Sanitize(text))
 }
 
 // under hides a text that is sanitised, if what it stands under says that it is secret.
@@ -76,105 +74,87 @@ func (w *walker) put(start int, was, text string) {
 }
 
 // skip passes over the bytes of a set.
-func (w *walker) skip(set *[256]bool) {
-	for w.at < len(w.raw) && set[w.raw[w.at]] {
-		w.at++
-	}
-}
+func (w *walker) skip(set *[256]bool) { w.at += length(w.raw[w.at:], set) }
 
-// value walks one value, and returns the text of a string. f is the family of the key that it
+// value walks one value, and returns the text of it. f is the family of the key that it
 // stands under, at whatever depth.
-func (w *walker) value(f family, name string) string {
+func (w *walker) value(f family, name string) (text string) {
 	w.skip(spaces)
-	start := w.at
+	start, was := w.at, ""
 	switch c := w.raw[start]; c {
 	case '{', '[':
 		w.at++
 		w.members(f, c == '{')
+		return ""
 	case '"':
-		was := w.literal()
-		text := w.s.under(f, name, w.s.Sanitize(valid(was)))
-		w.put(start, was, text)
-		return text
+		was = w.literal()
+		text = w.s.under(f, name, w.s.Sanitize(valid(was)))
 	default:
 		w.skip(values)
-		number := w.raw[start:w.at]
-		text := w.s.hide(number)
-		if f&^header != 0 && (c == '-' || isDigit(c)) {
-			text = w.s.token(f.kind(), number)
+		was = w.raw[start:w.at]
+		if text = w.s.Sanitize(was); f&^header != 0 && (c == '-' || isDigit(c)) {
+			text = w.s.token(f.kind(), was)
 		}
-		w.put(start, number, text)
 	}
-	return ""
+	w.put(start, was, text)
+	return text
 }
+
+// namedNext is a value whose name comes behind it: {"value":"x","name":"DB_PASSWORD"}.
+var namedNext = regexp.MustCompile(`(?i)^\s*(?:"(?:[^"\\]|\\.)*"|[0-9.e+-]+)\s*,\s*"(?:name|key)"\s*:\s*"([^"\\]*)"`)
 
 func (w *walker) members(f family, object bool) {
 	named := none // the family of what the member «name» says
-	for {
-		switch w.skip(spaces); w.raw[w.at] {
-		case '}', ']':
-			w.at++
-			return
-		case ',':
-			w.at++
-			continue
-		}
+	for w.skip(separators); w.raw[w.at] != '}' && w.raw[w.at] != ']'; w.skip(separators) {
 		under, key := f, ""
 		if object {
 			start := w.at
 			was := w.literal()
 			key = w.s.Sanitize(valid(was))
 			w.put(start, was, key)
-			w.skip(spaces)
-			w.at++ // the colon
+			w.skip(separators)
 			if k := familyOf(key); k != none {
 				under = k
-			} else if named != none && strings.EqualFold(key, "value") {
-				under = named
+			} else if strings.EqualFold(key, "value") {
+				under |= named
+				if m := namedNext.FindStringSubmatch(w.raw[w.at:]); m != nil {
+					under |= familyOf(m[1]) &^ header
+				}
 			}
 		}
 		if text := w.value(under, key); strings.EqualFold(key, "name") || strings.EqualFold(key, "key") {
 			named = familyOf(text) &^ header
 		}
 	}
+	w.at++
 }
 
 // literal reads the string at w.at.
-func (w *walker) literal() string {
+func (w *walker) literal() (text string) {
 	start := w.at
-	escaped := false
 	for w.at++; w.raw[w.at] != '"'; w.at++ {
 		if w.raw[w.at] == '\\' {
-			escaped = true
 			w.at++
 		}
 	}
 	w.at++
-	if escaped {
-		return unescape(w.raw[start:w.at])
+	lit := w.raw[start:w.at]
+	if strings.IndexByte(lit, '\\') < 0 {
+		return lit[1 : len(lit)-1]
 	}
-	return w.raw[start+1 : w.at-1]
+	_ = json.Unmarshal([]byte(lit), &text) // of valid JSON
+	return text
 }
 
 // valid replaces what is not UTF-8 as JSON would: sanitised before, a text
 // could hold a secret afterwards.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// unescape returns the string that a literal of valid JSON stands for.
-func unescape(lit string) (text string) {
-	if err := json.Unmarshal([]byte(lit), &text); err != nil {
-		return tokenOpen + "text]" // unreachable for a valid literal; if not, nothing leaks
-	}
-	return text
-}
-
 // quoteJSON returns text as a JSON string.
 func quoteJSON(text string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil {
-		return []byte(`"` + tokenOpen + `text]"`) // unreachable: any string encodes
-	}
+	_ = enc.Encode(text) // any string encodes
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -1,11 +1,15 @@
 package redact
 
 import (
+	"cmp"
 	b64 "encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,101 +20,110 @@ type known struct{ text, token string }
 // Knowing returns a Sanitizer that replaces the values wherever they stand, as they
 // are and in base64, hex, JSON and URLs, by [REDACTED:known] and a tag.
 func (s *Sanitizer) Knowing(values ...string) *Sanitizer {
-	out := s.derive()
+	out := *cmp.Or(s, &zero)
 	out.known = slices.Clone(out.known)
 	for _, v := range values {
 		for _, form := range forms(v) {
 			out.known = append(out.known, known{form, out.token("known", form)})
 		}
 	}
-	return out
+	return &out
 }
 
 // KnownToken begins what takes the place of such a value, if the Sanitizer has a key.
 const KnownToken = tokenOpen + "known:"
 
-// minForm is the length from which on another form of a value is looked for.
-const minForm = 6
+// Lengths from which on another form of a value is looked for, and a line of one.
+const minForm, minLine = 6, 16
 
-// forms are those in which a value may stand in a text.
-func forms(v string) []string {
-	if v == "" {
-		return nil
-	}
-	out := []string{v}
-	add := func(form string) {
-		if len(form) >= minForm && !slices.Contains(out, form) {
+// spellings are how programs write a value into a text.
+var spellings = []func(v string) string{
+	func(v string) string { return v },
+	inJSON,
+	forPages,
+	func(v string) string { return inJSON(inJSON(v)) },
+	func(v string) string { return inJSON(forPages(v)) },
+	func(v string) string { return unquoted(strconv.Quote(v)) },
+	func(v string) string { return unquoted(strconv.QuoteToASCII(v)) },
+	html.EscapeString,
+	url.PathEscape,
+	url.QueryEscape,
+	func(v string) string { return strings.ReplaceAll(url.QueryEscape(v), "+", "%20") },
+	func(v string) string { return inScripts.Replace(url.QueryEscape(v)) },
+	func(v string) string { return strings.ReplaceAll(inJSON(v), "/", `\/`) },
+	func(v string) string { return fmt.Sprintf("%x", v) },
+	func(v string) string { return fmt.Sprintf("%X", v) },
+}
+
+// forPages is inJSON as encoding/json writes it by default.
+func forPages(v string) string {
+	b, _ := json.Marshal(v) // any string encodes
+	return unquoted(string(b))
+}
+
+// inScripts makes of a query what encodeURIComponent would.
+var inScripts = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+
+var percents = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+func unquoted(s string) string { return s[1 : len(s)-1] }
+
+func inJSON(v string) string { return unquoted(string(quoteJSON(v))) }
+
+// forms are those in which a value may stand in a text, or what of it may stand alone:
+// it without the blanks around it, a line, the password of a URL.
+func forms(v string) (out []string) {
+	add := func(form string, least int) {
+		if len(form) >= least && !slices.Contains(out, form) {
 			out = append(out, form)
 		}
 	}
-	quoted := string(quoteJSON(v))
-	add(quoted[1 : len(quoted)-1])
-	add(url.QueryEscape(v))
-	add(url.PathEscape(v))
-	add(fmt.Sprintf("%x", v))
-	for _, enc := range []*b64.Encoding{b64.RawStdEncoding, b64.RawURLEncoding} {
-		for shift := range 3 { // where it stands within a longer text
-			text := enc.EncodeToString([]byte("\x00\x00"[:shift] + v))
-			first, last := (8*shift+5)/6, 8*(shift+len(v))/6
-			add(text[first:last])
+	add(v, 1)
+	parts := []string{v, strings.TrimSpace(v)}
+	for line := range strings.Lines(v) {
+		if line = strings.TrimSpace(line); looksStrong(line) {
+			add(line, minLine)
+		}
+	}
+	if u, err := url.Parse(strings.TrimSpace(v)); err == nil && u.User != nil {
+		if password, _ := u.User.Password(); !stopWord(password) {
+			parts = append(parts, password)
+		}
+	}
+	for _, part := range slices.Compact(parts) {
+		for _, spell := range spellings {
+			form := spell(part)
+			add(form, minForm)
+			add(percents.ReplaceAllStringFunc(form, strings.ToLower), minForm)
+		}
+		for _, enc := range []*b64.Encoding{b64.RawStdEncoding, b64.RawURLEncoding} {
+			for shift := range 3 { // where it stands within a longer text
+				text := enc.EncodeToString([]byte("\x00\x00"[:shift] + part))
+				first, last := (8*shift+5)/6, 8*(shift+len(part))/6
+				add(text[min(first, last):last], minForm)
+			}
 		}
 	}
 	return out
 }
 
-// hide replaces the values that the host has told of.
-func (s *Sanitizer) hide(text string) string {
-	if s == nil || len(s.known) == 0 {
-		return text
-	}
-	var spans []span
-	for _, k := range s.known {
-		spans = append(spans, wherever(text, k.text, "known")...)
-	}
-	if spans = outside(text, spans); len(spans) == 0 {
-		return text
-	}
-	return s.replace(text, spans)
-}
-
 // Reveal puts the values that the Sanitizer knows back into a text from which it has
 // taken them.
-func (s *Sanitizer) Reveal(text string) string {
-	for _, k := range s.known {
-		text = strings.ReplaceAll(text, k.token, k.text)
-	}
-	return text
-}
+func (s *Sanitizer) Reveal(text string) string { return s.reveal(text, strings.Clone) }
 
 // RevealJSON is Reveal of a JSON text.
 func (s *Sanitizer) RevealJSON(raw json.RawMessage) json.RawMessage {
-	text := string(raw)
+	return json.RawMessage(s.reveal(string(raw), inJSON))
+}
+
+func (s *Sanitizer) reveal(text string, spell func(v string) string) string {
 	for _, k := range s.known {
-		quoted := string(quoteJSON(k.text))
-		text = strings.ReplaceAll(text, k.token, quoted[1:len(quoted)-1])
+		text = strings.ReplaceAll(text, k.token, spell(k.text))
 	}
-	return json.RawMessage(text)
+	return text
 }
 
 // Tag is what tells a secret of a run from others, "" without a key.
 func (s *Sanitizer) Tag(secret string) string {
 	return strings.Trim(strings.TrimPrefix(s.token("known", secret), tokenOpen+"known"), ":]")
 }
-
-// Issued returns the kind of the first token in text that has the form of an issuer's,
-// by the built-in rules alone, or "".
-func Issued(text string) string {
-	if len(text) < minIssued {
-		return ""
-	}
-	sc := scanner{text: text, m: builtin}
-	for i := range len(text) {
-		if builtin.stops[text[i]]&onRule != 0 && sc.rule(i) > i {
-			return sc.spans[0].kind
-		}
-	}
-	return ""
-}
-
-// minIssued is the length of the shortest token that an issuer makes.
-const minIssued = 16

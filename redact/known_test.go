@@ -74,3 +74,17 @@ func TestNamed(t *testing.T) {
 	require.Equal(t, "github_token", redact.Issued("x-ghp_0123456789abcdefghij"))
 	require.Empty(t, redact.Issued("password=hunter2hunter2 0198f2c1-7b3e-7c1a-9b4d-0123456789ab"))
 }
+
+// A known value is found as PHP and scripts in pages write it.
+func TestKnownSecretsByOtherWriters(t *testing.T) {
+	for _, c := range [][2]string{
+		{"pässwort-9x", `{"echo": "p\u00e4sswort-9x"}`},
+		{"p@ss!word(1)", "https://example.com/?q=p%40ss!word(1)"},
+		{"a/b/c/d-token", `{"echo": "a\/b\/c\/d-token"}`},
+	} {
+		s := new(redact.Sanitizer).Knowing(c[0])
+		if got := s.Sanitize(c[1]); got == c[1] {
+			t.Errorf("%s", got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -20,26 +21,11 @@ const (
 	none family = 0
 )
 
-var families = bits[family]("password secret short weak faint header keyed")
+var families = strings.Fields("password secret short weak faint header keyed")
 
-// bits gives each of the names one of the bits, and "*" all of them.
-func bits[T ~uint8 | ~uint16](list string) map[string]T {
-	set := map[string]T{"*": ^T(0)}
-	for i, name := range strings.Fields(list) {
-		set[name] = 1 << i
-	}
-	return set
-}
+var kinds = map[family]string{password: "password", short: "password", faint: "password", header: "authorization"}
 
-func (f family) kind() string {
-	switch f {
-	case password, short, faint:
-		return "password"
-	case header:
-		return "authorization"
-	}
-	return "secret"
-}
+func (f family) kind() string { return cmp.Or(kinds[f], "secret") }
 
 // ending decides what a name that ends so is.
 type ending struct {
@@ -48,14 +34,12 @@ type ending struct {
 	family      family
 }
 
-// byLast are the endings by their last letter, in either case.
+// byLast are the endings by their last letter, in lower case.
 var byLast = func() (t [256][]ending) {
-	for _, s := range sections["ending"] {
-		for _, text := range s.words {
-			e := ending{text, slices.Contains(s.flags, "whole"), slices.Contains(s.flags, "part"), families[s.flags[0]]}
-			c := text[len(text)-1]
-			t[c] = append(t[c], e)
-			t[c-'a'+'A'] = t[c]
+	for _, col := range rows(endingTable) {
+		for _, text := range col[2:] {
+			last := text[len(text)-1]
+			t[last] = append(t[last], ending{text, col[1] != "-", col[1] == "part", setIn[family](families, col[0])})
 		}
 	}
 	return t
@@ -63,17 +47,14 @@ var byLast = func() (t [256][]ending) {
 
 // stem is a name without what stands behind its words.
 func stem(name string) string {
-	for name != "" && !isAlpha(name[len(name)-1]) {
-		name = name[:len(name)-1]
-	}
-	return name
+	return strings.TrimRightFunc(name, func(r rune) bool { return !isAlpha(byte(r)) })
 }
 
 // familyOf classifies a name such as DB_PASSWORD, apiKey, client-secret or
 // «api key»; trailing digits do not count.
 func familyOf(name string) family {
 	name = stem(name)
-	if name == "" || byLast[name[len(name)-1]] == nil || name == "PWD" || name == "OLDPWD" {
+	if name == "" || byLast[name[len(name)-1]|0x20] == nil || name == "PWD" || name == "OLDPWD" {
 		return none
 	}
 	var buf [24]byte
@@ -84,16 +65,12 @@ func familyOf(name string) family {
 			buf[n] = c | 0x20
 		}
 	}
-	tail := buf[n:]
-	for _, w := range byLast[name[len(name)-1]] {
-		if len(tail) < len(w.text) || string(tail[len(tail)-len(w.text):]) != w.text {
-			continue
+	for _, w := range byLast[buf[len(buf)-1]] {
+		at, tail := len(name)-len(w.text), len(buf)-len(w.text)
+		if tail >= n && string(buf[tail:]) == w.text && !(w.part && at == 0) &&
+			!(w.whole && at != 0 && (at < 0 || isAlnum(name[at-1]) && !startsHump(name, at))) {
+			return w.family
 		}
-		at := len(name) - len(w.text)
-		if w.whole && at != 0 && (at < 0 || isAlnum(name[at-1]) && !startsHump(name, at)) || w.part && at == 0 {
-			continue
-		}
-		return w.family
 	}
 	return none
 }
@@ -103,15 +80,14 @@ func familyOf(name string) family {
 // that it is about a secret rather than one.
 func familyWithin(name string) family {
 	for range 2 {
-		name = stem(name)
-		last := lastWord(name)
-		if last == "" || len(last) == len(name) || about[strings.ToLower(last)] {
+		rest, last := cutWord(stem(name))
+		if last == "" || rest == "" || slices.Contains(words["about"], last) {
 			return none
 		}
-		name = name[:len(name)-len(last)]
-		if f := familyOf(name); f&(password|secret) != 0 {
+		if f := familyOf(rest); f&(password|secret) != 0 {
 			return f
 		}
+		name = rest
 	}
 	return none
 }
@@ -119,13 +95,13 @@ func familyWithin(name string) family {
 // startsHump says whether a word of a camelCase name begins at i.
 func startsHump(name string, i int) bool { return name[i]-'A' < 26 && name[i-1]-'a' < 26 }
 
-// lastWord returns the last word of a name in any of the usual notations.
-func lastWord(name string) string {
+// cutWord cuts the last word off a name in any of the usual notations, in lower case.
+func cutWord(name string) (rest, last string) {
 	i := len(name)
 	for i > 0 && isAlnum(name[i-1]) && (i == len(name) || !startsHump(name, i)) {
 		i--
 	}
-	return name[i:]
+	return name[:i], strings.ToLower(name[i:])
 }
 
 // isKeyed says whether v is a secret under a name that alone does not say so: drawn at
@@ -135,33 +111,10 @@ func isKeyed(name, v string) bool {
 		return false
 	}
 	name = stem(name)
-	last := strings.ToLower(lastWord(name))
-	rest := strings.ToLower(name[:len(name)-len(last)])
-	of := rest // what names the issuer
-	switch last {
-	case "key", "keys", "pat", "auth", "cred", "creds", "sk":
-		if rest == "" && last != "auth" {
-			return false
-		}
-	case "phpsessid", "jsessionid", "sig":
-	default:
-		if rest != "" || len(last) < 3 || !hasAny(last, issuers) {
-			return false
-		}
-		of = last
-	}
-	issuer := hasAny(of, issuers)
-	if !issuer && hasAny(rest, otherKeys) {
-		return false
-	}
-	isEnv := rest != "" && strings.ToUpper(name) == name
-	return looksRandom(v, issuer, issuer || isEnv)
-}
-
-func hasAny(s string, words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
-}
-
-func hasPrefixFold(s, prefix string) bool {
-	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+	rest, last := cutWord(name)
+	rest = strings.ToLower(rest)
+	alone := rest == "" && hasAny(last, words["issuer"])
+	issuer := alone || hasAny(rest, words["issuer"])
+	return (alone || slices.Contains(words["keyed"], last) || rest != "" && slices.Contains(words["keyname"], last)) &&
+		(issuer || !hasAny(rest, words["other"])) && looksRandom(v, issuer, issuer || rest != "" && strings.ToUpper(name) == name)
 }

@@ -1,83 +1,97 @@
+// Package redact takes secrets out of text before the text is stored, indexed,
+// embedded, logged, or put into an error.
+//
+// A [Sanitizer] replaces what it recognises by a fixed token that names the
+// kind, as in [REDACTED:github_token]. Its zero value is ready:
+//
+//	var s redact.Sanitizer
+//	s.Sanitize("password=hunter2 next") // password=[REDACTED:password] next
+//	s.JSON(json.RawMessage(`{"api_key":123}`)) // {"api_key":"[REDACTED:secret]"}
+//
+// It recognises authorization headers and bearer tokens; the tokens of over
+// eighty issuers by their form (GitHub, GitLab, AWS, Azure, Google,
+// OpenAI, Anthropic, Hugging Face, Slack, Stripe, npm and others); JSON web
+// tokens (in base64 too), private key blocks (cut ones too), credentials in URLs
+// and of curl; values assigned to a name that says secret: password, token,
+// api_key and their relatives, in the notations of shells, query strings, JSON,
+// YAML, XML, program source and plain sentences; and values that look drawn at
+// random under names such as STRIPE_KEY, "auth" or heroku. A host adds patterns
+// of its own through [Options], and e-mail addresses by
+// [Sanitizer.WithEmails]. What was found once is replaced wherever it stands in the
+// same text. Values that the host knows are replaced by [Sanitizer.Knowing] in
+// their encodings too, and can be put back.
+//
+// With a key ([Options], [Sanitizer.WithKey]) a tag stands behind the kind, as in
+// [REDACTED:password:1f08c2d9]: equal secrets have equal tags, which say nothing
+// of them without the key. The forms of tokens, the words that tell and what is no secret
+// after all are tables: formats.txt, endings.txt, words.txt and exceptions.txt.
+//
+// Sanitising is idempotent, keeps valid UTF-8 valid, and takes time linear in
+// the length of the text; a text without secrets comes back as it is, without
+// an allocation. With the built-in kinds the result has at most 8 times the
+// bytes of the text and 64 more. All methods are safe for concurrent use, also
+// on a nil pointer.
+//
+// What is not there: decoding (a secret inside base64 or percent-encoding is
+// not looked for), entropy tests on words without context, keys that are plain
+// hex under a name that says nothing, and secrets that span two texts. Sanitise
+// a text before it is cut into pieces.
 package redact
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/arc-learn/arc/internal/fence"
 )
 
 // Sanitizer replaces secrets in text. The zero value and a nil pointer know the
 // built-in kinds; [New] adds patterns of the host. It is immutable and safe for
 // concurrent use.
 type Sanitizer struct {
-	m        *matcher // nil: builtin
 	patterns []Pattern
-	emails   bool
 	key      []byte // of the tags; nil: none
 	known    []known
+}
+
+// Format prints a Sanitizer without its key and what it knows.
+func (s Sanitizer) Format(to fmt.State, _ rune) {
+	io.WriteString(to, "redact.Sanitizer") // printing reports no errors
 }
 
 // WithEmails returns a Sanitizer that replaces e-mail addresses too. They are
 // personal data rather than secrets, and what an agent works on is full of them.
 func (s *Sanitizer) WithEmails() *Sanitizer {
-	out := s.derive()
-	out.emails = true
-	return out
-}
-
-func (s *Sanitizer) derive() *Sanitizer {
-	if s == nil {
-		return &Sanitizer{}
-	}
-	out := *s
+	out := *cmp.Or(s, &zero)
+	out.patterns = append(slices.Clip(out.patterns), Pattern{Kind: "email", Expr: address, Group: 1, needs: "@"})
 	return &out
 }
+
+var zero Sanitizer
 
 // WithKey returns a Sanitizer that puts a tag behind the kind, as in
 // [REDACTED:password:1f08c2d9], unless it has a key: equal secrets have equal tags,
 // and without the key a guess at one cannot be checked.
 func (s *Sanitizer) WithKey(key []byte) *Sanitizer {
-	out := s.derive()
+	out := *cmp.Or(s, &zero)
 	if len(out.key) == 0 {
 		out.key = bytes.Clone(key)
 	}
-	return out
-}
-
-// Pattern is one kind of secret that a host adds.
-type Pattern struct {
-	// Kind names the secret in the replacement, as in [REDACTED:kind]: 1 to 32
-	// characters of a to z and underscore.
-	Kind string
-	// Expr finds the secret. Required. Empty matches are ignored.
-	Expr *regexp.Regexp
-	// Group is the number of the capturing group that holds the secret;
-	// 0, the default, is the whole match.
-	Group int
-}
-
-func (p *Pattern) check() error {
-	switch {
-	case !isKind(p.Kind):
-		return fmt.Errorf("kind %q: %w", p.Kind, ErrPattern)
-	case p.Expr == nil || p.Group < 0 || p.Group > p.Expr.NumSubexp():
-		return fmt.Errorf("%s: no expression, or no group %d: %w", p.Kind, p.Group, ErrPattern)
-	}
-	return nil
+	return &out
 }
 
 // Options of [New]. Nil and the zero value mean the built-in kinds alone.
 type Options struct {
-	// Rules are looked for beside the built-in ones, and before them where both
-	// fit. They cost next to nothing, however many there are.
-	Rules []Rule
-	// Patterns are looked for beside the built-in kinds. Each costs a search of
-	// the whole text.
+	// Patterns are looked for beside the built-in kinds. Each costs a search of the
+	// whole text, which is fast if the expression begins with letters as they are.
 	Patterns []Pattern
 	// Key is that of the tags, see [Sanitizer.WithKey]: at least 16 bytes drawn at
 	// random. nil: there are none.
@@ -89,37 +103,23 @@ type Options struct {
 // expression does not have.
 var ErrPattern = errors.New("bad pattern")
 
-// ErrRule is returned by [New], joined once per bad rule, for a rule whose
-// fields are outside of what [Rule] says.
-var ErrRule = errors.New("bad rule")
-
-// New returns a Sanitizer with the rules and patterns of opts beside the
-// built-in kinds. The error names all that are bad and matches [ErrPattern] or
-// [ErrRule].
+// New returns a Sanitizer with the patterns of opts beside the built-in kinds. The
+// error names all that are bad and matches [ErrPattern].
 func New(opts *Options) (*Sanitizer, error) {
-	if opts == nil {
-		return &Sanitizer{}, nil
-	}
+	opts = cmp.Or(opts, &Options{})
 	var errs []error
-	for i := range opts.Rules {
-		if err := opts.Rules[i].check(); err != nil {
-			errs = append(errs, fmt.Errorf("redact: rule %d: %w", i, err))
+	for i, p := range opts.Patterns {
+		if !kindForm.MatchString(p.Kind) || p.Expr == nil || p.Group < 0 || p.Group > p.Expr.NumSubexp() {
+			errs = append(errs, fmt.Errorf("redact: pattern %d: kind %q, group %d: %w", i, p.Kind, p.Group, ErrPattern))
 		}
 	}
-	for i := range opts.Patterns {
-		if err := opts.Patterns[i].check(); err != nil {
-			errs = append(errs, fmt.Errorf("redact: pattern %d: %w", i, err))
-		}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	s := &Sanitizer{patterns: slices.Clone(opts.Patterns), key: bytes.Clone(opts.Key)}
-	if len(opts.Rules) > 0 {
-		s.m = compile(opts.Rules, builtin.rules)
-	}
-	return s, nil
+	return &Sanitizer{patterns: slices.Clone(opts.Patterns), key: bytes.Clone(opts.Key)}, nil
 }
+
+var kindForm = regexp.MustCompile(`^[a-z_]{1,32}$`)
 
 // maxPasses bounds how often a text is scanned again after something in it was
 // replaced. Text made to need more is replaced whole.
@@ -128,117 +128,58 @@ const maxPasses = 8
 // Sanitize returns text with each secret replaced by [REDACTED:kind]. A text
 // without secrets is returned as it is. Sanitising a sanitised text changes
 // nothing.
+//
+// A secret that is parted by characters that cannot be seen is found in the text
+// without these, which is then what comes back.
 func (s *Sanitizer) Sanitize(text string) string {
-	text = s.hide(text)
-	for range maxPasses {
-		spans := s.find(text)
-		if len(spans) == 0 {
-			return text
+	for range maxPasses + 1 {
+		spans, odd := s.find(text)
+		if len(spans) > 0 {
+			text = s.replace(text, spans)
+			continue
 		}
-		text = s.replace(text, everywhere(text, spans))
-	}
-	if len(s.find(text)) == 0 {
+		if odd {
+			if shown := fence.Visible(text); shown != text {
+				if clean := s.Sanitize(shown); clean != shown {
+					return clean
+				}
+			}
+		}
 		return text
 	}
 	return s.token("text", text)
 }
 
-// span is a secret found in a text: text[start:end].
-type span struct {
-	start, end int
-	kind       string
-	quote      bool // the replacement has to bring its own double quotes
-}
-
-func (s *Sanitizer) find(text string) []span {
-	m := builtin
-	if s != nil && s.m != nil {
-		m = s.m
+// find looks for secrets, and whether some of the text cannot be seen: for values that the
+// host has told of; where none is left, for what is built in; then for the host's patterns.
+// What is a secret under its name is one wherever it stands in the text.
+func (s *Sanitizer) find(text string) (spans []span, odd bool) {
+	s = cmp.Or(s, &zero)
+	sc := scanner{text: text}
+	for _, k := range s.known {
+		sc.spans = append(sc.spans, wherever(text, k.text, "known")...)
 	}
-	sc := scanner{text: text, m: m, emails: s != nil && s.emails}
-	spans := sc.scan()
-	if s == nil || len(s.patterns) == 0 {
-		return spans
+	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
+		sc.matches(privateKeys)
+		sc.scan()
 	}
-	for _, p := range s.patterns {
-		for _, m := range p.Expr.FindAllStringSubmatchIndex(text, -1) {
-			start, end := m[2*p.Group], m[2*p.Group+1]
-			if start < end {
-				spans = append(spans, span{start: start, end: end, kind: p.Kind})
-			}
-		}
+	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
+		sc.matches(s.patterns)
 	}
-	return outside(text, spans)
-}
-
-// Bounds of what is looked for once more.
-const (
-	minRepeated = 8  // bytes of a value
-	maxRepeated = 16 // values of a text
-)
-
-// everywhere adds to the secrets that were found in a text the other places where
-// the same values stand: what is a secret under its name is one without it.
-func everywhere(text string, spans []span) []span {
-	seen := make(map[string]bool)
-	for _, sp := range slices.Clone(spans) {
+	var seen []string // of 8 bytes and more, 16 of a text
+	for _, sp := range sc.spans {
 		v := text[sp.start:sp.end]
-		if len(v) < minRepeated || sp.kind == "email" || !looksStrong(v) || seen[v] || len(seen) == maxRepeated {
-			continue
-		}
-		seen[v] = true
-		spans = append(spans, wherever(text, v, sp.kind)...)
-	}
-	return outside(text, spans)
-}
-
-// wherever returns the places where a value stands in a text.
-func wherever(text, v, kind string) (spans []span) {
-	for at := 0; ; {
-		n := strings.Index(text[at:], v)
-		if n < 0 {
-			return spans
-		}
-		at += n + len(v)
-		spans = append(spans, span{start: at - len(v), end: at, kind: kind})
-	}
-}
-
-// outside drops the spans that lie within a replacement made earlier and widens
-// those that cut one.
-func outside(text string, spans []span) []span {
-	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
-	kept := spans[:0]
-	start, end := nextToken(text, 0) // the first replacement that ends after the span begins
-	for _, sp := range spans {
-		for start >= 0 && end <= sp.start {
-			start, end = nextToken(text, end)
-		}
-		inside := start >= 0 && sp.start >= start && sp.end <= end
-		for s, e := start, end; s >= 0 && s < sp.end; s, e = nextToken(text, e) {
-			sp.start, sp.end = min(sp.start, s), max(sp.end, e)
-		}
-		if !inside {
-			kept = append(kept, sp)
+		if len(v) >= 8 && looksStrong(v) && len(seen) < 16 && !slices.Contains(seen, v) {
+			seen = append(seen, v)
+			sc.spans = append(sc.spans, wherever(text, v, sp.kind)...)
 		}
 	}
-	return kept
+	return outside(text, sc.spans), sc.odd
 }
 
-// nextToken returns where the first replacement at or after i begins and ends;
-// start is -1 if there is none.
-func nextToken(text string, i int) (start, end int) {
-	m := tokenForm.FindStringIndex(text[i:])
-	if m == nil {
-		return -1, -1
-	}
-	return i + m[0], i + m[1]
-}
-
-// replace puts a token in the place of each span; overlapping spans become one,
-// named by the one that starts first.
+// replace puts a token in the place of each span, in order; overlapping ones become one,
+// named by the first.
 func (s *Sanitizer) replace(text string, spans []span) string {
-	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
 	var b strings.Builder
 	b.Grow(len(text) + 16*len(spans))
 	at := 0
@@ -247,45 +188,19 @@ func (s *Sanitizer) replace(text string, spans []span) string {
 		for i++; i < len(spans) && spans[i].start < cur.end; i++ {
 			cur.end = max(cur.end, spans[i].end)
 		}
-		token := s.token(cur.kind, text[cur.start:cur.end])
-		if cur.quote {
-			token = `"` + token + `"`
-		}
-		b.WriteString(text[at:cur.start] + token)
+		b.WriteString(text[at:cur.start] + cur.quote + s.token(cur.kind, text[cur.start:cur.end]) + cur.quote)
 		at = cur.end
 	}
 	b.WriteString(text[at:])
 	return b.String()
 }
 
-const tokenOpen = "[REDACTED:"
-
-// tagLen is the number of characters of a tag.
-const tagLen = 8
-
-// token is what takes the place of a secret.
+// token is what takes the place of a secret, with a tag of eight characters.
 func (s *Sanitizer) token(kind, secret string) string {
 	if s == nil || len(s.key) == 0 {
 		return tokenOpen + kind + "]"
 	}
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write([]byte(secret)) // never fails
-	return fmt.Sprintf("%s%s:%x]", tokenOpen, kind, mac.Sum(nil)[:tagLen/2])
+	return fmt.Sprintf("%s%s:%x]", tokenOpen, kind, mac.Sum(nil)[:4])
 }
-
-var (
-	tokenForm = regexp.MustCompile(`\[REDACTED:[a-z_]{1,32}(?::[0-9a-f]{8})?\]`)
-	kindForm  = regexp.MustCompile(`^[a-z_]{1,32}$`)
-)
-
-// tokenLen is the length of the replacement that text starts with, or 0.
-func tokenLen(text string) int {
-	if strings.HasPrefix(text, tokenOpen) {
-		if m := tokenForm.FindStringIndex(text[:min(len(text), 64)]); m != nil && m[0] == 0 {
-			return m[1]
-		}
-	}
-	return 0
-}
-
-func isKind(s string) bool { return kindForm.MatchString(s) }

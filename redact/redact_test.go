@@ -131,6 +131,8 @@ func TestJSON(t *testing.T) {
 		{`"password=hunter2"`, `"password=[REDACTED:password]"`},
 		{`12`, `12`},
 		{`[{"name":"DB_PASSWORD","value":"x"},{"name":"DB_USER","value":"y"}]`, `[{"name":"DB_PASSWORD","value":"[REDACTED:password]"},{"name":"DB_USER","value":"y"}]`},
+		{`[{"value":"x\"1","name":"DB_PASSWORD"},{"value":"y","name":"DB_USER"}]`, `[{"value":"[REDACTED:password]","name":"DB_PASSWORD"},{"value":"y","name":"DB_USER"}]`},
+		{`{"key":"password","value":"x","name":"label"}`, `{"key":"password","value":"[REDACTED:password]","name":"label"}`},
 		{`{"key":"apiKey","type":"string","value":"x1"}`, `{"key":"apiKey","type":"string","value":"[REDACTED:secret]"}`},
 		{`{"name":"a\"","value":"x"}`, `{"name":"a\"","value":"x"}`},
 		{`{"password":"x"`, `"{\"password\":\"[REDACTED:password]\""`},

@@ -21,16 +21,22 @@ type Veil struct {
 	San *redact.Sanitizer
 	// Found is set once a text has held one.
 	Found bool
-	clean map[string]struct{} // the texts that hold none
+	clean map[seen]struct{} // the texts that hold none
 	// last are such texts, by where they lie: a run is written several times, and most of
 	// its texts are those of the time before.
 	last [64]string
 }
 
+// seen is a text, read as JSON or not: escapes hide in the one what the other shows.
+type seen struct {
+	text string
+	json bool
+}
+
 // Reset makes the Veil one with another Sanitizer.
 func (v *Veil) Reset(san *redact.Sanitizer) {
 	if v.clean == nil {
-		v.clean = make(map[string]struct{}, 64)
+		v.clean = make(map[seen]struct{}, 64)
 	}
 	clear(v.clean)
 	v.last = [len(v.last)]string{}
@@ -50,13 +56,13 @@ func (v *Veil) Hide(text string) string {
 	if unsafe.StringData(*last) == at && len(*last) == len(text) {
 		return text
 	}
-	if _, ok := v.clean[text]; ok {
+	if _, ok := v.clean[seen{text: text}]; ok {
 		*last = text
 		return text
 	}
 	hidden := v.San.Sanitize(valid(text))
 	if v.Found = v.Found || hidden != text; hidden == text {
-		v.clean[text] = struct{}{}
+		v.clean[seen{text: text}] = struct{}{}
 		*last = text
 	}
 	return hidden
@@ -81,14 +87,14 @@ func (v *Veil) Under(name, text string) string {
 
 // JSON is Hide of a JSON text, which stands under a name, or under none.
 func (v *Veil) JSON(name string, raw json.RawMessage) json.RawMessage {
-	if _, ok := v.clean[string(raw)]; ok && name == "" || len(raw) == 0 {
+	if _, ok := v.clean[seen{string(raw), true}]; ok && name == "" || len(raw) == 0 {
 		return raw
 	}
 	hidden := v.San.Under(name, raw)
 	if same := string(hidden) == string(raw); !same {
 		v.Found = true
 	} else if name == "" {
-		v.clean[string(raw)] = struct{}{}
+		v.clean[seen{string(raw), true}] = struct{}{}
 	}
 	return hidden
 }
@@ -157,11 +163,13 @@ func (m *mapper) walk(v reflect.Value, path, name string) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(m.text(path, name, v.String()))
-	case reflect.Pointer:
+	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			own := reflect.New(v.Type().Elem())
+			own := reflect.New(v.Elem().Type())
 			own.Elem().Set(v.Elem())
-			m.walk(own.Elem(), path, name)
+			if m.walk(own.Elem(), path, name); v.Kind() == reflect.Interface {
+				own = own.Elem()
+			}
 			v.Set(own)
 		}
 	case reflect.Slice:

@@ -238,8 +238,8 @@ func TestRecordTakesSecretsOut(t *testing.T) {
 // With a sanitizer of the host, its secrets go too.
 func TestRecordWithASanitizer(t *testing.T) {
 	t.Parallel()
-	s, err := redact.New(&redact.Options{Rules: []redact.Rule{
-		{Kind: "acme_token", Mark: "acme_", Alphabet: "0-9a-f", Min: 32, Max: 32, Entropy: 3},
+	s, err := redact.New(&redact.Options{Patterns: []redact.Pattern{
+		{Kind: "acme_token", Expr: regexp.MustCompile(`acme_[0-9a-f]{32}\b`)},
 	}})
 	require.NoError(t, err)
 	var file bytes.Buffer
