@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +64,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if err := key.CheckID("Tenant", out.Tenant); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	if out.Explore == 0 {
-		out.Explore = 0.05
-	}
+	out.Explore = cmp.Or(out.Explore, 0.05)
 	return out, nil
 }
 
@@ -145,14 +144,23 @@ func (b *Book) give() { b.turn <- struct{}{} }
 
 // seen reports whether the marker is in the store or on its way there.
 func (b *Book) seen(ctx context.Context, marker string) (bool, error) {
-	if op, ok := b.w.Pending(marker); ok {
-		return !op.Delete, nil
-	}
-	_, err := b.st.Get(ctx, marker)
+	_, err := b.current(ctx, marker)
 	if isNotFound(err) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// current is what the store has of a key, or is about to have.
+func (b *Book) current(ctx context.Context, k string) (store.Entry, error) {
+	switch op, ok := b.w.Pending(k); {
+	case !ok:
+		return b.st.Get(ctx, k)
+	case op.Delete:
+		return store.Entry{}, store.NotFound(k)
+	default:
+		return store.Entry{Key: k, Value: op.Value}, nil
+	}
 }
 
 // Flush writes every sample that is not in the store yet, and waits for it.
@@ -335,14 +343,9 @@ func (b *Book) slotKey(candidate, skill string, seq uint64) string {
 // to be.
 func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*record, error) {
 	k := b.slotKey(candidate, skill, seq)
-	e := store.Entry{Key: k}
-	if op, ok := b.w.Pending(k); ok {
-		e.Value = op.Value
-	} else {
-		var err error
-		if e, err = b.st.Get(ctx, k); err != nil {
-			return nil, fmt.Errorf("sample %d: %w", seq, err)
-		}
+	e, err := b.current(ctx, k)
+	if err != nil {
+		return nil, fmt.Errorf("sample %d: %w", seq, err)
 	}
 	var r record
 	if err := codec.Decode(e, &r); err != nil {
@@ -404,25 +407,23 @@ func (b *Book) loadModel(ctx context.Context, skill string, m *model) error {
 	if m.head, ok = h.head(); !ok {
 		return fmt.Errorf("%w: head", store.ErrDamaged)
 	}
-	if err := b.loadArms(ctx, skill, m); err != nil {
-		return err
+	for _, load := range [...]func(context.Context, string, *model) error{b.loadArms, b.loadSettings, b.loadNear} {
+		if err := load(ctx, skill, m); err != nil {
+			return err
+		}
 	}
-	if err := b.loadSettings(ctx, skill, m); err != nil {
-		return err
-	}
-	return b.loadNear(ctx, skill, m)
+	return nil
 }
 
 // fetch decodes a record, and reports whether there is one.
 func (b *Book) fetch(ctx context.Context, k string, v any) (bool, error) {
 	e, err := b.st.Get(ctx, k)
-	if errors.Is(err, store.ErrNotFound) {
+	if isNotFound(err) {
 		return false, nil
+	} else if err == nil {
+		err = codec.Decode(e, v)
 	}
-	if err != nil {
-		return false, err
-	}
-	return true, codec.Decode(e, v)
+	return true, err
 }
 
 // each decodes every record below a prefix into what fresh returns, and hands
@@ -444,32 +445,27 @@ func each[T any](ctx context.Context, st store.Store, prefix string, take func(l
 }
 
 func (b *Book) loadArms(ctx context.Context, skill string, m *model) error {
-	names := make(map[int32]string)
 	arms := make(map[int32]arm)
-	err := each(ctx, b.st, key.Prefix(b.space, "arm", skill), func(name string, r *armRecord) bool {
-		a, ok := r.arm()
-		_, twice := names[r.Index]
-		names[r.Index], arms[r.Index] = name, a
-		return ok && !twice
+	err := each(ctx, b.st, key.Prefix(b.space, "arm", skill), func(name string, r *armRecord) (ok bool) {
+		m.index[name] = r.Index
+		arms[r.Index], ok = r.arm()
+		return ok
 	})
-	if err != nil {
-		return err
-	}
-	for i := range int32(len(names)) {
-		name, ok := names[i]
-		if !ok {
-			return fmt.Errorf("%w: candidate %d is missing", store.ErrDamaged, i)
+	for i := range int32(len(m.index)) { // no two have one number
+		a, ok := arms[i]
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: candidate %d is missing", store.ErrDamaged, i)
 		}
-		m.index[name] = i
-		m.arms = append(m.arms, arms[i])
+		m.arms = append(m.arms, a)
 	}
-	return nil
+	return err
 }
 
 func (b *Book) loadSettings(ctx context.Context, skill string, m *model) error {
 	return each(ctx, b.st, key.Prefix(b.space, "setting", skill), func(last string, c *setting) bool {
 		id, err := strconv.ParseUint(last, 16, 64)
 		m.settings[id] = c
+		m.hearWords(id, c.Words)
 		return err == nil && c.valid(len(m.arms))
 	})
 }

@@ -96,9 +96,8 @@ func (c *Costs) PerSuccess() (out Price) {
 // mean returns that of a class of attempts with its variance, which are those of
 // all attempts while there are too few of the class.
 func (c *Costs) mean(m *moments) (mean, variance float64) {
-	all := moments{
-		c.successes.n + c.failures.n, c.successes.sum + c.failures.sum, c.successes.squares + c.failures.squares,
-	}
+	s, f := &c.successes, &c.failures
+	all := moments{s.n + f.n, s.sum + f.sum, s.squares + f.squares}
 	mean, from := all.sum/all.n, &all
 	if m.n > 0 {
 		mean = m.sum / m.n

@@ -24,7 +24,28 @@ func mix(z uint64) uint64 {
 // uniform returns the number in (0,1) that a hash stands for.
 func uniform(h uint64) float64 { return (float64(h>>11) + 0.5) / (1 << 53) }
 
-// normal returns the standard normal deviate of a hash.
+// quantiles are those of the standard normal law in steps of 1/cells, with their
+// slopes a step. Those of the margins are too steep to go between.
+var quantiles = func() (q [cells + 1][2]float64) {
+	for i := margin; i <= cells-margin; i++ {
+		z := quantile(float64(i) / cells)
+		q[i] = [2]float64{z, math.Sqrt(2*math.Pi) * math.Exp(z*z/2) / cells}
+	}
+	return q
+}()
+
+const cells, margin = 1024, 8
+
+func quantile(u float64) float64 { return math.Sqrt2 * math.Erfinv(2*u-1) }
+
+// normal returns the standard normal deviate of a hash, to 6 digits.
 func normal(h uint64) float64 {
-	return math.Sqrt2 * math.Erfinv(2*uniform(h)-1)
+	u := uniform(h)
+	i := int(u * cells)
+	if i < margin || i >= cells-margin {
+		return quantile(u)
+	}
+	a, b, t := &quantiles[i], &quantiles[i+1], u*cells-float64(i)
+	d := b[0] - a[0] // cubic, by the slopes
+	return a[0] + t*(a[1]+t*(3*d-2*a[1]-b[1]+t*(a[1]+b[1]-2*d)))
 }

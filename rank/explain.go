@@ -94,15 +94,9 @@ func mostOf(p, first *Parts) string {
 }
 
 // signed prints a figure with its sign.
-func signed(f float64) string {
-	if f < 0 {
-		return number(f)
-	}
-	return "+" + number(f)
-}
+func signed(f float64) string { return fmt.Sprintf("%+g", rounded(f)) }
 
 // number prints a figure with at most four digits after the point.
-func number(f float64) string {
-	const digits = 1e4
-	return fmt.Sprintf("%g", math.Round(f*digits)/digits)
-}
+func number(f float64) string { return fmt.Sprintf("%g", rounded(f)) }
+
+func rounded(f float64) float64 { return math.Round(f*1e4) / 1e4 }

@@ -289,21 +289,19 @@ func (b *Book) Daily(ctx context.Context, since time.Time) ([]Tally, error) {
 // Price sets the Price of candidates by the samples that the windows keep of
 // them for a skill. It reads all samples, as [Book.Samples] does.
 func (b *Book) Price(ctx context.Context, skill string, ss []Scored) error {
-	spent := make(map[string]*Costs)
+	spent := make(map[string]Costs)
 	for s, err := range b.Samples(ctx, time.Time{}) {
 		if err != nil {
 			return err
 		}
-		if s.Situation.Skill != skill {
-			continue
+		if s.Situation.Skill == skill {
+			c := spent[s.Candidate]
+			c.Add(&s)
+			spent[s.Candidate] = c
 		}
-		if spent[s.Candidate] == nil {
-			spent[s.Candidate] = &Costs{}
-		}
-		spent[s.Candidate].Add(&s)
 	}
 	for i := range ss {
-		if c := spent[ss[i].Candidate.Name]; c != nil && c.USD > 0 {
+		if c := spent[ss[i].Candidate.Name]; c.USD > 0 {
 			p := c.PerSuccess()
 			ss[i].Price = &p
 		}

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -59,7 +60,11 @@ const (
 // the 1024 used last are known. All features of a skill must be as many as
 // its first.
 //
-// Where a candidate was never tried with a Key, what first tries of candidates
+// What candidates did with the up to four keys whose words are most like a Key's,
+// half of them or more, counts there like two samples at most: a situation that reads
+// a little differently is not a new one.
+//
+// Where a candidate was never tried with a Key, nor one like it, what first tries of candidates
 // with keys have come to moves its score too: of those that have delivered
 // before, and of those that have not. Specialists, each of which is good at one
 // kind of situation, are thus told from generalists, as far as that has been of
@@ -73,9 +78,7 @@ func (b *Book) Learned(opts *LearnedOptions) Policy {
 	if opts != nil {
 		l.opts = *opts
 	}
-	if l.opts.Explore == 0 {
-		l.opts.Explore = 0.7
-	}
+	l.opts.Explore = cmp.Or(l.opts.Explore, 0.7)
 	return l
 }
 
@@ -151,7 +154,7 @@ type estimate struct {
 func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, es []estimate) {
 	h := &m.head
 	var views [kinds]view
-	views[byKey], views[byFeatures] = m.keyView(s.Key), m.nearView(s.Features)
+	views[byKey], views[byFeatures] = m.keyView(s.Key, s.Words), m.nearView(s.Features)
 	defer views[byFeatures].release()
 	seed := l.draws(h, s)
 	var none arm

@@ -12,6 +12,7 @@ type model struct {
 	arms     []arm
 	index    map[string]int32 // of a candidate in arms
 	settings map[uint64]*setting
+	said     []said // by settings
 	near     near
 }
 
@@ -57,6 +58,7 @@ type setting struct {
 	Moved  float64 `cbor:"2,keyasint,omitempty"` // that times their shift
 	Used   uint64  `cbor:"3,keyasint,omitempty"`
 	Cells  []cell  `cbor:"4,keyasint,omitempty"`
+	Words  uint64  `cbor:"300,keyasint,omitempty"`
 }
 
 func (c *setting) valid(arms int) bool {
@@ -76,19 +78,77 @@ func (c *setting) find(arm int32) *cell {
 	return nil
 }
 
+// What keys of like words say of one another.
+const (
+	mostKeys = 4 // that speak for another
+	mostLike = 2 // samples that those there weigh, together
+)
+
+// said are the words of a setting's key.
+type said struct {
+	key   uint64
+	words uint64
+}
+
+// like is a setting of another key whose words are much the same.
+type like struct {
+	*setting
+	share float64
+}
+
+// likes returns the settings of the keys whose words are most like these.
+func (m *model) likes(key uint64, words uint64) (out []like) {
+	for _, s := range m.said {
+		if share := alike(words, s.words); share > 0 && s.key != key {
+			out = append(out, like{m.settings[s.key], share})
+		}
+	}
+	slices.SortFunc(out, func(a, b like) int { // no two were used at once
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.Used, a.Used))
+	})
+	return out[:min(len(out), mostKeys)]
+}
+
+// hearWords notes the words of a setting that is new, or has changed.
+func (m *model) hearWords(key uint64, words uint64) {
+	i := slices.IndexFunc(m.said, func(s said) bool { return s.key == key })
+	if i < 0 && words != 0 {
+		i, m.said = len(m.said), append(m.said, said{key: key})
+	}
+	if i >= 0 {
+		m.said[i].words = words
+	}
+}
+
+// hearsay is what a candidate did where much the same was said, in samples.
+func hearsay(likes []like, i int32, a *arm) (n, sum float64) {
+	for _, l := range likes {
+		if c := l.find(i); c != nil && c.Epoch == a.epoch {
+			n += l.share * c.N
+			sum += l.share * c.Sum
+		}
+	}
+	if n > mostLike {
+		n, sum = mostLike, sum*mostLike/n
+	}
+	return n, sum
+}
+
 // view is what a model knows of one kind of context of a situation.
 type view struct {
 	ok      bool
 	shared  float64  // what the context does to all candidates
 	setting *setting // byKey
-	around  *around  // byFeatures
+	likes   []like
+	around  *around // byFeatures
 }
 
-func (m *model) keyView(key string) view {
+func (m *model) keyView(key string, words uint64) view {
 	if key == "" {
 		return view{}
 	}
-	v := view{ok: true, setting: m.settings[settingID(key)]}
+	id := settingID(key)
+	v := view{ok: true, setting: m.settings[id], likes: m.likes(id, words)}
 	if c := v.setting; c != nil {
 		u := sharedSpread * m.head.scale()
 		v.shared = c.Moved / (1/(u*u) + c.Weight)
@@ -175,22 +235,22 @@ func (v *view) evidence(i int32, a *arm) (n, sum float64) {
 	if v.around != nil {
 		return v.around.evidence(i)
 	}
-	if v.setting == nil {
-		return 0, 0
+	n, sum = hearsay(v.likes, i, a)
+	if v.setting != nil {
+		if x := v.setting.find(i); x != nil && x.Epoch == a.epoch {
+			n, sum = n+x.N, sum+x.Sum
+		}
 	}
-	if x := v.setting.find(i); x != nil && x.Epoch == a.epoch {
-		return x.N, x.Sum
-	}
-	return 0, 0
+	return n, sum
 }
 
 // cold reports whether a candidate was never tried where the view looks.
 func (v *view) cold(i int32, a *arm) bool {
-	if v.setting == nil || i < 0 {
+	if i < 0 {
 		return true
 	}
-	c := v.setting.find(i)
-	return c == nil || c.Epoch != a.epoch
+	n, _ := v.evidence(i, a)
+	return n == 0
 }
 
 // shift is what the context is expected to do to one candidate alone, if
@@ -230,6 +290,7 @@ const (
 type fact struct {
 	candidate string
 	key       string
+	words     uint64
 	features  []float64
 	worth     float64
 	known     bool // worth is known
@@ -247,7 +308,7 @@ func (s *Sample) spent() float64 { return cmp.Or(s.CostUSD, s.APICostUSD) }
 // fact returns what a model needs of the sample.
 func (s *Sample) fact() fact {
 	f := fact{
-		candidate: s.Candidate, key: s.Situation.Key, features: s.Situation.Features,
+		candidate: s.Candidate, key: s.Situation.Key, words: s.Situation.Words, features: s.Situation.Features,
 		rated: !s.Unknown, success: s.Success, failed: s.Situation.Failed,
 		usd: s.spent(), sec: min(s.Wall, MaxWall).Seconds(),
 	}
@@ -288,11 +349,12 @@ func (m *model) learn(u *update, f *fact, stationary bool) {
 	h, drift := &u.head, 0.0
 	h.n++
 	if !f.rewarded || h.widen(f.worth) {
-		e := m.predict(u, f)
+		v := m.keyView(f.key, f.words)
+		e := m.predict(u, f, v)
 		h.sum2 = keepLoss*h.sum2 + e*e
 		h.n2 = keepLoss*h.n2 + 1
 		drift = e / math.Sqrt(h.noise2)
-		m.meet(u, f)
+		m.meet(u, f, &v)
 	}
 	u.arm.add(f.worth)
 	u.arm.proven = u.arm.proven || h.unit(f.worth) > 0.5
@@ -304,13 +366,13 @@ func (m *model) learn(u *update, f *fact, stationary bool) {
 	m.place(u, f)
 }
 
-// predict scores every model by its prediction of the sample, and returns the
-// error of their average.
-func (m *model) predict(u *update, f *fact) float64 {
+// predict scores every model by its prediction of the sample, whose key is seen as v, and
+// returns the error of their average.
+func (m *model) predict(u *update, f *fact, v view) float64 {
 	h := &m.head
 	mean, _ := u.arm.posterior(h, h.mean, 0)
 	var views [kinds]view
-	views[byKey] = m.keyView(f.key)
+	views[byKey] = v
 	views[byFeatures] = m.nearView(f.features)
 	defer views[byFeatures].release()
 	average := 0.0
@@ -374,8 +436,7 @@ func (m *model) refresh(u *update) {
 
 // meet takes a first meeting into the update, which has not counted the sample
 // in the candidate's mean yet.
-func (m *model) meet(u *update, f *fact) {
-	v := m.keyView(f.key)
+func (m *model) meet(u *update, f *fact, v *view) {
 	if !v.ok || !v.cold(u.index, &u.arm) {
 		return
 	}
@@ -394,7 +455,7 @@ func (m *model) meet(u *update, f *fact) {
 func (m *model) place(u *update, f *fact) {
 	if f.key != "" {
 		u.key = settingID(f.key)
-		u.setting = m.settings[u.key].with(u, f.worth)
+		u.setting = m.settings[u.key].with(u, f)
 		if m.settings[u.key] == nil && len(m.settings) >= maxSettings {
 			u.evicted, u.evicts = m.idlest(), true
 		}
@@ -405,11 +466,11 @@ func (m *model) place(u *update, f *fact) {
 }
 
 // with returns the context with a sample added; c may be nil.
-func (c *setting) with(u *update, worth float64) *setting {
+func (c *setting) with(u *update, f *fact) *setting {
 	h := &u.head
-	out := &setting{Used: h.seen}
+	out := &setting{Used: h.seen, Words: f.words}
 	if c != nil {
-		out.Weight, out.Moved = c.Weight, c.Moved
+		out.Weight, out.Moved, out.Words = c.Weight, c.Moved, cmp.Or(f.words, c.Words)
 		out.Cells = slices.Grow(out.Cells, len(c.Cells)+1)
 		out.Cells = append(out.Cells, c.Cells...)
 	}
@@ -424,7 +485,7 @@ func (c *setting) with(u *update, worth float64) *setting {
 		*x = cell{Arm: u.index, Epoch: u.arm.epoch}
 	}
 	x.N++
-	x.Sum += worth
+	x.Sum += f.worth
 	x.Used = h.seen
 	mean, _ := u.arm.posterior(h, h.mean, 0)
 	x.Weight = 1 / (h.context2[byKey] + h.noise2/x.N)
@@ -475,9 +536,11 @@ func (m *model) apply(u *update) {
 	m.arms[u.index] = u.arm
 	if u.evicts {
 		delete(m.settings, u.evicted)
+		m.said = slices.DeleteFunc(m.said, func(s said) bool { return s.key == u.evicted })
 	}
 	if u.setting != nil {
 		m.settings[u.key] = u.setting
+		m.hearWords(u.key, u.setting.Words)
 	}
 	if u.point != nil {
 		m.near.apply(u.point)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Bounds of what a model keeps by context. What was used longest ago makes
@@ -70,7 +71,8 @@ type near struct {
 	inv    []float32 // 1/standard deviation; 0: the feature does not vary
 
 	coarse   coarse
-	sketches []uint64 // of the points
+	sketches []uint64      // of the points
+	edge     atomic.Uint32 // of what was found last: a float32, a guess
 }
 
 // fits reports whether x can be used: the first features of a skill say how
@@ -193,10 +195,11 @@ func (n *near) rescale() {
 			c.least = min(c.least, n.inv[i]/c.inv[i])
 		}
 	}
+	c.scale = steps / max(c.least, 1/maxFeature)
 	if c.least > 0.9 && n.axes.N < 2*c.n {
 		return
 	}
-	*c = coarse{n: n.axes.N, least: 1}
+	*c = coarse{n: n.axes.N, least: 1, scale: steps}
 	for i := range n.inv[:min(len(n.inv), sketched)] {
 		c.mean[i], c.inv[i] = float32(n.axes.Mean[i]), n.inv[i]
 	}
@@ -211,6 +214,7 @@ type coarse struct {
 	n         float64           // points when it was made
 	mean, inv [sketched]float32 // then
 	least     float32           // share of an inv that is left since
+	scale     float32           // steps of a distance, by the least
 }
 
 const (
@@ -229,7 +233,7 @@ func (c *coarse) sketch(x []float32) (s uint64) {
 // beyond is the difference of sketches from which on points are at limit or beyond: each
 // byte is rounded, and two steps more are for the rounding of distances.
 func (c *coarse) beyond(limit float32) uint64 {
-	return uint64(min(limit*steps/max(c.least, 1/maxFeature), math.MaxUint16)) + sketched + 2
+	return uint64(int32(min(limit*c.scale, math.MaxUint16))) + sketched + 2
 }
 
 // nearer is the index of the next sketch that differs from y by less than far, or
@@ -257,17 +261,27 @@ type neighbour struct {
 // neighbours if there are as many. The distance is the sum of the differences
 // by feature, in standard deviations.
 func (n *near) nearest(buf []neighbour, x []float32) []neighbour {
-	limit, far := float32(math.Inf(1)), uint64(math.MaxUint64)
-	y := n.coarse.sketch(x)
+	guess := math.Float32frombits(n.edge.Load())
+	if buf = n.within(1.2*guess, buf, x); len(buf) <= neighbours {
+		buf = n.within(2*maxFeature, buf[:0], x)
+	}
+	n.edge.Store(math.Float32bits(max(buf[len(buf)-1].distance, 0.9*guess)))
+	return buf
+}
+
+// within is nearest of the points that are nearer than limit.
+func (n *near) within(limit float32, buf []neighbour, x []float32) []neighbour {
+	y, far := n.coarse.sketch(x), n.coarse.beyond(limit)
 	for slot := 0; ; slot++ {
 		if slot = nearer(n.sketches, slot, y, far); slot == len(n.points) {
 			return buf
 		}
-		d := distance(n.points[slot].X, x, n.inv, limit)
-		if len(buf) <= neighbours {
-			d, buf = min(d, maxFeature), append(buf, neighbour{}) // always a number
-		} else if d >= limit {
+		d := min(distance(n.points[slot].X, x, n.inv, limit), maxFeature) // always a number
+		if d >= limit {
 			continue
+		}
+		if len(buf) <= neighbours {
+			buf = append(buf, neighbour{})
 		}
 		i := len(buf) - 1
 		for ; i > 0 && d < buf[i-1].distance; i-- {

@@ -141,13 +141,10 @@ func (b *Book) countSample(ctx context.Context, s *Sample) error {
 	if err := u.puts(&b.x, s.Situation.Skill); err != nil {
 		return err
 	}
-	failed := b.w.Add(ctx, b.x.ops...)
-	if failed != nil {
-		// Either these were refused, or they were added and the error is
-		// that of an earlier group.
-		if added, err := b.seen(ctx, marker); err != nil || !added {
-			return failed
-		}
+	added := false // the error may be that of an earlier group
+	failed := b.w.Change(ctx, func() { added = true }, nil, b.x.ops...)
+	if !added {
+		return failed
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,22 +192,18 @@ func (b *Book) left(ctx context.Context, candidate, skill string, w *window, out
 		return h, err
 	}
 	h.add(out)
-	return h, b.x.put(k, &h)
+	b.x.hour = h
+	return h, b.x.put(k, &b.x.hour)
 }
 
 // hour returns what the store has of an hour, or is about to have.
 func (b *Book) hour(ctx context.Context, k string, at int64) (hourRecord, error) {
-	e := store.Entry{Key: k}
-	if op, ok := b.w.Pending(k); ok {
-		e.Value = op.Value
-	} else {
-		var err error
-		switch e, err = b.st.Get(ctx, k); {
-		case isNotFound(err):
-			return hourRecord{hour: at, SuccessUSD: []float64{0, 0}, FailureUSD: []float64{0, 0}}, nil
-		case err != nil:
-			return hourRecord{}, err
-		}
+	e, err := b.current(ctx, k)
+	switch {
+	case isNotFound(err):
+		return hourRecord{hour: at, SuccessUSD: []float64{0, 0}, FailureUSD: []float64{0, 0}}, nil
+	case err != nil:
+		return hourRecord{}, err
 	}
 	return decodeHour(e, hourPart(at))
 }
@@ -259,37 +252,42 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 		return b.forgetShared(ctx, drop)
 	}
 	type of struct{ candidate, skill string }
-	gone := make(map[of][]string)
+	gone := make(map[of]forgotten)
 	for s, err := range b.Samples(ctx, time.Time{}) {
 		if err != nil {
 			return err
 		}
-		if pair := (of{s.Candidate, s.Situation.Skill}); drop(s) {
-			gone[pair] = append(gone[pair], s.Key)
+		if drop(s) {
+			pair := of{s.Candidate, s.Situation.Skill}
+			gone[pair] = forgotten{append(gone[pair].keys, s.Key), nil}
 		}
 	}
 	for t, err := range b.Left(ctx, time.Time{}) {
 		if err != nil {
 			return err
 		}
-		at := Sample{Candidate: t.Candidate, Situation: Situation{Skill: t.Skill}, At: t.From}
-		if drop(at) {
-			k := key.Join(b.space, "left", t.Candidate, t.Skill, hourPart(hourOf(t.From.UnixNano())))
-			if err := b.w.Add(ctx, store.Op{Key: k, Delete: true}); err != nil {
-				return fmt.Errorf("forget: %w", err)
-			}
+		if drop(Sample{Candidate: t.Candidate, Situation: Situation{Skill: t.Skill}, At: t.From}) {
+			pair := of{t.Candidate, t.Skill}
+			gone[pair] = forgotten{gone[pair].keys, append(gone[pair].hours, hourOf(t.From.UnixNano()))}
 		}
 	}
-	for pair, keys := range gone {
-		if err := b.rewrite(ctx, pair.candidate, pair.skill, keys); err != nil {
+	for pair, f := range gone {
+		if err := b.rewrite(ctx, pair.candidate, pair.skill, f); err != nil {
 			return fmt.Errorf("forget: %w", err)
 		}
 	}
 	return nil
 }
 
-// rewrite writes a window anew without the samples of these keys.
-func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []string) error {
+// forgotten is what goes of a pair: samples by their keys, and hours of what has left its
+// window.
+type forgotten struct {
+	keys  []string
+	hours []int64
+}
+
+// rewrite writes a window anew without what goes.
+func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgotten) error {
 	m, err := b.ready(ctx, candidate)
 	if err != nil {
 		return err
@@ -298,9 +296,12 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []stri
 		return err
 	}
 	defer b.give()
-	w := m.windows[skill]
-	if err := b.w.Flush(ctx); err != nil || w == nil {
+	if err := b.w.Flush(ctx); err != nil {
 		return err
+	}
+	w := m.windows[skill]
+	if w == nil {
+		w = new(window)
 	}
 	ops := make([]store.Op, 0, 2*Window)
 	next := uint64(0)
@@ -309,7 +310,7 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []stri
 		if err != nil {
 			return err
 		}
-		if slices.Contains(gone, r.Key) {
+		if slices.Contains(gone.keys, r.Key) {
 			ops = append(ops, store.Op{Key: key.Join(b.space, "seen", r.Key), Delete: true})
 			continue
 		}
@@ -325,8 +326,13 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []stri
 	for seq := next; seq < min(w.next, Window); seq++ {
 		ops = append(ops, store.Op{Key: b.slotKey(candidate, skill, seq), Delete: true})
 	}
-	if _, err := b.st.Commit(ctx, ops...); err != nil {
-		return err
+	for _, h := range gone.hours {
+		ops = append(ops, store.Op{Key: key.Join(b.space, "left", candidate, skill, hourPart(h)), Delete: true})
+	}
+	for some := range slices.Chunk(ops, store.MaxCommitOps) { // the window is in the first
+		if _, err = b.st.Commit(ctx, some...); err != nil {
+			break
+		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -334,7 +340,7 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone []stri
 	for _, ps := range b.mu.pairs {
 		delete(ps, candidate)
 	}
-	return nil
+	return err
 }
 
 // happened is a sample as an entry of the journal that Books of several openers share.

@@ -161,9 +161,11 @@ func sortObserved(buf []int32, fs []contender, cs []Candidate) []int32 {
 		return buf
 	}
 	for i := range buf { // half the time of SortFunc at this size
-		for j := i; j > 0 && before(buf[j], buf[j-1]); j-- {
-			buf[j], buf[j-1] = buf[j-1], buf[j]
+		j := i
+		for ; j > 0 && before(int32(i), buf[j-1]); j-- {
+			buf[j] = buf[j-1]
 		}
+		buf[j] = int32(i)
 	}
 	return buf
 }

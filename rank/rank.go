@@ -30,6 +30,10 @@ type Situation struct {
 	// [Book.Weighted] uses it to key its draws, [Book.Learned] learns what
 	// candidates are good for it.
 	Key string
+	// Words are those in which the situation is stated ([WordsOf]), for
+	// [Book.Learned]: what candidates did with keys of much the same words counts
+	// for this Key too, as a sample or two. Without a Key they say nothing.
+	Words uint64
 	// Features describe the step in numbers, for [Book.Learned]: situations
 	// of similar features are taken to be alike.
 	Features []float64

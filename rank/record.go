@@ -48,6 +48,7 @@ type record struct {
 	Failed     []string  `cbor:"75,keyasint,omitempty"`  // before, at the same task
 	API        float64   `cbor:"185,keyasint,omitempty"` // US dollars, estimated
 	Reason     string    `cbor:"186,keyasint,omitempty"`
+	Words      uint64    `cbor:"301,keyasint,omitempty"` // of the situation
 }
 
 // fill sets everything but Seq from a sample that has been checked.
@@ -62,7 +63,7 @@ func (r *record) fill(s *Sample) {
 	r.Confidence, r.Reward = s.Confidence, s.Reward
 	r.Wall, r.Cost, r.API = int64(min(s.Wall, MaxWall)), s.CostUSD, s.APICostUSD
 	r.In, r.Out = int32(s.TokensIn), int32(s.TokensOut)
-	r.Situation, r.Features = s.Situation.Key, s.Situation.Features
+	r.Situation, r.Words, r.Features = s.Situation.Key, s.Situation.Words, s.Situation.Features
 	r.Key, r.Failed, r.Reason = s.Key, s.Situation.Failed, s.Reason
 }
 
@@ -70,7 +71,7 @@ func (r *record) fill(s *Sample) {
 func (r *record) sample(candidate, skill string) Sample {
 	return Sample{
 		Key: r.Key, Candidate: candidate,
-		Situation: Situation{Skill: skill, Key: r.Situation, Features: r.Features, Failed: r.Failed},
+		Situation: Situation{Skill: skill, Key: r.Situation, Words: r.Words, Features: r.Features, Failed: r.Failed},
 		Success:   r.Outcome == success, Unknown: r.Outcome == unknown, Confidence: r.Confidence,
 		Wall: time.Duration(r.Wall), CostUSD: r.Cost, APICostUSD: r.API, TokensIn: int(r.In), TokensOut: int(r.Out),
 		Reward: r.Reward, Reason: r.Reason, At: time.Unix(0, r.At).UTC(),
@@ -150,11 +151,11 @@ func (h *hourRecord) add(e *entry) {
 		Success: e.outcome == success, Unknown: e.outcome == unknown, Wall: time.Duration(e.wall),
 		CostUSD: e.cost, APICostUSD: e.api, TokensIn: int(e.in), TokensOut: int(e.out),
 	})
+	usd := []float64{t.successes.sum, t.successes.squares, t.failures.sum, t.failures.squares}
 	*h = hourRecord{
 		hour: h.hour, Samples: int64(t.Samples), Known: int64(t.Known), Successes: int64(t.Successes),
 		Wall: int64(t.Wall), In: int64(t.TokensIn), Out: int64(t.TokensOut), Cost: t.CostUSD, API: t.APICostUSD,
-		SuccessUSD: []float64{t.successes.sum, t.successes.squares},
-		FailureUSD: []float64{t.failures.sum, t.failures.squares},
+		SuccessUSD: usd[:2:2], FailureUSD: usd[2:],
 	}
 }
 

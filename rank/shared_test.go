@@ -135,3 +135,25 @@ func TestSharedBooksAtTheSameTime(t *testing.T) {
 	require.Equal(t, samples, n, "each key once")
 	require.NoError(t, b.Close())
 }
+
+// What replicas have entered can be folded, however large each entry is. (internal/journal foldSome
+// folds 64 entries in one commit, whatever they come to.)
+func TestFoldOfLargeEntries(t *testing.T) {
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	st := store.NewMem()
+	b, err := rank.Open(t.Context(), st, &rank.Options{Now: func() time.Time { return now }, Shared: true, Tenant: "acme"})
+	require.NoError(t, err)
+	defer b.Close()
+	for n := range 80 {
+		features := make([]float64, rank.MaxFeatures)
+		for i := range features {
+			features[i] = float64(n*i) + 0.123456789
+		}
+		require.NoError(t, b.Observe(t.Context(), rank.Sample{
+			Key: fmt.Sprint("s", n), Candidate: fmt.Sprint("worker", n%40), Success: true, At: now.Add(time.Duration(n)),
+			Situation: rank.Situation{Skill: fmt.Sprint("skill", n%7), Key: fmt.Sprint(n), Features: features},
+		}))
+	}
+	require.NoError(t, b.Flush(t.Context()))
+	require.NoError(t, b.Refresh(t.Context()))
+}

@@ -124,6 +124,7 @@ type scratch struct {
 	head   headRecord
 	arm    armRecord
 	out    entry // of pushedOut
+	hour   hourRecord
 	space  string
 	ops    []store.Op
 	keys   key.Block
@@ -141,12 +142,11 @@ func (x *scratch) reset(s *Sample) {
 func (x *scratch) put(k string, v any) error {
 	start := len(x.buf)
 	buf, err := codec.Append(x.buf, k, v)
-	if err != nil {
-		return err
+	if err == nil {
+		x.buf = buf
+		x.ops = append(x.ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]})
 	}
-	x.buf = buf
-	x.ops = append(x.ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]})
-	return nil
+	return err
 }
 
 // puts adds the writes of an update.

@@ -53,6 +53,38 @@ func TestNoAttemptIsLeftOut(t *testing.T) {
 	require.Len(t, days, 1, "hours are forgotten as samples are")
 }
 
+// An hour that was forgotten is gone from memory too: it counts in no Health, and does not
+// come back with the next attempt of that hour that leaves the window.
+func TestAnHourIsForgotten(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	book := open(t, st, nil)
+	n := 0
+	observe := func(times int, at time.Time) {
+		for range times {
+			n++
+			require.NoError(t, book.Observe(ctx(t), rank.Sample{Key: fmt.Sprint(n), Candidate: "one", At: at, CostUSD: 1}))
+		}
+	}
+	early := noon.Add(-3 * time.Hour)
+	observe(rank.Window, early)
+	observe(rank.Window, noon)
+	require.NoError(t, book.Forget(ctx(t), func(s rank.Sample) bool { return s.At.Before(noon) }))
+	h, err := book.Health(ctx(t), "one")
+	require.NoError(t, err)
+	require.Equal(t, rank.Window, h.Known)
+	observe(1, early)
+	observe(rank.Window, noon)
+	left := 0
+	for tally, err := range book.Left(ctx(t), time.Time{}) {
+		require.NoError(t, err)
+		if tally.From.Before(noon.Truncate(time.Hour)) {
+			left += tally.Samples
+		}
+	}
+	require.Equal(t, 1, left)
+}
+
 // TestDaily compares with adding up all samples ever, whatever their order in time.
 func TestDaily(t *testing.T) {
 	t.Parallel()

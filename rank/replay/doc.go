@@ -19,7 +19,7 @@
 // 2011), and [Off] estimates a policy's worth from all steps by their
 // propensities. [Summarize] gives intervals over seeds.
 //
-// Simple policies to compare with: [NewGreedy], [NewUCB], [NewThompson] and
-// [NewLinUCB]. They are in memory only and for replays: hosts use those of
-// package rank. A Learner of this package is used by one goroutine at a time.
+// Simple policies to compare with: [NewGreedy], [NewUCB] and [NewThompson].
+// They are in memory only and for replays: hosts use those of package rank. A
+// Learner of this package is used by one goroutine at a time.
 package replay
