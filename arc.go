@@ -113,7 +113,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	a.mu.idle, a.closed, a.opened = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	a.late, a.hurry = context.WithCancel(context.Background())
 	a.upkeep = upkeep.New()
-	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants, nil, nil)
+	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants, nil, nil, nil)
 	if a.leases != nil {
 		err = a.follow(ctx, st)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/index"
 )
@@ -147,7 +148,7 @@ func aboutAsker(question string) bool {
 			if r == '\u2019' {
 				r = '\''
 			}
-			lower = append(lower, byte(unicode.ToLower(r))) // letters beyond ASCII are in none of the words below
+			lower = append(lower, byte(min(unicode.ToLower(r), utf8.RuneSelf))) // of none of the words below
 		}
 		after := before
 		before = ""

@@ -13,6 +13,7 @@ func TestAboutAsker(t *testing.T) {
 		"which of OUR servers": true, "what did you tell me": false, "what have you said to me": false, "you told me a name": false,
 		"you've suggested a book to me": false, "the book you have recommended to me": false, "you have my number": true,
 		"can you tell me": true, "did I tell you": true, "mine": true, "the museum": false, "Ännä me": true,
+		"詩": false, "ũ": false, "詩 的 作者": false, "ŭ": false,
 	} {
 		require.Equal(t, want, aboutAsker(question), question)
 	}

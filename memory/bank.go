@@ -80,7 +80,8 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		return nil, fmt.Errorf("memory: cache: %w", err)
 	}
 	if o.IndexBytes > 0 {
-		b.tenants = pool.New(b.enter, b.w.Flush, o.IndexBytes, func(t *tenancy) int64 { return t.bytes.Load() }, b.leaves)
+		size := func(t *tenancy) int64 { return t.bytes.Load() }
+		b.tenants = pool.New(b.enter, b.w.Flush, o.IndexBytes, size, b.leaves, o.Home)
 	}
 	if err := b.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
@@ -108,18 +109,25 @@ func (b *Bank) shardFor(s Scope) *shard {
 		return sh
 	}
 	fresh := newShard(s)
-	if t, ok := b.sizes.Load(s.Tenant()); ok {
+	t, bounded := b.sizes.Load(s.Tenant())
+	if bounded {
 		fresh.size = &t.(*tenancy).bytes
 	}
 	sh, there := b.shards.LoadOrStore(s, fresh)
 	if !there {
 		fresh.grow(scopeBytes)
+		if bounded {
+			t.(*tenancy).scopes.Store(s, nil)
+		}
 	}
 	return sh.(*shard)
 }
 
 // tenancy is a tenant in memory that may leave it.
-type tenancy struct{ bytes atomic.Int64 }
+type tenancy struct {
+	bytes  atomic.Int64
+	scopes sync.Map // Scope -> nil: those that had a shard
+}
 
 // enter reads what the store has of a tenant.
 func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
@@ -141,15 +149,15 @@ func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
 
 // leaves forgets a tenant that no call uses: all of it is in the store.
 func (b *Bank) leaves(name string) {
-	b.sizes.Delete(name)
 	left := new(sync.Map)
-	b.shards.Range(func(s, v any) bool {
-		if s.(Scope).Tenant() == name {
-			b.shards.Delete(s)
-			left.Store(s, v.(*shard).changed())
-		}
-		return true
-	})
+	if t, ok := b.sizes.LoadAndDelete(name); ok {
+		t.(*tenancy).scopes.Range(func(s, _ any) bool {
+			if sh, there := b.shards.LoadAndDelete(s); there {
+				left.Store(s, sh.(*shard).changed())
+			}
+			return true
+		})
+	}
 	b.left.Store(name, left)
 }
 

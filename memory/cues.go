@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"github.com/clipperhouse/uax29/v2/words"
+
+	"github.com/arc-learn/arc/internal/template"
 )
 
 // cues are phrases, by what a text with one of them says. Those of all languages
@@ -34,7 +36,9 @@ func newCues(lists ...string) *cues {
 }
 
 // unsegmented reports whether a script writes no spaces between words.
-func unsegmented(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+func unsegmented(r rune) bool {
+	return r >= '⺀' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
 
 // in reports whether a text, of which ws are the folded words, has a cue.
 func (c *cues) in(s string, ws []string) bool {
@@ -112,12 +116,12 @@ var firstPerson = newCues(
 	`yo, mi, mis, me, nosotros, nuestro, nuestra`, `je, j'ai, mon, ma, mes, nous, notre, nos`, `我, 我们, 咱们`, `私, 僕, 俺, わたし, うち`,
 )
 
-// saysSame reports whether two texts say the same: the same words, whatever
-// their case and punctuation, articles aside.
+// saysSame reports whether two texts say the same: the same words and symbols, but
+// for the case of plain words, sentence punctuation and articles.
 func saysSame(a, b string) bool {
 	return a == b || slices.Equal(withoutArticles(a), withoutArticles(b))
 }
 
 func withoutArticles(s string) []string {
-	return slices.DeleteFunc(foldedWords(s), func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	return slices.DeleteFunc(template.Folded(s), func(w string) bool { return w == "an" || w == "the" })
 }

@@ -298,6 +298,7 @@ func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error 
 		if err := b.keepVector(ctx, sh, w, found[w.key]); err != nil {
 			return err
 		}
+		b.resemble(ctx, sh, w.e, found[w.key])
 	}
 	return nil
 }
@@ -353,8 +354,8 @@ func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done
 		v.queue = v.queue[1:]
 		delete(v.queued, s.scope) // what comes from now on queues it again
 		v.Unlock()
-		if sh, done, _ = s.holding(context.WithoutCancel(ctx)); sh == nil {
-			done() // once it can be read, it is queued again
+		if sh, done, _ = s.holding(context.WithoutCancel(ctx)); sh == nil { // queued again once it can be read
+			done()
 			continue
 		}
 		next, err = b.waitingIn(ctx, sh, size)

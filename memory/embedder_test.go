@@ -464,7 +464,7 @@ func TestVectorsFollow(t *testing.T) {
 	now, _ := e.count()
 	require.Equal(t, calls+1, now, "for the query")
 
-	third := fact("The automobile of Ann is parked behind a house.")
+	third := fact("The automobile of Ann is parked behind the house.")
 	third.Source = memory.Source{Origin: memory.Host, Ref: "x"}
 	r, err = s.Remember(t.Context(), third)
 	require.NoError(t, err)

@@ -61,7 +61,15 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	}
 	sc.found = slices.DeleteFunc(sc.found, func(f found) bool { return q.answers(&f) < q.floor })
 	slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
+	best := sc.order(slices.Clone(sc.found[:min(q.k, len(sc.found))]))
+	in := func(f found) bool {
+		return slices.ContainsFunc(best, func(o found) bool { return o.entry == f.entry && o.sh == f.sh })
+	}
+	sc.found = append(best, slices.DeleteFunc(sc.found, in)...)
 	vouched := sc.lead()
+	if len(sc.found) < q.k {
+		sc.found = q.bring(sc.found)
+	}
 	x := Explanation{ID: e.name(), Of: len(sc.found)}
 	i := slices.IndexFunc(sc.found, is)
 	if i < 0 {
@@ -75,6 +83,8 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 			x.Reason = "it is superseded, and gave its place to what supersedes it"
 		} else if x.Reason = q.excludes(e, e.counts()); x.Reason == "" && e.counts().Archived {
 			x.Reason = "it is archived, and what is not matches as well"
+		} else if q.triggered && x.Reason == "" {
+			x.Reason = "no phrase of its Triggers is in the query"
 		} else if x.Reason == "" {
 			x.Reason = "it has no word of the query, nor has what is around it in its Thread, function words aside"
 			if q.vector {
@@ -93,6 +103,10 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 		x.Reason += ", before what is in quarantine, since it is trusted"
 	}
 	switch {
+	case f.link != nil:
+		x.Reason += ": it is linked with " + string(f.link.name())
+	case q.triggered:
+		x.Reason += ": a phrase of its Triggers is in the query"
 	case q.below(f):
 		x.Reason += fmt.Sprintf(": its activation %.2f is below the threshold %.2f", f.score, q.model.threshold)
 	case q.model != nil:

@@ -134,6 +134,10 @@ func (b *Bank) nextUnread(ctx context.Context) (u unread, ok bool, err error) {
 			return u, false, err
 		}
 		for _, u := range waiting {
+			if len(r.queue) == maxUnread { // writers have filled it meanwhile
+				r.more = true
+				break
+			}
 			if !slices.ContainsFunc(r.queue, func(o unread) bool { return o.scope == u.scope && o.id == u.id }) {
 				r.queue = append(r.queue, u)
 			}
@@ -270,14 +274,17 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 		return nil // forgotten, or erased
 	}
 	for i, st := range all[:min(len(all), maxStatements)] {
-		if err := st.check(); err != nil {
-			return fmt.Errorf("extractor: %w", err)
+		bad := st.check()
+		if bad == nil {
+			bad = s.state(ctx, &r, &st, i)
 		}
-		if err := s.state(ctx, &r, &st, i); err != nil {
-			return err
+		if bad != nil { // the others are kept
+			err = errors.Join(err, fmt.Errorf("extractor: statement %d: %w", i, bad))
 		}
 	}
-	_, err = b.add(ctx, read)
+	if err == nil {
+		_, err = b.add(ctx, read)
+	}
 	return err
 }
 
@@ -308,7 +315,8 @@ func (s Space) state(ctx context.Context, r *Record, st *Statement, n int) error
 	if err != nil || kept.ID == "" || st.Change == "add" {
 		return err
 	}
-	return s.doubt(ctx, sh, r.ID, kept.ID, st.Confidence)
+	s.doubt(ctx, sh, r.ID, kept.ID, st.Confidence)
+	return nil
 }
 
 // String is the statement in words.
@@ -331,7 +339,7 @@ func quoted(text, value string) bool {
 func (sh *shard) stating(slot Slot, r *Record, at time.Time) (ids []ID) {
 	sh.mu.enter()
 	defer sh.mu.leave()
-	value := strings.Join(foldedWords(slot.Value), " ")
+	value := slot.folded()
 	for _, x := range sh.slots[slot.key(r.Actor)] {
 		if x.value == value && x.at < at.UnixMicro() && (r.Trusted || !x.flags.trusted()) {
 			ids = append(ids, x.name())
@@ -342,32 +350,23 @@ func (sh *shard) stating(slot Slot, r *Record, at time.Time) (ids []ID) {
 
 // doubt notes that the record which a fact was drawn from perhaps replaces those
 // from which the fact was drawn that it hides.
-func (s Space) doubt(ctx context.Context, sh *shard, from, fact ID, p float64) error {
+func (s Space) doubt(ctx context.Context, sh *shard, from, fact ID, p float64) {
 	by, e := sh.entry(from), sh.entry(fact)
 	if by == nil || e == nil {
-		return nil
+		return
 	}
 	q := all()
 	sh.mu.enter()
 	old := q.superseded(sh, e)
 	sh.mu.leave()
 	if old == nil {
-		return nil
+		return
 	}
-	var guesses []storedGuess
-	if before, err := s.b.read(ctx, sh.guessKey(from)); err == nil {
-		if guesses, err = decodeGuesses(before); err != nil {
-			return err
-		}
-	}
-	known := len(guesses)
+	var more []storedGuess
 	for _, l := range old.links() {
-		if o := sh.entry(l.To); l.Rel == "" && o != nil && by.after(o) && !slices.ContainsFunc(guesses, func(g storedGuess) bool { return g.Old == l.To }) {
-			guesses = append(guesses, storedGuess{l.To, p, ByExtractor})
+		if o := sh.entry(l.To); l.Rel == "" && o != nil && by.after(o) {
+			more = append(more, storedGuess{l.To, p, ByExtractor})
 		}
 	}
-	if len(guesses) > known {
-		s.b.keepGuesses(ctx, sh, by, guesses, guesses[known:])
-	}
-	return nil
+	s.b.suspect(ctx, sh, by, more)
 }

@@ -129,3 +129,23 @@ func TestExtractorIsAskedAgain(t *testing.T) {
 	}
 	require.Len(t, x.read, 1, "a fact that was drawn is not read, nor a text twice")
 }
+
+// A statement that cannot be kept takes no other with it.
+func TestBadStatementTakesNoOtherWithIt(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	home := stated("Alice", "home", "Rome", "set", 1)
+	for _, bad := range [][]memory.Statement{
+		stated("Alice", "", "nurse", "set", 1), stated("Alice", strings.Repeat("j", 5000), "nurse", "set", 1), stated("Alice", "job", "nurse", "SET", 1),
+		{{Slot: memory.Slot{Subject: "Alice", Attribute: "job", Value: "nurse"}, Change: "set", Confidence: 1, From: time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+	} {
+		text := "Alice, a nurse, lives in Rome."
+		b, s := extracting(t, store.NewMem(), &scripted{says: map[string][]memory.Statement{text: append(bad, home...)}}, time.Hour)
+		_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})
+		require.NoError(t, err)
+		require.Error(t, b.Extract(ctx))
+		hits, err := s.Recall(ctx, memory.Query{Text: "Alice home"})
+		require.NoError(t, err)
+		require.Contains(t, contents(hits), "Alice home: Rome", bad)
+	}
+}

@@ -2,9 +2,13 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -12,18 +16,28 @@ import (
 )
 
 // Follow takes in a change of the store that another opener has made, as a store.Watcher
-// yields it, if the Bank is Shared: records, their counters and their vectors. What this Bank has written itself, or
-// knows already, changes nothing, nor does what is no memory. One goroutine calls it, with the
-// changes in order.
+// yields it, if the Bank is Shared: records, their counters and their vectors. What this Bank
+// has written itself, or knows already, changes nothing, nor does what is no memory. One
+// goroutine calls it, with the changes in order.
+//
+// After store.ErrDamaged and store.ErrNewer the Bank goes on without what cannot be read.
+// After any other error it has not heard of the change, and is told of it again.
 func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
-	if err := store.CheckContext(ctx); err != nil {
-		return fmt.Errorf("memory: follow: %w", err)
+	err := store.CheckContext(ctx)
+	if p := key.Split(e.Key); err == nil && len(p) == 4 && p[0] == root && !b.closed.Load() {
+		err = b.take(ctx, p, e)
 	}
-	defer b.heard.note(e.Rev)
-	p := key.Split(e.Key)
-	if len(p) != 4 || p[0] != root || b.closed.Load() {
-		return nil
+	if err == nil || codec.Unreadable(err) {
+		b.heard.note(e.Rev)
 	}
+	if err != nil {
+		return fmt.Errorf("memory: follow %q: %w", e.Key, err)
+	}
+	return nil
+}
+
+// take takes in a change under the parts of a key.
+func (b *Bank) take(ctx context.Context, p []string, e store.Entry) error {
 	done, here, err := b.staying(ctx, p[2], e)
 	defer done()
 	if err != nil || !here {
@@ -37,10 +51,7 @@ func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 			err = b.followBeside(sh, p[1], ID(p[3]), e)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("memory: follow %q: %w", e.Key, err)
-	}
-	return nil
+	return err
 }
 
 // staying reports whether the tenant of a part of keys is in memory: then it stays until done is
@@ -56,9 +67,10 @@ func (b *Bank) staying(ctx context.Context, part string, e store.Entry) (done fu
 		scope = r.Scope // which may be too long for a key
 	}
 	if !b.tenants.Has(scope.Tenant()) {
-		// Who has forgotten it, or erased all, looks after the scope.
-		if left, ok := b.left.Load(scope.Tenant()); ok && e.Deleted {
-			left.(*sync.Map).Delete(scope)
+		if left, _ := b.left.LoadOrStore(scope.Tenant(), new(sync.Map)); e.Deleted {
+			left.(*sync.Map).Delete(scope) // all of it, perhaps
+		} else if scope.Check() == nil {
+			left.(*sync.Map).Store(scope, b.now().UnixMicro())
 		}
 		return nothing, false, nil
 	}
@@ -95,6 +107,28 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 	}
 	sh.edit.Lock() // what changes records here is over when it is seen
 	defer sh.edit.Unlock()
+	return b.takeLocked(ctx, sh, id, is, e)
+}
+
+// reread takes in a record as the store has it, which another Bank has changed, unheard of so
+// far. The caller holds edit.
+func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
+	e, err := b.st.Get(ctx, sh.recordKey(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return b.takeLocked(ctx, sh, id, loading{}, store.Entry{Rev: Latest, Deleted: true})
+	}
+	if err != nil {
+		return err
+	}
+	is := b.prepare([]store.Entry{e})[0]
+	if is.err != nil {
+		return is.err
+	}
+	return b.takeLocked(ctx, sh, id, is, e)
+}
+
+// takeLocked takes in what a record is now. The caller holds edit.
+func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e store.Entry) error {
 	old := sh.entry(id)
 	if old != nil && old.id != keyOf(id) {
 		old = nil // the id leads to what it was merged into
@@ -109,6 +143,13 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 	if old.rev >= e.Rev {
 		return nil
 	}
+	var vector store.Entry // of what is on disk, which is not known to be what it was
+	if old.flags&isCold != 0 && !e.Deleted {
+		var err error
+		if vector, err = b.st.Get(ctx, sh.vectorKey(id)); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
 	r, ok := b.bodies.Get(old)
 	if !ok { // the index takes words that it has and that are not named here for less rare than they are
 		r = &Record{ID: id, Scope: sh.scope}
@@ -122,8 +163,8 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 		is.entry.tally(old.counts())
 		was.same = old.flags&isCold == 0 && old.text == is.entry.text && old.cut == is.entry.cut
 		sh.put(is.entry, is.doc, was)
-		if v, err := b.st.Get(ctx, sh.vectorKey(id)); old.flags&isCold != 0 && err == nil {
-			if err := b.besideLocked(sh, vectorPart, is.entry, v); err != nil {
+		if vector.Rev != 0 {
+			if err := b.besideLocked(sh, vectorPart, is.entry, vector); err != nil {
 				return err
 			}
 		}
@@ -137,8 +178,9 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 // hearing is how far a Bank has followed the store.
 type hearing struct {
 	sync.Mutex
-	rev  store.Revision
-	more chan struct{} // closed when it has heard more
+	rev   store.Revision
+	more  chan struct{} // closed when it has heard more
+	asked atomic.Uint32
 }
 
 func (h *hearing) note(rev store.Revision) {
@@ -149,11 +191,15 @@ func (h *hearing) note(rev store.Revision) {
 	h.more = make(chan struct{})
 }
 
-// await returns once the Bank has heard of all that was committed up to a revision: of
-// something after it, which there is then.
-func (b *Bank) await(ctx context.Context, rev store.Revision) error {
-	if !b.o.Shared || rev == 0 {
-		return nil
+// Latest is the revision of all that was acknowledged before a call, at whichever Bank.
+const Latest store.Revision = math.MaxUint64
+
+// Await returns once the Bank, if it is Shared, has heard of all that was committed up to a
+// revision. It commits a small record, and waits for that, unless it has heard of something
+// later: with Latest always.
+func (b *Bank) Await(ctx context.Context, rev store.Revision) error {
+	if err := store.CheckContext(ctx); err != nil || !b.o.Shared || rev == 0 {
+		return err
 	}
 	for asked := false; ; asked = true {
 		b.heard.Lock()
@@ -166,14 +212,11 @@ func (b *Bank) await(ctx context.Context, rev store.Revision) error {
 			return nil
 		}
 		if !asked {
-			k := key.Join(root, "heard")
-			value, err := codec.Encode(k, &applied{instantOf(b.now())})
-			if err == nil {
-				_, err = b.st.Commit(ctx, store.Op{Key: k, Value: value})
-			}
+			own, err := b.ask(ctx)
 			if err != nil {
 				return err
 			}
+			rev = min(rev, own-1)
 		}
 		select {
 		case <-more:
@@ -181,6 +224,20 @@ func (b *Bank) await(ctx context.Context, rev store.Revision) error {
 			return fmt.Errorf("heard of revision %d, and not of all up to %d: %w", at, rev, ctx.Err())
 		}
 	}
+}
+
+// asks are the keys that are written to be heard of. There are several, since a store has
+// commits of one key take turns.
+const asks = 64
+
+// ask commits something to be heard of.
+func (b *Bank) ask(ctx context.Context) (store.Revision, error) {
+	k := key.Join(root, "heard", strconv.Itoa(int(b.heard.asked.Add(1)%asks)))
+	value, err := codec.Encode(k, &applied{instantOf(b.now())})
+	if err != nil {
+		return 0, err
+	}
+	return b.st.Commit(ctx, store.Op{Key: k, Value: value})
 }
 
 // followBeside takes in counters or the vector of a record.

@@ -271,3 +271,127 @@ func held(r *rapid.T, t *testing.T, b *memory.Bank) map[memory.ID]string {
 	}
 	return out
 }
+
+// A change that could not be taken in has not been heard of: a recall After it waits until it
+// was told again. One that is damaged is passed by.
+func TestChangeThatCouldNotBeTakenInIsNotHeard(t *testing.T) {
+	ctx, mem := t.Context(), &feed{Mem: store.NewMem()}
+	away := &unread{Store: mem}
+	opts := &memory.Options{Seed: 1, Shared: true}
+	one, err := memory.Open(ctx, mem, opts)
+	require.NoError(t, err)
+	long := memory.Draft{
+		Kind: memory.Fact, Content: "the small key opens the door" + strings.Repeat(" lorem ipsum dolor", 400), Source: memory.Source{Origin: memory.User},
+	}
+	wrote, err := one.In("acme").Remember(ctx, long)
+	require.NoError(t, err)
+	two, err := memory.Open(ctx, away, opts)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, errors.Join(one.Close(), two.Close())) }()
+	heard := len(mem.all)
+	require.NoError(t, one.In("acme").Trust(ctx, wrote.ID))
+	trusted := mem.all[heard]
+
+	recall := func() ([]memory.Hit, error) {
+		late, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+		defer cancel()
+		return two.In("acme").Recall(late, memory.Query{Text: "which key opens the door", Inject: true, After: trusted.Rev - 1})
+	}
+	away.refuses = true
+	require.ErrorIs(t, two.Follow(ctx, trusted), errAway)
+	away.refuses = false
+	_, err = recall()
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, two.Follow(ctx, trusted))
+	hits, err := recall()
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+
+	damaged := trusted
+	damaged.Rev, damaged.Value = trusted.Rev+100, append(bytes.Clone(trusted.Value), 1)
+	require.ErrorIs(t, two.Follow(ctx, damaged), store.ErrDamaged)
+	trusted.Rev += 50
+	hits, err = recall()
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+}
+
+var errAway = errors.New("the store is away")
+
+// unread is a store that refuses to be read.
+type unread struct {
+	store.Store
+	refuses bool
+}
+
+func (u *unread) Get(ctx context.Context, key string) (store.Entry, error) {
+	if u.refuses {
+		return store.Entry{}, errAway
+	}
+	return u.Store.Get(ctx, key)
+}
+
+// Two records of which another Bank has changed one are left to a later call, which merges
+// them; others are merged nevertheless.
+func TestConsolidateGoesOnAfterAConflict(t *testing.T) {
+	ctx, mem, c := t.Context(), &feed{Mem: store.NewMem()}, newClock()
+	opts := &memory.Options{Seed: 1, Shared: true, Now: c.now}
+	one, err := memory.Open(ctx, mem, opts)
+	require.NoError(t, err)
+	two, err := memory.Open(ctx, mem, opts)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, errors.Join(one.Close(), two.Close())) }()
+	s := one.In("acme")
+	var first []memory.ID
+	for _, text := range []string{"the small key opens the door", "ann prefers green tea", "a lake is deep in winter"} {
+		d := memory.Draft{Kind: memory.Fact, Content: text}
+		id, _ := apart(t, s, c, d, d)
+		first = append(first, id)
+	}
+	heard := 0
+	follow := func(b *memory.Bank) {
+		for _, e := range mem.all[heard:] {
+			require.NoError(t, b.Follow(ctx, e))
+		}
+	}
+	follow(two)
+	heard = len(mem.all)
+	require.NoError(t, two.In("acme").Feedback(ctx, memory.Feedback{Key: "f", Injected: first[:1], Utilized: first[:1], Delivered: true}))
+	r, err := s.Consolidate(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 2, r.Merged)
+	follow(one)
+	require.Equal(t, 1, consolidate(t, s).Merged)
+	require.Equal(t, 1, get(t, s, first[0]).Stats.Helped)
+}
+
+// What is said again of a record that another Bank has changed, or forgotten, unheard of so far, is
+// kept with it as it is now, or by itself.
+func TestRememberAfterAChangeElsewhere(t *testing.T) {
+	ctx, mem := t.Context(), &feed{Mem: store.NewMem()}
+	var spaces [2]memory.Space
+	for i := range spaces {
+		b, err := memory.Open(ctx, mem, &memory.Options{Seed: uint64(i + 1), Shared: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, b.Close()) })
+		spaces[i] = b.In("acme")
+		if i == 0 {
+			remember(t, spaces[0], memory.Draft{Kind: memory.Fact, Content: "the small key opens the door"})
+		}
+	}
+	one, two := spaces[0], spaces[1]
+	say := func(s memory.Space, run string) memory.ID {
+		r, err := s.Remember(ctx, memory.Draft{
+			Kind: memory.Fact, Content: "the small key opens the door", Source: memory.Source{Origin: memory.Host, Run: run},
+		})
+		require.NoError(t, err)
+		return r.ID
+	}
+	id := say(one, "first")
+	require.Equal(t, id, say(two, "second"))
+	require.Equal(t, id, say(one, "third"))
+	require.Len(t, get(t, one, id).Variants, 3, "of which none is lost")
+	require.NoError(t, two.Forget(ctx, say(two, "fourth")))
+	again := say(one, "fifth")
+	require.Equal(t, "the small key opens the door", get(t, one, again).Content)
+}

@@ -45,7 +45,7 @@ func testForgetIsFinal(ctx context.Context, t *testing.T, body string, consolida
 	require.Equal(t, memory.Merged, merged.Disposition)
 	c.move(time.Second)
 	f := d
-	f.Key, f.Source, f.Content = "trusted", memory.Source{}, body+" A"
+	f.Key, f.Source, f.Content = "trusted", memory.Source{}, body+" An"
 	twin := remember(t, s, f)
 	neighbour := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "a word with Quentin", Thread: "t", Links: []memory.Link{{To: id, Rel: "about"}}})
 	require.NoError(t, s.Trust(ctx, id))

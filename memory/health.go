@@ -1,6 +1,11 @@
 package memory
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // The values of Health.Status.
 const (
@@ -31,7 +36,10 @@ type Health struct {
 	Embedder string
 	// Extractor is the same of the Extractor.
 	Extractor string
-	Issues    []Issue
+	// Behind is how long it takes to hear of what is written, by other Banks too, if this
+	// one is Shared. It is an issue if a second is not enough.
+	Behind time.Duration
+	Issues []Issue
 }
 
 // patience is the number of injections from which on a lack of feedback is an
@@ -39,7 +47,8 @@ type Health struct {
 const patience = 5
 
 // Health returns the state of the scope. Issues are an Embedder that fails, a
-// scope without memories, and 5 injections without any feedback.
+// scope without memories, 5 injections without any feedback, and a Bank that is Shared
+// and behind, which costs a small commit to know.
 func (s Space) Health(ctx context.Context) (Health, error) {
 	done, err := s.ready(ctx)
 	defer done()
@@ -66,6 +75,9 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 		h.Injected = int(sh.injected.Load())
 	}
 	h.Effectiveness = all.effectiveness(0)
+	if err := h.lag(ctx, s.b); err != nil {
+		return Health{}, fmt.Errorf("memory: health: %w", err)
+	}
 	if err := s.b.vectors.lastError(s.scope.Tenant()); err != nil {
 		h.Embedder = s.b.sanitize.Sanitize(err.Error())
 		h.Issues = append(h.Issues, Issue{
@@ -88,6 +100,25 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 		h.Status = NeedsAttention
 	}
 	return h, nil
+}
+
+// lag asks how far the Bank is behind the store.
+func (h *Health) lag(ctx context.Context, b *Bank) error {
+	if !b.o.Shared {
+		return nil
+	}
+	began := b.o.Now()
+	late, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err := b.Await(late, Latest)
+	h.Behind = b.o.Now().Sub(began)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		h.Issues = append(h.Issues, Issue{
+			"Nothing heard of what was written - recall is behind", "see whether the store's changes are followed",
+		})
+		err = nil
+	}
+	return err
 }
 
 // recalled reports whether feedback on the record says how recall does: what

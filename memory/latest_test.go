@@ -71,3 +71,12 @@ func TestFailuresOfThreadsStayApart(t *testing.T) {
 		require.Len(t, records, 1)
 	}
 }
+
+// A negative number of records is refused.
+func TestLatestOfNegative(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	remember(t, s, memory.Draft{Kind: memory.Episode, Content: "hello there", Thread: "t"})
+	_, err := s.Latest(t.Context(), "t", -1)
+	require.ErrorIs(t, err, memory.ErrQuery)
+}

@@ -16,6 +16,7 @@ import (
 // Similarities from which on two records say the same.
 const (
 	mergeSimilarity       = 0.85 // Remember
+	sameSimilarity        = 0.95 // Remember, of Facts in the same words, articles aside
 	consolidateSimilarity = 0.9  // Consolidate
 )
 
@@ -43,7 +44,11 @@ func (b *Bank) twin(ctx context.Context, sh *shard, sc *index.Scratch, c candida
 	}
 	var best *entry
 	var alike float64
-	similar, err := b.similar(ctx, sh, sc, c.doc, r.Kind.flag(), mergeSimilarity)
+	least := mergeSimilarity
+	if r.Kind == Fact {
+		least = sameSimilarity
+	}
+	similar, err := b.similar(ctx, sh, sc, c.doc, r.Kind.flag(), least)
 	if err != nil {
 		return nil, err
 	}
@@ -341,6 +346,9 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) 
 		return err
 	}
 	rev, err := b.st.Commit(ctx, ops...)
+	if b.o.Shared && errors.Is(err, store.ErrConflict) { // the caller may try again
+		err = errors.Join(err, b.reread(ctx, sh, old.name()))
+	}
 	if err != nil {
 		return err
 	}

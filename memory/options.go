@@ -65,6 +65,9 @@ type Options struct {
 	// first used, and leaves memory when others have been used since. 0: all is read
 	// by Open, and stays. Negative is an error.
 	IndexBytes int64
+	// Home says which tenants stay in memory in preference, if it is not nil: others share a
+	// quarter of IndexBytes, and what is left.
+	Home func(tenant string) bool
 	// Sync makes Feedback wait until it is on disk.
 	Sync bool
 	// Shared says that other Banks are open on the store, of which this one is told by

@@ -102,3 +102,38 @@ func TestPassingEpisodes(t *testing.T) {
 		})
 	})
 }
+
+// Nor are there more when they come in groups, beside others too.
+func TestPassingInGroupsIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, group := range map[string][]bool{ // which of them are passing
+		"beside facts": {false, true, true, true, true, true}, "many at once": slices.Repeat([]bool{true}, 1000),
+	} {
+		s, _ := space(t)
+		n := 0
+		say := func(group ...bool) {
+			ds := make([]memory.Draft, len(group))
+			for i, passing := range group {
+				n++
+				ds[i] = memory.Draft{Kind: memory.Fact, Content: fmt.Sprint("the fact number ", n)}
+				if passing {
+					ds[i] = memory.Draft{Kind: memory.Episode, Passing: true, Content: fmt.Sprint("passing number ", n)}
+				}
+			}
+			_, err := s.RememberAll(context.Background(), ds)
+			require.NoError(t, err)
+		}
+		for n < 2500 {
+			say(group...)
+			say(true)
+		}
+		passing := 0
+		for r, err := range s.All(context.Background()) {
+			require.NoError(t, err)
+			if r.Passing {
+				passing++
+			}
+		}
+		require.Equal(t, 256, passing, name)
+	}
+}

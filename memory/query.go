@@ -59,8 +59,8 @@ type Query struct {
 	Situation string
 	// After, if the Bank is Shared, has the recall wait until it knows of all that was
 	// committed up to this revision, as the Receipt of another Bank has it: who asks
-	// elsewhere finds what it has written. If ctx ends before, the error says how far
-	// behind the Bank is.
+	// elsewhere finds what it has written. Latest: of all that was acknowledged before the
+	// call. If ctx ends before, the error says how far behind the Bank is.
 	After store.Revision
 	// Context are records that are in mind: those linked with them have
 	// Parts.Spreading.

@@ -57,29 +57,12 @@ type query struct {
 type scratch struct {
 	index  index.Scratch
 	hybrid hybrid
-	read   wording
+	terms  []text.Term // of the query
 	query  query
 	ask    index.Query // of the shard at hand
 	found  []found
 	hidden map[*entry]*entry // what was found and is superseded, by what
 	marks  []mark            // of the hits
-}
-
-// wording is the text of a query, as it was read last: what is recalled for a goal is
-// asked for in several scopes, and of several kinds, by the same words.
-type wording struct {
-	said  string
-	terms []text.Term
-	asker bool // it is about who asks
-}
-
-// words reads a text, unless it is the one that was read last.
-func (w *wording) words(b *Bank, said string) *wording {
-	if w.said != said {
-		clear(w.terms)
-		*w = wording{said: said, terms: b.dates.appendNamed(b.lang.Append(w.terms[:0], said)), asker: aboutAsker(said)}
-	}
-	return w
 }
 
 // query checks q and fills sc.query.
@@ -134,8 +117,8 @@ func (s Space) query(q *Query, sc *scratch) error {
 	if p.model != nil && p.model.Noise > 0 {
 		p.draws = p.model.drawsOf(s.scope, q.Text, p.at, p.context)
 	}
-	read := sc.read.words(s.b, q.Text)
-	p.text, p.asker = read.terms, read.asker
+	sc.terms = s.b.dates.appendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
+	p.text, p.asker = sc.terms, aboutAsker(q.Text)
 	return nil
 }
 
@@ -317,7 +300,7 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 	if err != nil {
 		return err
 	}
-	if err := s.b.await(ctx, q.After); err != nil {
+	if err := s.b.Await(ctx, q.After); err != nil {
 		return err
 	}
 	if err := s.embedQuery(ctx, q); err != nil {
@@ -331,11 +314,12 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 	return fn(sc)
 }
 
-// release keeps no record alive, nor anything of the caller's but the text.
+// release keeps no record alive, nor anything of the caller's.
 func (b *Bank) release(sc *scratch) {
 	clear(sc.found)
 	clear(sc.hidden)
 	clear(sc.marks)
+	clear(sc.terms)
 	sc.query = query{shards: sc.query.shards, context: sc.query.context}
 	b.scratch.Put(sc)
 }
@@ -349,19 +333,24 @@ func (b *Bank) release(sc *scratch) {
 // The errors are ErrKind, ErrQuery, ErrScope, ErrTenant and *store.LimitError
 // for a bad query.
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
-	var hits []Hit
+	return s.RecallInto(ctx, []Hit{}, q)
+}
+
+// RecallInto appends to hits what Recall returns. With an error it returns nil.
+func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, error) {
+	before := len(hits)
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
 		q := &sc.query
 		sc.find(q.enough())                         // candidates, filters, what is superseded, score
 		best := sc.order(top(q.cut(sc.found), q.k)) // selection, what is current first
 		best = q.bring(sc.vouch(best))              // what is trusted before what is not, what is linked
-		hits, err = s.hits(ctx, sc, best)           // copy
+		hits, err = s.hits(ctx, sc, hits, best)     // copy
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
-	if sh := s.b.shard(s.scope); (q.Inject || q.Background) && len(hits) > 0 && sh != nil {
+	if sh := s.b.shard(s.scope); (q.Inject || q.Background) && len(hits) > before && sh != nil {
 		sh.injected.Add(1) // for Health
 	}
 	return hits, nil
@@ -403,10 +392,10 @@ func (sh *shard) linkedLocked(e *entry) (out []*entry) {
 	return out
 }
 
-// hits copies what was found for the caller. This is the last stage, and the
+// hits appends a copy of what was found for the caller. This is the last stage, and the
 // only one that may ask the disk: for the texts of records that are cold.
-func (s Space) hits(ctx context.Context, sc *scratch, fs []found) ([]Hit, error) {
-	hits := make([]Hit, 0, len(fs))
+func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []found) ([]Hit, error) {
+	hits = slices.Grow(hits, len(fs))
 	var buf [idLength]byte
 	var ids strings.Builder // of all hits, in one piece of memory
 	ids.Grow(len(fs) * idLength)

@@ -60,7 +60,9 @@ func TestBadScopes(t *testing.T) {
 		s := b.In(c.scope)
 		_, err := s.Remember(ctx, pattern("a trigger that is long enough", "c"))
 		require.ErrorIs(t, err, memory.ErrScope, "%q", c.scope)
+		require.ErrorContains(t, err, "segment")
 		if c.tenant {
+			require.ErrorContains(t, err, "letters, digits and _.:@-")
 			require.ErrorIs(t, err, memory.ErrTenant, "%q", c.scope)
 		}
 		_, err = s.Recall(ctx, memory.Query{})
@@ -555,4 +557,49 @@ func TestFloor(t *testing.T) {
 	require.Zero(t, x.Rank)
 	q.Text = ""
 	require.Len(t, recall(t, s, q), 1)
+}
+
+// A letter with its mark apart, as file systems write it, is the same letter.
+func TestDecomposedLettersAreFound(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "Das Bu\u0308ro ist in Mu\u0308nchen."})
+	require.NotEmpty(t, recall(t, s, memory.Query{Text: "München"}))
+}
+
+// Explain ranks a record where Recall does, and knows why it is there.
+func TestExplainRanksAsRecallDoes(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	var pump memory.ID
+	for _, d := range []memory.Draft{
+		{Kind: memory.Episode, Actor: "Ann", Content: "I live in Paris, in a flat by the river."},
+		{Kind: memory.Episode, Actor: "Ann", Content: "I moved to Berlin, and live in a flat there now."},
+		{Kind: memory.Episode, Actor: "Bob", Content: "I live in a house."},
+		{Kind: memory.Fact, Content: "Carla lives in a flat in Paris by the river.", Source: memory.Source{Origin: memory.Web}},
+		{Kind: memory.Fact, Content: "Alice lives in Paris near the river."},
+		{Kind: memory.Fact, Content: "Alice moved, and lives in Berlin now."},
+		{Kind: memory.Fact, Content: "The pump stands in the cellar.", Triggers: []string{"water leak"}},
+	} {
+		c.move(24 * time.Hour)
+		pump = remember(t, s, d)
+	}
+	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "Valves open clockwise.", Links: []memory.Link{{To: pump}}})
+	leak := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "A water leak is bad."})
+	for _, q := range []memory.Query{
+		{Text: "Where do I live, in which flat?"}, {Text: "Who lives in a flat in Paris by the river?"}, {Text: "Ann's flat"}, {},
+		{Text: "Where near the river in Paris does Alice live?"}, {Text: "Where is the pump?", Linked: true}, {Text: "there is a water leak", Triggered: true},
+	} {
+		hits := recall(t, s, q)
+		require.NotEmpty(t, hits)
+		for i, h := range hits {
+			x, err := s.Explain(t.Context(), q, h.Record.ID)
+			require.NoError(t, err)
+			require.True(t, x.Returned, x.Reason)
+			require.Equal(t, i+1, x.Rank, "%s: %q: %s", q.Text, h.Record.Content, x.Reason)
+		}
+	}
+	x, err := s.Explain(t.Context(), memory.Query{Text: "there is a water leak", Triggered: true}, leak)
+	require.NoError(t, err)
+	require.Equal(t, "no phrase of its Triggers is in the query", x.Reason)
 }

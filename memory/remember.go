@@ -22,8 +22,8 @@ const (
 //
 // What says the same as a record of its kind becomes a Variant of it:
 // Strengthened if the draft's origin is Derived, Merged otherwise. A Fact says
-// the same in the same words, articles and punctuation aside, of the same Actor
-// and Slot. A Failure or Pattern does if trigger and content are both at least
+// the same in the same words and symbols, articles and sentence punctuation aside,
+// of the same Actor and Slot. A Failure or Pattern does if trigger and content are both at least
 // 0.85 similar by [Similarity], with the same numbers and negations: both texts
 // are kept. A plan that the record has stays. Episodes are never duplicates:
 // what was said twice was said twice. Nor are Failures of different Threads.
@@ -201,6 +201,9 @@ func (g *group) take(ctx context.Context, c candidate) error {
 			return err
 		}
 		receipt, ok, err := g.b.merge(ctx, g.sh, c.rec, twin.name())
+		if g.b.o.Shared && errors.Is(err, store.ErrConflict) {
+			continue // another Bank has changed the twin
+		}
 		if err != nil {
 			return err
 		}
@@ -278,7 +281,7 @@ func (g *group) has(id ID) bool {
 // add puts a new record in the group, after committing that if it is full.
 func (g *group) add(ctx context.Context, c candidate) error {
 	r := c.rec
-	if len(g.new) == maxGroupOps || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
+	if len(g.new) == maxGroupOps || c.behind && len(g.new) >= maxPassing || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
 		if err := g.commit(ctx); err != nil {
 			return err
 		}
@@ -333,6 +336,11 @@ func (g *group) commit(ctx context.Context) error {
 	}
 	new := g.new
 	g.show(rev)
+	if slices.ContainsFunc(new, func(c candidate) bool { return c.rec.Passing }) {
+		g.sh.edit.Lock()
+		g.sh.passing = nil // they count as well
+		g.sh.edit.Unlock()
+	}
 	for _, c := range new {
 		if e := g.sh.entry(c.rec.ID); e != nil {
 			g.b.succeed(ctx, g.sh, g.scratch, e, &c)

@@ -534,3 +534,27 @@ func TestConcurrentDuplicates(t *testing.T) {
 		}
 	}
 }
+
+// Facts that differ in a sign, a symbol, or a name that is an article are not one.
+func TestFactsThatDifferInASymbolAreNotMerged(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]string{
+		{"Alice writes C.", "Alice writes C++."},
+		{"The parser is written in C#.", "The parser is written in C."},
+		{"The freezer has to be at -18 degrees.", "The freezer has to be at 18 degrees."},
+		{"Invoices of > 500 euros need a second signature.", "Invoices of < 500 euros need a second signature."},
+		{"The fee is 5 %.", "The fee is 5 $."},
+		{"Bob has blood group A.", "Bob has blood group."},
+		{"The user voted 👍 on plan nine.", "The user voted 👎 on plan nine."},
+		{"Set a == b before the loop.", "Set a != b before the loop."},
+	} {
+		s, _ := space(t)
+		first, err := s.Remember(context.Background(), memory.Draft{Kind: memory.Fact, Content: pair[0]})
+		require.NoError(t, err)
+		second, err := s.Remember(context.Background(), memory.Draft{Kind: memory.Fact, Content: pair[1]})
+		require.NoError(t, err)
+		if second.Disposition != memory.Stored || first.ID == second.ID {
+			t.Errorf("%q is lost in %q: %+v", pair[1], pair[0], second)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/internal/text"
 )
 
@@ -47,7 +48,10 @@ func (s Slot) key(actor string) string {
 	return strings.Join(slices.Compact(words), " ")
 }
 
-// stated is a record that states a slot. The value is folded, for comparison.
+// folded is the value for comparison: -18 is not 18, nor C++ C.
+func (s Slot) folded() string { return strings.ToLower(strings.Join(template.Folded(s.Value), " ")) }
+
+// stated is a record that states a slot. The value is folded.
 type stated struct {
 	*entry
 	value string
@@ -61,7 +65,7 @@ func compareStated(a, b stated) int {
 // stateLocked notes what a record states and supersedes, and what brings it. The caller holds mu.
 func (sh *shard) stateLocked(e *entry) {
 	if slot := e.slot(); slot != nil {
-		k, x := slot.key(name(e.actor)), stated{e, strings.Join(foldedWords(slot.Value), " ")}
+		k, x := slot.key(name(e.actor)), stated{e, slot.folded()}
 		i, _ := slices.BinarySearchFunc(sh.slots[k], x, compareStated)
 		sh.slots[k] = slices.Insert(sh.slots[k], i, x)
 	}
@@ -149,33 +153,39 @@ const maxSteps = 64
 // standing returns what holds in place of e for the query: e itself, or what a
 // host's Slot or Supersede says to replace it. The caller holds mu.
 func (q *query) standing(sh *shard, e *entry) *entry {
+	last := e
 	for range maxSteps {
-		by := q.superseding(sh, e)
-		if by == nil {
-			return e
+		switch by := q.superseding(sh, last); by {
+		case nil:
+			return last
+		case e:
+			return e // a circle hides none of its own
+		default:
+			last = by
 		}
-		e = by
 	}
-	return e
+	return last
 }
 
 func (q *query) superseding(sh *shard, e *entry) *entry {
 	for _, k := range e.keys() {
 		for _, by := range slices.Backward(sh.over[k]) {
-			if by != e && q.sees(by) {
+			if by != e && q.sees(by) && replaces(by, e) {
 				return by
 			}
 		}
 	}
 	all, value := q.statements(sh, e)
 	for _, last := range slices.Backward(all) {
-		if !replaces(last.entry, e) {
-			continue
-		}
-		if last.value != value && last.at >= e.at && !contradicts(last.entry, e) {
+		switch {
+		case last.at < e.at:
+			return nil
+		case !replaces(last.entry, e):
+		case last.value == value:
+			return nil
+		case !contradicts(last.entry, e):
 			return last.entry
 		}
-		break
 	}
 	return nil
 }
@@ -192,7 +202,7 @@ func (e *entry) keys() []idKey {
 func (q *query) superseded(sh *shard, e *entry) *entry {
 	for _, l := range e.links() {
 		if l.Rel == supersedes {
-			if old, _ := sh.ids.find(&sh.entries, keyOf(l.To)); old != nil && old != e && q.sees(old) {
+			if old, _ := sh.ids.find(&sh.entries, keyOf(l.To)); old != nil && old != e && q.sees(old) && replaces(e, old) {
 				return old
 			}
 		}
@@ -218,7 +228,7 @@ func (q *query) conflicts(sh *shard, e *entry) (ids []ID) {
 }
 
 // giveWay takes out what is superseded. What takes its place has its relevance,
-// if that is higher, and comes once. It returns how many went. The caller holds
+// if that is higher, and comes once, unless the query leaves it out. It returns how many went. The caller holds
 // mu of sh, of which sc.found has those from from on.
 func (sc *scratch) giveWay(sh *shard, from int) int {
 	if len(sh.slots)+len(sh.over) == 0 {
@@ -239,8 +249,8 @@ func (sc *scratch) giveWay(sh *shard, from int) int {
 		if at := slices.IndexFunc(sc.found[from:], func(g found) bool { return g.entry == by }); at >= 0 {
 			g := &sc.found[from+at]
 			g.ratio, g.relevance, g.lexical = max(g.ratio, f.ratio), max(g.relevance, f.relevance), max(g.lexical, f.lexical)
-		} else {
-			sc.found = append(sc.found, found{entry: by, sh: sh, tally: by.counts(), rated: f.rated})
+		} else if c := by.counts(); sc.query.excludes(by, c) == "" {
+			sc.found = append(sc.found, found{entry: by, sh: sh, tally: c, rated: f.rated})
 		}
 	}
 	stay := slices.DeleteFunc(sc.found[from:], func(f found) bool { return sc.hidden[f.entry] != nil })
@@ -285,7 +295,8 @@ func (b *Bank) cleanSlot(s Slot) (Slot, error) {
 // Supersede says that one record replaces another: from its At on, a recall
 // gives the place of the old one to it. Query.At, Query.Known and All find the old
 // one. It is on disk when Supersede returns, and idempotent: a link of the record
-// with the Rel "supersedes", which a Draft may bring as well.
+// with the Rel "supersedes", which a Draft may bring as well. From quarantine a record
+// replaces nothing that is trusted: Trust it as well.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	done, err := s.ready(ctx)
 	defer done()

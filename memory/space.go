@@ -134,7 +134,7 @@ func byTime(es []*entry) []*entry {
 
 // Scopes yields the scopes that have records, in no order, each with the time at
 // which one of them was last made, said again or used. With IndexBytes these are the
-// scopes of tenants that were used since Open.
+// scopes of tenants that were used since Open, here or, as Follow has told, elsewhere.
 func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 	return func(yield func(Scope, time.Time) bool) {
 		more := true
@@ -173,6 +173,7 @@ const Apart = "@identity"
 const (
 	maxSegments = 8
 	maxSegment  = 128
+	notSegment  = "is not 1 to 128 letters, digits and _.:@-, or looks like a secret"
 )
 
 // Scope says whose memories they are, as in "acme/user-42". The first segment
@@ -199,9 +200,9 @@ func (s Scope) Check() error {
 		switch {
 		case goodSegment(segment):
 		case n == 1:
-			return fmt.Errorf("%w: %w: segment 1", ErrScope, ErrTenant)
+			return fmt.Errorf("%w: %w: segment 1 "+notSegment, ErrScope, ErrTenant)
 		default:
-			return fmt.Errorf("%w: segment %d", ErrScope, n)
+			return fmt.Errorf("%w: segment %d "+notSegment, ErrScope, n)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Evidence string
 const (
 	ByCue     Evidence = "cue"     // the later one speaks of a change, and of the same
 	ByOverlap Evidence = "overlap" // it says nearly the same, in other values
+	ByMeaning Evidence = "meaning" // by the Embedder's vectors it is about the same
 	// ByExtractor: Options.Extractor has read another value of the same in it.
 	ByExtractor Evidence = "extractor"
 )
@@ -45,6 +47,8 @@ const (
 	maxStatement  = 40   // words of a text that may replace another
 	compared      = 4    // earlier records
 	asked         = 20   // words by which these are looked for
+	postings      = 512  // of these words, but for the two rarest
+	lighter       = 0.75 // of what its length says may a text weigh
 	cueOverlap    = 0.34 // share of the words of the one that has less, with a cue
 	plainOverlap  = 0.5  // without
 	alikeMost     = 0.9  // of what is most alike
@@ -53,6 +57,9 @@ const (
 	reordered     = 10   // hits
 	cueBelief     = 0.75
 	overlapBelief = 0.6
+	meaningBelief = 0.5
+	alikeMeaning  = 0.43 // cosine of two statements, of what is above MinCosine
+	asNear        = 0.9  // cosine with the question, of that of the earlier one
 )
 
 // tells reports whether a text of the kind may replace another: it states
@@ -72,22 +79,81 @@ func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 	if !ok || besideCues.in(c.rec.Content, ws) {
 		return
 	}
-	kept := b.earlier(ctx, sh, sc, e, c, changeCues.in(c.rec.Content, ws))
-	if kept == nil {
-		return
-	}
-	b.keepGuesses(ctx, sh, e, kept, kept)
+	b.suspect(ctx, sh, e, b.earlier(ctx, sh, sc, e, c, changeCues.in(c.rec.Content, ws)))
 }
 
-// keepGuesses has kept what a record perhaps replaces, some of which is more than
-// was known. The next call reports an error.
-func (b *Bank) keepGuesses(ctx context.Context, sh *shard, by *entry, kept, more []storedGuess) {
+// suspect has kept what else a record perhaps replaces. The next call reports what cannot be written.
+func (b *Bank) suspect(ctx context.Context, sh *shard, by *entry, more []storedGuess) {
+	if len(more) == 0 {
+		return
+	}
+	sh.edit.Lock() // others guess too, or forget it
+	defer sh.edit.Unlock()
+	if sh.entry(by.name()) == nil {
+		return
+	}
 	k := sh.guessKey(by.name())
-	if value, err := codec.Encode(k, kept); err == nil {
+	var known []storedGuess
+	before, err := b.read(ctx, k)
+	if err == nil {
+		known, err = decodeGuesses(before)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return // Open says so
+	}
+	more = slices.DeleteFunc(more, func(g storedGuess) bool {
+		return slices.ContainsFunc(known, func(o storedGuess) bool {
+			return o.Old == g.Old && (o.Evidence != ByMeaning || g.Evidence == ByMeaning)
+		})
+	})
+	if value, err := codec.Encode(k, append(known, more...)); err == nil && len(more) > 0 {
 		if taken, _ := b.add(ctx, store.Op{Key: k, Value: value}); taken {
 			sh.guess(by, more)
 		}
 	}
+}
+
+// resemble guesses by its vector what the Fact e replaces: the Fact before it, of its
+// actor, that is nearest. What holds beside it may be as near, see later.
+func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
+	if e.flags&isFact == 0 || x == nil {
+		return
+	}
+	r, err := b.record(ctx, sh, e)
+	if err != nil {
+		return // it has just gone
+	}
+	if ws, ok := tells(r); !ok || besideCues.in(r.Content, ws) {
+		return
+	}
+	if o := b.closest(sh, e, x); o != nil {
+		if old, err := b.record(ctx, sh, o); err == nil {
+			if _, ok := tells(old); ok && !saysSame(r.Content, old.Content) {
+				b.suspect(ctx, sh, e, []storedGuess{{old.ID, meaningBelief, ByMeaning}})
+			}
+		}
+	}
+}
+
+// closest returns the Fact before e, of its actor, whose vector is nearest to x, if it is near.
+func (b *Bank) closest(sh *shard, e *entry, x []float32) *entry {
+	sc := b.scratch.Get().(*scratch)
+	defer b.release(sc)
+	h, set := &sc.hybrid.vector, sh.vectors.Load()
+	if set == nil || !h.Ask(x) {
+		return nil
+	}
+	sh.mu.enter()
+	defer sh.mu.leave()
+	for _, m := range set.Search(h, 1, uint32(kindFlags&^isFact), 0, func(row uint32) bool {
+		o := sh.entries.at(row)
+		return o == nil || o.actor != e.actor || !e.after(o)
+	}) {
+		if least := b.o.MinCosine; m.Cosine-least >= alikeMeaning*(1-least) {
+			return sh.entries.at(m.Slot)
+		}
+	}
+	return nil
 }
 
 // earlier returns what e perhaps replaces: of the records of its kind and actor
@@ -99,22 +165,15 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 	} else if e.flags&isFact == 0 {
 		return nil
 	}
-	own := sh.content(c.doc.Content)
-	ask := index.Query{Terms: own.rarest(), K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: func(row uint32) bool {
-		o := sh.entries.at(row)
-		return o == nil || o.actor != e.actor || !e.after(o)
-	}}
-	var near []*entry
+	near := sh.kin(sc, e, c, least)
+	if near == nil {
+		return nil // as nearly always
+	}
 	type likeness struct {
 		r             *Record
 		overlap, like float64
 	}
-	var alike []likeness
-	sh.mu.enter()
-	for _, m := range sh.index.Search(&sc.index, &ask) {
-		near = append(near, sh.entries.at(m.Row))
-	}
-	sh.mu.leave()
+	own, alike := sh.content(c.doc.Content), make([]likeness, 0, len(near))
 	for _, o := range near {
 		if r, err := b.record(ctx, sh, o); err == nil { // else it has just gone
 			overlap, like := own.compare(sh.content(b.terms(r.Content)))
@@ -122,7 +181,7 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 		}
 	}
 	if !slices.ContainsFunc(alike, func(l likeness) bool { return l.overlap >= least }) {
-		return nil // as nearly always
+		return nil
 	}
 	slices.SortFunc(alike, func(a, b likeness) int { return cmp.Compare(b.like, a.like) })
 	best := 0.0
@@ -135,6 +194,29 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 		}
 	}
 	return out
+}
+
+// kin returns the earlier records of e's kind and actor that are most like it by its
+// rarest words, nil if none of them can share enough. What they weigh is taken to go with the
+// length of the text: a quarter less at most.
+func (sh *shard) kin(sc *scratch, e *entry, c *candidate, least float64) (near []*entry) {
+	sh.mu.enter()
+	defer sh.mu.leave()
+	may := false
+	for _, k := range sh.index.Kin(&sc.index, index.Query{
+		Terms: c.doc.Content, K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: func(row uint32) bool {
+			o := sh.entries.at(row)
+			return o == nil || o.actor != e.actor || !e.after(o)
+		}}, asked, postings) {
+		o := sh.entries.at(k.Row)
+		near = append(near, o)
+		size := float64(len(o.text)) / float64(len(c.rec.Content))
+		may = may || o.flags&isCold == 0 && k.Share >= least*min(1, lighter*size)
+	}
+	if !may {
+		return nil
+	}
+	return near
 }
 
 // after reports whether e tells of a later time than o, or was made later.
@@ -158,15 +240,6 @@ func (sh *shard) content(terms []text.Term) (c content) {
 		}
 	}
 	return c
-}
-
-// rarest returns the words that weigh most.
-func (c content) rarest() (out []text.Term) {
-	slices.SortStableFunc(c, func(a, b weighed) int { return cmp.Compare(b.weight, a.weight) })
-	for _, w := range c[:min(len(c), asked)] {
-		out = append(out, text.Term{Text: w.word})
-	}
-	return out
 }
 
 // compare returns what two texts have in common: as a share of the one that has
@@ -319,23 +392,33 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 	f.sh.mu.enter()
 	defer f.sh.mu.leave()
 	for _, k := range f.keys() {
-		for _, g := range f.sh.guesses[k] {
+		guesses := f.sh.guesses[k]
+		for _, g := range guesses {
 			by, _ := f.sh.ids.find(&f.sh.entries, g.by)
 			if by == nil || !by.after(f.entry) || !replaces(by, f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
 				continue
 			}
 			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })
-			least := asRelevant
-			if g.of == ByCue {
-				least = lessRelevant
-			}
-			if n >= 0 && best[n].relevance < least*f.relevance {
+			if n >= 0 && !g.heeded(guesses, f, &best[n]) || n < 0 && g.of == ByMeaning {
 				continue
 			}
 			m.by, m.p, m.of, at = by, g.p, g.of, n
 		}
 	}
 	return m, at
+}
+
+// heeded reports whether a query orders by the guess, of those of f: whether what perhaps replaces f
+// answers the question as well. Words go before vectors where both have guessed.
+func (g guess) heeded(guesses []guess, f, by *found) bool {
+	switch g.of {
+	case ByMeaning:
+		byWords := func(o guess) bool { return o.by == g.by && o.of != ByMeaning }
+		return by.cosine > 0 && by.cosine >= asNear*f.cosine && !slices.ContainsFunc(guesses, byWords)
+	case ByCue:
+		return by.relevance >= lessRelevant*f.relevance
+	}
+	return by.relevance >= asRelevant*f.relevance
 }
 
 // replaced returns what perhaps replaces e.

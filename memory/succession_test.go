@@ -1,6 +1,8 @@
 package memory_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -174,4 +176,75 @@ func TestGuesses(t *testing.T) {
 	require.NoError(t, s.Forget(t.Context(), r.ID))
 	require.NoError(t, s.Forget(t.Context(), by))
 	check(s, q, old)
+}
+
+// By vectors, a Fact is perhaps replaced by a later one in other words that answers the question as
+// well. One that says that it holds besides, or is further from the question, leaves it first.
+func TestGuessesByMeaning(t *testing.T) {
+	t.Parallel()
+	const was, is = "The red automobile stands beside the lake.", "My vehicle is kept at the pond."
+	for name, x := range map[string]struct {
+		was, is, ask string
+		e            memory.Embedder
+		first        bool
+	}{
+		"in other words":        {was, is, "where is the red automobile, at a lake", &thesaurus{}, true},
+		"without an Embedder":   {was, is, "where is the red automobile, at a lake", nil, false},
+		"besides":               {was, "Another vehicle is kept at the pond.", "where is the red automobile, at a lake", &thesaurus{}, false},
+		"of the past":           {was, is, "where was the red automobile before, at a lake", &thesaurus{}, false},
+		"far from the question": {"The automobile is broken.", "A vehicle that failed carries broth.", "which automobile is broken", &thesaurus{}, false},
+		"about something else":  {was, "Tonight we eat broth.", "where is the red automobile, at a lake", &thesaurus{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st, c := store.NewMem(), newClock()
+			b := openWith(t, st, c, x.e)
+			old := remember(t, b.In("acme"), fact(x.was))
+			c.move(time.Hour)
+			by := remember(t, b.In("acme"), fact(x.is))
+			for range 2 { // and after it is opened again
+				require.NoError(t, b.Embed(t.Context()))
+				hits := recall(t, b.In("acme"), memory.Query{Text: x.ask})
+				if x.first {
+					require.Equal(t, by, hits[0].Record.ID)
+					require.Equal(t, memory.Replaced{By: by, Probability: 0.5, Evidence: memory.ByMeaning}, hits[1].Replaced)
+				} else {
+					require.Equal(t, old, hits[0].Record.ID)
+					require.Zero(t, hits[0].Replaced)
+				}
+				require.NoError(t, b.Close())
+				b = openWith(t, st, c, x.e)
+			}
+		})
+	}
+}
+
+func ExampleReplaced() {
+	ctx := context.Background()
+	bank, err := memory.Open(ctx, store.NewMem(), &memory.Options{Embedder: &thesaurus{}})
+	if err != nil {
+		panic(err)
+	}
+	space, day := bank.In("acme/ops"), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for i, content := range []string{"The red automobile stands beside the lake.", "My vehicle is kept at the pond."} {
+		if _, err := space.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: content, At: day.AddDate(0, i, 0)}); err != nil {
+			panic(err)
+		}
+	}
+	if err := bank.Embed(ctx); err != nil {
+		panic(err)
+	}
+	hits, err := space.Recall(ctx, memory.Query{Text: "where is the red automobile, at a lake"})
+	if err != nil {
+		panic(err)
+	}
+	for _, h := range hits {
+		fmt.Println(h.Record.Content, h.Replaced.Evidence == memory.ByMeaning)
+	}
+	if err := bank.Close(); err != nil {
+		panic(err)
+	}
+	// Output:
+	// My vehicle is kept at the pond. false
+	// The red automobile stands beside the lake. true
 }

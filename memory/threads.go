@@ -51,7 +51,7 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 			if len(fs) == 0 {
 				continue
 			}
-			best, err := s.hits(ctx, sc, fs)
+			best, err := s.hits(ctx, sc, nil, fs)
 			if err != nil {
 				return err
 			}
@@ -75,6 +75,9 @@ func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, erro
 	defer done()
 	if sh == nil {
 		return nil, err
+	}
+	if n < 0 {
+		return nil, fmt.Errorf("memory: latest: %w: n is %d", ErrQuery, n)
 	}
 	var records []Record
 	for _, e := range sh.latest(thread, n) {

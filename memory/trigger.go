@@ -3,6 +3,7 @@ package memory
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/text"
@@ -63,7 +64,8 @@ func (t *trigger) in(ws []string) int {
 	return -1
 }
 
-// near reports whether a word is that of a phrase, or one edit away from it.
+// near reports whether a word is that of a phrase, or one edit away from it: of
+// letters, since another number is another thing.
 func near(phrase, word string) bool {
-	return phrase == word || utf8.RuneCountInString(phrase) >= text.FuzzyFrom && text.Near(phrase, word)
+	return phrase == word || utf8.RuneCountInString(phrase) >= text.FuzzyFrom && !strings.ContainsFunc(phrase+word, unicode.IsDigit) && text.Near(phrase, word)
 }

@@ -55,3 +55,12 @@ func TestTriggered(t *testing.T) {
 		require.Error(t, err)
 	}
 }
+
+// An edit is allowed in words, not in numbers: another number is another thing.
+func TestTriggersTakeNoOtherNumber(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "It is paid.", Triggers: []string{"invoice 10234"}})
+	require.Len(t, recall(t, s, memory.Query{Text: "what about invoice 10234?", Triggered: true}), 1)
+	require.Empty(t, recall(t, s, memory.Query{Text: "what about invoice 10235?", Triggered: true}))
+}

@@ -35,7 +35,7 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 func (sc *scratch) vouch(best []found) []found {
 	q := &sc.query
 	none := !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.vouched.Load() > 0 })
-	if len(best) == 0 || best[0].flags.trusted() || none || q.all || q.apart || q.triggered {
+	if len(best) == 0 || best[0].flags.trusted() || none || q.apart || q.triggered {
 		return best
 	}
 	best = slices.Clone(best) // find works in the same memory
@@ -66,8 +66,13 @@ func (sc *scratch) vouch(best []found) []found {
 // lead puts the best trusted record of all that was found, in order, before those in
 // quarantine, as vouch does, and reports whether there is one.
 func (sc *scratch) lead() bool {
-	i := slices.IndexFunc(sc.found, func(f found) bool { return f.flags.trusted() })
-	if i <= 0 || sc.query.all || sc.query.triggered {
+	i := -1
+	for j := range sc.found {
+		if f := &sc.found[j]; f.flags.trusted() && (i < 0 || better(f, &sc.found[i]) < 0) {
+			i = j
+		}
+	}
+	if i <= 0 || sc.query.triggered || sc.found[0].flags.trusted() {
 		return false
 	}
 	f := sc.found[i]

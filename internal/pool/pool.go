@@ -20,6 +20,7 @@ type Pool[V any] struct {
 	bound  int64
 	size   func(V) int64
 	left   func(name string)
+	home   func(name string) bool
 
 	mu     sync.Mutex
 	total  int64 // size of held, as it was when a use began or ended
@@ -38,6 +39,7 @@ type holding[V any] struct {
 	size  int64
 	users int
 	last  uint64 // call of Get
+	guest bool   // not at home then
 }
 
 var errOpening = errors.New("the opening did not end")
@@ -46,15 +48,20 @@ var errOpening = errors.New("the opening did not end")
 // values hold that is not written yet, before one may leave memory; bound is how much
 // may stay while no caller uses it, by size, which tells at once; nil: each value is one. Left
 // is told, if it is not nil, of a value that leaves memory, before it can be opened again.
+// Home says whose values stay in preference: others have a quarter of the bound, and what
+// is left; nil: all are alike.
 func New[V any](
 	open func(ctx context.Context, name string) (V, error), settle func(ctx context.Context) error,
-	bound int64, size func(V) int64, left func(name string),
+	bound int64, size func(V) int64, left func(name string), home func(name string) bool,
 ) *Pool[V] {
 	if size == nil {
 		size = func(V) int64 { return 1 }
 	}
+	if home == nil {
+		home = func(string) bool { return true }
+	}
 	return &Pool[V]{
-		open: open, settle: settle, bound: bound, size: size, left: left,
+		open: open, settle: settle, bound: bound, size: size, left: left, home: home,
 		held: make(map[string]*holding[V]), barred: make(map[string]error),
 	}
 }
@@ -70,6 +77,7 @@ func (p *Pool[V]) Has(name string) bool {
 // paired with Put. After Close it returns store.ErrClosed.
 func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 	var zero V
+	guest := !p.home(name)
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -86,7 +94,7 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 		p.held[name] = h
 	}
 	p.calls++
-	h.users, h.last = h.users+1, p.calls
+	h.users, h.last, h.guest = h.users+1, p.calls, guest
 	p.mu.Unlock()
 	if first {
 		func() {
@@ -100,7 +108,18 @@ func (p *Pool[V]) Get(ctx context.Context, name string) (V, error) {
 		}
 		p.mu.Unlock()
 	}
-	<-h.opened
+	var gone <-chan struct{} // of a caller whose nil context is refused by what it does
+	if ctx != nil {
+		gone = ctx.Done()
+	}
+	select {
+	case <-h.opened:
+	case <-gone: // another opens it for others
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		h.users--
+		return zero, ctx.Err()
+	}
 	if h.err == nil {
 		return h.value, nil
 	}
@@ -126,12 +145,7 @@ func (p *Pool[V]) Put(name string) {
 	p.held[name].users--
 	p.measure(p.held[name])
 	for p.total > p.bound && !p.closed {
-		idle, last := "", uint64(0)
-		for name, h := range p.held {
-			if h.users == 0 && (last == 0 || h.last < last) {
-				idle, last = name, h.last
-			}
-		}
+		idle, last := p.idle()
 		if last == 0 {
 			return
 		}
@@ -145,6 +159,31 @@ func (p *Pool[V]) Put(name string) {
 			p.release(idle)
 		}
 	}
+}
+
+// idle returns the value to leave memory next, and when it was used last; 0: all are in use.
+// It is the one that was idle for longest, of guests alone while these have more than a
+// quarter of the bound. The caller has mu.
+func (p *Pool[V]) idle() (name string, last uint64) {
+	guests, guest, lastGuest := int64(0), "", uint64(0)
+	for n, h := range p.held {
+		if h.guest {
+			guests += h.size
+		}
+		if h.users > 0 {
+			continue
+		}
+		if last == 0 || h.last < last {
+			name, last = n, h.last
+		}
+		if h.guest && (lastGuest == 0 || h.last < lastGuest) {
+			guest, lastGuest = n, h.last
+		}
+	}
+	if lastGuest != 0 && guests > p.bound/4 {
+		return guest, lastGuest
+	}
+	return name, last
 }
 
 // release has a value leave memory. The caller has mu.

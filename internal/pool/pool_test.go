@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +20,7 @@ func TestPool(t *testing.T) {
 	opened, settled := map[string]int{}, 0
 	p := pool.New(
 		func(_ context.Context, name string) (*string, error) { opened[name]++; return &name, nil },
-		func(context.Context) error { settled++; return nil }, 2, nil, nil)
+		func(context.Context) error { settled++; return nil }, 2, nil, nil, nil)
 	ctx := t.Context()
 	used, err := p.Get(ctx, "used")
 	require.NoError(t, err)
@@ -51,7 +53,7 @@ func TestPoolOpensAgainAfterAnError(t *testing.T) {
 			return 0, boom
 		}
 		return n, nil
-	}, nil, 2, nil, nil)
+	}, nil, 2, nil, nil, nil)
 	_, err := p.Get(t.Context(), "a")
 	require.ErrorIs(t, err, boom)
 	v, err := p.Get(t.Context(), "a")
@@ -63,7 +65,7 @@ func TestPoolHasOneOfAName(t *testing.T) {
 	t.Parallel()
 	p := pool.New(
 		func(context.Context, string) (*int, error) { return new(int), nil },
-		func(context.Context) error { return nil }, 0, nil, nil)
+		func(context.Context) error { return nil }, 0, nil, nil, nil)
 	var using sync.Map // name → value
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -84,4 +86,54 @@ func TestPoolHasOneOfAName(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// What is at home stays in preference, and others have a quarter of the room.
+func TestPoolKeepsWhatIsAtHome(t *testing.T) {
+	t.Parallel()
+	opened := 0
+	p := pool.New(
+		func(_ context.Context, name string) (string, error) { opened++; return name, nil },
+		func(context.Context) error { return nil }, 8, nil, nil, func(name string) bool { return name[0] == 'h' })
+	use := func(names ...string) (cold int) {
+		before := opened
+		for _, name := range names {
+			_, err := p.Get(t.Context(), name)
+			require.NoError(t, err)
+			p.Put(name)
+		}
+		return opened - before
+	}
+	home := []string{"h1", "h2", "h3", "h4", "h5", "h6"}
+	require.Equal(t, 6, use(home...))
+	require.Equal(t, 5, use("g1", "g2", "g3", "g4", "g5"))
+	require.Zero(t, use(home...), "guests leave first")
+	require.Zero(t, use("g4", "g5"), "two of eight may stay")
+	require.Equal(t, 3, use("h7", "h8", "h9"))
+	require.Zero(t, use("g4", "g5"), "guests that are used stay beside")
+	require.NotZero(t, use(home...))
+}
+
+// Who waits for a value that another is opening waits no longer than its context.
+func TestGetEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		p := pool.New(func(context.Context, string) (int, error) { <-hang; return 1, nil },
+			func(context.Context) error { return nil }, 1, nil, nil, nil)
+		go func() { _, _ = p.Get(context.Background(), "acme") }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		over := make(chan error, 1)
+		go func() { _, err := p.Get(ctx, "acme"); over <- err }()
+		<-time.After(time.Minute)
+		select {
+		case err := <-over:
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		default:
+			t.Error("Get has not returned a minute after its context, of a second, has ended")
+		}
+		close(hang)
+		synctest.Wait()
+	})
 }
