@@ -54,8 +54,8 @@
 // # What is not here
 //
 // No model is asked: inference follows fixed rules, which are documented where they
-// are, and a category that is not given is guessed from a few words. Words, not meaning, match facts to a task. To change
-// a fact, name its ID: no method finds one by similarity. An Identity reads all
+// are, and a category that is not given is guessed from a few words. Words, not meaning,
+// match facts to a task. To change a fact, name its ID: no method finds one by similarity. An Identity reads all
 // facts of its scope for a projection, so it is made for hundreds of facts;
 // package memory is made for hundreds of thousands.
 package identity

@@ -5,15 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/store"
 )
+
+const day = 24 * time.Hour
 
 // What an event weighs by its Dwell, in minutes: a look at a page says little, and an
 // open tab no more than a visit that was read.
@@ -26,7 +26,7 @@ const (
 const (
 	rollupAfter = 30 * day        // age at which an event becomes part of its day's counts
 	markFor     = 2 * rollupAfter // how long a Key is remembered
-	maxMarks    = 4096            // keys of a day's events that are remembered
+	maxMarks    = 4096            // marks of a day's events that are remembered
 	maxTopics   = 80              // things that a day counts one by one
 	groupEvents = 16              // events that one commit adds or rolls up
 	maxEvent    = 128 << 10       // of one event; what a commit adds in events
@@ -92,33 +92,76 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("identity: event %d: %w", i, err)
 		}
-		if !within(hostOf(e.Address), p.Settings.ExcludedDomains) {
+		if !p.Settings.excludes(events[i].Address) {
 			kept = append(kept, e)
 		}
 	}
 	return x.append(ctx, kept)
 }
 
+// Recent returns the last n events that are kept one by one, the newest first. n 0: all.
+func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
+	rows, err := each[Event](ctx, x, eventPart)
+	var out []Event
+	for _, r := range slices.Backward(rows) {
+		if out = append(out, r.v); len(out) == n {
+			break
+		}
+	}
+	return out, err
+}
+
+// event checks an event and returns what is kept of it.
+func (x *Identity) event(e Event) (noted, error) {
+	out := noted{Event: e}
+	out.Kind, out.At = cmp.Or(e.Kind, "event"), cmp.Or(keptTime(e.At), x.clock())
+	if err := cmp.Or(checkYear(out.At), scrub(x.sanitize.WithEmails(), &out.Event)); err != nil {
+		return out, err
+	}
+	if e.Key != "" {
+		out.mark = digest("event", e.Key)
+	}
+	out.Topic = strings.TrimSpace(out.Topic)
+	switch {
+	case !isName(out.Kind):
+		return out, bad("kind", out.Kind)
+	case out.Category != "" && !isName(out.Category):
+		return out, bad("category", out.Category)
+	case out.Dwell < 0:
+		return out, bad("dwell", out.Dwell)
+	case out.Topic == "" && strings.TrimSpace(out.Address) == "" && strings.TrimSpace(out.Text) == "":
+		return out, memory.ErrEmpty
+	}
+	return out, cmp.Or(over("text", len(out.Text), maxContent), over("address", len(out.Address), maxContent),
+		over("topic", len(out.Topic), key.MaxID), over("event", out.size(), maxEvent), key.CheckID("key", e.Key))
+}
+
+func (e *Event) size() int {
+	n := 256 + len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Key)
+	for name, raw := range e.Extra {
+		n += len(name) + len(raw)
+	}
+	return n
+}
+
 // append stores events in groups.
 func (x *Identity) append(ctx context.Context, events []noted) (stored int, err error) {
-	for len(events) > 0 {
-		n, size := 0, 0
+	for len(events) > 0 && err == nil {
+		n, size, fresh := 0, 0, 0
 		for ; n < min(len(events), groupEvents); n++ {
 			if size += events[n].size(); n > 0 && size > maxEvent {
 				break
 			}
 		}
-		var fresh int
-		err := x.alone(ctx, func(b *batch) (err error) {
+		err = x.alone(ctx, func(b *batch) (err error) {
 			fresh, err = x.appendGroup(ctx, b, events[:n])
 			return err
 		})
-		if err != nil {
-			return stored, err
+		if err == nil {
+			stored, events = stored+fresh, events[n:]
 		}
-		stored, events = stored+fresh, events[n:]
 	}
-	return stored, nil
+	return stored, err
 }
 
 func (x *Identity) appendGroup(ctx context.Context, b *batch, events []noted) (fresh int, err error) {
@@ -127,42 +170,33 @@ func (x *Identity) appendGroup(ctx context.Context, b *batch, events []noted) (f
 		return 0, err
 	}
 	days, err := x.days(ctx)
-	if err != nil {
-		return 0, err
-	}
-	marks, there := map[string]bool{}, map[string]row[Event]{}
-	for _, r := range ring {
-		marks[r.name()], there[r.name()] = true, r
-	}
+	known := map[string]row[Event]{} // by mark
 	for _, d := range days {
 		for _, m := range d.v.Marks {
-			marks[m] = true
+			known[m] = row[Event]{}
 		}
+	}
+	for _, r := range ring {
+		known[r.name()] = r
 	}
 	for _, e := range events {
-		for e.mark == "" {
-			if m := x.draw(); !marks[m] {
-				e.mark = m
-			}
+		for drawn := e.mark == ""; drawn; _, drawn = known[e.mark] {
+			e.mark = x.draw()
 		}
-		r := there[e.mark]
-		switch earlier := e.At.Before(r.v.At); {
-		case !marks[e.mark]:
-			fresh++
-			b.putEvent(r, e.mark, &e.Event)
-		case e.imported && r.stored() && earlier:
-			b.putEvent(r, e.mark, &e.Event)
+		r, seen := known[e.mark]
+		if seen && !(e.imported && r.stored() && e.At.Before(r.v.At)) {
+			continue
 		}
-		marks[e.mark] = true
+		if fresh += number(!seen); seen {
+			ring = slices.DeleteFunc(ring, func(o row[Event]) bool { return o.name() == e.mark })
+		}
+		put(b, r, eventPart, e.mark, e.At, &e.Event)
+		known[e.mark] = row[Event]{}
 	}
-	if fresh > 0 {
+	if fresh > 0 && err == nil {
 		x.roll(b, days, ring, len(ring)+fresh-maxEvents)
 	}
-	return fresh, nil
-}
-
-func (b *batch) putEvent(was row[Event], mark string, e *Event) {
-	put(b, was, memory.Record{ID: idOf(eventPart, mark), Thread: eventPart, At: e.At}, e)
+	return fresh, err
 }
 
 // roll takes the first n events out of the ring, and those that are old enough, at most
@@ -172,22 +206,20 @@ func (x *Identity) roll(b *batch, days map[string]row[rollup], ring []row[Event]
 	for n = max(n, 0); n < len(ring) && ring[n].v.At.Before(old); n++ {
 	}
 	out := ring[:min(n, len(ring), groupEvents)]
-	changed := map[string]rollup{}
+	changed := map[string]*rollup{}
 	for _, r := range out {
 		b.remove(r.was)
 		name := r.v.At.Format(time.DateOnly)
-		next, ok := changed[name]
-		if !ok {
+		next := changed[name]
+		if next == nil {
 			next = days[name].v.dup()
+			changed[name] = next
 		}
 		next.add(countOf(&r.v))
-		if r.v.Key != "" {
-			next.Marks = lastOf(append(next.Marks, r.name()), maxMarks)
-		}
-		changed[name] = next
+		next.Marks = latest(append(next.Marks, r.name()), maxMarks, sizeOf)
 	}
 	for name, next := range changed {
-		b.putRollup(days[name], name, &next)
+		putRollup(b, days[name], name, next)
 	}
 	return len(out)
 }
@@ -196,16 +228,20 @@ func (x *Identity) roll(b *batch, days map[string]row[rollup], ring []row[Event]
 type rollup struct {
 	Counts []count  `json:"counts,omitempty" cbor:"1,keyasint"`
 	Others int      `json:"others,omitempty" cbor:"2,keyasint,omitempty"` // beyond maxTopics
-	Marks  []string `json:"marks,omitempty" cbor:"-"`                     // of events with a Key
+	Marks  []string `json:"marks,omitempty" cbor:"-"`                     // of its events, the latest
 }
 
-func (r rollup) dup() rollup {
-	return rollup{slices.Clone(r.Counts), r.Others, slices.Clone(r.Marks)}
+func (r rollup) dup() *rollup {
+	return &rollup{slices.Clone(r.Counts), r.Others, slices.Clone(r.Marks)}
 }
 
-func (b *batch) putRollup(was row[rollup], day string, r *rollup) {
-	at, _ := time.Parse(time.DateOnly, day) // every name is a day
-	put(b, was, memory.Record{ID: idOf(rollupPart, day), Thread: rollupPart, At: at}, r)
+func putRollup(b *batch, was row[rollup], day string, r *rollup) {
+	put(b, was, rollupPart, day, timeOf(day), r)
+}
+
+func timeOf(day string) time.Time {
+	at, _ := time.Parse(time.DateOnly, day) // every name of a roll-up is a day
+	return at
 }
 
 // days are the roll-ups by their day.
@@ -237,7 +273,8 @@ func countOf(e *Event) count {
 }
 
 func (c count) order(o count) int {
-	return cmp.Or(cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Host, o.Host), cmp.Compare(c.Topic, o.Topic), cmp.Compare(c.Category, o.Category))
+	return cmp.Or(cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Host, o.Host),
+		cmp.Compare(c.Topic, o.Topic), cmp.Compare(c.Category, o.Category))
 }
 
 // counted returns the count of the same things as c, nil if there is none.
@@ -249,95 +286,44 @@ func (r *rollup) counted(c count) *count {
 }
 
 func (r *rollup) add(c count) {
-	if o := r.counted(c); o != nil {
+	switch o := r.counted(c); {
+	case o != nil:
 		o.N, o.More = o.N+c.N, roundOff(o.More+c.More)
-		return
-	}
-	if len(r.Counts) >= maxTopics {
+	case len(r.Counts) >= maxTopics:
 		r.Others += c.N
-		return
+	default:
+		r.Counts = append(r.Counts, c)
+		slices.SortFunc(r.Counts, count.order)
 	}
-	r.Counts = append(r.Counts, c)
-	slices.SortFunc(r.Counts, count.order)
 }
 
-// event checks an event and returns what is kept of it.
-func (x *Identity) event(e Event) (noted, error) {
-	out := noted{Event: e}
-	if e.Key != "" {
-		out.mark = digest("event", e.Key)
-	}
-	scrub(x.sanitize.WithEmails(), &out.Event)
-	out.Kind, out.Topic, out.At = cmp.Or(out.Kind, "event"), strings.TrimSpace(out.Topic), keptTime(e.At)
-	if out.At.IsZero() {
-		out.At = x.clock()
-	}
-	for _, s := range []struct {
-		field, text string
-		limit       int
-	}{{"text", out.Text, maxContent}, {"address", out.Address, maxContent}, {"topic", out.Topic, key.MaxID}} {
-		if len(s.text) > s.limit {
-			return out, &store.LimitError{Field: s.field, Limit: s.limit, Got: len(s.text)}
-		}
-	}
-	if n := out.size(); n > maxEvent {
-		return out, &store.LimitError{Field: "event", Limit: maxEvent, Got: n}
-	}
-	switch {
-	case !isName(out.Kind):
-		return out, fmt.Errorf("%w: kind %.32q", ErrValue, out.Kind)
-	case out.Category != "" && !isName(string(out.Category)):
-		return out, fmt.Errorf("%w: category %.32q", ErrValue, string(out.Category))
-	case out.Dwell < 0:
-		return out, fmt.Errorf("%w: dwell %v", ErrValue, out.Dwell)
-	case !goodYear(out.At):
-		return out, &store.LimitError{Field: "year of At", Limit: 9999, Got: out.At.Year()}
-	case out.Topic == "" && strings.TrimSpace(out.Address) == "" && strings.TrimSpace(out.Text) == "":
-		return out, memory.ErrEmpty
-	}
-	return out, key.CheckID("key", e.Key)
-}
-
-func (e *Event) size() int {
-	n := 256 + len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Key)
-	for name, raw := range e.Extra {
-		n += len(name) + len(raw)
-	}
-	return n
-}
-
-// Recent returns the last n events that are kept one by one, the newest first. n 0: all.
-func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
-	rows, err := each[Event](ctx, x, eventPart)
-	var out []Event
-	for _, r := range slices.Backward(rows) {
-		out = append(out, r.v)
-	}
-	if n > 0 && n < len(out) {
-		out = out[:n]
-	}
-	return out, err
-}
-
-// hostOf returns the host of an address, in lower case, without "www.".
+// hostOf returns the host of an address, in lower case, without "www.": as a browser
+// reads it, however wrong the rest of the address is.
 func hostOf(address string) string {
-	address = strings.TrimSpace(address)
-	if address == "" {
+	s := strings.NewReplacer("\\", "/", "。", ".", "．", ".").Replace(strings.TrimSpace(address))
+	if i := strings.Index(s, "://"); i >= 0 && !strings.ContainsAny(s[:i], "/?#") {
+		s = s[i+1:]
+	} else if scheme, rest, ok := strings.Cut(s, ":"); ok && strings.HasPrefix(strings.ToLower(scheme), "http") {
+		s = rest
+	}
+	s = strings.TrimLeft(s, "/")
+	if i := strings.IndexAny(s, "/?# "); i >= 0 {
+		s = s[:i]
+	}
+	s = s[strings.LastIndexByte(s, '@')+1:]
+	if i := strings.LastIndexByte(s, ']'); i < 0 {
+		s, _, _ = strings.Cut(s, ":")
+	} else {
+		s = strings.TrimPrefix(s[:i], "[")
+	}
+	if len(s) > 253 { // RFC 1035
 		return ""
 	}
-	if !strings.Contains(address, "://") {
-		address = "//" + address
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	host := strings.TrimPrefix(strings.Trim(strings.ToLower(u.Hostname()), "."), "www.")
-	if len(host) > 253 { // RFC 1035
-		return ""
-	}
-	return host
+	return domain(s)
 }
+
+// excludes reports whether nothing is to be noted of an address.
+func (s *Settings) excludes(address string) bool { return within(hostOf(address), s.ExcludedDomains) }
 
 // within reports whether a host is one of the domains, or below one.
 func within(host string, domains []string) bool {

@@ -305,3 +305,44 @@ func TestDue(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, due)
 }
+
+// Of an excluded domain nothing is noted, in whatever form its address comes, nor its own; by an import neither.
+func TestExcludedDomainsHoldForEveryAddress(t *testing.T) {
+	ctx := t.Context()
+	for _, address := range []string{
+		"https://bank.com/100%-offer", "https://bank.com/a%zz", "https://www.bank.com:443/x", "HTTPS://BANK.COM.", "bank.com/x y", "https://bank.com:port/",
+		"https://ann@bank.com/", "https://bank.com\\x", "http://bank.com:80:80/", "bank.com", " https://mail.bank.com/ ", "https:///bank.com", "https:bank.com/x", "view-source:https://bank.com/", "https://bank。com/",
+	} {
+		x, _ := fresh(t)
+		_, err := x.UpdateProfile(ctx, func(p *identity.Profile) error {
+			p.Settings.ExcludedDomains = []string{"bank.com"}
+			return nil
+		})
+		require.NoError(t, err)
+		if n, err := x.Observe(ctx, identity.Event{Address: address, Topic: "loans"}); err == nil && n > 0 {
+			t.Errorf("%q was noted", address)
+		}
+	}
+	for _, domain := range []string{"https://bank.com", "*.bank.com", "bank.com/", "bank.com:443", ".bank.com"} {
+		x, _ := fresh(t)
+		_, err := x.UpdateProfile(ctx, func(p *identity.Profile) error {
+			p.Settings.ExcludedDomains = []string{domain}
+			return nil
+		})
+		if err != nil {
+			continue // refused: the person hears of it
+		}
+		if n, err := x.Observe(ctx, identity.Event{Address: "https://mail.bank.com/x", Topic: "loans"}); err == nil && n > 0 {
+			t.Errorf("excluded %q, and mail.bank.com was noted", domain)
+		}
+	}
+	x, _ := fresh(t)
+	_, err := x.UpdateProfile(ctx, func(p *identity.Profile) error {
+		p.Settings.ExcludedDomains = []string{"bank.com"}
+		return nil
+	})
+	require.NoError(t, err)
+	r, err := x.Import(ctx, []byte(`{"version":"2.0.0","deviceId":"d","facts":[],"core":{},"settings":{},"events":[{"id":"e","url":"https://bank.com/x","timestamp":"2026-01-01T00:00:00Z"}]}`))
+	require.NoError(t, err)
+	require.Zero(t, r.Events)
+}

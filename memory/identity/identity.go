@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -42,20 +45,22 @@ const (
 	maxEvidence = 16             // validations whose reasons are kept
 	maxReasons  = 16             // reasons of a rejection that are kept
 	maxVariants = 1000
+	maxPast     = 256       // former wordings of a fact
+	maxTexts    = 128 << 10 // reasons, or former wordings, of a fact together
 )
 
 var (
 	// ErrValue: a field of a draft, edit or event is not one of those that
 	// its type allows. Nothing was stored.
-	ErrValue = errors.New("bad value")
+	ErrValue = errors.New("identity: bad value")
 	// ErrFormat: a document is not an identity of version 1 or 2. Nothing
 	// was stored.
-	ErrFormat = errors.New("not an identity document")
+	ErrFormat = errors.New("identity: not an identity document")
 	// ErrKnown: another fact says what an edit would make this one say.
 	// Nothing was stored.
-	ErrKnown = errors.New("said by another fact")
+	ErrKnown = errors.New("identity: said by another fact")
 	// ErrRejected: what is suggested was rejected before. Nothing was stored.
-	ErrRejected = errors.New("rejected before")
+	ErrRejected = errors.New("identity: rejected before")
 )
 
 // Options configure an [Identity]. Nil and the zero value are ready.
@@ -70,6 +75,22 @@ type Options struct {
 	// Tokens counts the tokens of a text, for Project. It has to be safe for
 	// concurrent use. Nil: EstimateTokens.
 	Tokens func(text string) int
+}
+
+// EstimateTokens is the default count of tokens: one for four bytes of ASCII,
+// rounded up, and one for each other character. It errs on the high side for
+// English prose and may be some tens of percent off for other text: a host
+// that pays by the token passes its model's own tokenizer.
+func EstimateTokens(text string) int {
+	ascii, other := 0, 0
+	for _, r := range text {
+		if r < 0x80 {
+			ascii++
+		} else {
+			other++
+		}
+	}
+	return (ascii+3)/4 + other
 }
 
 // Identity is the identity of one person or project: a view of a Bank that holds
@@ -95,51 +116,43 @@ func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error
 	if bank == nil {
 		return nil, errors.New("identity: no bank")
 	}
-	if err := scope.Check(); err != nil {
+	own := scope + "/" + memory.Apart
+	if err := own.Check(); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	var o Options
+	o := Options{}
 	if opts != nil {
 		o = *opts
 	}
-	x := &Identity{
-		space: bank.In(scope + "/" + memory.Apart), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens,
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if x.now == nil {
-		x.now = time.Now
+	if o.Tokens == nil {
+		o.Tokens = EstimateTokens
 	}
-	if x.tokens == nil {
-		x.tokens = EstimateTokens
-	}
-	return x, nil
+	return &Identity{space: bank.In(own), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens}, nil
 }
 
 // clock is the time as it is kept: in UTC, to the microsecond, so that it is
 // the same after any export.
 func (x *Identity) clock() time.Time { return keptTime(x.now()) }
 
-func keptTime(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return t.UTC().Truncate(time.Microsecond)
-}
+func keptTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // A fact is a record under its own ID, with its text as Content, and all of it as JSON
-// in Plan. All else is records of other threads, whose ids begin with own.
-const own = "identity:"
-
+// in Plan. All else is records of other threads, under the name of the part and their own.
 const (
-	profileID      ID = own + "profile"
-	headID         ID = own + "head"
-	factPart          = own + "fact"
-	rejectionPart     = own + "rejection"
-	suggestionPart    = own + "suggestion"
-	eventPart         = own + "event"
-	rollupPart        = own + "rollup"
+	own            = "identity:"
+	profilePart    = own + "profile"
+	headPart       = own + "head"
+	factPart       = own + "fact"
+	rejectionPart  = own + "rejection"
+	suggestionPart = own + "suggestion"
+	eventPart      = own + "event"
+	rollupPart     = own + "rollup"
 )
 
-func idOf(part, name string) ID { return ID(part + ":" + name) }
+func idOf(part, name string) ID { return ID(strings.TrimSuffix(part+":"+name, ":")) }
 
 // row is a record of a Space, with what its Plan holds. The zero row is none.
 type row[T any] struct {
@@ -167,7 +180,7 @@ func fetch[T any](ctx context.Context, x *Identity, id ID) (r row[T], err error)
 		return r, nil
 	}
 	if err != nil {
-		return r, fmt.Errorf("identity: %w", err)
+		return r, err
 	}
 	return decoded[T](rec)
 }
@@ -175,16 +188,20 @@ func fetch[T any](ctx context.Context, x *Identity, id ID) (r row[T], err error)
 // each reads the records of a part, in order of their time.
 func each[T any](ctx context.Context, x *Identity, part string) ([]row[T], error) {
 	recs, err := x.space.Latest(ctx, part, math.MaxInt)
-	if err != nil {
-		return nil, fmt.Errorf("identity: %w", err)
-	}
 	out := make([]row[T], len(recs))
 	for i := range recs {
-		if out[i], err = decoded[T](recs[i]); err != nil {
-			return nil, err
+		if err == nil {
+			out[i], err = decoded[T](recs[i])
 		}
 	}
-	return out, nil
+	return out, err
+}
+
+// all returns all facts with their records, the oldest first.
+func (x *Identity) all(ctx context.Context) ([]row[Fact], error) {
+	out, err := each[Fact](ctx, x, factPart)
+	slices.SortFunc(out, func(a, b row[Fact]) int { return older(&a.v, &b.v) })
+	return out, err
 }
 
 // batch collects the writes of one commit. Its first error stays.
@@ -195,36 +212,32 @@ type batch struct {
 	topic   string // of the suggestion that becomes a fact
 }
 
-// put writes v in place of what was read. is says of the record what v does not.
-func put[T any](b *batch, was row[T], is memory.Record, v *T) {
+// put writes v in place of what was read. It is not to be found, embedded or merged.
+func put[T any](b *batch, was row[T], part, name string, at time.Time, v *T) {
+	b.write(was.was, memory.Record{
+		ID: idOf(part, name), Thread: part, Kind: memory.Episode, Content: part, At: at, Known: b.x.clock(),
+	}, v)
+}
+
+// putFact writes a fact. The text of one that is Local is for no embedder.
+func putFact(b *batch, was row[Fact], f *Fact) {
+	is := memory.Record{
+		ID: f.ID, Kind: memory.Fact, Thread: factPart, Actor: f.claim(), Content: factPart, At: f.At, Known: f.Created,
+	}
+	if f.Visibility.Within(Trusted) {
+		is.Content = f.Content
+	}
+	b.write(was.was, is, f)
+}
+
+func (b *batch) write(was, is memory.Record, v any) {
 	plan, err := json.Marshal(v)
-	if err == nil && len(plan) > memory.MaxRecord {
-		err = &store.LimitError{Field: "record", Limit: memory.MaxRecord, Got: len(plan)}
-	}
-	b.err = errors.Join(b.err, err)
-	if is.Plan, is.Trusted = plan, true; is.Content == "" {
-		is.Content = is.Thread // what is not to be found or embedded
-	}
-	if is.Kind == "" {
-		is.Kind, is.Known = memory.Episode, b.x.clock() // which is never merged
-	}
-	b.changes = append(b.changes, memory.Amended{Was: was.was, Is: is})
+	b.err = errors.Join(b.err, err, over("record", len(plan), memory.MaxRecord))
+	is.Plan, is.Trusted = plan, true
+	b.changes = append(b.changes, memory.Amended{Was: was, Is: is})
 }
 
-func (b *batch) remove(was memory.Record) {
-	b.changes = append(b.changes, memory.Amended{Was: was})
-}
-
-func (b *batch) commit(ctx context.Context) error {
-	err := b.err
-	if err == nil {
-		err = b.x.space.Amend(ctx, b.changes...)
-	}
-	if err != nil {
-		return fmt.Errorf("identity: %w", err)
-	}
-	return nil
-}
+func (b *batch) remove(was memory.Record) { b.changes = append(b.changes, memory.Amended{Was: was}) }
 
 // change reads, decides and writes until no other writer was in between: of
 // several that collide, one has always got through, so all of them will.
@@ -233,7 +246,10 @@ func (x *Identity) change(ctx context.Context, attempt func(*batch) error) error
 		b := &batch{x: x}
 		err := attempt(b)
 		if err == nil {
-			err = b.commit(ctx)
+			err = b.err
+		}
+		if err == nil {
+			err = x.space.Amend(ctx, b.changes...)
 		}
 		if !errors.Is(err, store.ErrConflict) {
 			return err
@@ -241,29 +257,44 @@ func (x *Identity) change(ctx context.Context, attempt func(*batch) error) error
 	}
 }
 
-// head is written by whoever adds records, having read which there are.
+// head is written with records that are added by who has read which there are.
 type head struct{ Changes int }
 
 // alone has fn decide by all records which to add: a writer in between is a conflict.
 func (x *Identity) alone(ctx context.Context, fn func(*batch) error) error {
 	return x.change(ctx, func(b *batch) error {
-		h, err := fetch[head](ctx, x, headID)
+		h, err := fetch[head](ctx, x, headPart)
 		if err == nil {
 			err = fn(b)
 		}
 		if err == nil && len(b.changes) > 0 {
-			next := head{h.v.Changes + 1}
-			put(b, h, memory.Record{ID: headID, Thread: string(headID)}, &next)
+			put(b, h, headPart, "", time.Time{}, &head{h.v.Changes + 1})
 		}
 		return err
 	})
 }
 
 // clean makes text valid and takes secrets out of it.
-func (x *Identity) clean(s string) string { return cleanBy(x.sanitize, s) }
+func (x *Identity) clean(s string) string {
+	return x.sanitize.Sanitize(strings.ToValidUTF8(s, "\ufffd"))
+}
 
-func cleanBy(san *redact.Sanitizer, s string) string {
-	return san.Sanitize(strings.ToValidUTF8(s, string(utf8.RuneError)))
+// encoded is a value as it is stored, nothing of one that cannot be.
+func encoded[T any](v *T) []byte {
+	raw, _ := json.Marshal(v) // which its put returns
+	return raw
+}
+
+// scrub makes the texts of a value that JSON can hold valid, and takes secrets out of them.
+func scrub[T any](san *redact.Sanitizer, v *T) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrValue, err)
+	}
+	var clean T
+	err = json.Unmarshal(san.JSON(raw), &clean)
+	*v = clean
+	return err
 }
 
 var base = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
@@ -272,9 +303,7 @@ var base = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(ba
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(p)))
-		h.Write(size[:])
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
 		h.Write([]byte(p))
 	}
 	return base.EncodeToString(h.Sum(nil)[:15])
@@ -294,4 +323,122 @@ func (x *Identity) draw() string {
 		panic(err) // crypto/rand never fails
 	}
 	return base.EncodeToString(b[:])
+}
+
+// Profile is what an identity has beside its facts: labels that do not fade,
+// and settings.
+type Profile struct {
+	// Name and Role are the core of the format.
+	Name string `cbor:"1,keyasint,omitempty"`
+	Role string `cbor:"2,keyasint,omitempty"`
+	// Visibility is how far Name and Role go. "": Trusted.
+	Visibility Visibility `cbor:"3,keyasint,omitempty"`
+	UserID     string     `cbor:"4,keyasint,omitempty"`
+	DeviceID   string     `cbor:"5,keyasint,omitempty"`
+	Settings   Settings   `cbor:"6,keyasint,omitzero"`
+	// Extra holds fields of imported documents that this package does not
+	// know, and a whole document of version 1 under "v1". It is exported again.
+	Extra map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
+	// Updated is when UpdateProfile wrote it last.
+	Updated time.Time `cbor:"130,keyasint,omitzero"`
+}
+
+// Settings of an identity. They are stored with it.
+type Settings struct {
+	// HalfLife is the time in which confidence halves. 0: DefaultHalfLife.
+	HalfLife time.Duration `cbor:"1,keyasint,omitempty"`
+	// HalfLives are those of single categories, for what lasts longer than
+	// the rest, or less long. 0, or none: HalfLife.
+	HalfLives map[Category]time.Duration `cbor:"2,keyasint,omitempty"`
+	// AutoInfer has Maintain add what Infer would suggest, as candidates.
+	AutoInfer bool `cbor:"3,keyasint,omitempty"`
+	// ExcludedDomains are hosts that nothing is learned from, their
+	// subdomains included: Observe drops events with such an address.
+	ExcludedDomains []string `cbor:"4,keyasint,omitempty"`
+}
+
+func (s Settings) halfLife(c Category) time.Duration {
+	return cmp.Or(max(s.HalfLives[c], 0), max(s.HalfLife, 0), DefaultHalfLife)
+}
+
+// Profile returns the profile, which is empty until it is written.
+func (x *Identity) Profile(ctx context.Context) (Profile, error) {
+	r, err := fetch[Profile](ctx, x, profilePart)
+	return r.v, err
+}
+
+// UpdateProfile has change work on the profile and stores what comes out,
+// which it returns. If another writer was in between, change is called again
+// on what that one left. An error or panic of change comes back, with nothing
+// stored, and so does ErrValue for a profile that cannot be kept.
+func (x *Identity) UpdateProfile(ctx context.Context, change func(*Profile) error) (p Profile, err error) {
+	err = x.change(ctx, func(b *batch) error {
+		r, err := fetch[Profile](ctx, x, profilePart)
+		if err != nil {
+			return err
+		}
+		p = r.v
+		if lost := guard.Call(func() { err = change(&p) }); lost != nil {
+			err = lost
+		}
+		lives := map[Category]time.Duration{}
+		for c, d := range p.Settings.HalfLives {
+			lives[Category(x.clean(string(c)))] = d
+		}
+		p.Settings.HalfLives = nil // a number under a name that says secret would be one
+		if err = guard.Error(err); err == nil {
+			err = scrub(x.sanitize, &p)
+		}
+		p.Settings.HalfLives = lives
+		if err == nil {
+			err = p.check()
+		}
+		p.Updated = x.clock()
+		put(b, r, profilePart, "", time.Time{}, &p)
+		return err
+	})
+	if err != nil {
+		return Profile{}, err
+	}
+	return p, nil
+}
+
+// check tells what of a profile cannot be kept.
+func (p *Profile) check() error {
+	if err := over("profile", max(len(p.Name), len(p.Role), len(p.UserID), len(p.DeviceID)), maxContent); err != nil {
+		return err
+	}
+	if p.Visibility != "" && p.Visibility.rank() == 0 {
+		return bad("visibility", p.Visibility)
+	}
+	if p.Settings.HalfLife < 0 {
+		return bad("half-life", p.Settings.HalfLife)
+	}
+	for c, d := range p.Settings.HalfLives {
+		if d < 0 || !isName(c) {
+			return bad("half-life of a category", c)
+		}
+	}
+	for i, d := range p.Settings.ExcludedDomains {
+		host := hostOf(strings.TrimPrefix(strings.TrimSpace(d), "*."))
+		if p.Settings.ExcludedDomains[i] = host; host == "" {
+			return bad("excluded domain", d)
+		}
+	}
+	p.Settings.ExcludedDomains = slices.Compact(p.Settings.ExcludedDomains)
+	for _, name := range []string{"version", "userId", "deviceId", "facts", "blocked", "events", "rollups"} {
+		if _, taken := p.Extra[name]; taken {
+			return bad("extra field", name)
+		}
+	}
+	return nil
+}
+
+// domain is the form in which domains are compared; "": it is none.
+func domain(s string) string {
+	s = strings.TrimPrefix(strings.Trim(strings.ToLower(strings.TrimSpace(s)), "."), "www.")
+	if key.CheckID("", s) != nil {
+		return ""
+	}
+	return s
 }

@@ -647,3 +647,39 @@ func TestNewNeedsABank(t *testing.T) {
 	_, err := identity.New(nil, "acme", nil)
 	require.ErrorContains(t, err, "no bank")
 }
+
+// Facts that differ in a sign are not one.
+func TestFactsThatDifferInASignAreTwo(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"Prefers meetings < 30 minutes", "Prefers meetings > 30 minutes"},
+		{"Stores the vaccine at -18 degrees", "Stores the vaccine at 18 degrees"},
+		{"Blood group A-", "Blood group A"},
+	} {
+		x, _ := fresh(t)
+		a := add(t, x, identity.Draft{Content: pair[0], Category: identity.Context})
+		b := add(t, x, identity.Draft{Content: pair[1], Category: identity.Context})
+		if a.ID == b.ID {
+			t.Errorf("%q is lost in %q", pair[1], pair[0])
+		}
+	}
+}
+
+// What a person says again after it has faded begins anew.
+func TestSaidAgainByHandIsConfirmed(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "lives in Rome"})
+	c.add(150 * 24 * time.Hour)
+	again := add(t, x, identity.Draft{Content: "lives in Rome"})
+	require.Equal(t, f.ID, again.ID)
+	require.InDelta(t, 1, again.Effective(c.now(), 0), .01, "it begins with what a manual fact begins with")
+}
+
+func TestSameWordsOfAnotherSlotAreAnotherFact(t *testing.T) {
+	x, _ := fresh(t)
+	home := add(t, x, identity.Draft{Content: "Berlin", Category: identity.Context, Subject: "me", Slot: "home"})
+	birth := add(t, x, identity.Draft{Content: "Berlin", Category: identity.Context, Subject: "me", Slot: "birthplace"})
+	require.NotEqual(t, home.ID, birth.ID)
+	require.Equal(t, "birthplace", birth.Slot)
+	bob := add(t, x, identity.Draft{Content: "Berlin", Category: identity.Context, Subject: "Bob", Slot: "home"})
+	require.Equal(t, "Bob", bob.Subject)
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +21,10 @@ type ImportReport struct {
 	Version    int // of the document: 1 or 2
 	Facts      int // that it held
 	Added      int
-	Merged     int // into facts that were there, or that came before them
+	Merged     int // into facts that were there, or came before them
 	Kept       int // nothing new about them
-	Damaged    int // with fields that could not be read, which are kept as they came
-	Unreadable int // entries without a content, kept in Profile.Extra["unreadable"]
+	Damaged    int // with fields that could not be read: kept raw
+	Unreadable int // without a content: in Profile.Extra["unreadable"]
 	Events     int // that were new
 }
 
@@ -31,11 +32,16 @@ type ImportReport struct {
 type incoming struct {
 	version    int
 	facts      []Fact
-	profile    Profile
+	profile    *Profile
 	rejections []Rejection
 	events     []noted
 	rollups    map[string]rollup
+	suggested  map[string]suggestion // only of a former version
 	unreadable []json.RawMessage
+}
+
+func newIncoming() *incoming {
+	return &incoming{rollups: map[string]rollup{}, suggested: map[string]suggestion{}}
 }
 
 // Import takes in a document of version 2, as Export writes it, or of version
@@ -70,46 +76,75 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 	for i := range in.facts {
 		report.Damaged += number(len(in.facts[i].Damaged) > 0)
 	}
-	if err := x.change(ctx, func(b *batch) error { return x.importProfile(ctx, b, in) }); err != nil {
-		return report, err
-	}
-	for more := true; more; {
-		tally := report
-		err := x.alone(ctx, func(b *batch) (err error) {
-			tally = report
-			more, err = x.importFacts(ctx, b, in.facts, &tally)
-			return err
-		})
-		if err != nil {
-			return report, err
-		}
-		report = tally
-	}
-	for _, r := range in.rejections {
-		if err := x.change(ctx, func(b *batch) error { return x.importRejection(ctx, b, r) }); err != nil {
-			return report, err
+	if err = x.unify(ctx, in, &report); err == nil {
+		var p Profile
+		if p, err = x.Profile(ctx); err == nil {
+			in.events = slices.DeleteFunc(in.events, func(e noted) bool { return p.Settings.excludes(e.Address) })
+			report.Events, err = x.append(ctx, in.events)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(in.rollups)) {
-		if err := x.change(ctx, func(b *batch) error { return x.importRollup(ctx, b, name, in.rollups[name]) }); err != nil {
-			return report, err
-		}
-	}
-	report.Events, err = x.append(ctx, in.events)
 	return report, err
+}
+
+// unify merges all but the events of a document, which have an order of their own, with
+// what is there: the facts first, of which some may be more than can be kept.
+func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport) error {
+	for n := groupFacts; n == groupFacts; {
+		tally := *report
+		if err := x.alone(ctx, func(b *batch) (err error) {
+			tally = *report
+			n, err = x.importFacts(ctx, b, in.facts, &tally)
+			return err
+		}); err != nil {
+			return err
+		}
+		*report = tally
+	}
+	if in.profile != nil {
+		if err := combine(ctx, x, profilePart, "", func(p *Profile) time.Time { return p.merge(in.profile) }); err != nil {
+			return err
+		}
+	}
+	for _, o := range in.rejections {
+		if err := combine(ctx, x, rejectionPart, rejectionName(o.Content), func(r *Rejection) time.Time {
+			return r.merge(o, x.clock())
+		}); err != nil {
+			return err
+		}
+	}
+	for _, day := range slices.Sorted(maps.Keys(in.rollups)) {
+		if err := combine(ctx, x, rollupPart, day, func(r *rollup) time.Time { return r.merge(in.rollups[day], day) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// combine merges what a document has into what is there, which may be nothing.
+func combine[T any](ctx context.Context, x *Identity, part, name string, merge func(*T) time.Time) error {
+	return x.change(ctx, func(b *batch) error {
+		r, err := fetch[T](ctx, x, idOf(part, name))
+		next := r.v
+		if at := merge(&next); err == nil && (!r.stored() || !bytes.Equal(encoded(&r.v), encoded(&next))) {
+			put(b, r, part, name, at, &next)
+		}
+		return err
+	})
 }
 
 // read takes a document apart, and checks all that is to be stored.
 func (x *Identity) read(data []byte) (*incoming, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\ufffd"))
 	if err := checkDocument(data); err != nil {
 		return nil, err
 	}
-	given := left(data)
+	given := fieldsOf(data)
 	if given == nil {
 		return nil, fmt.Errorf("%w: not a JSON object", ErrFormat)
 	}
-	in := &incoming{rollups: map[string]rollup{}}
+	clean := x.sanitize.JSON(data)
+	data = encoded(&clean) // compact
+	in := newIncoming()
 	version := plain(given["version"])
 	switch {
 	case strings.HasPrefix(version, "2.") || version == "2":
@@ -121,79 +156,86 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 	default:
 		return nil, fmt.Errorf("%w: version %.16q", ErrFormat, version)
 	}
-	for i, raw := range in.unreadable {
-		in.unreadable[i] = slices.Clone(x.sanitize.JSON(raw))
-	}
 	for i := range in.facts {
 		b := &batch{x: x}
-		b.putFact(row[Fact]{}, &in.facts[i]) // so that it cannot fail half-way
+		putFact(b, row[Fact]{}, &in.facts[i]) // so that it cannot fail half-way
 		if err := cmp.Or(in.facts[i].check(), b.err); err != nil {
 			return nil, fmt.Errorf("fact %d: %w", i, err)
 		}
 	}
-	return in, x.cleanProfile(&in.profile)
+	for i := range in.rejections {
+		r := &in.rejections[i]
+		for _, reason := range r.Reasons {
+			if err := over("reason", len(reason), maxContent); err != nil {
+				return nil, err
+			}
+		}
+		r.Reasons = latest(r.Reasons, maxReasons, sizeOf)
+	}
+	if lost := append(listed(in.profile.Extra), in.unreadable...); len(lost) > 0 {
+		in.profile.Extra = union(raws{unreadable: encoded(&lost)}, in.profile.Extra)
+	}
+	return in, in.profile.check()
 }
 
 func (x *Identity) readV2(data []byte, in *incoming) {
 	var d document
 	o, _ := read(data, &d)
 	delete(o.damaged, "version") // which was checked
-	p := &in.profile
-	p.UserID, p.DeviceID = d.UserID, d.DeviceID
-	part := func(field string, raw json.RawMessage, v any) (object, bool) {
+	part := func(field string, raw json.RawMessage, v any) (po object, done func()) {
 		po, ok := read(raw, v)
 		if raw != nil && !ok {
 			o.damage(field)
 		}
-		return po, ok
-	}
-	keep := func(field string, po object) {
-		if rest, err := json.Marshal(po.rest()); err == nil && len(po.rest()) > 0 { // they were valid when they were read
-			o.left[field] = rest
+		return po, func() {
+			if rest := union(po.left, po.damaged); len(rest) > 0 {
+				o.left[field] = encoded(&rest)
+			}
 		}
 	}
+	p := new(Profile)
+	in.profile = p
 	var core coreJSON
-	co, _ := part("core", d.Core, &core)
-	name(&co, "visibility", &core.Visibility, ranked[Visibility])
-	p.Name, p.Role, p.Visibility, p.Updated = core.Name, core.Role, core.Visibility, core.Updated
-	keep("core", co)
-	var s struct {
-		HalfLifeDays    float64              `json:"decayHalfLifeDays"`
-		HalfLives       map[Category]float64 `json:"categoryHalfLifeDays"`
-		AutoInfer       bool                 `json:"autoInfer"`
-		ExcludedDomains []json.RawMessage    `json:"excludedDomains"`
+	co, done := part("core", d.Core, &core)
+	expect(&co, "visibility", &core.Visibility, ranked)
+	*p = Profile{
+		Name: core.Name, Role: core.Role, Visibility: core.Visibility, Updated: core.Updated,
+		UserID: d.UserID, DeviceID: d.DeviceID,
 	}
-	so, _ := part("settings", d.Settings, &s)
+	done()
+	var s settingsJSON
+	so, done := part("settings", d.Settings, &s)
 	so.clamp("decayHalfLifeDays", &s.HalfLifeDays, 0, mostDays)
-	p.Settings = Settings{HalfLife: lasting(s.HalfLifeDays), AutoInfer: s.AutoInfer, HalfLives: map[Category]time.Duration{}}
+	p.Settings = Settings{HalfLife: lasting(s.HalfLifeDays), AutoInfer: s.AutoInfer}
+	p.Settings.HalfLives = map[Category]time.Duration{}
 	for c, d := range s.HalfLives {
-		if isName(string(c)) && d > 0 && d <= mostDays {
+		if isName(c) && d > 0 && d <= mostDays {
 			p.Settings.HalfLives[c] = lasting(d)
 		}
 	}
-	for _, raw := range s.ExcludedDomains {
-		if d := strings.Trim(strings.ToLower(strings.TrimSpace(plain(raw))), "."); d != "" && isID(d) {
+	for _, v := range s.ExcludedDomains {
+		if d := hostOf(fmt.Sprint(v)); d != "" {
 			p.Settings.ExcludedDomains = append(p.Settings.ExcludedDomains, d)
 		}
 	}
-	keep("settings", so)
+	done()
 	seen := map[ID]bool{}
 	for _, raw := range d.Facts {
-		fact, ok := x.readFact(raw)
+		f, ok := x.readFact(raw)
 		if !ok {
 			in.unreadable = append(in.unreadable, raw)
 			continue
 		}
-		if fact.ID == "" {
-			fact.ID = numbered(len(in.facts), &fact)
+		if f.ID == "" {
+			f.ID = numbered(len(in.facts), &f)
 		}
-		if seen[fact.ID] { // another fact under the same id: both are kept
-			fact.ID = ID(digest("imported", string(fact.ID), string(fact.Category), canonical(fact.Content)))
+		if seen[f.ID] { // another fact under the same id: both are kept
+			f.ID = ID(digest("imported", string(f.ID), string(f.Category), canonical(f.Content)))
 		}
-		seen[fact.ID] = true
-		in.facts = append(in.facts, fact)
+		seen[f.ID] = true
+		in.facts = append(in.facts, f)
 	}
-	in.readRest(x, d.Blocked, d.Events, d.Rollups)
+	in.readRest(x, &d)
 	for field, raw := range o.damaged {
 		o.left["damaged."+field] = raw
 	}
@@ -206,38 +248,30 @@ func lasting(days float64) time.Duration {
 	return time.Duration(days * float64(day)).Round(time.Second)
 }
 
-func isID(s string) bool { return key.CheckID("", s) == nil }
+func isID[T ~string](s T) bool { return key.CheckID("", string(s)) == nil }
 
-// ranked reports whether s is one of a ranked vocabulary.
-func ranked[T interface {
-	~string
-	rank() int
-}](s string) bool {
-	return T(s).rank() > 0
-}
+// ranked reports whether v is one of a ranked vocabulary.
+func ranked[T interface{ rank() int }](v T) bool { return v.rank() > 0 }
 
 // readFact reads one fact; false: it has no content.
-func (x *Identity) readFact(raw json.RawMessage) (f Fact, ok bool) {
+func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	if raw[0] == '"' { // a bare text
 		raw = fmt.Appendf(nil, `{"content":%s}`, raw)
 	}
+	f := Fact{Confidence: math.NaN(), Validations: -1} // none
 	o, _ := read(raw, &f)
-	scrub(x.sanitize, &f)
 	if strings.TrimSpace(f.Content) == "" {
 		return f, false
 	}
-	name(&o, "id", &f.ID, func(s string) bool { return isID(s) && !strings.HasPrefix(s, own) })
-	name(&o, "sourceRef", &f.Ref, isID)
-	name(&o, "category", &f.Category, isName)
-	name(&o, "source", &f.Source, isName)
-	name(&o, "maturity", &f.Maturity, ranked[Maturity])
-	name(&o, "visibility", &f.Visibility, ranked[Visibility])
-	name(&o, "subject", &f.Subject, isID)
-	name(&o, "slot", &f.Slot, isID)
-	if f.Visibility == "" && o.given["visibility"] != nil {
-		f.Visibility = Local
-	}
-	f.Visibility, f.Source = cmp.Or(f.Visibility, Trusted), cmp.Or(f.Source, Imported)
+	expect(&o, "id", &f.ID, func(id ID) bool { return isID(id) && !strings.HasPrefix(string(id), own) })
+	expect(&o, "sourceRef", &f.Ref, isID)
+	expect(&o, "category", &f.Category, isName)
+	expect(&o, "source", &f.Source, isName)
+	expect(&o, "maturity", &f.Maturity, ranked)
+	expect(&o, "visibility", &f.Visibility, ranked)
+	expect(&o, "subject", &f.Subject, isID)
+	expect(&o, "slot", &f.Slot, isID)
+	o.clamp("confidence", &f.Confidence, 0, 1)
 	now := x.clock()
 	for field, t := range map[string]*time.Time{
 		"lastValidated": &f.Validated, "createdAt": &f.Created, "updatedAt": &f.Updated, "demotedAt": &f.Demoted,
@@ -248,24 +282,37 @@ func (x *Identity) readFact(raw json.RawMessage) (f Fact, ok bool) {
 			*t = time.Time{}
 		}
 	}
-	n := float64(f.Validations)
-	o.clamp("confidence", &f.Confidence, 0, 1)
-	o.clamp("validationCount", &n, 0, 1<<31-1)
-	first := f
-	if begin(&f); isNumber(o.given["confidence"]) {
-		f.Confidence = first.Confidence
+	if f.Visibility == "" && o.given["visibility"] != nil {
+		f.Visibility = Local
 	}
-	if isNumber(o.given["validationCount"]) {
-		f.Validations = int(n)
+	f.Visibility, f.Source = cmp.Or(f.Visibility, Trusted), cmp.Or(f.Source, Imported)
+	f.Category = cmp.Or(f.Category, categorize(f.Content))
+	usual := Fact{Source: f.Source}
+	usual.begin()
+	if math.IsNaN(f.Confidence) {
+		f.Confidence = usual.Confidence
 	}
-	f.Damaged, f.Extra = union(cleanExtra(x.sanitize, o.damaged), f.Damaged), cleanExtra(x.sanitize, o.left)
-	f.settle(now)
+	if f.Validations < 0 {
+		f.Validations = usual.Validations
+	}
+	f.Maturity = cmp.Or(f.Maturity, usual.Maturity)
+	// What it has to have and did not bring follows from what is next to it.
+	f.Created = cmp.Or(f.Created, f.Updated, f.Validated, now)
+	f.Updated = cmp.Or(f.Updated, f.Validated, f.Created)
+	f.Validated = cmp.Or(f.Validated, f.Updated)
+	f.At = cmp.Or(f.At, f.Created)
+	if !f.Rejected.IsZero() {
+		f.reject(f.Rejected)
+	}
+	if canonical(f.Slot) == "" {
+		f.Subject, f.Slot = "", ""
+	}
+	// As a merge leaves them, so that importing it again changes nothing.
+	f.Evidence = latest(both(f.Evidence, nil, Evidence.order), maxEvidence, Evidence.size)
+	f.Past = latest(once(f.Past, Past.order), maxPast, Past.size)
+	f.Variants = both(f.Variants, nil, Variant.order)
+	f.Damaged, f.Extra = union(o.damaged, f.Damaged), o.left
 	return f, true
-}
-
-func isNumber(raw json.RawMessage) bool {
-	_, ok := parseNumber(raw)
-	return ok && string(bytes.TrimSpace(raw)) != "null"
 }
 
 // numbered is the id of a fact that came without one: the same whenever it is
@@ -274,43 +321,10 @@ func numbered(n int, f *Fact) ID {
 	return ID(fmt.Sprintf("n%05d%s", n, digest("imported", string(f.Category), canonical(f.Content))))
 }
 
-// settle fills what a fact has to have and did not bring, from what is next
-// to it.
-func (f *Fact) settle(now time.Time) {
-	f.Category = cmp.Or(f.Category, categorize(f.Content))
-	first := func(times ...time.Time) time.Time {
-		for _, t := range times {
-			if !t.IsZero() {
-				return t
-			}
-		}
-		return now
-	}
-	f.Created = first(f.Created, f.Updated, f.Validated)
-	f.Updated = first(f.Updated, f.Validated, f.Created)
-	f.Validated = first(f.Validated, f.Updated)
-	f.At = first(f.At, f.Created)
-	if !f.Rejected.IsZero() {
-		f.reject(f.Rejected)
-	}
-	if canonical(f.Slot) == "" {
-		f.Subject, f.Slot = "", ""
-	}
-	for i := range f.Evidence {
-		f.Evidence[i].At = keptTime(f.Evidence[i].At)
-	}
-	for i := range f.Past {
-		f.Past[i].Until = keptTime(f.Past[i].Until)
-	}
-	// As a merge leaves them, so that importing it again changes nothing.
-	f.Evidence = lastOf(both(f.Evidence, nil, Evidence.order), maxEvidence)
-	f.Past, f.Variants = once(f.Past, Past.order), both(f.Variants, nil, Variant.order)
-}
-
 // readRest reads rejections, events and roll-ups. What cannot be read stays
 // among the unknown fields.
-func (in *incoming) readRest(x *Identity, blocked, events, rollups []json.RawMessage) {
-	for _, raw := range blocked {
+func (in *incoming) readRest(x *Identity, d *document) {
+	for _, raw := range d.Blocked {
 		var r Rejection
 		if json.Unmarshal(raw, &r) != nil {
 			r = Rejection{}
@@ -320,27 +334,31 @@ func (in *incoming) readRest(x *Identity, blocked, events, rollups []json.RawMes
 			in.unreadable = append(in.unreadable, raw)
 			continue
 		}
-		r.At, r.Reasons = keptTime(r.At), lastOf(r.Reasons, maxReasons)
-		scrub(x.sanitize, &r)
+		r.At = keptTime(r.At)
 		in.rejections = append(in.rejections, r)
 	}
-	for i, raw := range events {
+	for i, raw := range d.Events {
 		if e, ok := x.readEvent(i, raw); ok {
 			in.events = append(in.events, e)
 		} else {
 			in.unreadable = append(in.unreadable, raw)
 		}
 	}
-	for _, raw := range rollups {
+	for _, raw := range d.Rollups {
 		var r rollupJSON
-		if json.Unmarshal(raw, &r) != nil || !isDay(r.Day) {
+		day, err := time.Time{}, json.Unmarshal(raw, &r)
+		if err == nil {
+			day, err = time.Parse(time.DateOnly, r.Day)
+		}
+		if err != nil || checkYear(day) != nil {
 			in.unreadable = append(in.unreadable, raw)
 			continue
 		}
 		out := rollup{Others: max(r.Others, 0)}
 		for _, c := range r.Counts {
 			if c.N > 0 && len(c.Kind) <= 64 && len(c.Host) <= 253 && len(c.Topic) <= key.MaxID && len(c.Category) <= 64 {
-				scrub(x.sanitize, &c)
+				c.N = min(c.N, math.MaxInt32)
+				c.More = min(max(c.More, -float64(c.N)), mostWeight*float64(c.N))
 				out.add(c)
 			}
 		}
@@ -348,38 +366,25 @@ func (in *incoming) readRest(x *Identity, blocked, events, rollups []json.RawMes
 	}
 }
 
-func isDay(s string) bool {
-	t, err := time.Parse(time.DateOnly, s)
-	return err == nil && goodYear(t)
-}
-
 func (x *Identity) readEvent(n int, raw json.RawMessage) (noted, bool) {
-	var v struct {
-		ID       string    `json:"id"`
-		Kind     string    `json:"type"`
-		Address  string    `json:"url"`
-		Topic    string    `json:"topic"`
-		Category Category  `json:"category"`
-		Text     string    `json:"text"`
-		Key      string    `json:"key"`
-		Dwell    float64   `json:"dwellSeconds"`
-		At       time.Time `json:"timestamp"`
-	}
-	o, ok := read(raw, &v)
+	var e Event
+	var more eventMore
+	o, ok := read(raw, &e)
 	if !ok {
 		return noted{}, false
 	}
-	name(&o, "id", &v.ID, isID)
-	name(&o, "type", &v.Kind, isName)
-	name(&o, "category", &v.Category, isName)
-	name(&o, "key", &v.Key, isID)
-	o.clamp("dwellSeconds", &v.Dwell, 0, day.Seconds())
-	dwell := time.Duration(v.Dwell * float64(time.Second))
-	out, err := x.event(Event{v.Kind, v.Address, v.Topic, v.Category, v.Text, v.Key, v.At, dwell, o.left})
+	expect(&o, "type", &e.Kind, isName)
+	expect(&o, "category", &e.Category, isName)
+	expect(&o, "key", &e.Key, isID)
+	rest, _ := read(encoded(&o.left), &more)
+	expect(&rest, "id", &more.ID, isID)
+	rest.clamp("dwellSeconds", &more.Dwell, 0, day.Seconds())
+	e.Dwell, e.Extra = time.Duration(more.Dwell*float64(time.Second)), rest.left
+	out, err := x.event(e)
 	switch out.imported = true; {
-	case v.ID != "":
-		out.mark = x.clean(v.ID)
-	case v.Key == "":
+	case more.ID != "":
+		out.mark = more.ID
+	case e.Key == "":
 		out.mark = digest("imported", strconv.Itoa(n), string(raw))
 	}
 	return out, err == nil && len(out.mark) <= maxMark
@@ -388,378 +393,200 @@ func (x *Identity) readEvent(n int, raw json.RawMessage) (noted, bool) {
 // maxMark leaves room for the name of the part in an id.
 const maxMark = key.MaxID - len(eventPart) - 1
 
-// importProfile merges the profile.
-func (x *Identity) importProfile(ctx context.Context, b *batch, in *incoming) error {
-	r, err := fetch[Profile](ctx, x, profileID)
-	if err != nil {
-		return err
-	}
-	next := r.v
-	next.merge(in)
-	was, err := json.Marshal(r.v)
-	is, err2 := json.Marshal(next)
-	if !bytes.Equal(was, is) {
-		b.putProfile(r, &next)
-	}
-	return cmp.Or(err, err2)
-}
-
-// merge takes in what a document has: of two values that of the later profile, and of
-// two as late the smaller.
-func (p *Profile) merge(in *incoming) {
-	o := &in.profile
-	turn := o.Updated.Compare(p.Updated)
-	for _, s := range []struct {
-		to   *string
-		from string
-	}{{&p.Name, o.Name}, {&p.Role, o.Role}, {&p.UserID, o.UserID}, {&p.DeviceID, o.DeviceID}} {
-		if s.from != "" && (*s.to == "" || turn > 0 || turn == 0 && s.from < *s.to) {
-			*s.to = s.from
-		}
-	}
-	if o.Visibility.rank() > p.Visibility.rank() { // the stricter
-		p.Visibility = o.Visibility
-	}
-	s, t := &p.Settings, o.Settings
-	say := func(s *Settings) string { return fmt.Sprint(s.halfLife(""), s.HalfLives, s.AutoInfer) }
-	is, was, none := say(&t), say(s), say(&Settings{})
-	if is != none && (was == none || turn > 0 || turn == 0 && is < was) {
-		s.HalfLife, s.HalfLives, s.AutoInfer = t.HalfLife, t.HalfLives, t.AutoInfer
-	}
-	s.ExcludedDomains = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.ExcludedDomains, t.ExcludedDomains))))
-	first, second := o.Extra, p.Extra
-	if turn <= 0 {
-		first, second = second, first
-	}
-	extra := maps.Clone(union(first, second))
-	for field, raw := range o.Extra {
-		if had := p.Extra[field]; turn == 0 && had != nil && bytes.Compare(compact(raw), compact(had)) < 0 {
-			extra[field] = raw
-		}
-	}
-	if lost := slices.Concat(listed(p.Extra), in.unreadable, listed(o.Extra)); len(lost) > 0 {
-		for i := range lost {
-			lost[i] = compact(lost[i])
-		}
-		slices.SortFunc(lost, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
-		lost = slices.CompactFunc(lost, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
-		if raw, err := json.Marshal(lost); err == nil { // they were valid when they were read
-			if extra == nil {
-				extra = raws{}
-			}
-			extra[unreadable] = raw
-		}
-	}
-	p.Extra = extra
-	if turn > 0 {
-		p.Updated = o.Updated
-	}
-}
-
-// unreadable is the field that holds entries that could not be read.
-const unreadable = "unreadable"
-
-func listed(extra raws) (out []json.RawMessage) {
-	if raw := extra[unreadable]; raw != nil && json.Unmarshal(raw, &out) != nil {
-		return []json.RawMessage{raw}
-	}
-	return out
-}
-
-// importRejection merges a rejection: the reasons of the older one come first.
-func (x *Identity) importRejection(ctx context.Context, b *batch, in Rejection) error {
-	r, err := fetch[Rejection](ctx, x, rejectionID(in.Content))
-	if err != nil {
-		return err
-	}
-	if in.At.IsZero() {
-		in.At = cmp.Or(r.v.At, x.clock())
-	}
-	if !r.stored() {
-		b.putRejection(r, &in)
-		return nil
-	}
-	first, last := r.v, in
-	if c := cmp.Or(in.At.Compare(r.v.At), cmp.Compare(in.Content, r.v.Content), slices.Compare(in.Reasons, r.v.Reasons)); c < 0 {
-		first, last = in, r.v
-	}
-	next := Rejection{last.Content, more(first.Reasons, last.Reasons), last.At}
-	if again := more(last.Reasons, first.Reasons); len(again) == len(last.Reasons) { // it has all of them
-		next.Reasons = again
-	}
-	next.Reasons = lastOf(next.Reasons, maxReasons)
-	if next.Content != r.v.Content || !next.At.Equal(r.v.At) || !slices.Equal(next.Reasons, r.v.Reasons) {
-		b.putRejection(r, &next)
-	}
-	return nil
-}
-
-// more returns a list with those of another that it lacks.
-func more(list, others []string) []string {
-	list = slices.Clone(list)
-	for _, s := range others {
-		if !slices.Contains(list, s) {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// importRollup takes the larger of each two counts: they may be of the same
-// events.
-func (x *Identity) importRollup(ctx context.Context, b *batch, name string, in rollup) error {
-	r, err := fetch[rollup](ctx, x, idOf(rollupPart, name))
-	if err != nil {
-		return err
-	}
-	next, changed := r.v.dup(), r.v.Others < in.Others || !r.stored()
-	next.Others = max(next.Others, in.Others)
-	for _, c := range in.Counts {
-		if o := next.counted(c); o == nil {
-			next.add(c)
-			changed = true
-		} else if c.N > o.N || c.N == o.N && c.More > o.More {
-			*o, changed = c, true
-		}
-	}
-	if changed {
-		b.putRollup(r, name, &next)
-	}
-	return nil
-}
-
 // groupFacts is how many facts an import writes in a commit.
 const groupFacts = 64
 
-// importFacts merges facts with those that are there, and reports whether there are more
-// changes than it has written.
-func (x *Identity) importFacts(ctx context.Context, b *batch, facts []Fact, report *ImportReport) (more bool, err error) {
+// importFacts merges facts with those that are there, and returns how many it has written:
+// at less than groupFacts there are no more.
+func (x *Identity) importFacts(ctx context.Context, b *batch, facts []Fact, report *ImportReport) (n int, err error) {
 	rows, err := x.all(ctx)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	was := make(map[ID]row[Fact], len(rows))
 	here := make([]Fact, len(rows))
 	for i, r := range rows {
 		was[r.v.ID], here[i] = r, r.v
 	}
-	before := len(b.changes)
 	merged := join(here, facts)
-	gone := maps.Clone(was)
+	gone, same, old := maps.Clone(was), map[ID]bool{}, map[ID]bool{}
 	for i := range merged {
 		f := &merged[i]
 		delete(gone, f.ID)
-		old := was[f.ID]
+		r := was[f.ID]
+		same[f.ID] = r.stored() && bytes.Equal(encoded(f), encoded(&r.v))
+		old[f.ID] = r.stored() || slices.ContainsFunc(f.Variants, func(v Variant) bool { return was[v.ID].v.ID != "" })
 		if err := f.check(); err != nil {
-			return false, err
+			return 0, err
 		}
 		switch {
-		case old.stored() && bytes.Equal(encoded(f), encoded(&old.v)):
-		case len(b.changes)-before >= groupFacts:
-			more = true
-		default:
-			b.putFact(old, f)
+		case same[f.ID]:
+		case n < groupFacts:
+			putFact(b, r, f)
+			n++
+		case report.Added+report.Merged+report.Kept == 0: // so that it cannot fail half-way
+			after := batch{x: x}
+			if putFact(&after, r, f); after.err != nil {
+				return 0, after.err
+			}
 		}
 	}
-	if !more {
+	if n < groupFacts {
 		for _, id := range slices.Sorted(maps.Keys(gone)) {
 			b.remove(gone[id].was)
 		}
 	}
 	if report.Added+report.Merged+report.Kept == 0 { // not counted yet
-		report.reckon(was, merged, facts)
-	}
-	return more, nil
-}
-
-// reckon says what became of the facts of a document.
-func (u *ImportReport) reckon(was map[ID]row[Fact], merged, facts []Fact) {
-	holder := map[ID]*Fact{}
-	for i := range merged {
-		f := &merged[i]
-		for _, v := range f.Variants {
-			holder[v.ID] = f
+		for i := range merged {
+			report.Added += number(!old[merged[i].ID])
 		}
-	}
-	for i := range merged {
-		holder[merged[i].ID] = &merged[i]
-	}
-	taken := map[ID]bool{}
-	for id := range was {
-		taken[holder[id].ID] = true
-	}
-	for i := range facts {
-		f := holder[facts[i].ID]
-		old := was[f.ID]
-		switch {
-		case !taken[f.ID]:
-			u.Added++
-		case old.stored() && bytes.Equal(encoded(f), encoded(&old.v)):
-			u.Kept++
-		default:
-			u.Merged++
-		}
-		taken[f.ID] = true
-	}
-}
-
-// join merges the facts of two identities. It depends on which facts there are, and on
-// nothing else: neither on the order, nor on whose they are.
-func join(a, b []Fact) []Fact {
-	all := slices.Concat(a, b)
-	lead := map[ID]ID{} // of each id, another one of the same fact
-	find := func(id ID) ID {
-		for lead[id] != "" {
-			id = lead[id]
-		}
-		return id
-	}
-	for i := range all {
-		for _, v := range all[i].Variants {
-			if from, to := find(v.ID), find(all[i].ID); v.ID != "" && from != to {
-				lead[from] = to
+		holder := map[ID]ID{}
+		for i := range merged {
+			for _, v := range merged[i].Variants {
+				holder[v.ID] = merged[i].ID
 			}
 		}
+		for i := range facts {
+			id := facts[i].ID
+			if _, leads := same[id]; !leads {
+				id = holder[id]
+			}
+			report.Kept += number(same[id])
+		}
+		report.Merged = len(facts) - report.Added - report.Kept
 	}
-	byID := unite(all, func(f *Fact) string { return string(find(f.ID)) })
-	return unite(byID, (*Fact).claim)
+	return n, nil
 }
 
-// unite makes one fact of those with one key, the senior first.
-func unite(facts []Fact, keyOf func(*Fact) string) (out []Fact) {
-	sorted := slices.Clone(facts)
-	slices.SortFunc(sorted, senior)
-	at := map[string]int{}
-	for i := range sorted {
-		f := &sorted[i]
-		k := keyOf(f)
-		if n, seen := at[k]; seen {
-			out[n] = out[n].merge(f)
+// v1Parts are the fields by which a document of version 1 is known.
+var v1Parts = []string{
+	"meta", "core", "communication", "expertise", "currentFocus", "context", "privacy", "custom", "sources",
+}
+
+// isV1 reports whether an object without a version is one of version 1. One
+// that has facts of its own is something else.
+func isV1(given raws) bool {
+	return given["facts"] == nil && slices.ContainsFunc(v1Parts, func(p string) bool { return given[p] != nil })
+}
+
+// v1Steps say which fields of which section become facts, in this order; "*" are those
+// that are left, as "Name: value".
+var v1Steps = []struct {
+	section, part, label string
+	category             Category
+}{
+	{"", "expertise", "", Expertise},
+	{"communication", "style", "Communication style: ", Preference},
+	{"communication", "avoid", "Avoid: ", Preference},
+	{"communication", "format", "Communication format: ", Preference},
+	{"currentFocus", "projects", "", Focus}, {"currentFocus", "goals", "Goal: ", Focus},
+	{"currentFocus", "*", "", Focus}, {"context", "personal", "", Context}, {"context", "professional", "", Context},
+	{"communication", "*", "", Context}, {"context", "*", "", Context},
+	{"core", "*", "", Core}, {"custom", "*", "", Context},
+}
+
+// migration makes facts of a document of version 1.
+type migration struct {
+	facts   []Fact
+	first   Fact                  // what all facts have alike
+	private map[string]Visibility // by the names in the privacy lists
+}
+
+// readV1 makes facts of the texts of a document of version 1, in the order of
+// its fields: what the person had written down themselves is proven, and what
+// they were at just then established. Whatever has no place in a fact is in
+// the document, which is kept whole.
+func (x *Identity) readV1(data []byte, in *incoming) {
+	f, now := fieldsOf(data), x.clock()
+	meta, core := fieldsOf(f["meta"]), fieldsOf(f["core"])
+	m := migration{private: map[string]Visibility{}, first: Fact{
+		Confidence: 1, Maturity: Proven, Validations: provenAt, Source: Manual, Updated: now, Validated: now,
+	}}
+	if t, ok := parseTime(meta["lastModified"]); ok && !t.After(now) {
+		m.first.Created = t
+	}
+	m.first.Created = cmp.Or(m.first.Created, now)
+	m.first.At = m.first.Created
+	for list, v := range map[string]Visibility{"public": Public, "private": Trusted, "localOnly": Local} {
+		for _, raw := range elements(fieldsOf(f["privacy"])[list]) {
+			name := strings.ToLower(strings.TrimSpace(plain(raw)))
+			m.private[name] = stricter(m.private[name], v)
+		}
+	}
+	in.profile = &Profile{
+		Name: pluck(core, "name"), Role: pluck(core, "role"),
+		UserID: pluck(meta, "userId"), DeviceID: pluck(meta, "deviceId"),
+		Visibility: stricter(m.visibility("core", "name"), m.visibility("core", "role")), Extra: raws{"v1": data},
+	}
+	sections := map[string]raws{"": f, "core": core}
+	for _, s := range v1Steps {
+		if sections[s.section] == nil {
+			sections[s.section] = fieldsOf(f[s.section])
+		}
+		fields := sections[s.section]
+		if s.part != "*" {
+			m.read(fields, s.category, s.section, s.part, s.label)
 			continue
 		}
-		at[k] = len(out)
-		out = append(out, *f)
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			first := min(1, len(name))
+			m.read(fields, s.category, s.section, name, strings.ToUpper(name[:first])+name[first:]+": ")
+		}
+	}
+	in.facts = join(m.facts, nil)
+}
+
+// pluck takes a text out; anything else stays.
+func pluck(f raws, name string) (s string) {
+	if json.Unmarshal(f[name], &s) == nil {
+		delete(f, name)
+	}
+	return s
+}
+
+// elements are those of an array. A single value is an array of one, and null is none.
+func elements(raw json.RawMessage) (out []json.RawMessage) {
+	if raw != nil && string(raw) != "null" && json.Unmarshal(raw, &out) != nil {
+		return []json.RawMessage{raw}
 	}
 	return out
 }
 
-// senior orders facts by which of two that say the same keeps its id and wording: one
-// that was made here before one of a document, and then the one that was learned first.
-func senior(a, b Fact) int {
-	drawn := func(f *Fact) int {
-		return number(len(f.ID) != 24 || strings.Trim(string(f.ID), "0123456789abcdefghijklmnopqrstuv") != "")
+// read makes facts of a field of a section, and takes it out.
+func (m *migration) read(fields raws, c Category, section, part, label string) {
+	values := elements(fields[part])
+	delete(fields, part)
+	for _, raw := range values {
+		text, o := strings.TrimSpace(plain(raw)), fieldsOf(raw)
+		name := pluck(o, "name")
+		if len(o) == 0 {
+			text = cmp.Or(name, text)
+		}
+		if text == "" {
+			continue
+		}
+		f := m.first
+		f.Category, f.Content, f.Visibility = c, label+text, m.visibility(section, part)
+		if section == "currentFocus" && part == "projects" {
+			f.Maturity, f.Validations = Established, establishedAt
+			if len(o) > 0 || name != "" {
+				f.Content, f.Visibility = cmp.Or(name, plain(o["description"]), text), m.visibility(section, part, name)
+				f.Extra = raws{"project": encoded(&o)} // apart, as its names may be those of a fact
+			}
+		}
+		f.ID = numbered(len(m.facts), &f)
+		m.facts = append(m.facts, f)
 	}
-	return cmp.Or(drawn(&a)-drawn(&b), older(&a, &b), b.Updated.Compare(a.Updated), bytes.Compare(encoded(&a), encoded(&b)))
 }
 
-// encoded is a fact as it is stored.
-func encoded(f *Fact) []byte {
-	raw, err := json.Marshal(f)
-	if err != nil { // which its put returns
-		return nil
-	}
-	return raw
-}
-
-// merge returns f with what another state of it, or another fact that says the
-// same, knows beyond it. Of two states, the senior is the one that was updated last.
-func (f *Fact) merge(other *Fact) Fact {
-	newer := other.Updated.Compare(f.Updated)
-	if f.ID == other.ID && cmp.Or(newer, bytes.Compare(encoded(f), encoded(other))) > 0 {
-		f, other = other, f
-	}
-	out := *f
-	if f.ID != other.ID || newer == 0 {
-		out.Validations = max(f.Validations, other.Validations)
-		if other.Maturity.rank() > f.Maturity.rank() {
-			out.Maturity = other.Maturity
-		}
-		// The surer of the two, compared at one time.
-		if at := later(f.Validated, other.Validated); other.Effective(at, 0) > f.Effective(at, 0) {
-			out.Confidence, out.Validated, out.Demoted = other.Confidence, other.Validated, other.Demoted
-		}
-		if other.Created.Before(f.Created) {
-			out.Created = other.Created
-		}
-		switch c := other.Updated.Compare(f.Updated); {
-		case c > 0:
-			out.Updated, out.Archived = other.Updated, other.Archived
-		case c == 0:
-			out.Archived = later(f.Archived, other.Archived)
-		}
-		if other.Visibility.rank() > f.Visibility.rank() {
-			out.Visibility = other.Visibility
-		}
-		if f.Slot == "" {
-			out.Subject, out.Slot = other.Subject, other.Slot
+// visibility is the strictest that a list gives to a field, to its section, or
+// to its path.
+func (m *migration) visibility(path ...string) Visibility {
+	var v Visibility
+	for i, name := range path {
+		for _, n := range []string{name, strings.TrimPrefix(strings.Join(path[:i+1], "."), ".")} {
+			v = stricter(v, m.private[strings.ToLower(n)])
 		}
 	}
-	out.Restored, out.Rejected = later(f.Restored, other.Restored), time.Time{}
-	if at := later(f.Rejected, other.Rejected); !at.IsZero() && !out.Restored.After(at) {
-		out.reject(at)
-	}
-	out.Past = once(slices.Concat(f.Past, other.Past), Past.order)
-	out.Evidence = lastOf(both(f.Evidence, other.Evidence, Evidence.order), maxEvidence)
-	lost := Variant{ID: other.ID, Content: other.Content, Ref: other.Ref}
-	if f.ID == other.ID {
-		out.Extra, out.Damaged = union(out.Extra, other.Extra), union(out.Damaged, other.Damaged)
-	} else {
-		lost.Extra = union(other.Extra, other.Damaged)
-	}
-	out.Variants = both(f.Variants, append(slices.Clip(other.Variants), lost), Variant.order)
-	out.Variants = slices.DeleteFunc(out.Variants, func(v Variant) bool {
-		said := v.Content == out.Content || slices.ContainsFunc(out.Past, func(p Past) bool { return p.Content == v.Content })
-		return v.ID == out.ID && said && len(v.Extra) == 0
-	})
-	return out
-}
-
-// both returns what two lists hold, in order: each as often as the list that has it
-// more often.
-func both[T any](a, b []T, compare func(T, T) int) []T {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.SortStableFunc(a, compare)
-	slices.SortStableFunc(b, compare)
-	var out []T
-	for len(a) > 0 && len(b) > 0 {
-		c := compare(a[0], b[0])
-		if c <= 0 {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out = append(out, b[0])
-		}
-		if c >= 0 {
-			b = b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
-}
-
-// once returns a list in order, with each once.
-func once[T any](list []T, compare func(T, T) int) []T {
-	list = both(list, nil, compare)
-	return slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
-}
-
-func (p Past) order(o Past) int {
-	return cmp.Or(p.Until.Compare(o.Until), cmp.Compare(p.Content, o.Content))
-}
-
-func (e Evidence) order(o Evidence) int {
-	return cmp.Or(e.At.Compare(o.At), cmp.Compare(e.Key, o.Key), cmp.Compare(e.Reason, o.Reason))
-}
-
-func (v Variant) order(o Variant) int {
-	c := cmp.Or(cmp.Compare(v.ID, o.ID), cmp.Compare(v.Content, o.Content), cmp.Compare(v.Ref, o.Ref))
-	for _, field := range slices.Sorted(maps.Keys(union(v.Extra, o.Extra))) {
-		c = cmp.Or(c, bytes.Compare(v.Extra[field], o.Extra[field]))
-	}
-	return c
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return cmp.Or(v, Trusted)
 }

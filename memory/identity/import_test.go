@@ -358,3 +358,62 @@ func TestModel(t *testing.T) {
 		require.Equal(t, full, exported(t, y, identity.Local))
 	})
 }
+
+// What an import would make too large is known before anything of it is stored.
+func TestImportThatFailsChangesNothing(t *testing.T) {
+	ctx := t.Context()
+	for name, facts := range map[string]func() string{
+		"variants": func() string {
+			var b strings.Builder
+			for i := range 1100 {
+				fmt.Fprintf(&b, `{"id":"f%04d","content":"likes tea","category":"preference"},`, i)
+			}
+			return strings.TrimSuffix(b.String(), ",")
+		},
+		"size": func() string {
+			long := strings.Repeat("word ", 12000)
+			var b strings.Builder
+			for i := range 12 {
+				fmt.Fprintf(&b, `{"id":"f%04d","content":%q,"category":"preference"},`, i, long+strings.Repeat("!", i))
+			}
+			return strings.TrimSuffix(b.String(), ",")
+		},
+	} {
+		x, _ := fresh(t)
+		_, err := x.Import(ctx, []byte(`{"version":"2.0.0","deviceId":"d","core":{"name":"Mallory"},"settings":{},"facts":[`+facts()+`]}`))
+		if err == nil {
+			continue
+		}
+		p, err2 := x.Profile(ctx)
+		require.NoError(t, err2)
+		if p.Name != "" {
+			t.Errorf("%s: %.120v, and the profile is %q", name, err, p.Name)
+		}
+	}
+}
+
+// Events that were counted, and are of no day any more, are not counted again.
+func TestImportAfterRollUpCountsNothingTwice(t *testing.T) {
+	x, c := fresh(t)
+	ctx := t.Context()
+	for range 3 {
+		_, err := x.Observe(ctx, identity.Event{Topic: "Rust", At: c.now()})
+		require.NoError(t, err)
+		c.t = c.t.Add(time.Hour)
+	}
+	doc, err := x.Export(ctx, identity.Local)
+	require.NoError(t, err)
+	c.t = c.t.Add(40 * 24 * time.Hour)
+	_, err = x.Maintain(ctx)
+	require.NoError(t, err)
+	before, err := x.Export(ctx, identity.Local)
+	require.NoError(t, err)
+	report, err := x.Import(ctx, doc)
+	require.NoError(t, err)
+	require.Zero(t, report.Events, "events that were counted")
+	_, err = x.Maintain(ctx)
+	require.NoError(t, err)
+	after, err := x.Export(ctx, identity.Local)
+	require.NoError(t, err)
+	require.JSONEq(t, string(before), string(after))
+}

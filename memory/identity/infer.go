@@ -3,51 +3,39 @@ package identity
 import (
 	"cmp"
 	"context"
+	_ "embed" // of the table of sites
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/store"
 )
 
 // defaultLookback is how far back Infer looks unless told otherwise.
-const defaultLookback = 7 * 24 * time.Hour
+const defaultLookback = 7 * day
 
 // The rules of inference.
 const (
-	inferFrom    = 3   // events about a topic
+	inferFrom    = 3   // weight of the events about a topic
 	inferBase    = 0.4 // confidence without any
 	inferStep    = 0.05
 	inferMost    = 0.8
 	maxSuggested = 5
 	suggestTimes = 2 // how often something is suggested before it is let be
-	developing   = " development"
 )
 
 // Suggestion is a fact that events speak for. Validate keeps it as a candidate that
 // was confirmed once, and Reject as one that was refused. To keep it as it is, Add
 // its Draft.
 type Suggestion struct {
-	ID    ID // by which Validate and Reject make a fact of it; always the same
+	ID    ID // for Validate and Reject; always the same
 	Draft Draft
 	Topic string
 	Count int // visits, or other events
 	Days  int // on which there were any, in UTC
-}
-
-// suggestion is what was suggested, and how often.
-type suggestion struct {
-	Times      int      `cbor:"1,keyasint"`
-	Content    string   `cbor:"130,keyasint,omitempty"`
-	Category   Category `cbor:"131,keyasint,omitempty"`
-	Confidence float64  `cbor:"132,keyasint,omitempty"`
-	Ref        string   `cbor:"133,keyasint,omitempty"`
-	Topic      string   `cbor:"134,keyasint,omitempty"`
 }
 
 // Infer returns what the events of the last lookback (0: defaultLookback) speak
@@ -61,91 +49,43 @@ type suggestion struct {
 // before: who has not taken them up by then does not want to. The same events
 // always give the same suggestions.
 func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggestion, error) {
-	if lookback <= 0 {
-		lookback = defaultLookback
-	}
 	found, err := x.infer(ctx, lookback)
-	if err != nil {
-		return nil, err
-	}
-	out := found[:0]
-	for _, s := range found {
-		if len(out) == maxSuggested {
-			break
-		}
-		d, fresh := s.Draft, false
-		err := x.change(ctx, func(b *batch) error {
+	var out []Suggestion
+	for i := 0; i < len(found) && len(out) < maxSuggested && err == nil; i++ {
+		s, fresh := found[i], false
+		err = x.change(ctx, func(b *batch) error {
 			r, err := fetch[suggestion](ctx, x, idOf(suggestionPart, string(s.ID)))
-			if fresh = r.v.Times < suggestTimes; err != nil || !fresh {
-				return err
+			if fresh = r.v.Times < suggestTimes; fresh {
+				put(b, r, suggestionPart, string(s.ID), time.Time{},
+					&suggestion{r.v.Times + 1, s.Draft.Content, s.Draft.Category, s.Draft.Confidence, s.Draft.Ref, s.Topic})
 			}
-			b.putSuggestion(r, string(s.ID), &suggestion{r.v.Times + 1, d.Content, d.Category, d.Confidence, d.Ref, s.Topic})
-			return nil
+			return err
 		})
-		if err != nil {
-			return nil, err
-		}
 		if fresh {
 			out = append(out, s)
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
 	return out, nil
 }
 
-func (b *batch) putSuggestion(was row[suggestion], name string, s *suggestion) {
-	put(b, was, memory.Record{ID: idOf(suggestionPart, name), Thread: suggestionPart}, s)
-}
-
-// suggested returns the fact that a suggestion would make, which is not stored yet, and
-// its topic; or the fact that says the same, or store.ErrNotFound.
-func (x *Identity) suggested(ctx context.Context, id ID) (r row[Fact], topic string, err error) {
-	s, err := fetch[suggestion](ctx, x, idOf(suggestionPart, string(id)))
-	if err == nil && s.v.Content == "" {
-		err = fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound)
-	}
-	if err != nil {
-		return r, "", err
-	}
-	f, err := x.fact(Draft{Content: s.v.Content, Category: s.v.Category, Confidence: s.v.Confidence, Ref: s.v.Ref, Source: Inferred})
-	if err != nil {
-		return r, "", err
-	}
-	if r, err = x.owner(ctx, &f); err == nil && !r.stored() {
-		f.ID = id
-		r.v = f
-	}
-	return r, s.v.Topic, err
-}
-
-// topic is what several events are about.
-type topic struct {
-	site   site
-	topic  string
-	n      int
-	weight float64
-	days   map[string]bool
-	hosts  map[string]int
-}
-
 // infer returns all that the events speak for, the best founded first.
-func (x *Identity) infer(ctx context.Context, lookback time.Duration) ([]Suggestion, error) {
-	topics, err := x.topics(ctx, x.clock().Add(-lookback))
-	if err != nil {
-		return nil, err
+func (x *Identity) infer(ctx context.Context, lookback time.Duration) (out []Suggestion, err error) {
+	if lookback <= 0 {
+		lookback = defaultLookback
 	}
-	known, err := x.List(ctx, Filter{})
-	if err != nil {
-		return nil, err
+	topics, err := x.topics(ctx, lookback)
+	known, err2 := x.List(ctx, Filter{})
+	refused, err3 := x.Rejections(ctx)
+	for _, r := range refused {
+		known = append(known, View{Fact: Fact{Content: r.Content}})
 	}
-	refused, err := x.Rejections(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []Suggestion
 	for _, t := range topics {
-		if t.weight < inferFrom ||
-			slices.ContainsFunc(known, func(v View) bool { return overlaps(v.Content, t.topic) || overlaps(v.Content, t.site.Content) }) ||
-			slices.ContainsFunc(refused, func(r Rejection) bool { return overlaps(r.Content, t.topic) || overlaps(r.Content, t.site.Content) }) {
+		if t.weight < inferFrom || slices.ContainsFunc(known, func(v View) bool {
+			return overlaps(v.Content, t.topic) || overlaps(v.Content, t.site.Content)
+		}) {
 			continue
 		}
 		out = append(out, Suggestion{
@@ -158,9 +98,20 @@ func (x *Identity) infer(ctx context.Context, lookback time.Duration) ([]Suggest
 		})
 	}
 	slices.SortFunc(out, func(a, b Suggestion) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Days, a.Days), cmp.Compare(a.Draft.Content, b.Draft.Content), cmp.Compare(a.Draft.Category, b.Draft.Category))
+		return cmp.Or(b.Count-a.Count, b.Days-a.Days,
+			cmp.Compare(a.Draft.Content, b.Draft.Content), cmp.Compare(a.Draft.Category, b.Draft.Category))
 	})
-	return out, nil
+	return out, errors.Join(err, err2, err3)
+}
+
+// topic is what several events are about.
+type topic struct {
+	site   site
+	topic  string
+	n      int
+	weight float64
+	days   map[string]bool
+	hosts  map[string]int
 }
 
 // ref is browsing:host:count, by the host with the most events.
@@ -177,13 +128,19 @@ func (t *topic) ref() string {
 	return best
 }
 
-// topics collects what the events since a time are about, those that were
-// rolled up included as far as their whole day is within it.
-func (x *Identity) topics(ctx context.Context, since time.Time) (map[string]*topic, error) {
-	out := map[string]*topic{}
-	add := func(c count, day string) {
-		of, name, ok := about(&c)
-		if !ok {
+// topics collects what the last events are about, those that were rolled up included if
+// their whole day is within the lookback. What is dated in the future did not happen yet.
+func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[string]*topic, error) {
+	out, now := map[string]*topic{}, x.clock()
+	p, err := x.Profile(ctx)
+	add := func(c count, at time.Time) {
+		of, name := site{c.Topic, cmp.Or(c.Category, Expertise)}, c.Topic
+		if c.Topic == "" {
+			of = siteOf(c.Host)
+			name = strings.TrimSuffix(of.Content, developing)
+		}
+		excluded := within(c.Host, p.Settings.ExcludedDomains)
+		if of.Content == "" || excluded || at.Before(now.Add(-lookback)) || at.After(now) {
 			return
 		}
 		k := string(of.Category) + "\x00" + canonical(of.Content)
@@ -197,38 +154,21 @@ func (x *Identity) topics(ctx context.Context, since time.Time) (map[string]*top
 		}
 		t.n += c.N
 		t.weight = roundOff(t.weight + float64(c.N) + c.More)
-		t.days[day] = true
-		if c.Host != "" {
+		if t.days[at.Format(time.DateOnly)] = true; c.Host != "" {
 			t.hosts[c.Host] += c.N
 		}
 	}
-	ring, err := each[Event](ctx, x, eventPart)
-	if err != nil {
-		return nil, err
-	}
+	ring, err2 := each[Event](ctx, x, eventPart)
 	for i := range ring {
-		if e := &ring[i].v; !e.At.Before(since) {
-			add(countOf(e), e.At.Format(time.DateOnly))
+		add(countOf(&ring[i].v), ring[i].v.At)
+	}
+	days, err3 := each[rollup](ctx, x, rollupPart)
+	for _, d := range days {
+		for _, c := range d.v.Counts {
+			add(c, d.was.At)
 		}
 	}
-	days, err := x.days(ctx)
-	for _, name := range slices.Sorted(maps.Keys(days)) {
-		if day, err := time.Parse(time.DateOnly, name); err == nil && !day.Before(since) {
-			for _, c := range days[name].v.Counts {
-				add(c, name)
-			}
-		}
-	}
-	return out, err
-}
-
-// about tells what an event would have one say, and of which topic.
-func about(c *count) (site, string, bool) {
-	if c.Topic != "" {
-		return site{c.Topic, cmp.Or(c.Category, Expertise)}, c.Topic, true
-	}
-	s, ok := siteOf(c.Host)
-	return s, strings.TrimSuffix(s.Content, developing), ok
+	return out, errors.Join(err, err2, err3)
 }
 
 // site is what repeated visits to a site say about a person.
@@ -237,82 +177,126 @@ type site struct {
 	Category Category
 }
 
-// developerSites are sites whose visitors work with what they are about.
-var developerSites = map[string]string{
-	"angular.dev": "Angular", "ansible.com": "Ansible", "astro.build": "Astro", "aws.amazon.com": "AWS",
-	"bun.sh": "Bun", "clickhouse.com": "ClickHouse", "deno.com": "Deno", "djangoproject.com": "Django",
-	"docker.com": "Docker", "elastic.co": "Elasticsearch", "elixir-lang.org": "Elixir", "fastapi.tiangolo.com": "FastAPI",
-	"firebase.google.com": "Firebase", "flutter.dev": "Flutter", "go.dev": "Go", "grafana.com": "Grafana",
-	"graphql.org": "GraphQL", "haskell.org": "Haskell", "huggingface.co": "machine learning", "julialang.org": "Julia",
-	"kotlinlang.org": "Kotlin", "kubernetes.io": "Kubernetes", "laravel.com": "Laravel", "mongodb.com": "MongoDB",
-	"mysql.com": "MySQL", "neo4j.com": "Neo4j", "netlify.com": "Netlify", "nextjs.org": "Next.js",
-	"nodejs.org": "Node.js", "numpy.org": "NumPy", "php.net": "PHP", "postgresql.org": "PostgreSQL",
-	"prisma.io": "Prisma", "prometheus.io": "Prometheus", "python.org": "Python", "pytorch.org": "PyTorch",
-	"react.dev": "React", "reactjs.org": "React", "redis.io": "Redis", "ruby-lang.org": "Ruby",
-	"rubyonrails.org": "Rails", "rust-lang.org": "Rust", "spring.io": "Spring", "sqlite.org": "SQLite",
-	"stripe.com": "Stripe", "supabase.com": "Supabase", "svelte.dev": "Svelte", "swift.org": "Swift",
-	"tailwindcss.com": "Tailwind CSS", "tensorflow.org": "TensorFlow", "terraform.io": "Terraform",
-	"typescriptlang.org": "TypeScript", "vercel.com": "Vercel", "vuejs.org": "Vue", "ziglang.org": "Zig",
-}
+//go:embed sites.txt
+var siteTable string
 
-// interests are words that a part of a host's name begins or ends with, and
-// what such a site is about, in the order in which they are tried.
-var interests = []struct {
-	content string
-	words   []string
-}{
-	{"online shopping", []string{"shop", "shopping", "store"}},
-	{"health & wellness", []string{"health", "clinic", "pharmacy", "fitness", "wellness"}},
-	{"travel", []string{"travel", "flights", "hotel", "hotels", "airlines"}},
-	{"personal finance", []string{"bank", "finance", "invest", "broker"}},
-	{"news", []string{"news"}},
-	{"cooking", []string{"recipes", "cooking", "kitchen"}},
-	{"learning", []string{"academy", "courses", "university"}},
-	{"gaming", []string{"games", "gaming"}},
-	{"music", []string{"music"}},
-	{"home & real estate", []string{"realestate", "homes", "apartments"}},
-}
-
-// otherSites are sites whose names do not say what they are about.
-var otherSites = map[string]site{
-	"ro.co": {"health & wellness", Focus},
-}
-
-// general are the domains that are visited for everything.
-var general = []string{
-	"google.com", "bing.com", "duckduckgo.com", "yahoo.com", "github.com", "gitlab.com", "youtube.com", "facebook.com",
-	"twitter.com", "x.com", "linkedin.com", "instagram.com", "reddit.com", "stackoverflow.com", "wikipedia.org",
-	"amazon.com", "netflix.com", "gmail.com", "outlook.com", "office.com", "microsoft.com", "apple.com", "slack.com",
-	"discord.com", "zoom.us", "notion.so", "chatgpt.com", "openai.com", "claude.ai", "localhost",
-}
-
-// builtInSites returns the table, which must not be changed.
-var builtInSites = sync.OnceValue(func() map[string]site {
-	out := maps.Clone(otherSites)
-	for domain, name := range developerSites {
-		out[domain] = site{name + developing, Expertise}
-	}
-	return out
-})
-
-// siteOf tells what a host is about: the host itself or the domains above it
-// in the table, else, unless it is a general one, the words in its name.
-func siteOf(host string) (site, bool) {
-	for domain := host; domain != ""; _, domain, _ = strings.Cut(domain, ".") {
-		if s, ok := builtInSites()[domain]; ok {
-			return s, true
-		}
-	}
-	if within(host, general) {
-		return site{}, false
-	}
-	labels := strings.Split(host, ".")
-	for _, in := range interests {
-		for _, label := range labels[:len(labels)-1] {
-			if slices.ContainsFunc(in.words, func(w string) bool { return strings.HasPrefix(label, w) || strings.HasSuffix(label, w) }) {
-				return site{in.content, Focus}, true
+// sites returns what domains are about, nothing if that is everything, and words that
+// names have, both of which must not be changed.
+var sites = sync.OnceValues(func() (domains map[string]site, named []site) {
+	domains = map[string]site{}
+	for line := range strings.Lines(siteTable) {
+		left, content, _ := strings.Cut(line, "=")
+		of := site{Content: strings.TrimSpace(content)}
+		for i, w := range strings.Fields(left) {
+			switch {
+			case i == 0:
+				of.Category = Category(w)
+			case of.Category == "named":
+				named = append(named, site{of.Content, Category(w)})
+			default:
+				domains[w] = of
 			}
 		}
 	}
-	return site{}, false
+	return domains, named
+})
+
+// siteOf tells what a host is about: the host itself or the domains above it
+// in the table, else the words in its name.
+func siteOf(host string) site {
+	domains, named := sites()
+	for domain := host; domain != ""; _, domain, _ = strings.Cut(domain, ".") {
+		if s, ok := domains[domain]; ok {
+			return s
+		}
+	}
+	labels := strings.Split(host, ".")
+	for _, in := range named {
+		for _, label := range labels[:len(labels)-1] {
+			if w := string(in.Category); strings.HasPrefix(label, w) || strings.HasSuffix(label, w) {
+				return site{in.Content, Focus}
+			}
+		}
+	}
+	return site{}
+}
+
+// MaintainReport says what Maintain did. Facts = Kept + Archived + Already.
+type MaintainReport struct {
+	Facts    int // all there are
+	Kept     int // in use
+	Demoted  int // of Kept and Archived: lost a step of maturity in this call
+	Archived int // by this call
+	Already  int // archived before
+	RolledUp int // events
+	Inferred int // candidates that were added, with Settings.AutoInfer
+}
+
+// Maintain does what time asks for; call it once a day or so. A fact whose
+// effective confidence is below DemoteBelow loses one step of maturity, once
+// until it is validated again; one below archiveBelow is archived, whatever
+// its maturity. Nothing is deleted, and no confidence is written back, so that
+// a second call changes nothing. Events that are 30 days old are rolled up.
+// After an interruption, call it again.
+func (x *Identity) Maintain(ctx context.Context) (u MaintainReport, err error) {
+	p, err := x.Profile(ctx)
+	rows, err2 := x.all(ctx)
+	if err = errors.Join(err, err2); err != nil {
+		return u, err
+	}
+	u.Facts = len(rows)
+	for _, r := range rows {
+		var demoted, archived bool
+		// No update: it follows from the time alone.
+		f, err := x.edit(ctx, r.v.ID, func(_ *batch, f *Fact) (bool, error) {
+			demoted, archived = f.fade(x.clock(), p.Settings.halfLife(f.Category))
+			return demoted || archived, nil
+		})
+		if err != nil {
+			return u, err
+		}
+		u.Demoted, u.Archived = u.Demoted+number(demoted), u.Archived+number(archived)
+		u.Already += number(!archived && !f.Archived.IsZero())
+	}
+	u.Kept = u.Facts - u.Archived - u.Already
+	if err := x.rollOld(ctx, &u); err != nil || !p.Settings.AutoInfer {
+		return u, err
+	}
+	found, err := x.infer(ctx, 0)
+	for _, s := range found {
+		_, added := x.Add(ctx, s.Draft)
+		if !errors.Is(added, ErrRejected) { // meanwhile
+			err = errors.Join(err, added)
+		}
+		u.Inferred += number(added == nil)
+	}
+	return u, err
+}
+
+// rollOld rolls up the events that are old enough, and forgets the keys of
+// those that are twice as old.
+func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
+	for n := groupEvents; n == groupEvents; u.RolledUp += n {
+		err := x.alone(ctx, func(b *batch) error {
+			ring, err := each[Event](ctx, x, eventPart)
+			days, err2 := x.days(ctx)
+			if err = errors.Join(err, err2); err == nil {
+				n = x.roll(b, days, ring, 0)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return x.alone(ctx, func(b *batch) error {
+		days, err := x.days(ctx)
+		for name, d := range days {
+			if len(d.v.Marks) > 0 && name < x.clock().Add(-markFor).Format(time.DateOnly) {
+				d.v.Marks = nil
+				putRollup(b, d, name, &d.v)
+			}
+		}
+		return err
+	})
 }

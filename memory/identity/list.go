@@ -3,7 +3,6 @@ package identity
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 )
@@ -15,6 +14,8 @@ type View struct {
 	// Superseded is the fact of the same subject and slot that answers
 	// instead; "": none, so that this one does.
 	Superseded ID
+	slot       string // slotKey
+	later      bool   // it has not begun to hold
 }
 
 // Filter selects facts. The zero Filter selects all that are in use.
@@ -40,15 +41,19 @@ type Filter struct {
 // List returns facts. Those of one subject and slot stand together, the one
 // that answers first; otherwise the older come first.
 func (x *Identity) List(ctx context.Context, f Filter) ([]View, error) {
-	rows, err := x.all(ctx)
-	if err != nil || len(rows) == 0 {
-		return nil, err
+	views, err := x.views(ctx, f.At, f.Known)
+	views = slices.DeleteFunc(views, func(v View) bool { return !f.selects(&v) })
+	first := map[string]int{}
+	for i := range views {
+		if _, seen := first[views[i].slot]; !seen {
+			first[views[i].slot] = i
+		}
 	}
-	p, err := x.Profile(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return f.apply(rows, p.Settings, x.clock()), nil
+	slices.SortStableFunc(views, func(a, b View) int {
+		return cmp.Or(first[a.slot]-first[b.slot],
+			number(a.Superseded != "")-number(b.Superseded != ""), newest(&a.Fact, &b.Fact))
+	})
+	return views, err
 }
 
 // Due returns the facts that f selects whose effective confidence is below DemoteBelow, the
@@ -63,105 +68,47 @@ func (x *Identity) Due(ctx context.Context, f Filter) ([]View, error) {
 	return views, err
 }
 
-// latest is now, or the latest time at which a fact was learned by the clock
-// of another writer: what is stored was not learned in the future.
-func latest(rows []row[Fact], now time.Time) time.Time {
-	for i := range rows {
-		if c := rows[i].v.Created; c.After(now) {
-			now = c
-		}
-	}
-	return now
+// selects reports whether a fact is one of those that are asked for.
+func (f *Filter) selects(v *View) bool {
+	return (f.Archived || v.inUse(f.Known)) && !v.later &&
+		(f.Category == "" || f.Category == v.Category) &&
+		(f.Maturity == "" || f.Maturity == v.Maturity) &&
+		(f.Visibility == "" || v.Visibility.Within(f.Visibility)) &&
+		(f.Subject == "" || canonical(f.Subject) == canonical(v.Subject)) &&
+		(f.Slot == "" || canonical(f.Slot) == canonical(v.Slot))
 }
 
-// look returns the facts as they stood at a time and were known at another
-// (zero: by now), those that had not begun or were archived too.
-func look(rows []row[Fact], at, known time.Time) []View {
+// views returns the facts as they stood at a time and were known at another (zero: now),
+// those that had not begun or were archived too.
+func (x *Identity) views(ctx context.Context, at, known time.Time) ([]View, error) {
+	rows, err := x.all(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	p, err := x.Profile(ctx)
+	fading := cmp.Or(at, x.clock())
+	if at.IsZero() {
+		// What is stored was not learned in the future, whatever another writer's clock says.
+		at = fading
+		for i := range rows {
+			at = later(at, rows[i].v.Created)
+		}
+	}
 	heads := answers(rows, at, known)
 	var out []View
 	for i := range rows {
-		v := View{Fact: rows[i].v}
+		v := View{Fact: rows[i].v, slot: rows[i].v.slotKey(), later: rows[i].v.At.After(at)}
 		if !v.learned(known) {
 			continue
 		}
 		v.Content = v.wordingAt(known)
-		if head := heads[slotKey(&v.Fact)]; head != nil && head.ID != v.ID {
+		v.Effective = v.Fact.Effective(fading, p.Settings.halfLife(v.Category))
+		if head := heads[v.slot]; head != nil && head.ID != v.ID {
 			v.Superseded = head.ID
 		}
 		out = append(out, v)
 	}
-	return out
-}
-
-// apply returns the views of the rows that f selects.
-func (f *Filter) apply(rows []row[Fact], s Settings, now time.Time) []View {
-	at, fading := f.At, f.At
-	if at.IsZero() {
-		at, fading = latest(rows, now), now
-	}
-	out := slices.DeleteFunc(look(rows, at, f.Known), func(v View) bool {
-		return v.At.After(at) || !f.Archived && !v.inUse(f.Known) || !f.selects(&v.Fact)
-	})
-	for i := range out {
-		out[i].Effective = out[i].Fact.Effective(fading, s.halfLife(out[i].Category))
-	}
-	first := map[string]int{}
-	for i := range out {
-		k := slotKey(&out[i].Fact)
-		if _, seen := first[k]; !seen {
-			first[k] = i
-		}
-	}
-	slices.SortStableFunc(out, func(a, b View) int {
-		if c := cmp.Compare(first[slotKey(&a.Fact)], first[slotKey(&b.Fact)]); c != 0 || a.Slot == "" {
-			return c
-		}
-		if answers := a.Superseded == ""; answers != (b.Superseded == "") {
-			if answers {
-				return -1
-			}
-			return 1
-		}
-		return newest(&a.Fact, &b.Fact)
-	})
-	return out
-}
-
-func (f *Filter) selects(v *Fact) bool {
-	return (f.Category == "" || f.Category == v.Category) &&
-		(f.Maturity == "" || f.Maturity == v.Maturity) &&
-		(f.Visibility == "" || v.Visibility.Within(f.Visibility)) &&
-		f.asks(v)
-}
-
-// asks reports whether a fact is of the subject and slot.
-func (f *Filter) asks(v *Fact) bool {
-	if f.Subject != "" && f.Slot != "" {
-		return v.Slot != "" && slotKey(v) == question(f.Subject, f.Slot)
-	}
-	return (f.Subject == "" || canonical(f.Subject) == canonical(v.Subject)) &&
-		(f.Slot == "" || canonical(f.Slot) == canonical(v.Slot))
-}
-
-// slotKey is equal for facts that answer the same, and unique for others.
-func slotKey(f *Fact) string {
-	switch {
-	case f.Slot == "":
-		return "id\x00" + string(f.ID)
-	case f.Subject == "": // former versions read it from the text
-		return f.Slot
-	}
-	return question(f.Subject, f.Slot)
-}
-
-// question is the slotKey of what has a subject and a slot.
-func question(subject, slot string) string { return canonical(subject) + "\x00" + canonical(slot) }
-
-// newest orders what answers before what it replaces. A candidate replaces
-// nothing that was confirmed.
-func newest(a, b *Fact) int {
-	confirmed := func(f *Fact) int { return number(f.Maturity != Candidate) }
-	return cmp.Or(confirmed(b)-confirmed(a), b.At.Compare(a.At), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
+	return out, err
 }
 
 // answers returns for each slot the fact that answers: the newest of those
@@ -173,129 +120,9 @@ func answers(rows []row[Fact], at, known time.Time) map[string]*Fact {
 		if f.Slot == "" || f.At.After(at) || !f.learned(known) || !f.inUse(known) {
 			continue
 		}
-		if head := out[slotKey(f)]; head == nil || newest(f, head) < 0 {
-			out[slotKey(f)] = f
+		if head := out[f.slotKey()]; head == nil || newest(f, head) < 0 {
+			out[f.slotKey()] = f
 		}
 	}
 	return out
-}
-
-// MaintainReport says what Maintain did. Facts = Kept + Archived + Already.
-type MaintainReport struct {
-	Facts    int // all there are
-	Kept     int // in use
-	Demoted  int // of Kept and Archived: lost a step of maturity in this call
-	Archived int // by this call
-	Already  int // archived before
-	RolledUp int // events
-	Inferred int // candidates that were added, with Settings.AutoInfer
-}
-
-// Maintain does what time asks for; call it once a day or so. A fact whose
-// effective confidence is below DemoteBelow loses one step of maturity, once
-// until it is validated again; one below archiveBelow is archived, whatever
-// its maturity. Nothing is deleted, and no confidence is written back, so that
-// a second call changes nothing. Events that are 30 days old are rolled up.
-// After an interruption, call it again.
-func (x *Identity) Maintain(ctx context.Context) (MaintainReport, error) {
-	var u MaintainReport
-	p, err := x.Profile(ctx)
-	if err != nil {
-		return u, err
-	}
-	rows, err := x.all(ctx)
-	if err != nil {
-		return u, err
-	}
-	for _, r := range rows {
-		u.Facts++
-		if err := x.fade(ctx, r.v, p.Settings, &u); err != nil {
-			return u, err
-		}
-	}
-	if err := x.rollOld(ctx, &u); err != nil || !p.Settings.AutoInfer {
-		return u, err
-	}
-	found, err := x.infer(ctx, defaultLookback)
-	for _, s := range found {
-		_, added := x.Add(ctx, s.Draft)
-		if added == nil {
-			u.Inferred++
-		} else if !errors.Is(added, ErrRejected) { // rejected meanwhile
-			return u, added
-		}
-	}
-	return u, err
-}
-
-// fade demotes and archives one fact.
-func (x *Identity) fade(ctx context.Context, f Fact, s Settings, u *MaintainReport) error {
-	var demoted, archived, already bool
-	step := func(f *Fact) bool {
-		now := x.clock()
-		demoted, archived, already = false, false, !f.Archived.IsZero()
-		if already {
-			return false
-		}
-		effective := f.Effective(now, s.halfLife(f.Category))
-		if effective < DemoteBelow && f.Demoted.IsZero() && f.Maturity != Candidate {
-			demoted, f.Demoted = true, now
-			f.Maturity = f.Maturity.below()
-		}
-		if effective < archiveBelow {
-			archived, f.Archived = true, now
-		}
-		return demoted || archived
-	}
-	if step(&f) {
-		if _, err := x.edit(ctx, f.ID, func(_ *batch, f *Fact) (bool, error) { return step(f), nil }); err != nil {
-			return err
-		}
-	}
-	u.Demoted += number(demoted)
-	u.Archived += number(archived)
-	u.Already += number(already)
-	u.Kept += number(!archived && !already)
-	return nil
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// rollOld rolls up the events that are old enough, and forgets the keys of
-// those that are twice as old.
-func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
-	for more := true; more; {
-		n := 0
-		err := x.alone(ctx, func(b *batch) error {
-			ring, err := each[Event](ctx, x, eventPart)
-			if err != nil {
-				return err
-			}
-			days, err := x.days(ctx)
-			n = x.roll(b, days, ring, 0)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		u.RolledUp += n
-		more = n == groupEvents
-	}
-	return x.alone(ctx, func(b *batch) error {
-		days, err := x.days(ctx)
-		last := x.clock().Add(-markFor).Format(time.DateOnly)
-		for name, d := range days {
-			if len(d.v.Marks) > 0 && name < last {
-				next := d.v.dup()
-				next.Marks = nil
-				b.putRollup(d, name, &next)
-			}
-		}
-		return err
-	})
 }

@@ -130,3 +130,26 @@ func TestRejectionWins(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, g.Rejected.IsZero())
 }
+
+// A state of a fact that was merged into another since, older than what was merged, says
+// nothing new: so does a document that comes again.
+func TestOldStateOfAMergedFact(t *testing.T) {
+	doc := func(id, content, visibility string, day int) []byte {
+		return fmt.Appendf(nil, `{"version":"2.0.0","facts":[{"id":%q,"category":"context","content":%q,"visibility":%q,`+
+			`"createdAt":"2026-01-01","updatedAt":"2026-01-%02d"}]}`, id, content, visibility, day)
+	}
+	x, _ := fresh(t)
+	early := doc("b", "Rust", "trusted", 2)
+	for _, d := range [][]byte{early, doc("a", "Globex", "public", 3), doc("b", "Globex", "public", 4)} {
+		_, err := x.Import(t.Context(), d)
+		require.NoError(t, err)
+	}
+	before := exported(t, x, identity.Local)
+	require.Contains(t, before, `"Rust"`)
+	_, err := x.Import(t.Context(), early)
+	require.NoError(t, err)
+	require.Equal(t, before, exported(t, x, identity.Local))
+	f, err := x.Get(t.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, identity.Public, f.Visibility)
+}

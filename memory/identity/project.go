@@ -92,30 +92,21 @@ const (
 //
 // The choice is the better of two: the most valuable facts that fit, and those of the
 // most value for their tokens.
-func (x *Identity) Project(ctx context.Context, task string, b Budget) (Projection, error) {
-	if b.Visibility != "" && b.Visibility.rank() == 0 {
-		return Projection{}, fmt.Errorf("identity: %w: visibility %.32q", ErrValue, string(b.Visibility))
+func (x *Identity) Project(ctx context.Context, task string, b Budget) (p Projection, err error) {
+	b.Tokens, b.Facts = cmp.Or(b.Tokens, DefaultTokens), cmp.Or(b.Facts, defaultFacts)
+	b.Confidence, b.Visibility = cmp.Or(b.Confidence, DemoteBelow), cmp.Or(b.Visibility, Trusted)
+	if b.Visibility.rank() == 0 {
+		return p, bad("visibility", b.Visibility)
 	}
-	b.fill()
-	rows, err := x.all(ctx)
-	if err != nil {
-		return Projection{}, err
+	views, err := x.views(ctx, time.Time{}, time.Time{})
+	if err != nil || len(views) == 0 {
+		return p, err
 	}
-	if len(rows) == 0 {
-		return Projection{}, nil
-	}
-	profile, err := x.Profile(ctx)
-	if err != nil {
-		return Projection{}, err
-	}
-	now, words := x.clock(), termsOf(task)
-	at := latest(rows, now)
-	var p Projection
-	var proven, others []Projected
-	for _, v := range look(rows, at, time.Time{}) {
-		v.Effective = v.Fact.Effective(now, profile.Settings.halfLife(v.Category))
+	words := termsOf(task)
+	var proven, others []*Projected
+	for _, v := range views {
 		f := weigh(v, words)
-		switch reason := b.leaves(&f, at, len(words) > 0); {
+		switch reason := b.leaves(f, len(words) > 0); {
 		case !v.inUse(time.Time{}):
 		case reason != "":
 			p.Left = append(p.Left, Left{v.ID, reason})
@@ -129,25 +120,9 @@ func (x *Identity) Project(ctx context.Context, task string, b Budget) (Projecti
 	return p, err
 }
 
-func (b *Budget) fill() {
-	if b.Tokens == 0 {
-		b.Tokens = DefaultTokens
-	}
-	if b.Facts == 0 {
-		b.Facts = defaultFacts
-	}
-	b.Facts = max(b.Facts, 0)
-	if b.Confidence == 0 {
-		b.Confidence = DemoteBelow
-	}
-	if b.Visibility == "" {
-		b.Visibility = Trusted
-	}
-}
-
 // weigh estimates what a fact is worth for a task.
-func weigh(v View, task []term) Projected {
-	p := Projected{View: v, Relevance: noTask, Use: noTask}
+func weigh(v View, task []term) *Projected {
+	p := &Projected{View: v, Relevance: noTask, Use: noTask}
 	if len(task) > 0 {
 		p.Relevance = relevance(task, termsOf(v.Content))
 		prior := stray
@@ -174,11 +149,11 @@ func relevance(task, fact []term) float64 {
 }
 
 // leaves tells why a fact is no candidate for the choice; "": it is one.
-func (b *Budget) leaves(f *Projected, at time.Time, task bool) string {
+func (b *Budget) leaves(f *Projected, task bool) string {
 	switch {
 	case !f.Visibility.Within(b.Visibility):
 		return "visibility"
-	case f.At.After(at):
+	case f.later:
 		return "begins later"
 	case f.Superseded != "":
 		return "superseded"
@@ -196,64 +171,52 @@ func (b *Budget) leaves(f *Projected, at time.Time, task bool) string {
 	return ""
 }
 
-// choose fills the projection from the candidates.
-func (x *Identity) choose(p *Projection, b Budget, proven, others []Projected) error {
-	count := func(text string) (n int, err error) {
-		if err := guard.Call(func() { n = x.tokens(text) }); err != nil {
-			return 0, fmt.Errorf("identity: Tokens: %w", err)
+// choose fills the projection from the candidates, those of the first group first.
+func (x *Identity) choose(p *Projection, b Budget, groups ...[]*Projected) (err error) {
+	count := func(text string) (n int) {
+		if lost := guard.Call(func() { n = x.tokens(text) }); lost != nil {
+			err = cmp.Or(err, fmt.Errorf("identity: Tokens: %w", lost))
+		} else if n < 0 {
+			err = cmp.Or(err, bad("Tokens", n))
 		}
-		if n < 0 {
-			return 0, fmt.Errorf("identity: Tokens: %w: %d", ErrValue, n)
-		}
-		return n, nil
+		return n
 	}
-	frame, err := count(wrap(nil))
-	if err != nil {
-		return err
-	}
-	room, slots := max(b.Tokens-frame, 0), b.Facts
-	for _, from := range [][]Projected{proven, others} {
-		for i := range from {
-			if from[i].Tokens, err = count(line(&from[i])); err != nil {
-				return err
-			}
+	room, slots := max(b.Tokens-count(wrap(nil)), 0), max(b.Facts, 0)
+	for _, facts := range groups {
+		for _, f := range facts {
+			f.Tokens = count(line(f))
 		}
-		in := pick(from, room, slots)
-		for i := range from {
-			if in[i] {
-				room, slots = room-from[i].Tokens, slots-1
-				p.Value += from[i].Value
-				p.Facts = append(p.Facts, from[i])
-			}
+		in, rest := pick(facts, room, slots)
+		for _, f := range in {
+			room, slots = room-f.Tokens, slots-1
+			p.Facts = append(p.Facts, *f)
 		}
 		reason := "over tokens"
 		if slots == 0 {
 			reason = "over facts"
 		}
-		for i := range from {
-			if !in[i] {
-				p.Left = append(p.Left, Left{from[i].ID, reason})
-			}
+		for _, f := range rest {
+			p.Left = append(p.Left, Left{f.ID, reason})
 		}
 	}
-	slices.SortStableFunc(p.Facts, byValue)
+	slices.SortStableFunc(p.Facts, func(a, b Projected) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), older(&a.Fact, &b.Fact))
+	})
 	// A tokenizer may count the whole as more than its lines.
-	for len(p.Facts) > 0 {
+	for ; len(p.Facts) > 0 && err == nil; p.Facts = p.Facts[:len(p.Facts)-1] {
 		p.Text = wrap(p.Facts)
-		if p.Tokens, err = count(p.Text); err != nil || p.Tokens <= b.Tokens {
-			return err
+		if p.Tokens = count(p.Text); p.Tokens <= b.Tokens {
+			break
 		}
-		last := len(p.Facts) - 1
-		p.Left = append(p.Left, Left{p.Facts[last].ID, "over tokens"})
-		p.Value -= p.Facts[last].Value
-		p.Facts = p.Facts[:last]
+		p.Left = append(p.Left, Left{p.Facts[len(p.Facts)-1].ID, "over tokens"})
 	}
-	p.Text, p.Tokens = "", 0
-	return nil
-}
-
-func byValue(a, b Projected) int {
-	return cmp.Or(cmp.Compare(b.Value, a.Value), older(&a.Fact, &b.Fact))
+	if len(p.Facts) == 0 {
+		p.Text, p.Tokens = "", 0
+	}
+	for i := range p.Facts {
+		p.Value += p.Facts[i].Value
+	}
+	return err
 }
 
 // wrap renders facts for a prompt.
@@ -273,34 +236,32 @@ func line(f *Projected) string {
 	return fmt.Sprintf("| %s (%s, %s)\n", fence.Line(f.Content), fence.Line(string(f.Category)), state)
 }
 
-// pick chooses at most k of the facts, of at most room tokens together: the better of two
-// greedy choices. With ten facts of a line each, the best is rarely better.
-func pick(facts []Projected, room, k int) []bool {
-	var best []bool
+// pick chooses at most k of the facts, of at most room tokens together, and returns the
+// rest too: the better of two greedy choices. With ten facts of a line each, the best is
+// rarely better.
+func pick(facts []*Projected, room, k int) (best, rest []*Projected) {
 	most := -1.0
-	for _, order := range []func(a, b *Projected) float64{
-		func(a, b *Projected) float64 { return b.Value - a.Value },
-		func(a, b *Projected) float64 { return b.Value*float64(a.Tokens) - a.Value*float64(b.Tokens) },
+	for _, cost := range []func(*Projected) float64{
+		func(*Projected) float64 { return 1 },
+		func(f *Projected) float64 { return float64(f.Tokens) },
 	} {
-		turns := make([]int, len(facts))
-		for i := range turns {
-			turns[i] = i
-		}
-		slices.SortFunc(turns, func(i, j int) int {
-			a, b := &facts[i], &facts[j]
-			return cmp.Or(cmp.Compare(order(a, b), 0), cmp.Compare(a.Tokens, b.Tokens), older(&a.Fact, &b.Fact))
+		slices.SortFunc(facts, func(a, b *Projected) int {
+			return cmp.Or(cmp.Compare(b.Value*cost(a), a.Value*cost(b)), a.Tokens-b.Tokens, older(&a.Fact, &b.Fact))
 		})
-		in, left, free, sum := make([]bool, len(facts)), room, k, 0.0
-		for _, i := range turns {
-			if free > 0 && facts[i].Tokens <= left {
-				in[i], left, free, sum = true, left-facts[i].Tokens, free-1, sum+facts[i].Value
+		var in, out []*Projected
+		left, sum := room, 0.0
+		for _, f := range facts {
+			if len(in) == k || f.Tokens > left {
+				out = append(out, f)
+				continue
 			}
+			in, left, sum = append(in, f), left-f.Tokens, sum+f.Value
 		}
 		if sum > most {
-			best, most = in, sum
+			best, rest, most = in, out, sum
 		}
 	}
-	return best
+	return best, rest
 }
 
 // Hits returns the facts as hits, for a prompt: see [memory.Render]. A fact is Trusted
@@ -322,20 +283,4 @@ func (p *Projection) Hits() (out []memory.Hit) {
 		})
 	}
 	return out
-}
-
-// EstimateTokens is the default count of tokens: one for four bytes of ASCII,
-// rounded up, and one for each other character. It errs on the high side for
-// English prose and may be some tens of percent off for other text: a host
-// that pays by the token passes its model's own tokenizer.
-func EstimateTokens(text string) int {
-	ascii, other := 0, 0
-	for _, r := range text {
-		if r < 0x80 {
-			ascii++
-		} else {
-			other++
-		}
-	}
-	return (ascii+3)/4 + other
 }

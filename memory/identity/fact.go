@@ -1,0 +1,568 @@
+package identity
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// ID names a fact within its identity.
+type ID = memory.ID
+
+// Category says what a fact is about. The constants are those of the format;
+// any other name of at most 64 bytes is kept as it is.
+type Category string
+
+// The categories.
+const (
+	Core       Category = "core"       // who it is
+	Expertise  Category = "expertise"  // what they know
+	Preference Category = "preference" // how they like things done
+	Context    Category = "context"    // where and with what they work
+	Focus      Category = "focus"      // what they are at just now
+)
+
+// Maturity says how well a fact is established.
+type Maturity string
+
+// The maturities, in rising order.
+const (
+	Candidate   Maturity = "candidate"   // proposed, by inference or import
+	Established Maturity = "established" // said by hand, or validated twice
+	Proven      Maturity = "proven"      // validated five times
+)
+
+// Validations at which a fact rises.
+const (
+	establishedAt = 2
+	provenAt      = 5
+)
+
+// rank is from 1 on; 0: it is none.
+func (m Maturity) rank() int {
+	return 1 + slices.Index([]Maturity{Candidate, Established, Proven}, m)
+}
+
+// Visibility says how far a fact may go.
+type Visibility string
+
+// The visibilities, in order of narrowing.
+const (
+	Public  Visibility = "public"  // to all
+	Trusted Visibility = "trusted" // to the assistants that the host trusts; the default
+	Local   Visibility = "local"   // not off this device, nor into a prompt unless asked for
+)
+
+// rank is from 1 on; 0: it is none.
+func (v Visibility) rank() int { return 1 + slices.Index([]Visibility{Public, Trusted, Local}, v) }
+
+// Within reports whether v goes at least as far as limit: what is public may
+// be shown wherever what is trusted may.
+func (v Visibility) Within(limit Visibility) bool { return v.rank() <= limit.rank() }
+
+// stricter returns the narrower of two, a if there is none.
+func stricter(a, b Visibility) Visibility {
+	if b.rank() > a.rank() {
+		return b
+	}
+	return a
+}
+
+// Source says how a fact came about. The constants are those of the format;
+// any other name of at most 64 bytes is kept as it is.
+type Source string
+
+// The sources.
+const (
+	Manual       Source = "manual"       // said by the person, or by the host for it
+	Inferred     Source = "inferred"     // drawn from events
+	Conversation Source = "conversation" // picked up in a conversation
+	Imported     Source = "imported"     // from elsewhere
+)
+
+// Draft is a fact that is to be added. Only Content is required.
+type Draft struct {
+	Content    string     // the fact, as a short statement
+	Category   Category   // "": guessed from the words of Content
+	Source     Source     // "": Manual
+	Ref        string     // where it comes from: a conversation, an address; at most 256 bytes
+	Visibility Visibility // "": Trusted
+	// Confidence is in (0,1]. 0: 1 for a Manual fact, 0.5 otherwise.
+	Confidence float64
+	// Maturity "" is Established for a Manual fact, Candidate otherwise.
+	Maturity Maturity
+	// Subject and Slot say what the fact answers: whose property, and which
+	// one, as in "me" and "employer". Facts that share both replace one
+	// another by At. Both or neither.
+	Subject, Slot string
+	// At is when it began to hold. Zero: now.
+	At time.Time
+}
+
+// String names the draft without its text, which is not sanitised yet.
+func (d Draft) String() string { return fmt.Sprintf("draft (%s, %s)", d.Category, d.Source) }
+
+// GoString is String: no verb of package fmt prints the text.
+func (d Draft) GoString() string { return d.String() }
+
+// Fact is what is kept of a Draft, and what became of it. It is a copy:
+// changing it changes nothing in the store.
+type Fact struct {
+	ID          ID         `json:"id" cbor:"1,keyasint"`
+	Category    Category   `json:"category" cbor:"2,keyasint"`
+	Content     string     `json:"content" cbor:"3,keyasint"`
+	Confidence  float64    `json:"confidence" cbor:"6,keyasint,omitempty"` // in [0,1], as of Validated
+	Validations int        `json:"validationCount" cbor:"11,keyasint,omitempty"`
+	Maturity    Maturity   `json:"maturity" cbor:"7,keyasint"`
+	Source      Source     `json:"source" cbor:"8,keyasint"`
+	Ref         string     `json:"sourceRef,omitempty" cbor:"9,keyasint,omitempty"`
+	Visibility  Visibility `json:"visibility" cbor:"10,keyasint"`
+	Subject     string     `json:"subject,omitempty" cbor:"4,keyasint,omitempty"`
+	// Slot is as in the draft. Former versions read it from Content: then Subject is "".
+	Slot string `json:"slot,omitempty" cbor:"5,keyasint,omitempty"`
+	// Again is whether another fact has answered since what this one says was said first.
+	Again bool `json:"again,omitempty" cbor:"-"`
+
+	At        time.Time `json:"heldSince,omitzero" cbor:"13,keyasint,omitzero"`     // when it began to hold
+	Created   time.Time `json:"createdAt,omitzero" cbor:"14,keyasint,omitzero"`     // when it was learned
+	Updated   time.Time `json:"updatedAt,omitzero" cbor:"15,keyasint,omitzero"`     // when it last changed
+	Validated time.Time `json:"lastValidated,omitzero" cbor:"16,keyasint,omitzero"` // confidence fades from here
+	Demoted   time.Time `json:"demotedAt,omitzero" cbor:"17,keyasint,omitzero"`     // since it was validated; zero: not
+	Archived  time.Time `json:"archivedAt,omitzero" cbor:"18,keyasint,omitzero"`    // put aside; zero: in use
+	Rejected  time.Time `json:"rejectedAt,omitzero" cbor:"19,keyasint,omitzero"`    // which archives it too; zero: not
+	Restored  time.Time `json:"restoredAt,omitzero" cbor:"130,keyasint,omitzero"`   // a rejection was taken back
+
+	Evidence []Evidence `json:"evidence,omitempty" cbor:"12,keyasint,omitempty"` // last validations, the newest last
+	Past     []Past     `json:"past,omitempty" cbor:"20,keyasint,omitempty"`     // last former wordings, the oldest first
+	Variants []Variant  `json:"variants,omitempty" cbor:"21,keyasint,omitempty"` // duplicates that it stands for
+
+	// Extra holds fields of an imported fact that this package does not
+	// know; Damaged the raw values of those that it could not read. Both are
+	// exported again.
+	Damaged map[string]json.RawMessage `json:"damaged,omitempty" cbor:"23,keyasint,omitempty"`
+	Extra   map[string]json.RawMessage `json:"extra,omitempty" cbor:"22,keyasint,omitempty"`
+}
+
+// Evidence is one validation of a fact.
+type Evidence struct {
+	Key    string    `json:"key,omitempty" cbor:"Key"` // as a hash; "": none was given
+	Reason string    `json:"reason,omitempty" cbor:"Reason"`
+	At     time.Time `json:"at" cbor:"At"`
+}
+
+// Past is a wording that an Update replaced.
+type Past struct {
+	Content string    `json:"content" cbor:"Content"`
+	Until   time.Time `json:"until" cbor:"Until"`
+}
+
+// Variant is a duplicate that was merged into a fact on import.
+type Variant struct {
+	ID      ID     `json:"id,omitempty" cbor:"ID"`
+	Content string `json:"content,omitempty" cbor:"Content"`
+	Ref     string `json:"sourceRef,omitempty" cbor:"Ref"`
+	// Updated is when it last changed: older states of it say nothing new.
+	Updated time.Time `json:"updatedAt,omitzero" cbor:"-"`
+	// Extra is its own, and its Damaged under their names.
+	Extra map[string]json.RawMessage `json:"extra,omitempty" cbor:"Extra"`
+}
+
+// Rejection is a text that is not to be suggested again.
+type Rejection struct {
+	Content string    `json:"content" cbor:"1,keyasint"`
+	Reasons []string  `json:"reasons,omitempty" cbor:"2,keyasint,omitempty"` // each once, the oldest first; the last 16
+	At      time.Time `json:"at" cbor:"3,keyasint"`
+}
+
+// suggestion is what was suggested, and how often.
+type suggestion struct {
+	Times      int      `cbor:"1,keyasint"`
+	Content    string   `cbor:"130,keyasint,omitempty"`
+	Category   Category `cbor:"131,keyasint,omitempty"`
+	Confidence float64  `cbor:"132,keyasint,omitempty"`
+	Ref        string   `cbor:"133,keyasint,omitempty"`
+	Topic      string   `cbor:"134,keyasint,omitempty"`
+}
+
+func (s *suggestion) draft() Draft {
+	return Draft{Content: s.Content, Category: s.Category, Confidence: s.Confidence, Ref: s.Ref, Source: Inferred}
+}
+
+// String names the fact without its text, which belongs to a person.
+func (f Fact) String() string { return fmt.Sprintf("fact %s (%s, %s)", f.ID, f.Category, f.Maturity) }
+
+// GoString is String: no verb of package fmt prints the text.
+func (f Fact) GoString() string { return f.String() }
+
+// Effective returns the confidence in the fact at a time: it halves with each
+// halfLife since it was validated,
+//
+//	confidence · 2^(-age/halfLife)
+//
+// and it never exceeds Confidence, whatever the clocks say. A halfLife of 0 is
+// DefaultHalfLife. It is computed, and never written back.
+func (f Fact) Effective(at time.Time, halfLife time.Duration) float64 {
+	if halfLife <= 0 {
+		halfLife = DefaultHalfLife
+	}
+	age := max(at.Sub(f.Validated), 0)
+	return min(max(f.Confidence, 0), 1) * math.Exp2(-age.Seconds()/halfLife.Seconds())
+}
+
+// begin fills what the source of a fact decides, where it is empty.
+func (f *Fact) begin() {
+	confidence, maturity := 0.5, Candidate
+	if f.Source == Manual {
+		confidence, maturity = 1, Established
+		f.Validations = cmp.Or(f.Validations, 1)
+	}
+	f.Confidence, f.Maturity = cmp.Or(f.Confidence, confidence), cmp.Or(f.Maturity, maturity)
+}
+
+// check tells what of a fact cannot be kept.
+func (f *Fact) check() error {
+	switch {
+	case strings.TrimSpace(f.Content) == "":
+		return fmt.Errorf("identity: content: %w", memory.ErrEmpty)
+	case !isName(f.Category):
+		return bad("category", f.Category)
+	case !isName(f.Source):
+		return bad("source", f.Source)
+	case f.Visibility.rank() == 0:
+		return bad("visibility", f.Visibility)
+	case f.Maturity.rank() == 0:
+		return bad("maturity", f.Maturity)
+	case !(f.Confidence >= 0 && f.Confidence <= 1): // NaN too
+		return bad("confidence", f.Confidence)
+	case f.Subject != "" && canonical(f.Slot) == "":
+		return bad("slot", f.Slot)
+	}
+	return cmp.Or(over("content", len(f.Content), maxContent), over("variants", len(f.Variants), maxVariants),
+		key.CheckID("subject", f.Subject), key.CheckID("slot", f.Slot), key.CheckID("ref", f.Ref))
+}
+
+// bad is the error of a field whose value is not one that it can have.
+func bad(field string, got any) error {
+	return fmt.Errorf("%w: %s %.64q", ErrValue, field, fmt.Sprint(got))
+}
+
+// over is the error of what is beyond its limit.
+func over(field string, got, limit int) error {
+	if got <= limit {
+		return nil
+	}
+	return &store.LimitError{Field: field, Limit: limit, Got: got}
+}
+
+// checkYear tells whether JSON can hold a time.
+func checkYear(t time.Time) error { return over("year of At", t.Year(), 9999) }
+
+// isName reports whether s can be a category, a source or a kind of event.
+func isName[T ~string](s T) bool {
+	return s != "" && len(s) <= 64 && utf8.ValidString(string(s)) && key.CheckID("", string(s)) == nil
+}
+
+// said is equal for facts of the same words and category.
+func (f *Fact) said() string { return digest("claim", string(f.Category), canonical(f.Content)) }
+
+// claim is equal for facts that say the same, of the same slot.
+func (f *Fact) claim() string {
+	if f.Slot == "" {
+		return f.said()
+	}
+	parts := []string{"claim", string(f.Category), canonical(f.Content), f.slotKey()}
+	if f.Again {
+		parts = append(parts, f.At.Format(time.RFC3339Nano))
+	}
+	return digest(parts...)
+}
+
+// wordingAt is the text of the fact as it was known at a time; zero: by now.
+func (f *Fact) wordingAt(known time.Time) string {
+	for _, p := range f.Past {
+		if !known.IsZero() && known.Before(p.Until) {
+			return p.Content
+		}
+	}
+	return f.Content
+}
+
+func rejectionName(content string) string { return digest("rejection", canonical(content)) }
+
+// learned reports whether the fact was known at a time; zero: by now.
+func (f *Fact) learned(known time.Time) bool { return known.IsZero() || !f.Created.After(known) }
+
+// inUse reports whether the fact was neither archived nor rejected at a time;
+// zero: by now.
+func (f *Fact) inUse(known time.Time) bool {
+	return f.Archived.IsZero() || !known.IsZero() && known.Before(f.Archived)
+}
+
+// slotKey is equal for facts that answer the same, and unique for others.
+func (f *Fact) slotKey() string {
+	switch {
+	case f.Slot == "":
+		return "id\x00" + string(f.ID)
+	case f.Subject == "": // former versions read it from the text
+		return f.Slot
+	}
+	return canonical(f.Subject) + "\x00" + canonical(f.Slot)
+}
+
+// older orders facts by when they were learned.
+func older(a, b *Fact) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// newest orders what answers before what it replaces. A candidate replaces
+// nothing that was confirmed.
+func newest(a, b *Fact) int {
+	return cmp.Or(number(a.Maturity == Candidate)-number(b.Maturity == Candidate),
+		b.At.Compare(a.At), b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
+}
+
+// validate counts a validation.
+func (f *Fact) validate(e Evidence, weak bool) {
+	f.Confidence = min(roundOff(f.Confidence+validationBoost), 1)
+	f.Validations++
+	switch {
+	case f.Validations >= provenAt && !weak:
+		f.Maturity = Proven
+	case f.Validations >= establishedAt && f.Maturity == Candidate:
+		f.Maturity = Established
+	}
+	f.Validated, f.Updated = e.At, e.At
+	f.Demoted, f.Archived = time.Time{}, time.Time{}
+	f.Evidence = latest(both(append(f.Evidence, e), nil, Evidence.order), maxEvidence, Evidence.size)
+}
+
+// lift applies what was said again, and reports whether that changed anything.
+func (f *Fact) lift(said *Fact) bool {
+	archived := !f.Archived.IsZero()
+	rises := said.Maturity.rank() > f.Maturity.rank()
+	manual := said.Source == Manual && (rises || said.Confidence > f.Effective(said.Updated, 0)+.01)
+	if !archived && !manual {
+		return false
+	}
+	if archived {
+		f.restore(said.Updated)
+	}
+	if manual {
+		if rises {
+			f.Maturity = said.Maturity
+		}
+		f.Validations = max(f.Validations, said.Validations)
+	}
+	f.Confidence = max(f.Confidence, said.Confidence)
+	f.Validated, f.Updated = later(f.Validated, said.Validated), later(f.Updated, said.Updated)
+	return true
+}
+
+// fade does what time asks for, and reports whether that is a demotion or an archival.
+func (f *Fact) fade(now time.Time, halfLife time.Duration) (demoted, archived bool) {
+	effective := f.Effective(now, halfLife)
+	if !f.Archived.IsZero() || effective >= DemoteBelow {
+		return false, false
+	}
+	if f.Demoted.IsZero() && f.Maturity != Candidate {
+		if demoted, f.Demoted = true, now; f.Maturity == Proven {
+			f.Maturity = Established
+		} else {
+			f.Maturity = Candidate
+		}
+	}
+	if effective < archiveBelow {
+		archived, f.Archived = true, now
+	}
+	return demoted, archived
+}
+
+// reject puts the fact aside for good.
+func (f *Fact) reject(at time.Time) {
+	f.Rejected = at
+	if f.Archived.IsZero() {
+		f.Archived = at
+	}
+}
+
+// restore brings a fact back that was put aside.
+func (f *Fact) restore(now time.Time) {
+	if !f.Rejected.IsZero() {
+		f.Restored = now
+	}
+	f.Archived, f.Rejected, f.Demoted = time.Time{}, time.Time{}, time.Time{}
+}
+
+func (p Past) order(o Past) int {
+	return cmp.Or(p.Until.Compare(o.Until), cmp.Compare(p.Content, o.Content))
+}
+
+func (e Evidence) order(o Evidence) int {
+	return cmp.Or(e.At.Compare(o.At), cmp.Compare(e.Key, o.Key), cmp.Compare(e.Reason, o.Reason))
+}
+
+// both returns what two lists hold, in order: each as often as the list that has it
+// more often.
+func both[T any](a, b []T, compare func(T, T) int) (out []T) {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.SortStableFunc(a, compare)
+	slices.SortStableFunc(b, compare)
+	for len(a) > 0 && len(b) > 0 {
+		c := compare(a[0], b[0])
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// once returns a list in order, with each once.
+func once[T any](list []T, compare func(T, T) int) []T {
+	list = both(list, nil, compare)
+	return slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
+}
+
+// latest returns the last of a list, at most n, and of maxTexts bytes together.
+func latest[T any](list []T, n int, size func(T) int) []T {
+	i := len(list)
+	for left := maxTexts; i > 0 && i > len(list)-n; i-- {
+		if left -= size(list[i-1]); left < 0 {
+			break
+		}
+	}
+	return slices.Clone(list[i:])
+}
+
+func sizeOf(s string) int { return len(s) }
+
+func (e Evidence) size() int { return len(e.Reason) }
+
+func (p Past) size() int { return len(p.Content) }
+
+// roundOff takes away what adding tenths in binary leaves behind.
+func roundOff(v float64) float64 { return math.Round(v*1e12) / 1e12 }
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Marks around a word that are not part of it. A '.' in front of one is
+// (.NET), and so are '+' and '#' behind it (C++, C#).
+const (
+	before = "\"'`“”‘’„«»‹›([{<*_~-–—,;:!?¡¿"
+	behind = "\"'`“”‘’„«»‹›)]}>*_~-–—,;:!?.…"
+)
+
+// wordsOf returns the words of s in lower case, without what surrounds them.
+func wordsOf(s string) (out []string) {
+	for w := range strings.FieldsSeq(strings.ToLower(fence.Visible(s))) {
+		if w = bare(w); w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// bare returns a word without its marks: not without the sign of a number or a letter
+// (-18, >30, A-), nor is one that stands alone (<) none.
+func bare(w string) string {
+	left := strings.TrimLeft(w, before)
+	out := strings.TrimRight(left, behind)
+	if out == "" {
+		return strings.Trim(w, strings.Trim(behind, ">")+"¡¿([{")
+	}
+	if sign := len(w) - len(left) - 1; sign >= 0 && strings.IndexByte("-<>~", w[sign]) >= 0 && '0' <= out[0] && out[0] <= '9' {
+		out = w[sign:sign+1] + out
+	}
+	if len(out) == 1 && (left == out+"-" || left == out+"*") {
+		out = left
+	}
+	return out
+}
+
+// canonical returns the form in which two statements are the same: their
+// words, whatever the case, spacing and punctuation. A text without words is
+// its own form, so that "!!!" is not "???".
+func canonical(s string) string {
+	return cmp.Or(strings.Join(wordsOf(s), " "), strings.Join(strings.Fields(strings.ToLower(s)), " "))
+}
+
+// overlaps reports whether one text holds the other as whole words.
+func overlaps(a, b string) bool {
+	a, b = " "+canonical(a)+" ", " "+canonical(b)+" "
+	return strings.TrimSpace(a) != "" && strings.TrimSpace(b) != "" && (strings.Contains(a, b) || strings.Contains(b, a))
+}
+
+// term is a word as relevance compares it.
+type term struct {
+	text   string
+	weight float64
+}
+
+// termsOf returns the stems of s. Words with '+' or '#' stay as they are.
+func termsOf(s string) (out []term) {
+	for _, w := range wordsOf(s) {
+		if strings.ContainsAny(w, "+#") {
+			out = append(out, term{w, 1})
+			continue
+		}
+		for _, t := range text.Append(nil, w) {
+			out = append(out, term{t.Text, t.Weight()})
+		}
+	}
+	return out
+}
+
+// categories are words that tell what a statement is about, in the order in which they
+// are tried.
+var categories = []struct {
+	category Category
+	phrases  string // separated by commas
+}{
+	{Preference, "prefer,prefers,preferred,preference,likes,i like,dislikes,i dislike,loves,i love,hates,i hate," +
+		"always,never,avoid,avoids,rather than,style"},
+	{Focus, "working on,works on,focused on,focusing on,building,learning,studying,preparing,goal,project," +
+		"currently,planning"},
+	{Expertise, "years of,years with,experience,experienced,expert,expertise,proficient,fluent,skilled," +
+		"specializes,specialises,knows,i know,good at"},
+	{Context, "based in,lives in,i live,located in,works at,i use,uses,i work at,timezone"},
+	{Core, "my name,i'm a,i'm an,i am a,i am an,is called,works as,i work as"},
+}
+
+// categorize guesses the category of a statement from its phrases. Without any that it
+// knows, that is Context.
+func categorize(content string) Category {
+	words := " " + strings.Join(wordsOf(strings.ReplaceAll(content, "’", "'")), " ") + " "
+	for _, c := range categories {
+		for p := range strings.SplitSeq(c.phrases, ",") {
+			if strings.Contains(words, " "+p+" ") {
+				return c.category
+			}
+		}
+	}
+	return Context
+}

@@ -1,0 +1,216 @@
+package identity
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// join merges the facts of two identities. It depends on which facts there are, and on
+// nothing else: neither on the order, nor on whose they are.
+func join(a, b []Fact) []Fact {
+	all := slices.Concat(a, b)
+	lead := map[ID]ID{} // of each id, another one of the same fact
+	find := func(id ID) ID {
+		for lead[id] != "" {
+			id = lead[id]
+		}
+		return id
+	}
+	for i := range all {
+		for _, v := range all[i].Variants {
+			if from, to := find(v.ID), find(all[i].ID); v.ID != "" && from != to {
+				lead[from] = to
+			}
+		}
+	}
+	byID := unite(all, func(f *Fact) string { return string(find(f.ID)) })
+	slotted := map[string]string{} // of what is said, the least claim to a slot
+	for i := range byID {
+		if said, claim := byID[i].said(), byID[i].claim(); byID[i].Slot != "" && (slotted[said] == "" || claim < slotted[said]) {
+			slotted[said] = claim
+		}
+	}
+	return unite(byID, func(f *Fact) string {
+		if f.Slot == "" {
+			return cmp.Or(slotted[f.said()], f.claim())
+		}
+		return f.claim()
+	})
+}
+
+// unite makes one fact of those with one key, the senior first.
+func unite(facts []Fact, keyOf func(*Fact) string) (out []Fact) {
+	sorted := slices.Clone(facts)
+	slices.SortFunc(sorted, senior)
+	at := map[string]int{}
+	for i := range sorted {
+		f := &sorted[i]
+		k := keyOf(f)
+		if n, seen := at[k]; seen {
+			out[n] = out[n].merge(f)
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, *f)
+	}
+	return out
+}
+
+// senior orders facts by which of two that say the same keeps its id and wording: one
+// that was made here before one of a document, and then the one that was learned first.
+func senior(a, b Fact) int {
+	drawn := func(f *Fact) int {
+		return number(len(f.ID) != 24 || strings.Trim(string(f.ID), "0123456789abcdefghijklmnopqrstuv") != "")
+	}
+	return cmp.Or(drawn(&a)-drawn(&b), older(&a, &b), b.Updated.Compare(a.Updated),
+		bytes.Compare(encoded(&a), encoded(&b)))
+}
+
+// merge returns f with what another state of it, or another fact that says the
+// same, knows beyond it. Of two states, the senior is the one that was updated last.
+func (f *Fact) merge(other *Fact) Fact {
+	newer := other.Updated.Compare(f.Updated)
+	if f.ID == other.ID && cmp.Or(newer, bytes.Compare(encoded(f), encoded(other))) > 0 {
+		f, other = other, f
+	}
+	out := *f
+	known := slices.IndexFunc(f.Variants, func(v Variant) bool {
+		return v.ID == other.ID && f.ID != other.ID && !v.Updated.Before(other.Updated)
+	})
+	if known < 0 && (f.ID != other.ID || newer == 0) {
+		out.Validations = max(f.Validations, other.Validations)
+		if other.Maturity.rank() > f.Maturity.rank() {
+			out.Maturity = other.Maturity
+		}
+		// The surer of the two, compared at one time.
+		if at := later(f.Validated, other.Validated); other.Effective(at, 0) > f.Effective(at, 0) {
+			out.Confidence, out.Validated, out.Demoted = other.Confidence, other.Validated, other.Demoted
+		}
+		if other.Created.Before(f.Created) {
+			out.Created = other.Created
+		}
+		switch c := other.Updated.Compare(f.Updated); {
+		case c > 0:
+			out.Updated, out.Archived = other.Updated, other.Archived
+		case c == 0:
+			out.Archived = later(f.Archived, other.Archived)
+		}
+		out.Visibility = stricter(f.Visibility, other.Visibility)
+		if f.Slot == "" {
+			out.Subject, out.Slot = other.Subject, other.Slot
+		}
+	}
+	out.Restored, out.Rejected = later(f.Restored, other.Restored), time.Time{}
+	if at := later(f.Rejected, other.Rejected); !at.IsZero() && !out.Restored.After(at) {
+		out.reject(at)
+	}
+	out.Past = latest(once(slices.Concat(f.Past, other.Past), Past.order), maxPast, Past.size)
+	out.Evidence = latest(both(f.Evidence, other.Evidence, Evidence.order), maxEvidence, Evidence.size)
+	said := func(text, now string) bool {
+		return text == now || slices.ContainsFunc(out.Past, func(p Past) bool { return p.Content == text })
+	}
+	out.Variants = both(f.Variants, other.Variants, Variant.order)
+	lost := []Variant{{ID: other.ID, Content: other.Content, Ref: other.Ref}}
+	switch {
+	case known >= 0: // what is older than what was merged before changes none of it
+		v := f.Variants[known]
+		at := slices.IndexFunc(out.Variants, func(o Variant) bool { return o.order(v) == 0 })
+		out.Variants[at].Extra = union(v.Extra, union(other.Extra, other.Damaged))
+		if said(other.Content, v.Content) {
+			lost = nil
+		}
+	case f.ID == other.ID:
+		out.Extra, out.Damaged = union(out.Extra, other.Extra), union(out.Damaged, other.Damaged)
+	default:
+		lost[0].Extra, lost[0].Updated = union(other.Extra, other.Damaged), other.Updated
+	}
+	out.Variants = slices.DeleteFunc(both(out.Variants, lost, Variant.order), func(v Variant) bool {
+		return v.ID == out.ID && said(v.Content, out.Content) && len(v.Extra) == 0
+	})
+	return out
+}
+
+func (v Variant) order(o Variant) int {
+	c := cmp.Or(cmp.Compare(v.ID, o.ID), cmp.Compare(v.Content, o.Content), cmp.Compare(v.Ref, o.Ref), v.Updated.Compare(o.Updated))
+	if c == 0 {
+		return bytes.Compare(encoded(&v), encoded(&o))
+	}
+	return c
+}
+
+// unreadable is the field that holds entries that could not be read.
+const unreadable = "unreadable"
+
+func listed(extra raws) (out []json.RawMessage) {
+	if raw := extra[unreadable]; raw != nil && json.Unmarshal(raw, &out) != nil {
+		return []json.RawMessage{raw}
+	}
+	return out
+}
+
+// merge takes in what a document has: of two values that of the later profile, and of
+// two as late the smaller.
+func (p *Profile) merge(o *Profile) time.Time {
+	turn := o.Updated.Compare(p.Updated)
+	pick := func(a, b string) string {
+		if a == "" || b != "" && (turn > 0 || turn == 0 && b < a) {
+			return b
+		}
+		return a
+	}
+	p.Name, p.Role = pick(p.Name, o.Name), pick(p.Role, o.Role)
+	p.UserID, p.DeviceID = pick(p.UserID, o.UserID), pick(p.DeviceID, o.DeviceID)
+	p.Visibility = stricter(p.Visibility, o.Visibility)
+	domains := once(slices.Concat(p.Settings.ExcludedDomains, o.Settings.ExcludedDomains), strings.Compare)
+	said := func(s Settings) string { // "": the defaults
+		s.HalfLife, s.ExcludedDomains = s.halfLife(""), nil
+		if s.HalfLife == DefaultHalfLife && len(s.HalfLives) == 0 && !s.AutoInfer {
+			return ""
+		}
+		return string(encoded(&s))
+	}
+	if is := said(o.Settings); pick(said(p.Settings), is) == is {
+		p.Settings = o.Settings
+	}
+	p.Settings.ExcludedDomains = domains
+	extra := raws{}
+	for field := range union(p.Extra, o.Extra) {
+		extra[field] = json.RawMessage(pick(string(p.Extra[field]), string(o.Extra[field])))
+	}
+	lost := slices.Concat(listed(p.Extra), listed(o.Extra))
+	if lost = once(lost, func(a, b json.RawMessage) int { return bytes.Compare(a, b) }); len(lost) > 0 {
+		extra[unreadable] = encoded(&lost)
+	}
+	p.Extra, p.Updated = extra, later(p.Updated, o.Updated)
+	return time.Time{}
+}
+
+// merge takes in another state of a rejection: the reasons of the earlier one come first.
+func (r *Rejection) merge(o Rejection, now time.Time) time.Time {
+	o.At = cmp.Or(o.At, r.At, now)
+	if c := cmp.Or(o.At.Compare(r.At), cmp.Compare(o.Content, r.Content), slices.Compare(o.Reasons, r.Reasons)); c < 0 {
+		*r, o = o, *r
+	}
+	first := slices.DeleteFunc(slices.Clone(r.Reasons), func(s string) bool { return slices.Contains(o.Reasons, s) })
+	*r = Rejection{o.Content, latest(append(first, o.Reasons...), maxReasons, sizeOf), o.At}
+	return r.At
+}
+
+// merge takes the larger of each two counts: they may be of the same events.
+func (r *rollup) merge(o rollup, day string) time.Time {
+	*r = *r.dup()
+	r.Others = max(r.Others, o.Others)
+	r.Marks = latest(once(slices.Concat(r.Marks, o.Marks), strings.Compare), maxMarks, sizeOf)
+	for _, c := range o.Counts {
+		if had := r.counted(c); had == nil {
+			r.add(c)
+		} else if c.N > had.N || c.N == had.N && c.More > had.More {
+			*had = c
+		}
+	}
+	return timeOf(day)
+}

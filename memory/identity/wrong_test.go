@@ -1,0 +1,153 @@
+package identity_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
+)
+
+// What is dated in the future has not happened, and a host that is excluded since says
+// nothing any more: not in the ring, nor in the counts of a day.
+func TestInferLeavesOut(t *testing.T) {
+	for _, later := range []time.Duration{0, days(31)} {
+		x, c := fresh(t)
+		for i := range 3 {
+			_, err := x.Observe(t.Context(),
+				identity.Event{Address: "go.dev"},
+				identity.Event{Topic: fmt.Sprint("secret ", i), Address: "my.bank.example"},
+				identity.Event{Topic: "sailing", At: start.AddDate(1, 0, 0)},
+				identity.Event{Topic: "a private thing", Address: "bank.example"})
+			require.NoError(t, err)
+		}
+		if c.add(later); later > 0 {
+			_, err := x.Maintain(t.Context())
+			require.NoError(t, err)
+		}
+		_, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
+			p.Settings.ExcludedDomains = []string{"bank.example"}
+			return nil
+		})
+		require.NoError(t, err)
+		got, err := x.Infer(t.Context(), later+days(2))
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		require.Equal(t, "Go", got[0].Topic)
+	}
+}
+
+// Who says again, and in private, what is known keeps it private from then on.
+func TestAddNarrows(t *testing.T) {
+	x, _ := fresh(t)
+	f := add(t, x, identity.Draft{Content: "salary is 90k"})
+	g := add(t, x, identity.Draft{Content: "salary is 90k", Visibility: identity.Local})
+	require.Equal(t, f.ID, g.ID)
+	require.Equal(t, identity.Local, g.Visibility)
+	require.Equal(t, identity.Local, add(t, x, identity.Draft{Content: "salary is 90k", Visibility: identity.Public}).Visibility)
+}
+
+// A slot can take a former value again: both times stay readable.
+func TestFormerValueAgain(t *testing.T) {
+	x, c := fresh(t)
+	city := func(name string, years int, source identity.Source) identity.Fact {
+		c.add(time.Hour)
+		return add(t, x, identity.Draft{
+			Content: "lives in " + name, Subject: "me", Slot: "city", At: start.AddDate(years, 0, 0), Source: source,
+		})
+	}
+	ask := func(x *identity.Identity, years int) string {
+		views, err := x.List(t.Context(), identity.Filter{Subject: "me", Slot: "city", At: start.AddDate(years, 0, 1)})
+		require.NoError(t, err)
+		return views[0].Content
+	}
+	first := city("Oslo", -9, identity.Manual)
+	city("Bergen", -5, identity.Manual)
+	require.Equal(t, first.ID, city("Oslo", -8, identity.Manual).ID, "it answered then")
+	again := city("Oslo", -2, identity.Manual)
+	require.NotEqual(t, first.ID, again.ID)
+	require.Equal(t, again, city("Oslo", -1, identity.Manual), "it answers by now")
+	y, _ := fresh(t)
+	for range 2 {
+		_, err := y.Import(t.Context(), []byte(exported(t, x, identity.Local)))
+		require.NoError(t, err)
+	}
+	for _, x := range []*identity.Identity{x, y} {
+		for years, want := range map[int]string{-9: "lives in Oslo", -4: "lives in Bergen", 0: "lives in Oslo"} {
+			require.Equal(t, want, ask(x, years))
+		}
+		require.Len(t, contents(t, x), 3)
+	}
+	guess := city("Bergen", 0, identity.Conversation)
+	require.Equal(t, guess.ID, city("Bergen", 0, identity.Conversation).ID, "a guess is one, however often it is made")
+	require.Equal(t, "lives in Oslo", ask(x, 0), "and replaces nothing")
+}
+
+// A clock that is behind takes nothing back.
+func TestClockBehind(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "Go", Source: identity.Conversation, Confidence: 0.9})
+	c.add(-days(300))
+	g, err := x.Validate(t.Context(), f.ID, identity.Validation{})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, g.Effective(start, 0), f.Effective(start, 0))
+	require.False(t, g.Updated.Before(f.Updated), "or a merge keeps the state of before")
+	require.False(t, add(t, x, identity.Draft{Content: "Go"}).Updated.Before(f.Updated))
+}
+
+// Counts that no days have do not spoil those of a day, and what cannot be stored is refused
+// as a whole.
+func TestImportOfExcess(t *testing.T) {
+	x, c := fresh(t)
+	doc := `{"version":"2.0.0","rollups":[{"day":"2026-03-01","counts":[` +
+		`{"type":"event","topic":"tea","n":9000000000000000000,"more":1e308},{"type":"event","topic":"tea","n":9000000000000000000,"more":1e308}]}]}`
+	_, err := x.Import(t.Context(), []byte(doc))
+	require.NoError(t, err)
+	_, err = x.Observe(t.Context(), identity.Event{Topic: "tea", Dwell: time.Minute})
+	require.NoError(t, err)
+	got, err := x.Infer(t.Context(), days(2))
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.Positive(t, got[0].Count)
+	c.add(days(31))
+	u, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, u.RolledUp)
+
+	reason := strings.Repeat("x", memory.MaxRecord)
+	_, err = x.Import(t.Context(), []byte(`{"version":"2.0.0","facts":["Go"],"blocked":[{"content":"PHP","reasons":["`+reason+`"]}]}`))
+	require.Error(t, err)
+	require.Empty(t, contents(t, x), "nothing is stored")
+}
+
+// An imported event that is older than the one of its mark takes the place of it, also where
+// that is about to be rolled up.
+func TestImportIntoAFullRing(t *testing.T) {
+	x, _ := fresh(t)
+	var events []identity.Event
+	for i := range 1000 {
+		events = append(events, identity.Event{Topic: "tea", Key: fmt.Sprint(i), At: start.Add(time.Duration(i) * time.Second)})
+	}
+	_, err := x.Observe(t.Context(), events...)
+	require.NoError(t, err)
+	r, err := x.Import(t.Context(), []byte(`{"version":"2.0.0","events":[{"topic":"tea","key":"0","timestamp":"2026-02-27"},{"topic":"chess","key":"new"}]}`))
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Events)
+}
+
+// However often a fact is worded anew, it can be changed again.
+func TestManyWordings(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "a"})
+	for i := range 40 {
+		c.add(time.Second)
+		var err error
+		f, err = x.Update(t.Context(), f.ID, identity.Edit{Content: fmt.Sprint(i) + strings.Repeat("y", memory.MaxText-10)})
+		require.NoError(t, err)
+	}
+	require.NotEmpty(t, f.Past)
+}
