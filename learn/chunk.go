@@ -90,14 +90,7 @@ func newChunk(o *Outcome) (chunk, error) {
 	if len(all) > maxInputs {
 		c.Unfit, all = fmt.Sprintf("its inputs have more than %d values", maxInputs), nil
 	}
-	var sources []template.Source
-	for i := range all {
-		if l := &all[i]; !l.Open {
-			v := template.Value{Kind: l.Kind, Text: l.Value}
-			sources = append(sources, template.Source{Value: v, From: template.Ref{l.Path}})
-		}
-	}
-	q := template.NewQuoter(sources)
+	q := quoter(all)
 	c.Situation = q.Phrase(template.Literal(o.trigger())).Show()
 	for i := range o.Plan {
 		t := &o.Plan[i]
@@ -121,10 +114,26 @@ func newChunk(o *Outcome) (chunk, error) {
 	return c, nil
 }
 
+// quoter finds the values of inputs in texts.
+func quoter(leaves []template.Leaf) *template.Quoter {
+	var sources []template.Source
+	for i := range leaves {
+		if l := &leaves[i]; !l.Open {
+			v := template.Value{Kind: l.Kind, Text: l.Value}
+			sources = append(sources, template.Source{Value: v, From: template.Ref{l.Path}})
+		}
+	}
+	return template.NewQuoter(sources)
+}
+
 // quote puts references in the places of values in the plan.
 func (c *chunk) quote(q *template.Quoter) {
-	c.Approach = q.Phrase(c.Approach)
 	c.Tasks = slices.Clone(c.Tasks)
+	for i := range c.Tasks {
+		s := &c.Tasks[i]
+		q.Count(s.Inputs, s.Objective, s.Delta, s.Verify)
+	}
+	c.Approach = q.Phrase(c.Approach)
 	for i := range c.Tasks {
 		s := &c.Tasks[i]
 		s.Objective, s.Delta, s.Verify = q.Phrase(s.Objective), q.Phrase(s.Delta), q.Phrase(s.Verify)
@@ -153,9 +162,14 @@ func (c *chunk) depend(inputs json.RawMessage, objective, situation template.Phr
 		}
 		return true
 	}
-	for _, l := range template.Flatten(inputs, closed) {
+	leaves := template.Flatten(inputs, closed)
+	var paths template.Phrase // of all cases of the chunk, as its words
+	for _, l := range leaves {
+		paths = append(paths, template.Part{Text: l.Path})
+	}
+	for _, l := range leaves {
 		in := input{Leaf: l, Quoted: quoted[l.Path]}
-		in.Kept = !in.Open && left.Keeps(in.value(), objective, situation)
+		in.Kept = !in.Open && left.Keeps(in.value(), objective, situation, paths)
 		if c.Vouched && !in.Quoted && !in.Kept {
 			in.Value = "" // it may be anything
 		}
@@ -205,9 +219,9 @@ func (c *chunk) residue() *template.Residue {
 	left.Phrase(c.Approach)
 	for i := range c.Tasks {
 		s := &c.Tasks[i]
-		left.Whole(s.Worker)
+		left.Names(s.Worker)
 		if s.Effect != nil {
-			left.Whole(s.Effect.Domain, s.Effect.Path)
+			left.Names(s.Effect.Domain, s.Effect.Path)
 		}
 		left.Phrase(s.Objective)
 		left.Phrase(s.Delta)

@@ -153,7 +153,7 @@ func (c *chunk) tasks(b *template.Binding) (approach string, tasks []reason.Task
 		}
 		return p.Show()
 	}
-	approach, _ = b.Text(c.Approach)
+	approach, _ = b.Text(c.Approach) // "" if it cannot be bound
 	if approach == "" {
 		approach = c.Approach.Show()
 	}

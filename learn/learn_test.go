@@ -300,7 +300,7 @@ func TestOutcomeThatNobodyJudgedIsUnknown(t *testing.T) {
 
 func TestSituationIsAKey(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, rank.Situation{Skill: "edit", Key: "short"}, learn.Situation("edit", "short"))
+	require.Equal(t, rank.Situation{Skill: "edit", Key: "short", Words: rank.WordsOf("short")}, learn.Situation("edit", "short"))
 	long, other := learn.Situation("", strings.Repeat("x", 1000)), learn.Situation("", strings.Repeat("x", 1001))
 	require.NotEqual(t, long, other)
 	for _, s := range []rank.Situation{long, learn.Situation("", "two\nlines"), learn.Situation("", "\xff")} {

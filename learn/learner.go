@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -101,6 +102,7 @@ type Learner struct {
 	o       Options
 	cache   *lru.Cache[memory.ID, cached]
 	warned  warnings
+	room    atomic.Int32 // for as many hits as were found last
 }
 
 // New returns a Learner over the three, or an error that lists the options
@@ -136,7 +138,8 @@ type Ask struct {
 // those that match them, best first, and what these are linked with. Behind them
 // is the background, data to show, fenced: lessons in quarantine, which are what was
 // learned from outcomes in words that no gate has verified, and then how up to three
-// runs with similar goals have ended. If Withheld is set, they are not to be shown, nor
+// runs with similar goals have ended. Before these come chunks that are found with the names of inputs
+// in the places of their values. If Withheld is set, they are not to be shown, nor
 // to fire, for the sake of Holdout: the host says so in Outcome.Withheld.
 type Found struct {
 	Hits     []memory.Hit
@@ -159,56 +162,91 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 	if l.o.Recall < 0 {
 		return f, nil
 	}
-	triggered, err := l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true, Triggered: true})
+	all := make([]memory.Hit, 0, l.room.Load())
+	add := func(q memory.Query) (from int) {
+		from = len(all)
+		if err == nil {
+			all, err = l.recall(ctx, &a, all, q)
+		}
+		return from
+	}
+	add(memory.Query{K: l.o.Recall, Inject: true, Triggered: true})
+	from := add(memory.Query{K: l.o.Recall, Inject: true, Linked: true})
 	if err != nil {
 		return f, err
 	}
-	hits, err := l.recall(ctx, &a, memory.Query{K: l.o.Recall, Inject: true, Linked: true})
+	all = all[:from+len(slices.DeleteFunc(all[from:], func(h memory.Hit) bool {
+		drawn := h.Linked != "" && h.Record.Kind == memory.Pattern // a plan is for what it was found by
+		return drawn || listed(all[:from], &h.Record)
+	}))]
+	all = all[:min(len(all), l.o.Recall)]
+	f.Trusted = add(memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: lessons})
 	if err != nil {
 		return f, err
 	}
-	hits = slices.DeleteFunc(hits, func(h memory.Hit) bool {
-		again := slices.ContainsFunc(triggered, func(t memory.Hit) bool { return t.Record.ID == h.Record.ID && t.Record.Scope == h.Record.Scope })
-		return again || h.Linked != "" && h.Record.Kind == memory.Pattern // a plan is for what it was found by
-	})
-	if len(triggered) > 0 {
-		hits = slices.Concat(triggered, hits)
-	}
-	hits = hits[:min(len(hits), l.o.Recall)]
-	background, err := l.recall(ctx, &a, memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: lessons})
-	if err != nil {
-		return f, err
-	}
-	background = slices.DeleteFunc(background, func(h memory.Hit) bool { return h.Record.Source.Origin != memory.Derived })
-	background = shown(background, a.User)
-	background = background[:min(len(background), l.o.Recall)]
-	var episodes []memory.Hit
-	if len(a.Episodes) > 0 {
-		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
-		if episodes, err = l.recall(ctx, &a, memory.Query{K: 2 * maxTold, Kinds: endings}); err != nil {
+	others := func(h memory.Hit) bool { return h.Record.Source.Origin != memory.Derived }
+	background := slices.DeleteFunc(all[f.Trusted:], others)
+	all = all[:f.Trusted+min(len(shown(background, a.User)), l.o.Recall)]
+	if as := a.general(); as != "" {
+		from, near := add(memory.Query{Text: cut(as, maxNote), K: similar, Kinds: lessons[1:]}), false
+		if err != nil {
 			return f, err
 		}
-		episodes = shown(episodes, a.User)
+		all = all[:from+len(slices.DeleteFunc(shown(all[from:], a.User), func(h memory.Hit) bool {
+			c, ok := l.match(&h.Record, &a)
+			if !ok || !c.fits && near || listed(all[:from], &h.Record) {
+				return true
+			}
+			near = near || !c.fits // one that does not fit says why
+			return false
+		}))]
 	}
-	f.Hits, f.Trusted = hits, len(hits)
-	if episodes = distinct(episodes); len(background)+len(episodes) > 0 {
-		f.Hits = slices.Concat(hits, background, episodes)
+	if len(a.Episodes) > 0 {
+		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
+		from := add(memory.Query{K: 2 * maxTold, Kinds: endings})
+		if err != nil {
+			return f, err
+		}
+		all = all[:from+len(distinct(shown(all[from:], a.User)))]
 	}
+	f.Hits = slices.Clip(all)
+	l.room.Store(int32(len(all)))
 	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
 	return f, nil
 }
 
-// recall puts what is asked for into a query.
-func (l *Learner) recall(ctx context.Context, a *Ask, q memory.Query) ([]memory.Hit, error) {
-	q.Text = cut(a.Situation, maxNote)
-	if a.Objective != a.Situation {
-		q.Text += "\n" + cut(a.Objective, maxNote)
+// listed reports whether a record is one of the hits.
+func listed(hits []memory.Hit, r *memory.Record) bool {
+	return slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Record.ID == r.ID && h.Record.Scope == r.Scope })
+}
+
+// general is what chunks of such cases are found by, where values of the inputs stand in
+// it: they have names in their places. "": none does.
+func (a *Ask) general() string {
+	if len(a.Inputs) == 0 {
+		return ""
+	}
+	o := Outcome{Situation: a.Situation, Objective: a.Objective}
+	all := template.Flatten(a.Inputs, nil)
+	if as := quoter(all).Phrase(template.Literal(o.trigger())).Show(); as != o.trigger() && len(all) <= maxInputs {
+		return triggerOf(as)
+	}
+	return ""
+}
+
+// recall puts what is asked for into a query, and appends what that finds.
+func (l *Learner) recall(ctx context.Context, a *Ask, hits []memory.Hit, q memory.Query) ([]memory.Hit, error) {
+	if q.Text == "" {
+		q.Text = cut(a.Situation, maxNote)
+		if a.Objective != a.Situation {
+			q.Text += "\n" + cut(a.Objective, maxNote)
+		}
 	}
 	if strings.TrimSpace(q.Text) == "" {
-		return nil, nil // which would ask for whatever there is
+		return hits, nil // which would ask for whatever there is
 	}
 	q.Floor, q.Also, q.Situation = max(0, l.o.Floor), a.Also, situationKey(a.Situation)
-	return l.bank.In(a.Scope).Recall(ctx, q)
+	return l.bank.In(a.Scope).RecallInto(ctx, hits, q)
 }
 
 // Known returns what is known against actions in a situation of a scope, nil if
@@ -265,9 +303,9 @@ func (l *Learner) Learn(ctx context.Context, o Outcome) (Lessons, error) {
 		}
 	}
 	var few [8]memory.Scope
-	injected := make([]memory.ID, 0, len(o.Injected))
+	ids := make([]memory.ID, 0, len(o.Injected)+len(o.Utilized)+1)
 	for _, scope := range o.scopes(few[:0]) {
-		f, ok := o.feedback(scope, credited, injected)
+		f, ok := o.feedback(scope, credited, ids)
 		if !ok {
 			continue
 		}
@@ -311,10 +349,8 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	if o.Chunks == nil {
 		o.Chunks = l.Match(o.Injected, ask)
 	}
-	if id := o.known(o.Chunks); id != "" {
-		if !slices.Contains(o.Utilized, id) {
-			o.Utilized = append(slices.Clip(o.Utilized), id)
-		}
+	if o.used = o.known(o.Chunks); o.used != "" {
+		id := o.used
 		return memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}, "", nil
 	}
 	d, err := o.chunk()

@@ -60,6 +60,7 @@ type Outcome struct {
 	Withheld []memory.ID  // what would have been injected, but for Holdout
 	Utilized []memory.ID  // what the decision applied and the workers used, for the goal as a whole
 	Fired    memory.ID    // the chunk whose plan was run; "" if it was reasoned
+	used     memory.ID    // the chunk that would have made the plan, "" if none was shown
 
 	// Unfit says why the plan must never run unasked: it was made with what no
 	// other case has, such as a human's answer. "": it may.
@@ -140,11 +141,18 @@ func (o *Outcome) scopes(out []memory.Scope) []memory.Scope {
 
 // feedback is what the memory of a scope sees of the outcome: credit when the
 // goal is delivered, blame for what misled as soon as it has. credited is a
-// pattern that Remember has credited: once is enough. injected is memory for ids.
-func (o *Outcome) feedback(scope memory.Scope, credited memory.ID, injected []memory.ID) (memory.Feedback, bool) {
+// pattern that Remember has credited: once is enough. ids is memory for those it is about.
+func (o *Outcome) feedback(scope memory.Scope, credited memory.ID, ids []memory.ID) (memory.Feedback, bool) {
+	ids = append(ids, o.Utilized...)
+	if o.used != "" && !slices.Contains(ids, o.used) {
+		ids = append(ids, o.used)
+	}
 	f := memory.Feedback{
 		Key: o.Key, Situation: situationKey(o.Situation), Delivered: o.Goal == Delivered,
-		Injected: injected, Utilized: o.Utilized, Misled: o.Result.Misled, Actor: o.User,
+		Injected: ids[len(ids):], Misled: o.Result.Misled, Actor: o.User,
+	}
+	if len(ids) > 0 {
+		f.Utilized = slices.Clip(ids)
 	}
 	for i := range o.Injected {
 		if r := &o.Injected[i].Record; r.Scope == scope && r.ID != credited {
@@ -198,9 +206,9 @@ func (o *Outcome) trigger() string {
 const maxSituationKey = 64
 
 // Situation is how the ranking sees a task: by the skill that it asks for, in
-// the discrete context of the goal's situation.
+// the discrete context of the goal's situation, and those of like words.
 func Situation(skill, situation string) rank.Situation {
-	return rank.Situation{Skill: skill, Key: situationKey(situation)}
+	return rank.Situation{Skill: skill, Key: situationKey(situation), Words: rank.WordsOf(situation)}
 }
 
 // situationKey makes a discrete context out of a situation: statistics are

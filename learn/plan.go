@@ -14,11 +14,15 @@ import (
 // draft returns the chunk as a pattern to remember.
 func (c *chunk) draft() (memory.Draft, error) {
 	raw, err := c.stored()
-	trigger := c.Situation
-	if utf8.RuneCountInString(trigger) < minTrigger {
-		trigger = "what is to be done: " + trigger // memory takes shorter ones for noise
+	return memory.Draft{Kind: memory.Pattern, Trigger: triggerOf(c.Situation), Content: c.wording(), Plan: raw}, err
+}
+
+// triggerOf is the trigger of chunks of a situation: memory takes short ones for noise.
+func triggerOf(situation string) string {
+	if utf8.RuneCountInString(situation) < minTrigger {
+		return "what is to be done: " + situation
 	}
-	return memory.Draft{Kind: memory.Pattern, Trigger: trigger, Content: c.wording(), Plan: raw}, err
+	return situation
 }
 
 // wording says what a chunk holds, for recall and for prompts. The number

@@ -152,3 +152,215 @@ func TestHostDecidesWhatIsTheSame(t *testing.T) {
 	_, fires := learn.Fire(p.learner.Match(hits, a), nil)
 	require.False(t, fires)
 }
+
+// fires learns cases, and says what fires for another one.
+func fires(t *testing.T, a learn.Ask, learned ...learn.Outcome) (learn.Chunk, bool) {
+	t.Helper()
+	p := setup(t, nil)
+	for i := range learned {
+		_, err := p.learner.Learn(t.Context(), learned[i])
+		require.NoError(t, err)
+	}
+	found, err := p.learner.Recall(t.Context(), a)
+	require.NoError(t, err)
+	return learn.Fire(p.learner.Match(found.Hits, a), nil)
+}
+
+// A plan that delivered twice fires for no objective that means another thing.
+func TestNamesThatLookLikeArticlesFireNothing(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]string{
+		{"delete a from b", "delete from b"},
+		{"run plan a for acme", "run plan for acme"},
+		{"order the hepatitis a vaccine for ward three", "order the hepatitis vaccine for ward three"},
+		{"compute 5!", "compute 5"},
+	} {
+		var learned []learn.Outcome
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, pair[0])
+			o.Situation, o.Case = o.Objective, learn.Case{}
+			o.Plan = []reason.Task{{Objective: "do it", Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: pair[1], Objective: pair[1]}
+		if _, ok := fires(t, a, learned...); ok {
+			t.Errorf("the plan for %q fires for %q", pair[0], pair[1])
+		}
+	}
+}
+
+// A value from any hand does not make a command reach beyond what it named.
+func TestBoundPathsStayWhereTheyWere(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][4]string{
+		{"rm -rf ", "build", "/", "clean the folder"},
+		{"rm -rf ", "build", "/etc", "clean the folder"},
+		{"curl --data ", "hello", "@/etc/passwd", "post the text"},
+	} {
+		var learned []learn.Outcome
+		in := func(v string) []byte { return []byte(`{"x":"` + v + `"}`) }
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, c[3])
+			o.Situation, o.Case = o.Objective, learn.Case{Inputs: in(c[1])}
+			o.Plan = []reason.Task{{Objective: c[0] + c[1], Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: c[3], Objective: c[3], Case: learn.Case{Inputs: in(c[2])}}
+		if chunk, ok := fires(t, a, learned...); ok {
+			t.Errorf("%q fires", chunk.Tasks[0].Objective)
+		}
+	}
+}
+
+// Three services that were restarted do not make a plan for a point in time.
+func TestAVariableIsNoAdverb(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"tomorrow", "later", "immediately", "gracefully", "twice", "half", "today", "latest", "whatever"} {
+		var learned []learn.Outcome
+		for _, thing := range []string{"billing", "search", "mail"} {
+			o := delivered(thing, "please deploy "+thing)
+			o.Situation, o.Case = o.Objective, learn.Case{}
+			o.Plan = []reason.Task{{Objective: "roll out " + thing, Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: "please deploy " + other, Objective: "please deploy " + other}
+		if chunk, ok := fires(t, a, learned...); ok {
+			t.Errorf("%q fires", chunk.Tasks[0].Objective)
+		}
+	}
+}
+
+// A number of the plan's own is not that of the inputs.
+func TestANumberOfThePlanIsNotThatOfTheInputs(t *testing.T) {
+	t.Parallel()
+	var learned []learn.Outcome
+	in := func(v string) []byte { return []byte(`{"replicas":` + v + `}`) }
+	for _, run := range []string{"one", "two"} {
+		o := delivered(run, "scale the web service")
+		o.Situation, o.Case = o.Objective, learn.Case{Inputs: in("3")}
+		o.Plan = []reason.Task{{Objective: "scale as the inputs say", Verify: "the health check passes 3 times in a row", Inputs: in("3"), Skill: "edit", Worker: "fixer"}}
+		learned = append(learned, o)
+	}
+	a := learn.Ask{Scope: scope, Situation: "scale the web service", Objective: "scale the web service", Case: learn.Case{Inputs: in("50")}}
+	if chunk, ok := fires(t, a, learned...); ok {
+		require.Equal(t, "the health check passes 3 times in a row", chunk.Tasks[0].Verify)
+	}
+}
+
+// What the plan has of the old case, glued, inflected or written in another way, keeps it from firing for another
+// one, where the host vouches for the situation too.
+func TestVouchedPlanHasNothingOfTheOldCase(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][4]string{ // value, plan, other value, what must not stand in a plan that fires
+		{`"eu"`, "deploy to eu-west-1", `"us"`, "eu-west-1"},
+		{`"de"`, "translate with locale de_DE", `"fr"`, "de_DE"},
+		{`"ny"`, "write report_ny.csv", `"ca"`, "report_ny"},
+		{`"cat"`, "feed the cats", `"dog"`, "cats"},
+		{`"api"`, "restart all apis", `"web"`, "apis"},
+		{`1000`, "transfer 1,000 euros", `2000`, "1,000"},
+		{`0.5`, "set the share to .5", `0.9`, ".5"},
+		{`"q1"`, "close Q1-2026", `"q2"`, "Q1"},
+		{`"Ann"`, "mail ann@example.com", `"Bob"`, "ann@"},
+		{`"x7"`, "mount /dev/x7p1", `"x8"`, "x7p1"},
+		{`true`, "delete with force=true", `false`, "true"},
+		{`"müller"`, "mail MÜLLER-GmbH", `"maier"`, "MÜLLER"},
+		{`["eu"]`, "deploy to eu-west-1", `["us"]`, "eu-west-1"},
+		{`{"r":"eu"}`, "deploy to eu-west-1", `{"r":"us"}`, "eu-west-1"},
+	} {
+		var learned []learn.Outcome
+		in := func(v string) learn.Case { return learn.Case{Vouched: true, Inputs: fmt.Appendf(nil, `{"x":%s}`, v)} }
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, "do what the ticket says")
+			o.Situation, o.Case = "a ticket of the usual kind", in(c[0])
+			o.Plan = []reason.Task{{Objective: c[1], Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: "a ticket of the usual kind", Objective: "do what the ticket says", Case: in(c[2])}
+		if chunk, ok := fires(t, a, learned...); ok && strings.Contains(chunk.Tasks[0].Objective, c[3]) {
+			t.Errorf("learned with %s, fires with %s: %q", c[0], c[2], chunk.Tasks[0].Objective)
+		}
+	}
+}
+
+// A value of the old case that stands in the effect, the worker or the skill of a plan keeps it from firing, too.
+func TestEffectAndWorkerAreOfTheCase(t *testing.T) {
+	t.Parallel()
+	for name, task := range map[string]reason.Task{
+		"effect": {Objective: "scale up", Skill: "edit", Effect: &reason.Effect{Domain: "cluster", Path: "data.frankfurt.replicas"}},
+		"domain": {Objective: "scale up", Skill: "edit", Effect: &reason.Effect{Domain: "cluster-frankfurt", Path: "replicas"}},
+		"worker": {Objective: "scale up", Skill: "edit", Worker: "deployer-frankfurt"},
+		"skill":  {Objective: "scale up", Skill: "deploy_frankfurt"},
+		"inputs": {Objective: "scale up", Skill: "edit", Inputs: []byte(`{"cluster-frankfurt":3}`)},
+	} {
+		var learned []learn.Outcome
+		in := func(v string) learn.Case {
+			return learn.Case{Vouched: true, Inputs: fmt.Appendf(nil, `{"region":%q}`, v)}
+		}
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, "there is too much load")
+			o.Situation, o.Case, o.Plan = "a region has too much load", in("frankfurt"), []reason.Task{task}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: "a region has too much load", Objective: "there is too much load", Case: in("dublin")}
+		if chunk, ok := fires(t, a, learned...); ok {
+			t.Errorf("%s: fires in dublin: %+v", name, chunk.Tasks[0])
+		}
+	}
+}
+
+// The same without a named situation, where the plan quotes the value once and has it glued elsewhere.
+func TestAQuotedValueIsKeptWhereItIsGlued(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		was, now string
+		task     reason.Task
+	}{
+		{"eu", "us", reason.Task{Objective: "deploy to eu, from the bucket eu-west-1", Skill: "edit"}},
+		{"frankfurt", "dublin", reason.Task{Objective: "scale frankfurt", Skill: "edit", Effect: &reason.Effect{Domain: "cluster", Path: "data.frankfurt.replicas"}}},
+		{"frankfurt", "dublin", reason.Task{Objective: "scale frankfurt", Skill: "edit", Worker: "deployer-frankfurt"}},
+		{"cat", "dog", reason.Task{Objective: "find the cat, then feed the cats", Skill: "edit"}},
+	} {
+		var learned []learn.Outcome
+		in := func(v string) learn.Case { return learn.Case{Inputs: fmt.Appendf(nil, `{"x":%q}`, v)} }
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, "do what the ticket says")
+			o.Situation, o.Case, o.Plan = o.Objective, in(c.was), []reason.Task{c.task}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: "do what the ticket says", Objective: "do what the ticket says", Case: in(c.now)}
+		if chunk, ok := fires(t, a, learned...); ok {
+			t.Errorf("%s: fires %q, effect %+v, worker %q", c.now, chunk.Tasks[0].Objective, chunk.Tasks[0].Effect, chunk.Tasks[0].Worker)
+		}
+	}
+}
+
+// A chunk is found by its situation also where that has little but values of the inputs, for which the
+// chunk has names.
+func TestPlanOfAShortSituationIsFound(t *testing.T) {
+	t.Parallel()
+	for _, vouched := range []bool{true, false} {
+		p := setup(t, nil)
+		given := func(kind, file string) (situation, objective string, c learn.Case) {
+			situation, objective = "convert "+kind, "convert "+file
+			if !vouched {
+				situation = objective
+			}
+			return situation, objective, learn.Case{Vouched: vouched, Inputs: fmt.Appendf(nil, `{"Kind":%q,"File":%q}`, kind, file)}
+		}
+		for i := range 2 {
+			o := delivered(fmt.Sprint("run", i), "")
+			o.Situation, o.Objective, o.Case = given("png", fmt.Sprintf("f%d.png", i))
+			o.Plan = []reason.Task{{Objective: o.Objective, Skill: "edit", Inputs: o.Inputs}}
+			_, err := p.learner.Learn(t.Context(), o)
+			require.NoError(t, err)
+		}
+		a := learn.Ask{Scope: scope}
+		a.Situation, a.Objective, a.Case = given("gif", "x9.gif")
+		found, err := p.learner.Recall(t.Context(), a)
+		require.NoError(t, err)
+		chunk, ok := learn.Fire(p.learner.Match(found.Hits, a), nil)
+		require.True(t, ok, "vouched: %t", vouched)
+		require.Equal(t, "convert x9.gif", chunk.Tasks[0].Objective)
+		require.JSONEq(t, `{"Kind":"gif","File":"x9.gif"}`, string(chunk.Tasks[0].Inputs))
+	}
+}

@@ -29,6 +29,9 @@ const (
 	restMost  = 24 * time.Hour
 )
 
+// dateTime is how a rest names times, with their zone.
+const dateTime = time.DateTime + " MST"
+
 // warnings keeps what failed in a situation, and what passed instead, as memories
 // of one thread. All of it is quarantined: it quotes workers and gates.
 type warnings struct {
@@ -59,7 +62,7 @@ func (w *warnings) rests(k *known.Known, scope memory.Scope, run string, a *know
 	}
 	return fmt.Sprintf("%s has failed at this %d times with the same arguments, last on %s: %s; "+
 		"it rests until %s, unless something changes",
-		a.Worker, len(failed), last.At.Format(time.DateTime), last.Why, until.Format(time.DateTime))
+		a.Worker, len(failed), last.At.UTC().Format(dateTime), last.Why, until.UTC().Format(dateTime))
 }
 
 // learn takes in what an attempt says of its action. A failure is remembered, and

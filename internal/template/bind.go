@@ -68,13 +68,21 @@ func (b *Binding) Text(p Phrase) (string, error) {
 
 // harmless reports whether a value, which may come from any hand, can take the
 // place of another in a text that a shell or a database may run: a name, a number,
-// a path that does not lead upwards, or words where there were words.
+// a path below where the other is, or words where there were words.
 func harmless(v, was Value) bool {
 	switch v.Kind {
 	case Number:
 		return !strings.ContainsAny(v.Text, "eE") && (v.Text[0] != '-' || strings.HasPrefix(was.Text, "-"))
 	case String:
 		if v.Text == "" || v.Text[0] == '-' || strings.Contains(v.Text, "..") || strings.TrimSpace(v.Text) != v.Text {
+			return false
+		}
+		for _, first := range []string{"/", "@"} { // another file than one below the folder
+			if strings.HasPrefix(v.Text, first) && !strings.HasPrefix(was.Text, first) {
+				return false
+			}
+		}
+		if strings.Contains(v.Text, ":/") && !strings.Contains(was.Text, ":/") {
 			return false
 		}
 		return !strings.ContainsFunc(v.Text, func(r rune) bool {
@@ -195,9 +203,17 @@ func (b *Binding) Matches(p Phrase, ws []string, looks []Look) bool {
 	return at == len(ws)
 }
 
-// quantifiers are words that name no single thing, besides the function words.
-var quantifiers = strings.Fields("anybody anyone anything everybody everyone everything nobody none nothing others rest " +
-	"somebody someone something")
+// unnamed are words that name no single thing, or say when, how often, how much or how,
+// besides the function words.
+var unnamed = strings.Fields("anybody anyone anything everybody everyone everything nobody none nothing others rest " +
+	"somebody someone something whatever whichever whoever whomever anywhere everywhere nowhere somewhere wherever " +
+	"now today tonight tomorrow yesterday later soon sooner earlier eventually already again once twice thrice " +
+	"always never often seldom sometimes ever whenever meanwhile afterwards beforehand first last latest newest oldest " +
+	"next previous half double most least less fewer several many much few little enough fast faster slow slower " +
+	"well better best worse worst together apart instead anyway somehow otherwise back forward backward")
+
+// vague reports whether a word in lower case is one of these or, by its end, an adverb.
+func vague(w string) bool { return slices.Contains(unnamed, w) || strings.HasSuffix(w, "ly") }
 
 // bindWord binds a variable to a word that looks like those that it was drawn from.
 // An identifier names a thing as plain words do; these may do more than that.
@@ -208,7 +224,7 @@ func (b *Binding) bindWord(name, word string, looks []Look) bool {
 	}
 	look, low := LookOf(word), strings.ToLower(word)
 	alike := slices.Contains(looks, look) || look == aName && slices.Contains(looks, aWord)
-	if !alike || functionWord(low) || slices.Contains(quantifiers, low) || !harmless(v, Value{}) {
+	if !alike || functionWord(low) || vague(low) || !harmless(v, Value{}) {
 		return false
 	}
 	b.Now[name] = v

@@ -10,8 +10,9 @@ import (
 // Two texts are the same case if their words are, after as little folding as
 // repeats need: the case of plain words, white space, sentence punctuation
 // between words, articles in lower case before a word, and "please" at either
-// end. What stands inside a word tells cases apart: 1.50 and 150, C++ and C, IT
-// and it, /tmp/a and /tmp/A.
+// end. "a" is an article behind the first word or a function word only, and before
+// what is none: delete a from b names it. What stands inside a word tells cases apart:
+// 1.50 and 150, C++ and C, IT and it, /tmp/a and /tmp/A, and 5! is not 5.
 
 // marks are the punctuation of sentences. It ends a word, unless a digit follows.
 const marks = ".,;:!?…。！、，"
@@ -23,9 +24,13 @@ var asking = []string{"how", "what", "when", "where", "which", "who", "whom", "w
 // case is that of the text: see Fold. A question mark that makes the
 // difference is a word.
 func Words(text string) []string {
-	fields := strings.Fields(text)
+	var few [24]string // most texts have no more
+	fields := few[:0]
+	for f := range strings.FieldsSeq(text) {
+		fields = append(fields, f)
+	}
 	out := make([]string, 0, len(fields))
-	begins, asks := true, false // a sentence; with a word that asks
+	at, asks := 0, false // the word of the sentence; it has one that asks
 	for i, f := range fields {
 		next := ""
 		if i+1 < len(fields) {
@@ -35,18 +40,27 @@ func Words(text string) []string {
 		if r, _ := utf8.DecodeRuneInString(next); !unicode.IsDigit(r) {
 			w, mark = cutMarks(f)
 		}
-		if begins {
+		if at == 0 {
 			asks = slices.Contains(asking, Fold(w))
 		}
-		if mark == "" && article(w, begins) && beginsWord(next) {
-			begins = false
+		drops := mark == "" && article(w, at == 0) && beginsWord(next)
+		if w == "a" && drops {
+			drops = !functionWord(next) && (at < 2 || functionWord(fields[i-1]))
+		}
+		if drops {
+			at++
 			continue
 		}
 		out = append(out, w)
 		if strings.Contains(mark, "?") && !asks {
 			out = append(out, "?")
 		}
-		begins = strings.ContainsAny(mark, ".!?…") || begins && Fold(w) == "please"
+		switch {
+		case strings.ContainsAny(mark, ".!?…"):
+			at = 0
+		case at > 0 || Fold(w) != "please":
+			at++
+		}
 	}
 	if len(out) > 1 && Fold(out[0]) == "please" {
 		out = out[1:]
@@ -62,6 +76,9 @@ func Words(text string) []string {
 func cutMarks(f string) (w, mark string) {
 	w = strings.TrimRight(f, marks)
 	last, _ := utf8.DecodeLastRuneInString(w)
+	if unicode.IsDigit(last) && strings.HasPrefix(f[len(w):], "!") {
+		return f, ""
+	}
 	if w == "" || !unicode.In(last, unicode.Letter, unicode.Number, unicode.Mark) && !strings.ContainsRune(`)]}"'»”’%+#°_`, last) {
 		return f, ""
 	}

@@ -16,12 +16,13 @@ type Source struct {
 // Quoter finds the values of a case in a plan, and puts references in their places.
 type Quoter struct {
 	byText map[string][]Source
-	sizes  []int // of the texts, longest first
+	sizes  []int          // of the texts, longest first
+	times  map[string]int // that small numbers stand in the plan
 }
 
 // NewQuoter returns the quoter of sources.
 func NewQuoter(sources []Source) *Quoter {
-	q := &Quoter{byText: make(map[string][]Source)}
+	q := &Quoter{byText: make(map[string][]Source), times: make(map[string]int)}
 	for _, s := range sources {
 		if s.Kind != String && s.Kind != Number && s.Kind != Bool || s.Text == "" {
 			continue
@@ -50,10 +51,70 @@ type spot struct {
 	from       Ref
 }
 
-// spots returns the values that stand in a text, from left to right, each as long
-// as can be. A small number that stands there twice may mean two things, and is
-// left out.
-func (q *Quoter) spots(text string) (out []spot) {
+// Count takes in texts and inputs of a plan before it is quoted, for the small
+// numbers in them: one that stands in it twice may mean two things.
+func (q *Quoter) Count(n *Node, texts ...Phrase) {
+	count := func(text string) {
+		for _, s := range q.found(text) {
+			if v := text[s.start:s.end]; small(v) {
+				q.times[v]++
+			}
+		}
+	}
+	for _, p := range texts {
+		for _, part := range p {
+			count(part.Text)
+		}
+	}
+	if n == nil {
+		return
+	}
+	for _, l := range Flatten(n.Raw, nil) {
+		count(l.Value)
+	}
+	q.Count(nil, n.Text)
+	for i := range n.List {
+		q.Count(&n.List[i])
+	}
+	for i := range n.Map {
+		q.Count(&n.Map[i].Value)
+	}
+}
+
+// spots returns the values that stand in a text. A small number that stands there
+// twice is left out, and so is one that stands elsewhere in the plan, if it is not
+// beside the name of its input.
+func (q *Quoter) spots(text string) []spot {
+	out, times := q.found(text), make(map[string]int)
+	for _, s := range out {
+		times[text[s.start:s.end]]++
+	}
+	return slices.DeleteFunc(out, func(s spot) bool {
+		v := text[s.start:s.end]
+		return small(v) && (times[v] > 1 || q.times[v] > 1 && !s.named(text))
+	})
+}
+
+// named reports whether a word beside the spot is the name of its input, or begins
+// with it: 3 replicas. A variable needs none: it is drawn from plans that all have it there.
+func (s *spot) named(text string) bool {
+	if s.from.Variable() {
+		return true
+	}
+	before, after := pieces(text[:s.start]), pieces(text[s.end:])
+	beside := slices.Concat(before[max(0, len(before)-1):], after[:min(1, len(after))])
+	return slices.ContainsFunc(s.from, func(path string) bool {
+		steps := pieces(path)
+		return len(steps) > 0 && slices.ContainsFunc(beside, func(w string) bool {
+			name := steps[len(steps)-1]
+			return strings.HasPrefix(w, name) || strings.HasPrefix(name, w)
+		})
+	})
+}
+
+// found returns the values that stand in a text, from left to right, each as long
+// as can be.
+func (q *Quoter) found(text string) (out []spot) {
 	for at := 0; at < len(text); {
 		s, ok := q.spotAt(text, at)
 		if ok {
@@ -63,14 +124,7 @@ func (q *Quoter) spots(text string) (out []spot) {
 		_, n := utf8.DecodeRuneInString(text[at:])
 		at += n
 	}
-	times := make(map[string]int)
-	for _, s := range out {
-		times[text[s.start:s.end]]++
-	}
-	return slices.DeleteFunc(out, func(s spot) bool {
-		v := text[s.start:s.end]
-		return times[v] > 1 && small(v)
-	})
+	return out
 }
 
 func (q *Quoter) spotAt(text string, at int) (s spot, ok bool) {

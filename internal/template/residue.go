@@ -2,8 +2,10 @@ package template
 
 import (
 	"encoding/json"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -14,21 +16,26 @@ import (
 type Residue struct {
 	whole   map[string]bool // tokens, in lower case
 	pieces  map[string]bool // what tokens are made of
-	numbers map[string]bool
+	names   map[string]bool // and what names are
+	numbers map[string]bool // by value
 	skills  []string
 }
 
 // NewResidue returns an empty residue of a plan that asks for skills.
 func NewResidue(skills []string) *Residue {
-	r := &Residue{whole: make(map[string]bool), pieces: make(map[string]bool), numbers: make(map[string]bool), skills: skills}
-	r.Whole(skills...)
+	set := func() map[string]bool { return make(map[string]bool) }
+	r := &Residue{whole: set(), pieces: set(), names: set(), numbers: set(), skills: skills}
+	r.Names(skills...)
 	return r
 }
 
-// Whole adds names.
-func (r *Residue) Whole(names ...string) {
+// Names adds names.
+func (r *Residue) Names(names ...string) {
 	for _, n := range names {
 		r.whole[strings.ToLower(n)] = true
+		for _, p := range pieces(n) {
+			r.names[p] = true
+		}
 	}
 }
 
@@ -45,32 +52,52 @@ func (r *Residue) Node(n *Node) {
 	leaves := Flatten(n.Raw, nil)
 	for i := range leaves {
 		r.split(leaves[i].Value)
-		r.Whole(leaves[i].last())
+		r.Names(leaves[i].last())
 	}
 	for i := range n.List {
 		r.Node(&n.List[i])
 	}
 	for i := range n.Map {
-		r.Whole(n.Map[i].Name)
+		r.Names(n.Map[i].Name)
 		r.Node(&n.Map[i].Value)
 	}
 }
 
-var digits = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+var digits = regexp.MustCompile(`[.,]?\d+(?:[.,'’_]\d+)*`)
+
+// amounts are what a number may come to: its separators part thousands, or the last
+// of them the fraction.
+func amounts(s string) (out []string) {
+	none := strings.NewReplacer(",", "", ".", "", "'", "", "’", "", "_", "")
+	forms := []string{s, none.Replace(s)}
+	if at := strings.LastIndexAny(s, ".,"); at >= 0 {
+		forms = append(forms, none.Replace(s[:at])+"."+s[at+1:])
+	}
+	for _, form := range forms {
+		if n, err := strconv.ParseFloat(form, 64); err == nil {
+			out = append(out, strconv.FormatFloat(math.Abs(n), 'g', -1, 64))
+		}
+	}
+	return out
+}
 
 func (r *Residue) split(s string) {
 	for _, n := range digits.FindAllString(s, -1) {
-		r.numbers[n] = true
+		for _, f := range amounts(n) {
+			r.numbers[f] = true
+		}
 	}
 	breaks := func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(around, c) }
 	for token := range strings.FieldsFuncSeq(s, breaks) {
 		token = strings.TrimLeft(strings.TrimRight(token, marks), "#")
-		r.Whole(token)
+		r.whole[strings.ToLower(token)] = true
 		if slices.Contains(r.skills, token) {
 			continue // "call create_issue" says nothing about issues
 		}
 		for _, p := range pieces(token) {
-			r.pieces[p] = true
+			if p != strings.ToLower(token) || !functionWord(p) {
+				r.pieces[p] = true
+			}
 		}
 	}
 }
@@ -93,9 +120,10 @@ func functionWord(s string) bool {
 	return len(terms) == 1 && terms[0].Stop
 }
 
-// Keeps reports whether a value of the inputs, or a piece of it that tells, stands
-// in the plan. A piece that the texts of the case have too does not count: the plan
-// may have it from there.
+// Keeps reports whether a value of the inputs, or a piece of it, stands in the plan,
+// however it is inflected or glued to other things. A piece that the texts of the case
+// have too does not count: the plan may have it from there. Neither do the plain words
+// of prose.
 func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 	low := strings.ToLower(v.Text)
 	switch {
@@ -105,19 +133,18 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 		})
 	case v.Text == "" || v.Kind == Null:
 		return false
-	case r.whole[low] || Numeric(v.Text) && hasPiece(r.numbers, strings.TrimPrefix(v.Text, "-")):
+	case r.whole[low]:
 		return true
-	case v.Kind != String:
-		return false
+	case Numeric(v.Text):
+		return r.has(strings.TrimPrefix(v.Text, "-"), texts)
 	}
 	prose := strings.ContainsFunc(v.Text, unicode.IsSpace)
 	for token := range strings.FieldsSeq(v.Text) {
+		plain, _ := cutMarks(token)
+		word := prose && LookOf(plain) == aWord && strings.ToLower(plain) == plain
 		for _, p := range pieces(token) {
-			if functionWord(p) || !hasPiece(r.pieces, p) {
-				continue
-			}
-			number := strings.ContainsFunc(p, unicode.IsDigit) && len(p) > 1
-			if (number || len(p) > 2 && (!prose || strings.ToLower(token) != token)) && !(r.pieces[p] && explains(texts, p)) {
+			tells := !prose || !word && (len(p) > 2 || len(p) == 2 && strings.ContainsFunc(p, unicode.IsDigit))
+			if tells && (p == low || !functionWord(p)) && r.has(p, texts) {
 				return true
 			}
 		}
@@ -125,14 +152,27 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 	return false
 }
 
-// hasPiece reports whether one of a set is a piece or, of a long piece, has it inside.
-func hasPiece(set map[string]bool, piece string) bool {
-	if set[piece] || len(piece) < 4 {
-		return set[piece]
+// has reports whether a piece of a value is a number of the plan, or whether a piece of
+// the plan that the texts do not have begins or ends with it, or has a long one inside.
+func (r *Residue) has(piece string, texts []Phrase) bool {
+	if slices.ContainsFunc(amounts(piece), func(n string) bool { return r.numbers[n] }) {
+		return true
 	}
-	for s := range set {
-		if strings.Contains(s, piece) {
-			return true
+	long := len(piece) > 3
+	if !long && strings.Trim(piece, "0123456789") == "" {
+		return false // 10 is not made of 1
+	}
+	like := func(p string) bool {
+		if len(piece) == 1 { // which begins or ends too many words
+			return strings.Trim(p, "0123456789") == piece
+		}
+		return strings.HasPrefix(p, piece) || strings.HasSuffix(p, piece) || long && strings.Contains(p, piece)
+	}
+	for _, set := range []map[string]bool{r.pieces, r.names} {
+		for p := range set {
+			if like(p) && !explains(texts, p) {
+				return true
+			}
 		}
 	}
 	return false

@@ -17,14 +17,16 @@ func TestWordsFoldOnlyWhatRepeatsDifferIn(t *testing.T) {
 	for _, same := range [][2]string{
 		{"greet the reader", "Greet  reader, please!"}, {"make soup, then set the table", "Make the soup then set the table."},
 		{"The build fails", "the build fails"}, {"what is it", "What is it?"}, {"port it to C++", "Port it to C++."},
-		{"请发送", "请发送。"}, {"do it; then rest", "do it then rest"},
+		{"请发送", "请发送。"}, {"do it; then rest", "do it then rest"}, {"Write a report with a summary", "write report with summary"},
 	} {
 		require.Equal(t, template.Folded(same[0]), template.Folded(same[1]), same)
 	}
 	for _, other := range [][2]string{
 		{"pay 1.50", "pay 150"}, {"use v1.2", "use v12"}, {"port it to C++", "port it to C"}, {"invite IT", "invite it"},
 		{"rm /tmp/a", "rm /tmp/A"}, {"list A records", "list records"}, {"git add .", "git add"}, {"scale to 1. 50", "scale to 1 50"},
-		{"delete the logs", "delete the logs?"}, {"take a 5", "take 5"}, {"not now", "now"}, {"plan b", "plan B"}, {"-5 kg", "5 kg"},
+		{"delete the logs", "delete the logs?"}, {"take a 5", "take 5"}, {"delete a from b", "delete from b"},
+		{"order the hepatitis a vaccine", "order the hepatitis vaccine"}, {"run plan a for acme", "run plan for acme"}, {"compute 5!", "compute 5"},
+		{"copy a to b", "copy to b"}, {"not now", "now"}, {"plan b", "plan B"}, {"-5 kg", "5 kg"},
 	} {
 		require.NotEqual(t, template.Folded(other[0]), template.Folded(other[1]), other)
 	}
