@@ -141,13 +141,17 @@ type Usage struct {
 
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
-	u.TokensIn += v.TokensIn
-	u.TokensOut += v.TokensOut
+	u.TokensIn = min(u.TokensIn, maxTokens) + min(v.TokensIn, maxTokens)
+	u.TokensOut = min(u.TokensOut, maxTokens) + min(v.TokensOut, maxTokens)
 	u.CostUSD += v.CostUSD
 	u.APICostUSD += v.APICostUSD
-	u.CacheRead, u.CacheWrite = u.CacheRead+v.CacheRead, u.CacheWrite+v.CacheWrite
+	u.CacheRead = min(u.CacheRead, maxTokens) + min(v.CacheRead, maxTokens)
+	u.CacheWrite = min(u.CacheWrite, maxTokens) + min(v.CacheWrite, maxTokens)
 	return u
 }
+
+// maxTokens bounds what a count adds to a sum: no sum of such wraps around.
+const maxTokens = 1 << 40
 
 // Valid reports whether no count of u is negative, infinite or not a number, and the
 // cached tokens are among those in.

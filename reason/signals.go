@@ -63,16 +63,17 @@ var (
 // choice, question, fix, add or change. There are 64 at most.
 func Signals(objective string) (estimate Complexity, signs []string) {
 	r := signReader{start: true, signs: make([]string, 2, 10)} // numbers come first
+	r.text.Grow(64)
 	for it := words.FromString(objective); it.Next(); {
 		r.token(it.Value())
 	}
 	parts := min(r.words, r.n("part")+1)
 	signs = r.signs
 	if parts > 1 {
-		signs[0], signs[1] = countOf(r.words, " word"), countOf(parts, " part")
+		signs[0], signs[1] = r.countOf(r.words, " word"), r.countOf(parts, " part")
 	} else {
 		signs = signs[1:]
-		signs[0] = countOf(r.words, " word")
+		signs[0] = r.countOf(r.words, " word")
 	}
 	signs = signs[:min(len(signs), maxSigns)]
 	undecided := 2*r.n("hedge") + r.n("choice") + r.n("question")
@@ -88,22 +89,15 @@ func Signals(objective string) (estimate Complexity, signs []string) {
 	return Simple, signs
 }
 
-func countOf(n int, unit string) string {
-	if n != 1 {
-		unit += "s"
-	}
-	return strconv.Itoa(n) + unit
-}
-
 // signReader reads an objective word by word.
 type signReader struct {
 	words  int
 	signs  []string
 	counts [len(signKinds)]int
-	start  bool   // of a sentence or line
-	said   bool   // something that is no mark of a part
-	next   string // the mark of the part that comes next; "": none
-	stems  []text.Term
+	start  bool            // of a sentence or line
+	said   bool            // something that is no mark of a part
+	next   string          // the mark of the part that comes next; "": none
+	text   strings.Builder // of the signs, in one piece of memory
 }
 
 func (r *signReader) token(w string) {
@@ -130,8 +124,9 @@ func (r *signReader) word(w string) {
 	r.words++
 	lower := strings.ToLower(w)
 	kind, verb := signWords[lower], ""
-	if r.stems = text.Append(r.stems[:0], lower); len(r.stems) > 0 {
-		verb = signVerbs[r.stems[0].Text]
+	var few [4]text.Term
+	if stems := text.Append(few[:0], lower); len(stems) > 0 {
+		verb = signVerbs[stems[0].Text]
 	}
 	if kind == "part" || r.start && (verb != "" || len(w) < 3 && strings.Trim(w, "0123456789") == "") {
 		r.next = cmp.Or(r.next, w)
@@ -155,8 +150,25 @@ func (r *signReader) sign(kind, w string) {
 	r.counts[slices.Index(signKinds[:], kind)]++
 	if len(r.signs) < 2+maxSigns {
 		var few [64]byte
-		r.signs = append(r.signs, string(strconv.AppendQuote(append(append(few[:0], kind...), ' '), w)))
+		r.signs = append(r.signs, r.asSign(strconv.AppendQuote(append(append(few[:0], kind...), ' '), w)))
 	}
+}
+
+// asSign returns a text as one of the signs.
+func (r *signReader) asSign(text []byte) string {
+	start := r.text.Len()
+	r.text.Write(text)
+	return r.text.String()[start:]
+}
+
+// countOf returns a number of things as one of the signs.
+func (r *signReader) countOf(n int, unit string) string {
+	var few [32]byte
+	text := append(strconv.AppendInt(few[:0], int64(n), 10), unit...)
+	if n != 1 {
+		text = append(text, 's')
+	}
+	return r.asSign(text)
 }
 
 // n returns how many signs of a kind there are.

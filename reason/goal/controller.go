@@ -79,9 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Every = cmp.Or(o.Every, 5*time.Second)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Logger = guard.Logger(o.Logger)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Now = guard.Clock(o.Now)
 	errs := []error{key.CheckID("option Name", o.Name), key.CheckID("option Tenant", o.Tenant)}
 	if n := len(o.Name); n > maxControllerName {
 		errs = append(errs, &store.LimitError{Field: "option Name", Limit: maxControllerName, Got: n})
@@ -263,9 +261,13 @@ func every(ctx context.Context, d time.Duration, fn func() bool) {
 	}
 }
 
+// storeGrace is how long Close waits once all were cut off: a dispatch may have its outcome
+// to keep.
+const storeGrace = 10 * time.Second
+
 // Close lets no further dispatch begin, waits for those under way for
 // Options.Grace, and then cuts them off: the next Controller of the name resumes
-// them. It is idempotent, and must not be called by the Runner during a dispatch.
+// them. One that the store keeps for ten seconds more is left behind. It is idempotent, and must not be called by the Runner during a dispatch.
 func (c *Controller) Close() {
 	c.closeOnce.Do(func() {
 		c.mu.Lock()
@@ -281,7 +283,9 @@ func (c *Controller) Close() {
 			f.cancel(errClosing)
 		}
 		c.mu.Unlock()
-		_ = c.Wait(context.Background()) // it has no end but theirs
+		late, stop := context.WithTimeout(context.Background(), storeGrace)
+		defer stop()
+		_ = c.Wait(late) // what is left behind then hangs in the store
 	})
 }
 

@@ -66,7 +66,7 @@ func (w *World) Set(domain string, s Snapshot) error {
 	if s.At.IsZero() {
 		return fmt.Errorf("goal: set domain %q: no time of reading", domain)
 	}
-	if s.Err == nil {
+	if s.Err = guard.Error(s.Err); s.Err == nil {
 		s.Data, bad = plain("data", s.Data)
 		s.Err = bad
 	}
