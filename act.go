@@ -84,7 +84,8 @@ func (t *turn) charge(ctx context.Context, at *act.Attempt) error {
 // ends as Pending, and is committed as such before it is made.
 func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 	c := t.s.Current
-	call := &act.Call{Worker: c.Worker, Work: t.workersOwn()}
+	call := &t.call
+	*call = act.Call{Worker: c.Worker, Work: t.workersOwn(), Once: t.s.Objective.Once}
 	if p := c.Approval; p != nil && !p.Closed {
 		return act.Attempt{End: act.Pending}, nil // it was woken before its time
 	} else if p != nil {
@@ -109,12 +110,15 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 		now := t.a.o.Now()
 		c.Approval = &approval{
 			Mode: call.Mode, Blast: call.Blast, Why: call.Why, Success: call.Success, CostUSD: call.CostUSD,
-			Asked: now.UnixNano(), Until: now.Add(t.a.o.ApprovalTTL).UnixNano(),
+			Asked: now.UnixNano(), Until: now.Add(min(t.a.o.ApprovalTTL, longestApproval)).UnixNano(),
 			Need: t.a.runner.Approvers(c.Worker, call.Mode),
 		}
 	}
 	return at, nil
 }
+
+// longestApproval bounds how long a human is waited for, so that its end is a time.
+const longestApproval = 100 * 365 * 24 * time.Hour
 
 // broke reports whether an attempt broke off, which is a fault of the worker's whatever the
 // task was.
@@ -165,7 +169,8 @@ func (t *turn) note(at *act.Attempt, out output) {
 // recalled, not what became of it.
 func (t *turn) workersOwn() act.Work {
 	w := t.work()
-	w.Inputs, w.Task.Inputs = slices.Clone(w.Inputs), slices.Clone(w.Task.Inputs)
+	w.Inputs = slices.Clone(w.Inputs)
+	ownTask(&w.Task)
 	all, n := cloneHits(t.shown.Hits[:len(w.Memories)+len(w.Background)]), len(w.Memories)
 	w.Memories, w.Background, w.Facts = all[:n:n], all[n:], cloneHits(w.Facts)
 	w.Warnings = t.warnings(w.Task.Skill)

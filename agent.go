@@ -143,7 +143,7 @@ type Options struct {
 	// each, and again for one that was not in use for long. nil: Learned of
 	// rank.Book, with its defaults.
 	Policy func(*rank.Book) rank.Policy
-	// Memory tunes the memory, such as by an Embedder. Its Now, Seed, Sanitizer and
+	// Memory tunes the memory, such as by an Embedder. Its Now, Seed, Sanitizer, Home and
 	// Shared do not count: they are those below.
 	Memory memory.Options
 	// Learn tunes recall for injection, and when chunks fire.
@@ -189,6 +189,12 @@ type Options struct {
 	// Lease is how long a run is left to a replica that is not heard of. It is renewed
 	// with every commit, and by itself in a long step. 0: 15 s; at least 5 s.
 	Lease time.Duration
+
+	// ReadYourWrites is how long a run that begins or goes on at a replica waits to hear of
+	// all that was acknowledged before: what others have remembered, and what their runs
+	// have taught. Then it does without, and the Logger is told. It costs a small commit.
+	// 0: a second; negative: it does not wait.
+	ReadYourWrites time.Duration
 
 	// Now is the clock, which several goroutines call. nil: time.Now.
 	Now func() time.Time
@@ -252,6 +258,7 @@ func (o *Options) fill() {
 	setDefault(&o.Maintain, 24*time.Hour)
 	setDefault(&o.Budget.Steps, 1000)
 	setDefault(&o.Lease, 15*time.Second)
+	setDefault(&o.ReadYourWrites, time.Second)
 	o.Retention.fill()
 	if o.Policy == nil {
 		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
@@ -322,7 +329,9 @@ type Agent struct {
 	leases *lease.Store // below st; nil: no other Agent is open on it
 	// news is 1 and one more for each write to statistics that was seen.
 	news   atomic.Uint64
-	opened chan struct{} // closed once the Agent is open
+	opened chan struct{}            // closed once the Agent is open
+	live   atomic.Pointer[[]string] // replicas, in order; nil: there is only this one
+	met    int64                    // when they were looked for, in Unix nanoseconds
 	owned  bool
 	files  filer // nil: the store keeps none
 
@@ -338,6 +347,7 @@ type Agent struct {
 	// The parts that learn.
 	bank    *memory.Bank
 	tenants *pool.Pool[*tenant]
+	last    atomic.Pointer[scoped] // what it has of the scope that was asked for last
 
 	watch *observer // nil: no provider is given
 	hooks guard.Outlet
@@ -365,7 +375,9 @@ type Agent struct {
 	upkeep *upkeep.Keeper
 	// maintained is when scopes are to be looked at again, in Unix nanoseconds.
 	maintained atomic.Int64
-	pruned     int64 // when the last prune began; of the one that maintains
+	keeping    chan struct{} // holds one while a scope is maintained, or erased
+	erased     atomic.Int64  // counts calls of Erase
+	pruned     int64         // when the last prune began; of the one that maintains
 
 	// Shutdown ends the parts in this order, in the background. closed says that all
 	// have ended, and late that no caller waits for one of them any more.
@@ -503,11 +515,13 @@ type Event struct {
 // turn is what the phases work on: a run's state, and what goes with it while
 // it is in memory.
 type turn struct {
-	a   *Agent
-	own *tenant
-	s   state
-	key string // of the state's record
-	was Status // as it was committed last
+	a      *Agent
+	own    *tenant
+	s      state
+	key    string   // of the state's record
+	was    Status   // as it was committed last
+	called string   // Work.Key of the attempt at hand, once it was asked for
+	call   act.Call // by which that is made
 
 	// veil hides the secrets of the run. lost are the fields that lack one, since it has
 	// changed.
@@ -534,6 +548,8 @@ type turn struct {
 	adopted         bool
 	listed          int64
 	abiding         bool // the caller holds on
+
+	abreast bool // what was acknowledged before is known, or was waited for
 
 	// paid is what the run had used when it was last settled.
 	paid Budget
@@ -563,8 +579,7 @@ type turn struct {
 }
 
 // shown are the memories of the innermost aim, what is known of the person or project
-// of the scope, and the chunks among the memories, once they
-// were matched.
+// of the scope, and the chunks among the memories, once they were matched.
 type shown struct {
 	learn.Found
 	facts   []memory.Hit
@@ -572,21 +587,13 @@ type shown struct {
 	matched bool
 }
 
-// memories are those that are shown for the aim, and the background: none of what
+// memories are those that are shown for the aim, the background, and facts: none of what
 // was found before a fresh start.
-func (t *turn) memories() (hits, background []memory.Hit) {
+func (t *turn) memories() (hits, background, facts []memory.Hit) {
 	if n := t.shown.Trusted; t.s.aim().Cleared == 0 {
-		hits, background = t.shown.Hits[:n:n], t.shown.Hits[n:]
+		hits, background, facts = t.shown.Hits[:n:n], t.shown.Hits[n:], t.shown.facts
 	}
-	return hits, background
-}
-
-// facts are those that are shown for the aim: as with memories.
-func (t *turn) facts() []memory.Hit {
-	if t.s.aim().Cleared > 0 {
-		return nil
-	}
-	return t.shown.facts
+	return hits, background, facts
 }
 
 // emit adds an event to those of the step.
@@ -600,7 +607,7 @@ func (t *turn) emit(kind EventKind, e Event) {
 	}
 	e.Kind, e.Seq, e.At, e.Run, e.Scope = kind, t.s.Seq, t.a.o.Now().UTC(), t.s.ID, t.s.Objective.Scope
 	e.Goal, e.Text = t.veil.Hide(t.s.aim().Text), fence.Visible(t.veil.Hide(e.Text))
-	e.Gate = fence.Visible(t.veil.Hide(e.Gate))
+	e.Gate, e.IDs, e.Ranking = fence.Visible(t.veil.Hide(e.Gate)), slices.Clone(e.IDs), slices.Clone(e.Ranking)
 	if c := t.s.Current; c != nil {
 		e.Task, e.Attempt, e.Worker = t.s.aim().Next+1, c.Number, c.Worker
 	}
@@ -621,11 +628,14 @@ func (t *turn) work() act.Work {
 		}
 		manual = strings.Join(all, "\n\n")
 	}
-	hits, background := t.memories()
+	hits, background, facts := t.memories()
+	if !strings.HasSuffix(t.called, c.Key) {
+		t.called = t.own.name + "/" + c.Key
+	}
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
-		Task: task, Agent: manual, Memories: hits, Facts: t.facts(), Background: background,
-		Lineage: cloneDeliveries(t.lineage), Attempt: c.Number, Key: t.own.name + "/" + c.Key, Complaint: c.Complaint,
+		Task: task, Agent: manual, Memories: hits, Facts: facts, Background: background,
+		Lineage: cloneDeliveries(t.lineage), Attempt: c.Number, Key: t.called, Complaint: c.Complaint,
 		Answers: slices.Clone(c.Answers), Secrets: maps.Clone(s.Objective.Secrets),
 	}
 }
@@ -811,7 +821,11 @@ func (t *turn) unlock(ctx context.Context) {
 	if given == nil && t.a.secrets != nil {
 		scope, id, names := s.Objective.Scope, s.ID, slices.Clone(asked) // a call that is left behind has its own
 		got, err := guard.Do(ctx, secretsTimeout, func(ctx context.Context) (map[string]string, error) {
-			return t.a.secrets(ctx, scope, id, names)
+			got, err := t.a.secrets(ctx, scope, id, names)
+			if err == nil {
+				err = act.Secrets(got).Check()
+			}
+			return maps.Clone(got), err
 		})
 		if given = got; err != nil {
 			t.a.o.Logger.Error("the secrets of a run were not given again", "run", s.ID, t.a.shown(t.veil.Hide(err.Error())))
@@ -861,9 +875,6 @@ func (t *turn) clip(text string) string {
 	return text
 }
 
-// errLeft says that the consumer of the events has left the loop.
-var errLeft = errors.New("left")
-
 // alive returns the error of a context that has ended, or is nil.
 func alive(ctx context.Context) error {
 	if ctx == nil {
@@ -884,10 +895,4 @@ func (a *Agent) closing() bool {
 type filer interface {
 	Maintain(context.Context) error
 	Purge(context.Context) error
-}
-
-// tend calls a method of a filer.
-func tend(ctx context.Context, method func(context.Context) error) error {
-	var err error
-	return errors.Join(guard.Call(func() { err = guard.Error(method(ctx)) }), err)
 }

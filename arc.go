@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
@@ -95,9 +96,10 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	shared := flush.Share(base)
 	a := &Agent{
 		o: o, st: shared, w: flush.New(shared), leases: leases,
-		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: host.Skills, secrets: host.Secrets,
+		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: maps.Clone(host.Skills), secrets: host.Secrets,
 		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}
+	a.keeping = make(chan struct{}, 1)
 	a.files, _ = st.(filer) // nil: a store without files
 	var err error
 	if a.o.Sanitizer, err = veil.Keyed(ctx, shared, a.o.Sanitizer); err != nil {
@@ -161,19 +163,33 @@ func (a *Agent) follow(ctx context.Context, st store.Store) error {
 	select {
 	case <-first:
 	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return ctx.Err()
+	return a.meet(ctx)
 }
 
-// recollect has memory, once it is open, take in a change by another replica.
+// recollect has memory, once it is open, take in a change by another replica. What cannot be
+// read for now is tried again, and what comes after it waits.
 func (a *Agent) recollect(e store.Entry) {
 	select {
 	case <-a.opened:
 	case <-a.upkeep.Stopping():
 		return
 	}
-	if err := a.bank.Follow(context.Background(), e); err != nil && !errors.Is(err, store.ErrClosed) {
+	for {
+		err := a.bank.Follow(context.Background(), e)
+		if err == nil || errors.Is(err, store.ErrClosed) {
+			return
+		}
 		a.o.Logger.Error("a memory of another replica could not be taken in", "error", a.o.Sanitizer.Sanitize(err.Error()))
+		if codec.Unreadable(err) {
+			return
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-a.upkeep.Stopping():
+			return
+		}
 	}
 }
 
@@ -287,6 +303,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 func (a *Agent) openParts(ctx context.Context) (err error) {
 	m := a.o.Memory
 	m.Now, m.Seed, m.Sanitizer, m.Shared = a.o.Now, a.o.Seed, a.o.Sanitizer, a.leases != nil
+	m.Home = func(tenant string) bool { return a.atHome(memory.Scope(tenant)) }
 	if a.watch != nil {
 		m.Embedder = a.watch.Embedder(m.Embedder, a.o.Now)
 	}
@@ -349,7 +366,11 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 func (a *Agent) parts() []part {
 	ps := []part{
 		{name: "runs", end: func() error { <-a.mu.idle; return nil }},
-		{name: "background", end: func() error { a.upkeep.Wait(); return nil }},
+		{name: "background", end: func() error {
+			a.upkeep.Wait()
+			a.depart()
+			return nil
+		}},
 		{name: "memory", end: func() error {
 			if a.bank == nil { // New has failed
 				return nil

@@ -61,7 +61,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		return t.block(causeOf(s.Last.End), fmt.Sprintf("no worker may, or can, do task %d", g.Next+1)), nil
 	}
 	var complaint string
-	if g.Tries > 0 {
+	if g.Tries > 0 && len(g.Failed) > 0 {
 		complaint = g.Failed[len(g.Failed)-1].Complaint
 	}
 	worker := ""
@@ -82,8 +82,9 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	}
 	t.own.breakers.try(worker, t.a.o.Now().Add(max(t.a.o.AttemptTimeout, shortRest)))
 	g.Tries++
+	t.called = t.own.name + "/" + s.prefix() + "/" + strconv.Itoa(s.Attempts+1)
 	s.Current = &attempt{
-		Key:    s.prefix() + "/" + strconv.Itoa(s.Attempts+1),
+		Key:    t.called[len(t.own.name)+1:],
 		Worker: worker, Number: g.Tries, Complaint: complaint,
 	}
 	for _, w := range t.warnings(task.Skill) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -18,6 +19,9 @@ import (
 func (a *Agent) Backup(ctx context.Context, w io.Writer) (entries int, err error) {
 	if err := alive(ctx); err != nil {
 		return 0, err
+	}
+	if guard.IsNil(w) {
+		return 0, errors.New("backup: the writer is nil")
 	}
 	if err := a.w.Flush(ctx); err != nil {
 		return 0, fmt.Errorf("backup: %w", err)

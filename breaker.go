@@ -53,12 +53,12 @@ func (all *breakers) load(ctx context.Context, st store.Store, tenant string) er
 	all.of = make(map[string]breaker)
 	prefix := key.Under(tenant, breakerKeys, "")
 	for e, err := range st.Scan(ctx, store.Range{Prefix: prefix}) {
-		var b breaker
-		if err == nil {
-			err = codec.Decode(e, &b)
-		}
 		if err != nil {
 			return fmt.Errorf("breakers: %w", err)
+		}
+		var b breaker
+		if codec.Decode(e, &b) != nil {
+			continue // it is closed, as one that is not there
 		}
 		all.of[key.Split(e.Key[len(prefix):])[0]] = b
 	}

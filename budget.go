@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,7 +120,7 @@ func (t *turn) shares() []share {
 		}
 	}
 	add(o.Bounds.Session, 0, "session", t.s.Session)
-	add(o.Bounds.Scope, 0, "scope", string(t.s.Objective.Scope))
+	add(o.Bounds.Scope, 0, "scope", partOf(t.s.Objective.Scope))
 	add(o.Bounds.Day, o.Now().UTC().Unix()/int64(24*time.Hour/time.Second), "day", "")
 	if o.Spend > 0 {
 		all = append(all, share{name: key.Under(t.own.name, ledgerKeys, "spend", ""), each: o.Spend})
@@ -330,11 +331,15 @@ func (t *turn) pay(ctx context.Context, begins bool, keep keepLedgers) error {
 		})
 	}
 	t.paid = used
-	err := t.amend(ctx, change, t.own.ledgers.keep)
+	var behind error // of what the Writer was handed before, which says nothing of this run
+	err := t.amend(ctx, change, func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+		_, behind = t.own.ledgers.keep(ctx, ops...)
+		return 0, nil
+	})
 	if err == nil {
 		_, err = keep(ctx)
 	}
-	return err
+	return cmp.Or(err, behind)
 }
 
 // exhausted says which bound of the run, or of those it has a share in, is

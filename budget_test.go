@@ -256,3 +256,39 @@ func TestLedgersOfSessionsArePruned(t *testing.T) {
 	o := arc.Objective{Text: "mend the cache again", Tasks: chore, Session: "s", Budget: arc.Budget{CostUSD: 2}}
 	require.Equal(t, arc.Delivered, run(t, a, o).Status, "it begins anew")
 }
+
+// An attempt that waits for a human keeps what is reserved for it: none that has no room beside it
+// begins, and what was not allowed, or is deleted, gives its share back.
+func TestAttemptThatWaitsForAHumanKeepsItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, replica := range []string{"", "r"} {
+			h := priced(always, map[string]float64{"w": 1}, "w")
+			h.Workers[0].Mode = act.Gated
+			o := arc.Options{Replica: replica, Now: time.Now, Seed: 1, Sanitizer: keyed(), Maintain: -1, ApprovalTTL: time.Hour}
+			o.Bounds.Day.CostUSD = 3.5
+			a, err := arc.New(t.Context(), store.NewMem(), h, &o)
+			require.NoError(t, err)
+			begin := func(id string) *arc.Report {
+				return run(t, a, arc.Objective{ID: id, Text: "mend the cache", Tasks: chore})
+			}
+			rule := func(id string, allow bool) {
+				require.NoError(t, a.In("").Rule(t.Context(), arc.Ruling{Run: id, Attempt: 1, Allow: allow, By: "ann"}))
+				idle(5 * time.Second)
+			}
+			require.Equal(t, arc.Waiting, begin("first").Status)
+			rule("first", true) // what it costs is known now
+			require.Equal(t, arc.Delivered, status(t, a, "first"))
+			require.Equal(t, arc.Waiting, begin("two").Status)
+			require.Equal(t, arc.Waiting, begin("three").Status)
+			require.Equal(t, arc.CauseBudget, begin("over").Cause, "1 is used, and 2 are reserved of 3.5")
+			rule("two", false)
+			require.Equal(t, arc.Waiting, begin("four").Status)
+			require.NoError(t, a.In("").Delete(t.Context(), "four"))
+			require.Equal(t, arc.Waiting, begin("five").Status)
+			rule("three", true)
+			rule("five", true)
+			require.Equal(t, arc.Delivered, status(t, a, "five"))
+			require.NoError(t, a.Close())
+		}
+	})
+}

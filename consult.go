@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,20 +70,23 @@ func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
 	}
 	type reply struct {
 		text string
-		used reason.Usage
+		used reason.Usage // counts beside an error too
+		err  error
 	}
 	asked := slices.Clone(questions)
 	said, err := guard.Do(ctx, t.a.o.ReasonTimeout, func(ctx context.Context) (reply, error) {
 		text, used, err := r.Answer(ctx, b, asked)
-		return reply{text, used}, guard.Error(err)
+		return reply{text, used, guard.Error(err)}, nil
 	})
+	if err = cmp.Or(err, said.err); said.used.Valid() {
+		t.s.Usage, t.did.used = t.s.Usage.Add(said.used), said.used
+	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
 	if t.did.fault = err; err != nil || !said.used.Valid() || len(said.text) > maxText {
 		return "", nil
 	}
-	t.s.Usage, t.did.used = t.s.Usage.Add(said.used), said.used
 	return strings.TrimSpace(strings.ToValidUTF8(said.text, "")), nil
 }
 

@@ -121,10 +121,13 @@ func (s *state) sound(tenant string) error {
 		}
 	}
 	_, open := phases[s.Phase]
-	counts := [...]int{s.Step, s.Seq, s.Attempts, s.Judged, s.Deliberations, s.Objective.Attempts}
+	counts := [...]int{s.Step, s.Seq, s.Attempts, s.Judged, s.Deliberations, s.Objective.Attempts, s.Wait.Tries}
+	used := s.Usage.Valid() && s.Before.check() == nil && (s.Current == nil || s.Current.Usage.Valid())
 	switch {
 	case err != nil:
 		return err
+	case !used:
+		return errors.New("impossible usage")
 	case s.ID == "" || s.Session == "" || len(s.Aims) == 0 || s.Started <= 0 || !slices.Contains(statuses[:], s.Status):
 		return errors.New("it has no beginning")
 	case !open && s.Phase != phaseDone:
@@ -136,7 +139,8 @@ func (s *state) sound(tenant string) error {
 	for i := range s.Aims {
 		g := &s.Aims[i]
 		atEnd := begun && i == len(s.Aims)-1 && g.Next == len(g.Tasks)
-		if g.Next < 0 || g.Next > len(g.Tasks) || atEnd || g.Cleared > len(g.Failed) {
+		wrong := g.Next < 0 || g.Next > len(g.Tasks) || min(g.Cleared, g.Tries) < 0 || g.Cleared > len(g.Failed)
+		if wrong || atEnd {
 			return errors.New("its plan has no task at hand")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -23,6 +24,9 @@ import (
 // they were is not known any more. What stays of a user are sums of its tenant that
 // hold no text. The scope must be named: "" is memory.ErrScope.
 //
+// A run that cannot be read may be of the scope: it stays, and the error says which, once all
+// else is gone.
+//
 // The error is ErrRunning while a run is live that touches the scope; until Erase
 // returns, the tenant's runs that would begin, or go on, get ErrRunning. No other
 // call may use the memory or identity of the scope meanwhile. After another error a
@@ -33,9 +37,8 @@ func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 		return fmt.Errorf("erase: %w", err)
 	}
 	err := a.erase(ctx, scope)
-	if err == nil && a.files != nil {
-		err = a.w.Flush(ctx)
-		err = errors.Join(err, tend(ctx, a.files.Purge))
+	if a.files != nil && (err == nil || codec.Unreadable(err)) {
+		err = errors.Join(err, a.w.Flush(ctx), tend(ctx, a.files.Purge))
 	}
 	if err != nil {
 		return fmt.Errorf("erase %q: %w", scope, err)
@@ -57,9 +60,16 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 		return err
 	}
 	defer a.resume(tenant)
+	done, err := a.keepStill(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	a.erased.Add(1)
+	var damaged error
 	if !whole(scope) {
-		if err := a.eraseRuns(ctx, scope); err != nil {
-			return err
+		if damaged = a.eraseRuns(ctx, scope); damaged != nil && !codec.Unreadable(damaged) {
+			return damaged
 		}
 	}
 	if err := a.bank.Erase(ctx, scope); err != nil {
@@ -72,7 +82,7 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 		return errors.Join(a.w.Flush(ctx), a.dropDue(ctx, tenant), a.dropAll(ctx, key.Under(tenant, "")))
 	}
 	below := key.Under(tenant, upkeepKeys, string(scope)+"/") // the time alone stays of one that is a hash
-	return errors.Join(a.w.Add(ctx, store.Op{Key: upkeepKey(scope), Delete: true}), a.dropAll(ctx, below))
+	return errors.Join(damaged, a.w.Add(ctx, store.Op{Key: upkeepKey(scope), Delete: true}), a.dropAll(ctx, below))
 }
 
 // dropDue takes the tenant's runs out of the index of those that are due.
@@ -133,6 +143,7 @@ func (a *Agent) resume(tenant string) {
 	defer a.mu.Unlock()
 	delete(a.mu.still, tenant)
 	a.tenants.Lift(tenant)
+	a.upkeep.Poke() // runs of it may be due
 }
 
 // eraseRuns removes the runs that touch a scope, and what came of them elsewhere.
@@ -144,7 +155,12 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	defer a.handBack(own)
 	kept := make(map[string]bool) // keys of the attempts of runs that stay
 	gone := make(map[string]bool) // sessions of those that go
+	var damaged error             // runs that may be of the scope
 	for s, err := range a.matching(ctx, scope, Filter{}) {
+		if codec.Unreadable(err) {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -172,7 +188,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		return err
 	}
 	kept[""] = true // sums of many attempts
-	return own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] })
+	return errors.Join(damaged, own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] }))
 }
 
 // dropLedgers removes what was used of the budgets that which names.

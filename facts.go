@@ -11,9 +11,31 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
+// scopedTo returns that of a scope. The last one stays at hand: most runs ask for it.
+func (a *Agent) scopedTo(scope memory.Scope) (*scoped, error) {
+	if last := a.last.Load(); last != nil && last.scope == scope {
+		return last, nil
+	}
+	me, err := identity.New(a.bank, scope, &identity.Options{Now: a.o.Now, Seed: a.o.Seed, Sanitizer: a.o.Sanitizer})
+	if err != nil {
+		return nil, err
+	}
+	of := &scoped{scope, me, []memory.Scope{scope + "/episodes"}}
+	if a.o.Name != "" {
+		of.episodes = append(of.episodes, of.episodes[0]+"/"+memory.Scope(a.o.Name))
+	}
+	of.episodes = slices.DeleteFunc(of.episodes, func(s memory.Scope) bool { return s.Check() != nil })
+	a.last.Store(of)
+	return of, nil
+}
+
 // identity is that of a scope.
 func (a *Agent) identity(scope memory.Scope) (*identity.Identity, error) {
-	return identity.New(a.bank, scope, &identity.Options{Now: a.o.Now, Seed: a.o.Seed, Sanitizer: a.o.Sanitizer})
+	of, err := a.scopedTo(scope)
+	if err != nil {
+		return nil, err
+	}
+	return of.identity, nil
 }
 
 // project returns what is worth telling for the aim of the person or project of the
@@ -22,9 +44,13 @@ func (a *Agent) identity(scope memory.Scope) (*identity.Identity, error) {
 func (t *turn) project(ctx context.Context) (facts []memory.Hit, err error) {
 	g := t.s.aim()
 	var p identity.Projection
+	task := g.Text
+	if g.Situation != task {
+		task = g.Situation + "\n" + task
+	}
 	me, err := t.a.identity(t.s.Objective.Scope)
 	if err == nil {
-		p, err = me.Project(ctx, g.Situation+"\n"+g.Text, identity.Budget{})
+		p, err = me.Project(ctx, task, identity.Budget{})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("project: %w", err)

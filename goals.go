@@ -57,7 +57,7 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 		o.Now = a.o.Now
 	}
 	o.Logger = cmp.Or(o.Logger, a.o.Logger)
-	lease := a.o.AttemptTimeout + a.o.GateTimeout
+	lease := max(0, a.o.AttemptTimeout) + max(0, a.o.GateTimeout)
 	if a.runner.Supervised() {
 		lease += a.o.ApprovalTTL
 	}
@@ -112,6 +112,9 @@ func (k keeper) Run(ctx context.Context, d goal.Dispatch) (goal.Result, error) {
 		o.Tasks = append(o.Tasks, s.Task)
 	}
 	r, err := k.a.Run(ctx, o)
+	if errors.Is(err, errStill) { // it has not begun, unlike one that is resumed
+		return goal.Result{End: goal.Refused, Why: err.Error()}, nil
+	}
 	r, err = k.asked(ctx, d, r, err)
 	return resultOf(ctx, r, err)
 }

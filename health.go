@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/fence"
@@ -120,6 +121,9 @@ func (h Health) String() string {
 	row("memory", "%d: %d patterns, %d failures, %d facts, %d episodes", h.Total,
 		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode])
 	row("", "%d archived, %d quarantined, of these %d lessons", h.Archived, h.Quarantined, h.Lessons)
+	if h.Behind > 0 {
+		row("", "%v behind what is written", h.Behind)
+	}
 	row("effective", "%.2f, by feedback on %d of them", h.Effectiveness, h.Feedback)
 	row("uplift", "%v", h.Uplift.Delivered)
 	if c := &h.Fleet.Calibration; c.Count() > 0 {
@@ -129,7 +133,8 @@ func (h Health) String() string {
 		row("resonance", "%s %.2f", sparkline(h.Resonance), h.Resonance[n-1])
 	}
 	for _, w := range h.Fleet.Workers {
-		row("worker", "%s: %d of %d delivered, p50 %v, p95 %v, $%.4f", w.Name, w.Successes, w.Known, w.P50, w.P95, w.CostUSD)
+		row("worker", "%s: %d of %d delivered, p50 %v, p95 %v, $%.4f",
+			w.Name, w.Successes, w.Known, w.P50.Round(time.Millisecond), w.P95.Round(time.Millisecond), w.CostUSD)
 		if w.CostUSD > 0 {
 			row("", "%v", w.PerSuccess)
 		}

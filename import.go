@@ -118,7 +118,7 @@ func (x *arrival) inspect(in *parcel.Reader, scope memory.Scope) error {
 		}
 		old, err := x.a.st.Get(x.ctx, e.Key)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil
+			return x.vacant(e)
 		}
 		if err == nil && !bytes.Equal(old.Value, e.Value) {
 			err = fmt.Errorf("%w: %q is there, and differs", store.ErrConflict, e.Key)
@@ -128,6 +128,25 @@ func (x *arrival) inspect(in *parcel.Reader, scope memory.Scope) error {
 	})
 	if err == nil {
 		err = try.Rank(x.ctx)
+	}
+	return err
+}
+
+// vacant returns store.ErrConflict for a job whose Key is another's.
+func (x *arrival) vacant(e store.Entry) error {
+	if parts := key.Split(e.Key); len(parts) <= 4 || parts[2] != jobKeys {
+		return nil
+	}
+	ops, err := queue.Arrival(e)
+	for _, op := range ops {
+		if err != nil || op.If != store.Absent {
+			continue
+		}
+		if _, err = x.a.st.Get(x.ctx, op.Key); err == nil {
+			err = fmt.Errorf("%w: another job has the key of %q", store.ErrConflict, e.Key)
+		} else if errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
 	}
 	return err
 }

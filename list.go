@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -69,7 +70,7 @@ func (a *Agent) matching(ctx context.Context, scope memory.Scope, f Filter) iter
 				if errors.Is(err, store.ErrNotFound) || err == nil && !f.passes(&s) {
 					continue // deleted, or of another status, since
 				}
-				if !yield(s, err) || err != nil {
+				if !yield(s, err) || err != nil && !codec.Unreadable(err) {
 					return
 				}
 				if n++; n == f.Limit {
@@ -246,6 +247,9 @@ func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Ti
 	return own.book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(old) })
 }
 
+// settled reports whether the run is over, unless a person has it tried again.
+func (s *state) settled() bool { return s.Status == Delivered || s.Status == Blocked }
+
 // pruneRuns deletes the finished runs of a tenant that are too old, or too many.
 func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time) error {
 	r := &a.o.Retention
@@ -260,19 +264,23 @@ func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time
 	if r.Count == 0 {
 		in.from = old
 	}
+	var damaged error
 	for n := 0; ; {
 		places, err := a.places(ctx, &in, "")
 		if err != nil || len(places) == 0 {
-			return err
+			return errors.Join(err, damaged)
 		}
 		for _, place := range places {
 			in.from = place
 			if n++; place < old && (r.Count == 0 || n <= r.Count) {
 				continue
 			}
-			err := a.discard(ctx, scope, idAt(place))
+			err := a.discard(ctx, scope, idAt(place), (*state).settled)
 			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, store.ErrNotFound) {
-				return err
+				if !codec.Unreadable(err) {
+					return err
+				}
+				damaged = errors.Join(damaged, err)
 			}
 		}
 	}

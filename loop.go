@@ -98,6 +98,9 @@ func (t *turn) enter(ctx context.Context, run func(*turn, context.Context) (phas
 	if t.a.leases != nil {
 		err := lease.Of(ctx).Fresh(context.WithoutCancel(ctx))
 		if err == nil {
+			err = t.hearOthers(ctx)
+		}
+		if err == nil {
 			err = t.a.catchUp(context.WithoutCancel(ctx), t.own)
 		}
 		if err != nil {
@@ -140,8 +143,12 @@ func (a *Agent) drive(
 	}
 	// A step that is over is committed, even if its caller has gone.
 	over := context.WithoutCancel(ctx)
-	defer func() { _ = t.unreserve(over) }() // else whoever goes on with the run does
-	kept := s                                // as the store has it
+	defer func() {
+		if t.s.Status != Waiting || t.s.Phase != phaseAct { // the attempt is made if a human allows it
+			_ = t.unreserve(over) // else whoever goes on with the run does
+		}
+	}()
+	kept := s // as the store has it
 	if rev == 0 {
 		kept.Status = ""
 	}
@@ -150,7 +157,8 @@ func (a *Agent) drive(
 			kept = keptState(t.veil, &kept)
 		}
 		r := newReport(&kept)
-		r.Deliveries = cloneDeliveries(t.kept().lineage[:len(kept.Deliveries)])
+		r.Deliveries = t.kept().lineage[:len(kept.Deliveries)]
+		ownDeliveries(r.Deliveries)
 		return r
 	}
 	if err := t.restore(ctx); err != nil {

@@ -2,14 +2,13 @@ package arc
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/memory"
@@ -37,22 +36,34 @@ func (a *Agent) maintainSome() int64 {
 			case <-ctx.Done():
 			}
 		})
-		next := now + int64(a.o.Lease)
-		if ctx, end, err := a.maintainer(ctx); err == nil {
-			next = a.maintainDue(ctx, now)
-			end()
+		live := a.live.Load()
+		next := a.maintainDue(ctx, now)
+		if a.live.Load() != live {
+			next = now // others are at home here
 		}
 		a.maintained.Store(next)
 	})
 	return 0
 }
 
-// maintainDue maintains the scopes that were written to since they were last
+// keepStill keeps Erase, and what maintains scopes, from one another until done is called.
+func (a *Agent) keepStill(ctx context.Context) (done func(), err error) {
+	select {
+	case a.keeping <- struct{}{}:
+		return func() { <-a.keeping }, nil
+	case <-ctx.Done():
+		return func() {}, ctx.Err()
+	}
+}
+
+// maintainDue maintains the scopes at home that were written to since they were last
 // maintained, if that is long enough ago, and returns when the next is due.
 func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	next := now + int64(a.o.Maintain)
 	if a.pruned+int64(a.o.Maintain) <= now { // tenants that are idle have old runs too
-		if err := a.prune(ctx, time.Unix(0, now)); err != nil && ctx.Err() == nil {
+		prune := func(ctx context.Context) error { return a.prune(ctx, time.Unix(0, now)) }
+		err := a.alone(ctx, maintainKey, prune)
+		if err != nil && !another(err) && ctx.Err() == nil {
 			a.o.Logger.Error("what is old could not be deleted", "error", a.o.Sanitizer.Sanitize(err.Error()))
 		}
 		if a.files != nil {
@@ -62,11 +73,18 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 		}
 		a.pruned = now
 	}
+	erased := a.erased.Load()
 	for scope, written := range a.bank.Scopes() {
-		if ctx.Err() != nil {
-			break
+		if !a.atHome(scope) {
+			continue
+		}
+		done, err := a.keepStill(ctx)
+		if err != nil || a.erased.Load() != erased {
+			done()
+			return now // what is there has changed
 		}
 		due, err := a.maintainOne(ctx, scope, written, now)
+		done()
 		if err != nil && ctx.Err() == nil {
 			a.o.Logger.Error("a scope could not be maintained", "error", a.o.Sanitizer.Sanitize(err.Error()))
 			due = now + int64(time.Hour)
@@ -94,12 +112,7 @@ func (a *Agent) maintainAll(ctx context.Context, scope memory.Scope) error {
 
 // upkeepKey leads to when a scope was last maintained.
 func upkeepKey(scope memory.Scope) string {
-	part := string(scope)
-	if len(part) > key.MaxID {
-		sum := sha256.Sum256([]byte(part))
-		part = "#" + hex.EncodeToString(sum[:]) // no scope begins so
-	}
-	return key.Under(scope.Tenant(), upkeepKeys, part)
+	return key.Under(scope.Tenant(), upkeepKeys, partOf(scope))
 }
 
 // maintainOne maintains a scope if it is due, and returns when it is next; 0: when
@@ -122,34 +135,52 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	case seen && due > now:
 		return due, nil
 	case seen:
-		if err := a.maintainAll(ctx, scope); err != nil {
+		err := a.alone(ctx, key.Join(maintainKey, scope.Tenant()), func(ctx context.Context) error {
+			return a.maintainAll(ctx, scope)
+		})
+		if another(err) { // whose home it was, as it seems there
+			return now + int64(a.o.Lease), nil
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
 	return now + int64(a.o.Maintain), a.keepTime(ctx, k, now)
 }
 
-// maintainKey is the lease of the one that maintains the scopes.
+// maintainKey is the lease of the one that prunes, and with a tenant that of the one that
+// maintains it.
 const maintainKey = "arc/maintains"
 
-// maintainer has one replica at a time maintain the scopes: it returns the context to do
-// so under, and what ends that. It is called again when an error says that another does.
-func (a *Agent) maintainer(ctx context.Context) (context.Context, func(), error) {
+// another reports whether an error says that another replica has the lease.
+func another(err error) bool {
+	_, held := errors.AsType[*lease.Held](err)
+	return held
+}
+
+// alone has do work under a lease, by one replica at a time.
+func (a *Agent) alone(ctx context.Context, key string, do func(context.Context) error) error {
 	if a.leases == nil {
-		return ctx, func() {}, nil
+		return do(ctx)
 	}
-	ctx, err := a.leases.Enter(ctx, maintainKey)
+	ctx, err := a.leases.Enter(ctx, key)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	l := lease.Of(ctx)
 	l.Keep(true)
-	end := func() {
+	defer func() {
 		_ = l.Release(context.WithoutCancel(ctx)) // else it lapses
-		a.leases.Leave(maintainKey)
-	}
+		a.leases.Leave(key)
+	}()
 	if err = l.Fresh(ctx); err != nil {
-		end()
+		return err
 	}
-	return ctx, end, err
+	return do(ctx)
+}
+
+// tend calls a method of a filer.
+func tend(ctx context.Context, method func(context.Context) error) error {
+	var err error
+	return errors.Join(guard.Call(func() { err = guard.Error(method(ctx)) }), err)
 }

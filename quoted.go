@@ -19,7 +19,10 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	var few [16]string
 	g, plan := t.s.aim(), quote.New(d.Texts(few[:0])...)
 	defer plan.Done()
-	whose := []memory.Source{{Origin: memory.Model}}
+	if len(g.Quotes) == 0 {
+		g.Quotes = byModel
+	}
+	whose := byModel
 	for _, s := range d.Quotes {
 		whose = append(whose, credited(s))
 	}
@@ -53,6 +56,9 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 	})
 	g.Quotes, g.Parents = union(g.Quotes, whose), union(g.Parents, from)
 }
+
+// byModel is who has worded any decision. The list is never changed.
+var byModel = []memory.Source{{Origin: memory.Model}}
 
 // ownTexts has a plan repeat the host's words, and the reasoner's earlier ones, each
 // by itself. Where these were others', the aim is known to quote them.

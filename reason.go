@@ -30,11 +30,14 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	d, err := t.deliberate(ctx, b, wall)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && d.Usage == (reason.Usage{}) {
 		return "", ctx.Err()
 	}
 	t.s.Usage = t.s.Usage.Add(d.Usage)
 	t.did.used, t.did.fault = d.Usage, err
+	if ctx.Err() != nil {
+		return phaseReason, nil // what it has cost is committed
+	}
 	if away, after := reason.Retryable(err); away {
 		return t.wait(CauseModel, err.Error(), after), nil
 	}
@@ -79,11 +82,11 @@ func (g *aim) decided(d reason.Decision, alone bool) {
 // brief is what the reasoner is told.
 func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 	s, g := &t.s, t.s.aim()
-	hits, background := t.memories()
+	hits, background, facts := t.memories()
 	b := reason.Brief{
 		Run: s.ID, Session: s.Session,
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
-		Memories: hits, Facts: t.facts(), Background: background, Passages: t.passages(ctx, g.Text),
+		Memories: hits, Facts: facts, Background: background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Accepts: t.a.runner.Accepts(), Manuals: slices.Clone(s.Objective.Skills),
 		Lineage: cloneDeliveries(t.lineage),
 		Failed:  g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
@@ -161,21 +164,22 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 	if wall > 0 && (limit < 0 || wall < limit) {
 		limit = wall
 	}
+	type asked struct {
+		reason.Reasoner
+		reason.Brief
+	}
 	type reply struct { // a refusal comes with a usage that counts
 		reason.Decision
 		refused error
 	}
-	said, err := guard.Do(ctx, limit, func(limited context.Context) (reply, error) {
-		d, err := guard.Returned(a.reasoner.Reason(limited, b))
+	said, err := guard.With(ctx, limit, asked{a.reasoner, b}, func(limited context.Context, q asked) (reply, error) {
+		d, err := guard.Returned(q.Reason(limited, q.Brief))
 		if err != nil && limited.Err() != nil {
 			err = guard.ErrTime
 		}
 		return reply{d, err}, nil
 	})
-	if err != nil {
-		return reason.Decision{}, err
-	}
-	d, refused := said.Decision, said.refused
+	d, refused := said.Decision, cmp.Or(err, said.refused)
 	used := reason.Decision{Usage: d.Usage}
 	if !d.Usage.Valid() {
 		used = reason.Decision{}
@@ -186,7 +190,7 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 	if refused != nil {
 		return used, refused
 	}
-	d.Tasks = cloneTasks(d.Tasks)
+	own(&d)
 	if err := t.accept(&d); err != nil {
 		return used, err
 	}
@@ -194,6 +198,19 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 		d.Complexity = b.Complexity
 	}
 	return d.Choose(), nil
+}
+
+// own copies what a decision refers to, which its reasoner might change.
+func own(d *reason.Decision) {
+	d.Tasks, d.Alternatives = cloneTasks(d.Tasks), slices.Clone(d.Alternatives)
+	for i := range d.Alternatives {
+		d.Alternatives[i].Tasks = cloneTasks(d.Alternatives[i].Tasks)
+	}
+	d.Preferences, d.Questions = slices.Clone(d.Preferences), slices.Clone(d.Questions)
+	d.Applied, d.Quotes = slices.Clone(d.Applied), slices.Clone(d.Quotes)
+	if d.Impasse != nil {
+		d.Impasse = new(*d.Impasse)
+	}
 }
 
 // accept refuses a plan that no worker can carry out, and one for what keeps

@@ -58,12 +58,24 @@ type maintainedAt struct {
 	At int64 `cbor:"1,keyasint,omitempty"`
 }
 
-// replicaKey leads to a record of this Agent by its name.
-func (a *Agent) replicaKey() string { return key.Join("arc/replica", a.o.Replica) }
+// replicaKeys lead from the name of a replica to its record, which it writes again and again.
+const replicaKeys = "arc/replica"
+
+// replicaKey leads to the record of this Agent.
+func (a *Agent) replicaKey() string { return key.Join(replicaKeys, a.o.Replica) }
 
 // touch writes the record of this Agent.
 func (a *Agent) touch(ctx context.Context) (store.Revision, error) {
 	return a.st.Commit(ctx, store.Op{Key: a.replicaKey(), Value: []byte{1}})
+}
+
+// depart deletes the record of this Agent, so that others need not wait until it lapses.
+func (a *Agent) depart() {
+	if a.leases != nil && a.live.Load() != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, _ = a.st.Commit(ctx, store.Op{Key: a.replicaKey(), Delete: true}) // else it lapses
+	}
 }
 
 // keepTime stores when a scope was maintained.
@@ -311,8 +323,9 @@ type dueRun struct {
 // look for the next, in Unix nanoseconds. 0: there is none.
 func (a *Agent) dueRuns(ctx context.Context) (due []dueRun, next int64, err error) {
 	now := a.o.Now().UnixNano()
-	if due, next, err = a.lapsed(ctx); err != nil {
-		return due, 0, fmt.Errorf("leases: %w", err)
+	due, next, lost := a.lapsed(ctx)
+	if lost != nil { // of some: others go on
+		defer func() { err = errors.Join(fmt.Errorf("leases: %w", lost), err) }()
 	}
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
 		if err != nil {
@@ -389,11 +402,9 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 	if err := own.learner.Release(ctx, s.Session, s.scopes(), attempts, goals); err != nil {
 		return err
 	}
-	if a.leases != nil { // a replica that was killed may have reserved
-		t := turn{a: a, own: own, s: *s}
-		if err := t.unreserve(ctx); err != nil {
-			return err
-		}
+	t := turn{a: a, own: own, s: *s}
+	if err := t.unreserve(ctx); err != nil { // it waited, or was with a replica that was killed
+		return err
 	}
 	if last, err := a.lastOf(ctx, s); err != nil {
 		return err

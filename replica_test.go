@@ -198,7 +198,7 @@ func TestReplicasShareBudgets(t *testing.T) {
 				o.Grace = -1
 				st := &wayward{Mem: mem}
 				a := replica(t, st, name, h, o)
-				st.fate, st.commits = f, 0
+				st.expect(f)
 				return a
 			}
 			objective := func(n int) arc.Objective {
@@ -297,15 +297,33 @@ func (w *wayward) gate() error {
 }
 
 // meet has the fate befall the replica.
-func (w *wayward) meet() error {
-	if w.fate.pause > 0 {
-		w.sleep(w.fate.pause)
+func (w *wayward) meet(f fate) error {
+	if f.pause > 0 {
+		w.sleep(f.pause)
 		return w.gate()
 	}
+	w.kill()
+	return errKilled
+}
+
+func (w *wayward) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead = true
-	return errKilled
+}
+
+// expect has a fate befall the replica, whose commits are counted from now on.
+func (w *wayward) expect(f fate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fate, w.commits = f, 0
+}
+
+// made is how many commits the replica has tried since.
+func (w *wayward) made() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.commits
 }
 
 func (w *wayward) Get(ctx context.Context, key string) (store.Entry, error) {
@@ -335,10 +353,10 @@ func (w *wayward) Commit(ctx context.Context, ops ...store.Op) (store.Revision, 
 	}
 	w.mu.Lock()
 	w.commits++
-	now := w.commits == w.fate.at
+	f, now := w.fate, w.commits == w.fate.at
 	w.mu.Unlock()
-	if now && !w.fate.after {
-		if err := w.meet(); err != nil {
+	if now && !f.after {
+		if err := w.meet(f); err != nil {
 			return 0, err
 		}
 	}
@@ -346,8 +364,8 @@ func (w *wayward) Commit(ctx context.Context, ops ...store.Op) (store.Revision, 
 	if err == nil && w.tell != nil {
 		w.tell(ops)
 	}
-	if now && w.fate.after {
-		if err := w.meet(); err != nil {
+	if now && f.after {
+		if err := w.meet(f); err != nil {
 			return 0, err
 		}
 	}
@@ -434,10 +452,10 @@ func TestReplicaThatIsLostAtAnyCommit(t *testing.T) {
 					return done(`"ok"`), nil
 				})
 				a := replica(t, st, name, h, arc.Options{Grace: -1})
-				st.fate, st.commits = f, 0
+				st.expect(f)
 				return a, st
 			}
-			f := fate{at: 1 + n/4, after: n%4 < 2}
+			f := fate{at: 2 + n/4, after: n%4 < 2} // the first is to hear of others
 			if n%2 == 0 {
 				f.pause = time.Minute
 			}
@@ -452,8 +470,8 @@ func TestReplicaThatIsLostAtAnyCommit(t *testing.T) {
 				require.Equal(t, arc.Delivered, r.Status, f)
 			}
 			idle(time.Minute)
-			require.GreaterOrEqual(t, st.commits, f.at)
-			if f.at > 1 || f.after { // else there is no run
+			require.GreaterOrEqual(t, st.made(), f.at)
+			if f.at > 2 || f.after { // else there is no run
 				require.Equal(t, arc.Delivered, status(t, b, "run"), f)
 				require.Equal(t, 1, seen.ended["run"], f)
 			}
@@ -521,13 +539,13 @@ func wayfare(t *testing.T, seed uint64) {
 		n++
 	}
 	seen.Lock()
-	defer seen.Unlock()
 	t.Log(n, "runs,", seen.taken, "taken over")
 	require.Empty(t, seen.again, "no attempt that has finished is made again")
 	require.Empty(t, seen.wrong)
 	for id, n := range seen.ended {
 		require.Equal(t, 1, n, id)
 	}
+	seen.Unlock()
 	require.Equal(t, 0, leases(t, mem))
 
 	// What was learned is what one process learns of the same.
@@ -563,4 +581,97 @@ func learned(t *testing.T, st store.Store) map[string]int {
 	}
 	require.NoError(t, errors.Join(book.Close(), monitor.Close()))
 	return n
+}
+
+// TestRunRecallsWhatWasRememberedElsewhere has one replica run right after another has remembered,
+// also while it hears of nothing.
+func TestRunRecallsWhatWasRememberedElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		late := &delayed{Mem: mem, by: 300 * time.Millisecond}
+		a := replica(t, mem, "a", (&script{}).host(), arc.Options{})
+		b := replica(t, late, "b", (&script{}).host(), arc.Options{})
+		hasty := replica(t, late, "hasty", (&script{}).host(), arc.Options{ReadYourWrites: -1})
+		told := func(agent *arc.Agent, n int) int {
+			text := fmt.Sprint("the key of door ", n, " is blue")
+			_, err := a.In("local/ann").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: text})
+			require.NoError(t, err)
+			found := 0
+			for e, err := range agent.Events(t.Context(), arc.Objective{Text: text, Scope: "local/ann"}) {
+				require.NoError(t, err)
+				if e.Kind == arc.EventRecalled {
+					found = len(e.IDs)
+				}
+			}
+			return found
+		}
+		require.Equal(t, 0, told(hasty, 1))
+		idle(time.Second)
+		require.Positive(t, told(b, 2))
+		began := time.Now()
+		hits, err := b.In("local/ann").Memory().Recall(t.Context(), memory.Query{Text: "which key is blue", After: memory.Latest})
+		require.NoError(t, err)
+		require.NotEmpty(t, hits)
+		require.Equal(t, 300*time.Millisecond, time.Since(began))
+		h, err := b.Health(t.Context(), "local/ann")
+		require.NoError(t, err)
+		require.Equal(t, 300*time.Millisecond, h.Behind)
+
+		late.set(time.Minute) // it goes on with what it has
+		began = time.Now()
+		told(b, 3)
+		require.Equal(t, time.Second, time.Since(began))
+		h, err = b.Health(t.Context(), "local/ann")
+		require.NoError(t, err)
+		require.Contains(t, fmt.Sprint(h.Issues), "recall is behind")
+		idle(2 * time.Minute)
+	})
+}
+
+// delayed is a store whose changes are heard of later. What is due waits for no timer: its
+// receiver would run one beside the bubble's own, and with -race the runtime of Go 1.26 has
+// one context for both, which breaks.
+type delayed struct {
+	*store.Mem
+	mu sync.Mutex
+	by time.Duration
+}
+
+func (d *delayed) set(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.by = by
+}
+
+func (d *delayed) Watch(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+	type change struct {
+		store.Entry
+		due time.Time
+	}
+	return func(yield func(store.Entry, error) bool) {
+		changes := make(chan change, 1000)
+		go func() {
+			defer close(changes)
+			for e, err := range d.Mem.Watch(ctx, prefix, after) {
+				if err != nil {
+					return
+				}
+				d.mu.Lock()
+				due := time.Now().Add(d.by)
+				d.mu.Unlock()
+				changes <- change{e, due}
+			}
+		}()
+		for c := range changes {
+			if wait := time.Until(c.due); wait > 0 {
+				select {
+				case <-time.After(wait):
+				case <-ctx.Done():
+				}
+			}
+			if !yield(c.Entry, ctx.Err()) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
 }

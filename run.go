@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +38,7 @@ import (
 //
 // The error is ErrObjective, ErrRunning, the context's, or the store's: the run
 // can then be resumed. The Report beside an error says how the run stands in the
-// store; its Status is "" if nothing is known of it there. It is nil beside
+// store; its Status is "" if nothing is known of it there. It is nil if ctx has ended before, and beside
 // ErrObjective.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) {
 	return a.start(ctx, o, nil, false)
@@ -181,7 +181,7 @@ func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verd
 func (s *state) judgement(v Verdict, changed bool, now time.Time) learn.Judgement {
 	g := &s.Aims[0]
 	j := learn.Judgement{
-		Key: s.prefix() + "/verdict/" + strconv.Itoa(s.Judged), Right: v.Right, Changed: changed, Why: v.Why,
+		Key: fmt.Sprintf("%s/verdict/%d/%t", s.prefix(), s.Judged, v.Right), Right: v.Right, Changed: changed, Why: v.Why,
 		Session: s.Session, Objective: g.Text, Situation: g.Situation, Approach: g.Approach, At: now,
 		Scopes:   slices.Compact(slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also)),
 		Memories: slices.Clone(g.Utilized),
@@ -238,9 +238,7 @@ func (a *Agent) reopen(
 // that is live, or that another Agent goes on with, is left alone.
 func (a *Agent) goOn(ctx context.Context, d dueRun) error {
 	ctx, own, err := a.enter(ctx, memory.Scope(d.tenant), d.id)
-	if errors.Is(err, ErrRunning) {
-		return nil
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	defer a.leave(own, d.id)
@@ -255,10 +253,12 @@ func (a *Agent) goOn(ctx context.Context, d dueRun) error {
 		return a.undue(ctx, d)
 	}
 	if err == nil {
-		_, err = a.drive(ctx, own, s, rev, nil, true)
+		// A panic here would end the process, after each restart again.
+		panicked := guard.Call(func() { _, err = a.drive(ctx, own, s, rev, nil, true) })
+		err = cmp.Or(panicked, err)
 	}
 	if err == nil || errors.Is(err, ErrRunning) {
-		return nil
+		return err
 	}
 	return errors.Join(err, a.postpone(context.WithoutCancel(ctx), own, d.id, err, ctx.Err() != nil))
 }
@@ -291,7 +291,7 @@ func (a *Agent) between(own *tenant, s state) *turn {
 }
 
 // discard removes a run of the scope's tenant that is not live.
-func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string) error {
+func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string, may func(*state) bool) error {
 	if err := errors.Join(alive(ctx), key.CheckID("id", id)); err != nil {
 		return err
 	}
@@ -303,6 +303,9 @@ func (a *Agent) discard(ctx context.Context, scope memory.Scope, id string) erro
 	s, rev, err := a.load(ctx, own.name, id)
 	if err != nil {
 		return err
+	}
+	if !may(&s) {
+		return nil
 	}
 	lease.Of(ctx).Keep(false)
 	return a.remove(context.WithoutCancel(ctx), own, &s, rev)
@@ -329,8 +332,14 @@ func (a *Agent) begin(o Objective) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("%w: %w", ErrObjective, err)
 	}
-	if o.Episodes == nil {
-		o.Episodes = a.o.episodes(&o)
+	if o.Episodes == nil && o.Actor != "" {
+		o.Episodes = []memory.Scope{memory.Scope(o.Scope.Tenant() + "/system/" + o.Actor)}
+	} else if o.Episodes == nil {
+		of, err := a.scopedTo(o.Scope)
+		if err != nil {
+			return state{}, err
+		}
+		o.Episodes = of.episodes
 	}
 	setDefault(&o.Attempts, a.o.Attempts)
 	vouched := o.Situation != ""
@@ -471,6 +480,9 @@ func (o *Objective) check() error {
 	if err := key.CheckID("user", o.User); err != nil {
 		errs = append(errs, err)
 	}
+	if o.Actor != "" && (memory.Scope(o.Actor).Check() != nil || strings.Contains(o.Actor, "/")) {
+		errs = append(errs, fmt.Errorf("actor: %w: %.64q is no segment", memory.ErrScope, o.Actor))
+	}
 	if err := o.Secrets.Check(o.ID, o.Session, o.Actor, o.User, string(o.Scope)); err != nil {
 		errs = append(errs, err)
 	}
@@ -515,19 +527,6 @@ func (o Objective) clone() Objective {
 	return o
 }
 
-// episodes are the scopes that are told how a run ended, unless the host names
-// them.
-func (o *Options) episodes(of *Objective) []memory.Scope {
-	if of.Actor != "" {
-		return []memory.Scope{memory.Scope(of.Scope.Tenant() + "/system/" + of.Actor)}
-	}
-	scopes := []memory.Scope{of.Scope + "/episodes"}
-	if o.Name != "" {
-		scopes = append(scopes, scopes[0]+"/"+memory.Scope(o.Name))
-	}
-	return slices.DeleteFunc(scopes, func(s memory.Scope) bool { return s.Check() != nil })
-}
-
 // tenant returns the tenant of a scope. Every call that succeeds is paired with
 // handBack.
 func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
@@ -553,6 +552,23 @@ func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
 	err := errors.Join(own.book.Refresh(ctx), own.monitor.Refresh(ctx))
 	if err != nil {
 		own.news.Store(0)
+	}
+	return err
+}
+
+// hearOthers waits, once for a run, until this replica knows what was acknowledged before.
+func (t *turn) hearOthers(ctx context.Context) error {
+	if t.abreast || t.a.o.ReadYourWrites < 0 {
+		return nil
+	}
+	t.abreast = true
+	late, cancel := context.WithTimeout(context.Background(), t.a.o.ReadYourWrites) // under no lease
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	err := t.a.bank.Await(late, memory.Latest)
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.a.o.Logger.Warn("a run goes on without what other replicas have just written", "run", t.s.ID)
+		err = nil
 	}
 	return err
 }

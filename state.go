@@ -14,10 +14,12 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
 )
@@ -129,6 +131,9 @@ var (
 	// ErrNotAsking: Answer was called for a run that asked nothing.
 	ErrNotAsking = errors.New("run has asked nothing")
 )
+
+// errLeft says that the consumer of the events has left the loop.
+var errLeft = errors.New("left")
 
 // OwnedError is the error of a call about a run that another Agent on the same store is
 // live with (see Options.Replica), also of the call that was, once its run was taken
@@ -674,10 +679,15 @@ func among(shown, ids []memory.ID) (out []memory.ID) {
 // them.
 func cloneDeliveries(ds []act.Delivery) []act.Delivery {
 	ds = slices.Clone(ds)
+	ownDeliveries(ds)
+	return ds
+}
+
+// ownDeliveries has deliveries share nothing with others.
+func ownDeliveries(ds []act.Delivery) {
 	for i := range ds {
 		ds[i].Output, ds[i].Deltas = slices.Clone(ds[i].Output), slices.Clone(ds[i].Deltas)
 	}
-	return ds
 }
 
 // keptState returns a run as it is kept. Its Hidden are the fields that the host's parts
@@ -706,17 +716,37 @@ func keptState(v *veil.Veil, s *state) state {
 // handed are the fields of a state that the host's parts get to see.
 var handed = []string{"Objective", "Aims", "Current", "Deliveries", "Assessment"}
 
+// partOf is the part of a key that names a scope, however long that is.
+func partOf(scope memory.Scope) string {
+	part := string(scope)
+	if len(part) > key.MaxID {
+		sum := sha256.Sum256([]byte(part))
+		part = "#" + hex.EncodeToString(sum[:]) // no scope begins so
+	}
+	return part
+}
+
+// scoped is what the Agent has of a scope. It holds nothing of the store's.
+type scoped struct {
+	scope    memory.Scope
+	identity *identity.Identity
+	episodes []memory.Scope // see Objective.Episodes
+}
+
 // cloneTasks copies tasks of a part of the host, which might change them.
 func cloneTasks(tasks []reason.Task) []reason.Task {
 	tasks = slices.Clone(tasks)
 	for i := range tasks {
-		k := &tasks[i]
-		k.Inputs = slices.Clone(k.Inputs)
-		if k.Effect != nil {
-			k.Effect = new(*k.Effect)
-		}
+		ownTask(&tasks[i])
 	}
 	return tasks
+}
+
+// ownTask copies what a task refers to.
+func ownTask(k *reason.Task) {
+	if k.Inputs = slices.Clone(k.Inputs); k.Effect != nil {
+		k.Effect = new(*k.Effect)
+	}
 }
 
 // clip bounds a text about an attempt: it keeps the beginning and the end.

@@ -248,7 +248,7 @@ func TestTenantsAgainstAModel(t *testing.T) {
 		if part[0] == "upkeep" {
 			continue // when the Agent has maintained a scope, if the test took that long
 		}
-		require.Contains(t, []string{"rank slot", "rank head", "rank arm", "rank setting", "meta odds", "meta past", "told "}, strings.Join(part, " "), "%q", e.Key)
+		require.Contains(t, []string{"rank slot", "rank head", "rank arm", "rank setting", "rank left", "meta odds", "meta past", "told "}, strings.Join(part, " "), "%q", e.Key)
 	}
 	for e := range w.st.Scan(t.Context(), store.Range{Prefix: "memory\x00f\x00"}) {
 		require.Fail(t, "a marker of a run that was deleted", "%q", e.Key)

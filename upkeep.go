@@ -47,9 +47,10 @@ func (a *Agent) resumeSome() int64 {
 			continue // the one that is let go pokes
 		}
 		a.upkeep.Go(func() {
-			defer letGo()
-			if err := a.goOn(ctx, d); err != nil && !a.closing() {
-				a.o.Logger.Error("a run that is due did not go on", "run", d.id) // its Reason says why
+			err := a.goOn(ctx, d)
+			letGo(err == nil)
+			if err != nil && !errors.Is(err, ErrRunning) && !a.closing() {
+				a.logDue(d.id, err)
 			}
 		})
 	}
@@ -81,8 +82,10 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 		}
 		n++
 		all.Go(func() error {
-			defer letGo()
-			errs[i] = a.goOn(ctx, d)
+			defer letGo(true)
+			if err := a.goOn(ctx, d); !errors.Is(err, ErrRunning) {
+				errs[i] = err
+			}
 			return nil
 		})
 	}
@@ -96,7 +99,7 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	return n, errors.Join(errs...)
 }
 
-// renewSome renews the leases of the live runs.
+// renewSome renews the leases of the live runs, and the replica's own record.
 func (a *Agent) renewSome() int64 {
 	if a.leases == nil {
 		return 0
@@ -104,5 +107,12 @@ func (a *Agent) renewSome() int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), a.o.Lease/3)
 	defer cancel()
 	a.leases.Renew(ctx)
+	if now := a.o.Now(); now.UnixNano()-a.met >= int64(a.o.Lease/3) {
+		a.met = now.UnixNano()
+		_, err := a.touch(ctx)
+		if err = errors.Join(err, a.meet(ctx)); err != nil {
+			a.o.Logger.Error("other replicas could not be seen", "error", a.o.Sanitizer.Sanitize(err.Error()))
+		}
+	}
 	return a.o.Now().Add(a.o.Lease / 3).UnixNano()
 }

@@ -111,7 +111,7 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 // ErrRunning for a run that is live, and store.ErrNotFound for an id that the
 // scope's tenant has not.
 func (v View) Delete(ctx context.Context, id string) error {
-	return v.a.discard(ctx, v.scope, id)
+	return v.a.discard(ctx, v.scope, id, func(*state) bool { return true })
 }
 
 // Memory returns the memory of the scope: recalling, remembering, trusting,

@@ -312,6 +312,12 @@ func (a *Agent) shown(text string) slog.Attr {
 	return slog.String("text", telemetry.Cut(text))
 }
 
+// logDue logs why a due run did not go on: without ShowTexts its class, since Report.Reason has the words.
+func (a *Agent) logDue(run string, err error) {
+	a.o.Logger.Error("a run that is due did not go on", "run", run,
+		"class", telemetry.Class(err), "stack", telemetry.Stack(err))
+}
+
 // logHook writes that a hook has failed.
 func (a *Agent) logHook(err error) {
 	if err != nil && !errors.Is(err, guard.ErrDropped) {

@@ -56,8 +56,8 @@ func (k *Keeper) Poke() {
 }
 
 // Take notes that the caller does what id names, until it calls letGo, which pokes
-// the Keeper. It is nil if somebody does that already, or most others are done.
-func (k *Keeper) Take(id string, most int) (letGo func()) {
+// the Keeper if it was done. It is nil if somebody does that already, or most others are done.
+func (k *Keeper) Take(id string, most int) (letGo func(done bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.going) >= most || k.going[id] != nil {
@@ -65,12 +65,14 @@ func (k *Keeper) Take(id string, most int) (letGo func()) {
 	}
 	gone := make(chan struct{})
 	k.going[id] = gone
-	return func() {
+	return func(done bool) {
 		k.mu.Lock()
 		delete(k.going, id)
 		k.mu.Unlock()
 		close(gone)
-		k.Poke()
+		if done {
+			k.Poke()
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func TestKeeperDoesNothingTwice(t *testing.T) {
 					k.Go(func() {
 						<-time.After(time.Minute)
 						done.Add(1)
-						letGo()
+						letGo(true)
 					})
 				}
 			}
@@ -56,7 +56,7 @@ func TestKeeperDoesNothingTwice(t *testing.T) {
 		require.Nil(t, k.Take("a", 9))
 		letGo := k.Take("c", 9)
 		require.NotNil(t, letGo)
-		letGo()
+		letGo(true)
 		for _, gone := range taken {
 			<-gone
 		}
