@@ -431,3 +431,13 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, a.Token(), b.Token())
 }
+
+// An id that is no text is not found, and no error of the server.
+func TestBadIDsAreNotErrorsOfTheServer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	for _, say := range []string{"approve", "reject", "undo"} {
+		code, _ := b.send(t, http.MethodPost, "/proposals", "id=%ff%fe&say="+say)
+		require.Less(t, code, 500, say)
+	}
+}

@@ -106,7 +106,8 @@ func open(fsys fs.FS) (*Static, error) {
 		}
 		m.unit = c.Normalize
 	}
-	sum := sha256.Sum256(file)
+	both := sha256.Sum256(file)
+	sum := sha256.Sum256(append(both[:], raw...)) // the vectors depend on the tokenizer, too
 	m.name = fmt.Sprintf("static-%s/%d", hex.EncodeToString(sum[:8]), m.dim)
 	m.chars = maxTokens * m.tok.medianLength()
 	return m, nil

@@ -316,3 +316,14 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// The name tells models apart whose tokenizer differs: their vectors are never compared.
+func TestNamesTellTokenizersApart(t *testing.T) {
+	arrays := map[string]array{"embeddings": oneHot(10)}
+	one, err := embed.Open(model(t, bert, arrays), nil)
+	require.NoError(t, err)
+	two, err := embed.Open(model(t, strings.Replace(bert, `"cafe": 4, "!": 5`, `"cafe": 5, "!": 4`, 1), arrays), nil)
+	require.NoError(t, err)
+	require.NotEqual(t, counts(t, one, "cafe"), counts(t, two, "cafe"), "the vectors differ")
+	require.NotEqual(t, one.Model(), two.Model())
+}

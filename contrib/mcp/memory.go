@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/memory"
@@ -138,7 +139,7 @@ func (d desk) memoryTools() {
 		name: "feedback", title: "Say what memories were worth", again: true,
 		about: "Says, after a task, which recalled memories were at hand, which were used and which misled, and " +
 			"whether the task was done. " +
-			"Later recalls rank by it. One key counts once.",
+			"Later recalls rank by it. One key counts once, and what a client says of a memory once an hour.",
 		in: map[string]bound{
 			"key": text(maxID), "injected": {most: maxIDs, each: maxID}, "utilized": {most: maxIDs, each: maxID},
 			"misled": {most: maxIDs, each: maxID}, "situation": {most: maxLine},
@@ -213,6 +214,9 @@ func (d desk) remember(ctx context.Context, c caller, in rememberIn) (rememberOu
 	if err == nil && at.After(time.Now().Add(24*time.Hour)) { // a day for clocks and zones
 		err = refused("at: in the future, where it would supersede whatever is said until then")
 	}
+	if strings.HasPrefix(in.Thread, "warnings ") {
+		err = refused("thread: arc keeps its own warnings in threads of such names")
+	}
 	if err != nil {
 		return rememberOut{}, "", err
 	}
@@ -264,7 +268,7 @@ func (d desk) feedback(ctx context.Context, c caller, in feedbackIn) (feedbackOu
 	}
 	return out, "", space.Feedback(ctx, memory.Feedback{
 		Key: c.key(in.Key), Injected: injected, Utilized: utilized, Misled: misled, Delivered: in.Delivered,
-		Situation: in.Situation,
+		Situation: in.Situation, Actor: c.source("").Ref,
 	})
 }
 

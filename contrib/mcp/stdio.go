@@ -102,7 +102,9 @@ func (m *messages) take(line []byte, long error) error {
 		if !json.Valid(line) {
 			code, err = jsonrpc.CodeParseError, errors.New("the line is not JSON")
 		} else if line[0] == '[' {
-			err = json.Unmarshal(line, &batch)
+			if err = json.Unmarshal(line, &batch); err == nil && len(batch) == 0 {
+				err = errors.New("the batch is empty")
+			}
 		}
 		var ready []byte
 		for _, raw := range batch {

@@ -91,7 +91,7 @@ func TestMalformedLinesDoNotEndTheServer(t *testing.T) {
 		"method is a number": {`{"jsonrpc":"2.0","id":1,"method":7}`, map[string]int{"-32600": 1}, 0},
 		"answer to nothing":  {`{"jsonrpc":"2.0","id":7,"result":{}}`, nil, 0},
 		"answer to nobody":   {`{"jsonrpc":"2.0","result":{}}`, map[string]int{"-32600": 1}, 0},
-		"empty batch":        {"[]", nil, 0},
+		"empty batch":        {"[]", map[string]int{"-32600": 1}, 0},
 		"batch":              {"[" + recallOf("one") + "," + recallOf("two") + "]", map[string]int{"one": 1, "two": 1}, 2},
 		"batch, half good":   {"[" + recallOf("one") + ",17]", map[string]int{"-32600": 1}, 0},
 		"deep":               {strings.Repeat("[", 100_000), map[string]int{"-32700": 1}, 0},

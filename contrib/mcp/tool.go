@@ -251,7 +251,7 @@ var told = []struct {
 	{store.ErrNotFound, "not found"},
 	{store.ErrClosed, "the server is shutting down"},
 	{store.ErrFull, "the server's disk is full"},
-	{memory.ErrEmpty, "a text that is required is empty"},
+	{memory.ErrEmpty, "a text that is required is empty: a failure and a pattern need a trigger, anything a content"},
 	{memory.ErrID, "an id, key or name holds control characters or is not UTF-8"},
 	{memory.ErrKind, "unknown kind"},
 	{memory.ErrQuery, "bad query"},

@@ -178,11 +178,12 @@ func (a *app) queue() (*queue.Queue, error) {
 	)
 }
 
-// syncNotebook brings MEMORY.md and memory together, and commits the file.
-func (a *app) syncNotebook(learned []memory.ID) (noted, error) {
+// syncNotebook brings MEMORY.md and memory together, and commits the file. What was
+// forgotten by a person's word leaves it.
+func (a *app) syncNotebook(learned []memory.ID, forgotten ...memory.ID) (noted, error) {
 	n := &notebook{
 		file: a.path(notebookRef), base: a.path(".arc", "notebook.json"),
-		space: a.agent.In(a.config.Scope).Memory(), swap: swapFile,
+		space: a.agent.In(a.config.Scope).Memory(), forgotten: forgotten, swap: swapFile,
 	}
 	done, err := n.sync(a.ctx, learned)
 	if err == nil && (done.Changed || done.Read > 0) {
@@ -390,10 +391,12 @@ var inputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (p *program) command(inputs json.RawMessage) (*act.Command, error) {
 	cmd := &act.Command{Argv: p.argv, Dir: p.dir, Env: slices.Clone(p.env), Confidence: 0.8}
 	var fields map[string]any
-	if len(inputs) > 0 && json.Unmarshal(inputs, &fields) == nil { // what is no object has no names
+	dec := json.NewDecoder(bytes.NewReader(inputs))
+	dec.UseNumber()                 // as it is written
+	if dec.Decode(&fields) == nil { // what is no object has no names
 		for name, v := range fields {
 			switch v.(type) {
-			case string, float64, bool:
+			case string, json.Number, bool:
 				if text := fmt.Sprint(v); inputName.MatchString(name) && !strings.ContainsRune(text, 0) {
 					cmd.Env = append(cmd.Env, "INPUT_"+strings.ToUpper(name)+"="+text)
 				}

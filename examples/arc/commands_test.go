@@ -162,3 +162,84 @@ func TestMoves(t *testing.T) {
 	require.Equal(t, exitError, n, out)
 	require.NotContains(t, out, store.ErrLocked.Error())
 }
+
+// What is shown of a finished run is that run, and no other objective is said to be delivered.
+func TestDoOfAFinishedRunTellsThatRun(t *testing.T) {
+	dir := made(t, "notes")
+	works(t, dir, "do", "--text", "note: hello", "--id", "r1")
+	out := works(t, dir, "do", "--id", "r1")
+	require.Contains(t, out, "note: hello", "its objective")
+	require.NotContains(t, out, "collect the todos")
+	out, n := command(t, dir, "do", "--id", "r1", "--text", "write down something else")
+	if n == 0 {
+		require.NotContains(t, out, "write down something else", "nothing of that was done")
+	}
+}
+
+// A bad number is the caller's mistake, and no panic.
+func TestNegativeLimits(t *testing.T) {
+	dir := made(t, "notes")
+	works(t, dir, "do")
+	for _, args := range [][]string{{"memory", "list", "--limit=-1"}, {"tasks", "list", "--limit=-1"}} {
+		require.NotPanics(t, func() {
+			out, n := command(t, dir, args...)
+			require.Equal(t, exitUsage, n, "%v: %s", args, out)
+		})
+	}
+}
+
+// A word that is none of those listed is the caller's mistake.
+func TestUnknownStatesAreSaid(t *testing.T) {
+	dir := made(t, "notes")
+	for _, args := range [][]string{{"tasks", "list", "--status", "foo"}, {"memory", "list", "--kind", "foo"}} {
+		out, n := command(t, dir, args...)
+		if n == 0 {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+}
+
+// No message shows how the store names its keys, or a nil.
+func TestMessagesAreForPeople(t *testing.T) {
+	dir := made(t, "notes")
+	for _, args := range [][]string{{"resume", "--run", "nope"}, {"resume", "--note", "x"}, {"verify", "--file", dir + "/MEMORY.md"}, {"tasks", "close", "--id", "nope", "--summary", "x"}} {
+		out, _ := command(t, dir, args...)
+		if strings.Contains(out, `\x00`) || strings.Contains(out, "<nil>") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+}
+
+// A number in the environment of a command is the number of the inputs.
+func TestNumbersInTheEnvironment(t *testing.T) {
+	for _, n := range []string{"1000000", "12345678", "9007199254740993", "0.00001", "-5", "1.50"} {
+		cmd, err := (&program{argv: []string{"true"}}).command(json.RawMessage(`{"order":` + n + `}`))
+		require.NoError(t, err)
+		if want := "INPUT_ORDER=" + n; len(cmd.Env) != 1 || cmd.Env[0] != want {
+			t.Errorf("%v, not %s", cmd.Env, want)
+		}
+	}
+}
+
+// A chunk that is said in other words goes on firing.
+func TestEditedPatternStillFires(t *testing.T) {
+	dir := made(t, "notes")
+	works(t, dir, "do")
+	var all []struct{ ID, Kind string }
+	require.NoError(t, json.Unmarshal([]byte(works(t, dir, "--json", "memory", "list", "--kind", "pattern")), &all))
+	require.Len(t, all, 1)
+	require.Contains(t, works(t, dir, "do"), "planner asked 0 times")
+	works(t, dir, "memory", "edit", "--id", all[0].ID, "--text", "Collect the todos by the collector, as ever.")
+	require.Contains(t, works(t, dir, "do"), "planner asked 0 times", "the plan is what it was")
+}
+
+// What a run asks can be answered where there is no terminal.
+func TestQuestionsCanBeAnsweredInAPipe(t *testing.T) {
+	dir := made(t, "notes")
+	out, n := command(t, dir, "do", "--id", "q", "--text", "frobnicate the moon")
+	require.Equal(t, exitWaiting, n, out)
+	help := works(t, dir, "resume", "--help")
+	if !strings.Contains(help, "--answer") {
+		t.Error("no command answers a run that asks: arc resume asks again")
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 type doCmd struct {
@@ -42,8 +43,20 @@ func (c *doCmd) Run(a *app) error {
 			return misuse("--inputs is not JSON")
 		}
 	}
-	if _, err := a.view(); err != nil {
+	v, err := a.view()
+	if err != nil {
 		return err
+	}
+	if c.ID != "" {
+		switch r, err := v.Report(a.ctx, c.ID); {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return err
+		case c.Text != "" && c.Text != r.Objective:
+			return misuse("run %s has another objective: %s", c.ID, r.Objective)
+		default:
+			o.Text = r.Objective
+		}
 	}
 	if !a.json {
 		a.headed(strong, "objective", o.Text)
@@ -52,12 +65,19 @@ func (c *doCmd) Run(a *app) error {
 }
 
 type resumeCmd struct {
-	ID   string `help:"The run. Without it: all that were interrupted or are due." name:"run" placeholder:"ID"`
-	Note string `help:"For a run that is blocked: what has changed since, so that it is tried again." placeholder:"TEXT"`
+	ID     string `help:"The run. Without it: all that were interrupted or are due." name:"run" placeholder:"ID"`
+	Answer string `help:"For a run that asks." placeholder:"TEXT"`
+	Note   string `help:"For a run that is blocked: what has changed since, so that it is tried again." placeholder:"TEXT"`
 }
 
 // Run implements the command.
 func (c *resumeCmd) Run(a *app, v arc.View) (err error) {
+	if c.ID == "" && c.Note+c.Answer != "" {
+		return misuse("say which run: arc resume --run ID")
+	}
+	if c.Answer != "" {
+		return a.drive(func(ctx context.Context) (*arc.Report, error) { return v.Answer(ctx, c.ID, c.Answer) })
+	}
 	if c.Note != "" {
 		return a.drive(func(ctx context.Context) (*arc.Report, error) { return v.Retry(ctx, c.ID, c.Note) })
 	}
@@ -237,6 +257,8 @@ func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 		return
 	case arc.Asking:
 		a.explain(asking, "ASKS", strings.Join(r.Questions, " "))
+		a.say("%s", `           arc resume --run `+r.ID+` --answer "TEXT"`)
+		return
 	case arc.Waiting:
 		a.explain(asking, "WAITS", fmt.Sprintf("%s: %s", r.Cause, r.Reason))
 		if p := r.Approval; p != nil {

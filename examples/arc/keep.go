@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
@@ -58,7 +60,17 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Remove all that is kept of %s for good?", c.Scope)); err != nil {
 		return err
 	}
-	return a.agent.Erase(a.ctx, memory.Scope(c.Scope))
+	if err := a.agent.Erase(a.ctx, memory.Scope(c.Scope)); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(string(a.config.Scope)+"/", c.Scope+"/") {
+		return nil
+	}
+	err := os.Remove(a.path(".arc", "notebook.json")) // which repeats what is erased
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 type verifyCmd struct {

@@ -29,8 +29,8 @@ type memoryCmd struct {
 }
 
 type memoryListCmd struct {
-	Kind  string `help:"failure, pattern, fact or episode." placeholder:"KIND"`
-	Limit int    `help:"At most so many, the latest." default:"50"`
+	Kind  string `help:"failure, pattern, fact or episode." enum:",failure,pattern,fact,episode" default:"" placeholder:"KIND"`
+	Limit uint   `help:"At most so many, the latest." default:"50"`
 }
 
 // Run implements the command.
@@ -44,7 +44,7 @@ func (c *memoryListCmd) Run(a *app, v arc.View) error {
 			all = append(all, r)
 		}
 	}
-	all = all[max(0, len(all)-c.Limit):]
+	all = all[len(all)-min(len(all), int(c.Limit)):]
 	slices.Reverse(all)
 	return listed(a.screen, all, []string{"id", "kind", "state", "text"}, func(r memory.Record) []string {
 		return []string{string(r.ID), string(r.Kind), standing(r), inWords(r)}
@@ -144,6 +144,7 @@ func (c *memoryEditCmd) Run(a *app, v arc.View) error {
 	}
 	r, err := m.Remember(a.ctx, memory.Draft{
 		Kind: was.Kind, Trigger: was.Trigger, Content: c.Text, Actor: was.Actor, Thread: was.Thread, Triggers: was.Triggers,
+		Slot: was.Slot, Plan: was.Plan,
 		Links: []memory.Link{{To: was.ID, Rel: "supersedes"}},
 	})
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *memoryForgetCmd) Run(a *app, v arc.View) error {
 	if err := v.Memory().Forget(a.ctx, r.ID); err != nil {
 		return err
 	}
-	_, err = a.syncNotebook(nil) // in which it may stand
+	_, err = a.syncNotebook(nil, r.ID) // in which it may stand
 	return err
 }
 

@@ -115,7 +115,11 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintln(s.err, "arc:", err)
+		at := parser.Model.Node
+		if p, ok := errors.AsType[*kong.ParseError](err); ok && p.Context.Selected() != nil {
+			at = p.Context.Selected()
+		}
+		fmt.Fprintf(s.err, "arc: %v\n%s --help shows how it is called\n", err, at.FullPath())
 		return exitUsage
 	}
 	s.json = c.JSON

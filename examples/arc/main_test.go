@@ -116,6 +116,8 @@ func TestUsage(t *testing.T) {
 		out, n := command(t, dir, args...)
 		require.Equal(t, exitUsage, n, out)
 	}
+	out, _ := command(t, dir, "do", "positional")
+	require.Contains(t, out, "arc do --help")
 	out, n := command(t, dir, "do", "--help")
 	require.Zero(t, n)
 	require.Contains(t, out, "Example: arc do")

@@ -24,9 +24,11 @@ import (
 // person takes out is archived, unless arc has learned it: then it stays known, and is
 // not written again. What arc learns is appended below "## Learned". The base is what
 // the file was when both agreed, so that a change of one side is told from one of the other.
+// A base of which memory knows nothing is of another scope or store: the file is read anew.
 type notebook struct {
 	file, base string
 	space      memory.Space
+	forgotten  []memory.ID // by a person's word, so that their lines go
 	// swap replaces the file if it is still as it was read: os.ErrExist if it is not.
 	swap func(file string, was, is []byte) error
 }
@@ -58,6 +60,7 @@ type agreed struct {
 type noted struct {
 	Read, Aside, Written, Dropped int
 	Full, Changed, Committed      bool
+	Long                          []string `json:",omitempty"` // lines that no memory holds, by how they begin
 }
 
 // String is what was done, in words.
@@ -70,6 +73,9 @@ func (n noted) String() string {
 		if w.n > 0 {
 			words = append(words, plural(w.n, "line", "lines")+" "+w.what)
 		}
+	}
+	for _, l := range n.Long {
+		words = append(words, fmt.Sprintf("%q is too long for a line", l))
 	}
 	if n.Full {
 		words = append(words, fmt.Sprintf("over %d tokens: shorten it", notebookTokens))
@@ -91,11 +97,17 @@ func (n *notebook) sync(ctx context.Context, learned []memory.ID) (done noted, e
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return done, err
 		}
+		if strange, err := n.strange(ctx, b); err != nil {
+			return done, err
+		} else if strange {
+			b = agreed{}
+		}
 		was, err := os.ReadFile(n.file)
 		missing := errors.Is(err, fs.ErrNotExist)
 		if err != nil && !missing {
 			return done, err
 		}
+		done.Long = nil
 		p := page{lines: strings.Split(strings.TrimSuffix(string(was), "\n"), "\n"), done: &done}
 		if missing {
 			p.lines = []string{"# Memory", "", learnedHeading}
@@ -135,6 +147,19 @@ func (n *notebook) sync(ctx context.Context, learned []memory.ID) (done noted, e
 	return done, fmt.Errorf("%s changes all the time", n.file)
 }
 
+// strange reports whether memory knows no line of a base.
+func (n *notebook) strange(ctx context.Context, b agreed) (bool, error) {
+	for _, l := range b.Was {
+		if slices.Contains(n.forgotten, l.ID) {
+			return false, nil
+		}
+		if _, err := n.space.Get(ctx, l.ID); !errors.Is(err, store.ErrNotFound) {
+			return false, err
+		}
+	}
+	return len(b.Was) > 0, nil
+}
+
 // read takes in what a person has changed. It returns the lines of the page, with those
 // that were being written when a process ended.
 func (n *notebook) read(ctx context.Context, p *page, b agreed, missing bool) (next []line, err error) {
@@ -148,16 +173,23 @@ func (n *notebook) read(ctx context.Context, p *page, b agreed, missing bool) (n
 		switch r, err := n.space.Get(ctx, l.ID); {
 		case there[it.text]: // said twice in the file: one fact
 			continue
-		case ok && errors.Is(err, store.ErrNotFound): // forgotten for good
-			p.remove(it.text)
+		case len(it.text) > memory.MaxText:
+			p.done.Long = append(p.done.Long, clip(it.text, 40))
 			continue
+		case ok && errors.Is(err, store.ErrNotFound): // for good, but what a person has written stands
+			if l.Own || slices.Contains(n.forgotten, l.ID) {
+				p.remove(it.text)
+				continue
+			}
+			ok = false
 		case ok && err != nil:
 			return nil, err
 		case ok && !l.Own && r.Archived: // unused, or taken out and put back: it stands there
 			if err := n.space.Archive(ctx, l.ID, false); err != nil {
 				return nil, err
 			}
-		case !ok:
+		}
+		if !ok {
 			r, err := n.space.Remember(ctx, memory.Draft{
 				Kind: memory.Fact, Content: it.text, Source: memory.Source{Origin: memory.User, Ref: notebookRef},
 			})
@@ -247,6 +279,9 @@ type page struct {
 	done  *noted
 }
 
+// listMark begins a list item.
+var listMark = regexp.MustCompile(`^([-*+]|\d{1,9}[.)])$`)
+
 // item is a list item or a paragraph, with the lines that it takes.
 type item struct {
 	text        string
@@ -278,7 +313,7 @@ func (p *page) items() (all []item) {
 			continue
 		}
 		mark, rest, bullet := strings.Cut(text, " ")
-		bullet = bullet && (mark == "-" || mark == "*" || mark == "+")
+		bullet = bullet && listMark.MatchString(mark)
 		if bullet {
 			text = strings.TrimSpace(rest)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -315,4 +316,70 @@ func TestNotebookInGit(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(now), "printer")
 	require.Len(t, strings.Split(strings.TrimSpace(git("log", "--format=%s")), "\n"), 4)
+}
+
+// What is erased is in no file of .arc, and a person's own lines stay in the person's file.
+func TestEraseLeavesTheNotebookAsItIs(t *testing.T) {
+	dir := made(t, "notes")
+	file := filepath.Join(dir, "MEMORY.md")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, append(text, "\n- zanzibar is my own line\n"...), 0o644))
+	works(t, dir, "do")
+	works(t, dir, "erase", "--scope", "local", "--yes")
+	base, err := os.ReadFile(filepath.Join(dir, ".arc", "notebook.json"))
+	if err == nil {
+		require.NotContains(t, string(base), "zanzibar", "erased, and still kept")
+	}
+	works(t, dir, "do")
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "zanzibar", "the person's line")
+}
+
+// Each item of a numbered list is a fact, as README.md says of list items.
+func TestNumberedItemsAreFacts(t *testing.T) {
+	p := page{lines: []string{"1. the office is in Lyon", "2. the server is in Paris", "", "3) the backup is in Rome"}}
+	require.Len(t, p.items(), 3)
+}
+
+// Another scope in arc.yaml, or a store that is new, takes nothing out of a person's file.
+func TestAnotherScopeKeepsTheNotebook(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, dir string){
+		"scope": func(t *testing.T, dir string) {
+			file := filepath.Join(dir, "arc.yaml")
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Contains(t, string(text), "scope: local")
+			require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte("scope: local"), []byte("scope: anna"), 1), 0o644))
+		},
+		"store": func(t *testing.T, dir string) { require.NoError(t, os.RemoveAll(filepath.Join(dir, ".arc", "store"))) },
+	} {
+		dir := made(t, "notes")
+		file := filepath.Join(dir, "MEMORY.md")
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, append(text, "\n- [FLAG] zanzibar is my own line\n"...), 0o644))
+		works(t, dir, "memory", "sync")
+		change(t, dir)
+		works(t, dir, "memory", "sync")
+		text, err = os.ReadFile(file)
+		require.NoError(t, err)
+		if !bytes.Contains(text, []byte("zanzibar")) {
+			t.Errorf("%s: the person's line is gone from MEMORY.md:\n%s", name, text)
+		}
+	}
+}
+
+// One line that cannot be kept keeps no other from being read, and is named.
+func TestALongLineKeepsNoOtherOut(t *testing.T) {
+	dir := made(t, "notes")
+	file := filepath.Join(dir, "MEMORY.md")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	text = append(text, "\n- "+strings.Repeat("a", 70000)+"\n- the office is in Lyon\n"...)
+	require.NoError(t, os.WriteFile(file, text, 0o644))
+	out, _ := command(t, dir, "memory", "sync")
+	t.Log(out)
+	require.Contains(t, works(t, dir, "memory", "list"), "Lyon")
 }

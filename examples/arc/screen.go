@@ -274,7 +274,8 @@ func code(err error) (int, string) {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted"
 	case errors.Is(err, store.ErrNotFound):
-		return exitError, "there is none of that id: " + err.Error()
+		text, _, _ := strings.Cut(err.Error(), ": \"") // the store's own name of it
+		return exitError, "there is none of that id: " + text
 	case errors.Is(err, arc.ErrRunning):
 		return exitBusy, err.Error()
 	}

@@ -19,8 +19,8 @@ type tasksCmd struct {
 }
 
 type tasksListCmd struct {
-	Status []string `help:"Those in a state: pending, active, completed, failed, blocked or parked." placeholder:"STATE"`
-	Limit  int      `help:"At most so many." default:"50"`
+	Status []string `help:"Those in a state: pending, active, completed, failed, blocked or parked." enum:"pending,active,completed,failed,blocked,parked" placeholder:"STATE"`
+	Limit  uint     `help:"At most so many." default:"50"`
 }
 
 // Run implements the command.
@@ -37,7 +37,7 @@ func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
 		if err != nil {
 			return err
 		}
-		if len(all) < c.Limit {
+		if uint(len(all)) < c.Limit {
 			all = append(all, j)
 		}
 	}

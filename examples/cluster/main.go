@@ -1,6 +1,6 @@
 // Cluster runs three agents in three processes on one PostgreSQL, kills two of them
 // while they work, and shows what the third takes over: what they had packed, it sends,
-// and does not pack again.
+// and does not pack again. Each says which of them it knows as the home of what is learned.
 //
 //	cd examples/cluster && go run .
 //

@@ -32,4 +32,5 @@ func TestWhatIsKilledIsTakenOver(t *testing.T) {
 	require.Contains(t, out.String(), "10 of 10 parcels sent")
 	require.Contains(t, out.String(), "is killed while it sends")
 	require.Contains(t, out.String(), ", which ", "another takes over")
+	require.Contains(t, out.String(), "eve knows-at-home ", "all agree on who keeps what is learned warm")
 }

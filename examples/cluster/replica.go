@@ -46,7 +46,18 @@ func replica(ctx context.Context, url, name string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	<-ctx.Done() // until it is killed
+	look, home := time.NewTicker(200*time.Millisecond), ""
+	defer look.Stop()
+	for ctx.Err() == nil { // until it is killed
+		if now := agent.Home(""); now != home { // of the tenant of all parcels
+			home = now
+			fmt.Fprintf(out, "knows-at-home %s\n", home)
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+	}
 	return d.Close(context.WithoutCancel(ctx))
 }
 

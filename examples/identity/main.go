@@ -57,12 +57,12 @@ func main() {
 	check(err)
 	fmt.Printf("\nWorth telling, by value for the task, in %d of 65 tokens:\n", p.Tokens)
 	for _, f := range p.Facts {
-		fmt.Printf("  %.2f  %s\n", f.Value, f.Content)
+		fmt.Println(chosen(f))
 	}
 	for _, l := range p.Left {
 		f, err := me.Get(ctx, l.ID)
 		check(err)
-		fmt.Printf("  no    %s: %s\n", f.Content, l.Reason)
+		fmt.Println(left(l, f.Content))
 	}
 
 	// Take it elsewhere: all of it, or what others may see.
@@ -74,9 +74,18 @@ func main() {
 	check(err)
 	refused, err := there.Rejections(ctx)
 	check(err)
-	fmt.Printf("\nmoved %d facts, and %d rejection: %s\n", report.Added, len(refused), refused[0].Reasons[0])
+	fmt.Printf("\nmoved %d facts, and %d rejection: %s\n", report.Added, len(refused), because(refused[0]))
 	work(ctx, document, now)
+	life(ctx)
 }
+
+func chosen(f identity.Projected) string { return fmt.Sprintf("  %.2f  %s", f.Value, f.Content) }
+
+func left(l identity.Left, content string) string {
+	return fmt.Sprintf("  no    %s: %s", content, l.Reason)
+}
+
+func because(r identity.Rejection) string { return r.Reasons[len(r.Reasons)-1] }
 
 // work has an agent do something for Ann. Reasoner and worker are told what is worth
 // telling, and what they name as used has one more validation.
@@ -102,6 +111,7 @@ func work(ctx context.Context, document []byte, now time.Time) {
 	fact, err := ann.Get(ctx, used)
 	check(err)
 	fmt.Printf("%q has %d validations now\n", fact.Content, fact.Validations)
+	fmt.Printf("a run is told %d tokens at most\n", identity.DefaultTokens)
 }
 
 func writer(context.Context, act.Work) (act.Result, error) {

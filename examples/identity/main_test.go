@@ -26,4 +26,14 @@ func Example() {
 	// | working on a parser for invoices
 	// memory-0c06c3710524047a>>>
 	// "working on a parser for invoices" has 2 validations now
+	// a run is told 1000 tokens at most
+	//
+	// A year with Ben:
+	//   4 visits on 4 days speak for "Go development"
+	//   a broken file is refused
+	//   of 4 facts, 1 lost a step and 3 were put aside
+	//   "allergic to nuts", known, said by hand; also "Allergic to nuts!"
+	//   "reads a novel about Rome", a guess, said by hand; was "reads a novel"
+	//   "Go development", a guess, inferred; confirmed: asked him; put aside
+	//   "is based in Oslo", a guess, from another program; put aside
 }

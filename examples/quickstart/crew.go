@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -77,30 +78,27 @@ func (c *crew) policy(b *rank.Book) rank.Policy {
 // is taken to have nothing to do there.
 const enough = 6
 
-// idle returns who delivers where other steps fail, and has looked at enough
-// packages that fail in the step of a situation without finding an edit to make.
-// Who has not delivered yet is asked: its kind may not have come up.
-func (c *crew) idle(ctx context.Context, situation string) (names []string, err error) {
+// strangers returns who delivers where other steps fail, and has found no edit to
+// make in at least looks packages that fail in the step of a situation. Who has not
+// delivered yet is none: its kind may not have come up.
+func (c *crew) strangers(ctx context.Context, situation string, looks int) (names []string, err error) {
 	if c.book == nil {
 		return nil, nil
 	}
 	step, _, _ := strings.Cut(situation, " ")
-	looks, edits, delivered := map[string]int{}, map[string]int{}, map[string]bool{}
+	looked, delivered, edited := map[string]int{}, map[string]bool{}, map[string]bool{}
 	for s, err := range c.book.Samples(ctx, time.Time{}) {
 		if err != nil {
 			return nil, err
 		}
 		delivered[s.Candidate] = delivered[s.Candidate] || s.Success
-		if at, _, _ := strings.Cut(s.Situation.Key, " "); at != step {
-			continue
-		}
-		looks[s.Candidate]++
-		if s.Success || s.Confidence != nil && *s.Confidence > unsure {
-			edits[s.Candidate]++
+		if at, _, _ := strings.Cut(s.Situation.Key, " "); at == step {
+			looked[s.Candidate]++
+			edited[s.Candidate] = edited[s.Candidate] || s.Success || s.Confidence != nil && *s.Confidence > unsure
 		}
 	}
 	for _, f := range repair.Fixers() {
-		if delivered[f.Name] && looks[f.Name] >= enough && edits[f.Name] == 0 {
+		if delivered[f.Name] && looked[f.Name] >= looks && !edited[f.Name] {
 			names = append(names, f.Name)
 		}
 	}
@@ -110,21 +108,25 @@ func (c *crew) idle(ctx context.Context, situation string) (names []string, err 
 	return names, nil
 }
 
-// Score implements rank.Policy: the idle come last.
+// idle returns the strangers who need not be asked.
+func (c *crew) idle(ctx context.Context, situation string) ([]string, error) {
+	return c.strangers(ctx, situation, enough)
+}
+
+// Score implements rank.Policy: strangers come after those who may know the step,
+// the idle last.
 func (c *crew) Score(ctx context.Context, at rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
 	order, err := c.Policy.Score(ctx, at, cs)
-	if err != nil {
-		return nil, err
+	for _, looks := range [...]int{1, enough} {
+		last, e := c.strangers(ctx, at.Key, looks)
+		err = errors.Join(err, e)
+		slices.SortStableFunc(order, func(a, b rank.Scored) int { return place(last, a) - place(last, b) })
 	}
-	idle, err := c.idle(ctx, at.Key)
-	slices.SortStableFunc(order, func(a, b rank.Scored) int {
-		return place(idle, a) - place(idle, b)
-	})
 	return order, err
 }
 
-func place(idle []string, s rank.Scored) int {
-	if slices.Contains(idle, s.Candidate.Name) {
+func place(last []string, s rank.Scored) int {
+	if slices.Contains(last, s.Candidate.Name) {
 		return 1
 	}
 	return 0

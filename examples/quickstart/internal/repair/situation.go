@@ -10,6 +10,8 @@ var (
 	position = regexp.MustCompile(`^(vet: )?\S*\.go:\d+(:\d+)?: `)
 	word     = regexp.MustCompile(`"[^"]*"|%[a-z]|[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*`)
 	argument = regexp.MustCompile(`^(undefined|declared and not used): (\S+)$`)
+	member   = regexp.MustCompile(`^\S+ undefined \(type `)
+	mismatch = regexp.MustCompile(`\((mismatched types .*)\)$|^cannot use .* \(.*of type (.* as .*) value in `)
 )
 
 // vocabulary holds the words in which the compiler, vet, the runtime and
@@ -78,10 +80,17 @@ func (d Diagnosis) messages() []string {
 	return ms
 }
 
-// abstract turns a message into words of the vocabulary and placeholders.
+// abstract turns a message into words of the vocabulary and placeholders. What says
+// the same in two ways, as the compiler does of types and of names, becomes alike.
 func abstract(message string) []string {
 	if m := argument.FindStringSubmatch(message); m != nil {
 		return append(known(m[1]), placeholder(m[2])...)
+	}
+	if m := mismatch.FindStringSubmatch(message); m != nil {
+		return known("mismatched types " + m[1] + m[2])
+	}
+	if member.MatchString(message) {
+		return []string{"undefined", "name", "field", "method"}
 	}
 	return known(message)
 }
