@@ -15,27 +15,34 @@ import (
 
 var day0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// people is a scope of facts.
+type people struct {
+	memory.Space
+	bank *memory.Bank
+}
+
 // facts opens a scope with facts of increasing At.
-func facts(t *testing.T, now time.Time, contents ...string) memory.Space {
-	bank, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Now: func() time.Time { return now }, Seed: 1})
+func facts(t *testing.T, now time.Time, contents ...string) people {
+	bank, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Now: func() time.Time { return now }, Seed: 1, Embedder: embedder(t), MinCosine: *minCosine})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, bank.Close()) })
-	s := bank.In("letta/people")
+	s := people{bank.In("letta/people"), bank}
 	for i, c := range contents {
-		remember(t, s, c, day0.Add(time.Duration(i)*time.Hour))
+		s.remember(t, c, day0.Add(time.Duration(i)*time.Hour))
 	}
 	return s
 }
 
-func remember(t *testing.T, s memory.Space, content string, at time.Time) memory.Receipt {
+func (s people) remember(t *testing.T, content string, at time.Time) memory.Receipt {
 	r, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: content, At: at})
 	require.NoError(t, err)
+	require.NoError(t, s.bank.Embed(t.Context()))
 	return r
 }
 
 // place returns the place of a text among the first ten, from 0; 10 if it is not
 // there.
-func place(t *testing.T, s memory.Space, question, content string) int {
+func place(t *testing.T, s people, question, content string) int {
 	hits, err := s.Recall(t.Context(), memory.Query{Text: question})
 	require.NoError(t, err)
 	i := slices.IndexFunc(hits, func(h memory.Hit) bool { return h.Record.Content == content })
@@ -55,7 +62,7 @@ func TestLetta(t *testing.T) {
 		for n, g := range gs {
 			for i, u := range g.Updates {
 				s := facts(t, day0.AddDate(3, 0, 31), g.Facts...)
-				if r := remember(t, s, u.New, day0.AddDate(0, 0, 30)); r.Disposition != memory.Stored {
+				if r := s.remember(t, u.New, day0.AddDate(0, 0, 30)); r.Disposition != memory.Stored {
 					merged++
 				}
 				changes++
@@ -88,7 +95,7 @@ func TestPairs(t *testing.T) {
 	counts := map[string]*count{}
 	for _, p := range pairs(t) {
 		s := facts(t, day0.AddDate(3, 0, 31), append(slices.Clone(p.Others), p.Old)...)
-		r := remember(t, s, p.New, day0.AddDate(0, 0, 30))
+		r := s.remember(t, p.New, day0.AddDate(0, 0, 30))
 		hits, err := s.Recall(t.Context(), memory.Query{Text: p.Question})
 		require.NoError(t, err)
 		at := func(content string) int {

@@ -26,12 +26,13 @@ func ingest(t *testing.T, cs []conversation, years int) *bench {
 	b := &bench{banks: map[string]*memory.Bank{}, names: map[memory.ID]string{}}
 	for _, c := range cs {
 		now := c.end.AddDate(years, 0, 0)
-		bank, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Now: func() time.Time { return now }})
+		bank, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Now: func() time.Time { return now }, Embedder: embedder(t), MinCosine: *minCosine})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, bank.Close()) })
 		b.banks[string(c.scope)] = bank
 		receipts, err := bank.In(c.scope).RememberAll(t.Context(), c.drafts)
 		require.NoError(t, err)
+		require.NoError(t, bank.Embed(t.Context()))
 		for i, r := range receipts {
 			b.names[r.ID] = c.drafts[i].Key
 		}
