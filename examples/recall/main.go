@@ -85,8 +85,8 @@ func run(ctx context.Context, out io.Writer, files fs.FS, q memory.Query, not st
 		}
 		why(out, x)
 	}
-	if not == "" {
-		return nil
+	if err := whichFiles(ctx, out, notes, q); err != nil || not == "" {
+		return err
 	}
 	return whyNot(ctx, out, notes, q, not, receipts)
 }
@@ -108,6 +108,25 @@ func why(out io.Writer, x memory.Explanation) {
 	fmt.Fprintln(out, wrap("   ", "has "+list(has)))
 	fmt.Fprintln(out, wrap("   ", "lacks "+list(lacks)))
 	fmt.Fprintf(out, "%s\n\n", wrap("   ", x.Reason))
+}
+
+// whichFiles prints the files that are about the question as wholes, best first.
+func whichFiles(ctx context.Context, out io.Writer, notes memory.Space, q memory.Query) error {
+	threads, err := notes.RecallThreads(ctx, q)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range threads {
+		if t.Score < 0.005 {
+			break // a word or two that many files have
+		}
+		names = append(names, fmt.Sprintf("%s %.2f", t.Thread, t.Score))
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(out, "%s\n\n", wrap("", "By file: "+strings.Join(names, ", ")))
+	}
+	return nil
 }
 
 // width is that of a terminal, in characters.

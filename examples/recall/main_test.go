@@ -42,6 +42,8 @@ func Example() {
 	//    rank 3 of 7: its score by words is below 0.8 of the best, so nothing else
 	//    counts
 	//
+	// By file: backups.md 0.32
+	//
 	// And deploy.md? The best of it:
 	//    score 0.00: relevance 0.00, effectiveness 0.50, recency 0.00
 	//    has the 2%
