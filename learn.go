@@ -150,8 +150,10 @@ func (t *turn) settle() {
 	earlier := g.Failed[max(0, len(g.Failed)+1-g.Tries):]
 	again := func(f reason.FailedAttempt) bool { return f.Worker == c.Worker }
 	g.Coached = g.Coached || slices.ContainsFunc(earlier, again)
-	g.Tasks = slices.Clone(g.Tasks)
-	g.Tasks[g.Next].Worker = c.Worker
+	if g.Tasks[g.Next].Worker != c.Worker {
+		g.Tasks, g.Ranked = slices.Clone(g.Tasks), appendTo(g.Ranked, g.Next)
+		g.Tasks[g.Next].Worker = c.Worker
+	}
 }
 
 // outcome describes the attempt at hand, and what it decides, to the learner.
@@ -175,7 +177,7 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	case aimDone:
 		o.Task, o.Goal = learn.Delivered, learn.Delivered
 		if g.Fired == "" {
-			o.Plan, o.Unfit = g.Tasks, t.unfit()
+			o.Plan, o.Ranked, o.Unfit = g.Tasks, g.Ranked, t.unfit()
 		}
 	case taskDone:
 		o.Task = learn.Delivered

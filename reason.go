@@ -73,7 +73,9 @@ func (g *aim) decided(d reason.Decision, alone bool) {
 	if len(done) > 0 {
 		rest = appendTo(done, rest...)
 	}
+	ranked := g.Ranked // of those done
 	g.follow(rest, d.Approach, "")
+	g.Ranked = ranked
 	if g.Next = len(done); alone && len(rest)-len(done) > 1 {
 		g.Until = g.Next + 1
 	}

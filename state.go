@@ -355,6 +355,8 @@ type aim struct {
 	Next     int           `cbor:"7,keyasint,omitempty" json:"next,omitempty"`
 	Tries    int           `cbor:"8,keyasint,omitempty" json:"tries,omitempty"`
 	Fired    memory.ID     `cbor:"9,keyasint,omitempty" json:"fired,omitempty"`
+	// Ranked are the tasks, by index, whose worker the ranking has chosen, and not the plan.
+	Ranked []int `cbor:"325,keyasint,omitempty" json:"ranked,omitempty"`
 
 	// The alternatives to the plan that were not taken yet, what the reasoner
 	// prefers among them, and how many took the place of a plan that failed.
@@ -631,7 +633,7 @@ func (s *state) unplanned() bool {
 // follow makes tasks the plan of the aim.
 func (g *aim) follow(tasks []reason.Task, approach string, fired memory.ID) {
 	g.Tasks, g.Next, g.Until, g.Tries, g.Approach, g.Fired = tasks, 0, 0, 0, approach, fired
-	g.Coached = false
+	g.Coached, g.Ranked = false, nil
 }
 
 // reserve stores the alternatives that a decision has left.

@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,4 +151,36 @@ func ExampleAgent_SetWorkers() {
 	// delivered by restarter
 	//   pages a human
 	// delivered by pager
+}
+
+// One chunk serves files of two kinds, and each kind has a worker of its own, called like the kind: the chunk
+// fires for both, and the ranking chooses.
+func TestAChunkServesKindsOfTwoWorkers(t *testing.T) {
+	t.Parallel()
+	kind := ""
+	knows := func(*rank.Book) rank.Policy { // as one would that has learned it
+		return rank.PolicyFunc(func(_ context.Context, _ rank.Situation, cs []rank.Candidate) (out []rank.Scored, _ error) {
+			for _, c := range cs {
+				out = append(out, rank.Scored{Candidate: c})
+			}
+			if out[0].Candidate.Name != kind {
+				slices.Reverse(out)
+			}
+			return out, nil
+		})
+	}
+	s := &script{}
+	s.judge = func(act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: s.work[len(s.work)-1].Task.Worker == kind, Complaint: "another kind"}, nil
+	}
+	a := agent(t, s.host("image", "text"), &arc.Options{Policy: knows})
+	for i, k := range []string{"image", "text", "image", "text", "image"} {
+		kind = k
+		r := run(t, a, arc.Objective{
+			Text: "convert " + k, Situation: "a file is to be converted", Inputs: fmt.Appendf(nil, `{"kind":%q}`, k),
+		})
+		require.Equal(t, arc.Delivered, r.Status, r.Reason)
+		require.Equal(t, []int{min(1, i/2), 1}, []int{r.Fired, r.Attempts}, "%d: %s", i, k)
+		require.Equal(t, k, r.Deliveries[0].Worker)
+	}
 }

@@ -63,6 +63,7 @@ type step struct {
 	Worker    string          `json:"worker,omitempty"`
 	Effect    *reason.Effect  `json:"effect,omitempty"`
 	Inputs    *template.Node  `json:"inputs,omitempty"`
+	ranked    bool            // the plan named no worker, or another
 }
 
 // input is a value of the inputs. Its Value is left out where it makes no
@@ -101,6 +102,7 @@ func newChunk(o *Outcome) (chunk, error) {
 		c.Tasks = append(c.Tasks, step{
 			Objective: template.Literal(t.Objective), Delta: template.Literal(t.Delta), Verify: template.Literal(t.Verify),
 			Skill: t.Skill, Worker: t.Worker, Effect: t.Effect, Inputs: n,
+			ranked: slices.Contains(o.Ranked, i),
 		})
 	}
 	c.Approach = template.Literal(o.Approach)
@@ -219,7 +221,9 @@ func (c *chunk) residue() *template.Residue {
 	left.Phrase(c.Approach)
 	for i := range c.Tasks {
 		s := &c.Tasks[i]
-		left.Names(s.Worker)
+		if !s.ranked {
+			left.Names(s.Worker)
+		}
 		if s.Effect != nil {
 			left.Names(s.Effect.Domain, s.Effect.Path)
 		}

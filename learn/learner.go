@@ -22,6 +22,7 @@ import (
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // Options configure a [Learner]. The zero value is ready.
@@ -349,9 +350,9 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	if o.Chunks == nil {
 		o.Chunks = l.Match(o.Injected, ask)
 	}
-	if o.used = o.known(o.Chunks); o.used != "" {
-		id := o.used
-		return memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}, "", nil
+	if c := o.known(o.Chunks); c != nil {
+		o.used = c.ID
+		return memory.Receipt{ID: c.ID, Disposition: memory.Strengthened, Into: c.ID}, "", l.unname(ctx, o, c)
 	}
 	d, err := o.chunk()
 	if err != nil {
@@ -364,13 +365,13 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	}
 	// The pattern of this very goal was stored before a crash.
 	made := slices.ContainsFunc(like, func(h memory.Hit) bool { return h.Record.Source.Ref == o.GoalKey })
-	if id := o.known(l.Match(like, ask)); id != "" && !made {
+	if c := o.known(l.Match(like, ask)); c != nil && !made {
 		f := memory.Feedback{
 			Key: digest(o.GoalKey, "chunk"), Delivered: true, Situation: situationKey(o.Situation),
-			Injected: []memory.ID{id}, Utilized: []memory.ID{id}, Actor: o.User,
+			Injected: []memory.ID{c.ID}, Utilized: []memory.ID{c.ID}, Actor: o.User,
 		}
-		r = memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}
-		return r, id, l.bank.In(o.Scope).Feedback(ctx, f)
+		r = memory.Receipt{ID: c.ID, Disposition: memory.Strengthened, Into: c.ID}
+		return r, c.ID, errors.Join(l.unname(ctx, o, c), l.bank.In(o.Scope).Feedback(ctx, f))
 	}
 	if r, err = l.remember(ctx, o, d); err != nil {
 		return r, "", err
@@ -386,16 +387,50 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 // similar is the number of patterns that a new chunk is held against.
 const similar = 16
 
-// known returns the pattern among chunks that would have made the plan of the
-// outcome, or "".
-func (o *Outcome) known(chunks []Chunk) memory.ID {
+// known returns the one of chunks that would have made the plan of the outcome, or nil.
+func (o *Outcome) known(chunks []Chunk) *Chunk {
 	for i := range chunks {
 		c := &chunks[i]
 		if c.fits && c.unfit == o.Unfit && c.scope == o.Scope && slices.EqualFunc(c.Tasks, o.Plan, equal) {
-			return c.ID
+			return c
 		}
 	}
-	return ""
+	return nil
+}
+
+// unname has a chunk name no worker for the tasks that another one has delivered for other
+// values of the inputs: which of them is for which values is the ranking's to learn.
+func (l *Learner) unname(ctx context.Context, o *Outcome, c *Chunk) error {
+	for c.moved {
+		was, err := l.bank.In(o.Scope).Get(ctx, c.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // it is forgotten since
+		}
+		if err != nil {
+			return err
+		}
+		stored, err := l.decoded(&was)
+		if err != nil {
+			return err
+		}
+		n, changed := *stored, false
+		n.Tasks = slices.Clone(n.Tasks)
+		for i := range n.Tasks {
+			if s := &n.Tasks[i]; s.Worker != "" && s.Worker != o.Plan[i].Worker {
+				s.Worker, changed = "", true
+			}
+		}
+		d, err := n.draft()
+		if err != nil || !changed {
+			return err
+		}
+		is := was.Clone()
+		is.Content, is.Plan = d.Content, d.Plan
+		if err = l.bank.In(o.Scope).Amend(ctx, memory.Amended{Was: was, Is: is}); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return nil
 }
 
 // equal reports whether two tasks are the same, by any worker.
@@ -469,6 +504,7 @@ type Chunk struct {
 	scope memory.Scope
 	unfit string // for all cases but its own
 	fits  bool   // its conditions hold, and its plan is bound
+	moved bool   // to other values than those that it was made with
 }
 
 // Fire returns the chunk that acts without deliberation: the first that has a plan
@@ -518,6 +554,9 @@ func (l *Learner) match(r *memory.Record, a *Ask) (Chunk, bool) {
 	out := Chunk{Suggestion: reason.Suggestion{ID: r.ID, Situation: stored.Situation}, scope: r.Scope, unfit: stored.Unfit}
 	out.Approach, out.Tasks, err = stored.tasks(&b)
 	out.fits = len(differs) == 0 && err == nil
+	for path, v := range b.Now {
+		out.moved = out.moved || v != b.Was[path]
+	}
 	if stored.Unfit != "" {
 		differs = slices.Insert(differs, 0, stored.Unfit)
 	}

@@ -74,6 +74,7 @@ type Outcome struct {
 	Warned []memory.ID  // the memories of the warnings that were shown
 
 	Plan   []reason.Task          // the tasks that delivered the goal, with their workers; nil if a chunk did
+	Ranked []int                  // tasks of Plan, by index, for which it named no such worker
 	Failed []reason.FailedAttempt // what was tried for the goal
 }
 

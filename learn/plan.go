@@ -37,7 +37,9 @@ func (c *chunk) wording() string {
 		if s.Skill != "" {
 			b = append(append(append(b, " ("...), s.Skill...), ')')
 		}
-		b = append(append(b, ", done by "...), s.Worker...)
+		if s.Worker != "" {
+			b = append(append(b, ", done by "...), s.Worker...)
+		}
 	}
 	b = strconv.AppendUint(append(b, "\nCase "...), uint64(c.fingerprint()), 10)
 	for i, name := range slices.Sorted(maps.Keys(c.Conditions)) {

@@ -364,3 +364,69 @@ func TestPlanOfAShortSituationIsFound(t *testing.T) {
 		require.JSONEq(t, `{"Kind":"gif","File":"x9.gif"}`, string(chunk.Tasks[0].Inputs))
 	}
 }
+
+// converted is a delivered goal whose kind decides who can do it.
+func converted(run, kind, worker string) learn.Outcome {
+	o := delivered(run, "")
+	o.Situation, o.Objective = "convert a file of one kind", "convert "+kind
+	o.Case = learn.Case{Vouched: true, Inputs: fmt.Appendf(nil, `{"kind":%q}`, kind)}
+	o.Plan = []reason.Task{{Objective: o.Objective, Skill: "edit", Worker: worker}}
+	return o
+}
+
+// A chunk serves two values of an input, each delivered by another worker: it names neither.
+func TestAChunkOfTwoWorkersNamesNone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		learned []learn.Outcome
+		want    string
+	}{
+		"one worker":  {[]learn.Outcome{converted("1", "image", "painter"), converted("2", "text", "painter")}, "painter"},
+		"two workers": {[]learn.Outcome{converted("1", "image", "painter"), converted("2", "text", "writer")}, ""},
+		"and again": {[]learn.Outcome{
+			converted("1", "image", "painter"), converted("2", "text", "writer"), converted("3", "image", "painter"),
+		}, ""},
+		"the same value": {[]learn.Outcome{converted("1", "image", "painter"), converted("2", "image", "writer")}, "painter"},
+	} {
+		p := setup(t, nil)
+		var id memory.ID
+		for i, o := range c.learned {
+			lessons, err := p.learner.Learn(t.Context(), o)
+			require.NoError(t, err)
+			if i == 0 {
+				id = lessons.Chunk.ID
+				continue
+			}
+			require.Equal(t, id, lessons.Chunk.Into, name)
+		}
+		a := learn.Ask{Scope: scope, Situation: "convert a file of one kind", Objective: "convert text"}
+		a.Case = learn.Case{Vouched: true, Inputs: []byte(`{"kind":"text"}`)}
+		chunk, ok := learn.Fire(p.learner.Match(p.hits(t, id), a), nil)
+		require.True(t, ok, name)
+		require.Equal(t, c.want, chunk.Tasks[0].Worker, name)
+		require.Equal(t, "convert text", chunk.Tasks[0].Objective)
+		r, err := p.bank.In(scope).Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, c.want != "", strings.Contains(r.Content, ", done by painter"), r.Content)
+		require.Equal(t, len(c.learned)-1, r.Stats.Helped, name)
+	}
+}
+
+// The name of a worker that the ranking has chosen is none of the plan's words.
+func TestARankedWorkerIsNotOfTheCase(t *testing.T) {
+	t.Parallel()
+	for ranked, want := range map[bool]bool{true: true, false: false} {
+		var learned []learn.Outcome
+		for _, run := range []string{"1", "2"} {
+			o := converted(run, "image", "image")
+			if ranked {
+				o.Ranked = []int{0}
+			}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: "convert a file of one kind", Objective: "convert text"}
+		a.Case = learn.Case{Vouched: true, Inputs: []byte(`{"kind":"text"}`)}
+		_, ok := fires(t, a, learned...)
+		require.Equal(t, want, ok, "ranked: %t", ranked)
+	}
+}
