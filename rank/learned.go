@@ -168,6 +168,7 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, e
 	if all := h.total(&views); views[byFeatures].ok && all > 0 { // whoever is good near by is seen there
 		least *= 1 - (h.of[byFeatures]-h.weight[byFeatures][0])/all
 	}
+	lenses, seen := h.lenses(&views), [kinds]evidence{} // of a candidate
 	for i := range cs {
 		c, e := &cs[i], &es[i]
 		a, index := &none, int32(-1)
@@ -175,9 +176,15 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, e
 			a = &m.arms[index]
 		}
 		mean, variance := a.posterior(h, h.prior(c.Prior), least)
-		shift, shift2 := combine(h, &views, index, a, mean)
+		for k := range views {
+			seen[k] = evidence{}
+			if v := &views[k]; v.ok && index >= 0 {
+				seen[k].n, seen[k].sum = v.evidence(index, a)
+			}
+		}
+		shift, shift2 := combine(&lenses, &seen, h.noise2, mean)
 		own := 1.0 // what the candidate's own mean has to say
-		if views[byKey].ok && views[byKey].cold(index, a) {
+		if views[byKey].ok && seen[byKey].n == 0 {
 			shift, own = shift+w*(first[class(a.proven)]-mean-shift), 1-w
 		}
 		e.known, e.mean, e.context = int(a.n+0.5), mean, shift
@@ -189,38 +196,57 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, e
 	}
 }
 
-// combine averages over the models what the situation's context does to all
-// candidates and to this one. Only what is uncertain by key is worth exploring: a key comes
-// back, features hardly do.
-func combine(h *head, views *[kinds]view, i int32, a *arm, mean float64) (shift, variance float64) {
+// lens is what a kind of context says of every candidate.
+type lens struct {
+	used    bool
+	shared  float64 // what it does to all
+	shift   float64 // that by its weight
+	unknown float64 // variance of a candidate that was not tried there
+	// Of each spread: its weight, its variance, and that by the weight. Only what is
+	// uncertain by key is worth exploring: a key comes back, features hardly do.
+	weight, prior2, variance [len(spreads)]float64
+}
+
+// lenses returns those of the kinds of context that the situation has.
+func (h *head) lenses(views *[kinds]view) (out [kinds]lens) {
 	total, unit := h.total(views), h.scale()
-	if total == 0 {
-		return 0, 0
-	}
 	for k := range views {
-		v := &views[k]
-		if !v.ok || h.of[k] < 1e-9*total {
+		v, x := &views[k], &out[k]
+		if !v.ok || total == 0 || h.of[k] < 1e-9*total {
 			continue
 		}
-		n, sum := 0.0, 0.0
-		if i >= 0 {
-			n, sum = v.evidence(i, a)
-		}
-		shift += h.of[k] / total * v.shared
-		if n == 0 { // nothing but what the spreads say
-			if k == byKey {
-				variance += h.of[k] / total * h.context2[k]
-			}
-			continue
-		}
-		each, off := h.noise2/n, sum/n-mean-v.shared
+		x.used, x.shared, x.shift = true, v.shared, h.of[k]/total*v.shared
 		for j, s := range spreads {
-			w, prior2 := h.weight[k][j]/total, s*s*unit*unit
-			share := prior2 / (prior2 + each)
-			shift += w * share * off
+			x.weight[j], x.prior2[j] = h.weight[k][j]/total, s*s*unit*unit
 			if k == byKey {
-				variance += w * prior2 * (1 - share)
+				x.variance[j] = x.weight[j] * x.prior2[j]
 			}
+		}
+		if k == byKey {
+			x.unknown = h.of[k] / total * h.context2[k]
+		}
+	}
+	return out
+}
+
+// combine averages over the models what the situation's context does to all
+// candidates and to this one.
+func combine(lenses *[kinds]lens, seen *[kinds]evidence, noise2, mean float64) (shift, variance float64) {
+	for k := range lenses {
+		x, e := &lenses[k], &seen[k]
+		if !x.used {
+			continue
+		}
+		shift += x.shift
+		if e.n == 0 { // nothing but what the spreads say
+			variance += x.unknown
+			continue
+		}
+		each, off := noise2/e.n, e.sum/e.n-mean-x.shared
+		for j := range spreads {
+			share := x.prior2[j] / (x.prior2[j] + each)
+			shift += x.weight[j] * share * off
+			variance += x.variance[j] * (1 - share)
 		}
 	}
 	return shift, variance

@@ -206,9 +206,10 @@ func (a *around) shared(m *model) float64 {
 	h := &m.head
 	u := sharedSpread * h.scale()
 	weight, moved := 1/(u*u), 0.0
+	prior, precision := h.mean/h.spread2, 1/h.spread2
 	for _, i := range a.touched {
-		e := &a.samples[i]
-		mean, _ := m.arms[i].posterior(h, h.mean, 0)
+		e, arm := &a.samples[i], &m.arms[i]
+		mean := (prior + arm.sum/h.noise2) / (precision + arm.n/h.noise2) // as posterior has it
 		w := 1 / (h.context2[byFeatures] + h.noise2/e.n)
 		weight += w
 		moved += w * (e.sum/e.n - mean)

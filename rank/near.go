@@ -209,7 +209,7 @@ func (n *near) rescale() {
 }
 
 // coarse says of most points by a word each that they are far: by the first
-// features in steps of a sixteenth of a standard deviation, seven bits each.
+// features in steps of 1/24 of a standard deviation, seven bits each below one that is set.
 type coarse struct {
 	n         float64           // points when it was made
 	mean, inv [sketched]float32 // then
@@ -219,10 +219,11 @@ type coarse struct {
 
 const (
 	sketched = 8 // features, a byte each
-	steps    = 16
+	steps    = 24
 )
 
-func (c *coarse) sketch(x []float32) (s uint64) {
+func (c *coarse) sketch(x []float32) uint64 {
+	s := uint64(highs)
 	for i := range x[:min(len(x), sketched)] {
 		at := max(0, min(127, 64+(x[i]-c.mean[i])*c.inv[i]*steps))
 		s |= uint64(at) << (8 * i)
@@ -230,21 +231,27 @@ func (c *coarse) sketch(x []float32) (s uint64) {
 	return s
 }
 
+const highs = 0x8080808080808080
+
 // beyond is the difference of sketches from which on points are at limit or beyond: each
 // byte is rounded, and two steps more are for the rounding of distances.
 func (c *coarse) beyond(limit float32) uint64 {
-	return uint64(int32(min(limit*c.scale, math.MaxUint16))) + sketched + 2
+	return uint64(int32(min(limit*c.scale, 1<<12))) + sketched + 2
 }
 
 // nearer is the index of the next sketch that differs from y by less than far, or
-// the number of all.
+// the number of all. Within its caller it would have too few registers.
+//
+//go:noinline
 func nearer(sketches []uint64, next int, y, far uint64) int {
-	const high, low, half = 0x8080808080808080, 0x7f7f7f7f7f7f7f7f, 0x00ff00ff00ff00ff
+	const half, sum = 0x00ff00ff00ff00ff, 0x0001000100010001
+	y &^= highs
+	far = (far + 8*128) << 48
 	for i, x := range sketches[next:] {
-		d := x | high - y           // 128 and the difference, in each byte
-		less := ^d & high >> 7      // 1 where that is below 128
-		d = d&low ^ less*127 + less // its absolute value
-		if (d&half+d>>8&half)*0x0001000100010001>>48 < far {
+		d := x - y                      // 128 and the difference, in each byte
+		less := ^d & highs >> 7         // 1 where that is below 128
+		d = d ^ (less<<8 - less) + less // 128 and its absolute value
+		if (d&half+d>>8&half)*sum < far {
 			return next + i
 		}
 	}

@@ -272,3 +272,22 @@ func TestMoreCandidatesThanMemoryHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{n, n / 5}, []any{h.Known, h.Successes})
 }
+
+// TestCandidateNamedTwice has more candidates than a word has bits, so that some share one.
+func TestCandidateNamedTwice(t *testing.T) {
+	t.Parallel()
+	book := open(t, store.NewMem(), nil)
+	var all []rank.Candidate
+	for i := range 80 {
+		all = append(all, rank.Candidate{Name: fmt.Sprint("c", i)})
+	}
+	score := func(cs ...rank.Candidate) error {
+		_, err := book.Observed().Score(t.Context(), rank.Situation{}, cs)
+		return err
+	}
+	require.NoError(t, score(all...))
+	require.NoError(t, score(all[0], all[64], rank.Candidate{}, all[1], all[65], rank.Candidate{}))
+	for _, i := range []int{0, 64, 65} {
+		require.ErrorIs(t, score(all[0], all[64], all[1], all[65], all[i]), rank.ErrCandidate)
+	}
+}
