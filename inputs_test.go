@@ -9,6 +9,8 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
 )
 
 // A decision whose inputs no worker takes is refused before anything is done, and the
@@ -40,4 +42,41 @@ func TestInputsAreValidatedBeforeTheyAreDispatched(t *testing.T) {
 	require.Equal(t, arc.CauseNoWorker, r.Cause)
 	require.Contains(t, r.Reason, "got array, want object")
 	require.Empty(t, s.work)
+}
+
+// An ID names one objective: running it again goes on with that run, and another objective is refused.
+func TestAnIDIsOfOneObjective(t *testing.T) {
+	t.Parallel()
+	st, s := store.NewMem(), &script{}
+	first := arc.Objective{
+		ID: "order", Text: "ship to Ann, password=hunter2secret today", Inputs: json.RawMessage(`{"to":"ann","pin":{"password":1234567},"n":1}`),
+	}
+	a := agentOn(t, st, s.host(), nil)
+	run(t, a, first)
+	again := first
+	again.Inputs = json.RawMessage(`{"n": 1, "pin": {"password": 1234567}, "to": "ann"}`)
+	other := agentOn(t, st, s.host(), &arc.Options{Sanitizer: new(redact.Sanitizer).WithKey([]byte("another key of 16 bytes"))})
+	for _, a := range []*arc.Agent{a, other} {
+		for _, o := range []arc.Objective{first, again} {
+			require.Equal(t, 1, run(t, a, o).Attempts)
+		}
+	}
+	for name, change := range map[string]func(*arc.Objective){
+		"text":           func(o *arc.Objective) { o.Text = "ship to Ben, password=hunter2secret today" },
+		"end":            func(o *arc.Objective) { o.Text += ", now" },
+		"inputs":         func(o *arc.Objective) { o.Inputs = json.RawMessage(`{"to":"ben","pin":{"password":1234567},"n":1}`) },
+		"without inputs": func(o *arc.Objective) { o.Inputs = nil },
+	} {
+		o := first
+		change(&o)
+		r, err := a.Run(t.Context(), o)
+		require.ErrorIs(t, err, arc.ErrTaken, name)
+		require.ErrorIs(t, err, arc.ErrObjective, name)
+		require.ErrorContains(t, err, `run "order" was begun with another text or other inputs`)
+		require.Nil(t, r, name)
+		for _, err := range a.Events(t.Context(), o) {
+			require.ErrorIs(t, err, arc.ErrTaken, name)
+		}
+	}
+	require.Len(t, s.work, 1)
 }

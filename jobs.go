@@ -40,7 +40,7 @@ func (a *Agent) QueueHandler() queue.Handler {
 		}
 		var r *Report
 		if j.Requeued > 0 {
-			r, err = a.In(o.Scope).Retry(ctx, o.ID, j.Note)
+			r, err = a.retry(ctx, a.In(o.Scope).scope, o.ID, j.Note, &o)
 		}
 		if r == nil && (err == nil || errors.Is(err, ErrNotBlocked) || errors.Is(err, store.ErrNotFound)) {
 			r, err = a.start(ctx, o, nil, true) // which holds on to no run that waits

@@ -323,3 +323,23 @@ func TestSkillsOfAnObjective(t *testing.T) {
 	_, err := agent(t, h, nil).Run(t.Context(), arc.Objective{Text: "x", Skills: []string{"a\x00"}})
 	require.ErrorIs(t, err, arc.ErrObjective)
 }
+
+// A job whose words were changed after its run had begun does not pass for the run of before.
+func TestAJobThatIsRevisedTooLate(t *testing.T) {
+	t.Parallel()
+	good := false
+	b := newBench(t, &script{judge: func(act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: good, Complaint: "no"}, nil
+	}}, store.NewMem())
+	j := b.enqueue(queue.Draft{Subject: "mend the cache"})
+	require.Equal(t, queue.Blocked, b.work().State)
+	require.NoError(t, b.q.Requeue(t.Context(), j.ID, "try again"))
+	require.NoError(t, b.q.Revise(t.Context(), j.ID, queue.Draft{Subject: "drop the cache"}))
+	good = true
+	j = b.work()
+	require.Equal(t, queue.Failed, j.State, j.Summary)
+	require.Contains(t, j.Summary, "begun with another text")
+	require.NoError(t, b.q.Requeue(t.Context(), j.ID, ""))
+	require.NoError(t, b.q.Revise(t.Context(), j.ID, queue.Draft{Subject: "mend the cache"}))
+	require.Equal(t, queue.Completed, b.work().State)
+}

@@ -36,7 +36,7 @@ import (
 // itself while it is open, or in ResumeDue. Running the ID again, or View.Resume,
 // tries at once. If ctx ends, the run stops, and goes on when it is resumed.
 //
-// The error is ErrObjective, ErrRunning, the context's, or the store's: the run
+// The error is ErrObjective, of which ErrTaken is one, ErrRunning, the context's, or the store's: the run
 // can then be resumed. The Report beside an error says how the run stands in the
 // store; its Status is "" if nothing is known of it there. It is nil if ctx has ended before, and beside
 // ErrObjective.
@@ -98,9 +98,12 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, 
 		old, at, err := a.load(ctx, own.name, o.ID)
 		switch {
 		case err == nil:
-			s, rev = old, at
+			s, rev, err = old, at, old.of(&o)
 			s.Objective.Secrets = maps.Clone(o.Secrets)
-		case !errors.Is(err, store.ErrNotFound):
+		case errors.Is(err, store.ErrNotFound):
+			err = nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -120,12 +123,17 @@ func (a *Agent) answer(ctx context.Context, scope memory.Scope, id, text string)
 	})
 }
 
-// retry goes on with a run that is Blocked.
-func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string) (*Report, error) {
+// retry goes on with a run that is Blocked, of the objective unless that is nil.
+func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string, of *Objective) (*Report, error) {
 	if len(note) > maxText {
 		return nil, &store.LimitError{Field: "note", Limit: maxText, Got: len(note)}
 	}
 	return a.reopen(ctx, scope, id, func(s state) (state, error) {
+		if of != nil {
+			if err := s.of(of); err != nil {
+				return s, err
+			}
+		}
 		if s.Status != Blocked {
 			return s, fmt.Errorf("%w: %q is %s", ErrNotBlocked, id, s.Status)
 		}

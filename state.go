@@ -1,12 +1,14 @@
 package arc
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +29,8 @@ import (
 // Objective is what a run is to achieve.
 type Objective struct {
 	// ID names the run. "": one is generated. Running an ID again goes on
-	// with that run; if it has finished, its Report is returned.
+	// with that run; if it has finished, its Report is returned. With another Text or
+	// other Inputs than the run has begun with, the error is ErrTaken.
 	ID string `cbor:"1,keyasint,omitempty"`
 	// Text is the objective in words, at most 64 KiB. Required.
 	Text string `cbor:"2,keyasint,omitempty"`
@@ -122,6 +125,8 @@ type Budget struct {
 var (
 	// ErrObjective: the objective cannot be run as given.
 	ErrObjective = errors.New("bad objective")
+	// ErrTaken: the ID is that of a run with another Text, or other Inputs. It is an ErrObjective.
+	ErrTaken = fmt.Errorf("%w: its ID is taken", ErrObjective)
 	// ErrRunning: the run is live, here or in another process.
 	ErrRunning = errors.New("run is live")
 	// ErrNotBlocked: Retry was called for a run that is not BLOCKED.
@@ -617,6 +622,45 @@ func (s *state) prefix() string {
 
 // aimKey names the innermost aim among all aims of the tenant's runs.
 func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number) }
+
+// of returns ErrTaken if the run is not of an objective's Text and Inputs, as far as what is
+// kept of them tells.
+func (s *state) of(o *Objective) error {
+	was := &s.Objective
+	if alike(was.Text, strings.ToValidUTF8(o.Text, "\uFFFD")) && alike(plain(was.Inputs), plain(o.Inputs)) {
+		return nil
+	}
+	return fmt.Errorf("%w: run %q was begun with another text or other inputs", ErrTaken, s.ID)
+}
+
+// plain is JSON as it is compared: the order of names says nothing, nor do blanks.
+func plain(raw json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(raw)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}
+
+// token is what a secret is kept as, also in JSON, where it may have been a number.
+var token = regexp.MustCompile(`"?\[REDACTED:[a-z_:0-9]+\]"?`)
+
+// alike reports whether a text that is kept may be another one: a token stands for any secret.
+func alike(kept, text string) bool {
+	parts := token.Split(kept, -1)
+	last := len(parts) - 1
+	text, ok := strings.CutPrefix(text, parts[0])
+	for i := 1; ok && i < last; i++ {
+		_, text, ok = strings.Cut(text, parts[i])
+	}
+	return ok && (text == "" || last > 0) && (last == 0 || strings.HasSuffix(text, parts[last]))
+}
 
 // unjudged reports whether the session is the run's own and has no outcome yet.
 func (s *state) unjudged() bool {

@@ -84,9 +84,14 @@ func (w *world) run(ctx context.Context, tenant, id string) {
 	w.texts++
 	text := fmt.Sprintf("%s wants the %s thing %d", tenant, pick(w.r, []string{"simple", "unclear", "hopeless"}), w.texts%40)
 	o := arc.Objective{ID: id, Text: text, Session: pick(w.r, hostile), Scope: memory.Scope(tenant + pick(w.r, []string{"", "/anna", "/ben"}))}
+	known := w.runs[tenant][id]
+	if known != nil && id != "" && known.text != text {
+		_, err := w.a.Run(ctx, o)
+		require.ErrorIs(w.t, err, arc.ErrTaken)
+		o.Text = known.text
+	}
 	r, err := w.a.Run(ctx, o)
 	require.NoError(w.t, err)
-	known := w.runs[tenant][id]
 	if known == nil || id == "" {
 		known = &modelRun{text: text, session: o.Session, scope: o.Scope, began: w.c.Now().UTC(), status: arc.Delivered}
 		if strings.Contains(text, "unclear") {
