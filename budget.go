@@ -104,11 +104,21 @@ func (s *share) counts(used Budget) bool {
 		(b.CostUSD != 0 || s.each != 0) && used.CostUSD != 0
 }
 
-// bears reports whether a ledger has room for an attempt of a run that has used so much.
-func (s *share) bears(l *ledger, used, price Budget) bool {
+// lacks says why a ledger has no room for an attempt of a run that has used so much; "": it has.
+func (s *share) lacks(l *ledger, used, price Budget) string {
 	all := l.taken()
 	p := rank.Purse{Each: s.each, Tasks: l.Runs, Spent: all.CostUSD}
-	return s.bound.bears(all.plus(price)) && (s.each == 0 || p.Affords(used.CostUSD, price.CostUSD))
+	if s.each != 0 && !p.Affords(used.CostUSD, price.CostUSD) {
+		return fmt.Sprintf("takes about $%.4g, and %d runs have used $%.4g of a budget of $%.4g each",
+			price.CostUSD, p.Tasks, p.Spent, s.each)
+	}
+	return s.bound.lacks("the "+s.kind(), all, price)
+}
+
+// kind is what shares the ledger: a session, a scope, a day.
+func (s *share) kind() string {
+	parts := key.Split(s.name)
+	return parts[len(parts)-2]
 }
 
 // shares returns the ledgers of the run.
@@ -296,10 +306,24 @@ func (b Budget) less(d Budget) Budget {
 	return Budget{b.Steps - d.Steps, b.Wall - d.Wall, b.Tokens - d.Tokens, b.CostUSD - d.CostUSD}
 }
 
-// bears reports whether so much stays within the bound.
-func (b Budget) bears(d Budget) bool {
-	return (b.Steps == 0 || d.Steps <= b.Steps) && (b.Wall == 0 || d.Wall <= b.Wall) &&
-		(b.Tokens == 0 || d.Tokens <= b.Tokens) && (b.CostUSD == 0 || d.CostUSD <= b.CostUSD)
+// lacks says which bound an attempt of the price would pass where so much is spent; "": none.
+func (b Budget) lacks(who string, spent, price Budget) string {
+	all := spent.plus(price)
+	says := func(format string, price, spent, bound any) string {
+		format = fmt.Sprintf("takes about %[1]s, and %%s has used %[1]s of its budget of %[1]s", format)
+		return fmt.Sprintf(format, price, who, spent, bound)
+	}
+	switch {
+	case b.Steps != 0 && all.Steps > b.Steps:
+		return says("%d steps", price.Steps, spent.Steps, b.Steps)
+	case b.Wall != 0 && all.Wall > b.Wall:
+		return says("%v", price.Wall, spent.Wall, b.Wall)
+	case b.Tokens != 0 && all.Tokens > b.Tokens:
+		return says("%d tokens", price.Tokens, spent.Tokens, b.Tokens)
+	case b.CostUSD != 0 && all.CostUSD > b.CostUSD:
+		return says("$%.4g", price.CostUSD, spent.CostUSD, b.CostUSD)
+	}
+	return ""
 }
 
 // pay has keep commit the run, and adds what the run has used since to its ledgers. It
@@ -359,7 +383,7 @@ func (t *turn) exhausted(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if why := s.bound.reached(l.Used); why != "" {
-			return key.Split(s.name)[len(key.Split(s.name))-2] + " " + why, nil
+			return s.kind() + " " + why, nil
 		}
 	}
 	return "", nil
@@ -412,12 +436,12 @@ func (t *turn) afford(
 		if err != nil {
 			return nil, "", "", err
 		}
-		fits, err := t.fits(ctx, price)
+		over, err := t.overspends(ctx, price)
 		if err != nil {
 			return nil, "", "", err
 		}
-		if !fits {
-			cause, why = CauseBudget, fmt.Sprintf("an attempt of %s is over the budget", r.Candidate.Name)
+		if over != "" {
+			cause, why = CauseBudget, fmt.Sprintf("an attempt of %s %s", r.Candidate.Name, over)
 			continue
 		}
 		left = append(left, r)
@@ -438,20 +462,23 @@ func (t *turn) price(ctx context.Context, task *reason.Task, r *rank.Scored) (Bu
 	return p, nil
 }
 
-// fits reports whether an attempt of the price stays within every budget.
-func (t *turn) fits(ctx context.Context, price Budget) (bool, error) {
-	if !t.s.Objective.Budget.bears(t.s.spent(t.a.o.Now()).plus(price)) {
-		return false, nil
+// overspends says which budget an attempt of the price does not stay within; "": it does.
+func (t *turn) overspends(ctx context.Context, price Budget) (string, error) {
+	if why := t.s.Objective.Budget.lacks("the run", t.s.spent(t.a.o.Now()), price); why != "" {
+		return why, nil
 	}
 	t.own.ledgers.Lock()
 	defer t.own.ledgers.Unlock()
 	for _, s := range t.shares() {
 		l, err := t.ledgerLocked(ctx, s)
-		if err != nil || !s.bears(l, Budget{CostUSD: t.s.Usage.CostUSD}, price) {
-			return false, err
+		if err != nil {
+			return "", err
+		}
+		if why := s.lacks(l, Budget{CostUSD: t.s.Usage.CostUSD}, price); why != "" {
+			return why, nil
 		}
 	}
-	return true, nil
+	return "", nil
 }
 
 var errFull = errors.New("the budget has no room")
@@ -468,7 +495,7 @@ func (t *turn) reserve(ctx context.Context, task *reason.Task, worker string, ra
 		return false, err
 	}
 	err = t.amend(ctx, func(s share, l *ledger) (bool, error) {
-		if !s.bears(l, Budget{CostUSD: t.s.Usage.CostUSD}, price) {
+		if s.lacks(l, Budget{CostUSD: t.s.Usage.CostUSD}, price) != "" {
 			return false, errFull
 		}
 		l.release(t.s.ID)

@@ -56,7 +56,10 @@ func TestWhatIsPaidForIsVerified(t *testing.T) {
 	r = run(t, a, arc.Objective{Text: "mend it again", Tasks: chore, Budget: arc.Budget{CostUSD: 1}})
 	require.Equal(t, arc.Blocked, r.Status, "it is known now to be over the budget")
 	require.Equal(t, arc.CauseBudget, r.Cause)
+	require.Equal(t, "an attempt of dear takes about $3, and the run has used $0 of its budget of $1", r.Reason)
 	require.Zero(t, r.Attempts)
+	r = run(t, a, arc.Objective{Text: "mend it again", Tasks: chore, Budget: arc.Budget{Tokens: 50}})
+	require.Equal(t, "an attempt of dear takes about 100 tokens, and the run has used 0 tokens of its budget of 50 tokens", r.Reason)
 }
 
 func TestBoundsAreShared(t *testing.T) {
@@ -93,7 +96,9 @@ func TestBoundsAreShared(t *testing.T) {
 			require.Equal(t, arc.Delivered, try(a, mine).Status)
 			require.NoError(t, a.Close())
 			a = open() // what is used is kept
-			require.Equal(t, arc.CauseBudget, try(a, mine).Cause)
+			full := try(a, mine)
+			require.Equal(t, arc.CauseBudget, full.Cause)
+			require.Regexp(t, name+" budget of .*2.* is spent", full.Reason)
 			require.Equal(t, arc.Delivered, try(a, c.other).Status)
 			if name == "day" {
 				require.NoError(t, a.Close())

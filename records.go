@@ -369,6 +369,9 @@ func (a *Agent) undue(ctx context.Context, d dueRun) error {
 // load returns a run as it was last committed, and at which revision.
 func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revision, error) {
 	e, err := a.st.Get(ctx, runKey(tenant, id))
+	if errors.Is(err, store.ErrNotFound) {
+		err = store.ErrNotFound // without the key
+	}
 	if err != nil {
 		return state{}, 0, fmt.Errorf("run %q: %w", id, err)
 	}

@@ -130,7 +130,9 @@ func TestVerdictsCountOnce(t *testing.T) {
 		require.ErrorIs(t, v.Judge(t.Context(), r.ID, bad), arc.ErrNotDelivered)
 	}
 	require.ErrorIs(t, a.In("other").Judge(t.Context(), r.ID, wrong), store.ErrNotFound)
-	require.ErrorIs(t, v.Judge(t.Context(), "nobody", wrong), store.ErrNotFound)
+	err = v.Judge(t.Context(), "nobody", wrong)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.EqualError(t, err, `run "nobody": not found`)
 }
 
 // chunkOf is the pattern that the runs of a session have learned.

@@ -623,18 +623,18 @@ func (s *state) prefix() string {
 // aimKey names the innermost aim among all aims of the tenant's runs.
 func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number) }
 
-// of returns ErrTaken if the run is not of an objective's Text and Inputs, as far as what is
+// checkWords returns ErrTaken if the run is not of an objective's Text and Inputs, as far as what is
 // kept of them tells.
-func (s *state) of(o *Objective) error {
+func (s *state) checkWords(o *Objective) error {
 	was := &s.Objective
-	if alike(was.Text, strings.ToValidUTF8(o.Text, "\uFFFD")) && alike(plain(was.Inputs), plain(o.Inputs)) {
+	if mayBe(was.Text, strings.ToValidUTF8(o.Text, "\uFFFD")) && mayBe(canonical(was.Inputs), canonical(o.Inputs)) {
 		return nil
 	}
 	return fmt.Errorf("%w: run %q was begun with another text or other inputs", ErrTaken, s.ID)
 }
 
-// plain is JSON as it is compared: the order of names says nothing, nor do blanks.
-func plain(raw json.RawMessage) string {
+// canonical is JSON as it is compared: the order of names says nothing, nor do blanks.
+func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
@@ -651,8 +651,8 @@ func plain(raw json.RawMessage) string {
 // token is what a secret is kept as, also in JSON, where it may have been a number.
 var token = regexp.MustCompile(`"?\[REDACTED:[a-z_:0-9]+\]"?`)
 
-// alike reports whether a text that is kept may be another one: a token stands for any secret.
-func alike(kept, text string) bool {
+// mayBe reports whether a text that is kept may be another one: a token stands for any secret.
+func mayBe(kept, text string) bool {
 	parts := token.Split(kept, -1)
 	last := len(parts) - 1
 	text, ok := strings.CutPrefix(text, parts[0])

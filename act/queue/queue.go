@@ -321,6 +321,9 @@ func (q *Queue) stored(ctx context.Context, id string) (Job, store.Revision, err
 	if err == nil {
 		err = codec.Decode(e, &j)
 	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = store.ErrNotFound // without the key
+	}
 	if err != nil {
 		return Job{}, 0, fmt.Errorf("job %q: %w", id, err)
 	}

@@ -91,6 +91,9 @@ func (d *desk) serveAsk(w http.ResponseWriter, r *http.Request) {
 	id := o.ID
 	for e, err := range d.agent.Events(context.WithValue(ctx, streamKey{}, s), o) {
 		switch {
+		case errors.Is(err, arc.ErrTaken):
+			s.send("refused", "this Idempotency-Key is another question's")
+			return
 		case errors.Is(err, arc.ErrObjective):
 			s.send("refused", err.Error())
 		case err != nil: // it stands at its last commit

@@ -61,6 +61,9 @@ func TestTheSameKeyIsTheSameRun(t *testing.T) {
 	_, again := ask(t, t.Context(), url, "k", "why?")
 	require.Contains(t, first, "event: answer")
 	require.Contains(t, again, "event: answer")
+	_, other := ask(t, t.Context(), url, "k", "how?")
+	require.Contains(t, other, "event: refused")
+	require.NotContains(t, other, "event: answer")
 	require.EqualValues(t, 1, calls.Load())
 
 	code, _ := ask(t, t.Context(), url, "", "")

@@ -3,6 +3,7 @@ package badger_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -159,4 +160,12 @@ func fillDisk(t *testing.T, disk string) (name string) {
 		}
 	}
 	return name
+}
+
+// A directory that cannot be made on a file system that counts no blocks is no full disk.
+func TestNoDiskIsNotAFullOne(t *testing.T) {
+	t.Parallel()
+	_, err := badger.Open("/proc/nope", nil)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NotErrorIs(t, err, store.ErrFull)
 }

@@ -38,11 +38,14 @@ func Free(dir string) (bytes, files uint64, err error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, err
 	}
-	files = uint64(st.Ffree)
-	if st.Files == 0 {
-		files = math.MaxUint64 // it does not count them
+	bytes, files = uint64(st.Bavail)*uint64(st.Bsize), uint64(st.Ffree)
+	if st.Blocks == 0 {
+		bytes = math.MaxUint64 // it does not count them, as /proc does not
 	}
-	return uint64(st.Bavail) * uint64(st.Bsize), files, nil
+	if st.Files == 0 {
+		files = math.MaxUint64
+	}
+	return bytes, files, nil
 }
 
 // CheckMemory returns store.ErrScarce unless the process may map so many bytes more.
