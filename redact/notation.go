@@ -142,8 +142,12 @@ func (sc *scanner) value(c candidate, i int) int {
 	case c.by&lit != 0:
 		c.start, c.end = q+1, sc.closing(q, q-i)
 	case c.by&tag != 0:
+		if i < sc.untagged {
+			return i
+		}
 		c.start, c.end = i, sc.run(i, unbounded, texts)
 		if sc.byteAt(sc.run(c.end, maxName, spaces)) != '<' {
+			sc.untagged = c.end
 			return i
 		}
 	case c.family == keyed:

@@ -83,6 +83,8 @@ type scanner struct {
 	odd   bool // there may be characters that cannot be seen
 	spans []span
 	work  int // stops, and bytes looked at without a bound
+	// untagged is where the last text ends that no tag closes.
+	untagged int
 }
 
 // found records a secret and returns its end.

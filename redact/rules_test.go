@@ -115,7 +115,7 @@ func TestWorkIsLinear(t *testing.T) {
 		"a", "@", "a@", "a@b.", "=", ":", "a=", "a:", "://", "a://b:", "token=${", "token: a(", "password=", `password="`, `token: "`, "stripe_key=a1",
 		"-----BEGIN PRIVATE KEY-----\"", "-----BEGIN PRIVATE KEY-----aaaaaaaaaaaaaaaaaaaa.", "[", "[REDACTED:", "[REDACTED:a]", "-eyJ", "-sk-", "sk-a-", ";base64,",
 		"Bearer ", "Basic aaaaaaaa ", " is ", "password is ", "<password>", "\\", `\"`, " ", "key ", "é", "\xff", "token==", "&a", "password=a&", ".abcdef", "Mabcdef.",
-		"Authorization: Bearer ", "password=a ", "a@b.cc ", "key='", "key=\\", "name: a_password value: ", "value:", "value: ",
+		"Authorization: Bearer ", "password=a ", "a@b.cc ", "key='", "key=\\", ":password>x ", "name: a_password value: ", "value:", "value: ",
 	}, pieces...)
 	const size = 1 << 20
 	for _, unit := range units {
