@@ -108,7 +108,7 @@ func forms(v string) (out []string) {
 }
 
 // Reveal puts the values that the Sanitizer knows back into a text from which it has
-// taken them.
+// taken them. Those that it was told of before it had a key stay away: their tokens name none.
 func (s *Sanitizer) Reveal(text string) string { return s.reveal(text, strings.Clone) }
 
 // RevealJSON is Reveal of a JSON text.
@@ -117,8 +117,10 @@ func (s *Sanitizer) RevealJSON(raw json.RawMessage) json.RawMessage {
 }
 
 func (s *Sanitizer) reveal(text string, spell func(v string) string) string {
-	for _, k := range s.known {
-		text = strings.ReplaceAll(text, k.token, spell(k.text))
+	for _, k := range cmp.Or(s, &zero).known {
+		if strings.HasPrefix(k.token, KnownToken) {
+			text = strings.ReplaceAll(text, k.token, spell(k.text))
+		}
 	}
 	return text
 }

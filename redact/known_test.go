@@ -88,3 +88,14 @@ func TestKnownSecretsByOtherWriters(t *testing.T) {
 		}
 	}
 }
+
+// A value that anybody can name by a token without a tag comes back nowhere.
+func TestRevealNeedsAKey(t *testing.T) {
+	t.Parallel()
+	early := new(redact.Sanitizer).Knowing("first-of-the-host", "second-of-the-host")
+	for _, s := range []*redact.Sanitizer{early, early.WithKey(key), nil} {
+		clean := s.Sanitize("a first-of-the-host b second-of-the-host [REDACTED:known]")
+		require.Equal(t, clean, s.Reveal(clean))
+		require.Equal(t, `"[REDACTED:known]"`, string(s.RevealJSON([]byte(`"[REDACTED:known]"`))))
+	}
+}
