@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -98,4 +99,21 @@ func TestRevealNeedsAKey(t *testing.T) {
 		require.Equal(t, clean, s.Reveal(clean))
 		require.Equal(t, `"[REDACTED:known]"`, string(s.RevealJSON([]byte(`"[REDACTED:known]"`))))
 	}
+}
+
+// A value that stands by chance in another secret leaves none of that.
+func TestKnownValueWithinASecret(t *testing.T) {
+	t.Parallel()
+	own, err := redact.New(&redact.Options{Key: key, Patterns: []redact.Pattern{{Kind: "acme", Expr: regexp.MustCompile(`\bACME\w{16}`)}}})
+	require.NoError(t, err)
+	s := own.Knowing("4567")
+	for _, text := range []string{
+		"ghp_0123456789abcdefghijABCDEFGHIJ012345", "ACME0123456789abcdef",
+		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w4567N_XgL0n3I9PlFUP0THsR8U",
+		"Bearer 0123456789abcdefghij",
+	} {
+		require.Regexp(t, `^x (Bearer )?\[REDACTED:[a-z_]+:[0-9a-f]{8}\] y$`, s.Sanitize("x "+text+" y"))
+	}
+	text := "https://user:4567@host/ and 4567"
+	require.Equal(t, text, s.Reveal(s.Sanitize(text)))
 }

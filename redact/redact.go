@@ -162,6 +162,8 @@ func (s *Sanitizer) find(text string) (spans []span, odd bool) {
 	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
 		sc.matches(privateKeys)
 		sc.scan()
+	} else {
+		sc.spans = append(sc.spans, s.torn(text, sc.spans)...)
 	}
 	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
 		sc.matches(s.patterns)
@@ -175,6 +177,19 @@ func (s *Sanitizer) find(text string) (spans []span, odd bool) {
 		}
 	}
 	return outside(text, sc.spans), sc.odd
+}
+
+// torn returns the secrets in the midst of which a value stands that the host knows: what that
+// leaves of them has their form no more. The values are in order.
+func (s *Sanitizer) torn(text string, known []span) []span {
+	sc := scanner{text: text}
+	sc.matches(privateKeys)
+	sc.scan()
+	sc.matches(s.patterns)
+	return slices.DeleteFunc(sc.spans, func(sp span) bool {
+		i, _ := slices.BinarySearchFunc(known, sp.start+1, func(k span, at int) int { return k.start - at })
+		return i == len(known) || known[i].end >= sp.end
+	})
 }
 
 // replace puts a token in the place of each span, in order; overlapping ones become one,
