@@ -331,7 +331,7 @@ type Agent struct {
 	news   atomic.Uint64
 	opened chan struct{}            // closed once the Agent is open
 	live   atomic.Pointer[[]string] // replicas, in order; nil: there is only this one
-	met    int64                    // when they were looked for, in Unix nanoseconds
+	met    time.Time                // when they were looked for
 	owned  bool
 	files  filer // nil: the store keeps none
 

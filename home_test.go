@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,28 @@ func TestTenantsHaveOneHome(t *testing.T) {
 		work("a")
 		for n := range tenants {
 			require.Equal(t, "a", by(n))
+		}
+	})
+}
+
+// TestHomesWhenAClockIsPutBack: a replica whose clock is put back by an hour stays there for others.
+func TestHomesWhenAClockIsPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		var back atomic.Int64
+		o := arc.Options{Replica: "a", Maintain: -1, Seed: 1, Sanitizer: keyed(), Now: func() time.Time {
+			return time.Now().Add(-time.Duration(back.Load())).Round(0)
+		}}
+		a, err := arc.New(t.Context(), mem, (&script{}).host(), &o)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, a.Close()) })
+		b := replica(t, mem, "b", (&script{}).host(), arc.Options{})
+		idle(20 * time.Second)
+		back.Store(int64(time.Hour))
+		idle(time.Minute)
+		for n := range 20 {
+			scope := memory.Scope(fmt.Sprint("tenant-", n))
+			require.Equal(t, a.Home(scope), b.Home(scope), scope)
 		}
 	})
 }

@@ -107,8 +107,9 @@ func (a *Agent) renewSome() int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), a.o.Lease/3)
 	defer cancel()
 	a.leases.Renew(ctx)
-	if now := a.o.Now(); now.UnixNano()-a.met >= int64(a.o.Lease/3) {
-		a.met = now.UnixNano()
+	now := a.o.Now()
+	if since := now.Sub(a.met); since >= a.o.Lease/3 || since < 0 { // the clock was put back
+		a.met = now
 		_, err := a.touch(ctx)
 		if err = errors.Join(err, a.meet(ctx)); err != nil {
 			a.o.Logger.Error("other replicas could not be seen", "error", a.o.Sanitizer.Sanitize(err.Error()))

@@ -150,7 +150,7 @@ func (s *Store) still(e store.Entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if at, ok := s.seen[e.Key]; ok && at.rev == e.Rev {
+	if at, ok := s.seen[e.Key]; ok && at.rev == e.Rev && !now.Before(at.since) { // else the clock was put back
 		return now.Sub(at.since) >= s.last
 	}
 	s.seen[e.Key] = sight{e.Rev, now}
@@ -243,7 +243,8 @@ func (l *Lease) Fresh(ctx context.Context) error {
 }
 
 func (l *Lease) freshLocked(ctx context.Context) error {
-	if l.lost != nil || !l.keep || l.s.now().Sub(l.renewed) < l.s.last/3 {
+	since := l.s.now().Sub(l.renewed) // negative if the clock was put back
+	if l.lost != nil || !l.keep || since >= 0 && since < l.s.last/3 {
 		return l.lost
 	}
 	_, err := l.commitLocked(ctx, nil)

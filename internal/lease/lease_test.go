@@ -160,3 +160,30 @@ func TestLostLeaseEndsTheWork(t *testing.T) {
 		b.Leave("thing")
 	})
 }
+
+// TestClockThatIsPutBack: a lease is renewed, and one that is not lapses, as if it had not been.
+func TestClockThatIsPutBack(t *testing.T) {
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	mem := store.NewMem()
+	a := lease.New(mem, "a", last, clock)
+	ctx, err := a.Enter(t.Context(), "thing")
+	require.NoError(t, err)
+	lease.Of(ctx).Keep(true)
+	require.NoError(t, lease.Of(ctx).Fresh(ctx))
+	first, err := mem.Get(t.Context(), "thing")
+	require.NoError(t, err)
+	now = now.Add(-time.Hour)
+	a.Renew(t.Context())
+	second, err := mem.Get(t.Context(), "thing")
+	require.NoError(t, err)
+	require.Greater(t, second.Rev, first.Rev)
+
+	c := lease.New(mem, "c", last, clock)
+	for _, by := range []time.Duration{0, -time.Hour, last} {
+		now = now.Add(by)
+		keys, err := c.Lapsed(t.Context(), "th")
+		require.NoError(t, err)
+		require.Equal(t, by > 0, len(keys) > 0)
+	}
+}
