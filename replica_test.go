@@ -90,6 +90,17 @@ func TestRunOfAReplicaIsItsOwnUntilItIsGone(t *testing.T) {
 	})
 }
 
+// TestReplicasWithOneSeed: runs that begin in the same millisecond at replicas of one configuration
+// have ids of their own.
+func TestReplicasWithOneSeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		a := replica(t, mem, "a", (&script{}).host(), arc.Options{})
+		b := replica(t, mem, "b", (&script{}).host(), arc.Options{})
+		require.NotEqual(t, run(t, a, arc.Objective{Text: "mend it"}).ID, run(t, b, arc.Objective{Text: "mend it too"}).ID)
+	})
+}
+
 func TestRunThatItsCallerLeavesIsAnybodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMem()

@@ -381,7 +381,11 @@ func (a *Agent) newID(now time.Time) string {
 	n := a.mu.ids
 	a.mu.Unlock()
 	var r rand.PCG
-	r.Seed(a.o.Seed, n)
+	seed := a.o.Seed
+	for _, c := range []byte(a.o.Replica) { // replicas with one seed draw ids of their own
+		seed = (seed ^ uint64(c)) * 1099511628211
+	}
+	r.Seed(seed, n)
 	ms := uint64(now.UnixMilli())
 	hi, lo := r.Uint64(), r.Uint64()
 	var id uuid.UUID
