@@ -3,6 +3,7 @@ package meta_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/arc-learn/arc/meta"
@@ -30,12 +31,13 @@ func BenchmarkAssess(b *testing.B) {
 func BenchmarkRecord(b *testing.B) {
 	m := open(b, store.NewMem())
 	ctx := context.Background()
-	keys := 0
+	keys, k := 0, []byte(nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		keys++
+		k = strconv.AppendInt(append(k[:0], "run/"...), int64(keys), 10)
 		err := m.Record(ctx, meta.Outcome{
-			Key: fmt.Sprintf("run/%d", keys), Session: "s", Goal: "make the tests pass", Approach: "edit", Success: keys%2 == 0,
+			Key: string(k), Session: "s", Goal: "make the tests pass", Approach: "edit", Success: keys%2 == 0,
 		})
 		if err != nil {
 			b.Fatal(err)

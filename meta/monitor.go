@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/uplift"
@@ -55,27 +58,83 @@ type Monitor struct {
 	sessions *simplelru.LRU[string, *history]
 	odds     *simplelru.LRU[uint64, *odds] // by approach
 	all      *odds                         // of all approaches together
-	write    record                        // of the last outcome
-	begun    map[uint64]struct{}           // outcomes of sessions that began in the era
+	begun    digests                       // outcomes of sessions that began in the era
 	era      int
+
+	batch flush.Batch
+	// The Writer's lock guards these: outcomes whose group is not written yet, and what
+	// they become.
+	fresh []entered
+	texts block
+
+	clean [64]atomic.Pointer[string] // texts without secrets, by their hash
 }
 
 // mostBegun bounds what is known of the outcomes of sessions that began in an era.
-const mostBegun = 1 << 18
+const mostBegun = 1 << 19
 
-// recorded reports whether an outcome may have been recorded, by its marker. Of a
-// session that began in the era this is known without the store.
-func (m *Monitor) recorded(ctx context.Context, s *history, marker string) (bool, error) {
-	if s.era == m.era {
-		n := len(m.begun)
-		if m.begun[maphash.String(seed, marker)] = struct{}{}; len(m.begun) > n {
-			if n == mostBegun {
-				m.begun, m.era = make(map[uint64]struct{}), m.era+1
+// recorded reports whether an outcome may have been recorded. Of a session that began in
+// the era this is known without the store.
+func (m *Monitor) recorded(ctx context.Context, s *history, o *Outcome) (bool, error) {
+	if s.era == m.era && m.begun.add(uint32(s.salt^maphash.String(seed, o.Key))) {
+		if m.begun.n > mostBegun {
+			m.begun, m.era = digests{}, m.era+1
+		}
+		return false, nil
+	}
+	return m.found(ctx, m.seenKey(o.Session, o.Key))
+}
+
+// digests is a set that adds in a few nanoseconds. At most three quarters of its table,
+// whose length is a power of two, are taken; zero is not.
+type digests struct {
+	table []uint32
+	n     int
+}
+
+// add reports whether the digest was not there. Another may have been taken for it.
+func (d *digests) add(digest uint32) bool {
+	if 4*d.n >= 3*len(d.table) {
+		old := d.table
+		d.table, d.n = make([]uint32, max(64, 2*len(old))), 0
+		for _, o := range old {
+			if o != 0 {
+				d.add(o)
 			}
-			return false, nil
 		}
 	}
-	return m.found(ctx, marker)
+	digest = max(1, digest)
+	last := uint32(len(d.table) - 1)
+	i := digest & last
+	for ; d.table[i] != 0; i = (i + 1) & last {
+		if d.table[i] == digest {
+			return false
+		}
+	}
+	d.table[i] = digest
+	d.n++
+	return true
+}
+
+// mostClean bounds the texts that are known to have no secrets, in bytes.
+const mostClean = 256
+
+// sanitize takes secrets out of a text. One that had none is known for a while: sessions
+// repeat their goals and approaches.
+func (m *Monitor) sanitize(text string) string {
+	if text == "" {
+		return text
+	}
+	known := &m.clean[maphash.String(seed, text)%uint64(len(m.clean))]
+	if k := known.Load(); k != nil && *k == text {
+		return text
+	}
+	clean := m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(text, "\uFFFD"))
+	if clean == text && len(text) <= mostClean {
+		own := strings.Clone(text) // it may be part of a longer one
+		known.Store(&own)
+	}
+	return clean
 }
 
 // exclusive calls fn with the turn, which one call at a time has. An error says
@@ -143,7 +202,7 @@ func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 		return nil, fmt.Errorf("%w: %q does not count the outcomes that are kept", store.ErrDamaged, s.Key)
 	}
 	s.totals = t
-	if !found {
+	if s.unpacked = t.Outcomes; !found {
 		s.era = m.era
 	}
 	m.sessions.Add(name, s)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -170,6 +173,114 @@ func TestReopened(t *testing.T) {
 		require.NoError(rt, reopened.Close())
 		require.NoError(rt, continued.Close())
 	})
+}
+
+// TestManyOutcomesOfAGroup records more outcomes at once than a session keeps, all of them
+// once more.
+func TestManyOutcomesOfAGroup(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ sessions, outcomes int }{
+		"one group": {1, 300}, "several groups": {1, 3000}, "two sessions of the same keys": {2, 700},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := store.NewMem()
+			m := open(t, st)
+			resonance := 0.0
+			for i := range c.outcomes {
+				resonance = float64(i) / 3000
+				for s := range c.sessions {
+					record(t, m, fmt.Sprint(s), meta.Outcome{
+						Key: fmt.Sprint(i), Goal: "g", Note: fmt.Sprint("note ", i), Success: i%3 == 0, Resonance: &resonance,
+					})
+				}
+			}
+			resonance = -1 // is the caller's
+			for i := range c.outcomes {
+				record(t, m, fmt.Sprint(i%c.sessions), meta.Outcome{Key: fmt.Sprint(i)})
+			}
+			check := func(m *meta.Monitor) {
+				kept := make([]int, c.sessions)
+				for o, err := range m.Outcomes(t.Context()) {
+					require.NoError(t, err)
+					s, err := strconv.Atoi(o.Session)
+					require.NoError(t, err)
+					i := c.outcomes - 256 + kept[s]
+					kept[s]++
+					require.Equal(t, meta.Outcome{
+						Key: fmt.Sprint(i), Session: o.Session, Goal: "g", Note: fmt.Sprint("note ", i),
+						Success: i%3 == 0, Resonance: p(float64(i) / 3000), At: noon,
+					}, o)
+				}
+				for s := range kept {
+					require.Equal(t, 256, kept[s])
+					a := assess(t, m, fmt.Sprint(s))
+					require.Equal(t, []int{c.outcomes, (c.outcomes + 2) / 3}, []int{a.Total, a.Successes})
+				}
+			}
+			check(m)
+			require.NoError(t, m.Close())
+			m = open(t, st)
+			record(t, m, "0", meta.Outcome{Key: "3"}, meta.Outcome{Key: "299"})
+			check(m)
+			require.Equal(t, c.sessions*(c.outcomes+256+1)+2, count(t, st), "markers, slots, totals, and odds")
+		})
+	}
+}
+
+// TestTextThatGrows has a text whose tokens are longer than what they stand for, so that
+// no record can hold it. The call says so.
+func TestTextThatGrows(t *testing.T) {
+	t.Parallel()
+	x, err := redact.New(&redact.Options{Patterns: []redact.Pattern{{Kind: "x", Expr: regexp.MustCompile("x")}}})
+	require.NoError(t, err)
+	m, err := meta.Open(t.Context(), store.NewMem(), &meta.Options{Sanitizer: x})
+	require.NoError(t, err)
+	long := strings.Repeat("x ", 32<<10)
+	o := meta.Outcome{Key: "k", Session: "s", Goal: long, Approach: long, Note: long}
+	var limit *store.LimitError
+	require.ErrorAs(t, m.Record(t.Context(), o), &limit)
+	require.Equal(t, store.MaxValue, limit.Limit)
+	o.Goal, o.Approach = "", ""
+	require.NoError(t, m.Record(t.Context(), o))
+	require.NoError(t, m.Record(t.Context(), o))
+	require.NoError(t, m.Flush(t.Context()))
+	require.Equal(t, 1, assess(t, m, "s").Total)
+	require.NoError(t, m.Close())
+}
+
+// TestTextsThatRepeat: a text is looked through again where it is not the one before, in
+// whatever order they come.
+func TestTextsThatRepeat(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	m := open(t, st)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 300 {
+				o := meta.Outcome{Key: fmt.Sprint(i), Session: fmt.Sprint(g), Goal: fmt.Sprint("goal ", i%90), Approach: "token: abc"}
+				if i%2 == 0 {
+					o.Note = fmt.Sprintf("password=hunter2secret%d", i%8)
+				}
+				if err := m.Record(t.Context(), o); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	for o, err := range m.Outcomes(t.Context()) {
+		require.NoError(t, err)
+		n++
+		want := ""
+		if i, _ := strconv.Atoi(o.Key); i%2 == 0 {
+			want = "password=[REDACTED:password]"
+		}
+		require.Equal(t, want, o.Note)
+	}
+	require.Equal(t, 4*256, n)
 }
 
 // TestManySessions has more sessions than stay in memory, each with writes

@@ -55,13 +55,14 @@ func (m *Monitor) openBase(ctx context.Context, st store.Store) (err error) {
 	// These fail for a size of zero, and for limits below it.
 	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
 	m.odds, _ = simplelru.NewLRU[uint64, *odds](loadedSessions, nil)
-	m.begun, m.era = make(map[uint64]struct{}), 1
+	m.era = 1
 	m.records = records{st: st, space: key.Under(m.opts.Tenant, "meta")}
 	if m.opts.Shared {
 		m.j = m.journal(st)
 		m.st = m.j
 	}
 	m.w = flush.New(m.st)
+	m.batch = flush.BatchOf(m.unpack)
 	m.unlock()
 	m.all, err = m.readOdds(ctx, m.allKey())
 	return err
@@ -76,6 +77,11 @@ func (m *Monitor) takeIn(ctx context.Context, e store.Entry) error {
 	switch {
 	case h.Outcome != nil:
 		o := h.Outcome.given(h.Session)
+		for _, k := range []string{m.seenKey(o.Session, o.Key), m.slotKey(o.Session, kept-1)} {
+			if err := store.CheckKey(k); err != nil {
+				return err
+			}
+		}
 		return m.record(ctx, &o)
 	case h.Ending != nil:
 		return m.conclude(ctx, h.Scope, *h.Ending)
@@ -132,7 +138,7 @@ func (m *Monitor) Release(ctx context.Context, session string, outcomes, episode
 	return m.inSession(ctx, "release", session, func(*history) error {
 		var markers []string
 		for _, k := range outcomes {
-			markers = append(markers, key.Join(m.space, "seen", session, k))
+			markers = append(markers, m.seenKey(session, k))
 		}
 		markers = append(markers, EpisodeKeys(m.opts.Tenant, episodes...)...)
 		var ops []store.Op

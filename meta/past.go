@@ -76,7 +76,7 @@ func (m *Monitor) replace(ctx context.Context, past []Ending) error {
 		return m.w.Add(ctx, store.Op{Key: m.ended.key, Delete: true})
 	}
 	m.ended.past = past
-	value, err := m.encode(m.ended.key, &m.ended.past)
+	value, err := m.block.encode(m.ended.key, &m.ended.past)
 	if m.ended.value = value; err != nil {
 		return err
 	}

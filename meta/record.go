@@ -7,7 +7,7 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
@@ -31,7 +31,7 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 		return fmt.Errorf("record: %w", err)
 	}
 	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
-		*text = m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD"))
+		*text = m.sanitize(*text)
 	}
 	return m.exclusive(ctx, "record", o.Key, func() error {
 		if m.j != nil {
@@ -51,32 +51,81 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	if err != nil {
 		return err
 	}
-	seen, slot := m.outcomeKeys(o.Session, o.Key, s.totals.Outcomes)
-	if found, err := m.recorded(ctx, s, seen); found || err != nil {
+	if found, err := m.recorded(ctx, s, o); found || err != nil {
 		return err
 	}
 	own, err := m.oddsOf(ctx, approachKey(o.Approach))
 	if err != nil {
 		return err
 	}
-	r := &m.write
-	*r = o.record(s.totals.Outcomes)
-	value, err := m.encode(slot, r)
-	if err != nil {
-		return err
+	value := recordBytes + len(o.Key) + len(o.Goal) + len(o.Approach) + len(o.Note)
+	if value > store.MaxValue { // tokens may be longer than the secrets
+		return &store.LimitError{Field: "value", Limit: store.MaxValue, Got: value}
+	}
+	e := entered{o.record(s.totals.Outcomes), o.Session, s}
+	if r := o.Resonance; r != nil {
+		e.Resonance = new(*r)
 	}
 	f := failureOf(o.Goal, o.Approach)
-	return m.w.Change(ctx, func() {
+	late := []*flush.Late{&s.Late, &m.all.Late, &own.Late}
+	return m.w.ChangeBatch(ctx, func() int {
+		m.fresh = append(m.fresh, e)
 		same, all := s.tried(f)
-		s.add(r, f)
+		s.add(&e.record, f)
 		m.all.Count(same, all, o.Success)
 		own.Count(same, all, o.Success)
 		if o.Resonance != nil {
 			older := m.all.pulse[max(0, len(m.all.pulse)+1-pulseLength):]
 			m.all.pulse = append(older, byte(math.Round(100**o.Resonance)))
 		}
-	}, []*flush.Late{&s.Late, &m.all.Late, &own.Late},
-		store.Op{Key: seen, Value: present}, store.Op{Key: slot, Value: value})
+		if e.Number >= s.unpacked+kept { // in the slot of one that is fresh
+			return 1
+		}
+		return 2
+	}, late, &m.batch, 2, e.keyBytes(m.space)+value+len(present))
+}
+
+// recordBytes is what a record takes beside its texts, at most.
+const recordBytes = 64
+
+// entered is an outcome whose group is not written yet.
+type entered struct {
+	record
+	session string
+	of      *history
+}
+
+// keyBytes is the length of the outcome's two keys, at most.
+func (e *entered) keyBytes(space string) int { return 2*(len(space)+len(e.session)) + len(e.Key) + 24 }
+
+// unpack adds the ops of the outcomes that are fresh, without the slots that later ones
+// have. Keys lie side by side.
+func (m *Monitor) unpack(add func(store.Op)) error {
+	for chunk := range slices.Chunk(m.fresh, 64) {
+		n := 0
+		for i := range chunk {
+			n += chunk[i].keyBytes(m.space)
+		}
+		var keys key.Block
+		keys.Grow(n)
+		for i := range chunk {
+			e := &chunk[i]
+			e.of.unpacked = e.of.totals.Outcomes
+			add(store.Op{Key: keys.Join(m.space, "seen", e.session, e.Key), Value: present})
+			if e.Number+kept < e.of.totals.Outcomes {
+				continue
+			}
+			slot := keys.Join(m.space, "slot", e.session, strconv.FormatUint(e.Number%kept, 10))
+			value, err := m.texts.encode(slot, &e.record)
+			if err != nil {
+				return err
+			}
+			add(store.Op{Key: slot, Value: value})
+		}
+	}
+	clear(m.fresh)
+	m.fresh = m.fresh[:0]
+	return nil
 }
 
 // Outcomes yields the outcomes that are kept, the last 256 of each session, by

@@ -48,11 +48,9 @@ func (r *records) slotKey(session string, n uint64) string {
 	return key.Join(r.space, "slot", session, strconv.FormatUint(n%kept, 10))
 }
 
-// outcomeKeys are those of an outcome of a number: of its marker, and of its slot.
-func (r *records) outcomeKeys(session, outcome string, n uint64) (seen, slot string) {
-	var b key.Block
-	b.Grow(2*(len(r.space)+len(session)) + len(outcome) + 24)
-	return b.Join(r.space, "seen", session, outcome), b.Join(r.space, "slot", session, strconv.FormatUint(n%kept, 10))
+// seenKey is that of an outcome's marker.
+func (r *records) seenKey(session, outcome string) string {
+	return key.Join(r.space, "seen", session, outcome)
 }
 
 // totals are the counts of a session, as they are stored.
@@ -93,10 +91,13 @@ type record struct {
 type records struct {
 	st    store.Store
 	w     *flush.Writer
-	block []byte // what add encodes, until the block is full
+	block block
 	space string // begins all keys
 	ended ended
 }
+
+// block is memory that encoded records share, until it is full.
+type block []byte
 
 // blockSize is enough for some twenty outcomes.
 const blockSize = 8 << 10
@@ -104,18 +105,18 @@ const blockSize = 8 << 10
 // present is the value of a marker.
 var present = []byte{1}
 
-// encode returns a record as it is stored, in the block.
-func (r *records) encode(k string, v any) ([]byte, error) {
-	if cap(r.block)-len(r.block) < blockSize/8 {
-		r.block = make([]byte, 0, blockSize)
+// encode returns a record as it is stored.
+func (b *block) encode(k string, v any) ([]byte, error) {
+	if cap(*b)-len(*b) < blockSize/8 {
+		*b = make([]byte, 0, blockSize)
 	}
-	start := len(r.block)
-	block, err := codec.Append(r.block, k, v)
+	start := len(*b)
+	out, err := codec.Append(*b, k, v)
 	if err != nil {
 		return nil, err
 	}
-	r.block = block
-	return slices.Clip(block[start:]), nil
+	*b = out
+	return slices.Clip(out[start:]), nil
 }
 
 // found reports whether a marker was written before, and what went wrong since.

@@ -17,11 +17,13 @@ type history struct {
 	tries          []failure
 	goal, approach string // of the last outcome if it failed
 	last           int64  // when that was, in nanoseconds since 1970
+	unpacked       uint64 // outcomes that are not fresh
 	era            int    // in which the session began; 0: before all
+	salt           uint64 // of the digests of its outcomes
 }
 
 func newHistory(key string) *history {
-	s := &history{}
+	s := &history{salt: maphash.String(seed, key)}
 	s.Late = flush.LateOf(key, func(buf []byte) ([]byte, error) { return codec.Append(buf, key, &s.totals) })
 	return s
 }

@@ -72,7 +72,7 @@ func (m *Monitor) recordEpisode(ctx context.Context, e *Episode) error {
 		}
 		t.Add(e.Chance, e.Treated, e.Success)
 		k := m.treatmentKey(name)
-		value, err := m.encode(k, &t)
+		value, err := m.block.encode(k, &t)
 		if err != nil {
 			return err
 		}

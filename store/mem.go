@@ -225,7 +225,11 @@ func keep(block []byte, ops []Op) (value, rest []byte) {
 		size := 0
 		for i := range ops {
 			if v := len(ops[i].Value); v <= maxBlock/4 {
-				size = min(size+v, maxBlock)
+				size += v
+			}
+			if size >= maxBlock {
+				size = maxBlock
+				break
 			}
 		}
 		block = make([]byte, size)

@@ -57,6 +57,17 @@ func LateOf(key string, value func(buf []byte) ([]byte, error)) Late {
 	return Late{Key: key, value: value}
 }
 
+// Batch is a list of changes that becomes ops when their group is written. It has one
+// Writer, and is not copied once that knows it.
+type Batch struct {
+	ops      func(add func(store.Op)) error
+	n, bytes int // of the ops at most; zero: no group will ask for them
+}
+
+// BatchOf returns a Batch. Its function adds the ops of all changes, in order, and then
+// drops these; it is called with the Writer locked.
+func BatchOf(ops func(add func(store.Op)) error) Batch { return Batch{ops: ops} }
+
 // lateBytes is more than most Lates take, encoded.
 const lateBytes = 1 << 10
 
@@ -65,8 +76,10 @@ type group struct {
 	ops   []store.Op
 	late  []*Late        // by op; nil: the op has its value
 	at    map[string]int // of a key in ops
-	bytes int
-	block []byte // what the late have become, until it is full
+	bytes int            // what batches come to among them
+	more  int            // ops of batches at most
+	batch []*Batch       // what they add comes behind ops
+	block []byte         // what the late have become, until it is full
 }
 
 func newGroup() *group { return &group{at: make(map[string]int)} }
@@ -84,6 +97,22 @@ func (g *group) include(op store.Op, late *Late) {
 	if g.ops[i], g.late[i] = op, late; late != nil {
 		late.at, g.bytes = i, g.bytes+lateBytes
 	}
+}
+
+func (g *group) empty() bool { return len(g.ops) == 0 && len(g.batch) == 0 }
+
+// unpack has batches add their ops.
+func (g *group) unpack() error {
+	for len(g.batch) > 0 {
+		b := g.batch[0]
+		if err := b.ops(func(op store.Op) { g.include(op, nil) }); err != nil {
+			return err
+		}
+		g.bytes, g.more, b.n, b.bytes = g.bytes-b.bytes, g.more-b.n, 0, 0
+		g.batch = g.batch[1:]
+	}
+	g.batch = nil
+	return nil
 }
 
 // holds reports whether the group asks for the value of late.
@@ -196,13 +225,32 @@ func (w *Writer) Change(ctx context.Context, apply func(), late []*Late, ops ...
 	if err := store.CheckOps(ops); err != nil {
 		return err
 	}
-	size := lateBytes * len(late)
+	size := 0
 	for i := range ops {
 		size += len(ops[i].Key) + len(ops[i].Value)
 	}
+	return w.pend(ctx, func() int {
+		if apply != nil {
+			apply()
+		}
+		return 0
+	}, late, nil, len(ops), size, ops)
+}
+
+// ChangeBatch is Change of what apply adds to a batch: n ops of size bytes at most, which
+// a commit can hold. It returns by how many there are more.
+func (w *Writer) ChangeBatch(ctx context.Context, apply func() int, late []*Late, b *Batch, n, size int) error {
+	return w.pend(ctx, apply, late, b, n, size, nil)
+}
+
+// pend is Change, or ChangeBatch if b is not nil.
+func (w *Writer) pend(
+	ctx context.Context, apply func() int, late []*Late, b *Batch, n, size int, ops []store.Op,
+) error {
+	all := size + lateBytes*len(late)
 	w.mu.Lock()
-	for w.mu.pending.bytes+size > maxBytes || len(w.mu.pending.ops)+len(late)+len(ops) > maxOps {
-		if w.mu.closed || len(w.mu.pending.ops) == 0 {
+	for g := w.mu.pending; g.bytes+all > maxBytes || len(g.ops)+g.more+len(late)+n > maxOps; g = w.mu.pending {
+		if w.mu.closed || g.empty() {
 			break
 		}
 		w.mu.Unlock()
@@ -215,16 +263,26 @@ func (w *Writer) Change(ctx context.Context, apply func(), late []*Late, ops ...
 	if w.mu.closed {
 		return store.ErrClosed
 	}
-	for i := range ops {
-		w.mu.pending.include(ops[i], nil)
-	}
-	for _, l := range late {
-		if !w.mu.pending.holds(l) {
-			w.mu.pending.include(store.Op{Key: l.Key}, l)
+	g := w.mu.pending
+	if len(ops) > 0 { // behind those of batches, whose keys they may have
+		if err := g.unpack(); err != nil {
+			return err
 		}
 	}
-	if apply != nil {
-		apply()
+	for i := range ops {
+		g.include(ops[i], nil)
+	}
+	for _, l := range late {
+		if !g.holds(l) {
+			g.include(store.Op{Key: l.Key}, l)
+		}
+	}
+	n = apply()
+	if b != nil {
+		if b.n == 0 {
+			g.batch = append(g.batch, b)
+		}
+		g.bytes, g.more, b.n, b.bytes = g.bytes+size, g.more+n, b.n+n, b.bytes+size
 	}
 	w.startLocked()
 	err := w.mu.err
@@ -234,7 +292,7 @@ func (w *Writer) Change(ctx context.Context, apply func(), late []*Late, ops ...
 
 // startLocked sees to it that what is pending is written after the Delay.
 func (w *Writer) startLocked() {
-	if w.mu.waiting || len(w.mu.pending.ops) == 0 {
+	if w.mu.waiting || w.mu.pending.empty() {
 		return
 	}
 	w.mu.waiting = true
@@ -258,6 +316,7 @@ func (w *Writer) Pending(key string) (store.Op, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, g := range [...]*group{w.mu.pending, w.mu.writing} {
+		_ = g.unpack() // without it the key reads as not there
 		if i, ok := g.at[key]; ok {
 			_ = g.ripen(i) // without a value it reads as damaged
 			return g.ops[i], true
@@ -354,6 +413,9 @@ func (w *Writer) group() ([]store.Op, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.mu.pending
+	if err := g.unpack(); err != nil {
+		return nil, err
+	}
 	for i := range g.ops {
 		if err := g.ripen(i); err != nil {
 			return nil, err
@@ -396,7 +458,7 @@ func (w *Writer) Close() error {
 	if errors.Is(err, store.ErrClosed) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if len(w.mu.pending.ops) == 0 {
+		if w.mu.pending.empty() {
 			return nil
 		}
 	}

@@ -265,3 +265,91 @@ func TestConcurrentAddAndFlushLoseNothing(t *testing.T) {
 
 // idle lets time pass inside a bubble.
 func idle(d time.Duration) { <-time.After(d) }
+
+// counted is a batch whose changes are numbers: each sets its own key, and "last".
+func counted(fresh *[]int, unpacked *int) flush.Batch {
+	return flush.BatchOf(func(add func(store.Op)) error {
+		*unpacked++
+		for _, n := range *fresh {
+			add(put(fmt.Sprint("n-", n), "1"))
+			add(put("last", fmt.Sprint(n)))
+		}
+		*fresh = nil
+		return nil
+	})
+}
+
+func TestBatchBecomesOpsOnceAGroup(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	w := flush.New(st)
+	var fresh []int
+	unpacked, n := 0, 0
+	b := counted(&fresh, &unpacked)
+	change := func() error {
+		return w.ChangeBatch(t.Context(), func() int {
+			n++
+			fresh = append(fresh, n)
+			return 2
+		}, nil, &b, 2, 20)
+	}
+	for range 100 {
+		require.NoError(t, change())
+	}
+	require.Zero(t, unpacked)
+	op, ok := w.Pending("last")
+	require.True(t, ok)
+	require.Equal(t, "100", string(op.Value))
+	require.NoError(t, change())
+	require.NoError(t, w.Add(t.Context(), put("last", "added"))) // the last word counts
+	op, _ = w.Pending("last")
+	require.Equal(t, "added", string(op.Value))
+	require.NoError(t, change())
+	st.set(errBoom)
+	require.ErrorIs(t, w.Flush(t.Context()), errBoom)
+	require.NoError(t, change()) // while a group waits to be tried again
+	st.set(nil)
+	require.NoError(t, w.Flush(t.Context()))
+	require.Equal(t, "103 1 1", value(t, st, "last")+" "+value(t, st, "n-1")+" "+value(t, st, "n-103"))
+	require.Equal(t, 4, unpacked)
+
+	require.NoError(t, change())
+	_, err := w.Commit(t.Context(), put("x", "1"))
+	require.NoError(t, err)
+	require.Equal(t, "104", value(t, st, "last"))
+	require.NoError(t, change())
+	require.NoError(t, w.Close())
+	require.Equal(t, "105", value(t, st, "last"))
+	require.ErrorIs(t, change(), store.ErrClosed)
+	require.Equal(t, 105, n, "what is not added is not applied")
+
+	w = flush.New(st)
+	bad := flush.BatchOf(func(func(store.Op)) error { return errBoom })
+	require.NoError(t, w.ChangeBatch(t.Context(), func() int { return 1 }, nil, &bad, 1, 1))
+	require.ErrorIs(t, w.Add(t.Context(), put("y", "1")), errBoom)
+	require.ErrorIs(t, w.Flush(t.Context()), errBoom)
+	require.ErrorIs(t, w.Close(), errBoom)
+}
+
+func TestManyChangesOfABatchAreWrittenInGroupsThatFit(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	w := flush.New(st)
+	var fresh []int
+	unpacked := 0
+	b := counted(&fresh, &unpacked)
+	change := func(i, size int) error {
+		return w.ChangeBatch(t.Context(), func() int { fresh = append(fresh, i); return 1 }, nil, &b, 2, size)
+	}
+	for i := range store.MaxCommitOps {
+		require.NoError(t, change(i, 20))
+	}
+	require.Equal(t, 4, st.commits, "by their number")
+	for i := range 4 {
+		require.NoError(t, change(i, store.MaxCommitBytes/8))
+	}
+	require.Equal(t, 6, st.commits, "by their bytes")
+	require.NoError(t, w.Close())
+	require.Equal(t, "3", value(t, st, "last"))
+	require.Equal(t, "1", value(t, st, fmt.Sprint("n-", store.MaxCommitOps-1)))
+}
