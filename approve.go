@@ -66,6 +66,7 @@ func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
 	if err != nil {
 		return err
 	}
+	defer a.upkeep.Poke() // a look before the run was left came to nothing
 	defer a.leave(own, r.Run)
 	s, rev, err := a.load(ctx, own.name, r.Run)
 	if err != nil {
