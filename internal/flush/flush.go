@@ -15,11 +15,13 @@ import (
 // Delay is how long a change waits for others before it is written.
 const Delay = 50 * time.Millisecond
 
-// A group is written before it can outgrow a commit, even together with one
-// that failed and waits to be tried again.
+// A group is written before it can outgrow a commit. Together with one that failed it may be
+// as large as that, less what a lease adds.
 const (
-	maxBytes = store.MaxCommitBytes / 4
-	maxOps   = store.MaxCommitOps / 4
+	maxBytes    = store.MaxCommitBytes / 4
+	maxOps      = store.MaxCommitOps / 4
+	commitBytes = store.MaxCommitBytes - store.MaxKey - 1<<10
+	commitOps   = store.MaxCommitOps - 1
 )
 
 // Writer collects writes of absolute values and commits them as one group, at
@@ -88,7 +90,9 @@ func newGroup() *group { return &group{at: make(map[string]int)} }
 func (g *group) include(op store.Op, late *Late) {
 	i, ok := g.at[op.Key]
 	if ok {
-		g.bytes -= len(op.Key) + len(g.ops[i].Value)
+		if g.bytes -= len(op.Key) + len(g.ops[i].Value); g.late[i] != nil {
+			g.bytes -= lateBytes
+		}
 	} else {
 		i = len(g.ops)
 		g.at[op.Key], g.ops, g.late = i, append(g.ops, store.Op{}), append(g.late, nil)
@@ -131,6 +135,7 @@ func (g *group) ripen(i int) (err error) {
 	block, err := late.value(g.block)
 	if err == nil {
 		g.block, g.ops[i].Value, g.late[i] = block, slices.Clip(block[from:]), nil
+		g.bytes += len(block) - from - lateBytes
 	}
 	return err
 }
@@ -249,10 +254,7 @@ func (w *Writer) pend(
 ) error {
 	all := size + lateBytes*len(late)
 	w.mu.Lock()
-	for g := w.mu.pending; g.bytes+all > maxBytes || len(g.ops)+g.more+len(late)+n > maxOps; g = w.mu.pending {
-		if w.mu.closed || g.empty() {
-			break
-		}
+	for !w.mu.closed && !w.holdsLocked(all, len(late)+n) {
 		w.mu.Unlock()
 		if err := w.Flush(ctx); err != nil {
 			return err
@@ -288,6 +290,14 @@ func (w *Writer) pend(
 	err := w.mu.err
 	w.mu.err = nil
 	return err
+}
+
+// holdsLocked reports whether so much more can be pending. Large ops are a group by themselves.
+func (w *Writer) holdsLocked(bytes, ops int) bool {
+	g, failing := w.mu.pending, w.mu.writing // the latter may become part of the former
+	bytes, ops = bytes+g.bytes, ops+len(g.ops)+g.more
+	return (g.empty() || bytes <= maxBytes && ops <= maxOps) &&
+		(failing.empty() || bytes+failing.bytes <= commitBytes && ops+len(failing.ops) <= commitOps)
 }
 
 // startLocked sees to it that what is pending is written after the Delay.
@@ -387,13 +397,13 @@ func (w *Writer) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 	return rev, err
 }
 
-// fits reports whether ops are within the limits of one commit.
+// fits reports whether ops are within the limits of one commit under a lease.
 func fits(ops []store.Op) bool {
 	size := 0
 	for i := range ops {
 		size += len(ops[i].Key) + len(ops[i].Value)
 	}
-	return len(ops) <= store.MaxCommitOps && size <= store.MaxCommitBytes
+	return len(ops) <= commitOps && size <= commitBytes
 }
 
 func (w *Writer) takeTurn(ctx context.Context) error {
@@ -407,26 +417,33 @@ func (w *Writer) takeTurn(ctx context.Context) error {
 
 func (w *Writer) passTurn() { w.turn <- struct{}{} }
 
-// group makes what is pending the group to be written, and returns its ops. The
-// caller has the turn.
-func (w *Writer) group() ([]store.Op, error) {
+// group makes what is pending the group to be written, and returns its ops. What cannot be
+// encoded is tried again. The caller has the turn.
+func (w *Writer) group() (ops []store.Op, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	g := w.mu.pending
-	if err := g.unpack(); err != nil {
-		return nil, err
-	}
-	for i := range g.ops {
-		if err := g.ripen(i); err != nil {
-			return nil, err
-		}
-	}
-	w.mu.pending, w.mu.writing = w.mu.writing, g
 	if w.mu.waiting {
 		w.mu.timer.Stop()
 		w.mu.waiting = false
 	}
+	g := w.mu.pending
+	err = g.unpack()
+	for i := 0; err == nil && i < len(g.ops); i++ {
+		err = g.ripen(i)
+	}
+	if err != nil {
+		w.retryLocked()
+		return nil, err
+	}
+	w.mu.pending, w.mu.writing = w.mu.writing, g
 	return g.ops, nil
+}
+
+// retryLocked sees to it that what failed is written after the Delay.
+func (w *Writer) retryLocked() {
+	if !w.mu.closed {
+		w.startLocked()
+	}
 }
 
 // done ends the group. One that was not written is pending again.
@@ -441,9 +458,7 @@ func (w *Writer) done(err error) {
 				w.mu.pending.include(op, nil)
 			}
 		}
-		if !w.mu.closed {
-			w.startLocked() // to try again
-		}
+		w.retryLocked()
 	}
 	w.mu.writing.clear()
 }

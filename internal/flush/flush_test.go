@@ -353,3 +353,88 @@ func TestManyChangesOfABatchAreWrittenInGroupsThatFit(t *testing.T) {
 	require.Equal(t, "3", value(t, st, "last"))
 	require.Equal(t, "1", value(t, st, fmt.Sprint("n-", store.MaxCommitOps-1)))
 }
+
+// slow is a store whose commits take a second, may fail, and have a limit.
+type slow struct {
+	store.Store
+	err     error
+	largest int // in ops, of all commits
+}
+
+func (s *slow) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	idle(time.Second)
+	s.largest = max(s.largest, len(ops))
+	if err := store.CheckOps(ops); err != nil {
+		return 0, err
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+func TestGroupsThatFailStayWithinACommit(t *testing.T) {
+	for name, size := range map[string]int{"ops": 1, "bytes": store.MaxCommitBytes / 50} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := &slow{Store: store.NewMem(), err: errBoom}
+				w := flush.New(st)
+				added := 0
+				for range 10 { // as much as may be added while a commit is under way, which fails
+					gone := make(chan error)
+					go func() { gone <- w.Flush(t.Context()) }()
+					synctest.Wait()
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					for w.Add(ctx, put(fmt.Sprint("key-", added), string(make([]byte, size)))) == nil {
+						added++
+					}
+					cancel()
+					<-gone
+				}
+				st.err = nil
+				require.NoError(t, w.Close())
+				require.Less(t, st.largest, store.MaxCommitOps, "a lease adds one")
+				n := 0
+				for _, err := range st.Scan(t.Context(), store.Range{}) {
+					require.NoError(t, err)
+					n++
+				}
+				require.Equal(t, added, n)
+			})
+		})
+	}
+}
+
+func TestLateThatIsReplacedTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	st := &failing{Store: store.NewMem()}
+	w := flush.New(st)
+	for range store.MaxCommitOps {
+		late := flush.LateOf("n", func(buf []byte) ([]byte, error) { return fmt.Append(buf, 1), nil })
+		require.NoError(t, w.Change(t.Context(), nil, []*flush.Late{&late}))
+		require.NoError(t, w.Add(t.Context(), put("n", "2")))
+	}
+	require.Zero(t, st.commits)
+	require.NoError(t, w.Close())
+}
+
+func TestWhatCannotBeEncodedIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		w := flush.New(st)
+		bad := true
+		late := flush.LateOf("n", func(buf []byte) ([]byte, error) {
+			if bad {
+				return nil, errBoom
+			}
+			return fmt.Append(buf, 1), nil
+		})
+		require.NoError(t, w.Change(t.Context(), nil, []*flush.Late{&late}))
+		idle(2 * flush.Delay)
+		bad = false
+		idle(2 * flush.Delay)
+		synctest.Wait()
+		require.Equal(t, "1", value(t, st, "n"))
+		require.NoError(t, w.Close())
+	})
+}
