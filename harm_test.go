@@ -702,26 +702,44 @@ func TestDeliberationThatIsCutOffIsCounted(t *testing.T) {
 // of the Agent's, ends again after each restart.
 func TestDueRunThatPanicsWaits(t *testing.T) {
 	t.Parallel()
-	st, c, s := store.NewMem(), newClock(), &script{do: awayDo}
-	first := agentOn(t, st, s.host(), &arc.Options{Now: c.Now, Maintain: -1, Patience: -1})
-	require.Equal(t, arc.Waiting, run(t, first, arc.Objective{ID: "x", Text: "mend it"}).Status)
-	require.NoError(t, first.Close())
-	e, err := st.Get(t.Context(), key.Under("local", "run", "x"))
-	require.NoError(t, err)
-	is, err := arc.DecodeState(e)
-	require.NoError(t, err)
-	is.Aims[0].Cleared, is.Phase, is.Aims[0].Tasks = -1, arc.PhaseReason, nil
-	_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: sealed(t, e.Key, &is).Value})
-	require.NoError(t, err)
-	c.Add(time.Hour)
-	a := agentOn(t, st, s.host(), &arc.Options{Now: c.Now, Maintain: -1, Patience: -1})
-	_, err = a.ResumeDue(t.Context())
-	require.ErrorContains(t, err, "panic")
-	r, err := a.In("").Report(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, arc.Waiting, r.Status)
-	require.Equal(t, arc.CauseInternal, r.Cause)
-	require.True(t, r.Next.After(c.Now()), r.Next)
+	for name, damage := range map[string]func(*arc.State){
+		"in a step": func(is *arc.State) {
+			is.Aims[0].Cleared, is.Phase, is.Aims[0].Tasks = -1, arc.PhaseReason, nil
+		},
+		"as it wakes": func(is *arc.State) {
+			is.Objective.Once, is.Phase, is.Current = true, arc.PhaseAct, nil
+		},
+		"without an aim": func(is *arc.State) { is.Aims = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st, c, s := store.NewMem(), newClock(), &script{do: awayDo}
+			first := agentOn(t, st, s.host(), &arc.Options{Now: c.Now, Maintain: -1, Patience: -1})
+			require.Equal(t, arc.Waiting, run(t, first, arc.Objective{ID: "x", Text: "mend it"}).Status)
+			require.NoError(t, first.Close())
+			e, err := st.Get(t.Context(), key.Under("local", "run", "x"))
+			require.NoError(t, err)
+			is, err := arc.DecodeState(e)
+			require.NoError(t, err)
+			damage(&is)
+			_, err = st.Commit(t.Context(), store.Op{Key: e.Key, Value: sealed(t, e.Key, &is).Value})
+			require.NoError(t, err)
+			c.Add(time.Hour)
+			a := agentOn(t, st, s.host(), &arc.Options{Now: c.Now, Maintain: -1, Patience: -1})
+			n, err := a.ResumeDue(t.Context())
+			require.ErrorContains(t, err, "panic")
+			require.Equal(t, 1, n)
+			is, err = a.LoadState(t.Context(), "x")
+			require.NoError(t, err)
+			require.Equal(t, arc.Waiting, is.Status)
+			require.Equal(t, arc.CauseInternal, is.Cause)
+			require.Greater(t, is.Wait.Due, c.Now().UnixNano())
+			require.GreaterOrEqual(t, is.Wait.Waited, time.Hour, "which is no time of its own")
+			n, err = a.ResumeDue(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, n)
+		})
+	}
 }
 
 // Of calls that are repeated within an attempt each counts, and not the last alone.

@@ -272,15 +272,21 @@ func (a *Agent) goOn(ctx context.Context, d dueRun) error {
 }
 
 // postpone has a run wait that did not go on: for as long as may be, or for a
-// moment if it was stopped.
+// moment if it was stopped. One that was not begun with is then due as it was.
 func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error, stopped bool) error {
+	stopped = stopped || a.closing()
 	s, rev, err := a.load(ctx, own.name, id)
-	if err != nil || s.Status != Running {
+	now := a.o.Now().UnixNano()
+	due := s.Status == Waiting && s.Wait.Due <= now
+	if err != nil || s.Status != Running && (stopped || !due) {
 		return err
+	}
+	if due {
+		s.Wait.Waited += max(0, time.Duration(now-s.Wait.Since))
 	}
 	t := a.between(own, s)
 	defer a.veils.Put(t.veil)
-	if stopped || a.closing() {
+	if stopped {
 		t.wait(CauseInterrupted, "the Agent stopped", time.Second)
 	} else {
 		t.wait(CauseInternal, why.Error(), longestWait)
