@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -109,8 +112,8 @@ func (s *share) lacks(l *ledger, used, price Budget) string {
 	all := l.taken()
 	p := rank.Purse{Each: s.each, Tasks: l.Runs, Spent: all.CostUSD}
 	if s.each != 0 && !p.Affords(used.CostUSD, price.CostUSD) {
-		return fmt.Sprintf("takes about $%.4g, and %d runs have used $%.4g of a budget of $%.4g each",
-			price.CostUSD, p.Tasks, p.Spent, s.each)
+		return fmt.Sprintf("takes about %s, and %d runs have used %s of a budget of %s each",
+			dollars(price.CostUSD), p.Tasks, dollars(p.Spent), dollars(s.each))
 	}
 	return s.bound.lacks("the "+s.kind(), all, price)
 }
@@ -262,7 +265,7 @@ func (b Budget) reached(spent Budget) string {
 	case b.Tokens > 0 && spent.Tokens >= b.Tokens:
 		return fmt.Sprintf("budget of %d tokens is spent", b.Tokens)
 	case b.CostUSD > 0 && spent.CostUSD >= b.CostUSD:
-		return fmt.Sprintf("budget of $%g is spent", b.CostUSD)
+		return fmt.Sprintf("budget of %s is spent", dollars(b.CostUSD))
 	}
 	return ""
 }
@@ -284,7 +287,7 @@ func (b Budget) used(spent Budget) (share float64, bound string) {
 		return 0, ""
 	}
 	names := [...]string{
-		fmt.Sprint(b.Steps, " steps"), b.Wall.String(), fmt.Sprint(b.Tokens, " tokens"), fmt.Sprintf("$%g", b.CostUSD),
+		fmt.Sprint(b.Steps, " steps"), b.Wall.String(), fmt.Sprint(b.Tokens, " tokens"), dollars(b.CostUSD),
 	}
 	return min(1, shares[most]), names[most]
 }
@@ -306,6 +309,12 @@ func (b Budget) less(d Budget) Budget {
 	return Budget{b.Steps - d.Steps, b.Wall - d.Wall, b.Tokens - d.Tokens, b.CostUSD - d.CostUSD}
 }
 
+// dollars is an amount to read: to the cent, a small one to four digits.
+func dollars(v float64) string {
+	digits := max(2, 3-int(math.Floor(math.Log10(max(v, 1e-9)))))
+	return "$" + strings.TrimRight(strings.TrimRight(strconv.FormatFloat(v, 'f', digits, 64), "0"), ".")
+}
+
 // lacks says which bound an attempt of the price would pass where so much is spent; "": none.
 func (b Budget) lacks(who string, spent, price Budget) string {
 	all := spent.plus(price)
@@ -317,11 +326,11 @@ func (b Budget) lacks(who string, spent, price Budget) string {
 	case b.Steps != 0 && all.Steps > b.Steps:
 		return says("%d steps", price.Steps, spent.Steps, b.Steps)
 	case b.Wall != 0 && all.Wall > b.Wall:
-		return says("%v", price.Wall, spent.Wall, b.Wall)
+		return says("%v", price.Wall.Round(time.Millisecond), spent.Wall.Round(time.Millisecond), b.Wall)
 	case b.Tokens != 0 && all.Tokens > b.Tokens:
 		return says("%d tokens", price.Tokens, spent.Tokens, b.Tokens)
 	case b.CostUSD != 0 && all.CostUSD > b.CostUSD:
-		return says("$%.4g", price.CostUSD, spent.CostUSD, b.CostUSD)
+		return says("%s", dollars(price.CostUSD), dollars(spent.CostUSD), dollars(b.CostUSD))
 	}
 	return ""
 }

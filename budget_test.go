@@ -62,6 +62,22 @@ func TestWhatIsPaidForIsVerified(t *testing.T) {
 	require.Equal(t, "an attempt of dear takes about 100 tokens, and the run has used 0 tokens of its budget of 50 tokens", r.Reason)
 }
 
+// Amounts are read by people: 1.235e+04 is none.
+func TestBlockTellsAmounts(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string][2]float64{
+		"takes about $12345.68, and the run has used $0 of its budget of $12000":     {12345.678, 12000},
+		"takes about $2000000, and the run has used $0 of its budget of $1000000":    {2e6, 1e6},
+		"takes about $0.00001235, and the run has used $0 of its budget of $0.00001": {0.000012345, 0.00001},
+		"takes about $0.1, and the run has used $0 of its budget of $0.05":           {0.1, 0.05},
+	} {
+		a := agent(t, priced(always, map[string]float64{"dear": c[0]}, "dear"), nil)
+		o := arc.Objective{Text: "mend the cache", Tasks: chore, Budget: arc.Budget{CostUSD: c[1]}}
+		require.Equal(t, arc.Delivered, run(t, a, o).Status)
+		require.Equal(t, "an attempt of dear "+want, run(t, a, o).Reason)
+	}
+}
+
 func TestBoundsAreShared(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -161,37 +161,6 @@ func TestModelPlansAHugeNumber(t *testing.T) {
 	})
 }
 
-// As TestAttemptIsNotLostToAnEarlierWrite, with a budget that runs share: its ledger is handed
-// to the Writer between the attempt and its commit.
-func TestAttemptIsNotLostWithABudget(t *testing.T) {
-	t.Parallel()
-	st, s := &full{Store: store.NewMem()}, new(script)
-	a := agentOn(t, st, s.host(), &arc.Options{Attempts: 1, Bounds: arc.Bounds{Day: arc.Budget{CostUSD: 1000}}})
-	var calls atomic.Int64
-	s.do = func(int, act.Work) (act.Result, error) {
-		if calls.Add(1) > 1 {
-			return done(`1`), nil
-		}
-		id, err := a.In("acme").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "it is nil"})
-		require.NoError(t, err)
-		st.now.Store(true)
-		require.NoError(t, a.In("acme").Memory().Feedback(t.Context(), memory.Feedback{
-			Key: fmt.Sprint(calls.Load()), Injected: []memory.ID{id.ID}, Utilized: []memory.ID{id.ID}, Delivered: true,
-		}))
-		require.Eventually(t, st.refused.Load, time.Minute, time.Millisecond)
-		st.now.Store(false)
-		return done(`1`), nil
-	}
-	o := mendIt
-	o.ID = "two"
-	_, err := a.Run(t.Context(), o)
-	if err != nil { // the host is told of the write, once
-		_, err = a.In(o.Scope).Resume(t.Context(), o.ID)
-	}
-	require.NoError(t, err)
-	require.EqualValues(t, 1, calls.Load())
-}
-
 // A run that has a share in a session's budget can be deleted as soon as it has ended.
 func TestDeleteRightAfterTheEnd(t *testing.T) {
 	t.Parallel()

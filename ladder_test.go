@@ -338,21 +338,39 @@ func (f *full) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 }
 
 // What an attempt has come to is kept, and it is not made again, when what was to be written
-// before it ended could not be: also of a worker that has broken off before.
+// before it ended could not be: also of a worker that has broken off before, and with a budget that
+// runs share, whose ledger is handed to the Writer between the attempt and its commit.
 func TestAttemptIsNotLostToAnEarlierWrite(t *testing.T) {
 	t.Parallel()
-	st, s := &full{Store: store.NewMem()}, new(script)
-	a := agentOn(t, st, s.host(), &arc.Options{Attempts: 1})
-	s.do = func(int, act.Work) (act.Result, error) { return act.Result{}, errBoom }
-	run(t, a, mendIt)
+	for name, before := range map[string]int{"alone": 0, "after another": 1} {
+		for _, bound := range []float64{0, 1000} {
+			t.Run(fmt.Sprint(name, ", of ", bound), func(t *testing.T) {
+				t.Parallel()
+				st, s := &full{Store: store.NewMem()}, new(script)
+				a := agentOn(t, st, s.host(), &arc.Options{Attempts: 1, Bounds: arc.Bounds{Day: arc.Budget{CostUSD: bound}}})
+				s.do = func(int, act.Work) (act.Result, error) { return act.Result{}, errBoom }
+				for range before {
+					run(t, a, mendIt)
+				}
+				require.EqualValues(t, 1, callsBesideAWrite(t, a, s, st))
+			})
+		}
+	}
+}
+
+// callsBesideAWrite is how often a worker is called whose attempt has something written that the store refuses.
+func callsBesideAWrite(t *testing.T, a *arc.Agent, s *script, st *full) int64 {
+	t.Helper()
 	var calls atomic.Int64
 	s.do = func(int, act.Work) (act.Result, error) {
-		calls.Add(1)
+		if calls.Add(1) > 1 {
+			return done(`1`), nil
+		}
 		id, err := a.In("acme").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "it is nil"})
 		require.NoError(t, err)
 		st.now.Store(true)
 		require.NoError(t, a.In("acme").Memory().Feedback(t.Context(), memory.Feedback{
-			Key: fmt.Sprint(calls.Load()), Injected: []memory.ID{id.ID}, Utilized: []memory.ID{id.ID}, Delivered: true,
+			Key: "1", Injected: []memory.ID{id.ID}, Utilized: []memory.ID{id.ID}, Delivered: true,
 		}))
 		require.Eventually(t, st.refused.Load, time.Minute, time.Millisecond)
 		st.now.Store(false)
@@ -365,5 +383,5 @@ func TestAttemptIsNotLostToAnEarlierWrite(t *testing.T) {
 		_, err = a.In(o.Scope).Resume(t.Context(), o.ID)
 	}
 	require.NoError(t, err)
-	require.EqualValues(t, 1, calls.Load())
+	return calls.Load()
 }
