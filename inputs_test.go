@@ -2,6 +2,8 @@ package arc_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,33 +52,72 @@ func TestAnIDIsOfOneObjective(t *testing.T) {
 	st, s := store.NewMem(), &script{}
 	first := arc.Objective{
 		ID: "order", Text: "ship to Ann, password=hunter2secret today", Inputs: json.RawMessage(`{"to":"ann","pin":{"password":1234567},"n":1}`),
+		Tasks: []act.Task{{Objective: "ship", Skill: "work", Inputs: json.RawMessage(`{"n":1}`)}}, User: "ann", Scope: "local/ann",
 	}
 	a := agentOn(t, st, s.host(), nil)
 	run(t, a, first)
 	again := first
 	again.Inputs = json.RawMessage(`{"n": 1, "pin": {"password": 1234567}, "to": "ann"}`)
 	other := agentOn(t, st, s.host(), &arc.Options{Sanitizer: new(redact.Sanitizer).WithKey([]byte("another key of 16 bytes"))})
+	computed := first // as the host of a later version has it
+	computed.User, computed.Tasks, computed.Situation, computed.Session = "", nil, "shipping", "s"
+	computed.Conditions, computed.Skills, computed.Attempts = map[string]string{"load": "high"}, []string{"ship"}, 9
 	for _, a := range []*arc.Agent{a, other} {
-		for _, o := range []arc.Objective{first, again} {
+		for _, o := range []arc.Objective{first, again, computed} {
 			require.Equal(t, 1, run(t, a, o).Attempts)
 		}
 	}
 	for name, change := range map[string]func(*arc.Objective){
-		"text":           func(o *arc.Objective) { o.Text = "ship to Ben, password=hunter2secret today" },
-		"end":            func(o *arc.Objective) { o.Text += ", now" },
-		"inputs":         func(o *arc.Objective) { o.Inputs = json.RawMessage(`{"to":"ben","pin":{"password":1234567},"n":1}`) },
-		"without inputs": func(o *arc.Objective) { o.Inputs = nil },
+		"another text":  func(o *arc.Objective) { o.Text = "ship to Ben, password=hunter2secret today" },
+		"another text ": func(o *arc.Objective) { o.Text += ", now" },
+		"other inputs":  func(o *arc.Objective) { o.Inputs = json.RawMessage(`{"to":"ben","pin":{"password":1234567},"n":1}`) },
+		"other inputs ": func(o *arc.Objective) { o.Inputs = nil },
+		"other tasks": func(o *arc.Objective) {
+			o.Tasks = []act.Task{{Objective: "ship", Skill: "work", Inputs: json.RawMessage(`{"n":2}`)}}
+		},
+		"other tasks ":  func(o *arc.Objective) { o.Tasks = append(slices.Clone(o.Tasks), o.Tasks[0]) },
+		"another scope": func(o *arc.Objective) { o.Scope = "local/ben" },
+		"another user":  func(o *arc.Objective) { o.User = "ben" },
 	} {
 		o := first
 		change(&o)
 		r, err := a.Run(t.Context(), o)
 		require.ErrorIs(t, err, arc.ErrTaken, name)
 		require.ErrorIs(t, err, arc.ErrObjective, name)
-		require.ErrorContains(t, err, `run "order" was begun with another text or other inputs`)
+		require.ErrorContains(t, err, `run "order" was begun with `+strings.TrimSpace(name))
 		require.Nil(t, r, name)
 		for _, err := range a.Events(t.Context(), o) {
 			require.ErrorIs(t, err, arc.ErrTaken, name)
 		}
 	}
 	require.Len(t, s.work, 1)
+}
+
+// What stands behind a secret at the end of a text, or of one among the inputs, tells objectives apart, where the
+// secret is found again; which a later version, another pattern or the host may not do.
+func TestWordsBehindASecretAreAnotherObjective(t *testing.T) {
+	t.Parallel()
+	secrets := act.Secrets{"door": "open sesame 12"}
+	const at = "go in by open sesame 12"
+	first := arc.Objective{ID: "x", Text: at, Inputs: json.RawMessage(`{"by":"` + at + `"}`), Secrets: secrets}
+	a := agent(t, new(script).host(), nil)
+	run(t, a, first)
+	for _, o := range []arc.Objective{
+		{Text: at + " and leave"}, {Text: at, Inputs: json.RawMessage(`{"by":"` + at + ` and leave"}`)},
+	} {
+		o.ID, o.Secrets = "x", secrets
+		if o.Inputs == nil {
+			o.Inputs = first.Inputs
+		}
+		_, err := a.Run(t.Context(), o)
+		require.ErrorIs(t, err, arc.ErrTaken)
+	}
+	rotated := first
+	rotated.Text, rotated.Secrets = "go in by mellon friend 3", act.Secrets{"door": "mellon friend 3"}
+	rotated.Inputs = json.RawMessage(`{"by":"go in by mellon friend 3"}`)
+	forgotten := first
+	forgotten.Secrets = nil
+	for _, o := range []arc.Objective{first, rotated, forgotten} {
+		require.Equal(t, 1, run(t, a, o).Attempts)
+	}
 }

@@ -98,7 +98,7 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, 
 		old, at, err := a.load(ctx, own.name, o.ID)
 		switch {
 		case err == nil:
-			s, rev, err = old, at, old.checkWords(&o)
+			s, rev, err = old, at, old.checkSame(&o, a.o.Sanitizer)
 			s.Objective.Secrets = maps.Clone(o.Secrets)
 		case errors.Is(err, store.ErrNotFound):
 			err = nil
@@ -130,7 +130,7 @@ func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string, 
 	}
 	return a.reopen(ctx, scope, id, func(s state) (state, error) {
 		if of != nil {
-			if err := s.checkWords(of); err != nil {
+			if err := s.checkSame(of, a.o.Sanitizer); err != nil {
 				return s, err
 			}
 		}

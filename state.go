@@ -1,14 +1,12 @@
 package arc
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +27,9 @@ import (
 // Objective is what a run is to achieve.
 type Objective struct {
 	// ID names the run. "": one is generated. Running an ID again goes on
-	// with that run; if it has finished, its Report is returned. With another Text or
-	// other Inputs than the run has begun with, the error is ErrTaken.
+	// with that run; if it has finished, its Report is returned. With another Text, Inputs,
+	// Tasks (of the same Objectives and Inputs), Scope or User than the run has begun with,
+	// the error is ErrTaken. The last three count where both calls name them.
 	ID string `cbor:"1,keyasint,omitempty"`
 	// Text is the objective in words, at most 64 KiB. Required.
 	Text string `cbor:"2,keyasint,omitempty"`
@@ -125,7 +124,7 @@ type Budget struct {
 var (
 	// ErrObjective: the objective cannot be run as given.
 	ErrObjective = errors.New("bad objective")
-	// ErrTaken: the ID is that of a run with another Text, or other Inputs. It is an ErrObjective.
+	// ErrTaken: the ID is that of a run of another Objective (see its ID). It is an ErrObjective.
 	ErrTaken = fmt.Errorf("%w: its ID is taken", ErrObjective)
 	// ErrRunning: the run is live, here or in another process.
 	ErrRunning = errors.New("run is live")
@@ -622,45 +621,6 @@ func (s *state) prefix() string {
 
 // aimKey names the innermost aim among all aims of the tenant's runs.
 func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number) }
-
-// checkWords returns ErrTaken if the run is not of an objective's Text and Inputs, as far as what is
-// kept of them tells.
-func (s *state) checkWords(o *Objective) error {
-	was := &s.Objective
-	if mayBe(was.Text, strings.ToValidUTF8(o.Text, "\uFFFD")) && mayBe(canonical(was.Inputs), canonical(o.Inputs)) {
-		return nil
-	}
-	return fmt.Errorf("%w: run %q was begun with another text or other inputs", ErrTaken, s.ID)
-}
-
-// canonical is JSON as it is compared: the order of names says nothing, nor do blanks.
-func canonical(raw json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return string(raw)
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return string(raw)
-	}
-	return string(out)
-}
-
-// token is what a secret is kept as, also in JSON, where it may have been a number.
-var token = regexp.MustCompile(`"?\[REDACTED:[a-z_:0-9]+\]"?`)
-
-// mayBe reports whether a text that is kept may be another one: a token stands for any secret.
-func mayBe(kept, text string) bool {
-	parts := token.Split(kept, -1)
-	last := len(parts) - 1
-	text, ok := strings.CutPrefix(text, parts[0])
-	for i := 1; ok && i < last; i++ {
-		_, text, ok = strings.Cut(text, parts[i])
-	}
-	return ok && (text == "" || last > 0) && (last == 0 || strings.HasSuffix(text, parts[last]))
-}
 
 // unjudged reports whether the session is the run's own and has no outcome yet.
 func (s *state) unjudged() bool {

@@ -90,6 +90,11 @@ func (w *world) run(ctx context.Context, tenant, id string) {
 		require.ErrorIs(w.t, err, arc.ErrTaken)
 		o.Text = known.text
 	}
+	if known != nil && id != "" && known.scope != o.Scope {
+		_, err := w.a.Run(ctx, o)
+		require.ErrorIs(w.t, err, arc.ErrTaken)
+		o.Scope = known.scope
+	}
 	r, err := w.a.Run(ctx, o)
 	require.NoError(w.t, err)
 	if known == nil || id == "" {
