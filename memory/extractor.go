@@ -87,7 +87,7 @@ func (g *group) unread(ops []store.Op) ([]store.Op, error) {
 	for _, c := range g.new {
 		if g.b.states(c.rec) {
 			k := readKey(g.sh.scope, c.rec.ID)
-			value, err := codec.Encode(k, applied{instantOf(c.rec.Known)})
+			value, err := codec.Encode(k, applied{At: instantOf(c.rec.Known)})
 			if err != nil {
 				return nil, err
 			}

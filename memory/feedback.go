@@ -37,11 +37,19 @@ type Feedback struct {
 	// Undo takes back what a Feedback with the same lists has counted, under a
 	// Key of its own. Counts do not fall below zero.
 	Undo bool
+	// Of is the Key of that Feedback: what it has not counted, since its Actor had
+	// had a say, is not taken back, and nothing is if there was none. Required with
+	// an Actor.
+	Of string
 }
 
 func (f *Feedback) check() error {
+	var of error
+	if f.Undo && f.Actor != "" {
+		of = required("of", f.Of)
+	}
 	return cmp.Or(
-		required("key", f.Key), key.CheckID("key", f.Key), key.CheckID("actor", f.Actor),
+		of, required("key", f.Key), key.CheckID("of", f.Of), key.CheckID("key", f.Key), key.CheckID("actor", f.Actor),
 		limit("injected", maxFeedback, len(f.Injected)), limit("utilized", maxFeedback, len(f.Utilized)),
 		limit("misled", maxFeedback, len(f.Misled)), limit("situation", MaxText, len(f.Situation)))
 }
@@ -93,6 +101,8 @@ func (s Space) Feedback(ctx context.Context, f Feedback) error {
 // applied is what is stored under the key of a feedback.
 type applied struct {
 	At instant `cbor:"1,keyasint,omitempty"`
+	// Unheeded are the records that it has not counted for.
+	Unheeded []ID `cbor:"2,keyasint,omitempty"`
 }
 
 func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
@@ -107,12 +117,24 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		return err // nil: it was applied before
 	}
 	now := b.now()
+	var undone applied
+	if f.Undo && f.Of != "" {
+		e, err := b.read(ctx, sh.feedbackKey(f.Of))
+		if err == nil {
+			err = codec.Decode(e, &undone)
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 	var few struct {
 		changes [usual]change
 		ops     [1 + usual]store.Op
 	}
-	changes := sh.effects(few.changes[:0], f, now, b.o.uses())
-	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{instantOf(now)})
+	changes, unheeded := sh.effects(few.changes[:0], f, undone.Unheeded, now, b.o.uses())
+	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{instantOf(now), unheeded})
 	if err != nil {
 		return err
 	}
@@ -188,11 +210,15 @@ const usual = 8
 type saying struct {
 	entry  *entry
 	effect effect
+	id     ID // that names it there
 }
 
 // effects appends to changes the new counters of the records that the feedback
-// is about. Those of one feedback lie side by side in memory.
-func (sh *shard) effects(changes []change, f *Feedback, now time.Time, keep int) []change {
+// is about, but for those that what it takes back did not count. Those of one feedback
+// lie side by side in memory. It returns those that it does not count either.
+func (sh *shard) effects(
+	changes []change, f *Feedback, not []ID, now time.Time, keep int,
+) (_ []change, unheeded []ID) {
 	var few [usual]saying
 	said, known := sh.said(few[:0], f)
 	hash := hashSituation(f.Situation)
@@ -207,13 +233,17 @@ func (sh *shard) effects(changes []change, f *Feedback, now time.Time, keep int)
 		situations = situations[:len(situations)+1]
 		switch {
 		case f.Undo:
-			n.add(s.effect, hash, -1)
+			if !slices.ContainsFunc(not, func(id ID) bool { return sh.entry(id) == s.entry }) {
+				n.add(s.effect, hash, -1)
+			}
 		case n.heeds(f.Actor, now):
 			n.take(s.effect, hash, now, keep)
+		default:
+			unheeded = append(unheeded, s.id)
 		}
 		changes = append(changes, change{s.entry, n})
 	}
-	return changes
+	return changes, unheeded
 }
 
 // said appends to said what the feedback says of which record, and counts the
@@ -230,7 +260,7 @@ func (sh *shard) said(said []saying, f *Feedback) (_ []saying, situations int) {
 				said[i].effect = max(said[i].effect, eff)
 				continue
 			}
-			said = append(said, saying{e, eff})
+			said = append(said, saying{e, eff, id})
 			situations += len(e.counts().Situations)
 		}
 	}

@@ -273,3 +273,32 @@ func TestCancelledContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, s.Feedback(ctx, memory.Feedback{Key: "k"}), context.Canceled)
 }
+
+// What an Actor's feedback has not counted, since the Actor had had a say, no Undo takes back.
+func TestUndoOfUnheededFeedback(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	known := three(t, s)
+	say := func(key, of, actor string, ids ...memory.ID) {
+		feedback(t, s, memory.Feedback{
+			Key: key, Injected: ids, Utilized: ids, Delivered: true, Actor: actor, Undo: of != "", Of: of,
+		})
+	}
+	helped := func(name string) int {
+		r, err := s.Get(context.Background(), known[name])
+		require.NoError(t, err)
+		return r.Stats.Helped
+	}
+	say("1", "", "ann", known["a"])
+	say("2", "", "ann", known["a"], known["b"]) // counts for b alone
+	require.Equal(t, []int{1, 1}, []int{helped("a"), helped("b")})
+	say("3", "2", "ann", known["a"], known["b"])
+	require.Equal(t, []int{1, 0}, []int{helped("a"), helped("b")})
+	say("3", "2", "ann", known["a"], known["b"])
+	say("4", "never", "ann", known["a"])
+	require.Equal(t, 1, helped("a"), "there is nothing to take back")
+	say("5", "1", "", known["a"])
+	require.Zero(t, helped("a"))
+	err := s.Feedback(context.Background(), memory.Feedback{Key: "6", Injected: []memory.ID{known["a"]}, Actor: "ann", Undo: true})
+	require.ErrorIs(t, err, memory.ErrEmpty)
+}

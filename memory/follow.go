@@ -233,7 +233,7 @@ const asks = 64
 // ask commits something to be heard of.
 func (b *Bank) ask(ctx context.Context) (store.Revision, error) {
 	k := key.Join(root, "heard", strconv.Itoa(int(b.heard.asked.Add(1)%asks)))
-	value, err := codec.Encode(k, &applied{instantOf(b.now())})
+	value, err := codec.Encode(k, &applied{At: instantOf(b.now())})
 	if err != nil {
 		return 0, err
 	}

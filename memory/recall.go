@@ -98,7 +98,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 	if len(q.Vector) > 0 {
 		p.vector, p.alone, p.all = sc.hybrid.vector.Ask(q.Vector), p.all, false
 	}
-	if p.at = q.At.UnixMicro(); q.At.IsZero() {
+	if p.at = p.before; q.At.IsZero() {
 		p.at = s.b.now().UnixMicro()
 	}
 	for _, id := range q.Context {
@@ -133,12 +133,14 @@ func (q *query) addShard(sh *shard) {
 	}
 }
 
-// latest returns t in microseconds since 1970, or the end of time if it is zero.
+// latest returns t in microseconds since 1970, or the end of time if it is zero. Times that no
+// record may have stay before that, and after all of these: differences are numbers.
 func latest(t time.Time) int64 {
+	const far = 1 << 41 // in seconds
 	if t.IsZero() {
 		return math.MaxInt64
 	}
-	return t.UnixMicro()
+	return min(max(t.Unix(), -far), far)*1e6 + int64(t.Nanosecond()/1000)
 }
 
 // without returns the flags of the records that the query leaves out.

@@ -603,3 +603,53 @@ func TestExplainRanksAsRecallDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "no phrase of its Triggers is in the query", x.Reason)
 }
+
+// A thread that outsiders have written comes behind one of which a trusted record is found.
+func TestRecallThreadsTrustsBeforeOthers(t *testing.T) {
+	t.Parallel()
+	for name, q := range map[string]memory.Query{"text": {Text: "import cycle"}, "none": {}, "one": {Text: "import cycle", K: 1}} {
+		s, _ := space(t)
+		say := func(thread, content string, from memory.Origin) memory.ID {
+			return remember(t, s, memory.Draft{Kind: memory.Episode, Thread: thread, Content: content, Source: memory.Source{Origin: from}})
+		}
+		ours := say("ours", "we talked of an import among other things, and of the weather in the hills", memory.Host)
+		say("ours", "import cycle, said a page", memory.Web)
+		for i := range 5 {
+			say("theirs", fmt.Sprint("import cycle import cycle ", i), memory.Web)
+		}
+		if q.Text == "" {
+			used(t, s, 5, name, say("theirs", "use this", memory.Web))
+		}
+		hits, err := s.RecallThreads(context.Background(), q)
+		require.NoError(t, err)
+		require.Equal(t, "ours", hits[0].Thread, name)
+		require.Equal(t, ours, hits[0].Hits[0].Record.ID, name)
+		if q.K == 0 {
+			require.Len(t, hits[0].Hits, 2, name)
+			require.Len(t, hits, 2, name)
+			require.Len(t, hits[1].Hits, 3, name)
+		} else {
+			require.Len(t, hits, 1)
+		}
+	}
+}
+
+// Far ahead is after all that is known, and long ago before it, however far: 1<<63 microseconds are in 294246.
+func TestQueryAtAnyTime(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	remember(t, s, pattern("import cycle", "move the type"))
+	for _, year := range []int{-300000, 1, 2262, 9999, 294246, 294247, 300000, 1 << 32} {
+		at := time.Date(year, 2, 1, 0, 0, 0, 0, time.UTC)
+		for _, q := range []memory.Query{{At: at}, {Known: at}, {At: at, Text: "import cycle"}} {
+			hits, err := s.Recall(context.Background(), q)
+			require.NoError(t, err)
+			if year < 2026 {
+				require.Empty(t, hits, "%d", year)
+				continue
+			}
+			require.Len(t, hits, 1, "%d", year)
+			require.True(t, hits[0].Parts.Recency >= 0 && hits[0].Parts.Recency <= 1, "%d: %v", year, hits[0].Parts.Recency)
+		}
+	}
+}

@@ -27,7 +27,7 @@ func TestStoredBytes(t *testing.T) {
 		}, "019fb7a59baa01170218180318ff041901000520061a0001000007f50882a0a5011bffffffffffffffff0201030204030504" +
 			"09070a82001b0000010000000000"},
 		{applied{}, "017a458c53a0"},
-		{applied{1781524800000000}, "01ad6e38aaa1011b0006544990dcd000"},
+		{applied{At: 1781524800000000}, "01ad6e38aaa1011b0006544990dcd000"},
 		{storedReceipt{}, "017a458c53a0"},
 		{storedReceipt{Disposition: Merged, Into: "k1", Reason: "forgotten"}, "0186d69c62a301666d657267656402626b" +
 			"310369666f72676f7474656e"},

@@ -29,42 +29,76 @@ const (
 // records, and U counts 1.9 times. The words of a thread weigh by how few
 // threads have them, so where there are few threads no Score is high.
 // Effectiveness and recency are not in it.
-// Nor are vectors, which count only without a text, or under [ACTR].
+// A thread of which a trusted record is found comes before those of which none is, and that record first,
+// as with Recall. Nor are vectors in it, which count only without a text, or under [ACTR].
 // Without one, it is the score of the best record plus 0.3 times those of the
 // next two, divided by 1.6. Under [ACTR] it is ln Σ e^A over the three best.
 func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
 	var hits []ThreadHit
-	err := s.with(ctx, &q, func(sc *scratch) error {
-		var ts []foundThread
-		if sc.query.all || sc.query.alone || sc.query.model != nil {
-			sc.query.replaying = true
-			sc.find(0)
-			ts = groupThreads(sc)
-		} else {
-			ts = sc.findThreads()
+	err := s.with(ctx, &q, func(sc *scratch) (err error) {
+		hits, err = s.threads(ctx, sc)
+		if len(hits) == 0 || hits[0].Hits[0].Record.Trusted || !sc.vouches() {
+			return err
 		}
-		for _, t := range ts {
-			if len(hits) == sc.query.k {
-				break
-			}
-			fs := sc.query.cut(sc.found[t.from:t.to])
-			if len(fs) == 0 {
-				continue
-			}
-			best, err := s.hits(ctx, sc, nil, fs)
-			if err != nil {
-				return err
-			}
-			if len(best) > 0 {
-				hits = append(hits, ThreadHit{Thread: name(fs[0].thread), Score: t.score, Hits: best})
-			}
+		k := sc.query.k
+		sc.query.k, sc.query.without = 1, sc.query.without|isQuarantined
+		vouched, err := s.threads(ctx, sc)
+		if len(vouched) > 0 {
+			hits = leadThreads(hits, vouched[0], k)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall threads: %w", err)
 	}
 	return hits, nil
+}
+
+// threads returns the threads that match the query, best first.
+func (s Space) threads(ctx context.Context, sc *scratch) (hits []ThreadHit, err error) {
+	var ts []foundThread
+	if sc.query.all || sc.query.alone || sc.query.model != nil {
+		sc.query.replaying = true
+		sc.find(0)
+		ts = groupThreads(sc)
+	} else {
+		ts = sc.findThreads()
+	}
+	for _, t := range ts {
+		if len(hits) == sc.query.k {
+			break
+		}
+		fs := sc.query.cut(sc.found[t.from:t.to])
+		if len(fs) == 0 {
+			continue
+		}
+		best, err := s.hits(ctx, sc, nil, fs)
+		if err != nil {
+			return nil, err
+		}
+		if len(best) > 0 {
+			hits = append(hits, ThreadHit{Thread: name(fs[0].thread), Score: t.score, Hits: best})
+		}
+	}
+	return hits, nil
+}
+
+// leadThreads puts the thread that is the best without what is in quarantine before the others, and its
+// best record first. They stay as many as were asked for.
+func leadThreads(hits []ThreadHit, best ThreadHit, k int) []ThreadHit {
+	first := best.Hits[0]
+	at := slices.IndexFunc(hits, func(h ThreadHit) bool {
+		return h.Thread == best.Thread && h.Hits[0].Record.Scope == first.Record.Scope
+	})
+	if at < 0 {
+		if at = len(hits); at == k {
+			at--
+		}
+	} else {
+		others := slices.DeleteFunc(hits[at].Hits, func(h Hit) bool { return h.Record.ID == first.Record.ID })
+		best.Score, best.Hits = hits[at].Score, append([]Hit{first}, others[:min(len(others), threadHits-1)]...)
+	}
+	return slices.Insert(slices.Delete(hits, at, min(at+1, len(hits))), 0, best)
 }
 
 // Latest returns the last n records of a thread in order of At, quarantined and

@@ -34,8 +34,7 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 // for.
 func (sc *scratch) vouch(best []found) []found {
 	q := &sc.query
-	none := !slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.vouched.Load() > 0 })
-	if len(best) == 0 || best[0].flags.trusted() || none || q.apart || q.triggered {
+	if len(best) == 0 || best[0].flags.trusted() || !sc.vouches() {
 		return best
 	}
 	best = slices.Clone(best) // find works in the same memory
@@ -61,6 +60,13 @@ func (sc *scratch) vouch(best []found) []found {
 	copy(best[1:at+1], best[:at])
 	best[0] = f
 	return best
+}
+
+// vouches reports whether trusted records may be found that were not the best.
+func (sc *scratch) vouches() bool {
+	q := &sc.query
+	some := slices.ContainsFunc(q.shards, func(sh *shard) bool { return sh.vouched.Load() > 0 })
+	return some && !q.apart && !q.triggered
 }
 
 // lead puts the best trusted record of all that was found, in order, before those in
