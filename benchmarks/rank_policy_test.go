@@ -15,7 +15,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-const rankSeeds = 10
+const rankSeeds = 100
 
 // ofBook is a Learner on a Book of its own.
 type ofBook struct {

@@ -26,9 +26,9 @@ type LearnedOptions struct {
 
 // What makes Learned try what it knows little of.
 const (
-	optimism = 0.2 // of the bonus
-	patience = 200 // samples each, for half of a mean's variance …
-	hurry    = 5   // … and those that it begins as if there were
+	optimism = 0.75 // standard deviations of a mean in its bonus
+	patience = 200  // samples × candidates², for half of a mean's variance …
+	hurry    = 5    // … and samples each that it begins as if there were
 )
 
 // Learned returns the policy that learns from every sample of a skill, also
@@ -42,14 +42,15 @@ const (
 // success; a host that weighs differently gives a Reward. Samples of unknown
 // outcome without a Reward teach nothing.
 //
-// The order is that of scores plus a bonus for what little is known of, which
-// grows with the logarithm of the samples of the skill: a host that has decided
-// often will go on, and can wait for what is tried to pay. A normal draw, as wide
-// as the score is uncertain by context (Options of this policy scale it), is
-// added, so the scores of the result need not descend. The draws depend on both
-// seeds, the skill, the situation, the candidate's name and how many samples the
-// skill has ever had, and on nothing else: a book gives the same order until
-// another sample arrives, also after a restart, whatever the order of the input.
+// The order is that of scores plus a bonus for what little is known of, 0.75
+// standard deviations of the candidate's mean, and plus a normal draw. The draw is
+// as wide as the score is uncertain by context, times Explore; of the variance of the
+// mean it takes in (n + 5k)/(n + 200k²), for n samples of the skill and k candidates:
+// a host that has decided often will go on, and can wait for what is tried to pay.
+// So the scores of the result need not descend. The draws depend on both seeds, the
+// skill, the situation, the candidate's name and how many samples the skill has
+// ever had, and on nothing else: a book gives the same order until another
+// sample arrives, also after a restart, whatever the order of the input.
 // Of candidates that the first leads by less than the width of its draw, the one of
 // the smallest blast comes first.
 //
@@ -158,8 +159,8 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, e
 	defer views[byFeatures].release()
 	seed := l.draws(h, s)
 	var none arm
-	k, bonus := float64(max(1, len(m.arms))), optimism*optimism*math.Log1p(h.n)
-	doubt := (h.n + hurry*k) / (h.n + patience*k)
+	k := float64(max(1, len(m.arms)))
+	doubt := (h.n + hurry*k) / (h.n + patience*k*k)
 	w, first := 0.0, [2]float64{}
 	if views[byKey].ok {
 		w, first = h.transfer.weight(h), [...]float64{h.first(false), h.first(true)}
@@ -190,7 +191,7 @@ func (l learned) score(m *model, s *Situation, cs []Candidate, fs []contender, e
 		e.known, e.mean, e.context = int(a.n+0.5), mean, shift
 		e.spread = l.opts.Explore * own * math.Sqrt(doubt*variance+shift2)
 		if !l.opts.Greedy {
-			e.bonus = own * math.Sqrt(bonus*variance)
+			e.bonus = optimism * (1 - w) * math.Sqrt(variance)
 			e.draw = e.spread * normal(hash(seed, c.Name))
 		}
 	}
