@@ -100,10 +100,10 @@ func (m *Monitor) Refresh(ctx context.Context) error {
 
 func (m *Monitor) catch(ctx context.Context) (n int, err error) {
 	err = m.exclusive(ctx, "refresh", "", func() error {
-		if err := m.w.Flush(ctx); err != nil { // to the view, before that is begun anew
-			return err
-		}
 		again := func() error {
+			if err := m.w.Flush(ctx); err != nil {
+				return err
+			}
 			m.sessions.Purge()
 			m.odds.Purge()
 			m.ended = ended{}

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -392,10 +393,8 @@ func (b *Book) catch(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	defer b.give()
-	if err := b.w.Flush(ctx); err != nil { // to the view, before that is begun anew
-		return 0, err
-	}
-	return b.j.Catch(ctx, b.forgetAll, func(e store.Entry) error { return b.takeIn(ctx, e) })
+	forget := func() error { return errors.Join(b.w.Flush(ctx), b.forgetAll()) }
+	return b.j.Catch(ctx, forget, func(e store.Entry) error { return b.takeIn(ctx, e) })
 }
 
 // forgetAll takes what is loaded out of memory.

@@ -1,8 +1,10 @@
 package rank_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,4 +158,46 @@ func TestFoldOfLargeEntries(t *testing.T) {
 	}
 	require.NoError(t, b.Flush(t.Context()))
 	require.NoError(t, b.Refresh(t.Context()))
+}
+
+// between is a store that calls do once, after it was read at a key for the first time.
+type between struct {
+	store.Store
+	key string
+	do  func()
+}
+
+func (b *between) Get(ctx context.Context, key string) (store.Entry, error) {
+	e, err := b.Store.Get(ctx, key)
+	if do := b.do; do != nil && strings.Contains(key, b.key) {
+		b.do = nil
+		do()
+	}
+	return e, err
+}
+
+// An entry that another opener folds while it is taken in counts once: it is in what is read then.
+func TestSharedBookCountsWhatIsFoldedMeanwhileOnce(t *testing.T) {
+	t.Parallel()
+	mem := store.NewMem()
+	st := &between{Store: mem, key: "seen"}
+	open := func(st store.Store) *rank.Book {
+		b, err := rank.Open(t.Context(), st, &rank.Options{Shared: true, Tenant: "acme"})
+		require.NoError(t, err)
+		return b
+	}
+	a, b := open(st), open(mem)
+	require.NoError(t, b.Observe(t.Context(), rank.Sample{Key: "s", Candidate: "w", Situation: rank.Situation{Skill: "work"}, Success: true}))
+	require.NoError(t, b.Flush(t.Context()))
+	folded := false
+	st.do = func() {
+		folded = true
+		require.NoError(t, b.Forget(t.Context(), func(rank.Sample) bool { return false }))
+	}
+	require.NoError(t, a.Refresh(t.Context()))
+	require.True(t, folded)
+	stats, err := a.Stats(t.Context(), "w", "work")
+	require.NoError(t, err)
+	require.Equal(t, 1, stats.Samples)
+	require.NoError(t, errors.Join(a.Close(), b.Close()))
 }

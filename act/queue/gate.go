@@ -31,15 +31,22 @@ func hour(t time.Time) int64 { return t.Unix() / 3600 }
 func (b *budget) Admit(now time.Time) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sum := 0.0
+	sum, ahead, is := 0.0, 0.0, hour(now)
 	for h, usd := range b.hours {
-		if h <= hour(now)-24 {
+		switch {
+		case h > is:
+			ahead += usd
 			delete(b.hours, h)
-			continue
+		case h <= is-24:
+			delete(b.hours, h)
+		default:
+			sum += usd
 		}
-		sum += usd
 	}
-	if sum < b.usd {
+	if ahead != 0 { // the clock was put back: it counts for a day from now
+		b.hours[is] += ahead
+	}
+	if sum+ahead < b.usd {
 		return priorities
 	}
 	return b.spare // also of a budget that is no number

@@ -217,3 +217,14 @@ func TestLineWithAJobAndACursor(t *testing.T) {
 	}
 	require.Len(t, found, 1, "the cursor has moved past it")
 }
+
+// What was spent before the clock was put back counts for a day more, and not until the clock is there again.
+func TestBudgetOfAClockThatIsPutBack(t *testing.T) {
+	t.Parallel()
+	g, day := queue.Budget(3, 2), 24*time.Hour
+	g.Ended(queue.Cycle{Started: epoch.Add(30 * day), Usage: act.Usage{CostUSD: 2}})
+	g.Ended(queue.Cycle{Started: epoch.Add(20 * day), Usage: act.Usage{CostUSD: 2}})
+	require.Equal(t, 2, g.Admit(epoch))
+	require.Equal(t, 2, g.Admit(epoch.Add(day-time.Hour)))
+	require.Greater(t, g.Admit(epoch.Add(day+time.Hour)), 2)
+}

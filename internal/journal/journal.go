@@ -63,35 +63,47 @@ func (j *Journal[K]) Flush(ctx context.Context) error { return j.w.Flush(ctx) }
 func (j *Journal[K]) Stop() error { return j.w.Close() }
 
 // Catch takes in what has changed: apply is called with each entry that is new to the
-// View. If others have folded, the View is the base first, and forget is called. Entries
-// that are not folded are how many.
+// View. If others have folded, or erased entries, also meanwhile, the View is the base again: an
+// entry that is in the base by then would be applied to that. Forget is called before and after:
+// it writes to the View what waits to be, and drops what was read. Entries that are not folded
+// are how many.
 func (j *Journal[K]) Catch(ctx context.Context, forget func() error, apply func(store.Entry) error) (entries int, err error) {
-	at, err := j.generation(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if at != j.at {
+	for {
+		all, err := j.entries(ctx)
+		if err != nil {
+			return 0, err
+		}
+		here := 0
+		for _, e := range all {
+			if err == nil && !j.known[e.Key] {
+				if err = apply(e); err == nil {
+					j.known[e.Key] = true
+				}
+			}
+			if j.known[e.Key] {
+				here++
+			}
+		}
+		at, wrong := j.generation(ctx)
+		if wrong != nil || at == j.at && here == len(j.known) {
+			return len(all), cmp.Or(err, wrong)
+		}
 		if err := j.w.Flush(ctx); err != nil { // what is entered here is there
 			return 0, err
 		}
 		if at, err = j.generation(ctx); err != nil {
 			return 0, err
 		}
+		if err := forget(); err != nil { // nothing is written to the View behind
+			return 0, err
+		}
 		j.reset()
 		clear(j.known)
-		if err := forget(); err != nil {
+		if err := forget(); err != nil { // nothing is left of what was read meanwhile
 			return 0, err
 		}
 		j.at = at
 	}
-	all, err := j.entries(ctx)
-	for _, e := range all {
-		if err == nil && !j.known[e.Key] {
-			err = apply(e)
-			j.known[e.Key] = err == nil
-		}
-	}
-	return len(all), err
 }
 
 // Refresh has an opener take in what others have entered, and fold it once that is as
