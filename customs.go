@@ -94,7 +94,7 @@ func (c *customs) checkOwn(e store.Entry, parts []string) error {
 // checkRun reports whether a run touches the scope.
 func (c *customs) checkRun(e store.Entry) (bool, error) {
 	var s state
-	if err := codec.Decode(e, &s); err != nil {
+	if err := codec.DecodeShort(e, &s); err != nil {
 		return false, err
 	}
 	if err := s.sound(c.tenant); err != nil || e.Key != runKey(c.tenant, s.ID) {

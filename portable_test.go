@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -432,6 +433,37 @@ func TestImportRefusesWhatIsForged(t *testing.T) {
 		_, err := b.Import(t.Context(), bytes.NewReader(forged(t, c.scope, c.entries...)))
 		require.ErrorIs(t, err, c.is, name)
 		require.Empty(t, scan(t, b, to), name)
+	}
+}
+
+// A record that someone has made up takes memory in proportion to the file, and no aim of 700 bytes for each of its own.
+func TestForgedRunTakesLittleMemory(t *testing.T) { // not in parallel: it measures the process
+	from, s := store.NewMem(), &script{}
+	run(t, agentOn(t, from, s.host(), nil), arc.Objective{ID: "one", Text: "mend it", Scope: "acme/anna"})
+	e, err := from.Get(t.Context(), key.Under("acme", "run", "one"))
+	require.NoError(t, err)
+	const aims, deliveries, length = 11, 14, 100_000
+	for name, forge := range map[string]func(fields map[uint64]any){
+		"aims":       func(fields map[uint64]any) { fields[aims] = make([]struct{}, length) },
+		"nothing":    func(fields map[uint64]any) { fields[aims] = make([]any, length) },
+		"deliveries": func(fields map[uint64]any) { fields[deliveries] = make([]struct{}, length) },
+		"tasks": func(fields map[uint64]any) {
+			fields[aims] = slices.Repeat([]map[uint64]any{{6: make([]struct{}, 8000)}}, length/8000)
+		},
+	} {
+		var fields map[uint64]any
+		require.NoError(t, codec.Decode(e, &fields))
+		forge(fields)
+		file := forged(t, "acme/anna", sealed(t, e.Key, fields))
+		b := empty(t, store.NewMem())
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := b.Import(t.Context(), bytes.NewReader(file))
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(40<<20), name)
+		if name != "tasks" {
+			require.ErrorIs(t, err, store.ErrDamaged, name)
+		}
 	}
 }
 

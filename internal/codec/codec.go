@@ -29,15 +29,23 @@ const header = 5
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	encMode    = must(encOptions().UserBufferEncMode())
-	decMode    = must(cbor.DecOptions{
+	decMode    = must(decOptions(1 << 20).DecMode())
+	shortMode  = must(decOptions(maxShort).DecMode())
+)
+
+// maxShort is the length of the longest list that DecodeShort reads.
+const maxShort = 1 << 13
+
+func decOptions(list int) cbor.DecOptions {
+	return cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
-		MaxArrayElements: 1 << 20,
+		MaxArrayElements: list,
 		MaxMapPairs:      1 << 20,
 		TimeTag:          cbor.DecTagIgnored,
 		UTF8:             cbor.UTF8DecodeInvalid, // what a host's part has said is read as it was written
-	}.DecMode())
-)
+	}
+}
 
 func encOptions() cbor.EncOptions {
 	o := cbor.CoreDetEncOptions()
@@ -124,12 +132,18 @@ func Move(e store.Entry, key string) ([]byte, error) {
 
 // Decode reads the envelope of e into v. It returns store.ErrDamaged or
 // store.ErrNewer, with the key, for a value that it cannot trust.
-func Decode(e store.Entry, v any) error {
+func Decode(e store.Entry, v any) error { return decode(e, v, decMode) }
+
+// DecodeShort is Decode of what may have been made up: an element of a list takes a byte,
+// and may be a struct of hundreds. A list that is longer than 8,192 is damage.
+func DecodeShort(e store.Entry, v any) error { return decode(e, v, shortMode) }
+
+func decode(e store.Entry, v any, mode cbor.DecMode) error {
 	body, err := verified(e)
 	if err != nil {
 		return err
 	}
-	if err := decMode.Unmarshal(body, v); err != nil {
+	if err := mode.Unmarshal(body, v); err != nil {
 		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
 	}
 	return nil
