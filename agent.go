@@ -196,7 +196,9 @@ type Options struct {
 	// 0: a second; negative: it does not wait.
 	ReadYourWrites time.Duration
 
-	// Now is the clock, which several goroutines call. nil: time.Now.
+	// Now is the clock, which several goroutines call. nil: time.Now. That of a replica has monotonic
+	// time, as time.Now's has: where it jumps ahead by a Lease, runs of others are taken over early. The
+	// others' commits are refused then, and nothing is done twice, except the attempt under way.
 	Now func() time.Time
 	// Seed of every draw. 0: a random one.
 	Seed uint64

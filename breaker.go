@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -104,13 +105,33 @@ func (all *breakers) heard(tenant, worker string, broke, finished bool, now time
 	switch {
 	case broke:
 		b.Faults, b.At = b.Faults+1, now.UnixNano()
-		if value, err := codec.Encode(k, b); err == nil { // always, of two numbers
-			op = store.Op{Key: k, Value: value}
-		}
+		op = b.kept(k)
 	case finished:
 		delete(all.of, worker)
 		return store.Op{Key: k, Delete: true}
 	}
 	all.of[worker] = b
 	return op
+}
+
+// kept is what keeps a breaker.
+func (b breaker) kept(k string) (op store.Op) {
+	if value, err := codec.Encode(k, b); err == nil { // always, of two numbers
+		op = store.Op{Key: k, Value: value}
+	}
+	return op
+}
+
+// newer keeps a breaker as it is by now, without a Key if op does: what was heard of last may be committed first.
+func (all *breakers) newer(op store.Op) store.Op {
+	all.Lock()
+	defer all.Unlock()
+	parts, is := key.Split(op.Key), store.Op{Key: op.Key, Delete: true}
+	if b, known := all.of[parts[len(parts)-1]]; known {
+		is = b.kept(op.Key)
+	}
+	if is.Delete == op.Delete && bytes.Equal(is.Value, op.Value) {
+		return store.Op{}
+	}
+	return is
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -807,5 +808,51 @@ func TestDispatchBesideAnExport(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEqual(t, goal.Interrupted, o.End, "%s, with %d calls of a worker", o.Why, len(s.work))
 		}
+	})
+}
+
+// late is a store that holds the first commit of a key back until the second is done.
+type late struct {
+	store.Store
+	part   string
+	held   atomic.Int64
+	second chan struct{}
+}
+
+func (l *late) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	n := int64(0)
+	if slices.ContainsFunc(ops, func(op store.Op) bool { return strings.Contains(op.Key, l.part) }) {
+		n = l.held.Add(1)
+	}
+	if n == 1 {
+		<-l.second
+	}
+	rev, err := l.Store.Commit(ctx, ops...)
+	if n == 2 {
+		close(l.second)
+	}
+	return rev, err
+}
+
+// Of two attempts of a worker that break off, the one that was heard of last is kept, whichever run is committed first.
+func TestBreakersThatAreCommittedInTheOtherOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := key.Under("local", "breaker", "worker")
+		st := &late{Store: store.NewMem(), part: k, second: make(chan struct{})}
+		s := &script{do: func(int, act.Work) (act.Result, error) { return act.Result{}, errBoom }}
+		a := agentOn(t, st, s.host(), &arc.Options{Attempts: 1, Maintain: -1})
+		var all sync.WaitGroup
+		for i := range 2 {
+			all.Go(func() { _, _ = a.Run(t.Context(), arc.Objective{Text: fmt.Sprint("mend ", i), Tasks: paidTask}) })
+			synctest.Wait()
+		}
+		all.Wait()
+		e, err := st.Get(t.Context(), k)
+		require.NoError(t, err)
+		var is struct {
+			Faults int `cbor:"226,keyasint,omitempty"`
+		}
+		require.NoError(t, codec.Decode(e, &is))
+		require.Equal(t, 2, is.Faults)
 	})
 }

@@ -191,11 +191,25 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 	})
 	if err == nil {
 		t.listed, t.was = t.s.Wait.Due, t.s.Status
+		t.keepBreaker()
 	}
 	if t.s.Status == Waiting {
 		t.a.upkeep.Poke()
 	}
 	return next, err
+}
+
+// keepBreaker keeps the breaker of which the step has heard as it is by now. It is advice, and no more
+// than tried.
+func (t *turn) keepBreaker() {
+	for op := t.heard; op.Key != ""; {
+		if op = t.own.breakers.newer(op); op.Key == "" {
+			return
+		}
+		if _, err := t.a.st.Commit(context.Background(), op); err != nil { // under no lease
+			return
+		}
+	}
 }
 
 // keepLedgers writes ledgers: behind, unless they have conditions.

@@ -14,7 +14,7 @@ import (
 )
 
 // checkSame returns ErrTaken if the run is not of an objective's Text, Inputs, Tasks, Scope and
-// User, as far as what is kept of them tells. The last three count where both name them.
+// User, by what is kept of them. The last three count where both name them.
 func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 	was, other := &s.Objective, ""
 	if len(o.Secrets) > 0 {
