@@ -144,9 +144,12 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 		return nil
 	}
 	var vector store.Entry // of what is on disk, which is not known to be what it was
+	var unread error       // goes on without it: the record is heard of
 	if old.flags&isCold != 0 && !e.Deleted {
 		var err error
-		if vector, err = b.st.Get(ctx, sh.vectorKey(id)); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if vector, err = b.st.Get(ctx, sh.vectorKey(id)); codec.Unreadable(err) {
+			unread = err
+		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
@@ -172,7 +175,7 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 	}
 	b.bodies.Remove(old)
 	b.uncache(r)
-	return nil
+	return unread
 }
 
 // hearing is how far a Bank has followed the store.

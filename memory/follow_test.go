@@ -297,9 +297,9 @@ func TestChangeThatCouldNotBeTakenInIsNotHeard(t *testing.T) {
 		defer cancel()
 		return two.In("acme").Recall(late, memory.Query{Text: "which key opens the door", Inject: true, After: trusted.Rev - 1})
 	}
-	away.refuses = true
+	away.refuses = errAway
 	require.ErrorIs(t, two.Follow(ctx, trusted), errAway)
-	away.refuses = false
+	away.refuses = nil
 	_, err = recall()
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, two.Follow(ctx, trusted))
@@ -316,17 +316,41 @@ func TestChangeThatCouldNotBeTakenInIsNotHeard(t *testing.T) {
 	require.Len(t, hits, 1)
 }
 
+// A change of a record is taken in, and heard of, without the vector on disk if that is damaged.
+func TestChangeBesideADamagedVectorIsTakenIn(t *testing.T) {
+	ctx, mem := t.Context(), &feed{Mem: store.NewMem()}
+	torn := &unread{Store: mem}
+	one, err := memory.Open(ctx, mem, &memory.Options{Shared: true})
+	require.NoError(t, err)
+	long := memory.Draft{
+		Kind: memory.Fact, Content: "the key opens the door" + strings.Repeat(" lorem ipsum dolor", 400), Source: memory.Source{Origin: memory.User},
+	}
+	wrote, err := one.In("acme").Remember(ctx, long)
+	require.NoError(t, err)
+	two, err := memory.Open(ctx, torn, &memory.Options{Shared: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, errors.Join(one.Close(), two.Close())) }()
+	heard := len(mem.all)
+	require.NoError(t, one.In("acme").Trust(ctx, wrote.ID))
+	torn.refuses = store.ErrDamaged
+	require.ErrorIs(t, two.Follow(ctx, mem.all[heard]), store.ErrDamaged)
+	torn.refuses = nil
+	hits, err := two.In("acme").Recall(ctx, memory.Query{Text: "which key opens the door", Inject: true})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+}
+
 var errAway = errors.New("the store is away")
 
 // unread is a store that refuses to be read.
 type unread struct {
 	store.Store
-	refuses bool
+	refuses error
 }
 
 func (u *unread) Get(ctx context.Context, key string) (store.Entry, error) {
-	if u.refuses {
-		return store.Entry{}, errAway
+	if u.refuses != nil {
+		return store.Entry{}, u.refuses
 	}
 	return u.Store.Get(ctx, key)
 }

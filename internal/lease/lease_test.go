@@ -187,3 +187,29 @@ func TestClockThatIsPutBack(t *testing.T) {
 		require.Equal(t, by > 0, len(keys) > 0)
 	}
 }
+
+// Where the clock of one opener jumps ahead, which monotonic time does not, it takes a lease over that is still
+// worked under. The other's commits are refused from then on.
+func TestClockThatJumpsAhead(t *testing.T) {
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	mem := store.NewMem()
+	a := lease.New(mem, "a", last, func() time.Time { return now })
+	b := lease.New(mem, "b", last, func() time.Time { return now })
+	ctx, err := a.Enter(t.Context(), "thing")
+	require.NoError(t, err)
+	lease.Of(ctx).Keep(true)
+	require.NoError(t, lease.Of(ctx).Fresh(ctx))
+	var held *lease.Held
+	_, err = b.Enter(t.Context(), "thing")
+	require.ErrorAs(t, err, &held)
+	now = now.Add(time.Hour)
+	other, err := b.Enter(t.Context(), "thing")
+	require.NoError(t, err, "early")
+	lease.Of(other).Keep(true)
+	require.NoError(t, lease.Of(other).Fresh(other))
+	_, err = a.Commit(ctx, store.Op{Key: "done", Value: []byte("a")})
+	require.ErrorAs(t, err, &held)
+	require.Equal(t, "b", held.Owner)
+	_, err = mem.Get(t.Context(), "done")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
