@@ -367,24 +367,33 @@ func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done
 	}
 }
 
+// nextVectorless returns the first record from a row on that waits for a vector, and its
+// row, or nil and the row that the next record will have.
+func (sh *shard) nextVectorless(row uint32) (*entry, uint32) {
+	sh.mu.enter()
+	defer sh.mu.leave()
+	for ; int(row) < len(sh.rows); row++ {
+		if e := sh.rows[row]; e != nil && sh.vectorlessLocked(e) {
+			return e, row
+		}
+	}
+	return nil, row
+}
+
 func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, error) {
 	w := &sh.waits
-	end := sh.entries.next.Load()
 	var next []waiting
 	bytes := 0
-	for row := w.from; ; row++ {
-		if row >= end {
+	for row := w.from; ; {
+		e, at := sh.nextVectorless(row)
+		if row = at + 1; len(next) == 0 {
+			w.from = at
+		}
+		if e == nil {
 			if len(next) > 0 || w.off == 0 {
 				return next, nil
 			}
 			row, w.off = w.off-1, 0
-			w.from = row
-		}
-		e := sh.entries.at(row)
-		if e == nil || e.row != row || !sh.vectorless(e) {
-			if len(next) == 0 {
-				w.from = row + 1
-			}
 			continue
 		}
 		r, err := b.record(ctx, sh, e)
@@ -421,7 +430,7 @@ func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	e := w.e
-	if sh.entries.at(e.row) != e || !sh.vectorless(e) {
+	if !sh.holds(e) || !sh.vectorless(e) {
 		b.vectors.cache.Remove(w.key)
 		return nil // it has gone, or is another by now
 	}

@@ -33,7 +33,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 func (sh *shard) words(sc *scratch, e *entry) (out []Word) {
 	sh.mu.enter()
 	defer sh.mu.leave()
-	if now, _ := sh.ids.find(&sh.entries, e.id); now != nil {
+	if now := sh.findLocked(e.id); now != nil {
 		for _, w := range sh.index.Words(&sc.index, sc.query.text, now.row) {
 			out = append(out, Word{Text: w.Text, Weight: w.Share, Found: w.Found})
 		}

@@ -143,11 +143,8 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 	roots := make(map[idKey]bool) // what is derived from them goes
 	seen := make(map[*entry]bool)
 	mark := func(e *entry) {
-		roots[e.id] = true
-		if e.more != nil {
-			for _, k := range e.more.former {
-				roots[k] = true
-			}
+		for k := range e.keys() {
+			roots[k] = true
 		}
 	}
 	take := func(e *entry) {

@@ -136,3 +136,20 @@ func TestReplacedRecordsAreFound(t *testing.T) {
 	done.Store(true)
 	writer.Wait()
 }
+
+// What a Bank has heard of before its writer is told gives no other record its vector.
+func TestVectorOfWhatIsKnownGoesNowhereElse(t *testing.T) {
+	t.Parallel()
+	s, sh, id, _ := changing(t, 1)
+	e := sh.entry(id)
+	r, err := s.b.record(context.Background(), sh, e)
+	require.NoError(t, err)
+	other := *r
+	other.ID = "other"
+	sh.put(newEntry(&other, stowed{dim: 2}, nil, 7), index.Doc{})
+	sh.putVector(newEntry(&other, stowed{dim: 2}, nil, 7), index.Doc{}, []float32{0, 1})
+	hits, err := s.Recall(context.Background(), Query{Vector: []float32{1, 0}, K: 1})
+	require.NoError(t, err)
+	require.Equal(t, id, hits[0].Record.ID)
+	require.InDelta(t, 1, hits[0].Parts.Cosine, .01)
+}

@@ -110,7 +110,7 @@ func (sh *shard) like(sc *index.Scratch, l *index.Likeness, kind flags) (out []*
 	sh.mu.enter()
 	defer sh.mu.leave()
 	for _, row := range sh.index.Like(sc, l) {
-		if e := sh.entries.at(row); e.flags&kind != 0 {
+		if e := sh.rows[row]; e.flags&kind != 0 {
 			out = append(out, e)
 		}
 	}

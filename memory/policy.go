@@ -293,12 +293,12 @@ func (sh *shard) source(k idKey) source {
 	sh.mu.enter()
 	defer sh.mu.leave()
 	s := source{key: k}
-	if s.of, _ = sh.ids.find(&sh.entries, k); s.of == nil {
+	if s.of = sh.findLocked(k); s.of == nil {
 		s.refs = sh.fanLocked(k)
 		return s
 	}
 	s.key = s.of.id
-	for _, k := range s.of.keys() {
+	for k := range s.of.keys() {
 		s.refs += sh.fanLocked(k)
 	}
 	return s

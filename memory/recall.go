@@ -235,10 +235,7 @@ func (sh *shard) add(sc *scratch, m index.Match) {
 }
 
 func (sh *shard) addRated(sc *scratch, row uint32, r rated) {
-	e := sh.entries.at(row)
-	if e == nil {
-		return // gone
-	}
+	e := sh.rows[row]
 	c := e.counts()
 	if sc.query.excludes(e, c) == "" {
 		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, rated: r})
@@ -246,7 +243,7 @@ func (sh *shard) addRated(sc *scratch, row uint32, r rated) {
 }
 
 func (sh *shard) findAll(sc *scratch) {
-	for e := range sh.entries.all() {
+	for e := range sh.all() {
 		sh.addRated(sc, e.row, rated{})
 	}
 }
@@ -271,8 +268,8 @@ func (sh *shard) ask(q *query, n int) index.Query {
 	ask := index.Query{Terms: q.text, Half: q.half, K: n, Gate: gate, Asker: q.asker, Exclude: index.Flags(q.without)}
 	if q.apart || q.before != math.MaxInt64 || q.known != math.MaxInt64 {
 		ask.Skip = func(row uint32) bool {
-			e := sh.entries.at(row)
-			return e == nil || e.at > q.before || e.known > q.known || q.apart && e.flags.trusted()
+			e := sh.rows[row]
+			return e.at > q.before || e.known > q.known || q.apart && e.flags.trusted()
 		}
 	}
 	return ask
@@ -380,11 +377,11 @@ func (q *query) bring(best []found) []found {
 // from it. What it supersedes is no company for it.
 func (sh *shard) linkedLocked(e *entry) (out []*entry) {
 	for _, l := range e.links() {
-		if to, _ := sh.ids.find(&sh.entries, keyOf(l.To)); to != nil && l.Rel != supersedes {
+		if to := sh.findLocked(keyOf(l.To)); to != nil && l.Rel != supersedes {
 			out = append(out, to)
 		}
 	}
-	for _, k := range e.keys() {
+	for k := range e.keys() {
 		for _, from := range sh.into[k] {
 			if !slices.Contains(sh.over[k], from) {
 				out = append(out, from)

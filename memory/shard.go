@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,10 +31,10 @@ type shard struct {
 	// What follows belongs to mu: searches enter, and what is in the store already
 	// is changed while none is in. Neither waits for the disk, nor for a host.
 	mu      *turnstile
-	size    *atomic.Int64 // of the tenant; nil: it does not matter
-	entries column
-	ids     *idTable // former ids included
-	live    atomic.Int64
+	size    *atomic.Int64    // of the tenant; nil: it does not matter
+	rows    []*entry         // nil: gone
+	ids     map[idKey]uint32 // rows, by former ids too
+	live    int
 	vouched atomic.Int64 // of live, those that are trusted
 
 	injected atomic.Int64  // recalls with Query.Inject or Background that found something
@@ -48,13 +49,13 @@ type shard struct {
 	index *index.Index
 
 	vectors atomic.Pointer[vector.Set] // nil: there is none yet
-	blank   sync.Map                   // row -> true: the text has no vector
-	blanks  atomic.Int64
+	blank   map[uint32]bool            // rows whose texts have no vector
 	waits   waits
 }
 
 func newShard(s Scope) *shard {
-	sh := &shard{scope: s, part: scopePart(s), mu: newTurnstile(), ids: newIDTable(), index: index.New()}
+	sh := &shard{scope: s, part: scopePart(s), mu: newTurnstile(), index: index.New()}
+	sh.ids, sh.blank = make(map[idKey]uint32), make(map[uint32]bool)
 	sh.slots, sh.guesses = make(map[string][]stated), make(map[idKey][]guess)
 	sh.over, sh.into = make(map[idKey][]*entry), make(map[idKey][]*entry)
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
@@ -68,15 +69,39 @@ func (sh *shard) entry(id ID) *entry { return sh.find(keyOf(id)) }
 func (sh *shard) find(k idKey) *entry {
 	sh.mu.enter()
 	defer sh.mu.leave()
-	e, _ := sh.ids.find(&sh.entries, k)
-	return e
+	return sh.findLocked(k)
+}
+
+func (sh *shard) findLocked(k idKey) *entry {
+	if row, ok := sh.ids[k]; ok {
+		return sh.rows[row]
+	}
+	return nil
+}
+
+// holds reports whether e is what the Bank has of its record.
+func (sh *shard) holds(e *entry) bool {
+	sh.mu.enter()
+	defer sh.mu.leave()
+	return sh.rows[e.row] == e
 }
 
 // snapshot returns all entries, in the order in which they were indexed.
 func (sh *shard) snapshot() []*entry {
 	sh.mu.enter()
 	defer sh.mu.leave()
-	return slices.AppendSeq(make([]*entry, 0, sh.live.Load()), sh.entries.all())
+	return slices.AppendSeq(make([]*entry, 0, sh.live), sh.all())
+}
+
+// all yields the entries in order of row. The caller holds mu.
+func (sh *shard) all() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, e := range sh.rows {
+			if e != nil && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // put makes a record visible, in place of the one with its id, if any, and of
@@ -85,19 +110,18 @@ func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
 	sh.mu.change(func() { sh.putLocked(e, d, replaced...) })
 }
 
-func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
-	if old, _ := sh.ids.find(&sh.entries, e.id); old != nil && old.rev == e.rev && e.rev != 0 && len(replaced) == 0 {
-		return // Follow has heard of it before its writer was told
+// putLocked reports whether it had to.
+func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) bool {
+	if old := sh.findLocked(e.id); old != nil && old.rev == e.rev && e.rev != 0 && len(replaced) == 0 {
+		return false // Follow has heard of it before its writer was told
 	}
-	sh.entries.add(e, replaced)
-	sh.ids.set(&sh.entries, e.id, e.row)
-	if e.more != nil {
-		for _, k := range e.more.former {
-			sh.ids.set(&sh.entries, k, e.row)
-		}
+	e.row = uint32(len(sh.rows))
+	sh.rows = append(sh.rows, e)
+	for k := range e.keys() {
+		sh.ids[k] = e.row
 	}
 	sh.stateLocked(e)
-	sh.live.Add(1)
+	sh.live++
 	sh.reckon(e, 1)
 	if e.flags.trusted() {
 		sh.vouched.Add(1)
@@ -113,6 +137,7 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) {
 		}
 		sh.leaveLocked(old)
 	}
+	return true
 }
 
 // reckon adds a record to the size of the tenant, by 1, or takes it out, by -1.
@@ -158,24 +183,23 @@ type leaving struct {
 func (sh *shard) remove(es ...leaving) {
 	sh.mu.change(func() {
 		for _, e := range es {
-			sh.ids.remove(&sh.entries, e.id)
-			if e.more != nil {
-				for _, k := range e.more.former {
-					sh.ids.remove(&sh.entries, k)
-				}
-			}
 			sh.leaveLocked(e)
 		}
 	})
 }
 
-// leaveLocked takes a record that no id leads to any more out of the index.
+// leaveLocked takes a record out of the index, with the ids that lead to it still.
 func (sh *shard) leaveLocked(e leaving) {
+	for k := range e.keys() {
+		if sh.ids[k] == e.row {
+			delete(sh.ids, k)
+		}
+	}
 	sh.index.Delete(e.row, e.doc)
 	sh.dropVectorLocked(e.entry)
 	sh.unstateLocked(e.entry)
-	sh.entries.remove(e.row)
-	sh.live.Add(-1)
+	sh.rows[e.row] = nil
+	sh.live--
 	sh.reckon(e.entry, -1)
 	if e.flags.trusted() {
 		sh.vouched.Add(-1)
@@ -185,7 +209,7 @@ func (sh *shard) leaveLocked(e leaving) {
 // fanLocked returns how many links begin or end at a record.
 func (sh *shard) fanLocked(k idKey) int {
 	n := len(sh.into[k])
-	if e, _ := sh.ids.find(&sh.entries, k); e != nil && e.id == k {
+	if e := sh.findLocked(k); e != nil && e.id == k {
 		n += len(e.links())
 	}
 	return n

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -168,7 +169,7 @@ func (q *query) standing(sh *shard, e *entry) *entry {
 }
 
 func (q *query) superseding(sh *shard, e *entry) *entry {
-	for _, k := range e.keys() {
+	for k := range e.keys() {
 		for _, by := range slices.Backward(sh.over[k]) {
 			if by != e && q.sees(by) && replaces(by, e) {
 				return by
@@ -190,19 +191,25 @@ func (q *query) superseding(sh *shard, e *entry) *entry {
 	return nil
 }
 
-// keys are the ids that lead to e.
-func (e *entry) keys() []idKey {
-	if e.more == nil {
-		return []idKey{e.id}
+// keys yields the ids that lead to e.
+func (e *entry) keys() iter.Seq[idKey] {
+	return func(yield func(idKey) bool) {
+		if !yield(e.id) || e.more == nil {
+			return
+		}
+		for _, k := range e.more.former {
+			if !yield(k) {
+				return
+			}
+		}
 	}
-	return append([]idKey{e.id}, e.more.former...)
 }
 
 // superseded returns the record that e, which holds, has replaced last, or nil.
 func (q *query) superseded(sh *shard, e *entry) *entry {
 	for _, l := range e.links() {
 		if l.Rel == supersedes {
-			if old, _ := sh.ids.find(&sh.entries, keyOf(l.To)); old != nil && old != e && q.sees(old) && replaces(e, old) {
+			if old := sh.findLocked(keyOf(l.To)); old != nil && old != e && q.sees(old) && replaces(e, old) {
 				return old
 			}
 		}
@@ -273,7 +280,7 @@ func (s Space) relate(ctx context.Context, q *query, f *found, h *Hit) error {
 	r := Record{ID: old.name()}
 	if err := s.b.copy(ctx, f.sh, old, old.counts(), &r); err == nil {
 		h.Superseded = &r
-	} else if f.sh.entries.at(old.row) == old {
+	} else if f.sh.holds(old) {
 		return err
 	}
 	return nil

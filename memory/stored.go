@@ -320,7 +320,7 @@ func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
 		return r, nil // what the record has become meanwhile
 	}
 	b.bodies.Add(e, r)
-	if sh.entries.at(e.row) != e {
+	if !sh.holds(e) {
 		b.bodies.Remove(e) // it has gone, and whoever removed it was here before
 	}
 	return r, nil
@@ -364,7 +364,7 @@ func (sh *shard) missing(e *entry, err error) error {
 	// Records leave the store before they leave memory, with edit held.
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	if sh.entries.at(e.row) == e {
+	if sh.holds(e) {
 		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.recordKey(e.name()))
 	}
 	return err

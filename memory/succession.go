@@ -146,11 +146,11 @@ func (b *Bank) closest(sh *shard, e *entry, x []float32) *entry {
 	sh.mu.enter()
 	defer sh.mu.leave()
 	for _, m := range set.Search(h, 1, uint32(kindFlags&^isFact), 0, func(row uint32) bool {
-		o := sh.entries.at(row)
-		return o == nil || o.actor != e.actor || !e.after(o)
+		o := sh.rows[row]
+		return o.actor != e.actor || !e.after(o)
 	}) {
 		if least := b.o.MinCosine; m.Cosine-least >= alikeMeaning*(1-least) {
-			return sh.entries.at(m.Slot)
+			return sh.rows[m.Slot]
 		}
 	}
 	return nil
@@ -205,10 +205,10 @@ func (sh *shard) kin(sc *scratch, e *entry, c *candidate, least float64) (near [
 	may := false
 	for _, k := range sh.index.Kin(&sc.index, index.Query{
 		Terms: c.doc.Content, K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: func(row uint32) bool {
-			o := sh.entries.at(row)
-			return o == nil || o.actor != e.actor || !e.after(o)
+			o := sh.rows[row]
+			return o.actor != e.actor || !e.after(o)
 		}}, asked, postings) {
-		o := sh.entries.at(k.Row)
+		o := sh.rows[k.Row]
 		near = append(near, o)
 		size := float64(len(o.text)) / float64(len(c.rec.Content))
 		may = may || o.flags&isCold == 0 && k.Share >= least*min(1, lighter*size)
@@ -391,10 +391,10 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 	m.old, at = f.entry, -1
 	f.sh.mu.enter()
 	defer f.sh.mu.leave()
-	for _, k := range f.keys() {
+	for k := range f.keys() {
 		guesses := f.sh.guesses[k]
 		for _, g := range guesses {
-			by, _ := f.sh.ids.find(&f.sh.entries, g.by)
+			by := f.sh.findLocked(g.by)
 			if by == nil || !by.after(f.entry) || !replaces(by, f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
 				continue
 			}

@@ -133,9 +133,7 @@ func (sh *shard) latest(thread string, n int) (es []*entry) {
 	sh.mu.enter()
 	defer sh.mu.leave()
 	for _, row := range sh.index.Latest(thread, n) {
-		if e := sh.entries.at(row); e != nil {
-			es = append(es, e)
-		}
+		es = append(es, sh.rows[row])
 	}
 	return es
 }
@@ -174,8 +172,8 @@ func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
 		ask.K = 0 // some will be left out
 	}
 	ask.First = func(a, b uint32) bool {
-		x, y := sh.entries.at(a), sh.entries.at(b)
-		return x != nil && (y == nil || x.at > y.at || x.at == y.at && compareIDs(x, y) < 0)
+		x, y := sh.rows[a], sh.rows[b]
+		return x.at > y.at || x.at == y.at && compareIDs(x, y) < 0
 	}
 	for _, t := range sh.index.Threads(&sc.index, &ask) {
 		from := len(sc.found)

@@ -17,8 +17,7 @@ import (
 // putVector is put with the vector that a draft came with, if it did.
 func (sh *shard) putVector(e *entry, d index.Doc, x []float32) {
 	sh.mu.change(func() {
-		sh.putLocked(e, d)
-		if x != nil {
+		if sh.putLocked(e, d) && x != nil {
 			sh.setVectorLocked(e, x)
 		}
 	})
@@ -47,19 +46,20 @@ func (sh *shard) setCodeLocked(e *entry, dim int, c *vector.Code) {
 		sh.vectors.Store(set)
 	}
 	if c == nil || set.PutCode(e.row, c, uint32(e.marks())) != nil {
-		if _, was := sh.blank.Swap(e.row, true); !was {
-			sh.blanks.Add(1)
-		}
+		sh.blank[e.row] = true
 	}
 }
 
 // vectorless reports whether e waits for a vector.
 func (sh *shard) vectorless(e *entry) bool {
-	if set := sh.vectors.Load(); set != nil && set.Has(e.row) {
-		return false
-	}
-	_, blank := sh.blank.Load(e.row)
-	return !blank
+	sh.mu.enter()
+	defer sh.mu.leave()
+	return sh.vectorlessLocked(e)
+}
+
+func (sh *shard) vectorlessLocked(e *entry) bool {
+	set := sh.vectors.Load()
+	return !sh.blank[e.row] && (set == nil || !set.Has(e.row))
 }
 
 // pending returns how many records of the shard wait for a vector.
@@ -67,11 +67,13 @@ func (b *Bank) pending(sh *shard) int {
 	if b.vectors.host == nil {
 		return 0
 	}
-	n := sh.live.Load() - sh.blanks.Load()
+	sh.mu.enter()
+	defer sh.mu.leave()
+	n := sh.live - len(sh.blank)
 	if set := sh.vectors.Load(); set != nil {
-		n -= int64(set.Len())
+		n -= set.Len()
 	}
-	return int(max(0, n)) // the three are not read at one moment
+	return n
 }
 
 // moveVectorLocked gives what old has to e, which says the same.
@@ -85,9 +87,7 @@ func (sh *shard) dropVectorLocked(e *entry) {
 	if set := sh.vectors.Load(); set != nil {
 		set.Delete(e.row)
 	}
-	if _, was := sh.blank.LoadAndDelete(e.row); was {
-		sh.blanks.Add(-1)
-	}
+	delete(sh.blank, e.row)
 }
 
 // unwritten makes sure that no write of the record's vector is behind, and
