@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -28,6 +29,9 @@ type behind struct {
 	err      error     // of the last attempt
 	tenant   string    // whose texts that was about
 }
+
+// begin prepares for run and alone.
+func (b *behind) begin() { b.wake, b.turn = make(chan struct{}, 1), make(chan struct{}, 1) }
 
 // run calls next in a goroutine until close: at once while it has done something,
 // else when there is more to do, or after a pause.
@@ -107,8 +111,10 @@ func (b *behind) lastError(tenant string) error {
 	return b.err
 }
 
-// reportLocked keeps what an attempt for a tenant has come to.
-func (b *behind) reportLocked(now time.Time, tenant string, err error) {
+// report keeps what an attempt for a tenant has come to.
+func (b *behind) report(now time.Time, tenant string, err error) {
+	b.Lock()
+	defer b.Unlock()
 	b.tenant = tenant
 	if b.err = err; err == nil {
 		b.failures, b.until = 0, time.Time{}
@@ -121,3 +127,28 @@ func (b *behind) reportLocked(now time.Time, tenant string, err error) {
 	b.failures++
 	b.until = now.Add(pause)
 }
+
+// finish calls next until there is nothing to do or it has failed, without waiting for run.
+func (b *Bank) finish(ctx context.Context, verb string, next func(context.Context) (int, error)) error {
+	for n := 1; n > 0; {
+		err := b.In("any").check(ctx)
+		if err == nil {
+			n, err = next(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("memory: %s: %w", verb, &cleaned{b.sanitize.Sanitize(err.Error()), err})
+		}
+	}
+	return nil
+}
+
+// cleaned is an error that may quote a host's secrets, without them.
+type cleaned struct {
+	text string
+	err  error
+}
+
+func (c *cleaned) Error() string { return c.text }
+
+// Unwrap lets callers find the cause, with all that it says.
+func (c *cleaned) Unwrap() error { return c.err }

@@ -120,6 +120,8 @@ type candidate struct {
 	with     stowed
 	rejected string // why, or ""
 	behind   bool   // written with the next group of the Writer
+	// What it writes, once it is in a group. Without a Key: no vector.
+	record, vector store.Op
 }
 
 // clean checks the draft against the limits, sanitises it, and returns what
@@ -254,14 +256,12 @@ func checkVector(v []float32) error {
 	if err := limit("vector", MaxDimension, len(v)); err != nil {
 		return err
 	}
-	zero := true
 	for i, x := range v {
 		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
 			return fmt.Errorf("%w: number %d is not finite", ErrVector, i)
 		}
-		zero = zero && x == 0
 	}
-	if len(v) > 0 && zero {
+	if len(v) > 0 && zero(v) {
 		return fmt.Errorf("%w: it is zero", ErrVector)
 	}
 	return nil

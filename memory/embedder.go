@@ -87,7 +87,6 @@ func (v *embedding) start(host Embedder, noted vectorModel) error {
 	if name != noted.Name {
 		v.model.Store(&vectorModel{Name: name})
 	}
-	v.wake, v.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	return nil
 }
 
@@ -134,14 +133,8 @@ func (v *embedding) embed(ctx context.Context, limit time.Duration, texts []stri
 	return out, nil
 }
 
-func zero(v []float32) bool {
-	for _, x := range v {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+// zero reports whether a vector has no direction.
+func zero(v []float32) bool { return !slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) }
 
 // textKey is what a text's vector is cached by, for a tenant: how fast an answer comes
 // must not tell it what others have said. It does not give the text away.
@@ -154,9 +147,9 @@ func textKey(tenant, text string) (k [16]byte) {
 // report keeps what an attempt for a tenant has come to. A batch that failed is
 // tried again as two halves; what fails alone comes back last.
 func (v *embedding) report(now time.Time, tenant string, err error) {
+	v.behind.report(now, tenant, err)
 	v.Lock()
 	defer v.Unlock()
-	v.reportLocked(now, tenant, err)
 	if err == nil {
 		v.size = min(2*v.size, batchTexts)
 	} else {
@@ -213,34 +206,7 @@ func (b *Bank) queryVector(ctx context.Context, tenant, text string) ([]float32,
 // behind, and returns when all is done or the Embedder has failed. It is for
 // hosts that have just stored much, and for tests; without an Embedder it does
 // nothing.
-func (b *Bank) Embed(ctx context.Context) error {
-	if err := store.CheckContext(ctx); err != nil {
-		return err
-	}
-	if b.closed.Load() {
-		return store.ErrClosed
-	}
-	for {
-		n, err := b.embedNext(ctx)
-		if err != nil {
-			return fmt.Errorf("memory: embed: %w", &cleaned{b.sanitize.Sanitize(err.Error()), err})
-		}
-		if n == 0 {
-			return nil
-		}
-	}
-}
-
-// cleaned is an error that may quote a host's secrets, without them.
-type cleaned struct {
-	text string
-	err  error
-}
-
-func (c *cleaned) Error() string { return c.text }
-
-// Unwrap lets callers find the cause, with all that it says.
-func (c *cleaned) Unwrap() error { return c.err }
+func (b *Bank) Embed(ctx context.Context) error { return b.finish(ctx, "embed", b.embedNext) }
 
 // embedNext embeds the next records that wait, and returns how many they were.
 func (b *Bank) embedNext(ctx context.Context) (int, error) {

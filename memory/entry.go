@@ -98,12 +98,9 @@ func (f flags) trusted() bool { return f&isQuarantined == 0 }
 // newEntry returns r as it is kept in memory. It has no row yet.
 func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 	e := &entry{
-		id: keyOf(r.ID), actor: intern(r.Actor), thread: intern(r.Thread),
+		id: keyOf(r.ID), actor: intern(r.Actor), thread: intern(r.Thread), source: intern(r.Source),
 		at: r.At.UnixMicro(), known: r.Known.UnixMicro(),
 		rev: rev, cut: uint16(len(r.Trigger)), stowed: s, flags: r.Kind.flag(),
-	}
-	if r.Source != (Source{}) {
-		e.source = unique.Make(r.Source)
 	}
 	if !r.Trusted {
 		e.flags |= isQuarantined
@@ -150,26 +147,24 @@ func (r *Record) textSize() int {
 	return n
 }
 
-func intern(s string) (h unique.Handle[string]) {
-	if s != "" {
-		h = unique.Make(s)
+// intern returns the handle of a value that records share, and name what it stands for: the
+// zero handle of the zero value.
+func intern[T comparable](v T) (h unique.Handle[T]) {
+	var zero T
+	if v != zero {
+		h = unique.Make(v)
 	}
 	return h
 }
 
-func name(h unique.Handle[string]) string {
-	if h == (unique.Handle[string]{}) {
-		return ""
+func name[T comparable](h unique.Handle[T]) (v T) {
+	if h != (unique.Handle[T]{}) {
+		v = h.Value()
 	}
-	return h.Value()
+	return v
 }
 
-func (e *entry) from() Source {
-	if e.source == (unique.Handle[Source]{}) {
-		return Source{}
-	}
-	return e.source.Value()
-}
+func (e *entry) from() Source { return name(e.source) }
 
 // none is the counters of a record that has none. Nobody changes it.
 var none counts

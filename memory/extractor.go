@@ -82,9 +82,12 @@ func (b *Bank) states(r *Record) bool {
 	return b.o.Extractor != nil && !r.Kind.learned() && r.Slot == Slot{} && r.Source.Origin != Derived
 }
 
-// unread appends to ops that the records of the group are to be read.
-func (g *group) unread(ops []store.Op) ([]store.Op, error) {
+// records returns the writes of the group's records, and of which are to be read.
+func (g *group) records(cond store.Condition) ([]store.Op, error) {
+	ops := make([]store.Op, 0, len(g.new))
 	for _, c := range g.new {
+		c.record.If = cond
+		ops = append(ops, c.record)
 		if g.b.states(c.rec) {
 			k := readKey(g.sh.scope, c.rec.ID)
 			value, err := codec.Encode(k, applied{At: instantOf(c.rec.Known)})
@@ -199,18 +202,7 @@ func (b *Bank) holder(ctx context.Context, k string) (scope Scope, there bool, e
 
 // Extract has the Extractor read what it has not yet, without waiting for the Bank
 // to do so behind, and returns when all is done or it has failed.
-func (b *Bank) Extract(ctx context.Context) error {
-	for {
-		if err := b.In("extract").check(ctx); err != nil {
-			return fmt.Errorf("memory: extract: %w", err)
-		}
-		if n, err := b.readNext(ctx); err != nil {
-			return fmt.Errorf("memory: extract: %w", &cleaned{b.sanitize.Sanitize(err.Error()), err})
-		} else if n == 0 {
-			return nil
-		}
-	}
-}
+func (b *Bank) Extract(ctx context.Context) error { return b.finish(ctx, "extract", b.readNext) }
 
 // readNext has the next record read, and returns how many it was.
 func (b *Bank) readNext(ctx context.Context) (int, error) {
@@ -221,9 +213,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 	defer release()
 	u, ok, err := b.nextUnread(ctx)
 	if err != nil {
-		b.reading.Lock()
-		b.reading.reportLocked(b.now(), "", err)
-		b.reading.Unlock()
+		b.reading.report(b.now(), "", err)
 	}
 	if !ok {
 		return 0, err
@@ -233,9 +223,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		b.reading.again(u)
 		return 0, ctx.Err()
 	}
-	b.reading.Lock()
-	b.reading.reportLocked(b.now(), u.scope.Tenant(), err)
-	b.reading.Unlock()
+	b.reading.report(b.now(), u.scope.Tenant(), err)
 	if err == nil {
 		return 1, nil
 	}

@@ -111,7 +111,7 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 }
 
 // reread takes in a record as the store has it, which another Bank has changed, unheard of so
-// far. The caller holds edit.
+// far, or Amend. The caller holds edit.
 func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 	e, err := b.st.Get(ctx, sh.recordKey(id))
 	if errors.Is(err, store.ErrNotFound) {

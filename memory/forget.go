@@ -312,16 +312,9 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	if err != nil {
 		return err
 	}
-	var all []*shard
-	b.shards.Range(func(_, v any) bool {
-		if sh := v.(*shard); sh.scope.Within(scope) {
-			all = append(all, sh)
-		}
-		return true
-	})
 	b.reading.keeping.Lock()
 	defer b.reading.keeping.Unlock()
-	for _, sh := range all {
+	for _, sh := range b.within(scope) {
 		if err := b.empty(ctx, sh); err != nil {
 			return fmt.Errorf("memory: erase %q: %w", scope, err)
 		}
@@ -334,11 +327,30 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 			return fmt.Errorf("memory: erase %q: %w", scope, err)
 		}
 	}
-	for _, sh := range all {
+	b.unload(scope)
+	return b.w.Flush(ctx)
+}
+
+// within returns the shards of a scope and of those below it.
+func (b *Bank) within(scope Scope) (all []*shard) {
+	b.shards.Range(func(_, v any) bool {
+		if sh := v.(*shard); sh.scope.Within(scope) {
+			all = append(all, sh)
+		}
+		return true
+	})
+	return all
+}
+
+// unload takes a scope and those below it out of memory.
+func (b *Bank) unload(scope Scope) {
+	for _, sh := range b.within(scope) {
 		b.shards.Delete(sh.scope)
 		sh.grow(-scopeBytes)
+		for _, e := range sh.snapshot() {
+			sh.reckon(e, -1)
+		}
 	}
-	return b.w.Flush(ctx)
 }
 
 // empty erases the records of a shard.
@@ -390,16 +402,7 @@ func (b *Bank) Reload(ctx context.Context, scope Scope) error {
 	}
 	b.reading.keeping.Lock()
 	defer b.reading.keeping.Unlock()
-	b.shards.Range(func(s, v any) bool {
-		if s.(Scope).Within(scope) {
-			b.shards.Delete(s)
-			v.(*shard).grow(-scopeBytes)
-			for _, e := range v.(*shard).snapshot() {
-				v.(*shard).reckon(e, -1)
-			}
-		}
-		return true
-	})
+	b.unload(scope)
 	if err := b.load(ctx, scope); err != nil {
 		return fmt.Errorf("memory: reload %q: %w", scope, err)
 	}

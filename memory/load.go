@@ -45,15 +45,12 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 		if err != nil {
 			return err
 		}
-		s := stray{key: e.Key, counts: c}
-		if p := key.Split(e.Key); len(p) == 4 && shards[p[2]] != nil {
-			s.sh, s.id = shards[p[2]], ID(p[3])
-			if old := s.sh.entry(s.id); old != nil && old.id == keyOf(s.id) {
-				s.sh.tally(change{old, c})
-				continue
-			}
+		sh, of, its := shards.record(e.Key)
+		if its {
+			sh.tally(change{of, c})
+		} else {
+			strays = append(strays, stray{e.Key, sh, of, c})
 		}
-		strays = append(strays, s)
 	}
 	if err := b.settle(ctx, strays); err != nil {
 		return err
@@ -138,8 +135,8 @@ type loading struct {
 }
 
 // loadRecords reads the records, and returns the shards by their part of the key.
-func (b *Bank) loadRecords(ctx context.Context, in *stored) (map[string]*shard, error) {
-	shards := make(map[string]*shard)
+func (b *Bank) loadRecords(ctx context.Context, in *stored) (parts, error) {
+	shards := make(parts)
 	return shards, pipeline(ctx, in.under(ctx, recordPart), b.prepare, func(records []loading) error {
 		var sh *shard
 		for _, l := range records {
@@ -173,13 +170,27 @@ func (b *Bank) prepare(entries []store.Entry) []loading {
 	return out
 }
 
+// parts are the shards by their part of keys.
+type parts map[string]*shard
+
+// record returns the record that an entry of the store is of, nil if it is gone, and whether
+// the entry is its own: not that of one which became part of it.
+func (in parts) record(k string) (sh *shard, e *entry, its bool) {
+	if p := key.Split(k); len(p) == 4 && in[p[2]] != nil {
+		sh = in[p[2]]
+		e = sh.entry(ID(p[3]))
+		its = e != nil && e.id == keyOf(ID(p[3]))
+	}
+	return sh, e, its
+}
+
 // stray are counters without a record of their own: the process ended after
 // the record was merged into another, or forgotten, and before its counters
 // followed.
 type stray struct {
-	sh     *shard
-	id     ID
 	key    string
+	sh     *shard
+	into   *entry // nil: it is gone
 	counts *counts
 }
 
@@ -187,23 +198,17 @@ type stray struct {
 // removes them.
 func (b *Bank) settle(ctx context.Context, strays []stray) error {
 	for _, s := range strays {
-		ops := []store.Op{{Key: s.key, Delete: true}}
-		if b.o.Shared && (s.sh == nil || s.sh.entry(s.id) == nil) {
-			continue // of a record that another has just made, perhaps
-		}
-		if s.sh != nil {
-			if e := s.sh.entry(s.id); e != nil {
-				if b.o.Shared {
-					ops[0].If = store.At(s.counts.rev) // else another has settled it
-				}
-				_, err := b.count(ctx, s.sh, ops, nil, change{e, e.counts().sum(s.counts)})
-				if err != nil && !errors.Is(err, store.ErrConflict) {
-					return err
-				}
-				continue
+		op, err := store.Op{Key: s.key, Delete: true}, error(nil)
+		switch {
+		case s.into != nil:
+			if b.o.Shared {
+				op.If = store.At(s.counts.rev) // else another has settled it
 			}
+			_, err = b.count(ctx, s.sh, []store.Op{op}, nil, change{s.into, s.into.counts().sum(s.counts)})
+		case !b.o.Shared: // else it is of a record that another has just made, perhaps
+			err = b.w.Add(ctx, op)
 		}
-		if err := b.w.Add(ctx, ops...); err != nil {
+		if err != nil && !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}

@@ -378,9 +378,8 @@ func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	var ops []store.Op
-	going := make([]leaving, len(changes))
 	for i := range changes {
-		more, err := s.b.amend(ctx, sh, &changes[i], &going[i])
+		more, err := s.b.amend(ctx, sh, &changes[i])
 		if err != nil {
 			return fmt.Errorf("memory: amend: %w", err)
 		}
@@ -390,20 +389,17 @@ func (s Space) Amend(ctx context.Context, changes ...Amended) error {
 		return nil
 	}
 	_, err = s.b.st.Commit(ctx, ops...)
-	for i := range changes { // also after an error: its outcome may be unknown
-		c := &changes[i]
-		err = errors.Join(err, s.b.follow(context.WithoutCancel(ctx), sh, cmp.Or(c.Is.ID, c.Was.ID), going[i]))
+	for _, c := range changes { // also after an error: its outcome may be unknown
+		err = errors.Join(err, s.b.reread(context.WithoutCancel(ctx), sh, cmp.Or(c.Is.ID, c.Was.ID)))
 	}
-	s.b.wanted(sh)
 	if err != nil {
 		return fmt.Errorf("memory: amend: %w", err)
 	}
 	return nil
 }
 
-// amend returns what a change writes, and the record that it replaces. The caller
-// holds edit.
-func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended, was *leaving) (ops []store.Op, err error) {
+// amend returns what a change writes. The caller holds edit.
+func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended) (ops []store.Op, err error) {
 	id, rec := cmp.Or(c.Is.ID, c.Was.ID), c.Is
 	rec.Scope = sh.scope
 	e := sh.entry(id)
@@ -428,33 +424,6 @@ func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended, was *leaving) (
 	if c.Is.ID == "" {
 		is = nil
 	}
-	*was, _, ops, err = b.replacing(ctx, sh, e, old, is)
+	_, _, ops, err = b.replacing(ctx, sh, e, old, is)
 	return ops, err
-}
-
-// follow makes a record in memory what it is in the store. The caller holds edit.
-func (b *Bank) follow(ctx context.Context, sh *shard, id ID, was leaving) error {
-	stored, err := b.st.Get(ctx, sh.recordKey(id))
-	switch gone := errors.Is(err, store.ErrNotFound); {
-	case gone && was.entry != nil:
-		b.bodies.Remove(was.entry)
-		sh.remove(was)
-		return nil
-	case gone:
-		return nil
-	case err != nil || was.entry != nil && was.rev == stored.Rev:
-		return err
-	}
-	r, with, err := decodeRecord(stored)
-	if err != nil {
-		return err
-	}
-	var replaced []leaving
-	var c *counts
-	if was.entry != nil {
-		replaced, c = []leaving{was}, was.counts()
-		b.bodies.Remove(was.entry)
-	}
-	sh.put(newEntry(r, with, c, stored.Rev), b.document(r, with), replaced...)
-	return nil
 }

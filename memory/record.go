@@ -80,28 +80,28 @@ type Stats struct {
 // Record is what is kept of a Draft. It is a copy: changing it changes nothing
 // in the Bank.
 type Record struct {
-	ID       ID
-	Scope    Scope
-	Kind     Kind
-	Trigger  string
-	Content  string
-	At       time.Time // when it happened or began to hold
-	Known    time.Time // when it was recorded
-	Source   Source
-	Actor    string
-	Thread   string
-	Links    []Link
-	Quotes   []Source        // whose words the texts repeat besides, sorted
-	Variants []Variant       // near-duplicates that were merged into it
-	Vector   []float32       // filled by Get and All alone
-	Plan     json.RawMessage // what to run when a Pattern fires; opaque here
-	Trusted  bool            // false: quarantined
-	Archived bool            // put aside by Decay
-	Triggers []string        // phrases that bring it, see Query.Triggered
-	Slot     Slot            // what it states, if the host said so
-	Repaired bool            // the texts held invalid UTF-8, which was replaced by U+FFFD
-	Passing  bool            // as in Draft
-	Stats    Stats
+	ID       ID              `cbor:"-"`
+	Scope    Scope           `cbor:"1,keyasint"`
+	Kind     Kind            `cbor:"2,keyasint"`
+	Trigger  string          `cbor:"3,keyasint,omitempty"`
+	Content  string          `cbor:"4,keyasint"`
+	At       time.Time       `cbor:"-"` // when it happened or began to hold
+	Known    time.Time       `cbor:"-"` // when it was recorded
+	Source   Source          `cbor:"7,keyasint,omitzero"`
+	Actor    string          `cbor:"8,keyasint,omitempty"`
+	Thread   string          `cbor:"9,keyasint,omitempty"`
+	Links    []Link          `cbor:"10,keyasint,omitempty"`
+	Quotes   []Source        `cbor:"20,keyasint,omitempty"` // whose words the texts repeat besides, sorted
+	Variants []Variant       `cbor:"-"`                     // near-duplicates that were merged into it
+	Vector   []float32       `cbor:"-"`                     // filled by Get and All alone
+	Plan     json.RawMessage `cbor:"13,keyasint,omitempty"` // what to run when a Pattern fires; opaque here
+	Trusted  bool            `cbor:"14,keyasint,omitempty"` // false: quarantined
+	Archived bool            `cbor:"-"`                     // put aside by Decay
+	Triggers []string        `cbor:"85,keyasint,omitempty"` // phrases that bring it, see Query.Triggered
+	Slot     Slot            `cbor:"17,keyasint,omitzero"`  // what it states, if the host said so
+	Repaired bool            `cbor:"15,keyasint,omitempty"` // the texts held invalid UTF-8, which was replaced by U+FFFD
+	Passing  bool            `cbor:"24,keyasint,omitempty"` // as in Draft
+	Stats    Stats           `cbor:"-"`
 
 	apart []uint64 // with what it was tried to be one, see apartMark; nil in what a host gets
 }

@@ -166,8 +166,6 @@ type group struct {
 	done     int       // how many of them are certain
 
 	new     []candidate
-	ops     []store.Op // of new
-	vectors []store.Op // of new; without a Key: none
 	bytes   int
 	index   *index.Index // of the first of new, by position; Episodes are not in it
 	indexed int          // how many
@@ -293,20 +291,17 @@ func (g *group) add(ctx context.Context, c candidate) error {
 	}
 	c.with.seq = g.sh.seq.Add(1)
 	c.doc.Tie = int64(c.with.seq)
-	op, err := g.sh.encodeRecord(r, c.with)
-	if err != nil {
+	var err error
+	if c.record, err = g.sh.encodeRecord(r, c.with); err != nil {
 		return err
 	}
-	op.If = store.Absent
-	var vector store.Op
 	if len(r.Vector) > 0 {
-		if vector, err = g.sh.encodeVector(r.ID, g.b.vectors.model.Load().Name, r.Vector); err != nil {
+		if c.vector, err = g.sh.encodeVector(r.ID, g.b.vectors.model.Load().Name, r.Vector); err != nil {
 			return err
 		}
 	}
 	g.new = append(g.new, c)
-	g.ops, g.vectors = append(g.ops, op), append(g.vectors, vector)
-	g.bytes += len(op.Key) + len(op.Value) + len(vector.Key) + len(vector.Value)
+	g.bytes += len(c.record.Key) + len(c.record.Value) + len(c.vector.Key) + len(c.vector.Value)
 	g.receipts = append(g.receipts, Receipt{ID: r.ID, Disposition: Stored})
 	return nil
 }
@@ -356,19 +351,19 @@ func (g *group) show(rev store.Revision) {
 	}
 	g.b.wanted(g.sh)
 	g.b.unread(g.sh, g.new)
-	g.new, g.ops, g.vectors, g.bytes, g.index, g.indexed = nil, nil, nil, 0, nil, 0
+	g.new, g.bytes, g.index, g.indexed = nil, 0, nil, 0
 	g.done = len(g.receipts)
 }
 
 func (g *group) write(ctx context.Context) (store.Revision, error) {
-	ops, err := g.unread(slices.Clip(g.ops))
+	ops, err := g.records(store.Absent)
 	if err != nil {
 		return 0, err
 	}
 	records := len(ops)
-	for _, op := range g.vectors {
-		if op.Key != "" {
-			ops = append(ops, op)
+	for _, c := range g.new {
+		if c.vector.Key != "" {
+			ops = append(ops, c.vector)
 		}
 	}
 	if len(ops) == records {
@@ -390,11 +385,10 @@ func (g *group) write(ctx context.Context) (store.Revision, error) {
 // found any.
 func (g *group) adopt(ctx context.Context) (bool, error) {
 	var rest []candidate
-	var ops, vectors []store.Op
-	for i, c := range g.new {
-		e, err := g.b.st.Get(ctx, g.ops[i].Key)
+	for _, c := range g.new {
+		e, err := g.b.st.Get(ctx, c.record.Key)
 		if errors.Is(err, store.ErrNotFound) {
-			rest, ops, vectors = append(rest, c), append(ops, g.ops[i]), append(vectors, g.vectors[i])
+			rest = append(rest, c)
 			continue
 		}
 		if err != nil {
@@ -414,7 +408,7 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 		g.sh.putVector(adopted, g.b.document(stored, with), x)
 	}
 	found := len(rest) < len(g.new)
-	g.new, g.ops, g.vectors = rest, ops, vectors
+	g.new = rest
 	return found, nil
 }
 
@@ -427,12 +421,9 @@ const maxPassing = 256
 func (g *group) hand(ctx context.Context) error {
 	g.sh.edit.Lock()
 	defer g.sh.edit.Unlock()
-	ops, err := g.unread(slices.Clip(g.ops))
+	ops, err := g.records(store.Any) // the Writer takes no conditions, and the claims are ours
 	if err != nil {
 		return err
-	}
-	for i := range ops {
-		ops[i].If = store.Any // the Writer takes no conditions, and the claims are ours
 	}
 	queue := g.sh.passed()
 	over := max(0, len(queue)+len(g.new)-maxPassing)

@@ -59,27 +59,13 @@ func (sh *shard) feedbackKey(k string) string {
 
 // storedRecord is a Record on disk, without its counters and its vector.
 type storedRecord struct {
-	Scope    Scope           `cbor:"1,keyasint"`
-	Kind     Kind            `cbor:"2,keyasint"`
-	Trigger  string          `cbor:"3,keyasint,omitempty"`
-	Content  string          `cbor:"4,keyasint"`
+	Record
 	At       int64           `cbor:"5,keyasint,omitempty"` // microseconds since 1970, as Known
 	Known    int64           `cbor:"6,keyasint,omitempty"`
-	Source   Source          `cbor:"7,keyasint,omitzero"`
-	Actor    string          `cbor:"8,keyasint,omitempty"`
-	Thread   string          `cbor:"9,keyasint,omitempty"`
-	Links    []Link          `cbor:"10,keyasint,omitempty"`
 	Variants []storedVariant `cbor:"11,keyasint,omitempty"`
 	Dim      uint16          `cbor:"12,keyasint,omitempty"` // of the vector
-	Plan     []byte          `cbor:"13,keyasint,omitempty"`
-	Trusted  bool            `cbor:"14,keyasint,omitempty"`
-	Repaired bool            `cbor:"15,keyasint,omitempty"`
 	Seq      uint32          `cbor:"16,keyasint,omitempty"` // as in stowed
-	Slot     Slot            `cbor:"17,keyasint,omitzero"`
 	Apart    []uint64        `cbor:"19,keyasint,omitempty"` // see apartMark
-	Quotes   []Source        `cbor:"20,keyasint,omitempty"`
-	Passing  bool            `cbor:"24,keyasint,omitempty"`
-	Triggers []string        `cbor:"85,keyasint,omitempty"`
 }
 
 type storedVariant struct {
@@ -92,10 +78,7 @@ type storedVariant struct {
 
 func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	s := storedRecord{
-		Scope: r.Scope, Kind: r.Kind, Trigger: r.Trigger, Content: r.Content, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(),
-		Source: r.Source, Actor: r.Actor, Thread: r.Thread, Links: r.Links, Dim: with.dim, Plan: r.Plan,
-		Trusted: r.Trusted, Repaired: r.Repaired, Seq: with.seq, Slot: r.Slot, Apart: r.apart,
-		Quotes: r.Quotes, Passing: r.Passing, Triggers: r.Triggers,
+		Record: *r, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(), Dim: with.dim, Seq: with.seq, Apart: r.apart,
 	}
 	for _, v := range r.Variants {
 		s.Variants = append(s.Variants, storedVariant{v.ID, v.Source, v.At.UnixMicro(), v.Trigger, v.Content})
@@ -130,12 +113,8 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 	case s.Dim > MaxDimension:
 		return damaged("vector too long")
 	}
-	r := &Record{
-		ID: ID(parts[3]), Scope: s.Scope, Kind: s.Kind, Trigger: s.Trigger, Content: s.Content, At: micros(s.At), Known: micros(s.Known),
-		Source: s.Source, Actor: s.Actor, Thread: s.Thread, Links: s.Links, Plan: s.Plan,
-		Trusted: s.Trusted, Repaired: s.Repaired, Slot: s.Slot, apart: s.Apart,
-		Quotes: s.Quotes, Passing: s.Passing, Triggers: s.Triggers,
-	}
+	r := &s.Record
+	r.ID, r.At, r.Known, r.apart = ID(parts[3]), micros(s.At), micros(s.Known), s.Apart
 	for _, v := range s.Variants {
 		r.Variants = append(r.Variants, Variant{v.ID, v.Source, micros(v.At), v.Trigger, v.Content})
 	}

@@ -297,7 +297,7 @@ func decodeGuesses(e store.Entry) (kept []storedGuess, err error) {
 
 // loadGuesses reads what perhaps replaces what. Guesses of records that are gone
 // are left where they are: they say nothing.
-func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards map[string]*shard) error {
+func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards parts) error {
 	for e, err := range in.under(ctx, guessPart) {
 		if err != nil {
 			return err
@@ -306,10 +306,8 @@ func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards map[string]*s
 		if err != nil {
 			return err
 		}
-		if p := key.Split(e.Key); len(p) == 4 && shards[p[2]] != nil {
-			if by := shards[p[2]].entry(ID(p[3])); by != nil {
-				shards[p[2]].guess(by, kept)
-			}
+		if sh, by, _ := shards.record(e.Key); by != nil {
+			sh.guess(by, kept)
 		}
 	}
 	return nil
@@ -359,24 +357,24 @@ func (sc *scratch) order(best []found) []found {
 			if at >= 0 && at < i {
 				break // it comes first already
 			}
-			best = q.lead(best, i, at, m.by)
+			f := best[max(at, i)]
+			if at < 0 {
+				f.entry, f.tally, f.doubted = m.by, m.by.counts(), true
+			}
+			best = q.lead(best, i, at, f)
 		}
 	}
 	return best
 }
 
-// lead puts the hit at a place before the i-th; if that is -1, one of the entry,
-// which is not among them.
-func (q *query) lead(best []found, i, at int, by *entry) []found {
-	f := best[i]
+// lead puts f, which is the hit at a place, or not among the hits if that is -1, before
+// the i-th.
+func (q *query) lead(best []found, i, at int, f found) []found {
 	if at < 0 {
 		if len(best) < q.k {
 			best = append(best, found{})
 		}
 		at = len(best) - 1
-		f.entry, f.tally, f.doubted = by, by.counts(), true
-	} else {
-		f = best[at]
 	}
 	copy(best[i+1:at+1], best[i:at])
 	best[i] = f

@@ -51,15 +51,7 @@ func (sc *scratch) vouch(best []found) []found {
 	}
 	f := top(vouched, 1)[0]
 	at := slices.IndexFunc(best, func(o found) bool { return o.entry == f.entry && o.sh == f.sh })
-	if at < 0 {
-		if len(best) < q.k {
-			best = append(best, found{})
-		}
-		at = len(best) - 1
-	}
-	copy(best[1:at+1], best[:at])
-	best[0] = f
-	return best
+	return q.lead(best, 0, at, f)
 }
 
 // vouches reports whether trusted records may be found that were not the best.
@@ -81,9 +73,7 @@ func (sc *scratch) lead() bool {
 	if i <= 0 || sc.query.triggered || sc.found[0].flags.trusted() {
 		return false
 	}
-	f := sc.found[i]
-	copy(sc.found[1:i+1], sc.found[:i])
-	sc.found[0] = f
+	sc.query.lead(sc.found, 0, i, sc.found[i])
 	return true
 }
 

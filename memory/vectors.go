@@ -30,22 +30,21 @@ func (sh *shard) setVector(e *entry, x []float32) {
 
 func (sh *shard) setVectorLocked(e *entry, x []float32) {
 	var c vector.Code
-	if x == nil || c.Make(x) != nil { // it is too small to have a direction
-		sh.setCodeLocked(e, 0, nil)
-		return
+	if x != nil && c.Make(x) != nil { // it is too small to have a direction
+		x = nil
 	}
 	sh.setCodeLocked(e, len(x), &c)
 }
 
 // setCodeLocked is setVectorLocked for a vector of dim numbers that was coded;
-// nil: there is none.
+// 0: there is none.
 func (sh *shard) setCodeLocked(e *entry, dim int, c *vector.Code) {
 	set := sh.vectors.Load()
-	if set == nil && c != nil {
+	if set == nil && dim > 0 {
 		set = vector.New(dim)
 		sh.vectors.Store(set)
 	}
-	if c == nil || set.PutCode(e.row, c, uint32(e.marks())) != nil {
+	if dim == 0 || set.PutCode(e.row, c, uint32(e.marks())) != nil {
 		sh.blank[e.row] = true
 	}
 }
@@ -107,7 +106,7 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 
 // loadVectors reads the vectors of the Bank's model. Those of another wait to be
 // made again, and those without a record go.
-func (b *Bank) loadVectors(ctx context.Context, in *stored, shards map[string]*shard) error {
+func (b *Bank) loadVectors(ctx context.Context, in *stored, shards parts) error {
 	err := pipeline(ctx, in.under(ctx, vectorPart), codeVectors, func(batch []loadedVector) error {
 		for i := range batch {
 			if err := b.placeVector(ctx, shards, &batch[i]); err != nil {
@@ -144,16 +143,9 @@ func codeVectors(entries []store.Entry) []loadedVector {
 	return out
 }
 
-func (b *Bank) placeVector(ctx context.Context, shards map[string]*shard, l *loadedVector) error {
-	p := key.Split(l.key)
-	var sh *shard
-	var e *entry
-	if len(p) == 4 {
-		if sh = shards[p[2]]; sh != nil {
-			e = sh.entry(ID(p[3]))
-		}
-	}
-	if e == nil || e.name() != ID(p[3]) {
+func (b *Bank) placeVector(ctx context.Context, shards parts, l *loadedVector) error {
+	sh, e, its := shards.record(l.key)
+	if !its {
 		if b.o.Shared {
 			return nil // of a record that another has just made, perhaps
 		}
@@ -169,11 +161,7 @@ func (b *Bank) placeVector(ctx context.Context, shards map[string]*shard, l *loa
 		return nil
 	}
 	sh.mu.change(func() {
-		if l.dim == 0 {
-			sh.setCodeLocked(e, 0, nil)
-		} else {
-			sh.setCodeLocked(e, l.dim, &l.code)
-		}
+		sh.setCodeLocked(e, l.dim, &l.code)
 	})
 	return nil
 }
