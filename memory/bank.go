@@ -73,8 +73,8 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	}
 	b.dates = newCalendar(b.lang)
 	b.heard.more = make(chan struct{})
-	b.reading.begin()
-	b.vectors.begin()
+	b.reading.prime()
+	b.vectors.prime()
 	b.scratch.New = func() any { return new(scratch) }
 	b.bodies, err = lru.New[*entry, *Record](o.Cache)
 	if err != nil {

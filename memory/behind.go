@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -30,8 +29,8 @@ type behind struct {
 	tenant   string    // whose texts that was about
 }
 
-// begin prepares for run and alone.
-func (b *behind) begin() { b.wake, b.turn = make(chan struct{}, 1), make(chan struct{}, 1) }
+// prime prepares for run and alone.
+func (b *behind) prime() { b.wake, b.turn = make(chan struct{}, 1), make(chan struct{}, 1) }
 
 // run calls next in a goroutine until close: at once while it has done something,
 // else when there is more to do, or after a pause.
@@ -127,28 +126,3 @@ func (b *behind) report(now time.Time, tenant string, err error) {
 	b.failures++
 	b.until = now.Add(pause)
 }
-
-// finish calls next until there is nothing to do or it has failed, without waiting for run.
-func (b *Bank) finish(ctx context.Context, verb string, next func(context.Context) (int, error)) error {
-	for n := 1; n > 0; {
-		err := b.In("any").check(ctx)
-		if err == nil {
-			n, err = next(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("memory: %s: %w", verb, &cleaned{b.sanitize.Sanitize(err.Error()), err})
-		}
-	}
-	return nil
-}
-
-// cleaned is an error that may quote a host's secrets, without them.
-type cleaned struct {
-	text string
-	err  error
-}
-
-func (c *cleaned) Error() string { return c.text }
-
-// Unwrap lets callers find the cause, with all that it says.
-func (c *cleaned) Unwrap() error { return c.err }

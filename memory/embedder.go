@@ -206,7 +206,32 @@ func (b *Bank) queryVector(ctx context.Context, tenant, text string) ([]float32,
 // behind, and returns when all is done or the Embedder has failed. It is for
 // hosts that have just stored much, and for tests; without an Embedder it does
 // nothing.
-func (b *Bank) Embed(ctx context.Context) error { return b.finish(ctx, "embed", b.embedNext) }
+func (b *Bank) Embed(ctx context.Context) error { return b.exhaust(ctx, "embed", b.embedNext) }
+
+// exhaust calls next until there is nothing to do or it has failed, without waiting for run.
+func (b *Bank) exhaust(ctx context.Context, verb string, next func(context.Context) (int, error)) error {
+	for n := 1; n > 0; {
+		err := b.In("any").check(ctx)
+		if err == nil {
+			n, err = next(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("memory: %s: %w", verb, &cleaned{b.sanitize.Sanitize(err.Error()), err})
+		}
+	}
+	return nil
+}
+
+// cleaned is an error that may quote a host's secrets, without them.
+type cleaned struct {
+	text string
+	err  error
+}
+
+func (c *cleaned) Error() string { return c.text }
+
+// Unwrap lets callers find the cause, with all that it says.
+func (c *cleaned) Unwrap() error { return c.err }
 
 // embedNext embeds the next records that wait, and returns how many they were.
 func (b *Bank) embedNext(ctx context.Context) (int, error) {

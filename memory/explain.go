@@ -51,6 +51,15 @@ func (q *query) locate(id ID) (*shard, *entry) {
 	return nil, nil
 }
 
+// fillCosine fills in the cosine of a record that no search has found.
+func (sh *shard) fillCosine(sc *scratch, f *found) {
+	sh.mu.enter()
+	defer sh.mu.leave()
+	if sh.vectors != nil {
+		f.cosine, _ = sh.vectors.Cosine(&sc.hybrid.vector, f.row) // 0: it has none
+	}
+}
+
 // explanation says where e is among what was found.
 func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	q := &sc.query
@@ -74,8 +83,8 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	i := slices.IndexFunc(sc.found, is)
 	if i < 0 {
 		f := &found{entry: e, sh: sh, tally: e.counts()}
-		if set := sh.vectors.Load(); set != nil && q.vector {
-			f.cosine, _ = set.Cosine(&sc.hybrid.vector, e.row) // 0: it has none
+		if q.vector {
+			sh.fillCosine(sc, f)
 		}
 		x.Parts = s.parts(q, f)
 		if by := sc.hidden[e]; by != nil {

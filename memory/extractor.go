@@ -202,7 +202,7 @@ func (b *Bank) holder(ctx context.Context, k string) (scope Scope, there bool, e
 
 // Extract has the Extractor read what it has not yet, without waiting for the Bank
 // to do so behind, and returns when all is done or it has failed.
-func (b *Bank) Extract(ctx context.Context) error { return b.finish(ctx, "extract", b.readNext) }
+func (b *Bank) Extract(ctx context.Context) error { return b.exhaust(ctx, "extract", b.readNext) }
 
 // readNext has the next record read, and returns how many it was.
 func (b *Bank) readNext(ctx context.Context) (int, error) {

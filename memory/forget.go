@@ -200,13 +200,9 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 	n := *r
 	n.Variants, n.apart = nil, nil
 	for _, v := range r.Variants {
-		if covers(v) {
-			continue
+		if !covers(v) {
+			n.Variants = append(n.Variants, v.from(r))
 		}
-		if v.Content == "" {
-			v.Trigger, v.Content = r.Trigger, r.Content
-		}
-		n.Variants = append(n.Variants, v)
 	}
 	if own {
 		if len(n.Variants) == 0 {
@@ -218,10 +214,8 @@ func without(r *Record, src Source) (rec *Record, left bool) {
 		n.Trusted = n.Trusted && first.Source.Origin == Host
 		n.Variants = n.Variants[1:]
 	}
-	for i := range n.Variants {
-		if v := &n.Variants[i]; v.Trigger == n.Trigger && v.Content == n.Content {
-			v.Trigger, v.Content = "", ""
-		}
+	for i, v := range n.Variants {
+		n.Variants[i] = v.in(&n)
 	}
 	return &n, true
 }
@@ -314,7 +308,7 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	}
 	b.reading.keeping.Lock()
 	defer b.reading.keeping.Unlock()
-	for _, sh := range b.within(scope) {
+	for _, sh := range b.shardsWithin(scope) {
 		if err := b.empty(ctx, sh); err != nil {
 			return fmt.Errorf("memory: erase %q: %w", scope, err)
 		}
@@ -331,8 +325,8 @@ func (b *Bank) Erase(ctx context.Context, scope Scope) error {
 	return b.w.Flush(ctx)
 }
 
-// within returns the shards of a scope and of those below it.
-func (b *Bank) within(scope Scope) (all []*shard) {
+// shardsWithin returns the shards of a scope and of those below it.
+func (b *Bank) shardsWithin(scope Scope) (all []*shard) {
 	b.shards.Range(func(_, v any) bool {
 		if sh := v.(*shard); sh.scope.Within(scope) {
 			all = append(all, sh)
@@ -344,7 +338,7 @@ func (b *Bank) within(scope Scope) (all []*shard) {
 
 // unload takes a scope and those below it out of memory.
 func (b *Bank) unload(scope Scope) {
-	for _, sh := range b.within(scope) {
+	for _, sh := range b.shardsWithin(scope) {
 		b.shards.Delete(sh.scope)
 		sh.grow(-scopeBytes)
 		for _, e := range sh.snapshot() {

@@ -222,9 +222,21 @@ func confirms(old, r *Record) bool {
 
 // variantOf returns r as a variant of old.
 func variantOf(old, r *Record) Variant {
-	v := Variant{Source: r.Source, At: r.At, Trigger: r.Trigger, Content: r.Content}
-	if v.Trigger == old.Trigger && v.Content == old.Content {
+	return Variant{Source: r.Source, At: r.At, Trigger: r.Trigger, Content: r.Content}.in(old)
+}
+
+// in returns v as a variant of r: without texts that are r's.
+func (v Variant) in(r *Record) Variant {
+	if v.Trigger == r.Trigger && v.Content == r.Content {
 		v.Trigger, v.Content = "", ""
+	}
+	return v
+}
+
+// from returns v, a variant of r, with its texts in any case.
+func (v Variant) from(r *Record) Variant {
+	if v.Content == "" {
+		v.Trigger, v.Content = r.Trigger, r.Content
 	}
 	return v
 }

@@ -197,8 +197,7 @@ func (q *query) cut(fs []found) []found {
 // activation is the part of a score that ACT-R's equations give.
 func (q *query) activation(f *found, b bonds) Parts {
 	m := q.model
-	p := Parts{Relevance: f.relevance, BaseLevel: q.baseLevel(f)}
-	p.Spreading = b.spread(m, f.entry)
+	p := Parts{BaseLevel: q.baseLevel(f), Spreading: b.spread(m, f.entry)}
 	if !q.all && m.MismatchPenalty > 0 {
 		p.Mismatch = actr.Mismatch(m.MismatchPenalty, math.Log(max(f.relevance, leastRelevance)))
 	}

@@ -423,22 +423,15 @@ func (s Space) parts(q *query, f *found) Parts {
 	if !f.near {
 		f.effectiveness, f.recency = f.tally.effectiveness(q.situation), q.recency(f)
 	}
+	var p Parts
 	if q.model != nil {
-		p := q.activation(f, q.bonds(f.sh))
-		p.Effectiveness, p.Recency, p.Answer = f.effectiveness, f.recency, q.answers(f)
-		return p
+		p = q.activation(f, q.bonds(f.sh))
+	} else {
+		p.BaseLevel, p.Spreading = q.baseLevel(f), f.sh.spreading(q, f.entry)
 	}
-	return Parts{
-		Relevance:     f.relevance,
-		Answer:        q.answers(f),
-		Lexical:       f.lexical,
-		Cosine:        f.cosine,
-		Effectiveness: f.effectiveness,
-		Recency:       f.recency,
-		BaseLevel:     q.baseLevel(f),
-		Spreading:     f.sh.spreading(q, f.entry),
-		Near:          f.near,
-	}
+	p.Relevance, p.Lexical, p.Cosine, p.Near = f.relevance, f.lexical, f.cosine, f.near
+	p.Answer, p.Effectiveness, p.Recency = q.answers(f), f.effectiveness, f.recency
+	return p
 }
 
 // spreading is the mean over the context of 1/fan, for those that e is linked

@@ -48,8 +48,8 @@ type shard struct {
 
 	index *index.Index
 
-	vectors atomic.Pointer[vector.Set] // nil: there is none yet
-	blank   map[uint32]bool            // rows whose texts have no vector
+	vectors *vector.Set     // nil: there is none yet
+	blank   map[uint32]bool // rows whose texts have no vector
 	waits   waits
 }
 
@@ -223,8 +223,8 @@ func (sh *shard) tally(changes ...change) {
 		if now := c.entry.marks(); now != marks {
 			sh.mu.change(func() {
 				sh.index.SetFlags(c.entry.row, now)
-				if set := sh.vectors.Load(); set != nil {
-					set.SetFlags(c.entry.row, uint32(now))
+				if sh.vectors != nil {
+					sh.vectors.SetFlags(c.entry.row, uint32(now))
 				}
 			})
 		}

@@ -139,16 +139,13 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 func (b *Bank) closest(sh *shard, e *entry, x []float32) *entry {
 	sc := b.scratch.Get().(*scratch)
 	defer b.release(sc)
-	h, set := &sc.hybrid.vector, sh.vectors.Load()
-	if set == nil || !h.Ask(x) {
-		return nil
-	}
+	h := &sc.hybrid.vector
 	sh.mu.enter()
 	defer sh.mu.leave()
-	for _, m := range set.Search(h, 1, uint32(kindFlags&^isFact), 0, func(row uint32) bool {
-		o := sh.rows[row]
-		return o.actor != e.actor || !e.after(o)
-	}) {
+	if sh.vectors == nil || !h.Ask(x) {
+		return nil
+	}
+	for _, m := range sh.vectors.Search(h, 1, uint32(kindFlags&^isFact), 0, sh.notBefore(e)) {
 		if least := b.o.MinCosine; m.Cosine-least >= alikeMeaning*(1-least) {
 			return sh.rows[m.Slot]
 		}
@@ -204,10 +201,8 @@ func (sh *shard) kin(sc *scratch, e *entry, c *candidate, least float64) (near [
 	defer sh.mu.leave()
 	may := false
 	for _, k := range sh.index.Kin(&sc.index, index.Query{
-		Terms: c.doc.Content, K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: func(row uint32) bool {
-			o := sh.rows[row]
-			return o.actor != e.actor || !e.after(o)
-		}}, asked, postings) {
+		Terms: c.doc.Content, K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: sh.notBefore(e),
+	}, asked, postings) {
 		o := sh.rows[k.Row]
 		near = append(near, o)
 		size := float64(len(o.text)) / float64(len(c.rec.Content))
@@ -217,6 +212,14 @@ func (sh *shard) kin(sc *scratch, e *entry, c *candidate, least float64) (near [
 		return nil
 	}
 	return near
+}
+
+// notBefore reports of which rows the records are by another actor than e, or not before it.
+func (sh *shard) notBefore(e *entry) func(row uint32) bool {
+	return func(row uint32) bool {
+		o := sh.rows[row]
+		return o.actor != e.actor || !e.after(o)
+	}
 }
 
 // after reports whether e tells of a later time than o, or was made later.

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -59,18 +60,17 @@ func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 		if e.flags&isEpisode != 0 {
 			continue
 		}
-		for id := e.name(); id != ""; {
-			var err error
+		for id := e.name(); id != "" && err == nil; {
 			id, err = s.consolidate(ctx, sh, sc, id, &report)
-			if s.b.o.Shared && errors.Is(err, store.ErrConflict) {
-				break // another Bank has changed one of the two
-			}
-			if err != nil {
-				return report, fmt.Errorf("memory: consolidate: %w", err)
-			}
+		}
+		if s.b.o.Shared && errors.Is(err, store.ErrConflict) {
+			err = nil // another Bank has changed one of the two
+		}
+		if err != nil {
+			break
 		}
 	}
-	if err := s.b.w.Flush(ctx); err != nil {
+	if err = cmp.Or(err, s.b.w.Flush(ctx)); err != nil {
 		return report, fmt.Errorf("memory: consolidate: %w", err)
 	}
 	return report, nil
@@ -183,13 +183,7 @@ func joined(stays, goes *Record) *Record {
 	v.ID = goes.ID
 	n.Variants = append(n.Variants, v)
 	for _, v := range goes.Variants {
-		if v.Content == "" {
-			v.Trigger, v.Content = goes.Trigger, goes.Content
-		}
-		if v.Trigger == n.Trigger && v.Content == n.Content {
-			v.Trigger, v.Content = "", ""
-		}
-		n.Variants = append(n.Variants, v)
+		n.Variants = append(n.Variants, v.from(goes).in(&n))
 	}
 	if len(n.Plan) == 0 {
 		n.Plan = goes.Plan
@@ -447,9 +441,18 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 	if sh == nil {
 		return report, err
 	}
+	err = s.b.decay(ctx, sh, &report)
+	report.Kept = report.Total - report.Archived - report.Already - report.Removed
+	if err != nil {
+		return report, fmt.Errorf("memory: decay: %w", err)
+	}
+	return report, nil
+}
+
+func (b *Bank) decay(ctx context.Context, sh *shard, report *DecayReport) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	cutoff := s.b.now().Add(-unusedAfter)
+	cutoff := b.now().Add(-unusedAfter)
 	var unused, passing []*entry
 	for _, e := range sh.snapshot() {
 		report.Total++
@@ -460,28 +463,21 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 			report.Already++
 		case e.unused(cutoff) && !sh.current(e):
 			unused = append(unused, e)
-		default:
-			report.Kept++
 		}
 	}
 	for chunk := range slices.Chunk(unused, maxGroupOps/4) {
-		if err := s.b.archive(ctx, sh, chunk, true); err != nil {
-			report.Kept += len(unused) - report.Archived
-			return report, fmt.Errorf("memory: decay: %w", err)
+		if err := b.archive(ctx, sh, chunk, true); err != nil {
+			return err
 		}
 		report.Archived += len(chunk)
 	}
 	for chunk := range slices.Chunk(passing, eraseChunk) {
-		if err := s.b.erase(ctx, sh, chunk); err != nil {
-			report.Kept += len(passing) - report.Removed
-			return report, fmt.Errorf("memory: decay: %w", err)
+		if err := b.erase(ctx, sh, chunk); err != nil {
+			return err
 		}
 		report.Removed += len(chunk)
 	}
-	if err := s.b.w.Flush(ctx); err != nil {
-		return report, fmt.Errorf("memory: decay: %w", err)
-	}
-	return report, nil
+	return b.w.Flush(ctx)
 }
 
 // Archive sets a record aside as Decay does, or brings it back if it was

@@ -39,12 +39,10 @@ func (sh *shard) setVectorLocked(e *entry, x []float32) {
 // setCodeLocked is setVectorLocked for a vector of dim numbers that was coded;
 // 0: there is none.
 func (sh *shard) setCodeLocked(e *entry, dim int, c *vector.Code) {
-	set := sh.vectors.Load()
-	if set == nil && dim > 0 {
-		set = vector.New(dim)
-		sh.vectors.Store(set)
+	if sh.vectors == nil && dim > 0 {
+		sh.vectors = vector.New(dim)
 	}
-	if dim == 0 || set.PutCode(e.row, c, uint32(e.marks())) != nil {
+	if dim == 0 || sh.vectors.Put(e.row, c, uint32(e.marks())) != nil {
 		sh.blank[e.row] = true
 	}
 }
@@ -57,8 +55,7 @@ func (sh *shard) vectorless(e *entry) bool {
 }
 
 func (sh *shard) vectorlessLocked(e *entry) bool {
-	set := sh.vectors.Load()
-	return !sh.blank[e.row] && (set == nil || !set.Has(e.row))
+	return !sh.blank[e.row] && (sh.vectors == nil || !sh.vectors.Has(e.row))
 }
 
 // pending returns how many records of the shard wait for a vector.
@@ -69,22 +66,22 @@ func (b *Bank) pending(sh *shard) int {
 	sh.mu.enter()
 	defer sh.mu.leave()
 	n := sh.live - len(sh.blank)
-	if set := sh.vectors.Load(); set != nil {
-		n -= set.Len()
+	if sh.vectors != nil {
+		n -= sh.vectors.Len()
 	}
 	return n
 }
 
 // moveVectorLocked gives what old has to e, which says the same.
 func (sh *shard) moveVectorLocked(old, e *entry) {
-	if set := sh.vectors.Load(); set != nil {
-		set.Move(old.row, e.row, uint32(e.marks()))
+	if sh.vectors != nil {
+		sh.vectors.Move(old.row, e.row, uint32(e.marks()))
 	}
 }
 
 func (sh *shard) dropVectorLocked(e *entry) {
-	if set := sh.vectors.Load(); set != nil {
-		set.Delete(e.row)
+	if sh.vectors != nil {
+		sh.vectors.Delete(e.row)
 	}
 	delete(sh.blank, e.row)
 }
@@ -248,7 +245,7 @@ func (q *query) fuse(r *rated) {
 // vectors, and as many records of the index as can be among the n best, or
 // near the best, once cosines are added.
 func (sh *shard) searchBoth(sc *scratch, ask index.Query) {
-	q, h, set := &sc.query, &sc.hybrid, sh.vectors.Load()
+	q, h, set := &sc.query, &sc.hybrid, sh.vectors
 	unseen := rated{} // the most that a record is worth that neither has named
 	h.both = h.both[:0]
 	if set != nil {

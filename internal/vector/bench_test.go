@@ -89,7 +89,7 @@ func BenchmarkSearch(b *testing.B) {
 				vs, qs := vs[:n], vs[n:]
 				s := vector.New(dim)
 				for i, v := range vs {
-					s.Put(uint32(i), v, 0)
+					put(s, uint32(i), v, 0)
 				}
 				var sc vector.Scratch
 				found := 0
@@ -120,7 +120,7 @@ func BenchmarkPut(b *testing.B) {
 	s := vector.New(384)
 	i := 0
 	for b.Loop() {
-		if err := s.Put(uint32(i), vs[i%len(vs)], 0); err != nil {
+		if err := put(s, uint32(i), vs[i%len(vs)], 0); err != nil {
 			b.Fatal(err)
 		}
 		i++

@@ -75,12 +75,11 @@ func (s *Set) Cosine(sc *Scratch, slot uint32) (float64, bool) {
 	if sc.dim != s.dim {
 		return 0, false
 	}
-	st := s.st.Load()
-	row, ok := st.row(slot)
+	row, ok := s.row(slot)
 	if !ok {
 		return 0, false
 	}
-	return s.cosine(sc, st, row), true
+	return s.cosine(sc, row), true
 }
 
 // tabulate sums sc.scaled for all patterns of four signs.
@@ -101,8 +100,8 @@ func (sc *Scratch) tabulate() {
 
 // cosine multiplies what encode has kept with the query, in whole numbers:
 // turning codes into floats takes longer.
-func (s *Set) cosine(sc *Scratch, st *state, row uint32) float64 {
-	b, i := st.blocks[row/blockRows], int(row%blockRows)
+func (s *Set) cosine(sc *Scratch, row uint32) float64 {
+	b, i := s.at(row)
 	units := dot(b.codes[i*s.width:][:s.width], sc.scaled) + sc.rest
 	signed, at := int64(0), sc.signed
 	for _, w := range b.bits[i*s.width/64:][:s.width/64] {
@@ -139,17 +138,15 @@ func (s *Set) Search(sc *Scratch, n int, mask, want uint32, skip func(slot uint3
 	if sc.dim != s.dim || n <= 0 {
 		return sc.matches
 	}
-	st := s.st.Load()
-	rows := int(st.n.Load())
-	s.scan(sc, st, rows, mask|Dead, want&^Dead)
-	enough := max(minCandidates, rows/candidatesOf, 8*n)
+	s.scan(sc, mask, want)
+	enough := max(minCandidates, s.n/candidatesOf, 8*n)
 	for from, taken := 0, 0; from <= s.width && taken < enough; {
 		to, sum := from, 0
 		for ; to <= s.width && taken+sum < enough; to++ {
 			sum += int(sc.counts[to])
 		}
 		if sum > 0 {
-			taken += s.rerank(sc, st, uint16(from), uint16(to), n, skip)
+			taken += s.rerank(sc, uint16(from), uint16(to), n, skip)
 		}
 		from = to
 	}
@@ -164,18 +161,18 @@ func order(a, b *Match) int {
 
 // rerank adds the rows whose number of other signs is at least from and below
 // to to the n best, and returns how many were not skipped.
-func (s *Set) rerank(sc *Scratch, st *state, from, to uint16, n int, skip func(slot uint32) bool) int {
+func (s *Set) rerank(sc *Scratch, from, to uint16, n int, skip func(slot uint32) bool) int {
 	taken := 0
 	for row, d := range sc.dist {
 		if d-from >= to-from {
 			continue
 		}
-		slot := st.blocks[row/blockRows].slots[row%blockRows]
+		slot := s.blocks[row/blockRows].slots[row%blockRows]
 		if skip != nil && skip(slot) {
 			continue
 		}
 		taken++
-		m := Match{slot, s.cosine(sc, st, uint32(row))}
+		m := Match{slot, s.cosine(sc, uint32(row))}
 		if len(sc.matches) < n {
 			sc.matches = append(sc.matches, m)
 			if len(sc.matches) == n {
@@ -209,7 +206,8 @@ func sink(heap []Match, i int) {
 }
 
 // scan fills sc.dist and sc.counts.
-func (s *Set) scan(sc *Scratch, st *state, rows int, mask, want uint32) {
+func (s *Set) scan(sc *Scratch, mask, want uint32) {
+	rows := s.n
 	if cap(sc.dist) < rows {
 		sc.dist = make([]uint16, rows+rows/4)
 	}
@@ -217,7 +215,7 @@ func (s *Set) scan(sc *Scratch, st *state, rows int, mask, want uint32) {
 	clear(sc.counts)
 	parts := min(runtime.GOMAXPROCS(0), rows/(parallelRows/2))
 	if parts < 2 || rows < parallelRows {
-		s.scanBlocks(sc, st, sc.counts, 0, rows, mask, want)
+		s.scanBlocks(sc, sc.counts, 0, rows, mask, want)
 		return
 	}
 	blocks := (rows + blockRows - 1) / blockRows
@@ -226,7 +224,7 @@ func (s *Set) scan(sc *Scratch, st *state, rows int, mask, want uint32) {
 	for p := range parts {
 		from, to := blocks*p/parts*blockRows, min(blocks*(p+1)/parts*blockRows, rows)
 		wg.Go(func() {
-			s.scanBlocks(sc, st, counts[p*len(sc.counts):][:len(sc.counts)], from, to, mask, want)
+			s.scanBlocks(sc, counts[p*len(sc.counts):][:len(sc.counts)], from, to, mask, want)
 		})
 	}
 	wg.Wait()
@@ -235,13 +233,13 @@ func (s *Set) scan(sc *Scratch, st *state, rows int, mask, want uint32) {
 	}
 }
 
-func (s *Set) scanBlocks(sc *Scratch, st *state, counts []uint32, from, to int, mask, want uint32) {
+func (s *Set) scanBlocks(sc *Scratch, counts []uint32, from, to int, mask, want uint32) {
 	for ; from < to; from += blockRows {
 		dist := sc.dist[from:min(from+blockRows, to)]
-		b := st.blocks[from/blockRows]
+		b := s.blocks[from/blockRows]
 		distances(dist, b.bits, sc.bits)
 		for i := range dist {
-			if b.flags[i].Load()&mask != want {
+			if b.flags[i]&mask != want {
 				dist[i] = deadRow
 				continue
 			}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +55,15 @@ func (m naive) check(t require.TestingT, s *vector.Set, sc *vector.Scratch, q []
 }
 
 // drawVector draws dense and sparse vectors of any length.
+// put codes v and keeps it.
+func put(s *vector.Set, slot uint32, v []float32, flags uint32) error {
+	var c vector.Code
+	if err := c.Make(v); err != nil {
+		return err
+	}
+	return s.Put(slot, &c, flags)
+}
+
 func drawVector(t *rapid.T, dim int, label string) []float32 {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, label), 1))
 	scale := float32(math.Exp(160*r.Float64() - 80)) // 1e-35 to 1e35: never zero or infinite
@@ -74,14 +82,13 @@ func TestSetAgainstScan(t *testing.T) {
 		dim := rapid.SampledFrom([]int{1, 2, 3, 64, 100, 129, 384}).Draw(t, "dim")
 		s, m := vector.New(dim), naive{map[uint32][]float32{}, map[uint32]uint32{}}
 		var sc vector.Scratch
-		require.Equal(t, dim, s.Dim())
 		slots := rapid.Uint32Range(0, 300)
 		t.Repeat(map[string]func(*rapid.T){
 			"put some": func(t *rapid.T) {
 				for range rapid.IntRange(1, 40).Draw(t, "n") {
 					slot, flags := slots.Draw(t, "slot"), rapid.Uint32Range(0, 7).Draw(t, "flags")
 					v := drawVector(t, dim, "vector")
-					require.NoError(t, s.Put(slot, v, flags))
+					require.NoError(t, put(s, slot, v, flags))
 					m.vectors[slot], m.flags[slot] = v, flags
 				}
 			},
@@ -137,7 +144,7 @@ func TestRecall(t *testing.T) {
 	} {
 		s := vector.New(dim)
 		for i, v := range vs[:n] {
-			require.NoError(t, s.Put(uint32(i), v, uint32(i)%2))
+			require.NoError(t, put(s, uint32(i), v, uint32(i)%2))
 		}
 		var sc vector.Scratch
 		found := 0
@@ -184,7 +191,7 @@ func TestLargeSet(t *testing.T) {
 		return []float32{float32(cos), float32(sin)}
 	}
 	for i := range n {
-		require.NoError(t, s.Put(uint32(i), at(i), uint32(i)%2))
+		require.NoError(t, put(s, uint32(i), at(i), uint32(i)%2))
 	}
 	var sc vector.Scratch
 	for _, i := range []int{0, 1, n / 3, n - 1} {
@@ -202,20 +209,20 @@ func TestRefused(t *testing.T) {
 	s := vector.New(3)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, v := range [][]float32{nil, {1, 2}, {0, 0, 0}, {1, nan, 0}, {inf, 0, 0}, {1, 2, 3, 4}} {
-		require.Error(t, s.Put(0, v, 0))
+		require.Error(t, put(s, 0, v, 0))
 	}
 	var code vector.Code
-	require.Error(t, s.PutCode(0, &code, 0), "it is not made")
+	require.Error(t, s.Put(0, &code, 0), "it is not made")
 	require.NoError(t, code.Make([]float32{1, 2, 3}))
 	require.Error(t, code.Make([]float32{0}))
-	require.Error(t, s.PutCode(0, &code, 0), "it is not made any more")
+	require.Error(t, s.Put(0, &code, 0), "it is not made any more")
 	require.Zero(t, s.Len())
 	var sc vector.Scratch
 	require.Empty(t, s.Search(&sc, 5, 0, 0, nil), "no query")
 	for _, q := range [][]float32{nil, {0, 0, 0}, {nan, 0, 0}, {1, inf, 0}} {
 		require.False(t, sc.Ask(q))
 	}
-	require.NoError(t, s.Put(7, []float32{1, 2, 3}, 0))
+	require.NoError(t, put(s, 7, []float32{1, 2, 3}, 0))
 	_, ok := s.Cosine(&sc, 7)
 	require.False(t, ok, "no query")
 	require.True(t, sc.Ask([]float32{1, 2}))
@@ -229,55 +236,4 @@ func TestRefused(t *testing.T) {
 	c, ok := s.Cosine(&sc, 7)
 	require.True(t, ok)
 	require.InDelta(t, 1, c, tolerance)
-	s.SetFlags(7, vector.Dead)
-	require.Len(t, s.Search(&sc, 5, 0, 0, nil), 1, "the owner's flags do not delete")
-}
-
-// Readers beside the writer see whole vectors, and all that was there before
-// they began and still is.
-func TestReadersBesideWriter(t *testing.T) {
-	const dim, kept = 64, 100
-	s := vector.New(dim)
-	r := rand.New(rand.NewPCG(5, 6))
-	vs := gaussian(r, 3000, dim)
-	for i := range kept {
-		require.NoError(t, s.Put(uint32(i), vs[i], 1))
-	}
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			var sc vector.Scratch
-			for i := 0; ; i++ {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				slot := uint32(i % kept)
-				sc.Ask(vs[slot])
-				ms := s.Search(&sc, 1, 1, 1, nil)
-				if len(ms) != 1 || ms[0].Slot != slot || math.Abs(ms[0].Cosine-1) > tolerance {
-					t.Errorf("slot %d: found %v", slot, ms)
-					return
-				}
-				for _, m := range s.Search(&sc, 20, 0, 0, nil) {
-					if math.Abs(cosine(vs[m.Slot], vs[slot])-m.Cosine) > tolerance {
-						t.Errorf("slot %d: cosine %v", m.Slot, m.Cosine)
-						return
-					}
-				}
-			}
-		})
-	}
-	for i := kept; i < len(vs); i++ {
-		require.NoError(t, s.Put(uint32(i), vs[i], 0))
-		s.SetFlags(uint32(i), uint32(i)&6)
-		if i%3 > 0 {
-			s.Delete(uint32(i))
-		}
-	}
-	close(done)
-	wg.Wait()
-	require.Equal(t, kept+(len(vs)-kept)/3, s.Len())
 }
