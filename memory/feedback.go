@@ -117,23 +117,21 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		return err // nil: it was applied before
 	}
 	now := b.now()
-	var undone applied
+	var not []ID
 	if f.Undo && f.Of != "" {
-		e, err := b.read(ctx, sh.feedbackKey(f.Of))
-		if err == nil {
-			err = codec.Decode(e, &undone)
-		}
+		undone, err := b.applied(ctx, sh.feedbackKey(f.Of))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		} else if err != nil {
 			return err
 		}
+		not = undone.Unheeded
 	}
 	var few struct {
 		changes [usual]change
 		ops     [1 + usual]store.Op
 	}
-	changes, unheeded := sh.effects(few.changes[:0], f, undone.Unheeded, now, b.o.uses())
+	changes, unheeded := sh.effects(few.changes[:0], f, not, now, b.o.uses())
 	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{instantOf(now), unheeded})
 	if err != nil {
 		return err
@@ -147,6 +145,15 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		return b.applyLocked(ctx, sh, f, marker)
 	}
 	return err
+}
+
+// applied returns what a feedback has counted.
+func (b *Bank) applied(ctx context.Context, marker string) (is applied, err error) {
+	e, err := b.read(ctx, marker)
+	if err == nil {
+		err = codec.Decode(e, &is)
+	}
+	return is, err
 }
 
 // count writes ops and counters, as the Writer does or, if others write some too, at once, on
