@@ -27,7 +27,7 @@ import (
 // A run that cannot be read may be of the scope: it stays, and the error says which, once all
 // else is gone.
 //
-// The error is ErrRunning while a run is live that touches the scope; until Erase
+// The error is ErrRunning while a run is live that touches the scope, at any replica; until Erase
 // returns, the tenant's runs that would begin, or go on, get ErrRunning. No other
 // call may use the memory or identity of the scope meanwhile. After another error a
 // part may be gone: call it again. A store with a method Purge, as Badger's, is then
@@ -36,7 +36,7 @@ func (a *Agent) Erase(ctx context.Context, scope memory.Scope) error {
 	if err := errors.Join(alive(ctx), scope.Check()); err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}
-	err := a.erase(ctx, scope)
+	err := a.stilled(ctx, scope, whole(scope), func() error { return a.erase(ctx, scope) })
 	if a.files != nil && (err == nil || codec.Unreadable(err)) {
 		err = errors.Join(err, a.w.Flush(ctx), tend(ctx, a.files.Purge))
 	}
@@ -56,10 +56,6 @@ func whole(scope memory.Scope) bool { return string(scope) == scope.Tenant() }
 
 func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	tenant := scope.Tenant()
-	if err := a.still(ctx, scope, whole(scope)); err != nil {
-		return err
-	}
-	defer a.resume(tenant)
 	done, err := a.keepStill(ctx)
 	if err != nil {
 		return err
@@ -96,6 +92,42 @@ func (a *Agent) dropDue(ctx context.Context, tenant string) error {
 		}
 	}
 	return nil
+}
+
+// stilled has do work while still keeps the tenant's runs from beginning, at all replicas.
+func (a *Agent) stilled(ctx context.Context, scope memory.Scope, alone bool, do func() error) error {
+	if err := a.still(ctx, scope, alone); err != nil {
+		return err
+	}
+	defer a.resume(scope.Tenant())
+	return byAnother(a.alone(ctx, key.Join(stillKeys, scope.Tenant()), func(context.Context) error {
+		if err := a.stillElsewhere(ctx, scope); err != nil {
+			return err
+		}
+		return do()
+	}))
+}
+
+// stillElsewhere is an error while another replica is live with a run that touches the scope.
+// It waits until this one knows what all have committed.
+func (a *Agent) stillElsewhere(ctx context.Context, scope memory.Scope) error {
+	if a.leases == nil {
+		return nil
+	}
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Prefix(leaseKeys, scope.Tenant())}) {
+		if err != nil {
+			return err
+		}
+		id := key.Split(e.Key)[2]
+		s, _, err := a.load(ctx, scope.Tenant(), id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && s.touches(scope) {
+			err = owned(ctx, id, a.leases.Free(ctx, e.Key))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return a.bank.Await(ctx, memory.Latest)
 }
 
 // still keeps the tenant's runs from beginning until resume, unless one is live
@@ -148,7 +180,7 @@ func (a *Agent) resume(tenant string) {
 
 // eraseRuns removes the runs that touch a scope, and what came of them elsewhere.
 func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
-	own, err := a.tenants.Get(ctx, scope.Tenant())
+	own, err := a.tenant(ctx, scope)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (a *Agent) Export(ctx context.Context, scope memory.Scope, w io.Writer) err
 		err = errors.New("the writer is nil")
 	}
 	if err == nil {
-		err = a.export(ctx, scope, w)
+		err = a.stilled(ctx, scope, false, func() error { return a.export(ctx, scope, w) })
 	}
 	if err != nil {
 		return fmt.Errorf("export %q: %w", scope, err)
@@ -49,10 +49,6 @@ func (a *Agent) Export(ctx context.Context, scope memory.Scope, w io.Writer) err
 }
 
 func (a *Agent) export(ctx context.Context, scope memory.Scope, w io.Writer) error {
-	if err := a.still(ctx, scope, false); err != nil {
-		return err
-	}
-	defer a.resume(scope.Tenant())
 	if err := a.w.Flush(ctx); err != nil {
 		return err
 	}
@@ -121,7 +117,7 @@ func (a *Agent) giveTenant(ctx context.Context, tenant string, give giver) error
 // giveUser gives what lies under the tenant and is of a scope below it.
 func (a *Agent) giveUser(ctx context.Context, scope memory.Scope, give giver) error {
 	tenant := scope.Tenant()
-	own, err := a.tenants.Get(ctx, tenant)
+	own, err := a.tenant(ctx, scope)
 	if err != nil {
 		return err
 	}

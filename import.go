@@ -49,7 +49,7 @@ func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
 	}
 	scope := memory.Scope(in.Scope)
 	if err = scope.Check(); err == nil {
-		err = a.admit(ctx, scope, in, spool)
+		err = a.stilled(ctx, scope, whole(scope), func() error { return a.admit(ctx, scope, in, spool) })
 	}
 	if err != nil {
 		return "", fmt.Errorf("import %.64q: %w", scope, err)
@@ -61,10 +61,6 @@ func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
 // admit checks a file, and takes it in.
 func (a *Agent) admit(ctx context.Context, scope memory.Scope, in *parcel.Reader, spool *parcel.Spool) (err error) {
 	tenant := scope.Tenant()
-	if err := a.still(ctx, scope, whole(scope)); err != nil {
-		return err
-	}
-	defer a.resume(tenant)
 	spool.Prefix = key.Under(tenant, spoolKeys, "")
 	if err := a.dropAll(ctx, spool.Prefix); err != nil { // of an import that was cut off
 		return err
@@ -158,7 +154,7 @@ const arrivedAtOnce = store.MaxCommitBytes / 4
 // once all else is there.
 func (x *arrival) takeIn(in *parcel.Reader, scope memory.Scope) error {
 	if !whole(scope) {
-		own, err := x.a.tenants.Get(x.ctx, scope.Tenant())
+		own, err := x.a.tenant(x.ctx, scope)
 		if err != nil {
 			return err
 		}

@@ -152,12 +152,6 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 // maintains it.
 const maintainKey = "arc/maintains"
 
-// another reports whether an error says that another replica has the lease.
-func another(err error) bool {
-	_, held := errors.AsType[*lease.Held](err)
-	return held
-}
-
 // alone has do work under a lease, by one replica at a time.
 func (a *Agent) alone(ctx context.Context, key string, do func(context.Context) error) error {
 	if a.leases == nil {

@@ -45,6 +45,9 @@ const (
 	leaseKeys = "arc/lease"
 )
 
+// stillKeys lead from a tenant to the lease of the replica that erases, exports or imports in it.
+const stillKeys = "arc/still"
+
 func (r runID) leaseKey() string { return key.Join(leaseKeys, r.tenant, r.id) }
 
 // toldKeys lead to what people were told of on a day.

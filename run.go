@@ -419,6 +419,10 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 			a.over(run)
 			return nil, nil, owned(ctx, id, err)
 		}
+		if err = a.leases.Free(live, key.Join(stillKeys, run.tenant)); err != nil {
+			a.over(run)
+			return nil, nil, byAnother(err)
+		}
 	}
 	own, err := a.tenant(ctx, scope)
 	if err != nil {
@@ -427,9 +431,6 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 	}
 	return live, own, nil
 }
-
-// errStill says that Erase, Export or Import has the tenant.
-var errStill = fmt.Errorf("%w: a scope of the tenant is being erased, exported or imported", ErrRunning)
 
 // begun is enter without the tenant, and paired with over.
 func (a *Agent) begun(ctx context.Context, run runID) (context.Context, error) {

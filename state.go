@@ -168,6 +168,23 @@ func owned(ctx context.Context, run string, err error) error {
 	return err
 }
 
+// errStill says that Erase, Export or Import has the tenant.
+var errStill = fmt.Errorf("%w: a scope of the tenant is being erased, exported or imported", ErrRunning)
+
+// another reports whether an error says that another replica has the lease.
+func another(err error) bool {
+	_, held := errors.AsType[*lease.Held](err)
+	return held
+}
+
+// byAnother is err, or errStill with it if it says that another replica has the lease.
+func byAnother(err error) error {
+	if another(err) {
+		return fmt.Errorf("%w: %w", errStill, err)
+	}
+	return err
+}
+
 // Status is how a run stands.
 type Status string
 

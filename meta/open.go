@@ -269,7 +269,7 @@ func Check(e store.Entry, tenant string) error {
 	var proposal Proposal
 	var err error
 	switch family {
-	case "seen2", "episode1":
+	case "seen2", "episode1", "base0":
 		ok = ok && bytes.Equal(e.Value, present)
 	case "totals1":
 		err = codec.Decode(e, &t)

@@ -97,18 +97,9 @@ func Of(ctx context.Context) *Lease {
 // has the lease. One that this opener has left behind is its own, as is one that has
 // lapsed. The caller enters a key once at a time.
 func (s *Store) Enter(ctx context.Context, key string) (context.Context, error) {
-	e, err := s.Get(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	e, err := s.unheld(ctx, key)
+	if err != nil {
 		return nil, err
-	}
-	if err == nil {
-		free, owner, err := s.free(e)
-		if err != nil {
-			return nil, err
-		}
-		if !free {
-			return nil, &Held{owner}
-		}
 	}
 	value, err := codec.Encode(key, record{s.name})
 	if err != nil {
@@ -120,6 +111,29 @@ func (s *Store) Enter(ctx context.Context, key string) (context.Context, error) 
 	defer s.mu.Unlock()
 	s.held[key] = l
 	return context.WithValue(ctx, under{}, l), nil
+}
+
+// Free returns a *[Held] while another opener has the lease of a key.
+func (s *Store) Free(ctx context.Context, key string) error {
+	_, err := s.unheld(ctx, key)
+	return err
+}
+
+// unheld returns the record of a key, the zero Entry if there is none. It is a *Held while
+// another opener has the lease.
+func (s *Store) unheld(ctx context.Context, key string) (store.Entry, error) {
+	e, err := s.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Entry{}, nil
+	}
+	if err != nil {
+		return e, err
+	}
+	free, owner, err := s.free(e)
+	if err == nil && !free {
+		err = &Held{owner}
+	}
+	return e, err
 }
 
 // Leave ends the work under a lease, and leaves its record as it is.
