@@ -23,12 +23,12 @@ import (
 func TestBanksFollowOneAnother(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ctx, mem := t.Context(), &feed{Mem: store.NewMem()}
-		open := func() *memory.Bank {
-			b, err := memory.Open(ctx, mem, &memory.Options{Seed: 1, Sync: true, Shared: true})
+		open := func(bytes int64) *memory.Bank {
+			b, err := memory.Open(ctx, mem, &memory.Options{Seed: 1, Sync: true, Shared: true, IndexBytes: bytes})
 			require.NoError(r, err)
 			return b
 		}
-		banks := [2]*memory.Bank{open(), open()}
+		banks := [2]*memory.Bank{open(0), open(rapid.SampledFrom([]int64{0, 1, 12 << 10}).Draw(r, "index bytes"))}
 		var heard [2]int
 		hear := func(i int) {
 			for ; heard[i] < len(mem.all); heard[i]++ {
@@ -39,7 +39,7 @@ func TestBanksFollowOneAnother(t *testing.T) {
 		var ids []memory.ID
 		pick := func() (int, memory.Space) {
 			i := rapid.IntRange(0, 1).Draw(r, "bank")
-			return i, banks[i].In("acme/ann")
+			return i, banks[i].In(rapid.SampledFrom(tenants[:]).Draw(r, "scope"))
 		}
 		r.Repeat(map[string]func(*rapid.T){
 			"remember": func(r *rapid.T) {
@@ -71,11 +71,20 @@ func TestBanksFollowOneAnother(t *testing.T) {
 				_, s := pick()
 				_ = s.Forget(ctx, rapid.SampledFrom(ids).Draw(r, "id")) // the other may have before
 			},
+			"erase": func(r *rapid.T) {
+				if rapid.IntRange(0, 5).Draw(r, "erase") == 0 {
+					i, _ := pick()
+					hear(i)
+					require.NoError(r, banks[i].Erase(ctx, rapid.SampledFrom(tenants[:]).Draw(r, "erased")))
+					hear(0) // no other call may use the scope meanwhile
+					hear(1)
+				}
+			},
 			"hear": func(r *rapid.T) { i, _ := pick(); hear(i) },
 		})
 		hear(0)
 		hear(1)
-		third := open()
+		third := open(0)
 		want := held(r, t, third)
 		for _, b := range banks {
 			require.Equal(r, want, held(r, t, b))
@@ -257,20 +266,24 @@ func (f *feed) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 
 func held(r *rapid.T, t *testing.T, b *memory.Bank) map[memory.ID]string {
 	out := make(map[memory.ID]string)
-	for rec, err := range b.In("acme/ann").All(t.Context()) {
-		require.NoError(r, err)
-		hits, err := b.In("acme/ann").Recall(t.Context(), memory.Query{Text: rec.Content, K: 20})
-		require.NoError(r, err)
-		n := 0
-		for _, h := range hits {
-			if h.Record.ID == rec.ID {
-				n++
+	for _, scope := range tenants {
+		for rec, err := range b.In(scope).All(t.Context()) {
+			require.NoError(r, err)
+			hits, err := b.In(scope).Recall(t.Context(), memory.Query{Text: rec.Content, K: 20})
+			require.NoError(r, err)
+			n := 0
+			for _, h := range hits {
+				if h.Record.ID == rec.ID {
+					n++
+				}
 			}
+			out[rec.ID] = fmt.Sprint(rec.Content, " ", len(rec.Variants), " ", rec.Stats.Helped, " found ", n)
 		}
-		out[rec.ID] = fmt.Sprint(rec.Content, " ", len(rec.Variants), " ", rec.Stats.Helped, " found ", n)
 	}
 	return out
 }
+
+var tenants = [...]memory.Scope{"acme/ann", "ajax", "alma/ben"}
 
 // A change that could not be taken in has not been heard of: a recall After it waits until it
 // was told again. One that is damaged is passed by.
