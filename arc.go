@@ -151,10 +151,13 @@ func (a *Agent) follow(ctx context.Context, st store.Store) error {
 				all = true // what was committed before is there to be read
 				heard()
 			case all && parts[0] == "memory":
-				a.recollect(e)
+				a.recollect(func(ctx context.Context) error { return a.bank.Follow(ctx, e) })
 			case len(parts) > 3 && (parts[2] == "rank" || parts[2] == "meta"):
 				a.news.Add(1)
 			}
+		}, func() {
+			a.news.Add(1)
+			a.recollect(func(ctx context.Context) error { return a.bank.Missed(ctx) })
 		})
 	})
 	if _, err = a.touch(ctx); err != nil {
@@ -168,16 +171,16 @@ func (a *Agent) follow(ctx context.Context, st store.Store) error {
 	return a.meet(ctx)
 }
 
-// recollect has memory, once it is open, take in a change by another replica. What cannot be
+// recollect has memory, once it is open, take in what other replicas have changed. What cannot be
 // read for now is tried again, and what comes after it waits.
-func (a *Agent) recollect(e store.Entry) {
+func (a *Agent) recollect(take func(context.Context) error) {
 	select {
 	case <-a.opened:
 	case <-a.upkeep.Stopping():
 		return
 	}
 	for {
-		err := a.bank.Follow(context.Background(), e)
+		err := take(context.Background())
 		if err == nil || errors.Is(err, store.ErrClosed) {
 			return
 		}
@@ -194,8 +197,9 @@ func (a *Agent) recollect(e store.Entry) {
 }
 
 // hear calls fn with each change after a revision, until the Agent stops. A Watch that ends
-// before is begun anew where it was.
-func (a *Agent) hear(w store.Watcher, whole store.Revision, fn func(store.Entry)) {
+// before is begun anew where it was, and missed is called: it says nothing of what was
+// deleted in between.
+func (a *Agent) hear(w store.Watcher, whole store.Revision, fn func(store.Entry), missed func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	a.upkeep.Go(func() {
@@ -205,13 +209,17 @@ func (a *Agent) hear(w store.Watcher, whole store.Revision, fn func(store.Entry)
 		case <-ctx.Done():
 		}
 	})
-	for ctx.Err() == nil {
-		last := whole
+	for again := false; ctx.Err() == nil; again = true {
+		last, fresh := whole, again
 		var ended error
 		err := guard.Call(func() {
 			for e, err := range w.Watch(ctx, "", whole) {
 				if ended = err; err != nil {
 					return
+				}
+				if fresh {
+					fresh = false
+					missed()
 				}
 				if e.Rev != last { // the commit before was heard as a whole
 					whole, last = last, e.Rev

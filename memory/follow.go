@@ -36,6 +36,45 @@ func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 	return nil
 }
 
+// Missed takes in deletions that Follow was not told of, as those between a store.Watcher's
+// Watch that has ended and the next. It reads what the store has of the scopes in memory.
+func (b *Bank) Missed(ctx context.Context) error {
+	err := store.CheckContext(ctx)
+	if err == nil && b.closed.Load() {
+		err = store.ErrClosed
+	}
+	if err != nil {
+		return err
+	}
+	b.shards.Range(func(_, v any) bool {
+		err = b.missed(ctx, v.(*shard))
+		return err == nil
+	})
+	return err
+}
+
+func (b *Bank) missed(ctx context.Context, sh *shard) error {
+	all, there := sh.snapshot(), make(map[string]bool)
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: sh.recordKey("")}) {
+		if err != nil {
+			return err
+		}
+		there[e.Key] = true
+	}
+	for _, e := range all {
+		if there[sh.recordKey(e.name())] {
+			continue
+		}
+		sh.edit.Lock()
+		err := b.reread(ctx, sh, e.name())
+		sh.edit.Unlock()
+		if err != nil && !codec.Unreadable(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // take takes in a change under the parts of a key.
 func (b *Bank) take(ctx context.Context, p []string, e store.Entry) error {
 	done, here, err := b.staying(ctx, p[2], e)
