@@ -179,8 +179,8 @@ type Options struct {
 	ShowTexts bool
 
 	// Replica is the name of this Agent among those that are open on the same store
-	// at the same time: each has another, and keeps it over restarts if it can. "":
-	// there is no other.
+	// at the same time: each has another, and keeps it over restarts if it can. Of two with one
+	// name the runs are with the one that was opened last. "": there is no other.
 	//
 	// A named Agent has a lease of each run that it is live with, and goes on with
 	// those of Agents that are gone. The store is a store.Watcher, by which it hears of

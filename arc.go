@@ -140,6 +140,7 @@ func (a *Agent) follow(ctx context.Context, st store.Store) error {
 	if err != nil {
 		return err
 	}
+	a.leases.Begin(from)
 	a.news.Store(1)
 	first := make(chan struct{})
 	a.upkeep.Go(func() {

@@ -25,6 +25,7 @@ import (
 type Store struct {
 	store.Store
 	name string
+	born store.Revision
 	last time.Duration
 	now  func() time.Time
 
@@ -40,7 +41,8 @@ type sight struct {
 }
 
 type record struct {
-	Owner string `cbor:"170,keyasint,omitempty"`
+	Owner string         `cbor:"170,keyasint,omitempty"`
+	Born  store.Revision `cbor:"331,keyasint,omitempty"`
 }
 
 // Held says that another opener works under a lease.
@@ -56,6 +58,10 @@ func New(st store.Store, name string, last time.Duration, now func() time.Time) 
 		Store: st, name: name, last: last, now: now, held: make(map[string]*Lease), seen: make(map[string]sight),
 	}
 }
+
+// Begin is called before all else, with the revision of a commit by the opener: of two of one
+// name the later has the leases.
+func (s *Store) Begin(at store.Revision) { s.born = at }
 
 // Commit is that of the store, and under the context of a lease on condition of that.
 func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
@@ -101,7 +107,7 @@ func (s *Store) Enter(ctx context.Context, key string) (context.Context, error) 
 	if err != nil {
 		return nil, err
 	}
-	value, err := codec.Encode(key, record{s.name})
+	value, err := codec.Encode(key, record{s.name, s.born})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +158,7 @@ func (s *Store) free(e store.Entry) (free bool, owner string, err error) {
 	if err := codec.Decode(e, &r); err != nil {
 		return false, "", err
 	}
-	if r.Owner == s.name {
+	if r.Owner == s.name && r.Born <= s.born {
 		return true, r.Owner, nil
 	}
 	return s.still(e), r.Owner, nil
@@ -309,7 +315,9 @@ func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revisio
 	at := l.s.now() // before others can see it
 	rev, err := l.s.Store.Commit(ctx, append(slices.Clip(ops), own)...)
 	if errors.Is(err, store.ErrConflict) {
-		return 0, l.whose(ctx, err)
+		if err = l.whose(ctx, err); err == nil {
+			return l.commitLocked(ctx, ops)
+		}
 	}
 	if err != nil {
 		return 0, err
@@ -320,7 +328,8 @@ func (l *Lease) commitLocked(ctx context.Context, ops []store.Op) (store.Revisio
 	return rev, nil
 }
 
-// whose finds out whether a conflict was about the lease, which is then lost.
+// whose finds out whether a conflict was about the lease, which is then lost. It is nil if a
+// commit of this one did take place, of which it was not told.
 func (l *Lease) whose(ctx context.Context, conflict error) error {
 	e, err := l.s.Get(ctx, l.key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) || e.Rev == l.rev {
@@ -329,6 +338,13 @@ func (l *Lease) whose(ctx context.Context, conflict error) error {
 	var r record
 	if err == nil {
 		_ = codec.Decode(e, &r) // it is lost whoever has it
+	}
+	l.s.mu.Lock()
+	current := l.s.held[l.key] == l
+	l.s.mu.Unlock()
+	if current && r == (record{l.s.name, l.s.born}) {
+		l.rev = e.Rev
+		return nil
 	}
 	l.lost = &Held{r.Owner}
 	l.cancel(l.lost)
