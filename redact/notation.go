@@ -125,6 +125,9 @@ func (sc *scanner) compared(end, next int) bool {
 	return sc.found(from+m[2], from+m[3], f.kind()) > 0
 }
 
+// scalar is a value of JSON that stands without quotes, and the mark behind it.
+var scalar = regexp.MustCompile(`^(?:null|true|false|-?[0-9]+)[,\]}]`)
+
 // value looks for the value of c that begins at i and returns where to go on.
 func (sc *scanner) value(c candidate, i int) int {
 	t := sc.text
@@ -157,6 +160,9 @@ func (sc *scanner) value(c candidate, i int) int {
 		}
 	default:
 		c.start, c.end = i, sc.bare(i)
+		if m := scalar.FindString(sc.window(i, maxName)); c.by == json_|colon && m != "" {
+			c.end = i + len(m) - 1
+		}
 	}
 	if strings.HasPrefix(t[c.start:], pemBegin) {
 		return c.start

@@ -104,6 +104,13 @@ func TestNameAndValueOnTwoLines(t *testing.T) {
 	require.Equal(t, strings.Replace(in, "hunter2", "[REDACTED:password]", 1), s.Sanitize(in))
 }
 
+func TestValuesOfJSONInText(t *testing.T) {
+	t.Parallel()
+	text := `got [{"password":null},{"token":true},[]], {"secret":123456},{"a":1}`
+	want := `got [{"password":null},{"token":true},[]], {"secret":"[REDACTED:secret]"},{"a":1}`
+	require.Equal(t, want, new(redact.Sanitizer).Sanitize(text))
+}
+
 func TestNilAndEmpty(t *testing.T) {
 	t.Parallel()
 	var s *redact.Sanitizer
