@@ -67,9 +67,10 @@
 // value, it perhaps replaces them, unless it says that it holds besides
 // ("also"). A recall puts it before them among the first ten hits, brings it in
 // if it is not there, and marks the others in Hit.Replaced, with the evidence
-// and a probability. With an Embedder, a Fact perhaps replaces the earlier one
-// that is nearest by its vector too: a recall puts it first where both are among
-// the hits and it is as near to the question. A question about the past ("where did she live before?"),
+// and a probability. With an Embedder, a Fact perhaps replaces the earlier one too
+// that is by far the nearest by its vector, or the nearest if it speaks of a
+// change: a recall puts it first where both are among the hits and it is half as
+// near to the question. A question about the past ("where did she live before?"),
 // and the policy [ACTR], heed no guesses. They see a change that repeats much of
 // the fact, and few that are put in other words: where the current value has to
 // come first, give a Slot or an Extractor. docs/benchmarks.md has both figures.

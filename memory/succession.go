@@ -58,8 +58,8 @@ const (
 	cueBelief     = 0.75
 	overlapBelief = 0.6
 	meaningBelief = 0.5
-	alikeMeaning  = 0.43 // cosine of two statements, of what is above MinCosine
-	asNear        = 0.9  // cosine with the question, of that of the earlier one
+	alikeMeaning  = 0.43 // nearer than what is next, of what is above MinCosine
+	halfAsNear    = 0.5  // cosine with the question, of that of the earlier one
 )
 
 // tells reports whether a text of the kind may replace another: it states
@@ -114,7 +114,7 @@ func (b *Bank) suspect(ctx context.Context, sh *shard, by *entry, more []storedG
 }
 
 // resemble guesses by its vector what the Fact e replaces: the Fact before it, of its
-// actor, that is nearest. What holds beside it may be as near, see later.
+// actor, that is nearest, if no other is about as near, or e speaks of a change.
 func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 	if e.flags&isFact == 0 || x == nil {
 		return
@@ -123,10 +123,11 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 	if err != nil {
 		return // it has just gone
 	}
-	if ws, ok := tells(r); !ok || besideCues.in(r.Content, ws) {
+	ws, ok := tells(r)
+	if !ok || besideCues.in(r.Content, ws) {
 		return
 	}
-	if o := b.closest(sh, e, x); o != nil {
+	if o := b.closest(sh, e, x, changeCues.in(r.Content, ws)); o != nil {
 		if old, err := b.record(ctx, sh, o); err == nil {
 			if _, ok := tells(old); ok && !saysSame(r.Content, old.Content) {
 				b.suspect(ctx, sh, e, []storedGuess{{old.ID, meaningBelief, ByMeaning}})
@@ -135,8 +136,9 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 	}
 }
 
-// closest returns the Fact before e, of its actor, whose vector is nearest to x, if it is near.
-func (b *Bank) closest(sh *shard, e *entry, x []float32) *entry {
+// closest returns the Fact before e, of its actor, whose vector is nearest to x, if it is
+// near, and unless e speaks of a change by far the nearest.
+func (b *Bank) closest(sh *shard, e *entry, x []float32, cue bool) *entry {
 	sc := b.scratch.Get().(*scratch)
 	defer b.release(sc)
 	h := &sc.hybrid.vector
@@ -145,12 +147,14 @@ func (b *Bank) closest(sh *shard, e *entry, x []float32) *entry {
 	if sh.vectors == nil || !h.Ask(x) {
 		return nil
 	}
-	for _, m := range sh.vectors.Search(h, 1, uint32(kindFlags&^isFact), 0, sh.notBefore(e)) {
-		if least := b.o.MinCosine; m.Cosine-least >= alikeMeaning*(1-least) {
-			return sh.rows[m.Slot]
-		}
+	near, least := sh.vectors.Search(h, 2, uint32(kindFlags&^isFact), 0, sh.notBefore(e)), b.o.MinCosine
+	if !cue && len(near) == 2 {
+		least = max(least, near[1].Cosine) + alikeMeaning*(1-least)
 	}
-	return nil
+	if len(near) == 0 || !cue && len(near) < 2 || near[0].Cosine < least {
+		return nil // where there is no other, nothing says how near is near
+	}
+	return sh.rows[near[0].Slot]
 }
 
 // earlier returns what e perhaps replaces: of the records of its kind and actor
@@ -415,7 +419,7 @@ func (g guess) heeded(guesses []guess, f, by *found) bool {
 	switch g.of {
 	case ByMeaning:
 		byWords := func(o guess) bool { return o.by == g.by && o.of != ByMeaning }
-		return by.cosine > 0 && by.cosine >= asNear*f.cosine && !slices.ContainsFunc(guesses, byWords)
+		return by.cosine > 0 && by.cosine >= halfAsNear*f.cosine && !slices.ContainsFunc(guesses, byWords)
 	case ByCue:
 		return by.relevance >= lessRelevant*f.relevance
 	}

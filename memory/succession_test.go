@@ -178,27 +178,35 @@ func TestGuesses(t *testing.T) {
 	check(s, q, old)
 }
 
-// By vectors, a Fact is perhaps replaced by a later one in other words that answers the question as
-// well. One that says that it holds besides, or is further from the question, leaves it first.
+// By vectors, a Fact is perhaps replaced by a later one in other words, if it is by far the nearest
+// or the later one speaks of a change. One that says that it holds besides, or is far from the question,
+// leaves it first.
 func TestGuessesByMeaning(t *testing.T) {
 	t.Parallel()
-	const was, is = "The red automobile stands beside the lake.", "My vehicle is kept at the pond."
+	const other, was, is = "The soup is something.", "The red automobile stands beside the lake.", "My vehicle is kept at the pond."
+	const ask = "where is the red automobile, at a lake"
 	for name, x := range map[string]struct {
-		was, is, ask string
-		e            memory.Embedder
-		first        bool
+		other, was, is, ask string
+		e                   memory.Embedder
+		first               bool
 	}{
-		"in other words":        {was, is, "where is the red automobile, at a lake", &thesaurus{}, true},
-		"without an Embedder":   {was, is, "where is the red automobile, at a lake", nil, false},
-		"besides":               {was, "Another vehicle is kept at the pond.", "where is the red automobile, at a lake", &thesaurus{}, false},
-		"of the past":           {was, is, "where was the red automobile before, at a lake", &thesaurus{}, false},
-		"far from the question": {"The automobile is broken.", "A vehicle that failed carries broth.", "which automobile is broken", &thesaurus{}, false},
-		"about something else":  {was, "Tonight we eat broth.", "where is the red automobile, at a lake", &thesaurus{}, false},
+		"in other words":        {other, was, is, ask, &thesaurus{}, true},
+		"without an Embedder":   {other, was, is, ask, nil, false},
+		"besides":               {other, was, "Another vehicle is kept at the pond.", ask, &thesaurus{}, false},
+		"of the past":           {other, was, is, "where was the red automobile before, at a lake", &thesaurus{}, false},
+		"far from the question": {other, "The automobile at the lake is defective.", "A failed broth at the pond.", "which red automobile", &thesaurus{}, false},
+		"about something else":  {other, was, "Tonight we eat broth.", ask, &thesaurus{}, false},
+		"another is as near":    {"Some car with soup is at the pond.", was, is, ask, &thesaurus{}, false},
+		"of a change":           {"Some car with soup is at the pond.", was, "My vehicle moved to the pond.", ask, &thesaurus{}, true},
+		"no other":              {"", was, is, ask, &thesaurus{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			st, c := store.NewMem(), newClock()
 			b := openWith(t, st, c, x.e)
+			if x.other != "" {
+				remember(t, b.In("acme"), fact(x.other))
+			}
 			old := remember(t, b.In("acme"), fact(x.was))
 			c.move(time.Hour)
 			by := remember(t, b.In("acme"), fact(x.is))
@@ -226,7 +234,7 @@ func ExampleReplaced() {
 		panic(err)
 	}
 	space, day := bank.In("acme/ops"), time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	for i, content := range []string{"The red automobile stands beside the lake.", "My vehicle is kept at the pond."} {
+	for i, content := range []string{"The soup is hot.", "The red automobile stands beside the lake.", "My vehicle is kept at the pond."} {
 		if _, err := space.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: content, At: day.AddDate(0, i, 0)}); err != nil {
 			panic(err)
 		}
