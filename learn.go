@@ -160,7 +160,7 @@ func (t *turn) settle() {
 func (t *turn) outcome(v verdict) learn.Outcome {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	o := learn.Outcome{
-		GoalKey: s.aimKey(),
+		GoalKey: s.aimKey(""),
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
 		Objective: g.Text, Situation: g.Situation, Case: s.situated(), Approach: g.Approach,
 		Complaint: g.Blocked,

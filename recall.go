@@ -79,7 +79,7 @@ func (t *turn) suggestions() (out []reason.Suggestion) {
 func (t *turn) search(ctx context.Context) error {
 	g, ask := t.s.aim(), t.wanted()
 	if t.a.o.Learn.Holdout > 0 {
-		ask.GoalKey = t.own.name + "/" + t.s.aimKey() // no two tenants share draws
+		ask.GoalKey = t.s.aimKey(t.own.name + "/") // no two tenants share draws
 	}
 	found, err := t.own.learner.Recall(ctx, ask)
 	if err != nil {

@@ -636,8 +636,10 @@ func (s *state) prefix() string {
 	return "run-" + hex.EncodeToString(sum[:16])
 }
 
-// aimKey names the innermost aim among all aims of the tenant's runs.
-func (s *state) aimKey() string { return s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number) }
+// aimKey names the innermost aim among all aims of the tenant's runs, behind a text.
+func (s *state) aimKey(before string) string {
+	return before + s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number)
+}
 
 // unjudged reports whether the session is the run's own and has no outcome yet.
 func (s *state) unjudged() bool {

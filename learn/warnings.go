@@ -43,7 +43,7 @@ type warnings struct {
 // warningThread names the thread of a situation.
 func warningThread(situation string) string {
 	sum := sha256.Sum256([]byte(situation))
-	return "warnings " + hex.EncodeToString(sum[:12])
+	return string(hex.AppendEncode(append(make([]byte, 0, 40), "warnings "...), sum[:12]))
 }
 
 // rests says why an action is not to be begun; "": it may be.

@@ -130,7 +130,7 @@ func (w *walker) members(f family, object bool) {
 }
 
 // literal reads the string at w.at.
-func (w *walker) literal() (text string) {
+func (w *walker) literal() string {
 	start := w.at
 	for w.at++; w.raw[w.at] != '"'; w.at++ {
 		if w.raw[w.at] == '\\' {
@@ -142,6 +142,7 @@ func (w *walker) literal() (text string) {
 	if strings.IndexByte(lit, '\\') < 0 {
 		return lit[1 : len(lit)-1]
 	}
+	var text string
 	_ = json.Unmarshal([]byte(lit), &text) // of valid JSON
 	return text
 }

@@ -81,10 +81,15 @@ type group struct {
 	bytes int            // what batches come to among them
 	more  int            // ops of batches at most
 	batch []*Batch       // what they add comes behind ops
+	add   func(store.Op) // include, for them
 	block []byte         // what the late have become, until it is full
 }
 
-func newGroup() *group { return &group{at: make(map[string]int)} }
+func newGroup() *group {
+	g := &group{at: make(map[string]int)}
+	g.add = func(op store.Op) { g.include(op, nil) }
+	return g
+}
 
 // include has the group write op, or late under its key.
 func (g *group) include(op store.Op, late *Late) {
@@ -107,15 +112,15 @@ func (g *group) empty() bool { return len(g.ops) == 0 && len(g.batch) == 0 }
 
 // unpack has batches add their ops.
 func (g *group) unpack() error {
-	for len(g.batch) > 0 {
-		b := g.batch[0]
-		if err := b.ops(func(op store.Op) { g.include(op, nil) }); err != nil {
+	for i, b := range g.batch {
+		if err := b.ops(g.add); err != nil {
+			g.batch = slices.Delete(g.batch, 0, i)
 			return err
 		}
 		g.bytes, g.more, b.n, b.bytes = g.bytes-b.bytes, g.more-b.n, 0, 0
-		g.batch = g.batch[1:]
 	}
-	g.batch = nil
+	clear(g.batch)
+	g.batch = g.batch[:0]
 	return nil
 }
 
