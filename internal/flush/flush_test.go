@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -406,32 +407,33 @@ func TestGroupsThatFailStayWithinACommit(t *testing.T) {
 }
 
 func TestLateThatIsReplacedTakesNoRoom(t *testing.T) {
-	t.Parallel()
-	st := &failing{Store: store.NewMem()}
-	w := flush.New(st)
-	for range store.MaxCommitOps {
-		late := flush.LateOf("n", func(buf []byte) ([]byte, error) { return fmt.Append(buf, 1), nil })
-		require.NoError(t, w.Change(t.Context(), nil, []*flush.Late{&late}))
-		require.NoError(t, w.Add(t.Context(), put("n", "2")))
-	}
-	require.Zero(t, st.commits)
-	require.NoError(t, w.Close())
+	synctest.Test(t, func(t *testing.T) { // in which no Delay passes
+		st := &failing{Store: store.NewMem()}
+		w := flush.New(st)
+		for range store.MaxCommitOps {
+			late := flush.LateOf("n", func(buf []byte) ([]byte, error) { return fmt.Append(buf, 1), nil })
+			require.NoError(t, w.Change(t.Context(), nil, []*flush.Late{&late}))
+			require.NoError(t, w.Add(t.Context(), put("n", "2")))
+		}
+		require.Zero(t, st.commits)
+		require.NoError(t, w.Close())
+	})
 }
 
 func TestWhatCannotBeEncodedIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMem()
 		w := flush.New(st)
-		bad := true
+		var good atomic.Bool
 		late := flush.LateOf("n", func(buf []byte) ([]byte, error) {
-			if bad {
+			if !good.Load() {
 				return nil, errBoom
 			}
 			return fmt.Append(buf, 1), nil
 		})
 		require.NoError(t, w.Change(t.Context(), nil, []*flush.Late{&late}))
 		idle(2 * flush.Delay)
-		bad = false
+		good.Store(true)
 		idle(2 * flush.Delay)
 		synctest.Wait()
 		require.Equal(t, "1", value(t, st, "n"))
