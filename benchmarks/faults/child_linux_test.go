@@ -28,7 +28,7 @@ const childEnv = "ARC_FAULTS_CHILD"
 
 // order is what a child is to do.
 type order struct {
-	Do    string // "write", "read", "control", "agent"
+	Do    string // "write", "read", "control", "left", "agent"
 	Dir   string
 	Round string // the first part of its keys
 	Value int    // bytes
@@ -63,6 +63,8 @@ func TestMain(m *testing.M) {
 		read(o)
 	case "control":
 		control(o)
+	case "left":
+		left(o)
 	case "agent":
 		agent(o)
 	}
@@ -251,14 +253,23 @@ func read(o order) {
 	}
 }
 
-// control writes as the store does, but never syncs.
-func control(o order) {
-	db, err := raw.Open(raw.DefaultOptions(o.Dir).WithLogger(nil).WithSyncWrites(false).WithMemTableSize(8 << 20).WithValueLogFileSize(16 << 20))
+// unsynced opens the store of control, or says why not.
+func unsynced(dir string) *raw.DB {
+	db, err := raw.Open(raw.DefaultOptions(dir).WithLogger(nil).WithSyncWrites(false).WithMemTableSize(8 << 20).WithValueLogFileSize(16 << 20))
 	if err != nil {
 		complain("refused", err)
-		return
+		return nil
 	}
 	say("open")
+	return db
+}
+
+// control writes as the store does, but never syncs.
+func control(o order) {
+	db := unsynced(o.Dir)
+	if db == nil {
+		return
+	}
 	for i := 0; ; i++ {
 		err := db.Update(func(txn *raw.Txn) error {
 			var errs []error
@@ -273,5 +284,26 @@ func control(o order) {
 			return
 		}
 		say("ack 0 %d", i)
+	}
+}
+
+// left says which groups of control are there.
+func left(o order) {
+	db := unsynced(o.Dir)
+	if db == nil {
+		return
+	}
+	if err := db.View(func(txn *raw.Txn) error {
+		it := txn.NewIterator(raw.IteratorOptions{Prefix: []byte(o.Round + "/0/")})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			var i, j int
+			if n, _ := fmt.Sscanf(string(it.Item().Key()[len(o.Round):]), "/0/%d/%d", &i, &j); n == 2 && j == 0 {
+				say("ack 0 %d", i)
+			}
+		}
+		return nil
+	}); err != nil {
+		complain("damage", err)
 	}
 }

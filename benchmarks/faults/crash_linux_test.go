@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	raw "github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 )
 
@@ -48,7 +47,8 @@ func newDisk(t *testing.T, image string) disk {
 	return d
 }
 
-func (d disk) remove() { _ = exec.Command("umount", d.dir).Run() } // once is enough
+// remove unmounts the disk, at once though a store that did not open has files open.
+func (d disk) remove() { _ = exec.Command("umount", "--lazy", d.dir).Run() } // once is enough
 
 // cutPower has a child write to a new disk until it is killed, and returns the
 // disk as its device has it then: what was only in the memory of the machine is
@@ -90,26 +90,19 @@ func TestPowerCuts(t *testing.T) {
 }
 
 // The control of TestPowerCuts: what was not synced is lost by such a cut. If it
-// were not, the cut would be none.
+// were not, the cut would be none. A child looks, since a store that is cut so may end
+// the process that opens it, or keep its files open.
 func TestPowerCutsTakeWhatWasNotSynced(t *testing.T) {
 	missing, acked := 0, 0
 	t.Run("0", func(t *testing.T) {
-		p, left := cutPower(t, order{Do: "control", Round: "r", Value: 1 << 10}, time.Second)
-		db, err := raw.Open(raw.DefaultOptions(filepath.Join(left.dir, "store")).WithLogger(nil).WithMemTableSize(8 << 20).WithValueLogFileSize(16 << 20))
+		p, disk := cutPower(t, order{Do: "control", Round: "r", Value: 1 << 10}, time.Second)
+		found := begin(t, order{Do: "left", Dir: filepath.Join(disk.dir, "store"), Round: "r"}).stop().acked
 		acked = len(p.acked)
-		if err != nil {
-			missing = acked // not even a store
-			return
-		}
-		defer func() { require.NoError(t, db.Close()) }()
-		require.NoError(t, db.View(func(txn *raw.Txn) error {
-			for at := range p.acked {
-				if _, err := txn.Get([]byte(keyOf("r", at[0], at[1], 0))); err != nil {
-					missing++
-				}
+		for at := range p.acked {
+			if !found[at] {
+				missing++
 			}
-			return nil
-		}))
+		}
 	})
 	if acked == 0 {
 		t.Skip("SKIPPED: as the cuts")
