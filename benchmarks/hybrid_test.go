@@ -12,7 +12,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Vectors of the weakest embedder there is lower no category of questions by over a point.
+// Vectors of the weakest embedder there is lower no category of questions.
 func TestLocomoHybrid(t *testing.T) {
 	cs := locomo(t)
 	var turns []memorytest.Question
@@ -37,7 +37,7 @@ func TestLocomoHybrid(t *testing.T) {
 	got := measure(t, "turns, by words and hashed spelling", both.records, turns)
 	for _, row := range was.Rows {
 		for _, k := range []string{"R@10", "R@50"} {
-			require.GreaterOrEqual(t, got.Metric(row.Category, k).Value, was.Metric(row.Category, k).Value-0.01, "%s of category %s", k, row.Category)
+			require.GreaterOrEqual(t, got.Metric(row.Category, k).Value, was.Metric(row.Category, k).Value, "%s of category %s", k, row.Category)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func TestRecallByMeaning(t *testing.T) {
 	p := hits[0].Parts
 	require.Zero(t, p.Lexical)
 	require.InDelta(t, 1, p.Cosine, 0.01)
-	require.InDelta(t, math.Pow(0.3, 4), p.Relevance, 0.01)
+	require.InDelta(t, math.Pow(0.2, 4), p.Relevance, 0.001)
 	require.Equal(t, []memory.ID{soup}, ids(recall(t, s, memory.Query{Text: "soup"})))
 	require.Equal(t, []memory.ID{plain}, ids(recall(t, s, memory.Query{Text: "what it knows"})))
 
@@ -615,7 +615,7 @@ func fused(t tb, s memory.Space, lexical map[memory.ID]float64, q []float32) []f
 		require.NoError(t, err)
 		rel := lexical[r.ID]
 		if v := get(t, s, r.ID).Vector; v != nil {
-			const m, w = 0.3, 0.3
+			const m, w = 0.3, 0.2
 			x := math.Pow(rel/(1-rel), 0.25) + w*max(0, cosine(v, q)-m)/(1-m)
 			rel = math.Pow(x, 4) / (1 + math.Pow(x, 4))
 		}

@@ -18,7 +18,7 @@ const (
 	defaultHalfLife     = 7 * 24 * time.Hour
 	defaultCache        = 256
 	defaultMinCosine    = 0.3
-	defaultCosineWeight = 0.3
+	defaultCosineWeight = 0.2
 )
 
 // Options configure a [Bank]. Nil and the zero value are ready.
@@ -57,7 +57,7 @@ type Options struct {
 	MinCosine float64
 	// CosineWeight is how much a cosine of 1 adds to the score, in (0,4]; 1 is
 	// what words have to say for a relevance of 0.5. See Parts.Relevance. 0:
-	// 0.3, which is safe with a weak model. A good one
+	// 0.2, which is safe with a weak model. A good one
 	// deserves 1 or more.
 	CosineWeight float64
 	// IndexBytes bounds what is in memory of tenants that no call uses, roughly, and
