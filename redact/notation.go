@@ -158,11 +158,10 @@ func (sc *scanner) value(c candidate, i int) int {
 		if strings.IndexByte("([{:", sc.byteAt(c.end)) >= 0 {
 			return i
 		}
+	case c.by == json_|colon && scalar.MatchString(sc.window(i, maxName)):
+		c.start, c.end = i, i+strings.IndexAny(sc.window(i, maxName), ",]}")
 	default:
 		c.start, c.end = i, sc.bare(i)
-		if m := scalar.FindString(sc.window(i, maxName)); c.by == json_|colon && m != "" {
-			c.end = i + len(m) - 1
-		}
 	}
 	if strings.HasPrefix(t[c.start:], pemBegin) {
 		return c.start
