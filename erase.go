@@ -121,7 +121,7 @@ func (a *Agent) stillElsewhere(ctx context.Context, scope memory.Scope) error {
 		id := key.Split(e.Key)[2]
 		s, _, err := a.load(ctx, scope.Tenant(), id)
 		if errors.Is(err, store.ErrNotFound) || err == nil && s.touches(scope) {
-			err = owned(ctx, id, a.leases.Free(ctx, e.Key))
+			err = owned(ctx, id, a.leases.Check(ctx, e.Key))
 		}
 		if err != nil {
 			return err

@@ -419,7 +419,7 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 			a.over(run)
 			return nil, nil, owned(ctx, id, err)
 		}
-		if err = a.leases.Free(live, key.Join(stillKeys, run.tenant)); err != nil {
+		if err = a.leases.Check(live, key.Join(stillKeys, run.tenant)); err != nil {
 			a.over(run)
 			return nil, nil, byAnother(err)
 		}

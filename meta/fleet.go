@@ -132,7 +132,7 @@ func fleetOf(
 // claim adds the confidence of a sample; a bad one changes nothing.
 func claim(c *iar.Calibration, s *rank.Sample) {
 	if s.Confidence != nil {
-		_ = c.Add(*s.Confidence, s.Success)
+		_ = c.Add(*s.Confidence, s.Success) // the error says that it is bad
 	}
 }
 

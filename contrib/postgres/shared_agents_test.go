@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,9 +53,12 @@ func TestAgentsWithAConnectionEach(t *testing.T) {
 	for _, scope := range scopes {
 		require.GreaterOrEqual(t, found(b, scope), 1, scope)
 	}
-	for n := range 5 { // all that is at work is canceled, the watches too
+	for _, scope := range scopes { // all that is at work is canceled, the watches too
 		run(t, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '"+app+"'")
-		<-time.After(time.Duration(n) * 10 * time.Millisecond)
+		within(t, "a replica recalls again", func() bool {
+			hits, err := b.In(scope).Memory().Recall(t.Context(), memory.Query{Text: "what does the key open", After: memory.Latest})
+			return err == nil && len(hits) > 0
+		})
 	}
 	var parcel bytes.Buffer
 	require.NoError(t, a.Export(t.Context(), scopes[0], &parcel))

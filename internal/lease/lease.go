@@ -119,8 +119,8 @@ func (s *Store) Enter(ctx context.Context, key string) (context.Context, error) 
 	return context.WithValue(ctx, under{}, l), nil
 }
 
-// Free returns a *[Held] while another opener has the lease of a key.
-func (s *Store) Free(ctx context.Context, key string) error {
+// Check returns a *[Held] while another opener has the lease of a key. It takes nothing.
+func (s *Store) Check(ctx context.Context, key string) error {
 	_, err := s.unheld(ctx, key)
 	return err
 }
