@@ -786,10 +786,7 @@ func (a *Agent) unable(tasks []reason.Task) string {
 
 // veilFor returns the veil of a run with secrets of its own.
 func (a *Agent) veilFor(secrets act.Secrets) *veil.Veil {
-	v, _ := a.veils.Get().(*veil.Veil)
-	if v == nil {
-		v = new(veil.Veil)
-	}
+	v := a.veils.Get().(*veil.Veil)
 	if v.Reset(a.o.Sanitizer); len(secrets) > 0 {
 		v.Reset(a.o.Sanitizer.Knowing(slices.Sorted(maps.Values(secrets))...))
 		v.Found = true

@@ -95,7 +95,9 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	}
 	shared := flush.Share(base)
 	a := &Agent{
-		o: o, st: shared, w: flush.New(shared), leases: leases,
+		writes: sync.Pool{New: func() any { return new(write) }},
+		veils:  sync.Pool{New: func() any { return new(veil.Veil) }},
+		o:      o, st: shared, w: flush.New(shared), leases: leases,
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: maps.Clone(host.Skills), secrets: host.Secrets,
 		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}

@@ -211,7 +211,7 @@ func (x *arrival) enlist(e store.Entry, fresh bool) error {
 	if !fresh {
 		return nil
 	}
-	x.hold(store.Op{Key: s.statusKey(s.Status), Value: []byte(s.Objective.Scope)})
+	x.hold(store.Op{Key: s.statusKey(new(key.Block), s.Status), Value: []byte(s.Objective.Scope)})
 	if k := s.sessionKey(); k != "" {
 		x.hold(store.Op{Key: k})
 	}

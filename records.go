@@ -136,10 +136,10 @@ func (s *state) began() (digits [16]byte) {
 // place ends the keys by which runs are listed.
 func (s *state) place() string { at := s.began(); return key.Join(string(at[:]), s.ID) }
 
-// statusKey is the key of the run among those of a status.
-func (s *state) statusKey(of Status) string {
+// statusKey is the key of the run among those of a status, made in a block.
+func (s *state) statusKey(keys *key.Block, of Status) string {
 	at := s.began()
-	return key.Under(s.Objective.Scope.Tenant(), statusKeys, string(of), string(at[:]), s.ID)
+	return keys.Under(s.Objective.Scope.Tenant(), statusKeys, string(of), string(at[:]), s.ID)
 }
 
 // sessionKey is the key of the run among those of its session, "" in one of its
@@ -243,10 +243,7 @@ func (s *state) dueKey(at int64) string {
 func (a *Agent) commit(
 	ctx context.Context, to committer, k string, s *state, v *veil.Veil, was Status, rev store.Revision, index ...store.Op,
 ) (store.Revision, error) {
-	w, _ := a.writes.Get().(*write)
-	if w == nil {
-		w = new(write)
-	}
+	w := a.writes.Get().(*write)
 	defer a.writes.Put(w)
 	if v == nil {
 		v = a.veilFor(nil)
@@ -266,11 +263,13 @@ func (a *Agent) commit(
 	if k := s.sessionKey(); rev == 0 && k != "" {
 		w.ops = append(w.ops, store.Op{Key: k})
 	}
-	if rev != 0 && was != s.Status {
-		w.ops = append(w.ops, store.Op{Key: s.statusKey(was), Delete: true})
-	}
+	var keys key.Block
 	if rev == 0 || was != s.Status {
-		w.ops = append(w.ops, store.Op{Key: s.statusKey(s.Status), Value: scope})
+		keys.Grow(2 * (len(s.Objective.Scope) + len(s.ID) + 48)) // of both
+		w.ops = append(w.ops, store.Op{Key: s.statusKey(&keys, s.Status), Value: scope})
+	}
+	if rev != 0 && was != s.Status {
+		w.ops = append(w.ops, store.Op{Key: s.statusKey(&keys, was), Delete: true})
 	}
 	rev, err = to.Commit(ctx, append(w.ops, index...)...)
 	if errors.Is(err, store.ErrConflict) {
@@ -404,7 +403,7 @@ func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revis
 func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Revision) error {
 	ops := []store.Op{
 		{Key: runKey(own.name, s.ID), Delete: true, If: store.At(rev)},
-		{Key: s.statusKey(s.Status), Delete: true},
+		{Key: s.statusKey(new(key.Block), s.Status), Delete: true},
 	}
 	if k := s.sessionKey(); k != "" {
 		ops = append(ops, store.Op{Key: k, Delete: true})

@@ -64,11 +64,17 @@ func Under(tenant string, parts ...string) string {
 	}
 	var b Block
 	b.Grow(n)
+	return b.Under(tenant, parts...)
+}
+
+// Under is the function of that name. The keys made before stay valid.
+func (b *Block) Under(tenant string, parts ...string) string {
+	start := b.keys.Len()
 	if tenant != "" {
 		b.Join(tenants, tenant, "")
 	}
 	b.Join(parts...)
-	return b.keys.String()
+	return b.keys.String()[start:]
 }
 
 // Prefix returns the prefix of all keys whose first parts are parts.
