@@ -55,7 +55,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 	now := meta.Assessment{Recommendation: meta.KeepGoing}
 	if !s.Objective.Fresh && !s.unjudged() {
 		var err error
-		if now, err = t.own.monitor.Assess(ctx, s.Session); err != nil {
+		if now, err = t.session(ctx); err != nil {
 			return "", fmt.Errorf("assess: %w", err)
 		}
 	}
@@ -86,6 +86,19 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 	}
 	return "", nil
 }
+
+// session assesses the session. What another user's words are is left out.
+func (t *turn) session(ctx context.Context) (meta.Assessment, error) {
+	as, err := t.own.monitor.Assess(ctx, t.s.Session)
+	if err == nil && !t.mayHear(as.User) {
+		as.Goal, as.Approach, as.User, as.Evidence = "", "", "", slices.Clone(as.Evidence)
+		as.Evidence[0] = fmt.Sprintf("%d failed since the last success, the last for another user", as.Failures)
+	}
+	return as, err
+}
+
+// mayHear reports whether the run may be told in words of what was done for a user.
+func (t *turn) mayHear(user string) bool { return user == "" || user == t.s.Objective.User }
 
 // flag tells of the assessment: as an event, in the Report and, of a pivot, as
 // an approach that the next decision is to avoid. It returns the words.
@@ -145,18 +158,21 @@ func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 		return fmt.Errorf("history: %w", err)
 	}
 	situation := t.veil.Hide(g.Situation)
-	n, by := streak(past, func(e *meta.Ending) bool { return e.Of(situation) })
+	n, by := t.streak(past, func(e *meta.Ending) bool { return e.Of(situation) })
 	of := "of this situation"
 	if n < 2 {
-		n, by = streak(past, func(*meta.Ending) bool { return true })
+		n, by = t.streak(past, func(*meta.Ending) bool { return true })
 		of = "of this scope"
 	}
 	if n >= 2 {
-		b.Advice += fmt.Sprintf("\nthe last %d objectives %s ended blocked, by the approaches %q", n, of, by)
+		b.Advice += fmt.Sprintf("\nthe last %d objectives %s ended blocked", n, of)
+		if len(by) > 0 {
+			b.Advice += fmt.Sprintf(", by the approaches %q", by)
+		}
 	}
 	for i := range past {
 		e := &past[i]
-		if b.Advice != "" && e.Delivered && e.Of(situation) && !listed(b.Alternatives, e.Approach) && !listed(g.Avoid, e.Approach) {
+		if b.Advice != "" && e.Delivered && t.mayHear(e.User) && e.Of(situation) && !listed(b.Alternatives, e.Approach) && !listed(g.Avoid, e.Approach) {
 			b.Alternatives = append(b.Alternatives, e.Approach)
 		}
 	}
@@ -164,8 +180,8 @@ func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 }
 
 // streak counts the last endings of a kind that are not delivered, and lists
-// their approaches.
-func streak(past []meta.Ending, of func(*meta.Ending) bool) (n int, by []string) {
+// their approaches, other users' aside.
+func (t *turn) streak(past []meta.Ending, of func(*meta.Ending) bool) (n int, by []string) {
 	for i := len(past) - 1; i >= 0; i-- {
 		e := &past[i]
 		if !of(e) {
@@ -174,7 +190,7 @@ func streak(past []meta.Ending, of func(*meta.Ending) bool) (n int, by []string)
 		if e.Delivered {
 			break
 		}
-		if n++; !listed(by, e.Approach) {
+		if n++; t.mayHear(e.User) && !listed(by, e.Approach) {
 			by = append(by, e.Approach)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // end closes the run: DELIVERED unless there is a reason why not.
 func (t *turn) end(ctx context.Context) (phase, error) {
 	s := &t.s
-	as, err := t.own.monitor.Assess(ctx, s.Session)
+	as, err := t.session(ctx)
 	if err != nil {
 		return "", fmt.Errorf("assess: %w", err)
 	}
@@ -51,7 +51,7 @@ func (t *turn) conclude(ctx context.Context) error {
 	}
 	e := meta.Ending{
 		Run: s.ID, Situation: t.veil.Hide(g.Situation), Approach: t.veil.Hide(g.Approach),
-		Delivered: s.Status == Delivered,
+		Delivered: s.Status == Delivered, User: s.Objective.User,
 	}
 	if !e.Delivered && s.FailedBy != "" {
 		e.Approach = t.veil.Hide(s.FailedBy)

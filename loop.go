@@ -405,7 +405,7 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 		if _, err := t.enter(ctx, search); err != nil {
 			return reason.Decision{}, err
 		}
-		now, err := t.own.monitor.Assess(ctx, t.s.Session)
+		now, err := t.session(ctx)
 		if err != nil {
 			return reason.Decision{}, fmt.Errorf("assess: %w", err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -335,4 +336,40 @@ func TestRepetitionGainsOncePerHour(t *testing.T) {
 	}
 	require.LessOrEqual(t, say("one more", 1).Helped, 3+32)
 	require.Equal(t, say("", 1).Helped+2, say("", 2).Helped, "the host's counts")
+}
+
+// What failed, or passed, for one user is counted for all who share a scope or a
+// session. The words are told to that user's runs alone: the reasoner of another would
+// have them in its prompt.
+func TestWhatAUserAskedForIsToldToNobodyElse(t *testing.T) {
+	t.Parallel()
+	for _, session := range []string{"", "the channel"} {
+		t.Run(session, func(t *testing.T) {
+			t.Parallel()
+			pass := true
+			s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{Pass: pass, Complaint: "no"}, nil }}
+			s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+				d := plan("begin")
+				d.Approach = "as told: " + b.Objective
+				return d, nil
+			}
+			a := agent(t, s.host(), &arc.Options{Attempts: 1, Learn: learn.Options{FireAfter: -1, Repeats: -1}})
+			ask := func(user, text string) string {
+				r := run(t, a, arc.Objective{Text: text, Situation: situation, Session: session, User: user})
+				b := s.briefs[len(s.briefs)-1]
+				return fmt.Sprint(b.Advice, b.Alternatives, b.Avoid, r.Assessment, r.Pivots)
+			}
+			ask("alice", "pay mallory first")
+			pass = false
+			for range 4 {
+				ask("alice", "pay mallory")
+			}
+			for _, user := range []string{"bob", ""} {
+				told := ask(user, "pay the rent")
+				require.NotContains(t, told, "mallory", "%q", user)
+				require.Contains(t, told, "ended blocked", "that it failed is no secret")
+			}
+			require.Contains(t, ask("alice", "pay mallory"), "pay mallory")
+		})
+	}
 }

@@ -190,7 +190,7 @@ func (s *state) judgement(v Verdict, changed bool, now time.Time) learn.Judgemen
 	g := &s.Aims[0]
 	j := learn.Judgement{
 		Key: fmt.Sprintf("%s/verdict/%d/%t", s.prefix(), s.Judged, v.Right), Right: v.Right, Changed: changed, Why: v.Why,
-		Session: s.Session, Objective: g.Text, Situation: g.Situation, Approach: g.Approach, At: now,
+		Session: s.Session, Objective: g.Text, Situation: g.Situation, Approach: g.Approach, User: s.Objective.User, At: now,
 		Scopes:   slices.Compact(slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also)),
 		Memories: slices.Clone(g.Utilized),
 	}

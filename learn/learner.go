@@ -629,6 +629,7 @@ type Judgement struct {
 	Objective string // of the run
 	Situation string
 	Approach  string
+	User      string // of the run
 	At        time.Time
 
 	Scopes   []memory.Scope // where the memories may be
@@ -663,7 +664,7 @@ func (l *Learner) Judge(ctx context.Context, j Judgement) error {
 	}
 	if err := l.monitor.Record(ctx, meta.Outcome{
 		Key: j.Key, Session: j.Session, Goal: cut(j.Objective, maxNote), Approach: cut(j.Approach, maxNote),
-		Success: j.Right, At: j.At, Note: cut(j.Why, maxNote),
+		User: j.User, Success: j.Right, At: j.At, Note: cut(j.Why, maxNote),
 	}); err != nil {
 		return fmt.Errorf("record the outcome: %w", err)
 	}

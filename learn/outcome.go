@@ -181,6 +181,7 @@ func (o *Outcome) verdict() meta.Outcome {
 		Session:  o.Session,
 		Goal:     cut(o.Objective, maxNote),
 		Approach: cut(o.Approach, maxNote),
+		User:     o.User,
 		Success:  o.Task == Delivered,
 		At:       o.At,
 		Note:     cut(o.Complaint, maxNote),

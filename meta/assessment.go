@@ -73,6 +73,9 @@ type Assessment struct {
 	// Last is when the last of Failures was, in nanoseconds since 1970; zero if
 	// there is none.
 	Last int64 `cbor:"17,keyasint,omitempty"`
+	// User is that of the last failure, whose words Goal, Approach and the first of the
+	// Evidence may repeat. "": the host's, or the last outcome was a success.
+	User string `cbor:"18,keyasint,omitempty" json:",omitempty"`
 }
 
 // assess applies the rules, with the odds of all approaches and those of the
@@ -92,6 +95,7 @@ func (s *history) assess(name string, all, own *odds) Assessment {
 		Failures:       int(s.totals.Failures),
 		Goal:           s.goal,
 		Approach:       s.approach,
+		User:           s.user,
 	}
 	if a.Failures > 0 {
 		a.Last = s.last

@@ -32,6 +32,8 @@ type Outcome struct {
 	Goal string
 	// Approach is the way in which it was tried; may be empty.
 	Approach string
+	// User is whose words Goal and Approach may repeat, if not the host's.
+	User string
 	// Success says whether the task was delivered.
 	Success bool
 	// Resonance is how well the task's reflection fitted, in [0,1]; nil: none.
@@ -49,6 +51,9 @@ func (o *Outcome) check() error {
 	err := errors.Join(
 		checkName("session", o.Session), checkName("key", o.Key), checkLength("goal", len(o.Goal)),
 		checkLength("approach", len(o.Approach)), checkLength("note", len(o.Note)))
+	if o.User != "" {
+		err = errors.Join(err, checkName("user", o.User))
+	}
 	if r := o.Resonance; r != nil && !(*r >= 0 && *r <= 1) {
 		err = errors.Join(err, fmt.Errorf("%w: resonance is %v", ErrInvalid, *r))
 	}
@@ -115,6 +120,8 @@ type Ending struct {
 	Situation string `cbor:"2,keyasint,omitempty"`
 	Approach  string `cbor:"3,keyasint,omitempty"`
 	Delivered bool   `cbor:"4,keyasint,omitempty"`
+	// User is whose words the Approach may repeat, if not the host's.
+	User string `cbor:"6,keyasint,omitempty"`
 }
 
 // Bounds of what is kept of a scope.

@@ -18,6 +18,7 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	for _, text := range []*string{&e.Situation, &e.Approach} {
 		*text = atMost(m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD")))
 	}
+	e.User = m.opts.Sanitizer.Sanitize(e.User)
 	return m.exclusive(ctx, "conclude", e.Run, func() error {
 		if err := checkName("run", e.Run); err != nil {
 			return err

@@ -30,7 +30,7 @@ func (m *Monitor) Record(ctx context.Context, o Outcome) error {
 	if err := o.check(); err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note} {
+	for _, text := range []*string{&o.Goal, &o.Approach, &o.Note, &o.User} {
 		*text = m.sanitize(*text)
 	}
 	return m.exclusive(ctx, "record", o.Key, func() error {
@@ -58,7 +58,7 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 	if err != nil {
 		return err
 	}
-	value := recordBytes + len(o.Key) + len(o.Goal) + len(o.Approach) + len(o.Note)
+	value := recordBytes + len(o.Key) + len(o.Goal) + len(o.Approach) + len(o.Note) + len(o.User)
 	if value > store.MaxValue { // tokens may be longer than the secrets
 		return &store.LimitError{Field: "value", Limit: store.MaxValue, Got: value}
 	}

@@ -85,6 +85,7 @@ type record struct {
 	Approach  string   `cbor:"6,keyasint,omitempty"`
 	Note      string   `cbor:"7,keyasint,omitempty"`
 	Resonance *float64 `cbor:"8,keyasint,omitempty"`
+	User      string   `cbor:"9,keyasint,omitempty"`
 }
 
 // records are those of a store, as last written: some are on their way.
@@ -153,14 +154,14 @@ func (r *records) get(ctx context.Context, k string) (store.Entry, error) {
 
 // record returns what is stored of the outcome.
 func (o *Outcome) record(number uint64) record {
-	return record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance}
+	return record{number, o.At.UnixNano(), o.Success, o.Key, o.Goal, o.Approach, o.Note, o.Resonance, o.User}
 }
 
 // given is the opposite of Outcome.record.
 func (r *record) given(session string) Outcome {
 	return Outcome{
 		Key: r.Key, Session: session, Goal: r.Goal, Approach: r.Approach, Success: r.Success,
-		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(),
+		Resonance: r.Resonance, Note: r.Note, At: time.Unix(0, r.At).UTC(), User: r.User,
 	}
 }
 

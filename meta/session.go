@@ -16,6 +16,7 @@ type history struct {
 	// last kept. Those since the last success of any goal are at the end.
 	tries          []failure
 	goal, approach string // of the last outcome if it failed
+	user           string // whose words these are
 	last           int64  // when that was, in nanoseconds since 1970
 	unpacked       uint64 // outcomes that are not fresh
 	era            int    // in which the session began; 0: before all
@@ -32,11 +33,11 @@ func newHistory(key string) *history {
 func (s *history) add(r *record, f failure) {
 	s.totals = s.totals.next(r.Success)
 	if r.Success {
-		s.goal, s.approach = "", ""
+		s.goal, s.approach, s.user = "", "", ""
 		s.tries = slices.DeleteFunc(s.tries, func(t failure) bool { return t.goal == f.goal })
 		return
 	}
-	s.goal, s.approach, s.last = r.Goal, r.Approach, r.At
+	s.goal, s.approach, s.user, s.last = r.Goal, r.Approach, r.User, r.At
 	if len(s.tries) == kept {
 		s.tries = slices.Delete(s.tries, 0, 1)
 	}
