@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 )
 
 // details are pages about one thing, of what fill makes.
@@ -440,4 +441,30 @@ func TestBadIDsAreNotErrorsOfTheServer(t *testing.T) {
 		code, _ := b.send(t, http.MethodPost, "/proposals", "id=%ff%fe&say="+say)
 		require.Less(t, code, 500, say)
 	}
+}
+
+// No text turns the direction of what stands on a page, so that it reads as another one.
+func TestTextsDoNotTurnPages(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "run \u202egnp.exe\u202c \u2067for\u2069 \u05e9\u05dc\u05d5\u05dd", nil)
+	b.fill(t, 3)
+	for _, path := range append(b.details(t), pages...) {
+		_, text := b.get(t, path)
+		require.NotRegexp(t, `>[^<]*[\x{202a}-\x{202e}\x{2066}-\x{2069}]`, text, path)
+	}
+	_, text := b.get(t, "/approvals")
+	require.Contains(t, text, "run \ufffdgnp.exe\ufffd \ufffdfor\ufffd \u05e9\u05dc\u05d5\u05dd")
+}
+
+// One who agrees where two have to is not told that the run goes on.
+func TestAgreeingIsNotAllowing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	_, err := b.agent.Run(t.Context(), arc.Objective{ID: "both", Text: "both", Tasks: []reason.Task{{Objective: "both", Skill: "pair"}}})
+	require.NoError(t, err)
+	_, text := b.send(t, http.MethodPost, "/approvals", "run=both&attempt=1&say=allow")
+	require.Contains(t, text, "/approvals?said=agreed")
+	_, text = b.get(t, "/approvals?said=agreed")
+	require.Contains(t, text, "waits until others have agreed")
+	require.Contains(t, text, "1 of 2")
 }

@@ -59,7 +59,11 @@ func (d *desk) rule(q *ask) (path, word string, err error) {
 		return "/approvals", "late", nil
 	case errors.Is(err, arc.ErrRunning), errors.Is(err, store.ErrConflict):
 		return "/approvals", "busy", nil
-	case allow:
+	case allow && err == nil:
+		r, err := d.report(q, id)
+		if err == nil && r.Approval != nil && len(r.Approval.AllowedBy) < r.Approval.Need {
+			return "/approvals", "agreed", nil
+		}
 		return "/approvals", "allowed", err
 	}
 	return "/approvals", "refused", err

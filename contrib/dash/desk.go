@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
@@ -213,6 +214,7 @@ func (d *desk) sight(q *ask, title string) sight {
 func said(word string) string {
 	return map[string]string{
 		"allowed":  "Allowed. The run goes on by itself.",
+		"agreed":   "Taken down. It waits until others have agreed, too.",
 		"refused":  "Refused. The run goes on with your reason.",
 		"late":     "Too late: nothing waits for this any more.",
 		"busy":     "The run is just being gone on with. Try again in a moment.",
@@ -263,9 +265,23 @@ func (d *desk) render(w http.ResponseWriter, r *http.Request, code int, name str
 		http.Error(w, "the page could not be made", http.StatusInternalServerError)
 		return
 	}
+	unturned(out.Bytes())
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = out.WriteTo(w) // a browser that has gone
+}
+
+// unturned puts U+FFFD for the characters in a page's text that set the direction of what
+// follows them, with which a text reads as another one. Attributes stay as they are.
+func unturned(page []byte) {
+	text := false
+	for i, c := range page {
+		if c == '<' || c == '>' {
+			text = c == '>'
+		} else if r, _ := utf8.DecodeRune(page[i:]); text && (r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069) {
+			copy(page[i:], "\uFFFD") // of as many bytes
+		}
+	}
 }
 
 // trouble is what an error page says.

@@ -107,6 +107,7 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 			{Card: rank.Candidate{Name: "worker", Prior: 0.6}, Executor: act.ExecutorFunc(done), Skills: []string{"work"}},
 			{Card: rank.Candidate{Name: "other", Prior: 0.5}, Executor: act.ExecutorFunc(done), Skills: []string{"work"}},
 			{Card: rank.Candidate{Name: "deployer"}, Executor: act.ExecutorFunc(done), Skills: []string{"deploy"}, Blast: act.Public},
+			{Card: rank.Candidate{Name: "pair"}, Executor: act.ExecutorFunc(done), Skills: []string{"pair"}, Mode: act.Compound},
 		},
 		Gates: []act.Gate{act.GateFunc(func(_ context.Context, w act.Work, r act.Result) (act.Verdict, error) {
 			if strings.HasPrefix(w.Objective, "once") {
