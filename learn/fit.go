@@ -126,6 +126,17 @@ func (c *chunk) names(b *template.Binding, objective []string) string {
 	if !slices.Equal(quoted, c.Quotes) {
 		return fmt.Sprintf("the plan says %q as the objective did then, and now it says %q", c.Quotes, quoted)
 	}
+	was := c.Objective
+	if !c.Vouched {
+		was = c.Words
+	}
+	var old []string
+	for _, p := range was {
+		old = append(old, p.Text)
+	}
+	if len(quoted) > 0 && !slices.Equal(c.turns(objective), c.turns(old)) {
+		return fmt.Sprintf("the plan says %q as the objective did then, and only one of the two negates it", c.Quotes)
+	}
 	for _, r := range c.Named {
 		v, err := b.Get(r)
 		if err != nil {
@@ -138,6 +149,20 @@ func (c *chunk) names(b *template.Binding, objective []string) string {
 		}
 	}
 	return ""
+}
+
+// turns says of each negation of an objective how many of the words that the plan
+// repeats stand before it.
+func (c *chunk) turns(words []string) (at []int) {
+	n := 0
+	for _, w := range words {
+		if slices.Contains(c.Quotes, template.Fold(w)) {
+			n++
+		} else if template.Denies(w) {
+			at = append(at, n)
+		}
+	}
+	return at
 }
 
 // tasks returns the plan bound to a case. What cannot be bound is shown by name,

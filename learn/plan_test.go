@@ -282,6 +282,37 @@ func TestVouchedPlanHasNothingOfTheOldCase(t *testing.T) {
 	}
 }
 
+// What a plan repeats of its objective means the opposite where a negation turns the
+// objective around: the host vouches for the situation, not for that.
+func TestVouchedPlanIsNotThatOfTheOpposite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		was, plan, now string
+		fires          bool
+	}{
+		{"scale web to 3", "scale web to 3", "do not scale web to 3", false},
+		{"scale web to 3", "scale web to 3", "please don't scale web to 3 tonight", false},
+		{"delete all logs", "delete all logs", "delete no logs", false},
+		{"do not scale web", "look at web", "scale web", false},
+		{"stop web, never db", "stop web and leave db", "never stop web, db", false},
+		{"stop web, never db", "stop web and leave db", "stop web now, and never db", true},
+		{"scale web to 3", "scale web to 3", "the release is out: scale web to 3", true},
+		{"scale web to 3", "do what the ticket says", "do not scale web to 3", true}, // the worker reads it
+	} {
+		vouched := learn.Case{Vouched: true}
+		var learned []learn.Outcome
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, c.was)
+			o.Situation, o.Case = "a ticket of the usual kind", vouched
+			o.Plan = []reason.Task{{Objective: c.plan, Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: "a ticket of the usual kind", Objective: c.now, Case: vouched}
+		_, ok := fires(t, a, learned...)
+		require.Equal(t, c.fires, ok, "%q, learned from %q", c.now, c.was)
+	}
+}
+
 // A value of the old case that stands in the effect, the worker or the skill of a plan keeps it from firing, too.
 func TestEffectAndWorkerAreOfTheCase(t *testing.T) {
 	t.Parallel()
