@@ -38,8 +38,8 @@ type Feedback struct {
 	// Key of its own. Counts do not fall below zero.
 	Undo bool
 	// Of is the Key of that Feedback: what it has not counted, since its Actor had
-	// had a say, is not taken back, and nothing is if there was none. Required with
-	// an Actor.
+	// had a say, is not taken back, nor what was taken back before, and nothing is if
+	// there was none. Required with an Actor.
 	Of string
 }
 
@@ -101,7 +101,7 @@ func (s Space) Feedback(ctx context.Context, f Feedback) error {
 // applied is what is stored under the key of a feedback.
 type applied struct {
 	At instant `cbor:"1,keyasint,omitempty"`
-	// Unheeded are the records that it has not counted for.
+	// Unheeded are the records that it has not counted for, or does no more.
 	Unheeded []ID `cbor:"2,keyasint,omitempty"`
 }
 
@@ -117,21 +117,21 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		return err // nil: it was applied before
 	}
 	now := b.now()
-	var not []ID
-	if f.Undo && f.Of != "" {
-		undone, err := b.applied(ctx, sh.feedbackKey(f.Of))
-		if errors.Is(err, store.ErrNotFound) {
+	var of applied
+	named := f.Undo && f.Of != ""
+	if named {
+		var err error
+		if of, err = b.applied(ctx, sh.feedbackKey(f.Of)); errors.Is(err, store.ErrNotFound) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		not = undone.Unheeded
 	}
 	var few struct {
 		changes [usual]change
 		ops     [1 + usual]store.Op
 	}
-	changes, unheeded := sh.effects(few.changes[:0], f, not, now, b.o.uses())
+	changes, unheeded := sh.effects(few.changes[:0], f, of.Unheeded, now, b.o.uses())
 	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{instantOf(now), unheeded})
 	if err != nil {
 		return err
@@ -140,11 +140,26 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 	if b.o.Shared {
 		ops[0].If = store.Absent
 	}
+	if named { // what is taken back is not taken back twice
+		op, err := takenBack(sh.feedbackKey(f.Of), of, unheeded)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, op)
+	}
 	again, err := b.count(ctx, sh, ops, value[len(value):], changes...)
 	if again {
 		return b.applyLocked(ctx, sh, f, marker)
 	}
 	return err
+}
+
+// takenBack writes that a feedback does not count for records any more.
+func takenBack(marker string, of applied, ids []ID) (op store.Op, err error) {
+	of.Unheeded = slices.Compact(slices.Sorted(slices.Values(append(of.Unheeded, ids...))))
+	op.Key = marker
+	op.Value, err = codec.Encode(marker, &of)
+	return op, err
 }
 
 // applied returns what a feedback has counted.
@@ -222,7 +237,8 @@ type saying struct {
 
 // effects appends to changes the new counters of the records that the feedback
 // is about, but for those that what it takes back did not count. Those of one feedback
-// lie side by side in memory. It returns those that it does not count either.
+// lie side by side in memory. It returns those that it does not count either, of an Undo
+// all: these are not there to be taken back.
 func (sh *shard) effects(
 	changes []change, f *Feedback, not []ID, now time.Time, keep int,
 ) (_ []change, unheeded []ID) {
@@ -243,6 +259,7 @@ func (sh *shard) effects(
 			if !slices.ContainsFunc(not, func(id ID) bool { return sh.entry(id) == s.entry }) {
 				n.add(s.effect, hash, -1)
 			}
+			unheeded = append(unheeded, s.id)
 		case n.heeds(f.Actor, now):
 			n.take(s.effect, hash, now, keep)
 		default:

@@ -302,3 +302,36 @@ func TestUndoOfUnheededFeedback(t *testing.T) {
 	err := s.Feedback(context.Background(), memory.Feedback{Key: "6", Injected: []memory.ID{known["a"]}, Actor: "ann", Undo: true})
 	require.ErrorIs(t, err, memory.ErrEmpty)
 }
+
+// What a Feedback has counted is taken back once, whatever the keys of the Undos: the
+// next one would take what others have said.
+func TestUndoIsNotDoneTwice(t *testing.T) {
+	t.Parallel()
+	for _, actor := range []string{"", "ann"} {
+		st := store.NewMem()
+		b := open(t, st, newClock())
+		known := three(t, b.In("acme"))
+		ids := []memory.ID{known["a"], known["b"]}
+		say := func(f memory.Feedback) []int {
+			f.Injected, f.Utilized, f.Delivered = ids, ids, true
+			feedback(t, b.In("acme"), f)
+			var helped []int
+			for _, id := range ids {
+				r, err := b.In("acme").Get(t.Context(), id)
+				require.NoError(t, err)
+				helped = append(helped, r.Stats.Helped)
+			}
+			return helped
+		}
+		say(memory.Feedback{Key: "of the host"})
+		say(memory.Feedback{Key: "of bob", Actor: "bob"})
+		require.Equal(t, []int{3, 3}, say(memory.Feedback{Key: "1", Actor: actor}))
+		for _, key := range []string{"2", "3", "4"} {
+			require.Equal(t, []int{2, 2}, say(memory.Feedback{Key: key, Actor: actor, Undo: true, Of: "1"}), "%q %s", actor, key)
+		}
+		require.Equal(t, []int{2, 2}, say(memory.Feedback{Key: "5", Actor: actor, Undo: true, Of: "3"}), "an Undo has counted nothing")
+		require.NoError(t, b.Close())
+		b = open(t, st, newClock())
+		require.Equal(t, []int{2, 2}, say(memory.Feedback{Key: "6", Actor: actor, Undo: true, Of: "1"}), "after a restart")
+	}
+}
