@@ -136,6 +136,9 @@ func (a *app) host() (arc.Host, error) {
 		}
 		h.Workers = append(h.Workers, w)
 	}
+	if len(h.Workers) == 0 {
+		return arc.Host{}, misuse("arc.yaml has no workers, so nothing can be done")
+	}
 	if c.Model != "" {
 		h.Sources = append(h.Sources, a.memoryFile)
 	}
@@ -483,7 +486,7 @@ func (c *config) reasoner(
 	dir string, skills map[string]reason.Skill, key func(service, variable string) string,
 ) (reason.Reasoner, error) {
 	if c.Model == "" {
-		return planner(c.Plans), nil
+		return append(planner{}, c.Plans...), nil
 	}
 	m, err := c.dial(key)
 	if err != nil {
@@ -579,8 +582,23 @@ func (s *sensorConfig) printed(ctx context.Context, dir string) (r queue.Reading
 	return r, nil
 }
 
-// written makes a file of what write writes: as a whole, or not at all.
+// written makes a file of what write writes: as a whole, or not at all. A file that is not its owner's
+// alone keeps its mode. What a link leads to is replaced, not the link; a device or pipe is written to.
 func written(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		name = to
+	}
+	at, err := os.Stat(name)
+	if err == nil && mode != 0o600 {
+		mode = at.Mode().Perm()
+	}
+	if err == nil && !at.Mode().IsRegular() && !at.IsDir() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 type doCmd struct {
-	Text      string   `help:"The objective. Without it: what arc.yaml says under try." placeholder:"TEXT"`
+	Text      *string  `help:"The objective. Without it: what arc.yaml says under try." placeholder:"TEXT"`
 	Situation string   `help:"The kind of situation, if another text may be of the same." placeholder:"TEXT"`
 	Inputs    string   `help:"Data for planner and workers, as JSON." placeholder:"JSON"`
 	Session   string   `help:"Session that the run belongs to." placeholder:"ID"`
@@ -31,11 +31,15 @@ func (c *doCmd) Run(a *app) error {
 	if err := a.configure(); err != nil {
 		return err
 	}
+	text := &a.config.Try
+	if c.Text != nil { // an empty one is a mistake
+		text = c.Text
+	}
 	o := arc.Objective{
-		ID: c.ID, Text: cmp.Or(c.Text, a.config.Try), Situation: c.Situation, Session: c.Session, Skills: c.Skill,
+		ID: c.ID, Text: *text, Situation: c.Situation, Session: c.Session, Skills: c.Skill,
 		Fresh: c.Fresh,
 	}
-	if o.Text == "" {
+	if strings.TrimSpace(o.Text) == "" {
 		return misuse("say what is to be done: arc do --text \"…\"")
 	}
 	if c.Inputs != "" {
@@ -52,7 +56,7 @@ func (c *doCmd) Run(a *app) error {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return err
-		case c.Text != "" && c.Text != r.Objective:
+		case c.Text != nil && *c.Text != r.Objective:
 			return misuse("run %s has another objective: %s", c.ID, r.Objective)
 		default:
 			o.Text = r.Objective
@@ -170,9 +174,7 @@ func (a *app) consult(v arc.View, r *arc.Report) (*arc.Report, error) {
 // allow asks the person whether an attempt may be made.
 func (a *app) allow(v arc.View, r *arc.Report) (*arc.Report, error) {
 	p := r.Approval
-	a.explain(
-		asking, "approval", fmt.Sprintf("%s wants to: %s (%s)", p.Worker, p.Task.Objective, strings.Join(p.Why, "; ")),
-	)
+	a.asked(p)
 	line, ok, err := a.question(a.ctx, "allow it? [y/n, empty: decide later]")
 	if err != nil || !ok || line == "" {
 		return nil, err
@@ -181,6 +183,16 @@ func (a *app) allow(v arc.View, r *arc.Report) (*arc.Report, error) {
 		return nil, err
 	}
 	return a.settled(a.ctx, v, r.ID)
+}
+
+// asked prints what a person is to allow, with all that it is about.
+func (a *app) asked(p *arc.Approval) {
+	a.explain(
+		asking, "approval", fmt.Sprintf("%s wants to: %s (%s)", p.Worker, p.Task.Objective, strings.Join(p.Why, "; ")),
+	)
+	if len(p.Task.Inputs) > 0 {
+		a.explain(asking, "inputs", string(p.Task.Inputs))
+	}
 }
 
 // who is the person at the terminal.
@@ -262,6 +274,7 @@ func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 	case arc.Waiting:
 		a.explain(asking, "WAITS", fmt.Sprintf("%s: %s", r.Cause, r.Reason))
 		if p := r.Approval; p != nil {
+			a.asked(p)
 			a.say("           arc approve --run %s --attempt %d --yes", p.Run, p.Attempt)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,13 +25,9 @@ func (c *initCmd) Run(a *app) error {
 	}
 	root := path.Join("templates", c.Template)
 	made := []string{}
-	err := fs.WalkDir(templates, root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel := strings.TrimPrefix(name, root+"/")
+	place := func(rel string) error {
 		to := a.path(filepath.FromSlash(rel))
-		text, err := templates.ReadFile(name)
+		text, err := templates.ReadFile(path.Join(root, rel))
 		if err != nil {
 			return err
 		}
@@ -46,14 +43,31 @@ func (c *initCmd) Run(a *app) error {
 		}
 		made = append(made, rel)
 		_, err = f.Write(text)
-		return errors.Join(err, f.Close())
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(err, os.Remove(to)) // no half of a file
+		}
+		return err
+	}
+	err := fs.WalkDir(templates, root, func(name string, d fs.DirEntry, err error) error {
+		rel := strings.TrimPrefix(name, root+"/")
+		if err != nil || d.IsDir() || rel == "arc.yaml" {
+			return err
+		}
+		return place(rel)
 	})
-	err = errors.Join(
-		err, os.MkdirAll(a.path(".arc"), 0o700), os.WriteFile(a.path(".arc", ".gitignore"), []byte("*\n"), 0o600),
-	)
+	if err == nil {
+		err = os.MkdirAll(a.path(".arc"), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(a.path(".arc", ".gitignore"), []byte("*\n"), 0o600)
+	}
+	if err == nil {
+		err = place("arc.yaml") // the last: where it is, an agent is whole
+	}
 	if err != nil {
 		return err
 	}
+	slices.Sort(made)
 	return a.present(made, func() {
 		a.headed(good, "made", strings.Join(made, " "))
 		a.headed(faint, "next", "arc do    (what arc.yaml says under try; say your own with --text)")

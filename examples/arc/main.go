@@ -131,7 +131,7 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 		}
 	}
 	err = chosen.Run(a)
-	n, text := code(errors.Join(err, a.close()))
+	n, text := code(errors.Join(err, a.close(), s.lost))
 	if text != "" {
 		fmt.Fprintln(s.err, "arc:", text)
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 type runsCmd struct {
-	Status  string `help:"running, asking, waiting, delivered or blocked." placeholder:"STATUS"`
+	Status  string `help:"running, asking, waiting, delivered or blocked." enum:",running,asking,waiting,delivered,blocked" default:"" placeholder:"STATUS"`
 	Session string `help:"Those of a session." placeholder:"ID"`
 	Limit   int    `help:"At most so many." default:"20"`
 }
@@ -222,6 +222,12 @@ func (c *approveCmd) Run(a *app, v arc.View) error {
 		if c.ID == "" || p.Run == c.ID {
 			all = append(all, p)
 		}
+	}
+	if c.ID != "" && len(all) > 0 && !c.Yes && !c.No && !a.json {
+		for i := range all {
+			a.asked(&all[i])
+		}
+		return nil
 	}
 	if c.ID == "" || !c.Yes && !c.No {
 		header := []string{"run", "attempt", "until", "worker", "wants to"}

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -28,6 +30,7 @@ type screen struct {
 	person   bool // a person sits at both ends and can be asked
 	json     bool
 	lines    chan string
+	lost     error // why something could not be printed
 }
 
 // terminal is the screen of the process.
@@ -64,7 +67,7 @@ func (s *screen) paint(color, text string) string {
 
 // headed prints a line that begins with a word in a column of its own.
 func (s *screen) headed(color, word, text string) {
-	fmt.Fprintf(s.out, "%s %s\n", s.paint(color, fmt.Sprintf("%-10s", word)), s.fitted(oneLine(text), 11))
+	s.say("%s %s", s.paint(color, fmt.Sprintf("%-10s", word)), s.fitted(oneLine(text), 11))
 }
 
 // explain is headed for what has to be read whole: on a terminal it goes on in further
@@ -82,7 +85,11 @@ func (s *screen) explain(color, word, text string) {
 }
 
 // say prints a line.
-func (s *screen) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+func (s *screen) say(format string, args ...any) {
+	if _, err := fmt.Fprintf(s.out, format+"\n", args...); err != nil {
+		s.lost = err
+	}
+}
 
 // fitted shortens a text to what is left of a line that begins with so many cells.
 func (s *screen) fitted(text string, used int) string {
@@ -116,7 +123,7 @@ func (s *screen) table(header []string, rows [][]string) {
 			text += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
 			used += widths[i] + 2
 		}
-		fmt.Fprintln(s.out, s.paint(color, s.fitted(strings.TrimRight(text, " "), 0)))
+		s.say("%s", s.paint(color, s.fitted(strings.TrimRight(text, " "), 0)))
 	}
 	line(header, faint)
 	for _, row := range rows {
@@ -151,7 +158,7 @@ func listed[T any](s *screen, all []T, header []string, row func(T) []string) er
 func (s *screen) question(ctx context.Context, question string) (line string, ok bool, err error) {
 	if s.lines == nil {
 		s.lines = make(chan string)
-		go func() { // ends with the process: a read of a terminal cannot be broken off
+		go func() { // ends with the process: a read cannot be broken off
 			defer close(s.lines)
 			for in := bufio.NewScanner(s.in); in.Scan(); {
 				s.lines <- in.Text()
@@ -276,6 +283,9 @@ func code(err error) (int, string) {
 	case errors.Is(err, store.ErrNotFound):
 		text, _, _ := strings.Cut(err.Error(), ": \"") // the store's own name of it
 		return exitError, "there is none of that id: " + text
+	case errors.Is(err, arc.ErrObjective), errors.Is(err, queue.ErrDraft),
+		errors.Is(err, memory.ErrQuery), errors.Is(err, memory.ErrScope):
+		return exitUsage, err.Error()
 	case errors.Is(err, arc.ErrRunning):
 		return exitBusy, err.Error()
 	}

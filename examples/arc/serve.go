@@ -38,6 +38,9 @@ func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
 	if err != nil {
 		return err
 	}
+	if len(token) < 16 { // as the dashboard asks for
+		return misuse("the token of ARC_TOKEN, or of .arc/token, has %d bytes, of at least 16", len(token))
+	}
 	log := slog.New(slog.NewTextHandler(a.err, nil))
 	journal := new(dash.Journal)
 	a.event = journal.Event

@@ -68,9 +68,6 @@ func (c *tasksAddCmd) Run(a *app, q *queue.Queue) error {
 		d.At = time.Now().Add(c.In)
 	}
 	j, added, err := q.Enqueue(a.ctx, d)
-	if errors.Is(err, queue.ErrDraft) {
-		return misuse("%v", err)
-	}
 	if err != nil {
 		return err
 	}
@@ -88,15 +85,19 @@ type tasksUpdateCmd struct {
 	Subject     string `help:"Its new subject." placeholder:"TEXT"`
 	Description string `help:"Its new description." placeholder:"TEXT"`
 	Priority    int    `help:"Its new priority." placeholder:"N"`
-	Park        bool   `help:"Set it aside."`
-	Requeue     bool   `help:"Have it tried again: one that is failed, blocked or parked."`
+	Park        bool   `help:"Set it aside." xor:"state"`
+	Requeue     bool   `help:"Have it tried again: one that is failed, blocked or parked." xor:"state"`
 	Note        string `help:"With --requeue: what has changed since." placeholder:"TEXT"`
 }
 
 // Run implements the command.
 func (c *tasksUpdateCmd) Run(a *app, q *queue.Queue) (err error) {
 	d := queue.Draft{Subject: c.Subject, Description: c.Description, Priority: c.Priority}
-	if c.Subject != "" || c.Description != "" || c.Priority != 0 {
+	words := c.Subject != "" || c.Description != "" || c.Priority != 0
+	if !words && !c.Park && !c.Requeue || c.Note != "" && !c.Requeue {
+		return misuse("say what is to be changed: arc tasks update --help")
+	}
+	if words {
 		err = q.Revise(a.ctx, c.ID, d)
 	}
 	if err == nil && c.Park {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/act/queue"
+)
+
+// What is called the wrong way changes nothing, says so, and ends with the code for it.
+func TestWrongCallsDoNothing(t *testing.T) {
+	dir := made(t, "notes")
+	id := decoded[queue.Job](t, dir, "tasks", "add", "--subject", "collect").ID
+	for want, calls := range map[string][][]string{
+		"say what is to be done": {{"do", "--text", ""}, {"do", "--text", "  "}},
+		"must be one of":         {{"runs", "--status", "nope"}},
+		"say what is to be changed": {
+			{"tasks", "update", "--id", id}, {"tasks", "update", "--id", "nope"}, {"tasks", "update", "--id", id, "--note", "x"},
+		},
+		"can't be used together": {{"tasks", "update", "--id", id, "--park", "--requeue"}},
+		"priority 11":            {{"tasks", "update", "--id", id, "--priority", "11"}},
+		"K is -1":                {{"memory", "search", "--text", "x", "--k=-1"}},
+		"bad scope":              {{"erase", "--scope", "bad scope", "--yes"}},
+	} {
+		for _, args := range calls {
+			out, n := command(t, dir, args...)
+			require.Equal(t, exitUsage, n, "%v: %s", args, out)
+			require.Contains(t, out, want, args)
+		}
+	}
+	require.NoFileExists(t, filepath.Join(dir, "todo.md"))
+	for text, want := range map[string]string{
+		"name: x": "arc.yaml has no workers", "scope: bad scope": "arc.yaml has no workers",
+		"scope: bad scope\nworkers: [{name: x, run: [x], gates: [[x]]}]": "bad scope",
+	} {
+		out, n := command(t, configured(t, text), "status")
+		require.Equal(t, exitUsage, n, out)
+		require.Contains(t, out, want)
+	}
+	out, n := command(t, configured(t, "workers: [{name: x, run: [x], gates: [[x]]}]"), "do", "--text", "x")
+	require.Equal(t, exitBlocked, n, out)
+	require.Contains(t, out, "arc.yaml has neither a model nor plans")
+}
+
+// An init that could not make all goes on where it was when it is called again.
+func TestInitGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "skills"), nil, 0o600)) // in the way, as a full disk is
+	out, n := command(t, dir, "init")
+	require.Equal(t, exitError, n, out)
+	require.NoError(t, os.Remove(filepath.Join(dir, "skills")))
+	works(t, dir, "init")
+	require.Contains(t, works(t, dir, "do"), "DELIVERED")
+}
+
+// A file that is rewritten keeps its mode and its links, and what is no file is written to.
+func TestFilesStayWhatTheyAre(t *testing.T) {
+	dir := made(t, "notes")
+	private, file := filepath.Join(t.TempDir(), "private.md"), filepath.Join(dir, "MEMORY.md")
+	require.NoError(t, os.Rename(file, private))
+	require.NoError(t, os.Chmod(private, 0o600))
+	require.NoError(t, os.Symlink(private, file))
+	require.Contains(t, works(t, dir, "do"), "1 line written")
+	at, err := os.Lstat(file)
+	require.NoError(t, err)
+	require.NotZero(t, at.Mode()&os.ModeSymlink)
+	at, err = os.Stat(private)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), at.Mode())
+	text, err := os.ReadFile(private)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "collect the todos")
+
+	null := filepath.Join(t.TempDir(), "null")
+	require.NoError(t, os.Symlink(os.DevNull, null))
+	works(t, dir, "backup", "--file", null)
+	at, err = os.Stat(null)
+	require.NoError(t, err)
+	require.False(t, at.Mode().IsRegular())
+}
+
+// full is a device on which there is no room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// What could not be printed is an error.
+func TestLostOutputIsSaid(t *testing.T) {
+	dir := made(t, "notes")
+	for _, args := range [][]string{{"runs"}, {"status"}, {"do"}, {"health"}} {
+		var said strings.Builder
+		s := &screen{in: strings.NewReader(""), out: full{}, err: &said}
+		require.Equal(t, exitError, commandLine(t.Context(), s, append([]string{"--dir", dir}, args...)), args)
+		require.Contains(t, said.String(), "no space left")
+	}
+}
+
+// A person sees what an action is about before they allow it.
+func TestApprovalsShowTheirInputs(t *testing.T) {
+	dir := made(t, "desk")
+	out, n := command(t, dir, "do", "--text", "reply to 1002: we are on it", "--id", "answer")
+	require.Equal(t, exitWaiting, n, out)
+	require.Contains(t, out, `"text":"we are on it"`)
+	require.Contains(t, works(t, dir, "approve", "--run", "answer"), `"text":"we are on it"`)
+}
