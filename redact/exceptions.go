@@ -19,6 +19,7 @@ const (
 	flag                        // --name value
 	tag                         // <name>value<
 	is                          // name is value
+	arrow                       // name => value
 
 	lit    // the value stands in quotes
 	json_  // so does the name, in double ones
@@ -27,7 +28,7 @@ const (
 	anyhow = lit - 1
 )
 
-var notations = strings.Fields("tight spaced colon code flag tag is lit json within")
+var notations = strings.Fields("tight spaced colon code flag tag is arrow lit json within")
 
 // candidate is a name that tells, and a value given to it.
 type candidate struct {
@@ -49,16 +50,20 @@ type test func(c *candidate) bool
 var tests = map[string]test{
 	"<stand-in>": func(c *candidate) bool { return isPlaceholder(c.value()) },
 	"<dummy>":    func(c *candidate) bool { return isDummy(c.value()) },
-	"<dull>":     func(c *candidate) bool { return c.end-c.start >= 16 && entropy(c.value()) < 2.3 },
+	"<dull>":     func(c *candidate) bool { return c.end-c.start >= 16 && entropy(c.value()) < 2.5 },
 	"<weak>":     func(c *candidate) bool { return !looksStrong(c.value()) },
 	"<random>":   func(c *candidate) bool { return looksRandom(c.value(), true, true) && consistsOf(c.value(), values) },
 	"<undrawn>":  isUndrawn,
 	"<name>":     isOwnName,
+	"<denied>":   func(c *candidate) bool { return denied.MatchString(c.keyText()) },
 	"<alone>":    func(c *candidate) bool { return c.start == 0 || strings.IndexByte("_-./", c.text[c.start-1]) < 0 },
 	"<varied>":   func(c *candidate) bool { return entropy(c.text[c.keyEnd:c.end]) >= 2.5 },
 	"<drawn>":    func(c *candidate) bool { return entropy(c.text[c.keyEnd:c.end]) >= 3.5 },
 	"<header>":   hasHeader,
 }
+
+// denied is a name that says that it is none of a secret: not_secret, fakeToken.
+var denied = regexp.MustCompile(`^(?:(?i:no[nt]|fake|dummy|mock)[_. -]|(?:no[nt]|fake|dummy|mock)[A-Z])`)
 
 // allOf are the tests of a column, joined by &, whose expressions are about a text of the candidate.
 func allOf(column string, text func(c *candidate) string) (out []test) {

@@ -105,16 +105,14 @@ func cutWord(name string) (rest, last string) {
 }
 
 // isKeyed says whether v is a secret under a name that alone does not say so: drawn at
-// random, and of a key, or of an issuer.
+// random, and of a key; or a UUID of an issuer. «Using key» is no kind of key.
 func isKeyed(name, v string) bool {
-	if len(v) < 16 || len(v) > maxOrdinary || len(name) < 3 {
-		return false
-	}
 	name = stem(name)
 	rest, last := cutWord(name)
 	rest = strings.ToLower(rest)
-	alone := rest == "" && hasAny(last, words["issuer"])
-	issuer := alone || hasAny(rest, words["issuer"])
-	return (alone || slices.Contains(words["keyed"], last) || rest != "" && slices.Contains(words["keyname"], last)) &&
-		(issuer || !hasAny(rest, words["other"])) && looksRandom(v, issuer, issuer || rest != "" && strings.ToUpper(name) == name)
+	issuer, alone := hasAny(rest, words["issuer"]), rest == "" && hasAny(last, words["issuer"])
+	tells := slices.Contains(words["keyed"], last) || rest != "" && slices.Contains(words["keyname"], last)
+	other := strings.Contains(rest, " ") || hasAny(rest, words["other"])
+	return alone && uuid.MatchString(v) || tells && (issuer || !other) && len(v) <= maxOrdinary &&
+		looksRandom(v, issuer, issuer || rest != "" && strings.ToUpper(name) == name)
 }

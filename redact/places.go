@@ -1,75 +1,16 @@
 package redact
 
 import (
-	"bytes"
+	"cmp"
 	b64 "encoding/base64"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 )
 
-// userinfo looks for user:password@ after the :// that ends at i.
-func (sc *scanner) userinfo(i int) int {
-	t := sc.text[i:sc.run(i, unbounded, authorities)]
-	at := max(0, strings.LastIndexByte(t, '@'))
-	_, password, _ := strings.Cut(t[:at], ":")
-	if password == "" || isPlaceholder(password) || tokenLen(t[:at]) == at {
-		return i
-	}
-	return sc.found(i, i+at, "url_credentials")
-}
-
-// curl has the password of curl -u user:password, or an API key in the place of the user.
-var curl = regexp.MustCompile(`^-(?:u|user)[ =]*\\?["']?` +
-	`(?:[^\s:"'$<{[\\]*:([^\s"'[\\][^\s"'\\]*)|([^\s:"'$<{[\\]+):(?:[\s"'\\]|$))`)
-
-// curl looks for curl's credentials around the dash before the u at i.
-func (sc *scanner) curl(i int) bool {
-	before, _ := sc.before(i, 2*maxOrdinary)
-	m := curl.FindStringSubmatchIndex(sc.window(i, maxOrdinary))
-	if m == nil || !strings.Contains(before, "curl") {
-		return false
-	}
-	start, end := i+max(m[2], m[4]), i+max(m[3], m[5])
-	if v := sc.text[start:end]; isPlaceholder(v) || stopWord(v) {
-		return false
-	}
-	return sc.found(start, end, "password") > 0
-}
-
-// drawnWord tells a credential from the word after «bearer» in a sentence.
-var drawnWord = regexp.MustCompile(`[a-z][A-Z]|[0-9_~+=]|.{20}`)
-
-var schemed = regexp.MustCompile(`^(?:([Bb])(?i:earer)|[Bb](?i:asic))[ \t]{1,16}([A-Za-z0-9._~+/=-]*[A-Za-z0-9_~+/=-])`)
-
-// scheme looks for Bearer or Basic and its credential at i, or passes over media.
-func (sc *scanner) scheme(i int) int {
-	t := sc.text[i:]
-	if end := i + len("base64,"); strings.HasPrefix(t, "base64,") && sc.byteAt(i-1) == ';' {
-		// Data such as a picture: somewhere in it anything can stand.
-		if end = sc.run(end, unbounded, values); end-i >= 128 {
-			return end
-		}
-	}
-	if c := sc.byteAt(i+2) | 0x20; c != 'a' && c != 's' || !startsWord(sc.text, i) || sc.byteAt(i-1) == '_' {
-		return i
-	}
-	m := schemed.FindStringSubmatch(t) // after a capital, most words count
-	if m == nil || m[1] == "" && !isBasic(m[2]) ||
-		m[1] != "" && !drawnWord.MatchString(m[2]) && (m[1] == "b" || stopWord(m[2])) {
-		return i
-	}
-	return sc.found(i+len(m[0])-len(m[2]), i+len(m[0]), "authorization")
-}
-
-// isBasic asks that the credential decodes to user:password.
-func isBasic(v string) bool {
-	b, err := b64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
-	return err == nil && bytes.IndexByte(b, ':') >= 0 && utf8.Valid(b)
-}
-
 // scan looks for the secrets of the text.
 func (sc *scanner) scan() {
+	sc.matches(privateKeys)
 	odd := uint8(0)
 	for i := 0; i < len(sc.text); {
 		on := matcher.stops[sc.text[i]]
@@ -131,4 +72,308 @@ func (sc *scanner) place(i int) int {
 		return i + tokenLen(sc.text[i:]) // over a replacement made earlier
 	}
 	return i
+}
+
+// maxName bounds a name and the space around it.
+const maxName = 64
+
+// assigned looks for name=value around the = at i.
+func (sc *scanner) assigned(i int) int {
+	end, next := sc.back(i, 3, operators), i+1
+	for next-i < 3 && (sc.byteAt(next) == '=' || sc.byteAt(next) == '>' && next == i+1) {
+		next++
+	}
+	by := code
+	switch op := sc.text[end:next]; {
+	case op == "=>":
+		by = arrow
+	case op != "=" && op != "?=":
+	case blanks[sc.byteAt(end-1)] || blanks[sc.byteAt(next)]:
+		by = spaced
+	default:
+		by = tight
+	}
+	return sc.assign(by, end, next)
+}
+
+// given looks at the value at next whose name ends before end, unless that is of those families.
+func (sc *scanner) given(by notation, but family, end, next int) int {
+	c := sc.name(by, end)
+	if c.family&^but == 0 || by == tag && strings.IndexByte("<:", sc.byteAt(c.keyStart-1)) < 0 {
+		return 0
+	}
+	return sc.value(c, next)
+}
+
+// typed is a name before its type: var name string =, name: str =.
+var typed = regexp.MustCompile(`([A-Za-z0-9_]+):?[ \t]\*?(?:string|String|str)$`)
+
+// name reads the name that ends before end, and what it says.
+func (sc *scanner) name(by notation, end int) candidate {
+	t := sc.text
+	end = sc.back(end, 16, blanks)
+	if end > 0 && t[end-1] == ']' {
+		if end--; by&code == 0 {
+			end = sc.back(end, 9, sizes) // of an array, as in key[25]
+		}
+	}
+	if end > 0 && quotes[t[end-1]] {
+		if t[end-1] == '"' {
+			by |= json_
+		}
+		end = sc.back(end-1, maxName, backslashes)
+	}
+	start := end
+	if end > 0 && idents[t[end-1]] {
+		start = sc.back(end, maxName, names)
+	}
+	switch t[start:end] {
+	case "string", "String", "str":
+		before, at := sc.before(end, 2*maxName)
+		if m := typed.FindStringSubmatchIndex(before); m != nil {
+			start, end = at+m[2], at+m[3]
+		}
+	}
+	c := candidate{text: t, by: by, keyStart: start, keyEnd: end}
+	c.family = familyOf(t[start:end])
+	if c.family == none && start > 1 && t[start-1] == ' ' && strings.EqualFold(sc.window(start, 3), "key") {
+		c.keyStart = sc.back(start-1, maxName, idents) // «api key», «secret key»
+		c.family = familyOf(c.keyText())
+	}
+	return c
+}
+
+// title is what names a «value»: name: DB_PASSWORD, value: x, on one line or two.
+var title = regexp.MustCompile(`(?i)(?:name|key)[ \t\\"']*[:=][ \t\\"']*([\w.-]+)[\s,;\\"']*$`)
+
+// assign looks at the value at next whose name ends before end.
+func (sc *scanner) assign(by notation, end, next int) int {
+	c := sc.name(by, end)
+	key := c.keyText()
+	if c.family == none && by == code && sc.compared(end, next) {
+		return next
+	}
+	if c.family == none && strings.EqualFold(key, "value") {
+		before, _ := sc.before(c.keyStart, 2*maxName)
+		if m := title.FindStringSubmatch(before); m != nil {
+			c.family = familyOf(m[1]) &^ header
+		}
+	}
+	if start := sc.run(next, 16, blanks); c.family == none && len(key) > 2 {
+		if openings[sc.byteAt(start)] || strings.HasPrefix(sc.text[start:], `@"`) {
+			c.family = familyWithin(key)
+		}
+		if c.family != none {
+			c.by |= within
+		} else if value := sc.run(start, 8, openings); sc.run(value, 16, values) == value+16 {
+			c.family = keyed
+		}
+	}
+	if c.family == none {
+		return next
+	}
+	return sc.value(c, next)
+}
+
+// literal is one that ends a text.
+var literal = regexp.MustCompile("[\"'`]([^\"'`\n]{4,})[\"'`][ \t]*$")
+
+// compared looks for "value" == name, whose literal ends before end and whose
+// name begins at next.
+func (sc *scanner) compared(end, next int) bool {
+	if !quotes[sc.byteAt(sc.back(end, 16, blanks)-1)] {
+		return false
+	}
+	name := sc.run(next, maxName, blanks)
+	key := sc.text[name:sc.run(name, maxName, names)]
+	f := cmp.Or(familyOf(key), familyWithin(key)) &^ header
+	before, from := sc.before(end, maxOrdinary)
+	m := literal.FindStringSubmatchIndex(before)
+	if f == none || m == nil || !looksStrong(before[m[2]:m[3]]) || isPlaceholder(before[m[2]:m[3]]) {
+		return false
+	}
+	return sc.found(from+m[2], from+m[3], f.kind()) > 0
+}
+
+// scalar is a value of JSON that stands without quotes, and the mark behind it.
+var scalar = regexp.MustCompile(`^(?:null|true|false|-?[0-9]+)[,\]}]`)
+
+// value looks for the value of c that begins at i and returns where to go on.
+func (sc *scanner) value(c candidate, i int) int {
+	t := sc.text
+	i = sc.run(i, maxOrdinary, blanks)
+	if strings.HasPrefix(t[i:], `@"`) {
+		i++ // a literal of C# or Objective-C
+	}
+	q := sc.run(i, 8, backslashes)
+	if c.by&tag == 0 && quotes[sc.byteAt(q)] {
+		c.by |= lit
+	}
+	switch {
+	case c.by == lit|c.by&(tight|colon|arrow) && q == i && sc.closesString(c.keyStart, i):
+		return i + 1
+	case c.by&lit != 0:
+		c.start, c.end = q+1, sc.closing(q, q-i)
+	case c.by&tag != 0:
+		if i < sc.untagged {
+			return i
+		}
+		c.start, c.end = i, sc.run(i, unbounded, texts)
+		if sc.byteAt(sc.run(c.end, maxName, spaces)) != '<' {
+			sc.untagged = c.end
+			return i
+		}
+	case c.family == keyed:
+		c.start, c.end = i, sc.run(i, maxOrdinary+1, values)
+	case c.by == json_|colon && scalar.MatchString(sc.window(i, maxName)):
+		c.start, c.end = i, i+strings.IndexAny(sc.window(i, maxName), ",]}")
+	default:
+		c.start, c.end = i, sc.bare(i)
+	}
+	if strings.HasPrefix(t[c.start:], pemBegin) {
+		return c.start
+	}
+	if c.family == header {
+		sc.credential(&c)
+	}
+	long := c.end-c.start > maxOrdinary
+	if c.start == c.end || long && (c.family == keyed || c.by&within != 0) || !long && isOrdinary(&c) {
+		return c.start
+	}
+	end := sc.found(c.start, c.end, c.family.kind())
+	// A JSON number becomes a string, so that the text stays JSON.
+	if c.by == json_|colon && c.family != header {
+		sc.spans[len(sc.spans)-1].quote = `"`
+	}
+	return end
+}
+
+// closing returns the end of the literal whose opening quote, behind so many backslashes,
+// is at i. A literal that is not closed on its line ends with the line.
+func (sc *scanner) closing(i, behind int) int {
+	t, end, n := sc.text, i+1, 0 // n: the backslashes right before end
+	for ; end < len(t) && t[end] != '\n' && (t[end] != t[i] || n > behind); end++ {
+		if n++; t[end] != '\\' {
+			n = 0
+		}
+	}
+	if end < len(t) && t[end] == t[i] {
+		end -= n
+	}
+	sc.work += end - i
+	return end
+}
+
+// closesString says whether the quote at i ends a string that holds the name at
+// key ("password="+p) instead of beginning the value: one is open on the line,
+// and what follows cannot stand in a value at its start.
+func (sc *scanner) closesString(key, i int) bool {
+	line, _ := sc.before(key, maxOrdinary)
+	return strings.IndexByte("+,;:.)]} \t\n\x00", sc.byteAt(i+1)) >= 0 &&
+		strings.Count(line[strings.LastIndexByte(line, '\n')+1:], sc.text[i:i+1])%2 == 1
+}
+
+// next is the beginning of name= or name:, or the end.
+var next = regexp.MustCompile(`^[\w. "\[\]-]{1,47}[=:]|^$`)
+
+// bare returns the end of the value without quotes that begins at i: before the next space
+// or quote, or a mark that begins the next assignment of a list of them, without closing
+// brackets and the punctuation of a sentence.
+func (sc *scanner) bare(i int) int {
+	t := sc.text[i:]
+	end := 0
+	for ; end < len(t) && !spaces[t[end]] && !quotes[t[end]] && (t[end] != '<' || end == 0); end++ {
+		c, behind := t[end], sc.window(i+end+1, 48)
+		if c == '\\' && behind != "" && strings.IndexByte(`nrt"'`, behind[0]) >= 0 ||
+			(c == '&' || c == ';' || c == ',') && next.MatchString(behind) {
+			break
+		}
+	}
+	sc.work += end
+	return sc.trimmed(i, i+end)
+}
+
+// trimmed is the end of a value without the marks behind it.
+func (sc *scanner) trimmed(start, end int) int {
+	start += tokenLen(sc.text[start:end])
+	return start + len(strings.TrimRight(sc.text[start:end], ".,;:)]}"))
+}
+
+// listed are schemes with a list of parameters.
+var listed = regexp.MustCompile(`(?i)^(?:digest|aws4)`)
+
+// credential looks for the credential of an Authorization header behind its scheme.
+func (sc *scanner) credential(c *candidate) {
+	by := scheme.FindString(sc.window(c.start, maxOrdinary))
+	c.start += len(by)
+	switch {
+	case c.by&lit != 0:
+		c.end = max(c.start, c.end)
+	case by == "":
+		c.family = secret
+	case listed.MatchString(by):
+		c.end = sc.trimmed(c.start, sc.run(c.start, unbounded, lines))
+	default:
+		c.end = sc.bare(c.start)
+	}
+}
+
+// userinfo looks for user:password@ after the :// that ends at i.
+func (sc *scanner) userinfo(i int) int {
+	t := sc.text[i:sc.run(i, unbounded, authorities)]
+	at := max(0, strings.LastIndexByte(t, '@'))
+	_, password, _ := strings.Cut(t[:at], ":")
+	if password == "" || isPlaceholder(password) || tokenLen(t[:at]) == at {
+		return i
+	}
+	return sc.found(i, i+at, "url_credentials")
+}
+
+// curl has the password of curl -u user:password, or an API key in the place of the user.
+var curl = regexp.MustCompile(`^-(?:u|user)[ =]*\\?["']?` +
+	`(?:[^\s:"'$<{[\\]*:([^\s"'[\\][^\s"'\\]*)|([^\s:"'$<{[\\]+):(?:[\s"'\\]|$))`)
+
+// curl looks for curl's credentials around the dash before the u at i.
+func (sc *scanner) curl(i int) bool {
+	before, _ := sc.before(i, 2*maxOrdinary)
+	m := curl.FindStringSubmatchIndex(sc.window(i, maxOrdinary))
+	if m == nil || !strings.Contains(before, "curl") {
+		return false
+	}
+	start, end := i+max(m[2], m[4]), i+max(m[3], m[5])
+	if v := sc.text[start:end]; isPlaceholder(v) || stopWord(v) {
+		return false
+	}
+	return sc.found(start, end, "password") > 0
+}
+
+// drawnWord tells a credential from the word after «bearer» in a sentence.
+var drawnWord = regexp.MustCompile(`[a-z][A-Z]|[0-9_~+=]|.{20}`)
+
+var schemed = regexp.MustCompile(`^(?:([Bb])(?i:earer)|[Bb](?i:asic))[ \t]{1,16}([A-Za-z0-9._~+/=-]*[A-Za-z0-9_~+/=-])`)
+
+// scheme looks for Bearer or Basic and its credential at i, or passes over media.
+func (sc *scanner) scheme(i int) int {
+	t := sc.text[i:]
+	if end := i + len("base64,"); strings.HasPrefix(t, "base64,") && sc.byteAt(i-1) == ';' {
+		// Data such as a picture: somewhere in it anything can stand.
+		if end = sc.run(end, unbounded, values); end-i >= 128 {
+			return end
+		}
+	}
+	if c := sc.byteAt(i+2) | 0x20; c != 'a' && c != 's' || !startsWord(sc.text, i) || sc.byteAt(i-1) == '_' {
+		return i
+	}
+	m := schemed.FindStringSubmatch(t) // after a capital, most words count
+	if m == nil || m[1] == "" && !isBasic(m[2]) ||
+		m[1] != "" && !drawnWord.MatchString(m[2]) && (m[1] == "b" || stopWord(m[2])) {
+		return i
+	}
+	return sc.found(i+len(m[0])-len(m[2]), i+len(m[0]), "authorization")
+}
+
+// isBasic asks that the credential decodes to user:password.
+func isBasic(v string) bool {
+	b, err := b64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
+	return err == nil && strings.Contains(string(b), ":") && utf8.Valid(b)
 }

@@ -15,7 +15,7 @@
 // and of curl; values assigned to a name that says secret: password, token,
 // api_key and their relatives, in the notations of shells, query strings, JSON,
 // YAML, XML, program source and plain sentences; and values that look drawn at
-// random under names such as STRIPE_KEY, "auth" or heroku. A host adds patterns
+// random under names such as STRIPE_KEY or "auth". A host adds patterns
 // of its own through [Options], and e-mail addresses by
 // [Sanitizer.WithEmails]. What was found once is replaced wherever it stands in the
 // same text. Values that the host knows are replaced by [Sanitizer.Knowing] in
@@ -160,7 +160,6 @@ func (s *Sanitizer) find(text string) (spans []span, odd bool) {
 		sc.spans = append(sc.spans, wherever(text, k.text, "known")...)
 	}
 	if sc.spans = outside(text, sc.spans); len(sc.spans) == 0 {
-		sc.matches(privateKeys)
 		sc.scan()
 	} else {
 		sc.spans = append(sc.spans, s.torn(text, sc.spans)...)
@@ -183,7 +182,6 @@ func (s *Sanitizer) find(text string) (spans []span, odd bool) {
 // leaves of them has their form no more. The values are in order.
 func (s *Sanitizer) torn(text string, known []span) []span {
 	sc := scanner{text: text}
-	sc.matches(privateKeys)
 	sc.scan()
 	sc.matches(s.patterns)
 	return slices.DeleteFunc(sc.spans, func(sp span) bool {

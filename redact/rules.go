@@ -3,6 +3,7 @@ package redact
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -82,7 +83,7 @@ type scanner struct {
 	text  string
 	odd   bool // there may be characters that cannot be seen
 	spans []span
-	work  int // stops, and bytes looked at without a bound
+	work  int // stops, and bytes looked at
 	// untagged is where the last text ends that no tag closes.
 	untagged int
 }
@@ -98,9 +99,7 @@ const unbounded = 1 << 62
 // run returns the end of the bytes of a set that begin at i, of at most n.
 func (sc *scanner) run(i, n int, set *[256]bool) int {
 	end := i + length(sc.text[i:min(len(sc.text)-i, n)+i], set)
-	if n == unbounded {
-		sc.work += end - i
-	}
+	sc.work += end - i
 	return end
 }
 
@@ -151,7 +150,11 @@ func (sc *scanner) rule(i int) int {
 		body := at + len(r.mark)
 		end := sc.run(body, min(r.afterMax+1, unbounded), r.set)
 		n := len(strings.TrimRight(t[body:end], ".")) // without the end of a sentence
-		if end = body + n; n < r.after || n > r.afterMax || end < len(t) && isAlnum(t[end]) {
+		least := r.after
+		if end = body + n; r.after == r.afterMax && isCut(t, end) {
+			least -= 3 // what lacks more cannot be guessed
+		}
+		if n < least || n > r.afterMax || end < len(t) && isAlnum(t[end]) {
 			continue
 		}
 		c := candidate{text: t, keyStart: start, keyEnd: body, start: start, end: end}
@@ -160,6 +163,12 @@ func (sc *scanner) rule(i int) int {
 		}
 	}
 	return i
+}
+
+// isCut says whether a text was visibly cut at i: before an ellipsis, or where it ends, if
+// it is no shorter than the lines that terminals cut.
+func isCut(t string, i int) bool {
+	return i == len(t) && i >= 72 || strings.HasPrefix(t[i:], "...") || strings.HasPrefix(t[i:], "…")
 }
 
 // Issued returns the kind of the first token in text that has the form of an issuer's, or "".
@@ -171,4 +180,56 @@ func Issued(text string) string {
 		}
 	}
 	return ""
+}
+
+// Pattern is one kind of secret that a host adds.
+type Pattern struct {
+	// Kind names the secret in the replacement, as in [REDACTED:kind]: 1 to 32
+	// characters of a to z and underscore.
+	Kind string
+	// Expr finds the secret. Required. Empty matches are ignored.
+	Expr *regexp.Regexp
+	// Group is the number of the capturing group that holds the secret;
+	// 0, the default, is the whole match.
+	Group int
+
+	needs string // is in each text that matches
+}
+
+// The parts of addresses, in any script.
+const script = `\p{Latin}\p{Greek}\p{Cyrillic}`
+const user = `[` + script + `0-9._%+'-]+@`
+const label = `[` + script + `0-9][` + script + `0-9-]*\.`
+
+// address is an e-mail address, behind the n of an escaped line end perhaps, and no git@,
+// version of a package (name@1.2.3-rc.one) or file (icon@2x.png).
+var address = regexp.MustCompile(`(?:\\[nrt])?['.-]*(?:git@|` +
+	user + `(?:` + label + `)+(?:[0-9]+\.|(?:` + alternatives("$file") + `)(?:[^` + script + `0-9.-]|$))|` +
+	`(` + user + `(?:` + label + `)+(?:[` + script + `]{2,}|xn--[a-z0-9-]+)))`)
+
+// privateKeys are keys up to their end line, and those that were cut: lines of nothing else
+// than key data. Without any it is a sentence about keys.
+var privateKeys = []Pattern{
+	keyPattern(`(?s:.*?[A-Za-z0-9+/=]{16}.*?)-----END [^-]{0,70}-----`),
+	keyPattern(`[A-Za-z0-9\s+/=\\:,-]*?[A-Za-z0-9+/=]{16}` +
+		`(?:[A-Za-z0-9 \t+/=\\:,]*[A-Za-z0-9+/=\\:,])?(?:\r?\n[A-Za-z0-9+/=\\:,]+\r?$)*`),
+}
+
+func keyPattern(behind string) Pattern {
+	head := `(?m)-----BEGIN [^-]{0,40}PRIVATE KEY[^-]{0,20}-----`
+	return Pattern{Kind: "private_key", Expr: regexp.MustCompile(head + behind), needs: "PRIVATE KEY"}
+}
+
+// matches records what the patterns find.
+func (sc *scanner) matches(patterns []Pattern) {
+	for _, p := range patterns {
+		if !strings.Contains(sc.text, p.needs) {
+			continue
+		}
+		for _, m := range p.Expr.FindAllStringSubmatchIndex(sc.text, -1) {
+			if start, end := m[2*p.Group], m[2*p.Group+1]; start < end {
+				sc.found(start, end, p.Kind)
+			}
+		}
+	}
 }

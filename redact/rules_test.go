@@ -55,6 +55,8 @@ func tokenOf(rng *rand.Rand, r redact.Rule) string {
 	case "ZXlK":
 		jwt := "eyJhbGciOiJIUzI1NiJ9." + draw(rng, "", 40) + "." + draw(rng, "", 43)
 		return base64.StdEncoding.EncodeToString([]byte(jwt))
+	case "SG.":
+		after = draw(rng, "", 22) + "." + draw(rng, "", 43)
 	case "pat":
 		after = draw(rng, "", 14) + "." + draw(rng, "0-9a-f", 64)
 	case ":AA":
