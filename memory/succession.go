@@ -72,6 +72,13 @@ func tells(r *Record) (ws []string, ok bool) {
 	return ws, len(ws) <= maxStatement && (r.Kind == Fact || firstPerson.in(r.Content, ws))
 }
 
+// mayChange reports whether a text, of which ws are the words, may speak of what an
+// earlier one tells of the same.
+func mayChange(r *Record, ws []string, old *Record) bool {
+	was, ok := tells(old)
+	return ok && !saysSame(r.Content, old.Content) && !ofAnother(r.Content, ws, old.Content, was)
+}
+
 // succeed guesses what the new record e replaces, and has that kept. A guess
 // needs no commit of its own: one that a crash loses hides nothing.
 func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate) {
@@ -79,7 +86,7 @@ func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 	if !ok || besideCues.in(c.rec.Content, ws) {
 		return
 	}
-	b.suspect(ctx, sh, e, b.earlier(ctx, sh, sc, e, c, changeCues.in(c.rec.Content, ws)))
+	b.suspect(ctx, sh, e, b.earlier(ctx, sh, sc, e, c, ws))
 }
 
 // suspect has kept what else a record perhaps replaces. The next call reports what cannot be written.
@@ -128,10 +135,8 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 		return
 	}
 	if o := b.closest(sh, e, x, changeCues.in(r.Content, ws)); o != nil {
-		if old, err := b.record(ctx, sh, o); err == nil {
-			if _, ok := tells(old); ok && !saysSame(r.Content, old.Content) {
-				b.suspect(ctx, sh, e, []storedGuess{{old.ID, meaningBelief, ByMeaning}})
-			}
+		if old, err := b.record(ctx, sh, o); err == nil && mayChange(r, ws, old) {
+			b.suspect(ctx, sh, e, []storedGuess{{old.ID, meaningBelief, ByMeaning}})
 		}
 	}
 }
@@ -159,9 +164,9 @@ func (b *Bank) closest(sh *shard, e *entry, x []float32, cue bool) *entry {
 
 // earlier returns what e perhaps replaces: of the records of its kind and actor
 // that were before it, those that are most like it, if they are enough so.
-func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate, cue bool) (out []storedGuess) {
+func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate, ws []string) (out []storedGuess) {
 	least, p, of := plainOverlap, overlapBelief, ByOverlap
-	if cue {
+	if changeCues.in(c.rec.Content, ws) {
 		least, p, of = cueOverlap, cueBelief, ByCue
 	} else if e.flags&isFact == 0 {
 		return nil
@@ -187,7 +192,7 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 	slices.SortFunc(alike, func(a, b likeness) int { return cmp.Compare(b.like, a.like) })
 	best := 0.0
 	for _, l := range alike {
-		if _, ok := tells(l.r); !ok || l.like < alikeMost*best || saysSame(c.rec.Content, l.r.Content) {
+		if l.like < alikeMost*best || !mayChange(c.rec, ws, l.r) {
 			continue
 		}
 		if best = max(best, l.like); l.overlap >= least {

@@ -126,14 +126,31 @@ func TestWhatHoldsBesides(t *testing.T) {
 		{"Leo plays chess on Fridays.", "Leo bought a red bicycle.", "what does Leo play on Fridays"},
 		{"Nina spricht Dänisch.", "Nina spricht außerdem Finnisch.", "Spricht Nina Dänisch?"},
 		{"小李会说法语。", "小李也会说德语。", "小李会说法语吗?"},
+		// Of somebody else, of something of another's, planned, excepted, of other days, and one more.
+		{"My favourite film is the Batman film.", "My nephew's favourite film is now the Spider film.", "which film do I like most"},
+		{"Amara builds client apps with Flutter.", "Lior's team builds client apps with Kotlin now.", "with what does Amara build client apps"},
+		{"Demo day at Fernlight is on Fridays.", "Fernlight might replace demo day on Fridays by clips.", "when is demo day at Fernlight"},
+		{"The search service runs three pods.", "The search service ran twelve pods, changed for one weekend.", "how many pods does the search service run"},
+		{"I play football on Wednesday nights.", "I switched to football on Wednesday nights when I was a student.", "what do I play on Wednesday nights"},
+		{"The page lists themes of the app.", "An extra page lists themes of the app now.", "what does the page list"},
+		{"The document archive runs on PostgreSQL.", "The ticket system switched from PostgreSQL to MySQL.", "what does the document archive run on"},
+		{"Das Archiv läuft auf PostgreSQL.", "Die Tickets sind von PostgreSQL umgezogen.", "Worauf läuft das Archiv?"},
+		{"Meine Eltern wohnen in Bonn am Rhein.", "Meine Schwester ist nach Köln am Rhein umgezogen.", "Wo wohnen meine Eltern am Rhein?"},
+		{"Mis padres viven en Vigo cerca del mar.", "Mi hermana se mudó a Cádiz cerca del mar.", "¿Dónde viven mis padres cerca del mar?"},
+		{"Mes parents habitent Brest au bord de mer.", "Ma sœur a déménagé à Nice au bord de mer.", "Où habitent mes parents au bord de mer ?"},
+		{"我父母住在上海浦东。", "我妹妹搬到上海浦西。", "我父母住在上海哪里?"},
+		{"両親は大阪の北区に住んでいる。", "妹は大阪の西区に引っ越した。", "両親は大阪のどこに住んでいる?"},
 	} {
-		s, c := space(t)
-		first := remember(t, s, memory.Draft{Kind: memory.Fact, Content: p.was})
-		c.move(time.Hour)
-		remember(t, s, memory.Draft{Kind: memory.Fact, Content: p.is})
-		hits := recall(t, s, memory.Query{Text: p.ask})
-		require.Equal(t, first, hits[0].Record.ID, p.ask)
-		require.Zero(t, hits[0].Replaced)
+		t.Run(p.is, func(t *testing.T) {
+			t.Parallel()
+			s, c := space(t)
+			first := remember(t, s, memory.Draft{Kind: memory.Fact, Content: p.was})
+			c.move(time.Hour)
+			remember(t, s, memory.Draft{Kind: memory.Fact, Content: p.is})
+			hits := recall(t, s, memory.Query{Text: p.ask})
+			require.Equal(t, first, hits[0].Record.ID, p.ask)
+			require.Zero(t, hits[0].Replaced)
+		})
 	}
 }
 
