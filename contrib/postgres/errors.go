@@ -44,6 +44,18 @@ func (s *Store) retry(ctx context.Context, fn func(ctx context.Context) error) e
 	}
 }
 
+// unreadable is the error of a conninfo, without the conninfo: pgx finds no password in it that has
+// blanks around its "=", and repeats a word of one that has blanks and no quotes.
+func unreadable(err error) error {
+	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		bad.ConnString = "…"
+	}
+	if strings.Contains(err.Error(), "keyword/value") {
+		return errors.New("postgres: the conninfo is neither a URL nor keywords and values: values with blanks need quotes")
+	}
+	return fmt.Errorf("postgres: %w", err)
+}
+
 // Classes and codes of errors: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	serialization = "40001"

@@ -3,10 +3,12 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -127,6 +129,22 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "no connection")
 	_, err = postgres.Open(t.Context(), "no conninfo", nil)
 	require.Error(t, err)
+}
+
+// The error of a conninfo that cannot be read shows no part of a password.
+func TestNoErrorShowsAPassword(t *testing.T) {
+	for info, want := range map[string]string{
+		"postgres://ann:s3cret@db.invalid:x/db": "port", "host=db.invalid password = s3cret sslmode=zzz": "sslmode",
+		`password=a\ s3cret port=x`: "port", "password=a s3cret port=1": "quotes", `password="a s3cret" port=1`: "quotes",
+		"password = s3cret pool_max_conns=x": "pool_max_conns",
+	} {
+		_, err := postgres.Open(t.Context(), info, nil)
+		require.ErrorContains(t, err, want, info)
+		require.NotContains(t, fmt.Sprintf("%v %+v", err, err), "s3cret", info)
+		if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+			require.NotContains(t, bad.ConnString, "s3cret")
+		}
+	}
 }
 
 // A server that is away for a moment is waited for.

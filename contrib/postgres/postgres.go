@@ -82,7 +82,7 @@ func Open(ctx context.Context, conninfo string, opts *Options) (*Store, error) {
 	}
 	config, err := pgxpool.ParseConfig(conninfo)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, unreadable(err)
 	}
 	if !strings.Contains(conninfo, "pool_max_conns") {
 		config.MaxConns = 16
