@@ -55,19 +55,20 @@ var tests = map[string]test{
 	"<random>":   func(c *candidate) bool { return looksRandom(c.value(), true, true) && consistsOf(c.value(), values) },
 	"<undrawn>":  isUndrawn,
 	"<name>":     isOwnName,
-	"<denied>":   func(c *candidate) bool { return denied.MatchString(c.keyText()) },
 	"<alone>":    func(c *candidate) bool { return c.start == 0 || strings.IndexByte("_-./", c.text[c.start-1]) < 0 },
 	"<varied>":   func(c *candidate) bool { return entropy(c.text[c.keyEnd:c.end]) >= 2.5 },
 	"<drawn>":    func(c *candidate) bool { return entropy(c.text[c.keyEnd:c.end]) >= 3.5 },
 	"<header>":   hasHeader,
 }
 
-// denied is a name that says that it is none of a secret: not_secret, fakeToken.
-var denied = regexp.MustCompile(`^(?:(?i:no[nt]|fake|dummy|mock)[_. -]|(?:no[nt]|fake|dummy|mock)[A-Z])`)
-
-// allOf are the tests of a column, joined by &, whose expressions are about a text of the candidate.
+// allOf are the tests of a column, joined by &, whose expressions are about a text of the candidate,
+// or behind an @ about its name.
 func allOf(column string, text func(c *candidate) string) (out []test) {
 	for expr := range strings.SplitSeq(column, "&") {
+		text := text
+		if name, ok := strings.CutPrefix(expr, "@"); ok {
+			expr, text = name, (*candidate).keyText
+		}
 		if t := tests[expr]; t != nil {
 			out = append(out, t)
 		} else if expr != "-" {
