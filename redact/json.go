@@ -1,10 +1,11 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/arc-learn/arc/internal/spelling"
 )
 
 // JSON returns raw with each secret replaced inside its strings and object
@@ -24,7 +25,7 @@ func (s *Sanitizer) Under(name string, raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	if !json.Valid(raw) {
-		return quoteJSON(s.Named(name, valid(string(raw))))
+		return spelling.JSON(s.Named(name, valid(string(raw))))
 	}
 	w := walker{s: s, raw: string(raw)}
 	w.value(familyOf(name), name)
@@ -68,7 +69,7 @@ type walker struct {
 // put replaces raw[start:w.at] by a string, unless that is there.
 func (w *walker) put(start int, was, text string) {
 	if was != text {
-		w.out = append(append(w.out, w.raw[w.copied:start]...), quoteJSON(text)...)
+		w.out = append(append(w.out, w.raw[w.copied:start]...), spelling.JSON(text)...)
 		w.copied = w.at
 	}
 }
@@ -150,12 +151,3 @@ func (w *walker) literal() string {
 // valid replaces what is not UTF-8 as JSON would: sanitised before, a text
 // could hold a secret afterwards.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
-
-// quoteJSON returns text as a JSON string.
-func quoteJSON(text string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // any string encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
