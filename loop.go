@@ -433,7 +433,8 @@ func (t *turn) think(ctx context.Context) (reason.Decision, error) {
 			return "", err
 		})
 		d.Usage = used
-		if err == nil || ctx.Err() != nil || refused >= t.a.o.Refusals || hopeless(err) {
+		again, _ := reason.Retryable(err) // as it was, for as long as Patience says
+		if err == nil || again || ctx.Err() != nil || refused >= t.a.o.Refusals || hopeless(err) {
 			return d, err
 		}
 		if replied(err) {

@@ -198,3 +198,20 @@ func TestComplaintsAreAboutAnswers(t *testing.T) {
 	_, err := agent(t, s.host(), nil).Think(t.Context(), arc.Objective{Text: "mend the cache"})
 	require.NoError(t, err)
 }
+
+// Think waits for a model that is away as long as Patience says, and no longer.
+func TestThinkHasPatienceOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{decide: func(int, reason.Brief) (reason.Decision, error) {
+			return reason.Decision{}, &reason.ModelError{Status: 503, Again: true}
+		}}
+		a := agent(t, s.host(), &arc.Options{Patience: 10 * time.Second})
+		begin := time.Now()
+		_, err := a.Think(t.Context(), arc.Objective{Text: "mend the cache"})
+		require.ErrorIs(t, err, reason.ErrModel)
+		require.LessOrEqual(t, time.Since(begin), 10*time.Second)
+		require.Greater(t, len(s.briefs), 1)
+		require.NoError(t, a.Close())
+	})
+}
