@@ -91,9 +91,9 @@ var changeCues = newCues(
 	やめ, 売っ, 昇進, 引退, 離婚, 移行, 更新, になりました, になった, 値上げ, 値下げ, 移りました, 移った`,
 )
 
-// What says that something holds besides, or that nothing has changed for good: what is
-// planned, excepted, or of other days.
-var besideCues = newCues(
+// What says that the earlier holds: that something does besides, or is planned, excepted,
+// or of other days.
+var holdsCues = newCues(
 	`also, too, as well, in addition, additionally, besides, another, both, second, along with, likewise, either,
 	extra, additional, one more, nearly, almost, years ago`,
 	`auch, außerdem, zusätzlich, ebenfalls, noch ein, noch eine, sowohl, zweite, zweites, weitere,

@@ -83,7 +83,7 @@ func mayChange(r *Record, ws []string, old *Record) bool {
 // needs no commit of its own: one that a crash loses hides nothing.
 func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate) {
 	ws, ok := tells(c.rec)
-	if !ok || besideCues.in(c.rec.Content, ws) {
+	if !ok || holdsCues.in(c.rec.Content, ws) {
 		return
 	}
 	b.suspect(ctx, sh, e, b.earlier(ctx, sh, sc, e, c, ws))
@@ -131,7 +131,7 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 		return // it has just gone
 	}
 	ws, ok := tells(r)
-	if !ok || besideCues.in(r.Content, ws) {
+	if !ok || holdsCues.in(r.Content, ws) {
 		return
 	}
 	if o := b.closest(sh, e, x, changeCues.in(r.Content, ws)); o != nil {
