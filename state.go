@@ -37,8 +37,8 @@ type Objective struct {
 	// as the kind of error that is to be mended, without what is particular
 	// to this case. Memories are recalled, chunks fired and rankings kept by
 	// it. Naming it, the host vouches that objectives of equal situations share
-	// a plan, with what the plan quotes of the Inputs bound anew. "": the Text,
-	// and only the same text fires a chunk.
+	// a plan, with what the plan quotes of the Inputs bound anew; booleans that it
+	// does not quote are the same. "": the Text, and only the same text fires a chunk.
 	Situation string `cbor:"3,keyasint,omitempty"`
 	// Inputs are the host's data, valid JSON, handed to the reasoner and to
 	// every worker as they are, without the secrets.

@@ -172,7 +172,7 @@ func (c *chunk) depend(inputs json.RawMessage, objective, situation template.Phr
 	for _, l := range leaves {
 		in := input{Leaf: l, Quoted: quoted[l.Path]}
 		in.Kept = !in.Open && left.Keeps(in.value(), objective, situation, paths)
-		if c.Vouched && !in.Quoted && !in.Kept {
+		if c.Vouched && !in.Quoted && !in.Kept && in.Kind != template.Bool {
 			in.Value = "" // it may be anything
 		}
 		c.Inputs = append(c.Inputs, in)

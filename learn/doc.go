@@ -41,7 +41,8 @@
 //     the host names no situation, it is the objective that counts;
 //   - the inputs have the same names and types. Those that the plan quotes are bound
 //     anew, each as a value of its own type; those that it does not quote are the same
-//     as well, unless the host names the situation: it vouches that they did not decide;
+//     as well, unless the host names the situation: it vouches that they did not decide.
+//     A boolean that it does not quote is the same even then;
 //   - no value of the old case that differs is left in the plan: one that stands inside
 //     of an identifier, that two inputs had, or that only the objective's words tell.
 //

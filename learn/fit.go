@@ -71,7 +71,7 @@ func given(v string, ok bool) string {
 // bindInputs holds the inputs of a case against those of the chunk: names and types
 // are the same, and so are the values that the plan cannot be bound to. Those that
 // it does not quote may have decided what the plan is, unless the host vouches for
-// the situation.
+// the situation; a boolean did all the same, since its other value is the opposite.
 func (c *chunk) bindInputs(a *Ask, vouched bool) (b template.Binding, differs []string) {
 	if len(c.Inputs)+len(a.Inputs)+len(c.Variables) == 0 {
 		return b, nil
@@ -99,7 +99,7 @@ func (c *chunk) bindInputs(a *Ask, vouched bool) (b template.Binding, differs []
 		case v == b.Was[in.Path] || in.Open:
 		case old.Kept:
 			differs = append(differs, template.Label(in.Path)+fmt.Sprintf(" is %q, and the plan keeps %q", line(v.Text), line(old.Value)))
-		case !old.Quoted && !vouched:
+		case !old.Quoted && (!vouched || in.Kind == template.Bool):
 			differs = append(differs, template.Label(in.Path)+fmt.Sprintf(" is %q, not %q", line(v.Text), line(old.Value)))
 		}
 		if !in.Open {

@@ -313,6 +313,42 @@ func TestVouchedPlanIsNotThatOfTheOpposite(t *testing.T) {
 	}
 }
 
+// A flag that the plan does not repeat decided which plan it was: the host vouches
+// for the situation, not for a dry run in place of a real one.
+func TestVouchedPlanIsNotThatOfTheOtherFlag(t *testing.T) {
+	t.Parallel()
+	learned := func(run, inputs, plan string) learn.Outcome {
+		o := delivered(run, "roll it out")
+		o.Situation, o.Case = "a rollout", learn.Case{Vouched: true, Inputs: json.RawMessage(inputs)}
+		o.Plan = []reason.Task{{Objective: plan, Skill: "edit", Worker: "fixer"}}
+		return o
+	}
+	dry := []learn.Outcome{learned("one", `{"dry":true,"n":1}`, "print it"), learned("two", `{"dry":true,"n":2}`, "print it")}
+	real := []learn.Outcome{learned("three", `{"dry":false,"n":1}`, "do it"), learned("four", `{"dry":false,"n":2}`, "do it")}
+	ask := func(inputs string) learn.Ask {
+		return learn.Ask{
+			Scope: scope, Situation: "a rollout", Objective: "roll it out",
+			Case: learn.Case{Vouched: true, Inputs: json.RawMessage(inputs)},
+		}
+	}
+	_, ok := fires(t, ask(`{"dry":false,"n":3}`), dry...)
+	require.False(t, ok, "what was learned dry does not run")
+	chunk, ok := fires(t, ask(`{"dry":true,"n":3}`), append(dry, real...)...)
+	require.True(t, ok)
+	require.Equal(t, "print it", chunk.Tasks[0].Objective)
+	chunk, ok = fires(t, ask(`{"dry":false,"n":3}`), append(dry, real...)...)
+	require.True(t, ok)
+	require.Equal(t, "do it", chunk.Tasks[0].Objective)
+
+	quoted := learned("five", `{"dry":true}`, "roll it out")
+	quoted.Plan[0].Inputs = json.RawMessage(`{"dry":true}`)
+	again := quoted
+	again.Key, again.GoalKey, again.Run = "six/1", "six", "six"
+	chunk, ok = fires(t, ask(`{"dry":false}`), quoted, again)
+	require.True(t, ok, "what the plan repeats is bound")
+	require.JSONEq(t, `{"dry":false}`, string(chunk.Tasks[0].Inputs))
+}
+
 // A value of the old case that stands in the effect, the worker or the skill of a plan keeps it from firing, too.
 func TestEffectAndWorkerAreOfTheCase(t *testing.T) {
 	t.Parallel()
