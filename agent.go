@@ -756,7 +756,7 @@ func (a *Agent) lease() time.Duration {
 	if a.owned {
 		return 0
 	}
-	steps := a.o.ReasonTimeout + a.o.AttemptTimeout + a.o.GateTimeout
+	steps := max(0, a.o.ReasonTimeout) + max(0, a.o.AttemptTimeout) + a.runner.VerifyTimeout()
 	if a.asks {
 		steps += a.o.ApprovalTTL
 	}

@@ -57,7 +57,7 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 		o.Now = a.o.Now
 	}
 	o.Logger = cmp.Or(o.Logger, a.o.Logger)
-	lease := max(0, a.o.AttemptTimeout) + max(0, a.o.GateTimeout)
+	lease := max(0, a.o.AttemptTimeout) + a.runner.VerifyTimeout()
 	if a.runner.Supervised() {
 		lease += a.o.ApprovalTTL
 	}

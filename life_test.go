@@ -210,6 +210,31 @@ func TestModelThatIsAwayDelaysRuns(t *testing.T) {
 	})
 }
 
+// Gates are asked one after another, and each has its own time: a run that an Agent
+// went on with is not taken for cut off while they are at it.
+func TestSlowGatesKeepTheirRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s, checks := store.NewMem(), outage(time.Now().Add(10*time.Minute)), 0
+		h := s.host()
+		slow := act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+			checks++
+			idle(9 * time.Minute)
+			return act.Verdict{Pass: true}, nil
+		})
+		h.Gates, h.Workers[0].Gates = []act.Gate{slow, slow, slow}, []act.Gate{slow}
+		a := agentOn(t, st, h, realTime())
+		crowd(t, a, 1)
+		b := agentOn(t, st, h, realTime()) // beside a, which is not told
+		for range 60 {
+			idle(time.Minute)
+			_, err := b.ResumeDue(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, arc.Delivered, kept(t, a, "run-0").Status)
+		require.Equal(t, 4, checks)
+	})
+}
+
 func TestRunThatWaitsSurvivesAClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, s := store.NewMem(), outage(time.Now().Add(time.Minute))

@@ -370,6 +370,16 @@ func (r *Runner) Supervised() bool {
 	})
 }
 
+// VerifyTimeout returns how long Verify may take: GateTimeout for each gate of
+// the host and of the worker that has the most. 0: gates are not timed.
+func (r *Runner) VerifyTimeout() time.Duration {
+	most := 0
+	for _, w := range r.o.crew.Load().workers {
+		most = max(most, len(w.Gates))
+	}
+	return max(0, r.o.GateTimeout) * time.Duration(len(r.o.Gates)+most)
+}
+
 // Reach returns how far the effects of a worker reach.
 func (r *Runner) Reach(worker string) Blast {
 	w := r.o.worker(worker)
