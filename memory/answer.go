@@ -2,10 +2,6 @@ package memory
 
 import (
 	"math"
-	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/index"
 )
@@ -98,84 +94,4 @@ func (q *query) answers(f *found) float64 {
 	odds := f.relevance / (1 - f.relevance) // x⁴
 	y := odds * math.Sqrt(odds) / likely
 	return q.attributed * y / (1 + y)
-}
-
-// Actors that are no more than a side of a conversation: that of who asks the
-// queries, and the other.
-var (
-	asking    = [...]string{"user", "human", "customer", "me"}
-	answering = [...]string{"assistant", "ai", "agent", "bot", "model", "system", "tool"}
-)
-
-func oneOf(actor string, roles []string) bool {
-	return slices.ContainsFunc(roles, func(role string) bool { return strings.EqualFold(actor, role) })
-}
-
-// nameOf returns the actor as a name to be found by; "" for a role. Half of
-// all records have that, and a query for "user" means something else.
-func nameOf(actor string) string {
-	if oneOf(actor, asking[:]) || oneOf(actor, answering[:]) {
-		return ""
-	}
-	return actor
-}
-
-// byOther reports whether the record is by the other side than the one that
-// asks the queries, as far as that can be told: its actor is called so, or, if
-// not called like one who asks, it comes from a model, a program or the web.
-func byOther(r *Record) bool {
-	switch r.Source.Origin {
-	case Model, Executor, Web:
-		return !oneOf(r.Actor, asking[:])
-	}
-	return oneOf(r.Actor, answering[:])
-}
-
-// aboutAsker reports whether a question is about the one who asks it: it has I
-// or we in one of their forms, and does not ask what the other side has said or
-// done, as in "what did you tell me".
-func aboutAsker(question string) bool {
-	var before string // "", or what the words before stand for
-	about := false
-	for w := range strings.FieldsFuncSeq(question, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '\u2019' }) {
-		var buf [16]byte
-		if len(w) > len(buf) {
-			before = ""
-			continue
-		}
-		lower := buf[:0]
-		for _, r := range w {
-			if r == '\u2019' {
-				r = '\''
-			}
-			lower = append(lower, byte(min(unicode.ToLower(r), utf8.RuneSelf))) // of none of the words below
-		}
-		after := before
-		before = ""
-		switch word := string(lower); word {
-		case "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves",
-			"i'm", "i've", "i'll", "i'd", "we're", "we've", "we'll", "we'd":
-			about = true
-		case "did":
-			before = "did"
-		case "have", "had":
-			if before = "did"; after == "you" {
-				before = "you"
-			}
-		case "you", "you've":
-			if after == "did" {
-				return false
-			}
-			before = "you"
-		case "said", "told", "gave", "made", "wrote":
-			if after == "you" {
-				return false
-			}
-		default:
-			if after == "you" && strings.HasSuffix(word, "ed") {
-				return false
-			}
-		}
-	}
-	return about
 }

@@ -13,6 +13,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/arc-learn/arc/internal/calendar"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/text"
@@ -29,7 +30,7 @@ type Bank struct {
 	sanitize *redact.Sanitizer
 	model    *model // nil: the policy is Weighted
 	lang     text.Language
-	dates    *calendar
+	dates    *calendar.Calendar
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
@@ -71,10 +72,10 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	if o.Language == "none" {
 		b.lang = text.Plain
 	}
-	b.dates = newCalendar(b.lang)
+	b.dates = calendar.New(b.lang)
 	b.heard.more = make(chan struct{})
-	b.reading.prime()
-	b.vectors.prime()
+	b.reading.Prime()
+	b.vectors.Prime()
 	b.scratch.New = func() any { return new(scratch) }
 	b.bodies, err = lru.New[*entry, *Record](o.Cache)
 	if err != nil {
@@ -88,11 +89,11 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
 	}
 	if b.vectors.host != nil {
-		b.vectors.run(b.now, b.embedNext)
+		b.vectors.Run(b.now, b.embedNext)
 	}
 	if b.o.Extractor != nil {
 		b.reading.more = true
-		b.reading.run(b.now, b.readNext)
+		b.reading.Run(b.now, b.readNext)
 	}
 	return b, nil
 }
@@ -182,8 +183,8 @@ func (b *Bank) Flush(ctx context.Context) error {
 func (b *Bank) Close() error {
 	b.closed.Store(true)
 	b.heard.note(0)
-	b.vectors.close()
-	b.reading.close()
+	b.vectors.Close()
+	b.reading.Close()
 	return b.w.Close()
 }
 

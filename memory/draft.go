@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
@@ -146,7 +147,7 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	r.Trigger = b.cleanText(d.Trigger, r)
 	r.Content = b.cleanText(d.Content, r)
 	for _, l := range d.Links {
-		if keyOf(l.To)[0] == foreignID { // what this package has made is no secret
+		if ident.Of(l.To).Foreign() { // what this package has made is no secret
 			l.To = ID(b.sanitize.Sanitize(string(l.To)))
 		}
 		r.Links = append(r.Links, Link{To: l.To, Rel: b.sanitize.Sanitize(l.Rel)})
@@ -165,7 +166,7 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	}
 	r.Slot = slot
 	if d.Key != "" {
-		r.ID = keyedID(s, d.Key)
+		r.ID = ID(ident.Keyed(string(s), d.Key))
 	}
 	if err := limit("record", MaxRecord, r.size()); err != nil {
 		return candidate{}, err

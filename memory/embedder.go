@@ -11,7 +11,9 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/arc-learn/arc/internal/behind"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -59,11 +61,11 @@ type embedding struct {
 	model atomic.Pointer[vectorModel]
 	cache *lru.Cache[[16]byte, []float32] // by textKey; nil: the text has none
 
-	behind                // its lock is that of what follows
-	known  vectorModel    // as the store has it
-	size   int            // of the next batch
-	queue  []Scope        // with records that have no vector
-	queued map[Scope]bool // those of queue
+	behind.Part                // its lock is that of what follows
+	known       vectorModel    // as the store has it
+	size        int            // of the next batch
+	queue       []Scope        // with records that have no vector
+	queued      map[Scope]bool // those of queue
 }
 
 // start prepares for vectors. The Bank is not in use yet.
@@ -139,7 +141,7 @@ func zero(v []float32) bool { return !slices.ContainsFunc(v, func(x float32) boo
 // textKey is what a text's vector is cached by, for a tenant: how fast an answer comes
 // must not tell it what others have said. It does not give the text away.
 func textKey(tenant, text string) (k [16]byte) {
-	sum := digest("vector", tenant, text)
+	sum := ident.Digest("vector", tenant, text)
 	copy(k[:], sum[:])
 	return k
 }
@@ -147,7 +149,7 @@ func textKey(tenant, text string) (k [16]byte) {
 // report keeps what an attempt for a tenant has come to. A batch that failed is
 // tried again as two halves; what fails alone comes back last.
 func (v *embedding) report(now time.Time, tenant string, err error) {
-	v.behind.report(now, tenant, err)
+	v.Part.Report(now, tenant, err)
 	v.Lock()
 	defer v.Unlock()
 	if err == nil {
@@ -187,7 +189,7 @@ func (b *Bank) queryVector(ctx context.Context, tenant, text string) ([]float32,
 		return x, nil
 	}
 	now := b.now()
-	if v.rest(now) > 0 {
+	if v.Rest(now) > 0 {
 		return nil, nil // it failed just now, and Health says so
 	}
 	out, err := v.embed(ctx, queryLimit, []string{text})
@@ -239,7 +241,7 @@ func (b *Bank) embedNext(ctx context.Context) (int, error) {
 	if v.host == nil {
 		return 0, nil
 	}
-	release, err := v.alone(ctx)
+	release, err := v.Alone(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -327,7 +329,7 @@ func (b *Bank) wanted(sh *shard) {
 	defer v.Unlock()
 	if !v.queued[sh.scope] {
 		v.queue, v.queued[sh.scope] = append(v.queue, sh.scope), true
-		v.nudge()
+		v.Nudge()
 	}
 }
 
@@ -361,8 +363,8 @@ func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done
 // nextVectorless returns the first record from a row on that waits for a vector, and its
 // row, or nil and the row that the next record will have.
 func (sh *shard) nextVectorless(row uint32) (*entry, uint32) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	for ; int(row) < len(sh.rows); row++ {
 		if e := sh.rows[row]; e != nil && sh.vectorlessLocked(e) {
 			return e, row

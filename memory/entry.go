@@ -11,7 +11,10 @@ import (
 	"time"
 	"unique"
 
+	"github.com/arc-learn/arc/internal/asker"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -24,9 +27,9 @@ const coldText = 4 << 10
 // counters: a change of anything else replaces it. What most records have is
 // here, what few have is in more; names that many records share are shared.
 type entry struct {
-	id     idKey
+	id     ident.Key
 	text   string // trigger and content; "" if the record is cold
-	count  atomic.Pointer[counts]
+	count  atomic.Pointer[tally.Counts]
 	more   *more // nil: none of that
 	actor  unique.Handle[string]
 	thread unique.Handle[string]
@@ -49,8 +52,8 @@ type stowed struct {
 // more is what few records have. In a cold record only foreign, former,
 // slot, triggers, apart, the quotes and the targets of the links are set.
 type more struct {
-	foreign  ID      // the id, if this package has not made it
-	former   []idKey // ids of records that became part of it
+	foreign  ID          // the id, if this package has not made it
+	former   []ident.Key // ids of records that became part of it
 	links    []Link
 	quotes   []Source
 	variants []Variant
@@ -96,9 +99,9 @@ func (e *entry) marks() index.Flags {
 func (f flags) trusted() bool { return f&isQuarantined == 0 }
 
 // newEntry returns r as it is kept in memory. It has no row yet.
-func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
+func newEntry(r *Record, s stowed, c *tally.Counts, rev store.Revision) *entry {
 	e := &entry{
-		id: keyOf(r.ID), actor: intern(r.Actor), thread: intern(r.Thread), source: intern(r.Source),
+		id: ident.Of(r.ID), actor: intern(r.Actor), thread: intern(r.Thread), source: intern(r.Source),
 		at: r.At.UnixMicro(), known: r.Known.UnixMicro(),
 		rev: rev, cut: uint16(len(r.Trigger)), stowed: s, flags: r.Kind.flag(),
 	}
@@ -112,12 +115,12 @@ func newEntry(r *Record, s stowed, c *counts, rev store.Revision) *entry {
 		e.flags |= isPassing
 	}
 	var m more
-	if e.id[0] == foreignID {
+	if e.id.Foreign() {
 		m.foreign = r.ID
 	}
 	for _, v := range r.Variants {
 		if v.ID != "" {
-			m.former = append(m.former, keyOf(v.ID))
+			m.former = append(m.former, ident.Of(v.ID))
 		}
 	}
 	m.links, m.quotes, m.triggers, m.apart = r.Links, r.Quotes, r.Triggers, r.apart
@@ -167,18 +170,18 @@ func name[T comparable](h unique.Handle[T]) (v T) {
 func (e *entry) from() Source { return name(e.source) }
 
 // none is the counters of a record that has none. Nobody changes it.
-var none counts
+var none tally.Counts
 
 // counts returns the counters as they stand.
-func (e *entry) counts() *counts {
+func (e *entry) counts() *tally.Counts {
 	if c := e.count.Load(); c != nil {
 		return c
 	}
 	return &none
 }
 
-func (e *entry) tally(c *counts) {
-	if c.zero() {
+func (e *entry) tally(c *tally.Counts) {
+	if c.Zero() {
 		c = nil
 	}
 	e.count.Store(c)
@@ -195,25 +198,25 @@ func (e *entry) links() []Link {
 }
 
 // is reports whether k is the id of e, or a former one that leads to it.
-func (e *entry) is(k idKey) bool {
+func (e *entry) is(k ident.Key) bool {
 	return e.id == k || e.more != nil && slices.Contains(e.more.former, k)
 }
 
 // name returns the id.
 func (e *entry) name() ID {
-	if e.id[0] == foreignID {
+	if e.id.Foreign() {
 		return e.more.foreign
 	}
-	var buf [idLength]byte
+	var buf [ident.Length]byte
 	return ID(e.appendName(buf[:0]))
 }
 
 // appendName appends the id to buf.
 func (e *entry) appendName(buf []byte) []byte {
-	if e.id[0] == foreignID {
+	if e.id.Foreign() {
 		return append(buf, e.more.foreign...)
 	}
-	return e.id.append(buf)
+	return e.id.Append(buf)
 }
 
 // fill writes the record to r, which has nothing of its own then, but not the
@@ -242,7 +245,7 @@ func before(a, b *entry) int {
 
 // compareIDs orders entries as their IDs are ordered.
 func compareIDs(a, b *entry) int {
-	if a.id[0] == foreignID || b.id[0] == foreignID {
+	if a.id.Foreign() || b.id.Foreign() {
 		return cmp.Compare(a.name(), b.name())
 	}
 	return bytes.Compare(a.id[:], b.id[:])
@@ -264,16 +267,16 @@ func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, 
 		return buf[start:len(buf):len(buf)]
 	}
 	d := index.Doc{
-		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(nameOf(r.Actor)),
+		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(asker.Name(r.Actor)),
 		Thread: r.Thread, At: r.At.UnixMicro(), Tie: int64(s.seq),
-		Asks: r.Kind == Episode && strings.Contains(r.Content, "?"), Other: byOther(r),
+		Asks: r.Kind == Episode && strings.Contains(r.Content, "?"), Other: asker.Other(r.Actor, r.Source.byMachine()),
 	}
 	for _, v := range r.Variants {
 		d.Extra = append(d.Extra, terms(v.Trigger, v.Content)...)
 	}
 	d.Extra = append(d.Extra, terms(r.Slot.Subject, r.Slot.Attribute)...)
 	start := len(buf)
-	buf = b.dates.append(buf, r.At)
+	buf = b.dates.Append(buf, r.At)
 	d.Date = buf[start:len(buf):len(buf)]
 	return d, buf
 }

@@ -31,8 +31,8 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (Explanation, error)
 
 // words says how the query weighs, and which of it the record has.
 func (sh *shard) words(sc *scratch, e *entry) (out []Word) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	if now := sh.findLocked(e.id); now != nil {
 		for _, w := range sh.index.Words(&sc.index, sc.query.text, now.row) {
 			out = append(out, Word{Text: w.Text, Weight: w.Share, Found: w.Found})
@@ -53,8 +53,8 @@ func (q *query) locate(id ID) (*shard, *entry) {
 
 // fillCosine fills in the cosine of a record that no search has found.
 func (sh *shard) fillCosine(sc *scratch, f *found) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	if sh.vectors != nil {
 		f.cosine, _ = sh.vectors.Cosine(&sc.hybrid.vector, f.row) // 0: it has none
 	}

@@ -9,9 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/internal/behind"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/phrase"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -68,7 +71,7 @@ const maxUnread = 1024
 
 // reading is what a Bank has for its Extractor. The lock is that of the queue.
 type reading struct {
-	behind
+	behind.Part
 	queue   []unread
 	more    bool       // there may be others in the store
 	keeping sync.Mutex // what was read of a scope is kept before Erase, or not at all
@@ -90,7 +93,7 @@ func (g *group) records(cond store.Condition) ([]store.Op, error) {
 		ops = append(ops, c.record)
 		if g.b.states(c.rec) {
 			k := readKey(g.sh.scope, c.rec.ID)
-			value, err := codec.Encode(k, applied{At: instantOf(c.rec.Known)})
+			value, err := codec.Encode(k, applied{At: tally.InstantOf(c.rec.Known)})
 			if err != nil {
 				return nil, err
 			}
@@ -110,7 +113,7 @@ func (b *Bank) unread(sh *shard, cs []candidate) {
 				r.queue = append(r.queue, unread{scope: sh.scope, id: c.rec.ID})
 			}
 			r.Unlock()
-			r.nudge()
+			r.Nudge()
 		}
 	}
 }
@@ -120,7 +123,7 @@ func (r *reading) again(u unread) {
 	r.Lock()
 	r.queue = append(r.queue, u)
 	r.Unlock()
-	r.nudge()
+	r.Nudge()
 }
 
 // nextUnread returns what is to be read next. The caller has the turn.
@@ -206,14 +209,14 @@ func (b *Bank) Extract(ctx context.Context) error { return b.exhaust(ctx, "extra
 
 // readNext has the next record read, and returns how many it was.
 func (b *Bank) readNext(ctx context.Context) (int, error) {
-	release, err := b.reading.alone(ctx)
+	release, err := b.reading.Alone(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer release()
 	u, ok, err := b.nextUnread(ctx)
 	if err != nil {
-		b.reading.report(b.now(), "", err)
+		b.reading.Report(b.now(), "", err)
 	}
 	if !ok {
 		return 0, err
@@ -223,7 +226,7 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		b.reading.again(u)
 		return 0, ctx.Err()
 	}
-	b.reading.report(b.now(), u.scope.Tenant(), err)
+	b.reading.Report(b.now(), u.scope.Tenant(), err)
 	if err == nil {
 		return 1, nil
 	}
@@ -318,15 +321,14 @@ func (s Statement) String() string {
 
 // quoted reports whether the words of a value are in a text, one after another.
 func quoted(text, value string) bool {
-	t := trigger{words: foldedWords(value)}
-	return t.in(foldedWords(text)) >= 0
+	return phrase.In(phrase.Words(text), phrase.Words(value)) >= 0
 }
 
 // stating returns the records that have stated the value of a slot before, and are
 // trusted no more than r.
 func (sh *shard) stating(slot Slot, r *Record, at time.Time) (ids []ID) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	value := slot.folded()
 	for _, x := range sh.slots[slot.key(r.Actor)] {
 		if x.value == value && x.at < at.UnixMicro() && (r.Trusted || !x.flags.trusted()) {
@@ -344,9 +346,9 @@ func (s Space) doubt(ctx context.Context, sh *shard, from, fact ID, p float64) {
 		return
 	}
 	q := all()
-	sh.mu.enter()
+	sh.mu.Enter()
 	old := q.superseded(sh, e)
-	sh.mu.leave()
+	sh.mu.Leave()
 	if old == nil {
 		return
 	}

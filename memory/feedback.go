@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -56,18 +57,18 @@ func (f *Feedback) check() error {
 
 // of returns what the feedback says of the record that an id in Injected or
 // Misled names, 0 for nothing.
-func (f *Feedback) of(id ID) effect {
+func (f *Feedback) of(id ID) tally.Effect {
 	switch {
 	case slices.Contains(f.Misled, id):
-		return misled
+		return tally.Misled
 	case !f.Delivered:
 		return 0
 	case slices.Contains(f.Utilized, id):
-		return helped
+		return tally.Helped
 	case len(f.Utilized)+len(f.Misled) == 0:
-		return quiet
+		return tally.Quiet
 	default:
-		return failed
+		return tally.Failed
 	}
 }
 
@@ -100,7 +101,7 @@ func (s Space) Feedback(ctx context.Context, f Feedback) error {
 
 // applied is what is stored under the key of a feedback.
 type applied struct {
-	At instant `cbor:"1,keyasint,omitempty"`
+	At tally.Instant `cbor:"1,keyasint,omitempty"`
 	// Unheeded are the records that it has not counted for, or does no more.
 	Unheeded []ID `cbor:"2,keyasint,omitempty"`
 }
@@ -132,7 +133,7 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		ops     [1 + usual]store.Op
 	}
 	changes, unheeded := sh.effects(few.changes[:0], f, of.Unheeded, now, b.o.uses())
-	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{instantOf(now), unheeded})
+	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{tally.InstantOf(now), unheeded})
 	if err != nil {
 		return err
 	}
@@ -188,12 +189,12 @@ func (b *Bank) count(ctx context.Context, sh *shard, ops []store.Op, buf []byte,
 		return false, err
 	}
 	for i, c := range changes {
-		ops[first+i].If = store.At(c.entry.counts().rev)
+		ops[first+i].If = store.At(c.entry.counts().Rev)
 	}
 	rev, err := b.st.Commit(ctx, slices.Clone(ops)...) // else all callers' are on the heap
 	if err == nil {
 		for _, c := range changes {
-			c.counts.rev = rev
+			c.counts.Rev = rev
 		}
 		sh.tally(changes...)
 	}
@@ -211,7 +212,7 @@ func (b *Bank) count(ctx context.Context, sh *shard, ops []store.Op, buf []byte,
 		}
 		again = true
 		if i >= first {
-			now := new(counts)
+			now := new(tally.Counts)
 			if err == nil {
 				now, err = decodeCounts(e)
 			}
@@ -231,7 +232,7 @@ const usual = 8
 // saying is what a feedback says of a record.
 type saying struct {
 	entry  *entry
-	effect effect
+	effect tally.Effect
 	id     ID // that names it there
 }
 
@@ -244,9 +245,9 @@ func (sh *shard) effects(
 ) (_ []change, unheeded []ID) {
 	var few [usual]saying
 	said, known := sh.said(few[:0], f)
-	hash := hashSituation(f.Situation)
-	all := make([]counts, len(said))
-	situations := make([]situation, 0, known+len(said))
+	hash := tally.Hash(f.Situation)
+	all := make([]tally.Counts, len(said))
+	situations := make([]tally.Situation, 0, known+len(said))
 	for i, s := range said {
 		n := &all[i]
 		*n = *s.entry.counts()
@@ -257,11 +258,11 @@ func (sh *shard) effects(
 		switch {
 		case f.Undo:
 			if !slices.ContainsFunc(not, func(id ID) bool { return sh.entry(id) == s.entry }) {
-				n.add(s.effect, hash, -1)
+				n.Add(s.effect, hash, -1)
 			}
 			unheeded = append(unheeded, s.id)
-		case n.heeds(f.Actor, now):
-			n.take(s.effect, hash, now, keep)
+		case n.Heeds(f.Actor, now):
+			n.Take(s.effect, hash, now, keep)
 		default:
 			unheeded = append(unheeded, s.id)
 		}

@@ -11,7 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -169,7 +171,7 @@ func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 // takeLocked takes in what a record is now. The caller holds edit.
 func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e store.Entry) error {
 	old := sh.entry(id)
-	if old != nil && old.id != keyOf(id) {
+	if old != nil && old.id != ident.Of(id) {
 		old = nil // the id leads to what it was merged into
 	}
 	if old == nil {
@@ -275,7 +277,7 @@ const asks = 64
 // ask commits something to be heard of.
 func (b *Bank) ask(ctx context.Context) (store.Revision, error) {
 	k := key.Join(root, "heard", strconv.Itoa(int(b.heard.asked.Add(1)%asks)))
-	value, err := codec.Encode(k, &applied{At: instantOf(b.now())})
+	value, err := codec.Encode(k, &applied{At: tally.InstantOf(b.now())})
 	if err != nil {
 		return 0, err
 	}
@@ -287,7 +289,7 @@ func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error 
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	of := sh.entry(id)
-	if of == nil || of.id != keyOf(id) {
+	if of == nil || of.id != ident.Of(id) {
 		return nil
 	}
 	if _, ours := b.w.Pending(e.Key); ours {
@@ -305,7 +307,7 @@ func (b *Bank) besideLocked(sh *shard, part string, of *entry, e store.Entry) er
 		return err
 	}
 	c, err := decodeCounts(e)
-	if err == nil && c.rev > of.counts().rev { // else it is our own of before
+	if err == nil && c.Rev > of.counts().Rev { // else it is our own of before
 		sh.tally(change{of, c})
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -98,7 +99,7 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 		keys = append(keys, sh.feedbackKey(k))
 	}
 	for _, k := range drafts {
-		keys = append(keys, sh.receiptKey(keyedID(s.scope, k)))
+		keys = append(keys, sh.receiptKey(ID(ident.Keyed(string(s.scope), k))))
 	}
 	var ops []store.Op
 	for _, k := range keys {
@@ -140,7 +141,7 @@ type cutting struct {
 // were derived from it, and those that stay in part.
 func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entry, cut []cutting, err error) {
 	all := byTime(sh.snapshot())
-	roots := make(map[idKey]bool) // what is derived from them goes
+	roots := make(map[ident.Key]bool) // what is derived from them goes
 	seen := make(map[*entry]bool)
 	mark := func(e *entry) {
 		for k := range e.keys() {
@@ -176,7 +177,7 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 	for grown := true; grown; {
 		grown = false
 		for _, e := range all {
-			if !seen[e] && slices.ContainsFunc(e.links(), func(l Link) bool { return l.Rel == "" && roots[keyOf(l.To)] }) {
+			if !seen[e] && slices.ContainsFunc(e.links(), func(l Link) bool { return l.Rel == "" && roots[ident.Of(l.To)] }) {
 				take(e)
 				grown = true
 			}
@@ -250,7 +251,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 			former = append(former, v.ID)
 		}
 		for _, id := range former {
-			if !id.keyed() || r.Passing {
+			if !ident.IsKeyed(string(id)) || r.Passing {
 				continue
 			}
 			op, err := sh.encodeReceipt(id, forgotten)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/arc-learn/arc/internal/tally"
 )
 
 // The values of Health.Status.
@@ -56,7 +58,7 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 		return Health{}, err
 	}
 	h := Health{Status: Healthy, Kinds: make(map[Kind]int)}
-	var all counts
+	var all tally.Counts
 	if sh := s.b.shard(s.scope); sh != nil {
 		for _, e := range sh.snapshot() {
 			h.add(e)
@@ -67,24 +69,24 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 			all.Helped += c.Helped
 			all.Failed += c.Failed
 			all.Misled += c.Misled
-			if c.feedback() > 0 {
+			if c.Feedback() > 0 {
 				h.Feedback++
 			}
 		}
 		h.Pending = s.b.pending(sh)
 		h.Injected = int(sh.injected.Load())
 	}
-	h.Effectiveness = all.effectiveness(0)
+	h.Effectiveness = all.Effectiveness(0)
 	if err := h.lag(ctx, s.b); err != nil {
 		return Health{}, fmt.Errorf("memory: health: %w", err)
 	}
-	if err := s.b.vectors.lastError(s.scope.Tenant()); err != nil {
+	if err := s.b.vectors.LastError(s.scope.Tenant()); err != nil {
 		h.Embedder = s.b.sanitize.Sanitize(err.Error())
 		h.Issues = append(h.Issues, Issue{
 			"Embedder failing - recall finds by words alone", "see Health.Embedder; vectors are made when it answers again",
 		})
 	}
-	if err := s.b.reading.lastError(s.scope.Tenant()); err != nil {
+	if err := s.b.reading.LastError(s.scope.Tenant()); err != nil {
 		h.Extractor = s.b.sanitize.Sanitize(err.Error())
 		h.Issues = append(h.Issues, Issue{"Extractor failing - what texts state is not read", "see Health.Extractor; it is asked again later"})
 	}

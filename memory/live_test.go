@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/store"
 )
@@ -113,7 +114,7 @@ func TestReplacedRecordsAreFound(t *testing.T) {
 			}
 			n := 0
 			for _, e := range sh.snapshot() {
-				if e.id == keyOf(id) {
+				if e.id == ident.Of(id) {
 					n++
 				}
 			}

@@ -3,13 +3,12 @@ package memory
 import (
 	"context"
 	"errors"
-	"iter"
-	"runtime"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/pipeline"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -64,68 +63,6 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 	return b.loadVectors(ctx, &in, shards)
 }
 
-// pipeline reads entries in batches, has them prepared by as many goroutines as there are
-// processors but one, and puts each batch in place in the order in which it was read.
-func pipeline[T any](ctx context.Context, in iter.Seq2[store.Entry, error], prepare func([]store.Entry) T, place func(T) error) error {
-	const size, underWay = 256, 16
-	type batch struct {
-		entries []store.Entry
-		done    chan T
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	work, order := make(chan batch), make(chan batch, underWay)
-	g.Go(func() error {
-		defer close(work)
-		defer close(order)
-		var entries []store.Entry
-		send := func() error {
-			b := batch{entries, make(chan T, 1)}
-			entries = nil
-			for _, c := range []chan<- batch{order, work} {
-				select {
-				case c <- b:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			return nil
-		}
-		for e, err := range in {
-			if err != nil {
-				return err
-			}
-			if entries = append(entries, e); len(entries) == size {
-				if err := send(); err != nil {
-					return err
-				}
-			}
-		}
-		return send()
-	})
-	for range max(runtime.GOMAXPROCS(0)-1, 1) {
-		g.Go(func() error {
-			for b := range work {
-				b.done <- prepare(b.entries)
-			}
-			return nil
-		})
-	}
-	g.Go(func() error {
-		for b := range order {
-			select {
-			case t := <-b.done:
-				if err := place(t); err != nil {
-					return err
-				}
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
-	return g.Wait()
-}
-
 // loading is a record that was read, or why it cannot be.
 type loading struct {
 	scope Scope
@@ -137,7 +74,7 @@ type loading struct {
 // loadRecords reads the records, and returns the shards by their part of the key.
 func (b *Bank) loadRecords(ctx context.Context, in *stored) (parts, error) {
 	shards := make(parts)
-	return shards, pipeline(ctx, in.under(ctx, recordPart), b.prepare, func(records []loading) error {
+	return shards, pipeline.Run(ctx, in.under(ctx, recordPart), b.prepare, func(records []loading) error {
 		var sh *shard
 		for _, l := range records {
 			if l.err != nil {
@@ -179,7 +116,7 @@ func (in parts) record(k string) (sh *shard, e *entry, its bool) {
 	if p := key.Split(k); len(p) == 4 && in[p[2]] != nil {
 		sh = in[p[2]]
 		e = sh.entry(ID(p[3]))
-		its = e != nil && e.id == keyOf(ID(p[3]))
+		its = e != nil && e.id == ident.Of(ID(p[3]))
 	}
 	return sh, e, its
 }
@@ -191,7 +128,7 @@ type stray struct {
 	key    string
 	sh     *shard
 	into   *entry // nil: it is gone
-	counts *counts
+	counts *tally.Counts
 }
 
 // settle adds strays to the record that theirs was merged into, if any, and
@@ -202,9 +139,9 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 		switch {
 		case s.into != nil:
 			if b.o.Shared {
-				op.If = store.At(s.counts.rev) // else another has settled it
+				op.If = store.At(s.counts.Rev) // else another has settled it
 			}
-			_, err = b.count(ctx, s.sh, []store.Op{op}, nil, change{s.into, s.into.counts().sum(s.counts)})
+			_, err = b.count(ctx, s.sh, []store.Op{op}, nil, change{s.into, s.into.counts().Sum(s.counts)})
 		case !b.o.Shared: // else it is of a record that another has just made, perhaps
 			err = b.w.Add(ctx, op)
 		}

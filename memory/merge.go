@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/succession"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -107,8 +109,8 @@ func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d inde
 
 // like returns the records of a kind that may be as similar.
 func (sh *shard) like(sc *index.Scratch, l *index.Likeness, kind flags) (out []*entry) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	for _, row := range sh.index.Like(sc, l) {
 		if e := sh.rows[row]; e.flags&kind != 0 {
 			out = append(out, e)
@@ -159,15 +161,15 @@ func duplicates(old, r *Record) bool {
 	if !slices.Equal(old.Triggers, r.Triggers) {
 		return false
 	}
-	return r.Kind.learned() || old.Slot == r.Slot && old.Actor == r.Actor && saysSame(old.Trigger, r.Trigger) && saysSame(old.Content, r.Content)
+	return r.Kind.learned() || old.Slot == r.Slot && old.Actor == r.Actor && succession.SaysSame(old.Trigger, r.Trigger) && succession.SaysSame(old.Content, r.Content)
 }
 
 // overtaken reports whether something was said since e that replaces it, at least
 // perhaps: who says the same now says that it holds again. Nor does what states a
 // slot at an earlier time become part of e.
 func (sh *shard) overtaken(e *entry, r *Record) bool {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	q := all()
 	return e.slot() != nil && r.At.UnixMicro() < e.at || len(sh.guesses[e.id]) > 0 || q.superseding(sh, e) != nil
 }
@@ -306,11 +308,11 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		ops = append(ops, op)
 	}
 	for again := true; again; {
-		c := e.counts().clone()
-		c.Said, c.Archived = instantOf(r.Known), false
-		if r.Source.Origin == Derived && c.heeds(r.asker(), r.Known) {
+		c := e.counts().Clone()
+		c.Said, c.Archived = tally.InstantOf(r.Known), false
+		if r.Source.Origin == Derived && c.Heeds(r.asker(), r.Known) {
 			c.Helped++
-			c.used(r.Known, b.o.uses())
+			c.Used(r.Known, b.o.uses())
 		}
 		again, err = b.count(ctx, sh, slices.Clip(ops), nil, change{e, c})
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/actr"
+	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/internal/tally"
 )
 
 // Policy says how what a query finds is ranked: [Weighted], the default, or
@@ -98,8 +100,6 @@ const (
 	baseDecay      = 0.5
 	defaultS       = 1.6
 	defaultPenalty = 16
-	maxExact       = 256
-	defaultUses    = 10
 	leastRelevance = 1e-6
 	noThreshold    = -math.MaxFloat64
 )
@@ -156,9 +156,9 @@ func newModel(a ACTR, seed uint64) *model {
 // uses is how many times of use a record keeps.
 func (o *Options) uses() int {
 	if a, ok := o.Policy.(ACTR); ok && a.BaseLevel == ExactBase {
-		return maxExact
+		return tally.MostUses
 	}
-	return defaultUses
+	return tally.Uses
 }
 
 // activate scores what was found by its activation.
@@ -213,7 +213,7 @@ func (q *query) activation(f *found, b bonds) Parts {
 }
 
 // drawsOf is the seed of the noise of a query.
-func (m *model) drawsOf(s Scope, text string, at int64, context []idKey) uint64 {
+func (m *model) drawsOf(s Scope, text string, at int64, context []ident.Key) uint64 {
 	buf := binary.BigEndian.AppendUint64(nil, uint64(at))
 	for _, k := range context {
 		buf = append(buf, k[:]...)
@@ -239,13 +239,13 @@ func (q *query) baseLevel(f *found) float64 {
 	case n == 1:
 		return -d * math.Log(life) // what it comes to for most records
 	}
-	var few [defaultUses]float64
+	var few [tally.Uses]float64
 	ages := few[:0]
 	add := func(at int64) {
 		switch {
 		case at > q.at:
 			n--
-		case form == ExactBase || len(ages) < defaultUses:
+		case form == ExactBase || len(ages) < tally.Uses:
 			ages = append(ages, seconds(q.at-at))
 		}
 	}
@@ -256,7 +256,7 @@ func (q *query) baseLevel(f *found) float64 {
 		}
 	}
 	n = max(n, 1)
-	if len(ages) == n-1 && (form == ExactBase || n <= defaultUses) {
+	if len(ages) == n-1 && (form == ExactBase || n <= tally.Uses) {
 		ages = append(ages, life)
 	}
 	return actr.Hybrid(ages, n, life, d)
@@ -273,7 +273,7 @@ type bonds struct {
 
 // source is a record of the context.
 type source struct {
-	key  idKey
+	key  ident.Key
 	of   *entry // nil: the shard has none
 	refs int    // its links, in either direction
 }
@@ -288,9 +288,9 @@ func (q *query) bonds(sh *shard) bonds {
 
 // source returns the record that a key leads to, with the links of what became
 // part of it.
-func (sh *shard) source(k idKey) source {
-	sh.mu.enter()
-	defer sh.mu.leave()
+func (sh *shard) source(k ident.Key) source {
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	s := source{key: k}
 	if s.of = sh.findLocked(k); s.of == nil {
 		s.refs = sh.fanLocked(k)
@@ -307,13 +307,13 @@ func (sh *shard) source(k idKey) source {
 func (s *source) held(e *entry) int {
 	n := 0
 	for _, l := range e.links() {
-		if k := keyOf(l.To); k == s.key || s.of != nil && s.of.is(k) {
+		if k := ident.Of(l.To); k == s.key || s.of != nil && s.of.is(k) {
 			n++
 		}
 	}
 	if s.of != nil {
 		for _, l := range s.of.links() {
-			if e.is(keyOf(l.To)) {
+			if e.is(ident.Of(l.To)) {
 				n++
 			}
 		}

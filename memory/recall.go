@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/asker"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -40,7 +43,7 @@ type query struct {
 	at        int64             // when recency is taken
 	rate      float64           // 1 / the half-life in microseconds
 	situation uint64
-	context   []idKey
+	context   []ident.Key
 	model     *model  // nil: Weighted
 	draws     uint64  // seed of the noise of the model
 	floor     float64 // the least Parts.Answer, if there is a text
@@ -85,10 +88,10 @@ func (s Space) query(q *Query, sc *scratch) error {
 	*p = query{
 		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0],
 		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		asked: q.Text, situation: hashSituation(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
+		asked: q.Text, situation: tally.Hash(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
 		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
 	}
-	p.triggered, p.linked, p.half = q.Triggered, q.Linked, s.b.dates.next
+	p.triggered, p.linked, p.half = q.Triggered, q.Linked, s.b.dates.Next
 	if p.rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
 		p.without &^= isArchived
 	}
@@ -102,7 +105,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 		p.at = s.b.now().UnixMicro()
 	}
 	for _, id := range q.Context {
-		p.context = append(p.context, keyOf(id))
+		p.context = append(p.context, ident.Of(id))
 	}
 	p.addShard(s.b.shard(s.scope))
 	for _, also := range q.Also {
@@ -117,8 +120,8 @@ func (s Space) query(q *Query, sc *scratch) error {
 	if p.model != nil && p.model.Noise > 0 {
 		p.draws = p.model.drawsOf(s.scope, q.Text, p.at, p.context)
 	}
-	sc.terms = s.b.dates.appendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
-	p.text, p.asker = sc.terms, aboutAsker(q.Text)
+	sc.terms = s.b.dates.AppendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
+	p.text, p.asker = sc.terms, asker.About(q.Text)
 	return nil
 }
 
@@ -161,7 +164,7 @@ func (q *Query) without() (f flags) {
 }
 
 // excludes returns why the query leaves a record out, or "".
-func (q *query) excludes(e *entry, c *counts) string {
+func (q *query) excludes(e *entry, c *tally.Counts) string {
 	switch {
 	case q.without&e.flags&kindFlags != 0:
 		return "its kind is not asked for"
@@ -196,8 +199,8 @@ func (sc *scratch) find(n int) {
 // it meanwhile. A goroutine holds one shard at a time. If so many gave way that
 // too few are left, it looks for more.
 func (sh *shard) collect(sc *scratch, n int) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	for from, want := len(sc.found), n; ; want *= 2 {
 		sc.found = sc.found[:from]
 		switch {
@@ -361,14 +364,14 @@ func (q *query) bring(best []found) []found {
 		return best
 	}
 	for _, f := range best {
-		f.sh.mu.enter()
+		f.sh.mu.Enter()
 		for _, e := range f.sh.linkedLocked(f.entry) {
 			there := slices.ContainsFunc(best, func(o found) bool { return o.entry == e })
 			if c := e.counts(); len(best) < q.k && !there && q.excludes(e, c) == "" && !(q.rescue && c.Archived) && q.standing(f.sh, e) == e {
 				best = append(best, found{entry: e, sh: f.sh, tally: c, link: f.entry})
 			}
 		}
-		f.sh.mu.leave()
+		f.sh.mu.Leave()
 	}
 	return best
 }
@@ -377,7 +380,7 @@ func (q *query) bring(best []found) []found {
 // from it. What it supersedes is no company for it.
 func (sh *shard) linkedLocked(e *entry) (out []*entry) {
 	for _, l := range e.links() {
-		if to := sh.findLocked(keyOf(l.To)); to != nil && l.Rel != supersedes {
+		if to := sh.findLocked(ident.Of(l.To)); to != nil && l.Rel != supersedes {
 			out = append(out, to)
 		}
 	}
@@ -395,9 +398,9 @@ func (sh *shard) linkedLocked(e *entry) (out []*entry) {
 // only one that may ask the disk: for the texts of records that are cold.
 func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []found) ([]Hit, error) {
 	hits = slices.Grow(hits, len(fs))
-	var buf [idLength]byte
-	var ids strings.Builder // of all hits, in one piece of memory
-	ids.Grow(len(fs) * idLength)
+	var buf [ident.Length]byte
+	var names strings.Builder // of all hits, in one piece of memory
+	names.Grow(len(fs) * ident.Length)
 	for i := range fs {
 		f := &fs[i]
 		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f), Replaced: sc.replaced(f.entry)})
@@ -405,9 +408,9 @@ func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []found) ([
 		if f.link != nil {
 			hits[len(hits)-1].Linked = f.link.name()
 		}
-		at := ids.Len()
-		ids.Write(f.appendName(buf[:0]))
-		r.ID = ID(ids.String()[at:])
+		at := names.Len()
+		names.Write(f.appendName(buf[:0]))
+		r.ID = ID(names.String()[at:])
 		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
 			hits = hits[:len(hits)-1] // it was forgotten meanwhile
 		} else if err != nil {
@@ -421,7 +424,7 @@ func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []found) ([
 
 func (s Space) parts(q *query, f *found) Parts {
 	if !f.near {
-		f.effectiveness, f.recency = f.tally.effectiveness(q.situation), q.recency(f)
+		f.effectiveness, f.recency = f.tally.Effectiveness(q.situation), q.recency(f)
 	}
 	var p Parts
 	if q.model != nil {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/arc-learn/arc/internal/tally"
 )
 
 // ID names a record within its scope. IDs are made by the package: a host
@@ -77,6 +79,12 @@ type Stats struct {
 	LastUsed time.Time // when it helped last; zero: never
 }
 
+func statsOf(c *tally.Counts) Stats {
+	return Stats{
+		Helped: c.Helped, Failed: c.Failed, Quiet: c.Quiet, Misled: c.Misled, Exposed: c.Exposed, LastUsed: c.LastUsed.Time(),
+	}
+}
+
 // Record is what is kept of a Draft. It is a copy: changing it changes nothing
 // in the Bank.
 type Record struct {
@@ -110,7 +118,7 @@ type Record struct {
 // help when it is shown, in [0,1]: the mean of a Beta posterior, 0.5 when
 // nothing is known. See [Parts].
 func (r Record) Effectiveness() float64 {
-	return posterior(flat, r.Stats.Helped, r.Stats.Failed, r.Stats.Quiet, r.Stats.Misled)
+	return tally.Effectiveness(r.Stats.Helped, r.Stats.Failed, r.Stats.Quiet, r.Stats.Misled)
 }
 
 // String names the record without its texts.
@@ -134,6 +142,9 @@ func (r *Record) MayFire() bool {
 
 // foreign reports whether words are of neither the host nor its model.
 func foreign(s Source) bool { return !s.Origin.trusted() && s.Origin != Model }
+
+// byMachine reports whether a program has made the text, or the web has it.
+func (s Source) byMachine() bool { return slices.Contains([]Origin{Model, Executor, Web}, s.Origin) }
 
 func compareSources(a, b Source) int {
 	return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Ref, b.Ref), cmp.Compare(a.Run, b.Run))

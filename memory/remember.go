@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/store"
 )
@@ -95,7 +96,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	if err := s.b.checkDimensions(cs); err != nil {
 		return nil, err
 	}
-	release, err := sh.claims.claim(ctx, claimed(cs))
+	release, err := sh.claims.Claim(ctx, claimed(cs))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	for i := range g.receipts {
 		if r := &g.receipts[i]; s.b.o.Shared && r.ID != "" {
 			if e := sh.entry(r.ID); e != nil {
-				r.Revision = max(e.rev, e.counts().rev)
+				r.Revision = max(e.rev, e.counts().Rev)
 			}
 		}
 	}
@@ -150,7 +151,7 @@ func claimed(cs []candidate) []string {
 		if r.ID != "" {
 			names = append(names, string(r.ID))
 		}
-		sum := digest("text", string(r.Kind), r.Trigger, r.Content)
+		sum := ident.Digest("text", string(r.Kind), r.Trigger, r.Content)
 		names = append(names, string(sum[:]))
 	}
 	slices.Sort(names)
@@ -285,7 +286,7 @@ func (g *group) add(ctx context.Context, c candidate) error {
 		}
 	}
 	for n := uint64(0); r.ID == ""; n++ {
-		if id := timedID(g.b.o.Seed, r.Known, r, n); g.sh.entry(id) == nil && !g.has(id) {
+		if id := ID(ident.Timed(g.b.o.Seed, r.Known, n, [4]string{string(r.Scope), string(r.Kind), r.Trigger, r.Content})); g.sh.entry(id) == nil && !g.has(id) {
 			r.ID = id
 		}
 	}
@@ -446,7 +447,7 @@ func (g *group) hand(ctx context.Context) error {
 		return err
 	}
 	for _, c := range g.new {
-		queue = append(queue, keyOf(c.rec.ID))
+		queue = append(queue, ident.Of(c.rec.ID))
 	}
 	g.sh.passing = queue[over:]
 	g.show(0)
@@ -467,15 +468,15 @@ func (b *Bank) leave(ctx context.Context, sh *shard, e *entry) ([]store.Op, erro
 // caller holds edit.
 func (sh *shard) unqueue(e *entry) {
 	if e.flags&isPassing != 0 {
-		sh.passing = slices.DeleteFunc(sh.passing, func(k idKey) bool { return k == e.id })
+		sh.passing = slices.DeleteFunc(sh.passing, func(k ident.Key) bool { return k == e.id })
 	}
 }
 
 // passed returns the passing Episodes of the scope, the oldest first. The caller
 // holds edit.
-func (sh *shard) passed() []idKey {
+func (sh *shard) passed() []ident.Key {
 	if sh.passing == nil {
-		sh.passing = make([]idKey, 0, maxPassing)
+		sh.passing = make([]ident.Key, 0, maxPassing)
 		for _, e := range byTime(sh.snapshot()) {
 			if e.flags&isPassing != 0 {
 				sh.passing = append(sh.passing, e.id)

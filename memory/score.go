@@ -3,6 +3,8 @@ package memory
 import (
 	"cmp"
 	"math"
+
+	"github.com/arc-learn/arc/internal/tally"
 )
 
 // The weights of a score, and the share of the best match from which on
@@ -19,8 +21,8 @@ const (
 // found is a record that a query found, before it is copied for the caller.
 type found struct {
 	*entry
-	sh    *shard  // that it is of
-	tally *counts // as they were when it was found
+	sh    *shard        // that it is of
+	tally *tally.Counts // as they were when it was found
 	rated
 	near, doubted          bool   // doubted: something perhaps replaces it
 	link                   *entry // the hit that brings it, if no words do
@@ -69,7 +71,7 @@ func (q *query) weigh(fs []found) {
 		f := &fs[i]
 		f.score = relevanceWeight * f.relevance
 		if f.near = f.ratio >= gate*best; f.near {
-			f.effectiveness, f.recency = f.tally.effectiveness(q.situation), q.recency(f)
+			f.effectiveness, f.recency = f.tally.Effectiveness(q.situation), q.recency(f)
 			f.score += effectivenessWeight*f.effectiveness + recencyWeight*f.recency
 		}
 	}

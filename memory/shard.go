@@ -1,14 +1,15 @@
 package memory
 
 import (
-	"context"
 	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/turns"
 	"github.com/arc-learn/arc/internal/vector"
 )
 
@@ -23,28 +24,28 @@ type shard struct {
 	// reading them until the change is in the store and in memory. Remember
 	// holds claims instead for new records, so that many share a commit.
 	edit   sync.Mutex
-	claims claims
+	claims turns.Claims
 	// passing are the passing Episodes, the oldest first; nil: not known yet. It
 	// belongs to edit.
-	passing []idKey
+	passing []ident.Key
 
 	// What follows belongs to mu: searches enter, and what is in the store already
 	// is changed while none is in. Neither waits for the disk, nor for a host.
-	mu      *turnstile
-	size    *atomic.Int64    // of the tenant; nil: it does not matter
-	rows    []*entry         // nil: gone
-	ids     map[idKey]uint32 // rows, by former ids too
+	mu      *turns.Turnstile
+	size    *atomic.Int64        // of the tenant; nil: it does not matter
+	rows    []*entry             // nil: gone
+	ids     map[ident.Key]uint32 // rows, by former ids too
 	live    int
 	vouched atomic.Int64 // of live, those that are trusted
 
 	injected atomic.Int64  // recalls with Query.Inject or Background that found something
 	seq      atomic.Uint32 // the largest of the records
 
-	slots    map[string][]stated // by Slot.key, in order
-	over     map[idKey][]*entry  // what hosts say to supersede a record
-	into     map[idKey][]*entry  // what links to it, once for each link
-	guesses  map[idKey][]guess   // what perhaps replaces it
-	triggers []trigger           // of all records, in no order
+	slots    map[string][]stated    // by Slot.key, in order
+	over     map[ident.Key][]*entry // what hosts say to supersede a record
+	into     map[ident.Key][]*entry // what links to it, once for each link
+	guesses  map[ident.Key][]guess  // what perhaps replaces it
+	triggers []trigger              // of all records, in no order
 
 	index *index.Index
 
@@ -54,25 +55,25 @@ type shard struct {
 }
 
 func newShard(s Scope) *shard {
-	sh := &shard{scope: s, part: scopePart(s), mu: newTurnstile(), index: index.New()}
-	sh.ids, sh.blank = make(map[idKey]uint32), make(map[uint32]bool)
-	sh.slots, sh.guesses = make(map[string][]stated), make(map[idKey][]guess)
-	sh.over, sh.into = make(map[idKey][]*entry), make(map[idKey][]*entry)
+	sh := &shard{scope: s, part: scopePart(s), mu: turns.New(), index: index.New()}
+	sh.ids, sh.blank = make(map[ident.Key]uint32), make(map[uint32]bool)
+	sh.slots, sh.guesses = make(map[string][]stated), make(map[ident.Key][]guess)
+	sh.over, sh.into = make(map[ident.Key][]*entry), make(map[ident.Key][]*entry)
 	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	return sh
 }
 
 // entry returns the record that the id leads to, or nil.
-func (sh *shard) entry(id ID) *entry { return sh.find(keyOf(id)) }
+func (sh *shard) entry(id ID) *entry { return sh.find(ident.Of(id)) }
 
 // find returns the record that a key leads to, or nil.
-func (sh *shard) find(k idKey) *entry {
-	sh.mu.enter()
-	defer sh.mu.leave()
+func (sh *shard) find(k ident.Key) *entry {
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	return sh.findLocked(k)
 }
 
-func (sh *shard) findLocked(k idKey) *entry {
+func (sh *shard) findLocked(k ident.Key) *entry {
 	if row, ok := sh.ids[k]; ok {
 		return sh.rows[row]
 	}
@@ -81,15 +82,15 @@ func (sh *shard) findLocked(k idKey) *entry {
 
 // holds reports whether e is what the Bank has of its record.
 func (sh *shard) holds(e *entry) bool {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	return sh.rows[e.row] == e
 }
 
 // snapshot returns all entries, in the order in which they were indexed.
 func (sh *shard) snapshot() []*entry {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	return slices.AppendSeq(make([]*entry, 0, sh.live), sh.all())
 }
 
@@ -107,7 +108,7 @@ func (sh *shard) all() iter.Seq[*entry] {
 // put makes a record visible, in place of the one with its id, if any, and of
 // those that became part of it.
 func (sh *shard) put(e *entry, d index.Doc, replaced ...leaving) {
-	sh.mu.change(func() { sh.putLocked(e, d, replaced...) })
+	sh.mu.Change(func() { sh.putLocked(e, d, replaced...) })
 }
 
 // putLocked reports whether it had to.
@@ -181,7 +182,7 @@ type leaving struct {
 
 // remove makes records invisible.
 func (sh *shard) remove(es ...leaving) {
-	sh.mu.change(func() {
+	sh.mu.Change(func() {
 		for _, e := range es {
 			sh.leaveLocked(e)
 		}
@@ -207,7 +208,7 @@ func (sh *shard) leaveLocked(e leaving) {
 }
 
 // fanLocked returns how many links begin or end at a record.
-func (sh *shard) fanLocked(k idKey) int {
+func (sh *shard) fanLocked(k ident.Key) int {
 	n := len(sh.into[k])
 	if e := sh.findLocked(k); e != nil && e.id == k {
 		n += len(e.links())
@@ -221,106 +222,12 @@ func (sh *shard) tally(changes ...change) {
 		marks := c.entry.marks()
 		c.entry.tally(c.counts)
 		if now := c.entry.marks(); now != marks {
-			sh.mu.change(func() {
+			sh.mu.Change(func() {
 				sh.index.SetFlags(c.entry.row, now)
 				if sh.vectors != nil {
 					sh.vectors.SetFlags(c.entry.row, uint32(now))
 				}
 			})
 		}
-	}
-}
-
-// claims are names that one goroutine at a time may work on, each with a channel that is
-// closed at its release.
-type claims struct{ held sync.Map }
-
-// claim takes names, which are in order so that no two claims wait for one another, and
-// returns what releases them. The holder of a claim must not ask for another.
-func (c *claims) claim(ctx context.Context, names []string) (release func(), err error) {
-	done := make(chan struct{})
-	mine := names[:0:0]
-	release = func() {
-		for _, n := range mine {
-			c.held.Delete(n)
-		}
-		close(done)
-	}
-	for _, n := range names {
-		for held, busy := c.held.LoadOrStore(n, done); busy; held, busy = c.held.LoadOrStore(n, done) {
-			select {
-			case <-held.(chan struct{}):
-			case <-ctx.Done():
-				release()
-				return nil, ctx.Err()
-			}
-		}
-		mine = append(mine, n)
-	}
-	return release, nil
-}
-
-// maxPassed is how many searches go before a change that waits.
-const maxPassed = 256
-
-// turnstile lets in any number of searches, or one change. A change that comes
-// while searches are in is left to the last of them, so that it is never one
-// that waits for a processor that keeps searches out: with sync.RWMutex, all that
-// come after it wait for the longest search before it, and for its goroutine.
-type turnstile struct {
-	mu       sync.Mutex
-	turn     sync.Cond // changes were made
-	searches int       // that are in
-	passed   int       // searches that went in while changes wait
-	changes  []func()  // that wait
-	made     int       // changes
-}
-
-func newTurnstile() *turnstile {
-	t := new(turnstile)
-	t.turn.L = &t.mu
-	return t
-}
-
-// enter lets a search in, which calls leave.
-func (t *turnstile) enter() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.passed >= maxPassed {
-		t.turn.Wait()
-	}
-	if t.searches++; len(t.changes) > 0 {
-		t.passed++
-	}
-}
-
-// leave ends a search.
-func (t *turnstile) leave() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.searches--; t.searches > 0 || len(t.changes) == 0 {
-		return
-	}
-	for _, change := range t.changes {
-		change()
-	}
-	t.made += len(t.changes)
-	clear(t.changes)
-	t.changes, t.passed = t.changes[:0], 0
-	t.turn.Broadcast()
-}
-
-// change has f called while no search is in, and returns after that. F waits for
-// nothing.
-func (t *turnstile) change(f func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.searches == 0 {
-		f()
-		return
-	}
-	t.changes = append(t.changes, f)
-	for all := t.made + len(t.changes); t.made < all; {
-		t.turn.Wait()
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/internal/phrase"
 	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/internal/text"
 )
@@ -71,12 +73,12 @@ func (sh *shard) stateLocked(e *entry) {
 		sh.slots[k] = slices.Insert(sh.slots[k], i, x)
 	}
 	if e.more != nil {
-		for _, phrase := range e.more.triggers {
-			sh.triggers = append(sh.triggers, trigger{e, foldedPhrase(phrase)})
+		for _, p := range e.more.triggers {
+			sh.triggers = append(sh.triggers, trigger{e, phrase.Parts(p)})
 		}
 	}
 	for _, l := range e.links() {
-		to := keyOf(l.To)
+		to := ident.Of(l.To)
 		if sh.into[to] = append(sh.into[to], e); l.Rel == supersedes {
 			sh.over[to] = append(sh.over[to], e)
 		}
@@ -96,8 +98,8 @@ func (sh *shard) unstateLocked(e *entry) {
 		sh.triggers = slices.DeleteFunc(sh.triggers, func(t trigger) bool { return is(t.e) })
 	}
 	for _, l := range e.links() {
-		for _, from := range []map[idKey][]*entry{sh.into, sh.over} {
-			to := keyOf(l.To)
+		for _, from := range []map[ident.Key][]*entry{sh.into, sh.over} {
+			to := ident.Of(l.To)
 			if from[to] = slices.DeleteFunc(from[to], is); len(from[to]) == 0 {
 				delete(from, to)
 			}
@@ -192,8 +194,8 @@ func (q *query) superseding(sh *shard, e *entry) *entry {
 }
 
 // keys yields the ids that lead to e.
-func (e *entry) keys() iter.Seq[idKey] {
-	return func(yield func(idKey) bool) {
+func (e *entry) keys() iter.Seq[ident.Key] {
+	return func(yield func(ident.Key) bool) {
 		if !yield(e.id) || e.more == nil {
 			return
 		}
@@ -209,7 +211,7 @@ func (e *entry) keys() iter.Seq[idKey] {
 func (q *query) superseded(sh *shard, e *entry) *entry {
 	for _, l := range e.links() {
 		if l.Rel == supersedes {
-			if old := sh.findLocked(keyOf(l.To)); old != nil && old != e && q.sees(old) && replaces(e, old) {
+			if old := sh.findLocked(ident.Of(l.To)); old != nil && old != e && q.sees(old) && replaces(e, old) {
 				return old
 			}
 		}
@@ -270,10 +272,10 @@ func (s Space) relate(ctx context.Context, q *query, f *found, h *Hit) error {
 	if f.more == nil || f.more.slot == nil && len(f.more.links) == 0 {
 		return nil
 	}
-	f.sh.mu.enter()
+	f.sh.mu.Enter()
 	old := q.superseded(f.sh, f.entry)
 	h.Conflicts = q.conflicts(f.sh, f.entry)
-	f.sh.mu.leave()
+	f.sh.mu.Leave()
 	if old == nil {
 		return nil
 	}
@@ -315,7 +317,7 @@ func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	}
 	return s.change(ctx, "supersede", by, func(sh *shard, e *entry) error {
 		r, err := s.b.record(ctx, sh, e)
-		if err != nil || e.is(keyOf(old)) || slices.Contains(r.Links, Link{old, supersedes}) {
+		if err != nil || e.is(ident.Of(old)) || slices.Contains(r.Links, Link{old, supersedes}) {
 			return err
 		}
 		rec := *r

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -37,8 +39,8 @@ func scopePart(s Scope) string {
 	if len(s) <= 512 {
 		return string(s)
 	}
-	sum := digest("scope", string(s))
-	return longMark + encodeID(sum[:20])
+	sum := ident.Digest("scope", string(s))
+	return longMark + string(ident.Append(nil, sum[:20]))
 }
 
 // longMark begins the parts of long scopes, and no scope.
@@ -52,9 +54,9 @@ func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, s
 
 // feedbackKey hashes the host's key: what is not kept cannot leak.
 func (sh *shard) feedbackKey(k string) string {
-	sum := digest("feedback", k)
-	var id [idLength]byte
-	return sh.marks + string(base.AppendEncode(id[:0], sum[:15]))
+	sum := ident.Digest("feedback", k)
+	var id [ident.Length]byte
+	return sh.marks + string(ident.Append(id[:0], sum[:15]))
 }
 
 // storedRecord is a Record on disk, without its counters and its vector.
@@ -124,7 +126,7 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 // change is the new counters of a record.
 type change struct {
 	entry  *entry
-	counts *counts
+	counts *tally.Counts
 }
 
 // countsSize is as much as most counters take, in bytes.
@@ -134,9 +136,9 @@ const countsSize = 64
 // and so do their values, behind buf.
 func (sh *shard) encodeCounts(ops []store.Op, buf []byte, changes ...change) ([]store.Op, error) {
 	var keys strings.Builder
-	keys.Grow((len(sh.counts) + idLength) * len(changes))
+	keys.Grow((len(sh.counts) + ident.Length) * len(changes))
 	buf = slices.Grow(buf, countsSize*len(changes))
-	var id [idLength]byte
+	var id [ident.Length]byte
 	for _, c := range changes {
 		at, start := keys.Len(), len(buf)
 		keys.WriteString(sh.counts)
@@ -151,15 +153,15 @@ func (sh *shard) encodeCounts(ops []store.Op, buf []byte, changes ...change) ([]
 	return ops, nil
 }
 
-func decodeCounts(e store.Entry) (*counts, error) {
-	c := new(counts)
+func decodeCounts(e store.Entry) (*tally.Counts, error) {
+	c := new(tally.Counts)
 	if err := codec.Decode(e, c); err != nil {
 		return nil, err
 	}
-	if !c.valid() {
+	if !c.Valid() {
 		return nil, fmt.Errorf("%w: %q: impossible counts", store.ErrDamaged, e.Key)
 	}
-	c.rev = e.Rev
+	c.Rev = e.Rev
 	return c, nil
 }
 
@@ -307,7 +309,7 @@ func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
 
 // copy writes the record of e to r for the caller, but for the vector. It asks
 // the disk for what is cold.
-func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *counts, r *Record) error {
+func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *tally.Counts, r *Record) error {
 	if e.flags&isCold == 0 {
 		r.Scope = sh.scope
 		e.fill(r)
@@ -320,7 +322,7 @@ func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *counts, r *Reco
 	}
 	r.own()
 	r.apart = nil
-	r.Stats, r.Archived = c.stats(), c.Archived
+	r.Stats, r.Archived = statsOf(c), c.Archived
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -17,13 +18,13 @@ func TestStoredBytes(t *testing.T) {
 		record any
 		want   string
 	}{
-		{&counts{}, "017a458c53a0"},
-		{&counts{Helped: 1, LastUsed: 1781524800000000, Earlier: []instant{1781438400000000}}, "01ce5825bca30101" +
+		{&tally.Counts{}, "017a458c53a0"},
+		{&tally.Counts{Helped: 1, LastUsed: 1781524800000000, Earlier: []tally.Instant{1781438400000000}}, "01ce5825bca30101" +
 			"051b0006544990dcd0000a811b0006543573057000"},
-		{&counts{
+		{&tally.Counts{
 			Helped: 23, Failed: 24, Misled: 255, Exposed: 256, LastUsed: -1, Said: 65536, Archived: true,
-			Situations: []situation{{}, {Hash: 1<<64 - 1, Helped: 1, Failed: 2, Misled: 3, Quiet: 4}},
-			Quiet:      7, Earlier: []instant{0, 1 << 40},
+			Situations: []tally.Situation{{}, {Hash: 1<<64 - 1, Helped: 1, Failed: 2, Misled: 3, Quiet: 4}},
+			Quiet:      7, Earlier: []tally.Instant{0, 1 << 40},
 		}, "019fb7a59baa01170218180318ff041901000520061a0001000007f50882a0a5011bffffffffffffffff0201030204030504" +
 			"09070a82001b0000010000000000"},
 		{applied{}, "017a458c53a0"},
@@ -36,9 +37,9 @@ func TestStoredBytes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, hex.EncodeToString(got))
 	}
-	var back counts
+	var back tally.Counts
 	raw, err := hex.DecodeString("01ce5825bca30101051b0006544990dcd0000a811b0006543573057000")
 	require.NoError(t, err)
 	require.NoError(t, codec.Decode(store.Entry{Key: "k", Value: raw}, &back))
-	require.Equal(t, counts{Helped: 1, LastUsed: 1781524800000000, Earlier: []instant{1781438400000000}}, back)
+	require.Equal(t, tally.Counts{Helped: 1, LastUsed: 1781524800000000, Earlier: []tally.Instant{1781438400000000}}, back)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -62,7 +63,7 @@ func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
 
 func FuzzDecodeCounts(f *testing.F) {
 	sh, r := sample()
-	ops, err := sh.encodeCounts(nil, nil, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1, Situations: []situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
+	ops, err := sh.encodeCounts(nil, nil, change{newEntry(r, stowed{}, nil, 1), &tally.Counts{Helped: 1, Situations: []tally.Situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
 	require.NoError(f, err)
 	op := ops[0]
 	f.Add(op.Value[5:])
@@ -76,7 +77,7 @@ func FuzzDecodeCounts(f *testing.F) {
 			require.ErrorIs(t, err, store.ErrDamaged)
 			return
 		}
-		e := c.effectiveness(3)
+		e := c.Effectiveness(3)
 		require.True(t, e >= 0 && e <= 1, "%v of %+v", e, c)
 	})
 }
@@ -105,7 +106,7 @@ func TestDamageIsNamed(t *testing.T) {
 	sh, r := sample()
 	record, err := sh.encodeRecord(r, stowed{})
 	require.NoError(t, err)
-	both, err := sh.encodeCounts([]store.Op{record}, nil, change{newEntry(r, stowed{}, nil, 1), &counts{Helped: 1}})
+	both, err := sh.encodeCounts([]store.Op{record}, nil, change{newEntry(r, stowed{}, nil, 1), &tally.Counts{Helped: 1}})
 	require.NoError(t, err)
 	for _, op := range both {
 		for i := range op.Value {
@@ -121,43 +122,4 @@ func TestDamageIsNamed(t *testing.T) {
 			require.ErrorContains(t, err, "k1")
 		}
 	}
-}
-
-func TestSituationsAreBounded(t *testing.T) {
-	t.Parallel()
-	c := new(counts)
-	for i := range uint64(100) {
-		c.take(helped, i+1, time.Time{}, 10)
-		c.take(failed, i%7+1, time.Time{}, 10)
-	}
-	require.Len(t, c.Situations, maxSituations)
-	require.True(t, c.valid())
-	o := c.sum(c)
-	require.True(t, o.valid())
-	require.Equal(t, 200, o.Helped)
-}
-
-func TestUsesAreTheLatest(t *testing.T) {
-	t.Parallel()
-	a, b := new(counts), new(counts)
-	for i := range 7 {
-		a.used(time.UnixMicro(int64(10*i+1)), defaultUses)
-		b.used(time.UnixMicro(int64(10*i+2)), defaultUses)
-	}
-	b.used(time.UnixMicro(5), defaultUses) // the clock was put back
-	want := []instant{22, 31, 32, 41, 42, 51, 52, 61}
-	for _, sum := range []*counts{a.sum(b), b.sum(a)} {
-		require.Equal(t, append([]instant{21}, want...), sum.Earlier)
-		require.Equal(t, instant(62), sum.LastUsed)
-		require.True(t, sum.valid())
-	}
-	require.Equal(t, []instant{1, 11, 21, 31, 41, 51}, a.Earlier, "what is added up stays as it is")
-	require.Equal(t, []instant{2, 5, 12, 22, 32, 42, 52}, b.Earlier)
-	for i := range 400 {
-		a.used(time.UnixMicro(int64(1000+i)), maxExact)
-	}
-	require.Len(t, a.Earlier, maxExact-1)
-	require.True(t, a.valid())
-	require.Len(t, a.sum(b).Earlier, maxExact-1)
-	require.Equal(t, &counts{}, new(counts).sum(new(counts)))
 }

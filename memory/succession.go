@@ -1,16 +1,16 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/succession"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -37,56 +37,39 @@ type Replaced struct {
 
 // guess is a record that perhaps replaces another.
 type guess struct {
-	by idKey
+	by ident.Key
 	p  float64
 	of Evidence
 }
 
 // What is compared, and from when on it counts. See docs/benchmarks.md.
 const (
-	maxStatement  = 40   // words of a text that may replace another
 	compared      = 4    // earlier records
 	asked         = 20   // words by which these are looked for
 	postings      = 512  // of these words, but for the two rarest
 	lighter       = 0.75 // of what its length says may a text weigh
-	cueOverlap    = 0.34 // share of the words of the one that has less, with a cue
-	plainOverlap  = 0.5  // without
-	alikeMost     = 0.9  // of what is most alike
 	asRelevant    = 0.7  // relevance of the later one, of that of the earlier
 	lessRelevant  = 0.2  // with a cue, whose words are not those of the question
 	reordered     = 10   // hits
-	cueBelief     = 0.75
-	overlapBelief = 0.6
 	meaningBelief = 0.5
 	alikeMeaning  = 0.43 // nearer than what is next, of what is above MinCosine
 	halfAsNear    = 0.5  // cosine with the question, of that of the earlier one
 )
 
-// tells reports whether a text of the kind may replace another: it states
-// something, in few words, as a Fact or of who speaks.
-func tells(r *Record) (ws []string, ok bool) {
-	if r.Passing || r.Kind != Fact && r.Kind != Episode || strings.Contains(r.Content, "?") || len(r.Content) > 16*maxStatement {
-		return nil, false
+// telling returns what a record tells, if it is one that may replace another.
+func telling(r *Record) succession.Telling {
+	if r.Passing || r.Kind.learned() {
+		return succession.Telling{}
 	}
-	ws = foldedWords(r.Content)
-	return ws, len(ws) <= maxStatement && (r.Kind == Fact || firstPerson.in(r.Content, ws))
-}
-
-// mayChange reports whether a text, of which ws are the words, may speak of what an
-// earlier one tells of the same.
-func mayChange(r *Record, ws []string, old *Record) bool {
-	was, ok := tells(old)
-	return ok && !saysSame(r.Content, old.Content) && !ofAnother(r.Content, ws, old.Content, was)
+	return succession.Tell(r.Content, r.Kind == Fact)
 }
 
 // succeed guesses what the new record e replaces, and has that kept. A guess
 // needs no commit of its own: one that a crash loses hides nothing.
 func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate) {
-	ws, ok := tells(c.rec)
-	if !ok || holdsCues.in(c.rec.Content, ws) {
-		return
+	if t := telling(c.rec); t.MayReplace() {
+		b.suspect(ctx, sh, e, b.earlier(ctx, sh, sc, e, c, t))
 	}
-	b.suspect(ctx, sh, e, b.earlier(ctx, sh, sc, e, c, ws))
 }
 
 // suspect has kept what else a record perhaps replaces. The next call reports what cannot be written.
@@ -130,12 +113,12 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 	if err != nil {
 		return // it has just gone
 	}
-	ws, ok := tells(r)
-	if !ok || holdsCues.in(r.Content, ws) {
+	t := telling(r)
+	if !t.MayReplace() {
 		return
 	}
-	if o := b.closest(sh, e, x, changeCues.in(r.Content, ws)); o != nil {
-		if old, err := b.record(ctx, sh, o); err == nil && mayChange(r, ws, old) {
+	if o := b.closest(sh, e, x, t.Changes()); o != nil {
+		if old, err := b.record(ctx, sh, o); err == nil && t.OfSame(telling(old)) {
 			b.suspect(ctx, sh, e, []storedGuess{{old.ID, meaningBelief, ByMeaning}})
 		}
 	}
@@ -147,8 +130,8 @@ func (b *Bank) closest(sh *shard, e *entry, x []float32, cue bool) *entry {
 	sc := b.scratch.Get().(*scratch)
 	defer b.release(sc)
 	h := &sc.hybrid.vector
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	if sh.vectors == nil || !h.Ask(x) {
 		return nil
 	}
@@ -164,40 +147,27 @@ func (b *Bank) closest(sh *shard, e *entry, x []float32, cue bool) *entry {
 
 // earlier returns what e perhaps replaces: of the records of its kind and actor
 // that were before it, those that are most like it, if they are enough so.
-func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate, ws []string) (out []storedGuess) {
-	least, p, of := plainOverlap, overlapBelief, ByOverlap
-	if changeCues.in(c.rec.Content, ws) {
-		least, p, of = cueOverlap, cueBelief, ByCue
-	} else if e.flags&isFact == 0 {
+func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c *candidate, t succession.Telling) (out []storedGuess) {
+	belief, ok := t.Belief(e.flags&isFact != 0)
+	if !ok {
 		return nil
 	}
-	near := sh.kin(sc, e, c, least)
+	near := sh.kin(sc, e, c, belief.Least)
 	if near == nil {
 		return nil // as nearly always
 	}
-	type likeness struct {
-		r             *Record
-		overlap, like float64
-	}
-	own, alike := sh.content(c.doc.Content), make([]likeness, 0, len(near))
+	own, all := sh.content(c.doc.Content), make([]succession.Earlier, 0, len(near))
 	for _, o := range near {
 		if r, err := b.record(ctx, sh, o); err == nil { // else it has just gone
-			overlap, like := own.compare(sh.content(b.terms(r.Content)))
-			alike = append(alike, likeness{r, overlap, like})
+			all = append(all, succession.Earlier{Name: string(r.ID), Telling: telling(r), Content: sh.content(b.terms(r.Content))})
 		}
 	}
-	if !slices.ContainsFunc(alike, func(l likeness) bool { return l.overlap >= least }) {
-		return nil
+	of := ByOverlap
+	if belief.Change {
+		of = ByCue
 	}
-	slices.SortFunc(alike, func(a, b likeness) int { return cmp.Compare(b.like, a.like) })
-	best := 0.0
-	for _, l := range alike {
-		if l.like < alikeMost*best || !mayChange(c.rec, ws, l.r) {
-			continue
-		}
-		if best = max(best, l.like); l.overlap >= least {
-			out = append(out, storedGuess{l.r.ID, p, of})
-		}
+	for _, id := range t.Replaced(belief, own, all) {
+		out = append(out, storedGuess{ID(id), belief.Probability, of})
 	}
 	return out
 }
@@ -206,8 +176,8 @@ func (b *Bank) earlier(ctx context.Context, sh *shard, sc *scratch, e *entry, c 
 // rarest words, nil if none of them can share enough. What they weigh is taken to go with the
 // length of the text: a quarter less at most.
 func (sh *shard) kin(sc *scratch, e *entry, c *candidate, least float64) (near []*entry) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	may := false
 	for _, k := range sh.index.Kin(&sc.index, index.Query{
 		Terms: c.doc.Content, K: compared, Exclude: index.Flags(kindFlags &^ e.flags), Skip: sh.notBefore(e),
@@ -234,46 +204,16 @@ func (sh *shard) notBefore(e *entry) func(row uint32) bool {
 // after reports whether e tells of a later time than o, or was made later.
 func (e *entry) after(o *entry) bool { return e.at > o.at || e.at == o.at && e.seq > o.seq }
 
-// content is the distinct words of a text, function words aside, with what they
-// weigh in its scope.
-type content []weighed
-
-type weighed struct {
-	word   string
-	weight float64
-}
-
-func (sh *shard) content(terms []text.Term) (c content) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+// content returns what the words of a text weigh in the scope.
+func (sh *shard) content(terms []text.Term) (c succession.Content) {
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	for i, t := range terms {
 		if !t.Stop && !slices.Contains(terms[:i], t) {
-			c = append(c, weighed{t.Text, sh.index.Weight(t)})
+			c = append(c, succession.Word{Text: t.Text, Weight: sh.index.Weight(t)})
 		}
 	}
 	return c
-}
-
-// compare returns what two texts have in common: as a share of the one that has
-// less words, and of the mean of both.
-func (c content) compare(o content) (overlap, like float64) {
-	var both, own, other float64
-	for i := range o {
-		other += o[i].weight
-	}
-	for i := range c {
-		own += c[i].weight
-		for j := range o {
-			if o[j].word == c[i].word {
-				both += c[i].weight
-				break
-			}
-		}
-	}
-	if both == 0 {
-		return 0, 0
-	}
-	return both / min(own, other), 2 * both / (own + other)
 }
 
 // storedGuess is what a record perhaps replaces.
@@ -286,9 +226,9 @@ type storedGuess struct {
 func (sh *shard) guessKey(id ID) string { return key.Join(root, guessPart, sh.part, string(id)) }
 
 func (sh *shard) guess(by *entry, kept []storedGuess) {
-	sh.mu.change(func() {
+	sh.mu.Change(func() {
 		for _, g := range kept {
-			k := keyOf(g.Old)
+			k := ident.Of(g.Old)
 			sh.guesses[k] = append(sh.guesses[k], guess{by.id, g.Probability, g.Evidence})
 		}
 	})
@@ -331,7 +271,7 @@ func (sc *scratch) doubt(sh *shard, from int) {
 	if q := &sc.query; len(sh.guesses) == 0 || q.all || q.alone || q.triggered || q.model != nil {
 		return
 	}
-	doubted := func(k idKey) bool { return len(sh.guesses[k]) > 0 }
+	doubted := func(k ident.Key) bool { return len(sh.guesses[k]) > 0 }
 	for i := range sc.found[from:] {
 		f := &sc.found[from+i]
 		f.doubted = doubted(f.id) || f.more != nil && slices.ContainsFunc(f.more.former, doubted)
@@ -353,7 +293,7 @@ func (sc *scratch) order(best []found) []found {
 	sc.marks = sc.marks[:0]
 	q := &sc.query
 	doubted := func(f found) bool { return f.doubted }
-	if !slices.ContainsFunc(best[:min(len(best), reordered)], doubted) || pastCues.in(q.asked, foldedWords(q.asked)) {
+	if !slices.ContainsFunc(best[:min(len(best), reordered)], doubted) || succession.AsksOfPast(q.asked) {
 		return best
 	}
 	for i := 0; i < min(len(best), reordered); i++ {
@@ -399,8 +339,8 @@ func (q *query) lead(best []found, i, at int, f found) []found {
 func (q *query) later(best []found, i int) (m mark, at int) {
 	f := &best[i]
 	m.old, at = f.entry, -1
-	f.sh.mu.enter()
-	defer f.sh.mu.leave()
+	f.sh.mu.Enter()
+	defer f.sh.mu.Leave()
 	for k := range f.keys() {
 		guesses := f.sh.guesses[k]
 		for _, g := range guesses {

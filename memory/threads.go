@@ -130,8 +130,8 @@ func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, erro
 
 // latest returns the last n entries of a thread, in order.
 func (sh *shard) latest(thread string, n int) (es []*entry) {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	for _, row := range sh.index.Latest(thread, n) {
 		es = append(es, sh.rows[row])
 	}
@@ -165,8 +165,8 @@ func (sc *scratch) findThreads() (ts []foundThread) {
 
 // findThreads appends those of a scope to ts.
 func (sh *shard) findThreads(sc *scratch, ts []foundThread) []foundThread {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	ask := sh.ask(&sc.query, sc.query.k)
 	if sc.query.floor > 0 {
 		ask.K = 0 // some will be left out

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -82,7 +84,7 @@ func (s Space) consolidate(ctx context.Context, sh *shard, sc *scratch, id ID, r
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	e := sh.entry(id)
-	if e == nil || e.id != keyOf(id) {
+	if e == nil || e.id != ident.Of(id) {
 		return "", nil // gone, or part of another already
 	}
 	m, err := s.b.pair(ctx, sh, &sc.index, e)
@@ -164,7 +166,7 @@ func (b *Bank) merger(e, o *entry, rec, other *Record) *merger {
 }
 
 func stronger(a, b *entry) bool {
-	if x, y := a.counts().feedback(), b.counts().feedback(); x != y {
+	if x, y := a.counts().Feedback(), b.counts().Feedback(); x != y {
 		return x > y
 	}
 	return before(a, b) < 0
@@ -230,21 +232,21 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) er
 		return err
 	}
 	commit = append(commit, vector...)
-	sum := trial.counts().clone()
+	sum := trial.counts().Clone()
 	ops, err := sh.encodeCounts(nil, nil, change{trial.entry, sum})
 	if err != nil {
 		return err
 	}
 	ops = append(ops, store.Op{Key: sh.countsKey(id), Delete: true})
 	if b.o.Shared { // others count too: together or not at all
-		ops[0].If, ops[1].If = store.At(stays.counts().rev), store.At(goes.counts().rev)
+		ops[0].If, ops[1].If = store.At(stays.counts().Rev), store.At(goes.counts().Rev)
 		commit, ops = append(commit, ops...), nil
 	}
 	rev, err := b.st.Commit(ctx, commit...)
 	if err != nil {
 		return err
 	}
-	sum.rev = rev
+	sum.Rev = rev
 	sh.put(newEntry(m.rec, stays.stowed, sum, rev), trial.doc, trial)
 	b.bodies.Remove(stays.entry)
 	b.bodies.Remove(goes.entry)
@@ -320,8 +322,8 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 			return false, err
 		}
 	}
-	counts := m.stays.counts().sum(m.goes.counts())
-	counts.Said = max(counts.Said, instant(m.goes.known), instant(m.goes.at)) // Decay takes it as that young
+	counts := m.stays.counts().Sum(m.goes.counts())
+	counts.Said = max(counts.Said, tally.Instant(m.goes.known), tally.Instant(m.goes.at)) // Decay takes it as that young
 	// Of no revision: what the store has under this id is not this record.
 	trial := leaving{newEntry(m.rec, m.stays.stowed, counts, 0), s.b.document(m.rec, m.stays.stowed), true}
 	sh.put(trial.entry, trial.doc, m.stays, m.goes)
@@ -405,7 +407,7 @@ func apartMark(a, b *Record) uint64 {
 			parts = append(parts, v.Trigger, v.Content)
 		}
 	}
-	sum := digest(parts...)
+	sum := ident.Digest(parts...)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
@@ -497,7 +499,7 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 
 func (e *entry) unused(cutoff time.Time) bool {
 	c := e.counts()
-	return c.feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
+	return c.Feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
 }
 
 // current reports whether e is a Fact that states what holds of a slot that its
@@ -506,8 +508,8 @@ func (sh *shard) current(e *entry) bool {
 	if e.flags&isFact == 0 || e.slot() == nil {
 		return false
 	}
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	q := all()
 	q.without = e.flags&isQuarantined ^ isQuarantined
 	return q.superseding(sh, e) == nil
@@ -518,7 +520,7 @@ func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry, archived boo
 	for {
 		var changes []change
 		for _, e := range es {
-			c := e.counts().clone()
+			c := e.counts().Clone()
 			c.Archived = archived
 			changes = append(changes, change{e, c})
 		}

@@ -10,13 +10,14 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/pipeline"
 	"github.com/arc-learn/arc/internal/vector"
 	"github.com/arc-learn/arc/store"
 )
 
 // putVector is put with the vector that a draft came with, if it did.
 func (sh *shard) putVector(e *entry, d index.Doc, x []float32) {
-	sh.mu.change(func() {
+	sh.mu.Change(func() {
 		if sh.putLocked(e, d) && x != nil {
 			sh.setVectorLocked(e, x)
 		}
@@ -25,7 +26,7 @@ func (sh *shard) putVector(e *entry, d index.Doc, x []float32) {
 
 // setVector makes the vector of e visible, nil if there is none for its text.
 func (sh *shard) setVector(e *entry, x []float32) {
-	sh.mu.change(func() { sh.setVectorLocked(e, x) })
+	sh.mu.Change(func() { sh.setVectorLocked(e, x) })
 }
 
 func (sh *shard) setVectorLocked(e *entry, x []float32) {
@@ -49,8 +50,8 @@ func (sh *shard) setCodeLocked(e *entry, dim int, c *vector.Code) {
 
 // vectorless reports whether e waits for a vector.
 func (sh *shard) vectorless(e *entry) bool {
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	return sh.vectorlessLocked(e)
 }
 
@@ -63,8 +64,8 @@ func (b *Bank) pending(sh *shard) int {
 	if b.vectors.host == nil {
 		return 0
 	}
-	sh.mu.enter()
-	defer sh.mu.leave()
+	sh.mu.Enter()
+	defer sh.mu.Leave()
 	n := sh.live - len(sh.blank)
 	if sh.vectors != nil {
 		n -= sh.vectors.Len()
@@ -104,7 +105,7 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 // loadVectors reads the vectors of the Bank's model. Those of another wait to be
 // made again, and those without a record go.
 func (b *Bank) loadVectors(ctx context.Context, in *stored, shards parts) error {
-	err := pipeline(ctx, in.under(ctx, vectorPart), codeVectors, func(batch []loadedVector) error {
+	err := pipeline.Run(ctx, in.under(ctx, vectorPart), codeVectors, func(batch []loadedVector) error {
 		for i := range batch {
 			if err := b.placeVector(ctx, shards, &batch[i]); err != nil {
 				return err
@@ -157,7 +158,7 @@ func (b *Bank) placeVector(ctx context.Context, shards parts, l *loadedVector) e
 	if l.model != b.vectors.model.Load().Name || l.dim != 0 && !b.vectors.fits(l.dim) {
 		return nil
 	}
-	sh.mu.change(func() {
+	sh.mu.Change(func() {
 		sh.setCodeLocked(e, l.dim, &l.code)
 	})
 	return nil

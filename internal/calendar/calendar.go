@@ -1,4 +1,6 @@
-package memory
+// Package calendar makes terms of dates, by which texts of a day and queries that name it find
+// one another.
+package calendar
 
 import (
 	"fmt"
@@ -9,17 +11,18 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// calendar has the terms of dates: the month as a word, which texts have as
+// Calendar has the terms of dates: the month as a word, which texts have as
 // well, and for each day of a year a term that no text has.
-type calendar struct {
+type Calendar struct {
 	months [12]text.Term
 	days   [12][31]text.Term
-	// next has the day after, by the day: much of a day is told on that.
-	next map[string]string
+	// Next has the day after, by the day: much of a day is told on that.
+	Next map[string]string
 }
 
-func newCalendar(l text.Language) *calendar {
-	c := &calendar{next: make(map[string]string)}
+// New returns the calendar of a language.
+func New(l text.Language) *Calendar {
+	c := &Calendar{Next: make(map[string]string)}
 	for m := range c.months {
 		c.months[m] = l.Append(nil, time.Month(m+1).String())[0]
 		for d := range c.days[m] {
@@ -28,21 +31,21 @@ func newCalendar(l text.Language) *calendar {
 	}
 	for at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() == 2024; { // a leap year
 		after := at.AddDate(0, 0, 1)
-		c.next[c.days[at.Month()-1][at.Day()-1].Text] = c.days[after.Month()-1][after.Day()-1].Text
+		c.Next[c.days[at.Month()-1][at.Day()-1].Text] = c.days[after.Month()-1][after.Day()-1].Text
 		at = after
 	}
 	return c
 }
 
-// append appends the terms of a date, in UTC: year, month and day.
-func (c *calendar) append(buf []text.Term, at time.Time) []text.Term {
+// Append appends the terms of a date, in UTC: year, month and day.
+func (c *Calendar) Append(buf []text.Term, at time.Time) []text.Term {
 	year, month, day := at.Date()
 	return append(buf, text.Term{Text: strconv.Itoa(year), Mark: true}, c.months[month-1], c.days[month-1][day-1])
 }
 
-// appendNamed appends the days that terms, which are those of a query, name, as
+// AppendNamed appends the days that terms, which are those of a query, name, as
 // in "7 May", "7th of May", "May 7th", "7 Sept" and "7.9.2024".
-func (c *calendar) appendNamed(terms []text.Term) []text.Term {
+func (c *Calendar) AppendNamed(terms []text.Term) []text.Term {
 	n := len(terms)
 	for i := range n {
 		if s := terms[i].Text; strings.Count(s, ".") == 2 { // an error of Parse is three allocations
@@ -77,7 +80,7 @@ func (c *calendar) appendNamed(terms []text.Term) []text.Term {
 }
 
 // month returns the month that s, or its first three letters or four, names.
-func (c *calendar) month(s string) (m int, short bool) {
+func (c *Calendar) month(s string) (m int, short bool) {
 	for m := range c.months {
 		name := c.months[m].Text
 		if short = name != s; !short || (len(s) == 3 || len(s) == 4) && strings.HasPrefix(name, s) {

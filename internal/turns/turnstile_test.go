@@ -1,36 +1,41 @@
-package memory
+package turns_test
 
 import (
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/turns"
 )
 
 // A change waits for the searches that are in, and is made by the last of them;
 // those that come meanwhile go in, but not for ever.
+// passing is how many searches go before a change that waits.
+const passing = 256
+
 func TestTurnstile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate, made, in := newTurnstile(), 0, 0
-		gate.change(func() { made++ })
+		gate, made, in := turns.New(), 0, 0
+		gate.Change(func() { made++ })
 		require.Equal(t, 1, made)
-		gate.enter()
+		gate.Enter()
 		for range 2 {
-			go gate.change(func() { made++ })
+			go gate.Change(func() { made++ })
 		}
 		synctest.Wait()
-		for range maxPassed {
-			gate.enter()
+		for range passing {
+			gate.Enter()
 		}
 		go func() {
-			gate.enter()
+			gate.Enter()
 			in++
 		}()
 		synctest.Wait()
 		require.Equal(t, []int{1, 0}, []int{made, in}, "one search too many waits")
-		for range 1 + maxPassed {
-			gate.leave()
+		for range 1 + passing {
+			gate.Leave()
 		}
 		synctest.Wait()
 		require.Equal(t, []int{3, 1}, []int{made, in})

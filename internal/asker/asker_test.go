@@ -1,12 +1,14 @@
-package memory
+package asker_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/asker"
 )
 
-func TestAboutAsker(t *testing.T) {
+func TestAbout(t *testing.T) {
 	t.Parallel()
 	for question, want := range map[string]bool{
 		"": false, "what is the plan": false, "Where is my bicycle?": true, "what do I like": true, "I\u2019ve lost it, where?": true,
@@ -15,23 +17,23 @@ func TestAboutAsker(t *testing.T) {
 		"can you tell me": true, "did I tell you": true, "mine": true, "the museum": false, "Ännä me": true,
 		"詩": false, "ũ": false, "詩 的 作者": false, "ŭ": false,
 	} {
-		require.Equal(t, want, aboutAsker(question), question)
+		require.Equal(t, want, asker.About(question), question)
 	}
 }
 
-func TestByOther(t *testing.T) {
+func TestOther(t *testing.T) {
 	t.Parallel()
-	require.True(t, byOther(&Record{Actor: "Assistant"}))
-	require.True(t, byOther(&Record{Actor: "Ann's agent", Source: Source{Origin: Model}}))
-	require.False(t, byOther(&Record{Actor: "user", Source: Source{Origin: Web}}))
-	require.False(t, byOther(&Record{Actor: "Ann", Source: Source{Origin: User}}))
-	require.False(t, byOther(new(Record)))
+	require.True(t, asker.Other("Assistant", false))
+	require.True(t, asker.Other("Ann's agent", true))
+	require.False(t, asker.Other("user", true))
+	require.False(t, asker.Other("Ann", false))
+	require.False(t, asker.Other("", false))
 }
 
-func TestNameOf(t *testing.T) {
+func TestName(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"", "user", "Human", "ASSISTANT", "tool"} {
-		require.Empty(t, nameOf(role))
+		require.Empty(t, asker.Name(role))
 	}
-	require.Equal(t, "Bot Smith", nameOf("Bot Smith"))
+	require.Equal(t, "Bot Smith", asker.Name("Bot Smith"))
 }

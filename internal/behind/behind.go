@@ -1,4 +1,6 @@
-package memory
+// Package behind asks a part of the host, such as an embedder, behind the writes: one goroutine
+// at a time, again after failures, each pause twice as long as the last.
+package behind
 
 import (
 	"context"
@@ -14,9 +16,9 @@ const (
 	lastPause  = 5 * time.Minute
 )
 
-// behind is what is asked of a host behind the writes: by one goroutine, again
-// and again after a failure.
-type behind struct {
+// Part is a part of the host that is asked behind the writes. Its lock may be that of what
+// is to be asked.
+type Part struct {
 	wake chan struct{}
 	turn chan struct{} // holds one while a goroutine asks
 	stop context.CancelFunc
@@ -29,12 +31,12 @@ type behind struct {
 	tenant   string    // whose texts that was about
 }
 
-// prime prepares for run and alone.
-func (b *behind) prime() { b.wake, b.turn = make(chan struct{}, 1), make(chan struct{}, 1) }
+// Prime prepares for Run and Alone.
+func (b *Part) Prime() { b.wake, b.turn = make(chan struct{}, 1), make(chan struct{}, 1) }
 
-// run calls next in a goroutine until close: at once while it has done something,
+// Run calls next in a goroutine until Close: at once while it has done something,
 // else when there is more to do, or after a pause.
-func (b *behind) run(now func() time.Time, next func(context.Context) (int, error)) {
+func (b *Part) Run(now func() time.Time, next func(context.Context) (int, error)) {
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop, b.done = stop, make(chan struct{})
 	go func() {
@@ -42,12 +44,12 @@ func (b *behind) run(now func() time.Time, next func(context.Context) (int, erro
 		timer := time.NewTimer(0)
 		defer timer.Stop()
 		for {
-			pause := b.rest(now())
+			pause := b.Rest(now())
 			if pause <= 0 {
 				if n, _ := next(ctx); n > 0 { // the error is in Health until an attempt succeeds
 					continue
 				}
-				pause = b.rest(now())
+				pause = b.Rest(now())
 			}
 			timer.Stop()
 			if pause > 0 {
@@ -63,24 +65,24 @@ func (b *behind) run(now func() time.Time, next func(context.Context) (int, erro
 	}()
 }
 
-// close ends what run has begun, and waits for it.
-func (b *behind) close() {
+// Close ends what Run has begun, and waits for it.
+func (b *Part) Close() {
 	if b.stop != nil {
 		b.stop()
 		<-b.done
 	}
 }
 
-// nudge says that there is something to do.
-func (b *behind) nudge() {
+// Nudge says that there is something to do.
+func (b *Part) Nudge() {
 	select {
 	case b.wake <- struct{}{}:
 	default: // it is awake
 	}
 }
 
-// alone waits for the turn, and returns what ends it.
-func (b *behind) alone(ctx context.Context) (release func(), err error) {
+// Alone waits for the turn, and returns what ends it.
+func (b *Part) Alone(ctx context.Context) (release func(), err error) {
 	select {
 	case b.turn <- struct{}{}:
 		return func() { <-b.turn }, nil
@@ -89,8 +91,8 @@ func (b *behind) alone(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// rest reports how long the host's part is to be left alone.
-func (b *behind) rest(now time.Time) time.Duration {
+// Rest reports how long the host's part is to be left alone.
+func (b *Part) Rest(now time.Time) time.Duration {
 	b.Lock()
 	defer b.Unlock()
 	return b.until.Sub(now)
@@ -99,9 +101,9 @@ func (b *behind) rest(now time.Time) time.Duration {
 // errOther is what a tenant is told of an error that may quote another's texts.
 var errOther = errors.New("it has failed for another tenant")
 
-// lastError returns the error of the last attempt, as far as it is a tenant's
+// LastError returns the error of the last attempt, as far as it is a tenant's
 // to know.
-func (b *behind) lastError(tenant string) error {
+func (b *Part) LastError(tenant string) error {
 	b.Lock()
 	defer b.Unlock()
 	if b.err != nil && b.tenant != tenant {
@@ -110,8 +112,8 @@ func (b *behind) lastError(tenant string) error {
 	return b.err
 }
 
-// report keeps what an attempt for a tenant has come to.
-func (b *behind) report(now time.Time, tenant string, err error) {
+// Report keeps what an attempt for a tenant has come to.
+func (b *Part) Report(now time.Time, tenant string, err error) {
 	b.Lock()
 	defer b.Unlock()
 	b.tenant = tenant

@@ -1,13 +1,11 @@
-package memory
+package succession
 
 import (
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/clipperhouse/uax29/v2/words"
-
-	"github.com/arc-learn/arc/internal/template"
+	"github.com/arc-learn/arc/internal/phrase"
 )
 
 // cues are phrases, by what a text with one of them says. Those of all languages
@@ -21,12 +19,12 @@ type cues struct {
 func newCues(lists ...string) *cues {
 	c := &cues{first: make(map[string][][]string)}
 	for _, list := range lists {
-		for phrase := range strings.SplitSeq(list, ",") {
-			ws := foldedWords(phrase)
+		for cue := range strings.SplitSeq(list, ",") {
+			ws := phrase.Words(cue)
 			switch {
 			case len(ws) == 0:
-			case strings.ContainsFunc(phrase, unsegmented):
-				c.runs = append(c.runs, strings.TrimSpace(phrase))
+			case strings.ContainsFunc(cue, unsegmented):
+				c.runs = append(c.runs, strings.TrimSpace(cue))
 			default:
 				c.first[ws[0]] = append(c.first[ws[0]], ws[1:])
 			}
@@ -50,17 +48,6 @@ func (c *cues) in(s string, ws []string) bool {
 		}
 	}
 	return strings.ContainsFunc(s, unsegmented) && slices.ContainsFunc(c.runs, func(run string) bool { return strings.Contains(s, run) })
-}
-
-// foldedWords returns the words of s in lower case.
-func foldedWords(s string) (out []string) {
-	it := words.FromString(strings.ToLower(strings.ReplaceAll(s, "\u2019", "'")))
-	for it.Next() {
-		if w := it.Value(); strings.ContainsFunc(w, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
-			out = append(out, w)
-		}
-	}
-	return out
 }
 
 // What says that something has changed.
@@ -206,13 +193,3 @@ var firstPerson = newCues(
 	`i, i'm, i've, i'll, i'd, my, me, we, we're, we've, our, us`, `ich, mein, meine, meinen, meiner, wir, unser, unsere`,
 	`yo, mi, mis, me, nosotros, nuestro, nuestra`, `je, j'ai, mon, ma, mes, nous, notre, nos`, `我, 我们, 咱们`, `私, 僕, 俺, わたし, うち`,
 )
-
-// saysSame reports whether two texts say the same: the same words and symbols, but
-// for the case of plain words, sentence punctuation and articles.
-func saysSame(a, b string) bool {
-	return a == b || slices.Equal(withoutArticles(a), withoutArticles(b))
-}
-
-func withoutArticles(s string) []string {
-	return slices.DeleteFunc(template.Folded(s), func(w string) bool { return w == "an" || w == "the" })
-}
