@@ -126,40 +126,45 @@ func (c *chunk) names(b *template.Binding, objective []string) string {
 	if !slices.Equal(quoted, c.Quotes) {
 		return fmt.Sprintf("the plan says %q as the objective did then, and now it says %q", c.Quotes, quoted)
 	}
-	was := c.Objective
-	if !c.Vouched {
-		was = c.Words
-	}
-	var old []string
-	for _, p := range was {
-		old = append(old, p.Text)
-	}
-	if len(quoted) > 0 && !slices.Equal(c.turns(objective), c.turns(old)) {
-		return fmt.Sprintf("the plan says %q as the objective did then, and only one of the two negates it", c.Quotes)
-	}
+	var named []template.Source
 	for _, r := range c.Named {
 		v, err := b.Get(r)
 		if err != nil {
 			return err.Error()
 		}
+		source := template.Source{Value: v, From: r}
 		found := false
-		template.NewQuoter([]template.Source{{Value: v, From: r}}).Words(objective).Refs(func(template.Ref) { found = true })
+		template.NewQuoter([]template.Source{source}).Words(objective).Refs(func(template.Ref) { found = true })
 		if !found {
 			return fmt.Sprintf("the objective does not name %q, the value of %s", v.Text, template.Label(r[0]))
 		}
+		named = append(named, source)
+	}
+	was := c.Objective
+	if !c.Vouched {
+		was = c.Words
+	}
+	if len(quoted)+len(named) > 0 && !slices.Equal(c.turns(template.NewQuoter(named).Words(objective)), c.turns(was)) {
+		return "the plan repeats words of the objective, which only one of the two negates"
 	}
 	return ""
 }
 
-// turns says of each negation of an objective how many of the words that the plan
-// repeats stand before it.
-func (c *chunk) turns(words []string) (at []int) {
+// turns returns each negation of an objective, and each word that may be one, with
+// how many of the words and values that the plan repeats stand before it.
+func (c *chunk) turns(words template.Phrase) (at []string) {
 	n := 0
-	for _, w := range words {
-		if slices.Contains(c.Quotes, template.Fold(w)) {
+	for i, p := range words {
+		switch w := template.Fold(p.Text); {
+		case p.From != nil && slices.ContainsFunc(c.Named, func(r template.Ref) bool { return slices.Equal(r, p.From) }),
+			p.From == nil && slices.Contains(c.Quotes, w):
 			n++
-		} else if template.Denies(w) {
-			at = append(at, n)
+		case p.From != nil:
+		case template.Denies(w):
+			parted := template.Parted(w) || i+1 < len(words) && template.Parted(words[i+1].Text)
+			at = append(at, fmt.Sprint(n, parted))
+		case template.Foreign(w):
+			at = append(at, fmt.Sprint(n, w))
 		}
 	}
 	return at

@@ -298,6 +298,29 @@ func TestVouchedPlanIsNotThatOfTheOpposite(t *testing.T) {
 		{"stop web, never db", "stop web and leave db", "stop web now, and never db", true},
 		{"scale web to 3", "scale web to 3", "the release is out: scale web to 3", true},
 		{"scale web to 3", "do what the ticket says", "do not scale web to 3", true}, // the worker reads it
+		{"scale web to 3", "scale web to 3", "dont scale web to 3", false},
+		{"scale web to 3", "scale web to 3", "don´t scale web to 3", false},
+		{"scale web to 3", "scale web to 3", "**don’t**! scale web to 3", false},
+		{"scale web to 3", "scale web to 3", "n\u200bot: scale web to 3", false},
+		{"scale web to 3", "scale web to 3", "nоt: scale web to 3", false}, // its o is Cyrillic
+		{"scale web to 3", "scale web to 3", "🚫 scale web to 3", false},
+		{"scale web to 3", "scale web to 3", "scale web to 3? No.", false},
+		{"no, scale web to 3", "scale web to 3", "no, scale web to 3 at once", true},
+		{"no, scale web to 3", "scale web to 3", "no scale web to 3", false},
+		{"I said don't. Scale web", "Scale web", "I said don't scale web", false},
+		{"skaliere web auf 3", "skaliere web auf 3", "bitte skaliere web nicht auf 3", false},
+		{"skaliere web auf 3", "skaliere web auf 3", "bitte skaliere web sofort auf 3", true},
+		{"arrête web", "arrête web", "n'arrête pas web", false},
+		{"arrête web", "arrête web", "jamais arrête web", false},
+		{"reinicia web", "reinicia web", "no reinicia web", false},
+		{"reinicia web", "reinicia web", "NUNCA reinicia web", false},
+		{"останови web", "останови web", "не останови web", false},
+		{"останови web", "останови web", "сейчас останови web", true},
+		{"reinicie web", "reinicie web", "não reinicie web", false},
+		{"restart web", "restart web", "web を restart しないで", false},
+		{"restart web", "restart web", "别 restart web", false},
+		{"请 restart web", "restart web", "别 restart web", false},
+		{"请 restart web", "restart web", "请 restart web now", true},
 	} {
 		vouched := learn.Case{Vouched: true}
 		var learned []learn.Outcome
@@ -347,6 +370,27 @@ func TestVouchedPlanIsNotThatOfTheOtherFlag(t *testing.T) {
 	chunk, ok = fires(t, ask(`{"dry":false}`), quoted, again)
 	require.True(t, ok, "what the plan repeats is bound")
 	require.JSONEq(t, `{"dry":false}`, string(chunk.Tasks[0].Inputs))
+}
+
+// A plan that repeats nothing but values of the inputs does not fire for the opposite either.
+func TestVouchedPlanOfValuesIsNotThatOfTheOpposite(t *testing.T) {
+	t.Parallel()
+	for now, want := range map[string]bool{
+		"do not kill db": false, "kill nothing but db": false, "tue db nicht": false, "please kill db now": true, "db: kill it": true,
+	} {
+		in := func(v string) learn.Case {
+			return learn.Case{Vouched: true, Inputs: fmt.Appendf(nil, `{"service":%q}`, v)}
+		}
+		var learned []learn.Outcome
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, "kill web")
+			o.Situation, o.Case = "a ticket of the usual kind", in("web")
+			o.Plan = []reason.Task{{Objective: "end web", Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		_, ok := fires(t, learn.Ask{Scope: scope, Situation: "a ticket of the usual kind", Objective: now, Case: in("db")}, learned...)
+		require.Equal(t, want, ok, now)
+	}
 }
 
 // A value of the old case that stands in the effect, the worker or the skill of a plan keeps it from firing, too.

@@ -11,7 +11,8 @@ import (
 // repeats need: the case of plain words, white space, sentence punctuation
 // between words, articles in lower case before a word, and "please" at either
 // end. "a" is an article behind the first word or a function word only, and before
-// what is none: delete a from b names it. What stands inside a word tells cases apart:
+// what is none: delete a from b names it. What parts a negation from the next word
+// stays: "no, delete it" is not "no delete". What stands inside a word tells cases apart:
 // 1.50 and 150, C++ and C, IT and it, /tmp/a and /tmp/A, and 5! is not 5.
 
 // marks are the punctuation of sentences. It ends a word, unless a digit follows.
@@ -52,8 +53,11 @@ func Words(text string) []string {
 			continue
 		}
 		out = append(out, w)
-		if strings.Contains(mark, "?") && !asks {
+		switch {
+		case strings.Contains(mark, "?") && !asks:
 			out = append(out, "?")
+		case mark != "" && next != "" && Denies(w):
+			out = append(out, mark)
 		}
 		switch {
 		case strings.ContainsAny(mark, ".!?…"):
@@ -84,6 +88,9 @@ func cutMarks(f string) (w, mark string) {
 	}
 	return w, f[len(w):]
 }
+
+// Parted reports whether a word is, or ends in, the punctuation of sentences.
+func Parted(word string) bool { return strings.TrimRight(word, marks) != word }
 
 // article reports whether a word is one. A capital says that it is something
 // else, such as the A of "A records", unless a sentence begins with it.

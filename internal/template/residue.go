@@ -196,13 +196,6 @@ func (r *Residue) Quotes(words Phrase) (out []string) {
 	return out
 }
 
-// Denies reports whether a word turns a statement around.
-func Denies(word string) bool {
-	return slices.ContainsFunc(text.Append(nil, word), func(t text.Term) bool {
-		return t.Mark && !strings.ContainsAny(t.Text, "0123456789")
-	})
-}
-
 func (r *Residue) quotes(word string) bool {
 	terms := text.Append(nil, word)
 	if len(terms) == 1 && terms[0].Stop && !terms[0].Mark {

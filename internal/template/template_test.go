@@ -17,7 +17,7 @@ func TestWordsFoldOnlyWhatRepeatsDifferIn(t *testing.T) {
 	for _, same := range [][2]string{
 		{"greet the reader", "Greet  reader, please!"}, {"make soup, then set the table", "Make the soup then set the table."},
 		{"The build fails", "the build fails"}, {"what is it", "What is it?"}, {"port it to C++", "Port it to C++."},
-		{"请发送", "请发送。"}, {"do it; then rest", "do it then rest"}, {"Write a report with a summary", "write report with summary"},
+		{"请发送", "请发送。"}, {"do it; then rest", "do it then rest"}, {"do it or not.", "do it or not"}, {"Write a report with a summary", "write report with summary"},
 	} {
 		require.Equal(t, template.Folded(same[0]), template.Folded(same[1]), same)
 	}
@@ -27,6 +27,7 @@ func TestWordsFoldOnlyWhatRepeatsDifferIn(t *testing.T) {
 		{"delete the logs", "delete the logs?"}, {"take a 5", "take 5"}, {"delete a from b", "delete from b"},
 		{"order the hepatitis a vaccine", "order the hepatitis vaccine"}, {"run plan a for acme", "run plan for acme"}, {"compute 5!", "compute 5"},
 		{"copy a to b", "copy to b"}, {"not now", "now"}, {"plan b", "plan B"}, {"-5 kg", "5 kg"},
+		{"no, delete it", "no delete it"}, {"I said don't! Delete it", "I said don't delete it"}, {"nein, lösche es", "nein lösche es"},
 	} {
 		require.NotEqual(t, template.Folded(other[0]), template.Folded(other[1]), other)
 	}
