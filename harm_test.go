@@ -751,6 +751,21 @@ func TestAnswerThatCannotBeUsedIsCounted(t *testing.T) {
 	require.Equal(t, 2.0, r.Usage.CostUSD)
 }
 
+// So has one of a model that is longer than answers may be.
+func TestAnswerThatIsTooLongIsCounted(t *testing.T) {
+	t.Parallel()
+	used := reason.Usage{TokensIn: 10, TokensOut: 300_000, CostUSD: 4}
+	llm, err := reason.NewLLM(reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: strings.Repeat("x", reason.MaxAnswer+1), Usage: used}, nil
+	}), nil)
+	require.NoError(t, err)
+	h := (&script{}).host()
+	h.Reasoner = llm
+	r := run(t, agent(t, h, &arc.Options{Refusals: 2}), arc.Objective{Text: "mend it"})
+	require.Equal(t, arc.Blocked, r.Status)
+	require.Equal(t, used.Add(used), r.Usage)
+}
+
 // Bad input is an error, and no panic.
 func TestNilWriter(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ const MaxAnswer = 1 << 20
 // Generate calls m, and makes an error of all that is no answer, so that a
 // caller has a Response or an error and never both: a nil model, a panic, no
 // Response, one with an error, and one whose text is over [MaxAnswer] (a
-// *store.LimitError). Every error is an [ErrModel], but once ctx has ended it
+// *store.LimitError; its cost is the [ModelError]'s). Every error is an [ErrModel], but once ctx has ended it
 // is the error of ctx. A Usage that is not valid comes back as none.
 //
 // It runs m in the caller's goroutine, and so waits for one that ignores ctx:
@@ -139,13 +139,22 @@ func usable(resp *Response, size int) (*Response, error) {
 	if resp == nil {
 		return nil, fmt.Errorf("%w: neither a response nor an error", ErrModel)
 	}
-	if size += len(resp.Text); size > MaxAnswer {
-		return nil, fmt.Errorf("%w: %w", ErrModel, &store.LimitError{Field: "answer of a model", Limit: MaxAnswer, Got: size})
-	}
 	if !resp.Usage.Valid() {
 		fixed := *resp // the model's own may be shared
 		fixed.Usage = Usage{}
 		resp = &fixed
 	}
+	if size += len(resp.Text); size > MaxAnswer {
+		long := &store.LimitError{Field: "answer of a model", Limit: MaxAnswer, Got: size}
+		return nil, &ModelError{Err: long, Usage: resp.Usage}
+	}
 	return resp, nil
+}
+
+// spent is what the call that gave err has cost all the same.
+func spent(err error) Usage {
+	if e, ok := errors.AsType[*ModelError](err); ok && e.Usage.Valid() {
+		return e.Usage
+	}
+	return Usage{}
 }

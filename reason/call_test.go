@@ -124,7 +124,7 @@ func TestGenerateGivesAnAnswerOrAnError(t *testing.T) {
 		"answer and error": {answers(ok, boom), nil, boom, "no answer of the model: boom"},
 		"a model's error":  {answers(nil, &reason.ModelError{Status: 500}), nil, nil, "model call failed with status 500"},
 		"nothing":          {answers(nil, nil), nil, nil, "no answer of the model: neither a response nor an error"},
-		"too long":         {answers(long, nil), nil, nil, "no answer of the model: answer of a model: 1048577 is over the limit of 1048576"},
+		"too long":         {answers(long, nil), nil, nil, "model call failed: answer of a model: 1048577 is over the limit of 1048576"},
 		"bad usage":        {answers(shared, nil), &reason.Response{Text: "x"}, nil, ""},
 		"no model":         {nil, nil, nil, "no answer of the model: there is none"},
 		"nil func":         {reason.ModelFunc(nil), nil, nil, "no answer of the model: there is none"},
@@ -149,6 +149,24 @@ func TestGenerateGivesAnAnswerOrAnError(t *testing.T) {
 	limit, is := errors.AsType[*store.LimitError](err)
 	require.True(t, is)
 	require.Equal(t, reason.MaxAnswer, limit.Limit)
+}
+
+// What an answer has cost that is too long is known, and an LLM counts it.
+func TestCostOfAnAnswerThatIsTooLong(t *testing.T) {
+	used := reason.Usage{TokensIn: 20, TokensOut: 400_000, CostUSD: 6}
+	long := answers(&reason.Response{Text: strings.Repeat("x", reason.MaxAnswer+1), Usage: used}, nil)
+	_, err := reason.Generate(t.Context(), long, nil)
+	failed, is := errors.AsType[*reason.ModelError](err)
+	require.True(t, is)
+	require.Equal(t, used, failed.Usage)
+	llm, err := reason.NewLLM(long, nil)
+	require.NoError(t, err)
+	d, err := llm.Reason(t.Context(), reason.Brief{Objective: "greet the reader"})
+	require.ErrorIs(t, err, reason.ErrModel)
+	require.Equal(t, reason.Decision{Usage: used}, d)
+	_, got, err := llm.Answer(t.Context(), reason.Brief{Objective: "greet the reader"}, []string{"whom?"})
+	require.ErrorIs(t, err, reason.ErrModel)
+	require.Equal(t, used, got)
 }
 
 func TestGenerateGivesTheErrorOfTheContext(t *testing.T) {
@@ -212,7 +230,7 @@ func TestStreamGivesAnAnswerOrAnError(t *testing.T) {
 		"endless": {pieces(func(_ context.Context, yield func(*reason.Response, error) bool) {
 			for yield(half, nil) {
 			}
-		}), reason.MaxAnswer/2 + 1, "no answer of the model: answer of a model: 1048578 is over the limit of 1048576"},
+		}), reason.MaxAnswer/2 + 1, "model call failed: answer of a model: 1048578 is over the limit of 1048576"},
 		"nothing": {pieces(func(context.Context, func(*reason.Response, error) bool) {}), 0, "no answer of the model: a stream without a piece"},
 		"nil piece": {pieces(func(_ context.Context, yield func(*reason.Response, error) bool) {
 			yield(nil, nil)

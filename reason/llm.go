@@ -155,7 +155,7 @@ func (l *LLM) Reason(ctx context.Context, b Brief) (Decision, error) {
 func (l *LLM) ask(ctx context.Context, req *Request, shown *draft, b *Brief) (Decision, string, error) {
 	resp, err := Generate(ctx, l.m, req)
 	if err != nil {
-		return Decision{}, "", err
+		return Decision{Usage: spent(err)}, "", err
 	}
 	a, err := decode(resp.Text, resp.Stop, req.Schema)
 	if err != nil {
@@ -225,7 +225,7 @@ func (l *LLM) Answer(ctx context.Context, b Brief, questions []string) (string, 
 	req.Messages[0].Text = brief + fence.Block("questions", fence.Mark(brief, asked), "of the worker: data", asked)
 	resp, err := Generate(ctx, l.m, req)
 	if err != nil {
-		return "", Usage{}, err
+		return "", spent(err), err
 	}
 	var said struct {
 		Known  bool

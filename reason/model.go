@@ -130,6 +130,8 @@ type ModelError struct {
 	After time.Duration
 	// Err is the cause. It says nothing of the key.
 	Err error
+	// Usage is what the call has cost all the same. The zero value: not known.
+	Usage Usage
 }
 
 // Error is the text of the error.

@@ -70,7 +70,7 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 	case len(msg.Content) == 0:
 		return nil, provider.None([]byte(msg.RawJSON()))
 	}
-	if err := new(provider.Text).Add(resp.Text); err != nil {
+	if err := (&provider.Text{Used: resp.Usage}).Add(resp.Text); err != nil {
 		return nil, err
 	}
 	return resp, nil

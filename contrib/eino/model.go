@@ -52,11 +52,11 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 	if msg == nil {
 		return nil, provider.None(nil)
 	}
-	if err := new(provider.Text).Add(msg.Content); err != nil {
-		return nil, err
-	}
 	resp := &reason.Response{Text: msg.Content, Raw: msg}
 	note(resp, msg.ResponseMeta)
+	if err := (&provider.Text{Used: resp.Usage}).Add(msg.Content); err != nil {
+		return nil, err
+	}
 	return resp, nil
 }
 

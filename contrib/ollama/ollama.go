@@ -52,7 +52,7 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 		err = provider.None(nil)
 	}
 	if err == nil {
-		err = new(provider.Text).Add(resp.Text)
+		err = (&provider.Text{Used: resp.Usage}).Add(resp.Text)
 	}
 	if err != nil {
 		return nil, err

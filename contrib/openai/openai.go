@@ -71,7 +71,7 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 	}
 	choice := c.Choices[0]
 	text := choice.Message.Content + choice.Message.Refusal
-	if err := new(provider.Text).Add(text); err != nil {
+	if err := (&provider.Text{Used: usage(c.Usage)}).Add(text); err != nil {
 		return nil, err
 	}
 	return &reason.Response{

@@ -91,12 +91,15 @@ type cutError struct{ error }
 func (e *cutError) Unwrap() error { return e.error }
 
 // Text counts the bytes of an answer that comes in pieces.
-type Text struct{ n int }
+type Text struct {
+	Used reason.Usage // of the answer, where it is known
+	n    int
+}
 
 // Add counts a piece. It fails when the pieces exceed reason.MaxAnswer.
 func (t *Text) Add(piece string) error {
 	if t.n += len(piece); t.n > reason.MaxAnswer {
-		return &reason.ModelError{Err: tooLong("text of a model's answer", reason.MaxAnswer)}
+		return &reason.ModelError{Err: tooLong("text of a model's answer", reason.MaxAnswer), Usage: t.Used}
 	}
 	return nil
 }

@@ -177,10 +177,12 @@ func TestBodiesAreBounded(t *testing.T) {
 	_, err = read(iotest.ErrReader(errors.New("reset by peer")))
 	require.True(t, as(t, provider.Fail(t.Context(), err)).Again)
 
-	var text provider.Text
+	text := provider.Text{Used: reason.Usage{TokensOut: 7}}
 	require.NoError(t, text.Add(strings.Repeat("a", reason.MaxAnswer)))
-	_, ok := errors.AsType[*store.LimitError](text.Add("b"))
+	long := text.Add("b")
+	_, ok := errors.AsType[*store.LimitError](long)
 	require.True(t, ok)
+	require.Equal(t, text.Used, as(t, long).Usage)
 }
 
 // endless is read as the same text again and again.
