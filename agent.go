@@ -806,36 +806,38 @@ func (t *turn) kept() *turn {
 	return &k
 }
 
-// secretsTimeout bounds one call of Host.Secrets.
-const secretsTimeout = 10 * time.Second
-
-// unlock puts the secrets of a run back that goes on: those that its caller has given
-// again, else the host's.
-func (t *turn) unlock(ctx context.Context) {
-	s := &t.s
-	if len(s.Secrets) == 0 || s.Status != Running {
-		return
-	}
+// givenAgain returns the secrets of a run that goes on, by name: those that its caller
+// has given again, else the host's. It is not nil, and lacks those that are not to be had.
+func (a *Agent) givenAgain(ctx context.Context, s *state) act.Secrets {
 	given, asked := s.Objective.Secrets, slices.Sorted(maps.Keys(s.Secrets))
-	if given == nil && t.a.secrets != nil {
+	if given == nil && a.secrets != nil && len(asked) > 0 {
 		scope, id, names := s.Objective.Scope, s.ID, slices.Clone(asked) // a call that is left behind has its own
-		got, err := guard.Do(ctx, secretsTimeout, func(ctx context.Context) (map[string]string, error) {
-			got, err := t.a.secrets(ctx, scope, id, names)
+		got, err := guard.Do(ctx, 10*time.Second, func(ctx context.Context) (map[string]string, error) {
+			got, err := a.secrets(ctx, scope, id, names)
 			if err == nil {
 				err = act.Secrets(got).Check()
 			}
 			return maps.Clone(got), err
 		})
 		if given = got; err != nil {
-			t.a.o.Logger.Error("the secrets of a run were not given again", "run", s.ID, t.a.shown(t.veil.Hide(err.Error())))
+			a.o.Logger.Error("a run's secrets were not given again", "run", s.ID, a.shown(a.o.Sanitizer.Sanitize(err.Error())))
 		}
 	}
-	own, changed := make(act.Secrets, len(asked)), false
-	for _, name := range asked {
-		if v := given[name]; v != "" {
-			own[name] = v
-			changed = changed || t.a.o.Sanitizer.Tag(v) != s.Secrets[name]
-		}
+	own := make(act.Secrets, len(asked))
+	maps.Copy(own, given)
+	maps.DeleteFunc(own, func(name, v string) bool { return v == "" || !slices.Contains(asked, name) })
+	return own
+}
+
+// unlock puts the secrets of a run back that goes on.
+func (t *turn) unlock(ctx context.Context) {
+	s := &t.s
+	if len(s.Secrets) == 0 || s.Status != Running {
+		return
+	}
+	own, changed := t.a.givenAgain(ctx, s), false
+	for name, v := range own {
+		changed = changed || t.a.o.Sanitizer.Tag(v) != s.Secrets[name]
 	}
 	t.a.veils.Put(t.veil)
 	t.veil = t.a.veilFor(own)

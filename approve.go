@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/key"
@@ -61,7 +62,7 @@ func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
 	if err != nil {
 		return err
 	}
-	r.By, r.Note = a.o.Sanitizer.Sanitize(r.By), clip(a.o.Sanitizer.Sanitize(r.Note))
+	r.By = a.o.Sanitizer.Sanitize(r.By)
 	ctx, own, err := a.enter(ctx, scope, r.Run)
 	if err != nil {
 		return err
@@ -76,6 +77,7 @@ func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
 	if p := s.pending(); p == nil || p.decided(now) || r.Attempt != s.Attempts+1 {
 		return fmt.Errorf("%w: attempt %d of run %q, which is %s", ErrLate, r.Attempt, r.Run, s.Status)
 	}
+	r.Note = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(r.Note))
 	t := a.between(own, s)
 	defer a.veils.Put(t.veil)
 	p := *t.s.Current.Approval

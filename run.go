@@ -150,7 +150,7 @@ func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verd
 	if len(v.Why) > maxText {
 		return &store.LimitError{Field: "why", Limit: maxText, Got: len(v.Why)}
 	}
-	v.Why, v.Source = clip(a.o.Sanitizer.Sanitize(v.Why)), a.o.Sanitizer.Sanitize(v.Source)
+	v.Source = a.o.Sanitizer.Sanitize(v.Source)
 	ctx, own, err := a.enter(ctx, scope, id)
 	if err != nil {
 		return err
@@ -171,6 +171,7 @@ func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verd
 		return &store.LimitError{Field: "verdicts about a run", Limit: maxFailed, Got: len(s.Verdicts) + 1}
 	}
 	s.Judged++
+	v.Why = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(v.Why))
 	j := s.judgement(v, i >= 0, a.o.Now().UTC())
 	if err := own.learner.Judge(ctx, j); err != nil {
 		return fmt.Errorf("judge run %q: %w", id, err)
@@ -234,8 +235,15 @@ func (a *Agent) reopen(
 		if s, err = change(s); err != nil {
 			return nil, err
 		}
+		var v *veil.Veil
+		if len(s.Secrets) > 0 { // what was said may hold them
+			s.Objective.Secrets = a.givenAgain(ctx, &s)
+			v = a.veilFor(s.Objective.Secrets)
+			defer a.veils.Put(v)
+			v.RevealAll(&s, func(string) {})
+		}
 		lease.Of(ctx).Keep(true)
-		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, nil, was, rev); err != nil {
+		if rev, err = a.commit(context.WithoutCancel(ctx), a.st, runKey(own.name, id), &s, v, was, rev); err != nil {
 			return nil, err
 		}
 	}

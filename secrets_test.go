@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -192,6 +196,71 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// written is a store that remembers all that was ever written to it.
+type written struct {
+	store.Store
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *written) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, op := range ops {
+		w.text.Write(op.Value)
+	}
+	return w.Store.Commit(ctx, ops...)
+}
+
+// What a person says of a run may hold its secrets: they are in no commit, and reach
+// the parts of the host all the same.
+func TestSecretsThatAPersonSays(t *testing.T) {
+	t.Parallel()
+	const value = "correct horse battery"
+	synctest.Test(t, func(t *testing.T) {
+		var answers []reason.Answer
+		s := &script{do: func(n int, w act.Work) (act.Result, error) {
+			switch n {
+			case 1:
+				return act.Result{}, &act.InputRequiredError{Questions: []string{"How does one log in?"}}
+			case 2:
+				answers = slices.Clone(w.Answers)
+				return act.Result{}, errors.New("the login is over")
+			}
+			return done(`"in"`), nil
+		}}
+		h := s.host()
+		h.Workers = h.Workers[:1]
+		h.Workers[0].Mode = act.Gated
+		h.Secrets = func(context.Context, memory.Scope, string, []string) (map[string]string, error) {
+			return map[string]string{"login": value}, nil
+		}
+		st := &written{Store: store.NewMem()}
+		o := realTime()
+		o.Attempts = 1
+		a := agentOn(t, st, h, o)
+		v := a.In("")
+		allow := func(attempt int, want arc.Status) {
+			require.NoError(t, v.Rule(t.Context(), arc.Ruling{Run: "run", Attempt: attempt, Allow: true, By: "ada", Note: "with " + value}))
+			rest(10 * time.Second)
+			require.Equal(t, want, must(v.Report(t.Context(), "run")).Status)
+		}
+		run(t, a, arc.Objective{ID: "run", Text: "log in", Tasks: chore, Secrets: act.Secrets{"login": value}})
+		allow(1, arc.Asking)
+		r, err := v.Answer(t.Context(), "run", "by "+value)
+		require.NoError(t, err)
+		require.Equal(t, arc.Blocked, r.Status, r.Reason)
+		require.Equal(t, "by "+value, answers[0].Text)
+		_, err = v.Retry(t.Context(), "run", "now "+value+" is right")
+		require.NoError(t, err)
+		allow(2, arc.Delivered)
+		require.NoError(t, v.Judge(t.Context(), "run", arc.Verdict{Right: true, Why: "in as " + value, Source: "ada"}))
+		require.NoError(t, a.Close())
+		require.False(t, strings.Contains(st.text.String(), value))
+		require.True(t, strings.Contains(st.text.String(), "[REDACTED:known:"))
+	})
 }
 
 // A text that holds the token of a secret from the start is no way to have it.
