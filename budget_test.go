@@ -313,3 +313,29 @@ func TestAttemptThatWaitsForAHumanKeepsItsShare(t *testing.T) {
 		}
 	})
 }
+
+// What the model of a gate costs is the run's, and counts against its Budget, also where
+// the gate does not decide.
+func TestCostOfGatesCounts(t *testing.T) {
+	t.Parallel()
+	for name, says := range map[string]string{
+		"refuses": `{"why":"","pass":false,"complaint":"try again"}`, "errs": "I think so", "passes": `{"why":"","pass":true,"complaint":""}`,
+	} {
+		asked := 0
+		judge := act.ModelGate(reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			asked++
+			return &reason.Response{Text: says, Usage: reason.Usage{TokensIn: 5, CostUSD: 1}}, nil
+		}), "it is good")
+		h := (&script{}).host("one")
+		h.Gates = []act.Gate{judge}
+		r := run(t, agent(t, h, &arc.Options{Attempts: 9}), arc.Objective{Text: "mend it", Budget: arc.Budget{CostUSD: 2}})
+		require.Equal(t, act.Usage{TokensIn: 5 * asked, CostUSD: float64(asked)}, r.Usage, name)
+		if name == "passes" {
+			require.Equal(t, arc.Delivered, r.Status)
+			continue
+		}
+		require.Equal(t, arc.Blocked, r.Status, name)
+		require.Equal(t, arc.CauseBudget, r.Cause, name)
+		require.Equal(t, 2, asked, name)
+	}
+}

@@ -55,7 +55,7 @@ type Report struct {
 	Fired int
 	// Steps counts the steps, each of them committed.
 	Steps int
-	// Usage sums what reasoner and workers reported.
+	// Usage sums what reasoner, workers and gates reported.
 	Usage act.Usage
 
 	// Resonance of the attempts, in [0,1], in order; at most the last 64.

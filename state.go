@@ -114,9 +114,10 @@ type Budget struct {
 	Steps int `cbor:"1,keyasint,omitempty"`
 	// Wall is the time since the run began, by Options.Now.
 	Wall time.Duration `cbor:"2,keyasint,omitempty"`
-	// Tokens in and out, of reasoner and workers, as reported.
+	// Tokens in and out, of reasoner, workers and gates, as reported.
 	Tokens int `cbor:"3,keyasint,omitempty"`
-	// CostUSD of reasoner and workers, as reported.
+	// CostUSD of reasoner, workers and gates, as reported. Estimates (APICostUSD) do
+	// not count: what a subscription covers costs nothing. Bound Tokens for these.
 	CostUSD float64 `cbor:"4,keyasint,omitempty"`
 }
 

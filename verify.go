@@ -20,6 +20,7 @@ func (t *turn) verify(ctx context.Context) (phase, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
+	t.s.Usage, t.did.used = t.s.Usage.Add(v.Usage), v.Usage
 	if away, after := reason.Retryable(err); away {
 		t.did.fault = err
 		return t.wait(CauseGate, err.Error(), after), nil

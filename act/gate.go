@@ -38,6 +38,19 @@ type Verdict struct {
 	// Gate is the name of the gate that did not pass. "": a Runner fills in what the
 	// gate's String method says, or else its number.
 	Gate string
+	// Usage is what judging has cost. It counts beside an error too; one that is not
+	// valid does not.
+	Usage Usage
+}
+
+// spend adds what other judging has cost.
+func (v *Verdict) spend(u Usage) {
+	if !v.Usage.Valid() {
+		v.Usage = Usage{}
+	}
+	if u.Valid() {
+		v.Usage = v.Usage.Add(u)
+	}
 }
 
 // Named returns a gate with a name, by which people see which gate refused.
@@ -86,12 +99,16 @@ func (noGate) Verify(context.Context, Work, Result) (Verdict, error) {
 // order, until one does not.
 func All(gates ...Gate) Gate {
 	return GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
+		all := Verdict{Pass: true}
 		for _, g := range gates {
-			if v, err := ask(ctx, exam{gate: g, work: w, result: r}); err != nil || !v.Pass {
+			v, err := ask(ctx, exam{gate: g, work: w, result: r})
+			v.spend(all.Usage)
+			if err != nil || !v.Pass {
 				return v, err
 			}
+			all.Usage = v.Usage
 		}
-		return Verdict{Pass: true}, nil
+		return all, nil
 	})
 }
 
@@ -102,8 +119,11 @@ func Any(gates ...Gate) Gate {
 	return GateFunc(func(ctx context.Context, w Work, r Result) (Verdict, error) {
 		var complaints []string
 		var errs []error
+		var all Verdict
 		for _, g := range gates {
 			v, err := guard.Returned(g.Verify(ctx, w, r))
+			v.spend(all.Usage)
+			all.Usage = v.Usage
 			switch {
 			case err != nil:
 				errs = append(errs, err)
@@ -113,7 +133,8 @@ func Any(gates ...Gate) Gate {
 				complaints = append(complaints, v.Complaint)
 			}
 		}
-		return Verdict{Complaint: strings.Join(complaints, "; or: ")}, errors.Join(errs...)
+		all.Complaint = strings.Join(complaints, "; or: ")
+		return all, errors.Join(errs...)
 	})
 }
 

@@ -208,6 +208,41 @@ func TestModelGate(t *testing.T) {
 	require.Error(t, err)
 }
 
+// What gates have used counts, whatever they say, and of all that were asked.
+func TestCostOfGates(t *testing.T) {
+	t.Parallel()
+	model := func(usd float64, says string) act.Gate {
+		return act.ModelGate(reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+			return &reason.Response{Text: says, Usage: reason.Usage{CostUSD: usd}}, nil
+		}), "it is good")
+	}
+	yes := model(1, `{"why":"","pass":true,"complaint":""}`)
+	no := model(2, `{"why":"","pass":false,"complaint":"none"}`)
+	odd := model(4, "I think so") // is asked twice
+	long := model(8, strings.Repeat("x", reason.MaxAnswer+1))
+	bad := act.GateFunc(func(context.Context, act.Work, act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: true, Usage: act.Usage{CostUSD: -100}}, nil
+	})
+	for name, c := range map[string]struct {
+		gate act.Gate
+		usd  float64
+	}{
+		"passes": {yes, 1}, "refuses": {no, 2}, "errs": {odd, 8}, "too long": {long, 8}, "not valid": {act.All(bad, yes, bad), 1},
+		"all": {act.All(yes, no, yes), 3}, "all errs": {act.All(yes, odd), 9}, "any": {act.Any(no, odd, yes, yes), 11},
+		"any refuses": {act.Any(no, no), 4}, "named": {act.Named("n", yes), 1},
+	} {
+		one, _ := c.gate.Verify(t.Context(), act.Work{}, act.Result{})
+		require.Equal(t, act.Usage{CostUSD: c.usd}, one.Usage, name)
+		r, err := act.NewRunner(act.Options{
+			Gates:   []act.Gate{yes},
+			Workers: []act.Worker{{Card: rank.Candidate{Name: "w"}, Executor: &act.Command{Argv: []string{"true"}}, Gates: []act.Gate{c.gate}}},
+		})
+		require.NoError(t, err)
+		both, _ := r.Verify(t.Context(), "w", act.Work{}, act.Result{})
+		require.Equal(t, act.Usage{CostUSD: 1 + c.usd}, both.Usage, name)
+	}
+}
+
 // The words are those of the programs that came before, and what should have been made of them.
 func TestClassify(t *testing.T) {
 	synctest.Test(t, testClassify)

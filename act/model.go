@@ -49,22 +49,25 @@ func ModelGate(m reason.Model, criteria string) Gate {
 			System: judgeText, Schema: verdictSchema, Temperature: new(float64),
 			Messages: []reason.Message{{Role: "user", Text: text.String()}},
 		}
+		var all Verdict
 		var wrong error
 		for range 2 {
-			resp, err := m.Generate(ctx, req)
+			resp, err := reason.Generate(ctx, m, req)
 			if err != nil {
-				return Verdict{}, fmt.Errorf("model gate: %w", guard.Error(err))
+				if e, ok := errors.AsType[*reason.ModelError](err); ok {
+					all.spend(e.Usage)
+				}
+				return all, fmt.Errorf("model gate: %w", err)
 			}
-			if resp == nil {
-				return Verdict{}, errors.New("model gate: there is no answer")
-			}
+			all.spend(resp.Usage)
 			v, err := verdictOf(resp.Text)
 			if err == nil {
+				v.Usage = all.Usage
 				return v, nil
 			}
 			wrong = err
 		}
-		return Verdict{}, fmt.Errorf("model gate: %w", wrong)
+		return all, fmt.Errorf("model gate: %w", wrong)
 	}))
 }
 

@@ -570,27 +570,41 @@ func complaintOf(r iar.Reflection) string {
 // Verify has every gate check the work of the named worker: the host's, then
 // the worker's own, and stops at the first that does not pass. A gate that
 // errs, panics or does not return in time blocks the delivery; the error says
-// which, and that the worker is not to blame.
+// which, and that the worker is not to blame. What all that were asked have used counts.
 func (r *Runner) Verify(ctx context.Context, worker string, work Work, res Result) (Verdict, error) {
 	w := cmp.Or(r.o.worker(worker), r.o.crew.Load().former[worker])
 	if w == nil {
 		return Verdict{}, fmt.Errorf("there is no worker %q", worker)
 	}
+	type judged struct { // an error has a usage that counts
+		Verdict
+		failed error
+	}
+	all := Verdict{Pass: true}
 	x := exam{work: work, result: res}
 	for _, gates := range [...][]Gate{r.o.Gates, w.Gates} {
 		for _, x.gate = range gates {
 			if x.number++; x.gate == NoGate {
 				continue
 			}
-			v, err := guard.With(ctx, r.o.GateTimeout, x, ask)
-			if err != nil {
-				return Verdict{}, fmt.Errorf("gate %d: %w", x.number, err)
+			j, err := guard.With(ctx, r.o.GateTimeout, x, func(ctx context.Context, x exam) (judged, error) {
+				v, err := ask(ctx, x)
+				if err != nil && ctx.Err() != nil {
+					err = guard.ErrTime
+				}
+				return judged{v, err}, nil
+			})
+			v := j.Verdict
+			v.spend(all.Usage)
+			if err = cmp.Or(err, j.failed); err != nil {
+				return Verdict{Usage: v.Usage}, fmt.Errorf("gate %d: %w", x.number, err)
 			}
 			if !v.Pass {
 				v.Complaint = cmp.Or(v.Complaint, v.Gate+" did not pass")
 				return v, nil
 			}
+			all.Usage = v.Usage
 		}
 	}
-	return Verdict{Pass: true}, nil
+	return all, nil
 }
