@@ -178,6 +178,7 @@ func TestBinaryRefusesToStart(t *testing.T) {
 		{"", "", "-dir is missing"},
 		{"-dir " + dir + " -http 127.0.0.1:0", "", "HTTP needs a token"},
 		{"-dir " + dir + " -http 127.0.0.1:0", "  ", "HTTP needs a token"},
+		{"-dir " + dir + " -http 127.0.0.1:0", "hunter2", "7 bytes, of at least 16"},
 		{"-dir " + dir + " -http :0", token, "-cert and -key"},
 		{"-dir " + dir + " -http 0.0.0.0:0", token, "-cert and -key"},
 		{"-dir " + dir + " -http 0.0.0.0:0 -cert x -key y", token, "-hosts"},

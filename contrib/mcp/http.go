@@ -32,6 +32,9 @@ var ErrToken = errors.New("invalid token")
 // do not end theirs.
 const MaxSessions = 256
 
+// MinToken is how many bytes HTTPOptions.Token has at least.
+const MinToken = 16
+
 // bodyTime is how long the body of a request may take to arrive.
 const bodyTime = 30 * time.Second
 
@@ -44,7 +47,7 @@ var ErrNoToken = errors.New("mcp: HTTP needs a token or a verifier")
 // only one is allowed.
 type HTTPOptions struct {
 	// Token is the secret that clients send as "Authorization: Bearer". They
-	// all have Options.Scope. Make it of 16 random bytes or more.
+	// all have Options.Scope. It has MinToken bytes or more, drawn at random.
 	Token string
 	// Verify says who has a token. It is called for each request, concurrently,
 	// with any text at all. Its error is ErrToken for a token that does not
@@ -94,6 +97,8 @@ func (s *Server) HTTP(opts HTTPOptions) (*Handler, error) {
 		return nil, errors.New("mcp: both a token and a verifier")
 	case strings.ContainsAny(opts.Token, " \t\r\n"):
 		return nil, errors.New("mcp: the token has white space in it")
+	case opts.Token != "" && len(opts.Token) < MinToken:
+		return nil, fmt.Errorf("mcp: token: %d bytes, of at least %d", len(opts.Token), MinToken)
 	case opts.MaxBody < 0 || opts.Idle < 0:
 		return nil, errors.New("mcp: MaxBody or Idle is negative")
 	}

@@ -73,7 +73,7 @@ func TestHTTPNeedsAToken(t *testing.T) {
 	_, err = s.HTTP(mcp.HTTPOptions{Token: " \t"})
 	require.ErrorIs(t, err, mcp.ErrNoToken)
 	verify := func(context.Context, string) (mcp.Principal, error) { return mcp.Principal{}, nil }
-	for _, o := range []mcp.HTTPOptions{{Token: token, Verify: verify}, {Token: "two words"}, {Token: token, MaxBody: -1}} {
+	for _, o := range []mcp.HTTPOptions{{Token: token, Verify: verify}, {Token: "two or three words"}, {Token: token, MaxBody: -1}, {Token: token[:mcp.MinToken-1]}} {
 		_, err = s.HTTP(o)
 		require.Error(t, err)
 	}

@@ -90,6 +90,8 @@ func (c config) check(args []string) error {
 	if c.addr != "" {
 		if strings.TrimSpace(c.token) == "" {
 			errs = append(errs, fmt.Errorf("HTTP needs a token in %s", tokenVariable))
+		} else if n := len(c.token); n < mcp.MinToken {
+			errs = append(errs, fmt.Errorf("the token in %s has %d bytes, of at least %d", tokenVariable, n, mcp.MinToken))
 		}
 		host, _, err := net.SplitHostPort(c.addr)
 		if err != nil {
