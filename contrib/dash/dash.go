@@ -24,7 +24,8 @@ var static embed.FS
 // Options configure a Dash. The zero value, and nil, are ready.
 type Options struct {
 	// Token lets in who knows it: at least 16 bytes. "": a random one, see
-	// [Dash.Token].
+	// [Dash.Token]. It is one voice where several people have to agree
+	// (act.Compound): such hosts have Who.
 	Token string
 	// Scopes are those that the token shows, the first of them at first. Empty: that
 	// of the Agent's Options.
@@ -109,7 +110,7 @@ func New(agent *arc.Agent, opts *Options) (*Dash, error) {
 		return nil, fmt.Errorf("dash: %w", err)
 	}
 	t := &desk{
-		agent: agent, pages: pages, base: o.Base, journal: o.Journal, queue: o.Queue,
+		agent: agent, pages: pages, base: o.Base, token: o.Who == nil, journal: o.Journal, queue: o.Queue,
 		logger: o.Logger, now: o.Now, sections: sections(&o),
 	}
 	d := &Dash{door: newDoor(&o)}

@@ -468,3 +468,48 @@ func TestAgreeingIsNotAllowing(t *testing.T) {
 	require.Contains(t, text, "waits until others have agreed")
 	require.Contains(t, text, "1 of 2")
 }
+
+// Two names that are typed beside one token are not two people; two whom the host knows are.
+func TestOneTokenIsOneVoice(t *testing.T) {
+	t.Parallel()
+	both := arc.Objective{ID: "both", Text: "once both", Tasks: []reason.Task{{Objective: "both", Skill: "pair"}}}
+	b := newBench(t, "mend it", nil)
+	_, err := b.agent.Run(t.Context(), both)
+	require.NoError(t, err)
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for _, name := range []string{"ada", "bob"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/enter",
+			strings.NewReader(url.Values{"token": {token}, "name": {name}}.Encode()))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		c := resp.Cookies()[0]
+		_, text := b.send(t, http.MethodPost, "/approvals", "run=both&attempt=1&say=allow&note=fine",
+			"Authorization", "", "Cookie", c.Name+"="+c.Value, "Origin", b.URL)
+		require.Contains(t, text, "/approvals?said=agreed", name)
+	}
+	r, err := b.agent.In("").Report(t.Context(), "both")
+	require.NoError(t, err)
+	require.Equal(t, arc.Waiting, r.Status)
+	require.Equal(t, []string{"token"}, r.Approval.AllowedBy)
+
+	b = newBench(t, "mend it", func(o *dash.Options) {
+		o.Token, o.Who = "", func(r *http.Request) (dash.Viewer, error) {
+			return dash.Viewer{Name: r.Header.Get("X-User"), Scopes: []memory.Scope{"acme"}}, nil
+		}
+	})
+	_, err = b.agent.Run(t.Context(), both)
+	require.NoError(t, err)
+	for i, said := range []string{"agreed", "allowed"} {
+		_, text := b.send(t, http.MethodPost, "/approvals", "run=both&attempt=1&say=allow",
+			"X-User", []string{"ada", "bob"}[i], "Sec-Fetch-Site", "same-origin")
+		require.Contains(t, text, "/approvals?said="+said)
+	}
+	<-b.delivered("both")
+}

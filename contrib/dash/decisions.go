@@ -48,12 +48,15 @@ func (d *desk) rule(q *ask) (path, word string, err error) {
 	if err != nil || !allow && q.PostFormValue("say") != "refuse" {
 		return "", "", fmt.Errorf("%w: an attempt, and allow or refuse", errBad)
 	}
-	if _, err = d.report(q, id); err != nil {
+	r, err := d.report(q, id)
+	if err != nil {
 		return "", "", err
 	}
-	err = q.view.Rule(q.Context(), arc.Ruling{
-		Run: id, Attempt: attempt, Allow: allow, By: q.viewer.Name, Note: q.PostFormValue("note"),
-	})
+	by, note := q.viewer.Name, q.PostFormValue("note")
+	if d.token && allow && r.Approval != nil && r.Approval.Need > 1 {
+		by, note = byToken, strings.TrimSpace(by+": "+note) // a name that is typed in proves nothing
+	}
+	err = q.view.Rule(q.Context(), arc.Ruling{Run: id, Attempt: attempt, Allow: allow, By: by, Note: note})
 	switch {
 	case errors.Is(err, arc.ErrLate):
 		return "/approvals", "late", nil

@@ -28,12 +28,16 @@ type desk struct {
 	agent    *arc.Agent
 	pages    map[string]*template.Template
 	base     string
+	token    bool // lets people in, under whatever name they type
 	journal  *Journal
 	queue    *queue.Queue
 	logger   *slog.Logger
 	now      func() time.Time
 	sections []section
 }
+
+// byToken is in whose name rules who comes by the token alone.
+const byToken = "token"
 
 // section is a part of the navigation, and place a page in it.
 type (

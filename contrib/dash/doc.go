@@ -20,6 +20,10 @@
 // proposals, sessions and costs are kept by tenant, so who may see a scope of a
 // tenant sees them; no tenant is shown to another.
 //
+// The name that is typed beside the token is believed in what is recorded, and not where
+// several people have to agree: all that come by the token count as one there, whose name
+// is "token", and the note says how it was typed. Options.Who tells people apart.
+//
 // A request that changes something has to come from a page of the same origin.
 // Texts of models and users are escaped where they stand, and a Content Security
 // Policy lets the browser run and style by the files of this package alone.

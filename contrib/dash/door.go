@@ -86,7 +86,7 @@ func (d *door) guard(pages http.Handler, entry func(http.ResponseWriter, *http.R
 			}
 			viewer.Viewer = v
 		case bearer:
-			viewer.Viewer = Viewer{"token", d.scopes}
+			viewer.Viewer = Viewer{byToken, d.scopes}
 		case r.URL.Path == d.base+"/static/style.css":
 		case r.URL.Path == d.base+"/enter" && r.Method == http.MethodPost:
 			if !d.isToken(r.PostFormValue("token")) {
