@@ -112,7 +112,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	if err != nil {
 		return nil, err
 	}
-	a.runner, a.asks = runner, !guard.IsNil(host.Approver)
+	a.runner, a.asks = runner, host.Approver != nil
 	a.mu.live, a.mu.still = make(map[runID]*guard.Line), make(map[string]bool)
 	a.mu.idle, a.closed, a.opened = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	a.late, a.hurry = context.WithCancel(context.Background())
@@ -250,7 +250,7 @@ func options(host Host, opts *Options) Options {
 	if o.Spend > 0 || o.Worth.Success > 0 {
 		setDefault(&o.Attempts, len(host.Workers))
 	}
-	if guard.IsNil(host.Approver) {
+	if host.Approver == nil {
 		setDefault(&o.ApprovalTTL, 24*time.Hour)
 	}
 	o.fill()

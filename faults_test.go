@@ -443,11 +443,11 @@ func TestNewListsEverythingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	var typedNil *script
 	_, err := arc.New(t.Context(), store.NewMem(), arc.Host{
-		Reasoner: typedNil,
-		Workers:  []act.Worker{{}, {Executor: act.ExecutorFunc(nil), Mode: 99}},
-		Gates:    []act.Gate{nil},
+		Reasoner: typedNil, Approver: act.ApproverFunc(nil),
+		Workers: []act.Worker{{}, {Executor: act.ExecutorFunc(nil), Mode: 99}},
+		Gates:   []act.Gate{nil},
 	}, &arc.Options{Attempts: -1, Scope: "a//b", Pivot: 7})
-	for _, part := range []string{"reasoner is nil", "worker 0 has no name", "gate 0 is nil", "no executor", "unknown mode", "Attempts", "Scope", "Pivot"} {
+	for _, part := range []string{"reasoner is nil", "approver is nil", "worker 0 has no name", "gate 0 is nil", "no executor", "unknown mode", "Attempts", "Scope", "Pivot"} {
 		require.ErrorContains(t, err, part)
 	}
 	_, err = arc.New(t.Context(), nil, (&script{}).host(), nil)

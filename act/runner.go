@@ -85,9 +85,6 @@ func NewRunner(o Options) (*Runner, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if guard.IsNil(o.Approver) {
-		o.Approver = nil
-	}
 	o.crew = new(atomic.Pointer[crew])
 	o.crew.Store(newCrew(o.Workers))
 	r := &Runner{o: o}
@@ -151,6 +148,9 @@ func (o *Options) check() error {
 	}
 	if !(o.ApproveAbove >= 0) {
 		bad("ApproveAbove %v is not an amount", o.ApproveAbove)
+	}
+	if o.Approver != nil && guard.IsNil(o.Approver) {
+		bad("the approver is nil")
 	}
 	for i, in := range o.Interceptors {
 		if guard.IsNil(in) {
