@@ -75,6 +75,8 @@ func TestBadInput(t *testing.T) {
 		"30 text that is empty": func(t *testing.T) {
 			require.ErrorIs(t, refused(t, arc.Objective{Text: ""}), arc.ErrObjective)
 			require.ErrorIs(t, refused(t, arc.Objective{Text: " \n\t"}), arc.ErrObjective)
+			unseen := "\u200b\u200c\u200d\u2060\ufeff\u00ad\u202e\u2066\u3164\ufe0f\U000e0041\x00\x1b\u00a0"
+			require.ErrorIs(t, refused(t, arc.Objective{Text: unseen}), arc.ErrObjective)
 		},
 		"31 and 32 ids of no UTF-8, with NUL or control": func(t *testing.T) {
 			for _, id := range []string{"a\xffb", "a\x00b", "a\nb", "\x1b[2J"} {

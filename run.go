@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
@@ -484,7 +485,7 @@ const maxConditions = 32
 // check returns every problem with an objective as the host gave it.
 func (o *Objective) check() error {
 	var errs []error
-	if strings.TrimSpace(o.Text) == "" {
+	if len(o.Text) <= maxText && strings.TrimSpace(fence.Visible(o.Text)) == "" {
 		errs = append(errs, errors.New("no text"))
 	}
 	for _, f := range [...]struct {
