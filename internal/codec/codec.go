@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"reflect"
 	"sync"
 	"unsafe"
@@ -29,18 +30,21 @@ const header = 5
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	encMode    = must(encOptions().UserBufferEncMode())
-	decMode    = must(decOptions(1 << 20).DecMode())
-	shortMode  = must(decOptions(maxShort).DecMode())
+	decMode    = must(decOptions().DecMode())
 )
 
-// maxShort is the length of the longest list that DecodeShort reads.
-const maxShort = 1 << 13
+// DecodeShort reads lists that have maxShort elements in all, and one more for each so
+// many bytes of the record.
+const (
+	maxShort = 1 << 13
+	perShort = 32
+)
 
-func decOptions(list int) cbor.DecOptions {
+func decOptions() cbor.DecOptions {
 	return cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
-		MaxArrayElements: list,
+		MaxArrayElements: 1 << 20,
 		MaxMapPairs:      1 << 20,
 		TimeTag:          cbor.DecTagIgnored,
 		UTF8:             cbor.UTF8DecodeInvalid, // what a host's part has said is read as it was written
@@ -132,21 +136,62 @@ func Move(e store.Entry, key string) ([]byte, error) {
 
 // Decode reads the envelope of e into v. It returns store.ErrDamaged or
 // store.ErrNewer, with the key, for a value that it cannot trust.
-func Decode(e store.Entry, v any) error { return decode(e, v, decMode) }
-
-// DecodeShort is Decode of what may have been made up: an element of a list takes a byte,
-// and may be a struct of hundreds. A list that is longer than 8,192 is damage.
-func DecodeShort(e store.Entry, v any) error { return decode(e, v, shortMode) }
-
-func decode(e store.Entry, v any, mode cbor.DecMode) error {
+func Decode(e store.Entry, v any) error {
 	body, err := verified(e)
 	if err != nil {
 		return err
 	}
-	if err := mode.Unmarshal(body, v); err != nil {
+	if err := decMode.Unmarshal(body, v); err != nil {
 		return fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
 	}
 	return nil
+}
+
+// DecodeShort is Decode of what may have been made up: an element of a list takes a byte,
+// and may be a struct of hundreds. Lists of more than 8,192 elements in all, for a record
+// of some size a few more, are damage.
+func DecodeShort(e store.Entry, v any) error {
+	body, err := verified(e)
+	if err == nil && elements(body) > maxShort+uint64(len(body)/perShort) {
+		err = fmt.Errorf("%w: %q has lists of too many elements", store.ErrDamaged, e.Key)
+	}
+	if err != nil {
+		return err
+	}
+	return Decode(e, v)
+}
+
+// elements returns how many elements the lists of a record say to have, with those that
+// are in them; too many for one that does not say.
+func elements(body []byte) (n uint64) {
+	for at := 0; at < len(body); {
+		kind, arg := body[at]>>5, uint64(body[at]&31)
+		at++
+		switch {
+		case arg > 27:
+			return math.MaxUint64 // without a length: no encoding of ours
+		case arg > 23:
+			size := 1 << (arg - 24)
+			if at+size > len(body) {
+				return n // Decode says so
+			}
+			arg = 0
+			for _, b := range body[at : at+size] {
+				arg = arg<<8 | uint64(b)
+			}
+			at += size
+		}
+		switch kind {
+		case 2, 3: // bytes, text
+			if arg > uint64(len(body)-at) {
+				return n
+			}
+			at += int(arg)
+		case 4:
+			n += min(arg, math.MaxUint32)
+		}
+	}
+	return n
 }
 
 // Unreadable reports whether an error is, or joins, one of Decode: other records can be read.
