@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -135,6 +136,24 @@ func TestMemory(t *testing.T) {
 	works(t, dir, "memory", "forget", "--id", string(is.ID), "--yes")
 	out, n = command(t, dir, "memory", "history", "--id", string(is.ID))
 	require.Equal(t, exitError, n, out)
+}
+
+// A pipe is a file.
+func TestMovesByPipe(t *testing.T) {
+	dir, there := made(t, "notes"), made(t, "notes")
+	works(t, dir, "identity", "add", "--text", "prefers tea")
+	t.Chdir(t.TempDir())
+	pipe := func(in, dir string, args ...string) string {
+		var out, says bytes.Buffer
+		n := commandLine(t.Context(), &screen{in: strings.NewReader(in), out: &out, err: &says}, append([]string{"--dir", dir}, args...))
+		require.Zero(t, n, "%s", &says)
+		return out.String()
+	}
+	pipe(pipe("", dir, "export", "--file", "-"), there, "import", "--file", "-")
+	require.Contains(t, works(t, there, "identity"), "prefers tea")
+	kept := pipe("", dir, "backup", "--file", "-")
+	pipe(kept, dir, "verify", "--file", "-")
+	require.NoFileExists(t, "-")
 }
 
 // An agent moves into another folder, by export and by backup.

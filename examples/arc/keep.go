@@ -15,39 +15,57 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
+// writing has a file made of what write writes; "-" is standard output.
+func (a *app) writing(file string, write func(io.Writer) error) error {
+	if file == "-" {
+		return write(a.out)
+	}
+	return written(file, 0o600, write)
+}
+
+// reading has a file read; "-" is standard input.
+func (a *app) reading(file string, read func(io.Reader) error) error {
+	if file == "-" {
+		return read(a.in)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return read(f)
+}
+
 // counted prints how many entries were written or read.
 func (a *app) counted(n int, word string) error {
 	return a.present(n, func() { a.headed(good, word, plural(n, "entry", "entries")) })
 }
 
 type exportCmd struct {
-	File  string `help:"Where to." required:"" placeholder:"FILE" type:"path"`
+	File  string `help:"Where to; - is standard output." required:"" placeholder:"FILE" type:"path"`
 	Scope string `help:"The scope, with all below it; the agent's own if it is not given." placeholder:"SCOPE"`
 }
 
 // Run implements the command.
 func (c *exportCmd) Run(a *app, _ arc.View) error {
-	return written(c.File, 0o600, func(w io.Writer) error {
+	return a.writing(c.File, func(w io.Writer) error {
 		return a.agent.Export(a.ctx, cmp.Or(memory.Scope(c.Scope), a.config.Scope), w)
 	})
 }
 
 type importCmd struct {
-	File string `help:"What arc export has written." required:"" placeholder:"FILE" type:"path"`
+	File string `help:"What arc export has written; - is standard input." required:"" placeholder:"FILE" type:"path"`
 }
 
 // Run implements the command.
 func (c *importCmd) Run(a *app, _ arc.View) error {
-	f, err := os.Open(c.File)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	scope, err := a.agent.Import(a.ctx, f)
-	if err != nil {
-		return err
-	}
-	return a.present(scope, func() { a.headed(good, "imported", string(scope)) })
+	return a.reading(c.File, func(r io.Reader) error {
+		scope, err := a.agent.Import(a.ctx, r)
+		if err != nil {
+			return err
+		}
+		return a.present(scope, func() { a.headed(good, "imported", string(scope)) })
+	})
 }
 
 type eraseCmd struct {
@@ -74,7 +92,7 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 }
 
 type verifyCmd struct {
-	File string `help:"A backup. Without it: the store." placeholder:"FILE" type:"path"`
+	File string `help:"A backup; - is standard input. Without it: the store." placeholder:"FILE" type:"path"`
 }
 
 // Run implements the command.
@@ -86,56 +104,50 @@ func (c *verifyCmd) Run(a *app) error {
 		n, err := a.agent.Verify(a.ctx)
 		return errors.Join(err, a.counted(n, "sound"))
 	}
-	f, err := os.Open(c.File)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	n, err := store.Verify(f)
-	if err != nil {
-		return err
-	}
-	return a.counted(n, "sound")
+	return a.reading(c.File, func(r io.Reader) error {
+		n, err := store.Verify(r)
+		if err != nil {
+			return err
+		}
+		return a.counted(n, "sound")
+	})
 }
 
 type backupCmd struct {
-	File string `help:"Where to." required:"" placeholder:"FILE" type:"path"`
+	File string `help:"Where to; - is standard output." required:"" placeholder:"FILE" type:"path"`
 }
 
 // Run implements the command.
 func (c *backupCmd) Run(a *app, _ arc.View) error {
 	n := 0
-	err := written(c.File, 0o600, func(w io.Writer) (err error) {
+	err := a.writing(c.File, func(w io.Writer) (err error) {
 		n, err = a.agent.Backup(a.ctx, w)
 		return err
 	})
-	if err != nil {
+	if err != nil || c.File == "-" {
 		return err
 	}
 	return a.counted(n, "written")
 }
 
 type restoreCmd struct {
-	File string `help:"What arc backup has written." required:"" placeholder:"FILE" type:"path"`
+	File string `help:"What arc backup has written; - is standard input." required:"" placeholder:"FILE" type:"path"`
 }
 
 // Run implements the command.
 func (c *restoreCmd) Run(a *app) error {
-	f, err := os.Open(c.File)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	st, err := badger.Open(a.path(".arc", "store"), nil)
-	if err != nil {
-		return err
-	}
-	n, err := store.Restore(a.ctx, st, f)
-	if err = errors.Join(err, st.Close()); errors.Is(err, store.ErrConflict) {
-		return misuse("the store of %s is not empty: restore into a folder without .arc", a.dir)
-	}
-	if err != nil {
-		return err
-	}
-	return a.counted(n, "restored")
+	return a.reading(c.File, func(r io.Reader) error {
+		st, err := badger.Open(a.path(".arc", "store"), nil)
+		if err != nil {
+			return err
+		}
+		n, err := store.Restore(a.ctx, st, r)
+		if err = errors.Join(err, st.Close()); errors.Is(err, store.ErrConflict) {
+			return misuse("the store of %s is not empty: restore into a folder without .arc", a.dir)
+		}
+		if err != nil {
+			return err
+		}
+		return a.counted(n, "restored")
+	})
 }
