@@ -156,6 +156,19 @@ func TestMovesByPipe(t *testing.T) {
 	require.NoFileExists(t, "-")
 }
 
+// A scope of which there is nothing is said to be: it may be another's name, mistyped.
+func TestNothingToErase(t *testing.T) {
+	dir := made(t, "notes")
+	works(t, dir, "identity", "add", "--text", "prefers tea")
+	out, n := command(t, dir, "erase", "--scope", "lokal", "--yes")
+	require.Equal(t, exitError, n, out)
+	require.Contains(t, out, "nothing was kept of lokal")
+	require.Contains(t, works(t, dir, "identity"), "prefers tea")
+	works(t, dir, "erase", "--scope", "local", "--yes")
+	out, n = command(t, dir, "erase", "--scope", "local/anna", "--yes")
+	require.Equal(t, exitError, n, out)
+}
+
 // An agent moves into another folder, by export and by backup.
 func TestMoves(t *testing.T) {
 	dir := made(t, "notes")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -78,17 +79,32 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 	if err := a.sure(a.ctx, c.Yes, fmt.Sprintf("Remove all that is kept of %s for good?", c.Scope)); err != nil {
 		return err
 	}
+	var kept lines
+	known := a.agent.Export(a.ctx, memory.Scope(c.Scope), &kept)
 	if err := a.agent.Erase(a.ctx, memory.Scope(c.Scope)); err != nil {
 		return err
 	}
-	if !strings.HasPrefix(string(a.config.Scope)+"/", c.Scope+"/") {
-		return nil
+	if strings.HasPrefix(string(a.config.Scope)+"/", c.Scope+"/") {
+		err := os.Remove(a.path(".arc", "notebook.json")) // which repeats what is erased
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	err := os.Remove(a.path(".arc", "notebook.json")) // which repeats what is erased
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if known == nil && kept <= 2 { // the first and the last say what it is
+		return &exit{exitError, "nothing was kept of " + c.Scope}
 	}
-	return err
+	return nil
+}
+
+// lines counts those that are written, up to a few.
+type lines int
+
+// Write implements io.Writer.
+func (n *lines) Write(p []byte) (int, error) {
+	if *n += lines(bytes.Count(p, []byte{'\n'})); *n > 2 {
+		return 0, io.ErrShortWrite // enough to know
+	}
+	return len(p), nil
 }
 
 type verifyCmd struct {
