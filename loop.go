@@ -346,6 +346,9 @@ func (s state) unanswered() state {
 // A plan of the host's goes on with the task that was blocked.
 func (s state) retried(note string, now time.Time) state {
 	s = s.fork()
+	if s.Ended != 0 {
+		s.Wait.Waited += max(0, time.Duration(now.UnixNano()-s.Ended))
+	}
 	s.Before = s.used(now)
 	for i := range s.Aims {
 		if g := &s.Aims[i]; note != "" {

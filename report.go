@@ -76,6 +76,8 @@ type Report struct {
 	Scope memory.Scope
 	// Started and Ended are in UTC. Ended is zero while the run is not finished.
 	Started, Ended time.Time
+	// Waited is how long it was Waiting in between, or BLOCKED until a Retry.
+	Waited time.Duration `json:",omitempty"`
 }
 
 // Aim is the objective of a run, or a subgoal, and what was done for it so far.
@@ -136,7 +138,7 @@ func newReport(s *state) *Report {
 		Steps: s.Step, Usage: s.Usage, Assessment: s.Assessment,
 		Pivots: slices.Clone(s.Pivots), Learned: slices.Clone(s.Learned),
 		Objective: s.Objective.Text, Scope: s.Objective.Scope,
-		Started: at(s.Started), Ended: at(s.Ended), Escalated: s.Escalated,
+		Started: at(s.Started), Ended: at(s.Ended), Waited: s.Wait.Waited, Escalated: s.Escalated,
 	}
 	if s.Status == Waiting {
 		r.Next, r.Approval = at(s.Wait.Due), s.approval()

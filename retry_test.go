@@ -36,6 +36,8 @@ func TestBlockedRunIsRetriedWithANote(t *testing.T) {
 	require.Equal(t, arc.Delivered, r.Status, r.Reason)
 	require.Empty(t, r.Cause)
 	require.Equal(t, 4, r.Attempts, "what was tried before is not forgotten")
+	require.Equal(t, 48*time.Hour, r.Waited)
+	require.Less(t, r.Ended.Sub(r.Started)-r.Waited, time.Hour)
 	b := s.briefs[len(s.briefs)-1]
 	require.Len(t, b.Answers, 1)
 	require.Equal(t, note, b.Answers[0].Text, "the host's own reasoner gets it as it is")

@@ -513,3 +513,18 @@ func TestOneTokenIsOneVoice(t *testing.T) {
 	}
 	<-b.delivered("both")
 }
+
+// How long a run took is without what it has waited for a person, which is said beside it.
+func TestTookIsWithoutTheWaiting(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.deploy(t)
+	b.pass(14 * time.Hour)
+	_, text := b.send(t, http.MethodPost, "/approvals", "run=deploy&attempt=1&say=allow")
+	require.Contains(t, text, "/approvals?said=allowed")
+	<-b.delivered("deploy")
+	_, text = b.get(t, "/run?id=deploy")
+	require.Regexp(t, `<dt>Took</dt><dd>[^<h]*, and waited 14 h`, text)
+	_, text = b.get(t, "/runs")
+	require.NotContains(t, text, "14 h 0")
+}

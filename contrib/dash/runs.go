@@ -95,12 +95,13 @@ func (d *desk) latest(q *ask, f arc.Filter) (rows []runRow, err error) {
 	return rows, nil
 }
 
-// lasted is how long a run took, or has taken so far.
+// lasted is how long a run took, or has taken so far, beside what it has waited.
 func (d *desk) lasted(r *arc.Report) time.Duration {
-	if r.Ended.IsZero() {
-		return d.now().Sub(r.Started)
+	end := r.Ended
+	if end.IsZero() {
+		end = d.now()
 	}
-	return r.Ended.Sub(r.Started)
+	return max(0, end.Sub(r.Started)-r.Waited)
 }
 
 func (d *desk) oneRun(q *ask) (any, error) {
