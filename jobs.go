@@ -22,8 +22,8 @@ const (
 
 // QueueHandler returns a handler that runs jobs as objectives. Job.Input is an
 // [Objective] in JSON; without one its Text is the job's Subject and Description. What
-// it leaves empty of ID, Scope and Skills is the job's, so that a later attempt goes on
-// with the run of an earlier.
+// it leaves empty of Scope and Skills is the job's, and the run's ID is "job/" and that
+// of the job, so that a later attempt goes on with the run of an earlier.
 //
 //	delivered   the job is Completed
 //	blocked     Blocked, with the cause; Queue.Requeue retries the run with its note
@@ -95,7 +95,7 @@ func jobResult(j *queue.Job, r *Report, now time.Time) queue.Result {
 			out.At = soon
 		}
 	case Asking:
-		out.State, out.Summary, out.Detail = queue.Parked, "the run asks", strings.Join(r.Questions, "\n")
+		out.State, out.Summary, out.Detail = queue.Parked, fmt.Sprintf("run %q asks", r.ID), strings.Join(r.Questions, "\n")
 	case Blocked:
 		out.State, out.Summary = queue.Blocked, string(r.Cause)+": "+r.Reason
 	case Running:

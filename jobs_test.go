@@ -218,6 +218,7 @@ func TestBlockedAndAskingJobsAreRequeued(t *testing.T) {
 	j := b.enqueue(queue.Draft{Subject: "close the door"})
 	asking := b.work()
 	require.Equal(t, queue.Parked, asking.State)
+	require.Contains(t, asking.Summary, "job/"+j.ID, "what to answer")
 	require.Equal(t, "Which door?", asking.Detail)
 	r, err := b.a.In("").Answer(t.Context(), "job/"+j.ID, "the red one")
 	require.NoError(t, err)

@@ -61,6 +61,9 @@ func TestWhatAHandlerDoesIsRecorded(t *testing.T) {
 		"error":  {handle: func(context.Context, queue.Job) (queue.Result, error) { return queue.Result{}, errBoom }, state: queue.Failed, attempts: 3, calls: 3},
 		"panic":  {handle: func(context.Context, queue.Job) (queue.Result, error) { panic("boom") }, state: queue.Failed, attempts: 3, calls: 3},
 		"goexit": {handle: func(context.Context, queue.Job) (queue.Result, error) { runtime.Goexit(); return queue.Result{}, nil }, state: queue.Failed, attempts: 3, calls: 3},
+		"an unknown state": {handle: func(context.Context, queue.Job) (queue.Result, error) {
+			return queue.Result{State: "FAILED"}, nil
+		}, state: queue.Failed, attempts: 3, calls: 3},
 		"hangs": {handle: func(ctx context.Context, _ queue.Job) (queue.Result, error) {
 			<-ctx.Done()
 			return queue.Result{}, nil

@@ -70,7 +70,7 @@ func (q *Queue) moved(was *Job, r Result, err error) (j Job, more []Draft) {
 	if r.Usage.Valid() {
 		j.Usage = j.Usage.Add(r.Usage)
 	}
-	if err == nil && r.State == Active {
+	if err == nil && r.State != "" && r.State != Pending && r.State != Parked && !r.State.over() {
 		err = fmt.Errorf("the handler returned the state %q", r.State)
 	}
 	if err != nil {
