@@ -125,55 +125,65 @@ type runCmd struct {
 }
 
 // Run implements the command: the sensors that are due, then the task that comes first.
+// As JSON it prints the tasks that it has worked on.
 func (c *runCmd) Run(a *app, q *queue.Queue) error {
 	found, missed := q.Sense(a.ctx, a.sensors()...)
-	for _, j := range found {
-		a.headed(faint, "found", j.Subject)
-	}
-	if missed != nil {
-		a.explain(bad, "sensors", missed.Error())
+	if !a.json {
+		for _, j := range found {
+			a.headed(faint, "found", j.Subject)
+		}
+		if missed != nil {
+			a.explain(bad, "sensors", missed.Error())
+		}
 	}
 	if _, err := a.agent.ResumeDue(a.ctx); err != nil {
 		return err
 	}
-	for n := 0; n == 0 || c.All; n++ {
+	done := []queue.Job{}
+	for len(done) == 0 || c.All {
 		l, err := q.Claim(a.ctx, 0)
 		if errors.Is(err, queue.ErrEmpty) {
-			if n == 0 {
-				a.headed(faint, "idle", "no task is ready")
-			}
 			break
 		}
 		if err != nil {
 			return err
 		}
-		if err := a.cycle(l); err != nil {
+		j, err := a.cycle(l)
+		if err != nil {
 			return err
 		}
+		done = append(done, j)
 	}
-	if missed != nil {
+	err := a.present(done, func() {
+		if len(done) == 0 {
+			a.headed(faint, "idle", "no task is ready")
+		}
+	})
+	if missed != nil && err == nil {
 		return &exit{code: exitError}
 	}
-	return nil
+	return err
 }
 
 // cycle works on a task.
-func (a *app) cycle(l *queue.Lease) error {
-	a.event = a.narrate
-	a.headed(strong, "task", l.Job.Subject)
+func (a *app) cycle(l *queue.Lease) (queue.Job, error) {
+	if !a.json {
+		a.event = a.narrate
+		a.headed(strong, "task", l.Job.Subject)
+	}
 	r, err := a.agent.QueueHandler()(a.ctx, l.Job)
 	j, ended := l.End(context.WithoutCancel(a.ctx), r, err)
 	if a.ctx.Err() != nil {
-		return a.ctx.Err()
+		return j, a.ctx.Err()
 	}
-	if ended == nil {
+	if ended == nil && !a.json {
 		color := good
 		if j.State != queue.Completed {
 			color = asking
 		}
 		a.explain(color, string(j.State), cmp.Or(j.Error, j.Summary))
 	}
-	return ended
+	return j, ended
 }
 
 func (a *app) sensors() (all []queue.Sensor) {
