@@ -20,9 +20,6 @@ const (
 	attributable = 10 // hits that are looked at
 )
 
-// said is by whom a record is, where the query names one actor.
-type said uint8
-
 const (
 	byAny said = iota
 	byNamed

@@ -3,20 +3,18 @@ package memory
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/arc-learn/arc/internal/calendar"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/pool"
-	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -24,13 +22,12 @@ import (
 // Bank holds the memories of all scopes of a store, in memory as well as on
 // disk. It may be used concurrently. Close it before the store.
 type Bank struct {
+	lexicon
 	st       store.Store
 	w        *flush.Writer
 	o        Options
 	sanitize *redact.Sanitizer
-	model    *model // nil: the policy is Weighted
-	lang     text.Language
-	dates    *calendar.Calendar
+	model    *model                      // nil: the policy is Weighted
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
@@ -41,61 +38,6 @@ type Bank struct {
 	reading  reading
 	heard    hearing
 	closed   atomic.Bool
-}
-
-// Open loads the memories of st, and indexes them. A damaged record is an
-// error that names its key. With IndexBytes a tenant's are loaded on first use, and the
-// error is that of the call. St stays open when the Bank is closed.
-func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	err := o.fill()
-	if st == nil {
-		err = errors.Join(err, errors.New("memory: no store"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	for o.Seed == 0 {
-		var b [8]byte
-		if _, err := rand.Read(b[:]); err != nil {
-			return nil, fmt.Errorf("memory: seed: %w", err)
-		}
-		o.Seed = binary.BigEndian.Uint64(b[:])
-	}
-	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer}
-	if a, ok := o.Policy.(ACTR); ok {
-		b.model = newModel(a, o.Seed)
-	}
-	if o.Language == "none" {
-		b.lang = text.Plain
-	}
-	b.dates = calendar.New(b.lang)
-	b.heard.more = make(chan struct{})
-	b.reading.Prime()
-	b.vectors.Prime()
-	b.scratch.New = func() any { return new(scratch) }
-	b.bodies, err = lru.New[*entry, *Record](o.Cache)
-	if err != nil {
-		return nil, fmt.Errorf("memory: cache: %w", err)
-	}
-	if o.IndexBytes > 0 {
-		size := func(t *tenancy) int64 { return t.bytes.Load() }
-		b.tenants = pool.New(b.enter, b.w.Flush, o.IndexBytes, size, b.leaves, o.Home)
-	}
-	if err := b.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
-	}
-	if b.vectors.host != nil {
-		b.vectors.Run(b.now, b.embedNext)
-	}
-	if b.o.Extractor != nil {
-		b.reading.more = true
-		b.reading.Run(b.now, b.readNext)
-	}
-	return b, nil
 }
 
 // shard returns what is in memory of a scope, or nil.
@@ -131,24 +73,6 @@ type tenancy struct {
 	scopes sync.Map // Scope -> nil: those that had a shard
 }
 
-// enter reads what the store has of a tenant.
-func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
-	t := new(tenancy)
-	b.sizes.Store(name, t)
-	err := b.w.Flush(ctx)
-	if err == nil {
-		err = b.load(ctx, Scope(name))
-	}
-	if err != nil {
-		before, known := b.left.Load(name)
-		if b.leaves(name); known {
-			b.left.Store(name, before)
-		}
-		return nil, fmt.Errorf("load: %w", err)
-	}
-	return t, nil
-}
-
 // leaves forgets a tenant that no call uses: all of it is in the store.
 func (b *Bank) leaves(name string) {
 	left := new(sync.Map)
@@ -164,10 +88,6 @@ func (b *Bank) leaves(name string) {
 }
 
 func nothing() {}
-
-// In returns the view of one scope. A bad scope is ErrScope at the first use
-// of the view.
-func (b *Bank) In(s Scope) Space { return Space{b: b, scope: s, err: s.Check()} }
 
 // Flush writes the counters that are in memory only, and waits for it.
 func (b *Bank) Flush(ctx context.Context) error {
@@ -220,3 +140,79 @@ func (b *Bank) read(ctx context.Context, key string) (store.Entry, error) {
 
 // now returns the time by the Bank's clock, as exactly as it is stored.
 func (b *Bank) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }
+
+// shardAt returns what is in memory of the scope with this part of keys, or nil.
+func (b *Bank) shardAt(part string) (found *shard) {
+	if sh := b.shard(Scope(part)); sh != nil || !strings.HasPrefix(part, longMark) {
+		return sh
+	}
+	b.shards.Range(func(_, v any) bool {
+		if sh := v.(*shard); sh.part == part {
+			found = sh
+		}
+		return found == nil
+	})
+	return found
+}
+
+// release keeps no record alive, nor anything of the caller's.
+func (b *Bank) release(sc *scratch) {
+	clear(sc.found)
+	clear(sc.hidden)
+	clear(sc.marks)
+	clear(sc.terms)
+	sc.query = query{shards: sc.query.shards, context: sc.query.context}
+	b.scratch.Put(sc)
+}
+
+// check returns why the Bank cannot be used, or nil.
+func (b *Bank) check(ctx context.Context) error {
+	if b.closed.Load() {
+		return store.ErrClosed
+	}
+	return store.CheckContext(ctx)
+}
+
+// exhaust calls next until there is nothing to do or it has failed, without waiting for run.
+func (b *Bank) exhaust(ctx context.Context, verb string, next func(context.Context) (int, error)) error {
+	for n := 1; n > 0; {
+		err := b.check(ctx)
+		if err == nil {
+			n, err = next(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("memory: %s: %w", verb, &cleaned{b.sanitize.Sanitize(err.Error()), err})
+		}
+	}
+	return nil
+}
+
+// cleaned is an error that may quote a host's secrets, without them.
+type cleaned struct {
+	text string
+	err  error
+}
+
+func (c *cleaned) Error() string { return c.text }
+
+// Unwrap lets callers find the cause, with all that it says.
+func (c *cleaned) Unwrap() error { return c.err }
+
+// hearing is how far a Bank has followed the store.
+type hearing struct {
+	sync.Mutex
+	rev   store.Revision
+	more  chan struct{} // closed when it has heard more
+	asked atomic.Uint32
+}
+
+func (h *hearing) note(rev store.Revision) {
+	h.Lock()
+	defer h.Unlock()
+	h.rev = max(h.rev, rev)
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// Latest is the revision of all that was acknowledged before a call, at whichever Bank.
+const Latest store.Revision = math.MaxUint64

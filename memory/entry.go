@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"iter"
 	"math/bits"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"unique"
 
 	"github.com/arc-learn/arc/internal/asker"
+	"github.com/arc-learn/arc/internal/calendar"
 	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/tally"
@@ -80,9 +82,6 @@ const (
 	kindFlags = isFailure | isPattern | isFact | isEpisode
 )
 
-// kinds are in the order of their flags.
-var kinds = [...]Kind{Failure, Pattern, Fact, Episode}
-
 func (k Kind) flag() flags { return 1 << slices.Index(kinds[:], k) }
 
 func (f flags) kind() Kind { return kinds[bits.TrailingZeros16(uint16(f&kindFlags))] }
@@ -139,15 +138,6 @@ func newEntry(r *Record, s stowed, c *tally.Counts, rev store.Revision) *entry {
 	}
 	e.tally(c)
 	return e
-}
-
-// textSize is the number of bytes of what is on disk only in a cold record.
-func (r *Record) textSize() int {
-	n := len(r.Trigger) + len(r.Content) + len(r.Plan)
-	for _, v := range r.Variants {
-		n += len(v.Trigger) + len(v.Content)
-	}
-	return n
 }
 
 // intern returns the handle of a value that records share, and name what it stands for: the
@@ -251,18 +241,58 @@ func compareIDs(a, b *entry) int {
 	return bytes.Compare(a.id[:], b.id[:])
 }
 
+// keys yields the ids that lead to e.
+func (e *entry) keys() iter.Seq[ident.Key] {
+	return func(yield func(ident.Key) bool) {
+		if !yield(e.id) || e.more == nil {
+			return
+		}
+		for _, k := range e.more.former {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func (e *entry) slot() *Slot {
+	if e.more == nil {
+		return nil
+	}
+	return e.more.slot
+}
+
+// after reports whether e tells of a later time than o, or was made later.
+func (e *entry) after(o *entry) bool { return e.at > o.at || e.at == o.at && e.seq > o.seq }
+
+// byTime sorts the entries by At, then ID.
+func byTime(es []*entry) []*entry {
+	slices.SortFunc(es, before)
+	return es
+}
+
+// replaces reports whether by may take the place of e unless the host says so:
+// what is in quarantine does not take that of what is trusted.
+func replaces(by, e *entry) bool { return by.flags.trusted() || !e.flags.trusted() }
+
+// lexicon reads texts as they are indexed.
+type lexicon struct {
+	lang  text.Language
+	dates *calendar.Calendar
+}
+
 // document returns what is indexed of r.
-func (b *Bank) document(r *Record, s stowed) index.Doc {
-	d, _ := b.appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+8), r, s)
+func (x *lexicon) document(r *Record, s stowed) index.Doc {
+	d, _ := x.appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+8), r, s)
 	return d
 }
 
 // appendDocument returns what is indexed of r. The terms are appended to buf.
-func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
+func (x *lexicon) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
 	terms := func(texts ...string) []text.Term {
 		start := len(buf)
 		for _, s := range texts {
-			buf = b.lang.Append(buf, s)
+			buf = x.lang.Append(buf, s)
 		}
 		return buf[start:len(buf):len(buf)]
 	}
@@ -276,14 +306,14 @@ func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, 
 	}
 	d.Extra = append(d.Extra, terms(r.Slot.Subject, r.Slot.Attribute)...)
 	start := len(buf)
-	buf = b.dates.Append(buf, r.At)
+	buf = x.dates.Append(buf, r.At)
 	d.Date = buf[start:len(buf):len(buf)]
 	return d, buf
 }
 
-func (b *Bank) terms(s string) []text.Term {
+func (x *lexicon) terms(s string) []text.Term {
 	if s == "" {
 		return nil
 	}
-	return b.lang.Append(make([]text.Term, 0, len(s)/5+1), s)
+	return x.lang.Append(make([]text.Term, 0, len(s)/5+1), s)
 }

@@ -131,3 +131,19 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	}
 	return x
 }
+
+// lead puts the best trusted record of all that was found, in order, before those in
+// quarantine, as vouch does, and reports whether there is one.
+func (sc *scratch) lead() bool {
+	i := -1
+	for j := range sc.found {
+		if f := &sc.found[j]; f.flags.trusted() && (i < 0 || better(f, &sc.found[i]) < 0) {
+			i = j
+		}
+	}
+	if i <= 0 || sc.query.triggered || sc.found[0].flags.trusted() {
+		return false
+	}
+	sc.query.lead(sc.found, 0, i, sc.found[i])
+	return true
+}

@@ -5,52 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/arc-learn/arc/internal/behind"
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/phrase"
-	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
-
-// Extractor reads what a text states. One goroutine of the Bank calls it, behind
-// the write, with each Fact and Episode that is remembered from then on, but for
-// those that state a Slot and those that arc has derived. What waits for it is on
-// disk. After an error the text comes again, eight times at most.
-//
-// A statement becomes a Fact, derived from the record, so that it is trusted as
-// that is, unless its words are not in the text: then they are the Model's. If
-// its Confidence is .9 or more and its words are in the text, it hides what states
-// another value of an earlier time, as a host's Slot does. Of the records that
-// statements come from, the earlier is perhaps replaced (see Hit.Replaced), and
-// stays where it is.
-type Extractor interface {
-	// Extract returns what the record states, nothing if nothing, in the same order
-	// if it is asked again. It must heed ctx, and change nothing of the record.
-	Extract(ctx context.Context, r Record) ([]Statement, error)
-}
-
-// Statement is what a text states: that a value is set, for one that replaces
-// others, or added to others, or removed from them.
-type Statement struct {
-	Slot
-	Change     string    // "set", "add" or "remove"
-	From       time.Time // from when on it holds; zero: the At of the text
-	Confidence float64   // that the text states it, in [0,1]
-}
-
-// check returns what is wrong with a statement.
-func (s *Statement) check() error {
-	if !slices.Contains([]string{"set", "add", "remove"}, s.Change) || !(s.Confidence >= 0 && s.Confidence <= 1) {
-		return fmt.Errorf("a statement with the change %.32q and the confidence %v", s.Change, s.Confidence)
-	}
-	return nil
-}
 
 const (
 	certain       = .9 // confidence from which on a statement hides
@@ -59,72 +20,8 @@ const (
 	readingLimit  = 2 * time.Minute
 )
 
-// unread is a record that the Extractor has yet to read.
-type unread struct {
-	scope Scope
-	id    ID
-	tries int
-}
-
-// maxUnread is how many records wait in memory. What waits beyond that is in the store.
-const maxUnread = 1024
-
-// reading is what a Bank has for its Extractor. The lock is that of the queue.
-type reading struct {
-	behind.Part
-	queue   []unread
-	more    bool       // there may be others in the store
-	keeping sync.Mutex // what was read of a scope is kept before Erase, or not at all
-}
-
 // Extracts reports whether the Bank has an Extractor.
-func (b *Bank) Extracts() bool { return b.o.Extractor != nil }
-
-// states reports whether the Extractor is to read a record.
-func (b *Bank) states(r *Record) bool {
-	return b.o.Extractor != nil && !r.Kind.learned() && r.Slot == Slot{} && r.Source.Origin != Derived
-}
-
-// records returns the writes of the group's records, and of which are to be read.
-func (g *group) records(cond store.Condition) ([]store.Op, error) {
-	ops := make([]store.Op, 0, len(g.new))
-	for _, c := range g.new {
-		c.record.If = cond
-		ops = append(ops, c.record)
-		if g.b.states(c.rec) {
-			k := readKey(g.sh.scope, c.rec.ID)
-			value, err := codec.Encode(k, applied{At: tally.InstantOf(c.rec.Known)})
-			if err != nil {
-				return nil, err
-			}
-			ops = append(ops, store.Op{Key: k, Value: value})
-		}
-	}
-	return ops, nil
-}
-
-// unread has new records read.
-func (b *Bank) unread(sh *shard, cs []candidate) {
-	r := &b.reading
-	for _, c := range cs {
-		if b.states(c.rec) {
-			r.Lock()
-			if r.more = r.more || len(r.queue) >= maxUnread; !r.more {
-				r.queue = append(r.queue, unread{scope: sh.scope, id: c.rec.ID})
-			}
-			r.Unlock()
-			r.Nudge()
-		}
-	}
-}
-
-// again has a record read once more, after the others.
-func (r *reading) again(u unread) {
-	r.Lock()
-	r.queue = append(r.queue, u)
-	r.Unlock()
-	r.Nudge()
-}
+func (b *Bank) Extracts() bool { return b.reading.host != nil }
 
 // nextUnread returns what is to be read next. The caller has the turn.
 func (b *Bank) nextUnread(ctx context.Context) (u unread, ok bool, err error) {
@@ -255,7 +152,7 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	if err != nil {
 		return err
 	}
-	all, err := guard.Do(ctx, readingLimit, func(ctx context.Context) ([]Statement, error) { return b.o.Extractor.Extract(ctx, r.Clone()) })
+	all, err := guard.Do(ctx, readingLimit, func(ctx context.Context) ([]Statement, error) { return b.reading.host.Extract(ctx, r.Clone()) })
 	if err != nil {
 		return fmt.Errorf("extractor: %w", err)
 	}
@@ -308,15 +205,6 @@ func (s Space) state(ctx context.Context, r *Record, st *Statement, n int) error
 	}
 	s.doubt(ctx, sh, r.ID, kept.ID, st.Confidence)
 	return nil
-}
-
-// String is the statement in words.
-func (s Statement) String() string {
-	about := strings.TrimSpace(s.Subject + " " + s.Attribute)
-	if s.Change == "remove" {
-		return about + ": no longer " + s.Value
-	}
-	return about + ": " + s.Value
 }
 
 // quoted reports whether the words of a value are in a text, one after another.

@@ -99,13 +99,6 @@ func (s Space) Feedback(ctx context.Context, f Feedback) error {
 	return nil
 }
 
-// applied is what is stored under the key of a feedback.
-type applied struct {
-	At tally.Instant `cbor:"1,keyasint,omitempty"`
-	// Unheeded are the records that it has not counted for, or does no more.
-	Unheeded []ID `cbor:"2,keyasint,omitempty"`
-}
-
 func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
 	marker := sh.feedbackKey(f.Key)
 	sh.edit.Lock()
@@ -170,59 +163,6 @@ func (b *Bank) applied(ctx context.Context, marker string) (is applied, err erro
 		err = codec.Decode(e, &is)
 	}
 	return is, err
-}
-
-// count writes ops and counters, as the Writer does or, if others write some too, at once, on
-// condition that the counters are as they are here. If a condition does not hold, the
-// counters here are now those of the store, and the caller begins again. It holds edit.
-// The writes share memory behind buf.
-func (b *Bank) count(ctx context.Context, sh *shard, ops []store.Op, buf []byte, changes ...change) (again bool, err error) {
-	first := len(ops)
-	if ops, err = sh.encodeCounts(ops, buf, changes...); err != nil {
-		return false, err
-	}
-	if !b.o.Shared {
-		taken, err := b.add(ctx, ops...)
-		if taken {
-			sh.tally(changes...)
-		}
-		return false, err
-	}
-	for i, c := range changes {
-		ops[first+i].If = store.At(c.entry.counts().Rev)
-	}
-	rev, err := b.st.Commit(ctx, slices.Clone(ops)...) // else all callers' are on the heap
-	if err == nil {
-		for _, c := range changes {
-			c.counts.Rev = rev
-		}
-		sh.tally(changes...)
-	}
-	if !errors.Is(err, store.ErrConflict) {
-		return false, err
-	}
-	conflict := err
-	for i, op := range ops {
-		e, err := b.st.Get(ctx, op.Key)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return false, err
-		}
-		if op.If.Holds(e.Rev) {
-			continue
-		}
-		again = true
-		if i >= first {
-			now := new(tally.Counts)
-			if err == nil {
-				now, err = decodeCounts(e)
-			}
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return false, err
-			}
-			sh.tally(change{changes[i-first].entry, now})
-		}
-	}
-	return again, conflict
 }
 
 // usual is the number of records that most feedbacks are about, at most: they

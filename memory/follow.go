@@ -2,13 +2,9 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/ident"
@@ -119,20 +115,6 @@ func (b *Bank) staying(ctx context.Context, part string, e store.Entry) (done fu
 	return done, err == nil, err
 }
 
-// shardAt returns what is in memory of the scope with this part of keys, or nil.
-func (b *Bank) shardAt(part string) (found *shard) {
-	if sh := b.shard(Scope(part)); sh != nil || !strings.HasPrefix(part, longMark) {
-		return sh
-	}
-	b.shards.Range(func(_, v any) bool {
-		if sh := v.(*shard); sh.part == part {
-			found = sh
-		}
-		return found == nil
-	})
-	return found
-}
-
 func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Entry) error {
 	sh := b.shardAt(part)
 	var is loading
@@ -150,93 +132,6 @@ func (b *Bank) followRecord(ctx context.Context, part string, id ID, e store.Ent
 	defer sh.edit.Unlock()
 	return b.takeLocked(ctx, sh, id, is, e)
 }
-
-// reread takes in a record as the store has it, which another Bank has changed, unheard of so
-// far, or Amend. The caller holds edit.
-func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
-	e, err := b.st.Get(ctx, sh.recordKey(id))
-	if errors.Is(err, store.ErrNotFound) {
-		return b.takeLocked(ctx, sh, id, loading{}, store.Entry{Rev: Latest, Deleted: true})
-	}
-	if err != nil {
-		return err
-	}
-	is := b.prepare([]store.Entry{e})[0]
-	if is.err != nil {
-		return is.err
-	}
-	return b.takeLocked(ctx, sh, id, is, e)
-}
-
-// takeLocked takes in what a record is now. The caller holds edit.
-func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e store.Entry) error {
-	old := sh.entry(id)
-	if old != nil && old.id != ident.Of(id) {
-		old = nil // the id leads to what it was merged into
-	}
-	if old == nil {
-		if !e.Deleted {
-			sh.put(is.entry, is.doc)
-			b.wanted(sh)
-		}
-		return nil
-	}
-	if old.rev >= e.Rev {
-		return nil
-	}
-	var vector store.Entry // of what is on disk, which is not known to be what it was
-	var unread error       // goes on without it: the record is heard of
-	if old.flags&isCold != 0 && !e.Deleted {
-		var err error
-		if vector, err = b.st.Get(ctx, sh.vectorKey(id)); codec.Unreadable(err) {
-			unread = err
-		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-	}
-	r, ok := b.bodies.Get(old)
-	if !ok { // the index takes words that it has and that are not named here for less rare than they are
-		r = &Record{ID: id, Scope: sh.scope}
-		old.fill(r)
-	}
-	was := leaving{entry: old, doc: b.document(r, old.stowed)}
-	if e.Deleted {
-		sh.remove(was)
-		sh.unqueue(old)
-	} else {
-		is.entry.tally(old.counts())
-		was.same = old.flags&isCold == 0 && old.text == is.entry.text && old.cut == is.entry.cut
-		sh.put(is.entry, is.doc, was)
-		if vector.Rev != 0 {
-			if err := b.besideLocked(sh, vectorPart, is.entry, vector); err != nil {
-				return err
-			}
-		}
-		b.wanted(sh)
-	}
-	b.bodies.Remove(old)
-	b.uncache(r)
-	return unread
-}
-
-// hearing is how far a Bank has followed the store.
-type hearing struct {
-	sync.Mutex
-	rev   store.Revision
-	more  chan struct{} // closed when it has heard more
-	asked atomic.Uint32
-}
-
-func (h *hearing) note(rev store.Revision) {
-	h.Lock()
-	defer h.Unlock()
-	h.rev = max(h.rev, rev)
-	close(h.more)
-	h.more = make(chan struct{})
-}
-
-// Latest is the revision of all that was acknowledged before a call, at whichever Bank.
-const Latest store.Revision = math.MaxUint64
 
 // Await returns once the Bank, if it is Shared, has heard of all that was committed up to a
 // revision. It commits a small record, and waits for that, unless it has heard of something
@@ -296,19 +191,4 @@ func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error 
 		return nil
 	}
 	return b.besideLocked(sh, part, of, e)
-}
-
-func (b *Bank) besideLocked(sh *shard, part string, of *entry, e store.Entry) error {
-	if part == vectorPart {
-		model, x, err := decodeVector(e)
-		if err == nil && model == b.vectors.model.Load().Name && sh.vectorless(of) {
-			sh.setVector(of, x)
-		}
-		return err
-	}
-	c, err := decodeCounts(e)
-	if err == nil && c.Rev > of.counts().Rev { // else it is our own of before
-		sh.tally(change{of, c})
-	}
-	return err
 }

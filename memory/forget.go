@@ -19,29 +19,6 @@ func (s Space) Forget(ctx context.Context, id ID) error {
 	return s.change(ctx, "forget", id, func(sh *shard, e *entry) error { return s.b.erase(ctx, sh, []*entry{e}) })
 }
 
-// change has a record changed by f, alone in its scope; verb is for errors.
-func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *entry) error) error {
-	done, err := s.ready(ctx)
-	defer done()
-	if err != nil {
-		return err
-	}
-	sh, _, err := s.lookup(id)
-	if err != nil {
-		return err
-	}
-	sh.edit.Lock()
-	defer sh.edit.Unlock()
-	_, e, err := s.lookup(id) // again: it may have changed
-	if err != nil {
-		return err
-	}
-	if err := f(sh, e); err != nil {
-		return fmt.Errorf("memory: %s %q: %w", verb, id, err)
-	}
-	return nil
-}
-
 // Revoke removes what comes from a source or quotes it, and everything that was
 // derived from that, as far as Links without a Rel tell. A record that other
 // sources have said as well stays, with their texts. It returns how many records
@@ -112,25 +89,6 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 	return s.b.w.Add(ctx, ops...)
 }
 
-// coversOf reports whether the source means the record's own text.
-func (src Source) coversOf(from Source, actor string) bool {
-	if src.covers(from) {
-		return true
-	}
-	from.Ref = actor
-	return actor != "" && from.Origin != Host && src.covers(from)
-}
-
-func (src Source) covers(s Source) bool {
-	switch {
-	case src.Ref != "" && (s.Origin != src.Origin || s.Ref != src.Ref):
-		return false
-	case src.Run != "" && s.Run != src.Run:
-		return false
-	}
-	return src.Ref != "" || src.Run != "" || s.Origin == src.Origin
-}
-
 // cutting is a record that stays without what came from a source.
 type cutting struct {
 	old *entry
@@ -187,43 +145,6 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 	return gone, cut, nil
 }
 
-// without returns r less what came from src, nil if that changes nothing, and
-// whether anything is left. If the record's own text goes, that of the first
-// variant that stays takes its place.
-func without(r *Record, src Source) (rec *Record, left bool) {
-	own := src.coversOf(r.Source, r.Actor)
-	covers := func(v Variant) bool { // who says a Fact again is its Actor
-		return src.covers(v.Source) || r.Kind == Fact && src.coversOf(v.Source, r.Actor)
-	}
-	if !own && !slices.ContainsFunc(r.Variants, covers) {
-		return nil, true
-	}
-	n := *r
-	n.Variants, n.apart = nil, nil
-	for _, v := range r.Variants {
-		if !covers(v) {
-			n.Variants = append(n.Variants, v.from(r))
-		}
-	}
-	if own {
-		if len(n.Variants) == 0 {
-			return nil, false
-		}
-		first := n.Variants[0]
-		n.Source, n.At, n.Trigger, n.Content = first.Source, first.At, first.Trigger, first.Content
-		n.Plan = nil // it came with the text that goes
-		n.Trusted = n.Trusted && first.Source.Origin == Host
-		n.Variants = n.Variants[1:]
-	}
-	for i, v := range n.Variants {
-		n.Variants[i] = v.in(&n)
-	}
-	return &n, true
-}
-
-// forgotten is what a draft gets that is delivered again.
-var forgotten = Receipt{Disposition: Rejected, Reason: "forgotten"}
-
 // eraseChunk is how many records are erased in a commit: each takes a delete,
 // one for its vector, and a receipt for each Key that led to it.
 const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
@@ -274,27 +195,6 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 		return err
 	}
 	return b.w.Flush(ctx)
-}
-
-// besides removes what is kept of a record besides it: its counters, what it perhaps
-// replaces, and that it is to be read.
-func (b *Bank) besides(sh *shard, id ID) []store.Op {
-	ops := []store.Op{{Key: sh.countsKey(id), Delete: true}, {Key: sh.guessKey(id), Delete: true}}
-	if b.o.Extractor != nil {
-		ops = append(ops, store.Op{Key: readKey(sh.scope, id), Delete: true})
-	}
-	return ops
-}
-
-// uncache takes the vectors of a record's texts out of the cache.
-func (b *Bank) uncache(r *Record) {
-	tenant := r.Scope.Tenant()
-	b.vectors.cache.Remove(textKey(tenant, embedded(r)))
-	for _, v := range r.Variants {
-		if v.Content != "" {
-			b.vectors.cache.Remove(textKey(tenant, embedded(&Record{Trigger: v.Trigger, Content: v.Content})))
-		}
-	}
 }
 
 // Erase removes all that the Bank has of a scope and of those below it: records,

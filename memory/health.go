@@ -73,7 +73,7 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 				h.Feedback++
 			}
 		}
-		h.Pending = s.b.pending(sh)
+		h.Pending = s.b.vectors.pending(sh)
 		h.Injected = int(sh.injected.Load())
 	}
 	h.Effectiveness = all.Effectiveness(0)

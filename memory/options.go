@@ -2,12 +2,15 @@ package memory
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/redact"
 )
 
@@ -109,4 +112,75 @@ func (o *Options) fill() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// uses is how many times of use a record keeps.
+func (o *Options) uses() int {
+	if a, ok := o.Policy.(ACTR); ok && a.BaseLevel == ExactBase {
+		return tally.MostUses
+	}
+	return tally.Uses
+}
+
+// Embedder turns texts into vectors that are near one another if the texts
+// mean alike. It is called concurrently: by recalls, and by one goroutine of the
+// Bank. memorytest.CheckEmbedder checks what is said here.
+type Embedder interface {
+	// Embed returns one vector for each text, in their order. All vectors have
+	// the same number of finite numbers, at most MaxDimension; their lengths
+	// do not matter. Nil says that a text has none, which is no error. The
+	// vector of a text depends on nothing but the text.
+	//
+	// Texts have been sanitised. One may be 128 KiB long: an Embedder with a
+	// shorter limit cuts it. After an error the same texts come again later,
+	// in smaller batches. Embed must heed ctx, and keeps no slice that it is
+	// given or returns.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+	// Model names the model and all else that the vectors depend on, with at
+	// most 256 bytes. Vectors of different models are never compared: when the
+	// name changes, all texts are embedded again.
+	Model() string
+}
+
+// Extractor reads what a text states. One goroutine of the Bank calls it, behind
+// the write, with each Fact and Episode that is remembered from then on, but for
+// those that state a Slot and those that arc has derived. What waits for it is on
+// disk. After an error the text comes again, eight times at most.
+//
+// A statement becomes a Fact, derived from the record, so that it is trusted as
+// that is, unless its words are not in the text: then they are the Model's. If
+// its Confidence is .9 or more and its words are in the text, it hides what states
+// another value of an earlier time, as a host's Slot does. Of the records that
+// statements come from, the earlier is perhaps replaced (see Hit.Replaced), and
+// stays where it is.
+type Extractor interface {
+	// Extract returns what the record states, nothing if nothing, in the same order
+	// if it is asked again. It must heed ctx, and change nothing of the record.
+	Extract(ctx context.Context, r Record) ([]Statement, error)
+}
+
+// Statement is what a text states: that a value is set, for one that replaces
+// others, or added to others, or removed from them.
+type Statement struct {
+	Slot
+	Change     string    // "set", "add" or "remove"
+	From       time.Time // from when on it holds; zero: the At of the text
+	Confidence float64   // that the text states it, in [0,1]
+}
+
+// check returns what is wrong with a statement.
+func (s *Statement) check() error {
+	if !slices.Contains([]string{"set", "add", "remove"}, s.Change) || !(s.Confidence >= 0 && s.Confidence <= 1) {
+		return fmt.Errorf("a statement with the change %.32q and the confidence %v", s.Change, s.Confidence)
+	}
+	return nil
+}
+
+// String is the statement in words.
+func (s Statement) String() string {
+	about := strings.TrimSpace(s.Subject + " " + s.Attribute)
+	if s.Change == "remove" {
+		return about + ": no longer " + s.Value
+	}
+	return about + ": " + s.Value
 }

@@ -176,3 +176,23 @@ type Word struct {
 	Weight float64 // its share of what the query asks for; they add up to 1
 	Found  bool    // in the record
 }
+
+// Evidence says by what a record is taken to replace another.
+type Evidence string
+
+// The evidence.
+const (
+	ByCue     Evidence = "cue"     // the later one speaks of a change, and of the same
+	ByOverlap Evidence = "overlap" // it says nearly the same, in other values
+	ByMeaning Evidence = "meaning" // by the Embedder's vectors it is about the same
+	// ByExtractor: Options.Extractor has read another value of the same in it.
+	ByExtractor Evidence = "extractor"
+)
+
+// Replaced says that a record is perhaps not current any more: nothing hides it.
+// The zero Replaced says that nothing speaks for that.
+type Replaced struct {
+	By          ID       // the record that perhaps replaces it
+	Probability float64  // that it does
+	Evidence    Evidence // what speaks for it
+}

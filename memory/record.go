@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/internal/template"
+	"github.com/arc-learn/arc/internal/text"
 )
 
 // ID names a record within its scope. IDs are made by the package: a host
@@ -161,3 +164,76 @@ func (r *Record) own() {
 	r.Links, r.Quotes, r.Variants = slices.Clone(r.Links), slices.Clone(r.Quotes), slices.Clone(r.Variants)
 	r.Triggers, r.Vector, r.Plan = slices.Clone(r.Triggers), slices.Clone(r.Vector), slices.Clone(r.Plan)
 }
+
+// kinds are in the order of their flags.
+var kinds = [...]Kind{Failure, Pattern, Fact, Episode}
+
+// learned says that the kind is a lesson, which has to say when it applies.
+func (k Kind) learned() bool { return k == Failure || k == Pattern }
+
+// textSize is the number of bytes of what is on disk only in a cold record.
+func (r *Record) textSize() int {
+	n := len(r.Trigger) + len(r.Content) + len(r.Plan)
+	for _, v := range r.Variants {
+		n += len(v.Trigger) + len(v.Content)
+	}
+	return n
+}
+
+// size is about the number of bytes that the record takes in the store.
+func (r *Record) size() int {
+	n := 256 + len(r.Scope) + len(r.Trigger) + len(r.Content) + len(r.Actor) + len(r.Thread) +
+		len(r.Source.Ref) + len(r.Source.Run) + 5*len(r.Vector) + 9*len(r.apart) + len(r.Slot.Subject) + len(r.Slot.Attribute) + len(r.Slot.Value) + len(r.Plan)
+	for _, l := range r.Links {
+		n += 16 + len(l.To) + len(l.Rel)
+	}
+	for _, phrase := range r.Triggers {
+		n += 8 + len(phrase)
+	}
+	for _, q := range r.Quotes {
+		n += 16 + len(q.Ref) + len(q.Run)
+	}
+	for _, v := range r.Variants {
+		n += 128 + len(v.Trigger) + len(v.Content) + len(v.Source.Ref) + len(v.Source.Run)
+	}
+	return n
+}
+
+// asker is the user, by the name that the host has given, whose words the record
+// repeats; "" if it is none.
+func (r *Record) asker() string {
+	if i := slices.IndexFunc(r.Quotes, func(s Source) bool { return s.Origin == User && s.Ref != "" }); i >= 0 {
+		return r.Quotes[i].Ref
+	}
+	return ""
+}
+
+// Slot is what the host says that a record states: that the attribute of a
+// subject has a value. It hides what states another value of an earlier At.
+// Words that differ in form or order only make one slot: "hosts of the cache",
+// "Cache host". "I", "me" and "my" are the Actor.
+type Slot struct {
+	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about; may be empty if the Attribute says it
+	Attribute string `cbor:"2,keyasint,omitempty"` // what of it
+	Value     string `cbor:"3,keyasint,omitempty"` // at most 4 KiB, with the others
+}
+
+// key names the slot, whatever the order and form of its words.
+func (s Slot) key(actor string) string {
+	var words []string
+	for _, t := range text.Append(nil, s.Subject+" "+s.Attribute) {
+		switch own := t.Text == "i" || t.Text == "me" || t.Text == "my"; {
+		case own && actor != "":
+			for _, t := range text.Append(nil, actor) {
+				words = append(words, t.Text)
+			}
+		case own || !t.Stop:
+			words = append(words, t.Text)
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), " ")
+}
+
+// folded is the value for comparison: -18 is not 18, nor C++ C.
+func (s Slot) folded() string { return strings.ToLower(strings.Join(template.Folded(s.Value), " ")) }

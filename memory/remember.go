@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -125,7 +127,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 // checkDimensions returns ErrVector unless all vectors have the dimension of
 // those that the Bank has, or else of the first, which settles it then.
 func (b *Bank) checkDimensions(cs []candidate) error {
-	dim := b.vectors.model.Load().Dim
+	dim := b.vectors.Model().Dim
 	settled := dim != 0
 	for i, c := range cs {
 		n := len(c.rec.Vector)
@@ -136,7 +138,7 @@ func (b *Bank) checkDimensions(cs []candidate) error {
 			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, dim)
 		}
 	}
-	if dim != 0 && !settled && !b.vectors.fits(dim) {
+	if dim != 0 && !settled && !b.vectors.Fits(dim) {
 		return b.checkDimensions(cs) // somebody else has settled it
 	}
 	return nil
@@ -297,7 +299,7 @@ func (g *group) add(ctx context.Context, c candidate) error {
 		return err
 	}
 	if len(r.Vector) > 0 {
-		if c.vector, err = g.sh.encodeVector(r.ID, g.b.vectors.model.Load().Name, r.Vector); err != nil {
+		if c.vector, err = g.sh.encodeVector(r.ID, g.b.vectors.Model().Name, r.Vector); err != nil {
 			return err
 		}
 	}
@@ -350,8 +352,10 @@ func (g *group) show(rev store.Revision) {
 	for _, c := range g.new {
 		g.sh.putVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
 	}
-	g.b.wanted(g.sh)
-	g.b.unread(g.sh, g.new)
+	g.b.vectors.wanted(g.sh)
+	for _, c := range g.new {
+		g.b.reading.unread(g.sh.scope, c.rec)
+	}
 	g.new, g.bytes, g.index, g.indexed = nil, 0, nil, 0
 	g.done = len(g.receipts)
 }
@@ -376,7 +380,7 @@ func (g *group) write(ctx context.Context) (store.Revision, error) {
 	}
 	rev, err := g.b.st.Commit(ctx, append(ops, note...)...)
 	if err == nil {
-		g.b.vectors.noted(m)
+		g.b.vectors.Noted(m)
 	}
 	return rev, err
 }
@@ -412,9 +416,6 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 	g.new = rest
 	return found, nil
 }
-
-// maxPassing is the number of passing Episodes of a scope.
-const maxPassing = 256
 
 // hand has the Writer store the records of the group, all of which are passing
 // Episodes, and remove those that give way to them. They have no revision yet, see
@@ -464,37 +465,20 @@ func (b *Bank) leave(ctx context.Context, sh *shard, e *entry) ([]store.Op, erro
 	return append(append(ops, store.Op{Key: sh.recordKey(id), Delete: true}), b.besides(sh, id)...), err
 }
 
-// unqueue takes a record that goes, or stays for good, from the passing ones. The
-// caller holds edit.
-func (sh *shard) unqueue(e *entry) {
-	if e.flags&isPassing != 0 {
-		sh.passing = slices.DeleteFunc(sh.passing, func(k ident.Key) bool { return k == e.id })
-	}
-}
-
-// passed returns the passing Episodes of the scope, the oldest first. The caller
-// holds edit.
-func (sh *shard) passed() []ident.Key {
-	if sh.passing == nil {
-		sh.passing = make([]ident.Key, 0, maxPassing)
-		for _, e := range byTime(sh.snapshot()) {
-			if e.flags&isPassing != 0 {
-				sh.passing = append(sh.passing, e.id)
+// records returns the writes of the group's records, and of which are to be read.
+func (g *group) records(cond store.Condition) ([]store.Op, error) {
+	ops := make([]store.Op, 0, len(g.new))
+	for _, c := range g.new {
+		c.record.If = cond
+		ops = append(ops, c.record)
+		if g.b.reading.states(c.rec) {
+			k := readKey(g.sh.scope, c.rec.ID)
+			value, err := codec.Encode(k, applied{At: tally.InstantOf(c.rec.Known)})
+			if err != nil {
+				return nil, err
 			}
+			ops = append(ops, store.Op{Key: k, Value: value})
 		}
 	}
-	return sh.passing
-}
-
-// revision returns the revision of a record in the store, for a condition. One
-// that was written behind is there before revision returns. The caller holds edit.
-func (b *Bank) revision(ctx context.Context, sh *shard, e *entry) (store.Revision, error) {
-	if e.rev != 0 {
-		return e.rev, nil
-	}
-	if err := b.w.Flush(ctx); err != nil {
-		return 0, err
-	}
-	stored, err := b.st.Get(ctx, sh.recordKey(e.name()))
-	return stored.Rev, err
+	return ops, nil
 }

@@ -10,15 +10,12 @@ import (
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/turns"
-	"github.com/arc-learn/arc/internal/vector"
 )
 
 // shard holds the records of one scope in memory, and their index.
 type shard struct {
-	scope  Scope
-	part   string // of keys
-	counts string // prefix of the keys of counters
-	marks  string // prefix of the keys of feedback
+	scope Scope
+	place
 
 	// edit is for a change of records that exist: the caller holds it from
 	// reading them until the change is in the store and in memory. Remember
@@ -41,25 +38,16 @@ type shard struct {
 	injected atomic.Int64  // recalls with Query.Inject or Background that found something
 	seq      atomic.Uint32 // the largest of the records
 
-	slots    map[string][]stated    // by Slot.key, in order
-	over     map[ident.Key][]*entry // what hosts say to supersede a record
-	into     map[ident.Key][]*entry // what links to it, once for each link
-	guesses  map[ident.Key][]guess  // what perhaps replaces it
-	triggers []trigger              // of all records, in no order
+	ties
 
 	index *index.Index
 
-	vectors *vector.Set     // nil: there is none yet
-	blank   map[uint32]bool // rows whose texts have no vector
-	waits   waits
+	vectored
 }
 
 func newShard(s Scope) *shard {
-	sh := &shard{scope: s, part: scopePart(s), mu: turns.New(), index: index.New()}
+	sh := &shard{scope: s, place: newPlace(s), mu: turns.New(), ties: newTies(), index: index.New()}
 	sh.ids, sh.blank = make(map[ident.Key]uint32), make(map[uint32]bool)
-	sh.slots, sh.guesses = make(map[string][]stated), make(map[ident.Key][]guess)
-	sh.over, sh.into = make(map[ident.Key][]*entry), make(map[ident.Key][]*entry)
-	sh.counts, sh.marks = key.Prefix(root, countsPart, sh.part), key.Prefix(root, feedbackPart, sh.part)
 	return sh
 }
 
@@ -207,15 +195,6 @@ func (sh *shard) leaveLocked(e leaving) {
 	}
 }
 
-// fanLocked returns how many links begin or end at a record.
-func (sh *shard) fanLocked(k ident.Key) int {
-	n := len(sh.into[k])
-	if e := sh.findLocked(k); e != nil && e.id == k {
-		n += len(e.links())
-	}
-	return n
-}
-
 // tally replaces counters. The caller holds edit.
 func (sh *shard) tally(changes ...change) {
 	for _, c := range changes {
@@ -230,4 +209,104 @@ func (sh *shard) tally(changes ...change) {
 			})
 		}
 	}
+}
+
+// putVector is put with the vector that a draft came with, if it did.
+func (sh *shard) putVector(e *entry, d index.Doc, x []float32) {
+	sh.mu.Change(func() {
+		if sh.putLocked(e, d) && x != nil {
+			sh.setVectorLocked(e, x)
+		}
+	})
+}
+
+// setVector makes the vector of e visible, nil if there is none for its text.
+func (sh *shard) setVector(e *entry, x []float32) {
+	sh.mu.Change(func() { sh.setVectorLocked(e, x) })
+}
+
+// vectorless reports whether e waits for a vector.
+func (sh *shard) vectorless(e *entry) bool {
+	sh.mu.Enter()
+	defer sh.mu.Leave()
+	return sh.vectorlessLocked(e)
+}
+
+// nextVectorless returns the first record from a row on that waits for a vector, and its
+// row, or nil and the row that the next record will have.
+func (sh *shard) nextVectorless(row uint32) (*entry, uint32) {
+	sh.mu.Enter()
+	defer sh.mu.Leave()
+	for ; int(row) < len(sh.rows); row++ {
+		if e := sh.rows[row]; e != nil && sh.vectorlessLocked(e) {
+			return e, row
+		}
+	}
+	return nil, row
+}
+
+// linkedLocked returns what is linked with e: what it was drawn from, and what was drawn
+// from it. What it supersedes is no company for it.
+func (sh *shard) linkedLocked(e *entry) (out []*entry) {
+	for _, l := range e.links() {
+		if to := sh.findLocked(ident.Of(l.To)); to != nil && l.Rel != supersedes {
+			out = append(out, to)
+		}
+	}
+	for k := range e.keys() {
+		for _, from := range sh.into[k] {
+			if !slices.Contains(sh.over[k], from) {
+				out = append(out, from)
+			}
+		}
+	}
+	return out
+}
+
+// fanLocked returns how many links begin or end at a record.
+func (sh *shard) fanLocked(k ident.Key) int {
+	n := len(sh.into[k])
+	if e := sh.findLocked(k); e != nil && e.id == k {
+		n += len(e.links())
+	}
+	return n
+}
+
+// unqueue takes a record that goes, or stays for good, from the passing ones. The
+// caller holds edit.
+func (sh *shard) unqueue(e *entry) {
+	if e.flags&isPassing != 0 {
+		sh.passing = slices.DeleteFunc(sh.passing, func(k ident.Key) bool { return k == e.id })
+	}
+}
+
+// passed returns the passing Episodes of the scope, the oldest first. The caller
+// holds edit.
+func (sh *shard) passed() []ident.Key {
+	if sh.passing == nil {
+		sh.passing = make([]ident.Key, 0, maxPassing)
+		for _, e := range byTime(sh.snapshot()) {
+			if e.flags&isPassing != 0 {
+				sh.passing = append(sh.passing, e.id)
+			}
+		}
+	}
+	return sh.passing
+}
+
+// maxPassing is the number of passing Episodes of a scope.
+const maxPassing = 256
+
+// parts are the shards by their part of keys.
+type parts map[string]*shard
+
+// record returns the record that an entry of the store is of, nil if it is gone, and whether
+// the entry is its own: not that of one which became part of it.
+func (in parts) record(k string) (sh *shard, e *entry, its bool) {
+	if p := key.Split(k); len(p) == 4 && in[p[2]] != nil {
+		sh = in[p[2]]
+		e = sh.entry(ID(p[3]))
+		its = e != nil && e.id == ident.Of(ID(p[3]))
+	}
+	return sh, e, its
 }

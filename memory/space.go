@@ -2,15 +2,11 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -49,10 +45,8 @@ func (s Space) check(ctx context.Context) error {
 		return s.err
 	case s.b == nil:
 		return ErrScope
-	case s.b.closed.Load():
-		return store.ErrClosed
 	}
-	return store.CheckContext(ctx)
+	return s.b.check(ctx)
 }
 
 // holding is ready, and returns what there is of the scope, nil if there is nothing.
@@ -71,65 +65,6 @@ func (s Space) lookup(id ID) (*shard, *entry, error) {
 		}
 	}
 	return nil, nil, fmt.Errorf("memory: record %q: %w", s.b.sanitize.Sanitize(string(id)), store.ErrNotFound)
-}
-
-// Get returns the record. The id of a record that was merged into another
-// leads to that one. It alone, and All, read the Vector, which is on disk.
-func (s Space) Get(ctx context.Context, id ID) (Record, error) {
-	done, err := s.ready(ctx)
-	defer done()
-	if err != nil {
-		return Record{}, err
-	}
-	for {
-		sh, e, err := s.lookup(id)
-		if err != nil {
-			return Record{}, err
-		}
-		r, err := s.b.whole(ctx, sh, e)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // it changed meanwhile: look again
-		}
-		if err != nil {
-			return Record{}, fmt.Errorf("memory: get: %w", err)
-		}
-		return r, nil
-	}
-}
-
-// All yields the records, quarantined and archived ones too, as they were when
-// the iteration began, in order of At and then ID. It ends after the first
-// error.
-func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		sh, done, err := s.holding(ctx)
-		defer done()
-		if err != nil {
-			yield(Record{}, err)
-		}
-		if sh == nil {
-			return
-		}
-		for _, e := range byTime(sh.snapshot()) {
-			if err := ctx.Err(); err != nil {
-				yield(Record{}, err)
-				return
-			}
-			r, err := s.b.whole(ctx, sh, e)
-			if errors.Is(err, store.ErrNotFound) {
-				continue // forgotten meanwhile
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// byTime sorts the entries by At, then ID.
-func byTime(es []*entry) []*entry {
-	slices.SortFunc(es, before)
-	return es
 }
 
 // Scopes yields the scopes that have records, in no order, each with the time at
@@ -157,73 +92,29 @@ func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 	}
 }
 
-// Errors of scopes.
-var (
-	// ErrScope: a scope is not 1 to 8 segments (or a ninth, Apart) of [A-Za-z0-9_.:@-]{1,128}
-	// joined by "/", or one has the form of an issuer's token.
-	ErrScope = errors.New("bad scope")
-	// ErrTenant: a scope has no valid tenant, or belongs to another one.
-	ErrTenant = errors.New("bad tenant")
-)
+// In returns the view of one scope. A bad scope is ErrScope at the first use
+// of the view.
+func (b *Bank) In(s Scope) Space { return Space{b: b, scope: s, err: s.Check()} }
 
-// Apart is the last segment of a scope that memory/identity keeps its records in, so
-// that no recall in the scope above finds them. It may be a ninth.
-const Apart = "@identity"
-
-const (
-	maxSegments = 8
-	maxSegment  = 128
-	notSegment  = "is not 1 to 128 letters, digits and _.:@-, or looks like a secret"
-)
-
-// Scope says whose memories they are, as in "acme/user-42". The first segment
-// is the tenant. Scopes share nothing, statistics included; there is no
-// default.
-type Scope string
-
-// Tenant returns the first segment.
-func (s Scope) Tenant() string {
-	tenant, _, _ := strings.Cut(string(s), "/")
-	return tenant
-}
-
-// Check returns nil for a scope that can be used, else ErrScope, and ErrTenant
-// too if it is the tenant that is bad.
-func (s Scope) Check() error {
-	rest, more := string(s), true
-	for n := 1; more; n++ {
-		if n > maxSegments && rest != Apart {
-			return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)
-		}
-		var segment string
-		segment, rest, more = strings.Cut(rest, "/")
-		switch {
-		case goodSegment(segment):
-		case n == 1:
-			return fmt.Errorf("%w: %w: segment 1 "+notSegment, ErrScope, ErrTenant)
-		default:
-			return fmt.Errorf("%w: segment %d "+notSegment, ErrScope, n)
-		}
+// change has a record changed by f, alone in its scope; verb is for errors.
+func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *entry) error) error {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
+	sh, _, err := s.lookup(id)
+	if err != nil {
+		return err
+	}
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	_, e, err := s.lookup(id) // again: it may have changed
+	if err != nil {
+		return err
+	}
+	if err := f(sh, e); err != nil {
+		return fmt.Errorf("memory: %s %q: %w", verb, id, err)
 	}
 	return nil
-}
-
-// Within reports whether the scope is another or below it; every scope is within "".
-func (s Scope) Within(of Scope) bool {
-	return of == "" || s == of || strings.HasPrefix(string(s), string(of)+"/")
-}
-
-func goodSegment(s string) bool {
-	if s == "" || len(s) > maxSegment || redact.Issued(s) != "" {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case strings.IndexByte("_.:@-", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
 }

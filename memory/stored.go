@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -46,17 +45,33 @@ func scopePart(s Scope) string {
 // longMark begins the parts of long scopes, and no scope.
 const longMark = "#"
 
-func (sh *shard) recordKey(id ID) string  { return key.Join(root, recordPart, sh.part, string(id)) }
-func (sh *shard) vectorKey(id ID) string  { return key.Join(root, vectorPart, sh.part, string(id)) }
-func (sh *shard) countsKey(id ID) string  { return sh.counts + string(id) }
-func readKey(s Scope, id ID) string       { return key.Join(root, readPart, scopePart(s), string(id)) }
-func (sh *shard) receiptKey(id ID) string { return key.Join(root, receiptPart, sh.part, string(id)) }
+// place is where a scope is in the store.
+type place struct {
+	part   string // of keys
+	counts string // prefix of the keys of counters
+	marks  string // prefix of the keys of feedback
+}
+
+func newPlace(s Scope) place {
+	part := scopePart(s)
+	return place{part, key.Prefix(root, countsPart, part), key.Prefix(root, feedbackPart, part)}
+}
+
+func (p *place) recordKey(id ID) string  { return key.Join(root, recordPart, p.part, string(id)) }
+func (p *place) vectorKey(id ID) string  { return key.Join(root, vectorPart, p.part, string(id)) }
+func (p *place) countsKey(id ID) string  { return p.counts + string(id) }
+func readKey(s Scope, id ID) string      { return key.Join(root, readPart, scopePart(s), string(id)) }
+func (p *place) receiptKey(id ID) string { return key.Join(root, receiptPart, p.part, string(id)) }
+
+func (p *place) guessKey(id ID) string { return key.Join(root, guessPart, p.part, string(id)) }
+
+func modelKey() string { return key.Join(root, modelPart) }
 
 // feedbackKey hashes the host's key: what is not kept cannot leak.
-func (sh *shard) feedbackKey(k string) string {
+func (p *place) feedbackKey(k string) string {
 	sum := ident.Digest("feedback", k)
 	var id [ident.Length]byte
-	return sh.marks + string(ident.Append(id[:0], sum[:15]))
+	return p.marks + string(ident.Append(id[:0], sum[:15]))
 }
 
 // storedRecord is a Record on disk, without its counters and its vector.
@@ -78,14 +93,14 @@ type storedVariant struct {
 	Content string `cbor:"5,keyasint,omitempty"`
 }
 
-func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
+func (p *place) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	s := storedRecord{
 		Record: *r, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(), Dim: with.dim, Seq: with.seq, Apart: r.apart,
 	}
 	for _, v := range r.Variants {
 		s.Variants = append(s.Variants, storedVariant{v.ID, v.Source, v.At.UnixMicro(), v.Trigger, v.Content})
 	}
-	k := sh.recordKey(r.ID)
+	k := p.recordKey(r.ID)
 	value, err := codec.Encode(k, s)
 	return store.Op{Key: k, Value: value}, err
 }
@@ -134,14 +149,14 @@ const countsSize = 64
 
 // encodeCounts appends the writes of changes to ops. Their keys share memory,
 // and so do their values, behind buf.
-func (sh *shard) encodeCounts(ops []store.Op, buf []byte, changes ...change) ([]store.Op, error) {
+func (p *place) encodeCounts(ops []store.Op, buf []byte, changes ...change) ([]store.Op, error) {
 	var keys strings.Builder
-	keys.Grow((len(sh.counts) + ident.Length) * len(changes))
+	keys.Grow((len(p.counts) + ident.Length) * len(changes))
 	buf = slices.Grow(buf, countsSize*len(changes))
 	var id [ident.Length]byte
 	for _, c := range changes {
 		at, start := keys.Len(), len(buf)
-		keys.WriteString(sh.counts)
+		keys.WriteString(p.counts)
 		keys.Write(c.entry.appendName(id[:0]))
 		k := keys.String()[at:]
 		var err error
@@ -172,8 +187,8 @@ type storedReceipt struct {
 	Reason      string      `cbor:"3,keyasint,omitempty"`
 }
 
-func (sh *shard) encodeReceipt(id ID, r Receipt) (store.Op, error) {
-	k := sh.receiptKey(id)
+func (p *place) encodeReceipt(id ID, r Receipt) (store.Op, error) {
+	k := p.receiptKey(id)
 	value, err := codec.Encode(k, storedReceipt{r.Disposition, r.Into, r.Reason})
 	return store.Op{Key: k, Value: value}, err
 }
@@ -272,97 +287,18 @@ func Checker(scope Scope) func(store.Entry) error {
 	}
 }
 
-// record returns the record of e as the package works with it: without its
-// counters and its vector. It shares its slices with e.
-func (b *Bank) record(ctx context.Context, sh *shard, e *entry) (*Record, error) {
-	if e.flags&isCold != 0 {
-		return b.cold(ctx, sh, e)
-	}
-	r := &Record{ID: e.name(), Scope: sh.scope}
-	e.fill(r)
-	return r, nil
-}
-
-// cold reads a record whose texts are on disk. Records are cached by their
-// entry, so a changed one is never taken for the one before.
-func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
-	if r, ok := b.bodies.Get(e); ok {
-		return r, nil
-	}
-	stored, err := b.st.Get(ctx, sh.recordKey(e.name()))
-	if err != nil {
-		return nil, err
-	}
-	r, _, err := decodeRecord(stored)
-	if err != nil {
-		return nil, err
-	}
-	if stored.Rev != e.rev {
-		return r, nil // what the record has become meanwhile
-	}
-	b.bodies.Add(e, r)
-	if !sh.holds(e) {
-		b.bodies.Remove(e) // it has gone, and whoever removed it was here before
-	}
-	return r, nil
-}
-
-// copy writes the record of e to r for the caller, but for the vector. It asks
-// the disk for what is cold.
-func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *tally.Counts, r *Record) error {
-	if e.flags&isCold == 0 {
-		r.Scope = sh.scope
-		e.fill(r)
-	} else {
-		cold, err := b.cold(ctx, sh, e)
-		if err != nil {
-			return err
-		}
-		*r = *cold
-	}
-	r.own()
-	r.apart = nil
-	r.Stats, r.Archived = statsOf(c), c.Archived
-	return nil
-}
-
-// whole returns the record of e for the caller, with its vector.
-func (b *Bank) whole(ctx context.Context, sh *shard, e *entry) (Record, error) {
-	r := Record{ID: e.name()}
-	err := b.copy(ctx, sh, e, e.counts(), &r)
-	if err == nil && (e.dim != 0 || !sh.vectorless(e)) {
-		r.Vector, err = b.vector(ctx, sh, e)
-	}
-	return r, sh.missing(e, err)
-}
-
-// missing returns err, which reading a part of e from the store has come to,
-// as ErrNotFound only if e is not in the Bank any more.
-func (sh *shard) missing(e *entry, err error) error {
-	if !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	// Records leave the store before they leave memory, with edit held.
-	sh.edit.Lock()
-	defer sh.edit.Unlock()
-	if sh.holds(e) {
-		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.recordKey(e.name()))
-	}
-	return err
-}
-
 // storedVector is a vector on disk, beside the record.
 type storedVector struct {
 	Numbers []byte `cbor:"1,keyasint"`           // four bytes each, little endian; none: the text has no vector
 	Model   string `cbor:"2,keyasint,omitempty"` // that has made it
 }
 
-func (sh *shard) encodeVector(id ID, model string, v []float32) (store.Op, error) {
+func (p *place) encodeVector(id ID, model string, v []float32) (store.Op, error) {
 	s := storedVector{make([]byte, 0, 4*len(v)), model}
 	for _, x := range v {
 		s.Numbers = binary.LittleEndian.AppendUint32(s.Numbers, math.Float32bits(x))
 	}
-	k := sh.vectorKey(id)
+	k := p.vectorKey(id)
 	value, err := codec.Encode(k, s)
 	return store.Op{Key: k, Value: value}, err
 }
@@ -390,12 +326,29 @@ func decodeVector(e store.Entry) (model string, v []float32, err error) {
 	return s.Model, v, nil
 }
 
-// vector reads the vector of e.
-func (b *Bank) vector(ctx context.Context, sh *shard, e *entry) ([]float32, error) {
-	stored, err := b.read(ctx, sh.vectorKey(e.name()))
-	if err != nil {
+// applied is what is stored under the key of a feedback.
+type applied struct {
+	At tally.Instant `cbor:"1,keyasint,omitempty"`
+	// Unheeded are the records that it has not counted for, or does no more.
+	Unheeded []ID `cbor:"2,keyasint,omitempty"`
+}
+
+// storedGuess is what a record perhaps replaces.
+type storedGuess struct {
+	Old         ID       `cbor:"1,keyasint"`
+	Probability float64  `cbor:"2,keyasint"`
+	Evidence    Evidence `cbor:"3,keyasint"`
+}
+
+// decodeGuesses returns what an entry says that a record perhaps replaces.
+func decodeGuesses(e store.Entry) (kept []storedGuess, err error) {
+	if err := codec.Decode(e, &kept); err != nil {
 		return nil, err
 	}
-	_, v, err := decodeVector(stored)
-	return v, err
+	for _, g := range kept {
+		if g.Old == "" || !(g.Probability >= 0 && g.Probability <= 1) {
+			return nil, fmt.Errorf("%w: %q: impossible guess", store.ErrDamaged, e.Key)
+		}
+	}
+	return kept, nil
 }

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -172,49 +171,6 @@ func stronger(a, b *entry) bool {
 	return before(a, b) < 0
 }
 
-// joined returns the record that stays with the other as part of it, or nil if
-// that would be too large, or were revoked by other sources than the two are.
-func joined(stays, goes *Record) *Record {
-	links, ok := joinedLinks(stays, goes)
-	if !ok || !slices.Equal(stays.Quotes, goes.Quotes) || !stays.Trusted && !alikeDerived(stays, goes) {
-		return nil
-	}
-	n := stays.Clone()
-	n.Links, n.apart = links, nil
-	v := variantOf(stays, goes)
-	v.ID = goes.ID
-	n.Variants = append(n.Variants, v)
-	for _, v := range goes.Variants {
-		n.Variants = append(n.Variants, v.from(goes).in(&n))
-	}
-	if len(n.Plan) == 0 {
-		n.Plan = goes.Plan
-	}
-	if len(n.Variants) > maxVariants || n.size() > MaxRecord {
-		return nil
-	}
-	return &n
-}
-
-// joinedLinks returns the links of two records that become one: those of both,
-// but for those between them. It reports false if they were derived from
-// different records, or one from the other and said by somebody else.
-func joinedLinks(stays, goes *Record) (links []Link, ok bool) {
-	within := func(l Link) bool { return l.To == stays.ID || l.To == goes.ID }
-	missing := func(l Link, in []Link) bool { return !within(l) && !slices.Contains(in, l) }
-	for _, side := range [][2]*Record{{stays, goes}, {goes, stays}} {
-		for _, l := range side[0].Links {
-			if l.Rel == "" && (missing(l, side[1].Links) || within(l) && stays.Source != goes.Source) {
-				return nil, false
-			}
-			if missing(l, links) {
-				links = append(links, l)
-			}
-		}
-	}
-	return links, len(links) <= MaxLinks
-}
-
 // join stores the merger of two records, which are visible as the one on trial
 // already. If it ends after the commit and before the counters follow, Open adds
 // them up.
@@ -250,7 +206,7 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) er
 	sh.put(newEntry(m.rec, stays.stowed, sum, rev), trial.doc, trial)
 	b.bodies.Remove(stays.entry)
 	b.bodies.Remove(goes.entry)
-	b.wanted(sh)
+	b.vectors.wanted(sh)
 	if ops == nil {
 		return nil
 	}
@@ -263,10 +219,6 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) er
 // replayDepth is how many ranks count in a replay: what was further down cannot
 // fall.
 const replayDepth = 50
-
-// maxApart is the number of records from which a record is known to stay apart.
-// One that has so many is not tried any more, until its texts change.
-const maxApart = 32
 
 // errFollows: a merger is stored, and its counters are not.
 var errFollows = errors.New("counters")
@@ -351,7 +303,7 @@ func (b *Bank) undo(sh *shard, m *merger, trial leaving, vector []float32) {
 	sh.put(newEntry(m.first, m.stays.stowed, m.stays.counts(), m.stays.rev), m.stays.doc, trial)
 	b.bodies.Remove(m.stays.entry)
 	b.bodies.Remove(m.goes.entry)
-	b.wanted(sh)
+	b.vectors.wanted(sh)
 }
 
 // rankOf returns at which place e is found by a text, by words alone, from 1 on;
@@ -384,31 +336,6 @@ func (b *Bank) part(ctx context.Context, sh *shard, m *merger, e *entry) error {
 	}
 	rec.apart = append(slices.Clip(rec.apart), apartMark(m.first, m.second))
 	return b.rewrite(ctx, sh, now, &rec)
-}
-
-// apart reports whether two records are known to stay apart.
-func apart(a, b *Record) bool {
-	if len(a.apart)+len(b.apart) == 0 {
-		return false
-	}
-	mark := apartMark(a, b)
-	return slices.Contains(a.apart, mark) || slices.Contains(b.apart, mark)
-}
-
-// apartMark names two records with their texts, in either order.
-func apartMark(a, b *Record) uint64 {
-	if a.ID > b.ID {
-		a, b = b, a
-	}
-	parts := []string{"apart"}
-	for _, r := range []*Record{a, b} {
-		parts = append(parts, string(r.ID), r.Trigger, r.Content)
-		for _, v := range r.Variants {
-			parts = append(parts, v.Trigger, v.Content)
-		}
-	}
-	sum := ident.Digest(parts...)
-	return binary.BigEndian.Uint64(sum[:])
 }
 
 // A record is archived when it is older than unusedAfter and had fewer than

@@ -3,44 +3,15 @@ package memory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/succession"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
-
-// Evidence says by what a record is taken to replace another.
-type Evidence string
-
-// The evidence.
-const (
-	ByCue     Evidence = "cue"     // the later one speaks of a change, and of the same
-	ByOverlap Evidence = "overlap" // it says nearly the same, in other values
-	ByMeaning Evidence = "meaning" // by the Embedder's vectors it is about the same
-	// ByExtractor: Options.Extractor has read another value of the same in it.
-	ByExtractor Evidence = "extractor"
-)
-
-// Replaced says that a record is perhaps not current any more: nothing hides it.
-// The zero Replaced says that nothing speaks for that.
-type Replaced struct {
-	By          ID       // the record that perhaps replaces it
-	Probability float64  // that it does
-	Evidence    Evidence // what speaks for it
-}
-
-// guess is a record that perhaps replaces another.
-type guess struct {
-	by ident.Key
-	p  float64
-	of Evidence
-}
 
 // What is compared, and from when on it counts. See docs/benchmarks.md.
 const (
@@ -48,12 +19,8 @@ const (
 	asked         = 20   // words by which these are looked for
 	postings      = 512  // of these words, but for the two rarest
 	lighter       = 0.75 // of what its length says may a text weigh
-	asRelevant    = 0.7  // relevance of the later one, of that of the earlier
-	lessRelevant  = 0.2  // with a cue, whose words are not those of the question
-	reordered     = 10   // hits
 	meaningBelief = 0.5
 	alikeMeaning  = 0.43 // nearer than what is next, of what is above MinCosine
-	halfAsNear    = 0.5  // cosine with the question, of that of the earlier one
 )
 
 // telling returns what a record tells, if it is one that may replace another.
@@ -201,9 +168,6 @@ func (sh *shard) notBefore(e *entry) func(row uint32) bool {
 	}
 }
 
-// after reports whether e tells of a later time than o, or was made later.
-func (e *entry) after(o *entry) bool { return e.at > o.at || e.at == o.at && e.seq > o.seq }
-
 // content returns what the words of a text weigh in the scope.
 func (sh *shard) content(terms []text.Term) (c succession.Content) {
 	sh.mu.Enter()
@@ -216,15 +180,6 @@ func (sh *shard) content(terms []text.Term) (c succession.Content) {
 	return c
 }
 
-// storedGuess is what a record perhaps replaces.
-type storedGuess struct {
-	Old         ID       `cbor:"1,keyasint"`
-	Probability float64  `cbor:"2,keyasint"`
-	Evidence    Evidence `cbor:"3,keyasint"`
-}
-
-func (sh *shard) guessKey(id ID) string { return key.Join(root, guessPart, sh.part, string(id)) }
-
 func (sh *shard) guess(by *entry, kept []storedGuess) {
 	sh.mu.Change(func() {
 		for _, g := range kept {
@@ -232,151 +187,4 @@ func (sh *shard) guess(by *entry, kept []storedGuess) {
 			sh.guesses[k] = append(sh.guesses[k], guess{by.id, g.Probability, g.Evidence})
 		}
 	})
-}
-
-// decodeGuesses returns what an entry says that a record perhaps replaces.
-func decodeGuesses(e store.Entry) (kept []storedGuess, err error) {
-	if err := codec.Decode(e, &kept); err != nil {
-		return nil, err
-	}
-	for _, g := range kept {
-		if g.Old == "" || !(g.Probability >= 0 && g.Probability <= 1) {
-			return nil, fmt.Errorf("%w: %q: impossible guess", store.ErrDamaged, e.Key)
-		}
-	}
-	return kept, nil
-}
-
-// loadGuesses reads what perhaps replaces what. Guesses of records that are gone
-// are left where they are: they say nothing.
-func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards parts) error {
-	for e, err := range in.under(ctx, guessPart) {
-		if err != nil {
-			return err
-		}
-		kept, err := decodeGuesses(e)
-		if err != nil {
-			return err
-		}
-		if sh, by, _ := shards.record(e.Key); by != nil {
-			sh.guess(by, kept)
-		}
-	}
-	return nil
-}
-
-// doubt notes what something perhaps replaces, of what was found from one on. The
-// search of sh is in.
-func (sc *scratch) doubt(sh *shard, from int) {
-	if q := &sc.query; len(sh.guesses) == 0 || q.all || q.alone || q.triggered || q.model != nil {
-		return
-	}
-	doubted := func(k ident.Key) bool { return len(sh.guesses[k]) > 0 }
-	for i := range sc.found[from:] {
-		f := &sc.found[from+i]
-		f.doubted = doubted(f.id) || f.more != nil && slices.ContainsFunc(f.more.former, doubted)
-	}
-}
-
-// mark says of a hit what perhaps replaces it.
-type mark struct {
-	old, by *entry
-	p       float64
-	of      Evidence
-}
-
-// order puts what is current before what it perhaps replaces, among the first
-// ten, and brings in what is not among the hits. It hides nothing that was among
-// those ten, and keeps the number of hits. A question about the past is answered
-// as it was.
-func (sc *scratch) order(best []found) []found {
-	sc.marks = sc.marks[:0]
-	q := &sc.query
-	doubted := func(f found) bool { return f.doubted }
-	if !slices.ContainsFunc(best[:min(len(best), reordered)], doubted) || succession.AsksOfPast(q.asked) {
-		return best
-	}
-	for i := 0; i < min(len(best), reordered); i++ {
-		for range maxSteps {
-			if !best[i].doubted {
-				break
-			}
-			m, at := q.later(best, i)
-			if m.by == nil {
-				break
-			}
-			sc.marks = append(sc.marks, m)
-			if at >= 0 && at < i {
-				break // it comes first already
-			}
-			f := best[max(at, i)]
-			if at < 0 {
-				f.entry, f.tally, f.doubted = m.by, m.by.counts(), true
-			}
-			best = q.lead(best, i, at, f)
-		}
-	}
-	return best
-}
-
-// lead puts f, which is the hit at a place, or not among the hits if that is -1, before
-// the i-th.
-func (q *query) lead(best []found, i, at int, f found) []found {
-	if at < 0 {
-		if len(best) < q.k {
-			best = append(best, found{})
-		}
-		at = len(best) - 1
-	}
-	copy(best[i+1:at+1], best[i:at])
-	best[i] = f
-	return best
-}
-
-// later returns the latest record that perhaps replaces the i-th hit, as far as
-// the query sees it and finds it as relevant, and its place, or -1 if it is not
-// among the hits.
-func (q *query) later(best []found, i int) (m mark, at int) {
-	f := &best[i]
-	m.old, at = f.entry, -1
-	f.sh.mu.Enter()
-	defer f.sh.mu.Leave()
-	for k := range f.keys() {
-		guesses := f.sh.guesses[k]
-		for _, g := range guesses {
-			by := f.sh.findLocked(g.by)
-			if by == nil || !by.after(f.entry) || !replaces(by, f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
-				continue
-			}
-			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })
-			if n >= 0 && !g.heeded(guesses, f, &best[n]) || n < 0 && g.of == ByMeaning {
-				continue
-			}
-			m.by, m.p, m.of, at = by, g.p, g.of, n
-		}
-	}
-	return m, at
-}
-
-// heeded reports whether a query orders by the guess, of those of f: whether what perhaps replaces f
-// answers the question as well. Words go before vectors where both have guessed.
-func (g guess) heeded(guesses []guess, f, by *found) bool {
-	switch g.of {
-	case ByMeaning:
-		byWords := func(o guess) bool { return o.by == g.by && o.of != ByMeaning }
-		return by.cosine > 0 && by.cosine >= halfAsNear*f.cosine && !slices.ContainsFunc(guesses, byWords)
-	case ByCue:
-		return by.relevance >= lessRelevant*f.relevance
-	}
-	return by.relevance >= asRelevant*f.relevance
-}
-
-// replaced returns what perhaps replaces e.
-func (sc *scratch) replaced(e *entry) Replaced {
-	for _, m := range sc.marks {
-		if m.old == e {
-			return Replaced{m.by.name(), m.p, m.of}
-		}
-	}
-	return Replaced{}
 }

@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/store"
+)
+
+// Amended is a record as it was read, and what it becomes. The zero Was says that
+// there was none, the zero Is that it goes.
+type Amended struct{ Was, Is Record }
+
+// Amend changes records to the letter, in one commit that keeps all changes or none.
+// It is for a package that keeps records of a shape of its own in a Space, under IDs
+// of its own, as memory/identity does: nothing is sanitised, merged or superseded.
+// The error is store.ErrConflict where the Plan of a record is not that of Was any
+// more: read it again.
+func (s Space) Amend(ctx context.Context, changes ...Amended) error {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
+	sh := s.b.shardFor(s.scope)
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	var ops []store.Op
+	for i := range changes {
+		more, err := s.b.amend(ctx, sh, &changes[i])
+		if err != nil {
+			return fmt.Errorf("memory: amend: %w", err)
+		}
+		ops = append(ops, more...)
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	_, err = s.b.st.Commit(ctx, ops...)
+	for _, c := range changes { // also after an error: its outcome may be unknown
+		err = errors.Join(err, s.b.reread(context.WithoutCancel(ctx), sh, cmp.Or(c.Is.ID, c.Was.ID)))
+	}
+	if err != nil {
+		return fmt.Errorf("memory: amend: %w", err)
+	}
+	return nil
+}
+
+// amend returns what a change writes. The caller holds edit.
+func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended) (ops []store.Op, err error) {
+	id, rec := cmp.Or(c.Is.ID, c.Was.ID), c.Is
+	rec.Scope = sh.scope
+	e := sh.entry(id)
+	switch {
+	case e == nil && c.Was.ID != "", e != nil && (c.Was.ID == "" || e.name() != id):
+		return nil, store.ErrConflict
+	case e == nil && c.Is.ID == "":
+		return nil, nil
+	case e == nil:
+		op, err := sh.encodeRecord(&rec, stowed{seq: sh.seq.Add(1)})
+		op.If = store.Absent
+		return []store.Op{op}, err
+	}
+	old, err := b.record(ctx, sh, e)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(old.Plan, c.Was.Plan) {
+		return nil, store.ErrConflict
+	}
+	is := &rec
+	if c.Is.ID == "" {
+		is = nil
+	}
+	_, _, ops, err = b.replacing(ctx, sh, e, old, is)
+	return ops, err
+}
+
+// Trust ends the quarantine of a record: the host, or a person whom it asked,
+// vouches for the text. It is on disk when Trust returns, and idempotent.
+func (s Space) Trust(ctx context.Context, id ID) error {
+	return s.change(ctx, "trust", id, func(sh *shard, e *entry) error {
+		if e.flags&(isQuarantined|isPassing) == 0 {
+			return nil
+		}
+		old, err := s.b.record(ctx, sh, e)
+		if err != nil {
+			return err
+		}
+		rec := *old
+		rec.Trusted, rec.Passing = true, false
+		if err := s.b.rewrite(ctx, sh, e, &rec); err != nil {
+			return err
+		}
+		sh.unqueue(e)
+		return nil
+	})
+}
+
+// Supersede says that one record replaces another: from its At on, a recall
+// gives the place of the old one to it. Query.At, Query.Known and All find the old
+// one. It is on disk when Supersede returns, and idempotent: a link of the record
+// with the Rel "supersedes", which a Draft may bring as well. From quarantine a record
+// replaces nothing that is trusted: Trust it as well.
+func (s Space) Supersede(ctx context.Context, old, by ID) error {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.lookup(old); err != nil {
+		return err
+	}
+	return s.change(ctx, "supersede", by, func(sh *shard, e *entry) error {
+		r, err := s.b.record(ctx, sh, e)
+		if err != nil || e.is(ident.Of(old)) || slices.Contains(r.Links, Link{old, supersedes}) {
+			return err
+		}
+		rec := *r
+		rec.Links = append(slices.Clip(r.Links), Link{old, supersedes})
+		if err := limit("links", MaxLinks, len(rec.Links)); err != nil {
+			return err
+		}
+		return s.b.rewrite(ctx, sh, e, &rec)
+	})
+}

@@ -1,0 +1,76 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/embedder"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/store"
+)
+
+// Errors of drafts, queries and feedback. Nothing was stored.
+var (
+	// ErrEmpty: a text or key that is required is empty or white space.
+	ErrEmpty = errors.New("empty")
+	// ErrKind: a Kind is not one of the four.
+	ErrKind = errors.New("unknown kind")
+	// ErrOrigin: an Origin is not one of the six.
+	ErrOrigin = errors.New("unknown origin")
+	// ErrVector: a vector holds a number that is not finite, is zero, or has
+	// another dimension than those of the Bank.
+	ErrVector = embedder.ErrVector
+	// ErrPlan: a plan is not JSON.
+	ErrPlan = errors.New("bad plan")
+	// ErrQuery: a query asks for a negative number of hits.
+	ErrQuery = errors.New("bad query")
+)
+
+// Limits of drafts and feedback, in bytes unless said otherwise. Over one the
+// error is a *store.LimitError.
+const (
+	MaxText      = 64 << 10  // Trigger and Content, each; also Query.Text
+	MaxRecord    = 512 << 10 // the record as it is stored
+	MaxDimension = 4096      // numbers in a vector
+	MaxLinks     = 256       // links of a record, and quotes
+	maxFeedback  = 1024      // ids in a Feedback
+	maxSlot      = 4 << 10   // a Slot, all of it
+)
+
+// ErrID: an id, a key, or another name is not valid UTF-8, or holds control
+// characters or a token that has the form of an issuer's.
+var ErrID = key.ErrID
+
+// limit returns a *store.LimitError for more than there may be of a field.
+func limit(field string, most, got int) error {
+	if got > most {
+		return &store.LimitError{Field: field, Limit: most, Got: got}
+	}
+	return nil
+}
+
+// required returns ErrEmpty for a field that says nothing.
+func required(field, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return fmt.Errorf("%s: %w", field, ErrEmpty)
+	}
+	return nil
+}
+
+func checkVector(v []float32) error {
+	if err := limit("vector", MaxDimension, len(v)); err != nil {
+		return err
+	}
+	for i, x := range v {
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Errorf("%w: number %d is not finite", ErrVector, i)
+		}
+	}
+	if len(v) > 0 && !slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) {
+		return fmt.Errorf("%w: it is zero", ErrVector)
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package memory
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/arc-learn/arc/internal/calendar"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/embedder"
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/pipeline"
+	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/internal/vector"
+	"github.com/arc-learn/arc/store"
+)
+
+// Open loads the memories of st, and indexes them. A damaged record is an
+// error that names its key. With IndexBytes a tenant's are loaded on first use, and the
+// error is that of the call. St stays open when the Bank is closed.
+func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	err := o.fill()
+	if st == nil {
+		err = errors.Join(err, errors.New("memory: no store"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for o.Seed == 0 {
+		var b [8]byte
+		if _, err := rand.Read(b[:]); err != nil {
+			return nil, fmt.Errorf("memory: seed: %w", err)
+		}
+		o.Seed = binary.BigEndian.Uint64(b[:])
+	}
+	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer}
+	if a, ok := o.Policy.(ACTR); ok {
+		b.model = newModel(a, o.Seed)
+	}
+	if o.Language == "none" {
+		b.lang = text.Plain
+	}
+	b.dates = calendar.New(b.lang)
+	b.heard.more = make(chan struct{})
+	b.reading.host = o.Extractor
+	b.reading.Prime()
+	b.scratch.New = func() any { return new(scratch) }
+	b.bodies, err = lru.New[*entry, *Record](o.Cache)
+	if err != nil {
+		return nil, fmt.Errorf("memory: cache: %w", err)
+	}
+	if o.IndexBytes > 0 {
+		size := func(t *tenancy) int64 { return t.bytes.Load() }
+		b.tenants = pool.New(b.enter, b.w.Flush, o.IndexBytes, size, b.leaves, o.Home)
+	}
+	if err := b.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
+	}
+	if b.vectors.Works() {
+		b.vectors.Run(b.now, b.embedNext)
+	}
+	if b.reading.host != nil {
+		b.reading.more = true
+		b.reading.Run(b.now, b.readNext)
+	}
+	return b, nil
+}
+
+// enter reads what the store has of a tenant.
+func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
+	t := new(tenancy)
+	b.sizes.Store(name, t)
+	err := b.w.Flush(ctx)
+	if err == nil {
+		err = b.load(ctx, Scope(name))
+	}
+	if err != nil {
+		before, known := b.left.Load(name)
+		if b.leaves(name); known {
+			b.left.Store(name, before)
+		}
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	return t, nil
+}
+
+// start reads what the store holds.
+func (b *Bank) start(ctx context.Context) error {
+	noted, err := b.loadModel(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.vectors.start(b.o.Embedder, noted); err != nil {
+		return err
+	}
+	if b.tenants != nil {
+		return nil
+	}
+	return b.load(ctx, "")
+}
+
+// load reads what the store holds of a scope and of those below it.
+func (b *Bank) load(ctx context.Context, scope Scope) error {
+	in := stored{b.st, scope, make(map[string]bool)}
+	shards, err := b.loadRecords(ctx, &in)
+	if err != nil {
+		return err
+	}
+	var strays []stray
+	for e, err := range in.under(ctx, countsPart) {
+		if err != nil {
+			return err
+		}
+		c, err := decodeCounts(e)
+		if err != nil {
+			return err
+		}
+		sh, of, its := shards.record(e.Key)
+		if its {
+			sh.tally(change{of, c})
+		} else {
+			strays = append(strays, stray{e.Key, sh, of, c})
+		}
+	}
+	if err := b.settle(ctx, strays); err != nil {
+		return err
+	}
+	if err := b.loadGuesses(ctx, &in, shards); err != nil {
+		return err
+	}
+	b.reading.Lock()
+	b.reading.more = b.reading.host != nil
+	b.reading.Unlock()
+	return b.loadVectors(ctx, &in, shards)
+}
+
+// loadRecords reads the records, and returns the shards by their part of the key.
+func (b *Bank) loadRecords(ctx context.Context, in *stored) (parts, error) {
+	shards := make(parts)
+	return shards, pipeline.Run(ctx, in.under(ctx, recordPart), b.prepare, func(records []loading) error {
+		var sh *shard
+		for _, l := range records {
+			if l.err != nil {
+				return l.err
+			}
+			if sh == nil || sh.scope != l.scope {
+				sh = b.shardFor(l.scope)
+				shards[sh.part] = sh
+			}
+			sh.put(l.entry, l.doc)
+		}
+		return nil
+	})
+}
+
+// stray are counters without a record of their own: the process ended after
+// the record was merged into another, or forgotten, and before its counters
+// followed.
+type stray struct {
+	key    string
+	sh     *shard
+	into   *entry // nil: it is gone
+	counts *tally.Counts
+}
+
+// settle adds strays to the record that theirs was merged into, if any, and
+// removes them.
+func (b *Bank) settle(ctx context.Context, strays []stray) error {
+	for _, s := range strays {
+		op, err := store.Op{Key: s.key, Delete: true}, error(nil)
+		switch {
+		case s.into != nil:
+			if b.o.Shared {
+				op.If = store.At(s.counts.Rev) // else another has settled it
+			}
+			_, err = b.count(ctx, s.sh, []store.Op{op}, nil, change{s.into, s.into.counts().Sum(s.counts)})
+		case !b.o.Shared: // else it is of a record that another has just made, perhaps
+			err = b.w.Add(ctx, op)
+		}
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadVectors reads the vectors of the Bank's model. Those of another wait to be
+// made again, and those without a record go.
+func (b *Bank) loadVectors(ctx context.Context, in *stored, shards parts) error {
+	err := pipeline.Run(ctx, in.under(ctx, vectorPart), codeVectors, func(batch []loadedVector) error {
+		for i := range batch {
+			if err := b.placeVector(ctx, shards, &batch[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, sh := range shards {
+		if b.vectors.pending(sh) > 0 {
+			b.vectors.wanted(sh)
+		}
+	}
+	return err
+}
+
+// loadedVector is a vector of the store. Dim is 0 if the text has none.
+type loadedVector struct {
+	key, model string
+	dim        int
+	code       vector.Code
+	err        error // it is damaged
+}
+
+func codeVectors(entries []store.Entry) []loadedVector {
+	out := make([]loadedVector, len(entries))
+	for i, s := range entries {
+		name, x, err := decodeVector(s)
+		out[i].key, out[i].model, out[i].err = s.Key, name, err
+		if x != nil && out[i].code.Make(x) == nil {
+			out[i].dim = len(x)
+		}
+	}
+	return out
+}
+
+func (b *Bank) placeVector(ctx context.Context, shards parts, l *loadedVector) error {
+	sh, e, its := shards.record(l.key)
+	if !its {
+		if b.o.Shared {
+			return nil // of a record that another has just made, perhaps
+		}
+		return b.w.Add(ctx, store.Op{Key: l.key, Delete: true})
+	}
+	if l.err != nil {
+		return l.err
+	}
+	b.vectors.Adopt(embedder.Model{Name: l.model, Dim: l.dim}) // if it came with the scope
+	if l.model != b.vectors.Model().Name || l.dim != 0 && !b.vectors.Fits(l.dim) {
+		return nil
+	}
+	sh.mu.Change(func() {
+		sh.setCodeLocked(e, l.dim, &l.code)
+	})
+	return nil
+}
+
+// loadModel returns the model of the vectors that are stored.
+func (b *Bank) loadModel(ctx context.Context) (m embedder.Model, err error) {
+	e, err := b.st.Get(ctx, modelKey())
+	if errors.Is(err, store.ErrNotFound) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if err := codec.Decode(e, &m); err != nil {
+		return m, err
+	}
+	if m.Dim < 0 || m.Dim > MaxDimension {
+		return m, fmt.Errorf("%w: %q: dimension %d", store.ErrDamaged, e.Key, m.Dim)
+	}
+	return m, nil
+}
+
+// loadGuesses reads what perhaps replaces what. Guesses of records that are gone
+// are left where they are: they say nothing.
+func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards parts) error {
+	for e, err := range in.under(ctx, guessPart) {
+		if err != nil {
+			return err
+		}
+		kept, err := decodeGuesses(e)
+		if err != nil {
+			return err
+		}
+		if sh, by, _ := shards.record(e.Key); by != nil {
+			sh.guess(by, kept)
+		}
+	}
+	return nil
+}

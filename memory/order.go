@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/internal/succession"
+)
+
+// What a query orders by a guess, see docs/benchmarks.md.
+const (
+	asRelevant   = 0.7 // relevance of the later one, of that of the earlier
+	lessRelevant = 0.2 // with a cue, whose words are not those of the question
+	reordered    = 10  // hits
+	halfAsNear   = 0.5 // cosine with the question, of that of the earlier one
+)
+
+// doubt notes what something perhaps replaces, of what was found from one on. The
+// search of sh is in.
+func (sc *scratch) doubt(sh *shard, from int) {
+	if q := &sc.query; len(sh.guesses) == 0 || q.all || q.alone || q.triggered || q.model != nil {
+		return
+	}
+	doubted := func(k ident.Key) bool { return len(sh.guesses[k]) > 0 }
+	for i := range sc.found[from:] {
+		f := &sc.found[from+i]
+		f.doubted = doubted(f.id) || f.more != nil && slices.ContainsFunc(f.more.former, doubted)
+	}
+}
+
+// order puts what is current before what it perhaps replaces, among the first
+// ten, and brings in what is not among the hits. It hides nothing that was among
+// those ten, and keeps the number of hits. A question about the past is answered
+// as it was.
+func (sc *scratch) order(best []found) []found {
+	sc.marks = sc.marks[:0]
+	q := &sc.query
+	doubted := func(f found) bool { return f.doubted }
+	if !slices.ContainsFunc(best[:min(len(best), reordered)], doubted) || succession.AsksOfPast(q.asked) {
+		return best
+	}
+	for i := 0; i < min(len(best), reordered); i++ {
+		for range maxSteps {
+			if !best[i].doubted {
+				break
+			}
+			m, at := q.later(best, i)
+			if m.by == nil {
+				break
+			}
+			sc.marks = append(sc.marks, m)
+			if at >= 0 && at < i {
+				break // it comes first already
+			}
+			f := best[max(at, i)]
+			if at < 0 {
+				f.entry, f.tally, f.doubted = m.by, m.by.counts(), true
+			}
+			best = q.lead(best, i, at, f)
+		}
+	}
+	return best
+}
+
+// later returns the latest record that perhaps replaces the i-th hit, as far as
+// the query sees it and finds it as relevant, and its place, or -1 if it is not
+// among the hits.
+func (q *query) later(best []found, i int) (m mark, at int) {
+	f := &best[i]
+	m.old, at = f.entry, -1
+	f.sh.mu.Enter()
+	defer f.sh.mu.Leave()
+	for k := range f.keys() {
+		guesses := f.sh.guesses[k]
+		for _, g := range guesses {
+			by := f.sh.findLocked(g.by)
+			if by == nil || !by.after(f.entry) || !replaces(by, f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
+				continue
+			}
+			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })
+			if n >= 0 && !g.heeded(guesses, f, &best[n]) || n < 0 && g.of == ByMeaning {
+				continue
+			}
+			m.by, m.p, m.of, at = by, g.p, g.of, n
+		}
+	}
+	return m, at
+}
+
+// heeded reports whether a query orders by the guess, of those of f: whether what perhaps replaces f
+// answers the question as well. Words go before vectors where both have guessed.
+func (g guess) heeded(guesses []guess, f, by *found) bool {
+	switch g.of {
+	case ByMeaning:
+		byWords := func(o guess) bool { return o.by == g.by && o.of != ByMeaning }
+		return by.cosine > 0 && by.cosine >= halfAsNear*f.cosine && !slices.ContainsFunc(guesses, byWords)
+	case ByCue:
+		return by.relevance >= lessRelevant*f.relevance
+	}
+	return by.relevance >= asRelevant*f.relevance
+}
+
+// replaced returns what perhaps replaces e.
+func (sc *scratch) replaced(e *entry) Replaced {
+	for _, m := range sc.marks {
+		if m.old == e {
+			return Replaced{m.by.name(), m.p, m.of}
+		}
+	}
+	return Replaced{}
+}

@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/store"
+)
+
+// record returns the record of e as the package works with it: without its
+// counters and its vector. It shares its slices with e.
+func (b *Bank) record(ctx context.Context, sh *shard, e *entry) (*Record, error) {
+	if e.flags&isCold != 0 {
+		return b.cold(ctx, sh, e)
+	}
+	r := &Record{ID: e.name(), Scope: sh.scope}
+	e.fill(r)
+	return r, nil
+}
+
+// cold reads a record whose texts are on disk. Records are cached by their
+// entry, so a changed one is never taken for the one before.
+func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
+	if r, ok := b.bodies.Get(e); ok {
+		return r, nil
+	}
+	stored, err := b.st.Get(ctx, sh.recordKey(e.name()))
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := decodeRecord(stored)
+	if err != nil {
+		return nil, err
+	}
+	if stored.Rev != e.rev {
+		return r, nil // what the record has become meanwhile
+	}
+	b.bodies.Add(e, r)
+	if !sh.holds(e) {
+		b.bodies.Remove(e) // it has gone, and whoever removed it was here before
+	}
+	return r, nil
+}
+
+// copy writes the record of e to r for the caller, but for the vector. It asks
+// the disk for what is cold.
+func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *tally.Counts, r *Record) error {
+	if e.flags&isCold == 0 {
+		r.Scope = sh.scope
+		e.fill(r)
+	} else {
+		cold, err := b.cold(ctx, sh, e)
+		if err != nil {
+			return err
+		}
+		*r = *cold
+	}
+	r.own()
+	r.apart = nil
+	r.Stats, r.Archived = statsOf(c), c.Archived
+	return nil
+}
+
+// whole returns the record of e for the caller, with its vector.
+func (b *Bank) whole(ctx context.Context, sh *shard, e *entry) (Record, error) {
+	r := Record{ID: e.name()}
+	err := b.copy(ctx, sh, e, e.counts(), &r)
+	if err == nil && (e.dim != 0 || !sh.vectorless(e)) {
+		r.Vector, err = b.vector(ctx, sh, e)
+	}
+	return r, sh.missing(e, err)
+}
+
+// missing returns err, which reading a part of e from the store has come to,
+// as ErrNotFound only if e is not in the Bank any more.
+func (sh *shard) missing(e *entry, err error) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	// Records leave the store before they leave memory, with edit held.
+	sh.edit.Lock()
+	defer sh.edit.Unlock()
+	if sh.holds(e) {
+		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.recordKey(e.name()))
+	}
+	return err
+}
+
+// vector reads the vector of e.
+func (b *Bank) vector(ctx context.Context, sh *shard, e *entry) ([]float32, error) {
+	stored, err := b.read(ctx, sh.vectorKey(e.name()))
+	if err != nil {
+		return nil, err
+	}
+	_, v, err := decodeVector(stored)
+	return v, err
+}
+
+// Get returns the record. The id of a record that was merged into another
+// leads to that one. It alone, and All, read the Vector, which is on disk.
+func (s Space) Get(ctx context.Context, id ID) (Record, error) {
+	done, err := s.ready(ctx)
+	defer done()
+	if err != nil {
+		return Record{}, err
+	}
+	for {
+		sh, e, err := s.lookup(id)
+		if err != nil {
+			return Record{}, err
+		}
+		r, err := s.b.whole(ctx, sh, e)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it changed meanwhile: look again
+		}
+		if err != nil {
+			return Record{}, fmt.Errorf("memory: get: %w", err)
+		}
+		return r, nil
+	}
+}
+
+// All yields the records, quarantined and archived ones too, as they were when
+// the iteration began, in order of At and then ID. It ends after the first
+// error.
+func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		sh, done, err := s.holding(ctx)
+		defer done()
+		if err != nil {
+			yield(Record{}, err)
+		}
+		if sh == nil {
+			return
+		}
+		for _, e := range byTime(sh.snapshot()) {
+			if err := ctx.Err(); err != nil {
+				yield(Record{}, err)
+				return
+			}
+			r, err := s.b.whole(ctx, sh, e)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // forgotten meanwhile
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}

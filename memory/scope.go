@@ -1,0 +1,80 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/arc-learn/arc/redact"
+)
+
+// Errors of scopes.
+var (
+	// ErrScope: a scope is not 1 to 8 segments (or a ninth, Apart) of [A-Za-z0-9_.:@-]{1,128}
+	// joined by "/", or one has the form of an issuer's token.
+	ErrScope = errors.New("bad scope")
+	// ErrTenant: a scope has no valid tenant, or belongs to another one.
+	ErrTenant = errors.New("bad tenant")
+)
+
+// Apart is the last segment of a scope that memory/identity keeps its records in, so
+// that no recall in the scope above finds them. It may be a ninth.
+const Apart = "@identity"
+
+const (
+	maxSegments = 8
+	maxSegment  = 128
+	notSegment  = "is not 1 to 128 letters, digits and _.:@-, or looks like a secret"
+)
+
+// Scope says whose memories they are, as in "acme/user-42". The first segment
+// is the tenant. Scopes share nothing, statistics included; there is no
+// default.
+type Scope string
+
+// Tenant returns the first segment.
+func (s Scope) Tenant() string {
+	tenant, _, _ := strings.Cut(string(s), "/")
+	return tenant
+}
+
+// Check returns nil for a scope that can be used, else ErrScope, and ErrTenant
+// too if it is the tenant that is bad.
+func (s Scope) Check() error {
+	rest, more := string(s), true
+	for n := 1; more; n++ {
+		if n > maxSegments && rest != Apart {
+			return fmt.Errorf("%w: more than %d segments", ErrScope, maxSegments)
+		}
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		switch {
+		case goodSegment(segment):
+		case n == 1:
+			return fmt.Errorf("%w: %w: segment 1 "+notSegment, ErrScope, ErrTenant)
+		default:
+			return fmt.Errorf("%w: segment %d "+notSegment, ErrScope, n)
+		}
+	}
+	return nil
+}
+
+// Within reports whether the scope is another or below it; every scope is within "".
+func (s Scope) Within(of Scope) bool {
+	return of == "" || s == of || strings.HasPrefix(string(s), string(of)+"/")
+}
+
+func goodSegment(s string) bool {
+	if s == "" || len(s) > maxSegment || redact.Issued(s) != "" {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case strings.IndexByte("_.:@-", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,255 @@
+package memory
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/internal/vector"
+)
+
+// query is a checked Query.
+type query struct {
+	k         int
+	text      []text.Term
+	half      map[string]string // see index.Query
+	asked     string            // the text as it is
+	all       bool              // there is no text: every record is found
+	replaying bool              // nothing gives way
+	triggered bool              // by phrases of the records in the text
+	linked    bool              // what is linked with the hits fills up what they leave of k
+	rescue    bool              // what is archived is found if nothing live matches as well
+	asker     bool              // the text is about who asks
+	shards    []*shard          // of the scopes that have one
+	apart     bool              // trusted records are left out
+	without   flags             // records that have one of them are left out
+	before    int64             // no later At, in microseconds since 1970 as the next two
+	known     int64             // no later Known
+	at        int64             // when recency is taken
+	rate      float64           // 1 / the half-life in microseconds
+	situation uint64
+	context   []ident.Key
+	model     *model  // nil: Weighted
+	draws     uint64  // seed of the noise of the model
+	floor     float64 // the least Parts.Answer, if there is a text
+	best      float64 // the least ratio of what counts as the best match, see vouch
+	// attributed is how likely what is found is by whom the text names.
+	attributed float64
+
+	vector                  bool // there is one, in scratch.hybrid
+	alone                   bool // and no text
+	minCosine, cosineWeight float64
+}
+
+// scratch is memory that recalls use again.
+type scratch struct {
+	index  index.Scratch
+	hybrid hybrid
+	terms  []text.Term // of the query
+	query  query
+	ask    index.Query // of the shard at hand
+	found  []found
+	hidden map[*entry]*entry // what was found and is superseded, by what
+	marks  []mark            // of the hits
+}
+
+// mark says of a hit what perhaps replaces it.
+type mark struct {
+	old, by *entry
+	p       float64
+	of      Evidence
+}
+
+// all is a query that sees every record.
+func all() query { return query{before: math.MaxInt64, known: math.MaxInt64} }
+
+// addShard adds a shard to those that are searched, unless it is nil or among
+// them.
+func (q *query) addShard(sh *shard) {
+	if sh != nil && !slices.Contains(q.shards, sh) {
+		q.shards = append(q.shards, sh)
+	}
+}
+
+// latest returns t in microseconds since 1970, or the end of time if it is zero. Times that no
+// record may have stay before that, and after all of these: differences are numbers.
+func latest(t time.Time) int64 {
+	const far = 1 << 41 // in seconds
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return min(max(t.Unix(), -far), far)*1e6 + int64(t.Nanosecond()/1000)
+}
+
+// without returns the flags of the records that the query leaves out.
+func (q *Query) without() (f flags) {
+	if len(q.Kinds) > 0 {
+		f = kindFlags
+		for _, k := range q.Kinds {
+			f &^= k.flag()
+		}
+	}
+	if q.Inject {
+		f |= isQuarantined
+	}
+	if !q.Archived {
+		f |= isArchived
+	}
+	return f
+}
+
+// excludes returns why the query leaves a record out, or "".
+func (q *query) excludes(e *entry, c *tally.Counts) string {
+	switch {
+	case q.without&e.flags&kindFlags != 0:
+		return "its kind is not asked for"
+	case q.without&e.flags&isQuarantined != 0:
+		return "it is quarantined, and Inject leaves those out until Trust"
+	case q.apart && e.flags.trusted():
+		return "it is trusted, and Background leaves those out"
+	case q.without&isArchived != 0 && c.Archived:
+		return "it is archived"
+	case e.at > q.before:
+		return "it did not hold yet at At"
+	case e.known > q.known:
+		return "it was not known yet at Known"
+	}
+	return ""
+}
+
+// sees reports whether e counts for the query: what it leaves out replaces
+// nothing. What Decay has archived still does.
+func (q *query) sees(e *entry) bool {
+	return q.without&e.flags&(kindFlags|isQuarantined) == 0 && e.at <= q.before && e.known <= q.known
+}
+
+// lead puts f, which is the hit at a place, or not among the hits if that is -1, before
+// the i-th.
+func (q *query) lead(best []found, i, at int, f found) []found {
+	if at < 0 {
+		if len(best) < q.k {
+			best = append(best, found{})
+		}
+		at = len(best) - 1
+	}
+	copy(best[i+1:at+1], best[i:at])
+	best[i] = f
+	return best
+}
+
+func (sh *shard) addRated(sc *scratch, row uint32, r rated) {
+	e := sh.rows[row]
+	c := e.counts()
+	if sc.query.excludes(e, c) == "" {
+		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, rated: r})
+	}
+}
+
+// add resolves a row that the index has found.
+func (sh *shard) add(sc *scratch, m index.Match) {
+	sh.addRated(sc, m.Row, rated{ratio: m.Ratio, relevance: m.Relevance, lexical: m.Relevance})
+}
+
+// gate is the share of the best match from which on effectiveness and recency count.
+const gate = 0.8
+
+// found is a record that a query found, before it is copied for the caller.
+type found struct {
+	*entry
+	sh    *shard        // that it is of
+	tally *tally.Counts // as they were when it was found
+	rated
+	near, doubted          bool   // doubted: something perhaps replaces it
+	link                   *entry // the hit that brings it, if no words do
+	by                     said
+	effectiveness, recency float64 // if near
+	score                  float64
+}
+
+// rated is what a search says of a record. Ratios are those of scores within a
+// query; see internal/index for those of words.
+type rated struct {
+	ratio, relevance float64
+	lexical, cosine  float64 // relevance by words, and cosine with the query
+}
+
+// better orders hits: by score, then the newer, then by ID.
+func better(a, b *found) int {
+	switch {
+	case a.score > b.score:
+		return -1
+	case a.score < b.score:
+		return 1
+	case a.ratio > b.ratio: // relevance has no more digits when it is near 1
+		return -1
+	case a.ratio < b.ratio:
+		return 1
+	case a.at > b.at:
+		return -1
+	case a.at < b.at:
+		return 1
+	}
+	return cmp.Or(compareIDs(a.entry, b.entry), cmp.Compare(a.sh.scope, b.sh.scope))
+}
+
+// top moves the k best to the front, in order, and returns them.
+func top(fs []found, k int) []found {
+	k = min(k, len(fs))
+	if k == 0 {
+		return fs[:0]
+	}
+	heap := fs[:k] // the worst of them first
+	for i := k/2 - 1; i >= 0; i-- {
+		sink(heap, i)
+	}
+	for i := k; i < len(fs); i++ {
+		if better(&fs[i], &heap[0]) < 0 {
+			heap[0], fs[i] = fs[i], heap[0]
+			sink(heap, 0)
+		}
+	}
+	for n := k - 1; n > 0; n-- {
+		heap[0], heap[n] = heap[n], heap[0]
+		sink(heap[:n], 0)
+	}
+	return fs[:k]
+}
+
+// sink restores the heap below i: no child is worse than its parent.
+func sink(heap []found, i int) {
+	for {
+		worst := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(heap); c++ {
+			if better(&heap[c], &heap[worst]) > 0 {
+				worst = c
+			}
+		}
+		if worst == i {
+			return
+		}
+		heap[i], heap[worst] = heap[worst], heap[i]
+		i = worst
+	}
+}
+
+// said is by whom a record is, where the query names one actor.
+type said uint8
+
+// hybrid is memory that recalls with a vector use again.
+type hybrid struct {
+	vector vector.Scratch
+	both   []both
+	ratios []float64 // for sorting
+	marks  []uint64  // a bit for each row
+}
+
+// both is what the two searches say of a row.
+type both struct {
+	row uint32
+	rated
+}
