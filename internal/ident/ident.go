@@ -30,10 +30,15 @@ func Digest(parts ...string) [sha256.Size]byte {
 // Append appends bytes to buf as ids encode them: so they are in the same order.
 func Append(buf, b []byte) []byte { return base.AppendEncode(buf, b) }
 
+// Name hashes parts into a name.
+func Name(parts ...string) string {
+	sum := Digest(parts...)
+	return base.EncodeToString(sum[:15])
+}
+
 // Keyed is the id of every draft of a scope with this key: the key needs no index.
 func Keyed(scope, key string) string {
-	sum := Digest("key", scope, key)
-	return string(keyedMark) + base.EncodeToString(sum[:15])
+	return string(keyedMark) + Name("key", scope, key)
 }
 
 // IsKeyed reports whether Keyed has made the id.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
@@ -115,7 +116,7 @@ func adopt(ctx context.Context, st store.Store, bank *memory.Bank, group []store
 	scope := memory.Scope(p[1])
 	if p[1] != "" && p[1][0] == '#' {
 		for of := range bank.Scopes() {
-			if len(of) > longScope && "#"+digest(string(of)) == p[1] {
+			if len(of) > longScope && "#"+ident.Name(string(of)) == p[1] {
 				scope = of
 			}
 		}

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/sites"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -119,7 +121,7 @@ func (x *Identity) event(e Event) (noted, error) {
 		return out, err
 	}
 	if e.Key != "" {
-		out.mark = digest("event", e.Key)
+		out.mark = ident.Name("event", e.Key)
 	}
 	out.Topic = strings.TrimSpace(out.Topic)
 	switch {
@@ -265,7 +267,7 @@ type count struct {
 }
 
 func countOf(e *Event) count {
-	c := count{e.Kind, hostOf(e.Address), e.Topic, e.Category, 1, 0}
+	c := count{e.Kind, sites.HostOf(e.Address), e.Topic, e.Category, 1, 0}
 	if e.Dwell > 0 {
 		c.More = roundOff(min(max(e.Dwell.Minutes(), leastWeight), mostWeight) - 1)
 	}
@@ -297,37 +299,7 @@ func (r *rollup) add(c count) {
 	}
 }
 
-// hostOf returns the host of an address, in lower case, without "www.": as a browser
-// reads it, however wrong the rest of the address is.
-func hostOf(address string) string {
-	s := strings.NewReplacer("\\", "/", "。", ".", "．", ".").Replace(strings.TrimSpace(address))
-	if i := strings.Index(s, "://"); i >= 0 && !strings.ContainsAny(s[:i], "/?#") {
-		s = s[i+1:]
-	} else if scheme, rest, ok := strings.Cut(s, ":"); ok && strings.HasPrefix(strings.ToLower(scheme), "http") {
-		s = rest
-	}
-	s = strings.TrimLeft(s, "/")
-	if i := strings.IndexAny(s, "/?# "); i >= 0 {
-		s = s[:i]
-	}
-	s = s[strings.LastIndexByte(s, '@')+1:]
-	if i := strings.LastIndexByte(s, ']'); i < 0 {
-		s, _, _ = strings.Cut(s, ":")
-	} else {
-		s = strings.TrimPrefix(s[:i], "[")
-	}
-	if len(s) > 253 { // RFC 1035
-		return ""
-	}
-	return domain(s)
-}
-
 // excludes reports whether nothing is to be noted of an address.
-func (s *Settings) excludes(address string) bool { return within(hostOf(address), s.ExcludedDomains) }
-
-// within reports whether a host is one of the domains, or below one.
-func within(host string, domains []string) bool {
-	return host != "" && slices.ContainsFunc(domains, func(d string) bool {
-		return host == d || strings.HasSuffix(host, "."+d)
-	})
+func (s *Settings) excludes(address string) bool {
+	return sites.Within(sites.HostOf(address), s.ExcludedDomains)
 }

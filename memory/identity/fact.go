@@ -10,9 +10,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/internal/wording"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -245,7 +246,7 @@ func (f *Fact) check() error {
 		return bad("maturity", f.Maturity)
 	case !(f.Confidence >= 0 && f.Confidence <= 1): // NaN too
 		return bad("confidence", f.Confidence)
-	case f.Subject != "" && canonical(f.Slot) == "":
+	case f.Subject != "" && wording.Canonical(f.Slot) == "":
 		return bad("slot", f.Slot)
 	}
 	return cmp.Or(over("content", len(f.Content), maxContent), over("variants", len(f.Variants), maxVariants),
@@ -274,18 +275,20 @@ func isName[T ~string](s T) bool {
 }
 
 // said is equal for facts of the same words and category.
-func (f *Fact) said() string { return digest("claim", string(f.Category), canonical(f.Content)) }
+func (f *Fact) said() string {
+	return ident.Name("claim", string(f.Category), wording.Canonical(f.Content))
+}
 
 // claim is equal for facts that say the same, of the same slot.
 func (f *Fact) claim() string {
 	if f.Slot == "" {
 		return f.said()
 	}
-	parts := []string{"claim", string(f.Category), canonical(f.Content), f.slotKey()}
+	parts := []string{"claim", string(f.Category), wording.Canonical(f.Content), f.slotKey()}
 	if f.Again {
 		parts = append(parts, f.At.Format(time.RFC3339Nano))
 	}
-	return digest(parts...)
+	return ident.Name(parts...)
 }
 
 // wordingAt is the text of the fact as it was known at a time; zero: by now.
@@ -298,7 +301,7 @@ func (f *Fact) wordingAt(known time.Time) string {
 	return f.Content
 }
 
-func rejectionName(content string) string { return digest("rejection", canonical(content)) }
+func rejectionName(content string) string { return ident.Name("rejection", wording.Canonical(content)) }
 
 // learned reports whether the fact was known at a time; zero: by now.
 func (f *Fact) learned(known time.Time) bool { return known.IsZero() || !f.Created.After(known) }
@@ -317,7 +320,7 @@ func (f *Fact) slotKey() string {
 	case f.Subject == "": // former versions read it from the text
 		return f.Slot
 	}
-	return canonical(f.Subject) + "\x00" + canonical(f.Slot)
+	return wording.Canonical(f.Subject) + "\x00" + wording.Canonical(f.Slot)
 }
 
 // older orders facts by when they were learned.
@@ -470,53 +473,6 @@ func number(b bool) int {
 	return 0
 }
 
-// Marks around a word that are not part of it. A '.' in front of one is
-// (.NET), and so are '+' and '#' behind it (C++, C#).
-const (
-	before = "\"'`“”‘’„«»‹›([{<*_~-–—,;:!?¡¿"
-	behind = "\"'`“”‘’„«»‹›)]}>*_~-–—,;:!?.…"
-)
-
-// wordsOf returns the words of s in lower case, without what surrounds them.
-func wordsOf(s string) (out []string) {
-	for w := range strings.FieldsSeq(strings.ToLower(fence.Visible(s))) {
-		if w = bare(w); w != "" {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-// bare returns a word without its marks: not without the sign of a number or a letter
-// (-18, >30, A-), nor is one that stands alone (<) none.
-func bare(w string) string {
-	left := strings.TrimLeft(w, before)
-	out := strings.TrimRight(left, behind)
-	if out == "" {
-		return strings.Trim(w, strings.Trim(behind, ">")+"¡¿([{")
-	}
-	if sign := len(w) - len(left) - 1; sign >= 0 && strings.IndexByte("-<>~", w[sign]) >= 0 && '0' <= out[0] && out[0] <= '9' {
-		out = w[sign:sign+1] + out
-	}
-	if len(out) == 1 && (left == out+"-" || left == out+"*") {
-		out = left
-	}
-	return out
-}
-
-// canonical returns the form in which two statements are the same: their
-// words, whatever the case, spacing and punctuation. A text without words is
-// its own form, so that "!!!" is not "???".
-func canonical(s string) string {
-	return cmp.Or(strings.Join(wordsOf(s), " "), strings.Join(strings.Fields(strings.ToLower(s)), " "))
-}
-
-// overlaps reports whether one text holds the other as whole words.
-func overlaps(a, b string) bool {
-	a, b = " "+canonical(a)+" ", " "+canonical(b)+" "
-	return strings.TrimSpace(a) != "" && strings.TrimSpace(b) != "" && (strings.Contains(a, b) || strings.Contains(b, a))
-}
-
 // term is a word as relevance compares it.
 type term struct {
 	text   string
@@ -525,7 +481,7 @@ type term struct {
 
 // termsOf returns the stems of s. Words with '+' or '#' stay as they are.
 func termsOf(s string) (out []term) {
-	for _, w := range wordsOf(s) {
+	for _, w := range wording.Words(s) {
 		if strings.ContainsAny(w, "+#") {
 			out = append(out, term{w, 1})
 			continue
@@ -556,7 +512,7 @@ var categories = []struct {
 // categorize guesses the category of a statement from its phrases. Without any that it
 // knows, that is Context.
 func categorize(content string) Category {
-	words := " " + strings.Join(wordsOf(strings.ReplaceAll(content, "’", "'")), " ") + " "
+	words := " " + strings.Join(wording.Words(strings.ReplaceAll(content, "’", "'")), " ") + " "
 	for _, c := range categories {
 		for p := range strings.SplitSeq(c.phrases, ",") {
 			if strings.Contains(words, " "+p+" ") {

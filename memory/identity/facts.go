@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/wording"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -72,8 +74,9 @@ func (x *Identity) sayAgain(ctx context.Context, r row[Fact], f *Fact) (row[Fact
 	if err != nil || len(views) == 0 || !r.v.At.Before(views[0].At) {
 		return r, err
 	}
+	said := wording.Canonical(f.Content)
 	for _, v := range views {
-		if v.Category == f.Category && canonical(v.Content) == canonical(f.Content) && !v.At.Before(views[0].At) {
+		if v.Category == f.Category && wording.Canonical(v.Content) == said && !v.At.Before(views[0].At) {
 			return fetch[Fact](ctx, x, v.ID)
 		}
 	}
@@ -83,7 +86,7 @@ func (x *Identity) sayAgain(ctx context.Context, r row[Fact], f *Fact) (row[Fact
 
 // fact checks a draft and returns what it would make, without an ID.
 func (x *Identity) fact(d Draft) (Fact, error) {
-	if (canonical(d.Subject) == "") != (canonical(d.Slot) == "") {
+	if (wording.Canonical(d.Subject) == "") != (wording.Canonical(d.Slot) == "") {
 		return Fact{}, bad("subject and slot", "one without the other")
 	}
 	now := x.clock()
@@ -265,7 +268,7 @@ func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, err
 			name += "\x00" + e.At.Format(time.DateOnly) // no Key has a \x00
 		}
 		if name != "" {
-			e.Key = digest("validation", name)
+			e.Key = ident.Name("validation", name)
 			if slices.ContainsFunc(f.Evidence, func(o Evidence) bool { return o.Key == e.Key }) {
 				return false, nil
 			}
@@ -326,7 +329,7 @@ func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, erro
 	}
 	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
 		err := x.block(ctx, b, f.Content, reason)
-		if b.topic != "" && canonical(b.topic) != canonical(f.Content) {
+		if b.topic != "" && wording.Canonical(b.topic) != wording.Canonical(f.Content) {
 			err = errors.Join(err, x.block(ctx, b, b.topic, reason))
 		}
 		if err != nil || !f.Rejected.IsZero() {
@@ -381,8 +384,9 @@ const developing = " development"
 // holds the other as whole words. So «Go» covers «Learning Go», and not «MongoDB».
 func (x *Identity) checkRejected(ctx context.Context, text string) error {
 	refused, err := x.Rejections(ctx)
+	topic := strings.TrimSuffix(wording.Canonical(text), developing)
 	for _, r := range refused {
-		if overlaps(r.Content, text) || overlaps(r.Content, strings.TrimSuffix(canonical(text), developing)) {
+		if wording.Overlap(r.Content, text) || wording.Overlap(r.Content, topic) {
 			return &RejectedError{r}
 		}
 	}

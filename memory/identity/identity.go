@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -17,7 +15,8 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/internal/sites"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -297,18 +296,6 @@ func scrub[T any](san *redact.Sanitizer, v *T) error {
 	return err
 }
 
-var base = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
-
-// digest hashes parts, each with its length, into a name for a key.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
-		h.Write([]byte(p))
-	}
-	return base.EncodeToString(h.Sum(nil)[:15])
-}
-
 // draw returns a name that sorts by time, within one view also by order, and
 // that is not in use with overwhelming odds; with a seed another view may have
 // drawn it, which the commit finds out.
@@ -318,11 +305,11 @@ func (x *Identity) draw() string {
 	binary.BigEndian.PutUint64(b[:], uint64(max(x.now().UnixMilli(), 0))<<16)
 	b[6], b[7], b[8] = byte(n>>16), byte(n>>8), byte(n)
 	if x.seed != 0 {
-		copy(b[9:], digest("draw", fmt.Sprint(x.seed), fmt.Sprint(n)))
+		copy(b[9:], ident.Name("draw", fmt.Sprint(x.seed), fmt.Sprint(n)))
 	} else if _, err := rand.Read(b[9:]); err != nil {
 		panic(err) // crypto/rand never fails
 	}
-	return base.EncodeToString(b[:])
+	return string(ident.Append(nil, b[:]))
 }
 
 // Profile is what an identity has beside its facts: labels that do not fade,
@@ -420,7 +407,7 @@ func (p *Profile) check() error {
 		}
 	}
 	for i, d := range p.Settings.ExcludedDomains {
-		host := hostOf(strings.TrimPrefix(strings.TrimSpace(d), "*."))
+		host := sites.HostOf(strings.TrimPrefix(strings.TrimSpace(d), "*."))
 		if p.Settings.ExcludedDomains[i] = host; host == "" {
 			return bad("excluded domain", d)
 		}
@@ -432,13 +419,4 @@ func (p *Profile) check() error {
 		}
 	}
 	return nil
-}
-
-// domain is the form in which domains are compared; "": it is none.
-func domain(s string) string {
-	s = strings.TrimPrefix(strings.Trim(strings.ToLower(strings.TrimSpace(s)), "."), "www.")
-	if key.CheckID("", s) != nil {
-		return ""
-	}
-	return s
 }

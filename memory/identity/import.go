@@ -13,7 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/loosejson"
+	"github.com/arc-learn/arc/internal/sites"
+	"github.com/arc-learn/arc/internal/wording"
 )
 
 // ImportReport says what Import did.
@@ -135,17 +139,20 @@ func combine[T any](ctx context.Context, x *Identity, part, name string, merge f
 // read takes a document apart, and checks all that is to be stored.
 func (x *Identity) read(data []byte) (*incoming, error) {
 	data = bytes.ToValidUTF8(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\ufffd"))
-	if err := checkDocument(data); err != nil {
+	if err := over("document", len(data), maxDocument); err != nil {
 		return nil, err
 	}
-	given := fieldsOf(data)
+	if err := over("depth of the document", loosejson.Depth(data, maxDepth), maxDepth); err != nil {
+		return nil, err
+	}
+	given := loosejson.FieldsOf(data)
 	if given == nil {
 		return nil, fmt.Errorf("%w: not a JSON object", ErrFormat)
 	}
 	clean := x.sanitize.JSON(data)
 	data = encoded(&clean) // compact
 	in := newIncoming()
-	version := plain(given["version"])
+	version := loosejson.Plain(given["version"])
 	switch {
 	case strings.HasPrefix(version, "2.") || version == "2":
 		in.version = 2
@@ -173,23 +180,23 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 		r.Reasons = latest(r.Reasons, maxReasons, sizeOf)
 	}
 	if lost := append(listed(in.profile.Extra), in.unreadable...); len(lost) > 0 {
-		in.profile.Extra = union(raws{unreadable: encoded(&lost)}, in.profile.Extra)
+		in.profile.Extra = loosejson.Union(loosejson.Fields{unreadable: encoded(&lost)}, in.profile.Extra)
 	}
 	return in, in.profile.check()
 }
 
 func (x *Identity) readV2(data []byte, in *incoming) {
 	var d document
-	o, _ := read(data, &d)
-	delete(o.damaged, "version") // which was checked
-	part := func(field string, raw json.RawMessage, v any) (po object, done func()) {
-		po, ok := read(raw, v)
+	o, _ := loosejson.Read(data, &d)
+	delete(o.Damaged, "version") // which was checked
+	part := func(field string, raw json.RawMessage, v any) (po loosejson.Object, done func()) {
+		po, ok := loosejson.Read(raw, v)
 		if raw != nil && !ok {
-			o.damage(field)
+			o.Damage(field)
 		}
 		return po, func() {
-			if rest := union(po.left, po.damaged); len(rest) > 0 {
-				o.left[field] = encoded(&rest)
+			if rest := loosejson.Union(po.Left, po.Damaged); len(rest) > 0 {
+				o.Left[field] = encoded(&rest)
 			}
 		}
 	}
@@ -197,7 +204,7 @@ func (x *Identity) readV2(data []byte, in *incoming) {
 	in.profile = p
 	var core coreJSON
 	co, done := part("core", d.Core, &core)
-	expect(&co, "visibility", &core.Visibility, ranked)
+	loosejson.Expect(&co, "visibility", &core.Visibility, ranked)
 	*p = Profile{
 		Name: core.Name, Role: core.Role, Visibility: core.Visibility, Updated: core.Updated,
 		UserID: d.UserID, DeviceID: d.DeviceID,
@@ -205,7 +212,7 @@ func (x *Identity) readV2(data []byte, in *incoming) {
 	done()
 	var s settingsJSON
 	so, done := part("settings", d.Settings, &s)
-	so.clamp("decayHalfLifeDays", &s.HalfLifeDays, 0, mostDays)
+	so.Clamp("decayHalfLifeDays", &s.HalfLifeDays, 0, mostDays)
 	p.Settings = Settings{HalfLife: lasting(s.HalfLifeDays), AutoInfer: s.AutoInfer}
 	p.Settings.HalfLives = map[Category]time.Duration{}
 	for c, d := range s.HalfLives {
@@ -214,7 +221,7 @@ func (x *Identity) readV2(data []byte, in *incoming) {
 		}
 	}
 	for _, v := range s.ExcludedDomains {
-		if d := hostOf(fmt.Sprint(v)); d != "" {
+		if d := sites.HostOf(fmt.Sprint(v)); d != "" {
 			p.Settings.ExcludedDomains = append(p.Settings.ExcludedDomains, d)
 		}
 	}
@@ -230,16 +237,16 @@ func (x *Identity) readV2(data []byte, in *incoming) {
 			f.ID = numbered(len(in.facts), &f)
 		}
 		if seen[f.ID] { // another fact under the same id: both are kept
-			f.ID = ID(digest("imported", string(f.ID), string(f.Category), canonical(f.Content)))
+			f.ID = ID(ident.Name("imported", string(f.ID), string(f.Category), wording.Canonical(f.Content)))
 		}
 		seen[f.ID] = true
 		in.facts = append(in.facts, f)
 	}
 	in.readRest(x, &d)
-	for field, raw := range o.damaged {
-		o.left["damaged."+field] = raw
+	for field, raw := range o.Damaged {
+		o.Left["damaged."+field] = raw
 	}
-	p.Extra = o.left
+	p.Extra = o.Left
 }
 
 const mostDays = 36500.0 // a hundred years
@@ -259,30 +266,30 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 		raw = fmt.Appendf(nil, `{"content":%s}`, raw)
 	}
 	f := Fact{Confidence: math.NaN(), Validations: -1} // none
-	o, _ := read(raw, &f)
+	o, _ := loosejson.Read(raw, &f)
 	if strings.TrimSpace(f.Content) == "" {
 		return f, false
 	}
-	expect(&o, "id", &f.ID, func(id ID) bool { return isID(id) && !strings.HasPrefix(string(id), own) })
-	expect(&o, "sourceRef", &f.Ref, isID)
-	expect(&o, "category", &f.Category, isName)
-	expect(&o, "source", &f.Source, isName)
-	expect(&o, "maturity", &f.Maturity, ranked)
-	expect(&o, "visibility", &f.Visibility, ranked)
-	expect(&o, "subject", &f.Subject, isID)
-	expect(&o, "slot", &f.Slot, isID)
-	o.clamp("confidence", &f.Confidence, 0, 1)
+	loosejson.Expect(&o, "id", &f.ID, func(id ID) bool { return isID(id) && !strings.HasPrefix(string(id), own) })
+	loosejson.Expect(&o, "sourceRef", &f.Ref, isID)
+	loosejson.Expect(&o, "category", &f.Category, isName)
+	loosejson.Expect(&o, "source", &f.Source, isName)
+	loosejson.Expect(&o, "maturity", &f.Maturity, ranked)
+	loosejson.Expect(&o, "visibility", &f.Visibility, ranked)
+	loosejson.Expect(&o, "subject", &f.Subject, isID)
+	loosejson.Expect(&o, "slot", &f.Slot, isID)
+	o.Clamp("confidence", &f.Confidence, 0, 1)
 	now := x.clock()
 	for field, t := range map[string]*time.Time{
 		"lastValidated": &f.Validated, "createdAt": &f.Created, "updatedAt": &f.Updated, "demotedAt": &f.Demoted,
 		"archivedAt": &f.Archived, "rejectedAt": &f.Rejected, "restoredAt": &f.Restored,
 	} {
 		if t.After(now) {
-			o.damage(field)
+			o.Damage(field)
 			*t = time.Time{}
 		}
 	}
-	if f.Visibility == "" && o.given["visibility"] != nil {
+	if f.Visibility == "" && o.Given["visibility"] != nil {
 		f.Visibility = Local
 	}
 	f.Visibility, f.Source = cmp.Or(f.Visibility, Trusted), cmp.Or(f.Source, Imported)
@@ -304,21 +311,21 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	if !f.Rejected.IsZero() {
 		f.reject(f.Rejected)
 	}
-	if canonical(f.Slot) == "" {
+	if wording.Canonical(f.Slot) == "" {
 		f.Subject, f.Slot = "", ""
 	}
 	// As a merge leaves them, so that importing it again changes nothing.
 	f.Evidence = latest(both(f.Evidence, nil, Evidence.order), maxEvidence, Evidence.size)
 	f.Past = latest(once(f.Past, Past.order), maxPast, Past.size)
 	f.Variants = both(f.Variants, nil, Variant.order)
-	f.Damaged, f.Extra = union(o.damaged, f.Damaged), o.left
+	f.Damaged, f.Extra = loosejson.Union(o.Damaged, f.Damaged), o.Left
 	return f, true
 }
 
 // numbered is the id of a fact that came without one: the same whenever it is
 // imported again, and in the order of the document.
 func numbered(n int, f *Fact) ID {
-	return ID(fmt.Sprintf("n%05d%s", n, digest("imported", string(f.Category), canonical(f.Content))))
+	return ID(fmt.Sprintf("n%05d%s", n, ident.Name("imported", string(f.Category), wording.Canonical(f.Content))))
 }
 
 // readRest reads rejections, events and roll-ups. What cannot be read stays
@@ -369,26 +376,29 @@ func (in *incoming) readRest(x *Identity, d *document) {
 func (x *Identity) readEvent(n int, raw json.RawMessage) (noted, bool) {
 	var e Event
 	var more eventMore
-	o, ok := read(raw, &e)
+	o, ok := loosejson.Read(raw, &e)
 	if !ok {
 		return noted{}, false
 	}
-	expect(&o, "type", &e.Kind, isName)
-	expect(&o, "category", &e.Category, isName)
-	expect(&o, "key", &e.Key, isID)
-	rest, _ := read(encoded(&o.left), &more)
-	expect(&rest, "id", &more.ID, isID)
-	rest.clamp("dwellSeconds", &more.Dwell, 0, day.Seconds())
-	e.Dwell, e.Extra = time.Duration(more.Dwell*float64(time.Second)), rest.left
+	loosejson.Expect(&o, "type", &e.Kind, isName)
+	loosejson.Expect(&o, "category", &e.Category, isName)
+	loosejson.Expect(&o, "key", &e.Key, isID)
+	rest, _ := loosejson.Read(encoded(&o.Left), &more)
+	loosejson.Expect(&rest, "id", &more.ID, isID)
+	rest.Clamp("dwellSeconds", &more.Dwell, 0, day.Seconds())
+	e.Dwell, e.Extra = time.Duration(more.Dwell*float64(time.Second)), rest.Left
 	out, err := x.event(e)
 	switch out.imported = true; {
 	case more.ID != "":
 		out.mark = more.ID
 	case e.Key == "":
-		out.mark = digest("imported", strconv.Itoa(n), string(raw))
+		out.mark = ident.Name("imported", strconv.Itoa(n), string(raw))
 	}
 	return out, err == nil && len(out.mark) <= maxMark
 }
+
+// maxDepth is how deep a document may be nested.
+const maxDepth = 64
 
 // maxMark leaves room for the name of the part in an id.
 const maxMark = key.MaxID - len(eventPart) - 1
@@ -465,7 +475,7 @@ var v1Parts = []string{
 
 // isV1 reports whether an object without a version is one of version 1. One
 // that has facts of its own is something else.
-func isV1(given raws) bool {
+func isV1(given loosejson.Fields) bool {
 	return given["facts"] == nil && slices.ContainsFunc(v1Parts, func(p string) bool { return given[p] != nil })
 }
 
@@ -497,31 +507,32 @@ type migration struct {
 // they were at just then established. Whatever has no place in a fact is in
 // the document, which is kept whole.
 func (x *Identity) readV1(data []byte, in *incoming) {
-	f, now := fieldsOf(data), x.clock()
-	meta, core := fieldsOf(f["meta"]), fieldsOf(f["core"])
+	f, now := loosejson.FieldsOf(data), x.clock()
+	meta, core := loosejson.FieldsOf(f["meta"]), loosejson.FieldsOf(f["core"])
 	m := migration{private: map[string]Visibility{}, first: Fact{
 		Confidence: 1, Maturity: Proven, Validations: provenAt, Source: Manual, Updated: now, Validated: now,
 	}}
-	if t, ok := parseTime(meta["lastModified"]); ok && !t.After(now) {
+	if t, ok := loosejson.Time(meta["lastModified"]); ok && !t.After(now) {
 		m.first.Created = t
 	}
 	m.first.Created = cmp.Or(m.first.Created, now)
 	m.first.At = m.first.Created
 	for list, v := range map[string]Visibility{"public": Public, "private": Trusted, "localOnly": Local} {
-		for _, raw := range elements(fieldsOf(f["privacy"])[list]) {
-			name := strings.ToLower(strings.TrimSpace(plain(raw)))
+		for _, raw := range loosejson.Elements(loosejson.FieldsOf(f["privacy"])[list]) {
+			name := strings.ToLower(strings.TrimSpace(loosejson.Plain(raw)))
 			m.private[name] = stricter(m.private[name], v)
 		}
 	}
 	in.profile = &Profile{
-		Name: pluck(core, "name"), Role: pluck(core, "role"),
-		UserID: pluck(meta, "userId"), DeviceID: pluck(meta, "deviceId"),
-		Visibility: stricter(m.visibility("core", "name"), m.visibility("core", "role")), Extra: raws{"v1": data},
+		Name: loosejson.Pluck(core, "name"), Role: loosejson.Pluck(core, "role"),
+		UserID: loosejson.Pluck(meta, "userId"), DeviceID: loosejson.Pluck(meta, "deviceId"),
+		Visibility: stricter(m.visibility("core", "name"), m.visibility("core", "role")),
+		Extra:      loosejson.Fields{"v1": data},
 	}
-	sections := map[string]raws{"": f, "core": core}
+	sections := map[string]loosejson.Fields{"": f, "core": core}
 	for _, s := range v1Steps {
 		if sections[s.section] == nil {
-			sections[s.section] = fieldsOf(f[s.section])
+			sections[s.section] = loosejson.FieldsOf(f[s.section])
 		}
 		fields := sections[s.section]
 		if s.part != "*" {
@@ -536,29 +547,13 @@ func (x *Identity) readV1(data []byte, in *incoming) {
 	in.facts = join(m.facts, nil)
 }
 
-// pluck takes a text out; anything else stays.
-func pluck(f raws, name string) (s string) {
-	if json.Unmarshal(f[name], &s) == nil {
-		delete(f, name)
-	}
-	return s
-}
-
-// elements are those of an array. A single value is an array of one, and null is none.
-func elements(raw json.RawMessage) (out []json.RawMessage) {
-	if raw != nil && string(raw) != "null" && json.Unmarshal(raw, &out) != nil {
-		return []json.RawMessage{raw}
-	}
-	return out
-}
-
 // read makes facts of a field of a section, and takes it out.
-func (m *migration) read(fields raws, c Category, section, part, label string) {
-	values := elements(fields[part])
+func (m *migration) read(fields loosejson.Fields, c Category, section, part, label string) {
+	values := loosejson.Elements(fields[part])
 	delete(fields, part)
 	for _, raw := range values {
-		text, o := strings.TrimSpace(plain(raw)), fieldsOf(raw)
-		name := pluck(o, "name")
+		text, o := strings.TrimSpace(loosejson.Plain(raw)), loosejson.FieldsOf(raw)
+		name := loosejson.Pluck(o, "name")
 		if len(o) == 0 {
 			text = cmp.Or(name, text)
 		}
@@ -570,8 +565,9 @@ func (m *migration) read(fields raws, c Category, section, part, label string) {
 		if section == "currentFocus" && part == "projects" {
 			f.Maturity, f.Validations = Established, establishedAt
 			if len(o) > 0 || name != "" {
-				f.Content, f.Visibility = cmp.Or(name, plain(o["description"]), text), m.visibility(section, part, name)
-				f.Extra = raws{"project": encoded(&o)} // apart, as its names may be those of a fact
+				f.Content = cmp.Or(name, loosejson.Plain(o["description"]), text)
+				f.Visibility = m.visibility(section, part, name)
+				f.Extra = loosejson.Fields{"project": encoded(&o)} // apart, as its names may be those of a fact
 			}
 		}
 		f.ID = numbered(len(m.facts), &f)

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/sites"
+	"github.com/arc-learn/arc/internal/wording"
 )
 
 // defaultLookback is how far back Infer looks unless told otherwise.
@@ -84,14 +86,14 @@ func (x *Identity) infer(ctx context.Context, lookback time.Duration) (out []Sug
 	}
 	for _, t := range topics {
 		if t.weight < inferFrom || slices.ContainsFunc(known, func(v View) bool {
-			return overlaps(v.Content, t.topic) || overlaps(v.Content, t.site.Content)
+			return wording.Overlap(v.Content, t.topic) || wording.Overlap(v.Content, t.site.Content)
 		}) {
 			continue
 		}
 		out = append(out, Suggestion{
-			ID: ID(digest("suggestion", string(t.site.Category), canonical(t.site.Content))),
+			ID: ID(ident.Name("suggestion", t.site.Category, wording.Canonical(t.site.Content))),
 			Draft: Draft{
-				Content: t.site.Content, Category: t.site.Category, Source: Inferred, Ref: t.ref(),
+				Content: t.site.Content, Category: Category(t.site.Category), Source: Inferred, Ref: t.ref(),
 				Confidence: min(roundOff(inferBase+inferStep*t.weight), inferMost),
 			},
 			Topic: t.topic, Count: t.n, Days: len(t.days),
@@ -106,7 +108,7 @@ func (x *Identity) infer(ctx context.Context, lookback time.Duration) (out []Sug
 
 // topic is what several events are about.
 type topic struct {
-	site   site
+	site   sites.Site
 	topic  string
 	n      int
 	weight float64
@@ -134,16 +136,16 @@ func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[stri
 	out, now := map[string]*topic{}, x.clock()
 	p, err := x.Profile(ctx)
 	add := func(c count, at time.Time) {
-		of, name := site{c.Topic, cmp.Or(c.Category, Expertise)}, c.Topic
+		of, name := sites.Site{Content: c.Topic, Category: string(cmp.Or(c.Category, Expertise))}, c.Topic
 		if c.Topic == "" {
-			of = siteOf(c.Host)
+			of = sites.Of(c.Host)
 			name = strings.TrimSuffix(of.Content, developing)
 		}
-		excluded := within(c.Host, p.Settings.ExcludedDomains)
+		excluded := sites.Within(c.Host, p.Settings.ExcludedDomains)
 		if of.Content == "" || excluded || at.Before(now.Add(-lookback)) || at.After(now) {
 			return
 		}
-		k := string(of.Category) + "\x00" + canonical(of.Content)
+		k := of.Category + "\x00" + wording.Canonical(of.Content)
 		t := out[k]
 		if t == nil {
 			t = &topic{site: of, topic: name, days: map[string]bool{}, hosts: map[string]int{}}
@@ -169,56 +171,6 @@ func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[stri
 		}
 	}
 	return out, errors.Join(err, err2, err3)
-}
-
-// site is what repeated visits to a site say about a person.
-type site struct {
-	Content  string // of the fact
-	Category Category
-}
-
-//go:embed sites.txt
-var siteTable string
-
-// sites returns what domains are about, nothing if that is everything, and words that
-// names have, both of which must not be changed.
-var sites = sync.OnceValues(func() (domains map[string]site, named []site) {
-	domains = map[string]site{}
-	for line := range strings.Lines(siteTable) {
-		left, content, _ := strings.Cut(line, "=")
-		of := site{Content: strings.TrimSpace(content)}
-		for i, w := range strings.Fields(left) {
-			switch {
-			case i == 0:
-				of.Category = Category(w)
-			case of.Category == "named":
-				named = append(named, site{of.Content, Category(w)})
-			default:
-				domains[w] = of
-			}
-		}
-	}
-	return domains, named
-})
-
-// siteOf tells what a host is about: the host itself or the domains above it
-// in the table, else the words in its name.
-func siteOf(host string) site {
-	domains, named := sites()
-	for domain := host; domain != ""; _, domain, _ = strings.Cut(domain, ".") {
-		if s, ok := domains[domain]; ok {
-			return s
-		}
-	}
-	labels := strings.Split(host, ".")
-	for _, in := range named {
-		for _, label := range labels[:len(labels)-1] {
-			if w := string(in.Category); strings.HasPrefix(label, w) || strings.HasSuffix(label, w) {
-				return site{in.Content, Focus}
-			}
-		}
-	}
-	return site{}
 }
 
 // MaintainReport says what Maintain did. Facts = Kept + Archived + Already.

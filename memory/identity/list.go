@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/arc-learn/arc/internal/wording"
 )
 
 // View is a fact as it stands at a time.
@@ -74,8 +76,8 @@ func (f *Filter) selects(v *View) bool {
 		(f.Category == "" || f.Category == v.Category) &&
 		(f.Maturity == "" || f.Maturity == v.Maturity) &&
 		(f.Visibility == "" || v.Visibility.Within(f.Visibility)) &&
-		(f.Subject == "" || canonical(f.Subject) == canonical(v.Subject)) &&
-		(f.Slot == "" || canonical(f.Slot) == canonical(v.Slot))
+		(f.Subject == "" || wording.Canonical(f.Subject) == wording.Canonical(v.Subject)) &&
+		(f.Slot == "" || wording.Canonical(f.Slot) == wording.Canonical(v.Slot))
 }
 
 // views returns the facts as they stood at a time and were known at another (zero: now),

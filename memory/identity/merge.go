@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/arc-learn/arc/internal/loosejson"
 )
 
 // join merges the facts of two identities. It depends on which facts there are, and on
@@ -119,14 +121,14 @@ func (f *Fact) merge(other *Fact) Fact {
 	case known >= 0: // what is older than what was merged before changes none of it
 		v := f.Variants[known]
 		at := slices.IndexFunc(out.Variants, func(o Variant) bool { return o.order(v) == 0 })
-		out.Variants[at].Extra = union(v.Extra, union(other.Extra, other.Damaged))
+		out.Variants[at].Extra = loosejson.Union(v.Extra, loosejson.Union(other.Extra, other.Damaged))
 		if said(other.Content, v.Content) {
 			lost = nil
 		}
 	case f.ID == other.ID:
-		out.Extra, out.Damaged = union(out.Extra, other.Extra), union(out.Damaged, other.Damaged)
+		out.Extra, out.Damaged = loosejson.Union(out.Extra, other.Extra), loosejson.Union(out.Damaged, other.Damaged)
 	default:
-		lost[0].Extra, lost[0].Updated = union(other.Extra, other.Damaged), other.Updated
+		lost[0].Extra, lost[0].Updated = loosejson.Union(other.Extra, other.Damaged), other.Updated
 	}
 	out.Variants = slices.DeleteFunc(both(out.Variants, lost, Variant.order), func(v Variant) bool {
 		return v.ID == out.ID && said(v.Content, out.Content) && len(v.Extra) == 0
@@ -145,7 +147,7 @@ func (v Variant) order(o Variant) int {
 // unreadable is the field that holds entries that could not be read.
 const unreadable = "unreadable"
 
-func listed(extra raws) (out []json.RawMessage) {
+func listed(extra loosejson.Fields) (out []json.RawMessage) {
 	if raw := extra[unreadable]; raw != nil && json.Unmarshal(raw, &out) != nil {
 		return []json.RawMessage{raw}
 	}
@@ -177,8 +179,8 @@ func (p *Profile) merge(o *Profile) time.Time {
 		p.Settings = o.Settings
 	}
 	p.Settings.ExcludedDomains = domains
-	extra := raws{}
-	for field := range union(p.Extra, o.Extra) {
+	extra := loosejson.Fields{}
+	for field := range loosejson.Union(p.Extra, o.Extra) {
 		extra[field] = json.RawMessage(pick(string(p.Extra[field]), string(o.Extra[field])))
 	}
 	lost := slices.Concat(listed(p.Extra), listed(o.Extra))

@@ -1,0 +1,201 @@
+// Package loosejson reads the JSON of other programs field by field: what it cannot take is kept
+// as it came, and so is what it does not know.
+package loosejson
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Fields are fields of an object as they came.
+type Fields = map[string]json.RawMessage
+
+// Depth returns how deep JSON is nested, at most one more than a limit, which is where it
+// ends to look. What is no JSON is as deep as it could be read.
+func Depth(data []byte, limit int) (deepest int) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	for depth := 0; deepest <= limit; {
+		token, err := dec.Token()
+		if err != nil {
+			break // its end; or it is not JSON, which reading it says
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+			deepest = max(deepest, depth)
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
+	return deepest
+}
+
+// Object is a JSON object that was read: Given are all of its fields, Left those that
+// were not known, Damaged those that could not be taken as they are.
+type Object struct{ Given, Left, Damaged Fields }
+
+// FieldsOf are the fields of an object, none of what is no object.
+func FieldsOf(raw json.RawMessage) (out Fields) {
+	if json.Unmarshal(raw, &out) != nil {
+		return nil
+	}
+	return out
+}
+
+// Read fills v, a pointer to a struct with names of JSON, field by field; anything but
+// an object fills none, and false. A field that it cannot take is damaged, and stays as it
+// was. null counts as none, a single value as an array of one, a number in a string as a
+// number.
+func Read(raw json.RawMessage, v any) (Object, bool) {
+	o := Object{Given: FieldsOf(raw), Left: Fields{}, Damaged: Fields{}}
+	maps.Copy(o.Left, o.Given)
+	to := reflect.ValueOf(v).Elem()
+	for i := range to.NumField() {
+		name, _, _ := strings.Cut(to.Type().Field(i).Tag.Get("json"), ",")
+		if name == "extra" {
+			continue
+		}
+		value := o.Left[name]
+		delete(o.Left, name)
+		if value != nil && string(value) != "null" && !take(value, to.Field(i).Addr().Interface()) {
+			o.Damage(name)
+		}
+	}
+	return o, o.Given != nil
+}
+
+// take sets a field, and reports whether the value is one for it.
+func take(raw json.RawMessage, to any) (ok bool) {
+	switch field := to.(type) {
+	case *time.Time:
+		*field, ok = Time(raw)
+	case *float64:
+		var v float64
+		if v, ok = parseNumber(raw); ok {
+			*field = v
+		}
+	case *int:
+		var v float64
+		if v, ok = parseNumber(raw); ok && v >= 0 && v <= math.MaxInt32 {
+			*field = int(v)
+			return true
+		}
+		return false
+	case *[]json.RawMessage:
+		if json.Unmarshal(raw, field) != nil {
+			*field = []json.RawMessage{raw}
+		}
+		return true
+	default:
+		if ok = json.Unmarshal(raw, to) == nil; !ok {
+			reflect.ValueOf(to).Elem().SetZero()
+		}
+	}
+	return ok
+}
+
+// Damage notes that the value of a field was not taken as it is.
+func (o *Object) Damage(name string) {
+	if raw, given := o.Given[name]; given && o.Damaged[name] == nil {
+		o.Damaged[name] = raw
+	}
+}
+
+// Clamp keeps a number within its range.
+func (o *Object) Clamp(name string, v *float64, low, high float64) {
+	if *v < low || *v > high {
+		o.Damage(name)
+		*v = min(max(*v, low), high)
+	}
+}
+
+// Expect takes a text back that does not satisfy ok.
+func Expect[T ~string](o *Object, field string, v *T, ok func(T) bool) {
+	if *v != "" && !ok(*v) {
+		o.Damage(field)
+		*v = ""
+	}
+}
+
+func parseNumber(raw json.RawMessage) (float64, bool) {
+	var n json.Number
+	if json.Unmarshal(raw, &n) != nil { // takes a string that holds a number, too
+		return 0, false
+	}
+	v, err := n.Float64() // infinite beyond the largest
+	return v, !math.IsNaN(v) && (err == nil || math.IsInf(v, 0))
+}
+
+// layouts are the ways in which programs write dates. Those whose order of day
+// and month cannot be told are not among them.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02 15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly, "2006/01/02",
+	time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, time.UnixDate, "Mon Jan 02 2006 15:04:05 GMT-0700",
+	"January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006",
+}
+
+// kept is a time as exactly as it is kept.
+func kept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// Time reads a date: a text in one of the layouts, or a number of seconds or
+// milliseconds since 1970.
+func Time(raw json.RawMessage) (time.Time, bool) {
+	var s string
+	var n float64
+	switch {
+	case json.Unmarshal(raw, &s) == nil:
+		s, _, _ = strings.Cut(strings.TrimSpace(s), " (") // the name of the zone, as browsers write it
+		for _, layout := range layouts {
+			if t, err := time.Parse(layout, s); err == nil && t.UTC().Year() <= 9999 && !t.IsZero() {
+				return kept(t), true
+			}
+		}
+	case json.Unmarshal(raw, &n) == nil && n > 0 && n < 253402300800000: // the year 10000, in milliseconds
+		if n < 1e11 { // seconds: as milliseconds it would be before 1974
+			n *= 1000
+		}
+		return kept(time.UnixMilli(int64(n))), true
+	}
+	return time.Time{}, false
+}
+
+// Plain returns the text of a value: a string as it is, anything else as JSON.
+func Plain(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// Union returns the fields of both, those of a where both have one.
+func Union(a, b Fields) Fields {
+	if len(b) == 0 {
+		return a
+	}
+	out := maps.Clone(b)
+	maps.Copy(out, a)
+	return out
+}
+
+// Pluck takes a text out; anything else stays.
+func Pluck(f Fields, name string) (s string) {
+	if json.Unmarshal(f[name], &s) == nil {
+		delete(f, name)
+	}
+	return s
+}
+
+// Elements are those of an array. A single value is an array of one, and null is none.
+func Elements(raw json.RawMessage) (out []json.RawMessage) {
+	if raw != nil && string(raw) != "null" && json.Unmarshal(raw, &out) != nil {
+		return []json.RawMessage{raw}
+	}
+	return out
+}
