@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/internal/backlog"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/phrase"
@@ -23,37 +24,6 @@ const (
 // Extracts reports whether the Bank has an Extractor.
 func (b *Bank) Extracts() bool { return b.reading.host != nil }
 
-// nextUnread returns what is to be read next. The caller has the turn.
-func (b *Bank) nextUnread(ctx context.Context) (u unread, ok bool, err error) {
-	r := &b.reading
-	r.Lock()
-	defer r.Unlock()
-	if len(r.queue) == 0 && r.more {
-		r.more = false // what is remembered from here on queues by itself
-		r.Unlock()
-		waiting, more, err := b.storedUnread(ctx)
-		r.Lock()
-		if r.more = r.more || more || err != nil; err != nil {
-			return u, false, err
-		}
-		for _, u := range waiting {
-			if len(r.queue) == maxUnread { // writers have filled it meanwhile
-				r.more = true
-				break
-			}
-			if !slices.ContainsFunc(r.queue, func(o unread) bool { return o.scope == u.scope && o.id == u.id }) {
-				r.queue = append(r.queue, u)
-			}
-		}
-	}
-	if len(r.queue) == 0 {
-		return u, false, nil
-	}
-	u = r.queue[0]
-	r.queue = r.queue[1:]
-	return u, true, nil
-}
-
 // storedUnread returns the first records of which the store says that they are to be
 // read, and whether there may be more. It passes over those that are on their way into
 // memory, and those whose records are gone.
@@ -62,7 +32,7 @@ func (b *Bank) storedUnread(ctx context.Context) (out []unread, more bool, err e
 		return nil, false, err
 	}
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, readPart)}) {
-		if err != nil || len(out) == maxUnread {
+		if err != nil || len(out) == backlog.Most {
 			return out, true, err
 		}
 		scope, there, err := b.holder(ctx, e.Key)
@@ -111,7 +81,8 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer release()
-	u, ok, err := b.nextUnread(ctx)
+	stored := func() ([]unread, bool, error) { return b.storedUnread(ctx) }
+	u, ok, err := b.reading.waiting.Next(stored, func(a, b unread) bool { return a.scope == b.scope && a.id == b.id })
 	if err != nil {
 		b.reading.Report(b.now(), "", err)
 	}

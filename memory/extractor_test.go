@@ -149,3 +149,22 @@ func TestBadStatementTakesNoOtherWithIt(t *testing.T) {
 		require.Contains(t, contents(hits), "Alice home: Rome", bad)
 	}
 }
+
+// A statement that removes a value takes the place of what has stated it.
+func TestExtractorRemoves(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	x := &scripted{says: map[string][]memory.Statement{
+		"Chess is what I play.": stated("Ann", "game", "Chess", "set", .95),
+		"No Chess any more.":    stated("Ann", "game", "Chess", "remove", .95),
+	}}
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	for _, text := range []string{"Chess is what I play.", "No Chess any more."} {
+		_, err := s.Remember(ctx, memory.Draft{Kind: memory.Episode, Content: text, Actor: "Ann"})
+		require.NoError(t, err)
+		require.NoError(t, b.Extract(ctx))
+	}
+	facts := recall(t, s, memory.Query{Kinds: []memory.Kind{memory.Fact}})
+	require.Equal(t, []string{"Ann game: no longer Chess"}, contents(facts))
+	require.Equal(t, "Ann game: Chess", facts[0].Superseded.Content)
+}

@@ -70,7 +70,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		b.vectors.Run(b.now, b.embedNext)
 	}
 	if b.reading.host != nil {
-		b.reading.more = true
+		b.reading.waiting.LookUp()
 		b.reading.Run(b.now, b.readNext)
 	}
 	return b, nil
@@ -138,9 +138,9 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 	if err := b.loadGuesses(ctx, &in, shards); err != nil {
 		return err
 	}
-	b.reading.Lock()
-	b.reading.more = b.reading.host != nil
-	b.reading.Unlock()
+	if b.reading.host != nil {
+		b.reading.waiting.LookUp()
+	}
 	return b.loadVectors(ctx, &in, shards)
 }
 

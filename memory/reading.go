@@ -3,6 +3,7 @@ package memory
 import (
 	"sync"
 
+	"github.com/arc-learn/arc/internal/backlog"
 	"github.com/arc-learn/arc/internal/behind"
 )
 
@@ -13,16 +14,12 @@ type unread struct {
 	tries int
 }
 
-// maxUnread is how many records wait in memory. What waits beyond that is in the store.
-const maxUnread = 1024
-
-// reading is what a Bank has for its Extractor. The lock is that of the queue.
+// reading is what a Bank has for its Extractor.
 type reading struct {
 	host Extractor // nil: none
 	behind.Part
-	queue   []unread
-	more    bool       // there may be others in the store
-	keeping sync.Mutex // what was read of a scope is kept before Erase, or not at all
+	waiting backlog.Backlog[unread] // those beyond its bound are in the store
+	keeping sync.Mutex              // what was read of a scope is kept before Erase, or not at all
 }
 
 // states reports whether the Extractor is to read a record.
@@ -32,21 +29,14 @@ func (r *reading) states(rec *Record) bool {
 
 // unread has a new record read, if it is to be.
 func (r *reading) unread(s Scope, rec *Record) {
-	if !r.states(rec) {
-		return
+	if r.states(rec) {
+		r.waiting.Add(unread{scope: s, id: rec.ID})
+		r.Nudge()
 	}
-	r.Lock()
-	if r.more = r.more || len(r.queue) >= maxUnread; !r.more {
-		r.queue = append(r.queue, unread{scope: s, id: rec.ID})
-	}
-	r.Unlock()
-	r.Nudge()
 }
 
 // again has a record read once more, after the others.
 func (r *reading) again(u unread) {
-	r.Lock()
-	r.queue = append(r.queue, u)
-	r.Unlock()
+	r.waiting.Again(u)
 	r.Nudge()
 }

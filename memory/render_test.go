@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
@@ -114,4 +115,17 @@ func TestRenderShowsWhatIsSuperseded(t *testing.T) {
 	require.NotContains(t, memory.Render([]memory.Hit{h, other}), "Paris", "what is not verified does not hide behind what is")
 	h.Record.Trusted, h.Superseded.Trusted = false, true
 	require.NotContains(t, memory.Render([]memory.Hit{h, other}), "no longer", "nor makes it obsolete")
+}
+
+// Explain says that Background leaves out what is trusted, and Render what perhaps replaces what.
+func TestReasonsAreSaid(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	old := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "the staging database runs on host three", Actor: "ops"})
+	x, err := s.Explain(t.Context(), memory.Query{Text: "staging database", Background: true}, old)
+	require.NoError(t, err)
+	require.Contains(t, x.Reason, "it is trusted")
+	c.move(time.Hour)
+	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "the staging database moved to host seven", Actor: "ops"})
+	require.Contains(t, memory.Render(recall(t, s, memory.Query{Text: "where is the staging database"})), "perhaps replaced by [1]")
 }

@@ -263,3 +263,20 @@ func TestCircleHidesNotAll(t *testing.T) {
 		}
 	}
 }
+
+// What an Actor states of "me" is of the slot that is named for them.
+func TestSlotOfWhoSpeaks(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	remember(t, s, memory.Draft{
+		Kind: memory.Fact, Content: "I live in Oslo", Actor: "Ann Lee", Slot: memory.Slot{Subject: "me", Attribute: "city", Value: "Oslo"},
+	})
+	c.move(48 * time.Hour)
+	remember(t, s, memory.Draft{
+		Kind: memory.Fact, Content: "Bergen it is", Actor: "Ann Lee", Slot: memory.Slot{Subject: "Ann Lee", Attribute: "City", Value: "Bergen"},
+	})
+	remember(t, s, memory.Draft{
+		Kind: memory.Fact, Content: "Rome suits me", Actor: "Bob", Slot: memory.Slot{Subject: "my", Attribute: "city", Value: "Rome"},
+	})
+	require.ElementsMatch(t, []string{"Bergen it is", "Rome suits me"}, contents(recall(t, s, memory.Query{})))
+}

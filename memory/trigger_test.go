@@ -64,3 +64,15 @@ func TestTriggersTakeNoOtherNumber(t *testing.T) {
 	require.Len(t, recall(t, s, memory.Query{Text: "what about invoice 10234?", Triggered: true}), 1)
 	require.Empty(t, recall(t, s, memory.Query{Text: "what about invoice 10235?", Triggered: true}))
 }
+
+// Facts in the same words that other phrases bring are two.
+func TestTriggersKeepTwinsApart(t *testing.T) {
+	t.Parallel()
+	s, _ := space(t)
+	for _, phrase := range []string{"deploy", "rollback", "deploy"} {
+		_, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the gateway needs a drain", Triggers: []string{phrase}})
+		require.NoError(t, err)
+	}
+	require.Len(t, recall(t, s, memory.Query{}), 2)
+	require.Len(t, recall(t, s, memory.Query{Text: "how do I rollback?", Triggered: true}), 1)
+}

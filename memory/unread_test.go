@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/internal/backlog"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
@@ -41,14 +42,12 @@ func TestWhatWaitsToBeReadIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	s := b.In("acme/ann")
 	var ids []ID
-	for n := range 3*maxUnread + 7 {
+	for n := range 3*backlog.Most + 7 {
 		d := Draft{Kind: Episode, Content: fmt.Sprintf("turn %d", n), Passing: n%100 == 0}
 		r, err := s.Remember(ctx, d)
 		require.NoError(t, err)
 		ids = append(ids, r.ID)
-		b.reading.Lock()
-		require.LessOrEqual(t, len(b.reading.queue), maxUnread)
-		b.reading.Unlock()
+		require.LessOrEqual(t, b.reading.waiting.Len(), backlog.Most)
 	}
 	require.NoError(t, s.Forget(ctx, ids[len(ids)-1]))
 	close(g.open)
