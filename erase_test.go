@@ -59,7 +59,7 @@ func sing(t *testing.T, c *choir, a *arc.Agent, s *script, scope memory.Scope) {
 		if strings.Contains(b.Objective, "impasse") && !met {
 			met = true
 			return reason.Decision{Complexity: reason.Complex, Impasse: &reason.Impasse{
-				Kind: reason.NoApproach, Reason: c.next("impasse reason"), Subgoal: c.next("subgoal"),
+				Kind: "no_approach", Reason: c.next("impasse reason"), Subgoal: c.next("subgoal"),
 			}}, nil
 		}
 		if strings.Contains(b.Objective, "choice") {

@@ -72,7 +72,7 @@ func TestEventsOfASubgoal(t *testing.T) {
 	t.Parallel()
 	s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
 		if len(b.Goals) == 0 && len(b.Lineage) == 0 {
-			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.MissingCapability, Subgoal: "find the key"}}, nil
+			return reason.Decision{Impasse: &reason.Impasse{Kind: "missing_capability", Subgoal: "find the key"}}, nil
 		}
 		return plan(b.Objective), nil
 	}}

@@ -90,7 +90,7 @@ func TestReasonerThatMisbehavesIsAskedAgainAndThenBlocks(t *testing.T) {
 			return reason.Decision{Impasse: &reason.Impasse{Kind: "sad", Subgoal: "x"}}, nil
 		},
 		"no subgoal": func() (reason.Decision, error) {
-			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.Conflict}}, nil
+			return reason.Decision{Impasse: &reason.Impasse{Kind: "conflict"}}, nil
 		},
 		"65 tasks":       func() (reason.Decision, error) { return reason.Decision{Tasks: make([]reason.Task, 65)}, nil },
 		"huge":           func() (reason.Decision, error) { return plan(strings.Repeat("x", 1<<20)), nil },

@@ -532,7 +532,7 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 		"applied":   plans(func(d *reason.Decision) { d.Applied = []memory.ID{bad} }),
 		"questions": plans(func(d *reason.Decision) { d.Tasks, d.Questions = nil, []string{bad} }),
 		"impasse": plans(func(d *reason.Decision) {
-			d.Tasks, d.Impasse = nil, &reason.Impasse{Kind: reason.NoApproach, Reason: bad, Subgoal: bad}
+			d.Tasks, d.Impasse = nil, &reason.Impasse{Kind: "no_approach", Reason: bad, Subgoal: bad}
 		}),
 		"impasse's kind": plans(func(d *reason.Decision) {
 			d.Tasks, d.Impasse = nil, &reason.Impasse{Kind: bad, Reason: bad, Subgoal: "x"}

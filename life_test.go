@@ -28,7 +28,7 @@ func TestBlockedRunSaysItsCause(t *testing.T) {
 	do := func(r act.Result, err error) *script {
 		return &script{do: func(int, act.Work) (act.Result, error) { return r, err }}
 	}
-	circle := reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Reason: "locked", Subgoal: "mend the cache"}}
+	circle := reason.Decision{Impasse: &reason.Impasse{Kind: "no_approach", Reason: "locked", Subgoal: "mend the cache"}}
 	for cause, c := range map[arc.Cause]struct {
 		s *script
 		o arc.Objective

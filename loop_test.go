@@ -136,7 +136,7 @@ func TestImpasseIsResolvedInASubgoal(t *testing.T) {
 	t.Parallel()
 	s := &script{decide: func(n int, b reason.Brief) (reason.Decision, error) {
 		if len(b.Goals) == 0 && len(b.Lineage) == 0 {
-			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.MissingCapability, Reason: "no key", Subgoal: "get a key"}}, nil
+			return reason.Decision{Impasse: &reason.Impasse{Kind: "missing_capability", Reason: "no key", Subgoal: "get a key"}}, nil
 		}
 		return plan(b.Objective), nil
 	}}
@@ -152,7 +152,7 @@ func TestImpasseIsResolvedInASubgoal(t *testing.T) {
 func TestSubgoalsCannotGoInCircles(t *testing.T) {
 	t.Parallel()
 	stuck := func(subgoal string) reason.Decision {
-		return reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Reason: "lost", Subgoal: subgoal}}
+		return reason.Decision{Impasse: &reason.Impasse{Kind: "no_approach", Reason: "lost", Subgoal: subgoal}}
 	}
 	for name, decide := range map[string]func(int, reason.Brief) (reason.Decision, error){
 		"itself":  func(int, reason.Brief) (reason.Decision, error) { return stuck(" Open the Door "), nil },

@@ -123,7 +123,7 @@ func TestSomethingNewMayBeTried(t *testing.T) {
 	}}
 	s.decide = func(n int, b reason.Brief) (reason.Decision, error) {
 		if b.Complaint != "" {
-			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.RepeatedFailure, Reason: b.Complaint, Subgoal: "make room"}}, nil
+			return reason.Decision{Impasse: &reason.Impasse{Kind: "repeated_failure", Reason: b.Complaint, Subgoal: "make room"}}, nil
 		}
 		return plan(b.Objective), nil
 	}

@@ -52,7 +52,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	t.attribute(&b, &d)
 	switch {
 	case d.Impasse != nil:
-		t.emit(EventDecided, Event{Text: string(d.Impasse.Kind) + ": " + d.Impasse.Reason, IDs: g.Utilized})
+		t.emit(EventDecided, Event{Text: d.Impasse.Kind + ": " + d.Impasse.Reason, IDs: g.Utilized})
 		return t.subgoal(d.Impasse), nil
 	case len(d.Questions) > 0:
 		return t.ask(d.Questions...), nil

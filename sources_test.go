@@ -169,10 +169,10 @@ func TestReasonerIsAskedAfterTheAlternatives(t *testing.T) {
 // reasoner is asked again. So is a conflict.
 func TestTieIsAnImpasse(t *testing.T) {
 	t.Parallel()
-	for kind, ps := range map[reason.ImpasseKind][]reason.Preference{
-		reason.Tie:        nil,
-		reason.Conflict:   {{Approach: "patch", Is: "better", Than: "rewrite"}, {Approach: "rewrite", Is: "better", Than: "patch"}},
-		reason.NoApproach: {{Approach: "patch", Is: "reject"}, {Approach: "rewrite", Is: "prohibit"}},
+	for kind, ps := range map[string][]reason.Preference{
+		"tie":         nil,
+		"conflict":    {{Approach: "patch", Is: "better", Than: "rewrite"}, {Approach: "rewrite", Is: "better", Than: "patch"}},
+		"no_approach": {{Approach: "patch", Is: "reject"}, {Approach: "rewrite", Is: "prohibit"}},
 	} {
 		s := &script{}
 		s.decide = func(n int, b reason.Brief) (reason.Decision, error) {

@@ -354,7 +354,7 @@ type aim struct {
 	// Number counts the subgoals entered before it: 0 for the objective.
 	Number int `cbor:"21,keyasint,omitempty" json:"number,omitempty"`
 	// Impasse is the kind that made it a subgoal; "" for the objective.
-	Impasse reason.ImpasseKind `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"`
+	Impasse string `cbor:"3,keyasint,omitempty" json:"impasse,omitempty"`
 
 	// Searched is set once recall has looked for memories: those Recalled were
 	// found and shown, those Withheld were found and held out by chance

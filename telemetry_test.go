@@ -234,7 +234,7 @@ func (c *canaries) host(rt *rapid.T) arc.Host {
 		case "panic":
 			panic(c.text("rrrpanic"))
 		case "impasse":
-			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.Conflict, Reason: c.text("iiireason"), Subgoal: c.text("iiisubgoal")}}, nil
+			return reason.Decision{Impasse: &reason.Impasse{Kind: "conflict", Reason: c.text("iiireason"), Subgoal: c.text("iiisubgoal")}}, nil
 		case "refused":
 			return reason.Decision{Tasks: []reason.Task{{Objective: c.text("tttask"), Skill: c.text("sssskill")}}}, nil
 		}

@@ -107,7 +107,7 @@ var stories = map[string]struct {
 				decide: func(_ int, b reason.Brief) (reason.Decision, error) {
 					switch {
 					case len(b.Goals) == 0 && len(b.Lineage) == 0:
-						return reason.Decision{Impasse: &reason.Impasse{Kind: reason.MissingCapability, Reason: "the door is locked", Subgoal: "find the key"}}, nil
+						return reason.Decision{Impasse: &reason.Impasse{Kind: "missing_capability", Reason: "the door is locked", Subgoal: "find the key"}}, nil
 					case len(b.Goals) > 0 && len(b.Answers) == 0:
 						return reason.Decision{Complexity: reason.Unclear, Questions: []string{"where is the key kept?"}}, nil
 					}

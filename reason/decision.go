@@ -162,30 +162,21 @@ func (u Usage) Valid() bool {
 
 func cost(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat64 }
 
-// ImpasseKind says in which way a Reasoner is stuck. The kinds follow Soar's
-// idea that an impasse is made explicit and resolved in a subgoal (Laird,
-// Newell & Rosenbloom 1987).
-type ImpasseKind string
-
-// The kinds of impasse.
-const (
-	NoApproach        ImpasseKind = "no_approach"        // no way is known
-	Tie               ImpasseKind = "tie"                // nothing tells the ways apart
-	Conflict          ImpasseKind = "conflict"           // requirements contradict each other
-	MissingCapability ImpasseKind = "missing_capability" // something needed is not available
-	RepeatedFailure   ImpasseKind = "repeated_failure"   // tried, and failed, several times
-)
-
 // What the words of a decision can be.
 var (
 	complexities = []Complexity{Simple, Moderate, Complex, Unclear}
-	impasseKinds = []ImpasseKind{NoApproach, Tie, Conflict, MissingCapability, RepeatedFailure}
+	impasseKinds = []string{"no_approach", "tie", "conflict", "missing_capability", "repeated_failure"}
 )
 
 // Impasse says that the Reasoner does not know how to go on, and what to
-// achieve first so that it would.
+// achieve first so that it would. It follows Soar's idea that an impasse is made
+// explicit and resolved in a subgoal (Laird, Newell & Rosenbloom 1987).
 type Impasse struct {
-	Kind    ImpasseKind
+	// Kind says in which way it is stuck: "no_approach" (no way is known), "tie"
+	// (nothing tells the ways apart), "conflict" (requirements contradict each
+	// other), "missing_capability" (something needed is not available) or
+	// "repeated_failure" (tried, and failed, several times).
+	Kind    string
 	Reason  string
 	Subgoal string // the objective whose delivery would resolve the impasse
 }

@@ -55,15 +55,15 @@ func ExampleImpasse() {
 		}
 		return false
 	}
-	stuck := func(kind reason.ImpasseKind, subgoal string) reason.Decision {
+	stuck := func(kind string, subgoal string) reason.Decision {
 		return reason.Decision{Impasse: &reason.Impasse{Kind: kind, Reason: "the door does not open", Subgoal: subgoal}}
 	}
 	decide := func(b reason.Brief) reason.Decision {
 		switch {
 		case !delivered(b.Lineage, "find the key"):
-			return stuck(reason.MissingCapability, "find the key")
+			return stuck("missing_capability", "find the key")
 		case len(b.Failed) > 2:
-			return stuck(reason.RepeatedFailure, "oil the lock")
+			return stuck("repeated_failure", "oil the lock")
 		}
 		return reason.Decision{Approach: "turn the key", Tasks: []reason.Task{{Objective: b.Objective}}}
 	}
@@ -81,7 +81,7 @@ func ExampleImpasse() {
 }
 
 func ExampleDecision_Check() {
-	d := reason.Decision{Impasse: &reason.Impasse{Kind: reason.Conflict, Reason: "fast and cheap"}}
+	d := reason.Decision{Impasse: &reason.Impasse{Kind: "conflict", Reason: "fast and cheap"}}
 	fmt.Println(d.Check())
 	// Output: decision refused: an impasse needs a subgoal
 }
@@ -92,7 +92,7 @@ func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
 	good := map[string]reason.Decision{
 		"tasks":     {Complexity: reason.Complex, Tasks: []reason.Task{task, {Objective: "y", Inputs: []byte(`{"a":1}`)}}},
 		"questions": {Complexity: reason.Unclear, Questions: []string{"?"}},
-		"impasse":   {Impasse: &reason.Impasse{Kind: reason.RepeatedFailure, Subgoal: "x"}},
+		"impasse":   {Impasse: &reason.Impasse{Kind: "repeated_failure", Subgoal: "x"}},
 		"effect":    {Complexity: reason.Moderate, Tasks: []reason.Task{{Objective: "x", Effect: &reason.Effect{Domain: "ci", Path: "failing"}}}},
 		"most":      {Tasks: []reason.Task{{Objective: strings.Repeat("x", 64<<10)}}},
 	}
@@ -102,11 +102,11 @@ func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
 	bad := map[string]reason.Decision{
 		"nothing":           {},
 		"tasks, questions":  {Tasks: []reason.Task{task}, Questions: []string{"?"}},
-		"tasks, impasse":    {Tasks: []reason.Task{task}, Impasse: &reason.Impasse{Kind: reason.Conflict, Subgoal: "x"}},
+		"tasks, impasse":    {Tasks: []reason.Task{task}, Impasse: &reason.Impasse{Kind: "conflict", Subgoal: "x"}},
 		"unclear tasks":     {Complexity: reason.Unclear, Tasks: []reason.Task{task}},
 		"complexity":        {Complexity: "hard", Tasks: []reason.Task{task}},
 		"kind":              {Impasse: &reason.Impasse{Kind: "lost", Subgoal: "x"}},
-		"no subgoal":        {Impasse: &reason.Impasse{Kind: reason.MissingCapability, Subgoal: "\n"}},
+		"no subgoal":        {Impasse: &reason.Impasse{Kind: "missing_capability", Subgoal: "\n"}},
 		"blank question":    {Questions: []string{"?", " "}},
 		"blank objective":   {Tasks: []reason.Task{task, {}}},
 		"inputs":            {Tasks: []reason.Task{{Objective: "x", Inputs: []byte("{")}}},
@@ -121,7 +121,7 @@ func TestCheckRefusesWhatCannotBeActedOn(t *testing.T) {
 		"approach":  {Approach: long, Tasks: []reason.Task{task}},
 		"objective": {Tasks: []reason.Task{{Objective: long}}},
 		"inputs":    {Tasks: []reason.Task{{Objective: "x", Inputs: []byte(`"` + long + `"`)}}},
-		"subgoal":   {Impasse: &reason.Impasse{Kind: reason.Conflict, Subgoal: long}},
+		"subgoal":   {Impasse: &reason.Impasse{Kind: "conflict", Subgoal: long}},
 		"question":  {Questions: []string{long}},
 		"tasks":     {Tasks: make([]reason.Task, reason.MaxTasks+1)},
 		"together":  {Tasks: []reason.Task{{Objective: long[1:]}, {Objective: long[1:]}, task}},

@@ -13,19 +13,17 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-// Extractor is a memory.Extractor on a Model, see [NewExtractor].
-type Extractor struct{ m Model }
-
-var _ memory.Extractor = (*Extractor)(nil)
+// extractor is a memory.Extractor on a Model.
+type extractor struct{ m Model }
 
 // NewExtractor returns a memory.Extractor that asks m what a text states, by a
 // schema that its answer is held to. The text is fenced as data; what is wrong
 // with an answer is an error, so that the text comes again.
-func NewExtractor(m Model) (*Extractor, error) {
+func NewExtractor(m Model) (memory.Extractor, error) {
 	if guard.IsNil(m) {
 		return nil, errors.New("reason: extractor: the model is nil")
 	}
-	return &Extractor{m}, nil
+	return extractor{m}, nil
 }
 
 const extractorSystem = `You read a text that somebody has said or noted, and list what it states of lasting interest.
@@ -48,7 +46,7 @@ const extractorSchema = `{"type":"object","additionalProperties":false,"required
 const maxExtracted = 16 << 10
 
 // Extract asks the model what the record states.
-func (x *Extractor) Extract(ctx context.Context, r memory.Record) ([]memory.Statement, error) {
+func (x extractor) Extract(ctx context.Context, r memory.Record) ([]memory.Statement, error) {
 	body := "speaker: " + fence.Line(r.Actor) + "\ndate: " + r.At.Format(time.DateOnly) + "\n" + fence.Quote(r.Content, maxExtracted)
 	coldest := 0.0
 	resp, err := Generate(ctx, x.m, &Request{

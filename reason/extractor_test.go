@@ -16,7 +16,7 @@ func TestExtractor(t *testing.T) {
 	_, err := reason.NewExtractor(nil)
 	require.Error(t, err)
 	var asked *reason.Request
-	answers := func(text string) *reason.Extractor {
+	answers := func(text string) memory.Extractor {
 		x, err := reason.NewExtractor(reason.ModelFunc(func(_ context.Context, req *reason.Request) (*reason.Response, error) {
 			asked = req
 			return &reason.Response{Text: text}, nil

@@ -112,7 +112,7 @@ func TestImpasseAndQuestionsAreAnswers(t *testing.T) {
 	t.Parallel()
 	d, err := llm(t, &lines{answers: []string{`{"impasse":{"kind":"no_approach","reason":"no key","subgoal":"find it"},"tasks":[],"questions":null}`}}, nil).Reason(t.Context(), brief())
 	require.NoError(t, err)
-	require.Equal(t, &reason.Impasse{Kind: reason.NoApproach, Reason: "no key", Subgoal: "find it"}, d.Impasse)
+	require.Equal(t, &reason.Impasse{Kind: "no_approach", Reason: "no key", Subgoal: "find it"}, d.Impasse)
 	d, err = llm(t, &lines{answers: []string{`{"complexity":"unclear","questions":["which cache?"]}`}}, nil).Reason(t.Context(), brief())
 	require.NoError(t, err)
 	require.Equal(t, []string{"which cache?"}, d.Questions)

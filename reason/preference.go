@@ -12,9 +12,9 @@ import (
 // decision that it returns has the Approach and the Tasks of the chosen one,
 // and keeps as Alternatives those that may take its place: Choose on these
 // alone is the next choice. Where the preferences select none it has an
-// Impasse: [Tie] if nothing tells the candidates apart, [Conflict] if each is
+// Impasse: a tie if nothing tells the candidates apart, a conflict if each is
 // worse than another, or if several are required or one is prohibited too,
-// [NoApproach] if all are ruled out. Of candidates that are equally good, the
+// no_approach if all are ruled out. Of candidates that are equally good, the
 // first is chosen. A decision without alternatives stays as it is. Choose is a
 // function of d, which it does not change; d has passed [Decision.Check].
 func (d Decision) Choose() Decision {
@@ -118,9 +118,10 @@ func impasseOf(outcome string, of []string) *Impasse {
 	names := strings.Join(of, ", ")
 	switch outcome {
 	case tie:
-		return &Impasse{Tie, "nothing tells these approaches apart: " + names, "find out which of these is best: " + names}
+		return &Impasse{tie, "nothing tells these approaches apart: " + names, "find out which of these is best: " + names}
 	case noChange:
-		return &Impasse{NoApproach, "every approach that was proposed is ruled out", "find an approach that is not ruled out"}
+		const ruledOut = "every approach that was proposed is ruled out"
+		return &Impasse{"no_approach", ruledOut, "find an approach that is not ruled out"}
 	}
-	return &Impasse{Conflict, outcome + " between these approaches: " + names, "settle which of these to take: " + names}
+	return &Impasse{conflict, outcome + " between these approaches: " + names, "settle which of these to take: " + names}
 }

@@ -48,7 +48,7 @@ func asking(reason.Brief) reason.Decision {
 }
 
 func stuck(reason.Brief) reason.Decision {
-	return reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Reason: "no voice", Subgoal: "find a voice"}}
+	return reason.Decision{Impasse: &reason.Impasse{Kind: "no_approach", Reason: "no voice", Subgoal: "find a voice"}}
 }
 
 func named(o *eino.ToolOptions) *eino.ToolOptions {

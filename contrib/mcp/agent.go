@@ -146,7 +146,7 @@ func (d desk) think(ctx context.Context, c caller, in thinkIn) (thinkOut, string
 		})
 	}
 	if dec.Impasse != nil {
-		out.Impasse = impasse{Kind: string(dec.Impasse.Kind), Reason: dec.Impasse.Reason, Subgoal: dec.Impasse.Subgoal}
+		out.Impasse = impasse{Kind: dec.Impasse.Kind, Reason: dec.Impasse.Reason, Subgoal: dec.Impasse.Subgoal}
 	}
 	for _, id := range dec.Applied {
 		out.Applied = append(out.Applied, string(id))

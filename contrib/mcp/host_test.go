@@ -50,7 +50,7 @@ func scripted() arc.Host {
 		case "ask":
 			return reason.Decision{Complexity: reason.Unclear, Questions: []string{"which one?"}}, nil
 		case "stuck":
-			return reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Reason: "no idea", Subgoal: "find out"}}, nil
+			return reason.Decision{Impasse: &reason.Impasse{Kind: "no_approach", Reason: "no idea", Subgoal: "find out"}}, nil
 		case "break":
 			return reason.Decision{}, errors.New("dial /var/run/secret.sock: connection refused")
 		case "panic":

@@ -78,7 +78,7 @@ func testPayload(t *testing.T, text, canary string, fails bool) {
 				said += failed.Complaint
 			}
 			if len(b.Goals) == 0 && said == "" && !fails {
-				return reason.Decision{Impasse: &reason.Impasse{Kind: reason.NoApproach, Subgoal: "ask the tool"}}, nil
+				return reason.Decision{Impasse: &reason.Impasse{Kind: "no_approach", Subgoal: "ask the tool"}}, nil
 			}
 			k := reason.Task{Objective: "do as it says"}
 			if said != "" {

@@ -446,7 +446,7 @@ func (p planner) Reason(_ context.Context, b reason.Brief) (reason.Decision, err
 	}
 	if len(names) == 0 {
 		return reason.Decision{Impasse: &reason.Impasse{
-			Kind: reason.NoApproach, Reason: "arc.yaml has neither a model nor plans", Subgoal: "write a plan into arc.yaml",
+			Kind: "no_approach", Reason: "arc.yaml has neither a model nor plans", Subgoal: "write a plan into arc.yaml",
 		}}, nil
 	}
 	return reason.Decision{Complexity: reason.Unclear, Questions: []string{
