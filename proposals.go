@@ -290,7 +290,7 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 		}
 		out = append(out, advice.Goals(now, &k)...)
 	}
-	out = append(out, advice.Skills(meta.Analyse(now, slices.Values(attempts), slices.Values(escalated), nil))...)
+	out = append(out, advice.Skills(now, attempts, escalated)...)
 	out = append(out, advice.Workers(now, samples, func(at advice.Post) bool { return a.relieved(own, at) })...)
 	space := a.bank.In(scope)
 	for r, err := range space.All(ctx) {

@@ -22,10 +22,10 @@
 // its resonance goes, what it has spent, and whether its attempts go in a circle.
 //
 // Three things stand beside the sessions. [NewFleet] computes the health of
-// workers from the ranking's samples. [Analyse] raises alerts about what keeps
-// failing over a day; a [Proposal] is a change that would mend it, and waits for
-// evidence and for a person. An [Episode] is one draw of an experiment, and
-// [Monitor.Uplift] says with an interval what a treatment such as memory adds.
+// workers from the ranking's samples. A [Proposal] is a change that would mend
+// what keeps failing, and waits for evidence and for a person. An [Episode] is
+// one draw of an experiment, and [Monitor.Uplift] says with an interval what a
+// treatment such as memory adds.
 //
 // A Monitor is safe for concurrent use. Outcomes are in memory at once and in the
 // store with the next group of writes. A store holds one monitor, and one Monitor

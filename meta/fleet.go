@@ -52,15 +52,12 @@ type WorkerHealth struct {
 	// PerSuccess is CostUSD, failures included, over Successes, with its 95 %
 	// interval.
 	PerSuccess rank.Price
-	// Failures are the last ten, the latest last.
-	Failures []Failure
+	// Failures are the last ten samples that failed, the latest last.
+	Failures []rank.Sample
 	// Calibration holds the confidence that the worker reported against what
 	// came of it.
 	Calibration iar.Calibration
 }
-
-// Failure is a sample that failed.
-type Failure struct{ Key, Reason string }
 
 // NewFleet computes the health of a fleet from the samples that a [rank.Book] has
 // of the last 24 hours:
@@ -164,7 +161,7 @@ func workerHealth(at time.Time, name string, ss []rank.Sample, left []rank.Tally
 		if lately {
 			failed++
 		}
-		h.Failures = append(h.Failures, Failure{s.Key, s.Reason})
+		h.Failures = append(h.Failures, *s)
 	}
 	for i := range left {
 		t := &left[i]
@@ -174,7 +171,7 @@ func workerHealth(at time.Time, name string, ss []rank.Sample, left []rank.Tally
 			recent, failed = recent+t.Known, failed+t.Known-t.Successes
 		}
 	}
-	h.Failures = h.Failures[max(0, len(h.Failures)-recentFailures):]
+	h.Failures = slices.Clone(h.Failures[max(0, len(h.Failures)-recentFailures):])
 	h.SuccessRate, h.FailureRate = rate(h.Successes, h.Known), rate(failed, recent)
 	h.CostUSD = costs.USD
 	h.PerSuccess = costs.PerSuccess()

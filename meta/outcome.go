@@ -39,7 +39,7 @@ type Outcome struct {
 	// Resonance is how well the task's reflection fitted, in [0,1]; nil: none.
 	Resonance *float64
 	// Note is the last complaint, or what else a reader should know; may be
-	// empty. [Analyse] reads from it what ran out of time.
+	// empty. An Agent's proposals read from it what ran out of time.
 	Note string
 	// At is when the task ended, from 1970 to 2262; zero: now. Outcomes are in
 	// the order in which they were recorded, not in that of their times.

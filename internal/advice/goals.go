@@ -101,8 +101,8 @@ func Goals(now time.Time, k *Kept) (out []meta.Proposal) {
 // goal proposes a target that guards against worse, else to act on other goals first
 // and, of one that comes last, to give it up. What people refuse is given up.
 func (r *record) goal(out []meta.Proposal, now time.Time, g *goal.Goal, handed []meta.Outcome) []meta.Proposal {
-	tallies := meta.Analyse(now, slices.Values(r.ends), slices.Values(handed), nil)
-	i := slices.IndexFunc(tallies, func(t meta.Tally) bool { return t.Alert != "" && (t.Escalated || t.Successes == 0) })
+	tallies := Analyse(now, r.ends, handed, nil)
+	i := slices.IndexFunc(tallies, func(t Tally) bool { return t.Alert != "" && (t.Escalated || t.Successes == 0) })
 	if i < 0 {
 		return out
 	}
@@ -154,7 +154,7 @@ const (
 // rest proposes to leave an action alone for a while whenever it came to nothing.
 func (r *record) rest(out []meta.Proposal, now time.Time) []meta.Proposal {
 	c := r.Goal
-	for _, t := range meta.Analyse(now, slices.Values(r.ends), slices.Values([]meta.Outcome(nil)), nil) {
+	for _, t := range Analyse(now, r.ends, nil, nil) {
 		rest := restOfFailing
 		if t.Successes == 0 {
 			rest = restOfHopeless

@@ -22,9 +22,9 @@ const (
 )
 
 // Skills advises on the skills that keep failing, and on what people are asked again
-// and again.
-func Skills(tallies []meta.Tally) (out []meta.Proposal) {
-	for _, t := range tallies {
+// and again: attempts have the skill as their Goal, asked what was handed to a person.
+func Skills(now time.Time, attempts, asked []meta.Outcome) (out []meta.Proposal) {
+	for _, t := range Analyse(now, attempts, asked, nil) {
 		if t.Alert == "" {
 			continue
 		}

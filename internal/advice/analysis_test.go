@@ -1,4 +1,4 @@
-package meta_test
+package advice_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/meta"
 )
 
@@ -64,12 +65,12 @@ func TestAnalysisCases(t *testing.T) {
 					escalations = append(escalations, meta.Outcome{Goal: h.Target, At: epoch})
 				}
 			}
-			var raised []meta.Tally
+			var raised []advice.Tally
 			for i, ms := range c.Input.At {
 				at := epoch.Add(time.Duration(ms) * time.Millisecond)
-				tallies := meta.Analyse(at, slices.Values(attempts), slices.Values(escalations), raised)
+				tallies := advice.Analyse(at, attempts, escalations, raised)
 				for i, w := range c.Want.Stats {
-					require.Equal(t, meta.Tally{
+					require.Equal(t, advice.Tally{
 						Subject: w.Skill, Total: w.Total, Successes: w.Success, Failures: w.Failure, Timeouts: w.Timeout, SuccessRate: w.Rate,
 						Alert: tallies[i].Alert, At: at,
 					}, tallies[i])
@@ -103,14 +104,13 @@ func TestAnalysisForgets(t *testing.T) {
 	for i := range 160 {
 		attempts = append(attempts, meta.Outcome{Goal: "x", Success: i >= 100, At: now.Add(time.Duration(i-159) * 15 * time.Minute)})
 	}
-	none := slices.Values([]meta.Outcome(nil))
-	a := meta.Analyse(now, slices.Values(attempts), none, nil)
+	a := advice.Analyse(now, attempts, nil, nil)
 	require.Equal(t, 97, a[0].Total, "of 24 hours, both ends included")
 	require.Empty(t, a[0].Alert, "60 of the last 97 succeeded")
-	a = meta.Analyse(now.Add(-15*time.Hour), slices.Values(attempts), none, nil)
+	a = advice.Analyse(now.Add(-15*time.Hour), attempts, nil, nil)
 	require.Equal(t, 97, a[0].Total, "what is later does not count")
 	require.NotEmpty(t, a[0].Alert)
-	require.Empty(t, meta.Analyse(now, none, none, a))
+	require.Empty(t, advice.Analyse(now, nil, nil, a))
 }
 
 func ExampleAnalyse() {
@@ -124,11 +124,11 @@ func ExampleAnalyse() {
 		attempts = append(attempts, o)
 	}
 	asked := slices.Repeat([]meta.Outcome{{Goal: "merge pr 7", At: now}}, 3)
-	var first []meta.Tally = meta.Analyse(now, slices.Values(attempts), slices.Values(asked), nil)
+	var first []advice.Tally = advice.Analyse(now, attempts, asked, nil)
 	for _, t := range first {
 		fmt.Println(t.Alert)
 	}
-	for _, t := range meta.Analyse(now.Add(time.Minute), slices.Values(attempts), slices.Values(asked), first) {
+	for _, t := range advice.Analyse(now.Add(time.Minute), attempts, asked, first) {
 		fmt.Printf("%d of %q, alert %q\n", t.Total, t.Subject, t.Alert)
 	}
 	// Output:

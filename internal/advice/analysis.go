@@ -1,13 +1,14 @@
-package meta
+package advice
 
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/arc-learn/arc/meta"
 )
 
 // The rules of Analyse.
@@ -45,7 +46,7 @@ type Tally struct {
 // and so does a subject that was escalated 3 times. Previous are earlier tallies:
 // an alert that one of them raised rests for an hour. Analyse is a function of
 // its arguments.
-func Analyse(at time.Time, attempts, escalations iter.Seq[Outcome], previous []Tally) []Tally {
+func Analyse(at time.Time, attempts, escalations []meta.Outcome, previous []Tally) []Tally {
 	skills := tallies(at, attempts, false)
 	slices.SortStableFunc(skills, func(x, y Tally) int {
 		return cmp.Or(cmp.Compare(x.SuccessRate, y.SuccessRate), cmp.Compare(y.Total, x.Total))
@@ -69,9 +70,9 @@ func Analyse(at time.Time, attempts, escalations iter.Seq[Outcome], previous []T
 }
 
 // tallies counts the outcomes of the window by goal, in the order of the goals.
-func tallies(at time.Time, outcomes iter.Seq[Outcome], escalated bool) (ts []Tally) {
+func tallies(at time.Time, outcomes []meta.Outcome, escalated bool) (ts []Tally) {
 	by := map[string]*Tally{}
-	for o := range outcomes {
+	for _, o := range outcomes {
 		if age := at.Sub(o.At); age < 0 || age > analysisWindow {
 			continue
 		}
@@ -90,7 +91,7 @@ func tallies(at time.Time, outcomes iter.Seq[Outcome], escalated bool) (ts []Tal
 		default:
 			t.Failures++
 		}
-		t.SuccessRate = rate(t.Successes, t.Total)
+		t.SuccessRate = float64(t.Successes) / float64(t.Total)
 	}
 	for _, goal := range slices.Sorted(maps.Keys(by)) {
 		ts = append(ts, *by[goal])
