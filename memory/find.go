@@ -7,6 +7,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/phrase"
+	"github.com/arc-learn/arc/internal/topk"
 )
 
 // enough is how many of the best by relevance have to be looked at; 0: all.
@@ -152,7 +153,7 @@ func (sc *scratch) vouch(best []found) []found {
 	if len(vouched) == 0 {
 		return best
 	}
-	f := top(vouched, 1)[0]
+	f := topk.Of(vouched, 1, better)[0]
 	at := slices.IndexFunc(best, func(o found) bool { return o.entry == f.entry && o.sh == f.sh })
 	return q.lead(best, 0, at, f)
 }

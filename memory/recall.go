@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/internal/asker"
 	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/internal/topk"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -115,10 +116,10 @@ func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, erro
 	before := len(hits)
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
 		q := &sc.query
-		sc.find(q.enough())                         // candidates, filters, what is superseded, score
-		best := sc.order(top(q.cut(sc.found), q.k)) // selection, what is current first
-		best = q.bring(sc.vouch(best))              // what is trusted before what is not, what is linked
-		hits, err = s.hits(ctx, sc, hits, best)     // copy
+		sc.find(q.enough())                                     // candidates, filters, what is superseded, score
+		best := sc.order(topk.Of(q.cut(sc.found), q.k, better)) // selection, what is current first
+		best = q.bring(sc.vouch(best))                          // what is trusted before what is not, what is linked
+		hits, err = s.hits(ctx, sc, hits, best)                 // copy
 		return err
 	})
 	if err != nil {

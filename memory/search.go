@@ -197,46 +197,6 @@ func better(a, b *found) int {
 	return cmp.Or(compareIDs(a.entry, b.entry), cmp.Compare(a.sh.scope, b.sh.scope))
 }
 
-// top moves the k best to the front, in order, and returns them.
-func top(fs []found, k int) []found {
-	k = min(k, len(fs))
-	if k == 0 {
-		return fs[:0]
-	}
-	heap := fs[:k] // the worst of them first
-	for i := k/2 - 1; i >= 0; i-- {
-		sink(heap, i)
-	}
-	for i := k; i < len(fs); i++ {
-		if better(&fs[i], &heap[0]) < 0 {
-			heap[0], fs[i] = fs[i], heap[0]
-			sink(heap, 0)
-		}
-	}
-	for n := k - 1; n > 0; n-- {
-		heap[0], heap[n] = heap[n], heap[0]
-		sink(heap[:n], 0)
-	}
-	return fs[:k]
-}
-
-// sink restores the heap below i: no child is worse than its parent.
-func sink(heap []found, i int) {
-	for {
-		worst := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(heap); c++ {
-			if better(&heap[c], &heap[worst]) > 0 {
-				worst = c
-			}
-		}
-		if worst == i {
-			return
-		}
-		heap[i], heap[worst] = heap[worst], heap[i]
-		i = worst
-	}
-}
-
 // said is by whom a record is, where the query names one actor.
 type said uint8
 

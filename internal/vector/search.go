@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/arc-learn/arc/internal/topk"
 )
 
 // Match is a vector that was found, and its cosine with the query.
@@ -176,33 +178,14 @@ func (s *Set) rerank(sc *Scratch, from, to uint16, n int, skip func(slot uint32)
 		if len(sc.matches) < n {
 			sc.matches = append(sc.matches, m)
 			if len(sc.matches) == n {
-				for i := n/2 - 1; i >= 0; i-- {
-					sink(sc.matches, i)
-				}
+				topk.Heap(sc.matches, order)
 			}
 		} else if order(&m, &sc.matches[0]) < 0 {
 			sc.matches[0] = m
-			sink(sc.matches, 0)
+			topk.Sink(sc.matches, 0, order)
 		}
 	}
 	return taken
-}
-
-// sink restores the heap below i: no child is worse than its parent.
-func sink(heap []Match, i int) {
-	for {
-		worst := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(heap); c++ {
-			if order(&heap[c], &heap[worst]) > 0 {
-				worst = c
-			}
-		}
-		if worst == i {
-			return
-		}
-		heap[i], heap[worst] = heap[worst], heap[i]
-		i = worst
-	}
 }
 
 // scan fills sc.dist and sc.counts.
