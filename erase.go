@@ -60,8 +60,10 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 	if err != nil {
 		return err
 	}
-	defer done()
-	a.erased.Add(1)
+	defer func() {
+		a.erased.Add(1) // what maintenance has listed meanwhile is gone
+		done()
+	}()
 	var damaged error
 	if !whole(scope) {
 		if damaged = a.eraseRuns(ctx, scope); damaged != nil && !codec.Unreadable(damaged) {

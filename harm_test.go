@@ -315,6 +315,39 @@ func TestNothingIsLeftOfWhatWasErasedBesideMaintenance(t *testing.T) {
 	})
 }
 
+// slowErase is a store that is slow at the first commit that deletes.
+type slowErase struct {
+	store.Store
+	once sync.Once
+}
+
+func (s *slowErase) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if slices.ContainsFunc(ops, func(o store.Op) bool { return o.Delete }) {
+		s.once.Do(func() { idle(3 * time.Second) })
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// The same, where the background looks for the first time while Erase is at it.
+func TestNothingIsLeftWhereMaintenanceBeginsBesideErase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &slowErase{Store: store.NewMem()}
+		a, err := arc.New(t.Context(), st, (&script{}).host(), &arc.Options{Seed: 1, Sanitizer: keyed(), Maintain: time.Hour})
+		require.NoError(t, err)
+		_, err = a.In("acme/anna").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the cache is cold"})
+		require.NoError(t, err)
+		start := time.Now()
+		require.NoError(t, a.Erase(t.Context(), "acme/anna"))
+		require.GreaterOrEqual(t, time.Since(start), 3*time.Second)
+		idle(time.Second) // for what the background was about
+		require.NoError(t, a.Close())
+		for e, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			require.NotContains(t, e.Key, "anna")
+		}
+	})
+}
+
 // A hook that changes the event that it was given (as sorting its IDs does) changes no run. A hook
 // that was left behind may do so at any time later.
 func TestHookThatChangesAnEvent(t *testing.T) {
