@@ -332,6 +332,7 @@ type Agent struct {
 	// news is 1 and one more for each write to statistics that was seen.
 	news   atomic.Uint64
 	opened chan struct{}            // closed once the Agent is open
+	mark   string                   // tells it from another of its name
 	live   atomic.Pointer[[]string] // replicas, in order; nil: there is only this one
 	met    time.Time                // when they were looked for
 	owned  bool

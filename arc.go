@@ -3,6 +3,7 @@ package arc
 import (
 	"cmp"
 	"context"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,7 +98,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	a := &Agent{
 		writes: sync.Pool{New: func() any { return new(write) }},
 		veils:  sync.Pool{New: func() any { return new(veil.Veil) }},
-		o:      o, st: shared, w: flush.New(shared), leases: leases,
+		o:      o, mark: crand.Text(), st: shared, w: flush.New(shared), leases: leases,
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: maps.Clone(host.Skills), secrets: host.Secrets,
 		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}
@@ -145,14 +146,20 @@ func (a *Agent) follow(ctx context.Context, st store.Store) error {
 	a.leases.Begin(from)
 	a.news.Store(1)
 	first := make(chan struct{})
+	warn := sync.OnceFunc(func() {
+		a.o.Logger.Warn("another Agent is open under this name, and runs are with the one that was opened last: "+
+			"each needs an Options.Replica of its own", "replica", a.o.Replica)
+	})
 	a.upkeep.Go(func() {
 		heard, all := sync.OnceFunc(func() { close(first) }), false
 		a.hear(watcher, from, func(e store.Entry) {
 			parts := key.Split(e.Key)
 			switch {
 			case e.Key == a.replicaKey():
-				all = true // what was committed before is there to be read
-				heard()
+				all = true                                                  // what was committed before is there to be read
+				if heard(); len(e.Value) > 1 && string(e.Value) != a.mark { // not gone, or of before
+					warn()
+				}
 			case all && parts[0] == "memory":
 				a.recollect(func(ctx context.Context) error { return a.bank.Follow(ctx, e) })
 			case len(parts) > 3 && (parts[2] == "rank" || parts[2] == "meta"):

@@ -69,7 +69,7 @@ func (a *Agent) replicaKey() string { return key.Join(replicaKeys, a.o.Replica) 
 
 // touch writes the record of this Agent.
 func (a *Agent) touch(ctx context.Context) (store.Revision, error) {
-	return a.st.Commit(ctx, store.Op{Key: a.replicaKey(), Value: []byte{1}})
+	return a.st.Commit(ctx, store.Op{Key: a.replicaKey(), Value: []byte(a.mark)})
 }
 
 // depart deletes the record of this Agent, so that others need not wait until it lapses.

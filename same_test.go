@@ -1,8 +1,10 @@
 package arc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -74,13 +76,21 @@ func TestReplicasOfOneName(t *testing.T) {
 				return act.Result{}, context.Cause(ctx)
 			}
 		})
-		a := replica(t, mem, "a", h, arc.Options{})
-		again := replica(t, mem, "a", h, arc.Options{})
+		var said [2]bytes.Buffer
+		logging := func(i int) arc.Options { return arc.Options{Logger: slog.New(slog.NewTextHandler(&said[i], nil))} }
+		a := replica(t, mem, "a", h, logging(0))
+		idle(5 * time.Minute)
+		require.Empty(t, said[0].String())
+		again := replica(t, mem, "a", h, logging(1))
 		_, err := a.Run(t.Context(), arc.Objective{ID: "run", Text: "mend it"})
 		require.ErrorIs(t, err, arc.ErrRunning)
 		idle(5 * time.Minute)
 		require.Equal(t, arc.Delivered, status(t, again, "run"))
 		require.EqualValues(t, 2, made.Load())
 		require.Equal(t, 0, leases(t, mem))
+		require.NoError(t, errors.Join(a.Close(), again.Close()))
+		for i := range said {
+			require.Equal(t, 1, strings.Count(said[i].String(), "another Agent is open under this name"), i)
+		}
 	})
 }
