@@ -317,9 +317,9 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// Agent runs objectives and keeps what is learned. It is safe for concurrent
-// use; runs of different ids may overlap. While it is open, a goroutine of its own
-// goes on with runs that are Waiting, once they are due; Close ends it.
+// Agent runs objectives and keeps what is learned. New and Open make one: methods of the zero
+// Agent, and of nil, panic. It is safe for concurrent use; runs of different ids may overlap. While
+// it is open, a goroutine of its own goes on with runs that are Waiting, once they are due.
 type Agent struct {
 	o Options
 

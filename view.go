@@ -17,7 +17,8 @@ import (
 
 // View is the Agent as one scope sees it. It holds nothing but the scope: get
 // one with [Agent.In] whenever it is needed. It is safe for concurrent use. A
-// bad scope is memory.ErrScope at the first use.
+// bad scope is memory.ErrScope at the first use. The zero View is of no Agent, and its
+// methods panic.
 type View struct {
 	a     *Agent
 	scope memory.Scope
