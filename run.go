@@ -485,7 +485,7 @@ const maxConditions = 32
 // check returns every problem with an objective as the host gave it.
 func (o *Objective) check() error {
 	var errs []error
-	if len(o.Text) <= maxText && strings.TrimSpace(fence.Visible(o.Text)) == "" {
+	if len(o.Text) <= maxText && fence.Blank(o.Text) {
 		errs = append(errs, errors.New("no text"))
 	}
 	for _, f := range [...]struct {

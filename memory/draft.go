@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
@@ -85,7 +84,7 @@ func (d *Draft) check() error {
 	switch y := d.At.Year(); {
 	case err != nil:
 		return err
-	case d.Kind.learned() && strings.TrimSpace(d.Trigger) == "":
+	case d.Kind.learned() && required("", d.Trigger) != nil:
 		return fmt.Errorf("trigger of a %s: %w", d.Kind, ErrEmpty)
 	case len(d.Plan) > 0 && !json.Valid(d.Plan):
 		return fmt.Errorf("%w: not JSON", ErrPlan)

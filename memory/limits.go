@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/arc-learn/arc/internal/embedder"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
 )
 
 // Errors of drafts, queries and feedback. Nothing was stored.
 var (
-	// ErrEmpty: a text or key that is required is empty or white space.
+	// ErrEmpty: a text or key that is required is empty, or shows nothing.
 	ErrEmpty = errors.New("empty")
 	// ErrKind: a Kind is not one of the four.
 	ErrKind = errors.New("unknown kind")
@@ -54,7 +54,7 @@ func limit(field string, most, got int) error {
 
 // required returns ErrEmpty for a field that says nothing.
 func required(field, text string) error {
-	if strings.TrimSpace(text) == "" {
+	if fence.Blank(text) {
 		return fmt.Errorf("%s: %w", field, ErrEmpty)
 	}
 	return nil

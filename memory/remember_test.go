@@ -37,6 +37,8 @@ func TestBadDrafts(t *testing.T) {
 		{name: "unknown kind", draft: with(func(d *memory.Draft) { d.Kind = "note" }), want: memory.ErrKind},
 		{name: "no content", draft: with(func(d *memory.Draft) { d.Content = "" }), want: memory.ErrEmpty},
 		{name: "blank content", draft: with(func(d *memory.Draft) { d.Content = " \n\t" }), want: memory.ErrEmpty},
+		{name: "content that does not show", draft: with(func(d *memory.Draft) { d.Content = "\u200b\u202e\u00ad" }), want: memory.ErrEmpty},
+		{name: "trigger that does not show", draft: with(func(d *memory.Draft) { d.Trigger = "\u2060" }), want: memory.ErrEmpty},
 		{name: "no trigger", draft: with(func(d *memory.Draft) { d.Trigger = "" }), want: memory.ErrEmpty},
 		{name: "blank trigger of a failure", draft: with(func(d *memory.Draft) { d.Kind, d.Trigger = memory.Failure, "  " }), want: memory.ErrEmpty},
 		{name: "unknown origin", draft: with(func(d *memory.Draft) { d.Source.Origin = "root" }), want: memory.ErrOrigin},

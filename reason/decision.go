@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/quote"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
@@ -223,7 +224,7 @@ func (d *Decision) Check() error {
 	if err := checkTexts("question", d.Questions...); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(d.Questions, func(q string) bool { return strings.TrimSpace(q) == "" }) {
+	if slices.ContainsFunc(d.Questions, fence.Blank) {
 		return fmt.Errorf("%w: an empty question", ErrDecision)
 	}
 	if err := d.checkAlternatives(); err != nil {
@@ -292,7 +293,7 @@ func (i *Impasse) check() error {
 	if !slices.Contains(impasseKinds, i.Kind) {
 		return fmt.Errorf("%w: unknown kind of impasse %q", ErrDecision, i.Kind)
 	}
-	if strings.TrimSpace(i.Subgoal) == "" {
+	if fence.Blank(i.Subgoal) {
 		return fmt.Errorf("%w: an impasse needs a subgoal", ErrDecision)
 	}
 	return checkTexts("impasse", i.Reason, i.Subgoal)
@@ -307,7 +308,7 @@ func checkTasks(tasks []Task) error {
 	for i := range tasks {
 		t := &tasks[i]
 		total += len(t.Objective) + len(t.Delta) + len(t.Verify) + len(t.Inputs)
-		if strings.TrimSpace(t.Objective) == "" {
+		if fence.Blank(t.Objective) {
 			return fmt.Errorf("%w: task %d has no objective", ErrDecision, i+1)
 		}
 		if err := checkTexts("task", t.Objective, t.Delta, t.Verify, t.Skill, t.Worker); err != nil {

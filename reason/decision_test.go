@@ -140,3 +140,16 @@ func TestUsageAddsUp(t *testing.T) {
 	require.False(t, reason.Usage{TokensIn: -1}.Valid())
 	require.False(t, reason.Usage{CostUSD: math.Inf(1)}.Valid())
 }
+
+// What does not show asks for nothing.
+func TestDecisionThatDoesNotShow(t *testing.T) {
+	t.Parallel()
+	const unseen = "\u200b\u2066\u00ad\ufeff"
+	for name, d := range map[string]reason.Decision{
+		"task":     {Complexity: reason.Simple, Approach: "look", Tasks: []reason.Task{{Objective: unseen, Skill: "work"}}},
+		"question": {Complexity: reason.Unclear, Questions: []string{unseen}},
+		"subgoal":  {Complexity: reason.Complex, Approach: "look", Impasse: &reason.Impasse{Kind: "no_approach", Subgoal: unseen}},
+	} {
+		require.ErrorIs(t, d.Check(), reason.ErrDecision, name)
+	}
+}

@@ -63,6 +63,9 @@ func Visible(s string) string {
 	return out.String()
 }
 
+// Blank reports whether nothing of s shows.
+func Blank(s string) bool { return strings.TrimSpace(Visible(s)) == "" }
+
 // scripts are those in which joiners tell words apart.
 var scripts = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati,

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/text"
@@ -234,7 +235,7 @@ func (f *Fact) begin() {
 // check tells what of a fact cannot be kept.
 func (f *Fact) check() error {
 	switch {
-	case strings.TrimSpace(f.Content) == "":
+	case fence.Blank(f.Content):
 		return fmt.Errorf("identity: content: %w", memory.ErrEmpty)
 	case !isName(f.Category):
 		return bad("category", f.Category)

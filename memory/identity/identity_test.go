@@ -121,6 +121,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{identity.Draft{}, memory.ErrEmpty},
 		{identity.Draft{Content: " \n"}, memory.ErrEmpty},
+		{identity.Draft{Content: "\u200b\u00ad"}, memory.ErrEmpty},
 		{identity.Draft{Content: "a", Maturity: "ripe"}, identity.ErrValue},
 		{identity.Draft{Content: "a", Visibility: "secret"}, identity.ErrValue},
 		{identity.Draft{Content: "a", Confidence: 1.5}, identity.ErrValue},
