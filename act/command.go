@@ -31,8 +31,9 @@ import (
 // is of the kind that its exit code or its last words on standard error say: see
 // [Classify]. Secrets of the objective are in its environment, by their names.
 //
-// The program and all that it started end with the context's end, where the system
-// knows groups of processes (not on Windows).
+// The program and all that it started are killed at the context's end, where the system
+// knows groups of processes (not on Windows). What it leaves behind when it ends by
+// itself goes on.
 type Command struct {
 	// Argv is the program and its arguments.
 	Argv []string
@@ -118,12 +119,12 @@ func (c *Command) spawn(ctx context.Context, w Work, r *Result) (out, said []byt
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	group(cmd)
 	err = cmd.Run()
-	switch {
-	case ctx.Err() != nil:
-		err = ctx.Err()
-	case errors.Is(err, exec.ErrWaitDelay):
+	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // what it started goes on; it has ended itself
-	case err == nil && stdout.cut && r == nil:
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	} else if err == nil && stdout.cut && r == nil {
 		err = fmt.Errorf("%s printed more than %d bytes", c.Argv[0], limit)
 	}
 	return append(stdout.kept, stdout.last...), append(stderr.kept, stderr.last...), err

@@ -43,6 +43,14 @@ var programs = map[string]func(){
 	"wrong":  func() { fmt.Println("--- FAIL: TestSum"); fmt.Fprintln(os.Stderr, "exit\nhere"); os.Exit(1) },
 	"large":  func() { fmt.Print(strings.Repeat("x", 1<<20)) },
 	"hang":   func() { <-time.After(time.Hour) },
+	"linger": func() { <-time.After(3 * time.Second) },
+	"leaver": func() { // of one that holds its streams open, and goes
+		self, _ := os.Executable()
+		cmd := exec.Command(self)
+		cmd.Env, cmd.Stdout = []string{role + "=linger"}, os.Stdout
+		_ = cmd.Start()
+		fmt.Print(strings.Repeat("x", 1<<20))
+	},
 	"parent": func() { // of one that holds its streams open
 		self, _ := os.Executable()
 		cmd := exec.Command(self)
@@ -92,8 +100,10 @@ func TestCommandAsExecutor(t *testing.T) {
 		require.ErrorIs(t, err, act.ErrDenied)
 		_, err = program("wrong").Execute(t.Context(), act.Work{})
 		require.ErrorContains(t, err, "exit status 1: stdout: --- FAIL: TestSum stderr: exit here")
-		_, err = program("large").Execute(t.Context(), act.Work{})
-		require.ErrorContains(t, err, "printed more than 524288 bytes")
+		for _, name := range []string{"large", "leaver"} {
+			_, err = program(name).Execute(t.Context(), act.Work{})
+			require.ErrorContains(t, err, "printed more than 524288 bytes", name)
+		}
 		_, err = new(act.Command).Execute(t.Context(), act.Work{})
 		require.Error(t, err)
 		_, err = (&act.Command{Argv: []string{"arc-no-such-program"}}).Execute(t.Context(), act.Work{})
