@@ -3,6 +3,7 @@ package learn_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -391,6 +392,43 @@ func TestVouchedPlanOfValuesIsNotThatOfTheOpposite(t *testing.T) {
 		_, ok := fires(t, learn.Ask{Scope: scope, Situation: "a ticket of the usual kind", Objective: now, Case: in("db")}, learned...)
 		require.Equal(t, want, ok, now)
 	}
+}
+
+// A plan that copies a list of its inputs is bound row by row: equal values of other
+// rows stand for nothing in it. One that has chosen among the rows is not.
+func TestCopiedRowsAreBoundByTheirPlace(t *testing.T) {
+	t.Parallel()
+	rows := func(states ...string) json.RawMessage {
+		var all []string
+		for i, state := range states {
+			all = append(all, fmt.Sprintf(`{"id":%d,"state":%q,"owner":"ann"}`, 100+i, state))
+		}
+		return json.RawMessage(`{"rows":[` + strings.Join(all, ",") + `]}`)
+	}
+	learned := func(in, plan json.RawMessage) (out []learn.Outcome) {
+		for _, run := range []string{"one", "two"} {
+			o := delivered(run, "sum up the rows")
+			o.Situation, o.Case = "a summary", learn.Case{Vouched: true, Inputs: in}
+			o.Plan = []reason.Task{{Objective: "sum up", Skill: "edit", Worker: "fixer", Inputs: plan}}
+			out = append(out, o)
+		}
+		return out
+	}
+	ask := func(in json.RawMessage) learn.Ask {
+		return learn.Ask{
+			Scope: scope, Situation: "a summary", Objective: "sum up the rows", Case: learn.Case{Vouched: true, Inputs: in},
+		}
+	}
+	many := slices.Repeat([]string{"open"}, 150)
+	now := slices.Clone(many)
+	now[3] = "closed"
+	chunk, ok := fires(t, ask(rows(now...)), learned(rows(many...), rows(many...))...)
+	require.True(t, ok)
+	require.JSONEq(t, string(rows(now...)), string(chunk.Tasks[0].Inputs))
+
+	some := learned(rows("open", "closed", "open"), rows("open"))
+	_, ok = fires(t, ask(rows("shut", "closed", "open")), some...)
+	require.False(t, ok, "which of the open ones it was is not known")
 }
 
 // A value of the old case that stands in the effect, the worker or the skill of a plan keeps it from firing, too.

@@ -2,6 +2,7 @@ package template
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,18 +17,24 @@ type Source struct {
 // Quoter finds the values of a case in a plan, and puts references in their places.
 type Quoter struct {
 	byText map[string][]Source
-	sizes  []int          // of the texts, longest first
-	times  map[string]int // that small numbers stand in the plan
+	sizes  []int           // of the texts, longest first
+	times  map[string]int  // that small numbers stand in the plan
+	heads  map[string]bool // of the sources: their paths, and those above
 }
 
 // NewQuoter returns the quoter of sources.
 func NewQuoter(sources []Source) *Quoter {
-	q := &Quoter{byText: make(map[string][]Source), times: make(map[string]int)}
+	q := &Quoter{byText: make(map[string][]Source), times: make(map[string]int), heads: make(map[string]bool)}
 	for _, s := range sources {
 		if s.Kind != String && s.Kind != Number && s.Kind != Bool || s.Text == "" {
 			continue
 		}
 		q.byText[s.Text] = append(q.byText[s.Text], s)
+		for _, path := range s.From {
+			for at := len(path); at > 0 && !q.heads[path[:at]]; at = strings.LastIndexByte(path[:at], '/') {
+				q.heads[path[:at]] = true
+			}
+		}
 		n := len(s.Text)
 		if s.Kind != Bool && lettered(s.Text) && !functionWord(s.Text) && !slices.Contains(q.sizes, n) {
 			q.sizes = append(q.sizes, n)
@@ -164,48 +171,52 @@ func (q *Quoter) Phrase(p Phrase) (out Phrase) {
 
 // Node returns the node with references in the places of values. A small number or
 // a boolean is taken for a value only under the name of its input, or a number
-// where it stands alone: elsewhere it is the plan's own.
+// where it stands alone: elsewhere it is the plan's own. Of equal values the one at the
+// path of the node is meant, where the plan has the lists above it as a whole.
 func (q *Quoter) Node(n *Node) *Node {
 	if n == nil {
 		return nil
 	}
-	out := q.node(*n, "", q.alone(n.Raw), 0)
+	out := q.node(*n, "", "", q.alone(n.Raw), 0)
 	return &out
 }
 
-func (q *Quoter) node(n Node, name string, alone map[string]bool, depth int) Node {
+func (q *Quoter) node(n Node, name, at string, alone map[string]bool, depth int) Node {
 	switch {
 	case n.Text != nil:
 		n.Text = q.Phrase(n.Text)
 	case n.List != nil:
 		n.List = slices.Clone(n.List)
 		for i := range n.List {
-			n.List[i] = q.node(n.List[i], name, alone, depth+1)
+			n.List[i] = q.node(n.List[i], name, at+"/"+strconv.Itoa(i), alone, depth+1)
 		}
 	case n.Map != nil:
 		n.Map = slices.Clone(n.Map)
 		for i, m := range n.Map {
-			n.Map[i].Value = q.node(m.Value, m.Name, alone, depth+1)
+			n.Map[i].Value = q.node(m.Value, m.Name, at+"/"+escape(m.Name), alone, depth+1)
 		}
 	case n.Raw != nil && depth < maxNesting:
 		if kind := kindOf(n.Raw); kind == List || kind == Object {
-			return q.opened(n, name, alone, depth)
+			return q.opened(n, name, at, alone, depth)
 		}
-		return q.literal(n, name, alone, depth)
+		return q.literal(n, name, at, alone, depth)
 	}
 	return n
 }
 
 // opened quotes values in a literal list or object. One without any stays as it is.
-func (q *Quoter) opened(n Node, name string, alone map[string]bool, depth int) Node {
+func (q *Quoter) opened(n Node, name, at string, alone map[string]bool, depth int) Node {
 	var out Node
 	quotes := false
 	names, values := elements(n.Raw)
+	if kindOf(n.Raw) == List && q.heads[at+"/"+strconv.Itoa(len(values))] {
+		at = "elsewhere" // it is a choice of what the inputs list
+	}
 	for i, raw := range values {
 		if kindOf(n.Raw) == Object {
 			name = names[i]
 		}
-		v := q.node(Node{Raw: raw}, name, alone, depth+1)
+		v := q.node(Node{Raw: raw}, name, at+"/"+escape(names[i]), alone, depth+1)
 		quotes = quotes || v.Raw == nil
 		if kindOf(n.Raw) == Object {
 			out.Map = append(out.Map, Member{name, v})
@@ -220,8 +231,11 @@ func (q *Quoter) opened(n Node, name string, alone map[string]bool, depth int) N
 }
 
 // literal quotes values in a literal scalar.
-func (q *Quoter) literal(n Node, name string, alone map[string]bool, depth int) Node {
+func (q *Quoter) literal(n Node, name, at string, alone map[string]bool, depth int) Node {
 	v := scalar(n.Raw)
+	if r := q.placed(v, at); r != nil {
+		return Node{From: r}
+	}
 	found := slices.DeleteFunc(slices.Clone(q.byText[v.Text]), func(s Source) bool {
 		return s.Kind != v.Kind && !s.standsFor(v.Kind)
 	})
@@ -239,6 +253,16 @@ func (q *Quoter) literal(n Node, name string, alone map[string]bool, depth int) 
 		}
 	}
 	return n
+}
+
+// placed returns the path of a node if an equal value stands there in the inputs.
+func (q *Quoter) placed(v Value, at string) Ref {
+	for _, s := range q.byText[v.Text] {
+		if s.Kind == v.Kind && slices.Contains(s.From, at) {
+			return Ref{at}
+		}
+	}
+	return nil
 }
 
 // standsFor reports whether the source is a variable, which is a word of a text, and
