@@ -48,7 +48,7 @@ type answer struct {
 
 // decode reads a model's answer, which was asked for by schema. It takes time
 // in proportion to the answer.
-func decode(text string, stop Stop, schema json.RawMessage) (*answer, error) {
+func decode(text, stop string, schema json.RawMessage) (*answer, error) {
 	switch stop {
 	case StopRefusal:
 		return nil, fmt.Errorf("%w: %s", ErrRefusal, found(text))

@@ -20,7 +20,7 @@ import (
 // ever, and remembers what it was asked. Each answer costs ten tokens.
 type lines struct {
 	answers []string
-	stop    reason.Stop
+	stop    string
 	asked   []*reason.Request
 }
 

@@ -91,8 +91,10 @@ type Message struct {
 // Response is a Model's answer.
 type Response struct {
 	Text string
-	// Stop says why the answer ended. "": the model does not say.
-	Stop Stop
+	// Stop says why the answer ended. An adapter passes a provider's own word on
+	// where neither StopEnd, StopLength nor StopRefusal fits. "": the model does
+	// not say.
+	Stop string
 	// Model is the one that has answered, in the provider's words. "": not
 	// said.
 	Model string
@@ -102,15 +104,11 @@ type Response struct {
 	Raw any
 }
 
-// Stop says why an answer ended. An adapter passes a provider's own word on
-// where none of these fits.
-type Stop string
-
-// The reasons that callers in arc act on.
+// The reasons to stop that callers in arc act on.
 const (
-	StopEnd     Stop = "end"     // the answer is complete
-	StopLength  Stop = "length"  // cut off at a bound of tokens
-	StopRefusal Stop = "refusal" // the model, or a filter, refused to answer
+	StopEnd     = "end"     // the answer is complete
+	StopLength  = "length"  // cut off at a bound of tokens
+	StopRefusal = "refusal" // the model, or a filter, refused to answer
 )
 
 // ErrModel is the error of a model that gave no answer: its call failed or

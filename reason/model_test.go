@@ -41,7 +41,7 @@ func TestAsSeesThroughMiddleware(t *testing.T) {
 		text += r.Text
 	}
 	require.Equal(t, "ab", text)
-	for _, stop := range []reason.Stop{reason.StopLength, reason.StopRefusal} {
+	for _, stop := range []string{reason.StopLength, reason.StopRefusal} {
 		require.NotEqual(t, reason.StopEnd, stop)
 	}
 	for _, m := range []reason.Model{nil, echo, wrapper{echo}, wrapper{nil}} {

@@ -198,7 +198,7 @@ func anything(schema any) bool {
 	return false
 }
 
-func stop(r sdk.StopReason) reason.Stop {
+func stop(r sdk.StopReason) string {
 	switch r {
 	case sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
 		return reason.StopEnd
@@ -207,7 +207,7 @@ func stop(r sdk.StopReason) reason.Stop {
 	case sdk.StopReasonRefusal:
 		return reason.StopRefusal
 	}
-	return reason.Stop(r)
+	return string(r)
 }
 
 // usage counts tokens that came from a cache, or went to it, as given too.

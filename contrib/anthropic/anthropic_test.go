@@ -94,7 +94,7 @@ func decode(r *http.Request) (reasontest.Call, error) {
 	return call, nil
 }
 
-var finish = map[reason.Stop]string{reason.StopEnd: "end_turn", reason.StopLength: "max_tokens", reason.StopRefusal: "refusal"}
+var finish = map[string]string{reason.StopEnd: "end_turn", reason.StopLength: "max_tokens", reason.StopRefusal: "refusal"}
 
 func answer(w http.ResponseWriter, r reasontest.Reply) {
 	content := []any{
@@ -227,7 +227,7 @@ func TestNoTemperature(t *testing.T) {
 }
 
 func TestStops(t *testing.T) {
-	for finish, want := range map[string]reason.Stop{
+	for finish, want := range map[string]string{
 		"end_turn": reason.StopEnd, "stop_sequence": reason.StopEnd, "max_tokens": reason.StopLength,
 		"model_context_window_exceeded": reason.StopLength, "refusal": reason.StopRefusal, "pause_turn": "pause_turn",
 	} {

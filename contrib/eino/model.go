@@ -149,7 +149,7 @@ func note(resp *reason.Response, meta *schema.ResponseMeta) {
 
 // stop knows the words of the providers for which eino has chat models, which
 // pass them on.
-func stop(finish string) reason.Stop {
+func stop(finish string) string {
 	switch strings.ToLower(finish) {
 	case "stop", "end_turn", "stop_sequence":
 		return reason.StopEnd
@@ -158,5 +158,5 @@ func stop(finish string) reason.Stop {
 	case "content_filter", "refusal", "safety":
 		return reason.StopRefusal
 	}
-	return reason.Stop(finish)
+	return finish
 }

@@ -133,7 +133,7 @@ func send(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 func end(r reasontest.Reply, text string) *schema.Message {
 	msg := schema.AssistantMessage(text, nil)
 	msg.ResponseMeta = &schema.ResponseMeta{
-		FinishReason: map[reason.Stop]string{reason.StopEnd: "stop", reason.StopLength: "length", reason.StopRefusal: "content_filter"}[r.Stop],
+		FinishReason: map[string]string{reason.StopEnd: "stop", reason.StopLength: "length", reason.StopRefusal: "content_filter"}[r.Stop],
 		Usage:        &schema.TokenUsage{PromptTokens: r.Usage.TokensIn, CompletionTokens: r.Usage.TokensOut},
 	}
 	return msg
@@ -206,7 +206,7 @@ func TestPieces(t *testing.T) {
 }
 
 func TestStops(t *testing.T) {
-	for finish, want := range map[string]reason.Stop{
+	for finish, want := range map[string]string{
 		"": "", "stop": reason.StopEnd, "STOP": reason.StopEnd, "max_tokens": reason.StopLength, "MAX_TOKENS": reason.StopLength,
 		"SAFETY": reason.StopRefusal, "refusal": reason.StopRefusal, "tool_calls": "tool_calls",
 	} {

@@ -144,7 +144,7 @@ func next(ctx context.Context, lines *json.Decoder) (*reason.Response, error) {
 	resp := &reason.Response{Text: line.Message.Content, Model: line.Model, Raw: raw}
 	if line.Done {
 		resp.Usage = reason.Usage{TokensIn: max(0, line.In), TokensOut: max(0, line.Out)}
-		switch resp.Stop = reason.Stop(line.Reason); resp.Stop {
+		switch resp.Stop = line.Reason; resp.Stop {
 		case "", "stop":
 			resp.Stop = reason.StopEnd
 		}

@@ -128,7 +128,7 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 }
 
 // ended returns why a stream is no answer, if it is none.
-func ended(ctx context.Context, err error, stop reason.Stop) error {
+func ended(ctx context.Context, err error, stop string) error {
 	if told, ok := errors.AsType[*ssestream.StreamError](err); ok {
 		return provider.None(told.Event.Data)
 	}
@@ -181,14 +181,14 @@ func (m *Model) params(req *reason.Request) sdk.ChatCompletionNewParams {
 	return p
 }
 
-func stop(finish string, refused bool) reason.Stop {
+func stop(finish string, refused bool) string {
 	switch {
 	case refused || finish == "content_filter":
 		return reason.StopRefusal
 	case finish == "stop":
 		return reason.StopEnd
 	}
-	return reason.Stop(finish)
+	return finish
 }
 
 // usage counts cached tokens as read, and those of reasoning as answered: OpenAI

@@ -96,7 +96,7 @@ func decode(r *http.Request) (reasontest.Call, error) {
 	return call, nil
 }
 
-var finish = map[reason.Stop]string{reason.StopEnd: "stop", reason.StopLength: "length", reason.StopRefusal: "content_filter"}
+var finish = map[string]string{reason.StopEnd: "stop", reason.StopLength: "length", reason.StopRefusal: "content_filter"}
 
 func tokens(u reason.Usage) map[string]any {
 	return map[string]any{"prompt_tokens": u.TokensIn, "completion_tokens": u.TokensOut} // some endpoints leave out the total
@@ -207,7 +207,7 @@ data: {"choices":[{"delta":{"refusal":"rather not."}}]}
 data: {"choices":[{"delta":{},"finish_reason":"stop"}]}
 
 `)
-	text, last := "", reason.Stop("")
+	text, last := "", ""
 	for piece, err := range openai.New(endpoint, "m", nil).Stream(t.Context(), &reason.Request{}) {
 		require.NoError(t, err)
 		text, last = text+piece.Text, piece.Stop
@@ -247,7 +247,7 @@ func TestUnknownWords(t *testing.T) {
 	endpoint, _ := serve(t, "application/json", `{"choices":[{"finish_reason":"tool_calls","message":{"content":null}}],"usage":{"prompt_tokens":-1}}`)
 	resp, err := openai.New(endpoint, "m", nil).Generate(t.Context(), &reason.Request{})
 	require.NoError(t, err)
-	require.Equal(t, reason.Stop("tool_calls"), resp.Stop, "passed on")
+	require.Equal(t, "tool_calls", resp.Stop, "passed on")
 	require.True(t, resp.Usage.Valid())
 }
 

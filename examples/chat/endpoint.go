@@ -132,7 +132,7 @@ func parse(data string) (*reason.Response, error) {
 		case "content_filter":
 			piece.Stop = reason.StopRefusal
 		default:
-			piece.Stop = reason.Stop(c.Reason)
+			piece.Stop = c.Reason
 		}
 	}
 	return piece, nil

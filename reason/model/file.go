@@ -53,10 +53,10 @@ type request struct {
 }
 
 type answer struct {
-	Pieces []string    `json:"pieces"` // one, unless it was streamed
-	Stop   reason.Stop `json:"stop,omitempty"`
-	Model  string      `json:"model,omitempty"`
-	Usage  usage       `json:"usage,omitzero"`
+	Pieces []string `json:"pieces"` // one, unless it was streamed
+	Stop   string   `json:"stop,omitempty"`
+	Model  string   `json:"model,omitempty"`
+	Usage  usage    `json:"usage,omitzero"`
 }
 
 type usage struct {

@@ -209,7 +209,7 @@ func TestRecordTakesSecretsOut(t *testing.T) {
 	}
 	m := func(w io.Writer) reason.Model {
 		return model.Record(reasontest.NewScript(
-			reasontest.Answer{Pieces: []string{"so: ", a, "", b, " is it"}, Stop: reason.Stop(key), Model: key},
+			reasontest.Answer{Pieces: []string{"so: ", a, "", b, " is it"}, Stop: key, Model: key},
 			reasontest.Fail(&reason.ModelError{Status: 401, Code: key, Err: errors.New("key " + key)}),
 			reasontest.Fail(&reason.ModelError{Code: a, Err: errors.New(b)}),
 			reasontest.Fail(errors.New("dial https://user:"+key+"@example.com/?key="+key)),

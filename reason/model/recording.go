@@ -66,7 +66,7 @@ func (o *RecordingOptions) clean(req *reason.Request) {
 // anywhere, so pieces that have one together become one piece.
 func (o *RecordingOptions) cleanAnswer(a *answer) {
 	s := o.Sanitizer
-	a.Stop, a.Model = reason.Stop(s.Sanitize(string(a.Stop))), s.Sanitize(a.Model)
+	a.Stop, a.Model = s.Sanitize(a.Stop), s.Sanitize(a.Model)
 	whole := strings.Join(a.Pieces, "")
 	if clean := s.Sanitize(whole); clean != whole {
 		a.Pieces = []string{clean}

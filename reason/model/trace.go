@@ -119,7 +119,7 @@ func (t *tracer) asked(req *reason.Request, stream bool) attributes {
 // first piece has none.
 func (t *tracer) answered(o *outcome) attributes {
 	var attrs attributes
-	r, u, finish := o.last, o.last.Usage, cmp.Or(finishReasons[o.last.Stop], clip(string(o.last.Stop), 128))
+	r, u, finish := o.last, o.last.Usage, cmp.Or(finishReasons[o.last.Stop], clip(o.last.Stop, 128))
 	attrs.addIf(o.first > 0, attribute.Float64(telemetry.FirstChunk, o.first.Seconds()))
 	attrs.addIf(r.Model != "", attribute.String(telemetry.ResponseModel, clip(r.Model, 128)))
 	attrs.addIf(finish != "", attribute.StringSlice(telemetry.FinishReasons, []string{finish}))
@@ -151,4 +151,4 @@ func (t *tracer) count(ctx context.Context, kind string, n int) {
 }
 
 // finishReasons are the conventions' words for a Stop. Others are shown as they are.
-var finishReasons = map[reason.Stop]string{reason.StopEnd: "stop", reason.StopRefusal: "content_filter"}
+var finishReasons = map[string]string{reason.StopEnd: "stop", reason.StopRefusal: "content_filter"}

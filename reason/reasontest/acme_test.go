@@ -35,9 +35,9 @@ type acmeRequest struct {
 }
 
 type acmeReply struct {
-	Texts   []string    `json:"texts"`
-	Stop    reason.Stop `json:"stop,omitempty"`
-	Model   string      `json:"model,omitempty"`
+	Texts   []string `json:"texts"`
+	Stop    string   `json:"stop,omitempty"`
+	Model   string   `json:"model,omitempty"`
 	In, Out int
 	Error   string `json:"error,omitempty"`
 }

@@ -64,7 +64,7 @@ type Call struct {
 type Reply struct {
 	Text   string
 	Pieces iter.Seq[string] // of Text, to be ranged over once, for a stream
-	Stop   reason.Stop      // StopEnd, StopLength or StopRefusal: in the provider's words
+	Stop   string           // StopEnd, StopLength or StopRefusal: in the provider's words
 	Model  string
 	Usage  reason.Usage // TokensIn and TokensOut
 	Empty  bool         // no answer in it: no choices, no content, no message

@@ -28,7 +28,7 @@ type Script struct {
 // Answer is one answer of a [Script]. The zero value is an empty text.
 type Answer struct {
 	Pieces []string // of the text, as they are streamed
-	Stop   reason.Stop
+	Stop   string
 	Model  string
 	Usage  reason.Usage
 	Err    error            // ends the answer; those who stream get the pieces first

@@ -65,7 +65,7 @@ func TestScript(t *testing.T) {
 				text += " error"
 				continue
 			}
-			text += r.Text + string(r.Stop) + "|"
+			text += r.Text + r.Stop + "|"
 		}
 		texts = append(texts, text)
 	}

@@ -92,7 +92,7 @@ func (c *check) call(req *reason.Request) *Call {
 }
 
 // answer checks that all of an answer comes back.
-func answer(stop reason.Stop) func(*check) {
+func answer(stop string) func(*check) {
 	return func(c *check) {
 		reply := say("Grüße, ", `"quoted"`+"\n", "and \\ more 🙂")
 		reply.Stop = stop
