@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/actr"
-	"github.com/arc-learn/arc/internal/ident"
-	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/tally"
 )
 
 // activate scores what was found by its activation.

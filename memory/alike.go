@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/ident"
-	"github.com/arc-learn/arc/internal/succession"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/succession"
 )
 
 // Similarities from which on two records say the same.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
 

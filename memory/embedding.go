@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/embedder"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/store"
 )
 

@@ -12,12 +12,12 @@ import (
 	"time"
 	"unique"
 
-	"github.com/arc-learn/arc/internal/asker"
-	"github.com/arc-learn/arc/internal/calendar"
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/asker"
+	"github.com/arc-learn/arc/memory/internal/calendar"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/arc-learn/arc/internal/backlog"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/phrase"
+	"github.com/arc-learn/arc/memory/internal/backlog"
+	"github.com/arc-learn/arc/memory/internal/phrase"
 	"github.com/arc-learn/arc/store"
 )
 

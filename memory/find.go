@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/phrase"
 	"github.com/arc-learn/arc/internal/topk"
+	"github.com/arc-learn/arc/memory/internal/phrase"
 )
 
 // enough is how many of the best by relevance have to be looked at; 0: all.

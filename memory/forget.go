@@ -7,7 +7,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
 

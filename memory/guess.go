@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/succession"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/succession"
 	"github.com/arc-learn/arc/store"
 )
 

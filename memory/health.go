@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/tally"
 )
 
 // The values of Health.Status.

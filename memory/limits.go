@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/embedder"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/store"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

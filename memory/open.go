@@ -9,15 +9,15 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/arc-learn/arc/internal/calendar"
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/embedder"
 	"github.com/arc-learn/arc/internal/flush"
-	"github.com/arc-learn/arc/internal/pipeline"
 	"github.com/arc-learn/arc/internal/pool"
-	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/internal/vector"
+	"github.com/arc-learn/arc/memory/internal/calendar"
+	"github.com/arc-learn/arc/memory/internal/embedder"
+	"github.com/arc-learn/arc/memory/internal/pipeline"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/redact"
 )
 

@@ -3,8 +3,8 @@ package memory
 import (
 	"slices"
 
-	"github.com/arc-learn/arc/internal/ident"
-	"github.com/arc-learn/arc/internal/succession"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/succession"
 )
 
 // What a query orders by a guess, see docs/benchmarks.md.

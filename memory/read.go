@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

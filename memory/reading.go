@@ -3,8 +3,8 @@ package memory
 import (
 	"sync"
 
-	"github.com/arc-learn/arc/internal/backlog"
-	"github.com/arc-learn/arc/internal/behind"
+	"github.com/arc-learn/arc/memory/internal/backlog"
+	"github.com/arc-learn/arc/memory/internal/behind"
 )
 
 // unread is a record that the Extractor has yet to read.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/asker"
-	"github.com/arc-learn/arc/internal/ident"
-	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/topk"
+	"github.com/arc-learn/arc/memory/internal/asker"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/tally"
 )
 
 // ID names a record within its scope. IDs are made by the package: a host

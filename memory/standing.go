@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/arc-learn/arc/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/ident"
 )
 
 // conflictWindow is the time within which two who say different things of one

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/ident"
-	"github.com/arc-learn/arc/internal/phrase"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/phrase"
 )
 
 // stated is a record that states a slot. The value is folded.

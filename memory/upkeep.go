@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

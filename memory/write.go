@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/embedder"
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/index"
-	"github.com/arc-learn/arc/internal/tally"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/embedder"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 

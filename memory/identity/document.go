@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/arc-learn/arc/internal/loosejson"
+	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 )
 
 // formatVersion is the version of the documents that Export writes.

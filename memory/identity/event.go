@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/sites"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/sites"
+	"github.com/arc-learn/arc/memory/internal/ident"
 )
 
 const day = 24 * time.Hour

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/internal/wording"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/wording"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
 

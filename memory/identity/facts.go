@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/wording"
+	"github.com/arc-learn/arc/memory/identity/internal/wording"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
 

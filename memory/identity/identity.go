@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/ident"
-	"github.com/arc-learn/arc/internal/sites"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/sites"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/ident"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/loosejson"
-	"github.com/arc-learn/arc/internal/sites"
-	"github.com/arc-learn/arc/internal/wording"
+	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
+	"github.com/arc-learn/arc/memory/identity/internal/sites"
+	"github.com/arc-learn/arc/memory/identity/internal/wording"
+	"github.com/arc-learn/arc/memory/internal/ident"
 )
 
 // ImportReport says what Import did.

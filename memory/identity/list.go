@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/arc-learn/arc/internal/wording"
+	"github.com/arc-learn/arc/memory/identity/internal/wording"
 )
 
 // View is a fact as it stands at a time.

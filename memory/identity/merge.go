@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/loosejson"
+	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 )
 
 // join merges the facts of two identities. It depends on which facts there are, and on

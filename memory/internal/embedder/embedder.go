@@ -1,0 +1,218 @@
+// Package embedder asks a host's embedder for the vectors of texts, remembers the last of them,
+// and sees that only vectors of one model and dimension are compared.
+package embedder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/memory/internal/behind"
+	"github.com/arc-learn/arc/memory/internal/ident"
+)
+
+// What is asked at once, and how long it may take: behind, and while a recall waits.
+const (
+	batchTexts   = 32
+	behindLimit  = time.Minute
+	queryLimit   = 2 * time.Second
+	cacheVectors = 2048
+)
+
+// ErrVector: a vector is none, or has another dimension than those before.
+var ErrVector = errors.New("bad vector")
+
+// Host makes vectors of texts, nil for one that has none.
+type Host interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// Model says which vectors can be compared: those of a model, in as many
+// dimensions. Until the first of them, Dim is 0.
+type Model struct {
+	Name string `cbor:"1,keyasint,omitempty"` // "": the host's, which brings no Embedder
+	Dim  int    `cbor:"2,keyasint,omitempty"`
+}
+
+// Embedder is what there is for vectors, with or without a Host. Its lock may be that of what
+// waits for it.
+type Embedder struct {
+	host  Host // nil: none
+	check func([]float32) error
+	model atomic.Pointer[Model]
+	cache *lru.Cache[[16]byte, []float32] // by keyOf; nil: the text has none
+
+	behind.Part
+	known Model // as the store has it
+	size  int   // of the next batch
+}
+
+// Start prepares for the vectors of a Host, nil for none, whose model has a name. Noted is the
+// model of those that are stored, and check says what is wrong with a vector. It is not in use yet.
+func (v *Embedder) Start(host Host, name string, noted Model, check func([]float32) error) (err error) {
+	v.Prime()
+	v.host, v.check, v.known, v.size = host, check, noted, batchTexts
+	v.model.Store(&noted)
+	if host != nil && name != noted.Name {
+		v.model.Store(&Model{Name: name})
+	}
+	v.cache, err = lru.New[[16]byte, []float32](cacheVectors)
+	return err
+}
+
+// Works reports whether there is a Host.
+func (v *Embedder) Works() bool { return v.host != nil }
+
+// Model returns the model, as it is now.
+func (v *Embedder) Model() Model { return *v.model.Load() }
+
+// Adopt takes a model over, if there is neither one yet nor a Host.
+func (v *Embedder) Adopt(m Model) {
+	if was := v.model.Load(); *was == (Model{}) && v.host == nil {
+		v.model.CompareAndSwap(was, &m)
+	}
+}
+
+// Fits reports whether vectors of dim numbers can be compared with those before. The first
+// that asks settles it.
+func (v *Embedder) Fits(dim int) bool {
+	for {
+		m := v.model.Load()
+		if m.Dim != 0 {
+			return m.Dim == dim
+		}
+		if v.model.CompareAndSwap(m, &Model{m.Name, dim}) {
+			return true
+		}
+	}
+}
+
+// request asks the Host, and checks what it says.
+func (v *Embedder) request(ctx context.Context, limit time.Duration, texts []string) ([][]float32, error) {
+	theirs := slices.Clone(texts)
+	out, err := guard.Do(ctx, limit, func(ctx context.Context) ([][]float32, error) {
+		return v.host.Embed(ctx, theirs)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("embedder: %w", err)
+	}
+	if len(out) != len(texts) {
+		return nil, fmt.Errorf("embedder: %d vectors for %d texts", len(out), len(texts))
+	}
+	out = slices.Clone(out)
+	for i, x := range out {
+		if !slices.ContainsFunc(x, func(x float32) bool { return x != 0 }) {
+			out[i] = nil
+			continue
+		}
+		if err := v.check(x); err != nil {
+			return nil, fmt.Errorf("embedder: %w", err)
+		}
+		out[i] = slices.Clone(x)
+		if !v.Fits(len(x)) {
+			return nil, fmt.Errorf("embedder: %w: dimension %d, not %d as before", ErrVector, len(x), v.Model().Dim)
+		}
+	}
+	return out, nil
+}
+
+// keyOf is what a text's vector is cached by, for a tenant: how fast an answer comes
+// must not tell it what others have said. It does not give the text away.
+func keyOf(tenant, text string) (k [16]byte) {
+	sum := ident.Digest("vector", tenant, text)
+	copy(k[:], sum[:])
+	return k
+}
+
+// Query returns the vector of a query's text, or nil if there is none: then words alone have
+// to do. It fails only if ctx has ended.
+func (v *Embedder) Query(ctx context.Context, clock func() time.Time, tenant, text string) ([]float32, error) {
+	k := keyOf(tenant, text)
+	if x, ok := v.cache.Get(k); ok {
+		return x, nil
+	}
+	now := clock()
+	if v.Rest(now) > 0 {
+		return nil, nil // it failed just now, and LastError says so
+	}
+	out, err := v.request(ctx, queryLimit, []string{text})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	v.Tried(now, tenant, err)
+	if err != nil {
+		return nil, nil // LastError says so
+	}
+	v.cache.Add(k, out[0])
+	return out[0], nil
+}
+
+// Texts returns the vectors of texts of a tenant, of which it asks for those that it does not
+// remember, and how many these were.
+func (v *Embedder) Texts(ctx context.Context, tenant string, texts []string) (out [][]float32, asked int, err error) {
+	found := make(map[string][]float32)
+	var missing []string
+	for _, text := range texts {
+		if _, ok := found[text]; ok {
+			continue
+		}
+		x, ok := v.cache.Get(keyOf(tenant, text))
+		if found[text] = x; !ok {
+			missing = append(missing, text)
+		}
+	}
+	if len(missing) > 0 {
+		got, err := v.request(ctx, behindLimit, missing)
+		if err != nil {
+			return nil, len(missing), err
+		}
+		for i, x := range got {
+			found[missing[i]] = x
+			v.cache.Add(keyOf(tenant, missing[i]), x)
+		}
+	}
+	for _, text := range texts {
+		out = append(out, found[text])
+	}
+	return out, len(missing), nil
+}
+
+// Drop forgets the vector of a text.
+func (v *Embedder) Drop(tenant, text string) { v.cache.Remove(keyOf(tenant, text)) }
+
+// Batch is how many texts are asked for next. The caller holds the lock.
+func (v *Embedder) Batch() int { return v.size }
+
+// Tried keeps what an attempt for a tenant has come to. A batch that failed is
+// tried again as two halves; what fails alone comes back last.
+func (v *Embedder) Tried(now time.Time, tenant string, err error) {
+	v.Report(now, tenant, err)
+	v.Lock()
+	defer v.Unlock()
+	if err == nil {
+		v.size = min(2*v.size, batchTexts)
+	} else {
+		v.size = max(1, v.size/2)
+	}
+}
+
+// Unnoted returns the model, and whether the store does not have it yet.
+func (v *Embedder) Unnoted() (m Model, unnoted bool) {
+	m = v.Model()
+	v.Lock()
+	defer v.Unlock()
+	return m, v.known != m
+}
+
+// Noted says that the store has the model.
+func (v *Embedder) Noted(m Model) {
+	v.Lock()
+	defer v.Unlock()
+	v.known = m
+}
