@@ -37,7 +37,7 @@ func TestPauses(t *testing.T) {
 		require.Equal(t, bad, p.LastError("acme"))
 		require.NotEqual(t, bad, p.LastError("other"))
 		require.Error(t, p.LastError("other"))
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}, asked)
 		require.NoError(t, p.LastError("acme"))
