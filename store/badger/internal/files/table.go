@@ -20,6 +20,12 @@ import (
 // descriptor; building one takes three times its size in memory.
 const TableSize = 32 << 20
 
+// tableMemory is how many bytes a Writer must be able to map before it begins a
+// table. Badger's builder takes two buffers, of twice and four times TableSize,
+// and Finish one more; the rest is for the heap, which grows by 64 MiB at a time,
+// and for what others write meanwhile.
+const tableMemory = 12 * TableSize
+
 // Attempt returns the panics with which Badger meets damage as errors.
 func Attempt(fn func() error) (err error) {
 	defer func() {
@@ -144,6 +150,9 @@ func (w *Writer) Add(e Entry) error {
 		}
 	}
 	if w.builder == nil {
+		if err := disk.CheckMemory(tableMemory); err != nil {
+			return err
+		}
 		w.builder = table.NewTableBuilder(table.Options{TableSize: TableSize, BlockSize: 4 << 10, BloomFalsePositive: 0.01})
 	}
 	w.builder.Add(y.KeyWithTs(e.Key, e.Version), y.ValueStruct{Meta: e.Meta, Value: e.Rec}, 0)
