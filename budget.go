@@ -317,22 +317,25 @@ func dollars(v float64) string {
 
 // lacks says which bound an attempt of the price would pass where so much is spent; "": none.
 func (b Budget) lacks(who string, spent, price Budget) string {
-	all := spent.plus(price)
+	all, why := spent.plus(price), ""
 	says := func(format string, price, spent, bound any) string {
 		format = fmt.Sprintf("takes about %[1]s, and %%s has used %[1]s of its budget of %[1]s", format)
 		return fmt.Sprintf(format, price, who, spent, bound)
 	}
 	switch {
 	case b.Steps != 0 && all.Steps > b.Steps:
-		return says("%d steps", price.Steps, spent.Steps, b.Steps)
+		why = says("%d steps", price.Steps, spent.Steps, b.Steps)
 	case b.Wall != 0 && all.Wall > b.Wall:
-		return says("%v", price.Wall.Round(time.Millisecond), spent.Wall.Round(time.Millisecond), b.Wall)
+		why = says("%v", price.Wall.Round(time.Millisecond), spent.Wall.Round(time.Millisecond), b.Wall)
 	case b.Tokens != 0 && all.Tokens > b.Tokens:
-		return says("%d tokens", price.Tokens, spent.Tokens, b.Tokens)
+		why = says("%d tokens", price.Tokens, spent.Tokens, b.Tokens)
 	case b.CostUSD != 0 && all.CostUSD > b.CostUSD:
-		return says("%s", dollars(price.CostUSD), dollars(spent.CostUSD), dollars(b.CostUSD))
+		why = says("%s", dollars(price.CostUSD), dollars(spent.CostUSD), dollars(b.CostUSD))
 	}
-	return ""
+	if past := b.reached(spent); why != "" && past != "" { // whatever the attempt takes
+		return "comes too late: " + who + "'s " + past
+	}
+	return why
 }
 
 // pay has keep commit the run, and adds what the run has used since to its ledgers. It

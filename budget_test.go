@@ -62,6 +62,24 @@ func TestWhatIsPaidForIsVerified(t *testing.T) {
 	require.Equal(t, "an attempt of dear takes about 100 tokens, and the run has used 0 tokens of its budget of 50 tokens", r.Reason)
 }
 
+// What the reasoner has used up leaves no attempt room, however little it takes.
+func TestBudgetThatIsSpentBeforeTheAttempt(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]*arc.Options{"run": {Budget: arc.Budget{Tokens: 50}}, "session": {Bounds: arc.Bounds{Session: arc.Budget{Tokens: 50}}}} {
+		s := &script{decide: func(_ int, b reason.Brief) (reason.Decision, error) {
+			d := plan(b.Objective)
+			d.Usage = reason.Usage{TokensIn: 60}
+			return d, nil
+		}}
+		r := run(t, agent(t, s.host(), o), arc.Objective{Text: "mend the cache"})
+		require.Equal(t, arc.Blocked, r.Status)
+		require.Equal(t, arc.CauseBudget, r.Cause)
+		if name == "run" {
+			require.Equal(t, "an attempt of worker comes too late: the run's budget of 50 tokens is spent", r.Reason)
+		}
+	}
+}
+
 // Amounts are read by people: 1.235e+04 is none.
 func TestBlockTellsAmounts(t *testing.T) {
 	t.Parallel()
