@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,9 +22,10 @@ const (
 )
 
 // QueueHandler returns a handler that runs jobs as objectives. Job.Input is an
-// [Objective] in JSON; without one its Text is the job's Subject and Description. What
-// it leaves empty of Scope and Skills is the job's, and the run's ID is "job/" and that
-// of the job, so that a later attempt goes on with the run of an earlier.
+// [Objective] in JSON, of whose fields all are known; without one its Text is the job's
+// Subject and Description. What it leaves empty of Scope and Skills is the job's, and the
+// run's ID is "job/" and that of the job, so that a later attempt goes on with the run of
+// an earlier.
 //
 //	delivered   the job is Completed
 //	blocked     Blocked, with the cause; Queue.Requeue retries the run with its note
@@ -60,7 +62,9 @@ func (a *Agent) QueueHandler() queue.Handler {
 // objectiveOf is what a job asks for.
 func objectiveOf(j *queue.Job) (o Objective, err error) {
 	if len(j.Input) > 0 {
-		if err := json.Unmarshal(j.Input, &o); err != nil {
+		in := json.NewDecoder(bytes.NewReader(j.Input))
+		in.DisallowUnknownFields() // what is misspelt is not passed by
+		if err := in.Decode(&o); err != nil {
 			return o, fmt.Errorf("%w: input: %w", ErrObjective, err)
 		}
 	}

@@ -82,7 +82,7 @@ func TestObjectivesAsJobs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "look\n\nat the door", r.Objective)
 
-	for _, bad := range []string{`{"Text": 7}`, `{"Scope": "other"}`, `{"Attempts": -1}`} {
+	for _, bad := range []string{`{"Text": 7}`, `{"Scope": "other"}`, `{"Attempts": -1}`, `{"Situatoin": "a cache"}`, `{"Secrets": {"door": "open sesame"}}`} {
 		b.enqueue(queue.Draft{Subject: "bad", Input: json.RawMessage(bad)})
 		j := b.work()
 		require.Equal(t, queue.Failed, j.State, bad)
