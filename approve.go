@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
@@ -53,7 +54,7 @@ func (v View) Rule(ctx context.Context, r Ruling) error { return v.a.rule(ctx, v
 
 func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
 	err := errors.Join(alive(ctx), key.CheckID("run", r.Run), key.CheckID("by", r.By))
-	if err == nil && r.By == "" {
+	if err == nil && fence.Blank(r.By) {
 		err = errors.New("a ruling says by whom it is")
 	}
 	if err == nil && len(r.Note) > maxText {

@@ -84,6 +84,17 @@ func TestBadInput(t *testing.T) {
 				refused(t, arc.Objective{Session: id, Text: "mend the cache"})
 			}
 		},
+		"32 ids that do not show": func(t *testing.T) {
+			for _, id := range []string{" ", "\u200b", "\u2060\ufeff", "\u00ad"} {
+				for _, o := range []arc.Objective{{ID: id}, {Session: id}, {User: id}} {
+					o.Text = "mend the cache"
+					require.ErrorIs(t, refused(t, o), arc.ErrObjective)
+				}
+			}
+			a, _ := open(t)
+			require.ErrorContains(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "r", By: "\u200b", Allow: true}), "by whom")
+			require.Equal(t, "می\u200cروم", run(t, a, arc.Objective{ID: "می\u200cروم", Text: "mend the cache"}).ID)
+		},
 		"40 id that is empty": func(t *testing.T) {
 			a, _ := open(t)
 			one, two := run(t, a, arc.Objective{Text: "mend the cache"}), run(t, a, arc.Objective{Text: "mend the cache"})

@@ -499,14 +499,12 @@ func (o *Objective) check() error {
 	if len(o.Inputs) > 0 && len(o.Inputs) <= maxText && !json.Valid(o.Inputs) {
 		errs = append(errs, errors.New("inputs are not JSON"))
 	}
-	if err := key.CheckID("id", o.ID); err != nil {
-		errs = append(errs, err)
-	}
-	if err := key.CheckID("session", o.Session); err != nil {
-		errs = append(errs, err)
-	}
-	if err := key.CheckID("user", o.User); err != nil {
-		errs = append(errs, err)
+	for _, f := range [...]struct{ name, id string }{{"id", o.ID}, {"session", o.Session}, {"user", o.User}} {
+		if err := key.CheckID(f.name, f.id); err != nil {
+			errs = append(errs, err)
+		} else if f.id != "" && fence.Blank(f.id) {
+			errs = append(errs, fmt.Errorf("%s: nothing of %+q shows", f.name, f.id))
+		}
 	}
 	if o.Actor != "" && (memory.Scope(o.Actor).Check() != nil || strings.Contains(o.Actor, "/")) {
 		errs = append(errs, fmt.Errorf("actor: %w: %.64q is no segment", memory.ErrScope, o.Actor))
