@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -94,6 +95,17 @@ func TestBadInput(t *testing.T) {
 			a, _ := open(t)
 			require.ErrorContains(t, a.In("").Rule(t.Context(), arc.Ruling{Run: "r", By: "\u200b", Allow: true}), "by whom")
 			require.Equal(t, "می\u200cروم", run(t, a, arc.Objective{ID: "می\u200cروم", Text: "mend the cache"}).ID)
+		},
+		"33 inputs that are nested deeply": func(t *testing.T) {
+			nested := func(n int) arc.Objective {
+				in := strings.Repeat(`{"]\"[":[`, n/2) + "1" + strings.Repeat("]}", n/2)
+				return arc.Objective{Text: "mend the cache", Inputs: json.RawMessage(in)}
+			}
+			a, _ := open(t)
+			require.Equal(t, arc.Delivered, run(t, a, nested(64)).Status)
+			require.ErrorAs(t, refused(t, nested(66)), &limit)
+			require.Equal(t, store.LimitError{Field: "depth of inputs", Limit: 64, Got: 66}, *limit)
+			require.ErrorIs(t, refused(t, nested(8000)), arc.ErrObjective)
 		},
 		"40 id that is empty": func(t *testing.T) {
 			a, _ := open(t)

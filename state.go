@@ -41,7 +41,7 @@ type Objective struct {
 	// does not quote are the same. "": the Text, and only the same text fires a chunk.
 	Situation string `cbor:"3,keyasint,omitempty"`
 	// Inputs are the host's data, valid JSON, handed to the reasoner and to
-	// every worker as they are, without the secrets.
+	// every worker as they are, without the secrets: at most 64 KiB, nested 64 deep.
 	Inputs json.RawMessage `cbor:"4,keyasint,omitempty"`
 	// Session groups runs for metacognition. "": the run is its own session.
 	Session string `cbor:"5,keyasint,omitempty"`
