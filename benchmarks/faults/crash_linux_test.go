@@ -144,6 +144,7 @@ func TestKillPoints(t *testing.T) {
 			}
 			f.add(p)
 			f.look(dir, p)
+			require.NoError(t, os.RemoveAll(dir)) // a hundred rounds fill a disk
 		}
 	}
 	f.done("")
@@ -182,6 +183,7 @@ func TestIOErrors(t *testing.T) {
 			if f.look(dir, p); f.worse() {
 				t.Logf("by %s at call %d%s", fault, at, onward)
 			}
+			require.NoError(t, os.RemoveAll(dir))
 		}
 	}
 	f.done("")
