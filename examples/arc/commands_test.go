@@ -217,11 +217,25 @@ func TestDoOfAFinishedRunTellsThatRun(t *testing.T) {
 func TestNegativeLimits(t *testing.T) {
 	dir := made(t, "notes")
 	works(t, dir, "do")
-	for _, args := range [][]string{{"memory", "list", "--limit=-1"}, {"tasks", "list", "--limit=-1"}} {
+	for _, args := range [][]string{
+		{"memory", "list", "--limit=-1"}, {"tasks", "list", "--limit=-1"}, {"cost", "--days=-1"}, {"cost", "--days=0"},
+		{"cost", "--days=9223372036854775807"}, {"tasks", "add", "--subject=x", "--priority=0"}, {"tasks", "add", "--subject=x", "--in=-5h"},
+	} {
 		require.NotPanics(t, func() {
 			out, n := command(t, dir, args...)
 			require.Equal(t, exitUsage, n, "%v: %s", args, out)
 		})
+	}
+}
+
+// No limit is no fault, however it is said.
+func TestLimits(t *testing.T) {
+	dir := made(t, "notes")
+	works(t, dir, "do")
+	works(t, dir, "tasks", "add", "--subject", "look")
+	for _, limit := range []string{"--limit=0", "--limit=18446744073709551615"} {
+		require.Contains(t, works(t, dir, "memory", "list", limit), "pattern")
+		require.Contains(t, works(t, dir, "tasks", "list", limit), "look")
 	}
 }
 

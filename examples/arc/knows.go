@@ -30,7 +30,7 @@ type memoryCmd struct {
 
 type memoryListCmd struct {
 	Kind  string `help:"failure, pattern, fact or episode." enum:",failure,pattern,fact,episode" default:"" placeholder:"KIND"`
-	Limit uint   `help:"At most so many, the latest." default:"50"`
+	Limit uint   `help:"At most so many, the latest; 0: all." default:"50"`
 }
 
 // Run implements the command.
@@ -44,8 +44,10 @@ func (c *memoryListCmd) Run(a *app, v arc.View) error {
 			all = append(all, r)
 		}
 	}
-	all = all[len(all)-min(len(all), int(c.Limit)):]
 	slices.Reverse(all)
+	if c.Limit > 0 && uint(len(all)) > c.Limit {
+		all = all[:c.Limit]
+	}
 	return listed(a.screen, all, []string{"id", "kind", "state", "text"}, func(r memory.Record) []string {
 		return []string{string(r.ID), string(r.Kind), standing(r), inWords(r)}
 	})

@@ -27,7 +27,7 @@ import (
 type runsCmd struct {
 	Status  string `help:"running, asking, waiting, delivered or blocked." enum:",running,asking,waiting,delivered,blocked" default:"" placeholder:"STATUS"`
 	Session string `help:"Those of a session." placeholder:"ID"`
-	Limit   int    `help:"At most so many." default:"20"`
+	Limit   int    `help:"At most so many; 0: all." default:"20"`
 }
 
 // Run implements the command.
@@ -294,6 +294,9 @@ type costLine struct {
 
 // Run implements the command. What planning took is what runs used beyond their workers.
 func (c *costCmd) Run(a *app, v arc.View) error {
+	if c.Days < 1 || c.Days > 36500 {
+		return misuse("--days is 1 to 36500, not %d", c.Days)
+	}
 	since := time.Now().UTC().AddDate(0, 0, 1-c.Days).Truncate(24 * time.Hour)
 	tallies, err := v.Costs(a.ctx, since)
 	if err != nil {

@@ -20,7 +20,7 @@ type tasksCmd struct {
 
 type tasksListCmd struct {
 	Status []string `help:"Those in a state: pending, active, completed, failed, blocked or parked." enum:"pending,active,completed,failed,blocked,parked" placeholder:"STATE"`
-	Limit  uint     `help:"At most so many." default:"50"`
+	Limit  uint     `help:"At most so many; 0: all." default:"50"`
 }
 
 // Run implements the command.
@@ -37,7 +37,7 @@ func (c *tasksListCmd) Run(a *app, q *queue.Queue) error {
 		if err != nil {
 			return err
 		}
-		if uint(len(all)) < c.Limit {
+		if c.Limit == 0 || uint(len(all)) < c.Limit {
 			all = append(all, j)
 		}
 	}
@@ -60,6 +60,9 @@ type tasksAddCmd struct {
 
 // Run implements the command.
 func (c *tasksAddCmd) Run(a *app, q *queue.Queue) error {
+	if c.Priority == 0 || c.In < 0 {
+		return misuse("--priority is 1 to 10, and --in is not negative")
+	}
 	d := queue.Draft{
 		Subject: c.Subject, Description: c.Description, Priority: c.Priority, Skills: c.Skill, Source: c.Source,
 		Key: c.Key, Cron: c.Cron, Template: c.Template,
