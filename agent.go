@@ -34,6 +34,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
@@ -402,11 +403,12 @@ type part struct {
 // tenant is what the Agent has of a tenant beside memory and runs: the parts
 // that keep its statistics and sessions, and learn from its outcomes.
 type tenant struct {
-	name    string
-	book    *rank.Book
-	policy  rank.Policy
-	monitor *meta.Monitor
-	learner *learn.Learner
+	name      string
+	book      *rank.Book
+	policy    rank.Policy
+	monitor   *meta.Monitor
+	learner   *learn.Learner
+	proposals *proposal.Book
 	// standings are those that proposals have given to workers, and settled what they
 	// have changed of goals; one decision is carried out at a time.
 	standings atomic.Pointer[map[advice.Post]string]
@@ -422,9 +424,6 @@ type kept struct {
 	goals *goal.Goals
 	by    *goal.Controller
 }
-
-// idleTenants is how many tenants stay in memory while no call uses them.
-const idleTenants = 64
 
 // runID tells a run from all others: ids are unique per tenant.
 type runID struct{ tenant, id string }

@@ -27,6 +27,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger"
@@ -342,7 +343,10 @@ func (a *Agent) openParts(ctx context.Context) (err error) {
 	return err
 }
 
-// openTenant opens ranking, monitor and learner of a tenant over the store.
+// idleTenants is how many tenants stay in memory while no call uses them.
+const idleTenants = 64
+
+// openTenant opens ranking, monitor, proposals and learner of a tenant over the store.
 func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	o, own := &a.o, &tenant{name: name, ledgers: newLedgers(a.keepLedgers)}
 	var err error
@@ -354,13 +358,19 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	}
 	own.monitor, err = meta.Open(ctx, a.st, &meta.Options{
 		Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name, Shared: a.leases != nil,
-		Apply: func(ctx context.Context, p meta.Proposal) (json.RawMessage, error) { return a.apply(ctx, own, p) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("arc: meta: %w", err)
+	}
+	own.proposals, err = proposal.Open(ctx, a.st, &proposal.Options{
+		Sanitizer: o.Sanitizer, Now: o.Now, Tenant: name,
+		Apply: func(ctx context.Context, p proposal.Proposal) (json.RawMessage, error) { return a.apply(ctx, own, p) },
 	})
 	if err == nil {
 		err = a.heed(ctx, own)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("arc: meta: %w", err)
+		return nil, fmt.Errorf("arc: %w", err)
 	}
 	if err = own.breakers.load(ctx, a.st, name); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)

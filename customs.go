@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -62,6 +63,10 @@ func (c *customs) checkOwn(e store.Entry, parts []string) error {
 	case upkeepKeys:
 		ours, err = upkeepOf(e.Key).Within(c.scope), codec.Decode(e, new(maintainedAt))
 	case "meta":
+		if parts[1] == "proposal" {
+			err = proposal.Check(e)
+			break
+		}
 		switch err = meta.Check(e, c.tenant); parts[1] {
 		case "past":
 			ours = ours || memory.Scope(parts[2]).Within(c.scope)

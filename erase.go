@@ -10,7 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -218,7 +218,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	if err := own.learner.Forget(ctx, scope); err != nil {
 		return err
 	}
-	if err := own.monitor.Drop(ctx, func(p meta.Proposal) bool { return tells(p, scope) }); err != nil {
+	if err := own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return tells(p, scope) }); err != nil {
 		return err
 	}
 	kept[""] = true // sums of many attempts

@@ -12,7 +12,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
@@ -98,7 +98,7 @@ func (p *plant) violate(times int, value float64, every time.Duration) (did []st
 }
 
 // maintain returns what is proposed of a kind.
-func (p *plant) maintain(kind string) []meta.Proposal {
+func (p *plant) maintain(kind string) []proposal.Proposal {
 	p.t.Helper()
 	for range 2 { // it is idempotent
 		_, err := p.a.Maintain(p.t.Context(), "acme")
@@ -165,7 +165,7 @@ func TestFailingActionRests(t *testing.T) {
 }
 
 // only are the proposals about a subject.
-func only(ps []meta.Proposal, subject string) (out []meta.Proposal) {
+func only(ps []proposal.Proposal, subject string) (out []proposal.Proposal) {
 	for _, p := range ps {
 		if p.Subject == subject {
 			out = append(out, p)
@@ -178,15 +178,15 @@ func only(ps []meta.Proposal, subject string) (out []meta.Proposal) {
 // bound comes after others, and is given up when that has brought nothing either.
 func TestGoalThatIsNeverMet(t *testing.T) {
 	t.Parallel()
-	decide := func(p *plant, verdict func(arc.View, string) (meta.Proposal, error), id, status string) {
+	decide := func(p *plant, verdict func(arc.View, string) (proposal.Proposal, error), id, status string) {
 		t.Helper()
 		p.restart()
 		q, err := verdict(p.a.In("acme"), id)
 		require.NoError(t, err)
 		require.Equal(t, status, q.Status, q.Note)
 	}
-	approve := func(v arc.View, id string) (meta.Proposal, error) { return v.Approve(t.Context(), id, "ada", "") }
-	undo := func(v arc.View, id string) (meta.Proposal, error) { return v.Undo(t.Context(), id, "ada", "") }
+	approve := func(v arc.View, id string) (proposal.Proposal, error) { return v.Approve(t.Context(), id, "ada", "") }
+	undo := func(v arc.View, id string) (proposal.Proposal, error) { return v.Undo(t.Context(), id, "ada", "") }
 	t.Run("threshold", func(t *testing.T) {
 		t.Parallel()
 		p := newPlant(t)

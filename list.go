@@ -14,7 +14,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -235,7 +235,7 @@ func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Ti
 		if err := queue.Prune(ctx, a.st, scope, now.Add(-r.Age)); err != nil {
 			return err
 		}
-		err := own.monitor.Drop(ctx, func(p meta.Proposal) bool { return over(p) && p.Decided.Before(now.Add(-r.Age)) })
+		err := own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return over(p) && p.Decided.Before(now.Add(-r.Age)) })
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -152,7 +152,7 @@ func TestNoOracleBetweenTenants(t *testing.T) {
 		"Trust":  func(id string) (any, error) { return nil, space.Trust(ctx, memory.ID(id)) },
 		"Uplift": func(id string) (any, error) { return b.Uplift(ctx, memory.ID(id)) },
 	}
-	decide := func(verdict func(ctx context.Context, id, by, note string) (meta.Proposal, error)) ask {
+	decide := func(verdict func(ctx context.Context, id, by, note string) (proposal.Proposal, error)) ask {
 		return func(id string) (any, error) { p, err := verdict(ctx, id, "eve", ""); return p.Status, err }
 	}
 	ofProposal := map[string]ask{"Approve": decide(b.Approve), "Reject": decide(b.Reject), "Undo": decide(b.Undo)}

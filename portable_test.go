@@ -24,6 +24,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
@@ -385,7 +386,7 @@ func TestImportRefusesWhatIsForged(t *testing.T) {
 		"an index of due":           {"acme/anna", with(store.Entry{Key: "arc/due\x000000000000000001\x00acme\x00x"}), memory.ErrTenant},
 		"an index of runs":          {"acme", []store.Entry{{Key: under("status", "asking", "1", "x")}}, memory.ErrTenant},
 		"a spool":                   {"acme", []store.Entry{sealed(t, under("import", "0"), 1)}, memory.ErrTenant},
-		"a user's proposal":         {"acme/anna", with(sealed(t, under("meta", "proposal", "x"), meta.Proposal{Kind: "goal", Advice: "x"})), memory.ErrTenant},
+		"a user's proposal":         {"acme/anna", with(sealed(t, under("meta", "proposal", "x"), proposal.Proposal{Kind: "goal", Advice: "x"})), memory.ErrTenant},
 		"a user's odds":             {"acme/anna", with(sealed(t, under("meta", "odds", "all"), 1)), store.ErrDamaged},
 		"another's past":            {"acme/anna", with(sealed(t, under("meta", "past", "acme/ben"), []meta.Ending{})), memory.ErrTenant},
 		"another's upkeep":          {"acme/anna", with(sealed(t, under("upkeep", "acme/ben"), struct{}{})), memory.ErrTenant},

@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
@@ -24,7 +25,7 @@ type Upkeep struct {
 	learn.MaintenanceReport
 	// Proposals are those that the analysis has made, or found made before, and
 	// that no person has decided about.
-	Proposals []meta.Proposal
+	Proposals []proposal.Proposal
 }
 
 // Maintain keeps a scope in order, and looks what should change. It archives
@@ -52,7 +53,7 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, er
 		return up, fmt.Errorf("maintain: %w", err)
 	}
 	for _, d := range drafts {
-		p, err := own.monitor.Propose(ctx, d)
+		p, err := own.proposals.Propose(ctx, d)
 		if err != nil {
 			return up, fmt.Errorf("maintain: %w", err)
 		}
@@ -66,15 +67,15 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, er
 // Proposals yields the proposals of the scope's tenant, those about one subject in
 // the order in which they were made, decided and expired ones too. It ends after
 // the first error.
-func (v View) Proposals(ctx context.Context) iter.Seq2[meta.Proposal, error] {
-	return func(yield func(meta.Proposal, error) bool) {
+func (v View) Proposals(ctx context.Context) iter.Seq2[proposal.Proposal, error] {
+	return func(yield func(proposal.Proposal, error) bool) {
 		own, err := v.a.tenant(ctx, v.scope)
 		if err != nil {
-			yield(meta.Proposal{}, err)
+			yield(proposal.Proposal{}, err)
 			return
 		}
 		defer v.a.handBack(own)
-		own.monitor.Proposals(ctx)(yield)
+		own.proposals.All(ctx)(yield)
 	}
 }
 
@@ -83,24 +84,24 @@ func (v View) Proposals(ctx context.Context) iter.Seq2[meta.Proposal, error] {
 // Note. The error is store.ErrNotFound for an id that the scope's tenant has not,
 // and store.ErrConflict for a proposal that is decided, lacks evidence, or is advice
 // only.
-func (v View) Approve(ctx context.Context, id, by, note string) (meta.Proposal, error) {
+func (v View) Approve(ctx context.Context, id, by, note string) (proposal.Proposal, error) {
 	return v.decide(ctx, id, "approve", by, note)
 }
 
 // Reject closes a proposal that is undecided. The same is not proposed again for
 // seven days, unless the evidence has doubled. The errors are Approve's.
-func (v View) Reject(ctx context.Context, id, by, note string) (meta.Proposal, error) {
+func (v View) Reject(ctx context.Context, id, by, note string) (proposal.Proposal, error) {
 	return v.decide(ctx, id, "reject", by, note)
 }
 
 // Undo takes the change of an applied proposal back, unless a later one about the
 // same was applied. It returns the proposal as "undone", or as still "applied" with
 // the reason in Note. The errors are Approve's.
-func (v View) Undo(ctx context.Context, id, by, note string) (meta.Proposal, error) {
+func (v View) Undo(ctx context.Context, id, by, note string) (proposal.Proposal, error) {
 	return v.decide(ctx, id, "undo", by, note)
 }
 
-func (v View) decide(ctx context.Context, id, verdict, by, note string) (p meta.Proposal, err error) {
+func (v View) decide(ctx context.Context, id, verdict, by, note string) (p proposal.Proposal, err error) {
 	own, err := v.a.tenant(ctx, v.scope)
 	if err != nil {
 		return p, err
@@ -108,15 +109,15 @@ func (v View) decide(ctx context.Context, id, verdict, by, note string) (p meta.
 	defer v.a.handBack(own)
 	own.deciding.Lock()
 	defer own.deciding.Unlock()
-	p, err = own.monitor.Decide(ctx, id, verdict, by, note)
+	p, err = own.proposals.Decide(ctx, id, verdict, by, note)
 	return p, errors.Join(err, v.a.heed(ctx, own))
 }
 
 // heed has the standings of workers and the goals that are kept follow from the
 // proposals that are applied: these alone are stored.
 func (a *Agent) heed(ctx context.Context, own *tenant) error {
-	var applied []meta.Proposal
-	for p, err := range own.monitor.Proposals(ctx) {
+	var applied []proposal.Proposal
+	for p, err := range own.proposals.All(ctx) {
 		if err != nil {
 			return fmt.Errorf("proposals: %w", err)
 		}
@@ -124,7 +125,7 @@ func (a *Agent) heed(ctx context.Context, own *tenant) error {
 			applied = append(applied, p)
 		}
 	}
-	slices.SortStableFunc(applied, func(a, b meta.Proposal) int { return a.Decided.Compare(b.Decided) })
+	slices.SortStableFunc(applied, func(a, b proposal.Proposal) int { return a.Decided.Compare(b.Decided) })
 	standings := make(map[advice.Post]string)
 	own.settled = nil
 	for _, p := range applied {
@@ -186,7 +187,7 @@ func (a *Agent) relieved(own *tenant, at advice.Post) bool {
 // apply makes the change of a proposal, and returns the one that undoes it. It can be
 // called again: what it changes are absolute values. A change of a worker or a goal
 // takes effect by heed.
-func (a *Agent) apply(ctx context.Context, own *tenant, p meta.Proposal) (undo json.RawMessage, err error) {
+func (a *Agent) apply(ctx context.Context, own *tenant, p proposal.Proposal) (undo json.RawMessage, err error) {
 	var w advice.Worker
 	var g advice.Goal
 	var m advice.Memory
@@ -250,7 +251,7 @@ func (a *Agent) fits(own *tenant, g *advice.Goal) error {
 
 // analyse returns what should be proposed, by the samples and runs of a tenant, the
 // goals that it keeps, and the memories of a scope.
-func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (out []meta.Proposal, err error) {
+func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (out []proposal.Proposal, err error) {
 	now := a.o.Now()
 	var attempts []meta.Outcome
 	samples := make(map[advice.Post][]rank.Sample)
@@ -342,19 +343,19 @@ func (s *state) escalated() bool {
 
 // tells reports whether a proposal may quote runs or memories of a scope: any may
 // that does not stand, and is made again on what is left.
-func tells(p meta.Proposal, scope memory.Scope) bool {
+func tells(p proposal.Proposal, scope memory.Scope) bool {
 	var m advice.Memory
 	return p.Status != "applied" || p.Kind == "memory" && advice.Decode(p.Change, &m) == nil && m.Scope.Within(scope)
 }
 
 // over reports whether a proposal was decided, and changes nothing any more.
-func over(p meta.Proposal) bool {
+func over(p proposal.Proposal) bool {
 	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
 }
 
 // waiting counts the proposals that a person can decide about.
 func (own *tenant) waiting(ctx context.Context) (n int, err error) {
-	for p, err := range own.monitor.Proposals(ctx) {
+	for p, err := range own.proposals.All(ctx) {
 		if err != nil {
 			return 0, err
 		}

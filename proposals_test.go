@@ -14,7 +14,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -32,7 +32,7 @@ func asGiven(*rank.Book) rank.Policy {
 }
 
 // proposed are the proposals of a kind that wait for a decision.
-func proposed(t *testing.T, a *arc.Agent, scope memory.Scope, kind string) (out []meta.Proposal) {
+func proposed(t *testing.T, a *arc.Agent, scope memory.Scope, kind string) (out []proposal.Proposal) {
 	t.Helper()
 	for p, err := range a.In(scope).Proposals(t.Context()) {
 		require.NoError(t, err)
@@ -74,10 +74,10 @@ func TestDegradedWorkerIsTriedLast(t *testing.T) {
 		}
 		return first
 	}
-	maintain := func() []meta.Proposal {
+	maintain := func() []proposal.Proposal {
 		up, err := a.Maintain(t.Context(), "acme/user")
 		require.NoError(t, err)
-		return slices.DeleteFunc(up.Proposals, func(p meta.Proposal) bool { return p.Kind != "executor" })
+		return slices.DeleteFunc(up.Proposals, func(p proposal.Proposal) bool { return p.Kind != "executor" })
 	}
 	require.Equal(t, "old", work(30))
 	require.Empty(t, maintain(), "it works")
@@ -277,7 +277,7 @@ func TestProposalsAreRetained(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	a := agent(t, (&script{}).host(), &arc.Options{Now: c.Now, Maintain: -1, Retention: arc.Retention{Age: 30 * 24 * time.Hour}})
-	mislead := func(content string) meta.Proposal {
+	mislead := func(content string) proposal.Proposal {
 		t.Helper()
 		space := a.In("acme/user").Memory()
 		r, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Pattern, Trigger: situation, Content: content})
@@ -295,7 +295,7 @@ func TestProposalsAreRetained(t *testing.T) {
 			}
 		}
 		require.Fail(t, "not proposed", content)
-		return meta.Proposal{}
+		return proposal.Proposal{}
 	}
 	applied, declined := mislead("restart the server, and it is well again"), mislead("the moon is full when it fails")
 	_, err := a.In("acme").Approve(t.Context(), applied.ID, "ada", "")

@@ -21,16 +21,15 @@
 // [Assessment.With] adds what a run tells of itself before it has an outcome: how
 // its resonance goes, what it has spent, and whether its attempts go in a circle.
 //
-// Three things stand beside the sessions. [NewFleet] computes the health of
-// workers from the ranking's samples. A [Proposal] is a change that would mend
-// what keeps failing, and waits for evidence and for a person. An [Episode] is
-// one draw of an experiment, and [Monitor.Uplift] says with an interval what a
-// treatment such as memory adds.
+// Two things stand beside the sessions. [NewFleet] computes the health of
+// workers from the ranking's samples. An [Episode] is one draw of an experiment,
+// and [Monitor.Uplift] says with an interval what a treatment such as memory adds.
 //
 // A Monitor is safe for concurrent use. Outcomes are in memory at once and in the
 // store with the next group of writes. A store holds one monitor, and one Monitor
 // at a time may have it open.
 //
 // The package changes nothing by itself: the caller makes, offers or ignores a
-// pivot, and Options.Apply makes the change of a proposal.
+// pivot. What keeps failing and a person should decide about is a proposal, of
+// package meta/proposal.
 package meta

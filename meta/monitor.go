@@ -2,7 +2,6 @@ package meta
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -26,18 +25,13 @@ type Options struct {
 	Now func() time.Time
 	// Sanitizer takes secrets out of texts; nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Apply makes the change of an approved proposal, all of it or nothing, and
-	// returns the change that would undo it; nil if nothing can. It has one
-	// minute. Apply is called again with the same ID if the process ended before
-	// the Monitor had noted its answer. Nil: no proposal can be approved.
-	Apply func(ctx context.Context, p Proposal) (undo json.RawMessage, err error)
 	// Shared says that the store has several openers with a Monitor of the Tenant, all
 	// Shared. What each records is entered beside what the others do, and folded
 	// together now and then; [Monitor.Refresh] sees what is new of them.
 	Shared bool
-	// Tenant whose sessions, experiments and proposals they are, as
-	// memory.Scope.Tenant has it: Monitors of several tenants share a store and
-	// see nothing of one another. "": of none.
+	// Tenant whose sessions and experiments they are, as memory.Scope.Tenant has it:
+	// Monitors of several tenants share a store and see nothing of one another. "":
+	// of none.
 	Tenant string
 }
 
@@ -46,7 +40,7 @@ type Options struct {
 const loadedSessions = 4096
 
 // Monitor keeps the outcomes of sessions and assesses them, and with them
-// experiments and proposals. It may be used concurrently. It reads a session
+// experiments. It may be used concurrently. It reads a session
 // from the store when the session is first named; the last 4096 stay in memory.
 type Monitor struct {
 	opts Options

@@ -20,9 +20,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Open returns the Monitor that st holds, empty if there is none, and has
-// Options.Apply finish the proposals that were approved when their process
-// ended. The caller closes the Monitor before the store.
+// Open returns the Monitor that st holds, empty if there is none. The caller closes
+// the Monitor before the store.
 func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) {
 	m := &Monitor{turn: make(chan struct{}, 1)}
 	if opts != nil {
@@ -40,9 +39,6 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 		if some, err = m.journal(st).Leave(ctx); some && err == nil {
 			m.all, err = m.readOdds(ctx, m.allKey())
 		}
-	}
-	if err == nil {
-		err = m.finishProposals(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("meta: open: %w", err), m.w.Close())
@@ -125,7 +121,7 @@ func (m *Monitor) journal(st store.Store) *journal.Journal[*Monitor] {
 		base := &Monitor{opts: o, turn: make(chan struct{}, 1)}
 		return base, base.openBase(ctx, st)
 	}
-	return journal.New(st, m.space, open, (*Monitor).takeIn, "proposal")
+	return journal.New(st, m.space, open, (*Monitor).takeIn)
 }
 
 // Release forgets that outcomes of these keys were recorded in a session, and
@@ -266,7 +262,6 @@ func Check(e store.Entry, tenant string) error {
 	var r record
 	var o storedOdds
 	var trial uplift.Trial
-	var proposal Proposal
 	var err error
 	switch family {
 	case "seen2", "episode1", "base0":
@@ -283,9 +278,6 @@ func Check(e store.Entry, tenant string) error {
 	case "uplift1":
 		err = codec.Decode(e, &trial)
 		ok = ok && trial.Valid()
-	case "proposal1":
-		err = codec.Decode(e, &proposal)
-		ok = ok && proposal.whole()
 	case "past1":
 		err = codec.Decode(e, new([]Ending))
 	default: // of a part that is added later

@@ -11,10 +11,10 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// maxText bounds each text of an outcome or proposal, in bytes.
+// maxText bounds each text of an outcome, in bytes.
 const maxText = 64 << 10
 
-// ErrInvalid is the error of an [Outcome], [Episode] or [Proposal] that lacks a
+// ErrInvalid is the error of an [Outcome] or [Episode] that lacks a
 // required field or holds a value out of range, and of a name that no session or
 // treatment can have. Nothing was stored.
 var ErrInvalid = errors.New("invalid")

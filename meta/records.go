@@ -19,8 +19,8 @@ const kept = 256
 
 // The keys of a monitor, below those of its tenant: a marker per outcome that was
 // ever recorded, the totals of a session, a slot per outcome that is kept, and the
-// odds; a marker per episode and the trial of a treatment; the proposals; how the
-// last objectives of a scope ended.
+// odds; a marker per episode and the trial of a treatment; how the last objectives of a
+// scope ended.
 //
 //	meta seen <session> <outcome key>
 //	meta totals <session>
@@ -28,7 +28,6 @@ const kept = 256
 //	meta odds <all, or an approach's hash>
 //	meta episode <episode key>
 //	meta uplift <treatment>
-//	meta proposal <hash of kind and subject>-<number>
 //	meta past <scope>
 func (r *records) allKey() string { return key.Join(r.space, "odds", "all") } // of all approaches together
 
@@ -39,8 +38,6 @@ func (r *records) oddsKey(approach uint64) string {
 }
 
 func (r *records) treatmentKey(name string) string { return key.Join(r.space, "uplift", name) }
-
-func (r *records) proposalKey(id string) string { return key.Join(r.space, "proposal", id) }
 
 func (r *records) pastKey(scope string) string { return key.Join(r.space, "past", scope) }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -74,8 +74,8 @@ func (d *desk) rule(q *ask) (path, word string, err error) {
 
 // proposalList has what can be decided about, and the latest of the others.
 type proposalList struct {
-	Open    []meta.Proposal
-	Decided []meta.Proposal
+	Open    []proposal.Proposal
+	Decided []proposal.Proposal
 }
 
 func (d *desk) proposals(q *ask) (any, error) {
@@ -94,10 +94,10 @@ func (d *desk) proposals(q *ask) (any, error) {
 			break
 		}
 	}
-	slices.SortStableFunc(l.Open, func(a, b meta.Proposal) int {
+	slices.SortStableFunc(l.Open, func(a, b proposal.Proposal) int {
 		return cmp.Or(-cmp.Compare(a.Status, b.Status), b.Made.Compare(a.Made))
 	})
-	slices.SortStableFunc(l.Decided, func(a, b meta.Proposal) int { return b.Decided.Compare(a.Decided) })
+	slices.SortStableFunc(l.Decided, func(a, b proposal.Proposal) int { return b.Decided.Compare(a.Decided) })
 	l.Decided = l.Decided[:min(len(l.Decided), maxDecided)]
 	return l, nil
 }
@@ -105,7 +105,7 @@ func (d *desk) proposals(q *ask) (any, error) {
 // decideProposal takes a person's verdict on a proposal.
 func (d *desk) decideProposal(q *ask) (path, word string, err error) {
 	id, note := q.PostFormValue("id"), q.PostFormValue("note")
-	var p meta.Proposal
+	var p proposal.Proposal
 	switch q.PostFormValue("say") {
 	case "approve":
 		word = "approved"

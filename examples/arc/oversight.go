@@ -19,7 +19,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 )
@@ -352,8 +352,8 @@ type proposalsCmd struct {
 
 // Run implements the command.
 func (c *proposalsCmd) Run(a *app, v arc.View) (err error) {
-	all := []meta.Proposal{}
-	decided := meta.Proposal{}
+	all := []proposal.Proposal{}
+	decided := proposal.Proposal{}
 	switch {
 	case c.Approve != "":
 		decided, err = v.Approve(a.ctx, c.Approve, who(), c.Note)
@@ -375,7 +375,7 @@ func (c *proposalsCmd) Run(a *app, v arc.View) (err error) {
 	if decided.ID != "" {
 		all = append(all, decided)
 	}
-	return listed(a.screen, all, []string{"id", "kind", "about", "status", "why"}, func(p meta.Proposal) []string {
+	return listed(a.screen, all, []string{"id", "kind", "about", "status", "why"}, func(p proposal.Proposal) []string {
 		return []string{p.ID, p.Kind, p.Subject, p.Status, p.Reason + said(cmp.Or(p.Note, p.Advice))}
 	})
 }

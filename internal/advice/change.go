@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason/goal"
 )
 
@@ -64,7 +64,7 @@ func Decode(raw json.RawMessage, change any) error {
 }
 
 // appendChange appends a proposal of a change.
-func appendChange(out []meta.Proposal, p meta.Proposal, change any) []meta.Proposal {
+func appendChange(out []proposal.Proposal, p proposal.Proposal, change any) []proposal.Proposal {
 	var err error
 	if p.Change, err = json.Marshal(change); err != nil {
 		return out // of texts and finite numbers: never

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason/goal"
 )
 
@@ -47,7 +48,7 @@ type Kept struct {
 
 // Goals proposes what may help goals that are never met, or that people do not let be
 // met, and actions that keep failing.
-func Goals(now time.Time, k *Kept) (out []meta.Proposal) {
+func Goals(now time.Time, k *Kept) (out []proposal.Proposal) {
 	goals, actions := make(map[string]*record), make(map[string]*record)
 	note := func(in map[string]*record, o *goal.Outcome, name string, g Goal) {
 		r := in[name]
@@ -100,14 +101,14 @@ func Goals(now time.Time, k *Kept) (out []meta.Proposal) {
 
 // goal proposes a target that guards against worse, else to act on other goals first
 // and, of one that comes last, to give it up. What people refuse is given up.
-func (r *record) goal(out []meta.Proposal, now time.Time, g *goal.Goal, handed []meta.Outcome) []meta.Proposal {
+func (r *record) goal(out []proposal.Proposal, now time.Time, g *goal.Goal, handed []meta.Outcome) []proposal.Proposal {
 	tallies := Analyse(now, r.ends, handed, nil)
 	i := slices.IndexFunc(tallies, func(t Tally) bool { return t.Alert != "" && (t.Escalated || t.Successes == 0) })
 	if i < 0 {
 		return out
 	}
 	c, t := r.Goal, &tallies[i]
-	p := meta.Proposal{Kind: "goal", Reason: t.Alert, Samples: t.Total, Needs: t.Total}
+	p := proposal.Proposal{Kind: "goal", Reason: t.Alert, Samples: t.Total, Needs: t.Total}
 	p.Subject = subject("goal", c.Controller+"/"+g.ID)
 	minimum, maximum := r.reach(g)
 	switch {
@@ -152,7 +153,7 @@ const (
 )
 
 // rest proposes to leave an action alone for a while whenever it came to nothing.
-func (r *record) rest(out []meta.Proposal, now time.Time) []meta.Proposal {
+func (r *record) rest(out []proposal.Proposal, now time.Time) []proposal.Proposal {
 	c := r.Goal
 	for _, t := range Analyse(now, r.ends, nil, nil) {
 		rest := restOfFailing
@@ -163,7 +164,7 @@ func (r *record) rest(out []meta.Proposal, now time.Time) []meta.Proposal {
 			continue
 		}
 		c.RestMinutes = rest
-		out = appendChange(out, meta.Proposal{
+		out = appendChange(out, proposal.Proposal{
 			Kind: "action", Subject: subject("action", c.Controller+"/"+c.Action), Reason: t.Alert, Samples: t.Total, Needs: t.Total,
 			Advice: "leave it alone for a while once it came to nothing: others are tried meanwhile; without any, the goal waits",
 		}, c)

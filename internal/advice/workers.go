@@ -9,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 )
 
@@ -23,12 +24,12 @@ const (
 
 // Skills advises on the skills that keep failing, and on what people are asked again
 // and again: attempts have the skill as their Goal, asked what was handed to a person.
-func Skills(now time.Time, attempts, asked []meta.Outcome) (out []meta.Proposal) {
+func Skills(now time.Time, attempts, asked []meta.Outcome) (out []proposal.Proposal) {
 	for _, t := range Analyse(now, attempts, asked, nil) {
 		if t.Alert == "" {
 			continue
 		}
-		p := meta.Proposal{
+		p := proposal.Proposal{
 			Kind: "action", Subject: subject("skill", t.Subject), Reason: t.Alert, Samples: t.Total, Needs: t.Total,
 			Advice: "give the skill another worker or a gate whose complaints help, or take it from the reasoner's list",
 		}
@@ -45,7 +46,7 @@ func Skills(now time.Time, attempts, asked []meta.Outcome) (out []meta.Proposal)
 // fail more often than not are to be tried last, and those that always fail to be
 // paused. Those that cost twice as much a task as another, which succeeds as often, are
 // to be tried last, too. Samples are those of posts in turn.
-func Workers(now time.Time, samples map[Post][]rank.Sample, relieved func(Post) bool) (out []meta.Proposal) {
+func Workers(now time.Time, samples map[Post][]rank.Sample, relieved func(Post) bool) (out []proposal.Proposal) {
 	posts := slices.SortedFunc(maps.Keys(samples), func(a, b Post) int {
 		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Skill, b.Skill))
 	})
@@ -55,7 +56,7 @@ func Workers(now time.Time, samples map[Post][]rank.Sample, relieved func(Post) 
 		if !relieved(at) {
 			continue
 		}
-		p := meta.Proposal{Kind: "executor", Subject: subject(at.Worker+" at", at.Skill), Needs: needs}
+		p := proposal.Proposal{Kind: "executor", Subject: subject(at.Worker+" at", at.Skill), Needs: needs}
 		n, successes := chronic(ss)
 		day := slices.DeleteFunc(slices.Clone(ss), func(s rank.Sample) bool { return now.Sub(s.At) > rank.Day })
 		if recent, _ := chronic(day); recent >= minRecent {
@@ -124,8 +125,8 @@ func (p price) String() string {
 
 // Memories proposes to archive a memory that misleads, or that Holdout shows to do
 // harm.
-func Memories(scope memory.Scope, r *memory.Record, u meta.Uplift, text string) []meta.Proposal {
-	p := meta.Proposal{
+func Memories(scope memory.Scope, r *memory.Record, u meta.Uplift, text string) []proposal.Proposal {
+	p := proposal.Proposal{
 		Kind: "memory", Subject: subject(string(scope), string(r.ID)),
 		Advice: "archive it: it is found when asked for, and not shown by default",
 	}
@@ -143,8 +144,8 @@ func Memories(scope memory.Scope, r *memory.Record, u meta.Uplift, text string) 
 }
 
 // Issue hands on what memory itself has found.
-func Issue(scope memory.Scope, i memory.Issue) meta.Proposal {
-	return meta.Proposal{
+func Issue(scope memory.Scope, i memory.Issue) proposal.Proposal {
+	return proposal.Proposal{
 		Kind: "memory", Subject: subject(string(scope), i.Text), Reason: i.Text, Advice: i.Advice, Samples: 1, Needs: 1,
 	}
 }

@@ -29,20 +29,15 @@ type Journal[K io.Closer] struct {
 }
 
 // New returns the Journal of what is kept under keys that begin with space. Its entries
-// lie at "new", and "base" changes with each fold. What is kept at one of direct is no
-// part of it: the View writes that to the store. For a fold, open opens the K of a store
+// lie at "new", and "base" changes with each fold. For a fold, open opens the K of a store
 // that is alone with it, and take has that count an entry.
 func New[K io.Closer](
 	st store.Store, space string, open func(context.Context, store.Store) (K, error),
-	take func(K, context.Context, store.Entry) error, direct ...string,
+	take func(K, context.Context, store.Entry) error,
 ) *Journal[K] {
-	v := newView(st)
-	for _, part := range direct {
-		v.direct = append(v.direct, key.Prefix(space, part))
-	}
 	return &Journal[K]{
-		View: v, open: open, take: take, w: flush.New(st), news: key.Prefix(space, "new"), base: key.Join(space, "base"),
-		known: make(map[string]bool),
+		View: newView(st), open: open, take: take, w: flush.New(st),
+		news: key.Prefix(space, "new"), base: key.Join(space, "base"), known: make(map[string]bool),
 	}
 }
 
@@ -67,7 +62,9 @@ func (j *Journal[K]) Stop() error { return j.w.Close() }
 // entry that is in the base by then would be applied to that. Forget is called before and after:
 // it writes to the View what waits to be, and drops what was read. Entries that are not folded
 // are how many.
-func (j *Journal[K]) Catch(ctx context.Context, forget func() error, apply func(store.Entry) error) (entries int, err error) {
+func (j *Journal[K]) Catch(
+	ctx context.Context, forget func() error, apply func(store.Entry) error,
+) (entries int, err error) {
 	for {
 		all, err := j.entries(ctx)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"context"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,10 +22,9 @@ import (
 // View is a store over another one, which it reads: what is committed to the View stays in
 // memory. Conditions of commits hold always, since a View has one user.
 type View struct {
-	base   store.Store
-	direct []string // prefixes of keys that are written to base
-	mu     sync.RWMutex
-	over   *btree.Map[string, []byte] // nil: deleted
+	base store.Store
+	mu   sync.RWMutex
+	over *btree.Map[string, []byte] // nil: deleted
 }
 
 func newView(base store.Store) *View { return &View{base: base, over: new(btree.Map[string, []byte])} }
@@ -88,20 +86,10 @@ func (v *View) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, e
 	}
 }
 
-// Commit keeps ops in memory, or commits those that are direct, which others may be among.
-func (v *View) Commit(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
+// Commit keeps ops in memory.
+func (v *View) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.CheckContext(ctx); err != nil {
 		return 0, err
-	}
-	isDirect := func(op store.Op) bool {
-		return slices.ContainsFunc(v.direct, func(prefix string) bool { return strings.HasPrefix(op.Key, prefix) })
-	}
-	if slices.ContainsFunc(ops, isDirect) {
-		through := slices.DeleteFunc(slices.Clone(ops), func(op store.Op) bool { return !isDirect(op) })
-		if rev, err = v.base.Commit(ctx, through...); err != nil {
-			return 0, err
-		}
-		ops = slices.DeleteFunc(slices.Clone(ops), isDirect)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -112,7 +100,7 @@ func (v *View) Commit(ctx context.Context, ops ...store.Op) (rev store.Revision,
 		}
 		v.over.Set(op.Key, value)
 	}
-	return max(rev, 1), nil
+	return 1, nil
 }
 
 // Close does nothing.

@@ -1,4 +1,4 @@
-package meta_test
+package proposal_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard/guardtest"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -33,7 +33,7 @@ type config struct {
 	final   bool // cannot be undone
 }
 
-func (c *config) apply(_ context.Context, p meta.Proposal) (undo json.RawMessage, err error) {
+func (c *config) apply(_ context.Context, p proposal.Proposal) (undo json.RawMessage, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.applied = append(c.applied, p.ID)
@@ -52,22 +52,28 @@ func (c *config) apply(_ context.Context, p meta.Proposal) (undo json.RawMessage
 	return undo, err
 }
 
+// count returns how many entries a store has.
+func count(t *testing.T, st store.Store) (n int) {
+	for _, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
 type clock struct{ at atomic.Int64 }
 
 func (c *clock) now() time.Time      { return time.Unix(1_800_000_000+c.at.Load(), 0) }
 func (c *clock) add(d time.Duration) { c.at.Add(int64(d / time.Second)) }
 
-func proposals(t require.TestingT, st store.Store, c *config, cl *clock) *meta.Monitor {
-	m, err := meta.Open(context.Background(), st, &meta.Options{Now: cl.now, Apply: c.apply})
+func proposals(t require.TestingT, st store.Store, c *config, cl *clock) *proposal.Book {
+	b, err := proposal.Open(context.Background(), st, &proposal.Options{Now: cl.now, Apply: c.apply})
 	require.NoError(t, err)
-	if tb, ok := t.(testing.TB); ok {
-		tb.Cleanup(func() { require.NoError(tb, m.Close()) })
-	}
-	return m
+	return b
 }
 
-func draft(samples int) meta.Proposal {
-	return meta.Proposal{Kind: "config", Subject: "deploy", Change: []byte(`{"limit":3}`), Reason: "it fails", Samples: samples}
+func draft(samples int) proposal.Proposal {
+	return proposal.Proposal{Kind: "config", Subject: "deploy", Change: []byte(`{"limit":3}`), Reason: "it fails", Samples: samples}
 }
 
 func TestProposalNeedsEvidenceAndApproval(t *testing.T) {
@@ -140,7 +146,7 @@ func TestProposalExpires(t *testing.T) {
 		_, err = ps.Decide(t.Context(), p.ID, verdict, "ada", "")
 		require.ErrorIs(t, err, store.ErrConflict)
 	}
-	for q, err := range ps.Proposals(t.Context()) {
+	for q, err := range ps.All(t.Context()) {
 		require.NoError(t, err)
 		require.Equal(t, "expired", q.Status)
 		require.Equal(t, p.Expires, q.Decided)
@@ -165,10 +171,10 @@ func TestDroppedProposals(t *testing.T) {
 		ids[p.ID] = true
 		_, err = ps.Decide(t.Context(), p.ID, "approve", "ada", "")
 		require.NoError(t, err)
-		require.NoError(t, ps.Drop(t.Context(), func(q meta.Proposal) bool { return q.Status == "pending" }))
+		require.NoError(t, ps.Drop(t.Context(), func(q proposal.Proposal) bool { return q.Status == "pending" }))
 		require.Equal(t, "applied", status(t, ps, p.ID))
 		before := count(t, st)
-		require.NoError(t, ps.Drop(t.Context(), func(q meta.Proposal) bool { return q.ID == p.ID && q.Status == "applied" }))
+		require.NoError(t, ps.Drop(t.Context(), func(q proposal.Proposal) bool { return q.ID == p.ID && q.Status == "applied" }))
 		require.Empty(t, status(t, ps, p.ID))
 		require.Equal(t, before-1, count(t, st))
 		cl.add(time.Second)
@@ -183,7 +189,7 @@ func TestAdviceIsNoChange(t *testing.T) {
 	d := draft(10)
 	d.Change, d.Needs = nil, 10
 	_, err := ps.Propose(t.Context(), d)
-	require.ErrorIs(t, err, meta.ErrInvalid, "neither change nor advice")
+	require.ErrorIs(t, err, proposal.ErrInvalid, "neither change nor advice")
 	d.Advice = "add a worker"
 	p, err := ps.Propose(t.Context(), d)
 	require.NoError(t, err)
@@ -237,8 +243,8 @@ func TestApprovedIsAppliedAfterACrash(t *testing.T) {
 	require.Len(t, c.applied, 2)
 }
 
-func status(t *testing.T, ps *meta.Monitor, id string) string {
-	for p, err := range ps.Proposals(t.Context()) {
+func status(t *testing.T, ps *proposal.Book, id string) string {
+	for p, err := range ps.All(t.Context()) {
 		require.NoError(t, err)
 		if p.ID == id {
 			return p.Status
@@ -312,17 +318,17 @@ func TestBadProposals(t *testing.T) {
 	c := &config{}
 	st := store.NewMem()
 	ps := proposals(t, st, c, &clock{})
-	for name, spoil := range map[string]func(*meta.Proposal){
-		"kind":      func(d *meta.Proposal) { d.Kind = "x" },
-		"subject":   func(d *meta.Proposal) { d.Subject = " " },
-		"no change": func(d *meta.Proposal) { d.Change = nil },
-		"not JSON":  func(d *meta.Proposal) { d.Change = []byte("{") },
-		"samples":   func(d *meta.Proposal) { d.Samples = -1 },
+	for name, spoil := range map[string]func(*proposal.Proposal){
+		"kind":      func(d *proposal.Proposal) { d.Kind = "x" },
+		"subject":   func(d *proposal.Proposal) { d.Subject = " " },
+		"no change": func(d *proposal.Proposal) { d.Change = nil },
+		"not JSON":  func(d *proposal.Proposal) { d.Change = []byte("{") },
+		"samples":   func(d *proposal.Proposal) { d.Samples = -1 },
 	} {
 		d := draft(50)
 		spoil(&d)
 		_, err := ps.Propose(t.Context(), d)
-		require.ErrorIs(t, err, meta.ErrInvalid, name)
+		require.ErrorIs(t, err, proposal.ErrInvalid, name)
 	}
 	d := draft(50)
 	d.Reason = strings.Repeat("x", 64<<10+1)
@@ -332,12 +338,13 @@ func TestBadProposals(t *testing.T) {
 	require.Equal(t, "reason", limit.Field)
 	require.Zero(t, count(t, st))
 	_, err = ps.Decide(t.Context(), "x", "postpone", "ada", "")
-	require.ErrorIs(t, err, meta.ErrInvalid)
-	plain := open(t, st) // without Apply
+	require.ErrorIs(t, err, proposal.ErrInvalid)
+	plain, err := proposal.Open(t.Context(), st, nil) // without Apply
+	require.NoError(t, err)
 	p, err := plain.Propose(t.Context(), draft(50))
 	require.NoError(t, err)
 	_, err = plain.Decide(t.Context(), p.ID, "approve", "ada", "")
-	require.ErrorIs(t, err, meta.ErrInvalid)
+	require.ErrorIs(t, err, proposal.ErrInvalid)
 	p, err = plain.Decide(t.Context(), p.ID, "reject", "ada", "")
 	require.NoError(t, err)
 	require.Equal(t, "rejected", p.Status)
@@ -349,7 +356,7 @@ func TestProposalIsUndone(t *testing.T) {
 	t.Parallel()
 	c, cl, st := &config{limit: 10}, &clock{}, store.NewMem()
 	ps := proposals(t, st, c, cl)
-	apply := func(limit int) meta.Proposal {
+	apply := func(limit int) proposal.Proposal {
 		d := draft(50)
 		d.Change = fmt.Appendf(nil, `{"limit":%d}`, limit)
 		p, err := ps.Propose(t.Context(), d)
@@ -361,7 +368,7 @@ func TestProposalIsUndone(t *testing.T) {
 		require.Equal(t, limit, c.limit)
 		return p
 	}
-	undo := func(id string) (meta.Proposal, error) {
+	undo := func(id string) (proposal.Proposal, error) {
 		return ps.Decide(t.Context(), id, "undo", "bob", "it got worse")
 	}
 	first, second := apply(3), apply(2)
@@ -417,8 +424,7 @@ func TestProposalModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, c, cl, st := context.Background(), &config{}, &clock{}, store.NewMem()
 		ps := proposals(t, st, c, cl)
-		defer func() { require.NoError(t, ps.Close()) }()
-		known := map[string]meta.Proposal{}
+		known := map[string]proposal.Proposal{}
 		t.Repeat(map[string]func(*rapid.T){
 			"propose": func(t *rapid.T) {
 				d := draft(rapid.IntRange(0, 120).Draw(t, "samples"))
@@ -427,7 +433,7 @@ func TestProposalModel(t *testing.T) {
 				require.NoError(t, err)
 			},
 			"decide": func(t *rapid.T) {
-				for p, err := range ps.Proposals(ctx) {
+				for p, err := range ps.All(ctx) {
 					require.NoError(t, err)
 					if rapid.Bool().Draw(t, "approve") {
 						_, err = ps.Decide(ctx, p.ID, "approve", "ada", "")
@@ -453,16 +459,13 @@ func TestProposalModel(t *testing.T) {
 					}
 				}
 			},
-			"wait":  func(t *rapid.T) { cl.add(time.Duration(rapid.IntRange(1, 100).Draw(t, "hours")) * time.Hour) },
-			"break": func(*rapid.T) { c.fail = errors.New("disk is read-only") },
-			"mend":  func(*rapid.T) { c.fail = nil },
-			"reopen": func(t *rapid.T) {
-				require.NoError(t, ps.Close())
-				ps = proposals(t, st, c, cl)
-			},
+			"wait":   func(t *rapid.T) { cl.add(time.Duration(rapid.IntRange(1, 100).Draw(t, "hours")) * time.Hour) },
+			"break":  func(*rapid.T) { c.fail = errors.New("disk is read-only") },
+			"mend":   func(*rapid.T) { c.fail = nil },
+			"reopen": func(t *rapid.T) { ps = proposals(t, st, c, cl) },
 			"": func(t *rapid.T) {
 				open := map[string]int{}
-				for p, err := range ps.Proposals(ctx) {
+				for p, err := range ps.All(ctx) {
 					require.NoError(t, err)
 					if was, ok := known[p.ID]; ok && !was.Decided.IsZero() && was.Status != "applied" {
 						require.Equal(t, was, p)
@@ -502,17 +505,16 @@ func FuzzStoredProposal(f *testing.F) {
 		_, err = st.Commit(t.Context(), store.Op{Key: k, Value: v})
 		require.NoError(t, err)
 		c := &config{}
-		apply := func(ctx context.Context, p meta.Proposal) (json.RawMessage, error) {
+		apply := func(ctx context.Context, p proposal.Proposal) (json.RawMessage, error) {
 			require.True(t, json.Valid(p.Change))
 			return c.apply(ctx, p)
 		}
-		ps, err := meta.Open(t.Context(), st, &meta.Options{Apply: apply})
+		ps, err := proposal.Open(t.Context(), st, &proposal.Options{Apply: apply})
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrDamaged)
 			return
 		}
-		defer ps.Close()
-		for p, err := range ps.Proposals(t.Context()) {
+		for p, err := range ps.All(t.Context()) {
 			require.NoError(t, err)
 			require.True(t, json.Valid(p.Change) || p.Change == nil && p.Advice != "")
 		}
@@ -535,27 +537,26 @@ func TestApplyThatDoesHarm(t *testing.T) {
 }
 
 // From an alert to a change, and back: evidence, a person, and the host's Apply.
-func ExampleMonitor_Propose() {
+func Example() {
 	ctx, c := context.Background(), &config{limit: 10}
-	m, err := meta.Open(ctx, store.NewMem(), &meta.Options{Apply: c.apply})
+	b, err := proposal.Open(ctx, store.NewMem(), &proposal.Options{Apply: c.apply})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
-	var p meta.Proposal
+	var p proposal.Proposal
 	for _, samples := range []int{12, 55} { // as the alert comes again
-		p, err = m.Propose(ctx, meta.Proposal{
+		p, err = b.Propose(ctx, proposal.Proposal{
 			Kind: "config", Subject: "deploy", Change: []byte(`{"limit": 3}`),
 			Reason: "deploy fails more often than not", Samples: samples,
 		})
 		fmt.Println(p.Status, p.Samples, "of", p.Needs, err)
 	}
-	p, err = m.Decide(ctx, p.ID, "approve", "ada", "agreed")
+	p, err = b.Decide(ctx, p.ID, "approve", "ada", "agreed")
 	fmt.Println(p.Status, "by", p.By, err, "the limit is", c.limit)
-	p, err = m.Decide(ctx, p.ID, "undo", "ada", "it got worse")
+	p, err = b.Decide(ctx, p.ID, "undo", "ada", "it got worse")
 	fmt.Println(p.Status, "by", p.By, err, "the limit is", c.limit)
-	for p, err := range m.Proposals(ctx) {
+	for p, err := range b.All(ctx) {
 		fmt.Println(p.Kind, p.Subject, p.Status, err)
 	}
 	// Output:

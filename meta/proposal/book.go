@@ -1,0 +1,327 @@
+package proposal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
+)
+
+const (
+	expiry        = 7 * 24 * time.Hour // of a proposal
+	quiet         = 7 * 24 * time.Hour // of a subject, after a rejection
+	defaultNeeds  = 50
+	applyTimeout  = time.Minute
+	droppedAtOnce = 100
+)
+
+// Options of a [Book]. Nil and the zero value are the defaults.
+type Options struct {
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+	// Sanitizer takes secrets out of texts; nil: the zero Sanitizer.
+	Sanitizer *redact.Sanitizer
+	// Apply makes the change of an approved proposal, all of it or nothing, and
+	// returns the change that would undo it; nil if nothing can. It has one
+	// minute. Apply is called again with the same ID if the process ended before
+	// the Book had noted its answer. Nil: no proposal can be approved.
+	Apply func(ctx context.Context, p Proposal) (undo json.RawMessage, err error)
+	// Tenant whose proposals they are, as memory.Scope.Tenant has it. "": of none.
+	Tenant string
+}
+
+// Book keeps the proposals of a tenant in a store. It may be used concurrently.
+type Book struct {
+	opts Options
+	st   store.Store
+	turn chan struct{} // holds one while a call reads and then commits
+}
+
+// Open returns the Book that st holds, empty if there is none. It has
+// Options.Apply finish what was approved, or was being undone, when its process
+// ended.
+func Open(ctx context.Context, st store.Store, opts *Options) (*Book, error) {
+	b := &Book{st: st, turn: make(chan struct{}, 1)}
+	if opts != nil {
+		b.opts = *opts
+	}
+	if b.opts.Now == nil {
+		b.opts.Now = time.Now
+	}
+	err := key.CheckID("Tenant", b.opts.Tenant)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
+	} else if b.opts.Apply != nil {
+		err = b.carryOn(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("proposal: open: %w", err)
+	}
+	return b, nil
+}
+
+// carryOn carries out what a person had decided when the process ended.
+func (b *Book) carryOn(ctx context.Context) error {
+	for p, err := range b.All(ctx) {
+		if err == nil && (p.Status == approved || p.Status == undoing) {
+			_, err = b.carryOut(ctx, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Propose keeps a change for a person to decide about. If one about the same
+// kind and subject is undecided, that one takes over the new change, reason, advice
+// and samples. For 7 days after a rejection, or an undo, Propose changes nothing and
+// returns that one, unless the samples have doubled. It returns ErrInvalid or a
+// *store.LimitError for a bad proposal.
+func (b *Book) Propose(ctx context.Context, p Proposal) (Proposal, error) {
+	if err := p.flaws(); err != nil {
+		return Proposal{}, fmt.Errorf("propose: %w", err)
+	}
+	san := b.opts.Sanitizer
+	p = Proposal{
+		Kind: p.Kind, Subject: san.Sanitize(p.Subject), Reason: san.Sanitize(p.Reason), Advice: san.Sanitize(p.Advice),
+		Change: san.JSON(slices.Clone(p.Change)), Samples: p.Samples, Needs: cmp.Or(p.Needs, defaultNeeds),
+	}
+	err := b.alone(ctx, func() (err error) { p, err = b.propose(ctx, p); return err })
+	if err != nil {
+		return Proposal{}, fmt.Errorf("propose a change of %.64q: %w", p.Subject, err)
+	}
+	return p, nil
+}
+
+// propose stores p, or the undecided proposal that takes it over.
+func (b *Book) propose(ctx context.Context, p Proposal) (Proposal, error) {
+	now, prefix := b.now(), subjectPrefix(p.Kind, p.Subject)
+	var last Proposal
+	for q, err := range b.about(ctx, prefix) {
+		if err != nil {
+			return p, err
+		}
+		last = q
+	}
+	declined := last.Status == rejected || last.Status == undone
+	rests := declined && now.Sub(last.Decided) < quiet && p.Samples < 2*last.Samples
+	switch {
+	case rests, last.Status == approved, last.Status == undoing:
+		return last, nil
+	case last.undecided():
+		was := last
+		last.Change, last.Reason, last.Advice, last.Samples = p.Change, p.Reason, p.Advice, max(p.Samples, last.Samples)
+		if last.Samples == was.Samples && last.Reason == was.Reason && last.Advice == was.Advice &&
+			bytes.Equal(last.Change, was.Change) {
+			return was, nil
+		}
+		p = last
+	default:
+		before, _ := strconv.ParseInt(strings.TrimPrefix(last.ID, prefix), 10, 64) // 0: there is none
+		number := max(before+1, now.Unix())                                        // of no proposal that was dropped
+		p.ID, p.Made, p.Expires = fmt.Sprintf("%s%08d", prefix, number), now, now.Add(expiry)
+	}
+	p.gauge()
+	return b.commit(ctx, p)
+}
+
+// All yields all proposals, those of one subject in the order in which they were
+// made. It ends after the first error.
+func (b *Book) All(ctx context.Context) iter.Seq2[Proposal, error] { return b.about(ctx, "") }
+
+// about yields the proposals whose ids begin with a prefix.
+func (b *Book) about(ctx context.Context, prefix string) iter.Seq2[Proposal, error] {
+	return func(yield func(Proposal, error) bool) {
+		for e, err := range b.st.Scan(ctx, store.Range{Prefix: b.keyOf(prefix)}) {
+			var p Proposal
+			if err == nil {
+				p, err = b.asOfNow(e)
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Decide takes a person's verdict on a proposal, with a name and a reason:
+//
+//   - "approve": has Options.Apply make the change of an open one, and returns it
+//     as applied, or as failed with the error of Apply in Note
+//   - "reject": closes one that is open or gathers evidence
+//   - "undo": has Options.Apply make the Undo of an applied one, unless a later
+//     change of its subject was applied, and returns it as undone, or as still
+//     applied with the error of Apply in Note
+//
+// An error of Apply is no error of Decide. Decide returns store.ErrConflict if
+// the proposal's status does not allow the verdict, store.ErrNotFound for an
+// unknown id, and ErrInvalid for another verdict or without Options.Apply. If the
+// process ends before the answer of Apply is noted, Open calls Apply again.
+func (b *Book) Decide(ctx context.Context, id, verdict, by, note string) (p Proposal, err error) {
+	to, ok := map[string]string{"approve": approved, "reject": rejected, "undo": undoing}[verdict]
+	applies := to != rejected
+	switch {
+	case !ok || applies && b.opts.Apply == nil:
+		err = fmt.Errorf("%w: verdict %.32q, Options.Apply given: %t", ErrInvalid, verdict, b.opts.Apply != nil)
+	case key.CheckID("id", id) != nil:
+		err = store.ErrNotFound
+	default:
+		err = b.alone(ctx, func() (err error) { p, err = b.rule(ctx, id, to, by, note); return err })
+	}
+	if err == nil && applies {
+		p, err = b.carryOut(ctx, p)
+	}
+	if err != nil {
+		err = fmt.Errorf("%.32s proposal %.64q: %w", verdict, id, err)
+	}
+	return p, err
+}
+
+// rule stores the verdict that makes the status of a proposal.
+func (b *Book) rule(ctx context.Context, id, to, by, note string) (p Proposal, err error) {
+	e, err := b.st.Get(ctx, b.keyOf(id))
+	if err == nil {
+		p, err = b.asOfNow(e)
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := b.allows(ctx, &p, to); err != nil {
+		return p, err
+	}
+	san := b.opts.Sanitizer
+	p.Status, p.By, p.Note, p.Decided = to, san.Sanitize(by), san.Sanitize(note), b.now()
+	return b.commit(ctx, p)
+}
+
+// allows returns why a verdict cannot give a proposal the status to, or nil.
+func (b *Book) allows(ctx context.Context, p *Proposal, to string) error {
+	switch {
+	case to == rejected && p.undecided():
+		return nil
+	case to == approved && p.Status == open && p.Change == nil:
+		return fmt.Errorf("%w: it is advice only: %s", store.ErrConflict, p.Advice)
+	case to == approved && p.Status == open:
+		return nil
+	case to == undoing && p.Status == applied:
+		return b.undoable(ctx, p)
+	}
+	return fmt.Errorf("%w: it is %s, with %d of %d samples", store.ErrConflict, p.Status, p.Samples, p.Needs)
+}
+
+// undoable returns why an applied proposal cannot be undone, or nil.
+func (b *Book) undoable(ctx context.Context, p *Proposal) error {
+	if p.Undo == nil {
+		return fmt.Errorf("%w: nothing undoes it", store.ErrConflict)
+	}
+	for later, err := range b.about(ctx, subjectPrefix(p.Kind, p.Subject)) {
+		if err != nil {
+			return err
+		}
+		if later.ID > p.ID && (later.Status == applied || later.Status == undoing) {
+			return fmt.Errorf("%w: %q was applied later", store.ErrConflict, later.ID)
+		}
+	}
+	return nil
+}
+
+// carryOut has Apply make the change of a proposal that is approved, or the Undo
+// of one that is being undone, and notes the answer.
+func (b *Book) carryOut(ctx context.Context, p Proposal) (Proposal, error) {
+	asked, done, otherwise := p, applied, failed
+	if p.Status == undoing {
+		asked.Change, done, otherwise = p.Undo, undone, applied
+	}
+	undo, err := guard.Do(ctx, applyTimeout, func(ctx context.Context) (json.RawMessage, error) {
+		return b.opts.Apply(ctx, asked)
+	})
+	if ctx.Err() != nil {
+		return p, ctx.Err() // whether it was applied is unknown: again, with the same ID
+	}
+	san := b.opts.Sanitizer
+	if err != nil {
+		p.Status, p.Note = otherwise, san.Sanitize(err.Error())
+		return b.commit(ctx, p)
+	}
+	if p.Status = done; done == applied && len(undo) <= maxText && json.Valid(undo) {
+		p.Undo = san.JSON(slices.Clone(undo))
+	}
+	return b.commit(ctx, p)
+}
+
+// Drop deletes the proposals of which fn says so. One that is applied goes without
+// being undone.
+func (b *Book) Drop(ctx context.Context, fn func(Proposal) bool) error {
+	err := b.alone(ctx, func() error {
+		var ops []store.Op
+		for p, err := range b.All(ctx) {
+			if err != nil {
+				return err
+			}
+			if fn(p) {
+				ops = append(ops, store.Op{Key: b.keyOf(p.ID), Delete: true, If: store.At(p.rev)})
+			}
+		}
+		for some := range slices.Chunk(ops, droppedAtOnce) {
+			if _, err := b.st.Commit(ctx, some...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("drop proposals: %w", err)
+	}
+	return nil
+}
+
+// alone calls fn, which reads and then commits, while no other call does.
+func (b *Book) alone(ctx context.Context, fn func() error) error {
+	if err := store.CheckContext(ctx); err != nil {
+		return err
+	}
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+		return fn()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// now is the time as exactly as it is stored.
+func (b *Book) now() time.Time { return b.opts.Now().UTC().Truncate(time.Microsecond) }
+
+func (b *Book) keyOf(id string) string { return key.Under(b.opts.Tenant, "meta", "proposal", id) }
+
+// asOfNow reads a proposal as it stands: one that no person decided in time has
+// expired.
+func (b *Book) asOfNow(e store.Entry) (Proposal, error) {
+	p, err := decode(e)
+	p.ID = strings.TrimPrefix(e.Key, b.keyOf(""))
+	p.lapse(b.now())
+	return p, err
+}
+
+// commit writes a proposal in place of the revision that was read.
+func (b *Book) commit(ctx context.Context, p Proposal) (Proposal, error) {
+	k := b.keyOf(p.ID)
+	value, err := codec.Encode(k, p)
+	if err == nil {
+		p.rev, err = b.st.Commit(ctx, store.Op{Key: k, Value: value, If: store.At(p.rev)})
+	}
+	return p, err
+}
