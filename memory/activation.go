@@ -1,13 +1,9 @@
 package memory
 
 import (
-	"encoding/binary"
-	"math"
-	"slices"
-
 	"github.com/arc-learn/arc/internal/actr"
+	"github.com/arc-learn/arc/memory/internal/activation"
 	"github.com/arc-learn/arc/memory/internal/ident"
-	"github.com/arc-learn/arc/memory/internal/tally"
 )
 
 // activate scores what was found by its activation.
@@ -25,12 +21,12 @@ func (q *query) activate(fs []found) {
 // activation is the part of a score that ACT-R's equations give.
 func (q *query) activation(f *found, b bonds) Parts {
 	m := q.model
-	p := Parts{BaseLevel: q.baseLevel(f), Spreading: b.spread(m, f.entry)}
-	if !q.all && m.MismatchPenalty > 0 {
-		p.Mismatch = actr.Mismatch(m.MismatchPenalty, math.Log(max(f.relevance, leastRelevance)))
+	p := Parts{BaseLevel: m.BaseLevel(f.tally, f.known, q.at), Spreading: b.spread(m, f.entry)}
+	if !q.all {
+		p.Mismatch = m.Mismatch(f.Relevance)
 	}
 	p.Activation = p.BaseLevel + p.Spreading + p.Mismatch
-	p.Probability = actr.Probability(p.Activation, m.threshold, m.Noise)
+	p.Probability = actr.Probability(p.Activation, m.Threshold, m.Noise)
 	if m.Noise > 0 {
 		var buf [64]byte
 		p.Noise = actr.Noise(m.Noise, q.draws, string(f.appendName(buf[:0])))
@@ -39,59 +35,6 @@ func (q *query) activation(f *found, b bonds) Parts {
 	p.Latency = actr.Latency(m.LatencyFactor, p.Activation)
 	return p
 }
-
-// drawsOf is the seed of the noise of a query.
-func (m *model) drawsOf(s Scope, text string, at int64, context []ident.Key) uint64 {
-	buf := binary.BigEndian.AppendUint64(nil, uint64(at))
-	for _, k := range context {
-		buf = append(buf, k[:]...)
-	}
-	buf = append(append(append(buf, s...), 0), text...)
-	return actr.Draw(m.seed, string(buf))
-}
-
-// baseLevel is B as of the query. Uses after that do not count, as far as their
-// times are known.
-func (q *query) baseLevel(f *found) float64 {
-	form, d := HybridBase, float64(baseDecay)
-	if q.model != nil {
-		form, d = q.model.BaseLevel, q.model.Decay
-	}
-	c := f.tally
-	n, life := 1+c.Helped, seconds(q.at-f.known)
-	switch {
-	case form == NoBase:
-		return 0
-	case form == OptimizedBase:
-		return actr.Optimized(n, life, d)
-	case n == 1:
-		return -d * math.Log(life) // what it comes to for most records
-	}
-	var few [tally.Uses]float64
-	ages := few[:0]
-	add := func(at int64) {
-		switch {
-		case at > q.at:
-			n--
-		case form == ExactBase || len(ages) < tally.Uses:
-			ages = append(ages, seconds(q.at-at))
-		}
-	}
-	if c.LastUsed != 0 {
-		add(int64(c.LastUsed))
-		for _, at := range slices.Backward(c.Earlier) {
-			add(int64(at))
-		}
-	}
-	n = max(n, 1)
-	if len(ages) == n-1 && (form == ExactBase || n <= tally.Uses) {
-		ages = append(ages, life)
-	}
-	return actr.Hybrid(ages, n, life, d)
-}
-
-// seconds are those of an age in microseconds.
-func seconds(us int64) float64 { return max(float64(us)/1e6, actr.MinAge) }
 
 // bonds are the records of the context, as a shard has them.
 type bonds struct {
@@ -150,7 +93,7 @@ func (s *source) held(e *entry) int {
 }
 
 // spread is the activation that e receives from the sources.
-func (b bonds) spread(m *model, e *entry) float64 {
+func (b bonds) spread(m *activation.Model, e *entry) float64 {
 	if len(b.sources) == 0 {
 		return 0
 	}

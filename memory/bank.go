@@ -15,6 +15,8 @@ import (
 
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/memory/internal/activation"
+	"github.com/arc-learn/arc/memory/internal/heard"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -27,7 +29,7 @@ type Bank struct {
 	w        *flush.Writer
 	o        Options
 	sanitize *redact.Sanitizer
-	model    *model                      // nil: the policy is Weighted
+	model    *activation.Model           // nil: the policy is Weighted
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
@@ -36,7 +38,8 @@ type Bank struct {
 	left     sync.Map                    // name -> *sync.Map of others: Scope -> int64, as changed
 	vectors  embedding
 	reading  reading
-	heard    hearing
+	heard    *heard.Heard // of what the store has
+	asked    atomic.Uint32
 	closed   atomic.Bool
 }
 
@@ -102,7 +105,7 @@ func (b *Bank) Flush(ctx context.Context) error {
 // does not close the store, and is idempotent.
 func (b *Bank) Close() error {
 	b.closed.Store(true)
-	b.heard.note(0)
+	b.heard.Close()
 	b.vectors.Close()
 	b.reading.Close()
 	return b.w.Close()
@@ -197,22 +200,6 @@ func (c *cleaned) Error() string { return c.text }
 
 // Unwrap lets callers find the cause, with all that it says.
 func (c *cleaned) Unwrap() error { return c.err }
-
-// hearing is how far a Bank has followed the store.
-type hearing struct {
-	sync.Mutex
-	rev   store.Revision
-	more  chan struct{} // closed when it has heard more
-	asked atomic.Uint32
-}
-
-func (h *hearing) note(rev store.Revision) {
-	h.Lock()
-	defer h.Unlock()
-	h.rev = max(h.rev, rev)
-	close(h.more)
-	h.more = make(chan struct{})
-}
 
 // Latest is the revision of all that was acknowledged before a call, at whichever Bank.
 const Latest store.Revision = math.MaxUint64

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -110,7 +111,7 @@ func (d *Draft) check() error {
 	for _, phrase := range d.Triggers {
 		err = cmp.Or(err, required("trigger phrase", phrase), key.CheckID("trigger phrase", phrase))
 	}
-	return cmp.Or(err, checkVector(d.Vector))
+	return cmp.Or(err, vectors.Check(d.Vector))
 }
 
 // forgotten is what a draft gets that is delivered again.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -21,7 +22,7 @@ func (s Space) embedQuery(ctx context.Context, q *Query) (err error) {
 
 // checkQueryVector returns ErrVector for a vector that cannot be compared.
 func (b *Bank) checkQueryVector(x []float32) error {
-	if err := checkVector(x); err != nil {
+	if err := vectors.Check(x); err != nil {
 		return err
 	}
 	if dim := b.vectors.Model().Dim; len(x) > 0 && dim != 0 && len(x) != dim {
@@ -64,6 +65,12 @@ func (b *Bank) embedNext(ctx context.Context) (int, error) {
 	return len(next), err
 }
 
+// waiting is a record that is being embedded.
+type waiting struct {
+	e    *entry
+	text string
+}
+
 func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error {
 	texts := make([]string, len(next))
 	for i, w := range next {
@@ -72,7 +79,7 @@ func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error 
 	found, asked, err := b.vectors.Texts(ctx, sh.scope.Tenant(), texts)
 	if err != nil {
 		if asked == 1 {
-			sh.waits.putOff(next)
+			sh.queue.PutOff(next[0].e.row, next[len(next)-1].e.row)
 		}
 		return err
 	}
@@ -88,18 +95,12 @@ func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error 
 // nextWaiting returns the next batch, of one shard, which stays in memory until done is called.
 // The caller has the turn.
 func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done func(), err error) {
-	v := &b.vectors
 	for {
-		v.Lock()
-		if len(v.queue) == 0 {
-			v.Unlock()
+		scope, size, ok := b.vectors.Next()
+		if !ok {
 			return nil, nil, nothing, nil
 		}
-		s, size := b.In(v.queue[0]), v.Batch()
-		v.queue = v.queue[1:]
-		delete(v.queued, s.scope) // what comes from now on queues it again
-		v.Unlock()
-		if sh, done, _ = s.holding(context.WithoutCancel(ctx)); sh == nil { // queued again once it can be read
+		if sh, done, _ = b.In(Scope(scope)).holding(context.WithoutCancel(ctx)); sh == nil { // queued again once it can be read
 			done()
 			continue
 		}
@@ -113,19 +114,22 @@ func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done
 }
 
 func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, error) {
-	w := &sh.waits
+	w := &sh.queue
 	var next []waiting
 	bytes := 0
-	for row := w.from; ; {
+	for row := w.From; ; {
 		e, at := sh.nextVectorless(row)
 		if row = at + 1; len(next) == 0 {
-			w.from = at
+			w.From = at
 		}
 		if e == nil {
-			if len(next) > 0 || w.off == 0 {
+			if len(next) > 0 {
 				return next, nil
 			}
-			row, w.off = w.off-1, 0
+			var again bool
+			if row, again = w.Return(); !again {
+				return nil, nil
+			}
 			continue
 		}
 		r, err := b.record(ctx, sh, e)
@@ -137,7 +141,7 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 		case len(next) > 0:
 			return next, nil // these first
 		default:
-			w.putOff([]waiting{{e: e}})
+			w.PutOff(e.row, e.row)
 			return nil, err
 		}
 		text := embedded(r)

@@ -10,19 +10,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// embedding is what a Bank has for vectors, with or without an Embedder. Its lock is that of
-// the queue.
-type embedding struct {
-	embedder.Embedder
-	queue  []Scope        // with records that have no vector
-	queued map[Scope]bool // those of queue
-}
+// embedding is what a Bank has for vectors, with or without an Embedder.
+type embedding struct{ embedder.Embedder }
 
 // start prepares for vectors. The Bank is not in use yet.
 func (v *embedding) start(host Embedder, noted embedder.Model) error {
-	v.queued = make(map[Scope]bool)
 	if host == nil {
-		return v.Start(nil, "", noted, checkVector)
+		return v.Start(nil, "", noted)
 	}
 	name := ""
 	if err := guard.Call(func() { name = host.Model() }); err != nil {
@@ -34,7 +28,7 @@ func (v *embedding) start(host Embedder, noted embedder.Model) error {
 	if err := key.CheckID("embedder's model", name); err != nil {
 		return err
 	}
-	return v.Start(host, name, noted, checkVector)
+	return v.Start(host, name, noted)
 }
 
 // note returns the model, and what notes it in the store, if it is not there.
@@ -48,17 +42,7 @@ func (v *embedding) note() (m embedder.Model, ops []store.Op, err error) {
 }
 
 // wanted tells the Embedder that there are records without a vector.
-func (v *embedding) wanted(sh *shard) {
-	if !v.Works() {
-		return
-	}
-	v.Lock()
-	defer v.Unlock()
-	if !v.queued[sh.scope] {
-		v.queue, v.queued[sh.scope] = append(v.queue, sh.scope), true
-		v.Nudge()
-	}
-}
+func (v *embedding) wanted(sh *shard) { v.Want(string(sh.scope)) }
 
 // embedded is the text of a record that is embedded.
 func embedded(r *Record) string {
@@ -75,9 +59,5 @@ func (v *embedding) pending(sh *shard) int {
 	}
 	sh.mu.Enter()
 	defer sh.mu.Leave()
-	n := sh.live - len(sh.blank)
-	if sh.vectors != nil {
-		n -= sh.vectors.Len()
-	}
-	return n
+	return sh.live - sh.vectors.Settled()
 }

@@ -55,9 +55,7 @@ func (q *query) locate(id ID) (*shard, *entry) {
 func (sh *shard) fillCosine(sc *scratch, f *found) {
 	sh.mu.Enter()
 	defer sh.mu.Leave()
-	if sh.vectors != nil {
-		f.cosine, _ = sh.vectors.Cosine(&sc.hybrid.vector, f.row) // 0: it has none
-	}
+	f.Cosine = sh.vectors.Cosine(&sc.hybrid.Vector, f.row)
 }
 
 // explanation says where e is among what was found.
@@ -97,7 +95,7 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 		} else if x.Reason == "" {
 			x.Reason = "it has no word of the query, nor has what is around it in its Thread, function words aside"
 			if q.vector {
-				x.Reason += fmt.Sprintf(", and its cosine is not above %.2f", q.minCosine)
+				x.Reason += fmt.Sprintf(", and its cosine is not above %.2f", q.fusion.Min)
 			}
 		}
 		return x
@@ -117,7 +115,7 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	case q.triggered:
 		x.Reason += ": a phrase of its Triggers is in the query"
 	case q.below(f):
-		x.Reason += fmt.Sprintf(": its activation %.2f is below the threshold %.2f", f.score, q.model.threshold)
+		x.Reason += fmt.Sprintf(": its activation %.2f is below the threshold %.2f", f.score, q.model.Threshold)
 	case q.model != nil:
 		p := &x.Parts
 		x.Reason += fmt.Sprintf(": activation %.2f = base level %.2f + spreading %.2f + mismatch %.2f + noise %.2f",

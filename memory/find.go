@@ -7,6 +7,8 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/topk"
+	"github.com/arc-learn/arc/memory/internal/answer"
+	"github.com/arc-learn/arc/memory/internal/hybrid"
 	"github.com/arc-learn/arc/memory/internal/phrase"
 )
 
@@ -15,17 +17,17 @@ func (q *query) enough() int {
 	if q.model != nil || q.triggered {
 		return 0
 	}
-	return max(q.k, attributable)
+	return max(q.k, answer.Compared)
 }
 
 // below reports whether f is below the threshold.
 func (q *query) below(f *found) bool {
-	return q.model != nil && q.model.Threshold != nil && f.score < q.model.threshold
+	return q.model != nil && q.model.Cuts() && f.score < q.model.Threshold
 }
 
 // cut leaves what is not below the threshold, nor below the floor.
 func (q *query) cut(fs []found) []found {
-	if q.floor == 0 && (q.model == nil || q.model.Threshold == nil) {
+	if q.floor == 0 && (q.model == nil || !q.model.Cuts()) {
 		return fs
 	}
 	return slices.DeleteFunc(fs, func(f found) bool { return q.answers(&f) < q.floor || q.below(&f) })
@@ -83,7 +85,7 @@ func (q *query) rank(fs []found) {
 
 func (sh *shard) findAll(sc *scratch) {
 	for e := range sh.all() {
-		sh.addRated(sc, e.row, rated{})
+		sh.addRated(sc, e.row, hybrid.Rated{})
 	}
 }
 
@@ -93,8 +95,11 @@ func (sh *shard) findAll(sc *scratch) {
 // by its relevance alone.
 func (sh *shard) search(sc *scratch, n int) {
 	sc.ask = sh.ask(&sc.query, n)
-	if sc.query.vector {
-		sh.searchBoth(sc, sc.ask)
+	if q := &sc.query; q.vector {
+		in := hybrid.Scope{Words: sh.index, Vectors: sh.vectors.Set()}
+		for _, m := range sc.hybrid.Search(in, &sc.index, sc.ask, q.k, q.fusion) {
+			sh.addRated(sc, m.Row, m.Rated)
+		}
 		return
 	}
 	for _, m := range sh.index.Search(&sc.index, &sc.ask) {
@@ -123,10 +128,10 @@ func (sc *scratch) putAside(from int) int {
 	best, fs := 0.0, sc.found[from:]
 	for i := range fs {
 		if !fs[i].tally.Archived {
-			best = max(best, fs[i].ratio)
+			best = max(best, fs[i].Ratio)
 		}
 	}
-	stay := slices.DeleteFunc(fs, func(f found) bool { return f.tally.Archived && f.ratio <= best })
+	stay := slices.DeleteFunc(fs, func(f found) bool { return f.tally.Archived && f.Ratio <= best })
 	sc.found = sc.found[:from+len(stay)]
 	return len(fs) - len(stay)
 }
@@ -144,7 +149,7 @@ func (sc *scratch) vouch(best []found) []found {
 	best = slices.Clone(best) // find works in the same memory
 	without, attributed, hidden := q.without, q.attributed, maps.Clone(sc.hidden)
 	for i := range sc.found {
-		q.best = max(q.best, sc.found[i].ratio) // scores stay as they are
+		q.best = max(q.best, sc.found[i].Ratio) // scores stay as they are
 	}
 	q.without |= isQuarantined
 	sc.find(q.enough())
@@ -199,14 +204,14 @@ const (
 func (q *query) weigh(fs []found) {
 	best := q.best
 	for i := range fs {
-		if fs[i].ratio > best { // cheaper than max, which heeds NaN
-			best = fs[i].ratio
+		if fs[i].Ratio > best { // cheaper than max, which heeds NaN
+			best = fs[i].Ratio
 		}
 	}
 	for i := range fs {
 		f := &fs[i]
-		f.score = relevanceWeight * f.relevance
-		if f.near = f.ratio >= gate*best; f.near {
+		f.score = relevanceWeight * f.Relevance
+		if f.near = f.Ratio >= gate*best; f.near {
 			f.effectiveness, f.recency = f.tally.Effectiveness(q.situation), q.recency(f)
 			f.score += effectivenessWeight*f.effectiveness + recencyWeight*f.recency
 		}
@@ -240,16 +245,16 @@ func (sh *shard) findTriggered(sc *scratch) {
 		}
 		rank := float64(at+1) - float64(len(t.words))/256 // the first in the text, and the longer phrase
 		if i := slices.IndexFunc(sc.found[from:], func(f found) bool { return f.entry == t.e }); i >= 0 {
-			sc.found[from+i].ratio = max(sc.found[from+i].ratio, 1/rank)
+			sc.found[from+i].Ratio = max(sc.found[from+i].Ratio, 1/rank)
 			continue
 		}
-		sh.addRated(sc, t.e.row, rated{ratio: 1 / rank, relevance: 1, lexical: 1})
+		sh.addRated(sc, t.e.row, hybrid.Rated{Ratio: 1 / rank, Relevance: 1, Lexical: 1})
 	}
 }
 
 // byPhrase scores what phrases have brought, in their order in the text.
 func byPhrase(fs []found) {
 	for i := range fs {
-		fs[i].score = fs[i].ratio
+		fs[i].score = fs[i].Ratio
 	}
 }

@@ -26,7 +26,7 @@ func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 		err = b.take(ctx, p, e)
 	}
 	if err == nil || codec.Unreadable(err) {
-		b.heard.note(e.Rev)
+		b.heard.Note(e.Rev)
 	}
 	if err != nil {
 		return fmt.Errorf("memory: follow %q: %w", e.Key, err)
@@ -140,29 +140,7 @@ func (b *Bank) Await(ctx context.Context, rev store.Revision) error {
 	if err := store.CheckContext(ctx); err != nil || !b.o.Shared || rev == 0 {
 		return err
 	}
-	for asked := false; ; asked = true {
-		b.heard.Lock()
-		at, more := b.heard.rev, b.heard.more
-		b.heard.Unlock()
-		if b.closed.Load() {
-			return store.ErrClosed
-		}
-		if at > rev {
-			return nil
-		}
-		if !asked {
-			own, err := b.ask(ctx)
-			if err != nil {
-				return err
-			}
-			rev = min(rev, own-1)
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return fmt.Errorf("heard of revision %d, and not of all up to %d: %w", at, rev, ctx.Err())
-		}
-	}
+	return b.heard.Await(ctx, rev, b.ask)
 }
 
 // asks are the keys that are written to be heard of. There are several, since a store has
@@ -171,7 +149,7 @@ const asks = 64
 
 // ask commits something to be heard of.
 func (b *Bank) ask(ctx context.Context) (store.Revision, error) {
-	k := key.Join(root, "heard", strconv.Itoa(int(b.heard.asked.Add(1)%asks)))
+	k := key.Join(root, "heard", strconv.Itoa(int(b.asked.Add(1)%asks)))
 	value, err := codec.Encode(k, &applied{At: tally.InstantOf(b.now())})
 	if err != nil {
 		return 0, err

@@ -96,10 +96,10 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 func (b *Bank) closest(sh *shard, e *entry, x []float32, cue bool) *entry {
 	sc := b.scratch.Get().(*scratch)
 	defer b.release(sc)
-	h := &sc.hybrid.vector
+	h := &sc.hybrid.Vector
 	sh.mu.Enter()
 	defer sh.mu.Leave()
-	if sh.vectors == nil || !h.Ask(x) {
+	if !h.Ask(x) {
 		return nil
 	}
 	near, least := sh.vectors.Search(h, 2, uint32(kindFlags&^isFact), 0, sh.notBefore(e)), b.o.MinCosine

@@ -3,12 +3,10 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/memory/internal/embedder"
+	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -22,7 +20,7 @@ var (
 	ErrOrigin = errors.New("unknown origin")
 	// ErrVector: a vector holds a number that is not finite, is zero, or has
 	// another dimension than those of the Bank.
-	ErrVector = embedder.ErrVector
+	ErrVector = vectors.ErrVector
 	// ErrPlan: a plan is not JSON.
 	ErrPlan = errors.New("bad plan")
 	// ErrQuery: a query asks for a negative number of hits.
@@ -32,12 +30,12 @@ var (
 // Limits of drafts and feedback, in bytes unless said otherwise. Over one the
 // error is a *store.LimitError.
 const (
-	MaxText      = 64 << 10  // Trigger and Content, each; also Query.Text
-	MaxRecord    = 512 << 10 // the record as it is stored
-	MaxDimension = 4096      // numbers in a vector
-	MaxLinks     = 256       // links of a record, and quotes
-	maxFeedback  = 1024      // ids in a Feedback
-	maxSlot      = 4 << 10   // a Slot, all of it
+	MaxText      = 64 << 10             // Trigger and Content, each; also Query.Text
+	MaxRecord    = 512 << 10            // the record as it is stored
+	MaxDimension = vectors.MaxDimension // 4096 numbers in a vector
+	MaxLinks     = 256                  // links of a record, and quotes
+	maxFeedback  = 1024                 // ids in a Feedback
+	maxSlot      = 4 << 10              // a Slot, all of it
 )
 
 // ErrID: an id, a key, or another name is not valid UTF-8, or holds control
@@ -56,21 +54,6 @@ func limit(field string, most, got int) error {
 func required(field, text string) error {
 	if fence.Blank(text) {
 		return fmt.Errorf("%s: %w", field, ErrEmpty)
-	}
-	return nil
-}
-
-func checkVector(v []float32) error {
-	if err := limit("vector", MaxDimension, len(v)); err != nil {
-		return err
-	}
-	for i, x := range v {
-		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("%w: number %d is not finite", ErrVector, i)
-		}
-	}
-	if len(v) > 0 && !slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) {
-		return fmt.Errorf("%w: it is zero", ErrVector)
 	}
 	return nil
 }

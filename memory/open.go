@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/internal/vector"
 	"github.com/arc-learn/arc/memory/internal/calendar"
 	"github.com/arc-learn/arc/memory/internal/embedder"
+	"github.com/arc-learn/arc/memory/internal/heard"
 	"github.com/arc-learn/arc/memory/internal/pipeline"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -43,15 +44,14 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		}
 		o.Seed = binary.BigEndian.Uint64(b[:])
 	}
-	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer}
+	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer, heard: heard.New()}
 	if a, ok := o.Policy.(ACTR); ok {
-		b.model = newModel(a, o.Seed)
+		b.model = a.model(o.Seed)
 	}
 	if o.Language == "none" {
 		b.lang = text.Plain
 	}
 	b.dates = calendar.New(b.lang)
-	b.heard.more = make(chan struct{})
 	b.reading.host = o.Extractor
 	b.reading.Prime()
 	b.scratch.New = func() any { return new(scratch) }
@@ -248,9 +248,7 @@ func (b *Bank) placeVector(ctx context.Context, shards parts, l *loadedVector) e
 	if l.model != b.vectors.Model().Name || l.dim != 0 && !b.vectors.Fits(l.dim) {
 		return nil
 	}
-	sh.mu.Change(func() {
-		sh.setCodeLocked(e, l.dim, &l.code)
-	})
+	sh.mu.Change(func() { sh.vectors.PutCode(e.row, uint32(e.marks()), l.dim, &l.code) })
 	return nil
 }
 

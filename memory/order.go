@@ -18,7 +18,7 @@ const (
 // doubt notes what something perhaps replaces, of what was found from one on. The
 // search of sh is in.
 func (sc *scratch) doubt(sh *shard, from int) {
-	if q := &sc.query; len(sh.guesses) == 0 || q.all || q.alone || q.triggered || q.model != nil {
+	if q := &sc.query; len(sh.guesses) == 0 || q.all || q.fusion.Alone || q.triggered || q.model != nil {
 		return
 	}
 	doubted := func(k ident.Key) bool { return len(sh.guesses[k]) > 0 }
@@ -93,11 +93,11 @@ func (g guess) heeded(guesses []guess, f, by *found) bool {
 	switch g.of {
 	case ByMeaning:
 		byWords := func(o guess) bool { return o.by == g.by && o.of != ByMeaning }
-		return by.cosine > 0 && by.cosine >= halfAsNear*f.cosine && !slices.ContainsFunc(guesses, byWords)
+		return by.Cosine > 0 && by.Cosine >= halfAsNear*f.Cosine && !slices.ContainsFunc(guesses, byWords)
 	case ByCue:
-		return by.relevance >= lessRelevant*f.relevance
+		return by.Relevance >= lessRelevant*f.Relevance
 	}
-	return by.relevance >= asRelevant*f.relevance
+	return by.Relevance >= asRelevant*f.Relevance
 }
 
 // replaced returns what perhaps replaces e.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/arc-learn/arc/memory/internal/activation"
 )
 
 // Policy says how what a query finds is ranked: [Weighted], the default, or
@@ -92,11 +94,8 @@ const (
 )
 
 const (
-	baseDecay      = 0.5
 	defaultS       = 1.6
 	defaultPenalty = 16
-	leastRelevance = 1e-6
-	noThreshold    = -math.MaxFloat64
 )
 
 func (a ACTR) check() error {
@@ -130,20 +129,17 @@ func (a ACTR) check() error {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// model is an ACTR with its defaults filled in.
-type model struct {
-	ACTR
-	threshold float64
-	seed      uint64
-}
-
-func newModel(a ACTR, seed uint64) *model {
-	m := &model{ACTR: a, threshold: noThreshold, seed: seed}
-	if a.Threshold != nil {
-		m.threshold = *a.Threshold
+// model returns the parameters with their defaults filled in.
+func (a ACTR) model(seed uint64) *activation.Model {
+	m := &activation.Model{
+		Form: activation.Form(a.BaseLevel), Decay: cmp.Or(a.Decay, activation.Decay), Threshold: activation.NoThreshold,
+		LatencyFactor: cmp.Or(a.LatencyFactor, 1), SourceActivation: cmp.Or(a.SourceActivation, 1),
+		MaxAssociation:  cmp.Or(a.MaxAssociation, defaultS),
+		MismatchPenalty: max(cmp.Or(a.MismatchPenalty, defaultPenalty), 0),
+		Noise:           a.Noise, Seed: seed,
 	}
-	m.Decay, m.LatencyFactor = cmp.Or(a.Decay, baseDecay), cmp.Or(a.LatencyFactor, 1)
-	m.SourceActivation, m.MaxAssociation = cmp.Or(a.SourceActivation, 1), cmp.Or(a.MaxAssociation, defaultS)
-	m.MismatchPenalty = max(cmp.Or(a.MismatchPenalty, defaultPenalty), 0)
+	if a.Threshold != nil {
+		m.Threshold = *a.Threshold
+	}
 	return m
 }

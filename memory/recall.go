@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/topk"
+	"github.com/arc-learn/arc/memory/internal/answer"
 	"github.com/arc-learn/arc/memory/internal/asker"
+	"github.com/arc-learn/arc/memory/internal/hybrid"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -41,8 +43,8 @@ func (s Space) query(q *Query, sc *scratch) error {
 	*p = query{
 		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0],
 		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		asked: q.Text, situation: tally.Hash(q.Situation), context: p.context[:0], floor: q.Floor, attributed: saidByAny, model: s.b.model,
-		minCosine: s.b.o.MinCosine, cosineWeight: s.b.o.CosineWeight,
+		asked: q.Text, situation: tally.Hash(q.Situation), context: p.context[:0], floor: q.Floor, attributed: answer.Unnamed, model: s.b.model,
+		fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
 	}
 	p.triggered, p.linked, p.half = q.Triggered, q.Linked, s.b.dates.Next
 	if p.rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
@@ -52,7 +54,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 		p.floor = 0
 	}
 	if len(q.Vector) > 0 {
-		p.vector, p.alone, p.all = sc.hybrid.vector.Ask(q.Vector), p.all, false
+		p.vector, p.fusion.Alone, p.all = sc.hybrid.Vector.Ask(q.Vector), p.all, false
 	}
 	if p.at = p.before; q.At.IsZero() {
 		p.at = s.b.now().UnixMicro()
@@ -71,7 +73,7 @@ func (s Space) query(q *Query, sc *scratch) error {
 		p.addShard(s.b.shard(also))
 	}
 	if p.model != nil && p.model.Noise > 0 {
-		p.draws = p.model.drawsOf(s.scope, q.Text, p.at, p.context)
+		p.draws = p.model.Draws(string(s.scope), q.Text, p.at, p.context)
 	}
 	sc.terms = s.b.dates.AppendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
 	p.text, p.asker = sc.terms, asker.About(q.Text)
@@ -167,9 +169,9 @@ func (s Space) parts(q *query, f *found) Parts {
 	if q.model != nil {
 		p = q.activation(f, q.bonds(f.sh))
 	} else {
-		p.BaseLevel, p.Spreading = q.baseLevel(f), f.sh.spreading(q, f.entry)
+		p.BaseLevel, p.Spreading = q.model.BaseLevel(f.tally, f.known, q.at), f.sh.spreading(q, f.entry)
 	}
-	p.Relevance, p.Lexical, p.Cosine, p.Near = f.relevance, f.lexical, f.cosine, f.near
+	p.Relevance, p.Lexical, p.Cosine, p.Near = f.Relevance, f.Lexical, f.Cosine, f.near
 	p.Answer, p.Effectiveness, p.Recency = q.answers(f), f.effectiveness, f.recency
 	return p
 }

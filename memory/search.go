@@ -8,7 +8,9 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/internal/vector"
+	"github.com/arc-learn/arc/memory/internal/activation"
+	"github.com/arc-learn/arc/memory/internal/answer"
+	"github.com/arc-learn/arc/memory/internal/hybrid"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/tally"
 )
@@ -34,22 +36,21 @@ type query struct {
 	rate      float64           // 1 / the half-life in microseconds
 	situation uint64
 	context   []ident.Key
-	model     *model  // nil: Weighted
-	draws     uint64  // seed of the noise of the model
-	floor     float64 // the least Parts.Answer, if there is a text
-	best      float64 // the least ratio of what counts as the best match, see vouch
+	model     *activation.Model // nil: Weighted
+	draws     uint64            // seed of the noise of the model
+	floor     float64           // the least Parts.Answer, if there is a text
+	best      float64           // the least ratio of what counts as the best match, see vouch
 	// attributed is how likely what is found is by whom the text names.
 	attributed float64
 
-	vector                  bool // there is one, in scratch.hybrid
-	alone                   bool // and no text
-	minCosine, cosineWeight float64
+	vector bool // there is one, in scratch.hybrid
+	fusion hybrid.Fusion
 }
 
 // scratch is memory that recalls use again.
 type scratch struct {
 	index  index.Scratch
-	hybrid hybrid
+	hybrid hybrid.Scratch
 	terms  []text.Term // of the query
 	query  query
 	ask    index.Query // of the shard at hand
@@ -142,17 +143,17 @@ func (q *query) lead(best []found, i, at int, f found) []found {
 	return best
 }
 
-func (sh *shard) addRated(sc *scratch, row uint32, r rated) {
+func (sh *shard) addRated(sc *scratch, row uint32, r hybrid.Rated) {
 	e := sh.rows[row]
 	c := e.counts()
 	if sc.query.excludes(e, c) == "" {
-		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, rated: r})
+		sc.found = append(sc.found, found{entry: e, sh: sh, tally: c, Rated: r})
 	}
 }
 
 // add resolves a row that the index has found.
 func (sh *shard) add(sc *scratch, m index.Match) {
-	sh.addRated(sc, m.Row, rated{ratio: m.Ratio, relevance: m.Relevance, lexical: m.Relevance})
+	sh.addRated(sc, m.Row, hybrid.Rated{Ratio: m.Ratio, Relevance: m.Relevance, Lexical: m.Relevance})
 }
 
 // gate is the share of the best match from which on effectiveness and recency count.
@@ -163,19 +164,12 @@ type found struct {
 	*entry
 	sh    *shard        // that it is of
 	tally *tally.Counts // as they were when it was found
-	rated
+	hybrid.Rated
 	near, doubted          bool   // doubted: something perhaps replaces it
 	link                   *entry // the hit that brings it, if no words do
-	by                     said
+	by                     answer.Actor
 	effectiveness, recency float64 // if near
 	score                  float64
-}
-
-// rated is what a search says of a record. Ratios are those of scores within a
-// query; see internal/index for those of words.
-type rated struct {
-	ratio, relevance float64
-	lexical, cosine  float64 // relevance by words, and cosine with the query
 }
 
 // better orders hits: by score, then the newer, then by ID.
@@ -185,9 +179,9 @@ func better(a, b *found) int {
 		return -1
 	case a.score < b.score:
 		return 1
-	case a.ratio > b.ratio: // relevance has no more digits when it is near 1
+	case a.Ratio > b.Ratio: // relevance has no more digits when it is near 1
 		return -1
-	case a.ratio < b.ratio:
+	case a.Ratio < b.Ratio:
 		return 1
 	case a.at > b.at:
 		return -1
@@ -197,19 +191,36 @@ func better(a, b *found) int {
 	return cmp.Or(compareIDs(a.entry, b.entry), cmp.Compare(a.sh.scope, b.sh.scope))
 }
 
-// said is by whom a record is, where the query names one actor.
-type said uint8
-
-// hybrid is memory that recalls with a vector use again.
-type hybrid struct {
-	vector vector.Scratch
-	both   []both
-	ratios []float64 // for sorting
-	marks  []uint64  // a bit for each row
+// attribute notes by whom the records are that were found from one on. The caller
+// holds mu of sh.
+func (sc *scratch) attribute(sh *shard, from int) {
+	if of, one := sh.index.Names(&sc.index); one && !sc.query.fusion.Alone {
+		for i := range sc.found[from:] {
+			f := &sc.found[from+i]
+			if f.by = answer.Another; of(f.row) {
+				f.by = answer.Named
+			}
+		}
+	}
 }
 
-// both is what the two searches say of a row.
-type both struct {
-	row uint32
-	rated
+// attributed returns how likely what was found was said by whom the query names.
+func attributed(fs []found) float64 {
+	var a answer.Attribution
+	for i := range fs {
+		a.Add(fs[i].Ratio, fs[i].by)
+	}
+	return a.Likely()
+}
+
+// answers is Parts.Answer. A lesson is of a situation, which asks nothing of what
+// was said.
+func (q *query) answers(f *found) float64 {
+	switch {
+	case q.all:
+		return 0
+	case q.fusion.Alone || f.flags.kind().learned():
+		return f.Relevance
+	}
+	return answer.Probability(f.Relevance, q.attributed)
 }

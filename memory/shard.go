@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/turns"
+	"github.com/arc-learn/arc/memory/internal/vectors"
 )
 
 // shard holds the records of one scope in memory, and their index.
@@ -40,15 +41,17 @@ type shard struct {
 
 	ties
 
-	index *index.Index
+	index   *index.Index
+	vectors *vectors.Rows
 
-	vectored
+	queue vectors.Queue // of the worker that has the turn to embed
 }
 
 func newShard(s Scope) *shard {
-	sh := &shard{scope: s, place: newPlace(s), mu: turns.New(), ties: newTies(), index: index.New()}
-	sh.ids, sh.blank = make(map[ident.Key]uint32), make(map[uint32]bool)
-	return sh
+	return &shard{
+		scope: s, place: newPlace(s), mu: turns.New(), ids: make(map[ident.Key]uint32), ties: newTies(),
+		index: index.New(), vectors: vectors.New(),
+	}
 }
 
 // entry returns the record that the id leads to, or nil.
@@ -122,7 +125,7 @@ func (sh *shard) putLocked(e *entry, d index.Doc, replaced ...leaving) bool {
 	sh.index.Put(e.row, d)
 	for _, old := range replaced {
 		if old.same {
-			sh.moveVectorLocked(old.entry, e)
+			sh.vectors.Move(old.row, e.row, uint32(e.marks()))
 		}
 		sh.leaveLocked(old)
 	}
@@ -185,7 +188,7 @@ func (sh *shard) leaveLocked(e leaving) {
 		}
 	}
 	sh.index.Delete(e.row, e.doc)
-	sh.dropVectorLocked(e.entry)
+	sh.vectors.Delete(e.row)
 	sh.unstateLocked(e.entry)
 	sh.rows[e.row] = nil
 	sh.live--
@@ -203,9 +206,7 @@ func (sh *shard) tally(changes ...change) {
 		if now := c.entry.marks(); now != marks {
 			sh.mu.Change(func() {
 				sh.index.SetFlags(c.entry.row, now)
-				if sh.vectors != nil {
-					sh.vectors.SetFlags(c.entry.row, uint32(now))
-				}
+				sh.vectors.SetFlags(c.entry.row, uint32(now))
 			})
 		}
 	}
@@ -215,21 +216,21 @@ func (sh *shard) tally(changes ...change) {
 func (sh *shard) putVector(e *entry, d index.Doc, x []float32) {
 	sh.mu.Change(func() {
 		if sh.putLocked(e, d) && x != nil {
-			sh.setVectorLocked(e, x)
+			sh.vectors.Put(e.row, uint32(e.marks()), x)
 		}
 	})
 }
 
 // setVector makes the vector of e visible, nil if there is none for its text.
 func (sh *shard) setVector(e *entry, x []float32) {
-	sh.mu.Change(func() { sh.setVectorLocked(e, x) })
+	sh.mu.Change(func() { sh.vectors.Put(e.row, uint32(e.marks()), x) })
 }
 
 // vectorless reports whether e waits for a vector.
 func (sh *shard) vectorless(e *entry) bool {
 	sh.mu.Enter()
 	defer sh.mu.Leave()
-	return sh.vectorlessLocked(e)
+	return sh.vectors.Waits(e.row)
 }
 
 // nextVectorless returns the first record from a row on that waits for a vector, and its
@@ -238,7 +239,7 @@ func (sh *shard) nextVectorless(row uint32) (*entry, uint32) {
 	sh.mu.Enter()
 	defer sh.mu.Leave()
 	for ; int(row) < len(sh.rows); row++ {
-		if e := sh.rows[row]; e != nil && sh.vectorlessLocked(e) {
+		if e := sh.rows[row]; e != nil && sh.vectors.Waits(row) {
 			return e, row
 		}
 	}

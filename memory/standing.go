@@ -134,9 +134,9 @@ func (sc *scratch) giveWay(sh *shard, from int) int {
 		went++
 		if at := slices.IndexFunc(sc.found[from:], func(g found) bool { return g.entry == by }); at >= 0 {
 			g := &sc.found[from+at]
-			g.ratio, g.relevance, g.lexical = max(g.ratio, f.ratio), max(g.relevance, f.relevance), max(g.lexical, f.lexical)
+			g.Ratio, g.Relevance, g.Lexical = max(g.Ratio, f.Ratio), max(g.Relevance, f.Relevance), max(g.Lexical, f.Lexical)
 		} else if c := by.counts(); sc.query.excludes(by, c) == "" {
-			sc.found = append(sc.found, found{entry: by, sh: sh, tally: c, rated: f.rated})
+			sc.found = append(sc.found, found{entry: by, sh: sh, tally: c, Rated: f.Rated})
 		}
 	}
 	stay := slices.DeleteFunc(sc.found[from:], func(f found) bool { return sc.hidden[f.entry] != nil })

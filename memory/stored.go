@@ -2,10 +2,8 @@ package memory
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -289,17 +288,13 @@ func Checker(scope Scope) func(store.Entry) error {
 
 // storedVector is a vector on disk, beside the record.
 type storedVector struct {
-	Numbers []byte `cbor:"1,keyasint"`           // four bytes each, little endian; none: the text has no vector
+	Numbers []byte `cbor:"1,keyasint"`           // packed; none: the text has no vector
 	Model   string `cbor:"2,keyasint,omitempty"` // that has made it
 }
 
 func (p *place) encodeVector(id ID, model string, v []float32) (store.Op, error) {
-	s := storedVector{make([]byte, 0, 4*len(v)), model}
-	for _, x := range v {
-		s.Numbers = binary.LittleEndian.AppendUint32(s.Numbers, math.Float32bits(x))
-	}
 	k := p.vectorKey(id)
-	value, err := codec.Encode(k, s)
+	value, err := codec.Encode(k, storedVector{vectors.Pack(v), model})
 	return store.Op{Key: k, Value: value}, err
 }
 
@@ -309,18 +304,7 @@ func decodeVector(e store.Entry) (model string, v []float32, err error) {
 	if err := codec.Decode(e, &s); err != nil {
 		return "", nil, err
 	}
-	n := len(s.Numbers)
-	if n == 0 {
-		return s.Model, nil, nil
-	}
-	if n%4 != 0 || n > 4*MaxDimension {
-		return "", nil, fmt.Errorf("%w: %q: vector of %d bytes", store.ErrDamaged, e.Key, n)
-	}
-	v = make([]float32, n/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(s.Numbers[4*i:]))
-	}
-	if err := checkVector(v); err != nil {
+	if v, err = vectors.Unpack(s.Numbers); err != nil {
 		return "", nil, fmt.Errorf("%w: %q: %v", store.ErrDamaged, e.Key, err)
 	}
 	return s.Model, v, nil

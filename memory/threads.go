@@ -57,7 +57,7 @@ func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) 
 // threads returns the threads that match the query, best first.
 func (s Space) threads(ctx context.Context, sc *scratch) (hits []ThreadHit, err error) {
 	var ts []foundThread
-	if sc.query.all || sc.query.alone || sc.query.model != nil {
+	if sc.query.all || sc.query.fusion.Alone || sc.query.model != nil {
 		sc.query.replaying = true
 		sc.find(0)
 		ts = groupThreads(sc)

@@ -320,7 +320,7 @@ func (s Space) rankOf(sc *scratch, text string, e *entry) (int, error) {
 	}
 	rank := 1
 	for j := range sc.found {
-		if sc.found[j].ratio > sc.found[i].ratio {
+		if sc.found[j].Ratio > sc.found[i].Ratio {
 			rank++
 		}
 	}

@@ -4,7 +4,6 @@ package embedder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory/internal/behind"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/vectors"
 )
 
 // What is asked at once, and how long it may take: behind, and while a recall waits.
@@ -24,9 +24,6 @@ const (
 	queryLimit   = 2 * time.Second
 	cacheVectors = 2048
 )
-
-// ErrVector: a vector is none, or has another dimension than those before.
-var ErrVector = errors.New("bad vector")
 
 // Host makes vectors of texts, nil for one that has none.
 type Host interface {
@@ -40,24 +37,25 @@ type Model struct {
 	Dim  int    `cbor:"2,keyasint,omitempty"`
 }
 
-// Embedder is what there is for vectors, with or without a Host. Its lock may be that of what
-// waits for it.
+// Embedder is what there is for vectors, with or without a Host.
 type Embedder struct {
 	host  Host // nil: none
-	check func([]float32) error
 	model atomic.Pointer[Model]
 	cache *lru.Cache[[16]byte, []float32] // by keyOf; nil: the text has none
 
 	behind.Part
-	known Model // as the store has it
-	size  int   // of the next batch
+	known  Model           // as the store has it
+	size   int             // of the next batch
+	queue  []string        // scopes with texts that have no vector
+	queued map[string]bool // those of queue
 }
 
 // Start prepares for the vectors of a Host, nil for none, whose model has a name. Noted is the
-// model of those that are stored, and check says what is wrong with a vector. It is not in use yet.
-func (v *Embedder) Start(host Host, name string, noted Model, check func([]float32) error) (err error) {
+// model of those that are stored. It is not in use yet.
+func (v *Embedder) Start(host Host, name string, noted Model) (err error) {
 	v.Prime()
-	v.host, v.check, v.known, v.size = host, check, noted, batchTexts
+	v.host, v.known, v.size = host, noted, batchTexts
+	v.queued = make(map[string]bool)
 	v.model.Store(&noted)
 	if host != nil && name != noted.Name {
 		v.model.Store(&Model{Name: name})
@@ -107,16 +105,16 @@ func (v *Embedder) request(ctx context.Context, limit time.Duration, texts []str
 	}
 	out = slices.Clone(out)
 	for i, x := range out {
-		if !slices.ContainsFunc(x, func(x float32) bool { return x != 0 }) {
+		if vectors.Zero(x) {
 			out[i] = nil
 			continue
 		}
-		if err := v.check(x); err != nil {
+		if err := vectors.Check(x); err != nil {
 			return nil, fmt.Errorf("embedder: %w", err)
 		}
 		out[i] = slices.Clone(x)
 		if !v.Fits(len(x)) {
-			return nil, fmt.Errorf("embedder: %w: dimension %d, not %d as before", ErrVector, len(x), v.Model().Dim)
+			return nil, fmt.Errorf("embedder: %w: dimension %d, not %d as before", vectors.ErrVector, len(x), v.Model().Dim)
 		}
 	}
 	return out, nil
@@ -186,8 +184,33 @@ func (v *Embedder) Texts(ctx context.Context, tenant string, texts []string) (ou
 // Drop forgets the vector of a text.
 func (v *Embedder) Drop(tenant, text string) { v.cache.Remove(keyOf(tenant, text)) }
 
-// Batch is how many texts are asked for next. The caller holds the lock.
-func (v *Embedder) Batch() int { return v.size }
+// Want queues a scope with texts that have no vector, unless it is queued, and wakes the
+// part that embeds them.
+func (v *Embedder) Want(scope string) {
+	if !v.Works() {
+		return
+	}
+	v.Lock()
+	defer v.Unlock()
+	if !v.queued[scope] {
+		v.queue, v.queued[scope] = append(v.queue, scope), true
+		v.Nudge()
+	}
+}
+
+// Next takes the first scope of the queue, and returns how many of its texts are asked for at
+// most. It reports false if none waits. What is wanted from then on queues the scope again.
+func (v *Embedder) Next() (scope string, batch int, ok bool) {
+	v.Lock()
+	defer v.Unlock()
+	if len(v.queue) == 0 {
+		return "", 0, false
+	}
+	scope = v.queue[0]
+	v.queue = v.queue[1:]
+	delete(v.queued, scope)
+	return scope, v.size, true
+}
 
 // Tried keeps what an attempt for a tenant has come to. A batch that failed is
 // tried again as two halves; what fails alone comes back last.

@@ -3,12 +3,14 @@ package embedder_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/memory/internal/embedder"
+	"github.com/arc-learn/arc/memory/internal/vectors"
 )
 
 // host is a Host that says what is asked of it.
@@ -18,8 +20,15 @@ func (h host) Embed(_ context.Context, texts []string) ([][]float32, error) { re
 
 func started(t *testing.T, h embedder.Host, noted embedder.Model) *embedder.Embedder {
 	v := new(embedder.Embedder)
-	require.NoError(t, v.Start(h, "m", noted, func([]float32) error { return nil }))
+	require.NoError(t, v.Start(h, "m", noted))
 	return v
+}
+
+// batch is how many texts are asked for next.
+func batch(v *embedder.Embedder) int {
+	v.Want("acme")
+	_, n, _ := v.Next()
+	return n
 }
 
 func clock() time.Time { return time.Unix(1e9, 0) }
@@ -71,12 +80,9 @@ func TestBadAnswers(t *testing.T) {
 		require.Nil(t, x)
 		require.ErrorContains(t, v.LastError("acme"), want)
 	}
-	bad := errors.New("bad")
-	v := new(embedder.Embedder)
-	h := host(func([]string) ([][]float32, error) { return [][]float32{{1}}, nil })
-	require.NoError(t, v.Start(h, "m", embedder.Model{}, func([]float32) error { return bad }))
+	v := started(t, host(func([]string) ([][]float32, error) { return [][]float32{{float32(math.NaN())}}, nil }), embedder.Model{})
 	_, _, err := v.Texts(ctx, "acme", []string{"a"})
-	require.ErrorIs(t, err, bad)
+	require.ErrorIs(t, err, vectors.ErrVector)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = v.Query(ended, clock, "acme", "b")
@@ -97,15 +103,15 @@ func TestRests(t *testing.T) {
 		require.Nil(t, x)
 	}
 	require.Equal(t, 1, calls)
-	require.Equal(t, 16, v.Batch())
+	require.Equal(t, 16, batch(v))
 	for range 9 {
 		v.Tried(clock(), "acme", errors.New("away"))
 	}
-	require.Equal(t, 1, v.Batch())
+	require.Equal(t, 1, batch(v))
 	for range 9 {
 		v.Tried(clock(), "acme", nil)
 	}
-	require.Equal(t, 32, v.Batch())
+	require.Equal(t, 32, batch(v))
 }
 
 func TestModel(t *testing.T) {
@@ -126,4 +132,28 @@ func TestModel(t *testing.T) {
 	works.Adopt(embedder.Model{Name: "theirs", Dim: 3})
 	require.True(t, works.Works() && works.Fits(9))
 	require.Equal(t, 9, works.Model().Dim)
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	v := started(t, host(func([]string) ([][]float32, error) { return nil, nil }), embedder.Model{})
+	for _, s := range []string{"a", "b", "a"} {
+		v.Want(s)
+	}
+	for _, want := range []string{"a", "b"} {
+		s, _, ok := v.Next()
+		require.True(t, ok)
+		require.Equal(t, want, s)
+		v.Want("a") // again, since it was taken
+	}
+	s, _, ok := v.Next()
+	require.True(t, ok)
+	require.Equal(t, "a", s)
+	_, _, ok = v.Next()
+	require.False(t, ok)
+
+	none := started(t, nil, embedder.Model{})
+	none.Want("a")
+	_, _, ok = none.Next()
+	require.False(t, ok, "there is no Host to ask")
 }
