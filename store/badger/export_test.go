@@ -37,6 +37,12 @@ func (s *Store) LogError(format string, args ...any) { (&logger{s}).Errorf(forma
 // OnStep has fn called at each step of a rewrite.
 func (s *Store) OnStep(fn func(step string) error) { s.step = fn }
 
+// OnStop has fn called once Close has ended the rewrite under way.
+func (s *Store) OnStop(fn func()) {
+	stop := s.stop
+	s.stop = func() { stop(); fn() }
+}
+
 // Tables returns the number of tables on level 0 and of all, and their size.
 func (s *Store) Tables() (zero, all int, size uint64) {
 	gen := s.reads.generation()

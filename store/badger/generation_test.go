@@ -1,8 +1,10 @@
 package badger_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -225,6 +227,34 @@ func TestTablesStayFew(t *testing.T) {
 	}
 	require.LessOrEqual(t, most, 16)
 	require.Len(t, state(t, st), 440)
+}
+
+// A Close in the middle of a rewrite is no trouble that anybody is told of.
+func TestCloseEndsARewrite(t *testing.T) {
+	dir, logged := t.TempDir(), new(bytes.Buffer)
+	for i := range 4 { // a table each
+		st, err := badger.Open(dir, nil)
+		require.NoError(t, err)
+		_, err = st.Commit(t.Context(), put("a", fmt.Sprint(i), store.Any))
+		require.NoError(t, err)
+		require.NoError(t, st.Close())
+	}
+	st, err := badger.Open(dir, &badger.Options{Logger: slog.New(slog.NewTextHandler(logged, nil))})
+	require.NoError(t, err)
+	begun, stopped := make(chan struct{}), make(chan struct{})
+	st.OnStop(func() { close(stopped) })
+	st.OnStep(func(step string) error {
+		if step == "begun" {
+			close(begun)
+			<-stopped
+		}
+		return nil
+	})
+	_, err = st.Commit(t.Context(), put("a", "5", store.Any))
+	require.NoError(t, err)
+	<-begun
+	require.NoError(t, st.Close())
+	require.Empty(t, logged.String())
 }
 
 // A store of the version before generations opens, and is rewritten.

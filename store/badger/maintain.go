@@ -85,11 +85,11 @@ func (s *Store) sweep(ctx context.Context) {
 				continue
 			}
 			tried = n
-			if err := files.Attempt(func() error { return s.rewrite(ctx) }); err != nil {
+			if err := files.Attempt(func() error { return s.rewrite(ctx) }); err == nil {
+				tried = 0
+			} else if ctx.Err() == nil { // not ended by Close
 				s.log.Warn("the store was not rewritten", "dir", s.dir, "error", err)
-				continue
 			}
-			tried = 0
 		case a := <-s.asked:
 			a.done <- files.Attempt(func() error { return s.maintain(ctx, a) })
 		}
