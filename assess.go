@@ -290,7 +290,7 @@ func (t *turn) untried() bool {
 	anew := !slices.ContainsFunc(failed[:n-1], func(f reason.FailedAttempt) bool {
 		return same(f.Complaint, failed[n-1].Complaint)
 	})
-	for _, c := range t.a.runner.Candidates(&g.Tasks[g.Next]) {
+	for _, c := range t.a.runner.Candidates(&g.Tasks[g.Next], false) {
 		anew = anew || !slices.Contains(g.Denied, c.Name) &&
 			!slices.ContainsFunc(failed, func(f reason.FailedAttempt) bool { return f.Worker == c.Name })
 	}

@@ -101,7 +101,10 @@ func (t *turn) rested(
 	ctx context.Context, task *reason.Task, denied []string,
 ) (ranking []rank.Scored, rests string, err error) {
 	s, g := &t.s, t.s.aim()
-	ranking, err = t.ranked(ctx, t.veil.Hide(g.Situation), denied, task)
+	cs := slices.DeleteFunc(t.a.runner.Candidates(task, false), func(c rank.Candidate) bool {
+		return slices.Contains(denied, c.Name)
+	})
+	ranking, err = t.ranked(ctx, t.veil.Hide(g.Situation), task.Skill, cs)
 	if err != nil || !t.heeded() || len(g.Answers) > 0 {
 		return ranking, "", err
 	}
@@ -118,19 +121,12 @@ func (t *turn) rested(
 	return ranking, rests, nil
 }
 
-// ranked returns the workers that may take the task in a situation as it is kept, best
-// first.
-func (t *turn) ranked(
-	ctx context.Context, situation string, denied []string, task *reason.Task,
-) ([]rank.Scored, error) {
-	cs := t.a.runner.Candidates(task)
-	if len(denied) > 0 {
-		cs = slices.DeleteFunc(cs, func(c rank.Candidate) bool { return slices.Contains(denied, c.Name) })
-	}
+// ranked returns the candidates for a skill in a situation as it is kept, best first.
+func (t *turn) ranked(ctx context.Context, situation, skill string, cs []rank.Candidate) ([]rank.Scored, error) {
 	if len(cs) == 0 {
 		return nil, nil
 	}
-	at, err := t.priced(ctx, learn.Situation(task.Skill, situation))
+	at, err := t.priced(ctx, learn.Situation(skill, situation))
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +137,7 @@ func (t *turn) ranked(
 	if len(ranking) == 0 {
 		return nil, fmt.Errorf("rank: %w", rank.ErrNoCandidate)
 	}
-	return t.own.seat(task.Skill, ranking), nil
+	return t.own.seat(skill, ranking), nil
 }
 
 // standing is that of a worker for a skill.

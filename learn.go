@@ -9,6 +9,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -110,12 +111,9 @@ func (t *turn) pivots() bool {
 // allDenied reports whether no worker is left for the task.
 func (t *turn) allDenied() bool {
 	g := t.s.aim()
-	for _, cand := range t.a.runner.Candidates(&g.Tasks[g.Next]) {
-		if !slices.Contains(g.Denied, cand.Name) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.a.runner.Candidates(&g.Tasks[g.Next], false), func(c rank.Candidate) bool {
+		return !slices.Contains(g.Denied, c.Name)
+	})
 }
 
 // settle adds the attempt at hand to the record of its aim.

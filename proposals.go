@@ -179,7 +179,7 @@ func ofGoal(kind string) bool   { return kind == "goal" || kind == "action" }
 // relieved reports whether a worker that is not paused can do the skill beside the
 // one at a post.
 func (a *Agent) relieved(own *tenant, at advice.Post) bool {
-	return slices.ContainsFunc(a.runner.Candidates(&reason.Task{Skill: at.Skill}), func(c rank.Candidate) bool {
+	return slices.ContainsFunc(a.runner.Candidates(&reason.Task{Skill: at.Skill}, true), func(c rank.Candidate) bool {
 		return c.Name != at.Worker && own.standing(c.Name, at.Skill) != advice.Paused
 	})
 }

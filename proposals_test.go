@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,6 +121,32 @@ func TestDegradedWorkerIsTriedLast(t *testing.T) {
 	require.Equal(t, "undone", p.Status)
 	require.Equal(t, "old", work(1))
 	require.Empty(t, maintain(), "what was undone rests")
+}
+
+// Who takes certain inputs is asked about without any: Rank has both workers, and who
+// fails can be relieved by the other.
+func TestWorkersThatTakeInputs(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := &script{judge: func(act.Work, act.Result) (act.Verdict, error) { return act.Verdict{}, nil }}
+	h := s.host("one", "two")
+	for i := range h.Workers {
+		h.Workers[i].Input = json.RawMessage(`{"type":"object","required":["order"]}`)
+	}
+	a := agent(t, h, &arc.Options{Now: c.Now, Policy: asGiven, Attempts: 4, Learn: learn.Options{FireAfter: -1}})
+	task := reason.Task{Objective: "mend it", Skill: "work", Inputs: json.RawMessage(`{"order":"A1"}`)}
+	for range 25 {
+		c.Add(time.Minute)
+		run(t, a, arc.Objective{Text: "mend the cache", Tasks: []reason.Task{task}, Fresh: true})
+	}
+	for inputs, want := range map[string]int{"": 2, `{"order":"A1"}`: 2, `{}`: 0} {
+		ranking, err := a.In("").Rank(t.Context(), "", reason.Task{Skill: "work", Inputs: json.RawMessage(inputs)})
+		require.NoError(t, err)
+		require.Len(t, ranking, want, inputs)
+	}
+	_, err := a.Maintain(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, proposed(t, a, "", "executor"), 2)
 }
 
 // No change leaves a skill without a worker, and one that cannot be made changes

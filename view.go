@@ -135,14 +135,15 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 
 // Rank returns the workers that can take the task in a situation, best first,
 // with the parts of their scores and what a success of theirs has cost;
-// rank.Explain puts them into words.
+// rank.Explain puts them into words. A task without Inputs asks about any.
 func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]rank.Scored, error) {
 	own, err := v.a.tenant(ctx, v.scope)
 	if err != nil {
 		return nil, err
 	}
 	defer v.a.handBack(own)
-	ranking, err := (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), nil, &task)
+	cs := v.a.runner.Candidates(&task, len(task.Inputs) == 0)
+	ranking, err := (&turn{a: v.a, own: own}).ranked(ctx, v.a.o.Sanitizer.Sanitize(situation), task.Skill, cs)
 	if err == nil {
 		err = own.book.Price(ctx, task.Skill, ranking)
 	}

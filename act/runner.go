@@ -264,12 +264,13 @@ func (r *Runner) Able(t *Task) (ok bool, why string) {
 func (r *Runner) Accepts() []reason.Accept { return slices.Clone(r.o.crew.Load().accepts) }
 
 // Candidates returns the cards of the workers that can take the task, in the
-// order in which the workers were given.
-func (r *Runner) Candidates(t *Task) []rank.Candidate {
+// order in which the workers were given. With anyInputs its Inputs do not count: who
+// can take such a task, whatever inputs it has.
+func (r *Runner) Candidates(t *Task, anyInputs bool) []rank.Candidate {
 	workers := r.o.crew.Load().workers
 	cs := make([]rank.Candidate, 0, len(workers))
 	for i := range workers {
-		if w := &workers[i]; w.able(t) && w.accepts(t) == nil {
+		if w := &workers[i]; w.able(t) && (anyInputs || w.accepts(t) == nil) {
 			cs = append(cs, w.Card)
 		}
 	}

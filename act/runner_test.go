@@ -271,7 +271,7 @@ func TestCandidatesAreTheAbleWorkers(t *testing.T) {
 	})
 	require.NoError(t, err)
 	names := func(task act.Task) (out []string) {
-		for _, c := range r.Candidates(&task) {
+		for _, c := range r.Candidates(&task, false) {
 			out = append(out, c.Name)
 		}
 		return out
@@ -284,7 +284,7 @@ func TestCandidatesAreTheAbleWorkers(t *testing.T) {
 	able := func(task act.Task) bool { ok, why := r.Able(&task); require.Empty(t, why); return ok }
 	require.False(t, able(act.Task{Skill: "fly"}))
 	require.True(t, able(act.Task{Skill: "edit"}))
-	require.Equal(t, int(act.Fleet), r.Candidates(&act.Task{})[0].Blast)
+	require.Equal(t, int(act.Fleet), r.Candidates(&act.Task{}, false)[0].Blast)
 	require.Equal(t, []string{"deploy", "edit"}, r.Skills())
 }
 
@@ -315,7 +315,8 @@ func TestInputs(t *testing.T) {
 		ok, why := r.Able(&task)
 		require.Equal(t, want == "", ok)
 		require.Equal(t, want, why)
-		require.Len(t, r.Candidates(&task), map[bool]int{true: 1}[ok])
+		require.Len(t, r.Candidates(&task, false), map[bool]int{true: 1}[ok])
+		require.Len(t, r.Candidates(&task, true), 1)
 		a := r.Execute(t.Context(), &act.Call{Worker: "scaler", Work: act.Work{Task: task}})
 		require.Equal(t, want, a.Complaint)
 		require.Equal(t, map[bool]int{true: 1}[ok], calls)
