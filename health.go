@@ -126,6 +126,9 @@ func (h Health) String() string {
 	}
 	row("effective", "%.2f, by feedback on %d of them", h.Effectiveness, h.Feedback)
 	row("uplift", "%v", h.Uplift.Delivered)
+	if u := h.Uplift.Unasked; u.With > 0 {
+		row("unasked", "%v", u)
+	}
 	if c := &h.Fleet.Calibration; c.Count() > 0 {
 		row("confidence", "off by %.2f on average (Brier %.2f, %d claims)", c.ECE(), c.Brier(), c.Count())
 	}

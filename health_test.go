@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 )
@@ -47,6 +48,22 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	var again arc.Health
 	require.NoError(t, json.Unmarshal(raw, &again))
 	require.Equal(t, h, again)
+}
+
+// Where all is delivered anyway, what memory saves is seen in who was not asked.
+func TestHealthSaysWhatWasNotAsked(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{}).host(), &arc.Options{Seed: 1, Learn: learn.Options{Holdout: 0.5, Seed: 2}})
+	for i := range 60 {
+		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: fmt.Sprint(i), Text: "mend the cache"}).Status)
+	}
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, 1.0, h.Uplift.Delivered.Without)
+	require.Zero(t, h.Uplift.Unasked.Without)
+	require.Positive(t, h.Uplift.Unasked.Low, h.Uplift.Unasked)
+	require.Contains(t, h.String(), "\nunasked    helps by +")
+	narrow(t, h.String())
 }
 
 // narrow checks that a report fits a terminal.

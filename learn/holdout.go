@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -27,18 +28,20 @@ func (l *Learner) holds(goalKey string) bool {
 // Uplift says how much memory helps in a scope.
 type Uplift struct {
 	// Delivered is what memory adds to the chance that a goal is delivered,
-	// AtOnce to the chance that it is at the first attempt.
-	Delivered, AtOnce meta.Uplift
+	// AtOnce to the chance that it is at the first attempt, and Unasked to the
+	// chance that a chunk delivers it, so that the reasoner is not asked.
+	Delivered, AtOnce, Unasked meta.Uplift
 }
 
 // Uplift says what Holdout has measured in a scope so far. Goals for which
 // memory had nothing to say do not count.
 func (l *Learner) Uplift(ctx context.Context, scope memory.Scope) (u Uplift, err error) {
-	if u.Delivered, err = l.monitor.Uplift(ctx, treatment(scope, "delivered")); err != nil {
-		return u, err
+	for what, to := range map[string]*meta.Uplift{"delivered": &u.Delivered, "at once": &u.AtOnce, "unasked": &u.Unasked} {
+		if *to, err = l.monitor.Uplift(ctx, treatment(scope, what)); err != nil {
+			return u, err
+		}
 	}
-	u.AtOnce, err = l.monitor.Uplift(ctx, treatment(scope, "at once"))
-	return u, err
+	return u, nil
 }
 
 // UpliftOf says how much one memory adds to the chance that a goal is
@@ -87,24 +90,22 @@ func (l *Learner) measure(ctx context.Context, o *Outcome) error {
 	if l.o.Holdout == 0 || o.Goal == Open {
 		return nil
 	}
-	shown := o.Withheld
-	for i := range o.Injected {
-		shown = append(shown[:len(shown):len(shown)], o.Injected[i].Record.ID)
+	var each []string
+	for _, id := range o.Withheld {
+		each = append(each, treatment(o.Scope, string(id)))
 	}
-	if len(shown) == 0 {
+	for i := range o.Injected {
+		each = append(each, treatment(o.Scope, string(o.Injected[i].Record.ID)))
+	}
+	if len(each) == 0 {
 		return nil
 	}
-	e := meta.Episode{
-		Key: digest(o.GoalKey, "delivered"), Treatments: []string{treatment(o.Scope, "delivered")},
-		Treated: len(o.Withheld) == 0, Chance: 1 - l.o.Holdout, Success: o.Goal == Delivered,
+	record := func(what string, came bool, also ...string) error {
+		return l.monitor.RecordEpisode(ctx, meta.Episode{
+			Key: digest(o.GoalKey, what), Treatments: append(also, treatment(o.Scope, what)),
+			Treated: len(o.Withheld) == 0, Chance: 1 - l.o.Holdout, Success: o.Goal == Delivered && came,
+		})
 	}
-	for _, id := range shown {
-		e.Treatments = append(e.Treatments, treatment(o.Scope, string(id)))
-	}
-	if err := l.monitor.RecordEpisode(ctx, e); err != nil {
-		return err
-	}
-	e.Key, e.Treatments = digest(o.GoalKey, "at once"), []string{treatment(o.Scope, "at once")}
-	e.Success = e.Success && len(o.Failed) == 0
-	return l.monitor.RecordEpisode(ctx, e)
+	return errors.Join(record("delivered", true, each...),
+		record("at once", len(o.Failed) == 0), record("unasked", o.Fired != ""))
 }

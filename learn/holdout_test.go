@@ -26,6 +26,9 @@ func (p parts) goal(t *testing.T, n int) (withheld bool) {
 	if success {
 		o = delivered(key, key)
 		o.Plan = nil
+		if !withheld && n%2 == 0 {
+			o.Fired = hits[0].Record.ID
+		}
 	}
 	o.Situation = "kept apart from what is recalled"
 	o.GoalKey, o.Injected = key, hits
@@ -46,7 +49,7 @@ func TestHoldoutMeasuresWhatMemoryHelps(t *testing.T) {
 	require.NoError(t, err)
 	u, err := p.learner.Uplift(t.Context(), scope)
 	require.NoError(t, err)
-	require.Equal(t, "not measured", u.Delivered.String())
+	require.Equal(t, "not measured: nothing was withheld by chance", u.Delivered.String())
 
 	const goals = 200
 	held := 0
@@ -69,6 +72,9 @@ func TestHoldoutMeasuresWhatMemoryHelps(t *testing.T) {
 	require.True(t, u.Delivered.Low > 0 && u.AtOnce.Low > 0, "%v", u)
 	require.InDelta(t, 0.75, u.Delivered.Mean, 0.15)
 	require.Equal(t, 1.0, u.Delivered.With)
+	require.InDelta(t, 0.5, u.Unasked.With, 0.1)
+	require.Zero(t, u.Unasked.Without)
+	require.Positive(t, u.Unasked.Low)
 	require.True(t, strings.HasPrefix(u.Delivered.String(), "helps by +"), u.Delivered)
 
 	of, err := p.learner.UpliftOf(t.Context(), scope, lesson.ID)

@@ -33,7 +33,7 @@ func (u Uplift) String() string {
 	case u.High < 0:
 		return "harms by " + measured
 	case u.Treated+u.Withheld == 0:
-		return "not measured"
+		return "not measured: nothing was withheld by chance"
 	case u.Low <= -1 && u.High >= 1:
 		return fmt.Sprintf("cannot tell yet: %d with, %d without", u.Treated, u.Withheld)
 	}
