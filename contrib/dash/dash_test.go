@@ -51,6 +51,25 @@ func TestPagesWithRuns(t *testing.T) {
 	}
 }
 
+// What a reasoner used is in no worker's tally, so the page says what runs used in all.
+func TestCostsHaveTheReasoner(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.fill(t, 1) // two attempts, and a deployment that waits
+	_, text := b.get(t, "/costs")
+	require.Contains(t, text, "The latest 2 runs of this scope used 1\u2009020 tokens in and 10 out, for $0.52 as reported")
+	require.Contains(t, text, "$0.02 as reported, $0 as estimated from 20 tokens in and 10 out", "the workers alone")
+}
+
+// A plan has delivered once when it is made, as it is counted where plans fire.
+func TestChunksHaveDeliveredOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.fill(t, 1)
+	_, text := b.get(t, "/chunks")
+	require.Contains(t, text, `<td class="n">1</td><td class="n">0</td><td class="n"><span class="share">0.67`)
+}
+
 func TestRunsArePaged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "mend it", nil)

@@ -101,7 +101,7 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 			}
 			return reason.Decision{Complexity: reason.Simple, Approach: text(), Tasks: []reason.Task{{
 				Objective: text(), Delta: text(), Verify: text(), Skill: "work",
-			}}}, nil
+			}}, Usage: reason.Usage{TokensIn: 1000, CostUSD: 0.5}}, nil
 		}),
 		Workers: []act.Worker{
 			{Card: rank.Candidate{Name: "worker", Prior: 0.6}, Executor: act.ExecutorFunc(done), Skills: []string{"work"}},

@@ -146,10 +146,22 @@ func chunkOf(r *memory.Record) *chunk {
 	return c
 }
 
+// Delivered counts what it has delivered: the goal that made it too, or those of the
+// plans that it was drawn from.
+func (c *chunk) Delivered() int {
+	made := 0
+	for _, l := range c.Record.Links {
+		if l.Rel == "generalises" {
+			made++
+		}
+	}
+	return max(1, made) + c.Record.Stats.Helped
+}
+
 // Reliability is the mean of the Beta posterior over what came of it.
 func (c *chunk) Reliability() float64 {
-	s := c.Record.Stats
-	return float64(1+s.Helped) / float64(2+s.Helped+s.Misled)
+	d := c.Delivered()
+	return float64(1+d) / float64(2+d+c.Record.Stats.Misled)
 }
 
 // chunkList are the chunks of a scope, and what would fire for an objective.

@@ -208,6 +208,8 @@ func told(e *arc.Event) step {
 		s.Label, s.Tone = "Asked", "warn"
 	case "subgoal":
 		s.Label = "Subgoal"
+	case "escalated":
+		s.Label, s.Tone = "A person is to be told", "warn"
 	default:
 		s.Label = string(e.Kind)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -18,6 +19,7 @@ const (
 	maxJobs    = 100 // of a state that a page shows
 	maxSensors = 200
 	costDays   = 30
+	costRuns   = 200 // of which the page says what they used in all
 )
 
 // overview is the first page.
@@ -158,12 +160,15 @@ func (d *desk) sensors(q *ask) (any, error) {
 	return live{body: out}, nil
 }
 
-// costPage is what the attempts of the last days came to.
+// costPage is what the attempts of the last days came to, and what the latest runs of
+// these days used, their reasoner and gates included.
 type costPage struct {
 	Days    []costRow // oldest first, without gaps
 	Workers []costRow // the dearest first
 	All     costRow
 	Most    float64
+	Runs    int
+	Used    act.Usage
 }
 
 // costRow sums the costs of a day, or of a worker at a skill.
@@ -195,6 +200,12 @@ func (d *desk) costs(q *ask) (any, error) {
 		return nil, err
 	}
 	p := costPage{Days: make([]costRow, costDays)}
+	for r, err := range q.view.Runs(q.Context(), arc.Filter{Scope: q.scope, Since: since, Limit: costRuns}) {
+		if err != nil {
+			return nil, err
+		}
+		p.Runs, p.Used = p.Runs+1, p.Used.Add(r.Usage)
+	}
 	for i := range p.Days {
 		p.Days[i].Day = since.AddDate(0, 0, i)
 	}
