@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/fleet"
 	"github.com/arc-learn/arc/reason/goal"
 )
 
@@ -21,7 +21,7 @@ func (a *Agent) fleetCollector() goal.Collector {
 		}
 		defer a.handBack(own)
 		now := a.o.Now()
-		f, err := meta.NewFleet(ctx, own.book, now, a.runner.Workers())
+		f, err := fleet.Measure(ctx, own.book, now, a.runner.Workers())
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (a *Agent) fleetCollector() goal.Collector {
 
 // fleetHealth is the fleet's health as JSON, in the names of the system whose
 // goals it is to serve. Keep lists them.
-func fleetHealth(now time.Time, f *meta.Fleet) map[string]any {
+func fleetHealth(now time.Time, f *fleet.Health) map[string]any {
 	agents, byName, others := []any{}, map[string]any{}, []any{}
 	for _, w := range f.Workers {
 		failures := []any{}

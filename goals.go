@@ -45,7 +45,7 @@ import (
 // "orphanedSkills", those that were asked for and never delivered; "systemActors",
 // who was sampled and is no worker any more, with "actor", "total", "success" and
 // "failure"; "windowHours", 24; and "collectedAt", in Unix milliseconds. The
-// figures are those of meta.Fleet.
+// figures are those of package meta/fleet.
 //
 // Of a goal that is never met, and of an action that keeps failing, Maintain makes
 // proposals: see [View.Proposals]. Those that are approved override gs.

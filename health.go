@@ -11,7 +11,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/fleet"
 )
 
 // Health is how an agent is doing: the memory of a scope, and what its tenant's
@@ -24,7 +24,7 @@ type Health struct {
 	// Uplift is how much memory helps in the scope; see learn.Options.Holdout.
 	Uplift learn.Uplift
 	// Fleet is how the workers did over the last day, and what they claimed.
-	Fleet meta.Fleet
+	Fleet fleet.Health
 	// Resonance is that of the last attempts, at most 64, oldest first.
 	Resonance []float64
 	// Proposals counts those of the tenant that wait for a person's decision.
@@ -60,7 +60,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	if h.Uplift, err = own.learner.Uplift(ctx, scope); err != nil {
 		return h, err
 	}
-	if h.Fleet, err = meta.NewFleet(ctx, own.book, a.o.Now(), nil); err != nil {
+	if h.Fleet, err = fleet.Measure(ctx, own.book, a.o.Now(), nil); err != nil {
 		return h, err
 	}
 	if h.Proposals, err = own.waiting(ctx); err != nil {

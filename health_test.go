@@ -12,7 +12,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/fleet"
 )
 
 // A crew that claims much and delivers nothing is told so, with what to do.
@@ -103,7 +103,7 @@ func TestHealthReportIsNarrow(t *testing.T) {
 	h := arc.Health{Health: memory.Health{Status: memory.NeedsAttention, Issues: []memory.Issue{
 		{Text: strings.Repeat("ü", 200), Advice: "look at " + strings.Repeat("run/1, ", 40)},
 	}}}
-	h.Fleet.Workers = []meta.WorkerHealth{{Name: strings.Repeat("long name ", 20)}}
+	h.Fleet.Workers = []fleet.Worker{{Name: strings.Repeat("long name ", 20)}}
 	for range 64 {
 		h.Resonance = append(h.Resonance, 0.9)
 	}

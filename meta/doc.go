@@ -21,15 +21,15 @@
 // [Assessment.With] adds what a run tells of itself before it has an outcome: how
 // its resonance goes, what it has spent, and whether its attempts go in a circle.
 //
-// Two things stand beside the sessions. [NewFleet] computes the health of
-// workers from the ranking's samples. An [Episode] is one draw of an experiment,
-// and [Monitor.Uplift] says with an interval what a treatment such as memory adds.
+// Two things stand beside the sessions. An [Ending] is how an objective of a scope
+// ended, for later ones to be told. An [Episode] is one draw of an experiment, and
+// [Monitor.Uplift] says with an interval what a treatment such as memory adds.
 //
 // A Monitor is safe for concurrent use. Outcomes are in memory at once and in the
 // store with the next group of writes. A store holds one monitor, and one Monitor
 // at a time may have it open.
 //
 // The package changes nothing by itself: the caller makes, offers or ignores a
-// pivot. What keeps failing and a person should decide about is a proposal, of
-// package meta/proposal.
+// pivot. What a person should decide about is a proposal, of package meta/proposal.
+// How workers did over a day is in package meta/fleet.
 package meta

@@ -1,4 +1,4 @@
-package meta_test
+package fleet_test
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/meta/fleet"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
 
-func fleet(t *testing.T, at time.Time, ss []rank.Sample, workers []string) meta.Fleet {
-	f, err := meta.FleetOf(func(yield func(rank.Sample, error) bool) {
+func healthOf(t *testing.T, at time.Time, ss []rank.Sample, workers []string) fleet.Health {
+	f, err := fleet.HealthOf(func(yield func(rank.Sample, error) bool) {
 		for _, s := range ss {
 			if !yield(s, nil) {
 				return
@@ -86,7 +86,7 @@ func TestFleetCases(t *testing.T) {
 				}
 				ss = append(ss, s)
 			}
-			got := fleet(t, now, ss, c.Input.Registry)
+			got := healthOf(t, now, ss, c.Input.Registry)
 			require.Len(t, got.Workers, len(c.Want.Agents))
 			for i, w := range c.Want.Agents {
 				h := got.Workers[i]
@@ -104,7 +104,7 @@ func TestFleetCases(t *testing.T) {
 			require.Len(t, got.Orphaned, c.Want.Orphaned)
 			require.Len(t, got.Outsiders, len(c.Want.System))
 			for _, w := range c.Want.System {
-				i := slices.IndexFunc(got.Outsiders, func(h meta.WorkerHealth) bool { return h.Name == w.Actor })
+				i := slices.IndexFunc(got.Outsiders, func(h fleet.Worker) bool { return h.Name == w.Actor })
 				require.Equal(t, [3]int{w.Total, w.Success, w.Failure}, [3]int{
 					got.Outsiders[i].Samples, got.Outsiders[i].Successes, got.Outsiders[i].Known - got.Outsiders[i].Successes,
 				})
@@ -127,7 +127,7 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 	ss = append(ss,
 		rank.Sample{Key: "ahead", Candidate: "w", At: now.Add(time.Nanosecond)},
 		rank.Sample{Key: "unknown", Candidate: "w", Situation: rank.Situation{Skill: "other"}, Unknown: true, At: now, Wall: time.Minute})
-	f := fleet(t, now, ss, nil)
+	f := healthOf(t, now, ss, nil)
 	h := f.Workers[0]
 	require.Equal(t, []int{26, 25, 13}, []int{h.Samples, h.Known, h.Successes})
 	require.Equal(t, 0.5, h.FailureRate, "of the last hour, both ends included")
@@ -140,7 +140,7 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 	require.InDelta(t, 12.5/13, h.PerSuccess.USD, 1e-12)
 	require.Equal(t, 25, h.Calibration.Count())
 	require.Equal(t, h.Calibration, f.Calibration, "there is one worker")
-	edge := fleet(t, now, []rank.Sample{
+	edge := healthOf(t, now, []rank.Sample{
 		{Key: "1", Candidate: "w", At: now.Add(-time.Hour)}, {Key: "2", Candidate: "w", Success: true, At: now.Add(-time.Hour - 1)},
 		{Key: "3", Candidate: "w", At: now.Add(-24 * time.Hour)}, {Key: "4", Candidate: "w", At: now.Add(-24*time.Hour - 1)},
 	}, nil).Workers[0]
@@ -148,18 +148,18 @@ func TestFleetTakesTheDayAndNoMore(t *testing.T) {
 	require.Empty(t, f.Orphaned, "nobody knows whether the other skill was delivered")
 
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ss), func(i, j int) { ss[i], ss[j] = ss[j], ss[i] })
-	require.Equal(t, f, fleet(t, now, ss, nil), "the order of samples does not matter")
-	require.Empty(t, fleet(t, now, ss, []string{}).Workers)
-	require.InDelta(t, 18, fleet(t, now, []rank.Sample{{Candidate: "w", TokensIn: 1e6, TokensOut: 1e6, At: now}}, nil).CostUSD, 1e-9)
+	require.Equal(t, f, healthOf(t, now, ss, nil), "the order of samples does not matter")
+	require.Empty(t, healthOf(t, now, ss, []string{}).Workers)
+	require.InDelta(t, 18, healthOf(t, now, []rank.Sample{{Candidate: "w", TokensIn: 1e6, TokensOut: 1e6, At: now}}, nil).CostUSD, 1e-9)
 }
 
 func TestFleetOfABookThatFails(t *testing.T) {
 	t.Parallel()
-	_, err := meta.FleetOf(func(yield func(rank.Sample, error) bool) { yield(rank.Sample{}, store.ErrClosed) }, func(func(rank.Tally, error) bool) {}, time.Now(), nil)
+	_, err := fleet.HealthOf(func(yield func(rank.Sample, error) bool) { yield(rank.Sample{}, store.ErrClosed) }, func(func(rank.Tally, error) bool) {}, time.Now(), nil)
 	require.ErrorIs(t, err, store.ErrClosed)
 }
 
-func ExampleNewFleet() {
+func Example() {
 	ctx, now := context.Background(), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	book, err := rank.Open(ctx, store.NewMem(), nil)
 	if err != nil {
@@ -176,11 +176,11 @@ func ExampleNewFleet() {
 			fmt.Println(err)
 		}
 	}
-	f, err := meta.NewFleet(ctx, book, now, nil)
+	f, err := fleet.Measure(ctx, book, now, nil)
 	if err != nil {
 		fmt.Println(err)
 	}
-	line := func(w meta.WorkerHealth) string {
+	line := func(w fleet.Worker) string {
 		return fmt.Sprintf("%s: %d of %d, p95 %v, $%.2f per success", w.Name, w.Successes, w.Known, w.P95, w.PerSuccess.USD)
 	}
 	for _, w := range f.Workers {

@@ -1,4 +1,13 @@
-package meta
+// Package fleet computes how the workers of an agent did over the last day, from
+// the samples that a [rank.Book] has of them:
+//
+//	h, err := fleet.Measure(ctx, book, now, nil)
+//	for _, w := range h.Workers {
+//		fmt.Println(w.Name, w.Successes, "of", w.Known, w.P95, w.PerSuccess)
+//	}
+//
+// [Health] is what all of them did, [Worker] what one did. Nothing is stored.
+package fleet
 
 import (
 	"cmp"
@@ -13,18 +22,18 @@ import (
 	"github.com/arc-learn/arc/rank"
 )
 
-// The windows of a Fleet, both ends included, and how many failures a worker's
-// health names.
+// The windows of a Health, both ends included, and how many failures it names of a
+// worker.
 const (
-	fleetWindow    = 24 * time.Hour
+	window         = 24 * time.Hour
 	recentWindow   = time.Hour
 	recentFailures = 10
 )
 
-// Fleet is how all workers did over the last 24 hours.
-type Fleet struct {
-	Workers   []WorkerHealth // by name
-	Outsiders []WorkerHealth // by name: sampled candidates that are not of the fleet
+// Health is how all workers did over the last 24 hours.
+type Health struct {
+	Workers   []Worker // by name
+	Outsiders []Worker // by name: sampled candidates that are not of the fleet
 	// MaxFailureRate is the largest FailureRate of a worker.
 	MaxFailureRate float64
 	// CostUSD is what all workers cost over the day.
@@ -36,8 +45,8 @@ type Fleet struct {
 	Calibration iar.Calibration
 }
 
-// WorkerHealth is how a worker did over the last 24 hours.
-type WorkerHealth struct {
+// Worker is how a worker did over the last 24 hours.
+type Worker struct {
 	Name        string
 	Samples     int // all, those of unknown outcome included
 	Known       int // of known outcome
@@ -59,30 +68,32 @@ type WorkerHealth struct {
 	Calibration iar.Calibration
 }
 
-// NewFleet computes the health of a fleet from the samples that a [rank.Book] has
-// of the last 24 hours:
+// Measure computes the health of a fleet from the samples that a Book has of the 24
+// hours before at. Workers are the names that belong to the fleet: nil for all, empty
+// for none. Later samples are left out. Measure takes time in proportion to the
+// samples, and returns their error.
 //
-//	f, err := meta.NewFleet(ctx, book, now, nil)
-//
-// Workers are the names that belong to the fleet: nil for all, empty for none.
-// Samples later than at are left out. It takes time in proportion to the
-// samples, and returns their error. A book keeps the last 200 samples per worker
-// and skill: of a busier pair, P50, P95, Failures and Calibration are those of the latest
-// 200, and those before count by the hour, each that ends within the time.
-func NewFleet(ctx context.Context, book *rank.Book, at time.Time, workers []string) (Fleet, error) {
-	since := at.Add(-fleetWindow)
-	return fleetOf(book.Samples(ctx, since), book.Left(ctx, since), at, workers)
+// A Book keeps the last 200 samples per worker and skill. Of a busier pair, P50, P95,
+// Failures and Calibration are those of the latest 200. The samples before these count
+// by the hour, each hour that ends within the window.
+func Measure(ctx context.Context, book *rank.Book, at time.Time, workers []string) (Health, error) {
+	since := at.Add(-window)
+	h, err := healthOf(book.Samples(ctx, since), book.Left(ctx, since), at, workers)
+	if err != nil {
+		return Health{}, fmt.Errorf("fleet: %w", err)
+	}
+	return h, nil
 }
 
-// fleetOf computes the health of a fleet from samples in any order, and what else there
-// was by the hour.
-func fleetOf(
+// healthOf is Measure of samples in any order, and of what else there was by the
+// hour.
+func healthOf(
 	samples iter.Seq2[rank.Sample, error], left iter.Seq2[rank.Tally, error], at time.Time, workers []string,
-) (Fleet, error) {
+) (h Health, err error) {
 	byName, busy := make(map[string][]rank.Sample), make(map[string][]rank.Tally)
 	for t, err := range left {
 		if err != nil {
-			return Fleet{}, fmt.Errorf("meta: fleet: %w", err)
+			return h, err
 		}
 		if !t.From.After(at) {
 			busy[t.Candidate] = append(busy[t.Candidate], t)
@@ -91,27 +102,26 @@ func fleetOf(
 	}
 	for s, err := range samples {
 		if err != nil {
-			return Fleet{}, fmt.Errorf("meta: fleet: %w", err)
+			return h, err
 		}
-		if age := at.Sub(s.At); age >= 0 && age <= fleetWindow {
+		if age := at.Sub(s.At); age >= 0 && age <= window {
 			byName[s.Candidate] = append(byName[s.Candidate], s)
 		}
 	}
-	var f Fleet
 	delivered := make(map[string]bool)                      // by skill
 	for _, name := range slices.Sorted(maps.Keys(byName)) { // in order: sums of floats depend on it
-		h := workerHealth(at, name, byName[name], busy[name])
+		w := workerOf(at, name, byName[name], busy[name])
 		if workers != nil && !slices.Contains(workers, name) {
-			f.Outsiders = append(f.Outsiders, h)
+			h.Outsiders = append(h.Outsiders, w)
 			continue
 		}
-		f.Workers = append(f.Workers, h)
-		f.MaxFailureRate = max(f.MaxFailureRate, h.FailureRate)
-		f.CostUSD += h.CostUSD
+		h.Workers = append(h.Workers, w)
+		h.MaxFailureRate = max(h.MaxFailureRate, w.FailureRate)
+		h.CostUSD += w.CostUSD
 		for _, s := range byName[name] {
 			if !s.Unknown {
 				delivered[s.Situation.Skill] = delivered[s.Situation.Skill] || s.Success
-				claim(&f.Calibration, &s)
+				claim(&h.Calibration, &s)
 			}
 		}
 		for _, t := range busy[name] {
@@ -122,8 +132,8 @@ func fleetOf(
 	}
 	delete(delivered, "") // tasks that asked for none
 	maps.DeleteFunc(delivered, func(_ string, ok bool) bool { return ok })
-	f.Orphaned = slices.Sorted(maps.Keys(delivered))
-	return f, nil
+	h.Orphaned = slices.Sorted(maps.Keys(delivered))
+	return h, nil
 }
 
 // claim adds the confidence of a sample; a bad one changes nothing.
@@ -133,11 +143,11 @@ func claim(c *iar.Calibration, s *rank.Sample) {
 	}
 }
 
-// workerHealth computes the health of one worker from its samples of the day, and what
-// else there was. It sorts the samples by their times.
-func workerHealth(at time.Time, name string, ss []rank.Sample, left []rank.Tally) WorkerHealth {
+// workerOf is the health of one worker by its samples of the day, and what else there
+// was. It sorts the samples by their times.
+func workerOf(at time.Time, name string, ss []rank.Sample, left []rank.Tally) Worker {
 	slices.SortFunc(ss, func(a, b rank.Sample) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
-	h := WorkerHealth{Name: name, Samples: len(ss)}
+	w := Worker{Name: name, Samples: len(ss)}
 	walls := make([]time.Duration, len(ss))
 	recent, failed := 0, 0 // of the last hour
 	var costs rank.Costs
@@ -148,36 +158,39 @@ func workerHealth(at time.Time, name string, ss []rank.Sample, left []rank.Tally
 		if s.Unknown {
 			continue
 		}
-		h.Known++
-		claim(&h.Calibration, s)
+		w.Known++
+		claim(&w.Calibration, s)
 		lately := at.Sub(s.At) <= recentWindow
 		if lately {
 			recent++
 		}
 		if s.Success {
-			h.Successes++
+			w.Successes++
 			continue
 		}
 		if lately {
 			failed++
 		}
-		h.Failures = append(h.Failures, *s)
+		w.Failures = append(w.Failures, *s)
 	}
 	for i := range left {
 		t := &left[i]
-		h.Samples, h.Known, h.Successes = h.Samples+t.Samples, h.Known+t.Known, h.Successes+t.Successes
+		w.Samples, w.Known, w.Successes = w.Samples+t.Samples, w.Known+t.Known, w.Successes+t.Successes
 		costs.Merge(&t.Costs)
 		if at.Sub(t.From) < recentWindow+time.Hour {
 			recent, failed = recent+t.Known, failed+t.Known-t.Successes
 		}
 	}
-	h.Failures = slices.Clone(h.Failures[max(0, len(h.Failures)-recentFailures):])
-	h.SuccessRate, h.FailureRate = rate(h.Successes, h.Known), rate(failed, recent)
-	h.CostUSD = costs.USD
-	h.PerSuccess = costs.PerSuccess()
+	w.Failures = slices.Clone(w.Failures[max(0, len(w.Failures)-recentFailures):])
+	w.SuccessRate, w.FailureRate = ratio(w.Successes, w.Known), ratio(failed, recent)
+	w.CostUSD = costs.USD
+	w.PerSuccess = costs.PerSuccess()
 	if slices.Sort(walls); len(walls) == 0 {
-		return h
+		return w
 	}
-	h.P50, h.P95 = walls[len(walls)/2], walls[min(len(walls)*95/100, len(walls)-1)]
-	return h
+	w.P50, w.P95 = walls[len(walls)/2], walls[min(len(walls)*95/100, len(walls)-1)]
+	return w
 }
+
+// ratio is n of all, 0 without any.
+func ratio(n, of int) float64 { return float64(n) / float64(max(1, of)) }

@@ -1,4 +1,0 @@
-package meta
-
-// FleetOf is NewFleet over any samples.
-var FleetOf = fleetOf

@@ -1,0 +1,4 @@
+package fleet
+
+// HealthOf is Measure of any samples.
+var HealthOf = healthOf
