@@ -68,12 +68,12 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	}
 	sc.found = slices.DeleteFunc(sc.found, func(f found) bool { return q.answers(&f) < q.floor })
 	slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
+	vouched := sc.lead()
 	best := sc.order(slices.Clone(sc.found[:min(q.k, len(sc.found))]))
 	in := func(f found) bool {
 		return slices.ContainsFunc(best, func(o found) bool { return o.entry == f.entry && o.sh == f.sh })
 	}
 	sc.found = append(best, slices.DeleteFunc(sc.found, in)...)
-	vouched := sc.lead()
 	if len(sc.found) < q.k {
 		sc.found = q.bring(sc.found)
 	}
@@ -106,7 +106,7 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	if i >= q.k {
 		x.Reason += fmt.Sprintf(", beyond the first %d", q.k)
 	}
-	if i == 0 && vouched {
+	if vouched && i == 0 {
 		x.Reason += ", before what is in quarantine, since it is trusted"
 	}
 	switch {

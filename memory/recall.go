@@ -119,8 +119,8 @@ func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, erro
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
 		q := &sc.query
 		sc.find(q.enough())                                     // candidates, filters, what is superseded, score
-		best := sc.order(topk.Of(q.cut(sc.found), q.k, better)) // selection, what is current first
-		best = q.bring(sc.vouch(best))                          // what is trusted before what is not, what is linked
+		best := sc.vouch(topk.Of(q.cut(sc.found), q.k, better)) // selection, what is trusted before what is not
+		best = q.bring(sc.order(best))                          // what is current first, what is linked
 		hits, err = s.hits(ctx, sc, hits, best)                 // copy
 		return err
 	})

@@ -273,3 +273,26 @@ func ExampleReplaced() {
 	// My vehicle is kept at the pond. false
 	// The red automobile stands beside the lake. true
 }
+
+// What is in quarantine and matches best does not bring an old fact back to the first place:
+// the first is the trusted one that is current.
+func TestCurrentComesFirstBesideQuarantine(t *testing.T) {
+	t.Parallel()
+	b := open(t, store.NewMem(), &clock{})
+	s := b.In("acme/ann")
+	for i, d := range []memory.Draft{
+		{Content: "the depot is led by Ann Moro"},
+		{Content: "the depot is no longer led by Ann Moro but by Bo Lind"},
+		{Content: "who leads the depot? the depot is led by Eve", Source: memory.Source{Origin: memory.Web}},
+	} {
+		d.Kind, d.At = memory.Fact, epoch.AddDate(0, 0, -9+i)
+		_, err := s.Remember(t.Context(), d)
+		require.NoError(t, err)
+	}
+	q := memory.Query{Text: "who leads the depot?"}
+	hits := recall(t, s, q)
+	require.Contains(t, hits[0].Record.Content, "Bo Lind", contents(hits))
+	x, err := s.Explain(t.Context(), q, hits[0].Record.ID)
+	require.NoError(t, err)
+	require.Equal(t, 1, x.Rank)
+}
