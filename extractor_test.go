@@ -17,7 +17,7 @@ import (
 // portReader is an Extractor that reads a port.
 type portReader struct{}
 
-func (portReader) Extract(_ context.Context, r memory.Record) ([]memory.Statement, error) {
+func (portReader) Extract(_ context.Context, r memory.Record, _ []memory.Record) ([]memory.Statement, error) {
 	if r.Content != `{"port":5432}` {
 		return nil, nil
 	}

@@ -285,12 +285,16 @@ func (h *harm) source(ctx context.Context, _ string, _ int) ([]reason.Passage, e
 }
 
 // Extract makes it a memory.Extractor.
-func (h *harm) Extract(ctx context.Context, _ memory.Record) ([]memory.Statement, error) {
+func (h *harm) Extract(ctx context.Context, _ memory.Record, _ []memory.Record) ([]memory.Statement, error) {
 	good, err := h.meet(ctx)
 	if !good {
 		return nil, err
 	}
-	return []memory.Statement{{Slot: memory.Slot{Subject: h.say("pump"), Attribute: "age", Value: h.say("old")}, Change: "set", Confidence: 1}}, err
+	st := memory.Statement{Slot: memory.Slot{Subject: h.say("pump"), Attribute: "age", Value: h.say("old")}, Change: "set", Confidence: 1}
+	if h.text != "" {
+		st.Replaces = []memory.ID{memory.ID(h.text)}
+	}
+	return []memory.Statement{st}, err
 }
 
 // Model and Embed make it a memory.Embedder.

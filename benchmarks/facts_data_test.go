@@ -2,14 +2,20 @@ package benchmarks
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
+	"io/fs"
+	"iter"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason"
 )
 
 // The further sets are not part of the repository. A benchmark whose set is not
@@ -17,7 +23,9 @@ import (
 var (
 	realtalkFile  = flag.String("realtalk", os.Getenv("ARC_REALTALK"), "file of REALTALK chats; default $ARC_REALTALK")
 	lettaFile     = flag.String("letta", os.Getenv("ARC_LETTA"), "file of Letta's memory updates; default $ARC_LETTA")
-	pairsFile     = flag.String("pairs", os.Getenv("ARC_PAIRS"), "file of changes and of what holds beside it; default $ARC_PAIRS")
+	pairsFiles    = flag.String("pairs", "testdata/pairs-a.json,testdata/pairs-b.json", "files of changes and of what holds beside it")
+	record        = flag.Bool("record", false, "write what a model has not answered yet into the file NAME-answers.json beside pairs of NAME.json")
+	readAll       = flag.Bool("readall", false, "have all texts of TestPairsRead read, and not the later one alone")
 	precisionFile = flag.String("precisionmembench", os.Getenv("ARC_PRECISIONMEMBENCH"),
 		"file of PrecisionMemBench's single turns; default $ARC_PRECISIONMEMBENCH")
 )
@@ -67,8 +75,74 @@ type pair struct {
 	Others             []string
 }
 
-func pairs(t *testing.T) (out []pair) {
+// pairs yields the files of pairs.
+func pairs(t *testing.T) iter.Seq2[string, []pair] {
+	return func(yield func(string, []pair) bool) {
+		for path := range strings.SplitSeq(*pairsFiles, ",") {
+			var ps []pair
+			require.NoError(t, json.Unmarshal(given(t, path, "pairs"), &ps))
+			if !yield(path, ps) {
+				return
+			}
+		}
+	}
+}
+
+// answers is a model that gives the answers of a file, by what it is asked. Where there
+// is none it fails, and done writes what is missing into the file.
+type answers struct {
+	path    string
+	System  string
+	Calls   []*call
+	known   map[string]*call
+	missing int
+}
+
+// call is what a model was asked beside the system prompt, and what it said; "": not yet.
+type call struct {
+	Text, Answer string
+}
+
+func recorded(t *testing.T, path string) *answers {
 	t.Helper()
-	require.NoError(t, json.Unmarshal(given(t, *pairsFile, "pairs"), &out))
-	return out
+	m := &answers{path: path, known: map[string]*call{}}
+	data, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, m))
+	}
+	for _, c := range m.Calls {
+		m.known[c.Text] = c
+	}
+	return m
+}
+
+func (m *answers) Generate(_ context.Context, req *reason.Request) (*reason.Response, error) {
+	if req.System != m.System { // what was said to another prompt does not count
+		m.System, m.Calls, m.known = req.System, nil, map[string]*call{}
+	}
+	text := req.Messages[0].Text
+	c := m.known[text]
+	if c == nil {
+		c = &call{Text: text}
+		m.known[text], m.Calls = c, append(m.Calls, c)
+		m.missing++
+	}
+	if c.Answer == "" {
+		return nil, errors.New("no answer yet")
+	}
+	return &reason.Response{Text: c.Answer}, nil
+}
+
+// done writes the calls that have no answer yet into the file, if that is wanted.
+func (m *answers) done(t *testing.T) {
+	if m.missing == 0 {
+		return
+	}
+	t.Logf("%d of %d calls have no answer in %s", m.missing, len(m.Calls), m.path)
+	if *record {
+		data, err := json.MarshalIndent(m, "", " ")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(m.path, data, 0o644))
+	}
 }

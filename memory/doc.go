@@ -75,9 +75,11 @@
 // the fact, and few that are put in other words: where the current value has to
 // come first, give a Slot or an Extractor. docs/benchmarks.md has both figures.
 //
-// An [Extractor] reads behind the write what texts state, and keeps it as Facts
-// linked with them: these hide one another as if a host had given their Slot, if
-// it is sure, and the texts are perhaps replaced.
+// An [Extractor] reads behind the write what texts state, and which of the notes before them
+// that ends. What they state becomes Facts linked with them, which hide one another as
+// if a host had given their Slot, if it is sure. A text that it says to be over is marked
+// and comes after the one that ends it, whatever their words; what it says to hold
+// stays where it is, whatever words or vectors have guessed.
 //
 // What a query leaves out by its Kinds, or by Inject, replaces nothing, and what is
 // in quarantine replaces nothing that is trusted: by its Slot it contradicts that,

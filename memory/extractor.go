@@ -10,14 +10,18 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/backlog"
+	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/phrase"
 	"github.com/arc-learn/arc/store"
 )
 
 const (
 	certain       = .9 // confidence from which on a statement hides
+	partly        = .4 // most probable that a text is over, of which one value is
 	maxStatements = 32 // of a text
 	maxReadings   = 8  // of a text that fails
+	maxKnown      = 16 // records that an Extractor is shown beside a text
+	latestKnown   = 4  // of these, at least
 	readingLimit  = 2 * time.Minute
 )
 
@@ -123,7 +127,17 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	if err != nil {
 		return err
 	}
-	all, err := guard.Do(ctx, readingLimit, func(ctx context.Context) ([]Statement, error) { return b.reading.host.Extract(ctx, r.Clone()) })
+	known, err := s.before(ctx, &r)
+	if err != nil {
+		return err
+	}
+	shown := make([]ID, len(known)) // the host may keep the records
+	for i := range known {
+		shown[i] = known[i].ID
+	}
+	all, err := guard.Do(ctx, readingLimit, func(ctx context.Context) ([]Statement, error) {
+		return b.reading.host.Extract(ctx, r.Clone(), known)
+	})
 	if err != nil {
 		return fmt.Errorf("extractor: %w", err)
 	}
@@ -132,23 +146,81 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	if _, _, err := s.lookup(u.id); err != nil {
 		return nil // forgotten, or erased
 	}
-	for i, st := range all[:min(len(all), maxStatements)] {
-		bad := st.check()
+	all = all[:min(len(all), maxStatements)]
+	if !slices.ContainsFunc(all, func(st Statement) bool { return st.Replaces != nil }) {
+		shown = nil // it does not say which of them hold
+	}
+	for i, st := range all {
+		bad := st.check(shown)
 		if bad == nil {
-			bad = s.state(ctx, &r, &st, i)
+			bad = s.state(ctx, &r, &st, i, shown)
 		}
 		if bad != nil { // the others are kept
 			err = errors.Join(err, fmt.Errorf("extractor: statement %d: %w", i, bad))
 		}
 	}
+	s.stay(ctx, r.ID, shown)
 	if err == nil {
 		_, err = b.add(ctx, read)
 	}
 	return err
 }
 
-// state keeps the n-th statement of a record as a Fact.
-func (s Space) state(ctx context.Context, r *Record, st *Statement, n int) error {
+// before returns what an Extractor is shown beside a record: the earlier records that it may
+// end, those most like it first, then the latest.
+func (s Space) before(ctx context.Context, r *Record) (known []Record, err error) {
+	sh := s.b.shard(s.scope)
+	e := sh.entry(r.ID)
+	if e == nil {
+		return nil, nil // it has just gone
+	}
+	add := func(q Query, most int) error {
+		q.K, q.Kinds, q.At = 4*maxKnown, []Kind{Fact, Episode}, r.At
+		hits, err := s.Recall(ctx, q)
+		for _, h := range hits {
+			if o := sh.entry(h.Record.ID); len(known) < most && o != nil && e.mayEnd(o) &&
+				!slices.ContainsFunc(known, func(k Record) bool { return k.ID == h.Record.ID }) {
+				known = append(known, h.Record)
+			}
+		}
+		return err
+	}
+	if err := add(Query{Text: r.Content}, maxKnown-latestKnown); err != nil {
+		return nil, err
+	}
+	return known, add(Query{}, maxKnown)
+}
+
+// mayEnd reports whether what e states may end what o states, which is before it. What is in
+// quarantine ends nothing trusted, and would have a say in what a trusted one ends.
+func (e *entry) mayEnd(o *entry) bool {
+	by, ofRun := name(o.actor), o.flags&isEpisode != 0 && o.from().Origin == Derived
+	return e.flags.trusted() == o.flags.trusted() && e.after(o) &&
+		o.flags&isPassing == 0 && !ofRun && (by == "" || by == name(e.actor))
+}
+
+// stay notes of the records that an Extractor was shown beside a text that those hold which
+// the text, or a statement of it, was taken to replace by its words.
+func (s Space) stay(ctx context.Context, by ID, shown []ID) {
+	sh := s.b.shard(s.scope)
+	e := sh.entry(by)
+	if e == nil {
+		return
+	}
+	var hold []storedGuess
+	sh.mu.Enter()
+	for _, id := range shown {
+		if slices.ContainsFunc(sh.guesses[ident.Of(id)], func(g guess) bool { return g.by == e.id }) {
+			hold = append(hold, storedGuess{id, 0, ByExtractor})
+		}
+	}
+	sh.mu.Leave()
+	s.b.suspect(ctx, sh, e, hold)
+}
+
+// state keeps the n-th statement of a record as a Fact. Of the records shown it replaces those
+// that it names.
+func (s Space) state(ctx context.Context, r *Record, st *Statement, n int, shown []ID) error {
 	d := Draft{
 		Kind: Fact, Content: st.String(), Key: fmt.Sprint("extracted/", r.ID, "/", n), At: st.From, Actor: r.Actor,
 		Source: Source{Origin: Derived, Ref: r.Source.Ref, Run: r.Source.Run}, Quotes: r.Quotes, Links: []Link{{To: r.ID}},
@@ -162,19 +234,37 @@ func (s Space) state(ctx context.Context, r *Record, st *Statement, n int) error
 	}
 	sure := grounded && st.Confidence >= certain
 	sh := s.b.shard(s.scope)
+	var texts []storedGuess // that are perhaps replaced
+	for _, id := range st.Replaces {
+		switch o := sh.entry(id); {
+		case o == nil: // it has just gone
+		case sure && o.flags&isFact != 0 && o.from().Origin == Derived:
+			d.Links = append(d.Links, Link{id, supersedes})
+		default:
+			texts = append(texts, storedGuess{id, st.Confidence, ByExtractor})
+		}
+	}
 	switch {
 	case st.Change == "set" && sure:
 		d.Slot = st.Slot
 	case st.Change == "remove" && sure:
 		for _, old := range sh.stating(st.Slot, r, d.At) {
-			d.Links = append(d.Links, Link{old, supersedes})
+			if l := (Link{old, supersedes}); !slices.Contains(d.Links, l) {
+				d.Links = append(d.Links, l)
+			}
 		}
 	}
 	kept, err := s.Remember(ctx, d)
-	if err != nil || kept.ID == "" || st.Change == "add" {
+	if err != nil || kept.ID == "" {
 		return err
 	}
-	s.doubt(ctx, sh, r.ID, kept.ID, st.Confidence)
+	if by := sh.entry(r.ID); by != nil {
+		s.b.suspect(ctx, sh, by, texts)
+	}
+	s.stay(ctx, kept.ID, shown)
+	if st.Change != "add" {
+		s.doubt(ctx, sh, r.ID, kept.ID, min(st.Confidence, partly))
+	}
 	return nil
 }
 

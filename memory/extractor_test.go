@@ -3,6 +3,8 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,13 +19,28 @@ import (
 // scripted is an Extractor that knows what texts state.
 type scripted struct {
 	says map[string][]memory.Statement
+	ends map[string][]string // texts of known records that all its statements end
 	err  error
 	read []string
+	seen map[string][]string // the known records
 }
 
-func (s *scripted) Extract(_ context.Context, r memory.Record) ([]memory.Statement, error) {
+func (s *scripted) Extract(_ context.Context, r memory.Record, known []memory.Record) (out []memory.Statement, _ error) {
 	s.read = append(s.read, r.Content)
-	return s.says[r.Content], s.err
+	out = slices.Clone(s.says[r.Content])
+	for _, k := range known {
+		if s.seen != nil {
+			s.seen[r.Content] = append(s.seen[r.Content], k.Content)
+		}
+		for i := range out {
+			if ends, says := s.ends[r.Content]; slices.Contains(ends, k.Content) {
+				out[i].Replaces = append(out[i].Replaces, k.ID)
+			} else if says && out[i].Replaces == nil {
+				out[i].Replaces = []memory.ID{}
+			}
+		}
+	}
+	return out, s.err
 }
 
 // extracting is a Bank with an Extractor, and a space of it. The clock goes on by
@@ -167,4 +184,113 @@ func TestExtractorRemoves(t *testing.T) {
 	facts := recall(t, s, memory.Query{Kinds: []memory.Kind{memory.Fact}})
 	require.Equal(t, []string{"Ann game: no longer Chess"}, contents(facts))
 	require.Equal(t, "Ann game: Chess", facts[0].Superseded.Content)
+}
+
+// A text that ends an earlier one in other words comes before it, and hides it not; what was
+// stated of the earlier one is hidden. A text that ends nothing leaves the order as it is.
+func TestExtractorSaysWhatEnds(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const old, later, beside = "SteamTinkerLaunch is maintained by Frostworx.", "Fortunately sonic2kk has picked up the torch.", "Frostworx wrote its manual, too."
+	x := &scripted{
+		says: map[string][]memory.Statement{
+			old: stated("SteamTinkerLaunch", "maintainer", "Frostworx", "set", .95), later: stated("STL", "lead", "sonic2kk", "set", .95),
+			beside: stated("manual", "author", "Frostworx", "add", .95),
+		},
+		ends: map[string][]string{later: {old, "SteamTinkerLaunch maintainer: Frostworx"}}, seen: map[string][]string{},
+	}
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	for _, text := range []string{old, later, beside} {
+		_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})
+		require.NoError(t, err)
+		require.NoError(t, b.Extract(ctx))
+	}
+	require.Empty(t, x.seen[old])
+	require.Equal(t, []string{old, "SteamTinkerLaunch maintainer: Frostworx"}, x.seen[later])
+	require.NotContains(t, x.seen[beside], "SteamTinkerLaunch maintainer: Frostworx", "it is over")
+	hits := recall(t, s, memory.Query{Text: "Who maintains SteamTinkerLaunch?"})
+	require.Contains(t, []string{later, "STL lead: sonic2kk"}, hits[0].Record.Content)
+	texts := contents(hits)
+	require.Less(t, slices.Index(texts, later), slices.Index(texts, old), texts)
+	require.NotContains(t, texts, "SteamTinkerLaunch maintainer: Frostworx")
+	at := slices.Index(texts, old)
+	require.Equal(t, memory.Replaced{By: hits[slices.Index(texts, later)].Record.ID, Probability: .95, Evidence: memory.ByExtractor}, hits[at].Replaced)
+	hits = recall(t, s, memory.Query{Text: "Who maintains SteamTinkerLaunch?", At: epoch.Add(90 * time.Minute)})
+	require.Contains(t, hits[0].Record.Content, "Frostworx", "it held then")
+}
+
+// What words take for a change, and the Extractor has read to be none, leaves the order as it is.
+func TestExtractorKnowsBetterThanWords(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const old, later = "Mira keeps the release notes of the parser.", "Mira now keeps the release notes of the printer, after Tom retired."
+	for _, says := range []bool{false, true} {
+		x := &scripted{says: map[string][]memory.Statement{later: stated("Mira", "duty", "release notes of the printer", "add", .9)}, ends: map[string][]string{}}
+		if says {
+			x.ends[later] = nil
+		}
+		b, s := extracting(t, store.NewMem(), x, time.Hour)
+		for _, text := range []string{old, later} {
+			_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})
+			require.NoError(t, err)
+		}
+		hits := recall(t, s, memory.Query{Text: "What does Mira keep of the parser?"})
+		require.Equal(t, []string{later, old}, contents(hits), "by words alone")
+		require.NoError(t, b.Extract(ctx))
+		hits = recall(t, s, memory.Query{Text: "What does Mira keep of the parser?"})
+		require.Equal(t, says, hits[0].Record.Content == old, contents(hits))
+		require.Equal(t, says, hits[slices.Index(contents(hits), old)].Replaced == memory.Replaced{})
+	}
+}
+
+// An Extractor sees nothing of others, nothing later, and beside a trusted record none in
+// quarantine; what it was not shown it cannot end.
+func TestExtractorSeesWhatMayEnd(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	x := &scripted{says: map[string][]memory.Statement{}, seen: map[string][]string{}}
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	for _, d := range []memory.Draft{
+		{Content: "the cat sleeps in the hall"},
+		{Content: "the cat sleeps in the attic", Actor: "Bob"},
+		{Content: "the cat sleeps in the shed", Source: memory.Source{Origin: memory.Web}},
+		{Content: "the cat will sleep in the barn", At: epoch.AddDate(1, 0, 0)},
+		{Content: "the cat sleeps in the kitchen", Actor: "Ann"},
+	} {
+		d.Kind = memory.Fact
+		_, err := s.Remember(ctx, d)
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.Extract(ctx))
+	require.Equal(t, []string{"the cat sleeps in the hall"}, x.seen["the cat sleeps in the kitchen"])
+	require.Empty(t, x.seen["the cat sleeps in the shed"], "it may end nothing")
+
+	says := stated("cat", "bed", "garden", "set", 1)
+	says[0].Replaces = []memory.ID{"not-shown"}
+	x.says["the cat sleeps in the garden"] = says
+	_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "the cat sleeps in the garden"})
+	require.NoError(t, err)
+	require.ErrorContains(t, b.Extract(ctx), "was not shown")
+}
+
+// Long lists of what was said before are cut: the most alike, and the latest.
+func TestExtractorSeesTheMostAlikeAndTheLatest(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	x := &scripted{seen: map[string][]string{}}
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	for i := range 40 {
+		_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("lamp %d hangs in room %d", i, i)})
+		require.NoError(t, err)
+	}
+	for _, text := range []string{"tea is fine", "coffee is fine", "lamp 7 is broken in room 7"} {
+		_, err := s.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: text})
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.Extract(ctx))
+	seen := x.seen["lamp 7 is broken in room 7"]
+	require.Len(t, seen, 16)
+	require.Equal(t, "lamp 7 hangs in room 7", seen[0])
+	require.Contains(t, seen, "coffee is fine")
+	require.Contains(t, seen, "tea is fine")
 }

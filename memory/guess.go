@@ -60,7 +60,7 @@ func (b *Bank) suspect(ctx context.Context, sh *shard, by *entry, more []storedG
 	}
 	more = slices.DeleteFunc(more, func(g storedGuess) bool {
 		return slices.ContainsFunc(known, func(o storedGuess) bool {
-			return o.Old == g.Old && (o.Evidence != ByMeaning || g.Evidence == ByMeaning)
+			return o.Old == g.Old && !g.Evidence.outweighs(o.Evidence)
 		})
 	})
 	if value, err := codec.Encode(k, append(known, more...)); err == nil && len(more) > 0 {
@@ -71,7 +71,8 @@ func (b *Bank) suspect(ctx context.Context, sh *shard, by *entry, more []storedG
 }
 
 // resemble guesses by its vector what the Fact e replaces: the Fact before it, of its
-// actor, that is nearest, if no other is about as near, or e speaks of a change.
+// actor, that is nearest, if no other is about as near, or e speaks of a change. What an
+// Extractor reads is left to it.
 func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 	if e.flags&isFact == 0 || x == nil {
 		return
@@ -81,7 +82,7 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 		return // it has just gone
 	}
 	t := telling(r)
-	if !t.MayReplace() {
+	if !t.MayReplace() || b.reading.states(r) {
 		return
 	}
 	if o := b.closest(sh, e, x, t.Changes()); o != nil {

@@ -38,7 +38,7 @@ func (s *slow) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return s.thesaurus.Embed(ctx, texts)
 }
 
-func (s *slow) Extract(ctx context.Context, r memory.Record) ([]memory.Statement, error) {
+func (s *slow) Extract(ctx context.Context, r memory.Record, _ []memory.Record) ([]memory.Statement, error) {
 	return stated("Ann", "home", "Paris", "set", .95), s.wait(ctx, r.Content)
 }
 

@@ -142,21 +142,22 @@ type Embedder interface {
 	Model() string
 }
 
-// Extractor reads what a text states. One goroutine of the Bank calls it, behind
-// the write, with each Fact and Episode that is remembered from then on, but for
-// those that state a Slot and those that arc has derived. What waits for it is on
-// disk. After an error the text comes again, eight times at most.
+// Extractor reads what a text states, and which earlier notes it ends. One goroutine of
+// the Bank calls it, behind the write, with each Fact and Episode that is remembered from
+// then on, but for those that state a Slot and those that arc has derived. What waits for
+// it is on disk. After an error the text comes again, eight times at most.
 //
-// A statement becomes a Fact, derived from the record, so that it is trusted as
-// that is, unless its words are not in the text: then they are the Model's. If
-// its Confidence is .9 or more and its words are in the text, it hides what states
-// another value of an earlier time, as a host's Slot does. Of the records that
-// statements come from, the earlier is perhaps replaced (see Hit.Replaced), and
-// stays where it is.
+// A statement becomes a Fact, derived from the record, so that it is trusted as that is,
+// unless its words are not in the text: then they are the Model's. If its Confidence is .9
+// or more and its words are in the text, it hides what states another value of an earlier
+// time, as a host's Slot does, and those of Replaces that a statement was before. It hides
+// no text: the earlier one is perhaps replaced (see Hit.Replaced), and comes after this one.
 type Extractor interface {
 	// Extract returns what the record states, nothing if nothing, in the same order
-	// if it is asked again. It must heed ctx, and change nothing of the record.
-	Extract(ctx context.Context, r Record) ([]Statement, error)
+	// if it is asked again. Known are up to 16 Facts and Episodes of the scope from before
+	// the record, by its Actor or by none and trusted as it is, most alike first.
+	// It must heed ctx, and change nothing of the records.
+	Extract(ctx context.Context, r Record, known []Record) ([]Statement, error)
 }
 
 // Statement is what a text states: that a value is set, for one that replaces
@@ -166,10 +167,18 @@ type Statement struct {
 	Change     string    // "set", "add" or "remove"
 	From       time.Time // from when on it holds; zero: the At of the text
 	Confidence float64   // that the text states it, in [0,1]
+	// Replaces are the known records that it ends: what they mainly say holds no more.
+	// Nil: it does not say.
+	Replaces []ID
 }
 
-// check returns what is wrong with a statement.
-func (s *Statement) check() error {
+// check returns what is wrong with a statement of one who was shown these records.
+func (s *Statement) check(shown []ID) error {
+	for _, id := range s.Replaces {
+		if !slices.Contains(shown, id) {
+			return fmt.Errorf("a statement that replaces %.64q, which was not shown", id)
+		}
+	}
 	if !slices.Contains([]string{"set", "add", "remove"}, s.Change) || !(s.Confidence >= 0 && s.Confidence <= 1) {
 		return fmt.Errorf("a statement with the change %.32q and the confidence %v", s.Change, s.Confidence)
 	}

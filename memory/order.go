@@ -13,6 +13,7 @@ const (
 	lessRelevant = 0.2 // with a cue, whose words are not those of the question
 	reordered    = 10  // hits
 	halfAsNear   = 0.5 // cosine with the question, of that of the earlier one
+	asRead       = 0.5 // probability by an Extractor, whatever the words
 )
 
 // doubt notes what something perhaps replaces, of what was found from one on. The
@@ -78,7 +79,7 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 				continue
 			}
 			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })
-			if n >= 0 && !g.heeded(guesses, f, &best[n]) || n < 0 && g.of == ByMeaning {
+			if g.outweighed(guesses) || n >= 0 && !g.heeded(f, &best[n]) || n < 0 && g.of == ByMeaning {
 				continue
 			}
 			m.by, m.p, m.of, at = by, g.p, g.of, n
@@ -87,15 +88,22 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 	return m, at
 }
 
+// outweighed reports whether another of the guesses says better what this one does, or
+// that it is wrong.
+func (g guess) outweighed(guesses []guess) bool {
+	return g.p == 0 || slices.ContainsFunc(guesses, func(o guess) bool { return o.by == g.by && o.of.outweighs(g.of) })
+}
+
 // heeded reports whether a query orders by the guess, of those of f: whether what perhaps replaces f
-// answers the question as well. Words go before vectors where both have guessed.
-func (g guess) heeded(guesses []guess, f, by *found) bool {
+// answers the question as well, or an Extractor has read that it does.
+func (g guess) heeded(f, by *found) bool {
 	switch g.of {
 	case ByMeaning:
-		byWords := func(o guess) bool { return o.by == g.by && o.of != ByMeaning }
-		return by.Cosine > 0 && by.Cosine >= halfAsNear*f.Cosine && !slices.ContainsFunc(guesses, byWords)
+		return by.Cosine > 0 && by.Cosine >= halfAsNear*f.Cosine
 	case ByCue:
 		return by.Relevance >= lessRelevant*f.Relevance
+	case ByExtractor:
+		return g.p >= asRead || by.Relevance >= asRelevant*f.Relevance
 	}
 	return by.Relevance >= asRelevant*f.Relevance
 }

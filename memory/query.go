@@ -185,9 +185,16 @@ const (
 	ByCue     Evidence = "cue"     // the later one speaks of a change, and of the same
 	ByOverlap Evidence = "overlap" // it says nearly the same, in other values
 	ByMeaning Evidence = "meaning" // by the Embedder's vectors it is about the same
-	// ByExtractor: Options.Extractor has read another value of the same in it.
+	// ByExtractor: Options.Extractor has read in it another value of the same, or
+	// that the earlier one is over.
 	ByExtractor Evidence = "extractor"
 )
+
+// outweighs reports whether a guess by e of two records takes the place of one by o: who
+// has read both knows better than their words, and these than vectors.
+func (e Evidence) outweighs(o Evidence) bool {
+	return e != o && (e == ByExtractor || o == ByMeaning)
+}
 
 // Replaced says that a record is perhaps not current any more: nothing hides it.
 // The zero Replaced says that nothing speaks for that.

@@ -344,7 +344,15 @@ func (g *group) commit(ctx context.Context) error {
 			g.b.succeed(ctx, g.sh, g.scratch, e, &c)
 		}
 	}
+	g.read(new) // after what words guess, which the Extractor may contradict
 	return nil
+}
+
+// read has the Extractor read records that are visible.
+func (g *group) read(cs []candidate) {
+	for _, c := range cs {
+		g.b.reading.unread(g.sh.scope, c.rec)
+	}
 }
 
 // show makes the records of the group visible.
@@ -353,9 +361,6 @@ func (g *group) show(rev store.Revision) {
 		g.sh.putVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
 	}
 	g.b.vectors.wanted(g.sh)
-	for _, c := range g.new {
-		g.b.reading.unread(g.sh.scope, c.rec)
-	}
 	g.new, g.bytes, g.index, g.indexed = nil, 0, nil, 0
 	g.done = len(g.receipts)
 }
@@ -451,7 +456,9 @@ func (g *group) hand(ctx context.Context) error {
 		queue = append(queue, ident.Of(c.rec.ID))
 	}
 	g.sh.passing = queue[over:]
+	new := g.new
 	g.show(0)
+	g.read(new)
 	if len(going) > 0 {
 		g.sh.remove(going...)
 	}

@@ -20,7 +20,7 @@ type gated struct {
 	read map[ID]int
 }
 
-func (g *gated) Extract(ctx context.Context, r Record) ([]Statement, error) {
+func (g *gated) Extract(ctx context.Context, r Record, _ []Record) ([]Statement, error) {
 	select {
 	case <-g.open:
 	case <-ctx.Done():

@@ -14,15 +14,27 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// model answers as a language model would that is asked what a text states.
+// model answers as a language model would that is asked what a text states, and which of
+// the earlier notes, one of a line, that ends.
 func model(_ context.Context, req *reason.Request) (*reason.Response, error) {
-	const answer = `{"statements":[{"subject":"Ann","attribute":"home","value":"%s","change":"set","from":"","confidence":0.95}]}`
-	for _, city := range []string{"Paris", "Lyon"} {
-		if strings.Contains(req.Messages[0].Text, city) {
-			return &reason.Response{Text: fmt.Sprintf(answer, city)}, nil
+	const answer = `{"statements":[{"subject":"Ann","attribute":"home","value":"%s",
+		"change":"set","from":"","confidence":0.95,"replaces":[%s]}]}`
+	said, city, over := req.Messages[0].Text, "", []string(nil)
+	for line := range strings.Lines(said) {
+		number, note, ok := strings.Cut(line, ". ")
+		if ok && strings.Contains(note, "Paris") && strings.Contains(said, "Lyon") {
+			over = append(over, number)
+		}
+		for _, c := range []string{"Paris", "Lyon"} {
+			if strings.HasPrefix(line, "| ") && strings.Contains(line, c) {
+				city = c
+			}
 		}
 	}
-	return &reason.Response{Text: `{"statements":[]}`}, nil
+	if city == "" {
+		return &reason.Response{Text: `{"statements":[]}`}, nil
+	}
+	return &reason.Response{Text: fmt.Sprintf(answer, city, strings.Join(over, ","))}, nil
 }
 
 func main() {
@@ -64,5 +76,12 @@ func main() {
 			log.Fatal(err)
 		}
 		fmt.Println("said:", source.Content)
+	}
+	hits, err = space.Recall(ctx, memory.Query{Text: "the flat", Kinds: []memory.Kind{memory.Episode}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, h := range hits {
+		fmt.Printf("perhaps replaced: %t: %s\n", h.Replaced.By != "", h.Record.Content)
 	}
 }

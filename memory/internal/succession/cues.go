@@ -181,7 +181,7 @@ var (
 // What a question about the past has.
 var pastCues = newCues(
 	`before, previously, originally, initially, formerly, used to, at first, first, earlier, ever, until, history, past, old, former, previous,
-	back then, in the beginning, original, how long, since when, last time, over time, when did, when was, when were, when had`,
+	back then, in the beginning, original, how long did, how long was, how long were, how long had, since when, last time, over time, when did, when was, when were, when had`,
 	`früher, vorher, zuvor, ursprünglich, anfangs, damals, ehemals, jemals, bis wann`,
 	`antes, anteriormente, originalmente, al principio, solía, alguna vez, anterior`,
 	`avant, auparavant, initialement, au début, autrefois, ancien, ancienne, précédent`,

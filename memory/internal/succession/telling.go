@@ -15,7 +15,7 @@ import (
 // What is compared, and from when on it counts. See docs/benchmarks.md.
 const (
 	maxWords      = 40   // of a text that may replace another
-	changeOverlap = 0.34 // share of the words of the one that has less, if it speaks of a change
+	changeOverlap = 0.45 // share of the words of the one that has less, if it speaks of a change
 	plainOverlap  = 0.5  // if it does not
 	changeBelief  = 0.75
 	plainBelief   = 0.6
