@@ -52,7 +52,7 @@ func (t *turn) assess(ctx context.Context) (phase, error) {
 // where the pivot policy sends the run, or "" to go on.
 func (t *turn) judge(ctx context.Context) (phase, error) {
 	s, g := &t.s, t.s.aim()
-	now := meta.Assessment{Recommendation: meta.KeepGoing}
+	var now meta.Assessment
 	if !s.Objective.Fresh && !s.unjudged() {
 		var err error
 		if now, err = t.session(ctx); err != nil {
@@ -61,7 +61,7 @@ func (t *turn) judge(ctx context.Context) (phase, error) {
 	}
 	now = now.With(t.signs())
 	was := s.Assessment
-	if s.Assessment = now; now.Recommendation == meta.KeepGoing {
+	if s.Assessment = now; len(now.Evidence) == 0 { // all is well
 		s.Assessment = meta.Assessment{}
 		return "", nil
 	}
@@ -130,7 +130,7 @@ func (t *turn) stuck(why string) phase {
 // well.
 func (t *turn) advice() string {
 	as := &t.s.Assessment
-	if as.Recommendation == "" || as.Recommendation == meta.KeepGoing {
+	if len(as.Evidence) == 0 {
 		return ""
 	}
 	text := as.Recommendation + ": " + strings.Join(as.Evidence, "; ")
@@ -153,16 +153,18 @@ func (t *turn) slow() bool {
 // scope may be at work at once.
 func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	g := t.s.aim()
-	past, err := t.own.monitor.Past(ctx, string(t.s.Objective.Scope))
+	scope := string(t.s.Objective.Scope)
+	past, err := t.own.monitor.Past(ctx, scope, t.veil.Hide(g.Situation))
+	n, by := t.streak(past)
+	of := "of this situation"
+	if err == nil && n < 2 {
+		var all []meta.Ending
+		all, err = t.own.monitor.Past(ctx, scope, "")
+		n, by = t.streak(all)
+		of = "of this scope"
+	}
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
-	}
-	situation := t.veil.Hide(g.Situation)
-	n, by := t.streak(past, func(e *meta.Ending) bool { return e.Of(situation) })
-	of := "of this situation"
-	if n < 2 {
-		n, by = t.streak(past, func(*meta.Ending) bool { return true })
-		of = "of this scope"
 	}
 	if n >= 2 {
 		b.Advice += fmt.Sprintf("\nthe last %d objectives %s ended blocked", n, of)
@@ -172,21 +174,19 @@ func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	}
 	for i := range past {
 		e := &past[i]
-		if b.Advice != "" && e.Delivered && t.mayHear(e.User) && e.Of(situation) && !listed(b.Alternatives, e.Approach) && !listed(g.Avoid, e.Approach) {
+		told := listed(b.Alternatives, e.Approach) || listed(g.Avoid, e.Approach)
+		if b.Advice != "" && e.Delivered && t.mayHear(e.User) && !told {
 			b.Alternatives = append(b.Alternatives, e.Approach)
 		}
 	}
 	return nil
 }
 
-// streak counts the last endings of a kind that are not delivered, and lists
-// their approaches, other users' aside.
-func (t *turn) streak(past []meta.Ending, of func(*meta.Ending) bool) (n int, by []string) {
+// streak counts the last endings that are not delivered, and lists their approaches,
+// other users' aside.
+func (t *turn) streak(past []meta.Ending) (n int, by []string) {
 	for i := len(past) - 1; i >= 0; i-- {
 		e := &past[i]
-		if !of(e) {
-			continue
-		}
 		if e.Delivered {
 			break
 		}
@@ -257,7 +257,7 @@ func (t *turn) tried() {
 		return
 	}
 	task := g.Tasks[g.Next : g.Next+1]
-	g.Tried = appendTo(g.Tried[max(0, len(g.Tried)+1-maxFailed):], meta.Try{
+	g.Tried = appendTo(g.Tried[max(0, len(g.Tried)+1-maxFailed):], try{
 		Approach: approachOf(g.Approach, g.Tasks), Plan: planOf(g.Tasks),
 		Action: sum(c.Worker) ^ planOf(task), Result: sum(fold(c.Wrong)),
 	})
@@ -267,7 +267,11 @@ func (t *turn) tried() {
 // signs are what the run itself tells of how it goes.
 func (t *turn) signs() meta.Signs {
 	s, g := &t.s, t.s.aim()
-	signs := meta.Signs{Tries: g.Tried, Goal: g.Text, Approach: s.FailedBy, Open: t.untried()}
+	signs := meta.Signs{Goal: g.Text, Approach: s.FailedBy, Open: t.untried()}
+	for _, f := range g.Tried {
+		signs.Approaches = append(signs.Approaches, f.Approach)
+		signs.Attempts = append(signs.Attempts, max(1, f.Action*31+f.Result))
+	}
 	signs.Spent, signs.Bound = s.Objective.Budget.used(s.spent(t.a.o.Now()))
 	for _, e := range s.Tracker {
 		if !e.Invalid {
@@ -303,8 +307,8 @@ func (g *aim) repeats(approach string, tasks []reason.Task) (n int) {
 		return 0
 	}
 	by, plan := approachOf(approach, tasks), planOf(tasks)
-	for _, try := range g.Tried {
-		if try.Approach == by || try.Plan == plan {
+	for _, f := range g.Tried {
+		if f.Approach == by || f.Plan == plan {
 			n++
 		}
 	}

@@ -24,7 +24,8 @@ type customs struct {
 	scope    memory.Scope
 	tenant   string
 	memories func(store.Entry) error
-	// outputs and episodes are the keys of those of the last run, which they follow.
+	// outputs are the keys of those of the last run, episodes the names of its episodes,
+	// which follow it.
 	outputs, episodes []string
 }
 
@@ -73,7 +74,7 @@ func (c *customs) checkOwn(e store.Entry, parts []string) error {
 		case "uplift":
 			ours = ours || learn.Measures(parts[2], c.scope)
 		case "episode":
-			ours = ours || slices.Contains(c.episodes, e.Key)
+			ours = ours || slices.Contains(c.episodes, parts[2])
 		}
 	case breakerKeys:
 		err = codec.Decode(e, new(breaker))
@@ -107,7 +108,7 @@ func (c *customs) checkRun(e store.Entry) (bool, error) {
 	}
 	attempts, goals := s.names()
 	_, episodes := learn.Keys(goals)
-	c.outputs, c.episodes = nil, meta.EpisodeKeys(c.tenant, episodes...)
+	c.outputs, c.episodes = nil, episodes
 	for _, k := range attempts {
 		c.outputs = append(c.outputs, key.Under(c.tenant, outputKeys, k))
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/arc-learn/arc/internal/parcel"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -166,8 +165,8 @@ func (a *Agent) giveRun(ctx context.Context, e store.Entry, scope memory.Scope, 
 	if scope == "" {
 		return nil, err
 	}
-	for _, k := range meta.EpisodeKeys(s.Objective.Scope.Tenant(), episodes...) {
-		mark, miss := a.st.Get(ctx, k)
+	for _, name := range episodes {
+		mark, miss := a.st.Get(ctx, key.Under(s.Objective.Scope.Tenant(), "meta", "episode", name))
 		if miss == nil && err == nil {
 			err = give(one(mark))
 		} else if miss != nil && !errors.Is(miss, store.ErrNotFound) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -103,7 +102,7 @@ func TestMissingApprovalIsNoFailureOfTheWorker(t *testing.T) {
 				require.InDelta(t, before, score(), 0.01)
 				now, err := a.In("").Assess(t.Context(), "s")
 				require.NoError(t, err)
-				require.Equal(t, meta.KeepGoing, now.Recommendation)
+				require.Equal(t, "keep_going", now.Recommendation)
 				require.Zero(t, now.Failures)
 			})
 		})

@@ -415,7 +415,7 @@ type aim struct {
 	Replans int `cbor:"19,keyasint,omitempty" json:"replans,omitempty"`
 	// Tried are the attempts that failed by what was decided since the last answer
 	// or reached subgoal, as digests, at most maxFailed.
-	Tried []meta.Try `cbor:"30,keyasint,omitempty" json:"tried,omitempty"`
+	Tried []try `cbor:"30,keyasint,omitempty" json:"tried,omitempty"`
 	// Told: a decision was refused once for what the session has seen.
 	Told bool `cbor:"31,keyasint,omitempty" json:"told,omitempty"`
 	// Cleared counts the Failed of before a fresh start: these, and what was
@@ -434,6 +434,18 @@ type aim struct {
 	// memories that they were drawn from.
 	Quotes  []memory.Source `cbor:"41,keyasint,omitempty" json:"quotes,omitempty"`
 	Parents []memory.ID     `cbor:"42,keyasint,omitempty" json:"parents,omitempty"`
+}
+
+// try is an attempt that failed, as digests: two that are equal mean the same.
+type try struct {
+	// Approach is what was decided; of a decision without a name, its tasks.
+	Approach uint64 `cbor:"1,keyasint,omitempty" json:"approach,omitempty"`
+	// Action is what was done: the task, its inputs, and the worker.
+	Action uint64 `cbor:"2,keyasint,omitempty" json:"action,omitempty"`
+	// Result is what was wrong with it.
+	Result uint64 `cbor:"3,keyasint,omitempty" json:"result,omitempty"`
+	// Plan are the tasks of the decision, whatever it calls them.
+	Plan uint64 `cbor:"4,keyasint,omitempty" json:"plan,omitempty"`
 }
 
 // waiting is how a run waits, and has waited.

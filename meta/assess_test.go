@@ -46,7 +46,7 @@ func TestAssessCases(t *testing.T) {
 			require.Equal(t, c.Want.Recommend, a.Recommendation)
 			require.Equal(t, c.Want.Pivot == true, a.Pivot)
 			require.Equal(t, c.Want.Confidence, a.Confidence)
-			require.Equal(t, a.Recommendation == meta.KeepGoing, a.Evidence == nil)
+			require.Equal(t, a.Recommendation == "keep_going", a.Evidence == nil)
 		})
 	}
 }
@@ -56,7 +56,7 @@ func TestNoData(t *testing.T) {
 	m := open(t, store.NewMem())
 	record(t, m, "another", meta.Outcome{}, meta.Outcome{}, meta.Outcome{})
 	require.Equal(t, meta.Assessment{
-		Session: "s", State: "no_data", Recommendation: meta.KeepGoing, Confidence: "low",
+		Session: "s", State: "no_data", Recommendation: "keep_going", Confidence: "low",
 	}, assess(t, m, "s"))
 }
 

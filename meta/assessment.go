@@ -7,23 +7,22 @@ import (
 	"github.com/arc-learn/arc/iar"
 )
 
-// What an [Assessment] can recommend, besides "slow_down", "consider_pivot" and
-// "pivot_now", for which Assessment.Pivot stands.
+// The steps that Assessment.Also can hold.
 const (
-	// KeepGoing is the Recommendation where nothing speaks against it.
-	KeepGoing = "keep_going"
-	// StartFresh is among Also: two approaches fail at a goal in turn, or five
-	// tries at it failed by two approaches or more. The context misleads: begin
-	// with a clean one.
+	// StartFresh: two approaches fail at a goal in turn, or five tries at it failed
+	// by two approaches or more. The context misleads: begin with a clean one.
 	StartFresh = "start_fresh"
-	// AskHuman is among Also: three approaches or more have failed at a goal, six
-	// times or more; or neither another try nor another approach delivers in one
-	// of ten cases, as learned from at least 20 tries of each.
+	// AskHuman: three approaches or more have failed at a goal, six times or more;
+	// or neither another try nor another approach delivers in one of ten cases, as
+	// learned from at least 20 tries of each.
 	AskHuman = "ask_human"
-	// GiveUp is among Also: neither delivers in one of twenty cases, as learned
-	// from at least 50 tries of each, and the goal has failed six times.
+	// GiveUp: neither delivers in one of twenty cases, as learned from at least 50
+	// tries of each, and the goal has failed six times.
 	GiveUp = "give_up"
 )
+
+// keepGoing is the Recommendation where nothing speaks against it.
+const keepGoing = "keep_going"
 
 // The rules of Assess. The first three are those of the first Arc.
 const (
@@ -59,7 +58,7 @@ type Assessment struct {
 	// outcome was a success.
 	Goal     string `cbor:"11,keyasint,omitempty"`
 	Approach string `cbor:"12,keyasint,omitempty"`
-	// Evidence says in words what the recommendation rests on; nil for KeepGoing.
+	// Evidence says in words what the recommendation rests on; nil for "keep_going".
 	Evidence []string `cbor:"13,keyasint,omitempty"`
 	// Chances are those of another try of Approach at Goal, and of another
 	// approach to it; zero if the last outcome was a success.
@@ -82,12 +81,12 @@ type Assessment struct {
 // last failure's.
 func (s *history) assess(name string, all, own *odds) Assessment {
 	if s.totals.Outcomes == 0 {
-		return Assessment{Session: name, State: "no_data", Recommendation: KeepGoing, Confidence: "low"}
+		return Assessment{Session: name, State: "no_data", Recommendation: keepGoing, Confidence: "low"}
 	}
 	a := Assessment{
 		Session:        name,
 		State:          "healthy",
-		Recommendation: KeepGoing,
+		Recommendation: keepGoing,
 		Confidence:     "high",
 		Total:          int(s.totals.Outcomes),
 		Successes:      int(s.totals.Successes),
@@ -213,25 +212,15 @@ type Signs struct {
 	// it in words, such as "1000 tokens".
 	Spent float64
 	Bound string
-	// Tries are the attempts that failed at the run's goal, oldest first.
-	Tries []Try
-	// Goal and Approach are those of the last of Tries, in words.
+	// Approaches and Attempts are those that failed at the run's goal, oldest first,
+	// as digests: two that are equal mean the same, and none is 0. An attempt is what
+	// was done, by which worker, and what was wrong with it.
+	Approaches, Attempts []uint64
+	// Goal and Approach are those of the last attempt that failed, in words.
 	Goal, Approach string
 	// Open says that the task at hand may still be done by the approach: a
 	// worker has not tried, or the last attempt failed for a new reason.
 	Open bool
-}
-
-// Try is an attempt that failed, as digests: two that are equal mean the same.
-type Try struct {
-	// Approach is what was decided; of a decision without a name, its tasks.
-	Approach uint64 `cbor:"1,keyasint,omitempty" json:"approach,omitempty"`
-	// Action is what was done: the task, its inputs, and the worker.
-	Action uint64 `cbor:"2,keyasint,omitempty" json:"action,omitempty"`
-	// Result is what was wrong with it.
-	Result uint64 `cbor:"3,keyasint,omitempty" json:"result,omitempty"`
-	// Plan are the tasks of the decision, whatever it calls them.
-	Plan uint64 `cbor:"4,keyasint,omitempty" json:"plan,omitempty"`
 }
 
 // The rules of With.
@@ -278,7 +267,7 @@ func (a Assessment) With(s Signs) Assessment {
 	if recommend(to, confidence, signs); to == 0 {
 		return a
 	}
-	a.Tries, a.Goal = len(s.Tries), s.Goal
+	a.Tries, a.Goal = len(s.Attempts), s.Goal
 	if to == 3 || !a.Pivot {
 		a.Approach = s.Approach
 	}
@@ -286,14 +275,14 @@ func (a Assessment) With(s Signs) Assessment {
 	if a.Pivot = a.Pivot || to == 3; a.Pivot {
 		a.State = "failing"
 	}
-	if by := s.all(func(t Try) uint64 { return t.Approach }); !s.Open && len(by) >= turnsOf {
-		a.advise(by, 0, 1)
+	if !s.Open && len(s.Approaches) >= turnsOf {
+		a.advise(s.Approaches, 0, 1)
 	}
 	return a
 }
 
 // steps are the recommendations, the mildest first.
-func steps() []string { return []string{KeepGoing, "slow_down", "consider_pivot", "pivot_now"} }
+func steps() []string { return []string{keepGoing, "slow_down", "consider_pivot", "pivot_now"} }
 
 // reflected is the step that resonance and budget ask for, and why.
 func (s *Signs) reflected(a *Assessment) (to int, confidence string, signs []string) {
@@ -338,26 +327,14 @@ func last3(values []float64) (l [3]float64) {
 
 // tried is the step that the failed attempts ask for, and why.
 func (s *Signs) tried() (to int, confidence string, signs []string) {
-	n := len(s.Tries)
-	if n == 0 {
-		return 0, "", nil
-	}
-	by, did, same, again := s.all(func(t Try) uint64 { return t.Approach }), s.all(Try.did), 0, 0
-	for i := range s.Tries {
-		if by[i] == by[n-1] {
-			same++
-		}
-		if did[i] == did[n-1] {
-			again++
-		}
-	}
+	same, again := repeats(s.Approaches), repeats(s.Attempts)
 	add := func(step int, format string, args ...any) {
 		to, signs = max(to, step), append(signs, fmt.Sprintf(format, args...))
 	}
 	if again > 1 {
 		add(2, "the same attempt failed %d times, for the same reason", again)
 	}
-	if inTurn(by) || inTurn(did) {
+	if inTurn(s.Approaches) || inTurn(s.Attempts) {
 		add(2, "the last four attempts are two in turn")
 	}
 	if same >= pivotFailures {
@@ -370,13 +347,12 @@ func (s *Signs) tried() (to int, confidence string, signs []string) {
 	return to, confidence, signs
 }
 
-// did is the attempt with what came of it, as a digest that is not 0.
-func (t Try) did() uint64 { return max(1, t.Action*31+t.Result) }
-
-// all returns a property of each try.
-func (s *Signs) all(of func(Try) uint64) (out []uint64) {
-	for _, t := range s.Tries {
-		out = append(out, of(t))
+// repeats counts the digests that equal the last.
+func repeats(digests []uint64) (n int) {
+	for _, d := range digests {
+		if d == digests[len(digests)-1] {
+			n++
+		}
 	}
-	return out
+	return n
 }

@@ -136,7 +136,9 @@ func (m *Monitor) Release(ctx context.Context, session string, outcomes, episode
 		for _, k := range outcomes {
 			markers = append(markers, m.seenKey(session, k))
 		}
-		markers = append(markers, EpisodeKeys(m.opts.Tenant, episodes...)...)
+		for _, k := range episodes {
+			markers = append(markers, m.episodeKey(k))
+		}
 		var ops []store.Op
 		for _, k := range markers {
 			found, err := m.decode(ctx, k, nil)
@@ -149,15 +151,6 @@ func (m *Monitor) Release(ctx context.Context, session string, outcomes, episode
 		}
 		return m.w.Add(ctx, ops...)
 	})
-}
-
-// EpisodeKeys are those under which a tenant's store has that episodes of these keys were
-// recorded.
-func EpisodeKeys(tenant string, episodes ...string) (keys []string) {
-	for _, k := range episodes {
-		keys = append(keys, key.Under(tenant, "meta", "episode", k))
-	}
-	return keys
 }
 
 // Forget removes a session with all its outcomes. What approaches have learned

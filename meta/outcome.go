@@ -130,9 +130,6 @@ const (
 	endingText  = 200 // bytes of a text
 )
 
-// Of reports whether the ending is of a situation.
-func (e *Ending) Of(situation string) bool { return e.Situation == atMost(situation) }
-
 // atMost cuts a text at endingText bytes.
 func atMost(s string) string {
 	if len(s) <= endingText {

@@ -43,9 +43,13 @@ func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 }
 
 // Past returns the last endings of a scope, oldest first, which the caller does not
-// change. Those of one situation have the same Situation, if cut: see [Ending.Of].
-func (m *Monitor) Past(ctx context.Context, scope string) (past []Ending, err error) {
+// change: those of a situation, or of all for "".
+func (m *Monitor) Past(ctx context.Context, scope, situation string) (past []Ending, err error) {
 	err = m.exclusive(ctx, "past of", scope, func() (err error) { past, err = m.endings(ctx, scope); return err })
+	other := func(e Ending) bool { return e.Situation != atMost(situation) }
+	if situation != "" && slices.ContainsFunc(past, other) {
+		past = slices.DeleteFunc(slices.Clone(past), other)
+	}
 	return past, err
 }
 

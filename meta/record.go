@@ -178,7 +178,7 @@ func (m *Monitor) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 //     another approach (see [Monitor.Chances]): pivot_now
 //   - a success rate below 0.4 over at least two outcomes: consider_pivot
 //   - a failure last: slow_down
-//   - else: [KeepGoing], also for a session without outcomes (State no_data)
+//   - else: keep_going, also for a session without outcomes (State no_data)
 //
 // Two failures are of the same approach if their Approach is equal, or, where
 // one of them names none, if their Goal is equal; outcomes that name neither

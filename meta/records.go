@@ -37,6 +37,9 @@ func (r *records) oddsKey(approach uint64) string {
 	return key.Join(r.space, "odds", strconv.FormatUint(approach, 16))
 }
 
+// episodeKey is that of an episode's marker.
+func (r *records) episodeKey(episode string) string { return key.Join(r.space, "episode", episode) }
+
 func (r *records) treatmentKey(name string) string { return key.Join(r.space, "uplift", name) }
 
 func (r *records) pastKey(scope string) string { return key.Join(r.space, "past", scope) }

@@ -18,10 +18,10 @@ func TestStates(t *testing.T) {
 		recommendation string
 		confidence     string
 	}{
-		"":         {"no_data", meta.KeepGoing, "low"},
-		"s":        {"healthy", meta.KeepGoing, "high"},
+		"":         {"no_data", "keep_going", "low"},
+		"s":        {"healthy", "keep_going", "high"},
 		"aas":      {"struggling", "consider_pivot", "medium"}, // one of three
-		"abss":     {"healthy", meta.KeepGoing, "high"},
+		"abss":     {"healthy", "keep_going", "high"},
 		"a":        {"struggling", "slow_down", "medium"},
 		"sa":       {"struggling", "slow_down", "medium"},
 		"abc":      {"struggling", "consider_pivot", "medium"},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/uplift"
 	"github.com/arc-learn/arc/store"
 )
@@ -60,7 +59,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 
 // recordEpisode is RecordEpisode of who has the turn.
 func (m *Monitor) recordEpisode(ctx context.Context, e *Episode) error {
-	marker := key.Join(m.space, "episode", e.Key)
+	marker := m.episodeKey(e.Key)
 	if found, err := m.found(ctx, marker); found || err != nil {
 		return err
 	}
