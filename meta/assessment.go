@@ -24,13 +24,11 @@ const (
 // keepGoing is the Recommendation where nothing speaks against it.
 const keepGoing = "keep_going"
 
-// The rules of Assess. The first three are those of the first Arc.
+// The rules of Assess by counts, which are those of the first Arc.
 const (
-	pivotFailures = 3    // of one approach, since the last success
-	pivotRate     = 0.4  // success rate below which a pivot is considered
-	pivotTasks    = 2    // outcomes that a success rate needs
-	pivotChance   = 0.25 // chance below which another try does not pay
-	pivotTries    = 5    // tries after as many failures that say so
+	pivotFailures = 3   // of one approach, since the last success
+	pivotRate     = 0.4 // success rate below which a pivot is considered
+	pivotTasks    = 2   // outcomes that a success rate needs
 )
 
 // Assessment is what the outcomes of a session add up to. [Monitor.Assess]

@@ -90,6 +90,12 @@ func approachKey(text string) uint64 {
 	return h
 }
 
+// The rule of Assess by chances.
+const (
+	pivotChance = 0.25 // chance below which another try does not pay
+	pivotTries  = 5    // tries after as many failures that say so
+)
+
 // pivot reports whether what was learned speaks for another approach.
 func (c *Chances) pivot() bool {
 	return c.Again.Tries >= pivotTries && c.Again.Deliver < pivotChance && c.Again.Deliver < c.Other.Deliver

@@ -25,9 +25,9 @@ type Options struct {
 	Now func() time.Time
 	// Sanitizer takes secrets out of texts; nil: the zero Sanitizer.
 	Sanitizer *redact.Sanitizer
-	// Shared says that the store has several openers with a Monitor of the Tenant, all
-	// Shared. What each records is entered beside what the others do, and folded
-	// together now and then; [Monitor.Refresh] sees what is new of them.
+	// Shared: several processes have a Monitor of the Tenant open, all of them Shared.
+	// Each enters its records in a journal, which is folded now and then.
+	// [Monitor.Refresh] takes in what the others have entered.
 	Shared bool
 	// Tenant whose sessions and experiments they are, as memory.Scope.Tenant has it:
 	// Monitors of several tenants share a store and see nothing of one another. "":
@@ -39,12 +39,12 @@ type Options struct {
 // memory: those used last.
 const loadedSessions = 4096
 
-// Monitor keeps the outcomes of sessions and assesses them, and with them
-// experiments. It may be used concurrently. It reads a session
-// from the store when the session is first named; the last 4096 stay in memory.
+// Monitor keeps the outcomes of sessions and assesses them. It keeps experiments and
+// endings, too. It may be used concurrently. It reads a session from the store when
+// the session is first named; the last 4096 stay in memory.
 type Monitor struct {
 	opts Options
-	turn chan struct{} // holds one token; its holder has the five fields below
+	turn chan struct{} // holds one token; its holder has the fields up to batch
 
 	j *journal.Journal[*Monitor] // nil: this is the only opener; else st is its view
 	records
@@ -131,8 +131,8 @@ func (m *Monitor) sanitize(text string) string {
 	return clean
 }
 
-// exclusive calls fn with the turn, which one call at a time has. An error says
-// what was to be done, and with what.
+// exclusive calls fn with the turn, which one call at a time has. An error names the
+// verb and its object.
 func (m *Monitor) exclusive(ctx context.Context, verb, name string, fn func() error) error {
 	err := store.CheckContext(ctx)
 	if err == nil {
@@ -157,15 +157,11 @@ func (m *Monitor) unlock() { m.turn <- struct{}{} }
 // inSession is exclusive with a session.
 func (m *Monitor) inSession(ctx context.Context, verb, name string, fn func(*history) error) error {
 	return m.exclusive(ctx, verb, name, func() error {
-		err := checkName("session", name)
-		if err != nil {
-			return err
-		}
 		s, err := m.session(ctx, name)
-		if err != nil {
-			return err
+		if err == nil {
+			err = fn(s)
 		}
-		return fn(s)
+		return err
 	})
 }
 
@@ -174,6 +170,9 @@ func (m *Monitor) inSession(ctx context.Context, verb, name string, fn func(*his
 func (m *Monitor) session(ctx context.Context, name string) (*history, error) {
 	if s, ok := m.sessions.Get(name); ok {
 		return s, nil
+	}
+	if err := checkName("session", name); err != nil {
+		return nil, err
 	}
 	s := newHistory(m.totalsKey(name))
 	found, err := m.decode(ctx, s.Key, &s.totals)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +44,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Monitor, error) 
 	return m, nil
 }
 
-// openBase is Open of a Monitor for which what Shared ones have left is nothing.
+// openBase opens a Monitor that leaves the journal of Shared ones alone.
 func (m *Monitor) openBase(ctx context.Context, st store.Store) (err error) {
 	// These fail for a size of zero, and for limits below it.
 	m.sessions, _ = simplelru.NewLRU[string, *history](loadedSessions, nil)
@@ -82,8 +80,7 @@ func (m *Monitor) takeIn(ctx context.Context, e store.Entry) error {
 	case h.Ending != nil:
 		return m.conclude(ctx, h.Scope, *h.Ending)
 	case h.Episode != nil:
-		e := Episode(*h.Episode)
-		return m.recordEpisode(ctx, &e)
+		return m.recordEpisode(ctx, h.Episode)
 	}
 	return fmt.Errorf("%w: %q says nothing", store.ErrDamaged, e.Key)
 }
@@ -124,125 +121,13 @@ func (m *Monitor) journal(st store.Store) *journal.Journal[*Monitor] {
 	return journal.New(st, m.space, open, (*Monitor).takeIn)
 }
 
-// Release forgets that outcomes of these keys were recorded in a session, and
-// episodes of those keys, and nothing else: what they count for stays. It is for
-// keys that will not come again.
-func (m *Monitor) Release(ctx context.Context, session string, outcomes, episodes []string) error {
+// amend calls fn with the Monitor that may change what the store keeps: m itself or,
+// if there are several, one over the base of their journal.
+func (m *Monitor) amend(ctx context.Context, verb, name string, fn func(*Monitor) error) error {
 	if m.j != nil {
-		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Release(ctx, session, outcomes, episodes) })
+		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.amend(ctx, verb, name, fn) })
 	}
-	return m.inSession(ctx, "release", session, func(*history) error {
-		var markers []string
-		for _, k := range outcomes {
-			markers = append(markers, m.seenKey(session, k))
-		}
-		for _, k := range episodes {
-			markers = append(markers, m.episodeKey(k))
-		}
-		var ops []store.Op
-		for _, k := range markers {
-			found, err := m.decode(ctx, k, nil)
-			if err != nil {
-				return err
-			}
-			if found {
-				ops = append(ops, store.Op{Key: k, Delete: true})
-			}
-		}
-		return m.w.Add(ctx, ops...)
-	})
-}
-
-// Forget removes a session with all its outcomes. What approaches have learned
-// from them stays, which holds no text.
-func (m *Monitor) Forget(ctx context.Context, session string) error {
-	if m.j != nil {
-		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Forget(ctx, session) })
-	}
-	return m.inSession(ctx, "forget", session, func(s *history) error {
-		if err := m.w.Flush(ctx); err != nil {
-			return err
-		}
-		ops := []store.Op{{Key: s.Key, Delete: true}}
-		for _, of := range [...]string{"slot", "seen"} {
-			for e, err := range m.st.Scan(ctx, store.Range{Prefix: key.Prefix(m.space, of, session)}) {
-				if err != nil {
-					return err
-				}
-				ops = append(ops, store.Op{Key: e.Key, Delete: true})
-			}
-		}
-		m.sessions.Remove(session) // an error of Add may be that of others
-		for group := range slices.Chunk(ops, forgotten) {
-			if err := m.w.Add(ctx, group...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// forgotten is how many deletes join a group at once.
-const forgotten = 256
-
-// Retract takes the ending of a run from those of a scope.
-func (m *Monitor) Retract(ctx context.Context, scope, run string) error {
-	if m.j != nil {
-		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.Retract(ctx, scope, run) })
-	}
-	return m.exclusive(ctx, "retract", run, func() error {
-		past, err := m.endings(ctx, scope)
-		left := slices.DeleteFunc(slices.Clone(past), func(e Ending) bool { return e.Run == run })
-		if err != nil || len(left) == len(past) {
-			return err
-		}
-		return m.replace(ctx, left)
-	})
-}
-
-// EntriesBelow yields what the store holds by scope, as it lies there: how runs ended in
-// a scope and in those below it, and the experiments whose names begin so. It writes
-// what is pending before, and ends after the first error.
-func (m *Monitor) EntriesBelow(ctx context.Context, scope string, experiments ...string) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		if err := m.w.Flush(ctx); err != nil {
-			yield(store.Entry{}, err)
-			return
-		}
-		e, err := m.st.Get(ctx, m.pastKey(scope))
-		if !errors.Is(err, store.ErrNotFound) && !yield(e, err) {
-			return
-		}
-		prefixes := []string{m.pastKey(scope + "/")}
-		for _, name := range experiments {
-			prefixes = append(prefixes, m.treatmentKey(name))
-		}
-		for _, prefix := range prefixes {
-			for e, err := range m.st.Scan(ctx, store.Range{Prefix: prefix}) {
-				if !yield(e, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// ForgetBelow removes what EntriesBelow yields.
-func (m *Monitor) ForgetBelow(ctx context.Context, scope string, experiments ...string) error {
-	if m.j != nil {
-		return m.j.Change(ctx, m.catch, func(base *Monitor) error { return base.ForgetBelow(ctx, scope, experiments...) })
-	}
-	return m.exclusive(ctx, "forget", scope, func() error {
-		for e, err := range m.EntriesBelow(ctx, scope, experiments...) {
-			if err == nil {
-				err = m.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return m.exclusive(ctx, verb, name, func() error { return fn(m) })
 }
 
 // Check returns store.ErrDamaged, or store.ErrNewer, for an entry that no Monitor of the

@@ -14,9 +14,9 @@ import (
 // maxText bounds each text of an outcome, in bytes.
 const maxText = 64 << 10
 
-// ErrInvalid is the error of an [Outcome] or [Episode] that lacks a
-// required field or holds a value out of range, and of a name that no session or
-// treatment can have. Nothing was stored.
+// ErrInvalid is the error of an [Outcome] or [Episode] that lacks a required field or
+// holds a value out of range, and of a name that no session or treatment can have.
+// Nothing was stored.
 var ErrInvalid = errors.New("invalid")
 
 // Outcome is how one task of a session ended. Secrets are taken out of its
@@ -85,16 +85,16 @@ func checkLength(field string, n int) error {
 // were given, and Success is what came of it.
 type Episode struct {
 	// Key makes RecordEpisode idempotent, for all time. Required.
-	Key string
+	Key string `cbor:"1,keyasint,omitempty"`
 	// Treatments are given together or withheld together, at most 64; each is
 	// an experiment of its own. Required.
-	Treatments []string
+	Treatments []string `cbor:"2,keyasint,omitempty"`
 	// Treated says whether they were given.
-	Treated bool
+	Treated bool `cbor:"3,keyasint,omitempty"`
 	// Chance is the probability with which they are given, in (0,1).
-	Chance float64
+	Chance float64 `cbor:"4,keyasint,omitempty"`
 	// Success is what the treatments should raise.
-	Success bool
+	Success bool `cbor:"5,keyasint,omitempty"`
 }
 
 // maxTreatments bounds the treatments of an Episode.
@@ -141,6 +141,3 @@ func atMost(s string) string {
 	}
 	return s[:n]
 }
-
-// rate is n of all, 0 without any.
-func rate(n, of int) float64 { return float64(n) / float64(max(1, of)) }

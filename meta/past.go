@@ -12,8 +12,8 @@ import (
 )
 
 // Conclude adds an ending to those of a scope, of which the last 8 are kept. It
-// is written behind, like an outcome. Endings are there to be told of: runs of a
-// scope may be at work at the same time, so none is judged by another's.
+// is written behind, like an outcome. Endings inform later runs and judge none: runs
+// of a scope may work at the same time.
 func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	for _, text := range []*string{&e.Situation, &e.Approach} {
 		*text = atMost(m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD")))
@@ -33,7 +33,7 @@ func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
 	})
 }
 
-// conclude is Conclude of who has the turn.
+// conclude adds an ending that was not added before. The caller has the turn.
 func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 	past, err := m.endings(ctx, scope)
 	if err != nil || slices.ContainsFunc(past, func(p Ending) bool { return p.Run == e.Run }) {

@@ -88,16 +88,6 @@ func (m *Monitor) record(ctx context.Context, o *Outcome) error {
 // recordBytes is what a record takes beside its texts, at most.
 const recordBytes = 64
 
-// entered is an outcome whose group is not written yet.
-type entered struct {
-	record
-	session string
-	of      *history
-}
-
-// keyBytes is the length of the outcome's two keys, at most.
-func (e *entered) keyBytes(space string) int { return 2*(len(space)+len(e.session)) + len(e.Key) + 24 }
-
 // unpack adds the ops of the outcomes that are fresh, without the slots that later ones
 // have. Keys lie side by side.
 func (m *Monitor) unpack(add func(store.Op)) error {

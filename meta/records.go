@@ -172,16 +172,7 @@ type happened struct {
 	Outcome *record  `cbor:"172,keyasint,omitempty"`
 	Scope   string   `cbor:"173,keyasint,omitempty"`
 	Ending  *Ending  `cbor:"174,keyasint,omitempty"`
-	Episode *episode `cbor:"175,keyasint,omitempty"`
-}
-
-// episode is an Episode as it is stored.
-type episode struct {
-	Key        string   `cbor:"1,keyasint,omitempty"`
-	Treatments []string `cbor:"2,keyasint,omitempty"`
-	Treated    bool     `cbor:"3,keyasint,omitempty"`
-	Chance     float64  `cbor:"4,keyasint,omitempty"`
-	Success    bool     `cbor:"5,keyasint,omitempty"`
+	Episode *Episode `cbor:"175,keyasint,omitempty"`
 }
 
 // ended are the endings of the scope that was asked for last, as its record had

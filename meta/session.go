@@ -87,3 +87,13 @@ func (f failure) same(g failure) bool {
 	}
 	return f.goal == g.goal
 }
+
+// entered is an outcome whose group is not written yet.
+type entered struct {
+	record
+	session string
+	of      *history
+}
+
+// keyBytes is the length of the outcome's two keys, at most.
+func (e *entered) keyBytes(space string) int { return 2*(len(space)+len(e.session)) + len(e.Key) + 24 }

@@ -9,9 +9,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Uplift is how much a treatment adds to the chance of success. It helps for
-// sure if Low is above 0, harms for sure if High is below 0, and nothing can be
-// told yet between.
+// Uplift is how much a treatment adds to the chance of success. The treatment helps if
+// Low is above 0, and harms if High is below 0. Between, nothing can be told yet.
 type Uplift struct {
 	// Mean is the estimate, in [-1,1]: 0.2 are 20 points. Low and High are
 	// a 95 % interval that holds at every moment: looking after each episode,
@@ -48,7 +47,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 	}
 	return m.exclusive(ctx, "record episode", e.Key, func() error {
 		if m.j != nil {
-			entry := episode(e)
+			entry := e
 			if err := m.enterEvent(ctx, &happened{Episode: &entry}, "episode", e.Key); err != nil {
 				return err
 			}
@@ -57,7 +56,7 @@ func (m *Monitor) RecordEpisode(ctx context.Context, e Episode) error {
 	})
 }
 
-// recordEpisode is RecordEpisode of who has the turn.
+// recordEpisode adds an episode that was not added before. The caller has the turn.
 func (m *Monitor) recordEpisode(ctx context.Context, e *Episode) error {
 	marker := m.episodeKey(e.Key)
 	if found, err := m.found(ctx, marker); found || err != nil {
@@ -106,3 +105,6 @@ func (m *Monitor) Uplift(ctx context.Context, treatment string) (u Uplift, err e
 	u.Withheld, u.Without = t.Untreated.Episodes, rate(t.Untreated.Successes, t.Untreated.Episodes)
 	return u, nil
 }
+
+// rate is n of all, 0 without any.
+func rate(n, of int) float64 { return float64(n) / float64(max(1, of)) }
