@@ -447,11 +447,11 @@ type EventKind string
 // The kinds of event, in the order in which a run meets them. Six more have no
 // constant, since the Report tells the same: "asked" (Text: the questions),
 // "waiting" (Text: the cause, and what the run waits for), "subgoal" (Text: the
-// subgoal), "learned" (IDs: the memories stored or strengthened), "delivered"
-// (a goal was reached) and "escalated" (Text: the cause and the reason), with which a
-// person is to be told: the run is blocked, or asks since it is stuck, and is the
-// tenant's first of the day (by UTC) with that cause, that end of its last attempt, and
-// that skill.
+// subgoal), "learned" (IDs: the memories stored or strengthened; Text: "rejected" and
+// why, if memory did not take one), "delivered" (a goal was reached) and "escalated"
+// (Text: the cause and the reason), with which a person is to be told: the run is
+// blocked, or asks since it is stuck, and is the tenant's first of the day (by UTC)
+// with that cause, that end of its last attempt, and that skill.
 const (
 	// EventAssessed has the recommendation in Text, unless it is to go on.
 	EventAssessed EventKind = "assessed"

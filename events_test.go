@@ -1,7 +1,9 @@
 package arc_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +82,27 @@ func TestEventsOfASubgoal(t *testing.T) {
 	require.Equal(t,
 		events(arc.EventRecalled, arc.EventDecided, arc.EventSubgoal, goal, goal, arc.EventFinished),
 		kinds(t, agent(t, s.host(), nil), arc.Objective{Text: "open the door"}))
+}
+
+// A lesson that memory does not take is said to be one.
+func TestEventOfWhatIsNotLearned(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	a := agent(t, (&script{}).host(), &arc.Options{Logger: logger})
+	o := arc.Objective{Text: "mend it", Situation: strings.Repeat("password=abcdefg1 ", 2<<10)} // tokens are longer
+	var said []string
+	for e, err := range a.Events(t.Context(), o) {
+		require.NoError(t, err)
+		if e.Kind == arc.EventLearned {
+			require.Empty(t, e.IDs)
+			said = append(said, e.Text)
+		}
+	}
+	require.Len(t, said, 1)
+	require.Regexp(t, "^rejected: trigger: [0-9]+ is over the limit of 65536$", said[0])
+	require.Contains(t, log.String(), "msg=learned")
+	require.Contains(t, log.String(), "memories=0 class=rejected")
 }
 
 func TestEventsOfAPivot(t *testing.T) {

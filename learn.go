@@ -34,8 +34,11 @@ func (t *turn) learn(ctx context.Context) (phase, error) {
 		}
 	}
 	t.learned, t.known.looked = true, false
-	before := len(t.s.Learned)
+	before, lost := len(t.s.Learned), ""
 	for _, r := range [...]memory.Receipt{lessons.Chunk, lessons.Failure} {
+		if r.Disposition == memory.Rejected {
+			lost = "rejected: " + r.Reason
+		}
 		if r.ID == "" {
 			continue
 		}
@@ -44,8 +47,8 @@ func (t *turn) learn(ctx context.Context) (phase, error) {
 			t.s.Learned = appendTo(t.s.Learned, r.ID)
 		}
 	}
-	if t.did.lessons > 0 {
-		t.emit(eventLearned, Event{IDs: t.s.Learned[before:]})
+	if t.did.lessons > 0 || lost != "" {
+		t.emit(eventLearned, Event{IDs: t.s.Learned[before:], Text: lost})
 	}
 	return t.move(v), nil
 }

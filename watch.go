@@ -362,6 +362,9 @@ func (a *Agent) log(ctx context.Context, events []Event) {
 		switch e.Kind {
 		case EventRecalled, eventLearned:
 			attrs = append(attrs, slog.Int("memories", len(e.IDs)))
+			if e.Text != "" {
+				attrs = append(attrs, slog.String("class", "rejected"))
+			}
 		case EventExecuted, EventAssessed, EventFinished:
 			word, _, _ := strings.Cut(e.Text, ": ") // one of arc's own; what follows is of the run
 			attrs = append(attrs, slog.String("class", word))

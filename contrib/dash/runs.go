@@ -199,7 +199,9 @@ func told(e *arc.Event) step {
 	case arc.EventFinished:
 		s.Label, s.Tone, s.Text = ended(arc.Status(e.Text), "")
 	case "learned":
-		s.Label, s.Tone, s.Text = "Learned", "work", memories(e.IDs)
+		if s.Label, s.Tone = "Learned", "work"; e.Text == "" { // nothing was rejected
+			s.Text = memories(e.IDs)
+		}
 	case "delivered":
 		s.Label, s.Tone, s.Text = "Goal reached", "good", e.Goal
 	case "waiting":
