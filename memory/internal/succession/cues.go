@@ -47,29 +47,33 @@ func (c *cues) in(s string, ws []string) bool {
 			}
 		}
 	}
-	return strings.ContainsFunc(s, unsegmented) && slices.ContainsFunc(c.runs, func(run string) bool { return strings.Contains(s, run) })
+	within := func(run string) bool { return strings.Contains(s, run) }
+	return strings.ContainsFunc(s, unsegmented) && slices.ContainsFunc(c.runs, within)
 }
 
 // What says that something has changed.
 var changeCues = newCues(
-	`moved, moving to, relocated, relocating, switched, switching, changed, replaced, replaces, replacing, swapped, migrated, upgraded,
-	downgraded, raised, lowered, increased, reduced, rescheduled, postponed, pushed back, brought forward, cancelled, canceled, called off,
-	quit, resigned, retired, dropped, gave up, turned out, no longer, not anymore, any more, anymore, from now on, instead, after all,
-	took over, taken over, sold, promoted, became, has become, now, nowadays, these days, currently, renamed, transferred, stopped,
-	ended up, broke up, divorced, got married, passed away, corrected, actually, updated, deprecated, in favor of, in favour of, as of,
-	has since, used to, formerly, previously, converted`,
+	`moved, moving to, relocated, relocating, switched, switching, changed, replaced, replaces, replacing, swapped,
+	migrated, upgraded, downgraded, raised, lowered, increased, reduced, rescheduled, postponed, pushed back,
+	brought forward, cancelled, canceled, called off, quit, resigned, retired, dropped, gave up, turned out, no longer,
+	not anymore, any more, anymore, from now on, instead, after all, took over, taken over, sold, promoted, became,
+	has become, now, nowadays, these days, currently, renamed, transferred, stopped, ended up, broke up, divorced,
+	got married, passed away, corrected, actually, updated, deprecated, in favor of, in favour of, as of, has since,
+	used to, formerly, previously, converted`,
 	// German
-	`umgezogen, gezogen, zog um, gewechselt, wechselte, wechselt, umgestiegen, ersetzt, ersetzte, geändert, verschoben, abgesagt, gekündigt,
-	kündigte, aufgehört, nicht mehr, kein mehr, ab jetzt, von nun an, ab sofort, stattdessen, doch nicht, jetzt, inzwischen, mittlerweile,
-	neuerdings, verkauft, befördert, übernommen, umbenannt, erhöht, gesenkt, keine mehr, geschieden, aktualisiert`,
+	`umgezogen, gezogen, zog um, gewechselt, wechselte, wechselt, umgestiegen, ersetzt, ersetzte, geändert, verschoben,
+	abgesagt, gekündigt, kündigte, aufgehört, nicht mehr, kein mehr, ab jetzt, von nun an, ab sofort, stattdessen,
+	doch nicht, jetzt, inzwischen, mittlerweile, neuerdings, verkauft, befördert, übernommen, umbenannt, erhöht, gesenkt,
+	keine mehr, geschieden, aktualisiert`,
 	// Spanish
-	`se mudó, me mudé, mudado, cambió, cambié, cambiado, cambiamos, reemplazó, reemplazado, sustituyó, aplazado, aplazó, canceló, cancelado,
-	renunció, dejó, dejé, ya no, a partir de ahora, desde ahora, en lugar de, en vez de, ahora, actualmente, al final, vendió, ascendido,
-	ascendió, jubilado, subió, bajó, se divorció, actualizado, renombrado`,
+	`se mudó, me mudé, mudado, cambió, cambié, cambiado, cambiamos, reemplazó, reemplazado, sustituyó, aplazado, aplazó,
+	canceló, cancelado, renunció, dejó, dejé, ya no, a partir de ahora, desde ahora, en lugar de, en vez de, ahora,
+	actualmente, al final, vendió, ascendido, ascendió, jubilado, subió, bajó, se divorció, actualizado, renombrado`,
 	// French
-	`a déménagé, ai déménagé, déménagé, a changé, ai changé, changé, remplacé, remplace, reporté, annulé, démissionné, a quitté, ai quitté,
-	arrêté, ne plus, n'est plus, ne plus, plus maintenant, désormais, dorénavant, à partir de maintenant, maintenant, à la place, au lieu de,
-	finalement, actuellement, vendu, promu, promue, augmenté, baissé, divorcé, renommé, est passé, passée à, mis à jour`,
+	`a déménagé, ai déménagé, déménagé, a changé, ai changé, changé, remplacé, remplace, reporté, annulé, démissionné,
+	a quitté, ai quitté, arrêté, ne plus, n'est plus, ne plus, plus maintenant, désormais, dorénavant,
+	à partir de maintenant, maintenant, à la place, au lieu de, finalement, actuellement, vendu, promu, promue, augmenté,
+	baissé, divorcé, renommé, est passé, passée à, mis à jour`,
 	// Chinese
 	`搬到, 搬家, 搬去, 换成, 换了, 改成, 改为, 改到, 更换, 取消, 推迟, 延期, 提前到, 辞职, 不再, 从现在起, 现在, 如今, 目前, 已经改, 卖掉, 卖了, 升职,
 	升为, 退休, 离婚, 接替, 取代, 转到, 转为, 升级到, 变成, 涨到, 降到, 更新为, 迁移到, 戒了`,
@@ -141,8 +145,8 @@ var people = []*cues{
 // whom is how many words name whom a text is about.
 const whom = 4
 
-// ofAnother reports whether a text begins with somebody, with who owns something, or with
-// a thing, that an earlier one does not name: «my sister moved» changes nothing about me.
+// ofAnother reports whether a text begins with a person, an owner or a thing that an
+// earlier text does not name: «my sister moved» changes nothing about me.
 func ofAnother(s string, ws []string, old string, was []string) bool {
 	if len(ws) == 0 || speakers.in("", ws[:1]) {
 		return false
@@ -180,8 +184,9 @@ var (
 
 // What a question about the past has.
 var pastCues = newCues(
-	`before, previously, originally, initially, formerly, used to, at first, first, earlier, ever, until, history, past, old, former, previous,
-	back then, in the beginning, original, how long did, how long was, how long were, how long had, since when, last time, over time, when did, when was, when were, when had`,
+	`before, previously, originally, initially, formerly, used to, at first, first, earlier, ever, until, history, past,
+	old, former, previous, back then, in the beginning, original, how long did, how long was, how long were, how long had,
+	since when, last time, over time, when did, when was, when were, when had`,
 	`früher, vorher, zuvor, ursprünglich, anfangs, damals, ehemals, jemals, bis wann`,
 	`antes, anteriormente, originalmente, al principio, solía, alguna vez, anterior`,
 	`avant, auparavant, initialement, au début, autrefois, ancien, ancienne, précédent`,
@@ -191,5 +196,6 @@ var pastCues = newCues(
 // firstPerson are the words of who speaks of themselves.
 var firstPerson = newCues(
 	`i, i'm, i've, i'll, i'd, my, me, we, we're, we've, our, us`, `ich, mein, meine, meinen, meiner, wir, unser, unsere`,
-	`yo, mi, mis, me, nosotros, nuestro, nuestra`, `je, j'ai, mon, ma, mes, nous, notre, nos`, `我, 我们, 咱们`, `私, 僕, 俺, わたし, うち`,
+	`yo, mi, mis, me, nosotros, nuestro, nuestra`, `je, j'ai, mon, ma, mes, nous, notre, nos`,
+	`我, 我们, 咱们`, `私, 僕, 俺, わたし, うち`,
 )

@@ -138,8 +138,8 @@ func (t Telling) Replaced(b Belief, content Content, all []Earlier) (names []str
 // AsksOfPast reports whether a question is about the past.
 func AsksOfPast(question string) bool { return pastCues.in(question, phrase.Words(question)) }
 
-// SaysSame reports whether two texts say the same: the same words and symbols, but
-// for the case of plain words, sentence punctuation and articles.
+// SaysSame reports whether two texts have the same words and symbols. The case of plain
+// words, the punctuation of sentences and articles do not count.
 func SaysSame(a, b string) bool {
 	return a == b || slices.Equal(withoutArticles(a), withoutArticles(b))
 }
