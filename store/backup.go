@@ -154,7 +154,10 @@ func clearAll(ctx context.Context, st Store, mine func(Entry) bool) error {
 func readBackup(r io.Reader, fn func(key string, value []byte) error) (entries int, err error) {
 	in := bufio.NewReader(r)
 	name := make([]byte, len(backupFormat))
-	if _, err := io.ReadFull(in, name); err != nil || string(name) != backupFormat {
+	if n, err := io.ReadFull(in, name); err != nil || string(name) != backupFormat {
+		if name = name[:n]; n == 0 && errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("%w: it is empty", ErrForeign)
+		}
 		if bytes.HasPrefix(name, []byte(backupName)) {
 			return 0, fmt.Errorf("%w: the backup begins with %q", ErrNewer, name)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,6 +121,15 @@ func TestDamagedBackup(t *testing.T) {
 		typed := errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrForeign) || errors.Is(err, store.ErrNewer)
 		require.True(t, typed, "%v", err)
 		require.Empty(t, contents(t, st))
+	}
+}
+
+// What was cut off before it began is told as it is, and no bytes that it has not.
+func TestEmptyBackup(t *testing.T) {
+	for text, want := range map[string]string{"": "it is empty", "arc": `it begins with "arc"`} {
+		_, err := store.Restore(t.Context(), store.NewMem(), strings.NewReader(text))
+		require.ErrorIs(t, err, store.ErrForeign)
+		require.ErrorContains(t, err, want)
 	}
 }
 
