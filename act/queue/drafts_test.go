@@ -87,7 +87,7 @@ func TestBadDrafts(t *testing.T) {
 	t.Parallel()
 	q := open(t, &clock{epoch}, queue.Options{Scope: "acme"})
 	for name, d := range map[string]queue.Draft{
-		"no subject": {}, "a long subject": {Subject: strings.Repeat("x", 2000)},
+		"no subject": {}, "a subject that does not show": {Subject: "\u200b"}, "a long subject": {Subject: strings.Repeat("x", 2000)},
 		"a long text": {Subject: "x", Description: strings.Repeat("x", 70000)},
 		"no JSON":     {Subject: "x", Input: json.RawMessage("{")}, "a priority": {Subject: "x", Priority: 11},
 		"another": {Subject: "x", Priority: -1}, "attempts": {Subject: "x", MaxAttempts: -1},

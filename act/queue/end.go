@@ -96,7 +96,7 @@ func (q *Queue) moved(was *Job, r Result, err error) (j Job, more []Draft) {
 	switch j.State = r.State; j.State {
 	case Pending:
 		j.At = r.At.Round(0).UTC()
-		if r.At.IsZero() || r.At.After(latest) {
+		if r.At.Before(time.Unix(0, 0)) || r.At.After(latest) { // zero, or no time of a job
 			j.At = now.Add(q.backoff(1))
 		}
 		j.Attempts--

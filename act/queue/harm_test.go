@@ -48,7 +48,20 @@ func TestBackoffDoesNotWrap(t *testing.T) {
 	}
 }
 
-// The same of a sensor, whose failures have no bound.
+// A time that no job can have is none: nanoseconds of the year 1000 are those of a year to come.
+func TestDueInNoTime(t *testing.T) {
+	c := &clock{epoch}
+	q := open(t, c, queue.Options{})
+	enqueue(t, q, queue.Draft{})
+	for _, year := range []int{-5e8, 1000, 1969, 2201, 5e8} {
+		j := finish(t, claim(t, q), queue.Result{State: queue.Pending, At: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)}, nil)
+		require.Equal(t, queue.Pending, j.State)
+		require.WithinRange(t, j.At, c.now.Add(1), c.now.Add(time.Hour), year)
+		c.now = j.At
+	}
+}
+
+// The wait of a sensor after many failures, which have no bound, is no less either.
 func TestSensorBackoffDoesNotWrap(t *testing.T) {
 	c := &clock{epoch}
 	q := open(t, c, queue.Options{Backoff: 3 * time.Hour})

@@ -13,6 +13,7 @@ import (
 	"github.com/netresearch/go-cron"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
@@ -169,7 +170,7 @@ func (d *Draft) problems() error {
 			errs = append(errs, &store.LimitError{Field: f.name, Limit: f.max, Got: f.got})
 		}
 	}
-	if strings.TrimSpace(d.Subject) == "" {
+	if fence.Blank(d.Subject) {
 		bad("no subject")
 	}
 	if len(d.Input) > 0 && !json.Valid(d.Input) {
