@@ -144,8 +144,8 @@ type Usage struct {
 func (u Usage) Add(v Usage) Usage {
 	u.TokensIn = min(u.TokensIn, maxTokens) + min(v.TokensIn, maxTokens)
 	u.TokensOut = min(u.TokensOut, maxTokens) + min(v.TokensOut, maxTokens)
-	u.CostUSD += v.CostUSD
-	u.APICostUSD += v.APICostUSD
+	u.CostUSD = min(u.CostUSD+v.CostUSD, math.MaxFloat64) // what is valid adds up to what is
+	u.APICostUSD = min(u.APICostUSD+v.APICostUSD, math.MaxFloat64)
 	u.CacheRead = min(u.CacheRead, maxTokens) + min(v.CacheRead, maxTokens)
 	u.CacheWrite = min(u.CacheWrite, maxTokens) + min(v.CacheWrite, maxTokens)
 	return u

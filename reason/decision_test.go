@@ -137,6 +137,9 @@ func TestUsageAddsUp(t *testing.T) {
 	u := reason.Usage{TokensIn: 1, TokensOut: 2, CostUSD: 3, APICostUSD: 4}
 	require.Equal(t, reason.Usage{TokensIn: 2, TokensOut: 4, CostUSD: 6, APICostUSD: 8}, u.Add(u))
 	require.True(t, u.Valid())
+	most := reason.Usage{TokensIn: math.MaxInt, CostUSD: math.MaxFloat64, APICostUSD: math.MaxFloat64}
+	require.True(t, most.Valid())
+	require.True(t, most.Add(most).Add(most).Valid(), "what is no number cannot be told in JSON, and reaches no budget")
 	require.False(t, reason.Usage{TokensIn: -1}.Valid())
 	require.False(t, reason.Usage{CostUSD: math.Inf(1)}.Valid())
 }
