@@ -93,6 +93,26 @@ func TestAnIDIsOfOneObjective(t *testing.T) {
 	require.Len(t, s.work, 1)
 }
 
+// An objective that was JSON, as in a queue, is the same one: what it lacks is null there.
+func TestAnObjectiveThatWasJSON(t *testing.T) {
+	t.Parallel()
+	s := &script{}
+	a := agent(t, s.host(), nil)
+	first := arc.Objective{ID: "x", Text: "scale", Tasks: []act.Task{{Objective: "scale", Skill: "work"}}}
+	raw, err := json.Marshal(first)
+	require.NoError(t, err)
+	var read arc.Objective
+	require.NoError(t, json.Unmarshal(raw, &read))
+	require.JSONEq(t, "null", string(read.Inputs))
+	run(t, a, first)
+	require.Equal(t, 1, run(t, a, read).Attempts, "it is taken for the one that was run")
+	read.ID = "y"
+	require.Equal(t, arc.Delivered, run(t, a, read).Status)
+	require.Len(t, s.work, 2)
+	require.Nil(t, s.work[1].Inputs)
+	require.Nil(t, s.work[1].Task.Inputs)
+}
+
 // What stands behind a secret at the end of a text, or of one among the inputs, tells objectives apart, where the
 // secret is found again; which a later version, another pattern or the host may not do.
 func TestWordsBehindASecretAreAnotherObjective(t *testing.T) {

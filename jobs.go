@@ -33,7 +33,8 @@ const (
 //	            minute while a human is asked about it
 //	asking      Parked; Requeue it once View.Answer has been called
 //
-// Secrets do not lie in a queue: runs that need some get them from Host.Secrets.
+// Secrets do not lie in a queue: a run that was begun with some, and whose ID the Input
+// has, gets them again from Host.Secrets, and any other has none.
 func (a *Agent) QueueHandler() queue.Handler {
 	return func(ctx context.Context, j queue.Job) (queue.Result, error) {
 		o, err := objectiveOf(&j)

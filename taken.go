@@ -25,6 +25,7 @@ func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 		return mayBe(kept, text, san.Sanitize)
 	}
 	holds := func(kept, raw json.RawMessage) bool {
+		kept, raw = given(kept), given(raw)
 		hide := func(text string) string { return string(san.Under("", json.RawMessage(text))) }
 		return mayBe(canonical(kept), canonical(raw), hide)
 	}
@@ -45,6 +46,14 @@ func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 		return nil
 	}
 	return fmt.Errorf("%w: run %q was begun with %s", ErrTaken, s.ID, other)
+}
+
+// given returns JSON that says something: no inputs are null where an Objective was JSON.
+func given(raw json.RawMessage) json.RawMessage {
+	if string(bytes.TrimSpace(raw)) == "null" {
+		return nil
+	}
+	return raw
 }
 
 // canonical is JSON as it is compared: the order of names says nothing, nor do blanks.

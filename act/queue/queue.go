@@ -384,7 +384,8 @@ func (q *Queue) Park(ctx context.Context, id string) error {
 }
 
 // Requeue has a job tried again that is Failed, Blocked or Parked: at once, and with
-// all its attempts. The note says what has changed since. One that has ended is of no series
+// all its attempts. The note says what has changed since, and lies in the queue as the
+// Description does: no secret of a run belongs into it. One that has ended is of no series
 // any more: that has gone on without it. The error is ErrState for
 // any other job, and for one whose Key another has by now.
 func (q *Queue) Requeue(ctx context.Context, id, note string) error {
