@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -118,6 +119,19 @@ func ExampleSchema() {
 	// false the output does not satisfy its schema: at '': missing property 'files' <nil>
 	// false the output does not satisfy its schema: at '': got null, want object <nil>
 	// true
+}
+
+// What a model is told of a schema does not say in which folder the host runs.
+func TestSchemaIsNowhere(t *testing.T) {
+	t.Parallel()
+	circle, err := act.Schema(json.RawMessage(`{"$ref": "#"}`))
+	require.NoError(t, err)
+	v, err := circle.Verify(t.Context(), act.Work{}, act.Result{Output: json.RawMessage(`{}`)})
+	require.NoError(t, err)
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	require.Contains(t, v.Complaint, "reference cycle")
+	require.NotContains(t, v.Complaint, here)
 }
 
 func ExampleNoSecret() {

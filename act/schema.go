@@ -19,7 +19,7 @@ type schema struct{ compiled *jsonschema.Schema }
 
 // newSchema compiles a schema. What it refers to must stand in it: nothing is loaded.
 func newSchema(text json.RawMessage) (*schema, error) {
-	const here = "schema.json"
+	const here = "schema:///" // a relative one is told with the host's folder
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
