@@ -209,11 +209,10 @@ func (c *Controller) load(ctx context.Context) error {
 }
 
 // Run polls the world and ticks, each every Options.Every, until ctx ends, and then
-// closes the Controller. It polls every second if that is more often. What a tick
-// has failed at is logged and tried again with the next; a collector that begins to
-// fail, or is well again, is logged too. [Controller.Report] has what the
-// last tick found. Run returns nil, or store.ErrClosed if the Controller was closed
-// before ctx ended.
+// closes the Controller. It polls every second if that is more often. Run logs what a
+// tick failed at, and the next tick tries it again. It logs a collector that begins to
+// fail, or is well again. [Controller.Report] has what the last tick found. Run returns
+// nil, or store.ErrClosed if the Controller was closed before ctx ended.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var polls sync.WaitGroup
@@ -261,13 +260,14 @@ func every(ctx context.Context, d time.Duration, fn func() bool) {
 	}
 }
 
-// storeGrace is how long Close waits once all were cut off: a dispatch may have its outcome
-// to keep.
+// storeGrace is how long Close waits once all were cut off: a dispatch may have an
+// outcome to store.
 const storeGrace = 10 * time.Second
 
 // Close lets no further dispatch begin, waits for those under way for
 // Options.Grace, and then cuts them off: the next Controller of the name resumes
-// them. One that the store keeps for ten seconds more is left behind. It is idempotent, and must not be called by the Runner during a dispatch.
+// them. A dispatch that still waits for the store ten seconds later is left behind.
+// Close is idempotent. The Runner must not call it during a dispatch.
 func (c *Controller) Close() {
 	c.closeOnce.Do(func() {
 		c.mu.Lock()

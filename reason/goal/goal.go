@@ -183,8 +183,8 @@ func compileGoals(goals []Goal, wrong func(i int, field, problem string)) ([]tar
 	return targets, nil
 }
 
-// All returns the goals in their order, as they are overridden. The slice is the caller's. What the goals
-// refer to is the set's, and must not be changed.
+// All returns the goals in their order, with what overrides them in place. The slice is
+// the caller's. What the goals refer to is the set's, and must not be changed.
 func (g *Goals) All() []Goal {
 	var out []Goal
 	for _, t := range g.current().targets {
@@ -214,10 +214,10 @@ type Override struct {
 	RestMinutes int `json:"rest_minutes,omitempty"`
 }
 
-// Override has overrides stand in place of what goals and actions say, until the
-// next call, and whatever Load brings meanwhile. Readers see all of them or none. One
-// whose goal is not in the set waits for it. One that does not fit is left out, and
-// the error says which; those that cease to fit by what Load brings are left out too.
+// Override puts overrides in place of what goals and actions say, until the next call.
+// Load leaves them in place. Readers see all of them or none. An override whose goal is
+// not in the set waits for that goal. One that does not fit is left out, and the error
+// says which. One that ceases to fit by what Load brings is left out too.
 func (g *Goals) Override(all ...Override) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -138,9 +138,9 @@ func (n *node) compare(m *node) int {
 	return cmp.Or(cmp.Compare(n.cost, m.cost), cmp.Compare(n.depth, m.depth), cmp.Compare(guess[n.guess], guess[m.guess]))
 }
 
-// cheapestCourse returns the steps of least cost after which the goal is met, as they
-// say what they change; none if it is met already. Whether the goal is disabled, or unknown, does not
-// matter.
+// cheapestCourse returns the steps of least cost after which the goal is met, by what
+// the steps say that they change; none if it is met already. It does not matter whether
+// the goal is disabled or unknown.
 //
 // A step can be taken if its preconditions are met. One that alters the value of
 // the goal, a part of it, or what it is a part of, can end a course: that is a

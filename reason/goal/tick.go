@@ -292,8 +292,8 @@ func (c *Controller) failLocked(o *Outcome, at time.Time) {
 	}
 }
 
-// noteFailureLocked counts an action of a dispatch as one that came to nothing, as is
-// known at a time.
+// noteFailureLocked counts an action that came to nothing: of a dispatch that ended at
+// ended, which became known at at.
 func (c *Controller) noteFailureLocked(k cooldown.Key, ended, at time.Time) {
 	c.mu.guard.Fail(k, at)
 	if ended.After(c.mu.failed[k.Action]) {
