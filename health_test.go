@@ -34,7 +34,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	}
 	report := h.String()
 	for _, want := range []string{
-		"38 of 46", "quarantined", "what workers claim is off by 0.90", "worker failed 100 % of the last hour",
+		"30 of 46", "quarantined", "what workers claim is off by 0.90", "worker failed 100 % of the last hour",
 		`no worker has delivered "work"`, "let workers and reasoner name what they used", "uplift not measured", "0 of 24 delivered",
 	} {
 		require.Contains(t, strings.Join(strings.Fields(report), " "), want)
@@ -64,6 +64,22 @@ func TestHealthSaysWhatWasNotAsked(t *testing.T) {
 	require.Positive(t, h.Uplift.Unasked.Low, h.Uplift.Unasked)
 	require.Contains(t, h.String(), "\nunasked    helps by +")
 	narrow(t, h.String())
+}
+
+// What failed is a lesson that runs are shown as it is: nobody has to trust it.
+func TestFailuresWaitForNoTrust(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{judge: fail("still nil")}).host(), nil)
+	for i := range 8 {
+		run(t, a, arc.Objective{Text: fmt.Sprint("mend the cache ", i), Situation: situation})
+	}
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Positive(t, h.Lessons)
+	require.Equal(t, h.Quarantined, h.Lessons)
+	for _, issue := range h.Issues {
+		require.NotContains(t, issue.Text, "quarantined")
+	}
 }
 
 // narrow checks that a report fits a terminal.

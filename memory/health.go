@@ -30,7 +30,7 @@ type Health struct {
 	Injected      int     // recalls with Query.Inject or Background that found something, since the Bank was opened
 	Feedback      int     // records that recall shows and that have had feedback
 	Quarantined   int     // passing Episodes aside, which wait for no Trust
-	Lessons       int     // of these, what arc has derived, which quotes others
+	Lessons       int     // of these, what runs have taught, which quotes others
 	Archived      int
 	Pending       int // records that Options.Embedder has yet to give a vector to
 	// Embedder is why the Embedder failed at its last call, for another tenant
@@ -132,7 +132,7 @@ func (h *Health) add(e *entry) {
 	h.Kinds[e.flags.kind()]++
 	if e.flags&(isQuarantined|isPassing) == isQuarantined {
 		h.Quarantined++
-		if e.from().Origin == Derived {
+		if o := e.from().Origin; o == Derived || o == Executor && e.flags.kind() == Failure {
 			h.Lessons++
 		}
 	}

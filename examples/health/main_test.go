@@ -5,7 +5,7 @@ func Example() {
 	// Output:
 	// HEALTHY
 	// memory     39: 2 patterns, 37 failures, 0 facts, 0 episodes
-	//            0 archived, 38 quarantined, of these 19 lessons
+	//            0 archived, 38 quarantined, of these 38 lessons
 	// effective  1.00, by feedback on 19 of them
 	// uplift     helps by +73.1 points (+38.6 to +100.0; 100 % of 95 with, 28 % of 25
 	//            without)
