@@ -550,7 +550,7 @@ func checkOutput(res Result) error {
 
 func checkJSON(field string, raw json.RawMessage) error {
 	if len(raw) > 0 && !json.Valid(raw) {
-		return fmt.Errorf("%s is not JSON", field)
+		return fmt.Errorf("%s is not JSON (json.Marshal makes a text JSON)", field)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func ExampleValidator_Structure() {
 	}
 	// Output:
 	// Warning true 0.75 0.775 {"scope":"partly"}
-	// status: invalid status "Done"
+	// status: invalid status "Done": it is Success, Failure, Warning or Skipped
 	// confidence: invalid type for field confidence: want a number
 	// alignment_check: missing required field: alignment_check
 }

@@ -80,7 +80,7 @@ func (r *Result) checkRange(field string) {
 		switch ref.Status {
 		case Success, Failure, Warning, Skipped:
 		default:
-			r.refuse(field, "invalid status %.64q", string(ref.Status))
+			r.refuse(field, "invalid status %.64q: it is Success, Failure, Warning or Skipped", string(ref.Status))
 		}
 	case "confidence":
 		if !inUnit(ref.Confidence) {
