@@ -42,7 +42,7 @@ type Report struct {
 	// innermost last. View.Report alone fills them.
 	Aims []Aim `json:",omitempty"`
 
-	// Attempts counts the executions of workers.
+	// Attempts counts those of workers, the ones too that a human has refused.
 	Attempts int
 	// LastWorker made the last attempt. "" if there was none.
 	LastWorker string

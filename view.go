@@ -152,7 +152,7 @@ func (v View) Rank(ctx context.Context, situation string, task reason.Task) ([]r
 
 // Costs returns what the attempts of the tenant's workers came to, those that failed too,
 // for each skill and day (UTC), from the day of since on. A worker that is away is not
-// blamed, and costs what it reports.
+// blamed, and costs what it reports. What reasoners and gates cost is in [Report].Usage.
 func (v View) Costs(ctx context.Context, since time.Time) ([]rank.Tally, error) {
 	return within(ctx, v, func(own *tenant) ([]rank.Tally, error) { return own.book.Daily(ctx, since) })
 }

@@ -28,7 +28,8 @@ type Draft struct {
 	Vector  []float32 // that of the texts; nil: Options.Embedder makes it, or there is none
 	Slot    Slot      // what it states, which hides what states another value of an earlier At
 
-	// Triggers are phrases for Query.Triggered: at most MaxLinks, of 256 bytes each.
+	// Triggers are phrases for Query.Triggered: at most MaxLinks, of 256 bytes each. A run
+	// of an arc.Agent is told first of what has one in its objective or situation.
 	Triggers []string
 	Plan     json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
 

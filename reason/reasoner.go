@@ -16,10 +16,9 @@ import (
 //
 // A panic or an error fails the deliberation: the loop asks again, a bounded
 // number of times, with the error in Brief.Complaint, unless that is an
-// [ErrModel]. An error that is [Retryable] does not fail it yet: the loop
-// repeats the call when the error says, between a second and a minute, or, if
-// it does not say, after 1, 2 and 4 seconds, within the deadline of the
-// deliberation. Reason itself waits for nothing but its model. Of a Decision
+// [ErrModel]. An error that is [Retryable] does not fail it: the run waits, and
+// calls again when the error says, between a second and five minutes, or, if it
+// does not say, after 1, 2, 4 … seconds. Reason itself waits for nothing but its model. Of a Decision
 // with an error, the Usage counts and nothing else.
 //
 // The Brief and what it refers to belong to the callee for the length of the

@@ -17,20 +17,21 @@ import (
 
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, reasontest.Reply{Text: `{"answer":42}`, Stop: reason.StopEnd, Usage: reason.Usage{TokensOut: 6}})
+		answer(w, reasontest.Reply{Stop: reason.StopEnd, Text: `{"thought":"one call","complexity":"simple","approach":"look it up",
+			"tasks":[{"objective":"look up order 17","skill":"lookup","verify":"the database says the same"}]}`})
 	}))
 	defer server.Close()
 
 	client := sdk.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey("none"))
 	m := openai.New(client, "gpt-oss-120b", &openai.Options{Schema: openai.Object})
-	resp, err := m.Generate(context.Background(), &reason.Request{
-		System:   "Answer with a number.",
-		Messages: []reason.Message{{Role: "user", Text: "six times seven?"}},
-		Schema:   []byte(`{"type":"object","properties":{"answer":{"type":"integer"}},"required":["answer"]}`),
-	})
+	llm, err := reason.NewLLM(m, nil) // an arc.Host has it as its Reasoner
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(resp.Text, resp.Stop, resp.Usage.TokensOut)
-	// Output: {"answer":42} end 6
+	d, err := llm.Reason(context.Background(), reason.Brief{Objective: "where is order 17?", Skills: []string{"lookup"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.Approach+":", d.Tasks[0].Objective)
+	// Output: look it up: look up order 17
 }
