@@ -221,16 +221,17 @@ func listed(hits []memory.Hit, r *memory.Record) bool {
 	return slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Record.ID == r.ID && h.Record.Scope == r.Scope })
 }
 
-// general is what chunks of such cases are found by, where values of the inputs stand in
-// it: they have names in their places. "": none does.
+// general is what chunks of such cases are found by, whatever the words of the objective:
+// the situation that the host has named, with names in the places of values of the inputs.
+// "": there is none, and no such values.
 func (a *Ask) general() string {
-	if len(a.Inputs) == 0 {
-		return ""
-	}
 	o := Outcome{Situation: a.Situation, Objective: a.Objective}
 	all := template.Flatten(a.Inputs, nil)
 	if as := quoter(all).Phrase(template.Literal(o.trigger())).Show(); as != o.trigger() && len(all) <= maxInputs {
 		return triggerOf(as)
+	}
+	if a.Vouched && a.Situation != a.Objective {
+		return triggerOf(o.trigger())
 	}
 	return ""
 }

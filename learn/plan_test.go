@@ -579,3 +579,33 @@ func TestARankedWorkerIsNotOfTheCase(t *testing.T) {
 		require.Equal(t, want, ok, "ranked: %t", ranked)
 	}
 }
+
+// What the host has named is what a plan is found by, however rare the words of the
+// objective are beside it, and however often its own are said.
+func TestNamedSituationIsFoundByItsName(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	o := delivered("run-1", "where is ORD-1, which I have ordered for my daughter's birthday?")
+	o.Situation, o.Case = "order status", named("ORD-1")
+	o.Plan[0].Objective = "look up ORD-1"
+	for _, key := range []string{"run-1", "run-2"} {
+		o.Key, o.GoalKey, o.Run = key, key, key
+		_, err := p.learner.Learn(t.Context(), o)
+		require.NoError(t, err)
+	}
+	var said []memory.Draft
+	for i := range 60 {
+		said = append(said, memory.Draft{Kind: memory.Episode, Content: fmt.Sprintf(`{"order":"ORD-%d","status":"shipped"}`, i)})
+	}
+	_, err := p.bank.In(scope).RememberAll(t.Context(), said)
+	require.NoError(t, err)
+	a := learn.Ask{
+		GoalKey: "run-3", Scope: scope, Situation: o.Situation, Case: named("ORD-7"),
+		Objective: "Good morning! ORD-7, the toaster in cream white, is late, and Aunt Ingeborg visits on Sunday.",
+	}
+	found, err := p.learner.Recall(t.Context(), a)
+	require.NoError(t, err)
+	chunk, ok := learn.Fire(p.learner.Match(found.Hits, a), nil)
+	require.True(t, ok)
+	require.Equal(t, "look up ORD-7", chunk.Tasks[0].Objective)
+}
