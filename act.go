@@ -23,7 +23,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	c := t.s.Current
 	at, err := t.attempt(ctx)
-	t.heard = t.own.breakers.heard(t.own.name, c.Worker, broke(&at), at.End == act.Finished, t.a.o.Now())
+	t.heard = t.own.breakers.Heard(c.Worker, broke(&at), at.End == act.Finished, t.a.o.Now())
 	switch {
 	case err != nil:
 		return "", err

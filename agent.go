@@ -22,6 +22,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/advice"
+	"github.com/arc-learn/arc/internal/breaker"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
@@ -415,7 +416,7 @@ type tenant struct {
 	settled   []advice.Settled // of deciding
 	deciding  sync.Mutex
 	ledgers   ledgers
-	breakers  breakers
+	breakers  *breaker.Set
 	news      atomic.Uint64 // of the Agent, when the statistics caught up
 }
 

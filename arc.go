@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/breaker"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
@@ -372,7 +373,7 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
-	if err = own.breakers.load(ctx, a.st, name); err != nil {
+	if own.breakers, err = breaker.Load(ctx, a.st, name); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
 	if lost := guard.Call(func() { own.policy = o.Policy(own.book) }); lost != nil {

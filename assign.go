@@ -9,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/advice"
+	"github.com/arc-learn/arc/internal/breaker"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/rank"
@@ -75,12 +76,12 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			s.Current, s.Cause, s.Reason = nil, cause, why
 			return phaseEnd, nil
 		}
-		worker = t.choose(task, t.own.breakers.closed(ranking, t.a.o.Now()))
+		worker = t.choose(task, t.own.breakers.Closed(ranking, t.a.o.Now()))
 		if held, err = t.reserve(ctx, task, worker, ranking); err != nil {
 			return "", err
 		}
 	}
-	t.own.breakers.try(worker, t.a.o.Now().Add(max(t.a.o.AttemptTimeout, shortRest)))
+	t.own.breakers.Try(worker, t.a.o.Now().Add(max(t.a.o.AttemptTimeout, breaker.Rest)))
 	g.Tries++
 	t.called = t.own.name + "/" + s.prefix() + "/" + strconv.Itoa(s.Attempts+1)
 	s.Current = &attempt{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/breaker"
 	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -76,8 +77,8 @@ func (c *customs) checkOwn(e store.Entry, parts []string) error {
 		case "episode":
 			ours = ours || slices.Contains(c.episodes, parts[2])
 		}
-	case breakerKeys:
-		err = codec.Decode(e, new(breaker))
+	case breaker.Keys:
+		err = breaker.Check(e)
 	case toldKeys:
 		err = codec.Decode(e, new(told))
 	case ledgerKeys:

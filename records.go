@@ -206,7 +206,7 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 // than tried.
 func (t *turn) keepBreaker() {
 	for op := t.heard; op.Key != ""; {
-		if op = t.own.breakers.newer(op); op.Key == "" {
+		if op = t.own.breakers.Newer(op); op.Key == "" {
 			return
 		}
 		if _, err := t.a.st.Commit(context.Background(), op); err != nil { // under no lease

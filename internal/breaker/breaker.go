@@ -1,4 +1,5 @@
-package arc
+// Package breaker leaves a worker alone for a while whose attempts break off one after another.
+package breaker
 
 import (
 	"bytes"
@@ -14,17 +15,18 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// A breaker opens after maxFaults attempts in a row that broke off, and rests for shortRest,
+// A breaker opens after maxFaults attempts in a row that broke off, and rests for Rest,
 // twice as long after each further one, longRest at most. Then one attempt tries the worker
 // again.
 const (
 	maxFaults = 3
-	shortRest = time.Minute
-	longRest  = time.Hour
+	// Rest is the first and shortest.
+	Rest     = time.Minute
+	longRest = time.Hour
 )
 
-// breakerKeys lead from a worker to its breaker.
-const breakerKeys = "breaker"
+// Keys is the part behind a tenant that leads from a worker to its breaker.
+const Keys = "breaker"
 
 // breaker is what the last attempts of a worker have come to, in all runs of a tenant.
 type breaker struct {
@@ -34,9 +36,12 @@ type breaker struct {
 	trial int64 // until when the attempt that tries the worker again may take
 }
 
-// breakers are those of a tenant's workers, of which any attempt broke off.
-type breakers struct {
-	sync.Mutex
+// Set has the breakers of a tenant's workers, of which any attempt broke off. It is safe
+// for concurrent use, and writes nothing: it returns what its user is to commit.
+type Set struct {
+	tenant string
+
+	mu sync.Mutex
 	of map[string]breaker
 }
 
@@ -45,32 +50,35 @@ func (b breaker) rests(now time.Time) bool {
 	if b.Faults < maxFaults {
 		return false
 	}
-	rest := min(shortRest<<min(b.Faults-maxFaults, 16), longRest)
+	rest := min(Rest<<min(b.Faults-maxFaults, 16), longRest)
 	return now.UnixNano() < max(b.At+int64(rest), b.trial)
 }
 
-// load reads the breakers of a tenant.
-func (all *breakers) load(ctx context.Context, st store.Store, tenant string) error {
-	all.of = make(map[string]breaker)
-	prefix := key.Under(tenant, breakerKeys, "")
+// Load reads the breakers of a tenant. One that cannot be read is closed, as one that is not
+// there.
+func Load(ctx context.Context, st store.Store, tenant string) (*Set, error) {
+	all := &Set{tenant: tenant, of: make(map[string]breaker)}
+	prefix := key.Under(tenant, Keys, "")
 	for e, err := range st.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
-			return fmt.Errorf("breakers: %w", err)
+			return nil, fmt.Errorf("breakers: %w", err)
 		}
 		var b breaker
-		if codec.Decode(e, &b) != nil {
-			continue // it is closed, as one that is not there
+		if codec.Decode(e, &b) == nil {
+			all.of[key.Split(e.Key[len(prefix):])[0]] = b
 		}
-		all.of[key.Split(e.Key[len(prefix):])[0]] = b
 	}
-	return nil
+	return all, nil
 }
 
-// closed leaves out of a ranking the workers whose breakers are open, unless that leaves
+// Check returns why an entry is no breaker, or nil.
+func Check(e store.Entry) error { return codec.Decode(e, new(breaker)) }
+
+// Closed leaves out of a ranking the workers whose breakers are open, unless that leaves
 // none.
-func (all *breakers) closed(ranking []rank.Scored, now time.Time) []rank.Scored {
-	all.Lock()
-	defer all.Unlock()
+func (all *Set) Closed(ranking []rank.Scored, now time.Time) []rank.Scored {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	if len(all.of) == 0 {
 		return ranking
 	}
@@ -81,27 +89,27 @@ func (all *breakers) closed(ranking []rank.Scored, now time.Time) []rank.Scored 
 	return ranking
 }
 
-// try has other attempts leave a worker alone that one tries again, until it may be over.
-func (all *breakers) try(worker string, until time.Time) {
-	all.Lock()
-	defer all.Unlock()
+// Try has other attempts leave a worker alone that one tries again, until it may be over.
+func (all *Set) Try(worker string, until time.Time) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	if b := all.of[worker]; b.Faults >= maxFaults {
 		b.trial = until.UnixNano()
 		all.of[worker] = b
 	}
 }
 
-// heard takes down that an attempt of a worker is over, and whether it broke off or has
+// Heard takes down that an attempt of a worker is over, and whether it broke off or has
 // finished. It returns what keeps that, without a Key if there is nothing new.
-func (all *breakers) heard(tenant, worker string, broke, finished bool, now time.Time) (op store.Op) {
-	all.Lock()
-	defer all.Unlock()
+func (all *Set) Heard(worker string, broke, finished bool, now time.Time) (op store.Op) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	b, known := all.of[worker]
 	if !known && !broke {
 		return op
 	}
 	b.trial = 0
-	k := key.Under(tenant, breakerKeys, worker)
+	k := key.Under(all.tenant, Keys, worker)
 	switch {
 	case broke:
 		b.Faults, b.At = b.Faults+1, now.UnixNano()
@@ -122,10 +130,11 @@ func (b breaker) kept(k string) (op store.Op) {
 	return op
 }
 
-// newer keeps a breaker as it is by now, without a Key if op does: what was heard of last may be committed first.
-func (all *breakers) newer(op store.Op) store.Op {
-	all.Lock()
-	defer all.Unlock()
+// Newer keeps a breaker as it is by now, without a Key if op does: what was heard of last may be
+// committed first.
+func (all *Set) Newer(op store.Op) store.Op {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	parts, is := key.Split(op.Key), store.Op{Key: op.Key, Delete: true}
 	if b, known := all.of[parts[len(parts)-1]]; known {
 		is = b.kept(op.Key)
