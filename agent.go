@@ -29,6 +29,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/internal/lease"
+	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
@@ -306,7 +307,7 @@ func (o *Options) check() error {
 		errs = append(errs, fmt.Errorf("option Scope: %w", err))
 	}
 	for _, b := range [...]Budget{o.Budget, o.Bounds.Session, o.Bounds.Scope, o.Bounds.Day} {
-		if err := b.check(); err != nil {
+		if err := ledger.Amount(b).Check(); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -415,7 +416,7 @@ type tenant struct {
 	standings atomic.Pointer[map[advice.Post]string]
 	settled   []advice.Settled // of deciding
 	deciding  sync.Mutex
-	ledgers   ledgers
+	ledgers   *ledger.Book
 	breakers  *breaker.Set
 	news      atomic.Uint64 // of the Agent, when the statistics caught up
 }
@@ -555,7 +556,7 @@ type turn struct {
 	abreast bool // what was acknowledged before is known, or was waited for
 
 	// paid is what the run had used when it was last settled.
-	paid Budget
+	paid ledger.Amount
 
 	// watched: a consumer, a hook or the log takes the events.
 	watched bool
@@ -762,27 +763,6 @@ func (a *Agent) lease() time.Duration {
 		steps += a.o.ApprovalTTL
 	}
 	return steps
-}
-
-// unable names the first of the tasks that no worker can take, and says why;
-// "" if there is none.
-func (a *Agent) unable(tasks []reason.Task) string {
-	for i := range tasks {
-		ok, wrong := a.runner.Able(&tasks[i])
-		switch {
-		case ok:
-			continue
-		case wrong != "":
-			return fmt.Sprintf("no worker can take task %d: %s", i+1, wrong)
-		}
-		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
-		if e := tasks[i].Effect; e != nil {
-			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do",
-				*e, a.runner.Effects())
-		}
-		return why
-	}
-	return ""
 }
 
 // veilFor returns the veil of a run with secrets of its own.

@@ -21,6 +21,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
+	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
@@ -349,7 +350,7 @@ const idleTenants = 64
 
 // openTenant opens ranking, monitor, proposals and learner of a tenant over the store.
 func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
-	o, own := &a.o, &tenant{name: name, ledgers: newLedgers(a.keepLedgers)}
+	o, own := &a.o, &tenant{name: name, ledgers: ledger.Open(a.st, a.w, name, a.leases != nil)}
 	var err error
 	own.book, err = rank.Open(ctx, a.st, &rank.Options{
 		Now: o.Now, Seed: o.Seed, Sanitizer: o.Sanitizer, Tenant: name, Calibrated: true, Shared: a.leases != nil,

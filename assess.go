@@ -143,7 +143,7 @@ func (t *turn) advice() string {
 // slow reports whether one task at a time is taken, since not all is well. It is
 // not where the budget nears its end: more decisions would spend it.
 func (t *turn) slow() bool {
-	spent, _ := t.s.Objective.Budget.used(t.s.spent(t.a.o.Now()))
+	spent, _ := t.s.bounds().Spent(t.s.spent(t.a.o.Now()))
 	return t.s.Assessment.Recommendation != "" && spent < nearlySpent
 }
 
@@ -272,7 +272,7 @@ func (t *turn) signs() meta.Signs {
 		signs.Approaches = append(signs.Approaches, f.Approach)
 		signs.Attempts = append(signs.Attempts, max(1, f.Action*31+f.Result))
 	}
-	signs.Spent, signs.Bound = s.Objective.Budget.used(s.spent(t.a.o.Now()))
+	signs.Spent, signs.Bound = s.bounds().Spent(s.spent(t.a.o.Now()))
 	for _, e := range s.Tracker {
 		if !e.Invalid {
 			signs.Resonance = append(signs.Resonance, e.Resonance)

@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/internal/census"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
@@ -81,8 +82,8 @@ func (c *customs) checkOwn(e store.Entry, parts []string) error {
 		err = breaker.Check(e)
 	case toldKeys:
 		err = codec.Decode(e, new(told))
-	case ledgerKeys:
-		err = codec.Decode(e, new(ledger))
+	case ledger.Keys:
+		err = ledger.Check(e)
 	case jobKeys:
 		return queue.Check(e, c.scope)
 	case statusKeys, sessionKeys, spoolKeys:
@@ -121,7 +122,7 @@ const maxNames = 1 << 20
 
 // sound returns why a run that comes from elsewhere cannot be gone on with, or nil.
 func (s *state) sound(tenant string) error {
-	err := errors.Join(key.CheckID("id", s.ID), key.CheckID("session", s.Session), s.Objective.Budget.check())
+	err := errors.Join(key.CheckID("id", s.ID), key.CheckID("session", s.Session), s.bounds().Check())
 	for _, scope := range s.scopes() {
 		if err = errors.Join(err, scope.Check()); scope.Tenant() != tenant {
 			err = errors.Join(err, memory.ErrTenant)
@@ -129,7 +130,7 @@ func (s *state) sound(tenant string) error {
 	}
 	_, open := phases[s.Phase]
 	counts := [...]int{s.Step, s.Seq, s.Attempts, s.Judged, s.Deliberations, s.Objective.Attempts, s.Wait.Tries}
-	used := s.Usage.Valid() && s.Before.check() == nil && (s.Current == nil || s.Current.Usage.Valid())
+	used := s.Usage.Valid() && ledger.Amount(s.Before).Check() == nil && (s.Current == nil || s.Current.Usage.Valid())
 	switch {
 	case err != nil:
 		return err

@@ -210,7 +210,7 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 		}
 		gone[s.Session] = true
 	}
-	if err := a.dropLedgers(ctx, own, func(kind, name string) bool {
+	if err := own.ledgers.Erase(ctx, func(kind, name string) bool {
 		return kind == "scope" && memory.Scope(name).Within(scope) || kind == "session" && gone[name]
 	}); err != nil {
 		return err
@@ -223,29 +223,6 @@ func (a *Agent) eraseRuns(ctx context.Context, scope memory.Scope) error {
 	}
 	kept[""] = true // sums of many attempts
 	return errors.Join(damaged, own.book.Forget(ctx, func(s rank.Sample) bool { return !kept[s.Key] }))
-}
-
-// dropLedgers removes what was used of the budgets that which names.
-func (a *Agent) dropLedgers(ctx context.Context, own *tenant, which func(kind, name string) bool) error {
-	own.ledgers.Lock()
-	defer own.ledgers.Unlock()
-	if err := a.w.Flush(ctx); err != nil {
-		return err
-	}
-	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(own.name, ledgerKeys, "")}) {
-		if err != nil {
-			return err
-		}
-		parts := key.Split(e.Key)
-		if n := len(parts); !which(parts[n-2], parts[n-1]) {
-			continue
-		}
-		delete(own.ledgers.at, e.Key)
-		if err := a.w.Add(ctx, store.Op{Key: e.Key, Delete: true}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // eraseRun removes a run with its session, and what it has taught in scopes that

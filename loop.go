@@ -90,6 +90,15 @@ func (t *turn) step(ctx context.Context) error {
 	}
 }
 
+// exhausted says which bound of the run, or of those it has a share in, is
+// reached, or "".
+func (t *turn) exhausted(ctx context.Context) (string, error) {
+	if why := t.s.bounds().Reached(t.s.spent(t.a.o.Now())); why != "" {
+		return why, nil
+	}
+	return t.own.ledgers.Reached(ctx, t.shares())
+}
+
 // paid are the phases that take in what the budget has paid for.
 var paid = []phase{phaseVerify, phaseLearn, phaseEnd}
 
@@ -349,7 +358,7 @@ func (s state) retried(note string, now time.Time) state {
 	if s.Ended != 0 {
 		s.Wait.Waited += max(0, time.Duration(now.UnixNano()-s.Ended))
 	}
-	s.Before = s.used(now)
+	s.Before = Budget(s.used(now))
 	for i := range s.Aims {
 		if g := &s.Aims[i]; note != "" {
 			g.Answers = appendTo(g.Answers, reason.Answer{Questions: []string{clip(s.Reason)}, Text: note})

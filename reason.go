@@ -24,7 +24,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	if err := t.know(ctx); err != nil {
 		return "", err
 	}
-	wall := t.s.Objective.Budget.left(t.s.spent(t.a.o.Now()))
+	wall := t.left()
 	b, err := t.brief(ctx)
 	if err != nil {
 		return "", err

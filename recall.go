@@ -103,3 +103,24 @@ func (t *turn) search(ctx context.Context) error {
 	}
 	return nil
 }
+
+// unable names the first of the tasks that no worker can take, and says why;
+// "" if there is none.
+func (a *Agent) unable(tasks []reason.Task) string {
+	for i := range tasks {
+		ok, wrong := a.runner.Able(&tasks[i])
+		switch {
+		case ok:
+			continue
+		case wrong != "":
+			return fmt.Sprintf("no worker can take task %d: %s", i+1, wrong)
+		}
+		why := fmt.Sprintf("no worker can take task %d: its skill is %q, of %q", i+1, tasks[i].Skill, a.runner.Skills())
+		if e := tasks[i].Effect; e != nil {
+			why += fmt.Sprintf(", and its effect %q, of %q; without an effect, any worker with the skill will do",
+				*e, a.runner.Effects())
+		}
+		return why
+	}
+	return ""
+}

@@ -215,22 +215,6 @@ func (t *turn) keepBreaker() {
 	}
 }
 
-// keepLedgers writes ledgers: behind, unless they have conditions.
-func (a *Agent) keepLedgers(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
-	switch {
-	case len(ops) == 0:
-		return 0, nil
-	case ops[0].If == store.Any:
-		err = a.w.Add(ctx, ops...)
-	default:
-		rev, err = a.st.Commit(ctx, ops...)
-	}
-	if err != nil {
-		err = fmt.Errorf("budget: %w", err)
-	}
-	return rev, err
-}
-
 // dueKey is the key of the run in the index of those that are due.
 func (s *state) dueKey(at int64) string {
 	return key.Join(dueKeys, fmt.Sprintf("%016x", at), s.Objective.Scope.Tenant(), s.ID)
@@ -431,7 +415,7 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 		if err := own.monitor.Forget(ctx, s.Session); err != nil {
 			return err
 		}
-		ops = append(ops, own.ledgers.drop(key.Under(own.name, ledgerKeys, "session", s.Session)))
+		ops = append(ops, own.ledgers.Drop(s.Session))
 	}
 	_, err := a.w.Commit(ctx, ops...)
 	if errors.Is(err, store.ErrConflict) {

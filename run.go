@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
+	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -517,7 +518,7 @@ func (o *Objective) check() error {
 	if err := o.Secrets.Check(o.ID, o.Session, o.Actor, o.User, string(o.Scope)); err != nil {
 		errs = append(errs, err)
 	}
-	if err := o.Budget.check(); err != nil {
+	if err := ledger.Amount(o.Budget).Check(); err != nil {
 		errs = append(errs, err)
 	}
 	if len(o.Skills) > maxConditions {

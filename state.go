@@ -16,6 +16,7 @@ import (
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
+	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -810,18 +811,17 @@ func listed(approaches []string, approach string) bool {
 	return slices.ContainsFunc(approaches, func(s string) bool { return same(s, approach) })
 }
 
-// spent is what the run has used so far, or since its last Retry, as a Budget.
-func (s *state) spent(now time.Time) Budget {
-	all, before := s.used(now), s.Before
-	return Budget{
-		Steps: all.Steps - before.Steps, Wall: all.Wall - before.Wall,
-		Tokens: all.Tokens - before.Tokens, CostUSD: all.CostUSD - before.CostUSD,
-	}
+// bounds are those of the run alone.
+func (s *state) bounds() ledger.Amount { return ledger.Amount(s.Objective.Budget) }
+
+// spent is what the run has used so far, or since its last Retry.
+func (s *state) spent(now time.Time) ledger.Amount {
+	return s.used(now).Less(ledger.Amount(s.Before))
 }
 
 // used is what the run has used in all.
-func (s *state) used(now time.Time) Budget {
-	return Budget{
+func (s *state) used(now time.Time) ledger.Amount {
+	return ledger.Amount{
 		Steps: s.Step, Wall: time.Duration(now.UnixNano()-s.Started) - s.Wait.Waited,
 		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
 	}

@@ -1,0 +1,360 @@
+// Package ledger keeps what runs have used of budgets that they share.
+//
+// An attempt reserves its price before it begins, and what the run has used is settled with
+// its commit after. Openers that share a store write a ledger on condition that it is as they
+// have read it; one that has the store to itself writes it behind.
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Keys is the part behind a tenant that leads from what shares a budget, by kind and name, to
+// what it has used.
+const Keys = "ledger"
+
+// ledger is what the runs have used that share a budget.
+type ledger struct {
+	Runs int    `cbor:"75,keyasint,omitempty"`
+	Used Amount `cbor:"76,keyasint,omitempty"`
+	Day  int64  `cbor:"77,keyasint,omitempty"` // that it is of; 0: of all
+	Held []hold `cbor:"240,keyasint,omitempty"`
+
+	rev store.Revision // that it was read at
+}
+
+// hold is what a run has reserved for its attempt under way.
+type hold struct {
+	Run   string `cbor:"241,keyasint,omitempty"`
+	Price Amount `cbor:"242,keyasint,omitempty"`
+}
+
+// letGo removes what a run has reserved, and reports whether it had.
+func (l *ledger) letGo(run string) bool {
+	n := len(l.Held)
+	l.Held = slices.DeleteFunc(l.Held, func(h hold) bool { return h.Run == run })
+	return len(l.Held) < n
+}
+
+// taken is what was used, and is reserved.
+func (l *ledger) taken() Amount {
+	all := l.Used
+	for _, h := range l.Held {
+		all = all.Plus(h.Price)
+	}
+	return all
+}
+
+// Share is a ledger that a run has a share in, with its bound.
+type Share struct {
+	Key   string // of the store
+	Bound Amount
+	Day   int64   // since 1970, that the bound is of; 0: it is of all days
+	Each  float64 // of a purse: US dollars a run
+}
+
+// counts reports whether a ledger has to have what was used.
+func (s *Share) counts(used Amount) bool {
+	b := &s.Bound
+	return b.Steps != 0 && used.Steps != 0 || b.Wall != 0 && used.Wall != 0 || b.Tokens != 0 && used.Tokens != 0 ||
+		(b.CostUSD != 0 || s.Each != 0) && used.CostUSD != 0
+}
+
+// lacks says why a ledger has no room for an attempt of a run that has cost so much; "": it has.
+func (s *Share) lacks(l *ledger, cost float64, price Amount) string {
+	all := l.taken()
+	p := rank.Purse{Each: s.Each, Tasks: l.Runs, Spent: all.CostUSD}
+	if s.Each != 0 && !p.Affords(cost, price.CostUSD) {
+		return fmt.Sprintf("takes about %s, and %d runs have used %s of a budget of %s each",
+			dollars(price.CostUSD), p.Tasks, dollars(p.Spent), dollars(s.Each))
+	}
+	return s.Bound.Lacks("the "+s.sharer(), all, price)
+}
+
+// sharer is what shares the ledger: a session, a scope, a day.
+func (s *Share) sharer() string {
+	parts := key.Split(s.Key)
+	return parts[len(parts)-2]
+}
+
+// Book has the ledgers of a tenant, as they were read last where openers share them. It is safe
+// for concurrent use.
+type Book struct {
+	st     store.Store
+	w      *flush.Writer
+	prefix string
+	shared bool // by several openers
+
+	turn chan struct{} // holds one while a goroutine uses at: a commit may be waited for
+	at   map[string]*ledger
+}
+
+// Open returns the ledgers of a tenant. Shared: others have the store open too.
+func Open(st store.Store, w *flush.Writer, tenant string, shared bool) *Book {
+	return &Book{
+		st: st, w: w, prefix: key.Under(tenant, Keys, ""), shared: shared,
+		turn: make(chan struct{}, 1), at: make(map[string]*ledger),
+	}
+}
+
+// Check returns why an entry is no ledger, or nil.
+func Check(e store.Entry) error { return codec.Decode(e, new(ledger)) }
+
+func (b *Book) lock()   { b.turn <- struct{}{} }
+func (b *Book) unlock() { <-b.turn }
+
+// post writes ledgers: behind, unless they have conditions.
+func (b *Book) post(ctx context.Context, ops ...store.Op) (rev store.Revision, err error) {
+	switch {
+	case len(ops) == 0:
+		return 0, nil
+	case b.shared:
+		rev, err = b.st.Commit(ctx, ops...)
+	default:
+		err = b.w.Add(ctx, ops...)
+	}
+	if err != nil {
+		err = fmt.Errorf("budget: %w", err)
+	}
+	return rev, err
+}
+
+// ledgerLocked returns a ledger, from the store unless it is in memory.
+func (b *Book) ledgerLocked(ctx context.Context, s Share) (*ledger, error) {
+	l := b.at[s.Key]
+	if l == nil {
+		l = new(ledger)
+		e, err := b.st.Get(ctx, s.Key)
+		if err == nil {
+			err = codec.Decode(e, l)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("budget: %w", err)
+		}
+		if l.rev = e.Rev; !b.shared {
+			l.Held = nil // by who had the store before
+		}
+		b.at[s.Key] = l
+	}
+	if l.Day < s.Day { // another opener's clock may be ahead
+		*l = ledger{Day: s.Day, Held: l.Held, rev: l.rev}
+	}
+	return l, nil
+}
+
+// amend has change alter those of the ledgers that it returns true for, and keep write
+// them. Where openers share them, that is on condition that they are as change has seen
+// them, else both are called again.
+func (b *Book) amend(
+	ctx context.Context, shares []Share, change func(Share, *ledger) (bool, error), keep Commit,
+) error {
+	b.lock()
+	defer b.unlock()
+	for {
+		var ops []store.Op
+		var was, is []*ledger
+		var of []Share // all by the same index
+		for _, s := range shares {
+			l, err := b.ledgerLocked(ctx, s)
+			if err != nil {
+				return err
+			}
+			n := *l
+			n.Held = slices.Clone(l.Held)
+			changed, err := change(s, &n)
+			if err != nil {
+				return err
+			}
+			if !changed {
+				continue
+			}
+			op, kept := store.Op{Key: s.Key, If: store.At(l.rev)}, n
+			if !b.shared {
+				op.If, kept.Held = store.Any, nil
+			}
+			if op.Value, err = codec.Encode(s.Key, &kept); err != nil {
+				return fmt.Errorf("budget: %w", err)
+			}
+			ops, was, is, of = append(ops, op), append(was, l), append(is, &n), append(of, s)
+		}
+		for i, s := range of {
+			b.at[s.Key] = is[i]
+		}
+		rev, err := keep(ctx, ops...)
+		if !b.shared || err == nil {
+			for i := range is {
+				is[i].rev = rev
+			}
+			return err
+		}
+		others := false
+		for i, s := range of {
+			delete(b.at, s.Key)
+			l, look := b.ledgerLocked(ctx, s)
+			others = others || look == nil && l.rev != was[i].rev
+		}
+		if !others || !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// Commit commits a run together with ledgers.
+type Commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error)
+
+// Bill is what a run has to settle.
+type Bill struct {
+	Run    string
+	Begins bool   // it is committed for the first time
+	Since  Amount // what it has used since it was last settled
+	Done   bool   // what it has reserved is used, or will not be
+}
+
+// Settle has keep commit the run of a bill, and adds what it has used to its ledgers. Openers
+// that share them write them with the run, if a bound has to do with it. It reports whether
+// the bill is settled.
+func (b *Book) Settle(ctx context.Context, shares []Share, bill Bill, keep Commit) (settled bool, err error) {
+	if len(shares) == 0 {
+		_, err := keep(ctx)
+		return false, err
+	}
+	counts := bill.Begins || !b.shared || slices.ContainsFunc(shares, func(s Share) bool { return s.counts(bill.Since) })
+	change := func(_ Share, l *ledger) (bool, error) {
+		released := bill.Done && l.letGo(bill.Run)
+		if bill.Begins {
+			l.Runs++
+		}
+		l.Used = l.Used.Plus(bill.Since)
+		return counts || released, nil
+	}
+	if b.shared {
+		err := b.amend(ctx, shares, change, func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+			rev, err := keep(ctx, ops...)
+			settled = err == nil && len(ops) > 0
+			return rev, err
+		})
+		return settled, err
+	}
+	var behind error // of what the Writer was handed before, which says nothing of this run
+	err = b.amend(ctx, shares, change, func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+		_, behind = b.post(ctx, ops...)
+		return 0, nil
+	})
+	if err == nil {
+		_, err = keep(ctx)
+	}
+	return true, cmp.Or(err, behind)
+}
+
+// Reached says which bound of the ledgers is reached, or "".
+func (b *Book) Reached(ctx context.Context, shares []Share) (string, error) {
+	b.lock()
+	defer b.unlock()
+	for _, s := range shares {
+		if b.shared {
+			delete(b.at, s.Key) // others may have altered it
+		}
+		l, err := b.ledgerLocked(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		if why := s.Bound.Reached(l.Used); why != "" {
+			return s.sharer() + " " + why, nil
+		}
+	}
+	return "", nil
+}
+
+// Lacks says which ledger has no room for an attempt of the price of a run that has cost so
+// much; "": all have.
+func (b *Book) Lacks(ctx context.Context, shares []Share, cost float64, price Amount) (string, error) {
+	b.lock()
+	defer b.unlock()
+	for _, s := range shares {
+		l, err := b.ledgerLocked(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		if why := s.lacks(l, cost, price); why != "" {
+			return why, nil
+		}
+	}
+	return "", nil
+}
+
+// Purse is what the runs of a share may spend on average, and have.
+func (b *Book) Purse(ctx context.Context, s Share) (rank.Purse, error) {
+	b.lock()
+	defer b.unlock()
+	l, err := b.ledgerLocked(ctx, s)
+	if err != nil {
+		return rank.Purse{}, err
+	}
+	return rank.Purse{Each: s.Each, Tasks: l.Runs, Spent: l.taken().CostUSD}, nil
+}
+
+var errFull = errors.New("the budget has no room")
+
+// Reserve sets the price of an attempt of a run, which has cost so much, aside until it is
+// settled. It reports false if others have reserved meanwhile what it would take.
+func (b *Book) Reserve(ctx context.Context, shares []Share, run string, cost float64, price Amount) (bool, error) {
+	err := b.amend(ctx, shares, func(s Share, l *ledger) (bool, error) {
+		if s.lacks(l, cost, price) != "" {
+			return false, errFull
+		}
+		l.letGo(run)
+		l.Held = append(l.Held, hold{run, price})
+		return true, nil
+	}, b.post)
+	if errors.Is(err, errFull) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Release gives back what a run has reserved and will not use.
+func (b *Book) Release(ctx context.Context, shares []Share, run string) error {
+	return b.amend(ctx, shares, func(_ Share, l *ledger) (bool, error) { return l.letGo(run), nil }, b.post)
+}
+
+// Drop forgets the ledger of a session, and returns what deletes it.
+func (b *Book) Drop(session string) store.Op {
+	b.lock()
+	defer b.unlock()
+	k := b.prefix + key.Join("session", session)
+	delete(b.at, k)
+	return store.Op{Key: k, Delete: true}
+}
+
+// Erase removes what was used of the budgets that which names.
+func (b *Book) Erase(ctx context.Context, which func(kind, name string) bool) error {
+	b.lock()
+	defer b.unlock()
+	if err := b.w.Flush(ctx); err != nil {
+		return err
+	}
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: b.prefix}) {
+		if err != nil {
+			return err
+		}
+		parts := key.Split(e.Key)
+		if n := len(parts); !which(parts[n-2], parts[n-1]) {
+			continue
+		}
+		delete(b.at, e.Key)
+		if err := b.w.Add(ctx, store.Op{Key: e.Key, Delete: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
