@@ -84,7 +84,7 @@
 //     know something. facts.go: what the identity of a scope tells a run
 //   - agent.go: Host, Options, Event, and the turn that phases work on
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
-//     budget.go: budgets that runs share. report.go: a run as the host sees it
+//     budget.go: what an attempt may take. report.go: a run as the host sees it
 //   - records.go: the one place that reads and writes runs and outputs. list.go:
 //     runs as they are listed, deleted and pruned. erase.go: all that a scope has,
 //     gone. export.go, import.go: all that it has, to another store; customs.go: what
@@ -94,8 +94,8 @@
 //   - upkeep.go: what an open Agent does by itself: runs that are due, and
 //     maintain.go: when Maintain is. proposals.go: Maintain, and what it proposes
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
-//     goals.go: goals kept by runs. fleet.go: the workers, as goals see them.
-//     jobs.go: objectives as jobs of a queue
+//     goals.go: goals kept by runs, and the workers as goals see them. jobs.go:
+//     objectives as jobs of a queue
 //
 // There is no server and no tool in arc, and nothing is read from the
 // environment. A model decides by way of reason.NewLLM; the clients of
