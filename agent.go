@@ -31,8 +31,10 @@ import (
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
+	"github.com/arc-learn/arc/internal/winddown"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -363,18 +365,11 @@ type Agent struct {
 	// veils holds what runs have hidden their secrets with, *veil.Veil, for the next.
 	veils sync.Pool
 
-	mu struct {
+	runs *roster.Roster // those that are live
+	mu   struct {
 		sync.Mutex
-		// live are the runs that are being run, and how to stop them.
-		live map[runID]*guard.Line
-		// still are the tenants of which something is being erased, exported or
-		// imported.
-		still map[string]bool
 		// kept are the goals of the controllers of Keep, by name.
 		kept map[string]kept
-		// closing is set by Shutdown; idle is closed once no run is live then.
-		closing bool
-		idle    chan struct{}
 		// ids counts the ids generated.
 		ids uint64
 	}
@@ -385,21 +380,9 @@ type Agent struct {
 	erased     atomic.Int64  // counts calls of Erase
 	pruned     int64         // when the last prune began; of the one that maintains
 
-	// Shutdown ends the parts in this order, in the background. closed says that all
-	// have ended, and late that no caller waits for one of them any more.
-	ending    []part
-	closed    chan struct{}
-	late      context.Context
-	hurry     context.CancelFunc
+	// closeOnce has Shutdown begin to end the parts.
 	closeOnce sync.Once
-	closeErr  error
-}
-
-// part is something that Shutdown ends.
-type part struct {
-	name string
-	end  func() error
-	over chan struct{} // closed when it has ended
+	ending    *winddown.Down
 }
 
 // tenant is what the Agent has of a tenant beside memory and runs: the parts
@@ -426,9 +409,6 @@ type kept struct {
 	goals *goal.Goals
 	by    *goal.Controller
 }
-
-// runID tells a run from all others: ids are unique per tenant.
-type runID struct{ tenant, id string }
 
 // Hooks are called as a run proceeds, one after another within a run, which
 // waits for them. A hook must not block: the run leaves behind a call that has
@@ -863,13 +843,6 @@ func alive(ctx context.Context) error {
 		return errors.New("arc: the context is nil")
 	}
 	return ctx.Err()
-}
-
-// closing reports whether Shutdown has begun.
-func (a *Agent) closing() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.mu.closing
 }
 
 // filer is a store that keeps files. Maintain gives back the space of garbage,

@@ -23,8 +23,10 @@ import (
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
+	"github.com/arc-learn/arc/internal/winddown"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
@@ -117,9 +119,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		return nil, err
 	}
 	a.runner, a.asks = runner, host.Approver != nil
-	a.mu.live, a.mu.still = make(map[runID]*guard.Line), make(map[string]bool)
-	a.mu.idle, a.closed, a.opened = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	a.late, a.hurry = context.WithCancel(context.Background())
+	a.runs, a.opened = roster.New(ErrRunning, errStill), make(chan struct{})
 	a.upkeep = upkeep.New()
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants, nil, nil, nil)
 	if a.leases != nil {
@@ -392,36 +392,32 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 	return own, nil
 }
 
-// parts are what Shutdown ends, in order: what uses others comes first.
-func (a *Agent) parts() []part {
-	ps := []part{
-		{name: "runs", end: func() error { <-a.mu.idle; return nil }},
-		{name: "background", end: func() error {
+// parts are what Shutdown ends, in order.
+func (a *Agent) parts() []winddown.Part {
+	return []winddown.Part{
+		winddown.Named("runs", func() error { <-a.runs.Idle(); return nil }),
+		winddown.Named("background", func() error {
 			a.upkeep.Wait()
 			a.depart()
 			return nil
-		}},
-		{name: "memory", end: func() error {
+		}),
+		winddown.Named("memory", func() error {
 			if a.bank == nil { // New has failed
 				return nil
 			}
 			return a.bank.Close()
-		}},
-		{name: "tenants", end: func() error {
+		}),
+		winddown.Named("tenants", func() error {
 			return a.tenants.Close(func(own *tenant) error { return errors.Join(own.book.Close(), own.monitor.Close()) })
-		}},
-		{name: "store", end: func() error {
+		}),
+		winddown.Named("store", func() error {
 			a.st.Shut() // also to a part that was left behind
 			if a.owned {
 				return a.st.Close()
 			}
 			return nil
-		}},
+		}),
 	}
-	for i := range ps {
-		ps[i].over = make(chan struct{})
-	}
-	return ps
 }
 
 // BusyError is the error of a Shutdown, or a Close, whose time was up before all
@@ -437,13 +433,6 @@ type BusyError struct {
 // Error names the parts.
 func (e *BusyError) Error() string { return "arc: left behind: " + strings.Join(e.Parts, ", ") }
 
-// A part that has not ended lateWait after the time of a Shutdown is passed by, and
-// lastWait after it Shutdown returns. The store comes last, and has the rest.
-const (
-	lateWait = 100 * time.Millisecond
-	lastWait = 800 * time.Millisecond
-)
-
 // Shutdown stops the intake of runs, lets the live ones finish their step, and
 // waits for them until ctx ends; then it cancels their executors. It ends what
 // the Agent does in the background, closes what it has opened, and returns, at the
@@ -457,83 +446,21 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 		return alive(ctx)
 	}
 	a.closeOnce.Do(func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.mu.closing = true
-		if len(a.mu.live) == 0 {
-			close(a.mu.idle)
-		}
+		a.runs.Close()
 		a.upkeep.Stop()
-		a.ending = a.parts()
-		go a.wind()
+		a.ending = winddown.Begin(a.parts()...)
 	})
-	select {
-	case <-a.closed:
-		return a.closeErr
-	case <-ctx.Done():
+	left, err := a.ending.Wait(ctx, a.runs.Cancel)
+	if len(left) == 0 {
+		return err
 	}
-	a.hurry()
-	a.mu.Lock()
-	for _, run := range a.mu.live {
-		run.Close()
-	}
-	a.mu.Unlock()
-	last := time.NewTimer(lastWait)
-	defer last.Stop()
-	select {
-	case <-a.closed:
-		return a.closeErr
-	case <-last.C:
-		return &BusyError{a.busy()}
-	}
-}
-
-// wind ends the parts. A part that hangs when a Shutdown is late has the next one
-// begin without it.
-func (a *Agent) wind() {
-	errs := make([]error, len(a.ending))
-	for i, p := range a.ending {
-		go func() {
-			defer close(p.over)
-			errs[i] = p.end()
-		}()
-		select {
-		case <-p.over:
-			continue
-		case <-a.late.Done():
-		}
-		select {
-		case <-p.over:
-		case <-time.After(lateWait):
+	if left[0] == "runs" {
+		left = left[1:]
+		for _, run := range slices.Backward(a.runs.Live()) {
+			left = slices.Insert(left, 0, fmt.Sprintf("run %q", run.Tenant+"/"+run.Run))
 		}
 	}
-	for _, p := range a.ending {
-		<-p.over
-	}
-	a.closeErr = errors.Join(errs...)
-	close(a.closed)
-}
-
-// busy names the parts that have not ended.
-func (a *Agent) busy() (names []string) {
-	for _, p := range a.ending {
-		select {
-		case <-p.over:
-			continue
-		default:
-		}
-		if p.name != "runs" {
-			names = append(names, p.name)
-			continue
-		}
-		a.mu.Lock()
-		for run := range a.mu.live {
-			names = append(names, fmt.Sprintf("run %q", run.tenant+"/"+run.id))
-		}
-		a.mu.Unlock()
-		slices.Sort(names)
-	}
-	return names
+	return &BusyError{left}
 }
 
 // Close is Shutdown with Options.Grace: it returns at the latest a second after

@@ -137,23 +137,10 @@ func (a *Agent) stillElsewhere(ctx context.Context, scope memory.Scope) error {
 // a call is under way that uses it.
 func (a *Agent) still(ctx context.Context, scope memory.Scope, alone bool) error {
 	tenant := scope.Tenant()
-	a.mu.Lock()
-	if a.mu.closing {
-		a.mu.Unlock()
-		return store.ErrClosed
+	live, err := a.runs.Bar(tenant)
+	if err != nil {
+		return err
 	}
-	if a.mu.still[tenant] {
-		a.mu.Unlock()
-		return errStill
-	}
-	a.mu.still[tenant] = true
-	var live []string
-	for run := range a.mu.live {
-		if run.tenant == tenant {
-			live = append(live, run.id)
-		}
-	}
-	a.mu.Unlock()
 	for _, id := range live {
 		s, _, err := a.load(ctx, tenant, id)
 		if errors.Is(err, store.ErrNotFound) || err == nil && s.touches(scope) {
@@ -173,9 +160,7 @@ func (a *Agent) still(ctx context.Context, scope memory.Scope, alone bool) error
 
 // resume lets the tenant's runs begin again.
 func (a *Agent) resume(tenant string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.mu.still, tenant)
+	a.runs.Lift(tenant)
 	a.tenants.Lift(tenant)
 	a.upkeep.Poke() // runs of it may be due
 }

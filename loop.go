@@ -182,7 +182,7 @@ func (a *Agent) drive(
 	}
 	for t.s.Status == Running {
 		switch {
-		case a.closing():
+		case a.runs.Closing():
 			return stands(), store.ErrClosed
 		case ctx.Err() != nil:
 			return stands(), ctx.Err()
@@ -461,7 +461,7 @@ func (t *turn) letGo(ctx context.Context, err error) error {
 	if t.a.leases == nil {
 		return err
 	}
-	if (ctx.Err() != nil || errors.Is(err, errLeft)) && t.s.Status == Running && !t.a.closing() {
+	if (ctx.Err() != nil || errors.Is(err, errLeft)) && t.s.Status == Running && !t.a.runs.Closing() {
 		_ = lease.Of(ctx).Release(context.WithoutCancel(ctx)) // else it lapses
 	}
 	return owned(ctx, t.s.ID, err)

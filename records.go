@@ -18,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
+	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -48,7 +49,7 @@ const (
 // stillKeys lead from a tenant to the lease of the replica that erases, exports or imports in it.
 const stillKeys = "arc/still"
 
-func (r runID) leaseKey() string { return key.Join(leaseKeys, r.tenant, r.id) }
+func leaseKey(run roster.ID) string { return key.Join(leaseKeys, run.Tenant, run.Run) }
 
 // toldKeys lead to what people were told of on a day.
 const toldKeys = "told"

@@ -20,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
+	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -284,7 +285,7 @@ func (a *Agent) goOn(ctx context.Context, d dueRun) error {
 // postpone has a run wait that did not go on: for as long as may be, or for a
 // moment if it was stopped. One that was not begun with is then due as it was.
 func (a *Agent) postpone(ctx context.Context, own *tenant, id string, why error, stopped bool) error {
-	stopped = stopped || a.closing()
+	stopped = stopped || a.runs.Closing()
 	s, rev, err := a.load(ctx, own.name, id)
 	now := a.o.Now().UnixNano()
 	due := s.Status == Waiting && s.Wait.Due <= now
@@ -419,17 +420,17 @@ func (a *Agent) newID(now time.Time) string {
 // enter marks a run as live, and returns the context that it runs under and its
 // tenant. Every call that succeeds is paired with leave.
 func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (context.Context, *tenant, error) {
-	run := runID{scope.Tenant(), id}
-	live, err := a.begun(ctx, run)
+	run := roster.ID{Tenant: scope.Tenant(), Run: id}
+	live, err := a.runs.Enter(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
 	if a.leases != nil {
-		if live, err = a.leases.Enter(live, run.leaseKey()); err != nil {
+		if live, err = a.leases.Enter(live, leaseKey(run)); err != nil {
 			a.over(run)
 			return nil, nil, owned(ctx, id, err)
 		}
-		if err = a.leases.Check(live, key.Join(stillKeys, run.tenant)); err != nil {
+		if err = a.leases.Check(live, key.Join(stillKeys, run.Tenant)); err != nil {
 			a.over(run)
 			return nil, nil, byAnother(err)
 		}
@@ -442,42 +443,18 @@ func (a *Agent) enter(ctx context.Context, scope memory.Scope, id string) (conte
 	return live, own, nil
 }
 
-// begun is enter without the tenant, and paired with over.
-func (a *Agent) begun(ctx context.Context, run runID) (context.Context, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.closing {
-		return nil, store.ErrClosed
-	}
-	if _, ok := a.mu.live[run]; ok {
-		return nil, fmt.Errorf("%w: %q", ErrRunning, run.id)
-	}
-	if a.mu.still[run.tenant] {
-		return nil, errStill
-	}
-	line := guard.NewLine(ctx)
-	a.mu.live[run] = line
-	return line, nil
-}
-
 // leave marks a run as no longer live. The last one to leave lets Shutdown go on.
 func (a *Agent) leave(own *tenant, id string) {
 	a.handBack(own)
-	a.over(runID{own.name, id})
+	a.over(roster.ID{Tenant: own.name, Run: id})
 }
 
 // over is leave without the tenant.
-func (a *Agent) over(run runID) {
+func (a *Agent) over(run roster.ID) {
 	if a.leases != nil {
-		a.leases.Leave(run.leaseKey())
+		a.leases.Leave(leaseKey(run))
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mu.live[run].Close()
-	delete(a.mu.live, run)
-	if a.mu.closing && len(a.mu.live) == 0 {
-		close(a.mu.idle)
-	}
+	a.runs.Leave(run)
 }
 
 // maxConditions is how many conditions, and skills, an objective has at most.

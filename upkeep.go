@@ -49,7 +49,7 @@ func (a *Agent) resumeSome() int64 {
 		a.upkeep.Go(func() {
 			err := a.goOn(ctx, d)
 			letGo(err == nil)
-			if err != nil && !errors.Is(err, ErrRunning) && !a.closing() {
+			if err != nil && !errors.Is(err, ErrRunning) && !a.runs.Closing() {
 				a.logDue(d.id, err)
 			}
 		})

@@ -1,0 +1,131 @@
+// Package roster has the runs that are live, and keeps others from beginning.
+package roster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/store"
+)
+
+// ID tells a run from all others: ids are unique per tenant.
+type ID struct{ Tenant, Run string }
+
+// Roster has the live runs of an Agent. It is safe for concurrent use.
+type Roster struct {
+	running, still error
+
+	mu      sync.Mutex
+	live    map[ID]*guard.Line // and how to stop them
+	barred  map[string]bool    // tenants
+	closing bool
+	idle    chan struct{} // closed once it is closing and no run is live
+}
+
+// New returns an empty Roster. Running is the error for a run that is live, still the one for
+// a tenant that is barred.
+func New(running, still error) *Roster {
+	return &Roster{
+		running: running, still: still,
+		live: make(map[ID]*guard.Line), barred: make(map[string]bool), idle: make(chan struct{}),
+	}
+}
+
+// Enter marks a run as live, and returns the context that it runs under. Every call that
+// succeeds is paired with Leave. The error is store.ErrClosed after Close.
+func (r *Roster) Enter(ctx context.Context, id ID) (context.Context, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closing:
+		return nil, store.ErrClosed
+	case r.live[id] != nil:
+		return nil, fmt.Errorf("%w: %q", r.running, id.Run)
+	case r.barred[id.Tenant]:
+		return nil, r.still
+	}
+	line := guard.NewLine(ctx)
+	r.live[id] = line
+	return line, nil
+}
+
+// Leave ends the context of a run, which is no longer live.
+func (r *Roster) Leave(id ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live[id].Close()
+	delete(r.live, id)
+	if r.closing && len(r.live) == 0 {
+		close(r.idle)
+	}
+}
+
+// Bar keeps the runs of a tenant from beginning until Lift, and returns those that are live.
+func (r *Roster) Bar(tenant string) (live []string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closing:
+		return nil, store.ErrClosed
+	case r.barred[tenant]:
+		return nil, r.still
+	}
+	r.barred[tenant] = true
+	for id := range r.live {
+		if id.Tenant == tenant {
+			live = append(live, id.Run)
+		}
+	}
+	return live, nil
+}
+
+// Lift lets the runs of a tenant begin again.
+func (r *Roster) Lift(tenant string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.barred, tenant)
+}
+
+// Close keeps all runs from beginning. It is called once.
+func (r *Roster) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closing = true
+	if len(r.live) == 0 {
+		close(r.idle)
+	}
+}
+
+// Closing reports whether Close was called.
+func (r *Roster) Closing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closing
+}
+
+// Idle is closed once no run is live after Close.
+func (r *Roster) Idle() <-chan struct{} { return r.idle }
+
+// Cancel ends the contexts of the live runs, which stay so until they leave.
+func (r *Roster) Cancel() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.live {
+		line.Close()
+	}
+}
+
+// Live returns the live runs in order.
+func (r *Roster) Live() (ids []ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.live {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b ID) int { return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Run, b.Run)) })
+	return ids
+}
