@@ -30,6 +30,7 @@ import (
 	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
+	"github.com/arc-learn/arc/internal/peers"
 	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/upkeep"
@@ -336,10 +337,8 @@ type Agent struct {
 	leases *lease.Store // below st; nil: no other Agent is open on it
 	// news is 1 and one more for each write to statistics that was seen.
 	news   atomic.Uint64
-	opened chan struct{}            // closed once the Agent is open
-	mark   string                   // tells it from another of its name
-	live   atomic.Pointer[[]string] // replicas, in order; nil: there is only this one
-	met    time.Time                // when they were looked for
+	opened chan struct{} // closed once the Agent is open
+	peers  *peers.Self   // among other Agents; nil: there are none
 	owned  bool
 	files  filer // nil: the store keeps none
 

@@ -3,7 +3,6 @@ package arc
 import (
 	"cmp"
 	"context"
-	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +15,8 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/breaker"
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/pool"
@@ -103,7 +100,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	a := &Agent{
 		writes: sync.Pool{New: func() any { return new(write) }},
 		veils:  sync.Pool{New: func() any { return new(veil.Veil) }},
-		o:      o, mark: crand.Text(), st: shared, w: flush.New(shared), leases: leases,
+		o:      o, st: shared, w: flush.New(shared), leases: leases,
 		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: maps.Clone(host.Skills), secrets: host.Secrets,
 		skillNames: slices.Sorted(maps.Keys(host.Skills)),
 	}
@@ -123,7 +120,7 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	a.upkeep = upkeep.New()
 	a.tenants = pool.New(a.openTenant, a.w.Flush, idleTenants, nil, nil, nil)
 	if a.leases != nil {
-		err = a.follow(ctx, st)
+		err = a.beside(ctx, st)
 	}
 	if err == nil {
 		err = a.openParts(ctx)
@@ -133,122 +130,6 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 	}
 	close(a.opened)
 	return a, nil
-}
-
-// follow begins to hear of what others commit to the store, before any of it is read: what
-// was committed and not heard of is there to be read.
-func (a *Agent) follow(ctx context.Context, st store.Store) error {
-	watcher, ok := st.(store.Watcher)
-	if !ok {
-		return errors.New("option Replica: the store is no store.Watcher")
-	}
-	from, err := a.touch(ctx)
-	if err != nil {
-		return err
-	}
-	a.leases.Begin(from)
-	a.news.Store(1)
-	first := make(chan struct{})
-	warn := sync.OnceFunc(func() {
-		a.o.Logger.Warn("another Agent is open under this name, and runs are with the one that was opened last: "+
-			"each needs an Options.Replica of its own", "replica", a.o.Replica)
-	})
-	a.upkeep.Go(func() {
-		heard, all := sync.OnceFunc(func() { close(first) }), false
-		a.hear(watcher, from, func(e store.Entry) {
-			parts := key.Split(e.Key)
-			switch {
-			case e.Key == a.replicaKey():
-				all = true                                                  // what was committed before is there to be read
-				if heard(); len(e.Value) > 1 && string(e.Value) != a.mark { // not gone, or of before
-					warn()
-				}
-			case all && parts[0] == "memory":
-				a.recollect(func(ctx context.Context) error { return a.bank.Follow(ctx, e) })
-			case len(parts) > 3 && (parts[2] == "rank" || parts[2] == "meta"):
-				a.news.Add(1)
-			}
-		}, func() {
-			a.news.Add(1)
-			a.recollect(func(ctx context.Context) error { return a.bank.Missed(ctx) })
-		})
-	})
-	if _, err = a.touch(ctx); err != nil {
-		return err
-	}
-	select {
-	case <-first:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return a.meet(ctx)
-}
-
-// recollect has memory, once it is open, take in what other replicas have changed. What cannot be
-// read for now is tried again, and what comes after it waits.
-func (a *Agent) recollect(take func(context.Context) error) {
-	select {
-	case <-a.opened:
-	case <-a.upkeep.Stopping():
-		return
-	}
-	for {
-		err := take(context.Background())
-		if err == nil || errors.Is(err, store.ErrClosed) {
-			return
-		}
-		a.o.Logger.Error("a memory of another replica could not be taken in", "error", a.o.Sanitizer.Sanitize(err.Error()))
-		if codec.Unreadable(err) {
-			return
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-a.upkeep.Stopping():
-			return
-		}
-	}
-}
-
-// hear calls fn with each change after a revision, until the Agent stops. A Watch that ends
-// before is begun anew where it was, and missed is called: it says nothing of what was
-// deleted in between.
-func (a *Agent) hear(w store.Watcher, whole store.Revision, fn func(store.Entry), missed func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	a.upkeep.Go(func() {
-		select {
-		case <-a.upkeep.Stopping():
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	for again := false; ctx.Err() == nil; again = true {
-		last, fresh := whole, again
-		var ended error
-		err := guard.Call(func() {
-			for e, err := range w.Watch(ctx, "", whole) {
-				if ended = err; err != nil {
-					return
-				}
-				if fresh {
-					fresh = false
-					missed()
-				}
-				if e.Rev != last { // the commit before was heard as a whole
-					whole, last = last, e.Rev
-				}
-				fn(e)
-			}
-		})
-		if err = errors.Join(err, ended); ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
-			return
-		}
-		a.o.Logger.Error("the store's changes could not be followed", "error", a.o.Sanitizer.Sanitize(fmt.Sprint(err)))
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
-	}
 }
 
 // options returns a copy of opts with the defaults filled in.
@@ -398,7 +279,9 @@ func (a *Agent) parts() []winddown.Part {
 		winddown.Named("runs", func() error { <-a.runs.Idle(); return nil }),
 		winddown.Named("background", func() error {
 			a.upkeep.Wait()
-			a.depart()
+			if a.peers != nil {
+				a.peers.Depart()
+			}
 			return nil
 		}),
 		winddown.Named("memory", func() error {

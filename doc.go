@@ -92,7 +92,8 @@
 //   - forecast.go: what would fire, and why not. quoted.go: whose words a decision
 //     repeats
 //   - upkeep.go: what an open Agent does by itself: runs that are due, and
-//     maintain.go: when Maintain is. proposals.go: Maintain, and what it proposes
+//     maintain.go: when Maintain is. proposals.go: Maintain, and what it proposes.
+//     replica.go: an Agent among others on its store
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
 //     goals.go: goals kept by runs, and the workers as goals see them. jobs.go:
 //     objectives as jobs of a queue

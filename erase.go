@@ -102,7 +102,7 @@ func (a *Agent) stilled(ctx context.Context, scope memory.Scope, alone bool, do 
 		return err
 	}
 	defer a.resume(scope.Tenant())
-	return byAnother(a.alone(ctx, key.Join(stillKeys, scope.Tenant()), func(context.Context) error {
+	return byAnother(a.leases.Alone(ctx, key.Join(stillKeys, scope.Tenant()), func(context.Context) error {
 		if err := a.stillElsewhere(ctx, scope); err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -36,9 +35,9 @@ func (a *Agent) maintainSome() int64 {
 			case <-ctx.Done():
 			}
 		})
-		live := a.live.Load()
+		names := a.names()
 		next := a.maintainDue(ctx, now)
-		if a.live.Load() != live {
+		if a.names() != names {
 			next = now // others are at home here
 		}
 		a.maintained.Store(next)
@@ -62,7 +61,7 @@ func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
 	next := now + int64(a.o.Maintain)
 	if a.pruned+int64(a.o.Maintain) <= now { // tenants that are idle have old runs too
 		prune := func(ctx context.Context) error { return a.prune(ctx, time.Unix(0, now)) }
-		err := a.alone(ctx, maintainKey, prune)
+		err := a.leases.Alone(ctx, maintainKey, prune)
 		if err != nil && !another(err) && ctx.Err() == nil {
 			a.o.Logger.Error("what is old could not be deleted", "error", a.o.Sanitizer.Sanitize(err.Error()))
 		}
@@ -135,7 +134,7 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 	case seen && due > now:
 		return due, nil
 	case seen:
-		err := a.alone(ctx, key.Join(maintainKey, scope.Tenant()), func(ctx context.Context) error {
+		err := a.leases.Alone(ctx, key.Join(maintainKey, scope.Tenant()), func(ctx context.Context) error {
 			return a.maintainAll(ctx, scope)
 		})
 		if another(err) { // whose home it was, as it seems there
@@ -151,27 +150,6 @@ func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written tim
 // maintainKey is the lease of the one that prunes, and with a tenant that of the one that
 // maintains it.
 const maintainKey = "arc/maintains"
-
-// alone has do work under a lease, by one replica at a time.
-func (a *Agent) alone(ctx context.Context, key string, do func(context.Context) error) error {
-	if a.leases == nil {
-		return do(ctx)
-	}
-	ctx, err := a.leases.Enter(ctx, key)
-	if err != nil {
-		return err
-	}
-	l := lease.Of(ctx)
-	l.Keep(true)
-	defer func() {
-		_ = l.Release(context.WithoutCancel(ctx)) // else it lapses
-		a.leases.Leave(key)
-	}()
-	if err = l.Fresh(ctx); err != nil {
-		return err
-	}
-	return do(ctx)
-}
 
 // tend calls a method of a filer.
 func tend(ctx context.Context, method func(context.Context) error) error {

@@ -62,26 +62,6 @@ type maintainedAt struct {
 	At int64 `cbor:"1,keyasint,omitempty"`
 }
 
-// replicaKeys lead from the name of a replica to its record, which it writes again and again.
-const replicaKeys = "arc/replica"
-
-// replicaKey leads to the record of this Agent.
-func (a *Agent) replicaKey() string { return key.Join(replicaKeys, a.o.Replica) }
-
-// touch writes the record of this Agent.
-func (a *Agent) touch(ctx context.Context) (store.Revision, error) {
-	return a.st.Commit(ctx, store.Op{Key: a.replicaKey(), Value: []byte(a.mark)})
-}
-
-// depart deletes the record of this Agent, so that others need not wait until it lapses.
-func (a *Agent) depart() {
-	if a.leases != nil && a.live.Load() != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_, _ = a.st.Commit(ctx, store.Op{Key: a.replicaKey(), Delete: true}) // else it lapses
-	}
-}
-
 // keepTime stores when a scope was maintained.
 func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 	value, err := codec.Encode(k, maintainedAt{at})

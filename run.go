@@ -574,36 +574,5 @@ func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error)
 	return own, err
 }
 
-// catchUp has the statistics of a tenant be what other replicas have made of them, if any
-// has written some since they were.
-func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
-	now := a.news.Load()
-	if own.news.Swap(now) == now {
-		return nil
-	}
-	err := errors.Join(own.book.Refresh(ctx), own.monitor.Refresh(ctx))
-	if err != nil {
-		own.news.Store(0)
-	}
-	return err
-}
-
-// hearOthers waits, once for a run, until this replica knows what was acknowledged before.
-func (t *turn) hearOthers(ctx context.Context) error {
-	if t.abreast || t.a.o.ReadYourWrites < 0 {
-		return nil
-	}
-	t.abreast = true
-	late, cancel := context.WithTimeout(context.Background(), t.a.o.ReadYourWrites) // under no lease
-	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
-	err := t.a.bank.Await(late, memory.Latest)
-	if errors.Is(err, context.DeadlineExceeded) {
-		t.a.o.Logger.Warn("a run goes on without what other replicas have just written", "run", t.s.ID)
-		err = nil
-	}
-	return err
-}
-
 // handBack ends the use of a tenant.
 func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }

@@ -98,22 +98,3 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	}
 	return n, errors.Join(errs...)
 }
-
-// renewSome renews the leases of the live runs, and the replica's own record.
-func (a *Agent) renewSome() int64 {
-	if a.leases == nil {
-		return 0
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), a.o.Lease/3)
-	defer cancel()
-	a.leases.Renew(ctx)
-	now := a.o.Now()
-	if since := now.Sub(a.met); since >= a.o.Lease/3 || since < 0 { // the clock was put back
-		a.met = now
-		_, err := a.touch(ctx)
-		if err = errors.Join(err, a.meet(ctx)); err != nil {
-			a.o.Logger.Error("other replicas could not be seen", "error", a.o.Sanitizer.Sanitize(err.Error()))
-		}
-	}
-	return a.o.Now().Add(a.o.Lease / 3).UnixNano()
-}

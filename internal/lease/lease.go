@@ -152,6 +152,28 @@ func (s *Store) Leave(key string) {
 	}
 }
 
+// Alone has do work under the lease of a key, by one opener at a time. The error is a *[Held]
+// while another has it. A nil Store has no other opener.
+func (s *Store) Alone(ctx context.Context, key string, do func(context.Context) error) error {
+	if s == nil {
+		return do(ctx)
+	}
+	ctx, err := s.Enter(ctx, key)
+	if err != nil {
+		return err
+	}
+	l := Of(ctx)
+	l.Keep(true)
+	defer func() {
+		_ = l.Release(context.WithoutCancel(ctx)) // else it lapses
+		s.Leave(key)
+	}()
+	if err = l.Fresh(ctx); err != nil {
+		return err
+	}
+	return do(ctx)
+}
+
 // free reports whether this opener may take the lease of a record, and whose it is.
 func (s *Store) free(e store.Entry) (free bool, owner string, err error) {
 	var r record

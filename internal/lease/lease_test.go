@@ -213,3 +213,23 @@ func TestClockThatJumpsAhead(t *testing.T) {
 	_, err = mem.Get(t.Context(), "done")
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
+
+// TestAlone has one of two openers do what both would, and gives the lease back after it.
+func TestAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMem()
+		a, b := lease.New(mem, "a", last, time.Now), lease.New(mem, "b", last, time.Now)
+		done := 0
+		work := func(context.Context) error { done++; return nil }
+		require.NoError(t, a.Alone(t.Context(), "prune", func(ctx context.Context) error {
+			var held *lease.Held
+			require.ErrorAs(t, b.Alone(ctx, "prune", work), &held)
+			require.Equal(t, "a", held.Owner)
+			return work(ctx)
+		}))
+		require.NoError(t, b.Alone(t.Context(), "prune", work))
+		require.Equal(t, 2, done)
+		require.NoError(t, (*lease.Store)(nil).Alone(t.Context(), "prune", work))
+		require.Equal(t, 3, done)
+	})
+}
