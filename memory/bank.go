@@ -14,9 +14,9 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/internal/flush"
-	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/memory/internal/activation"
 	"github.com/arc-learn/arc/memory/internal/heard"
+	"github.com/arc-learn/arc/memory/internal/tenants"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -33,9 +33,7 @@ type Bank struct {
 	scratch  sync.Pool                   // *scratch
 	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
 	shards   sync.Map                    // Scope -> *shard
-	tenants  *pool.Pool[*tenancy]        // nil: they are all in memory
-	sizes    sync.Map                    // name -> *tenancy, of those in memory
-	left     sync.Map                    // name -> *sync.Map of others: Scope -> int64, as changed
+	tenants  *tenants.Tenants            // nil: they are all in memory
 	vectors  embedding
 	reading  reading
 	heard    *heard.Heard // of what the store has
@@ -55,39 +53,27 @@ func (b *Bank) shardFor(s Scope) *shard {
 	if sh := b.shard(s); sh != nil {
 		return sh
 	}
-	fresh := newShard(s)
-	t, bounded := b.sizes.Load(s.Tenant())
-	if bounded {
-		fresh.size = &t.(*tenancy).bytes
+	fresh, of := newShard(s), b.tenants.Of(s.Tenant())
+	if of != nil {
+		fresh.size = &of.Bytes
 	}
 	sh, there := b.shards.LoadOrStore(s, fresh)
 	if !there {
 		fresh.grow(scopeBytes)
-		if bounded {
-			t.(*tenancy).scopes.Store(s, nil)
+		if of != nil {
+			of.Add(string(s))
 		}
 	}
 	return sh.(*shard)
 }
 
-// tenancy is a tenant in memory that may leave it.
-type tenancy struct {
-	bytes  atomic.Int64
-	scopes sync.Map // Scope -> nil: those that had a shard
-}
-
-// leaves forgets a tenant that no call uses: all of it is in the store.
-func (b *Bank) leaves(name string) {
-	left := new(sync.Map)
-	if t, ok := b.sizes.LoadAndDelete(name); ok {
-		t.(*tenancy).scopes.Range(func(s, _ any) bool {
-			if sh, there := b.shards.LoadAndDelete(s); there {
-				left.Store(s, sh.(*shard).changed())
-			}
-			return true
-		})
+// evict takes a scope out of memory, and says when it was changed last.
+func (b *Bank) evict(scope string) (changed int64, there bool) {
+	sh, there := b.shards.LoadAndDelete(Scope(scope))
+	if there {
+		changed = sh.(*shard).changed()
 	}
-	b.left.Store(name, left)
+	return changed, there
 }
 
 func nothing() {}

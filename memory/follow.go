@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -104,10 +103,10 @@ func (b *Bank) staying(ctx context.Context, part string, e store.Entry) (done fu
 		scope = r.Scope // which may be too long for a key
 	}
 	if !b.tenants.Has(scope.Tenant()) {
-		if left, _ := b.left.LoadOrStore(scope.Tenant(), new(sync.Map)); e.Deleted {
-			left.(*sync.Map).Delete(scope) // all of it, perhaps
+		if e.Deleted {
+			b.tenants.Forget(scope.Tenant(), string(scope)) // all of it, perhaps
 		} else if scope.Check() == nil {
-			left.(*sync.Map).Store(scope, b.now().UnixMicro())
+			b.tenants.Note(scope.Tenant(), string(scope), b.now().UnixMicro())
 		}
 		return nothing, false, nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
-	"github.com/arc-learn/arc/internal/pool"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/internal/vector"
 	"github.com/arc-learn/arc/memory/internal/calendar"
@@ -19,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/memory/internal/heard"
 	"github.com/arc-learn/arc/memory/internal/pipeline"
 	"github.com/arc-learn/arc/memory/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/tenants"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -60,8 +60,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		return nil, fmt.Errorf("memory: cache: %w", err)
 	}
 	if o.IndexBytes > 0 {
-		size := func(t *tenancy) int64 { return t.bytes.Load() }
-		b.tenants = pool.New(b.enter, b.w.Flush, o.IndexBytes, size, b.leaves, o.Home)
+		b.tenants = tenants.New(b.loadTenant, b.w.Flush, b.evict, o.IndexBytes, o.Home)
 	}
 	if err := b.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("memory: open: %w", err), b.w.Close())
@@ -76,22 +75,12 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	return b, nil
 }
 
-// enter reads what the store has of a tenant.
-func (b *Bank) enter(ctx context.Context, name string) (*tenancy, error) {
-	t := new(tenancy)
-	b.sizes.Store(name, t)
-	err := b.w.Flush(ctx)
-	if err == nil {
-		err = b.load(ctx, Scope(name))
+// loadTenant reads what the store has of a tenant.
+func (b *Bank) loadTenant(ctx context.Context, name string) error {
+	if err := b.w.Flush(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		before, known := b.left.Load(name)
-		if b.leaves(name); known {
-			b.left.Store(name, before)
-		}
-		return nil, fmt.Errorf("load: %w", err)
-	}
-	return t, nil
+	return b.load(ctx, Scope(name))
 }
 
 // start reads what the store holds.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/store"
@@ -15,7 +14,7 @@ import (
 //
 // Every method returns ErrScope if the scope is bad, store.ErrClosed after the
 // Bank was closed, and the error of a context that has ended. An id that the
-// scope does not know, be it that of another scope, is store.ErrNotFound.
+// scope does not know is store.ErrNotFound, as is that of another scope's record.
 type Space struct {
 	b     *Bank
 	scope Scope
@@ -28,14 +27,10 @@ func (s Space) Scope() Scope { return s.scope }
 // ready has the tenant be in memory until done is called, which is never nil. The error
 // says why the space cannot be used.
 func (s Space) ready(ctx context.Context) (done func(), err error) {
-	if err := s.check(ctx); err != nil || s.b.tenants == nil {
+	if err := s.check(ctx); err != nil {
 		return nothing, err
 	}
-	name := s.scope.Tenant()
-	if _, err := s.b.tenants.Get(ctx, name); err != nil {
-		return nothing, err
-	}
-	return func() { s.b.tenants.Put(name) }, nil
+	return s.b.tenants.Use(ctx, s.scope.Tenant())
 }
 
 // check returns why the space cannot be used, or nil.
@@ -79,16 +74,12 @@ func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 			more = last == 0 || yield(sh.scope, micros(last))
 			return more
 		})
-		b.left.Range(func(name, left any) bool {
-			if _, back := b.sizes.Load(name); back {
-				return more
+		for scope, last := range b.tenants.Left {
+			if !more {
+				return
 			}
-			left.(*sync.Map).Range(func(s, last any) bool {
-				more = more && (last == int64(0) || yield(s.(Scope), micros(last.(int64))))
-				return more
-			})
-			return more
-		})
+			more = last == 0 || yield(Scope(scope), micros(last))
+		}
 	}
 }
 
