@@ -41,15 +41,15 @@ func takes(old, r *Record) bool {
 	return old.size()+r.size() <= MaxRecord
 }
 
-// duplicates reports whether a near-duplicate says the same, and comes by the same
-// phrases. Facts do in the same
-// words, of one slot and value if the host gave one. What is learned does if it
-// is alike: both texts are kept.
+// duplicates reports whether a near-duplicate says the same, and comes by the
+// same phrases. Facts say the same in the same words, of one Actor, slot and
+// value. A near-duplicate of a Failure or Pattern does: both texts are kept.
 func duplicates(old, r *Record) bool {
 	if !slices.Equal(old.Triggers, r.Triggers) {
 		return false
 	}
-	return r.Kind.learned() || old.Slot == r.Slot && old.Actor == r.Actor && succession.SaysSame(old.Trigger, r.Trigger) && succession.SaysSame(old.Content, r.Content)
+	return r.Kind.learned() || old.Slot == r.Slot && old.Actor == r.Actor &&
+		succession.SaysSame(old.Trigger, r.Trigger) && succession.SaysSame(old.Content, r.Content)
 }
 
 // kindred reports whether two texts are trusted alike, of whom arc has derived
@@ -178,8 +178,8 @@ func joined(stays, goes *Record) *Record {
 }
 
 // joinedLinks returns the links of two records that become one: those of both,
-// but for those between them. It reports false if they were derived from
-// different records, or one from the other and said by somebody else.
+// less those between the two. It reports false if they were derived from
+// different records, or one from the other and by another Source.
 func joinedLinks(stays, goes *Record) (links []Link, ok bool) {
 	within := func(l Link) bool { return l.To == stays.ID || l.To == goes.ID }
 	missing := func(l Link, in []Link) bool { return !within(l) && !slices.Contains(in, l) }

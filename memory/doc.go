@@ -26,8 +26,8 @@
 // found by the question before it. [Space.RecallThreads] finds whole
 // conversations.
 //
-// Relevance is a probability and, but for what takes the place of another (see below), does
-// not depend on the other hits. [Parts].Answer is how likely a hit answers the
+// Relevance is a probability, and does not depend on the other hits. What takes the place of
+// another (see below) has the higher of the two. [Parts].Answer is how likely a hit answers the
 // question, by whom it asks about as well: with Query.Floor, a recall where there
 // is no answer comes back empty-handed. [Space.Explain]
 // says why a record ranks where it does, or why it was left out, and package
@@ -118,8 +118,8 @@
 //
 // # What is not here
 //
-// No model is called, but for the host's [Embedder] and [Extractor]. Nothing is summarised,
-// and nothing is deleted but by [Space.Forget] and [Space.Revoke]:
+// No model is called except through the host's [Embedder] and [Extractor]. Nothing is
+// summarised, and only [Space.Forget] and [Space.Revoke] delete:
 // [Space.Decay] puts aside what is old and unused, [Space.Consolidate] merges
 // what says the same, and both run when the host calls them. Facts about a
 // person that fade, and which of them to tell for a task, are in package

@@ -13,31 +13,31 @@ import (
 )
 
 // Draft is a memory that is to be kept. Texts are sanitised and invalid UTF-8
-// in them is replaced before anything else happens.
+// in them is replaced before anything else happens. Key, Actor and Thread have
+// at most 256 bytes each.
 type Draft struct {
 	Kind    Kind      // required
-	Trigger string    // the situation in which it applies; may be empty for Episode and Fact
+	Trigger string    // when it applies; Episode and Fact need none
 	Content string    // what to know or do
-	Key     string    // idempotency: the same Key again changes nothing; "": none; at most 256 bytes
-	At      time.Time // when it happened or began to hold, to the microsecond; zero: now
+	Key     string    // the same Key again changes nothing; "": none
+	At      time.Time // when it happened or began to hold; zero: now
 	Source  Source    // provenance
-	Actor   string    // who said or did it, if anybody: a name, or a role such as user or assistant; at most 256 bytes
-	Thread  string    // the conversation, session or document it belongs to; at most 256 bytes
+	Actor   string    // the speaker or agent: a name, or a role such as user
+	Thread  string    // the conversation, session or document it belongs to
 	Links   []Link    // what it is related to; at most MaxLinks
 	Quotes  []Source  // whose words the texts repeat; at most MaxLinks
-	Vector  []float32 // that of the texts; nil: Options.Embedder makes it, or there is none
-	Slot    Slot      // what it states, which hides what states another value of an earlier At
+	Vector  []float32 // of the texts; nil: Options.Embedder makes it, if any
+	Slot    Slot      // what it states, which hides another value of an earlier At
 
 	// Triggers are phrases for Query.Triggered: at most MaxLinks, of 256 bytes each. A run
 	// of an arc.Agent is told first of what has one in its objective or situation.
 	Triggers []string
-	Plan     json.RawMessage // what to run when a Pattern fires; JSON that memory does not read
-
+	Plan     json.RawMessage // run when a Pattern fires; memory does not read it
 	// Passing marks an Episode that is one of many and of use for a while, such as
-	// how a run ended. It states no slots, and is visible at once, but written
-	// with the next group, as Feedback is, if it has less than 4 KiB and no Vector.
-	// It gives way to the 256th after it, is removed by Decay once it is
-	// unused, and stays when Trust has vouched for it. Other kinds do not pass.
+	// how a run ended. It states no slots, and is visible at once. Below 4 KiB and
+	// without a Vector it is written with the next group, as Feedback is. It gives
+	// way to the 256th after it, and Decay removes it once it is unused, unless
+	// Trust has vouched for it. Other kinds do not pass.
 	Passing bool
 }
 
@@ -81,8 +81,8 @@ func (d *Draft) check() error {
 		return fmt.Errorf("%w: %.32q", ErrOrigin, string(d.Source.Origin))
 	}
 	err := cmp.Or(
-		limit("trigger", MaxText, len(d.Trigger)), limit("content", MaxText, len(d.Content)), limit("plan", MaxRecord, len(d.Plan)),
-		required("content", d.Content))
+		limit("trigger", MaxText, len(d.Trigger)), limit("content", MaxText, len(d.Content)),
+		limit("plan", MaxRecord, len(d.Plan)), required("content", d.Content))
 	switch y := d.At.Year(); {
 	case err != nil:
 		return err
@@ -96,7 +96,8 @@ func (d *Draft) check() error {
 	err = cmp.Or(
 		key.CheckID("key", d.Key), key.CheckID("actor", d.Actor), key.CheckID("thread", d.Thread),
 		key.CheckID("source ref", d.Source.Ref), key.CheckID("source run", d.Source.Run),
-		limit("links", MaxLinks, len(d.Links)), limit("quotes", MaxLinks, len(d.Quotes)), limit("triggers", MaxLinks, len(d.Triggers)))
+		limit("links", MaxLinks, len(d.Links)), limit("quotes", MaxLinks, len(d.Quotes)),
+		limit("triggers", MaxLinks, len(d.Triggers)))
 	if err != nil {
 		return err
 	}

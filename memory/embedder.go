@@ -100,8 +100,8 @@ func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done
 		if !ok {
 			return nil, nil, nothing, nil
 		}
-		if sh, done, _ = b.In(Scope(scope)).holding(context.WithoutCancel(ctx)); sh == nil { // queued again once it can be read
-			done()
+		if sh, done, _ = b.In(Scope(scope)).holding(context.WithoutCancel(ctx)); sh == nil {
+			done() // the scope is queued again once it can be read
 			continue
 		}
 		next, err = b.waitingIn(ctx, sh, size)

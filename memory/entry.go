@@ -25,9 +25,9 @@ import (
 // disk, and are read when the record is returned.
 const coldText = 4 << 10
 
-// entry is a record as it is kept in memory. It is immutable but for its
-// counters: a change of anything else replaces it. What most records have is
-// here, what few have is in more; names that many records share are shared.
+// entry is a record as it is kept in memory. Only its counters change: a change
+// of anything else replaces it. What most records have is here, what few have is
+// in more. Names are shared with the other records that have them.
 type entry struct {
 	id     ident.Key
 	text   string // trigger and content; "" if the record is cold
@@ -47,7 +47,7 @@ type entry struct {
 
 // stowed is what is kept with a Record and not in it.
 type stowed struct {
-	seq uint32 // larger than those of the records of the scope that were made before
+	seq uint32 // above those of the records made before in the scope
 	dim uint16 // of the vector, which has a key of its own; 0: none
 }
 
@@ -63,6 +63,12 @@ type more struct {
 	slot     *Slot // that the host gave
 	triggers []string
 	apart    []uint64
+}
+
+// some reports whether there is any of it.
+func (m *more) some() bool {
+	return m.foreign != "" || m.former != nil || m.links != nil || m.quotes != nil || m.variants != nil ||
+		m.plan != nil || m.slot != nil || m.triggers != nil || m.apart != nil
 }
 
 // flags are what a query can leave out by.
@@ -133,7 +139,7 @@ func newEntry(r *Record, s stowed, c *tally.Counts, rev store.Revision) *entry {
 		e.text = r.Trigger + r.Content
 		m.variants, m.plan = r.Variants, r.Plan
 	}
-	if m.foreign != "" || m.former != nil || m.links != nil || m.quotes != nil || m.variants != nil || m.plan != nil || m.slot != nil || m.triggers != nil || m.apart != nil {
+	if m.some() {
 		e.more = &m
 	}
 	e.tally(c)
@@ -159,7 +165,7 @@ func name[T comparable](h unique.Handle[T]) (v T) {
 
 func (e *entry) from() Source { return name(e.source) }
 
-// none is the counters of a record that has none. Nobody changes it.
+// none is the counters of a record that has none. It is never changed.
 var none tally.Counts
 
 // counts returns the counters as they stand.

@@ -64,7 +64,9 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	is := func(f found) bool { return f.id == e.id && f.sh == sh }
 	if i := slices.IndexFunc(sc.found, is); i >= 0 && q.answers(&sc.found[i]) < q.floor {
 		f := &sc.found[i]
-		return Explanation{ID: e.name(), Of: len(sc.found), Score: f.score, Parts: s.parts(q, f), Reason: "its Answer is below the Floor"}
+		return Explanation{
+			ID: e.name(), Of: len(sc.found), Score: f.score, Parts: s.parts(q, f), Reason: "its Answer is below the Floor",
+		}
 	}
 	sc.found = slices.DeleteFunc(sc.found, func(f found) bool { return q.answers(&f) < q.floor })
 	slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })

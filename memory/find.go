@@ -64,7 +64,8 @@ func (sh *shard) collect(sc *scratch, n int) {
 			sc.attribute(sh, from)
 		}
 		got := len(sc.found) - from
-		if sc.query.replaying || sc.giveWay(sh, from)+sc.putAside(from) == 0 || want == 0 || got < want || len(sc.found)-from >= n {
+		whole := want == 0 || got < want // the shard has no more
+		if sc.query.replaying || sc.giveWay(sh, from)+sc.putAside(from) == 0 || whole || len(sc.found)-from >= n {
 			sc.doubt(sh, from)
 			return
 		}
@@ -179,7 +180,10 @@ func (q *query) bring(best []found) []found {
 		f.sh.mu.Enter()
 		for _, e := range f.sh.linkedLocked(f.entry) {
 			there := slices.ContainsFunc(best, func(o found) bool { return o.entry == e })
-			if c := e.counts(); len(best) < q.k && !there && q.excludes(e, c) == "" && !(q.rescue && c.Archived) && q.standing(f.sh, e) == e {
+			if there || len(best) >= q.k {
+				continue
+			}
+			if c := e.counts(); q.excludes(e, c) == "" && !(q.rescue && c.Archived) && q.standing(f.sh, e) == e {
 				best = append(best, found{entry: e, sh: f.sh, tally: c, link: f.entry})
 			}
 		}

@@ -20,15 +20,14 @@ func (s Space) Forget(ctx context.Context, id ID) error {
 }
 
 // Revoke removes what comes from a source or quotes it, and everything that was
-// derived from that, as far as Links without a Rel tell. A record that other
-// sources have said as well stays, with their texts. It returns how many records
-// were removed.
+// derived from that: Links without a Rel say so. A record that other sources have
+// said as well stays, with their texts. It returns how many records were removed.
 //
 // A source is meant by its Ref with its Origin, by its Run whatever the
 // origin, by both, or by its Origin alone; the zero Source is ErrEmpty. The Actor
 // of a record counts as a Ref of its Origin, so that {User, "alice"} takes what
-// alice has said, whatever it was said in. After
-// an error some records may be gone: call it again to complete it.
+// alice has said, whatever it was said in. After an error some records may be
+// gone: call it again to complete it.
 func (s Space) Revoke(ctx context.Context, src Source) (int, error) {
 	if src == (Source{}) {
 		return 0, fmt.Errorf("memory: revoke: source: %w", ErrEmpty)

@@ -23,16 +23,20 @@ type Issue struct {
 
 // Health is the state of a scope.
 type Health struct {
-	Status        string // NeedsAttention if there are Issues, else Healthy
-	Total         int    // records, quarantined and archived ones included
-	Kinds         map[Kind]int
-	Effectiveness float64 // of all records that recall shows, together; 0.5 when nothing is known
-	Injected      int     // recalls with Query.Inject or Background that found something, since the Bank was opened
-	Feedback      int     // records that recall shows and that have had feedback
-	Quarantined   int     // passing Episodes aside, which wait for no Trust
-	Lessons       int     // of these, what runs have taught, which quotes others
-	Archived      int
-	Pending       int // records that Options.Embedder has yet to give a vector to
+	Status string // NeedsAttention if there are Issues, else Healthy
+	Total  int    // records, quarantined and archived ones included
+	Kinds  map[Kind]int
+	// Effectiveness is that of all records that recall shows, together; 0.5 when
+	// nothing is known.
+	Effectiveness float64
+	// Injected are the recalls with Query.Inject or Background that have found
+	// something since Open.
+	Injected    int
+	Feedback    int // records that recall shows and that have had feedback
+	Quarantined int // passing Episodes aside, which wait for no Trust
+	Lessons     int // of these, what runs have taught, which quotes others
+	Archived    int
+	Pending     int // records that Options.Embedder has yet to give a vector to
 	// Embedder is why the Embedder failed at its last call, for another tenant
 	// not in its words; "" if it did not fail.
 	Embedder string
@@ -88,7 +92,9 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 	}
 	if err := s.b.reading.LastError(s.scope.Tenant()); err != nil {
 		h.Extractor = s.b.sanitize.Sanitize(err.Error())
-		h.Issues = append(h.Issues, Issue{"Extractor failing - what texts state is not read", "see Health.Extractor; it is asked again later"})
+		h.Issues = append(h.Issues, Issue{
+			"Extractor failing - what texts state is not read", "see Health.Extractor; it is asked again later",
+		})
 	}
 	switch {
 	case h.Total == 0:

@@ -63,8 +63,8 @@ func (sc *scratch) order(best []found) []found {
 	return best
 }
 
-// later returns the latest record that perhaps replaces the i-th hit, as far as
-// the query sees it and finds it as relevant, and its place, or -1 if it is not
+// later returns the latest record that perhaps replaces the i-th hit, if the
+// query sees it and finds it as relevant. At is its place, or -1 if it is not
 // among the hits.
 func (q *query) later(best []found, i int) (m mark, at int) {
 	f := &best[i]
@@ -75,7 +75,10 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 		guesses := f.sh.guesses[k]
 		for _, g := range guesses {
 			by := f.sh.findLocked(g.by)
-			if by == nil || !by.after(f.entry) || !replaces(by, f.entry) || m.by != nil && !by.after(m.by) || q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
+			if by == nil || !by.after(f.entry) || !replaces(by, f.entry) || m.by != nil && !by.after(m.by) {
+				continue
+			}
+			if q.excludes(by, by.counts()) != "" || q.standing(f.sh, by) != by {
 				continue
 			}
 			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })

@@ -73,13 +73,17 @@ const maxConflicts = 32
 // Hit is a record that was found. See the package comment for what supersedes
 // what.
 type Hit struct {
-	Record     Record
-	Score      float64 // descending; Replaced and trust come first
-	Parts      Parts
-	Replaced   Replaced // what perhaps replaces it, which comes before it
-	Superseded *Record  // what it replaces by a Slot or by Supersede, the latest; nil: none
-	Linked     ID       // the hit that it is linked with, which alone brings it; its Score is 0 then
-	Conflicts  []ID     // records that contradict it, and are no update of it nor it of them: the latest 32
+	Record   Record
+	Score    float64 // descending; Replaced and trust come first
+	Parts    Parts
+	Replaced Replaced // what perhaps replaces it, which comes before it
+	// Superseded is the latest record that it replaces by a Slot or by Supersede.
+	Superseded *Record
+	// Linked is the hit whose link alone brings it. Its Score is 0 then.
+	Linked ID
+	// Conflicts are the latest 32 records that contradict it. Neither is an update
+	// of the other.
+	Conflicts []ID
 }
 
 // Parts are what a score is made of. Relevance, Effectiveness and Recency are
@@ -165,8 +169,8 @@ type Explanation struct {
 	Of       int     // how many records matched
 	Score    float64 // as in Hit
 	Parts    Parts
-	Words    []Word // the words of the query as they were looked for, the rarest first
-	By       ID     // the record to which it gave its place, since that supersedes it; "": none
+	Words    []Word // the words of the query as looked for, the rarest first
+	By       ID     // what supersedes it, and has its place; "": none
 	Reason   string // in words
 }
 

@@ -40,13 +40,13 @@ func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
 	}
 	b.bodies.Add(e, r)
 	if !sh.holds(e) {
-		b.bodies.Remove(e) // it has gone, and whoever removed it was here before
+		b.bodies.Remove(e) // it has gone, and what removed it may have come before Add
 	}
 	return r, nil
 }
 
-// copy writes the record of e to r for the caller, but for the vector. It asks
-// the disk for what is cold.
+// copy writes the record of e to r for the caller, without the vector. It reads
+// what is cold from the disk.
 func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *tally.Counts, r *Record) error {
 	if e.flags&isCold == 0 {
 		r.Scope = sh.scope

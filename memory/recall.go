@@ -31,7 +31,9 @@ func (s Space) query(q *Query, sc *scratch) error {
 	case !(q.Floor >= 0 && q.Floor <= 1):
 		return fmt.Errorf("%w: Floor is %v", ErrQuery, q.Floor)
 	}
-	if err := cmp.Or(limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)), s.b.checkQueryVector(q.Vector)); err != nil {
+	err := cmp.Or(
+		limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)), s.b.checkQueryVector(q.Vector))
+	if err != nil {
 		return err
 	}
 	for _, k := range q.Kinds {
@@ -41,9 +43,10 @@ func (s Space) query(q *Query, sc *scratch) error {
 	}
 	p := &sc.query
 	*p = query{
-		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0],
-		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known), rate: float64(time.Microsecond) / float64(s.b.o.HalfLife),
-		asked: q.Text, situation: tally.Hash(q.Situation), context: p.context[:0], floor: q.Floor, attributed: answer.Unnamed, model: s.b.model,
+		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0], asked: q.Text,
+		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known),
+		rate: float64(time.Microsecond) / float64(s.b.o.HalfLife), situation: tally.Hash(q.Situation),
+		context: p.context[:0], floor: q.Floor, attributed: answer.Unnamed, model: s.b.model,
 		fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
 	}
 	p.triggered, p.linked, p.half = q.Triggered, q.Linked, s.b.dates.Next

@@ -50,22 +50,24 @@ func (o Origin) valid() bool {
 
 func (o Origin) trusted() bool { return o == Host || o == Derived }
 
-// Source is the provenance of a text.
+// Source is the provenance of a text. Ref and Run have at most 256 bytes each.
 type Source struct {
 	Origin Origin `cbor:"1,keyasint,omitempty"`
-	Ref    string `cbor:"2,keyasint,omitempty"` // a path, an address or another name for it; at most 256 bytes
-	Run    string `cbor:"3,keyasint,omitempty"` // the run that it came up in; at most 256 bytes
+	Ref    string `cbor:"2,keyasint,omitempty"` // a path, an address or another name
+	Run    string `cbor:"3,keyasint,omitempty"` // the run that it came up in
 }
 
-// Link points from a record to another record of the same scope.
+// Link points from a record to another record of the same scope. Rel says how
+// they are related. "" says that the record was derived from the other: Revoke
+// follows that.
 type Link struct {
 	To  ID     `cbor:"1,keyasint"`
-	Rel string `cbor:"2,keyasint,omitempty"` // how they are related; "": derived from it, which Revoke follows
+	Rel string `cbor:"2,keyasint,omitempty"`
 }
 
 // Variant is a near-duplicate that was merged into a record.
 type Variant struct {
-	ID      ID // its former id, which still leads to the record; "" if it never had one
+	ID      ID // its former id, which leads to the record; "": it had none
 	Source  Source
 	At      time.Time
 	Trigger string // its own texts; both are empty if they equal the record's
@@ -74,9 +76,12 @@ type Variant struct {
 
 // Stats are the counters of a record.
 type Stats struct {
-	Helped   int       // shown and used in a task that was delivered, or derived again from one
-	Failed   int       // shown but not used in a task that was delivered
-	Quiet    int       // of Failed, those where nothing that was shown was named as used
+	// Helped: a task was delivered that was shown the record and used it, or from
+	// which the same was derived again.
+	Helped int
+	Failed int // shown but not used in a task that was delivered
+	// Quiet of the Failed are of tasks that named nothing as used.
+	Quiet    int
 	Misled   int       // named as misleading, delivered or not
 	Exposed  int       // feedbacks that changed one of the other counters
 	LastUsed time.Time // when it helped last; zero: never
@@ -102,7 +107,7 @@ type Record struct {
 	Actor    string          `cbor:"8,keyasint,omitempty"`
 	Thread   string          `cbor:"9,keyasint,omitempty"`
 	Links    []Link          `cbor:"10,keyasint,omitempty"`
-	Quotes   []Source        `cbor:"20,keyasint,omitempty"` // whose words the texts repeat besides, sorted
+	Quotes   []Source        `cbor:"20,keyasint,omitempty"` // as in Draft, sorted
 	Variants []Variant       `cbor:"-"`                     // near-duplicates that were merged into it
 	Vector   []float32       `cbor:"-"`                     // filled by Get and All alone
 	Plan     json.RawMessage `cbor:"13,keyasint,omitempty"` // what to run when a Pattern fires; opaque here
@@ -110,11 +115,13 @@ type Record struct {
 	Archived bool            `cbor:"-"`                     // put aside by Decay
 	Triggers []string        `cbor:"85,keyasint,omitempty"` // phrases that bring it, see Query.Triggered
 	Slot     Slot            `cbor:"17,keyasint,omitzero"`  // what it states, if the host said so
-	Repaired bool            `cbor:"15,keyasint,omitempty"` // the texts held invalid UTF-8, which was replaced by U+FFFD
+	Repaired bool            `cbor:"15,keyasint,omitempty"` // U+FFFD stands for invalid UTF-8
 	Passing  bool            `cbor:"24,keyasint,omitempty"` // as in Draft
 	Stats    Stats           `cbor:"-"`
 
-	apart []uint64 // with what it was tried to be one, see apartMark; nil in what a host gets
+	// apart has the records that it is known to stay apart from, see apartMark. It
+	// is nil in what a host gets.
+	apart []uint64
 }
 
 // Effectiveness estimates over all situations how likely the record is to
@@ -183,7 +190,7 @@ func (r *Record) textSize() int {
 // size is about the number of bytes that the record takes in the store.
 func (r *Record) size() int {
 	n := 256 + len(r.Scope) + len(r.Trigger) + len(r.Content) + len(r.Actor) + len(r.Thread) +
-		len(r.Source.Ref) + len(r.Source.Run) + 5*len(r.Vector) + 9*len(r.apart) + len(r.Slot.Subject) + len(r.Slot.Attribute) + len(r.Slot.Value) + len(r.Plan)
+		len(r.Source.Ref) + len(r.Source.Run) + 5*len(r.Vector) + 9*len(r.apart) + r.Slot.size() + len(r.Plan)
 	for _, l := range r.Links {
 		n += 16 + len(l.To) + len(l.Rel)
 	}
@@ -211,12 +218,16 @@ func (r *Record) asker() string {
 // Slot is what the host says that a record states: that the attribute of a
 // subject has a value. It hides what states another value of an earlier At.
 // Words that differ in form or order only make one slot: "hosts of the cache",
-// "Cache host". "I", "me" and "my" are the Actor.
+// "Cache host". "I", "me" and "my" are the Actor. The Subject may be empty if
+// the Attribute says what it is of.
 type Slot struct {
-	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about; may be empty if the Attribute says it
+	Subject   string `cbor:"1,keyasint,omitempty"` // whom or what it is about
 	Attribute string `cbor:"2,keyasint,omitempty"` // what of it
 	Value     string `cbor:"3,keyasint,omitempty"` // at most 4 KiB, with the others
 }
+
+// size is the number of bytes of its texts.
+func (s Slot) size() int { return len(s.Subject) + len(s.Attribute) + len(s.Value) }
 
 // key names the slot, whatever the order and form of its words.
 func (s Slot) key(actor string) string {

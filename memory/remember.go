@@ -139,13 +139,13 @@ func (b *Bank) checkDimensions(cs []candidate) error {
 		}
 	}
 	if dim != 0 && !settled && !b.vectors.Fits(dim) {
-		return b.checkDimensions(cs) // somebody else has settled it
+		return b.checkDimensions(cs) // another call has settled it
 	}
 	return nil
 }
 
-// claimed returns what nobody else may store at the same time: the same Keys
-// and the same texts, in order.
+// claimed returns what no other call may store at the same time: the Keys and
+// the texts, in order.
 func claimed(cs []candidate) []string {
 	var names []string
 	for _, c := range cs {
@@ -282,13 +282,15 @@ func (g *group) has(id ID) bool {
 // add puts a new record in the group, after committing that if it is full.
 func (g *group) add(ctx context.Context, c candidate) error {
 	r := c.rec
-	if len(g.new) == maxGroupOps || c.behind && len(g.new) >= maxPassing || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
+	full := len(g.new) == maxGroupOps || c.behind && len(g.new) >= maxPassing
+	if full || g.bytes > 0 && g.bytes+r.size() > maxGroupBytes {
 		if err := g.commit(ctx); err != nil {
 			return err
 		}
 	}
+	of := [4]string{string(r.Scope), string(r.Kind), r.Trigger, r.Content}
 	for n := uint64(0); r.ID == ""; n++ {
-		if id := ID(ident.Timed(g.b.o.Seed, r.Known, n, [4]string{string(r.Scope), string(r.Kind), r.Trigger, r.Content})); g.sh.entry(id) == nil && !g.has(id) {
+		if id := ID(ident.Timed(g.b.o.Seed, r.Known, n, of)); g.sh.entry(id) == nil && !g.has(id) {
 			r.ID = id
 		}
 	}

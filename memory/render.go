@@ -63,12 +63,14 @@ func (h *Hit) renderOthers(w *strings.Builder, hits []Hit) {
 			with = append(with, fmt.Sprintf("[%d]", i+1))
 		}
 	}
-	if i := slices.IndexFunc(hits, func(o Hit) bool { return h.Replaced.By != "" && o.Record.ID == h.Replaced.By }); i >= 0 {
-		fmt.Fprintf(w, "perhaps replaced by [%d]\n", i+1)
+	refer := func(what string, to ID) {
+		i := slices.IndexFunc(hits, func(o Hit) bool { return o.Record.ID == to })
+		if to != "" && i >= 0 {
+			fmt.Fprintf(w, "%s [%d]\n", what, i+1)
+		}
 	}
-	if i := slices.IndexFunc(hits, func(o Hit) bool { return h.Linked != "" && o.Record.ID == h.Linked }); i >= 0 {
-		fmt.Fprintf(w, "goes with [%d]\n", i+1)
-	}
+	refer("perhaps replaced by", h.Replaced.By)
+	refer("goes with", h.Linked)
 	if with != nil {
 		w.WriteString("contradicts " + strings.Join(with, ", ") + "\n")
 	}

@@ -168,7 +168,7 @@ func (sh *shard) changed() (last int64) {
 type leaving struct {
 	*entry
 	doc  index.Doc
-	same bool // the one that takes its place has its texts, and so its vector
+	same bool // what takes its place has its texts, and its vector
 }
 
 // remove makes records invisible.

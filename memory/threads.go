@@ -158,7 +158,8 @@ func (sc *scratch) findThreads() (ts []foundThread) {
 	}
 	slices.SortFunc(ts, func(a, b foundThread) int {
 		x, y := &sc.found[a.from], &sc.found[b.from]
-		return cmp.Or(cmp.Compare(b.ratio, a.ratio), cmp.Compare(name(x.thread), name(y.thread)), cmp.Compare(x.sh.scope, y.sh.scope))
+		return cmp.Or(
+			cmp.Compare(b.ratio, a.ratio), cmp.Compare(name(x.thread), name(y.thread)), cmp.Compare(x.sh.scope, y.sh.scope))
 	})
 	return ts
 }

@@ -16,7 +16,8 @@ type stated struct {
 
 // compareStated orders the statements of a slot: the later one replaces.
 func compareStated(a, b stated) int {
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.known, b.known), compareIDs(a.entry, b.entry), cmp.Compare(a.row, b.row))
+	return cmp.Or(
+		cmp.Compare(a.at, b.at), cmp.Compare(a.known, b.known), compareIDs(a.entry, b.entry), cmp.Compare(a.row, b.row))
 }
 
 // trigger is a phrase that brings a record.

@@ -127,15 +127,19 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 	}
 	for _, p := range similar {
 		o, sum := p.entry, p.trigger+p.content
-		if o.id == e.id || (o.flags^e.flags)&(kindFlags|isQuarantined) != 0 || o.actor != e.actor || o.thread != e.thread || sum <= alike {
+		alikeKept := (o.flags^e.flags)&(kindFlags|isQuarantined) == 0 && o.actor == e.actor && o.thread == e.thread
+		if o.id == e.id || !alikeKept || sum <= alike {
 			continue
 		}
 		other, err := b.record(ctx, sh, o)
 		if err != nil {
 			return nil, err
 		}
+		if apart(rec, other) || !duplicates(rec, other) {
+			continue
+		}
 		m := b.merger(e, o, rec, other)
-		if m != nil && duplicates(rec, other) && !sh.overtaken(m.stays.entry, m.second) && !sh.overtaken(m.goes.entry, m.second) && !apart(rec, other) {
+		if m != nil && !sh.overtaken(m.stays.entry, m.second) && !sh.overtaken(m.goes.entry, m.second) {
 			best, alike = m, sum
 		}
 	}
@@ -159,8 +163,8 @@ func (b *Bank) merger(e, o *entry, rec, other *Record) *merger {
 		return nil
 	}
 	return &merger{
-		stays: leaving{stays, b.document(first, stays.stowed), true}, goes: leaving{goes, b.document(second, goes.stowed), false},
-		first: first, second: second, rec: n,
+		stays: leaving{stays, b.document(first, stays.stowed), true}, first: first,
+		goes: leaving{goes, b.document(second, goes.stowed), false}, second: second, rec: n,
 	}
 }
 

@@ -45,7 +45,9 @@ func (b *Bank) revision(ctx context.Context, sh *shard, e *entry) (store.Revisio
 // replacing returns what has rec in place of a record in the store, nil to remove it, and
 // what is kept with it. The vector stays if the texts do, and goes with them. The caller
 // holds edit.
-func (b *Bank) replacing(ctx context.Context, sh *shard, e *entry, old, rec *Record) (was leaving, with stowed, ops []store.Op, err error) {
+func (b *Bank) replacing(
+	ctx context.Context, sh *shard, e *entry, old, rec *Record,
+) (was leaving, with stowed, ops []store.Op, err error) {
 	was, with = leaving{e, b.document(old, e.stowed), rec != nil && alikeToTheLetter(old, rec)}, e.stowed
 	rev, err := b.revision(ctx, sh, e)
 	if err == nil && !was.same {
@@ -127,8 +129,10 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 			return err
 		}
 	}
+	// Of a cold record the words are not known here: the index goes on to count
+	// them, and takes them for less rare than they are.
 	r, ok := b.bodies.Get(old)
-	if !ok { // the index takes words that it has and that are not named here for less rare than they are
+	if !ok {
 		r = &Record{ID: id, Scope: sh.scope}
 		old.fill(r)
 	}
@@ -188,11 +192,14 @@ func (b *Bank) besides(sh *shard, id ID) []store.Op {
 	return ops
 }
 
-// count writes ops and counters, as the Writer does or, if others write some too, at once, on
-// condition that the counters are as they are here. If a condition does not hold, the
-// counters here are now those of the store, and the caller begins again. It holds edit.
-// The writes share memory behind buf.
-func (b *Bank) count(ctx context.Context, sh *shard, ops []store.Op, buf []byte, changes ...change) (again bool, err error) {
+// count writes ops and counters. The Writer does that, unless others write counters
+// too: then they are committed at once, on condition that they are in the store as
+// they are here. If a condition does not hold, the counters here become those of
+// the store, and the caller begins again. It holds edit. The writes share memory
+// behind buf.
+func (b *Bank) count(
+	ctx context.Context, sh *shard, ops []store.Op, buf []byte, changes ...change,
+) (again bool, err error) {
 	first := len(ops)
 	if ops, err = sh.encodeCounts(ops, buf, changes...); err != nil {
 		return false, err

@@ -69,8 +69,8 @@ const (
 // rank is from 1 on; 0: it is none.
 func (v Visibility) rank() int { return 1 + slices.Index([]Visibility{Public, Trusted, Local}, v) }
 
-// Within reports whether v goes at least as far as limit: what is public may
-// be shown wherever what is trusted may.
+// Within reports whether what has the Visibility v may be shown where limit may:
+// what is Public may be shown wherever what is Trusted may.
 func (v Visibility) Within(limit Visibility) bool { return v.rank() <= limit.rank() }
 
 // stricter returns the narrower of two, a if there is none.
@@ -98,7 +98,7 @@ type Draft struct {
 	Content    string     // the fact, as a short statement
 	Category   Category   // "": guessed from the words of Content
 	Source     Source     // "": Manual
-	Ref        string     // where it comes from: a conversation, an address; at most 256 bytes
+	Ref        string     // a conversation or an address; at most 256 bytes
 	Visibility Visibility // "": Trusted
 	// Confidence is in (0,1]. 0: 1 for a Manual fact, 0.5 otherwise.
 	Confidence float64

@@ -119,7 +119,9 @@ func (x *Identity) owner(ctx context.Context, f *Fact) (row[Fact], error) {
 	if err != nil || r.stored() {
 		return r, err
 	}
-	return x.factThat(ctx, func(o *Fact) bool { return o.ID != f.ID && (f.Slot == "") != (o.Slot == "") && o.said() == said })
+	return x.factThat(ctx, func(o *Fact) bool {
+		return o.ID != f.ID && (f.Slot == "") != (o.Slot == "") && o.said() == said
+	})
 }
 
 // find returns the fact of an id. One that was merged leads to the fact that stands for

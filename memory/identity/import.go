@@ -117,7 +117,8 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 		}
 	}
 	for _, day := range slices.Sorted(maps.Keys(in.rollups)) {
-		if err := combine(ctx, x, rollupPart, day, func(r *rollup) time.Time { return r.merge(in.rollups[day], day) }); err != nil {
+		merge := func(r *rollup) time.Time { return r.merge(in.rollups[day], day) }
+		if err := combine(ctx, x, rollupPart, day, merge); err != nil {
 			return err
 		}
 	}

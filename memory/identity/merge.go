@@ -32,7 +32,8 @@ func join(a, b []Fact) []Fact {
 	byID := unite(all, func(f *Fact) string { return string(find(f.ID)) })
 	slotted := map[string]string{} // of what is said, the least claim to a slot
 	for i := range byID {
-		if said, claim := byID[i].said(), byID[i].claim(); byID[i].Slot != "" && (slotted[said] == "" || claim < slotted[said]) {
+		said, claim := byID[i].said(), byID[i].claim()
+		if byID[i].Slot != "" && (slotted[said] == "" || claim < slotted[said]) {
 			slotted[said] = claim
 		}
 	}
@@ -137,7 +138,8 @@ func (f *Fact) merge(other *Fact) Fact {
 }
 
 func (v Variant) order(o Variant) int {
-	c := cmp.Or(cmp.Compare(v.ID, o.ID), cmp.Compare(v.Content, o.Content), cmp.Compare(v.Ref, o.Ref), v.Updated.Compare(o.Updated))
+	c := cmp.Or(
+		cmp.Compare(v.ID, o.ID), cmp.Compare(v.Content, o.Content), cmp.Compare(v.Ref, o.Ref), v.Updated.Compare(o.Updated))
 	if c == 0 {
 		return bytes.Compare(encoded(&v), encoded(&o))
 	}

@@ -34,7 +34,7 @@ type Budget struct {
 type Projected struct {
 	View
 	Relevance float64 // to the task, in [0,1]
-	Use       float64 // the share of tasks like this in which it is of use, estimated
+	Use       float64 // estimated share of tasks like this that it serves
 	Value     float64 // Effective · Use
 	Tokens    int     // of its line
 }

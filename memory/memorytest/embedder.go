@@ -84,7 +84,8 @@ func (c *embedderCheck) embed(texts ...string) [][]float32 {
 			c.dim = len(v)
 		}
 		if len(v) != c.dim || len(v) > memory.MaxDimension {
-			c.complain("the vector of %.20q has %d numbers; others %d, the limit %d", texts[i], len(v), c.dim, memory.MaxDimension)
+			c.complain("the vector of %.20q has %d numbers; others %d, the limit %d",
+				texts[i], len(v), c.dim, memory.MaxDimension)
 			return nil
 		}
 	}

@@ -66,14 +66,15 @@ func Threads(s memory.Space) Recall {
 }
 
 func hit(name string, h *memory.Hit) Hit {
-	return Hit{Name: name, Text: strings.TrimSpace(h.Record.Trigger + "\n" + h.Record.Content), Relevance: h.Parts.Relevance}
+	text := strings.TrimSpace(h.Record.Trigger + "\n" + h.Record.Content)
+	return Hit{Name: name, Text: text, Relevance: h.Parts.Relevance}
 }
 
 // Options configure [Measure]. Nil and the zero value are ready.
 type Options struct {
 	Cutoffs   []int            // the k of the metrics at k, at least 1; nil: 5, 10 and 50
 	Budgets   []int            // in tokens, at least 1; nil: 1000
-	Tokens    func(string) int // counts the tokens of a text; nil: a token for every four bytes begun
+	Tokens    func(string) int // counts those of a text; nil: one for four bytes
 	Resamples int              // of the bootstrap; 0: 1000; negative is an error
 	Seed      uint64           // of the bootstrap
 }
@@ -150,7 +151,8 @@ func Measure(ctx context.Context, recall Recall, questions []Question, opts *Opt
 	}
 	report := Report{Rows: []Row{o.row("", all)}}
 	for _, c := range categories(all) {
-		report.Rows = append(report.Rows, o.row(c, slices.DeleteFunc(slices.Clone(all), func(a outcome) bool { return a.category != c })))
+		of := slices.DeleteFunc(slices.Clone(all), func(a outcome) bool { return a.category != c })
+		report.Rows = append(report.Rows, o.row(c, of))
 	}
 	return report, nil
 }

@@ -45,7 +45,8 @@ func Other(actor string, machine bool) bool {
 func About(question string) bool {
 	var before string // "", or what the words before stand for
 	about := false
-	for w := range strings.FieldsFuncSeq(question, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '\u2019' }) {
+	apart := func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '\u2019' }
+	for w := range strings.FieldsFuncSeq(question, apart) {
 		var buf [16]byte
 		if len(w) > len(buf) {
 			before = ""

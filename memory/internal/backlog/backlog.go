@@ -10,8 +10,8 @@ import (
 // Most is how many wait in memory.
 const Most = 1024
 
-// Backlog is what waits, in order. The zero value is empty. It may be used concurrently, but
-// for Next.
+// Backlog is what waits, in order. The zero value is empty. It may be used concurrently;
+// only one goroutine at a time calls Next.
 type Backlog[T any] struct {
 	mu    sync.Mutex
 	queue []T

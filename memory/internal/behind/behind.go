@@ -101,8 +101,8 @@ func (b *Part) Rest(now time.Time) time.Duration {
 // errOther is what a tenant is told of an error that may quote another's texts.
 var errOther = errors.New("it has failed for another tenant")
 
-// LastError returns the error of the last attempt, as far as it is a tenant's
-// to know.
+// LastError returns the error of the last attempt. A tenant is not told what an
+// attempt for another has come to, only that it has failed.
 func (b *Part) LastError(tenant string) error {
 	b.Lock()
 	defer b.Unlock()

@@ -46,5 +46,6 @@ func In(text, phrase []string) int {
 // near reports whether a word is that of a phrase, or one edit away from it: of
 // letters, since another number is another thing.
 func near(phrase, word string) bool {
-	return phrase == word || utf8.RuneCountInString(phrase) >= text.FuzzyFrom && !strings.ContainsFunc(phrase+word, unicode.IsDigit) && text.Near(phrase, word)
+	return phrase == word || utf8.RuneCountInString(phrase) >= text.FuzzyFrom &&
+		!strings.ContainsFunc(phrase+word, unicode.IsDigit) && text.Near(phrase, word)
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Run reads entries in batches, has them prepared by as many goroutines as there are
-// processors but one, and puts each batch in place in the order in which it was read.
-func Run[T any](ctx context.Context, in iter.Seq2[store.Entry, error], prepare func([]store.Entry) T, place func(T) error) error {
+// Run reads entries in batches, has them prepared by one goroutine less than there are
+// processors, and puts each batch in place in the order in which it was read.
+func Run[T any](
+	ctx context.Context, in iter.Seq2[store.Entry, error], prepare func([]store.Entry) T, place func(T) error,
+) error {
 	const size, underWay = 256, 16
 	type batch struct {
 		entries []store.Entry

@@ -15,8 +15,8 @@ import (
 // What is compared, and from when on it counts. See docs/benchmarks.md.
 const (
 	maxWords      = 40   // of a text that may replace another
-	changeOverlap = 0.45 // share of the words of the one that has less, if it speaks of a change
-	plainOverlap  = 0.5  // if it does not
+	changeOverlap = 0.45 // share of the shorter one's words, for a change
+	plainOverlap  = 0.5  // for a text that speaks of none
 	changeBelief  = 0.75
 	plainBelief   = 0.6
 	alikeMost     = 0.9 // of what is most alike

@@ -135,7 +135,8 @@ func parseNumber(raw json.RawMessage) (float64, bool) {
 // and month cannot be told are not among them.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
-	"2006-01-02 15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly, "2006/01/02",
+	"2006-01-02 15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04",
+	time.DateOnly, "2006/01/02",
 	time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, time.UnixDate, "Mon Jan 02 2006 15:04:05 GMT-0700",
 	"January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006",
 }

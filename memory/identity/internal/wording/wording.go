@@ -33,7 +33,8 @@ func bare(w string) string {
 	if out == "" {
 		return strings.Trim(w, strings.Trim(behind, ">")+"¡¿([{")
 	}
-	if sign := len(w) - len(left) - 1; sign >= 0 && strings.IndexByte("-<>~", w[sign]) >= 0 && '0' <= out[0] && out[0] <= '9' {
+	sign, number := len(w)-len(left)-1, '0' <= out[0] && out[0] <= '9'
+	if number && sign >= 0 && strings.IndexByte("-<>~", w[sign]) >= 0 {
 		out = w[sign:sign+1] + out
 	}
 	if len(out) == 1 && (left == out+"-" || left == out+"*") {
