@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
@@ -39,14 +40,15 @@ func (in *incoming) decodeOld(e store.Entry, part, name string) (err error) {
 		}](e, &err)
 		in.events = append(in.events, noted{v.Mark, true, v.Event})
 	case "r":
-		in.rollups[name] = *decodeTo[rollup](e, &err)
+		in.rollups[name] = decodeTo[rollup.Day](e, &err)
 	case "k": // when an event was that has a Key
 		day := decodeTo[struct {
 			At time.Time `cbor:"1,keyasint"`
 		}](e, &err).At.Format(time.DateOnly)
-		r := in.rollups[day]
-		r.Marks = append(r.Marks, name)
-		in.rollups[day] = r
+		if in.rollups[day] == nil {
+			in.rollups[day] = new(rollup.Day)
+		}
+		in.rollups[day].Marks = append(in.rollups[day].Marks, name)
 	case "c", "h": // which follow from the others
 		decodeTo[struct{}](e, &err)
 	default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
+	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 )
 
 // formatVersion is the version of the documents that Export writes.
@@ -52,8 +53,8 @@ type eventMore struct {
 
 // rollupJSON is the roll-up of a day.
 type rollupJSON struct {
-	Day string `json:"day"`
-	rollup
+	Date string `json:"day"`
+	rollup.Day
 }
 
 // jsonOf returns v, which JSON can hold, with more fields, except those that it has already.
@@ -123,10 +124,10 @@ func (x *Identity) exportRest(ctx context.Context, d *document) error {
 		e.Dwell, e.Extra = 0, nil
 		d.Events = append(d.Events, jsonOf(e, loosejson.FieldsOf(more)))
 	}
-	days, err3 := each[rollup](ctx, x, rollupPart)
+	days, err3 := each[rollup.Day](ctx, x, rollupPart)
 	for _, r := range days {
 		if len(r.v.Counts)+r.v.Others > 0 { // else it knows keys alone
-			d.Rollups = append(d.Rollups, jsonOf(rollupJSON{r.name(), rollup{r.v.Counts, r.v.Others, nil}}, nil))
+			d.Rollups = append(d.Rollups, jsonOf(rollupJSON{r.name(), rollup.Day{Counts: r.v.Counts, Others: r.v.Others}}, nil))
 		}
 	}
 	return errors.Join(err, err2, err3)

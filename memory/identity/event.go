@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/internal/ident"
 )
@@ -28,8 +29,6 @@ const (
 const (
 	rollupAfter = 30 * day        // age at which an event becomes part of its day's counts
 	markFor     = 2 * rollupAfter // how long a Key is remembered
-	maxMarks    = 4096            // marks of a day's events that are remembered
-	maxTopics   = 80              // things that a day counts one by one
 	groupEvents = 16              // events that one commit adds or rolls up
 	maxEvent    = 128 << 10       // of one event; what a commit adds in events
 )
@@ -203,22 +202,23 @@ func (x *Identity) appendGroup(ctx context.Context, b *batch, events []noted) (f
 
 // roll takes the first n events out of the ring, and those that are old enough, at most
 // groupEvents, and adds them to the counts of their days. It returns how many.
-func (x *Identity) roll(b *batch, days map[string]row[rollup], ring []row[Event], n int) int {
+func (x *Identity) roll(b *batch, days map[string]row[rollup.Day], ring []row[Event], n int) int {
 	old := x.clock().Add(-rollupAfter)
 	for n = max(n, 0); n < len(ring) && ring[n].v.At.Before(old); n++ {
 	}
 	out := ring[:min(n, len(ring), groupEvents)]
-	changed := map[string]*rollup{}
+	changed := map[string]*rollup.Day{}
 	for _, r := range out {
 		b.remove(r.was)
 		name := r.v.At.Format(time.DateOnly)
 		next := changed[name]
 		if next == nil {
-			next = days[name].v.dup()
+			was := days[name].v
+			next = was.Clone()
 			changed[name] = next
 		}
-		next.add(countOf(&r.v))
-		next.Marks = latest(append(next.Marks, r.name()), maxMarks, sizeOf)
+		next.Add(countOf(&r.v))
+		next.Mark(r.name())
 	}
 	for name, next := range changed {
 		putRollup(b, days[name], name, next)
@@ -226,18 +226,7 @@ func (x *Identity) roll(b *batch, days map[string]row[rollup], ring []row[Event]
 	return len(out)
 }
 
-// rollup is what is left of a day's events.
-type rollup struct {
-	Counts []count  `json:"counts,omitempty" cbor:"1,keyasint"`
-	Others int      `json:"others,omitempty" cbor:"2,keyasint,omitempty"` // beyond maxTopics
-	Marks  []string `json:"marks,omitempty" cbor:"-"`                     // of its events, the latest
-}
-
-func (r rollup) dup() *rollup {
-	return &rollup{slices.Clone(r.Counts), r.Others, slices.Clone(r.Marks)}
-}
-
-func putRollup(b *batch, was row[rollup], day string, r *rollup) {
+func putRollup(b *batch, was row[rollup.Day], day string, r *rollup.Day) {
 	put(b, was, rollupPart, day, timeOf(day), r)
 }
 
@@ -247,56 +236,22 @@ func timeOf(day string) time.Time {
 }
 
 // days are the roll-ups by their day.
-func (x *Identity) days(ctx context.Context) (map[string]row[rollup], error) {
-	rows, err := each[rollup](ctx, x, rollupPart)
-	out := make(map[string]row[rollup], len(rows))
+func (x *Identity) days(ctx context.Context) (map[string]row[rollup.Day], error) {
+	rows, err := each[rollup.Day](ctx, x, rollupPart)
+	out := make(map[string]row[rollup.Day], len(rows))
 	for _, r := range rows {
 		out[r.name()] = r
 	}
 	return out, err
 }
 
-// count is how often there were events about the same.
-type count struct {
-	Kind     string   `json:"type,omitempty" cbor:"1,keyasint,omitempty"`
-	Host     string   `json:"host,omitempty" cbor:"2,keyasint,omitempty"`
-	Topic    string   `json:"topic,omitempty" cbor:"3,keyasint,omitempty"`
-	Category Category `json:"category,omitempty" cbor:"4,keyasint,omitempty"`
-	N        int      `json:"n" cbor:"5,keyasint"`
-	More     float64  `json:"more,omitempty" cbor:"130,keyasint,omitempty"` // weight beyond N, for Dwell
-}
-
-func countOf(e *Event) count {
-	c := count{e.Kind, sites.HostOf(e.Address), e.Topic, e.Category, 1, 0}
+// countOf is what an event counts in the roll-up of its day.
+func countOf(e *Event) rollup.Count {
+	c := rollup.Count{Kind: e.Kind, Host: sites.HostOf(e.Address), Topic: e.Topic, Category: string(e.Category), N: 1}
 	if e.Dwell > 0 {
-		c.More = roundOff(min(max(e.Dwell.Minutes(), leastWeight), mostWeight) - 1)
+		c.More = rollup.Round(min(max(e.Dwell.Minutes(), leastWeight), mostWeight) - 1)
 	}
 	return c
-}
-
-func (c count) order(o count) int {
-	return cmp.Or(cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Host, o.Host),
-		cmp.Compare(c.Topic, o.Topic), cmp.Compare(c.Category, o.Category))
-}
-
-// counted returns the count of the same things as c, nil if there is none.
-func (r *rollup) counted(c count) *count {
-	if i := slices.IndexFunc(r.Counts, func(o count) bool { return c.order(o) == 0 }); i >= 0 {
-		return &r.Counts[i]
-	}
-	return nil
-}
-
-func (r *rollup) add(c count) {
-	switch o := r.counted(c); {
-	case o != nil:
-		o.N, o.More = o.N+c.N, roundOff(o.More+c.More)
-	case len(r.Counts) >= maxTopics:
-		r.Others += c.N
-	default:
-		r.Counts = append(r.Counts, c)
-		slices.SortFunc(r.Counts, count.order)
-	}
 }
 
 // excludes reports whether nothing is to be noted of an address.

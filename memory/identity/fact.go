@@ -14,6 +14,8 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
+	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
@@ -343,7 +345,7 @@ func newest(a, b *Fact) int {
 
 // validate counts a validation.
 func (f *Fact) validate(e Evidence, weak bool) {
-	f.Confidence = min(roundOff(f.Confidence+validationBoost), 1)
+	f.Confidence = min(rollup.Round(f.Confidence+validationBoost), 1)
 	f.Validations++
 	switch {
 	case f.Validations >= provenAt && !weak:
@@ -353,7 +355,7 @@ func (f *Fact) validate(e Evidence, weak bool) {
 	}
 	f.Validated, f.Updated = e.At, e.At
 	f.Demoted, f.Archived = time.Time{}, time.Time{}
-	f.Evidence = latest(both(append(f.Evidence, e), nil, Evidence.order), maxEvidence, Evidence.size)
+	f.Evidence = lists.Latest(lists.Union(append(f.Evidence, e), nil, Evidence.order), maxEvidence, Evidence.size)
 }
 
 // lift applies what was said again, and reports whether that changed anything.
@@ -421,51 +423,9 @@ func (e Evidence) order(o Evidence) int {
 	return cmp.Or(e.At.Compare(o.At), cmp.Compare(e.Key, o.Key), cmp.Compare(e.Reason, o.Reason))
 }
 
-// both returns what two lists hold, in order: each as often as the list that has it
-// more often.
-func both[T any](a, b []T, compare func(T, T) int) (out []T) {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.SortStableFunc(a, compare)
-	slices.SortStableFunc(b, compare)
-	for len(a) > 0 && len(b) > 0 {
-		c := compare(a[0], b[0])
-		if c <= 0 {
-			out, a = append(out, a[0]), a[1:]
-		} else {
-			out = append(out, b[0])
-		}
-		if c >= 0 {
-			b = b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
-}
-
-// once returns a list in order, with each once.
-func once[T any](list []T, compare func(T, T) int) []T {
-	list = both(list, nil, compare)
-	return slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
-}
-
-// latest returns the last of a list, at most n, and of maxTexts bytes together.
-func latest[T any](list []T, n int, size func(T) int) []T {
-	i := len(list)
-	for left := maxTexts; i > 0 && i > len(list)-n; i-- {
-		if left -= size(list[i-1]); left < 0 {
-			break
-		}
-	}
-	return slices.Clone(list[i:])
-}
-
-func sizeOf(s string) int { return len(s) }
-
 func (e Evidence) size() int { return len(e.Reason) }
 
 func (p Past) size() int { return len(p.Content) }
-
-// roundOff takes away what adding tenths in binary leaves behind.
-func roundOff(v float64) float64 { return math.Round(v*1e12) / 1e12 }
 
 func number(b bool) int {
 	if b {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
@@ -225,7 +226,7 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 			return false, err
 		}
 		if is.Content != was.Content {
-			f.Past = latest(once(append(f.Past, Past{was.Content, now}), Past.order), maxPast, Past.size)
+			f.Past = lists.Latest(lists.Once(append(f.Past, Past{was.Content, now}), Past.order), maxPast, Past.size)
 		}
 		if f.claim() != claim {
 			if owner, err := x.owner(ctx, f); err != nil || owner.stored() {
@@ -351,7 +352,7 @@ func (x *Identity) block(ctx context.Context, b *batch, content, reason string) 
 	}
 	next := Rejection{content, slices.Clone(r.v.Reasons), x.clock()}
 	if reason != "" {
-		next.Reasons = latest(append(next.Reasons, reason), maxReasons, sizeOf)
+		next.Reasons = lists.Latest(append(next.Reasons, reason), maxReasons, lists.Size)
 	}
 	put(b, r, rejectionPart, rejectionName(content), next.At, &next)
 	return nil

@@ -44,8 +44,7 @@ const (
 	maxEvidence = 16             // validations whose reasons are kept
 	maxReasons  = 16             // reasons of a rejection that are kept
 	maxVariants = 1000
-	maxPast     = 256       // former wordings of a fact
-	maxTexts    = 128 << 10 // reasons, or former wordings, of a fact together
+	maxPast     = 256 // former wordings of a fact
 )
 
 var (

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
+	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
@@ -39,13 +41,13 @@ type incoming struct {
 	profile    *Profile
 	rejections []Rejection
 	events     []noted
-	rollups    map[string]rollup
+	rollups    map[string]*rollup.Day
 	suggested  map[string]suggestion // only of a former version
 	unreadable []json.RawMessage
 }
 
 func newIncoming() *incoming {
-	return &incoming{rollups: map[string]rollup{}, suggested: map[string]suggestion{}}
+	return &incoming{rollups: map[string]*rollup.Day{}, suggested: map[string]suggestion{}}
 }
 
 // Import takes in a document of version 2, as Export writes it, or of version
@@ -117,7 +119,10 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 		}
 	}
 	for _, day := range slices.Sorted(maps.Keys(in.rollups)) {
-		merge := func(r *rollup) time.Time { return r.merge(in.rollups[day], day) }
+		merge := func(r *rollup.Day) time.Time {
+			r.Merge(in.rollups[day])
+			return timeOf(day)
+		}
 		if err := combine(ctx, x, rollupPart, day, merge); err != nil {
 			return err
 		}
@@ -178,7 +183,7 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 				return nil, err
 			}
 		}
-		r.Reasons = latest(r.Reasons, maxReasons, sizeOf)
+		r.Reasons = lists.Latest(r.Reasons, maxReasons, lists.Size)
 	}
 	if lost := append(listed(in.profile.Extra), in.unreadable...); len(lost) > 0 {
 		in.profile.Extra = loosejson.Union(loosejson.Fields{unreadable: encoded(&lost)}, in.profile.Extra)
@@ -316,9 +321,9 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 		f.Subject, f.Slot = "", ""
 	}
 	// As a merge leaves them, so that importing it again changes nothing.
-	f.Evidence = latest(both(f.Evidence, nil, Evidence.order), maxEvidence, Evidence.size)
-	f.Past = latest(once(f.Past, Past.order), maxPast, Past.size)
-	f.Variants = both(f.Variants, nil, Variant.order)
+	f.Evidence = lists.Latest(lists.Union(f.Evidence, nil, Evidence.order), maxEvidence, Evidence.size)
+	f.Past = lists.Latest(lists.Once(f.Past, Past.order), maxPast, Past.size)
+	f.Variants = lists.Union(f.Variants, nil, Variant.order)
 	f.Damaged, f.Extra = loosejson.Union(o.Damaged, f.Damaged), o.Left
 	return f, true
 }
@@ -356,21 +361,21 @@ func (in *incoming) readRest(x *Identity, d *document) {
 		var r rollupJSON
 		day, err := time.Time{}, json.Unmarshal(raw, &r)
 		if err == nil {
-			day, err = time.Parse(time.DateOnly, r.Day)
+			day, err = time.Parse(time.DateOnly, r.Date)
 		}
 		if err != nil || checkYear(day) != nil {
 			in.unreadable = append(in.unreadable, raw)
 			continue
 		}
-		out := rollup{Others: max(r.Others, 0)}
+		out := &rollup.Day{Others: max(r.Others, 0)}
 		for _, c := range r.Counts {
 			if c.N > 0 && len(c.Kind) <= 64 && len(c.Host) <= 253 && len(c.Topic) <= key.MaxID && len(c.Category) <= 64 {
 				c.N = min(c.N, math.MaxInt32)
 				c.More = min(max(c.More, -float64(c.N)), mostWeight*float64(c.N))
-				out.add(c)
+				out.Add(c)
 			}
 		}
-		in.rollups[r.Day] = out
+		in.rollups[r.Date] = out
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
@@ -94,7 +95,7 @@ func (x *Identity) infer(ctx context.Context, lookback time.Duration) (out []Sug
 			ID: ID(ident.Name("suggestion", t.site.Category, wording.Canonical(t.site.Content))),
 			Draft: Draft{
 				Content: t.site.Content, Category: Category(t.site.Category), Source: Inferred, Ref: t.ref(),
-				Confidence: min(roundOff(inferBase+inferStep*t.weight), inferMost),
+				Confidence: min(rollup.Round(inferBase+inferStep*t.weight), inferMost),
 			},
 			Topic: t.topic, Count: t.n, Days: len(t.days),
 		})
@@ -135,8 +136,8 @@ func (t *topic) ref() string {
 func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[string]*topic, error) {
 	out, now := map[string]*topic{}, x.clock()
 	p, err := x.Profile(ctx)
-	add := func(c count, at time.Time) {
-		of, name := sites.Site{Content: c.Topic, Category: string(cmp.Or(c.Category, Expertise))}, c.Topic
+	add := func(c rollup.Count, at time.Time) {
+		of, name := sites.Site{Content: c.Topic, Category: cmp.Or(c.Category, string(Expertise))}, c.Topic
 		if c.Topic == "" {
 			of = sites.Of(c.Host)
 			name = strings.TrimSuffix(of.Content, developing)
@@ -155,7 +156,7 @@ func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[stri
 			t.site, t.topic = of, name
 		}
 		t.n += c.N
-		t.weight = roundOff(t.weight + float64(c.N) + c.More)
+		t.weight = rollup.Round(t.weight + float64(c.N) + c.More)
 		if t.days[at.Format(time.DateOnly)] = true; c.Host != "" {
 			t.hosts[c.Host] += c.N
 		}
@@ -164,7 +165,7 @@ func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[stri
 	for i := range ring {
 		add(countOf(&ring[i].v), ring[i].v.At)
 	}
-	days, err3 := each[rollup](ctx, x, rollupPart)
+	days, err3 := each[rollup.Day](ctx, x, rollupPart)
 	for _, d := range days {
 		for _, c := range d.v.Counts {
 			add(c, d.was.At)

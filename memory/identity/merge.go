@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 )
 
@@ -111,12 +112,12 @@ func (f *Fact) merge(other *Fact) Fact {
 	if at := later(f.Rejected, other.Rejected); !at.IsZero() && !out.Restored.After(at) {
 		out.reject(at)
 	}
-	out.Past = latest(once(slices.Concat(f.Past, other.Past), Past.order), maxPast, Past.size)
-	out.Evidence = latest(both(f.Evidence, other.Evidence, Evidence.order), maxEvidence, Evidence.size)
+	out.Past = lists.Latest(lists.Once(slices.Concat(f.Past, other.Past), Past.order), maxPast, Past.size)
+	out.Evidence = lists.Latest(lists.Union(f.Evidence, other.Evidence, Evidence.order), maxEvidence, Evidence.size)
 	said := func(text, now string) bool {
 		return text == now || slices.ContainsFunc(out.Past, func(p Past) bool { return p.Content == text })
 	}
-	out.Variants = both(f.Variants, other.Variants, Variant.order)
+	out.Variants = lists.Union(f.Variants, other.Variants, Variant.order)
 	lost := []Variant{{ID: other.ID, Content: other.Content, Ref: other.Ref}}
 	switch {
 	case known >= 0: // what is older than what was merged before changes none of it
@@ -131,7 +132,7 @@ func (f *Fact) merge(other *Fact) Fact {
 	default:
 		lost[0].Extra, lost[0].Updated = loosejson.Union(other.Extra, other.Damaged), other.Updated
 	}
-	out.Variants = slices.DeleteFunc(both(out.Variants, lost, Variant.order), func(v Variant) bool {
+	out.Variants = slices.DeleteFunc(lists.Union(out.Variants, lost, Variant.order), func(v Variant) bool {
 		return v.ID == out.ID && said(v.Content, out.Content) && len(v.Extra) == 0
 	})
 	return out
@@ -169,7 +170,7 @@ func (p *Profile) merge(o *Profile) time.Time {
 	p.Name, p.Role = pick(p.Name, o.Name), pick(p.Role, o.Role)
 	p.UserID, p.DeviceID = pick(p.UserID, o.UserID), pick(p.DeviceID, o.DeviceID)
 	p.Visibility = stricter(p.Visibility, o.Visibility)
-	domains := once(slices.Concat(p.Settings.ExcludedDomains, o.Settings.ExcludedDomains), strings.Compare)
+	domains := lists.Once(slices.Concat(p.Settings.ExcludedDomains, o.Settings.ExcludedDomains), strings.Compare)
 	said := func(s Settings) string { // "": the defaults
 		s.HalfLife, s.ExcludedDomains = s.halfLife(""), nil
 		if s.HalfLife == DefaultHalfLife && len(s.HalfLives) == 0 && !s.AutoInfer {
@@ -186,7 +187,7 @@ func (p *Profile) merge(o *Profile) time.Time {
 		extra[field] = json.RawMessage(pick(string(p.Extra[field]), string(o.Extra[field])))
 	}
 	lost := slices.Concat(listed(p.Extra), listed(o.Extra))
-	if lost = once(lost, func(a, b json.RawMessage) int { return bytes.Compare(a, b) }); len(lost) > 0 {
+	if lost = lists.Once(lost, func(a, b json.RawMessage) int { return bytes.Compare(a, b) }); len(lost) > 0 {
 		extra[unreadable] = encoded(&lost)
 	}
 	p.Extra, p.Updated = extra, later(p.Updated, o.Updated)
@@ -200,21 +201,6 @@ func (r *Rejection) merge(o Rejection, now time.Time) time.Time {
 		*r, o = o, *r
 	}
 	first := slices.DeleteFunc(slices.Clone(r.Reasons), func(s string) bool { return slices.Contains(o.Reasons, s) })
-	*r = Rejection{o.Content, latest(append(first, o.Reasons...), maxReasons, sizeOf), o.At}
+	*r = Rejection{o.Content, lists.Latest(append(first, o.Reasons...), maxReasons, lists.Size), o.At}
 	return r.At
-}
-
-// merge takes the larger of each two counts: they may be of the same events.
-func (r *rollup) merge(o rollup, day string) time.Time {
-	*r = *r.dup()
-	r.Others = max(r.Others, o.Others)
-	r.Marks = latest(once(slices.Concat(r.Marks, o.Marks), strings.Compare), maxMarks, sizeOf)
-	for _, c := range o.Counts {
-		if had := r.counted(c); had == nil {
-			r.add(c)
-		} else if c.N > had.N || c.N == had.N && c.More > had.More {
-			*had = c
-		}
-	}
-	return timeOf(day)
 }

@@ -1,0 +1,47 @@
+// Package lists merges lists that two states of one thing have, and bounds them.
+package lists
+
+import "slices"
+
+// maxBytes is how many bytes the texts of a bounded list have together.
+const maxBytes = 128 << 10
+
+// Union returns the elements of both lists, sorted. One that both have comes as
+// often as in that which has it more often.
+func Union[T any](a, b []T, compare func(T, T) int) (out []T) {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.SortStableFunc(a, compare)
+	slices.SortStableFunc(b, compare)
+	for len(a) > 0 && len(b) > 0 {
+		c := compare(a[0], b[0])
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// Once returns the list sorted, each element once.
+func Once[T any](list []T, compare func(T, T) int) []T {
+	list = Union(list, nil, compare)
+	return slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
+}
+
+// Latest returns a copy of the last of a list, at most n, and of maxBytes together.
+func Latest[T any](list []T, n int, size func(T) int) []T {
+	i := len(list)
+	for left := maxBytes; i > 0 && i > len(list)-n; i-- {
+		if left -= size(list[i-1]); left < 0 {
+			break
+		}
+	}
+	return slices.Clone(list[i:])
+}
+
+// Size is that of a text, for Latest.
+func Size(s string) int { return len(s) }
