@@ -26,10 +26,7 @@ const maxApart = 32
 
 // takes reports whether the near-duplicate r can become part of old.
 func takes(old, r *Record) bool {
-	if !confirms(old, r) && !supports(old, r) && !kindred(old, r) {
-		return false
-	}
-	if !duplicates(old, r) {
+	if !confirms(old, r) && !supports(old, r) && !kindred(old, r) || !duplicates(old, r) {
 		return false
 	}
 	if r.Kind == Failure && old.Thread != r.Thread {
@@ -55,10 +52,7 @@ func duplicates(old, r *Record) bool {
 // kindred reports whether two texts are trusted alike, of whom arc has derived
 // both or neither, and Revoke would follow what r was derived from.
 func kindred(old, r *Record) bool {
-	if old.Trusted != r.Trusted || !slices.Equal(old.Quotes, r.Quotes) {
-		return false
-	}
-	if !old.Trusted && !alikeDerived(old, r) {
+	if old.Trusted != r.Trusted || !slices.Equal(old.Quotes, r.Quotes) || !old.Trusted && !alikeDerived(old, r) {
 		return false
 	}
 	return !slices.ContainsFunc(r.Links, func(l Link) bool {

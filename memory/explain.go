@@ -61,25 +61,15 @@ func (sh *shard) fillCosine(sc *scratch, f *found) {
 // explanation says where e is among what was found.
 func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	q := &sc.query
+	x := Explanation{ID: e.name(), Of: len(sc.found)}
 	is := func(f found) bool { return f.id == e.id && f.sh == sh }
 	if i := slices.IndexFunc(sc.found, is); i >= 0 && q.answers(&sc.found[i]) < q.floor {
 		f := &sc.found[i]
-		return Explanation{
-			ID: e.name(), Of: len(sc.found), Score: f.score, Parts: s.parts(q, f), Reason: "its Answer is below the Floor",
-		}
+		x.Score, x.Parts, x.Reason = f.score, s.parts(q, f), "its Answer is below the Floor"
+		return x
 	}
-	sc.found = slices.DeleteFunc(sc.found, func(f found) bool { return q.answers(&f) < q.floor })
-	slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
-	vouched := sc.lead()
-	best := sc.order(slices.Clone(sc.found[:min(q.k, len(sc.found))]))
-	in := func(f found) bool {
-		return slices.ContainsFunc(best, func(o found) bool { return o.entry == f.entry && o.sh == f.sh })
-	}
-	sc.found = append(best, slices.DeleteFunc(sc.found, in)...)
-	if len(sc.found) < q.k {
-		sc.found = q.bring(sc.found)
-	}
-	x := Explanation{ID: e.name(), Of: len(sc.found)}
+	vouched := sc.arrange()
+	x.Of = len(sc.found)
 	i := slices.IndexFunc(sc.found, is)
 	if i < 0 {
 		f := &found{entry: e, sh: sh, tally: e.counts()}
@@ -87,19 +77,7 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 			sh.fillCosine(sc, f)
 		}
 		x.Parts = s.parts(q, f)
-		if by := sc.hidden[e]; by != nil {
-			x.By = by.name()
-			x.Reason = "it is superseded, and gave its place to what supersedes it"
-		} else if x.Reason = q.excludes(e, e.counts()); x.Reason == "" && e.counts().Archived {
-			x.Reason = "it is archived, and what is not matches as well"
-		} else if q.triggered && x.Reason == "" {
-			x.Reason = "no phrase of its Triggers is in the query"
-		} else if x.Reason == "" {
-			x.Reason = "it has no word of the query, nor has what is around it in its Thread, function words aside"
-			if q.vector {
-				x.Reason += fmt.Sprintf(", and its cosine is not above %.2f", q.fusion.Min)
-			}
-		}
+		x.By, x.Reason = sc.absence(e)
 		return x
 	}
 	f := &sc.found[i]
@@ -111,25 +89,67 @@ func (s Space) explanation(sc *scratch, sh *shard, e *entry) Explanation {
 	if vouched && i == 0 {
 		x.Reason += ", before what is in quarantine, since it is trusted"
 	}
+	x.Reason += ": " + q.account(f, &x.Parts)
+	return x
+}
+
+// arrange puts all that was found in the order of a recall without a K, and reports
+// whether what is trusted was put before what is not.
+func (sc *scratch) arrange() (vouched bool) {
+	q := &sc.query
+	sc.found = slices.DeleteFunc(sc.found, func(f found) bool { return q.answers(&f) < q.floor })
+	slices.SortFunc(sc.found, func(a, b found) int { return better(&a, &b) })
+	vouched = sc.lead()
+	best := sc.order(slices.Clone(sc.found[:min(q.k, len(sc.found))]))
+	in := func(f found) bool {
+		return slices.ContainsFunc(best, func(o found) bool { return o.entry == f.entry && o.sh == f.sh })
+	}
+	sc.found = append(best, slices.DeleteFunc(sc.found, in)...)
+	if len(sc.found) < q.k {
+		sc.found = q.bring(sc.found)
+	}
+	return vouched
+}
+
+// absence says why the query has not found e, and what has its place, if anything.
+func (sc *scratch) absence(e *entry) (by ID, why string) {
+	q, c := &sc.query, e.counts()
+	if over := sc.hidden[e]; over != nil {
+		return over.name(), "it is superseded, and gave its place to what supersedes it"
+	}
+	switch why = q.excludes(e, c); {
+	case why != "":
+		return "", why
+	case c.Archived:
+		return "", "it is archived, and what is not matches as well"
+	case q.triggered:
+		return "", "no phrase of its Triggers is in the query"
+	}
+	why = "it has no word of the query, nor has what is around it in its Thread, function words aside"
+	if q.vector {
+		why += fmt.Sprintf(", and its cosine is not above %.2f", q.fusion.Min)
+	}
+	return "", why
+}
+
+// account says what the rank of a record follows from.
+func (q *query) account(f *found, p *Parts) string {
 	switch {
 	case f.link != nil:
-		x.Reason += ": it is linked with " + string(f.link.name())
+		return "it is linked with " + string(f.link.name())
 	case q.triggered:
-		x.Reason += ": a phrase of its Triggers is in the query"
+		return "a phrase of its Triggers is in the query"
 	case q.below(f):
-		x.Reason += fmt.Sprintf(": its activation %.2f is below the threshold %.2f", f.score, q.model.Threshold)
+		return fmt.Sprintf("its activation %.2f is below the threshold %.2f", f.score, q.model.Threshold)
 	case q.model != nil:
-		p := &x.Parts
-		x.Reason += fmt.Sprintf(": activation %.2f = base level %.2f + spreading %.2f + mismatch %.2f + noise %.2f",
+		return fmt.Sprintf("activation %.2f = base level %.2f + spreading %.2f + mismatch %.2f + noise %.2f",
 			p.Activation, p.BaseLevel, p.Spreading, p.Mismatch, p.Noise)
 	case q.all:
-		x.Reason += ": there is no text, so effectiveness and recency count"
+		return "there is no text, so effectiveness and recency count"
 	case f.near:
-		x.Reason += ": its score by words is near the best, so effectiveness and recency count too"
-	default:
-		x.Reason += fmt.Sprintf(": its score by words is below %.1f of the best, so nothing else counts", gate)
+		return "its score by words is near the best, so effectiveness and recency count too"
 	}
-	return x
+	return fmt.Sprintf("its score by words is below %.1f of the best, so nothing else counts", gate)
 }
 
 // lead puts the best trusted record of all that was found, in order, before those in

@@ -113,7 +113,7 @@ func (a ACTR) check() error {
 		{"MaxAssociation", a.MaxAssociation, 0, math.Inf(1)},
 		{"Noise", a.Noise, 0, math.Inf(1)},
 	} {
-		if !finite(f.value) || f.value < f.from || f.value >= f.below {
+		if math.IsNaN(f.value) || math.IsInf(f.value, 0) || f.value < f.from || f.value >= f.below {
 			errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not in [%v,%v)", f.field, f.value, f.from, f.below))
 		}
 	}
@@ -122,8 +122,6 @@ func (a ACTR) check() error {
 	}
 	return errors.Join(errs...)
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // model returns the parameters with their defaults filled in.
 func (a ACTR) model(seed uint64) *activation.Model {

@@ -64,17 +64,9 @@ func (s Scope) Within(of Scope) bool {
 	return of == "" || s == of || strings.HasPrefix(string(s), string(of)+"/")
 }
 
+// inSegment are the characters of segments.
+const inSegment = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@-"
+
 func goodSegment(s string) bool {
-	if s == "" || len(s) > maxSegment || redact.Issued(s) != "" {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case strings.IndexByte("_.:@-", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= maxSegment && strings.TrimLeft(s, inSegment) == "" && redact.Issued(s) == ""
 }
