@@ -254,3 +254,40 @@ func ExampleSlot() {
 	// Her new place: Rome! Before: Alice has moved to Berlin.
 	// Alice has moved to Berlin. Before: Alice lives in Paris.
 }
+
+func ExampleSpace_Health() {
+	space, done := exampleSpace()
+	defer done()
+	ctx := context.Background()
+	r, err := space.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "the port of the cache is 8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 5 {
+		if _, err := space.Recall(ctx, memory.Query{Text: "port of the cache", Inject: true}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	tell := func() {
+		h, err := space.Health(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if h.Status == memory.Healthy {
+			fmt.Println("healthy:", h.Total, "record, helps with", h.Effectiveness)
+		}
+		for _, issue := range h.Issues {
+			fmt.Printf("%s\n\t%s\n", issue.Text, issue.Advice)
+		}
+	}
+	tell()
+	shown := []memory.ID{r.ID}
+	if err := space.Feedback(ctx, memory.Feedback{Key: "1", Injected: shown, Utilized: shown, Delivered: true}); err != nil {
+		log.Fatal(err)
+	}
+	tell()
+	// Output:
+	// No feedback recorded - learning loop not closed
+	// 	let workers and reasoner name what they used, or call Feedback
+	// healthy: 1 record, helps with 0.6666666666666666
+}
