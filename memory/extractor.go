@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/topk"
 	"github.com/arc-learn/arc/memory/internal/backlog"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/phrase"
@@ -119,6 +121,9 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	if err != nil {
 		return err
 	}
+	if _, err := b.read(ctx, read.Key); errors.Is(err, store.ErrNotFound) {
+		return nil // it waited twice, and was read
+	}
 	r, err := s.Get(ctx, u.id)
 	if errors.Is(err, store.ErrNotFound) {
 		_, err = b.add(ctx, read)
@@ -150,19 +155,24 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	if !slices.ContainsFunc(all, func(st Statement) bool { return st.Replaces != nil }) {
 		shown = nil // it does not say which of them hold
 	}
+	got := drawn{s: s, sh: b.shard(s.scope), from: &r}
 	for i, st := range all {
 		bad := st.check(shown)
 		if bad == nil {
-			bad = s.state(ctx, &r, &st, i, shown)
+			bad = got.state(ctx, &st, i)
 		}
 		if bad != nil { // the others are kept
 			err = errors.Join(err, fmt.Errorf("extractor: statement %d: %w", i, bad))
 		}
 	}
-	s.stay(ctx, r.ID, shown)
-	if err == nil {
-		_, err = b.add(ctx, read)
+	got.settle(ctx)
+	if err != nil {
+		return err // what it does not name may be named when it is asked again
 	}
+	for _, id := range append(got.facts, r.ID) {
+		s.stay(ctx, id, shown)
+	}
+	_, err = b.add(ctx, read)
 	return err
 }
 
@@ -170,25 +180,39 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 // end, those most like it first, then the latest.
 func (s Space) before(ctx context.Context, r *Record) (known []Record, err error) {
 	sh := s.b.shard(s.scope)
+	if sh == nil {
+		return nil, nil // all of it has just gone
+	}
 	e := sh.entry(r.ID)
 	if e == nil {
-		return nil, nil // it has just gone
+		return nil, nil
 	}
-	add := func(q Query, most int) error {
-		q.K, q.Kinds, q.At = 4*maxKnown, []Kind{Fact, Episode}, r.At
-		hits, err := s.Recall(ctx, q)
-		for _, h := range hits {
-			if o := sh.entry(h.Record.ID); len(known) < most && o != nil && e.mayEnd(o) &&
-				!slices.ContainsFunc(known, func(k Record) bool { return k.ID == h.Record.ID }) {
-				known = append(known, h.Record)
+	var hits []Hit
+	seen := make(map[ident.Key]bool)
+	add := func(text string, most int, order func(a, b *found) int) error {
+		q := Query{Text: text, K: 4 * maxKnown, Kinds: []Kind{Fact, Episode}, At: r.At}
+		return s.with(ctx, &q, func(sc *scratch) (err error) {
+			// The record itself is what the others are compared with.
+			sc.query.may = func(o *entry) bool { return o.id == e.id || !seen[o.id] && e.mayEnd(o) }
+			sc.find(sc.query.enough())
+			best := sc.order(topk.Of(sc.found, sc.query.k, order))
+			best = slices.DeleteFunc(best, func(f found) bool { return f.id == e.id })
+			best = best[:min(len(best), most)]
+			for _, f := range best {
+				seen[f.id] = true
 			}
-		}
-		return err
+			hits, err = s.hits(ctx, sc, hits, best)
+			return err
+		})
 	}
-	if err := add(Query{Text: r.Content}, maxKnown-latestKnown); err != nil {
-		return nil, err
+	newer := func(a, b *found) int { return cmp.Or(cmp.Compare(b.at, a.at), compareIDs(a.entry, b.entry)) }
+	if err = add(r.Content, maxKnown-latestKnown, better); err == nil {
+		err = add("", maxKnown-len(hits), newer)
 	}
-	return known, add(Query{}, maxKnown)
+	for _, h := range hits {
+		known = append(known, h.Record)
+	}
+	return known, err
 }
 
 // mayEnd reports whether what e states may end what o states, which is before it. What is in
@@ -218,11 +242,21 @@ func (s Space) stay(ctx context.Context, by ID, shown []ID) {
 	s.b.suspect(ctx, sh, e, hold)
 }
 
-// state keeps the n-th statement of a record as a Fact. Of the records shown it replaces those
-// that it names.
-func (s Space) state(ctx context.Context, r *Record, st *Statement, n int, shown []ID) error {
+// drawn is what an Extractor has drawn from a record.
+type drawn struct {
+	s     Space
+	sh    *shard
+	from  *Record
+	facts []ID          // that it states
+	over  []storedGuess // texts that it ends
+	doubt []storedGuess // texts of which it states another value
+}
+
+// state keeps the n-th statement as a Fact.
+func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
+	r := w.from
 	d := Draft{
-		Kind: Fact, Content: st.String(), Key: fmt.Sprint("extracted/", r.ID, "/", n), At: st.From, Actor: r.Actor,
+		Kind: Fact, Content: st.String(), Key: statementKey(r.ID, n), At: st.From, Actor: r.Actor,
 		Source: Source{Origin: Derived, Ref: r.Source.Ref, Run: r.Source.Run}, Quotes: r.Quotes, Links: []Link{{To: r.ID}},
 	}
 	if d.At.IsZero() {
@@ -233,39 +267,79 @@ func (s Space) state(ctx context.Context, r *Record, st *Statement, n int, shown
 		d.Quotes = append(slices.Clip(d.Quotes), Source{Origin: Model})
 	}
 	sure := grounded && st.Confidence >= certain
-	sh := s.b.shard(s.scope)
-	var texts []storedGuess // that are perhaps replaced
 	for _, id := range st.Replaces {
-		switch o := sh.entry(id); {
-		case o == nil: // it has just gone
-		case sure && o.flags&isFact != 0 && o.from().Origin == Derived:
-			d.Links = append(d.Links, Link{id, supersedes})
-		default:
-			texts = append(texts, storedGuess{id, st.Confidence, ByExtractor})
+		if l := (Link{id, supersedes}); !sure || !w.s.wasStated(ctx, w.sh, id) {
+			w.over = append(w.over, storedGuess{id, st.Confidence, ByExtractor})
+		} else if !slices.Contains(d.Links, l) {
+			d.Links = append(d.Links, l)
 		}
 	}
 	switch {
 	case st.Change == "set" && sure:
 		d.Slot = st.Slot
 	case st.Change == "remove" && sure:
-		for _, old := range sh.stating(st.Slot, r, d.At) {
+		for _, old := range w.sh.stating(st.Slot, r, d.At) {
 			if l := (Link{old, supersedes}); !slices.Contains(d.Links, l) {
 				d.Links = append(d.Links, l)
 			}
 		}
 	}
-	kept, err := s.Remember(ctx, d)
+	kept, err := w.s.Remember(ctx, d)
 	if err != nil || kept.ID == "" {
 		return err
 	}
-	if by := sh.entry(r.ID); by != nil {
-		s.b.suspect(ctx, sh, by, texts)
+	w.facts = append(w.facts, kept.ID)
+	if kept.Disposition != Stored { // into what has no such links
+		for _, l := range d.Links {
+			if l.Rel == supersedes {
+				w.over = append(w.over, storedGuess{l.To, st.Confidence, ByExtractor})
+			}
+		}
 	}
-	s.stay(ctx, kept.ID, shown)
 	if st.Change != "add" {
-		s.doubt(ctx, sh, r.ID, kept.ID, min(st.Confidence, partly))
+		w.doubt = append(w.doubt, w.s.doubt(w.sh, r.ID, kept.ID, min(st.Confidence, partly))...)
 	}
 	return nil
+}
+
+// settle notes what the record perhaps replaces: of each text what is said of it with most
+// confidence, and what follows from a value only if nothing is.
+func (w *drawn) settle(ctx context.Context) {
+	by := w.sh.entry(w.from.ID)
+	if by == nil {
+		return
+	}
+	slices.SortStableFunc(w.over, func(a, b storedGuess) int { return cmp.Compare(b.Probability, a.Probability) })
+	var more []storedGuess
+	for _, g := range append(w.over, w.doubt...) {
+		if w.sh.entry(g.Old) != nil && !slices.ContainsFunc(more, func(o storedGuess) bool { return o.Old == g.Old }) {
+			more = append(more, g)
+		}
+	}
+	w.s.b.suspect(ctx, w.sh, by, more)
+}
+
+// statementKey is the Key of the n-th statement of a record.
+func statementKey(of ID, n int) string { return fmt.Sprint("extracted/", of, "/", n) }
+
+// wasStated reports whether a record is a statement of an Extractor, and of no host.
+func (s Space) wasStated(ctx context.Context, sh *shard, id ID) bool {
+	e := sh.entry(id)
+	if e == nil || !ident.IsKeyed(string(id)) {
+		return false
+	}
+	r, err := s.b.record(ctx, sh, e)
+	if err != nil || slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Source.Origin != Derived }) {
+		return false
+	}
+	return slices.ContainsFunc(r.Links, func(l Link) bool {
+		for n := range maxStatements {
+			if l.Rel == "" && id == ID(ident.Keyed(string(s.scope), statementKey(l.To, n))) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // quoted reports whether the words of a value are in a text, one after another.
@@ -287,25 +361,24 @@ func (sh *shard) stating(slot Slot, r *Record, at time.Time) (ids []ID) {
 	return ids
 }
 
-// doubt notes that the record which a fact was drawn from perhaps replaces those
+// doubt returns that the record which a fact was drawn from perhaps replaces those
 // from which the fact was drawn that it hides.
-func (s Space) doubt(ctx context.Context, sh *shard, from, fact ID, p float64) {
+func (s Space) doubt(sh *shard, from, fact ID, p float64) (more []storedGuess) {
 	by, e := sh.entry(from), sh.entry(fact)
 	if by == nil || e == nil {
-		return
+		return nil
 	}
 	q := all()
 	sh.mu.Enter()
 	old := q.superseded(sh, e)
 	sh.mu.Leave()
 	if old == nil {
-		return
+		return nil
 	}
-	var more []storedGuess
 	for _, l := range old.links() {
 		if o := sh.entry(l.To); l.Rel == "" && o != nil && by.after(o) {
 			more = append(more, storedGuess{l.To, p, ByExtractor})
 		}
 	}
-	s.b.suspect(ctx, sh, by, more)
+	return more
 }

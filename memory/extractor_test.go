@@ -294,3 +294,223 @@ func TestExtractorSeesTheMostAlikeAndTheLatest(t *testing.T) {
 	require.Contains(t, seen, "coffee is fine")
 	require.Contains(t, seen, "tea is fine")
 }
+
+// reader is an Extractor.
+type reader func(r memory.Record, known []memory.Record) []memory.Statement
+
+func (x reader) Extract(_ context.Context, r memory.Record, known []memory.Record) ([]memory.Statement, error) {
+	return x(r, known), nil
+}
+
+// ends says that a statement ends the records with these texts, of those that are known.
+func ends(known []memory.Record, texts ...string) []memory.ID {
+	ids := []memory.ID{}
+	for _, k := range known {
+		if slices.Contains(texts, k.Content) {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
+}
+
+func tell(t *testing.T, b *memory.Bank, s memory.Space, texts ...string) (r memory.Receipt) {
+	t.Helper()
+	for _, text := range texts {
+		var err error
+		r, err = s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: text})
+		require.NoError(t, err)
+		require.NoError(t, b.Extract(t.Context()))
+	}
+	return r
+}
+
+// hitOf returns the hit with a text.
+func hitOf(t *testing.T, hits []memory.Hit, text string) memory.Hit {
+	t.Helper()
+	at := slices.Index(contents(hits), text)
+	require.GreaterOrEqual(t, at, 0, contents(hits))
+	return hits[at]
+}
+
+// What an Extractor has read to hold does, after a restart as well: who says it again says the same.
+func TestExtractorSaysWhatHolds(t *testing.T) {
+	t.Parallel()
+	const old, later = "Mira keeps the release notes of the parser.", "Mira now keeps the release notes of the printer, after Tom retired."
+	st := store.NewMem()
+	x := reader(func(r memory.Record, _ []memory.Record) []memory.Statement {
+		if r.Content == old {
+			return nil
+		}
+		out := stated("Mira", "duty", "release notes of the printer", "add", .9)
+		out[0].Replaces = []memory.ID{}
+		return out
+	})
+	b, s := extracting(t, st, x, time.Hour)
+	first := tell(t, b, s, old)
+	tell(t, b, s, later)
+	require.NoError(t, b.Close())
+	b, s = extracting(t, st, nil, time.Hour)
+	h := recall(t, s, memory.Query{Text: "What does Mira keep of the parser?"})[0]
+	require.Equal(t, old, h.Record.Content)
+	require.Zero(t, h.Replaced)
+	again := tell(t, b, s, old)
+	require.Equal(t, memory.Receipt{ID: first.ID, Disposition: memory.Merged, Into: first.ID}, again)
+}
+
+// What an Extractor doubts comes first only where it answers the question, too.
+func TestExtractorDoubtBringsNothingIn(t *testing.T) {
+	t.Parallel()
+	const old, later = "The red automobile stands beside the lake.", "Nobody parks there."
+	for p, first := range map[float64]string{.1: old, .9: later} {
+		x := reader(func(r memory.Record, known []memory.Record) []memory.Statement {
+			if r.Content == old {
+				return nil
+			}
+			out := stated("place", "use", "nobody parks", "add", p)
+			out[0].Replaces = ends(known, old)
+			return out
+		})
+		b, s := extracting(t, store.NewMem(), x, time.Hour)
+		tell(t, b, s, old, later)
+		hits := recall(t, s, memory.Query{Text: "Where is the red automobile?"})
+		require.Equal(t, first, hits[0].Record.Content)
+		require.Zero(t, hits[0].Replaced, "by what was drawn from it")
+	}
+}
+
+// What a host has derived itself, or has said in the words of a statement, is hidden by no statement.
+func TestExtractorHidesItsStatementsAlone(t *testing.T) {
+	t.Parallel()
+	for name, host := range map[string]memory.Draft{
+		"derived":           {Content: "Ann has long lived in Paris", Source: memory.Source{Origin: memory.Derived}},
+		"words of its own":  {Content: "Ann games: chess"},
+		"another text once": {Content: "Ann home: Paris", Key: "home"},
+	} {
+		x := reader(func(r memory.Record, known []memory.Record) []memory.Statement {
+			if r.Content == "Chess it is." {
+				return stated("Ann", "games", "chess", "add", .95)
+			}
+			if r.Content != "Lyon, and no games." {
+				return nil
+			}
+			out := stated("Ann", "home", "Lyon", "set", .95)
+			out[0].Replaces = ends(known, host.Content)
+			require.Len(t, out[0].Replaces, 1)
+			return out
+		})
+		b, s := extracting(t, store.NewMem(), x, time.Hour)
+		tell(t, b, s, "Chess it is.")
+		host.Kind = memory.Fact
+		_, err := s.Remember(t.Context(), host)
+		require.NoError(t, err)
+		tell(t, b, s, "Lyon, and no games.")
+		h := hitOf(t, recall(t, s, memory.Query{Text: "Ann Paris home games chess"}), host.Content)
+		require.Equal(t, memory.ByExtractor, h.Replaced.Evidence, name)
+	}
+}
+
+// Of several statements that end a text the surest counts, in any order, and what follows from
+// a value only if none does.
+func TestExtractorSurestStatementEndsAText(t *testing.T) {
+	t.Parallel()
+	const old, later = "Paris is my home, chess my game.", "Lyon is my home, and the board is sold."
+	x := reader(func(r memory.Record, known []memory.Record) []memory.Statement {
+		if r.Content == old {
+			return stated("I", "home", "Paris", "set", .95)
+		}
+		out := slices.Concat(stated("I", "home", "Lyon", "set", .95), stated("I", "board", "sold", "add", .3), stated("board", "fate", "sold", "add", .94))
+		out[0].Replaces, out[1].Replaces, out[2].Replaces = []memory.ID{}, ends(known, old), ends(known, old)
+		return out
+	})
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	by := tell(t, b, s, old, later)
+	h := hitOf(t, recall(t, s, memory.Query{Text: "what is my home and my game?"}), old)
+	require.Equal(t, memory.Replaced{By: by.ID, Probability: .94, Evidence: memory.ByExtractor}, h.Replaced)
+}
+
+// An answer of which a part could not be kept does not say what holds: the next one does.
+func TestExtractorIsAskedAgainWhatEnds(t *testing.T) {
+	t.Parallel()
+	const old, later = "Mira keeps the release notes of the parser.", "Mira now keeps the release notes of the printer, after Tom retired."
+	asked := 0
+	x := reader(func(r memory.Record, known []memory.Record) []memory.Statement {
+		if r.Content == old {
+			return nil
+		}
+		out := stated("Mira", "duty", "release notes of the printer", "add", .9)
+		out[0].Replaces = ends(known, old)
+		if asked++; asked == 1 {
+			out[0].Replaces = []memory.ID{}
+			out = append(out, stated("Tom", "job", "retired", "SET", 1)...)
+		}
+		return out
+	})
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	tell(t, b, s, old)
+	by, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: later})
+	require.NoError(t, err)
+	for b.Extract(t.Context()) != nil {
+	}
+	require.Equal(t, 2, asked)
+	h := hitOf(t, recall(t, s, memory.Query{Text: "What does Mira keep of the parser?"}), old)
+	require.Equal(t, memory.Replaced{By: by.ID, Probability: .9, Evidence: memory.ByExtractor}, h.Replaced)
+}
+
+// However many records of others, or in quarantine, are more alike and later, an Extractor is
+// shown what may end.
+func TestExtractorIsShownNothingLessByACrowd(t *testing.T) {
+	t.Parallel()
+	for name, crowd := range map[string]memory.Draft{
+		"others":     {Actor: "Bob"},
+		"quarantine": {Source: memory.Source{Origin: memory.Web}},
+	} {
+		x := &scripted{seen: map[string][]string{}}
+		b, s := extracting(t, store.NewMem(), x, time.Second)
+		tell(t, b, s, "the depot is led by Ann", "the depot is led by Bo, says Ann")
+		for i := range 80 {
+			d := crowd
+			d.Kind, d.Content = memory.Fact, fmt.Sprintf("the depot is led by Bo, says number %d", i)
+			_, err := s.Remember(t.Context(), d)
+			require.NoError(t, err)
+		}
+		const later = "the depot is led by Bo, says who"
+		tell(t, b, s, later)
+		require.ElementsMatch(t, []string{"the depot is led by Ann", "the depot is led by Bo, says Ann"}, x.seen[later], name)
+	}
+}
+
+// A statement may name a record many times.
+func TestExtractorNamesARecordTwice(t *testing.T) {
+	t.Parallel()
+	x := reader(func(r memory.Record, known []memory.Record) []memory.Statement {
+		if r.Content == "Chess it is." {
+			return stated("Ann", "games", "chess", "add", .95)
+		}
+		out := stated("Ann", "games", "go", "add", .95)
+		out[0].Replaces = slices.Repeat(ends(known, "Ann games: chess", "Chess it is."), memory.MaxLinks)
+		return out
+	})
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	tell(t, b, s, "Chess it is.", "Go it is.")
+	require.NotContains(t, contents(recall(t, s, memory.Query{Text: "Ann games chess"})), "Ann games: chess")
+}
+
+// What a statement ends that was stated before counts, too, though nothing is hidden by it.
+func TestExtractorStatesAgainAndEnds(t *testing.T) {
+	t.Parallel()
+	x := reader(func(r memory.Record, known []memory.Record) []memory.Statement {
+		switch r.Content {
+		case "Chess it is.":
+			return stated("Ann", "games", "chess", "add", .95)
+		case "I play go.":
+			return stated("Ann", "games", "go", "add", .95)
+		}
+		out := stated("Ann", "games", "go", "add", .95)
+		out[0].Replaces = ends(known, "Ann games: chess")
+		return out
+	})
+	b, s := extracting(t, store.NewMem(), x, time.Hour)
+	by := tell(t, b, s, "Chess it is.", "I play go.", "It is go and nothing else.")
+	h := hitOf(t, recall(t, s, memory.Query{Text: "Ann games chess"}), "Ann games: chess")
+	require.Equal(t, memory.Replaced{By: by.ID, Probability: .95, Evidence: memory.ByExtractor}, h.Replaced)
+}

@@ -111,10 +111,10 @@ func (sh *shard) search(sc *scratch, n int) {
 // ask returns the query as the index takes it.
 func (sh *shard) ask(q *query, n int) index.Query {
 	ask := index.Query{Terms: q.text, Half: q.half, K: n, Gate: gate, Asker: q.asker, Exclude: index.Flags(q.without)}
-	if q.apart || q.before != math.MaxInt64 || q.known != math.MaxInt64 {
+	if q.apart || q.may != nil || q.before != math.MaxInt64 || q.known != math.MaxInt64 {
 		ask.Skip = func(row uint32) bool {
 			e := sh.rows[row]
-			return e.at > q.before || e.known > q.known || q.apart && e.flags.trusted()
+			return e.at > q.before || e.known > q.known || q.apart && e.flags.trusted() || q.may != nil && !q.may(e)
 		}
 	}
 	return ask

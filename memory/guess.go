@@ -161,11 +161,18 @@ func (sh *shard) kin(sc *scratch, e *entry, c *candidate, least float64) (near [
 	return near
 }
 
-// notBefore reports of which rows the records are by another actor than e, or not before it.
+// notBefore reports of which rows the records are by another actor than e, or not before it, or
+// what e was drawn from.
 func (sh *shard) notBefore(e *entry) func(row uint32) bool {
+	var from []ident.Key
+	if e.from().Origin == Derived {
+		for _, l := range e.links() {
+			from = append(from, ident.Of(l.To))
+		}
+	}
 	return func(row uint32) bool {
 		o := sh.rows[row]
-		return o.actor != e.actor || !e.after(o)
+		return o.actor != e.actor || !e.after(o) || slices.ContainsFunc(from, o.is)
 	}
 }
 

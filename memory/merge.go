@@ -128,8 +128,10 @@ func (sh *shard) trusts(r *Record) bool {
 func (sh *shard) overtaken(e *entry, r *Record) bool {
 	sh.mu.Enter()
 	defer sh.mu.Leave()
-	q := all()
-	return e.slot() != nil && r.At.UnixMicro() < e.at || len(sh.guesses[e.id]) > 0 || q.superseding(sh, e) != nil
+	q, guesses := all(), sh.guesses[e.id]
+	perhaps := func(g guess) bool { return !g.outweighed(guesses) }
+	earlier := e.slot() != nil && r.At.UnixMicro() < e.at
+	return earlier || slices.ContainsFunc(guesses, perhaps) || q.superseding(sh, e) != nil
 }
 
 // merge makes r part of the record with the id. It reports false if that is

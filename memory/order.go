@@ -82,7 +82,7 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 				continue
 			}
 			n := slices.IndexFunc(best, func(o found) bool { return o.entry == by && o.sh == f.sh })
-			if g.outweighed(guesses) || n >= 0 && !g.heeded(f, &best[n]) || n < 0 && g.of == ByMeaning {
+			if g.outweighed(guesses) || n >= 0 && !g.heeded(f, &best[n]) || n < 0 && g.unsure() {
 				continue
 			}
 			m.by, m.p, m.of, at = by, g.p, g.of, n
@@ -96,6 +96,9 @@ func (q *query) later(best []found, i int) (m mark, at int) {
 func (g guess) outweighed(guesses []guess) bool {
 	return g.p == 0 || slices.ContainsFunc(guesses, func(o guess) bool { return o.by == g.by && o.of.outweighs(g.of) })
 }
+
+// unsure reports whether the guess says too little for what replaces f to be brought in.
+func (g guess) unsure() bool { return g.of == ByMeaning || g.of == ByExtractor && g.p < asRead }
 
 // heeded reports whether a query orders by the guess, of those of f: whether what perhaps replaces f
 // answers the question as well, or an Extractor has read that it does.

@@ -32,6 +32,7 @@ type query struct {
 	without   flags             // records that have one of them are left out
 	before    int64             // no later At, in microseconds since 1970 as the next two
 	known     int64             // no later Known
+	may       func(*entry) bool // which records count; nil: all
 	at        int64             // when recency is taken
 	rate      float64           // 1 / the half-life in microseconds
 	situation uint64
@@ -119,6 +120,8 @@ func (q *query) excludes(e *entry, c *tally.Counts) string {
 		return "it did not hold yet at At"
 	case e.known > q.known:
 		return "it was not known yet at Known"
+	case q.may != nil && !q.may(e):
+		return "it is not asked for"
 	}
 	return ""
 }

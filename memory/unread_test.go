@@ -65,3 +65,27 @@ func TestWhatWaitsToBeReadIsBounded(t *testing.T) {
 	}
 	require.NoError(t, b.Close())
 }
+
+// What is found in the store before it is handed on, and waits twice, is read once.
+func TestWhatWaitsTwiceIsReadOnce(t *testing.T) {
+	t.Parallel()
+	ctx, g := t.Context(), &gated{open: make(chan struct{}), read: make(map[ID]int)}
+	b, err := Open(ctx, store.NewMem(), &Options{Extractor: g, Seed: 1})
+	require.NoError(t, err)
+	require.NoError(t, b.Extract(ctx))
+	s := b.In("acme/ann")
+	for _, passing := range []bool{false, true} {
+		kept, err := s.Remember(ctx, Draft{Kind: Episode, Content: fmt.Sprint("passing ", passing), Passing: passing})
+		require.NoError(t, err)
+		r, err := s.Get(ctx, kept.ID)
+		require.NoError(t, err)
+		b.reading.unread(s.scope, &r)
+	}
+	close(g.open)
+	require.NoError(t, b.Extract(ctx))
+	require.NoError(t, b.Close())
+	for id, n := range g.read {
+		require.Equal(t, 1, n, id)
+	}
+	require.Len(t, g.read, 2)
+}
