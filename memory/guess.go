@@ -71,8 +71,8 @@ func (b *Bank) suspect(ctx context.Context, sh *shard, by *entry, more []storedG
 }
 
 // resemble guesses by its vector what the Fact e replaces: the Fact before it, of its
-// actor, that is nearest, if no other is about as near, or e speaks of a change. What an
-// Extractor reads is left to it.
+// actor, that is nearest, if no other is about as near, or e speaks of a change. An Extractor
+// that reads e afterwards takes the guess back, if it says so.
 func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 	if e.flags&isFact == 0 || x == nil {
 		return
@@ -82,7 +82,7 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *entry, x []float32) {
 		return // it has just gone
 	}
 	t := telling(r)
-	if !t.MayReplace() || b.reading.states(r) {
+	if !t.MayReplace() {
 		return
 	}
 	if o := b.closest(sh, e, x, t.Changes()); o != nil {
