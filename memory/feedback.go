@@ -25,7 +25,8 @@ type Feedback struct {
 	// Misled are records that led astray, injected or not. It outweighs
 	// Utilized.
 	Misled []ID
-	// Delivered says that the task was delivered. If not, only Misled counts.
+	// Delivered says that the task was delivered. If not, nobody helped and
+	// nobody is blamed but Misled.
 	Delivered bool
 	// Actor is whom it comes from, if not the host: at most 256 bytes. What one
 	// Actor has to say of a record counts once an hour, and a record takes it from
@@ -124,9 +125,8 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		changes [usual]change
 		ops     [1 + usual]store.Op
 	}
-	changes, unheeded := sh.effects(few.changes[:0], f, of.Unheeded, now)
-	value := make([]byte, 0, countsSize*(1+len(changes)))
-	value, err := codec.Append(value, marker, &applied{tally.InstantOf(now), unheeded})
+	changes, unheeded := sh.effects(few.changes[:0], f, of.Unheeded, now, b.o.uses())
+	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{tally.InstantOf(now), unheeded})
 	if err != nil {
 		return err
 	}
@@ -177,11 +177,12 @@ type saying struct {
 }
 
 // effects appends to changes the new counters of the records that the feedback
-// is about, side by side in memory. An Undo does not count for the records in
-// not, for which the feedback that it takes back did not count. Unheeded are the
-// records for which this feedback does not count, and all those of an Undo: there
-// is nothing to take back for them.
-func (sh *shard) effects(changes []change, f *Feedback, not []ID, now time.Time) (_ []change, unheeded []ID) {
+// is about, but for those that what it takes back did not count. Those of one feedback
+// lie side by side in memory. It returns those that it does not count either, of an Undo
+// all: these are not there to be taken back.
+func (sh *shard) effects(
+	changes []change, f *Feedback, not []ID, now time.Time, keep int,
+) (_ []change, unheeded []ID) {
 	var few [usual]saying
 	said, known := sh.said(few[:0], f)
 	hash := tally.Hash(f.Situation)
@@ -201,7 +202,7 @@ func (sh *shard) effects(changes []change, f *Feedback, not []ID, now time.Time)
 			}
 			unheeded = append(unheeded, s.id)
 		case n.Heeds(f.Actor, now):
-			n.Take(s.effect, hash, now)
+			n.Take(s.effect, hash, now, keep)
 		default:
 			unheeded = append(unheeded, s.id)
 		}

@@ -73,9 +73,7 @@ type alike struct {
 
 // similar returns the records of a kind whose texts are at least that similar
 // to those of d.
-func (b *Bank) similar(
-	ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, kind flags, least float64,
-) ([]alike, error) {
+func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, kind flags, least float64) ([]alike, error) {
 	l := index.NewLikeness(d.Trigger, d.Content, least)
 	var out []alike
 	for _, e := range sh.like(sc, l, kind) {
@@ -171,7 +169,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		c.Said, c.Archived = tally.InstantOf(r.Known), false
 		if r.Source.Origin == Derived && c.Heeds(r.asker(), r.Known) {
 			c.Helped++
-			c.Used(r.Known)
+			c.Used(r.Known, b.o.uses())
 		}
 		again, err = b.count(ctx, sh, slices.Clip(ops), nil, change{e, c})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/redact"
 )
 
@@ -111,6 +112,14 @@ func (o *Options) fill() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// uses is how many times of use a record keeps.
+func (o *Options) uses() int {
+	if a, ok := o.Policy.(ACTR); ok && a.BaseLevel == ExactBase {
+		return tally.MostUses
+	}
+	return tally.Uses
 }
 
 // Embedder turns texts into vectors that are near one another if the texts

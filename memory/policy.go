@@ -77,11 +77,15 @@ type ACTR struct {
 // BaseLevel is a form of ACT-R's base-level equation.
 type BaseLevel string
 
-// The forms. A record keeps the last ten times at which it helped.
+// The forms. A record keeps the last ten times at which it helped, or the last
+// 256 in a Bank whose policy asks for ExactBase.
 const (
-	// HybridBase is ln Σ t^-d over all uses. It has the last ten exact and spreads
-	// the others evenly between those and the making of the record (Petrov 2006).
+	// HybridBase has the last ten uses exact and spreads the others evenly
+	// between those and the making of the record (Petrov 2006).
 	HybridBase BaseLevel = ""
+	// ExactBase is ln Σ t^-d over all uses. Where there were more than are
+	// kept, the others are spread evenly as in HybridBase.
+	ExactBase BaseLevel = "exact"
 	// OptimizedBase is ln(n/(1-d)) - d·ln(L), which needs no times: n uses in
 	// the L seconds since the record was made.
 	OptimizedBase BaseLevel = "optimized"
@@ -117,7 +121,7 @@ func (a ACTR) check() error {
 			errs = append(errs, fmt.Errorf("memory: ACTR.%s is %v, not in [%v,%v)", f.field, f.value, f.from, f.below))
 		}
 	}
-	if !slices.Contains([]BaseLevel{HybridBase, OptimizedBase, NoBase}, a.BaseLevel) {
+	if !slices.Contains([]BaseLevel{HybridBase, ExactBase, OptimizedBase, NoBase}, a.BaseLevel) {
 		errs = append(errs, fmt.Errorf("memory: ACTR.BaseLevel is %.32q", string(a.BaseLevel)))
 	}
 	return errors.Join(errs...)

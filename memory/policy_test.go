@@ -156,7 +156,7 @@ func TestBaseLevelForms(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		form := rapid.SampledFrom([]memory.BaseLevel{
-			memory.HybridBase, memory.OptimizedBase, memory.NoBase,
+			memory.HybridBase, memory.ExactBase, memory.OptimizedBase, memory.NoBase,
 		}).Draw(t, "form")
 		s, c := ranked(t, memory.ACTR{BaseLevel: form, Decay: .4}, 1)
 		id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "water boils"})
@@ -173,6 +173,7 @@ func TestBaseLevelForms(t *testing.T) {
 		}
 		n, life := len(ages), ages[len(ages)-1]
 		want := map[memory.BaseLevel]float64{
+			memory.ExactBase:     actr.Hybrid(ages, n, life, .4),
 			memory.HybridBase:    actr.Hybrid(ages[:min(n, 10)], n, life, .4),
 			memory.OptimizedBase: actr.Optimized(n, life, .4),
 		}[form]

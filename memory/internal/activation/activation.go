@@ -24,6 +24,7 @@ type Form string
 // The forms, which memory.BaseLevel names for hosts.
 const (
 	hybrid    Form = ""
+	exact     Form = "exact"
 	optimized Form = "optimized"
 	none      Form = "none"
 )
@@ -71,7 +72,7 @@ func (m *Model) BaseLevel(c *tally.Counts, made, at int64) float64 {
 		switch {
 		case int64(used) > at:
 			n--
-		case len(ages) < tally.Uses:
+		case form == exact || len(ages) < tally.Uses:
 			ages = append(ages, seconds(at-int64(used)))
 		}
 	}
@@ -82,7 +83,7 @@ func (m *Model) BaseLevel(c *tally.Counts, made, at int64) float64 {
 		}
 	}
 	n = max(n, 1)
-	if len(ages) == n-1 && n <= tally.Uses {
+	if len(ages) == n-1 && (form == exact || n <= tally.Uses) {
 		ages = append(ages, life)
 	}
 	return actr.Hybrid(ages, n, life, d)

@@ -20,7 +20,7 @@ func used(seconds ...int64) *tally.Counts {
 	c := new(tally.Counts)
 	for _, s := range seconds {
 		c.Helped++
-		c.Used(time.UnixMicro(s * second))
+		c.Used(time.UnixMicro(s*second), tally.MostUses)
 	}
 	return c
 }
@@ -30,6 +30,7 @@ func TestBaseLevel(t *testing.T) {
 	c := used(150, 190)
 	for form, want := range map[activation.Form]float64{
 		"":          math.Log(1/math.Sqrt(100) + 1/math.Sqrt(50) + 1/math.Sqrt(10)),
+		"exact":     math.Log(1/math.Sqrt(100) + 1/math.Sqrt(50) + 1/math.Sqrt(10)),
 		"optimized": actr.Optimized(3, 100, .5),
 		"none":      0,
 	} {

@@ -24,7 +24,7 @@ type Counts struct {
 	Earlier    []Instant   `cbor:"10,keyasint,omitempty"` // the uses before LastUsed, in order
 	Heard      []Heard     `cbor:"110,keyasint,omitempty"`
 
-	// Rev is that at which they were read or written, known if the Bank is Shared.
+	// Rev is what they were read or written at; known if the Bank is Shared.
 	Rev store.Revision `cbor:"-"`
 }
 
@@ -84,11 +84,11 @@ type Situation struct {
 	Quiet  int    `cbor:"5,keyasint,omitempty"`
 }
 
-// Uses is how many times of use are kept.
-const Uses = 10
-
-// mostUses is how many were kept at most before they were Uses for all.
-const mostUses = 256
+// How many times of use are kept: usually, and at most.
+const (
+	Uses     = 10
+	MostUses = 256
+)
 
 // maxSituations is the number of situations that a record keeps.
 const maxSituations = 32
@@ -115,7 +115,7 @@ func (c *Counts) Valid() bool {
 	}
 	return c.Helped >= 0 && c.Quiet >= 0 && c.Failed >= c.Quiet && c.Misled >= 0 && c.Exposed >= 0 &&
 		len(c.Situations) <= maxSituations && len(c.Heard) <= maxHeard &&
-		len(c.Earlier) < mostUses && slices.IsSorted(c.Earlier)
+		len(c.Earlier) < MostUses && slices.IsSorted(c.Earlier)
 }
 
 // Zero reports whether c says nothing. A nil one does not.
@@ -143,11 +143,12 @@ const (
 	Misled
 )
 
-// Take adds the Effect to counters that no reader can see yet.
-func (c *Counts) Take(e Effect, hash uint64, now time.Time) {
+// Take adds the Effect to counters that are not shared yet, and keeps so many
+// times of use.
+func (c *Counts) Take(e Effect, hash uint64, now time.Time, keep int) {
 	c.Add(e, hash, 1)
 	if e == Helped {
-		c.Used(now)
+		c.Used(now, keep)
 	}
 }
 
@@ -176,19 +177,19 @@ func (c *Counts) Add(e Effect, hash uint64, by int) {
 	}
 }
 
-// Used notes that the record was used.
-func (c *Counts) Used(now time.Time) {
-	c.setUses(InstantOf(now))
+// Used notes that the record was used. So many times of use are kept.
+func (c *Counts) Used(now time.Time, keep int) {
+	c.setUses(keep, InstantOf(now))
 	c.Archived = false
 }
 
 // setUses adds times of use, of which the latest are kept.
-func (c *Counts) setUses(more ...Instant) {
+func (c *Counts) setUses(keep int, more ...Instant) {
 	all := make([]Instant, 0, len(c.Earlier)+1+len(more))
 	all = append(append(append(all, c.Earlier...), c.LastUsed), more...)
 	all = slices.DeleteFunc(all, func(i Instant) bool { return i == 0 })
 	slices.Sort(all)
-	if all = all[max(0, len(all)-Uses):]; len(all) == 0 {
+	if all = all[max(0, len(all)-keep):]; len(all) == 0 {
 		return
 	}
 	last := len(all) - 1
@@ -219,7 +220,7 @@ func (c *Counts) Sum(o *Counts) *Counts {
 	n.Misled += o.Misled
 	n.Exposed += o.Exposed
 	n.Quiet += o.Quiet
-	n.setUses(append(slices.Clip(o.Earlier), o.LastUsed)...)
+	n.setUses(max(Uses, 1+len(n.Earlier), 1+len(o.Earlier)), append(slices.Clip(o.Earlier), o.LastUsed)...)
 	n.Said = max(n.Said, o.Said)
 	n.Archived = n.Archived && o.Archived
 	n.Heard = slices.Concat(n.Heard, o.Heard)

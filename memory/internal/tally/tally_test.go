@@ -14,8 +14,8 @@ func TestSituationsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := new(tally.Counts)
 	for i := range uint64(100) {
-		c.Take(tally.Helped, i+1, time.Time{})
-		c.Take(tally.Failed, i%7+1, time.Time{})
+		c.Take(tally.Helped, i+1, time.Time{}, 10)
+		c.Take(tally.Failed, i%7+1, time.Time{}, 10)
 	}
 	require.Len(t, c.Situations, 32)
 	require.True(t, c.Valid())
@@ -28,10 +28,10 @@ func TestUsesAreTheLatest(t *testing.T) {
 	t.Parallel()
 	a, b := new(tally.Counts), new(tally.Counts)
 	for i := range 7 {
-		a.Used(time.UnixMicro(int64(10*i + 1)))
-		b.Used(time.UnixMicro(int64(10*i + 2)))
+		a.Used(time.UnixMicro(int64(10*i+1)), tally.Uses)
+		b.Used(time.UnixMicro(int64(10*i+2)), tally.Uses)
 	}
-	b.Used(time.UnixMicro(5)) // the clock was put back
+	b.Used(time.UnixMicro(5), tally.Uses) // the clock was put back
 	want := []tally.Instant{22, 31, 32, 41, 42, 51, 52, 61}
 	for _, sum := range []*tally.Counts{a.Sum(b), b.Sum(a)} {
 		require.Equal(t, append([]tally.Instant{21}, want...), sum.Earlier)
@@ -40,15 +40,12 @@ func TestUsesAreTheLatest(t *testing.T) {
 	}
 	require.Equal(t, []tally.Instant{1, 11, 21, 31, 41, 51}, a.Earlier, "what is added up stays as it is")
 	require.Equal(t, []tally.Instant{2, 5, 12, 22, 32, 42, 52}, b.Earlier)
-	for i := range 200 { // as an earlier version has kept them
-		a.Earlier = append(a.Earlier, tally.Instant(1000+i))
+	for i := range 400 {
+		a.Used(time.UnixMicro(int64(1000+i)), tally.MostUses)
 	}
-	a.LastUsed = 1200
+	require.Len(t, a.Earlier, tally.MostUses-1)
 	require.True(t, a.Valid())
-	require.Len(t, a.Sum(b).Earlier, tally.Uses-1)
-	a.Used(time.UnixMicro(1201))
-	require.Equal(t, tally.Instant(1201), a.LastUsed)
-	require.Len(t, a.Earlier, tally.Uses-1)
+	require.Len(t, a.Sum(b).Earlier, tally.MostUses-1)
 	require.Equal(t, &tally.Counts{}, new(tally.Counts).Sum(new(tally.Counts)))
 }
 
@@ -75,8 +72,8 @@ func TestEffectiveness(t *testing.T) {
 	c := new(tally.Counts)
 	require.True(t, c.Zero() && (*tally.Counts)(nil).Zero())
 	require.Equal(t, .5, c.Effectiveness(0))
-	c.Take(tally.Helped, 7, time.Unix(1, 0))
-	c.Take(tally.Quiet, 8, time.Unix(2, 0))
+	c.Take(tally.Helped, 7, time.Unix(1, 0), tally.Uses)
+	c.Take(tally.Quiet, 8, time.Unix(2, 0), tally.Uses)
 	require.Equal(t, 2/3.125, c.Effectiveness(0))
 	require.Equal(t, c.Effectiveness(0), c.Effectiveness(9))
 	require.Greater(t, c.Effectiveness(7), c.Effectiveness(0))
