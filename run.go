@@ -550,12 +550,9 @@ func nesting(raw json.RawMessage) (deepest int) {
 
 // clone returns a copy whose lists and inputs the host cannot change.
 func (o Objective) clone() Objective {
-	o.Inputs, o.Also, o.Episodes = slices.Clone(given(o.Inputs)), slices.Clone(o.Also), slices.Clone(o.Episodes)
+	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
 	o.Skills = slices.Clone(o.Skills)
 	o.Conditions, o.Secrets, o.Tasks = maps.Clone(o.Conditions), maps.Clone(o.Secrets), cloneTasks(o.Tasks)
-	for i := range o.Tasks {
-		o.Tasks[i].Inputs = given(o.Tasks[i].Inputs)
-	}
 	return o
 }
 
