@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/act/queue"
@@ -100,8 +101,9 @@ func work(ctx context.Context, dir string, now func() time.Time, die bool) (err 
 		stop()
 		err = errors.Join(err, <-watched)
 	}()
-	done := make(chan error, 16)
+	r := reporter{done: make(chan struct{}, 16)}
 	d, err := q.Dispatch(func(ctx context.Context, j queue.Job) (queue.Result, error) {
+		r.untold.Wait() // for what is printed of the attempts before
 		if die && j.Subject == "2-phone.txt" {
 			fmt.Println("  2-phone.txt   begun …")
 			self, err := os.FindProcess(os.Getpid())
@@ -116,15 +118,15 @@ func work(ctx context.Context, dir string, now func() time.Time, die bool) (err 
 		// The token tells a second attempt from a first: here it is only shown.
 		fmt.Printf("  %-13s done, claim %d, by a %s model\n", j.Subject, j.Token, j.Model)
 		return queue.Result{Summary: "paid"}, nil
-	}, &queue.DispatchOptions{Gates: []queue.Gate{reporter(done)}})
+	}, &queue.DispatchOptions{Gates: []queue.Gate{&r}})
 	if err != nil {
 		return err
 	}
 	for left := 1; left > 0; {
-		if err := <-done; err != nil {
-			return err
-		}
-		if left, err = progress(ctx, q); err != nil {
+		<-r.done
+		left, err = progress(ctx, q)
+		r.untold.Done()
+		if err != nil {
 			return err
 		}
 	}
@@ -148,18 +150,22 @@ func folder(path string) func(context.Context, string) (queue.Reading, error) {
 }
 
 // reporter is a gate that lets all pass, and hears how each attempt ended.
-type reporter chan error
+type reporter struct {
+	done   chan struct{}
+	untold sync.WaitGroup // attempts that have ended
+}
 
 // Admit implements queue.Gate.
-func (reporter) Admit(time.Time) int { return 10 }
+func (*reporter) Admit(time.Time) int { return 10 }
 
 // Ended implements queue.Gate. It is told of what ended before, too.
-func (r reporter) Ended(c queue.Cycle) {
+func (r *reporter) Ended(c queue.Cycle) {
 	if c.Error != "" {
 		fmt.Printf("  %-13s %s\n", c.Subject, c.Error)
 		return
 	}
-	r <- nil
+	r.untold.Add(1)
+	r.done <- struct{}{}
 }
 
 // progress prints a line, and returns how many jobs are left.
