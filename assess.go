@@ -153,18 +153,15 @@ func (t *turn) slow() bool {
 // scope may be at work at once.
 func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	g := t.s.aim()
-	scope := string(t.s.Objective.Scope)
-	past, err := t.own.monitor.Past(ctx, scope, t.veil.Hide(g.Situation))
-	n, by := t.streak(past)
-	of := "of this situation"
-	if err == nil && n < 2 {
-		var all []meta.Ending
-		all, err = t.own.monitor.Past(ctx, scope, "")
-		n, by = t.streak(all)
-		of = "of this scope"
-	}
+	all, past, err := t.own.monitor.Past(ctx, string(t.s.Objective.Scope), t.veil.Hide(g.Situation))
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
+	}
+	n, by := t.streak(past)
+	of := "of this situation"
+	if n < 2 {
+		n, by = t.streak(all)
+		of = "of this scope"
 	}
 	if n >= 2 {
 		b.Advice += fmt.Sprintf("\nthe last %d objectives %s ended blocked", n, of)

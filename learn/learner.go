@@ -222,16 +222,18 @@ func listed(hits []memory.Hit, r *memory.Record) bool {
 }
 
 // general is what chunks of such cases are found by, whatever the words of the objective:
-// the situation that the host has named, with names in the places of values of the inputs.
-// "": there is none, and no such values.
+// the situation or objective with names in the places of values of the inputs, where some
+// stand in it, or else the situation as the host has named it. "": neither.
 func (a *Ask) general() string {
 	o := Outcome{Situation: a.Situation, Objective: a.Objective}
-	all := template.Flatten(a.Inputs, nil)
-	if as := quoter(all).Phrase(template.Literal(o.trigger())).Show(); as != o.trigger() && len(all) <= maxInputs {
-		return triggerOf(as)
+	said := o.trigger()
+	if all := template.Flatten(a.Inputs, nil); len(all) > 0 && len(all) <= maxInputs {
+		if as := quoter(all).Phrase(template.Literal(said)).Show(); as != said {
+			return triggerOf(as)
+		}
 	}
 	if a.Vouched && a.Situation != a.Objective {
-		return triggerOf(o.trigger())
+		return triggerOf(said)
 	}
 	return ""
 }

@@ -361,8 +361,8 @@ func (sh *shard) stating(slot Slot, r *Record, at time.Time) (ids []ID) {
 	return ids
 }
 
-// doubt returns that the record which a fact was drawn from perhaps replaces those
-// from which the fact was drawn that it hides.
+// doubt returns what a record perhaps replaces, given a fact that was drawn from it: the
+// records from which the fact that this one hides was drawn.
 func (s Space) doubt(sh *shard, from, fact ID, p float64) (more []storedGuess) {
 	by, e := sh.entry(from), sh.entry(fact)
 	if by == nil || e == nil {

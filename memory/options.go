@@ -150,12 +150,12 @@ type Embedder interface {
 // A statement becomes a Fact, derived from the record, so that it is trusted as that is,
 // unless its words are not in the text: then they are the Model's. If its Confidence is .9
 // or more and its words are in the text, it hides what states another value of an earlier
-// time, as a host's Slot does, and those of Replaces that a statement was before. It hides
-// no text: the earlier one is perhaps replaced (see Hit.Replaced), and comes after this one.
+// time, as a host's Slot does, and what an Extractor has stated before of those in Replaces. It
+// hides no text: an earlier one is perhaps replaced (see Hit.Replaced), and comes after this one.
 type Extractor interface {
 	// Extract returns what the record states, nothing if nothing, in the same order
 	// if it is asked again. Known are up to 16 Facts and Episodes of the scope from before
-	// the record, by its Actor or by none and trusted as it is, most alike first.
+	// the record, by its Actor or by none and trusted as it is: the most alike, then the latest.
 	// It must heed ctx, and change nothing of the records.
 	Extract(ctx context.Context, r Record, known []Record) ([]Statement, error)
 }

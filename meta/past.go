@@ -42,15 +42,16 @@ func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 	return m.replace(ctx, append(slices.Clip(past[max(0, len(past)+1-keptEndings):]), e))
 }
 
-// Past returns the last endings of a scope, oldest first, which the caller does not
-// change: those of a situation, or of all for "".
-func (m *Monitor) Past(ctx context.Context, scope, situation string) (past []Ending, err error) {
-	err = m.exclusive(ctx, "past of", scope, func() (err error) { past, err = m.endings(ctx, scope); return err })
-	other := func(e Ending) bool { return e.Situation != atMost(situation) }
-	if situation != "" && slices.ContainsFunc(past, other) {
-		past = slices.DeleteFunc(slices.Clone(past), other)
+// Past returns the last endings of a scope, and those of them that are of a situation,
+// oldest first. The caller changes neither.
+func (m *Monitor) Past(ctx context.Context, scope, situation string) (all, of []Ending, err error) {
+	err = m.exclusive(ctx, "past of", scope, func() (err error) { all, err = m.endings(ctx, scope); return err })
+	situation = atMost(situation)
+	other := func(e Ending) bool { return e.Situation != situation }
+	if of = all; slices.ContainsFunc(all, other) {
+		of = slices.DeleteFunc(slices.Clone(all), other)
 	}
-	return past, err
+	return all, of, err
 }
 
 // endings reads the endings of a scope. They are not decoded again while the record

@@ -84,9 +84,9 @@ func TestSharedMonitorsComeToWhatOneDoes(t *testing.T) {
 			want.Mean, want.Low, want.High = got.Mean, got.Low, got.High // they depend a little on the order
 			require.Equal(r, want, got)
 			require.Equal(r, recorded(r, t, one), recorded(r, t, m))
-			past, err := one.Past(t.Context(), "acme/ann", "")
+			past, _, err := one.Past(t.Context(), "acme/ann", "")
 			require.NoError(r, err)
-			theirs, err := m.Past(t.Context(), "acme/ann", "")
+			theirs, _, err := m.Past(t.Context(), "acme/ann", "")
 			require.NoError(r, err)
 			require.Len(r, theirs, len(past))
 		}
