@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/known"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -18,14 +19,15 @@ func (l *Learner) tell(ctx context.Context, o *Outcome) error {
 	if o.Goal == Open || len(o.Episodes) == 0 {
 		return nil
 	}
-	text := episodeText(o)
-	if told(o.Injected, text) {
+	content := episodeText(o)
+	if told(o.Injected, content) {
 		return nil
 	}
 	for _, scope := range o.Episodes {
 		d := memory.Draft{
-			Kind: memory.Episode, Content: text, Key: digest(o.GoalKey, "episode"), At: o.At, Thread: digest(o.Session, "session"),
-			Source: memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}, Quotes: o.quotes(), Passing: true,
+			Kind: memory.Episode, Content: content, Key: digest(o.GoalKey, "episode"), At: o.At, Passing: true,
+			Thread: digest(o.Session, "session"), Quotes: o.quotes(),
+			Source: memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey},
 		}
 		if _, err := l.bank.In(scope).Remember(ctx, d); err != nil {
 			return fmt.Errorf("in %q: %w", scope, err)
@@ -40,12 +42,12 @@ func (l *Learner) offer(ctx context.Context, o *Outcome) error {
 	if o.Task != Delivered || !l.bank.Extracts() {
 		return nil
 	}
-	text := known.Made(o.Result.Output, o.Result.Reflection.Summary)
-	if text == "" {
+	made := known.Made(o.Result.Output, o.Result.Reflection.Summary)
+	if made == "" {
 		return nil
 	}
 	_, err := kept(l.bank.In(o.Scope).Remember(ctx, memory.Draft{
-		Kind: memory.Episode, Content: text, Key: digest(o.Key, "output"), At: o.At, Passing: true,
+		Kind: memory.Episode, Content: made, Key: digest(o.Key, "output"), At: o.At, Passing: true,
 		Source: memory.Source{Origin: memory.Executor, Run: o.Run, Ref: o.Worker},
 	}))
 	return err
@@ -65,8 +67,10 @@ const maxTold = 3
 func distinct(hits []memory.Hit) []memory.Hit {
 	out := hits[:0]
 	for _, h := range hits {
-		same := func(o memory.Hit) bool { return o.Record.Source.Run == h.Record.Source.Run }
-		if h.Record.Passing && h.Record.Source.Origin == memory.Derived && len(out) < maxTold && !slices.ContainsFunc(out, same) {
+		r := &h.Record
+		same := func(o memory.Hit) bool { return o.Record.Source.Run == r.Source.Run }
+		tells := r.Passing && r.Source.Origin == memory.Derived
+		if tells && len(out) < maxTold && !slices.ContainsFunc(out, same) {
 			out = append(out, h)
 		}
 	}
@@ -88,7 +92,41 @@ func episodeText(o *Outcome) string {
 		b.WriteString(fmt.Sprintf(" After %d failed attempts.", n))
 	}
 	if o.Goal == Blocked && o.Complaint != "" {
-		b.WriteString("\nBecause: " + line(o.Complaint))
+		b.WriteString("\nBecause: " + text.Line(o.Complaint))
 	}
 	return b.String()
 }
+
+// failureText names the obstacle and what was tried against it, each way once.
+func failureText(o *Outcome) string {
+	var b strings.Builder
+	o.ours(&b, notDelivered)
+	if o.Complaint != "" {
+		fmt.Fprintf(&b, "\nObstacle: %s", text.Line(o.Complaint))
+	}
+	type way struct{ worker, complaint string }
+	var ways []way
+	times := make(map[way]int)
+	for _, f := range o.Failed {
+		w := way{f.Worker, text.Line(f.Complaint)}
+		if times[w]++; times[w] == 1 {
+			ways = append(ways, w)
+		}
+	}
+	for i, w := range ways {
+		if i == maxFailed {
+			fmt.Fprintf(&b, "\nand in %d more ways", len(ways)-i)
+			break
+		}
+		often := ""
+		if times[w] > 1 {
+			often = fmt.Sprintf(", %d times", times[w])
+		}
+		fmt.Fprintf(&b, "\nTried %s%s: %s", w.worker, often, w.complaint)
+	}
+	b.WriteString("\nDo differently: take another approach, or other workers than these.")
+	return b.String()
+}
+
+// maxFailed is the number of ways that a failure names.
+const maxFailed = 16

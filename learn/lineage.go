@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -45,9 +46,9 @@ func (o *Outcome) ours(b *strings.Builder, how string) {
 	if o.tainted() {
 		between = "\n"
 	}
-	put(how, ":", between, line(o.Objective), ".")
+	put(how, ":", between, text.Line(o.Objective), ".")
 	if o.Approach != "" {
-		put(between, "Approach: ", line(o.Approach), ".")
+		put(between, "Approach: ", text.Line(o.Approach), ".")
 	}
 }
 

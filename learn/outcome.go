@@ -3,7 +3,6 @@ package learn
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,8 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/known"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/learn/internal/chunk"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/rank"
@@ -47,20 +48,21 @@ type Outcome struct {
 	Worker string // that made the attempt
 	End    act.End
 	Passed bool // the gates passed
-	Faulty bool // it says nothing about the worker: a gate failed, or approval was missing
+	Faulty bool // it says nothing about the worker, as where a gate failed
 	Result act.Result
 	Wall   time.Duration
 
 	Complaint string
 
-	Episodes []memory.Scope // where an Episode tells how the goal ended, besides what Scope learns
+	// Episodes are where an Episode tells how the goal ended, besides what Scope learns.
+	Episodes []memory.Scope
 
 	Injected []memory.Hit // what was recalled for the goal
-	Chunks   []Chunk      // among Injected, as Match held them against the case; nil: Learn does
-	Withheld []memory.ID  // what would have been injected, but for Holdout
-	Utilized []memory.ID  // what the decision applied and the workers used, for the goal as a whole
-	Fired    memory.ID    // the chunk whose plan was run; "" if it was reasoned
-	used     memory.ID    // the chunk that would have made the plan, "" if none was shown
+	Chunks   []Chunk      // what Match says of Injected; nil: Learn asks it
+	Withheld []memory.ID  // what Holdout has kept from being injected
+	Utilized []memory.ID  // what the decision applied and the workers used
+	Fired    memory.ID    // the chunk whose plan was run; "": it was reasoned
+	used     memory.ID    // the chunk that would have made the plan; "": none
 
 	// Unfit says why the plan must never run unasked: it was made with what no
 	// other case has, such as a human's answer. "": it may.
@@ -73,29 +75,9 @@ type Outcome struct {
 	Known  *known.Known // what was known against the action before
 	Warned []memory.ID  // the memories of the warnings that were shown
 
-	Plan   []reason.Task          // the tasks that delivered the goal, with their workers; nil if a chunk did
+	Plan   []reason.Task          // that delivered, with workers; nil: a chunk did
 	Ranked []int                  // tasks of Plan, by index, for which it named no such worker
 	Failed []reason.FailedAttempt // what was tried for the goal
-}
-
-// Case is what tells a goal from others of like words, beside its objective and
-// situation.
-type Case struct {
-	// Vouched: the host has named the situation, and vouches that goals of equal
-	// situations share a plan.
-	Vouched    bool
-	Inputs     json.RawMessage   // of the objective
-	Conditions map[string]string // of the objective
-	Goals      []string          // above it, for a subgoal, outermost first
-	User       string            // whose words the objective is; "": the host's
-}
-
-// Asker is the source of the objective's words, none if it is the host.
-func (c Case) Asker() []memory.Source {
-	if c.User == "" {
-		return nil
-	}
-	return []memory.Source{{Origin: memory.User, Ref: c.User}}
 }
 
 // sample is what the ranking sees of the outcome.
@@ -112,8 +94,8 @@ func (o *Outcome) sample() rank.Sample {
 		TokensOut: min(o.Result.Usage.TokensOut, rank.MaxTokens),
 		At:        o.At,
 	}
-	if s.Reason = cut(o.Complaint, rank.MaxReason); o.Passed {
-		s.Reason = cut(strings.Join(o.Result.Reflection.PotentialIssues, "; "), rank.MaxReason)
+	if s.Reason = text.Shorten(o.Complaint, rank.MaxReason); o.Passed {
+		s.Reason = text.Shorten(strings.Join(o.Result.Reflection.PotentialIssues, "; "), rank.MaxReason)
 	}
 	earlier := o.Failed
 	if !o.Passed && len(earlier) > 0 {
@@ -179,12 +161,12 @@ func (o *Outcome) verdict() meta.Outcome {
 	v := meta.Outcome{
 		Key:      o.Key,
 		Session:  o.Session,
-		Goal:     cut(o.Objective, maxNote),
-		Approach: cut(o.Approach, maxNote),
+		Goal:     text.Shorten(o.Objective, maxNote),
+		Approach: text.Shorten(o.Approach, maxNote),
 		User:     o.User,
 		Success:  o.Task == Delivered,
 		At:       o.At,
-		Note:     cut(o.Complaint, maxNote),
+		Note:     text.Shorten(o.Complaint, maxNote),
 	}
 	if o.Result.Reflection.Status != "" {
 		r := iar.Resonance(o.Result.Reflection)
@@ -193,16 +175,8 @@ func (o *Outcome) verdict() meta.Outcome {
 	return v
 }
 
-// minTrigger is the length below which memory takes a trigger for noise.
-const minTrigger = 10
-
 // trigger is the situation in which a lesson applies.
-func (o *Outcome) trigger() string {
-	if len(strings.TrimSpace(o.Situation)) < minTrigger {
-		return o.Objective
-	}
-	return o.Situation
-}
+func (o *Outcome) trigger() string { return chunk.Said(o.Situation, o.Objective) }
 
 // maxSituationKey is the longest situation that is its own key.
 const maxSituationKey = 64
@@ -216,7 +190,8 @@ func Situation(skill, situation string) rank.Situation {
 // situationKey makes a discrete context out of a situation: statistics are
 // kept by it, so it must be short and hold no control characters.
 func situationKey(situation string) string {
-	if len(situation) <= maxSituationKey && !slices.ContainsFunc([]byte(situation), func(b byte) bool { return b < ' ' || b >= 0x7f }) {
+	control := func(b byte) bool { return b < ' ' || b >= 0x7f }
+	if len(situation) <= maxSituationKey && !slices.ContainsFunc([]byte(situation), control) {
 		return situation
 	}
 	sum := sha256.Sum256([]byte(situation))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/known"
+	"github.com/arc-learn/arc/learn/internal/chunk"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -116,7 +117,7 @@ func (w *warnings) file(ctx context.Context, o *Outcome, e known.Event, from []m
 		At: o.Known.Since(o.At), Quotes: o.Asker(),
 		Source: memory.Source{Origin: memory.Executor, Run: o.Run, Ref: o.Action.Key() + " " + o.Key},
 	}
-	if len(strings.TrimSpace(d.Trigger)) < minTrigger {
+	if len(strings.TrimSpace(d.Trigger)) < chunk.MinTrigger {
 		d.Trigger = "the objective is " + d.Trigger
 	}
 	for _, id := range from {

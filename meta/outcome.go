@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/store"
@@ -129,15 +128,3 @@ const (
 	keptEndings = 8
 	endingText  = 200 // bytes of a text
 )
-
-// atMost cuts a text at endingText bytes.
-func atMost(s string) string {
-	if len(s) <= endingText {
-		return s
-	}
-	n := endingText
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -15,8 +16,8 @@ import (
 // is written behind, like an outcome. Endings inform later runs and judge none: runs
 // of a scope may work at the same time.
 func (m *Monitor) Conclude(ctx context.Context, scope string, e Ending) error {
-	for _, text := range []*string{&e.Situation, &e.Approach} {
-		*text = atMost(m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*text, "\uFFFD")))
+	for _, said := range []*string{&e.Situation, &e.Approach} {
+		*said = text.Cut(m.opts.Sanitizer.Sanitize(strings.ToValidUTF8(*said, "\uFFFD")), endingText)
 	}
 	e.User = m.opts.Sanitizer.Sanitize(e.User)
 	return m.exclusive(ctx, "conclude", e.Run, func() error {
@@ -46,7 +47,7 @@ func (m *Monitor) conclude(ctx context.Context, scope string, e Ending) error {
 // oldest first. The caller changes neither.
 func (m *Monitor) Past(ctx context.Context, scope, situation string) (all, of []Ending, err error) {
 	err = m.exclusive(ctx, "past of", scope, func() (err error) { all, err = m.endings(ctx, scope); return err })
-	situation = atMost(situation)
+	situation = text.Cut(situation, endingText)
 	other := func(e Ending) bool { return e.Situation != situation }
 	if of = all; slices.ContainsFunc(all, other) {
 		of = slices.DeleteFunc(slices.Clone(all), other)

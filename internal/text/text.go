@@ -115,7 +115,7 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 // term returns the term of a whole word. A word in ASCII, which is nearly
 // every one, costs no allocation once it is in the memo.
 func (l Language) term(w string) Term {
-	w = cut(w)
+	w = Cut(w, maxTerm)
 	var buf [maxTerm]byte
 	for i := range len(w) {
 		c := w[i]
@@ -130,16 +130,34 @@ func (l Language) term(w string) Term {
 	return l.recall(buf[:len(w)])
 }
 
-// cut returns the first maxTerm bytes of w, less a rune that they would split.
-func cut(w string) string {
-	if len(w) <= maxTerm {
-		return w
+// Cut returns the first n bytes of s, less a character that they would split.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	n := maxTerm
-	for n > 0 && !utf8.RuneStart(w[n]) {
+	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return w[:n]
+	return s[:n]
+}
+
+// Shorten is Cut, with an ellipsis behind what it has cut.
+func Shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return Cut(s, n) + "…"
+}
+
+// maxLine is the length of a Line, in bytes.
+const maxLine = 240
+
+// Line is the beginning of s on one line, as lessons and prompts quote it.
+func Line(s string) string {
+	if strings.ContainsAny(s, "\t\n\v\f\r") || strings.Contains(s, "  ") {
+		s = strings.Join(strings.Fields(s), " ")
+	}
+	return Shorten(s, maxLine)
 }
 
 // fold returns w in lower case, with the typewriter's apostrophe. A letter and its

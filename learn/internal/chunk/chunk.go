@@ -1,9 +1,16 @@
-package learn
+// Package chunk is a plan with the conditions under which it is run again.
+//
+// [New] makes a [Chunk] of the [Case] that a [Plan] delivered, with references to the
+// inputs in the places of their values. [Chunk.Fit] holds it against another case and
+// says in words which conditions differ, and [Chunk.Bind] puts the values of that case
+// into the plan. [Unify] draws one chunk with variables from three of one shape.
+//
+// The conditions are what the decision depended on (Laird, Rosenbloom & Newell 1986).
+// How they are compared is package template's; when a chunk may act, package learn's.
+package chunk
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,10 +22,57 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// chunk is a plan with the conditions under which it fires, as a pattern stores
-// it. The conditions are what the decision depended on (Laird, Rosenbloom &
-// Newell 1986): all of them hold, or it does not fire.
-type chunk struct {
+// Case is what a plan was made for, or is asked for.
+type Case struct {
+	Situation string
+	Objective string
+	// Vouched: the host has named the situation, and vouches that cases of it share a plan.
+	Vouched    bool
+	Inputs     json.RawMessage
+	Conditions map[string]string
+	Goals      []string // that a subgoal serves, outermost first
+	words      []string // of the Objective, once they are read
+}
+
+// MinTrigger is the length below which memory takes a trigger for noise, in bytes.
+const MinTrigger = 10
+
+// Said is what a case is called: its situation, or the objective where that is shorter
+// than MinTrigger.
+func Said(situation, objective string) string {
+	if len(strings.TrimSpace(situation)) < MinTrigger {
+		return objective
+	}
+	return situation
+}
+
+// General is what chunks of such cases are found by, whatever the words of the objective:
+// what the case is called, with the names of inputs in the places of their values where some
+// stand in it, or else the situation as the host has named it. "": neither.
+func (c *Case) General() string {
+	said := Said(c.Situation, c.Objective)
+	if all := template.Flatten(c.Inputs, nil); len(all) > 0 && len(all) <= maxInputs {
+		if as := quoter(all).Phrase(template.Literal(said)).Show(); as != said {
+			return trigger(as)
+		}
+	}
+	if c.Vouched && c.Situation != c.Objective {
+		return trigger(said)
+	}
+	return ""
+}
+
+// Plan is what delivered a case.
+type Plan struct {
+	Approach string
+	Tasks    []reason.Task // with their workers
+	Ranked   []int         // tasks, by index, for which the plan named no such worker
+	Unfit    string        // why it must never run again; "": it may
+}
+
+// Chunk is a plan with its conditions, as a pattern stores it: all of them hold, or it
+// does not fire.
+type Chunk struct {
 	Version int `json:"version"`
 	// Situation is that of the case that made it, for a reader, with the names of
 	// inputs for their values.
@@ -47,15 +101,15 @@ type chunk struct {
 	Unfit string `json:"unfit,omitempty"`
 
 	Approach template.Phrase `json:"approach,omitempty"`
-	Tasks    []step          `json:"tasks"`
+	Tasks    []Step          `json:"tasks"`
 }
 
 // version is that of chunks as they are stored. Those of before have no
 // conditions: they do not fire.
 const version = 2
 
-// step is a task with references in it.
-type step struct {
+// Step is a task with references in it.
+type Step struct {
 	Objective template.Phrase `json:"objective"`
 	Delta     template.Phrase `json:"delta,omitempty"`
 	Verify    template.Phrase `json:"verify,omitempty"`
@@ -81,38 +135,38 @@ func (in *input) value() template.Value { return template.Value{Kind: in.Kind, T
 // maxInputs is the number of values up to which inputs can be bound.
 const maxInputs = 1024
 
-// newChunk makes the chunk of an outcome that delivered a goal by deliberation.
-// It is the one place where a plan becomes one.
-func newChunk(o *Outcome) (chunk, error) {
-	c := chunk{
-		Version: version, Vouched: o.Vouched, Conditions: maps.Clone(o.Conditions), Above: above(o.Goals), Unfit: o.Unfit,
+// New makes the chunk of a case that a plan delivered by deliberation. It is the one place
+// where a plan becomes one.
+func New(of Case, by Plan) (*Chunk, error) {
+	c := &Chunk{
+		Version: version, Vouched: of.Vouched, Conditions: maps.Clone(of.Conditions), Above: above(of.Goals), Unfit: by.Unfit,
 	}
-	all := template.Flatten(o.Inputs, nil)
+	all := template.Flatten(of.Inputs, nil)
 	if len(all) > maxInputs {
 		c.Unfit, all = fmt.Sprintf("its inputs have more than %d values", maxInputs), nil
 	}
 	q := quoter(all)
-	c.Situation = q.Phrase(template.Literal(o.trigger())).Show()
-	for i := range o.Plan {
-		t := &o.Plan[i]
+	c.Situation = q.Phrase(template.Literal(Said(of.Situation, of.Objective))).Show()
+	for i := range by.Tasks {
+		t := &by.Tasks[i]
 		n, err := template.NodeOf(t.Inputs)
 		if err != nil {
-			return c, fmt.Errorf("inputs of task %d: %w", i+1, err)
+			return nil, fmt.Errorf("inputs of task %d: %w", i+1, err)
 		}
-		c.Tasks = append(c.Tasks, step{
+		c.Tasks = append(c.Tasks, Step{
 			Objective: template.Literal(t.Objective), Delta: template.Literal(t.Delta), Verify: template.Literal(t.Verify),
 			Skill: t.Skill, Worker: t.Worker, Effect: t.Effect, Inputs: n,
-			ranked: slices.Contains(o.Ranked, i),
+			ranked: slices.Contains(by.Ranked, i),
 		})
 	}
-	c.Approach = template.Literal(o.Approach)
+	c.Approach = template.Literal(by.Approach)
 	c.quote(q)
-	objective, situation := q.Words(template.Words(o.Objective)), q.Words(template.Words(o.Situation))
+	objective, situation := q.Words(template.Words(of.Objective)), q.Words(template.Words(of.Situation))
 	c.Words = objective
 	if c.Vouched {
 		c.Words, c.Objective = situation, objective
 	}
-	c.depend(o.Inputs, objective, situation)
+	c.depend(of.Inputs, objective, situation)
 	return c, nil
 }
 
@@ -129,7 +183,7 @@ func quoter(leaves []template.Leaf) *template.Quoter {
 }
 
 // quote puts references in the places of values in the plan.
-func (c *chunk) quote(q *template.Quoter) {
+func (c *Chunk) quote(q *template.Quoter) {
 	c.Tasks = slices.Clone(c.Tasks)
 	for i := range c.Tasks {
 		s := &c.Tasks[i]
@@ -145,7 +199,7 @@ func (c *chunk) quote(q *template.Quoter) {
 
 // depend notes what the plan depends on: which inputs it quotes or keeps, and which
 // words of the objective.
-func (c *chunk) depend(inputs json.RawMessage, objective, situation template.Phrase) {
+func (c *Chunk) depend(inputs json.RawMessage, objective, situation template.Phrase) {
 	quoted, left := c.quoted(), c.residue()
 	c.Quotes = left.Quotes(objective)
 	objective.Refs(func(r template.Ref) {
@@ -188,7 +242,7 @@ func above(goals []string) (out []string) {
 }
 
 // refs calls fn for each reference of the tasks.
-func (c *chunk) refs(fn func(template.Ref)) {
+func (c *Chunk) refs(fn func(template.Ref)) {
 	for i := range c.Tasks {
 		s := &c.Tasks[i]
 		s.Objective.Refs(fn)
@@ -201,7 +255,7 @@ func (c *chunk) refs(fn func(template.Ref)) {
 }
 
 // quoted are the paths and variables that the tasks refer to.
-func (c *chunk) quoted() map[string]bool {
+func (c *Chunk) quoted() map[string]bool {
 	out := make(map[string]bool)
 	c.refs(func(r template.Ref) {
 		for _, path := range r {
@@ -212,7 +266,7 @@ func (c *chunk) quoted() map[string]bool {
 }
 
 // residue is what of the plan is not bound anew.
-func (c *chunk) residue() *template.Residue {
+func (c *Chunk) residue() *template.Residue {
 	var skills []string
 	for i := range c.Tasks {
 		skills = append(skills, c.Tasks[i].Skill)
@@ -237,8 +291,8 @@ func (c *chunk) residue() *template.Residue {
 	return left
 }
 
-// stored returns the chunk as a pattern stores it.
-func (c *chunk) stored() (json.RawMessage, error) {
+// Encode returns the chunk as a pattern stores it.
+func (c *Chunk) Encode() (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -251,9 +305,9 @@ func (c *chunk) stored() (json.RawMessage, error) {
 // errNoChunk: a pattern has another kind of plan.
 var errNoChunk = errors.New("no chunk")
 
-// decodeChunk is the reverse. What it returns can be bound and shown.
-func decodeChunk(raw json.RawMessage) (*chunk, error) {
-	c := new(chunk)
+// Decode is the reverse of Encode. What it returns can be bound and shown.
+func Decode(raw json.RawMessage) (*Chunk, error) {
+	c := new(Chunk)
 	if err := json.Unmarshal(raw, c); err != nil {
 		return nil, err
 	}
@@ -273,38 +327,27 @@ func decodeChunk(raw json.RawMessage) (*chunk, error) {
 	return c, nil
 }
 
-// fingerprint is a number for what the conditions are: memory takes texts with other
-// numbers for other lessons.
-func (c *chunk) fingerprint() uint32 {
-	conditions := *c
-	conditions.Approach, conditions.Tasks, conditions.Situation = nil, nil, ""
-	if len(c.Variables) == 0 {
-		conditions.Objective = nil
+// DecodeUnconditional returns a plan as patterns had it before they had conditions.
+func DecodeUnconditional(raw json.RawMessage) (p Plan, ok bool) {
+	var old struct {
+		Approach string
+		Tasks    []reason.Task
 	}
-	conditions.Words = slices.Clone(c.Words)
-	for i := range conditions.Words {
-		conditions.Words[i].Text = template.Fold(conditions.Words[i].Text)
+	if json.Unmarshal(raw, &old) != nil || (&reason.Decision{Tasks: old.Tasks}).Check() != nil {
+		return p, false
 	}
-	conditions.Inputs = slices.Clone(c.Inputs)
-	for i := range conditions.Inputs {
-		if in := &conditions.Inputs[i]; in.Quoted && !in.Kept {
-			in.Value = ""
-		}
-	}
-	slices.SortFunc(conditions.Inputs, func(a, b input) int { return strings.Compare(a.Path, b.Path) })
-	if !c.Vouched {
-		conditions.Quotes, conditions.Named = nil, nil
-	}
-	raw, err := json.Marshal(conditions)
-	if err != nil {
-		return 0 // strings, numbers and maps of them: there is no error
-	}
-	sum := sha256.Sum256(raw)
-	return binary.BigEndian.Uint32(sum[:])
+	return Plan{Approach: old.Approach, Tasks: old.Tasks}, true
 }
 
-// legacy is a plan as patterns had it before they had conditions.
-type legacy struct {
-	Approach string
-	Tasks    []reason.Task
+// Unnamed returns the chunk without the workers of tasks that others have done, and whether
+// there is one: which worker is for which values is the ranking's to learn.
+func (c *Chunk) Unnamed(done []reason.Task) (*Chunk, bool) {
+	n, changed := *c, false
+	n.Tasks = slices.Clone(c.Tasks)
+	for i := range n.Tasks {
+		if s := &n.Tasks[i]; s.Worker != "" && s.Worker != done[i].Worker {
+			s.Worker, changed = "", true
+		}
+	}
+	return &n, changed
 }

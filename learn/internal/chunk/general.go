@@ -1,80 +1,25 @@
-package learn
+package chunk
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/arc-learn/arc/internal/template"
-	"github.com/arc-learn/arc/memory"
 )
 
-// isGeneral is the relation of a pattern with variables to those that it was
-// drawn from.
-const isGeneral = "generalises"
+// Examples is the number of chunks of one shape that make a general one.
+const Examples = 3
 
 const (
-	examples     = 3   // chunks of one shape that make a general one
-	maxVariables = 4   // that it has at most
+	maxVariables = 4   // of a general chunk
 	fixed        = 0.5 // share of its words that are no variables, at least
 )
 
-// generalise looks for chunks of the same shape as the one that was just stored,
-// and remembers one with variables in place of the words that they differ in. It
-// is done when three agree: in their conditions and, with variables in place, in
-// their words and plans. Chunks that cannot be drawn together are left as they are:
-// the errors are those of the store alone.
-func (l *Learner) generalise(ctx context.Context, o *Outcome, id memory.ID, like []memory.Hit) error {
-	own, err := l.bank.In(o.Scope).Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	first, err := l.decoded(&own)
-	if err != nil || first.Unfit != "" {
-		return nil
-	}
-	first = first.loose()
-	shape, links := []*chunk{first}, []memory.Link{{To: id, Rel: isGeneral}}
-	for i := range like {
-		r := &like[i].Record
-		if !r.MayFire() || r.ID == id || generalises(r) > 0 {
-			continue
-		}
-		c, err := l.decoded(r)
-		if err != nil {
-			continue
-		}
-		if c = c.loose(); !first.alike(c) {
-			continue
-		}
-		if _, ok := columns(append(slices.Clone(shape), c)); ok {
-			shape, links = append(shape, c), append(links, memory.Link{To: r.ID, Rel: isGeneral})
-		}
-	}
-	c, ok := unify(shape)
-	if !ok {
-		return nil
-	}
-	d, err := c.draft()
-	if err != nil {
-		return nil
-	}
-	for _, l := range links {
-		d.Links = append(d.Links, memory.Link{To: l.To}) // derived from it: Revoke follows
-	}
-	d.Links, d.Key = append(d.Links, links...), digest(d.Trigger+"\x00"+string(d.Plan), "general")
-	if _, err = l.remember(ctx, o, d); errors.Is(err, memory.ErrPlan) {
-		return nil
-	}
-	return err
-}
-
-// loose returns the chunk without the words of its objective, if none of them stands
+// Loose returns the chunk without the words of its objective, if none of them stands
 // in the plan: the host vouches that the situation alone decides.
-func (c *chunk) loose() *chunk {
+func (c *Chunk) Loose() *Chunk {
 	if len(c.Quotes)+len(c.Named) > 0 || c.Objective == nil {
 		return c
 	}
@@ -83,18 +28,8 @@ func (c *chunk) loose() *chunk {
 	return &l
 }
 
-// generalises returns how many patterns one with variables was drawn from.
-func generalises(r *memory.Record) (n int) {
-	for _, l := range r.Links {
-		if l.Rel == isGeneral {
-			n++
-		}
-	}
-	return n
-}
-
-// alike reports whether two chunks are the same besides their words and plans.
-func (c *chunk) alike(d *chunk) bool {
+// Alike reports whether two chunks are the same besides their words and plans.
+func (c *Chunk) Alike(d *Chunk) bool {
 	inputs := func(a, b input) bool {
 		if a.Quoted && b.Quoted && !a.Kept && !b.Kept {
 			a.Value = b.Value
@@ -107,20 +42,26 @@ func (c *chunk) alike(d *chunk) bool {
 }
 
 // word returns a word of the situation or, after these, of the objective.
-func (c *chunk) word(at int) *template.Part {
+func (c *Chunk) word(at int) *template.Part {
 	if at < len(c.Words) {
 		return &c.Words[at]
 	}
 	return &c.Objective[at-len(c.Words)]
 }
 
+// Joins reports whether the last of chunks is of one shape with those before.
+func Joins(cs []*Chunk) bool {
+	_, ok := columns(cs)
+	return ok
+}
+
 // columns returns where the words of chunks differ: positions that go together in
 // all of them are of one variable. It reports false if they differ too much to be
 // of one shape, or in what is no word.
-func columns(cs []*chunk) (cols [][]int, ok bool) {
-	word := func(c *chunk, at int) string { return template.Fold(c.word(at).Text) }
+func columns(cs []*Chunk) (cols [][]int, ok bool) {
+	word := func(c *Chunk, at int) string { return template.Fold(c.word(at).Text) }
 	same := func(a, b int) bool {
-		return !slices.ContainsFunc(cs, func(c *chunk) bool { return word(c, a) != word(c, b) })
+		return !slices.ContainsFunc(cs, func(c *Chunk) bool { return word(c, a) != word(c, b) })
 	}
 	differ, n := 0, len(cs[0].Words)+len(cs[0].Objective)
 next:
@@ -131,7 +72,7 @@ next:
 				return nil, false
 			}
 		}
-		if !slices.ContainsFunc(cs, func(c *chunk) bool { return word(c, at) != word(cs[0], at) }) {
+		if !slices.ContainsFunc(cs, func(c *Chunk) bool { return word(c, at) != word(cs[0], at) }) {
 			continue
 		}
 		differ++
@@ -146,17 +87,17 @@ next:
 	return cols, len(cols) <= maxVariables && float64(n-differ) >= fixed*float64(n)
 }
 
-// unify draws a general chunk from chunks of one shape. A word becomes a variable
+// Unify draws a general chunk from chunks of one shape. A word becomes a variable
 // only where it stands in all plans at the same places: otherwise these differ.
-func unify(cs []*chunk) (*chunk, bool) {
-	if len(cs) < examples {
+func Unify(cs []*Chunk) (*Chunk, bool) {
+	if len(cs) < Examples {
 		return nil, false
 	}
 	cols, ok := columns(cs)
 	if !ok || len(cols) == 0 {
 		return nil, false
 	}
-	var out *chunk
+	var out *Chunk
 	for _, c := range cs {
 		g, ok := c.vary(cols)
 		if !ok {
@@ -180,7 +121,7 @@ func unify(cs []*chunk) (*chunk, bool) {
 
 // vary puts variables in place of the words at some positions, in the plan too. It
 // reports false if one of them does not stand in the plan.
-func (c *chunk) vary(cols [][]int) (*chunk, bool) {
+func (c *Chunk) vary(cols [][]int) (*Chunk, bool) {
 	g := *c
 	g.Words, g.Objective = slices.Clone(c.Words), slices.Clone(c.Objective)
 	var sources []template.Source
@@ -205,8 +146,8 @@ func (c *chunk) vary(cols [][]int) (*chunk, bool) {
 
 // sameAs reports whether the plans and conditions of two chunks with variables are
 // the same: what a variable did not replace tells them apart.
-func (c *chunk) sameAs(d *chunk) bool {
-	core := func(c chunk) string {
+func (c *Chunk) sameAs(d *Chunk) bool {
+	core := func(c Chunk) string {
 		c.Situation, c.Words, c.Objective, c.Inputs, c.Variables = "", nil, nil, nil, nil
 		raw, err := json.Marshal(c)
 		if err != nil {

@@ -1,4 +1,4 @@
-package learn
+package chunk
 
 import (
 	"fmt"
@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/template"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/reason"
 )
 
-// fit binds the chunk to a case. differs says which conditions do not hold; asked is
+// Fit binds the chunk to a case. differs says which conditions do not hold; same is
 // set if the host says that the situation is the same.
-func (c *chunk) fit(a *Ask, asked bool) (b template.Binding, differs []string) {
+func (c *Chunk) Fit(a *Case, same bool) (b template.Binding, differs []string) {
 	differ := func(format string, args ...any) { differs = append(differs, fmt.Sprintf(format, args...)) }
 	var names []string
 	if !maps.Equal(c.Conditions, a.Conditions) {
@@ -32,28 +33,28 @@ func (c *chunk) fit(a *Ask, asked bool) (b template.Binding, differs []string) {
 		differ("it serves another goal")
 	}
 	vouched := c.Vouched && a.Vouched
-	b, wrong := c.bindInputs(a, vouched || asked)
+	b, wrong := c.bindInputs(a, vouched || same)
 	differs = append(differs, wrong...)
 	if a.words == nil {
 		a.words = template.Words(a.Objective)
 	}
-	text, words := a.Objective, a.words
+	said, words := a.Objective, a.words
 	if vouched {
-		text, words = a.Situation, template.Words(a.Situation)
+		said, words = a.Situation, template.Words(a.Situation)
 	}
 	switch {
-	case asked:
+	case same:
 	case c.Vouched != a.Vouched:
 		differ("the host names a situation for one of the two only")
 	case !b.Matches(c.Words, words, c.Variables):
-		differ("it reads %q, not %q", line(text), line(c.Words.Line()))
+		differ("it reads %q, not %q", text.Line(said), text.Line(c.Words.Line()))
 	}
 	switch {
 	case len(c.Variables) > 0 && c.Objective != nil:
 		if !b.Matches(c.Objective, a.words, c.Variables) {
-			differ("the objective reads %q, not %q", line(a.Objective), line(c.Objective.Line()))
+			differ("the objective reads %q, not %q", text.Line(a.Objective), text.Line(c.Objective.Line()))
 		}
-	case (vouched || asked) && len(wrong) == 0:
+	case (vouched || same) && len(wrong) == 0:
 		if why := c.names(&b, a.words); why != "" {
 			differ("%s", why)
 		}
@@ -72,9 +73,12 @@ func given(v string, ok bool) string {
 // are the same, and so are the values that the plan cannot be bound to. Those that
 // it does not quote may have decided what the plan is, unless the host vouches for
 // the situation; a boolean did all the same, since its other value is the opposite.
-func (c *chunk) bindInputs(a *Ask, vouched bool) (b template.Binding, differs []string) {
+func (c *Chunk) bindInputs(a *Case, vouched bool) (b template.Binding, differs []string) {
 	if len(c.Inputs)+len(a.Inputs)+len(c.Variables) == 0 {
 		return b, nil
+	}
+	differ := func(path, format string, args ...any) {
+		differs = append(differs, template.Label(path)+" "+fmt.Sprintf(format, args...))
 	}
 	b = template.Binding{Now: make(map[string]template.Value), Was: make(map[string]template.Value)}
 	was := make(map[string]*input, len(c.Inputs))
@@ -92,15 +96,15 @@ func (c *chunk) bindInputs(a *Ask, vouched bool) (b template.Binding, differs []
 		case old == nil && in.Open:
 			continue // what is in it says so
 		case old == nil:
-			differs = append(differs, template.Label(in.Path)+" is given")
+			differ(in.Path, "is given")
 			continue
 		case old.Kind != in.Kind || old.Open != in.Open:
-			differs = append(differs, fmt.Sprintf("%s is a %s, not a %s", template.Label(in.Path), in.Kind, old.Kind))
+			differ(in.Path, "is a %s, not a %s", in.Kind, old.Kind)
 		case v == b.Was[in.Path] || in.Open:
 		case old.Kept:
-			differs = append(differs, template.Label(in.Path)+fmt.Sprintf(" is %q, and the plan keeps %q", line(v.Text), line(old.Value)))
+			differ(in.Path, "is %q, and the plan keeps %q", text.Line(v.Text), text.Line(old.Value))
 		case !old.Quoted && (!vouched || in.Kind == template.Bool):
-			differs = append(differs, template.Label(in.Path)+fmt.Sprintf(" is %q, not %q", line(v.Text), line(old.Value)))
+			differ(in.Path, "is %q, not %q", text.Line(v.Text), text.Line(old.Value))
 		}
 		if !in.Open {
 			b.Now[in.Path] = v
@@ -108,7 +112,7 @@ func (c *chunk) bindInputs(a *Ask, vouched bool) (b template.Binding, differs []
 	}
 	for _, in := range c.Inputs {
 		if !given[in.Path] && !in.Open {
-			differs = append(differs, template.Label(in.Path)+" "+template.ErrAbsent.Error())
+			differ(in.Path, "%v", template.ErrAbsent)
 		}
 	}
 	return b, differs
@@ -116,7 +120,7 @@ func (c *chunk) bindInputs(a *Ask, vouched bool) (b template.Binding, differs []
 
 // names says what of the old objective stands in the plan, and not in the new
 // objective: words, in their order, and the values that it named.
-func (c *chunk) names(b *template.Binding, objective []string) string {
+func (c *Chunk) names(b *template.Binding, objective []string) string {
 	var quoted []string
 	for _, w := range objective {
 		if w = template.Fold(w); slices.Contains(c.Quotes, w) {
@@ -152,7 +156,7 @@ func (c *chunk) names(b *template.Binding, objective []string) string {
 
 // turns returns each negation of an objective, and each word that may be one, with
 // how many of the words and values that the plan repeats stand before it.
-func (c *chunk) turns(words template.Phrase) (at []string) {
+func (c *Chunk) turns(words template.Phrase) (at []string) {
 	n := 0
 	for i, p := range words {
 		switch w := template.Fold(p.Text); {
@@ -170,10 +174,10 @@ func (c *chunk) turns(words template.Phrase) (at []string) {
 	return at
 }
 
-// tasks returns the plan bound to a case. What cannot be bound is shown by name,
+// Bind returns the plan for the values of a case. What cannot be bound is shown by name,
 // and the first of it is the error.
-func (c *chunk) tasks(b *template.Binding) (approach string, tasks []reason.Task, failed error) {
-	text := func(p template.Phrase) string {
+func (c *Chunk) Bind(b *template.Binding) (approach string, tasks []reason.Task, failed error) {
+	bound := func(p template.Phrase) string {
 		s, err := b.Text(p)
 		if err == nil {
 			return s
@@ -190,7 +194,7 @@ func (c *chunk) tasks(b *template.Binding) (approach string, tasks []reason.Task
 	for i := range c.Tasks {
 		s := &c.Tasks[i]
 		t := reason.Task{
-			Objective: text(s.Objective), Delta: text(s.Delta), Verify: text(s.Verify), Skill: s.Skill, Worker: s.Worker,
+			Objective: bound(s.Objective), Delta: bound(s.Delta), Verify: bound(s.Verify), Skill: s.Skill, Worker: s.Worker,
 		}
 		if s.Effect != nil {
 			e := *s.Effect

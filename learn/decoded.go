@@ -1,0 +1,36 @@
+package learn
+
+import (
+	"bytes"
+	"encoding/json"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/arc-learn/arc/learn/internal/chunk"
+	"github.com/arc-learn/arc/memory"
+)
+
+// decoded keeps the chunks of patterns, which callers do not change.
+type decoded struct {
+	*lru.Cache[memory.ID, cached]
+}
+
+// cached is the chunk of a plan, or why it is none.
+type cached struct {
+	plan  json.RawMessage
+	chunk *chunk.Chunk
+	err   error
+}
+
+// cacheSize is the number of chunks that are kept decoded.
+const cacheSize = 256
+
+// chunk returns the chunk of a pattern.
+func (d decoded) chunk(r *memory.Record) (*chunk.Chunk, error) {
+	if c, ok := d.Get(r.ID); ok && bytes.Equal(c.plan, r.Plan) {
+		return c.chunk, c.err
+	}
+	c, err := chunk.Decode(r.Plan)
+	d.Add(r.ID, cached{r.Plan, c, err})
+	return c, err
+}

@@ -1,0 +1,229 @@
+package learn
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/learn/internal/chunk"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
+)
+
+// Found is what is known for a goal. Of Hits, the first so many are Trusted, and are to
+// be injected: those one of whose Triggers stands in the situation or the objective, then
+// those that match them, best first, and what these are linked with. Behind them
+// is the background, data to show, fenced: lessons in quarantine, which are what was
+// learned from outcomes in words that no gate has verified, and then how up to three
+// runs with similar goals have ended. Before these come chunks that are found with the names of inputs
+// in the places of their values. If Withheld is set, they are not to be shown, nor
+// to fire, for the sake of Holdout: the host says so in Outcome.Withheld.
+type Found struct {
+	Hits     []memory.Hit
+	Trusted  int
+	Withheld bool
+}
+
+// crowd is how many times Options.Recall is looked through for lessons in
+// quarantine: other quarantined texts stand between them.
+const crowd = 4
+
+// What the background is looked for among.
+var (
+	lessons = []memory.Kind{memory.Failure, memory.Pattern}
+	endings = []memory.Kind{memory.Episode}
+)
+
+// Recall returns what is known for a goal.
+func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
+	if l.o.Recall < 0 {
+		return f, nil
+	}
+	all := make([]memory.Hit, 0, l.room.Load())
+	add := func(q memory.Query) (from int) {
+		from = len(all)
+		if err == nil {
+			all, err = l.recall(ctx, &a, all, q)
+		}
+		return from
+	}
+	add(memory.Query{K: l.o.Recall, Inject: true, Triggered: true})
+	from := add(memory.Query{K: l.o.Recall, Inject: true, Linked: true})
+	if err != nil {
+		return f, err
+	}
+	all = all[:from+len(slices.DeleteFunc(all[from:], func(h memory.Hit) bool {
+		drawn := h.Linked != "" && h.Record.Kind == memory.Pattern // a plan is for what it was found by
+		return drawn || listed(all[:from], &h.Record)
+	}))]
+	all = all[:min(len(all), l.o.Recall)]
+	f.Trusted = add(memory.Query{K: crowd * l.o.Recall, Background: true, Kinds: lessons})
+	if err != nil {
+		return f, err
+	}
+	others := func(h memory.Hit) bool { return h.Record.Source.Origin != memory.Derived }
+	background := slices.DeleteFunc(all[f.Trusted:], others)
+	all = all[:f.Trusted+min(len(shown(background, a.User)), l.o.Recall)]
+	asked := a.chunkCase(a.Situation, a.Objective)
+	if as := asked.General(); as != "" {
+		from, near := add(memory.Query{Text: text.Shorten(as, maxNote), K: similar, Kinds: lessons[1:]}), false
+		if err != nil {
+			return f, err
+		}
+		all = all[:from+len(slices.DeleteFunc(shown(all[from:], a.User), func(h memory.Hit) bool {
+			c, ok := l.match(&h.Record, &a, &asked)
+			if !ok || !c.fits && near || listed(all[:from], &h.Record) {
+				return true
+			}
+			near = near || !c.fits // one that does not fit says why
+			return false
+		}))]
+	}
+	if len(a.Episodes) > 0 {
+		a.Scope, a.Also = a.Episodes[0], a.Episodes[1:]
+		from := add(memory.Query{K: 2 * maxTold, Kinds: endings})
+		if err != nil {
+			return f, err
+		}
+		all = all[:from+len(distinct(shown(all[from:], a.User)))]
+	}
+	f.Hits = slices.Clip(all)
+	l.room.Store(int32(len(all)))
+	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
+	return f, nil
+}
+
+// listed reports whether a record is one of the hits.
+func listed(hits []memory.Hit, r *memory.Record) bool {
+	return slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.Record.ID == r.ID && h.Record.Scope == r.Scope })
+}
+
+// recall puts what is asked for into a query, and appends what that finds.
+func (l *Learner) recall(ctx context.Context, a *Ask, hits []memory.Hit, q memory.Query) ([]memory.Hit, error) {
+	if q.Text == "" {
+		q.Text = text.Shorten(a.Situation, maxNote)
+		if a.Objective != a.Situation {
+			q.Text += "\n" + text.Shorten(a.Objective, maxNote)
+		}
+	}
+	if strings.TrimSpace(q.Text) == "" {
+		return hits, nil // which would ask for whatever there is
+	}
+	q.Floor, q.Also, q.Situation = max(0, l.o.Floor), a.Also, situationKey(a.Situation)
+	return l.bank.In(a.Scope).RecallInto(ctx, hits, q)
+}
+
+// same reports whether the host takes two cases for the same situation. Variables
+// are words of it, which the host cannot see.
+func (l *Learner) same(c *chunk.Chunk, a *Ask) (same bool) {
+	if l.o.Same == nil || len(c.Variables) > 0 {
+		return false
+	}
+	was := Ask{Scope: a.Scope, Situation: c.Situation}
+	was.Conditions, was.Vouched = maps.Clone(c.Conditions), c.Vouched
+	err := guard.Call(func() { same = l.o.Same(was, *a) })
+	return err == nil && same
+}
+
+// Match returns the chunks among hits, best first, with what keeps each of them
+// from firing: they are plans to suggest.
+func (l *Learner) Match(hits []memory.Hit, a Ask) (out []Chunk) {
+	asked := a.chunkCase(a.Situation, a.Objective)
+	for i := range hits {
+		if r := &hits[i].Record; r.Kind == memory.Pattern && mayFire(hits, r, a.User) {
+			if c, ok := l.match(r, &a, &asked); ok {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// match holds the chunk of a pattern against a case.
+func (l *Learner) match(r *memory.Record, a *Ask, asked *chunk.Case) (Chunk, bool) {
+	stored, err := l.decoded.chunk(r)
+	if err != nil {
+		return older(r)
+	}
+	b, differs := stored.Fit(asked, l.same(stored, a))
+	out := Chunk{Suggestion: reason.Suggestion{ID: r.ID, Situation: stored.Situation}, scope: r.Scope, unfit: stored.Unfit}
+	out.Approach, out.Tasks, err = stored.Bind(&b)
+	out.fits = len(differs) == 0 && err == nil
+	for path, v := range b.Now {
+		out.moved = out.moved || v != b.Was[path]
+	}
+	if stored.Unfit != "" {
+		differs = slices.Insert(differs, 0, stored.Unfit)
+	}
+	switch {
+	case len(differs) > 0:
+	case err != nil:
+		differs = []string{err.Error()}
+	case redacted(out.Tasks):
+		differs = []string{"a part of it was a secret, which was not kept"}
+	case r.Scope != a.Scope && r.Scope != "":
+		differs = []string{fmt.Sprintf("it was learned in scope %s", r.Scope)}
+	default:
+		differs = l.unproven(r)
+	}
+	out.Differs = differs
+	return out, true
+}
+
+// redacted reports whether a sanitizer has taken something out of tasks.
+func redacted(tasks []reason.Task) bool {
+	const token = "[REDACTED:"
+	return slices.ContainsFunc(tasks, func(t reason.Task) bool {
+		return strings.Contains(t.Objective, token) || strings.Contains(t.Delta, token) ||
+			strings.Contains(t.Verify, token) || bytes.Contains(t.Inputs, []byte(token))
+	})
+}
+
+// unproven says what a chunk lacks in deliveries, if anything.
+func (l *Learner) unproven(r *memory.Record) []string {
+	delivered := 1 + r.Stats.Helped // the delivery that made it counts too
+	if n := generalises(r); n > 0 {
+		delivered = n + r.Stats.Helped // those that it was drawn from
+	}
+	reliability := float64(1+delivered) / float64(2+delivered+r.Stats.Misled)
+	switch {
+	case l.o.FireAfter < 0:
+		return unfired
+	case delivered < l.o.FireAfter:
+		return []string{fmt.Sprintf("it has delivered %d of the %d times that it takes", delivered, l.o.FireAfter)}
+	case reliability < l.o.FireReliability:
+		return []string{fmt.Sprintf("it has misled %d times, and delivered %d", r.Stats.Misled, delivered)}
+	}
+	return nil
+}
+
+// unfired is what keeps every chunk from firing where FireAfter is negative.
+var unfired = []string{"chunks do not fire here"}
+
+// older returns a plan of before there were conditions: it never fires.
+func older(r *memory.Record) (Chunk, bool) {
+	p, ok := chunk.DecodeUnconditional(r.Plan)
+	return Chunk{Suggestion: reason.Suggestion{
+		ID: r.ID, Situation: r.Trigger, Approach: p.Approach, Tasks: p.Tasks,
+		Differs: []string{"it was stored without its conditions"},
+	}}, ok
+}
+
+// isGeneral is the relation of a pattern with variables to those that it was
+// drawn from.
+const isGeneral = "generalises"
+
+// generalises returns how many patterns one with variables was drawn from.
+func generalises(r *memory.Record) (n int) {
+	for _, l := range r.Links {
+		if l.Rel == isGeneral {
+			n++
+		}
+	}
+	return n
+}
