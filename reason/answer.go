@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/reason/internal/shape"
 )
 
 // Errors of an answer that cannot be used. Nothing of such an answer is acted
@@ -51,7 +52,7 @@ type answer struct {
 func decode(text, stop string, schema json.RawMessage) (*answer, error) {
 	switch stop {
 	case StopRefusal:
-		return nil, fmt.Errorf("%w: %s", ErrRefusal, found(text))
+		return nil, fmt.Errorf("%w: %s", ErrRefusal, shape.Quote(text))
 	case StopLength:
 		return nil, wrong("one that is cut off at the bound of its length", "a shorter one, complete")
 	}
@@ -60,19 +61,16 @@ func decode(text, stop string, schema json.RawMessage) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s shape
+	var s shape.Shape
 	if err := json.Unmarshal(schema, &s); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	r := newReader(raw, s.Defs.Task)
-	if r.value(&s); r.deep {
-		return nil, wrong(fmt.Sprintf("objects and arrays nested more than %d deep", maxNested), "a flatter one")
+	complaints, deep := s.Check(raw)
+	if deep {
+		return nil, wrong(fmt.Sprintf("objects and arrays nested more than %d deep", shape.MaxNested), "a flatter one")
 	}
-	if r.more > 0 {
-		r.wrong = append(r.wrong, fmt.Sprintf("and %d more", r.more))
-	}
-	if len(r.wrong) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrFormat, ends(strings.Join(r.wrong, "\n"), maxQuoted))
+	if len(complaints) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrFormat, ends(strings.Join(complaints, "\n"), maxQuoted))
 	}
 	if err := json.Unmarshal([]byte(raw), a); err != nil {
 		return nil, wrong("an object that is not JSON", "JSON ("+err.Error()+")")
@@ -130,7 +128,7 @@ func object(text string) (string, error) {
 	case strings.Contains(after, "{"):
 		return "", wrong("more than one object", "one object, and nothing after it")
 	case after != "" && strings.Contains("}]\",:", after[:1]):
-		return "", wrong(found(after)+" after the object", "nothing after it")
+		return "", wrong(shape.Quote(after)+" after the object", "nothing after it")
 	case strings.TrimSpace(string(raw[1:len(raw)-1])) == "":
 		return "", errEmpty
 	}
@@ -154,21 +152,21 @@ func noObject(text string) error {
 	if slices.Contains([]string{"", "null", "[]", `""`}, strings.Join(strings.Fields(bare), "")) {
 		return errEmpty
 	}
-	if refusing.MatchString(strings.ReplaceAll(clip(bare, 1000), "\u2019", "'")) {
-		return fmt.Errorf("%w: %s", ErrRefusal, found(bare))
+	if refusing.MatchString(strings.ReplaceAll(shape.Cut(bare, 1000), "\u2019", "'")) {
+		return fmt.Errorf("%w: %s", ErrRefusal, shape.Quote(bare))
 	}
-	return wrong(found(bare), "one JSON object")
+	return wrong(shape.Quote(bare), "one JSON object")
 }
 
 // badSyntax says where an object is not JSON.
 func badSyntax(text string, err error) error {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	if !ok || errors.Is(err, io.ErrUnexpectedEOF) {
-		return wrong("an object that is cut off after "+found(text[max(0, len(text)-40):]), "a complete one")
+		return wrong("an object that is cut off after "+shape.Quote(text[max(0, len(text)-40):]), "a complete one")
 	}
 	at := int(syntax.Offset)
 	around := text[max(0, at-30):min(len(text), at+30)]
-	return wrong(found(around)+", where it is not JSON", "JSON ("+syntax.Error()+")")
+	return wrong(shape.Quote(around)+", where it is not JSON", "JSON ("+syntax.Error()+")")
 }
 
 // ends returns the beginning and the end of a text, limit bytes together.
@@ -176,6 +174,9 @@ func ends(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	return clip(s, limit/2) + "\n(" + strconv.Itoa(len(s)-limit) + " bytes left out)\n" +
+	return shape.Cut(s, limit/2) + "\n(" + strconv.Itoa(len(s)-limit) + " bytes left out)\n" +
 		strings.ToValidUTF8(s[len(s)-limit/2:], "")
 }
+
+// maxQuoted bounds what a complaint quotes in all, and the quoted answer, in bytes.
+const maxQuoted = 8 << 10

@@ -38,8 +38,10 @@ or is undone. A note stays where both can be true: a further one beside it, a pl
 something for a while, another's matter, or former days; or where what it mainly says still holds. In doubt it stays.
 Answer with one JSON object by the schema; without anything to state, with {"statements":[]}.`
 
-const extractorSchema = `{"type":"object","additionalProperties":false,"required":["statements"],"properties":{"statements":{"type":"array",
-"items":{"type":"object","additionalProperties":false,"required":["subject","attribute","value","change","from","confidence","replaces"],"properties":{
+const extractorSchema = `{"type":"object","additionalProperties":false,"required":["statements"],"properties":` +
+	`{"statements":{"type":"array",
+"items":{"type":"object","additionalProperties":false,` +
+	`"required":["subject","attribute","value","change","from","confidence","replaces"],"properties":{
 "subject":{"type":"string","description":"whom or what it is about"},
 "attribute":{"type":"string","description":"what of it"},
 "value":{"type":"string","description":"the value, in words of the text"},
@@ -97,7 +99,8 @@ func (x extractor) Extract(ctx context.Context, r memory.Record, known []memory.
 	var out []memory.Statement
 	for i, a := range answer.Statements {
 		bad := func(what string) error { return wrong(what, fmt.Sprintf("it in statement %d", i+1)) }
-		st := memory.Statement{Slot: memory.Slot{Subject: a.Subject, Attribute: a.Attribute, Value: a.Value}, Change: a.Change}
+		st := memory.Statement{Change: a.Change}
+		st.Slot = memory.Slot{Subject: a.Subject, Attribute: a.Attribute, Value: a.Value}
 		switch {
 		case strings.TrimSpace(a.Attribute) == "" || strings.TrimSpace(a.Value) == "":
 			return nil, bad("no attribute or no value")

@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/quote"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason/internal/shape"
 )
 
 // LLMOptions configure an LLM. The zero value, and nil, are ready.
@@ -173,7 +174,7 @@ func (l *LLM) ask(ctx context.Context, req *Request, shown *draft, b *Brief) (De
 	d.Quotes = l.quotes(b, &d)
 	if len(unknown) > 0 {
 		d.remark(fmt.Sprintf("%d of the memories that it names were not shown to it: %s",
-			len(unknown), found(strings.Join(unknown, " "))))
+			len(unknown), shape.Quote(strings.Join(unknown, " "))))
 	}
 	if err := d.Check(); err != nil { // the bounds of all of it together
 		return Decision{Usage: resp.Usage}, resp.Text, fmt.Errorf("%w: %w", ErrFormat, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/reason/internal/shape"
 )
 
 // Choose decides between the alternatives of d, by its preferences. The
@@ -113,7 +114,7 @@ func says(ps []Preference, approach, is, than string) bool {
 // impasseOf is the impasse that a choice has come to.
 func impasseOf(outcome string, of []string) *Impasse {
 	for i, c := range of {
-		of[i] = strconv.Quote(clip(fence.Line(c), 200))
+		of[i] = strconv.Quote(shape.Cut(fence.Line(c), 200))
 	}
 	names := strings.Join(of, ", ")
 	switch outcome {
@@ -124,4 +125,14 @@ func impasseOf(outcome string, of []string) *Impasse {
 		return &Impasse{"no_approach", ruledOut, "find an approach that is not ruled out"}
 	}
 	return &Impasse{conflict, outcome + " between these approaches: " + names, "settle which of these to take: " + names}
+}
+
+// only returns those of list that ok holds for.
+func only[T any](list []T, ok func(T) bool) (out []T) {
+	for _, v := range list {
+		if ok(v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }

@@ -56,7 +56,8 @@ var notes = map[string]string{
 // leaveOut are the kinds of parts that a prompt can do without, from the least
 // useful on.
 var leaveOut = []string{
-	"episodes", "background", "passages", "suggestions", "other memories", "facts", "notes on skills", "deliveries", "failed attempts",
+	"episodes", "background", "passages", "suggestions", "other memories", "facts", "notes on skills",
+	"deliveries", "failed attempts",
 	"warnings", "answers", "goals above",
 }
 
@@ -277,9 +278,11 @@ func suggested(n int, s *Suggestion) string {
 	plan.WriteString(s.Approach + "\n")
 	for i, t := range s.Tasks {
 		fmt.Fprintf(&plan, "%d. %s\n", i+1, t.Objective)
-		for _, f := range [...]struct{ name, text string }{{"delta", t.Delta}, {"verify", t.Verify}, {"skill", t.Skill}, {"inputs", string(t.Inputs)}} {
-			if f.text != "" {
-				fmt.Fprintf(&plan, "   %s: %s\n", f.name, f.text)
+		for _, f := range [...][2]string{
+			{"delta", t.Delta}, {"verify", t.Verify}, {"skill", t.Skill}, {"inputs", string(t.Inputs)},
+		} {
+			if f[1] != "" {
+				fmt.Fprintf(&plan, "   %s: %s\n", f[0], f[1])
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/reason/internal/survey"
 )
 
 // maxSigns is the largest number of signs of an estimate.
@@ -138,7 +139,7 @@ func (r *signReader) word(w string) {
 		r.sign("part", r.next)
 	}
 	r.next, r.said = "", true
-	if ext := path.Ext(lower); kind == "" && verb == "" && ext != lower && slices.Contains(textKinds, ext) {
+	if ext := path.Ext(lower); kind == "" && verb == "" && ext != lower && survey.IsText(ext) {
 		kind = "file"
 	}
 	if kind = cmp.Or(kind, verb); kind != "" {

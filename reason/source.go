@@ -1,14 +1,10 @@
 package reason
 
 import (
-	"bytes"
 	"context"
 	"io/fs"
-	"iter"
-	"path"
-	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/arc-learn/arc/reason/internal/survey"
 )
 
 // Source gives what a host knows about the work at hand, such as its code, its
@@ -32,14 +28,6 @@ type Passage struct {
 // take four to five bytes of prose a token.
 const bytesPerToken = 3
 
-// Bounds of NewDocuments: bytes that are read, bytes after which a section
-// ends, sections that are returned.
-const (
-	maxDocuments = 32 << 20
-	maxSection   = 1200
-	maxSections  = 20
-)
-
 // NewDocuments returns a Source of the documents in fsys: Markdown,
 // reStructuredText, AsciiDoc and plain text. Each passage is a section of a
 // document, which begins at a heading or a paragraph and has about 1,200 bytes;
@@ -50,54 +38,34 @@ const (
 // The files are read at each call, by the rules of [NewCodebase], and 32 MiB at
 // most.
 func NewDocuments(fsys fs.FS) Source {
-	return func(ctx context.Context, objective string, tokens int) ([]Passage, error) {
-		m, err := newMatcher(objective, 1)
-		if err != nil {
-			return nil, err
-		}
-		t := &tree{fsys: fsys, maxFiles: maxFiles, maxBytes: maxDocuments}
-		found := make(map[string]string) // the texts of sections with a word of the objective
-		err = t.walk(ctx, func(name string, text []byte) {
-			if !slices.Contains(documentKinds, strings.ToLower(path.Ext(name))) {
-				return
-			}
-			for line, section := range sectionsOf(text) {
-				if at := name + ":" + strconv.Itoa(line); m.add(at, section, 1) {
-					found[at] = string(section)
-				}
-			}
-		})
-		var out []Passage
-		room := tokens * bytesPerToken
-		for _, s := range m.best(maxSections) {
-			if room -= len(s.name) + len(found[s.name]); room < 0 {
-				break
-			}
-			out = append(out, Passage{s.name, found[s.name]})
+	return func(ctx context.Context, objective string, tokens int) (out []Passage, err error) {
+		sections, err := survey.Sections(ctx, fsys, objective, tokens*bytesPerToken)
+		for _, s := range sections {
+			out = append(out, Passage(s))
 		}
 		return out, err
 	}
 }
 
-// sectionsOf yields the sections of a document with the lines at which they
-// begin, from 1.
-func sectionsOf(text []byte) iter.Seq2[int, []byte] {
-	return func(yield func(int, []byte) bool) {
-		start, first, end, line := 0, 1, 0, 0
-		blank := true // the line before is
-		for l := range bytes.Lines(text) {
-			line++
-			if end > start && blank && (l[0] == '#' || l[0] == '=' || end-start+len(l) > maxSection) {
-				if !yield(first, bytes.TrimSpace(text[start:end])) {
-					return
-				}
-				start, first = end, line
-			}
-			blank = len(bytes.TrimSpace(l)) == 0
-			end += len(l)
+// NewCodebase returns a Source that surveys the code in fsys: one passage,
+// named codebase, with the files that the objective is about, the files at
+// which programs start, and the numbers of files by kind. A file is about the
+// objective by the words that it shares with the path (which count eight times)
+// and the first 64 KiB (BM25); tests, documents and data count about half.
+//
+// The files are read at each call. Skipped, and counted: folders that begin
+// with a dot, except .github, and folders of dependencies and build results;
+// entries that are no regular files, so that no link is followed; binary,
+// generated and lock files; files above 1 MiB; folders deeper than 32; files
+// that cannot be read. A .gitignore is not read. The survey ends after 20,000
+// files, 256 MiB or ctx, and then says so. Where tokens are short, the lists
+// lose their last lines and say how many; the rest takes some 100 tokens.
+func NewCodebase(fsys fs.FS) Source {
+	return func(ctx context.Context, objective string, tokens int) ([]Passage, error) {
+		text, err := survey.Codebase(ctx, fsys, objective, tokens*bytesPerToken)
+		if err != nil {
+			return nil, err
 		}
-		if end > start {
-			yield(first, bytes.TrimSpace(text[start:]))
-		}
+		return []Passage{{"codebase", text}}, nil
 	}
 }

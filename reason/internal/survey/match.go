@@ -1,4 +1,4 @@
-package reason
+package survey
 
 import (
 	"bytes"
@@ -85,8 +85,8 @@ func (m *matcher) mayHave(line []byte) bool {
 	return m.short
 }
 
-// add takes a text in and reports whether it has a term of the objective.
-func (m *matcher) add(name string, content []byte, weight float64) bool {
+// match takes a text in and reports whether it has a term of the objective.
+func (m *matcher) match(name string, content []byte, weight float64) bool {
 	content = content[:min(len(content), maxMatched)]
 	s := scored{name: name, weight: weight, length: float64(len(name) + len(content)), tf: make([]float64, len(m.terms))}
 	m.count(&s, strings.ReplaceAll(name, "/", " "), m.nameWeight)

@@ -1,4 +1,7 @@
-package reason
+// Package survey tells what of a file system an objective is about: its code as one
+// survey ([Codebase]), and its documents by sections ([Sections]). Both read what people
+// have written, within bounds, and rank it by the words that it shares with the objective.
+package survey
 
 import (
 	"cmp"
@@ -23,29 +26,17 @@ const (
 	maxPath  = 160
 )
 
-// NewCodebase returns a Source that surveys the code in fsys: one passage,
-// named codebase, with the files that the objective is about, the files at
-// which programs start, and the numbers of files by kind. A file is about the
-// objective by the words that it shares with the path (which count eight times)
-// and the first 64 KiB (BM25); tests, documents and data count about half.
-//
-// The files are read at each call. Skipped, and counted: folders that begin
-// with a dot, except .github, and folders of dependencies and build results;
-// entries that are no regular files, so that no link is followed; binary,
-// generated and lock files; files above 1 MiB; folders deeper than 32; files
-// that cannot be read. A .gitignore is not read. The survey ends after 20,000
-// files, 256 MiB or ctx, and then says so. Where tokens are short, the lists
-// lose their last lines and say how many; the rest takes some 100 tokens.
-func NewCodebase(fsys fs.FS) Source {
-	return func(ctx context.Context, objective string, tokens int) ([]Passage, error) {
-		s, err := newSurvey(ctx, &tree{fsys: fsys, maxFiles: maxFiles, maxBytes: maxBytes}, objective)
-		if err != nil {
-			return nil, err
-		}
-		for lines := maxLines; ; lines-- {
-			if text := s.text(lines); len(text) <= tokens*bytesPerToken || lines == 0 {
-				return []Passage{{"codebase", text}}, nil
-			}
+// Codebase surveys the code in fsys in at most room bytes: the files that an objective is
+// about, the files at which programs start, and the numbers of files by kind. Where room is
+// short, the lists lose their last lines and say how many.
+func Codebase(ctx context.Context, fsys fs.FS, objective string, room int) (string, error) {
+	s, err := newSurvey(ctx, &tree{fsys: fsys, maxFiles: maxFiles, maxBytes: maxBytes}, objective)
+	if err != nil {
+		return "", err
+	}
+	for lines := maxLines; ; lines-- {
+		if text := s.text(lines); len(text) <= room || lines == 0 {
+			return text, nil
 		}
 	}
 }
@@ -70,7 +61,7 @@ func newSurvey(ctx context.Context, t *tree, objective string) (*survey, error) 
 		if slices.Contains(entryNames, path.Base(name)) && !samplePaths.MatchString(name) {
 			s.entries = append(s.entries, clipLine(name))
 		}
-		m.add(name, text, fileWeight(name))
+		m.match(name, text, fileWeight(name))
 	})
 	s.relevant = m.best(maxLines)
 	return s, err
@@ -87,6 +78,9 @@ var (
 		.php .pl .pm .lua .r .jl .dart .ex .exs .erl .hs .ml .mli .zig .nim .s .asm .sh .bash .zsh .fish .ps1 .bat .sql
 		.proto .graphql .fbs .thrift .css .scss .sass .less .toml .ini .cfg .tf .nix`))
 )
+
+// IsText reports whether files of an extension, in lower case, hold text.
+func IsText(ext string) bool { return slices.Contains(textKinds, ext) }
 
 // fileWeight is less for what is probably not to be changed by itself.
 func fileWeight(name string) float64 {
