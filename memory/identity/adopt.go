@@ -11,6 +11,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
 )
@@ -140,13 +141,13 @@ func adopt(ctx context.Context, st store.Store, bank *memory.Bank, group []store
 	}
 	err = x.unify(ctx, in, new(ImportReport))
 	for _, v := range in.events {
-		err = cmp.Or(err, combine(ctx, x, eventPart, v.mark, func(e *Event) time.Time {
+		err = cmp.Or(err, rows.Merge(ctx, x.rows, eventPart, v.mark, func(e *Event) time.Time {
 			*e = v.Event
 			return v.At
 		}))
 	}
 	for name, v := range in.suggested {
-		err = cmp.Or(err, combine(ctx, x, suggestionPart, name, func(s *suggestion) time.Time {
+		err = cmp.Or(err, rows.Merge(ctx, x.rows, suggestionPart, name, func(s *suggestion) time.Time {
 			*s = v
 			return time.Time{}
 		}))

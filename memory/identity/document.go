@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 )
 
 // formatVersion is the version of the documents that Export writes.
@@ -73,11 +74,11 @@ func (x *Identity) Export(ctx context.Context, limit Visibility) ([]byte, error)
 		return nil, bad("visibility", limit)
 	}
 	p, err := x.Profile(ctx)
-	rows, err2 := x.all(ctx)
+	list, err2 := x.all(ctx)
 	d := document{Version: formatVersion, UserID: p.UserID, DeviceID: p.DeviceID, Facts: []json.RawMessage{}}
 	all := limit == Local
-	for _, r := range rows {
-		if f := r.v; f.Visibility.Within(limit) {
+	for _, r := range list {
+		if f := r.Value; f.Visibility.Within(limit) {
 			extra := f.Extra
 			if f.Extra = nil; !all { // whose visibility is not known
 				extra, f.Damaged, f.Evidence, f.Past, f.Variants = nil, nil, nil, nil, nil
@@ -117,17 +118,18 @@ func (x *Identity) exportRest(ctx context.Context, d *document) error {
 	for _, r := range refused {
 		d.Blocked = append(d.Blocked, jsonOf(r, nil))
 	}
-	ring, err2 := each[Event](ctx, x, eventPart)
+	ring, err2 := rows.All[Event](ctx, x.rows, eventPart)
 	for _, r := range ring {
-		e := r.v
-		more := jsonOf(eventMore{r.name(), e.Dwell.Seconds()}, e.Extra)
+		e := r.Value
+		more := jsonOf(eventMore{r.Name(), e.Dwell.Seconds()}, e.Extra)
 		e.Dwell, e.Extra = 0, nil
 		d.Events = append(d.Events, jsonOf(e, loosejson.FieldsOf(more)))
 	}
-	days, err3 := each[rollup.Day](ctx, x, rollupPart)
+	days, err3 := rows.All[rollup.Day](ctx, x.rows, rollupPart)
 	for _, r := range days {
-		if len(r.v.Counts)+r.v.Others > 0 { // else it knows keys alone
-			d.Rollups = append(d.Rollups, jsonOf(rollupJSON{r.name(), rollup.Day{Counts: r.v.Counts, Others: r.v.Others}}, nil))
+		day := rollupJSON{r.Name(), r.Value}
+		if day.Marks = nil; len(day.Counts)+day.Others > 0 { // else it knows keys alone
+			d.Rollups = append(d.Rollups, jsonOf(day, nil))
 		}
 	}
 	return errors.Join(err, err2, err3)

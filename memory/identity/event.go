@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/internal/ident"
 )
@@ -102,10 +103,10 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (int, error) {
 
 // Recent returns the last n events that are kept one by one, the newest first. n 0: all.
 func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
-	rows, err := each[Event](ctx, x, eventPart)
+	list, err := rows.All[Event](ctx, x.rows, eventPart)
 	var out []Event
-	for _, r := range slices.Backward(rows) {
-		if out = append(out, r.v); len(out) == n {
+	for _, r := range slices.Backward(list) {
+		if out = append(out, r.Value); len(out) == n {
 			break
 		}
 	}
@@ -154,7 +155,7 @@ func (x *Identity) append(ctx context.Context, events []noted) (stored int, err 
 				break
 			}
 		}
-		err = x.alone(ctx, func(b *batch) (err error) {
+		err = x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
 			fresh, err = x.appendGroup(ctx, b, events[:n])
 			return err
 		})
@@ -165,34 +166,34 @@ func (x *Identity) append(ctx context.Context, events []noted) (stored int, err 
 	return stored, err
 }
 
-func (x *Identity) appendGroup(ctx context.Context, b *batch, events []noted) (fresh int, err error) {
-	ring, err := each[Event](ctx, x, eventPart)
+func (x *Identity) appendGroup(ctx context.Context, b *rows.Batch, events []noted) (fresh int, err error) {
+	ring, err := rows.All[Event](ctx, x.rows, eventPart)
 	if err != nil {
 		return 0, err
 	}
 	days, err := x.days(ctx)
-	known := map[string]row[Event]{} // by mark
+	known := map[string]rows.Row[Event]{} // by mark
 	for _, d := range days {
-		for _, m := range d.v.Marks {
-			known[m] = row[Event]{}
+		for _, m := range d.Value.Marks {
+			known[m] = rows.Row[Event]{}
 		}
 	}
 	for _, r := range ring {
-		known[r.name()] = r
+		known[r.Name()] = r
 	}
 	for _, e := range events {
 		for drawn := e.mark == ""; drawn; _, drawn = known[e.mark] {
 			e.mark = x.draw()
 		}
 		r, seen := known[e.mark]
-		if seen && !(e.imported && r.stored() && e.At.Before(r.v.At)) {
+		if seen && !(e.imported && r.Stored() && e.At.Before(r.Value.At)) {
 			continue
 		}
 		if fresh += number(!seen); seen {
-			ring = slices.DeleteFunc(ring, func(o row[Event]) bool { return o.name() == e.mark })
+			ring = slices.DeleteFunc(ring, func(o rows.Row[Event]) bool { return o.Name() == e.mark })
 		}
-		put(b, r, eventPart, e.mark, e.At, &e.Event)
-		known[e.mark] = row[Event]{}
+		rows.Put(b, r, eventPart, e.mark, e.At, &e.Event)
+		known[e.mark] = rows.Row[Event]{}
 	}
 	if fresh > 0 && err == nil {
 		x.roll(b, days, ring, len(ring)+fresh-maxEvents)
@@ -202,23 +203,23 @@ func (x *Identity) appendGroup(ctx context.Context, b *batch, events []noted) (f
 
 // roll takes the first n events out of the ring, and those that are old enough, at most
 // groupEvents, and adds them to the counts of their days. It returns how many.
-func (x *Identity) roll(b *batch, days map[string]row[rollup.Day], ring []row[Event], n int) int {
+func (x *Identity) roll(b *rows.Batch, days map[string]rows.Row[rollup.Day], ring []rows.Row[Event], n int) int {
 	old := x.clock().Add(-rollupAfter)
-	for n = max(n, 0); n < len(ring) && ring[n].v.At.Before(old); n++ {
+	for n = max(n, 0); n < len(ring) && ring[n].Value.At.Before(old); n++ {
 	}
 	out := ring[:min(n, len(ring), groupEvents)]
 	changed := map[string]*rollup.Day{}
 	for _, r := range out {
-		b.remove(r.was)
-		name := r.v.At.Format(time.DateOnly)
+		b.Remove(r.Was)
+		name := r.Value.At.Format(time.DateOnly)
 		next := changed[name]
 		if next == nil {
-			was := days[name].v
+			was := days[name].Value
 			next = was.Clone()
 			changed[name] = next
 		}
-		next.Add(countOf(&r.v))
-		next.Mark(r.name())
+		next.Add(countOf(&r.Value))
+		next.Mark(r.Name())
 	}
 	for name, next := range changed {
 		putRollup(b, days[name], name, next)
@@ -226,8 +227,8 @@ func (x *Identity) roll(b *batch, days map[string]row[rollup.Day], ring []row[Ev
 	return len(out)
 }
 
-func putRollup(b *batch, was row[rollup.Day], day string, r *rollup.Day) {
-	put(b, was, rollupPart, day, timeOf(day), r)
+func putRollup(b *rows.Batch, was rows.Row[rollup.Day], day string, r *rollup.Day) {
+	rows.Put(b, was, rollupPart, day, timeOf(day), r)
 }
 
 func timeOf(day string) time.Time {
@@ -236,11 +237,11 @@ func timeOf(day string) time.Time {
 }
 
 // days are the roll-ups by their day.
-func (x *Identity) days(ctx context.Context) (map[string]row[rollup.Day], error) {
-	rows, err := each[rollup.Day](ctx, x, rollupPart)
-	out := make(map[string]row[rollup.Day], len(rows))
-	for _, r := range rows {
-		out[r.name()] = r
+func (x *Identity) days(ctx context.Context) (map[string]rows.Row[rollup.Day], error) {
+	list, err := rows.All[rollup.Day](ctx, x.rows, rollupPart)
+	out := make(map[string]rows.Row[rollup.Day], len(list))
+	for _, r := range list {
+		out[r.Name()] = r
 	}
 	return out, err
 }

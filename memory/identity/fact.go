@@ -196,7 +196,6 @@ type suggestion struct {
 	Category   Category `cbor:"131,keyasint,omitempty"`
 	Confidence float64  `cbor:"132,keyasint,omitempty"`
 	Ref        string   `cbor:"133,keyasint,omitempty"`
-	Topic      string   `cbor:"134,keyasint,omitempty"`
 }
 
 func (s *suggestion) draft() Draft {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
@@ -31,7 +32,7 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		return Fact{}, err
 	}
 	var f Fact
-	err = x.alone(ctx, func(b *batch) error {
+	err = x.rows.Alone(ctx, func(b *rows.Batch) error {
 		if said.Source != Manual {
 			if err := x.checkRejected(ctx, said.Content); err != nil {
 				return err
@@ -39,14 +40,14 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		}
 		said := said
 		r, err := x.owner(ctx, &said)
-		if r.stored() && said.Slot != "" && err == nil {
+		if r.Stored() && said.Slot != "" && err == nil {
 			r, err = x.sayAgain(ctx, r, &said)
 		}
 		if err != nil {
 			return err
 		}
 		lifted := false
-		if f = r.v; !r.stored() {
+		if f = r.Value; !r.Stored() {
 			f = said
 			f.ID = ID(x.draw())
 		} else if lifted = f.lift(&said); d.Visibility.rank() > f.Visibility.rank() {
@@ -54,7 +55,7 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		} else if !lifted {
 			return nil
 		}
-		if lifted && !r.v.Rejected.IsZero() {
+		if lifted && !r.Value.Rejected.IsZero() {
 			if err := x.unblock(ctx, b, f.Content); err != nil {
 				return err
 			}
@@ -70,19 +71,19 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 
 // sayAgain returns the fact that says f by now, where r has said it: none, where another fact
 // has answered the slot since.
-func (x *Identity) sayAgain(ctx context.Context, r row[Fact], f *Fact) (row[Fact], error) {
+func (x *Identity) sayAgain(ctx context.Context, r rows.Row[Fact], f *Fact) (rows.Row[Fact], error) {
 	views, err := x.List(ctx, Filter{Subject: f.Subject, Slot: f.Slot, At: f.At})
-	if err != nil || len(views) == 0 || !r.v.At.Before(views[0].At) {
+	if err != nil || len(views) == 0 || !r.Value.At.Before(views[0].At) {
 		return r, err
 	}
 	said := wording.Canonical(f.Content)
 	for _, v := range views {
 		if v.Category == f.Category && wording.Canonical(v.Content) == said && !v.At.Before(views[0].At) {
-			return fetch[Fact](ctx, x, v.ID)
+			return rows.Get[Fact](ctx, x.rows, v.ID)
 		}
 	}
 	f.Again = true
-	return row[Fact]{}, nil
+	return rows.Row[Fact]{}, nil
 }
 
 // fact checks a draft and returns what it would make, without an ID.
@@ -104,20 +105,20 @@ func (x *Identity) fact(d Draft) (Fact, error) {
 }
 
 // factThat returns the first fact that is, or a zero row.
-func (x *Identity) factThat(ctx context.Context, is func(*Fact) bool) (r row[Fact], err error) {
-	rows, err := x.all(ctx)
-	if i := slices.IndexFunc(rows, func(r row[Fact]) bool { return is(&r.v) }); i >= 0 && err == nil {
-		return rows[i], nil
+func (x *Identity) factThat(ctx context.Context, is func(*Fact) bool) (r rows.Row[Fact], err error) {
+	list, err := x.all(ctx)
+	if i := slices.IndexFunc(list, func(r rows.Row[Fact]) bool { return is(&r.Value) }); i >= 0 && err == nil {
+		return list[i], nil
 	}
 	return r, err
 }
 
 // owner returns another fact that says what f says, or a zero row: of the same slot, else
 // where one of the two has none.
-func (x *Identity) owner(ctx context.Context, f *Fact) (row[Fact], error) {
+func (x *Identity) owner(ctx context.Context, f *Fact) (rows.Row[Fact], error) {
 	said, claim := f.said(), f.claim()
 	r, err := x.factThat(ctx, func(o *Fact) bool { return o.ID != f.ID && o.claim() == claim })
-	if err != nil || r.stored() {
+	if err != nil || r.Stored() {
 		return r, err
 	}
 	return x.factThat(ctx, func(o *Fact) bool {
@@ -126,59 +127,60 @@ func (x *Identity) owner(ctx context.Context, f *Fact) (row[Fact], error) {
 }
 
 // find returns the fact of an id. One that was merged leads to the fact that stands for
-// it, and one that is not there to what Infer has suggested under the id, with its topic.
-func (x *Identity) find(ctx context.Context, id ID) (r row[Fact], topic string, err error) {
+// it, and one that is not there to what Infer has suggested under the id, which is not stored.
+func (x *Identity) find(ctx context.Context, id ID) (r rows.Row[Fact], err error) {
 	if err := key.CheckID("id", string(id)); err != nil {
-		return r, "", fmt.Errorf("identity: %w", err)
+		return r, fmt.Errorf("identity: %w", err)
 	}
 	if id != "" && !strings.HasPrefix(string(id), own) {
-		r, err = fetch[Fact](ctx, x, id)
+		r, err = rows.Get[Fact](ctx, x.rows, id)
 	}
-	if err == nil && !r.stored() {
+	if err == nil && !r.Stored() {
 		r, err = x.factThat(ctx, func(f *Fact) bool {
 			return slices.ContainsFunc(f.Variants, func(v Variant) bool { return v.ID == id })
 		})
 	}
-	if err != nil || r.stored() {
-		return r, "", err
+	if err != nil || r.Stored() {
+		return r, err
 	}
-	s, err := fetch[suggestion](ctx, x, idOf(suggestionPart, string(id)))
-	if err == nil && s.v.Content == "" {
+	s, err := rows.Get[suggestion](ctx, x.rows, rows.ID(suggestionPart, string(id)))
+	if err == nil && s.Value.Content == "" {
 		err = fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound)
 	}
 	if err != nil {
-		return r, "", err
+		return r, err
 	}
-	f, err := x.fact(s.v.draft())
+	f, err := x.fact(s.Value.draft())
 	if err == nil {
 		r, err = x.owner(ctx, &f)
 	}
-	if !r.stored() {
-		r.v, r.v.ID = f, id
+	if !r.Stored() {
+		r.Value, r.Value.ID = f, id
 	}
-	return r, s.v.Topic, err
+	return r, err
 }
 
 // Get returns a fact, archived or not. The id of a Variant leads to the fact
 // that stands for it, that of a Suggestion to the candidate that it would be. One
 // that is not there is [store.ErrNotFound].
 func (x *Identity) Get(ctx context.Context, id ID) (Fact, error) {
-	r, _, err := x.find(ctx, id)
-	return r.v, err
+	r, err := x.find(ctx, id)
+	return r.Value, err
 }
 
 // edit changes a fact by fn, which returns false to leave it as it is.
-func (x *Identity) edit(ctx context.Context, id ID, fn func(b *batch, f *Fact) (bool, error)) (Fact, error) {
-	var f Fact
-	err := x.alone(ctx, func(b *batch) error {
-		r, topic, err := x.find(ctx, id)
+func (x *Identity) edit(
+	ctx context.Context, id ID, fn func(b *rows.Batch, f *Fact, stored bool) (bool, error),
+) (f Fact, err error) {
+	err = x.rows.Alone(ctx, func(b *rows.Batch) error {
+		r, err := x.find(ctx, id)
 		if err != nil {
 			return err
 		}
-		f, b.topic = r.v, topic
-		changed, err := fn(b, &f)
+		f = r.Value
+		changed, err := fn(b, &f, r.Stored())
 		if err == nil && changed { // by a clock that may be behind
-			f.Updated, f.Validated = later(f.Updated, r.v.Updated), later(f.Validated, r.v.Validated)
+			f.Updated, f.Validated = later(f.Updated, r.Value.Updated), later(f.Validated, r.Value.Validated)
 			putFact(b, r, &f)
 		}
 		return err
@@ -210,7 +212,7 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 	if err := scrub(x.sanitize, &e); err != nil {
 		return Fact{}, err
 	}
-	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
+	return x.edit(ctx, id, func(b *rows.Batch, f *Fact, _ bool) (bool, error) {
 		was := Edit{f.Content, f.Category, f.Visibility, f.Ref, f.Subject, f.Slot}
 		is := Edit{
 			cmp.Or(e.Content, was.Content), cmp.Or(e.Category, was.Category), cmp.Or(e.Visibility, was.Visibility),
@@ -229,8 +231,8 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 			f.Past = lists.Latest(lists.Once(append(f.Past, Past{was.Content, now}), Past.order), maxPast, Past.size)
 		}
 		if f.claim() != claim {
-			if owner, err := x.owner(ctx, f); err != nil || owner.stored() {
-				return false, cmp.Or(err, fmt.Errorf("%w: %s", ErrKnown, owner.v.ID))
+			if owner, err := x.owner(ctx, f); err != nil || owner.Stored() {
+				return false, cmp.Or(err, fmt.Errorf("%w: %s", ErrKnown, owner.Value.ID))
 			}
 		}
 		f.Updated = now
@@ -261,7 +263,7 @@ func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, err
 	if err := over("reason", len(v.Reason), maxContent); err != nil {
 		return Fact{}, err
 	}
-	return x.edit(ctx, id, func(_ *batch, f *Fact) (bool, error) {
+	return x.edit(ctx, id, func(_ *rows.Batch, f *Fact, _ bool) (bool, error) {
 		if !f.Rejected.IsZero() {
 			return false, &RejectedError{Rejection{Content: f.Content, At: f.Rejected}}
 		}
@@ -286,7 +288,7 @@ func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, err
 // maturity and with at least DemoteBelow of confidence, which fades from now on. The
 // rejection of its text is taken back then.
 func (x *Identity) Archive(ctx context.Context, id ID, archived bool) (Fact, error) {
-	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
+	return x.edit(ctx, id, func(b *rows.Batch, f *Fact, _ bool) (bool, error) {
 		if archived != f.Archived.IsZero() {
 			return false, nil
 		}
@@ -330,10 +332,10 @@ func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, erro
 	if err := over("reason", len(reason), maxContent); err != nil {
 		return Fact{}, err
 	}
-	return x.edit(ctx, id, func(b *batch, f *Fact) (bool, error) {
+	return x.edit(ctx, id, func(b *rows.Batch, f *Fact, stored bool) (bool, error) {
 		err := x.block(ctx, b, f.Content, reason)
-		if b.topic != "" && wording.Canonical(b.topic) != wording.Canonical(f.Content) {
-			err = errors.Join(err, x.block(ctx, b, b.topic, reason))
+		if topic, of := strings.CutSuffix(f.Content, developing); of && !stored { // it was suggested
+			err = errors.Join(err, x.block(ctx, b, topic, reason))
 		}
 		if err != nil || !f.Rejected.IsZero() {
 			return false, err
@@ -345,36 +347,36 @@ func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, erro
 }
 
 // block has a text never suggested again.
-func (x *Identity) block(ctx context.Context, b *batch, content, reason string) error {
-	r, err := fetch[Rejection](ctx, x, rejectionID(content))
-	if err != nil || r.stored() && (reason == "" || slices.Contains(r.v.Reasons, reason)) {
+func (x *Identity) block(ctx context.Context, b *rows.Batch, content, reason string) error {
+	r, err := rows.Get[Rejection](ctx, x.rows, rejectionID(content))
+	if err != nil || r.Stored() && (reason == "" || slices.Contains(r.Value.Reasons, reason)) {
 		return err
 	}
-	next := Rejection{content, slices.Clone(r.v.Reasons), x.clock()}
+	next := Rejection{content, slices.Clone(r.Value.Reasons), x.clock()}
 	if reason != "" {
 		next.Reasons = lists.Latest(append(next.Reasons, reason), maxReasons, lists.Size)
 	}
-	put(b, r, rejectionPart, rejectionName(content), next.At, &next)
+	rows.Put(b, r, rejectionPart, rejectionName(content), next.At, &next)
 	return nil
 }
 
-func rejectionID(content string) ID { return idOf(rejectionPart, rejectionName(content)) }
+func rejectionID(content string) ID { return rows.ID(rejectionPart, rejectionName(content)) }
 
 // unblock allows a text that was rejected to be suggested again.
-func (x *Identity) unblock(ctx context.Context, b *batch, content string) error {
-	r, err := fetch[Rejection](ctx, x, rejectionID(content))
-	if err == nil && r.stored() {
-		b.remove(r.was)
+func (x *Identity) unblock(ctx context.Context, b *rows.Batch, content string) error {
+	r, err := rows.Get[Rejection](ctx, x.rows, rejectionID(content))
+	if err == nil && r.Stored() {
+		b.Remove(r.Was)
 	}
 	return err
 }
 
 // Rejections returns what is not to be suggested, the oldest first.
 func (x *Identity) Rejections(ctx context.Context) ([]Rejection, error) {
-	rows, err := each[Rejection](ctx, x, rejectionPart)
+	list, err := rows.All[Rejection](ctx, x.rows, rejectionPart)
 	var out []Rejection
-	for _, r := range rows {
-		out = append(out, r.v)
+	for _, r := range list {
+		out = append(out, r.Value)
 	}
 	slices.SortFunc(out, func(a, b Rejection) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Content, b.Content)) })
 	return out, err

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,10 +15,10 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/redact"
-	"github.com/arc-learn/arc/store"
 )
 
 // The numbers of the design that this package follows.
@@ -99,7 +98,7 @@ func EstimateTokens(text string) int {
 // method returns; after an error of the store that is not definite, call it
 // again.
 type Identity struct {
-	space    memory.Space // that the records are in, below the scope
+	rows     *rows.Table // below the scope
 	now      func() time.Time
 	seed     uint64
 	draws    atomic.Uint64
@@ -128,7 +127,9 @@ func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error
 	if o.Tokens == nil {
 		o.Tokens = EstimateTokens
 	}
-	return &Identity{space: bank.In(own), now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens}, nil
+	x := &Identity{now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens}
+	x.rows = &rows.Table{Space: bank.In(own), Now: x.clock, Head: headPart}
+	return x, nil
 }
 
 // clock is the time as it is kept: in UTC, to the microsecond, so that it is
@@ -150,126 +151,22 @@ const (
 	rollupPart     = own + "rollup"
 )
 
-func idOf(part, name string) ID { return ID(strings.TrimSuffix(part+":"+name, ":")) }
-
-// row is a record of a Space, with what its Plan holds. The zero row is none.
-type row[T any] struct {
-	was memory.Record
-	v   T
-}
-
-func (r *row[T]) stored() bool { return r.was.ID != "" }
-
-// name is the part of the id behind its part's.
-func (r *row[T]) name() string { return strings.TrimPrefix(string(r.was.ID), r.was.Thread+":") }
-
-func decoded[T any](rec memory.Record) (r row[T], err error) {
-	r.was = rec
-	if err = json.Unmarshal(rec.Plan, &r.v); err != nil {
-		err = fmt.Errorf("identity: %w: %q: %v", store.ErrDamaged, rec.ID, err)
-	}
-	return r, err
-}
-
-// fetch reads a record. One that does not exist is a zero row.
-func fetch[T any](ctx context.Context, x *Identity, id ID) (r row[T], err error) {
-	rec, err := x.space.Get(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return r, nil
-	}
-	if err != nil {
-		return r, err
-	}
-	return decoded[T](rec)
-}
-
-// each reads the records of a part, in order of their time.
-func each[T any](ctx context.Context, x *Identity, part string) ([]row[T], error) {
-	recs, err := x.space.Latest(ctx, part, math.MaxInt)
-	out := make([]row[T], len(recs))
-	for i := range recs {
-		if err == nil {
-			out[i], err = decoded[T](recs[i])
-		}
-	}
-	return out, err
-}
-
 // all returns all facts with their records, the oldest first.
-func (x *Identity) all(ctx context.Context) ([]row[Fact], error) {
-	out, err := each[Fact](ctx, x, factPart)
-	slices.SortFunc(out, func(a, b row[Fact]) int { return older(&a.v, &b.v) })
+func (x *Identity) all(ctx context.Context) ([]rows.Row[Fact], error) {
+	out, err := rows.All[Fact](ctx, x.rows, factPart)
+	slices.SortFunc(out, func(a, b rows.Row[Fact]) int { return older(&a.Value, &b.Value) })
 	return out, err
-}
-
-// batch collects the writes of one commit. Its first error stays.
-type batch struct {
-	x       *Identity
-	changes []memory.Amended
-	err     error
-	topic   string // of the suggestion that becomes a fact
-}
-
-// put writes v in place of what was read. It is not to be found, embedded or merged.
-func put[T any](b *batch, was row[T], part, name string, at time.Time, v *T) {
-	b.write(was.was, memory.Record{
-		ID: idOf(part, name), Thread: part, Kind: memory.Episode, Content: part, At: at, Known: b.x.clock(),
-	}, v)
 }
 
 // putFact writes a fact. The text of one that is Local is for no embedder.
-func putFact(b *batch, was row[Fact], f *Fact) {
+func putFact(b *rows.Batch, was rows.Row[Fact], f *Fact) {
 	is := memory.Record{
 		ID: f.ID, Kind: memory.Fact, Thread: factPart, Actor: f.claim(), Content: factPart, At: f.At, Known: f.Created,
 	}
 	if f.Visibility.Within(Trusted) {
 		is.Content = f.Content
 	}
-	b.write(was.was, is, f)
-}
-
-func (b *batch) write(was, is memory.Record, v any) {
-	plan, err := json.Marshal(v)
-	b.err = errors.Join(b.err, err, over("record", len(plan), memory.MaxRecord))
-	is.Plan, is.Trusted = plan, true
-	b.changes = append(b.changes, memory.Amended{Was: was, Is: is})
-}
-
-func (b *batch) remove(was memory.Record) { b.changes = append(b.changes, memory.Amended{Was: was}) }
-
-// change reads, decides and writes until no other writer was in between: of
-// several that collide, one has always got through, so all of them will.
-func (x *Identity) change(ctx context.Context, attempt func(*batch) error) error {
-	for {
-		b := &batch{x: x}
-		err := attempt(b)
-		if err == nil {
-			err = b.err
-		}
-		if err == nil {
-			err = x.space.Amend(ctx, b.changes...)
-		}
-		if !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-}
-
-// head is written with records that are added by who has read which there are.
-type head struct{ Changes int }
-
-// alone has fn decide by all records which to add: a writer in between is a conflict.
-func (x *Identity) alone(ctx context.Context, fn func(*batch) error) error {
-	return x.change(ctx, func(b *batch) error {
-		h, err := fetch[head](ctx, x, headPart)
-		if err == nil {
-			err = fn(b)
-		}
-		if err == nil && len(b.changes) > 0 {
-			put(b, h, headPart, "", time.Time{}, &head{h.v.Changes + 1})
-		}
-		return err
-	})
+	b.Write(was.Was, is, f)
 }
 
 // clean makes text valid and takes secrets out of it.
@@ -349,8 +246,8 @@ func (s Settings) halfLife(c Category) time.Duration {
 
 // Profile returns the profile, which is empty until it is written.
 func (x *Identity) Profile(ctx context.Context) (Profile, error) {
-	r, err := fetch[Profile](ctx, x, profilePart)
-	return r.v, err
+	r, err := rows.Get[Profile](ctx, x.rows, profilePart)
+	return r.Value, err
 }
 
 // UpdateProfile has change work on the profile and stores what comes out,
@@ -358,12 +255,12 @@ func (x *Identity) Profile(ctx context.Context) (Profile, error) {
 // on what that one left. An error or panic of change comes back, with nothing
 // stored, and so does ErrValue for a profile that cannot be kept.
 func (x *Identity) UpdateProfile(ctx context.Context, change func(*Profile) error) (p Profile, err error) {
-	err = x.change(ctx, func(b *batch) error {
-		r, err := fetch[Profile](ctx, x, profilePart)
+	err = x.rows.Change(ctx, func(b *rows.Batch) error {
+		r, err := rows.Get[Profile](ctx, x.rows, profilePart)
 		if err != nil {
 			return err
 		}
-		p = r.v
+		p = r.Value
 		if lost := guard.Call(func() { err = change(&p) }); lost != nil {
 			err = lost
 		}
@@ -380,7 +277,7 @@ func (x *Identity) UpdateProfile(ctx context.Context, change func(*Profile) erro
 			err = p.check()
 		}
 		p.Updated = x.clock()
-		put(b, r, profilePart, "", time.Time{}, &p)
+		rows.Put(b, r, profilePart, "", time.Time{}, &p)
 		return err
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
@@ -97,7 +98,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport) error {
 	for n := groupFacts; n == groupFacts; {
 		tally := *report
-		if err := x.alone(ctx, func(b *batch) (err error) {
+		if err := x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
 			tally = *report
 			n, err = x.importFacts(ctx, b, in.facts, &tally)
 			return err
@@ -107,12 +108,13 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 		*report = tally
 	}
 	if in.profile != nil {
-		if err := combine(ctx, x, profilePart, "", func(p *Profile) time.Time { return p.merge(in.profile) }); err != nil {
+		err := rows.Merge(ctx, x.rows, profilePart, "", func(p *Profile) time.Time { return p.merge(in.profile) })
+		if err != nil {
 			return err
 		}
 	}
 	for _, o := range in.rejections {
-		if err := combine(ctx, x, rejectionPart, rejectionName(o.Content), func(r *Rejection) time.Time {
+		if err := rows.Merge(ctx, x.rows, rejectionPart, rejectionName(o.Content), func(r *Rejection) time.Time {
 			return r.merge(o, x.clock())
 		}); err != nil {
 			return err
@@ -123,23 +125,11 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 			r.Merge(in.rollups[day])
 			return timeOf(day)
 		}
-		if err := combine(ctx, x, rollupPart, day, merge); err != nil {
+		if err := rows.Merge(ctx, x.rows, rollupPart, day, merge); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// combine merges what a document has into what is there, which may be nothing.
-func combine[T any](ctx context.Context, x *Identity, part, name string, merge func(*T) time.Time) error {
-	return x.change(ctx, func(b *batch) error {
-		r, err := fetch[T](ctx, x, idOf(part, name))
-		next := r.v
-		if at := merge(&next); err == nil && (!r.stored() || !bytes.Equal(encoded(&r.v), encoded(&next))) {
-			put(b, r, part, name, at, &next)
-		}
-		return err
-	})
 }
 
 // read takes a document apart, and checks all that is to be stored.
@@ -170,9 +160,9 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 		return nil, fmt.Errorf("%w: version %.16q", ErrFormat, version)
 	}
 	for i := range in.facts {
-		b := &batch{x: x}
-		putFact(b, row[Fact]{}, &in.facts[i]) // so that it cannot fail half-way
-		if err := cmp.Or(in.facts[i].check(), b.err); err != nil {
+		var b rows.Batch
+		putFact(&b, rows.Row[Fact]{}, &in.facts[i]) // so that it cannot fail half-way
+		if err := cmp.Or(in.facts[i].check(), b.Err()); err != nil {
 			return nil, fmt.Errorf("fact %d: %w", i, err)
 		}
 	}
@@ -414,15 +404,17 @@ const groupFacts = 64
 
 // importFacts merges facts with those that are there, and returns how many it has written:
 // at less than groupFacts there are no more.
-func (x *Identity) importFacts(ctx context.Context, b *batch, facts []Fact, report *ImportReport) (n int, err error) {
-	rows, err := x.all(ctx)
+func (x *Identity) importFacts(
+	ctx context.Context, b *rows.Batch, facts []Fact, report *ImportReport,
+) (n int, err error) {
+	list, err := x.all(ctx)
 	if err != nil {
 		return 0, err
 	}
-	was := make(map[ID]row[Fact], len(rows))
-	here := make([]Fact, len(rows))
-	for i, r := range rows {
-		was[r.v.ID], here[i] = r, r.v
+	was := make(map[ID]rows.Row[Fact], len(list))
+	here := make([]Fact, len(list))
+	for i, r := range list {
+		was[r.Value.ID], here[i] = r, r.Value
 	}
 	merged := join(here, facts)
 	gone, same, old := maps.Clone(was), map[ID]bool{}, map[ID]bool{}
@@ -430,8 +422,8 @@ func (x *Identity) importFacts(ctx context.Context, b *batch, facts []Fact, repo
 		f := &merged[i]
 		delete(gone, f.ID)
 		r := was[f.ID]
-		same[f.ID] = r.stored() && bytes.Equal(encoded(f), encoded(&r.v))
-		old[f.ID] = r.stored() || slices.ContainsFunc(f.Variants, func(v Variant) bool { return was[v.ID].v.ID != "" })
+		same[f.ID] = r.Stored() && bytes.Equal(encoded(f), encoded(&r.Value))
+		old[f.ID] = r.Stored() || slices.ContainsFunc(f.Variants, func(v Variant) bool { return was[v.ID].Value.ID != "" })
 		if err := f.check(); err != nil {
 			return 0, err
 		}
@@ -441,15 +433,15 @@ func (x *Identity) importFacts(ctx context.Context, b *batch, facts []Fact, repo
 			putFact(b, r, f)
 			n++
 		case report.Added+report.Merged+report.Kept == 0: // so that it cannot fail half-way
-			after := batch{x: x}
-			if putFact(&after, r, f); after.err != nil {
-				return 0, after.err
+			var after rows.Batch
+			if putFact(&after, r, f); after.Err() != nil {
+				return 0, after.Err()
 			}
 		}
 	}
 	if n < groupFacts {
 		for _, id := range slices.Sorted(maps.Keys(gone)) {
-			b.remove(gone[id].was)
+			b.Remove(gone[id].Was)
 		}
 	}
 	if report.Added+report.Merged+report.Kept == 0 { // not counted yet

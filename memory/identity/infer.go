@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
@@ -56,11 +57,11 @@ func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggest
 	var out []Suggestion
 	for i := 0; i < len(found) && len(out) < maxSuggested && err == nil; i++ {
 		s, fresh := found[i], false
-		err = x.change(ctx, func(b *batch) error {
-			r, err := fetch[suggestion](ctx, x, idOf(suggestionPart, string(s.ID)))
-			if fresh = r.v.Times < suggestTimes; fresh {
-				put(b, r, suggestionPart, string(s.ID), time.Time{},
-					&suggestion{r.v.Times + 1, s.Draft.Content, s.Draft.Category, s.Draft.Confidence, s.Draft.Ref, s.Topic})
+		err = x.rows.Change(ctx, func(b *rows.Batch) error {
+			r, err := rows.Get[suggestion](ctx, x.rows, rows.ID(suggestionPart, string(s.ID)))
+			if fresh = r.Value.Times < suggestTimes; fresh {
+				rows.Put(b, r, suggestionPart, string(s.ID), time.Time{},
+					&suggestion{r.Value.Times + 1, s.Draft.Content, s.Draft.Category, s.Draft.Confidence, s.Draft.Ref})
 			}
 			return err
 		})
@@ -161,14 +162,14 @@ func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[stri
 			t.hosts[c.Host] += c.N
 		}
 	}
-	ring, err2 := each[Event](ctx, x, eventPart)
+	ring, err2 := rows.All[Event](ctx, x.rows, eventPart)
 	for i := range ring {
-		add(countOf(&ring[i].v), ring[i].v.At)
+		add(countOf(&ring[i].Value), ring[i].Value.At)
 	}
-	days, err3 := each[rollup.Day](ctx, x, rollupPart)
+	days, err3 := rows.All[rollup.Day](ctx, x.rows, rollupPart)
 	for _, d := range days {
-		for _, c := range d.v.Counts {
-			add(c, d.was.At)
+		for _, c := range d.Value.Counts {
+			add(c, d.Was.At)
 		}
 	}
 	return out, errors.Join(err, err2, err3)
@@ -193,15 +194,15 @@ type MaintainReport struct {
 // After an interruption, call it again.
 func (x *Identity) Maintain(ctx context.Context) (u MaintainReport, err error) {
 	p, err := x.Profile(ctx)
-	rows, err2 := x.all(ctx)
+	list, err2 := x.all(ctx)
 	if err = errors.Join(err, err2); err != nil {
 		return u, err
 	}
-	u.Facts = len(rows)
-	for _, r := range rows {
+	u.Facts = len(list)
+	for _, r := range list {
 		var demoted, archived bool
 		// No update: it follows from the time alone.
-		f, err := x.edit(ctx, r.v.ID, func(_ *batch, f *Fact) (bool, error) {
+		f, err := x.edit(ctx, r.Value.ID, func(_ *rows.Batch, f *Fact, _ bool) (bool, error) {
 			demoted, archived = f.fade(x.clock(), p.Settings.halfLife(f.Category))
 			return demoted || archived, nil
 		})
@@ -230,8 +231,8 @@ func (x *Identity) Maintain(ctx context.Context) (u MaintainReport, err error) {
 // those that are twice as old.
 func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
 	for n := groupEvents; n == groupEvents; u.RolledUp += n {
-		err := x.alone(ctx, func(b *batch) error {
-			ring, err := each[Event](ctx, x, eventPart)
+		err := x.rows.Alone(ctx, func(b *rows.Batch) error {
+			ring, err := rows.All[Event](ctx, x.rows, eventPart)
 			days, err2 := x.days(ctx)
 			if err = errors.Join(err, err2); err == nil {
 				n = x.roll(b, days, ring, 0)
@@ -242,12 +243,12 @@ func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
 			return err
 		}
 	}
-	return x.alone(ctx, func(b *batch) error {
+	return x.rows.Alone(ctx, func(b *rows.Batch) error {
 		days, err := x.days(ctx)
 		for name, d := range days {
-			if len(d.v.Marks) > 0 && name < x.clock().Add(-markFor).Format(time.DateOnly) {
-				d.v.Marks = nil
-				putRollup(b, d, name, &d.v)
+			if len(d.Value.Marks) > 0 && name < x.clock().Add(-markFor).Format(time.DateOnly) {
+				d.Value.Marks = nil
+				putRollup(b, d, name, &d.Value)
 			}
 		}
 		return err

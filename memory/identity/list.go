@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 )
 
@@ -83,8 +84,8 @@ func (f *Filter) selects(v *View) bool {
 // views returns the facts as they stood at a time and were known at another (zero: now),
 // those that had not begun or were archived too.
 func (x *Identity) views(ctx context.Context, at, known time.Time) ([]View, error) {
-	rows, err := x.all(ctx)
-	if err != nil || len(rows) == 0 {
+	list, err := x.all(ctx)
+	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	p, err := x.Profile(ctx)
@@ -92,14 +93,14 @@ func (x *Identity) views(ctx context.Context, at, known time.Time) ([]View, erro
 	if at.IsZero() {
 		// What is stored was not learned in the future, whatever another writer's clock says.
 		at = fading
-		for i := range rows {
-			at = later(at, rows[i].v.Created)
+		for i := range list {
+			at = later(at, list[i].Value.Created)
 		}
 	}
-	heads := answers(rows, at, known)
+	heads := answers(list, at, known)
 	var out []View
-	for i := range rows {
-		v := View{Fact: rows[i].v, slot: rows[i].v.slotKey(), later: rows[i].v.At.After(at)}
+	for i := range list {
+		v := View{Fact: list[i].Value, slot: list[i].Value.slotKey(), later: list[i].Value.At.After(at)}
 		if !v.learned(known) {
 			continue
 		}
@@ -115,10 +116,10 @@ func (x *Identity) views(ctx context.Context, at, known time.Time) ([]View, erro
 
 // answers returns for each slot the fact that answers: the newest of those
 // that held at a time, and were known and in use at another.
-func answers(rows []row[Fact], at, known time.Time) map[string]*Fact {
+func answers(list []rows.Row[Fact], at, known time.Time) map[string]*Fact {
 	out := map[string]*Fact{}
-	for i := range rows {
-		f := &rows[i].v
+	for i := range list {
+		f := &list[i].Value
 		if f.Slot == "" || f.At.After(at) || !f.learned(known) || !f.inUse(known) {
 			continue
 		}
