@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
@@ -431,54 +429,4 @@ func number(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// term is a word as relevance compares it.
-type term struct {
-	text   string
-	weight float64
-}
-
-// termsOf returns the stems of s. Words with '+' or '#' stay as they are.
-func termsOf(s string) (out []term) {
-	for _, w := range wording.Words(s) {
-		if strings.ContainsAny(w, "+#") {
-			out = append(out, term{w, 1})
-			continue
-		}
-		for _, t := range text.Append(nil, w) {
-			out = append(out, term{t.Text, t.Weight()})
-		}
-	}
-	return out
-}
-
-// categories are words that tell what a statement is about, in the order in which they
-// are tried.
-var categories = []struct {
-	category Category
-	phrases  string // separated by commas
-}{
-	{Preference, "prefer,prefers,preferred,preference,likes,i like,dislikes,i dislike,loves,i love,hates,i hate," +
-		"always,never,avoid,avoids,rather than,style"},
-	{Focus, "working on,works on,focused on,focusing on,building,learning,studying,preparing,goal,project," +
-		"currently,planning"},
-	{Expertise, "years of,years with,experience,experienced,expert,expertise,proficient,fluent,skilled," +
-		"specializes,specialises,knows,i know,good at"},
-	{Context, "based in,lives in,i live,located in,works at,i use,uses,i work at,timezone"},
-	{Core, "my name,i'm a,i'm an,i am a,i am an,is called,works as,i work as"},
-}
-
-// categorize guesses the category of a statement from its phrases. Without any that it
-// knows, that is Context.
-func categorize(content string) Category {
-	words := " " + strings.Join(wording.Words(strings.ReplaceAll(content, "’", "'")), " ") + " "
-	for _, c := range categories {
-		for p := range strings.SplitSeq(c.phrases, ",") {
-			if strings.Contains(words, " "+p+" ") {
-				return c.category
-			}
-		}
-	}
-	return Context
 }

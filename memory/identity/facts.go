@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/identity/internal/inference"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
@@ -99,7 +100,7 @@ func (x *Identity) fact(d Draft) (Fact, error) {
 		Created: now, Updated: now, Validated: now,
 	}
 	err := cmp.Or(checkYear(f.At), scrub(x.sanitize, &f))
-	f.Category = cmp.Or(f.Category, categorize(f.Content))
+	f.Category = cmp.Or(f.Category, Category(wording.Category(f.Content)))
 	f.begin()
 	return f, cmp.Or(err, f.check())
 }
@@ -334,7 +335,7 @@ func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, erro
 	}
 	return x.edit(ctx, id, func(b *rows.Batch, f *Fact, stored bool) (bool, error) {
 		err := x.block(ctx, b, f.Content, reason)
-		if topic, of := strings.CutSuffix(f.Content, developing); of && !stored { // it was suggested
+		if topic, of := strings.CutSuffix(f.Content, inference.Developing); of && !stored { // it was suggested
 			err = errors.Join(err, x.block(ctx, b, topic, reason))
 		}
 		if err != nil || !f.Rejected.IsZero() {
@@ -382,14 +383,11 @@ func (x *Identity) Rejections(ctx context.Context) ([]Rejection, error) {
 	return out, err
 }
 
-// developing is the word that Infer puts behind a topic.
-const developing = " development"
-
 // checkRejected returns a *RejectedError for a text that a rejection covers: one of them
 // holds the other as whole words. So «Go» covers «Learning Go», and not «MongoDB».
 func (x *Identity) checkRejected(ctx context.Context, text string) error {
 	refused, err := x.Rejections(ctx)
-	topic := strings.TrimSuffix(wording.Canonical(text), developing)
+	topic := strings.TrimSuffix(wording.Canonical(text), inference.Developing)
 	for _, r := range refused {
 		if wording.Overlap(r.Content, text) || wording.Overlap(r.Content, topic) {
 			return &RejectedError{r}

@@ -289,7 +289,7 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 		f.Visibility = Local
 	}
 	f.Visibility, f.Source = cmp.Or(f.Visibility, Trusted), cmp.Or(f.Source, Imported)
-	f.Category = cmp.Or(f.Category, categorize(f.Content))
+	f.Category = cmp.Or(f.Category, Category(wording.Category(f.Content)))
 	usual := Fact{Source: f.Source}
 	usual.begin()
 	if math.IsNaN(f.Confidence) {

@@ -1,19 +1,13 @@
 package identity
 
 import (
-	"cmp"
 	"context"
-	_ "embed" // of the table of sites
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/identity/internal/inference"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
-	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
 )
@@ -21,12 +15,8 @@ import (
 // defaultLookback is how far back Infer looks unless told otherwise.
 const defaultLookback = 7 * day
 
-// The rules of inference.
+// What Infer suggests.
 const (
-	inferFrom    = 3   // weight of the events about a topic
-	inferBase    = 0.4 // confidence without any
-	inferStep    = 0.05
-	inferMost    = 0.8
 	maxSuggested = 5
 	suggestTimes = 2 // how often something is suggested before it is let be
 )
@@ -75,104 +65,44 @@ func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggest
 	return out, nil
 }
 
-// infer returns all that the events speak for, the best founded first.
+// infer returns all that the events speak for, the best founded first. Those that were rolled
+// up are among them if their whole day is within the lookback, those of the future are not.
 func (x *Identity) infer(ctx context.Context, lookback time.Duration) (out []Suggestion, err error) {
 	if lookback <= 0 {
 		lookback = defaultLookback
 	}
-	topics, err := x.topics(ctx, lookback)
-	known, err2 := x.List(ctx, Filter{})
-	refused, err3 := x.Rejections(ctx)
-	for _, r := range refused {
-		known = append(known, View{Fact: Fact{Content: r.Content}})
-	}
-	for _, t := range topics {
-		if t.weight < inferFrom || slices.ContainsFunc(known, func(v View) bool {
-			return wording.Overlap(v.Content, t.topic) || wording.Overlap(v.Content, t.site.Content)
-		}) {
-			continue
-		}
-		out = append(out, Suggestion{
-			ID: ID(ident.Name("suggestion", t.site.Category, wording.Canonical(t.site.Content))),
-			Draft: Draft{
-				Content: t.site.Content, Category: Category(t.site.Category), Source: Inferred, Ref: t.ref(),
-				Confidence: min(rollup.Round(inferBase+inferStep*t.weight), inferMost),
-			},
-			Topic: t.topic, Count: t.n, Days: len(t.days),
-		})
-	}
-	slices.SortFunc(out, func(a, b Suggestion) int {
-		return cmp.Or(b.Count-a.Count, b.Days-a.Days,
-			cmp.Compare(a.Draft.Content, b.Draft.Content), cmp.Compare(a.Draft.Category, b.Draft.Category))
-	})
-	return out, errors.Join(err, err2, err3)
-}
-
-// topic is what several events are about.
-type topic struct {
-	site   sites.Site
-	topic  string
-	n      int
-	weight float64
-	days   map[string]bool
-	hosts  map[string]int
-}
-
-// ref is browsing:host:count, by the host with the most events.
-func (t *topic) ref() string {
-	best := ""
-	for host, n := range t.hosts {
-		if n > t.hosts[best] || n == t.hosts[best] && host < best {
-			best = host
-		}
-	}
-	if ref := fmt.Sprintf("browsing:%s:%d", best, t.hosts[best]); best != "" && len(ref) <= key.MaxID {
-		return ref
-	}
-	return best
-}
-
-// topics collects what the last events are about, those that were rolled up included if
-// their whole day is within the lookback. What is dated in the future did not happen yet.
-func (x *Identity) topics(ctx context.Context, lookback time.Duration) (map[string]*topic, error) {
-	out, now := map[string]*topic{}, x.clock()
+	now := x.clock()
 	p, err := x.Profile(ctx)
-	add := func(c rollup.Count, at time.Time) {
-		of, name := sites.Site{Content: c.Topic, Category: cmp.Or(c.Category, string(Expertise))}, c.Topic
-		if c.Topic == "" {
-			of = sites.Of(c.Host)
-			name = strings.TrimSuffix(of.Content, developing)
-		}
-		excluded := sites.Within(c.Host, p.Settings.ExcludedDomains)
-		if of.Content == "" || excluded || at.Before(now.Add(-lookback)) || at.After(now) {
-			return
-		}
-		k := of.Category + "\x00" + wording.Canonical(of.Content)
-		t := out[k]
-		if t == nil {
-			t = &topic{site: of, topic: name, days: map[string]bool{}, hosts: map[string]int{}}
-			out[k] = t
-		}
-		if of.Content < t.site.Content { // of several spellings, one
-			t.site, t.topic = of, name
-		}
-		t.n += c.N
-		t.weight = rollup.Round(t.weight + float64(c.N) + c.More)
-		if t.days[at.Format(time.DateOnly)] = true; c.Host != "" {
-			t.hosts[c.Host] += c.N
-		}
-	}
+	events := inference.Events{From: now.Add(-lookback), To: now, Without: p.Settings.ExcludedDomains}
 	ring, err2 := rows.All[Event](ctx, x.rows, eventPart)
 	for i := range ring {
-		add(countOf(&ring[i].Value), ring[i].Value.At)
+		events.Add(countOf(&ring[i].Value), ring[i].Value.At)
 	}
 	days, err3 := rows.All[rollup.Day](ctx, x.rows, rollupPart)
 	for _, d := range days {
 		for _, c := range d.Value.Counts {
-			add(c, d.Was.At)
+			events.Add(c, d.Was.At)
 		}
 	}
-	return out, errors.Join(err, err2, err3)
+	var known []string
+	views, err4 := x.List(ctx, Filter{})
+	for _, v := range views {
+		known = append(known, v.Content)
+	}
+	refused, err5 := x.Rejections(ctx)
+	for _, r := range refused {
+		known = append(known, r.Content)
+	}
+	for _, t := range events.Topics(known) {
+		out = append(out, Suggestion{
+			ID: ID(ident.Name("suggestion", t.Category, wording.Canonical(t.Content))),
+			Draft: Draft{
+				Content: t.Content, Category: Category(t.Category), Source: Inferred, Ref: t.Ref, Confidence: t.Confidence,
+			},
+			Topic: t.Name, Count: t.Count, Days: t.Days,
+		})
+	}
+	return out, errors.Join(err, err2, err3, err4, err5)
 }
 
 // MaintainReport says what Maintain did. Facts = Kept + Archived + Already.

@@ -11,6 +11,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/wording"
 )
 
 // Defaults of a Budget.
@@ -67,12 +68,11 @@ type Projection struct {
 // as in the format's own formula; on top of that, preferences and the core
 // apply to a share of all tasks whatever their words are.
 const (
-	relevantWords = 3    // matching words at which relevance is 1
 	noTask        = 0.5  // relevance and use without a task
 	standing      = 0.1  // use of Core and Preference beside their relevance
 	stray         = 0.02 // use of others beside their relevance
 	surely        = 0.7  // effective confidence above which a fact needs no relevance
-	candidateFrom = 1.0 / relevantWords
+	candidateFrom = 1.0 / wording.RelevantWords
 )
 
 // Project returns the facts that are worth their tokens for a task: within the
@@ -102,7 +102,7 @@ func (x *Identity) Project(ctx context.Context, task string, b Budget) (p Projec
 	if err != nil || len(views) == 0 {
 		return p, err
 	}
-	words := termsOf(task)
+	words := wording.Terms(task)
 	var proven, others []*Projected
 	for _, v := range views {
 		f := weigh(v, words)
@@ -121,10 +121,10 @@ func (x *Identity) Project(ctx context.Context, task string, b Budget) (p Projec
 }
 
 // weigh estimates what a fact is worth for a task.
-func weigh(v View, task []term) *Projected {
+func weigh(v View, task []wording.Term) *Projected {
 	p := &Projected{View: v, Relevance: noTask, Use: noTask}
 	if len(task) > 0 {
-		p.Relevance = relevance(task, termsOf(v.Content))
+		p.Relevance = wording.Relevance(wording.Terms(v.Content), task)
 		prior := stray
 		if stands(v.Category) {
 			prior = standing
@@ -137,16 +137,6 @@ func weigh(v View, task []term) *Projected {
 
 // stands reports whether facts of a category apply whatever the task is about.
 func stands(c Category) bool { return c == Core || c == Preference }
-
-func relevance(task, fact []term) float64 {
-	sum := 0.0
-	for _, t := range fact {
-		if slices.ContainsFunc(task, func(u term) bool { return u.text == t.text }) {
-			sum += t.weight
-		}
-	}
-	return min(sum/relevantWords, 1)
-}
 
 // leaves tells why a fact is no candidate for the choice; "": it is one.
 func (b *Budget) leaves(f *Projected, task bool) string {

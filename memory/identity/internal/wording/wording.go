@@ -15,8 +15,8 @@ const (
 	behind = "\"'`“”‘’„«»‹›)]}>*_~-–—,;:!?.…"
 )
 
-// Words returns the words of s in lower case, without what surrounds them.
-func Words(s string) (out []string) {
+// wordsIn returns the words of s in lower case, without what surrounds them.
+func wordsIn(s string) (out []string) {
 	for w := range strings.FieldsSeq(strings.ToLower(fence.Visible(s))) {
 		if w = bare(w); w != "" {
 			out = append(out, w)
@@ -47,7 +47,7 @@ func bare(w string) string {
 // words, whatever the case, spacing and punctuation. A text without words is
 // its own form, so that "!!!" is not "???".
 func Canonical(s string) string {
-	return cmp.Or(strings.Join(Words(s), " "), strings.Join(strings.Fields(strings.ToLower(s)), " "))
+	return cmp.Or(strings.Join(wordsIn(s), " "), strings.Join(strings.Fields(strings.ToLower(s)), " "))
 }
 
 // Overlap reports whether one text holds the other as whole words.

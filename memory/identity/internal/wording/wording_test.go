@@ -27,3 +27,25 @@ func TestOverlap(t *testing.T) {
 	require.False(t, wording.Overlap("", "go"))
 	require.False(t, wording.Overlap("go", " "))
 }
+
+// Relevance counts words by their stems, function words an eighth, and names with marks whole.
+func TestRelevance(t *testing.T) {
+	t.Parallel()
+	task := wording.Terms("port the parsers of the service to C++, please")
+	for s, want := range map[string]float64{
+		"writes parsers": 1. / 3, "a parser, ported": 2. / 3, "C": 0, "C++": 1. / 3, "the": 1. / 24, "": 0,
+		"ported parsers, services and C++": 1,
+	} {
+		require.InDelta(t, want, wording.Relevance(wording.Terms(s), task), 1e-12, s)
+	}
+}
+
+func TestCategory(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"I’m a nurse": "core", "always tabs": "preference", "works at Acme": "context", "12 years of Go": "expertise",
+		"learning Rust": "focus", "sails": "context", "": "context", "goalkeeper": "context",
+	} {
+		require.Equal(t, want, wording.Category(s), s)
+	}
+}
