@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
+	"github.com/arc-learn/arc/memory/identity/internal/v1"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
 )
@@ -153,7 +154,7 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 	case strings.HasPrefix(version, "2.") || version == "2":
 		in.version = 2
 		x.readV2(data, in)
-	case given["version"] == nil && isV1(given):
+	case given["version"] == nil && v1.Is(given):
 		in.version = 1
 		x.readV1(data, in)
 	default:
@@ -466,121 +467,34 @@ func (x *Identity) importFacts(
 	return n, nil
 }
 
-// v1Parts are the fields by which a document of version 1 is known.
-var v1Parts = []string{
-	"meta", "core", "communication", "expertise", "currentFocus", "context", "privacy", "custom", "sources",
-}
-
-// isV1 reports whether an object without a version is one of version 1. One
-// that has facts of its own is something else.
-func isV1(given loosejson.Fields) bool {
-	return given["facts"] == nil && slices.ContainsFunc(v1Parts, func(p string) bool { return given[p] != nil })
-}
-
-// v1Steps say which fields of which section become facts, in this order; "*" are those
-// that are left, as "Name: value".
-var v1Steps = []struct {
-	section, part, label string
-	category             Category
-}{
-	{"", "expertise", "", Expertise},
-	{"communication", "style", "Communication style: ", Preference},
-	{"communication", "avoid", "Avoid: ", Preference},
-	{"communication", "format", "Communication format: ", Preference},
-	{"currentFocus", "projects", "", Focus}, {"currentFocus", "goals", "Goal: ", Focus},
-	{"currentFocus", "*", "", Focus}, {"context", "personal", "", Context}, {"context", "professional", "", Context},
-	{"communication", "*", "", Context}, {"context", "*", "", Context},
-	{"core", "*", "", Core}, {"custom", "*", "", Context},
-}
-
-// migration makes facts of a document of version 1.
-type migration struct {
-	facts   []Fact
-	first   Fact                  // what all facts have alike
-	private map[string]Visibility // by the names in the privacy lists
-}
-
-// readV1 makes facts of the texts of a document of version 1, in the order of
-// its fields: what the person had written down themselves is proven, and what
-// they were at just then established. Whatever has no place in a fact is in
-// the document, which is kept whole.
+// readV1 makes facts of the texts of a document of version 1: what the person had written
+// down themselves is proven, and what they were at just then established. Whatever has no
+// place in a fact is in the document, which is kept whole.
 func (x *Identity) readV1(data []byte, in *incoming) {
-	f, now := loosejson.FieldsOf(data), x.clock()
-	meta, core := loosejson.FieldsOf(f["meta"]), loosejson.FieldsOf(f["core"])
-	m := migration{private: map[string]Visibility{}, first: Fact{
-		Confidence: 1, Maturity: Proven, Validations: provenAt, Source: Manual, Updated: now, Validated: now,
-	}}
-	if t, ok := loosejson.Time(meta["lastModified"]); ok && !t.After(now) {
-		m.first.Created = t
-	}
-	m.first.Created = cmp.Or(m.first.Created, now)
-	m.first.At = m.first.Created
-	for list, v := range map[string]Visibility{"public": Public, "private": Trusted, "localOnly": Local} {
-		for _, raw := range loosejson.Elements(loosejson.FieldsOf(f["privacy"])[list]) {
-			name := strings.ToLower(strings.TrimSpace(loosejson.Plain(raw)))
-			m.private[name] = stricter(m.private[name], v)
-		}
+	d, now := v1.Read(data), x.clock()
+	since := now
+	if !d.Modified.IsZero() && !d.Modified.After(now) {
+		since = d.Modified
 	}
 	in.profile = &Profile{
-		Name: loosejson.Pluck(core, "name"), Role: loosejson.Pluck(core, "role"),
-		UserID: loosejson.Pluck(meta, "userId"), DeviceID: loosejson.Pluck(meta, "deviceId"),
-		Visibility: stricter(m.visibility("core", "name"), m.visibility("core", "role")),
-		Extra:      loosejson.Fields{"v1": data},
+		Name: d.Name, Role: d.Role, Visibility: Visibility(d.Visibility), UserID: d.UserID, DeviceID: d.DeviceID,
+		Extra: loosejson.Fields{"v1": data},
 	}
-	sections := map[string]loosejson.Fields{"": f, "core": core}
-	for _, s := range v1Steps {
-		if sections[s.section] == nil {
-			sections[s.section] = loosejson.FieldsOf(f[s.section])
+	var facts []Fact
+	for i, s := range d.Statements {
+		f := Fact{
+			Category: Category(s.Category), Content: s.Content, Visibility: Visibility(s.Visibility), Source: Manual,
+			Confidence: 1, Maturity: Proven, Validations: provenAt,
+			At: since, Created: since, Updated: now, Validated: now,
 		}
-		fields := sections[s.section]
-		if s.part != "*" {
-			m.read(fields, s.category, s.section, s.part, s.label)
-			continue
-		}
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			first := min(1, len(name))
-			m.read(fields, s.category, s.section, name, strings.ToUpper(name[:first])+name[first:]+": ")
-		}
-	}
-	in.facts = join(m.facts, nil)
-}
-
-// read makes facts of a field of a section, and takes it out.
-func (m *migration) read(fields loosejson.Fields, c Category, section, part, label string) {
-	values := loosejson.Elements(fields[part])
-	delete(fields, part)
-	for _, raw := range values {
-		text, o := strings.TrimSpace(loosejson.Plain(raw)), loosejson.FieldsOf(raw)
-		name := loosejson.Pluck(o, "name")
-		if len(o) == 0 {
-			text = cmp.Or(name, text)
-		}
-		if text == "" {
-			continue
-		}
-		f := m.first
-		f.Category, f.Content, f.Visibility = c, label+text, m.visibility(section, part)
-		if section == "currentFocus" && part == "projects" {
+		if s.Current {
 			f.Maturity, f.Validations = Established, establishedAt
-			if len(o) > 0 || name != "" {
-				f.Content = cmp.Or(name, loosejson.Plain(o["description"]), text)
-				f.Visibility = m.visibility(section, part, name)
-				f.Extra = loosejson.Fields{"project": encoded(&o)} // apart, as its names may be those of a fact
-			}
 		}
-		f.ID = numbered(len(m.facts), &f)
-		m.facts = append(m.facts, f)
-	}
-}
-
-// visibility is the strictest that a list gives to a field, to its section, or
-// to its path.
-func (m *migration) visibility(path ...string) Visibility {
-	var v Visibility
-	for i, name := range path {
-		for _, n := range []string{name, strings.TrimPrefix(strings.Join(path[:i+1], "."), ".")} {
-			v = stricter(v, m.private[strings.ToLower(n)])
+		if s.Project != nil { // apart, as its names may be those of a fact
+			f.Extra = loosejson.Fields{"project": s.Project}
 		}
+		f.ID = numbered(i, &f)
+		facts = append(facts, f)
 	}
-	return cmp.Or(v, Trusted)
+	in.facts = join(facts, nil)
 }
