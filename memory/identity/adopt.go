@@ -1,26 +1,16 @@
 package identity
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/former"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
-	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
-)
-
-// Versions before this one kept an identity in records of its own, below "identity" by
-// part and scope. A scope of more than 512 bytes was hashed.
-const (
-	oldRoot   = "identity"
-	longScope = 512
 )
 
 // decodeOld takes what a record of a part holds. Its name is the last of its key.
@@ -41,21 +31,26 @@ func (in *incoming) decodeOld(e store.Entry, part, name string) (err error) {
 		}](e, &err)
 		in.events = append(in.events, noted{v.Mark, true, v.Event})
 	case "r":
-		in.rollups[name] = decodeTo[rollup.Day](e, &err)
+		in.day(name).Merge(decodeTo[rollup.Day](e, &err))
 	case "k": // when an event was that has a Key
-		day := decodeTo[struct {
+		at := decodeTo[struct {
 			At time.Time `cbor:"1,keyasint"`
-		}](e, &err).At.Format(time.DateOnly)
-		if in.rollups[day] == nil {
-			in.rollups[day] = new(rollup.Day)
-		}
-		in.rollups[day].Marks = append(in.rollups[day].Marks, name)
+		}](e, &err).At
+		in.day(at.Format(time.DateOnly)).Mark(name)
 	case "c", "h": // which follow from the others
 		decodeTo[struct{}](e, &err)
 	default:
 		err = fmt.Errorf("%w: %q is no identity", store.ErrDamaged, e.Key)
 	}
 	return err
+}
+
+// day is the roll-up of a day, to add to.
+func (in *incoming) day(name string) *rollup.Day {
+	if in.rollups[name] == nil {
+		in.rollups[name] = new(rollup.Day)
+	}
+	return in.rollups[name]
 }
 
 func decodeTo[T any](e store.Entry, err *error) *T {
@@ -67,18 +62,15 @@ func decodeTo[T any](e store.Entry, err *error) *T {
 // Check returns why Adopt could not move an entry of a scope, or nil: store.ErrDamaged for
 // one that no Identity has written, memory.ErrTenant for one of another scope.
 func Check(e store.Entry, scope memory.Scope) error {
-	p := key.Split(e.Key)
-	if len(p) < 3 || len(p) > 4 || p[0] != oldRoot {
-		return fmt.Errorf("%w: %q is no identity", store.ErrDamaged, e.Key)
+	p, name, err := former.Of(e)
+	if err != nil {
+		return err
 	}
-	if of := memory.Scope(p[2]); of.Check() != nil || !of.Within(scope) {
+	if p.Scope.Check() != nil || !p.Scope.Within(scope) {
 		return fmt.Errorf("%w: %q is of another scope", memory.ErrTenant, e.Key)
 	}
-	return newIncoming().decodeOld(e, p[1], "")
+	return newIncoming().decodeOld(e, p.Part, name)
 }
-
-// groupOld is how many records move together.
-const groupOld = 64
 
 // Adopt moves the identities of earlier versions into a Bank over the same store, with
 // their facts, ids, evidence and history. Call it when the Bank was opened, as an Agent
@@ -86,74 +78,56 @@ const groupOld = 64
 // the Bank has memories of the scope, and stays where it is until then. After an error,
 // or a crash, call it again.
 func Adopt(ctx context.Context, st store.Store, bank *memory.Bank) error {
-	var group []store.Entry
-	var err error
-	for e, failed := range st.Scan(ctx, store.Range{Prefix: key.Prefix(oldRoot)}) {
-		if err = failed; err != nil {
-			break
+	for g, err := range former.Groups(ctx, st) {
+		if err == nil {
+			err = adopt(ctx, st, bank, g)
 		}
-		if len(group) == groupOld || len(group) > 0 && !slices.Equal(oldPlace(e), oldPlace(group[0])) {
-			if err = adopt(ctx, st, bank, group); err != nil {
-				break
-			}
-			group = group[:0]
+		if err != nil {
+			return fmt.Errorf("identity: adopt: %w", err)
 		}
-		group = append(group, e)
-	}
-	if err == nil && len(group) > 0 {
-		err = adopt(ctx, st, bank, group)
-	}
-	if err != nil {
-		return fmt.Errorf("identity: adopt: %w", err)
 	}
 	return nil
 }
 
-// oldPlace is the part and the scope of an old record.
-func oldPlace(e store.Entry) []string { return append(key.Split(e.Key), "", "")[1:3] }
-
 // adopt moves records of one part and scope: it merges them with what is there, and then
 // removes the old ones.
-func adopt(ctx context.Context, st store.Store, bank *memory.Bank, group []store.Entry) error {
-	in, p := newIncoming(), oldPlace(group[0])
-	scope := memory.Scope(p[1])
-	if p[1] != "" && p[1][0] == '#' {
-		for of := range bank.Scopes() {
-			if len(of) > longScope && "#"+ident.Name(string(of)) == p[1] {
-				scope = of
-			}
-		}
-		if p[1] == string(scope) {
-			return nil
-		}
+func adopt(ctx context.Context, st store.Store, bank *memory.Bank, g former.Group) error {
+	scope, known := g.Owner(bank)
+	if !known {
+		return nil
 	}
 	x, err := New(bank, scope, nil)
 	if err != nil {
 		return err
 	}
+	in := newIncoming()
 	var ops []store.Op
-	for _, e := range group {
-		parts := key.Split(e.Key)
-		if err := in.decodeOld(e, p[0], parts[len(parts)-1]); err != nil {
+	for _, r := range g.Records {
+		if err := in.decodeOld(r.Entry, g.Part, r.Name); err != nil {
 			return err
 		}
-		ops = append(ops, store.Op{Key: e.Key, Delete: true})
+		ops = append(ops, store.Op{Key: r.Key, Delete: true})
 	}
 	err = x.unify(ctx, in, new(ImportReport))
-	for _, v := range in.events {
-		err = cmp.Or(err, rows.Merge(ctx, x.rows, eventPart, v.mark, func(e *Event) time.Time {
-			*e = v.Event
-			return v.At
-		}))
+	for i := 0; i < len(in.events) && err == nil; i++ {
+		e := &in.events[i]
+		err = rows.Merge(ctx, x.rows, eventPart, e.mark, replaceBy(e.Event, e.At))
 	}
-	for name, v := range in.suggested {
-		err = cmp.Or(err, rows.Merge(ctx, x.rows, suggestionPart, name, func(s *suggestion) time.Time {
-			*s = v
-			return time.Time{}
-		}))
+	for name, s := range in.suggested {
+		if err == nil {
+			err = rows.Merge(ctx, x.rows, suggestionPart, name, replaceBy(s, time.Time{}))
+		}
 	}
 	if err == nil {
 		_, err = st.Commit(ctx, ops...)
 	}
 	return err
+}
+
+// replaceBy merges by taking v, of a time, for what is there.
+func replaceBy[T any](v T, at time.Time) func(*T) time.Time {
+	return func(was *T) time.Time {
+		*was = v
+		return at
+	}
 }
