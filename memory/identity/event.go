@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
+	"github.com/arc-learn/arc/memory/identity/internal/v2"
 	"github.com/arc-learn/arc/memory/internal/ident"
 )
 
@@ -125,9 +126,9 @@ func (x *Identity) event(e Event) (noted, error) {
 	}
 	out.Topic = strings.TrimSpace(out.Topic)
 	switch {
-	case !isName(out.Kind):
+	case !v2.IsName(out.Kind):
 		return out, bad("kind", out.Kind)
-	case out.Category != "" && !isName(out.Category):
+	case out.Category != "" && !v2.IsName(out.Category):
 		return out, bad("category", out.Category)
 	case out.Dwell < 0:
 		return out, bad("dwell", out.Dwell)

@@ -7,13 +7,13 @@ import (
 	"math"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
+	"github.com/arc-learn/arc/memory/identity/internal/v2"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/store"
@@ -236,9 +236,9 @@ func (f *Fact) check() error {
 	switch {
 	case fence.Blank(f.Content):
 		return fmt.Errorf("identity: content: %w", memory.ErrEmpty)
-	case !isName(f.Category):
+	case !v2.IsName(f.Category):
 		return bad("category", f.Category)
-	case !isName(f.Source):
+	case !v2.IsName(f.Source):
 		return bad("source", f.Source)
 	case f.Visibility.rank() == 0:
 		return bad("visibility", f.Visibility)
@@ -268,11 +268,6 @@ func over(field string, got, limit int) error {
 
 // checkYear tells whether JSON can hold a time.
 func checkYear(t time.Time) error { return over("year of At", t.Year(), 9999) }
-
-// isName reports whether s can be a category, a source or a kind of event.
-func isName[T ~string](s T) bool {
-	return s != "" && len(s) <= 64 && utf8.ValidString(string(s)) && key.CheckID("", string(s)) == nil
-}
 
 // said is equal for facts of the same words and category.
 func (f *Fact) said() string {

@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
+	"github.com/arc-learn/arc/memory/identity/internal/v2"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/redact"
 )
@@ -298,7 +299,7 @@ func (p *Profile) check() error {
 		return bad("half-life", p.Settings.HalfLife)
 	}
 	for c, d := range p.Settings.HalfLives {
-		if d < 0 || !isName(c) {
+		if d < 0 || !v2.IsName(c) {
 			return bad("half-life of a category", c)
 		}
 	}
@@ -309,10 +310,8 @@ func (p *Profile) check() error {
 		}
 	}
 	p.Settings.ExcludedDomains = slices.Compact(p.Settings.ExcludedDomains)
-	for _, name := range []string{"version", "userId", "deviceId", "facts", "blocked", "events", "rollups"} {
-		if _, taken := p.Extra[name]; taken {
-			return bad("extra field", name)
-		}
+	if name := v2.Own(p.Extra); name != "" {
+		return bad("extra field", name)
 	}
 	return nil
 }

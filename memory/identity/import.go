@@ -18,8 +18,8 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
-	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/v1"
+	"github.com/arc-learn/arc/memory/identity/internal/v2"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 	"github.com/arc-learn/arc/memory/internal/ident"
 )
@@ -183,46 +183,15 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 }
 
 func (x *Identity) readV2(data []byte, in *incoming) {
-	var d document
-	o, _ := loosejson.Read(data, &d)
-	delete(o.Damaged, "version") // which was checked
-	part := func(field string, raw json.RawMessage, v any) (po loosejson.Object, done func()) {
-		po, ok := loosejson.Read(raw, v)
-		if raw != nil && !ok {
-			o.Damage(field)
-		}
-		return po, func() {
-			if rest := loosejson.Union(po.Left, po.Damaged); len(rest) > 0 {
-				o.Left[field] = encoded(&rest)
-			}
-		}
+	d := v2.Read(data)
+	in.profile = &Profile{
+		Name: d.Name, Role: d.Role, Visibility: Visibility(d.Visibility), UserID: d.UserID, DeviceID: d.DeviceID,
+		Settings: Settings{d.HalfLife, map[Category]time.Duration{}, d.AutoInfer, d.ExcludedDomains},
+		Extra:    d.Extra, Updated: d.Updated,
 	}
-	p := new(Profile)
-	in.profile = p
-	var core coreJSON
-	co, done := part("core", d.Core, &core)
-	loosejson.Expect(&co, "visibility", &core.Visibility, ranked)
-	*p = Profile{
-		Name: core.Name, Role: core.Role, Visibility: core.Visibility, Updated: core.Updated,
-		UserID: d.UserID, DeviceID: d.DeviceID,
+	for c, life := range d.HalfLives {
+		in.profile.Settings.HalfLives[Category(c)] = life
 	}
-	done()
-	var s settingsJSON
-	so, done := part("settings", d.Settings, &s)
-	so.Clamp("decayHalfLifeDays", &s.HalfLifeDays, 0, mostDays)
-	p.Settings = Settings{HalfLife: lasting(s.HalfLifeDays), AutoInfer: s.AutoInfer}
-	p.Settings.HalfLives = map[Category]time.Duration{}
-	for c, d := range s.HalfLives {
-		if isName(c) && d > 0 && d <= mostDays {
-			p.Settings.HalfLives[c] = lasting(d)
-		}
-	}
-	for _, v := range s.ExcludedDomains {
-		if d := sites.HostOf(fmt.Sprint(v)); d != "" {
-			p.Settings.ExcludedDomains = append(p.Settings.ExcludedDomains, d)
-		}
-	}
-	done()
 	seen := map[ID]bool{}
 	for _, raw := range d.Facts {
 		f, ok := x.readFact(raw)
@@ -240,16 +209,6 @@ func (x *Identity) readV2(data []byte, in *incoming) {
 		in.facts = append(in.facts, f)
 	}
 	in.readRest(x, &d)
-	for field, raw := range o.Damaged {
-		o.Left["damaged."+field] = raw
-	}
-	p.Extra = o.Left
-}
-
-const mostDays = 36500.0 // a hundred years
-
-func lasting(days float64) time.Duration {
-	return time.Duration(days * float64(day)).Round(time.Second)
 }
 
 func isID[T ~string](s T) bool { return key.CheckID("", string(s)) == nil }
@@ -269,8 +228,8 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	}
 	loosejson.Expect(&o, "id", &f.ID, func(id ID) bool { return isID(id) && !strings.HasPrefix(string(id), own) })
 	loosejson.Expect(&o, "sourceRef", &f.Ref, isID)
-	loosejson.Expect(&o, "category", &f.Category, isName)
-	loosejson.Expect(&o, "source", &f.Source, isName)
+	loosejson.Expect(&o, "category", &f.Category, v2.IsName)
+	loosejson.Expect(&o, "source", &f.Source, v2.IsName)
 	loosejson.Expect(&o, "maturity", &f.Maturity, ranked)
 	loosejson.Expect(&o, "visibility", &f.Visibility, ranked)
 	loosejson.Expect(&o, "subject", &f.Subject, isID)
@@ -327,7 +286,7 @@ func numbered(n int, f *Fact) ID {
 
 // readRest reads rejections, events and roll-ups. What cannot be read stays
 // among the unknown fields.
-func (in *incoming) readRest(x *Identity, d *document) {
+func (in *incoming) readRest(x *Identity, d *v2.Document) {
 	for _, raw := range d.Blocked {
 		var r Rejection
 		if json.Unmarshal(raw, &r) != nil {
@@ -377,8 +336,8 @@ func (x *Identity) readEvent(n int, raw json.RawMessage) (noted, bool) {
 	if !ok {
 		return noted{}, false
 	}
-	loosejson.Expect(&o, "type", &e.Kind, isName)
-	loosejson.Expect(&o, "category", &e.Category, isName)
+	loosejson.Expect(&o, "type", &e.Kind, v2.IsName)
+	loosejson.Expect(&o, "category", &e.Category, v2.IsName)
 	loosejson.Expect(&o, "key", &e.Key, isID)
 	rest, _ := loosejson.Read(encoded(&o.Left), &more)
 	loosejson.Expect(&rest, "id", &more.ID, isID)

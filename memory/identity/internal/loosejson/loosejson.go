@@ -185,6 +185,13 @@ func Union(a, b Fields) Fields {
 	return out
 }
 
+// With returns v, which JSON can hold, with more fields, except those that it has already.
+func With(v any, more Fields) json.RawMessage {
+	raw, _ := json.Marshal(v)
+	raw, _ = json.Marshal(Union(FieldsOf(raw), more)) // in the order of names
+	return raw
+}
+
 // Pluck takes a text out; anything else stays.
 func Pluck(f Fields, name string) (s string) {
 	if json.Unmarshal(f[name], &s) == nil {
