@@ -347,7 +347,7 @@ func (f *Fact) validate(e Evidence, weak bool) {
 	}
 	f.Validated, f.Updated = e.At, e.At
 	f.Demoted, f.Archived = time.Time{}, time.Time{}
-	f.Evidence = lists.Latest(lists.Union(append(f.Evidence, e), nil, Evidence.order), maxEvidence, Evidence.size)
+	f.Evidence = lists.Latest(lists.Union(append(f.Evidence, e), nil, Evidence.order), maxEvidence)
 }
 
 // lift applies what was said again, and reports whether that changed anything.
@@ -414,10 +414,6 @@ func (p Past) order(o Past) int {
 func (e Evidence) order(o Evidence) int {
 	return cmp.Or(e.At.Compare(o.At), cmp.Compare(e.Key, o.Key), cmp.Compare(e.Reason, o.Reason))
 }
-
-func (e Evidence) size() int { return len(e.Reason) }
-
-func (p Past) size() int { return len(p.Content) }
 
 func number(b bool) int {
 	if b {

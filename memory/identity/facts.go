@@ -229,7 +229,7 @@ func (x *Identity) Update(ctx context.Context, id ID, e Edit) (Fact, error) {
 			return false, err
 		}
 		if is.Content != was.Content {
-			f.Past = lists.Latest(lists.Once(append(f.Past, Past{was.Content, now}), Past.order), maxPast, Past.size)
+			f.Past = lists.Latest(lists.Once(append(f.Past, Past{was.Content, now}), Past.order), maxPast)
 		}
 		if f.claim() != claim {
 			if owner, err := x.owner(ctx, f); err != nil || owner.Stored() {
@@ -355,7 +355,7 @@ func (x *Identity) block(ctx context.Context, b *rows.Batch, content, reason str
 	}
 	next := Rejection{content, slices.Clone(r.Value.Reasons), x.clock()}
 	if reason != "" {
-		next.Reasons = lists.Latest(append(next.Reasons, reason), maxReasons, lists.Size)
+		next.Reasons = lists.Latest(append(next.Reasons, reason), maxReasons)
 	}
 	rows.Put(b, r, rejectionPart, rejectionName(content), next.At, &next)
 	return nil

@@ -174,7 +174,7 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 				return nil, err
 			}
 		}
-		r.Reasons = lists.Latest(r.Reasons, maxReasons, lists.Size)
+		r.Reasons = lists.Latest(r.Reasons, maxReasons)
 	}
 	if lost := append(listed(in.profile.Extra), in.unreadable...); len(lost) > 0 {
 		in.profile.Extra = loosejson.Union(loosejson.Fields{unreadable: encoded(&lost)}, in.profile.Extra)
@@ -271,8 +271,8 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 		f.Subject, f.Slot = "", ""
 	}
 	// As a merge leaves them, so that importing it again changes nothing.
-	f.Evidence = lists.Latest(lists.Union(f.Evidence, nil, Evidence.order), maxEvidence, Evidence.size)
-	f.Past = lists.Latest(lists.Once(f.Past, Past.order), maxPast, Past.size)
+	f.Evidence = lists.Latest(lists.Union(f.Evidence, nil, Evidence.order), maxEvidence)
+	f.Past = lists.Latest(lists.Once(f.Past, Past.order), maxPast)
 	f.Variants = lists.Union(f.Variants, nil, Variant.order)
 	f.Damaged, f.Extra = loosejson.Union(o.Damaged, f.Damaged), o.Left
 	return f, true

@@ -112,8 +112,8 @@ func (f *Fact) merge(other *Fact) Fact {
 	if at := later(f.Rejected, other.Rejected); !at.IsZero() && !out.Restored.After(at) {
 		out.reject(at)
 	}
-	out.Past = lists.Latest(lists.Once(slices.Concat(f.Past, other.Past), Past.order), maxPast, Past.size)
-	out.Evidence = lists.Latest(lists.Union(f.Evidence, other.Evidence, Evidence.order), maxEvidence, Evidence.size)
+	out.Past = lists.Latest(lists.Once(slices.Concat(f.Past, other.Past), Past.order), maxPast)
+	out.Evidence = lists.Latest(lists.Union(f.Evidence, other.Evidence, Evidence.order), maxEvidence)
 	said := func(text, now string) bool {
 		return text == now || slices.ContainsFunc(out.Past, func(p Past) bool { return p.Content == text })
 	}
@@ -201,6 +201,6 @@ func (r *Rejection) merge(o Rejection, now time.Time) time.Time {
 		*r, o = o, *r
 	}
 	first := slices.DeleteFunc(slices.Clone(r.Reasons), func(s string) bool { return slices.Contains(o.Reasons, s) })
-	*r = Rejection{o.Content, lists.Latest(append(first, o.Reasons...), maxReasons, lists.Size), o.At}
+	*r = Rejection{o.Content, lists.Latest(append(first, o.Reasons...), maxReasons), o.At}
 	return r.At
 }

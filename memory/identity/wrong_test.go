@@ -151,3 +151,20 @@ func TestManyWordings(t *testing.T) {
 	}
 	require.NotEmpty(t, f.Past)
 }
+
+// Texts that take more room in JSON than they have bytes count as what they take.
+func TestManyQuotedWordings(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "a"})
+	for i := range 12 {
+		c.add(time.Second)
+		text := fmt.Sprint(i) + strings.Repeat("\"", memory.MaxText-10)
+		var err error
+		f, err = x.Update(t.Context(), f.ID, identity.Edit{Content: text})
+		require.NoError(t, err)
+		f, err = x.Validate(t.Context(), f.ID, identity.Validation{Reason: text})
+		require.NoError(t, err)
+	}
+	require.NotEmpty(t, f.Past)
+	require.NotEmpty(t, f.Evidence)
+}

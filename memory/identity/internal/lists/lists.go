@@ -1,9 +1,12 @@
 // Package lists merges lists that two states of one thing have, and bounds them.
 package lists
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
-// maxBytes is how many bytes the texts of a bounded list have together.
+// maxBytes is how many bytes a bounded list has.
 const maxBytes = 128 << 10
 
 // Union returns the elements of both lists, sorted. One that both have comes as
@@ -32,16 +35,15 @@ func Once[T any](list []T, compare func(T, T) int) []T {
 	return slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
 }
 
-// Latest returns a copy of the last of a list, at most n, and of maxBytes together.
-func Latest[T any](list []T, n int, size func(T) int) []T {
+// Latest returns a copy of the last of a list, at most n, and as many as have maxBytes in JSON
+// together, but one in any case.
+func Latest[T any](list []T, n int) []T {
 	i := len(list)
 	for left := maxBytes; i > 0 && i > len(list)-n; i-- {
-		if left -= size(list[i-1]); left < 0 {
+		raw, _ := json.Marshal(list[i-1]) // texts and times
+		if left -= len(raw); left < 0 && i < len(list) {
 			break
 		}
 	}
 	return slices.Clone(list[i:])
 }
-
-// Size is that of a text, for Latest.
-func Size(s string) int { return len(s) }

@@ -26,11 +26,14 @@ func TestOnce(t *testing.T) {
 
 func TestLatest(t *testing.T) {
 	list := []string{"a", "b", "c"}
-	require.Equal(t, []string{"b", "c"}, lists.Latest(list, 2, lists.Size))
-	require.Equal(t, list, lists.Latest(list, 5, lists.Size))
-	long := strings.Repeat("x", 128<<10-1)
-	require.Equal(t, []string{long, "c"}, lists.Latest([]string{"b", long, "c"}, 5, lists.Size))
-	got := lists.Latest(list, 3, lists.Size)
+	require.Equal(t, []string{"b", "c"}, lists.Latest(list, 2))
+	require.Equal(t, list, lists.Latest(list, 5))
+	long := strings.Repeat("x", 128<<10-len(`"c"""`))
+	require.Equal(t, []string{long, "c"}, lists.Latest([]string{"b", long, "c"}, 5))
+	quoted := strings.Replace(long, "x", `"`, 1)
+	require.Equal(t, []string{"c"}, lists.Latest([]string{"b", quoted, "c"}, 5), "as JSON has it")
+	require.Equal(t, []string{long + long}, lists.Latest([]string{"b", long + long}, 5), "the last in any case")
+	got := lists.Latest(list, 3)
 	got[0] = "z"
 	require.Equal(t, "a", list[0], "it is a copy")
 }

@@ -67,13 +67,13 @@ func (d *Day) Add(c Count) {
 }
 
 // Mark remembers the mark of an event.
-func (d *Day) Mark(mark string) { d.Marks = lists.Latest(append(d.Marks, mark), maxMarks, lists.Size) }
+func (d *Day) Mark(mark string) { d.Marks = lists.Latest(append(d.Marks, mark), maxMarks) }
 
 // Merge takes the larger of each two counts: they may be of the same events.
 func (d *Day) Merge(o *Day) {
 	*d = *d.Clone()
 	d.Others = max(d.Others, o.Others)
-	d.Marks = lists.Latest(lists.Once(slices.Concat(d.Marks, o.Marks), strings.Compare), maxMarks, lists.Size)
+	d.Marks = lists.Latest(lists.Once(slices.Concat(d.Marks, o.Marks), strings.Compare), maxMarks)
 	for _, c := range o.Counts {
 		if had := d.counted(c); had == nil {
 			d.Add(c)
