@@ -11,6 +11,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/choice"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
 )
 
@@ -173,20 +174,24 @@ func (x *Identity) choose(p *Projection, b Budget, groups ...[]*Projected) (err 
 	}
 	room, slots := max(b.Tokens-count(wrap(nil)), 0), max(b.Facts, 0)
 	for _, facts := range groups {
-		for _, f := range facts {
+		items := make([]choice.Item, len(facts))
+		for i, f := range facts {
 			f.Tokens = count(line(f))
+			items[i] = choice.Item{Value: f.Value, Tokens: f.Tokens}
 		}
-		in, rest := pick(facts, room, slots)
-		for _, f := range in {
-			room, slots = room-f.Tokens, slots-1
-			p.Facts = append(p.Facts, *f)
+		in := choice.Best(items, room, slots)
+		for _, i := range in {
+			room, slots = room-facts[i].Tokens, slots-1
+			p.Facts = append(p.Facts, *facts[i])
 		}
 		reason := "over tokens"
 		if slots == 0 {
 			reason = "over facts"
 		}
-		for _, f := range rest {
-			p.Left = append(p.Left, Left{f.ID, reason})
+		for i, f := range facts {
+			if !slices.Contains(in, i) {
+				p.Left = append(p.Left, Left{f.ID, reason})
+			}
 		}
 	}
 	slices.SortStableFunc(p.Facts, func(a, b Projected) int {
@@ -224,34 +229,6 @@ func line(f *Projected) string {
 		state = "unconfirmed"
 	}
 	return fmt.Sprintf("| %s (%s, %s)\n", fence.Line(f.Content), fence.Line(string(f.Category)), state)
-}
-
-// pick chooses at most k of the facts, of at most room tokens together, and returns the
-// rest too: the better of two greedy choices. With ten facts of a line each, the best is
-// rarely better.
-func pick(facts []*Projected, room, k int) (best, rest []*Projected) {
-	most := -1.0
-	for _, cost := range []func(*Projected) float64{
-		func(*Projected) float64 { return 1 },
-		func(f *Projected) float64 { return float64(f.Tokens) },
-	} {
-		slices.SortFunc(facts, func(a, b *Projected) int {
-			return cmp.Or(cmp.Compare(b.Value*cost(a), a.Value*cost(b)), a.Tokens-b.Tokens, older(&a.Fact, &b.Fact))
-		})
-		var in, out []*Projected
-		left, sum := room, 0.0
-		for _, f := range facts {
-			if len(in) == k || f.Tokens > left {
-				out = append(out, f)
-				continue
-			}
-			in, left, sum = append(in, f), left-f.Tokens, sum+f.Value
-		}
-		if sum > most {
-			best, rest, most = in, out, sum
-		}
-	}
-	return best, rest
 }
 
 // Hits returns the facts as hits, for a prompt: see [memory.Render]. A fact is Trusted
