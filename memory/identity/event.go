@@ -184,7 +184,7 @@ func (x *Identity) appendGroup(ctx context.Context, b *rows.Batch, events []note
 	}
 	for _, e := range events {
 		for drawn := e.mark == ""; drawn; _, drawn = known[e.mark] {
-			e.mark = x.draw()
+			e.mark = x.ids.Draw(x.now())
 		}
 		r, seen := known[e.mark]
 		if seen && !(e.imported && r.Stored() && e.At.Before(r.Value.At)) {

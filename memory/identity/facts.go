@@ -50,7 +50,7 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		lifted := false
 		if f = r.Value; !r.Stored() {
 			f = said
-			f.ID = ID(x.draw())
+			f.ID = ID(x.ids.Draw(x.now()))
 		} else if lifted = f.lift(&said); d.Visibility.rank() > f.Visibility.rank() {
 			f.Visibility, f.Updated = d.Visibility, later(f.Updated, said.Updated)
 		} else if !lifted {
@@ -349,23 +349,20 @@ func (x *Identity) Reject(ctx context.Context, id ID, reason string) (Fact, erro
 
 // block has a text never suggested again.
 func (x *Identity) block(ctx context.Context, b *rows.Batch, content, reason string) error {
-	r, err := rows.Get[Rejection](ctx, x.rows, rejectionID(content))
-	if err != nil || r.Stored() && (reason == "" || slices.Contains(r.Value.Reasons, reason)) {
-		return err
-	}
-	next := Rejection{content, slices.Clone(r.Value.Reasons), x.clock()}
-	if reason != "" {
-		next.Reasons = lists.Latest(append(next.Reasons, reason), maxReasons)
-	}
-	rows.Put(b, r, rejectionPart, rejectionName(content), next.At, &next)
-	return nil
+	return rows.MergeIn(ctx, x.rows, b, rejectionPart, rejectionName(content), func(r *Rejection) time.Time {
+		if known := slices.Contains(r.Reasons, reason); r.Content == "" || reason != "" && !known {
+			r.Content, r.At = content, x.clock()
+			if reason != "" {
+				r.Reasons = lists.Latest(append(r.Reasons, reason), maxReasons)
+			}
+		}
+		return r.At
+	})
 }
-
-func rejectionID(content string) ID { return rows.ID(rejectionPart, rejectionName(content)) }
 
 // unblock allows a text that was rejected to be suggested again.
 func (x *Identity) unblock(ctx context.Context, b *rows.Batch, content string) error {
-	r, err := rows.Get[Rejection](ctx, x.rows, rejectionID(content))
+	r, err := rows.Get[Rejection](ctx, x.rows, rows.ID(rejectionPart, rejectionName(content)))
 	if err == nil && r.Stored() {
 		b.Remove(r.Was)
 	}

@@ -3,22 +3,19 @@ package identity
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/names"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/v2"
-	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/redact"
 )
 
@@ -101,8 +98,7 @@ func EstimateTokens(text string) int {
 type Identity struct {
 	rows     *rows.Table // below the scope
 	now      func() time.Time
-	seed     uint64
-	draws    atomic.Uint64
+	ids      names.Source
 	sanitize *redact.Sanitizer
 	tokens   func(string) int
 }
@@ -128,7 +124,7 @@ func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error
 	if o.Tokens == nil {
 		o.Tokens = EstimateTokens
 	}
-	x := &Identity{now: o.Now, seed: o.Seed, sanitize: o.Sanitizer, tokens: o.Tokens}
+	x := &Identity{now: o.Now, ids: names.Source{Seed: o.Seed}, sanitize: o.Sanitizer, tokens: o.Tokens}
 	x.rows = &rows.Table{Space: bank.In(own), Now: x.clock, Head: headPart}
 	return x, nil
 }
@@ -191,22 +187,6 @@ func scrub[T any](san *redact.Sanitizer, v *T) error {
 	err = json.Unmarshal(san.JSON(raw), &clean)
 	*v = clean
 	return err
-}
-
-// draw returns a name that sorts by time, within one view also by order, and
-// that is not in use with overwhelming odds; with a seed another view may have
-// drawn it, which the commit finds out.
-func (x *Identity) draw() string {
-	n := x.draws.Add(1)
-	var b [15]byte
-	binary.BigEndian.PutUint64(b[:], uint64(max(x.now().UnixMilli(), 0))<<16)
-	b[6], b[7], b[8] = byte(n>>16), byte(n>>8), byte(n)
-	if x.seed != 0 {
-		copy(b[9:], ident.Name("draw", fmt.Sprint(x.seed), fmt.Sprint(n)))
-	} else if _, err := rand.Read(b[9:]); err != nil {
-		panic(err) // crypto/rand never fails
-	}
-	return string(ident.Append(nil, b[:]))
 }
 
 // Profile is what an identity has beside its facts: labels that do not fade,

@@ -97,16 +97,16 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 // unify merges all but the events of a document, which have an order of their own, with
 // what is there: the facts first, of which some may be more than can be kept.
 func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport) error {
-	for n := groupFacts; n == groupFacts; {
-		tally := *report
+	for more, counted := true, false; more; counted = true {
 		if err := x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
-			tally = *report
-			n, err = x.importFacts(ctx, b, in.facts, &tally)
+			var r ImportReport
+			if r, more, err = x.importFacts(ctx, b, in.facts); !counted {
+				report.Added, report.Merged, report.Kept = r.Added, r.Merged, r.Kept
+			}
 			return err
 		}); err != nil {
 			return err
 		}
-		*report = tally
 	}
 	if in.profile != nil {
 		err := rows.Merge(ctx, x.rows, profilePart, "", func(p *Profile) time.Time { return p.merge(in.profile) })
@@ -362,68 +362,51 @@ const maxMark = key.MaxID - len(eventPart) - 1
 // groupFacts is how many facts an import writes in a commit.
 const groupFacts = 64
 
-// importFacts merges facts with those that are there, and returns how many it has written:
-// at less than groupFacts there are no more.
+// importFacts merges facts with those that are there, and tells what becomes of them; more:
+// beyond those that it has written there are some for another commit.
 func (x *Identity) importFacts(
-	ctx context.Context, b *rows.Batch, facts []Fact, report *ImportReport,
-) (n int, err error) {
+	ctx context.Context, b *rows.Batch, facts []Fact,
+) (report ImportReport, more bool, err error) {
 	list, err := x.all(ctx)
-	if err != nil {
-		return 0, err
-	}
-	was := make(map[ID]rows.Row[Fact], len(list))
+	was := map[ID]rows.Row[Fact]{}
 	here := make([]Fact, len(list))
 	for i, r := range list {
 		was[r.Value.ID], here[i] = r, r.Value
 	}
-	merged := join(here, facts)
-	gone, same, old := maps.Clone(was), map[ID]bool{}, map[ID]bool{}
-	for i := range merged {
-		f := &merged[i]
-		delete(gone, f.ID)
+	var rest rows.Batch // so that no later commit fails
+	n, gone, same, holder := 0, maps.Clone(was), map[ID]bool{}, map[ID]ID{}
+	for _, f := range join(here, facts) {
 		r := was[f.ID]
-		same[f.ID] = r.Stored() && bytes.Equal(encoded(f), encoded(&r.Value))
-		old[f.ID] = r.Stored() || slices.ContainsFunc(f.Variants, func(v Variant) bool { return was[v.ID].Value.ID != "" })
-		if err := f.check(); err != nil {
-			return 0, err
+		delete(gone, f.ID)
+		known := r.Stored()
+		for _, v := range f.Variants {
+			holder[v.ID] = f.ID
+			known = known || was[v.ID].Value.ID != ""
 		}
-		switch {
-		case same[f.ID]:
-		case n < groupFacts:
-			putFact(b, r, f)
-			n++
-		case report.Added+report.Merged+report.Kept == 0: // so that it cannot fail half-way
-			var after rows.Batch
-			if putFact(&after, r, f); after.Err() != nil {
-				return 0, after.Err()
-			}
+		report.Added += number(!known)
+		same[f.ID] = r.Stored() && bytes.Equal(encoded(&f), encoded(&r.Value))
+		to := b
+		if n += number(!same[f.ID]); n > groupFacts {
+			to = &rest
+		}
+		if err = cmp.Or(err, f.check()); !same[f.ID] {
+			putFact(to, r, &f)
 		}
 	}
-	if n < groupFacts {
+	if more = n > groupFacts; !more {
 		for _, id := range slices.Sorted(maps.Keys(gone)) {
 			b.Remove(gone[id].Was)
 		}
 	}
-	if report.Added+report.Merged+report.Kept == 0 { // not counted yet
-		for i := range merged {
-			report.Added += number(!old[merged[i].ID])
+	for i := range facts {
+		id := facts[i].ID
+		if _, leads := same[id]; !leads {
+			id = holder[id]
 		}
-		holder := map[ID]ID{}
-		for i := range merged {
-			for _, v := range merged[i].Variants {
-				holder[v.ID] = merged[i].ID
-			}
-		}
-		for i := range facts {
-			id := facts[i].ID
-			if _, leads := same[id]; !leads {
-				id = holder[id]
-			}
-			report.Kept += number(same[id])
-		}
-		report.Merged = len(facts) - report.Added - report.Kept
+		report.Kept += number(same[id])
 	}
-	return n, nil
+	report.Merged = len(facts) - report.Added - report.Kept
+	return report, more, cmp.Or(err, rest.Err())
 }
 
 // readV1 makes facts of the texts of a document of version 1: what the person had written

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
+	"github.com/arc-learn/arc/memory/identity/internal/names"
 )
 
 // join merges the facts of two identities. It depends on which facts there are, and on
@@ -67,10 +68,8 @@ func unite(facts []Fact, keyOf func(*Fact) string) (out []Fact) {
 // senior orders facts by which of two that say the same keeps its id and wording: one
 // that was made here before one of a document, and then the one that was learned first.
 func senior(a, b Fact) int {
-	drawn := func(f *Fact) int {
-		return number(len(f.ID) != 24 || strings.Trim(string(f.ID), "0123456789abcdefghijklmnopqrstuv") != "")
-	}
-	return cmp.Or(drawn(&a)-drawn(&b), older(&a, &b), b.Updated.Compare(a.Updated),
+	drawn := func(f *Fact) int { return number(names.Drawn(string(f.ID))) }
+	return cmp.Or(drawn(&b)-drawn(&a), older(&a, &b), b.Updated.Compare(a.Updated),
 		bytes.Compare(encoded(&a), encoded(&b)))
 }
 
