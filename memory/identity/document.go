@@ -18,12 +18,6 @@ type eventMore struct {
 	Dwell float64 `json:"dwellSeconds,omitempty"`
 }
 
-// rollupJSON is the roll-up of a day.
-type rollupJSON struct {
-	Date string `json:"day"`
-	rollup.Day
-}
-
 // Export writes the identity as JSON of version 2, with what may be seen
 // within a visibility ("": Trusted). With Local it is complete: archived and
 // rejected facts, what was rejected, events, and every field that an import
@@ -85,7 +79,7 @@ func (x *Identity) exportRest(ctx context.Context, d *v2.Document) error {
 	}
 	days, err3 := rows.All[rollup.Day](ctx, x.rows, rollupPart)
 	for _, r := range days {
-		day := rollupJSON{r.Name(), r.Value}
+		day := rollup.Dated{Date: r.Name(), Day: r.Value}
 		if day.Marks = nil; len(day.Counts)+day.Others > 0 { // else it knows keys alone
 			d.Rollups = append(d.Rollups, loosejson.With(day, nil))
 		}

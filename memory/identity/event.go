@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,13 +20,6 @@ import (
 )
 
 const day = 24 * time.Hour
-
-// What an event weighs by its Dwell, in minutes: a look at a page says little, and an
-// open tab no more than a visit that was read.
-const (
-	leastWeight = 0.2
-	mostWeight  = 3
-)
 
 // Limits of the events.
 const (
@@ -222,19 +216,10 @@ func (x *Identity) roll(b *rows.Batch, days map[string]rows.Row[rollup.Day], rin
 		next.Add(countOf(&r.Value))
 		next.Mark(r.Name())
 	}
-	for name, next := range changed {
-		putRollup(b, days[name], name, next)
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
+		rows.Put(b, days[name], rollupPart, name, rollup.TimeOf(name), changed[name])
 	}
 	return len(out)
-}
-
-func putRollup(b *rows.Batch, was rows.Row[rollup.Day], day string, r *rollup.Day) {
-	rows.Put(b, was, rollupPart, day, timeOf(day), r)
-}
-
-func timeOf(day string) time.Time {
-	at, _ := time.Parse(time.DateOnly, day) // every name of a roll-up is a day
-	return at
 }
 
 // days are the roll-ups by their day.
@@ -249,11 +234,10 @@ func (x *Identity) days(ctx context.Context) (map[string]rows.Row[rollup.Day], e
 
 // countOf is what an event counts in the roll-up of its day.
 func countOf(e *Event) rollup.Count {
-	c := rollup.Count{Kind: e.Kind, Host: sites.HostOf(e.Address), Topic: e.Topic, Category: string(e.Category), N: 1}
-	if e.Dwell > 0 {
-		c.More = rollup.Round(min(max(e.Dwell.Minutes(), leastWeight), mostWeight) - 1)
+	return rollup.Count{
+		Kind: e.Kind, Host: sites.HostOf(e.Address), Topic: e.Topic, Category: string(e.Category),
+		N: 1, More: rollup.More(e.Dwell),
 	}
-	return c
 }
 
 // excludes reports whether nothing is to be noted of an address.

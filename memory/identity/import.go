@@ -124,7 +124,7 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 	for _, day := range slices.Sorted(maps.Keys(in.rollups)) {
 		merge := func(r *rollup.Day) time.Time {
 			r.Merge(in.rollups[day])
-			return timeOf(day)
+			return rollup.TimeOf(day)
 		}
 		if err := rows.Merge(ctx, x.rows, rollupPart, day, merge); err != nil {
 			return err
@@ -308,24 +308,11 @@ func (in *incoming) readRest(x *Identity, d *v2.Document) {
 		}
 	}
 	for _, raw := range d.Rollups {
-		var r rollupJSON
-		day, err := time.Time{}, json.Unmarshal(raw, &r)
-		if err == nil {
-			day, err = time.Parse(time.DateOnly, r.Date)
-		}
-		if err != nil || checkYear(day) != nil {
+		if date, day, ok := rollup.Read(raw); ok {
+			in.rollups[date] = day
+		} else {
 			in.unreadable = append(in.unreadable, raw)
-			continue
 		}
-		out := &rollup.Day{Others: max(r.Others, 0)}
-		for _, c := range r.Counts {
-			if c.N > 0 && len(c.Kind) <= 64 && len(c.Host) <= 253 && len(c.Topic) <= key.MaxID && len(c.Category) <= 64 {
-				c.N = min(c.N, math.MaxInt32)
-				c.More = min(max(c.More, -float64(c.N)), mostWeight*float64(c.N))
-				out.Add(c)
-			}
-		}
-		in.rollups[r.Date] = out
 	}
 }
 

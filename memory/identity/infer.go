@@ -178,7 +178,7 @@ func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
 		for name, d := range days {
 			if len(d.Value.Marks) > 0 && name < x.clock().Add(-markFor).Format(time.DateOnly) {
 				d.Value.Marks = nil
-				putRollup(b, d, name, &d.Value)
+				rows.Put(b, d, rollupPart, name, d.Was.At, &d.Value)
 			}
 		}
 		return err

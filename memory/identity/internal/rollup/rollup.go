@@ -3,10 +3,13 @@ package rollup
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 )
 
@@ -32,6 +35,50 @@ type Count struct {
 	Category string  `json:"category,omitempty" cbor:"4,keyasint,omitempty"`
 	N        int     `json:"n" cbor:"5,keyasint"`
 	More     float64 `json:"more,omitempty" cbor:"130,keyasint,omitempty"`
+}
+
+// What an event weighs by how long it lasted, in minutes: a look at a page says little, and
+// an open tab no more than a visit that was read.
+const (
+	least = 0.2
+	most  = 3
+)
+
+// More is what an event of a length counts beyond one; 0: the length is not known.
+func More(dwell time.Duration) float64 {
+	if dwell <= 0 {
+		return 0
+	}
+	return Round(min(max(dwell.Minutes(), least), most) - 1)
+}
+
+// Dated is a day with its date, as documents have it.
+type Dated struct {
+	Date string `json:"day"`
+	Day
+}
+
+// Read reads the day of a document, but for counts that no events have; false: it has no date.
+func Read(raw json.RawMessage) (date string, d *Day, ok bool) {
+	var r Dated
+	if json.Unmarshal(raw, &r) != nil || TimeOf(r.Date).IsZero() {
+		return "", nil, false
+	}
+	d = &Day{Others: max(r.Others, 0)}
+	for _, c := range r.Counts {
+		if c.N > 0 && len(c.Kind) <= 64 && len(c.Host) <= 253 && len(c.Topic) <= key.MaxID && len(c.Category) <= 64 {
+			c.N = min(c.N, math.MaxInt32)
+			c.More = min(max(c.More, -float64(c.N)), most*float64(c.N))
+			d.Add(c)
+		}
+	}
+	return r.Date, d, true
+}
+
+// TimeOf is when a day begins, the zero time for what is no date.
+func TimeOf(date string) time.Time {
+	at, _ := time.Parse(time.DateOnly, date)
+	return at
 }
 
 // byThing orders counts by what they are of.

@@ -2,7 +2,10 @@ package rollup_test
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,4 +45,26 @@ func TestMerge(t *testing.T) {
 	again.Merge(b)
 	require.Equal(t, ab, again)
 	require.Len(t, a.Counts, 2, "a clone shares nothing")
+}
+
+func TestMore(t *testing.T) {
+	for dwell, want := range map[time.Duration]float64{
+		0: 0, -1: 0, time.Second: -.8, 30 * time.Second: -.5, time.Minute: 0, 2 * time.Minute: 1, time.Hour: 2,
+	} {
+		require.InDelta(t, want, rollup.More(dwell), 1e-12, dwell)
+	}
+}
+
+func TestRead(t *testing.T) {
+	date, d, ok := rollup.Read([]byte(`{"day":"2026-03-01","others":-2,"counts":[{"topic":"tea","n":9000000000000000000,"more":1e308},
+		{"topic":"chess","n":2,"more":-9},{"topic":"none","n":0},{"type":"` + strings.Repeat("x", 65) + `","n":1}]}`))
+	require.True(t, ok)
+	require.Equal(t, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), rollup.TimeOf(date))
+	require.Equal(t, &rollup.Day{Counts: []rollup.Count{
+		{Topic: "chess", N: 2, More: -2}, {Topic: "tea", N: math.MaxInt32, More: 3 * math.MaxInt32},
+	}}, d)
+	for _, raw := range []string{`7`, `{}`, `{"day":"never"}`, `{"day":"2026-02-30"}`, `{"day":"2026-03-01","counts":7}`} {
+		_, _, ok := rollup.Read([]byte(raw))
+		require.False(t, ok, raw)
+	}
 }
