@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
@@ -32,7 +33,7 @@ type ImportReport struct {
 	Merged     int // into facts that were there, or came before them
 	Kept       int // nothing new about them
 	Damaged    int // with fields that could not be read: kept raw
-	Unreadable int // without a content: in Profile.Extra["unreadable"]
+	Unreadable int // without a content, or rejections with more: in Profile.Extra["unreadable"]
 	Events     int // that were new
 }
 
@@ -183,7 +184,7 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 }
 
 func (x *Identity) readV2(data []byte, in *incoming) {
-	d := v2.Read(data)
+	d := v2.Read(data, x.clock())
 	in.profile = &Profile{
 		Name: d.Name, Role: d.Role, Visibility: Visibility(d.Visibility), UserID: d.UserID, DeviceID: d.DeviceID,
 		Settings: Settings{d.HalfLife, map[Category]time.Duration{}, d.AutoInfer, d.ExcludedDomains},
@@ -240,10 +241,14 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 		"lastValidated": &f.Validated, "createdAt": &f.Created, "updatedAt": &f.Updated, "demotedAt": &f.Demoted,
 		"archivedAt": &f.Archived, "rejectedAt": &f.Rejected, "restoredAt": &f.Restored,
 	} {
-		if t.After(now) {
-			o.Damage(field)
-			*t = time.Time{}
-		}
+		o.Past(field, t, now)
+	}
+	n, past := len(f.Evidence), len(f.Past)
+	if f.Evidence = slices.DeleteFunc(f.Evidence, func(e Evidence) bool { return e.At.After(now) }); len(f.Evidence) < n {
+		o.Damage("evidence")
+	}
+	if f.Past = slices.DeleteFunc(f.Past, func(p Past) bool { return p.Until.After(now) }); len(f.Past) < past {
+		o.Damage("past")
 	}
 	if f.Visibility == "" && o.Given["visibility"] != nil {
 		f.Visibility = Local
@@ -289,16 +294,17 @@ func numbered(n int, f *Fact) ID {
 func (in *incoming) readRest(x *Identity, d *v2.Document) {
 	for _, raw := range d.Blocked {
 		var r Rejection
-		if json.Unmarshal(raw, &r) != nil {
-			r = Rejection{}
+		o, ok := loosejson.Read(raw, &r)
+		if o.Past("at", &r.At, x.clock()); !ok {
 			_ = json.Unmarshal(raw, &r.Content) // a list of texts; else it is unreadable
 		}
-		if strings.TrimSpace(r.Content) == "" || len(r.Content) > maxContent {
-			in.unreadable = append(in.unreadable, raw)
-			continue
+		blank := fence.Blank(r.Content) || len(r.Content) > maxContent
+		if !blank {
+			in.rejections = append(in.rejections, r)
 		}
-		r.At = keptTime(r.At)
-		in.rejections = append(in.rejections, r)
+		if blank || len(o.Left)+len(o.Damaged) > 0 {
+			in.unreadable = append(in.unreadable, raw)
+		}
 	}
 	for i, raw := range d.Events {
 		if e, ok := x.readEvent(i, raw); ok {

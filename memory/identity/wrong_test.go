@@ -168,3 +168,80 @@ func TestManyQuotedWordings(t *testing.T) {
 	require.NotEmpty(t, f.Past)
 	require.NotEmpty(t, f.Evidence)
 }
+
+// imported imports a document, which has to be one.
+func imported(t *testing.T, x *identity.Identity, doc string) identity.ImportReport {
+	t.Helper()
+	r, err := x.Import(t.Context(), []byte(doc))
+	require.NoError(t, err, doc)
+	return r
+}
+
+// A date that no record can hold is damaged like any other: it refuses no document, empties no
+// rejection, and what goes out comes in again.
+func TestImportOddYears(t *testing.T) {
+	for _, at := range []string{"9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00", "0000-01-01T00:00:00Z"} {
+		for _, part := range []string{
+			`"blocked":[{"content":"PHP","at":"` + at + `"}]`, `"facts":[{"content":"Go","createdAt":"` + at + `"}]`,
+			`"facts":[{"content":"Go","heldSince":"` + at + `"}]`, `"events":[{"text":"Go","timestamp":"` + at + `"}]`,
+			`"core":{"name":"Ann","updatedAt":"` + at + `"}`,
+			`"facts":[{"content":"Go","evidence":[{"at":"` + at + `"}],"past":[{"content":"x","until":"` + at + `"}]}]`,
+		} {
+			x, _ := fresh(t)
+			imported(t, x, `{"version":"2",`+part+`}`)
+			before := exported(t, x, identity.Local)
+			y, _ := fresh(t)
+			imported(t, y, before)
+			require.Equal(t, before, exported(t, y, identity.Local), part)
+			refused, err := x.Rejections(t.Context())
+			require.NoError(t, err)
+			for _, r := range refused {
+				require.Equal(t, "PHP", r.Content)
+				require.Equal(t, start, r.At)
+			}
+		}
+	}
+}
+
+// What a document dates in the future does not outlive what was said since.
+func TestImportFromTheFuture(t *testing.T) {
+	x, c := fresh(t)
+	later := strings.TrimSuffix(strings.Repeat(`{"at":"2999-01-01T00:00:00Z","reason":"r"},`, 16), ",")
+	doc := `{"version":"2","core":{"name":"Mallory","updatedAt":"2999-01-01"},"blocked":[{"content":"PHP","at":"2999-01-01"}],` +
+		`"facts":[{"id":"a","content":"Go","evidence":[` + later + `],"past":[{"content":"C","until":"2999-01-01T00:00:00Z"}]}]}`
+	imported(t, x, doc)
+	c.add(time.Hour)
+	_, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error { p.Name = "Ann"; return nil })
+	require.NoError(t, err)
+	for range 2 {
+		_, err := x.Validate(t.Context(), "a", identity.Validation{Key: "k"})
+		require.NoError(t, err)
+	}
+	imported(t, x, doc)
+	p, err := x.Profile(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "Ann", p.Name)
+	f, err := x.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, 1, f.Validations, "a key counts once")
+	require.Len(t, f.Evidence, 1)
+	require.Empty(t, f.Past)
+	require.Contains(t, string(f.Damaged["evidence"]), "2999", "and is kept as it came")
+	views, err := x.List(t.Context(), identity.Filter{Known: c.now()})
+	require.NoError(t, err)
+	require.Equal(t, "Go", views[0].Content)
+	refused, err := x.Rejections(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, start, refused[0].At)
+}
+
+// A rejection that has more than can be read is one, and is kept as it came as well.
+func TestImportRejectionsWithMore(t *testing.T) {
+	x, _ := fresh(t)
+	r := imported(t, x, `{"version":"2","blocked":[{"content":"PHP","reason":"never did"},{"content":"C","reasons":7},{"content":"\u200b"},"Ada"]}`)
+	require.Equal(t, 3, r.Unreadable)
+	refused, err := x.Rejections(t.Context())
+	require.NoError(t, err)
+	require.Len(t, refused, 3)
+	require.Contains(t, exported(t, x, identity.Local), "never did")
+}

@@ -114,6 +114,14 @@ func (o *Object) Clamp(name string, v *float64, low, high float64) {
 	}
 }
 
+// Past takes a time back that is after another one.
+func (o *Object) Past(name string, t *time.Time, now time.Time) {
+	if t.After(now) {
+		o.Damage(name)
+		*t = time.Time{}
+	}
+}
+
 // Expect takes a text back that does not satisfy ok.
 func Expect[T ~string](o *Object, field string, v *T, ok func(T) bool) {
 	if *v != "" && !ok(*v) {
@@ -153,8 +161,9 @@ func Time(raw json.RawMessage) (time.Time, bool) {
 	case json.Unmarshal(raw, &s) == nil:
 		s, _, _ = strings.Cut(strings.TrimSpace(s), " (") // the name of the zone, as browsers write it
 		for _, layout := range layouts {
-			if t, err := time.Parse(layout, s); err == nil && t.UTC().Year() <= 9999 && !t.IsZero() {
-				return kept(t), true
+			t, err := time.Parse(layout, s)
+			if t = kept(t); err == nil && 1 <= t.Year() && t.Year() <= 9999 && !t.IsZero() {
+				return t, true
 			}
 		}
 	case json.Unmarshal(raw, &n) == nil && n > 0 && n < 253402300800000: // the year 10000, in milliseconds

@@ -32,6 +32,11 @@ func TestRead(t *testing.T) {
 	}, v)
 	require.Equal(t, loosejson.Fields{"new": []byte("{}")}, o.Left)
 	require.Equal(t, loosejson.Fields{"share": []byte(`"many"`), "tags": []byte("[1]")}, o.Damaged)
+	for _, day := range []int{6, 7} {
+		v.At = time.Date(2024, 5, day, 0, 0, 0, 0, time.UTC)
+		o.Past("at", &v.At, time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC))
+		require.Equal(t, day > 6, v.At.IsZero() && o.Damaged["at"] != nil)
+	}
 	o.Clamp("count", &v.Share, 0, 1)
 	loosejson.Expect(&o, "name", &v.Name, func(s string) bool { return s == "b" })
 	require.Equal(t, 1.0, v.Share)

@@ -113,8 +113,8 @@ func (d *Document) JSON() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Read takes a document apart, whose version was checked.
-func Read(data []byte) Document {
+// Read takes a document apart, whose version was checked, at a time.
+func Read(data []byte, now time.Time) Document {
 	var w document
 	o, _ := loosejson.Read(data, &w)
 	delete(o.Damaged, "version")
@@ -138,6 +138,7 @@ func Read(data []byte) Document {
 	loosejson.Expect(&co, "visibility", &d.Visibility, func(v string) bool {
 		return slices.Contains([]string{"public", "trusted", "local"}, v)
 	})
+	co.Past("updatedAt", &d.Updated, now)
 	rest("core", co)
 	var s settings
 	so := part("settings", w.Settings, &s)

@@ -12,6 +12,8 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/v2"
 )
 
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 // What is written is read as it was, with what is not known where it stood.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
@@ -24,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	raw, err := d.JSON()
 	require.NoError(t, err)
-	got := v2.Read(raw)
+	got := v2.Read(raw, now)
 	for i, f := range got.Facts {
 		require.JSONEq(t, string(d.Facts[i]), string(f))
 	}
@@ -37,13 +39,13 @@ func TestRoundTrip(t *testing.T) {
 
 func TestReadWhatIsDamaged(t *testing.T) {
 	t.Parallel()
-	d := v2.Read([]byte(`{"version":"2","deviceId":5,"core":{"name":7,"visibility":"x"},"settings":{"decayHalfLifeDays":1e9,"excludedDomains":"bank.example"},"facts":{"a":1}}`))
+	d := v2.Read([]byte(`{"version":"2","deviceId":5,"core":{"name":7,"visibility":"x","updatedAt":"2999-01-01"},"settings":{"decayHalfLifeDays":1e9,"excludedDomains":"bank.example"},"facts":{"a":1}}`), now)
 	require.Equal(t, v2.Core{}, d.Core)
 	require.Len(t, d.Facts, 1, "one that stands alone")
 	left, err := json.Marshal(d.Extra)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"damaged.deviceId":5,"core":{"name":7,"visibility":"x"},"settings":{"decayHalfLifeDays":1e9,"excludedDomains":"bank.example"}}`, string(left))
-	d = v2.Read([]byte(`{"core":"Ann","settings":[]}`))
+	require.JSONEq(t, `{"damaged.deviceId":5,"core":{"name":7,"visibility":"x","updatedAt":"2999-01-01"},"settings":{"decayHalfLifeDays":1e9,"excludedDomains":"bank.example"}}`, string(left))
+	d = v2.Read([]byte(`{"core":"Ann","settings":[]}`), now)
 	require.Equal(t, loosejson.Fields{"damaged.core": []byte(`"Ann"`), "damaged.settings": []byte(`[]`)}, d.Extra)
 	require.Equal(t, "facts", v2.Own(loosejson.Fields{"facts": nil, "core": nil}))
 	require.Empty(t, v2.Own(loosejson.Fields{"core": nil}))
@@ -64,10 +66,10 @@ func FuzzRead(f *testing.F) {
 		if !json.Valid(data) {
 			return
 		}
-		d := v2.Read(data)
+		d := v2.Read(data, now)
 		first, err := d.JSON()
 		require.NoError(t, err)
-		again := v2.Read(first)
+		again := v2.Read(first, now)
 		second, err := again.JSON()
 		require.NoError(t, err)
 		require.Equal(t, string(first), string(second))
