@@ -29,7 +29,7 @@ func (in *incoming) decodeOld(e store.Entry, part, name string) (err error) {
 			Mark string `cbor:"1,keyasint"`
 			Event
 		}](e, &err)
-		in.events = append(in.events, noted{v.Mark, true, v.Event})
+		in.events = append(in.events, noted{mark: v.Mark, imported: true, Event: v.Event})
 	case "r":
 		in.day(name).Merge(decodeTo[rollup.Day](e, &err))
 	case "k": // when an event was that has a Key

@@ -14,8 +14,8 @@ import (
 
 // eventMore is what an event has in a document beside its fields.
 type eventMore struct {
-	ID    string  `json:"id"`
-	Dwell float64 `json:"dwellSeconds,omitempty"`
+	ID      string  `json:"id"`
+	Seconds float64 `json:"dwellSeconds,omitempty"`
 }
 
 // Export writes the identity as JSON of version 2, with what may be seen

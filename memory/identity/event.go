@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
@@ -64,7 +66,8 @@ func (e Event) GoString() string { return e.String() }
 // decides it, or else it is drawn when the event is stored.
 type noted struct {
 	mark     string
-	imported bool // the earlier of two under one mark is kept
+	imported bool   // the earlier of two under one mark is kept
+	host     string // of its address as it came
 	Event
 }
 
@@ -89,7 +92,7 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("identity: event %d: %w", i, err)
 		}
-		if !p.Settings.excludes(events[i].Address) {
+		if !sites.Within(e.host, p.Settings.ExcludedDomains) {
 			kept = append(kept, e)
 		}
 	}
@@ -110,7 +113,7 @@ func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
 
 // event checks an event and returns what is kept of it.
 func (x *Identity) event(e Event) (noted, error) {
-	out := noted{Event: e}
+	out := noted{Event: e, host: sites.HostOf(e.Address)}
 	out.Kind, out.At = cmp.Or(e.Kind, "event"), cmp.Or(keptTime(e.At), x.clock())
 	if err := cmp.Or(checkYear(out.At), scrub(x.sanitize.WithEmails(), &out.Event)); err != nil {
 		return out, err
@@ -118,7 +121,9 @@ func (x *Identity) event(e Event) (noted, error) {
 	if e.Key != "" {
 		out.mark = ident.Name("event", e.Key)
 	}
-	out.Topic = strings.TrimSpace(out.Topic)
+	if out.Topic = strings.TrimSpace(out.Topic); fence.Blank(out.Topic) {
+		out.Topic = ""
+	}
 	switch {
 	case !v2.IsName(out.Kind):
 		return out, bad("kind", out.Kind)
@@ -126,7 +131,7 @@ func (x *Identity) event(e Event) (noted, error) {
 		return out, bad("category", out.Category)
 	case out.Dwell < 0:
 		return out, bad("dwell", out.Dwell)
-	case out.Topic == "" && strings.TrimSpace(out.Address) == "" && strings.TrimSpace(out.Text) == "":
+	case fence.Blank(out.Topic + out.Address + out.Text):
 		return out, memory.ErrEmpty
 	}
 	return out, cmp.Or(over("text", len(out.Text), maxContent), over("address", len(out.Address), maxContent),
@@ -181,7 +186,8 @@ func (x *Identity) appendGroup(ctx context.Context, b *rows.Batch, events []note
 			e.mark = x.ids.Draw(x.now())
 		}
 		r, seen := known[e.mark]
-		if seen && !(e.imported && r.Stored() && e.At.Before(r.Value.At)) {
+		if seen && (!e.imported || !r.Stored() ||
+			cmp.Or(e.At.Compare(r.Value.At), bytes.Compare(encoded(&e.Event), encoded(&r.Value))) >= 0) {
 			continue
 		}
 		if fresh += number(!seen); seen {
@@ -238,9 +244,4 @@ func countOf(e *Event) rollup.Count {
 		Kind: e.Kind, Host: sites.HostOf(e.Address), Topic: e.Topic, Category: string(e.Category),
 		N: 1, More: rollup.More(e.Dwell),
 	}
-}
-
-// excludes reports whether nothing is to be noted of an address.
-func (s *Settings) excludes(address string) bool {
-	return sites.Within(sites.HostOf(address), s.ExcludedDomains)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
+	"github.com/arc-learn/arc/memory/identity/internal/sites"
 	"github.com/arc-learn/arc/memory/identity/internal/v1"
 	"github.com/arc-learn/arc/memory/identity/internal/v2"
 	"github.com/arc-learn/arc/memory/identity/internal/wording"
@@ -88,7 +89,9 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 	if err = x.unify(ctx, in, &report); err == nil {
 		var p Profile
 		if p, err = x.Profile(ctx); err == nil {
-			in.events = slices.DeleteFunc(in.events, func(e noted) bool { return p.Settings.excludes(e.Address) })
+			in.events = slices.DeleteFunc(in.events, func(e noted) bool {
+				return sites.Within(e.host, p.Settings.ExcludedDomains)
+			})
 			report.Events, err = x.append(ctx, in.events)
 		}
 	}
@@ -314,17 +317,21 @@ func (in *incoming) readRest(x *Identity, d *v2.Document) {
 		}
 	}
 	for _, raw := range d.Rollups {
-		if date, day, ok := rollup.Read(raw); ok {
-			in.rollups[date] = day
-		} else {
+		date, day, whole := rollup.Read(raw)
+		if date != "" {
+			in.day(date).Merge(day)
+		}
+		if !whole {
 			in.unreadable = append(in.unreadable, raw)
 		}
 	}
 }
 
 func (x *Identity) readEvent(n int, raw json.RawMessage) (noted, bool) {
-	var e Event
-	var more eventMore
+	var e struct {
+		Event
+		eventMore
+	}
 	o, ok := loosejson.Read(raw, &e)
 	if !ok {
 		return noted{}, false
@@ -332,14 +339,17 @@ func (x *Identity) readEvent(n int, raw json.RawMessage) (noted, bool) {
 	loosejson.Expect(&o, "type", &e.Kind, v2.IsName)
 	loosejson.Expect(&o, "category", &e.Category, v2.IsName)
 	loosejson.Expect(&o, "key", &e.Key, isID)
-	rest, _ := loosejson.Read(encoded(&o.Left), &more)
-	loosejson.Expect(&rest, "id", &more.ID, isID)
-	rest.Clamp("dwellSeconds", &more.Dwell, 0, day.Seconds())
-	e.Dwell, e.Extra = time.Duration(more.Dwell*float64(time.Second)), rest.Left
-	out, err := x.event(e)
+	loosejson.Expect(&o, "id", &e.ID, isID)
+	o.Clamp("dwellSeconds", &e.Seconds, 0, day.Seconds())
+	if raw := o.Given["dwell"]; raw != nil { // which is not the Dwell of ours
+		o.Left["dwell"] = raw
+		delete(o.Damaged, "dwell")
+	}
+	e.Dwell, e.Extra = time.Duration(e.Seconds*float64(time.Second)), o.Rest()
+	out, err := x.event(e.Event)
 	switch out.imported = true; {
-	case more.ID != "":
-		out.mark = more.ID
+	case e.ID != "":
+		out.mark = e.ID
 	case e.Key == "":
 		out.mark = ident.Name("imported", strconv.Itoa(n), string(raw))
 	}

@@ -245,3 +245,75 @@ func TestImportRejectionsWithMore(t *testing.T) {
 	require.Len(t, refused, 3)
 	require.Contains(t, exported(t, x, identity.Local), "never did")
 }
+
+// Ids of events that differ are two, whatever they end with.
+func TestImportEventsByID(t *testing.T) {
+	x, _ := fresh(t)
+	r := imported(t, x, `{"version":"2","events":[{"id":"a","text":"x"},{"id":"a:","text":"y"}]}`)
+	require.Equal(t, 2, r.Events)
+	require.Zero(t, imported(t, x, exported(t, x, identity.Local)).Events)
+}
+
+// The host of an address is read before addresses of persons are taken out of it.
+func TestImportOfAnExcludedDomain(t *testing.T) {
+	x, _ := fresh(t)
+	_, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
+		p.Settings.ExcludedDomains = []string{"bank.com"}
+		return nil
+	})
+	require.NoError(t, err)
+	r := imported(t, x, `{"version":"2","events":[{"url":"https://ann@bank.com/x","topic":"a"},{"url":"https://ann:secret123@bank.com/x","topic":"b"},`+
+		`{"url":"https://mail.bank.com/?to=ann@x.com","topic":"c"}]}`)
+	require.Zero(t, r.Events)
+	require.NotContains(t, exported(t, x, identity.Local), "topic")
+}
+
+// What of an event could not be read, or is not known, is kept as it came.
+func TestImportOddEvents(t *testing.T) {
+	x, _ := fresh(t)
+	imported(t, x, `{"version":"2","events":[{"id":"a","text":"x","dwell":42000,"timestamp":"never","category":"\n","dwellSeconds":"long"}]}`)
+	before := exported(t, x, identity.Local)
+	for _, kept := range []string{`"dwell": 42000`, `"damaged.timestamp": "never"`, `"damaged.category": "\n"`, `"damaged.dwellSeconds": "long"`} {
+		require.Contains(t, before, kept)
+	}
+	y, _ := fresh(t)
+	imported(t, y, before)
+	require.Equal(t, before, exported(t, y, identity.Local))
+}
+
+// Of two events of one key and time both identities keep the same.
+func TestImportEventsOfOneKey(t *testing.T) {
+	var docs []string
+	var all []*identity.Identity
+	for _, text := range []string{"x", "y"} {
+		x, _ := fresh(t)
+		_, err := x.Observe(t.Context(), identity.Event{Key: "k", Text: text})
+		require.NoError(t, err)
+		all, docs = append(all, x), append(docs, exported(t, x, identity.Local))
+	}
+	imported(t, all[0], docs[1])
+	imported(t, all[1], docs[0])
+	require.Equal(t, exported(t, all[0], identity.Local), exported(t, all[1], identity.Local))
+}
+
+// A topic that does not show, and counts that no event has, are about nothing: Infer suggests
+// what can be added.
+func TestInferOfNothing(t *testing.T) {
+	x, _ := fresh(t)
+	_, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error { p.Settings.AutoInfer = true; return nil })
+	require.NoError(t, err)
+	_, err = x.Observe(t.Context(), identity.Event{Topic: "\u200b"})
+	require.ErrorIs(t, err, memory.ErrEmpty)
+	for range 4 {
+		_, err = x.Observe(t.Context(), identity.Event{Topic: "\u200b", Address: "go.dev"})
+		require.NoError(t, err)
+	}
+	for _, c := range []string{`"topic":"tea","category":"\n"`, `"topic":"\u200b"`, `"topic":"tea","host":"a\nb"`, `"topic":"tea","type":"\n"`} {
+		r := imported(t, x, `{"version":"2","rollups":[{"day":"2026-02-28","counts":[{"n":9,`+c+`}]}]}`)
+		require.Equal(t, 1, r.Unreadable, c)
+	}
+	u, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, u.Inferred)
+	require.Equal(t, []string{"Go development"}, contents(t, x))
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/rollup"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
@@ -57,7 +58,7 @@ func (e *Events) Add(c rollup.Count, at time.Time) {
 		of = sites.Of(c.Host)
 		name = strings.TrimSuffix(of.Content, Developing)
 	}
-	if of.Content == "" || sites.Within(c.Host, e.Without) || at.Before(e.From) || at.After(e.To) {
+	if fence.Blank(of.Content) || sites.Within(c.Host, e.Without) || at.Before(e.From) || at.After(e.To) {
 		return
 	}
 	k := of.Category + "\x00" + wording.Canonical(of.Content)

@@ -47,26 +47,41 @@ func FieldsOf(raw json.RawMessage) (out Fields) {
 	return out
 }
 
-// Read fills v, a pointer to a struct with names of JSON, field by field; anything but
+// Read fills v, a pointer to a struct with names of JSON, field by field, those of embedded
+// structs too; anything but
 // an object fills none, and false. A field that it cannot take is damaged, and stays as it
 // was. null counts as none, a single value as an array of one, a number in a string as a
 // number.
 func Read(raw json.RawMessage, v any) (Object, bool) {
 	o := Object{Given: FieldsOf(raw), Left: Fields{}, Damaged: Fields{}}
 	maps.Copy(o.Left, o.Given)
-	to := reflect.ValueOf(v).Elem()
+	o.fill(reflect.ValueOf(v).Elem())
+	return o, o.Given != nil
+}
+
+func (o *Object) fill(to reflect.Value) {
 	for i := range to.NumField() {
 		name, _, _ := strings.Cut(to.Type().Field(i).Tag.Get("json"), ",")
-		if name == "extra" {
-			continue
-		}
-		value := o.Left[name]
-		delete(o.Left, name)
-		if value != nil && string(value) != "null" && !take(value, to.Field(i).Addr().Interface()) {
+		switch value := o.Left[name]; {
+		case to.Type().Field(i).Anonymous:
+			o.fill(to.Field(i))
+		case name == "extra":
+		case value != nil && string(value) != "null" && !take(value, to.Field(i).Addr().Interface()):
 			o.Damage(name)
+			fallthrough
+		default:
+			delete(o.Left, name)
 		}
 	}
-	return o, o.Given != nil
+}
+
+// Rest returns what is not known, and what is damaged under its name behind "damaged.".
+func (o *Object) Rest() Fields {
+	out := maps.Clone(o.Left)
+	for name, raw := range o.Damaged {
+		out["damaged."+name] = raw
+	}
+	return out
 }
 
 // take sets a field, and reports whether the value is one for it.

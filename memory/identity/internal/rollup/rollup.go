@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 )
@@ -58,21 +59,31 @@ type Dated struct {
 	Day
 }
 
-// Read reads the day of a document, but for counts that no events have; false: it has no date.
-func Read(raw json.RawMessage) (date string, d *Day, ok bool) {
+// Read reads the day of a document; whole: it has left out no counts, which no events have,
+// nor the day, for which it has no date.
+func Read(raw json.RawMessage) (date string, d *Day, whole bool) {
 	var r Dated
 	if json.Unmarshal(raw, &r) != nil || TimeOf(r.Date).IsZero() {
 		return "", nil, false
 	}
-	d = &Day{Others: max(r.Others, 0)}
+	d, whole = &Day{Others: max(r.Others, 0)}, true
 	for _, c := range r.Counts {
-		if c.N > 0 && len(c.Kind) <= 64 && len(c.Host) <= 253 && len(c.Topic) <= key.MaxID && len(c.Category) <= 64 {
-			c.N = min(c.N, math.MaxInt32)
-			c.More = min(max(c.More, -float64(c.N)), most*float64(c.N))
-			d.Add(c)
+		if !c.valid() {
+			whole = false
+			continue
 		}
+		c.N = min(c.N, math.MaxInt32)
+		c.More = min(max(c.More, -float64(c.N)), most*float64(c.N))
+		d.Add(c)
 	}
-	return r.Date, d, true
+	return r.Date, d, whole
+}
+
+// valid reports whether there can be events like those that are counted.
+func (c *Count) valid() bool {
+	name := func(s string, n int) bool { return len(s) <= n && key.CheckID("", s) == nil }
+	return c.N > 0 && name(c.Kind, 64) && name(c.Host, 253) && name(c.Category, 64) &&
+		len(c.Topic) <= key.MaxID && (c.Topic == "" || !fence.Blank(c.Topic))
 }
 
 // TimeOf is when a day begins, the zero time for what is no date.

@@ -56,15 +56,21 @@ func TestMore(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	date, d, ok := rollup.Read([]byte(`{"day":"2026-03-01","others":-2,"counts":[{"topic":"tea","n":9000000000000000000,"more":1e308},
-		{"topic":"chess","n":2,"more":-9},{"topic":"none","n":0},{"type":"` + strings.Repeat("x", 65) + `","n":1}]}`))
-	require.True(t, ok)
+	date, d, whole := rollup.Read([]byte(`{"day":"2026-03-01","others":-2,"counts":[{"topic":"tea","n":9000000000000000000,"more":1e308},
+		{"topic":"chess","n":2,"more":-9}]}`))
+	require.True(t, whole)
 	require.Equal(t, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), rollup.TimeOf(date))
 	require.Equal(t, &rollup.Day{Counts: []rollup.Count{
 		{Topic: "chess", N: 2, More: -2}, {Topic: "tea", N: math.MaxInt32, More: 3 * math.MaxInt32},
 	}}, d)
 	for _, raw := range []string{`7`, `{}`, `{"day":"never"}`, `{"day":"2026-02-30"}`, `{"day":"2026-03-01","counts":7}`} {
-		_, _, ok := rollup.Read([]byte(raw))
-		require.False(t, ok, raw)
+		date, _, whole := rollup.Read([]byte(raw))
+		require.False(t, whole, raw)
+		require.Empty(t, date, raw)
+	}
+	for _, c := range []string{`"n":0`, `"n":1,"type":"` + strings.Repeat("x", 65) + `"`, `"n":1,"host":"\n"`, `"n":1,"topic":" "`} {
+		_, d, whole := rollup.Read([]byte(`{"day":"2026-03-01","counts":[{"n":1},{` + c + `}]}`))
+		require.False(t, whole, c)
+		require.Len(t, d.Counts, 1, c)
 	}
 }

@@ -46,7 +46,12 @@ type Table struct {
 }
 
 // ID is that of a value by its part and name; a part that is one value has no name.
-func ID(part, name string) memory.ID { return memory.ID(strings.TrimSuffix(part+":"+name, ":")) }
+func ID(part, name string) memory.ID {
+	if name == "" {
+		return memory.ID(part)
+	}
+	return memory.ID(part + ":" + name)
+}
 
 // Get reads a row, a zero one where there is none.
 func Get[T any](ctx context.Context, t *Table, id memory.ID) (r Row[T], err error) {

@@ -155,9 +155,6 @@ func Read(data []byte, now time.Time) Document {
 		}
 	}
 	rest("settings", so)
-	for field, raw := range o.Damaged {
-		o.Left["damaged."+field] = raw
-	}
-	d.Extra = o.Left
+	d.Extra = o.Rest()
 	return d
 }
