@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/names"
 	"github.com/arc-learn/arc/memory/identity/internal/rows"
 	"github.com/arc-learn/arc/memory/identity/internal/sites"
@@ -289,7 +290,7 @@ func (p *Profile) check() error {
 			return bad("excluded domain", d)
 		}
 	}
-	p.Settings.ExcludedDomains = slices.Compact(p.Settings.ExcludedDomains)
+	p.Settings.ExcludedDomains = lists.Once(p.Settings.ExcludedDomains, strings.Compare)
 	if name := v2.Own(p.Extra); name != "" {
 		return bad("extra field", name)
 	}

@@ -99,7 +99,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 }
 
 // unify merges all but the events of a document, which have an order of their own, with
-// what is there: the facts first, of which some may be more than can be kept.
+// what is there: first the facts and the profile, which may be more than can be kept.
 func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport) error {
 	for more, counted := true, false; more; counted = true {
 		if err := x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
@@ -107,14 +107,12 @@ func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport
 			if r, more, err = x.importFacts(ctx, b, in.facts); !counted {
 				report.Added, report.Merged, report.Kept = r.Added, r.Merged, r.Kept
 			}
+			if err == nil && in.profile != nil {
+				merge := func(p *Profile) time.Time { return p.merge(in.profile) }
+				err = rows.MergeIn(ctx, x.rows, b, profilePart, "", merge)
+			}
 			return err
 		}); err != nil {
-			return err
-		}
-	}
-	if in.profile != nil {
-		err := rows.Merge(ctx, x.rows, profilePart, "", func(p *Profile) time.Time { return p.merge(in.profile) })
-		if err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
+	"github.com/arc-learn/arc/store"
 )
 
 // What is dated in the future has not happened, and a host that is excluded since says
@@ -316,4 +317,59 @@ func TestInferOfNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, u.Inferred)
 	require.Equal(t, []string{"Go development"}, contents(t, x))
+}
+
+// A profile that has become too large refuses a document as a whole.
+func TestImportOfALargeProfile(t *testing.T) {
+	long := func(name string, kib int) string { return `"` + name + `":"` + strings.Repeat("x", kib<<10) + `"` }
+	var limit *store.LimitError
+	for _, doc := range []string{`{"version":"2","facts":["Go"],` + long("a", 600) + `}`, `{"expertise":["Go"],` + long("a", 600) + `}`} {
+		x, _ := fresh(t)
+		_, err := x.Import(t.Context(), []byte(doc))
+		require.ErrorAs(t, err, &limit)
+		require.Empty(t, contents(t, x))
+	}
+	x, _ := fresh(t)
+	imported(t, x, `{"version":"2","facts":["Go"],`+long("a", 300)+`}`)
+	_, err := x.Import(t.Context(), []byte(`{"version":"2","facts":["Rust"],`+long("b", 300)+`}`))
+	require.ErrorAs(t, err, &limit)
+	require.Equal(t, []string{"Go"}, contents(t, x))
+}
+
+// Settings go out and come in as they are: any half-life, and the domains in one order.
+func TestSettingsGoOutAndIn(t *testing.T) {
+	x, _ := fresh(t)
+	p, err := x.UpdateProfile(t.Context(), func(p *identity.Profile) error {
+		p.Settings.ExcludedDomains = []string{"b.example", "a.example", "b.example"}
+		p.Settings.HalfLife = 1500 * time.Millisecond
+		p.Settings.HalfLives = map[identity.Category]time.Duration{identity.Core: days(73000)}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a.example", "b.example"}, p.Settings.ExcludedDomains)
+	before := exported(t, x, identity.Local)
+	y, _ := fresh(t)
+	for _, x := range []*identity.Identity{x, y} {
+		imported(t, x, before)
+		require.Equal(t, before, exported(t, x, identity.Local))
+		got, err := x.Profile(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, p.Settings, got.Settings)
+	}
+}
+
+// A half-life that cannot be is kept as it came, and none is made of it.
+func TestImportOddSettings(t *testing.T) {
+	x, _ := fresh(t)
+	imported(t, x, `{"version":"2","settings":{"categoryHalfLifeDays":{"core":1e-12,"focus":1e9,"x":-1,"\n":3},"excludedDomains":["bank.example"," ",7,null]}}`)
+	p, err := x.Profile(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[identity.Category]time.Duration{"focus": days(106751)}, p.Settings.HalfLives, "the longest")
+	require.Equal(t, []string{"bank.example"}, p.Settings.ExcludedDomains)
+	require.Contains(t, string(p.Extra["settings"]), "1e-12")
+	require.Contains(t, string(p.Extra["settings"]), "null")
+	before := exported(t, x, identity.Local)
+	y, _ := fresh(t)
+	imported(t, y, before)
+	require.Equal(t, before, exported(t, y, identity.Local))
 }

@@ -5,7 +5,7 @@ package v2
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"math"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -86,11 +86,11 @@ func IsName[T ~string](s T) bool {
 
 const (
 	day      = 24 * time.Hour
-	mostDays = 36500.0 // a hundred years
+	mostDays = float64(math.MaxInt64 / day) // 292 years
 )
 
 func lasting(days float64) time.Duration {
-	return time.Duration(days * float64(day)).Round(time.Second)
+	return time.Duration(min(days, mostDays) * float64(day)).Round(time.Millisecond)
 }
 
 // JSON returns the document as it is written.
@@ -145,13 +145,21 @@ func Read(data []byte, now time.Time) Document {
 	so.Clamp("decayHalfLifeDays", &s.HalfLifeDays, 0, mostDays)
 	d.Settings = Settings{HalfLife: lasting(s.HalfLifeDays), HalfLives: map[string]time.Duration{}, AutoInfer: s.AutoInfer}
 	for c, days := range s.HalfLives {
-		if IsName(c) && days > 0 && days <= mostDays {
-			d.HalfLives[c] = lasting(days)
+		life := lasting(days)
+		kept := IsName(c) && life > 0
+		if kept {
+			d.HalfLives[c] = life
+		}
+		if !kept || days > mostDays {
+			so.Damage("categoryHalfLifeDays")
 		}
 	}
 	for _, v := range s.ExcludedDomains {
-		if domain := sites.HostOf(fmt.Sprint(v)); domain != "" {
+		address, _ := v.(string)
+		if domain := sites.HostOf(address); domain != "" {
 			d.ExcludedDomains = append(d.ExcludedDomains, domain)
+		} else {
+			so.Damage("excludedDomains")
 		}
 	}
 	rest("settings", so)
