@@ -367,7 +367,7 @@ func (f *Fact) lift(said *Fact) bool {
 		}
 		f.Validations = max(f.Validations, said.Validations)
 	}
-	f.Confidence = max(f.Confidence, said.Confidence)
+	f.Confidence, f.Demoted = max(f.Confidence, said.Confidence), time.Time{}
 	f.Validated, f.Updated = later(f.Validated, said.Validated), later(f.Updated, said.Updated)
 	return true
 }

@@ -57,7 +57,7 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 			return nil
 		}
 		if lifted && !r.Value.Rejected.IsZero() {
-			if err := x.unblock(ctx, b, f.Content); err != nil {
+			if err := x.unblock(ctx, b, &f); err != nil {
 				return err
 			}
 		}
@@ -302,7 +302,7 @@ func (x *Identity) Archive(ctx context.Context, id ID, archived bool) (Fact, err
 		f.restore(f.Updated)
 		f.Confidence, f.Validated = max(f.Confidence, DemoteBelow), f.Updated
 		if rejected {
-			return true, x.unblock(ctx, b, f.Content)
+			return true, x.unblock(ctx, b, f)
 		}
 		return true, nil
 	})
@@ -360,13 +360,25 @@ func (x *Identity) block(ctx context.Context, b *rows.Batch, content, reason str
 	})
 }
 
-// unblock allows a text that was rejected to be suggested again.
-func (x *Identity) unblock(ctx context.Context, b *rows.Batch, content string) error {
-	r, err := rows.Get[Rejection](ctx, x.rows, rows.ID(rejectionPart, rejectionName(content)))
-	if err == nil && r.Stored() {
-		b.Remove(r.Was)
+// unblock allows a fact that was rejected to be suggested again, by all of its wordings.
+func (x *Identity) unblock(ctx context.Context, b *rows.Batch, f *Fact) error {
+	names := []string{rejectionName(f.Content)}
+	if f.Source == Inferred {
+		names = append(names, rejectionName(strings.TrimSuffix(f.Content, inference.Developing)))
 	}
-	return err
+	for _, p := range f.Past {
+		names = append(names, rejectionName(p.Content))
+	}
+	for _, name := range lists.Once(names, strings.Compare) {
+		r, err := rows.Get[Rejection](ctx, x.rows, rows.ID(rejectionPart, name))
+		if err != nil {
+			return err
+		}
+		if r.Stored() {
+			b.Remove(r.Was)
+		}
+	}
+	return nil
 }
 
 // Rejections returns what is not to be suggested, the oldest first.
@@ -380,10 +392,23 @@ func (x *Identity) Rejections(ctx context.Context) ([]Rejection, error) {
 	return out, err
 }
 
+// refused returns what is not to be suggested, that of a fact that only a document calls
+// rejected too.
+func (x *Identity) refused(ctx context.Context) ([]Rejection, error) {
+	out, err := x.Rejections(ctx)
+	facts, err2 := x.all(ctx)
+	for _, r := range facts {
+		if f := &r.Value; !f.Rejected.IsZero() {
+			out = append(out, Rejection{Content: f.Content, At: f.Rejected})
+		}
+	}
+	return out, errors.Join(err, err2)
+}
+
 // checkRejected returns a *RejectedError for a text that a rejection covers: one of them
 // holds the other as whole words. So «Go» covers «Learning Go», and not «MongoDB».
 func (x *Identity) checkRejected(ctx context.Context, text string) error {
-	refused, err := x.Rejections(ctx)
+	refused, err := x.refused(ctx)
 	topic := strings.TrimSuffix(wording.Canonical(text), inference.Developing)
 	for _, r := range refused {
 		if wording.Overlap(r.Content, text) || wording.Overlap(r.Content, topic) {

@@ -89,7 +89,7 @@ func (x *Identity) infer(ctx context.Context, lookback time.Duration) (out []Sug
 	for _, v := range views {
 		known = append(known, v.Content)
 	}
-	refused, err5 := x.Rejections(ctx)
+	refused, err5 := x.refused(ctx)
 	for _, r := range refused {
 		known = append(known, r.Content)
 	}

@@ -373,3 +373,71 @@ func TestImportOddSettings(t *testing.T) {
 	imported(t, y, before)
 	require.Equal(t, before, exported(t, y, identity.Local))
 }
+
+// A fact that a document calls rejected is refused like one that was rejected here.
+func TestRejectedByADocument(t *testing.T) {
+	x, _ := fresh(t)
+	imported(t, x, `{"version":"2","facts":[{"id":"a","content":"Go development","category":"expertise","rejectedAt":"2026-01-01"}]}`)
+	_, err := x.Add(t.Context(), identity.Draft{Content: "Go development", Source: identity.Inferred, Category: identity.Expertise})
+	require.ErrorIs(t, err, identity.ErrRejected)
+	visit(t, x, "go.dev", 5)
+	got, err := x.Infer(t.Context(), 0)
+	require.NoError(t, err)
+	require.Empty(t, got)
+	f, err := x.Get(t.Context(), "a")
+	require.NoError(t, err)
+	require.False(t, f.Rejected.IsZero())
+}
+
+// What is taken back is so in all of its words: the topic of a suggestion, and wordings since.
+func TestTakenBackAsAWhole(t *testing.T) {
+	for _, back := range []func(*identity.Identity, identity.Fact) error{
+		func(x *identity.Identity, f identity.Fact) error {
+			_, err := x.Archive(tContext, f.ID, false)
+			return err
+		},
+		func(x *identity.Identity, f identity.Fact) error {
+			_, err := x.Add(tContext, identity.Draft{Content: f.Content, Category: f.Category})
+			return err
+		},
+	} {
+		x, c := fresh(t)
+		visit(t, x, "react.dev", 3)
+		got, err := x.Infer(t.Context(), 0)
+		require.NoError(t, err)
+		suggested, err := x.Reject(t.Context(), got[0].ID, "no")
+		require.NoError(t, err)
+		said := add(t, x, identity.Draft{Content: "Go"})
+		_, err = x.Reject(t.Context(), said.ID, "")
+		require.NoError(t, err)
+		for _, text := range []string{"Golang", "GO!", "Golang."} {
+			c.add(time.Hour)
+			said, err = x.Update(t.Context(), said.ID, identity.Edit{Content: text})
+			require.NoError(t, err)
+		}
+		refused, err := x.Rejections(t.Context())
+		require.NoError(t, err)
+		require.Len(t, refused, 3)
+		require.NoError(t, back(x, suggested))
+		require.NoError(t, back(x, said))
+		refused, err = x.Rejections(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, refused)
+	}
+}
+
+// What is said again by hand can lose its maturity again.
+func TestSaidAgainFadesAgain(t *testing.T) {
+	x, c := fresh(t)
+	f := add(t, x, identity.Draft{Content: "Go"})
+	for range 2 {
+		c.add(days(110))
+		u, err := x.Maintain(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, u.Demoted)
+		g := add(t, x, identity.Draft{Content: "Go"})
+		require.Equal(t, f.ID, g.ID)
+		require.Equal(t, identity.Established, g.Maturity)
+		require.Zero(t, g.Demoted)
+	}
+}
