@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 )
@@ -95,7 +96,7 @@ func Read(data []byte) Document {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			first := min(1, len(name))
+			_, first := utf8.DecodeRuneInString(name)
 			r.read(fields, s.category, s.section, name, strings.ToUpper(name[:first])+name[first:]+": ")
 		}
 	}

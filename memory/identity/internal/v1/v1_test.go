@@ -56,3 +56,14 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The name of a field begins with a letter, however many bytes it has.
+func TestNamesOfOtherAlphabets(t *testing.T) {
+	t.Parallel()
+	d := v1.Read([]byte(`{"custom":{"état":"a","имя":"b","":"c"}}`))
+	var got []string
+	for _, s := range d.Statements {
+		got = append(got, s.Content)
+	}
+	require.Equal(t, []string{": c", "État: a", "Имя: b"}, got)
+}
