@@ -69,8 +69,10 @@ func unite(facts []Fact, keyOf func(*Fact) string) (out []Fact) {
 // that was made here before one of a document, and then the one that was learned first.
 func senior(a, b Fact) int {
 	drawn := func(f *Fact) int { return number(names.Drawn(string(f.ID))) }
-	return cmp.Or(drawn(&b)-drawn(&a), older(&a, &b), b.Updated.Compare(a.Updated),
-		bytes.Compare(encoded(&a), encoded(&b)))
+	if c := cmp.Or(drawn(&b)-drawn(&a), older(&a, &b), b.Updated.Compare(a.Updated)); c != 0 {
+		return c
+	}
+	return bytes.Compare(encoded(&a), encoded(&b))
 }
 
 // merge returns f with what another state of it, or another fact that says the
