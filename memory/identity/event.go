@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ const (
 	rollupAfter = 30 * day        // age at which an event becomes part of its day's counts
 	markFor     = 2 * rollupAfter // how long a Key is remembered
 	groupEvents = 16              // events that one commit adds or rolls up
-	maxEvent    = 128 << 10       // of one event; what a commit adds in events
+	maxEvent    = 320 << 10       // of one event as it is kept
 )
 
 // Event is something that happened, from which candidates may be inferred: a
@@ -135,15 +134,7 @@ func (x *Identity) event(e Event) (noted, error) {
 		return out, memory.ErrEmpty
 	}
 	return out, cmp.Or(over("text", len(out.Text), maxContent), over("address", len(out.Address), maxContent),
-		over("topic", len(out.Topic), key.MaxID), over("event", out.size(), maxEvent), key.CheckID("key", e.Key))
-}
-
-func (e *Event) size() int {
-	n := 256 + len(e.Address) + len(e.Topic) + len(e.Text) + len(e.Key)
-	for name, raw := range e.Extra {
-		n += len(name) + len(raw)
-	}
-	return n
+		over("topic", len(out.Topic), key.MaxID), over("event", len(encoded(&out.Event)), maxEvent), key.CheckID("key", e.Key))
 }
 
 // append stores events in groups.
@@ -151,7 +142,7 @@ func (x *Identity) append(ctx context.Context, events []noted) (stored int, err 
 	for len(events) > 0 && err == nil {
 		n, size, fresh := 0, 0, 0
 		for ; n < min(len(events), groupEvents); n++ {
-			if size += events[n].size(); n > 0 && size > maxEvent {
+			if size += len(encoded(&events[n].Event)); n > 0 && size > maxEvent {
 				break
 			}
 		}
@@ -208,24 +199,20 @@ func (x *Identity) roll(b *rows.Batch, days map[string]rows.Row[rollup.Day], rin
 	old := x.clock().Add(-rollupAfter)
 	for n = max(n, 0); n < len(ring) && ring[n].Value.At.Before(old); n++ {
 	}
-	out := ring[:min(n, len(ring), groupEvents)]
-	changed := map[string]*rollup.Day{}
-	for _, r := range out {
-		b.Remove(r.Was)
-		name := r.Value.At.Format(time.DateOnly)
-		next := changed[name]
-		if next == nil {
-			was := days[name].Value
-			next = was.Clone()
-			changed[name] = next
+	n = min(n, len(ring), groupEvents)
+	done := 0
+	for done < n && !b.Full() {
+		name := ring[done].Value.At.Format(time.DateOnly)
+		was := days[name]
+		next := was.Value.Clone()
+		for ; done < n && ring[done].Value.At.Format(time.DateOnly) == name; done++ {
+			b.Remove(ring[done].Was)
+			next.Add(countOf(&ring[done].Value))
+			next.Mark(ring[done].Name())
 		}
-		next.Add(countOf(&r.Value))
-		next.Mark(r.Name())
+		rows.Put(b, was, rollupPart, name, rollup.TimeOf(name), next)
 	}
-	for _, name := range slices.Sorted(maps.Keys(changed)) {
-		rows.Put(b, days[name], rollupPart, name, rollup.TimeOf(name), changed[name])
-	}
-	return len(out)
+	return done
 }
 
 // days are the roll-ups by their day.

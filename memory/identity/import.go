@@ -103,13 +103,16 @@ func (x *Identity) Import(ctx context.Context, data []byte) (ImportReport, error
 func (x *Identity) unify(ctx context.Context, in *incoming, report *ImportReport) error {
 	for more, counted := true, false; more; counted = true {
 		if err := x.rows.Alone(ctx, func(b *rows.Batch) (err error) {
-			var r ImportReport
-			if r, more, err = x.importFacts(ctx, b, in.facts); !counted {
-				report.Added, report.Merged, report.Kept = r.Added, r.Merged, r.Kept
-			}
-			if err == nil && in.profile != nil {
+			if in.profile != nil {
 				merge := func(p *Profile) time.Time { return p.merge(in.profile) }
 				err = rows.MergeIn(ctx, x.rows, b, profilePart, "", merge)
+			}
+			var r ImportReport
+			if err == nil {
+				r, more, err = x.importFacts(ctx, b, in.facts)
+			}
+			if !counted {
+				report.Added, report.Merged, report.Kept = r.Added, r.Merged, r.Kept
 			}
 			return err
 		}); err != nil {
@@ -169,16 +172,7 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 			return nil, fmt.Errorf("fact %d: %w", i, err)
 		}
 	}
-	for i := range in.rejections {
-		r := &in.rejections[i]
-		for _, reason := range r.Reasons {
-			if err := over("reason", len(reason), maxContent); err != nil {
-				return nil, err
-			}
-		}
-		r.Reasons = lists.Latest(r.Reasons, maxReasons)
-	}
-	if lost := append(listed(in.profile.Extra), in.unreadable...); len(lost) > 0 {
+	if lost := append(loosejson.Elements(in.profile.Extra[unreadable]), in.unreadable...); len(lost) > 0 {
 		in.profile.Extra = loosejson.Union(loosejson.Fields{unreadable: encoded(&lost)}, in.profile.Extra)
 	}
 	return in, in.profile.check()
@@ -299,6 +293,10 @@ func (in *incoming) readRest(x *Identity, d *v2.Document) {
 		if o.Past("at", &r.At, x.clock()); !ok {
 			_ = json.Unmarshal(raw, &r.Content) // a list of texts; else it is unreadable
 		}
+		if slices.ContainsFunc(r.Reasons, func(s string) bool { return len(s) > maxContent }) {
+			r.Reasons = nil
+			o.Damage("reasons")
+		}
 		blank := fence.Blank(r.Content) || len(r.Content) > maxContent
 		if !blank {
 			in.rejections = append(in.rejections, r)
@@ -360,9 +358,6 @@ const maxDepth = 64
 // maxMark leaves room for the name of the part in an id.
 const maxMark = key.MaxID - len(eventPart) - 1
 
-// groupFacts is how many facts an import writes in a commit.
-const groupFacts = 64
-
 // importFacts merges facts with those that are there, and tells what becomes of them; more:
 // beyond those that it has written there are some for another commit.
 func (x *Identity) importFacts(
@@ -375,7 +370,7 @@ func (x *Identity) importFacts(
 		was[r.Value.ID], here[i] = r, r.Value
 	}
 	var rest rows.Batch // so that no later commit fails
-	n, gone, same, holder := 0, maps.Clone(was), map[ID]bool{}, map[ID]ID{}
+	gone, same, holder := maps.Clone(was), map[ID]bool{}, map[ID]ID{}
 	for _, f := range join(here, facts) {
 		r := was[f.ID]
 		delete(gone, f.ID)
@@ -386,15 +381,16 @@ func (x *Identity) importFacts(
 		}
 		report.Added += number(!known)
 		same[f.ID] = r.Stored() && bytes.Equal(encoded(&f), encoded(&r.Value))
-		to := b
-		if n += number(!same[f.ID]); n > groupFacts {
-			to = &rest
-		}
-		if err = cmp.Or(err, f.check()); !same[f.ID] {
-			putFact(to, r, &f)
+		switch err = cmp.Or(err, f.check()); {
+		case same[f.ID]:
+		case b.Full():
+			more = true
+			putFact(&rest, r, &f)
+		default:
+			putFact(b, r, &f)
 		}
 	}
-	if more = n > groupFacts; !more {
+	if !more {
 		for _, id := range slices.Sorted(maps.Keys(gone)) {
 			b.Remove(gone[id].Was)
 		}
@@ -414,11 +410,8 @@ func (x *Identity) importFacts(
 // down themselves is proven, and what they were at just then established. Whatever has no
 // place in a fact is in the document, which is kept whole.
 func (x *Identity) readV1(data []byte, in *incoming) {
-	d, now := v1.Read(data), x.clock()
-	since := now
-	if !d.Modified.IsZero() && !d.Modified.After(now) {
-		since = d.Modified
-	}
+	now := x.clock()
+	d := v1.Read(data, now)
 	in.profile = &Profile{
 		Name: d.Name, Role: d.Role, Visibility: Visibility(d.Visibility), UserID: d.UserID, DeviceID: d.DeviceID,
 		Extra: loosejson.Fields{"v1": data},
@@ -428,7 +421,7 @@ func (x *Identity) readV1(data []byte, in *incoming) {
 		f := Fact{
 			Category: Category(s.Category), Content: s.Content, Visibility: Visibility(s.Visibility), Source: Manual,
 			Confidence: 1, Maturity: Proven, Validations: provenAt,
-			At: since, Created: since, Updated: now, Validated: now,
+			At: d.Modified, Created: d.Modified, Updated: now, Validated: now,
 		}
 		if s.Current {
 			f.Maturity, f.Validations = Established, establishedAt

@@ -160,7 +160,7 @@ func (x *Identity) Maintain(ctx context.Context) (u MaintainReport, err error) {
 // rollOld rolls up the events that are old enough, and forgets the keys of
 // those that are twice as old.
 func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
-	for n := groupEvents; n == groupEvents; u.RolledUp += n {
+	for n := 1; n > 0; u.RolledUp += n {
 		err := x.rows.Alone(ctx, func(b *rows.Batch) error {
 			ring, err := rows.All[Event](ctx, x.rows, eventPart)
 			days, err2 := x.days(ctx)
@@ -173,14 +173,25 @@ func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
 			return err
 		}
 	}
-	return x.rows.Alone(ctx, func(b *rows.Batch) error {
-		days, err := x.days(ctx)
-		for name, d := range days {
-			if len(d.Value.Marks) > 0 && name < x.clock().Add(-markFor).Format(time.DateOnly) {
+	for more := true; more; {
+		err := x.rows.Alone(ctx, func(b *rows.Batch) error {
+			days, err := x.days(ctx)
+			more = false
+			for name, d := range days {
+				if len(d.Value.Marks) == 0 || name >= x.clock().Add(-markFor).Format(time.DateOnly) {
+					continue
+				}
+				if more = b.Full(); more {
+					break
+				}
 				d.Value.Marks = nil
 				rows.Put(b, d, rollupPart, name, d.Was.At, &d.Value)
 			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return err
-	})
+	}
+	return nil
 }

@@ -151,13 +151,6 @@ func (v Variant) order(o Variant) int {
 // unreadable is the field that holds entries that could not be read.
 const unreadable = "unreadable"
 
-func listed(extra loosejson.Fields) (out []json.RawMessage) {
-	if raw := extra[unreadable]; raw != nil && json.Unmarshal(raw, &out) != nil {
-		return []json.RawMessage{raw}
-	}
-	return out
-}
-
 // merge takes in what a document has: of two values that of the later profile, and of
 // two as late the smaller.
 func (p *Profile) merge(o *Profile) time.Time {
@@ -187,7 +180,7 @@ func (p *Profile) merge(o *Profile) time.Time {
 	for field := range loosejson.Union(p.Extra, o.Extra) {
 		extra[field] = json.RawMessage(pick(string(p.Extra[field]), string(o.Extra[field])))
 	}
-	lost := slices.Concat(listed(p.Extra), listed(o.Extra))
+	lost := slices.Concat(loosejson.Elements(p.Extra[unreadable]), loosejson.Elements(o.Extra[unreadable]))
 	if lost = lists.Once(lost, func(a, b json.RawMessage) int { return bytes.Compare(a, b) }); len(lost) > 0 {
 		extra[unreadable] = encoded(&lost)
 	}

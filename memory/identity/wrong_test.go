@@ -441,3 +441,54 @@ func TestSaidAgainFadesAgain(t *testing.T) {
 		require.Zero(t, g.Demoted)
 	}
 }
+
+// An event that takes more room in JSON than it has bytes is refused before one of its group
+// is stored.
+func TestObserveWhatIsTooLarge(t *testing.T) {
+	x, _ := fresh(t)
+	var limit *store.LimitError
+	_, err := x.Observe(t.Context(), identity.Event{Topic: "tea", At: start.Add(-time.Hour)},
+		identity.Event{Text: "x" + strings.Repeat("\x01", memory.MaxText-1)})
+	require.ErrorAs(t, err, &limit)
+	require.Equal(t, "event", limit.Field)
+	r := imported(t, x, `{"version":"2","facts":["Go"],"events":[{"text":"`+strings.Repeat("<", memory.MaxText*3/4)+`"}]}`)
+	require.Equal(t, 1, r.Events, "what fits is kept")
+}
+
+// A commit takes 1 MiB, however many long facts there are, and events of days with many topics.
+func TestLongFactsAndManyTopics(t *testing.T) {
+	x, c := fresh(t)
+	var facts []string
+	for i := range 60 {
+		facts = append(facts, fmt.Sprintf(`{"content":"%d %s"}`, i, strings.Repeat("word ", 6000)))
+	}
+	r := imported(t, x, `{"version":"2","facts":[`+strings.Join(facts, ",")+`],"theme":"`+strings.Repeat("x", 400<<10)+`"}`)
+	require.Equal(t, 60, r.Added)
+	require.Len(t, contents(t, x), 60)
+	require.Equal(t, 60, imported(t, x, exported(t, x, identity.Local)).Kept)
+
+	x, c = fresh(t)
+	var events []identity.Event
+	for i := range 16 {
+		var counts []string
+		for n := range 80 {
+			counts = append(counts, fmt.Sprintf(`{"topic":"%d %s","host":"%s.example","n":1}`, n, strings.Repeat("y", 240), strings.Repeat("z", 200)))
+		}
+		at := start.AddDate(0, 0, -i)
+		imported(t, x, `{"version":"2","rollups":[{"day":"`+at.Format(time.DateOnly)+`","counts":[`+strings.Join(counts, ",")+`]}]}`)
+		for range 60 {
+			events = append(events, identity.Event{Topic: "tea", Text: strings.Repeat("x", 4<<10), At: at})
+		}
+	}
+	n, err := x.Observe(t.Context(), events...)
+	require.NoError(t, err)
+	require.Len(t, events, n)
+	c.add(days(50))
+	u, err := x.Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, n, u.RolledUp)
+	c.add(days(50))
+	u, err = x.Maintain(t.Context()) // forgets the marks of all days
+	require.NoError(t, err)
+	require.Zero(t, u.RolledUp)
+}

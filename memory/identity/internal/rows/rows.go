@@ -81,8 +81,16 @@ func All[T any](ctx context.Context, t *Table, part string) ([]Row[T], error) {
 type Batch struct {
 	now     time.Time
 	changes []memory.Amended
+	size    int // of what is written
 	err     error
 }
+
+// enough is the size from which on a commit takes one more record at most: of MaxRecord,
+// and with its Content.
+const enough = store.MaxCommitBytes - memory.MaxRecord - 2*memory.MaxText
+
+// Full reports whether what else there is belongs into another commit.
+func (b *Batch) Full() bool { return b.size > enough }
 
 // Put writes v in place of what was read.
 func Put[T any](b *Batch, was Row[T], part, name string, at time.Time, v *T) {
@@ -94,6 +102,7 @@ func Put[T any](b *Batch, was Row[T], part, name string, at time.Time, v *T) {
 // Write writes a record with v as its Plan in place of another, or of the zero one.
 func (b *Batch) Write(was, is memory.Record, v any) {
 	is.Plan, is.Trusted = b.written(v), true
+	b.size += len(is.Plan) + len(is.Content)
 	b.changes = append(b.changes, memory.Amended{Was: was, Is: is})
 }
 

@@ -110,3 +110,19 @@ func TestMerge(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Value.Tea)
 }
+
+// A batch is full when one more record of the largest size is all that a commit still takes.
+func TestFull(t *testing.T) {
+	tb, ctx := table(t), t.Context()
+	long, largest := strings.Repeat("x", 100<<10), strings.Repeat("x", memory.MaxRecord-2)
+	require.NoError(t, tb.Change(ctx, func(b *rows.Batch) error {
+		for i := 0; !b.Full(); i++ {
+			rows.Put(b, rows.Row[string]{}, "long", strings.Repeat("n", 1+i), time.Time{}, &long)
+		}
+		rows.Put(b, rows.Row[string]{}, "largest", "", time.Time{}, &largest)
+		return b.Err()
+	}))
+	all, err := rows.All[string](ctx, tb, "long")
+	require.NoError(t, err)
+	require.Len(t, all, 4)
+}

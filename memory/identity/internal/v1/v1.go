@@ -19,7 +19,7 @@ type Document struct {
 	Name, Role       string
 	Visibility       string // of both
 	UserID, DeviceID string
-	Modified         time.Time // zero: not known
+	Modified         time.Time // when it was read, unless it says
 	Statements       []Statement
 }
 
@@ -70,11 +70,11 @@ func (v level) String() string { return [...]string{"", "public", "trusted", "lo
 // lists are those of the privacy section, by their level.
 var lists = []string{1: "public", trusted: "private", 3: "localOnly"}
 
-// Read takes a document apart, in the order of its fields.
-func Read(data []byte) Document {
+// Read takes a document apart at a time, in the order of its fields.
+func Read(data []byte, now time.Time) Document {
 	f := loosejson.FieldsOf(data)
 	meta, core, privacy := loosejson.FieldsOf(f["meta"]), loosejson.FieldsOf(f["core"]), loosejson.FieldsOf(f["privacy"])
-	r := reader{private: map[string]level{}}
+	r := reader{Document{Modified: now}, map[string]level{}}
 	for v, list := range lists {
 		for _, raw := range loosejson.Elements(privacy[list]) {
 			name := strings.ToLower(strings.TrimSpace(loosejson.Plain(raw)))
@@ -84,7 +84,9 @@ func Read(data []byte) Document {
 	r.Name, r.Role = loosejson.Pluck(core, "name"), loosejson.Pluck(core, "role")
 	r.UserID, r.DeviceID = loosejson.Pluck(meta, "userId"), loosejson.Pluck(meta, "deviceId")
 	r.Visibility = max(r.level("core", "name"), r.level("core", "role")).String()
-	r.Modified, _ = loosejson.Time(meta["lastModified"])
+	if at, ok := loosejson.Time(meta["lastModified"]); ok && !at.After(now) {
+		r.Modified = at
+	}
 	sections := map[string]loosejson.Fields{"": f, "core": core}
 	for _, s := range steps {
 		if sections[s.section] == nil {

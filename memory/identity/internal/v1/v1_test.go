@@ -10,6 +10,8 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/v1"
 )
 
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 func TestIs(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]bool{`{"expertise":[]}`: true, `{"privacy":1}`: true, `{"facts":[],"core":{}}`: false, `{"hello":1}`: false, `{}`: false} {
@@ -23,7 +25,7 @@ func TestRead(t *testing.T) {
 		"core":{"name":"Ann","role":"nurse","pronouns":"she"}, "expertise":["Go",{"name":"Rust"},{"name":"C","level":9},""],
 		"communication":{"style":"brief","pace":"slow"}, "custom":{"a":{"b":1}},
 		"currentFocus":{"projects":["Arc",{"name":"Boat","status":"new"},{"status":"old"}],"goals":"rest"},
-		"privacy":{"public":["Role","core.name"],"localOnly":["communication.style","boat","EXPERTISE"]}}`))
+		"privacy":{"public":["Role","core.name"],"localOnly":["communication.style","boat","EXPERTISE"]}}`), now)
 	require.Equal(t, v1.Document{
 		Name: "Ann", Role: "nurse", Visibility: "public", UserID: "u", DeviceID: "d",
 		Modified: time.Date(2025, 1, 2, 0, 0, 0, 0, time.UTC),
@@ -41,8 +43,9 @@ func TestRead(t *testing.T) {
 			{Category: "context", Content: `A: {"b":1}`, Visibility: "trusted"},
 		},
 	}, d)
-	require.Equal(t, v1.Document{Visibility: "trusted"}, v1.Read([]byte(`[]`)))
-	require.Equal(t, "trusted", v1.Read([]byte(`{"privacy":{"public":["name"]}}`)).Visibility, "the role may not go as far")
+	require.Equal(t, v1.Document{Visibility: "trusted", Modified: now}, v1.Read([]byte(`[]`), now))
+	require.Equal(t, now, v1.Read([]byte(`{"meta":{"lastModified":"2999-01-01"}}`), now).Modified, "it is not of the future")
+	require.Equal(t, "trusted", v1.Read([]byte(`{"privacy":{"public":["name"]}}`), now).Visibility, "the role may not go as far")
 }
 
 // Whatever a document holds, reading it says something of each text that it has a step for.
@@ -50,7 +53,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"expertise":["Go",{"name":"x"}],"currentFocus":{"projects":[{"status":"x"}]},"privacy":{"public":"x"}}`))
 	f.Add([]byte(`{"core":{"name":1,"":"x"},"meta":7,"custom":{"é":[null,""]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, s := range v1.Read(data).Statements {
+		for _, s := range v1.Read(data, now).Statements {
 			require.NotEmpty(t, s.Content)
 			require.Contains(t, []string{"public", "trusted", "local"}, s.Visibility)
 		}
@@ -60,7 +63,7 @@ func FuzzRead(f *testing.F) {
 // The name of a field begins with a letter, however many bytes it has.
 func TestNamesOfOtherAlphabets(t *testing.T) {
 	t.Parallel()
-	d := v1.Read([]byte(`{"custom":{"état":"a","имя":"b","":"c"}}`))
+	d := v1.Read([]byte(`{"custom":{"état":"a","имя":"b","":"c"}}`), now)
 	var got []string
 	for _, s := range d.Statements {
 		got = append(got, s.Content)
