@@ -45,14 +45,6 @@ func (in *incoming) decodeOld(e store.Entry, part, name string) (err error) {
 	return err
 }
 
-// day is the roll-up of a day, to add to.
-func (in *incoming) day(name string) *rollup.Day {
-	if in.rollups[name] == nil {
-		in.rollups[name] = new(rollup.Day)
-	}
-	return in.rollups[name]
-}
-
 func decodeTo[T any](e store.Entry, err *error) *T {
 	v := new(T)
 	*err = codec.Decode(e, v)

@@ -134,7 +134,8 @@ func (x *Identity) event(e Event) (noted, error) {
 		return out, memory.ErrEmpty
 	}
 	return out, cmp.Or(over("text", len(out.Text), maxContent), over("address", len(out.Address), maxContent),
-		over("topic", len(out.Topic), key.MaxID), over("event", len(encoded(&out.Event)), maxEvent), key.CheckID("key", e.Key))
+		over("topic", len(out.Topic), key.MaxID), key.CheckID("key", e.Key),
+		over("event", len(encoded(&out.Event)), maxEvent))
 }
 
 // append stores events in groups.

@@ -105,26 +105,21 @@ func (x *Identity) fact(d Draft) (Fact, error) {
 	return f, cmp.Or(err, f.check())
 }
 
-// factThat returns the first fact that is, or a zero row.
-func (x *Identity) factThat(ctx context.Context, is func(*Fact) bool) (r rows.Row[Fact], err error) {
-	list, err := x.all(ctx)
-	if i := slices.IndexFunc(list, func(r rows.Row[Fact]) bool { return is(&r.Value) }); i >= 0 && err == nil {
-		return list[i], nil
-	}
-	return r, err
-}
-
 // owner returns another fact that says what f says, or a zero row: of the same slot, else
 // where one of the two has none.
-func (x *Identity) owner(ctx context.Context, f *Fact) (rows.Row[Fact], error) {
+func (x *Identity) owner(ctx context.Context, f *Fact) (owner rows.Row[Fact], err error) {
+	list, err := x.all(ctx)
 	said, claim := f.said(), f.claim()
-	r, err := x.factThat(ctx, func(o *Fact) bool { return o.ID != f.ID && o.claim() == claim })
-	if err != nil || r.Stored() {
-		return r, err
+	for _, r := range list {
+		switch o := &r.Value; {
+		case o.ID == f.ID || err != nil:
+		case o.claim() == claim:
+			return r, nil
+		case !owner.Stored() && (f.Slot == "") != (o.Slot == "") && o.said() == said:
+			owner = r
+		}
 	}
-	return x.factThat(ctx, func(o *Fact) bool {
-		return o.ID != f.ID && (f.Slot == "") != (o.Slot == "") && o.said() == said
-	})
+	return owner, err
 }
 
 // find returns the fact of an id. One that was merged leads to the fact that stands for
@@ -136,16 +131,17 @@ func (x *Identity) find(ctx context.Context, id ID) (r rows.Row[Fact], err error
 	if id != "" && !strings.HasPrefix(string(id), own) {
 		r, err = rows.Get[Fact](ctx, x.rows, id)
 	}
-	if err == nil && !r.Stored() {
-		r, err = x.factThat(ctx, func(f *Fact) bool {
-			return slices.ContainsFunc(f.Variants, func(v Variant) bool { return v.ID == id })
-		})
-	}
 	if err != nil || r.Stored() {
 		return r, err
 	}
-	s, err := rows.Get[suggestion](ctx, x.rows, rows.ID(suggestionPart, string(id)))
-	if err == nil && s.Value.Content == "" {
+	list, err := x.all(ctx)
+	for _, r := range list {
+		if slices.ContainsFunc(r.Value.Variants, func(v Variant) bool { return v.ID == id }) {
+			return r, err
+		}
+	}
+	s, err2 := rows.Get[suggestion](ctx, x.rows, rows.ID(suggestionPart, string(id)))
+	if err = errors.Join(err, err2); err == nil && s.Value.Content == "" {
 		err = fmt.Errorf("identity: fact %.64q: %w", string(id), store.ErrNotFound)
 	}
 	if err != nil {
@@ -169,10 +165,12 @@ func (x *Identity) Get(ctx context.Context, id ID) (Fact, error) {
 	return r.Value, err
 }
 
-// edit changes a fact by fn, which returns false to leave it as it is.
-func (x *Identity) edit(
-	ctx context.Context, id ID, fn func(b *rows.Batch, f *Fact, stored bool) (bool, error),
-) (f Fact, err error) {
+// editor changes a fact, or returns false to leave it as it is. One that is not stored was
+// suggested.
+type editor func(b *rows.Batch, f *Fact, stored bool) (bool, error)
+
+// edit changes a fact by fn.
+func (x *Identity) edit(ctx context.Context, id ID, fn editor) (f Fact, err error) {
 	err = x.rows.Alone(ctx, func(b *rows.Batch) error {
 		r, err := x.find(ctx, id)
 		if err != nil {

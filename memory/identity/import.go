@@ -28,13 +28,15 @@ import (
 
 // ImportReport says what Import did.
 type ImportReport struct {
-	Version    int // of the document: 1 or 2
-	Facts      int // that it held
-	Added      int
-	Merged     int // into facts that were there, or came before them
-	Kept       int // nothing new about them
-	Damaged    int // with fields that could not be read: kept raw
-	Unreadable int // without a content, or rejections with more: in Profile.Extra["unreadable"]
+	Version int // of the document: 1 or 2
+	Facts   int // that it held
+	Added   int
+	Merged  int // into facts that were there, or came before them
+	Kept    int // nothing new about them
+	Damaged int // with fields that could not be read: kept raw
+	// Unreadable are those without a content, and rejections with more than their
+	// fields: in Profile.Extra["unreadable"].
+	Unreadable int
 	Events     int // that were new
 }
 
@@ -52,6 +54,14 @@ type incoming struct {
 
 func newIncoming() *incoming {
 	return &incoming{rollups: map[string]*rollup.Day{}, suggested: map[string]suggestion{}}
+}
+
+// day is the roll-up of a day, to add to.
+func (in *incoming) day(name string) *rollup.Day {
+	if in.rollups[name] == nil {
+		in.rollups[name] = new(rollup.Day)
+	}
+	return in.rollups[name]
 }
 
 // Import takes in a document of version 2, as Export writes it, or of version
@@ -207,8 +217,6 @@ func (x *Identity) readV2(data []byte, in *incoming) {
 	in.readRest(x, &d)
 }
 
-func isID[T ~string](s T) bool { return key.CheckID("", string(s)) == nil }
-
 // ranked reports whether v is one of a ranked vocabulary.
 func ranked[T interface{ rank() int }](v T) bool { return v.rank() > 0 }
 
@@ -222,14 +230,14 @@ func (x *Identity) readFact(raw json.RawMessage) (Fact, bool) {
 	if strings.TrimSpace(f.Content) == "" {
 		return f, false
 	}
-	loosejson.Expect(&o, "id", &f.ID, func(id ID) bool { return isID(id) && !strings.HasPrefix(string(id), own) })
-	loosejson.Expect(&o, "sourceRef", &f.Ref, isID)
+	loosejson.Expect(&o, "id", &f.ID, func(id ID) bool { return v2.IsID(id) && !strings.HasPrefix(string(id), own) })
+	loosejson.Expect(&o, "sourceRef", &f.Ref, v2.IsID)
 	loosejson.Expect(&o, "category", &f.Category, v2.IsName)
 	loosejson.Expect(&o, "source", &f.Source, v2.IsName)
 	loosejson.Expect(&o, "maturity", &f.Maturity, ranked)
 	loosejson.Expect(&o, "visibility", &f.Visibility, ranked)
-	loosejson.Expect(&o, "subject", &f.Subject, isID)
-	loosejson.Expect(&o, "slot", &f.Slot, isID)
+	loosejson.Expect(&o, "subject", &f.Subject, v2.IsID)
+	loosejson.Expect(&o, "slot", &f.Slot, v2.IsID)
 	o.Clamp("confidence", &f.Confidence, 0, 1)
 	now := x.clock()
 	for field, t := range map[string]*time.Time{
@@ -334,8 +342,8 @@ func (x *Identity) readEvent(n int, raw json.RawMessage) (noted, bool) {
 	}
 	loosejson.Expect(&o, "type", &e.Kind, v2.IsName)
 	loosejson.Expect(&o, "category", &e.Category, v2.IsName)
-	loosejson.Expect(&o, "key", &e.Key, isID)
-	loosejson.Expect(&o, "id", &e.ID, isID)
+	loosejson.Expect(&o, "key", &e.Key, v2.IsID)
+	loosejson.Expect(&o, "id", &e.ID, v2.IsID)
 	o.Clamp("dwellSeconds", &e.Seconds, 0, day.Seconds())
 	if raw := o.Given["dwell"]; raw != nil { // which is not the Dwell of ours
 		o.Left["dwell"] = raw
@@ -360,9 +368,7 @@ const maxMark = key.MaxID - len(eventPart) - 1
 
 // importFacts merges facts with those that are there, and tells what becomes of them; more:
 // beyond those that it has written there are some for another commit.
-func (x *Identity) importFacts(
-	ctx context.Context, b *rows.Batch, facts []Fact,
-) (report ImportReport, more bool, err error) {
+func (x *Identity) importFacts(ctx context.Context, b *rows.Batch, in []Fact) (n ImportReport, more bool, err error) {
 	list, err := x.all(ctx)
 	was := map[ID]rows.Row[Fact]{}
 	here := make([]Fact, len(list))
@@ -371,7 +377,7 @@ func (x *Identity) importFacts(
 	}
 	var rest rows.Batch // so that no later commit fails
 	gone, same, holder := maps.Clone(was), map[ID]bool{}, map[ID]ID{}
-	for _, f := range join(here, facts) {
+	for _, f := range join(here, in) {
 		r := was[f.ID]
 		delete(gone, f.ID)
 		known := r.Stored()
@@ -379,7 +385,7 @@ func (x *Identity) importFacts(
 			holder[v.ID] = f.ID
 			known = known || was[v.ID].Value.ID != ""
 		}
-		report.Added += number(!known)
+		n.Added += number(!known)
 		same[f.ID] = r.Stored() && bytes.Equal(encoded(&f), encoded(&r.Value))
 		switch err = cmp.Or(err, f.check()); {
 		case same[f.ID]:
@@ -395,15 +401,15 @@ func (x *Identity) importFacts(
 			b.Remove(gone[id].Was)
 		}
 	}
-	for i := range facts {
-		id := facts[i].ID
+	for i := range in {
+		id := in[i].ID
 		if _, leads := same[id]; !leads {
 			id = holder[id]
 		}
-		report.Kept += number(same[id])
+		n.Kept += number(same[id])
 	}
-	report.Merged = len(facts) - report.Added - report.Kept
-	return report, more, cmp.Or(err, rest.Err())
+	n.Merged = len(in) - n.Added - n.Kept
+	return n, more, cmp.Or(err, rest.Err())
 }
 
 // readV1 makes facts of the texts of a document of version 1: what the person had written

@@ -160,38 +160,28 @@ func (x *Identity) Maintain(ctx context.Context) (u MaintainReport, err error) {
 // rollOld rolls up the events that are old enough, and forgets the keys of
 // those that are twice as old.
 func (x *Identity) rollOld(ctx context.Context, u *MaintainReport) error {
-	for n := 1; n > 0; u.RolledUp += n {
-		err := x.rows.Alone(ctx, func(b *rows.Batch) error {
+	for more := true; more; {
+		n := 0
+		if err := x.rows.Alone(ctx, func(b *rows.Batch) error {
 			ring, err := rows.All[Event](ctx, x.rows, eventPart)
 			days, err2 := x.days(ctx)
-			if err = errors.Join(err, err2); err == nil {
-				n = x.roll(b, days, ring, 0)
+			if err = errors.Join(err, err2); err != nil {
+				return err
 			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for more := true; more; {
-		err := x.rows.Alone(ctx, func(b *rows.Batch) error {
-			days, err := x.days(ctx)
-			more = false
+			n = x.roll(b, days, ring, 0)
+			more = n > 0
 			for name, d := range days {
-				if len(d.Value.Marks) == 0 || name >= x.clock().Add(-markFor).Format(time.DateOnly) {
-					continue
+				old := name < x.clock().Add(-markFor).Format(time.DateOnly)
+				if n == 0 && old && len(d.Value.Marks) > 0 && !b.Full() {
+					d.Value.Marks, more = nil, true
+					rows.Put(b, d, rollupPart, name, d.Was.At, &d.Value)
 				}
-				if more = b.Full(); more {
-					break
-				}
-				d.Value.Marks = nil
-				rows.Put(b, d, rollupPart, name, d.Was.At, &d.Value)
 			}
-			return err
-		})
-		if err != nil {
+			return nil
+		}); err != nil {
 			return err
 		}
+		u.RolledUp += n
 	}
 	return nil
 }

@@ -11,27 +11,22 @@ import (
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
 	"github.com/arc-learn/arc/memory/identity/internal/names"
+	"github.com/arc-learn/arc/memory/identity/internal/union"
 )
 
 // join merges the facts of two identities. It depends on which facts there are, and on
 // nothing else: neither on the order, nor on whose they are.
 func join(a, b []Fact) []Fact {
 	all := slices.Concat(a, b)
-	lead := map[ID]ID{} // of each id, another one of the same fact
-	find := func(id ID) ID {
-		for lead[id] != "" {
-			id = lead[id]
-		}
-		return id
-	}
+	var same union.Sets
 	for i := range all {
 		for _, v := range all[i].Variants {
-			if from, to := find(v.ID), find(all[i].ID); v.ID != "" && from != to {
-				lead[from] = to
+			if v.ID != "" {
+				same.Join(string(v.ID), string(all[i].ID))
 			}
 		}
 	}
-	byID := unite(all, func(f *Fact) string { return string(find(f.ID)) })
+	byID := unite(all, func(f *Fact) string { return same.Find(string(f.ID)) })
 	slotted := map[string]string{} // of what is said, the least claim to a slot
 	for i := range byID {
 		said, claim := byID[i].said(), byID[i].claim()
@@ -49,8 +44,7 @@ func join(a, b []Fact) []Fact {
 
 // unite makes one fact of those with one key, the senior first.
 func unite(facts []Fact, keyOf func(*Fact) string) (out []Fact) {
-	sorted := slices.Clone(facts)
-	slices.SortFunc(sorted, senior)
+	sorted := slices.SortedFunc(slices.Values(facts), senior)
 	at := map[string]int{}
 	for i := range sorted {
 		f := &sorted[i]

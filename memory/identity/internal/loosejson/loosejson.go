@@ -55,16 +55,16 @@ func FieldsOf(raw json.RawMessage) (out Fields) {
 func Read(raw json.RawMessage, v any) (Object, bool) {
 	o := Object{Given: FieldsOf(raw), Left: Fields{}, Damaged: Fields{}}
 	maps.Copy(o.Left, o.Given)
-	o.fill(reflect.ValueOf(v).Elem())
+	o.readInto(reflect.ValueOf(v).Elem())
 	return o, o.Given != nil
 }
 
-func (o *Object) fill(to reflect.Value) {
+func (o *Object) readInto(to reflect.Value) {
 	for i := range to.NumField() {
 		name, _, _ := strings.Cut(to.Type().Field(i).Tag.Get("json"), ",")
 		switch value := o.Left[name]; {
 		case to.Type().Field(i).Anonymous:
-			o.fill(to.Field(i))
+			o.readInto(to.Field(i))
 		case name == "extra":
 		case value != nil && string(value) != "null" && !take(value, to.Field(i).Addr().Interface()):
 			o.Damage(name)

@@ -68,7 +68,7 @@ func Read(raw json.RawMessage) (date string, d *Day, whole bool) {
 	}
 	d, whole = &Day{Others: max(r.Others, 0)}, true
 	for _, c := range r.Counts {
-		if !c.valid() {
+		if !c.possible() {
 			whole = false
 			continue
 		}
@@ -79,8 +79,8 @@ func Read(raw json.RawMessage) (date string, d *Day, whole bool) {
 	return r.Date, d, whole
 }
 
-// valid reports whether there can be events like those that are counted.
-func (c *Count) valid() bool {
+// possible reports whether there can be events like those that are counted.
+func (c *Count) possible() bool {
 	name := func(s string, n int) bool { return len(s) <= n && key.CheckID("", s) == nil }
 	return c.N > 0 && name(c.Kind, 64) && name(c.Host, 253) && name(c.Category, 64) &&
 		len(c.Topic) <= key.MaxID && (c.Topic == "" || !fence.Blank(c.Topic))

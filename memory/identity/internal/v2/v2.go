@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/loosejson"
@@ -79,10 +78,11 @@ func Own(extra loosejson.Fields) string {
 	return ""
 }
 
+// IsID reports whether s can be an id or a reference, or is empty.
+func IsID[T ~string](s T) bool { return key.CheckID("", string(s)) == nil }
+
 // IsName reports whether s can be a category, a source or a kind of event.
-func IsName[T ~string](s T) bool {
-	return s != "" && len(s) <= 64 && utf8.ValidString(string(s)) && key.CheckID("", string(s)) == nil
-}
+func IsName[T ~string](s T) bool { return s != "" && len(s) <= 64 && IsID(s) }
 
 const (
 	day      = 24 * time.Hour
