@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,25 +14,33 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// decodeOld takes what a record of a part holds. Its name is the last of its key.
+// decodeOld takes what a record of a part holds, which has to be something that can be kept.
+// Its name is the last of its key.
 func (in *incoming) decodeOld(e store.Entry, part, name string) (err error) {
+	var b rows.Batch
 	switch part {
 	case "p": // the profile
 		in.profile = decodeTo[Profile](e, &err)
+		rows.Put(&b, rows.Row[Profile]{}, profilePart, "", time.Time{}, in.profile)
 	case "f":
 		in.facts = append(in.facts, *decodeTo[Fact](e, &err))
 	case "b": // what was rejected
 		in.rejections = append(in.rejections, *decodeTo[Rejection](e, &err))
 	case "s": // what was suggested
-		in.suggested[name] = *decodeTo[suggestion](e, &err)
+		s := decodeTo[suggestion](e, &err)
+		in.suggested[name] = *s
+		rows.Put(&b, rows.Row[suggestion]{}, suggestionPart, name, time.Time{}, s)
 	case "e":
 		v := decodeTo[struct {
 			Mark string `cbor:"1,keyasint"`
 			Event
 		}](e, &err)
 		in.events = append(in.events, noted{mark: v.Mark, imported: true, Event: v.Event})
+		rows.Put(&b, rows.Row[Event]{}, eventPart, v.Mark, v.At, &v.Event)
 	case "r":
-		in.day(name).Merge(decodeTo[rollup.Day](e, &err))
+		day := decodeTo[rollup.Day](e, &err)
+		in.day(name).Merge(day)
+		rows.Put(&b, rows.Row[rollup.Day]{}, rollupPart, name, time.Time{}, day)
 	case "k": // when an event was that has a Key
 		at := decodeTo[struct {
 			At time.Time `cbor:"1,keyasint"`
@@ -42,7 +51,7 @@ func (in *incoming) decodeOld(e store.Entry, part, name string) (err error) {
 	default:
 		err = fmt.Errorf("%w: %q is no identity", store.ErrDamaged, e.Key)
 	}
-	return err
+	return cmp.Or(err, b.Err(), in.check())
 }
 
 func decodeTo[T any](e store.Entry, err *error) *T {
@@ -61,7 +70,10 @@ func Check(e store.Entry, scope memory.Scope) error {
 	if p.Scope.Check() != nil || !p.Scope.Within(scope) {
 		return fmt.Errorf("%w: %q is of another scope", memory.ErrTenant, e.Key)
 	}
-	return newIncoming().decodeOld(e, p.Part, name)
+	if err := newIncoming().decodeOld(e, p.Part, name); err != nil {
+		return fmt.Errorf("%w: %q: %w", store.ErrDamaged, e.Key, err)
+	}
+	return nil
 }
 
 // Adopt moves the identities of earlier versions into a Bank over the same store, with

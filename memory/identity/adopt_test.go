@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,4 +149,43 @@ func (c *cutOff) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 		return 0, store.ErrFull
 	}
 	return c.Store.Commit(ctx, ops...)
+}
+
+// Whatever a record of a former version holds that Check lets in, Adopt moves: an Agent that
+// took it opens.
+func FuzzOldRecord(f *testing.F) {
+	raw, err := os.ReadFile("testdata/before.json")
+	require.NoError(f, err)
+	var b before
+	require.NoError(f, json.Unmarshal(raw, &b))
+	for k, v := range b.Entries {
+		if parts := strings.Split(k, "\x00"); parts[2] == "acme/ann" {
+			f.Add(parts[1], parts[len(parts)-1], v[5:])
+		}
+	}
+	f.Add("e", "event", []byte("\xa1\x01\x62a\x00")) // a mark that no id may hold
+	f.Add("f", "fact", []byte("\xa6\x01\x6didentity:head\x02\x64core\x03\x61x\x07\x66proven\x08\x66manual\x0a\x67trusted"))
+	f.Add("r", "2026-03-01", []byte("\xa1\x01\x81\xa2\x05\x01\x18\x82\xf9\x7e\x00")) // a weight that is no number
+	f.Fuzz(func(t *testing.T, part, name string, body []byte) {
+		if strings.ContainsRune(part+name, 0) || !utf8.ValidString(part+name) || len(part+name) > 200 {
+			return // no key of a store
+		}
+		e := store.Entry{Key: strings.Join([]string{"identity", part, "acme/ann", name}, "\x00")}
+		table := crc32.MakeTable(crc32.Castagnoli)
+		e.Value = append(binary.BigEndian.AppendUint32([]byte{1}, crc32.Update(crc32.Update(0, table, []byte(e.Key)), table, body)), body...)
+		if identity.Check(e, "acme") != nil {
+			return
+		}
+		st := store.NewMem()
+		_, err := st.Commit(t.Context(), store.Op{Key: e.Key, Value: e.Value})
+		require.NoError(t, err)
+		bank, err := memory.Open(t.Context(), st, nil)
+		require.NoError(t, err)
+		require.NoError(t, identity.Adopt(t.Context(), st, bank))
+		x, err := identity.New(bank, "acme/ann", &identity.Options{Now: func() time.Time { return b.Now }})
+		require.NoError(t, err)
+		_, err = x.Export(t.Context(), identity.Local)
+		require.NoError(t, err)
+		require.NoError(t, bank.Close())
+	})
 }

@@ -75,10 +75,7 @@ func (v Visibility) Within(limit Visibility) bool { return v.rank() <= limit.ran
 
 // stricter returns the narrower of two, a if there is none.
 func stricter(a, b Visibility) Visibility {
-	if b.rank() > a.rank() {
-		return b
-	}
-	return a
+	return slices.MaxFunc([]Visibility{a, b}, func(a, b Visibility) int { return a.rank() - b.rank() })
 }
 
 // Source says how a fact came about. The constants are those of the format;
@@ -321,12 +318,7 @@ func (f *Fact) slotKey() string {
 // older orders facts by when they were learned.
 func older(a, b *Fact) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // newest orders what answers before what it replaces. A candidate replaces
 // nothing that was confirmed.

@@ -64,10 +64,7 @@ func (x *Identity) Add(ctx context.Context, d Draft) (Fact, error) {
 		putFact(b, r, &f)
 		return nil
 	})
-	if err != nil {
-		return Fact{}, err
-	}
-	return f, nil
+	return orNone(f, err)
 }
 
 // sayAgain returns the fact that says f by now, where r has said it: none, where another fact
@@ -184,10 +181,7 @@ func (x *Identity) edit(ctx context.Context, id ID, fn editor) (f Fact, err erro
 		}
 		return err
 	})
-	if err != nil {
-		return Fact{}, err
-	}
-	return f, nil
+	return orNone(f, err)
 }
 
 // Edit says what to change of a fact. Empty fields stay as they are.
@@ -256,11 +250,8 @@ type Validation struct {
 // archived one back. A Suggestion becomes such a fact. A rejected fact is a
 // *RejectedError: see Archive.
 func (x *Identity) Validate(ctx context.Context, id ID, v Validation) (Fact, error) {
-	if err := key.CheckID("key", v.Key); err != nil {
+	if err := cmp.Or(key.CheckID("key", v.Key), over("reason", len(v.Reason), maxContent)); err != nil {
 		return Fact{}, fmt.Errorf("identity: %w", err)
-	}
-	if err := over("reason", len(v.Reason), maxContent); err != nil {
-		return Fact{}, err
 	}
 	return x.edit(ctx, id, func(_ *rows.Batch, f *Fact, _ bool) (bool, error) {
 		if !f.Rejected.IsZero() {

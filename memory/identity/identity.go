@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/memory"
@@ -78,15 +79,11 @@ type Options struct {
 // English prose and may be some tens of percent off for other text: a host
 // that pays by the token passes its model's own tokenizer.
 func EstimateTokens(text string) int {
-	ascii, other := 0, 0
-	for _, r := range text {
-		if r < 0x80 {
-			ascii++
-		} else {
-			other++
-		}
+	ascii := 0
+	for i := range len(text) {
+		ascii += number(text[i] < utf8.RuneSelf)
 	}
-	return (ascii+3)/4 + other
+	return (ascii+3)/4 + utf8.RuneCountInString(text) - ascii
 }
 
 // Identity is the identity of one person or project: a view of a Bank that holds
@@ -115,10 +112,7 @@ func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error
 	if err := own.Check(); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	o := Options{}
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, &Options{})
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -262,10 +256,15 @@ func (x *Identity) UpdateProfile(ctx context.Context, change func(*Profile) erro
 		rows.Put(b, r, profilePart, "", time.Time{}, &p)
 		return err
 	})
+	return orNone(p, err)
+}
+
+// orNone returns v, or the zero value with an error.
+func orNone[T any](v T, err error) (T, error) {
 	if err != nil {
-		return Profile{}, err
+		v = *new(T)
 	}
-	return p, nil
+	return v, err
 }
 
 // check tells what of a profile cannot be kept.

@@ -64,6 +64,22 @@ func (in *incoming) day(name string) *rollup.Day {
 	return in.rollups[name]
 }
 
+// check tells what of it cannot be kept, so that it does not fail half-way.
+func (in *incoming) check() error {
+	var b rows.Batch
+	for i := range in.facts {
+		f := &in.facts[i]
+		putFact(&b, rows.Row[Fact]{}, f)
+		if err := cmp.Or(f.check(), b.Err()); err != nil || strings.HasPrefix(string(f.ID), own) {
+			return fmt.Errorf("fact %d: %w", i, cmp.Or(err, bad("id", f.ID)))
+		}
+	}
+	for i := range in.rejections {
+		rows.Put(&b, rows.Row[Rejection]{}, rejectionPart, "", time.Time{}, &in.rejections[i])
+	}
+	return b.Err()
+}
+
 // Import takes in a document of version 2, as Export writes it, or of version
 // 1, and merges it with what is there. Nothing that either held is lost, and
 // importing the same again changes nothing. Two identities merge to the same facts,
@@ -175,12 +191,8 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 	default:
 		return nil, fmt.Errorf("%w: version %.16q", ErrFormat, version)
 	}
-	for i := range in.facts {
-		var b rows.Batch
-		putFact(&b, rows.Row[Fact]{}, &in.facts[i]) // so that it cannot fail half-way
-		if err := cmp.Or(in.facts[i].check(), b.Err()); err != nil {
-			return nil, fmt.Errorf("fact %d: %w", i, err)
-		}
+	if err := in.check(); err != nil {
+		return nil, err
 	}
 	if lost := append(loosejson.Elements(in.profile.Extra[unreadable]), in.unreadable...); len(lost) > 0 {
 		in.profile.Extra = loosejson.Union(loosejson.Fields{unreadable: encoded(&lost)}, in.profile.Extra)

@@ -59,10 +59,7 @@ func (x *Identity) Infer(ctx context.Context, lookback time.Duration) ([]Suggest
 			out = append(out, s)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return orNone(out, err)
 }
 
 // infer returns all that the events speak for, the best founded first. Those that were rolled

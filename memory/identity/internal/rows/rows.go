@@ -5,6 +5,7 @@ package rows
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -101,6 +103,9 @@ func Put[T any](b *Batch, was Row[T], part, name string, at time.Time, v *T) {
 
 // Write writes a record with v as its Plan in place of another, or of the zero one.
 func (b *Batch) Write(was, is memory.Record, v any) {
+	if err := key.CheckID("id", string(is.ID)); err != nil || is.ID == "" {
+		b.err = cmp.Or(b.err, err, memory.ErrID)
+	}
 	is.Plan, is.Trusted = b.written(v), true
 	b.size += len(is.Plan) + len(is.Content)
 	b.changes = append(b.changes, memory.Amended{Was: was, Is: is})

@@ -94,19 +94,19 @@ func Read(data []byte, now time.Time) Document {
 		}
 		fields := sections[s.section]
 		if s.part != "*" {
-			r.read(fields, s.category, s.section, s.part, s.label)
+			r.field(fields, s.category, s.section, s.part, s.label)
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			_, first := utf8.DecodeRuneInString(name)
-			r.read(fields, s.category, s.section, name, strings.ToUpper(name[:first])+name[first:]+": ")
+			r.field(fields, s.category, s.section, name, strings.ToUpper(name[:first])+name[first:]+": ")
 		}
 	}
 	return r.Document
 }
 
-// read makes statements of a field of a section, and takes it out.
-func (r *reader) read(fields loosejson.Fields, category, section, part, label string) {
+// field makes statements of a field of a section, and takes it out.
+func (r *reader) field(fields loosejson.Fields, category, section, part, label string) {
 	values := loosejson.Elements(fields[part])
 	delete(fields, part)
 	for _, raw := range values {
