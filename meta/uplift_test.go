@@ -97,5 +97,5 @@ func ExampleMonitor_Uplift() {
 	u, _ := m.Uplift(context.Background(), "memory")
 	fmt.Println(u)
 	// Output:
-	// helps by +49.9 points (+25.0 to +74.8; 100 % of 150 with, 50 % of 50 without)
+	// helps by +49.9 points (+24.2 to +75.6; 100 % of 150 with, 50 % of 50 without)
 }

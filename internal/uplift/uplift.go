@@ -19,7 +19,8 @@ import "math"
 // whose mean is the uplift whatever m1 and m0 are, since p is known. The
 // interval is the normal-mixture confidence sequence of Robbins (1970) in its
 // asymptotic form (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024,
-// eq. 9), over the sum of squares of X about its mean so far.
+// eq. 9), over the sum of squares of X about its mean so far, and of the largest
+// that each arm has still to show.
 type Trial struct {
 	Treated   Arm     `cbor:"1,keyasint,omitzero"`
 	Untreated Arm     `cbor:"2,keyasint,omitzero"`
@@ -72,8 +73,9 @@ func (t Trial) mean() float64 { return t.Sum / float64(max(1, t.Episodes())) }
 
 const (
 	// alpha is the nominal chance that the truth is ever outside the
-	// interval. The law is asymptotic: at 0.05 it was outside in 4.9 to 5.1 %
-	// of 2000 simulated trials of 3000 episodes, at 0.03 in 2.9 to 3.8 %.
+	// interval. The law is asymptotic: of 1000 simulated trials of 2000 episodes
+	// with 2 to 50 % untreated, base rates of 2 to 100 % and uplifts of -10, 0 and
+	// 10 points, 3.7 % were outside at worst.
 	alpha = 0.03
 	// tuned is the sum of squares at which the interval is tightest: that of
 	// about 400 episodes with a fifth of them untreated.
@@ -94,7 +96,15 @@ func (t Trial) Interval() (mean, low, high float64) {
 	if t.Treated.Episodes < least || t.Untreated.Episodes < least {
 		return mean, -1, 1
 	}
-	v := t.Squares*mixture + 1
+	v := (t.Squares+t.unseen())*mixture + 1
 	half := math.Sqrt(v/mixture*math.Log(v/(alpha*alpha))) / float64(t.Episodes())
 	return mean, max(-1, t.mean()-half), min(1, t.mean()+half)
+}
+
+// unseen is the sum of squares of one more episode in each arm that goes against its
+// rate. The fewer an arm has, the more each of them weighs, and where they have agreed so
+// far the others say nothing of that.
+func (t Trial) unseen() float64 {
+	n, treated, not := float64(t.Episodes()), float64(t.Treated.Episodes), float64(t.Untreated.Episodes)
+	return n*n/(treated*treated) + n*n/(not*not)
 }

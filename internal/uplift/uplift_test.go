@@ -14,19 +14,18 @@ import (
 const (
 	runs     = 2000
 	episodes = 2000
-	treated  = 0.8
 )
 
-// simulate runs trials with a base rate of one half, looks at each after every
-// episode, and returns the share whose interval was ever wrong, and the share
+// simulate runs trials with a base rate, treated with a chance, looks at each after
+// every episode, and returns the share whose interval was ever wrong, and the share
 // that found an uplift within 800 episodes.
-func simulate(truth float64, seed uint64) (wrong, found float64) {
+func simulate(truth, base, treated float64, seed uint64) (wrong, found float64) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range runs {
 		var t uplift.Trial
 		miss, hit := 0.0, 0.0
 		for i := range episodes {
-			got, rate := rng.Float64() < treated, 0.5
+			got, rate := rng.Float64() < treated, base
 			if got {
 				rate += truth
 			}
@@ -48,7 +47,7 @@ func simulate(truth float64, seed uint64) (wrong, found float64) {
 func TestIntervalHoldsAlways(t *testing.T) {
 	t.Parallel()
 	for seed, truth := range []float64{0, 0.05, 0.2, -0.1} {
-		wrong, found := simulate(truth, uint64(seed+1))
+		wrong, found := simulate(truth, 0.5, 0.8, uint64(seed+1))
 		require.LessOrEqual(t, wrong, 0.05, "uplift %v", truth)
 		if truth >= 0.2 {
 			require.GreaterOrEqual(t, found, 0.8)
@@ -56,6 +55,18 @@ func TestIntervalHoldsAlways(t *testing.T) {
 		if truth <= 0 {
 			require.LessOrEqual(t, found, 0.05, "an uplift that is not there")
 		}
+	}
+}
+
+// The interval holds where few episodes go without the treatment, and nearly all of
+// them end alike: those that do not are still to come.
+func TestIntervalHoldsOfFew(t *testing.T) {
+	t.Parallel()
+	for i, c := range [...]struct{ truth, base, treated float64 }{
+		{-0.1, 0.1, 0.9}, {-0.1, 0.1, 0.95}, {0.1, 0.9, 0.95},
+	} {
+		wrong, _ := simulate(c.truth, c.base, c.treated, uint64(i+11))
+		require.LessOrEqual(t, wrong, 0.05, "%+v", c)
 	}
 }
 
