@@ -45,7 +45,7 @@ func (l *Learner) Uplift(ctx context.Context, scope memory.Scope) (u Uplift, err
 }
 
 // UpliftOf says how much one memory adds to the chance that a goal is
-// delivered for which it is recalled. Memories that are withheld together share
+// delivered for which it is recalled, among the first 63. Memories that are withheld together share
 // the credit: it tells good from bad company only over goals that differ.
 func (l *Learner) UpliftOf(ctx context.Context, scope memory.Scope, id memory.ID) (meta.Uplift, error) {
 	return l.monitor.Uplift(ctx, treatment(scope, string(id)))
@@ -85,6 +85,10 @@ func Measures(experiment string, scope memory.Scope) bool {
 	return slices.ContainsFunc(experiments(scope), func(begin string) bool { return strings.HasPrefix(experiment, begin) })
 }
 
+// maxMeasured is how many of a goal's memories, the first that were found, have an
+// experiment each: an episode has 64 treatments, and memory as a whole is one of them.
+const maxMeasured = 63
+
 // measure adds a goal that has ended to the experiments.
 func (l *Learner) measure(ctx context.Context, o *Outcome) error {
 	if l.o.Holdout == 0 || o.Goal == Open {
@@ -100,6 +104,7 @@ func (l *Learner) measure(ctx context.Context, o *Outcome) error {
 	if len(each) == 0 {
 		return nil
 	}
+	each = each[:min(len(each), maxMeasured)]
 	record := func(what string, came bool, also ...string) error {
 		return l.monitor.RecordEpisode(ctx, meta.Episode{
 			Key: digest(o.GoalKey, what), Treatments: append(also, treatment(o.Scope, what)),

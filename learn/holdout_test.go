@@ -113,3 +113,52 @@ func TestHoldoutIsDrawnByTheGoal(t *testing.T) {
 	_, err := open(t.Context(), store.NewMem(), &learn.Options{Holdout: 0.6})
 	require.ErrorContains(t, err, "Holdout")
 }
+
+// An episode has room for 64 treatments: a goal with more memories ends all the same, and
+// the first of them are measured.
+func TestHoldoutOfManyMemories(t *testing.T) {
+	t.Parallel()
+	p := setup(t, &learn.Options{Holdout: 0.25, Seed: 1, Recall: 100})
+	hits := make([]memory.Hit, 80)
+	for i := range hits {
+		hits[i].Record.ID, hits[i].Record.Scope = memory.ID(fmt.Sprint("m", i)), scope
+	}
+	o := blocked("run", "the cache")
+	o.Injected = hits
+	_, err := p.learner.Learn(t.Context(), o)
+	require.NoError(t, err)
+	u, err := p.learner.Uplift(t.Context(), scope)
+	require.NoError(t, err)
+	require.Equal(t, 1, u.Delivered.Treated)
+	for i, measured := range map[int]int{0: 1, 62: 1, 63: 0} {
+		of, err := p.learner.UpliftOf(t.Context(), scope, hits[i].Record.ID)
+		require.NoError(t, err)
+		require.Equal(t, measured, of.Treated, i)
+	}
+}
+
+// Of an experiment a goal leaves sums alone, once it is released.
+func TestReleasedGoalLeavesNoMark(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	p, err := open(t.Context(), st, &learn.Options{Holdout: 0.25, Seed: 1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.close()) }()
+	marks := func() (n int) {
+		require.NoError(t, p.learner.Flush(t.Context()))
+		for e, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			if strings.Contains(e.Key, "episode\x00") {
+				n++
+			}
+		}
+		return n
+	}
+	o := blocked("run", "the cache")
+	o.Withheld = []memory.ID{"one"}
+	_, err = p.learner.Learn(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, 3, marks())
+	require.NoError(t, p.learner.Release(t.Context(), "s", []memory.Scope{scope}, []string{o.Key}, []string{o.GoalKey}))
+	require.Zero(t, marks())
+}

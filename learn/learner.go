@@ -146,7 +146,7 @@ func (l *Learner) Flush(ctx context.Context) error {
 func Keys(goals []string) (outcomes, episodes []string) {
 	for _, k := range goals {
 		outcomes = append(outcomes, k+"/blocked")
-		episodes = append(episodes, digest(k, "delivered"), digest(k, "at once"))
+		episodes = append(episodes, digest(k, "delivered"), digest(k, "at once"), digest(k, "unasked"))
 	}
 	return outcomes, episodes
 }
