@@ -231,6 +231,24 @@ func TestAVariableIsNoAdverb(t *testing.T) {
 	}
 }
 
+// Nor one for what is not to be done.
+func TestAVariableIsNoNegation(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"nicht", "nie", "Keinen", "никогда", "dont", "cancel", "jamais"} {
+		var learned []learn.Outcome
+		for _, thing := range []string{"billing", "search", "mail"} {
+			o := delivered(thing, thing+" jetzt neu starten")
+			o.Situation, o.Case = o.Objective, learn.Case{}
+			o.Plan = []reason.Task{{Objective: "systemctl restart " + thing, Skill: "edit", Worker: "fixer"}}
+			learned = append(learned, o)
+		}
+		a := learn.Ask{Scope: scope, Situation: other + " jetzt neu starten", Objective: other + " jetzt neu starten"}
+		if chunk, ok := fires(t, a, learned...); ok {
+			t.Errorf("%q fires", chunk.Tasks[0].Objective)
+		}
+	}
+}
+
 // A number of the plan's own is not that of the inputs.
 func TestANumberOfThePlanIsNotThatOfTheInputs(t *testing.T) {
 	t.Parallel()

@@ -215,7 +215,8 @@ var unnamed = strings.Fields("anybody anyone anything everybody everyone everyth
 // vague reports whether a word in lower case is one of these or, by its end, an adverb.
 func vague(w string) bool { return slices.Contains(unnamed, w) || strings.HasSuffix(w, "ly") }
 
-// bindWord binds a variable to a word that looks like those that it was drawn from.
+// bindWord binds a variable to a word that looks like those that it was drawn from, and
+// does not turn the statement around.
 // An identifier names a thing as plain words do; these may do more than that.
 func (b *Binding) bindWord(name, word string, looks []Look) bool {
 	v := Value{String, word}
@@ -224,7 +225,7 @@ func (b *Binding) bindWord(name, word string, looks []Look) bool {
 	}
 	look, low := LookOf(word), strings.ToLower(word)
 	alike := slices.Contains(looks, look) || look == aName && slices.Contains(looks, aWord)
-	if !alike || functionWord(low) || vague(low) || !harmless(v, Value{}) {
+	if !alike || functionWord(low) || vague(low) || Denies(word) || !harmless(v, Value{}) {
 		return false
 	}
 	b.Now[name] = v
