@@ -136,7 +136,7 @@ func Example() {
 	// Output:
 	// What worked: make the map.
 	// 1. edit for: {thing} (edit), done by fixer
-	// Case 1768827351.
+	// Case 145761062.
 	// true make the map edit for: the index fixer
 }
 

@@ -26,7 +26,7 @@ func trigger(situation string) string {
 }
 
 // Wording says what a chunk holds, for recall and for prompts. The number
-// in its last line keeps chunks of other conditions apart.
+// in its last line keeps chunks of other conditions, and of other plans, apart.
 func (c *Chunk) Wording() string {
 	b := append(make([]byte, 0, 200), "What worked: "...)
 	b = append(append(b, text.Line(c.Approach.Show())...), '.')
@@ -49,11 +49,15 @@ func (c *Chunk) Wording() string {
 	return string(append(b, '.'))
 }
 
-// fingerprint is a number for what the conditions are: memory takes texts with other
-// numbers for other lessons.
+// fingerprint is a number for what the conditions are and what the tasks ask for, by any
+// worker: memory takes texts with other numbers for other lessons.
 func (c *Chunk) fingerprint() uint32 {
 	conditions := *c
-	conditions.Approach, conditions.Tasks, conditions.Situation = nil, nil, ""
+	conditions.Approach, conditions.Tasks, conditions.Situation = nil, slices.Clone(c.Tasks), ""
+	for i := range conditions.Tasks {
+		s := &conditions.Tasks[i]
+		s.Objective, s.Delta, s.Verify, s.Worker = folded(s.Objective), folded(s.Delta), folded(s.Verify), ""
+	}
 	if len(c.Variables) == 0 {
 		conditions.Objective = nil
 	}
@@ -77,4 +81,15 @@ func (c *Chunk) fingerprint() uint32 {
 	}
 	sum := sha256.Sum256(raw)
 	return binary.BigEndian.Uint32(sum[:])
+}
+
+// folded is a phrase with its words as they are compared.
+func folded(p template.Phrase) (out template.Phrase) {
+	for _, part := range p {
+		if part.From == nil {
+			part.Text = strings.Join(template.Folded(part.Text), " ")
+		}
+		out = append(out, part)
+	}
+	return out
 }
