@@ -44,7 +44,10 @@
 //     as well, unless the host names the situation: it vouches that they did not decide.
 //     A boolean that it does not quote is the same even then;
 //   - no value of the old case that differs is left in the plan: one that stands inside
-//     of an identifier, that two inputs had, or that only the objective's words tell.
+//     of an identifier, that two inputs had, or that only the objective's words tell;
+//   - the memories that the plan was drawn from hold: those that the reasoner has named or
+//     repeated, and facts that it shares a word with that the case does not have. None is
+//     forgotten; no fact is put aside, or has another in its place.
 //
 // How alike two cases are never makes a chunk fire: a similar case gets the plan as a
 // suggestion, with what differs ([Learner.Match]). Three chunks of one shape become

@@ -97,7 +97,7 @@ func (o *Outcome) chunk() (d memory.Draft, err error) {
 	c, err := chunk.New(o.chunkCase(o.Situation, o.Objective), plan)
 	if err == nil {
 		d, err = draft(c)
-		d.Key = o.GoalKey + "/chunk"
+		d.Key, d.Links = o.GoalKey+"/chunk", o.parents(c)
 	}
 	return d, err
 }
@@ -115,7 +115,7 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 	}
 	d.Source = memory.Source{Origin: memory.Derived, Run: o.Run, Ref: o.GoalKey}
 	if d.Kind == memory.Pattern {
-		d.Quotes, d.Links = o.Quotes, append(d.Links, o.parents()...)
+		d.Quotes = o.Quotes
 	}
 	return kept(l.bank.In(o.Scope).Remember(ctx, d))
 }
@@ -131,7 +131,11 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	}
 	if c := o.known(o.Chunks); c != nil {
 		o.used = c.ID
-		return memory.Receipt{ID: c.ID, Disposition: memory.Strengthened, Into: c.ID}, "", l.unname(ctx, o, c)
+		r = memory.Receipt{ID: c.ID, Disposition: memory.Strengthened, Into: c.ID}
+		if c.moved {
+			err = l.renew(ctx, o, c)
+		}
+		return r, "", err
 	}
 	d, err := o.chunk()
 	if err != nil {
@@ -150,7 +154,7 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 			Injected: []memory.ID{c.ID}, Utilized: []memory.ID{c.ID}, Actor: o.User,
 		}
 		r = memory.Receipt{ID: c.ID, Disposition: memory.Strengthened, Into: c.ID}
-		return r, c.ID, errors.Join(l.unname(ctx, o, c), l.bank.In(o.Scope).Feedback(ctx, f))
+		return r, c.ID, errors.Join(l.renew(ctx, o, c), l.bank.In(o.Scope).Feedback(ctx, f))
 	}
 	if r, err = l.remember(ctx, o, d); err != nil {
 		return r, "", err
@@ -177,10 +181,11 @@ func (o *Outcome) known(chunks []Chunk) *Chunk {
 	return nil
 }
 
-// unname has a chunk name no worker for the tasks that another one has delivered for other
-// values of the inputs: which of them is for which values is the ranking's to learn.
-func (l *Learner) unname(ctx context.Context, o *Outcome, c *Chunk) error {
-	for c.moved {
+// renew has a chunk name no worker for the tasks that another one has delivered for other
+// values of the inputs: which of them is for which values is the ranking's to learn. And
+// one that was drawn from what does not hold any more is drawn from what this plan is.
+func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
+	for {
 		was, err := l.bank.In(o.Scope).Get(ctx, c.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil // it is forgotten since
@@ -192,18 +197,28 @@ func (l *Learner) unname(ctx context.Context, o *Outcome, c *Chunk) error {
 		if err != nil {
 			return err
 		}
-		n, changed := stored.Unnamed(o.Plan)
+		lapsed, err := l.lapsed(ctx, &was, o.Injected)
+		if err != nil {
+			return err
+		}
+		lapsed = lapsed && generalises(&was) == 0
+		n, changed := stored, false
+		if c.moved {
+			n, changed = stored.Unnamed(o.Plan)
+		}
 		d, err := draft(n)
-		if err != nil || !changed {
+		if err != nil || !changed && !lapsed {
 			return err
 		}
 		is := was.Clone()
 		is.Content, is.Plan = d.Content, d.Plan
+		if lapsed {
+			is.Links = o.parents(stored)
+		}
 		if err = l.bank.In(o.Scope).Amend(ctx, memory.Amended{Was: was, Is: is}); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
-	return nil
 }
 
 // equal reports whether two tasks are the same, by any worker.

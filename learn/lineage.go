@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/learn/internal/chunk"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -58,11 +59,20 @@ const (
 	notDelivered = "Not delivered"
 )
 
-// parents links to the memories of the scope that a plan was drawn from.
-func (o *Outcome) parents() (links []memory.Link) {
+// parents links to the memories of the scope that the plan of a chunk was drawn from: those
+// that the reasoner has named or repeated, and facts that say what else the plan has from
+// nowhere. What another has taken the place of is none.
+func (o *Outcome) parents(c *chunk.Chunk) (links []memory.Link) {
+	of := o.chunkCase(o.Situation, o.Objective)
+	shares := c.Sharing(&of)
 	for i := range o.Injected {
 		r := &o.Injected[i].Record
-		if r.Scope == o.Scope && slices.Contains(o.Parents, r.ID) && len(links) < memory.MaxLinks {
+		over := func(h memory.Hit) bool { return replaces(&h, r) }
+		if r.Scope != o.Scope || len(links) == memory.MaxLinks || slices.ContainsFunc(o.Injected, over) {
+			continue
+		}
+		told := r.Trusted && r.Kind == memory.Fact && shares(r.Content)
+		if told || slices.Contains(o.Parents, r.ID) {
 			links = append(links, memory.Link{To: r.ID})
 		}
 	}

@@ -144,12 +144,28 @@ func (o *Outcome) feedback(scope memory.Scope, credited memory.ID, ids []memory.
 	}
 	if o.Fired != "" {
 		if f.Delivered {
-			f.Utilized = append(slices.Clip(f.Utilized), o.Fired)
+			f.Utilized = append(append(slices.Clip(f.Utilized), o.Fired), o.restsOn()...)
 		} else if !o.Passed && !o.Faulty {
 			f.Misled = append(slices.Clip(f.Misled), o.Fired)
 		}
 	}
 	return f, f.Delivered && len(f.Injected) > 0 || len(f.Misled) > 0
+}
+
+// restsOn are the memories that the plan of the chunk that fired was drawn from. Other plans
+// are left out, which were not run.
+func (o *Outcome) restsOn() (ids []memory.ID) {
+	i := slices.IndexFunc(o.Injected, func(h memory.Hit) bool { return h.Record.ID == o.Fired })
+	if i < 0 {
+		return nil
+	}
+	for _, l := range o.Injected[i].Record.Links {
+		other := func(h memory.Hit) bool { return h.Record.ID == l.To && h.Record.Kind != memory.Pattern }
+		if l.Rel == "" && slices.ContainsFunc(o.Injected, other) {
+			ids = append(ids, l.To)
+		}
+	}
+	return ids
 }
 
 // maxNote is as much of a text as recall looks for and the monitor keeps, in

@@ -92,8 +92,11 @@ func (l *Learner) Recall(ctx context.Context, a Ask) (f Found, err error) {
 		}
 		all = all[:from+len(distinct(shown(all[from:], a.User)))]
 	}
-	f.Hits = slices.Clip(all)
 	l.room.Store(int32(len(all)))
+	if all, err = l.holding(ctx, all, &f.Trusted); err != nil {
+		return f, err
+	}
+	f.Hits = slices.Clip(all)
 	f.Withheld = len(f.Hits) > 0 && l.holds(a.GoalKey)
 	return f, nil
 }
@@ -212,18 +215,4 @@ func older(r *memory.Record) (Chunk, bool) {
 		ID: r.ID, Situation: r.Trigger, Approach: p.Approach, Tasks: p.Tasks,
 		Differs: []string{"it was stored without its conditions"},
 	}}, ok
-}
-
-// isGeneral is the relation of a pattern with variables to those that it was
-// drawn from.
-const isGeneral = "generalises"
-
-// generalises returns how many patterns one with variables was drawn from.
-func generalises(r *memory.Record) (n int) {
-	for _, l := range r.Links {
-		if l.Rel == isGeneral {
-			n++
-		}
-	}
-	return n
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/text"
 )
@@ -150,6 +151,15 @@ func (r *Residue) Keeps(v Value, texts ...Phrase) bool {
 		}
 	}
 	return false
+}
+
+// Shares reports whether a word of a text, however inflected, or a number of it stands in
+// the plan, and not in the texts of the case. Function words do not count.
+func (r *Residue) Shares(text string, texts ...Phrase) bool {
+	return slices.ContainsFunc(pieces(text), func(p string) bool {
+		tells := utf8.RuneCountInString(p) > 2 || strings.Trim(p, "0123456789") == ""
+		return tells && !functionWord(p) && !explains(texts, p) && r.has(p, texts)
+	})
 }
 
 // has reports whether a piece of a value is a number of the plan, or whether a piece of

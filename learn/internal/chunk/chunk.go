@@ -17,6 +17,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/arc-learn/arc/internal/template"
 	"github.com/arc-learn/arc/reason"
@@ -289,6 +290,15 @@ func (c *Chunk) residue() *template.Residue {
 		}
 	}
 	return left
+}
+
+// Sharing returns a function that reports whether the plan of a case says something that a
+// text does, and the case does not.
+func (c *Chunk) Sharing(of *Case) func(text string) bool {
+	left := sync.OnceValue(c.residue)
+	return func(text string) bool {
+		return left().Shares(text, template.Literal(of.Objective), template.Literal(of.Situation))
+	}
 }
 
 // Encode returns the chunk as a pattern stores it.

@@ -1,0 +1,92 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// A plan is drawn from memories, by links. What they say may stand in it: it holds no
+// longer than they do.
+
+// holding leaves out the plans that have lapsed, of which the first so many are trusted.
+func (l *Learner) holding(ctx context.Context, hits []memory.Hit, trusted *int) ([]memory.Hit, error) {
+	for i := len(hits) - 1; i >= 0; i-- {
+		lapsed, err := l.lapsed(ctx, &hits[i].Record, hits)
+		switch {
+		case err != nil:
+			return nil, err
+		case lapsed && i < *trusted:
+			*trusted--
+			fallthrough
+		case lapsed:
+			hits = slices.Delete(hits, i, i+1)
+		}
+	}
+	return hits, nil
+}
+
+// lapsed reports whether a plan was drawn from what does not hold any more: from a memory
+// that is forgotten, from a fact or episode that is put aside or that another has taken the
+// place of, by what hits say. One with variables has if a plan that it was drawn from has.
+func (l *Learner) lapsed(ctx context.Context, r *memory.Record, hits []memory.Hit) (bool, error) {
+	if len(r.Plan) == 0 || r.Source.Origin != memory.Derived {
+		return false, nil
+	}
+	rel := ""
+	if generalises(r) > 0 {
+		rel = isGeneral
+	}
+	for _, link := range r.Links {
+		if link.Rel != rel {
+			continue
+		}
+		from, err := l.bank.In(r.Scope).Get(ctx, link.To)
+		gone := errors.Is(err, store.ErrNotFound)
+		switch {
+		case gone:
+			err = nil
+		case err != nil:
+		case from.Kind == memory.Fact || from.Kind == memory.Episode:
+			gone = from.Archived || slices.ContainsFunc(hits, func(h memory.Hit) bool { return replaces(&h, &from) })
+		case rel == isGeneral && generalises(&from) == 0:
+			gone, err = l.lapsed(ctx, &from, hits)
+		}
+		if gone || err != nil {
+			return gone, err
+		}
+	}
+	return false, nil
+}
+
+// replaces reports whether a hit says that a record is not current any more.
+func replaces(h *memory.Hit, r *memory.Record) bool {
+	is := &h.Record
+	switch {
+	case is.Scope != r.Scope:
+		return false
+	case is.ID == r.ID:
+		return h.Replaced.By != ""
+	case h.Superseded != nil && h.Superseded.ID == r.ID:
+		return true
+	}
+	same := is.Slot.Subject == r.Slot.Subject && is.Slot.Attribute == r.Slot.Attribute
+	return same && is.Slot.Attribute != "" && is.Slot.Value != r.Slot.Value && is.At.After(r.At)
+}
+
+// isGeneral is the relation of a pattern with variables to those that it was
+// drawn from.
+const isGeneral = "generalises"
+
+// generalises returns how many patterns one with variables was drawn from.
+func generalises(r *memory.Record) (n int) {
+	for _, l := range r.Links {
+		if l.Rel == isGeneral {
+			n++
+		}
+	}
+	return n
+}
