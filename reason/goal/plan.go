@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal/internal/search"
 	"github.com/arc-learn/arc/store"
 )
 
 // Bounds of a plan. A course has at most reason.MaxTasks actions. A search makes at
 // most maxStates · maxSteps changes of a state, so that a tick ends whatever the
-// actions are.
+// actions are. Its time grows with what the actions change, not with what is read.
 const (
 	maxSteps  = 64    // actions that bear on one goal
 	maxStates = 2_000 // states of the world to look into
@@ -122,22 +123,6 @@ func (c *criterion) met(s state, maxAge time.Duration) bool {
 	return status == Met
 }
 
-// node is a state of the world, and the course that leads to it.
-type node struct {
-	state
-	parent *node // nil: the world as it is
-	step   *step // that leads here from it
-	depth  int   // steps so far
-	cost   float64
-	guess  bool // the last step may have met the goal; the state is not known
-}
-
-// compare orders nodes by what is to be looked into first.
-func (n *node) compare(m *node) int {
-	guess := map[bool]int{true: 1}
-	return cmp.Or(cmp.Compare(n.cost, m.cost), cmp.Compare(n.depth, m.depth), cmp.Compare(guess[n.guess], guess[m.guess]))
-}
-
 // cheapestCourse returns the steps of least cost after which the goal is met, by what
 // the steps say that they change; none if it is met already. It does not matter whether
 // the goal is disabled or unknown.
@@ -145,41 +130,44 @@ func (n *node) compare(m *node) int {
 // A step can be taken if its preconditions are met. One that alters the value of
 // the goal, a part of it, or what it is a part of, can end a course: that is a
 // guess. What it has altered is unknown after it, so that it serves no
-// precondition. Of courses of equal cost the shorter one is returned, then the one
-// that is no guess, and then always the same one. The search is by uniform cost
-// over states of the world, so the cost is the least there is.
+// precondition.
 func cheapestCourse(s state, t *target, steps []step) (course []*step, err error) {
 	p := planner{target: t}
-	var n *node
-	if err = p.choose(steps); err == nil {
-		n, err = p.search(s)
-	}
-	if err != nil {
+	if err := p.choose(steps); err != nil {
 		return nil, fmt.Errorf("goal %q: %w", t.ID, err)
 	}
-	for ; n.parent != nil; n = n.parent {
-		course = append(course, n.step)
+	found, err := search.Cheapest(&p, s, search.Bounds{Steps: len(p.steps), Depth: reason.MaxTasks, States: maxStates})
+	switch {
+	case errors.Is(err, search.ErrNone):
+		return nil, fmt.Errorf("goal %q: %w: %s", t.ID, errNoPlan, p.why(s))
+	case errors.Is(err, search.ErrDepth):
+		return nil, fmt.Errorf("goal %q: %w: no course of %d actions or fewer meets it", t.ID, errBound, reason.MaxTasks)
+	case errors.Is(err, search.ErrStates):
+		return nil, fmt.Errorf("goal %q: %w: %d states were looked into", t.ID, errBound, maxStates)
 	}
-	slices.Reverse(course)
+	for _, i := range found {
+		course = append(course, p.steps[i])
+	}
 	return course, nil
 }
 
-// planner looks for a course of the steps that bear on a goal.
+// planner is the space of the states that the steps which bear on a goal lead to.
 type planner struct {
 	*target
 	steps  []*step // by name
-	places []place // two states of the world with equal values at these are one
+	wanted []place // of the goal and of preconditions
+	places []place // that steps change
 }
 
 // choose takes the steps that change what the goal is about, or what the preconditions
 // of steps chosen before are about.
 func (p *planner) choose(steps []step) error {
-	wanted := []place{p.is.place}
+	p.wanted = []place{p.is.place}
 	chosen := make([]bool, len(steps))
-	for i := 0; i < len(wanted); i++ {
+	for i := 0; i < len(p.wanted); i++ {
 		for j := range steps {
 			st := &steps[j]
-			if chosen[j] || !st.bearsOn(wanted[i]) {
+			if chosen[j] || !st.bearsOn(p.wanted[i]) {
 				continue
 			}
 			if chosen[j] = true; len(p.steps) == maxSteps {
@@ -188,81 +176,52 @@ func (p *planner) choose(steps []step) error {
 			}
 			p.steps = append(p.steps, st)
 			for _, c := range st.pre {
-				wanted = append(wanted, c.place)
+				p.wanted = append(p.wanted, c.place)
 			}
 			for _, c := range st.changes {
 				p.places = append(p.places, c.place)
 			}
 		}
 	}
-	p.places = append(p.places, wanted...)
 	slices.SortFunc(p.steps, func(a, b *step) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }
 
-// search returns the cheapest node at which the goal is met.
-//
-// Nodes are taken from open in the order of compare. A node that is taken has the
-// least cost of all ways to its state: costs are positive, and any other way leads
-// through a node that is still open and costs as much at least. So the first node
-// taken that meets the goal is the answer. A guess is not among the seen states, for
-// what it leads to is not known.
-func (p *planner) search(s state) (*node, error) {
-	open := []*node{{state: s}} // the most promising is the last
-	push := func(n *node) {
-		i, _ := slices.BinarySearchFunc(open, n, func(a, b *node) int { return b.compare(a) })
-		open = slices.Insert(open, i, n)
+var _ search.Space[state] = (*planner)(nil)
+
+// Take implements search.Space.
+func (p *planner) Take(from state, i int) (to state, guess, ok bool) {
+	st := p.steps[i]
+	if st.lacks(from) != nil {
+		return state{}, false, false
 	}
-	seen := map[[32]byte]*node{p.fingerprint(s): open[0]}
-	cut := false
-	for len(open) > 0 {
-		n := open[len(open)-1]
-		open = open[:len(open)-1]
-		if n.guess || p.is.met(n.state, p.MaxAge) {
-			return n, nil
-		}
-		if n.depth == reason.MaxTasks {
-			cut = true
-			continue
-		}
-		for _, st := range p.steps {
-			if st.lacks(n.state) != nil {
-				continue
-			}
-			to := &node{state: n.after(st.changes), parent: n, step: st, depth: n.depth + 1, cost: n.cost + cmp.Or(st.Cost, 1)}
-			if st.guesses(p.is.place) && !p.is.met(to.state, p.MaxAge) {
-				to.state, to.guess = state{}, true
-				push(to)
-				continue
-			}
-			key := p.fingerprint(to.state)
-			if old := seen[key]; old != nil && old.compare(to) <= 0 {
-				continue
-			}
-			seen[key] = to
-			push(to)
-			if len(seen) > maxStates {
-				return nil, fmt.Errorf("%w: %d states were looked into", errBound, maxStates)
-			}
-		}
-	}
-	if cut {
-		return nil, fmt.Errorf("%w: no course of %d actions or fewer meets it", errBound, reason.MaxTasks)
-	}
-	return nil, fmt.Errorf("%w: %s", errNoPlan, p.why(s))
+	to = from.after(st.changes)
+	return to, st.guesses(p.is.place) && !p.Wanted(to), true
 }
 
-// fingerprint tells states apart by the values that matter, and by whether that of the
-// goal is fresh enough for it.
-func (p *planner) fingerprint(s state) (sum [32]byte) {
+// Cost implements search.Space.
+func (p *planner) Cost(i int) float64 { return cmp.Or(p.steps[i].Cost, 1) }
+
+// Wanted implements search.Space.
+func (p *planner) Wanted(s state) bool { return p.is.met(s, p.MaxAge) }
+
+// Key implements search.Space: two states are one that agree in the values of what steps
+// change, in what is known of what is wanted, and in whether the goal's value is fresh
+// enough. All else is as it was at the start, however large it is.
+func (p *planner) Key(s state) [32]byte {
 	h := sha256.New()
 	_, err := s.read(p.is.place, p.MaxAge)
 	fmt.Fprintln(h, err == nil)
+	for _, at := range p.wanted {
+		_, err := s.read(at, 0)
+		fmt.Fprintln(h, err == nil)
+	}
 	for _, at := range p.places {
-		if r, err := s.read(at, 0); err == nil {
-			_, _ = io.WriteString(h, encoded(r.value)) // a hash takes it all
+		if v, found := lookup(s.domains[at.domain].data, at.keys[1:]); found {
+			_, _ = io.WriteString(h, encoded(v)) // a hash takes it all
 		}
-		fmt.Fprintln(h)
+		_, err := s.read(at, 0)
+		fmt.Fprintln(h, err == nil)
 	}
 	return [32]byte(h.Sum(nil))
 }

@@ -426,6 +426,21 @@ func TestPlanIsCheapest(t *testing.T) {
 	t.Log(ends)
 }
 
+// A course that is cheaper and too long does not hide one that is not.
+func TestPlanWhereTheCheaperWayIsTooLong(t *testing.T) {
+	t.Parallel()
+	s := world(t, obj{"n": 0, "ready": 0, "goal": 0}).State(noon)
+	n := float64(goal.MaxActions - 1)
+	c, err := goal.Plan(s, aim(is("data.goal", 1)), []goal.Action{
+		{Name: "step", Effects: []goal.Change{adds("data.n", 1)}, Cost: 0.01},
+		{Name: "jump", Effects: []goal.Change{sets("data.n", n)}, Cost: 5},
+		{Name: "ready", Pre: []goal.Condition{is("data.n", n)}, Effects: []goal.Change{sets("data.ready", 1)}},
+		{Name: "finish", Pre: []goal.Condition{is("data.ready", 1)}, Effects: []goal.Change{sets("data.goal", 1)}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "jump, ready, finish", names(c))
+}
+
 // chain is a goal that takes so many actions, in order, among others that do
 // as much for something else that the goal might need.
 func chain(depth, actions int) domain {
@@ -465,9 +480,19 @@ func BenchmarkPlan(b *testing.B) {
 			Name: fmt.Sprint("worker ", i), Effects: []goal.Change{alters("data.failing")}, Cost: 1 + float64(i*7919%1000)/1000,
 		})
 	}
+	large := domain{data: obj{}, goal: aim(goal.Condition{
+		Selector: "domains.m.data", Distribution: map[string]float64{"y": 0.001}, Tolerance: new(0.0),
+	})}
+	for i := range 2000 {
+		large.data.(obj)[fmt.Sprint("key", i)] = strings.Repeat("x", 30)
+	}
+	for i := range 4 {
+		large.actions = append(large.actions, goal.Action{Name: fmt.Sprint(i), Effects: []goal.Change{sets(fmt.Sprintf("data.key%d", i), "y")}})
+	}
 	for name, d := range map[string]domain{
 		"actions=24/depth=6":  chain(6, 24),
 		"actions=64/one step": one,
+		"value=86KB":          large,
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
