@@ -120,7 +120,7 @@ type Controller struct {
 	// failing are the domains whose collectors Run has logged as failing.
 	failing map[string]bool
 	// saving is held while an outcome is saved. Saved are the keys of the outcomes in the
-	// ledger, the oldest first.
+	// ledger, by number.
 	saving sync.Mutex
 	saved  []string
 

@@ -770,3 +770,28 @@ func ExampleController() {
 	// ci.green met nothing
 	// goals/ci.green/1 succeeded fixer
 }
+
+// The number of a dispatch is used once, also where the history is shorter than what is
+// in flight.
+func TestNumbersAreUsedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		opts := &goal.Options{History: 1}
+		b := newBench(t, st, opts, zero("a"), zero("b"), zero("c"))
+		b.do = func(_ context.Context, d goal.Dispatch) (goal.Result, error) {
+			idle(map[string]time.Duration{"a": 2, "b": 3, "c": 1}[d.Goal] * time.Second)
+			return goal.Result{End: goal.Failed}, nil
+		}
+		b.read(obj{"a": 1, "b": 1, "c": 1})
+		b.tick()
+		idle(time.Minute)
+		b.c.Close()
+		seen := ids(b.got)
+		b = newBench(t, st, opts, zero("a"), zero("b"), zero("c"))
+		b.read(obj{"a": 0, "b": 0, "c": 1})
+		b.tick()
+		require.NotEmpty(t, b.got)
+		require.NotContains(t, seen, b.got[0].ID)
+		require.EqualValues(t, 4, b.got[0].Number)
+	})
+}

@@ -162,9 +162,10 @@ func (c *Controller) writeEntry(ctx context.Context, f *flight) error {
 const maxPruned = 100
 
 // saveOutcome lets the outcome of a flight take the place of its open entry, and
-// drops old outcomes, in one commit. It returns false if another controller has
-// brought the flight to its end. It can be called until there is no error.
-func (c *Controller) saveOutcome(ctx context.Context, f *flight) (saved bool, err error) {
+// drops those of the lowest numbers, in one commit. The highest number stays: the next
+// controller counts on from it. It returns false if another controller has brought the
+// flight to its end. It can be called until there is no error.
+func (c *Controller) saveOutcome(ctx context.Context, f *flight) (kept bool, err error) {
 	c.saving.Lock()
 	defer c.saving.Unlock()
 	ctx = context.WithoutCancel(ctx)
@@ -172,10 +173,14 @@ func (c *Controller) saveOutcome(ctx context.Context, f *flight) (saved bool, er
 	if err != nil {
 		return false, err
 	}
-	ops := []store.Op{put}
-	old := min(maxPruned, max(0, len(c.saved)+1-c.o.History))
-	for _, k := range c.saved[:old] {
-		ops = append(ops, store.Op{Key: k, Delete: true})
+	ops, saved := []store.Op{put}, slices.Clone(c.saved)
+	at, _ := slices.BinarySearch(saved, f.key)
+	saved = slices.Insert(saved, at, f.key)
+	var old []string
+	for _, k := range saved[:min(maxPruned, max(0, len(saved)-c.o.History))] {
+		if k != f.key {
+			old, ops = append(old, k), append(ops, store.Op{Key: k, Delete: true})
+		}
 	}
 	if _, err = c.st.Commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
 		// An earlier commit took place although it reported an error, or the flight is
@@ -185,10 +190,10 @@ func (c *Controller) saveOutcome(ctx context.Context, f *flight) (saved bool, er
 		if errors.Is(err, store.ErrNotFound) || err == nil && !bytes.Equal(e.Value, put.Value) {
 			return false, nil
 		}
-		old = 0 // the next outcome drops them, perhaps once more
+		old = nil // the next outcome drops them, perhaps once more
 	}
 	if err == nil {
-		c.saved = append(slices.Clone(c.saved[old:]), f.key)
+		c.saved = slices.DeleteFunc(saved, func(k string) bool { return slices.Contains(old, k) })
 	}
 	return err == nil, err
 }
