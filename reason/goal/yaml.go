@@ -19,13 +19,14 @@ import (
 
 const (
 	maxYAML     = 1 << 20 // bytes of a file of goals
+	maxExpected = 1 << 24 // bytes of its expected values, with what aliases make of them
 	maxReported = 100     // errors of one file
 )
 
 // Load replaces the set by goals in YAML, and returns whether it did. Content that
 // the set came from already changes nothing, and costs next to nothing, so a host
-// may load its file as often as it likes. The data is one document of at most 1 MiB
-// with the key "goals":
+// may load its file as often as it likes. The data is one document of at most 1 MiB,
+// whose expected values come to at most 16 MiB with their aliases, with the key "goals":
 //
 //	goals:
 //	  - id: ci.green
@@ -104,7 +105,8 @@ func parse(data []byte) ([]target, error) {
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return nil, fmt.Errorf("line %d: no goals: the document needs a list under the key goals", doc.Content[0].Line)
 	}
-	return goalsOf(all.Goals, list.Content)
+	isNull := func(n *yaml.Node) bool { return n.ShortTag() == "!!null" } // the parser passes over these
+	return goalsOf(all.Goals, slices.DeleteFunc(list.Content, isNull))
 }
 
 // goalsOf compiles decoded goals, whose nodes say the lines of what is wrong.
@@ -118,11 +120,14 @@ func goalsOf(ys []yamlGoal, nodes []*yaml.Node) ([]target, error) {
 		line := cmp.Or(field(nodes[i], name), nodes[i]).Line
 		problems[line] = append(problems[line], fmt.Sprintf("line %d: %s", line, problem))
 	}
+	left := maxExpected
 	for i, y := range ys {
 		g := &goals[i]
 		*g = y.Goal
 		g.Disabled = y.Enabled != nil && !*y.Enabled
-		datesAsText(&y.Expected)
+		if left -= expanded(&y.Expected, left, 0); left <= 0 {
+			return nil, &store.LimitError{Field: "expected values with their aliases", Limit: maxExpected, Got: maxExpected + 1}
+		}
 		if err := y.Expected.Decode(&g.Expected); err != nil {
 			wrong(i, "expected", err.Error())
 		}
@@ -141,14 +146,24 @@ func goalsOf(ys []yamlGoal, nodes []*yaml.Node) ([]target, error) {
 	return targets, nil
 }
 
-// datesAsText lets dates be the text that they are written as.
-func datesAsText(n *yaml.Node) {
+// expanded returns how many bytes and nodes a value has once its aliases are followed,
+// up to a limit, and lets its dates be the text that they are written as. One that is
+// nested too deep, or contains itself, is refused later.
+func expanded(n *yaml.Node, limit, nested int) int {
 	if n.ShortTag() == "!!timestamp" {
 		n.Tag = "!!str"
 	}
-	for _, c := range n.Content {
-		datesAsText(c)
+	size := 1 + len(n.Value)
+	below := n.Content
+	if n.Alias != nil {
+		below = []*yaml.Node{n.Alias}
 	}
+	for _, c := range below {
+		if size < limit && nested < 2*maxDepth {
+			size += expanded(c, limit-size, nested+1)
+		}
+	}
+	return size
 }
 
 // field returns the value of a field of a mapping; nil if it has none.

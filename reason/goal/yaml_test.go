@@ -3,6 +3,7 @@ package goal_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -229,4 +230,42 @@ func FuzzSelector(f *testing.F) {
 		require.Equal(t, e, again.Effect())
 		require.True(t, goal.Overlaps(e, e))
 	})
+}
+
+// A document whose aliases make much of little is refused.
+func TestLoadRefusesWhatAliasesExpandTo(t *testing.T) {
+	t.Parallel()
+	var doc strings.Builder
+	fmt.Fprintf(&doc, "goals:\n- {id: first, selector: domains.m.data.x, operator: eq, expected: &s %q}\n", strings.Repeat("x", 500_000))
+	for i := range 1000 {
+		fmt.Fprintf(&doc, "- {id: g%d, selector: domains.m.data.x, operator: eq, expected: *s}\n", i)
+	}
+	var gs goal.Goals
+	_, err := gs.Load([]byte(doc.String()))
+	_, limited := errors.AsType[*store.LimitError](err)
+	require.True(t, limited, "%v", err)
+
+	for value, want := range map[string]string{"&a [*a]": "contains itself", "&a [*a, *a]": "over the limit"} {
+		_, err = gs.Load([]byte("goals:\n- {id: a, selector: domains.m.data.x, operator: eq, expected: " + value + "}"))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// Dates are texts, also those of an alias.
+func TestLoadTakesDatesAsTexts(t *testing.T) {
+	t.Parallel()
+	goals, err := goal.ParseGoals([]byte("goals:\n" +
+		"- {id: a, selector: domains.m.data.x, operator: eq, expected: &d 2026-01-01}\n" +
+		"- {id: b, selector: domains.m.data.x, operator: in, expected: [*d]}\n"))
+	require.NoError(t, err)
+	require.Equal(t, "2026-01-01", goals[0].Expected)
+	require.Equal(t, []any{"2026-01-01"}, goals[1].Expected)
+}
+
+// An entry without a goal does not move the lines of what is wrong with others.
+func TestLoadCountsEmptyEntries(t *testing.T) {
+	t.Parallel()
+	_, err := goal.ParseGoals([]byte("goals:\n-\n- id: a\n  selector: x\n-\n- id: b\n  selector: y\n"))
+	require.ErrorContains(t, err, `line 4: goal "a": bad selector "x"`)
+	require.ErrorContains(t, err, `line 7: goal "b": bad selector "y"`)
 }
