@@ -217,7 +217,8 @@ type Override struct {
 // Override puts overrides in place of what goals and actions say, until the next call.
 // Load leaves them in place. Readers see all of them or none. An override whose goal is
 // not in the set waits for that goal. One that does not fit is left out, and the error
-// says which. One that ceases to fit by what Load brings is left out too.
+// says which. One that ceases to fit by what Load brings is left out too. Those of one
+// goal stand together, and the later one counts for what both name.
 func (g *Goals) Override(all ...Override) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -241,7 +242,7 @@ func (s *goalSet) overridden(by []Override) (*goalSet, error) {
 		if at < 0 {
 			continue
 		}
-		t, err := by[i].over(s.loaded[at].Goal)
+		t, err := by[i].over(out.targets[at].Goal)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("goal %q: %w", short(by[i].Goal), err))
 			continue

@@ -210,3 +210,18 @@ func TestDispatchRespectsARest(t *testing.T) {
 		b.c.Close()
 	})
 }
+
+// Overrides of one goal stand together.
+func TestOverridesOfOneGoalStandTogether(t *testing.T) {
+	t.Parallel()
+	gs, err := goal.NewGoals(zero("x"))
+	require.NoError(t, err)
+	require.NoError(t, gs.Override(
+		goal.Override{Goal: "x", Disabled: true}, goal.Override{Goal: "x", Severity: "low"}, goal.Override{Goal: "x", Max: new(2.0)},
+	))
+	want := zero("x")
+	want.Disabled, want.Severity, want.Max = true, "low", new(2.0)
+	require.Equal(t, []goal.Goal{want}, gs.All())
+	require.NoError(t, gs.Override())
+	require.Equal(t, []goal.Goal{zero("x")}, gs.All())
+}

@@ -118,23 +118,32 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	s := state{domains: make(map[string]view)}
 	for i, delta := range deltas {
 		c, err := Change{reason.Effect{Domain: delta.Domain, Path: delta.Path}, sets, delta.Value}.overlay()
-		var d *domain
-		if err == nil {
-			d, err = w.domainLocked(delta.Domain)
-		}
 		if err != nil {
 			return fmt.Errorf("goal: delta %d: %w", i+1, err)
 		}
-		changes, s.domains[delta.Domain] = append(changes, c), view{data: d.data}
-	}
-	s = s.after(changes)
-	for name, v := range s.domains {
-		if _, err := plain("data with the deltas", v.data); err != nil {
-			return fmt.Errorf("goal: domain %q: %w", name, err)
+		changes = append(changes, c)
+		if d := w.domains[delta.Domain]; d != nil {
+			s.domains[delta.Domain] = view{data: d.data}
 		}
 	}
+	s = s.after(changes)
+	count := len(w.domains)
+	for _, name := range slices.Sorted(maps.Keys(s.domains)) {
+		if _, err := plain("data with the deltas", s.domains[name].data); err != nil {
+			return fmt.Errorf("goal: domain %q: %w", name, err)
+		}
+		if w.domains[name] == nil {
+			count++
+		}
+	}
+	if count > maxDomains {
+		return &store.LimitError{Field: "domains", Limit: maxDomains, Got: count}
+	}
 	for name, v := range s.domains {
-		d := w.domains[name]
+		d, err := w.domainLocked(name)
+		if err != nil {
+			return err // never: the name and the number of domains are checked
+		}
 		if d.data = v.data; !d.has {
 			d.has, d.at = true, at
 		}

@@ -319,3 +319,18 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Deltas that are refused leave no domain behind.
+func TestDeltasThatAreRefusedLeaveNothing(t *testing.T) {
+	t.Parallel()
+	w := new(goal.World)
+	for _, bad := range []reason.Delta{
+		{Domain: "n", Path: "x", Value: []byte("1")}, {Domain: "n", Path: "data.x", Value: []byte("{")},
+	} {
+		require.Error(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("1")}, bad}, noon))
+		require.Empty(t, w.Domains(noon))
+	}
+	large := reason.Delta{Domain: "n", Path: "data.x", Value: []byte(`"` + strings.Repeat("x", goal.MaxSnapshot-3) + `"`)}
+	require.Error(t, w.Apply([]reason.Delta{{Domain: "m", Path: "data.x", Value: []byte("1")}, large}, noon))
+	require.Empty(t, w.Domains(noon))
+}
