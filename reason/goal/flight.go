@@ -195,7 +195,7 @@ func (c *Controller) abandon(f *flight) {
 
 // runOrResume runs a dispatch, or resumes the run of one that was adopted.
 func (c *Controller) runOrResume(ctx context.Context, f *flight) (Result, error) {
-	limit := f.Dispatch.Until.Sub(c.o.Now())
+	limit := min(f.Dispatch.Until.Sub(c.o.Now()), c.o.Lease) // the clock may have been put back
 	if limit <= 0 {
 		return Result{}, errLease
 	}

@@ -262,3 +262,80 @@ func TestSelectorsHaveNoWildcards(t *testing.T) {
 		require.NoError(t, goal.Condition{Selector: s}.Check(), s)
 	}
 }
+
+// Which of several dispatches keeps a goal waiting is not left to chance.
+func TestControllerDoesNotLeaveItToChance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		frozen := time.Now()
+		actions := []goal.Action{
+			{Name: "a", Skill: "ops", Effects: []goal.Change{sets("data.a", 0), sets("data.c", 0)}},
+			{Name: "b", Skill: "ops", Effects: []goal.Change{sets("data.b", 0), sets("data.c", 0)}},
+		}
+		for range 50 {
+			opts := &goal.Options{Now: func() time.Time { return frozen }, Actions: actions}
+			b := newBench(t, store.NewMem(), opts, zero("a"), zero("b"), zero("c"))
+			b.effects, b.skills = nil, []string{"ops"}
+			b.do = func(_ context.Context, d goal.Dispatch) (goal.Result, error) {
+				idle(time.Minute)
+				return goal.Result{End: map[string]goal.End{"a": goal.Succeeded, "b": goal.Failed}[d.Goal]}, nil
+			}
+			b.read(obj{"a": 1, "b": 1, "c": 0})
+			doing, _ := b.tick()
+			require.Equal(t, []goal.Doing{goal.Began, goal.Began, goal.Nothing}, doing)
+			b.read(obj{"a": 1, "b": 1, "c": 1})
+			_, r := b.tick()
+			require.Contains(t, r.Goals[2].Why, "goals/a/1")
+			idle(2 * time.Minute)
+			require.NoError(t, b.w.Set("m", goal.Snapshot{Data: obj{"a": 1, "b": 0, "c": 1}, At: frozen.Add(time.Second)}))
+			_, r = b.tick()
+			require.Contains(t, r.Goals[2].Why, "effects have to show", "that of the success counts")
+			b.c.Close()
+		}
+	})
+}
+
+// skewing is a store that puts the clock back when it is written.
+type skewing struct {
+	store.Store
+	skew *atomic.Int64
+}
+
+// A lease is no longer for a clock that was put back.
+func TestLeaseWhenTheClockIsPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var skew atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+		b := newBench(t, skewing{store.NewMem(), &skew}, &goal.Options{Now: now, Lease: time.Minute}, zero("x"))
+		b.do = func(ctx context.Context, _ goal.Dispatch) (goal.Result, error) {
+			<-ctx.Done()
+			return goal.Result{}, ctx.Err()
+		}
+		b.read(obj{"x": 1})
+		b.tick()
+		idle(2 * time.Minute)
+		require.Len(t, b.outcomes(), 1)
+	})
+}
+
+// A success is seen although the clock was put back meanwhile.
+func TestSuccessIsSeenAfterTheClockIsPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var skew atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
+		b := newBench(t, store.NewMem(), &goal.Options{Now: now}, zero("x"))
+		b.read(obj{"x": 1})
+		b.tick()
+		skew.Store(-int64(240 * time.Hour))
+		for range 3 {
+			idle(time.Minute)
+			require.NoError(t, b.w.Set("m", goal.Snapshot{Data: obj{"x": 0}, At: now()}))
+			b.tick()
+		}
+		require.Equal(t, goal.Succeeded, b.outcomes()[0].End)
+	})
+}
+
+func (s skewing) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	s.skew.Store(-int64(240 * time.Hour))
+	return s.Store.Commit(ctx, ops...)
+}

@@ -93,11 +93,7 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		return r, fmt.Errorf("goal: tick: %w", err)
 	}
 	errs := []error{err} // of some goals: what is in flight of others is known
-	c.mu.Lock()
-	if r.At.After(c.mu.latest) {
-		c.mu.latest = r.At
-	}
-	c.mu.Unlock()
+	c.setClock(r.At)
 	set, s := c.goals.current(), c.world.state(r.At)
 	targets, steps := set.targets, c.available(set)
 	r.Goals = make([]Standing, len(targets))
@@ -118,6 +114,22 @@ func (c *Controller) Tick(ctx context.Context) (Report, error) {
 		return r, fmt.Errorf("goal: tick: %w", err)
 	}
 	return r, nil
+}
+
+// setClock takes in the time of a tick. If the clock was put back, what has ended since
+// ends now, so that no goal waits until it has caught up.
+func (c *Controller) setClock(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !at.Before(c.mu.latest) {
+		c.mu.latest = at
+		return
+	}
+	for _, p := range c.mu.past {
+		if p.ended.After(at) {
+			p.ended = at
+		}
+	}
 }
 
 // bringUpToDate adopts what is open in the store, keeps outcomes that could not be
@@ -241,12 +253,12 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 	if err := c.mu.damaged[t.ID]; err != nil {
 		return &hindrance{doing: Waiting, why: err.Error()}
 	}
-	for _, f := range c.mu.flying {
-		if touches(f.touched, t.is.place) {
+	for _, goal := range slices.Sorted(maps.Keys(c.mu.flying)) {
+		if f := c.mu.flying[goal]; touches(f.touched, t.is.place) {
 			return &hindrance{doing: Waiting, why: fmt.Sprintf("dispatch %s is about the same value", f.Dispatch.ID)}
 		}
 	}
-	last := c.lastLocked(t, s.at)
+	last := c.lastLocked(t)
 	if last == nil {
 		return nil
 	}
@@ -449,14 +461,14 @@ func (c *Controller) noteLocked(o *Outcome, touched []place) {
 }
 
 // lastLocked returns the last dispatch that may have changed what a goal is about; nil:
-// there was none.
-func (c *Controller) lastLocked(t *target, at time.Time) (last *past) {
+// there was none. Of those that ended together a success counts, whose effects have to
+// show.
+func (c *Controller) lastLocked(t *target) (last *past) {
 	for goal, p := range c.mu.past {
-		if p.ended.After(at) && at.Before(c.mu.latest) {
-			// The clock was put back, and no goal waits until it has caught up.
-			p.ended = at
+		if goal != t.ID && !touches(p.touched, t.is.place) {
+			continue
 		}
-		if (goal == t.ID || touches(p.touched, t.is.place)) && (last == nil || p.ended.After(last.ended)) {
+		if last == nil || p.ended.After(last.ended) || p.ended.Equal(last.ended) && p.success {
 			last = p
 		}
 	}
