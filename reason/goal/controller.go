@@ -113,12 +113,10 @@ type Controller struct {
 	catalog Catalog
 	runner  Runner
 
-	hook guard.Outlet // to Options.Outcome
+	hook, judge guard.Outlet // to Options.Outcome and to the Runner's Judge
 	// ticking is held by Tick, which alone admits. It is taken before saving, and saving
 	// before mu. No code of the host is called with mu held.
 	ticking sync.Mutex
-	// failing are the domains whose collectors Run has logged as failing.
-	failing map[string]bool
 	// saving is held while an outcome is saved. Saved are the keys of the outcomes in the
 	// ledger, by number.
 	saving sync.Mutex
@@ -179,7 +177,7 @@ func New(
 		return nil, fmt.Errorf("goal: %w", veil.Error(o.Sanitizer, err))
 	}
 	x := &Controller{o: o, steps: steps, st: st, world: w, goals: gs, catalog: c, runner: r}
-	x.hook.Limit = 10 * time.Second
+	x.hook.Limit, x.judge.Limit = hookLimit, judgeLimit
 	x.mu.guard, x.mu.flying, x.mu.past = rests, make(map[string]*flight), make(map[string]*past)
 	x.mu.failed = make(map[string]time.Time)
 	if err := x.load(ctx); err != nil {
@@ -226,8 +224,9 @@ func (c *Controller) Run(ctx context.Context) error {
 		})
 	})
 	var err error
+	failing := make(map[string]bool)
 	every(ctx, c.o.Every, func() bool {
-		c.logDomains(ctx)
+		c.logDomains(ctx, failing)
 		if _, err = c.Tick(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
 			c.o.Logger.Error("a tick failed", "controller", c.o.Name, "error", veil.Error(c.o.Sanitizer, err))
 			err = nil
@@ -349,18 +348,17 @@ func (c *Controller) record(ctx context.Context, r Report) {
 	}
 }
 
-// logDomains logs which collectors have begun to fail, or are well again. Only Run
-// calls it.
-func (c *Controller) logDomains(ctx context.Context) {
-	failing := make(map[string]bool)
+// logDomains logs which collectors have begun to fail, or are well again. Failing are the
+// domains of which it has logged that they fail.
+func (c *Controller) logDomains(ctx context.Context, failing map[string]bool) {
 	for _, d := range c.world.Domains(c.o.Now()) {
 		log := c.o.Logger.With("controller", c.o.Name, "domain", d.Name)
+		before := failing[d.Name]
 		switch failing[d.Name] = d.Failures > 0; {
-		case failing[d.Name] && !c.failing[d.Name]:
+		case failing[d.Name] && !before:
 			log.WarnContext(ctx, "a collector fails", "error", veil.Error(c.o.Sanitizer, d.Err))
-		case !failing[d.Name] && c.failing[d.Name]:
+		case !failing[d.Name] && before:
 			log.InfoContext(ctx, "a collector is well again")
 		}
 	}
-	c.failing = failing
 }

@@ -795,3 +795,44 @@ func TestNumbersAreUsedOnce(t *testing.T) {
 		require.EqualValues(t, 4, b.got[0].Number)
 	})
 }
+
+// A report has the last Options.History outcomes, also of those that a reading judged.
+func TestReportIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), &goal.Options{History: 2, MaxInFlight: 9}, zero("a"), zero("b"), zero("c"))
+		b.read(obj{"a": 1, "b": 1, "c": 1})
+		b.tick()
+		idle(time.Second)
+		b.read(obj{"a": 0, "b": 0, "c": 0})
+		_, r := b.tick()
+		require.Len(t, r.Ended, 2)
+		require.Equal(t, goal.Succeeded, r.Ended[1].End)
+	})
+}
+
+// An effect is acted upon however long its place is.
+func TestControllerTakesEffectsOfLongNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := strings.Repeat("x", 900)
+		b := newBench(t, store.NewMem(), nil, goal.Goal{ID: "x", Condition: goal.Condition{Selector: "domains.m.data." + x, Max: new(0.0)}})
+		b.effects = []reason.Effect{{Domain: "m", Path: "data." + x}}
+		b.read(obj{x: 1})
+		doing, r := b.tick()
+		require.Equal(t, []goal.Doing{goal.Began}, doing, r.Goals[0].Why)
+	})
+}
+
+// Run may be called more than once, for the race detector.
+func TestRunTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, store.NewMem(), nil, zero("x"))
+		require.NoError(t, b.w.Collect(goal.Collector{Domain: "m", Read: func(context.Context) (any, error) { return nil, errors.New("no") }}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for range 2 {
+			go func() { _ = b.c.Run(ctx) }()
+		}
+		<-ctx.Done()
+		synctest.Wait()
+	})
+}

@@ -33,8 +33,9 @@ type Runner interface {
 	// for it, or had no effect.
 	Resume(ctx context.Context, d Dispatch) (Result, error)
 	// Judge takes in whether the effect of the dispatch of an ID was observed, after
-	// it had Succeeded by its steps. It is called again with the same if it, or the
-	// process, fails meanwhile.
+	// it had Succeeded by its steps. It is called again with the same if it fails, and
+	// with what the next reading shows if the process does. A call that does not return
+	// within ten seconds is left behind, and no other is made until it does.
 	Judge(ctx context.Context, id string, seen bool) error
 }
 

@@ -48,6 +48,7 @@ const (
 	maxDispatchID = 192
 	maxWhy        = 2 << 10 // bytes of the reason of an outcome
 	judgeLimit    = 10 * time.Second
+	hookLimit     = 10 * time.Second
 	maxInputs     = 32 << 10 // bytes of the inputs
 )
 
@@ -99,7 +100,7 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 		if c.mu.closed || c.mu.flying[f.Dispatch.Goal] != nil {
 			continue
 		}
-		if f.Resumed == maxResumed {
+		if f.Resumed >= maxResumed {
 			f.out = f.outcome(at, c.o.Sanitizer, Result{End: Interrupted, Why: "each process that went on with it has ended"})
 			c.registerLocked(f) // the tick keeps the outcome
 			continue
@@ -271,8 +272,7 @@ func (c *Controller) conclude(ctx context.Context, f *flight) error {
 	}
 	if saved {
 		c.noteLocked(f.out, f.touched)
-		c.mu.ended = append(c.mu.ended, *f.out)
-		c.mu.ended = c.mu.ended[max(0, len(c.mu.ended)-c.o.History):]
+		c.reportLocked(f.out)
 	}
 	c.mu.Unlock()
 	switch {
@@ -284,6 +284,12 @@ func (c *Controller) conclude(ctx context.Context, f *flight) error {
 		c.announce(f.out)
 	}
 	return nil
+}
+
+// reportLocked keeps an outcome for the next report, and drops what is over the history.
+func (c *Controller) reportLocked(o *Outcome) {
+	c.mu.ended = append(c.mu.ended, *o)
+	c.mu.ended = c.mu.ended[max(0, len(c.mu.ended)-c.o.History):]
 }
 
 // announce hands an outcome to the hook.
@@ -306,9 +312,7 @@ func (c *Controller) keepJudged(ctx context.Context) error {
 	var errs []error
 	for i := range judged {
 		o := &judged[i]
-		_, err := guard.Do(ctx, judgeLimit, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, c.runner.Judge(ctx, o.ID, o.End == Succeeded)
-		})
+		err := c.tellRunner(ctx, o)
 		if err == nil {
 			err = c.replaceOutcome(ctx, o)
 		}
@@ -317,7 +321,7 @@ func (c *Controller) keepJudged(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("judge %q: %w", o.ID, err))
 			c.mu.judged = append(c.mu.judged, *o)
 		} else {
-			c.mu.ended = append(c.mu.ended, *o)
+			c.reportLocked(o)
 		}
 		c.mu.Unlock()
 		if err == nil {
@@ -325,4 +329,18 @@ func (c *Controller) keepJudged(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// tellRunner has the Runner judge a dispatch. While a call that was out of time has not
+// returned, no other is made.
+func (c *Controller) tellRunner(ctx context.Context, o *Outcome) error {
+	var err error
+	if lost := c.judge.Call(func() {
+		ctx, cancel := context.WithTimeout(ctx, judgeLimit)
+		defer cancel()
+		err = guard.Error(c.runner.Judge(ctx, o.ID, o.End == Succeeded))
+	}); lost != nil {
+		return lost
+	}
+	return err
 }

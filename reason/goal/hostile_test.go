@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/internal/guard/guardtest"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
@@ -61,4 +63,46 @@ func TestPartsThatDoHarm(t *testing.T) {
 			require.NotEmpty(t, out[0].Why, name)
 		})
 	}
+}
+
+// slowJudge is a desk whose Judge hangs, whatever its context says.
+type slowJudge struct {
+	*desk
+	calls atomic.Int64
+}
+
+func (s *slowJudge) Judge(context.Context, string, bool) error {
+	s.calls.Add(1)
+	idle(time.Hour)
+	return nil
+}
+
+// A Judge that hangs is waited for once, and no other call is made until it returns.
+func TestJudgeThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{effects: []reason.Effect{{Domain: "m", Path: "data"}}}
+		s := &slowJudge{desk: d}
+		b := benchWith(t, store.NewMem(), d, s, &goal.Options{MaxInFlight: 9}, zero("a"), zero("b"), zero("c"))
+		b.read(obj{"a": 1, "b": 1, "c": 1})
+		b.tick()
+		idle(time.Second)
+		b.read(obj{"a": 0, "b": 0, "c": 0})
+		begin := time.Now()
+		for range 10 {
+			_, err := b.c.Tick(t.Context())
+			require.Error(t, err)
+		}
+		require.LessOrEqual(t, time.Since(begin), 10*time.Second)
+		require.EqualValues(t, 1, s.calls.Load())
+		idle(4 * time.Hour)
+	})
+}
+
+// A value that cannot be written does no harm where a goal is evaluated unchecked.
+func TestExpectedValueThatPanics(t *testing.T) {
+	t.Parallel()
+	g := goal.Goal{ID: "g", Condition: goal.Condition{
+		Selector: "domains.m.data.x", Operator: "eq", Expected: odd{func() error { panic("boom") }},
+	}}
+	require.NotPanics(t, func() { require.Equal(t, goal.Violated, g.Evaluate(world(t, obj{"x": 1}), noon).Status) })
 }

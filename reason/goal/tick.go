@@ -185,9 +185,9 @@ func (c *Controller) available(set *goalSet) []step {
 	}
 	for _, e := range effects {
 		a := Action{Name: "change " + e.Domain + " " + e.Path, Effects: []Change{{Effect: e}}}
-		if some, err := compileActions([]Action{a}); err == nil && !names[a.Name] {
+		if change, err := a.Effects[0].overlay(); err == nil && !names[a.Name] {
 			names[a.Name] = true
-			out = append(out, some...)
+			out = append(out, step{Action: a, changes: []overlay{change}})
 		}
 	}
 	for i := range out {

@@ -70,7 +70,8 @@ func encoded(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	var err error
+	if p := guard.Call(func() { err = enc.Encode(v) }); p != nil || err != nil {
 		return fmt.Sprintf("%T", v) // an expected value of the host, unchecked
 	}
 	return strings.TrimSuffix(b.String(), "\n")
