@@ -196,7 +196,7 @@ func (c *Controller) load(ctx context.Context) error {
 	c.mu.doubt = len(l.open) > 0 // the first tick adopts them
 	about := make(map[string]reason.Effect)
 	for _, t := range c.goals.current().targets {
-		about[t.ID] = t.is.place.effect()
+		about[t.ID] = t.is.place.Effect()
 	}
 	slices.SortStableFunc(l.outcomes, func(a, b Outcome) int { return a.Ended.Compare(b.Ended) })
 	for i := range l.outcomes {

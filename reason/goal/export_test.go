@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal/internal/plain"
+	"github.com/arc-learn/arc/reason/goal/internal/selector"
 )
 
 // What the tests of the package see of its inside.
@@ -32,8 +35,8 @@ var (
 const (
 	MaxName     = maxName
 	MaxDomains  = maxDomains
-	MaxSnapshot = maxValue
-	MaxDepth    = maxDepth
+	MaxSnapshot = plain.MaxSize
+	MaxDepth    = plain.MaxDepth
 	MaxGoals    = maxGoals
 	MaxYAML     = maxYAML
 	MaxSteps    = maxSteps
@@ -67,8 +70,8 @@ func (s state) After(changes []Change) (state, error) {
 	return s.after(cs), nil
 }
 
-func (s state) Read(selector string) (Reading, error) {
-	p, err := parseSelector(selector)
+func (s state) Read(place string) (Reading, error) {
+	p, err := selector.Parse(place)
 	if err != nil {
 		return Reading{}, err
 	}
@@ -76,7 +79,7 @@ func (s state) Read(selector string) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	v, err := plain("value", r.value)
+	v, err := plain.Of("value", r.value)
 	return Reading{v, r.at}, err
 }
 
@@ -97,11 +100,11 @@ func (g Goal) Check() error {
 func (c Condition) Check() error { return Goal{ID: "g", Condition: c}.Check() }
 
 func (c Condition) Effect() reason.Effect {
-	p, err := parseSelector(c.Selector)
+	p, err := selector.Parse(c.Selector)
 	if err != nil {
 		return reason.Effect{}
 	}
-	return p.effect()
+	return p.Effect()
 }
 
 func (a Action) Check() error {
@@ -110,13 +113,22 @@ func (a Action) Check() error {
 }
 
 func Selector(domain string, keys ...string) string {
-	return place{domain, append([]string{"data"}, keys...)}.String()
+	var out strings.Builder
+	out.WriteString("domains[" + plain.JSON(domain) + "].data")
+	for _, k := range keys {
+		out.WriteString("[" + plain.JSON(k) + "]")
+	}
+	p, err := selector.Parse(out.String())
+	if err != nil {
+		panic(err)
+	}
+	return p.String()
 }
 
 func Overlaps(a, b reason.Effect) bool {
-	p, err := parseEffect(a)
-	q, bad := parseEffect(b)
-	return err == nil && bad == nil && p.overlaps(q)
+	p, err := selector.OfEffect(a)
+	q, bad := selector.OfEffect(b)
+	return err == nil && bad == nil && p.Overlaps(q)
 }
 
 func Plan(s State, g Goal, actions []Action) (Course, error) {

@@ -11,6 +11,8 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal/internal/plain"
+	"github.com/arc-learn/arc/reason/goal/internal/selector"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -28,8 +30,8 @@ import (
 type flight struct {
 	open
 	key     string
-	rev     store.Revision // of the entry
-	touched []place        // what it may change
+	rev     store.Revision   // of the entry
+	touched []selector.Place // what it may change
 	cancel  context.CancelCauseFunc
 	// adopted says that another process has admitted the dispatch, and perhaps
 	// begun its run; expired, that the lease of that process was over.
@@ -243,7 +245,7 @@ func (f *flight) outcome(at time.Time, san *redact.Sanitizer, r Result) *Outcome
 	o := &Outcome{
 		ID: d.ID, Number: d.Number, Goal: d.Goal, Severity: d.Severity, Actions: f.actions(),
 		Done: min(max(0, r.Done), len(d.Steps)), End: r.End,
-		Why: cut(san.Sanitize(r.Why), maxWhy), Worker: cut(san.Sanitize(r.Worker), maxWhy),
+		Why: plain.Cut(san.Sanitize(r.Why), maxWhy), Worker: plain.Cut(san.Sanitize(r.Worker), maxWhy),
 		At: d.At, Ended: at.UTC().Round(0),
 	}
 	var in struct{ Actual any }

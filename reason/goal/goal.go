@@ -16,6 +16,8 @@ import (
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/veil"
+	"github.com/arc-learn/arc/reason/goal/internal/plain"
+	"github.com/arc-learn/arc/reason/goal/internal/selector"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -90,7 +92,7 @@ func (g Goal) compile() (target, flaws) {
 	}
 	n := len(g.Description)
 	f.when(n > maxDescription, "description", "description: %d is over the limit of %d", n, maxDescription)
-	f.when(!slices.Contains(severities, g.severity()), "severity", "unknown severity %q", short(g.Severity))
+	f.when(!slices.Contains(severities, g.severity()), "severity", "unknown severity %q", plain.Short(g.Severity))
 	f.when(g.MaxAge < 0, "max_age", "max_age is negative")
 	f.when(g.Cooldown < 0, "cooldown", "cooldown is negative")
 	return target{g, g.Condition.compile(&f)}, f
@@ -122,8 +124,8 @@ func (t *target) evaluate(s state) Verdict {
 	}
 	v.At = r.at
 	v.Status, v.Actual = t.is.judge(r.value)
-	v.Actual, _ = plain("actual", v.Actual) // a copy of what is plain already
-	switch shown := short(encoded(v.Actual)); v.Status {
+	v.Actual, _ = plain.Of("actual", v.Actual) // a copy of what is plain already
+	switch shown := plain.Short(plain.JSON(v.Actual)); v.Status {
 	case Met:
 		v.Reason = fmt.Sprintf("%s is %s: %s", t.Selector, t.words(), shown)
 	case Violated:
@@ -155,7 +157,7 @@ type goalSet struct {
 func NewGoals(goals ...Goal) (*Goals, error) {
 	var errs []error
 	targets, err := compileGoals(goals, func(i int, _, problem string) {
-		errs = append(errs, fmt.Errorf("goal %q: %s", short(goals[i].ID), problem))
+		errs = append(errs, fmt.Errorf("goal %q: %s", plain.Short(goals[i].ID), problem))
 	})
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, veil.Error(nil, err)
@@ -234,7 +236,8 @@ func (s *goalSet) overridden(by []Override) (*goalSet, error) {
 	for i := range by {
 		if by[i].Goal == "" {
 			if m := by[i].RestMinutes; m < 0 || m > maxRest {
-				errs = append(errs, fmt.Errorf("action %q: rest_minutes is %d, not from 0 to %d", short(by[i].Action), m, maxRest))
+				name := plain.Short(by[i].Action)
+				errs = append(errs, fmt.Errorf("action %q: rest_minutes is %d, not from 0 to %d", name, m, maxRest))
 			}
 			continue
 		}
@@ -244,7 +247,7 @@ func (s *goalSet) overridden(by []Override) (*goalSet, error) {
 		}
 		t, err := by[i].over(out.targets[at].Goal)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("goal %q: %w", short(by[i].Goal), err))
+			errs = append(errs, fmt.Errorf("goal %q: %w", plain.Short(by[i].Goal), err))
 			continue
 		}
 		out.targets[at] = t
@@ -266,7 +269,7 @@ func (o *Override) over(g Goal) (target, error) {
 		g.Max = o.Max
 	}
 	t, flaws := g.compile()
-	flaws.when(t.kind() != kind, "type", "a bound does not belong to a %s", short(kind))
+	flaws.when(t.kind() != kind, "type", "a bound does not belong to a %s", plain.Short(kind))
 	var errs []error
 	for _, f := range flaws {
 		errs = append(errs, errors.New(f.problem))
@@ -400,7 +403,7 @@ func (c *Condition) tolerance() float64 {
 // action. One with flaws judges by what could be used of it.
 type criterion struct {
 	Condition
-	place   place
+	place   selector.Place
 	bad     error          // of Selector; nil: place is valid
 	want    any            // Expected, plain
 	usable  bool           // want can be compared with
@@ -410,14 +413,14 @@ type criterion struct {
 // compile checks the condition, and adds to f all that is wrong with it.
 func (c Condition) compile(f *flaws) criterion {
 	out, kind := criterion{Condition: c}, c.kind()
-	out.place, out.bad = parseSelector(c.Selector)
+	out.place, out.bad = selector.Parse(c.Selector)
 	f.when(out.bad != nil, "selector", "%v", out.bad)
 	uses := c.uses()
 	if _, known := uses[kind]; !known {
-		f.when(true, "type", "unknown type %q", short(c.Type))
+		f.when(true, "type", "unknown type %q", plain.Short(c.Type))
 	}
 	for _, other := range slices.Sorted(maps.Keys(uses)) {
-		f.when(uses[other] && other != kind, "type", "a field of kind %s does not belong to a %s", other, short(kind))
+		f.when(uses[other] && other != kind, "type", "a field of kind %s does not belong to a %s", other, plain.Short(kind))
 	}
 	notFinite := func(b *float64) bool { return b != nil && (math.IsNaN(*b) || math.IsInf(*b, 0)) }
 	f.when(notFinite(c.Min), "min", "min is not a finite number")
@@ -430,7 +433,7 @@ func (c Condition) compile(f *flaws) criterion {
 	f.when(n > maxShares, "distribution", "%d shares are over the limit of %d", n, maxShares)
 	for _, k := range slices.Sorted(maps.Keys(c.Distribution)) {
 		s := c.Distribution[k]
-		f.when(!(s >= 0 && s <= 1), "distribution", "the share of %q is %v, not from 0 to 1", short(k), s)
+		f.when(!(s >= 0 && s <= 1), "distribution", "the share of %q is %v, not from 0 to 1", plain.Short(k), s)
 	}
 	f.when(!(c.tolerance() >= 0 && c.tolerance() <= 1), "tolerance", "tolerance is %v, not from 0 to 1", c.tolerance())
 	if n := len(c.Pattern); n > maxPattern {
@@ -451,7 +454,7 @@ func (c *criterion) compileExpected(f *flaws) {
 		return
 	}
 	var err error
-	if c.want, err = plain("expected value", c.Expected); err != nil {
+	if c.want, err = plain.Of("expected value", c.Expected); err != nil {
 		f.when(true, "expected", "%v", err)
 		return
 	}
@@ -516,7 +519,7 @@ func (c *criterion) spread(v any) (met bool, actual any) {
 	for _, e := range values {
 		text, isText := e.(string)
 		if !isText {
-			text = encoded(e)
+			text = plain.JSON(e)
 		}
 		match = match && c.pattern.MatchString(text)
 		counts[text]++
@@ -565,7 +568,7 @@ func (c *Condition) words() string {
 		}
 	case "distribution":
 		if c.Distribution != nil {
-			out = append(out, fmt.Sprintf("spread as %s (± %v)", encoded(c.Distribution), c.tolerance()))
+			out = append(out, fmt.Sprintf("spread as %s (± %v)", plain.JSON(c.Distribution), c.tolerance()))
 		}
 		if c.Pattern != "" {
 			out = append(out, fmt.Sprintf("all like %q", c.Pattern))
@@ -576,8 +579,8 @@ func (c *Condition) words() string {
 	default:
 		out = append(out, operators[c.Operator])
 		if c.compares() {
-			out[0] += encoded(c.Expected)
+			out[0] += plain.JSON(c.Expected)
 		}
 	}
-	return short(strings.Join(out, " and "))
+	return plain.Short(strings.Join(out, " and "))
 }

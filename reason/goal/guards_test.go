@@ -253,16 +253,6 @@ func TestControllerOfManyGoals(t *testing.T) {
 	})
 }
 
-func TestSelectorsHaveNoWildcards(t *testing.T) {
-	t.Parallel()
-	for _, s := range []string{"domains.*.data.x", "domains.m.data.*", "domains.m.data.jobs[*].name"} {
-		require.Error(t, goal.Condition{Selector: s}.Check(), s)
-	}
-	for _, s := range []string{`domains.m.data["*"]`, "domains.größe.data.温度", `domains.m.data["a.b"].c`} {
-		require.NoError(t, goal.Condition{Selector: s}.Check(), s)
-	}
-}
-
 // Which of several dispatches keeps a goal waiting is not left to chance.
 func TestControllerDoesNotLeaveItToChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal/internal/plain"
 	"github.com/arc-learn/arc/reason/goal/internal/search"
+	"github.com/arc-learn/arc/reason/goal/internal/selector"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -20,6 +22,7 @@ import (
 // most maxStates · maxSteps changes of a state, so that a tick ends whatever the
 // actions are. Its time grows with what the actions change, not with what is read.
 const (
+	maxName   = 256   // bytes of the name of an action
 	maxSteps  = 64    // actions that bear on one goal
 	maxStates = 2_000 // states of the world to look into
 	maxWhys   = 3     // actions that a reason names
@@ -64,7 +67,7 @@ func compileActions(actions []Action) ([]step, error) {
 		st.Action = a
 		when := func(wrong bool, format string, args ...any) {
 			if wrong {
-				errs = append(errs, fmt.Errorf("action %q: %w", short(a.Name), fmt.Errorf(format, args...)))
+				errs = append(errs, fmt.Errorf("action %q: %w", plain.Short(a.Name), fmt.Errorf(format, args...)))
 			}
 		}
 		when(a.Name == "", "it has no name")
@@ -92,14 +95,14 @@ func compileActions(actions []Action) ([]step, error) {
 
 // bearsOn reports whether the step changes the value of a place, a part of it, or what
 // it is a part of.
-func (st *step) bearsOn(p place) bool {
-	return slices.ContainsFunc(st.changes, func(c overlay) bool { return c.place.overlaps(p) })
+func (st *step) bearsOn(p selector.Place) bool {
+	return slices.ContainsFunc(st.changes, func(c overlay) bool { return c.place.Overlaps(p) })
 }
 
 // guesses reports whether a step bears on a place by a change that does not say to
 // what.
-func (st *step) guesses(p place) bool {
-	return slices.ContainsFunc(st.changes, func(c overlay) bool { return c.op == alters && c.place.overlaps(p) })
+func (st *step) guesses(p selector.Place) bool {
+	return slices.ContainsFunc(st.changes, func(c overlay) bool { return c.op == alters && c.place.Overlaps(p) })
 }
 
 // lacks returns the first precondition of a step that is not met; nil if all are.
@@ -154,15 +157,15 @@ func cheapestCourse(s state, t *target, steps []step) (course []*step, err error
 // planner is the space of the states that the steps which bear on a goal lead to.
 type planner struct {
 	*target
-	steps  []*step // by name
-	wanted []place // of the goal and of preconditions
-	places []place // that steps change
+	steps  []*step          // by name
+	wanted []selector.Place // of the goal and of preconditions
+	places []selector.Place // that steps change
 }
 
 // choose takes the steps that change what the goal is about, or what the preconditions
 // of steps chosen before are about.
 func (p *planner) choose(steps []step) error {
-	p.wanted = []place{p.is.place}
+	p.wanted = []selector.Place{p.is.place}
 	chosen := make([]bool, len(steps))
 	for i := 0; i < len(p.wanted); i++ {
 		for j := range steps {
@@ -217,8 +220,8 @@ func (p *planner) Key(s state) [32]byte {
 		fmt.Fprintln(h, err == nil)
 	}
 	for _, at := range p.places {
-		if v, found := lookup(s.domains[at.domain].data, at.keys[1:]); found {
-			_, _ = io.WriteString(h, encoded(v)) // a hash takes it all
+		if v, found := at.In(s.domains[at.Domain].data); found {
+			_, _ = io.WriteString(h, plain.JSON(v)) // a hash takes it all
 		}
 		_, err := s.read(at, 0)
 		fmt.Fprintln(h, err == nil)
@@ -236,7 +239,7 @@ func (p *planner) why(s state) string {
 	for _, st := range p.steps {
 		if c := st.lacks(s); c != nil {
 			v := (&target{is: *c, Goal: Goal{Condition: c.Condition}}).evaluate(s)
-			whys = append(whys, fmt.Sprintf("%q needs that %s, but %s", short(st.Name), c.Condition, v.Reason))
+			whys = append(whys, fmt.Sprintf("%q needs that %s, but %s", plain.Short(st.Name), c.Condition, v.Reason))
 		}
 	}
 	if n := len(whys) - 1 - maxWhys; n > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal/internal/selector"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -215,7 +216,7 @@ func (c *Controller) actOn(ctx context.Context, t *target, s state, steps []step
 		return nil
 	}
 	d := c.dispatch(t, &st.Verdict, plan, s.at)
-	id, err := c.admit(ctx, d, t.is.place.effect())
+	id, err := c.admit(ctx, d, t.is.place.Effect())
 	if err != nil {
 		st.Doing, st.Why = Waiting, err.Error()
 		return err
@@ -242,7 +243,7 @@ func (c *Controller) hindrance(t *target, s state, st *Standing) *hindrance {
 		st.Dispatch = f.Dispatch.ID
 		return &hindrance{InFlight, "a dispatch is under way", f.Dispatch.Until}
 	}
-	unread := st.Status == Unknown && t.ActOnUnknown && !t.Disabled && s.domains[t.is.place.domain].tried
+	unread := st.Status == Unknown && t.ActOnUnknown && !t.Disabled && s.domains[t.is.place.Domain].tried
 	own := c.mu.past[t.ID]
 	if st.Status != Violated && !unread {
 		if st.Status == Met && own != nil && c.readSinceLocked(&st.Verdict, own.ended, s.at) {
@@ -404,7 +405,7 @@ func (c *Controller) dispatch(t *target, v *Verdict, steps []*step, at time.Time
 
 // past is the last dispatch of a goal that may have changed something.
 type past struct {
-	touched []place
+	touched []selector.Place
 	ended   time.Time
 	success bool     // by its steps
 	unseen  *Outcome // nil: it was judged, or there is nothing to see
@@ -413,8 +414,8 @@ type past struct {
 // touched returns what a dispatch may change: the value that it is about, and what its
 // actions set or add to. A catalog's effect names a whole domain perhaps, and counts for
 // no other value than that.
-func (c *Controller) touched(about reason.Effect, actions []string) (out []place) {
-	if p, err := parseEffect(about); err == nil {
+func (c *Controller) touched(about reason.Effect, actions []string) (out []selector.Place) {
+	if p, err := selector.OfEffect(about); err == nil {
 		out = append(out, p)
 	}
 	for _, st := range c.steps {
@@ -427,11 +428,13 @@ func (c *Controller) touched(about reason.Effect, actions []string) (out []place
 	return out
 }
 
-func touches(touched []place, p place) bool { return slices.ContainsFunc(touched, p.overlaps) }
+func touches(touched []selector.Place, p selector.Place) bool {
+	return slices.ContainsFunc(touched, p.Overlaps)
+}
 
 // noteLocked draws the consequences of an outcome: what is to rest, and what has to be
 // read.
-func (c *Controller) noteLocked(o *Outcome, touched []place) {
+func (c *Controller) noteLocked(o *Outcome, touched []selector.Place) {
 	// A refusal before the first step left the world unchanged.
 	unchanged := o.End == Refused && o.Done == 0
 	if !unchanged {

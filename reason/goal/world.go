@@ -14,6 +14,8 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/goal/internal/plain"
+	"github.com/arc-learn/arc/reason/goal/internal/selector"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -67,7 +69,7 @@ func (w *World) Set(domain string, s Snapshot) error {
 		return fmt.Errorf("goal: set domain %q: no time of reading", domain)
 	}
 	if s.Err = guard.Error(s.Err); s.Err == nil {
-		s.Data, bad = plain("data", s.Data)
+		s.Data, bad = plain.Of("data", s.Data)
 		s.Err = bad
 	}
 	w.mu.Lock()
@@ -94,7 +96,7 @@ func (w *World) domainLocked(name string) (*domain, error) {
 	if d := w.domains[name]; d != nil {
 		return d, nil
 	}
-	if err := checkDomain(name); err != nil {
+	if err := selector.CheckDomain(name); err != nil {
 		return nil, err
 	}
 	if len(w.domains) >= maxDomains {
@@ -129,7 +131,7 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 	s = s.after(changes)
 	count := len(w.domains)
 	for _, name := range slices.Sorted(maps.Keys(s.domains)) {
-		if _, err := plain("data with the deltas", s.domains[name].data); err != nil {
+		if _, err := plain.Of("data with the deltas", s.domains[name].data); err != nil {
 			return fmt.Errorf("goal: domain %q: %w", name, err)
 		}
 		if w.domains[name] == nil {
@@ -171,24 +173,24 @@ const (
 
 // overlay is a change that was compiled.
 type overlay struct {
-	place place
+	place selector.Place
 	op    string
 	value any // plain
 }
 
 // overlay checks the change and returns it as one.
 func (c Change) overlay() (out overlay, err error) {
-	if out.place, err = parseEffect(c.Effect); err != nil {
+	if out.place, err = selector.OfEffect(c.Effect); err != nil {
 		return out, err
 	}
 	if out.op = c.Op; c.Op == alters {
 		return out, nil
 	}
-	if out.value, err = plain("value", c.Value); err != nil {
+	if out.value, err = plain.Of("value", c.Value); err != nil {
 		return out, fmt.Errorf("change of %s: %w", out.place, err)
 	}
 	if _, isNumber := out.value.(float64); c.Op == adds && !isNumber {
-		return out, fmt.Errorf("change of %s adds %s, which is no number", out.place, short(encoded(out.value)))
+		return out, fmt.Errorf("change of %s adds %s, which is no number", out.place, plain.Short(plain.JSON(out.value)))
 	}
 	if c.Op != sets && c.Op != adds {
 		return out, fmt.Errorf("change of %s: unknown operation %q", out.place, c.Op)
@@ -202,7 +204,7 @@ func (c *overlay) after(data any) (any, bool) {
 	if c.op == sets {
 		return c.value, true
 	}
-	old, _ := lookup(data, c.place.keys[1:])
+	old, _ := c.place.In(data)
 	number, ok := old.(float64)
 	sum := number + c.value.(float64) // overlay has checked it
 	return sum, ok && math.Abs(sum) <= math.MaxFloat64
@@ -273,21 +275,21 @@ func (d *domain) unknown(at time.Time) string {
 func (s state) after(changes []overlay) state {
 	s.domains, s.marks = maps.Clone(s.domains), slices.Clip(s.marks)
 	for _, c := range changes {
-		v, known := s.domains[c.place.domain]
+		v, known := s.domains[c.place.Domain]
 		if !known {
 			v.why = "was never read"
 		}
 		if c.op != alters {
 			value, ok := c.after(v.data)
 			if ok {
-				value, ok = put(v.data, c.place.keys[1:], value)
+				value, ok = c.place.Put(v.data, value)
 			}
 			if !ok {
 				continue
 			}
 			v.data = value
 		}
-		s.domains[c.place.domain] = v
+		s.domains[c.place.Domain] = v
 		s.marks = append(s.marks, c)
 	}
 	return s
@@ -295,24 +297,24 @@ func (s state) after(changes []overlay) state {
 
 // read returns the value of a place, or errUnknown with the reason. A value that is
 // older than maxAge is unknown, unless maxAge is 0.
-func (s state) read(p place, maxAge time.Duration) (reading, error) {
-	v, has := s.domains[p.domain]
+func (s state) read(p selector.Place, maxAge time.Duration) (reading, error) {
+	v, has := s.domains[p.Domain]
 	if !has {
-		return reading{}, fmt.Errorf("%w: domain %q was never read and has no collector", errUnknown, p.domain)
+		return reading{}, fmt.Errorf("%w: domain %q was never read and has no collector", errUnknown, p.Domain)
 	}
 	r, why := reading{at: v.at}, v.why
 	for _, c := range s.marks {
-		if c.op == alters && c.place.overlaps(p) {
+		if c.op == alters && c.place.Overlaps(p) {
 			why = "is changed by an action that does not say to what"
-		} else if c.op == sets && p.within(c.place) { // the value is as fresh as the change
+		} else if c.op == sets && p.Within(c.place) { // the value is as fresh as the change
 			r.at, why = s.at, ""
 		}
 	}
 	if why != "" {
-		return reading{}, fmt.Errorf("%w: domain %q %s", errUnknown, p.domain, why)
+		return reading{}, fmt.Errorf("%w: domain %q %s", errUnknown, p.Domain, why)
 	}
 	var found bool
-	if r.value, found = lookup(v.data, p.keys[1:]); !found {
+	if r.value, found = p.In(v.data); !found {
 		return reading{}, fmt.Errorf("%w: %s is not in what was read", errUnknown, p)
 	}
 	if age := s.at.Sub(r.at); maxAge > 0 && age > maxAge {
@@ -449,7 +451,7 @@ func (w *World) collect(ctx context.Context, c *collector, at time.Time) {
 		if err != nil {
 			return nil, err
 		}
-		return plain("data", v)
+		return plain.Of("data", v)
 	})
 	if !begun.Swap(true) {
 		land()

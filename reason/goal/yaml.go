@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/reason/goal/internal/plain"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -115,7 +116,7 @@ func goalsOf(ys []yamlGoal, nodes []*yaml.Node) ([]target, error) {
 	goals := make([]Goal, len(ys))
 	wrong := func(i int, name, problem string) {
 		if id := goals[i].ID; id != "" {
-			problem = fmt.Sprintf("goal %q: %s", short(id), problem)
+			problem = fmt.Sprintf("goal %q: %s", plain.Short(id), problem)
 		}
 		line := cmp.Or(field(nodes[i], name), nodes[i]).Line
 		problems[line] = append(problems[line], fmt.Sprintf("line %d: %s", line, problem))
@@ -159,7 +160,7 @@ func expanded(n *yaml.Node, limit, nested int) int {
 		below = []*yaml.Node{n.Alias}
 	}
 	for _, c := range below {
-		if size < limit && nested < 2*maxDepth {
+		if size < limit && nested < 2*plain.MaxDepth {
 			size += expanded(c, limit-size, nested+1)
 		}
 	}

@@ -1,0 +1,85 @@
+// Package plain has values as JSON has them: nil, bool, float64, string, []any and
+// map[string]any.
+package plain
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/store"
+)
+
+// Limits of a value.
+const (
+	MaxSize  = 1 << 20 // bytes of JSON
+	MaxDepth = 64      // nesting
+	maxShown = 200     // bytes of a text that Short leaves
+)
+
+// Of returns v as a plain value of its own. It is the one way in for what a host, a
+// worker or a file says. Field names it in the error.
+func Of(field string, v any) (out any, err error) {
+	var raw []byte
+	if p := guard.Call(func() { raw, err = json.Marshal(v) }); p != nil {
+		err = p
+	}
+	err = guard.Error(err)
+	if err == nil && len(raw) > MaxSize {
+		return nil, &store.LimitError{Field: field, Limit: MaxSize, Got: len(raw)}
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not JSON: %w", field, err)
+	}
+	if n := depth(out); n > MaxDepth {
+		return nil, &store.LimitError{Field: "depth of " + field, Limit: MaxDepth, Got: n}
+	}
+	return out, nil
+}
+
+// depth returns how many lists and objects lie in one another.
+func depth(v any) int {
+	n := 0
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n = max(n, depth(e))
+		}
+	case map[string]any:
+		for _, e := range v {
+			n = max(n, depth(e))
+		}
+	default:
+		return 0
+	}
+	return n + 1
+}
+
+// JSON returns a value as JSON, or the name of its type where it is not plain and cannot
+// be written.
+func JSON(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	var err error
+	if p := guard.Call(func() { err = enc.Encode(v) }); p != nil || err != nil {
+		return fmt.Sprintf("%T", v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Cut returns a text as valid UTF-8, without what is over a limit in bytes.
+func Cut(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// Short cuts a text for a reason.
+func Short(s string) string { return Cut(s, maxShown) }
