@@ -35,7 +35,7 @@ var (
 const (
 	MaxName     = maxName
 	MaxDomains  = maxDomains
-	MaxSnapshot = plain.MaxSize
+	MaxSnapshot = 1 << 20 // bytes
 	MaxDepth    = plain.MaxDepth
 	MaxGoals    = maxGoals
 	MaxYAML     = maxYAML

@@ -1,13 +1,11 @@
 package goal
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,13 +13,13 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/reason/goal/internal/plain"
+	"github.com/arc-learn/arc/reason/goal/internal/strictyaml"
 	"github.com/arc-learn/arc/store"
 )
 
 const (
 	maxYAML     = 1 << 20 // bytes of a file of goals
 	maxExpected = 1 << 24 // bytes of its expected values, with what aliases make of them
-	maxReported = 100     // errors of one file
 )
 
 // Load replaces the set by goals in YAML, and returns whether it did. Content that
@@ -86,25 +84,15 @@ func parse(data []byte) ([]target, error) {
 		return nil, &store.LimitError{Field: "goals as YAML", Limit: maxYAML, Got: len(data)}
 	}
 	var all struct{ Goals []yamlGoal }
-	strict := yaml.NewDecoder(bytes.NewReader(data))
-	strict.KnownFields(true)
-	if err := strict.Decode(&all); errors.Is(err, io.EOF) {
+	doc, err := strictyaml.Decode(data, &all, ours)
+	if errors.Is(err, io.EOF) {
 		return nil, errors.New("no goals: the document is empty")
 	} else if err != nil {
-		return nil, parserErrors(err)
+		return nil, err
 	}
-	var doc, second yaml.Node
-	if err := strict.Decode(&second); err == nil {
-		return nil, fmt.Errorf("line %d: a second document", second.Line)
-	} else if !errors.Is(err, io.EOF) {
-		return nil, parserErrors(err)
-	}
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, parserErrors(err)
-	}
-	list := field(doc.Content[0], "goals")
+	list := strictyaml.Field(doc, "goals")
 	if list == nil || list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: no goals: the document needs a list under the key goals", doc.Content[0].Line)
+		return nil, fmt.Errorf("line %d: no goals: the document needs a list under the key goals", doc.Line)
 	}
 	isNull := func(n *yaml.Node) bool { return n.ShortTag() == "!!null" } // the parser passes over these
 	return goalsOf(all.Goals, slices.DeleteFunc(list.Content, isNull))
@@ -112,14 +100,13 @@ func parse(data []byte) ([]target, error) {
 
 // goalsOf compiles decoded goals, whose nodes say the lines of what is wrong.
 func goalsOf(ys []yamlGoal, nodes []*yaml.Node) ([]target, error) {
-	problems := make(map[int][]string) // by line
+	problems := make(strictyaml.Problems)
 	goals := make([]Goal, len(ys))
 	wrong := func(i int, name, problem string) {
 		if id := goals[i].ID; id != "" {
 			problem = fmt.Sprintf("goal %q: %s", plain.Short(id), problem)
 		}
-		line := cmp.Or(field(nodes[i], name), nodes[i]).Line
-		problems[line] = append(problems[line], fmt.Sprintf("line %d: %s", line, problem))
+		problems.Add(cmp.Or(strictyaml.Field(nodes[i], name), nodes[i]), problem)
 	}
 	left := maxExpected
 	for i, y := range ys {
@@ -137,11 +124,7 @@ func goalsOf(ys []yamlGoal, nodes []*yaml.Node) ([]target, error) {
 		}
 	}
 	targets, err := compileGoals(goals, wrong)
-	var all []string
-	for _, line := range slices.Sorted(maps.Keys(problems)) {
-		all = append(all, problems[line]...)
-	}
-	if err = cmp.Or(err, listed(all)); err != nil {
+	if err = cmp.Or(err, problems.Err()); err != nil {
 		return nil, err
 	}
 	return targets, nil
@@ -167,37 +150,7 @@ func expanded(n *yaml.Node, limit, nested int) int {
 	return size
 }
 
-// field returns the value of a field of a mapping; nil if it has none.
-func field(n *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
 // ours takes our type, which says nothing to the writer, out of what the parser
 // says.
-var ours = strings.NewReplacer("yaml: ", "", " in type goal.yamlGoal", "", "into goal.yamlGoal", "as a goal",
+var ours = strings.NewReplacer(" in type goal.yamlGoal", "", "into goal.yamlGoal", "as a goal",
 	"into []goal.yamlGoal", "as a list of goals")
-
-// parserErrors returns what the parser has found, in its words and with its lines.
-func parserErrors(err error) error {
-	if te, ok := errors.AsType[*yaml.TypeError](err); ok {
-		return listed(strings.Split(ours.Replace(strings.Join(te.Errors, "\n")), "\n"))
-	}
-	return errors.New(ours.Replace(err.Error()))
-}
-
-// listed returns the first of the problems as one error, and how many there are more;
-// nil if there are none.
-func listed(problems []string) error {
-	if n := len(problems) - maxReported; n > 0 {
-		problems = append(problems[:maxReported], fmt.Sprintf("and %d more", n))
-	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(problems, "\n"))
-}

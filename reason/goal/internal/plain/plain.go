@@ -14,7 +14,7 @@ import (
 
 // Limits of a value.
 const (
-	MaxSize  = 1 << 20 // bytes of JSON
+	maxSize  = 1 << 20 // bytes of JSON
 	MaxDepth = 64      // nesting
 	maxShown = 200     // bytes of a text that Short leaves
 )
@@ -27,8 +27,8 @@ func Of(field string, v any) (out any, err error) {
 		err = p
 	}
 	err = guard.Error(err)
-	if err == nil && len(raw) > MaxSize {
-		return nil, &store.LimitError{Field: field, Limit: MaxSize, Got: len(raw)}
+	if err == nil && len(raw) > maxSize {
+		return nil, &store.LimitError{Field: field, Limit: maxSize, Got: len(raw)}
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &out)

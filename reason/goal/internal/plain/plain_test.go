@@ -31,7 +31,7 @@ func TestOf(t *testing.T) {
 	nested := func(n int) json.RawMessage { return json.RawMessage(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	_, err = plain.Of("it", nested(plain.MaxDepth))
 	require.NoError(t, err)
-	for _, large := range []any{nested(plain.MaxDepth + 1), strings.Repeat("x", plain.MaxSize)} {
+	for _, large := range []any{nested(plain.MaxDepth + 1), strings.Repeat("x", 1<<20)} {
 		_, err := plain.Of("it", large)
 		_, limited := errors.AsType[*store.LimitError](err)
 		require.True(t, limited)
