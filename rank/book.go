@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/rank/internal/batch"
+	"github.com/arc-learn/arc/rank/internal/skill"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -75,7 +76,7 @@ type Book struct {
 	st   store.Store
 	w    *flush.Writer
 	opts Options
-	turn chan struct{} // holds one token; whoever has it loads and observes
+	turn chan struct{} // holds one token; its holder loads and observes
 	x    scratch       // belongs to the turn
 
 	space string // begins all keys of the Book
@@ -85,10 +86,10 @@ type Book struct {
 	mu struct {
 		sync.RWMutex
 		closed  bool
-		members map[string]*member // by candidate, those that are loaded
-		made    int                // members ever
-		pairs   map[string]pairs   // by skill, the windows of members
-		models  map[string]*model  // by skill, those that are loaded
+		members map[string]*member      // by candidate, those that are loaded
+		made    int                     // members ever
+		pairs   map[string]pairs        // by skill, the windows of members
+		models  map[string]*skill.Model // by skill, those that are loaded
 		hot     *simplelru.LRU[*window, struct{}]
 	}
 }
@@ -102,11 +103,21 @@ type pair struct {
 	window *window
 }
 
-// member is a candidate in memory. Whoever has the turn may read it, and write
+// member is a candidate in memory. The holder of the turn may read it, and write
 // it with the lock held.
 type member struct {
 	number  int                // no other has it
 	windows map[string]*window // by skill
+}
+
+// scratch is where the holder of the turn puts records together for writing.
+type scratch struct {
+	batch.Batch
+	update  skill.Update
+	learned skill.Records
+	sample  record
+	out     entry // of pushedOut
+	hour    hourRecord
 }
 
 // few is how many contenders are handled without a further allocation.
@@ -380,120 +391,19 @@ func (b *Book) wake(ctx context.Context, candidate, skill string, w *window) err
 
 // model returns what is learned of a skill, from the store unless it is in
 // memory. The caller has the turn.
-func (b *Book) model(ctx context.Context, skill string) (*model, error) {
+func (b *Book) model(ctx context.Context, name string) (*skill.Model, error) {
 	b.mu.RLock()
-	m := b.mu.models[skill]
+	m := b.mu.models[name]
 	b.mu.RUnlock()
 	if m != nil {
 		return m, nil
 	}
-	m = newModel()
-	if err := b.loadModel(ctx, skill, m); err != nil {
-		return nil, fmt.Errorf("what is learned of %q: %w", skill, err)
+	m, err := skill.Load(ctx, b.st, b.space, name)
+	if err != nil {
+		return nil, fmt.Errorf("what is learned of %q: %w", name, err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.models[skill] = m
+	b.mu.models[name] = m
 	return m, nil
-}
-
-func (b *Book) loadModel(ctx context.Context, skill string, m *model) error {
-	var h headRecord
-	found, err := b.fetch(ctx, key.Join(b.space, "head", skill), &h)
-	if !found || err != nil {
-		return err
-	}
-	var ok bool
-	if m.head, ok = h.head(); !ok {
-		return fmt.Errorf("%w: head", store.ErrDamaged)
-	}
-	for _, load := range [...]func(context.Context, string, *model) error{b.loadArms, b.loadSettings, b.loadNear} {
-		if err := load(ctx, skill, m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fetch decodes a record, and reports whether there is one.
-func (b *Book) fetch(ctx context.Context, k string, v any) (bool, error) {
-	e, err := b.st.Get(ctx, k)
-	if isNotFound(err) {
-		return false, nil
-	} else if err == nil {
-		err = codec.Decode(e, v)
-	}
-	return true, err
-}
-
-// each decodes every record below a prefix into what fresh returns, and hands
-// it to take with the last part of its key.
-func each[T any](ctx context.Context, st store.Store, prefix string, take func(last string, r *T) bool) error {
-	for e, err := range st.Scan(ctx, store.Range{Prefix: prefix}) {
-		if err != nil {
-			return err
-		}
-		var r T
-		if err := codec.Decode(e, &r); err != nil {
-			return err
-		}
-		if !take(e.Key[len(prefix):], &r) {
-			return fmt.Errorf("%w: %q", store.ErrDamaged, e.Key)
-		}
-	}
-	return nil
-}
-
-func (b *Book) loadArms(ctx context.Context, skill string, m *model) error {
-	arms := make(map[int32]arm)
-	err := each(ctx, b.st, key.Prefix(b.space, "arm", skill), func(name string, r *armRecord) (ok bool) {
-		m.index[name] = r.Index
-		arms[r.Index], ok = r.arm()
-		return ok
-	})
-	for i := range int32(len(m.index)) { // no two have one number
-		a, ok := arms[i]
-		if err == nil && !ok {
-			err = fmt.Errorf("%w: candidate %d is missing", store.ErrDamaged, i)
-		}
-		m.arms = append(m.arms, a)
-	}
-	return err
-}
-
-func (b *Book) loadSettings(ctx context.Context, skill string, m *model) error {
-	return each(ctx, b.st, key.Prefix(b.space, "setting", skill), func(last string, c *setting) bool {
-		id, err := strconv.ParseUint(last, 16, 64)
-		m.settings[id] = c
-		m.hearWords(id, c.Words)
-		return err == nil && c.valid(len(m.arms))
-	})
-}
-
-func (b *Book) loadNear(ctx context.Context, skill string, m *model) error {
-	n := &m.near
-	found, err := b.fetch(ctx, key.Join(b.space, "axes", skill), &n.axes)
-	if !found || err != nil {
-		return err
-	}
-	if !n.axes.valid() {
-		return fmt.Errorf("%w: axes", store.ErrDamaged)
-	}
-	n.points = make([]point, int(min(n.axes.N, maxPoints)))
-	n.sketches = make([]uint64, len(n.points))
-	have := 0
-	err = each(ctx, b.st, key.Prefix(b.space, "point", skill), func(last string, p *point) bool {
-		slot, err := strconv.Atoi(last)
-		if err != nil || !p.valid(len(m.arms), len(n.axes.Mean)) || slot < 0 || slot >= len(n.points) {
-			return false
-		}
-		n.enter(int32(slot), *p)
-		have++
-		return true
-	})
-	if err == nil && have != len(n.points) {
-		err = fmt.Errorf("%w: %d of %d points", store.ErrDamaged, have, len(n.points))
-	}
-	n.rescale()
-	return err
 }

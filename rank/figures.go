@@ -212,7 +212,7 @@ func (b *Book) Samples(ctx context.Context, since time.Time) iter.Seq2[Sample, e
 	return scanned(ctx, b, "slot", decodeSample, func(s *Sample) bool { return !s.At.Before(since) })
 }
 
-// scanned yields what lies below a part of the Book's keys, as far as keep says.
+// scanned yields of what lies below a part of the Book's keys that which keep takes.
 func scanned[T any](
 	ctx context.Context, b *Book, part string,
 	decode func(e store.Entry, prefix string) (T, error), keep func(*T) bool,

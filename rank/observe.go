@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/journal"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/rank/internal/skill"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -42,11 +43,10 @@ func openBook(st store.Store, o Options) (*Book, error) {
 		b.st = b.j
 	}
 	b.w = flush.New(b.st)
-	b.x.space = b.space
 	b.turn <- struct{}{}
 	b.mu.members = make(map[string]*member)
 	b.mu.pairs = make(map[string]pairs)
-	b.mu.models = make(map[string]*model)
+	b.mu.models = make(map[string]*skill.Model)
 	var err error
 	b.mu.hot, err = simplelru.NewLRU(hotWindows, restWindow)
 	return b, err
@@ -96,8 +96,8 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 
 // countSample is observe of who has the turn.
 func (b *Book) countSample(ctx context.Context, s *Sample) error {
-	b.x.reset(s)
-	marker := b.x.keys.Join(b.space, "seen", s.Key)
+	b.x.Reset(len(s.Key) + 3*len(s.Candidate) + 5*len(s.Situation.Skill) + 7*len(b.space) + 80)
+	marker := b.x.Keys.Join(b.space, "seen", s.Key)
 	seen, err := b.seen(ctx, marker)
 	if err != nil {
 		return err
@@ -133,17 +133,17 @@ func (b *Book) countSample(ctx context.Context, s *Sample) error {
 		}
 	}
 	u := &b.x.update
-	known.learn(u, &fact, b.opts.Stationary)
-	b.x.ops = append(b.x.ops, store.Op{Key: marker, Value: present})
-	slot := b.x.keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
-	if err := b.x.put(slot, r); err != nil {
+	known.Learn(u, &fact, b.opts.Stationary)
+	b.x.Ops = append(b.x.Ops, store.Op{Key: marker, Value: present})
+	slot := b.x.Keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
+	if err := b.x.Put(slot, r); err != nil {
 		return err
 	}
-	if err := u.puts(&b.x, s.Situation.Skill); err != nil {
+	if err := b.x.learned.Put(&b.x.Batch, b.space, s.Situation.Skill, u); err != nil {
 		return err
 	}
 	added := false // the error may be that of an earlier group
-	failed := b.w.Change(ctx, func() { added = true }, nil, b.x.ops...)
+	failed := b.w.Change(ctx, func() { added = true }, nil, b.x.Ops...)
 	if !added {
 		return failed
 	}
@@ -158,8 +158,7 @@ func (b *Book) countSample(ctx context.Context, s *Sample) error {
 	}
 	w.rate(b.opts.Calibrated)
 	b.usedLocked(w)
-	known.apply(u)
-	w.arm = u.index + 1
+	known.Apply(u)
 	return failed
 }
 
@@ -186,7 +185,7 @@ func (b *Book) pushedOut(ctx context.Context, candidate, skill string, w *window
 // hour. The caller has the turn.
 func (b *Book) left(ctx context.Context, candidate, skill string, w *window, out *entry) (h hourRecord, err error) {
 	at := hourOf(out.at)
-	k := b.x.keys.Join(b.space, "left", candidate, skill, hourPart(at))
+	k := b.x.Keys.Join(b.space, "left", candidate, skill, hourPart(at))
 	if i := slices.IndexFunc(w.left, func(h hourRecord) bool { return h.hour == at }); i >= 0 {
 		h = w.left[i]
 	} else if h, err = b.hour(ctx, k, at); err != nil {
@@ -194,7 +193,7 @@ func (b *Book) left(ctx context.Context, candidate, skill string, w *window, out
 	}
 	h.add(out)
 	b.x.hour = h
-	return h, b.x.put(k, &b.x.hour)
+	return h, b.x.Put(k, &b.x.hour)
 }
 
 // hour returns what the store has of an hour, or is about to have.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/rank/internal/draw"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -15,17 +16,6 @@ type contender struct {
 	by     float64 // what it is ordered by, larger first
 	member *member // nil: no name
 	window *window // nil: no samples for the skill
-}
-
-// arm is the index of the contender in the model of the skill, or -1.
-func (f *contender) arm(m *model, name string) int32 {
-	if f.window != nil && f.window.arm > 0 {
-		return f.window.arm - 1
-	}
-	if i, ok := m.index[name]; ok && name != "" {
-		return i
-	}
-	return -1
 }
 
 // field appends the contenders to buf, which is empty, in the order of the
@@ -309,10 +299,10 @@ func (b *Book) draw(s *Situation, candidate string, w *window) float64 {
 	if w != nil {
 		seen = w.next
 	}
-	h := mix(b.opts.Seed)
-	h = hash(h, s.Skill)
-	h = hash(h, s.Key)
-	h = hash(h, candidate)
-	h = mix(h ^ mix(seen+1))
-	return uniform(h)
+	h := draw.Mix(b.opts.Seed)
+	h = draw.Hash(h, s.Skill)
+	h = draw.Hash(h, s.Key)
+	h = draw.Hash(h, candidate)
+	h = draw.Mix(h ^ draw.Mix(seen+1))
+	return draw.Uniform(h)
 }

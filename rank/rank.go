@@ -156,8 +156,8 @@ var ErrSample = errors.New("bad sample")
 // ErrOptions: an option of [Open] or [Book.Learned] is out of range.
 var ErrOptions = errors.New("bad options")
 
-// Limits of a sample. What is over them is refused with a *store.LimitError,
-// but for a longer wall time, which counts as MaxWall.
+// Limits of a sample. What is over them is refused with a *store.LimitError.
+// A longer wall time counts as MaxWall.
 const (
 	MaxWall     = 365 * 24 * time.Hour // of one attempt
 	MaxCostUSD  = 1_000_000_000        // of one attempt
@@ -180,7 +180,7 @@ type Sample struct {
 	Situation Situation
 	// Success says whether the result was accepted.
 	Success bool
-	// Unknown says that nobody could tell. The sample then counts in the
+	// Unknown says that no gate could tell. The sample then counts in the
 	// means of wall time, cost and tokens, but neither as a success nor as a
 	// failure, and its Confidence is not used.
 	Unknown bool
@@ -275,21 +275,6 @@ func unit(f float64) bool { return f >= 0 && f <= 1 }
 func inRange(t time.Time) bool {
 	return !t.Before(time.Unix(0, 0)) && !t.After(time.Unix(0, math.MaxInt64))
 }
-
-// sane reports whether Observe could have come to the figures: rewards are
-// bounded, and so are their sums.
-func sane(fs ...float64) bool {
-	for _, f := range fs {
-		if !(math.Abs(f) <= 1e36) {
-			return false
-		}
-	}
-	return true
-}
-
-// summed reports whether sum can be that of n worths, each of which is within
-// the bounds of a reward but for rounding.
-func summed(n, sum float64) bool { return n >= 0 && sane(n) && math.Abs(sum) <= 2*MaxReward*n }
 
 // Price is what a success costs in US dollars, with all that is spent on other
 // attempts: the mean cost of an attempt over the success rate.

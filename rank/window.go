@@ -18,7 +18,6 @@ type window struct {
 	ring   []entry // by sequence number modulo Window; nil: at rest
 	sums   sums
 	left   []hourRecord // what has left it, of the last day and the last that changed
-	arm    int32        // one more than its index in the model; 0: to be looked up
 
 	// Of Observed, once the pair is warm: the score and its terms.
 	score, success, confidence, wall float64

@@ -1,9 +1,10 @@
 package rank
 
 import (
-	"math/bits"
 	"strings"
 	"unicode"
+
+	"github.com/arc-learn/arc/rank/internal/draw"
 )
 
 // WordsOf returns the words of a text as a set in which each is a bit, whatever their
@@ -12,24 +13,7 @@ import (
 func WordsOf(text string) (w uint64) {
 	apart := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), apart) {
-		w |= 1 << (hash(0, word) >> (64 - 6))
+		w |= 1 << (draw.Hash(0, word) >> (64 - 6))
 	}
 	return w
-}
-
-// Words that are much the same.
-const (
-	leastWords = 3   // that both have …
-	leastAlike = 0.5 // … and their share of the words of both …
-	mostWords  = 40  // … which beyond this are too many to tell apart by bits
-)
-
-// alike is the share of words that both have, 0 where it says nothing.
-func alike(v, w uint64) float64 {
-	both, all := bits.OnesCount64(v&w), bits.OnesCount64(v|w)
-	share := float64(both) / float64(max(1, all))
-	if both < leastWords || share < leastAlike || all > mostWords {
-		return 0
-	}
-	return share
 }

@@ -1,28 +1,12 @@
-package rank
+package skill
 
 import (
 	"math"
+
+	"github.com/arc-learn/arc/rank/internal/rasch"
 )
 
-// What Learned knows of a skill is a model that every sample with a worth
-// changes a little. It has four layers:
-//
-//   - each candidate has a mean worth, drawn from a normal prior whose mean
-//     and spread are those of the skill's candidates (empirical Bayes), so that
-//     many candidates with few samples each are told apart only as far as the
-//     samples go;
-//   - in a context (a situation's key, or the neighbourhood of its features)
-//     all candidates may do better or worse, and one candidate may differ from
-//     the others; only the second matters for the order;
-//   - what a candidate that was never tried in a context does there is
-//     predicted by its mean, or by whether it has delivered anywhere: in some
-//     skills who is good is good everywhere, in others each candidate is there
-//     for one kind of situation (see transfer.go);
-//   - how far candidates differ by context is not assumed: several spreads,
-//     zero among them, predict every sample before it counts, and each has the
-//     weight that its predictions earned (Bayesian model averaging).
-//
-// The constants are in units of the skill's scale: 1 for successes, the range
+// These constants are in units of the skill's scale: 1 for successes, the range
 // of rewards seen where the host gives rewards.
 const (
 	priorNoise      = 0.25 // variance of a sample about its prediction …
@@ -37,6 +21,7 @@ const (
 	refreshEach     = 64   // candidates that one sample looks through
 	leastScale      = 1e-9 // rewards that are closer are all the same
 	mostPrior       = 2    // samples that a candidate's prior weighs at most, ranked
+	maxReward       = 1e9  // as package rank has it
 )
 
 // spreads are how far a candidate may differ by context (standard
@@ -162,7 +147,7 @@ type arm struct {
 	epoch    uint32  // how often the candidate was seen to change
 	up, down change
 	proven   bool // it has delivered: a worth in the upper half of the scale
-	rating   rating
+	rating   rasch.Rating
 }
 
 // posterior returns mean and variance of the candidate's mean worth, given
@@ -173,8 +158,8 @@ func (a *arm) posterior(h *head, prior, least float64) (mean, variance float64) 
 	return (prior/spread2 + a.sum/h.noise2) / precision, 1 / precision
 }
 
-// add takes in a sample.
-func (a *arm) add(worth float64) {
+// earn takes in a sample.
+func (a *arm) earn(worth float64) {
 	a.n++
 	a.sum += worth
 	if a.n > maxEvidence {
@@ -199,9 +184,9 @@ type change struct {
 	n, sum float64 // of worth, since the drift was zero
 }
 
-// add takes in the error of a prediction, in standard deviations, positive in
+// drifts takes in the error of a prediction, in standard deviations, positive in
 // the direction that is watched. It reports whether there was a change.
-func (c *change) add(e, worth float64) bool {
+func (c *change) drifts(e, worth float64) bool {
 	c.drift += e - slack
 	c.n++
 	c.sum += worth
@@ -216,7 +201,7 @@ func (c *change) add(e, worth float64) bool {
 // being extreme; what was known by context is forgotten.
 func (a *arm) watch(e, worth float64) {
 	e = max(-maxError, min(maxError, e))
-	up, down := a.up.add(e, worth), a.down.add(-e, worth)
+	up, down := a.up.drifts(e, worth), a.down.drifts(-e, worth)
 	var since change
 	switch {
 	case down:
@@ -275,100 +260,17 @@ func (t *transfer) weight(h *head) float64 {
 // by what first meetings were worth.
 func (h *head) first(proven bool) float64 { return h.low() + h.scale()*h.transfer.expects(proven) }
 
-// A task has a difficulty, and a candidate a rating: it succeeds with chance
-// σ(rating − steep·difficulty), where difficulties are standard normal (Rasch,
-// 1960). Who has failed at a task says how difficult it is, so that a
-// candidate that is only asked for the hard ones is not taken for a bad one.
-const (
-	steep      = 4.5  // logits by which tasks differ
-	firstRank  = 3.0  // rating that a candidate begins with …
-	firstRank2 = 4.0  // … and its variance
-	curiosity  = 0.2  // deviations added for what is not known
-	firstCost  = 0.25 // share of the mean that a first attempt costs
-)
-
-// grid are difficulties, with equal steps between.
-var grid = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6, 2, 2.4}
-
-// difficulty is a distribution over the grid.
-type difficulty [len(grid)]float64
-
-// untried is the difficulty of a task that was not tried.
-var untried = func() (d difficulty) {
-	for i, x := range grid {
-		d[i] = math.Exp(-x * x / 2)
+// sane reports whether samples can come to the figures: rewards are bounded, and
+// so are their sums.
+func sane(fs ...float64) bool {
+	for _, f := range fs {
+		if !(math.Abs(f) <= 1e36) {
+			return false
+		}
 	}
-	d.norm()
-	return d
-}()
-
-func (d *difficulty) norm() {
-	sum := 0.0
-	for _, w := range d {
-		sum += w
-	}
-	for i := range d {
-		d[i] /= max(sum, math.SmallestNonzeroFloat64)
-	}
+	return true
 }
 
-// curve is the chance of a success by difficulty.
-func curve(rating float64) (c difficulty) {
-	for i, x := range grid {
-		c[i] = 1 / (1 + math.Exp(steep*x-rating))
-	}
-	return c
-}
-
-// chance is that of a success at a task of this difficulty.
-func (d *difficulty) chance(c *difficulty) (p float64) {
-	for i, w := range d {
-		p += w * c[i]
-	}
-	return p
-}
-
-// failed takes a failure in.
-func (d *difficulty) failed(c *difficulty) {
-	for i := range d {
-		d[i] *= 1 - c[i]
-	}
-}
-
-// rating is what a candidate can do, in logits, and what its attempts took.
-type rating struct {
-	at, variance float64
-	n, usd, sec  float64
-}
-
-var firstRating = rating{at: firstRank, variance: firstRank2}
-
-// learn takes an attempt at a task of the difficulty into the rating, by one
-// step of an extended Kalman filter.
-func (r *rating) learn(d *difficulty, success bool, usd, sec float64) {
-	if r.variance == 0 {
-		*r = firstRating
-	}
-	r.n++
-	r.usd += usd
-	r.sec += sec
-	if r.n > maxEvidence {
-		share := maxEvidence / r.n
-		r.n, r.usd, r.sec = r.n*share, r.usd*share, r.sec*share
-	}
-	c := curve(r.at)
-	p, slope, y := 0.0, 0.0, 0.0
-	for i, w := range d {
-		p += w * c[i]
-		slope += w * c[i] * (1 - c[i])
-	}
-	if success {
-		y = 1
-	}
-	gain := r.variance * slope / (slope*slope*r.variance + p*(1-p) + 1e-6)
-	r.at += gain * (y - p)
-	r.variance = max(r.variance-gain*slope*r.variance, leastRank2)
-}
-
-// leastRank2 is the variance that a rating keeps: candidates change.
-const leastRank2 = 0.01
+// summed reports whether sum can be that of n worths, each of which is within
+// the bounds of a reward, apart from rounding.
+func summed(n, sum float64) bool { return n >= 0 && sane(n) && math.Abs(sum) <= 2*maxReward*n }
