@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
@@ -116,4 +117,23 @@ func TestExplainTellsThePrice(t *testing.T) {
 	require.NoError(t, b.Price(t.Context(), "sum", ss))
 	require.Nil(t, ss[1].Price)
 	require.Contains(t, rank.Explain(ss), "$0.6 a success (95 %: $0.43 to $1)")
+}
+
+// The price of a success lies in its interval, which is positive.
+func TestPriceLiesInItsInterval(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var c rank.Costs
+		usd := rapid.OneOf(rapid.Float64Range(0, 10), rapid.Float64Range(0, rank.MaxCostUSD), rapid.SampledFrom([]float64{0, 1, 1e-9}))
+		for range rapid.IntRange(1, 40).Draw(t, "n") {
+			c.Add(&rank.Sample{Success: rapid.Bool().Draw(t, "success"), CostUSD: usd.Draw(t, "usd")})
+		}
+		p := c.PerSuccess()
+		for _, f := range []float64{p.USD, p.Low, p.High} {
+			require.True(t, f >= 0 && !math.IsInf(f, 0), "%+v", p)
+		}
+		if p.High > 0 {
+			require.LessOrEqual(t, p.Low, p.High)
+		}
+	})
 }

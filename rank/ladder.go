@@ -86,7 +86,7 @@ const (
 // is, if it does.
 func (p Purse) Worth(most Worth) Worth {
 	saved := float64(p.Tasks) - p.Spent/p.Each
-	v := p.Each * min(mostWorth, firstWorth*math.Exp(thrift*saved))
+	v := max(p.Each*min(mostWorth, firstWorth*math.Exp(thrift*saved)), math.SmallestNonzeroFloat64) // 0 is no price
 	if most.Success > 0 {
 		v = min(v, most.Success)
 	}

@@ -2,6 +2,7 @@ package rank_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -89,4 +90,60 @@ func TestSmallerBlastFirst(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "narrow", ss[0].Candidate.Name)
 	}
+}
+
+// However deep in debt a purse is, a success has a price: without one the ladder would
+// spend what it likes.
+func TestPurseInDebtHasAPrice(t *testing.T) {
+	t.Parallel()
+	for _, spent := range []float64{0, 1, 1e3, 1e6, rank.MaxCostUSD} {
+		w := rank.Purse{Each: 0.001, Tasks: 3, Spent: spent}.Worth(rank.Worth{Second: 0.01})
+		require.Positive(t, w.Success, "spent %v", spent)
+		require.Equal(t, 0.01, w.Second)
+	}
+}
+
+// A candidate of which nothing is rated is the same as one that is not known.
+func TestUnratedCandidateFailsLikeAnUnknownOne(t *testing.T) {
+	t.Parallel()
+	order := func(unknown bool) []rank.Scored {
+		book := open(t, store.NewMem(), nil)
+		observe := func(key, name string, s rank.Sample) {
+			s.Key, s.Candidate = key, name
+			require.NoError(t, book.Observe(t.Context(), s))
+		}
+		observe("1", "known", rank.Sample{Success: true})
+		if unknown {
+			observe("2", "mute", rank.Sample{Unknown: true})
+		}
+		ss, err := book.Learned(nil).Score(t.Context(),
+			rank.Situation{Failed: []string{"mute"}, Worth: rank.Worth{Success: 1}}, []rank.Candidate{{Name: "known"}})
+		require.NoError(t, err)
+		return ss
+	}
+	require.Equal(t, order(false), order(true))
+}
+
+// A Worth beyond all money is refused, so that no score is infinite.
+func TestScoresUnderAPriceAreNumbers(t *testing.T) {
+	t.Parallel()
+	book := climb(t, store.NewMem())
+	require.NoError(t, book.Observe(t.Context(), rank.Sample{
+		Key: "slow", Candidate: "cheap", Situation: rank.Situation{Skill: "solve"}, Wall: rank.MaxWall,
+	}))
+	rapid.Check(t, func(rt *rapid.T) {
+		money := rapid.OneOf(rapid.Float64Min(0), rapid.Float64Range(0, 10), rapid.SampledFrom([]float64{math.MaxFloat64, 1e300, 1e30}))
+		s := rank.Situation{Skill: "solve", Worth: rank.Worth{Success: money.Draw(rt, "success"), Second: money.Draw(rt, "second")}}
+		s.Failed = rapid.SliceOfN(rapid.SampledFrom([]string{"cheap", "twin", "strong", "other"}), 0, 300).Draw(rt, "failed")
+		ss, err := book.Learned(nil).Score(ctx(t), s, trio)
+		if err != nil {
+			require.ErrorIs(rt, err, rank.ErrSituation)
+			require.Greater(rt, max(s.Worth.Success, s.Worth.Second), 1e12)
+			return
+		}
+		for _, x := range ss {
+			require.False(rt, math.IsNaN(x.Score) || math.IsInf(x.Score, 0), "%+v", x)
+			require.True(rt, x.Parts.Success >= 0 && x.Parts.Success <= 1, "%+v", x)
+		}
+	})
 }

@@ -87,7 +87,7 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 	if e := l.opts.Explore; !(e > 0 && e <= 10) {
 		return nil, fmt.Errorf("%w: Explore is %v, want a number in (0,10]", ErrOptions, e)
 	}
-	if w := s.Worth; !(w.Success >= 0 && finite(w.Success) && w.Second >= 0 && finite(w.Second)) {
+	if w := s.Worth; !(w.Success >= 0 && w.Success <= maxWorth && w.Second >= 0 && w.Second <= maxWorth) {
 		return nil, fmt.Errorf("%w: worth is %v", ErrSituation, w)
 	}
 	for i, f := range s.Features {

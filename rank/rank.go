@@ -45,7 +45,8 @@ type Situation struct {
 	Worth Worth
 }
 
-// Worth is what comes of an attempt in US dollars, for ranking under a price.
+// Worth is what comes of an attempt in US dollars, at most 10¹² each, for ranking under
+// a price.
 type Worth struct {
 	Success float64 // what a success is worth; zero: there is no price
 	Second  float64 // what a second of wall time costs
@@ -203,6 +204,9 @@ type Sample struct {
 	// At is when the attempt ended, in 1970 to 2262; zero: now.
 	At time.Time
 }
+
+// maxWorth is the most that a success or a second is worth.
+const maxWorth = 1e12
 
 // maxTried is how many failures at one task are told.
 const maxTried = 256
