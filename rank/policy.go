@@ -233,7 +233,7 @@ func (o observed) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 // candidate's name, and how many samples the candidate has ever had for the
 // skill, and on nothing else: the same book gives the same order until
 // another sample arrives, also after a restart, and whatever the order of the
-// input. Decisions that should not share a draw need different situation
+// input, which tells apart only those without a name. Decisions that should not share a draw need different situation
 // keys.
 func (b *Book) Weighted() Policy { return weighted{b} }
 
@@ -261,13 +261,17 @@ func (p weighted) Score(ctx context.Context, s Situation, cs []Candidate) ([]Sco
 	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
+	var unnamed uint64 // candidates so far
 	for i := range fs {
 		f := &fs[i]
 		chance := b.chance(healths[i].weight(), total, len(fs))
 		// Exponential keys: the smallest of independent exponentials of
 		// these rates is each with its chance, and so on down the order
 		// (Efraimidis and Spirakis, 2006).
-		f.by = math.Log(b.draw(&s, cs[i].Name, f.window)) / chance
+		f.by = math.Log(b.draw(&s, cs[i].Name, f.window, unnamed)) / chance
+		if f.member == nil {
+			unnamed++
+		}
 	}
 	var ranks [few]int32
 	out := make([]Scored, len(fs))
@@ -294,7 +298,8 @@ func (b *Book) chance(weight, total float64, n int) float64 {
 }
 
 // draw returns a number in (0,1) that is fixed by its arguments and the seed.
-func (b *Book) draw(s *Situation, candidate string, w *window) float64 {
+// Candidates without a name are told apart by how many of them came before.
+func (b *Book) draw(s *Situation, candidate string, w *window, unnamed uint64) float64 {
 	var seen uint64
 	if w != nil {
 		seen = w.next
@@ -303,6 +308,9 @@ func (b *Book) draw(s *Situation, candidate string, w *window) float64 {
 	h = draw.Hash(h, s.Skill)
 	h = draw.Hash(h, s.Key)
 	h = draw.Hash(h, candidate)
+	if candidate == "" {
+		h += unnamed
+	}
 	h = draw.Mix(h ^ draw.Mix(seen+1))
 	return draw.Uniform(h)
 }

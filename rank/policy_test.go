@@ -291,3 +291,29 @@ func TestCandidateNamedTwice(t *testing.T) {
 		require.ErrorIs(t, score(all[0], all[64], all[1], all[65], all[i]), rank.ErrCandidate)
 	}
 }
+
+// The chances of Weighted are those with which candidates come first, of candidates
+// without a name too.
+func TestWeightedChancesHold(t *testing.T) {
+	t.Parallel()
+	book := open(t, store.NewMem(), nil)
+	for i := range 4 {
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "half", Success: i%2 == 0}))
+	}
+	cs := []rank.Candidate{{Blast: 1}, {Name: "half"}, {Blast: 2}, {Blast: 3}, {Name: "new"}}
+	const n = 20_000
+	first, chance, total := map[rank.Candidate]float64{}, map[rank.Candidate]float64{}, 0.0
+	for i := range n {
+		ss, err := book.Weighted().Score(t.Context(), rank.Situation{Key: fmt.Sprint(i)}, cs)
+		require.NoError(t, err)
+		first[ss[0].Candidate] += 1.0 / n
+		for _, s := range ss {
+			chance[s.Candidate] = s.Parts.Chance
+		}
+	}
+	for _, c := range cs {
+		total += chance[c]
+		require.InDelta(t, chance[c], first[c], 4*math.Sqrt(0.25/n), "%+v", c)
+	}
+	require.InDelta(t, 1, total, 1e-12)
+}

@@ -22,7 +22,7 @@ func Mix(z uint64) uint64 {
 }
 
 // Uniform returns the number in (0,1) that a hash stands for.
-func Uniform(h uint64) float64 { return (float64(h>>11) + 0.5) / (1 << 53) }
+func Uniform(h uint64) float64 { return min((float64(h>>11)+0.5)/(1<<53), 1-0x1p-53) }
 
 // quantiles are those of the standard normal law in steps of 1/cells, with their
 // slopes a step. Those of the margins are too steep to go between.
