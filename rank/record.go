@@ -180,7 +180,7 @@ func (t *Tally) add(s *Sample) {
 	if s.Success && !s.Unknown {
 		t.Successes++
 	}
-	t.Wall += min(s.Wall, MaxWall)
+	t.Wall = together(t.Wall, min(s.Wall, MaxWall))
 	t.TokensIn, t.TokensOut = t.TokensIn+s.TokensIn, t.TokensOut+s.TokensOut
 	t.CostUSD, t.APICostUSD = t.CostUSD+s.CostUSD, t.APICostUSD+s.APICostUSD
 	t.Costs.Add(s)
@@ -189,9 +189,17 @@ func (t *Tally) add(s *Sample) {
 // merge adds what another came to.
 func (t *Tally) merge(u *Tally) {
 	t.Samples, t.Known, t.Successes = t.Samples+u.Samples, t.Known+u.Known, t.Successes+u.Successes
-	t.Wall, t.TokensIn, t.TokensOut = t.Wall+u.Wall, t.TokensIn+u.TokensIn, t.TokensOut+u.TokensOut
+	t.Wall, t.TokensIn, t.TokensOut = together(t.Wall, u.Wall), t.TokensIn+u.TokensIn, t.TokensOut+u.TokensOut
 	t.CostUSD, t.APICostUSD = t.CostUSD+u.CostUSD, t.APICostUSD+u.APICostUSD
 	t.Costs.Merge(&u.Costs)
+}
+
+// together is the sum of times, at most the longest that can be told, 292 years.
+func together(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // hourOf numbers the hours since 1970.

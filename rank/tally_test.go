@@ -2,6 +2,7 @@ package rank_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -158,4 +159,18 @@ func TestClaims(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, []any{"a", "s0", 3, 1}, []any{all[0].Candidate, all[0].Skill, all[0].Confident, all[0].HighConfidenceFailures})
+}
+
+// Sums of times that are out of all bounds stay at the largest.
+func TestTimesDoNotOverflow(t *testing.T) {
+	t.Parallel()
+	book := open(t, store.NewMem(), nil)
+	for i := range 700 {
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "c", Wall: math.MaxInt64}))
+	}
+	days, err := book.Daily(t.Context(), time.Time{})
+	require.NoError(t, err)
+	require.Len(t, days, 1)
+	require.Equal(t, 700, days[0].Samples)
+	require.Equal(t, time.Duration(math.MaxInt64), days[0].Wall)
 }
