@@ -68,3 +68,24 @@ func TestForget(t *testing.T) {
 		require.NoError(t, other.Close())
 	}
 }
+
+// Of two samples with one key, which Release allows, Forget takes the one that is meant,
+// and the other is still known.
+func TestForgetOneOfTwoWithAKey(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		book := open(t, store.NewMem(), &rank.Options{Now: clock(noon), Shared: shared})
+		s := rank.Sample{Key: "k", Candidate: "c", At: noon.Add(-time.Hour)}
+		require.NoError(t, book.Observe(t.Context(), s))
+		require.NoError(t, book.Release(t.Context(), "k"))
+		s.At, s.Success = noon, true
+		require.NoError(t, book.Observe(t.Context(), s))
+		require.NoError(t, book.Forget(t.Context(), func(s rank.Sample) bool { return s.At.Before(noon) }))
+		require.Len(t, samplesOf(t, book, "c"), 1)
+		require.NoError(t, book.Observe(t.Context(), s))
+		left := samplesOf(t, book, "c")
+		require.Len(t, left, 1, "it is known")
+		require.True(t, left[0].Success)
+		require.NoError(t, book.Close())
+	}
+}

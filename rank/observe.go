@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +92,12 @@ func (b *Book) observe(ctx context.Context, s *Sample) error {
 		return err
 	}
 	defer b.give()
-	return b.countSample(ctx, s)
+	fact := s.fact()
+	return b.countSample(ctx, s, &fact)
 }
 
-// countSample is observe of who has the turn.
-func (b *Book) countSample(ctx context.Context, s *Sample) error {
+// countSample is observe by the holder of the turn, and fact what s teaches.
+func (b *Book) countSample(ctx context.Context, s *Sample, fact *skill.Fact) error {
 	b.x.Reset(len(s.Key) + 3*len(s.Candidate) + 5*len(s.Situation.Skill) + 7*len(b.space) + 80)
 	marker := b.x.Keys.Join(b.space, "seen", s.Key)
 	seen, err := b.seen(ctx, marker)
@@ -125,7 +127,6 @@ func (b *Book) countSample(ctx context.Context, s *Sample) error {
 	if err != nil {
 		return err
 	}
-	fact := s.fact()
 	var gone hourRecord
 	if out != nil {
 		if gone, err = b.left(ctx, s.Candidate, s.Situation.Skill, w, out); err != nil {
@@ -133,7 +134,7 @@ func (b *Book) countSample(ctx context.Context, s *Sample) error {
 		}
 	}
 	u := &b.x.update
-	known.Learn(u, &fact, b.opts.Stationary)
+	known.Learn(u, fact, b.opts.Stationary)
 	b.x.Ops = append(b.x.Ops, store.Op{Key: marker, Value: present})
 	slot := b.x.Keys.Join(b.space, "slot", s.Candidate, s.Situation.Skill, slotNumber(r.Seq))
 	if err := b.x.Put(slot, r); err != nil {
@@ -259,7 +260,7 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 		}
 		if drop(s) {
 			pair := of{s.Candidate, s.Situation.Skill}
-			gone[pair] = forgotten{append(gone[pair].keys, s.Key), nil}
+			gone[pair] = forgotten{append(gone[pair].samples, moment{s.Key, s.At.UnixNano()}), nil}
 		}
 	}
 	for t, err := range b.Left(ctx, time.Time{}) {
@@ -268,7 +269,7 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 		}
 		if drop(Sample{Candidate: t.Candidate, Situation: Situation{Skill: t.Skill}, At: t.From}) {
 			pair := of{t.Candidate, t.Skill}
-			gone[pair] = forgotten{gone[pair].keys, append(gone[pair].hours, hourOf(t.From.UnixNano()))}
+			gone[pair] = forgotten{gone[pair].samples, append(gone[pair].hours, hourOf(t.From.UnixNano()))}
 		}
 	}
 	for pair, f := range gone {
@@ -279,19 +280,20 @@ func (b *Book) Forget(ctx context.Context, drop func(Sample) bool) error {
 	return nil
 }
 
-// forgotten is what goes of a pair: samples by their keys, and hours of what has left its
-// window.
+// forgotten is what goes of a pair: samples, and hours of what has left its window.
 type forgotten struct {
-	keys  []string
-	hours []int64
+	samples []moment
+	hours   []int64
+}
+
+// moment is a sample: a key that was released may be that of a second.
+type moment struct {
+	key string
+	at  int64
 }
 
 // rewrite writes a window anew without what goes.
 func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgotten) error {
-	m, err := b.ready(ctx, candidate)
-	if err != nil {
-		return err
-	}
 	if err := b.take(ctx); err != nil {
 		return err
 	}
@@ -299,19 +301,24 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgot
 	if err := b.w.Flush(ctx); err != nil {
 		return err
 	}
+	m, err := b.load(ctx, candidate)
+	if err != nil {
+		return err
+	}
 	w := m.windows[skill]
 	if w == nil {
 		w = new(window)
 	}
 	ops := make([]store.Op, 0, 2*Window)
+	known := make(map[string]bool) // keys that were observed, and whether they still are
 	next := uint64(0)
 	for seq := w.oldest(); seq < w.next; seq++ {
 		r, err := b.slot(ctx, candidate, skill, seq)
 		if err != nil {
 			return err
 		}
-		if slices.Contains(gone.keys, r.Key) {
-			ops = append(ops, store.Op{Key: key.Join(b.space, "seen", r.Key), Delete: true})
+		stays := !slices.Contains(gone.samples, moment{r.Key, r.At})
+		if known[r.Key] = known[r.Key] || stays; !stays {
 			continue
 		}
 		r.Seq = next
@@ -325,6 +332,11 @@ func (b *Book) rewrite(ctx context.Context, candidate, skill string, gone forgot
 	}
 	for seq := next; seq < min(w.next, Window); seq++ {
 		ops = append(ops, store.Op{Key: b.slotKey(candidate, skill, seq), Delete: true})
+	}
+	for k, still := range known {
+		if !still {
+			ops = append(ops, store.Op{Key: key.Join(b.space, "seen", k), Delete: true})
+		}
 	}
 	for _, h := range gone.hours {
 		ops = append(ops, store.Op{Key: key.Join(b.space, "left", candidate, skill, hourPart(h)), Delete: true})
@@ -348,6 +360,7 @@ type happened struct {
 	Candidate string `cbor:"171,keyasint,omitempty"`
 	Skill     string `cbor:"172,keyasint,omitempty"`
 	Sample    record `cbor:"173,keyasint,omitzero"`
+	Setting   uint64 `cbor:"302,keyasint,omitempty"` // of the situation's key, where a secret was taken out of that
 }
 
 // enterSample has a sample in the journal, unless it was observed before.
@@ -359,6 +372,9 @@ func (b *Book) enterSample(ctx context.Context, s *Sample) error {
 	o := happened{Candidate: s.Candidate, Skill: s.Situation.Skill}
 	o.Sample.fill(s)
 	b.cleanRecord(&o.Sample)
+	if o.Sample.Situation != s.Situation.Key {
+		o.Setting = skill.SettingOf(s.Situation.Key)
+	}
 	return b.j.Add(ctx, s.Key, &o)
 }
 
@@ -378,7 +394,9 @@ func (b *Book) takeIn(ctx context.Context, e store.Entry) error {
 		return err
 	}
 	s := o.Sample.sample(o.Candidate, o.Skill)
-	return b.countSample(ctx, &s)
+	fact := s.fact()
+	fact.Setting = cmp.Or(o.Setting, fact.Setting)
+	return b.countSample(ctx, &s, &fact)
 }
 
 // Refresh takes in what Books of other openers have observed: see Options.Shared. The

@@ -201,3 +201,39 @@ func TestSharedBookCountsWhatIsFoldedMeanwhileOnce(t *testing.T) {
 	require.Equal(t, 1, stats.Samples)
 	require.NoError(t, errors.Join(a.Close(), b.Close()))
 }
+
+// What is learned under a key that holds a secret is found again under that key, of what
+// others have observed too, and after it is folded.
+func TestSharedBookLearnsUnderASecretKey(t *testing.T) {
+	t.Parallel()
+	teachKey := func(b *rank.Book) {
+		for i := range 120 {
+			name := fmt.Sprint("c", i%2)
+			for at, key := range []string{"password=hunter2secret0", "password=hunter2secret1"} {
+				require.NoError(t, b.Observe(t.Context(), rank.Sample{
+					Key: fmt.Sprint(i, at), Candidate: name, Situation: rank.Situation{Key: key}, Success: i%2 == at,
+				}))
+			}
+		}
+	}
+	context := func(b *rank.Book) float64 {
+		return score(t, b.Learned(&rank.LearnedOptions{Greedy: true}), rank.Situation{Key: "password=hunter2secret0"}, "c0")["c0"].Parts.Context
+	}
+	one := open(t, store.NewMem(), nil)
+	teachKey(one)
+	want := context(one)
+	require.Greater(t, want, 0.1)
+	mem := store.NewMem()
+	a := open(t, mem, &rank.Options{Now: clock(noon), Shared: true})
+	b := open(t, mem, &rank.Options{Now: clock(noon), Shared: true})
+	teachKey(a)
+	require.NoError(t, a.Flush(t.Context()))
+	require.NoError(t, b.Refresh(t.Context()))
+	require.InDelta(t, want, context(b), 1e-3) // in another order
+	require.NoError(t, a.Refresh(t.Context()))
+	require.InDelta(t, want, context(a), 1e-3)
+	for e, err := range mem.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, string(e.Value), "hunter2")
+	}
+}
