@@ -272,9 +272,12 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 			return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
 		}
 		if w.full() {
-			if err := b.restoreLeft(ctx, pair.candidate, pair.skill, w); err != nil {
+			from := hourOf(b.opts.Now().Add(-Day).UnixNano())
+			left, err := b.leftSince(ctx, pair.candidate, pair.skill, from)
+			if err != nil {
 				return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
 			}
+			w.recall(left, from)
 		}
 		windows[pair] = w
 	}
@@ -300,22 +303,23 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 	return nil
 }
 
-// restoreLeft reads what has left a window during the last day.
-func (b *Book) restoreLeft(ctx context.Context, candidate, skill string, w *window) error {
-	prefix := key.Prefix(b.space, "left", candidate, skill)
-	after := prefix + hourPart(hourOf(b.opts.Now().Add(-Day).UnixNano())-1)
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: prefix, After: after}) {
-		if err != nil {
-			return err
-		}
-		h, err := decodeHour(e, e.Key[len(prefix):])
-		if err != nil {
-			return err
-		}
-		w.left = append(w.left, h)
-		w.latest = max(w.latest, (h.hour+1)*int64(time.Hour)-1) // or before
+// leftSince reads what has left a window, from an hour on.
+func (b *Book) leftSince(ctx context.Context, candidate, skill string, hour int64) (all []hourRecord, err error) {
+	at := store.Range{Prefix: key.Prefix(b.space, "left", candidate, skill)}
+	if hour > 0 {
+		at.After = at.Prefix + hourPart(hour-1)
 	}
-	return nil
+	for e, err := range b.st.Scan(ctx, at) {
+		if err != nil {
+			return nil, err
+		}
+		h, err := decodeHour(e, e.Key[len(at.Prefix):])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	return all, nil
 }
 
 // enterLocked makes the window known that a member has for a skill.
@@ -368,10 +372,22 @@ func (b *Book) slot(ctx context.Context, candidate, skill string, seq uint64) (*
 	return &r, nil
 }
 
-// wake reads the samples of a window at rest into memory. The caller has the
-// turn.
-func (b *Book) wake(ctx context.Context, candidate, skill string, w *window) error {
-	if w.ring != nil {
+// wake reads into memory what a window lacks there of the time since then. The
+// caller has the turn.
+func (b *Book) wake(ctx context.Context, candidate, skill string, w *window, since int64) error {
+	if from := hourOf(since); from < w.from {
+		if err := b.w.Flush(ctx); err != nil {
+			return err
+		}
+		left, err := b.leftSince(ctx, candidate, skill, from)
+		if err != nil {
+			return err
+		}
+		b.mu.Lock()
+		w.recall(left, from)
+		b.mu.Unlock()
+	}
+	if w.awake(since) {
 		return nil
 	}
 	var ring []entry

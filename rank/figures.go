@@ -136,11 +136,12 @@ func (b *Book) health(ctx context.Context, candidate string, m *member, since in
 		return Health{}, err
 	}
 	defer b.give()
+	m, err := b.load(ctx, candidate) // as it is by now
+	if err != nil {
+		return Health{}, err
+	}
 	for skill, w := range m.windows {
-		if w.latest < since {
-			continue
-		}
-		if err := b.wake(ctx, candidate, skill, w); err != nil {
+		if err := b.wake(ctx, candidate, skill, w, since); err != nil {
 			return Health{}, err
 		}
 		sum.add(w, since)
@@ -154,7 +155,7 @@ func (m *member) awake(since int64) bool {
 		return true
 	}
 	for _, w := range m.windows {
-		if w.ring == nil && w.latest >= since {
+		if !w.awake(since) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package rank_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -97,4 +98,65 @@ func TestDamageAtRest(t *testing.T) {
 	for _, last = range book.Samples(t.Context(), time.Time{}) {
 	}
 	require.ErrorIs(t, last, store.ErrDamaged)
+}
+
+// A clock that jumps ahead and comes back, or stands at the beginning of time, leaves no
+// attempt out of Health.
+func TestHealthAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	for _, start := range []time.Time{noon, time.Unix(0, 0).Add(5 * time.Hour)} {
+		now, n := start, 0
+		opts := &rank.Options{Now: func() time.Time { return now }}
+		st := store.NewMem()
+		book := open(t, st, opts)
+		observe := func(times int) {
+			for range times {
+				n++
+				require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(n), Candidate: "c", At: start.Add(-time.Duration(n%4) * time.Hour)}))
+			}
+		}
+		known := func(b *rank.Book) int {
+			h, err := b.Health(t.Context(), "c")
+			require.NoError(t, err)
+			return h.Known
+		}
+		observe(rank.Window + 50) // four hours are left
+		now = start.Add(30 * rank.Day)
+		observe(1)
+		now = start
+		require.Equal(t, n, known(book))
+		observe(1)
+		require.Equal(t, n, known(book))
+		require.NoError(t, book.Close())
+		now = start.Add(30 * rank.Day)
+		book = open(t, st, opts)
+		require.Zero(t, known(book))
+		now = start
+		require.Equal(t, n, known(book), "what was not read at first")
+	}
+}
+
+// Health that has to read what is at rest reads what there is by then.
+func TestHealthBesideForget(t *testing.T) {
+	t.Parallel()
+	var between func()
+	book := open(t, store.NewMem(), &rank.Options{Now: func() time.Time {
+		if f := between; f != nil {
+			between = nil
+			f()
+		}
+		return noon
+	}})
+	for i := range 10 {
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "a", Success: i < 5}))
+	}
+	rest(t, book)
+	_, err := book.Stats(t.Context(), "a", "")
+	require.NoError(t, err)
+	between = func() {
+		require.NoError(t, book.Forget(context.Background(), func(s rank.Sample) bool { return s.Candidate == "a" && s.Success }))
+	}
+	h, err := book.Health(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, rank.Health{Known: 5}, h)
 }

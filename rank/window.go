@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/store"
@@ -17,7 +18,8 @@ type window struct {
 	latest int64   // time of the latest sample ever added
 	ring   []entry // by sequence number modulo Window; nil: at rest
 	sums   sums
-	left   []hourRecord // what has left it, of the last day and the last that changed
+	left   []hourRecord // what has left it, from an hour on, and the last that changed
+	from   int64        // that hour
 
 	// Of Observed, once the pair is warm: the score and its terms.
 	score, success, confidence, wall float64
@@ -63,9 +65,22 @@ func (w *window) samples() int {
 // keep puts an hour of what has left the window among those in memory, which are
 // those of the last day, and the last that changed.
 func (w *window) keep(h hourRecord, now int64) {
-	old := hourOf(now - int64(Day))
-	w.left = slices.DeleteFunc(w.left, func(o hourRecord) bool { return o.hour == h.hour || o.hour < old })
+	w.from = max(w.from, hourOf(now-int64(Day)))
+	w.left = slices.DeleteFunc(w.left, func(o hourRecord) bool { return o.hour == h.hour || o.hour < w.from })
 	w.left = append(w.left, h)
+}
+
+// recall takes in what has left the window from an hour on.
+func (w *window) recall(left []hourRecord, from int64) {
+	w.left, w.from = left, from
+	for i := range left {
+		w.latest = max(w.latest, (left[i].hour+1)*int64(time.Hour)-1) // or before
+	}
+}
+
+// awake reports whether what was observed since then is in memory.
+func (w *window) awake(since int64) bool {
+	return (w.ring != nil || w.latest < since) && w.from <= max(0, hourOf(since))
 }
 
 // HighConfidence is the reported confidence from which a failure counts as a
