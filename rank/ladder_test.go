@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -146,4 +147,46 @@ func TestScoresUnderAPriceAreNumbers(t *testing.T) {
 			require.True(rt, x.Parts.Success >= 0 && x.Parts.Success <= 1, "%+v", x)
 		}
 	})
+}
+
+// A larger blast is no reason never to be tried: the best of eight is found, though its
+// blast is the largest and each situation a new one.
+func TestLargerBlastIsTried(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		book := open(t, store.NewMem(), &rank.Options{Now: clock(noon), Seed: seed})
+		rng := rand.New(rand.NewPCG(seed, 1))
+		cs := []rank.Candidate{{Name: "wide", Prior: 0.5, Blast: 3}}
+		for i := range 7 {
+			cs = append(cs, rank.Candidate{Name: fmt.Sprint("narrow", i), Prior: 0.5})
+		}
+		wide := 0
+		for i := range 500 {
+			s := rank.Situation{Key: fmt.Sprint(i)}
+			ss, err := book.Learned(nil).Score(t.Context(), s, cs)
+			require.NoError(t, err)
+			name := ss[0].Candidate.Name
+			if name == "wide" {
+				wide++
+			}
+			require.NoError(t, book.Observe(t.Context(), rank.Sample{
+				Key: fmt.Sprint(i), Candidate: name, Situation: s, Success: name == "wide" || rng.IntN(2) == 0,
+			}))
+		}
+		require.Greater(t, wide, 250, "seed %d", seed)
+	}
+}
+
+// A task at which a strong candidate has failed again and again is a hard one, however
+// often that was.
+func TestManyFailuresLeaveAChance(t *testing.T) {
+	t.Parallel()
+	book := open(t, store.NewMem(), nil)
+	for i := range 20_000 {
+		require.NoError(t, book.Observe(t.Context(), rank.Sample{Key: fmt.Sprint(i), Candidate: "strong", Success: true}))
+	}
+	ss, err := book.Learned(nil).Score(t.Context(),
+		rank.Situation{Failed: slices.Repeat([]string{"strong"}, 5000), Worth: rank.Worth{Success: 1}}, trio[1:])
+	require.NoError(t, err)
+	require.Positive(t, ss[0].Parts.Success)
 }

@@ -47,7 +47,8 @@ type LearnedOptions struct {
 // ever had, and on nothing else: a book gives the same order until another
 // sample arrives, also after a restart, whatever the order of the input.
 // Of candidates that the first leads by less than the width of its draw, the one of
-// the smallest blast comes first.
+// the smallest blast comes first, except that one of ten samples or more goes before
+// none of fewer.
 //
 // Context, which is the situation's Key and Features, moves a candidate's
 // score by how much it has helped to predict samples: not at all where
@@ -128,13 +129,19 @@ func (l learned) Score(ctx context.Context, s Situation, cs []Candidate) ([]Scor
 	return out, nil
 }
 
+// acquainted is how many samples of a candidate tell enough to compare its blast.
+const acquainted = 10
+
 // safest puts the candidate of the smallest blast first among those that the
-// first leads by less than its spread.
+// first leads by less than its spread. One that is well known does not go before a
+// first that is not, which would never be tried.
 func safest(order []int32, cs []Candidate, es []skill.Estimate) []int32 {
 	first, at := &es[order[0]], 0
 	least := first.Mean + first.Context + first.Bonus - first.Spread
 	for i, j := range order {
-		if e := &es[j]; cs[j].Blast < cs[order[at]].Blast && e.Mean+e.Context+e.Bonus > least {
+		e := &es[j]
+		if cs[j].Blast < cs[order[at]].Blast && e.Mean+e.Context+e.Bonus > least &&
+			(e.Known < acquainted || first.Known >= acquainted) {
 			at = i
 		}
 	}

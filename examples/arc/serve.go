@@ -78,7 +78,11 @@ func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
 	if a.person { // a token in a log would be there for long
 		a.headed(good, "dashboard", address+"/?token="+token)
 	} else {
-		a.headed(good, "dashboard", address+"/  (its token is in "+a.path(".arc", "token")+")")
+		where := a.path(".arc", "token")
+		if os.Getenv("ARC_TOKEN") != "" {
+			where = "ARC_TOKEN"
+		}
+		a.headed(good, "dashboard", address+"/  (its token is in "+where+")")
 	}
 	a.headed(good, "mcp", address+"/mcp  (Authorization: Bearer, and the token)")
 	if c.Work {
