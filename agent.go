@@ -359,6 +359,8 @@ type Agent struct {
 	watch *observer // nil: no provider is given
 	hooks guard.Outlet
 
+	unpriced atomic.Int64 // Health.Unpriced
+
 	// writes holds what commits need, *write, for the next to use again.
 	writes sync.Pool
 	// veils holds what runs have hidden their secrets with, *veil.Veil, for the next.

@@ -96,6 +96,20 @@ func (t *turn) priced(ctx context.Context, at rank.Situation) (rank.Situation, e
 	return at, err
 }
 
+// unpriced warns, once, of budgets in US dollars that bind nothing: the run has used tokens, and
+// no part has said what they cost.
+func (t *turn) unpriced() {
+	o, u, b := &t.a.o, &t.s.Usage, &t.a.o.Bounds
+	usd := t.s.Objective.Budget.CostUSD + b.Session.CostUSD + b.Scope.CostUSD + b.Day.CostUSD + o.Spend
+	tokens := int64(u.TokensIn + u.TokensOut)
+	if usd == 0 || u.CostUSD != 0 || tokens == 0 {
+		return
+	}
+	if t.a.unpriced.Add(tokens) == tokens {
+		o.Logger.Warn("a budget in US dollars binds nothing: no part says what its tokens cost", "run", t.s.ID)
+	}
+}
+
 // afford leaves of the ranking those whose attempt is worth its price and fits into
 // every budget. It says why none is left.
 func (t *turn) afford(

@@ -2,6 +2,8 @@ package arc_test
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -74,4 +76,47 @@ func TestFleetTellsWhy(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "the seal leaks", health.Fleet.Workers[0].Failures[0].Reason)
 	require.Empty(t, health.Fleet.Orphaned)
+}
+
+// A budget in US dollars that binds nothing, since no part says what its tokens cost, is
+// logged once and stands in Health. A price that the host states is counted.
+func TestBudgetInDollarsNeedsPrices(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]arc.Options{
+		"run":     {Budget: arc.Budget{CostUSD: 1}},
+		"session": {Bounds: arc.Bounds{Session: arc.Budget{CostUSD: 1}}},
+		"scope":   {Bounds: arc.Bounds{Scope: arc.Budget{CostUSD: 1}}},
+		"day":     {Bounds: arc.Bounds{Day: arc.Budget{CostUSD: 1}}},
+		"spend":   {Spend: 1},
+	} {
+		for usd, issues := range map[float64]int{0: 1, 1e-6: 0} {
+			var log strings.Builder
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			s := &script{do: func(int, act.Work) (act.Result, error) {
+				r := done(`1`)
+				r.Usage = act.Usage{TokensIn: 900, TokensOut: 100, CostUSD: usd}
+				return r, nil
+			}}
+			h := s.host()
+			h.Workers[0].Rate = act.Rate{In: 3, Out: 15} // an estimate, which binds nothing
+			a := agent(t, h, &o)
+			run(t, a, arc.Objective{Text: "mend the pump"})
+			run(t, a, arc.Objective{Text: "mend the sluice"})
+			health, err := a.Health(t.Context(), "")
+			require.NoError(t, err)
+			require.Equal(t, int64(2000*issues), health.Unpriced, name)
+			require.Len(t, health.Issues, issues, name)
+			require.Equal(t, issues, strings.Count(log.String(), "no part says what"), name)
+		}
+	}
+	s := &script{do: func(int, act.Work) (act.Result, error) {
+		r := done(`1`)
+		r.Usage = act.Usage{TokensIn: 900}
+		return r, nil
+	}}
+	a := agent(t, s.host(), nil)
+	run(t, a, arc.Objective{Text: "mend the pump"})
+	health, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Zero(t, health.Unpriced, "no budget in dollars is set")
 }

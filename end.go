@@ -35,6 +35,7 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	if err := t.escalate(ctx); err != nil {
 		return "", err
 	}
+	t.unpriced()
 	t.shown = shown{}
 	t.emit(EventFinished, Event{Text: string(s.Status)})
 	return phaseDone, nil

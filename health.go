@@ -33,6 +33,9 @@ type Health struct {
 	// Agent was opened: those that panicked, did not return in time, or were
 	// left out because an earlier one had not returned.
 	Dropped int64 `json:",omitempty"`
+	// Unpriced counts tokens since the Agent was opened: those of runs that have a
+	// budget in US dollars, and of which no part has said what its tokens cost.
+	Unpriced int64 `json:",omitempty"`
 }
 
 // Bounds of the issues.
@@ -67,7 +70,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		return h, err
 	}
 	h.Resonance = own.monitor.Resonance()
-	h.Dropped = a.dropped()
+	h.Dropped, h.Unpriced = a.dropped(), a.unpriced.Load()
 	h.judge()
 	return h, nil
 }
@@ -107,6 +110,10 @@ func (h *Health) judge() {
 	}
 	if h.Dropped > 0 {
 		add("see the errors of the Logger", "%d calls of hooks, logger or telemetry failed or were dropped", h.Dropped)
+	}
+	if h.Unpriced > 0 {
+		add("put model.Price around the model, have executors report Usage.CostUSD, or bound Tokens",
+			"a budget in US dollars is set, and no part said what %d tokens cost", h.Unpriced)
 	}
 	if len(h.Issues) > 0 {
 		h.Status = memory.NeedsAttention

@@ -117,8 +117,10 @@ type Budget struct {
 	Wall time.Duration `cbor:"2,keyasint,omitempty"`
 	// Tokens in and out, of reasoner, workers and gates, as reported.
 	Tokens int `cbor:"3,keyasint,omitempty"`
-	// CostUSD of reasoner, workers and gates, as reported. Estimates (APICostUSD) do
-	// not count: what a subscription covers costs nothing. Bound Tokens for these.
+	// CostUSD of reasoner, workers and gates, as reported: by an Executor in its Usage, by a
+	// model whose provider reports tokens alone through model.Price. Estimates (APICostUSD) do
+	// not count: what a subscription covers costs nothing. Bound Tokens for these. Where
+	// nothing reports dollars, Health says so.
 	CostUSD float64 `cbor:"4,keyasint,omitempty"`
 }
 

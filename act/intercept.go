@@ -167,7 +167,7 @@ func (cost) Before(context.Context, *Call) error { return nil }
 func (cost) After(_ context.Context, c *Call, a *Attempt) {
 	a.checkUsage()
 	if u := &a.Result.Usage; u.APICostUSD == 0 {
-		u.APICostUSD = c.by.Rate.price(*u)
+		u.APICostUSD = c.by.Rate.Price(*u)
 	}
 }
 

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -27,7 +26,8 @@ type Worker struct {
 	Irreversible bool
 	// Approvers is how many humans have to agree in mode Compound. 0: two.
 	Approvers int
-	// Rate is what its tokens cost, for attempts that do not report an estimate.
+	// Rate is the list price of its tokens, for attempts that do not report an estimate. An
+	// estimate binds no budget: an Executor reports what was paid as Usage.CostUSD.
 	Rate Rate
 
 	input *schema // of Input
@@ -50,15 +50,4 @@ func (w *Worker) accepts(t *Task) error {
 		return fmt.Errorf("its inputs are not what %s takes: %w", w.Card.Name, err)
 	}
 	return nil
-}
-
-// Rate is the list price of a worker's tokens, in US dollars for a million of them. Those
-// that come from a cache, or go to it, cost In where theirs is 0.
-type Rate struct{ In, Out, CacheRead, CacheWrite float64 }
-
-// price is what the usage costs at that rate.
-func (r Rate) price(u Usage) float64 {
-	plain := u.TokensIn - u.CacheRead - u.CacheWrite
-	return (float64(plain)*r.In + float64(u.CacheRead)*cmp.Or(r.CacheRead, r.In) +
-		float64(u.CacheWrite)*cmp.Or(r.CacheWrite, r.In) + float64(u.TokensOut)*r.Out) / 1e6
 }

@@ -1,6 +1,7 @@
 package reason
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,8 +131,8 @@ type Delta struct {
 type Usage struct {
 	TokensIn  int `cbor:"1,keyasint,omitempty"`
 	TokensOut int `cbor:"2,keyasint,omitempty"`
-	// CostUSD is what the provider reports, APICostUSD an estimate from tokens
-	// and list prices.
+	// CostUSD is what it cost, as the provider reports or by a price that the host has
+	// stated (model.Price). APICostUSD is an estimate from tokens and list prices.
 	CostUSD    float64 `cbor:"3,keyasint,omitempty"`
 	APICostUSD float64 `cbor:"4,keyasint,omitempty"`
 	// CacheRead and CacheWrite are those of TokensIn that came from a cache of the
@@ -159,6 +160,17 @@ const maxTokens = 1 << 40
 func (u Usage) Valid() bool {
 	return u.TokensIn >= 0 && u.TokensOut >= 0 && cost(u.CostUSD) && cost(u.APICostUSD) &&
 		min(u.CacheRead, u.CacheWrite) >= 0 && u.CacheRead <= u.TokensIn && u.CacheWrite <= u.TokensIn-u.CacheRead
+}
+
+// Rate is what tokens cost, in US dollars for a million of them. Those that come from a
+// cache, or go to it, cost In where theirs is 0.
+type Rate struct{ In, Out, CacheRead, CacheWrite float64 }
+
+// Price is what the tokens of u cost at that rate.
+func (r Rate) Price(u Usage) float64 {
+	plain := u.TokensIn - u.CacheRead - u.CacheWrite
+	return (float64(plain)*r.In + float64(u.CacheRead)*cmp.Or(r.CacheRead, r.In) +
+		float64(u.CacheWrite)*cmp.Or(r.CacheWrite, r.In) + float64(u.TokensOut)*r.Out) / 1e6
 }
 
 func cost(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat64 }

@@ -34,6 +34,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/model"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store/badger"
 )
@@ -220,6 +221,7 @@ type config struct {
 	Name         string       `yaml:"name"`
 	Scope        memory.Scope `yaml:"scope"`
 	Model        string       `yaml:"model"`
+	Price        *price       `yaml:"price"`
 	Knows        []string     `yaml:"knows"`
 	Try          string       `yaml:"try"`
 	FireAfter    int          `yaml:"fire_after"`
@@ -252,6 +254,14 @@ type workerConfig struct {
 	Irreversible bool           `yaml:"irreversible"`
 	Env          []string       `yaml:"env"`
 	Creds        []string       `yaml:"creds"` // SERVICE/KEY, in the environment as SERVICE_KEY
+}
+
+// price is what the model's tokens cost, in US dollars for a million of them.
+type price struct {
+	In         float64 `yaml:"in"`
+	Out        float64 `yaml:"out"`
+	CacheRead  float64 `yaml:"cache_read"`
+	CacheWrite float64 `yaml:"cache_write"`
 }
 
 // effect is what a worker can change of the world.
@@ -287,6 +297,9 @@ func parseConfig(text []byte) (*config, error) {
 	d.KnownFields(true)
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return nil, misuse("arc.yaml: %v", err)
+	}
+	if c.Model != "" && c.Price == nil && c.Budget.Run+c.Budget.Day > 0 {
+		return nil, misuse("arc.yaml: budget is in dollars, and no price says what a million tokens cost: {in: 3, out: 15}")
 	}
 	for _, s := range c.Sensors {
 		if s.Name == "" || len(s.Run) == 0 {
@@ -491,6 +504,9 @@ func (c *config) reasoner(
 	m, err := c.dial(key)
 	if err != nil {
 		return nil, err
+	}
+	if c.Price != nil {
+		m = model.Price(m, reason.Rate(*c.Price))
 	}
 	return reason.NewLLM(&character{Model: m, dir: dir}, &reason.LLMOptions{Skills: skills})
 }

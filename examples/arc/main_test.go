@@ -110,6 +110,27 @@ func TestModel(t *testing.T) {
 	require.EqualValues(t, 1, asked.Load())
 }
 
+// A budget in dollars binds a model by its price, and is refused without one.
+func TestModelWithABudget(t *testing.T) {
+	url, _, _ := provider(t, `{"thought":"t","complexity":"simple","approach":"let the collector do it",
+		"tasks":[{"objective":"collect what is open","verify":"todo.md has every TODO","skill":"todos"}]}`)
+	dir := made(t, "notes")
+	file := filepath.Join(dir, "arc.yaml")
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for price, want := range map[string]int{
+		"": exitUsage, "\nprice: {input: 3}": exitUsage, "\nprice: {in: 1000, out: 2500}": exitBlocked,
+	} {
+		text := bytes.Replace(whole, []byte("\ntry:"), []byte("\nmodel: openai test "+url+"\nbudget: {run: 0.5}"+price+"\ntry:"), 1)
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		out, n := command(t, dir, "do", "--text", "what is left to do?")
+		require.Equal(t, want, n, out)
+		if want == exitBlocked {
+			require.Contains(t, out, "budget of $0.5 is spent")
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"do"}, {"do", "--no-such-flag"}, {"no-such-command"}, {"do", "positional"}} {

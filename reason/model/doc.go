@@ -4,6 +4,7 @@
 //	m := model.Timeout(client, time.Minute)                // ends calls of a client that hangs
 //	m = model.Limit(m, &model.LimitOptions{Requests: 600}) // what the provider admits
 //	m = model.Trace(m, &model.TraceOptions{TracerProvider: spans})
+//	m = model.Price(m, reason.Rate{In: 3, Out: 15})        // US dollars for a million tokens
 //
 // The order above is a good one: the limit does not count as time of the model,
 // and the span shows the wait. [Record] writes the calls of a real model to a
@@ -24,7 +25,7 @@
 //     [reason.Retryable] says so, and repeats an attempt whose worker returns
 //     act.Transient or act.RateLimitError. A wrapper that also waited would
 //     multiply the tries, and its waits would spend the budget.
-//   - Budgets of tokens and cost: Objective.Budget of the loop.
+//   - Budgets of tokens and cost: Objective.Budget of the loop. Price says what is counted.
 //   - Switching to another model when one fails: package rank.
 //   - Repair of answers: [reason.LLM].
 package model
