@@ -18,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
+	"github.com/arc-learn/arc/store"
 )
 
 // says is a gate with one answer.
@@ -132,6 +133,37 @@ func TestSchemaIsNowhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, v.Complaint, "reference cycle")
 	require.NotContains(t, v.Complaint, here)
+}
+
+// A schema is bounded in depth, as its compiler's time goes with the cube of it, and so is a
+// value: the library's error grows with the square.
+func TestSchemaIsBounded(t *testing.T) {
+	t.Parallel()
+	nested := func(n int, open, inside, end string) json.RawMessage {
+		return json.RawMessage(strings.Repeat(open, n) + inside + strings.Repeat(end, n))
+	}
+	_, err := act.Schema(nested(256, `{"items":`, `true`, `}`))
+	require.NoError(t, err)
+	_, err = act.Schema(nested(257, `{"items":`, `true`, `}`))
+	limit, ok := errors.AsType[*store.LimitError](err)
+	require.True(t, ok, err)
+	require.Equal(t, []int{256, 257}, []int{limit.Limit, limit.Got})
+
+	gate, err := act.Schema(json.RawMessage(`{"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "string"}]}`))
+	require.NoError(t, err)
+	v, err := gate.Verify(t.Context(), act.Work{}, act.Result{Output: nested(256, "[", `"x"`, "]")})
+	require.NoError(t, err)
+	require.True(t, v.Pass)
+	v, err = gate.Verify(t.Context(), act.Work{}, act.Result{Output: nested(257, "[", `"x"`, "]")})
+	require.NoError(t, err)
+	require.Equal(t, "the output does not satisfy its schema: depth: 257 is over the limit of 256", v.Complaint)
+
+	gate, err = act.Schema(json.RawMessage(`{"items": {"type": "string"}}`))
+	require.NoError(t, err)
+	v, err = gate.Verify(t.Context(), act.Work{}, act.Result{Output: json.RawMessage("[1" + strings.Repeat(",1", 19) + "]")})
+	require.NoError(t, err)
+	require.Equal(t, 12, strings.Count(v.Complaint, "want string"))
+	require.Contains(t, v.Complaint, "; and 8 more")
 }
 
 func ExampleNoSecret() {

@@ -12,7 +12,41 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/store"
 )
+
+// maxDepth is how deep the objects and arrays of a schema, and of a value that is held to one, may
+// be nested: the library's time goes with the cube of a schema's depth, and the length of its
+// error with the square of a value's. maxWrong is how many places a complaint names.
+const (
+	maxDepth = 256
+	maxWrong = 12
+)
+
+// shallow returns an error for a value that is nested too deep.
+func shallow(v any) error {
+	if n := depth(v); n > maxDepth {
+		return &store.LimitError{Field: "depth", Limit: maxDepth, Got: n}
+	}
+	return nil
+}
+
+// depth is how many objects and arrays stand in one another.
+func depth(v any) (n int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			n = max(n, depth(e))
+		}
+	case []any:
+		for _, e := range v {
+			n = max(n, depth(e))
+		}
+	default:
+		return 0
+	}
+	return n + 1
+}
 
 // schema is a JSON Schema that values are held to.
 type schema struct{ compiled *jsonschema.Schema }
@@ -21,6 +55,9 @@ type schema struct{ compiled *jsonschema.Schema }
 func newSchema(text json.RawMessage) (*schema, error) {
 	const here = "schema:///" // a relative one is told with the host's folder
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = shallow(doc)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -43,6 +80,9 @@ func (s *schema) check(value json.RawMessage) error {
 		value = json.RawMessage("null")
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err == nil {
+		err = shallow(v)
+	}
 	if err != nil {
 		return err
 	}
@@ -56,12 +96,16 @@ func (s *schema) check(value json.RawMessage) error {
 		wrong = append(wrong, strings.TrimPrefix(strings.TrimSpace(line), "- "))
 	}
 	slices.Sort(wrong) // the library goes through maps
+	if more := len(wrong) - maxWrong; more > 0 {
+		wrong = append(wrong[:maxWrong], fmt.Sprintf("and %d more", more))
+	}
 	return errors.New(strings.Join(wrong, "; "))
 }
 
 // Schema returns a gate that passes results whose Output satisfies a JSON Schema
 // (draft 2020-12 unless it names another). Its complaint says what is wrong, and where. The
-// error says what is wrong with the schema.
+// error says what is wrong with the schema; it is a *store.LimitError where objects and arrays
+// are nested deeper than 256, as no Output may be either.
 func Schema(text json.RawMessage) (Gate, error) {
 	s, err := newSchema(text)
 	if err != nil {
