@@ -118,7 +118,7 @@ func TestApprovals(t *testing.T) {
 	require.Contains(t, works(t, dir, "approve", "--run", "answer", "--yes", "--by", "ada"), "DELIVERED")
 	require.FileExists(t, filepath.Join(dir, "outbox", "1002.txt"))
 	out, n = command(t, dir, "approve", "--run", "answer", "--yes")
-	require.Equal(t, exitUsage, n, out)
+	require.Equal(t, exitError, n, out)
 	works(t, dir, "judge", "--run", "answer", "--wrong", "--why", "it was another customer")
 	out, n = command(t, dir, "judge", "--run", "answer")
 	require.Equal(t, exitUsage, n, out)
@@ -188,7 +188,7 @@ func TestMoves(t *testing.T) {
 	works(t, dir, "backup", "--file", file)
 	works(t, dir, "verify", "--file", file)
 	out, n := command(t, there, "restore", "--file", file)
-	require.Equal(t, exitUsage, n, out)
+	require.Equal(t, exitError, n, out)
 	fresh := made(t, "notes")
 	works(t, fresh, "restore", "--file", file)
 	require.Contains(t, works(t, fresh, "do"), "planner asked 0 times")
@@ -211,6 +211,66 @@ func TestDoOfAFinishedRunTellsThatRun(t *testing.T) {
 	if n == 0 {
 		require.NotContains(t, out, "write down something else", "nothing of that was done")
 	}
+}
+
+// 2 is a call that is never right, 1 one that did not end well.
+func TestExitCodes(t *testing.T) {
+	t.Setenv("ARC_CREDS_FILE", filepath.Join(t.TempDir(), "creds.age"))
+	t.Setenv("ARC_CREDS_PASSWORD", "tell nobody")
+	dir := made(t, "notes")
+	for want, calls := range map[int][]string{
+		exitError: {
+			"approve --run x --yes", "creds get --service x --key y", "skills show --name x", "skills run --name x", "judge --run x --right",
+			"resume --run x", "memory trust --id x", "proposals --approve x", "tasks close --id x --summary y", "identity reject --id x",
+		},
+		exitUsage: {
+			"memory add --text=", "identity add --text=", "tasks add --subject=", "do --text=", "think --text=", "erase --scope x",
+			"skills show --name ../x", "tasks add --subject x --cron bad", "judge --run x", "resume --answer x",
+		},
+	} {
+		for _, call := range calls {
+			out, n := command(t, dir, strings.Fields(call)...)
+			require.Equal(t, want, n, "%s: %s", call, out)
+			require.NotEmpty(t, out, call)
+		}
+	}
+}
+
+// A cycle whose task did not end well says so.
+func TestRunFails(t *testing.T) {
+	dir := configured(t, `
+workers: [{name: w, run: ["true"], gates: [["false"]]}]
+plans: [{name: p, when: .*, tasks: [{do: it, worker: w}]}]`)
+	works(t, dir, "tasks", "add", "--subject", "do it")
+	out, n := command(t, dir, "run")
+	require.Equal(t, exitError, n, out)
+	require.Contains(t, out, "rejected   by false")
+}
+
+// What is wrong with MEMORY.md is said once, and is no part of JSON.
+func TestUnreadableMemoryFile(t *testing.T) {
+	dir := made(t, "notes")
+	require.NoError(t, os.Remove(filepath.Join(dir, "MEMORY.md")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "MEMORY.md"), 0o700))
+	require.Equal(t, 1, strings.Count(works(t, dir, "do"), "is a directory"))
+	var out, said bytes.Buffer
+	s := &screen{in: strings.NewReader(""), out: &out, err: &said}
+	require.Zero(t, commandLine(t.Context(), s, []string{"--dir", dir, "--json", "do"}))
+	require.True(t, json.Valid(out.Bytes()), out.String())
+	require.Equal(t, 1, strings.Count(said.String(), "is a directory"))
+}
+
+// Of several runs each says what is wrong with it.
+func TestResumeSeveral(t *testing.T) {
+	dir := made(t, "notes")
+	for _, id := range []string{"one", "two"} {
+		_, n := command(t, dir, "do", "--id", id, "--text", "tidy up")
+		require.Equal(t, exitWaiting, n)
+	}
+	out, n := command(t, dir, "resume")
+	require.Equal(t, exitWaiting, n)
+	require.Contains(t, out, "--run one")
+	require.Contains(t, out, "--run two")
 }
 
 // A bad number is the caller's mistake, and no panic.

@@ -152,13 +152,13 @@ func (v *vault) value(name string) (string, error) {
 	if !v.inFile() {
 		value, err := keyring.Get(ringName, name)
 		if errors.Is(err, keyring.ErrNotFound) {
-			err = misuse("no credential is called %s: arc creds set", name)
+			err = refused("no credential is called %s: arc creds set", name)
 		}
 		return value, err
 	}
 	all, _, err := v.read()
 	if _, ok := all[name]; err == nil && !ok {
-		err = misuse("no credential is called %s: arc creds set", name)
+		err = refused("no credential is called %s: arc creds set", name)
 	}
 	return all[name], err
 }

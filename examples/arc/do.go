@@ -75,7 +75,7 @@ type resumeCmd struct {
 }
 
 // Run implements the command.
-func (c *resumeCmd) Run(a *app, v arc.View) (err error) {
+func (c *resumeCmd) Run(a *app, v arc.View) error {
 	if c.ID == "" && c.Note+c.Answer != "" {
 		return misuse("say which run: arc resume --run ID")
 	}
@@ -100,13 +100,20 @@ func (c *resumeCmd) Run(a *app, v arc.View) (err error) {
 			a.say("nothing to go on with")
 		}
 	}
+	n := exitDone
 	for _, id := range ids {
-		err = errors.Join(err, a.drive(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, id) }))
-		if a.ctx.Err() != nil {
+		err := a.drive(func(ctx context.Context) (*arc.Report, error) { return a.settled(ctx, v, id) })
+		if len(ids) == 1 || a.ctx.Err() != nil {
 			return err
 		}
+		if m := a.exits(err); n == exitDone {
+			n = m
+		}
 	}
-	return err
+	if n != exitDone {
+		return &exit{code: n}
+	}
+	return nil
 }
 
 // drive begins or goes on with a run, tells what happens, has a person answer what it
@@ -146,8 +153,11 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 	}
 	news, unwritten := a.syncNotebook(r.Learned)
 	news.Read, news.Aside = news.Read+edits.Read, news.Aside+edits.Aside
-	if err := errors.Join(unread, unwritten); err != nil {
-		a.explain(bad, "MEMORY.md", err.Error())
+	if unwritten == nil {
+		unwritten = unread
+	}
+	if unwritten != nil {
+		a.explain(bad, "MEMORY.md", unwritten.Error())
 	}
 	if err := a.present(r, func() { a.ended(r, news, time.Since(start)) }); err != nil {
 		return err
@@ -238,7 +248,7 @@ func (a *app) narrate(e arc.Event) {
 		if e.Pass {
 			a.headed(good, "passed", "its gates let it count")
 		} else {
-			a.explain(bad, "refused", fmt.Sprintf("by %s: %s", e.Gate, e.Text))
+			a.explain(bad, "rejected", fmt.Sprintf("by %s: %s", e.Gate, e.Text))
 		}
 	case arc.EventPivot, arc.EventRefused:
 		a.explain(asking, string(e.Kind), e.Text)

@@ -91,7 +91,7 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 		}
 	}
 	if known == nil && kept <= 2 { // the first and the last say what it is
-		return &exit{exitError, "nothing was kept of " + c.Scope}
+		return refused("nothing was kept of %s", c.Scope)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (c *restoreCmd) Run(a *app) error {
 		}
 		n, err := store.Restore(a.ctx, st, r)
 		if err = errors.Join(err, st.Close()); errors.Is(err, store.ErrConflict) {
-			return misuse("the store of %s is not empty: restore into a folder without .arc", a.dir)
+			return refused("the store of %s is not empty: restore into a folder without .arc", a.dir)
 		}
 		if err != nil {
 			return err

@@ -142,7 +142,7 @@ func (c *memoryEditCmd) Run(a *app, v arc.View) error {
 		return err
 	}
 	if inNotebook(was) {
-		return misuse("it is a line of MEMORY.md: change it there")
+		return refused("it is a line of MEMORY.md: change it there")
 	}
 	r, err := m.Remember(a.ctx, memory.Draft{
 		Kind: was.Kind, Trigger: was.Trigger, Content: c.Text, Actor: was.Actor, Thread: was.Thread, Triggers: was.Triggers,

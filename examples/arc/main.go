@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -130,12 +131,9 @@ func commandLine(ctx context.Context, s *screen, args []string) (n int) {
 			return exitError
 		}
 	}
-	err = chosen.Run(a)
-	n, text := code(errors.Join(err, a.close(), s.lost))
-	if text != "" {
-		fmt.Fprintln(s.err, "arc:", text)
-	}
-	return n
+	n = s.exits(chosen.Run(a))
+	closed := a.close()
+	return cmp.Or(n, s.exits(errors.Join(closed, s.lost)))
 }
 
 type completionCmd struct {

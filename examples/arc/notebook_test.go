@@ -310,7 +310,7 @@ func TestNotebookInGit(t *testing.T) {
 	hits := decoded[[]memory.Hit](t, dir, "memory", "search", "--text", "which floor has the printer?")
 	require.Equal(t, "The printer is on floor two.", hits[0].Record.Content)
 	out, n := command(t, dir, "memory", "edit", "--id", string(hits[0].Record.ID), "--text", "x")
-	require.Equal(t, exitUsage, n, out)
+	require.Equal(t, exitError, n, out)
 	works(t, dir, "memory", "forget", "--id", string(hits[0].Record.ID), "--yes")
 	now, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -83,7 +83,7 @@ func (a *app) skillFile(name, file string) (string, error) {
 		return "", misuse("%q is no name of a skill", name)
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", misuse("the skill %q has no %s: arc skills list", name, file)
+		return "", refused("the skill %q has no %s: arc skills list", name, file)
 	}
 	return path, nil
 }
@@ -124,7 +124,7 @@ func (c *skillsRunCmd) Run(a *app) error {
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.dir, a.in, a.out, a.err
 	err := cmd.Run()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-		return &exit{exitError, "the script ended with " + failed.String()}
+		return refused("the script ended with %s", failed)
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (c *approveCmd) Run(a *app, v arc.View) error {
 		})
 	}
 	if len(all) == 0 {
-		return misuse("nothing of run %q waits", c.ID)
+		return refused("nothing of run %q waits", c.ID)
 	}
 	r := arc.Ruling{
 		Run: c.ID, Attempt: cmp.Or(c.Attempt, all[0].Attempt), Allow: c.Yes, By: cmp.Or(c.By, who()), Note: c.Note,

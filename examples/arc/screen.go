@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -18,6 +19,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -84,9 +86,13 @@ func (s *screen) explain(color, word, text string) {
 	s.headed(color, word, line)
 }
 
-// say prints a line.
+// say prints a line. With --json it is no part of the output.
 func (s *screen) say(format string, args ...any) {
-	if _, err := fmt.Fprintf(s.out, format+"\n", args...); err != nil {
+	out := s.out
+	if s.json {
+		out = s.err
+	}
+	if _, err := fmt.Fprintf(out, format+"\n", args...); err != nil {
 		s.lost = err
 	}
 }
@@ -187,7 +193,7 @@ func (s *screen) sure(ctx context.Context, yes bool, question string) error {
 		if line, _, err := s.question(ctx, question+" [y/N]"); err != nil || isYes(line) {
 			return err
 		}
-		return misuse("nothing was changed")
+		return refused("nothing was changed")
 	}
 	return misuse("%s Say --yes", question)
 }
@@ -254,6 +260,11 @@ const (
 	exitInterrupted = 130
 )
 
+// misuses are the errors of arguments that are never right, whatever the store has.
+var misuses = []error{
+	arc.ErrObjective, queue.ErrDraft, memory.ErrQuery, memory.ErrScope, memory.ErrEmpty, memory.ErrID, identity.ErrValue,
+}
+
 // exit is an error with a code of its own. One without words was told already.
 type exit struct {
 	code int
@@ -265,6 +276,20 @@ func (e *exit) Error() string { return e.text }
 // misuse is the error of a command that was called the wrong way.
 func misuse(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// refused is the error of a command that was called the right way, and could not do what it was to.
+func refused(format string, args ...any) error {
+	return &exit{exitError, fmt.Sprintf(format, args...)}
+}
+
+// exits says what there is to say about an error, and returns its exit code.
+func (s *screen) exits(err error) int {
+	n, text := code(err)
+	if text != "" {
+		fmt.Fprintln(s.err, "arc:", text)
+	}
+	return n
 }
 
 // code is the exit code of an error, and what there is to say about it.
@@ -283,8 +308,7 @@ func code(err error) (int, string) {
 	case errors.Is(err, store.ErrNotFound):
 		text, _, _ := strings.Cut(err.Error(), ": \"") // the store's own name of it
 		return exitError, "there is none of that id: " + text
-	case errors.Is(err, arc.ErrObjective), errors.Is(err, queue.ErrDraft),
-		errors.Is(err, memory.ErrQuery), errors.Is(err, memory.ErrScope):
+	case slices.ContainsFunc(misuses, func(bad error) bool { return errors.Is(err, bad) }):
 		return exitUsage, err.Error()
 	case errors.Is(err, arc.ErrRunning):
 		return exitBusy, err.Error()

@@ -239,7 +239,7 @@ type servicesStatusCmd struct{}
 func (servicesStatusCmd) Run(a *app) error {
 	s, err := a.service()
 	if errors.Is(err, service.ErrNoServiceSystemDetected) {
-		return &exit{exitError, "no service manager is known on this system"}
+		return refused("no service manager is known on this system")
 	}
 	if err != nil {
 		return err

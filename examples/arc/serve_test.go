@@ -50,7 +50,7 @@ plans:
 				t.Setenv(passwordVariable, "correct horse")
 			}
 			out, n := command(t, dir, append([]string{"creds", "get"}, name...)...)
-			require.Equal(t, exitUsage, n, out)
+			require.Equal(t, exitError, n, out)
 			out, n = typed(t, dir, value+"\n", append([]string{"creds", "set"}, name...)...)
 			require.Zero(t, n, out)
 			require.NotContains(t, out, value)

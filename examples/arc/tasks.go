@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arc-learn/arc"
@@ -162,7 +163,8 @@ func (c *runCmd) Run(a *app, q *queue.Queue) error {
 			a.headed(faint, "idle", "no task is ready")
 		}
 	})
-	if missed != nil && err == nil {
+	open := slices.ContainsFunc(done, func(j queue.Job) bool { return j.State != queue.Completed })
+	if err == nil && (open || missed != nil) {
 		return &exit{code: exitError}
 	}
 	return err
