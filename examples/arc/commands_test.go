@@ -247,6 +247,27 @@ plans: [{name: p, when: .*, tasks: [{do: it, worker: w}]}]`)
 	require.Contains(t, out, "rejected   by false")
 }
 
+// A task that waits for a person is no failure.
+func TestRunWaits(t *testing.T) {
+	dir := made(t, "desk")
+	works(t, dir, "tasks", "add", "--subject", "reply to 1002: we are on it")
+	out, n := command(t, dir, "run")
+	require.Equal(t, exitWaiting, n, out)
+}
+
+// A text that holds a secret is not kept: its run is begun anew, and is not said to be another's.
+func TestSecretInAText(t *testing.T) {
+	dir := made(t, "desk")
+	do := []string{"do", "--id", "s", "--text", "reply to 1002: my password is hunter2"}
+	out, n := command(t, dir, do...)
+	require.Equal(t, exitWaiting, n, out)
+	out, n = command(t, dir, do...)
+	require.Equal(t, exitBlocked, n, out)
+	require.Contains(t, out, "begin it anew, without the secret")
+	out, n = command(t, dir, "do", "--id", "s", "--text", "reply to 1001: no")
+	require.Equal(t, exitUsage, n, out)
+}
+
 // What is wrong with MEMORY.md is said once, and is no part of JSON.
 func TestUnreadableMemoryFile(t *testing.T) {
 	dir := made(t, "notes")

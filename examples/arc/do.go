@@ -56,9 +56,7 @@ func (c *doCmd) Run(a *app) error {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return err
-		case c.Text != nil && *c.Text != r.Objective:
-			return misuse("run %s has another objective: %s", c.ID, r.Objective)
-		default:
+		case c.Text == nil:
 			o.Text = r.Objective
 		}
 	}
@@ -275,6 +273,10 @@ func (a *app) ended(r *arc.Report, news noted, wall time.Duration) {
 		return
 	case arc.Blocked:
 		a.explain(bad, "BLOCKED", fmt.Sprintf("%s: %s", r.Cause, r.Reason))
+		if r.Cause == arc.CauseSecret {
+			a.say("           begin it anew, without the secret: a worker has it by arc creds set")
+			return
+		}
 		a.say("%s", `           arc resume --run `+r.ID+` --note "what has changed"`)
 		return
 	case arc.Asking:

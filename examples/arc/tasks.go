@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/arc-learn/arc"
@@ -163,9 +162,20 @@ func (c *runCmd) Run(a *app, q *queue.Queue) error {
 			a.headed(faint, "idle", "no task is ready")
 		}
 	})
-	open := slices.ContainsFunc(done, func(j queue.Job) bool { return j.State != queue.Completed })
-	if err == nil && (open || missed != nil) {
-		return &exit{code: exitError}
+	n := exitDone
+	for _, j := range done {
+		switch {
+		case j.Error == "" && (j.State == queue.Pending || j.State == queue.Parked):
+			n = cmp.Or(n, exitWaiting)
+		case j.State != queue.Completed:
+			n = exitError
+		}
+	}
+	if missed != nil {
+		n = exitError
+	}
+	if err == nil && n != exitDone {
+		return &exit{code: n}
 	}
 	return err
 }
