@@ -151,11 +151,8 @@ func (a *app) drive(begin func(context.Context) (*arc.Report, error)) error {
 	}
 	news, unwritten := a.syncNotebook(r.Learned)
 	news.Read, news.Aside = news.Read+edits.Read, news.Aside+edits.Aside
-	if unwritten == nil {
-		unwritten = unread
-	}
-	if unwritten != nil {
-		a.explain(bad, "MEMORY.md", unwritten.Error())
+	if err := cmp.Or(unwritten, unread); err != nil {
+		a.explain(bad, "MEMORY.md", err.Error())
 	}
 	if err := a.present(r, func() { a.ended(r, news, time.Since(start)) }); err != nil {
 		return err

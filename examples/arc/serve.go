@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -34,7 +33,7 @@ type serveCmd struct {
 // Run implements the command: the dashboard at /, MCP at /mcp, both with the token of
 // .arc/token or ARC_TOKEN.
 func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
-	token, err := a.token()
+	token, where, err := a.token()
 	if err != nil {
 		return err
 	}
@@ -78,10 +77,6 @@ func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
 	if a.person { // a token in a log would be there for long
 		a.headed(good, "dashboard", address+"/?token="+token)
 	} else {
-		where := a.path(".arc", "token")
-		if os.Getenv("ARC_TOKEN") != "" {
-			where = "ARC_TOKEN"
-		}
 		a.headed(good, "dashboard", address+"/  (its token is in "+where+")")
 	}
 	a.headed(good, "mcp", address+"/mcp  (Authorization: Bearer, and the token)")
@@ -105,16 +100,19 @@ func (c *serveCmd) Run(a *app, _ arc.View, q *queue.Queue) (err error) {
 	return nil
 }
 
-// token is what the dashboard and MCP ask for: ARC_TOKEN, or one that was drawn once.
-func (a *app) token() (string, error) {
+// token is what the dashboard and MCP ask for, and where it is: ARC_TOKEN, or one that was drawn
+// once.
+func (a *app) token() (token, where string, err error) {
+	if token := os.Getenv("ARC_TOKEN"); token != "" {
+		return token, "ARC_TOKEN", nil
+	}
 	file := a.path(".arc", "token")
 	text, err := os.ReadFile(file)
-	token := cmp.Or(os.Getenv("ARC_TOKEN"), strings.TrimSpace(string(text)))
-	if token != "" || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return token, err
+	if token = strings.TrimSpace(string(text)); token != "" || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return token, file, err
 	}
 	token = rand.Text()
-	return token, replaceFile(file, []byte(token+"\n"), 0o600)
+	return token, file, replaceFile(file, []byte(token+"\n"), 0o600)
 }
 
 // work reads sensors and works on tasks until stop is called, which waits for both.

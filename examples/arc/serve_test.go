@@ -155,6 +155,30 @@ func TestServe(t *testing.T) {
 	works(t, dir, "status")
 }
 
+// stopper ends a command with the first thing that it prints.
+type stopper struct {
+	bytes.Buffer
+	stop func()
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	s.stop()
+	return s.Buffer.Write(p)
+}
+
+// Who reads the log is told where the token is.
+func TestServeSaysWhereItsTokenIs(t *testing.T) {
+	dir := made(t, "notes")
+	for token, where := range map[string]string{"": filepath.Join(".arc", "token"), "0123456789abcdef": "ARC_TOKEN"} {
+		t.Setenv("ARC_TOKEN", token)
+		ctx, stop := context.WithCancel(t.Context())
+		out := &stopper{stop: stop}
+		s := &screen{in: strings.NewReader(""), out: out, err: out}
+		require.Equal(t, exitDone, commandLine(ctx, s, []string{"--dir", dir, "serve", "--addr", "127.0.0.1:0"}), out)
+		require.Contains(t, out.String(), where+")\nmcp")
+	}
+}
+
 // A service needs a program that stays, and says so.
 func TestServices(t *testing.T) {
 	dir := made(t, "notes")
