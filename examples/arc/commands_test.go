@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -266,6 +268,29 @@ func TestSecretInAText(t *testing.T) {
 	require.Contains(t, out, "begin it anew, without the secret")
 	out, n = command(t, dir, "do", "--id", "s", "--text", "reply to 1001: no")
 	require.Equal(t, exitUsage, n, out)
+}
+
+// What a goal asks for is mended by the worker that says so, or it is said why not.
+func TestGoalsAreKept(t *testing.T) {
+	dir := made(t, "keeper")
+	out, n := command(t, dir, "goals", "--keep")
+	require.Zero(t, n, out)
+	require.Contains(t, out, "passed")
+	require.Contains(t, out, "met")
+	require.FileExists(t, filepath.Join(dir, "STATUS.md"))
+	dir = made(t, "keeper")
+	file := filepath.Join(dir, "arc.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte("path: data.surveyed"), []byte("path: data.other"), 1), 0o600))
+	out, n = command(t, dir, "goals", "--keep")
+	require.Equal(t, exitError, n, out)
+	require.Contains(t, out, "not mended")
+	require.Contains(t, out, "no action changes domains.repo.data.surveyed")
+	var v []goal.Verdict
+	out, _ = command(t, dir, "goals", "--json")
+	require.NoError(t, json.Unmarshal([]byte(out), &v), out)
+	require.False(t, v[0].At.After(time.Now()), "a reading is of now")
 }
 
 // What is wrong with MEMORY.md is said once, and is no part of JSON.

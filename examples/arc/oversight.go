@@ -147,7 +147,8 @@ func (c *goalsCmd) Run(a *app, _ arc.View) error {
 	}
 	world := new(goal.World)
 	for _, d := range a.config.World {
-		if err := world.Collect(goal.Collector{Domain: d.Name, Read: a.reader(d)}); err != nil {
+		read := goal.Collector{Domain: d.Name, Every: 1, MaxAge: time.Hour, Read: a.reader(d)} // anew with each Poll
+		if err := world.Collect(read); err != nil {
 			return misuse("arc.yaml: %v", err)
 		}
 	}
@@ -159,13 +160,18 @@ func (c *goalsCmd) Run(a *app, _ arc.View) error {
 			return err
 		}
 	}
-	all := []goal.Verdict{}
+	all, open := []goal.Verdict{}, false
 	for _, g := range goals.All() {
-		all = append(all, g.Evaluate(world, time.Now()))
+		v := g.Evaluate(world, time.Now())
+		all, open = append(all, v), open || v.Status != goal.Met
 	}
-	return listed(a.screen, all, []string{"goal", "severity", "status", "why"}, func(g goal.Verdict) []string {
+	err := listed(a.screen, all, []string{"goal", "severity", "status", "why"}, func(g goal.Verdict) []string {
 		return []string{g.Goal, g.Severity, string(g.Status), g.Reason}
 	})
+	if c.Keep && open && err == nil {
+		return &exit{code: exitError}
+	}
+	return err
 }
 
 // reader reads a domain by its command, which prints JSON.
@@ -174,8 +180,11 @@ func (a *app) reader(d domain) func(context.Context) (any, error) {
 		cmd := exec.CommandContext(ctx, d.Run[0], d.Run[1:]...)
 		cmd.Dir, cmd.Env, cmd.WaitDelay = a.dir, environment(nil), time.Second
 		out, err := cmd.Output()
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			err = fmt.Errorf("%w: %s", err, clip(oneLine(string(failed.Stderr)), 200))
+		}
 		if err != nil {
-			return nil, fmt.Errorf("domain %s: %w", d.Name, err)
+			return nil, err
 		}
 		var data any
 		return data, json.Unmarshal(out, &data)
@@ -196,10 +205,15 @@ func (a *app) keepOnce(world *goal.World, goals *goal.Goals) error {
 	if err := c.Wait(a.ctx); err != nil {
 		return err
 	}
-	if err := world.Poll(a.ctx, time.Now().Add(time.Hour)); err != nil { // all that is read is due
+	if err := world.Poll(a.ctx, time.Now()); err != nil {
 		return err
 	}
-	_, err = c.Tick(a.ctx)
+	r, err := c.Tick(a.ctx)
+	for _, g := range r.Goals {
+		if g.Why != "" {
+			a.explain(bad, "not mended", g.Why)
+		}
+	}
 	return err
 }
 
