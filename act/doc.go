@@ -6,8 +6,8 @@
 //		Gates:   []act.Gate{tests},
 //	})
 //	c := &act.Call{Worker: "fixer", Work: act.Work{Task: task, Key: "run/1"}}
-//	a := r.Execute(ctx, c)                             // never panics, always ends
-//	v := r.Verify(ctx, "fixer", work, a.Result)                        // every gate, fail closed
+//	a := r.Execute(ctx, c)                                   // never panics, always ends
+//	v, err := r.Verify(ctx, "fixer", c.Work, a.Result)       // every gate, fail closed
 //
 // Executors and gates are host code and are not trusted: each call runs under
 // a deadline, a panic, a lost goroutine or a malformed reflection is a failed

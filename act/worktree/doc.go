@@ -2,7 +2,7 @@
 // tree that people work in: each attempt gets a worktree and a branch of its own,
 // and what it has made is merged only after it has passed.
 //
-//	x, err := worktree.New(worktree.Options{Repo: "/srv/site", Guard: worktree.GoSyntax, Health: alive}, edit)
+//	x, err := worktree.New(ctx, worktree.Options{Repo: "/srv/site", Guard: worktree.GoSyntax, Health: alive}, edit)
 //	…
 //	act.Worker{Card: …, Executor: x}
 //
