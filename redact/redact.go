@@ -14,7 +14,8 @@
 // tokens (in base64 too), private key blocks (cut ones too), credentials in URLs
 // and of curl; values assigned to a name that says secret: password, token,
 // api_key and their relatives, in the notations of shells, query strings, JSON,
-// YAML, XML, program source and plain sentences; and values that look drawn at
+// YAML, XML, program source and plain sentences (names in English, and those of a password
+// in some other languages that ASCII writes); and values that look drawn at
 // random under names such as STRIPE_KEY or "auth". A host adds patterns
 // of its own through [Options], and e-mail addresses by
 // [Sanitizer.WithEmails]. What was found once is replaced wherever it stands in the

@@ -76,6 +76,23 @@ func secretCases(t testing.TB) (cases []secretCase) {
 	return cases
 }
 
+// People name a password in their own language.
+func TestPasswordsOfOtherLanguages(t *testing.T) {
+	t.Parallel()
+	var s redact.Sanitizer
+	for _, name := range []string{
+		"Passwort", "Kennwort", "wachtwoord", "senha", "contrasena", "mot_de_passe", "DB_PASSWORT", "salasana", "lozinka", "heslo", "jelszo",
+	} {
+		for _, sign := range []string{": ", "=", " = "} {
+			text := name + sign + "hunter2"
+			require.Equal(t, name+sign+"[REDACTED:password]", s.Sanitize(text))
+		}
+	}
+	for _, text := range []string{"Passwort vergessen: hier", "Passwort: falsch", "Das Passwort muss neu sein", "Passwortlos: ja"} {
+		require.Equal(t, text, s.Sanitize(text))
+	}
+}
+
 func TestSecretsAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := new(redact.Sanitizer).WithEmails()
