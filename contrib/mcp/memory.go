@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -96,6 +97,7 @@ type healthOut struct {
 	Feedback      int      `json:"feedback" jsonschema:"memories that have had feedback"`
 	Effectiveness float64  `json:"effectiveness" jsonschema:"of all of them, 0 to 1; 0.5 when nothing is known"`
 	Uplift        uplift   `json:"uplift" jsonschema:"what memory adds to the chance that an objective is delivered, with a 95 % interval"`
+	Unasked       uplift   `json:"unasked" jsonschema:"what it adds to the chance that no reasoner is asked"`
 	Issues        []string `json:"issues"`
 }
 
@@ -283,7 +285,7 @@ func (d desk) health(ctx context.Context, c caller, _ nothing) (healthOut, strin
 	if err != nil {
 		return healthOut{}, "", err
 	}
-	u, issues := all.Uplift.Delivered, []string{}
+	issues := []string{}
 	for _, issue := range h.Issues {
 		issues = append(issues, issue.Text+": "+issue.Advice)
 	}
@@ -295,9 +297,10 @@ func (d desk) health(ctx context.Context, c caller, _ nothing) (healthOut, strin
 		},
 		Quarantined: h.Quarantined, Archived: h.Archived, Pending: h.Pending, Feedback: h.Feedback,
 		Effectiveness: number(h.Effectiveness),
-		Uplift: uplift{
-			Mean: number(u.Mean), Low: number(u.Low), High: number(u.High), Treated: u.Treated, Withheld: u.Withheld,
-		},
-		Issues: issues,
+		Uplift: upliftOf(all.Uplift.Delivered), Unasked: upliftOf(all.Uplift.Unasked), Issues: issues,
 	}, "", nil
+}
+
+func upliftOf(u meta.Uplift) uplift {
+	return uplift{Mean: number(u.Mean), Low: number(u.Low), High: number(u.High), Treated: u.Treated, Withheld: u.Withheld}
 }

@@ -96,10 +96,12 @@ func TestMemoryOverMCP(t *testing.T) {
 		Total, Quarantined, Feedback int
 		Kinds                        map[string]int
 		Issues                       []string
+		Unasked                      struct{ Low, High float64 }
 	}](t, s, "health", `{}`)
 	require.Equal(t, 2, health.Total)
 	require.Equal(t, 2, health.Quarantined)
 	require.Equal(t, map[string]int{"pattern": 1, "fact": 1, "failure": 0, "episode": 0}, health.Kinds)
+	require.Equal(t, []float64{-1, 1}, []float64{health.Unasked.Low, health.Unasked.High}, "nothing is known")
 }
 
 // What is dated ahead would supersede all that is said until then.
