@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -57,12 +58,12 @@ func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended) (ops []store.Op
 	rec.Scope = sh.scope
 	e := sh.entry(id)
 	switch {
-	case e == nil && c.Was.ID != "", e != nil && (c.Was.ID == "" || e.name() != id):
+	case e == nil && c.Was.ID != "", e != nil && (c.Was.ID == "" || ID(e.Name()) != id):
 		return nil, store.ErrConflict
 	case e == nil && c.Is.ID == "":
 		return nil, nil
 	case e == nil:
-		op, err := sh.encodeRecord(&rec, stowed{seq: sh.seq.Add(1)})
+		op, err := sh.encodeRecord(&rec, stowed{seq: sh.NextSeq()})
 		op.If = store.Absent
 		return []store.Op{op}, err
 	}
@@ -84,8 +85,8 @@ func (b *Bank) amend(ctx context.Context, sh *shard, c *Amended) (ops []store.Op
 // Trust ends the quarantine of a record: the host, or a person whom it asked,
 // vouches for the text. It is on disk when Trust returns, and idempotent.
 func (s Space) Trust(ctx context.Context, id ID) error {
-	return s.change(ctx, "trust", id, func(sh *shard, e *entry) error {
-		if e.flags&(isQuarantined|isPassing) == 0 {
+	return s.change(ctx, "trust", id, func(sh *shard, e *table.Entry) error {
+		if e.Flags&(table.Quarantined|table.Passing) == 0 {
 			return nil
 		}
 		old, err := s.b.record(ctx, sh, e)
@@ -116,13 +117,13 @@ func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	if _, _, err := s.lookup(old); err != nil {
 		return err
 	}
-	return s.change(ctx, "supersede", by, func(sh *shard, e *entry) error {
+	return s.change(ctx, "supersede", by, func(sh *shard, e *table.Entry) error {
 		r, err := s.b.record(ctx, sh, e)
-		if err != nil || e.is(ident.Of(old)) || slices.Contains(r.Links, Link{old, supersedes}) {
+		if err != nil || e.Is(ident.Of(old)) || slices.Contains(r.Links, Link{old, table.Supersedes}) {
 			return err
 		}
 		rec := *r
-		rec.Links = append(slices.Clip(r.Links), Link{old, supersedes})
+		rec.Links = append(slices.Clip(r.Links), Link{old, table.Supersedes})
 		if err := limit("links", MaxLinks, len(rec.Links)); err != nil {
 			return err
 		}

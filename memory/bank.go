@@ -14,8 +14,11 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/internal/flush"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory/internal/activation"
 	"github.com/arc-learn/arc/memory/internal/heard"
+	"github.com/arc-learn/arc/memory/internal/search"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tenants"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -29,11 +32,11 @@ type Bank struct {
 	w        *flush.Writer
 	o        Options
 	sanitize *redact.Sanitizer
-	model    *activation.Model           // nil: the policy is Weighted
-	scratch  sync.Pool                   // *scratch
-	bodies   *lru.Cache[*entry, *Record] // cold records that were read last
-	shards   sync.Map                    // Scope -> *shard
-	tenants  *tenants.Tenants            // nil: they are all in memory
+	model    *activation.Model                 // nil: the policy is Weighted
+	scratch  sync.Pool                         // *scratch
+	bodies   *lru.Cache[*table.Entry, *Record] // cold records that were read last
+	shards   sync.Map                          // Scope -> *shard
+	tenants  *tenants.Tenants                  // nil: they are all in memory
 	vectors  embedding
 	reading  reading
 	heard    *heard.Heard // of what the store has
@@ -53,13 +56,14 @@ func (b *Bank) shardFor(s Scope) *shard {
 	if sh := b.shard(s); sh != nil {
 		return sh
 	}
-	fresh, of := newShard(s), b.tenants.Of(s.Tenant())
+	of := b.tenants.Of(s.Tenant())
+	fresh := newShard(s, nil)
 	if of != nil {
-		fresh.size = &of.Bytes
+		fresh = newShard(s, &of.Bytes)
 	}
 	sh, there := b.shards.LoadOrStore(s, fresh)
 	if !there {
-		fresh.grow(scopeBytes)
+		fresh.Arrive()
 		if of != nil {
 			of.Add(string(s))
 		}
@@ -71,7 +75,7 @@ func (b *Bank) shardFor(s Scope) *shard {
 func (b *Bank) evict(scope string) (changed int64, there bool) {
 	sh, there := b.shards.LoadAndDelete(Scope(scope))
 	if there {
-		changed = sh.(*shard).changed()
+		changed = sh.(*shard).Changed()
 	}
 	return changed, there
 }
@@ -144,13 +148,17 @@ func (b *Bank) shardAt(part string) (found *shard) {
 	return found
 }
 
+// scratch is memory that recalls use again.
+type scratch struct {
+	search.Search
+	terms  []text.Term // of the query
+	shards []*shard    // of Query.Tables, in their order
+}
+
 // release keeps no record alive, nor anything of the caller's.
 func (b *Bank) release(sc *scratch) {
-	clear(sc.found)
-	clear(sc.hidden)
-	clear(sc.marks)
+	sc.Forget()
 	clear(sc.terms)
-	sc.query = query{shards: sc.query.shards, context: sc.query.context}
 	b.scratch.Put(sc)
 }
 

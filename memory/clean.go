@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -77,7 +78,7 @@ func (b *Bank) clean(s Scope, d *Draft, now time.Time) (candidate, error) {
 	}
 	with := stowed{dim: uint16(len(r.Vector))}
 	c := candidate{rec: r, doc: b.document(r, with), with: with}
-	c.behind = r.Passing && len(d.Vector) == 0 && r.textSize() < coldText
+	c.behind = r.Passing && len(d.Vector) == 0 && r.textSize() < table.ColdText
 	if d.Kind.learned() && utf8.RuneCountInString(strings.TrimSpace(r.Trigger)) < minTrigger {
 		c.rejected = fmt.Sprintf("trigger shorter than %d characters", minTrigger)
 	}

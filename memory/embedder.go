@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
 )
@@ -67,7 +68,7 @@ func (b *Bank) embedNext(ctx context.Context) (int, error) {
 
 // waiting is a record that is being embedded.
 type waiting struct {
-	e    *entry
+	e    *table.Entry
 	text string
 }
 
@@ -79,7 +80,7 @@ func (b *Bank) embedThese(ctx context.Context, sh *shard, next []waiting) error 
 	found, asked, err := b.vectors.Texts(ctx, sh.scope.Tenant(), texts)
 	if err != nil {
 		if asked == 1 {
-			sh.queue.PutOff(next[0].e.row, next[len(next)-1].e.row)
+			sh.queue.PutOff(next[0].e.Row, next[len(next)-1].e.Row)
 		}
 		return err
 	}
@@ -118,7 +119,7 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 	var next []waiting
 	bytes := 0
 	for row := w.From; ; {
-		e, at := sh.nextVectorless(row)
+		e, at := sh.NextVectorless(row)
 		if row = at + 1; len(next) == 0 {
 			w.From = at
 		}
@@ -141,7 +142,7 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 		case len(next) > 0:
 			return next, nil // these first
 		default:
-			w.PutOff(e.row, e.row)
+			w.PutOff(e.Row, e.Row)
 			return nil, err
 		}
 		text := embedded(r)
@@ -158,7 +159,7 @@ func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	e := w.e
-	if !sh.holds(e) || !sh.vectorless(e) {
+	if !sh.Holds(e) || !sh.Vectorless(e) {
 		b.vectors.Drop(sh.scope.Tenant(), w.text)
 		return nil // it has gone, or is another by now
 	}
@@ -166,14 +167,14 @@ func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32
 	if err != nil {
 		return err
 	}
-	op, err := sh.encodeVector(e.name(), m.Name, x)
+	op, err := sh.encodeVector(ID(e.Name()), m.Name, x)
 	if err != nil {
 		return err
 	}
 	taken, err := b.add(ctx, append(ops, op)...)
 	if taken {
 		b.vectors.Noted(m)
-		sh.setVector(e, x)
+		sh.SetVector(e, x)
 	}
 	return err
 }

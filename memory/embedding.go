@@ -57,7 +57,5 @@ func (v *embedding) pending(sh *shard) int {
 	if !v.Works() {
 		return 0
 	}
-	sh.mu.Enter()
-	defer sh.mu.Leave()
-	return sh.live - sh.vectors.Settled()
+	return sh.Pending()
 }

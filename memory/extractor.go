@@ -10,10 +10,11 @@ import (
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
-	"github.com/arc-learn/arc/internal/topk"
 	"github.com/arc-learn/arc/memory/internal/backlog"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/phrase"
+	"github.com/arc-learn/arc/memory/internal/search"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -189,24 +190,24 @@ func (s Space) before(ctx context.Context, r *Record) (known []Record, err error
 	}
 	var hits []Hit
 	seen := make(map[ident.Key]bool)
-	add := func(text string, most int, order func(a, b *found) int) error {
+	add := func(text string, most int, order func(a, b *search.Found) int) error {
 		q := Query{Text: text, K: 4 * maxKnown, Kinds: []Kind{Fact, Episode}, At: r.At}
 		return s.with(ctx, &q, func(sc *scratch) (err error) {
 			// The record itself is what the others are compared with.
-			sc.query.may = func(o *entry) bool { return o.id == e.id || !seen[o.id] && e.mayEnd(o) }
-			sc.find(sc.query.enough())
-			best := sc.order(topk.Of(sc.found, sc.query.k, order))
-			best = slices.DeleteFunc(best, func(f found) bool { return f.id == e.id })
+			sc.Query.May = func(o *table.Entry) bool { return o.Key == e.Key || !seen[o.Key] && mayEnd(e, o) }
+			best := slices.DeleteFunc(sc.Best(order), func(f search.Found) bool { return f.Key == e.Key })
 			best = best[:min(len(best), most)]
 			for _, f := range best {
-				seen[f.id] = true
+				seen[f.Key] = true
 			}
 			hits, err = s.hits(ctx, sc, hits, best)
 			return err
 		})
 	}
-	newer := func(a, b *found) int { return cmp.Or(cmp.Compare(b.at, a.at), compareIDs(a.entry, b.entry)) }
-	if err = add(r.Content, maxKnown-latestKnown, better); err == nil {
+	newer := func(a, b *search.Found) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), table.CompareNames(a.Entry, b.Entry))
+	}
+	if err = add(r.Content, maxKnown-latestKnown, search.Better); err == nil {
 		err = add("", maxKnown-len(hits), newer)
 	}
 	for _, h := range hits {
@@ -217,10 +218,10 @@ func (s Space) before(ctx context.Context, r *Record) (known []Record, err error
 
 // mayEnd reports whether what e states may end what o states, which is before it. What is in
 // quarantine ends nothing trusted, and would have a say in what a trusted one ends.
-func (e *entry) mayEnd(o *entry) bool {
-	by, ofRun := name(o.actor), o.flags&isEpisode != 0 && o.from().Origin == Derived
-	return e.flags.trusted() == o.flags.trusted() && e.after(o) &&
-		o.flags&isPassing == 0 && !ofRun && (by == "" || by == name(e.actor))
+func mayEnd(e, o *table.Entry) bool {
+	ofRun := o.Flags&table.Episode != 0 && o.Flags&table.Derived != 0
+	return e.Flags.Trusted() == o.Flags.Trusted() && e.After(o) &&
+		o.Flags&table.Passing == 0 && !ofRun && (table.Value(o.Actor) == "" || o.Actor == e.Actor)
 }
 
 // stay notes of the records that an Extractor was shown beside a text that those hold which
@@ -232,13 +233,11 @@ func (s Space) stay(ctx context.Context, by ID, shown []ID) {
 		return
 	}
 	var hold []storedGuess
-	sh.mu.Enter()
 	for _, id := range shown {
-		if slices.ContainsFunc(sh.guesses[ident.Of(id)], func(g guess) bool { return g.by == e.id }) {
-			hold = append(hold, storedGuess{id, 0, ByExtractor})
+		if sh.Suspects(e, ident.Of(id)) {
+			hold = append(hold, storedGuess{id, 0, table.ByExtractor})
 		}
 	}
-	sh.mu.Leave()
 	s.b.suspect(ctx, sh, e, hold)
 }
 
@@ -268,8 +267,8 @@ func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
 	}
 	sure := grounded && st.Confidence >= certain
 	for _, id := range st.Replaces {
-		if l := (Link{id, supersedes}); !sure || !w.s.wasStated(ctx, w.sh, id) {
-			w.over = append(w.over, storedGuess{id, st.Confidence, ByExtractor})
+		if l := (Link{id, table.Supersedes}); !sure || !w.s.wasStated(ctx, w.sh, id) {
+			w.over = append(w.over, storedGuess{id, st.Confidence, table.ByExtractor})
 		} else if !slices.Contains(d.Links, l) {
 			d.Links = append(d.Links, l)
 		}
@@ -279,7 +278,7 @@ func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
 		d.Slot = st.Slot
 	case st.Change == "remove" && sure:
 		for _, old := range w.sh.stating(st.Slot, r, d.At) {
-			if l := (Link{old, supersedes}); !slices.Contains(d.Links, l) {
+			if l := (Link{old, table.Supersedes}); !slices.Contains(d.Links, l) {
 				d.Links = append(d.Links, l)
 			}
 		}
@@ -291,8 +290,8 @@ func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
 	w.facts = append(w.facts, kept.ID)
 	if kept.Disposition != Stored { // into what has no such links
 		for _, l := range d.Links {
-			if l.Rel == supersedes {
-				w.over = append(w.over, storedGuess{l.To, st.Confidence, ByExtractor})
+			if l.Rel == table.Supersedes {
+				w.over = append(w.over, storedGuess{l.To, st.Confidence, table.ByExtractor})
 			}
 		}
 	}
@@ -349,13 +348,10 @@ func quoted(text, value string) bool {
 
 // stating returns the records that have stated the value of a slot before, and are
 // trusted no more than r.
-func (sh *shard) stating(slot Slot, r *Record, at time.Time) (ids []ID) {
-	sh.mu.Enter()
-	defer sh.mu.Leave()
-	value := slot.folded()
-	for _, x := range sh.slots[slot.key(r.Actor)] {
-		if x.value == value && x.at < at.UnixMicro() && (r.Trusted || !x.flags.trusted()) {
-			ids = append(ids, x.name())
+func (sh *shard) stating(s Slot, r *Record, at time.Time) (ids []ID) {
+	for _, e := range sh.Stating(table.SlotOf(s.Subject, s.Attribute, s.Value, r.Actor), at.UnixMicro()) {
+		if r.Trusted || !e.Flags.Trusted() {
+			ids = append(ids, ID(e.Name()))
 		}
 	}
 	return ids
@@ -368,16 +364,14 @@ func (s Space) doubt(sh *shard, from, fact ID, p float64) (more []storedGuess) {
 	if by == nil || e == nil {
 		return nil
 	}
-	q := all()
-	sh.mu.Enter()
-	old := q.superseded(sh, e)
-	sh.mu.Leave()
+	whole := table.Whole()
+	old, _ := whole.Relations(sh.Table, e)
 	if old == nil {
 		return nil
 	}
-	for _, l := range old.links() {
-		if o := sh.entry(l.To); l.Rel == "" && o != nil && by.after(o) {
-			more = append(more, storedGuess{l.To, p, ByExtractor})
+	for _, l := range linksOf(old) {
+		if o := sh.entry(l.To); l.Rel == "" && o != nil && by.After(o) {
+			more = append(more, storedGuess{l.To, p, table.ByExtractor})
 		}
 	}
 	return more

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
@@ -122,11 +123,12 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		}
 	}
 	var few struct {
-		changes [usual]change
+		changes [usual]table.Change
 		ops     [1 + usual]store.Op
 	}
 	changes, unheeded := sh.effects(few.changes[:0], f, of.Unheeded, now, b.o.uses())
-	value, err := codec.Append(make([]byte, 0, countsSize*(1+len(changes))), marker, &applied{tally.InstantOf(now), unheeded})
+	value := make([]byte, 0, countsSize*(1+len(changes)))
+	value, err := codec.Append(value, marker, &applied{tally.InstantOf(now), unheeded})
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,7 @@ const usual = 8
 
 // saying is what a feedback says of a record.
 type saying struct {
-	entry  *entry
+	entry  *table.Entry
 	effect tally.Effect
 	id     ID // that names it there
 }
@@ -181,8 +183,8 @@ type saying struct {
 // lie side by side in memory. It returns those that it does not count either, of an Undo
 // all: these are not there to be taken back.
 func (sh *shard) effects(
-	changes []change, f *Feedback, not []ID, now time.Time, keep int,
-) (_ []change, unheeded []ID) {
+	changes []table.Change, f *Feedback, not []ID, now time.Time, keep int,
+) (_ []table.Change, unheeded []ID) {
 	var few [usual]saying
 	said, known := sh.said(few[:0], f)
 	hash := tally.Hash(f.Situation)
@@ -190,7 +192,7 @@ func (sh *shard) effects(
 	situations := make([]tally.Situation, 0, known+len(said))
 	for i, s := range said {
 		n := &all[i]
-		*n = *s.entry.counts()
+		*n = *s.entry.Counts()
 		start := len(situations)
 		situations = append(situations, n.Situations...)
 		n.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
@@ -206,7 +208,7 @@ func (sh *shard) effects(
 		default:
 			unheeded = append(unheeded, s.id)
 		}
-		changes = append(changes, change{s.entry, n})
+		changes = append(changes, table.Change{Entry: s.entry, Counts: n})
 	}
 	return changes, unheeded
 }
@@ -226,7 +228,7 @@ func (sh *shard) said(said []saying, f *Feedback) (_ []saying, situations int) {
 				continue
 			}
 			said = append(said, saying{e, eff, id})
-			situations += len(e.counts().Situations)
+			situations += len(e.Counts().Situations)
 		}
 	}
 	return said, situations

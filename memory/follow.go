@@ -51,7 +51,7 @@ func (b *Bank) Missed(ctx context.Context) error {
 }
 
 func (b *Bank) missed(ctx context.Context, sh *shard) error {
-	all, there := sh.snapshot(), make(map[string]bool)
+	all, there := sh.Snapshot(), make(map[string]bool)
 	for e, err := range b.st.Scan(ctx, store.Range{Prefix: sh.recordKey("")}) {
 		if err != nil {
 			return err
@@ -59,11 +59,11 @@ func (b *Bank) missed(ctx context.Context, sh *shard) error {
 		there[e.Key] = true
 	}
 	for _, e := range all {
-		if there[sh.recordKey(e.name())] {
+		if there[sh.recordKey(ID(e.Name()))] {
 			continue
 		}
 		sh.edit.Lock()
-		err := b.reread(ctx, sh, e.name())
+		err := b.reread(ctx, sh, ID(e.Name()))
 		sh.edit.Unlock()
 		if err != nil && !codec.Unreadable(err) {
 			return err
@@ -161,7 +161,7 @@ func (b *Bank) followBeside(sh *shard, part string, id ID, e store.Entry) error 
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	of := sh.entry(id)
-	if of == nil || of.id != ident.Of(id) {
+	if of == nil || of.Key != ident.Of(id) {
 		return nil
 	}
 	if _, ours := b.w.Pending(e.Key); ours {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -16,7 +17,9 @@ import (
 // hash, so that a draft that is delivered again is Rejected, unless it was a
 // Passing one. Records that were derived from it stay; see Revoke.
 func (s Space) Forget(ctx context.Context, id ID) error {
-	return s.change(ctx, "forget", id, func(sh *shard, e *entry) error { return s.b.erase(ctx, sh, []*entry{e}) })
+	return s.change(ctx, "forget", id, func(sh *shard, e *table.Entry) error {
+		return s.b.erase(ctx, sh, []*table.Entry{e})
+	})
 }
 
 // Revoke removes what comes from a source or quotes it, and everything that was
@@ -90,29 +93,29 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 
 // cutting is a record that stays without what came from a source.
 type cutting struct {
-	old *entry
+	old *table.Entry
 	rec *Record
 }
 
 // revoked returns the records that go with a source, each before those that
 // were derived from it, and those that stay in part.
-func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entry, cut []cutting, err error) {
-	all := byTime(sh.snapshot())
+func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*table.Entry, cut []cutting, err error) {
+	all := table.ByTime(sh.Snapshot())
 	roots := make(map[ident.Key]bool) // what is derived from them goes
-	seen := make(map[*entry]bool)
-	mark := func(e *entry) {
-		for k := range e.keys() {
+	seen := make(map[*table.Entry]bool)
+	mark := func(e *table.Entry) {
+		for k := range e.Keys() {
 			roots[k] = true
 		}
 	}
-	take := func(e *entry) {
+	take := func(e *table.Entry) {
 		seen[e] = true
 		gone = append(gone, e)
 		mark(e)
 	}
 	for _, e := range all {
-		own := src.coversOf(e.from(), name(e.actor))
-		if !own && e.more == nil && e.flags&isCold == 0 {
+		own := src.coversOf(sourceOf(e), table.Value(e.Actor))
+		if !own && e.More == nil && e.Flags&table.Cold == 0 {
 			continue
 		}
 		old, err := b.record(ctx, sh, e)
@@ -134,7 +137,7 @@ func (b *Bank) revoked(ctx context.Context, sh *shard, src Source) (gone []*entr
 	for grown := true; grown; {
 		grown = false
 		for _, e := range all {
-			if !seen[e] && slices.ContainsFunc(e.links(), func(l Link) bool { return l.Rel == "" && roots[ident.Of(l.To)] }) {
+			if !seen[e] && slices.ContainsFunc(e.Links(), func(l table.Link) bool { return l.Rel == "" && roots[l.To] }) {
 				take(e)
 				grown = true
 			}
@@ -150,12 +153,12 @@ const eraseChunk = store.MaxCommitOps / (maxVariants + 4)
 
 // erase removes records from the store and from memory, in one commit, and
 // their counters after that. The caller holds edit.
-func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
+func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 	var ops, counters []store.Op
-	var going []leaving
+	var going []table.Leaving
 	var records []*Record
 	for _, e := range es {
-		id := e.name()
+		id := ID(e.Name())
 		r, err := b.record(ctx, sh, e)
 		if err != nil {
 			return err
@@ -184,7 +187,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*entry) error {
 	if _, err := b.st.Commit(ctx, ops...); err != nil {
 		return err
 	}
-	sh.remove(going...)
+	sh.Remove(going...)
 	for i, e := range es {
 		b.bodies.Remove(e)
 		b.uncache(records[i])
@@ -240,10 +243,7 @@ func (b *Bank) shardsWithin(scope Scope) (all []*shard) {
 func (b *Bank) unload(scope Scope) {
 	for _, sh := range b.shardsWithin(scope) {
 		b.shards.Delete(sh.scope)
-		sh.grow(-scopeBytes)
-		for _, e := range sh.snapshot() {
-			sh.reckon(e, -1)
-		}
+		sh.Depart()
 	}
 }
 
@@ -251,7 +251,7 @@ func (b *Bank) unload(scope Scope) {
 func (b *Bank) empty(ctx context.Context, sh *shard) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	for group := range slices.Chunk(sh.snapshot(), eraseChunk) {
+	for group := range slices.Chunk(sh.Snapshot(), eraseChunk) {
 		if err := b.erase(ctx, sh, group); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 )
 
@@ -64,12 +65,12 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 	h := Health{Status: Healthy, Kinds: make(map[Kind]int)}
 	var all tally.Counts
 	if sh := s.b.shard(s.scope); sh != nil {
-		for _, e := range sh.snapshot() {
+		for _, e := range sh.Snapshot() {
 			h.add(e)
-			if !e.recalled() {
+			if !recalled(e) {
 				continue
 			}
-			c := e.counts()
+			c := e.Counts()
 			all.Helped += c.Helped
 			all.Failed += c.Failed
 			all.Misled += c.Misled
@@ -131,18 +132,18 @@ func (h *Health) lag(ctx context.Context, b *Bank) error {
 
 // recalled reports whether feedback on the record says how recall does: what
 // others than arc have left in quarantine is not shown by it.
-func (e *entry) recalled() bool { return e.flags.trusted() || e.from().Origin == Derived }
+func recalled(e *table.Entry) bool { return e.Flags.Trusted() || e.Flags&table.Derived != 0 }
 
-func (h *Health) add(e *entry) {
+func (h *Health) add(e *table.Entry) {
 	h.Total++
-	h.Kinds[e.flags.kind()]++
-	if e.flags&(isQuarantined|isPassing) == isQuarantined {
+	h.Kinds[kindOf(e)]++
+	if e.Flags&(table.Quarantined|table.Passing) == table.Quarantined {
 		h.Quarantined++
-		if o := e.from().Origin; o == Derived || o == Executor && e.flags.kind() == Failure {
+		if o := sourceOf(e).Origin; o == Derived || o == Executor && kindOf(e) == Failure {
 			h.Lessons++
 		}
 	}
-	if e.counts().Archived {
+	if e.Counts().Archived {
 		h.Archived++
 	}
 }

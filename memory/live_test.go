@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -37,8 +38,8 @@ func changing(t *testing.T, n int) (s Space, sh *shard, id ID, replace func()) {
 			t.Error(err)
 			return
 		}
-		doc := b.document(r, e.stowed)
-		sh.put(newEntry(r, e.stowed, e.counts(), e.rev), doc, leaving{e, doc, true})
+		doc := b.document(r, stowedWith(e))
+		sh.Put(newEntry(r, stowedWith(e), e.Counts(), e.Rev), doc, table.Leaving{Entry: e, Doc: doc, Same: true})
 	}
 	return s, sh, id, replace
 }
@@ -55,8 +56,8 @@ func TestIDsLeadSomewhere(t *testing.T) {
 		for i := 0; !done.Load(); i++ {
 			r := &Record{ID: ID(fmt.Sprint("other ", i)), Scope: "acme", Kind: Episode, At: at, Known: at, Trusted: true}
 			e := newEntry(r, stowed{}, nil, 0)
-			sh.put(e, index.Doc{})
-			sh.remove(leaving{entry: e})
+			sh.Put(e, index.Doc{})
+			sh.Remove(table.Leaving{Entry: e})
 			replace()
 		}
 	})
@@ -113,8 +114,8 @@ func TestReplacedRecordsAreFound(t *testing.T) {
 				return
 			}
 			n := 0
-			for _, e := range sh.snapshot() {
-				if e.id == ident.Of(id) {
+			for _, e := range sh.Snapshot() {
+				if e.Key == ident.Of(id) {
 					n++
 				}
 			}
@@ -147,8 +148,8 @@ func TestVectorOfWhatIsKnownGoesNowhereElse(t *testing.T) {
 	require.NoError(t, err)
 	other := *r
 	other.ID = "other"
-	sh.put(newEntry(&other, stowed{dim: 2}, nil, 7), index.Doc{})
-	sh.putVector(newEntry(&other, stowed{dim: 2}, nil, 7), index.Doc{}, []float32{0, 1})
+	sh.Put(newEntry(&other, stowed{dim: 2}, nil, 7), index.Doc{})
+	sh.PutVector(newEntry(&other, stowed{dim: 2}, nil, 7), index.Doc{}, []float32{0, 1})
 	hits, err := s.Recall(context.Background(), Query{Vector: []float32{1, 0}, K: 1})
 	require.NoError(t, err)
 	require.Equal(t, id, hits[0].Record.ID)

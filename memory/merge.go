@@ -7,6 +7,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
@@ -23,12 +24,12 @@ func Similarity(a, b string) float64 {
 // twin returns the record that c is to be merged into, or nil: the most
 // similar one, among equals a trusted one, then the one with the earlier At and
 // then the smaller ID.
-func (b *Bank) twin(ctx context.Context, sh *shard, sc *index.Scratch, c candidate) (*entry, error) {
+func (b *Bank) twin(ctx context.Context, sh *shard, sc *scratch, c candidate) (*table.Entry, error) {
 	r := c.rec
 	if r.Kind == Episode {
 		return nil, nil
 	}
-	var best *entry
+	var best *table.Entry
 	var alike float64
 	least := mergeSimilarity
 	if r.Kind == Fact {
@@ -39,7 +40,7 @@ func (b *Bank) twin(ctx context.Context, sh *shard, sc *index.Scratch, c candida
 		return nil, err
 	}
 	for _, p := range similar {
-		e, sum := p.entry, p.trigger+p.content
+		e, sum := p.Entry, p.trigger+p.content
 		if best != nil && (sum < alike || sum == alike && !preferred(e, best)) {
 			continue
 		}
@@ -50,33 +51,35 @@ func (b *Bank) twin(ctx context.Context, sh *shard, sc *index.Scratch, c candida
 		if err != nil {
 			return nil, err
 		}
-		if takes(old, r) && !sh.overtaken(e, r) {
+		if takes(old, r) && !sh.Overtaken(e, r.At.UnixMicro()) {
 			best, alike = e, sum
 		}
 	}
 	return best, nil
 }
 
-func preferred(a, b *entry) bool {
-	if x, y := a.flags.trusted(), b.flags.trusted(); x != y {
+func preferred(a, b *table.Entry) bool {
+	if x, y := a.Flags.Trusted(), b.Flags.Trusted(); x != y {
 		return x
 	}
-	return before(a, b) < 0
+	return table.Before(a, b) < 0
 }
 
 // alike is a record that says nearly the same as a text: how similar its
 // trigger and its content are.
 type alike struct {
-	*entry
+	*table.Entry
 	trigger, content float64
 }
 
 // similar returns the records of a kind whose texts are at least that similar
 // to those of d.
-func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d index.Doc, kind flags, least float64) ([]alike, error) {
+func (b *Bank) similar(
+	ctx context.Context, sh *shard, sc *scratch, d index.Doc, kind table.Flags, least float64,
+) ([]alike, error) {
 	l := index.NewLikeness(d.Trigger, d.Content, least)
 	var out []alike
-	for _, e := range sh.like(sc, l, kind) {
+	for _, e := range sc.Like(sh.Table, l, kind) {
 		r, err := b.record(ctx, sh, e)
 		if errors.Is(err, store.ErrNotFound) {
 			continue // it has just gone, or else what returns it says so
@@ -89,18 +92,6 @@ func (b *Bank) similar(ctx context.Context, sh *shard, sc *index.Scratch, d inde
 		}
 	}
 	return out, nil
-}
-
-// like returns the records of a kind that may be as similar.
-func (sh *shard) like(sc *index.Scratch, l *index.Likeness, kind flags) (out []*entry) {
-	sh.mu.Enter()
-	defer sh.mu.Leave()
-	for _, row := range sh.index.Like(sc, l) {
-		if e := sh.rows[row]; e.flags&kind != 0 {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // trusts reports whether r is trusted by where it comes from: what is Derived,
@@ -116,20 +107,8 @@ func (sh *shard) trusts(r *Record) bool {
 				return false
 			}
 			parent := sh.entry(l.To)
-			return parent == nil || !parent.flags.trusted()
+			return parent == nil || !parent.Flags.Trusted()
 		})
-}
-
-// overtaken reports whether something was said since e that replaces it, at least
-// perhaps: who says the same now says that it holds again. Nor does what states a
-// slot at an earlier time become part of e.
-func (sh *shard) overtaken(e *entry, r *Record) bool {
-	sh.mu.Enter()
-	defer sh.mu.Leave()
-	q, guesses := all(), sh.guesses[e.id]
-	perhaps := func(g guess) bool { return !g.outweighed(guesses) }
-	earlier := e.slot() != nil && r.At.UnixMicro() < e.at
-	return earlier || slices.ContainsFunc(guesses, perhaps) || q.superseding(sh, e) != nil
 }
 
 // merge makes r part of the record with the id. It reports false if that is
@@ -142,7 +121,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		return Receipt{}, false, nil
 	}
 	old, err := b.record(ctx, sh, e)
-	if err != nil || !takes(old, r) || sh.overtaken(e, r) {
+	if err != nil || !takes(old, r) || sh.Overtaken(e, r.At.UnixMicro()) {
 		return Receipt{}, false, err
 	}
 	rec := absorb(old, r)
@@ -165,13 +144,13 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 		ops = append(ops, op)
 	}
 	for again := true; again; {
-		c := e.counts().Clone()
+		c := e.Counts().Clone()
 		c.Said, c.Archived = tally.InstantOf(r.Known), false
 		if r.Source.Origin == Derived && c.Heeds(r.asker(), r.Known) {
 			c.Helped++
 			c.Used(r.Known, b.o.uses())
 		}
-		again, err = b.count(ctx, sh, slices.Clip(ops), nil, change{e, c})
+		again, err = b.count(ctx, sh, slices.Clip(ops), nil, table.Change{Entry: e, Counts: c})
 	}
 	if err != nil {
 		return Receipt{}, false, err

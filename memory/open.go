@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/heard"
 	"github.com/arc-learn/arc/memory/internal/pipeline"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/memory/internal/tenants"
 	"github.com/arc-learn/arc/store"
@@ -55,7 +56,7 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 	b.reading.host = o.Extractor
 	b.reading.Prime()
 	b.scratch.New = func() any { return new(scratch) }
-	b.bodies, err = lru.New[*entry, *Record](o.Cache)
+	b.bodies, err = lru.New[*table.Entry, *Record](o.Cache)
 	if err != nil {
 		return nil, fmt.Errorf("memory: cache: %w", err)
 	}
@@ -116,7 +117,7 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 		}
 		sh, of, its := shards.record(e.Key)
 		if its {
-			sh.tally(change{of, c})
+			sh.Tally(table.Change{Entry: of, Counts: c})
 		} else {
 			strays = append(strays, stray{e.Key, sh, of, c})
 		}
@@ -146,7 +147,7 @@ func (b *Bank) loadRecords(ctx context.Context, in *stored) (parts, error) {
 				sh = b.shardFor(l.scope)
 				shards[sh.part] = sh
 			}
-			sh.put(l.entry, l.doc)
+			sh.Put(l.entry, l.doc)
 		}
 		return nil
 	})
@@ -158,7 +159,7 @@ func (b *Bank) loadRecords(ctx context.Context, in *stored) (parts, error) {
 type stray struct {
 	key    string
 	sh     *shard
-	into   *entry // nil: it is gone
+	into   *table.Entry // nil: it is gone
 	counts *tally.Counts
 }
 
@@ -172,7 +173,7 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 			if b.o.Shared {
 				op.If = store.At(s.counts.Rev) // else another has settled it
 			}
-			_, err = b.count(ctx, s.sh, []store.Op{op}, nil, change{s.into, s.into.counts().Sum(s.counts)})
+			_, err = b.count(ctx, s.sh, []store.Op{op}, nil, table.Change{Entry: s.into, Counts: s.into.Counts().Sum(s.counts)})
 		case !b.o.Shared: // else it is of a record that another has just made, perhaps
 			err = b.w.Add(ctx, op)
 		}
@@ -237,7 +238,7 @@ func (b *Bank) placeVector(ctx context.Context, shards parts, l *loadedVector) e
 	if l.model != b.vectors.Model().Name || l.dim != 0 && !b.vectors.Fits(l.dim) {
 		return nil
 	}
-	sh.mu.Change(func() { sh.vectors.PutCode(e.row, uint32(e.marks()), l.dim, &l.code) })
+	sh.SetCode(e, l.dim, &l.code)
 	return nil
 }
 

@@ -67,9 +67,6 @@ type Query struct {
 	Context []ID
 }
 
-// maxConflicts is the number of Hit.Conflicts.
-const maxConflicts = 32
-
 // Hit is a record that was found. See the package comment for what supersedes
 // what.
 type Hit struct {
@@ -193,12 +190,6 @@ const (
 	// that the earlier one is over.
 	ByExtractor Evidence = "extractor"
 )
-
-// outweighs reports whether a guess by e of two records takes the place of one by o: who
-// has read both knows better than their words, and these than vectors.
-func (e Evidence) outweighs(o Evidence) bool {
-	return e != o && (e == ByExtractor || o == ByMeaning)
-}
 
 // Replaced says that a record is perhaps not current any more: nothing hides it.
 // The zero Replaced says that nothing speaks for that.

@@ -6,28 +6,29 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
 // record returns the record of e as the package works with it: without its
 // counters and its vector. It shares its slices with e.
-func (b *Bank) record(ctx context.Context, sh *shard, e *entry) (*Record, error) {
-	if e.flags&isCold != 0 {
+func (b *Bank) record(ctx context.Context, sh *shard, e *table.Entry) (*Record, error) {
+	if e.Flags&table.Cold != 0 {
 		return b.cold(ctx, sh, e)
 	}
-	r := &Record{ID: e.name(), Scope: sh.scope}
-	e.fill(r)
+	r := &Record{ID: ID(e.Name()), Scope: sh.scope}
+	fill(e, r)
 	return r, nil
 }
 
 // cold reads a record whose texts are on disk. Records are cached by their
 // entry, so a changed one is never taken for the one before.
-func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
+func (b *Bank) cold(ctx context.Context, sh *shard, e *table.Entry) (*Record, error) {
 	if r, ok := b.bodies.Get(e); ok {
 		return r, nil
 	}
-	stored, err := b.st.Get(ctx, sh.recordKey(e.name()))
+	stored, err := b.st.Get(ctx, sh.recordKey(ID(e.Name())))
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +36,11 @@ func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stored.Rev != e.rev {
+	if stored.Rev != e.Rev {
 		return r, nil // what the record has become meanwhile
 	}
 	b.bodies.Add(e, r)
-	if !sh.holds(e) {
+	if !sh.Holds(e) {
 		b.bodies.Remove(e) // it has gone, and what removed it may have come before Add
 	}
 	return r, nil
@@ -47,10 +48,10 @@ func (b *Bank) cold(ctx context.Context, sh *shard, e *entry) (*Record, error) {
 
 // copy writes the record of e to r for the caller, without the vector. It reads
 // what is cold from the disk.
-func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *tally.Counts, r *Record) error {
-	if e.flags&isCold == 0 {
+func (b *Bank) copy(ctx context.Context, sh *shard, e *table.Entry, c *tally.Counts, r *Record) error {
+	if e.Flags&table.Cold == 0 {
 		r.Scope = sh.scope
-		e.fill(r)
+		fill(e, r)
 	} else {
 		cold, err := b.cold(ctx, sh, e)
 		if err != nil {
@@ -65,10 +66,10 @@ func (b *Bank) copy(ctx context.Context, sh *shard, e *entry, c *tally.Counts, r
 }
 
 // whole returns the record of e for the caller, with its vector.
-func (b *Bank) whole(ctx context.Context, sh *shard, e *entry) (Record, error) {
-	r := Record{ID: e.name()}
-	err := b.copy(ctx, sh, e, e.counts(), &r)
-	if err == nil && (e.dim != 0 || !sh.vectorless(e)) {
+func (b *Bank) whole(ctx context.Context, sh *shard, e *table.Entry) (Record, error) {
+	r := Record{ID: ID(e.Name())}
+	err := b.copy(ctx, sh, e, e.Counts(), &r)
+	if err == nil && (e.Dim != 0 || !sh.Vectorless(e)) {
 		r.Vector, err = b.vector(ctx, sh, e)
 	}
 	return r, sh.missing(e, err)
@@ -76,22 +77,22 @@ func (b *Bank) whole(ctx context.Context, sh *shard, e *entry) (Record, error) {
 
 // missing returns err, which reading a part of e from the store has come to,
 // as ErrNotFound only if e is not in the Bank any more.
-func (sh *shard) missing(e *entry, err error) error {
+func (sh *shard) missing(e *table.Entry, err error) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	// Records leave the store before they leave memory, with edit held.
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	if sh.holds(e) {
-		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.recordKey(e.name()))
+	if sh.Holds(e) {
+		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.recordKey(ID(e.Name())))
 	}
 	return err
 }
 
 // vector reads the vector of e.
-func (b *Bank) vector(ctx context.Context, sh *shard, e *entry) ([]float32, error) {
-	stored, err := b.read(ctx, sh.vectorKey(e.name()))
+func (b *Bank) vector(ctx context.Context, sh *shard, e *table.Entry) ([]float32, error) {
+	stored, err := b.read(ctx, sh.vectorKey(ID(e.Name())))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 		if sh == nil {
 			return
 		}
-		for _, e := range byTime(sh.snapshot()) {
+		for _, e := range table.ByTime(sh.Snapshot()) {
 			if err := ctx.Err(); err != nil {
 				yield(Record{}, err)
 				return

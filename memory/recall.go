@@ -5,15 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/topk"
-	"github.com/arc-learn/arc/memory/internal/answer"
 	"github.com/arc-learn/arc/memory/internal/asker"
 	"github.com/arc-learn/arc/memory/internal/hybrid"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/search"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
@@ -23,49 +24,79 @@ const (
 	maxK     = 1 << 26 // no scope has more, and multiples of it are numbers
 )
 
-// query checks q and fills sc.query.
-func (s Space) query(q *Query, sc *scratch) error {
+// check returns what is wrong with the query.
+func (q *Query) check() error {
 	switch {
 	case q.K < 0:
 		return fmt.Errorf("%w: K is %d", ErrQuery, q.K)
 	case !(q.Floor >= 0 && q.Floor <= 1):
 		return fmt.Errorf("%w: Floor is %v", ErrQuery, q.Floor)
 	}
-	err := cmp.Or(
-		limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)), s.b.checkQueryVector(q.Vector))
-	if err != nil {
-		return err
-	}
 	for _, k := range q.Kinds {
 		if !k.valid() {
 			return fmt.Errorf("%w: %.32q", ErrKind, string(k))
 		}
 	}
-	p := &sc.query
-	*p = query{
-		k: min(cmp.Or(q.K, defaultK), maxK), all: strings.TrimSpace(q.Text) == "", shards: p.shards[:0], asked: q.Text,
-		apart: q.Background, without: q.without(), before: latest(q.At), known: latest(q.Known),
-		rate: float64(time.Microsecond) / float64(s.b.o.HalfLife), situation: tally.Hash(q.Situation),
-		context: p.context[:0], floor: q.Floor, attributed: answer.Unnamed, model: s.b.model,
-		fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
+	return cmp.Or(limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)))
+}
+
+// latest returns t in microseconds since 1970, or the end of time if it is zero. Times that no
+// record may have stay before that, and after all of these: differences are numbers.
+func latest(t time.Time) int64 {
+	const far = 1 << 41 // in seconds
+	if t.IsZero() {
+		return math.MaxInt64
 	}
-	p.triggered, p.linked, p.half = q.Triggered, q.Linked, s.b.dates.Next
-	if p.rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.all; p.rescue {
-		p.without &^= isArchived
+	return min(max(t.Unix(), -far), far)*1e6 + int64(t.Nanosecond()/1000)
+}
+
+// without returns the flags of the records that the query leaves out.
+func (q *Query) without() (f table.Flags) {
+	if len(q.Kinds) > 0 {
+		f = table.Kinds
+		for _, k := range q.Kinds {
+			f &^= k.flag()
+		}
 	}
-	if p.all {
-		p.floor = 0
+	if q.Inject {
+		f |= table.Quarantined
+	}
+	if !q.Archived {
+		f |= table.Archived
+	}
+	return f
+}
+
+// prepare checks q and fills sc.Query.
+func (s Space) prepare(q *Query, sc *scratch) error {
+	if err := cmp.Or(q.check(), s.b.checkQueryVector(q.Vector)); err != nil {
+		return err
+	}
+	p := &sc.Query
+	*p = search.Query{
+		View: table.View{Without: q.without(), Before: latest(q.At), Known: latest(q.Known)},
+		K:    min(cmp.Or(q.K, defaultK), maxK), All: strings.TrimSpace(q.Text) == "", Tables: p.Tables[:0], Text: q.Text,
+		Apart: q.Background, Rate: float64(time.Microsecond) / float64(s.b.o.HalfLife), Situation: tally.Hash(q.Situation),
+		Context: p.Context[:0], Floor: q.Floor, Model: s.b.model, Triggered: q.Triggered, Linked: q.Linked,
+		Half: s.b.dates.Next, Fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
+	}
+	if p.Rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.All; p.Rescue {
+		p.Without &^= table.Archived
+	}
+	if p.All {
+		p.Floor = 0
 	}
 	if len(q.Vector) > 0 {
-		p.vector, p.fusion.Alone, p.all = sc.hybrid.Vector.Ask(q.Vector), p.all, false
+		p.Vector, p.Fusion.Alone, p.All = sc.Hybrid.Vector.Ask(q.Vector), p.All, false
 	}
-	if p.at = p.before; q.At.IsZero() {
-		p.at = s.b.now().UnixMicro()
+	if p.At = p.Before; q.At.IsZero() {
+		p.At = s.b.now().UnixMicro()
 	}
 	for _, id := range q.Context {
-		p.context = append(p.context, ident.Of(id))
+		p.Context = append(p.Context, ident.Of(id))
 	}
-	p.addShard(s.b.shard(s.scope))
+	sc.shards = sc.shards[:0]
+	sc.in(s.b.shard(s.scope))
 	for _, also := range q.Also {
 		if err := also.Check(); err != nil {
 			return err
@@ -73,15 +104,25 @@ func (s Space) query(q *Query, sc *scratch) error {
 		if also.Tenant() != s.scope.Tenant() {
 			return fmt.Errorf("%w: a scope of another tenant", ErrTenant)
 		}
-		p.addShard(s.b.shard(also))
+		sc.in(s.b.shard(also))
 	}
-	if p.model != nil && p.model.Noise > 0 {
-		p.draws = p.model.Draws(string(s.scope), q.Text, p.at, p.context)
+	if p.Model != nil && p.Model.Noise > 0 {
+		p.Draws = p.Model.Draws(string(s.scope), q.Text, p.At, p.Context)
 	}
 	sc.terms = s.b.dates.AppendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
-	p.text, p.asker = sc.terms, asker.About(q.Text)
+	p.Terms, p.Asker = sc.terms, asker.About(q.Text)
 	return nil
 }
+
+// in has a shard searched, unless it is nil or is already.
+func (sc *scratch) in(sh *shard) {
+	if sh != nil && !slices.Contains(sc.shards, sh) {
+		sc.shards, sc.Query.Tables = append(sc.shards, sh), append(sc.Query.Tables, sh.Table)
+	}
+}
+
+// of returns the shard of a table that was searched.
+func (sc *scratch) of(t *table.Table) *shard { return sc.shards[slices.Index(sc.Query.Tables, t)] }
 
 // with calls fn with a checked query and memory to work in.
 func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) error {
@@ -98,7 +139,7 @@ func (s Space) with(ctx context.Context, q *Query, fn func(*scratch) error) erro
 	}
 	sc := s.b.scratch.Get().(*scratch)
 	defer s.b.release(sc)
-	if err := s.query(q, sc); err != nil {
+	if err := s.prepare(q, sc); err != nil {
 		return err
 	}
 	return fn(sc)
@@ -120,11 +161,7 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, error) {
 	before := len(hits)
 	err := s.with(ctx, &q, func(sc *scratch) (err error) {
-		q := &sc.query
-		sc.find(q.enough())                                     // candidates, filters, what is superseded, score
-		best := sc.vouch(topk.Of(q.cut(sc.found), q.k, better)) // selection, what is trusted before what is not
-		best = q.bring(sc.order(best))                          // what is current first, what is linked
-		hits, err = s.hits(ctx, sc, hits, best)                 // copy
+		hits, err = s.hits(ctx, sc, hits, sc.Recall())
 		return err
 	})
 	if err != nil {
@@ -136,65 +173,51 @@ func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, erro
 	return hits, nil
 }
 
-// hits appends a copy of what was found for the caller. This is the last stage, and the
+// hits appends a copy of what was found for the caller. It is the last step of a recall, and the
 // only one that may ask the disk: for the texts of records that are cold.
-func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []found) ([]Hit, error) {
+func (s Space) hits(ctx context.Context, sc *scratch, hits []Hit, fs []search.Found) ([]Hit, error) {
 	hits = slices.Grow(hits, len(fs))
 	var buf [ident.Length]byte
 	var names strings.Builder // of all hits, in one piece of memory
 	names.Grow(len(fs) * ident.Length)
 	for i := range fs {
 		f := &fs[i]
-		hits = append(hits, Hit{Score: f.score, Parts: s.parts(&sc.query, f), Replaced: sc.replaced(f.entry)})
-		r := &hits[len(hits)-1].Record
-		if f.link != nil {
-			hits[len(hits)-1].Linked = f.link.name()
+		sh := sc.of(f.In)
+		hits = append(hits, Hit{Score: f.Score, Parts: Parts(sc.Query.Parts(f))})
+		h := &hits[len(hits)-1]
+		if m := sc.Replaced(f.Entry); m != nil {
+			h.Replaced = Replaced{ID(m.By.Name()), m.Probability, Evidence(m.Of)}
+		}
+		if f.Link != nil {
+			h.Linked = ID(f.Link.Name())
 		}
 		at := names.Len()
-		names.Write(f.appendName(buf[:0]))
-		r.ID = ID(names.String()[at:])
-		if err := f.sh.missing(f.entry, s.b.copy(ctx, f.sh, f.entry, f.tally, r)); errors.Is(err, store.ErrNotFound) {
+		names.Write(f.AppendName(buf[:0]))
+		h.Record.ID = ID(names.String()[at:])
+		if err := sh.missing(f.Entry, s.b.copy(ctx, sh, f.Entry, f.Tally, &h.Record)); errors.Is(err, store.ErrNotFound) {
 			hits = hits[:len(hits)-1] // it was forgotten meanwhile
 		} else if err != nil {
 			return nil, err
-		} else if err := s.relate(ctx, &sc.query, f, &hits[len(hits)-1]); err != nil {
+		} else if err := s.relate(ctx, sc, f, h); err != nil {
 			return nil, err
 		}
 	}
 	return hits, nil
 }
 
-func (s Space) parts(q *query, f *found) Parts {
-	if !f.near {
-		f.effectiveness, f.recency = f.tally.Effectiveness(q.situation), q.recency(f)
-	}
-	var p Parts
-	if q.model != nil {
-		p = q.activation(f, q.bonds(f.sh))
-	} else {
-		p.BaseLevel, p.Spreading = q.model.BaseLevel(f.tally, f.known, q.at), f.sh.spreading(q, f.entry)
-	}
-	p.Relevance, p.Lexical, p.Cosine, p.Near = f.Relevance, f.Lexical, f.Cosine, f.near
-	p.Answer, p.Effectiveness, p.Recency = q.answers(f), f.effectiveness, f.recency
-	return p
-}
-
 // relate fills in what a hit replaces and what contradicts it.
-func (s Space) relate(ctx context.Context, q *query, f *found, h *Hit) error {
-	if f.more == nil || f.more.slot == nil && len(f.more.links) == 0 {
-		return nil
+func (s Space) relate(ctx context.Context, sc *scratch, f *search.Found, h *Hit) error {
+	old, conflicts := sc.Query.Relations(f.In, f.Entry)
+	for _, e := range conflicts {
+		h.Conflicts = append(h.Conflicts, ID(e.Name()))
 	}
-	f.sh.mu.Enter()
-	old := q.superseded(f.sh, f.entry)
-	h.Conflicts = q.conflicts(f.sh, f.entry)
-	f.sh.mu.Leave()
 	if old == nil {
 		return nil
 	}
-	r := Record{ID: old.name()}
-	if err := s.b.copy(ctx, f.sh, old, old.counts(), &r); err == nil {
+	r := Record{ID: ID(old.Name())}
+	if err := s.b.copy(ctx, sc.of(f.In), old, old.Counts(), &r); err == nil {
 		h.Superseded = &r
-	} else if f.sh.holds(old) {
+	} else if f.In.Holds(old) {
 		return err
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
@@ -105,7 +106,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	defer release()
 	sc := s.b.scratch.Get().(*scratch)
 	defer s.b.release(sc)
-	g := group{b: s.b, sh: sh, scratch: sc, sc: &sc.index, receipts: make([]Receipt, 0, len(cs))}
+	g := group{b: s.b, sh: sh, sc: sc, receipts: make([]Receipt, 0, len(cs))}
 	for _, c := range cs {
 		if err := g.take(ctx, c); err != nil {
 			return g.receipts[:g.done], err
@@ -117,7 +118,7 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 	for i := range g.receipts {
 		if r := &g.receipts[i]; s.b.o.Shared && r.ID != "" {
 			if e := sh.entry(r.ID); e != nil {
-				r.Revision = max(e.rev, e.counts().Rev)
+				r.Revision = max(e.Rev, e.Counts().Rev)
 			}
 		}
 	}
@@ -164,7 +165,7 @@ func claimed(cs []candidate) []string {
 type group struct {
 	b        *Bank
 	sh       *shard
-	scratch  *scratch
+	sc       *scratch
 	receipts []Receipt // of all candidates that were taken
 	done     int       // how many of them are certain
 
@@ -172,7 +173,6 @@ type group struct {
 	bytes   int
 	index   *index.Index // of the first of new, by position; Episodes are not in it
 	indexed int          // how many
-	sc      *index.Scratch
 }
 
 // take settles what becomes of a candidate: it is known, a duplicate, or joins
@@ -201,7 +201,7 @@ func (g *group) take(ctx context.Context, c candidate) error {
 		if err := g.commit(ctx); err != nil {
 			return err
 		}
-		receipt, ok, err := g.b.merge(ctx, g.sh, c.rec, twin.name())
+		receipt, ok, err := g.b.merge(ctx, g.sh, c.rec, ID(twin.Name()))
 		if g.b.o.Shared && errors.Is(err, store.ErrConflict) {
 			continue // another Bank has changed the twin
 		}
@@ -269,7 +269,7 @@ func (g *group) holds(c candidate) bool {
 		}
 	}
 	l := index.NewLikeness(c.doc.Trigger, c.doc.Content, mergeSimilarity)
-	return c.rec.Kind != Episode && slices.ContainsFunc(g.index.Like(g.sc, l), func(i uint32) bool {
+	return c.rec.Kind != Episode && slices.ContainsFunc(g.index.Like(&g.sc.Index, l), func(i uint32) bool {
 		_, _, ok := l.Of(g.new[i].doc.Trigger, g.new[i].doc.Content)
 		return ok
 	})
@@ -294,7 +294,7 @@ func (g *group) add(ctx context.Context, c candidate) error {
 			r.ID = id
 		}
 	}
-	c.with.seq = g.sh.seq.Add(1)
+	c.with.seq = g.sh.NextSeq()
 	c.doc.Tie = int64(c.with.seq)
 	var err error
 	if c.record, err = g.sh.encodeRecord(r, c.with); err != nil {
@@ -343,7 +343,7 @@ func (g *group) commit(ctx context.Context) error {
 	}
 	for _, c := range new {
 		if e := g.sh.entry(c.rec.ID); e != nil {
-			g.b.succeed(ctx, g.sh, g.scratch, e, &c)
+			g.b.succeed(ctx, g.sh, g.sc, e, &c)
 		}
 	}
 	g.read(new) // after what words guess, which the Extractor may contradict
@@ -360,7 +360,7 @@ func (g *group) read(cs []candidate) {
 // show makes the records of the group visible.
 func (g *group) show(rev store.Revision) {
 	for _, c := range g.new {
-		g.sh.putVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
+		g.sh.PutVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
 	}
 	g.b.vectors.wanted(g.sh)
 	g.new, g.bytes, g.index, g.indexed = nil, 0, nil, 0
@@ -417,7 +417,7 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 				return false, err
 			}
 		}
-		g.sh.putVector(adopted, g.b.document(stored, with), x)
+		g.sh.PutVector(adopted, g.b.document(stored, with), x)
 	}
 	found := len(rest) < len(g.new)
 	g.new = rest
@@ -436,9 +436,9 @@ func (g *group) hand(ctx context.Context) error {
 	}
 	queue := g.sh.passed()
 	over := max(0, len(queue)+len(g.new)-maxPassing)
-	var going []leaving
+	var going []table.Leaving
 	for _, k := range queue[:min(over, len(queue))] {
-		e := g.sh.find(k)
+		e := g.sh.Find(k)
 		more, err := g.b.leave(ctx, g.sh, e)
 		if err != nil {
 			return err
@@ -448,7 +448,7 @@ func (g *group) hand(ctx context.Context) error {
 			return err
 		}
 		ops = append(ops, more...)
-		going = append(going, leaving{entry: e, doc: g.b.document(r, e.stowed)})
+		going = append(going, g.b.leaving(e, r, false))
 	}
 	taken, err := g.b.add(ctx, ops...)
 	if !taken {
@@ -462,14 +462,14 @@ func (g *group) hand(ctx context.Context) error {
 	g.show(0)
 	g.read(new)
 	if len(going) > 0 {
-		g.sh.remove(going...)
+		g.sh.Remove(going...)
 	}
 	return err
 }
 
 // leave returns the writes that remove a record, without a receipt.
-func (b *Bank) leave(ctx context.Context, sh *shard, e *entry) ([]store.Op, error) {
-	id := e.name()
+func (b *Bank) leave(ctx context.Context, sh *shard, e *table.Entry) ([]store.Op, error) {
+	id := ID(e.Name())
 	ops, err := b.unwritten(ctx, sh, id)
 	return append(append(ops, store.Op{Key: sh.recordKey(id), Delete: true}), b.besides(sh, id)...), err
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -53,7 +54,7 @@ func (s Space) holding(ctx context.Context) (sh *shard, done func(), err error) 
 }
 
 // lookup returns the record that the id leads to.
-func (s Space) lookup(id ID) (*shard, *entry, error) {
+func (s Space) lookup(id ID) (*shard, *table.Entry, error) {
 	if sh := s.b.shard(s.scope); sh != nil {
 		if e := sh.entry(id); e != nil {
 			return sh, e, nil
@@ -70,7 +71,7 @@ func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 		more := true
 		b.shards.Range(func(_, v any) bool {
 			sh := v.(*shard)
-			last := sh.changed()
+			last := sh.Changed()
 			more = last == 0 || yield(sh.scope, micros(last))
 			return more
 		})
@@ -88,7 +89,7 @@ func (b *Bank) Scopes() iter.Seq2[Scope, time.Time] {
 func (b *Bank) In(s Scope) Space { return Space{b: b, scope: s, err: s.Check()} }
 
 // change has a record changed by f, alone in its scope; verb is for errors.
-func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *entry) error) error {
+func (s Space) change(ctx context.Context, verb string, id ID, f func(*shard, *table.Entry) error) error {
 	done, err := s.ready(ctx)
 	defer done()
 	if err != nil {

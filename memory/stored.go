@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
@@ -139,7 +140,7 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 
 // change is the new counters of a record.
 type change struct {
-	entry  *entry
+	entry  *table.Entry
 	counts *tally.Counts
 }
 
@@ -148,7 +149,7 @@ const countsSize = 64
 
 // encodeCounts appends the writes of changes to ops. Their keys share memory,
 // and so do their values, behind buf.
-func (p *place) encodeCounts(ops []store.Op, buf []byte, changes ...change) ([]store.Op, error) {
+func (p *place) encodeCounts(ops []store.Op, buf []byte, changes ...table.Change) ([]store.Op, error) {
 	var keys strings.Builder
 	keys.Grow((len(p.counts) + ident.Length) * len(changes))
 	buf = slices.Grow(buf, countsSize*len(changes))
@@ -156,10 +157,10 @@ func (p *place) encodeCounts(ops []store.Op, buf []byte, changes ...change) ([]s
 	for _, c := range changes {
 		at, start := keys.Len(), len(buf)
 		keys.WriteString(p.counts)
-		keys.Write(c.entry.appendName(id[:0]))
+		keys.Write(c.Entry.AppendName(id[:0]))
 		k := keys.String()[at:]
 		var err error
-		if buf, err = codec.Append(buf, k, c.counts); err != nil {
+		if buf, err = codec.Append(buf, k, c.Counts); err != nil {
 			return nil, err
 		}
 		ops = append(ops, store.Op{Key: k, Value: buf[start:len(buf):len(buf)]})
@@ -319,9 +320,9 @@ type applied struct {
 
 // storedGuess is what a record perhaps replaces.
 type storedGuess struct {
-	Old         ID       `cbor:"1,keyasint"`
-	Probability float64  `cbor:"2,keyasint"`
-	Evidence    Evidence `cbor:"3,keyasint"`
+	Old         ID             `cbor:"1,keyasint"`
+	Probability float64        `cbor:"2,keyasint"`
+	Evidence    table.Evidence `cbor:"3,keyasint"`
 }
 
 // decodeGuesses returns what an entry says that a record perhaps replaces.

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
 func sample() (*shard, *Record) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123000, time.UTC)
-	return newShard("acme/user-42"), &Record{
+	return newShard("acme/user-42", nil), &Record{
 		ID: "k1", Scope: "acme/user-42", Kind: Pattern, Trigger: "t", Content: "c", At: at, Known: at.Add(time.Hour),
 		Source: Source{Origin: Web, Ref: "r", Run: "u"}, Actor: "a", Thread: "th", Links: []Link{{To: "x", Rel: "y"}},
 		Variants: []Variant{{ID: "v", Source: Source{Run: "w"}, At: at, Trigger: "vt", Content: "vc"}},
@@ -48,7 +49,7 @@ func FuzzDecodeRecord(f *testing.F) {
 			require.Contains(t, err.Error(), "k1")
 			return
 		}
-		again, err := newShard(r.Scope).encodeRecord(r, with)
+		again, err := newShard(r.Scope, nil).encodeRecord(r, with)
 		require.NoError(t, err)
 		same, _, err := decodeRecord(store.Entry{Key: again.Key, Value: again.Value})
 		require.NoError(t, err)
@@ -63,7 +64,7 @@ func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
 
 func FuzzDecodeCounts(f *testing.F) {
 	sh, r := sample()
-	ops, err := sh.encodeCounts(nil, nil, change{newEntry(r, stowed{}, nil, 1), &tally.Counts{Helped: 1, Situations: []tally.Situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
+	ops, err := sh.encodeCounts(nil, nil, table.Change{Entry: newEntry(r, stowed{}, nil, 1), Counts: &tally.Counts{Helped: 1, Situations: []tally.Situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
 	require.NoError(f, err)
 	op := ops[0]
 	f.Add(op.Value[5:])
@@ -106,7 +107,7 @@ func TestDamageIsNamed(t *testing.T) {
 	sh, r := sample()
 	record, err := sh.encodeRecord(r, stowed{})
 	require.NoError(t, err)
-	both, err := sh.encodeCounts([]store.Op{record}, nil, change{newEntry(r, stowed{}, nil, 1), &tally.Counts{Helped: 1}})
+	both, err := sh.encodeCounts([]store.Op{record}, nil, table.Change{Entry: newEntry(r, stowed{}, nil, 1), Counts: &tally.Counts{Helped: 1}})
 	require.NoError(t, err)
 	for _, op := range both {
 		for i := range op.Value {

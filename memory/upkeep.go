@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
@@ -53,15 +53,15 @@ func (s Space) Consolidate(ctx context.Context) (ConsolidateReport, error) {
 	if sh == nil {
 		return report, err
 	}
-	all := byTime(sh.snapshot())
+	all := table.ByTime(sh.Snapshot())
 	report.Before, report.After = len(all), len(all)
 	sc := s.b.scratch.Get().(*scratch)
 	defer s.b.release(sc)
 	for _, e := range all {
-		if e.flags&isEpisode != 0 {
+		if e.Flags&table.Episode != 0 {
 			continue
 		}
-		for id := e.name(); id != "" && err == nil; {
+		for id := ID(e.Name()); id != "" && err == nil; {
 			id, err = s.consolidate(ctx, sh, sc, id, &report)
 		}
 		if s.b.o.Shared && errors.Is(err, store.ErrConflict) {
@@ -83,10 +83,10 @@ func (s Space) consolidate(ctx context.Context, sh *shard, sc *scratch, id ID, r
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	e := sh.entry(id)
-	if e == nil || e.id != ident.Of(id) {
+	if e == nil || e.Key != ident.Of(id) {
 		return "", nil // gone, or part of another already
 	}
-	m, err := s.b.pair(ctx, sh, &sc.index, e)
+	m, err := s.b.pair(ctx, sh, sc, e)
 	if m == nil || err != nil {
 		return "", err
 	}
@@ -107,28 +107,28 @@ func (s Space) consolidate(ctx context.Context, sh *shard, sc *scratch, id ID, r
 
 // merger is two records that become one.
 type merger struct {
-	stays, goes   leaving
+	stays, goes   table.Leaving
 	first, second *Record // what they are
 	rec           *Record // what they become
 }
 
 // pair returns the merger of e and the record most like it, or nil. The caller
 // holds edit.
-func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry) (*merger, error) {
+func (b *Bank) pair(ctx context.Context, sh *shard, sc *scratch, e *table.Entry) (*merger, error) {
 	rec, err := b.record(ctx, sh, e)
 	if err != nil || len(rec.apart) == maxApart {
 		return nil, err
 	}
 	var best *merger
 	var alike float64
-	similar, err := b.similar(ctx, sh, sc, b.document(rec, e.stowed), e.flags&kindFlags, consolidateSimilarity)
+	similar, err := b.similar(ctx, sh, sc, b.document(rec, stowedWith(e)), e.Flags&table.Kinds, consolidateSimilarity)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range similar {
-		o, sum := p.entry, p.trigger+p.content
-		alikeKept := (o.flags^e.flags)&(kindFlags|isQuarantined) == 0 && o.actor == e.actor && o.thread == e.thread
-		if o.id == e.id || !alikeKept || sum <= alike {
+		o, sum := p.Entry, p.trigger+p.content
+		alikeKept := (o.Flags^e.Flags)&(table.Kinds|table.Quarantined) == 0 && o.Actor == e.Actor && o.Thread == e.Thread
+		if o.Key == e.Key || !alikeKept || sum <= alike {
 			continue
 		}
 		other, err := b.record(ctx, sh, o)
@@ -139,7 +139,11 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 			continue
 		}
 		m := b.merger(e, o, rec, other)
-		if m != nil && !sh.overtaken(m.stays.entry, m.second) && !sh.overtaken(m.goes.entry, m.second) {
+		if m == nil {
+			continue
+		}
+		at := m.second.At.UnixMicro()
+		if !sh.Overtaken(m.stays.Entry, at) && !sh.Overtaken(m.goes.Entry, at) {
 			best, alike = m, sum
 		}
 	}
@@ -147,15 +151,15 @@ func (b *Bank) pair(ctx context.Context, sh *shard, sc *index.Scratch, e *entry)
 }
 
 // merger returns what becomes of two records, nil if they cannot be one.
-func (b *Bank) merger(e, o *entry, rec, other *Record) *merger {
+func (b *Bank) merger(e, o *table.Entry, rec, other *Record) *merger {
 	stays, goes, first, second := e, o, rec, other
 	if stronger(o, e) {
 		stays, goes, first, second = o, e, other, rec
 	}
-	if stays.at > goes.at || stays.known > goes.known {
+	if stays.At > goes.At || stays.Known > goes.Known {
 		stays, goes, first, second = goes, stays, second, first
 	}
-	if stays.at > goes.at || stays.known > goes.known {
+	if stays.At > goes.At || stays.Known > goes.Known {
 		return nil // as of some time, one that was found would not be
 	}
 	n := joined(first, second)
@@ -163,43 +167,43 @@ func (b *Bank) merger(e, o *entry, rec, other *Record) *merger {
 		return nil
 	}
 	return &merger{
-		stays: leaving{stays, b.document(first, stays.stowed), true}, first: first,
-		goes: leaving{goes, b.document(second, goes.stowed), false}, second: second, rec: n,
+		stays: b.leaving(stays, first, true), first: first,
+		goes: b.leaving(goes, second, false), second: second, rec: n,
 	}
 }
 
-func stronger(a, b *entry) bool {
-	if x, y := a.counts().Feedback(), b.counts().Feedback(); x != y {
+func stronger(a, b *table.Entry) bool {
+	if x, y := a.Counts().Feedback(), b.Counts().Feedback(); x != y {
 		return x > y
 	}
-	return before(a, b) < 0
+	return table.Before(a, b) < 0
 }
 
 // join stores the merger of two records, which are visible as the one on trial
 // already. If it ends after the commit and before the counters follow, Open adds
 // them up.
-func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) error {
+func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leaving) error {
 	stays, goes := m.stays, m.goes
-	put, err := sh.encodeRecord(m.rec, stays.stowed)
+	put, err := sh.encodeRecord(m.rec, stowedWith(stays.Entry))
 	if err != nil {
 		return err
 	}
-	put.If = store.At(stays.rev)
-	id := goes.name()
-	commit := []store.Op{put, {Key: sh.recordKey(id), Delete: true, If: store.At(goes.rev)}}
+	put.If = store.At(stays.Rev)
+	id := ID(goes.Name())
+	commit := []store.Op{put, {Key: sh.recordKey(id), Delete: true, If: store.At(goes.Rev)}}
 	vector, err := b.unwritten(ctx, sh, id)
 	if err != nil {
 		return err
 	}
 	commit = append(commit, vector...)
-	sum := trial.counts().Clone()
-	ops, err := sh.encodeCounts(nil, nil, change{trial.entry, sum})
+	sum := trial.Counts().Clone()
+	ops, err := sh.encodeCounts(nil, nil, table.Change{Entry: trial.Entry, Counts: sum})
 	if err != nil {
 		return err
 	}
 	ops = append(ops, store.Op{Key: sh.countsKey(id), Delete: true})
 	if b.o.Shared { // others count too: together or not at all
-		ops[0].If, ops[1].If = store.At(stays.counts().Rev), store.At(goes.counts().Rev)
+		ops[0].If, ops[1].If = store.At(stays.Counts().Rev), store.At(goes.Counts().Rev)
 		commit, ops = append(commit, ops...), nil
 	}
 	rev, err := b.st.Commit(ctx, commit...)
@@ -207,9 +211,9 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial leaving) er
 		return err
 	}
 	sum.Rev = rev
-	sh.put(newEntry(m.rec, stays.stowed, sum, rev), trial.doc, trial)
-	b.bodies.Remove(stays.entry)
-	b.bodies.Remove(goes.entry)
+	sh.Put(newEntry(m.rec, stowedWith(stays.Entry), sum, rev), trial.Doc, trial)
+	b.bodies.Remove(stays.Entry)
+	b.bodies.Remove(goes.Entry)
 	b.vectors.wanted(sh)
 	if ops == nil {
 		return nil
@@ -230,22 +234,22 @@ var errFollows = errors.New("counters")
 // replayed is a text that has to be found as well after a merger as before.
 type replayed struct {
 	text  string
-	holds *entry // before
-	rank  int    // before
+	holds *table.Entry // before
+	rank  int          // before
 }
 
 // replays returns the distinct texts of the two records.
 func (m *merger) replays() []replayed {
 	var out []replayed
-	add := func(trigger, content string, e *entry) {
+	add := func(trigger, content string, e *table.Entry) {
 		if trigger+content != "" {
 			out = append(out, replayed{text: cutText(trigger + " " + content), holds: e})
 		}
 	}
 	for _, side := range []struct {
 		r *Record
-		e *entry
-	}{{m.first, m.stays.entry}, {m.second, m.goes.entry}} {
+		e *table.Entry
+	}{{m.first, m.stays.Entry}, {m.second, m.goes.Entry}} {
 		add(side.r.Trigger, side.r.Content, side.e)
 		for _, v := range side.r.Variants {
 			add(v.Trigger, v.Content, side.e)
@@ -273,19 +277,19 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 		}
 	}
 	var vector []float32
-	if e := m.goes.entry; e.dim != 0 || !sh.vectorless(e) {
+	if e := m.goes.Entry; e.Dim != 0 || !sh.Vectorless(e) {
 		if vector, err = s.b.vector(ctx, sh, e); err != nil {
 			return false, err
 		}
 	}
-	counts := m.stays.counts().Sum(m.goes.counts())
-	counts.Said = max(counts.Said, tally.Instant(m.goes.known), tally.Instant(m.goes.at)) // Decay takes it as that young
+	counts := m.stays.Counts().Sum(m.goes.Counts())
+	counts.Said = max(counts.Said, tally.Instant(m.goes.Known), tally.Instant(m.goes.At)) // Decay takes it as that young
 	// Of no revision: what the store has under this id is not this record.
-	trial := leaving{newEntry(m.rec, m.stays.stowed, counts, 0), s.b.document(m.rec, m.stays.stowed), true}
-	sh.put(trial.entry, trial.doc, m.stays, m.goes)
+	trial := s.b.leaving(newEntry(m.rec, stowedWith(m.stays.Entry), counts, 0), m.rec, true)
+	sh.Put(trial.Entry, trial.Doc, m.stays, m.goes)
 	for i := 0; i < len(texts) && err == nil; i++ {
 		var rank int
-		if rank, err = s.rankOf(sc, texts[i].text, trial.entry); err == nil && rank > texts[i].rank {
+		if rank, err = s.rankOf(sc, texts[i].text, trial.Entry); err == nil && rank > texts[i].rank {
 			s.b.undo(sh, m, trial, vector)
 			return false, nil
 		}
@@ -301,41 +305,29 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 }
 
 // undo makes two of the one record on trial.
-func (b *Bank) undo(sh *shard, m *merger, trial leaving, vector []float32) {
+func (b *Bank) undo(sh *shard, m *merger, trial table.Leaving, vector []float32) {
 	// The one that went first: from here on its id leads to it.
-	sh.putVector(newEntry(m.second, m.goes.stowed, m.goes.counts(), m.goes.rev), m.goes.doc, vector)
-	sh.put(newEntry(m.first, m.stays.stowed, m.stays.counts(), m.stays.rev), m.stays.doc, trial)
-	b.bodies.Remove(m.stays.entry)
-	b.bodies.Remove(m.goes.entry)
+	sh.PutVector(newEntry(m.second, stowedWith(m.goes.Entry), m.goes.Counts(), m.goes.Rev), m.goes.Doc, vector)
+	sh.Put(newEntry(m.first, stowedWith(m.stays.Entry), m.stays.Counts(), m.stays.Rev), m.stays.Doc, trial)
+	b.bodies.Remove(m.stays.Entry)
+	b.bodies.Remove(m.goes.Entry)
 	b.vectors.wanted(sh)
 }
 
 // rankOf returns at which place e is found by a text, by words alone, from 1 on;
 // replayDepth+1 if it is not among the first.
-func (s Space) rankOf(sc *scratch, text string, e *entry) (int, error) {
-	if err := s.query(&Query{Text: text, Archived: true}, sc); err != nil {
+func (s Space) rankOf(sc *scratch, text string, e *table.Entry) (int, error) {
+	if err := s.prepare(&Query{Text: text, Archived: true}, sc); err != nil {
 		return 0, err
 	}
-	sc.query.replaying = true
-	sc.find(replayDepth)
-	i := slices.IndexFunc(sc.found, func(f found) bool { return f.entry == e })
-	if i < 0 {
-		return replayDepth + 1, nil
-	}
-	rank := 1
-	for j := range sc.found {
-		if sc.found[j].Ratio > sc.found[i].Ratio {
-			rank++
-		}
-	}
-	return min(rank, replayDepth+1), nil
+	return sc.Rank(e, replayDepth), nil
 }
 
 // part notes with e, one of the two, that they stay apart.
-func (b *Bank) part(ctx context.Context, sh *shard, m *merger, e *entry) error {
-	now := sh.find(e.id)
+func (b *Bank) part(ctx context.Context, sh *shard, m *merger, e *table.Entry) error {
+	now := sh.Find(e.Key)
 	rec := *m.first
-	if now.id != m.stays.id {
+	if now.Key != m.stays.Key {
 		rec = *m.second
 	}
 	rec.apart = append(slices.Clip(rec.apart), apartMark(m.first, m.second))
@@ -386,19 +378,19 @@ func (b *Bank) decay(ctx context.Context, sh *shard, report *DecayReport) error 
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	cutoff := b.now().Add(-unusedAfter)
-	var unused, passing []*entry
-	for _, e := range sh.snapshot() {
+	var idle, passing []*table.Entry
+	for _, e := range sh.Snapshot() {
 		report.Total++
 		switch {
-		case e.flags&isPassing != 0 && e.unused(cutoff):
+		case e.Flags&table.Passing != 0 && unused(e, cutoff):
 			passing = append(passing, e)
-		case e.counts().Archived:
+		case e.Counts().Archived:
 			report.Already++
-		case e.unused(cutoff) && !sh.current(e):
-			unused = append(unused, e)
+		case unused(e, cutoff) && !sh.Current(e):
+			idle = append(idle, e)
 		}
 	}
-	for chunk := range slices.Chunk(unused, maxGroupOps/4) {
+	for chunk := range slices.Chunk(idle, maxGroupOps/4) {
 		if err := b.archive(ctx, sh, chunk, true); err != nil {
 			return err
 		}
@@ -417,43 +409,30 @@ func (b *Bank) decay(ctx context.Context, sh *shard, report *DecayReport) error 
 // archived. It is on disk when Archive returns, and idempotent. As after Decay,
 // being said or used again brings a record back.
 func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
-	return s.change(ctx, "archive", id, func(sh *shard, e *entry) error {
-		if e.counts().Archived == archived {
+	return s.change(ctx, "archive", id, func(sh *shard, e *table.Entry) error {
+		if e.Counts().Archived == archived {
 			return nil
 		}
-		if err := s.b.archive(ctx, sh, []*entry{e}, archived); err != nil {
+		if err := s.b.archive(ctx, sh, []*table.Entry{e}, archived); err != nil {
 			return err
 		}
 		return s.b.w.Flush(ctx)
 	})
 }
 
-func (e *entry) unused(cutoff time.Time) bool {
-	c := e.counts()
-	return c.Feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.known, e.at) <= cutoff.UnixMicro()
-}
-
-// current reports whether e is a Fact that states what holds of a slot that its
-// host gave: no trusted record supersedes it, or none at all if it is not trusted.
-func (sh *shard) current(e *entry) bool {
-	if e.flags&isFact == 0 || e.slot() == nil {
-		return false
-	}
-	sh.mu.Enter()
-	defer sh.mu.Leave()
-	q := all()
-	q.without = e.flags&isQuarantined ^ isQuarantined
-	return q.superseding(sh, e) == nil
+func unused(e *table.Entry, cutoff time.Time) bool {
+	c := e.Counts()
+	return c.Feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.Known, e.At) <= cutoff.UnixMicro()
 }
 
 // archive sets the records aside, or brings them back. The caller holds edit.
-func (b *Bank) archive(ctx context.Context, sh *shard, es []*entry, archived bool) error {
+func (b *Bank) archive(ctx context.Context, sh *shard, es []*table.Entry, archived bool) error {
 	for {
-		var changes []change
+		var changes []table.Change
 		for _, e := range es {
-			c := e.counts().Clone()
+			c := e.Counts().Clone()
 			c.Archived = archived
-			changes = append(changes, change{e, c})
+			changes = append(changes, table.Change{Entry: e, Counts: c})
 		}
 		if again, err := b.count(ctx, sh, nil, nil, changes...); !again {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
@@ -31,26 +32,31 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 
 // revision returns the revision of a record in the store, for a condition. One
 // that was written behind is there before revision returns. The caller holds edit.
-func (b *Bank) revision(ctx context.Context, sh *shard, e *entry) (store.Revision, error) {
-	if e.rev != 0 {
-		return e.rev, nil
+func (b *Bank) revision(ctx context.Context, sh *shard, e *table.Entry) (store.Revision, error) {
+	if e.Rev != 0 {
+		return e.Rev, nil
 	}
 	if err := b.w.Flush(ctx); err != nil {
 		return 0, err
 	}
-	stored, err := b.st.Get(ctx, sh.recordKey(e.name()))
+	stored, err := b.st.Get(ctx, sh.recordKey(ID(e.Name())))
 	return stored.Rev, err
+}
+
+// leaving is e, whose record is r, as it goes. Same says that what takes its place has its texts.
+func (b *Bank) leaving(e *table.Entry, r *Record, same bool) table.Leaving {
+	return table.Leaving{Entry: e, Doc: b.document(r, stowedWith(e)), Same: same}
 }
 
 // replacing returns what has rec in place of a record in the store, nil to remove it, and
 // what is kept with it. The vector stays if the texts do, and goes with them. The caller
 // holds edit.
 func (b *Bank) replacing(
-	ctx context.Context, sh *shard, e *entry, old, rec *Record,
-) (was leaving, with stowed, ops []store.Op, err error) {
-	was, with = leaving{e, b.document(old, e.stowed), rec != nil && alikeToTheLetter(old, rec)}, e.stowed
+	ctx context.Context, sh *shard, e *table.Entry, old, rec *Record,
+) (was table.Leaving, with stowed, ops []store.Op, err error) {
+	was, with = b.leaving(e, old, rec != nil && alikeToTheLetter(old, rec)), stowedWith(e)
 	rev, err := b.revision(ctx, sh, e)
-	if err == nil && !was.same {
+	if err == nil && !was.Same {
 		with.dim = 0
 		ops, err = b.unwritten(ctx, sh, old.ID)
 	}
@@ -63,7 +69,7 @@ func (b *Bank) replacing(
 }
 
 // rewrite stores a record anew and makes that visible. The caller holds edit.
-func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) error {
+func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Record) error {
 	r, err := b.record(ctx, sh, old)
 	if err != nil {
 		return err
@@ -74,12 +80,12 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *entry, rec *Record) 
 	}
 	rev, err := b.st.Commit(ctx, ops...)
 	if b.o.Shared && errors.Is(err, store.ErrConflict) { // the caller may try again
-		err = errors.Join(err, b.reread(ctx, sh, old.name()))
+		err = errors.Join(err, b.reread(ctx, sh, ID(old.Name())))
 	}
 	if err != nil {
 		return err
 	}
-	sh.put(newEntry(rec, with, old.counts(), rev), b.document(rec, with), was)
+	sh.Put(newEntry(rec, with, old.Counts(), rev), b.document(rec, with), was)
 	b.bodies.Remove(old)
 	b.uncache(r)
 	b.vectors.wanted(sh)
@@ -106,22 +112,22 @@ func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 // takeLocked takes in what a record is now. The caller holds edit.
 func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e store.Entry) error {
 	old := sh.entry(id)
-	if old != nil && old.id != ident.Of(id) {
+	if old != nil && old.Key != ident.Of(id) {
 		old = nil // the id leads to what it was merged into
 	}
 	if old == nil {
 		if !e.Deleted {
-			sh.put(is.entry, is.doc)
+			sh.Put(is.entry, is.doc)
 			b.vectors.wanted(sh)
 		}
 		return nil
 	}
-	if old.rev >= e.Rev {
+	if old.Rev >= e.Rev {
 		return nil
 	}
 	var vector store.Entry // of what is on disk, which is not known to be what it was
 	var unread error       // goes on without it: the record is heard of
-	if old.flags&isCold != 0 && !e.Deleted {
+	if old.Flags&table.Cold != 0 && !e.Deleted {
 		var err error
 		if vector, err = b.st.Get(ctx, sh.vectorKey(id)); codec.Unreadable(err) {
 			unread = err
@@ -134,16 +140,16 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 	r, ok := b.bodies.Get(old)
 	if !ok {
 		r = &Record{ID: id, Scope: sh.scope}
-		old.fill(r)
+		fill(old, r)
 	}
-	was := leaving{entry: old, doc: b.document(r, old.stowed)}
+	was := b.leaving(old, r, false)
 	if e.Deleted {
-		sh.remove(was)
+		sh.Remove(was)
 		sh.unqueue(old)
 	} else {
-		is.entry.tally(old.counts())
-		was.same = old.flags&isCold == 0 && old.text == is.entry.text && old.cut == is.entry.cut
-		sh.put(is.entry, is.doc, was)
+		is.entry.Count(old.Counts())
+		was.Same = old.Flags&table.Cold == 0 && old.Text == is.entry.Text && old.Cut == is.entry.Cut
+		sh.Put(is.entry, is.doc, was)
 		if vector.Rev != 0 {
 			if err := b.besideLocked(sh, vectorPart, is.entry, vector); err != nil {
 				return err
@@ -156,17 +162,17 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 	return unread
 }
 
-func (b *Bank) besideLocked(sh *shard, part string, of *entry, e store.Entry) error {
+func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Entry) error {
 	if part == vectorPart {
 		model, x, err := decodeVector(e)
-		if err == nil && model == b.vectors.Model().Name && sh.vectorless(of) {
-			sh.setVector(of, x)
+		if err == nil && model == b.vectors.Model().Name && sh.Vectorless(of) {
+			sh.SetVector(of, x)
 		}
 		return err
 	}
 	c, err := decodeCounts(e)
-	if err == nil && c.Rev > of.counts().Rev { // else it is our own of before
-		sh.tally(change{of, c})
+	if err == nil && c.Rev > of.Counts().Rev { // else it is our own of before
+		sh.Tally(table.Change{Entry: of, Counts: c})
 	}
 	return err
 }
@@ -198,7 +204,7 @@ func (b *Bank) besides(sh *shard, id ID) []store.Op {
 // the store, and the caller begins again. It holds edit. The writes share memory
 // behind buf.
 func (b *Bank) count(
-	ctx context.Context, sh *shard, ops []store.Op, buf []byte, changes ...change,
+	ctx context.Context, sh *shard, ops []store.Op, buf []byte, changes ...table.Change,
 ) (again bool, err error) {
 	first := len(ops)
 	if ops, err = sh.encodeCounts(ops, buf, changes...); err != nil {
@@ -207,19 +213,19 @@ func (b *Bank) count(
 	if !b.o.Shared {
 		taken, err := b.add(ctx, ops...)
 		if taken {
-			sh.tally(changes...)
+			sh.Tally(changes...)
 		}
 		return false, err
 	}
 	for i, c := range changes {
-		ops[first+i].If = store.At(c.entry.counts().Rev)
+		ops[first+i].If = store.At(c.Entry.Counts().Rev)
 	}
 	rev, err := b.st.Commit(ctx, slices.Clone(ops)...) // else all callers' are on the heap
 	if err == nil {
 		for _, c := range changes {
-			c.counts.Rev = rev
+			c.Counts.Rev = rev
 		}
-		sh.tally(changes...)
+		sh.Tally(changes...)
 	}
 	if !errors.Is(err, store.ErrConflict) {
 		return false, err
@@ -242,7 +248,7 @@ func (b *Bank) count(
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return false, err
 			}
-			sh.tally(change{changes[i-first].entry, now})
+			sh.Tally(table.Change{Entry: changes[i-first].Entry, Counts: now})
 		}
 	}
 	return again, conflict
@@ -251,7 +257,7 @@ func (b *Bank) count(
 // loading is a record that was read, or why it cannot be.
 type loading struct {
 	scope Scope
-	entry *entry
+	entry *table.Entry
 	doc   index.Doc
 	err   error
 }
