@@ -1,11 +1,10 @@
 package memory
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,10 +15,17 @@ import (
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory/internal/activation"
+	"github.com/arc-learn/arc/memory/internal/deferred"
+	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/heard"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/lexicon"
 	"github.com/arc-learn/arc/memory/internal/search"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tenants"
+	"github.com/arc-learn/arc/memory/internal/turns"
+	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -27,9 +33,10 @@ import (
 // Bank holds the memories of all scopes of a store, in memory as well as on
 // disk. It may be used concurrently. Close it before the store.
 type Bank struct {
-	lexicon
 	st       store.Store
 	w        *flush.Writer
+	late     *deferred.Store // st, with what w has in hand
+	lexicon  *lexicon.Lexicon
 	o        Options
 	sanitize *redact.Sanitizer
 	model    *activation.Model                 // nil: the policy is Weighted
@@ -37,12 +44,66 @@ type Bank struct {
 	bodies   *lru.Cache[*table.Entry, *Record] // cold records that were read last
 	shards   sync.Map                          // Scope -> *shard
 	tenants  *tenants.Tenants                  // nil: they are all in memory
-	vectors  embedding
+	vectors  embedder.Embedder
 	reading  reading
 	heard    *heard.Heard // of what the store has
-	asked    atomic.Uint32
 	closed   atomic.Bool
 }
+
+// shard is a scope of a Bank: its records in memory, where they are in the store, and whose turn it
+// is to change them.
+type shard struct {
+	*table.Table
+	scope Scope
+	at    stored.Place
+
+	// edit is for a change of records that exist: the caller holds it from
+	// reading them until the change is in the store and in memory. Remember
+	// holds claims instead for new records, so that many share a commit.
+	edit   sync.Mutex
+	claims turns.Claims
+	// passing are the passing Episodes, the oldest first; nil: not known yet. It
+	// belongs to edit.
+	passing []ident.Key
+
+	injected atomic.Int64  // recalls with Query.Inject or Background that found something
+	queue    vectors.Queue // of the worker that has the turn to embed
+}
+
+func newShard(s Scope, size *atomic.Int64) *shard {
+	return &shard{Table: table.New(string(s), size), scope: s, at: stored.PlaceOf(string(s))}
+}
+
+// entry returns the record that the id leads to, or nil.
+func (sh *shard) entry(id ID) *table.Entry { return sh.Find(ident.Of(id)) }
+
+// key is where a part of a record is in the store.
+func (sh *shard) key(part string, id ID) string { return sh.at.Key(part, string(id)) }
+
+// unqueue takes a record that goes, or stays for good, from the passing ones. The
+// caller holds edit.
+func (sh *shard) unqueue(e *table.Entry) {
+	if e.Flags&table.Passing != 0 {
+		sh.passing = slices.DeleteFunc(sh.passing, func(k ident.Key) bool { return k == e.Key })
+	}
+}
+
+// passed returns the passing Episodes of the scope, the oldest first. The caller
+// holds edit.
+func (sh *shard) passed() []ident.Key {
+	if sh.passing == nil {
+		sh.passing = make([]ident.Key, 0, maxPassing)
+		for _, e := range table.ByTime(sh.Snapshot()) {
+			if e.Flags&table.Passing != 0 {
+				sh.passing = append(sh.passing, e.Key)
+			}
+		}
+	}
+	return sh.passing
+}
+
+// maxPassing is the number of passing Episodes of a scope.
+const maxPassing = 256
 
 // shard returns what is in memory of a scope, or nil.
 func (b *Bank) shard(s Scope) *shard {
@@ -101,46 +162,16 @@ func (b *Bank) Close() error {
 	return b.w.Close()
 }
 
-// add hands ops to the writer behind. They are in its hands if taken is true,
-// even if there is an error, which may be that of an earlier group.
-func (b *Bank) add(ctx context.Context, ops ...store.Op) (taken bool, err error) {
-	err = b.w.Add(ctx, ops...)
-	if err == nil {
-		return true, nil
-	}
-	// All ops of a call go together: one of them tells.
-	op := ops[0]
-	if p, ok := b.w.Pending(op.Key); ok {
-		return p.Delete == op.Delete && bytes.Equal(p.Value, op.Value), err
-	}
-	e, look := b.st.Get(ctx, op.Key)
-	if look != nil {
-		return op.Delete && errors.Is(look, store.ErrNotFound), err
-	}
-	return !op.Delete && bytes.Equal(e.Value, op.Value), err
-}
-
-// read returns what was written behind under key, or store.ErrNotFound.
-func (b *Bank) read(ctx context.Context, key string) (store.Entry, error) {
-	if op, ok := b.w.Pending(key); ok {
-		if op.Delete {
-			return store.Entry{}, store.ErrNotFound
-		}
-		return store.Entry{Key: key, Value: op.Value}, nil
-	}
-	return b.st.Get(ctx, key)
-}
-
 // now returns the time by the Bank's clock, as exactly as it is stored.
 func (b *Bank) now() time.Time { return b.o.Now().UTC().Truncate(time.Microsecond) }
 
 // shardAt returns what is in memory of the scope with this part of keys, or nil.
 func (b *Bank) shardAt(part string) (found *shard) {
-	if sh := b.shard(Scope(part)); sh != nil || !strings.HasPrefix(part, longMark) {
+	if sh := b.shard(Scope(part)); sh != nil || !strings.HasPrefix(part, stored.LongMark) {
 		return sh
 	}
 	b.shards.Range(func(_, v any) bool {
-		if sh := v.(*shard); sh.part == part {
+		if sh := v.(*shard); sh.at.Part == part {
 			found = sh
 		}
 		return found == nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
@@ -107,7 +108,7 @@ func (b *Bank) nextWaiting(ctx context.Context) (sh *shard, next []waiting, done
 		}
 		next, err = b.waitingIn(ctx, sh, size)
 		if len(next) > 0 || err != nil {
-			b.vectors.wanted(sh)
+			b.vectors.Want(sh.Table.Scope)
 			return sh, next, done, err
 		}
 		done()
@@ -145,7 +146,7 @@ func (b *Bank) waitingIn(ctx context.Context, sh *shard, size int) ([]waiting, e
 			w.PutOff(e.Row, e.Row)
 			return nil, err
 		}
-		text := embedded(r)
+		text := r.embedded()
 		if bytes += len(text); len(next) == size || len(next) > 0 && bytes > batchBytes {
 			return next, nil
 		}
@@ -163,15 +164,15 @@ func (b *Bank) keepVector(ctx context.Context, sh *shard, w waiting, x []float32
 		b.vectors.Drop(sh.scope.Tenant(), w.text)
 		return nil // it has gone, or is another by now
 	}
-	m, ops, err := b.vectors.note()
+	m, ops, err := b.vectors.Note()
 	if err != nil {
 		return err
 	}
-	op, err := sh.encodeVector(ID(e.Name()), m.Name, x)
+	op, err := stored.PutVector(sh.key(stored.Vectors, ID(e.Name())), m.Name, x)
 	if err != nil {
 		return err
 	}
-	taken, err := b.add(ctx, append(ops, op)...)
+	taken, err := b.late.Add(ctx, append(ops, op)...)
 	if taken {
 		b.vectors.Noted(m)
 		sh.SetVector(e, x)

@@ -9,9 +9,8 @@ import (
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/memory/internal/asker"
-	"github.com/arc-learn/arc/memory/internal/calendar"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/lexicon"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -134,45 +133,23 @@ func sourceOf(e *table.Entry) Source {
 
 func micros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// lexicon reads texts as they are indexed.
-type lexicon struct {
-	lang  text.Language
-	dates *calendar.Calendar
-}
-
 // document returns what is indexed of r.
-func (x *lexicon) document(r *Record, s stowed) index.Doc {
-	d, _ := x.appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+8), r, s)
+func (b *Bank) document(r *Record, s stowed) index.Doc {
+	d, _ := b.appendDocument(make([]text.Term, 0, (len(r.Trigger)+len(r.Content)+len(r.Actor))/5+8), r, s)
 	return d
 }
 
 // appendDocument returns what is indexed of r. The terms are appended to buf.
-func (x *lexicon) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
-	terms := func(texts ...string) []text.Term {
-		start := len(buf)
-		for _, s := range texts {
-			buf = x.lang.Append(buf, s)
-		}
-		return buf[start:len(buf):len(buf)]
-	}
-	d := index.Doc{
-		Trigger: terms(r.Trigger), Content: terms(r.Content), Actor: terms(asker.Name(r.Actor)),
-		Thread: r.Thread, At: r.At.UnixMicro(), Tie: int64(s.seq),
-		Asks: r.Kind == Episode && strings.Contains(r.Content, "?"), Other: asker.Other(r.Actor, r.Source.byMachine()),
+func (b *Bank) appendDocument(buf []text.Term, r *Record, s stowed) (index.Doc, []text.Term) {
+	t := lexicon.Text{
+		Trigger: r.Trigger, Content: r.Content, Actor: r.Actor, Thread: r.Thread, At: r.At, Seq: s.seq,
+		Asks: r.Kind == Episode && strings.Contains(r.Content, "?"), Machine: r.Source.byMachine(),
 	}
 	for _, v := range r.Variants {
-		d.Extra = append(d.Extra, terms(v.Trigger, v.Content)...)
+		t.Extra = append(t.Extra, v.Trigger, v.Content)
 	}
-	d.Extra = append(d.Extra, terms(r.Slot.Subject, r.Slot.Attribute)...)
-	start := len(buf)
-	buf = x.dates.Append(buf, r.At)
-	d.Date = buf[start:len(buf):len(buf)]
-	return d, buf
-}
-
-func (x *lexicon) terms(s string) []text.Term {
-	if s == "" {
-		return nil
+	if r.Slot != (Slot{}) {
+		t.Extra = append(t.Extra, r.Slot.Subject, r.Slot.Attribute)
 	}
-	return x.lang.Append(make([]text.Term, 0, len(s)/5+1), s)
+	return b.lexicon.Doc(buf, &t)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/phrase"
 	"github.com/arc-learn/arc/memory/internal/search"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
@@ -38,43 +39,44 @@ func (b *Bank) storedUnread(ctx context.Context) (out []unread, more bool, err e
 	if err := b.w.Flush(ctx); err != nil {
 		return nil, false, err
 	}
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(root, readPart)}) {
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: key.Prefix(stored.Root, stored.Unread)}) {
 		if err != nil || len(out) == backlog.Most {
 			return out, true, err
 		}
-		scope, there, err := b.holder(ctx, e.Key)
+		scope, id, there, err := b.holder(ctx, e.Key)
 		if err != nil {
 			return out, true, err
 		}
 		if there {
-			out = append(out, unread{scope: scope, id: ID(key.Split(e.Key)[3])})
+			out = append(out, unread{scope: scope, id: id})
 		}
 	}
 	return out, false, nil
 }
 
-// holder returns the scope of a record that has a key of another part, and whether the record
-// is there: in memory, or in the store if its tenant is not in memory.
-func (b *Bank) holder(ctx context.Context, k string) (scope Scope, there bool, err error) {
-	p := key.Split(k)
-	if len(p) != 4 {
-		return "", false, nil
+// holder returns the scope and the id of a record that has a key of another part, and whether it is
+// there: in memory, or in the store if its tenant is not in memory.
+func (b *Bank) holder(ctx context.Context, k string) (scope Scope, id ID, there bool, err error) {
+	_, part, name, ok := stored.Split(k)
+	if !ok {
+		return "", "", false, nil
 	}
-	if sh := b.shardAt(p[2]); sh != nil {
-		return sh.scope, sh.entry(ID(p[3])) != nil, nil
+	id = ID(name)
+	if sh := b.shardAt(part); sh != nil {
+		return sh.scope, id, sh.entry(id) != nil, nil
 	}
 	if b.tenants == nil {
-		return "", false, nil
+		return "", id, false, nil
 	}
-	e, err := b.st.Get(ctx, key.Join(root, recordPart, p[2], p[3]))
+	e, err := b.st.Get(ctx, key.Join(stored.Root, stored.Records, part, name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return "", false, err
+		return "", id, false, err
 	}
 	r, _, err := decodeRecord(e)
 	if err != nil {
-		return "", false, nil // of a damaged one the tenant's own calls are told
+		return "", id, false, nil // of a damaged one the tenant's own calls are told
 	}
-	return r.Scope, !b.tenants.Has(r.Scope.Tenant()), nil
+	return r.Scope, id, !b.tenants.Has(r.Scope.Tenant()), nil
 }
 
 // Extract has the Extractor read what it has not yet, without waiting for the Bank
@@ -88,8 +90,8 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer release()
-	stored := func() ([]unread, bool, error) { return b.storedUnread(ctx) }
-	u, ok, err := b.reading.waiting.Next(stored, func(a, b unread) bool { return a.scope == b.scope && a.id == b.id })
+	elsewhere := func() ([]unread, bool, error) { return b.storedUnread(ctx) }
+	u, ok, err := b.reading.waiting.Next(elsewhere, func(a, b unread) bool { return a.scope == b.scope && a.id == b.id })
 	if err != nil {
 		b.reading.Report(b.now(), "", err)
 	}
@@ -109,25 +111,25 @@ func (b *Bank) readNext(ctx context.Context) (int, error) {
 		b.reading.again(u)
 		return 1, err
 	}
-	_, gone := b.add(ctx, store.Op{Key: readKey(u.scope, u.id), Delete: true})
+	_, gone := b.late.Add(ctx, store.Op{Key: stored.Key(stored.Unread, string(u.scope), string(u.id)), Delete: true})
 	return 1, errors.Join(err, gone)
 }
 
 // readOne has a record read, and keeps what it states.
 func (b *Bank) readOne(ctx context.Context, u unread) error {
 	s := Space{b: b, scope: u.scope}
-	read := store.Op{Key: readKey(u.scope, u.id), Delete: true}
+	read := store.Op{Key: stored.Key(stored.Unread, string(u.scope), string(u.id)), Delete: true}
 	done, err := s.ready(ctx)
 	defer done()
 	if err != nil {
 		return err
 	}
-	if _, err := b.read(ctx, read.Key); errors.Is(err, store.ErrNotFound) {
+	if _, err := b.late.Get(ctx, read.Key); errors.Is(err, store.ErrNotFound) {
 		return nil // it waited twice, and was read
 	}
 	r, err := s.Get(ctx, u.id)
 	if errors.Is(err, store.ErrNotFound) {
-		_, err = b.add(ctx, read)
+		_, err = b.late.Add(ctx, read)
 		return err
 	}
 	if err != nil {
@@ -173,20 +175,16 @@ func (b *Bank) readOne(ctx context.Context, u unread) error {
 	for _, id := range append(got.facts, r.ID) {
 		s.stay(ctx, id, shown)
 	}
-	_, err = b.add(ctx, read)
+	_, err = b.late.Add(ctx, read)
 	return err
 }
 
 // before returns what an Extractor is shown beside a record: the earlier records that it may
 // end, those most like it first, then the latest.
 func (s Space) before(ctx context.Context, r *Record) (known []Record, err error) {
-	sh := s.b.shard(s.scope)
-	if sh == nil {
-		return nil, nil // all of it has just gone
-	}
-	e := sh.entry(r.ID)
-	if e == nil {
-		return nil, nil
+	_, e, err := s.lookup(r.ID)
+	if err != nil {
+		return nil, nil // it has just gone
 	}
 	var hits []Hit
 	seen := make(map[ident.Key]bool)
@@ -227,15 +225,14 @@ func mayEnd(e, o *table.Entry) bool {
 // stay notes of the records that an Extractor was shown beside a text that those hold which
 // the text, or a statement of it, was taken to replace by its words.
 func (s Space) stay(ctx context.Context, by ID, shown []ID) {
-	sh := s.b.shard(s.scope)
-	e := sh.entry(by)
-	if e == nil {
+	sh, e, err := s.lookup(by)
+	if err != nil {
 		return
 	}
-	var hold []storedGuess
+	var hold []stored.Guess
 	for _, id := range shown {
 		if sh.Suspects(e, ident.Of(id)) {
-			hold = append(hold, storedGuess{id, 0, table.ByExtractor})
+			hold = append(hold, stored.Guess{Old: string(id), Probability: 0, Evidence: table.ByExtractor})
 		}
 	}
 	s.b.suspect(ctx, sh, e, hold)
@@ -246,9 +243,9 @@ type drawn struct {
 	s     Space
 	sh    *shard
 	from  *Record
-	facts []ID          // that it states
-	over  []storedGuess // texts that it ends
-	doubt []storedGuess // texts of which it states another value
+	facts []ID           // that it states
+	over  []stored.Guess // texts that it ends
+	doubt []stored.Guess // texts of which it states another value
 }
 
 // state keeps the n-th statement as a Fact.
@@ -261,14 +258,14 @@ func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
 	if d.At.IsZero() {
 		d.At = r.At
 	}
-	grounded := quoted(r.Content, st.Value)
+	grounded := phrase.In(phrase.Words(r.Content), phrase.Words(st.Value)) >= 0 // its words are in the text
 	if !grounded {
 		d.Quotes = append(slices.Clip(d.Quotes), Source{Origin: Model})
 	}
 	sure := grounded && st.Confidence >= certain
 	for _, id := range st.Replaces {
 		if l := (Link{id, table.Supersedes}); !sure || !w.s.wasStated(ctx, w.sh, id) {
-			w.over = append(w.over, storedGuess{id, st.Confidence, table.ByExtractor})
+			w.over = append(w.over, stored.Guess{Old: string(id), Probability: st.Confidence, Evidence: table.ByExtractor})
 		} else if !slices.Contains(d.Links, l) {
 			d.Links = append(d.Links, l)
 		}
@@ -291,7 +288,7 @@ func (w *drawn) state(ctx context.Context, st *Statement, n int) error {
 	if kept.Disposition != Stored { // into what has no such links
 		for _, l := range d.Links {
 			if l.Rel == table.Supersedes {
-				w.over = append(w.over, storedGuess{l.To, st.Confidence, table.ByExtractor})
+				w.over = append(w.over, stored.Guess{Old: string(l.To), Probability: st.Confidence, Evidence: table.ByExtractor})
 			}
 		}
 	}
@@ -308,10 +305,10 @@ func (w *drawn) settle(ctx context.Context) {
 	if by == nil {
 		return
 	}
-	slices.SortStableFunc(w.over, func(a, b storedGuess) int { return cmp.Compare(b.Probability, a.Probability) })
-	var more []storedGuess
+	slices.SortStableFunc(w.over, func(a, b stored.Guess) int { return cmp.Compare(b.Probability, a.Probability) })
+	var more []stored.Guess
 	for _, g := range append(w.over, w.doubt...) {
-		if w.sh.entry(g.Old) != nil && !slices.ContainsFunc(more, func(o storedGuess) bool { return o.Old == g.Old }) {
+		if w.sh.entry(ID(g.Old)) != nil && !slices.ContainsFunc(more, func(o stored.Guess) bool { return o.Old == g.Old }) {
 			more = append(more, g)
 		}
 	}
@@ -341,11 +338,6 @@ func (s Space) wasStated(ctx context.Context, sh *shard, id ID) bool {
 	})
 }
 
-// quoted reports whether the words of a value are in a text, one after another.
-func quoted(text, value string) bool {
-	return phrase.In(phrase.Words(text), phrase.Words(value)) >= 0
-}
-
 // stating returns the records that have stated the value of a slot before, and are
 // trusted no more than r.
 func (sh *shard) stating(s Slot, r *Record, at time.Time) (ids []ID) {
@@ -359,7 +351,7 @@ func (sh *shard) stating(s Slot, r *Record, at time.Time) (ids []ID) {
 
 // doubt returns what a record perhaps replaces, given a fact that was drawn from it: the
 // records from which the fact that this one hides was drawn.
-func (s Space) doubt(sh *shard, from, fact ID, p float64) (more []storedGuess) {
+func (s Space) doubt(sh *shard, from, fact ID, p float64) (more []stored.Guess) {
 	by, e := sh.entry(from), sh.entry(fact)
 	if by == nil || e == nil {
 		return nil
@@ -371,7 +363,7 @@ func (s Space) doubt(sh *shard, from, fact ID, p float64) (more []storedGuess) {
 	}
 	for _, l := range linksOf(old) {
 		if o := sh.entry(l.To); l.Rel == "" && o != nil && by.After(o) {
-			more = append(more, storedGuess{l.To, p, table.ByExtractor})
+			more = append(more, stored.Guess{Old: string(l.To), Probability: p, Evidence: table.ByExtractor})
 		}
 	}
 	return more

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -101,14 +102,14 @@ func (s Space) Feedback(ctx context.Context, f Feedback) error {
 }
 
 func (b *Bank) apply(ctx context.Context, sh *shard, f *Feedback) error {
-	marker := sh.feedbackKey(f.Key)
+	marker := sh.at.FeedbackKey(f.Key)
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	return b.applyLocked(ctx, sh, f, marker)
 }
 
 func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker string) error {
-	if _, err := b.read(ctx, marker); !errors.Is(err, store.ErrNotFound) {
+	if _, err := b.late.Get(ctx, marker); !errors.Is(err, store.ErrNotFound) {
 		return err // nil: it was applied before
 	}
 	now := b.now()
@@ -116,7 +117,7 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 	named := f.Undo && f.Of != ""
 	if named {
 		var err error
-		if of, err = b.applied(ctx, sh.feedbackKey(f.Of)); errors.Is(err, store.ErrNotFound) {
+		if of, err = b.applied(ctx, sh.at.FeedbackKey(f.Of)); errors.Is(err, store.ErrNotFound) {
 			return nil
 		} else if err != nil {
 			return err
@@ -127,7 +128,7 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		ops     [1 + usual]store.Op
 	}
 	changes, unheeded := sh.effects(few.changes[:0], f, of.Unheeded, now, b.o.uses())
-	value := make([]byte, 0, countsSize*(1+len(changes)))
+	value := make([]byte, 0, stored.CountsSize*(1+len(changes)))
 	value, err := codec.Append(value, marker, &applied{tally.InstantOf(now), unheeded})
 	if err != nil {
 		return err
@@ -137,13 +138,13 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 		ops[0].If = store.Absent
 	}
 	if named { // what is taken back is not taken back twice
-		op, err := takenBack(sh.feedbackKey(f.Of), of, unheeded)
+		op, err := takenBack(sh.at.FeedbackKey(f.Of), of, unheeded)
 		if err != nil {
 			return err
 		}
 		ops = append(ops, op)
 	}
-	again, err := b.count(ctx, sh, ops, value[len(value):], changes...)
+	again, err := b.late.Count(ctx, sh.Table, sh.at.Counts, ops, value[len(value):], changes...)
 	if again {
 		return b.applyLocked(ctx, sh, f, marker)
 	}
@@ -151,16 +152,14 @@ func (b *Bank) applyLocked(ctx context.Context, sh *shard, f *Feedback, marker s
 }
 
 // takenBack writes that a feedback does not count for records any more.
-func takenBack(marker string, of applied, ids []ID) (op store.Op, err error) {
+func takenBack(marker string, of applied, ids []ID) (store.Op, error) {
 	of.Unheeded = slices.Compact(slices.Sorted(slices.Values(append(of.Unheeded, ids...))))
-	op.Key = marker
-	op.Value, err = codec.Encode(marker, &of)
-	return op, err
+	return stored.Put(marker, &of)
 }
 
 // applied returns what a feedback has counted.
 func (b *Bank) applied(ctx context.Context, marker string) (is applied, err error) {
-	e, err := b.read(ctx, marker)
+	e, err := b.late.Get(ctx, marker)
 	if err == nil {
 		err = codec.Decode(e, &is)
 	}
@@ -173,33 +172,25 @@ const usual = 8
 
 // saying is what a feedback says of a record.
 type saying struct {
-	entry  *table.Entry
 	effect tally.Effect
 	id     ID // that names it there
 }
 
 // effects appends to changes the new counters of the records that the feedback
-// is about, but for those that what it takes back did not count. Those of one feedback
-// lie side by side in memory. It returns those that it does not count either, of an Undo
-// all: these are not there to be taken back.
+// is about, those aside that what it takes back did not count. It returns those that it does not
+// count either, of an Undo all: these are not there to be taken back.
 func (sh *shard) effects(
 	changes []table.Change, f *Feedback, not []ID, now time.Time, keep int,
 ) (_ []table.Change, unheeded []ID) {
 	var few [usual]saying
-	said, known := sh.said(few[:0], f)
+	changes, said := sh.said(changes, few[:0], f)
+	table.Clone(changes)
 	hash := tally.Hash(f.Situation)
-	all := make([]tally.Counts, len(said))
-	situations := make([]tally.Situation, 0, known+len(said))
 	for i, s := range said {
-		n := &all[i]
-		*n = *s.entry.Counts()
-		start := len(situations)
-		situations = append(situations, n.Situations...)
-		n.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
-		situations = situations[:len(situations)+1]
+		e, n := changes[i].Entry, changes[i].Counts
 		switch {
 		case f.Undo:
-			if !slices.ContainsFunc(not, func(id ID) bool { return sh.entry(id) == s.entry }) {
+			if !slices.ContainsFunc(not, func(id ID) bool { return sh.entry(id) == e }) {
 				n.Add(s.effect, hash, -1)
 			}
 			unheeded = append(unheeded, s.id)
@@ -208,28 +199,25 @@ func (sh *shard) effects(
 		default:
 			unheeded = append(unheeded, s.id)
 		}
-		changes = append(changes, table.Change{Entry: s.entry, Counts: n})
 	}
 	return changes, unheeded
 }
 
-// said appends to said what the feedback says of which record, and counts the
-// situations that these know. A record that is named twice, by a former id too,
-// counts once.
-func (sh *shard) said(said []saying, f *Feedback) (_ []saying, situations int) {
+// said appends to said what the feedback says, and to changes of which record. A record that
+// is named twice, by a former id too, counts once.
+func (sh *shard) said(changes []table.Change, said []saying, f *Feedback) ([]table.Change, []saying) {
 	for _, ids := range [2][]ID{f.Injected, f.Misled} {
 		for _, id := range ids {
 			e, eff := sh.entry(id), f.of(id)
 			if e == nil || eff == 0 {
 				continue
 			}
-			if i := slices.IndexFunc(said, func(s saying) bool { return s.entry == e }); i >= 0 {
+			if i := slices.IndexFunc(changes, func(c table.Change) bool { return c.Entry == e }); i >= 0 {
 				said[i].effect = max(said[i].effect, eff)
 				continue
 			}
-			said = append(said, saying{e, eff, id})
-			situations += len(e.Counts().Situations)
+			changes, said = append(changes, table.Change{Entry: e}), append(said, saying{eff, id})
 		}
 	}
-	return said, situations
+	return changes, said
 }

@@ -3,12 +3,10 @@ package memory
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/ident"
-	"github.com/arc-learn/arc/memory/internal/tally"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -21,8 +19,8 @@ import (
 // After any other error it has not heard of the change, and is told of it again.
 func (b *Bank) Follow(ctx context.Context, e store.Entry) error {
 	err := store.CheckContext(ctx)
-	if p := key.Split(e.Key); err == nil && len(p) == 4 && p[0] == root && !b.closed.Load() {
-		err = b.take(ctx, p, e)
+	if part, of, id, ok := stored.Split(e.Key); err == nil && ok && !b.closed.Load() {
+		err = b.take(ctx, part, of, ID(id), e)
 	}
 	if err == nil || codec.Unreadable(err) {
 		b.heard.Note(e.Rev)
@@ -52,14 +50,14 @@ func (b *Bank) Missed(ctx context.Context) error {
 
 func (b *Bank) missed(ctx context.Context, sh *shard) error {
 	all, there := sh.Snapshot(), make(map[string]bool)
-	for e, err := range b.st.Scan(ctx, store.Range{Prefix: sh.recordKey("")}) {
+	for e, err := range b.st.Scan(ctx, store.Range{Prefix: sh.key(stored.Records, "")}) {
 		if err != nil {
 			return err
 		}
 		there[e.Key] = true
 	}
 	for _, e := range all {
-		if there[sh.recordKey(ID(e.Name()))] {
+		if there[sh.key(stored.Records, ID(e.Name()))] {
 			continue
 		}
 		sh.edit.Lock()
@@ -72,19 +70,19 @@ func (b *Bank) missed(ctx context.Context, sh *shard) error {
 	return nil
 }
 
-// take takes in a change under the parts of a key.
-func (b *Bank) take(ctx context.Context, p []string, e store.Entry) error {
-	done, here, err := b.staying(ctx, p[2], e)
+// take takes in a change of a part of a record.
+func (b *Bank) take(ctx context.Context, part, of string, id ID, e store.Entry) error {
+	done, here, err := b.staying(ctx, of, e)
 	defer done()
 	if err != nil || !here {
 		return err
 	}
-	switch p[1] {
-	case recordPart:
-		err = b.followRecord(ctx, p[2], ID(p[3]), e)
-	case countsPart, vectorPart:
-		if sh := b.shardAt(p[2]); sh != nil && !e.Deleted {
-			err = b.followBeside(sh, p[1], ID(p[3]), e)
+	switch part {
+	case stored.Records:
+		err = b.followRecord(ctx, of, id, e)
+	case stored.Counts, stored.Vectors:
+		if sh := b.shardAt(of); sh != nil && !e.Deleted {
+			err = b.followBeside(sh, part, id, e)
 		}
 	}
 	return err
@@ -139,21 +137,9 @@ func (b *Bank) Await(ctx context.Context, rev store.Revision) error {
 	if err := store.CheckContext(ctx); err != nil || !b.o.Shared || rev == 0 {
 		return err
 	}
-	return b.heard.Await(ctx, rev, b.ask)
-}
-
-// asks are the keys that are written to be heard of. There are several, since a store has
-// commits of one key take turns.
-const asks = 64
-
-// ask commits something to be heard of.
-func (b *Bank) ask(ctx context.Context) (store.Revision, error) {
-	k := key.Join(root, "heard", strconv.Itoa(int(b.asked.Add(1)%asks)))
-	value, err := codec.Encode(k, &applied{At: tally.InstantOf(b.now())})
-	if err != nil {
-		return 0, err
-	}
-	return b.st.Commit(ctx, store.Op{Key: k, Value: value})
+	return b.heard.Await(ctx, rev, func(ctx context.Context) (store.Revision, error) {
+		return b.heard.Commit(ctx, b.st, b.now())
+	})
 }
 
 // followBeside takes in counters or the vector of a record.

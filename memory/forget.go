@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
@@ -75,14 +76,14 @@ func (s Space) Release(ctx context.Context, feedback, drafts []string) error {
 	defer sh.edit.Unlock()
 	var keys []string
 	for _, k := range feedback {
-		keys = append(keys, sh.feedbackKey(k))
+		keys = append(keys, sh.at.FeedbackKey(k))
 	}
 	for _, k := range drafts {
-		keys = append(keys, sh.receiptKey(ID(ident.Keyed(string(s.scope), k))))
+		keys = append(keys, sh.key(stored.Receipts, ID(ident.Keyed(string(s.scope), k))))
 	}
 	var ops []store.Op
 	for _, k := range keys {
-		if _, err := s.b.read(ctx, k); err == nil {
+		if _, err := s.b.late.Get(ctx, k); err == nil {
 			ops = append(ops, store.Op{Key: k, Delete: true})
 		} else if !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("memory: release: %w", err)
@@ -193,7 +194,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 		b.uncache(records[i])
 		sh.unqueue(e)
 	}
-	if _, err := b.add(ctx, counters...); err != nil {
+	if _, err := b.late.Add(ctx, counters...); err != nil {
 		return err
 	}
 	return b.w.Flush(ctx)
@@ -272,8 +273,8 @@ func (b *Bank) Entries(ctx context.Context, scope Scope) iter.Seq2[store.Entry, 
 			yield(store.Entry{}, err)
 			return
 		}
-		in := stored{b.st, scope, make(map[string]bool)}
-		for _, part := range scopeParts {
+		in := contents{b.st, scope, make(map[string]bool)}
+		for _, part := range stored.Parts() {
 			for e, err := range in.under(ctx, part) {
 				if !yield(e, err) || err != nil {
 					return

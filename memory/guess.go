@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory/internal/ident"
 	"github.com/arc-learn/arc/memory/internal/search"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/succession"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
@@ -33,7 +33,7 @@ func (b *Bank) succeed(ctx context.Context, sh *shard, sc *scratch, e *table.Ent
 }
 
 // suspect has kept what else a record perhaps replaces. The next call reports what cannot be written.
-func (b *Bank) suspect(ctx context.Context, sh *shard, by *table.Entry, more []storedGuess) {
+func (b *Bank) suspect(ctx context.Context, sh *shard, by *table.Entry, more []stored.Guess) {
 	if len(more) == 0 {
 		return
 	}
@@ -42,22 +42,22 @@ func (b *Bank) suspect(ctx context.Context, sh *shard, by *table.Entry, more []s
 	if sh.entry(ID(by.Name())) == nil {
 		return
 	}
-	k := sh.guessKey(ID(by.Name()))
-	var known []storedGuess
-	before, err := b.read(ctx, k)
+	k := sh.key(stored.Guesses, ID(by.Name()))
+	var known []stored.Guess
+	before, err := b.late.Get(ctx, k)
 	if err == nil {
-		known, err = decodeGuesses(before)
+		known, err = stored.GuessesOf(before)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return // Open says so
 	}
-	more = slices.DeleteFunc(more, func(g storedGuess) bool {
-		return slices.ContainsFunc(known, func(o storedGuess) bool {
+	more = slices.DeleteFunc(more, func(g stored.Guess) bool {
+		return slices.ContainsFunc(known, func(o stored.Guess) bool {
 			return o.Old == g.Old && !g.Evidence.Outweighs(o.Evidence)
 		})
 	})
-	if value, err := codec.Encode(k, append(known, more...)); err == nil && len(more) > 0 {
-		if taken, _ := b.add(ctx, store.Op{Key: k, Value: value}); taken {
+	if op, err := stored.Put(k, append(known, more...)); err == nil && len(more) > 0 {
+		if taken, _ := b.late.Add(ctx, op); taken {
 			sh.guess(by, more)
 		}
 	}
@@ -82,7 +82,7 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *table.Entry, x []floa
 	defer b.release(sc)
 	if o := sc.Closest(sh.Table, e, x, t.Changes(), b.o.MinCosine); o != nil {
 		if old, err := b.record(ctx, sh, o); err == nil && t.OfSame(telling(old)) {
-			b.suspect(ctx, sh, e, []storedGuess{{old.ID, meaningBelief, table.ByMeaning}})
+			b.suspect(ctx, sh, e, []stored.Guess{{Old: string(old.ID), Probability: meaningBelief, Evidence: table.ByMeaning}})
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (b *Bank) resemble(ctx context.Context, sh *shard, e *table.Entry, x []floa
 // that were before it, those that are most like it, if they are enough so.
 func (b *Bank) earlier(
 	ctx context.Context, sh *shard, sc *scratch, e *table.Entry, c *candidate, t succession.Telling,
-) (out []storedGuess) {
+) (out []stored.Guess) {
 	belief, ok := t.Belief(e.Flags&table.Fact != 0)
 	if !ok {
 		return nil
@@ -103,7 +103,7 @@ func (b *Bank) earlier(
 	own, all := search.Content(sh.Table, c.doc.Content), make([]succession.Earlier, 0, len(near))
 	for _, o := range near {
 		if r, err := b.record(ctx, sh, o); err == nil { // else it has just gone
-			words := search.Content(sh.Table, b.terms(r.Content))
+			words := search.Content(sh.Table, b.lexicon.Terms(r.Content))
 			all = append(all, succession.Earlier{Name: string(r.ID), Telling: telling(r), Content: words})
 		}
 	}
@@ -112,12 +112,12 @@ func (b *Bank) earlier(
 		of = table.ByCue
 	}
 	for _, id := range t.Replaced(belief, own, all) {
-		out = append(out, storedGuess{ID(id), belief.Probability, of})
+		out = append(out, stored.Guess{Old: id, Probability: belief.Probability, Evidence: of})
 	}
 	return out
 }
 
-func (sh *shard) guess(by *table.Entry, kept []storedGuess) {
+func (sh *shard) guess(by *table.Entry, kept []stored.Guess) {
 	for _, g := range kept {
 		sh.Suspect(ident.Of(g.Old), table.Guess{By: by.Key, Probability: g.Probability, Of: g.Evidence})
 	}

@@ -78,7 +78,9 @@ func (s Space) Health(ctx context.Context) (Health, error) {
 				h.Feedback++
 			}
 		}
-		h.Pending = s.b.vectors.pending(sh)
+		if s.b.vectors.Works() {
+			h.Pending = sh.Pending()
+		}
 		h.Injected = int(sh.injected.Load())
 	}
 	h.Effectiveness = all.Effectiveness(0)

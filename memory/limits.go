@@ -6,6 +6,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/vectors"
 	"github.com/arc-learn/arc/store"
 )
@@ -13,7 +14,7 @@ import (
 // Errors of drafts, queries and feedback. Nothing was stored.
 var (
 	// ErrEmpty: a text or key that is required is empty, or shows nothing.
-	ErrEmpty = errors.New("empty")
+	ErrEmpty = embedder.ErrEmpty
 	// ErrKind: a Kind is not one of the four.
 	ErrKind = errors.New("unknown kind")
 	// ErrOrigin: an Origin is not one of the six.

@@ -87,7 +87,7 @@ func (b *Bank) similar(
 		if err != nil {
 			return nil, err
 		}
-		if t, c, ok := l.Of(b.terms(r.Trigger), b.terms(r.Content)); ok {
+		if t, c, ok := l.Of(b.lexicon.Terms(r.Trigger), b.lexicon.Terms(r.Content)); ok {
 			out = append(out, alike{e, t, c})
 		}
 	}
@@ -150,7 +150,7 @@ func (b *Bank) merge(ctx context.Context, sh *shard, r *Record, id ID) (Receipt,
 			c.Helped++
 			c.Used(r.Known, b.o.uses())
 		}
-		again, err = b.count(ctx, sh, slices.Clip(ops), nil, table.Change{Entry: e, Counts: c})
+		again, err = b.late.Count(ctx, sh.Table, sh.at.Counts, slices.Clip(ops), nil, table.Change{Entry: e, Counts: c})
 	}
 	if err != nil {
 		return Receipt{}, false, err

@@ -9,14 +9,15 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/internal/vector"
-	"github.com/arc-learn/arc/memory/internal/calendar"
+	"github.com/arc-learn/arc/memory/internal/deferred"
 	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/heard"
+	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/lexicon"
 	"github.com/arc-learn/arc/memory/internal/pipeline"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/memory/internal/tenants"
@@ -45,14 +46,16 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Bank, error) {
 		}
 		o.Seed = binary.BigEndian.Uint64(b[:])
 	}
-	b := &Bank{st: st, w: flush.New(st), o: o, sanitize: o.Sanitizer, heard: heard.New()}
+	w := flush.New(st)
+	b := &Bank{st: st, w: w, late: deferred.New(st, w, o.Shared), o: o, sanitize: o.Sanitizer, heard: heard.New()}
 	if a, ok := o.Policy.(ACTR); ok {
 		b.model = a.model(o.Seed)
 	}
+	lang := text.Language(0)
 	if o.Language == "none" {
-		b.lang = text.Plain
+		lang = text.Plain
 	}
-	b.dates = calendar.New(b.lang)
+	b.lexicon = lexicon.New(lang)
 	b.reading.host = o.Extractor
 	b.reading.Prime()
 	b.scratch.New = func() any { return new(scratch) }
@@ -86,11 +89,11 @@ func (b *Bank) loadTenant(ctx context.Context, name string) error {
 
 // start reads what the store holds.
 func (b *Bank) start(ctx context.Context) error {
-	noted, err := b.loadModel(ctx)
+	noted, err := embedder.Load(ctx, b.st)
 	if err != nil {
 		return err
 	}
-	if err := b.vectors.start(b.o.Embedder, noted); err != nil {
+	if err := b.vectors.Start(b.o.Embedder, noted); err != nil {
 		return err
 	}
 	if b.tenants != nil {
@@ -101,17 +104,17 @@ func (b *Bank) start(ctx context.Context) error {
 
 // load reads what the store holds of a scope and of those below it.
 func (b *Bank) load(ctx context.Context, scope Scope) error {
-	in := stored{b.st, scope, make(map[string]bool)}
+	in := contents{b.st, scope, make(map[string]bool)}
 	shards, err := b.loadRecords(ctx, &in)
 	if err != nil {
 		return err
 	}
 	var strays []stray
-	for e, err := range in.under(ctx, countsPart) {
+	for e, err := range in.under(ctx, stored.Counts) {
 		if err != nil {
 			return err
 		}
-		c, err := decodeCounts(e)
+		c, err := stored.CountsOf(e)
 		if err != nil {
 			return err
 		}
@@ -134,10 +137,24 @@ func (b *Bank) load(ctx context.Context, scope Scope) error {
 	return b.loadVectors(ctx, &in, shards)
 }
 
+// parts are the shards by their part of keys.
+type parts map[string]*shard
+
+// record returns the record that an entry of the store is of, nil if it is gone, and whether
+// the entry is its own: not that of one which became part of it.
+func (in parts) record(k string) (sh *shard, e *table.Entry, its bool) {
+	if _, part, id, ok := stored.Split(k); ok && in[part] != nil {
+		sh = in[part]
+		e = sh.Find(ident.Of(id))
+		its = e != nil && e.Key == ident.Of(id)
+	}
+	return sh, e, its
+}
+
 // loadRecords reads the records, and returns the shards by their part of the key.
-func (b *Bank) loadRecords(ctx context.Context, in *stored) (parts, error) {
+func (b *Bank) loadRecords(ctx context.Context, in *contents) (parts, error) {
 	shards := make(parts)
-	return shards, pipeline.Run(ctx, in.under(ctx, recordPart), b.prepare, func(records []loading) error {
+	return shards, pipeline.Run(ctx, in.under(ctx, stored.Records), b.prepare, func(records []loading) error {
 		var sh *shard
 		for _, l := range records {
 			if l.err != nil {
@@ -145,7 +162,7 @@ func (b *Bank) loadRecords(ctx context.Context, in *stored) (parts, error) {
 			}
 			if sh == nil || sh.scope != l.scope {
 				sh = b.shardFor(l.scope)
-				shards[sh.part] = sh
+				shards[sh.at.Part] = sh
 			}
 			sh.Put(l.entry, l.doc)
 		}
@@ -173,7 +190,8 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 			if b.o.Shared {
 				op.If = store.At(s.counts.Rev) // else another has settled it
 			}
-			_, err = b.count(ctx, s.sh, []store.Op{op}, nil, table.Change{Entry: s.into, Counts: s.into.Counts().Sum(s.counts)})
+			sum := table.Change{Entry: s.into, Counts: s.into.Counts().Sum(s.counts)}
+			_, err = b.late.Count(ctx, s.sh.Table, s.sh.at.Counts, []store.Op{op}, nil, sum)
 		case !b.o.Shared: // else it is of a record that another has just made, perhaps
 			err = b.w.Add(ctx, op)
 		}
@@ -186,8 +204,8 @@ func (b *Bank) settle(ctx context.Context, strays []stray) error {
 
 // loadVectors reads the vectors of the Bank's model. Those of another wait to be
 // made again, and those without a record go.
-func (b *Bank) loadVectors(ctx context.Context, in *stored, shards parts) error {
-	err := pipeline.Run(ctx, in.under(ctx, vectorPart), codeVectors, func(batch []loadedVector) error {
+func (b *Bank) loadVectors(ctx context.Context, in *contents, shards parts) error {
+	err := pipeline.Run(ctx, in.under(ctx, stored.Vectors), stored.CodeVectors, func(batch []stored.CodedVector) error {
 		for i := range batch {
 			if err := b.placeVector(ctx, shards, &batch[i]); err != nil {
 				return err
@@ -196,78 +214,40 @@ func (b *Bank) loadVectors(ctx context.Context, in *stored, shards parts) error 
 		return nil
 	})
 	for _, sh := range shards {
-		if b.vectors.pending(sh) > 0 {
-			b.vectors.wanted(sh)
+		if sh.Pending() > 0 {
+			b.vectors.Want(sh.Table.Scope)
 		}
 	}
 	return err
 }
 
-// loadedVector is a vector of the store. Dim is 0 if the text has none.
-type loadedVector struct {
-	key, model string
-	dim        int
-	code       vector.Code
-	err        error // it is damaged
-}
-
-func codeVectors(entries []store.Entry) []loadedVector {
-	out := make([]loadedVector, len(entries))
-	for i, s := range entries {
-		name, x, err := decodeVector(s)
-		out[i].key, out[i].model, out[i].err = s.Key, name, err
-		if x != nil && out[i].code.Make(x) == nil {
-			out[i].dim = len(x)
-		}
-	}
-	return out
-}
-
-func (b *Bank) placeVector(ctx context.Context, shards parts, l *loadedVector) error {
-	sh, e, its := shards.record(l.key)
+func (b *Bank) placeVector(ctx context.Context, shards parts, l *stored.CodedVector) error {
+	sh, e, its := shards.record(l.Key)
 	if !its {
 		if b.o.Shared {
 			return nil // of a record that another has just made, perhaps
 		}
-		return b.w.Add(ctx, store.Op{Key: l.key, Delete: true})
+		return b.w.Add(ctx, store.Op{Key: l.Key, Delete: true})
 	}
-	if l.err != nil {
-		return l.err
+	if l.Err != nil {
+		return l.Err
 	}
-	b.vectors.Adopt(embedder.Model{Name: l.model, Dim: l.dim}) // if it came with the scope
-	if l.model != b.vectors.Model().Name || l.dim != 0 && !b.vectors.Fits(l.dim) {
+	b.vectors.Adopt(embedder.Model{Name: l.Model, Dim: l.Dim}) // if it came with the scope
+	if l.Model != b.vectors.Model().Name || l.Dim != 0 && !b.vectors.Fits(l.Dim) {
 		return nil
 	}
-	sh.SetCode(e, l.dim, &l.code)
+	sh.SetCode(e, l.Dim, &l.Code)
 	return nil
-}
-
-// loadModel returns the model of the vectors that are stored.
-func (b *Bank) loadModel(ctx context.Context) (m embedder.Model, err error) {
-	e, err := b.st.Get(ctx, modelKey())
-	if errors.Is(err, store.ErrNotFound) {
-		return m, nil
-	}
-	if err != nil {
-		return m, err
-	}
-	if err := codec.Decode(e, &m); err != nil {
-		return m, err
-	}
-	if m.Dim < 0 || m.Dim > MaxDimension {
-		return m, fmt.Errorf("%w: %q: dimension %d", store.ErrDamaged, e.Key, m.Dim)
-	}
-	return m, nil
 }
 
 // loadGuesses reads what perhaps replaces what. Guesses of records that are gone
 // are left where they are: they say nothing.
-func (b *Bank) loadGuesses(ctx context.Context, in *stored, shards parts) error {
-	for e, err := range in.under(ctx, guessPart) {
+func (b *Bank) loadGuesses(ctx context.Context, in *contents, shards parts) error {
+	for e, err := range in.under(ctx, stored.Guesses) {
 		if err != nil {
 			return err
 		}
-		kept, err := decodeGuesses(e)
+		kept, err := stored.GuessesOf(e)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -28,15 +29,15 @@ func (b *Bank) cold(ctx context.Context, sh *shard, e *table.Entry) (*Record, er
 	if r, ok := b.bodies.Get(e); ok {
 		return r, nil
 	}
-	stored, err := b.st.Get(ctx, sh.recordKey(ID(e.Name())))
+	is, err := b.st.Get(ctx, sh.key(stored.Records, ID(e.Name())))
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := decodeRecord(stored)
+	r, _, err := decodeRecord(is)
 	if err != nil {
 		return nil, err
 	}
-	if stored.Rev != e.Rev {
+	if is.Rev != e.Rev {
 		return r, nil // what the record has become meanwhile
 	}
 	b.bodies.Add(e, r)
@@ -85,18 +86,18 @@ func (sh *shard) missing(e *table.Entry, err error) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
 	if sh.Holds(e) {
-		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.recordKey(ID(e.Name())))
+		return fmt.Errorf("%w: %q: a part of it is missing", store.ErrDamaged, sh.key(stored.Records, ID(e.Name())))
 	}
 	return err
 }
 
 // vector reads the vector of e.
 func (b *Bank) vector(ctx context.Context, sh *shard, e *table.Entry) ([]float32, error) {
-	stored, err := b.read(ctx, sh.vectorKey(ID(e.Name())))
+	kept, err := b.late.Get(ctx, sh.key(stored.Vectors, ID(e.Name())))
 	if err != nil {
 		return nil, err
 	}
-	_, v, err := decodeVector(stored)
+	_, v, err := stored.VectorOf(kept)
 	return v, err
 }
 
@@ -151,4 +152,31 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 			}
 		}
 	}
+}
+
+// Latest returns the last n records of a thread in order of At, quarantined and
+// archived ones too. It looks for nothing but the name: one step, however many
+// threads there are.
+func (s Space) Latest(ctx context.Context, thread string, n int) ([]Record, error) {
+	sh, done, err := s.holding(ctx)
+	defer done()
+	if sh == nil {
+		return nil, err
+	}
+	if n < 0 {
+		return nil, fmt.Errorf("memory: latest: %w: n is %d", ErrQuery, n)
+	}
+	var records []Record
+	for _, e := range sh.Latest(thread, n) {
+		r := Record{ID: ID(e.Name()), Scope: sh.scope}
+		err := sh.missing(e, s.b.copy(ctx, sh, e, e.Counts(), &r))
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it is going
+		}
+		if err != nil {
+			return nil, fmt.Errorf("memory: latest: %w", err)
+		}
+		records = append(records, r)
+	}
+	return records, nil
 }

@@ -78,7 +78,7 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 		K:    min(cmp.Or(q.K, defaultK), maxK), All: strings.TrimSpace(q.Text) == "", Tables: p.Tables[:0], Text: q.Text,
 		Apart: q.Background, Rate: float64(time.Microsecond) / float64(s.b.o.HalfLife), Situation: tally.Hash(q.Situation),
 		Context: p.Context[:0], Floor: q.Floor, Model: s.b.model, Triggered: q.Triggered, Linked: q.Linked,
-		Half: s.b.dates.Next, Fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
+		Fusion: hybrid.Fusion{Min: s.b.o.MinCosine, Weight: s.b.o.CosineWeight},
 	}
 	if p.Rescue = !q.Triggered && !q.Archived && !q.Inject && !q.Background && !p.All; p.Rescue {
 		p.Without &^= table.Archived
@@ -109,7 +109,7 @@ func (s Space) prepare(q *Query, sc *scratch) error {
 	if p.Model != nil && p.Model.Noise > 0 {
 		p.Draws = p.Model.Draws(string(s.scope), q.Text, p.At, p.Context)
 	}
-	sc.terms = s.b.dates.AppendNamed(s.b.lang.Append(sc.terms[:0], q.Text))
+	sc.terms, p.Half = s.b.lexicon.Query(sc.terms[:0], q.Text)
 	p.Terms, p.Asker = sc.terms, asker.About(q.Text)
 	return nil
 }
@@ -169,6 +169,40 @@ func (s Space) RecallInto(ctx context.Context, hits []Hit, q Query) ([]Hit, erro
 	}
 	if sh := s.b.shard(s.scope); (q.Inject || q.Background) && len(hits) > before && sh != nil {
 		sh.injected.Add(1) // for Health
+	}
+	return hits, nil
+}
+
+// RecallThreads returns the threads that match the query, best first: the
+// Query's K is the largest number of threads. Records without a Thread are left
+// out, and threads none of whose records reaches the Floor; threads of the same
+// name in different scopes are different.
+//
+// With a text, Score is to a thread what Relevance is to a record: s is the BM25
+// score of all its words together, plus 0.3 times that of each of its three best
+// records, and U counts 1.9 times. The words of a thread weigh by how few
+// threads have them, so where there are few threads no Score is high.
+// Effectiveness and recency are not in it.
+// A thread of which a trusted record is found comes before those of which none is, and that record first,
+// as with Recall. Nor are vectors in it, which count only without a text, or under [ACTR].
+// Without one, it is the score of the best record plus 0.3 times those of the
+// next two, divided by 1.6. Under [ACTR] it is ln Σ e^A over the three best.
+func (s Space) RecallThreads(ctx context.Context, q Query) ([]ThreadHit, error) {
+	var hits []ThreadHit
+	err := s.with(ctx, &q, func(sc *scratch) error {
+		for _, t := range sc.Threads() {
+			best, err := s.hits(ctx, sc, nil, t.Best)
+			if err != nil {
+				return err
+			}
+			if len(best) > 0 {
+				hits = append(hits, ThreadHit{Thread: t.Name, Score: t.Score, Hits: best})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("memory: recall threads: %w", err)
 	}
 	return hits, nil
 }

@@ -187,6 +187,14 @@ func (r *Record) textSize() int {
 	return n
 }
 
+// embedded is the text that is embedded.
+func (r *Record) embedded() string {
+	if r.Trigger == "" {
+		return r.Content
+	}
+	return r.Trigger + "\n" + r.Content
+}
+
 // size is about the number of bytes that the record takes in the store.
 func (r *Record) size() int {
 	n := 256 + len(r.Scope) + len(r.Trigger) + len(r.Content) + len(r.Actor) + len(r.Thread) +

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -129,7 +129,6 @@ func (s Space) remember(ctx context.Context, ds []Draft) ([]Receipt, error) {
 // those that the Bank has, or else of the first, which settles it then.
 func (b *Bank) checkDimensions(cs []candidate) error {
 	dim := b.vectors.Model().Dim
-	settled := dim != 0
 	for i, c := range cs {
 		n := len(c.rec.Vector)
 		if n == 0 {
@@ -139,7 +138,7 @@ func (b *Bank) checkDimensions(cs []candidate) error {
 			return fmt.Errorf("draft %d: %w: dimension %d, not %d", i, ErrVector, n, dim)
 		}
 	}
-	if dim != 0 && !settled && !b.vectors.Fits(dim) {
+	if dim != 0 && !b.vectors.Fits(dim) {
 		return b.checkDimensions(cs) // another call has settled it
 	}
 	return nil
@@ -234,7 +233,7 @@ func (g *group) known(ctx context.Context, r *Record) (bool, error) {
 		g.settled(Receipt{ID: r.ID, Disposition: Stored})
 		return true, nil
 	}
-	e, err := g.b.read(ctx, g.sh.receiptKey(r.ID))
+	e, err := g.b.late.Get(ctx, g.sh.key(stored.Receipts, r.ID))
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -301,7 +300,7 @@ func (g *group) add(ctx context.Context, c candidate) error {
 		return err
 	}
 	if len(r.Vector) > 0 {
-		if c.vector, err = g.sh.encodeVector(r.ID, g.b.vectors.Model().Name, r.Vector); err != nil {
+		if c.vector, err = stored.PutVector(g.sh.key(stored.Vectors, r.ID), g.b.vectors.Model().Name, r.Vector); err != nil {
 			return err
 		}
 	}
@@ -362,7 +361,7 @@ func (g *group) show(rev store.Revision) {
 	for _, c := range g.new {
 		g.sh.PutVector(newEntry(c.rec, c.with, nil, rev), c.doc, c.rec.Vector)
 	}
-	g.b.vectors.wanted(g.sh)
+	g.b.vectors.Want(g.sh.Table.Scope)
 	g.new, g.bytes, g.index, g.indexed = nil, 0, nil, 0
 	g.done = len(g.receipts)
 }
@@ -381,7 +380,7 @@ func (g *group) write(ctx context.Context) (store.Revision, error) {
 	if len(ops) == records {
 		return g.b.st.Commit(ctx, ops...)
 	}
-	m, note, err := g.b.vectors.note()
+	m, note, err := g.b.vectors.Note()
 	if err != nil {
 		return 0, err
 	}
@@ -406,18 +405,18 @@ func (g *group) adopt(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		stored, with, err := decodeRecord(e)
+		r, with, err := decodeRecord(e)
 		if err != nil {
 			return false, err
 		}
-		adopted := newEntry(stored, with, nil, e.Rev)
+		adopted := newEntry(r, with, nil, e.Rev)
 		var x []float32
 		if with.dim != 0 {
 			if x, err = g.b.vector(ctx, g.sh, adopted); err != nil {
 				return false, err
 			}
 		}
-		g.sh.PutVector(adopted, g.b.document(stored, with), x)
+		g.sh.PutVector(adopted, g.b.document(r, with), x)
 	}
 	found := len(rest) < len(g.new)
 	g.new = rest
@@ -450,7 +449,7 @@ func (g *group) hand(ctx context.Context) error {
 		ops = append(ops, more...)
 		going = append(going, g.b.leaving(e, r, false))
 	}
-	taken, err := g.b.add(ctx, ops...)
+	taken, err := g.b.late.Add(ctx, ops...)
 	if !taken {
 		return err
 	}
@@ -471,7 +470,7 @@ func (g *group) hand(ctx context.Context) error {
 func (b *Bank) leave(ctx context.Context, sh *shard, e *table.Entry) ([]store.Op, error) {
 	id := ID(e.Name())
 	ops, err := b.unwritten(ctx, sh, id)
-	return append(append(ops, store.Op{Key: sh.recordKey(id), Delete: true}), b.besides(sh, id)...), err
+	return append(append(ops, store.Op{Key: sh.key(stored.Records, id), Delete: true}), b.besides(sh, id)...), err
 }
 
 // records returns the writes of the group's records, and of which are to be read.
@@ -481,12 +480,12 @@ func (g *group) records(cond store.Condition) ([]store.Op, error) {
 		c.record.If = cond
 		ops = append(ops, c.record)
 		if g.b.reading.states(c.rec) {
-			k := readKey(g.sh.scope, c.rec.ID)
-			value, err := codec.Encode(k, applied{At: tally.InstantOf(c.rec.Known)})
+			at := applied{At: tally.InstantOf(c.rec.Known)}
+			op, err := stored.Put(stored.Key(stored.Unread, string(g.sh.scope), string(c.rec.ID)), at)
 			if err != nil {
 				return nil, err
 			}
-			ops = append(ops, store.Op{Key: k, Value: value})
+			ops = append(ops, op)
 		}
 	}
 	return ops, nil

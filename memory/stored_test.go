@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -64,7 +65,7 @@ func (b cborBytes) MarshalCBOR() ([]byte, error) { return b, nil }
 
 func FuzzDecodeCounts(f *testing.F) {
 	sh, r := sample()
-	ops, err := sh.encodeCounts(nil, nil, table.Change{Entry: newEntry(r, stowed{}, nil, 1), Counts: &tally.Counts{Helped: 1, Situations: []tally.Situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
+	ops, err := stored.AppendCounts(nil, nil, sh.at.Counts, table.Change{Entry: newEntry(r, stowed{}, nil, 1), Counts: &tally.Counts{Helped: 1, Situations: []tally.Situation{{Hash: 3, Failed: 2}}, LastUsed: 1}})
 	require.NoError(f, err)
 	op := ops[0]
 	f.Add(op.Value[5:])
@@ -73,7 +74,7 @@ func FuzzDecodeCounts(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, err := decodeCounts(store.Entry{Key: op.Key, Value: value})
+		c, err := stored.CountsOf(store.Entry{Key: op.Key, Value: value})
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrDamaged)
 			return
@@ -107,7 +108,7 @@ func TestDamageIsNamed(t *testing.T) {
 	sh, r := sample()
 	record, err := sh.encodeRecord(r, stowed{})
 	require.NoError(t, err)
-	both, err := sh.encodeCounts([]store.Op{record}, nil, table.Change{Entry: newEntry(r, stowed{}, nil, 1), Counts: &tally.Counts{Helped: 1}})
+	both, err := stored.AppendCounts([]store.Op{record}, nil, sh.at.Counts, table.Change{Entry: newEntry(r, stowed{}, nil, 1), Counts: &tally.Counts{Helped: 1}})
 	require.NoError(t, err)
 	for _, op := range both {
 		for i := range op.Value {

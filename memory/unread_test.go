@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/backlog"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -59,7 +60,7 @@ func TestWhatWaitsToBeReadIsBounded(t *testing.T) {
 	for _, id := range ids[:len(ids)-1] {
 		require.Equal(t, 1, g.read[id], id)
 	}
-	for e, err := range st.Scan(ctx, store.Range{Prefix: key.Prefix(root, readPart)}) {
+	for e, err := range st.Scan(ctx, store.Range{Prefix: key.Prefix(stored.Root, stored.Unread)}) {
 		require.NoError(t, err)
 		t.Errorf("%q waits still", e.Key)
 	}

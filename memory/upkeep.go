@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
@@ -190,18 +191,18 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leavi
 	}
 	put.If = store.At(stays.Rev)
 	id := ID(goes.Name())
-	commit := []store.Op{put, {Key: sh.recordKey(id), Delete: true, If: store.At(goes.Rev)}}
+	commit := []store.Op{put, {Key: sh.key(stored.Records, id), Delete: true, If: store.At(goes.Rev)}}
 	vector, err := b.unwritten(ctx, sh, id)
 	if err != nil {
 		return err
 	}
 	commit = append(commit, vector...)
 	sum := trial.Counts().Clone()
-	ops, err := sh.encodeCounts(nil, nil, table.Change{Entry: trial.Entry, Counts: sum})
+	ops, err := stored.AppendCounts(nil, nil, sh.at.Counts, table.Change{Entry: trial.Entry, Counts: sum})
 	if err != nil {
 		return err
 	}
-	ops = append(ops, store.Op{Key: sh.countsKey(id), Delete: true})
+	ops = append(ops, store.Op{Key: sh.key(stored.Counts, id), Delete: true})
 	if b.o.Shared { // others count too: together or not at all
 		ops[0].If, ops[1].If = store.At(stays.Counts().Rev), store.At(goes.Counts().Rev)
 		commit, ops = append(commit, ops...), nil
@@ -214,11 +215,11 @@ func (b *Bank) join(ctx context.Context, sh *shard, m *merger, trial table.Leavi
 	sh.Put(newEntry(m.rec, stowedWith(stays.Entry), sum, rev), trial.Doc, trial)
 	b.bodies.Remove(stays.Entry)
 	b.bodies.Remove(goes.Entry)
-	b.vectors.wanted(sh)
+	b.vectors.Want(sh.Table.Scope)
 	if ops == nil {
 		return nil
 	}
-	if _, err := b.add(ctx, ops...); err != nil {
+	if _, err := b.late.Add(ctx, ops...); err != nil {
 		return fmt.Errorf("%w: %w", errFollows, err)
 	}
 	return nil
@@ -243,7 +244,9 @@ func (m *merger) replays() []replayed {
 	var out []replayed
 	add := func(trigger, content string, e *table.Entry) {
 		if trigger+content != "" {
-			out = append(out, replayed{text: cutText(trigger + " " + content), holds: e})
+			text := trigger + " " + content
+			text = strings.ToValidUTF8(text[:min(len(text), MaxText)], "")
+			out = append(out, replayed{text: text, holds: e})
 		}
 	}
 	for _, side := range []struct {
@@ -256,13 +259,6 @@ func (m *merger) replays() []replayed {
 		}
 	}
 	return out
-}
-
-func cutText(s string) string {
-	if len(s) > MaxText {
-		s = strings.ToValidUTF8(s[:MaxText], "")
-	}
-	return s
 }
 
 // try merges the two if that is no loss, and reports whether it did. They are
@@ -311,7 +307,7 @@ func (b *Bank) undo(sh *shard, m *merger, trial table.Leaving, vector []float32)
 	sh.Put(newEntry(m.first, stowedWith(m.stays.Entry), m.stays.Counts(), m.stays.Rev), m.stays.Doc, trial)
 	b.bodies.Remove(m.stays.Entry)
 	b.bodies.Remove(m.goes.Entry)
-	b.vectors.wanted(sh)
+	b.vectors.Want(sh.Table.Scope)
 }
 
 // rankOf returns at which place e is found by a text, by words alone, from 1 on;
@@ -377,16 +373,19 @@ func (s Space) Decay(ctx context.Context) (DecayReport, error) {
 func (b *Bank) decay(ctx context.Context, sh *shard, report *DecayReport) error {
 	sh.edit.Lock()
 	defer sh.edit.Unlock()
-	cutoff := b.now().Add(-unusedAfter)
+	cutoff := b.now().Add(-unusedAfter).UnixMicro()
+	unused := func(e *table.Entry) bool {
+		return e.Counts().Feedback() < minUses && max(e.Changed(), e.At) <= cutoff
+	}
 	var idle, passing []*table.Entry
 	for _, e := range sh.Snapshot() {
 		report.Total++
 		switch {
-		case e.Flags&table.Passing != 0 && unused(e, cutoff):
+		case e.Flags&table.Passing != 0 && unused(e):
 			passing = append(passing, e)
 		case e.Counts().Archived:
 			report.Already++
-		case unused(e, cutoff) && !sh.Current(e):
+		case unused(e) && !sh.Current(e):
 			idle = append(idle, e)
 		}
 	}
@@ -420,11 +419,6 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 	})
 }
 
-func unused(e *table.Entry, cutoff time.Time) bool {
-	c := e.Counts()
-	return c.Feedback() < minUses && max(int64(c.LastUsed), int64(c.Said), e.Known, e.At) <= cutoff.UnixMicro()
-}
-
 // archive sets the records aside, or brings them back. The caller holds edit.
 func (b *Bank) archive(ctx context.Context, sh *shard, es []*table.Entry, archived bool) error {
 	for {
@@ -434,7 +428,7 @@ func (b *Bank) archive(ctx context.Context, sh *shard, es []*table.Entry, archiv
 			c.Archived = archived
 			changes = append(changes, table.Change{Entry: e, Counts: c})
 		}
-		if again, err := b.count(ctx, sh, nil, nil, changes...); !again {
+		if again, err := b.late.Count(ctx, sh.Table, sh.at.Counts, nil, nil, changes...); !again {
 			return err
 		}
 	}

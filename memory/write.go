@@ -3,15 +3,14 @@ package memory
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/table"
-	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -21,7 +20,7 @@ func (b *Bank) unwritten(ctx context.Context, sh *shard, id ID) ([]store.Op, err
 	if b.vectors.Model() == (embedder.Model{}) {
 		return nil, nil // there never was one
 	}
-	k := sh.vectorKey(id)
+	k := sh.key(stored.Vectors, id)
 	if _, ok := b.w.Pending(k); ok {
 		if err := b.w.Flush(ctx); err != nil {
 			return nil, err
@@ -39,8 +38,8 @@ func (b *Bank) revision(ctx context.Context, sh *shard, e *table.Entry) (store.R
 	if err := b.w.Flush(ctx); err != nil {
 		return 0, err
 	}
-	stored, err := b.st.Get(ctx, sh.recordKey(ID(e.Name())))
-	return stored.Rev, err
+	is, err := b.st.Get(ctx, sh.key(stored.Records, ID(e.Name())))
+	return is.Rev, err
 }
 
 // leaving is e, whose record is r, as it goes. Same says that what takes its place has its texts.
@@ -60,7 +59,7 @@ func (b *Bank) replacing(
 		with.dim = 0
 		ops, err = b.unwritten(ctx, sh, old.ID)
 	}
-	op := store.Op{Key: sh.recordKey(old.ID), Delete: true}
+	op := store.Op{Key: sh.key(stored.Records, old.ID), Delete: true}
 	if err == nil && rec != nil {
 		op, err = sh.encodeRecord(rec, with)
 	}
@@ -88,14 +87,14 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Re
 	sh.Put(newEntry(rec, with, old.Counts(), rev), b.document(rec, with), was)
 	b.bodies.Remove(old)
 	b.uncache(r)
-	b.vectors.wanted(sh)
+	b.vectors.Want(sh.Table.Scope)
 	return nil
 }
 
 // reread takes in a record as the store has it, which another Bank has changed, unheard of so
 // far, or Amend. The caller holds edit.
 func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
-	e, err := b.st.Get(ctx, sh.recordKey(id))
+	e, err := b.st.Get(ctx, sh.key(stored.Records, id))
 	if errors.Is(err, store.ErrNotFound) {
 		return b.takeLocked(ctx, sh, id, loading{}, store.Entry{Rev: Latest, Deleted: true})
 	}
@@ -118,7 +117,7 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 	if old == nil {
 		if !e.Deleted {
 			sh.Put(is.entry, is.doc)
-			b.vectors.wanted(sh)
+			b.vectors.Want(sh.Table.Scope)
 		}
 		return nil
 	}
@@ -129,7 +128,7 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 	var unread error       // goes on without it: the record is heard of
 	if old.Flags&table.Cold != 0 && !e.Deleted {
 		var err error
-		if vector, err = b.st.Get(ctx, sh.vectorKey(id)); codec.Unreadable(err) {
+		if vector, err = b.st.Get(ctx, sh.key(stored.Vectors, id)); codec.Unreadable(err) {
 			unread = err
 		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -151,11 +150,11 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 		was.Same = old.Flags&table.Cold == 0 && old.Text == is.entry.Text && old.Cut == is.entry.Cut
 		sh.Put(is.entry, is.doc, was)
 		if vector.Rev != 0 {
-			if err := b.besideLocked(sh, vectorPart, is.entry, vector); err != nil {
+			if err := b.besideLocked(sh, stored.Vectors, is.entry, vector); err != nil {
 				return err
 			}
 		}
-		b.vectors.wanted(sh)
+		b.vectors.Want(sh.Table.Scope)
 	}
 	b.bodies.Remove(old)
 	b.uncache(r)
@@ -163,14 +162,14 @@ func (b *Bank) takeLocked(ctx context.Context, sh *shard, id ID, is loading, e s
 }
 
 func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Entry) error {
-	if part == vectorPart {
-		model, x, err := decodeVector(e)
+	if part == stored.Vectors {
+		model, x, err := stored.VectorOf(e)
 		if err == nil && model == b.vectors.Model().Name && sh.Vectorless(of) {
 			sh.SetVector(of, x)
 		}
 		return err
 	}
-	c, err := decodeCounts(e)
+	c, err := stored.CountsOf(e)
 	if err == nil && c.Rev > of.Counts().Rev { // else it is our own of before
 		sh.Tally(table.Change{Entry: of, Counts: c})
 	}
@@ -180,10 +179,10 @@ func (b *Bank) besideLocked(sh *shard, part string, of *table.Entry, e store.Ent
 // uncache takes the vectors of a record's texts out of the cache.
 func (b *Bank) uncache(r *Record) {
 	tenant := r.Scope.Tenant()
-	b.vectors.Drop(tenant, embedded(r))
+	b.vectors.Drop(tenant, r.embedded())
 	for _, v := range r.Variants {
 		if v.Content != "" {
-			b.vectors.Drop(tenant, embedded(&Record{Trigger: v.Trigger, Content: v.Content}))
+			b.vectors.Drop(tenant, (&Record{Trigger: v.Trigger, Content: v.Content}).embedded())
 		}
 	}
 }
@@ -191,67 +190,11 @@ func (b *Bank) uncache(r *Record) {
 // besides removes what is kept of a record besides it: its counters, what it perhaps
 // replaces, and that it is to be read.
 func (b *Bank) besides(sh *shard, id ID) []store.Op {
-	ops := []store.Op{{Key: sh.countsKey(id), Delete: true}, {Key: sh.guessKey(id), Delete: true}}
+	ops := []store.Op{{Key: sh.key(stored.Counts, id), Delete: true}, {Key: sh.key(stored.Guesses, id), Delete: true}}
 	if b.reading.host != nil {
-		ops = append(ops, store.Op{Key: readKey(sh.scope, id), Delete: true})
+		ops = append(ops, store.Op{Key: stored.Key(stored.Unread, string(sh.scope), string(id)), Delete: true})
 	}
 	return ops
-}
-
-// count writes ops and counters. The Writer does that, unless others write counters
-// too: then they are committed at once, on condition that they are in the store as
-// they are here. If a condition does not hold, the counters here become those of
-// the store, and the caller begins again. It holds edit. The writes share memory
-// behind buf.
-func (b *Bank) count(
-	ctx context.Context, sh *shard, ops []store.Op, buf []byte, changes ...table.Change,
-) (again bool, err error) {
-	first := len(ops)
-	if ops, err = sh.encodeCounts(ops, buf, changes...); err != nil {
-		return false, err
-	}
-	if !b.o.Shared {
-		taken, err := b.add(ctx, ops...)
-		if taken {
-			sh.Tally(changes...)
-		}
-		return false, err
-	}
-	for i, c := range changes {
-		ops[first+i].If = store.At(c.Entry.Counts().Rev)
-	}
-	rev, err := b.st.Commit(ctx, slices.Clone(ops)...) // else all callers' are on the heap
-	if err == nil {
-		for _, c := range changes {
-			c.Counts.Rev = rev
-		}
-		sh.Tally(changes...)
-	}
-	if !errors.Is(err, store.ErrConflict) {
-		return false, err
-	}
-	conflict := err
-	for i, op := range ops {
-		e, err := b.st.Get(ctx, op.Key)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return false, err
-		}
-		if op.If.Holds(e.Rev) {
-			continue
-		}
-		again = true
-		if i >= first {
-			now := new(tally.Counts)
-			if err == nil {
-				now, err = decodeCounts(e)
-			}
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return false, err
-			}
-			sh.Tally(table.Change{Entry: changes[i-first].Entry, Counts: now})
-		}
-	}
-	return again, conflict
 }
 
 // loading is a record that was read, or why it cannot be.

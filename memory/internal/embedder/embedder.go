@@ -4,6 +4,7 @@ package embedder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -11,10 +12,14 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/internal/behind"
 	"github.com/arc-learn/arc/memory/internal/ident"
+	"github.com/arc-learn/arc/memory/internal/stored"
 	"github.com/arc-learn/arc/memory/internal/vectors"
+	"github.com/arc-learn/arc/store"
 )
 
 // What is asked at once, and how long it may take: behind, and while a recall waits.
@@ -25,9 +30,10 @@ const (
 	cacheVectors = 2048
 )
 
-// Host makes vectors of texts, nil for one that has none.
+// Host makes vectors of texts, nil for one that has none, by a model that has a name.
 type Host interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
+	Model() string
 }
 
 // Model says which vectors can be compared: those of a model, in as many
@@ -35,6 +41,21 @@ type Host interface {
 type Model struct {
 	Name string `cbor:"1,keyasint,omitempty"` // "": the host's, which brings no Embedder
 	Dim  int    `cbor:"2,keyasint,omitempty"`
+}
+
+// Load returns the model of the vectors in a store, zero if there are none.
+func Load(ctx context.Context, st store.Store) (m Model, err error) {
+	e, err := st.Get(ctx, stored.ModelKey())
+	if errors.Is(err, store.ErrNotFound) {
+		return m, nil
+	}
+	if err == nil {
+		err = codec.Decode(e, &m)
+	}
+	if err == nil && (m.Dim < 0 || m.Dim > vectors.MaxDimension) {
+		err = fmt.Errorf("%w: %q: dimension %d", store.ErrDamaged, e.Key, m.Dim)
+	}
+	return m, err
 }
 
 // Embedder is what there is for vectors, with or without a Host.
@@ -50,9 +71,24 @@ type Embedder struct {
 	queued map[string]bool // those of queue
 }
 
-// Start prepares for the vectors of a Host, nil for none, whose model has a name. Noted is the
-// model of those that are stored. It is not in use yet.
-func (v *Embedder) Start(host Host, name string, noted Model) (err error) {
+// ErrEmpty: a name is empty.
+var ErrEmpty = errors.New("empty")
+
+// Start prepares for the vectors of a Host, nil for none. Noted is the model of those that are stored. It is
+// not in use yet.
+func (v *Embedder) Start(host Host, noted Model) (err error) {
+	name := ""
+	if host != nil {
+		if err := guard.Call(func() { name = host.Model() }); err != nil {
+			return fmt.Errorf("embedder: model: %w", err)
+		}
+		if name == "" {
+			return fmt.Errorf("embedder's model: %w", ErrEmpty)
+		}
+		if err := key.CheckID("embedder's model", name); err != nil {
+			return err
+		}
+	}
 	v.Prime()
 	v.host, v.known, v.size = host, noted, batchTexts
 	v.queued = make(map[string]bool)
@@ -225,12 +261,16 @@ func (v *Embedder) Tried(now time.Time, tenant string, err error) {
 	}
 }
 
-// Unnoted returns the model, and whether the store does not have it yet.
-func (v *Embedder) Unnoted() (m Model, unnoted bool) {
+// Note returns the model, and what notes it in the store, if it is not there.
+func (v *Embedder) Note() (m Model, ops []store.Op, err error) {
 	m = v.Model()
 	v.Lock()
 	defer v.Unlock()
-	return m, v.known != m
+	if v.known == m {
+		return m, nil, nil
+	}
+	op, err := stored.Put(stored.ModelKey(), m)
+	return m, []store.Op{op}, err
 }
 
 // Noted says that the store has the model.

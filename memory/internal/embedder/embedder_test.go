@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/memory/internal/embedder"
 	"github.com/arc-learn/arc/memory/internal/vectors"
+	"github.com/arc-learn/arc/store"
 )
 
 // host is a Host that says what is asked of it.
@@ -18,9 +19,11 @@ type host func(texts []string) ([][]float32, error)
 
 func (h host) Embed(_ context.Context, texts []string) ([][]float32, error) { return h(texts) }
 
+func (h host) Model() string { return "m" }
+
 func started(t *testing.T, h embedder.Host, noted embedder.Model) *embedder.Embedder {
 	v := new(embedder.Embedder)
-	require.NoError(t, v.Start(h, "m", noted))
+	require.NoError(t, v.Start(h, noted))
 	return v
 }
 
@@ -122,11 +125,21 @@ func TestModel(t *testing.T) {
 	v.Adopt(embedder.Model{Name: "late", Dim: 4})
 	require.Equal(t, embedder.Model{Name: "theirs", Dim: 3}, v.Model())
 	require.True(t, v.Fits(3) && !v.Fits(4))
-	m, unnoted := v.Unnoted()
-	require.True(t, unnoted)
+	st := store.NewMem()
+	none, err := embedder.Load(t.Context(), st)
+	require.NoError(t, err)
+	require.Zero(t, none)
+	m, ops, err := v.Note()
+	require.NoError(t, err)
+	_, err = st.Commit(t.Context(), ops...)
+	require.NoError(t, err)
 	v.Noted(m)
-	_, unnoted = v.Unnoted()
-	require.False(t, unnoted)
+	_, ops, err = v.Note()
+	require.NoError(t, err)
+	require.Empty(t, ops)
+	noted, err := embedder.Load(t.Context(), st)
+	require.NoError(t, err)
+	require.Equal(t, m, noted)
 	works := started(t, host(nil), embedder.Model{Name: "before", Dim: 7})
 	require.Equal(t, embedder.Model{Name: "m"}, works.Model())
 	works.Adopt(embedder.Model{Name: "theirs", Dim: 3})

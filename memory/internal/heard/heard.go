@@ -4,8 +4,13 @@ package heard
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
+	"time"
 
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/memory/internal/stored"
+	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -15,6 +20,26 @@ type Heard struct {
 	rev    store.Revision
 	more   chan struct{} // closed when more was heard
 	closed bool
+	asked  int
+}
+
+// asks are the keys that are written to be heard of. There are several, since a store has
+// commits of one key take turns.
+const asks = 64
+
+// Commit commits something to be heard of at a time.
+func (h *Heard) Commit(ctx context.Context, st store.Store, at time.Time) (store.Revision, error) {
+	h.mu.Lock()
+	h.asked = (h.asked + 1) % asks
+	k := key.Join(stored.Root, "heard", strconv.Itoa(h.asked))
+	h.mu.Unlock()
+	op, err := stored.Put(k, struct {
+		At tally.Instant `cbor:"1,keyasint,omitempty"`
+	}{tally.InstantOf(at)})
+	if err != nil {
+		return 0, err
+	}
+	return st.Commit(ctx, op)
 }
 
 // New returns a Heard of nothing yet.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,6 +47,22 @@ func TestAwait(t *testing.T) {
 		h.Close()
 		require.ErrorIs(t, <-last, store.ErrClosed)
 	})
+}
+
+// What is committed to be heard of is under one of a few keys.
+func TestCommit(t *testing.T) {
+	h, st := heard.New(), store.NewMem()
+	seen := map[string]bool{}
+	for range 100 {
+		rev, err := h.Commit(t.Context(), st, time.Unix(7, 0))
+		require.NoError(t, err)
+		require.NotZero(t, rev)
+	}
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		seen[e.Key] = true
+	}
+	require.Len(t, seen, 64)
 }
 
 func TestAwaitEnds(t *testing.T) {

@@ -128,6 +128,12 @@ func (e *Entry) Count(c *tally.Counts) {
 	e.counts.Store(c)
 }
 
+// Changed is when the record was last made, said again or used, in microseconds since 1970.
+func (e *Entry) Changed() int64 {
+	c := e.Counts()
+	return max(e.Known, int64(c.LastUsed), int64(c.Said))
+}
+
 // Links returns what the record points to.
 func (e *Entry) Links() []Link {
 	if e.More == nil {

@@ -102,8 +102,7 @@ func (t *Table) Latest(thread string, n int) (es []*Entry) {
 // Changed is when a record was last made, said again or used, in microseconds since 1970.
 func (t *Table) Changed() (last int64) {
 	for _, e := range t.Snapshot() {
-		c := e.Counts()
-		last = max(last, e.Known, int64(c.LastUsed), int64(c.Said))
+		last = max(last, e.Changed())
 	}
 	return last
 }
@@ -227,6 +226,24 @@ func (t *Table) Depart() {
 type Change struct {
 	Entry  *Entry
 	Counts *tally.Counts
+}
+
+// Clone gives changes the counters of their entries to change, side by side in memory.
+func Clone(changes []Change) {
+	n := len(changes)
+	for _, c := range changes {
+		n += len(c.Entry.Counts().Situations)
+	}
+	all, situations := make([]tally.Counts, len(changes)), make([]tally.Situation, 0, n)
+	for i := range changes {
+		c := &all[i]
+		*c = *changes[i].Entry.Counts()
+		start := len(situations)
+		situations = append(situations, c.Situations...)
+		c.Situations = situations[start : len(situations) : len(situations)+1] // with room for one more
+		situations = situations[:len(situations)+1]
+		changes[i].Counts = c
+	}
 }
 
 // Tally replaces counters. One goroutine at a time calls it.
