@@ -1,8 +1,12 @@
 package memory
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"time"
 
+	"github.com/arc-learn/arc/memory/internal/table"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -65,6 +69,52 @@ type Query struct {
 	// Context are records that are in mind: those linked with them have
 	// Parts.Spreading.
 	Context []ID
+}
+
+// K by default, and at most: no scope has more, and multiples of it are numbers.
+const defaultK, maxK = 10, 1 << 26
+
+// check returns what is wrong with the query.
+func (q *Query) check() error {
+	switch {
+	case q.K < 0:
+		return fmt.Errorf("%w: K is %d", ErrQuery, q.K)
+	case !(q.Floor >= 0 && q.Floor <= 1):
+		return fmt.Errorf("%w: Floor is %v", ErrQuery, q.Floor)
+	}
+	for _, k := range q.Kinds {
+		if !k.valid() {
+			return fmt.Errorf("%w: %.32q", ErrKind, string(k))
+		}
+	}
+	return cmp.Or(limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)))
+}
+
+// latest returns t in microseconds since 1970, or the end of time if it is zero. Times that no
+// record may have stay before that, and after all of these: differences are numbers.
+func latest(t time.Time) int64 {
+	const far = 1 << 41 // in seconds
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return min(max(t.Unix(), -far), far)*1e6 + int64(t.Nanosecond()/1000)
+}
+
+// without returns the flags of the records that the query leaves out.
+func (q *Query) without() (f table.Flags) {
+	if len(q.Kinds) > 0 {
+		f = table.Kinds
+		for _, k := range q.Kinds {
+			f &^= k.flag()
+		}
+	}
+	if q.Inject {
+		f |= table.Quarantined
+	}
+	if !q.Archived {
+		f |= table.Archived
+	}
+	return f
 }
 
 // Hit is a record that was found. See the package comment for what supersedes

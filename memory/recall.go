@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -18,54 +17,6 @@ import (
 	"github.com/arc-learn/arc/memory/internal/tally"
 	"github.com/arc-learn/arc/store"
 )
-
-const (
-	defaultK = 10
-	maxK     = 1 << 26 // no scope has more, and multiples of it are numbers
-)
-
-// check returns what is wrong with the query.
-func (q *Query) check() error {
-	switch {
-	case q.K < 0:
-		return fmt.Errorf("%w: K is %d", ErrQuery, q.K)
-	case !(q.Floor >= 0 && q.Floor <= 1):
-		return fmt.Errorf("%w: Floor is %v", ErrQuery, q.Floor)
-	}
-	for _, k := range q.Kinds {
-		if !k.valid() {
-			return fmt.Errorf("%w: %.32q", ErrKind, string(k))
-		}
-	}
-	return cmp.Or(limit("text", MaxText, len(q.Text)), limit("situation", MaxText, len(q.Situation)))
-}
-
-// latest returns t in microseconds since 1970, or the end of time if it is zero. Times that no
-// record may have stay before that, and after all of these: differences are numbers.
-func latest(t time.Time) int64 {
-	const far = 1 << 41 // in seconds
-	if t.IsZero() {
-		return math.MaxInt64
-	}
-	return min(max(t.Unix(), -far), far)*1e6 + int64(t.Nanosecond()/1000)
-}
-
-// without returns the flags of the records that the query leaves out.
-func (q *Query) without() (f table.Flags) {
-	if len(q.Kinds) > 0 {
-		f = table.Kinds
-		for _, k := range q.Kinds {
-			f &^= k.flag()
-		}
-	}
-	if q.Inject {
-		f |= table.Quarantined
-	}
-	if !q.Archived {
-		f |= table.Archived
-	}
-	return f
-}
 
 // prepare checks q and fills sc.Query.
 func (s Space) prepare(q *Query, sc *scratch) error {

@@ -224,3 +224,21 @@ func TestKin(t *testing.T) {
 	require.Nil(t, s.Kin(tab, e, words, len(e.Text), 1))
 	require.NotEmpty(t, search.Content(tab, words))
 }
+
+// The nearest earlier Fact is closest if it is near enough, and by far the nearest unless there is a change.
+func TestClosest(t *testing.T) {
+	t.Parallel()
+	tab := table.New("acme", nil)
+	near, far := entry("near", "a", 1), entry("far", "b", 1)
+	e := entry("e", "c", 2)
+	tab.PutVector(near, index.Doc{}, []float32{1, .1})
+	var s search.Search
+	x := []float32{1, 0}
+	require.Nil(t, s.Closest(tab, e, x, false, .5), "there is no other to compare it with")
+	require.Same(t, near, s.Closest(tab, e, x, true, .5))
+	tab.PutVector(far, index.Doc{}, []float32{.1, 1})
+	require.Same(t, near, s.Closest(tab, e, x, false, .5))
+	require.Nil(t, s.Closest(tab, e, []float32{1, 1}, false, .5), "they are about as near")
+	require.Nil(t, s.Closest(tab, entry("before", "d", 0), x, true, .5))
+	require.Nil(t, s.Closest(tab, e, nil, true, .5))
+}

@@ -88,8 +88,15 @@ func TestBeside(t *testing.T) {
 		require.Equal(t, x, y)
 	}
 	bad, err = stored.Put("k", map[int]any{1: []byte{1}})
-	_, _, err = stored.VectorOf(entryOf(t, bad, err))
+	damaged := entryOf(t, bad, err)
+	_, _, err = stored.VectorOf(damaged)
 	require.ErrorIs(t, err, store.ErrDamaged)
+	some, err := stored.PutVector("some", "model", []float32{1, 0})
+	none, missing := stored.PutVector("none", "model", nil)
+	coded := stored.CodeVectors([]store.Entry{entryOf(t, some, err), entryOf(t, none, missing), damaged})
+	require.Equal(t, []int{2, 0, 0}, []int{coded[0].Dim, coded[1].Dim, coded[2].Dim})
+	require.NoError(t, coded[1].Err)
+	require.ErrorIs(t, coded[2].Err, store.ErrDamaged)
 
 	guesses := []stored.Guess{{Old: "o", Probability: .5, Evidence: table.ByCue}}
 	op, err := stored.Put("k", guesses)

@@ -201,6 +201,31 @@ func TestTally(t *testing.T) {
 	require.Zero(t, found())
 }
 
+// Counters to change are the callers' own, each with room for another situation.
+func TestClone(t *testing.T) {
+	t.Parallel()
+	a, b := entry("a", 1), entry("b", 1)
+	before := tally.Counts{Failed: 1, Situations: []tally.Situation{{Hash: 1, Failed: 1}}}
+	a.Count(before.Clone())
+	changes := []table.Change{{Entry: a}, {Entry: b}}
+	table.Clone(changes)
+	for _, c := range changes {
+		c.Counts.Add(tally.Failed, 7, 1)
+		c.Counts.Add(tally.Failed, 8, 1)
+	}
+	require.Equal(t, before, *a.Counts())
+	require.Zero(t, *b.Counts())
+	require.Equal(t, []uint64{1, 7, 8}, hashes(changes[0].Counts))
+	require.Equal(t, []uint64{7, 8}, hashes(changes[1].Counts))
+}
+
+func hashes(c *tally.Counts) (out []uint64) {
+	for _, s := range c.Situations {
+		out = append(out, s.Hash)
+	}
+	return out
+}
+
 // A guess counts until one by who has read both says that it is wrong.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
