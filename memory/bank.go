@@ -118,13 +118,13 @@ func (b *Bank) shardFor(s Scope) *shard {
 		return sh
 	}
 	of := b.tenants.Of(s.Tenant())
-	fresh := newShard(s, nil)
+	var size *atomic.Int64
 	if of != nil {
-		fresh = newShard(s, &of.Bytes)
+		size = &of.Bytes
 	}
-	sh, there := b.shards.LoadOrStore(s, fresh)
+	sh, there := b.shards.LoadOrStore(s, newShard(s, size))
 	if !there {
-		fresh.Arrive()
+		sh.(*shard).Arrive()
 		if of != nil {
 			of.Add(string(s))
 		}

@@ -481,7 +481,7 @@ func (g *group) records(cond store.Condition) ([]store.Op, error) {
 		ops = append(ops, c.record)
 		if g.b.reading.states(c.rec) {
 			at := applied{At: tally.InstantOf(c.rec.Known)}
-			op, err := stored.Put(stored.Key(stored.Unread, string(g.sh.scope), string(c.rec.ID)), at)
+			op, err := stored.Put(g.sh.key(stored.Unread, c.rec.ID), at)
 			if err != nil {
 				return nil, err
 			}

@@ -192,7 +192,7 @@ func (b *Bank) uncache(r *Record) {
 func (b *Bank) besides(sh *shard, id ID) []store.Op {
 	ops := []store.Op{{Key: sh.key(stored.Counts, id), Delete: true}, {Key: sh.key(stored.Guesses, id), Delete: true}}
 	if b.reading.host != nil {
-		ops = append(ops, store.Op{Key: stored.Key(stored.Unread, string(sh.scope), string(id)), Delete: true})
+		ops = append(ops, store.Op{Key: sh.key(stored.Unread, id), Delete: true})
 	}
 	return ops
 }
