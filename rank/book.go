@@ -277,7 +277,7 @@ func (b *Book) restore(ctx context.Context, candidates ...string) error {
 			if err != nil {
 				return fmt.Errorf("window of %q for %q: %w", pair.candidate, pair.skill, err)
 			}
-			w.recall(left, from)
+			w.regain(left, from)
 		}
 		windows[pair] = w
 	}
@@ -384,7 +384,7 @@ func (b *Book) wake(ctx context.Context, candidate, skill string, w *window, sin
 			return err
 		}
 		b.mu.Lock()
-		w.recall(left, from)
+		w.regain(left, from)
 		b.mu.Unlock()
 	}
 	if w.awake(since) {

@@ -70,8 +70,8 @@ func (w *window) keep(h hourRecord, now int64) {
 	w.left = append(w.left, h)
 }
 
-// recall takes in what has left the window from an hour on.
-func (w *window) recall(left []hourRecord, from int64) {
+// regain takes in what has left the window from an hour on.
+func (w *window) regain(left []hourRecord, from int64) {
 	w.left, w.from = left, from
 	for i := range left {
 		w.latest = max(w.latest, (left[i].hour+1)*int64(time.Hour)-1) // or before
