@@ -74,14 +74,13 @@ type Work struct {
 	Secrets Secrets
 }
 
-// Task, Delivery, Delta, Usage, Rate and Warning are the nouns that package reason
+// Task, Delivery, Delta, Usage and Warning are the nouns that package reason
 // defines and that executors deal in.
 type (
 	Task     = reason.Task
 	Delivery = reason.Delivery
 	Delta    = reason.Delta
 	Usage    = reason.Usage
-	Rate     = reason.Rate
 	Warning  = reason.Warning
 )
 

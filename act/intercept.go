@@ -8,6 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/price"
 )
 
 // Interceptor stands around every attempt, as middleware around an HTTP handler:
@@ -167,7 +168,7 @@ func (cost) Before(context.Context, *Call) error { return nil }
 func (cost) After(_ context.Context, c *Call, a *Attempt) {
 	a.checkUsage()
 	if u := &a.Result.Usage; u.APICostUSD == 0 {
-		u.APICostUSD = c.by.Rate.Price(*u)
+		u.APICostUSD = price.Rate(c.by.Rate).Of(*u)
 	}
 }
 

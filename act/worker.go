@@ -33,6 +33,10 @@ type Worker struct {
 	input *schema // of Input
 }
 
+// Rate is the list price of a worker's tokens, in US dollars for a million of them. Those
+// that come from a cache, or go to it, cost In where theirs is 0.
+type Rate struct{ In, Out, CacheRead, CacheWrite float64 }
+
 // able reports whether the worker can take the task.
 func (w *Worker) able(t *Task) bool {
 	if t.Skill != "" && !slices.Contains(w.Skills, t.Skill) {

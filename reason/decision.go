@@ -1,7 +1,6 @@
 package reason
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,17 +159,6 @@ const maxTokens = 1 << 40
 func (u Usage) Valid() bool {
 	return u.TokensIn >= 0 && u.TokensOut >= 0 && cost(u.CostUSD) && cost(u.APICostUSD) &&
 		min(u.CacheRead, u.CacheWrite) >= 0 && u.CacheRead <= u.TokensIn && u.CacheWrite <= u.TokensIn-u.CacheRead
-}
-
-// Rate is what tokens cost, in US dollars for a million of them. Those that come from a
-// cache, or go to it, cost In where theirs is 0.
-type Rate struct{ In, Out, CacheRead, CacheWrite float64 }
-
-// Price is what the tokens of u cost at that rate.
-func (r Rate) Price(u Usage) float64 {
-	plain := u.TokensIn - u.CacheRead - u.CacheWrite
-	return (float64(plain)*r.In + float64(u.CacheRead)*cmp.Or(r.CacheRead, r.In) +
-		float64(u.CacheWrite)*cmp.Or(r.CacheWrite, r.In) + float64(u.TokensOut)*r.Out) / 1e6
 }
 
 func cost(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat64 }

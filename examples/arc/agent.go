@@ -506,7 +506,7 @@ func (c *config) reasoner(
 		return nil, err
 	}
 	if c.Price != nil {
-		m = model.Price(m, reason.Rate(*c.Price))
+		m = model.Price(m, model.Rate(*c.Price))
 	}
 	return reason.NewLLM(&character{Model: m, dir: dir}, &reason.LLMOptions{Skills: skills})
 }

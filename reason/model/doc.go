@@ -4,7 +4,7 @@
 //	m := model.Timeout(client, time.Minute)                // ends calls of a client that hangs
 //	m = model.Limit(m, &model.LimitOptions{Requests: 600}) // what the provider admits
 //	m = model.Trace(m, &model.TraceOptions{TracerProvider: spans})
-//	m = model.Price(m, reason.Rate{In: 3, Out: 15})        // US dollars for a million tokens
+//	m = model.Price(m, model.Rate{In: 3, Out: 15})        // US dollars for a million tokens
 //
 // The order above is a good one: the limit does not count as time of the model,
 // and the span shows the wait. [Record] writes the calls of a real model to a

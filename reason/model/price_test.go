@@ -20,16 +20,16 @@ func TestPrice(t *testing.T) {
 	paid := used
 	paid.CostUSD = 7
 	for name, c := range map[string]struct {
-		rate reason.Rate
+		rate model.Rate
 		used reason.Usage
 		want float64
 	}{
-		"in and out":       {reason.Rate{In: 3, Out: 15}, used, 4.5},
-		"caches":           {reason.Rate{In: 3, Out: 15, CacheRead: .3, CacheWrite: 3.75}, used, 3.495},
-		"nothing reported": {reason.Rate{In: 3, Out: 15}, reason.Usage{}, 0},
-		"the model's own":  {reason.Rate{In: 3, Out: 15}, paid, 7},
-		"negative":         {reason.Rate{In: -3, Out: 15}, used, 1.5},
-		"no numbers":       {reason.Rate{In: math.NaN(), Out: math.Inf(1), CacheRead: 1}, used, .4},
+		"in and out":       {model.Rate{In: 3, Out: 15}, used, 4.5},
+		"caches":           {model.Rate{In: 3, Out: 15, CacheRead: .3, CacheWrite: 3.75}, used, 3.495},
+		"nothing reported": {model.Rate{In: 3, Out: 15}, reason.Usage{}, 0},
+		"the model's own":  {model.Rate{In: 3, Out: 15}, paid, 7},
+		"negative":         {model.Rate{In: -3, Out: 15}, used, 1.5},
+		"no numbers":       {model.Rate{In: math.NaN(), Out: math.Inf(1), CacheRead: 1}, used, .4},
 	} {
 		failed := &reason.ModelError{Status: 503, Again: true, Usage: c.used}
 		m := model.Price(reasontest.NewScript(
@@ -62,7 +62,7 @@ func ExamplePrice() {
 	client := reasontest.NewScript(reasontest.Answer{ // in place of a real one
 		Pieces: []string{"forty-two"}, Usage: reason.Usage{TokensIn: 2000, TokensOut: 400},
 	})
-	m := model.Price(client, reason.Rate{In: 3, Out: 15}) // US dollars for a million tokens
+	m := model.Price(client, model.Rate{In: 3, Out: 15}) // US dollars for a million tokens
 	resp, err := m.Generate(context.Background(), &reason.Request{System: "What is the answer?"})
 	if err != nil {
 		fmt.Println(err)

@@ -31,7 +31,7 @@ var wrappers = map[string]func(reason.Model) reason.Model{
 	"Limit":   func(m reason.Model) reason.Model { return model.Limit(m, &model.LimitOptions{Requests: 6000}) },
 	"Timeout": func(m reason.Model) reason.Model { return model.Timeout(m, time.Hour) },
 	"Trace":   func(m reason.Model) reason.Model { return model.Trace(m, traceTo(new(telemetrytest.Recorder))) },
-	"Price":   func(m reason.Model) reason.Model { return model.Price(m, reason.Rate{}) },
+	"Price":   func(m reason.Model) reason.Model { return model.Price(m, model.Rate{}) },
 	"Record":  func(m reason.Model) reason.Model { return model.Record(m, io.Discard, nil) },
 	"all": func(m reason.Model) reason.Model {
 		return model.Limit(model.Timeout(model.Trace(model.Record(m, io.Discard, nil), traceTo(new(telemetrytest.Recorder))), 0), nil)
