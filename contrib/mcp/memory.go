@@ -297,7 +297,7 @@ func (d desk) health(ctx context.Context, c caller, _ nothing) (healthOut, strin
 		},
 		Quarantined: h.Quarantined, Archived: h.Archived, Pending: h.Pending, Feedback: h.Feedback,
 		Effectiveness: number(h.Effectiveness),
-		Uplift: upliftOf(all.Uplift.Delivered), Unasked: upliftOf(all.Uplift.Unasked), Issues: issues,
+		Uplift:        upliftOf(all.Uplift.Delivered), Unasked: upliftOf(all.Uplift.Unasked), Issues: issues,
 	}, "", nil
 }
 
