@@ -2,6 +2,7 @@ package learn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,7 @@ type Lessons struct {
 // idempotent on the goal's key. Learn does it for every goal that deliberation has
 // delivered.
 func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) {
+	o.Unfit = cmp.Or(o.Unfit, o.dated())
 	d, err := o.chunk()
 	if err != nil {
 		return memory.Receipt{}, err
@@ -125,6 +127,7 @@ func (l *Learner) remember(ctx context.Context, o *Outcome, d memory.Draft) (mem
 // was injected needs no search, and gets its credit by feedback: that it was used
 // is all that there is to say.
 func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, credited memory.ID, err error) {
+	o.Unfit = cmp.Or(o.Unfit, o.dated())
 	ask := Ask{Scope: o.Scope, Situation: o.Situation, Objective: o.Objective, Case: o.Case}
 	if o.Chunks == nil {
 		o.Chunks = l.Match(o.Injected, ask)

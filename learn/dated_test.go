@@ -1,0 +1,73 @@
+package learn_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/reason"
+)
+
+// A plan that says a day which its case does not is for that day: it never fires.
+func TestPlanOfADay(t *testing.T) {
+	t.Parallel()
+	const objective = "send the report of the day to the board"
+	for _, c := range []struct {
+		task  reason.Task
+		fires bool
+	}{
+		{reason.Task{Objective: "send the report of 2026-11-21"}, false},
+		{reason.Task{Objective: "send the report of 21.11.2026 to the board"}, false},
+		{reason.Task{Objective: "send the report of November 21"}, false},
+		{reason.Task{Objective: "send the report of 21 Nov. to the board"}, false},
+		{reason.Task{Objective: "send it", Inputs: []byte(`{"path":"reports/2026/11/21.pdf"}`)}, false},
+		{reason.Task{Objective: "send it", Inputs: []byte(`{"from":"2026-11-21T00:00:00Z"}`)}, false},
+		{reason.Task{Objective: "send it", Verify: "the board has that of 2026-11-21"}, false},
+		{reason.Task{Objective: "send it with version 1.11.2 to 10.2.3.4, port 2026"}, true},
+		{reason.Task{Objective: "march 21 pages to the board, and you may 3 times"}, true},
+	} {
+		p := setup(t, nil)
+		a := learn.Ask{Scope: scope, Situation: objective, Objective: objective}
+		for i := range 2 {
+			o := delivered(fmt.Sprint(i), objective)
+			c.task.Skill, c.task.Worker = "edit", "fixer"
+			o.Situation, o.Case, o.Plan = objective, learn.Case{}, []reason.Task{c.task}
+			_, err := p.learner.Learn(t.Context(), o)
+			require.NoError(t, err)
+		}
+		found, err := p.learner.Recall(t.Context(), a)
+		require.NoError(t, err)
+		chunks := p.learner.Match(found.Hits, a)
+		require.Len(t, chunks, 1)
+		_, fires := learn.Fire(chunks, nil)
+		require.Equal(t, c.fires, fires, "%s %s", c.task.Objective, c.task.Inputs)
+		if !fires {
+			require.Contains(t, chunks[0].Differs[0], "which its case does not")
+		}
+	}
+}
+
+// A day that the case says is bound anew.
+func TestPlanOfADayOfTheCase(t *testing.T) {
+	t.Parallel()
+	p := setup(t, nil)
+	of := func(day string) learn.Ask {
+		text := "send the report of the day to the board"
+		return learn.Ask{Scope: scope, Situation: text, Objective: text, Case: learn.Case{Inputs: fmt.Appendf(nil, `{"day":%q}`, day)}}
+	}
+	for _, day := range []string{"2026-11-21", "2026-11-22"} {
+		a := of(day)
+		o := delivered(day, a.Objective)
+		o.Situation, o.Case, o.Plan = a.Situation, a.Case, []reason.Task{{Objective: "send that of " + day, Skill: "edit", Worker: "fixer"}}
+		_, err := p.learner.Learn(t.Context(), o)
+		require.NoError(t, err)
+	}
+	a := of("2026-11-23")
+	found, err := p.learner.Recall(t.Context(), a)
+	require.NoError(t, err)
+	chunk, fires := learn.Fire(p.learner.Match(found.Hits, a), nil)
+	require.True(t, fires)
+	require.Equal(t, "send that of 2026-11-23", chunk.Tasks[0].Objective)
+}
