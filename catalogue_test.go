@@ -106,6 +106,9 @@ func TestBadInput(t *testing.T) {
 			require.ErrorAs(t, refused(t, nested(66)), &limit)
 			require.Equal(t, store.LimitError{Field: "depth of inputs", Limit: 64, Got: 66}, *limit)
 			require.ErrorIs(t, refused(t, nested(8000)), arc.ErrObjective)
+			plan := arc.Objective{Text: "mend the cache", Tasks: []reason.Task{{Objective: "mend", Inputs: nested(66).Inputs}}}
+			require.ErrorAs(t, refused(t, plan), &limit)
+			require.Equal(t, store.LimitError{Field: "depth of inputs of a task", Limit: 64, Got: 66}, *limit)
 		},
 		"40 id that is empty": func(t *testing.T) {
 			a, _ := open(t)

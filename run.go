@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/arc-learn/arc/internal/depth"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
@@ -460,9 +461,6 @@ func (a *Agent) over(run roster.ID) {
 // maxConditions is how many conditions, and skills, an objective has at most.
 const maxConditions = 32
 
-// maxNested is how deep inputs are nested at most, as the answers of a model are.
-const maxNested = 64
-
 // check returns every problem with an objective as the host gave it.
 func (o *Objective) check() error {
 	var errs []error
@@ -479,8 +477,8 @@ func (o *Objective) check() error {
 	}
 	if len(o.Inputs) > 0 && len(o.Inputs) <= maxText && !json.Valid(o.Inputs) {
 		errs = append(errs, errors.New("inputs are not JSON"))
-	} else if n := nesting(o.Inputs); n > maxNested {
-		errs = append(errs, &store.LimitError{Field: "depth of inputs", Limit: maxNested, Got: n})
+	} else if err := depth.Check("inputs", o.Inputs); err != nil {
+		errs = append(errs, err)
 	}
 	for _, f := range [...]struct{ name, id string }{{"id", o.ID}, {"session", o.Session}, {"user", o.User}} {
 		if err := key.CheckID(f.name, f.id); err != nil {
@@ -526,26 +524,6 @@ func (o *Objective) check() error {
 		return fmt.Errorf("%w: %w", ErrObjective, errors.Join(errs...))
 	}
 	return nil
-}
-
-// nesting is how deep the objects and arrays of JSON stand in one another.
-func nesting(raw json.RawMessage) (deepest int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
 }
 
 // clone returns a copy whose lists and inputs the host cannot change.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/depth"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/quote"
 	"github.com/arc-learn/arc/memory"
@@ -104,7 +105,7 @@ type Task struct {
 	Effect *Effect `cbor:"5,keyasint,omitempty"`
 	// Worker is the worker to try first, by name. "" or unknown: as ranked.
 	Worker string `cbor:"6,keyasint,omitempty"`
-	// Inputs are data for the worker.
+	// Inputs are data for the worker, at most 64 KiB and nested 64 deep.
 	Inputs json.RawMessage `cbor:"7,keyasint,omitempty"`
 }
 
@@ -319,6 +320,9 @@ func checkTasks(tasks []Task) error {
 		}
 		if len(t.Inputs) > 0 && !json.Valid(t.Inputs) {
 			return fmt.Errorf("%w: the inputs of task %d are not JSON", ErrDecision, i+1)
+		}
+		if err := depth.Check("inputs of a task", t.Inputs); err != nil {
+			return err
 		}
 	}
 	if total > maxTasksText {
