@@ -129,7 +129,7 @@ func (t *turn) afford(
 		if err != nil {
 			return nil, "", "", err
 		}
-		over := t.s.bounds().Lacks("the run", t.s.spent(t.a.o.Now()), price)
+		over := t.s.bounds().Lacks("the run", t.s.spent(t.a.o.Now()), ledger.Amount{}, price)
 		if over == "" {
 			over, err = t.own.ledgers.Lacks(ctx, t.shares(), t.s.Usage.CostUSD, price)
 		}

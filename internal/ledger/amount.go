@@ -37,37 +37,44 @@ func (a Amount) Less(b Amount) Amount {
 
 // Reached says which bound spent has reached, or "".
 func (a Amount) Reached(spent Amount) string {
+	is := ""
 	switch {
 	case a.Steps > 0 && spent.Steps >= a.Steps:
-		return fmt.Sprintf("budget of %d steps is spent", a.Steps)
+		is = steps(a)
 	case a.Wall > 0 && spent.Wall >= a.Wall:
-		return fmt.Sprintf("budget of %v is spent", a.Wall)
+		is = wall(a)
 	case a.Tokens > 0 && spent.Tokens >= a.Tokens:
-		return fmt.Sprintf("budget of %d tokens is spent", a.Tokens)
+		is = tokens(a)
 	case a.CostUSD > 0 && spent.CostUSD >= a.CostUSD:
-		return fmt.Sprintf("budget of %s is spent", dollars(a.CostUSD))
+		is = cost(a)
+	default:
+		return ""
 	}
-	return ""
+	return "budget of " + is + " is spent"
 }
 
-// Lacks says which bound an attempt of the price would pass where so much is spent; "": none.
-func (a Amount) Lacks(who string, spent, price Amount) string {
-	all, why := spent.Plus(price), ""
-	says := func(format string, price, spent, bound any) string {
-		format = fmt.Sprintf("takes about %[1]s, and %%s has used %[1]s of its budget of %[1]s", format)
-		return fmt.Sprintf(format, price, who, spent, bound)
+// Lacks says which bound an attempt of the price would pass where so much is used, and so much
+// is held for attempts under way; "": none.
+func (a Amount) Lacks(who string, used, held, price Amount) string {
+	all, why := used.Plus(held).Plus(price), ""
+	says := func(amount func(Amount) string) string {
+		has := amount(used)
+		if reserved := amount(held); reserved != amount(Amount{}) {
+			has += " and reserved " + reserved
+		}
+		return fmt.Sprintf("takes about %s, and %s has used %s of its budget of %s", amount(price), who, has, amount(a))
 	}
 	switch {
 	case a.Steps != 0 && all.Steps > a.Steps:
-		why = says("%d steps", price.Steps, spent.Steps, a.Steps)
+		why = says(steps)
 	case a.Wall != 0 && all.Wall > a.Wall:
-		why = says("%v", price.Wall.Round(time.Millisecond), spent.Wall.Round(time.Millisecond), a.Wall)
+		why = says(wall)
 	case a.Tokens != 0 && all.Tokens > a.Tokens:
-		why = says("%d tokens", price.Tokens, spent.Tokens, a.Tokens)
+		why = says(tokens)
 	case a.CostUSD != 0 && all.CostUSD > a.CostUSD:
-		why = says("%s", dollars(price.CostUSD), dollars(spent.CostUSD), dollars(a.CostUSD))
+		why = says(cost)
 	}
-	if past := a.Reached(spent); why != "" && past != "" { // whatever the attempt takes
+	if past := a.Reached(used); why != "" && past != "" { // whatever the attempt takes
 		return "comes too late: " + who + "'s " + past
 	}
 	return why
@@ -90,7 +97,7 @@ func (a Amount) Spent(spent Amount) (share float64, bound string) {
 		return 0, ""
 	}
 	names := [...]string{
-		fmt.Sprint(a.Steps, " steps"), a.Wall.String(), fmt.Sprint(a.Tokens, " tokens"), dollars(a.CostUSD),
+		steps(a), wall(a), tokens(a), cost(a),
 	}
 	return min(1, shares[most]), names[most]
 }
@@ -102,6 +109,12 @@ func ratio(used, bound float64) float64 {
 	}
 	return used / bound
 }
+
+// steps, wall, tokens and cost are a field of an Amount, to read.
+func steps(a Amount) string  { return fmt.Sprintf("%d steps", a.Steps) }
+func wall(a Amount) string   { return a.Wall.Round(min(a.Wall, time.Millisecond)).String() }
+func tokens(a Amount) string { return fmt.Sprintf("%d tokens", a.Tokens) }
+func cost(a Amount) string   { return dollars(a.CostUSD) }
 
 // dollars is an amount to read: to the cent, a small one to four digits.
 func dollars(v float64) string {

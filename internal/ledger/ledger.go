@@ -46,13 +46,17 @@ func (l *ledger) letGo(run string) bool {
 	return len(l.Held) < n
 }
 
-// taken is what was used, and is reserved.
-func (l *ledger) taken() Amount {
-	all := l.Used
+// held is what is reserved.
+func (l *ledger) held() (all Amount) {
 	for _, h := range l.Held {
 		all = all.Plus(h.Price)
 	}
 	return all
+}
+
+// purse is what the runs may spend on average, and have, what is reserved included.
+func (l *ledger) purse(each float64) rank.Purse {
+	return rank.Purse{Each: each, Tasks: l.Runs, Spent: l.Used.Plus(l.held()).CostUSD}
 }
 
 // Share is a ledger that a run has a share in, with its bound.
@@ -72,13 +76,16 @@ func (s *Share) counts(used Amount) bool {
 
 // lacks says why a ledger has no room for an attempt of a run that has cost so much; "": it has.
 func (s *Share) lacks(l *ledger, cost float64, price Amount) string {
-	all := l.taken()
-	p := rank.Purse{Each: s.Each, Tasks: l.Runs, Spent: all.CostUSD}
-	if s.Each != 0 && !p.Affords(cost, price.CostUSD) {
-		return fmt.Sprintf("takes about %s, and %d runs have used %s of a budget of %s each",
-			dollars(price.CostUSD), p.Tasks, dollars(p.Spent), dollars(s.Each))
+	held := l.held()
+	if p := l.purse(s.Each); s.Each != 0 && !p.Affords(cost, price.CostUSD) {
+		and := ""
+		if held.CostUSD > 0 {
+			and = " and reserved " + dollars(held.CostUSD)
+		}
+		return fmt.Sprintf("takes about %s, and %d runs have used %s%s of a budget of %s each",
+			dollars(price.CostUSD), p.Tasks, dollars(l.Used.CostUSD), and, dollars(s.Each))
 	}
-	return s.Bound.Lacks("the "+s.sharer(), all, price)
+	return s.Bound.Lacks("the "+s.sharer(), l.Used, held, price)
 }
 
 // sharer is what shares the ledger: a session, a scope, a day.
@@ -300,7 +307,7 @@ func (b *Book) Purse(ctx context.Context, s Share) (rank.Purse, error) {
 	if err != nil {
 		return rank.Purse{}, err
 	}
-	return rank.Purse{Each: s.Each, Tasks: l.Runs, Spent: l.taken().CostUSD}, nil
+	return l.purse(s.Each), nil
 }
 
 var errFull = errors.New("the budget has no room")

@@ -112,7 +112,12 @@ func TestReserved(t *testing.T) {
 	require.False(t, o.reserve(t, "three", scope))
 	why, err := o.Lacks(t.Context(), []ledger.Share{scope}, 0, dollar)
 	require.NoError(t, err)
-	require.Equal(t, "takes about $1, and the scope has used $2 of its budget of $2.5", why)
+	require.Equal(t, "takes about $1, and the scope has used $0 and reserved $2 of its budget of $2.5", why)
+	scope.Bound.CostUSD = 2
+	why, err = o.Lacks(t.Context(), []ledger.Share{scope}, 0, dollar)
+	require.NoError(t, err)
+	require.Equal(t, "takes about $1, and the scope has used $0 and reserved $2 of its budget of $2", why, "it is not spent: an attempt may take less")
+	scope.Bound.CostUSD = 2.5
 	require.Empty(t, o.reached(t, scope), "nothing is used yet")
 	require.NoError(t, o.Release(t.Context(), []ledger.Share{scope}, "one"))
 	require.True(t, o.reserve(t, "three", scope))
@@ -179,6 +184,9 @@ func TestPurse(t *testing.T) {
 	p, err := o.Purse(t.Context(), spend)
 	require.NoError(t, err)
 	require.Equal(t, [3]float64{2, 1, 2}, [3]float64{p.Each, float64(p.Tasks), p.Spent})
+	why, err := o.Lacks(t.Context(), []ledger.Share{spend}, 1, ledger.Amount{CostUSD: 100})
+	require.NoError(t, err)
+	require.Equal(t, "takes about $100, and 1 runs have used $1 and reserved $1 of a budget of $2 each", why)
 }
 
 // TestErased removes ledgers, and forgets them.
@@ -237,21 +245,22 @@ func TestAmounts(t *testing.T) {
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		bound, used, price := amounts.Draw(r, "bound"), amounts.Draw(r, "used"), amounts.Draw(r, "price")
+		held := amounts.Draw(r, "held")
 		require.NoError(r, bound.Check())
 		require.Equal(r, used, used.Plus(price).Less(price))
 		require.Empty(r, ledger.Amount{}.Reached(used))
-		require.Empty(r, ledger.Amount{}.Lacks("it", used, price))
+		require.Empty(r, ledger.Amount{}.Lacks("it", used, held, price))
 		within := func(a ledger.Amount) bool {
 			return (bound.Steps == 0 || a.Steps <= bound.Steps) && (bound.Wall == 0 || a.Wall <= bound.Wall) &&
 				(bound.Tokens == 0 || a.Tokens <= bound.Tokens) && (bound.CostUSD == 0 || a.CostUSD <= bound.CostUSD)
 		}
-		require.Equal(r, within(used.Plus(price)), bound.Lacks("it", used, price) == "")
+		require.Equal(r, within(used.Plus(held).Plus(price)), bound.Lacks("it", used, held, price) == "")
 		spent, name := bound.Spent(used)
 		require.Equal(r, spent == 1, bound.Reached(used) != "")
 		require.Equal(r, spent > 0, name != "")
 	})
 	require.Equal(t, "comes too late: the run's budget of 2s is spent",
-		ledger.Amount{Wall: 2 * time.Second}.Lacks("the run", ledger.Amount{Wall: 3 * time.Second}, dollar))
+		ledger.Amount{Wall: 2 * time.Second}.Lacks("the run", ledger.Amount{Wall: 3 * time.Second}, ledger.Amount{}, dollar))
 	require.Error(t, ledger.Amount{Tokens: -1}.Check())
 	share, name := ledger.Amount{Tokens: 10, CostUSD: 0.05}.Spent(ledger.Amount{Tokens: 6, CostUSD: 0.04})
 	require.InDelta(t, 0.8, share, 1e-9)
