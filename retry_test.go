@@ -129,7 +129,9 @@ func TestVerdictsCountOnce(t *testing.T) {
 		require.NotContains(t, string(e.Value), "hunter2secret")
 	}
 	for _, bad := range []arc.Verdict{{Task: 2}, {Task: -1}} {
-		require.ErrorIs(t, v.Judge(t.Context(), r.ID, bad), arc.ErrNotDelivered)
+		err := v.Judge(t.Context(), r.ID, bad)
+		require.ErrorIs(t, err, arc.ErrNotDelivered)
+		require.EqualError(t, err, fmt.Sprintf("not delivered: task %d of run %q, which has delivered 1", bad.Task, r.ID))
 	}
 	require.ErrorIs(t, a.In("other").Judge(t.Context(), r.ID, wrong), store.ErrNotFound)
 	err = v.Judge(t.Context(), "nobody", wrong)

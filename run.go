@@ -164,8 +164,11 @@ func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verd
 	if err != nil {
 		return err
 	}
-	if v.Task < 0 || v.Task > len(s.Deliveries) || v.Task == 0 && s.Status != Delivered {
-		return fmt.Errorf("%w: run %q is %s, with %d tasks delivered", ErrNotDelivered, id, s.Status, len(s.Deliveries))
+	if v.Task < 0 || v.Task > len(s.Deliveries) {
+		return fmt.Errorf("%w: task %d of run %q, which has delivered %d", ErrNotDelivered, v.Task, id, len(s.Deliveries))
+	}
+	if v.Task == 0 && s.Status != Delivered {
+		return fmt.Errorf("%w: run %q is %s", ErrNotDelivered, id, s.Status)
 	}
 	i := slices.IndexFunc(s.Verdicts, func(w Verdict) bool { return w.Source == v.Source && w.Task == v.Task })
 	if i >= 0 && s.Verdicts[i].Right == v.Right {
