@@ -23,8 +23,8 @@ type Uplift struct {
 
 // String says it in words.
 func (u Uplift) String() string {
-	measured := fmt.Sprintf("%+.1f points (%+.1f to %+.1f; %.0f %% of %d with, %.0f %% of %d without)",
-		100*u.Mean, 100*u.Low, 100*u.High, 100*u.With, u.Treated, 100*u.Without, u.Withheld)
+	rates := fmt.Sprintf("%.0f %% of %d with, %.0f %% of %d without", 100*u.With, u.Treated, 100*u.Without, u.Withheld)
+	measured := fmt.Sprintf("%+.1f points (%+.1f to %+.1f; %s)", 100*u.Mean, 100*u.Low, 100*u.High, rates)
 	switch {
 	case u.Low > 0:
 		return "helps by " + measured
@@ -35,7 +35,8 @@ func (u Uplift) String() string {
 	case u.Low <= -1 && u.High >= 1:
 		return fmt.Sprintf("cannot tell yet: %d with, %d without", u.Treated, u.Withheld)
 	}
-	return "cannot tell yet: " + measured
+	// The estimate itself may be off to either side, also of equal rates.
+	return fmt.Sprintf("cannot tell yet: between %+.1f and %+.1f points (%s)", 100*u.Low, 100*u.High, rates)
 }
 
 // RecordEpisode adds an episode to the experiments of its treatments. It is

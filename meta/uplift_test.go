@@ -99,3 +99,11 @@ func ExampleMonitor_Uplift() {
 	// Output:
 	// helps by +49.9 points (+24.2 to +75.6; 100 % of 150 with, 50 % of 50 without)
 }
+
+// Where all was delivered with memory and without, an estimate that says otherwise is drift of the
+// scores: the interval tells what is known.
+func TestUpliftThatCannotBeToldIsARange(t *testing.T) {
+	t.Parallel()
+	u := meta.Uplift{Mean: -.05, Low: -.4, High: .3, Treated: 40, Withheld: 12, With: 1, Without: 1}
+	require.Equal(t, "cannot tell yet: between -40.0 and +30.0 points (100 % of 40 with, 100 % of 12 without)", u.String())
+}
