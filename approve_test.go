@@ -86,6 +86,7 @@ func TestApprovals(t *testing.T) {
 					require.Equal(t, r.Next, r.Approval.Until)
 					require.Equal(t, 24*time.Hour, r.Approval.Until.Sub(r.Approval.Asked))
 					require.Equal(t, []arc.Approval{*r.Approval}, waiting(t, a, ""))
+					require.Equal(t, r.Scope, r.Approval.Scope, "a run's id is unique in its tenant only")
 					for _, say := range c.say {
 						if restart {
 							require.NoError(t, a.Close())

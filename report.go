@@ -104,7 +104,9 @@ type Aim struct {
 // Approval is an attempt that waits for a human. Without a Host.Approver attempts do
 // that are to be approved by their worker's Mode, its Blast, or what they cost.
 type Approval struct {
-	// Run and Attempt name it; attempts count from 1.
+	// Scope is that of the run, whose id is unique in its tenant; Run and Attempt name
+	// it there. Attempts count from 1.
+	Scope   memory.Scope
 	Run     string
 	Attempt int
 	// Objective is what the run is for, Task what Worker is to do.
@@ -176,7 +178,7 @@ func (s *state) approval() *Approval {
 	}
 	g := s.aim()
 	return &Approval{
-		Run: s.ID, Attempt: s.Attempts + 1, Objective: s.Objective.Text, Worker: s.Current.Worker,
+		Scope: s.Objective.Scope, Run: s.ID, Attempt: s.Attempts + 1, Objective: s.Objective.Text, Worker: s.Current.Worker,
 		Task: cloneTasks(g.Tasks[g.Next : g.Next+1])[0],
 		Mode: p.Mode, Blast: p.Blast, Why: slices.Clone(p.Why), Success: p.Success, CostUSD: p.CostUSD,
 		Asked: at(p.Asked), Until: at(p.Until), AllowedBy: slices.Clone(p.AllowedBy), Need: p.Need,
