@@ -1,6 +1,7 @@
 package reason
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -306,23 +307,18 @@ func checkTasks(tasks []Task) error {
 		return &store.LimitError{Field: "tasks of a decision", Limit: MaxTasks, Got: len(tasks)}
 	}
 	total := 0
-	for i := range tasks {
-		t := &tasks[i]
+	for i, t := range tasks {
 		total += len(t.Objective) + len(t.Delta) + len(t.Verify) + len(t.Inputs)
-		if fence.Blank(t.Objective) {
+		texts := checkTexts("task", t.Objective, t.Delta, t.Verify, t.Skill, t.Worker)
+		switch err := cmp.Or(texts, depth.Check("inputs of a task", t.Inputs)); {
+		case fence.Blank(t.Objective):
 			return fmt.Errorf("%w: task %d has no objective", ErrDecision, i+1)
-		}
-		if err := checkTexts("task", t.Objective, t.Delta, t.Verify, t.Skill, t.Worker); err != nil {
+		case err != nil:
 			return err
-		}
-		if len(t.Inputs) > maxText {
+		case len(t.Inputs) > maxText:
 			return &store.LimitError{Field: "inputs of a task", Limit: maxText, Got: len(t.Inputs)}
-		}
-		if len(t.Inputs) > 0 && !json.Valid(t.Inputs) {
+		case len(t.Inputs) > 0 && !json.Valid(t.Inputs):
 			return fmt.Errorf("%w: the inputs of task %d are not JSON", ErrDecision, i+1)
-		}
-		if err := depth.Check("inputs of a task", t.Inputs); err != nil {
-			return err
 		}
 	}
 	if total > maxTasksText {

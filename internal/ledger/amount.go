@@ -35,86 +35,68 @@ func (a Amount) Less(b Amount) Amount {
 	return Amount{a.Steps - b.Steps, a.Wall - b.Wall, a.Tokens - b.Tokens, a.CostUSD - b.CostUSD}
 }
 
+// field is one of an Amount: how much, and in words.
+type field struct {
+	of   func(Amount) float64
+	text func(Amount) string
+}
+
+func fields() [4]field {
+	wall := func(a Amount) string { return a.Wall.Round(min(a.Wall, time.Millisecond)).String() }
+	tokens := func(a Amount) string { return fmt.Sprint(a.Tokens, " tokens") }
+	return [...]field{
+		{func(a Amount) float64 { return float64(a.Steps) }, func(a Amount) string { return fmt.Sprint(a.Steps, " steps") }},
+		{func(a Amount) float64 { return float64(a.Wall) }, wall},
+		{func(a Amount) float64 { return float64(a.Tokens) }, tokens},
+		{func(a Amount) float64 { return a.CostUSD }, func(a Amount) string { return dollars(a.CostUSD) }},
+	}
+}
+
 // Reached says which bound spent has reached, or "".
 func (a Amount) Reached(spent Amount) string {
-	is := ""
-	switch {
-	case a.Steps > 0 && spent.Steps >= a.Steps:
-		is = steps(a)
-	case a.Wall > 0 && spent.Wall >= a.Wall:
-		is = wall(a)
-	case a.Tokens > 0 && spent.Tokens >= a.Tokens:
-		is = tokens(a)
-	case a.CostUSD > 0 && spent.CostUSD >= a.CostUSD:
-		is = cost(a)
-	default:
-		return ""
+	for _, f := range fields() {
+		if bound := f.of(a); bound > 0 && f.of(spent) >= bound {
+			return "budget of " + f.text(a) + " is spent"
+		}
 	}
-	return "budget of " + is + " is spent"
+	return ""
 }
 
 // Lacks says which bound an attempt of the price would pass where so much is used, and so much
 // is held for attempts under way; "": none.
 func (a Amount) Lacks(who string, used, held, price Amount) string {
-	all, why := used.Plus(held).Plus(price), ""
-	says := func(amount func(Amount) string) string {
-		has := amount(used)
-		if reserved := amount(held); reserved != amount(Amount{}) {
-			has += " and reserved " + reserved
+	all := used.Plus(held).Plus(price)
+	for _, f := range fields() {
+		bound, has := f.of(a), ""
+		if bound == 0 || f.of(all) <= bound {
+			continue
 		}
-		return fmt.Sprintf("takes about %s, and %s has used %s of its budget of %s", amount(price), who, has, amount(a))
+		if past := a.Reached(used); past != "" { // whatever the attempt takes
+			return "comes too late: " + who + "'s " + past
+		}
+		if f.of(held) > 0 {
+			has = " and reserved " + f.text(held)
+		}
+		return fmt.Sprintf("takes about %s, and %s has used %s%s of its budget of %s",
+			f.text(price), who, f.text(used), has, f.text(a))
 	}
-	switch {
-	case a.Steps != 0 && all.Steps > a.Steps:
-		why = says(steps)
-	case a.Wall != 0 && all.Wall > a.Wall:
-		why = says(wall)
-	case a.Tokens != 0 && all.Tokens > a.Tokens:
-		why = says(tokens)
-	case a.CostUSD != 0 && all.CostUSD > a.CostUSD:
-		why = says(cost)
-	}
-	if past := a.Reached(used); why != "" && past != "" { // whatever the attempt takes
-		return "comes too late: " + who + "'s " + past
-	}
-	return why
+	return ""
 }
 
 // Spent returns the largest share of a bound that is spent, and names the bound.
 // Shares below a half count as 0: metacognition does not ask for them.
 func (a Amount) Spent(spent Amount) (share float64, bound string) {
-	shares := [...]float64{
-		ratio(float64(spent.Steps), float64(a.Steps)), ratio(float64(spent.Wall), float64(a.Wall)),
-		ratio(float64(spent.Tokens), float64(a.Tokens)), ratio(spent.CostUSD, a.CostUSD),
-	}
-	most := 0
-	for i, share := range shares {
-		if share > shares[most] {
-			most = i
+	var most field
+	for _, f := range fields() {
+		if of := f.of(a); of > 0 && f.of(spent)/of > share {
+			share, most = f.of(spent)/of, f
 		}
 	}
-	if shares[most] < 0.5 {
+	if share < 0.5 {
 		return 0, ""
 	}
-	names := [...]string{
-		steps(a), wall(a), tokens(a), cost(a),
-	}
-	return min(1, shares[most]), names[most]
+	return min(1, share), most.text(a)
 }
-
-// ratio is the share of a bound; 0: the bound is none.
-func ratio(used, bound float64) float64 {
-	if bound <= 0 {
-		return 0
-	}
-	return used / bound
-}
-
-// steps, wall, tokens and cost are a field of an Amount, to read.
-func steps(a Amount) string  { return fmt.Sprintf("%d steps", a.Steps) }
-func wall(a Amount) string   { return a.Wall.Round(min(a.Wall, time.Millisecond)).String() }
-func tokens(a Amount) string { return fmt.Sprintf("%d tokens", a.Tokens) }
-func cost(a Amount) string   { return dollars(a.CostUSD) }
 
 // dollars is an amount to read: to the cent, a small one to four digits.
 func dollars(v float64) string {

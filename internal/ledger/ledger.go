@@ -69,21 +69,20 @@ type Share struct {
 
 // counts reports whether a ledger has to have what was used.
 func (s *Share) counts(used Amount) bool {
-	b := &s.Bound
-	return b.Steps != 0 && used.Steps != 0 || b.Wall != 0 && used.Wall != 0 || b.Tokens != 0 && used.Tokens != 0 ||
-		(b.CostUSD != 0 || s.Each != 0) && used.CostUSD != 0
+	for _, f := range fields() {
+		if f.of(s.Bound) != 0 && f.of(used) != 0 {
+			return true
+		}
+	}
+	return s.Each != 0 && used.CostUSD != 0
 }
 
 // lacks says why a ledger has no room for an attempt of a run that has cost so much; "": it has.
 func (s *Share) lacks(l *ledger, cost float64, price Amount) string {
 	held := l.held()
 	if p := l.purse(s.Each); s.Each != 0 && !p.Affords(cost, price.CostUSD) {
-		and := ""
-		if held.CostUSD > 0 {
-			and = " and reserved " + dollars(held.CostUSD)
-		}
-		return fmt.Sprintf("takes about %s, and %d runs have used %s%s of a budget of %s each",
-			dollars(price.CostUSD), p.Tasks, dollars(l.Used.CostUSD), and, dollars(s.Each))
+		return fmt.Sprintf("takes about %s, and %d runs have used %s and reserved %s of a budget of %s each",
+			dollars(price.CostUSD), p.Tasks, dollars(l.Used.CostUSD), dollars(held.CostUSD), dollars(s.Each))
 	}
 	return s.Bound.Lacks("the "+s.sharer(), l.Used, held, price)
 }
