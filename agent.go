@@ -2,8 +2,6 @@ package arc
 
 import (
 	"context"
-	crand "crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +24,6 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/known"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
@@ -210,6 +207,15 @@ type Options struct {
 	Seed uint64
 }
 
+// Bounds are budgets that runs share, those of other replicas too. An attempt reserves
+// what its worker takes on average before it begins, and what it took is settled
+// after. Zero fields are unbounded, Steps too.
+type Bounds struct {
+	Session Budget // of all runs of a session
+	Scope   Budget // of all runs of a scope
+	Day     Budget // of all runs of a tenant in a day, by UTC
+}
+
 // Retention bounds what stays of runs that are finished, in each tenant. Memories
 // are never pruned, nor are runs that are not finished. Agent.Maintain prunes the
 // tenant of its scope, and an open Agent each tenant, every Options.Maintain. The
@@ -224,13 +230,6 @@ type Retention struct {
 	// Samples is the age after which a worker's sample no longer counts where the
 	// last samples of a skill do. 0: 400 days; negative: never.
 	Samples time.Duration
-}
-
-// fill puts the defaults where a field is zero.
-func (r *Retention) fill() {
-	const day = 24 * time.Hour
-	setDefault(&r.Age, 90*day)
-	setDefault(&r.Samples, 400*day)
 }
 
 // PivotPolicy says what the loop does when the monitor recommends to pivot.
@@ -251,77 +250,6 @@ const (
 	// PivotAsk stops the run and asks a human.
 	PivotAsk
 )
-
-// fill puts the defaults where a field is zero.
-func (o *Options) fill() {
-	setDefault(&o.Scope, "local")
-	setDefault(&o.Attempts, 3)
-	setDefault(&o.Refusals, 3)
-	setDefault(&o.ReasonTimeout, 10*time.Minute)
-	setDefault(&o.AttemptTimeout, 10*time.Minute)
-	setDefault(&o.GateTimeout, 10*time.Minute)
-	setDefault(&o.ApprovalTTL, time.Minute)
-	setDefault(&o.Patience, 2*time.Minute)
-	setDefault(&o.Grace, 5*time.Second)
-	setDefault(&o.Maintain, 24*time.Hour)
-	setDefault(&o.Budget.Steps, 1000)
-	setDefault(&o.Lease, 15*time.Second)
-	setDefault(&o.ReadYourWrites, time.Second)
-	o.Retention.fill()
-	if o.Policy == nil {
-		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
-	}
-	o.Logger = guard.Logger(o.Logger)
-	o.Now = guard.Clock(o.Now)
-	if o.Seed == 0 {
-		var b [8]byte
-		crand.Read(b[:]) // never fails: it ends the process instead
-		o.Seed = binary.LittleEndian.Uint64(b[:]) | 1
-	}
-}
-
-// setDefault sets v to d where it is zero.
-func setDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
-
-// check returns every value that is out of range, after fill.
-func (o *Options) check() error {
-	var errs []error
-	for _, f := range [...]struct {
-		name string
-		v    int
-	}{{"Attempts", o.Attempts}, {"Refusals", o.Refusals}, {"Replans", o.Replans}} {
-		if f.v < 0 {
-			errs = append(errs, fmt.Errorf("option %s: %d is negative", f.name, f.v))
-		}
-	}
-	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
-		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
-	}
-	errs = append(errs, key.CheckID("option Name", o.Name), key.CheckID("option Replica", o.Replica))
-	if least := 5 * time.Second; o.Lease < least { // it is renewed thrice, and looks are a second apart at least
-		errs = append(errs, fmt.Errorf("option Lease: %v is less than %v", o.Lease, least))
-	}
-	if err := o.Scope.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("option Scope: %w", err))
-	}
-	for _, b := range [...]Budget{o.Budget, o.Bounds.Session, o.Bounds.Scope, o.Bounds.Day} {
-		if err := ledger.Amount(b).Check(); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if !(o.Spend >= 0 && o.Spend <= rank.MaxCostUSD) {
-		errs = append(errs, fmt.Errorf("option Spend: %v is not an amount of US dollars", o.Spend))
-	}
-	if w := o.Worth; !(w.Success >= 0 && w.Success <= rank.MaxCostUSD && w.Second >= 0 && w.Second <= rank.MaxCostUSD) {
-		errs = append(errs, fmt.Errorf("option Worth: %v are no amounts of US dollars", w))
-	}
-	return errors.Join(errs...)
-}
 
 // Agent runs objectives and keeps what is learned. New and Open make one: methods of the zero
 // Agent, and of nil, panic. It is safe for concurrent use; runs of different ids may overlap. While
@@ -403,6 +331,38 @@ type tenant struct {
 	ledgers   *ledger.Book
 	breakers  *breaker.Set
 	news      atomic.Uint64 // of the Agent, when the statistics caught up
+}
+
+// tenant returns the tenant of a scope. Every call that succeeds is paired with
+// handBack.
+func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
+	if err := scope.Check(); err != nil {
+		return nil, err
+	}
+	own, err := a.tenants.Get(ctx, scope.Tenant())
+	if err == nil && a.leases != nil {
+		if err = a.catchUp(ctx, own); err != nil {
+			a.handBack(own)
+		}
+	}
+	return own, err
+}
+
+// handBack ends the use of a tenant.
+func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }
+
+// catchUp has the statistics of a tenant be what other replicas have made of them, if any
+// has written some since they were.
+func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
+	now := a.news.Load()
+	if own.news.Swap(now) == now {
+		return nil
+	}
+	err := errors.Join(own.book.Refresh(ctx), own.monitor.Refresh(ctx))
+	if err != nil {
+		own.news.Store(0)
+	}
+	return err
 }
 
 // kept are the goals of a controller.

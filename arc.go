@@ -3,6 +3,8 @@ package arc
 import (
 	"cmp"
 	"context"
+	crand "crypto/rand"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"github.com/arc-learn/arc/internal/breaker"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/pool"
@@ -139,13 +142,83 @@ func options(host Host, opts *Options) Options {
 		o = *opts
 	}
 	if o.Spend > 0 || o.Worth.Success > 0 {
-		setDefault(&o.Attempts, len(host.Workers))
+		o.Attempts = cmp.Or(o.Attempts, len(host.Workers))
 	}
 	if host.Approver == nil {
-		setDefault(&o.ApprovalTTL, 24*time.Hour)
+		o.ApprovalTTL = cmp.Or(o.ApprovalTTL, 24*time.Hour)
 	}
 	o.fill()
 	return o
+}
+
+// fill puts the defaults where a field is zero.
+func (r *Retention) fill() {
+	const day = 24 * time.Hour
+	r.Age = cmp.Or(r.Age, 90*day)
+	r.Samples = cmp.Or(r.Samples, 400*day)
+}
+
+// fill puts the defaults where a field is zero.
+func (o *Options) fill() {
+	o.Scope = cmp.Or(o.Scope, "local")
+	o.Attempts = cmp.Or(o.Attempts, 3)
+	o.Refusals = cmp.Or(o.Refusals, 3)
+	o.ReasonTimeout = cmp.Or(o.ReasonTimeout, 10*time.Minute)
+	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, 10*time.Minute)
+	o.GateTimeout = cmp.Or(o.GateTimeout, 10*time.Minute)
+	o.ApprovalTTL = cmp.Or(o.ApprovalTTL, time.Minute)
+	o.Patience = cmp.Or(o.Patience, 2*time.Minute)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.Maintain = cmp.Or(o.Maintain, 24*time.Hour)
+	o.Budget.Steps = cmp.Or(o.Budget.Steps, 1000)
+	o.Lease = cmp.Or(o.Lease, 15*time.Second)
+	o.ReadYourWrites = cmp.Or(o.ReadYourWrites, time.Second)
+	o.Retention.fill()
+	if o.Policy == nil {
+		o.Policy = func(b *rank.Book) rank.Policy { return b.Learned(nil) }
+	}
+	o.Logger = guard.Logger(o.Logger)
+	o.Now = guard.Clock(o.Now)
+	if o.Seed == 0 {
+		var b [8]byte
+		crand.Read(b[:]) // never fails: it ends the process instead
+		o.Seed = binary.LittleEndian.Uint64(b[:]) | 1
+	}
+}
+
+// check returns every value that is out of range, after fill.
+func (o *Options) check() error {
+	var errs []error
+	for _, f := range [...]struct {
+		name string
+		v    int
+	}{{"Attempts", o.Attempts}, {"Refusals", o.Refusals}, {"Replans", o.Replans}} {
+		if f.v < 0 {
+			errs = append(errs, fmt.Errorf("option %s: %d is negative", f.name, f.v))
+		}
+	}
+	if o.Pivot < PivotFlag || o.Pivot > PivotAsk {
+		errs = append(errs, fmt.Errorf("option Pivot: unknown policy %d", o.Pivot))
+	}
+	errs = append(errs, key.CheckID("option Name", o.Name), key.CheckID("option Replica", o.Replica))
+	if least := 5 * time.Second; o.Lease < least { // it is renewed thrice, and looks are a second apart at least
+		errs = append(errs, fmt.Errorf("option Lease: %v is less than %v", o.Lease, least))
+	}
+	if err := o.Scope.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("option Scope: %w", err))
+	}
+	for _, b := range [...]Budget{o.Budget, o.Bounds.Session, o.Bounds.Scope, o.Bounds.Day} {
+		if err := ledger.Amount(b).Check(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if !(o.Spend >= 0 && o.Spend <= rank.MaxCostUSD) {
+		errs = append(errs, fmt.Errorf("option Spend: %v is not an amount of US dollars", o.Spend))
+	}
+	if w := o.Worth; !(w.Success >= 0 && w.Success <= rank.MaxCostUSD && w.Second >= 0 && w.Second <= rank.MaxCostUSD) {
+		errs = append(errs, fmt.Errorf("option Worth: %v are no amounts of US dollars", w))
+	}
+	return errors.Join(errs...)
 }
 
 // checkHost returns every problem with the host's parts and the options.
@@ -271,6 +344,27 @@ func (a *Agent) openTenant(ctx context.Context, name string) (*tenant, error) {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
 	return own, nil
+}
+
+// policyTimeout bounds one ranking by a policy of the host's.
+const policyTimeout = 10 * time.Second
+
+// hostPolicy is a policy of the host's, which may panic, hang, or end its
+// goroutine.
+type hostPolicy struct{ theirs rank.Policy }
+
+func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
+	ranking, err := guard.Do(ctx, policyTimeout, func(ctx context.Context) ([]rank.Scored, error) {
+		return p.theirs.Score(ctx, in, cs)
+	})
+	var known []rank.Scored // of those that were offered, each once
+	for _, s := range ranking {
+		named := func(c rank.Candidate) bool { return c.Name == s.Candidate.Name }
+		if slices.ContainsFunc(cs, named) && !slices.ContainsFunc(known, func(k rank.Scored) bool { return named(k.Candidate) }) {
+			known = append(known, s)
+		}
+	}
+	return known, err
 }
 
 // parts are what Shutdown ends, in order.

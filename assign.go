@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/advice"
@@ -165,27 +164,6 @@ func (own *tenant) seat(skill string, ranking []rank.Scored) []rank.Scored {
 		}
 	}
 	return append(first, last...)
-}
-
-// policyTimeout bounds one ranking by a policy of the host's.
-const policyTimeout = 10 * time.Second
-
-// hostPolicy is a policy of the host's, which may panic, hang, or end its
-// goroutine.
-type hostPolicy struct{ theirs rank.Policy }
-
-func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Candidate) ([]rank.Scored, error) {
-	ranking, err := guard.Do(ctx, policyTimeout, func(ctx context.Context) ([]rank.Scored, error) {
-		return p.theirs.Score(ctx, in, cs)
-	})
-	var known []rank.Scored // of those that were offered, each once
-	for _, s := range ranking {
-		named := func(c rank.Candidate) bool { return c.Name == s.Candidate.Name }
-		if slices.ContainsFunc(cs, named) && !slices.ContainsFunc(known, func(k rank.Scored) bool { return named(k.Candidate) }) {
-			known = append(known, s)
-		}
-	}
-	return known, err
 }
 
 // choose picks the worker of the next attempt: the last one, if it may refine what it did, or

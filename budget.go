@@ -12,24 +12,6 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Bounds are budgets that runs share, those of other replicas too. An attempt reserves
-// what its worker takes on average before it begins, and what it took is settled
-// after. Zero fields are unbounded, Steps too.
-type Bounds struct {
-	Session Budget // of all runs of a session
-	Scope   Budget // of all runs of a scope
-	Day     Budget // of all runs of a tenant in a day, by UTC
-}
-
-// or returns b with the bounds of d where b has none.
-func (b Budget) or(d Budget) Budget {
-	setDefault(&b.Steps, d.Steps)
-	setDefault(&b.Wall, d.Wall)
-	setDefault(&b.Tokens, d.Tokens)
-	setDefault(&b.CostUSD, d.CostUSD)
-	return b
-}
-
 // left is how much of its Wall the run has left, at least 1; 0: that is unbounded.
 func (t *turn) left() time.Duration {
 	wall := t.s.Objective.Budget.Wall

@@ -89,9 +89,3 @@ func (t *turn) answer(ctx context.Context, questions []string) (string, error) {
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(said.text, "")), nil
 }
-
-// answer closes the open questions.
-func (c *attempt) answer(text string) {
-	c.Answers = appendTo(c.Answers, reason.Answer{Questions: c.Questions, Text: text})
-	c.Questions = nil
-}

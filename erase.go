@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
@@ -230,4 +231,11 @@ func (a *Agent) eraseRun(ctx context.Context, own *tenant, s *state, scope memor
 		return err
 	}
 	return own.monitor.Forget(ctx, s.Session)
+}
+
+// tells reports whether a proposal may quote runs or memories of a scope: any may
+// that does not stand, and is made again on what is left.
+func tells(p proposal.Proposal, scope memory.Scope) bool {
+	var m advice.Memory
+	return p.Status != "applied" || p.Kind == "memory" && advice.Decode(p.Change, &m) == nil && m.Scope.Within(scope)
 }

@@ -19,9 +19,6 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// spoolKeys lead, under a tenant, to the pieces of an import that is being checked.
-const spoolKeys = "import"
-
 // Export writes what is kept of a scope and of those below it, as JSON lines that Import
 // reads: runs that touch the scope (see Erase) with their outputs, jobs of queues with their
 // cycles, memories, identity, endings, experiments, and the samples and outcomes of these runs. For a scope of one

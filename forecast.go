@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -26,7 +27,7 @@ func (a *Agent) Would(ctx context.Context, o Objective) (f Forecast, err error) 
 	if err := alive(ctx); err != nil {
 		return f, err
 	}
-	setDefault(&o.ID, "would") // begin draws one otherwise, and the next run another
+	o.ID = cmp.Or(o.ID, "would") // begin draws one otherwise, and the next run another
 	s, err := a.begin(o)
 	if err != nil {
 		return f, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/fleet"
@@ -195,4 +196,13 @@ func sparkline(values []float64) string {
 		b.WriteRune([]rune(bars)[min(7, max(0, int(v*8)))])
 	}
 	return b.String()
+}
+
+// dropped is how many calls of hooks, logger and telemetry came to nothing.
+func (a *Agent) dropped() int64 {
+	n := a.hooks.Lost() + guard.Lost(a.o.Logger)
+	if a.watch != nil {
+		n += a.watch.Lost()
+	}
+	return n
 }

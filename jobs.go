@@ -2,6 +2,7 @@ package arc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,9 +70,9 @@ func objectiveOf(j *queue.Job) (o Objective, err error) {
 			return o, fmt.Errorf("%w: input: %w", ErrObjective, err)
 		}
 	}
-	setDefault(&o.Text, strings.TrimSpace(j.Subject+"\n\n"+j.Description))
-	setDefault(&o.ID, "job/"+j.ID)
-	setDefault(&o.Scope, j.Scope)
+	o.Text = cmp.Or(o.Text, strings.TrimSpace(j.Subject+"\n\n"+j.Description))
+	o.ID = cmp.Or(o.ID, "job/"+j.ID)
+	o.Scope = cmp.Or(o.Scope, j.Scope)
 	if o.Scope.Tenant() != j.Scope.Tenant() {
 		return o, fmt.Errorf("%w: a scope of another tenant", ErrObjective)
 	}

@@ -37,9 +37,6 @@ type Filter struct {
 	Limit int
 }
 
-// statuses are all that a run can have.
-var statuses = [...]Status{Running, Asking, Waiting, Delivered, Blocked}
-
 // listedAtOnce is how many places are read at a time.
 const listedAtOnce = 128
 
@@ -284,4 +281,9 @@ func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time
 			}
 		}
 	}
+}
+
+// over reports whether a proposal was decided, and changes nothing any more.
+func over(p proposal.Proposal) bool {
+	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
 }

@@ -109,11 +109,6 @@ func (a *Agent) maintainAll(ctx context.Context, scope memory.Scope) error {
 	return err
 }
 
-// upkeepKey leads to when a scope was last maintained.
-func upkeepKey(scope memory.Scope) string {
-	return key.Under(scope.Tenant(), upkeepKeys, partOf(scope))
-}
-
 // maintainOne maintains a scope if it is due, and returns when it is next; 0: when
 // it is written to.
 func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written time.Time, now int64) (int64, error) {

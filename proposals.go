@@ -341,18 +341,6 @@ func (s *state) escalated() bool {
 	return s.Status == Asking || slices.ContainsFunc(s.Aims, func(g aim) bool { return len(g.Answers) > 0 })
 }
 
-// tells reports whether a proposal may quote runs or memories of a scope: any may
-// that does not stand, and is made again on what is left.
-func tells(p proposal.Proposal, scope memory.Scope) bool {
-	var m advice.Memory
-	return p.Status != "applied" || p.Kind == "memory" && advice.Decode(p.Change, &m) == nil && m.Scope.Within(scope)
-}
-
-// over reports whether a proposal was decided, and changes nothing any more.
-func over(p proposal.Proposal) bool {
-	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
-}
-
 // waiting counts the proposals that a person can decide about.
 func (own *tenant) waiting(ctx context.Context) (n int, err error) {
 	for p, err := range own.proposals.All(ctx) {

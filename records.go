@@ -577,3 +577,11 @@ func (a *Agent) readOutput(ctx context.Context, o output) (json.RawMessage, erro
 	}
 	return raw, nil
 }
+
+// upkeepKey leads to when a scope was last maintained.
+func upkeepKey(scope memory.Scope) string {
+	return key.Under(scope.Tenant(), upkeepKeys, partOf(scope))
+}
+
+// spoolKeys lead, under a tenant, to the pieces of an import that is being checked.
+const spoolKeys = "import"

@@ -107,20 +107,6 @@ func (a *Agent) renewSome() int64 {
 	return a.o.Now().Add(a.o.Lease / 3).UnixNano()
 }
 
-// catchUp has the statistics of a tenant be what other replicas have made of them, if any
-// has written some since they were.
-func (a *Agent) catchUp(ctx context.Context, own *tenant) error {
-	now := a.news.Load()
-	if own.news.Swap(now) == now {
-		return nil
-	}
-	err := errors.Join(own.book.Refresh(ctx), own.monitor.Refresh(ctx))
-	if err != nil {
-		own.news.Store(0)
-	}
-	return err
-}
-
 // hearOthers waits, once for a run, until this replica knows what was acknowledged before.
 func (t *turn) hearOthers(ctx context.Context) error {
 	if t.abreast || t.a.o.ReadYourWrites < 0 {

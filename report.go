@@ -194,11 +194,3 @@ func resonance(entries []iar.Entry) (trend []float64, findings []iar.Finding) {
 	}
 	return trend, iar.Findings(trend)
 }
-
-// at is the time of a field of state.
-func at(ns int64) time.Time {
-	if ns == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, ns).UTC()
-}

@@ -350,7 +350,7 @@ func (a *Agent) begin(o Objective) (state, error) {
 		return state{}, fmt.Errorf("%w: no tasks, and the host has no reasoner", ErrObjective)
 	}
 	o = o.clone()
-	setDefault(&o.Scope, a.o.Scope)
+	o.Scope = cmp.Or(o.Scope, a.o.Scope)
 	err := o.Scope.Check()
 	for _, scope := range slices.Concat(o.Also, o.Episodes) {
 		err = errors.Join(err, scope.Check())
@@ -370,16 +370,16 @@ func (a *Agent) begin(o Objective) (state, error) {
 		}
 		o.Episodes = of.episodes
 	}
-	setDefault(&o.Attempts, a.o.Attempts)
+	o.Attempts = cmp.Or(o.Attempts, a.o.Attempts)
 	vouched := o.Situation != ""
-	setDefault(&o.Situation, o.Text)
+	o.Situation = cmp.Or(o.Situation, o.Text)
 	o.Budget = o.Budget.or(a.o.Budget)
 	now := a.o.Now().UTC()
 	if o.ID == "" {
 		o.ID = a.newID(now)
 	}
 	session := o.Session
-	setDefault(&session, o.ID)
+	session = cmp.Or(session, o.ID)
 	var secrets map[string]string
 	for name, v := range o.Secrets {
 		if secrets == nil {
@@ -536,21 +536,3 @@ func (o Objective) clone() Objective {
 	o.Conditions, o.Secrets, o.Tasks = maps.Clone(o.Conditions), maps.Clone(o.Secrets), cloneTasks(o.Tasks)
 	return o
 }
-
-// tenant returns the tenant of a scope. Every call that succeeds is paired with
-// handBack.
-func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
-	if err := scope.Check(); err != nil {
-		return nil, err
-	}
-	own, err := a.tenants.Get(ctx, scope.Tenant())
-	if err == nil && a.leases != nil {
-		if err = a.catchUp(ctx, own); err != nil {
-			a.handBack(own)
-		}
-	}
-	return own, err
-}
-
-// handBack ends the use of a tenant.
-func (a *Agent) handBack(own *tenant) { a.tenants.Put(own.name) }

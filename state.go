@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -124,6 +125,15 @@ type Budget struct {
 	CostUSD float64 `cbor:"4,keyasint,omitempty"`
 }
 
+// or returns b with the bounds of d where b has none.
+func (b Budget) or(d Budget) Budget {
+	b.Steps = cmp.Or(b.Steps, d.Steps)
+	b.Wall = cmp.Or(b.Wall, d.Wall)
+	b.Tokens = cmp.Or(b.Tokens, d.Tokens)
+	b.CostUSD = cmp.Or(b.CostUSD, d.CostUSD)
+	return b
+}
+
 // Errors of the Agent's methods. Besides these they return the store's.
 var (
 	// ErrObjective: the objective cannot be run as given.
@@ -206,6 +216,9 @@ const (
 	// Blocked: the run is given up. Report.Cause and Report.Reason say why.
 	Blocked Status = "blocked"
 )
+
+// statuses are all that a run can have.
+var statuses = [...]Status{Running, Asking, Waiting, Delivered, Blocked}
 
 // Cause says what a run that is Blocked or Waiting has met, in one word.
 // Report.Reason has the words for people.
@@ -642,6 +655,12 @@ func appendTo[T any](list []T, more ...T) []T {
 	return append(slices.Clip(list), more...)
 }
 
+// answer closes the open questions.
+func (c *attempt) answer(text string) {
+	c.Answers = appendTo(c.Answers, reason.Answer{Questions: c.Questions, Text: text})
+	c.Questions = nil
+}
+
 // prefix begins the keys of a run's attempts and aims: its id, or a hash of an
 // id that is too long for a part of a key.
 func (s *state) prefix() string {
@@ -853,4 +872,12 @@ type Verdict struct {
 	// Source is the person or check that says so, at most 256 bytes. "": the
 	// host.
 	Source string `cbor:"4,keyasint,omitempty" json:"source,omitempty"`
+}
+
+// at is the time of a field of state.
+func at(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
 }

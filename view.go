@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ type View struct {
 
 // In returns the view of a scope. "" is Options.Scope.
 func (a *Agent) In(scope memory.Scope) View {
-	setDefault(&scope, a.o.Scope)
+	scope = cmp.Or(scope, a.o.Scope)
 	return View{a, scope}
 }
 

@@ -295,15 +295,6 @@ func (o *observer) cutOff(ctx context.Context, worker string) {
 	}
 }
 
-// dropped is how many calls of hooks, logger and telemetry came to nothing.
-func (a *Agent) dropped() int64 {
-	n := a.hooks.Lost() + guard.Lost(a.o.Logger)
-	if a.watch != nil {
-		n += a.watch.Lost()
-	}
-	return n
-}
-
 // shown is a text of a run in a log: empty unless Options.ShowTexts is set.
 func (a *Agent) shown(text string) slog.Attr {
 	if !a.o.ShowTexts || text == "" {
