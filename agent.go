@@ -29,6 +29,7 @@ import (
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/peers"
 	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/internal/quoted"
 	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
@@ -271,13 +272,12 @@ type Agent struct {
 	files  filer // nil: the store keeps none
 
 	// The host's parts.
-	reasoner   reason.Reasoner
-	skills     map[string]reason.Skill
-	skillNames []string // in order
-	sources    []reason.Source
-	secrets    func(context.Context, memory.Scope, string, []string) (map[string]string, error)
-	runner     *act.Runner
-	asks       bool // an Approver, within the step
+	reasoner reason.Reasoner
+	skills   quoted.Skills
+	sources  []reason.Source
+	secrets  func(context.Context, memory.Scope, string, []string) (map[string]string, error)
+	runner   *act.Runner
+	asks     bool // an Approver, within the step
 
 	// The parts that learn.
 	bank    *memory.Bank
@@ -563,11 +563,11 @@ func (t *turn) emit(kind EventKind, e Event) {
 func (t *turn) work() act.Work {
 	s, g, c := &t.s, t.s.aim(), t.s.Current
 	task := g.Tasks[g.Next]
-	manual := t.a.skills[task.Skill].Agent // the zero Skill has no AGENT.md
+	manual := t.a.skills.All[task.Skill].Agent // the zero Skill has no AGENT.md
 	if task.Skill == "" {
 		var all []string
 		for _, name := range s.Objective.Skills {
-			if text := t.a.skills[name].Agent; text != "" {
+			if text := t.a.skills.All[name].Agent; text != "" {
 				all = append(all, text)
 			}
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/pool"
+	"github.com/arc-learn/arc/internal/quoted"
 	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/upkeep"
 	"github.com/arc-learn/arc/internal/veil"
@@ -104,8 +105,8 @@ func build(ctx context.Context, st store.Store, host Host, opts *Options) (*Agen
 		writes: sync.Pool{New: func() any { return new(write) }},
 		veils:  sync.Pool{New: func() any { return new(veil.Veil) }},
 		o:      o, st: shared, w: flush.New(shared), leases: leases,
-		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), skills: maps.Clone(host.Skills), secrets: host.Secrets,
-		skillNames: slices.Sorted(maps.Keys(host.Skills)),
+		reasoner: host.Reasoner, sources: slices.Clone(host.Sources), secrets: host.Secrets,
+		skills: quoted.Skills{Names: slices.Sorted(maps.Keys(host.Skills)), All: maps.Clone(host.Skills)},
 	}
 	a.keeping = make(chan struct{}, 1)
 	a.files, _ = st.(filer) // nil: a store without files

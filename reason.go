@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/quoted"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -61,6 +62,18 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	g.reserve(d)
 	t.emit(EventDecided, Event{Text: d.Approach, IDs: g.Utilized})
 	return phaseAssess, nil
+}
+
+// attribute takes down whose words a decision is made of, and which memories it
+// was drawn from. It adds to what earlier decisions for the aim have quoted, since
+// failures and complaints may repeat that.
+func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
+	g, o := t.s.aim(), &t.s.Objective
+	whose, from := quoted.Sources(d, b, o.Text, o.Situation, g.Used, t.a.skills)
+	if len(g.Quotes) == 0 {
+		g.Quotes = whose[:1:1] // the reasoner has worded any decision
+	}
+	g.Quotes, g.Parents = union(g.Quotes, whose), union(g.Parents, g.applied(from))
 }
 
 // decided makes a decision the plan, after those of its tasks that are done. Alone:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/arc-learn/arc/internal/alike"
 	"github.com/arc-learn/arc/internal/depth"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
@@ -26,6 +27,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -112,6 +114,33 @@ func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, 
 		}
 	}
 	return a.drive(live, own, s, rev, yield, adopted)
+}
+
+// checkSame returns ErrTaken if the run is not of an objective's Text, Inputs, Tasks, Scope and
+// User, by what is kept of them. The last three count where both name them.
+func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
+	was, other := &s.Objective, ""
+	if len(o.Secrets) > 0 {
+		san = san.Knowing(slices.Sorted(maps.Values(o.Secrets))...)
+	}
+	task := func(kept, k reason.Task) bool {
+		return alike.Text(san, kept.Objective, k.Objective) && alike.JSON(san, kept.Inputs, k.Inputs)
+	}
+	switch {
+	case !alike.Text(san, was.Text, o.Text):
+		other = "another text"
+	case !alike.JSON(san, was.Inputs, o.Inputs):
+		other = "other inputs"
+	case o.Scope != "" && o.Scope != was.Scope:
+		other = "another scope"
+	case o.User != "" && was.User != "" && !alike.Text(san, was.User, o.User):
+		other = "another user"
+	case len(o.Tasks) > 0 && len(was.Tasks) > 0 && !slices.EqualFunc(was.Tasks, o.Tasks, task):
+		other = "other tasks"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: run %q was begun with %s", ErrTaken, s.ID, other)
 }
 
 // answer goes on with a run that is Asking.

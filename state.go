@@ -735,6 +735,21 @@ func among(shown, ids []memory.ID) (out []memory.ID) {
 	return out
 }
 
+// maxQuotes is how many sources are taken down. More tell nothing more: the plan
+// does not fire.
+const maxQuotes = 64
+
+// union returns list with those of more that it lacks, in memory of its own.
+func union[T comparable](list, more []T) []T {
+	list = slices.Clip(list)
+	for _, m := range more {
+		if len(list) < maxQuotes && !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
 // cloneDeliveries copies deliveries for a part of the host, which might change
 // them.
 func cloneDeliveries(ds []act.Delivery) []act.Delivery {

@@ -1,51 +1,26 @@
-package arc
+// Package alike tells whether a text that is kept without its secrets may be another one.
+package alike
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 )
 
-// checkSame returns ErrTaken if the run is not of an objective's Text, Inputs, Tasks, Scope and
-// User, by what is kept of them. The last three count where both name them.
-func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
-	was, other := &s.Objective, ""
-	if len(o.Secrets) > 0 {
-		san = san.Knowing(slices.Sorted(maps.Values(o.Secrets))...)
-	}
-	may := func(kept, text string) bool {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-		return mayBe(kept, text, san.Sanitize)
-	}
-	holds := func(kept, raw json.RawMessage) bool {
-		kept, raw = given(kept), given(raw)
-		hide := func(text string) string { return string(san.Under("", json.RawMessage(text))) }
-		return mayBe(canonical(kept), canonical(raw), hide)
-	}
-	switch {
-	case !may(was.Text, o.Text):
-		other = "another text"
-	case !holds(was.Inputs, o.Inputs):
-		other = "other inputs"
-	case o.Scope != "" && o.Scope != was.Scope:
-		other = "another scope"
-	case o.User != "" && was.User != "" && !may(was.User, o.User):
-		other = "another user"
-	case len(o.Tasks) > 0 && len(was.Tasks) > 0 && !slices.EqualFunc(was.Tasks, o.Tasks, func(kept, k reason.Task) bool {
-		return may(kept.Objective, k.Objective) && holds(kept.Inputs, k.Inputs)
-	}):
-		other = "other tasks"
-	default:
-		return nil
-	}
-	return fmt.Errorf("%w: run %q was begun with %s", ErrTaken, s.ID, other)
+// Text reports whether a text that a Sanitizer has left may be another one, which it has not
+// seen: a token stands for any secret.
+func Text(san *redact.Sanitizer, kept, text string) bool {
+	return mayBe(kept, strings.ToValidUTF8(text, "\uFFFD"), san.Sanitize)
+}
+
+// JSON is Text for JSON, in which the order of names says nothing, nor do blanks. A null is
+// as none.
+func JSON(san *redact.Sanitizer, kept, raw json.RawMessage) bool {
+	hide := func(text string) string { return string(san.Under("", json.RawMessage(text))) }
+	return mayBe(canonical(given(kept)), canonical(given(raw)), hide)
 }
 
 // given returns JSON that says something: no inputs are null where an Objective was JSON.

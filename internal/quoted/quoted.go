@@ -1,4 +1,5 @@
-package arc
+// Package quoted tells whose words a decision is made of.
+package quoted
 
 import (
 	"encoding/json"
@@ -11,26 +12,30 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// attribute takes down whose words a decision is made of, and which memories it
-// was drawn from: those that it names, and those that it quotes. It adds to what
-// earlier decisions for the aim have quoted, since failures and complaints may
-// repeat that.
-func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
+// Skills are the manuals of a host, and their names in order.
+type Skills struct {
+	Names []string
+	All   map[string]reason.Skill
+}
+
+// Sources returns whose words a decision repeats, the reasoner's first, and the memories that it
+// was drawn from: those that it names, and those that it quotes. The brief is what the
+// reasoner was told for an objective, and rests are the facts of it that the decision
+// applies, which count even where it quotes nothing.
+func Sources(
+	d *reason.Decision, b *reason.Brief, objective, situation string, rests []memory.ID, skills Skills,
+) (whose []memory.Source, from []memory.ID) {
 	var few [16]string
-	g, plan := t.s.aim(), quote.New(d.Texts(few[:0])...)
+	plan := quote.New(d.Texts(few[:0])...)
 	defer plan.Done()
-	if len(g.Quotes) == 0 {
-		g.Quotes = byModel
-	}
-	whose := byModel
+	whose, from = byModel, slices.Clip(d.Applied)
 	for _, s := range d.Quotes {
 		whose = append(whose, credited(s))
 	}
-	from := g.applied(d.Applied)
-	ownTexts(plan, b, &t.s.Objective)
+	ownTexts(plan, b, objective, situation)
 	for i := range b.Facts {
-		if r := &b.Facts[i].Record; !r.Trusted && slices.Contains(g.Used, r.ID) {
-			whose = append(whose, r.Source) // the plan rests on it, even where it quotes nothing
+		if r := &b.Facts[i].Record; !r.Trusted && slices.Contains(rests, r.ID) {
+			whose = append(whose, r.Source)
 		}
 	}
 	for _, known := range [...]bool{true, false} { // what is known first: it may be quoted
@@ -41,7 +46,7 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 				if known != free || !plan.Quotes(trigger, content) {
 					continue
 				}
-				if from = append(from, g.applied([]memory.ID{r.ID})...); free {
+				if from = append(from, r.ID); free {
 					plan.Own(trigger, content)
 				} else {
 					whose = append(append(whose, r.Quotes...), r.Source)
@@ -49,27 +54,27 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 			}
 		}
 	}
-	t.a.others(b, func(s memory.Source, text string) {
+	others(b, skills, func(s memory.Source, text string) {
 		if plan.Quotes(text) {
 			whose = append(whose, s)
 		}
 	})
-	g.Quotes, g.Parents = union(g.Quotes, whose), union(g.Parents, from)
+	return whose, from
 }
 
 // byModel is who has worded any decision. The list is never changed.
 var byModel = []memory.Source{{Origin: memory.Model}}
 
 // ownTexts has a plan repeat the host's words, and the reasoner's earlier ones, each
-// by itself. Where these were others', the aim is known to quote them.
-func ownTexts(plan *quote.Plan, b *reason.Brief, o *Objective) {
+// by itself. Where these were others', the decisions before are known to quote them.
+func ownTexts(plan *quote.Plan, b *reason.Brief, objective, situation string) {
 	var few [16]string
 	own := func(texts ...string) {
 		for i := range texts {
 			plan.Own(texts[i : i+1]...)
 		}
 	}
-	own(o.Text, o.Situation, string(b.Inputs), quote.Strings(b.Inputs), b.Objective)
+	own(objective, situation, string(b.Inputs), quote.Strings(b.Inputs), b.Objective)
 	for _, s := range b.Suggestions {
 		own((&reason.Decision{Approach: s.Approach, Tasks: s.Tasks}).Texts(few[:0])...)
 	}
@@ -83,7 +88,7 @@ func ownTexts(plan *quote.Plan, b *reason.Brief, o *Objective) {
 
 // others calls f with each text of a brief that is neither the host's nor the
 // reasoner's own, memories apart, and with those of the skills.
-func (a *Agent) others(b *reason.Brief, f func(memory.Source, string)) {
+func others(b *reason.Brief, skills Skills, f func(memory.Source, string)) {
 	from := func(origin memory.Origin, ref string, texts ...string) {
 		for _, text := range texts {
 			f(credited(memory.Source{Origin: origin, Ref: ref}), text)
@@ -109,8 +114,8 @@ func (a *Agent) others(b *reason.Brief, f func(memory.Source, string)) {
 	for _, answer := range b.Answers {
 		from(memory.User, "", answer.Text)
 	}
-	for _, name := range a.skillNames {
-		s := a.skills[name]
+	for _, name := range skills.Names {
+		s := skills.All[name]
 		from(memory.Web, name, s.Description, s.Body, s.Agent)
 	}
 	// Metacognition repeats approaches and complaints, of other runs too.
@@ -132,19 +137,4 @@ func credited(s memory.Source) memory.Source {
 	}
 	s.Origin = memory.Executor
 	return s
-}
-
-// maxQuotes is how many sources are taken down. More tell nothing more: the plan
-// does not fire.
-const maxQuotes = 64
-
-// union returns list with those of more that it lacks, in memory of its own.
-func union[T comparable](list, more []T) []T {
-	list = slices.Clip(list)
-	for _, m := range more {
-		if len(list) < maxQuotes && !slices.Contains(list, m) {
-			list = append(list, m)
-		}
-	}
-	return list
 }
