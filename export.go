@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/act/queue"
@@ -13,9 +14,12 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/parcel"
+	"github.com/arc-learn/arc/internal/portable"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -52,11 +56,11 @@ func (a *Agent) export(ctx context.Context, scope memory.Scope, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	known := newCustoms(scope)
+	known := portable.NewCustoms(scope, &runRecords{scope: scope})
 	give := func(entries iter.Seq2[store.Entry, error]) error {
 		for e, err := range entries {
 			if err == nil {
-				err = known.check(e) // what goes out can come in
+				err = known.Check(e) // what goes out can come in
 			}
 			if err == nil {
 				err = out.Put(e)
@@ -175,3 +179,192 @@ func (a *Agent) giveRun(ctx context.Context, e store.Entry, scope memory.Scope, 
 
 // upkeepOf is the scope in the key of an upkeep, unless it is too long for one.
 func upkeepOf(k string) memory.Scope { return memory.Scope(k[strings.LastIndexByte(k, 0)+1:]) }
+
+// Import takes in what Export has written, and returns its scope. The file is checked as a
+// whole before anything of it is kept, in the store, so it may be larger than memory. Runs
+// go on where they stood: one that is Waiting is resumed once it is due. Records that the
+// store has are left alone: the same file again changes nothing. Where a record is there and
+// differs the error is store.ErrConflict, and nothing has changed: Erase the scope before, to
+// replace it. Samples and outcomes of a user's runs are counted with those of the tenant.
+//
+// The file is believed as the host is: what it calls trusted is, and texts come in as they
+// stand. Otherwise errors name the line, and nothing has changed: store.ErrDamaged for a file
+// that is cut or changed, memory.ErrTenant for a record of another scope, store.ErrForeign,
+// store.ErrNewer, or a *store.LimitError. After an error of the store a part may be there:
+// call it again. A process that ends meanwhile leaves what was read in the store, until the
+// next Import into the tenant, or its Erase. ErrRunning, and what else waits, are as with Export; the file of a tenant
+// is refused by ErrRunning while any call of the tenant is under way, and keeps all calls
+// but those of its memory from beginning. No other call may use the memory of the scope
+// meanwhile, and no goal.Controller its ledgers.
+func (a *Agent) Import(ctx context.Context, r io.Reader) (memory.Scope, error) {
+	err := alive(ctx)
+	if err == nil && guard.IsNil(r) {
+		err = errors.New("the reader is nil")
+	}
+	if err != nil {
+		return "", fmt.Errorf("import: %w", err)
+	}
+	spool := parcel.NewSpool(ctx, a.st)
+	in, err := parcel.NewReader(io.TeeReader(r, spool))
+	if err != nil {
+		return "", fmt.Errorf("import: %w", err)
+	}
+	scope := memory.Scope(in.Scope)
+	if err = scope.Check(); err == nil {
+		err = a.stilled(ctx, scope, whole(scope), func() error { return a.admit(ctx, scope, in, spool) })
+	}
+	if err != nil {
+		return "", fmt.Errorf("import %.64q: %w", scope, err)
+	}
+	a.upkeep.Poke() // runs may be due
+	return scope, nil
+}
+
+// admit checks a file, and takes it in.
+func (a *Agent) admit(ctx context.Context, scope memory.Scope, in *parcel.Reader, spool *parcel.Spool) (err error) {
+	spool.Prefix = key.Under(scope.Tenant(), spoolKeys, "")
+	if err := a.dropAll(ctx, spool.Prefix); err != nil { // of an import that was cut off
+		return err
+	}
+	defer func() { err = errors.Join(err, a.dropAll(context.WithoutCancel(ctx), spool.Prefix)) }()
+	to := portable.Place{Store: a.st, Scope: scope, Runs: &runRecords{scope: scope}}
+	if !whole(scope) {
+		own, err := a.tenant(ctx, scope)
+		if err != nil {
+			return err
+		}
+		defer a.handBack(own)
+		to.Book, to.Monitor = own.book, own.monitor
+	}
+	if err := errors.Join(portable.Import(ctx, to, in, spool), a.w.Flush(ctx)); err != nil {
+		return err
+	}
+	if err := a.bank.Reload(ctx, scope); err != nil {
+		return err
+	}
+	return identity.Adopt(ctx, a.st, a.bank)
+}
+
+// runRecords are those of the runs of a scope, as they travel. It implements portable.Runs.
+type runRecords struct {
+	scope memory.Scope
+	// outputs are the keys of those of the last run, episodes the names of its episodes,
+	// which follow it.
+	outputs, episodes []string
+}
+
+// Check implements portable.Runs.
+func (r *runRecords) Check(e store.Entry, parts []string) (known, ours bool, err error) {
+	switch parts[0] {
+	case runKeys:
+		ours, err = r.checkRun(e)
+	case outputKeys:
+		ours, err = slices.Contains(r.outputs, e.Key), codec.Decode(e, new(any))
+	case upkeepKeys:
+		ours, err = upkeepOf(e.Key).Within(r.scope), codec.Decode(e, new(maintainedAt))
+	case toldKeys:
+		ours, err = whole(r.scope), codec.Decode(e, new(told))
+	case statusKeys, sessionKeys, spoolKeys:
+	default:
+		return false, false, nil
+	}
+	return true, ours, err
+}
+
+// Tells implements portable.Runs.
+func (r *runRecords) Tells(episode string) bool { return slices.Contains(r.episodes, episode) }
+
+// Enlist implements portable.Runs.
+func (r *runRecords) Enlist(e store.Entry, fresh bool) (with, last []store.Op, err error) {
+	if parts := key.Split(e.Key); len(parts) != 4 || parts[2] != runKeys {
+		return nil, nil, nil
+	}
+	var s state
+	if err := codec.Decode(e, &s); err != nil {
+		return nil, nil, err
+	}
+	if at := s.Wait.Due; at != 0 {
+		last = []store.Op{{Key: s.dueKey(at)}}
+	}
+	if !fresh {
+		return nil, last, nil
+	}
+	with = []store.Op{{Key: s.statusKey(new(key.Block), s.Status), Value: []byte(s.Objective.Scope)}}
+	if k := s.sessionKey(); k != "" {
+		with = append(with, store.Op{Key: k})
+	}
+	return with, last, nil
+}
+
+// checkRun reports whether a run touches the scope.
+func (r *runRecords) checkRun(e store.Entry) (bool, error) {
+	var s state
+	tenant := r.scope.Tenant()
+	if err := codec.DecodeShort(e, &s); err != nil {
+		return false, err
+	}
+	if err := s.sound(tenant); err != nil || e.Key != runKey(tenant, s.ID) {
+		return false, fmt.Errorf("%w: %q is no run: %v", store.ErrDamaged, e.Key, err)
+	}
+	attempts, goals := s.names()
+	_, episodes := learn.Keys(goals)
+	r.outputs, r.episodes = nil, episodes
+	for _, k := range attempts {
+		r.outputs = append(r.outputs, key.Under(tenant, outputKeys, k))
+	}
+	return s.touches(r.scope), nil
+}
+
+// maxNames bounds what names makes of a run from elsewhere.
+const maxNames = 1 << 20
+
+// sound returns why a run that comes from elsewhere cannot be gone on with, or nil.
+func (s *state) sound(tenant string) error {
+	err := errors.Join(key.CheckID("id", s.ID), key.CheckID("session", s.Session), s.bounds().Check())
+	for _, scope := range s.scopes() {
+		if err = errors.Join(err, scope.Check()); scope.Tenant() != tenant {
+			err = errors.Join(err, memory.ErrTenant)
+		}
+	}
+	_, open := phases[s.Phase]
+	counts := [...]int{s.Step, s.Seq, s.Attempts, s.Judged, s.Deliberations, s.Objective.Attempts, s.Wait.Tries}
+	used := s.Usage.Valid() && ledger.Amount(s.Before).Check() == nil && (s.Current == nil || s.Current.Usage.Valid())
+	switch {
+	case err != nil:
+		return err
+	case !used:
+		return errors.New("impossible usage")
+	case s.ID == "" || s.Session == "" || len(s.Aims) == 0 || s.Started <= 0 || !slices.Contains(statuses[:], s.Status):
+		return errors.New("it has no beginning")
+	case !open && s.Phase != phaseDone:
+		return fmt.Errorf("unknown phase %q", s.Phase)
+	case slices.Min(counts[:]) < 0 || s.Attempts > maxNames || s.Judged > maxNames/(1+len(s.Deliveries)):
+		return errors.New("impossible counts")
+	}
+	begun := s.Current != nil || s.Phase == phaseAssign
+	for i := range s.Aims {
+		g := &s.Aims[i]
+		atEnd := begun && i == len(s.Aims)-1 && g.Next == len(g.Tasks)
+		wrong := g.Next < 0 || g.Next > len(g.Tasks) || min(g.Cleared, g.Tries) < 0 || g.Cleared > len(g.Failed)
+		if wrong || atEnd {
+			return errors.New("its plan has no task at hand")
+		}
+	}
+	answered := s.Phase == phaseAsk && s.Status == Running // by a human, to a worker
+	if s.Current == nil && (s.Phase == phaseAct || s.Phase == phaseVerify || answered) {
+		return errors.New("its attempt is missing")
+	}
+	outputs := []output{}
+	for _, d := range s.Deliveries {
+		outputs = append(outputs, d.Output)
+	}
+	if s.Current != nil {
+		outputs = append(outputs, s.Current.Output)
+	}
+	for _, o := range outputs {
+		if o.Key != "" && !strings.HasPrefix(o.Key, key.Under(tenant, outputKeys, s.prefix()+"/")) {
+			return fmt.Errorf("%q is not its output", o.Key)
+		}
+	}
+	return nil
+}

@@ -421,16 +421,6 @@ func (a *Agent) outputs(ctx context.Context, s *state) iter.Seq2[store.Entry, er
 	}
 }
 
-// commitAll commits ops, those that one commit has room for at a time.
-func (a *Agent) commitAll(ctx context.Context, ops []store.Op) error {
-	for some := range slices.Chunk(ops, store.MaxCommitOps) {
-		if _, err := a.st.Commit(ctx, some...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // dropAll deletes all keys below a prefix.
 func (a *Agent) dropAll(ctx context.Context, prefix string) error {
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {

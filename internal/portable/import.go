@@ -1,0 +1,163 @@
+package portable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/census"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/parcel"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Place is where a file is taken in.
+type Place struct {
+	Store store.Store
+	Scope memory.Scope
+	Runs  Runs
+	// Book and Monitor take in the samples and outcomes of a scope below its tenant: the file of
+	// a tenant has statistics as a whole.
+	Book    *rank.Book
+	Monitor *meta.Monitor
+}
+
+// Import looks at a file to its end, which the spool has then, and takes it in. Of a file that
+// cannot be taken in nothing is kept. The errors are those of arc's Agent.Import.
+func Import(ctx context.Context, to Place, in *parcel.Reader, spool *parcel.Spool) error {
+	x := arrival{Place: to, ctx: ctx}
+	if err := x.inspect(in); err != nil {
+		return err
+	}
+	if err := spool.Rewind(); err != nil {
+		return err
+	}
+	again, err := parcel.NewReader(spool)
+	if err != nil {
+		return err
+	}
+	return x.takeIn(again)
+}
+
+// arrival is a file that is taken in.
+type arrival struct {
+	Place
+	ctx   context.Context
+	known int        // records that the store has
+	ops   []store.Op // to be committed together
+	bytes int        // of these
+	due   []store.Op // the index of runs that are due, which comes last
+}
+
+// inspect reads the file to its end, and says why it cannot be taken in.
+func (x *arrival) inspect(in *parcel.Reader) error {
+	known := NewCustoms(x.Scope, x.Runs)
+	try, err := census.NewTrial(x.ctx, x.Scope)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = try.Close() }() // nothing of it is kept
+	err = in.Each(func(e store.Entry) error {
+		if err := errors.Join(x.ctx.Err(), known.Check(e)); err != nil {
+			return err
+		}
+		if err := try.Try(x.ctx, e); err != nil {
+			return err
+		}
+		old, err := x.Store.Get(x.ctx, e.Key)
+		if errors.Is(err, store.ErrNotFound) {
+			return x.vacant(e)
+		}
+		if err == nil && !bytes.Equal(old.Value, e.Value) {
+			err = fmt.Errorf("%w: %q is there, and differs", store.ErrConflict, e.Key)
+		}
+		x.known++
+		return err
+	})
+	if err == nil {
+		err = try.Rank(x.ctx)
+	}
+	return err
+}
+
+// vacant returns store.ErrConflict for a job whose Key is another's.
+func (x *arrival) vacant(e store.Entry) error {
+	if parts := key.Split(e.Key); len(parts) <= 4 || parts[2] != jobKeys {
+		return nil
+	}
+	ops, err := queue.Arrival(e)
+	for _, op := range ops {
+		if err != nil || op.If != store.Absent {
+			continue
+		}
+		if _, err = x.Store.Get(x.ctx, op.Key); err == nil {
+			err = fmt.Errorf("%w: another job has the key of %q", store.ErrConflict, e.Key)
+		} else if errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// arrivedAtOnce is in bytes of keys and values: what is committed together.
+const arrivedAtOnce = store.MaxCommitBytes / 4
+
+// takeIn writes the records of a file that was inspected. Runs that are due are found
+// once all else is there.
+func (x *arrival) takeIn(in *parcel.Reader) error {
+	err := in.Each(func(e store.Entry) error {
+		if census.Is(e) {
+			return census.Count(x.ctx, e, x.Book, x.Monitor)
+		}
+		if x.known > 0 {
+			if _, err := x.Store.Get(x.ctx, e.Key); !errors.Is(err, store.ErrNotFound) {
+				return errors.Join(err, x.enlist(e, false))
+			}
+		}
+		x.hold(store.Op{Key: e.Key, Value: e.Value, If: store.Absent})
+		if err := x.enlist(e, true); err != nil || x.bytes < arrivedAtOnce {
+			return err
+		}
+		return x.land()
+	})
+	if err == nil {
+		err = x.land()
+	}
+	x.ops = x.due
+	return errors.Join(err, x.land())
+}
+
+func (x *arrival) hold(op store.Op) {
+	x.ops = append(x.ops, op)
+	x.bytes += len(op.Key) + len(op.Value)
+}
+
+// enlist puts a run, or a job, into the indexes that name it, unless it is there.
+func (x *arrival) enlist(e store.Entry, fresh bool) error {
+	with, last, err := x.Runs.Enlist(e, fresh)
+	if parts := key.Split(e.Key); fresh && len(parts) > 4 && parts[2] == jobKeys {
+		with, err = queue.Arrival(e)
+	}
+	for _, op := range with {
+		x.hold(op)
+	}
+	x.due = append(x.due, last...)
+	return err
+}
+
+// land commits what is held, as much as one commit has room for at a time.
+func (x *arrival) land() error {
+	for some := range slices.Chunk(x.ops, store.MaxCommitOps) {
+		if _, err := x.Store.Commit(x.ctx, some...); err != nil {
+			return err
+		}
+	}
+	x.ops, x.bytes = x.ops[:0], 0
+	return nil
+}
