@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/internal/advice"
+	"github.com/arc-learn/arc/internal/applied"
 	"github.com/arc-learn/arc/internal/breaker"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/flush"
@@ -323,14 +323,12 @@ type tenant struct {
 	monitor   *meta.Monitor
 	learner   *learn.Learner
 	proposals *proposal.Book
-	// standings are those that proposals have given to workers, and settled what they
-	// have changed of goals; one decision is carried out at a time.
-	standings atomic.Pointer[map[advice.Post]string]
-	settled   []advice.Settled // of deciding
-	deciding  sync.Mutex
-	ledgers   *ledger.Book
-	breakers  *breaker.Set
-	news      atomic.Uint64 // of the Agent, when the statistics caught up
+	// applied is what the proposals do that were approved; one decision is carried out at a time.
+	applied  atomic.Pointer[applied.Set]
+	deciding sync.Mutex
+	ledgers  *ledger.Book
+	breakers *breaker.Set
+	news     atomic.Uint64 // of the Agent, when the statistics caught up
 }
 
 // tenant returns the tenant of a scope. Every call that succeeds is paired with
@@ -811,4 +809,20 @@ func alive(ctx context.Context) error {
 type filer interface {
 	Maintain(context.Context) error
 	Purge(context.Context) error
+}
+
+// keepStill keeps Erase, and what maintains scopes, from one another until done is called.
+func (a *Agent) keepStill(ctx context.Context) (done func(), err error) {
+	select {
+	case a.keeping <- struct{}{}:
+		return func() { <-a.keeping }, nil
+	case <-ctx.Done():
+		return func() {}, ctx.Err()
+	}
+}
+
+// tend calls a method of a filer.
+func tend(ctx context.Context, method func(context.Context) error) error {
+	var err error
+	return errors.Join(guard.Call(func() { err = guard.Error(method(ctx)) }), err)
 }

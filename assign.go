@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/internal/breaker"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/learn"
@@ -137,33 +136,7 @@ func (t *turn) ranked(ctx context.Context, situation, skill string, cs []rank.Ca
 	if len(ranking) == 0 {
 		return nil, fmt.Errorf("rank: %w", rank.ErrNoCandidate)
 	}
-	return t.own.seat(skill, ranking), nil
-}
-
-// standing is that of a worker for a skill.
-func (own *tenant) standing(worker, skill string) string {
-	if all := own.standings.Load(); all != nil {
-		return (*all)[advice.Post{Worker: worker, Skill: skill}]
-	}
-	return advice.InTurn
-}
-
-// seat puts ranked workers into the order that their standings ask for, and leaves
-// out those that are paused.
-func (own *tenant) seat(skill string, ranking []rank.Scored) []rank.Scored {
-	if all := own.standings.Load(); all == nil || len(*all) == 0 {
-		return ranking
-	}
-	var first, last []rank.Scored
-	for _, s := range ranking {
-		switch own.standing(s.Candidate.Name, skill) {
-		case advice.TriedLast:
-			last = append(last, s)
-		case advice.InTurn:
-			first = append(first, s)
-		}
-	}
-	return append(first, last...)
+	return t.own.applied.Load().Seat(skill, ranking), nil
 }
 
 // choose picks the worker of the next attempt: the last one, if it may refine what it did, or

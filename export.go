@@ -262,8 +262,6 @@ func (r *runRecords) Check(e store.Entry, parts []string) (known, ours bool, err
 		ours, err = slices.Contains(r.outputs, e.Key), codec.Decode(e, new(any))
 	case upkeepKeys:
 		ours, err = upkeepOf(e.Key).Within(r.scope), codec.Decode(e, new(maintainedAt))
-	case toldKeys:
-		ours, err = whole(r.scope), codec.Decode(e, new(told))
 	case statusKeys, sessionKeys, spoolKeys:
 	default:
 		return false, false, nil

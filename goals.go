@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/workforce"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/fleet"
 	"github.com/arc-learn/arc/reason"
@@ -74,7 +75,7 @@ func (a *Agent) Keep(ctx context.Context, w *goal.World, gs *goal.Goals, opts *g
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(w.Domains(o.Now()), func(d goal.Domain) bool { return d.Name == fleetDomain }) {
+	if !slices.ContainsFunc(w.Domains(o.Now()), func(d goal.Domain) bool { return d.Name == workforce.Domain }) {
 		err = w.Collect(a.fleetCollector())
 	}
 	return c, err
@@ -169,12 +170,7 @@ func (k keeper) refuse(ctx context.Context, r *Report) {
 		no := Ruling{Run: p.Run, Attempt: p.Attempt, By: "goals", Note: "the time of its dispatch is over"}
 		err = k.a.In("").Rule(ctx, no)
 	} else {
-		_, err = k.a.reopen(ctx, k.a.o.Scope, r.ID, func(s state) (state, error) {
-			if !s.workerAsks() {
-				return s, ErrLate
-			}
-			return s.unanswered(), nil
-		})
+		err = k.a.decline(ctx, k.a.o.Scope, r.ID)
 	}
 	if err != nil && !errors.Is(err, ErrLate) {
 		k.a.o.Logger.Error("an attempt whose time is over was not refused", "run", r.ID)
@@ -239,12 +235,9 @@ func (a *Agent) heedGoals(ctx context.Context, name string, k kept) error {
 	return nil
 }
 
-// fleetDomain is the domain in which the figures of an agent's workers stand, see [Agent.Keep].
-const fleetDomain = "agent_fleet_health"
-
 // fleetCollector reads how the agent's workers did over the last day.
 func (a *Agent) fleetCollector() goal.Collector {
-	return goal.Collector{Domain: fleetDomain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
+	return goal.Collector{Domain: workforce.Domain, Every: time.Minute, Read: func(ctx context.Context) (any, error) {
 		own, err := a.tenant(ctx, a.o.Scope)
 		if err != nil {
 			return nil, err
@@ -255,35 +248,6 @@ func (a *Agent) fleetCollector() goal.Collector {
 		if err != nil {
 			return nil, err
 		}
-		return fleetHealth(now, &f), nil
+		return workforce.Data(now, &f), nil
 	}}
-}
-
-// fleetHealth is the fleet's health as JSON, in the names of the system whose
-// goals it is to serve. Keep lists them.
-func fleetHealth(now time.Time, f *fleet.Health) map[string]any {
-	agents, byName, others := []any{}, map[string]any{}, []any{}
-	for _, w := range f.Workers {
-		failures := []any{}
-		for _, f := range slices.Backward(w.Failures) {
-			failures = append(failures, map[string]any{"correlationId": f.Key, "reason": f.Reason})
-		}
-		byName[w.Name] = map[string]any{
-			"agentName": w.Name, "successRate": w.SuccessRate, "failureRate1h": w.FailureRate, "totalOutcomes": w.Known,
-			"p50LatencyMs": w.P50.Milliseconds(), "p95LatencyMs": w.P95.Milliseconds(),
-			"costPerSuccessfulOutcome": w.PerSuccess.USD, "totalCostUsd": w.CostUSD, "recentFailures": failures,
-		}
-		agents = append(agents, byName[w.Name])
-	}
-	for _, w := range f.Outsiders {
-		others = append(others, map[string]any{
-			"actor": w.Name, "total": w.Known, "success": w.Successes, "failure": w.Known - w.Successes,
-		})
-	}
-	return map[string]any{
-		"agents": agents, "byName": byName, "systemActors": others,
-		"maxFailureRate1h": f.MaxFailureRate, "totalCostUsd1d": f.CostUSD,
-		"orphanedSkillCount": len(f.Orphaned), "orphanedSkills": append([]string{}, f.Orphaned...),
-		"windowHours": 24, "collectedAt": now.UnixMilli(),
-	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/iar"
-	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/rows"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/fleet"
@@ -124,7 +124,7 @@ func (h *Health) judge() {
 // String is the report.
 func (h Health) String() string {
 	var b strings.Builder
-	row := func(label, format string, args ...any) { writeRow(&b, label, fmt.Sprintf(format, args...)) }
+	row := func(label, format string, args ...any) { rows.Write(&b, label, fmt.Sprintf(format, args...)) }
 	fmt.Fprintf(&b, "%s\n", h.Status)
 	row("memory", "%d: %d patterns, %d failures, %d facts, %d episodes", h.Total,
 		h.Kinds[memory.Pattern], h.Kinds[memory.Failure], h.Kinds[memory.Fact], h.Kinds[memory.Episode])
@@ -141,7 +141,7 @@ func (h Health) String() string {
 		row("confidence", "off by %.2f on average (Brier %.2f, %d claims)", c.ECE(), c.Brier(), c.Count())
 	}
 	if n := len(h.Resonance); n > 0 {
-		row("resonance", "%s %.2f", sparkline(h.Resonance), h.Resonance[n-1])
+		row("resonance", "%s %.2f", rows.Spark(h.Resonance), h.Resonance[n-1])
 	}
 	for _, w := range h.Fleet.Workers {
 		row("worker", "%s: %d of %d delivered, p50 %v, p95 %v, $%.4f",
@@ -157,47 +157,6 @@ func (h Health) String() string {
 	return b.String()
 }
 
-// Columns of the report.
-const (
-	labelWidth  = 11
-	reportWidth = 80
-)
-
-// writeRow writes a text behind its label, broken between words. A word that is
-// longer than a line is broken, too.
-func writeRow(b *strings.Builder, label, text string) {
-	column := labelWidth
-	fmt.Fprintf(b, "%-*s", labelWidth, label)
-	for i, word := range strings.Fields(fence.Visible(text)) {
-		runes := []rune(word)
-		if i > 0 && column+1+len(runes) <= reportWidth {
-			b.WriteByte(' ')
-			column++
-		} else if i > 0 {
-			fmt.Fprintf(b, "\n%*s", labelWidth, "")
-			column = labelWidth
-		}
-		for column+len(runes) > reportWidth {
-			n := reportWidth - column
-			fmt.Fprintf(b, "%s\n%*s", string(runes[:n]), labelWidth, "")
-			runes, column = runes[n:], labelWidth
-		}
-		b.WriteString(string(runes))
-		column += len(runes)
-	}
-	b.WriteByte('\n')
-}
-
-// sparkline draws values in [0,1].
-func sparkline(values []float64) string {
-	const bars = "▁▂▃▄▅▆▇█"
-	var b strings.Builder
-	for _, v := range values {
-		b.WriteRune([]rune(bars)[min(7, max(0, int(v*8)))])
-	}
-	return b.String()
-}
-
 // dropped is how many calls of hooks, logger and telemetry came to nothing.
 func (a *Agent) dropped() int64 {
 	n := a.hooks.Lost() + guard.Lost(a.o.Logger)
@@ -205,4 +164,17 @@ func (a *Agent) dropped() int64 {
 		n += a.watch.Lost()
 	}
 	return n
+}
+
+// waiting counts the proposals that a person can decide about.
+func (own *tenant) waiting(ctx context.Context) (n int, err error) {
+	for p, err := range own.proposals.All(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		if p.Status == "open" {
+			n++
+		}
+	}
+	return n, nil
 }

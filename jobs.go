@@ -44,7 +44,7 @@ func (a *Agent) QueueHandler() queue.Handler {
 		}
 		var r *Report
 		if j.Requeued > 0 {
-			r, err = a.retry(ctx, a.In(o.Scope).scope, o.ID, j.Note, &o)
+			r, err = a.retry(ctx, cmp.Or(o.Scope, a.o.Scope), o.ID, j.Note, &o)
 		}
 		if r == nil && (err == nil || errors.Is(err, ErrNotBlocked) || errors.Is(err, store.ErrNotFound)) {
 			r, err = a.start(ctx, o, nil, true) // which holds on to no run that waits

@@ -10,12 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta/proposal"
-	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -184,106 +181,4 @@ func (a *Agent) places(ctx context.Context, in *stretch, scope memory.Scope) ([]
 	out = slices.DeleteFunc(out, func(place string) bool { return place >= last })
 	slices.Sort(out)
 	return slices.Compact(out), nil
-}
-
-// prune deletes what Options.Retention does not keep, in all tenants.
-func (a *Agent) prune(ctx context.Context, now time.Time) error {
-	tenants, err := a.tenantNames(ctx)
-	for _, name := range tenants { // one that fails keeps no other waiting
-		err = errors.Join(err, a.pruneTenant(ctx, memory.Scope(name), now))
-	}
-	return err
-}
-
-// tenantNames returns the tenants that have keys of their own.
-func (a *Agent) tenantNames(ctx context.Context) (names []string, err error) {
-	prefix := key.Tenants()
-	for after := ""; ; {
-		found := false
-		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix, After: after, Limit: 1}) {
-			if err != nil {
-				return nil, err
-			}
-			name := key.Split(e.Key[len(prefix):])[0]
-			// What follows a name is a separator, or a letter of a longer name.
-			names, after, found = append(names, name), prefix+name+"\x01", true
-		}
-		if !found {
-			return names, nil
-		}
-	}
-}
-
-// pruneTenant is prune for one tenant. A run that is live, or was moved on
-// meanwhile, stays until the next time.
-func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Time) error {
-	r := &a.o.Retention
-	if r.Age > 0 || r.Count > 0 {
-		if err := a.pruneRuns(ctx, scope, now); err != nil {
-			return err
-		}
-	}
-	own, err := a.tenant(ctx, scope)
-	if err != nil {
-		return err
-	}
-	defer a.handBack(own)
-	if r.Age > 0 {
-		if err := queue.Prune(ctx, a.st, scope, now.Add(-r.Age)); err != nil {
-			return err
-		}
-		err := own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return over(p) && p.Decided.Before(now.Add(-r.Age)) })
-		if err != nil {
-			return err
-		}
-	}
-	if r.Samples < 0 {
-		return nil
-	}
-	old := now.Add(-r.Samples)
-	return own.book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(old) })
-}
-
-// settled reports whether the run is over, unless a person has it tried again.
-func (s *state) settled() bool { return s.Status == Delivered || s.Status == Blocked }
-
-// pruneRuns deletes the finished runs of a tenant that are too old, or too many.
-func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time) error {
-	r := &a.o.Retention
-	in := stretch{to: behindAll, prefixes: []string{
-		key.Under(scope.Tenant(), statusKeys, string(Delivered), ""),
-		key.Under(scope.Tenant(), statusKeys, string(Blocked), ""),
-	}}
-	old := behindAll
-	if r.Age > 0 {
-		old = (&state{Started: now.Add(-r.Age).UnixNano()}).place()
-	}
-	if r.Count == 0 {
-		in.from = old
-	}
-	var damaged error
-	for n := 0; ; {
-		places, err := a.places(ctx, &in, "")
-		if err != nil || len(places) == 0 {
-			return errors.Join(err, damaged)
-		}
-		for _, place := range places {
-			in.from = place
-			if n++; place < old && (r.Count == 0 || n <= r.Count) {
-				continue
-			}
-			err := a.discard(ctx, scope, idAt(place), (*state).settled)
-			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, store.ErrNotFound) {
-				if !codec.Unreadable(err) {
-					return err
-				}
-				damaged = errors.Join(damaged, err)
-			}
-		}
-	}
-}
-
-// over reports whether a proposal was decided, and changes nothing any more.
-func over(p proposal.Proposal) bool {
-	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
 }

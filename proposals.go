@@ -1,7 +1,6 @@
 package arc
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/internal/advice"
-	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/internal/applied"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/meta/proposal"
@@ -19,50 +18,6 @@ import (
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/goal"
 )
-
-// Upkeep is what [Agent.Maintain] did.
-type Upkeep struct {
-	learn.MaintenanceReport
-	// Proposals are those that the analysis has made, or found made before, and
-	// that no person has decided about.
-	Proposals []proposal.Proposal
-}
-
-// Maintain keeps a scope in order, and looks what should change. It archives
-// memories that are old and unused, merges those that say the same, and analyses
-// what the workers of the scope's tenant did, what people were asked, and which
-// memories mislead. What keeps failing becomes proposals, about which a person
-// decides: see [View.Proposals]. Of the scope's tenant it deletes what
-// Options.Retention does not keep. Maintain changes nothing else. The scope "" is
-// Options.Scope. Maintain is idempotent, and may run beside everything else.
-func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, err error) {
-	scope = cmp.Or(scope, a.o.Scope)
-	own, err := a.tenant(ctx, scope)
-	if err != nil {
-		return up, err
-	}
-	defer a.handBack(own)
-	if err := a.pruneTenant(ctx, scope, a.o.Now()); err != nil {
-		return up, fmt.Errorf("maintain: %w", err)
-	}
-	if up.MaintenanceReport, err = own.learner.Maintain(ctx, scope); err != nil {
-		return up, err
-	}
-	drafts, err := a.analyse(ctx, own, scope)
-	if err != nil {
-		return up, fmt.Errorf("maintain: %w", err)
-	}
-	for _, d := range drafts {
-		p, err := own.proposals.Propose(ctx, d)
-		if err != nil {
-			return up, fmt.Errorf("maintain: %w", err)
-		}
-		if p.Decided.IsZero() {
-			up.Proposals = append(up.Proposals, p)
-		}
-	}
-	return up, nil
-}
 
 // Proposals yields the proposals of the scope's tenant, those about one subject in
 // the order in which they were made, decided and expired ones too. It ends after
@@ -114,32 +69,13 @@ func (v View) decide(ctx context.Context, id, verdict, by, note string) (p propo
 }
 
 // heed has the standings of workers and the goals that are kept follow from the
-// proposals that are applied: these alone are stored.
+// proposals that are applied.
 func (a *Agent) heed(ctx context.Context, own *tenant) error {
-	var applied []proposal.Proposal
-	for p, err := range own.proposals.All(ctx) {
-		if err != nil {
-			return fmt.Errorf("proposals: %w", err)
-		}
-		if p.Status == "applied" {
-			applied = append(applied, p)
-		}
+	all, err := applied.Of(own.proposals.All(ctx))
+	if err != nil {
+		return err
 	}
-	slices.SortStableFunc(applied, func(a, b proposal.Proposal) int { return a.Decided.Compare(b.Decided) })
-	standings := make(map[advice.Post]string)
-	own.settled = nil
-	for _, p := range applied {
-		var w advice.Worker
-		var g advice.Goal
-		switch {
-		case ofWorker(p.Kind) && advice.Decode(p.Change, &w) == nil:
-			standings[w.Post] = w.Standing
-		case ofGoal(p.Kind) && advice.Decode(p.Change, &g) == nil:
-			own.settled = slices.DeleteFunc(own.settled, func(s advice.Settled) bool { return s.Same(&g) })
-			own.settled = append(own.settled, advice.Settled{Goal: g, Since: p.Decided})
-		}
-	}
-	own.standings.Store(&standings)
+	own.applied.Store(all)
 	a.override(own)
 	return nil
 }
@@ -161,7 +97,7 @@ func (a *Agent) override(own *tenant) {
 	all := a.goals(own)
 	for _, k := range all {
 		var by []goal.Override
-		for _, s := range own.settled {
+		for _, s := range own.applied.Load().Settled() {
 			if all[s.Controller].goals == k.goals {
 				by = append(by, s.Override)
 			}
@@ -172,15 +108,11 @@ func (a *Agent) override(own *tenant) {
 	}
 }
 
-// ofWorker and ofGoal say what a kind of proposal changes.
-func ofWorker(kind string) bool { return kind == "executor" || kind == "config" }
-func ofGoal(kind string) bool   { return kind == "goal" || kind == "action" }
-
 // relieved reports whether a worker that is not paused can do the skill beside the
 // one at a post.
 func (a *Agent) relieved(own *tenant, at advice.Post) bool {
 	return slices.ContainsFunc(a.runner.Candidates(&reason.Task{Skill: at.Skill}, true), func(c rank.Candidate) bool {
-		return c.Name != at.Worker && own.standing(c.Name, at.Skill) != advice.Paused
+		return c.Name != at.Worker && own.applied.Load().Standing(c.Name, at.Skill) != advice.Paused
 	})
 }
 
@@ -192,7 +124,7 @@ func (a *Agent) apply(ctx context.Context, own *tenant, p proposal.Proposal) (un
 	var g advice.Goal
 	var m advice.Memory
 	switch {
-	case ofGoal(p.Kind):
+	case applied.ToGoal(p.Kind):
 		err := advice.Decode(p.Change, &g)
 		if err == nil {
 			err = a.fits(own, &g)
@@ -200,8 +132,8 @@ func (a *Agent) apply(ctx context.Context, own *tenant, p proposal.Proposal) (un
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(advice.Find(own.settled, g).Goal)
-	case ofWorker(p.Kind):
+		return json.Marshal(advice.Find(own.applied.Load().Settled(), g).Goal)
+	case applied.ToWorker(p.Kind):
 		if err := advice.Decode(p.Change, &w); err != nil {
 			return nil, err
 		}
@@ -211,7 +143,7 @@ func (a *Agent) apply(ctx context.Context, own *tenant, p proposal.Proposal) (un
 		if w.Standing != advice.InTurn && !a.relieved(own, w.Post) {
 			return nil, fmt.Errorf("no other worker can take tasks of skill %q", w.Skill)
 		}
-		w.Standing = own.standing(w.Worker, w.Skill)
+		w.Standing = own.applied.Load().Standing(w.Worker, w.Skill)
 		return json.Marshal(w)
 	case p.Kind == "memory":
 		if err := advice.Decode(p.Change, &m); err != nil {
@@ -265,7 +197,7 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 		}
 		attempts = append(attempts, meta.Outcome{Goal: s.Situation.Skill, Success: s.Success, At: s.At})
 		at := advice.Post{Worker: s.Candidate, Skill: s.Situation.Skill}
-		if own.standing(at.Worker, at.Skill) == advice.InTurn {
+		if own.applied.Load().Standing(at.Worker, at.Skill) == advice.InTurn {
 			samples[at] = append(samples[at], s)
 		}
 	}
@@ -273,9 +205,7 @@ func (a *Agent) analyse(ctx context.Context, own *tenant, scope memory.Scope) (o
 	if err != nil {
 		return nil, err
 	}
-	own.deciding.Lock()
-	settled := own.settled
-	own.deciding.Unlock()
+	settled := own.applied.Load().Settled()
 	goals := a.goals(own)
 	for _, name := range slices.Sorted(maps.Keys(goals)) {
 		k := advice.Kept{Controller: name, Goals: goals[name].goals.All(), Settled: settled}
@@ -339,17 +269,4 @@ func (s *state) escalated() bool {
 		return slices.Contains([]Cause{CauseStuck, CauseDenied, CausePermission, CauseNoWorker}, s.Cause)
 	}
 	return s.Status == Asking || slices.ContainsFunc(s.Aims, func(g aim) bool { return len(g.Answers) > 0 })
-}
-
-// waiting counts the proposals that a person can decide about.
-func (own *tenant) waiting(ctx context.Context) (n int, err error) {
-	for p, err := range own.proposals.All(ctx) {
-		if err != nil {
-			return 0, err
-		}
-		if p.Status == "open" {
-			n++
-		}
-	}
-	return n, nil
 }

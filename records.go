@@ -11,7 +11,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/adopt"
@@ -51,9 +50,6 @@ const stillKeys = "arc/still"
 
 func leaseKey(run roster.ID) string { return key.Join(leaseKeys, run.Tenant, run.Run) }
 
-// toldKeys lead to what people were told of on a day.
-const toldKeys = "told"
-
 // upkeepKeys lead from a scope to when it was last maintained.
 const upkeepKeys = "upkeep"
 
@@ -69,40 +65,6 @@ func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 		_, err = a.st.Commit(ctx, store.Op{Key: k, Value: value})
 	}
 	return err
-}
-
-// told is what a person was told of on a day: by which step, by kind of failure.
-type told struct {
-	Day   int64             `cbor:"1,keyasint,omitempty"` // since 1970
-	Steps map[uint64]uint64 `cbor:"2,keyasint,omitempty"`
-}
-
-// firstOfDay reports whether a step of a run is the first of its tenant that meets a kind of
-// failure on this day, of all Agents on the store. It says so again until the step is
-// committed.
-func (a *Agent) firstOfDay(ctx context.Context, tenant string, kind, step uint64) (bool, error) {
-	k, day := key.Under(tenant, toldKeys, ""), a.o.Now().Unix()/int64(rank.Day/time.Second)
-	for {
-		var all told
-		e, err := a.st.Get(ctx, k)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return false, fmt.Errorf("escalate: %w", err)
-		}
-		if codec.Decode(e, &all) != nil || all.Day < day || all.Steps == nil { // a person is rather told twice
-			all = told{day, map[uint64]uint64{}}
-		}
-		if of, ok := all.Steps[kind]; ok {
-			return of == step, nil
-		}
-		all.Steps[kind] = step
-		value, err := codec.Encode(k, all)
-		if err == nil {
-			_, err = a.st.Commit(ctx, store.Op{Key: k, Value: value, If: store.At(e.Rev)})
-		}
-		if !errors.Is(err, store.ErrConflict) {
-			return err == nil, err
-		}
-	}
 }
 
 // runKey is the key of a run.

@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/arc-learn/arc/internal/alike"
 	"github.com/arc-learn/arc/internal/depth"
@@ -23,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/roster"
+	"github.com/arc-learn/arc/internal/uuids"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -154,6 +152,17 @@ func (a *Agent) answer(ctx context.Context, scope memory.Scope, id, text string)
 		}
 		return s.answered(text), nil
 	})
+}
+
+// decline goes on with a run whose worker asks, without an answer.
+func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) error {
+	_, err := a.reopen(ctx, scope, id, func(s state) (state, error) {
+		if !s.workerAsks() {
+			return s, ErrLate
+		}
+		return s.unanswered(), nil
+	})
+	return err
 }
 
 // retry goes on with a run that is Blocked, of the objective unless that is nil.
@@ -424,30 +433,12 @@ func (a *Agent) begin(o Objective) (state, error) {
 	}, nil
 }
 
-// newID returns a UUIDv7 whose random part comes from the seed.
+// newID returns the next id that the seed draws. Replicas with one seed draw ids of their own.
 func (a *Agent) newID(now time.Time) string {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.mu.ids++
-	n := a.mu.ids
-	a.mu.Unlock()
-	var r rand.PCG
-	seed := a.o.Seed
-	for _, c := range []byte(a.o.Replica) { // replicas with one seed draw ids of their own
-		seed = (seed ^ uint64(c)) * 1099511628211
-	}
-	r.Seed(seed, n)
-	ms := uint64(now.UnixMilli())
-	hi, lo := r.Uint64(), r.Uint64()
-	var id uuid.UUID
-	for i := range 6 {
-		id[i] = byte(ms >> (40 - 8*i))
-	}
-	id[6], id[7] = 0x70|byte(hi&0x0f), byte(hi>>8)
-	for i := range 8 {
-		id[8+i] = byte(lo >> (8 * i))
-	}
-	id[8] = 0x80 | id[8]&0x3f
-	return id.String()
+	return uuids.Draw(now, uuids.Salted(a.o.Seed, a.o.Replica), a.mu.ids)
 }
 
 // enter marks a run as live, and returns the context that it runs under and its

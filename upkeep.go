@@ -1,11 +1,23 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/meta/proposal"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -97,4 +109,272 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 		}
 	}
 	return n, errors.Join(errs...)
+}
+
+// maintainSome begins to maintain the scopes that are due, one after another.
+func (a *Agent) maintainSome() int64 {
+	if a.o.Maintain < 0 {
+		return 0
+	}
+	now := a.o.Now().UnixNano()
+	at := a.maintained.Load()
+	if now < at {
+		return min(at, now+int64(longestWait))
+	}
+	a.maintained.Store(math.MaxInt64) // until this is over
+	a.upkeep.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		a.upkeep.Go(func() {
+			select {
+			case <-a.upkeep.Stopping():
+				cancel()
+			case <-ctx.Done():
+			}
+		})
+		names := a.names()
+		next := a.maintainDue(ctx, now)
+		if a.names() != names {
+			next = now // others are at home here
+		}
+		a.maintained.Store(next)
+	})
+	return 0
+}
+
+// maintainDue maintains the scopes at home that were written to since they were last
+// maintained, if that is long enough ago, and returns when the next is due.
+func (a *Agent) maintainDue(ctx context.Context, now int64) int64 {
+	next := now + int64(a.o.Maintain)
+	if a.pruned+int64(a.o.Maintain) <= now { // tenants that are idle have old runs too
+		prune := func(ctx context.Context) error { return a.prune(ctx, time.Unix(0, now)) }
+		err := a.leases.Alone(ctx, maintainKey, prune)
+		if err != nil && !another(err) && ctx.Err() == nil {
+			a.o.Logger.Error("what is old could not be deleted", "error", a.o.Sanitizer.Sanitize(err.Error()))
+		}
+		if a.files != nil {
+			if err := tend(ctx, a.files.Maintain); err != nil && ctx.Err() == nil {
+				a.o.Logger.Error("the store's files could not be maintained", "error", a.o.Sanitizer.Sanitize(err.Error()))
+			}
+		}
+		a.pruned = now
+	}
+	erased := a.erased.Load()
+	for scope, written := range a.bank.Scopes() {
+		if !a.atHome(scope) {
+			continue
+		}
+		done, err := a.keepStill(ctx)
+		if err != nil || a.erased.Load() != erased {
+			done()
+			return now // what is there has changed
+		}
+		due, err := a.maintainOne(ctx, scope, written, now)
+		done()
+		if err != nil && ctx.Err() == nil {
+			a.o.Logger.Error("a scope could not be maintained", "error", a.o.Sanitizer.Sanitize(err.Error()))
+			due = now + int64(time.Hour)
+		}
+		if due > now {
+			next = min(next, due)
+		}
+	}
+	return next
+}
+
+// maintainAll maintains what a scope of the Bank holds: memories, or an identity.
+func (a *Agent) maintainAll(ctx context.Context, scope memory.Scope) error {
+	of, apart := strings.CutSuffix(string(scope), "/"+memory.Apart)
+	if !apart {
+		_, err := a.Maintain(ctx, scope)
+		return err
+	}
+	me, err := a.identity(memory.Scope(of))
+	if err == nil {
+		_, err = me.Maintain(ctx)
+	}
+	return err
+}
+
+// maintainOne maintains a scope if it is due, and returns when it is next; 0: when
+// it is written to.
+func (a *Agent) maintainOne(ctx context.Context, scope memory.Scope, written time.Time, now int64) (int64, error) {
+	k := upkeepKey(scope)
+	var last maintainedAt
+	e, err := a.st.Get(ctx, k)
+	if err == nil {
+		err = codec.Decode(e, &last)
+	}
+	seen := err == nil
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, err
+	}
+	due := last.At + int64(a.o.Maintain)
+	switch {
+	case seen && written.UnixNano() < last.At:
+		return 0, nil
+	case seen && due > now:
+		return due, nil
+	case seen:
+		err := a.leases.Alone(ctx, key.Join(maintainKey, scope.Tenant()), func(ctx context.Context) error {
+			return a.maintainAll(ctx, scope)
+		})
+		if another(err) { // whose home it was, as it seems there
+			return now + int64(a.o.Lease), nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return now + int64(a.o.Maintain), a.keepTime(ctx, k, now)
+}
+
+// maintainKey is the lease of the one that prunes, and with a tenant that of the one that
+// maintains it.
+const maintainKey = "arc/maintains"
+
+// prune deletes what Options.Retention does not keep, in all tenants.
+func (a *Agent) prune(ctx context.Context, now time.Time) error {
+	tenants, err := a.tenantNames(ctx)
+	for _, name := range tenants { // one that fails keeps no other waiting
+		err = errors.Join(err, a.pruneTenant(ctx, memory.Scope(name), now))
+	}
+	return err
+}
+
+// pruneTenant is prune for one tenant. A run that is live, or was moved on
+// meanwhile, stays until the next time.
+func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Time) error {
+	r := &a.o.Retention
+	if r.Age > 0 || r.Count > 0 {
+		if err := a.pruneRuns(ctx, scope, now); err != nil {
+			return err
+		}
+	}
+	own, err := a.tenant(ctx, scope)
+	if err != nil {
+		return err
+	}
+	defer a.handBack(own)
+	if r.Age > 0 {
+		if err := queue.Prune(ctx, a.st, scope, now.Add(-r.Age)); err != nil {
+			return err
+		}
+		err := own.proposals.Drop(ctx, func(p proposal.Proposal) bool { return over(p) && p.Decided.Before(now.Add(-r.Age)) })
+		if err != nil {
+			return err
+		}
+	}
+	if r.Samples < 0 {
+		return nil
+	}
+	old := now.Add(-r.Samples)
+	return own.book.Forget(ctx, func(s rank.Sample) bool { return s.At.Before(old) })
+}
+
+// pruneRuns deletes the finished runs of a tenant that are too old, or too many.
+func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time) error {
+	r := &a.o.Retention
+	in := stretch{to: behindAll, prefixes: []string{
+		key.Under(scope.Tenant(), statusKeys, string(Delivered), ""),
+		key.Under(scope.Tenant(), statusKeys, string(Blocked), ""),
+	}}
+	old := behindAll
+	if r.Age > 0 {
+		old = (&state{Started: now.Add(-r.Age).UnixNano()}).place()
+	}
+	if r.Count == 0 {
+		in.from = old
+	}
+	var damaged error
+	for n := 0; ; {
+		places, err := a.places(ctx, &in, "")
+		if err != nil || len(places) == 0 {
+			return errors.Join(err, damaged)
+		}
+		for _, place := range places {
+			in.from = place
+			if n++; place < old && (r.Count == 0 || n <= r.Count) {
+				continue
+			}
+			err := a.discard(ctx, scope, idAt(place), (*state).settled)
+			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, store.ErrNotFound) {
+				if !codec.Unreadable(err) {
+					return err
+				}
+				damaged = errors.Join(damaged, err)
+			}
+		}
+	}
+}
+
+// settled reports whether the run is over, unless a person has it tried again.
+func (s *state) settled() bool { return s.Status == Delivered || s.Status == Blocked }
+
+// over reports whether a proposal was decided, and changes nothing any more.
+func over(p proposal.Proposal) bool {
+	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
+}
+
+// tenantNames returns the tenants that have keys of their own.
+func (a *Agent) tenantNames(ctx context.Context) (names []string, err error) {
+	prefix := key.Tenants()
+	for after := ""; ; {
+		found := false
+		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix, After: after, Limit: 1}) {
+			if err != nil {
+				return nil, err
+			}
+			name := key.Split(e.Key[len(prefix):])[0]
+			// What follows a name is a separator, or a letter of a longer name.
+			names, after, found = append(names, name), prefix+name+"\x01", true
+		}
+		if !found {
+			return names, nil
+		}
+	}
+}
+
+// Upkeep is what [Agent.Maintain] did.
+type Upkeep struct {
+	learn.MaintenanceReport
+	// Proposals are those that the analysis has made, or found made before, and
+	// that no person has decided about.
+	Proposals []proposal.Proposal
+}
+
+// Maintain keeps a scope in order, and looks what should change. It archives
+// memories that are old and unused, merges those that say the same, and analyses
+// what the workers of the scope's tenant did, what people were asked, and which
+// memories mislead. What keeps failing becomes proposals, about which a person
+// decides: see [View.Proposals]. Of the scope's tenant it deletes what
+// Options.Retention does not keep. Maintain changes nothing else. The scope "" is
+// Options.Scope. Maintain is idempotent, and may run beside everything else.
+func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (up Upkeep, err error) {
+	scope = cmp.Or(scope, a.o.Scope)
+	own, err := a.tenant(ctx, scope)
+	if err != nil {
+		return up, err
+	}
+	defer a.handBack(own)
+	if err := a.pruneTenant(ctx, scope, a.o.Now()); err != nil {
+		return up, fmt.Errorf("maintain: %w", err)
+	}
+	if up.MaintenanceReport, err = own.learner.Maintain(ctx, scope); err != nil {
+		return up, err
+	}
+	drafts, err := a.analyse(ctx, own, scope)
+	if err != nil {
+		return up, fmt.Errorf("maintain: %w", err)
+	}
+	for _, d := range drafts {
+		p, err := own.proposals.Propose(ctx, d)
+		if err != nil {
+			return up, fmt.Errorf("maintain: %w", err)
+		}
+		if p.Decided.IsZero() {
+			up.Proposals = append(up.Proposals, p)
+		}
+	}
+	return up, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/ledger"
+	"github.com/arc-learn/arc/internal/told"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
@@ -91,6 +92,8 @@ func (c *Customs) checkOwn(e store.Entry, parts []string) (ours bool, err error)
 		}
 	case breaker.Keys:
 		err = breaker.Check(e)
+	case told.Keys:
+		err = told.Check(e)
 	case ledger.Keys:
 		err = ledger.Check(e)
 	case jobKeys:

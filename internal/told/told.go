@@ -1,0 +1,53 @@
+// Package told remembers which kinds of failure the people of a tenant were told of on a day.
+package told
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/store"
+)
+
+// Keys is the part behind a tenant that leads to what was told.
+const Keys = "told"
+
+// told is what was told on a day: by which step of a run, by kind of failure.
+type told struct {
+	Day   int64             `cbor:"1,keyasint,omitempty"` // since 1970
+	Steps map[uint64]uint64 `cbor:"2,keyasint,omitempty"`
+}
+
+// Check returns why an entry is not of this package, or nil.
+func Check(e store.Entry) error { return codec.Decode(e, new(told)) }
+
+// First reports whether a step of a run is the first of its tenant that meets a kind of failure
+// on the day of now, by UTC, of all openers of the store. It says so again to the same step.
+func First(ctx context.Context, st store.Store, tenant string, now time.Time, kind, step uint64) (bool, error) {
+	k, day := key.Under(tenant, Keys, ""), now.Unix()/int64(rank.Day/time.Second)
+	for {
+		var all told
+		e, err := st.Get(ctx, k)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, fmt.Errorf("escalate: %w", err)
+		}
+		if codec.Decode(e, &all) != nil || all.Day < day || all.Steps == nil { // a person is rather told twice
+			all = told{day, map[uint64]uint64{}}
+		}
+		if of, ok := all.Steps[kind]; ok {
+			return of == step, nil
+		}
+		all.Steps[kind] = step
+		value, err := codec.Encode(k, all)
+		if err == nil {
+			_, err = st.Commit(ctx, store.Op{Key: k, Value: value, If: store.At(e.Rev)})
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return err == nil, err
+		}
+	}
+}
