@@ -10,8 +10,10 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/consent"
+	"github.com/arc-learn/arc/internal/detach"
+	"github.com/arc-learn/arc/internal/outputs"
 	"github.com/arc-learn/arc/learn"
-	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
@@ -35,17 +37,17 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return phaseAsk, t.charge(ctx, &at)
 	}
 	if at.End == act.Away && !t.s.Objective.Once {
-		t.note(&at, output{})
+		t.note(&at, outputs.JSON{})
 		t.away(at.After)
 		return phaseAssign, t.charge(ctx, &at)
 	}
 	t.s.Attempts++
 	t.s.Wait.Tries = 0
 	t.output, t.did.stack = at.Result.Output, at.Stack
-	out := output{Inline: t.output}
-	if len(t.output) > maxInline {
+	out := outputs.JSON{Inline: t.output}
+	if len(t.output) > outputs.Max {
 		kept := t.veil.JSON("", t.output)
-		out, err = t.a.storeOutput(ctx, t.own.name, c.Key, kept)
+		out, err = outputs.Store(ctx, t.a.st, t.own.name, c.Key, kept)
 		out.Marked = string(t.veil.San.RevealJSON(kept)) != string(t.output)
 	}
 	if limit, ok := errors.AsType[*store.LimitError](err); ok {
@@ -70,9 +72,10 @@ func (t *turn) charge(ctx context.Context, at *act.Attempt) error {
 	now := t.a.o.Now()
 	err := t.own.book.Observe(context.WithoutCancel(ctx), rank.Sample{
 		Key:       fmt.Sprintf("%s/%s/%d", s.Current.Key, at.End, now.UnixNano()),
-		Candidate: s.Current.Worker, Situation: learn.Situation(g.Tasks[g.Next].Skill, t.veil.Hide(g.Situation)), Unknown: true,
-		Wall: at.Wall, CostUSD: min(u.CostUSD, rank.MaxCostUSD), APICostUSD: min(u.APICostUSD, rank.MaxCostUSD),
-		TokensIn: min(u.TokensIn, rank.MaxTokens), TokensOut: min(u.TokensOut, rank.MaxTokens), Reason: t.veil.Hide(at.Complaint), At: now.UTC(),
+		Candidate: s.Current.Worker, Unknown: true, Reason: t.veil.Hide(at.Complaint), At: now.UTC(),
+		Situation: learn.Situation(g.Tasks[g.Next].Skill, t.veil.Hide(g.Situation)),
+		Wall:      at.Wall, CostUSD: min(u.CostUSD, rank.MaxCostUSD), APICostUSD: min(u.APICostUSD, rank.MaxCostUSD),
+		TokensIn: min(u.TokensIn, rank.MaxTokens), TokensOut: min(u.TokensOut, rank.MaxTokens),
 	})
 	if err != nil {
 		return fmt.Errorf("what attempt %d has cost: %w", s.Attempts+1, err)
@@ -89,7 +92,7 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 	if p := c.Approval; p != nil && !p.Closed {
 		return act.Attempt{End: act.Pending}, nil // it was woken before its time
 	} else if p != nil {
-		ok, end, why := p.permitted()
+		ok, end, why := p.Permitted()
 		if !ok {
 			return act.Attempt{End: end, Complaint: why, Err: act.ErrDenied}, nil
 		}
@@ -108,7 +111,7 @@ func (t *turn) attempt(ctx context.Context) (act.Attempt, error) {
 	at := t.a.runner.Execute(ctx, call)
 	if at.End == act.Pending {
 		now := t.a.o.Now()
-		c.Approval = &approval{
+		c.Approval = &consent.Ask{
 			Mode: call.Mode, Blast: call.Blast, Why: call.Why, Success: call.Success, CostUSD: call.CostUSD,
 			Asked: now.UnixNano(), Until: now.Add(min(t.a.o.ApprovalTTL, longestApproval)).UnixNano(),
 			Need: t.a.runner.Approvers(c.Worker, call.Mode),
@@ -141,7 +144,7 @@ func (t *turn) pend() phase {
 }
 
 // note takes down what came of the attempt.
-func (t *turn) note(at *act.Attempt, out output) {
+func (t *turn) note(at *act.Attempt, out outputs.JSON) {
 	s, c := &t.s, t.s.Current
 	c.End, c.Wrong, c.Wall, c.Resonance = at.End, t.clip(at.Complaint), at.Wall, at.Resonance
 	c.Reflection, c.Output, c.Usage, c.Deltas = at.Result.Reflection, out, at.Result.Usage, at.Result.Deltas
@@ -170,17 +173,9 @@ func (t *turn) note(at *act.Attempt, out output) {
 func (t *turn) workersOwn() act.Work {
 	w := t.work()
 	w.Inputs = slices.Clone(w.Inputs)
-	ownTask(&w.Task)
-	all, n := cloneHits(t.shown.Hits[:len(w.Memories)+len(w.Background)]), len(w.Memories)
-	w.Memories, w.Background, w.Facts = all[:n:n], all[n:], cloneHits(w.Facts)
+	detach.Task(&w.Task)
+	all, n := detach.Hits(t.shown.Hits[:len(w.Memories)+len(w.Background)]), len(w.Memories)
+	w.Memories, w.Background, w.Facts = all[:n:n], all[n:], detach.Hits(w.Facts)
 	w.Warnings = t.warnings(w.Task.Skill)
 	return w
-}
-
-func cloneHits(hits []memory.Hit) []memory.Hit {
-	hits = slices.Clone(hits)
-	for i := range hits {
-		hits[i].Record = hits[i].Record.Clone()
-	}
-	return hits
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/applied"
 	"github.com/arc-learn/arc/internal/breaker"
+	"github.com/arc-learn/arc/internal/detach"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/flush"
 	"github.com/arc-learn/arc/internal/guard"
@@ -578,7 +579,7 @@ func (t *turn) work() act.Work {
 	return act.Work{
 		Run: s.ID, Objective: g.Text, Situation: g.Situation, Inputs: s.Objective.Inputs,
 		Task: task, Agent: manual, Memories: hits, Facts: facts, Background: background,
-		Lineage: cloneDeliveries(t.lineage), Attempt: c.Number, Key: t.called, Complaint: c.Complaint,
+		Lineage: detach.Deliveries(t.lineage), Attempt: c.Number, Key: t.called, Complaint: c.Complaint,
 		Answers: slices.Clone(c.Answers), Secrets: maps.Clone(s.Objective.Secrets),
 	}
 }

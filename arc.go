@@ -360,8 +360,9 @@ func (p hostPolicy) Score(ctx context.Context, in rank.Situation, cs []rank.Cand
 	})
 	var known []rank.Scored // of those that were offered, each once
 	for _, s := range ranking {
-		named := func(c rank.Candidate) bool { return c.Name == s.Candidate.Name }
-		if slices.ContainsFunc(cs, named) && !slices.ContainsFunc(known, func(k rank.Scored) bool { return named(k.Candidate) }) {
+		offered := func(c rank.Candidate) bool { return c.Name == s.Candidate.Name }
+		again := func(k rank.Scored) bool { return offered(k.Candidate) }
+		if slices.ContainsFunc(cs, offered) && !slices.ContainsFunc(known, again) {
 			known = append(known, s)
 		}
 	}

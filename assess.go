@@ -2,15 +2,13 @@ package arc
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/internal/cooldown"
+	"github.com/arc-learn/arc/internal/gist"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
 )
@@ -171,7 +169,7 @@ func (t *turn) history(ctx context.Context, b *reason.Brief) error {
 	}
 	for i := range past {
 		e := &past[i]
-		told := listed(b.Alternatives, e.Approach) || listed(g.Avoid, e.Approach)
+		told := gist.Listed(b.Alternatives, e.Approach) || gist.Listed(g.Avoid, e.Approach)
 		if b.Advice != "" && e.Delivered && t.mayHear(e.User) && !told {
 			b.Alternatives = append(b.Alternatives, e.Approach)
 		}
@@ -187,7 +185,7 @@ func (t *turn) streak(past []meta.Ending) (n int, by []string) {
 		if e.Delivered {
 			break
 		}
-		if n++; t.mayHear(e.User) && !listed(by, e.Approach) {
+		if n++; t.mayHear(e.User) && !gist.Listed(by, e.Approach) {
 			by = append(by, e.Approach)
 		}
 	}
@@ -198,7 +196,7 @@ func (t *turn) streak(past []meta.Ending) (n int, by []string) {
 // avoided.
 func (g *aim) left() (out []string) {
 	for _, other := range g.Others {
-		if other.Approach != "" && !listed(g.Avoid, other.Approach) {
+		if other.Approach != "" && !gist.Listed(g.Avoid, other.Approach) {
 			out = append(out, other.Approach)
 		}
 	}
@@ -207,38 +205,6 @@ func (g *aim) left() (out []string) {
 
 // maxRepeats is how often an approach fails at an aim before it is refused.
 const maxRepeats = 3
-
-// sum is a digest of texts in order, and not 0.
-func sum(texts ...string) uint64 {
-	h := fnv.New64a()
-	for _, s := range texts {
-		var n [8]byte
-		h.Write(append(binary.BigEndian.AppendUint64(n[:0], uint64(len(s))), s...))
-	}
-	return max(1, h.Sum64())
-}
-
-// planOf is that of what tasks ask for, by any worker.
-func planOf(tasks []reason.Task) uint64 {
-	var texts []string
-	for i := range tasks {
-		k := &tasks[i]
-		effect := ""
-		if k.Effect != nil {
-			effect = fmt.Sprint(*k.Effect)
-		}
-		texts = append(texts, fold(k.Objective), k.Skill, cooldown.Action("", k.Inputs), effect)
-	}
-	return sum(texts...)
-}
-
-// approachOf is the digest of an approach; of one without a name, its tasks'.
-func approachOf(approach string, tasks []reason.Task) uint64 {
-	if approach = fold(approach); approach != "" {
-		return sum(approach)
-	}
-	return planOf(tasks)
-}
 
 // tells reports whether an attempt that failed says something about what was
 // decided.
@@ -255,8 +221,8 @@ func (t *turn) tried() {
 	}
 	task := g.Tasks[g.Next : g.Next+1]
 	g.Tried = appendTo(g.Tried[max(0, len(g.Tried)+1-maxFailed):], try{
-		Approach: approachOf(g.Approach, g.Tasks), Plan: planOf(g.Tasks),
-		Action: sum(c.Worker) ^ planOf(task), Result: sum(fold(c.Wrong)),
+		Approach: gist.Approach(g.Approach, g.Tasks), Plan: gist.Plan(g.Tasks),
+		Action: gist.Sum(c.Worker) ^ gist.Plan(task), Result: gist.Sum(gist.Fold(c.Wrong)),
 	})
 	t.s.FailedBy = g.Approach
 }
@@ -264,17 +230,12 @@ func (t *turn) tried() {
 // signs are what the run itself tells of how it goes.
 func (t *turn) signs() meta.Signs {
 	s, g := &t.s, t.s.aim()
-	signs := meta.Signs{Goal: g.Text, Approach: s.FailedBy, Open: t.untried()}
+	signs := meta.Signs{Goal: g.Text, Approach: s.FailedBy, Open: t.untried(), Resonance: s.resonance()}
 	for _, f := range g.Tried {
 		signs.Approaches = append(signs.Approaches, f.Approach)
 		signs.Attempts = append(signs.Attempts, max(1, f.Action*31+f.Result))
 	}
 	signs.Spent, signs.Bound = s.bounds().Spent(s.spent(t.a.o.Now()))
-	for _, e := range s.Tracker {
-		if !e.Invalid {
-			signs.Resonance = append(signs.Resonance, e.Resonance)
-		}
-	}
 	return signs
 }
 
@@ -289,7 +250,7 @@ func (t *turn) untried() bool {
 	}
 	failed := g.Failed[len(g.Failed)-n:]
 	anew := !slices.ContainsFunc(failed[:n-1], func(f reason.FailedAttempt) bool {
-		return same(f.Complaint, failed[n-1].Complaint)
+		return gist.Same(f.Complaint, failed[n-1].Complaint)
 	})
 	for _, c := range t.a.runner.Candidates(&g.Tasks[g.Next], false) {
 		anew = anew || !slices.Contains(g.Denied, c.Name) &&
@@ -303,7 +264,7 @@ func (g *aim) repeats(approach string, tasks []reason.Task) (n int) {
 	if len(g.Tried) == 0 {
 		return 0
 	}
-	by, plan := approachOf(approach, tasks), planOf(tasks)
+	by, plan := gist.Approach(approach, tasks), gist.Plan(tasks)
 	for _, f := range g.Tried {
 		if f.Approach == by || f.Plan == plan {
 			n++
@@ -347,7 +308,7 @@ func (t *turn) against(approach string, tasks []reason.Task) string {
 		return fmt.Sprintf("%d attempts by it have failed at this goal, the last with: %s",
 			n, g.Failed[len(g.Failed)-1].Complaint)
 	}
-	if !listed(g.Avoid, approach) || len(g.Answers) > 0 || g.Told && !t.here() {
+	if !gist.Listed(g.Avoid, approach) || len(g.Answers) > 0 || g.Told && !t.here() {
 		return ""
 	}
 	return "so it has in this session"
@@ -358,7 +319,7 @@ func (t *turn) against(approach string, tasks []reason.Task) string {
 // goal, or a world that has changed since.
 func (t *turn) here() bool {
 	as := &t.s.Assessment
-	if !same(t.veil.Hide(as.Goal), t.veil.Hide(t.s.aim().Text)) {
+	if !gist.Same(t.veil.Hide(as.Goal), t.veil.Hide(t.s.aim().Text)) {
 		return false
 	}
 	return as.Tries > 0 || as.Last > t.a.o.Now().Add(-stale).UnixNano()

@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -47,7 +48,7 @@ func (a *Agent) Verify(ctx context.Context) (entries int, err error) {
 		entries++
 		parts := key.Split(e.Key)
 		ours := slices.Contains([]string{"memory", "identity", "tenant"}, parts[0])
-		if !ours || len(e.Value) < 2 || len(parts) > 2 && (parts[2] == statusKeys || parts[2] == spoolKeys) {
+		if !ours || len(e.Value) < 2 || len(parts) > 2 && (parts[2] == register.Statuses || parts[2] == spoolKeys) {
 			continue // of the host, or without a checksum of its own
 		}
 		if _, err := codec.Move(e, e.Key); err != nil && len(damaged) < maxDamaged {

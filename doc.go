@@ -75,28 +75,34 @@
 //
 // The files of this package, from the doors to the ground:
 //
-//   - arc.go: Open, New, Shutdown. run.go: Run, Events, Think, and how a run
-//     begins or goes on. view.go: the Agent as one scope sees it
-//   - loop.go: the table of phases; the one place that steps, commits and tells
+//   - arc.go: Open, New, SetWorkers, Shutdown, and Options as they are checked. run.go:
+//     Run, Events, Think, and how a run begins or goes on. view.go: the Agent as one
+//     scope sees it, and what people say of its runs
+//   - loop.go: the table of phases; the one place that steps, commits and tells, and
+//     how a run goes on after a wait or an answer
 //   - assess.go, recall.go, reason.go, assign.go, act.go, verify.go, learn.go,
 //     end.go: a phase each, in the order in which a task meets them
-//   - approve.go: attempts that wait for a human. consult.go: workers that have to
-//     know something. facts.go: what the identity of a scope tells a run
-//   - agent.go: Host, Options, Event, and the turn that phases work on
+//   - consult.go: workers that have to know something. facts.go: what the identity of
+//     a scope tells a run. budget.go: what an attempt may take
+//   - agent.go: Host, Options, Event, what the Agent has of a tenant, and the turn that
+//     phases work on
 //   - state.go: the values: Objective, Budget, Status, and a run as it is stored.
-//     budget.go: what an attempt may take. report.go: a run as the host sees it
-//   - records.go: the one place that reads and writes runs and outputs. list.go:
-//     runs as they are listed, deleted and pruned. erase.go: all that a scope has,
-//     gone. export.go, import.go: all that it has, to another store; customs.go: what
-//     may come in. backup.go: all scopes
-//   - forecast.go: what would fire, and why not. quoted.go: whose words a decision
-//     repeats
-//   - upkeep.go: what an open Agent does by itself: runs that are due, and
-//     maintain.go: when Maintain is. proposals.go: Maintain, and what it proposes.
+//     report.go: a run as the host sees it
+//   - records.go: the one place that reads and writes runs. list.go: runs as they are
+//     listed. erase.go: all that a scope has, gone. export.go: all that it has, to
+//     another store and in from there. backup.go: all scopes
+//   - forecast.go: what would fire, and why not
+//   - upkeep.go: what an open Agent does by itself: runs that are due, Maintain, and
+//     Retention. proposals.go: what Maintain proposes, and how that is done.
 //     replica.go: an Agent among others on its store
 //   - watch.go: spans, measurements and logs. health.go: how the Agent is doing.
 //     goals.go: goals kept by runs, and the workers as goals see them. jobs.go:
 //     objectives as jobs of a queue
+//
+// What of this needs no turn stands in internal: the keys that list runs (register),
+// files of a scope (portable, parcel, census), budgets that runs share (ledger), whose
+// words a plan repeats (quoted, quote), what was kept compared with what is given
+// (alike), and plans with one another (gist).
 //
 // There is no server and no tool in arc, and nothing is read from the
 // environment. A model decides by way of reason.NewLLM; the clients of

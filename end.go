@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/gist"
 	"github.com/arc-learn/arc/internal/told"
 	"github.com/arc-learn/arc/meta"
 )
@@ -77,7 +78,7 @@ func (t *turn) escalate(ctx context.Context) error {
 	if g.Next < len(g.Tasks) {
 		skill = g.Tasks[g.Next].Skill
 	}
-	kind, step := sum(string(cause), string(s.Last.End), skill), sum(s.ID, strconv.Itoa(s.Step))
+	kind, step := gist.Sum(string(cause), string(s.Last.End), skill), gist.Sum(s.ID, strconv.Itoa(s.Step))
 	first, err := told.First(ctx, t.a.st, t.own.name, t.a.o.Now(), kind, step)
 	if s.Escalated = first; first {
 		t.emit(eventEscalated, Event{Text: string(cause) + ": " + why})

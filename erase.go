@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
@@ -20,8 +21,8 @@ import (
 // for a scope of one segment, of a tenant: runs with their outputs, memories with
 // their vectors, identity, samples, sessions, experiments, and the jobs of queues; what
 // works on one has lost it. A run touches the scope if it is in it, or recalls
-// from it or tells its episodes there: such a run goes as a whole, and with it what was learned from it in other scopes, and what
-// was drawn from that. Samples of runs that were deleted before go, too: whose
+// from it or tells its episodes there: such a run goes as a whole, and with it what was
+// learned from it in other scopes, and what was drawn from that. Samples of runs that were deleted before go, too: whose
 // they were is not known any more. What stays of a user are sums of its tenant that
 // hold no text. The scope must be named: "" is memory.ErrScope.
 //
@@ -86,9 +87,9 @@ func (a *Agent) erase(ctx context.Context, scope memory.Scope) error {
 
 // dropDue takes the tenant's runs out of the index of those that are due.
 func (a *Agent) dropDue(ctx context.Context, tenant string) error {
-	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
-		if err == nil && key.Split(e.Key)[2] == tenant {
-			err = a.w.Add(ctx, store.Op{Key: e.Key, Delete: true})
+	for d, err := range register.AllDue(ctx, a.st) {
+		if err == nil && d.Tenant == tenant {
+			err = a.w.Add(ctx, store.Op{Key: d.Key, Delete: true})
 		}
 		if err != nil {
 			return err

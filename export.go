@@ -15,8 +15,10 @@ import (
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/ledger"
+	"github.com/arc-learn/arc/internal/outputs"
 	"github.com/arc-learn/arc/internal/parcel"
 	"github.com/arc-learn/arc/internal/portable"
+	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
@@ -100,8 +102,9 @@ func one(e store.Entry) iter.Seq2[store.Entry, error] {
 func (a *Agent) giveTenant(ctx context.Context, tenant string, give giver) error {
 	prefix := key.Under(tenant, "")
 	for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix}) {
-		switch part := key.Split(e.Key[min(len(prefix), len(e.Key)):])[0]; {
-		case err != nil, part == statusKeys, part == sessionKeys, part == outputKeys, part == spoolKeys, part == jobKeys:
+		part := key.Split(e.Key[min(len(prefix), len(e.Key)):])[0]
+		switch apart := []string{register.Statuses, register.Sessions, outputs.Keys, spoolKeys, jobKeys}; {
+		case err != nil, slices.Contains(apart, part):
 		case part == runKeys:
 			_, err = a.giveRun(ctx, e, "", give)
 		default:
@@ -258,11 +261,11 @@ func (r *runRecords) Check(e store.Entry, parts []string) (known, ours bool, err
 	switch parts[0] {
 	case runKeys:
 		ours, err = r.checkRun(e)
-	case outputKeys:
+	case outputs.Keys:
 		ours, err = slices.Contains(r.outputs, e.Key), codec.Decode(e, new(any))
 	case upkeepKeys:
 		ours, err = upkeepOf(e.Key).Within(r.scope), codec.Decode(e, new(maintainedAt))
-	case statusKeys, sessionKeys, spoolKeys:
+	case register.Statuses, register.Sessions, spoolKeys:
 	default:
 		return false, false, nil
 	}
@@ -282,13 +285,13 @@ func (r *runRecords) Enlist(e store.Entry, fresh bool) (with, last []store.Op, e
 		return nil, nil, err
 	}
 	if at := s.Wait.Due; at != 0 {
-		last = []store.Op{{Key: s.dueKey(at)}}
+		last = []store.Op{{Key: s.listed().ByTime(at)}}
 	}
 	if !fresh {
 		return nil, last, nil
 	}
-	with = []store.Op{{Key: s.statusKey(new(key.Block), s.Status), Value: []byte(s.Objective.Scope)}}
-	if k := s.sessionKey(); k != "" {
+	with = []store.Op{{Key: s.listed().ByStatus(new(key.Block), string(s.Status)), Value: []byte(s.Objective.Scope)}}
+	if k := s.listed().BySession(); k != "" {
 		with = append(with, store.Op{Key: k})
 	}
 	return with, last, nil
@@ -308,7 +311,7 @@ func (r *runRecords) checkRun(e store.Entry) (bool, error) {
 	_, episodes := learn.Keys(goals)
 	r.outputs, r.episodes = nil, episodes
 	for _, k := range attempts {
-		r.outputs = append(r.outputs, key.Under(tenant, outputKeys, k))
+		r.outputs = append(r.outputs, key.Under(tenant, outputs.Keys, k))
 	}
 	return s.touches(r.scope), nil
 }
@@ -352,15 +355,15 @@ func (s *state) sound(tenant string) error {
 	if s.Current == nil && (s.Phase == phaseAct || s.Phase == phaseVerify || answered) {
 		return errors.New("its attempt is missing")
 	}
-	outputs := []output{}
+	all := []outputs.JSON{}
 	for _, d := range s.Deliveries {
-		outputs = append(outputs, d.Output)
+		all = append(all, d.Output)
 	}
 	if s.Current != nil {
-		outputs = append(outputs, s.Current.Output)
+		all = append(all, s.Current.Output)
 	}
-	for _, o := range outputs {
-		if o.Key != "" && !strings.HasPrefix(o.Key, key.Under(tenant, outputKeys, s.prefix()+"/")) {
+	for _, o := range all {
+		if o.Key != "" && !strings.HasPrefix(o.Key, key.Under(tenant, outputs.Keys, s.prefix()+"/")) {
 			return fmt.Errorf("%q is not its output", o.Key)
 		}
 	}

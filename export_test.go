@@ -5,6 +5,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/outputs"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -13,7 +14,7 @@ type (
 	State    = state
 	Phase    = phase
 	Delivery = delivery
-	Output   = output
+	Output   = outputs.JSON
 )
 
 const (

@@ -143,7 +143,7 @@ func (k keeper) asked(ctx context.Context, d goal.Dispatch, r *Report, err error
 		if ctx.Err() == nil {
 			s, _, failed := k.a.load(ctx, k.a.o.Scope.Tenant(), d.ID)
 			p := s.pending()
-			if failed == nil && (s.Status == Asking || p != nil && !p.decided(k.a.o.Now())) {
+			if failed == nil && (s.Status == Asking || p != nil && !p.Decided(k.a.o.Now())) {
 				continue
 			}
 			next, failed := k.a.In("").Resume(ctx, d.ID)

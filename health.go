@@ -71,7 +71,10 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		return h, err
 	}
 	h.Resonance = own.monitor.Resonance()
-	h.Dropped, h.Unpriced = a.dropped(), a.unpriced.Load()
+	h.Unpriced = a.unpriced.Load()
+	if h.Dropped = a.hooks.Lost() + guard.Lost(a.o.Logger); a.watch != nil {
+		h.Dropped += a.watch.Lost()
+	}
 	h.judge()
 	return h, nil
 }
@@ -155,15 +158,6 @@ func (h Health) String() string {
 		row("", "→ %s", issue.Advice)
 	}
 	return b.String()
-}
-
-// dropped is how many calls of hooks, logger and telemetry came to nothing.
-func (a *Agent) dropped() int64 {
-	n := a.hooks.Lost() + guard.Lost(a.o.Logger)
-	if a.watch != nil {
-		n += a.watch.Lost()
-	}
-	return n
 }
 
 // waiting counts the proposals that a person can decide about.

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -34,16 +33,6 @@ type Filter struct {
 	Limit int
 }
 
-// listedAtOnce is how many places are read at a time.
-const listedAtOnce = 128
-
-// stretch is what matching goes through: the places behind from, up to to.
-type stretch struct {
-	prefixes []string
-	from, to string
-	extra    string // place of a run that no index has
-}
-
 // matching yields the runs of a tenant that pass the filter, the latest first.
 func (a *Agent) matching(ctx context.Context, scope memory.Scope, f Filter) iter.Seq2[state, error] {
 	return func(yield func(state, error) bool) {
@@ -52,26 +41,20 @@ func (a *Agent) matching(ctx context.Context, scope memory.Scope, f Filter) iter
 			yield(state{}, err)
 			return
 		}
-		for n := 0; ; {
-			places, err := a.places(ctx, &in, f.Scope)
+		n := 0
+		for place, err := range in.Places(ctx, a.st, f.Scope) {
 			if err != nil {
 				yield(state{}, err)
 				return
 			}
-			for _, place := range places {
-				in.from = place
-				s, _, err := a.load(ctx, scope.Tenant(), idAt(place))
-				if errors.Is(err, store.ErrNotFound) || err == nil && !f.passes(&s) {
-					continue // deleted, or of another status, since
-				}
-				if !yield(s, err) || err != nil && !codec.Unreadable(err) {
-					return
-				}
-				if n++; n == f.Limit {
-					return
-				}
+			s, _, err := a.load(ctx, scope.Tenant(), register.ID(place))
+			if errors.Is(err, store.ErrNotFound) || err == nil && !f.passes(&s) {
+				continue // deleted, or of another status, since
 			}
-			if len(places) == 0 {
+			if !yield(s, err) || err != nil && !codec.Unreadable(err) {
+				return
+			}
+			if n++; n == f.Limit {
 				return
 			}
 		}
@@ -85,7 +68,7 @@ func (f *Filter) passes(s *state) bool {
 }
 
 // stretch checks the filter and turns it into places.
-func (a *Agent) stretch(ctx context.Context, scope memory.Scope, f *Filter) (in stretch, err error) {
+func (a *Agent) stretch(ctx context.Context, scope memory.Scope, f *Filter) (in register.List, err error) {
 	err = errors.Join(scope.Check(), key.CheckID("session", f.Session), key.CheckID("after", f.After))
 	if f.Scope != "" {
 		err = errors.Join(err, f.Scope.Check())
@@ -100,85 +83,34 @@ func (a *Agent) stretch(ctx context.Context, scope memory.Scope, f *Filter) (in 
 		return in, fmt.Errorf("runs: %w", err)
 	}
 	tenant := scope.Tenant()
-	in.to = behindAll
+	in.To = register.End
 	if !f.Until.IsZero() {
-		in.from = (&state{Started: nanoseconds(f.Until)}).place()
-		in.from = in.from[:len(in.from)-1] // before the first of that time
+		in.From = register.At(f.Until)
 	}
 	if !f.Since.IsZero() {
-		in.to = (&state{Started: nanoseconds(f.Since) - 1}).place()
+		in.To = register.At(f.Since.Add(-1))
 	}
 	if f.After != "" {
 		last, _, err := a.load(ctx, tenant, f.After)
 		if err != nil {
 			return in, fmt.Errorf("runs after %q: %w", f.After, err)
 		}
-		in.from = max(in.from, last.place())
+		in.From = max(in.From, last.listed().Place())
 	}
 	switch {
 	case f.Session != "":
-		in.prefixes = []string{key.Under(tenant, sessionKeys, f.Session, "")}
+		in.Prefixes = []string{register.OfSession(tenant, f.Session)}
 		if s, _, err := a.load(ctx, tenant, f.Session); err == nil && s.Objective.Session == "" {
-			in.extra = s.place()
+			in.Extra = s.listed().Place()
 		} else if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return in, err
 		}
 	case f.Status != "":
-		in.prefixes = []string{key.Under(tenant, statusKeys, string(f.Status), "")}
+		in.Prefixes = []string{register.OfStatus(tenant, string(f.Status))}
 	default:
 		for _, status := range statuses {
-			in.prefixes = append(in.prefixes, key.Under(tenant, statusKeys, string(status), ""))
+			in.Prefixes = append(in.Prefixes, register.OfStatus(tenant, string(status)))
 		}
 	}
 	return in, nil
-}
-
-// behindAll is greater than every place.
-const behindAll = "~"
-
-// idAt is the id in a place.
-func idAt(place string) string { return place[strings.IndexByte(place, 0)+1:] }
-
-// nanoseconds is the opposite of at, within what an int64 can say.
-func nanoseconds(t time.Time) int64 {
-	switch {
-	case t.Before(time.Unix(0, math.MinInt64+1)):
-		return math.MinInt64 + 1
-	case t.After(time.Unix(0, math.MaxInt64)):
-		return math.MaxInt64
-	}
-	return t.UnixNano()
-}
-
-// places returns the next places of a stretch, in order; none at its end. It passes
-// over runs that an index tells are out of scope.
-func (a *Agent) places(ctx context.Context, in *stretch, scope memory.Scope) ([]string, error) {
-	var out []string
-	last := in.to // up to where all prefixes were read
-	for _, prefix := range in.prefixes {
-		n := 0
-		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix, After: prefix + in.from}) {
-			if err != nil {
-				return nil, err
-			}
-			place := e.Key[len(prefix):]
-			if place >= last {
-				break
-			}
-			if len(e.Value) > 0 && !memory.Scope(e.Value).Within(scope) {
-				continue
-			}
-			out = append(out, place)
-			if n++; n == listedAtOnce {
-				last = place + "\x00"
-				break
-			}
-		}
-	}
-	if in.extra > in.from {
-		out = append(out, in.extra)
-	}
-	out = slices.DeleteFunc(out, func(place string) bool { return place >= last })
-	slices.Sort(out)
-	return slices.Compact(out), nil
 }

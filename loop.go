@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/detach"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/internal/wait"
@@ -154,7 +155,7 @@ func (a *Agent) drive(
 	over := context.WithoutCancel(ctx)
 	defer func() {
 		if t.s.Status != Waiting || t.s.Phase != phaseAct { // the attempt is made if a human allows it
-			_ = t.unreserve(over) // else whoever goes on with the run does
+			_ = t.unreserve(over) // else the Agent that goes on with the run does
 		}
 	}()
 	kept := s // as the store has it
@@ -167,7 +168,7 @@ func (a *Agent) drive(
 		}
 		r := newReport(&kept)
 		r.Deliveries = t.kept().lineage[:len(kept.Deliveries)]
-		ownDeliveries(r.Deliveries)
+		detach.Parts(r.Deliveries)
 		return r
 	}
 	if err := t.restore(ctx); err != nil {
@@ -382,7 +383,7 @@ func (s state) woken(now time.Time) state {
 	s = s.fork()
 	s.Wait.Waited += max(0, time.Duration(now.UnixNano()-s.Wait.Since))
 	s.Wait.Since, s.Wait.Due = 0, 0
-	if p := s.Current; p != nil && p.Approval != nil && p.Approval.decided(now) {
+	if p := s.Current; p != nil && p.Approval != nil && p.Approval.Decided(now) {
 		closed := *p.Approval
 		closed.Closed = true
 		p.Approval = &closed

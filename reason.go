@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/detach"
+	"github.com/arc-learn/arc/internal/gist"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/quoted"
 	"github.com/arc-learn/arc/reason"
@@ -80,7 +82,7 @@ func (t *turn) attribute(b *reason.Brief, d *reason.Decision) {
 // the reasoner is asked again before the next but one.
 func (g *aim) decided(d reason.Decision, alone bool) {
 	done, rest := g.Tasks[:g.Next], d.Tasks
-	if n := len(done); n > 0 && n < len(rest) && planOf(done) == planOf(rest[:n]) {
+	if n := len(done); n > 0 && n < len(rest) && gist.Plan(done) == gist.Plan(rest[:n]) {
 		rest = rest[n:] // it has said the whole plan again
 	}
 	if len(done) > 0 {
@@ -103,7 +105,7 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 		Objective: g.Text, Situation: g.Situation, Inputs: slices.Clone(s.Objective.Inputs),
 		Memories: hits, Facts: facts, Background: background, Passages: t.passages(ctx, g.Text),
 		Skills: t.a.runner.Skills(), Accepts: t.a.runner.Accepts(), Manuals: slices.Clone(s.Objective.Skills),
-		Lineage: cloneDeliveries(t.lineage),
+		Lineage: detach.Deliveries(t.lineage),
 		Failed:  g.Failed[min(g.Cleared, len(g.Failed)):], Warnings: t.warnings(), Answers: g.Answers,
 		Avoid: g.Avoid, Complaint: g.Complaint, Advice: t.advice(), Alternatives: g.left(), Suggestions: t.suggestions(),
 	}
@@ -114,7 +116,7 @@ func (t *turn) brief(ctx context.Context) (reason.Brief, error) {
 		b.Advice += "\nOne task at a time: the first of a plan is taken, and the next decided after its outcome."
 	}
 	if g.Next > 0 {
-		b.Rest = cloneTasks(g.Tasks[g.Next:])
+		b.Rest = detach.Tasks(g.Tasks[g.Next:])
 	}
 	if !s.Objective.Fresh {
 		if err := t.history(ctx, &b); err != nil {
@@ -205,7 +207,7 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 	if refused != nil {
 		return used, refused
 	}
-	own(&d)
+	detach.Decision(&d)
 	if err := t.accept(&d); err != nil {
 		return used, err
 	}
@@ -213,19 +215,6 @@ func (t *turn) deliberate(ctx context.Context, b reason.Brief, wall time.Duratio
 		d.Complexity = b.Complexity
 	}
 	return d.Choose(), nil
-}
-
-// own copies what a decision refers to, which its reasoner might change.
-func own(d *reason.Decision) {
-	d.Tasks, d.Alternatives = cloneTasks(d.Tasks), slices.Clone(d.Alternatives)
-	for i := range d.Alternatives {
-		d.Alternatives[i].Tasks = cloneTasks(d.Alternatives[i].Tasks)
-	}
-	d.Preferences, d.Questions = slices.Clone(d.Preferences), slices.Clone(d.Questions)
-	d.Applied, d.Quotes = slices.Clone(d.Applied), slices.Clone(d.Quotes)
-	if d.Impasse != nil {
-		d.Impasse = new(*d.Impasse)
-	}
 }
 
 // accept refuses a plan that no worker can carry out, and one for what keeps
@@ -301,9 +290,9 @@ const (
 func (t *turn) subgoal(imp *reason.Impasse) phase {
 	why := ""
 	switch {
-	case slices.ContainsFunc(t.s.Aims, func(g aim) bool { return same(g.Text, imp.Subgoal) }):
+	case slices.ContainsFunc(t.s.Aims, func(g aim) bool { return gist.Same(g.Text, imp.Subgoal) }):
 		why = "the subgoal is one of the goals above it"
-	case slices.ContainsFunc(t.s.Subgoals, func(s string) bool { return same(s, imp.Subgoal) }):
+	case slices.ContainsFunc(t.s.Subgoals, func(s string) bool { return gist.Same(s, imp.Subgoal) }):
 		why = "the subgoal was tried before"
 	case len(t.s.Aims) >= maxDepth:
 		why = fmt.Sprintf("subgoals are nested %d deep", maxDepth)

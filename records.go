@@ -2,13 +2,9 @@ package arc
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 
@@ -17,6 +13,8 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
+	"github.com/arc-learn/arc/internal/outputs"
+	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/memory"
@@ -29,17 +27,10 @@ import (
 const (
 	// runKeys lead from a run id to its state.
 	runKeys = "run"
-	// sessionKeys name the runs of a session that the host has named, statusKeys
-	// all runs by status: the session or status, and the run's place.
-	sessionKeys = "session"
-	statusKeys  = "status"
-	// outputKeys lead from the key of an attempt to a large output.
-	outputKeys = "output"
 	// jobKeys lead to what a Queue has.
 	jobKeys = "queue"
-	// dueKeys name the runs that the Agent is to go on with, by time, tenant
-	// and id; their values are empty.
-	dueKeys = "arc/due"
+	// spoolKeys lead, under a tenant, to the pieces of an import that is being checked.
+	spoolKeys = "import"
 	// leaseKeys lead to the leases of the runs that replicas are live with, by
 	// tenant and id.
 	leaseKeys = "arc/lease"
@@ -52,6 +43,11 @@ func leaseKey(run roster.ID) string { return key.Join(leaseKeys, run.Tenant, run
 
 // upkeepKeys lead from a scope to when it was last maintained.
 const upkeepKeys = "upkeep"
+
+// upkeepKey leads to when a scope was last maintained.
+func upkeepKey(scope memory.Scope) string {
+	return key.Under(scope.Tenant(), upkeepKeys, partOf(scope))
+}
 
 // maintainedAt is what is stored under upkeepKeys, in Unix nanoseconds.
 type maintainedAt struct {
@@ -70,28 +66,10 @@ func (a *Agent) keepTime(ctx context.Context, k string, at int64) error {
 // runKey is the key of a run.
 func runKey(tenant, id string) string { return key.Under(tenant, runKeys, id) }
 
-// began orders the runs of a tenant, the latest first.
-func (s *state) began() (digits [16]byte) {
-	hex.Encode(digits[:], binary.BigEndian.AppendUint64(make([]byte, 0, 8), math.MaxInt64-uint64(s.Started)))
-	return digits
-}
-
-// place ends the keys by which runs are listed.
-func (s *state) place() string { at := s.began(); return key.Join(string(at[:]), s.ID) }
-
-// statusKey is the key of the run among those of a status, made in a block.
-func (s *state) statusKey(keys *key.Block, of Status) string {
-	at := s.began()
-	return keys.Under(s.Objective.Scope.Tenant(), statusKeys, string(of), string(at[:]), s.ID)
-}
-
-// sessionKey is the key of the run among those of its session, "" in one of its
-// own.
-func (s *state) sessionKey() string {
-	if s.Objective.Session == "" {
-		return ""
-	}
-	return key.Under(s.Objective.Scope.Tenant(), sessionKeys, s.Session, s.place())
+// listed is the run as it is found without reading it.
+func (s *state) listed() register.Run {
+	o := &s.Objective
+	return register.Run{Tenant: o.Scope.Tenant(), ID: s.ID, Session: o.Session, Began: s.Started}
 }
 
 // write is what a commit of a state takes. Stores keep nothing of it.
@@ -124,10 +102,10 @@ func (t *turn) commit(ctx context.Context, rev store.Revision) (store.Revision, 
 	}
 	if was, is := t.listed, t.s.Wait.Due; was != is {
 		if was != 0 {
-			index = append(index, store.Op{Key: t.s.dueKey(was), Delete: true})
+			index = append(index, store.Op{Key: t.s.listed().ByTime(was), Delete: true})
 		}
 		if is != 0 {
-			index = append(index, store.Op{Key: t.s.dueKey(is)})
+			index = append(index, store.Op{Key: t.s.listed().ByTime(is)})
 		}
 	}
 	var next store.Revision
@@ -158,11 +136,6 @@ func (t *turn) keepBreaker() {
 	}
 }
 
-// dueKey is the key of the run in the index of those that are due.
-func (s *state) dueKey(at int64) string {
-	return key.Join(dueKeys, fmt.Sprintf("%016x", at), s.Objective.Scope.Tenant(), s.ID)
-}
-
 // commit writes a run under its key through a committer, and keeps it among the
 // runs of its status, which was another before. Index is what changes among those
 // that are due. This is the only place that does. Secrets stay behind the veil; nil:
@@ -187,16 +160,17 @@ func (a *Agent) commit(
 	w.buf = append(value, s.Objective.Scope...)
 	scope := w.buf[len(value):]
 	w.ops = append(w.ops[:0], store.Op{Key: k, Value: value, If: store.At(rev)})
-	if k := s.sessionKey(); rev == 0 && k != "" {
+	listed := s.listed()
+	if k := listed.BySession(); rev == 0 && k != "" {
 		w.ops = append(w.ops, store.Op{Key: k})
 	}
 	var keys key.Block
 	if rev == 0 || was != s.Status {
 		keys.Grow(2 * (len(s.Objective.Scope) + len(s.ID) + 48)) // of both
-		w.ops = append(w.ops, store.Op{Key: s.statusKey(&keys, s.Status), Value: scope})
+		w.ops = append(w.ops, store.Op{Key: listed.ByStatus(&keys, string(s.Status)), Value: scope})
 	}
 	if rev != 0 && was != s.Status {
-		w.ops = append(w.ops, store.Op{Key: s.statusKey(&keys, was), Delete: true})
+		w.ops = append(w.ops, store.Op{Key: listed.ByStatus(&keys, string(was)), Delete: true})
 	}
 	rev, err = to.Commit(ctx, append(w.ops, index...)...)
 	if errors.Is(err, store.ErrConflict) {
@@ -255,57 +229,45 @@ func (a along) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 	return a.to.Commit(ctx, append(a.ops, ops...)...)
 }
 
-// dueRun is an entry of the index of those that are due.
-type dueRun struct {
-	due        int64 // in Unix nanoseconds; 0: the run's lease has lapsed
-	tenant, id string
-	key        string
-}
-
 // dueRuns returns the runs that are due now or whose leases have lapsed, and when to
 // look for the next, in Unix nanoseconds. 0: there is none.
-func (a *Agent) dueRuns(ctx context.Context) (due []dueRun, next int64, err error) {
+func (a *Agent) dueRuns(ctx context.Context) (due []register.Due, next int64, err error) {
 	now := a.o.Now().UnixNano()
 	due, next, lost := a.lapsed(ctx)
 	if lost != nil { // of some: others go on
 		defer func() { err = errors.Join(fmt.Errorf("leases: %w", lost), err) }()
 	}
-	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
+	for d, err := range register.AllDue(ctx, a.st) {
 		if err != nil {
-			return due, next, fmt.Errorf("due: %w", err)
+			return due, next, err
 		}
-		parts := key.Split(e.Key)
-		ns, err := strconv.ParseInt(parts[1], 16, 64)
-		if err != nil {
-			return due, next, fmt.Errorf("due: %w", err)
-		}
-		if ns > now {
-			if next == 0 || ns < next {
-				next = ns
+		if d.At > now {
+			if next == 0 || d.At < next {
+				next = d.At
 			}
 			return due, next, nil
 		}
-		due = append(due, dueRun{ns, parts[2], parts[3], e.Key})
+		due = append(due, d)
 	}
 	return due, next, nil
 }
 
 // lapsed returns the runs whose leases have, and when to look again, in Unix nanoseconds.
-func (a *Agent) lapsed(ctx context.Context) (runs []dueRun, next int64, err error) {
+func (a *Agent) lapsed(ctx context.Context) (runs []register.Due, next int64, err error) {
 	if a.leases == nil {
 		return nil, 0, nil
 	}
 	keys, err := a.leases.Lapsed(ctx, key.Prefix(leaseKeys))
 	for _, k := range keys {
 		parts := key.Split(k)
-		runs = append(runs, dueRun{tenant: parts[1], id: parts[2], key: k})
+		runs = append(runs, register.Due{Tenant: parts[1], ID: parts[2], Key: k})
 	}
 	return runs, a.o.Now().Add(a.o.Lease / 3).UnixNano(), err
 }
 
 // undue takes an entry out of the index that is out of date.
-func (a *Agent) undue(ctx context.Context, d dueRun) error {
-	_, err := a.st.Commit(ctx, store.Op{Key: d.key, Delete: true})
+func (a *Agent) undue(ctx context.Context, d register.Due) error {
+	_, err := a.st.Commit(ctx, store.Op{Key: d.Key, Delete: true})
 	return err
 }
 
@@ -328,15 +290,16 @@ func (a *Agent) load(ctx context.Context, tenant, id string) (state, store.Revis
 // remove deletes a run at rev, with its outputs and what makes it idempotent, and
 // with its session if it was the last of it.
 func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Revision) error {
+	listed := s.listed()
 	ops := []store.Op{
 		{Key: runKey(own.name, s.ID), Delete: true, If: store.At(rev)},
-		{Key: s.statusKey(new(key.Block), s.Status), Delete: true},
+		{Key: listed.ByStatus(new(key.Block), string(s.Status)), Delete: true},
 	}
-	if k := s.sessionKey(); k != "" {
+	if k := listed.BySession(); k != "" {
 		ops = append(ops, store.Op{Key: k, Delete: true})
 	}
 	if s.Wait.Due != 0 {
-		ops = append(ops, store.Op{Key: s.dueKey(s.Wait.Due), Delete: true})
+		ops = append(ops, store.Op{Key: listed.ByTime(s.Wait.Due), Delete: true})
 	}
 	attempts, goals := s.names()
 	for e, err := range a.outputs(ctx, s) {
@@ -371,7 +334,7 @@ func (a *Agent) remove(ctx context.Context, own *tenant, s *state, rev store.Rev
 func (a *Agent) outputs(ctx context.Context, s *state) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		attempts, _ := s.names()
-		begin := key.Under(s.Objective.Scope.Tenant(), outputKeys, "")
+		begin := key.Under(s.Objective.Scope.Tenant(), outputs.Keys, "")
 		for e, err := range a.st.Scan(ctx, store.Range{Prefix: begin + s.prefix() + "/"}) {
 			if err == nil && !slices.Contains(attempts, e.Key[len(begin):]) {
 				continue // of a run whose id begins with this one's
@@ -418,8 +381,8 @@ func (s *state) names() (attempts, goals []string) {
 // lastOf reports whether no other run is of the run's session.
 func (a *Agent) lastOf(ctx context.Context, s *state) (bool, error) {
 	tenant := s.Objective.Scope.Tenant()
-	for e, err := range a.st.Scan(ctx, store.Range{Prefix: key.Under(tenant, sessionKeys, s.Session, ""), Limit: 2}) {
-		if err != nil || e.Key != s.sessionKey() {
+	for e, err := range a.st.Scan(ctx, store.Range{Prefix: register.OfSession(tenant, s.Session), Limit: 2}) {
+		if err != nil || e.Key != s.listed().BySession() {
 			return false, err
 		}
 	}
@@ -464,7 +427,7 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		t.shown.facts = slices.DeleteFunc(facts, func(h memory.Hit) bool { return !slices.Contains(told, h.Record.ID) })
 	}
 	if c := t.s.Current; c != nil {
-		if t.output, err = t.a.readOutput(ctx, c.Output); err == nil {
+		if t.output, err = c.Output.Read(ctx, t.a.st); err == nil {
 			t.output = t.veil.San.RevealJSON(t.output)
 			err = t.know(ctx)
 		}
@@ -488,7 +451,7 @@ func (a *Agent) recordOf(ctx context.Context, o *Objective, id memory.ID) (memor
 // their own.
 func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err error) {
 	for _, d := range s.Deliveries {
-		out, err := a.readOutput(ctx, d.Output)
+		out, err := d.Output.Read(ctx, a.st)
 		if err != nil {
 			return nil, err
 		}
@@ -499,41 +462,3 @@ func (a *Agent) lineage(ctx context.Context, s *state) (ds []act.Delivery, err e
 	}
 	return ds, nil
 }
-
-// storeOutput writes an output that is too large for the state to a record of
-// its own. Doing it again for the same attempt changes nothing.
-func (a *Agent) storeOutput(ctx context.Context, tenant, attempt string, raw json.RawMessage) (output, error) {
-	k := key.Under(tenant, outputKeys, attempt)
-	value, err := codec.Encode(k, raw)
-	if err != nil {
-		return output{}, err
-	}
-	if _, err = a.st.Commit(context.WithoutCancel(ctx), store.Op{Key: k, Value: value}); err != nil {
-		return output{}, err
-	}
-	return output{Key: k}, nil
-}
-
-// readOutput returns an output, wherever it is kept.
-func (a *Agent) readOutput(ctx context.Context, o output) (json.RawMessage, error) {
-	if o.Key == "" {
-		return o.Inline, nil
-	}
-	e, err := a.st.Get(ctx, o.Key)
-	if err != nil {
-		return nil, fmt.Errorf("output: %w", err)
-	}
-	var raw json.RawMessage
-	if err := codec.Decode(e, &raw); err != nil {
-		return nil, fmt.Errorf("output: %w", err)
-	}
-	return raw, nil
-}
-
-// upkeepKey leads to when a scope was last maintained.
-func upkeepKey(scope memory.Scope) string {
-	return key.Under(scope.Tenant(), upkeepKeys, partOf(scope))
-}
-
-// spoolKeys lead, under a tenant, to the pieces of an import that is being checked.
-const spoolKeys = "import"

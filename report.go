@@ -6,6 +6,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/detach"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -145,7 +146,8 @@ func newReport(s *state) *Report {
 	if s.Status == Waiting {
 		r.Next, r.Approval = at(s.Wait.Due), s.approval()
 	}
-	r.Resonance, r.Findings = resonance(s.Tracker)
+	r.Resonance = s.resonance()
+	r.Findings = iar.Findings(r.Resonance)
 	if s.Status == Asking {
 		if r.Questions = slices.Clone(s.aim().Questions); s.workerAsks() {
 			r.Questions, r.AskedBy = slices.Clone(s.Current.Questions), s.Current.Worker
@@ -160,7 +162,7 @@ func (s *state) aims() (out []Aim) {
 		g := &s.Aims[i]
 		out = append(out, Aim{
 			Text: g.Text, Situation: g.Situation, Recalled: slices.Clone(g.Recalled), Withheld: slices.Clone(g.Withheld),
-			Approach: g.Approach, Tasks: cloneTasks(g.Tasks), Fired: g.Fired, Refused: g.Complaint, Decided: at(g.Decided),
+			Approach: g.Approach, Tasks: detach.Tasks(g.Tasks), Fired: g.Fired, Refused: g.Complaint, Decided: at(g.Decided),
 			Failed: slices.Clone(g.Failed), Answers: slices.Clone(g.Answers),
 		})
 		for failed, n := out[i].Failed, 1; n <= min(len(failed), len(g.FailedAt)); n++ {
@@ -179,18 +181,8 @@ func (s *state) approval() *Approval {
 	g := s.aim()
 	return &Approval{
 		Scope: s.Objective.Scope, Run: s.ID, Attempt: s.Attempts + 1, Objective: s.Objective.Text, Worker: s.Current.Worker,
-		Task: cloneTasks(g.Tasks[g.Next : g.Next+1])[0],
+		Task: detach.Tasks(g.Tasks[g.Next : g.Next+1])[0],
 		Mode: p.Mode, Blast: p.Blast, Why: slices.Clone(p.Why), Success: p.Success, CostUSD: p.CostUSD,
 		Asked: at(p.Asked), Until: at(p.Until), AllowedBy: slices.Clone(p.AllowedBy), Need: p.Need,
 	}
-}
-
-// resonance returns the trend of a run's reflections, and the findings about it.
-func resonance(entries []iar.Entry) (trend []float64, findings []iar.Finding) {
-	for _, e := range entries {
-		if !e.Invalid {
-			trend = append(trend, e.Resonance)
-		}
-	}
-	return trend, iar.Findings(trend)
 }

@@ -14,11 +14,13 @@ import (
 
 	"github.com/arc-learn/arc/internal/alike"
 	"github.com/arc-learn/arc/internal/depth"
+	"github.com/arc-learn/arc/internal/detach"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
+	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/internal/roster"
 	"github.com/arc-learn/arc/internal/uuids"
 	"github.com/arc-learn/arc/internal/veil"
@@ -141,19 +143,6 @@ func (s *state) checkSame(o *Objective, san *redact.Sanitizer) error {
 	return fmt.Errorf("%w: run %q was begun with %s", ErrTaken, s.ID, other)
 }
 
-// answer goes on with a run that is Asking.
-func (a *Agent) answer(ctx context.Context, scope memory.Scope, id, text string) (*Report, error) {
-	if len(text) > maxText {
-		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
-	}
-	return a.reopen(ctx, scope, id, func(s state) (state, error) {
-		if s.Status != Asking {
-			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
-		}
-		return s.answered(text), nil
-	})
-}
-
 // decline goes on with a run whose worker asks, without an answer.
 func (a *Agent) decline(ctx context.Context, scope memory.Scope, id string) error {
 	_, err := a.reopen(ctx, scope, id, func(s state) (state, error) {
@@ -181,53 +170,6 @@ func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string, 
 		}
 		return s.retried(note, a.o.Now()), nil
 	})
-}
-
-// judge takes in a verdict about a run. What was learned is written before the run
-// says so: after a crash between the two, the same verdict counts once.
-func (a *Agent) judge(ctx context.Context, scope memory.Scope, id string, v Verdict) error {
-	if err := errors.Join(alive(ctx), key.CheckID("id", id), key.CheckID("source", v.Source)); err != nil {
-		return err
-	}
-	if len(v.Why) > maxText {
-		return &store.LimitError{Field: "why", Limit: maxText, Got: len(v.Why)}
-	}
-	v.Source = a.o.Sanitizer.Sanitize(v.Source)
-	ctx, own, err := a.enter(ctx, scope, id)
-	if err != nil {
-		return err
-	}
-	defer a.leave(own, id)
-	s, rev, err := a.load(ctx, own.name, id)
-	if err != nil {
-		return err
-	}
-	if v.Task < 0 || v.Task > len(s.Deliveries) {
-		return fmt.Errorf("%w: task %d of run %q, which has delivered %d", ErrNotDelivered, v.Task, id, len(s.Deliveries))
-	}
-	if v.Task == 0 && s.Status != Delivered {
-		return fmt.Errorf("%w: run %q is %s", ErrNotDelivered, id, s.Status)
-	}
-	i := slices.IndexFunc(s.Verdicts, func(w Verdict) bool { return w.Source == v.Source && w.Task == v.Task })
-	if i >= 0 && s.Verdicts[i].Right == v.Right {
-		return nil
-	}
-	if i < 0 && len(s.Verdicts) >= maxFailed {
-		return &store.LimitError{Field: "verdicts about a run", Limit: maxFailed, Got: len(s.Verdicts) + 1}
-	}
-	s.Judged++
-	v.Why = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(v.Why))
-	j := s.judgement(v, i >= 0, a.o.Now().UTC())
-	if err := own.learner.Judge(ctx, j); err != nil {
-		return fmt.Errorf("judge run %q: %w", id, err)
-	}
-	if i < 0 {
-		s.Verdicts = appendTo(s.Verdicts, v)
-	} else {
-		s.Verdicts[i] = v
-	}
-	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, nil, s.Status, rev)
-	return err
 }
 
 // judgement is what the learner takes in of a verdict. The memories are those of the
@@ -297,20 +239,20 @@ func (a *Agent) reopen(
 
 // goOn goes on with a run that is due, without holding on while it waits. A run
 // that is live, or that another Agent goes on with, is left alone.
-func (a *Agent) goOn(ctx context.Context, d dueRun) error {
-	ctx, own, err := a.enter(ctx, memory.Scope(d.tenant), d.id)
+func (a *Agent) goOn(ctx context.Context, d register.Due) error {
+	ctx, own, err := a.enter(ctx, memory.Scope(d.Tenant), d.ID)
 	if err != nil {
 		return err
 	}
-	defer a.leave(own, d.id)
-	s, rev, err := a.load(ctx, own.name, d.id)
+	defer a.leave(own, d.ID)
+	s, rev, err := a.load(ctx, own.name, d.ID)
 	gone := errors.Is(err, store.ErrNotFound)
 	switch {
-	case d.due == 0 && !lease.Of(ctx).Claimed():
+	case d.At == 0 && !lease.Of(ctx).Claimed():
 		return nil // it was let go since
-	case d.due == 0 && (gone || err == nil && s.Status != Running && s.Status != Waiting):
+	case d.At == 0 && (gone || err == nil && s.Status != Running && s.Status != Waiting):
 		return lease.Of(ctx).Release(ctx)
-	case d.due != 0 && (gone || err == nil && s.Wait.Due != d.due):
+	case d.At != 0 && (gone || err == nil && s.Wait.Due != d.At):
 		return a.undue(ctx, d)
 	}
 	if err == nil {
@@ -321,7 +263,7 @@ func (a *Agent) goOn(ctx context.Context, d dueRun) error {
 	if err == nil || errors.Is(err, ErrRunning) {
 		return err
 	}
-	return errors.Join(err, a.postpone(context.WithoutCancel(ctx), own, d.id, err, ctx.Err() != nil))
+	return errors.Join(err, a.postpone(context.WithoutCancel(ctx), own, d.ID, err, ctx.Err() != nil))
 }
 
 // postpone has a run wait that did not go on: for as long as may be, or for a
@@ -553,6 +495,6 @@ func (o *Objective) check() error {
 func (o Objective) clone() Objective {
 	o.Inputs, o.Also, o.Episodes = slices.Clone(o.Inputs), slices.Clone(o.Also), slices.Clone(o.Episodes)
 	o.Skills = slices.Clone(o.Skills)
-	o.Conditions, o.Secrets, o.Tasks = maps.Clone(o.Conditions), maps.Clone(o.Secrets), cloneTasks(o.Tasks)
+	o.Conditions, o.Secrets, o.Tasks = maps.Clone(o.Conditions), maps.Clone(o.Secrets), detach.Tasks(o.Tasks)
 	return o
 }

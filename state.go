@@ -15,9 +15,12 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/consent"
+	"github.com/arc-learn/arc/internal/gist"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/internal/lease"
 	"github.com/arc-learn/arc/internal/ledger"
+	"github.com/arc-learn/arc/internal/outputs"
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -515,7 +518,7 @@ type attempt struct {
 	End        act.End        `cbor:"5,keyasint,omitempty" json:"end,omitempty"`
 	Reflection iar.Reflection `cbor:"6,keyasint,omitempty" json:"reflection"`
 	Resonance  float64        `cbor:"7,keyasint,omitempty" json:"resonance,omitempty"`
-	Output     output         `cbor:"8,keyasint,omitempty" json:"output"`
+	Output     outputs.JSON   `cbor:"8,keyasint,omitempty" json:"output"`
 	Utilized   []memory.ID    `cbor:"9,keyasint,omitempty" json:"utilized,omitempty"`
 	Misled     []memory.ID    `cbor:"10,keyasint,omitempty" json:"misled,omitempty"`
 	Used       []memory.ID    `cbor:"130,keyasint,omitempty" json:"used,omitempty"` // of the aim's Facts
@@ -537,30 +540,11 @@ type attempt struct {
 	Questions []string        `cbor:"187,keyasint,omitempty" json:"questions,omitempty"`
 	Answers   []reason.Answer `cbor:"188,keyasint,omitempty" json:"answers,omitempty"`
 	// Approval is what the attempt waits for, or has waited for. nil: none.
-	Approval *approval `cbor:"145,keyasint,omitempty" json:"approval,omitempty"`
-}
-
-// approval is what a human is asked, and what has been said.
-type approval struct {
-	Mode    act.Mode  `cbor:"1,keyasint,omitempty" json:"mode"`
-	Blast   act.Blast `cbor:"2,keyasint,omitempty" json:"blast,omitempty"`
-	Why     []string  `cbor:"3,keyasint,omitempty" json:"why,omitempty"`
-	Success float64   `cbor:"4,keyasint,omitempty" json:"success,omitempty"`
-	CostUSD float64   `cbor:"5,keyasint,omitempty" json:"cost_usd,omitempty"`
-	Asked   int64     `cbor:"6,keyasint,omitempty" json:"asked,omitempty"`
-	Until   int64     `cbor:"7,keyasint,omitempty" json:"until,omitempty"`
-	// Need is how many have to agree.
-	Need int `cbor:"8,keyasint,omitempty" json:"need,omitempty"`
-
-	AllowedBy []string `cbor:"9,keyasint,omitempty" json:"allowed_by,omitempty"`
-	RefusedBy string   `cbor:"10,keyasint,omitempty" json:"refused_by,omitempty"`
-	Note      string   `cbor:"11,keyasint,omitempty" json:"note,omitempty"`
-	// Closed: the run has gone on with what was said, or was not said in time.
-	Closed bool `cbor:"12,keyasint,omitempty" json:"closed,omitempty"`
+	Approval *consent.Ask `cbor:"145,keyasint,omitempty" json:"approval,omitempty"`
 }
 
 // pending is the approval that a run waits for, or nil.
-func (s *state) pending() *approval {
+func (s *state) pending() *consent.Ask {
 	if c := s.Current; s.Status == Waiting && s.Phase == phaseAct && c != nil && c.Approval != nil && !c.Approval.Closed {
 		return c.Approval
 	}
@@ -572,43 +556,14 @@ func (s *state) workerAsks() bool {
 	return s.Phase == phaseAsk && s.Current != nil && len(s.Current.Questions) > 0
 }
 
-// decided reports whether enough was said, or the time for it is over.
-func (p *approval) decided(now time.Time) bool {
-	return p.RefusedBy != "" || len(p.AllowedBy) >= p.Need || now.UnixNano() >= p.Until
-}
-
-// permitted reports whether an approval that is closed lets the attempt be made; if
-// not, as what the attempt has ended, and why.
-func (p *approval) permitted() (ok bool, end act.End, why string) {
-	switch {
-	case p.RefusedBy != "":
-		why = fmt.Sprintf("%v: approval was refused by %s", act.ErrDenied, p.RefusedBy)
-		if p.Note != "" {
-			why += ": " + p.Note
-		}
-		return false, act.Refused, why
-	case p.Mode == act.Veto || len(p.AllowedBy) >= p.Need:
-		return true, "", ""
-	}
-	return false, act.Unanswered, fmt.Sprintf("%v: approval: no answer in time", act.ErrDenied)
-}
-
-// output is JSON that a worker made. A large one is a record of its own.
-type output struct {
-	Inline json.RawMessage `cbor:"1,keyasint,omitempty" json:"inline,omitempty"`
-	Key    string          `cbor:"2,keyasint,omitempty" json:"key,omitempty"`
-	// Marked: its record lacks a secret that cannot be had back.
-	Marked bool `cbor:"70,keyasint,omitempty" json:"marked,omitempty"`
-}
-
 // delivery is a delivered task.
 type delivery struct {
-	Task    reason.Task `cbor:"1,keyasint,omitempty" json:"task"`
-	Worker  string      `cbor:"2,keyasint,omitempty" json:"worker"`
-	Attempt int         `cbor:"3,keyasint,omitempty" json:"attempt"`
-	Output  output      `cbor:"4,keyasint,omitempty" json:"output"`
-	Summary string      `cbor:"5,keyasint,omitempty" json:"summary,omitempty"`
-	Deltas  []act.Delta `cbor:"6,keyasint,omitempty" json:"deltas,omitempty"`
+	Task    reason.Task  `cbor:"1,keyasint,omitempty" json:"task"`
+	Worker  string       `cbor:"2,keyasint,omitempty" json:"worker"`
+	Attempt int          `cbor:"3,keyasint,omitempty" json:"attempt"`
+	Output  outputs.JSON `cbor:"4,keyasint,omitempty" json:"output"`
+	Summary string       `cbor:"5,keyasint,omitempty" json:"summary,omitempty"`
+	Deltas  []act.Delta  `cbor:"6,keyasint,omitempty" json:"deltas,omitempty"`
 	// At is when it had passed, in Unix nanoseconds.
 	At int64 `cbor:"255,keyasint,omitempty" json:"at,omitempty"`
 }
@@ -617,8 +572,6 @@ type delivery struct {
 const (
 	// maxText is in bytes of each text of an objective or an answer.
 	maxText = 64 << 10
-	// maxInline is in bytes of an output: a larger one is a record of its own.
-	maxInline = 2 << 10
 	// maxTracked is in reflections.
 	maxTracked = 64
 	// maxFailed is in failed attempts at an aim.
@@ -702,7 +655,7 @@ func (g *aim) reserve(d reason.Decision) { g.Others, g.Preferences = d.Alternati
 // metacognition says to leave is not taken unasked.
 func (g *aim) other() reason.Decision {
 	left := slices.DeleteFunc(slices.Clone(g.Others), func(a reason.Alternative) bool {
-		return listed(g.Avoid, a.Approach)
+		return gist.Listed(g.Avoid, a.Approach)
 	})
 	return reason.Decision{Alternatives: left, Preferences: g.Preferences}.Choose()
 }
@@ -750,21 +703,6 @@ func union[T comparable](list, more []T) []T {
 	return list
 }
 
-// cloneDeliveries copies deliveries for a part of the host, which might change
-// them.
-func cloneDeliveries(ds []act.Delivery) []act.Delivery {
-	ds = slices.Clone(ds)
-	ownDeliveries(ds)
-	return ds
-}
-
-// ownDeliveries has deliveries share nothing with others.
-func ownDeliveries(ds []act.Delivery) {
-	for i := range ds {
-		ds[i].Output, ds[i].Deltas = slices.Clone(ds[i].Output), slices.Clone(ds[i].Deltas)
-	}
-}
-
 // keptState returns a run as it is kept. Its Hidden are the fields that the host's parts
 // get to see and that cannot be had back from that.
 func keptState(v *veil.Veil, s *state) state {
@@ -808,22 +746,6 @@ type scoped struct {
 	episodes []memory.Scope // see Objective.Episodes
 }
 
-// cloneTasks copies tasks of a part of the host, which might change them.
-func cloneTasks(tasks []reason.Task) []reason.Task {
-	tasks = slices.Clone(tasks)
-	for i := range tasks {
-		ownTask(&tasks[i])
-	}
-	return tasks
-}
-
-// ownTask copies what a task refers to.
-func ownTask(k *reason.Task) {
-	if k.Inputs = slices.Clone(k.Inputs); k.Effect != nil {
-		k.Effect = new(*k.Effect)
-	}
-}
-
 // clip bounds a text about an attempt: it keeps the beginning and the end.
 func clip(s string) string {
 	if len(s) <= maxComplaint {
@@ -831,20 +753,6 @@ func clip(s string) string {
 	}
 	head, tail := s[:maxComplaint/2], s[len(s)-maxComplaint/2:]
 	return strings.ToValidUTF8(head, "") + " … " + strings.ToValidUTF8(tail, "")
-}
-
-// fold is a text of a model without what says nothing: case, blanks beside
-// others and at the ends, and the full stop.
-func fold(s string) string {
-	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(s), " ")), ".!")
-}
-
-// same reports whether two texts of a model fold to one.
-func same(a, b string) bool { return a == b || fold(a) == fold(b) }
-
-// listed reports whether an approach is one of those listed.
-func listed(approaches []string, approach string) bool {
-	return slices.ContainsFunc(approaches, func(s string) bool { return same(s, approach) })
 }
 
 // bounds are those of the run alone.
@@ -861,6 +769,16 @@ func (s *state) used(now time.Time) ledger.Amount {
 		Steps: s.Step, Wall: time.Duration(now.UnixNano()-s.Started) - s.Wait.Waited,
 		Tokens: s.Usage.TokensIn + s.Usage.TokensOut, CostUSD: s.Usage.CostUSD,
 	}
+}
+
+// resonance is that of the run's reflections that are valid.
+func (s *state) resonance() (trend []float64) {
+	for _, e := range s.Tracker {
+		if !e.Invalid {
+			trend = append(trend, e.Resonance)
+		}
+	}
+	return trend
 }
 
 // situated is what tells the aim from others of like words.

@@ -10,6 +10,7 @@ import (
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/codec/codectest"
+	"github.com/arc-learn/arc/internal/outputs"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 )
@@ -34,7 +35,7 @@ func BenchmarkEncodeState(b *testing.B) {
 		Current: &attempt{
 			Key: "0198f3f0-6c00-7000-8000-000000000001/1", Worker: "worker", Number: 1, End: "finished",
 			Reflection: iar.Reflection{Status: "success", Confidence: 0.9, Summary: "done", AlignmentCheck: map[string]float64{"objective": 0.9}},
-			Resonance:  0.9, Output: output{Inline: json.RawMessage(`"nothing"`)}, Wall: time.Millisecond, Passed: true,
+			Resonance:  0.9, Output: outputs.JSON{Inline: json.RawMessage(`"nothing"`)}, Wall: time.Millisecond, Passed: true,
 		},
 		Attempts: 1, Deliberations: 1,
 		Tracker: []iar.Entry{{Task: "look into it", Status: "success", Confidence: 0.9, Resonance: 0.9}},

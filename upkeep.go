@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/register"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/proposal"
@@ -54,7 +55,7 @@ func (a *Agent) resumeSome() int64 {
 		a.o.Logger.Error("what is due could not be read", "error", a.o.Sanitizer.Sanitize(err.Error()))
 	}
 	for _, d := range due {
-		letGo := a.upkeep.Take(d.key, together)
+		letGo := a.upkeep.Take(d.Key, together)
 		if letGo == nil {
 			continue // the one that is let go pokes
 		}
@@ -62,7 +63,7 @@ func (a *Agent) resumeSome() int64 {
 			err := a.goOn(ctx, d)
 			letGo(err == nil)
 			if err != nil && !errors.Is(err, ErrRunning) && !a.runs.Closing() {
-				a.logDue(d.id, err)
+				a.logDue(d.ID, err)
 			}
 		})
 	}
@@ -88,7 +89,7 @@ func (a *Agent) ResumeDue(ctx context.Context) (int, error) {
 	var all errgroup.Group
 	all.SetLimit(together)
 	for i, d := range due {
-		letGo := a.upkeep.Take(d.key, math.MaxInt)
+		letGo := a.upkeep.Take(d.Key, math.MaxInt)
 		if letGo == nil {
 			continue // it is one of those taken
 		}
@@ -235,7 +236,7 @@ const maintainKey = "arc/maintains"
 
 // prune deletes what Options.Retention does not keep, in all tenants.
 func (a *Agent) prune(ctx context.Context, now time.Time) error {
-	tenants, err := a.tenantNames(ctx)
+	tenants, err := register.Tenants(ctx, a.st)
 	for _, name := range tenants { // one that fails keeps no other waiting
 		err = errors.Join(err, a.pruneTenant(ctx, memory.Scope(name), now))
 	}
@@ -275,37 +276,34 @@ func (a *Agent) pruneTenant(ctx context.Context, scope memory.Scope, now time.Ti
 // pruneRuns deletes the finished runs of a tenant that are too old, or too many.
 func (a *Agent) pruneRuns(ctx context.Context, scope memory.Scope, now time.Time) error {
 	r := &a.o.Retention
-	in := stretch{to: behindAll, prefixes: []string{
-		key.Under(scope.Tenant(), statusKeys, string(Delivered), ""),
-		key.Under(scope.Tenant(), statusKeys, string(Blocked), ""),
+	in := register.List{To: register.End, Prefixes: []string{
+		register.OfStatus(scope.Tenant(), string(Delivered)), register.OfStatus(scope.Tenant(), string(Blocked)),
 	}}
-	old := behindAll
+	old := register.End
 	if r.Age > 0 {
-		old = (&state{Started: now.Add(-r.Age).UnixNano()}).place()
+		old = register.At(now.Add(-r.Age))
 	}
 	if r.Count == 0 {
-		in.from = old
+		in.From = old
 	}
 	var damaged error
-	for n := 0; ; {
-		places, err := a.places(ctx, &in, "")
-		if err != nil || len(places) == 0 {
+	n := 0
+	for place, err := range in.Places(ctx, a.st, "") {
+		if err != nil {
 			return errors.Join(err, damaged)
 		}
-		for _, place := range places {
-			in.from = place
-			if n++; place < old && (r.Count == 0 || n <= r.Count) {
-				continue
+		if n++; place < old && (r.Count == 0 || n <= r.Count) {
+			continue
+		}
+		err := a.discard(ctx, scope, register.ID(place), (*state).settled)
+		if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, store.ErrNotFound) {
+			if !codec.Unreadable(err) {
+				return err
 			}
-			err := a.discard(ctx, scope, idAt(place), (*state).settled)
-			if err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, store.ErrNotFound) {
-				if !codec.Unreadable(err) {
-					return err
-				}
-				damaged = errors.Join(damaged, err)
-			}
+			damaged = errors.Join(damaged, err)
 		}
 	}
+	return damaged
 }
 
 // settled reports whether the run is over, unless a person has it tried again.
@@ -314,25 +312,6 @@ func (s *state) settled() bool { return s.Status == Delivered || s.Status == Blo
 // over reports whether a proposal was decided, and changes nothing any more.
 func over(p proposal.Proposal) bool {
 	return slices.Contains([]string{"rejected", "expired", "failed", "undone"}, p.Status)
-}
-
-// tenantNames returns the tenants that have keys of their own.
-func (a *Agent) tenantNames(ctx context.Context) (names []string, err error) {
-	prefix := key.Tenants()
-	for after := ""; ; {
-		found := false
-		for e, err := range a.st.Scan(ctx, store.Range{Prefix: prefix, After: after, Limit: 1}) {
-			if err != nil {
-				return nil, err
-			}
-			name := key.Split(e.Key[len(prefix):])[0]
-			// What follows a name is a separator, or a letter of a longer name.
-			names, after, found = append(names, name), prefix+name+"\x01", true
-		}
-		if !found {
-			return names, nil
-		}
-	}
 }
 
 // Upkeep is what [Agent.Maintain] did.

@@ -57,7 +57,15 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 // The text has at most 64 KiB. The error is ErrNotAsking if the run has asked
 // nothing, and otherwise as Resume's.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
-	return v.a.answer(ctx, v.scope, id, text)
+	if len(text) > maxText {
+		return nil, &store.LimitError{Field: "answer", Limit: maxText, Got: len(text)}
+	}
+	return v.a.reopen(ctx, v.scope, id, func(s state) (state, error) {
+		if s.Status != Asking {
+			return s, fmt.Errorf("%w: %q is %s", ErrNotAsking, id, s.Status)
+		}
+		return s.answered(text), nil
+	})
 }
 
 // Retry goes on with a run that is BLOCKED. The note says what has changed since:
@@ -75,7 +83,51 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 // session have both. The error is ErrNotDelivered, ErrRunning while the run is
 // live, store.ErrNotFound, or the store's: then Judge can be called again.
 func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
-	return v.a.judge(ctx, v.scope, id, verdict)
+	a := v.a
+	if err := errors.Join(alive(ctx), key.CheckID("id", id), key.CheckID("source", verdict.Source)); err != nil {
+		return err
+	}
+	if len(verdict.Why) > maxText {
+		return &store.LimitError{Field: "why", Limit: maxText, Got: len(verdict.Why)}
+	}
+	verdict.Source = a.o.Sanitizer.Sanitize(verdict.Source)
+	ctx, own, err := a.enter(ctx, v.scope, id)
+	if err != nil {
+		return err
+	}
+	defer a.leave(own, id)
+	s, rev, err := a.load(ctx, own.name, id)
+	if err != nil {
+		return err
+	}
+	if n := len(s.Deliveries); verdict.Task < 0 || verdict.Task > n {
+		return fmt.Errorf("%w: task %d of run %q, which has delivered %d", ErrNotDelivered, verdict.Task, id, n)
+	}
+	if verdict.Task == 0 && s.Status != Delivered {
+		return fmt.Errorf("%w: run %q is %s", ErrNotDelivered, id, s.Status)
+	}
+	i := slices.IndexFunc(s.Verdicts, func(w Verdict) bool { return w.Source == verdict.Source && w.Task == verdict.Task })
+	if i >= 0 && s.Verdicts[i].Right == verdict.Right {
+		return nil
+	}
+	if i < 0 && len(s.Verdicts) >= maxFailed {
+		return &store.LimitError{Field: "verdicts about a run", Limit: maxFailed, Got: len(s.Verdicts) + 1}
+	}
+	s.Judged++
+	verdict.Why = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(verdict.Why))
+	j := s.judgement(verdict, i >= 0, a.o.Now().UTC())
+	// What was learned is written before the run says so: after a crash between the two, the
+	// same verdict counts once.
+	if err := own.learner.Judge(ctx, j); err != nil {
+		return fmt.Errorf("judge run %q: %w", id, err)
+	}
+	if i < 0 {
+		s.Verdicts = appendTo(s.Verdicts, verdict)
+	} else {
+		s.Verdicts[i] = verdict
+	}
+	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, nil, s.Status, rev)
+	return err
 }
 
 // Runs yields the tenant's runs that pass the filter, the latest first, each as it
@@ -148,9 +200,8 @@ func (v View) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 // refused, the run goes on by itself while the Agent is open, or by ResumeDue; Rule does
 // not wait for it. Agreeing twice counts once. The error is ErrLate, ErrRunning while
 // the run is just being gone on with, store.ErrNotFound, or the store's.
-func (v View) Rule(ctx context.Context, r Ruling) error { return v.a.rule(ctx, v.scope, r) }
-
-func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
+func (v View) Rule(ctx context.Context, r Ruling) error {
+	a := v.a
 	err := errors.Join(alive(ctx), key.CheckID("run", r.Run), key.CheckID("by", r.By))
 	if err == nil && fence.Blank(r.By) {
 		err = errors.New("a ruling says by whom it is")
@@ -162,7 +213,7 @@ func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
 		return err
 	}
 	r.By = a.o.Sanitizer.Sanitize(r.By)
-	ctx, own, err := a.enter(ctx, scope, r.Run)
+	ctx, own, err := a.enter(ctx, v.scope, r.Run)
 	if err != nil {
 		return err
 	}
@@ -173,7 +224,7 @@ func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
 		return err
 	}
 	now := a.o.Now()
-	if p := s.pending(); p == nil || p.decided(now) || r.Attempt != s.Attempts+1 {
+	if p := s.pending(); p == nil || p.Decided(now) || r.Attempt != s.Attempts+1 {
 		return fmt.Errorf("%w: attempt %d of run %q, which is %s", ErrLate, r.Attempt, r.Run, s.Status)
 	}
 	r.Note = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(r.Note))
@@ -181,13 +232,8 @@ func (a *Agent) rule(ctx context.Context, scope memory.Scope, r Ruling) error {
 	defer a.veils.Put(t.veil)
 	p := *t.s.Current.Approval
 	t.s.Current.Approval = &p
-	switch {
-	case !r.Allow:
-		p.RefusedBy, p.Note = r.By, r.Note
-	case !slices.Contains(p.AllowedBy, r.By):
-		p.AllowedBy, p.Note = appendTo(p.AllowedBy, r.By), r.Note
-	}
-	if p.decided(now) {
+	p.Say(r.By, r.Allow, r.Note)
+	if p.Decided(now) {
 		t.s.Wait.Due = now.UnixNano()
 	}
 	_, err = t.commit(context.WithoutCancel(ctx), rev)

@@ -7,15 +7,15 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Max is how deep JSON may be nested: deeper than people write it, and far from where readers
+// most is how deep JSON may be nested: deeper than people write it, and far from where readers
 // give up.
-const Max = 64
+const most = 64
 
 // Check returns a *store.LimitError of a field whose JSON is nested too deep. Whether it is
 // JSON is not looked at.
 func Check(field string, raw json.RawMessage) error {
-	if n := nesting(raw); n > Max {
-		return &store.LimitError{Field: "depth of " + field, Limit: Max, Got: n}
+	if n := nesting(raw); n > most {
+		return &store.LimitError{Field: "depth of " + field, Limit: most, Got: n}
 	}
 	return nil
 }

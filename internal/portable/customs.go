@@ -21,8 +21,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Runs are the records of runs of one scope, of which this package knows nothing.
-type Runs interface {
+// runs are the records of runs of one scope, of which this package knows nothing.
+type runs interface {
 	// Check reports of a record, by the parts of its key behind the tenant, whether it is one of
 	// runs or follows from some, and then whether it is of the scope. A run comes before what
 	// follows from it.
@@ -37,12 +37,12 @@ type Runs interface {
 // Customs say of each record of a file whether it can be of the scope.
 type Customs struct {
 	scope    memory.Scope
-	runs     Runs
+	runs     runs
 	memories func(store.Entry) error
 }
 
 // NewCustoms returns the Customs of a scope.
-func NewCustoms(scope memory.Scope, runs Runs) *Customs {
+func NewCustoms(scope memory.Scope, runs runs) *Customs {
 	return &Customs{scope: scope, runs: runs, memories: memory.Checker(scope)}
 }
 

@@ -21,7 +21,7 @@ import (
 type Place struct {
 	Store store.Store
 	Scope memory.Scope
-	Runs  Runs
+	Runs  runs
 	// Book and Monitor take in the samples and outcomes of a scope below its tenant: the file of
 	// a tenant has statistics as a whole.
 	Book    *rank.Book

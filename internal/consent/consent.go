@@ -1,0 +1,61 @@
+// Package consent is what a human is asked about an attempt, and what has been said to it.
+package consent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/arc-learn/arc/act"
+)
+
+// Ask is what a human is asked, and what has been said.
+type Ask struct {
+	Mode    act.Mode  `cbor:"1,keyasint,omitempty" json:"mode"`
+	Blast   act.Blast `cbor:"2,keyasint,omitempty" json:"blast,omitempty"`
+	Why     []string  `cbor:"3,keyasint,omitempty" json:"why,omitempty"`
+	Success float64   `cbor:"4,keyasint,omitempty" json:"success,omitempty"`
+	CostUSD float64   `cbor:"5,keyasint,omitempty" json:"cost_usd,omitempty"`
+	Asked   int64     `cbor:"6,keyasint,omitempty" json:"asked,omitempty"`
+	Until   int64     `cbor:"7,keyasint,omitempty" json:"until,omitempty"`
+	// Need is how many have to agree.
+	Need int `cbor:"8,keyasint,omitempty" json:"need,omitempty"`
+
+	AllowedBy []string `cbor:"9,keyasint,omitempty" json:"allowed_by,omitempty"`
+	RefusedBy string   `cbor:"10,keyasint,omitempty" json:"refused_by,omitempty"`
+	Note      string   `cbor:"11,keyasint,omitempty" json:"note,omitempty"`
+	// Closed: the run has gone on with what was said, or was not said in time.
+	Closed bool `cbor:"12,keyasint,omitempty" json:"closed,omitempty"`
+}
+
+// Say takes in what a person says. Agreeing twice counts once. The lists of a copy of p stay as
+// they are.
+func (p *Ask) Say(by string, allow bool, note string) {
+	switch {
+	case !allow:
+		p.RefusedBy, p.Note = by, note
+	case !slices.Contains(p.AllowedBy, by):
+		p.AllowedBy, p.Note = append(slices.Clip(p.AllowedBy), by), note
+	}
+}
+
+// Decided reports whether enough was said, or the time for it is over.
+func (p *Ask) Decided(now time.Time) bool {
+	return p.RefusedBy != "" || len(p.AllowedBy) >= p.Need || now.UnixNano() >= p.Until
+}
+
+// Permitted reports whether an approval that is closed lets the attempt be made; if
+// not, as what the attempt has ended, and why.
+func (p *Ask) Permitted() (ok bool, end act.End, why string) {
+	switch {
+	case p.RefusedBy != "":
+		why = fmt.Sprintf("%v: approval was refused by %s", act.ErrDenied, p.RefusedBy)
+		if p.Note != "" {
+			why += ": " + p.Note
+		}
+		return false, act.Refused, why
+	case p.Mode == act.Veto || len(p.AllowedBy) >= p.Need:
+		return true, "", ""
+	}
+	return false, act.Unanswered, fmt.Sprintf("%v: approval: no answer in time", act.ErrDenied)
+}
