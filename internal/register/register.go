@@ -160,20 +160,21 @@ type Due struct {
 	Key        string
 }
 
-// AllDue yields the runs that are ever due, of all tenants, the first first.
+// AllDue yields the runs that are ever due, of all tenants, the first first. A damaged time is 0:
+// the run is looked at, and a tenant's Erase finds its keys.
 func AllDue(ctx context.Context, st store.Store) iter.Seq2[Due, error] {
 	return func(yield func(Due, error) bool) {
 		for e, err := range st.Scan(ctx, store.Range{Prefix: key.Prefix(dueKeys)}) {
-			d := Due{Key: e.Key}
-			if err == nil {
-				parts := key.Split(e.Key)
-				d.Tenant, d.ID = parts[2], parts[3]
-				d.At, err = strconv.ParseInt(parts[1], 16, 64)
+			parts := key.Split(e.Key)
+			switch {
+			case err != nil:
+				yield(Due{}, fmt.Errorf("due: %w", err))
+				return
+			case len(parts) != 4:
+				continue
 			}
-			if err != nil {
-				err = fmt.Errorf("due: %w", err)
-			}
-			if !yield(d, err) || err != nil {
+			at, _ := strconv.ParseInt(parts[1], 16, 64)
+			if !yield(Due{at, parts[2], parts[3], e.Key}, nil) {
 				return
 			}
 		}
