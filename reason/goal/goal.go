@@ -18,6 +18,7 @@ import (
 	"github.com/arc-learn/arc/internal/veil"
 	"github.com/arc-learn/arc/reason/goal/internal/plain"
 	"github.com/arc-learn/arc/reason/goal/internal/selector"
+	"github.com/arc-learn/arc/reason/goal/internal/spread"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -509,41 +510,16 @@ func (c *criterion) comparesWith(v any) bool {
 // spread reports whether a value is spread as a distribution wants it, and the
 // shares in it if those count.
 func (c *criterion) spread(v any) (met bool, actual any) {
-	values, isList := v.([]any)
-	m, isMap := v.(map[string]any)
-	for _, k := range slices.Sorted(maps.Keys(m)) { // in order: sums of floats depend on it
-		values = append(values, m[k])
-	}
-	match := c.pattern != nil && (isMap || isList || c.Pattern == "")
-	counts, weights, sum := make(map[string]float64), make(map[string]float64), 0.0
-	for _, e := range values {
-		text, isText := e.(string)
-		if !isText {
-			text = plain.JSON(e)
-		}
+	texts, shares, some := spread.Of(v)
+	match := c.pattern != nil && (some || c.Pattern == "")
+	for _, text := range texts {
 		match = match && c.pattern.MatchString(text)
-		counts[text]++
 	}
-	for k, e := range m {
-		if f, ok := e.(float64); ok && f >= 0 {
-			weights[k] = f
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(weights)) {
-		sum += weights[k]
-	}
-	if len(weights) < len(m) || !(sum > 0 && sum <= math.MaxFloat64) {
-		weights, sum = counts, float64(len(values))
-	}
-	if c.Distribution == nil || len(weights) == 0 {
+	if c.Distribution == nil || len(shares) == 0 {
 		return match && c.Distribution == nil, v
 	}
-	shares := make(map[string]any, len(weights))
-	for k, w := range weights {
-		shares[k] = w / sum
-	}
 	for k, want := range c.Distribution {
-		match = match && math.Abs(weights[k]/sum-want) <= c.tolerance()+rounding
+		match = match && math.Abs(shares[k]-want) <= c.tolerance()+rounding
 	}
 	return match, shares
 }
