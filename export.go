@@ -339,7 +339,7 @@ func (s *state) sound(tenant string) error {
 		return errors.New("it has no beginning")
 	case !open && s.Phase != phaseDone:
 		return fmt.Errorf("unknown phase %q", s.Phase)
-	case slices.Min(counts[:]) < 0 || s.Attempts > maxNames || s.Judged > maxNames/(1+len(s.Deliveries)):
+	case slices.Min(counts[:]) < 0 || s.Attempts > maxNames || s.Judged > maxNames/(2+2*len(s.Deliveries)):
 		return errors.New("impossible counts")
 	}
 	begun := s.Current != nil || s.Phase == phaseAssign

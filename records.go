@@ -365,8 +365,8 @@ func (s *state) names() (attempts, goals []string) {
 	for n := range s.Attempts + 1 {
 		attempts = append(attempts, s.prefix()+"/"+strconv.Itoa(n+1))
 	}
-	for n := range s.Judged {
-		verdict := s.prefix() + "/verdict/" + strconv.Itoa(n+1)
+	for n := range 2 * s.Judged {
+		verdict := s.verdictKey(n/2+1, n%2 == 0)
 		attempts = append(attempts, verdict, verdict+"/back")
 		for i := range s.Deliveries {
 			attempts = append(attempts, verdict+"/"+strconv.Itoa(i))

@@ -163,3 +163,41 @@ func TestChunkPaysForAWrongDelivery(t *testing.T) {
 	run(t, a, arc.Objective{Text: "mend the cache"})
 	require.Len(t, s.briefs, 3)
 }
+
+// A verdict about the provisional delivery of a run that was blocked before does not credit
+// the memory that says that it was not delivered.
+func TestVerdictCreditsNoFailure(t *testing.T) {
+	t.Parallel()
+	s := &script{judge: fail("no")}
+	a := agent(t, s.host(), nil)
+	r := run(t, a, arc.Objective{ID: "r", Text: "mend the door", Provisional: true})
+	require.Equal(t, arc.Blocked, r.Status)
+	failure := r.Learned[0]
+	s.judge = nil
+	r, err := a.In("").Retry(t.Context(), "r", "again")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	require.NoError(t, a.In("").Judge(t.Context(), "r", arc.Verdict{Right: true, Source: "qa"}))
+	rec, err := a.In("").Memory().Get(t.Context(), failure)
+	require.NoError(t, err)
+	require.Zero(t, rec.Stats.Helped, "%q", rec.Content)
+}
+
+// Marks of verdicts leave with the run that they are about.
+func TestDeletedRunLeavesNoMarksOfVerdicts(t *testing.T) {
+	t.Parallel()
+	st := store.NewMem()
+	s := &script{}
+	a := agentOn(t, st, s.host(), &arc.Options{Maintain: -1})
+	run(t, a, arc.Objective{ID: "judged", Text: "mend the door", Session: "s"})
+	run(t, a, arc.Objective{ID: "other", Text: "mend the roof", Session: "s"})
+	for _, right := range []bool{true, false} {
+		require.NoError(t, a.In("").Judge(t.Context(), "judged", arc.Verdict{Right: right, Source: "qa"}))
+	}
+	require.NoError(t, a.In("").Delete(t.Context(), "judged"))
+	require.NoError(t, a.Close())
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, e.Key, "judged/verdict", "%q", e.Key)
+	}
+}

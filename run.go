@@ -174,10 +174,10 @@ func (a *Agent) retry(ctx context.Context, scope memory.Scope, id, note string, 
 
 // judgement is what the learner takes in of a verdict. The memories are those of the
 // objective's own plan: the chunk that fired, or was learned, and those used.
-func (s *state) judgement(v Verdict, changed bool, now time.Time) learn.Judgement {
+func (s *state) judgement(v Verdict, changed bool, chunk memory.ID, now time.Time) learn.Judgement {
 	g := &s.Aims[0]
 	j := learn.Judgement{
-		Key: fmt.Sprintf("%s/verdict/%d/%t", s.prefix(), s.Judged, v.Right), Right: v.Right, Changed: changed, Why: v.Why,
+		Key: s.verdictKey(s.Judged, v.Right), Right: v.Right, Changed: changed, Why: v.Why,
 		Session: s.Session, Objective: g.Text, Situation: g.Situation, Approach: g.Approach, User: s.Objective.User, At: now,
 		Scopes:   slices.Compact(slices.Concat([]memory.Scope{s.Objective.Scope}, s.Objective.Also)),
 		Memories: slices.Clone(g.Utilized),
@@ -185,8 +185,8 @@ func (s *state) judgement(v Verdict, changed bool, now time.Time) learn.Judgemen
 	if s.Status == Delivered {
 		if g.Fired != "" {
 			j.Memories = append(j.Memories, g.Fired)
-		} else if n := len(s.Learned); n > 0 {
-			j.Memories = append(j.Memories, s.Learned[n-1])
+		} else if chunk != "" {
+			j.Memories = append(j.Memories, chunk)
 		}
 	}
 	for i, d := range s.Deliveries {

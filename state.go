@@ -624,6 +624,11 @@ func (s *state) prefix() string {
 	return "run-" + hex.EncodeToString(sum[:16])
 }
 
+// verdictKey is that of the n-th verdict about the run, from 1.
+func (s *state) verdictKey(n int, right bool) string {
+	return fmt.Sprintf("%s/verdict/%d/%t", s.prefix(), n, right)
+}
+
 // aimKey names the innermost aim among all aims of the tenant's runs, behind a text.
 func (s *state) aimKey(before string) string {
 	return before + s.prefix() + "/goal/" + strconv.Itoa(s.aim().Number)

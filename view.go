@@ -115,7 +115,11 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	}
 	s.Judged++
 	verdict.Why = clip(a.o.Sanitizer.Knowing(slices.Collect(maps.Values(a.givenAgain(ctx, &s)))...).Sanitize(verdict.Why))
-	j := s.judgement(verdict, i >= 0, a.o.Now().UTC())
+	chunk, err := a.chunk(ctx, &s)
+	if err != nil {
+		return fmt.Errorf("judge run %q: %w", id, err)
+	}
+	j := s.judgement(verdict, i >= 0, chunk, a.o.Now().UTC())
 	// What was learned is written before the run says so: after a crash between the two, the
 	// same verdict counts once.
 	if err := own.learner.Judge(ctx, j); err != nil {
@@ -128,6 +132,19 @@ func (v View) Judge(ctx context.Context, id string, verdict Verdict) error {
 	}
 	_, err = a.commit(context.WithoutCancel(ctx), a.w, runKey(own.name, id), &s, nil, s.Status, rev)
 	return err
+}
+
+// chunk returns the chunk that the run has learned last, "" if what it has learned last
+// is a failure, or forgotten.
+func (a *Agent) chunk(ctx context.Context, s *state) (memory.ID, error) {
+	if len(s.Learned) == 0 {
+		return "", nil
+	}
+	r, err := a.bank.In(s.Objective.Scope).Get(ctx, s.Learned[len(s.Learned)-1])
+	if errors.Is(err, store.ErrNotFound) || err == nil && r.Kind != memory.Pattern {
+		return "", nil
+	}
+	return r.ID, err
 }
 
 // Runs yields the tenant's runs that pass the filter, the latest first, each as it
