@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/arc-learn/arc/internal/template"
-	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory/internal/tally"
 )
 
@@ -236,23 +233,3 @@ type Slot struct {
 
 // size is the number of bytes of its texts.
 func (s Slot) size() int { return len(s.Subject) + len(s.Attribute) + len(s.Value) }
-
-// key names the slot, whatever the order and form of its words.
-func (s Slot) key(actor string) string {
-	var words []string
-	for _, t := range text.Append(nil, s.Subject+" "+s.Attribute) {
-		switch own := t.Text == "i" || t.Text == "me" || t.Text == "my"; {
-		case own && actor != "":
-			for _, t := range text.Append(nil, actor) {
-				words = append(words, t.Text)
-			}
-		case own || !t.Stop:
-			words = append(words, t.Text)
-		}
-	}
-	slices.Sort(words)
-	return strings.Join(slices.Compact(words), " ")
-}
-
-// folded is the value for comparison: -18 is not 18, nor C++ C.
-func (s Slot) folded() string { return strings.ToLower(strings.Join(template.Folded(s.Value), " ")) }

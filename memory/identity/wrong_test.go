@@ -457,7 +457,7 @@ func TestObserveWhatIsTooLarge(t *testing.T) {
 
 // A commit takes 1 MiB, however many long facts there are, and events of days with many topics.
 func TestLongFactsAndManyTopics(t *testing.T) {
-	x, c := fresh(t)
+	x, _ := fresh(t)
 	var facts []string
 	for i := range 60 {
 		facts = append(facts, fmt.Sprintf(`{"content":"%d %s"}`, i, strings.Repeat("word ", 6000)))
@@ -467,7 +467,7 @@ func TestLongFactsAndManyTopics(t *testing.T) {
 	require.Len(t, contents(t, x), 60)
 	require.Equal(t, 60, imported(t, x, exported(t, x, identity.Local)).Kept)
 
-	x, c = fresh(t)
+	x, c := fresh(t)
 	var events []identity.Event
 	for i := range 16 {
 		var counts []string
