@@ -59,6 +59,17 @@ func (t *turn) project(ctx context.Context) (facts []memory.Hit, err error) {
 	return slices.DeleteFunc(p.Hits(), faded), nil
 }
 
+// retell finds those again of the facts that were told for the aim that still are worth it.
+func (t *turn) retell(ctx context.Context) error {
+	told := t.s.aim().Facts
+	if len(told) == 0 {
+		return nil
+	}
+	facts, err := t.project(ctx)
+	t.shown.facts = slices.DeleteFunc(facts, func(h memory.Hit) bool { return !slices.Contains(told, h.Record.ID) })
+	return err
+}
+
 // confirm gives the facts that were of use for the aim, which is reached, their
 // evidence: the word of a model, once a day. A fact that was rejected or removed
 // since has none.

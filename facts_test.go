@@ -182,3 +182,75 @@ func TestFactsOfARunThatGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// A plan that says where she lives fires as long as that is told: not once the fact is
+// rejected or put otherwise, and again when it is said anew.
+func TestPlanFiresWhileItsFactsAreTold(t *testing.T) {
+	t.Parallel()
+	for _, named := range []bool{true, false} {
+		s := &script{}
+		a := agent(t, s.host(), nil)
+		me, facts := person(t, a, "acme/ann", "lives in Berlin", "likes short answers")
+		s.decide = func(_ int, b reason.Brief) (reason.Decision, error) {
+			d := plan("ask her where to send it")
+			for _, h := range b.Facts {
+				if where, ok := strings.CutPrefix(h.Record.Content, "lives in "); ok {
+					if d = plan("send the parcel to " + where); named {
+						d.Applied = []memory.ID{h.Record.ID}
+					}
+				}
+			}
+			return d, nil
+		}
+		o := arc.Objective{Text: "send the parcel to where she lives", Scope: "acme/ann"}
+		fired := func() bool {
+			r := run(t, a, o)
+			require.Equal(t, arc.Delivered, r.Status)
+			return r.Fired == 1
+		}
+		require.Equal(t, []bool{false, false, true}, []bool{fired(), fired(), fired()})
+		_, err := me.Reject(t.Context(), facts["likes short answers"].ID, "no more")
+		require.NoError(t, err)
+		require.True(t, fired(), "the plan has nothing of this one")
+		home := facts["lives in Berlin"].ID
+		_, err = me.Update(t.Context(), home, identity.Edit{Content: "lives in Paris"})
+		require.NoError(t, err)
+		f, err := a.Would(t.Context(), o)
+		require.NoError(t, err)
+		require.Nil(t, f.Fires)
+		require.Equal(t, "1 of 1 facts that it was made with are not told", f.Why)
+		require.False(t, fired(), "named %t: %s", named, s.work[len(s.work)-1].Task.Objective)
+		require.Equal(t, "send the parcel to Paris", s.work[len(s.work)-1].Task.Objective)
+		_, err = me.Reject(t.Context(), home, "she travels")
+		require.NoError(t, err)
+		require.False(t, fired(), "named %t: %s", named, s.work[len(s.work)-1].Task.Objective)
+	}
+}
+
+// A plan that a crash separates from what it was made with is for its run alone.
+func TestPlanOfAFactThatIsGoneMidway(t *testing.T) {
+	t.Parallel()
+	s := &script{decide: func(int, reason.Brief) (reason.Decision, error) { return plan("send the parcel to Berlin"), nil }}
+	a := agent(t, s.host(), nil)
+	me, facts := person(t, a, "acme/ann", "lives in Berlin")
+	ctx, stop := context.WithCancel(t.Context())
+	s.do = func(n int, w act.Work) (act.Result, error) {
+		if n == 1 {
+			stop()
+			return act.Result{}, ctx.Err()
+		}
+		return done(`"ok"`), nil
+	}
+	o := arc.Objective{ID: "r", Text: "send the parcel to where she lives", Scope: "acme/ann"}
+	_, err := a.Run(ctx, o)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = me.Reject(t.Context(), facts["lives in Berlin"].ID, "she has moved")
+	require.NoError(t, err)
+	r, err := a.In("acme/ann").Resume(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	o.ID = ""
+	f, err := a.Would(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, "a fact that it was made with may not hold any more", f.Near[0].Differs[0])
+}

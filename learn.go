@@ -163,10 +163,10 @@ func (t *turn) outcome(v verdict) learn.Outcome {
 	o := learn.Outcome{
 		GoalKey: s.aimKey(""),
 		Run:     s.ID, Session: s.Session, Scope: s.Objective.Scope, At: t.a.o.Now().UTC(),
-		Objective: g.Text, Situation: g.Situation, Case: s.situated(), Approach: g.Approach,
+		Objective: g.Text, Situation: g.Situation, Case: t.situated(), Approach: g.Approach,
 		Complaint: g.Blocked,
 		Injected:  t.shown.Hits, Chunks: t.shown.chunks, Withheld: g.Withheld,
-		Quotes: g.Quotes, Parents: g.Parents, Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
+		Quotes: g.Quotes, Parents: union(g.Parents, g.Used), Utilized: g.Utilized, Fired: g.Fired, Failed: g.Failed,
 	}
 	if c == nil {
 		o.Key = o.GoalKey + "/blocked"
@@ -220,6 +220,8 @@ func (t *turn) unfit() string {
 		return "its plan was made with a human's answer"
 	case len(t.s.Deliveries) > done:
 		return "its plan was made knowing what its run had delivered before"
+	case len(g.Facts) > len(t.shown.facts):
+		return "a fact that it was made with may not hold any more"
 	}
 	return ""
 }

@@ -49,8 +49,20 @@ func (t *turn) wanted() learn.Ask {
 	return learn.Ask{
 		Scope: o.Scope, Also: o.Also, Episodes: o.Episodes,
 		Situation: t.veil.Hide(g.Situation), Objective: t.veil.Hide(g.Text),
-		Case: t.s.situated(),
+		Case: t.situated(),
 	}
+}
+
+// situated is what tells the aim from others of like words.
+func (t *turn) situated() learn.Case {
+	g, o := t.s.aim(), &t.s.Objective
+	c := learn.Case{
+		Vouched: g.Vouched, Inputs: o.Inputs, Conditions: o.Conditions, User: o.User, Facts: t.shown.facts,
+	}
+	for _, above := range t.s.Aims[:len(t.s.Aims)-1] {
+		c.Goals = append(c.Goals, above.Text)
+	}
+	return c
 }
 
 // matched are the chunks among the memories, held against the aim.
@@ -74,9 +86,14 @@ func (t *turn) suggestions() (out []reason.Suggestion) {
 	return out
 }
 
-// search recalls memories for the aim, and the background. A holdout withholds
-// them.
+// search finds what is known of the person or project, recalls memories for the aim,
+// and the background. A holdout withholds these.
 func (t *turn) search(ctx context.Context) error {
+	facts, err := t.project(ctx)
+	if err != nil {
+		return err
+	}
+	t.shown = shown{facts: facts}
 	g, ask := t.s.aim(), t.wanted()
 	if t.a.o.Learn.Holdout > 0 {
 		ask.GoalKey = t.s.aimKey(t.own.name + "/") // no two tenants share draws
@@ -89,17 +106,14 @@ func (t *turn) search(ctx context.Context) error {
 	for i := range found.Hits {
 		ids[i] = found.Hits[i].Record.ID
 	}
-	if t.shown = (shown{}); found.Withheld {
+	if found.Withheld {
 		g.Recalled, g.Withheld = nil, ids
 	} else {
 		t.shown.Found, g.Recalled = found, ids
 	}
-	if t.shown.facts, err = t.project(ctx); err != nil {
-		return err
-	}
 	g.Facts = nil
-	for i := range t.shown.facts {
-		g.Facts = append(g.Facts, t.shown.facts[i].Record.ID)
+	for i := range facts {
+		g.Facts = append(g.Facts, facts[i].Record.ID)
 	}
 	return nil
 }

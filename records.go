@@ -419,12 +419,8 @@ func (t *turn) restore(ctx context.Context) (err error) {
 		}
 		t.shown.Hits = slices.Insert(t.shown.Hits, at, memory.Hit{Record: rec})
 	}
-	if told := t.s.aim().Facts; len(told) > 0 {
-		facts, err := t.project(ctx)
-		if err != nil {
-			return err
-		}
-		t.shown.facts = slices.DeleteFunc(facts, func(h memory.Hit) bool { return !slices.Contains(told, h.Record.ID) })
+	if err := t.retell(ctx); err != nil {
+		return err
 	}
 	if c := t.s.Current; c != nil {
 		if t.output, err = c.Output.Read(ctx, t.a.st); err == nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/arc-learn/arc/internal/ledger"
 	"github.com/arc-learn/arc/internal/outputs"
 	"github.com/arc-learn/arc/internal/veil"
-	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/meta"
@@ -784,17 +783,6 @@ func (s *state) resonance() (trend []float64) {
 		}
 	}
 	return trend
-}
-
-// situated is what tells the aim from others of like words.
-func (s *state) situated() learn.Case {
-	g := s.aim()
-	o := &s.Objective
-	c := learn.Case{Vouched: g.Vouched, Inputs: o.Inputs, Conditions: o.Conditions, User: o.User}
-	for _, above := range s.Aims[:len(s.Aims)-1] {
-		c.Goals = append(c.Goals, above.Text)
-	}
-	return c
 }
 
 // Verdict is what someone has found out about a delivery after its gates had

@@ -341,7 +341,11 @@ func (v View) Chunk(ctx context.Context, session string) ([]memory.Receipt, erro
 			continue
 		}
 		t := turn{a: v.a, own: own, s: s}
-		r, err := own.learner.Chunk(ctx, t.outcome(aimDone))
+		err := t.retell(ctx)
+		var r memory.Receipt
+		if err == nil {
+			r, err = own.learner.Chunk(ctx, t.outcome(aimDone))
+		}
 		if err != nil {
 			return out, fmt.Errorf("chunk of run %q: %w", s.ID, err)
 		}

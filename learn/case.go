@@ -19,14 +19,19 @@ type Case struct {
 	Conditions map[string]string // of the objective
 	Goals      []string          // above it, for a subgoal, outermost first
 	User       string            // whose words the objective is; "": the host's
+	Facts      []memory.Hit      // of the person or project, as the reasoner is told
 }
 
 // chunkCase is the case of a goal, as chunks are held against it.
 func (c *Case) chunkCase(situation, objective string) chunk.Case {
-	return chunk.Case{
+	of := chunk.Case{
 		Situation: situation, Objective: objective, Vouched: c.Vouched,
 		Inputs: c.Inputs, Conditions: c.Conditions, Goals: c.Goals,
 	}
+	for i := range c.Facts {
+		of.Facts = append(of.Facts, c.Facts[i].Record.Content)
+	}
+	return of
 }
 
 // Asker is the source of the objective's words, none if it is the host.

@@ -47,7 +47,9 @@
 //     of an identifier, that two inputs had, or that only the objective's words tell;
 //   - the memories that the plan was drawn from hold: those that the reasoner has named or
 //     repeated, and facts that it shares a word with that the case does not have. None is
-//     forgotten; no fact is put aside, or has another in its place.
+//     forgotten; no fact is put aside, or has another in its place;
+//   - the facts of the person or project that the plan was drawn from in the same way are
+//     told again ([Case.Facts]).
 //
 // How alike two cases are never makes a chunk fire: a similar case gets the plan as a
 // suggestion, with what differs ([Learner.Match]). Three chunks of one shape become

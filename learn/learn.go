@@ -96,6 +96,11 @@ func (l *Learner) Chunk(ctx context.Context, o Outcome) (memory.Receipt, error) 
 // chunk is the chunk of an outcome, to be remembered.
 func (o *Outcome) chunk() (d memory.Draft, err error) {
 	plan := chunk.Plan{Approach: o.Approach, Tasks: o.Plan, Ranked: o.Ranked, Unfit: o.Unfit}
+	for i := range o.Facts {
+		if r := &o.Facts[i].Record; slices.Contains(o.Parents, r.ID) {
+			plan.Facts = append(plan.Facts, r.Content)
+		}
+	}
 	c, err := chunk.New(o.chunkCase(o.Situation, o.Objective), plan)
 	if err == nil {
 		d, err = draft(c)

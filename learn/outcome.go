@@ -68,7 +68,7 @@ type Outcome struct {
 	// other case has, such as a human's answer. "": it may.
 	Unfit   string
 	Quotes  []memory.Source // whose words approach and plan repeat; none: the host's alone
-	Parents []memory.ID     // the memories that the plan was drawn from
+	Parents []memory.ID     // the memories, and Facts, that the plan was drawn from
 
 	Action known.Action // what the attempt did
 	Try    int          // which attempt at the task it was, from 1

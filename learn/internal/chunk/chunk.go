@@ -11,6 +11,8 @@ package chunk
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +34,7 @@ type Case struct {
 	Inputs     json.RawMessage
 	Conditions map[string]string
 	Goals      []string // that a subgoal serves, outermost first
+	Facts      []string // of the person or project, as they are told
 	words      []string // of the Objective, once they are read
 }
 
@@ -68,6 +71,7 @@ type Plan struct {
 	Approach string
 	Tasks    []reason.Task // with their workers
 	Ranked   []int         // tasks, by index, for which the plan named no such worker
+	Facts    []string      // that it names as those that it was made with
 	Unfit    string        // why it must never run again; "": it may
 }
 
@@ -96,6 +100,9 @@ type Chunk struct {
 	// Inputs are all values of the inputs, and Conditions those of the objective.
 	Inputs     []input           `json:"inputs,omitempty"`
 	Conditions map[string]string `json:"conditions,omitempty"`
+	// Facts are digests, in order, of the facts of the person or project that the plan was
+	// made with: those that it names or says something of.
+	Facts []string `json:"facts,omitempty"`
 	// Variables are what is known about the words that differ from case to case.
 	Variables []template.Look `json:"variables,omitempty"`
 	// Unfit says why it never fires. "": it may.
@@ -168,7 +175,26 @@ func New(of Case, by Plan) (*Chunk, error) {
 		c.Words, c.Objective = situation, objective
 	}
 	c.depend(of.Inputs, objective, situation)
+	c.Facts = c.rests(&of, by.Facts)
 	return c, nil
+}
+
+// rests returns the digests of the facts that the plan was made with.
+func (c *Chunk) rests(of *Case, named []string) (digests []string) {
+	shares := c.Sharing(of)
+	for _, fact := range of.Facts {
+		if slices.Contains(named, fact) || shares(fact) {
+			digests = append(digests, digest(fact))
+		}
+	}
+	slices.Sort(digests)
+	return slices.Compact(digests)
+}
+
+// digest stands for a fact, whose words are not kept: it may be removed.
+func digest(fact string) string {
+	sum := sha256.Sum256([]byte(strings.Join(template.Folded(fact), " ")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // quoter finds the values of inputs in texts.

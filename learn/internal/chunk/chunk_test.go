@@ -139,3 +139,30 @@ func TestDecodeRefuses(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "a", p.Approach)
 }
+
+// TestFactsAreConditions: those that the plan names or says something of are told again, in
+// whatever order; others are not missed.
+func TestFactsAreConditions(t *testing.T) {
+	was, by := stopping("search")
+	was.Facts = []string{"wants a drain before all", "has the alias searcher", "likes tea"}
+	by.Facts, by.Approach = was.Facts[1:2], "drain it, then stop it"
+	c := stored(t, was, by)
+	require.Len(t, c.Facts, 2)
+	for n, told := range [][]string{
+		{"Has the alias searcher", "is new", "wants a drain before all"}, {"wants a drain before all", "likes tea"}, nil,
+	} {
+		is := was
+		is.Facts = told
+		_, differs := c.Fit(&is, true)
+		if n == 0 {
+			require.Empty(t, differs)
+			continue
+		}
+		require.Equal(t, []string{fmt.Sprintf("%d of 2 facts that it was made with are not told", n)}, differs)
+	}
+	was.Facts = nil
+	d := stored(t, was, by)
+	require.Empty(t, d.Facts)
+	require.NotEqual(t, d.Wording(), c.Wording())
+	require.False(t, c.Alike(d))
+}

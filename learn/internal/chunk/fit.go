@@ -32,6 +32,9 @@ func (c *Chunk) Fit(a *Case, same bool) (b template.Binding, differs []string) {
 	if !slices.Equal(above(a.Goals), c.Above) {
 		differ("it serves another goal")
 	}
+	if n := c.missing(a.Facts); n > 0 {
+		differ("%d of %d facts that it was made with are not told", n, len(c.Facts))
+	}
 	vouched := c.Vouched && a.Vouched
 	b, wrong := c.bindInputs(a, vouched || same)
 	differs = append(differs, wrong...)
@@ -60,6 +63,23 @@ func (c *Chunk) Fit(a *Case, same bool) (b template.Binding, differs []string) {
 		}
 	}
 	return b, differs
+}
+
+// missing counts the facts that the plan was made with and a case is not told.
+func (c *Chunk) missing(told []string) (n int) {
+	if len(c.Facts) == 0 {
+		return 0
+	}
+	digests := make(map[string]bool, len(told))
+	for _, fact := range told {
+		digests[digest(fact)] = true
+	}
+	for _, d := range c.Facts {
+		if !digests[d] {
+			n++
+		}
+	}
+	return n
 }
 
 func given(v string, ok bool) string {

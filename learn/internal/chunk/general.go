@@ -36,7 +36,7 @@ func (c *Chunk) Alike(d *Chunk) bool {
 		}
 		return a == b
 	}
-	return c.Vouched == d.Vouched && d.Unfit == "" && slices.Equal(c.Above, d.Above) &&
+	return c.Vouched == d.Vouched && d.Unfit == "" && slices.Equal(c.Above, d.Above) && slices.Equal(c.Facts, d.Facts) &&
 		len(c.Words) == len(d.Words) && len(c.Objective) == len(d.Objective) &&
 		maps.Equal(c.Conditions, d.Conditions) && slices.EqualFunc(c.Inputs, d.Inputs, inputs)
 }
