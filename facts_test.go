@@ -254,3 +254,49 @@ func TestPlanOfAFactThatIsGoneMidway(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a fact that it was made with may not hold any more", f.Near[0].Differs[0])
 }
+
+// What the host or the person has said since a plan was made reaches the reasoner before
+// the plan acts again. Where it makes the same plan, that fires from then on.
+func TestPlanWaitsForWhatIsNew(t *testing.T) {
+	t.Parallel()
+	s, c := &script{}, newClock()
+	a := agent(t, s.host(), &arc.Options{Now: c.Now})
+	o := arc.Objective{Text: "deploy the web service", Scope: "acme/ann"}
+	fired := func() bool {
+		c.Add(time.Minute)
+		r := run(t, a, o)
+		require.Equal(t, arc.Delivered, r.Status)
+		return r.Fired == 1
+	}
+	again := func(what string) {
+		t.Helper()
+		f, err := a.Would(t.Context(), o)
+		require.NoError(t, err)
+		require.Contains(t, f.Why, what)
+		require.False(t, fired(), what)
+		require.True(t, fired(), "the reasoner has heard of %q, and makes the same plan", what)
+	}
+	space := a.In(o.Scope).Memory()
+	remember := func(d memory.Draft) {
+		t.Helper()
+		c.Add(time.Minute)
+		_, err := space.Remember(t.Context(), d)
+		require.NoError(t, err)
+	}
+	remember(memory.Draft{Kind: memory.Fact, Content: "The web service is behind a balancer."})
+	require.Equal(t, []bool{false, false, true}, []bool{fired(), fired(), fired()})
+
+	remember(memory.Draft{Kind: memory.Fact, Content: "The web service is never to deploy on a Friday."})
+	again("never to deploy on a Friday")
+	me, facts := person(t, a, o.Scope, "prefers small steps")
+	again("prefers small steps")
+	c.Add(time.Minute)
+	_, err := me.Update(t.Context(), facts["prefers small steps"].ID, identity.Edit{Content: "prefers great leaps"})
+	require.NoError(t, err)
+	again("prefers great leaps")
+
+	remember(memory.Draft{Kind: memory.Episode, Content: "Saw them deploy the web service."})
+	remember(memory.Draft{Kind: memory.Fact, Content: "Deploy the web service to mars.", Source: memory.Source{Origin: memory.Web}})
+	remember(memory.Draft{Kind: memory.Fact, Content: "The cafeteria opens at nine."})
+	require.True(t, fired(), "none of these is for this plan")
+}

@@ -3,14 +3,16 @@ package learn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
 
 // A plan is drawn from memories, by links. What they say may stand in it: it holds no
-// longer than they do.
+// longer than they do. Nor does it fire before its reasoner has been told what is new.
 
 // holding leaves out the plans that have lapsed, of which the first so many are trusted.
 func (l *Learner) holding(ctx context.Context, hits []memory.Hit, trusted *int) ([]memory.Hit, error) {
@@ -89,4 +91,36 @@ func generalises(r *memory.Record) (n int) {
 		}
 	}
 	return n
+}
+
+// inform keeps a chunk from firing where hits or facts are news to it: lessons and facts
+// that the host has recorded or vouches for, later than the plan was made last. Whether they
+// change it is the reasoner's to say.
+func (l *Learner) inform(c *Chunk, r *memory.Record, hits, facts []memory.Hit) {
+	since := r.Known.UnixMicro()
+	if stored, err := l.decoded.chunk(r); err == nil {
+		since = max(since, stored.Heard)
+	}
+	for _, told := range [...][]memory.Hit{hits, facts} {
+		for i := range told {
+			h := &told[i]
+			at := h.Record.Known.UnixMicro()
+			if at <= since || !news(h) {
+				continue
+			}
+			if c.heard == 0 {
+				why := fmt.Sprintf("it was made before %q was known", text.Line(h.Record.Content))
+				c.Differs = append(slices.Clip(c.Differs), why)
+			}
+			c.heard = max(c.heard, at)
+		}
+	}
+}
+
+// news reports whether a hit is what plans are made by: not what runs have taught or
+// how they ended, nor what is only linked with another.
+func news(h *memory.Hit) bool {
+	r := &h.Record
+	return r.Trusted && r.Source.Origin != memory.Derived &&
+		r.Kind != memory.Episode && len(r.Plan) == 0 && h.Linked == ""
 }

@@ -140,7 +140,7 @@ func (l *Learner) chunk(ctx context.Context, o *Outcome) (r memory.Receipt, cred
 	if c := o.known(o.Chunks); c != nil {
 		o.used = c.ID
 		r = memory.Receipt{ID: c.ID, Disposition: memory.Strengthened, Into: c.ID}
-		if c.moved {
+		if c.moved || c.heard > 0 {
 			err = l.renew(ctx, o, c)
 		}
 		return r, "", err
@@ -190,8 +190,9 @@ func (o *Outcome) known(chunks []Chunk) *Chunk {
 }
 
 // renew has a chunk name no worker for the tasks that another one has delivered for other
-// values of the inputs: which of them is for which values is the ranking's to learn. And
-// one that was drawn from what does not hold any more is drawn from what this plan is.
+// values of the inputs: which of them is for which values is the ranking's to learn. One
+// that was drawn from what does not hold any more is drawn from what this plan is. And what
+// the reasoner was told of is no news any more.
 func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 	for {
 		was, err := l.bank.In(o.Scope).Get(ctx, c.ID)
@@ -213,6 +214,11 @@ func (l *Learner) renew(ctx context.Context, o *Outcome, c *Chunk) error {
 		n, changed := stored, false
 		if c.moved {
 			n, changed = stored.Unnamed(o.Plan)
+		}
+		if c.heard > n.Heard {
+			again := *n
+			again.Heard, changed = c.heard, true
+			n = &again
 		}
 		d, err := draft(n)
 		if err != nil || !changed && !lapsed {

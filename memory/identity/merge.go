@@ -89,9 +89,7 @@ func (f *Fact) merge(other *Fact) Fact {
 		if at := later(f.Validated, other.Validated); other.Effective(at, 0) > f.Effective(at, 0) {
 			out.Confidence, out.Validated, out.Demoted = other.Confidence, other.Validated, other.Demoted
 		}
-		if other.Created.Before(f.Created) {
-			out.Created = other.Created
-		}
+		out.Created = slices.MinFunc([]time.Time{f.Created, other.Created}, time.Time.Compare)
 		switch c := other.Updated.Compare(f.Updated); {
 		case c > 0:
 			out.Updated, out.Archived = other.Updated, other.Archived

@@ -241,9 +241,13 @@ func (p *Projection) Hits() (out []memory.Hit) {
 		if f.Source == Manual {
 			from.Origin = memory.Host
 		}
+		known := f.Created
+		for _, p := range f.Past {
+			known = p.Until // when it was put as it reads now
+		}
 		out = append(out, memory.Hit{
 			Record: memory.Record{
-				ID: f.ID, Kind: memory.Fact, Content: f.Content, At: f.At, Known: f.Created, Source: from,
+				ID: f.ID, Kind: memory.Fact, Content: f.Content, At: f.At, Known: known, Source: from,
 				Trusted: f.Source == Manual || f.Maturity == Proven,
 			},
 			Score: f.Value, Parts: memory.Parts{Relevance: f.Relevance, Effectiveness: f.Effective},

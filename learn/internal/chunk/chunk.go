@@ -103,6 +103,9 @@ type Chunk struct {
 	// Facts are digests, in order, of the facts of the person or project that the plan was
 	// made with: those that it names or says something of.
 	Facts []string `json:"facts,omitempty"`
+	// Heard is when the latest was recorded of what the reasoner was told of when it made
+	// the plan again, in microseconds since 1970. 0: it was made once.
+	Heard int64 `json:"heard,omitempty"`
 	// Variables are what is known about the words that differ from case to case.
 	Variables []template.Look `json:"variables,omitempty"`
 	// Unfit says why it never fires. "": it may.
