@@ -288,15 +288,16 @@ func TestPlanWaitsForWhatIsNew(t *testing.T) {
 
 	remember(memory.Draft{Kind: memory.Fact, Content: "The web service is never to deploy on a Friday."})
 	again("never to deploy on a Friday")
-	me, facts := person(t, a, o.Scope, "prefers small steps")
-	again("prefers small steps")
+	me, facts := person(t, a, o.Scope, "deploys in small steps")
+	again("deploys in small steps")
 	c.Add(time.Minute)
-	_, err := me.Update(t.Context(), facts["prefers small steps"].ID, identity.Edit{Content: "prefers great leaps"})
+	_, err := me.Update(t.Context(), facts["deploys in small steps"].ID, identity.Edit{Content: "deploys in great leaps"})
 	require.NoError(t, err)
-	again("prefers great leaps")
+	again("deploys in great leaps")
 
 	remember(memory.Draft{Kind: memory.Episode, Content: "Saw them deploy the web service."})
 	remember(memory.Draft{Kind: memory.Fact, Content: "Deploy the web service to mars.", Source: memory.Source{Origin: memory.Web}})
 	remember(memory.Draft{Kind: memory.Fact, Content: "The cafeteria opens at nine."})
+	person(t, a, o.Scope, "likes blue")
 	require.True(t, fired(), "none of these is for this plan")
 }

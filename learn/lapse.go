@@ -8,6 +8,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -93,28 +94,42 @@ func generalises(r *memory.Record) (n int) {
 	return n
 }
 
-// inform keeps a chunk from firing where hits or facts are news to it: lessons and facts
-// that the host has recorded or vouches for, later than the plan was made last. Whether they
-// change it is the reasoner's to say.
-func (l *Learner) inform(c *Chunk, r *memory.Record, hits, facts []memory.Hit) {
+// inform keeps a chunk from firing where hits, or facts that concern it, are news to it:
+// what the host or a person has recorded later than the plan was made last. Whether that
+// changes it is the reasoner's to say.
+func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) {
 	since := r.Known.UnixMicro()
 	if stored, err := l.decoded.chunk(r); err == nil {
 		since = max(since, stored.Heard)
 	}
-	for _, told := range [...][]memory.Hit{hits, facts} {
-		for i := range told {
-			h := &told[i]
-			at := h.Record.Known.UnixMicro()
-			if at <= since || !news(h) {
-				continue
-			}
-			if c.heard == 0 {
-				why := fmt.Sprintf("it was made before %q was known", text.Line(h.Record.Content))
-				c.Differs = append(slices.Clip(c.Differs), why)
-			}
-			c.heard = max(c.heard, at)
+	hear := func(h *memory.Hit, found bool) {
+		at, said := h.Record.Known.UnixMicro(), h.Record.Content
+		if at <= since || !news(h) || !found && !c.concerned(a, said) {
+			return
 		}
+		if c.heard == 0 {
+			why := fmt.Sprintf("it was made before %q was known", text.Line(said))
+			c.Differs = append(slices.Clip(c.Differs), why)
+		}
+		c.heard = max(c.heard, at)
 	}
+	for i := range hits {
+		hear(&hits[i], true) // by its words
+	}
+	for i := range a.Facts {
+		hear(&a.Facts[i], false)
+	}
+}
+
+// concerned reports whether a fact has a word in common with the plan or its case.
+func (c *Chunk) concerned(a *Ask, fact string) bool {
+	said := text.Append(nil, a.Situation+"\n"+a.Objective)
+	for _, s := range (&reason.Decision{Approach: c.Approach, Tasks: c.Tasks}).Texts(nil) {
+		said = text.Append(said, s)
+	}
+	return slices.ContainsFunc(text.Append(nil, fact), func(t text.Term) bool {
+		return !t.Stop && slices.Contains(said, t)
+	})
 }
 
 // news reports whether a hit is what plans are made by: not what runs have taught or

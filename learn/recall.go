@@ -140,7 +140,7 @@ func (l *Learner) Match(hits []memory.Hit, a Ask) (out []Chunk) {
 	for i := range hits {
 		if r := &hits[i].Record; r.Kind == memory.Pattern && mayFire(hits, r, a.User) {
 			if c, ok := l.match(r, &a, &asked); ok {
-				l.inform(&c, r, hits, a.Facts)
+				l.inform(&c, r, hits, &a)
 				out = append(out, c)
 			}
 		}
