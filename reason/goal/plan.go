@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -139,7 +140,8 @@ func cheapestCourse(s state, t *target, steps []step) (course []*step, err error
 	if err := p.choose(steps); err != nil {
 		return nil, fmt.Errorf("goal %q: %w", t.ID, err)
 	}
-	found, err := search.Cheapest(&p, s, search.Bounds{Steps: len(p.steps), Depth: reason.MaxTasks, States: maxStates})
+	bounds := search.Bounds{Steps: len(p.steps), Depth: reason.MaxTasks, States: maxStates}
+	found, err := search.Cheapest(&p, p.essentials(s), bounds)
 	switch {
 	case errors.Is(err, search.ErrNone):
 		return nil, fmt.Errorf("goal %q: %w: %s", t.ID, errNoPlan, p.why(s))
@@ -188,6 +190,21 @@ func (p *planner) choose(steps []step) error {
 	}
 	slices.SortFunc(p.steps, func(a, b *step) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// essentials returns a state that has only what the steps read and change: a step copies what
+// lies beside a value that it changes.
+func (p *planner) essentials(s state) state {
+	places := make(map[string][]selector.Place)
+	for _, at := range slices.Concat(p.wanted, p.places) {
+		places[at.Domain] = append(places[at.Domain], at)
+	}
+	s.domains = maps.Clone(s.domains)
+	for name, v := range s.domains {
+		v.data = selector.Only(v.data, places[name])
+		s.domains[name] = v
+	}
+	return s
 }
 
 var _ search.Space[state] = (*planner)(nil)

@@ -473,6 +473,25 @@ func TestPlanChain(t *testing.T) {
 	require.Equal(t, 7.5, c.Cost)
 }
 
+// beside is a domain with so many switches among other values, all of which are to be on
+// before the last action.
+func beside(switches, others int) domain {
+	data := obj{"done": false}
+	for i := range others {
+		data[fmt.Sprint("other", i)] = strings.Repeat("x", 30)
+	}
+	last := goal.Action{Name: "last", Effects: []goal.Change{sets("data.done", true)}}
+	d := domain{data: data, goal: aim(is("data.done", true))}
+	for i := range switches {
+		path := fmt.Sprintf("data.on%d", i)
+		data[path[len("data."):]] = false
+		last.Pre = append(last.Pre, is(path, true))
+		d.actions = append(d.actions, goal.Action{Name: path, Effects: []goal.Change{sets(path, true)}})
+	}
+	d.actions = append(d.actions, last)
+	return d
+}
+
 func BenchmarkPlan(b *testing.B) {
 	one := domain{data: obj{"failing": 3}, goal: aim(atMost("data.failing", 0))}
 	for i := range goal.MaxSteps {
@@ -490,6 +509,7 @@ func BenchmarkPlan(b *testing.B) {
 		large.actions = append(large.actions, goal.Action{Name: fmt.Sprint(i), Effects: []goal.Change{sets(fmt.Sprintf("data.key%d", i), "y")}})
 	}
 	for name, d := range map[string]domain{
+		"actions=11/beside":   beside(10, 20_000),
 		"actions=24/depth=6":  chain(6, 24),
 		"actions=64/one step": one,
 		"value=86KB":          large,

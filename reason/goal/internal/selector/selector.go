@@ -160,6 +160,34 @@ func (p Place) In(data any) (v any, found bool) {
 	return v, true
 }
 
+// Only returns data with the values at places alone, and with lists that these lie in. The
+// values are those of data. What is read or put at the places is as it would be in data.
+func Only(data any, places []Place) any {
+	var paths [][]string
+	for _, p := range places {
+		paths = append(paths, p.keys[1:])
+	}
+	return only(data, paths)
+}
+
+func only(v any, paths [][]string) any {
+	m, isObject := v.(map[string]any)
+	if !isObject || slices.ContainsFunc(paths, func(p []string) bool { return len(p) == 0 }) {
+		return v
+	}
+	below := make(map[string][][]string)
+	for _, p := range paths {
+		below[p[0]] = append(below[p[0]], p[1:])
+	}
+	out := make(map[string]any)
+	for k, paths := range below {
+		if e, ok := m[k]; ok {
+			out[k] = only(e, paths)
+		}
+	}
+	return out
+}
+
 // index returns the index that a key names in a list of n values.
 func index(key string, n int) (int, bool) {
 	i, err := strconv.Atoi(key)

@@ -55,6 +55,33 @@ func TestPut(t *testing.T) {
 	require.Equal(t, map[string]any{"l": []any{1.0, map[string]any{"x": 2.0}}, "n": 3.0}, data)
 }
 
+// What is read and put at places is as in the whole, and what lies beside them is left out.
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	beside := map[string]any{"l": []any{1.0, 2.0}, "n": 3.0, "big": []any{"x"}}
+	data := map[string]any{"o": map[string]any{"x": beside, "y": 1.0, "z": nil}, "l": []any{beside, 5.0}, "more": beside}
+	var all []selector.Place
+	for _, s := range []string{"o.x.n", "o.x.none.deep", "o.z", "l[0].n", "l[7]", "none", "o.y.deep"} {
+		all = append(all, parse(t, "domains.m.data."+s))
+	}
+	part := selector.Only(data, all)
+	require.Equal(t, map[string]any{
+		"o": map[string]any{"x": map[string]any{"n": 3.0}, "y": 1.0, "z": nil}, "l": data["l"],
+	}, part)
+	require.Equal(t, data, selector.Only(data, append(all, parse(t, "domains.m.data"))))
+	require.Nil(t, selector.Only(nil, all))
+	for _, p := range all {
+		whole, ok := p.Put(data, "v")
+		less, same := p.Put(part, "v")
+		require.Equal(t, ok, same, p)
+		for _, q := range all {
+			v, found := q.In(whole)
+			w, found2 := q.In(less)
+			require.Equal(t, []any{found, v}, []any{found2, w}, "%s after %s", q, p)
+		}
+	}
+}
+
 func TestOverlaps(t *testing.T) {
 	t.Parallel()
 	o, x, y := parse(t, "domains.m.data.o"), parse(t, "domains.m.data.o.x"), parse(t, "domains.m.data.o.y")
