@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -107,20 +108,15 @@ func (o Options) withDefaults() (Options, error) {
 type Controller struct {
 	o       Options
 	steps   []step // Options.Actions
-	st      store.Store
+	ledger  ledger
 	world   *World
 	goals   *Goals
 	catalog Catalog
 	runner  Runner
 
 	hook, judge guard.Outlet // to Options.Outcome and to the Runner's Judge
-	// ticking is held by Tick, which alone admits. It is taken before saving, and saving
-	// before mu. No code of the host is called with mu held.
+	// ticking is held by Tick, which alone admits. It is taken before mu. No code of the host is called with mu held.
 	ticking sync.Mutex
-	// saving is held while an outcome is saved. Saved are the keys of the outcomes in the
-	// ledger, by number.
-	saving sync.Mutex
-	saved  []string
 
 	mu struct {
 		sync.Mutex
@@ -176,7 +172,10 @@ func New(
 	if err := errors.Join(append(errs, err, unfit)...); err != nil {
 		return nil, fmt.Errorf("goal: %w", veil.Error(o.Sanitizer, err))
 	}
-	x := &Controller{o: o, steps: steps, st: st, world: w, goals: gs, catalog: c, runner: r}
+	x := &Controller{
+		o: o, steps: steps, world: w, goals: gs, catalog: c, runner: r,
+		ledger: ledger{st: st, tenant: o.Tenant, name: o.Name, history: o.History},
+	}
 	x.hook.Limit, x.judge.Limit = hookLimit, judgeLimit
 	x.mu.guard, x.mu.flying, x.mu.past = rests, make(map[string]*flight), make(map[string]*past)
 	x.mu.failed = make(map[string]time.Time)
@@ -188,11 +187,11 @@ func New(
 
 // load takes from the ledger what the last controller of the name has left.
 func (c *Controller) load(ctx context.Context) error {
-	l, err := c.readLedger(ctx)
+	l, err := c.ledger.read(ctx)
 	if err != nil {
 		return err
 	}
-	c.saved, c.mu.last, c.mu.damaged = l.keys, l.last, l.damaged
+	c.mu.last, c.mu.damaged = l.last, l.damaged
 	c.mu.doubt = len(l.open) > 0 // the first tick adopts them
 	about := make(map[string]reason.Effect)
 	for _, t := range c.goals.current().targets {
@@ -361,4 +360,11 @@ func (c *Controller) logDomains(ctx context.Context, failing map[string]bool) {
 			log.InfoContext(ctx, "a collector is well again")
 		}
 	}
+}
+
+// Outcomes yields the outcomes that are kept, in the order in which their
+// dispatches were admitted. An error is the last thing that it yields: that of ctx or
+// of the store, and store.ErrDamaged for an entry that cannot be read.
+func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
+	return c.ledger.all(ctx)
 }

@@ -149,7 +149,7 @@ func Plan(s State, g Goal, actions []Action) (Course, error) {
 
 // Open returns how many dispatches the store holds that have no outcome.
 func (c *Controller) Open(ctx context.Context) int {
-	l, err := c.readLedger(ctx)
+	l, err := c.ledger.read(ctx)
 	if err != nil {
 		panic(err)
 	}

@@ -28,9 +28,7 @@ import (
 // adopts it: Resume goes on with the run, or says that there is none, and then Run
 // begins it if its first lease is not over.
 type flight struct {
-	open
-	key     string
-	rev     store.Revision   // of the entry
+	held
 	touched []selector.Place // what it may change
 	cancel  context.CancelCauseFunc
 	// adopted says that another process has admitted the dispatch, and perhaps
@@ -70,8 +68,8 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, about reason.Effect)
 	if d.ID = c.o.Name + "/" + d.Goal + number; len(d.ID) > maxDispatchID {
 		d.ID = c.o.Name + number
 	}
-	f := &flight{open: open{Dispatch: d, About: about}, key: c.entryKey(&d)}
-	err = c.writeEntry(ctx, f)
+	f := &flight{held: held{open: open{Dispatch: d, About: about}, key: c.ledger.entryKey(d.Number, d.Goal)}}
+	err = c.ledger.write(ctx, &f.held)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -87,7 +85,7 @@ func (c *Controller) admit(ctx context.Context, d Dispatch, about reason.Effect)
 // has left that has ended, and what was admitted by a commit in doubt. Goals with a
 // damaged entry are left alone, and no others.
 func (c *Controller) adopt(ctx context.Context, at time.Time) error {
-	l, err := c.readLedger(ctx)
+	l, err := c.ledger.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +96,8 @@ func (c *Controller) adopt(ctx context.Context, at time.Time) error {
 	for _, err := range l.damaged {
 		errs = append(errs, err)
 	}
-	for _, f := range l.open {
+	for _, entry := range l.open {
+		f := &flight{held: entry}
 		if c.mu.closed || c.mu.flying[f.Dispatch.Goal] != nil {
 			continue
 		}
@@ -161,7 +160,7 @@ func (c *Controller) launch(ctx context.Context) {
 // carry carries a flight out and keeps its outcome.
 func (c *Controller) carry(ctx context.Context, f *flight) {
 	if f.adopted {
-		if err := c.writeEntry(ctx, f); err != nil {
+		if err := c.ledger.write(ctx, &f.held); err != nil {
 			c.logError("a dispatch could not be resumed", f.Dispatch.ID, err)
 			c.abandon(f)
 			return
@@ -267,7 +266,7 @@ func (c *Controller) logError(what, dispatch string, err error, args ...any) {
 // conclude keeps the outcome of a flight, draws the consequences, and tells the
 // hook. It can be called again until it succeeds.
 func (c *Controller) conclude(ctx context.Context, f *flight) error {
-	saved, err := c.saveOutcome(ctx, f)
+	saved, err := c.ledger.save(ctx, &f.held, f.out)
 	c.mu.Lock()
 	if f.closing = false; err == nil {
 		delete(c.mu.flying, f.out.Goal)
@@ -316,7 +315,7 @@ func (c *Controller) keepJudged(ctx context.Context) error {
 		o := &judged[i]
 		err := c.tellRunner(ctx, o)
 		if err == nil {
-			err = c.replaceOutcome(ctx, o)
+			err = c.ledger.rejudge(ctx, o)
 		}
 		c.mu.Lock()
 		if err != nil {

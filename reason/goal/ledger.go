@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/key"
@@ -38,31 +39,49 @@ type open struct {
 	About    reason.Effect `cbor:"4,keyasint,omitzero"`  // the value that the goal is about
 }
 
-// ledger is what the store holds of a controller's dispatches.
+// held is an open entry as it is stored.
+type held struct {
+	open
+	key string
+	rev store.Revision
+}
+
+// ledger keeps the dispatches of a tenant's controllers of one name in a store. Its
+// methods may be called concurrently.
 type ledger struct {
+	st           store.Store
+	tenant, name string
+	history      int // outcomes that are kept
+
+	mu    sync.Mutex // held while an outcome is saved
+	saved []string   // the keys of the outcomes, by number
+}
+
+// dispatches is what a ledger holds.
+type dispatches struct {
 	outcomes []Outcome // by number
-	keys     []string  // of the outcomes
-	open     []*flight
+	open     []held
 	damaged  map[string]error // by goal: an entry that cannot be read, and may be open
 	last     uint64           // number
 }
 
-// ledgerPrefix begins the keys of the entries.
-func (c *Controller) ledgerPrefix() string { return key.Under(c.o.Tenant, ledgerKeys, c.o.Name, "") }
+// prefix begins the keys of the entries.
+func (l *ledger) prefix() string { return key.Under(l.tenant, ledgerKeys, l.name, "") }
 
-func (c *Controller) entryKey(d *Dispatch) string {
-	return c.ledgerPrefix() + key.Join(fmt.Sprintf("%016x", d.Number), d.Goal)
+func (l *ledger) entryKey(number uint64, goal string) string {
+	return l.prefix() + key.Join(fmt.Sprintf("%016x", number), goal)
 }
 
-// readLedger reads the ledger. Marks of an earlier version become entries of it first,
-// as does what it has under no tenant.
-func (c *Controller) readLedger(ctx context.Context) (*ledger, error) {
-	l := &ledger{damaged: make(map[string]error)}
-	if err := errors.Join(c.moveMarks(ctx, l), c.moveEntries(ctx)); err != nil {
+// read reads the ledger. Marks of an earlier version become entries of it first, as does
+// what it has under no tenant.
+func (l *ledger) read(ctx context.Context) (*dispatches, error) {
+	ds := &dispatches{damaged: make(map[string]error)}
+	if err := errors.Join(l.moveMarks(ctx, ds), l.moveEntries(ctx)); err != nil {
 		return nil, err
 	}
-	prefix := c.ledgerPrefix()
-	for e, err := range c.st.Scan(ctx, store.Range{Prefix: prefix}) {
+	var saved []string
+	prefix := l.prefix()
+	for e, err := range l.st.Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
 			return nil, err
 		}
@@ -72,69 +91,74 @@ func (c *Controller) readLedger(ctx context.Context) (*ledger, error) {
 		if err == nil {
 			err = codec.Decode(e, &x)
 		}
-		l.last = max(l.last, number)
+		ds.last = max(ds.last, number)
 		switch {
 		case err != nil && len(parts) < 2:
 			return nil, err
 		case err != nil:
-			l.damaged[parts[1]] = err
+			ds.damaged[parts[1]] = err
 		case x.Open != nil:
-			l.open = append(l.open, &flight{open: *x.Open, key: e.Key, rev: e.Rev})
+			ds.open = append(ds.open, held{*x.Open, e.Key, e.Rev})
 		default:
-			l.outcomes, l.keys = append(l.outcomes, x.Outcome), append(l.keys, e.Key)
+			ds.outcomes, saved = append(ds.outcomes, x.Outcome), append(saved, e.Key)
 		}
 	}
-	return l, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.saved == nil {
+		l.saved = saved
+	}
+	return ds, nil
 }
 
 // moveMarks replaces the marks that an earlier version kept of what is in flight by
 // open entries of the ledger.
-func (c *Controller) moveMarks(ctx context.Context, l *ledger) error {
-	for e, err := range c.st.Scan(ctx, store.Range{Prefix: key.Prefix(markKeys, c.o.Name)}) {
+func (l *ledger) moveMarks(ctx context.Context, ds *dispatches) error {
+	for e, err := range l.st.Scan(ctx, store.Range{Prefix: key.Prefix(markKeys, l.name)}) {
 		if err != nil {
 			return err
 		}
 		var x open
 		if err := codec.Decode(e, &x); err != nil {
-			l.damaged[key.Split(e.Key)[2]] = err
+			ds.damaged[key.Split(e.Key)[2]] = err
 			continue
 		}
-		put, err := putEntry(c.entryKey(&x.Dispatch), &entry{Open: &x}, store.At(0))
+		put, err := putEntry(l.entryKey(x.Dispatch.Number, x.Dispatch.Goal), &entry{Open: &x}, store.At(0))
 		if err != nil {
 			return err
 		}
-		if _, err := c.st.Commit(ctx, put, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)}); err != nil {
+		if _, err := l.st.Commit(ctx, put, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)}); err != nil {
 			return err
 		}
 	}
-	count, err := c.st.Get(ctx, key.Join(countKeys, c.o.Name))
+	count, err := l.st.Get(ctx, key.Join(countKeys, l.name))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err == nil { // the numbers of the entries say as much
-		_, err = c.st.Commit(ctx, store.Op{Key: count.Key, Delete: true})
+		_, err = l.st.Commit(ctx, store.Op{Key: count.Key, Delete: true})
 	}
 	return err
 }
 
 // moveEntries moves the ledger of an earlier version, which knew of no tenants, to that
 // of the Controller.
-func (c *Controller) moveEntries(ctx context.Context) error {
-	if c.o.Tenant == "" {
+func (l *ledger) moveEntries(ctx context.Context) error {
+	if l.tenant == "" {
 		return nil
 	}
-	before := key.Prefix(ledgerKeys, c.o.Name)
-	for e, err := range c.st.Scan(ctx, store.Range{Prefix: before}) {
+	before := key.Prefix(ledgerKeys, l.name)
+	for e, err := range l.st.Scan(ctx, store.Range{Prefix: before}) {
 		if err != nil {
 			return err
 		}
-		to := c.ledgerPrefix() + e.Key[len(before):]
+		to := l.prefix() + e.Key[len(before):]
 		value, err := codec.Move(e, to)
 		if err != nil {
 			value = e.Value // what is damaged is so under any key
 		}
 		put := store.Op{Key: to, Value: value, If: store.Absent}
-		if _, err := c.st.Commit(ctx, put, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)}); err != nil {
+		if _, err := l.st.Commit(ctx, put, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)}); err != nil {
 			return err
 		}
 	}
@@ -147,62 +171,61 @@ func putEntry(k string, x *entry, cond store.Condition) (store.Op, error) {
 	return store.Op{Key: k, Value: value, If: cond}, err
 }
 
-// writeEntry writes the open entry of a flight, which must still be as the flight knows
-// it.
-func (c *Controller) writeEntry(ctx context.Context, f *flight) error {
-	put, err := putEntry(f.key, &entry{Open: &f.open}, store.At(f.rev))
+// write writes an open entry, which must still be as the caller knows it.
+func (l *ledger) write(ctx context.Context, h *held) error {
+	put, err := putEntry(h.key, &entry{Open: &h.open}, store.At(h.rev))
 	if err != nil {
 		return err
 	}
-	f.rev, err = c.st.Commit(context.WithoutCancel(ctx), put)
+	h.rev, err = l.st.Commit(context.WithoutCancel(ctx), put)
 	return err
 }
 
 // maxPruned is how many outcomes one commit drops at most.
 const maxPruned = 100
 
-// saveOutcome lets the outcome of a flight take the place of its open entry, and
-// drops those of the lowest numbers, in one commit. The highest number stays: the next
-// controller counts on from it. It returns false if another controller has brought the
-// flight to its end. It can be called until there is no error.
-func (c *Controller) saveOutcome(ctx context.Context, f *flight) (kept bool, err error) {
-	c.saving.Lock()
-	defer c.saving.Unlock()
+// save lets an outcome take the place of its open entry, and drops those of the lowest
+// numbers, in one commit. The highest number stays: the next controller counts on from
+// it. It returns false if another controller has brought the dispatch to its end. It can
+// be called until there is no error.
+func (l *ledger) save(ctx context.Context, h *held, o *Outcome) (kept bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	ctx = context.WithoutCancel(ctx)
-	put, err := putEntry(f.key, &entry{Outcome: *f.out}, store.At(f.rev))
+	put, err := putEntry(h.key, &entry{Outcome: *o}, store.At(h.rev))
 	if err != nil {
 		return false, err
 	}
-	ops, saved := []store.Op{put}, slices.Clone(c.saved)
-	at, _ := slices.BinarySearch(saved, f.key)
-	saved = slices.Insert(saved, at, f.key)
+	ops, saved := []store.Op{put}, slices.Clone(l.saved)
+	at, _ := slices.BinarySearch(saved, h.key)
+	saved = slices.Insert(saved, at, h.key)
 	var old []string
-	for _, k := range saved[:min(maxPruned, max(0, len(saved)-c.o.History))] {
-		if k != f.key {
+	for _, k := range saved[:min(maxPruned, max(0, len(saved)-l.history))] {
+		if k != h.key {
 			old, ops = append(old, k), append(ops, store.Op{Key: k, Delete: true})
 		}
 	}
-	if _, err = c.st.Commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
-		// An earlier commit took place although it reported an error, or the flight is
+	if _, err = l.st.Commit(ctx, ops...); errors.Is(err, store.ErrConflict) {
+		// An earlier commit took place although it reported an error, or the dispatch is
 		// another controller's by now.
 		var e store.Entry
-		e, err = c.st.Get(ctx, f.key)
+		e, err = l.st.Get(ctx, h.key)
 		if errors.Is(err, store.ErrNotFound) || err == nil && !bytes.Equal(e.Value, put.Value) {
 			return false, nil
 		}
 		old = nil // the next outcome drops them, perhaps once more
 	}
 	if err == nil {
-		c.saved = slices.DeleteFunc(saved, func(k string) bool { return slices.Contains(old, k) })
+		l.saved = slices.DeleteFunc(saved, func(k string) bool { return slices.Contains(old, k) })
 	}
 	return err == nil, err
 }
 
-// replaceOutcome replaces an outcome that was kept as Unseen. One that was dropped
-// since is gone.
-func (c *Controller) replaceOutcome(ctx context.Context, o *Outcome) error {
+// rejudge replaces an outcome that was kept as Unseen. One that was dropped since is
+// gone.
+func (l *ledger) rejudge(ctx context.Context, o *Outcome) error {
 	ctx = context.WithoutCancel(ctx)
-	e, err := c.st.Get(ctx, c.entryKey(&Dispatch{Number: o.Number, Goal: o.Goal}))
+	e, err := l.st.Get(ctx, l.entryKey(o.Number, o.Goal))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	} else if err != nil {
@@ -210,17 +233,15 @@ func (c *Controller) replaceOutcome(ctx context.Context, o *Outcome) error {
 	}
 	put, err := putEntry(e.Key, &entry{Outcome: *o}, store.At(e.Rev))
 	if err == nil {
-		_, err = c.st.Commit(ctx, put)
+		_, err = l.st.Commit(ctx, put)
 	}
 	return err
 }
 
-// Outcomes yields the outcomes that are kept, in the order in which their
-// dispatches were admitted. An error is the last thing that it yields: that of ctx or
-// of the store, and store.ErrDamaged for an entry that cannot be read.
-func (c *Controller) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
+// all yields the outcomes by number.
+func (l *ledger) all(ctx context.Context) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
-		for e, err := range c.st.Scan(ctx, store.Range{Prefix: c.ledgerPrefix()}) {
+		for e, err := range l.st.Scan(ctx, store.Range{Prefix: l.prefix()}) {
 			var x entry
 			if err == nil {
 				err = codec.Decode(e, &x)
