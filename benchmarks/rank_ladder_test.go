@@ -80,7 +80,7 @@ func (f *few) Score(ctx context.Context, s rank.Situation, cs []rank.Candidate) 
 
 // rootModels is greedy among the square root of 261 models.
 var rootModels = contestant{"√T, then greedy", func(s uint64) (replay.Learner, error) {
-	return &few{Learner: replay.NewGreedy(0, s), rng: rand.New(rand.NewPCG(s, 5)), n: 261}, nil
+	return &few{Learner: newGreedy(0, s), rng: rand.New(rand.NewPCG(s, 5)), n: 261}, nil
 }}
 
 // orders is how many TestRankMany takes: the mean of 20 has a standard error
@@ -121,7 +121,7 @@ func TestRankMany(t *testing.T) {
 					require.NoError(t, closeBook(l))
 					rs = append(rs, r.Reward)
 				}
-				s := replay.Summarize(rs)
+				s := summarize(rs)
 				t.Logf("| %-20s | %.4f | %.4f |", c.name, s.Mean, s.SD)
 				return s.Mean
 			}

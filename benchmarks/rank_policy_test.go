@@ -49,12 +49,12 @@ func baseline(l replay.Learner) (replay.Learner, error) { return l, nil }
 // The six policies that Learned is held against, and those of the Book.
 var (
 	baselines = []contestant{
-		{"greedy", func(s uint64) (replay.Learner, error) { return baseline(replay.NewGreedy(0, s)) }},
-		{"ε-greedy 0.1", func(s uint64) (replay.Learner, error) { return baseline(replay.NewGreedy(0.1, s)) }},
-		{"UCB1", func(s uint64) (replay.Learner, error) { return baseline(replay.NewUCB(1, s)) }},
-		{"UCB c=0.3", func(s uint64) (replay.Learner, error) { return baseline(replay.NewUCB(0.3, s)) }},
-		{"Thompson", func(s uint64) (replay.Learner, error) { return baseline(replay.NewThompson(false, s)) }},
-		{"Thompson by key", func(s uint64) (replay.Learner, error) { return baseline(replay.NewThompson(true, s)) }},
+		{"greedy", func(s uint64) (replay.Learner, error) { return baseline(newGreedy(0, s)) }},
+		{"ε-greedy 0.1", func(s uint64) (replay.Learner, error) { return baseline(newGreedy(0.1, s)) }},
+		{"UCB1", func(s uint64) (replay.Learner, error) { return baseline(newUCB(1, s)) }},
+		{"UCB c=0.3", func(s uint64) (replay.Learner, error) { return baseline(newUCB(0.3, s)) }},
+		{"Thompson", func(s uint64) (replay.Learner, error) { return baseline(newThompson(false, s)) }},
+		{"Thompson by key", func(s uint64) (replay.Learner, error) { return baseline(newThompson(true, s)) }},
 	}
 	observedOne = contestant{"Observed", func(s uint64) (replay.Learner, error) {
 		return newOfBook(s, rank.Options{}, func(b *rank.Book) rank.Policy { return b.Observed() })
@@ -80,11 +80,11 @@ func keen(p rank.Policy) rank.Policy {
 }
 
 // play replays the decisions under the seeds and prints a row of the table.
-func play(t *testing.T, c contestant, ds []replay.Decision, o *replay.Options) replay.Summary {
+func play(t *testing.T, c contestant, ds []replay.Decision, o replay.Options) summary {
 	t.Helper()
-	rs, err := replay.Seeds(t.Context(), rankSeeds, ds, o, c.fresh, closeBook)
+	rewards, err := playSeeds(t.Context(), rankSeeds, ds, o, c)
 	require.NoError(t, err)
-	s := replay.Summarize(replay.Rewards(rs))
+	s := summarize(rewards)
 	t.Logf("| %-20s | %.4f | %.4f | %.4f |", c.name, s.Median, s.Mean, s.SD)
 	return s
 }
@@ -104,11 +104,11 @@ func TestRankRouting(t *testing.T) {
 			ds := set.read(t)
 			best := math.Inf(-1)
 			for _, c := range baselines {
-				best = max(best, play(t, c, ds, nil).Median)
+				best = max(best, play(t, c, ds, replay.Options{}).Median)
 			}
-			play(t, observedOne, ds, nil)
-			play(t, observedKeen, ds, nil)
-			got := play(t, learnedOne, ds, nil)
+			play(t, observedOne, ds, replay.Options{})
+			play(t, observedKeen, ds, replay.Options{})
+			got := play(t, learnedOne, ds, replay.Options{})
 			t.Logf("best baseline %.4f, Learned %+.4f", best, got.Median-best)
 			require.GreaterOrEqual(t, got.Median, best-0.003)
 		})
@@ -139,11 +139,11 @@ func TestRankSolvers(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			ds, _ := scenario(t, set.name, set.features)
-			o := &replay.Options{Worth: solved}
+			o := replay.Options{Worth: solved}
 			play(t, baselines[0], ds, o)
 			play(t, baselines[4], ds, o)
 			one, keen, got := play(t, observedOne, ds, o), play(t, observedKeen, ds, o), play(t, learnedOne, ds, o)
-			for _, seen := range []replay.Summary{one, keen} {
+			for _, seen := range []summary{one, keen} {
 				require.GreaterOrEqual(t, got.Median, seen.Median-max(seen.SD, got.SD))
 			}
 		})
@@ -177,7 +177,7 @@ func TestRankTrained(t *testing.T) {
 			for salt := range 5 {
 				gaps = append(gaps, trained(t, name, ds, names, salt))
 			}
-			s := replay.Summarize(gaps)
+			s := summarize(gaps)
 			t.Logf("| %s | %.3f | %.3f | %.3f | %.3f |", name, s.Median, s.Mean, s.SD, gaps)
 			require.GreaterOrEqual(t, s.Median, bar)
 		})
@@ -207,7 +207,7 @@ func trained(t *testing.T, name string, ds []replay.Decision, names []string, sa
 		rng.Shuffle(len(train), func(i, j int) { train[i], train[j] = train[j], train[i] })
 		l, err := learnedOne.fresh(uint64(fold))
 		require.NoError(t, err)
-		require.NoError(t, replay.Train(t.Context(), l, train))
+		require.NoError(t, teach(t.Context(), l, train))
 		for _, i := range test {
 			d := &ds[i]
 			ss, err := l.Score(t.Context(), d.Situation, d.Candidates)
@@ -249,7 +249,7 @@ func TestRankDrift(t *testing.T) {
 				learned = append(learned, after(t, ds, set.p, set.bad, rank.Options{Seed: seed}))
 				stationary = append(stationary, after(t, ds, set.p, set.bad, rank.Options{Seed: seed, Stationary: true}))
 			}
-			l, s := replay.Summarize(learned), replay.Summarize(stationary)
+			l, s := summarize(learned), summarize(stationary)
 			t.Logf("| %v → %v | %.1f | %.1f | %.1f |", set.p, set.bad, s.Mean, l.Mean, s.Mean/l.Mean)
 			require.GreaterOrEqual(t, s.Median, 3*l.Median)
 		})

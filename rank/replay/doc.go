@@ -17,9 +17,5 @@
 // of each step. Where it knows only what the logged choice did, [Run] keeps
 // the steps in which the Learner chooses the same (Li, Chu, Langford and Wang,
 // 2011), and [Off] estimates a policy's worth from all steps by their
-// propensities. [Summarize] gives intervals over seeds.
-//
-// Simple policies to compare with: [NewGreedy], [NewUCB] and [NewThompson].
-// They are in memory only and for replays: hosts use those of package rank. A
-// Learner of this package is used by one goroutine at a time.
+// propensities. A Learner is used by one goroutine at a time.
 package replay

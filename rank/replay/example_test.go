@@ -7,7 +7,6 @@ import (
 
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/rank/replay"
-	"github.com/arc-learn/arc/store"
 )
 
 // logged are decisions between two models: one that succeeds three times of four, and
@@ -23,34 +22,6 @@ func logged(n int) (ds []replay.Decision) {
 		})
 	}
 	return ds
-}
-
-// A log that knows what each candidate would have done: a policy is tried in ten orders
-// and compared with simple ones.
-func ExampleSeeds() {
-	ctx := context.Background()
-	var book *rank.Book
-	learned := func(seed uint64) (l replay.Learner, err error) {
-		if book, err = rank.Open(ctx, store.NewMem(), &rank.Options{Seed: seed}); err != nil {
-			return nil, err
-		}
-		return replay.With(book.Learned(nil), book), nil
-	}
-	ucb := func(seed uint64) (replay.Learner, error) { return replay.NewUCB(1, seed), nil }
-	try := func(name string, fresh func(uint64) (replay.Learner, error), done func(replay.Learner) error) {
-		rs, err := replay.Seeds(ctx, 10, logged(300), nil, fresh, done)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		s := replay.Summarize(replay.Rewards(rs))
-		fmt.Printf("%s %.2f, the better model alone %.2f\n", name, s.Mean, rs[0].Best)
-	}
-	try("Learned", learned, func(replay.Learner) error { return book.Close() })
-	try("UCB1", ucb, nil)
-	// Output:
-	// Learned 0.73, the better model alone 0.75
-	// UCB1 0.71, the better model alone 0.75
 }
 
 // A log that knows only what came of the choice that was made, by a coin: an estimate of

@@ -80,10 +80,16 @@ func Off(ctx context.Context, l Learner, ds []Decision, opts *Options) (*Report,
 	return r, nil
 }
 
-// estimate returns the mean of vs with its error.
+// estimate returns the mean of vs with its error, NaN where there are too few of them.
 func estimate(vs []float64) Estimate {
-	s := Summarize(vs)
-	return interval(s.Mean, s.SD/math.Sqrt(float64(len(vs))))
+	n, mean, squares := float64(len(vs)), 0.0, 0.0
+	for _, v := range vs {
+		mean += v / n
+	}
+	for _, v := range vs {
+		squares += (v - mean) * (v - mean)
+	}
+	return interval(mean, math.Sqrt(squares/(n-1)/n))
 }
 
 func interval(value, stdErr float64) Estimate {

@@ -1,11 +1,13 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/rank"
@@ -46,14 +48,12 @@ type Learner interface {
 }
 
 // With returns the Learner of a policy of the book.
-func With(p rank.Policy, b *rank.Book) Learner { return pair{p, b} }
-
-type pair struct {
-	rank.Policy
-	book *rank.Book
+func With(p rank.Policy, b *rank.Book) Learner {
+	return struct {
+		rank.Policy
+		*rank.Book
+	}{p, b}
 }
-
-func (p pair) Observe(ctx context.Context, s rank.Sample) error { return p.book.Observe(ctx, s) }
 
 // Fixed returns the Learner of a policy that learns nothing.
 func Fixed(p rank.Policy) Learner { return fixed{p} }
@@ -84,20 +84,15 @@ func (o *Options) withDefaults() Options {
 	if out.Worth == nil {
 		out.Worth = Worth
 	}
-	if out.Prefix == "" {
-		out.Prefix = "replay"
-	}
+	out.Prefix = cmp.Or(out.Prefix, "replay")
 	return out
 }
 
 // order returns the indices of n decisions in the order of the replay.
 func (o *Options) order(n int) []int {
-	if !o.InOrder {
-		return rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)
-	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
+	order := rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)
+	if o.InOrder {
+		slices.Sort(order)
 	}
 	return order
 }
@@ -178,20 +173,6 @@ func Run(ctx context.Context, l Learner, ds []Decision, opts *Options) (*Result,
 	r.Decisions = len(steps)
 	r.compare(steps, o.Worth)
 	return r, nil
-}
-
-// Train gives the Learner every outcome of the decisions, in the order of the
-// log: full information makes it learn from all candidates.
-func Train(ctx context.Context, l Learner, ds []Decision) error {
-	for i := range ds {
-		for j := range ds[i].Outcomes {
-			s := &ds[i].Outcomes[j]
-			if err := observe(ctx, l, &ds[i], s, fmt.Sprintf("train/%d/%d", i, j)); err != nil {
-				return fmt.Errorf("decision %d: %w", i, err)
-			}
-		}
-	}
-	return nil
 }
 
 func choose(ctx context.Context, l Learner, d *Decision) ([]rank.Scored, error) {

@@ -1,4 +1,4 @@
-package replay
+package benchmarks
 
 import (
 	"cmp"
@@ -8,7 +8,11 @@ import (
 	"slices"
 
 	"github.com/arc-learn/arc/rank"
+	"github.com/arc-learn/arc/rank/replay"
 )
+
+// tally counts samples and sums what they were worth.
+type tally struct{ n, sum float64 }
 
 // table is a policy that keeps a tally per candidate, and by key if it is
 // told to.
@@ -29,7 +33,7 @@ func newTable(seed uint64, index func(t *table, n, sum, total float64) rank.Part
 
 func (t *table) key(s rank.Situation) string {
 	if !t.byKey {
-		return all
+		return ""
 	}
 	return s.Key
 }
@@ -45,7 +49,7 @@ func (t *table) Observe(_ context.Context, s rank.Sample) error {
 		t.tally[k] = new(tally)
 	}
 	t.tally[k].n++
-	t.tally[k].sum += Worth(s)
+	t.tally[k].sum += replay.Worth(s)
 	t.total[k[1]]++
 	return nil
 }
@@ -72,9 +76,9 @@ func (t *table) Score(ctx context.Context, s rank.Situation, cs []rank.Candidate
 // untried is the index of what has to be tried first.
 var untried = rank.Parts{Draw: math.Inf(1)}
 
-// NewGreedy returns the Learner that chooses the best mean, after one sample
+// newGreedy returns the Learner that chooses the best mean, after one sample
 // of each, but with probability epsilon any candidate.
-func NewGreedy(epsilon float64, seed uint64) Learner {
+func newGreedy(epsilon float64, seed uint64) replay.Learner {
 	return &greedy{epsilon: epsilon, table: newTable(seed, func(_ *table, n, sum, _ float64) rank.Parts {
 		if n == 0 {
 			return untried
@@ -98,10 +102,10 @@ func (g *greedy) Score(ctx context.Context, s rank.Situation, cs []rank.Candidat
 	return out, nil
 }
 
-// NewUCB returns the Learner that chooses the largest
+// newUCB returns the Learner that chooses the largest
 // mean + c·√(2·ln t / n) after one sample of each (Auer, Cesa-Bianchi and
 // Fischer, 2002, with c = 1).
-func NewUCB(c float64, seed uint64) Learner {
+func newUCB(c float64, seed uint64) replay.Learner {
 	return newTable(seed, func(_ *table, n, sum, total float64) rank.Parts {
 		if n == 0 {
 			return untried
@@ -110,11 +114,11 @@ func NewUCB(c float64, seed uint64) Learner {
 	})
 }
 
-// NewThompson returns the Learner that draws from Beta posteriors with a
+// newThompson returns the Learner that draws from Beta posteriors with a
 // uniform prior (Thompson, 1933), by situation key if byKey is set. Worths
 // between 0 and 1 count in part for both sides; those beyond are clamped.
 // The Parts hold mean and standard deviation of the posterior.
-func NewThompson(byKey bool, seed uint64) Learner {
+func newThompson(byKey bool, seed uint64) replay.Learner {
 	t := newTable(seed, func(t *table, n, sum, _ float64) rank.Parts {
 		sum = max(0, min(n, sum))
 		a, b := 1+sum, 1+n-sum
