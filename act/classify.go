@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,11 +135,8 @@ func told(text string) time.Duration {
 	if err != nil {
 		return 0
 	}
-	unit := map[string]time.Duration{"ms": time.Millisecond, "m": time.Minute, "h": time.Hour}[m[2]]
-	if unit == 0 {
-		unit = time.Second
-	}
-	return time.Duration(n) * unit
+	units := map[string]time.Duration{"ms": time.Millisecond, "m": time.Minute, "h": time.Hour}
+	return time.Duration(n) * cmp.Or(units[m[2]], time.Second)
 }
 
 // limitedError is a rate limit that was told in words.

@@ -2,6 +2,7 @@ package act
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,10 +78,7 @@ func (c *Command) Execute(ctx context.Context, w Work) (Result, error) {
 			return Result{}, err
 		}
 	}
-	confidence := c.Confidence
-	if confidence == 0 {
-		confidence = 0.5
-	}
+	confidence := cmp.Or(c.Confidence, 0.5)
 	return Result{Output: out, Reflection: iar.Reflection{
 		Status: iar.Success, Confidence: confidence, Summary: c.Argv[0] + " has ended well",
 		PotentialIssues: []string{}, AlignmentCheck: map[string]float64{"objective": confidence},
@@ -111,10 +109,7 @@ func (c *Command) spawn(ctx context.Context, w Work, r *Result) (out, said []byt
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
-	limit := max(0, c.MaxOutput)
-	if limit == 0 {
-		limit = maxOutput
-	}
+	limit := cmp.Or(max(0, c.MaxOutput), maxOutput)
 	stdout, stderr := &capped{left: limit}, &capped{left: limit}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	group(cmd)

@@ -13,9 +13,9 @@
 // a deadline, a panic, a lost goroutine or a malformed reflection is a failed
 // attempt, and a gate that errs or hangs does not let anything pass.
 //
-// Each [Interceptor] stands around every attempt. Five of the package are always
-// there: the policy, which decides by radius, price and odds whether a human is asked, the
-// approval itself, and what checks the cost, the confidence and the deltas of a result.
+// Each [Interceptor] stands around every attempt. Within them the package decides by radius,
+// price and odds whether a human is asked, asks, and checks the cost, the confidence and
+// the deltas of a result.
 //
 // An Executor that has to know something says so by [InputRequiredError], and is called
 // again with the answer.

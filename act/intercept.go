@@ -8,13 +8,12 @@ import (
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/guard"
-	"github.com/arc-learn/arc/internal/price"
 )
 
 // Interceptor stands around every attempt, as middleware around an HTTP handler:
 // those of a [Runner] see a call in their order, and what came of it in the opposite
-// one. Within the host's stand five of the package: the policy of approvals by blast
-// radius, the approval, the cost, the confidence and the deltas of the result.
+// one. Within them the package asks for approvals, and checks the cost, the confidence
+// and the deltas of the result.
 //
 // The methods may be called concurrently, have ten seconds, and may change the call or the
 // attempt until they return.
@@ -71,8 +70,8 @@ func (f foreign) After(ctx context.Context, c *Call, a *Attempt) {
 			a.malformed(err)
 		}
 		a.checkUsage()
-		confidence{}.After(ctx, c, a)
-		deltas{}.After(ctx, c, a)
+		a.checkReflection(&c.Work.Task)
+		a.checkDeltas()
 		return
 	}
 	a.End, a.Err, a.Complaint = Failed, err, "an interceptor: "+err.Error()
@@ -81,14 +80,12 @@ func (f foreign) After(ctx context.Context, c *Call, a *Attempt) {
 	}
 }
 
-// policy raises the mode of a call to what its radius, its price and its odds ask for.
-type policy struct{ o *Options }
-
 // doubtful is the rate of success below which a worker whose effects reach a
 // repository or more is not left to itself.
 const doubtful = 0.5
 
-func (p policy) Before(_ context.Context, c *Call) error {
+// demand raises the mode of a call to what its radius, its price and its odds ask for.
+func (o *Options) demand(c *Call) {
 	w := c.by
 	raise := func(to Mode, why string, args ...any) {
 		c.Mode = max(c.Mode, to)
@@ -97,37 +94,32 @@ func (p policy) Before(_ context.Context, c *Call) error {
 	if w.Mode >= Veto {
 		c.Why = append(c.Why, fmt.Sprintf("the worker's mode is %v", w.Mode))
 	}
-	if c.Blast >= p.o.ApproveFrom {
+	if c.Blast >= o.ApproveFrom {
 		raise(Gated, "its effects reach: %v", c.Blast)
 	}
 	if w.Irreversible {
 		raise(Gated, "its effects cannot be taken back")
 	}
-	if above := p.o.ApproveAbove; above > 0 && c.CostUSD > above {
+	if above := o.ApproveAbove; above > 0 && c.CostUSD > above {
 		raise(Gated, "it takes about $%.2f", c.CostUSD)
 	}
 	if c.Blast >= Repo && c.Success > 0 && c.Success < doubtful {
 		raise(min(max(c.Mode+1, Veto), Compound), "%.0f %% of such attempts succeed", 100*c.Success)
 	}
-	return nil
 }
 
-func (policy) After(context.Context, *Call, *Attempt) {}
-
-// approval asks for what the mode of a call demands.
-type approval struct{ o *Options }
-
-func (p approval) Before(ctx context.Context, c *Call) error {
+// approve asks for what the mode of a call demands.
+func (o *Options) approve(ctx context.Context, c *Call) error {
 	if c.Mode < Veto || c.Mode <= c.Allowed {
 		return nil
 	}
-	if p.o.Approver == nil {
+	if o.Approver == nil {
 		return &barredError{Pending, errors.New("an approval is pending")}
 	}
 	asked := *c
 	asked.Work.Secrets = nil
-	ok, err := guard.Do(ctx, p.o.ApprovalTTL, func(ctx context.Context) (bool, error) {
-		ok, err := guard.Returned(p.o.Approver.Approve(ctx, &asked))
+	ok, err := guard.Do(ctx, o.ApprovalTTL, func(ctx context.Context) (bool, error) {
+		ok, err := guard.Returned(o.Approver.Approve(ctx, &asked))
 		if err == nil {
 			err = ctx.Err() // an answer that comes late is none
 		}
@@ -148,8 +140,6 @@ func (p approval) Before(ctx context.Context, c *Call) error {
 	return nil
 }
 
-func (approval) After(context.Context, *Call, *Attempt) {}
-
 // barredError is why an attempt is not made, and how it has ended then.
 type barredError struct {
 	End End
@@ -159,19 +149,6 @@ type barredError struct {
 func (e *barredError) Error() string { return e.Err.Error() }
 func (e *barredError) Unwrap() error { return e.Err }
 
-// cost checks what an attempt reports to have used, and estimates what it has not
-// reported from the worker's Rate.
-type cost struct{}
-
-func (cost) Before(context.Context, *Call) error { return nil }
-
-func (cost) After(_ context.Context, c *Call, a *Attempt) {
-	a.checkUsage()
-	if u := &a.Result.Usage; u.APICostUSD == 0 {
-		u.APICostUSD = price.Rate(c.by.Rate).Of(*u)
-	}
-}
-
 // checkUsage drops a usage that is not valid.
 func (a *Attempt) checkUsage() {
 	if !a.Result.Usage.Valid() {
@@ -180,18 +157,14 @@ func (a *Attempt) checkUsage() {
 	}
 }
 
-// confidence validates the reflection of an attempt, which says how sure its
+// checkReflection validates the reflection of an attempt, which says how sure its
 // worker is.
-type confidence struct{}
-
-func (confidence) Before(context.Context, *Call) error { return nil }
-
-func (confidence) After(_ context.Context, c *Call, a *Attempt) {
+func (a *Attempt) checkReflection(t *Task) {
 	if a.End != Finished {
 		return
 	}
 	var v iar.Validator
-	check := v.Content(a.Result.Reflection, iar.Context{Task: c.Work.Task.Objective})
+	check := v.Content(a.Result.Reflection, iar.Context{Task: t.Objective})
 	if !check.Valid {
 		a.malformed(errors.New("malformed reflection: " + issues(check.Issues)))
 		a.Result.Reflection = iar.Reflection{}
@@ -203,12 +176,8 @@ func (confidence) After(_ context.Context, c *Call, a *Attempt) {
 	}
 }
 
-// deltas checks what a result says to have changed in the world.
-type deltas struct{}
-
-func (deltas) Before(context.Context, *Call) error { return nil }
-
-func (deltas) After(_ context.Context, _ *Call, a *Attempt) {
+// checkDeltas checks what a result says to have changed in the world.
+func (a *Attempt) checkDeltas() {
 	for _, d := range a.Result.Deltas {
 		if err := checkJSON("delta", d.Value); err != nil {
 			a.malformed(err)

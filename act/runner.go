@@ -15,6 +15,7 @@ import (
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/internal/key"
+	"github.com/arc-learn/arc/internal/price"
 	"github.com/arc-learn/arc/internal/wait"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -59,7 +60,7 @@ type crew struct {
 // Runner makes attempts and verifies them. It is safe for concurrent use.
 type Runner struct {
 	o     Options
-	chain []Interceptor
+	chain []Interceptor // the host's
 }
 
 // NewRunner returns a Runner, or one error that lists everything that is wrong
@@ -67,18 +68,8 @@ type Runner struct {
 // whose tasks no gate would check.
 func NewRunner(o Options) (*Runner, error) {
 	o.Workers, o.Gates = slices.Clone(o.Workers), slices.Clone(o.Gates)
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Minute
-	}
-	if o.GateTimeout == 0 {
-		o.GateTimeout = 10 * time.Minute
-	}
-	if o.ApprovalTTL == 0 {
-		o.ApprovalTTL = time.Minute
-	}
-	if o.ApproveFrom == Self {
-		o.ApproveFrom = Fleet
-	}
+	o.Timeout, o.GateTimeout = cmp.Or(o.Timeout, 10*time.Minute), cmp.Or(o.GateTimeout, 10*time.Minute)
+	o.ApprovalTTL, o.ApproveFrom = cmp.Or(o.ApprovalTTL, time.Minute), cmp.Or(o.ApproveFrom, Fleet)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -91,7 +82,6 @@ func NewRunner(o Options) (*Runner, error) {
 	for _, in := range o.Interceptors {
 		r.chain = append(r.chain, foreign{in})
 	}
-	r.chain = append(r.chain, policy{&r.o}, approval{&r.o}, cost{}, confidence{}, deltas{})
 	return r, nil
 }
 
@@ -136,82 +126,54 @@ func (o *Options) worker(name string) *Worker { return o.crew.Load().byName[name
 
 func (o *Options) check() error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(o.Workers) == 0 {
-		bad("no workers")
-	}
-	if o.ApprovalTTL < 0 {
-		bad("negative ApprovalTTL")
-	}
-	if o.ApproveFrom < Self || o.ApproveFrom > Nowhere {
-		bad("unknown ApproveFrom %d", o.ApproveFrom)
-	}
-	if !(o.ApproveAbove >= 0) {
-		bad("ApproveAbove %v is not an amount", o.ApproveAbove)
-	}
-	if o.Approver != nil && guard.IsNil(o.Approver) {
-		bad("the approver is nil")
-	}
-	for i, in := range o.Interceptors {
-		if guard.IsNil(in) {
-			bad("interceptor %d is nil", i)
+	bad := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
+	}
+	bad(len(o.Workers) == 0, "no workers")
+	bad(o.ApprovalTTL < 0, "negative ApprovalTTL")
+	bad(o.ApproveFrom < Self || o.ApproveFrom > Nowhere, "unknown ApproveFrom %d", o.ApproveFrom)
+	bad(!(o.ApproveAbove >= 0), "ApproveAbove %v is not an amount", o.ApproveAbove)
+	bad(o.Approver != nil && guard.IsNil(o.Approver), "the approver is nil")
+	for i, in := range o.Interceptors {
+		bad(guard.IsNil(in), "interceptor %d is nil", i)
 	}
 	for i, g := range o.Gates {
-		if guard.IsNil(g) {
-			bad("gate %d is nil", i)
-		}
+		bad(guard.IsNil(g), "gate %d is nil", i)
 	}
 	seen := make(map[string]bool)
 	for i := range o.Workers {
 		w := &o.Workers[i]
 		name := w.Card.Name
-		switch err := key.CheckID("worker", name); {
-		case err != nil:
+		if err := key.CheckID("worker", name); err != nil {
 			errs = append(errs, err)
-		case name == "":
-			bad("worker %d has no name", i)
-		case seen[name]:
-			bad("worker %q is given twice", name)
 		}
+		bad(name == "", "worker %d has no name", i)
+		bad(name != "" && seen[name], "worker %q is given twice", name)
 		seen[name] = true
 		for _, skill := range w.Skills {
-			if err := key.CheckID("skill", skill); err != nil {
-				errs = append(errs, fmt.Errorf("worker %q: %w", name, err))
-			}
+			err := key.CheckID("skill", skill)
+			bad(err != nil, "worker %q: %w", name, err)
 		}
-		if guard.IsNil(w.Executor) {
-			bad("worker %q has no executor", name)
-		}
+		bad(guard.IsNil(w.Executor), "worker %q has no executor", name)
 		for j, g := range w.Gates {
-			if guard.IsNil(g) {
-				bad("gate %d of worker %q is nil", j, name)
-			}
+			bad(guard.IsNil(g), "gate %d of worker %q is nil", j, name)
 		}
-		if len(o.Gates)+len(w.Gates) == 0 {
-			bad("worker %q has no gate, and there is none for all: pass act.NoGate if nothing can be verified", name)
-		}
-		if w.Blast < Self || w.Blast > Public {
-			bad("worker %q: unknown blast %d", name, w.Blast)
-		}
-		if w.Mode < Autonomous || w.Mode > Compound {
-			bad("worker %q: unknown mode %d", name, w.Mode)
-		}
+		bad(len(o.Gates)+len(w.Gates) == 0,
+			"worker %q has no gate, and there is none for all: pass act.NoGate if nothing can be verified", name)
+		bad(w.Blast < Self || w.Blast > Public, "worker %q: unknown blast %d", name, w.Blast)
+		bad(w.Mode < Autonomous || w.Mode > Compound, "worker %q: unknown mode %d", name, w.Mode)
 		if len(w.Input) > 0 {
 			var err error
-			if w.input, err = newSchema(w.Input); err != nil {
-				bad("worker %q: input: %w", name, err)
-			}
+			w.input, err = newSchema(w.Input)
+			bad(err != nil, "worker %q: input: %w", name, err)
 		}
-		if w.Approvers < 0 {
-			bad("worker %q: %d approvers", name, w.Approvers)
-		}
-		if r := w.Rate; !(r.In >= 0 && r.Out >= 0 && r.CacheRead >= 0 && r.CacheWrite >= 0) {
-			bad("worker %q: rate %v is negative or not a number", name, w.Rate)
-		}
-		if p := w.Card.Prior; !(p >= 0 && p <= 1) {
-			bad("worker %q: prior %v is not in [0,1]", name, p)
-		}
+		bad(w.Approvers < 0, "worker %q: %d approvers", name, w.Approvers)
+		r, p := w.Rate, w.Card.Prior
+		bad(!(r.In >= 0 && r.Out >= 0 && r.CacheRead >= 0 && r.CacheWrite >= 0),
+			"worker %q: rate %v is negative or not a number", name, r)
+		bad(!(p >= 0 && p <= 1), "worker %q: prior %v is not in [0,1]", name, p)
 	}
 	return errors.Join(errs...)
 }
@@ -350,10 +312,22 @@ func (r *Runner) Execute(ctx context.Context, c *Call) Attempt {
 	return c.came
 }
 
-// pass has a call pass the interceptors that are left, and the executor behind them.
+// pass has a call pass the interceptors that are left, and behind them the policy, the
+// approval, the executor, and what checks its result.
 func (r *Runner) pass(ctx context.Context, left []Interceptor, c *Call, a *Attempt) {
 	if len(left) == 0 {
+		r.o.demand(c)
+		if err := r.o.approve(ctx, c); err != nil {
+			*a = r.ended(ctx, err)
+			return
+		}
 		*a = r.execute(ctx, c)
+		a.checkDeltas()
+		a.checkReflection(&c.Work.Task)
+		a.checkUsage()
+		if u := &a.Result.Usage; u.APICostUSD == 0 { // by the worker's Rate
+			u.APICostUSD = price.Rate(c.by.Rate).Of(*u)
+		}
 		return
 	}
 	if err := guard.Error(left[0].Before(ctx, c), ErrDenied); err != nil {

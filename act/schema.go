@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/arc-learn/arc/internal/depth"
 	"github.com/arc-learn/arc/internal/guard"
 	"github.com/arc-learn/arc/store"
 )
@@ -23,29 +24,12 @@ const (
 	maxWrong = 12
 )
 
-// shallow returns an error for a value that is nested too deep.
-func shallow(v any) error {
-	if n := depth(v); n > maxDepth {
+// shallow returns an error for JSON that is nested too deep.
+func shallow(text json.RawMessage) error {
+	if n := depth.Of(text); n > maxDepth {
 		return &store.LimitError{Field: "depth", Limit: maxDepth, Got: n}
 	}
 	return nil
-}
-
-// depth is how many objects and arrays stand in one another.
-func depth(v any) (n int) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			n = max(n, depth(e))
-		}
-	case []any:
-		for _, e := range v {
-			n = max(n, depth(e))
-		}
-	default:
-		return 0
-	}
-	return n + 1
 }
 
 // schema is a JSON Schema that values are held to.
@@ -56,7 +40,7 @@ func newSchema(text json.RawMessage) (*schema, error) {
 	const here = "schema:///" // a relative one is told with the host's folder
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err == nil {
-		err = shallow(doc)
+		err = shallow(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -81,7 +65,7 @@ func (s *schema) check(value json.RawMessage) error {
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err == nil {
-		err = shallow(v)
+		err = shallow(value)
 	}
 	if err != nil {
 		return err

@@ -58,13 +58,3 @@ func power(t, d float64) float64 {
 	}
 	return math.Pow(t, -d)
 }
-
-// LogProbability turns a base level into what Soar's semantic memory calls so:
-// ln(s/(1+s)) with s = e^b. Soar's manual prints ln(s), which is b itself; the
-// 9.6 kernel (lti_calc_base) and its unit tests have this form.
-func LogProbability(b float64) float64 {
-	if b > 0 {
-		return -math.Log1p(math.Exp(-b))
-	}
-	return b - math.Log1p(math.Exp(b))
-}

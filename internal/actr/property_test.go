@@ -59,10 +59,6 @@ func TestBaseLevelProperties(t *testing.T) {
 		if all[0] > 1 {
 			require.Less(t, exact(all, min(d+.01, .99)), want, "decay lowers it, from one second on")
 		}
-		lp := actr.LogProbability(want)
-		require.Negative(t, lp)
-		require.Less(t, lp, want)
-		require.InDelta(t, math.Log(1/(1+math.Exp(-want))), lp, 1e-9)
 	})
 }
 

@@ -14,14 +14,14 @@ const most = 64
 // Check returns a *store.LimitError of a field whose JSON is nested too deep. Whether it is
 // JSON is not looked at.
 func Check(field string, raw json.RawMessage) error {
-	if n := nesting(raw); n > most {
+	if n := Of(raw); n > most {
 		return &store.LimitError{Field: "depth of " + field, Limit: most, Got: n}
 	}
 	return nil
 }
 
-// nesting is how deep the objects and arrays of JSON stand in one another.
-func nesting(raw json.RawMessage) (deepest int) {
+// Of is how deep the objects and arrays of JSON stand in one another.
+func Of(raw json.RawMessage) (deepest int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {

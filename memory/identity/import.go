@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/depth"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/key"
 	"github.com/arc-learn/arc/memory/identity/internal/lists"
@@ -170,7 +171,7 @@ func (x *Identity) read(data []byte) (*incoming, error) {
 	if err := over("document", len(data), maxDocument); err != nil {
 		return nil, err
 	}
-	if err := over("depth of the document", loosejson.Depth(data, maxDepth), maxDepth); err != nil {
+	if err := over("depth of the document", depth.Of(data), maxDepth); err != nil {
 		return nil, err
 	}
 	given := loosejson.FieldsOf(data)

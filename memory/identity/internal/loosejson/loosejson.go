@@ -3,7 +3,6 @@
 package loosejson
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"math"
@@ -14,26 +13,6 @@ import (
 
 // Fields are fields of an object as they came.
 type Fields = map[string]json.RawMessage
-
-// Depth returns how deep JSON is nested, at most one more than a limit, which is where it
-// ends to look. What is no JSON is as deep as it could be read.
-func Depth(data []byte, limit int) (deepest int) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	for depth := 0; deepest <= limit; {
-		token, err := dec.Token()
-		if err != nil {
-			break // its end; or it is not JSON, which reading it says
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-			deepest = max(deepest, depth)
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-	}
-	return deepest
-}
 
 // Object is a JSON object that was read: Given are all of its fields, Left those that
 // were not known, Damaged those that could not be taken as they are.

@@ -2,7 +2,6 @@ package loosejson_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -66,13 +65,6 @@ func TestTime(t *testing.T) {
 	for _, raw := range []string{`"05/06/2024"`, `"soon"`, `-1`, `1e300`, `{}`, `"0001-01-01T00:00:00Z"`, `"9999-12-31T23:59:59-01:00"`} {
 		_, ok := loosejson.Time([]byte(raw))
 		require.False(t, ok, raw)
-	}
-}
-
-func TestDepth(t *testing.T) {
-	t.Parallel()
-	for data, want := range map[string]int{"": 0, "7": 0, "[]": 1, `{"a":[{}],"b":[]}`: 3, "[[": 2, "[x": 1, strings.Repeat("[", 99): 6} {
-		require.Equal(t, want, loosejson.Depth([]byte(data), 5), data)
 	}
 }
 
