@@ -48,9 +48,7 @@ func streamed(c *check) {
 		c.complain("stream: %d pieces and error %v", len(pieces), err)
 		return
 	}
-	if text != reply.Text {
-		c.complain("stream: sent %q, got %q", reply.Text, text)
-	}
+	c.same("stream", reply.Text, text)
 	c.ending(reply, pieces[len(pieces)-1])
 	for _, p := range pieces[:len(pieces)-1] {
 		if p.Stop != "" {
@@ -175,14 +173,7 @@ func streamMalformed(c *check) {
 }
 
 func streamHuge(c *check) {
-	whole := make(chan bool, 1)
-	c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
-		body := httptest.NewRecorder()
-		c.p.Stream(body, say(strings.Repeat("x", hugeText)))
-		copyHeader(w, body)
-		_, err := w.Write(body.Body.Bytes())
-		whole <- err == nil
-	})
+	whole := c.onWhole(c.p.Stream, say(strings.Repeat("x", hugeText)))
 	if _, err := c.collect(c.ctx, "stream huge", all); err == nil {
 		c.complain("a piece of 48 MiB: want an error")
 	}

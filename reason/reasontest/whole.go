@@ -33,21 +33,13 @@ func request(c *check) {
 	if got == nil {
 		return
 	}
-	if !reflect.DeepEqual(before, req) {
-		c.complain("the request was changed")
-	}
-	if got.System != req.System {
-		c.complain("the system prompt: sent %q, got %q", req.System, got.System)
-	}
-	if !reflect.DeepEqual(got.Messages, req.Messages) {
-		c.complain("the messages: sent %q, got %q", req.Messages, got.Messages)
-	}
+	c.same("the request, after the call", before, req)
+	c.same("the system prompt", req.System, got.System)
+	c.same("the messages", req.Messages, got.Messages)
 	if !sameJSON(got.Schema, req.Schema) {
 		c.complain("the schema: sent %s, got %s", req.Schema, got.Schema)
 	}
-	if got.MaxTokens != req.MaxTokens {
-		c.complain("the bound of tokens: sent %d, got %d", req.MaxTokens, got.MaxTokens)
-	}
+	c.same("the bound of tokens", req.MaxTokens, got.MaxTokens)
 	if got.Temperature == nil || *got.Temperature != *req.Temperature {
 		c.complain("the temperature: sent %v, got %s", *req.Temperature, number(got.Temperature))
 	}
@@ -102,27 +94,26 @@ func answer(stop string) func(*check) {
 			c.complain("an answer: %w", err)
 			return
 		}
-		if resp.Text != reply.Text {
-			c.complain("the text: sent %q, got %q", reply.Text, resp.Text)
-		}
+		c.same("the text", reply.Text, resp.Text)
 		c.ending(reply, resp)
 	}
 }
 
 // ending checks what comes with the end of an answer.
 func (c *check) ending(sent Reply, got *reason.Response) {
-	if got.Stop != sent.Stop {
-		c.complain("the stop: sent %q, got %q", sent.Stop, got.Stop)
-	}
 	if c.p.NoModel {
 		sent.Model = ""
 	}
-	if got.Model != sent.Model {
-		c.complain("the model: sent %q, got %q", sent.Model, got.Model)
-	}
-	if got.Usage.TokensIn != sent.Usage.TokensIn || got.Usage.TokensOut != sent.Usage.TokensOut {
-		c.complain("the usage: sent %d and %d tokens, got %d and %d",
-			sent.Usage.TokensIn, sent.Usage.TokensOut, got.Usage.TokensIn, got.Usage.TokensOut)
+	c.same("the stop", sent.Stop, got.Stop)
+	c.same("the model", sent.Model, got.Model)
+	c.same("the tokens in", sent.Usage.TokensIn, got.Usage.TokensIn)
+	c.same("the tokens out", sent.Usage.TokensOut, got.Usage.TokensOut)
+}
+
+// same complains if what arrived is not what was sent.
+func (c *check) same(what string, sent, got any) {
+	if !reflect.DeepEqual(sent, got) {
+		c.complain("%s: sent %#v, got %#v", what, sent, got)
 	}
 }
 
@@ -327,18 +318,24 @@ const hugeText = 48 << 20
 
 // huge checks an answer that nobody should read to its end.
 func huge(c *check) {
-	whole := make(chan bool, 1)
-	c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
-		body := httptest.NewRecorder()
-		c.p.Answer(body, say(strings.Repeat("x", hugeText)))
-		copyHeader(w, body)
-		_, err := w.Write(body.Body.Bytes())
-		whole <- err == nil
-	})
+	whole := c.onWhole(c.p.Answer, say(strings.Repeat("x", hugeText)))
 	if _, err := c.generate(c.ctx, "huge", ask()); err == nil {
 		c.complain("an answer of 48 MiB: want an error")
 	}
 	c.unread(whole)
+}
+
+// onWhole answers with all that answer writes, and then says whether that left.
+func (c *check) onWhole(answer func(http.ResponseWriter, Reply), reply Reply) <-chan bool {
+	whole := make(chan bool, 1)
+	c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
+		body := httptest.NewRecorder()
+		answer(body, reply)
+		copyHeader(w, body)
+		_, err := w.Write(body.Body.Bytes())
+		whole <- err == nil
+	})
+	return whole
 }
 
 // unread complains if the server could write all.

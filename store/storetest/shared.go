@@ -40,23 +40,16 @@ var sharedRules = []struct {
 	{"revisions grow from one opener to the other", revisionsAcross},
 	{"increments of two openers are not lost", sharedIncrements},
 	{"a writer whose epoch is over cannot commit", fencing},
-	{"one watch sees the commits of all, in order", watchingBoth(watchAll)},
-	{"a watch is taken up again without a gap", watchingBoth(watchResumed)},
-	{"the first that is free is what no other is at work on", taking(firstFree)},
-	{"each key that is free has one who commits first", taking(firstOfAll)},
+	{"one watch sees the commits of all, in order", bothAre(watchAll)},
+	{"a watch is taken up again without a gap", bothAre(watchResumed)},
+	{"the first that is free is what no other is at work on", bothAre(firstFree)},
+	{"each key that is free has one who commits first", bothAre(firstOfAll)},
 	{"closing one leaves the other open", closeOne},
 }
 
-// watchingBoth skips a rule for stores that are no Watchers.
-func watchingBoth(check func(t tb, a, b watchedStore)) func(t tb, a, b store.Store) {
-	return func(t tb, a, b store.Store) {
-		wa, oka := a.(watchedStore)
-		wb, okb := b.(watchedStore)
-		if !oka || !okb {
-			t.Skipf("%T is not a store.Watcher", a)
-		}
-		check(t, wa, wb)
-	}
+// bothAre skips a rule for stores that are no S.
+func bothAre[S store.Store](check func(t tb, a, b S)) func(t tb, a, b store.Store) {
+	return func(t tb, a, b store.Store) { check(t, as[S](t, a), as[S](t, b)) }
 }
 
 // taker is what a queue of several processes asks of a store that has it: see act/queue.
@@ -65,18 +58,6 @@ type taker interface {
 	CommitFirst(
 		ctx context.Context, marks, keys []string, fn func(n int, e store.Entry) ([]store.Op, error),
 	) (store.Revision, error)
-}
-
-// taking skips a rule for stores without CommitFirst.
-func taking(check func(t tb, a, b taker)) func(t tb, a, b store.Store) {
-	return func(t tb, a, b store.Store) {
-		ta, oka := a.(taker)
-		tb, okb := b.(taker)
-		if !oka || !okb {
-			t.Skipf("%T has no CommitFirst", a)
-		}
-		check(t, ta, tb)
-	}
 }
 
 // marked writes n keys and their marks.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,11 +12,11 @@ import (
 )
 
 var watchRules = []rule{
-	{"watch yields what exists and then what changes", watching(watchOrder)},
-	{"watch keeps to prefix and after", watching(watchRange)},
-	{"watch misses nothing between now and later", watching(watchGapless)},
-	{"watch ends with its context, and with the store", watching(watchEnds)},
-	{"watch shares no slices", watching(watchSlices)},
+	{"watch yields what exists and then what changes", isA(watchOrder)},
+	{"watch keeps to prefix and after", isA(watchRange)},
+	{"watch misses nothing between now and later", isA(watchGapless)},
+	{"watch ends with its context, and with the store", isA(watchEnds)},
+	{"watch shares no slices", isA(watchSlices)},
 }
 
 type watchedStore interface {
@@ -23,15 +24,18 @@ type watchedStore interface {
 	store.Watcher
 }
 
-// watching skips a rule for a store that is no Watcher.
-func watching(check func(t tb, st watchedStore)) func(t tb, st store.Store) {
-	return func(t tb, st store.Store) {
-		w, ok := st.(watchedStore)
-		if !ok {
-			t.Skipf("%T is not a store.Watcher", st)
-		}
-		check(t, w)
+// isA skips a rule for a store that is no S.
+func isA[S store.Store](check func(t tb, st S)) func(t tb, st store.Store) {
+	return func(t tb, st store.Store) { check(t, as[S](t, st)) }
+}
+
+// as returns st as an S, which not all stores are.
+func as[S store.Store](t tb, st store.Store) S {
+	s, ok := st.(S)
+	if !ok {
+		t.Skipf("%T is no %v", st, reflect.TypeFor[S]())
 	}
+	return s
 }
 
 // watch collects what Watch yields until the key last comes, and calls
