@@ -101,17 +101,10 @@ func (b *Book) fieldLocked(fs []contender, skill string, cs []Candidate) ([]cont
 // members were ever made.
 func twice(fs []contender, made int) int {
 	if len(fs) <= few {
-		var some uint64 // the last bits of the numbers before
 		for i := range fs {
-			m := fs[i].member
-			if m == nil {
-				continue
-			}
-			bit := uint64(1) << (m.number % 64)
-			if some&bit != 0 && slices.ContainsFunc(fs[:i], func(f contender) bool { return f.member == m }) {
+			if m := fs[i].member; m != nil && slices.ContainsFunc(fs[:i], func(f contender) bool { return f.member == m }) {
 				return i
 			}
-			some |= bit
 		}
 		return -1
 	}
