@@ -24,7 +24,7 @@ import (
 // version of arc, store.ErrDamaged for a line that is not as it was written, a
 // *store.LimitError for one over 16 MiB.
 func Replay(r io.Reader, opts *RecordingOptions) (reason.Model, error) {
-	p := &player{opts: *cmp.Or(opts, new(RecordingOptions)), tapes: map[string]tape{}}
+	p := &player{opts: *cmp.Or(opts, new(RecordingOptions)), tapes: map[string][]*answer{}, given: map[string]int{}}
 	records, streams, err := readFile(r)
 	if err != nil {
 		return nil, err
@@ -34,9 +34,7 @@ func Replay(r io.Reader, opts *RecordingOptions) (reason.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := p.tapes[key]
-		t.answers = append(t.answers, rec.Answer)
-		p.tapes[key] = t
+		p.tapes[key] = append(p.tapes[key], rec.Answer)
 	}
 	if !streams {
 		return reason.ModelFunc(p.Generate), nil
@@ -50,13 +48,8 @@ type player struct {
 	opts RecordingOptions
 
 	mu    sync.Mutex
-	tapes map[string]tape // guarded by mu: by key of the request
-}
-
-// tape has the answers to one request, in the order in which they were recorded.
-type tape struct {
-	answers []*answer
-	given   int // how many were given
+	tapes map[string][]*answer // by key of the request, in order
+	given map[string]int       // guarded by mu: how many of them
 }
 
 // Generate returns the recorded answer whole.
@@ -100,14 +93,12 @@ func (p *player) next(ctx context.Context, req *reason.Request) (*answer, error)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tapes[key]
-	if t.given == len(t.answers) {
-		return nil, &MissError{Request: key, Recorded: t.given}
+	n := p.given[key]
+	if n == len(p.tapes[key]) {
+		return nil, &MissError{Request: key, Recorded: n}
 	}
-	a := t.answers[t.given]
-	t.given++
-	p.tapes[key] = t
-	return a, nil
+	p.given[key]++
+	return p.tapes[key][n], nil
 }
 
 // MissError is the error of a request that was not recorded, or not so often. What
