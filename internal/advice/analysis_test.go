@@ -1,4 +1,4 @@
-package advice_test
+package advice
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/arc-learn/arc/internal/advice"
 	"github.com/arc-learn/arc/meta"
 )
 
@@ -65,33 +64,29 @@ func TestAnalysisCases(t *testing.T) {
 					escalations = append(escalations, meta.Outcome{Goal: h.Target, At: epoch})
 				}
 			}
-			var raised []advice.Tally
-			for i, ms := range c.Input.At {
-				at := epoch.Add(time.Duration(ms) * time.Millisecond)
-				tallies := advice.Analyse(at, attempts, escalations, raised)
-				for i, w := range c.Want.Stats {
-					require.Equal(t, advice.Tally{
-						Subject: w.Skill, Total: w.Total, Successes: w.Success, Failures: w.Failure, Timeouts: w.Timeout, SuccessRate: w.Rate,
-						Alert: tallies[i].Alert, At: at,
-					}, tallies[i])
-				}
-				for _, tally := range tallies[len(c.Want.Stats):] {
-					require.True(t, tally.Escalated)
-				}
-				var want, got []string
-				for _, p := range c.Want.Published[i] {
-					if escalated, ok := topics[p.Topic]; ok {
-						want = append(want, fmt.Sprint(escalated, p.Key))
-					}
-				}
-				for _, tally := range tallies {
-					if tally.Alert != "" {
-						got = append(got, fmt.Sprint(tally.Escalated, tally.Subject))
-						raised = append(raised, tally)
-					}
-				}
-				require.Equal(t, want, got)
+			at := epoch.Add(time.Duration(c.Input.At[0]) * time.Millisecond)
+			tallies := analyse(at, attempts, escalations)
+			for i, w := range c.Want.Stats {
+				require.Equal(t, tally{
+					subject: w.Skill, total: w.Total, successes: w.Success, failures: w.Failure, timeouts: w.Timeout, rate: w.Rate,
+					alert: tallies[i].alert,
+				}, tallies[i])
 			}
+			for _, tally := range tallies[len(c.Want.Stats):] {
+				require.True(t, tally.escalated)
+			}
+			var want, got []string
+			for _, p := range c.Want.Published[0] {
+				if escalated, ok := topics[p.Topic]; ok {
+					want = append(want, fmt.Sprint(escalated, p.Key))
+				}
+			}
+			for _, tally := range tallies {
+				if tally.alert != "" {
+					got = append(got, fmt.Sprint(tally.escalated, tally.subject))
+				}
+			}
+			require.Equal(t, want, got)
 		})
 	}
 }
@@ -104,16 +99,17 @@ func TestAnalysisForgets(t *testing.T) {
 	for i := range 160 {
 		attempts = append(attempts, meta.Outcome{Goal: "x", Success: i >= 100, At: now.Add(time.Duration(i-159) * 15 * time.Minute)})
 	}
-	a := advice.Analyse(now, attempts, nil, nil)
-	require.Equal(t, 97, a[0].Total, "of 24 hours, both ends included")
-	require.Empty(t, a[0].Alert, "60 of the last 97 succeeded")
-	a = advice.Analyse(now.Add(-15*time.Hour), attempts, nil, nil)
-	require.Equal(t, 97, a[0].Total, "what is later does not count")
-	require.NotEmpty(t, a[0].Alert)
-	require.Empty(t, advice.Analyse(now, nil, nil, a))
+	a := analyse(now, attempts, nil)
+	require.Equal(t, 97, a[0].total, "of 24 hours, both ends included")
+	require.Empty(t, a[0].alert, "60 of the last 97 succeeded")
+	a = analyse(now.Add(-15*time.Hour), attempts, nil)
+	require.Equal(t, 97, a[0].total, "what is later does not count")
+	require.NotEmpty(t, a[0].alert)
+	require.Empty(t, analyse(now, nil, nil))
 }
 
-func ExampleAnalyse() {
+func TestAlertsInWords(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var attempts []meta.Outcome
 	for i := range 12 {
@@ -124,16 +120,7 @@ func ExampleAnalyse() {
 		attempts = append(attempts, o)
 	}
 	asked := slices.Repeat([]meta.Outcome{{Goal: "merge pr 7", At: now}}, 3)
-	var first []advice.Tally = advice.Analyse(now, attempts, asked, nil)
-	for _, t := range first {
-		fmt.Println(t.Alert)
-	}
-	for _, t := range advice.Analyse(now.Add(time.Minute), attempts, asked, first) {
-		fmt.Printf("%d of %q, alert %q\n", t.Total, t.Subject, t.Alert)
-	}
-	// Output:
-	// 3 of 12 attempts at "deploy" succeeded in the last 24h0m0s (8 failed, 1 ran out of time)
-	// "merge pr 7" was handed to a human 3 times in the last 24h0m0s
-	// 12 of "deploy", alert ""
-	// 3 of "merge pr 7", alert ""
+	alerts := analyse(now, attempts, asked)
+	require.Equal(t, `3 of 12 attempts at "deploy" succeeded in the last 24h0m0s (8 failed, 1 ran out of time)`, alerts[0].alert)
+	require.Equal(t, `"merge pr 7" was handed to a human 3 times in the last 24h0m0s`, alerts[1].alert)
 }

@@ -102,17 +102,17 @@ func Goals(now time.Time, k *Kept) (out []proposal.Proposal) {
 // goal proposes a target that guards against worse, else to act on other goals first
 // and, of one that comes last, to give it up. What people refuse is given up.
 func (r *record) goal(out []proposal.Proposal, now time.Time, g *goal.Goal, handed []meta.Outcome) []proposal.Proposal {
-	tallies := Analyse(now, r.ends, handed, nil)
-	i := slices.IndexFunc(tallies, func(t Tally) bool { return t.Alert != "" && (t.Escalated || t.Successes == 0) })
+	tallies := analyse(now, r.ends, handed)
+	i := slices.IndexFunc(tallies, func(t tally) bool { return t.alert != "" && (t.escalated || t.successes == 0) })
 	if i < 0 {
 		return out
 	}
 	c, t := r.Goal, &tallies[i]
-	p := proposal.Proposal{Kind: "goal", Reason: t.Alert, Samples: t.Total, Needs: t.Total}
+	p := proposal.Proposal{Kind: "goal", Reason: t.alert, Samples: t.total, Needs: t.total}
 	p.Subject = subject("goal", c.Controller+"/"+g.ID)
 	minimum, maximum := r.reach(g)
 	switch {
-	case t.Escalated:
+	case t.escalated:
 		c.Disabled, p.Advice = true, "give it up, or give a worker the means to meet it without a person"
 	case minimum != nil || maximum != nil:
 		c.Min, c.Max = cmp.Or(minimum, c.Min), cmp.Or(maximum, c.Max)
@@ -155,17 +155,17 @@ const (
 // rest proposes to leave an action alone for a while whenever it came to nothing.
 func (r *record) rest(out []proposal.Proposal, now time.Time) []proposal.Proposal {
 	c := r.Goal
-	for _, t := range Analyse(now, r.ends, nil, nil) {
+	for _, t := range analyse(now, r.ends, nil) {
 		rest := restOfFailing
-		if t.Successes == 0 {
+		if t.successes == 0 {
 			rest = restOfHopeless
 		}
-		if t.Alert == "" || rest <= c.RestMinutes {
+		if t.alert == "" || rest <= c.RestMinutes {
 			continue
 		}
 		c.RestMinutes = rest
 		out = appendChange(out, proposal.Proposal{
-			Kind: "action", Subject: subject("action", c.Controller+"/"+c.Action), Reason: t.Alert, Samples: t.Total, Needs: t.Total,
+			Kind: "action", Subject: subject("action", c.Controller+"/"+c.Action), Reason: t.alert, Samples: t.total, Needs: t.total,
 			Advice: "leave it alone for a while once it came to nothing: others are tried meanwhile; without any, the goal waits",
 		}, c)
 	}

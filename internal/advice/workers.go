@@ -25,16 +25,16 @@ const (
 // Skills advises on the skills that keep failing, and on what people are asked again
 // and again: attempts have the skill as their Goal, asked what was handed to a person.
 func Skills(now time.Time, attempts, asked []meta.Outcome) (out []proposal.Proposal) {
-	for _, t := range Analyse(now, attempts, asked, nil) {
-		if t.Alert == "" {
+	for _, t := range analyse(now, attempts, asked) {
+		if t.alert == "" {
 			continue
 		}
 		p := proposal.Proposal{
-			Kind: "action", Subject: subject("skill", t.Subject), Reason: t.Alert, Samples: t.Total, Needs: t.Total,
+			Kind: "action", Subject: subject("skill", t.subject), Reason: t.alert, Samples: t.total, Needs: t.total,
 			Advice: "give the skill another worker or a gate whose complaints help, or take it from the reasoner's list",
 		}
-		if t.Escalated {
-			p.Subject = subject("asked about", t.Subject)
+		if t.escalated {
+			p.Subject = subject("asked about", t.subject)
 			p.Advice = "say in a memory or a skill's text what was answered, or give a worker the means to decide it"
 		}
 		out = append(out, p)

@@ -220,9 +220,8 @@ func Cut(text string) string {
 
 // Message is one message of InputMessages or OutputMessages.
 type Message struct {
-	Role   string `json:"role"`
-	Parts  []part `json:"parts"`
-	Finish string `json:"finish_reason,omitempty"`
+	Role  string `json:"role"`
+	Parts []part `json:"parts"`
 }
 
 // part is a part of a Message.

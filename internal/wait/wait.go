@@ -26,8 +26,6 @@ type Policy struct {
 	// End is when the result is due: a wait that would not end before it is not
 	// begun. Zero: none.
 	End time.Time
-	// Waiting is called before each wait. nil: nothing is called.
-	Waiting func(time.Duration)
 }
 
 // Retry calls fn until it succeeds, fails for good, or ctx ends, and returns
@@ -52,9 +50,6 @@ func Retry(ctx context.Context, p Policy, fn func() error) error {
 		}
 		if !p.End.IsZero() && time.Until(p.End) <= after {
 			return err
-		}
-		if p.Waiting != nil {
-			p.Waiting(after)
 		}
 		timer := time.NewTimer(after)
 		select {
