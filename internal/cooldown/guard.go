@@ -1,25 +1,22 @@
 package cooldown
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// Limits configure a [Guard]. Zero fields are the defaults.
-type Limits struct {
-	Max    int           // failures of an action within Window that make a loop; 0: 3
-	Window time.Duration // 0: 5 minutes
-	Rest   time.Duration // after a loop, or two actions that undo each other; 0: 10 minutes
-	Settle time.Duration // after a success that changed something; 0: 90 seconds
-}
+// The rules of a Guard.
+const (
+	guardMax    = 3 // failures of an action within guardWindow that make a loop
+	guardWindow = 5 * time.Minute
+	guardRest   = 10 * time.Minute // after a loop, or two actions that undo each other
+)
 
 // Guard decides by the ends of actions which of them rest, and why: one that
-// failed too often within a window, two that alternate, and one whose success has
-// to show first. It may not be used concurrently.
+// failed too often within a window, and two that alternate. It may not be used
+// concurrently.
 type Guard struct {
-	o      Limits
 	loop   *Loop
 	rest   Cooldown
 	why    map[Key]string
@@ -37,20 +34,10 @@ type done struct {
 // actions, twice each.
 const turnsKept = 4
 
-// NewGuard returns a Guard. It returns ErrLoop for limits below zero.
-func NewGuard(o Limits) (*Guard, error) {
-	o.Max = cmp.Or(o.Max, defaultMax)
-	o.Window = cmp.Or(o.Window, defaultWindow)
-	o.Rest = cmp.Or(o.Rest, 10*time.Minute)
-	o.Settle = cmp.Or(o.Settle, 90*time.Second)
-	if min(o.Rest, o.Settle) < 0 {
-		return nil, fmt.Errorf("%w: a negative time", ErrLoop)
-	}
-	loop, err := NewLoop(o.Max, o.Window)
-	if err != nil {
-		return nil, err
-	}
-	return &Guard{o: o, loop: loop, why: map[Key]string{}, recent: map[string][]done{}}, nil
+// NewGuard returns a Guard.
+func NewGuard() *Guard {
+	loop := &Loop{max: guardMax, window: guardWindow, failed: map[Key][]time.Time{}}
+	return &Guard{loop: loop, why: map[Key]string{}, recent: map[string][]done{}}
 }
 
 // Resting returns until when and why k rests at a time; a zero time if it does
@@ -63,32 +50,25 @@ func (g *Guard) Resting(k Key, at time.Time) (until time.Time, why string) {
 	return time.Time{}, ""
 }
 
-// End says how k ended, and whether it changed anything.
-func (g *Guard) End(k Key, success, changed bool, at time.Time) {
-	switch {
-	case !success:
-		g.Fail(k, at)
-	case changed:
-		g.Rest(k, at, g.o.Settle, "its effects have to show first")
-	}
+// End says that k ended, however it did.
+func (g *Guard) End(k Key, at time.Time) {
 	recent := append(g.recent[k.Goal], done{k.Action, at})
 	recent = recent[max(0, len(recent)-turnsKept):]
 	g.recent[k.Goal] = recent
-	if other, ok := alternating(recent, g.o.Window); ok {
+	if other, ok := alternating(recent); ok {
 		const why = "it alternates with another action of the goal"
-		g.Rest(k, at, g.o.Rest, why)
-		g.Rest(Key{Goal: k.Goal, Action: other}, at, g.o.Rest, why)
+		g.Rest(k, at, guardRest, why)
+		g.Rest(Key{Goal: k.Goal, Action: other}, at, guardRest, why)
 		delete(g.recent, k.Goal)
 	}
 	g.forget(at)
 }
 
-// Fail counts a failure of k without an end, such as a success whose effect did
-// not show.
+// Fail counts a failure of k, or a success whose effect did not show.
 func (g *Guard) Fail(k Key, at time.Time) {
 	g.loop.Fail(k, at)
 	if g.loop.Looping(k, at) {
-		g.Rest(k, at, g.o.Rest, fmt.Sprintf("it came to nothing %d times in %v", g.loop.Failures(k, at), g.o.Window))
+		g.Rest(k, at, guardRest, fmt.Sprintf("it came to nothing %d times in %v", g.loop.Failures(k, at), guardWindow))
 	}
 }
 
@@ -104,8 +84,8 @@ func (g *Guard) Rest(k Key, at time.Time, d time.Duration, why string) {
 
 // alternating reports whether the last four actions are two in turn within the
 // window. Other is the one of the two that did not end last.
-func alternating(recent []done, window time.Duration) (other string, ok bool) {
-	if len(recent) < turnsKept || recent[turnsKept-1].at.Sub(recent[0].at) > window {
+func alternating(recent []done) (other string, ok bool) {
+	if len(recent) < turnsKept || recent[turnsKept-1].at.Sub(recent[0].at) > guardWindow {
 		return "", false
 	}
 	x, y := recent[turnsKept-1].action, recent[turnsKept-2].action
@@ -123,7 +103,7 @@ func (g *Guard) forget(at time.Time) {
 		}
 	}
 	for goal, recent := range g.recent {
-		if at.Sub(slices.MaxFunc(recent, func(x, y done) int { return x.at.Compare(y.at) }).at) > g.o.Window {
+		if at.Sub(slices.MaxFunc(recent, func(x, y done) int { return x.at.Compare(y.at) }).at) > guardWindow {
 			delete(g.recent, goal)
 		}
 	}

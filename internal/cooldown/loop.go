@@ -8,17 +8,11 @@ import (
 	"time"
 )
 
-// The defaults of a Loop.
-const (
-	defaultMax    = 3
-	defaultWindow = 5 * time.Minute
-)
-
 // keptFailures bounds the failures of a key that a Loop keeps, unless the number
 // that makes a loop is larger.
 const keptFailures = 256
 
-// ErrLoop is the error of limits that no Loop or Guard can have.
+// ErrLoop is the error of limits that no Loop can have.
 var ErrLoop = errors.New("bad loop limits")
 
 // Loop detects an action that fails at least a number of times within a window.

@@ -168,8 +168,7 @@ func New(
 		}
 	}
 	steps, err := compileActions(o.Actions)
-	rests, unfit := cooldown.NewGuard(cooldown.Limits{})
-	if err := errors.Join(append(errs, err, unfit)...); err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, fmt.Errorf("goal: %w", veil.Error(o.Sanitizer, err))
 	}
 	x := &Controller{
@@ -177,7 +176,7 @@ func New(
 		ledger: ledger{st: st, tenant: o.Tenant, name: o.Name, history: o.History},
 	}
 	x.hook.Limit, x.judge.Limit = hookLimit, judgeLimit
-	x.mu.guard, x.mu.flying, x.mu.past = rests, make(map[string]*flight), make(map[string]*past)
+	x.mu.guard, x.mu.flying, x.mu.past = cooldown.NewGuard(), make(map[string]*flight), make(map[string]*past)
 	x.mu.failed = make(map[string]time.Time)
 	if err := x.load(ctx); err != nil {
 		return nil, fmt.Errorf("goal: %w", err)

@@ -438,7 +438,7 @@ func (c *Controller) noteLocked(o *Outcome, touched []selector.Place) {
 	// A refusal before the first step left the world unchanged.
 	unchanged := o.End == Refused && o.Done == 0
 	if !unchanged {
-		c.mu.guard.End(courseKey(o.Goal, o.Actions), true, false, o.Ended) // counts as a turn of the goal
+		c.mu.guard.End(courseKey(o.Goal, o.Actions), o.Ended) // counts as a turn of the goal
 	}
 	success := o.End == Succeeded || o.End == Unseen
 	if !success && len(o.Actions) > 0 {
