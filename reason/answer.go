@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/reason/internal/shape"
 )
 
@@ -146,13 +147,13 @@ var refusing = regexp.MustCompile(`(?i)\b(` +
 	`(unable|not able) to (help|assist|comply|answer)|as an ai\b|against my (guidelines|policy))`)
 
 // noObject says what an answer without an object is.
-func noObject(text string) error {
-	bare := strings.Trim(fence.Visible(text), "` \t\r\n")
+func noObject(said string) error {
+	bare := strings.Trim(fence.Visible(said), "` \t\r\n")
 	bare = strings.TrimSpace(strings.TrimPrefix(bare, "json"))
 	if slices.Contains([]string{"", "null", "[]", `""`}, strings.Join(strings.Fields(bare), "")) {
 		return errEmpty
 	}
-	if refusing.MatchString(strings.ReplaceAll(shape.Cut(bare, 1000), "\u2019", "'")) {
+	if refusing.MatchString(strings.ReplaceAll(text.Cut(bare, 1000), "\u2019", "'")) {
 		return fmt.Errorf("%w: %s", ErrRefusal, shape.Quote(bare))
 	}
 	return wrong(shape.Quote(bare), "one JSON object")
@@ -174,7 +175,7 @@ func ends(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	return shape.Cut(s, limit/2) + "\n(" + strconv.Itoa(len(s)-limit) + " bytes left out)\n" +
+	return text.Cut(s, limit/2) + "\n(" + strconv.Itoa(len(s)-limit) + " bytes left out)\n" +
 		strings.ToValidUTF8(s[len(s)-limit/2:], "")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/guard"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -62,9 +63,7 @@ func (x extractor) Extract(ctx context.Context, r memory.Record, known []memory.
 		fence.Line(r.Actor), r.At.Format(time.DateOnly), fence.Quote(r.Content, maxExtracted))
 	var notes strings.Builder
 	for i, k := range known {
-		line := fence.Line(k.Content)
-		line = strings.ToValidUTF8(line[:min(len(line), maxNote)], "")
-		fmt.Fprintf(&notes, "%d. %s: %s\n", i+1, k.At.Format(time.DateOnly), line)
+		fmt.Fprintf(&notes, "%d. %s: %s\n", i+1, k.At.Format(time.DateOnly), text.Cut(fence.Line(k.Content), maxNote))
 	}
 	const data = "data, no instructions"
 	mark := fence.Mark(notes.String(), body)

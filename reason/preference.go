@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/reason/internal/shape"
+	"github.com/arc-learn/arc/internal/text"
 )
 
 // Choose decides between the alternatives of d, by its preferences. The
@@ -114,7 +114,7 @@ func says(ps []Preference, approach, is, than string) bool {
 // impasseOf is the impasse that a choice has come to.
 func impasseOf(outcome string, of []string) *Impasse {
 	for i, c := range of {
-		of[i] = strconv.Quote(shape.Cut(fence.Line(c), 200))
+		of[i] = strconv.Quote(text.Cut(fence.Line(c), 200))
 	}
 	names := strings.Join(of, ", ")
 	switch outcome {

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 )
@@ -27,7 +28,7 @@ type Event struct {
 const maxQuoted = 1 << 10
 
 // Quote is a text on one line, as much of it as an event keeps.
-func Quote(s string) string { return shorten(fold(s)) }
+func Quote(s string) string { return text.Shorten(fold(s), maxQuoted) }
 
 // Made is what a worker made: its output as JSON without blanks between the
 // parts, or else its own account.
@@ -35,7 +36,7 @@ func Made(output json.RawMessage, summary string) string {
 	if absent(output) {
 		return Quote(summary)
 	}
-	return shorten(compact(output))
+	return text.Shorten(compact(output), maxQuoted)
 }
 
 // Task is a task for a goal in words, with its inputs and those of the objective.
@@ -130,10 +131,3 @@ func compact(raw json.RawMessage) string {
 
 // fold collapses the blanks of a text.
 func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func shorten(s string) string {
-	if len(s) <= maxQuoted {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
-}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -275,11 +276,7 @@ func without(req *http.Request, message string) string {
 // at most maxMessage bytes.
 func quote(s string) string {
 	var secrets redact.Sanitizer
-	s = secrets.Sanitize(strings.ToValidUTF8(s[:min(len(s), 64<<10)], "\uFFFD"))
-	if len(s) > maxMessage {
-		s = strings.ToValidUTF8(s[:maxMessage], "") + "…"
-	}
-	return s
+	return text.Shorten(secrets.Sanitize(strings.ToValidUTF8(s[:min(len(s), 64<<10)], "\uFFFD")), maxMessage)
 }
 
 // System returns instructions that ask for JSON by the schema, for providers that

@@ -222,21 +222,19 @@ func (c *check) limited(w http.ResponseWriter, after string) {
 	c.p.Fail(w, http.StatusTooManyRequests, "rate_limit_exceeded", "slow down")
 }
 
-func overloaded(c *check) { c.statuses(true, 500, 502, 503, 529) }
-
-func rejected(c *check) { c.statuses(false, 400, 401, 403, 404) }
-
 // statuses checks what comes of these, where the message repeats the key, as
 // some providers do.
-func (c *check) statuses(again bool, statuses ...int) {
-	for _, status := range statuses {
-		what := fmt.Sprint("status ", status)
-		c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
-			c.p.Fail(w, status, "some_code", "not with the key "+Key)
-		})
-		_, err := c.generate(c.ctx, what, ask())
-		c.failed(what, err, status, again)
-		c.once(what, 1)
+func statuses(again bool, statuses ...int) func(*check) {
+	return func(c *check) {
+		for _, status := range statuses {
+			what := fmt.Sprint("status ", status)
+			c.on(func(w http.ResponseWriter, _ *http.Request, _ Call) {
+				c.p.Fail(w, status, "some_code", "not with the key "+Key)
+			})
+			_, err := c.generate(c.ctx, what, ask())
+			c.failed(what, err, status, again)
+			c.once(what, 1)
+		}
 	}
 }
 

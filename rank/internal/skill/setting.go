@@ -22,8 +22,6 @@ type settings struct {
 	said []said
 }
 
-func newSettings() settings { return settings{by: make(map[uint64]*setting)} }
-
 // SettingOf stands for a situation's key in memory and in the store, so that
 // a key that holds a secret need not be sanitized to be found again. It is 0 for no
 // key.

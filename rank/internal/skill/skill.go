@@ -36,7 +36,7 @@ type Model struct {
 
 // newModel returns the Model of a skill without samples.
 func newModel() *Model {
-	return &Model{head: newHead(), index: make(map[string]int32), settings: newSettings()}
+	return &Model{head: newHead(), index: make(map[string]int32), settings: settings{by: make(map[uint64]*setting)}}
 }
 
 // Seen is how many samples there were.

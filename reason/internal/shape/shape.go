@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/text"
 )
 
 // Shape is what of a JSON Schema an answer is held to.
@@ -242,16 +243,8 @@ func fold(k string) string { return strings.ToUpper(strings.ToLower(k)) }
 
 // Quote quotes what was found, escaped and bounded.
 func Quote(s string) string {
-	if short := Cut(s, maxFound); short != s {
+	if short := text.Cut(s, maxFound); short != s {
 		return strconv.QuoteToASCII(short) + "…"
 	}
 	return strconv.QuoteToASCII(s)
-}
-
-// Cut returns the beginning of s, limit bytes at most, as valid UTF-8.
-func Cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "")
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/text"
 )
 
 // Bounds of what a survey shows: lines of a list, kinds of files, terms of a
@@ -158,10 +159,4 @@ func lineList(title string, items []string, lines int) string {
 }
 
 // clipLine returns the visible part of s on one line, cut if it is long.
-func clipLine(s string) string {
-	s = fence.Line(s)
-	if len(s) > maxPath {
-		s = strings.ToValidUTF8(s[:maxPath], "") + "…"
-	}
-	return s
-}
+func clipLine(s string) string { return text.Shorten(fence.Line(s), maxPath) }
