@@ -52,10 +52,7 @@ type Options struct {
 }
 
 func (o *Options) withDefaults() (Options, error) {
-	var out Options
-	if o != nil {
-		out = *o
-	}
+	out := *cmp.Or(o, new(Options))
 	if out.Now == nil {
 		out.Now = time.Now
 	}

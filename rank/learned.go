@@ -71,10 +71,7 @@ type LearnedOptions struct {
 // whose worth changes for good is noticed, and starts anew from there, unless
 // Options.Stationary is set.
 func (b *Book) Learned(opts *LearnedOptions) Policy {
-	l := learned{b: b}
-	if opts != nil {
-		l.opts = *opts
-	}
+	l := learned{b: b, opts: *cmp.Or(opts, new(LearnedOptions))}
 	l.opts.Explore = cmp.Or(l.opts.Explore, 0.7)
 	return l
 }

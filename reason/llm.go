@@ -1,6 +1,7 @@
 package reason
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,9 +57,7 @@ type LLMOptions struct {
 
 // fill puts the defaults in.
 func (o *LLMOptions) fill() {
-	if o.Tokens == 0 {
-		o.Tokens = 40_000
-	}
+	o.Tokens = cmp.Or(o.Tokens, 40_000)
 	if o.Count == nil {
 		o.Count = func(s string) int { return (len(s) + 2) / 3 }
 	}
@@ -100,10 +99,7 @@ type LLM struct {
 // template that does not parse or run, and a budget that the prompt exceeds by
 // itself, are among it.
 func NewLLM(m Model, opts *LLMOptions) (*LLM, error) {
-	var o LLMOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(LLMOptions))
 	o.fill()
 	var errs []error
 	if guard.IsNil(m) {

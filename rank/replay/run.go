@@ -77,10 +77,7 @@ type Options struct {
 }
 
 func (o *Options) withDefaults() Options {
-	var out Options
-	if o != nil {
-		out = *o
-	}
+	out := *cmp.Or(o, new(Options))
 	if out.Worth == nil {
 		out.Worth = Worth
 	}

@@ -54,6 +54,7 @@
 package badger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,16 +196,11 @@ func Open(dir string, opts *Options) (*Store, error) {
 	}
 	s.commitAt = s.write
 	s.turn <- struct{}{}
-	if opts != nil {
-		s.opts = *opts
-	}
+	s.opts = *cmp.Or(opts, new(Options))
 	if s.opts.Patience <= 0 {
 		s.opts.Patience = 30 * time.Second
 	}
-	s.log = s.opts.Logger
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
 	if err := s.open(dir); err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
