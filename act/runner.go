@@ -70,9 +70,7 @@ func NewRunner(o Options) (*Runner, error) {
 	o.Workers, o.Gates = slices.Clone(o.Workers), slices.Clone(o.Gates)
 	o.Timeout, o.GateTimeout = cmp.Or(o.Timeout, 10*time.Minute), cmp.Or(o.GateTimeout, 10*time.Minute)
 	o.ApprovalTTL, o.ApproveFrom = cmp.Or(o.ApprovalTTL, time.Minute), cmp.Or(o.ApproveFrom, Fleet)
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Now = guard.Clock(o.Now)
 	if err := o.check(); err != nil {
 		return nil, err
 	}

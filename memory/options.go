@@ -79,9 +79,7 @@ type Options struct {
 }
 
 func (o *Options) fill() error {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Now = guard.Clock(o.Now)
 	if o.Policy == nil {
 		o.Policy = Weighted{}
 	}

@@ -113,9 +113,7 @@ func New(bank *memory.Bank, scope memory.Scope, opts *Options) (*Identity, error
 		return nil, fmt.Errorf("identity: %w", err)
 	}
 	o := *cmp.Or(opts, &Options{})
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Now = guard.Clock(o.Now)
 	if o.Tokens == nil {
 		o.Tokens = EstimateTokens
 	}
