@@ -48,7 +48,12 @@ func Deliveries(ds []act.Delivery) []act.Delivery {
 // Parts has deliveries, in place, share nothing with others.
 func Parts(ds []act.Delivery) {
 	for i := range ds {
-		ds[i].Output, ds[i].Deltas = slices.Clone(ds[i].Output), slices.Clone(ds[i].Deltas)
+		d := &ds[i]
+		Task(&d.Task)
+		d.Output, d.Deltas = slices.Clone(d.Output), slices.Clone(d.Deltas)
+		for j := range d.Deltas {
+			d.Deltas[j].Value = slices.Clone(d.Deltas[j].Value)
+		}
 	}
 }
 
@@ -56,7 +61,11 @@ func Parts(ds []act.Delivery) {
 func Hits(hits []memory.Hit) []memory.Hit {
 	hits = slices.Clone(hits)
 	for i := range hits {
-		hits[i].Record = hits[i].Record.Clone()
+		h := &hits[i]
+		h.Record, h.Conflicts = h.Record.Clone(), slices.Clone(h.Conflicts)
+		if h.Superseded != nil {
+			h.Superseded = new(h.Superseded.Clone())
+		}
 	}
 	return hits
 }
