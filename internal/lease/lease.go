@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -260,10 +261,7 @@ func (s *Store) those(
 // cannot be is tried again with the next call.
 func (s *Store) Renew(ctx context.Context) {
 	s.mu.Lock()
-	var all []*Lease
-	for _, l := range s.held {
-		all = append(all, l)
-	}
+	all := slices.Collect(maps.Values(s.held))
 	s.mu.Unlock()
 	for _, l := range all {
 		if l.mu.TryLock() { // else a commit is under way, which renews it

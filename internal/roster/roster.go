@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -120,12 +121,10 @@ func (r *Roster) Cancel() {
 }
 
 // Live returns the live runs in order.
-func (r *Roster) Live() (ids []ID) {
+func (r *Roster) Live() []ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id := range r.live {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b ID) int { return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Run, b.Run)) })
-	return ids
+	return slices.SortedFunc(maps.Keys(r.live), func(a, b ID) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Run, b.Run))
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -228,16 +229,12 @@ func indicator(b bool) float64 {
 }
 
 func categories(all []outcome) []string {
-	seen := map[string]bool{"": true}
-	var out []string
+	seen := map[string]bool{}
 	for _, a := range all {
-		if !seen[a.category] {
-			seen[a.category] = true
-			out = append(out, a.category)
-		}
+		seen[a.category] = true
 	}
-	slices.Sort(out)
-	return out
+	delete(seen, "")
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // row sums up the outcomes of a category. Resamples are drawn from all its
