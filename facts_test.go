@@ -301,3 +301,25 @@ func TestPlanWaitsForWhatIsNew(t *testing.T) {
 	person(t, a, o.Scope, "likes blue")
 	require.True(t, fired(), "none of these is for this plan")
 }
+
+// A plan with variables waits for what is new as well, and what is heard for one of its
+// cases is heard for all.
+func TestGeneralPlanWaitsForWhatIsNew(t *testing.T) {
+	t.Parallel()
+	s, c := &script{}, newClock()
+	s.decide = func(_ int, b reason.Brief) (reason.Decision, error) { return plan(b.Objective), nil }
+	a := agent(t, s.host(), &arc.Options{Now: c.Now})
+	fired := func(service string) bool {
+		c.Add(time.Minute)
+		r := run(t, a, arc.Objective{Text: "restart the " + service + " service"})
+		require.Equal(t, arc.Delivered, r.Status)
+		return r.Fired == 1
+	}
+	require.Equal(t, []bool{false, false, false, true}, []bool{fired("web"), fired("mail"), fired("search"), fired("cache")})
+	c.Add(time.Minute)
+	_, err := a.In("").Memory().Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "Restart a service at night only."})
+	require.NoError(t, err)
+	require.False(t, fired("proxy"))
+	require.True(t, fired("queue"))
+	require.True(t, fired("proxy"))
+}
