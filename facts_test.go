@@ -294,6 +294,14 @@ func TestPlanWaitsForWhatIsNew(t *testing.T) {
 	_, err := me.Update(t.Context(), facts["deploys in small steps"].ID, identity.Edit{Content: "deploys in great leaps"})
 	require.NoError(t, err)
 	again("deploys in great leaps")
+	leaps := facts["deploys in small steps"].ID
+	_, err = me.Reject(t.Context(), leaps, "no more")
+	require.NoError(t, err)
+	require.True(t, fired(), "the plan has nothing of it")
+	c.Add(time.Minute)
+	_, err = me.Archive(t.Context(), leaps, false)
+	require.NoError(t, err)
+	again("deploys in great leaps")
 
 	remember(memory.Draft{Kind: memory.Episode, Content: "Saw them deploy the web service."})
 	remember(memory.Draft{Kind: memory.Fact, Content: "Deploy the web service to mars.", Source: memory.Source{Origin: memory.Web}})

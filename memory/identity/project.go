@@ -233,7 +233,8 @@ func line(f *Projected) string {
 
 // Hits returns the facts as hits, for a prompt: see [memory.Render]. A fact is Trusted
 // if the person or the host has said it, or if it is Proven. Its Effectiveness is the
-// faded confidence in it.
+// faded confidence in it, and its Known is since when it reads as it does and no rejection
+// of it stands.
 func (p *Projection) Hits() (out []memory.Hit) {
 	for i := range p.Facts {
 		f := &p.Facts[i]
@@ -241,13 +242,14 @@ func (p *Projection) Hits() (out []memory.Hit) {
 		if f.Source == Manual {
 			from.Origin = memory.Host
 		}
-		known := f.Created
+		since := []time.Time{f.Created, f.Restored}
 		for _, p := range f.Past {
-			known = p.Until // when it was put as it reads now
+			since = append(since, p.Until)
 		}
 		out = append(out, memory.Hit{
 			Record: memory.Record{
-				ID: f.ID, Kind: memory.Fact, Content: f.Content, At: f.At, Known: known, Source: from,
+				ID: f.ID, Kind: memory.Fact, Content: f.Content, At: f.At, Source: from,
+				Known:   slices.MaxFunc(since, time.Time.Compare),
 				Trusted: f.Source == Manual || f.Maturity == Proven,
 			},
 			Score: f.Value, Parts: memory.Parts{Relevance: f.Relevance, Effectiveness: f.Effective},
