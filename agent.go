@@ -227,7 +227,7 @@ type Retention struct {
 	// when it began; a job of a queue, with what it logged, from when it ended; and a
 	// proposal that came to nothing, from when that was decided. 0: 90 days; negative: never.
 	Age time.Duration
-	// Count is how many finished runs stay, the latest. 0: any number.
+	// Count is how many finished runs stay, the latest. 0 or negative: any number.
 	Count int
 	// Samples is the age after which a worker's sample no longer counts where the
 	// last samples of a skill do. 0: 400 days; negative: never.

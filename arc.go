@@ -156,7 +156,7 @@ func options(host Host, opts *Options) Options {
 func (r *Retention) fill() {
 	const day = 24 * time.Hour
 	r.Age = cmp.Or(r.Age, 90*day)
-	r.Samples = cmp.Or(r.Samples, 400*day)
+	r.Samples, r.Count = cmp.Or(r.Samples, 400*day), max(r.Count, 0)
 }
 
 // fill puts the defaults where a field is zero.
@@ -208,16 +208,22 @@ func (o *Options) check() error {
 	if err := o.Scope.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("option Scope: %w", err))
 	}
-	for _, b := range [...]Budget{o.Budget, o.Bounds.Session, o.Bounds.Scope, o.Bounds.Day} {
-		if err := ledger.Amount(b).Check(); err != nil {
-			errs = append(errs, err)
+	for _, b := range [...]struct {
+		name string
+		Budget
+	}{
+		{"Budget", o.Budget}, {"Bounds.Session", o.Bounds.Session},
+		{"Bounds.Scope", o.Bounds.Scope}, {"Bounds.Day", o.Bounds.Day},
+	} {
+		if err := ledger.Amount(b.Budget).Check(); err != nil {
+			errs = append(errs, fmt.Errorf("option %s.%w", b.name, err))
 		}
 	}
 	if !(o.Spend >= 0 && o.Spend <= rank.MaxCostUSD) {
 		errs = append(errs, fmt.Errorf("option Spend: %v is not an amount of US dollars", o.Spend))
 	}
 	if w := o.Worth; !(w.Success >= 0 && w.Success <= rank.MaxCostUSD && w.Second >= 0 && w.Second <= rank.MaxCostUSD) {
-		errs = append(errs, fmt.Errorf("option Worth: %v are no amounts of US dollars", w))
+		errs = append(errs, fmt.Errorf("option Worth: Success %v, Second %v are no US dollars", w.Success, w.Second))
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,4 +224,42 @@ func TestBadInput(t *testing.T) {
 			f(t)
 		})
 	}
+}
+
+// Each number of the options, of tomorrow's too, at its ends and as none: New names the
+// field, or a run ends well with it.
+func TestOptionsOutOfRange(t *testing.T) {
+	t.Parallel()
+	var o arc.Options
+	try := func(path []string) {
+		a, err := arc.New(t.Context(), store.NewMem(), (&script{}).host(), &o)
+		if err != nil {
+			require.ErrorContains(t, err, path[len(path)-1], path)
+			return
+		}
+		r, err := a.Run(t.Context(), arc.Objective{Text: "mend the door"})
+		require.NoError(t, err, path)
+		require.Equal(t, arc.Delivered, r.Status, path)
+		require.NoError(t, a.Close())
+	}
+	var all func(v reflect.Value, path ...string)
+	all = func(v reflect.Value, path ...string) {
+		switch v.Kind() {
+		case reflect.Int, reflect.Int64:
+			for _, n := range []int64{-1, math.MinInt64, math.MaxInt64, 0} {
+				v.SetInt(n)
+				try(path)
+			}
+		case reflect.Float64:
+			for _, n := range []float64{-1, 1e300, math.NaN(), math.Inf(1), math.Inf(-1), 0} {
+				v.SetFloat(n)
+				try(path)
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				all(v.Field(i), append(slices.Clip(path), v.Type().Field(i).Name)...)
+			}
+		}
+	}
+	all(reflect.ValueOf(&o).Elem())
 }

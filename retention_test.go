@@ -74,6 +74,18 @@ func TestRetention(t *testing.T) {
 	require.Equal(t, []string{"new2", "new1"}, idsOf(t, a.In("ajax"), arc.Filter{}), "Maintain is for one tenant")
 }
 
+// A number of runs that is no number keeps all, as a negative age does.
+func TestNegativeRetentionKeeps(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	a := agent(t, (&script{}).host(), &arc.Options{Now: c.Now, Retention: arc.Retention{Count: -1}})
+	for n := range 3 {
+		run(t, a, arc.Objective{ID: fmt.Sprint("run ", n), Text: "mend the cache"})
+	}
+	require.NoError(t, a.Prune(t.Context()))
+	require.Len(t, idsOf(t, a.In(""), arc.Filter{}), 3)
+}
+
 // A store that has seen 400 days of runs is not more than twice one that has
 // seen the 90 days which are kept.
 func TestRetentionBoundsTheStore(t *testing.T) {

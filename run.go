@@ -459,7 +459,7 @@ func (o *Objective) check() error {
 		errs = append(errs, err)
 	}
 	if err := ledger.Amount(o.Budget).Check(); err != nil {
-		errs = append(errs, err)
+		errs = append(errs, fmt.Errorf("budget: %w", err))
 	}
 	if len(o.Skills) > maxConditions {
 		errs = append(errs, &store.LimitError{Field: "skills", Limit: maxConditions, Got: len(o.Skills)})

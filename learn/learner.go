@@ -54,6 +54,9 @@ type Options struct {
 	FireReliability float64
 }
 
+// maxRecall is more than any prompt holds: multiples of it are numbers.
+const maxRecall = 1 << 20
+
 func (o *Options) fill() error {
 	if o.Recall == 0 {
 		o.Recall = 5
@@ -70,6 +73,7 @@ func (o *Options) fill() error {
 	if o.Floor == 0 {
 		o.Floor = 0.2
 	}
+	o.Recall = min(o.Recall, maxRecall)
 	var errs []error
 	for _, f := range []struct {
 		name string

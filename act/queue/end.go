@@ -123,7 +123,7 @@ func again(err error) (bool, time.Duration) {
 		return true, max(limit.After, time.Second)
 	}
 	if again, after := reason.Retryable(err); again && after > 0 {
-		return true, max(after, time.Second)
+		return true, min(max(after, time.Second), longestWait)
 	} else if again {
 		return true, 0
 	}
@@ -131,9 +131,12 @@ func again(err error) (bool, time.Duration) {
 	return !ok || e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden, 0
 }
 
+// longestWait bounds what a job waits for, so that its end is a time.
+const longestWait = 365 * 24 * time.Hour
+
 // backoff is the wait after a number of failures.
 func (q *Queue) backoff(failures int) time.Duration {
-	wait := q.o.Backoff
+	wait := min(q.o.Backoff, longestWait)
 	for range failures - 1 {
 		if wait >= maxRetry {
 			break

@@ -15,6 +15,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -240,4 +241,28 @@ func TestBudgetOfAClockThatIsPutBack(t *testing.T) {
 	require.Equal(t, 2, g.Admit(epoch))
 	require.Equal(t, 2, g.Admit(epoch.Add(day-time.Hour)))
 	require.Greater(t, g.Admit(epoch.Add(day+time.Hour)), 2)
+}
+
+// An option that is out of range is named, and a wait without an end has one.
+func TestOptionsOutOfRange(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]queue.Options{
+		"LeaseTTL": {LeaseTTL: -1}, "MaxAttempts": {MaxAttempts: -1}, "Backoff": {Backoff: -1},
+		"Timeout": {Timeout: -1}, "Ageing": {Ageing: -1},
+	} {
+		_, err := queue.Open(t.Context(), store.NewMem(), &o)
+		require.ErrorContains(t, err, "option "+name)
+	}
+	for _, failed := range []error{errors.New("boom"), &reason.ModelError{Status: 429, Again: true, After: math.MaxInt64}} {
+		q, err := queue.Open(t.Context(), store.NewMem(), &queue.Options{Backoff: math.MaxInt64})
+		require.NoError(t, err)
+		_, _, err = q.Enqueue(t.Context(), queue.Draft{Subject: "mend the door"})
+		require.NoError(t, err)
+		l, err := q.Claim(t.Context(), 10)
+		require.NoError(t, err)
+		_, err = l.End(t.Context(), queue.Result{}, failed)
+		require.NoError(t, err)
+		_, err = q.Claim(t.Context(), 10)
+		require.ErrorIs(t, err, queue.ErrEmpty, failed)
+	}
 }

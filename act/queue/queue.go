@@ -115,8 +115,14 @@ func Open(ctx context.Context, st store.Store, opts *Options) (*Queue, error) {
 		return nil, errors.New("queue: the store is nil")
 	case o.Scope.Check() != nil:
 		return nil, fmt.Errorf("queue: option Scope: %w", o.Scope.Check())
-	case o.MaxAttempts < 0 || min(o.LeaseTTL, o.Backoff, o.Timeout, o.Ageing) < 0:
-		return nil, errors.New("queue: an option is negative")
+	case o.MaxAttempts < 0:
+		return nil, fmt.Errorf("queue: option MaxAttempts: %d is negative", o.MaxAttempts)
+	case o.Backoff < 0:
+		return nil, fmt.Errorf("queue: option Backoff: %v is negative", o.Backoff)
+	case o.Timeout < 0:
+		return nil, fmt.Errorf("queue: option Timeout: %v is negative", o.Timeout)
+	case o.Ageing < 0:
+		return nil, fmt.Errorf("queue: option Ageing: %v is negative", o.Ageing)
 	case o.LeaseTTL < time.Millisecond:
 		return nil, fmt.Errorf("queue: option LeaseTTL: %v is under a millisecond", o.LeaseTTL)
 	}

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -17,10 +16,17 @@ type Amount struct {
 	CostUSD float64       `cbor:"4,keyasint,omitempty"`
 }
 
-// Check returns an error for an Amount that is negative or not a number.
+// Check returns an error that names the first field that is negative or not a number.
 func (a Amount) Check() error {
-	if a.Steps < 0 || a.Wall < 0 || a.Tokens < 0 || !(a.CostUSD >= 0) {
-		return errors.New("budget: negative or not a number")
+	switch {
+	case a.Steps < 0:
+		return fmt.Errorf("Steps: %d is negative", a.Steps)
+	case a.Wall < 0:
+		return fmt.Errorf("Wall: %v is negative", a.Wall)
+	case a.Tokens < 0:
+		return fmt.Errorf("Tokens: %d is negative", a.Tokens)
+	case !(a.CostUSD >= 0):
+		return fmt.Errorf("CostUSD: %v is negative or not a number", a.CostUSD)
 	}
 	return nil
 }
