@@ -105,6 +105,7 @@ func TestRunSaysWhatItDoes(t *testing.T) {
 		b.effects = nil
 		var well atomic.Bool
 		require.NoError(t, b.w.Collect(goal.Collector{Domain: "m", Every: time.Second, Read: func(context.Context) (any, error) {
+			idle(time.Millisecond) // the tick of the same moment comes first
 			if !well.Load() {
 				return nil, errors.New("no route, token ghp_0123456789abcdefghijklmnopqrstuvwxyz")
 			}
