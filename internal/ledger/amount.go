@@ -18,15 +18,16 @@ type Amount struct {
 
 // Check returns an error that names the first field that is negative or not a number.
 func (a Amount) Check() error {
+	bad := func(field string, v any) error { return fmt.Errorf("%s: %v is negative or not a number", field, v) }
 	switch {
 	case a.Steps < 0:
-		return fmt.Errorf("Steps: %d is negative", a.Steps)
+		return bad("Steps", a.Steps)
 	case a.Wall < 0:
-		return fmt.Errorf("Wall: %v is negative", a.Wall)
+		return bad("Wall", a.Wall)
 	case a.Tokens < 0:
-		return fmt.Errorf("Tokens: %d is negative", a.Tokens)
+		return bad("Tokens", a.Tokens)
 	case !(a.CostUSD >= 0):
-		return fmt.Errorf("CostUSD: %v is negative or not a number", a.CostUSD)
+		return bad("CostUSD", a.CostUSD)
 	}
 	return nil
 }
