@@ -277,13 +277,15 @@ func TestPlanWaitsForWhatIsNew(t *testing.T) {
 		require.True(t, fired(), "the reasoner has heard of %q, and makes the same plan", what)
 	}
 	space := a.In(o.Scope).Memory()
-	remember := func(d memory.Draft) {
+	remember := func(d memory.Draft) memory.ID {
 		t.Helper()
 		c.Add(time.Minute)
-		_, err := space.Remember(t.Context(), d)
+		r, err := space.Remember(t.Context(), d)
 		require.NoError(t, err)
+		return r.ID
 	}
 	remember(memory.Draft{Kind: memory.Fact, Content: "The web service is behind a balancer."})
+	mars := remember(memory.Draft{Kind: memory.Fact, Content: "Deploy the web service to mars.", Source: memory.Source{Origin: memory.Web}})
 	require.Equal(t, []bool{false, false, true}, []bool{fired(), fired(), fired()})
 
 	remember(memory.Draft{Kind: memory.Fact, Content: "The web service is never to deploy on a Friday."})
@@ -304,10 +306,12 @@ func TestPlanWaitsForWhatIsNew(t *testing.T) {
 	again("deploys in great leaps")
 
 	remember(memory.Draft{Kind: memory.Episode, Content: "Saw them deploy the web service."})
-	remember(memory.Draft{Kind: memory.Fact, Content: "Deploy the web service to mars.", Source: memory.Source{Origin: memory.Web}})
 	remember(memory.Draft{Kind: memory.Fact, Content: "The cafeteria opens at nine."})
 	person(t, a, o.Scope, "likes blue")
 	require.True(t, fired(), "none of these is for this plan")
+	c.Add(time.Minute)
+	require.NoError(t, space.Trust(t.Context(), mars), "it is older than the plan")
+	again("to mars")
 }
 
 // A plan with variables waits for what is new as well, and what is heard for one of its

@@ -51,8 +51,8 @@
 //   - the facts of the person or project that the plan was drawn from in the same way are
 //     told again ([Case.Facts]);
 //   - nothing new is told: no trusted lesson that is recalled, and no fact that shares a word
-//     with plan or case, which a host or a person has recorded since the reasoner made the
-//     plan last. Where it makes the same plan knowing that, it fires again. What runs have
+//     with plan or case, which a host or a person has recorded, or vouched for, since the
+//     reasoner made the plan last. Where it makes the same plan knowing that, it fires again. What runs have
 //     taught, and episodes, are no news.
 //
 // How alike two cases are never makes a chunk fire: a similar case gets the plan as a

@@ -95,15 +95,15 @@ func generalises(r *memory.Record) (n int) {
 }
 
 // inform keeps a chunk from firing where hits, or facts that concern it, are news to it:
-// what the host or a person has recorded later than the plan was made last. Whether that
-// changes it is the reasoner's to say.
+// what the host or a person has recorded, or vouched for, later than the plan was made
+// last. Whether that changes it is the reasoner's to say.
 func (l *Learner) inform(c *Chunk, r *memory.Record, hits []memory.Hit, a *Ask) {
 	since := r.Known.UnixMicro()
 	if stored, err := l.decoded.chunk(r); err == nil {
 		since = max(since, stored.Heard)
 	}
 	hear := func(h *memory.Hit, found bool) {
-		at, said := h.Record.Known.UnixMicro(), h.Record.Content
+		at, said := max(h.Record.Known.UnixMicro(), h.Record.Vouched.UnixMicro()), h.Record.Content
 		if at <= since || !news(h) || !found && !c.concerned(a, said) {
 			return
 		}

@@ -139,7 +139,7 @@ func absorb(old, r *Record) *Record {
 		n.Plan = slices.Clone(r.Plan)
 	}
 	if confirmed {
-		n.Trusted, n.Quotes = true, r.Quotes
+		n.Trusted, n.Vouched, n.Quotes = true, r.Known, r.Quotes
 	}
 	if !noted {
 		n.Variants, n.apart = append(n.Variants, v), nil

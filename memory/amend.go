@@ -94,7 +94,7 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 			return err
 		}
 		rec := *old
-		rec.Trusted, rec.Passing = true, false
+		rec.Trusted, rec.Passing, rec.Vouched = true, false, s.b.now()
 		if err := s.b.rewrite(ctx, sh, e, &rec); err != nil {
 			return err
 		}

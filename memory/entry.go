@@ -33,6 +33,7 @@ type rest struct {
 	plan     json.RawMessage
 	slot     Slot
 	apart    []uint64
+	vouched  time.Time
 }
 
 // flag is that of the kind.
@@ -69,14 +70,14 @@ func newEntry(r *Record, s stowed, c *tally.Counts, rev store.Revision) *table.E
 // moreOf returns what few records have, nil if r has none of it.
 func moreOf(r *Record, e *table.Entry) *table.More {
 	some := len(r.Links) + len(r.Quotes) + len(r.Variants) + len(r.Plan) + len(r.Triggers) + len(r.apart)
-	if some == 0 && r.Slot == (Slot{}) && !e.Key.Foreign() {
+	if some == 0 && r.Slot == (Slot{}) && r.Vouched.IsZero() && !e.Key.Foreign() {
 		return nil
 	}
 	m := &struct { // in one piece of memory
 		table.More
 		rest
 	}{table.More{Triggers: r.Triggers}, rest{links: r.Links, quotes: r.Quotes, slot: r.Slot, apart: r.apart}}
-	m.Rest = &m.rest
+	m.Rest, m.vouched = &m.rest, r.Vouched
 	if e.Key.Foreign() {
 		m.Foreign = string(r.ID)
 	}
@@ -120,7 +121,7 @@ func fill(e *table.Entry, r *Record) {
 	}
 	if e.More != nil {
 		m := e.More.Rest.(*rest)
-		r.Triggers = e.More.Triggers
+		r.Triggers, r.Vouched = e.More.Triggers, m.vouched
 		r.Links, r.Quotes, r.Variants, r.Plan, r.Slot, r.apart = m.links, m.quotes, m.variants, m.plan, m.slot, m.apart
 	}
 }

@@ -100,6 +100,7 @@ type Record struct {
 	Content  string          `cbor:"4,keyasint"`
 	At       time.Time       `cbor:"-"` // when it happened or began to hold
 	Known    time.Time       `cbor:"-"` // when it was recorded
+	Vouched  time.Time       `cbor:"-"` // when its quarantine ended; zero: it was in none
 	Source   Source          `cbor:"7,keyasint,omitzero"`
 	Actor    string          `cbor:"8,keyasint,omitempty"`
 	Thread   string          `cbor:"9,keyasint,omitempty"`

@@ -18,6 +18,7 @@ type storedRecord struct {
 	Record
 	At       int64           `cbor:"5,keyasint,omitempty"` // microseconds since 1970, as Known
 	Known    int64           `cbor:"6,keyasint,omitempty"`
+	Vouched  int64           `cbor:"25,keyasint,omitempty"` // 0: the zero time
 	Variants []storedVariant `cbor:"11,keyasint,omitempty"`
 	Dim      uint16          `cbor:"12,keyasint,omitempty"` // of the vector
 	Seq      uint32          `cbor:"16,keyasint,omitempty"` // as in stowed
@@ -35,6 +36,9 @@ type storedVariant struct {
 func (sh *shard) encodeRecord(r *Record, with stowed) (store.Op, error) {
 	s := storedRecord{
 		Record: *r, At: r.At.UnixMicro(), Known: r.Known.UnixMicro(), Dim: with.dim, Seq: with.seq, Apart: r.apart,
+	}
+	if !r.Vouched.IsZero() {
+		s.Vouched = r.Vouched.UnixMicro()
 	}
 	for _, v := range r.Variants {
 		s.Variants = append(s.Variants, storedVariant{v.ID, v.Source, v.At.UnixMicro(), v.Trigger, v.Content})
@@ -69,6 +73,9 @@ func decodeRecord(e store.Entry) (*Record, stowed, error) {
 	}
 	r := &s.Record
 	r.ID, r.At, r.Known, r.apart = ID(parts[3]), micros(s.At), micros(s.Known), s.Apart
+	if s.Vouched != 0 {
+		r.Vouched = micros(s.Vouched)
+	}
 	for _, v := range s.Variants {
 		r.Variants = append(r.Variants, Variant{v.ID, v.Source, micros(v.At), v.Trigger, v.Content})
 	}

@@ -98,7 +98,7 @@ func web(ref string) memory.Source { return memory.Source{Origin: memory.Web, Re
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	for _, origin := range []memory.Origin{memory.Host, memory.Derived, memory.Model, memory.Executor, memory.User, memory.Web} {
-		s, _ := space(t)
+		s, c := space(t)
 		d := pattern("go build reports an import cycle", "delete the tests")
 		d.Source = memory.Source{Origin: origin, Run: "r1"}
 		id := remember(t, s, d)
@@ -110,6 +110,16 @@ func TestQuarantine(t *testing.T) {
 			require.NoError(t, s.Trust(context.Background(), id))
 			require.Len(t, recall(t, s, memory.Query{Text: "import cycle", Inject: true}), 1)
 		}
+		is := get(t, s, id)
+		require.Equal(t, is.Vouched, recall(t, s, memory.Query{Text: "import cycle"})[0].Record.Vouched)
+		if trusted {
+			require.Zero(t, is.Vouched, "it was in none")
+			continue
+		}
+		require.Equal(t, c.now(), is.Vouched)
+		c.move(time.Hour)
+		require.NoError(t, s.Trust(context.Background(), id))
+		require.Equal(t, is.Vouched, get(t, s, id).Vouched, "vouched for already")
 	}
 	s, _ := space(t)
 	require.ErrorIs(t, s.Trust(context.Background(), "unknown"), store.ErrNotFound)
@@ -139,14 +149,20 @@ func TestConfirmation(t *testing.T) {
 	require.NotEqual(t, id, say(memory.Derived, "r2", d.Content+" now").ID, "nearly the same is not the same")
 	require.False(t, get(t, s, id).Trusted)
 
-	s2 := open(t, store.NewMem(), c).In("acme")
+	again := store.NewMem()
+	s2 := open(t, again, c).In("acme")
 	id = remember(t, s2, d)
+	c.move(time.Minute)
 	d.Source, d.Plan = memory.Source{Origin: memory.Derived, Run: "r2"}, []byte(`"verified"`)
 	r, err := s2.Remember(context.Background(), d)
 	require.NoError(t, err)
 	require.Equal(t, memory.Receipt{ID: id, Disposition: memory.Strengthened, Into: id}, r)
-	require.True(t, get(t, s2, id).Trusted)
-	require.Equal(t, `"verified"`, string(get(t, s2, id).Plan))
+	for range 2 {
+		require.True(t, get(t, s2, id).Trusted)
+		require.Equal(t, c.now(), get(t, s2, id).Vouched)
+		require.Equal(t, `"verified"`, string(get(t, s2, id).Plan))
+		s2 = open(t, again, c).In("acme")
+	}
 }
 
 func TestForget(t *testing.T) {
