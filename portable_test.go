@@ -252,6 +252,25 @@ func TestImportRefusesWhatIsCut(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The id of a run that was deleted is given to another: what both counted under it is no
+// reason to refuse the file.
+func TestExportOfAnIDThatWasUsedBefore(t *testing.T) {
+	t.Parallel()
+	a := agent(t, (&script{}).host(), nil)
+	for _, scope := range []memory.Scope{"acme/anna", "acme/ben", "acme/anna"} {
+		_ = a.In(scope).Delete(t.Context(), "again")
+		r := run(t, a, arc.Objective{ID: "again", Session: "day", Text: "mend it", Scope: scope})
+		require.Equal(t, arc.Delivered, r.Status)
+	}
+	b := empty(t, store.NewMem())
+	scope, err := b.Import(t.Context(), bytes.NewReader(export(t, a, "acme/anna")))
+	require.NoError(t, err)
+	costs, err := b.In(scope).Costs(t.Context(), time.Time{})
+	require.NoError(t, err)
+	require.Len(t, costs, 1)
+	require.Equal(t, 1, costs[0].Samples)
+}
+
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errBoom }

@@ -186,7 +186,7 @@ func (b *Bank) erase(ctx context.Context, sh *shard, es []*table.Entry) error {
 		}
 	}
 	if _, err := b.st.Commit(ctx, ops...); err != nil {
-		return err
+		return b.unsure(ctx, sh, err, es...)
 	}
 	sh.Remove(going...)
 	for i, e := range es {

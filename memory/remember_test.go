@@ -476,6 +476,48 @@ func TestUnknownOutcome(t *testing.T) {
 	require.Len(t, recall(t, s, memory.Query{}), 2)
 }
 
+// A change whose outcome was unknown has taken place in memory if it has in the store, and
+// what is asked for next is not refused for it.
+func TestUnknownOutcomeOfAChange(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for name, change := range map[string]func(b *memory.Bank, id, other memory.ID) error{
+		"trust":       func(b *memory.Bank, id, _ memory.ID) error { return b.In("acme").Trust(ctx, id) },
+		"supersede":   func(b *memory.Bank, id, other memory.ID) error { return b.In("acme").Supersede(ctx, id, other) },
+		"forget":      func(b *memory.Bank, id, _ memory.ID) error { return b.In("acme").Forget(ctx, id) },
+		"revoke":      func(b *memory.Bank, _, _ memory.ID) error { _, err := b.In("acme").Revoke(ctx, web("page")); return err },
+		"consolidate": func(b *memory.Bank, _, _ memory.ID) error { _, err := b.In("acme").Consolidate(ctx); return err },
+		"erase":       func(b *memory.Bank, _, _ memory.ID) error { return b.Erase(ctx, "acme") },
+	} {
+		f, c := &faulty{Store: store.NewMem()}, newClock()
+		b := open(t, f, c)
+		s := b.In("acme")
+		id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "the deploy key is in the vault", Source: web("page")})
+		other, _ := apart(t, s, c, pattern(situation, twenty), pattern(situation, twenty+" phi"))
+		f.set(func(n int, _ []store.Op) (before, after error) {
+			if n == 1 {
+				after = errDisk
+			}
+			return nil, after
+		})
+		require.ErrorIs(t, change(b, id, other), errDisk, name)
+		all := func(b *memory.Bank) (rs []memory.Record) {
+			for r, err := range b.In("acme").All(ctx) {
+				require.NoError(t, err)
+				rs = append(rs, r)
+			}
+			return rs
+		}
+		require.Equal(t, all(open(t, f.Store, c)), all(b), name)
+		err := change(b, id, other)
+		if name == "forget" {
+			require.ErrorIs(t, err, store.ErrNotFound, "it is gone")
+			err = nil
+		}
+		require.NoError(t, err, name)
+	}
+}
+
 // Whoever stores a text waits for the one that is storing it.
 func TestDuplicatesWaitForEachOther(t *testing.T) {
 	t.Parallel()

@@ -295,7 +295,7 @@ func (s Space) try(ctx context.Context, sh *shard, sc *scratch, m *merger) (bool
 	}
 	if err != nil && !errors.Is(err, errFollows) {
 		s.b.undo(sh, m, trial, vector)
-		return false, err
+		return false, s.b.unsure(ctx, sh, err, m.goes.Entry, m.stays.Entry)
 	}
 	return true, err
 }

@@ -78,11 +78,8 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Re
 		return err
 	}
 	rev, err := b.st.Commit(ctx, ops...)
-	if b.o.Shared && errors.Is(err, store.ErrConflict) { // the caller may try again
-		err = errors.Join(err, b.reread(ctx, sh, ID(old.Name())))
-	}
-	if err != nil {
-		return err
+	if err != nil { // the caller may try again
+		return b.unsure(ctx, sh, err, old)
 	}
 	sh.Put(newEntry(rec, with, old.Counts(), rev), b.document(rec, with), was)
 	b.bodies.Remove(old)
@@ -91,8 +88,16 @@ func (b *Bank) rewrite(ctx context.Context, sh *shard, old *table.Entry, rec *Re
 	return nil
 }
 
-// reread takes in a record as the store has it, which another Bank has changed, unheard of so
-// far, or Amend. The caller holds edit.
+// unsure takes in what has become of records whose commit has failed: perhaps it took place, or
+// another Bank had changed one, unheard of so far. It returns the error. The caller holds edit.
+func (b *Bank) unsure(ctx context.Context, sh *shard, err error, es ...*table.Entry) error {
+	for _, e := range es {
+		err = errors.Join(err, b.reread(context.WithoutCancel(ctx), sh, ID(e.Name())))
+	}
+	return err
+}
+
+// reread takes in a record as the store has it. The caller holds edit.
 func (b *Bank) reread(ctx context.Context, sh *shard, id ID) error {
 	e, err := b.st.Get(ctx, sh.key(stored.Records, id))
 	if errors.Is(err, store.ErrNotFound) {

@@ -65,8 +65,11 @@ func forms(v string) (out []string) {
 // taken them. Those that it was told of before it had a key stay away: their tokens name none.
 func (s *Sanitizer) Reveal(text string) string { return s.reveal(text, strings.Clone) }
 
-// RevealJSON is Reveal of a JSON text.
+// RevealJSON is Reveal of a JSON text. None stays none.
 func (s *Sanitizer) RevealJSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
 	return json.RawMessage(s.reveal(string(raw), spelling.InJSON))
 }
 

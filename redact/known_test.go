@@ -98,6 +98,7 @@ func TestRevealNeedsAKey(t *testing.T) {
 		clean := s.Sanitize("a first-of-the-host b second-of-the-host [REDACTED:known]")
 		require.Equal(t, clean, s.Reveal(clean))
 		require.Equal(t, `"[REDACTED:known]"`, string(s.RevealJSON([]byte(`"[REDACTED:known]"`))))
+		require.Nil(t, s.RevealJSON(nil), "package json marshals none that is not nil")
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 )
 
 // Entries yields the samples and outcomes of these keys, each in the order in which they
-// came. It ends after the first error.
+// came, and the last of those of one key: a run that was deleted had the id of a later
+// one. It ends after the first error.
 func Entries(ctx context.Context, b *rank.Book, m *meta.Monitor, keys map[string]bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		var samples []rank.Sample
@@ -40,24 +41,40 @@ func Entries(ctx context.Context, b *rank.Book, m *meta.Monitor, keys map[string
 			}
 		}
 		slices.SortStableFunc(samples, func(x, y rank.Sample) int { return x.At.Compare(y.At) })
-		for _, s := range samples {
+		for _, s := range lasts(samples, func(s rank.Sample) string { return s.Key }) {
 			if e, err := sealed(key.Join(sampleKeys, s.Key), s); !yield(e, err) || err != nil {
 				return
 			}
 		}
+		var outcomes []meta.Outcome
 		for o, err := range m.Outcomes(ctx) {
-			if err == nil && !keys[o.Key] {
-				continue
+			if err != nil {
+				yield(store.Entry{}, err)
+				return
 			}
-			var e store.Entry
-			if err == nil {
-				e, err = sealed(key.Join(outcomeKeys, o.Session, o.Key), o)
+			if keys[o.Key] {
+				outcomes = append(outcomes, o)
 			}
-			if !yield(e, err) || err != nil {
+		}
+		for _, o := range lasts(outcomes, func(o meta.Outcome) string { return key.Join(o.Session, o.Key) }) {
+			if e, err := sealed(key.Join(outcomeKeys, o.Session, o.Key), o); !yield(e, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// lasts leaves the last of those with one key.
+func lasts[T any](all []T, of func(T) string) []T {
+	seen := make(map[string]bool)
+	slices.Reverse(all)
+	all = slices.DeleteFunc(all, func(x T) bool {
+		was := seen[of(x)]
+		seen[of(x)] = true
+		return was
+	})
+	slices.Reverse(all)
+	return all
 }
 
 func sealed(k string, v any) (store.Entry, error) {
