@@ -86,7 +86,17 @@ func (a *Agent) Think(ctx context.Context, o Objective) (reason.Decision, error)
 
 // start begins a run, or goes on with the one of that id. yield may be nil. adopted: see
 // drive.
-func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, adopted bool) (*Report, error) {
+func (a *Agent) start(ctx context.Context, o Objective, yield func(Event) bool, adopted bool) (r *Report, err error) {
+	for {
+		r, err = a.startAs(ctx, o, yield, adopted)
+		taken := o.ID == "" && errors.Is(err, store.ErrConflict) && r != nil && r.Status == ""
+		if !taken { // else the clock has stood, and the id that was drawn is that of an earlier run
+			return r, err
+		}
+	}
+}
+
+func (a *Agent) startAs(ctx context.Context, o Objective, yield func(Event) bool, adopted bool) (*Report, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,24 @@ func (u *unsure) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 
 // TestRenewalOfUnknownOutcome has the server restart while a lease is renewed: the run goes on, and its
 // attempt is made once.
+// A clock that stands, as a test's does, gives a later Agent on the store ids anew.
+func TestAStandingClockGivesEachRunAnID(t *testing.T) {
+	t.Parallel()
+	st, c := store.NewMem(), newClock()
+	seen := make(map[string]bool)
+	for range 3 {
+		a, err := arc.New(t.Context(), st, (&script{}).host(), &arc.Options{Now: c.Now, Seed: 1})
+		require.NoError(t, err)
+		for range 3 {
+			r := run(t, a, mend("the cache"))
+			require.Equal(t, arc.Delivered, r.Status)
+			seen[r.ID] = true
+		}
+		require.NoError(t, a.Close())
+	}
+	require.Len(t, seen, 9)
+}
+
 func TestRenewalOfUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made, unknown atomic.Int32
