@@ -181,6 +181,27 @@ func TestSupersede(t *testing.T) {
 }
 
 // What is in quarantine replaces nothing that is trusted, by a link either.
+// Of two that replace one record the later one has its place, in whatever order that was
+// said, and also after a restart.
+func TestTheLaterOfTwoSupersedes(t *testing.T) {
+	t.Parallel()
+	st, c := store.NewMem(), newClock()
+	s := open(t, st, c).In("acme")
+	var all []memory.ID
+	for _, content := range []string{"The gate code is 1111.", "Ring at the gate.", "The gate is open."} {
+		all = append(all, remember(t, s, memory.Draft{Kind: memory.Fact, Content: content}))
+		c.move(time.Hour)
+	}
+	require.NoError(t, s.Supersede(t.Context(), all[0], all[2]))
+	require.NoError(t, s.Supersede(t.Context(), all[0], all[1]))
+	for range 2 {
+		hits := recall(t, s, memory.Query{Text: "gate code"})
+		require.Equal(t, all[2], hits[0].Record.ID)
+		require.Greater(t, hits[0].Parts.Relevance, hits[1].Parts.Relevance)
+		s = open(t, st, c).In("acme")
+	}
+}
+
 func TestQuarantinedLinkHidesNothing(t *testing.T) {
 	t.Parallel()
 	s, c := space(t)

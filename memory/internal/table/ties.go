@@ -54,7 +54,7 @@ func (g Guess) Outweighed(guesses []Guess) bool {
 // ties are what records of a scope state and say of one another, and what brings them.
 type ties struct {
 	slots    map[string][]*Entry    // by Slot.of, in order
-	over     map[ident.Key][]*Entry // what hosts say to supersede a record
+	over     map[ident.Key][]*Entry // what hosts say to supersede a record, the latest last
 	into     map[ident.Key][]*Entry // what links to it, once for each link
 	guesses  map[ident.Key][]Guess  // what perhaps replaces it
 	triggers []Trigger              // of all records, in no order
@@ -73,16 +73,16 @@ func (t *ties) state(e *Entry) {
 		return
 	}
 	if slot := e.slot(); slot != nil {
-		all := t.slots[slot.of]
-		i, _ := slices.BinarySearchFunc(all, e, compareStated)
-		t.slots[slot.of] = slices.Insert(all, i, e)
+		i, _ := slices.BinarySearchFunc(t.slots[slot.of], e, compareStated)
+		t.slots[slot.of] = slices.Insert(t.slots[slot.of], i, e)
 	}
 	for _, p := range e.More.Triggers {
 		t.triggers = append(t.triggers, Trigger{e, phrase.Parts(p)})
 	}
 	for _, l := range e.More.Links {
 		if t.into[l.To] = append(t.into[l.To], e); l.Rel == Supersedes {
-			t.over[l.To] = append(t.over[l.To], e)
+			i, _ := slices.BinarySearchFunc(t.over[l.To], e, compareStated)
+			t.over[l.To] = slices.Insert(t.over[l.To], i, e)
 		}
 	}
 }
