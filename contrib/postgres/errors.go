@@ -100,10 +100,10 @@ func definite(pg *pgconn.PgError) error {
 }
 
 // connectError says whether to try again: not where the server refuses what it is
-// asked for, as a password or the name of a database.
+// asked for, as a password or the name of a database. Some poolers refuse without a code.
 func connectError(err error) error {
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && !slices.Contains([]string{"08", "53", "57"}, pg.Code[:2]) {
+	if errors.As(err, &pg) && !slices.Contains([]string{"", "08", "53", "57"}, pg.Code[:min(2, len(pg.Code))]) {
 		return err
 	}
 	return again{fmt.Errorf("no connection: %v", err)} // may be of a context, but not the caller's

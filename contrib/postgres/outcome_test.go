@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -168,4 +170,30 @@ func TestServerRestarts(t *testing.T) {
 		}
 		require.ErrorContains(t, err, "outcome unknown")
 	}
+}
+
+// A pooler may refuse a connection without the code that the protocol asks for.
+func TestRefusalWithoutACode(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			pooler := pgproto3.NewBackend(conn, conn)
+			_, _ = pooler.ReceiveStartupMessage() // what it says does not matter
+			pooler.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Message: "the pool is full"})
+			_ = pooler.Flush() // the other side may have gone
+			_ = conn.Close()
+		}
+	}()
+	_, err = postgres.Open(t.Context(), "postgres://me@"+listener.Addr().String()+"/arc?sslmode=disable", &postgres.Options{Patience: 50 * time.Millisecond})
+	require.ErrorContains(t, err, "no connection")
+	require.ErrorContains(t, err, "the pool is full")
+	require.NoError(t, listener.Close())
+	<-ended
 }
