@@ -8,6 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -185,7 +189,8 @@ func Fresh(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // Execute calls the tool. Its structured content is the output, or else its
-// text as a JSON string. A tool that reports an error has failed, with its
+// text as a JSON string. Whole numbers above 2^53 are exact where the text repeats the
+// structured content, and a warning where it does not. A tool that reports an error has failed, with its
 // text as the complaint; a broken session is an error.
 func (e *Executor) Execute(ctx context.Context, w act.Work) (act.Result, error) {
 	args, err := e.o.Arguments(w)
@@ -239,8 +244,12 @@ func (e *Executor) result(res *sdk.CallToolResult) act.Result {
 		return e.failed("the tool asks for further input, which an executor has not")
 	}
 	var out any = said.String()
+	inexact := false
 	if res.StructuredContent != nil {
-		out = res.StructuredContent
+		out, inexact = res.StructuredContent, rounded(res.StructuredContent)
+	}
+	if text := said.String(); inexact && repeats(text, out) {
+		out, inexact = json.RawMessage(text), false
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
@@ -256,7 +265,31 @@ func (e *Executor) result(res *sdk.CallToolResult) act.Result {
 		r.Status = iar.Warning
 		r.PotentialIssues = []string{fmt.Sprintf("%d parts of the answer are not text, and were left out", others)}
 	}
+	if inexact {
+		r.Status = iar.Warning
+		r.PotentialIssues = []string{"whole numbers above 2^53 may be other ones than the tool has sent"}
+	}
 	return act.Result{Output: raw, Reflection: r}
+}
+
+// rounded reports whether a value has a whole number that may be another one than was
+// sent: the SDK reads numbers as float64.
+func rounded(v any) bool {
+	switch v := v.(type) {
+	case float64:
+		return math.Abs(v) >= 1<<53
+	case []any:
+		return slices.ContainsFunc(v, rounded)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), rounded)
+	}
+	return false
+}
+
+// repeats reports whether a text says what structured content does, as MCP asks of tools.
+func repeats(text string, content any) bool {
+	var said any
+	return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, content)
 }
 
 // failed reports what a tool says about its failure, as one line of at most a

@@ -112,6 +112,30 @@ func TestToolsAsExecutors(t *testing.T) {
 	require.InDelta(t, .6, r.Reflection.Confidence, 1e-9)
 }
 
+// The SDK reads numbers as float64: an id of more than 53 bits would be another one.
+func TestLargeNumbersAreAsTheToolHasSentThem(t *testing.T) {
+	t.Parallel()
+	srv, s := remote(t)
+	content := json.RawMessage(`{"ids":[9007199254740993]}`)
+	for name, text := range map[string]string{"told": string(content), "silently": "", "otherwise": `{"ids":[1]}`} {
+		srv.AddTool(
+			&sdk.Tool{Name: name, Description: name, InputSchema: map[string]any{"type": "object"}},
+			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{StructuredContent: content, Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil
+			},
+		)
+		r, err := executor(t, s, name, nil).Execute(t.Context(), act.Work{})
+		require.NoError(t, err)
+		if name == "told" {
+			require.Equal(t, string(content), string(r.Output))
+			require.Equal(t, iar.Success, r.Reflection.Status)
+			continue
+		}
+		require.Equal(t, iar.Warning, r.Reflection.Status)
+		require.Contains(t, r.Reflection.PotentialIssues[0], "2^53")
+	}
+}
+
 func TestArgumentsOfTheHost(t *testing.T) {
 	t.Parallel()
 	_, s := remote(t)
