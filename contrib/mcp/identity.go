@@ -177,7 +177,7 @@ func (d desk) identityTools() {
 		},
 	}, d.getIdentity)
 	add(d, tool{
-		name: "update_identity", title: "Add or change a fact", again: true,
+		name: "update_identity", title: "Add or change a fact", again: true, destroys: true,
 		about: "Adds a fact about the person or project, as a candidate until it is validated, or changes one by its id. " +
 			"The wording of a fact that was confirmed cannot be changed: add a new one with the same subject and slot, " +
 			"validate it when it is confirmed.",

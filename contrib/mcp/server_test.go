@@ -213,6 +213,27 @@ func TestIdentityOverMCP(t *testing.T) {
 	require.Len(t, call[facts](t, s, "get_identity", `{"archived":true}`).Facts, 1)
 }
 
+// Clients run tools without asking that say of themselves that they take nothing away.
+func TestToolsThatTakeAwaySaySo(t *testing.T) {
+	t.Parallel()
+	agent := open(t, scripted())
+	me, err := agent.In("acme/anna").Identity()
+	require.NoError(t, err)
+	f, err := me.Add(t.Context(), identity.Draft{Content: "is allergic to penicillin"})
+	require.NoError(t, err)
+	s := serve(t, agent, anna)
+	call[changed](t, s, "update_identity", js(map[string]any{"id": f.ID, "visibility": "local"}))
+	require.Empty(t, call[facts](t, s, "get_identity", `{"archived":true}`).Facts, "it is shown to no client again")
+	require.Contains(t, refuse(t, s, "update_identity", js(map[string]any{"id": f.ID, "visibility": "trusted"})), "not found")
+
+	list, err := s.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	for _, tool := range list.Tools {
+		takes := slices.Contains([]string{"forget", "reject_fact", "update_identity"}, tool.Name)
+		require.Equal(t, takes, *tool.Annotations.DestructiveHint, tool.Name)
+	}
+}
+
 // A client that repeats itself, in as many sessions as it likes, confirms a fact
 // once a day, and never proves it.
 func TestAClientProvesNothing(t *testing.T) {
