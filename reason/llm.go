@@ -228,11 +228,12 @@ func (l *LLM) Answer(ctx context.Context, b Brief, questions []string) (string, 
 		Known  bool
 		Answer string
 	}
-	if err := json.Unmarshal([]byte(strings.ToValidUTF8(resp.Text, "")), &said); err != nil {
-		return "", resp.Usage, fmt.Errorf("%w: %w", ErrFormat, err)
+	raw, err := object(strings.ToValidUTF8(resp.Text, ""))
+	if err == nil && json.Unmarshal([]byte(raw), &said) != nil {
+		err = wrong("another object", "one by the schema")
 	}
-	if !said.Known {
-		return "", resp.Usage, nil
+	if err != nil || !said.Known {
+		return "", resp.Usage, err
 	}
 	return said.Answer, resp.Usage, nil
 }
