@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -70,6 +71,9 @@ func (m *Model) Generate(ctx context.Context, req *reason.Request) (*reason.Resp
 		return nil, provider.None([]byte(c.RawJSON()))
 	}
 	choice := c.Choices[0]
+	if err := cmp.Or(provider.Told(c.RawJSON()), provider.Told(choice.RawJSON())); err != nil {
+		return nil, err
+	}
 	text := choice.Message.Content + choice.Message.Refusal
 	if err := (&provider.Text{Used: usage(c.Usage)}).Add(text); err != nil {
 		return nil, err
@@ -105,6 +109,10 @@ func (m *Model) Stream(ctx context.Context, req *reason.Request) iter.Seq2[*reas
 			choice := c.Choices[0]
 			refused = refused || choice.Delta.Refusal != ""
 			if choice.FinishReason != "" {
+				if err := provider.Told(choice.RawJSON()); err != nil {
+					yield(nil, err)
+					return
+				}
 				last.Stop = stop(choice.FinishReason, refused)
 			}
 			piece := choice.Delta.Content + choice.Delta.Refusal

@@ -216,7 +216,6 @@ data: {"choices":[{"delta":{},"finish_reason":"stop"}]}
 	require.Equal(t, reason.StopRefusal, last)
 }
 
-// Some endpoints answer with a status of 200 and an error.
 func TestUsage(t *testing.T) {
 	for said, want := range map[string]reason.Usage{
 		`{"prompt_tokens":10,"completion_tokens":30,"total_tokens":40,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":25}}`: {TokensIn: 10, TokensOut: 30, CacheRead: 8},
@@ -232,6 +231,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// Some endpoints answer with a status of 200 and an error.
 func TestErrorWithStatus200(t *testing.T) {
 	const body = `{"error":{"message":"no provider is available","code":"upstream"}}`
 	endpoint, _ := serve(t, "application/json", body)
@@ -241,6 +241,41 @@ func TestErrorWithStatus200(t *testing.T) {
 	for _, err := range openai.New(endpoint, "m", nil).Stream(t.Context(), &reason.Request{}) {
 		require.ErrorContains(t, err, "(upstream): no provider is available")
 	}
+}
+
+// Half of an answer is none: gateways send what came, with the error of the provider behind them.
+func TestErrorBesideText(t *testing.T) {
+	const said = `"error":{"message":"upstream has gone","code":502}`
+	choice := `{"finish_reason":"error","message":{"content":"half of"}`
+	for _, body := range []string{
+		`{"choices":[` + choice + `}],` + said + `}`, `{"choices":[` + choice + `,` + said + `}]}`,
+	} {
+		endpoint, _ := serve(t, "application/json", body)
+		_, err := openai.New(endpoint, "m", nil).Generate(t.Context(), &reason.Request{})
+		require.ErrorContains(t, err, "upstream has gone")
+		again, _ := reason.Retryable(err)
+		require.True(t, again)
+	}
+	endpoint, _ := serve(t, "text/event-stream", `data: {"choices":[{"delta":{"content":"half of"}}]}
+
+data: {"choices":[{"delta":{"content":""},"finish_reason":"error",`+said+`}]}
+
+data: [DONE]
+
+`)
+	var last error
+	for _, last = range openai.New(endpoint, "m", nil).Stream(t.Context(), &reason.Request{}) {
+		continue
+	}
+	require.ErrorContains(t, last, "upstream has gone")
+}
+
+// An empty body is what a gateway sends that restarts.
+func TestAnEmptyBodyIsTriedAgain(t *testing.T) {
+	endpoint, _ := serve(t, "application/json", "")
+	_, err := openai.New(endpoint, "m", nil).Generate(t.Context(), &reason.Request{})
+	again, _ := reason.Retryable(err)
+	require.True(t, again, "%v", err)
 }
 
 func TestUnknownWords(t *testing.T) {

@@ -148,12 +148,21 @@ func None(text []byte) error {
 	return &reason.ModelError{Code: quote(code), Again: true, Err: errors.New(quote(message))}
 }
 
+// Told returns the error in an answer with a status of 2xx that has a text too, as of one
+// that failed half-way; nil if there is none.
+func Told(text string) error {
+	if _, message := complaint([]byte(text)); message == "" {
+		return nil
+	}
+	return None([]byte(text))
+}
+
 // cut reports whether err says that an answer was cut off.
 func cut(err error) bool {
 	if _, ok := errors.AsType[*store.LimitError](err); ok {
 		return false
 	}
-	if _, ok := errors.AsType[*cutError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, ok := errors.AsType[*cutError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return true
 	}
 	s, ok := errors.AsType[*json.SyntaxError](err)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -125,6 +126,8 @@ func TestWhatProvidersSay(t *testing.T) {
 	e := as(t, provider.None([]byte(`{"error":{"message":"later","type":"overloaded_error"}}`)))
 	require.Equal(t, &reason.ModelError{Code: "overloaded_error", Again: true, Err: errors.New("later")}, e)
 	require.ErrorContains(t, provider.None(nil), "is empty")
+	require.ErrorContains(t, provider.Told(`{"text":"half of","error":{"message":"upstream has gone"}}`), "upstream has gone")
+	require.NoError(t, provider.Told(`{"text":"all of it","error":{"code":0,"message":""}}`))
 }
 
 func TestFailedCalls(t *testing.T) {
@@ -138,6 +141,7 @@ func TestFailedCalls(t *testing.T) {
 	eof := provider.Fail(t.Context(), io.EOF)
 	require.True(t, as(t, eof).Again)
 	require.ErrorIs(t, eof, io.ErrUnexpectedEOF)
+	require.True(t, as(t, provider.Fail(t.Context(), fmt.Errorf("error parsing response json: %w", io.EOF))).Again, "an empty body")
 	require.ErrorIs(t, provider.Cut(), io.ErrUnexpectedEOF)
 	require.True(t, as(t, provider.None(nil)).Again)
 	require.False(t, as(t, refused(t, 200, "<p>sign in", "Content-Type", "text/html; charset=utf-8")).Again)
