@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/arc-learn/arc"
@@ -172,10 +171,16 @@ func (d desk) trust(ctx context.Context, c caller, in idIn) (doneOut, string, er
 
 func (d desk) runs(ctx context.Context, c caller, in runsIn) (runsOut, string, error) {
 	out := runsOut{Runs: []ran{}}
-	f := arc.Filter{Scope: c.Scope, Status: arc.Status(in.Status), Limit: in.Limit, After: in.After}
+	if err := d.oursRun(ctx, c.Scope, in.After); in.After != "" && err != nil {
+		return out, "", err
+	}
+	f := arc.Filter{Scope: c.Scope, Status: arc.Status(in.Status), After: in.After}
 	for r, err := range d.agent.In(c.Scope).Runs(ctx, f) {
-		if err != nil {
+		if err != nil || len(out.Runs) == in.Limit {
 			return out, "", err
+		}
+		if r.Scope != c.Scope {
+			continue // it is of a scope below
 		}
 		out.Runs = append(out.Runs, ran{
 			ID: r.ID, Session: r.Session, Objective: fence.Line(r.Objective), Status: string(r.Status), Cause: string(r.Cause),
@@ -208,8 +213,8 @@ func (d desk) judge(ctx context.Context, c caller, in judgeIn) (doneOut, string,
 	if !c.Operator {
 		return doneOut{}, "", operators
 	}
-	if ours, err := d.oursRun(ctx, c.Scope, in.Run); err != nil || !ours {
-		return doneOut{}, "", cmp.Or(err, error(store.ErrNotFound))
+	if err := d.oursRun(ctx, c.Scope, in.Run); err != nil {
+		return doneOut{}, "", err
 	}
 	source := "mcp"
 	if c.Name != "" {
@@ -219,14 +224,13 @@ func (d desk) judge(ctx context.Context, c caller, in judgeIn) (doneOut, string,
 	return doneOut{Done: err == nil}, "", err
 }
 
-// oursRun reports whether a run is of the scope: ids are the tenant's.
-func (d desk) oursRun(ctx context.Context, scope memory.Scope, id string) (bool, error) {
-	for r, err := range d.agent.In(scope).Runs(ctx, arc.Filter{Scope: scope}) {
-		if err != nil || r.ID == id {
-			return err == nil && r.Scope == scope, err
-		}
+// oursRun fails for a run that is not of the scope: ids are the tenant's.
+func (d desk) oursRun(ctx context.Context, scope memory.Scope, id string) error {
+	r, err := d.agent.In(scope).Report(ctx, id)
+	if err == nil && r.Scope != scope {
+		err = store.ErrNotFound
 	}
-	return false, nil
+	return err
 }
 
 func (d desk) chunk(ctx context.Context, c caller, in chunkIn) (chunkOut, string, error) {

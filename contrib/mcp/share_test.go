@@ -12,7 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/contrib/mcp"
+	"github.com/arc-learn/arc/memory"
 )
 
 // sharing starts arc-mcp on a directory that others may have open.
@@ -162,4 +164,24 @@ func TestOperatorsPutThingsRight(t *testing.T) {
 	require.Contains(t, refuse(t, plain, "chunk", `{"session":"run-1"}`), "operator")
 	require.Len(t, call[struct{ Plans []receipt }](t, boss, "chunk", `{"session":"run-1"}`).Plans, 1)
 	require.Empty(t, call[struct{ Plans []receipt }](t, boss, "chunk", `{"session":"run-2"}`).Plans, "of another scope")
+}
+
+// A scope above sees no runs of those below, and an id of theirs is as unknown as one that
+// never was.
+func TestRunsAreThoseOfTheScope(t *testing.T) {
+	t.Parallel()
+	agent := open(t, delivering())
+	for _, o := range []arc.Objective{objective("bobs", "acme/bob"), objective("teams", "acme"), objective("late", "acme/bob")} {
+		_, err := agent.Run(t.Context(), o)
+		require.NoError(t, err)
+	}
+	type runs struct{ Runs []struct{ ID string } }
+	s := serve(t, agent, &mcp.Options{Scope: "acme"})
+	require.Equal(t, runs{[]struct{ ID string }{{"teams"}}}, call[runs](t, s, "runs", `{"limit":1}`))
+	require.Empty(t, call[runs](t, s, "runs", `{"after":"teams"}`).Runs)
+	for _, scope := range []memory.Scope{"acme", "acme/anna", "other"} {
+		s := serve(t, agent, &mcp.Options{Scope: scope})
+		unknown := refuse(t, s, "runs", `{"after":"nobodys"}`)
+		require.Equal(t, unknown, refuse(t, s, "runs", `{"after":"bobs"}`), scope)
+	}
 }
