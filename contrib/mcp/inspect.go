@@ -68,9 +68,9 @@ type rankIn struct {
 
 type ranked struct {
 	Worker  string  `json:"worker"`
-	Score   float64 `json:"score"`
-	Samples int     `json:"samples" jsonschema:"what was observed of it"`
-	Reason  string  `json:"reason"`
+	Score   float64 `json:"score" jsonschema:"for operators; 0 for others"`
+	Samples int     `json:"samples" jsonschema:"what was observed of it; likewise"`
+	Reason  string  `json:"reason" jsonschema:"likewise"`
 }
 
 type rankOut struct {
@@ -120,8 +120,9 @@ func (d desk) inspectTools() {
 	}, d.runs)
 	add(d, tool{
 		name: "rank", title: "Who would try a task", reads: true,
-		about: "Ranks the agent's workers for a task by what was observed of them, with reasons. Nothing is executed.",
-		in:    map[string]bound{"task": text(memory.MaxText), "skill": {most: maxWord}, "situation": {most: maxLine}},
+		about: "Ranks the agent's workers for a task by what was observed of them, with reasons for operators. " +
+			"Nothing is executed.",
+		in: map[string]bound{"task": text(memory.MaxText), "skill": {most: maxWord}, "situation": {most: maxLine}},
 	}, d.rank)
 	add(d, tool{
 		name: "judge", title: "Say whether a delivery was right", again: true,
@@ -202,9 +203,14 @@ func (d desk) rank(ctx context.Context, c caller, in rankIn) (rankOut, string, e
 		return out, "", err
 	}
 	for _, s := range scored {
-		out.Workers = append(
-			out.Workers, ranked{Worker: s.Candidate.Name, Score: number(s.Score), Samples: s.Samples, Reason: s.Reason()},
-		)
+		r := ranked{Worker: s.Candidate.Name}
+		if c.Operator { // the figures are of all scopes of the tenant
+			r.Score, r.Samples, r.Reason = number(s.Score), s.Samples, s.Reason()
+		}
+		out.Workers = append(out.Workers, r)
+	}
+	if !c.Operator {
+		return out, "", nil
 	}
 	return out, rank.Explain(scored), nil
 }

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/contrib/mcp"
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -184,4 +187,27 @@ func TestRunsAreThoseOfTheScope(t *testing.T) {
 		unknown := refuse(t, s, "runs", `{"after":"nobodys"}`)
 		require.Equal(t, unknown, refuse(t, s, "runs", `{"after":"bobs"}`), scope)
 	}
+}
+
+// What was observed of workers is of the runs of all users of a tenant.
+func TestRankTellsOperatorsAloneTheFigures(t *testing.T) {
+	t.Parallel()
+	h := delivering()
+	h.Workers[0].Executor = act.ExecutorFunc(func(context.Context, act.Work) (act.Result, error) {
+		said := iar.Reflection{Status: iar.Success, Confidence: 0.9, Summary: "done"}
+		return act.Result{Output: json.RawMessage(`1`), Usage: act.Usage{CostUSD: 3.21}, Reflection: said}, nil
+	})
+	agent := open(t, h)
+	for i := range 9 {
+		_, err := agent.Run(t.Context(), objective(fmt.Sprint("bobs-", i), "acme/bob"))
+		require.NoError(t, err)
+	}
+	ask := &sdk.CallToolParams{Name: "rank", Arguments: json.RawMessage(`{"task":"mend the cache"}`)}
+	res, err := serve(t, agent, anna).CallTool(t.Context(), ask)
+	require.NoError(t, err)
+	require.NotContains(t, said(res), "$3.2")
+	require.JSONEq(t, `{"workers":[{"worker":"w","score":0,"samples":0,"reason":""}]}`, js(res.StructuredContent))
+	res, err = serve(t, agent, boss).CallTool(t.Context(), ask)
+	require.NoError(t, err)
+	require.Contains(t, said(res), "$3.2")
 }
