@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason/goal"
 	"github.com/arc-learn/arc/store"
@@ -255,6 +258,29 @@ func TestRunWaits(t *testing.T) {
 	works(t, dir, "tasks", "add", "--subject", "reply to 1002: we are on it")
 	out, n := command(t, dir, "run")
 	require.Equal(t, exitWaiting, n, out)
+}
+
+// A task that ctrl-C breaks off is the next again, and has spent no attempt: the third would fail it.
+func TestRunThatIsBrokenOff(t *testing.T) {
+	dir := configured(t, `
+workers: [{name: w, run: [sh, -c, "> began; exec sleep 60"], gates: [["true"]]}]
+plans: [{name: p, when: .*, tasks: [{do: it, worker: w}]}]`)
+	works(t, dir, "tasks", "add", "--subject", "do it")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		ended <- commandLine(ctx, &screen{in: strings.NewReader(""), out: io.Discard, err: io.Discard}, []string{"--dir", dir, "run"})
+	}()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "began"))
+		return err == nil
+	}, 30*time.Second, time.Millisecond)
+	cancel()
+	require.Equal(t, exitInterrupted, <-ended)
+	j := decoded[[]queue.Job](t, dir, "tasks")[0]
+	require.Equal(t, queue.Pending, j.State)
+	require.Zero(t, j.Attempts)
+	require.False(t, j.At.After(time.Now()))
 }
 
 // A text that holds a secret is not kept: its run is begun anew, and is not said to be another's.

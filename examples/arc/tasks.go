@@ -187,6 +187,9 @@ func (a *app) cycle(l *queue.Lease) (queue.Job, error) {
 		a.headed(strong, "task", l.Job.Subject)
 	}
 	r, err := a.agent.QueueHandler()(a.ctx, l.Job)
+	if a.ctx.Err() != nil { // broken off: that spends no attempt
+		r, err = queue.Result{State: queue.Pending, At: time.Now(), Usage: r.Usage}, nil
+	}
 	j, ended := l.End(context.WithoutCancel(a.ctx), r, err)
 	if a.ctx.Err() != nil {
 		return j, a.ctx.Err()
