@@ -103,20 +103,38 @@ func (v *vault) read() (all map[string]string, word string, err error) {
 	return all, word, err
 }
 
-// change rewrites the file.
+// change rewrites the file. What another process has written meanwhile is changed in its
+// turn: a passphrase takes long to try.
 func (v *vault) change(fn func(map[string]string)) error {
+	for {
+		was, err := os.ReadFile(v.file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		sealed, err := v.changed(fn)
+		if err != nil {
+			return err
+		}
+		if now, err := os.ReadFile(v.file); err != nil || bytes.Equal(was, now) {
+			return replaceFile(v.file, sealed, 0o600)
+		}
+	}
+}
+
+// changed returns what the file is to be.
+func (v *vault) changed(fn func(map[string]string)) ([]byte, error) {
 	all, word, err := v.read()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fn(all)
 	text, err := json.Marshal(all)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	to, err := age.NewScryptRecipient(word)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, to)
@@ -125,9 +143,9 @@ func (v *vault) change(fn func(map[string]string)) error {
 		err = errors.Join(err, w.Close(), os.MkdirAll(filepath.Dir(v.file), 0o700))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return replaceFile(v.file, sealed.Bytes(), 0o600)
+	return sealed.Bytes(), nil
 }
 
 // names lists what there is, without a value.

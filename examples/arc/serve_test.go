@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -203,4 +204,21 @@ func TestCompletion(t *testing.T) {
 	}
 	require.Subset(t, strings.Fields(works(t, dir, "__complete", "--", "tasks")), []string{"add", "close", "--json"})
 	require.Subset(t, strings.Fields(works(t, dir, "__complete", "--", "tasks", "add", "--subject")), []string{"--priority", "--cron"})
+}
+
+// Two processes that store a credential at once lose none.
+func TestCredentialsOfTwoProcesses(t *testing.T) {
+	t.Setenv(passwordVariable, "open sesame")
+	file := filepath.Join(t.TempDir(), "creds.age")
+	word := func() (string, error) { return "open sesame", nil }
+	other := &vault{file, word}
+	var meanwhile sync.Once
+	ours := &vault{file, func() (string, error) {
+		meanwhile.Do(func() { require.NoError(t, other.put("b/k", "2")) })
+		return word()
+	}}
+	require.NoError(t, ours.put("a/k", "1"))
+	names, err := other.names()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a/k", "b/k"}, names)
 }
