@@ -185,15 +185,21 @@ func (a *app) queue() (*queue.Queue, error) {
 // syncNotebook brings MEMORY.md and memory together, and commits the file. What was
 // forgotten by a person's word leaves it.
 func (a *app) syncNotebook(learned []memory.ID, forgotten ...memory.ID) (noted, error) {
-	n := &notebook{
-		file: a.path(notebookRef), base: a.path(".arc", "notebook.json"),
-		space: a.agent.In(a.config.Scope).Memory(), forgotten: forgotten, swap: swapFile,
-	}
+	n := a.notebook()
+	n.forgotten = forgotten
 	done, err := n.sync(a.ctx, learned)
 	if err == nil && (done.Changed || done.Read > 0) {
 		done.Committed, err = commitFile(a.ctx, a.dir, notebookRef, "docs(memory): "+done.String())
 	}
 	return done, err
+}
+
+// notebook is MEMORY.md.
+func (a *app) notebook() *notebook {
+	return &notebook{
+		file: a.path(notebookRef), base: a.path(".arc", "notebook.json"),
+		space: a.agent.In(a.config.Scope).Memory(), swap: swapFile,
+	}
 }
 
 // inNotebook reports whether a record is a line of MEMORY.md.

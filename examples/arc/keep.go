@@ -85,8 +85,7 @@ func (c *eraseCmd) Run(a *app, _ arc.View) error {
 		return err
 	}
 	if strings.HasPrefix(string(a.config.Scope)+"/", c.Scope+"/") {
-		err := os.Remove(a.path(".arc", "notebook.json")) // which repeats what is erased
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := a.notebook().erase(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

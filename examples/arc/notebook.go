@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,6 +146,27 @@ func (n *notebook) sync(ctx context.Context, learned []memory.ID) (done noted, e
 		return done, writeJSON(n.base, b)
 	}
 	return done, fmt.Errorf("%s changes all the time", n.file)
+}
+
+// erase takes what arc has learned out of the file, where the next sync would read it as a
+// person's, and removes the base, which repeats what is erased.
+func (n *notebook) erase() error {
+	var b agreed
+	base, err := os.ReadFile(n.base)
+	if err == nil {
+		err = json.Unmarshal(base, &b)
+	}
+	was, err2 := os.ReadFile(n.file)
+	if err = errors.Join(err, err2); err == nil {
+		p := page{lines: strings.Split(strings.TrimSuffix(string(was), "\n"), "\n")}
+		for _, l := range slices.Concat(b.Was, b.Next) {
+			if l.Own {
+				p.remove(l.Text)
+			}
+		}
+		err = n.swap(n.file, was, []byte(strings.Join(p.lines, "\n")+"\n"))
+	}
+	return cmp.Or(os.Remove(n.base), err)
 }
 
 // strange reports whether memory knows no line of a base.

@@ -319,7 +319,7 @@ func TestNotebookInGit(t *testing.T) {
 }
 
 // What is erased is in no file of .arc, and a person's own lines stay in the person's file.
-func TestEraseLeavesTheNotebookAsItIs(t *testing.T) {
+func TestEraseLeavesAPersonsLines(t *testing.T) {
 	dir := made(t, "notes")
 	file := filepath.Join(dir, "MEMORY.md")
 	text, err := os.ReadFile(file)
@@ -331,6 +331,11 @@ func TestEraseLeavesTheNotebookAsItIs(t *testing.T) {
 	if err == nil {
 		require.NotContains(t, string(base), "zanzibar", "erased, and still kept")
 	}
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "What worked", "arc has learned it")
+	works(t, dir, "memory", "sync")
+	require.NotContains(t, works(t, dir, "memory"), "What worked", "the erased comes back as a person's word")
 	works(t, dir, "do")
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)
