@@ -50,6 +50,7 @@ type app struct {
 	agent  *arc.Agent
 	event  func(arc.Event)   // of runs
 	creds  map[string]string // that commands may read
+	redact *redact.Sanitizer // knows them
 }
 
 // path is that of a file in the folder.
@@ -94,7 +95,7 @@ func (a *app) openAgent() error {
 		return err
 	}
 	c := a.config
-	secrets := slices.Collect(maps.Values(a.creds))
+	a.redact = new(redact.Sanitizer).Knowing(slices.Collect(maps.Values(a.creds))...)
 	replans, pivot := 0, arc.PivotFlag // plans of arc.yaml are the same if they are asked for again
 	if c.Model != "" {
 		replans, pivot = 1, arc.PivotAuto
@@ -102,7 +103,7 @@ func (a *app) openAgent() error {
 	a.agent, err = arc.New(a.ctx, a.store, host, &arc.Options{
 		Scope: c.Scope, Name: c.Name, Attempts: c.Attempts, Replans: replans, Pivot: pivot,
 		Attended: a.person && c.Model != "",
-		Patience: patience, Sanitizer: new(redact.Sanitizer).Knowing(secrets...),
+		Patience: patience, Sanitizer: a.redact,
 		Budget:      arc.Budget{CostUSD: c.Budget.Run, Wall: c.Budget.Time},
 		Bounds:      arc.Bounds{Day: arc.Budget{CostUSD: c.Budget.Day}},
 		ApproveFrom: c.ApproveFrom.blast, ApproveAbove: c.ApproveAbove,
@@ -178,7 +179,9 @@ func (a *app) queue() (*queue.Queue, error) {
 	}
 	// Alone: the store is open in one process only, so that what another one had is free.
 	return queue.Open(
-		a.ctx, a.store, &queue.Options{Scope: a.config.Scope, Alone: true, LeaseTTL: lease, Templates: templates},
+		a.ctx, a.store, &queue.Options{
+			Scope: a.config.Scope, Alone: true, LeaseTTL: lease, Templates: templates, Sanitizer: a.redact,
+		},
 	)
 }
 

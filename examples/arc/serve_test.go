@@ -60,6 +60,8 @@ plans:
 				require.Equal(t, []string{"github/token"}, decoded[[]string](t, dir, "creds"))
 				require.Contains(t, works(t, dir, "do", "--text", "other"), "other has []")
 				works(t, dir, "creds", "unlock")
+				works(t, dir, "tasks", "add", "--subject", "call with "+value)
+				require.Contains(t, works(t, dir, "tasks"), "call with [REDACTED:known")
 			}
 			out = works(t, dir, "do", "--text", "call")
 			require.Contains(t, out, "made       it is [REDACTED")
