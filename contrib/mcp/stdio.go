@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,25 +21,70 @@ const MaxLine = sdk.DefaultMaxRequestBodyBytes
 // Stdio is Serve on a pair of streams, a message on each line: a program's
 // standard input and output. It closes neither. A line that is no message, or
 // longer than MaxLine, is answered by an error, and the session goes on. The
-// messages of a batch are answered one by one. A read that is under way when ctx
-// ends goes on until in does.
+// messages of a batch are answered one by one. When in ends, calls under way have ten
+// seconds to be answered. A read that is under way when ctx ends goes on until in does.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	to := &wholeLines{out: out}
-	from := &messages{in: bufio.NewReader(in), refused: to}
+	to := &wholeLines{out: out, open: map[any]bool{}, answered: make(chan struct{}, 1)}
+	from := &messages{in: bufio.NewReader(in), to: to, done: ctx.Done()}
 	return s.Serve(ctx, &sdk.IOTransport{Reader: io.NopCloser(from), Writer: to})
 }
 
 // wholeLines is an output of several writers, each of which writes whole lines. It
 // is not closed.
 type wholeLines struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu       sync.Mutex
+	out      io.Writer
+	open     map[any]bool  // guarded by mu: ids of calls without an answer
+	answered chan struct{} // has room for one: look again at what is open
 }
 
 func (w *wholeLines) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.out.Write(p)
+	n, err := w.out.Write(p)
+	if msg, bad := jsonrpc.DecodeMessage(p); bad == nil {
+		if answer, ok := msg.(*jsonrpc.Response); ok {
+			delete(w.open, answer.ID.Raw())
+			select {
+			case w.answered <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return n, err
+}
+
+// expect takes down calls whose answers are to come.
+func (w *wholeLines) expect(calls []any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range calls {
+		w.open[id] = true
+	}
+}
+
+// drainTime is for answers after the end of the input: its writer may still read.
+const drainTime = 10 * time.Second
+
+// drain waits until all calls are answered, done is closed, or drainTime is over.
+func (w *wholeLines) drain(done <-chan struct{}) {
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	for {
+		w.mu.Lock()
+		n := len(w.open)
+		w.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-w.answered:
+		case <-late.C:
+			return
+		case <-done:
+			return
+		}
+	}
 }
 
 func (*wholeLines) Close() error { return nil }
@@ -46,9 +92,10 @@ func (*wholeLines) Close() error { return nil }
 // messages reads lines, and passes on those that are messages: the SDK ends the
 // session at any other.
 type messages struct {
-	in      *bufio.Reader
-	refused io.Writer
-	ready   []byte // to be read
+	in    *bufio.Reader
+	to    *wholeLines
+	done  <-chan struct{}
+	ready []byte // to be read
 }
 
 func (m *messages) Read(p []byte) (int, error) {
@@ -62,6 +109,9 @@ func (m *messages) Read(p []byte) (int, error) {
 		if err != nil && !errors.Is(err, errLong) {
 			if len(m.ready) > 0 {
 				break // the next call meets the end again
+			}
+			if errors.Is(err, io.EOF) {
+				m.to.drain(m.done)
 			}
 			return 0, err
 		}
@@ -107,14 +157,20 @@ func (m *messages) take(line []byte, long error) error {
 			}
 		}
 		var ready []byte
+		var calls []any
 		for _, raw := range batch {
+			var msg jsonrpc.Message
 			if err == nil {
-				_, err = jsonrpc.DecodeMessage(raw)
+				msg, err = jsonrpc.DecodeMessage(raw)
+			}
+			if call, ok := msg.(*jsonrpc.Request); ok && call.IsCall() {
+				calls = append(calls, call.ID.Raw())
 			}
 			ready = append(append(ready, raw...), '\n')
 		}
 		if err == nil {
 			m.ready = ready
+			m.to.expect(calls)
 			return nil
 		}
 	}
@@ -122,7 +178,7 @@ func (m *messages) take(line []byte, long error) error {
 		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": err.Error()},
 	})
 	if err == nil {
-		_, err = m.refused.Write(append(answer, '\n'))
+		_, err = m.to.Write(append(answer, '\n'))
 	}
 	return err
 }

@@ -117,6 +117,24 @@ func TestMalformedLinesDoNotEndTheServer(t *testing.T) {
 	}
 }
 
+// A client that says all it has to say, and then ends its input, still reads the answers.
+func TestCallsBeforeTheEndAreAnswered(t *testing.T) {
+	t.Parallel()
+	agent := open(t, mcp.MemoryHost())
+	server, err := mcp.NewServer(agent, anna)
+	require.NoError(t, err)
+	for i := range 20 {
+		call := fmt.Sprintf(`{"jsonrpc":"2.0","id":"keep","method":"tools/call","params":{"name":"remember","arguments":{"content":"room %d is blue"}}}`, i)
+		var out bytes.Buffer
+		require.NoError(t, server.Stdio(t.Context(), strings.NewReader(hello+call+"\n"+recallOf("last")+"\n"), &out))
+		require.Contains(t, out.String(), `"id":"keep","result"`)
+		require.Contains(t, out.String(), `"id":"last","result"`)
+	}
+	h, err := agent.In(anna.Scope).Memory().Health(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 20, h.Total, "what was said is kept")
+}
+
 // Lines come in whatever pieces, and the last one without an end.
 func TestLinesInPieces(t *testing.T) {
 	t.Parallel()
