@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 
@@ -100,6 +101,22 @@ func TestOwnersComeAndGo(t *testing.T) {
 	s, _, _ := sharing(t, dir, tmp, "me")
 	require.Len(t, call[memories](t, s, "recall", `{"query":"lamp","limit":50}`).Memories, 30)
 	require.NoError(t, s.Close())
+}
+
+// A client that does not own the directory reads the answers of a batch, too, which it sends last.
+func TestABatchIsAnsweredByTheOwner(t *testing.T) {
+	t.Parallel()
+	dir, tmp := t.TempDir(), shortTemp(t)
+	owner, _, _ := sharing(t, dir, tmp, "me")
+	cmd := exec.Command(binary(t), "-dir", dir, "-scope", "me")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	cmd.Stdin = strings.NewReader(hello + "[" + recallOf("one") + "," + recallOf("two") + "]\n")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	for _, id := range []string{"hello", "one", "two"} {
+		require.Contains(t, string(out), fmt.Sprintf(`"id":%q,"result"`, id))
+	}
+	require.NoError(t, owner.Close())
 }
 
 // What a directory of sockets that others can enter holds is not spoken to.

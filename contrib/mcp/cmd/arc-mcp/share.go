@@ -226,20 +226,22 @@ func (r *relay) drain(ctx context.Context, ended <-chan struct{}) error {
 
 // note remembers what the next server has to know.
 func (r *relay) note(line []byte) {
-	var m message
-	if json.Unmarshal(line, &m) != nil {
-		return // a batch, or no message: the server says so
+	batch := make([]message, 1)
+	if json.Unmarshal(line, &batch) != nil && json.Unmarshal(line, &batch[0]) != nil {
+		return // no message: the server says so
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch m.Method {
-	case "initialize":
-		r.began, r.first = append(r.began, line), string(m.ID)
-	case "notifications/initialized":
-		r.began = append(r.began, line)
-	}
-	if m.Method != "" && len(m.ID) > 0 {
-		r.open[string(m.ID)] = true
+	for _, m := range batch {
+		switch m.Method {
+		case "initialize":
+			r.began, r.first = append(r.began, line), string(m.ID)
+		case "notifications/initialized":
+			r.began = append(r.began, line)
+		}
+		if m.Method != "" && len(m.ID) > 0 {
+			r.open[string(m.ID)] = true
+		}
 	}
 }
 
