@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -543,7 +544,14 @@ func (c *config) dial(key func(service, variable string) string) (reason.Model, 
 		}
 		return anthropic.New(anthropicsdk.NewClient(opts...), name, nil), nil
 	case "ollama":
-		return ollama.New(cmp.Or(address, os.Getenv("OLLAMA_HOST"), "http://localhost:11434"), name, nil)
+		address = cmp.Or(address, os.Getenv("OLLAMA_HOST"), "localhost")
+		if !strings.Contains(address, "://") { // Ollama's own form: HOST, HOST:PORT or :PORT
+			if _, _, err := net.SplitHostPort(address); err != nil {
+				address = net.JoinHostPort(address, "11434")
+			}
+			address = "http://" + address
+		}
+		return ollama.New(address, name, nil)
 	}
 	return nil, misuse("arc.yaml: no provider is called %q: openai, anthropic or ollama", provider)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/reason"
 )
 
 // command runs a command in a folder, with its output in a pipe.
@@ -108,6 +111,26 @@ func TestModel(t *testing.T) {
 	second := works(t, dir, "do", "--text", "what is left to do?")
 	require.Contains(t, second, "planner asked 0 times")
 	require.EqualValues(t, 1, asked.Load())
+}
+
+// OLLAMA_HOST is as Ollama itself takes it: without a scheme.
+func TestOllamaHost(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"message":{"content":"yes"},"done":true}`)
+	}))
+	defer server.Close()
+	c := &config{Model: "ollama qwen3"}
+	for _, host := range []string{server.URL, server.Listener.Addr().String()} {
+		t.Setenv("OLLAMA_HOST", host)
+		m, err := c.dial(nil)
+		require.NoError(t, err, host)
+		said, err := m.Generate(t.Context(), &reason.Request{})
+		require.NoError(t, err, host)
+		require.Equal(t, "yes", said.Text)
+	}
+	t.Setenv("OLLAMA_HOST", "0.0.0.0")
+	_, err := c.dial(nil)
+	require.NoError(t, err)
 }
 
 // A budget in dollars binds a model by its price, and is refused without one.
