@@ -2,6 +2,8 @@ package dash_test
 
 import (
 	"errors"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -97,6 +99,24 @@ func TestRunsArePaged(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, 131)
+}
+
+// The next page of a search is of the same search.
+func TestArchivedMemoriesArePaged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	space := b.agent.In("").Memory()
+	for i := range 60 {
+		r, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("room%d is painted", i)})
+		require.NoError(t, err)
+		require.NoError(t, space.Archive(t.Context(), r.ID, i > 0))
+	}
+	_, text := b.get(t, "/memories?text=painted&kind=fact&archived=1")
+	_, rest, more := strings.Cut(text, `aria-label="More memories"><a href="`)
+	require.True(t, more)
+	link, _, _ := strings.Cut(rest, `"`)
+	_, text = b.get(t, html.UnescapeString(link))
+	require.Equal(t, 60, strings.Count(text, "is painted</a>"))
 }
 
 // A run's page says what was recalled, decided, refused and learned, with the times

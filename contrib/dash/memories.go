@@ -26,18 +26,18 @@ var kinds = [...]memory.Kind{memory.Pattern, memory.Failure, memory.Fact, memory
 type memoryList struct {
 	Text, Kind string
 	Kinds      []memory.Kind
-	Archived   bool
+	Archived   string // "": those are left out
 	Hits       []memory.Hit
 	More       int // how many the next page would show; 0: there is none
 }
 
 func (d *desk) memories(q *ask) (any, error) {
 	l := memoryList{
-		Text: q.query.Get("text"), Kind: q.query.Get("kind"), Kinds: kinds[:], Archived: q.query.Get("archived") != "",
+		Text: q.query.Get("text"), Kind: q.query.Get("kind"), Kinds: kinds[:], Archived: q.query.Get("archived"),
 	}
 	n, _ := strconv.Atoi(q.query.Get("n")) // of no number, the default
 	n = min(max(n, pageOfMemories), maxMemories)
-	find := memory.Query{Text: l.Text, K: n + 1, Archived: l.Archived}
+	find := memory.Query{Text: l.Text, K: n + 1, Archived: l.Archived != ""}
 	if l.Kind != "" {
 		if !slices.Contains(l.Kinds, memory.Kind(l.Kind)) {
 			return nil, fmt.Errorf("%w: no such kind", errBad)
