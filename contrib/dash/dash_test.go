@@ -287,6 +287,20 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	require.EqualValues(t, 1, b.made.Load())
 }
 
+// While the model is away runs wait for it, however many: what waits for a person is seen all the same.
+func TestApprovalsAmongRunsThatWait(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "mend it", nil)
+	b.deploy(t)
+	for i := range 501 {
+		r, err := b.agent.Run(t.Context(), arc.Objective{ID: fmt.Sprint("away-", i), Text: "away", Fresh: true})
+		require.NoError(t, err)
+		require.Equal(t, arc.Waiting, r.Status)
+	}
+	_, text := b.get(t, "/approvals")
+	require.Contains(t, text, `name="run" value="deploy"`)
+}
+
 func TestRefusalGoesToTheRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "mend it", nil)

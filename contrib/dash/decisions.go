@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxWaiting   = 500  // runs that are looked at for approvals
+	maxWaiting   = 500  // approvals that are shown
 	maxProposals = 2000 // that are looked at
 	maxDecided   = 50
 )
@@ -31,13 +31,15 @@ func (d *desk) approvals(q *ask) (any, error) {
 
 func (d *desk) pending(q *ask) ([]arc.Approval, error) {
 	out := []arc.Approval{}
-	rows, err := d.latest(q, arc.Filter{Status: arc.Waiting, Limit: maxWaiting})
-	for _, r := range rows {
+	for r, err := range q.view.Runs(q.Context(), arc.Filter{Status: arc.Waiting, Scope: q.scope}) {
+		if err != nil || len(out) == maxWaiting {
+			return out, err
+		}
 		if r.Approval != nil {
 			out = append(out, *r.Approval)
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 // rule takes in what the viewer says to an approval.

@@ -96,6 +96,9 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 	}
 	host := arc.Host{
 		Reasoner: reason.ReasonerFunc(func(_ context.Context, brief reason.Brief) (reason.Decision, error) {
+			if strings.HasPrefix(brief.Objective, "away") {
+				return reason.Decision{}, &reason.ModelError{Again: true}
+			}
 			if strings.HasPrefix(brief.Objective, "ask") && len(brief.Answers) == 0 {
 				return reason.Decision{Complexity: reason.Unclear, Questions: []string{text()}}, nil
 			}
@@ -119,7 +122,7 @@ func newBench(t *testing.T, say string, tune func(*dash.Options)) *bench {
 	}
 	var err error
 	b.agent, err = arc.New(t.Context(), st, host, &arc.Options{
-		Scope: "acme", Now: b.Now, Seed: 1, Maintain: -1, Hooks: arc.Hooks{Event: func(e arc.Event) {
+		Scope: "acme", Now: b.Now, Seed: 1, Maintain: -1, Patience: -1, Hooks: arc.Hooks{Event: func(e arc.Event) {
 			b.journal.Event(e)
 			if e.Kind == arc.EventFinished {
 				select {
