@@ -585,13 +585,9 @@ type sensorConfig struct {
 
 // printed runs the sensor's command.
 func (s *sensorConfig) printed(ctx context.Context, dir string) (r queue.Reading, err error) {
-	cmd := exec.CommandContext(ctx, s.Run[0], s.Run[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(s.Env), time.Second
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
+	out, err := printed(ctx, dir, s.Run, s.Env)
 	if err != nil {
-		return r, fmt.Errorf("sensor %s: %w: %s", s.Name, err, clip(oneLine(said.String()), 200))
+		return r, fmt.Errorf("sensor %s: %w", s.Name, err)
 	}
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSpace(line)
@@ -613,6 +609,38 @@ func (s *sensorConfig) printed(ctx context.Context, dir string) (r queue.Reading
 		})
 	}
 	return r, nil
+}
+
+// maxPrinted is what a sensor or a domain may print, in bytes.
+const maxPrinted = 1 << 20
+
+// printed runs a command, and returns what it prints.
+func printed(ctx context.Context, dir string, argv, env []string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, environment(env), time.Second
+	var out, said bounded
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	if err = cmp.Or(out.over, said.over, err); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, clip(oneLine(string(said.text)), 200))
+	}
+	return out.text, nil
+}
+
+// bounded takes up to maxPrinted bytes; a command that prints more ends by a broken pipe.
+type bounded struct {
+	text []byte
+	over error
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(b.text)+len(p) > maxPrinted {
+		b.over = fmt.Errorf("it prints more than %d bytes", maxPrinted)
+		return 0, b.over
+	}
+	b.text = append(b.text, p...)
+	return len(p), nil
 }
 
 // written makes a file of what write writes: as a whole, or not at all. A file that is not its owner's

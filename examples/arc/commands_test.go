@@ -260,6 +260,19 @@ func TestRunWaits(t *testing.T) {
 	require.Equal(t, exitWaiting, n, out)
 }
 
+// A sensor or a domain that prints without end is ended, and named.
+func TestWhatPrintsWithoutEnd(t *testing.T) {
+	dir := configured(t, `
+workers: [{name: w, run: ["true"], gates: [["true"]]}]
+sensors: [{name: mail, every: 1h, run: [cat, /dev/zero]}]
+world: [{domain: disk, run: [cat, /dev/zero]}]`)
+	out, n := command(t, dir, "run")
+	require.Equal(t, exitError, n)
+	require.Contains(t, out, "sensor mail: ")
+	require.Contains(t, out, "prints more than 1048576 bytes")
+	works(t, dir, "goals")
+}
+
 // A task that ctrl-C breaks off is the next again, and has spent no attempt: the third would fail it.
 func TestRunThatIsBrokenOff(t *testing.T) {
 	dir := configured(t, `

@@ -177,12 +177,7 @@ func (c *goalsCmd) Run(a *app, _ arc.View) error {
 // reader reads a domain by its command, which prints JSON.
 func (a *app) reader(d domain) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
-		cmd := exec.CommandContext(ctx, d.Run[0], d.Run[1:]...)
-		cmd.Dir, cmd.Env, cmd.WaitDelay = a.dir, environment(nil), time.Second
-		out, err := cmd.Output()
-		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-			err = fmt.Errorf("%w: %s", err, clip(oneLine(string(failed.Stderr)), 200))
-		}
+		out, err := printed(ctx, a.dir, d.Run, nil)
 		if err != nil {
 			return nil, err
 		}
