@@ -89,6 +89,7 @@ type aRun struct {
 // process is an Agent and the store that it has.
 type process struct {
 	*arc.Agent
+	lossy  bool // the store has kept what it has refused
 	faulty *arctest.Store
 	at     *cut
 }
@@ -424,7 +425,9 @@ func (w *anyOrder) begin(t *rapid.T) (fails bool) {
 	fails = rapid.IntRange(0, 5).Draw(t, "fails") == 5
 	if fails {
 		n, many := rapid.IntRange(0, 12).Draw(t, "commits"), rapid.IntRange(1, 3).Draw(t, "many")
-		w.faulty.FailNext(n, many, rapid.Bool().Draw(t, "applied"))
+		applied := rapid.Bool().Draw(t, "applied")
+		w.faulty.FailNext(n, many, applied)
+		w.lossy = w.lossy || applied
 	}
 	return fails
 }
@@ -569,6 +572,7 @@ func (w *anyOrder) would(t *rapid.T) {
 	}
 	o := w.last
 	o.ID, o.Budget, o.Session = "", arc.Budget{}, ""
+	synctest.Wait() // for what another call has begun
 	w.mu.Lock()
 	w.deck, w.asked, w.worked = nil, 0, 0
 	w.mu.Unlock()
@@ -724,6 +728,18 @@ func (w *anyOrder) idle(t *rapid.T) {
 
 func (w *anyOrder) crash(t *rapid.T) {
 	i := rapid.IntRange(0, len(w.agents)-1).Draw(t, "agent")
+	if len(w.agents) == 1 && !w.lossy && rapid.Bool().Draw(t, "closes") {
+		was, at := w.says(t), time.Now()
+		require.NoError(t, w.Close())
+		w.agents[0] = w.open(t, "")
+		w.process = w.agents[0]
+		if !at.Equal(time.Now()) {
+			return // it has waited for a call
+		}
+		is := w.says(t)
+		require.Equal(t, was, is, "it knows what it knew")
+		return
+	}
 	if rapid.Bool().Draw(t, "hard") {
 		w.agents[i].at.gone.Store(true)
 	}
@@ -790,6 +806,53 @@ func (w *anyOrder) move(t *rapid.T) {
 	if len(w.agents) == 1 { // else another goes on meanwhile
 		require.Equal(t, listed(t, w.Agent, s), listed(t, there.Agent, s))
 	}
+}
+
+// says is what an Agent says of all that it has.
+func (w *anyOrder) says(t *rapid.T) (out []string) {
+	ctx := context.Background()
+	note := func(what string, v any, err error) {
+		require.NoError(t, err, what)
+		b, err := json.Marshal(v)
+		require.NoError(t, err, what)
+		out = append(out, what+": "+string(b))
+	}
+	for _, s := range anyScopes {
+		v := w.In(s)
+		for r, err := range v.Memory().All(ctx) {
+			note("memory", []any{r.ID, r.Content, r.Stats, r.Trusted, r.Archived, r.Plan}, err)
+		}
+		hits, err := v.Memory().Recall(ctx, memory.Query{Text: "mend the cache and the web service", Inject: true})
+		note("recalled", hits, err)
+		if strings.Contains(string(s), "/") {
+			continue
+		}
+		for r, err := range v.Runs(ctx, arc.Filter{}) {
+			note("run", r, err)
+			a, err := v.Assess(ctx, r.Session)
+			note("assessment", a, err)
+		}
+		for p, err := range v.Proposals(ctx) {
+			note("proposal", p, err)
+		}
+		for _, skill := range []string{"work", "deploy"} {
+			ranked, err := v.Rank(ctx, "down", reason.Task{Skill: skill})
+			note("ranked", ranked, err)
+		}
+		costs, err := v.Costs(ctx, time.Time{})
+		note("costs", costs, err)
+		claims, err := v.Confidence(ctx)
+		note("claims", claims, err)
+		h, err := w.Health(ctx, s)
+		h.Dropped, h.Unpriced, h.Behind, h.Injected, h.Extractor, h.Issues, h.Status = 0, 0, 0, 0, "", nil, "" // of this process
+		note("health", h, err)
+	}
+	if o := w.last; o.Text != "" {
+		o.ID = ""
+		f, err := w.Would(ctx, o)
+		note("would", f, err)
+	}
+	return out
 }
 
 func listed(t *rapid.T, a *arc.Agent, s memory.Scope) (out []string) {

@@ -482,10 +482,13 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, change := range map[string]func(b *memory.Bank, id, other memory.ID) error{
-		"trust":       func(b *memory.Bank, id, _ memory.ID) error { return b.In("acme").Trust(ctx, id) },
-		"supersede":   func(b *memory.Bank, id, other memory.ID) error { return b.In("acme").Supersede(ctx, id, other) },
-		"forget":      func(b *memory.Bank, id, _ memory.ID) error { return b.In("acme").Forget(ctx, id) },
-		"revoke":      func(b *memory.Bank, _, _ memory.ID) error { _, err := b.In("acme").Revoke(ctx, web("page")); return err },
+		"trust":     func(b *memory.Bank, id, _ memory.ID) error { return b.In("acme").Trust(ctx, id) },
+		"supersede": func(b *memory.Bank, id, other memory.ID) error { return b.In("acme").Supersede(ctx, id, other) },
+		"forget":    func(b *memory.Bank, id, _ memory.ID) error { return b.In("acme").Forget(ctx, id) },
+		"revoke": func(b *memory.Bank, _, _ memory.ID) error {
+			_, err := b.In("acme").Revoke(ctx, web("page"))
+			return err
+		},
 		"consolidate": func(b *memory.Bank, _, _ memory.ID) error { _, err := b.In("acme").Consolidate(ctx); return err },
 		"erase":       func(b *memory.Bank, _, _ memory.ID) error { return b.Erase(ctx, "acme") },
 	} {

@@ -181,6 +181,27 @@ func TestSupersede(t *testing.T) {
 }
 
 // What is in quarantine replaces nothing that is trusted, by a link either.
+// What a forgotten record perhaps replaced, a later one of the same Key does not.
+func TestAForgottenGuessIsGone(t *testing.T) {
+	t.Parallel()
+	st, c := store.NewMem(), newClock()
+	s := open(t, st, c).In("acme")
+	old := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The lighthouse lamp burns oil."})
+	c.move(time.Hour)
+	is := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The lighthouse lamp was converted to current.", Key: "k"})
+	hits := recall(t, s, memory.Query{Text: "what burns in the lighthouse lamp"})
+	require.Equal(t, is, hits[0].Record.ID)
+	require.NoError(t, s.Forget(t.Context(), is))
+	require.NoError(t, s.Release(t.Context(), nil, []string{"k"}))
+	require.Equal(t, is, remember(t, s, memory.Draft{Kind: memory.Fact, Content: "The printer is out of toner.", Key: "k"}))
+	for range 2 {
+		hits = recall(t, s, memory.Query{Text: "what burns in the lighthouse lamp"})
+		require.Equal(t, []memory.ID{old}, ids(hits))
+		require.Empty(t, hits[0].Replaced.By)
+		s = open(t, st, c).In("acme")
+	}
+}
+
 // Of two that replace one record the later one has its place, in whatever order that was
 // said, and also after a restart.
 func TestTheLaterOfTwoSupersedes(t *testing.T) {

@@ -162,8 +162,13 @@ type Leaving struct {
 // Remove makes records invisible.
 func (t *Table) Remove(es ...Leaving) {
 	t.Change(func() {
+		gone := make(map[ident.Key]bool, len(es))
 		for _, e := range es {
 			t.withdraw(e)
+			gone[e.Key] = true
+		}
+		for old, gs := range t.guesses { // a record of the same Key guesses nothing yet
+			t.guesses[old] = slices.DeleteFunc(gs, func(g Guess) bool { return gone[g.By] })
 		}
 	})
 }
